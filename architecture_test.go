@@ -488,9 +488,11 @@ var internalLayers = []internalLayer{
 	},
 	{"diff/language", "", "it answers questions about regular expressions"},
 	{"diff/change", "expression verify/definition", "it compares two CRDs, wherever they come from"},
-	{"diff/witness", "diff/language diff/change expression verify/sample", "it makes objects and asks the API server's libraries about them"},
+	{"diff/witness", "diff/language diff/change expression verify/sample",
+		"it makes objects and asks the API server's libraries about them"},
 	{
-		"diff/input", "diagnostic regular scaffold/plan scaffold/project generate generate/generator generate/incremental verify/definition verify/manifest",
+		"diff/input", "diagnostic regular scaffold/plan scaffold/project generate generate/generator generate/incremental " +
+			"verify/definition verify/manifest",
 		"it reads the CRDs of a directory or a revision: whatever they are compared with",
 	},
 	{"diff/accept", "diagnostic", "it reads one file, and knows nothing of what is accepted there"},

@@ -117,7 +117,9 @@ func (d *diagram) svg() string {
 	width := 2*diagramMargin + (d.columns-1)*cellWidth + boxWidth
 	height := 2*diagramMargin + (d.rows-1)*cellHeight + boxHeight
 	var b strings.Builder
-	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" width="%[1]d" role="img" aria-labelledby="t">`+"\n", width, height)
+	fmt.Fprintf(&b,
+		`<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" width="%[1]d" role="img" aria-labelledby="t">`+"\n",
+		width, height)
 	fmt.Fprintf(&b, "<title id=\"t\">%s</title>\n%s", html.EscapeString(d.title), diagramStyle)
 	for _, a := range d.arrows {
 		d.drawArrow(&b, a)

@@ -237,19 +237,24 @@ func TestGuideNamesExist(t *testing.T) {
 		{"command", regexp.MustCompile(`\bkctrl((?: [a-z]+)+)`),
 			func(name string) bool { return commands[firstCommand(commands, name)] != nil }, 60},
 		{"flag", regexp.MustCompile("(?m)[ `'](--[a-z][a-z0-9-]+)"), func(name string) bool { return flags[name] }, 60},
-		{"marker", regexp.MustCompile("`(\\+[a-zA-Z][a-zA-Z:-]*)"), func(name string) bool { return markers[marker(markers, name)] }, 20},
-		{"metric", regexp.MustCompile("`((?:controller_runtime|workqueue|rest_client|informer|kctrl|leader_election|certwatcher)_[a-z_]+)`"),
+		{"marker", regexp.MustCompile("`(\\+[a-zA-Z][a-zA-Z:-]*)"),
+			func(name string) bool { return markers[marker(markers, name)] }, 20},
+		{"metric",
+			regexp.MustCompile("`((?:controller_runtime|workqueue|rest_client|informer|kctrl|leader_election|certwatcher)_[a-z_]+)`"),
 			func(name string) bool { return metrics[name] }, 15},
 		{"alert", regexp.MustCompile("`(Operator[A-Z]\\w+)`"), func(name string) bool { return alerts[name] }, 9},
 		{"Make target", regexp.MustCompile("(?m)(?:^|`)make ([a-z-]+)"), func(name string) bool { return targets[name] }, 8},
 		{"variable", regexp.MustCompile(`\b(KCTRL_[A-Z_]+)`), func(name string) bool { return variables[name] }, 4},
-		{"Go name", regexp.MustCompile("`((?:" + strings.Join(slices.Sorted(maps.Keys(names)), "|") + `)\.[A-Z]\w*(?:\.[A-Z]\w*)?)`), func(name string) bool {
+		{"Go name", regexp.MustCompile("`((?:" + strings.Join(slices.Sorted(maps.Keys(names)), "|") +
+			`)\.[A-Z]\w*(?:\.[A-Z]\w*)?)`), func(name string) bool {
 			pkg, name, _ := strings.Cut(name, ".")
 			return names[pkg][name]
 		}, 60},
-		{"method", regexp.MustCompile("`((?:Manager|Cache|Cluster|Controller|Registry)\\.[A-Z]\\w*)"), func(name string) bool {
-			return slices.ContainsFunc([]string{"manager", "cache", "controller", "registry", "metrics"}, func(pkg string) bool { return names[pkg][name] })
-		}, 12},
+		{"method", regexp.MustCompile("`((?:Manager|Cache|Cluster|Controller|Registry)\\.[A-Z]\\w*)"),
+			func(name string) bool {
+				return slices.ContainsFunc([]string{"manager", "cache", "controller", "registry", "metrics"},
+					func(pkg string) bool { return names[pkg][name] })
+			}, 12},
 	}
 	pages := guidePages(t)
 	for _, kind := range kinds {
@@ -338,7 +343,8 @@ func firstCommand(commands map[string]map[string]bool, name string) string {
 		if commands[prefix] == nil {
 			continue
 		}
-		subcommands := slices.ContainsFunc(slices.Collect(maps.Keys(commands)), func(c string) bool { return strings.HasPrefix(c, prefix+" ") })
+		subcommands := slices.ContainsFunc(slices.Collect(maps.Keys(commands)),
+			func(c string) bool { return strings.HasPrefix(c, prefix+" ") })
 		if n == len(words) || !subcommands {
 			return prefix
 		}
@@ -379,7 +385,8 @@ func guideGoNames(t *testing.T) map[string]map[string]bool {
 	t.Helper()
 	all := map[string]map[string]bool{}
 	for folder, names := range declarations(t) {
-		if pkg, ok := strings.CutPrefix(folder, "runtime/"); ok && !strings.Contains(pkg, "internal") && !strings.Contains(pkg, "compat") {
+		if pkg, ok := strings.CutPrefix(folder, "runtime/"); ok && !strings.Contains(pkg, "internal") &&
+			!strings.Contains(pkg, "compat") {
 			pkg = pkg[strings.LastIndexByte(pkg, '/')+1:]
 			if all[pkg] == nil {
 				all[pkg] = map[string]bool{}

@@ -25,8 +25,9 @@ var metricKinds = map[string]string{
 
 // metricGroups are the sections of docs/metrics.md, by the beginning of the names. The last one has all others.
 var metricGroups = []struct{ title, prefixes string }{
-	{"Controllers", "controller_runtime_reconcile|controller_runtime_terminal|controller_runtime_active|controller_runtime_max|" +
-		"kctrl_reconcile|controller_started"},
+	{"Controllers",
+		"controller_runtime_reconcile|controller_runtime_terminal|controller_runtime_active|controller_runtime_max|" +
+			"kctrl_reconcile|controller_started"},
 	{"Work queues", "workqueue_"},
 	{"Informers and caches", "informer_|kctrl_cache_"},
 	{"Events", "kctrl_events_"},

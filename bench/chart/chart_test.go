@@ -140,7 +140,8 @@ func (p *project) render(namespace string, values map[string]any) (objects, erro
 	if err != nil {
 		return nil, err
 	}
-	all, err := chartutil.ToRenderValues(c, values, chartutil.ReleaseOptions{Name: "release", Namespace: namespace, Revision: 1, IsInstall: true}, nil)
+	all, err := chartutil.ToRenderValues(c, values, chartutil.ReleaseOptions{Name: "release", Namespace: namespace,
+		Revision: 1, IsInstall: true}, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -161,7 +162,8 @@ func (p *project) render(namespace string, values map[string]any) (objects, erro
 func like(all objects) objects {
 	for _, o := range all {
 		for _, path := range [][]string{{"metadata", "labels"}, {"spec", "template", "metadata", "labels"}} {
-			if labels, found, _ := unstructured.NestedStringMap(o.Object, path...); found && labels["app.kubernetes.io/managed-by"] == "Helm" {
+			if labels, found, _ := unstructured.NestedStringMap(o.Object, path...); found &&
+				labels["app.kubernetes.io/managed-by"] == "Helm" {
 				labels["app.kubernetes.io/managed-by"] = "kustomize"
 				_ = unstructured.SetNestedStringMap(o.Object, labels, path...)
 			}
@@ -302,31 +304,42 @@ func TestValuesChangeWhatTheySay(t *testing.T) {
 			o, _, _ := manager(all)
 			_ = unstructured.SetNestedField(o.Object, int64(3), "spec", "replicas")
 		}},
-		"tag":    {values("manager.image.tag", "v9"), inContainer(func(c map[string]any) { c["image"] = strings.Replace(c["image"].(string), ":v1.2.3", ":v9", 1) })},
-		"no tag": {values("manager.image.tag", ""), inContainer(func(c map[string]any) { c["image"] = strings.Replace(c["image"].(string), ":v1.2.3", ":2.0.0", 1) })},
+		"tag": {values("manager.image.tag", "v9"), inContainer(func(c map[string]any) {
+			c["image"] = strings.Replace(
+				c["image"].(string), ":v1.2.3", ":v9", 1)
+		})},
+		"no tag": {values("manager.image.tag", ""), inContainer(func(c map[string]any) {
+			c["image"] = strings.Replace(
+				c["image"].(string), ":v1.2.3", ":2.0.0", 1)
+		})},
 		"digest": {values("manager.image.digest", "sha256:"+strings.Repeat("a", 64)), inContainer(func(c map[string]any) {
 			c["image"] = strings.Replace(c["image"].(string), ":v1.2.3", "@sha256:"+strings.Repeat("a", 64), 1)
 		})},
-		"pull policy": {values("manager.image.pullPolicy", "Always"), inContainer(func(c map[string]any) { c["imagePullPolicy"] = "Always" })},
-		"resources": {values("manager.resources", map[string]any{"limits": map[string]any{"cpu": "2"}, "requests": nil}), inContainer(func(c map[string]any) {
-			limits, _, _ := unstructured.NestedMap(c, "resources", "limits")
-			limits["cpu"] = "2"
-			c["resources"] = map[string]any{"limits": limits}
-		})},
+		"pull policy": {values("manager.image.pullPolicy", "Always"),
+			inContainer(func(c map[string]any) { c["imagePullPolicy"] = "Always" })},
+		"resources": {values("manager.resources", map[string]any{"limits": map[string]any{"cpu": "2"}, "requests": nil}),
+			inContainer(func(c map[string]any) {
+				limits, _, _ := unstructured.NestedMap(c, "resources", "limits")
+				limits["cpu"] = "2"
+				c["resources"] = map[string]any{"limits": limits}
+			})},
 		"tolerations":   {values("manager.tolerations", toleration), inPod("tolerations", toleration)},
 		"node selector": {values("manager.nodeSelector.disk", "ssd"), inPod("nodeSelector", map[string]any{"disk": "ssd"})},
 		"affinity": {values("manager.affinity.nodeAffinity", map[string]any{"x": "{{ no template }}"}),
 			inPod("affinity", map[string]any{"nodeAffinity": map[string]any{"x": "{{ no template }}"}})},
-		"pull secrets": {values("manager.imagePullSecrets", []any{map[string]any{"name": "mine"}}), inPod("imagePullSecrets", []any{map[string]any{"name": "mine"}})},
-		"priority":     {values("manager.priorityClassName", "system-cluster-critical"), inPod("priorityClassName", "system-cluster-critical")},
+		"pull secrets": {values("manager.imagePullSecrets", []any{map[string]any{"name": "mine"}}),
+			inPod("imagePullSecrets", []any{map[string]any{"name": "mine"}})},
+		"priority": {values("manager.priorityClassName", "system-cluster-critical"),
+			inPod("priorityClassName", "system-cluster-critical")},
 		"arguments": {values("manager.extraArgs", []any{"--log-level=debug"}), inContainer(func(c map[string]any) {
 			args, _ := c["args"].([]any)
 			c["args"] = append(args, "--log-level=debug")
 		})},
-		"environment": {values("manager.extraEnv", []any{map[string]any{"name": "A", "value": "1"}}), inContainer(func(c map[string]any) {
-			env, _ := c["env"].([]any)
-			c["env"] = append(env, map[string]any{"name": "A", "value": "1"})
-		})},
+		"environment": {values("manager.extraEnv", []any{map[string]any{"name": "A", "value": "1"}}),
+			inContainer(func(c map[string]any) {
+				env, _ := c["env"].([]any)
+				c["env"] = append(env, map[string]any{"name": "A", "value": "1"})
+			})},
 		"pod labels": {values("manager.podLabels.mine", "yes"), func(all objects) {
 			o, _, _ := manager(all)
 			_ = unstructured.SetNestedField(o.Object, "yes", "spec", "template", "metadata", "labels", "mine")
@@ -335,9 +348,11 @@ func TestValuesChangeWhatTheySay(t *testing.T) {
 			o, _, _ := manager(all)
 			_ = unstructured.SetNestedField(o.Object, "yes", "spec", "template", "metadata", "annotations", "mine")
 		}},
-		"no CRDs": {values("crds.install", false), drop(func(o *unstructured.Unstructured) bool { return o.GetKind() == "CustomResourceDefinition" })},
+		"no CRDs": {values("crds.install", false),
+			drop(func(o *unstructured.Unstructured) bool { return o.GetKind() == "CustomResourceDefinition" })},
 		"no roles for users": {values("userRoles.create", false), drop(func(o *unstructured.Unstructured) bool {
-			return o.GetKind() == "ClusterRole" && slices.ContainsFunc([]string{"-admin-role", "-editor-role", "-viewer-role"}, func(end string) bool { return strings.HasSuffix(o.GetName(), end) })
+			return o.GetKind() == "ClusterRole" && slices.ContainsFunc([]string{"-admin-role", "-editor-role", "-viewer-role"},
+				func(end string) bool { return strings.HasSuffix(o.GetName(), end) })
 		})},
 		"no account": {values("serviceAccount", map[string]any{"create": false, "name": "theirs"}), func(all objects) {
 			own := ""

@@ -8,7 +8,8 @@ import (
 // Projects lists the corpus. What a Makefile says is given word for word, save the paths of the folders it writes to
 // where it writes to the standard output.
 func Projects() []Project {
-	return slices.Concat(gatewayAPI(), certManager(), clusterAPI(), prometheusOperator(), keda(), contour(), kueue(), karpenter(), kyverno())
+	return slices.Concat(gatewayAPI(), certManager(), clusterAPI(), prometheusOperator(), keda(), contour(), kueue(),
+		karpenter(), kyverno())
 }
 
 // args splits the arguments of a call as a shell would that meets no quotes.
@@ -29,13 +30,14 @@ func gatewayAPI() []Project {
 
 func certManager() []Project {
 	return []Project{{
-		Name:      "cert-manager",
-		Modules:   []Module{{Path: "github.com/cert-manager/cert-manager", Version: "v1.19.1"}},
-		Manifests: args("crd paths=./deploy/... paths=./hack/... paths=./internal/... paths=./pkg/... paths=./third_party/... output:crd:dir=out/crd"),
-		More:      [][]string{args("object paths=./pkg/apis/acme/... paths=./pkg/apis/meta/... paths=./internal/apis/config/...")},
-		Applied:   []string{"pkg/apis/certmanager/v1", "pkg/apis/acme/v1"},
-		Patch:     args("schemapatch:manifests=out/crd,maxDescLen=0 paths=./pkg/apis/... output:dir=out/patched"),
-		Edited:    Type{"pkg/apis/certmanager/v1/types_certificate.go", "CertificateSpec"},
+		Name:    "cert-manager",
+		Modules: []Module{{Path: "github.com/cert-manager/cert-manager", Version: "v1.19.1"}},
+		Manifests: args("crd paths=./deploy/... paths=./hack/... paths=./internal/... paths=./pkg/... " +
+			"paths=./third_party/... output:crd:dir=out/crd"),
+		More:    [][]string{args("object paths=./pkg/apis/acme/... paths=./pkg/apis/meta/... paths=./internal/apis/config/...")},
+		Applied: []string{"pkg/apis/certmanager/v1", "pkg/apis/acme/v1"},
+		Patch:   args("schemapatch:manifests=out/crd,maxDescLen=0 paths=./pkg/apis/... output:dir=out/patched"),
+		Edited:  Type{"pkg/apis/certmanager/v1/types_certificate.go", "CertificateSpec"},
 	}}
 }
 
@@ -49,19 +51,23 @@ func clusterAPI() []Project {
 		{Path: "sigs.k8s.io/cluster-api/api", Version: "v1.14.2", Folder: "api"},
 	}
 	outputs := func(folder string) string {
-		return rest + " output:crd:dir=" + folder + "/config/crd/bases output:rbac:dir=" + folder + "/config/rbac output:webhook:dir=" + folder + "/config/webhook"
+		return rest + " output:crd:dir=" + folder + "/config/crd/bases output:rbac:dir=" + folder +
+			"/config/rbac output:webhook:dir=" + folder + "/config/webhook"
 	}
 	core := Project{
 		Name:    "cluster-api",
 		Modules: modules,
-		Object: args(header + "paths=./api/addons/... paths=./api/core/... paths=./api/ipam/... paths=./api/runtime/... paths=./api/runtime/hooks/... " +
+		Object: args(header + "paths=./api/addons/... paths=./api/core/... paths=./api/ipam/... paths=./api/runtime/... " +
+			"paths=./api/runtime/hooks/... " +
 			"paths=./cmd/clusterctl/... paths=./controllers/crdmigrator/test/... paths=./internal/runtime/test/... " +
-			"paths=./internal/topology/upgrade/test/... paths=./util/test/builder/... paths=./util/deprecated/v1beta1/test/builder/..."),
+			"paths=./internal/topology/upgrade/test/... paths=./util/test/builder/... " +
+			"paths=./util/deprecated/v1beta1/test/builder/..."),
 		Manifests: args("paths=./api/addons/... paths=./api/core/... paths=./api/ipam/... paths=./api/runtime/... " +
 			"paths=./core paths=./core/reconcilers/... paths=./core/webhooks/..." + outputs("./core")),
 		Applied: []string{"api/core/v1beta2", "api/addons/v1beta2", "api/ipam/v1beta2"},
-		Patch:   args("schemapatch:manifests=core/config/crd/bases,maxDescLen=80 paths=./api/core/... paths=./api/ipam/... output:dir=out/patched"),
-		Edited:  Type{"api/core/v1beta2/cluster_types.go", "ClusterSpec"},
+		Patch: args("schemapatch:manifests=core/config/crd/bases,maxDescLen=80 paths=./api/core/... paths=./api/ipam/... " +
+			"output:dir=out/patched"),
+		Edited: Type{"api/core/v1beta2/cluster_types.go", "ClusterSpec"},
 	}
 	for _, folder := range []string{
 		"cmd/clusterctl/api", "util/test/builder", "internal/topology/upgrade/test/t1", "internal/topology/upgrade/test/t2",
@@ -74,17 +80,21 @@ func clusterAPI() []Project {
 		Name:    "cluster-api bootstrap/kubeadm",
 		Modules: modules,
 		Object:  args(header + "paths=./api/bootstrap/kubeadm/... paths=./bootstrap/kubeadm/pkg/types/..."),
-		Manifests: args("paths=./api/bootstrap/kubeadm/... paths=./bootstrap/kubeadm paths=./bootstrap/kubeadm/reconcilers/... " +
+		Manifests: args("paths=./api/bootstrap/kubeadm/... paths=./bootstrap/kubeadm " +
+			"paths=./bootstrap/kubeadm/reconcilers/... " +
 			"paths=./bootstrap/kubeadm/webhooks/..." + outputs("./bootstrap/kubeadm")),
-		Patch:  args("schemapatch:manifests=bootstrap/kubeadm/config/crd/bases paths=./api/bootstrap/... output:dir=out/patched"),
+		Patch: args("schemapatch:manifests=bootstrap/kubeadm/config/crd/bases paths=./api/bootstrap/... " +
+			"output:dir=out/patched"),
 		Edited: Type{"api/bootstrap/kubeadm/v1beta2/kubeadmconfig_types.go", "KubeadmConfigSpec"},
 	}, {
 		Name:    "cluster-api controlplane/kubeadm",
 		Modules: modules,
 		Object:  args(header + "paths=./api/controlplane/kubeadm/..."),
-		Manifests: args("paths=./api/controlplane/kubeadm/... paths=./controlplane/kubeadm paths=./controlplane/kubeadm/reconcilers/... " +
+		Manifests: args("paths=./api/controlplane/kubeadm/... paths=./controlplane/kubeadm " +
+			"paths=./controlplane/kubeadm/reconcilers/... " +
 			"paths=./controlplane/kubeadm/webhooks/..." + outputs("./controlplane/kubeadm")),
-		Patch:  args("schemapatch:manifests=controlplane/kubeadm/config/crd/bases,maxDescLen=0 paths=./api/controlplane/... output:dir=out/patched"),
+		Patch: args("schemapatch:manifests=controlplane/kubeadm/config/crd/bases,maxDescLen=0 " +
+			"paths=./api/controlplane/... output:dir=out/patched"),
 		Edited: Type{"api/controlplane/kubeadm/v1beta2/kubeadm_control_plane_types.go", "KubeadmControlPlaneSpec"},
 	}, {
 		Name: "cluster-api infrastructure/docker",
@@ -92,25 +102,28 @@ func clusterAPI() []Project {
 			{Path: "sigs.k8s.io/cluster-api", Version: "v1.13.0"},
 			{Path: "sigs.k8s.io/cluster-api/test", Version: "v1.13.0", Folder: "test"},
 		},
-		Folder:    "test/infrastructure/docker",
-		Object:    args("object:headerFile=../../../hack/boilerplate/boilerplate.generatego.txt paths=./api/..."),
-		Manifests: args("paths=./ paths=./api/... paths=./internal/controllers/... paths=./internal/webhooks/..." + outputs(".")),
-		More:      [][]string{args("paths=./ paths=./api/... paths=./internal/... rbac:roleName=manager-role output:stdout")},
-		Applied:   []string{"api/v1beta2"},
-		Patch:     args("schemapatch:manifests=config/crd/bases,maxDescLen=0 paths=./api/... output:dir=out/patched"),
-		Edited:    Type{"api/v1beta2/devcluster_types.go", "DevClusterSpec"},
+		Folder: "test/infrastructure/docker",
+		Object: args("object:headerFile=../../../hack/boilerplate/boilerplate.generatego.txt paths=./api/..."),
+		Manifests: args("paths=./ paths=./api/... paths=./internal/controllers/... paths=./internal/webhooks/..." +
+			outputs(".")),
+		More:    [][]string{args("paths=./ paths=./api/... paths=./internal/... rbac:roleName=manager-role output:stdout")},
+		Applied: []string{"api/v1beta2"},
+		Patch:   args("schemapatch:manifests=config/crd/bases,maxDescLen=0 paths=./api/... output:dir=out/patched"),
+		Edited:  Type{"api/v1beta2/devcluster_types.go", "DevClusterSpec"},
 	}}
 }
 
 func prometheusOperator() []Project {
 	return []Project{{
-		Name:      "prometheus-operator",
-		Modules:   []Module{{Path: "github.com/prometheus-operator/prometheus-operator/pkg/apis/monitoring", Version: "v0.94.0"}},
+		Name: "prometheus-operator",
+		Modules: []Module{{Path: "github.com/prometheus-operator/prometheus-operator/pkg/apis/monitoring",
+			Version: "v0.94.0"}},
 		Object:    args("object paths=./..."),
 		Manifests: args("crd:crdVersions=v1 paths=./... output:crd:dir=out/crd"),
 		More: [][]string{
 			args("crd:crdVersions=v1,maxDescLen=0 paths=./v1/. paths=./v1alpha1/. output:crd:dir=out/short"),
-			args("crd:ignoreUnexportedFields=true,generateEmbeddedObjectMeta=true,maxDescLen=80 paths=./... output:crd:dir=out/medium"),
+			args("crd:ignoreUnexportedFields=true,generateEmbeddedObjectMeta=true,maxDescLen=80 paths=./... " +
+				"output:crd:dir=out/medium"),
 		},
 		Applied: []string{"v1", "v1beta1"},
 		Patch:   args("schemapatch:manifests=out/crd,maxDescLen=0 paths=./... output:dir=out/patched"),
@@ -121,13 +134,15 @@ func prometheusOperator() []Project {
 func keda() []Project {
 	const packages = " paths=./apis/... paths=./controllers/... paths=./pkg/..."
 	return []Project{{
-		Name:      "keda",
-		Modules:   []Module{{Path: "github.com/kedacore/keda/v2", Version: "v2.21.0"}},
-		Object:    args("object:headerFile=hack/boilerplate.go.txt" + packages),
-		Manifests: args("crd:crdVersions=v1,generateEmbeddedObjectMeta=true rbac:roleName=keda-operator" + packages + " output:crd:artifacts:config=config/crd/bases"),
-		Applied:   []string{"apis/keda/v1alpha1", "apis/eventing/v1alpha1"},
-		Patch:     args("schemapatch:manifests=config/crd/bases,generateEmbeddedObjectMeta=true paths=./apis/... output:dir=out/patched"),
-		Edited:    Type{"apis/keda/v1alpha1/scaledobject_types.go", "ScaledObjectSpec"},
+		Name:    "keda",
+		Modules: []Module{{Path: "github.com/kedacore/keda/v2", Version: "v2.21.0"}},
+		Object:  args("object:headerFile=hack/boilerplate.go.txt" + packages),
+		Manifests: args("crd:crdVersions=v1,generateEmbeddedObjectMeta=true rbac:roleName=keda-operator" + packages +
+			" output:crd:artifacts:config=config/crd/bases"),
+		Applied: []string{"apis/keda/v1alpha1", "apis/eventing/v1alpha1"},
+		Patch: args("schemapatch:manifests=config/crd/bases,generateEmbeddedObjectMeta=true paths=./apis/... " +
+			"output:dir=out/patched"),
+		Edited: Type{"apis/keda/v1alpha1/scaledobject_types.go", "ScaledObjectSpec"},
 	}}
 }
 
@@ -148,17 +163,20 @@ func contour() []Project {
 
 func kueue() []Project {
 	return []Project{{
-		Name:      "kueue",
-		Modules:   []Module{{Path: "sigs.k8s.io/kueue", Version: "v0.15.2"}},
-		Object:    args("object:headerFile=hack/boilerplate.go.txt paths=./apis/..."),
-		Manifests: args("crd:generateEmbeddedObjectMeta=true output:crd:artifacts:config=config/components/crd/bases paths=./apis/..."),
+		Name:    "kueue",
+		Modules: []Module{{Path: "sigs.k8s.io/kueue", Version: "v0.15.2"}},
+		Object:  args("object:headerFile=hack/boilerplate.go.txt paths=./apis/..."),
+		Manifests: args("crd:generateEmbeddedObjectMeta=true output:crd:artifacts:config=config/components/crd/bases " +
+			"paths=./apis/..."),
 		More: [][]string{
-			args("rbac:roleName=manager-role output:rbac:artifacts:config=config/components/rbac webhook output:webhook:artifacts:config=config/components/webhook " +
+			args("rbac:roleName=manager-role output:rbac:artifacts:config=config/components/rbac webhook " +
+				"output:webhook:artifacts:config=config/components/webhook " +
 				"paths=./pkg/controller/...;./pkg/webhooks/...;./pkg/util/cert/...;./pkg/visibility/..."),
 		},
 		Applied: []string{"apis/kueue/v1beta1", "apis/kueue/v1beta2", "apis/visibility/v1beta2"},
-		Patch:   args("schemapatch:manifests=config/components/crd/bases,generateEmbeddedObjectMeta=true,maxDescLen=40 paths=./apis/... output:dir=out/patched"),
-		Edited:  Type{"apis/kueue/v1beta2/workload_types.go", "WorkloadSpec"},
+		Patch: args("schemapatch:manifests=config/components/crd/bases,generateEmbeddedObjectMeta=true,maxDescLen=40 " +
+			"paths=./apis/... output:dir=out/patched"),
+		Edited: Type{"apis/kueue/v1beta2/workload_types.go", "WorkloadSpec"},
 	}}
 }
 

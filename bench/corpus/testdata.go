@@ -44,7 +44,8 @@ func TestData(checkout string) ([]Project, error) {
 			if slices.Contains(module.refused, folder) {
 				continue
 			}
-			project := Project{Name: "controller-tools " + module.path + "/" + folder, Source: filepath.Join(checkout, module.path), Folder: folder}
+			project := Project{Name: "controller-tools " + module.path + "/" + folder,
+				Source: filepath.Join(checkout, module.path), Folder: folder}
 			for _, call := range module.calls {
 				project.More = append(project.More, []string{call, "paths=.", "output:dir=out"})
 			}
@@ -56,7 +57,8 @@ func TestData(checkout string) ([]Project, error) {
 		Source: filepath.Join(checkout, "pkg/schemapatcher/testdata"),
 		More: [][]string{
 			args("schemapatch:manifests=./valid paths=./apis/... output:dir=out/patched"),
-			args("schemapatch:manifests=./valid,maxDescLen=0,generateEmbeddedObjectMeta=true paths=./apis/... output:dir=out/patched"),
+			args("schemapatch:manifests=./valid,maxDescLen=0,generateEmbeddedObjectMeta=true paths=./apis/... " +
+				"output:dir=out/patched"),
 		},
 	}, Project{
 		Name:   "controller-tools pkg/applyconfiguration/testdata",

@@ -96,7 +96,8 @@ func TestTypedClient(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer w.Stop()
-	created, err := configMaps.Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "a"}, Data: map[string]string{"x": "1"}, BinaryData: map[string][]byte{"y": {0, 255}}}, metav1.CreateOptions{})
+	created, err := configMaps.Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "a"},
+		Data: map[string]string{"x": "1"}, BinaryData: map[string][]byte{"y": {0, 255}}}, metav1.CreateOptions{})
 	if err != nil || created.UID == "" {
 		t.Fatal(created, err)
 	}
@@ -107,11 +108,13 @@ func TestTypedClient(t *testing.T) {
 	if _, err = configMaps.Update(ctx, created, metav1.UpdateOptions{}); !apierrors.IsConflict(err) {
 		t.Errorf("an update of an old version: %v", err)
 	}
-	applied, err := configMaps.Apply(ctx, corev1ac.ConfigMap("a", "default").WithData(map[string]string{"z": "3"}), metav1.ApplyOptions{FieldManager: "test"})
+	applied, err := configMaps.Apply(ctx, corev1ac.ConfigMap("a", "default").WithData(map[string]string{"z": "3"}),
+		metav1.ApplyOptions{FieldManager: "test"})
 	if err != nil || len(applied.Data) != 2 {
 		t.Fatal(applied, err)
 	}
-	if _, err = configMaps.Patch(ctx, "a", types.StrategicMergePatchType, []byte(`{"data":{"x":null}}`), metav1.PatchOptions{}); err != nil {
+	if _, err = configMaps.Patch(ctx, "a", types.StrategicMergePatchType, []byte(`{"data":{"x":null}}`),
+		metav1.PatchOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	if err := configMaps.Delete(ctx, "a", metav1.DeleteOptions{}); err != nil {
@@ -148,7 +151,8 @@ func TestInformers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	typed, untyped := informers.NewSharedInformerFactory(set, 0), dynamicinformer.NewDynamicSharedInformerFactory(dynamicClient, 0)
+	typed, untyped := informers.NewSharedInformerFactory(set, 0),
+		dynamicinformer.NewDynamicSharedInformerFactory(dynamicClient, 0)
 	namespaces, all := typed.Core().V1().Namespaces(), untyped.ForResource(widgetResource)
 	namespaces.Informer()
 	stop := make(chan struct{})
@@ -186,7 +190,8 @@ func TestDynamicAndMetadataClients(t *testing.T) {
 	}
 	objects := client.Resource(widgetResource).Namespace("default")
 	name := newWidget(3).Name
-	if _, err := objects.Patch(ctx, name, types.MergePatchType, []byte(`{"status":{"readyReplicas":7}}`), metav1.PatchOptions{}, "status"); err != nil {
+	if _, err := objects.Patch(ctx, name, types.MergePatchType, []byte(`{"status":{"readyReplicas":7}}`),
+		metav1.PatchOptions{}, "status"); err != nil {
 		t.Fatal(err)
 	}
 	found, err := objects.List(ctx, metav1.ListOptions{LabelSelector: "app.kubernetes.io/name=" + name, Limit: 500})
@@ -204,7 +209,8 @@ func TestDynamicAndMetadataClients(t *testing.T) {
 	if err != nil || len(partial.Items) != 10 {
 		t.Errorf("%v %v", partial, err)
 	}
-	if err := objects.DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{LabelSelector: "tier=backend"}); err != nil {
+	if err := objects.DeleteCollection(ctx, metav1.DeleteOptions{},
+		metav1.ListOptions{LabelSelector: "tier=backend"}); err != nil {
 		t.Fatal(err)
 	}
 	if found, err = objects.List(ctx, metav1.ListOptions{}); err != nil || len(found.Items) != 0 {
@@ -221,8 +227,10 @@ func TestDiscovery(t *testing.T) {
 	}
 	cached := memory.NewMemCacheClient(client)
 	mapper := restmapper.NewShortcutExpander(restmapper.NewDeferredDiscoveryRESTMapper(cached), cached, nil)
-	for short, want := range map[string]string{"cm": "configmaps", "ns": "namespaces", "crd": "customresourcedefinitions", "widget": "widgets"} {
-		if found, err := mapper.ResourceFor(schema.GroupVersionResource{Resource: short}); err != nil || found.Resource != want {
+	for short, want := range map[string]string{"cm": "configmaps", "ns": "namespaces", "crd": "customresourcedefinitions",
+		"widget": "widgets"} {
+		if found, err := mapper.ResourceFor(schema.GroupVersionResource{Resource: short}); err != nil ||
+			found.Resource != want {
 			t.Errorf("%s: %v, %v", short, found, err)
 		}
 	}
@@ -233,7 +241,8 @@ func TestDiscovery(t *testing.T) {
 	if err != nil || documents["apis/bench.example.com/v1"] == nil {
 		t.Fatal(documents, err)
 	}
-	if data, err := documents["apis/bench.example.com/v1"].Schema(runtime.ContentTypeJSON); err != nil || !strings.Contains(string(data), "com.example.bench.v1.Widget") {
+	if data, err := documents["apis/bench.example.com/v1"].Schema(runtime.ContentTypeJSON); err != nil ||
+		!strings.Contains(string(data), "com.example.bench.v1.Widget") {
 		t.Errorf("%.200s, %v", data, err)
 	}
 	if document, err := client.OpenAPISchema(); err != nil || document.GetDefinitions() == nil {

@@ -40,14 +40,17 @@ func (r *reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 		return ctrl.Result{}, r.client.Update(ctx, w)
 	}
 	var same v1.WidgetList
-	if err := r.client.List(ctx, &same, client.InNamespace(w.Namespace), client.MatchingFields{"spec.replicas": fmt.Sprint(w.Spec.Replicas)}); err != nil {
+	if err := r.client.List(ctx, &same, client.InNamespace(w.Namespace),
+		client.MatchingFields{"spec.replicas": fmt.Sprint(w.Spec.Replicas)}); err != nil {
 		return ctrl.Result{}, err
 	}
 	if len(same.Items) == 0 {
 		return ctrl.Result{}, fmt.Errorf("the index does not have %s", w.Name)
 	}
-	owner := metav1ac.OwnerReference().WithAPIVersion(v1.GroupVersion.String()).WithKind("Widget").WithName(w.Name).WithUID(w.UID).WithController(true)
-	configMap := corev1ac.ConfigMap(w.Name, w.Namespace).WithOwnerReferences(owner).WithData(map[string]string{"replicas": fmt.Sprint(w.Spec.Replicas)})
+	owner := metav1ac.OwnerReference().WithAPIVersion(v1.GroupVersion.String()).WithKind("Widget").WithName(
+		w.Name).WithUID(w.UID).WithController(true)
+	configMap := corev1ac.ConfigMap(w.Name, w.Namespace).WithOwnerReferences(owner).WithData(
+		map[string]string{"replicas": fmt.Sprint(w.Spec.Replicas)})
 	if err := r.client.Apply(ctx, configMap, client.FieldOwner("reconciler"), client.ForceOwnership); err != nil {
 		return ctrl.Result{}, err
 	}
@@ -70,7 +73,8 @@ func TestManagerReconciles(t *testing.T) {
 	_, unserved := leases.ServerResourcesForGroupVersion("coordination.k8s.io/v1")
 	m, err := ctrl.NewManager(config, ctrl.Options{
 		Scheme: live.Scheme(), Metrics: metricsserver.Options{BindAddress: "0"},
-		LeaderElection: unserved == nil, LeaderElectionID: "bench", LeaderElectionNamespace: "default", LeaderElectionReleaseOnCancel: true,
+		LeaderElection: unserved == nil, LeaderElectionID: "bench", LeaderElectionNamespace: "default",
+		LeaderElectionReleaseOnCancel: true,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -79,7 +83,8 @@ func TestManagerReconciles(t *testing.T) {
 	if err := m.GetFieldIndexer().IndexField(t.Context(), &v1.Widget{}, "spec.replicas", byReplicas); err != nil {
 		t.Fatal(err)
 	}
-	if err := ctrl.NewControllerManagedBy(m).For(&v1.Widget{}).Owns(&corev1.ConfigMap{}).Complete(&reconciler{m.GetClient()}); err != nil {
+	if err := ctrl.NewControllerManagedBy(m).For(&v1.Widget{}).Owns(&corev1.ConfigMap{}).Complete(
+		&reconciler{m.GetClient()}); err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
@@ -97,7 +102,8 @@ func TestManagerReconciles(t *testing.T) {
 			return false, err
 		}
 		for _, w := range list.Items {
-			if w.Status.ObservedGeneration != w.Generation || w.Status.ReadyReplicas != w.Spec.Replicas || len(w.Finalizers) == 0 {
+			if w.Status.ObservedGeneration != w.Generation || w.Status.ReadyReplicas != w.Spec.Replicas ||
+				len(w.Finalizers) == 0 {
 				return false, fmt.Errorf("%s is not reconciled: %+v", w.Name, w.Status)
 			}
 		}

@@ -87,7 +87,8 @@ func (f *fixture) named(name string) metav1.ObjectMeta {
 // run runs an operator until the test has ended.
 func (f *fixture) run(setup func(context.Context, controller.Manager) error) {
 	f.Helper()
-	m, err := manager.New(f.config, manager.Options{Scheme: f.scheme, Namespaces: []string{f.namespace}, Logger: slog.New(slog.DiscardHandler)})
+	m, err := manager.New(f.config, manager.Options{Scheme: f.scheme, Namespaces: []string{f.namespace},
+		Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -133,7 +134,8 @@ func (f *fixture) end(name string, condition batchv1.JobConditionType) {
 	}
 	job.Status.StartTime = &now
 	for _, kind := range []batchv1.JobConditionType{begins, condition} {
-		job.Status.Conditions = append(job.Status.Conditions, batchv1.JobCondition{Type: kind, Status: corev1.ConditionTrue, LastTransitionTime: now})
+		job.Status.Conditions = append(job.Status.Conditions, batchv1.JobCondition{Type: kind, Status: corev1.ConditionTrue,
+			LastTransitionTime: now})
 	}
 	if err := f.live.Status().Update(f.ctx, job); err != nil {
 		f.Fatal(err)
@@ -168,7 +170,8 @@ func (c *clock) tick(f *fixture, o *cronjob.CronJob, start time.Time, minutes in
 	update(f, o, func(o *cronjob.CronJob) { metav1.SetMetaDataAnnotation(&o.ObjectMeta, "now", now.String()) })
 }
 
-func startCronJob(f *fixture, spec cronjob.CronJobSpec) (*cronjob.CronJob, *clock, time.Time, func(minutes int) string) {
+func startCronJob(f *fixture, spec cronjob.CronJobSpec) (*cronjob.CronJob, *clock, time.Time, func(
+	minutes int) string) {
 	spec.Schedule, spec.JobTemplate = "* * * * *", template()
 	o := &cronjob.CronJob{ObjectMeta: f.named("tick"), Spec: spec}
 	f.create(o)
@@ -203,7 +206,8 @@ func cronJobRuns(f *fixture) {
 	update(f, o, func(o *cronjob.CronJob) { o.Spec.Suspend = true })
 	c.tick(f, o, start, 9)
 	update(f, o, func(o *cronjob.CronJob) { o.Spec.Suspend = false })
-	await(f, &batchv1.Job{ObjectMeta: f.named(job(9))}, func(*batchv1.Job) bool { return true }) // of many that were missed the last
+	await(f, &batchv1.Job{ObjectMeta: f.named(job(9))},
+		func(*batchv1.Job) bool { return true }) // of many that were missed the last
 	var all batchv1.JobList
 	if err := f.live.List(f.ctx, &all, client.InNamespace(f.namespace)); err != nil || len(all.Items) != 2 {
 		f.Errorf("%d jobs, %v", len(all.Items), err)
@@ -224,9 +228,10 @@ func cronJobPolicies(f *fixture) {
 }
 
 func newJobSet(f *fixture, restarts int32) (*jobset.JobSet, *events.FakeRecorder) {
-	set := &jobset.JobSet{ObjectMeta: f.named("train"), Spec: jobset.JobSetSpec{MaxRestarts: restarts, ReplicatedJobs: []jobset.ReplicatedJob{
-		{Name: "driver", Replicas: 1, Template: template()}, {Name: "worker", Replicas: 2, Template: template()},
-	}}}
+	set := &jobset.JobSet{ObjectMeta: f.named("train"), Spec: jobset.JobSetSpec{MaxRestarts: restarts,
+		ReplicatedJobs: []jobset.ReplicatedJob{
+			{Name: "driver", Replicas: 1, Template: template()}, {Name: "worker", Replicas: 2, Template: template()},
+		}}}
 	recorder := events.NewFakeRecorder(100)
 	f.run((&jobset.Reconciler{Recorder: recorder.Recorder}).SetupWithManager)
 	return set, recorder
@@ -248,7 +253,8 @@ func jobSetCompletes(f *fixture) {
 		f.end(name, batchv1.JobComplete)
 	}
 	done := await(f, set, func(set *jobset.JobSet) bool { return isTrue(set, jobset.Completed) })
-	if got := done.Status.ReplicatedJobs; len(got) != 2 || got[0].Succeeded != 1 || got[1].Succeeded != 2 || got[1].Active != 0 {
+	if got := done.Status.ReplicatedJobs; len(got) != 2 || got[0].Succeeded != 1 || got[1].Succeeded != 2 ||
+		got[1].Active != 0 {
 		f.Errorf("got %+v", got)
 	}
 	if got := (<-recorder.Events).String(); got != "Normal AllJobsCompleted 3 jobs have completed" {
@@ -262,14 +268,16 @@ func jobSetRestarts(f *fixture) {
 	first := await(f, &batchv1.Job{ObjectMeta: f.named("train-worker-1")}, func(*batchv1.Job) bool { return true })
 	f.end(first.Name, batchv1.JobFailed)
 	await(f, set, func(set *jobset.JobSet) bool { return set.Status.Restarts == 1 })
-	again := await(f, &batchv1.Job{ObjectMeta: f.named("train-worker-1")}, func(job *batchv1.Job) bool { return job.UID != first.UID })
+	again := await(f, &batchv1.Job{ObjectMeta: f.named("train-worker-1")},
+		func(job *batchv1.Job) bool { return job.UID != first.UID })
 	await(f, &batchv1.Job{ObjectMeta: f.named("train-driver-0")}, func(job *batchv1.Job) bool {
 		return job.Labels["jobset.porting.kctrl.test/restart-attempt"] == "1"
 	})
 	f.end(again.Name, batchv1.JobFailed)
 	await(f, set, func(set *jobset.JobSet) bool { return isTrue(set, jobset.Failed) })
 	testenv.AwaitGone(f.ctx, f.T, f.live, &batchv1.Job{ObjectMeta: f.named("train-driver-0")})
-	for _, want := range []string{"Warning Restarting job train-worker-1 has failed: restart 1", "Warning FailedJobs job train-worker-1 has failed"} {
+	for _, want := range []string{"Warning Restarting job train-worker-1 has failed: restart 1",
+		"Warning FailedJobs job train-worker-1 has failed"} {
 		if got := (<-recorder.Events).String(); got != want {
 			f.Errorf("got %s, want %s", got, want)
 		}
@@ -283,7 +291,8 @@ func jobSetSuspends(f *fixture) {
 	await(f, set, func(set *jobset.JobSet) bool { return isTrue(set, jobset.Suspended) })
 	await(f, &batchv1.Job{ObjectMeta: f.named("train-driver-0")}, func(job *batchv1.Job) bool { return *job.Spec.Suspend })
 	update(f, set, func(set *jobset.JobSet) { set.Spec.Suspend = false })
-	await(f, &batchv1.Job{ObjectMeta: f.named("train-driver-0")}, func(job *batchv1.Job) bool { return !*job.Spec.Suspend })
+	await(f, &batchv1.Job{ObjectMeta: f.named("train-driver-0")},
+		func(job *batchv1.Job) bool { return !*job.Spec.Suspend })
 	await(f, set, func(set *jobset.JobSet) bool {
 		return meta.IsStatusConditionFalse(set.Status.Conditions, jobset.Suspended)
 	})
@@ -337,7 +346,8 @@ func dashboardsAreWritten(f *fixture) {
 	f.Cleanup(at.Close)
 	f.run((&grafana.Reconciler{HTTP: at.Client()}).SetupWithManager)
 	dashboard := &grafana.Dashboard{ObjectMeta: f.named("cpu"), Spec: grafana.DashboardSpec{
-		InstanceSelector: metav1.LabelSelector{MatchLabels: map[string]string{"team": "a"}}, JSON: `{"uid": "cpu", "title": "one"}`,
+		InstanceSelector: metav1.LabelSelector{MatchLabels: map[string]string{"team": "a"}},
+		JSON:             `{"uid": "cpu", "title": "one"}`,
 	}}
 	f.create(dashboard)
 	has := func(kind string, status metav1.ConditionStatus, reason string) func(*grafana.Dashboard) bool {
@@ -366,7 +376,8 @@ func dashboardsAreWritten(f *fixture) {
 
 	update(f, dashboard, func(d *grafana.Dashboard) { d.Spec.JSON = "{" })
 	await(f, dashboard, has("Synchronized", metav1.ConditionFalse, "InvalidContent"))
-	cm := &corev1.ConfigMap{ObjectMeta: f.named("content"), Data: map[string]string{"json": `{"uid": "cpu", "title": "three"}`}}
+	cm := &corev1.ConfigMap{ObjectMeta: f.named("content"),
+		Data: map[string]string{"json": `{"uid": "cpu", "title": "three"}`}}
 	f.create(cm)
 	update(f, dashboard, func(d *grafana.Dashboard) {
 		d.Spec.JSON, d.Spec.ConfigMapRef = "", &grafana.ConfigMapKey{Name: "content", Key: "json"}

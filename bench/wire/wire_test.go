@@ -40,7 +40,8 @@ func encoded(b *testing.B) [][]byte {
 	var all [][]byte
 	for i := range objects {
 		widget := widgets.New(i)
-		widget.UID, widget.ResourceVersion, widget.Generation = types.UID(fmt.Sprintf("2f0cb8b5-9a5b-4bd5-8c4b-%012x", i)), fmt.Sprint(1000+i), 1
+		widget.UID, widget.ResourceVersion, widget.Generation = types.UID(fmt.Sprintf("2f0cb8b5-9a5b-4bd5-8c4b-%012x", i)),
+			fmt.Sprint(1000+i), 1
 		widget.CreationTimestamp = metav1.NewTime(time.Date(2026, 1, 1, 0, 0, i, 0, time.UTC))
 		fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(widget)
 		if err != nil {
@@ -139,7 +140,8 @@ type body []byte
 
 func (b body) RoundTrip(r *http.Request) (*http.Response, error) {
 	header := http.Header{"Content-Type": {"application/json"}}
-	return &http.Response{StatusCode: http.StatusOK, Header: header, Body: io.NopCloser(bytes.NewReader(b)), Request: r}, nil
+	return &http.Response{StatusCode: http.StatusOK, Header: header, Body: io.NopCloser(bytes.NewReader(b)), Request: r},
+		nil
 }
 
 // lister lists and watches widgets of a server that has only data.
@@ -150,7 +152,8 @@ func lister(b *testing.B, data []byte, prototype object.Object, scope client.Sco
 		b.Fatal(err)
 	}
 	mapper.Add(widgetKind, meta.RESTScopeNamespace)
-	live, err := client.New(&rest.Config{Host: "http://in.memory"}, client.Options{Scheme: scheme, Mapper: mapper, HTTPClient: &http.Client{Transport: body(data)}})
+	live, err := client.New(&rest.Config{Host: "http://in.memory"}, client.Options{Scheme: scheme, Mapper: mapper,
+		HTTPClient: &http.Client{Transport: body(data)}})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -208,7 +211,8 @@ func BenchmarkWatchApimachinery(b *testing.B) {
 	}
 	measure(b, events(b), func(data []byte) error {
 		frames := info.StreamSerializer.Framer.NewFrameReader(io.NopCloser(bytes.NewReader(data)))
-		stream := watch.NewDecoder(streaming.NewDecoder(frames, factory.UniversalDeserializer()), factory.UniversalDeserializer())
+		stream := watch.NewDecoder(streaming.NewDecoder(frames, factory.UniversalDeserializer()),
+			factory.UniversalDeserializer())
 		for range objects {
 			if _, _, err := stream.Decode(); err != nil {
 				return err

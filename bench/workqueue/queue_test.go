@@ -73,13 +73,14 @@ func BenchmarkQueue(b *testing.B) {
 		for _, metrics := range []string{"", "bench"} {
 			for _, goroutines := range goroutineCounts {
 				for _, p := range peers {
-					b.Run(fmt.Sprintf("%s/metrics=%t/goroutines=%d/%s", l.name, metrics != "", goroutines, p.name), func(b *testing.B) {
-						q := p.make(metrics)
-						defer q.ShutDown()
-						b.ReportAllocs()
-						b.ResetTimer()
-						l.run(q, goroutines, 0, b.N)
-					})
+					b.Run(fmt.Sprintf("%s/metrics=%t/goroutines=%d/%s", l.name, metrics != "", goroutines, p.name),
+						func(b *testing.B) {
+							q := p.make(metrics)
+							defer q.ShutDown()
+							b.ReportAllocs()
+							b.ResetTimer()
+							l.run(q, goroutines, 0, b.N)
+						})
 				}
 			}
 		}

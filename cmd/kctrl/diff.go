@@ -90,14 +90,18 @@ The exit code is 3 if a change breaks a class in --for, 1 if a CRD cannot be rea
 	}
 	flags := cmd.Flags()
 	flags.VarP(diffFormat{&o.output}, "output", "o", "output format: `text|json|markdown`")
-	flags.StringSliceVar(&o.counted, "for", []string{string(change.Writers), string(change.Readers), string(change.Stored)}, "`classes` of breaking changes that count: writers, readers, stored, downgrade")
+	flags.StringSliceVar(&o.counted, "for", []string{string(change.Writers), string(change.Readers),
+		string(change.Stored)}, "`classes` of breaking changes that count: writers, readers, stored, downgrade")
 	flags.StringVar(&o.accepted, "accepted", accept.File, "`file` with accepted breaking changes")
-	flags.StringVar(&o.cluster, "cluster", "", "take the CRDs of a cluster as the `old|new` side, and check its objects if that is the old one")
+	flags.StringVar(&o.cluster, "cluster", "", "take the CRDs of a cluster as the `old|new` side, and check its objects "+
+		"if that is the old one")
 	flags.Lookup("cluster").NoOptDefVal = clusterOld
 	flags.StringVar(&o.confirm, "confirm", "", "confirm each witness with two API servers: `in-memory|real`")
 	flags.Lookup("confirm").NoOptDefVal = confirmDefault()
-	flags.StringVar(&o.server.kubeconfig, "kubeconfig", "", "with --cluster, use the server in this kubeconfig `file` instead of an environment")
-	flags.StringVar(&o.server.name, "name", "", "with --cluster, `name` of the environment (default: the environment of KUBECONFIG, or default)")
+	flags.StringVar(&o.server.kubeconfig, "kubeconfig", "",
+		"with --cluster, use the server in this kubeconfig `file` instead of an environment")
+	flags.StringVar(&o.server.name, "name", "", "with --cluster, `name` of the environment (default: the environment of "+
+		"KUBECONFIG, or default)")
 	return cmd
 }
 
@@ -221,7 +225,8 @@ func (d *diffSides) temporary() (string, error) {
 }
 
 // compare loads the sides and compares them.
-func (d *diffSides) compare(ctx context.Context, s *streams, o diffOptions, options diff.Options) (*diff.Report, error) {
+func (d *diffSides) compare(ctx context.Context, s *streams, o diffOptions,
+	options diff.Options) (*diff.Report, error) {
 	d.options.Temporary = d.temporary
 	names := append(slices.Clone(o.names), "", "")
 	if o.cluster == "" {
@@ -264,12 +269,14 @@ func tellDiff(s *streams, o diffOptions, r *diff.Report) error {
 	for i := range r.Findings {
 		if f := &r.Findings[i]; f.Expired != nil && f.Accepted == nil {
 			s.problem("warning: ", &diagnostic.Error{
-				Pos: f.Expired.Pos, Message: fmt.Sprintf("%s was accepted until %s: it counts again", f.Title(), f.Expired.Until.Format(time.DateOnly)),
+				Pos: f.Expired.Pos, Message: fmt.Sprintf("%s was accepted until %s: it counts again", f.Title(),
+					f.Expired.Until.Format(time.DateOnly)),
 			})
 		}
 	}
 	for _, entry := range r.Unused {
-		s.problem("warning: ", &diagnostic.Error{Pos: entry.Pos, Message: "no change matches this entry", Hint: "remove it, or correct it"})
+		s.problem("warning: ", &diagnostic.Error{Pos: entry.Pos, Message: "no change matches this entry",
+			Hint: "remove it, or correct it"})
 	}
 	var err error
 	switch o.output {

@@ -33,21 +33,22 @@ func connectCluster(ctx context.Context, s *streams, o serverOptions) (*cluster,
 func (c *cluster) definitions(ctx context.Context, other *input.Side) (*input.Side, error) {
 	var crds []*apiextensionsv1.CustomResourceDefinition
 	var bad error
-	err := c.client.List(ctx, kubectl.Selection{Resources: []string{"customresourcedefinitions.v1.apiextensions.k8s.io"}}, func(o *unstructured.Unstructured) {
-		if other.CRDs[o.GetName()] == nil {
-			return
-		}
-		crd := &apiextensionsv1.CustomResourceDefinition{}
-		text, err := json.Marshal(o.Object)
-		if err == nil {
-			err = json.Unmarshal(text, crd)
-		}
-		if err != nil {
-			bad = err
-			return
-		}
-		crds = append(crds, crd)
-	})
+	err := c.client.List(ctx, kubectl.Selection{Resources: []string{"customresourcedefinitions.v1.apiextensions.k8s.io"}},
+		func(o *unstructured.Unstructured) {
+			if other.CRDs[o.GetName()] == nil {
+				return
+			}
+			crd := &apiextensionsv1.CustomResourceDefinition{}
+			text, err := json.Marshal(o.Object)
+			if err == nil {
+				err = json.Unmarshal(text, crd)
+			}
+			if err != nil {
+				bad = err
+				return
+			}
+			crds = append(crds, crd)
+		})
 	if err == nil {
 		err = bad
 	}
@@ -84,7 +85,8 @@ func (c *cluster) checkObjects(ctx context.Context, d *diffSides, r *diff.Report
 			r.CheckExisting(f.CRD, lenient, strict, version.Name, o.Object)
 		})
 		if err != nil {
-			return &diagnostic.Error{Message: "cannot read the objects of " + f.CRD + ": " + diagnostic.OneLine(err.Error()), Cause: err}
+			return &diagnostic.Error{Message: "cannot read the objects of " + f.CRD + ": " + diagnostic.OneLine(err.Error()),
+				Cause: err}
 		}
 	}
 	return nil

@@ -60,7 +60,8 @@ func confirmWitnesses(ctx context.Context, s *streams, kind string, sides *diffS
 }
 
 // serverWith starts an API server with the changed CRDs of a side, without webhook conversion.
-func serverWith(ctx context.Context, s *streams, kind string, side *input.Side, r *diff.Report) (*kubectl.Client, func(), error) {
+func serverWith(ctx context.Context, s *streams, kind string, side *input.Side,
+	r *diff.Report) (*kubectl.Client, func(), error) {
 	kubeconfig, stop, err := startServer(ctx, s, kind == confirmInMemory)
 	if err != nil {
 		return nil, nil, err
@@ -94,7 +95,8 @@ func definitionsOf(side *input.Side, r *diff.Report) []kubectl.Manifest {
 			continue // decoded from JSON, so encoding succeeds
 		}
 		delete(content, "status")
-		content["metadata"] = map[string]any{"name": crd.Name, "annotations": content["metadata"].(map[string]any)["annotations"]}
+		content["metadata"] = map[string]any{"name": crd.Name,
+			"annotations": content["metadata"].(map[string]any)["annotations"]}
 		manifests = append(manifests, kubectl.Manifest{Object: &unstructured.Unstructured{Object: content}})
 	}
 	return manifests

@@ -193,7 +193,8 @@ func newAcceptedJSON(e *accept.Entry) *acceptedJSON {
 }
 
 func newDiffJSON(r *diff.Report, classes []change.Class) diffJSON {
-	out := diffJSON{Old: r.Old, New: r.New, CRDs: r.CRDs, Breaking: r.Breaking(classes), Changes: []changeJSON{}, Existing: r.Existing}
+	out := diffJSON{Old: r.Old, New: r.New, CRDs: r.CRDs, Breaking: r.Breaking(classes), Changes: []changeJSON{},
+		Existing: r.Existing}
 	for _, f := range r.Findings {
 		out.Changes = append(out.Changes, changeJSON{
 			Finding: f, File: f.Pos.Filename, Line: f.Pos.Line, Column: f.Pos.Column, Counts: f.Counts(classes),

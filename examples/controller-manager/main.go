@@ -53,8 +53,10 @@ func newRegistry() *registry.Registry {
 	r := registry.New(registry.Options{
 		Version: "1.37",
 		FeatureGates: []registry.FeatureGate{
-			{Name: countTerminating, Specs: []registry.GateSpec{{Since: "1.33", Stage: registry.Alpha}, {Since: "1.35", Stage: registry.Beta, Default: true}}},
-			{Name: ttlAfterFinished, Specs: []registry.GateSpec{{Since: "1.12", Stage: registry.Alpha}, {Since: "1.21", Stage: registry.Beta, Default: true}}},
+			{Name: countTerminating, Specs: []registry.GateSpec{{Since: "1.33", Stage: registry.Alpha},
+				{Since: "1.35", Stage: registry.Beta, Default: true}}},
+			{Name: ttlAfterFinished, Specs: []registry.GateSpec{{Since: "1.12", Stage: registry.Alpha},
+				{Since: "1.21", Stage: registry.Beta, Default: true}}},
 		},
 	})
 	deployments, sets := appsv1.SchemeGroupVersion.WithKind("Deployment"), appsv1.SchemeGroupVersion.WithKind("ReplicaSet")
@@ -62,7 +64,8 @@ func newRegistry() *registry.Registry {
 	r.Register(
 		registry.Descriptor{
 			Name: deployment.Name, Aliases: []string{"deployment"},
-			Needs: []registry.Need{reads(deployments), does(deployments, "update"), reads(sets), does(sets, "create", "update", "patch", "delete"), reads(pods)},
+			Needs: []registry.Need{reads(deployments), does(deployments, "update"), reads(sets),
+				does(sets, "create", "update", "patch", "delete"), reads(pods)},
 			New: func(_ context.Context, c *registry.Context) (registry.Controller, error) {
 				return nil, (&deployment.Reconciler{}).SetupWithManager(c)
 			},

@@ -66,7 +66,8 @@ func testSwitches(t *testing.T, env *testenv.Env) {
 	} {
 		r := newRegistry()
 		enabled := map[string]bool{}
-		r.Register(registry.Descriptor{Name: "probe", New: func(_ context.Context, c *registry.Context) (registry.Controller, error) {
+		r.Register(registry.Descriptor{Name: "probe", New: func(_ context.Context,
+			c *registry.Context) (registry.Controller, error) {
 			for _, name := range all {
 				enabled[name] = c.ControllerEnabled(name)
 			}
@@ -103,7 +104,8 @@ func testWrongName(t *testing.T, env *testenv.Env) {
 }
 
 func replica(env *testenv.Env, args ...string) *exec.Cmd {
-	cmd := exec.Command(os.Args[0], append(args, "--kubeconfig="+env.Kubeconfig, "--leader-election-namespace=default", "--health-probe-bind-address=0", "--metrics-bind-address=0")...)
+	cmd := exec.Command(os.Args[0], append(args, "--kubeconfig="+env.Kubeconfig, "--leader-election-namespace=default",
+		"--health-probe-bind-address=0", "--metrics-bind-address=0")...)
 	cmd.Env = append(os.Environ(), replicaVariable+"=1")
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	return cmd
@@ -118,7 +120,8 @@ type process struct {
 // start starts a replica whose lease others take seconds after it was killed.
 func start(t *testing.T, env *testenv.Env) *process {
 	t.Helper()
-	p := &process{Cmd: replica(env, "--leader-elect-lease-duration=3s", "--leader-elect-renew-deadline=2s", "--leader-elect-retry-period=200ms")}
+	p := &process{Cmd: replica(env, "--leader-elect-lease-duration=3s", "--leader-elect-renew-deadline=2s",
+		"--leader-elect-retry-period=200ms")}
 	p.Stdout, p.Stderr = &p.output, &p.output
 	if err := p.Start(); err != nil {
 		t.Fatal(err)
@@ -205,7 +208,8 @@ func holder(t *testing.T, live *client.REST, than string) string {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "controller-manager.kctrl.dev"}}
+	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: "default",
+		Name: "controller-manager.kctrl.dev"}}
 	lease = testenv.Await(ctx, t, live, lease, func(l *coordinationv1.Lease) bool {
 		return l.Spec.HolderIdentity != nil && *l.Spec.HolderIdentity != "" && *l.Spec.HolderIdentity != than
 	})
@@ -238,7 +242,8 @@ func (s story) rolledOut(want int32, image string) {
 	}
 	sets := s.ReplicaSetsOf(image)
 	text := fmt.Sprintf("Deployment web: %d of %s", want, image)
-	if len(sets) != 1 || sets[0].Status.AvailableReplicas != want || !strings.Contains(s.State(), text) || !strings.Contains(s.State(), "NewReplicaSetAvailable") {
+	if len(sets) != 1 || sets[0].Status.AvailableReplicas != want || !strings.Contains(s.State(), text) ||
+		!strings.Contains(s.State(), "NewReplicaSetAvailable") {
 		s.Fatalf("it is not %d of %s but\n%s", want, image, s.State())
 	}
 }
@@ -256,7 +261,8 @@ func (s story) finishedJobGoes() {
 	s.ok(s.Create(s.Context(), job))
 	job.Status = batchv1.JobStatus{StartTime: &now, CompletionTime: &now, Succeeded: 1}
 	for _, kind := range []batchv1.JobConditionType{batchv1.JobSuccessCriteriaMet, batchv1.JobComplete} {
-		job.Status.Conditions = append(job.Status.Conditions, batchv1.JobCondition{Type: kind, Status: corev1.ConditionTrue, LastTransitionTime: now})
+		job.Status.Conditions = append(job.Status.Conditions, batchv1.JobCondition{Type: kind, Status: corev1.ConditionTrue,
+			LastTransitionTime: now})
 	}
 	s.ok(s.live.Status().Update(s.Context(), job))
 	ctx, cancel := context.WithTimeout(s.Context(), time.Minute)

@@ -99,7 +99,8 @@ func (r *Reconciler) adopters(ctx context.Context, set *appsv1.ReplicaSet) (requ
 func (r *Reconciler) recreated(ctx context.Context, pod *corev1.Pod) []reconcile.Request {
 	var set appsv1.ReplicaSet
 	var d appsv1.Deployment
-	if !r.getController(ctx, pod, "ReplicaSet", &set) || !r.getController(ctx, &set, "Deployment", &d) || d.Spec.Strategy.Type != appsv1.RecreateDeploymentStrategyType {
+	if !r.getController(ctx, pod, "ReplicaSet", &set) || !r.getController(ctx, &set, "Deployment", &d) ||
+		d.Spec.Strategy.Type != appsv1.RecreateDeploymentStrategyType {
 		return nil
 	}
 	return []reconcile.Request{requestFor(&d)}

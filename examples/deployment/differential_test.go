@@ -77,7 +77,8 @@ func TestRollsOutAsKubeControllerManagerDoes(t *testing.T) {
 		return
 	}
 	ours := []*side{
-		newSide(t, "our Deployment controller", testenv.WithControllerManager("replicaset-controller", "garbage-collector-controller")),
+		newSide(t, "our Deployment controller", testenv.WithControllerManager("replicaset-controller",
+			"garbage-collector-controller")),
 		newSide(t, "our controllers alone", testenv.WithGarbageCollector()),
 	}
 	ours[0].run(t, &deployment.Reconciler{})
@@ -182,7 +183,8 @@ func difference(theirs, ours string) string {
 	a, b := strings.Split(theirs, "step "), strings.Split(ours, "step ")
 	for i := range min(len(a), len(b)) {
 		if !same(a[i], b[i]) {
-			return fmt.Sprintf("after\n%sunder kube-controller-manager: step %sunder ours: step %s", strings.Join(a[max(0, i-2):i], "step "), a[i], b[i])
+			return fmt.Sprintf("after\n%sunder kube-controller-manager: step %sunder ours: step %s",
+				strings.Join(a[max(0, i-2):i], "step "), a[i], b[i])
 		}
 	}
 	return "no difference"
@@ -307,12 +309,13 @@ type step struct {
 // begin makes the Deployment.
 func begin(r *rand.Rand) step {
 	d := newDeployment("web", r)
-	return step{name: fmt.Sprintf("create %d %s", *d.Spec.Replicas, describeStrategy(d)), do: func(ctx context.Context, w *world.World) error {
-		for _, image := range images {
-			w.Quota[image] = math.MaxInt
-		}
-		return w.Create(ctx, d.DeepCopy())
-	}}
+	return step{name: fmt.Sprintf("create %d %s", *d.Spec.Replicas, describeStrategy(d)),
+		do: func(ctx context.Context, w *world.World) error {
+			for _, image := range images {
+				w.Quota[image] = math.MaxInt
+			}
+			return w.Create(ctx, d.DeepCopy())
+		}}
 }
 
 var images = []string{"a", "b", "c", "d"}
@@ -400,10 +403,11 @@ func newStep(r *rand.Rand) step {
 		return edit(fmt.Sprint("scale to ", n), func(d *appsv1.Deployment) { *d.Spec.Replicas = n })
 	case 11, 12, 13, 14, 15:
 		most := []int{0, 1, 2, 3, math.MaxInt}[r.IntN(5)]
-		return step{name: fmt.Sprintf("at most %d pods of %s are ready", most, image), do: func(_ context.Context, w *world.World) error {
-			w.Quota[image] = most
-			return nil
-		}}
+		return step{name: fmt.Sprintf("at most %d pods of %s are ready", most, image),
+			do: func(_ context.Context, w *world.World) error {
+				w.Quota[image] = most
+				return nil
+			}}
 	case 16, 17:
 		return edit("pause or resume", func(d *appsv1.Deployment) { d.Spec.Paused = !d.Spec.Paused })
 	case 18, 19:
@@ -445,13 +449,18 @@ func newStep(r *rand.Rand) step {
 		}}
 	case 26:
 		note := fmt.Sprint("note ", n)
-		return edit(note, func(d *appsv1.Deployment) { metav1.SetMetaDataAnnotation(&d.ObjectMeta, "example.com/note", note) })
+		return edit(note, func(d *appsv1.Deployment) {
+			metav1.SetMetaDataAnnotation(&d.ObjectMeta, "example.com/note",
+				note)
+		})
 	case 27:
 		return meddle(image, n, r)
 	case 28:
-		return step{name: fmt.Sprintf("%d pods of %s fail", n, image), do: func(ctx context.Context, w *world.World) error { return w.FailPods(ctx, image, int(n)) }}
+		return step{name: fmt.Sprintf("%d pods of %s fail", n, image),
+			do: func(ctx context.Context, w *world.World) error { return w.FailPods(ctx, image, int(n)) }}
 	case 29:
-		return step{name: fmt.Sprintf("%d pods of %s are deleted", n, image), do: func(ctx context.Context, w *world.World) error { return w.DeletePods(ctx, image, int(n)) }}
+		return step{name: fmt.Sprintf("%d pods of %s are deleted", n, image),
+			do: func(ctx context.Context, w *world.World) error { return w.DeletePods(ctx, image, int(n)) }}
 	}
 	return remake(r)
 }
@@ -477,29 +486,32 @@ func meddle(image string, n int32, r *rand.Rand) step {
 	names := slices.Sorted(maps.Keys(changes))
 	names = append(names, "delete", "labels") // labels make collisions
 	name := names[r.IntN(len(names))]
-	return step{name: fmt.Sprintf("ReplicaSet of %s: %s", image, name), do: func(ctx context.Context, w *world.World) error {
-		for _, set := range w.ReplicaSetsOf(image) {
-			if change, found := changes[name]; found {
-				if err := world.Edit(ctx, w, set.Name, change); err != nil {
+	return step{name: fmt.Sprintf("ReplicaSet of %s: %s", image, name),
+		do: func(ctx context.Context, w *world.World) error {
+			for _, set := range w.ReplicaSetsOf(image) {
+				if change, found := changes[name]; found {
+					if err := world.Edit(ctx, w, set.Name, change); err != nil {
+						return err
+					}
+				} else if err := w.Delete(ctx, set, client.PropagationPolicy(metav1.DeletePropagationBackground)); err != nil {
 					return err
 				}
-			} else if err := w.Delete(ctx, set, client.PropagationPolicy(metav1.DeletePropagationBackground)); err != nil {
-				return err
 			}
-		}
-		return nil
-	}}
+			return nil
+		}}
 }
 
 // remake deletes the Deployment in one of the three ways, and makes another one with its name.
 func remake(r *rand.Rand) step {
-	policies := []metav1.DeletionPropagation{metav1.DeletePropagationBackground, metav1.DeletePropagationForeground, metav1.DeletePropagationOrphan, metav1.DeletePropagationOrphan}
+	policies := []metav1.DeletionPropagation{metav1.DeletePropagationBackground, metav1.DeletePropagationForeground,
+		metav1.DeletePropagationOrphan, metav1.DeletePropagationOrphan}
 	policy := policies[r.IntN(len(policies))]
 	next := newDeployment("web", r)
-	return step{name: fmt.Sprintf("delete (%s), create %d %s", policy, *next.Spec.Replicas, describeStrategy(next)), do: func(ctx context.Context, w *world.World) error {
-		if err := w.DeleteDeployment(ctx, "web", policy); err != nil {
-			return err
-		}
-		return w.Create(ctx, next.DeepCopy())
-	}}
+	return step{name: fmt.Sprintf("delete (%s), create %d %s", policy, *next.Spec.Replicas, describeStrategy(next)),
+		do: func(ctx context.Context, w *world.World) error {
+			if err := w.DeleteDeployment(ctx, "web", policy); err != nil {
+				return err
+			}
+			return w.Create(ctx, next.DeepCopy())
+		}}
 }

@@ -42,13 +42,18 @@ const historyLength = 2000
 
 // ownAnnotations are not copied between a Deployment and its ReplicaSets.
 var ownAnnotations = []string{
-	corev1.LastAppliedConfigAnnotation, revisionAnnotation, historyAnnotation, desiredAnnotation, maxAnnotation, appsv1.DeprecatedRollbackTo,
+	corev1.LastAppliedConfigAnnotation, revisionAnnotation, historyAnnotation, desiredAnnotation, maxAnnotation,
+	appsv1.DeprecatedRollbackTo,
 }
 
 // split returns the oldest ReplicaSet that has the template, and the other ReplicaSets sorted by age.
-func split(sets []*appsv1.ReplicaSet, template *corev1.PodTemplateSpec) (current *appsv1.ReplicaSet, old []*appsv1.ReplicaSet) {
+func split(sets []*appsv1.ReplicaSet, template *corev1.PodTemplateSpec) (
+	current *appsv1.ReplicaSet, old []*appsv1.ReplicaSet) {
 	old = slices.SortedFunc(slices.Values(sets), byAge)
-	if i := slices.IndexFunc(old, func(set *appsv1.ReplicaSet) bool { return sameTemplate(&set.Spec.Template, template) }); i >= 0 {
+	if i := slices.IndexFunc(old, func(set *appsv1.ReplicaSet) bool {
+		return sameTemplate(&set.Spec.Template,
+			template)
+	}); i >= 0 {
 		current = old[i]
 		old = slices.Delete(old, i, i+1)
 	}
@@ -171,7 +176,8 @@ func (ro *rollout) ensureCurrent(ctx context.Context) error {
 		return err
 	case err != nil:
 		if hasDeadline(ro.Deployment) {
-			setCondition(&ro.Status, progressing(corev1.ConditionFalse, reasonCreateFailed, "Failed to create new replica set %q: %v", set.Name, err))
+			setCondition(&ro.Status, progressing(corev1.ConditionFalse, reasonCreateFailed,
+				"Failed to create new replica set %q: %v", set.Name, err))
 		}
 		ro.warn(reasonCreateFailed, "Failed to create new replica set %q: %v", set.Name, err)
 		return err
@@ -204,9 +210,11 @@ func (ro *rollout) newReplicaSet() *appsv1.ReplicaSet {
 	return &appsv1.ReplicaSet{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: ro.Namespace, Name: name + "-" + hash, Labels: template.Labels,
-			OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(ro.Deployment, appsv1.SchemeGroupVersion.WithKind("Deployment"))},
+			OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(ro.Deployment,
+				appsv1.SchemeGroupVersion.WithKind("Deployment"))},
 		},
-		Spec: appsv1.ReplicaSetSpec{Replicas: new(int32), MinReadySeconds: ro.Spec.MinReadySeconds, Selector: selector, Template: template},
+		Spec: appsv1.ReplicaSetSpec{Replicas: new(int32), MinReadySeconds: ro.Spec.MinReadySeconds, Selector: selector,
+			Template: template},
 	}
 }
 
@@ -267,7 +275,8 @@ func (ro *rollout) rollBack(ctx context.Context, wanted int64) error {
 	case i < 0:
 		ro.warn("DeploymentRollbackRevisionNotFound", "Unable to find the revision to rollback to.")
 	case sameTemplate(&ro.sets()[i].Spec.Template, &ro.Spec.Template):
-		ro.warn("DeploymentRollbackTemplateUnchanged", "The rollback revision contains the same template as current deployment %q", ro.Name)
+		ro.warn("DeploymentRollbackTemplateUnchanged", "The rollback revision contains the same template as current "+
+			"deployment %q", ro.Name)
 	default:
 		ro.takeFrom(ro.sets()[i])
 		done = true
@@ -323,7 +332,8 @@ func (ro *rollout) forget(ctx context.Context) error {
 	if limit == nil || *limit == math.MaxInt32 {
 		return nil
 	}
-	alive := slices.DeleteFunc(slices.Clone(ro.old), func(set *appsv1.ReplicaSet) bool { return set.DeletionTimestamp != nil })
+	alive := slices.DeleteFunc(slices.Clone(ro.old),
+		func(set *appsv1.ReplicaSet) bool { return set.DeletionTimestamp != nil })
 	slices.SortStableFunc(alive, byRevision)
 	for _, set := range alive[:max(0, len(alive)-int(*limit))] {
 		if set.Status.Replicas != 0 || *set.Spec.Replicas != 0 || set.Generation > set.Status.ObservedGeneration {

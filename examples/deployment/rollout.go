@@ -81,7 +81,8 @@ func staying(sets []*appsv1.ReplicaSet) (n int32) {
 }
 
 // take scales ReplicaSets down by most pods in all, oldest first, each by at most the result of spare.
-func (ro *rollout) take(ctx context.Context, from []*appsv1.ReplicaSet, most int32, spare func(*appsv1.ReplicaSet) int32) (taken int32, err error) {
+func (ro *rollout) take(ctx context.Context, from []*appsv1.ReplicaSet, most int32,
+	spare func(*appsv1.ReplicaSet) int32) (taken int32, err error) {
 	for _, set := range from {
 		n := min(most-taken, spare(set))
 		if n <= 0 {

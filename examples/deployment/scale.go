@@ -69,7 +69,8 @@ func (ro *rollout) saturated() bool {
 	}
 	want := *ro.Spec.Replicas
 	desired, err := strconv.Atoi(ro.current.Annotations[desiredAnnotation])
-	return err == nil && int32(desired) == want && *ro.current.Spec.Replicas == want && ro.current.Status.AvailableReplicas == want
+	return err == nil && int32(desired) == want && *ro.current.Spec.Replicas == want &&
+		ro.current.Status.AvailableReplicas == want
 }
 
 // shares returns the new sizes of the ReplicaSets that have pods, and sorts these largest first. ReplicaSets of equal
@@ -148,7 +149,8 @@ func (ro *rollout) write(ctx context.Context, set *appsv1.ReplicaSet, to int32) 
 }
 
 func annotateSizes(set *appsv1.ReplicaSet, d *appsv1.Deployment) (changed bool) {
-	for key, n := range map[string]int32{desiredAnnotation: *d.Spec.Replicas, maxAnnotation: *d.Spec.Replicas + maxSurge(d)} {
+	for key, n := range map[string]int32{desiredAnnotation: *d.Spec.Replicas,
+		maxAnnotation: *d.Spec.Replicas + maxSurge(d)} {
 		if text := strconv.Itoa(int(n)); set.Annotations[key] != text {
 			metav1.SetMetaDataAnnotation(&set.ObjectMeta, key, text)
 			changed = true
@@ -199,7 +201,8 @@ func bounds(d *appsv1.Deployment) (surge, unavailable int32) {
 
 // part resolves a number or a percentage of the size of d. The API server validated it.
 func part(of *intstr.IntOrString, d *appsv1.Deployment, up bool) int32 {
-	n, err := intstr.GetScaledValueFromIntOrPercent(intstr.ValueOrDefault(of, intstr.FromInt32(0)), int(*d.Spec.Replicas), up)
+	n, err := intstr.GetScaledValueFromIntOrPercent(intstr.ValueOrDefault(of, intstr.FromInt32(0)), int(*d.Spec.Replicas),
+		up)
 	if err != nil {
 		return 0
 	}

@@ -17,9 +17,10 @@ func TestSharesAddUpToWhatIsAllowed(t *testing.T) {
 		r := rand.New(rand.NewPCG(seed, 3))
 		surge := intstr.FromString(strconv.Itoa(r.IntN(101)) + "%")
 		want := r.Int32N(40)
-		ro := &rollout{Deployment: &appsv1.Deployment{Spec: appsv1.DeploymentSpec{Replicas: &want, Strategy: appsv1.DeploymentStrategy{
-			Type: appsv1.RollingUpdateDeploymentStrategyType, RollingUpdate: &appsv1.RollingUpdateDeployment{MaxSurge: &surge},
-		}}}}
+		ro := &rollout{Deployment: &appsv1.Deployment{Spec: appsv1.DeploymentSpec{Replicas: &want,
+			Strategy: appsv1.DeploymentStrategy{
+				Type: appsv1.RollingUpdateDeploymentStrategyType, RollingUpdate: &appsv1.RollingUpdateDeployment{MaxSurge: &surge},
+			}}}}
 		ro.Status.Replicas = r.Int32N(3)
 		with := make([]*appsv1.ReplicaSet, 2+r.IntN(4))
 		for i := range with {

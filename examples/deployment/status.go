@@ -40,9 +40,11 @@ func (ro *rollout) count() appsv1.DeploymentStatus {
 	status.UnavailableReplicas = max(0, size(sets)-status.AvailableReplicas)
 	status.TerminatingReplicas = terminating(sets)
 	if status.AvailableReplicas >= *ro.Spec.Replicas-maxUnavailable(ro.Deployment) {
-		setCondition(&status, newCondition(appsv1.DeploymentAvailable, corev1.ConditionTrue, "MinimumReplicasAvailable", "Deployment has minimum availability."))
+		setCondition(&status, newCondition(appsv1.DeploymentAvailable, corev1.ConditionTrue, "MinimumReplicasAvailable",
+			"Deployment has minimum availability."))
 	} else {
-		setCondition(&status, newCondition(appsv1.DeploymentAvailable, corev1.ConditionFalse, "MinimumReplicasUnavailable", "Deployment does not have minimum availability."))
+		setCondition(&status, newCondition(appsv1.DeploymentAvailable, corev1.ConditionFalse, "MinimumReplicasUnavailable",
+			"Deployment does not have minimum availability."))
 	}
 	return status
 }
@@ -73,7 +75,8 @@ func (ro *rollout) countAndJudge() appsv1.DeploymentStatus {
 	status := ro.count()
 	if !hasDeadline(ro.Deployment) {
 		removeCondition(&status, appsv1.DeploymentProgressing)
-	} else if was := condition(&status, appsv1.DeploymentProgressing); was == nil || was.Reason != reasonAvailable || status.Replicas != status.UpdatedReplicas {
+	} else if was := condition(&status, appsv1.DeploymentProgressing); was == nil || was.Reason != reasonAvailable ||
+		status.Replicas != status.UpdatedReplicas {
 		ro.judge(&status, was)
 	}
 	if failure := ro.failure(); failure != nil {
@@ -109,12 +112,14 @@ func (ro *rollout) judge(status *appsv1.DeploymentStatus, was *appsv1.Deployment
 // complete reports whether d has exactly its desired pods, all from the current template and available.
 func complete(d *appsv1.Deployment, status *appsv1.DeploymentStatus) bool {
 	want := *d.Spec.Replicas
-	return status.UpdatedReplicas == want && status.Replicas == want && status.AvailableReplicas == want && status.ObservedGeneration >= d.Generation
+	return status.UpdatedReplicas == want && status.Replicas == want && status.AvailableReplicas == want &&
+		status.ObservedGeneration >= d.Generation
 }
 
 // progressed reports whether the status shows more new pods, fewer old pods, or more ready or available pods.
 func progressed(was, now *appsv1.DeploymentStatus) bool {
-	return now.UpdatedReplicas > was.UpdatedReplicas || now.Replicas-now.UpdatedReplicas < was.Replicas-was.UpdatedReplicas ||
+	return now.UpdatedReplicas > was.UpdatedReplicas ||
+		now.Replicas-now.UpdatedReplicas < was.Replicas-was.UpdatedReplicas ||
 		now.ReadyReplicas > was.ReadyReplicas || now.AvailableReplicas > was.AvailableReplicas
 }
 
@@ -127,13 +132,15 @@ func timedOut(d *appsv1.Deployment, was *appsv1.DeploymentCondition) bool {
 	if was == nil || was.Reason == reasonAvailable {
 		return false
 	}
-	return was.Reason == reasonTimedOut || time.Since(was.LastUpdateTime.Time) > time.Duration(*d.Spec.ProgressDeadlineSeconds)*time.Second
+	return was.Reason == reasonTimedOut || time.Since(was.LastUpdateTime.Time) > time.Duration(
+		*d.Spec.ProgressDeadlineSeconds)*time.Second
 }
 
 // untilDeadline returns when to check for a timeout again, or zero.
 func untilDeadline(d *appsv1.Deployment) time.Duration {
 	was := condition(&d.Status, appsv1.DeploymentProgressing)
-	if d.DeletionTimestamp != nil || d.Spec.Paused || !hasDeadline(d) || was == nil || was.Reason == reasonTimedOut || complete(d, &d.Status) {
+	if d.DeletionTimestamp != nil || d.Spec.Paused || !hasDeadline(d) || was == nil || was.Reason == reasonTimedOut ||
+		complete(d, &d.Status) {
 		return 0
 	}
 	left := time.Until(was.LastUpdateTime.Add(time.Duration(*d.Spec.ProgressDeadlineSeconds) * time.Second))
@@ -178,9 +185,11 @@ func progressing(status corev1.ConditionStatus, reason, format string, args ...a
 	return newCondition(appsv1.DeploymentProgressing, status, reason, fmt.Sprintf(format, args...))
 }
 
-func newCondition(kind appsv1.DeploymentConditionType, status corev1.ConditionStatus, reason, message string) appsv1.DeploymentCondition {
+func newCondition(kind appsv1.DeploymentConditionType, status corev1.ConditionStatus, reason,
+	message string) appsv1.DeploymentCondition {
 	now := metav1.Now()
-	return appsv1.DeploymentCondition{Type: kind, Status: status, Reason: reason, Message: message, LastUpdateTime: now, LastTransitionTime: now}
+	return appsv1.DeploymentCondition{Type: kind, Status: status, Reason: reason, Message: message, LastUpdateTime: now,
+		LastTransitionTime: now}
 }
 
 func condition(status *appsv1.DeploymentStatus, kind appsv1.DeploymentConditionType) *appsv1.DeploymentCondition {
@@ -206,5 +215,6 @@ func setCondition(status *appsv1.DeploymentStatus, c appsv1.DeploymentCondition)
 }
 
 func removeCondition(status *appsv1.DeploymentStatus, kind appsv1.DeploymentConditionType) {
-	status.Conditions = slices.DeleteFunc(status.Conditions, func(c appsv1.DeploymentCondition) bool { return c.Type == kind })
+	status.Conditions = slices.DeleteFunc(status.Conditions,
+		func(c appsv1.DeploymentCondition) bool { return c.Type == kind })
 }

@@ -22,7 +22,8 @@ func firstToGo(a, b *corev1.Pod) int {
 	if isA && isB {
 		order = cmp.Or(order, readyB.Compare(readyA))
 	}
-	return cmp.Or(order, cmp.Compare(restarts(b), restarts(a)), b.CreationTimestamp.Compare(a.CreationTimestamp.Time), cmp.Compare(a.Name, b.Name))
+	return cmp.Or(order, cmp.Compare(restarts(b), restarts(a)), b.CreationTimestamp.Compare(a.CreationTimestamp.Time),
+		cmp.Compare(a.Name, b.Name))
 }
 
 var phases = map[corev1.PodPhase]int{corev1.PodPending: 0, corev1.PodUnknown: 1, corev1.PodRunning: 2}

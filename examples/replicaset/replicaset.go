@@ -87,7 +87,8 @@ func (r *Reconciler) adopters(ctx context.Context, pod *corev1.Pod) (requests []
 		set := &all.Items[i]
 		selector, err := metav1.LabelSelectorAsSelector(set.Spec.Selector)
 		if err == nil && !selector.Empty() && selector.Matches(labels.Set(pod.Labels)) {
-			requests = append(requests, reconcile.Request{NamespacedName: types.NamespacedName{Namespace: set.Namespace, Name: set.Name}})
+			requests = append(requests, reconcile.Request{NamespacedName: types.NamespacedName{Namespace: set.Namespace,
+				Name: set.Name}})
 		}
 	}
 	return requests
@@ -202,7 +203,8 @@ func (r *Reconciler) create(ctx context.Context, set *appsv1.ReplicaSet) error {
 	template := set.Spec.Template.DeepCopy()
 	pod := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
-			Namespace: set.Namespace, GenerateName: prefix(set.Name), Finalizers: template.Finalizers, Labels: template.Labels, Annotations: template.Annotations,
+			Namespace: set.Namespace, GenerateName: prefix(set.Name), Finalizers: template.Finalizers, Labels: template.Labels,
+			Annotations: template.Annotations,
 		},
 		Spec: template.Spec,
 	}

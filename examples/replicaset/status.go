@@ -43,7 +43,8 @@ func (r *Reconciler) status(set *appsv1.ReplicaSet, pods, active []*corev1.Pod, 
 
 // failureCondition returns the existing condition, if any, because it has the time of the transition.
 func failureCondition(set *appsv1.ReplicaSet, active int, failure error) appsv1.ReplicaSetCondition {
-	i := slices.IndexFunc(set.Status.Conditions, func(c appsv1.ReplicaSetCondition) bool { return c.Type == appsv1.ReplicaSetReplicaFailure })
+	i := slices.IndexFunc(set.Status.Conditions,
+		func(c appsv1.ReplicaSetCondition) bool { return c.Type == appsv1.ReplicaSetReplicaFailure })
 	if i >= 0 {
 		return set.Status.Conditions[i]
 	}
@@ -52,6 +53,7 @@ func failureCondition(set *appsv1.ReplicaSet, active int, failure error) appsv1.
 		reason = "FailedDelete"
 	}
 	return appsv1.ReplicaSetCondition{
-		Type: appsv1.ReplicaSetReplicaFailure, Status: corev1.ConditionTrue, Reason: reason, Message: failure.Error(), LastTransitionTime: metav1.Now(),
+		Type: appsv1.ReplicaSetReplicaFailure, Status: corev1.ConditionTrue, Reason: reason, Message: failure.Error(),
+		LastTransitionTime: metav1.Now(),
 	}
 }

@@ -36,8 +36,9 @@ func givenAssets(opts Options) (Assets, bool, error) {
 	}
 	if opts.Kubernetes != "" {
 		return Assets{}, true, &diagnostic.Error{
-			Message: assetsVariable + "=" + dir + " has a fixed version of Kubernetes, so --kubernetes=" + opts.Kubernetes + " cannot apply",
-			Hint:    "omit --kubernetes, or unset " + assetsVariable + " to use the control plane that kctrl builds",
+			Message: assetsVariable + "=" + dir + " has a fixed version of Kubernetes, so --kubernetes=" + opts.Kubernetes +
+				" cannot apply",
+			Hint: "omit --kubernetes, or unset " + assetsVariable + " to use the control plane that kctrl builds",
 		}
 	}
 	for _, name := range []string{"etcd", "kube-apiserver"} {
@@ -237,7 +238,8 @@ func (b binary) used() {
 
 // prune removes all API servers in memory except the last used ones. It ignores errors.
 func (b binary) prune() {
-	all, _ := filepath.Glob(filepath.Join(filepath.Dir(filepath.Dir(string(b))), inMemoryPrefix+"*", filepath.Base(string(b))))
+	all, _ := filepath.Glob(filepath.Join(filepath.Dir(filepath.Dir(string(b))), inMemoryPrefix+"*",
+		filepath.Base(string(b))))
 	lastUse := func(path string) int64 {
 		info, err := os.Stat(path)
 		if err != nil {

@@ -71,7 +71,8 @@ func builds(ctx context.Context, release string, opts Options) ([]*build, error)
 		if err != nil {
 			return nil, err
 		}
-		all = append(all, &build{program: p, release: release, files: files, binary: p.binary(cache, moduleHash(goVersion, release, files))})
+		all = append(all, &build{program: p, release: release, files: files,
+			binary: p.binary(cache, moduleHash(goVersion, release, files))})
 	}
 	return all, nil
 }
@@ -180,7 +181,8 @@ func (b *build) run(ctx context.Context, progress Progress) error {
 func (b *build) compile(ctx context.Context, progress Progress, work, built string) error {
 	output := &goOutput{began: time.Now()}
 	defer progress.during(output.state)()
-	stale, err := b.runGo(ctx, work, output, append([]string{"list", "-deps", "-f", "{{if .Stale}}{{.ImportPath}}{{end}}"}, b.recipe().flags...)...)
+	stale, err := b.runGo(ctx, work, output, append([]string{"list", "-deps", "-f", "{{if .Stale}}{{.ImportPath}}{{end}}"},
+		b.recipe().flags...)...)
 	if err != nil {
 		return err
 	}
@@ -194,7 +196,8 @@ func (b *build) runGo(ctx context.Context, work string, output *goOutput, args .
 	cmd := exec.CommandContext(ctx, "go", append(args, b.recipe().pattern)...)
 	cmd.Dir = work
 	cmd.Env = append(os.Environ(), "GOWORK=off", "GOFLAGS=-mod=readonly", "GOOS=", "GOARCH=",
-		"GOTMPDIR="+filepath.Join(work, "tmp")) // keeps temporary files of a killed build in a directory that the next one removes
+		"GOTMPDIR="+filepath.Join(work,
+			"tmp")) // keeps temporary files of a killed build in a directory that the next one removes
 	cmd.Env = append(cmd.Env, b.recipe().env...)
 	endWithUs(cmd)
 	var stdout bytes.Buffer
@@ -210,10 +213,13 @@ func (b *build) runGo(ctx context.Context, work string, output *goOutput, args .
 
 // failures are the causes of failed builds, identified by text in the output of the go command, with a hint for each.
 var failures = []struct{ says, hint string }{
-	{"no space left on device", "free some disk space: a build needs about 3 GB in the directories of go env GOCACHE GOMODCACHE"},
+	{"no space left on device", "free some disk space: a build needs about 3 GB in the directories of go env GOCACHE " +
+		"GOMODCACHE"},
 	{"SECURITY ERROR", "a module proxy served a source that differs from the pinned hash: check go env GOPROXY"},
-	{"checksum mismatch", "the hash of a module differs from the pinned one: go clean -modcache downloads it again; else check go env GOPROXY"},
-	{"module lookup disabled", "a build downloads Go modules: go env -w GOPROXY=https://proxy.golang.org,direct allows it"},
+	{"checksum mismatch", "the hash of a module differs from the pinned one: go clean -modcache downloads it again; " +
+		"else check go env GOPROXY"},
+	{"module lookup disabled",
+		"a build downloads Go modules: go env -w GOPROXY=https://proxy.golang.org,direct allows it"},
 	{"404 Not Found", "the module proxy does not have a module: check go env GOPROXY"},
 	{"410 Gone", "the module proxy does not have a module: check go env GOPROXY"},
 	{"403 Forbidden", "the module proxy rejected the request: check go env GOPROXY, and its credentials in ~/.netrc"},
@@ -223,7 +229,8 @@ var failures = []struct{ says, hint string }{
 	{"proxyconnect", "a build downloads Go modules: check the network, HTTPS_PROXY, and go env GOPROXY"},
 	{"i/o timeout", "a build downloads Go modules: check the network, HTTPS_PROXY, and go env GOPROXY"},
 	{"TLS handshake", "a build downloads Go modules: check the network, HTTPS_PROXY, and go env GOPROXY"},
-	{"signal: killed", "the compiler was killed, possibly for lack of memory: a build needs about 4 GB; kctrl env build continues it"},
+	{"signal: killed", "the compiler was killed, possibly for lack of memory: a build needs about 4 GB; kctrl env build " +
+		"continues it"},
 }
 
 // buildFailed returns an error with the messages of the go command and a hint.
@@ -273,7 +280,8 @@ func cacheFolder(name string) (string, error) {
 }
 
 func unwritable(dir string, err error) error {
-	d := &diagnostic.Error{Message: "write to the cache: " + err.Error(), Hint: "make " + dir + " writable, or set XDG_CACHE_HOME", Cause: err}
+	d := &diagnostic.Error{Message: "write to the cache: " + err.Error(),
+		Hint: "make " + dir + " writable, or set XDG_CACHE_HOME", Cause: err}
 	if errors.Is(err, syscall.ENOSPC) {
 		d.Hint = "free some disk space"
 	}

@@ -105,7 +105,8 @@ func TestFailedBuildSaysWhatGoSaid(t *testing.T) {
 		"verifying x@v1: checksum mismatch":              "differs from the pinned one",
 	} {
 		// An earlier package that fails for the same reason does not change the hint.
-		fakeGo(t, fmt.Sprintf("echo k8s.io/kubernetes/pkg/proxy >&2; echo '%s' >&2; echo 'go: and so on' >&2; exit 1", output))
+		fakeGo(t, fmt.Sprintf("echo k8s.io/kubernetes/pkg/proxy >&2; echo '%s' >&2; echo 'go: and so on' >&2; exit 1",
+			output))
 		_, err := Build(t.Context(), Options{}, Progress{})
 		d, ok := errors.AsType[*diagnostic.Error](err)
 		if !ok || !strings.Contains(d.Hint, hint) {
@@ -170,7 +171,8 @@ func TestControllersAreCompiledWhenTheyAreAskedFor(t *testing.T) {
 func TestBinaryOfAnOlderKctrlIsUsed(t *testing.T) {
 	fakeGo(t, "echo must not be called >&2; exit 1")
 	all := binaryOf(t, withControllers)
-	if runtime.GOOS == "linux" && runtime.GOARCH == "amd64" && filepath.Base(filepath.Dir(string(all))) != "8817e34ee414923f" {
+	if runtime.GOOS == "linux" && runtime.GOARCH == "amd64" &&
+		filepath.Base(filepath.Dir(string(all))) != "8817e34ee414923f" {
 		t.Errorf("the control plane that kctrl has compiled so far is looked for in %s", all)
 	}
 	if err := os.MkdirAll(filepath.Dir(string(all)), 0o700); err != nil {
@@ -197,7 +199,8 @@ func TestDamagedBinaryIsCompiledAgain(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, damage := range map[string][]byte{"cut": whole[:4], "empty": nil, "other": []byte("#!/nobody!!")[:len(whole)]} {
+	for name, damage := range map[string][]byte{"cut": whole[:4], "empty": nil,
+		"other": []byte("#!/nobody!!")[:len(whole)]} {
 		if err := os.WriteFile(path, damage, 0o700); err != nil {
 			t.Fatal(err)
 		}
@@ -219,7 +222,8 @@ func TestDamagedBinaryIsCompiledAgain(t *testing.T) {
 		}
 	}
 	// A failed start does not report an intact binary as damaged.
-	if _, err := Start(t.Context(), assets, Options{Dir: t.TempDir(), Attached: true}); err == nil || strings.Contains(err.Error(), "damaged") {
+	if _, err := Start(t.Context(), assets, Options{Dir: t.TempDir(), Attached: true}); err == nil ||
+		strings.Contains(err.Error(), "damaged") {
 		t.Errorf("Start = %v", err)
 	}
 }

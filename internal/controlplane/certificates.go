@@ -128,7 +128,8 @@ func loadIdentities(dir, kubeconfig string, now time.Time) (*identities, error) 
 		if err != nil {
 			return err
 		}
-		_, err = both.Leaf.Verify(x509.VerifyOptions{Roots: roots, CurrentTime: now, KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageAny}})
+		_, err = both.Leaf.Verify(x509.VerifyOptions{Roots: roots, CurrentTime: now,
+			KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageAny}})
 		return err
 	}
 	for _, name := range certificateFiles {

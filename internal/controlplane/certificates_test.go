@@ -44,7 +44,8 @@ func TestCertificatesAreOfTheInstancesOwnAuthority(t *testing.T) {
 	if admin.Subject.Organization[0] != "system:masters" {
 		t.Errorf("the administrator is in %v", admin.Subject.Organization)
 	}
-	if _, err := admin.Verify(x509.VerifyOptions{Roots: roots, KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}}); err == nil {
+	if _, err := admin.Verify(x509.VerifyOptions{Roots: roots,
+		KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}}); err == nil {
 		t.Error("the administrator's certificate could be a server's")
 	}
 }

@@ -76,7 +76,8 @@ const (
 
 // Up starts the environment name, or the parts of it that no longer run. A resumed environment keeps its objects, its
 // address and its options. Up calls build for the assets, with these options, only if it has something to start.
-func (es *Environments) Up(ctx context.Context, name string, build func(Options) (Assets, error), opts Options) (*Environment, Outcome, error) {
+func (es *Environments) Up(ctx context.Context, name string, build func(Options) (Assets, error),
+	opts Options) (*Environment, Outcome, error) {
 	unlock, err := es.lock(ctx, name)
 	if err != nil {
 		return nil, Running, err
@@ -99,7 +100,8 @@ func (es *Environments) Up(ctx context.Context, name string, build func(Options)
 }
 
 // start starts an environment that does not exist.
-func (es *Environments) start(ctx context.Context, name string, build func(Options) (Assets, error), opts Options) (*Environment, error) {
+func (es *Environments) start(ctx context.Context, name string, build func(Options) (Assets, error),
+	opts Options) (*Environment, error) {
 	assets, err := build(opts)
 	if err != nil {
 		return nil, err
@@ -108,8 +110,10 @@ func (es *Environments) start(ctx context.Context, name string, build func(Optio
 		return nil, unwritable(es.path(name), err)
 	}
 	env := &Environment{
-		Name: name, InMemory: opts.InMemory, Kubernetes: opts.Kubernetes, DataDir: opts.DataDir, Port: opts.Port, ControllerManager: opts.ControllerManager,
-		Controllers: opts.Controllers, GarbageCollector: opts.GarbageCollector, FakeControllers: opts.FakeControllers, FeatureGates: opts.FeatureGates,
+		Name: name, InMemory: opts.InMemory, Kubernetes: opts.Kubernetes, DataDir: opts.DataDir, Port: opts.Port,
+		ControllerManager: opts.ControllerManager,
+		Controllers:       opts.Controllers, GarbageCollector: opts.GarbageCollector, FakeControllers: opts.FakeControllers,
+		FeatureGates: opts.FeatureGates,
 	}
 	if err := es.claim(ctx, env); err != nil {
 		return nil, errors.Join(err, os.RemoveAll(es.path(name)))
@@ -122,7 +126,8 @@ func (es *Environments) start(ctx context.Context, name string, build func(Optio
 }
 
 // resume starts the stopped parts of an environment that was ready before.
-func (es *Environments) resume(ctx context.Context, env *Environment, build func(Options) (Assets, error)) (Outcome, error) {
+func (es *Environments) resume(ctx context.Context, env *Environment,
+	build func(Options) (Assets, error)) (Outcome, error) {
 	ids, err := loadIdentities(es.path(env.Name), env.Kubeconfig, time.Now())
 	crash := env.Crashed()
 	if err == nil && crash == nil {
@@ -150,7 +155,8 @@ func (es *Environments) resume(ctx context.Context, env *Environment, build func
 	if err := es.run(ctx, env, assets, ids); err != nil {
 		if crash, ok := errors.AsType[*CrashError](err); ok && !hinted(err) {
 			again := "kctrl env down --name " + env.Name + " and kctrl env up --name " + env.Name
-			err = &diagnostic.Error{Message: crash.Error(), Hint: "if its data is damaged, " + again + " start it without objects", Cause: crash}
+			err = &diagnostic.Error{Message: crash.Error(), Hint: "if its data is damaged, " + again +
+				" start it without objects", Cause: crash}
 		}
 		return Resumed, err
 	}
@@ -173,7 +179,8 @@ func (es *Environments) run(ctx context.Context, env *Environment, assets Assets
 	if err != nil {
 		return err
 	}
-	env.Server, env.Kubeconfig, env.Ports, env.Ready, env.Failed = instance.Server, instance.Kubeconfig, instance.ports, true, ""
+	env.Server, env.Kubeconfig, env.Ports, env.Ready, env.Failed = instance.Server, instance.Kubeconfig, instance.ports,
+		true, ""
 	return es.save(env)
 }
 
@@ -286,7 +293,8 @@ func (es *Environments) List() ([]*Environment, error) {
 func (es *Environments) names() ([]string, error) {
 	entries, err := os.ReadDir(es.dir)
 	if err != nil {
-		return nil, &diagnostic.Error{Message: "list environments: " + err.Error(), Hint: "make " + es.dir + " readable, or set XDG_CACHE_HOME", Cause: err}
+		return nil, &diagnostic.Error{Message: "list environments: " + err.Error(),
+			Hint: "make " + es.dir + " readable, or set XDG_CACHE_HOME", Cause: err}
 	}
 	var names []string
 	for _, entry := range entries {

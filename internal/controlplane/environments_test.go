@@ -90,7 +90,8 @@ func connect(t *testing.T, env *Environment) *kubectl.Client {
 // put creates an object.
 func put(t *testing.T, env *Environment, name string) {
 	t.Helper()
-	manifests, err := kubectl.ReadManifests("-", strings.NewReader("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: "+name+"}\n"))
+	manifests, err := kubectl.ReadManifests("-", strings.NewReader("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: "+
+		name+"}\n"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -102,7 +103,8 @@ func put(t *testing.T, env *Environment, name string) {
 // has reports whether an object that put created exists.
 func has(t *testing.T, env *Environment, name string) bool {
 	t.Helper()
-	err := connect(t, env).Get(t.Context(), io.Discard, kubectl.Selection{Resources: []string{"cm"}, Names: []string{name}}, kubectl.GetOptions{})
+	err := connect(t, env).Get(t.Context(), io.Discard, kubectl.Selection{Resources: []string{"cm"},
+		Names: []string{name}}, kubectl.GetOptions{})
 	if err != nil && !apierrors.IsNotFound(err) {
 		t.Error(err)
 	}
@@ -249,7 +251,8 @@ func replacePorts(t *testing.T, opts Options) {
 	for _, p := range env.Processes {
 		kill(t, p)
 	}
-	for _, port := range []int{env.Ports.API, env.Ports.Etcd} { // an environment without etcd has no port for it, so any is taken
+	for _, port := range []int{env.Ports.API,
+		env.Ports.Etcd} { // an environment without etcd has no port for it, so any is taken
 		var listener net.Listener
 		err := poll(t.Context(), 10*time.Millisecond, func() bool {
 			var err error
@@ -325,7 +328,8 @@ func recoverFromCut(t *testing.T, opts Options, cut func(es *Environments, env *
 			t.Errorf("%s still runs", p.Name)
 		}
 	}
-	if exists(es.path("cut")) || len(notices) != 1 || !strings.Contains(notices[0], "stopping "+processes[0].Name+" (pid") {
+	if exists(es.path("cut")) || len(notices) != 1 ||
+		!strings.Contains(notices[0], "stopping "+processes[0].Name+" (pid") {
 		t.Errorf("said %q", notices)
 	}
 }
@@ -347,13 +351,15 @@ func TestRecoverLeavesAStartAloneThatGoesOn(t *testing.T) {
 
 func TestOneBadStateIsNoMatterToTheOthers(t *testing.T) {
 	for name, content := range map[string]string{
-		"empty": "", "truncated": `{"name":"bad","proc`, "another type": "[1]", "of the future": `{"version":99,"processes":"?"}`, "newer": `{"version":99}`,
+		"empty": "", "truncated": `{"name":"bad","proc`, "another type": "[1]",
+		"of the future": `{"version":99,"processes":"?"}`, "newer": `{"version":99}`,
 	} {
 		es := &Environments{dir: t.TempDir()}
 		if err := errors.Join(os.Mkdir(es.path("bad"), 0o700), os.Mkdir(es.path("good"), 0o700)); err != nil {
 			t.Fatal(err)
 		}
-		err := errors.Join(os.WriteFile(es.statePath("bad"), []byte(content), 0o600), es.save(&Environment{Name: "good", Ready: true}))
+		err := errors.Join(os.WriteFile(es.statePath("bad"), []byte(content), 0o600),
+			es.save(&Environment{Name: "good", Ready: true}))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -407,7 +413,8 @@ func TestPidOfAnotherIsNeverTakenForAProcess(t *testing.T) {
 
 func TestEndOfALogIsWhatAPanicSays(t *testing.T) {
 	log := filepath.Join(t.TempDir(), "etcd.log")
-	text := "started\npanic: wal: no space left on device\n\ngoroutine 1 [running]:\n" + strings.Repeat("main.main()\n\tmain.go:21\n", 50)
+	text := "started\npanic: wal: no space left on device\n\ngoroutine 1 [running]:\n" +
+		strings.Repeat("main.main()\n\tmain.go:21\n", 50)
 	if err := os.WriteFile(log, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -417,7 +424,8 @@ func TestEndOfALogIsWhatAPanicSays(t *testing.T) {
 	}
 	newer := `{"level":"error","msg":"Failed to validate schema","error":"version \"3.7.0\" is not supported"}`
 	for tail, hint := range map[string]string{got: "free some disk space", newer: "choose its version with --kubernetes"} {
-		if d, ok := errors.AsType[*diagnostic.Error](explain(&CrashError{Tail: tail})); !ok || !strings.Contains(d.Hint, hint) {
+		if d, ok := errors.AsType[*diagnostic.Error](explain(&CrashError{Tail: tail})); !ok ||
+			!strings.Contains(d.Hint, hint) {
 			t.Errorf("explain = %+v, want the hint to say %q", d, hint)
 		}
 	}
@@ -461,7 +469,8 @@ func haveOneDataFolder(t *testing.T, opts Options) {
 		return of
 	}
 	up(t, es, "first", at(data))
-	for _, spelling := range []string{data, data + "/", link, filepath.Join(root, ".") + "/../" + filepath.Base(root) + "/data"} {
+	for _, spelling := range []string{data, data + "/", link, filepath.Join(root, ".") + "/../" + filepath.Base(root) +
+		"/data"} {
 		_, _, err := es.Up(t.Context(), "second", compiled(t), at(spelling))
 		if err == nil || !strings.Contains(err.Error(), `the data directory of environment "first"`) {
 			t.Errorf("Up with the data directory %s = %v", spelling, err)

@@ -108,5 +108,6 @@ func controllerManagerFlags(opts Options, kubeconfig string) []string {
 // collector.
 func garbageCollectorCommand(opts Options, kubeconfig string) ([]string, error) {
 	program, err := os.Executable()
-	return []string{program, "env", "garbage-collector", "--kubeconfig=" + kubeconfig, "--certificate-authority=" + authorityPath(opts.Dir)}, err
+	return []string{program, "env", "garbage-collector", "--kubeconfig=" + kubeconfig,
+		"--certificate-authority=" + authorityPath(opts.Dir)}, err
 }

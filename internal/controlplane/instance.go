@@ -65,7 +65,8 @@ func (o Options) choosePorts(ctx context.Context) (Ports, error) {
 		}
 		return had
 	}
-	chosen := Ports{Etcd: keep(o.ports.Etcd, etcd, free[0]), Peer: keep(o.ports.Peer, etcd, free[1]), API: keep(o.ports.API, apiServer, free[2])}
+	chosen := Ports{Etcd: keep(o.ports.Etcd, etcd, free[0]), Peer: keep(o.ports.Peer, etcd, free[1]),
+		API: keep(o.ports.API, apiServer, free[2])}
 	if o.Port != 0 {
 		chosen.API = o.Port
 		if !apiServer && !portFree(o.Port) {
@@ -98,7 +99,8 @@ type Instance struct {
 // Start starts a control plane from assets and returns when its API server is ready. If a part crashes, the error is a
 // [*CrashError].
 func Start(ctx context.Context, assets Assets, opts Options) (instance *Instance, err error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, startTimeout, fmt.Errorf("the API server was not ready after %s", startTimeout))
+	ctx, cancel := context.WithTimeoutCause(ctx, startTimeout, fmt.Errorf("the API server was not ready after %s",
+		startTimeout))
 	defer cancel()
 	if opts.DataDir != "" {
 		if opts.DataDir, err = dataFolder(opts.DataDir); err != nil {
@@ -141,7 +143,8 @@ func Start(ctx context.Context, assets Assets, opts Options) (instance *Instance
 // dataFolder creates a data directory if it does not exist, and returns its path without symbolic links.
 func dataFolder(path string) (string, error) {
 	refused := func(err error) error {
-		return &diagnostic.Error{Message: "data directory: " + err.Error(), Hint: "choose a writable directory with --data-dir", Cause: err}
+		return &diagnostic.Error{Message: "data directory: " + err.Error(),
+			Hint: "choose a writable directory with --data-dir", Cause: err}
 	}
 	if err := os.MkdirAll(path, 0o700); err != nil {
 		return "", refused(err)
@@ -188,7 +191,8 @@ func checkUnused(dir string, inMemory bool) error {
 		return nil
 	}
 	if err != nil {
-		return &diagnostic.Error{Message: "data directory: " + err.Error(), Hint: "choose a writable directory with --data-dir", Cause: err}
+		return &diagnostic.Error{Message: "data directory: " + err.Error(),
+			Hint: "choose a writable directory with --data-dir", Cause: err}
 	}
 	defer file.Close()
 	if tryLock(file) {
@@ -212,7 +216,8 @@ func unreadable(crash *CrashError) error {
 	case strings.Contains(errorLines, "no space left on device"):
 		hint = "free some disk space"
 	case strings.Contains(errorLines, "is damaged"):
-		hint = "restore the file from a copy, or run kctrl env up again with --repair, which drops the damaged lines and keeps a copy of the file"
+		hint = "restore the file from a copy, or run kctrl env up again with --repair, which drops the damaged lines and " +
+			"keeps a copy of the file"
 	}
 	return &diagnostic.Error{Message: errorLines, Hint: hint, Cause: crash}
 }

@@ -16,7 +16,8 @@ const kubeconfigName = "kctrl-env"
 func writeKubeconfig(path, server string, ids *identities) error {
 	config := api.NewConfig()
 	config.Clusters[kubeconfigName] = &api.Cluster{Server: server, CertificateAuthorityData: ids.authority}
-	config.AuthInfos[kubeconfigName] = &api.AuthInfo{ClientCertificateData: ids.admin.certificate, ClientKeyData: ids.admin.key}
+	config.AuthInfos[kubeconfigName] = &api.AuthInfo{ClientCertificateData: ids.admin.certificate,
+		ClientKeyData: ids.admin.key}
 	config.Contexts[kubeconfigName] = &api.Context{Cluster: kubeconfigName, AuthInfo: kubeconfigName}
 	config.CurrentContext = kubeconfigName
 	content, err := clientcmd.Write(*config)

@@ -123,7 +123,8 @@ func unknownVersion(name, named string) error {
 // linkFlags returns the linker flags that set the version of a binary.
 func linkFlags(release string) string {
 	const in = "k8s.io/component-base/version."
-	return fmt.Sprintf("-s -w -X %[1]sgitVersion=%[2]s -X %[1]sgitMajor=1 -X %[1]sgitMinor=%[3]s", in, release, strings.TrimPrefix(minor(release), "1."))
+	return fmt.Sprintf("-s -w -X %[1]sgitVersion=%[2]s -X %[1]sgitMajor=1 -X %[1]sgitMinor=%[3]s", in, release,
+		strings.TrimPrefix(minor(release), "1."))
 }
 
 // moduleFile is a file of the module of a binary.

@@ -48,7 +48,8 @@ func TestVersionsAreNamedAsPeopleDo(t *testing.T) {
 	}
 }
 
-var pin = flag.String("pin", "", "add the modules of this `release` of Kubernetes, such as v1.38.0, in the place of those of its minor version")
+var pin = flag.String("pin", "", "add the modules of this `release` of Kubernetes, such as v1.38.0, in the place of "+
+	"those of its minor version")
 
 // TestModulesAreOfTheirVersion checks that each directory of module has the modules of the Kubernetes version in its
 // name, with their hashes.
@@ -92,13 +93,15 @@ func TestModulesAreOfTheirVersion(t *testing.T) {
 func pinModules(t *testing.T, release string) {
 	t.Helper()
 	var downloaded struct{ GoMod string }
-	if err := json.Unmarshal(goCommand(t, ".", "mod", "download", "-json", "k8s.io/kubernetes@"+release), &downloaded); err != nil {
+	if err := json.Unmarshal(goCommand(t, ".", "mod", "download", "-json", "k8s.io/kubernetes@"+release),
+		&downloaded); err != nil {
 		t.Fatal(err)
 	}
 	theirs := parseModule(t, downloaded.GoMod)
 	staging := "v0." + strings.TrimPrefix(release, "v1.")
 	var ours strings.Builder
-	fmt.Fprintf(&ours, "module kctrl.dev/controlplane\n\ngo %s\n\nrequire (\n\tk8s.io/component-base %s\n\tk8s.io/kubernetes %s\n", theirs.Go.Version, staging, release)
+	fmt.Fprintf(&ours, "module kctrl.dev/controlplane\n\ngo %s\n\nrequire (\n\tk8s.io/component-base "+
+		"%s\n\tk8s.io/kubernetes %s\n", theirs.Go.Version, staging, release)
 	for _, require := range theirs.Require {
 		if require.Mod.Path == "go.etcd.io/etcd/server/v3" {
 			fmt.Fprintln(&ours, require.Mod.Path, require.Mod.Version)

@@ -158,7 +158,8 @@ func (e *CrashError) Error() string {
 // crashes are the crashes that a user can fix, identified by text in the log of the part.
 var crashes = []struct{ says, hint string }{
 	{"no space left on device", "free some disk space"},
-	{"Failed to validate schema", "the data directory belongs to a newer Kubernetes: choose its version with --kubernetes, or another --data-dir"},
+	{"Failed to validate schema", "the data directory belongs to a newer Kubernetes: choose its version with " +
+		"--kubernetes, or another --data-dir"},
 }
 
 // explain adds a hint to a crash, if one is known.

@@ -36,7 +36,8 @@ func TestProgressIsTold(t *testing.T) {
 kctrl: compiling: 111 of 600 packages, 1m0s, about 4 min left
 `
 		lines := strings.SplitAfter(out.String(), "\n")
-		if len(lines) != 11 || lines[0]+lines[1] != want || lines[9] != "kctrl: compiling: 591 of 600 packages, 5m0s, less than a minute left\n" {
+		if len(lines) != 11 || lines[0]+lines[1] != want ||
+			lines[9] != "kctrl: compiling: 591 of 600 packages, 5m0s, less than a minute left\n" {
 			t.Errorf("progress said\n%s", out.String())
 		}
 		if strings.ContainsAny(out.String(), "\r\x1b") {
@@ -47,7 +48,8 @@ kctrl: compiling: 111 of 600 packages, 1m0s, about 4 min left
 		var out strings.Builder
 		compile(&out, func() int { return 80 })
 		frames := strings.Split(out.String(), "\r\x1b[K")
-		if len(frames) != 317 || frames[0] != "" || frames[len(frames)-1] != "" { // one update per second, and blank at the end
+		if len(frames) != 317 || frames[0] != "" ||
+			frames[len(frames)-1] != "" { // one update per second, and blank at the end
 			t.Errorf("progress drew %d frames, the last of them %q", len(frames), frames[len(frames)-1])
 		}
 		for i, want := range map[int]string{
@@ -77,7 +79,8 @@ func TestOutputOfGoIsBounded(t *testing.T) {
 		output := &goOutput{}
 		fmt.Fprint(output, text[:cut])
 		fmt.Fprint(output, text[cut:])
-		if said := strings.Join(output.errorLines(), "\n"); output.downloaded != 1 || output.compiled != 1 || said != "# k8s.io/api\nx.go:1:2: broken\na b" {
+		if said := strings.Join(output.errorLines(), "\n"); output.downloaded != 1 || output.compiled != 1 ||
+			said != "# k8s.io/api\nx.go:1:2: broken\na b" {
 			t.Errorf("cut at %d: %d modules, %d packages, %q", cut, output.downloaded, output.compiled, said)
 		}
 	}
@@ -86,7 +89,8 @@ func TestOutputOfGoIsBounded(t *testing.T) {
 		fmt.Fprintf(output, "line %d%s\n", i, strings.Repeat("x", 100<<10))
 	}
 	said := output.errorLines()
-	if len(said) != 2*mostMessages || !strings.HasPrefix(said[0], "line 0") || !strings.HasPrefix(said[len(said)-1], "line 99") || len(said[3]) != longestLine {
+	if len(said) != 2*mostMessages || !strings.HasPrefix(said[0], "line 0") ||
+		!strings.HasPrefix(said[len(said)-1], "line 99") || len(said[3]) != longestLine {
 		t.Errorf("%d lines are kept, from %.10q to %.10q", len(said), said[0], said[len(said)-1])
 	}
 }

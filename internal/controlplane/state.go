@@ -89,7 +89,8 @@ func (e *Environment) Usable() error {
 // options returns the options that the environment was started with.
 func (e *Environment) options() Options {
 	return Options{
-		InMemory: e.InMemory, Kubernetes: e.Kubernetes, DataDir: e.DataDir, Port: e.Port, ControllerManager: e.ControllerManager, Controllers: e.Controllers,
+		InMemory: e.InMemory, Kubernetes: e.Kubernetes, DataDir: e.DataDir, Port: e.Port,
+		ControllerManager: e.ControllerManager, Controllers: e.Controllers,
 		GarbageCollector: e.GarbageCollector, FakeControllers: e.FakeControllers, FeatureGates: e.FeatureGates,
 	}
 }

@@ -19,7 +19,8 @@ func TestFoldersOfTheDeadAreSweptAndThoseOfTheLivingAreNot(t *testing.T) {
 		t.Fatal(err)
 	}
 	parent := filepath.Dir(living)
-	dead, empty, foreign := filepath.Join(parent, temporaryPrefix+"1"), filepath.Join(parent, temporaryPrefix+"2"), filepath.Join(parent, temporaryPrefix+"3")
+	dead, empty, foreign := filepath.Join(parent, temporaryPrefix+"1"), filepath.Join(parent, temporaryPrefix+"2"),
+		filepath.Join(parent, temporaryPrefix+"3")
 	elsewhere := t.TempDir()
 	write(t, filepath.Join(dead, ownerLock))
 	write(t, filepath.Join(dead, "etcd.key"))
@@ -36,7 +37,8 @@ func TestFoldersOfTheDeadAreSweptAndThoseOfTheLivingAreNot(t *testing.T) {
 		t.Fatal(err)
 	}
 	removeNext()
-	for path, want := range map[string]bool{living: true, dead: false, empty: false, foreign: true, filepath.Join(elsewhere, ownerLock): true} {
+	for path, want := range map[string]bool{living: true, dead: false, empty: false, foreign: true,
+		filepath.Join(elsewhere, ownerLock): true} {
 		if exists(path) != want {
 			t.Errorf("%s exists: %v, want %v", path, !want, want)
 		}

@@ -54,7 +54,8 @@ func (o *observer) waitReady(ctx context.Context, out io.Writer, generation int6
 		}
 		observed, _, _ := unstructured.NestedInt64(sample.Object, "status", "observedGeneration")
 		status := cmp.Or(kubectl.ConditionStatus(*sample, "Ready"), "Unknown")
-		fmt.Fprintf(out, "  API server | %s generation=%d observedGeneration=%d Ready=%s\n", sampleName, generation, observed, status)
+		fmt.Fprintf(out, "  API server | %s generation=%d observedGeneration=%d Ready=%s\n", sampleName, generation, observed,
+			status)
 		return observed == generation && status == string(metav1.ConditionTrue)
 	})
 }

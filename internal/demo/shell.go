@@ -120,7 +120,8 @@ func (sh *shell) step(what string, do func() error) error {
 }
 
 func (sh *shell) summary() {
-	fmt.Fprintf(sh.out, "\nObserved through the API server: the sample became Ready for generation 1, again for generation 2 after its\n"+
+	fmt.Fprintf(sh.out, "\nObserved through the API server: the sample became Ready for generation 1, again for "+
+		"generation 2 after its\n"+
 		"spec was changed, and went away when it was deleted. The operator and the API server are stopped.\n\n")
 	for _, step := range append(sh.steps, timing{"all of it", time.Since(sh.began)}) {
 		fmt.Fprintf(sh.out, "%7.2f s  %s\n", step.took.Seconds(), step.what)

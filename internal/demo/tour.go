@@ -23,7 +23,8 @@ type server struct {
 }
 
 var servers = map[string]server{
-	"":     {" --in-memory", "kctrl's own API server, in memory: make demo SERVER=real takes etcd and kube-apiserver, and minutes to compile them once"},
+	"": {" --in-memory", "kctrl's own API server, in memory: make demo SERVER=real takes etcd and kube-apiserver, " +
+		"and minutes to compile them once"},
 	"real": {"", "etcd and kube-apiserver"},
 }
 
@@ -126,7 +127,8 @@ func follow(ctx context.Context, sh *shell, observer *observer, operator *proces
 	if err := sh.run(ctx, apply); err != nil {
 		return err
 	}
-	if err := sh.step("sample is Ready for the new spec", func() error { return observer.waitReady(ctx, sh.out, 2) }); err != nil {
+	if err := sh.step("sample is Ready for the new spec",
+		func() error { return observer.waitReady(ctx, sh.out, 2) }); err != nil {
 		return err
 	}
 	if err := sh.run(ctx, "kctrl env get --name "+environment+" guestbooks"); err != nil {

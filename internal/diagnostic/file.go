@@ -75,7 +75,8 @@ func InProject(root, name string) token.Position {
 
 // Unreadable returns an error about a file or directory that cannot be read. Its name is relative to root.
 func Unreadable(root, name string, err error) error {
-	return &Error{Pos: InProject(root, name), Message: "cannot read: " + PlainCause(err), Hint: regular.Remedy(err), Cause: err}
+	return &Error{Pos: InProject(root, name), Message: "cannot read: " + PlainCause(err), Hint: regular.Remedy(err),
+		Cause: err}
 }
 
 // Cut truncates a text of any length to the size of a message.

@@ -27,7 +27,8 @@ func YAML(file string, content []byte, err error, hint string) error {
 	var errs []error
 	for text := range strings.Lines(err.Error()) {
 		if len(errs) == enoughErrors {
-			errs = append(errs, &Error{Pos: token.Position{Filename: file}, Message: "more lines than these are not valid YAML", Hint: hint, Cause: err})
+			errs = append(errs, &Error{Pos: token.Position{Filename: file}, Message: "more lines than these are not valid YAML",
+				Hint: hint, Cause: err})
 			break
 		}
 		text = strings.TrimSpace(text)

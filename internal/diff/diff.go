@@ -45,7 +45,8 @@ type Finding struct {
 
 // Counts reports whether the finding breaks one of the classes and is not accepted.
 func (f *Finding) Counts(classes []change.Class) bool {
-	return f.Accepted == nil && slices.ContainsFunc(f.Breaks, func(c change.Class) bool { return slices.Contains(classes, c) })
+	return f.Accepted == nil && slices.ContainsFunc(f.Breaks,
+		func(c change.Class) bool { return slices.Contains(classes, c) })
 }
 
 // Existing is an object on a cluster that a change breaks.
@@ -93,7 +94,8 @@ func Compare(ctx context.Context, before, after *input.Side, o Options) (*Report
 	}
 	r.accept(o)
 	slices.SortStableFunc(r.Findings, func(a, b Finding) int {
-		return cmp.Or(diagnostic.ComparePosition(a.Pos, b.Pos), cmp.Compare(a.CRD, b.CRD), cmp.Compare(a.Version, b.Version), cmp.Compare(a.Field, b.Field))
+		return cmp.Or(diagnostic.ComparePosition(a.Pos, b.Pos), cmp.Compare(a.CRD, b.CRD), cmp.Compare(a.Version, b.Version),
+			cmp.Compare(a.Field, b.Field))
 	})
 	return r, nil
 }
@@ -298,7 +300,8 @@ func (r *Report) CheckExisting(crd string, before, after *witness.Server, versio
 	}
 	metadata, _ := object["metadata"].(map[string]any)
 	text := func(key string) string { value, _ := metadata[key].(string); return value }
-	r.Existing = append(r.Existing, Existing{CRD: crd, Version: version, Namespace: text("namespace"), Name: text("name"), Reason: reason})
+	r.Existing = append(r.Existing, Existing{CRD: crd, Version: version, Namespace: text("namespace"), Name: text("name"),
+		Reason: reason})
 }
 
 // Breaking returns the number of findings that count, plus the number of broken objects on a cluster.

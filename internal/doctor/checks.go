@@ -90,7 +90,8 @@ func checkLock(_ context.Context, p *Project) []Finding {
 	return []Finding{{Warning: true, Error: &diagnostic.Error{
 		Pos:     token.Position{Filename: project.LockFile},
 		Message: "the file is missing, so kctrl cannot detect files that were edited by hand",
-		Hint:    "restore it from version control; kctrl doctor --fix writes it again, with the files that equal kctrl's output",
+		Hint: "restore it from version control; kctrl doctor --fix writes it again, with the files that equal kctrl's " +
+			"output",
 	}}}
 }
 

@@ -88,7 +88,8 @@ func (p *Project) build(generated *plan.Plan, folder string) error {
 }
 
 func build(dir, folder string, contents map[string][]byte) error {
-	_, err := kustomize.BuildWith(filepath.Join(dir, filepath.FromSlash(folder)), "kustomize build "+folder+" shows the same", contents)
+	_, err := kustomize.BuildWith(filepath.Join(dir, filepath.FromSlash(folder)),
+		"kustomize build "+folder+" shows the same", contents)
 	if e, ok := errors.AsType[*diagnostic.Error](err); ok {
 		e.Pos = diagnostic.Relative(dir, e.Pos)
 		e.Message = strings.ReplaceAll(e.Message, dir+string(filepath.Separator), "")
@@ -167,7 +168,8 @@ func (d *deployment) visit(folder string) (readable bool) {
 			}
 			for _, item := range list.Content {
 				target := path.Join(folder, item.Value)
-				if item.Kind == yaml.ScalarNode && fs.ValidPath(target) && !strings.Contains(item.Value, ":") && !path.IsAbs(item.Value) {
+				if item.Kind == yaml.ScalarNode && fs.ValidPath(target) && !strings.Contains(item.Value, ":") &&
+					!path.IsAbs(item.Value) {
 					readable = d.listed(name, item, target) && readable
 				}
 			}

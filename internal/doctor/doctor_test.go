@@ -47,7 +47,8 @@ func edit(t *testing.T, p *doctor.Project, name, old, now string) {
 		t.Fatalf("%s has no %q", name, old)
 	}
 	if err == nil || old == "" {
-		err = errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(strings.Replace(string(text), old, now, 1)), 0o644))
+		err = errors.Join(os.MkdirAll(filepath.Dir(path), 0o755),
+			os.WriteFile(path, []byte(strings.Replace(string(text), old, now, 1)), 0o644))
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -108,7 +109,8 @@ var problems = map[string]struct {
 	"go": {func(_ *testing.T, p *doctor.Project) {
 		p.GoVersion = func(context.Context) (string, error) { return "go1.20.1", nil }
 	}, "but the go command is go1.20.1", "install a newer Go"},
-	"kctrl": {func(_ *testing.T, p *doctor.Project) { p.Kctrl.Version = "v1.2.3" }, "but this is kctrl v1.2.3", "use that version"},
+	"kctrl": {func(_ *testing.T, p *doctor.Project) { p.Kctrl.Version = "v1.2.3" }, "but this is kctrl v1.2.3",
+		"use that version"},
 	"control-plane": {func(_ *testing.T, p *doctor.Project) { p.Compiled = func(context.Context) bool { return false } },
 		"the control plane is not compiled yet", "kctrl env build"},
 	"kubebuilder": {func(t *testing.T, p *doctor.Project) {
@@ -137,7 +139,8 @@ func TestEachCheckFindsItsProblem(t *testing.T) {
 				t.Fatalf("nothing is found")
 			}
 			said := slices.ContainsFunc(all, func(f doctor.Finding) bool {
-				return strings.Contains(f.Error.Error(), problem.want) && strings.Contains(f.Hint, problem.hint) && (f.Hint != "" || problem.hint == "")
+				return strings.Contains(f.Error.Error(), problem.want) && strings.Contains(f.Hint, problem.hint) &&
+					(f.Hint != "" || problem.hint == "")
 			})
 			if !said {
 				for _, f := range all {
@@ -231,9 +234,11 @@ func TestSamplesAreCheckedAsServersDo(t *testing.T) {
 	// +kubebuilder:validation:MaxItems=2
 	Names []string `+"`json:\"names,omitempty\"`"+`
 `)
-	edit(t, p, "api/v1/guestbook_types.go", "import (", "import (\n\t\"k8s.io/apimachinery/pkg/api/resource\"\n\t\"k8s.io/apimachinery/pkg/util/intstr\"\n")
+	edit(t, p, "api/v1/guestbook_types.go", "import (",
+		"import (\n\t\"k8s.io/apimachinery/pkg/api/resource\"\n\t\"k8s.io/apimachinery/pkg/util/intstr\"\n")
 	for fields, want := range map[string]string{
-		"": "", "  port: 80\n": "", "  port: http\n": "", "  memory: 1Gi\n": "", "  labels: {a.b/c: d}\n": "", "  replicas: 1\n": "", "  most: 9223372036854775807\n": "",
+		"": "", "  port: 80\n": "", "  port: http\n": "", "  memory: 1Gi\n": "", "  labels: {a.b/c: d}\n": "",
+		"  replicas: 1\n": "", "  most: 9223372036854775807\n": "",
 		"  most: 9223372036854775808\n":   "10:9: spec.most",
 		"  port: [1]\n":                   "10:3: spec.port",
 		"  replicas: 0\n":                 "10:13: spec.replicas",
@@ -244,8 +249,10 @@ func TestSamplesAreCheckedAsServersDo(t *testing.T) {
 		"  nomes: [a]\n":                  "10:3: Guestbook has no field spec.nomes",
 		"  labels:\n    a: b\n  more: {}": "12:3: Guestbook has no field spec.more",
 	} {
-		head := "apiVersion: webapp.example.com/v1\nkind: Guestbook\nmetadata:\n  name: a\n  namespace: b\n  labels: {}\n\nspec:\n  message: hello\n"
-		if err := os.WriteFile(filepath.Join(p.Dir, "config", "samples", "webapp_v1_guestbook.yaml"), []byte(head+fields), 0o644); err != nil {
+		head := "apiVersion: webapp.example.com/v1\nkind: Guestbook\nmetadata:\n  name: a\n  namespace: b\n  labels: " +
+			"{}\n\nspec:\n  message: hello\n"
+		if err := os.WriteFile(filepath.Join(p.Dir, "config", "samples", "webapp_v1_guestbook.yaml"), []byte(head+fields),
+			0o644); err != nil {
 			t.Fatal(err)
 		}
 		again := &doctor.Project{Dir: p.Dir, FS: p.FS, GoVersion: p.GoVersion, Compiled: p.Compiled}
@@ -268,7 +275,8 @@ func TestSamplesAreCheckedAsServersDo(t *testing.T) {
 func TestNoteUnbuilt(t *testing.T) {
 	p := goldenProject(t)
 	edit(t, p, "config/default/kustomization.yaml", "resources:", "patches:\n  - path: mine.yaml\nresources:")
-	edit(t, p, "config/default/mine.yaml", "", "apiVersion: v1\nkind: Service\nmetadata: {name: controller-manager-metrics, namespace: system, labels: {a: b}}\n")
+	edit(t, p, "config/default/mine.yaml", "", "apiVersion: v1\nkind: Service\nmetadata: {name: "+
+		"controller-manager-metrics, namespace: system, labels: {a: b}}\n")
 	edit(t, p, "config/default/metrics_service.yaml", "namespace: system", "namespace: system # as in mine.yaml")
 	noted := func(old, now string) []*diagnostic.Error {
 		planned := plan.New(p.FS)
@@ -282,7 +290,8 @@ func TestNoteUnbuilt(t *testing.T) {
 		doctor.NoteUnbuilt(planned, p.Dir)
 		return planned.Notes()
 	}
-	if notes := noted("name: ", "name: mine-"); len(notes) != 1 || !strings.HasPrefix(notes[0].Error(), "config/default: no longer builds: no resource matches ") {
+	if notes := noted("name: ", "name: mine-"); len(notes) != 1 ||
+		!strings.HasPrefix(notes[0].Error(), "config/default: no longer builds: no resource matches ") {
 		t.Errorf("got %v, want a note of config/default", notes)
 	}
 	if notes := noted("# as in mine.yaml", ""); len(notes) != 0 {

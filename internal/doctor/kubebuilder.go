@@ -37,17 +37,20 @@ var leftovers = []leftover{
 	{pattern: "config/rbac/auth_proxy_*.yaml", message: unusedPatch, hint: unusedHint},
 	{
 		pattern: "Makefile", text: "CONTROLLER_GEN",
-		message: "installs controller-gen, which kctrl replaces", hint: "call kctrl generate and kctrl manifests, and remove the tool",
+		message: "installs controller-gen, which kctrl replaces",
+		hint:    "call kctrl generate and kctrl manifests, and remove the tool",
 	},
 	{
 		pattern: "Makefile", text: "ENVTEST",
 		message: "installs setup-envtest, which kctrl replaces", hint: "use kctrl env build, and remove the tool",
 	},
 	{
-		pattern: "bin/controller-gen*", message: "is a tool that kubebuilder's Makefile downloaded", hint: "delete it: kctrl replaces it",
+		pattern: "bin/controller-gen*", message: "is a tool that kubebuilder's Makefile downloaded",
+		hint: "delete it: kctrl replaces it",
 	},
 	{
-		pattern: "bin/setup-envtest*", message: "is a tool that kubebuilder's Makefile downloaded", hint: "delete it: kctrl env build replaces it",
+		pattern: "bin/setup-envtest*", message: "is a tool that kubebuilder's Makefile downloaded",
+		hint: "delete it: kctrl env build replaces it",
 	},
 }
 
@@ -87,7 +90,8 @@ func checkLeftovers(_ context.Context, p *Project) []Finding {
 		}
 		for _, line := range insertLines(text) {
 			found = append(found, Finding{Warning: true, Error: &diagnostic.Error{
-				Pos: position(name, line), Message: "marks where kubebuilder inserts code, which kctrl does not need", Hint: "kctrl doctor --fix removes the comment",
+				Pos: position(name, line), Message: "marks where kubebuilder inserts code, which kctrl does not need",
+				Hint: "kctrl doctor --fix removes the comment",
 			}})
 		}
 	}
@@ -162,7 +166,8 @@ func scalars(node *yaml.Node) map[string]bool {
 func (p *Project) sources() []string {
 	var names []string
 	for _, pattern := range []string{
-		"*.go", "cmd/*.go", "internal/*/*.go", "internal/*/*/*.go", "internal/*/*/*/*.go", "api/*/*.go", "apis/*/*/*.go", "api/*/*/*.go", "test/e2e/*.go",
+		"*.go", "cmd/*.go", "internal/*/*.go", "internal/*/*/*.go", "internal/*/*/*/*.go", "api/*/*.go", "apis/*/*/*.go",
+		"api/*/*/*.go", "test/e2e/*.go",
 		"config/*/kustomization.yaml",
 	} {
 		found, err := fs.Glob(p.FS, pattern)
@@ -190,7 +195,8 @@ func insertLines(text []byte) []int {
 func isInsertLine(line []byte) bool {
 	trimmed := bytes.TrimSpace(line)
 	for _, comment := range []string{"//", "#"} {
-		if rest, found := bytes.CutPrefix(trimmed, []byte(comment)); found && bytes.HasPrefix(bytes.TrimSpace(rest), []byte(insertMarker)) {
+		if rest, found := bytes.CutPrefix(trimmed, []byte(comment)); found &&
+			bytes.HasPrefix(bytes.TrimSpace(rest), []byte(insertMarker)) {
 			return true
 		}
 	}

@@ -25,7 +25,8 @@ type Admission struct {
 
 // variables are the variables of expressions about requests.
 var variables = []string{
-	plugincel.ObjectVarName, plugincel.OldObjectVarName, plugincel.RequestVarName, plugincel.NamespaceVarName, plugincel.AuthorizerVarName,
+	plugincel.ObjectVarName, plugincel.OldObjectVarName, plugincel.RequestVarName, plugincel.NamespaceVarName,
+	plugincel.AuthorizerVarName,
 }
 
 // NewAdmission returns a compiler of expressions about requests for objects of a kind. A nil schema means that the
@@ -59,8 +60,10 @@ func requestEnv(base *environment.EnvSet, object *apiservercel.DeclType) (*cel.E
 		DeclTypes:         types,
 		EnvOptions: []cel.EnvOption{
 			cel.Variable(plugincel.ObjectVarName, object.CelType()), cel.Variable(plugincel.OldObjectVarName, object.CelType()),
-			cel.Variable(plugincel.RequestVarName, request.CelType()), cel.Variable(plugincel.NamespaceVarName, namespace.CelType()),
-			cel.Variable(plugincel.AuthorizerVarName, library.AuthorizerType), cel.Variable(plugincel.RequestResourceAuthorizerVarName, library.ResourceCheckType),
+			cel.Variable(plugincel.RequestVarName, request.CelType()), cel.Variable(plugincel.NamespaceVarName,
+				namespace.CelType()),
+			cel.Variable(plugincel.AuthorizerVarName, library.AuthorizerType),
+			cel.Variable(plugincel.RequestResourceAuthorizerVarName, library.ResourceCheckType),
 		},
 	})
 	if err != nil {
@@ -86,7 +89,8 @@ func (a *Admission) Check(expression, stored string) *Problem {
 		return problem
 	}
 	if !isBool(ast) {
-		return &Problem{Message: "API servers do not know whether this is true or false: what objects of a kind have is nothing to them", Hint: "compare it: " + expression + " == true"}
+		return &Problem{Message: "API servers do not know whether this is true or false: what objects of a kind have is " +
+			"nothing to them", Hint: "compare it: " + expression + " == true"}
 	}
 	return nil
 }
@@ -98,7 +102,8 @@ func objectType(schema apiextensionsv1.JSONSchemaProps) *apiservercel.DeclType {
 	if whole.Properties == nil {
 		whole.Properties = map[string]apiextensionsv1.JSONSchemaProps{}
 	}
-	whole.Properties["apiVersion"], whole.Properties["kind"], whole.Properties["metadata"] = ofType("string"), ofType("string"), metadata
+	whole.Properties["apiVersion"], whole.Properties["kind"], whole.Properties["metadata"] = ofType("string"),
+		ofType("string"), metadata
 	return typeOf(&whole)
 }
 
@@ -108,15 +113,18 @@ func ofType(name string) apiextensionsv1.JSONSchemaProps {
 
 // metadata is the schema of the metadata of objects. Timestamps, owner references and managed fields accept any use.
 var metadata = apiextensionsv1.JSONSchemaProps{Type: "object", Properties: map[string]apiextensionsv1.JSONSchemaProps{
-	"name": ofType("string"), "generateName": ofType("string"), "namespace": ofType("string"), "selfLink": ofType("string"),
-	"uid": ofType("string"), "resourceVersion": ofType("string"), "generation": ofType("integer"),
+	"name": ofType("string"), "generateName": ofType("string"), "namespace": ofType("string"),
+	"selfLink": ofType("string"),
+	"uid":      ofType("string"), "resourceVersion": ofType("string"), "generation": ofType("integer"),
 	"creationTimestamp": {}, "deletionTimestamp": {}, "deletionGracePeriodSeconds": ofType("integer"),
 	"labels": mapOf(ofType("string")), "annotations": mapOf(ofType("string")), "finalizers": listOf(ofType("string")),
-	"ownerReferences": listOf(apiextensionsv1.JSONSchemaProps{}), "managedFields": listOf(apiextensionsv1.JSONSchemaProps{}),
+	"ownerReferences": listOf(apiextensionsv1.JSONSchemaProps{}),
+	"managedFields":   listOf(apiextensionsv1.JSONSchemaProps{}),
 }}
 
 func mapOf(value apiextensionsv1.JSONSchemaProps) apiextensionsv1.JSONSchemaProps {
-	return apiextensionsv1.JSONSchemaProps{Type: "object", AdditionalProperties: &apiextensionsv1.JSONSchemaPropsOrBool{Allows: true, Schema: &value}}
+	return apiextensionsv1.JSONSchemaProps{Type: "object",
+		AdditionalProperties: &apiextensionsv1.JSONSchemaPropsOrBool{Allows: true, Schema: &value}}
 }
 
 func listOf(item apiextensionsv1.JSONSchemaProps) apiextensionsv1.JSONSchemaProps {

@@ -100,7 +100,8 @@ func describe(candidates []missing, bounds []int64, chosen []int) string {
 		texts = append(texts, text)
 	}
 	dominant := candidates[chosen[0]]
-	return fmt.Sprintf("%s has no %s, which dominates the cost: the rule fits with %s", fieldName(dominant.path), dominant.keyword, strings.Join(texts, " and "))
+	return fmt.Sprintf("%s has no %s, which dominates the cost: the rule fits with %s", fieldName(dominant.path),
+		dominant.keyword, strings.Join(texts, " and "))
 }
 
 // fieldName returns a path in objects as text.
@@ -159,7 +160,8 @@ func (c costly) costWith(candidates []missing, bounds []int64) uint64 {
 			break
 		}
 	}
-	results, err := schemacel.Compile(&only, model.SchemaDeclType(&only, c.at.isRoot), celconfig.PerCallLimit, c.walk.base, schemacel.NewExpressionsEnvLoader())
+	results, err := schemacel.Compile(&only, model.SchemaDeclType(&only, c.at.isRoot), celconfig.PerCallLimit, c.walk.base,
+		schemacel.NewExpressionsEnvLoader())
 	if err != nil || len(results) != 1 {
 		return math.MaxUint64
 	}
@@ -192,7 +194,8 @@ func withBound(s *structural.Structural, path []string, keyword string, most int
 	case Items:
 		changed.Items = withBound(s.Items, rest, keyword, most)
 	case Values:
-		changed.AdditionalProperties = &structural.StructuralOrBool{Structural: withBound(s.AdditionalProperties.Structural, rest, keyword, most)}
+		changed.AdditionalProperties = &structural.StructuralOrBool{Structural: withBound(s.AdditionalProperties.Structural,
+			rest, keyword, most)}
 	default:
 		child := s.Properties[step]
 		changed.Properties = maps.Clone(s.Properties)
@@ -237,7 +240,8 @@ func missingBounds(s *structural.Structural, path, below []string, names map[str
 		found = append(found, missing{keyword: keyword, path: path, below: below})
 	}
 	into := func(step string, child *structural.Structural) {
-		found = append(found, missingBounds(child, append(slices.Clip(path), step), append(slices.Clip(below), step), names)...)
+		found = append(found, missingBounds(child, append(slices.Clip(path), step), append(slices.Clip(below), step),
+			names)...)
 	}
 	for _, name := range slices.Sorted(maps.Keys(s.Properties)) {
 		if names[name] {

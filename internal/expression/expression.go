@@ -74,7 +74,9 @@ func Plain(message string) string { return plain(message) }
 
 func plain(message string) string {
 	message, _, _ = strings.Cut(message, " expecting {")
-	message = strings.NewReplacer("Syntax error: ", "syntax error: ", "mismatched input '<EOF>'", "it ends too early", "'<EOF>'", "the end", "cel expression must evaluate to a bool", "want true or false", "messageExpression must evaluate to a string", "want a string").Replace(message)
+	message = strings.NewReplacer("Syntax error: ", "syntax error: ", "mismatched input '<EOF>'", "it ends too early",
+		"'<EOF>'", "the end", "cel expression must evaluate to a bool", "want true or false",
+		"messageExpression must evaluate to a string", "want a string").Replace(message)
 	message = drawnType.ReplaceAllString(message, "selfType")
 	return strings.Join(strings.Fields(message), " ")
 }

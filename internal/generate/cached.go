@@ -61,7 +61,8 @@ func (g *generation) reportInputs(inputs source.Inputs) {
 
 // load reads the packages of the project and checks their markers. Without a program, no generator can run.
 func (g *generation) load(ctx context.Context, environment *resolve.Environment, files map[string][]byte) error {
-	program, broken := load.Load(ctx, load.Config{Dir: g.dir, Overlay: files, Patterns: g.options.Paths, Environment: environment})
+	program, broken := load.Load(ctx, load.Config{Dir: g.dir, Overlay: files, Patterns: g.options.Paths,
+		Environment: environment})
 	if program == nil {
 		return broken
 	}

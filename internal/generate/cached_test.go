@@ -67,7 +67,8 @@ func cachedProject(t testing.TB) string {
 	write(t, dir, "go.mod", string(mod)+"\nrequire example.com/shared v0.0.0\n\nreplace example.com/shared => ../shared\n")
 	write(t, dir, "api/v1/shop_types.go", shopTypes)
 	write(t, dir, "units/units.go", "package units\n\n// Unit is a unit.\ntype Unit string\n")
-	write(t, dir, "controller/controller.go", "package controller\n\n// +kubebuilder:rbac:groups=\"\",resources=pods,verbs=get\n\nfunc Run() {}\n")
+	write(t, dir, "controller/controller.go", "package controller\n\n// "+
+		"+kubebuilder:rbac:groups=\"\",resources=pods,verbs=get\n\nfunc Run() {}\n")
 	write(t, dir, "hack/boilerplate.go.txt", "// Nobody's.\n")
 	return dir
 }
@@ -185,7 +186,10 @@ func TestChangesThatCount(t *testing.T) {
 		"a new package": func(t *testing.T, dir string, _ *generate.Options) {
 			write(t, dir, "more/more.go", "package more\n\n// +kubebuilder:rbac:groups=\"\",resources=nodes,verbs=get\n")
 		},
-		"a file that is gone": func(t *testing.T, dir string, _ *generate.Options) { remove(t, dir, "controller/controller.go") },
+		"a file that is gone": func(t *testing.T, dir string,
+			_ *generate.Options) {
+			remove(t, dir, "controller/controller.go")
+		},
 		"a build constraint": func(t *testing.T, dir string, _ *generate.Options) {
 			edit(t, dir, "controller/controller.go", "package", "//go:build ignore\n\npackage")
 		},
@@ -207,8 +211,11 @@ func TestChangesThatCount(t *testing.T) {
 		"the header": func(t *testing.T, dir string, _ *generate.Options) {
 			edit(t, dir, "hack/boilerplate.go.txt", "Nobody's", "Somebody's")
 		},
-		"no header any more": func(t *testing.T, dir string, _ *generate.Options) { remove(t, dir, "hack/boilerplate.go.txt") },
-		"an option":          func(t *testing.T, _ string, o *generate.Options) { setFlag(t, o, "role-name", "other") },
+		"no header any more": func(t *testing.T, dir string,
+			_ *generate.Options) {
+			remove(t, dir, "hack/boilerplate.go.txt")
+		},
+		"an option": func(t *testing.T, _ string, o *generate.Options) { setFlag(t, o, "role-name", "other") },
 		"fewer generators": func(_ *testing.T, _ string, o *generate.Options) {
 			o.Generators = []string{generate.Object, generate.RBAC}
 		},
@@ -442,24 +449,54 @@ func TestListedPackagesAreAskedForOnce(t *testing.T) {
 		nothing bool // the change means nothing
 		fails   bool // the change is a mistake
 	}{
-		"nothing":        {nothing: true, change: func(*testing.T, string) {}},
-		"a test":         {nothing: true, change: func(t *testing.T, dir string) { write(t, dir, "units/units_test.go", "package units\n") }},
-		"generated code": {nothing: true, change: func(t *testing.T, dir string) { remove(t, dir, "api/v1/zz_generated.deepcopy.go") }},
-		"a type":         {change: func(t *testing.T, dir string) { edit(t, dir, "units/units.go", "string", "int") }},
-		"a file":         {change: func(t *testing.T, dir string) { write(t, dir, "units/more.go", "package units\n") }},
+		"nothing": {nothing: true, change: func(*testing.T, string) {}},
+		"a test": {nothing: true, change: func(t *testing.T, dir string) {
+			write(t, dir, "units/units_test.go",
+				"package units\n")
+		}},
+		"generated code": {nothing: true, change: func(t *testing.T,
+			dir string) {
+			remove(t, dir, "api/v1/zz_generated.deepcopy.go")
+		}},
+		"a type": {change: func(t *testing.T, dir string) { edit(t, dir, "units/units.go", "string", "int") }},
+		"a file": {change: func(t *testing.T, dir string) { write(t, dir, "units/more.go", "package units\n") }},
 		"a constraint": {change: func(t *testing.T, dir string) {
 			edit(t, dir, "units/units.go", "package", "//go:build !none\n\npackage")
 		}},
-		"a type of another module":   {change: func(t *testing.T, dir string) { edit(t, dir, "../shared/shared.go", "Minimum=1", "Minimum=2") }},
-		"a file of another module":   {change: func(t *testing.T, dir string) { write(t, dir, "../shared/more.go", "package shared\n") }},
-		"go.mod of another module":   {change: func(t *testing.T, dir string) { edit(t, dir, "../shared/go.mod", "1.26", "1.25") }},
-		"another module that is not": {fails: true, change: func(t *testing.T, dir string) { remove(t, dir, "../shared/go.mod") }},
-		"go.mod":                     {change: func(t *testing.T, dir string) { edit(t, dir, "go.mod", "module", "// Ours.\nmodule") }},
-		"go.sum":                     {change: func(t *testing.T, dir string) { write(t, dir, "go.sum", read(t, dir, "go.sum")+"\n") }},
-		"go.work":                    {change: func(t *testing.T, dir string) { write(t, dir, "../go.work", "go 1.26.0\n\nuse ./cached\n") }},
-		"a module in the project":    {fails: true, change: func(t *testing.T, dir string) { write(t, dir, "units/go.mod", "module example.com/units\n") }},
-		"GOFLAGS":                    {change: func(t *testing.T, _ string) { t.Setenv("GOFLAGS", "-tags=another") }},
-		"GOOS":                       {change: func(t *testing.T, _ string) { t.Setenv("GOOS", "plan9") }},
+		"a type of another module": {change: func(t *testing.T, dir string) {
+			edit(t, dir, "../shared/shared.go",
+				"Minimum=1", "Minimum=2")
+		}},
+		"a file of another module": {change: func(t *testing.T, dir string) {
+			write(t, dir, "../shared/more.go",
+				"package shared\n")
+		}},
+		"go.mod of another module": {change: func(t *testing.T, dir string) {
+			edit(t, dir, "../shared/go.mod", "1.26",
+				"1.25")
+		}},
+		"another module that is not": {fails: true, change: func(t *testing.T,
+			dir string) {
+			remove(t, dir, "../shared/go.mod")
+		}},
+		"go.mod": {change: func(t *testing.T, dir string) {
+			edit(t, dir, "go.mod", "module",
+				"// Ours.\nmodule")
+		}},
+		"go.sum": {change: func(t *testing.T,
+			dir string) {
+			write(t, dir, "go.sum", read(t, dir, "go.sum")+"\n")
+		}},
+		"go.work": {change: func(t *testing.T, dir string) {
+			write(t, dir, "../go.work",
+				"go 1.26.0\n\nuse ./cached\n")
+		}},
+		"a module in the project": {fails: true, change: func(t *testing.T, dir string) {
+			write(t, dir, "units/go.mod",
+				"module example.com/units\n")
+		}},
+		"GOFLAGS": {change: func(t *testing.T, _ string) { t.Setenv("GOFLAGS", "-tags=another") }},
+		"GOOS":    {change: func(t *testing.T, _ string) { t.Setenv("GOOS", "plan9") }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Setenv("GOFIPS140", asksGo)
@@ -494,7 +531,8 @@ func TestWhatTheGoCommandLooksAtMayBeUnknown(t *testing.T) {
 	for name, prepare := range map[string]func(t *testing.T, dir string){
 		"a driver": func(t *testing.T, _ string) {
 			driver := filepath.Join(t.TempDir(), "driver")
-			if err := os.WriteFile(driver, []byte("#!/bin/sh\ngo version >/dev/null\necho '{\"NotHandled\":true}'\n"), 0o755); err != nil {
+			if err := os.WriteFile(driver, []byte("#!/bin/sh\ngo version >/dev/null\necho '{\"NotHandled\":true}'\n"),
+				0o755); err != nil {
 				t.Fatal(err)
 			}
 			t.Setenv("GOPACKAGESDRIVER", driver)

@@ -15,24 +15,36 @@ import (
 // unusual are the declarations of API packages for which controller-gen fails, or writes deep copies that do not compile.
 // Each has a type Spec.
 var unusual = map[string]string{
-	"pointers":  "type Spec struct {\n\tTimes []*metav1.Time\n\tQuantities []*resource.Quantity\n\tDeep map[string][]*metav1.Time\n}\n",
+	"pointers": "type Spec struct {\n\tTimes []*metav1.Time\n\tQuantities []*resource.Quantity\n\tDeep " +
+		"map[string][]*metav1.Time\n}\n",
 	"converted": "type Spec other.Hidden\n\n// Late is not the same time.\ntype Late metav1.Time\n",
-	"anonymous": "type Spec struct {\n\tOne struct{ Names []string }\n\tMany []struct{ Name *string }\n\tNamed map[string]struct{ Names []string }\n" +
+	"anonymous": "type Spec struct {\n\tOne struct{ Names []string }\n\tMany []struct{ Name *string }\n\tNamed " +
+		"map[string]struct{ Names []string }\n" +
 		"\tTemplate struct{ metav1.ObjectMeta }\n}\n",
-	"unexported": "type Spec struct {\n\tOne hidden\n\tMany []hidden\n\tNamed map[string]hidden\n\tPointer *hidden\n\tBy map[string]*hidden\n}\n\n" +
+	"unexported": "type Spec struct {\n\tOne hidden\n\tMany []hidden\n\tNamed map[string]hidden\n\tPointer " +
+		"*hidden\n\tBy map[string]*hidden\n}\n\n" +
 		"type hidden struct{ Names []string }\n",
-	"excluded":  "type Spec struct {\n\tOne Left\n\tMany []*Left\n}\n\n// +kubebuilder:object:generate=false\ntype Left struct{ Names map[string][]string }\n",
-	"unmarked":  "type Spec struct {\n\tOne other.Plain\n\tMany []other.Plain\n\tNamed map[string]other.Plain\n\tPointer *other.Plain\n}\n",
-	"mentioned": "type Spec struct {\n\tOne told.Plain\n\tMany []told.Plain\n\tPointer *told.Plain\n\tOther told.Other\n}\n",
-	"arrays":    "type Spec struct {\n\tFlat [3]string\n\tDeep [2]*string\n\tOf [][2][]string\n\tBy map[[2]string][2][]string\n}\n\ntype Pair [2]*string\n",
-	"recursive": "type Spec struct {\n\tOne other.Plain\n\tTree Tree\n\tBy map[string]Forest\n\tHidden *hidden\n}\n\ntype Tree map[string]Tree\n\n" +
-		"type Forest []map[string]Forest\n\ntype hidden struct {\n\tNext *hidden\n\tAll []hidden\n\tmore bush\n}\n\ntype bush map[string]bush\n",
-	"times":    "type Spec struct {\n\tAt time.Time\n\tPointer *time.Time\n\tMany []time.Time\n\tNamed map[string]time.Time\n}\n",
+	"excluded": "type Spec struct {\n\tOne Left\n\tMany []*Left\n}\n\n// +kubebuilder:object:generate=false\ntype Left " +
+		"struct{ Names map[string][]string }\n",
+	"unmarked": "type Spec struct {\n\tOne other.Plain\n\tMany []other.Plain\n\tNamed " +
+		"map[string]other.Plain\n\tPointer *other.Plain\n}\n",
+	"mentioned": "type Spec struct {\n\tOne told.Plain\n\tMany []told.Plain\n\tPointer *told.Plain\n\tOther " +
+		"told.Other\n}\n",
+	"arrays": "type Spec struct {\n\tFlat [3]string\n\tDeep [2]*string\n\tOf [][2][]string\n\tBy " +
+		"map[[2]string][2][]string\n}\n\ntype Pair [2]*string\n",
+	"recursive": "type Spec struct {\n\tOne other.Plain\n\tTree Tree\n\tBy map[string]Forest\n\tHidden " +
+		"*hidden\n}\n\ntype Tree map[string]Tree\n\n" +
+		"type Forest []map[string]Forest\n\ntype hidden struct {\n\tNext *hidden\n\tAll []hidden\n\tmore bush\n}\n\ntype " +
+		"bush map[string]bush\n",
+	"times": "type Spec struct {\n\tAt time.Time\n\tPointer *time.Time\n\tMany []time.Time\n\tNamed " +
+		"map[string]time.Time\n}\n",
 	"declared": "type Spec struct{ Names []string }\n\ntype Getter interface{ Get() string }\n\ntype Get func() string\n",
 	"blank":    "type Spec struct {\n\t_ struct{}\n\tNames []string\n}\n",
-	"aliases":  "type Spec struct {\n\tNamed map[string]Name\n\tBy map[Name]bool\n\tAt Moment\n\tMany []Moment\n}\n\ntype Name = string\n\ntype Moment = *metav1.Time\n",
-	"byhand":   "type Spec struct {\n\tOne other.Value\n\tMany []other.Value\n\tPointer *other.Into\n\tNamed map[string]other.Into\n\tBy map[string]*other.Into\n}\n",
-	"objects":  "type Spec struct {\n\tOne runtime.Object\n\tMany []runtime.Object\n\tNamed map[string]runtime.Object\n}\n",
+	"aliases": "type Spec struct {\n\tNamed map[string]Name\n\tBy map[Name]bool\n\tAt Moment\n\tMany " +
+		"[]Moment\n}\n\ntype Name = string\n\ntype Moment = *metav1.Time\n",
+	"byhand": "type Spec struct {\n\tOne other.Value\n\tMany []other.Value\n\tPointer *other.Into\n\tNamed " +
+		"map[string]other.Into\n\tBy map[string]*other.Into\n}\n",
+	"objects": "type Spec struct {\n\tOne runtime.Object\n\tMany []runtime.Object\n\tNamed map[string]runtime.Object\n}\n",
 }
 
 // other is a package without generated deep copies, and with some that are written by hand.
@@ -125,7 +137,8 @@ func TestKindsWithDeepCopiesByHandAreObjects(t *testing.T) {
 	if err != nil || !strings.Contains(ours["out/zz_generated.deepcopy.go"], method) {
 		t.Errorf("kctrl: %v\n%s", err, ours["out/zz_generated.deepcopy.go"])
 	}
-	again, err := runOurs(t, source+"\n"+strings.ReplaceAll(method, "runtime.Object {", "interface{ DeepCopy() *Thing } { return in.DeepCopy() }\n"), "object")
+	again, err := runOurs(t, source+"\n"+strings.ReplaceAll(method, "runtime.Object {",
+		"interface{ DeepCopy() *Thing } { return in.DeepCopy() }\n"), "object")
 	if err != nil || strings.Contains(again["out/zz_generated.deepcopy.go"], "DeepCopyObject") {
 		t.Errorf("the method is written twice: %v\n%s", err, again["out/zz_generated.deepcopy.go"])
 	}
@@ -133,16 +146,22 @@ func TestKindsWithDeepCopiesByHandAreObjects(t *testing.T) {
 
 func TestWhatCannotBeCopiedIsAnError(t *testing.T) {
 	for field, want := range map[string]string{
-		"F func()":            "api/v1/types.go:5:2: cannot generate a deep copy of func(): it has nothing that could be copied",
-		"F chan int":          "api/v1/types.go:5:2: cannot generate a deep copy of chan int: it has nothing that could be copied",
-		"F any":               "api/v1/types.go:5:2: cannot generate a deep copy of any: it may hold anything",
-		"F []error":           "api/v1/types.go:5:2: cannot generate a deep copy of error: ",
-		"F map[*string]bool":  "api/v1/types.go:5:2: cannot generate a deep copy of *string: the key of a map may not refer to anything",
-		"F [2]map[*int]bool":  "api/v1/types.go:5:2: cannot generate a deep copy of *int: the key of a map may not refer to anything",
-		"F Getter":            "api/v1/types.go:5:2: cannot generate a deep copy of Getter: an interface is copied with its method DeepCopyGetter() Getter, which it does not have",
+		"F func()": "api/v1/types.go:5:2: cannot generate a deep copy of func(): it has nothing that could be " +
+			"copied",
+		"F chan int": "api/v1/types.go:5:2: cannot generate a deep copy of chan int: it has nothing that could be " +
+			"copied",
+		"F any":     "api/v1/types.go:5:2: cannot generate a deep copy of any: it may hold anything",
+		"F []error": "api/v1/types.go:5:2: cannot generate a deep copy of error: ",
+		"F map[*string]bool": "api/v1/types.go:5:2: cannot generate a deep copy of *string: the key of a map may not " +
+			"refer to anything",
+		"F [2]map[*int]bool": "api/v1/types.go:5:2: cannot generate a deep copy of *int: the key of a map may not refer " +
+			"to anything",
+		"F Getter": "api/v1/types.go:5:2: cannot generate a deep copy of Getter: an interface is copied with " +
+			"its method DeepCopyGetter() Getter, which it does not have",
 		"F map[string]Getter": "api/v1/types.go:5:2: cannot generate a deep copy of Getter: ",
 	} {
-		source := "// +kubebuilder:object:generate=true\npackage v1\n\ntype Spec struct {\n\t" + field + "\n}\n\ntype Getter interface{ Get() string }\n"
+		source := "// +kubebuilder:object:generate=true\npackage v1\n\ntype Spec struct {\n\t" + field +
+			"\n}\n\ntype Getter interface{ Get() string }\n"
 		written, err := runOurs(t, source, "object")
 		if err == nil || !strings.HasPrefix(err.Error(), want) || len(written) > 0 {
 			t.Errorf("%s: %v, written: %v", field, err, written)
@@ -156,9 +175,11 @@ func TestGeneratedFilesOfOtherPackagesHaveDeepCopies(t *testing.T) {
 	module := func() string {
 		dir := t.TempDir()
 		oracle.Module(t, dir, "example.com/elsewhere")
-		oracle.Write(t, dir, "api/types.go", "// +kubebuilder:object:generate=true\npackage api\n\nimport \"example.com/elsewhere/pool\"\n\n"+
+		oracle.Write(t, dir, "api/types.go", "// +kubebuilder:object:generate=true\npackage api\n\nimport "+
+			"\"example.com/elsewhere/pool\"\n\n"+
 			"type Spec struct {\n\tOne pool.Spec\n\tMany []pool.Spec\n\tPointer *pool.Spec\n\tBy map[string]pool.Spec\n}\n")
-		oracle.Write(t, dir, "pool/types.go", "package pool\n\n// +kubebuilder:object:root=true\ntype Kind struct{ Spec Spec }\n\ntype Spec struct{ Names []string }\n")
+		oracle.Write(t, dir, "pool/types.go", "package pool\n\n// +kubebuilder:object:root=true\ntype Kind struct{ Spec "+
+			"Spec }\n\ntype Spec struct{ Names []string }\n")
 		oracle.Write(t, dir, "pool/zz_copies.go", "//go:build !ignore_autogenerated\n\npackage pool\n\n"+
 			"func (in *Spec) DeepCopyInto(out *Spec) { out.Names = append([]string(nil), in.Names...) }\n\n"+
 			"func (in *Spec) DeepCopy() *Spec {\n\tout := new(Spec)\n\tin.DeepCopyInto(out)\n\treturn out\n}\n")

@@ -93,7 +93,8 @@ func enumOf(t *testing.T, crd string) string {
 func TestEnumConstantMayRepeatTheLineAbove(t *testing.T) {
 	source := kind + "type ThingSpec struct {\n\tColor Color `json:\"color\"`\n}\n\n// +k8s:enum\ntype Color string\n\n" +
 		"const (\n\tRed Color = \"red\"\n\tAlsoRed\n\tBlue Color = \"blue\"\n)\n"
-	if _, printed, failed := runTheirs(t, source, "crd"); !failed || !strings.Contains(printed, "panic: runtime error: index out of range") {
+	if _, printed, failed := runTheirs(t, source, "crd"); !failed ||
+		!strings.Contains(printed, "panic: runtime error: index out of range") {
 		t.Errorf("controller-gen does not panic: %s", printed)
 	}
 	written, err := runOurs(t, source, "crd")
@@ -106,8 +107,10 @@ func TestEnumConstantMayRepeatTheLineAbove(t *testing.T) {
 }
 
 func TestEnumConstantMayBeComputed(t *testing.T) {
-	source := kind + "type ThingSpec struct {\n\tColor Color `json:\"color\"`\n}\n\nconst dark = \"dark-\"\n\n// +k8s:enum\ntype Color string\n\n" +
-		"const (\n\tRed     Color = \"red\"\n\tDarkRed Color = dark + \"red\"\n\tBlue          = Color(\"blue\")\n\tDefault       = Red\n)\n"
+	source := kind + "type ThingSpec struct {\n\tColor Color `json:\"color\"`\n}\n\nconst dark = \"dark-\"\n\n// " +
+		"+k8s:enum\ntype Color string\n\n" +
+		"const (\n\tRed     Color = \"red\"\n\tDarkRed Color = dark + \"red\"\n\tBlue          = " +
+		"Color(\"blue\")\n\tDefault       = Red\n)\n"
 	theirs, _, failed := runTheirs(t, source, "crd")
 	if got := enumOf(t, theirs[thingCRD]); failed || got != "red" {
 		t.Errorf("controller-gen has %s", got)
@@ -122,9 +125,11 @@ func TestEnumConstantMayBeComputed(t *testing.T) {
 }
 
 func TestDeepCopiesOfGenericTypesCompile(t *testing.T) {
-	source := "// +kubebuilder:object:generate=true\npackage v1\n\ntype Box[T any] struct {\n\tLabels map[string]string\n}\n\ntype Boxes struct {\n\tAll []Box[int]\n}\n"
+	source := "// +kubebuilder:object:generate=true\npackage v1\n\ntype Box[T any] struct {\n\tLabels " +
+		"map[string]string\n}\n\ntype Boxes struct {\n\tAll []Box[int]\n}\n"
 	theirs, _, failed := runTheirs(t, source, "object")
-	if code := theirs["out/zz_generated.deepcopy.go"]; failed || !strings.Contains(code, "func (in *Box) DeepCopyInto(out *Box)") {
+	if code := theirs["out/zz_generated.deepcopy.go"]; failed ||
+		!strings.Contains(code, "func (in *Box) DeepCopyInto(out *Box)") {
 		t.Errorf("controller-gen writes:\n%s", code)
 	}
 	written, err := runOurs(t, source, "object")
@@ -140,7 +145,8 @@ func TestDeepCopiesOfGenericTypesCompile(t *testing.T) {
 }
 
 func TestTypesThatInstantiateThemselvesWithoutEnd(t *testing.T) {
-	source := kind + "type ThingSpec struct {\n\tA A[string] `json:\"a\"`\n}\n\ntype A[T any] struct {\n\tNext *A[[]T] `json:\"next,omitempty\"`\n}\n"
+	source := kind + "type ThingSpec struct {\n\tA A[string] `json:\"a\"`\n}\n\ntype A[T any] struct {\n\tNext *A[[]T] " +
+		"`json:\"next,omitempty\"`\n}\n"
 	if written, err := runOurs(t, source, "crd"); err == nil || len(written) > 0 {
 		t.Errorf("got %v, written: %v", err, written)
 	}
@@ -153,7 +159,8 @@ func TestNothingIsWrittenIfAnythingIsWrong(t *testing.T) {
 		t.Errorf("controller-gen failed: %v, and writes:\n%s", failed, crd)
 	}
 	written, err := runOurs(t, source, "crd")
-	if got := report(err); !strings.Contains(got, "types.go:15:") || !strings.Contains(got, "types.go:16:") || len(written) > 0 {
+	if got := report(err); !strings.Contains(got, "types.go:15:") || !strings.Contains(got, "types.go:16:") ||
+		len(written) > 0 {
 		t.Errorf("got %q, written: %v", got, written)
 	}
 }
@@ -165,7 +172,8 @@ const recursive = kind + "type ThingSpec struct {\n\tA *A `json:\"a\"`\n\tB *B `
 func TestRecursiveTypesAreTheSameInEveryRun(t *testing.T) {
 	theirs := map[string]bool{}
 	for range 3 {
-		written, printed, failed := ranTheirs(t, oracle.Command{Dir: thing(t, recursive), Args: theirArgs("crd"), Varies: true})
+		written, printed, failed := ranTheirs(t, oracle.Command{Dir: thing(t, recursive), Args: theirArgs("crd"),
+			Varies: true})
 		if failed || !strings.Contains(written[thingCRD], ": {}\n") {
 			t.Fatalf("controller-gen: %s", printed)
 		}
@@ -173,7 +181,8 @@ func TestRecursiveTypesAreTheSameInEveryRun(t *testing.T) {
 	}
 	t.Logf("controller-gen wrote %d different CRDs in 3 runs", len(theirs))
 	first, err := runOurs(t, recursive, "crd")
-	if err != nil || !strings.Contains(first[thingCRD], "                      a: {}\n                    type: object\n                type: object\n              b:\n") {
+	if err != nil || !strings.Contains(first[thingCRD],
+		"                      a: {}\n                    type: object\n                type: object\n              b:\n") {
 		t.Fatalf("%v\n%s", err, first[thingCRD])
 	}
 	for range 10 {
@@ -188,15 +197,19 @@ func TestRecursiveTypesAreRefused(t *testing.T) {
 	p := plan.New(os.DirFS(dir))
 	got := report(generate.Run(t.Context(), dir, p, nil, generate.Options{Generators: []string{generate.CRD}}))
 	want := "api/v1/types.go:24:2: A is a recursive type, which a CRD cannot describe: A -> B -> A\n" +
-		"hint: put +kubebuilder:validation:Schemaless and +kubebuilder:pruning:PreserveUnknownFields on the field, or end the recursion\n"
+		"hint: put +kubebuilder:validation:Schemaless and +kubebuilder:pruning:PreserveUnknownFields on the field, or end " +
+		"the recursion\n"
 	if diff := cmp.Diff(want, got); diff != "" || p.Len() > 0 {
 		t.Errorf("errors differ (-want +got):\n%s", diff)
 	}
 }
 
 func TestRecursionMayBeCutByMarkers(t *testing.T) {
-	for _, marker := range []string{"// +kubebuilder:validation:Schemaless\n\t// +kubebuilder:pruning:PreserveUnknownFields", "// +kubebuilder:pruning:PreserveUnknownFields\n\t// +kubebuilder:validation:Type=object"} {
-		source := strings.Replace(recursive, "\tA *A `json:\"a,omitempty\"`", "\t"+marker+"\n\tA *A `json:\"a,omitempty\"`", 1)
+	for _, marker := range []string{"// +kubebuilder:validation:Schemaless\n\t// " +
+		"+kubebuilder:pruning:PreserveUnknownFields", "// +kubebuilder:pruning:PreserveUnknownFields\n\t// " +
+		"+kubebuilder:validation:Type=object"} {
+		source := strings.Replace(recursive, "\tA *A `json:\"a,omitempty\"`", "\t"+marker+"\n\tA *A `json:\"a,omitempty\"`",
+			1)
 		o := generate.Options{Generators: []string{generate.CRD}}
 		setFlag(t, &o, "output-crd-dir", "out")
 		got := run(t, thing(t, source), o)
@@ -231,7 +244,8 @@ func TestErrorsInSchemasAreNoPanic(t *testing.T) {
 				}
 			}
 			written, err := runOurs(t, source, "crd")
-			if got := report(err); !strings.Contains(got, test.at) || !strings.Contains(got, "interface") || !strings.Contains(got, "hint: ") || len(written) > 0 {
+			if got := report(err); !strings.Contains(got, test.at) || !strings.Contains(got, "interface") ||
+				!strings.Contains(got, "hint: ") || len(written) > 0 {
 				t.Errorf("got %s, written: %v", got, written)
 			}
 		})

@@ -200,7 +200,8 @@ func (g *generation) postprocess(declaration *postprocess.Declaration) error {
 	for _, o := range g.outputs {
 		files = append(files, postprocess.File{File: o.File, Generator: o.template})
 	}
-	files, err := declaration.Apply(postprocess.Input{Files: files, Ran: g.manifests(), Partial: !g.complete(), Inside: true, Read: g.readFile})
+	files, err := declaration.Apply(postprocess.Input{Files: files, Ran: g.manifests(), Partial: !g.complete(),
+		Inside: true, Read: g.readFile})
 	if err != nil {
 		return err
 	}

@@ -65,7 +65,8 @@ func TestEveryOptionIsInTheKey(t *testing.T) {
 		}
 	}
 	for name, o := range map[string]Options{
-		"header.txt": {Generators: []string{Object}, HeaderFile: "header.txt"}, "manifest.txt": {Generators: []string{CRD}, ManifestHeaderFile: "manifest.txt"},
+		"header.txt": {Generators: []string{Object}, HeaderFile: "header.txt"}, "manifest.txt": {Generators: []string{CRD},
+			ManifestHeaderFile: "manifest.txt"},
 		DefaultHeaderFile: {Generators: []string{Object}},
 	} {
 		if o.HeaderFile+o.ManifestHeaderFile != "" {

@@ -110,7 +110,8 @@ func TestOutputIsThatOfControllerGen(t *testing.T) {
 		args    []string
 		options func(*generate.Options)
 	}{
-		{"scaffold", []string{"object:headerFile=hack/boilerplate.go.txt,year=2026", "rbac:roleName=manager-role", "crd", "webhook"}, func(o *generate.Options) { o.Year = "2026" }},
+		{"scaffold", []string{"object:headerFile=hack/boilerplate.go.txt,year=2026", "rbac:roleName=manager-role", "crd",
+			"webhook"}, func(o *generate.Options) { o.Year = "2026" }},
 		{"scaffold", []string{"crd:maxDescLen=0", "rbac:roleName=guest"}, func(o *generate.Options) {
 			o.Generators = []string{generate.CRD, generate.RBAC}
 			setFlag(t, o, "crd-max-desc-len", new(int))

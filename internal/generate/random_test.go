@@ -181,7 +181,8 @@ func checkCopies(t *testing.T, dir, module string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	code, err := format.Source([]byte(strings.NewReplacer("// IMPORTS", imports.String(), "// KINDS", kinds.String()).Replace(string(template))))
+	code, err := format.Source([]byte(strings.NewReplacer("// IMPORTS", imports.String(), "// KINDS",
+		kinds.String()).Replace(string(template))))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -197,13 +198,16 @@ func checkCopies(t *testing.T, dir, module string) {
 // the first one names.
 func TestArgumentsKeepAliasesOfAliases(t *testing.T) {
 	const header = "// +groupName=example.com\npackage v1\n\nimport metav1 \"k8s.io/apimachinery/pkg/apis/meta/v1\"\n\n" +
-		"// +kubebuilder:object:root=true\ntype Thing struct {\n\tmetav1.TypeMeta `json:\",inline\"`\n\tmetav1.ObjectMeta `json:\"metadata,omitempty\"`\n"
+		"// +kubebuilder:object:root=true\ntype Thing struct {\n\tmetav1.TypeMeta `json:\",inline\"`\n\tmetav1.ObjectMeta " +
+		"`json:\"metadata,omitempty\"`\n"
 	const aliases = "type First = Second\n\n// Second is described.\ntype Second = "
 	generic, plain := filepath.Join(t.TempDir(), "generic"), filepath.Join(t.TempDir(), "plain")
 	oracle.Module(t, generic, randomModule)
 	oracle.Module(t, plain, randomModule)
-	oracle.Write(t, generic, "v1/types.go", header+"\tA List[First] `json:\"a\"`\n}\n\n// List is a list.\ntype List[T any] struct {\n"+
-		"\tB []T `json:\"b\"`\n}\n\n// Box is a box.\ntype Box[T any] struct {\n\tC T `json:\"c\"`\n}\n\n"+aliases+"Box[string]\n")
+	oracle.Write(t, generic, "v1/types.go", header+"\tA List[First] `json:\"a\"`\n}\n\n// List is a list.\ntype List[T "+
+		"any] struct {\n"+
+		"\tB []T `json:\"b\"`\n}\n\n// Box is a box.\ntype Box[T any] struct {\n\tC T `json:\"c\"`\n}\n\n"+aliases+
+		"Box[string]\n")
 	oracle.Write(t, plain, "v1/types.go", header+"\tA List `json:\"a\"`\n}\n\n// List is a list.\ntype List struct {\n"+
 		"\tB []First `json:\"b\"`\n}\n\n// Box is a box.\ntype Box struct {\n\tC string `json:\"c\"`\n}\n\n"+aliases+"Box\n")
 	want, got := outputBelow(t, plain, compat.Options{}), outputBelow(t, generic, compat.Options{})

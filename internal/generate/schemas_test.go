@@ -16,7 +16,8 @@ import (
 // type is another name for a list, a map, a pointer or a struct, or is []byte under a name; maps with keys of another
 // name; and limits on types of other packages.
 func TestSchemasOfAliasesBytesAndForeignTypes(t *testing.T) {
-	theirs := oracle.Run(t, oracle.Command{Dir: project(t, "schemas"), Args: []string{"crd", "paths=./...", "output:stdout"}})
+	theirs := oracle.Run(t, oracle.Command{Dir: project(t, "schemas"),
+		Args: []string{"crd", "paths=./...", "output:stdout"}})
 	for _, message := range []string{
 		"unsupported type *types.Slice for identifier List", "unsupported type *types.Map for identifier Dict",
 		"unsupported type *types.Struct for identifier Inline", "unsupported type *types.Pointer for identifier Ptr",
@@ -28,7 +29,8 @@ func TestSchemasOfAliasesBytesAndForeignTypes(t *testing.T) {
 		}
 	}
 
-	got := run(t, project(t, "schemas"), generate.Options{Generators: []string{generate.CRD, generate.Object}})["config/crd/bases/schemas.example.com_things.yaml"]
+	got := run(t, project(t, "schemas"), generate.Options{Generators: []string{generate.CRD,
+		generate.Object}})["config/crd/bases/schemas.example.com_things.yaml"]
 	_, schema, _ := strings.Cut(got, "          spec:\n")
 	golden := filepath.Join("testdata", "schemas", "want.yaml")
 	if *update {

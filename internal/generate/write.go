@@ -50,7 +50,10 @@ func (g *generation) write() error {
 
 // empty writes the placeholder files of a generator without output.
 func (g *generation) empty(of chosen) error {
-	files, err := of.Empty(of.settings.Value(), func(name string) ([]byte, error) { return g.plan.Read(path.Join(of.dir(), name)) })
+	files, err := of.Empty(of.settings.Value(), func(name string) ([]byte, error) {
+		return g.plan.Read(path.Join(of.dir(),
+			name))
+	})
 	for _, single := range diagnostic.All(err) {
 		if d, ok := errors.AsType[*diagnostic.Error](single); ok {
 			d.Pos.Filename = path.Join(of.dir(), d.Pos.Filename)

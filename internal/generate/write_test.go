@@ -126,7 +126,8 @@ func TestRoleWithoutRulesIsEmptied(t *testing.T) {
 	if diff := cmp.Diff([]string{"update config/rbac/role.yaml"}, again(t, dir, everything())); diff != "" {
 		t.Error(diff)
 	}
-	want := "---\napiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\nmetadata:\n  name: manager-role\nrules: []\n"
+	want := "---\napiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\nmetadata:\n  name: manager-role\nrules: " +
+		"[]\n"
 	if diff := cmp.Diff(want, read(t, dir, "config/rbac/role.yaml")); diff != "" {
 		t.Error(diff)
 	}
@@ -148,7 +149,8 @@ func TestHandEditedOutputsAreRepaired(t *testing.T) {
 
 func TestKindsOfProjectMustExist(t *testing.T) {
 	dir := project(t, "scaffold")
-	resource := proj.Resource{Group: "webapp", Domain: "example.com", Version: "v1", Kind: "Guestbook", Plural: "guestbooks", API: true}
+	resource := proj.Resource{Group: "webapp", Domain: "example.com", Version: "v1", Kind: "Guestbook",
+		Plural: "guestbooks", API: true}
 	gone := resource
 	gone.Kind, gone.Plural = "Visitor", "visitors"
 	external := resource
@@ -170,9 +172,11 @@ func TestNestedModulesAreTheirOwn(t *testing.T) {
 	dir := project(t, "scaffold")
 	want := run(t, dir, everything())
 	write(t, dir, "third_party/other/go.mod", "module example.com/other\n")
-	write(t, dir, "third_party/other/api/types.go", "// +groupName=other.example.com\n// +kubebuilder:nonsense=1\npackage api\n")
+	write(t, dir, "third_party/other/api/types.go", "// +groupName=other.example.com\n// "+
+		"+kubebuilder:nonsense=1\npackage api\n")
 	write(t, dir, "_ignored/x.go", "package x\n\n// +kubebuilder:nonsense=1\n")
-	if diff := cmp.Diff(want, run(t, dir, generate.Options{Generators: []string{generate.Object, generate.CRD, generate.RBAC}})); diff != "" {
+	if diff := cmp.Diff(want, run(t, dir, generate.Options{Generators: []string{generate.Object, generate.CRD,
+		generate.RBAC}})); diff != "" {
 		t.Error(diff)
 	}
 }

@@ -74,7 +74,8 @@ func LoadConfig(kubeconfig string) (*rest.Config, error) {
 	rules := &clientcmd.ClientConfigLoadingRules{ExplicitPath: kubeconfig}
 	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, nil).ClientConfig()
 	if err != nil {
-		return nil, &diagnostic.Error{Message: "kubeconfig: " + diagnostic.OneLine(err.Error()), Hint: "use a kubeconfig file with a current context", Cause: err}
+		return nil, &diagnostic.Error{Message: "kubeconfig: " + diagnostic.OneLine(err.Error()),
+			Hint: "use a kubeconfig file with a current context", Cause: err}
 	}
 	return config, nil
 }

@@ -93,7 +93,8 @@ func wrapKeepingHint(what string, err error) error {
 }
 
 func (c *Client) delete(ctx context.Context, ref reference) error {
-	return c.rest.Delete().AbsPath(ref.path()).Param("propagationPolicy", string(metav1.DeletePropagationBackground)).Do(ctx).Error()
+	return c.rest.Delete().AbsPath(ref.path()).Param("propagationPolicy",
+		string(metav1.DeletePropagationBackground)).Do(ctx).Error()
 }
 
 // finish waits until a deleted object is gone. It reports what blocks the deletion whenever that changes.
@@ -121,7 +122,8 @@ func (c *Client) finish(ctx context.Context, ref reference, o DeleteOptions) err
 		return false, nil
 	})
 	if timedOut(err) {
-		return &diagnostic.Error{Message: fmt.Sprintf("%v, and it still exists: %s", err, held.why), Hint: held.hint, Cause: err}
+		return &diagnostic.Error{Message: fmt.Sprintf("%v, and it still exists: %s", err, held.why), Hint: held.hint,
+			Cause: err}
 	}
 	if err != nil {
 		return err
@@ -139,13 +141,16 @@ func holdOf(o *unstructured.Unstructured) hold {
 		if slices.Contains(finalizers, metav1.FinalizerDeleteDependents) {
 			return hold{why, "kube-controller-manager deletes dependents: kctrl env up --controller-manager runs it"}
 		}
-		return hold{why, `run the operator that removes it, or remove it by hand: kubectl patch --type=merge -p '{"metadata":{"finalizers":null}}'`}
+		return hold{why,
+			`run the operator that removes it, or remove it by hand: kubectl patch --type=merge -p '{"metadata":{"finalizers":null}}'`}
 	}
 	if finalizers, _, _ := unstructured.NestedStringSlice(o.Object, "spec", "finalizers"); len(finalizers) > 0 {
-		return hold{"namespace finalizer " + strings.Join(finalizers, ", "), "kube-controller-manager empties namespaces: kctrl env up --controller-manager runs it"}
+		return hold{"namespace finalizer " + strings.Join(finalizers, ", "),
+			"kube-controller-manager empties namespaces: kctrl env up --controller-manager runs it"}
 	}
 	if seconds := o.GetDeletionGracePeriodSeconds(); seconds != nil && *seconds > 0 {
-		return hold{fmt.Sprintf("it has %d s to terminate", *seconds), "an environment has no kubelet to terminate it: kubectl delete --force"}
+		return hold{fmt.Sprintf("it has %d s to terminate", *seconds),
+			"an environment has no kubelet to terminate it: kubectl delete --force"}
 	}
 	return hold{"the server reports no reason", "look at it with -o yaml"}
 }

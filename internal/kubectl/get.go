@@ -69,9 +69,11 @@ func Select(args []string) (Selection, error) {
 func (s Selection) Validate() error {
 	switch {
 	case len(s.Names) > 0 && s.Labels+s.Fields != "":
-		return &diagnostic.Error{Message: "names and selectors cannot be combined", Hint: "omit the names, or -l and --field-selector", Class: diagnostic.ErrUsage}
+		return &diagnostic.Error{Message: "names and selectors cannot be combined",
+			Hint: "omit the names, or -l and --field-selector", Class: diagnostic.ErrUsage}
 	case len(s.Names) > 0 && s.AllNamespaces:
-		return &diagnostic.Error{Message: "a name requires one namespace", Hint: "omit -A, and choose the namespace with -n", Class: diagnostic.ErrUsage}
+		return &diagnostic.Error{Message: "a name requires one namespace", Hint: "omit -A, and choose the namespace with -n",
+			Class: diagnostic.ErrUsage}
 	}
 	return nil
 }
@@ -146,10 +148,12 @@ func (c *Client) Get(ctx context.Context, out io.Writer, s Selection, o GetOptio
 		return err
 	}
 	if o.Watch && len(resources) > 1 {
-		return &diagnostic.Error{Message: "only one resource can be watched", Hint: "omit -w, or name one resource", Class: diagnostic.ErrUsage}
+		return &diagnostic.Error{Message: "only one resource can be watched", Hint: "omit -w, or name one resource",
+			Class: diagnostic.ErrUsage}
 	}
 	if o.Watch && len(s.Names) > 1 {
-		return &diagnostic.Error{Message: "only one object, or all objects of a resource, can be watched", Hint: "omit -w, or name one object", Class: diagnostic.ErrUsage}
+		return &diagnostic.Error{Message: "only one object, or all objects of a resource, can be watched",
+			Hint: "omit -w, or name one object", Class: diagnostic.ErrUsage}
 	}
 	p := &printer{out: out, o: o, several: len(resources) > 1, single: len(s.Names) == 1, spread: s.AllNamespaces}
 	var errs []error

@@ -119,7 +119,8 @@ func testServer(t *testing.T, s *server) {
 		t.Error(diff)
 	}
 	const table = "NAME                   BOOKS\na                      1\nlong-name-of-a-shelf   12345678\n"
-	for _, name := range []string{"shelves", "shelf", "sh", "Shelf", "shelves.shop.example.com", "shelf.v1.shop.example.com", "SHELVES"} {
+	for _, name := range []string{"shelves", "shelf", "sh", "Shelf", "shelves.shop.example.com",
+		"shelf.v1.shop.example.com", "SHELVES"} {
 		if got := s.get(t, kubectl.GetOptions{}, name); got != table {
 			t.Errorf("get %s:\n%s", name, got)
 		}
@@ -129,10 +130,13 @@ func testServer(t *testing.T, s *server) {
 		args []string
 		want string
 	}{
-		{kubectl.GetOptions{Output: "wide"}, []string{"sh", "long-name-of-a-shelf"}, "NAME                   BOOKS      WOOD\nlong-name-of-a-shelf   12345678   oak...\n"},
-		{kubectl.GetOptions{Output: "name"}, []string{"sh"}, "shelf.shop.example.com/a\nshelf.shop.example.com/long-name-of-a-shelf\n"},
+		{kubectl.GetOptions{Output: "wide"}, []string{"sh", "long-name-of-a-shelf"},
+			"NAME                   BOOKS      WOOD\nlong-name-of-a-shelf   12345678   oak...\n"},
+		{kubectl.GetOptions{Output: "name"}, []string{"sh"},
+			"shelf.shop.example.com/a\nshelf.shop.example.com/long-name-of-a-shelf\n"},
 		{kubectl.GetOptions{}, []string{"shelves/a"}, "NAME   BOOKS\na      1\n"},
-		{kubectl.GetOptions{}, []string{"sh", "long-name-of-a-shelf", "a"}, "NAME                   BOOKS\nlong-name-of-a-shelf   12345678\na                      1\n"},
+		{kubectl.GetOptions{}, []string{"sh", "long-name-of-a-shelf", "a"},
+			"NAME                   BOOKS\nlong-name-of-a-shelf   12345678\na                      1\n"},
 	} {
 		if got := s.get(t, test.o, test.args...); got != test.want {
 			t.Errorf("get %v %+v:\n%s", test.args, test.o, got)
@@ -146,10 +150,12 @@ func testServer(t *testing.T, s *server) {
 		}
 	}
 	list := s.get(t, kubectl.GetOptions{Output: "yaml"}, "sh")
-	if !strings.Contains(list, "kind: List") || strings.Contains(list, "managedFields") || strings.Count(list, "kind: Shelf") != 2 {
+	if !strings.Contains(list, "kind: List") || strings.Contains(list, "managedFields") ||
+		strings.Count(list, "kind: Shelf") != 2 {
 		t.Error(list)
 	}
-	if one := s.get(t, kubectl.GetOptions{Output: "json", ManagedFields: true}, "sh/a"); !strings.HasPrefix(one, "{\n  \"apiVersion\": \"shop.example.com/v1\"") || !strings.Contains(one, `"manager": "kubectl"`) {
+	if one := s.get(t, kubectl.GetOptions{Output: "json", ManagedFields: true}, "sh/a"); !strings.HasPrefix(one,
+		"{\n  \"apiVersion\": \"shop.example.com/v1\"") || !strings.Contains(one, `"manager": "kubectl"`) {
 		t.Error(one)
 	}
 	t.Run("selectors", s.testSelectors)
@@ -165,7 +171,8 @@ func (s *server) testSelectors(t *testing.T) {
 		want string
 	}{
 		{kubectl.Selection{Labels: "room=hall"}, "NAME                   BOOKS\nlong-name-of-a-shelf   12345678\n"},
-		{kubectl.Selection{Fields: "metadata.name=a", AllNamespaces: true}, "NAMESPACE   NAME   BOOKS\ndefault     a      1\n"},
+		{kubectl.Selection{Fields: "metadata.name=a", AllNamespaces: true},
+			"NAMESPACE   NAME   BOOKS\ndefault     a      1\n"},
 		{kubectl.Selection{Labels: "room=cellar"}, ""},
 	} {
 		var out strings.Builder
@@ -195,7 +202,8 @@ func (s *server) testWatch(t *testing.T) {
 	// A separate client, because a client is not safe for concurrent use.
 	watcher := *s.Client
 	go func() {
-		ended <- watcher.Get(ctx, seen, kubectl.Selection{Resources: []string{"sh"}, Names: []string{"a"}}, kubectl.GetOptions{Watch: true})
+		ended <- watcher.Get(ctx, seen, kubectl.Selection{Resources: []string{"sh"}, Names: []string{"a"}},
+			kubectl.GetOptions{Watch: true})
 	}()
 	await := func(want string) {
 		t.Helper()
@@ -232,7 +240,9 @@ func (s *server) testWait(t *testing.T) {
 		s               kubectl.Selection
 		condition, want string
 	}{
-		{crd, "Established=False", "condition Established of customresourcedefinition.apiextensions.k8s.io/shelves.shop.example.com is True: waited 300ms"},
+		{crd, "Established=False",
+			"condition Established of customresourcedefinition.apiextensions.k8s.io/shelves.shop.example.com is True: waited " +
+				"300ms"},
 		{crd, "Ready", "is not set: waited"},
 		{kubectl.Selection{Resources: []string{"sh"}, Names: []string{"none"}}, "Ready", "the object does not exist"},
 	} {
@@ -260,7 +270,8 @@ metadata: {name: good}
 		t.Fatal(err)
 	}
 	errs := diagnostic.All(s.Apply(t.Context(), list))
-	if len(errs) != 2 || !strings.Contains(errs[0].Error(), `standard input:2:1: apply stranger.example.com/a: the server has no kind "Stranger"`) ||
+	if len(errs) != 2 || !strings.Contains(errs[0].Error(),
+		`standard input:2:1: apply stranger.example.com/a: the server has no kind "Stranger"`) ||
 		!strings.Contains(errs[1].Error(), "standard input:6:1: apply configmap/Bad_Name: ") {
 		t.Errorf("Apply = %v", errs)
 	}
@@ -271,8 +282,10 @@ metadata: {name: good}
 
 func (s *server) testDelete(t *testing.T) {
 	s.Timeout = 300 * time.Millisecond
-	err := s.Delete(t.Context(), kubectl.Selection{Resources: []string{"sh"}, Names: []string{"a"}}, kubectl.DeleteOptions{})
-	if err == nil || !strings.Contains(err.Error(), "delete shelf.shop.example.com/a: waited 300ms, and it still exists: finalizer example.com/hold") {
+	err := s.Delete(t.Context(), kubectl.Selection{Resources: []string{"sh"}, Names: []string{"a"}},
+		kubectl.DeleteOptions{})
+	if err == nil || !strings.Contains(err.Error(), "delete shelf.shop.example.com/a: waited 300ms, and it still "+
+		"exists: finalizer example.com/hold") {
 		t.Errorf("Delete of what a finalizer holds = %v", err)
 	}
 	if last := s.notices[len(s.notices)-1]; last != "waiting for shelf.shop.example.com/a: finalizer example.com/hold" {
@@ -280,28 +293,34 @@ func (s *server) testDelete(t *testing.T) {
 	}
 	s.Timeout = kubectl.DefaultTimeout
 	s.reports = nil
-	if err := s.Delete(t.Context(), kubectl.Selection{Resources: []string{"sh"}, Names: []string{"a"}}, kubectl.DeleteOptions{NoWait: true}); err != nil {
+	if err := s.Delete(t.Context(), kubectl.Selection{Resources: []string{"sh"}, Names: []string{"a"}},
+		kubectl.DeleteOptions{NoWait: true}); err != nil {
 		t.Error(err)
 	}
-	if err := s.Delete(t.Context(), kubectl.Selection{Resources: []string{"sh"}, Labels: "room=hall"}, kubectl.DeleteOptions{}); err != nil {
+	if err := s.Delete(t.Context(), kubectl.Selection{Resources: []string{"sh"}, Labels: "room=hall"},
+		kubectl.DeleteOptions{}); err != nil {
 		t.Error(err)
 	}
 	missing := kubectl.Selection{Resources: []string{"sh"}, Names: []string{"none"}}
-	if err := s.Delete(t.Context(), missing, kubectl.DeleteOptions{}); err == nil || !strings.Contains(err.Error(), `"none" not found`) {
+	if err := s.Delete(t.Context(), missing, kubectl.DeleteOptions{}); err == nil ||
+		!strings.Contains(err.Error(), `"none" not found`) {
 		t.Errorf("Delete of what does not exist = %v", err)
 	}
 	if err := s.Delete(t.Context(), missing, kubectl.DeleteOptions{IgnoreNotFound: true}); err != nil {
 		t.Error(err)
 	}
-	want := []string{"shelf.shop.example.com/a is being deleted", "shelf.shop.example.com/long-name-of-a-shelf deleted", "shelf.shop.example.com/none not found"}
+	want := []string{"shelf.shop.example.com/a is being deleted", "shelf.shop.example.com/long-name-of-a-shelf deleted",
+		"shelf.shop.example.com/none not found"}
 	if diff := cmp.Diff(want, s.reports); diff != "" {
 		t.Error(diff)
 	}
 	// Only kube-controller-manager empties a namespace.
 	s.apply(t, "apiVersion: v1\nkind: Namespace\nmetadata: {name: held}\n")
 	s.Timeout = 300 * time.Millisecond
-	err = s.Delete(t.Context(), kubectl.Selection{Resources: []string{"ns"}, Names: []string{"held"}}, kubectl.DeleteOptions{})
-	if d, ok := errors.AsType[*diagnostic.Error](err); !ok || !strings.Contains(d.Message, "namespace finalizer kubernetes") || !strings.Contains(d.Hint, "--controller-manager") {
+	err = s.Delete(t.Context(), kubectl.Selection{Resources: []string{"ns"}, Names: []string{"held"}},
+		kubectl.DeleteOptions{})
+	if d, ok := errors.AsType[*diagnostic.Error](err); !ok ||
+		!strings.Contains(d.Message, "namespace finalizer kubernetes") || !strings.Contains(d.Hint, "--controller-manager") {
 		t.Errorf("Delete of a namespace = %v", err)
 	}
 }

@@ -66,7 +66,8 @@ func fileProblem(name string, err error) error {
 func manifestFiles(path string) ([]string, error) {
 	info, err := os.Stat(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, &diagnostic.Error{Pos: token.Position{Filename: path}, Message: "no such file or directory", Hint: "-f takes a file, a directory, or - for standard input", Cause: err}
+		return nil, &diagnostic.Error{Pos: token.Position{Filename: path}, Message: "no such file or directory",
+			Hint: "-f takes a file, a directory, or - for standard input", Cause: err}
 	}
 	if err != nil {
 		return nil, fileProblem(path, err)
@@ -87,7 +88,8 @@ func manifestFiles(path string) ([]string, error) {
 		}
 	}
 	if len(files) == 0 {
-		return nil, &diagnostic.Error{Pos: token.Position{Filename: path}, Message: "no .yaml, .yml or .json files", Hint: "use -k for a directory with a kustomization.yaml"}
+		return nil, &diagnostic.Error{Pos: token.Position{Filename: path}, Message: "no .yaml, .yml or .json files",
+			Hint: "use -k for a directory with a kustomization.yaml"}
 	}
 	return files, nil
 }
@@ -104,7 +106,8 @@ func ReadTree(path string) ([]Manifest, error) {
 
 // BuildKustomization returns the objects of the kustomization in a directory.
 func BuildKustomization(folder string) ([]Manifest, error) {
-	resources, err := kustomize.Build(folder, "-k takes a directory with a kustomization that kustomize can build, -f takes files")
+	resources, err := kustomize.Build(folder, "-k takes a directory with a kustomization that kustomize can build, -f "+
+		"takes files")
 	if err != nil {
 		return nil, err
 	}
@@ -127,7 +130,8 @@ func parseManifests(name string, content []byte) ([]Manifest, error) {
 			return manifests, errors.Join(errs...)
 		}
 		if err != nil {
-			return nil, errors.Join(append(errs, diagnostic.YAML(name, content, err, "repair it, then run the command again"))...)
+			return nil, errors.Join(append(errs, diagnostic.YAML(name, content, err,
+				"repair it, then run the command again"))...)
 		}
 		if isEmpty(&document) {
 			continue

@@ -48,7 +48,8 @@ func TestListsAreTakenApart(t *testing.T) {
 }
 
 func TestEveryBadDocumentIsReportedWithItsLine(t *testing.T) {
-	_, err := parseManifests("f.yaml", []byte("kind: X\nmetadata: {name: a}\n---\n"+configMap+"\"\"\n---\n- 1\n---\n"+configMap+"..\n---\n"+configMap+"a\n  namespace: a/b\n"))
+	_, err := parseManifests("f.yaml", []byte("kind: X\nmetadata: {name: a}\n---\n"+configMap+"\"\"\n---\n- 1\n---\n"+
+		configMap+"..\n---\n"+configMap+"a\n  namespace: a/b\n"))
 	var got []string
 	for _, e := range diagnostic.All(err) {
 		got = append(got, e.Error())

@@ -85,9 +85,10 @@ func (c *Client) addResources(group string, version discovery.APIVersionDiscover
 			GroupVersionResource: schema.GroupVersionResource{Group: group, Version: version.Version, Resource: r.Resource},
 			Kind:                 r.ResponseKind.Kind,
 			Namespaced:           r.Scope == discovery.ScopeNamespace,
-			names:                append([]string{r.Resource, r.SingularResource, strings.ToLower(r.ResponseKind.Kind)}, r.ShortNames...),
-			categories:           r.Categories,
-			listable:             slices.Contains(r.Verbs, "list"),
+			names: append([]string{r.Resource, r.SingularResource, strings.ToLower(r.ResponseKind.Kind)},
+				r.ShortNames...),
+			categories: r.Categories,
+			listable:   slices.Contains(r.Verbs, "list"),
 		})
 	}
 }

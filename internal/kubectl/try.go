@@ -90,7 +90,8 @@ func (c *Client) Try(ctx context.Context, a Attempt) (*unstructured.Unstructured
 const notFound = "the server does not have the path"
 
 // write creates an object, or replaces it at a path.
-func (c *Client) write(ctx context.Context, ref reference, o *unstructured.Unstructured, path string, dryRun bool) (*unstructured.Unstructured, error) {
+func (c *Client) write(ctx context.Context, ref reference, o *unstructured.Unstructured, path string,
+	dryRun bool) (*unstructured.Unstructured, error) {
 	body, err := o.MarshalJSON()
 	if err != nil {
 		return nil, err
@@ -102,7 +103,8 @@ func (c *Client) write(ctx context.Context, ref reference, o *unstructured.Unstr
 	if dryRun {
 		request = request.Param("dryRun", "All")
 	}
-	content, err := ask(ctx, request.Param("fieldValidation", "Ignore").SetHeader("Content-Type", "application/json").Body(body))
+	content, err := ask(ctx, request.Param("fieldValidation", "Ignore").SetHeader("Content-Type",
+		"application/json").Body(body))
 	status := apierrors.APIStatus(nil)
 	switch {
 	case err == nil:

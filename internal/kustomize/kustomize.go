@@ -36,7 +36,8 @@ func BuildWith(dir, hint string, contents map[string][]byte) (resmap.ResMap, err
 	options.Reorder = krusty.ReorderOptionLegacy // as the program does: namespaces come first, webhooks last
 	resources, err := krusty.MakeKustomizer(options).Run(&overlay{filesys.MakeFsOnDisk(), contents}, dir)
 	if err != nil {
-		return nil, &diagnostic.Error{Pos: token.Position{Filename: dir}, Message: diagnostic.OneLine(err.Error()), Hint: hint, Cause: err}
+		return nil, &diagnostic.Error{Pos: token.Position{Filename: dir}, Message: diagnostic.OneLine(err.Error()),
+			Hint: hint, Cause: err}
 	}
 	return resources, nil
 }

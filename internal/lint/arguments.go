@@ -38,7 +38,8 @@ func (c *checker) checkArguments() []error {
 // emits reports whether a generator may write output for a package.
 func (c *checker) emits(pkg *packageDecls) bool {
 	return slices.ContainsFunc(pkg.Markers, func(at markers.Marker) bool {
-		return at.Target == ctmarkers.DescribesPackage && at.Node != nil && (at.Definition != nil || markers.IsInsertionPoint(at.Text))
+		return at.Target == ctmarkers.DescribesPackage && at.Node != nil &&
+			(at.Definition != nil || markers.IsInsertionPoint(at.Text))
 	}) || slices.ContainsFunc(slices.Collect(maps.Values(pkg.types)), func(t *typeDecl) bool { return c.emitted[t.spec] })
 }
 
@@ -119,7 +120,8 @@ func (c *checker) argumentError(at markers.Marker, fatal bool) *Finding {
 
 // wantedTypes rewords the messages of controller-tools' parser about types.
 var wantedTypes = strings.NewReplacer(
-	"expected integer or float,", "want a number,", "expected integer,", "want an integer,", "expected float,", "want a number,",
+	"expected integer or float,", "want a number,", "expected integer,", "want an integer,", "expected float,",
+	"want a number,",
 	"expected true or false,", "want true or false,",
 )
 

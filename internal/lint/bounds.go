@@ -41,7 +41,8 @@ func strictest(entries []entry, limit markers.Limit, items bool) (found entry, o
 func (t *target) checkBound(low, high entry) {
 	lower, _ := number(low.Value)
 	upper, _ := number(high.Value)
-	open := lower == upper && low.short() == "Minimum" && (t.isSet("ExclusiveMinimum", low.items) || t.isSet("ExclusiveMaximum", low.items))
+	open := lower == upper && low.short() == "Minimum" && (t.isSet("ExclusiveMinimum", low.items) ||
+		t.isSet("ExclusiveMaximum", low.items))
 	if lower < upper || lower == upper && !open {
 		return
 	}
@@ -59,12 +60,14 @@ func (t *target) checkBound(low, high entry) {
 	value, _ := number(at.Value)
 	limit, _ := number(other.Value)
 	d := diagnostic.Error{
-		Code:    CodeContradiction,
-		Message: fmt.Sprintf("+%s=%s is %s +%s=%s: no value is valid", at.label(), formatNumber(value), relation, other.label(), formatNumber(limit)),
-		Hint:    "change one of them",
+		Code: CodeContradiction,
+		Message: fmt.Sprintf("+%s=%s is %s +%s=%s: no value is valid", at.label(), formatNumber(value), relation,
+			other.label(), formatNumber(limit)),
+		Hint: "change one of them",
 	}
 	if open {
-		d.Message = fmt.Sprintf("+%s=%s is +%s=%s, and one of them is exclusive: no value is valid", at.label(), formatNumber(value), other.label(), formatNumber(limit))
+		d.Message = fmt.Sprintf("+%s=%s is +%s=%s, and one of them is exclusive: no value is valid", at.label(),
+			formatNumber(value), other.label(), formatNumber(limit))
 	}
 	if !t.owns(other) {
 		d.Hint = fmt.Sprintf("+%s is at the type, %s", other.label(), t.where(other))

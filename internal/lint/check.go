@@ -141,7 +141,8 @@ func (c *checker) accepts(at markers.Marker, text string) bool {
 		return false
 	}
 	at.Text, at.Definition, at.Value = text, definition, value
-	alone := target{checker: &checker{program: c.program, config: c.config, decls: c.decls, core: maps.Clone(c.core)}, entries: []entry{{Marker: at, name: definition.Name}}}
+	alone := target{checker: &checker{program: c.program, config: c.config, decls: c.decls, core: maps.Clone(c.core)},
+		entries: []entry{{Marker: at, name: definition.Name}}}
 	alone.checkValues()
 	alone.checkRule(at)
 	return len(alone.findings) == 0

@@ -41,7 +41,10 @@ func (t *target) checkRepeated() {
 		if !e.rules().Single {
 			continue
 		}
-		before := slices.IndexFunc(t.entries[:i], func(other entry) bool { return other.name == e.name && other.items == e.items })
+		before := slices.IndexFunc(t.entries[:i], func(other entry) bool {
+			return other.name == e.name &&
+				other.items == e.items
+		})
 		if before < 0 || reflect.DeepEqual(t.entries[before].Value, e.Value) {
 			continue
 		}
@@ -96,9 +99,10 @@ func (c *checker) checkFieldNames(t *typeDecl) {
 			continue
 		}
 		c.report(field.Tag.Pos(), c.emitted[t.spec], diagnostic.Error{
-			Code:    CodeFieldName,
-			Message: fmt.Sprintf("field %s has the same JSON name %q as %s", markers.FieldName(field), name, markers.FieldName(before)),
-			Hint:    "give one of them another name",
+			Code: CodeFieldName,
+			Message: fmt.Sprintf("field %s has the same JSON name %q as %s", markers.FieldName(field), name,
+				markers.FieldName(before)),
+			Hint: "give one of them another name",
 		})
 	}
 }

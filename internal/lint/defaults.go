@@ -77,7 +77,8 @@ func retype(value any, text string, want markers.Kind) (other any, written strin
 	case isString && (want == markers.KindInteger || want == markers.KindNumber) && plainNumber.MatchString(content):
 		number, err := strconv.ParseFloat(content, 64)
 		return number, content, err == nil && fits(number, want)
-	case isString && want == markers.KindBoolean && (strings.EqualFold(content, "true") || strings.EqualFold(content, "false")):
+	case isString && want == markers.KindBoolean && (strings.EqualFold(content, "true") ||
+		strings.EqualFold(content, "false")):
 		return strings.EqualFold(content, "true"), strings.ToLower(content), true
 	}
 	return nil, "", false
@@ -139,9 +140,10 @@ func (t *target) checkDefault() {
 		}
 		if refused := t.refuses(value); refused != nil {
 			d := diagnostic.Error{
-				Code:    CodeDefault,
-				Message: fmt.Sprintf("default %s is rejected by +%s", spell(value), diagnostic.Cut(strings.TrimPrefix(refused.Text, "+"))),
-				Hint:    "change one of them",
+				Code: CodeDefault,
+				Message: fmt.Sprintf("default %s is rejected by +%s", spell(value),
+					diagnostic.Cut(strings.TrimPrefix(refused.Text, "+"))),
+				Hint: "change one of them",
 			}
 			if !t.owns(*refused) {
 				d.Hint = "the marker is at the type, " + t.where(*refused)
@@ -189,7 +191,8 @@ func (t *target) breaks(value any, e entry) bool {
 		return isNumber && (amount > limit || amount == limit && t.isSet("ExclusiveMaximum", false))
 	case at.Of == markers.OfValue:
 		return isNumber && (amount < limit || amount == limit && t.isSet("ExclusiveMinimum", false))
-	case at.Of == markers.OfLength && kindOfValue(value) != markers.KindString, at.Of == markers.OfItems && kindOfValue(value) != markers.KindArray:
+	case at.Of == markers.OfLength && kindOfValue(value) != markers.KindString, at.Of == markers.OfItems &&
+		kindOfValue(value) != markers.KindArray:
 		return false
 	case at.Of == markers.OfLength, at.Of == markers.OfItems:
 		return at.Upper && size > limit || !at.Upper && size < limit

@@ -27,7 +27,8 @@ func (t *target) checkEnum() {
 			if len(words) == len(values) && kindOfValue(value) != markers.KindString {
 				text = words[i].text // compare the spelling: 1.0 differs from 1
 			}
-			d := diagnostic.Error{Code: CodeEnum, Message: fmt.Sprintf("+%s has %s twice", e.label(), text), Hint: "remove one of them"}
+			d := diagnostic.Error{Code: CodeEnum, Message: fmt.Sprintf("+%s has %s twice", e.label(), text),
+				Hint: "remove one of them"}
 			switch {
 			case !fits(value, want):
 				d.Message = fmt.Sprintf("+%s has %s, and the values are of type %s", e.label(), text, want)

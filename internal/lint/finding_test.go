@@ -99,7 +99,8 @@ type Unused struct {
 	if want := `api/types.go:7:5: unknown marker "+kubebuilder:validation:Minmum"`; err == nil || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
 	}
-	if diff := cmp.Diff([]string{`other/types.go:4:5: unknown marker "+kubebuilder:validation:Minmum"`}, warned); diff != "" {
+	if diff := cmp.Diff([]string{`other/types.go:4:5: unknown marker "+kubebuilder:validation:Minmum"`},
+		warned); diff != "" {
 		t.Errorf("warnings differ (-want +got):\n%s", diff)
 	}
 	warned, config.Lenient = nil, true

@@ -102,11 +102,13 @@ var allAdvice = []advice{
 	},
 	{
 		name: "colon-false", code: lint.CodeUnknown, wrong: field("[]string", "+kubebuilder:validation:UniqueItems:false"),
-		hint: "write // +kubebuilder:validation:UniqueItems=false", means: []string{`{"items":{"type":"string"},"type":"array"}`},
+		hint:  "write // +kubebuilder:validation:UniqueItems=false",
+		means: []string{`{"items":{"type":"string"},"type":"array"}`},
 	},
 	{
 		name: "colon-true", code: lint.CodeUnknown, wrong: field("[]string", "+kubebuilder:validation:UniqueItems:true"),
-		hint: "write // +listType=set", means: []string{`{"items":{"type":"string"},"type":"array","x-kubernetes-list-type":"set"}`},
+		hint:  "write // +listType=set",
+		means: []string{`{"items":{"type":"string"},"type":"array","x-kubernetes-list-type":"set"}`},
 	},
 	{
 		name: "nullable", code: lint.CodeUnknown, wrong: field("string", "+kubebuilder:validation:nullable"),
@@ -114,8 +116,10 @@ var allAdvice = []advice{
 	},
 	{
 		name: "subresource", code: lint.CodeUnknown, wrong: kind("+kubebuilder:subresource:images"),
-		hint:  "the subresources are +kubebuilder:subresource:status and +kubebuilder:subresource:scale:specpath=.spec.replicas,statuspath=.status.replicas,selectorpath=.status.selector",
-		fixed: []wrong{kind("+kubebuilder:subresource:status"), kind("+kubebuilder:subresource:scale:specpath=.spec.replicas,statuspath=.status.replicas,selectorpath=.status.selector")},
+		hint: "the subresources are +kubebuilder:subresource:status and " +
+			"+kubebuilder:subresource:scale:specpath=.spec.replicas,statuspath=.status.replicas,selectorpath=.status.selector",
+		fixed: []wrong{kind("+kubebuilder:subresource:status"),
+			kind("+kubebuilder:subresource:scale:specpath=.spec.replicas,statuspath=.status.replicas,selectorpath=.status.selector")},
 		means: []string{"subresources:\n      status: {}\n", "specReplicasPath: .spec.replicas"},
 	},
 	{
@@ -135,8 +139,10 @@ var allAdvice = []advice{
 		hint: "remove it, or allow it with --allow-unknown +kubebuilder:validation:Axxyz", means: []string{text},
 	},
 	{
-		name: "slip-in-rights", code: lint.CodeUnknown, wrong: above("+kubebuilder:rbca:groups=rights,resources=b,verbs=get", ""),
-		hint: "write // +kubebuilder:rbac:groups=rights,resources=b,verbs=get", means: []string{"- rights\n  resources:\n  - b\n  verbs:\n  - get\n"},
+		name: "slip-in-rights", code: lint.CodeUnknown, wrong: above("+kubebuilder:rbca:groups=rights,resources=b,verbs=get",
+			""),
+		hint:  "write // +kubebuilder:rbac:groups=rights,resources=b,verbs=get",
+		means: []string{"- rights\n  resources:\n  - b\n  verbs:\n  - get\n"},
 	},
 
 	// Arguments.
@@ -146,13 +152,15 @@ var allAdvice = []advice{
 		means: []string{"- jsonPath: .metadata.creationTimestamp\n      name: Age\n      type: date\n"},
 	},
 	{
-		name: "argument-slip", code: lint.CodeArgument, wrong: kind("+kubebuilder:printcolumn:name=Field,typ=string,JSONPath=.spec.field"),
+		name: "argument-slip", code: lint.CodeArgument, wrong: kind(
+			"+kubebuilder:printcolumn:name=Field,typ=string,JSONPath=.spec.field"),
 		hint: "write type=", means: []string{"- jsonPath: .spec.field\n      name: Field\n      type: string\n"},
 	},
 	{
 		name: "argument-unknown", code: lint.CodeArgument, wrong: kind("+kubebuilder:resource:scope=Cluster,color=red"),
-		hint:  "the arguments are categories, path, scope, shortName, singular",
-		fixed: []wrong{kind("+kubebuilder:resource:scope=Cluster,categories=red"), kind("+kubebuilder:resource:scope=Cluster,shortName=red")},
+		hint: "the arguments are categories, path, scope, shortName, singular",
+		fixed: []wrong{kind("+kubebuilder:resource:scope=Cluster,categories=red"),
+			kind("+kubebuilder:resource:scope=Cluster,shortName=red")},
 		means: []string{"categories:\n    - red\n", "shortNames:\n    - red\n"},
 	},
 	{
@@ -165,37 +173,47 @@ var allAdvice = []advice{
 	},
 	{
 		name: "no-value", code: lint.CodeArgument, wrong: field("string", "+kubebuilder:validation:Pattern"),
-		hint: "for example +kubebuilder:validation:Pattern=`^[a-z]([-a-z0-9]*[a-z0-9])?$`", means: []string{`{"pattern":"^[a-z]([-a-z0-9]*[a-z0-9])?$","type":"string"}`},
+		hint:  "for example +kubebuilder:validation:Pattern=`^[a-z]([-a-z0-9]*[a-z0-9])?$`",
+		means: []string{`{"pattern":"^[a-z]([-a-z0-9]*[a-z0-9])?$","type":"string"}`},
 	},
 
 	// Bounds.
 	{
-		name: "bounds", code: lint.CodeContradiction, wrong: field("int", "+kubebuilder:validation:Minimum=5", "+kubebuilder:validation:Maximum=1"),
-		hint:  "change one of them",
-		fixed: []wrong{field("int", "+kubebuilder:validation:Minimum=5", "+kubebuilder:validation:Maximum=5"), field("int", "+kubebuilder:validation:Minimum=1", "+kubebuilder:validation:Maximum=1")},
+		name: "bounds", code: lint.CodeContradiction, wrong: field("int", "+kubebuilder:validation:Minimum=5",
+			"+kubebuilder:validation:Maximum=1"),
+		hint: "change one of them",
+		fixed: []wrong{field("int", "+kubebuilder:validation:Minimum=5", "+kubebuilder:validation:Maximum=5"),
+			field("int", "+kubebuilder:validation:Minimum=1", "+kubebuilder:validation:Maximum=1")},
 		means: []string{`{"maximum":5,"minimum":5,"type":"integer"}`, `{"maximum":1,"minimum":1,"type":"integer"}`},
 	},
 	{
 		name: "bound-of-the-type", code: lint.CodeContradiction,
-		wrong: field("Small", "+kubebuilder:validation:Minimum=5").with("// +kubebuilder:validation:Maximum=1\ntype Small int"),
-		hint:  "+kubebuilder:validation:Maximum is at the type, bound-of-the-type/v1/types.go:18",
-		fixed: []wrong{field("Small", "+kubebuilder:validation:Minimum=1").with("// +kubebuilder:validation:Maximum=1\ntype Small int")},
+		wrong: field("Small", "+kubebuilder:validation:Minimum=5").with(
+			"// +kubebuilder:validation:Maximum=1\ntype Small int"),
+		hint: "+kubebuilder:validation:Maximum is at the type, bound-of-the-type/v1/types.go:18",
+		fixed: []wrong{field("Small", "+kubebuilder:validation:Minimum=1").with("// " +
+			"+kubebuilder:validation:Maximum=1\ntype Small int")},
 		means: []string{`{"maximum":1,"minimum":1,"type":"integer"}`},
 	},
 
 	// Markers and names that contradict each other.
 	{
 		name: "presence", code: lint.CodeContradiction, wrong: field("string", "+optional", "+required"),
-		hint: "remove one of them", fixed: []wrong{field("string", "+optional"), field("string", "+required")}, means: []string{text},
+		hint: "remove one of them", fixed: []wrong{field("string", "+optional"), field("string", "+required")},
+		means: []string{text},
 	},
 	{
-		name: "repeated", code: lint.CodeContradiction, wrong: field("string", "+kubebuilder:default=a", "+kubebuilder:default=b"),
-		hint: "remove one; the other is on line 14", fixed: []wrong{field("string", "+kubebuilder:default=a"), field("string", "+kubebuilder:default=b")},
+		name: "repeated", code: lint.CodeContradiction, wrong: field("string", "+kubebuilder:default=a",
+			"+kubebuilder:default=b"),
+		hint: "remove one; the other is on line 14", fixed: []wrong{field("string", "+kubebuilder:default=a"),
+			field("string", "+kubebuilder:default=b")},
 		means: []string{`{"default":"a","type":"string"}`, `{"default":"b","type":"string"}`},
 	},
 	{
-		name: "json-names", code: lint.CodeFieldName, wrong: wrong{body: "type Spec struct {\n\tField string `json:\"field\"`\n\tOther int `json:\"field\"`\n}\n"},
-		hint: "give one of them another name", fixed: []wrong{{body: "type Spec struct {\n\tField string `json:\"field\"`\n\tOther int `json:\"other\"`\n}\n"}}, means: []string{text},
+		name: "json-names", code: lint.CodeFieldName, wrong: wrong{body: "type Spec struct {\n\tField string " +
+			"`json:\"field\"`\n\tOther int `json:\"field\"`\n}\n"},
+		hint: "give one of them another name", fixed: []wrong{{body: "type Spec struct {\n\tField string " +
+			"`json:\"field\"`\n\tOther int `json:\"other\"`\n}\n"}}, means: []string{text},
 	},
 
 	// Defaults.
@@ -239,12 +257,16 @@ var allAdvice = []advice{
 	{name: "default-fraction-of-an-integer", code: lint.CodeDefault, wrong: field("int", `+kubebuilder:default="1.5"`)},
 	{name: "default-octal", code: lint.CodeDefault, wrong: field("int", `+kubebuilder:default="007"`)},
 	{name: "default-text-among-integers", code: lint.CodeDefault, wrong: field("[]int", `+kubebuilder:default=a`)},
-	{name: "default-above-the-maximum", code: lint.CodeDefault, wrong: field("int", "+kubebuilder:validation:Maximum=3", `+kubebuilder:default="5"`)},
+	{name: "default-above-the-maximum", code: lint.CodeDefault, wrong: field("int", "+kubebuilder:validation:Maximum=3",
+		`+kubebuilder:default="5"`)},
 	{
-		name: "default-refused", code: lint.CodeDefault, wrong: field("string", "+kubebuilder:validation:Enum=a;b", "+kubebuilder:default=c"),
-		hint:  "change one of them",
-		fixed: []wrong{field("string", "+kubebuilder:validation:Enum=a;b", "+kubebuilder:default=a"), field("string", "+kubebuilder:validation:Enum=a;b;c", "+kubebuilder:default=c")},
-		means: []string{`{"default":"a","enum":["a","b"],"type":"string"}`, `{"default":"c","enum":["a","b","c"],"type":"string"}`},
+		name: "default-refused", code: lint.CodeDefault, wrong: field("string", "+kubebuilder:validation:Enum=a;b",
+			"+kubebuilder:default=c"),
+		hint: "change one of them",
+		fixed: []wrong{field("string", "+kubebuilder:validation:Enum=a;b", "+kubebuilder:default=a"),
+			field("string", "+kubebuilder:validation:Enum=a;b;c", "+kubebuilder:default=c")},
+		means: []string{`{"default":"a","enum":["a","b"],"type":"string"}`,
+			`{"default":"c","enum":["a","b","c"],"type":"string"}`},
 	},
 	{
 		name: "default-refused-by-the-type", code: lint.CodeDefault,
@@ -257,7 +279,8 @@ var allAdvice = []advice{
 	// Enums.
 	{
 		name: "enum-twice", code: lint.CodeEnum, wrong: field("string", "+kubebuilder:validation:Enum=a;b;a"),
-		hint: "remove one of them", fixed: []wrong{field("string", "+kubebuilder:validation:Enum=a;b")}, means: []string{`{"enum":["a","b"],"type":"string"}`},
+		hint: "remove one of them", fixed: []wrong{field("string", "+kubebuilder:validation:Enum=a;b")},
+		means: []string{`{"enum":["a","b"],"type":"string"}`},
 	},
 	{
 		name: "enum-of-strings", code: lint.CodeEnum, wrong: field("string", `+kubebuilder:validation:Enum=1.0;b`),
@@ -273,7 +296,8 @@ var allAdvice = []advice{
 	},
 	{
 		name: "enum-of-a-list", code: lint.CodeEnum, wrong: field("[]string", `+kubebuilder:validation:Enum=a;b`),
-		hint: "write +kubebuilder:validation:items:Enum=a;b", means: []string{`{"items":{"enum":["a","b"],"type":"string"},"type":"array"}`},
+		hint:  "write +kubebuilder:validation:items:Enum=a;b",
+		means: []string{`{"items":{"enum":["a","b"],"type":"string"},"type":"array"}`},
 	},
 
 	{name: "enum-fraction-of-integers", code: lint.CodeEnum, wrong: field("int", `+kubebuilder:validation:Enum="1.5";2`)},
@@ -284,12 +308,16 @@ var allAdvice = []advice{
 		hint: "write // +listMapKey=name", means: []string{byName},
 	},
 	{
-		name: "key-unknown", code: lint.CodeListMapKey, wrong: field("[]Item", "+listType=map", "+listMapKey=other").with(items),
-		hint: "the fields are name, port", fixed: []wrong{field("[]Item", "+listType=map", "+listMapKey=name").with(items)}, means: []string{byName},
+		name: "key-unknown", code: lint.CodeListMapKey, wrong: field("[]Item", "+listType=map",
+			"+listMapKey=other").with(items),
+		hint: "the fields are name, port", fixed: []wrong{field("[]Item", "+listType=map", "+listMapKey=name").with(items)},
+		means: []string{byName},
 	},
 	{
-		name: "key-of-nothing", code: lint.CodeListMapKey, wrong: field("[]Item", "+listType=map", "+listMapKey=name").with("type Item struct{}"),
-		hint: "Item has no fields", fixed: []wrong{field("[]Item", "+listType=map", "+listMapKey=name").with(items)}, means: []string{byName},
+		name: "key-of-nothing", code: lint.CodeListMapKey,
+		wrong: field("[]Item", "+listType=map", "+listMapKey=name").with("type Item struct{}"),
+		hint:  "Item has no fields", fixed: []wrong{field("[]Item", "+listType=map", "+listMapKey=name").with(items)},
+		means: []string{byName},
 	},
 	{
 		name: "key-without-type", code: lint.CodeContradiction, wrong: field("[]Item", "+listMapKey=name").with(items),
@@ -297,32 +325,39 @@ var allAdvice = []advice{
 	},
 	{
 		name: "type-without-key", code: lint.CodeContradiction, wrong: field("[]Item", "+listType=map").with(items),
-		hint: "add // +listMapKey=<field>", fixed: []wrong{field("[]Item", "+listType=map", "+listMapKey=name").with(items)}, means: []string{byName},
+		hint: "add // +listMapKey=<field>", fixed: []wrong{field("[]Item", "+listType=map", "+listMapKey=name").with(items)},
+		means: []string{byName},
 	},
 	{
-		name: "key-of-another-type", code: lint.CodeContradiction, wrong: field("[]Item", "+listType=atomic", "+listMapKey=name").with(items),
+		name: "key-of-another-type", code: lint.CodeContradiction, wrong: field("[]Item", "+listType=atomic",
+			"+listMapKey=name").with(items),
 		hint: "write +listType=map, or remove the key", means: []string{byName, atomic},
 	},
 
 	// Paths.
 	{
 		name: "path-empty", code: lint.CodePath, wrong: kind(`+kubebuilder:printcolumn:name=A,type=string,JSONPath=""`),
-		hint: "write a path such as .status.phase", fixed: []wrong{kind("+kubebuilder:printcolumn:name=A,type=string,JSONPath=.status.phase")}, means: []string{"jsonPath: .status.phase\n"},
+		hint: "write a path such as .status.phase", fixed: []wrong{kind(
+			"+kubebuilder:printcolumn:name=A,type=string,JSONPath=.status.phase")}, means: []string{"jsonPath: .status.phase\n"},
 	},
 	{
-		name: "path-in-braces", code: lint.CodePath, wrong: kind("+kubebuilder:printcolumn:name=A,type=string,JSONPath=`{.spec.field}`"),
-		hint: "write .spec.field", means: []string{"jsonPath: .spec.field\n"},
+		name: "path-in-braces", code: lint.CodePath,
+		wrong: kind("+kubebuilder:printcolumn:name=A,type=string,JSONPath=`{.spec.field}`"),
+		hint:  "write .spec.field", means: []string{"jsonPath: .spec.field\n"},
 	},
 	{
-		name: "path-in-braces-without-dot", code: lint.CodePath, wrong: kind("+kubebuilder:printcolumn:name=A,type=string,JSONPath=`{spec.field}`"),
-		hint: "write .spec.field", means: []string{"jsonPath: .spec.field\n"},
+		name: "path-in-braces-without-dot", code: lint.CodePath,
+		wrong: kind("+kubebuilder:printcolumn:name=A,type=string,JSONPath=`{spec.field}`"),
+		hint:  "write .spec.field", means: []string{"jsonPath: .spec.field\n"},
 	},
 	{
-		name: "path-of-the-root-in-braces", code: lint.CodePath, wrong: kind("+kubebuilder:printcolumn:name=A,type=string,JSONPath=`{$.spec.field}`"),
-		hint: "write .spec.field", means: []string{"jsonPath: .spec.field\n"},
+		name: "path-of-the-root-in-braces", code: lint.CodePath,
+		wrong: kind("+kubebuilder:printcolumn:name=A,type=string,JSONPath=`{$.spec.field}`"),
+		hint:  "write .spec.field", means: []string{"jsonPath: .spec.field\n"},
 	},
 	{
-		name: "path-without-dot", code: lint.CodePath, wrong: kind("+kubebuilder:printcolumn:name=A,type=string,JSONPath=spec.field"),
+		name: "path-without-dot", code: lint.CodePath, wrong: kind(
+			"+kubebuilder:printcolumn:name=A,type=string,JSONPath=spec.field"),
 		hint: "write .spec.field", means: []string{"jsonPath: .spec.field\n"},
 	},
 	{
@@ -330,114 +365,161 @@ var allAdvice = []advice{
 		hint: "write .spec.field", means: []string{"selectableFields:\n    - jsonPath: .spec.field\n"},
 	},
 	{
-		name: "path-broken", code: lint.CodePath, wrong: kind("+kubebuilder:printcolumn:name=A,type=string,JSONPath=`.spec[`"),
-		hint: "write a path such as .status.phase", fixed: []wrong{kind("+kubebuilder:printcolumn:name=A,type=string,JSONPath=.status.phase")}, means: []string{"jsonPath: .status.phase\n"},
+		name: "path-broken", code: lint.CodePath,
+		wrong: kind("+kubebuilder:printcolumn:name=A,type=string,JSONPath=`.spec[`"),
+		hint:  "write a path such as .status.phase", fixed: []wrong{kind(
+			"+kubebuilder:printcolumn:name=A,type=string,JSONPath=.status.phase")}, means: []string{"jsonPath: .status.phase\n"},
 	},
 	{
-		name: "path-in-braces-broken", code: lint.CodePath, wrong: kind("+kubebuilder:printcolumn:name=A,type=string,JSONPath=`{}`"),
-		hint: "write a path such as .status.phase", fixed: []wrong{kind("+kubebuilder:printcolumn:name=A,type=string,JSONPath=.status.phase")}, means: []string{"jsonPath: .status.phase\n"},
+		name: "path-in-braces-broken", code: lint.CodePath,
+		wrong: kind("+kubebuilder:printcolumn:name=A,type=string,JSONPath=`{}`"),
+		hint:  "write a path such as .status.phase", fixed: []wrong{kind(
+			"+kubebuilder:printcolumn:name=A,type=string,JSONPath=.status.phase")}, means: []string{"jsonPath: .status.phase\n"},
 	},
 	{
-		name: "path-that-wants-quotes", code: lint.CodePath, wrong: kind("+kubebuilder:printcolumn:name=A,type=string,JSONPath=`{.spec.conditions[?(@.type==\"Ready\")].status}`"),
-		hint: "write `.spec.conditions[?(@.type==\"Ready\")].status`", means: []string{"jsonPath: .spec.conditions[?(@.type==\"Ready\")].status\n"},
+		name: "path-that-wants-quotes", code: lint.CodePath,
+		wrong: kind("+kubebuilder:printcolumn:name=A,type=string,JSONPath=`{.spec.conditions[?(@.type==\"Ready\")].status}`"),
+		hint:  "write `.spec.conditions[?(@.type==\"Ready\")].status`",
+		means: []string{"jsonPath: .spec.conditions[?(@.type==\"Ready\")].status\n"},
 	},
 
 	// Places.
 	{
-		name: "far-away", code: lint.CodeIgnored, wrong: wrong{body: "type Spec struct {\n\t// +kubebuilder:validation:MinLength=1\n\n\t// More of it.\n\n\t// Field is one.\n\tField string `json:\"field\"`\n}\n"},
-		hint: "move it into the comment right above field Field", fixed: []wrong{field("string", "+kubebuilder:validation:MinLength=1", "Field is one.")},
+		name: "far-away", code: lint.CodeIgnored, wrong: wrong{body: "type Spec struct {\n\t// " +
+			"+kubebuilder:validation:MinLength=1\n\n\t// More of it.\n\n\t// Field is one.\n\tField string `json:\"field\"`\n}\n"},
+		hint:  "move it into the comment right above field Field",
+		fixed: []wrong{field("string", "+kubebuilder:validation:MinLength=1", "Field is one.")},
 		means: []string{`{"description":"Field is one.","minLength":1,"type":"string"}`},
 	},
 	{
-		name: "line-end", code: lint.CodeIgnored, wrong: wrong{body: "type Spec struct {\n\tField string `json:\"field\"` // +kubebuilder:validation:MinLength=1\n}\n"},
-		hint: "write it on its own line above the field", fixed: []wrong{field("string", "+kubebuilder:validation:MinLength=1")}, means: []string{`{"minLength":1,"type":"string"}`},
+		name: "line-end", code: lint.CodeIgnored, wrong: wrong{body: "type Spec struct {\n\tField string `json:\"field\"` " +
+			"// +kubebuilder:validation:MinLength=1\n}\n"},
+		hint:  "write it on its own line above the field",
+		fixed: []wrong{field("string", "+kubebuilder:validation:MinLength=1")},
+		means: []string{`{"minLength":1,"type":"string"}`},
 	},
 	{
-		name: "function", code: lint.CodeIgnored, wrong: field("string").with("// +kubebuilder:validation:MinLength=1\nfunc f(Spec) {}"),
-		hint: "move it above the type or above a field", fixed: []wrong{field("string", "+kubebuilder:validation:MinLength=1").with("func f(Spec) {}")}, means: []string{`{"minLength":1,"type":"string"}`},
+		name: "function", code: lint.CodeIgnored, wrong: field("string").with("// " +
+			"+kubebuilder:validation:MinLength=1\nfunc f(Spec) {}"),
+		hint:  "move it above the type or above a field",
+		fixed: []wrong{field("string", "+kubebuilder:validation:MinLength=1").with("func f(Spec) {}")},
+		means: []string{`{"minLength":1,"type":"string"}`},
 	},
 	{
-		name: "block", code: lint.CodeIgnored, wrong: wrong{kind: "/*\n+kubebuilder:resource:scope=Cluster\n*/\n", body: field("string").body},
-		hint: "write // +kubebuilder:resource:scope=Cluster", fixed: []wrong{kind("+kubebuilder:resource:scope=Cluster")}, means: []string{"scope: Cluster"},
+		name: "block", code: lint.CodeIgnored, wrong: wrong{kind: "/*\n+kubebuilder:resource:scope=Cluster\n*/\n",
+			body: field("string").body},
+		hint: "write // +kubebuilder:resource:scope=Cluster", fixed: []wrong{kind("+kubebuilder:resource:scope=Cluster")},
+		means: []string{"scope: Cluster"},
 	},
 	{
-		name: "field-for-a-type", code: lint.CodeMisplaced, wrong: wrong{body: "type Spec struct {\n\t// +k8s:enum\n\tField Word `json:\"field\"`\n}\n\ntype Word string\n\nconst A Word = \"a\"\n"},
-		hint: "move it above a type, such as Spec", fixed: []wrong{field("Word").with("// +kubebuilder:validation:Enum=a\ntype Word string\n\nconst A Word = \"a\"")}, means: []string{`{"enum":["a"],"type":"string"}`},
+		name: "field-for-a-type", code: lint.CodeMisplaced,
+		wrong: wrong{body: "type Spec struct {\n\t// +k8s:enum\n\tField Word `json:\"field\"`\n}\n\ntype Word " +
+			"string\n\nconst A Word = \"a\"\n"},
+		hint: "move it above a type, such as Spec", fixed: []wrong{field("Word").with("// " +
+			"+kubebuilder:validation:Enum=a\ntype Word string\n\nconst A Word = \"a\"")},
+		means: []string{`{"enum":["a"],"type":"string"}`},
 	},
 	{
 		name: "type-for-a-field", code: lint.CodeMisplaced, wrong: field("Word").with("// +nullable\ntype Word string"),
-		hint: "move it above a field", fixed: []wrong{field("Word", "+nullable").with("type Word string")}, means: []string{`{"nullable":true,"type":"string"}`},
+		hint: "move it above a field", fixed: []wrong{field("Word", "+nullable").with("type Word string")},
+		means: []string{`{"nullable":true,"type":"string"}`},
 	},
 	{
 		name: "field-for-a-package", code: lint.CodeMisplaced, wrong: field("string", "+versionName=v2"),
 		hint: "move it above the package clause", fixed: []wrong{above("+versionName=v2")}, means: []string{"name: v2"},
 	},
 	{
-		name: "alone", code: lint.CodeMisplaced, wrong: field("Word").with("// +kubebuilder:validation:MinLength=1\n\n// More of it.\n\n// Word is one.\ntype Word string"),
-		hint: "move it into the comment right above type Word", fixed: []wrong{field("Word").with("// Word is one.\n// +kubebuilder:validation:MinLength=1\ntype Word string")},
+		name: "alone", code: lint.CodeMisplaced, wrong: field("Word").with("// +kubebuilder:validation:MinLength=1\n\n// " +
+			"More of it.\n\n// Word is one.\ntype Word string"),
+		hint:  "move it into the comment right above type Word",
+		fixed: []wrong{field("Word").with("// Word is one.\n// +kubebuilder:validation:MinLength=1\ntype Word string")},
 		means: []string{`{"description":"Word is one.","minLength":1,"type":"string"}`},
 	},
 	{
-		name: "alone-at-the-end", code: lint.CodeMisplaced, wrong: field("string").with("// +kubebuilder:validation:MinLength=1\n\nfunc f(Spec) {}"),
-		hint: "move it into the comment right above the type", fixed: []wrong{field("Word").with("// +kubebuilder:validation:MinLength=1\ntype Word string")}, means: []string{`{"minLength":1,"type":"string"}`},
+		name: "alone-at-the-end", code: lint.CodeMisplaced,
+		wrong: field("string").with("// +kubebuilder:validation:MinLength=1\n\nfunc f(Spec) {}"),
+		hint:  "move it into the comment right above the type",
+		fixed: []wrong{field("Word").with("// +kubebuilder:validation:MinLength=1\ntype Word string")},
+		means: []string{`{"minLength":1,"type":"string"}`},
 	},
 	{
-		name: "alone-for-a-field", code: lint.CodeMisplaced, wrong: field("string").with("// +kubebuilder:default=a\n\nfunc f(Spec) {}"),
-		hint: "move it into the comment right above the field", fixed: []wrong{field("string", "+kubebuilder:default=a")}, means: []string{`{"default":"a","type":"string"}`},
+		name: "alone-for-a-field", code: lint.CodeMisplaced,
+		wrong: field("string").with("// +kubebuilder:default=a\n\nfunc f(Spec) {}"),
+		hint:  "move it into the comment right above the field", fixed: []wrong{field("string", "+kubebuilder:default=a")},
+		means: []string{`{"default":"a","type":"string"}`},
 	},
 	{
 		name: "webhook-of-a-type", code: lint.CodeIgnored, lenient: true, wrong: kind(webhook + "/of-a-type"),
-		hint: "put a blank line after the comment with the marker", fixed: []wrong{kind(webhook + "/of-a-type\n")}, means: []string{"path: /of-a-type\n"},
+		hint: "put a blank line after the comment with the marker", fixed: []wrong{kind(webhook + "/of-a-type\n")},
+		means: []string{"path: /of-a-type\n"},
 	},
 	{
 		name: "webhook-of-a-field", code: lint.CodeIgnored, lenient: true, wrong: field("string", webhook+"/of-a-field"),
-		hint: "move it above the package clause", fixed: []wrong{above(webhook + "/of-a-field")}, means: []string{"path: /of-a-field\n"},
+		hint: "move it above the package clause", fixed: []wrong{above(webhook + "/of-a-field")},
+		means: []string{"path: /of-a-field\n"},
 	},
 	{
-		name: "right-in-a-function", code: lint.CodeIgnored, lenient: true, wrong: field("string").with("func f(Spec) {\n\t// +kubebuilder:rbac:groups=body,resources=b,verbs=get\n}"),
-		hint: "move it out of the function", fixed: []wrong{field("string").with("// +kubebuilder:rbac:groups=body,resources=b,verbs=get\n\nfunc f(Spec) {}")}, means: []string{"- body\n"},
+		name: "right-in-a-function", code: lint.CodeIgnored, lenient: true,
+		wrong: field("string").with("func f(Spec) {\n\t// +kubebuilder:rbac:groups=body,resources=b,verbs=get\n}"),
+		hint:  "move it out of the function", fixed: []wrong{field("string").with("// " +
+			"+kubebuilder:rbac:groups=body,resources=b,verbs=get\n\nfunc f(Spec) {}")}, means: []string{"- body\n"},
 	},
 	{
-		name: "right-of-a-function", code: lint.CodeIgnored, lenient: true, wrong: field("string").with("// +kubebuilder:rbac:groups=comment,resources=b,verbs=get\nfunc f(Spec) {}"),
-		hint: "put a blank line after the comment with the marker", fixed: []wrong{field("string").with("// +kubebuilder:rbac:groups=comment,resources=b,verbs=get\n\nfunc f(Spec) {}")}, means: []string{"- comment\n"},
+		name: "right-of-a-function", code: lint.CodeIgnored, lenient: true,
+		wrong: field("string").with("// +kubebuilder:rbac:groups=comment,resources=b,verbs=get\nfunc f(Spec) {}"),
+		hint:  "put a blank line after the comment with the marker",
+		fixed: []wrong{field("string").with("// +kubebuilder:rbac:groups=comment,resources=b,verbs=get\n\nfunc f(Spec) {}")},
+		means: []string{"- comment\n"},
 	},
 
 	// Rights.
 	{
 		name: "verb", code: lint.CodeValue, wrong: above("+kubebuilder:rbac:groups=verb,resources=b,verbs=lsit;get", ""),
-		hint: "write list, or allow it with --allow-unknown kubebuilder:rbac", means: []string{"- verb\n  resources:\n  - b\n  verbs:\n  - get\n  - list\n"},
+		hint:  "write list, or allow it with --allow-unknown kubebuilder:rbac",
+		means: []string{"- verb\n  resources:\n  - b\n  verbs:\n  - get\n  - list\n"},
 	},
 	{
 		name: "right-to-nothing", code: lint.CodeContradiction, wrong: above("+kubebuilder:rbac:verbs=get", ""),
-		hint:  "add groups= and resources=, or urls=",
-		fixed: []wrong{above("+kubebuilder:rbac:groups=nothing,resources=b,verbs=get", ""), above("+kubebuilder:rbac:urls=/nothing,verbs=get", "")},
+		hint: "add groups= and resources=, or urls=",
+		fixed: []wrong{above("+kubebuilder:rbac:groups=nothing,resources=b,verbs=get", ""),
+			above("+kubebuilder:rbac:urls=/nothing,verbs=get", "")},
 		means: []string{"- nothing\n", "- /nothing\n"},
 	},
 	{
-		name: "right-to-both", code: lint.CodeContradiction, wrong: above("+kubebuilder:rbac:groups=both,resources=b,urls=/both,verbs=get", ""),
-		hint: "write two markers", fixed: []wrong{above("+kubebuilder:rbac:groups=both,resources=b,verbs=get", "+kubebuilder:rbac:urls=/both,verbs=get", "")}, means: []string{"- both\n"},
+		name: "right-to-both", code: lint.CodeContradiction,
+		wrong: above("+kubebuilder:rbac:groups=both,resources=b,urls=/both,verbs=get", ""),
+		hint:  "write two markers", fixed: []wrong{above("+kubebuilder:rbac:groups=both,resources=b,verbs=get",
+			"+kubebuilder:rbac:urls=/both,verbs=get", "")}, means: []string{"- both\n"},
 	},
 	{
-		name: "url-in-a-namespace", code: lint.CodeContradiction, wrong: above("+kubebuilder:rbac:urls=/in-namespace,verbs=get,namespace=a", ""),
-		hint: "remove namespace=", fixed: []wrong{above("+kubebuilder:rbac:urls=/in-namespace,verbs=get", "")}, means: []string{"- /in-namespace\n"},
+		name: "url-in-a-namespace", code: lint.CodeContradiction,
+		wrong: above("+kubebuilder:rbac:urls=/in-namespace,verbs=get,namespace=a", ""),
+		hint:  "remove namespace=", fixed: []wrong{above("+kubebuilder:rbac:urls=/in-namespace,verbs=get", "")},
+		means: []string{"- /in-namespace\n"},
 	},
 	{
-		name: "right-without-group", code: lint.CodeContradiction, wrong: above("+kubebuilder:rbac:resources=groupless,verbs=get", ""),
+		name: "right-without-group", code: lint.CodeContradiction,
+		wrong: above("+kubebuilder:rbac:resources=groupless,verbs=get", ""),
 		hint:  "name the group of the resources; pods and other core resources have groups=\"\"",
-		fixed: []wrong{above(`+kubebuilder:rbac:groups="",resources=groupless,verbs=get`, "")}, means: []string{"- \"\"\n  resources:\n  - groupless\n"},
+		fixed: []wrong{above(`+kubebuilder:rbac:groups="",resources=groupless,verbs=get`, "")},
+		means: []string{"- \"\"\n  resources:\n  - groupless\n"},
 	},
 
 	// Markers of webhooks and RBAC rules.
 	{
-		name: "webhook-verb", code: lint.CodeValue, wrong: above(strings.Replace(webhook, "verbs=create", "verbs=creat", 1) + "/webhook-verb"),
+		name: "webhook-verb", code: lint.CodeValue, wrong: above(strings.Replace(webhook, "verbs=create", "verbs=creat", 1) +
+			"/webhook-verb"),
 		hint: "write create", means: []string{"path: /webhook-verb\n"},
 	},
 	{
-		name: "webhook-verbs", code: lint.CodeValue, wrong: above(strings.Replace(webhook, "verbs=create", "verbs=*;create", 1) + "/webhook-verbs"),
-		hint: "remove the other verbs", fixed: []wrong{above(strings.Replace(webhook, "verbs=create", "verbs=*", 1) + "/webhook-verbs")}, means: []string{"path: /webhook-verbs\n"},
+		name: "webhook-verbs", code: lint.CodeValue, wrong: above(strings.Replace(webhook, "verbs=create", "verbs=*;create",
+			1) + "/webhook-verbs"),
+		hint: "remove the other verbs", fixed: []wrong{above(strings.Replace(webhook, "verbs=create", "verbs=*", 1) +
+			"/webhook-verbs")}, means: []string{"path: /webhook-verbs\n"},
 	},
 	{
-		name: "webhook-name", code: lint.CodeValue, wrong: above(strings.Replace(webhook, "name=a.b.c", "name=short", 1) + "/webhook-name"),
+		name: "webhook-name", code: lint.CodeValue, wrong: above(strings.Replace(webhook, "name=a.b.c", "name=short", 1) +
+			"/webhook-name"),
 		hint: "write vshort.example.com", means: []string{"name: vshort.example.com\n"},
 	},
 	{
@@ -445,15 +527,20 @@ var allAdvice = []advice{
 		hint: "write /webhook-path", means: []string{"path: /webhook-path\n"},
 	},
 	{
-		name: "webhook-review", code: lint.CodeValue, wrong: above(strings.Replace(webhook, "ReviewVersions=v1", "ReviewVersions=v9", 1) + "/webhook-review"),
+		name: "webhook-review", code: lint.CodeValue, wrong: above(strings.Replace(webhook, "ReviewVersions=v1",
+			"ReviewVersions=v9", 1) + "/webhook-review"),
 		hint: "write v1", means: []string{"path: /webhook-review\n"},
 	},
 	{
-		name: "webhook-url", code: lint.CodeValue, wrong: above(strings.Replace(webhook, "path=", "url=`http://webhook-url`", 1)),
-		hint: "write https://webhook-url", fixed: []wrong{above(strings.Replace(webhook, "path=", "url=`https://webhook-url`", 1))}, means: []string{"url: https://webhook-url\n"},
+		name: "webhook-url", code: lint.CodeValue, wrong: above(strings.Replace(webhook, "path=", "url=`http://webhook-url`",
+			1)),
+		hint: "write https://webhook-url", fixed: []wrong{above(strings.Replace(webhook, "path=", "url=`https://webhook-url`",
+			1))}, means: []string{"url: https://webhook-url\n"},
 	},
 	{
-		name: "webhook-version", code: lint.CodeValue, wrong: above(strings.NewReplacer("groups=a", "groups=webhook-version.example.com", "resources=b", "resources=things", "versions=v1,", "versions=v9,").Replace(webhook) + "/webhook-version"),
+		name: "webhook-version", code: lint.CodeValue, wrong: above(strings.NewReplacer("groups=a",
+			"groups=webhook-version.example.com", "resources=b", "resources=things", "versions=v1,",
+			"versions=v9,").Replace(webhook) + "/webhook-version"),
 		hint: "write v1", means: []string{"path: /webhook-version\n"},
 	},
 	{
@@ -461,30 +548,37 @@ var allAdvice = []advice{
 		hint: "write /validate-sort", means: []string{"path: /validate-sort\n"},
 	},
 	{
-		name: "group-with-version", code: lint.CodeValue, wrong: above("+kubebuilder:rbac:groups=apps/v1,resources=with,verbs=get", ""),
-		hint: "write apps", means: []string{"- apps\n  resources:\n  - with\n"},
+		name: "group-with-version", code: lint.CodeValue,
+		wrong: above("+kubebuilder:rbac:groups=apps/v1,resources=with,verbs=get", ""),
+		hint:  "write apps", means: []string{"- apps\n  resources:\n  - with\n"},
 	},
 	{
-		name: "resource-in-the-singular", code: lint.CodeValue, wrong: above("+kubebuilder:rbac:groups=batch,resources=CronJob,verbs=get", ""),
-		hint: "write cronjobs", means: []string{"- batch\n  resources:\n  - cronjobs\n"},
+		name: "resource-in-the-singular", code: lint.CodeValue,
+		wrong: above("+kubebuilder:rbac:groups=batch,resources=CronJob,verbs=get", ""),
+		hint:  "write cronjobs", means: []string{"- batch\n  resources:\n  - cronjobs\n"},
 	},
 	{
 		name: "url-without-slash", code: lint.CodeValue, wrong: above("+kubebuilder:rbac:urls=healthy,verbs=get", ""),
 		hint: "write /healthy", means: []string{"- /healthy\n"},
 	},
 	{
-		name: "two-scopes", code: lint.CodeContradiction, wrong: kind("+kubebuilder:resource:scope=Cluster\n// +kubebuilder:resource:shortName=th"),
-		hint: "write both as one marker", fixed: []wrong{kind("+kubebuilder:resource:scope=Cluster,shortName=th")}, means: []string{"scope: Cluster"},
+		name: "two-scopes", code: lint.CodeContradiction,
+		wrong: kind("+kubebuilder:resource:scope=Cluster\n// +kubebuilder:resource:shortName=th"),
+		hint:  "write both as one marker", fixed: []wrong{kind("+kubebuilder:resource:scope=Cluster,shortName=th")},
+		means: []string{"scope: Cluster"},
 	},
 
 	// Values.
 	{
 		name: "unique", code: lint.CodeValue, wrong: field("[]string", "+kubebuilder:validation:UniqueItems=true"),
-		hint: "write +listType=set", means: []string{`{"items":{"type":"string"},"type":"array","x-kubernetes-list-type":"set"}`},
+		hint:  "write +listType=set",
+		means: []string{`{"items":{"type":"string"},"type":"array","x-kubernetes-list-type":"set"}`},
 	},
 	{
-		name: "unique-objects", code: lint.CodeValue, wrong: field("[]Item", "+kubebuilder:validation:UniqueItems=true").with(items),
-		hint: "remove it", means: []string{`{"items":{"properties":{"name":{"type":"string"},"port":{"type":"integer"}},"required":["name","port"],"type":"object"},"type":"array"}`},
+		name: "unique-objects", code: lint.CodeValue, wrong: field("[]Item",
+			"+kubebuilder:validation:UniqueItems=true").with(items),
+		hint:  "remove it",
+		means: []string{`{"items":{"properties":{"name":{"type":"string"},"port":{"type":"integer"}},"required":["name","port"],"type":"object"},"type":"array"}`},
 	},
 	{
 		name: "choice", code: lint.CodeValue, wrong: kind("+kubebuilder:resource:scope=cluster"),
@@ -492,11 +586,14 @@ var allAdvice = []advice{
 	},
 	{
 		name: "pattern", code: lint.CodeValue, wrong: field("string", "+kubebuilder:validation:Pattern=`a(?=b)`"),
-		hint: "patterns have the syntax of Go's package regexp", fixed: []wrong{field("string", "+kubebuilder:validation:Pattern=`ab`")}, means: []string{`{"pattern":"ab","type":"string"}`},
+		hint:  "patterns have the syntax of Go's package regexp",
+		fixed: []wrong{field("string", "+kubebuilder:validation:Pattern=`ab`")},
+		means: []string{`{"pattern":"ab","type":"string"}`},
 	},
 	{
-		name: "items-of-no-list", code: lint.CodeMisplaced, wrong: field("string", "+kubebuilder:validation:items:MaxLength=3"),
-		hint: "write +kubebuilder:validation:MaxLength", means: []string{`{"maxLength":3,"type":"string"}`},
+		name: "items-of-no-list", code: lint.CodeMisplaced,
+		wrong: field("string", "+kubebuilder:validation:items:MaxLength=3"),
+		hint:  "write +kubebuilder:validation:MaxLength", means: []string{`{"maxLength":3,"type":"string"}`},
 	},
 	{
 		name: "length-of-an-integer", code: lint.CodeMisplaced, wrong: field("int", "+kubebuilder:validation:MaxLength=3"),
@@ -516,12 +613,14 @@ var allAdvice = []advice{
 	},
 	{
 		name: "length-of-a-list", code: lint.CodeMisplaced, wrong: field("[]string", "+kubebuilder:validation:MaxLength=3"),
-		hint:  "write +kubebuilder:validation:MaxItems, or +kubebuilder:validation:items:MaxLength for each item",
-		means: []string{`{"items":{"type":"string"},"maxItems":3,"type":"array"}`, `{"items":{"maxLength":3,"type":"string"},"type":"array"}`},
+		hint: "write +kubebuilder:validation:MaxItems, or +kubebuilder:validation:items:MaxLength for each item",
+		means: []string{`{"items":{"type":"string"},"maxItems":3,"type":"array"}`,
+			`{"items":{"maxLength":3,"type":"string"},"type":"array"}`},
 	},
 	{
 		name: "pattern-of-a-list", code: lint.CodeMisplaced, wrong: field("[]string", "+kubebuilder:validation:Pattern=a"),
-		hint: "write +kubebuilder:validation:items:Pattern", means: []string{`{"items":{"pattern":"a","type":"string"},"type":"array"}`},
+		hint:  "write +kubebuilder:validation:items:Pattern",
+		means: []string{`{"items":{"pattern":"a","type":"string"},"type":"array"}`},
 	},
 	{
 		name: "list-of-a-string", code: lint.CodeMisplaced, wrong: field("string", "+listType=set"),
@@ -651,7 +750,10 @@ func edited(t *testing.T, source, hint string, f lint.Finding) string {
 	case strings.HasPrefix(hint, "remove "):
 		lines = slices.Delete(lines, at, at+1)
 	case isMarker && hasValue && f.Code == lint.CodeContradiction:
-		other := slices.IndexFunc(lines, func(line string) bool { return strings.HasPrefix(strings.TrimSpace(line), "// "+name+"=") })
+		other := slices.IndexFunc(lines, func(line string) bool {
+			return strings.HasPrefix(strings.TrimSpace(line),
+				"// "+name+"=")
+		})
 		lines[other] = indent + "// " + hint
 	case isMarker && f.Code == lint.CodeMisplaced:
 		lines[at] = lines[at][:begin] + hint + "=" + given
@@ -699,7 +801,8 @@ func findingsByGroup(t *testing.T, dir string, config lint.Config) map[string][]
 func generated(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	p := plan.New(os.DirFS(dir))
-	if err := generate.Run(t.Context(), dir, p, nil, generate.Options{Generators: []string{generate.CRD, generate.RBAC, "webhook"}}); err != nil {
+	if err := generate.Run(t.Context(), dir, p, nil, generate.Options{Generators: []string{generate.CRD, generate.RBAC,
+		"webhook"}}); err != nil {
 		t.Fatal(err)
 	}
 	files := map[string]string{}
@@ -776,7 +879,10 @@ func wantVerb(t *testing.T, name string, hint ast.Expr) {
 // hasRow reports whether a row has a hint, given its format or its first words.
 func hasRow(hint string) bool {
 	pattern := regexp.MustCompile(`%[sqdv]`).ReplaceAllString(regexp.QuoteMeta(hint), ".*")
-	return slices.ContainsFunc(allAdvice, func(a advice) bool { return regexp.MustCompile("^" + pattern).MatchString(a.hint) })
+	return slices.ContainsFunc(allAdvice, func(a advice) bool {
+		return regexp.MustCompile("^" +
+			pattern).MatchString(a.hint)
+	})
 }
 
 // ruleFiles returns the source files that contain hints.

@@ -22,7 +22,8 @@ func answersFor(name string) bool {
 // checkIgnored reports a marker that describes no declaration. It accepts the marker if the place does not matter.
 func (c *checker) checkIgnored(at markers.Marker) {
 	definition := at.Definition
-	if !answersFor(definition.Name) || at.Owner == nil && !markers.Ours(at.Text) && definition.Target != ctmarkers.DescribesPackage {
+	if !answersFor(definition.Name) || at.Owner == nil && !markers.Ours(at.Text) &&
+		definition.Target != ctmarkers.DescribesPackage {
 		return
 	}
 	c.report(at.Pos, c.reaches(at), diagnostic.Error{

@@ -17,7 +17,8 @@ import (
 var (
 	usualVerbs = []string{"create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"}
 	otherVerbs = []string{
-		"*", "approve", "attest", "bind", "connect", "escalate", "head", "impersonate", "options", "post", "proxy", "put", "sign", "use",
+		"*", "approve", "attest", "bind", "connect", "escalate", "head", "impersonate", "options", "post", "proxy", "put",
+		"sign", "use",
 	}
 )
 
@@ -42,7 +43,8 @@ func (c *checker) checkRBAC(at markers.Marker, rule rbac.Rule) {
 	c.checkResources(at, rule.Groups, rule.Resources)
 	for _, url := range rule.URLs {
 		if !strings.HasPrefix(url, "/") && url != "*" {
-			c.refusedArgument(at, "urls", url, fmt.Sprintf("%q matches no request: paths start with a slash", url), "write /"+url)
+			c.refusedArgument(at, "urls", url, fmt.Sprintf("%q matches no request: paths start with a slash", url),
+				"write /"+url)
 		}
 	}
 	for _, verb := range rule.Verbs {

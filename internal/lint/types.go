@@ -225,9 +225,12 @@ func article(k markers.Kind) string {
 
 // predeclared are the kinds of Go's predeclared types.
 var predeclared = map[string]markers.Kind{
-	"string": markers.KindString, "bool": markers.KindBoolean, "float32": markers.KindNumber, "float64": markers.KindNumber,
-	"int": markers.KindInteger, "int8": markers.KindInteger, "int16": markers.KindInteger, "int32": markers.KindInteger, "int64": markers.KindInteger, "rune": markers.KindInteger,
-	"uint": markers.KindInteger, "uint8": markers.KindInteger, "uint16": markers.KindInteger, "uint32": markers.KindInteger, "uint64": markers.KindInteger, "byte": markers.KindInteger,
+	"string": markers.KindString, "bool": markers.KindBoolean, "float32": markers.KindNumber,
+	"float64": markers.KindNumber,
+	"int":     markers.KindInteger, "int8": markers.KindInteger, "int16": markers.KindInteger,
+	"int32": markers.KindInteger, "int64": markers.KindInteger, "rune": markers.KindInteger,
+	"uint": markers.KindInteger, "uint8": markers.KindInteger, "uint16": markers.KindInteger,
+	"uint32": markers.KindInteger, "uint64": markers.KindInteger, "byte": markers.KindInteger,
 }
 
 // foreign are the kinds of types from other modules that API packages often use.

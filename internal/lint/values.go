@@ -45,7 +45,8 @@ func (t *target) checkValues() {
 // insteadOfUnique returns the hint for a list without duplicates. The API server compares only items that are not
 // objects or lists.
 func (t *target) insteadOfUnique() string {
-	isSimple := slices.Contains([]markers.Kind{"", markers.KindString, markers.KindInteger, markers.KindNumber, markers.KindBoolean}, t.items().kind)
+	isSimple := slices.Contains([]markers.Kind{"", markers.KindString, markers.KindInteger, markers.KindNumber,
+		markers.KindBoolean}, t.items().kind)
 	if len(find(t.entries, "listType", "k8s:listType")) > 0 || t.shape.kind == markers.KindArray && !isSimple {
 		return "remove it"
 	}
@@ -59,7 +60,8 @@ func (t *target) badValue(e entry, argument, message, hint string) {
 		offset = markers.ArgumentValueOffset(e.Text, argument)
 		message = argument + ": " + message
 	}
-	t.reportAt(e, offset, diagnostic.Error{Code: CodeValue, Message: fmt.Sprintf("+%s: %s", e.label(), message), Hint: hint})
+	t.reportAt(e, offset, diagnostic.Error{Code: CodeValue, Message: fmt.Sprintf("+%s: %s", e.label(), message),
+		Hint: hint})
 }
 
 // oneOf reports a value that is not in allowed. An empty element of allowed means that no value is valid too.
@@ -86,7 +88,8 @@ func choice(names []string) string {
 func (t *target) checkPattern(e entry, pattern string) {
 	if _, err := regexp.Compile(pattern); err != nil {
 		message := strings.TrimPrefix(err.Error(), "error parsing regexp: ")
-		t.badValue(e, "", "not a regular expression: "+diagnostic.OneLine(message), "patterns have the syntax of Go's package regexp")
+		t.badValue(e, "", "not a regular expression: "+diagnostic.OneLine(message),
+			"patterns have the syntax of Go's package regexp")
 	}
 }
 

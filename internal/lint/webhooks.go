@@ -39,16 +39,19 @@ func (c *checker) webhookChoices(at markers.Marker, config webhook.Config) {
 	} {
 		for _, value := range options.given {
 			if !slices.ContainsFunc(options.known, func(known string) bool { return strings.EqualFold(known, value) }) {
-				c.refusedArgument(at, options.argument, value, fmt.Sprintf("want %s, got %q", choice(options.known), value), nearest(value, options.known))
+				c.refusedArgument(at, options.argument, value, fmt.Sprintf("want %s, got %q", choice(options.known), value),
+					nearest(value, options.known))
 			}
 		}
 	}
 	if len(config.Verbs) > 1 && slices.Contains(config.Verbs, "*") {
 		c.refusedArgument(at, "verbs", "*", "* means all verbs and cannot be combined", "remove the other verbs")
 	}
-	if !slices.ContainsFunc(config.AdmissionReviewVersions, func(v string) bool { return v == "v1" || v == "v1beta1" }) && len(config.AdmissionReviewVersions) > 0 {
+	if !slices.ContainsFunc(config.AdmissionReviewVersions, func(v string) bool { return v == "v1" || v == "v1beta1" }) &&
+		len(config.AdmissionReviewVersions) > 0 {
 		c.refusedArgument(at, "admissionReviewVersions", config.AdmissionReviewVersions[0],
-			fmt.Sprintf("must include at least one of v1, v1beta1, got %q", strings.Join(config.AdmissionReviewVersions, ";")), "write v1")
+			fmt.Sprintf("must include at least one of v1, v1beta1, got %q", strings.Join(config.AdmissionReviewVersions, ";")),
+			"write v1")
 	}
 }
 
@@ -120,7 +123,8 @@ func newest(served map[string]bool) string {
 // refusedArgument reports a word in an argument of a marker that the API server rejects.
 func (c *checker) refusedArgument(at markers.Marker, argument, word, message, hint string) {
 	c.reportRule(at, argument, word, diagnostic.Error{
-		Code: CodeValue, Message: fmt.Sprintf("+%s: %s: %s", at.Definition.Name, argument, diagnostic.OneLine(message)), Hint: hint,
+		Code: CodeValue, Message: fmt.Sprintf("+%s: %s: %s", at.Definition.Name, argument, diagnostic.OneLine(message)),
+		Hint: hint,
 	})
 }
 
@@ -128,23 +132,29 @@ func (c *checker) refusedArgument(at markers.Marker, argument, word, message, hi
 func (c *checker) checkGroups(at markers.Marker, groups []string) {
 	for _, group := range groups {
 		if name, version, ok := strings.Cut(group, "/"); ok {
-			c.refusedArgument(at, "groups", group, fmt.Sprintf("%q has the version %s, and matches no request", group, version), "write "+name)
+			c.refusedArgument(at, "groups", group, fmt.Sprintf("%q has the version %s, and matches no request", group, version),
+				"write "+name)
 		} else if strings.ToLower(group) != group {
-			c.refusedArgument(at, "groups", group, fmt.Sprintf("%q matches no request: groups are in lower case", group), "write "+strings.ToLower(group))
+			c.refusedArgument(at, "groups", group, fmt.Sprintf("%q matches no request: groups are in lower case", group),
+				"write "+strings.ToLower(group))
 		}
 	}
 }
 
 // singulars are singular names of Kubernetes kinds, a common mistake.
 var singulars = []string{
-	"pod", "service", "secret", "configmap", "node", "namespace", "event", "serviceaccount", "persistentvolume", "persistentvolumeclaim",
-	"deployment", "statefulset", "daemonset", "replicaset", "job", "cronjob", "ingress", "networkpolicy", "lease", "role", "rolebinding",
-	"clusterrole", "clusterrolebinding", "customresourcedefinition", "poddisruptionbudget", "horizontalpodautoscaler", "storageclass",
+	"pod", "service", "secret", "configmap", "node", "namespace", "event", "serviceaccount", "persistentvolume",
+	"persistentvolumeclaim",
+	"deployment", "statefulset", "daemonset", "replicaset", "job", "cronjob", "ingress", "networkpolicy", "lease", "role",
+	"rolebinding",
+	"clusterrole", "clusterrolebinding", "customresourcedefinition", "poddisruptionbudget", "horizontalpodautoscaler",
+	"storageclass",
 }
 
 // kubernetesGroups are the groups of these kinds.
 var kubernetesGroups = []string{
-	"", "core", "apps", "batch", "networking.k8s.io", "coordination.k8s.io", "rbac.authorization.k8s.io", "apiextensions.k8s.io", "policy", "autoscaling", "storage.k8s.io",
+	"", "core", "apps", "batch", "networking.k8s.io", "coordination.k8s.io", "rbac.authorization.k8s.io",
+	"apiextensions.k8s.io", "policy", "autoscaling", "storage.k8s.io",
 }
 
 // checkResources reports resources that cannot exist in the groups: names in upper case or in the singular.
@@ -152,7 +162,8 @@ func (c *checker) checkResources(at markers.Marker, groups, resources []string) 
 	for _, resource := range resources {
 		name, sub, _ := strings.Cut(resource, "/")
 		plural := strings.ToLower(name)
-		if slices.Contains(singulars, plural) && slices.ContainsFunc(groups, func(g string) bool { return slices.Contains(kubernetesGroups, g) }) {
+		if slices.Contains(singulars, plural) && slices.ContainsFunc(groups,
+			func(g string) bool { return slices.Contains(kubernetesGroups, g) }) {
 			plural = flect.Pluralize(plural)
 		}
 		if own := c.ownPlural(groups, strings.ToLower(name)); own != "" {
@@ -164,7 +175,8 @@ func (c *checker) checkResources(at markers.Marker, groups, resources []string) 
 		if sub != "" {
 			plural += "/" + sub
 		}
-		c.refusedArgument(at, "resources", resource, fmt.Sprintf("%q matches no request: resources are plural and in lower case", resource), "write "+plural)
+		c.refusedArgument(at, "resources", resource, fmt.Sprintf("%q matches no request: resources are plural and in lower "+
+			"case", resource), "write "+plural)
 	}
 }
 
@@ -256,22 +268,26 @@ func (c *checker) webhookTarget(at markers.Marker, config webhook.Config) {
 	if isOwn && len(config.Groups) == 1 && len(config.Resources) == 1 {
 		for _, version := range config.Versions {
 			if version != "*" && !served[version] {
-				c.refusedArgument(at, "versions", version, fmt.Sprintf("%s does not serve version %s, so the webhook matches no request", config.Resources[0], version), "write "+newest(served))
+				c.refusedArgument(at, "versions", version, fmt.Sprintf("%s does not serve version %s, so the webhook matches no "+
+					"request", config.Resources[0], version), "write "+newest(served))
 			}
 		}
 	}
 	switch {
 	case config.Mutating && strings.HasPrefix(config.Path, "/validate-"):
-		c.otherSort(at, config, "mutating=true is for webhooks that change objects", "/mutate-"+strings.TrimPrefix(config.Path, "/validate-"))
+		c.otherSort(at, config, "mutating=true is for webhooks that change objects",
+			"/mutate-"+strings.TrimPrefix(config.Path, "/validate-"))
 	case !config.Mutating && strings.HasPrefix(config.Path, "/mutate-"):
-		c.otherSort(at, config, "mutating=false is for webhooks that validate objects", "/validate-"+strings.TrimPrefix(config.Path, "/mutate-"))
+		c.otherSort(at, config, "mutating=false is for webhooks that validate objects",
+			"/validate-"+strings.TrimPrefix(config.Path, "/mutate-"))
 	}
 }
 
 // unserved reports whether a version of a kind is not served.
 func (c *checker) unserved(k ownKind) bool {
 	return slices.ContainsFunc(k.decl.pkg.Markers, func(at markers.Marker) bool {
-		return at.Node == k.decl.spec && at.Counts() && (at.Definition.Name == "kubebuilder:unservedversion" || at.Definition.Name == "kubebuilder:skipversion")
+		return at.Node == k.decl.spec && at.Counts() && (at.Definition.Name == "kubebuilder:unservedversion" ||
+			at.Definition.Name == "kubebuilder:skipversion")
 	})
 }
 

@@ -40,7 +40,8 @@ var errNotResolved = errors.New("the go command is required")
 
 // resolved does the work of loadModule for all modules, followed by narrow. It returns false if the go command is
 // required.
-func (p *Program) resolved(wanted map[source.Module][]string, order []source.Module) (roots []*loader.Package, checker *loader.TypeChecker, ok bool) {
+func (p *Program) resolved(wanted map[source.Module][]string,
+	order []source.Module) (roots []*loader.Package, checker *loader.TypeChecker, ok bool) {
 	p.vertices = map[*loader.Package]*vertex{}
 	environment, err := p.tree.Environment()
 	if err == nil {
@@ -63,7 +64,8 @@ func (p *Program) resolved(wanted map[source.Module][]string, order []source.Mod
 	return roots, checker, true
 }
 
-func (p *Program) resolveModule(environment *resolve.Environment, mod source.Module, importPaths []string) ([]*loader.Package, error) {
+func (p *Program) resolveModule(environment *resolve.Environment, mod source.Module,
+	importPaths []string) ([]*loader.Package, error) {
 	resolver, err := p.tree.Resolver(mod.Dir)
 	if err != nil {
 		return nil, err

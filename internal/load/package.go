@@ -98,7 +98,8 @@ func (p *Program) Generated(pkg *loader.Package) []*ast.File {
 		if err != nil || !bytes.Contains(content, []byte(resolve.DefaultTag)) {
 			continue
 		}
-		if file, err := parser.ParseFile(token.NewFileSet(), name, withoutBodies(content), parser.SkipObjectResolution); err == nil {
+		if file, err := parser.ParseFile(token.NewFileSet(), name, withoutBodies(content),
+			parser.SkipObjectResolution); err == nil {
 			files = append(files, file)
 		}
 	}

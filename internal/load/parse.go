@@ -65,7 +65,8 @@ func withoutBodies(source []byte) []byte {
 			continue
 		}
 		// The parameters may span several lines; a one-line function ends on its first line.
-		for !bytes.HasSuffix(out[at:end], []byte(" {")) && !bytes.HasSuffix(out[at:end], []byte("}")) && end < len(out) && moreParameters(out[end:]) {
+		for !bytes.HasSuffix(out[at:end], []byte(" {")) && !bytes.HasSuffix(out[at:end], []byte("}")) && end < len(out) &&
+			moreParameters(out[end:]) {
 			at = end + 1
 			end = lineEnd(out, at)
 		}
@@ -261,9 +262,10 @@ func importsC(file *ast.File) bool {
 // severalPackages returns the error for a file whose package differs from the first one in its directory.
 func severalPackages(root string, fset *token.FileSet, first, file *ast.File) error {
 	return &diagnostic.Error{
-		Pos:     diagnostic.Relative(root, fset.Position(file.Name.Pos())),
-		Message: fmt.Sprintf("package %s, and %s in the same directory is package %s", file.Name.Name, filepath.Base(fset.Position(first.Pos()).Filename), first.Name.Name),
-		Hint:    "give both the same package, or move one of them to its own directory",
+		Pos: diagnostic.Relative(root, fset.Position(file.Name.Pos())),
+		Message: fmt.Sprintf("package %s, and %s in the same directory is package %s", file.Name.Name,
+			filepath.Base(fset.Position(first.Pos()).Filename), first.Name.Name),
+		Hint: "give both the same package, or move one of them to its own directory",
 	}
 }
 

@@ -198,7 +198,8 @@ func (p *Program) problem(e packages.Error) *diagnostic.Error {
 		d.Message, d.Hint = reword(d.Message)
 	}
 	if name, undefined := strings.CutPrefix(d.Message, "undefined: "); undefined && p.isOfC(name) {
-		d.Message, d.Hint = name+" has types of C, which require a C compiler", "use types of Go; kctrl gen accepts types of C, as controller-gen does"
+		d.Message, d.Hint = name+" has types of C, which require a C compiler",
+			"use types of Go; kctrl gen accepts types of C, as controller-gen does"
 	}
 	return d
 }
@@ -227,19 +228,24 @@ var rewordings = []struct{ contains, message, hint string }{
 	{
 		contains: "found float",
 		message:  "floating-point numbers differ between languages, so APIs do not use them",
-		hint:     "use resource.Quantity, a string, or an integer of a smaller unit; or allow floats with crd:allowDangerousTypes=true, which is --crd-allow-dangerous-types of kctrl manifests",
+		hint: "use resource.Quantity, a string, or an integer of a smaller unit; or allow floats with " +
+			"crd:allowDangerousTypes=true, which is --crd-allow-dangerous-types of kctrl manifests",
 	},
 	{
 		contains: "is a recursive type",
-		hint:     "put +kubebuilder:validation:Schemaless and +kubebuilder:pruning:PreserveUnknownFields on the field, or end the recursion",
+		hint: "put +kubebuilder:validation:Schemaless and +kubebuilder:pruning:PreserveUnknownFields on the field, or " +
+			"end the recursion",
 	},
 	{contains: "invalid recursive type", hint: "make one of the fields a pointer, a list or a map"},
 	{contains: "undefined: ", hint: "declare the type, or correct its name"},
 	{contains: "unknown type", hint: "declare the type, or correct its name"},
-	{contains: "+kubebuilder:validation:Type declares", hint: "remove the marker, or put it on the type, with a MarshalJSON that writes that type"},
-	{contains: "cannot generate a deep copy", hint: "write the type's DeepCopyInto by hand, or omit it with +kubebuilder:object:generate=false"},
+	{contains: "+kubebuilder:validation:Type declares",
+		hint: "remove the marker, or put it on the type, with a MarshalJSON that writes that type"},
+	{contains: "cannot generate a deep copy", hint: "write the type's DeepCopyInto by hand, or omit it with " +
+		"+kubebuilder:object:generate=false"},
 	{contains: "inline struct types are not supported", hint: "give the struct a name: type X struct { ... }"},
-	{contains: "interface type is not supported", hint: "use a concrete type, runtime.RawExtension or apiextensionsv1.JSON"},
+	{contains: "interface type is not supported",
+		hint: "use a concrete type, runtime.RawExtension or apiextensionsv1.JSON"},
 	{contains: "no apply configuration can have type", hint: "give the type a name, or omit the field with `json:\"-\"`"},
 	{contains: "unsafe.Pointer", hint: "use an integer, or omit the field with `json:\"-\"`"},
 	{contains: "are both", hint: "give one of them another kind or +versionName, or take its package out of paths"},
@@ -349,7 +355,8 @@ const toUpdate = "; to update it:"
 // withoutHeading removes a first line such as "go: errors parsing go.mod:", which precedes the problem. It keeps a line
 // that precedes a command to type.
 func withoutHeading(text string) string {
-	if first, rest, more := strings.Cut(text, "\n"); more && strings.HasSuffix(first, ":") && !strings.HasSuffix(first, toUpdate) {
+	if first, rest, more := strings.Cut(text, "\n"); more && strings.HasSuffix(first, ":") &&
+		!strings.HasSuffix(first, toUpdate) {
 		return rest
 	}
 	return text
@@ -417,7 +424,8 @@ func listHint(text string) string {
 		{"is not in std", "correct the import path, or run go get for its module"},
 		{"not one of the workspace modules", "run go work use ., or set GOWORK=off"},
 		{"does not contain modules listed in go.work", "run go work use ., or set GOWORK=off"},
-		{"does not contain main module", "run kctrl in the directory of a Go module, select it with -C, or create one with go mod init"},
+		{"does not contain main module", "run kctrl in the directory of a Go module, select it with -C, or create one with " +
+			"go mod init"},
 		{"but go.work lists go", "run go work use to raise the version, or set GOWORK=off"},
 		{"listed in go.work file", "correct the use line in go.work, or set GOWORK=off"},
 		{"-mod=", "correct -mod in GOFLAGS"},

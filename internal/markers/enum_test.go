@@ -13,7 +13,8 @@ import (
 func TestEnumsInPartsAreThoseOfControllerTools(t *testing.T) {
 	definition := enumDefinitions["kubebuilder:validation:Enum"]
 	words := []string{
-		"a", "true", "false", "1", "-2", "1.5", "087", "100Mi", `"x;y"`, `"a,b"`, `"\"}"`, "`;`", "'q'", "don't", "a b", " c ", "a:b", "null", "2024-01-15",
+		"a", "true", "false", "1", "-2", "1.5", "087", "100Mi", `"x;y"`, `"a,b"`, `"\"}"`, "`;`", "'q'", "don't", "a b",
+		" c ", "a:b", "null", "2024-01-15",
 		"", "{", "}", "{a}", ",", `"`, "é", "/", "//", "-",
 	}
 	random := rand.New(rand.NewPCG(1, 2))

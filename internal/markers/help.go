@@ -43,7 +43,8 @@ type ArgumentHelp struct {
 
 // Groups are the groups of markers, in reading order.
 var Groups = []string{
-	"API packages", "Kinds", "Deep copies", "Apply configurations", "Presence and defaults", "Numbers", "Strings", "Lists", "Objects",
+	"API packages", "Kinds", "Deep copies", "Apply configurations", "Presence and defaults", "Numbers", "Strings", "Lists",
+	"Objects",
 	"Any type", "Items of lists", "RBAC", "Webhooks",
 }
 
@@ -73,7 +74,8 @@ func (r *Registry) Help(name string) (Help, bool) {
 	if !ok || definition == nil {
 		return Help{}, false
 	}
-	help := Help{Name: name, Group: text.group, Summary: text.summary, Details: text.details, Example: text.example, Instead: text.instead, Arguments: []ArgumentHelp{}}
+	help := Help{Name: name, Group: text.group, Summary: text.summary, Details: text.details, Example: text.example,
+		Instead: text.instead, Arguments: []ArgumentHelp{}}
 	for _, target := range r.Targets(name) {
 		help.Targets = append(help.Targets, target.String())
 	}
@@ -123,7 +125,8 @@ func (r *Registry) Nearest(name string) []string {
 	name = strings.TrimPrefix(name, "+")
 	var found []string
 	for _, known := range r.names {
-		if strings.Contains(strings.ToLower(known), strings.ToLower(name)) && !strings.HasPrefix(known, crdmarkers.ValidationItemsPrefix) {
+		if strings.Contains(strings.ToLower(known), strings.ToLower(name)) &&
+			!strings.HasPrefix(known, crdmarkers.ValidationItemsPrefix) {
 			found = append(found, known)
 		}
 	}
@@ -134,7 +137,8 @@ func (r *Registry) Nearest(name string) []string {
 		return []string{fixed[1:]}
 	}
 	for _, known := range r.names {
-		if diagnostic.MayMean(lastPart(name), lastPart(known)) && !strings.HasPrefix(known, crdmarkers.ValidationItemsPrefix) {
+		if diagnostic.MayMean(lastPart(name), lastPart(known)) &&
+			!strings.HasPrefix(known, crdmarkers.ValidationItemsPrefix) {
 			found = append(found, known)
 		}
 	}
@@ -171,7 +175,8 @@ func rowOf(name string) (row, bool) {
 	if rest, ok := strings.CutPrefix(name, crdmarkers.ValidationItemsPrefix); ok {
 		found, known := rowOf("kubebuilder:validation:" + rest)
 		found.group = "Items of lists"
-		found.summary = "For each item of a list: " + strings.ToLower(found.summary[:min(1, len(found.summary))]) + found.summary[min(1, len(found.summary)):]
+		found.summary = "For each item of a list: " + strings.ToLower(found.summary[:min(1, len(found.summary))]) +
+			found.summary[min(1, len(found.summary)):]
 		found.example = strings.Replace(found.example, "kubebuilder:validation:", crdmarkers.ValidationItemsPrefix, 1)
 		return found, known
 	}

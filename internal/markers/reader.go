@@ -113,7 +113,8 @@ func markersIn(comment *ast.Comment) []Marker {
 	for line := range strings.Lines(comment.Text) {
 		if text, ok := Line(strings.TrimLeft(strings.TrimSuffix(strings.TrimSpace(line), "*/"), "/* \t")); ok {
 			found = append(found, Marker{
-				Text: text, Pos: comment.Pos() + token.Pos(offset+strings.IndexByte(line, '+')), Placed: PlacedBlock, comment: comment,
+				Text: text, Pos: comment.Pos() + token.Pos(offset+strings.IndexByte(line, '+')), Placed: PlacedBlock,
+				comment: comment,
 			})
 		}
 		offset += len(line)
@@ -254,7 +255,8 @@ func (p *reader) aboveType(group *ast.CommentGroup, spec *ast.TypeSpec) {
 		for _, m := range markersIn(comment) {
 			if m.Placed == PlacedRight {
 				m.Target, m.Node, m.Owner = markers.DescribesType, spec, spec
-				if p.registry.Lookup(m.Text, markers.DescribesType) == nil && p.registry.Lookup(m.Text, markers.DescribesPackage) != nil {
+				if p.registry.Lookup(m.Text, markers.DescribesType) == nil &&
+					p.registry.Lookup(m.Text, markers.DescribesPackage) != nil {
 					m.Target, m.Node, m.Owner = markers.DescribesPackage, p.file, nil
 				}
 			}
@@ -279,7 +281,10 @@ func (p *reader) isDocOfType(group *ast.CommentGroup, spec *ast.TypeSpec) bool {
 	if spec.Doc == group {
 		return true
 	}
-	return slices.ContainsFunc(p.file.Decls, func(decl ast.Decl) bool { return singleType(decl) == spec && docOf(decl) == group })
+	return slices.ContainsFunc(p.file.Decls, func(decl ast.Decl) bool {
+		return singleType(decl) == spec &&
+			docOf(decl) == group
+	})
 }
 
 // inside records the markers of a comment in a declaration.

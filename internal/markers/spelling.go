@@ -23,7 +23,8 @@ func (r *Registry) Correction(text string, accepts func(fixed string) bool) stri
 	case near == "+kubebuilder:validation:UniqueItems=true":
 		return "write // +listType=set"
 	case strings.HasPrefix(text, "+kubebuilder:subresource"):
-		return "the subresources are " + table["kubebuilder:subresource:status"].example + " and " + table["kubebuilder:subresource:scale"].example
+		return "the subresources are " + table["kubebuilder:subresource:status"].example + " and " +
+			table["kubebuilder:subresource:scale"].example
 	case found && ExampleHint(r.Definition(near)) != "":
 		return ExampleHint(r.Definition(near))
 	}
@@ -157,7 +158,8 @@ const otherFamily = 1000
 func distanceOf(s spelling, name string) (distance int, near bool) {
 	wrong, right := strings.ToLower(s.name), strings.ToLower(name)
 	distance = diagnostic.Slips(wrong, right)
-	near = distance <= diagnostic.LikelySlips(lastPart(right)) || lastPart(wrong) == lastPart(right) && strings.Contains(wrong, ":")
+	near = distance <= diagnostic.LikelySlips(lastPart(right)) || lastPart(wrong) == lastPart(right) &&
+		strings.Contains(wrong, ":")
 	if familyOf(wrong) != familyOf(right) {
 		distance += otherFamily
 	}
@@ -172,7 +174,8 @@ func lastPart(name string) string { return name[strings.LastIndexByte(name, ':')
 // ArgumentsOffset returns the offset of the arguments in a marker: after "=", or after the name of the marker if the
 // arguments have names.
 func ArgumentsOffset(text string, definition *markers.Definition) int {
-	if named := len("+" + definition.Name + ":"); strings.HasPrefix(text, "+"+definition.Name+":") && !definition.AnonymousField() {
+	if named := len("+" + definition.Name + ":"); strings.HasPrefix(text, "+"+definition.Name+":") &&
+		!definition.AnonymousField() {
 		return named
 	}
 	return ValueOffset(text)

@@ -147,7 +147,8 @@ var table = map[string]row{
 	// API packages and the code that is generated for them.
 	"groupName": {
 		group: "API packages", summary: "Names the API group of the kinds in the package.",
-		details: "The package is then a version of an API, and its kinds become CRDs. Write the marker above the package clause.",
+		details: "The package is then a version of an API, and its kinds become CRDs. Write the marker above the package " +
+			"clause.",
 		example: "+groupName=batch.example.com",
 	},
 	"versionName": {
@@ -159,13 +160,15 @@ var table = map[string]row{
 		example: "+kubebuilder:skip",
 	},
 	"kubebuilder:object:generate": {
-		group: "Deep copies", summary: "Generates deep copy methods: on a package for all its types, on a type for that type.",
+		group:   "Deep copies",
+		summary: "Generates deep copy methods: on a package for all its types, on a type for that type.",
 		details: "On a type, false excludes the type from those of its package.",
 		example: "+kubebuilder:object:generate=true",
 		Rules:   Rules{Copies: func(value any) bool { return value != false }},
 	},
 	"kubebuilder:object:root": {
-		group: "Deep copies", summary: "Declares a kind or its list, and generates the DeepCopyObject method of a runtime.Object.",
+		group: "Deep copies", summary: "Declares a kind or its list, and generates the DeepCopyObject method of a " +
+			"runtime.Object.",
 		example: "+kubebuilder:object:root=true",
 		Rules:   Rules{Copies: func(value any) bool { return value != false }},
 	},
@@ -181,7 +184,8 @@ var table = map[string]row{
 		Rules: Rules{Copies: func(any) bool { return true }},
 	},
 	"kubebuilder:ac:generate": {
-		group: "Apply configurations", summary: "Generates apply configurations: types for server-side apply that contain only the fields that are set.",
+		group: "Apply configurations", summary: "Generates apply configurations: types for server-side apply that contain " +
+			"only the fields that are set.",
 		details: "On a package it applies to all kinds; on a type, false excludes the type.",
 		example: "+kubebuilder:ac:generate=true",
 	},
@@ -209,9 +213,10 @@ var table = map[string]row{
 		group: "Kinds", summary: "Serves the number of replicas as a subresource, for kubectl scale and autoscalers.",
 		example: "+kubebuilder:subresource:scale:specpath=.spec.replicas,statuspath=.status.replicas,selectorpath=.status.selector",
 		arguments: map[string]argument{
-			"specpath":     {summary: "The path of the desired number.", path: true},
-			"statuspath":   {summary: "The path of the current number.", path: true},
-			"selectorpath": {summary: "The path of the label selector of the pods, as a string, for HorizontalPodAutoscaler.", path: true},
+			"specpath":   {summary: "The path of the desired number.", path: true},
+			"statuspath": {summary: "The path of the current number.", path: true},
+			"selectorpath": {summary: "The path of the label selector of the pods, as a string, for HorizontalPodAutoscaler.",
+				path: true},
 		},
 		Rules: Rules{Single: true},
 	},
@@ -220,12 +225,14 @@ var table = map[string]row{
 		details: "A kind with such columns loses the default column AGE.",
 		example: "+kubebuilder:printcolumn:name=Age,type=date,JSONPath=.metadata.creationTimestamp",
 		arguments: map[string]argument{
-			"name":        {summary: "The title of the column."},
-			"type":        {summary: "boolean, date, integer, number or string.", values: []string{"boolean", "date", "integer", "number", "string"}},
+			"name": {summary: "The title of the column."},
+			"type": {summary: "boolean, date, integer, number or string.", values: []string{"boolean", "date", "integer",
+				"number", "string"}},
 			"JSONPath":    {summary: "The path of the value; it begins with a dot.", path: true},
 			"description": {summary: "A description of the column."},
-			"format":      {summary: "The format of the value, such as int32 or date-time.", values: []string{"byte", "date", "date-time", "double", "float", "int32", "int64", "password"}},
-			"priority":    {summary: "0 shows the column always, higher numbers only with -o wide.", fallback: "0"},
+			"format": {summary: "The format of the value, such as int32 or date-time.",
+				values: []string{"byte", "date", "date-time", "double", "float", "int32", "int64", "password"}},
+			"priority": {summary: "0 shows the column always, higher numbers only with -o wide.", fallback: "0"},
 		},
 	},
 	"kubebuilder:selectablefield": {
@@ -236,7 +243,8 @@ var table = map[string]row{
 		},
 	},
 	ValidExample: {
-		group: "Kinds", summary: "Contains an object of the kind, in JSON or YAML, that API servers accept; kctrl verify checks it.",
+		group: "Kinds", summary: "Contains an object of the kind, in JSON or YAML, that API servers accept; kctrl verify " +
+			"checks it.",
 		details: "kctrl adds apiVersion, kind and a name.",
 		example: "+kctrl:example:valid=`{spec: {schedule: '@daily'}}`",
 	},
@@ -294,7 +302,8 @@ var table = map[string]row{
 		Rules:   Rules{Presence: Optional},
 	},
 	"k8s:required": {
-		group: "Presence and defaults", summary: "Makes the field required and not empty: a string, list or map has at least one character, item or key.",
+		group: "Presence and defaults", summary: "Makes the field required and not empty: a string, list or map has at " +
+			"least one character, item or key.",
 		example: "+k8s:required",
 		Rules:   Rules{About: anything, Presence: Required},
 	},
@@ -315,7 +324,8 @@ var table = map[string]row{
 	},
 	"kubebuilder:default": {
 		group: "Presence and defaults", summary: "Sets the field if the client does not.",
-		details: "Write strings in quotes, lists and objects in braces: {a,b} and {key: value}. The value must satisfy the other markers of the field.",
+		details: "Write strings in quotes, lists and objects in braces: {a,b} and {key: value}. The value must satisfy the " +
+			"other markers of the field.",
 		example: `+kubebuilder:default="Always"`,
 		Rules:   Rules{About: anything, Single: true},
 	},
@@ -345,7 +355,8 @@ var table = map[string]row{
 		Rules:   Rules{About: lists, Single: true, Values: []string{"atomic", "map", "set"}},
 	},
 	"listMapKey": {
-		group: "Lists", summary: "Names a field of the items that is part of their key. Repeat the marker for each such field.",
+		group: "Lists", summary: "Names a field of the items that is part of their key. Repeat the marker for each such " +
+			"field.",
 		details: "The list needs listType=map, and the field must be required or have a default.",
 		example: "+listMapKey=name",
 		Rules:   Rules{About: lists},
@@ -361,53 +372,64 @@ var table = map[string]row{
 		Rules:   Rules{About: lists},
 	},
 	"mapType": {
-		group: "Objects", summary: "Sets whether server-side apply merges the map by key (granular, the default) or replaces it (atomic).",
+		group: "Objects", summary: "Sets whether server-side apply merges the map by key (granular, the default) or " +
+			"replaces it (atomic).",
 		example: "+mapType=atomic",
 		Rules:   Rules{About: objects, Single: true, Values: []string{"atomic", "granular"}},
 	},
 	"structType": {
-		group: "Objects", summary: "Sets whether server-side apply merges the object by field (granular, the default) or replaces it (atomic).",
+		group: "Objects", summary: "Sets whether server-side apply merges the object by field (granular, the default) or " +
+			"replaces it (atomic).",
 		example: "+structType=atomic",
 		Rules:   Rules{About: objects, Single: true, Values: []string{"atomic", "granular"}},
 	},
 	// Valid values.
 	"kubebuilder:validation:Maximum": {
 		group: "Numbers", summary: "Rejects numbers above the value.", example: "+kubebuilder:validation:Maximum=100",
-		Rules: Rules{About: numbers, Limit: Limit{OfValue, true}, Otherwise: map[Kind]string{KindString: "MaxLength", KindArray: "MaxItems", KindMap: "MaxProperties"}, Single: true},
+		Rules: Rules{About: numbers, Limit: Limit{OfValue, true}, Otherwise: map[Kind]string{KindString: "MaxLength",
+			KindArray: "MaxItems", KindMap: "MaxProperties"}, Single: true},
 	},
 	"kubebuilder:validation:Minimum": {
 		group: "Numbers", summary: "Rejects numbers below the value.", example: "+kubebuilder:validation:Minimum=1",
-		Rules: Rules{About: numbers, Limit: Limit{OfValue, false}, Otherwise: map[Kind]string{KindString: "MinLength", KindArray: "MinItems", KindMap: "MinProperties"}, Single: true},
+		Rules: Rules{About: numbers, Limit: Limit{OfValue, false}, Otherwise: map[Kind]string{KindString: "MinLength",
+			KindArray: "MinItems", KindMap: "MinProperties"}, Single: true},
 	},
 	"k8s:maximum": {
-		group: "Numbers", summary: "Rejects numbers above the value, like kubebuilder:validation:Maximum.", example: "+k8s:maximum=100",
-		Rules: Rules{About: numbers, Limit: Limit{OfValue, true}},
+		group: "Numbers", summary: "Rejects numbers above the value, like kubebuilder:validation:Maximum.",
+		example: "+k8s:maximum=100",
+		Rules:   Rules{About: numbers, Limit: Limit{OfValue, true}},
 	},
 	"k8s:minimum": {
-		group: "Numbers", summary: "Rejects numbers below the value, like kubebuilder:validation:Minimum.", example: "+k8s:minimum=1",
-		Rules: Rules{About: numbers, Limit: Limit{OfValue, false}},
+		group: "Numbers", summary: "Rejects numbers below the value, like kubebuilder:validation:Minimum.",
+		example: "+k8s:minimum=1",
+		Rules:   Rules{About: numbers, Limit: Limit{OfValue, false}},
 	},
 	"kubebuilder:validation:ExclusiveMaximum": {
-		group: "Numbers", summary: "Also rejects the value of Maximum itself.", example: "+kubebuilder:validation:ExclusiveMaximum=true",
-		Rules: Rules{About: numbers, Single: true},
+		group: "Numbers", summary: "Also rejects the value of Maximum itself.",
+		example: "+kubebuilder:validation:ExclusiveMaximum=true",
+		Rules:   Rules{About: numbers, Single: true},
 	},
 	"kubebuilder:validation:ExclusiveMinimum": {
-		group: "Numbers", summary: "Also rejects the value of Minimum itself.", example: "+kubebuilder:validation:ExclusiveMinimum=true",
-		Rules: Rules{About: numbers, Single: true},
+		group: "Numbers", summary: "Also rejects the value of Minimum itself.",
+		example: "+kubebuilder:validation:ExclusiveMinimum=true",
+		Rules:   Rules{About: numbers, Single: true},
 	},
 	"kubebuilder:validation:MultipleOf": {
-		group: "Numbers", summary: "Rejects numbers that are not a multiple of the value.", example: "+kubebuilder:validation:MultipleOf=5",
-		Rules: Rules{About: numbers, Single: true},
+		group: "Numbers", summary: "Rejects numbers that are not a multiple of the value.",
+		example: "+kubebuilder:validation:MultipleOf=5",
+		Rules:   Rules{About: numbers, Single: true},
 	},
 	"kubebuilder:validation:MaxLength": {
 		group: "Strings", summary: "Rejects longer strings.",
 		details: "The limit also bounds the cost of CEL rules.",
 		example: "+kubebuilder:validation:MaxLength=253",
-		Rules:   Rules{About: strs, Limit: Limit{OfLength, true}, Otherwise: map[Kind]string{KindInteger: "Maximum", KindNumber: "Maximum", KindArray: "MaxItems", KindMap: "MaxProperties"}, Single: true},
+		Rules: Rules{About: strs, Limit: Limit{OfLength, true}, Otherwise: map[Kind]string{KindInteger: "Maximum",
+			KindNumber: "Maximum", KindArray: "MaxItems", KindMap: "MaxProperties"}, Single: true},
 	},
 	"kubebuilder:validation:MinLength": {
 		group: "Strings", summary: "Rejects shorter strings.", example: "+kubebuilder:validation:MinLength=1",
-		Rules: Rules{About: strs, Limit: Limit{OfLength, false}, Otherwise: map[Kind]string{KindInteger: "Minimum", KindNumber: "Minimum", KindArray: "MinItems", KindMap: "MinProperties"}, Single: true},
+		Rules: Rules{About: strs, Limit: Limit{OfLength, false}, Otherwise: map[Kind]string{KindInteger: "Minimum",
+			KindNumber: "Minimum", KindArray: "MinItems", KindMap: "MinProperties"}, Single: true},
 	},
 	"kubebuilder:validation:Pattern": {
 		group: "Strings", summary: "Rejects strings that the regular expression does not match.",
@@ -416,7 +438,8 @@ var table = map[string]row{
 		Rules:   Rules{About: strs, Otherwise: map[Kind]string{KindArray: "items:Pattern"}, Single: true},
 	},
 	"kubebuilder:validation:Format": {
-		group: "Strings", summary: "Sets the format of a string or number, such as date-time, uri, ipv4, cidr, uuid or int32.",
+		group:   "Strings",
+		summary: "Sets the format of a string or number, such as date-time, uri, ipv4, cidr, uuid or int32.",
 		details: "The API server checks known string formats and ignores others.",
 		example: "+kubebuilder:validation:Format=date-time",
 		Rules:   Rules{About: anything, Single: true},
@@ -425,11 +448,13 @@ var table = map[string]row{
 		group: "Lists", summary: "Rejects longer lists.",
 		details: "The limit also bounds the cost of CEL rules.",
 		example: "+kubebuilder:validation:MaxItems=16",
-		Rules:   Rules{About: lists, Limit: Limit{OfItems, true}, Otherwise: map[Kind]string{KindString: "MaxLength", KindMap: "MaxProperties"}, Single: true},
+		Rules: Rules{About: lists, Limit: Limit{OfItems, true}, Otherwise: map[Kind]string{KindString: "MaxLength",
+			KindMap: "MaxProperties"}, Single: true},
 	},
 	"kubebuilder:validation:MinItems": {
 		group: "Lists", summary: "Rejects shorter lists.", example: "+kubebuilder:validation:MinItems=1",
-		Rules: Rules{About: lists, Limit: Limit{OfItems, false}, Otherwise: map[Kind]string{KindString: "MinLength", KindMap: "MinProperties"}, Single: true},
+		Rules: Rules{About: lists, Limit: Limit{OfItems, false}, Otherwise: map[Kind]string{KindString: "MinLength",
+			KindMap: "MinProperties"}, Single: true},
 	},
 	"k8s:maxItems": {
 		group: "Lists", summary: "Rejects longer lists, like kubebuilder:validation:MaxItems.", example: "+k8s:maxItems=16",
@@ -442,11 +467,14 @@ var table = map[string]row{
 	},
 	"kubebuilder:validation:MaxProperties": {
 		group: "Objects", summary: "Rejects maps with more keys.", example: "+kubebuilder:validation:MaxProperties=8",
-		Rules: Rules{About: objects, Limit: Limit{OfProperties, true}, Otherwise: map[Kind]string{KindString: "MaxLength", KindArray: "MaxItems"}, Single: true},
+		Rules: Rules{About: objects, Limit: Limit{OfProperties, true}, Otherwise: map[Kind]string{KindString: "MaxLength",
+			KindArray: "MaxItems"}, Single: true},
 	},
 	"kubebuilder:validation:MinProperties": {
-		group: "Objects", summary: "Rejects maps with fewer keys, or objects with fewer fields.", example: "+kubebuilder:validation:MinProperties=1",
-		Rules: Rules{About: objects, Limit: Limit{OfProperties, false}, Otherwise: map[Kind]string{KindString: "MinLength", KindArray: "MinItems"}, Single: true},
+		group: "Objects", summary: "Rejects maps with fewer keys, or objects with fewer fields.",
+		example: "+kubebuilder:validation:MinProperties=1",
+		Rules: Rules{About: objects, Limit: Limit{OfProperties, false}, Otherwise: map[Kind]string{KindString: "MinLength",
+			KindArray: "MinItems"}, Single: true},
 	},
 	"kubebuilder:validation:ExactlyOneOf": {
 		group: "Objects", summary: "Rejects objects unless exactly one of the fields is set.",
@@ -503,17 +531,23 @@ var table = map[string]row{
 			"rule":              {summary: "The CEL expression."},
 			"message":           {summary: "The error message.", fallback: "the rule"},
 			"messageExpression": {summary: "A CEL expression that returns the message; it takes precedence over message."},
-			"reason":            {summary: "The reason: FieldValueInvalid, FieldValueForbidden, FieldValueRequired or FieldValueDuplicate.", fallback: "FieldValueInvalid", values: []string{"FieldValueDuplicate", "FieldValueForbidden", "FieldValueInvalid", "FieldValueRequired"}},
-			"fieldPath":         {summary: "The field to name in the error, relative to the value, such as .spec.replicas.", fallback: "the value itself"},
-			"optionalOldSelf":   {summary: "Also checks a rule with oldSelf on creation; oldSelf is then an optional.", fallback: "false"},
+			"reason": {summary: "The reason: FieldValueInvalid, FieldValueForbidden, FieldValueRequired or " +
+				"FieldValueDuplicate.", fallback: "FieldValueInvalid",
+				values: []string{"FieldValueDuplicate", "FieldValueForbidden", "FieldValueInvalid", "FieldValueRequired"}},
+			"fieldPath": {summary: "The field to name in the error, relative to the value, such as .spec.replicas.",
+				fallback: "the value itself"},
+			"optionalOldSelf": {summary: "Also checks a rule with oldSelf on creation; oldSelf is then an optional.",
+				fallback: "false"},
 		},
 		Rules: Rules{About: anything},
 	},
 	"kubebuilder:validation:Type": {
-		group: "Any type", summary: "Sets the JSON type, for types that encode themselves: string, integer, number, boolean, array or object.",
+		group: "Any type", summary: "Sets the JSON type, for types that encode themselves: string, integer, number, " +
+			"boolean, array or object.",
 		details: "Types that encode themselves need it.",
 		example: "+kubebuilder:validation:Type=string",
-		Rules:   Rules{About: anything, Single: true, Values: []string{"", "Any", "array", "boolean", "integer", "number", "object", "string"}},
+		Rules: Rules{About: anything, Single: true, Values: []string{"", "Any", "array", "boolean", "integer", "number",
+			"object", "string"}},
 	},
 	"kubebuilder:validation:XIntOrString": {
 		group: "Any type", summary: "Accepts an integer or a string, as for ports and percentages.",
@@ -550,8 +584,9 @@ var table = map[string]row{
 			"resourceNames": {summary: "The names of objects.", fallback: "all objects"},
 			"verbs":         {summary: "get, list, watch, create, update, patch, delete, deletecollection, or * for all."},
 			"urls":          {summary: "Paths of the API server that are not resources, such as /metrics."},
-			"namespace":     {summary: "The namespace of the permissions: a Role instead of a ClusterRole.", fallback: "the whole cluster"},
-			"roleName":      {summary: "The role that gets the permissions.", fallback: "the manager's"},
+			"namespace": {summary: "The namespace of the permissions: a Role instead of a ClusterRole.",
+				fallback: "the whole cluster"},
+			"roleName": {summary: "The role that gets the permissions.", fallback: "the manager's"},
 		},
 		Rules: Rules{Anywhere: true},
 	},
@@ -571,15 +606,17 @@ var table = map[string]row{
 			"admissionReviewVersions": {summary: "The supported versions of AdmissionReview, in order of preference."},
 			"path":                    {summary: "The path on the webhook service."},
 			"url":                     {summary: "The full address of a webhook outside of the cluster."},
-			"matchPolicy":             {summary: "Exact, or Equivalent to include requests for other versions of the resource.", fallback: "Equivalent"},
-			"sideEffects":             {summary: "None, or NoneOnDryRun if the webhook handles dry runs."},
-			"timeoutSeconds":          {summary: "The timeout of a call, from 1 to 30.", fallback: "10"},
-			"reinvocationPolicy":      {summary: "IfNeeded calls the webhook again after a later webhook changed the object; or Never.", fallback: "Never"},
-			"serviceName":             {summary: "The service of the webhook.", fallback: "webhook-service"},
-			"serviceNamespace":        {summary: "The namespace of the service.", fallback: "system"},
-			"servicePort":             {summary: "The port of the service.", fallback: "443"},
-			"webhookVersions":         {summary: "The versions of the configuration; only v1 exists.", fallback: "v1"},
-			"patch":                   {summary: "A JSON merge patch of the generated webhook, for fields without an argument."},
+			"matchPolicy": {summary: "Exact, or Equivalent to include requests for other versions of the resource.",
+				fallback: "Equivalent"},
+			"sideEffects":    {summary: "None, or NoneOnDryRun if the webhook handles dry runs."},
+			"timeoutSeconds": {summary: "The timeout of a call, from 1 to 30.", fallback: "10"},
+			"reinvocationPolicy": {summary: "IfNeeded calls the webhook again after a later webhook changed the object; or " +
+				"Never.", fallback: "Never"},
+			"serviceName":      {summary: "The service of the webhook.", fallback: "webhook-service"},
+			"serviceNamespace": {summary: "The namespace of the service.", fallback: "system"},
+			"servicePort":      {summary: "The port of the service.", fallback: "443"},
+			"webhookVersions":  {summary: "The versions of the configuration; only v1 exists.", fallback: "v1"},
+			"patch":            {summary: "A JSON merge patch of the generated webhook, for fields without an argument."},
 		},
 		Rules: Rules{Anywhere: true},
 	},
@@ -588,7 +625,8 @@ var table = map[string]row{
 		example: "+kubebuilder:webhookconfiguration:mutating=true,name=example-mutating-webhooks",
 		arguments: map[string]argument{
 			"mutating": {summary: "true for webhooks that change objects."},
-			"name":     {summary: "The name of the object.", fallback: "mutating-webhook-configuration or validating-webhook-configuration"},
+			"name": {summary: "The name of the object.",
+				fallback: "mutating-webhook-configuration or validating-webhook-configuration"},
 		},
 		Rules: Rules{Anywhere: true},
 	},

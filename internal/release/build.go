@@ -106,7 +106,8 @@ const (
 
 // isManager reports whether an object is the workload that runs the manager.
 func (o *object) isManager() bool {
-	return (o.kind == "Deployment" || o.kind == "StatefulSet") && text(o.Node, "metadata", "labels", managerLabel) == managerValue
+	return (o.kind == "Deployment" || o.kind == "StatefulSet") &&
+		text(o.Node, "metadata", "labels", managerLabel) == managerValue
 }
 
 // podSpec returns the pod spec of a workload, or nil.
@@ -171,8 +172,9 @@ func setImage(objects []*object, image string) error {
 	}
 	if len(found) == 0 {
 		return &diagnostic.Error{
-			Message: "no container runs the manager: none has the image " + placeholder + ", and no Deployment has the label " + managerLabel + ": " + managerValue,
-			Hint:    "write image: " + placeholder + ":latest in the manager's container, which --image replaces",
+			Message: "no container runs the manager: none has the image " + placeholder + ", and no Deployment has the label " +
+				managerLabel + ": " + managerValue,
+			Hint: "write image: " + placeholder + ":latest in the manager's container, which --image replaces",
 		}
 	}
 	for _, container := range found {

@@ -44,7 +44,8 @@ func PlanChart(p *plan.Plan, c Chart, s Source) error {
 	if err != nil {
 		return err
 	}
-	w := &chartWriter{Chart: c, directory: newDirectory(p, c.Dir, chartTemplate, c.Force), source: s, released: r, author: newAuthor(c.Name, r)}
+	w := &chartWriter{Chart: c, directory: newDirectory(p, c.Dir, chartTemplate, c.Force), source: s, released: r,
+		author: newAuthor(c.Name, r)}
 	return w.write()
 }
 

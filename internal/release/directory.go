@@ -100,7 +100,8 @@ func (f *directory) sweep(below string) error {
 func semantic(version string) (string, error) {
 	v := "v" + strings.TrimPrefix(version, "v")
 	if version != "" && semver.Canonical(v)+semver.Build(v) != v {
-		return "", &diagnostic.Error{Message: "--version " + diagnostic.Quote(version) + " is not a semantic version such as 1.2.3", Class: diagnostic.ErrUsage}
+		return "", &diagnostic.Error{Message: "--version " + diagnostic.Quote(version) +
+			" is not a semantic version such as 1.2.3", Class: diagnostic.ErrUsage}
 	}
 	return v[1:], nil
 }

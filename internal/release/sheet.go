@@ -47,7 +47,8 @@ func (s *sheet) value(text string) *yaml.Node { return scalar(s.at(text)) }
 // entry appends lines to a mapping.
 func (s *sheet) entry(mapping *yaml.Node, lines string) {
 	mapping.Style &^= yaml.FlowStyle
-	mapping.Content = append(mapping.Content, scalar(s.linesAt(lines)), &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!null", Value: "null"})
+	mapping.Content = append(mapping.Content, scalar(s.linesAt(lines)), &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!null",
+		Value: "null"})
 }
 
 // replace replaces the value of a key by lines, or adds the lines if the key is missing.
@@ -78,7 +79,8 @@ func (s *sheet) render(node *yaml.Node) (string, error) {
 		}
 		return indented(s.texts[parts[2]], len(parts[1])) + "\n"
 	})
-	return regexp.MustCompile(s.mark+`\d+K`).ReplaceAllStringFunc(literal, func(mark string) string { return s.texts[mark] }), nil
+	return regexp.MustCompile(s.mark+`\d+K`).ReplaceAllStringFunc(literal,
+		func(mark string) string { return s.texts[mark] }), nil
 }
 
 var depth = regexp.MustCompile(`(\d*)@`)

@@ -33,7 +33,8 @@ func newAuthor(chart string, r *released) *author {
 			names = append(names, regexp.QuoteMeta(o.name))
 		}
 		// cert-manager creates the Secret of a certificate, but its name belongs to the release too.
-		if secret := text(o.Node, "spec", "secretName"); r.prefix != "" && o.kind == "Certificate" && strings.HasPrefix(secret, r.prefix) {
+		if secret := text(o.Node, "spec", "secretName"); r.prefix != "" && o.kind == "Certificate" &&
+			strings.HasPrefix(secret, r.prefix) {
 			names = append(names, regexp.QuoteMeta(secret))
 		}
 	}

@@ -53,7 +53,8 @@ func or(node, absent *yaml.Node) *yaml.Node {
 
 // values returns the sections of values.yaml for the objects. Every value has an effect.
 func (r *released) values(prefix string) []section {
-	sections := []section{{"nameOverride", "Prefix of the names of all objects, instead of " + strings.TrimSuffix(prefix, "-") + ".", quoted("")}}
+	sections := []section{{"nameOverride", "Prefix of the names of all objects, instead of " + strings.TrimSuffix(prefix,
+		"-") + ".", quoted("")}}
 	for _, o := range r.objects {
 		if o.isManager() {
 			sections = append(sections, section{"manager", "The " + o.kind + " of the manager.", managerValues(o)})
@@ -87,7 +88,8 @@ var featureValues = map[string][]section{
 // managerValues returns the values of the workload of the manager.
 func managerValues(o *object) *yaml.Node {
 	values, pod, container := mapping(), o.podSpec(), o.managerContainer()
-	pair(values, "replicas", or(yamlnode.Value(o.Node, "spec", "replicas"), &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!int", Value: "1"}), "")
+	pair(values, "replicas", or(yamlnode.Value(o.Node, "spec", "replicas"), &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!int",
+		Value: "1"}), "")
 	repository, tag, digest := util.SplitImageName(text(container, "image"))
 	image := mapping()
 	pair(image, "repository", scalar(repository), "")

@@ -84,7 +84,8 @@ func TestMergedValuesKeepWhatTheyWere(t *testing.T) {
 
 // TestBracesStayBraces checks that a sheet keeps text that looks like a template.
 func TestBracesStayBraces(t *testing.T) {
-	objects, err := parseObjects([]byte("kind: ConfigMap\nmetadata: {name: a}\ndata: {a: '{{ .x }} }}', KCTRLMARK0K: b}\n"))
+	objects,
+		err := parseObjects([]byte("kind: ConfigMap\nmetadata: {name: a}\ndata: {a: '{{ .x }} }}', KCTRLMARK0K: b}\n"))
 	if err != nil {
 		t.Fatal(err)
 	}

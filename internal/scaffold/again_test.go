@@ -53,7 +53,8 @@ func TestGenerateAfterCreateChangesNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	plan := plan.New(fsys)
-	err = generate.Run(t.Context(), p.dir, plan, proj, generate.Options{Generators: []string{generate.Object, generate.CRD, generate.RBAC}})
+	err = generate.Run(t.Context(), p.dir, plan, proj,
+		generate.Options{Generators: []string{generate.Object, generate.CRD, generate.RBAC}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -66,7 +67,8 @@ func TestGenerateAfterInitChangesNothing(t *testing.T) {
 		p := newProject(t)
 		p.initialize(t, scaffold.InitOptions{Domain: "example.com", Repo: "example.com/guestbook", Namespaced: namespaced})
 		plan := plan.New(afero.NewIOFS(p.open(t)))
-		err := generate.Run(t.Context(), p.dir, plan, nil, generate.Options{Generators: []string{generate.Object, generate.CRD, generate.RBAC}})
+		err := generate.Run(t.Context(), p.dir, plan, nil,
+			generate.Options{Generators: []string{generate.Object, generate.CRD, generate.RBAC}})
 		if err != nil {
 			t.Fatal(err)
 		}

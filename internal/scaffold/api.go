@@ -244,9 +244,10 @@ func checkNeighbours(proj *project.Project, r project.Resource) error {
 		return nil
 	}
 	return &diagnostic.Error{
-		Message: fmt.Sprintf("this project has the one group %s, and its layout has no place for %s", stranger.APIGroup(), r.APIGroup()),
-		Hint:    "use --group " + stranger.Group + ", or run kctrl edit --multigroup first",
-		Class:   diagnostic.ErrUsage,
+		Message: fmt.Sprintf("this project has the one group %s, and its layout has no place for %s", stranger.APIGroup(),
+			r.APIGroup()),
+		Hint:  "use --group " + stranger.Group + ", or run kctrl edit --multigroup first",
+		Class: diagnostic.ErrUsage,
 	}
 }
 

@@ -27,9 +27,11 @@ func TestProjectKeepsWhatFilesFollowFrom(t *testing.T) {
 		r := rand.New(rand.NewPCG(seed, 7))
 		p := newRandomProject(t, r)
 		for {
-			api := scaffold.APIOptions{Group: "webapp", Version: "v1", Kind: "Guestbook", Resource: true, Controller: true, Namespaced: true, Shape: randomShape(r)}
+			api := scaffold.APIOptions{Group: "webapp", Version: "v1", Kind: "Guestbook", Resource: true, Controller: true,
+				Namespaced: true, Shape: randomShape(r)}
 			if r.IntN(3) == 0 {
-				api.Operand = &render.Operand{Image: []string{"", "example.com/memcached:1"}[r.IntN(2)], Port: []int{0, 8080}[r.IntN(2)], Finalizer: r.IntN(2) == 0}
+				api.Operand = &render.Operand{Image: []string{"", "example.com/memcached:1"}[r.IntN(2)],
+					Port: []int{0, 8080}[r.IntN(2)], Finalizer: r.IntN(2) == 0}
 			}
 			if p.run(api) {
 				break
@@ -82,15 +84,18 @@ func TestEveryChoiceIsKept(t *testing.T) {
 	api := scaffold.APIOptions{
 		Group: "webapp", Version: "v1", Kind: "Guestbook", Resource: true, Controller: true, Namespaced: true,
 		Shape: render.Shape{
-			Fields: []string{`note:string,doc="it's {so}, \"and\" #1: more"`}, StatusFields: []string{"seen:int32"}, ShortNames: []string{"gb", "gbs"},
+			Fields: []string{`note:string,doc="it's {so}, \"and\" #1: more"`}, StatusFields: []string{"seen:int32"},
+			ShortNames: []string{"gb", "gbs"},
 			Categories: []string{"all"}, Columns: []string{"Note:string:.spec.note"}, Scale: "default",
 		},
 		Operand: &render.Operand{Image: "example.com/a:1", Port: 80, Finalizer: true},
 	}
 	webhook := scaffold.WebhookOptions{
-		Group: "webapp", Version: "v1", Kind: "Guestbook", Defaulting: true, Validation: true, Policy: true, DefaultingPath: "/a", ValidationPath: "/b",
+		Group: "webapp", Version: "v1", Kind: "Guestbook", Defaulting: true, Validation: true, Policy: true,
+		DefaultingPath: "/a", ValidationPath: "/b",
 		Requests: render.Requests{
-			Verbs: []string{"create", "delete"}, FailurePolicy: "ignore", Timeout: 5 * time.Second, NamespaceSelector: "a=b", ObjectSelector: "!c",
+			Verbs: []string{"create", "delete"}, FailurePolicy: "ignore", Timeout: 5 * time.Second, NamespaceSelector: "a=b",
+			ObjectSelector:  "!c",
 			MatchConditions: []string{"one=1 < 2"},
 		},
 	}
@@ -105,17 +110,21 @@ func TestEveryChoiceIsKept(t *testing.T) {
 		t.Fatal("refused")
 	}
 	requests := []string{
-		"--verbs=create", "--verbs=delete", "--failure-policy=ignore", "--timeout=5s", "--namespace-selector=a=b", "--object-selector=!c", "--match-condition=one=1 < 2",
+		"--verbs=create", "--verbs=delete", "--failure-policy=ignore", "--timeout=5s", "--namespace-selector=a=b",
+		"--object-selector=!c", "--match-condition=one=1 < 2",
 	}
 	r := p.load().Resources[0]
 	for _, kept := range []struct{ want, got []string }{
 		{[]string{
-			"--from=deployment", "--image=example.com/a:1", "--port=80", "--finalizer", `--field=note:string,doc="it's {so}, \"and\" #1: more"`,
-			"--status-field=seen:int32", "--short-name=gb", "--short-name=gbs", "--category=all", "--print-column=Note:string:.spec.note", "--scale=default",
+			"--from=deployment", "--image=example.com/a:1", "--port=80", "--finalizer",
+			`--field=note:string,doc="it's {so}, \"and\" #1: more"`,
+			"--status-field=seen:int32", "--short-name=gb", "--short-name=gbs", "--category=all",
+			"--print-column=Note:string:.spec.note", "--scale=default",
 		}, r.APIFlags},
 		{append(slices.Clone(requests), "--defaulting-path=/a"), r.DefaultingFlags},
 		{append(slices.Clone(requests), "--validation-path=/b"), r.ValidationFlags},
-		{slices.DeleteFunc(slices.Clone(requests), func(flag string) bool { return strings.HasPrefix(flag, "--timeout") }), r.PolicyFlags},
+		{slices.DeleteFunc(slices.Clone(requests), func(flag string) bool { return strings.HasPrefix(flag, "--timeout") }),
+			r.PolicyFlags},
 	} {
 		if !slices.Equal(kept.want, kept.got) {
 			t.Errorf("kept\n%q, want\n%q", kept.got, kept.want)
@@ -126,7 +135,8 @@ func TestEveryChoiceIsKept(t *testing.T) {
 // TestFlagsOfAnotherKctrlAreKept: what this kctrl cannot make again by them counts as edited, and moves and is renamed all the same.
 func TestFlagsOfAnotherKctrlAreKept(t *testing.T) {
 	for flag, inYAML := range map[string]string{
-		"--telepathy=on": "--telepathy=on", "--field=size:telepathy": "'--field=size:telepathy'", "--scale=nowhere": "--scale=nowhere",
+		"--telepathy=on": "--telepathy=on", "--field=size:telepathy": "'--field=size:telepathy'",
+		"--scale=nowhere": "--scale=nowhere",
 	} {
 		p := newMemoryProject(t, scaffold.InitOptions{})
 		p.run(scaffold.APIOptions{
@@ -150,7 +160,8 @@ func TestFlagsOfAnotherKctrlAreKept(t *testing.T) {
 				t.Errorf("%s: %+v there and back (-want +got)\n%s", flag, pair, diff)
 			}
 		}
-		if !strings.Contains(string(p.tree()["api/v1/guestbook_types.go"]), "Size int32") || !strings.Contains(string(p.tree()[project.File]), flag) {
+		if !strings.Contains(string(p.tree()["api/v1/guestbook_types.go"]), "Size int32") ||
+			!strings.Contains(string(p.tree()[project.File]), flag) {
 			t.Errorf("%s: the field or the flag is gone", flag)
 		}
 	}
@@ -161,7 +172,8 @@ func TestFlagsOfAnotherKctrlAreKept(t *testing.T) {
 func TestWebhooksAreServedAtPathsOfTheirOwn(t *testing.T) {
 	p := newEdited(t)
 	p.mustRun(shelf)
-	p.mustRun(scaffold.WebhookOptions{Group: "webapp", Version: "v1", Kind: "Shelf", Validation: true, ValidationPath: "/mine"})
+	p.mustRun(scaffold.WebhookOptions{Group: "webapp", Version: "v1", Kind: "Shelf", Validation: true,
+		ValidationPath: "/mine"})
 	for name, opts := range map[string]scaffold.WebhookOptions{
 		"the validator of webapp.example.com/v1.Guestbook would both be served at /a":                                      {Defaulting: true, DefaultingPath: "/a", Validation: true, ValidationPath: "/a"},
 		"the validator of webapp.example.com/v1.Shelf would both be served at /mine":                                       {Defaulting: true, DefaultingPath: "/mine"},
@@ -173,5 +185,6 @@ func TestWebhooksAreServedAtPathsOfTheirOwn(t *testing.T) {
 			t.Errorf("got %v, want %s", err, name)
 		}
 	}
-	p.mustRun(scaffold.WebhookOptions{Group: "webapp", Version: "v1", Kind: "Guestbook", Defaulting: true, DefaultingPath: "/a", Validation: true, ValidationPath: "/b"})
+	p.mustRun(scaffold.WebhookOptions{Group: "webapp", Version: "v1", Kind: "Guestbook", Defaulting: true,
+		DefaultingPath: "/a", Validation: true, ValidationPath: "/b"})
 }

@@ -34,7 +34,8 @@ func connect(proj *project.Project, r project.Resource, hub string, spokes []str
 	var connected []project.Resource
 	for i := range proj.Resources {
 		v := &proj.Resources[i]
-		if v.APIGroup() != r.APIGroup() || v.Kind != r.Kind || v.Version == hub || !slices.Contains(spokes, v.Version) || v.Hub != "" {
+		if v.APIGroup() != r.APIGroup() || v.Kind != r.Kind || v.Version == hub || !slices.Contains(spokes, v.Version) ||
+			v.Hub != "" {
 			continue
 		}
 		v.Hub = hub
@@ -71,8 +72,9 @@ func addConversion(proj *project.Project, r *project.Resource, opts WebhookOptio
 	if len(spokes) == 0 {
 		return nil, &diagnostic.Error{
 			Message: fmt.Sprintf("%s is the only version of its kind: there is nothing to convert", r),
-			Hint:    fmt.Sprintf("kctrl create api --group %s --version v2 --kind %s adds one, with the conversion", r.Group, r.Kind),
-			Class:   diagnostic.ErrUsage,
+			Hint: fmt.Sprintf("kctrl create api --group %s --version v2 --kind %s adds one, with the conversion", r.Group,
+				r.Kind),
+			Class: diagnostic.ErrUsage,
 		}
 	}
 	for _, version := range spokes {
@@ -81,8 +83,9 @@ func addConversion(proj *project.Project, r *project.Resource, opts WebhookOptio
 		case at < 0:
 			return nil, &diagnostic.Error{
 				Message: fmt.Sprintf("%s has no version %s to convert", r.Kind, diagnostic.Quote(version)),
-				Hint:    fmt.Sprintf("kctrl create api --group %s --version %s --kind %s adds it", r.Group, project.ValidOr(version, "v2", project.ValidateVersion), r.Kind),
-				Class:   diagnostic.ErrUsage,
+				Hint: fmt.Sprintf("kctrl create api --group %s --version %s --kind %s adds it", r.Group,
+					project.ValidOr(version, "v2", project.ValidateVersion), r.Kind),
+				Class: diagnostic.ErrUsage,
 			}
 		case others[at].Hub != "" && (others[at].Hub != r.Version || !opts.Force):
 			return nil, existsError(fmt.Sprintf("the conversion of %s to %s", others[at], others[at].Hub))
@@ -124,8 +127,9 @@ func checkStored(p *plan.Plan, before, after *project.Project) error {
 		return &diagnostic.Error{
 			Pos:     token.Position{Filename: name},
 			Message: fmt.Sprintf("%s is the version that API servers store", r),
-			Hint:    fmt.Sprintf("move // %s to the type of another version, rewrite the stored objects, and then delete it", render.StorageMarker),
-			Class:   diagnostic.ErrUsage,
+			Hint: fmt.Sprintf("move // %s to the type of another version, rewrite the stored objects, and then delete it",
+				render.StorageMarker),
+			Class: diagnostic.ErrUsage,
 		}
 	}
 	return nil

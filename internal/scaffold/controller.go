@@ -135,7 +135,8 @@ func validateController(opts ControllerOptions) error {
 			Class: diagnostic.ErrUsage,
 		}
 	}
-	err := validateAPI(APIOptions{Group: opts.Group, Version: opts.Version, Kind: opts.Kind, Plural: opts.Plural, Controller: true})
+	err := validateAPI(APIOptions{Group: opts.Group, Version: opts.Version, Kind: opts.Kind, Plural: opts.Plural,
+		Controller: true})
 	if opts.Name != "" {
 		err = errors.Join(err, project.ValidateController(opts.Name))
 	}
@@ -147,7 +148,8 @@ func findKind(proj *project.Project, opts ControllerOptions) (*project.Resource,
 	own := project.Resource{Group: opts.Group, Domain: proj.Domain, Version: opts.Version, Kind: opts.Kind}
 	foreign := foreignKind(opts)
 	for _, r := range []project.Resource{own, foreign} {
-		if found, ok := proj.Find(r.APIGroup(), r.Version, r.Kind); ok && (r.Path == "" || found.Path == r.Path) && (opts.Path == "" || r.Path != "") {
+		if found, ok := proj.Find(r.APIGroup(), r.Version, r.Kind); ok && (r.Path == "" || found.Path == r.Path) &&
+			(opts.Path == "" || r.Path != "") {
 			if opts.Plural != "" && opts.Plural != found.Plural {
 				return nil, &diagnostic.Error{
 					Message: fmt.Sprintf("the plural of %s is %s, not %s", found, found.Plural, opts.Plural),
@@ -161,8 +163,9 @@ func findKind(proj *project.Project, opts ControllerOptions) (*project.Resource,
 	if foreign.Path == "" {
 		return nil, &diagnostic.Error{
 			Message: fmt.Sprintf("there is no kind %s to write a controller for, neither in the project nor built in", own),
-			Hint:    "kctrl create api makes one; for an external kind add --external-api-path with the import path of its Go types",
-			Class:   diagnostic.ErrUsage,
+			Hint: "kctrl create api makes one; for an external kind add --external-api-path with the import path of its Go " +
+				"types",
+			Class: diagnostic.ErrUsage,
 		}
 	}
 	if err := checkForeign(&foreign, opts.Types); err != nil {

@@ -57,7 +57,8 @@ func (p *randomProject) put(name, text string) {
 }
 
 var (
-	shelf     = scaffold.APIOptions{Group: "webapp", Version: "v1", Kind: "Shelf", Plural: "shelves", Resource: true, Controller: true, Namespaced: true}
+	shelf = scaffold.APIOptions{Group: "webapp", Version: "v1", Kind: "Shelf", Plural: "shelves", Resource: true,
+		Controller: true, Namespaced: true}
 	defaulter = scaffold.WebhookOptions{Group: "webapp", Version: "v1", Kind: "Guestbook", Defaulting: true}
 	validator = scaffold.WebhookOptions{Group: "webapp", Version: "v1", Kind: "Guestbook", Validation: true}
 )
@@ -81,7 +82,8 @@ func TestBracesOfUsersStay(t *testing.T) {
 	p := withGuestbook(t)
 	p.mustRun(defaulter)
 	name, text := p.read("guestbook_defaulter.go")
-	mine := text + "\ntype port struct{ Name string }\n\nvar ports = []port{{Name: \"http\"}}\n\nconst template = \"{{ .Resource.Kind }} {{\"\n"
+	mine := text + "\ntype port struct{ Name string }\n\nvar ports = []port{{Name: \"http\"}}\n\nconst template = \"{{ " +
+		".Resource.Kind }} {{\"\n"
 	p.put(name, mine)
 	p.mustRun(validator)
 	if _, now := p.read("guestbook_defaulter.go"); now != mine {
@@ -277,7 +279,8 @@ func TestRepeatedCommandsWriteNothing(t *testing.T) {
 func TestNamespacedManagersWatchTheirOwnNamespace(t *testing.T) {
 	p := newMemoryProject(t, scaffold.InitOptions{Namespaced: true})
 	_, manager := p.read("config/manager/manager.yaml")
-	for _, want := range []string{"- --namespaces=$(WATCH_NAMESPACE)\n", "- name: WATCH_NAMESPACE\n", "fieldPath: metadata.namespace\n"} {
+	for _, want := range []string{"- --namespaces=$(WATCH_NAMESPACE)\n", "- name: WATCH_NAMESPACE\n",
+		"fieldPath: metadata.namespace\n"} {
 		if !strings.Contains(manager, want) {
 			t.Errorf("the manager has no %q:\n%s", want, manager)
 		}
@@ -289,7 +292,8 @@ func TestNamespacedManagersWatchTheirOwnNamespace(t *testing.T) {
 func TestCheckoutsMayEndLinesInCRLF(t *testing.T) {
 	version := guestbook
 	version.Version, version.Controller = "v2", false
-	for _, opts := range []any{shelf, version, validator, scaffold.WebhookOptions{Group: "webapp", Version: "v1", Kind: "Guestbook", Policy: true}} {
+	for _, opts := range []any{shelf, version, validator, scaffold.WebhookOptions{Group: "webapp", Version: "v1",
+		Kind: "Guestbook", Policy: true}} {
 		p := withGuestbook(t)
 		p.mustRun(defaulter)
 		for name, content := range p.tree() {
@@ -298,7 +302,8 @@ func TestCheckoutsMayEndLinesInCRLF(t *testing.T) {
 		before := p.tree()
 		p.mustRun(opts)
 		for name, content := range p.tree() {
-			if _, was := before[name]; was && name != project.LockFile && strings.Count(string(content), "\n") != strings.Count(string(content), "\r\n") {
+			if _, was := before[name]; was && name != project.LockFile &&
+				strings.Count(string(content), "\n") != strings.Count(string(content), "\r\n") {
 				t.Errorf("%+v: of %s only some lines end in CRLF", opts, name)
 			}
 		}

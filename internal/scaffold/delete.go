@@ -191,7 +191,8 @@ func PlanDeleteWebhook(fsys fs.FS, proj *project.Project, opts DeleteOptions) (*
 func disconnect(proj *project.Project, r project.Resource, spokes []string) error {
 	if r.Hub != "" {
 		return &diagnostic.Error{
-			Message: fmt.Sprintf("%s is converted to %s, so it is not a hub", r, r.Hub), Hint: "use --version " + r.Hub, Class: diagnostic.ErrUsage,
+			Message: fmt.Sprintf("%s is converted to %s, so it is not a hub", r, r.Hub), Hint: "use --version " + r.Hub,
+			Class: diagnostic.ErrUsage,
 		}
 	}
 	converted := layout.SpokesOf(proj, r)
@@ -208,7 +209,8 @@ func disconnect(proj *project.Project, r project.Resource, spokes []string) erro
 	for _, version := range spokes {
 		if !slices.ContainsFunc(converted, func(s project.Resource) bool { return s.Version == version }) {
 			return &diagnostic.Error{
-				Message: fmt.Sprintf("%s is not converted to %s", diagnostic.Quote(version), r), Hint: webhookHint(proj, r), Class: diagnostic.ErrUsage,
+				Message: fmt.Sprintf("%s is not converted to %s", diagnostic.Quote(version), r), Hint: webhookHint(proj, r),
+				Class: diagnostic.ErrUsage,
 			}
 		}
 		spoke, _ := proj.Find(r.APIGroup(), version, r.Kind)
@@ -237,7 +239,8 @@ func checkDeleteNames(what string, opts DeleteOptions, version bool) error {
 			example += " --defaulting"
 		}
 		return &diagnostic.Error{
-			Message: fmt.Sprintf("delete %s needs %s", what, missing), Hint: fmt.Sprintf("kctrl delete %s %s", what, example), Class: diagnostic.ErrUsage,
+			Message: fmt.Sprintf("delete %s needs %s", what, missing), Hint: fmt.Sprintf("kctrl delete %s %s", what, example),
+			Class: diagnostic.ErrUsage,
 		}
 	}
 	names := APIOptions{Group: opts.Group, Version: opts.Version, Kind: opts.Kind, Resource: true}
@@ -263,7 +266,8 @@ func kindToDeleteFrom(proj *project.Project, opts DeleteOptions) (*project.Resou
 	}
 	for i := range proj.Resources {
 		r := &proj.Resources[i]
-		if r.Path != "" && r.Version == opts.Version && r.Kind == opts.Kind && (r.Group == opts.Group || r.APIGroup() == opts.Group) {
+		if r.Path != "" && r.Version == opts.Version && r.Kind == opts.Kind &&
+			(r.Group == opts.Group || r.APIGroup() == opts.Group) {
 			return r, nil
 		}
 	}

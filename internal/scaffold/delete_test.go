@@ -37,7 +37,8 @@ func inverse(opts any, before, after *project.Project) []any {
 		var commands []any
 		hub := project.Resource{Group: o.Group, Domain: after.Domain, Version: o.Version, Kind: o.Kind}
 		for _, v := range after.Versions(hub) {
-			if was, found := before.Find(v.APIGroup(), v.Version, v.Kind); found && was.Hub == "" && v.Hub != "" && len(after.Versions(hub)) > 1 {
+			if was, found := before.Find(v.APIGroup(), v.Version, v.Kind); found && was.Hub == "" && v.Hub != "" &&
+				len(after.Versions(hub)) > 1 {
 				with := d
 				with.Version, with.Conversion, with.Spokes = v.Hub, true, []string{v.Version}
 				commands = append(commands, deletion{with, scaffold.PlanDeleteWebhook})
@@ -45,10 +46,12 @@ func inverse(opts any, before, after *project.Project) []any {
 		}
 		return append(commands, deletion{d, scaffold.PlanDeleteAPI})
 	case scaffold.ControllerOptions:
-		return []any{deletion{scaffold.DeleteOptions{Group: o.Group, Version: o.Version, Kind: o.Kind, Name: o.Name}, scaffold.PlanDeleteController}}
+		return []any{deletion{scaffold.DeleteOptions{Group: o.Group, Version: o.Version, Kind: o.Kind, Name: o.Name},
+			scaffold.PlanDeleteController}}
 	case scaffold.WebhookOptions:
 		return []any{deletion{scaffold.DeleteOptions{
-			Group: o.Group, Version: o.Version, Kind: o.Kind, Defaulting: o.Defaulting, Validation: o.Validation, Conversion: o.Conversion, Policy: o.Policy,
+			Group: o.Group, Version: o.Version, Kind: o.Kind, Defaulting: o.Defaulting, Validation: o.Validation,
+			Conversion: o.Conversion, Policy: o.Policy,
 			Spokes: o.Spokes,
 		}, scaffold.PlanDeleteWebhook}}
 	}
@@ -62,7 +65,10 @@ func invertible(opts any, proj *project.Project) bool {
 	case scaffold.APIOptions:
 		return !o.StorageVersion
 	case scaffold.WebhookOptions:
-		hasWebhooks := slices.ContainsFunc(proj.Resources, func(r project.Resource) bool { return r.Defaulting || r.Validation || r.Hub != "" })
+		hasWebhooks := slices.ContainsFunc(proj.Resources, func(r project.Resource) bool {
+			return r.Defaulting ||
+				r.Validation || r.Hub != ""
+		})
 		return !hasWebhooks || o.Certificates == "" || o.Certificates == proj.Certificates
 	}
 	return true
@@ -140,7 +146,8 @@ func TestDeleteTakesBackCreate(t *testing.T) {
 // appears with the first webhook and disappears with the last.
 func TestCertificatesAreOfWebhooks(t *testing.T) {
 	p := newMemoryProject(t, scaffold.InitOptions{})
-	policy := scaffold.WebhookOptions{Group: "apps", Version: "v1", Kind: "Deployment", Policy: true, Certificates: project.CertManager}
+	policy := scaffold.WebhookOptions{Group: "apps", Version: "v1", Kind: "Deployment", Policy: true,
+		Certificates: project.CertManager}
 	edited := change{scaffold.EditOptions{Certificates: new(project.CertManager)}}
 	if p.run(policy) || p.run(edited) {
 		t.Fatal("a project without webhooks is told who makes their certificates")
@@ -151,7 +158,8 @@ func TestCertificatesAreOfWebhooks(t *testing.T) {
 	if p.run(edited) {
 		t.Fatal("a policy is told who makes certificates")
 	}
-	both := scaffold.WebhookOptions{Group: "core", Version: "v1", Kind: "Pod", Defaulting: true, Certificates: project.SelfSigned}
+	both := scaffold.WebhookOptions{Group: "core", Version: "v1", Kind: "Pod", Defaulting: true,
+		Certificates: project.SelfSigned}
 	p.mustRun(both)
 	p.mustRun(edited)
 	p.check()
@@ -198,7 +206,8 @@ func TestDeleteInAnyOrderKeepsTheTreeWhole(t *testing.T) {
 			}
 			for _, res := range p.load().Resources {
 				p.run(deletion{scaffold.DeleteOptions{
-					Group: res.Group, Version: res.Version, Kind: res.Kind, Defaulting: res.Defaulting, Validation: res.Validation, Policy: res.Policy,
+					Group: res.Group, Version: res.Version, Kind: res.Kind, Defaulting: res.Defaulting, Validation: res.Validation,
+					Policy: res.Policy,
 				}, scaffold.PlanDeleteWebhook})
 				p.run(deletion{scaffold.DeleteOptions{Group: res.Group, Kind: res.Kind}, scaffold.PlanDeleteAPI})
 			}
@@ -215,7 +224,8 @@ func TestDeleteInAnyOrderKeepsTheTreeWhole(t *testing.T) {
 // newEdited returns a project with only one kind, which has two versions and every optional part.
 func newEdited(t *testing.T) *randomProject {
 	p := newMemoryProject(t, scaffold.InitOptions{})
-	p.run(scaffold.APIOptions{Group: "webapp", Version: "v1", Kind: "Guestbook", Resource: true, Controller: true, Namespaced: true})
+	p.run(scaffold.APIOptions{Group: "webapp", Version: "v1", Kind: "Guestbook", Resource: true, Controller: true,
+		Namespaced: true})
 	return p
 }
 
@@ -256,7 +266,8 @@ func TestDeleteKeepsWhatUsersEdited(t *testing.T) {
 	forced.Force = true
 	whole := newEdited(t).tree()
 	for _, name := range slices.Sorted(maps.Keys(whole)) {
-		if _, always := empty[name]; always || strings.Contains(name, "zz_generated") || strings.HasSuffix(name, "groupversion_info.go") {
+		if _, always := empty[name]; always || strings.Contains(name, "zz_generated") ||
+			strings.HasSuffix(name, "groupversion_info.go") {
 			continue
 		}
 		t.Run(name, func(t *testing.T) {
@@ -269,7 +280,8 @@ func TestDeleteKeepsWhatUsersEdited(t *testing.T) {
 				t.Errorf("nobody says that %s is kept: %v", name, notes)
 			}
 			left := p.tree()
-			if isList := strings.HasSuffix(name, "kustomization.yaml"); !isList && !bytes.Equal(left[name], mine) || len(left[name]) == 0 {
+			if isList := strings.HasSuffix(name, "kustomization.yaml"); !isList && !bytes.Equal(left[name], mine) ||
+				len(left[name]) == 0 {
 				t.Errorf("%s is not what it was", name)
 			}
 			for other := range notes {
@@ -306,7 +318,8 @@ func mineIn(name string) string {
 // TestDeleteRefusesWhatOthersNeed checks that the error names the position of the use, and that the tree does not
 // change.
 func TestDeleteRefusesWhatOthersNeed(t *testing.T) {
-	v1 := scaffold.APIOptions{Group: "webapp", Version: "v1", Kind: "Guestbook", Resource: true, Controller: true, Namespaced: true}
+	v1 := scaffold.APIOptions{Group: "webapp", Version: "v1", Kind: "Guestbook", Resource: true, Controller: true,
+		Namespaced: true}
 	v2, v3, shelf := v1, v1, v1
 	v2.Version, v3.Version, shelf.Kind = "v2", "v3", "Shelf"
 	api := func(version string) deletion {
@@ -321,20 +334,30 @@ func TestDeleteRefusesWhatOthersNeed(t *testing.T) {
 		delete     deletion
 		want, hint string
 	}{
-		{"stored", []any{v1, v2}, nil, api("v1"), "is the version that API servers store", "move // +kubebuilder:storageversion"},
-		{"hub", []any{v1, v2, v3}, nil, api("v2"), "is the hub that v1 and v3 are converted to", "kctrl delete webhook --group webapp --version v2 --kind Guestbook --conversion goes first"},
-		{"only version", []any{v1}, nil, inVersion, "is the only version of its kind", "kctrl delete api --group webapp --kind Guestbook"},
-		{"webhook", []any{v1, scaffold.WebhookOptions{Group: "webapp", Version: "v1", Kind: "Guestbook", Defaulting: true, Validation: true}}, nil, api("v1"),
-			"has a defaulter", "kctrl delete webhook --group webapp --version v1 --kind Guestbook --defaulting --validation goes first"},
-		{"further controller", []any{v1, scaffold.ControllerOptions{Group: "webapp", Version: "v1", Kind: "Guestbook", Name: "backup"}}, nil, api("v1"),
-			"has the controller backup", "kctrl delete controller --group webapp --version v1 --kind Guestbook --controller-name backup goes first"},
+		{"stored", []any{v1, v2}, nil, api("v1"), "is the version that API servers store",
+			"move // +kubebuilder:storageversion"},
+		{"hub", []any{v1, v2, v3}, nil, api("v2"), "is the hub that v1 and v3 are converted to",
+			"kctrl delete webhook --group webapp --version v2 --kind Guestbook --conversion goes first"},
+		{"only version", []any{v1}, nil, inVersion, "is the only version of its kind",
+			"kctrl delete api --group webapp --kind Guestbook"},
+		{"webhook", []any{v1, scaffold.WebhookOptions{Group: "webapp", Version: "v1", Kind: "Guestbook", Defaulting: true,
+			Validation: true}}, nil, api("v1"),
+			"has a defaulter", "kctrl delete webhook --group webapp --version v1 --kind Guestbook --defaulting --validation " +
+				"goes first"},
+		{"further controller", []any{v1, scaffold.ControllerOptions{Group: "webapp", Version: "v1", Kind: "Guestbook",
+			Name: "backup"}}, nil, api("v1"),
+			"has the controller backup", "kctrl delete controller --group webapp --version v1 --kind Guestbook " +
+				"--controller-name backup goes first"},
 		{"another kind", []any{v1, shelf}, map[string]string{
-			"internal/controller/shelf_owns.go": "package controller\n\nimport guest \"example.com/guestbook/api/v1\"\n\nvar owned guest.Guestbook\n",
-		}, api("v1"), "internal/controller/shelf_owns.go:5:17: needs Guestbook, which api/v1/guestbook_types.go declares", "remove this use first"},
+			"internal/controller/shelf_owns.go": "package controller\n\nimport guest \"example.com/guestbook/api/v1\"\n\nvar " +
+				"owned guest.Guestbook\n",
+		}, api("v1"), "internal/controller/shelf_owns.go:5:17: needs Guestbook, which api/v1/guestbook_types.go declares",
+			"remove this use first"},
 		{"a method", []any{v1}, map[string]string{
 			"api/v1/more.go": "package v1\n\n// More is more.\nfunc (g *Guestbook) More() {}\n",
 		}, api("v1"), "api/v1/more.go:4:10: needs Guestbook", "remove this use first"},
-		{"no such kind", []any{shelf}, nil, api("v1"), "there is no kind webapp.example.com/v1.Guestbook", "the kinds of the project are webapp.example.com/v1.Shelf"},
+		{"no such kind", []any{shelf}, nil, api("v1"), "there is no kind webapp.example.com/v1.Guestbook",
+			"the kinds of the project are webapp.example.com/v1.Shelf"},
 	} {
 		t.Run(tt.rule, func(t *testing.T) {
 			p := newMemoryProject(t, scaffold.InitOptions{})
@@ -401,7 +424,8 @@ func TestKindsJoinPackagesThatWereMigrated(t *testing.T) {
 				write("groupversion_info.go", string(written))
 				write("leaf_types.go", migratedLeaf)
 				p.edit("PROJECT", func(text []byte) []byte {
-					leaf := "  - {group: webapp, domain: example.com, version: v1, kind: Leaf, plural: leaves, namespaced: true, path: example.com/guestbook/" + folder + "}\n"
+					leaf := "  - {group: webapp, domain: example.com, version: v1, kind: Leaf, plural: leaves, namespaced: true, " +
+						"path: example.com/guestbook/" + folder + "}\n"
 					return append(bytes.TrimSuffix(text, []byte("resources: []\n")), "resources:\n"+leaf...)
 				})
 				back := deletion{scaffold.DeleteOptions{Group: "webapp", Kind: "Shelf"}, scaffold.PlanDeleteAPI}
@@ -414,10 +438,12 @@ func TestKindsJoinPackagesThatWereMigrated(t *testing.T) {
 				}
 				after := p.tree()
 				p.edit("PROJECT", func(text []byte) []byte {
-					return bytes.Replace(text, []byte("kctrl: "+memoryKctrl.Name()), []byte("kctrl: v0.0.1"), 1) // or nothing is to be upgraded
+					return bytes.Replace(text, []byte("kctrl: "+memoryKctrl.Name()), []byte("kctrl: v0.0.1"),
+						1) // or nothing is to be upgraded
 				})
 				p.upgrade(func(string, string) ([]byte, bool) { return nil, false })
-				if controller := controllerOfShelf(folder); after[controller] == nil || !bytes.Equal(p.tree()[controller], after[controller]) {
+				if controller := controllerOfShelf(folder); after[controller] == nil ||
+					!bytes.Equal(p.tree()[controller], after[controller]) {
 					t.Errorf("an upgrade makes of the controller\n%s", p.tree()[controller])
 				}
 				group := string(after[folder+"/groupversion_info.go"])
@@ -501,7 +527,8 @@ func TestDeleteTellsOfWebhooksThatStayDeployed(t *testing.T) {
 	}
 	told := 0
 	for _, note := range plan.Notes() {
-		if note.Pos.Filename == name && strings.Contains(note.Message, "API servers still call the webhook of its marker") && note.Hint != "" {
+		if note.Pos.Filename == name && strings.Contains(note.Message, "API servers still call the webhook of its marker") &&
+			note.Hint != "" {
 			told++
 		}
 	}

@@ -64,7 +64,8 @@ func (s apiServer) dryRun(t *testing.T, object *unstructured.Unstructured) error
 	t.Helper()
 	object = object.DeepCopy()
 	gvk := object.GroupVersionKind()
-	if mapping, err := s.RESTMapper().RESTMapping(gvk.GroupKind(), gvk.Version); err == nil && mapping.Scope == meta.RESTScopeNamespace && object.GetNamespace() == "" {
+	if mapping, err := s.RESTMapper().RESTMapping(gvk.GroupKind(), gvk.Version); err == nil &&
+		mapping.Scope == meta.RESTScopeNamespace && object.GetNamespace() == "" {
 		object.SetNamespace(metav1.NamespaceDefault) // as a kubeconfig has it
 	}
 	return s.Apply(t.Context(), object, client.DryRunAll, client.FieldOwner("test"), client.ForceOwnership)
@@ -98,8 +99,10 @@ func writeExternalCRDs(t *testing.T) string {
 	dir := t.TempDir()
 	for kind, name := range externalCRDs {
 		plural, group, _ := strings.Cut(name, ".")
-		text := "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: " + name + "}\nspec:\n  group: " + group +
-			"\n  scope: Namespaced\n  names: {kind: " + kind + ", plural: " + plural + "}\n  versions:\n  - name: v1\n    served: true\n    storage: true\n" +
+		text := "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: " + name +
+			"}\nspec:\n  group: " + group +
+			"\n  scope: Namespaced\n  names: {kind: " + kind + ", plural: " + plural +
+			"}\n  versions:\n  - name: v1\n    served: true\n    storage: true\n" +
 			"    schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}\n"
 		writeFile(t, filepath.Join(dir, plural+".yaml"), []byte(text))
 	}
@@ -155,11 +158,13 @@ func TestRulesOfPoliciesDecide(t *testing.T) {
 	p := newGuestbook(t)
 	own := scaffold.WebhookOptions{
 		Group: "webapp", Version: "v1", Kind: "Guestbook", Policy: true,
-		Rules:    []string{`the message stays "so"=object.spec.message == oldObject.spec.message`, "no shouting=!object.spec.message.matches('^[A-Z ]+$')"},
+		Rules: []string{`the message stays "so"=object.spec.message == oldObject.spec.message`,
+			"no shouting=!object.spec.message.matches('^[A-Z ]+$')"},
 		Requests: render.Requests{MatchConditions: []string{`free=object.metadata.name != "free"`}},
 	}
 	secrets := scaffold.WebhookOptions{
-		Group: "core", Version: "v1", Kind: "Secret", Policy: true, Rules: []string{"what is kept stays=!has(oldObject.metadata.labels) || !('keep' in oldObject.metadata.labels)"},
+		Group: "core", Version: "v1", Kind: "Secret", Policy: true,
+		Rules:    []string{"what is kept stays=!has(oldObject.metadata.labels) || !('keep' in oldObject.metadata.labels)"},
 		Requests: render.Requests{Verbs: []string{"delete"}},
 	}
 	p.create(t, own)
@@ -183,10 +188,12 @@ func (p *testProject) checkRules(t *testing.T, start startServer) {
 	for _, policy := range objectsIn(t, p.kustomize(t, "config/policy")) {
 		policies = append(policies, policy)
 	}
-	server := start(t, testenv.WithCRDs(filepath.Join(p.dir, "config", "crd", "bases")), testenv.WithObjects(nil, policies...))
+	server := start(t, testenv.WithCRDs(filepath.Join(p.dir, "config", "crd", "bases")),
+		testenv.WithObjects(nil, policies...))
 	book := func(name, message string) *unstructured.Unstructured {
 		return &unstructured.Unstructured{Object: map[string]any{
-			"apiVersion": "webapp.example.com/v1", "kind": "Guestbook", "metadata": map[string]any{"name": name, "namespace": "default"}, "spec": map[string]any{"message": message},
+			"apiVersion": "webapp.example.com/v1", "kind": "Guestbook", "metadata": map[string]any{"name": name,
+				"namespace": "default"}, "spec": map[string]any{"message": message},
 		}}
 	}
 	ctx, stop := context.WithTimeout(t.Context(), time.Minute)
@@ -201,7 +208,10 @@ func (p *testProject) checkRules(t *testing.T, start startServer) {
 			t.Errorf("%s: got %v, want %q", what, err, message)
 		}
 	}
-	refused("a loud one", "no shouting", func() error { return server.Create(ctx, book("loud", "HELLO"), client.DryRunAll) })
+	refused("a loud one", "no shouting", func() error {
+		return server.Create(ctx, book("loud", "HELLO"),
+			client.DryRunAll)
+	})
 	for _, one := range []*unstructured.Unstructured{book("free", "HELLO"), book("calm", "Hello")} {
 		if err := server.Create(ctx, one); err != nil {
 			t.Errorf("%s: %v", one.GetName(), err)
@@ -214,7 +224,8 @@ func (p *testProject) checkRules(t *testing.T, start startServer) {
 		t.Errorf("what changes nothing: %v", err)
 	}
 	for _, name := range []string{"kept", "other"} {
-		secret := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Secret", "metadata": map[string]any{"name": name, "namespace": "default"}}}
+		secret := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Secret",
+			"metadata": map[string]any{"name": name, "namespace": "default"}}}
 		if name == "kept" {
 			secret.SetLabels(map[string]string{"keep": ""})
 		}
@@ -227,7 +238,8 @@ func (p *testProject) checkRules(t *testing.T, start startServer) {
 			}
 			continue
 		}
-		refused("a secret that is kept", "what is kept stays", func() error { return server.Delete(ctx, secret, client.DryRunAll) })
+		refused("a secret that is kept", "what is kept stays",
+			func() error { return server.Delete(ctx, secret, client.DryRunAll) })
 	}
 }
 
@@ -262,7 +274,8 @@ func (p *testProject) withComponents(t *testing.T, try func(components string)) 
 	}
 	var missing []string
 	for _, entry := range entries {
-		if component := "../components/" + entry.Name(); !strings.Contains(listed, component+"]") && !strings.Contains(listed, component+",") {
+		if component := "../components/" + entry.Name(); !strings.Contains(listed, component+"]") &&
+			!strings.Contains(listed, component+",") {
 			missing = append(missing, component)
 		}
 	}

@@ -116,7 +116,8 @@ func (o EditOptions) apply(proj *project.Project) error {
 		if folder, inside := layout.DirOf(oldRepo, r.Path); inside && folder != "." {
 			r.Path = proj.Repo + "/" + folder
 		}
-		errs = append(errs, hinted(checkScope(proj, withAnyController(*r)), "omit --namespaced, or delete the controller first"))
+		errs = append(errs, hinted(checkScope(proj, withAnyController(*r)),
+			"omit --namespaced, or delete the controller first"))
 		if r.API {
 			errs = append(errs, hinted(render.CheckServed(proj, *r), o.servedHint(*r)))
 		}
@@ -203,9 +204,10 @@ func checkOneGroup(proj *project.Project) error {
 		return nil
 	}
 	return &diagnostic.Error{
-		Message: fmt.Sprintf("the project has %d groups, and only the layout with --multigroup has a place for each", len(groups)),
-		Hint:    "delete the kinds of all groups but one first, or omit --multigroup=false",
-		Class:   diagnostic.ErrUsage,
+		Message: fmt.Sprintf("the project has %d groups, and only the layout with --multigroup has a place for each",
+			len(groups)),
+		Hint:  "delete the kinds of all groups but one first, or omit --multigroup=false",
+		Class: diagnostic.ErrUsage,
 	}
 }
 
@@ -234,7 +236,8 @@ func (o EditOptions) header(p *plan.Plan, before, after *project.Project) ([]byt
 	}
 	if !bytes.Equal(expected, edit.Plain(text)) && !o.Force {
 		return nil, &diagnostic.Error{
-			Pos: token.Position{Filename: layout.BoilerplateFile}, Message: "has been edited since kctrl wrote it", Hint: "write the header there by hand, or replace it with --force",
+			Pos: token.Position{Filename: layout.BoilerplateFile}, Message: "has been edited since kctrl wrote it",
+			Hint: "write the header there by hand, or replace it with --force",
 		}
 	}
 	return templates.Licenses()[license].Render(templates.NewLicense(year, after.Owner))
@@ -271,7 +274,8 @@ func (o EditOptions) setFeatures(p *plan.Plan, proj *project.Project) error {
 		return err
 	}
 	if !found {
-		return &diagnostic.Error{Pos: token.Position{Filename: name}, Message: "the file is missing", Hint: "restore it from version control"}
+		return &diagnostic.Error{Pos: token.Position{Filename: name}, Message: "the file is missing",
+			Hint: "restore it from version control"}
 	}
 	known := componentNames(p)
 	text, err := p.Read(name)
@@ -281,7 +285,8 @@ func (o EditOptions) setFeatures(p *plan.Plan, proj *project.Project) error {
 	for _, feature := range slices.Sorted(maps.Keys(o.Features)) {
 		if !slices.Contains(known, feature) {
 			return &diagnostic.Error{
-				Message: "there is no feature " + diagnostic.Quote(feature), Hint: "the features are " + strings.Join(known, ", "), Class: diagnostic.ErrUsage,
+				Message: "there is no feature " + diagnostic.Quote(feature), Hint: "the features are " + strings.Join(known, ", "),
+				Class: diagnostic.ErrUsage,
 			}
 		}
 		change := edit.RemoveListItem
@@ -308,7 +313,8 @@ func makeComponent(p *plan.Plan, proj *project.Project, kctrl project.Build, fol
 	if err != nil {
 		return err
 	}
-	list := slices.DeleteFunc(templates.Project(), func(t templates.Template[templates.ProjectView]) bool { return path.Dir(t.Path(view)) != folder })
+	list := slices.DeleteFunc(templates.Project(),
+		func(t templates.Template[templates.ProjectView]) bool { return path.Dir(t.Path(view)) != folder })
 	if err := templated.RenderAll(p, list, view, false); err != nil || folder != layout.PolicyDir {
 		return err
 	}

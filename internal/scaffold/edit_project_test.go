@@ -55,7 +55,8 @@ func changesOf(proj *project.Project) map[string][2]change {
 		"owner":   of(func(o *scaffold.EditOptions, there bool) { o.Owner = text(there, "The Authors", proj.Owner) }),
 		"certificates": of(func(o *scaffold.EditOptions, there bool) {
 			is := cmp.Or(proj.Certificates, project.SelfSigned)
-			o.Certificates = text(there, map[bool]string{true: project.CertManager, false: project.SelfSigned}[is == project.SelfSigned], is)
+			o.Certificates = text(there, map[bool]string{true: project.CertManager,
+				false: project.SelfSigned}[is == project.SelfSigned], is)
 		}),
 		"feature": of(func(o *scaffold.EditOptions, there bool) {
 			o.Features = map[string]bool{"network-policy": there, "prometheus": there}
@@ -110,8 +111,10 @@ func TestEditThereAndBack(t *testing.T) {
 // TestEditMakesWhatInitWouldHaveMade compares an edited project with one that had the settings from the start. Neither
 // has edits by a user.
 func TestEditMakesWhatInitWouldHaveMade(t *testing.T) {
-	for name, pair := range changesOf(&project.Project{Domain: "example.com", Repo: "example.com/guestbook", Name: "guestbook", License: "none"}) {
-		if name == "feature" || name == "certificates" || name == "repo" || name == "domain" || name == "name" || name == "license" || name == "owner" {
+	for name, pair := range changesOf(&project.Project{Domain: "example.com", Repo: "example.com/guestbook",
+		Name: "guestbook", License: "none"}) {
+		if name == "feature" || name == "certificates" || name == "repo" || name == "domain" || name == "name" ||
+			name == "license" || name == "owner" {
 			continue // which newMemoryProject does not choose
 		}
 		t.Run(name, func(t *testing.T) {
@@ -125,7 +128,8 @@ func TestEditMakesWhatInitWouldHaveMade(t *testing.T) {
 				init.APIModule = true
 			}
 			commands := []any{
-				scaffold.APIOptions{Group: "webapp", Version: "v1", Kind: "Guestbook", Resource: true, Controller: true, Namespaced: true},
+				scaffold.APIOptions{Group: "webapp", Version: "v1", Kind: "Guestbook", Resource: true, Controller: true,
+					Namespaced: true},
 				scaffold.WebhookOptions{Group: "webapp", Version: "v1", Kind: "Guestbook", Defaulting: true, Validation: true},
 				scaffold.APIOptions{Group: "webapp", Version: "v2", Kind: "Guestbook", Resource: true, Namespaced: true},
 				scaffold.ControllerOptions{Group: "apps", Version: "v1", Kind: "Deployment", Namespaced: true},
@@ -152,12 +156,16 @@ func TestEditMakesWhatInitWouldHaveMade(t *testing.T) {
 // TestEditMovesWhatIsBeside moves the files beside a package's generated ones, and updates the importing packages.
 func TestEditMovesWhatIsBeside(t *testing.T) {
 	p := newMemoryProject(t, scaffold.InitOptions{})
-	p.run(scaffold.APIOptions{Group: "webapp", Version: "v1", Kind: "Guestbook", Resource: true, Controller: true, Namespaced: true})
+	p.run(scaffold.APIOptions{Group: "webapp", Version: "v1", Kind: "Guestbook", Resource: true, Controller: true,
+		Namespaced: true})
 	files := map[string]string{
-		"api/v1/more.go":                     "package v1\n\n// More is more.\nfunc (g *Guestbook) More() {}\n",
-		"internal/controller/helper.go":      "package controller\n\nfunc (r *GuestbookReconciler) help() {}\n",
-		"internal/controller/helper_test.go": "package controller\n\nimport \"testing\"\n\nfunc TestHelp(t *testing.T) { new(GuestbookReconciler).help() }\n",
-		"cmd/parts.go":                       "package main\n\nimport (\n\twebappv1 \"example.com/guestbook/api/v1\" // ours\n\t\"example.com/guestbook/internal/controller\"\n)\n\nvar _ webappv1.Guestbook\n\nfunc one() (r controller.GuestbookReconciler) { return r }\n",
+		"api/v1/more.go":                "package v1\n\n// More is more.\nfunc (g *Guestbook) More() {}\n",
+		"internal/controller/helper.go": "package controller\n\nfunc (r *GuestbookReconciler) help() {}\n",
+		"internal/controller/helper_test.go": "package controller\n\nimport \"testing\"\n\nfunc TestHelp(t *testing.T) { " +
+			"new(GuestbookReconciler).help() }\n",
+		"cmd/parts.go": "package main\n\nimport (\n\twebappv1 \"example.com/guestbook/api/v1\" // " +
+			"ours\n\t\"example.com/guestbook/internal/controller\"\n)\n\nvar _ webappv1.Guestbook\n\nfunc one() (r " +
+			"controller.GuestbookReconciler) { return r }\n",
 	}
 	for name, text := range files {
 		if err := afero.WriteFile(p.fs, name, []byte(text), 0o644); err != nil {
@@ -178,7 +186,8 @@ func TestEditMovesWhatIsBeside(t *testing.T) {
 			t.Errorf("%s is not %s", old, now)
 		}
 	}
-	for _, want := range []string{`webappv1 "example.com/guestbook/api/webapp/v1" // ours`, `"example.com/guestbook/internal/controller/webapp"`} {
+	for _, want := range []string{`webappv1 "example.com/guestbook/api/webapp/v1" // ours`,
+		`"example.com/guestbook/internal/controller/webapp"`} {
 		if !strings.Contains(string(got["cmd/parts.go"]), want) {
 			t.Errorf("cmd/parts.go has no %s:\n%s", want, got["cmd/parts.go"])
 		}
@@ -195,10 +204,12 @@ func TestEditMovesWhatIsBeside(t *testing.T) {
 // that came first, and the other package gets its own file. Moved files keep their permissions.
 func TestEditMakesWhatAMoveLeavesBehind(t *testing.T) {
 	p := newMemoryProject(t, scaffold.InitOptions{MultiGroup: true})
-	p.run(scaffold.APIOptions{Group: "webapp", Version: "v1", Kind: "Guestbook", Resource: true, Controller: true, Namespaced: true})
+	p.run(scaffold.APIOptions{Group: "webapp", Version: "v1", Kind: "Guestbook", Resource: true, Controller: true,
+		Namespaced: true})
 	p.run(scaffold.WebhookOptions{Group: "webapp", Version: "v1", Kind: "Guestbook", Validation: true})
 	p.run(scaffold.WebhookOptions{Group: "core", Version: "v1", Kind: "Pod", Validation: true, Namespaced: true})
-	const before, after = "internal/controller/webapp/guestbook_controller.go", "internal/controller/guestbook_controller.go"
+	const before, after = "internal/controller/webapp/guestbook_controller.go",
+		"internal/controller/guestbook_controller.go"
 	if err := p.fs.Chmod(before, 0o755); err != nil {
 		t.Fatal(err)
 	}
@@ -222,11 +233,14 @@ func TestFilesOfTheUsersKeepTheirPlace(t *testing.T) {
 	p := newMemoryProject(t, scaffold.InitOptions{MultiGroup: true})
 	p.run(scaffold.APIOptions{Group: "webapp", Version: "v1", Kind: "Guestbook", Resource: true, Namespaced: true})
 	p.run(scaffold.WebhookOptions{Group: "webapp", Version: "v1", Kind: "Guestbook", Defaulting: true})
-	if err := afero.WriteFile(p.fs, "internal/webhook/doc.go", []byte("// Package webhook is mine.\npackage webhook\n"), 0o644); err != nil {
+	if err := afero.WriteFile(p.fs, "internal/webhook/doc.go", []byte("// Package webhook is mine.\npackage webhook\n"),
+		0o644); err != nil {
 		t.Fatal(err)
 	}
-	_, err := scaffold.PlanEdit(afero.NewIOFS(p.fs), p.load(), scaffold.EditOptions{MultiGroup: new(false), Kctrl: memoryKctrl})
-	if want := "internal/webhook/webapp/doc.go: would become internal/webhook/doc.go, which exists"; err == nil || err.Error() != want {
+	_, err := scaffold.PlanEdit(afero.NewIOFS(p.fs), p.load(), scaffold.EditOptions{MultiGroup: new(false),
+		Kctrl: memoryKctrl})
+	if want := "internal/webhook/webapp/doc.go: would become internal/webhook/doc.go, which exists"; err == nil ||
+		err.Error() != want {
 		t.Errorf("%v, want %s", err, want)
 	}
 }

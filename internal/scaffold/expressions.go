@@ -69,7 +69,8 @@ func (e givenExpression) error(p *expression.Problem) error {
 		hint = "the variables are object, oldObject, request, namespaceObject and authorizer; the fields of the kind are in " + layout.CRDDir
 	}
 	return &diagnostic.Error{
-		Message: fmt.Sprintf("%s: %s%s: %s", e.flag, diagnostic.Quote(e.text), p.Place(), p.Message), Hint: p.HintOr(hint), Class: diagnostic.ErrUsage,
+		Message: fmt.Sprintf("%s: %s%s: %s", e.flag, diagnostic.Quote(e.text), p.Place(), p.Message), Hint: p.HintOr(hint),
+		Class: diagnostic.ErrUsage,
 	}
 }
 
@@ -93,13 +94,15 @@ func (o APIOptions) CheckRules(p *plan.Plan, proj *project.Project) error {
 		case "rule":
 			message = fmt.Sprintf("the rule %s%s: %s", diagnostic.Quote(problem.Rule), problem.Place(), message)
 		default:
-			message = fmt.Sprintf("the rule %s: %s%s: %s", diagnostic.Quote(problem.Rule), problem.Argument, problem.Place(), message)
+			message = fmt.Sprintf("the rule %s: %s%s: %s", diagnostic.Quote(problem.Rule), problem.Argument, problem.Place(),
+				message)
 		}
 		if field := problem.Field(); field != "" {
 			message = field + ": " + message
 		}
 		errs = append(errs, &diagnostic.Error{
-			Message: message, Hint: problem.HintOr("write a rule that API servers take: in CEL, with self for the value of the field, and true where it may stay"), Class: diagnostic.ErrUsage,
+			Message: message, Hint: problem.HintOr("write a rule that API servers take: in CEL, with self for the value of " +
+				"the field, and true where it may stay"), Class: diagnostic.ErrUsage,
 		})
 	}
 	return errors.Join(errs...)

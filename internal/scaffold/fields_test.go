@@ -48,9 +48,11 @@ func (w *fieldWriter) scalar() string {
 	case 0:
 		return w.pick("int32", "int64") + w.some("min=2", "max=90", "multipleOf=3")
 	case 1:
-		return "string" + w.some("minLength=2", "maxLength=40") + w.pick("", ",pattern=^[a-z]{2}(-[0-9a-z]+)*$", `,pattern="^\w+$"`)
+		return "string" + w.some("minLength=2", "maxLength=40") + w.pick("", ",pattern=^[a-z]{2}(-[0-9a-z]+)*$",
+			`,pattern="^\w+$"`)
 	case 2:
-		return "string,format=" + w.pick("uri", "email", "hostname", "ipv4", "ipv6", "cidr", "uuid", "byte", "date", "date-time", "duration", "mac")
+		return "string,format=" + w.pick("uri", "email", "hostname", "ipv4", "ipv6", "cidr", "uuid", "byte", "date",
+			"date-time", "duration", "mac")
 	case 3:
 		return "string,enum=" + w.pick("Fast|Safe", "a|A", "1|2|x y|on|true", `"it's"|{}|a;b`)
 	case 4:
@@ -77,11 +79,13 @@ func (w *fieldWriter) fields(prefix string, depth int) {
 		case kind == 4:
 			w.flags = append(w.flags, name+":map[string]"+w.scalar()+w.some("minProperties=2", "maxProperties=5")+need)
 		case kind == 5:
-			w.flags = append(w.flags, name+":"+w.pick("", "[]", "map[string]")+"ref="+w.pick("ConfigMap", "Secret", "Secret/key")+strings.Replace(need, ",immutable", "", 1))
+			w.flags = append(w.flags, name+":"+w.pick("", "[]", "map[string]")+"ref="+w.pick("ConfigMap", "Secret",
+				"Secret/key")+strings.Replace(need, ",immutable", "", 1))
 		case depth > 0:
 			form := w.pick("", "", "[]", "{}")
 			if kind == 6 {
-				w.flags = append(w.flags, name+":"+map[string]string{"": "object", "[]": "[]object", "{}": "map[string]object"}[form]+strings.Replace(need, ",immutable", "", 1))
+				w.flags = append(w.flags, name+":"+map[string]string{"": "object", "[]": "[]object",
+					"{}": "map[string]object"}[form]+strings.Replace(need, ",immutable", "", 1))
 			}
 			from := len(w.flags)
 			w.fields(name+form+".", depth-1)
@@ -123,8 +127,10 @@ func newRandomKinds(t *testing.T, r *rand.Rand) *testProject {
 		w := &fieldWriter{Rand: r}
 		w.fields("", 2)
 		opts := scaffold.APIOptions{
-			Group: "webapp", Version: "v1", Kind: fmt.Sprintf("Random%d", i), Resource: true, Controller: true, Namespaced: i%3 > 0,
-			Shape: render.Shape{Fields: w.flags, StatusFields: []string{"used:quantity", "parts[].name:string"}, ShortNames: []string{fmt.Sprintf("r%d", i)}},
+			Group: "webapp", Version: "v1", Kind: fmt.Sprintf("Random%d", i), Resource: true, Controller: true,
+			Namespaced: i%3 > 0,
+			Shape: render.Shape{Fields: w.flags, StatusFields: []string{"used:quantity", "parts[].name:string"},
+				ShortNames: []string{fmt.Sprintf("r%d", i)}},
 		}
 		if i%2 == 0 {
 			opts.Shape.Scale = "default"
@@ -140,18 +146,23 @@ func newRandomKinds(t *testing.T, r *rand.Rand) *testProject {
 // use. The project must build and pass its scaffolded tests.
 func TestOddNamesMakeKinds(t *testing.T) {
 	p := newProject(t)
-	p.initialize(t, scaffold.InitOptions{Domain: "3scale.example2.io", Repo: "example.com/guestbook", License: "none", MultiGroup: true})
+	p.initialize(t, scaffold.InitOptions{Domain: "3scale.example2.io", Repo: "example.com/guestbook", License: "none",
+		MultiGroup: true})
 	fields := []string{
-		"spec:object", "spec.type:string,enum=Func|Map,default=Func", "list:[]object,key=name", "list[].name:string", "list[].kinds:[]string,enum=A|B,maxItems=3", "status:object",
-		"status.list:map[string]object", "status.list{}.range:int-or-string,default=50%", "type:string", "func:int64,default=-1", "interface:bool,default=true", "string:quantity,default=1Gi",
-		"error:duration,default=1h", "deepCopyObject:time,optional", "apiVersion2:ref=Secret,optional", "getName:map[string]quantity,optional", "objectMeta:[]int32,unique,default=[1],optional",
+		"spec:object", "spec.type:string,enum=Func|Map,default=Func", "list:[]object,key=name", "list[].name:string",
+		"list[].kinds:[]string,enum=A|B,maxItems=3", "status:object",
+		"status.list:map[string]object", "status.list{}.range:int-or-string,default=50%", "type:string",
+		"func:int64,default=-1", "interface:bool,default=true", "string:quantity,default=1Gi",
+		"error:duration,default=1h", "deepCopyObject:time,optional", "apiVersion2:ref=Secret,optional",
+		"getName:map[string]quantity,optional", "objectMeta:[]int32,unique,default=[1],optional",
 		"uRL:string,format=uri", "x:microtime,optional", "nil:[]ref=ConfigMap,optional",
 	}
 	kinds := []string{"Type", "String", "Error", "Config", "Controller", "Manager", "Webhook", "Client", "Test", "Func"}
 	groups, versions := []string{"core", "apps", "3d.a-b"}, []string{"v2alpha1", "v10", "v1beta12"}
 	for i, kind := range kinds {
 		opts := scaffold.APIOptions{
-			Group: groups[i%len(groups)], Version: versions[i%len(versions)], Kind: kind, Resource: true, Controller: true, Namespaced: i%4 != 0,
+			Group: groups[i%len(groups)], Version: versions[i%len(versions)], Kind: kind, Resource: true, Controller: true,
+			Namespaced: i%4 != 0,
 		}
 		if i%2 == 0 {
 			opts.Shape.Fields = fields
@@ -159,9 +170,11 @@ func TestOddNamesMakeKinds(t *testing.T) {
 			opts.Operand = &render.Operand{Port: 80, Finalizer: i%3 == 0}
 		}
 		p.write(t, opts)
-		p.planned(t, scaffold.WebhookOptions{Group: opts.Group, Version: opts.Version, Kind: kind, Defaulting: true, Validation: true, Policy: true})
+		p.planned(t, scaffold.WebhookOptions{Group: opts.Group, Version: opts.Version, Kind: kind, Defaulting: true,
+			Validation: true, Policy: true})
 		if i%5 == 0 {
-			opts.Version, opts.Controller, opts.Operand, opts.Shape.Fields = "v11", false, nil, []string{"more:[]string,optional"}
+			opts.Version, opts.Controller, opts.Operand, opts.Shape.Fields = "v11", false, nil,
+				[]string{"more:[]string,optional"}
 			p.write(t, opts)
 		}
 	}
@@ -206,7 +219,8 @@ func (p *testProject) generateAll(t *testing.T) {
 		t.Fatal(err)
 	}
 	plan := plan.New(fsys)
-	err = generate.Run(t.Context(), p.dir, plan, proj, generate.Options{Generators: []string{generate.Object, generate.CRD, generate.RBAC, "webhook"}})
+	err = generate.Run(t.Context(), p.dir, plan, proj,
+		generate.Options{Generators: []string{generate.Object, generate.CRD, generate.RBAC, "webhook"}})
 	if err != nil {
 		t.Fatal(errors.Join(diagnostic.All(err)...))
 	}
@@ -225,7 +239,8 @@ func (s apiServer) dryRunSamples(t *testing.T, p *testProject) {
 	for _, file := range files {
 		sample := &unstructured.Unstructured{}
 		readYAML(t, file, &sample.Object)
-		if err := s.Create(t.Context(), sample, client.DryRunAll, client.FieldValidation(metav1.FieldValidationStrict)); err != nil {
+		if err := s.Create(t.Context(), sample, client.DryRunAll,
+			client.FieldValidation(metav1.FieldValidationStrict)); err != nil {
 			t.Errorf("%s: %v", file, err)
 		}
 	}
@@ -236,7 +251,8 @@ func TestFurtherVersionHasMoreFields(t *testing.T) {
 	p := newGuestbook(t)
 	v2 := guestbook
 	v2.Version, v2.Controller = "v2", false
-	v2.Shape.Fields = []string{"size:int32,min=1,default=3", "limits:map[string]quantity,optional", "mode:string,enum=Fast|Safe,optional", "template.image:string,default=x"}
+	v2.Shape.Fields = []string{"size:int32,min=1,default=3", "limits:map[string]quantity,optional",
+		"mode:string,enum=Fast|Safe,optional", "template.image:string,default=x"}
 	v2.Shape.StatusFields = []string{"used:quantity"}
 	p.createAPI(t, v2)
 	p.check(t)
@@ -245,7 +261,8 @@ func TestFurtherVersionHasMoreFields(t *testing.T) {
 	v3 := v2
 	v3.Version = "v3"
 	v3.Shape.Fields = []string{"message:string,optional"}
-	if _, err := p.planAPI(t, v3); !errors.Is(err, diagnostic.ErrUsage) || !strings.Contains(err.Error(), "has the field message already") {
+	if _, err := p.planAPI(t, v3); !errors.Is(err, diagnostic.ErrUsage) ||
+		!strings.Contains(err.Error(), "has the field message already") {
 		t.Errorf("a field that is there: got %v, want it refused", err)
 	}
 }

@@ -104,7 +104,8 @@ func kindHint(proj *project.Project, wanted project.Resource) string {
 			return fmt.Sprintf("use --group %s --version %s --kind %s", r.Group, r.Version, r.Kind)
 		}
 	}
-	return fmt.Sprintf("kctrl create api --group %s --version %s --kind %s makes it", cmp.Or(wanted.Group, "webapp"), wanted.Version, wanted.Kind)
+	return fmt.Sprintf("kctrl create api --group %s --version %s --kind %s makes it", cmp.Or(wanted.Group, "webapp"),
+		wanted.Version, wanted.Kind)
 }
 
 func existsError(what string) error {

@@ -14,7 +14,8 @@ import (
 // copied files must suffice to resolve the modules, and the next ones to build the program.
 func TestDockerfileCopiesWhatItBuilds(t *testing.T) {
 	p := newProject(t)
-	p.initialize(t, scaffold.InitOptions{Domain: "example.com", Repo: "example.com/guestbook", License: "none", APIModule: true})
+	p.initialize(t, scaffold.InitOptions{Domain: "example.com", Repo: "example.com/guestbook", License: "none",
+		APIModule: true})
 	p.createAPI(t, guestbook)
 	image, tree := t.TempDir(), readTree(t, p.dir)
 	first, rest, found := strings.Cut(string(tree["Dockerfile"]), "RUN go mod download\n")
@@ -37,7 +38,8 @@ func TestDockerfileCopiesWhatItBuilds(t *testing.T) {
 			matches := func(source string) bool {
 				return source == "." || source == name || strings.HasSuffix(source, "/") && strings.HasPrefix(name, source)
 			}
-			if slices.Contains(ignored, folder) || strings.HasSuffix(name, "_test.go") || path.Ext(name) == ".md" || !slices.ContainsFunc(sources, matches) {
+			if slices.Contains(ignored, folder) || strings.HasSuffix(name, "_test.go") || path.Ext(name) == ".md" ||
+				!slices.ContainsFunc(sources, matches) {
 				continue
 			}
 			writeFile(t, filepath.Join(image, filepath.FromSlash(name)), content)

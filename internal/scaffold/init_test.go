@@ -129,7 +129,8 @@ func TestInitKeepsWhatIsTheUsers(t *testing.T) {
 }
 
 func TestMainIsShort(t *testing.T) {
-	p, err := PlanInit(fstest.MapFS{}, InitOptions{Domain: "example.com", Repo: "example.com/guestbook", Owner: "The Authors"})
+	p, err := PlanInit(fstest.MapFS{}, InitOptions{Domain: "example.com", Repo: "example.com/guestbook",
+		Owner: "The Authors"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -146,10 +147,13 @@ func TestMainIsShort(t *testing.T) {
 func TestWhatInitAcceptsIsReadBack(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	owners := []string{
-		"A\tB", "A\nB", "A\x00", "*/", "true", "~", "12", "0x1F", "1e3", "null", "- a", "# no", "a: b", "{a}", "[b", "'", `"`, `\`, "&a", "*a", "!t", "%", "@",
-		" padded ", "\u0085", "\u2028", "\u200d", "\ufeff", "\ufeffA", "\ufffe", "\xff", "a\xc0", "\U0001f600", "{{.Owner}}", "YEAR", "//", "`", "é", "e\u0301", "...", "---",
+		"A\tB", "A\nB", "A\x00", "*/", "true", "~", "12", "0x1F", "1e3", "null", "- a", "# no", "a: b", "{a}", "[b", "'", `"`,
+		`\`, "&a", "*a", "!t", "%", "@",
+		" padded ", "\u0085", "\u2028", "\u200d", "\ufeff", "\ufeffA", "\ufffe", "\xff", "a\xc0", "\U0001f600", "{{.Owner}}",
+		"YEAR", "//", "`", "é", "e\u0301", "...", "---",
 	}
-	names := []string{"guestbook", "on", "1", "1e3", "0x1", "a", "null", "true", "a-b", "12.5", "k8s", "example.com", "A", "_", "v2", "~"}
+	names := []string{"guestbook", "on", "1", "1e3", "0x1", "a", "null", "true", "a-b", "12.5", "k8s", "example.com", "A",
+		"_", "v2", "~"}
 	pick := func(list []string) string {
 		s := list[r.IntN(len(list))]
 		for r.IntN(3) == 0 {
@@ -159,7 +163,8 @@ func TestWhatInitAcceptsIsReadBack(t *testing.T) {
 	}
 	accepted, refused := 0, 0
 	for i := range 4000 {
-		opts := InitOptions{Domain: pick(names), Repo: "example.com/" + pick(names), Owner: pick(owners), Year: 2026, Kctrl: project.Build{Version: "v1.2.3", Sum: "h1:x="}}
+		opts := InitOptions{Domain: pick(names), Repo: "example.com/" + pick(names), Owner: pick(owners), Year: 2026,
+			Kctrl: project.Build{Version: "v1.2.3", Sum: "h1:x="}}
 		switch {
 		case i < len(owners):
 			opts.Domain, opts.Repo, opts.Owner = "example.com", "example.com/guestbook", owners[i]
@@ -222,11 +227,13 @@ func TestProjectSaysWhichKctrlMadeIt(t *testing.T) {
 		{}:                   {"devel", ""},
 		{Version: "(devel)"}: {"devel", ""},
 		{Version: "v1.2.3"}:  {"v1.2.3", "v1.2.3"},
-		{Version: "v0.0.0-20260102030405-0123456789ab", Sum: "h1:x="}: {"v0.0.0-20260102030405-0123456789ab", "v0.0.0-20260102030405-0123456789ab"},
-		{Version: "v0.0.0-20260102030405-0123456789ab"}:               {"v0.0.0-20260102030405-0123456789ab", ""},
-		{Version: "v1.2.3+dirty"}:                                     {"v1.2.3+dirty", ""},
+		{Version: "v0.0.0-20260102030405-0123456789ab", Sum: "h1:x="}: {"v0.0.0-20260102030405-0123456789ab",
+			"v0.0.0-20260102030405-0123456789ab"},
+		{Version: "v0.0.0-20260102030405-0123456789ab"}: {"v0.0.0-20260102030405-0123456789ab", ""},
+		{Version: "v1.2.3+dirty"}:                       {"v1.2.3+dirty", ""},
 	} {
-		p, err := PlanInit(fstest.MapFS{}, InitOptions{Domain: "example.com", Repo: "example.com/guestbook", Kctrl: build, Runtime: project.Bundled})
+		p, err := PlanInit(fstest.MapFS{}, InitOptions{Domain: "example.com", Repo: "example.com/guestbook", Kctrl: build,
+			Runtime: project.Bundled})
 		must(t, err)
 		text, err := p.Read(project.File)
 		must(t, err)

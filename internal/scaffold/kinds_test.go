@@ -111,7 +111,8 @@ var handwritten = map[string]struct {
 		kinds: `{Group: "api-v2.example.com", Version: "v2", Kind: "Table"}`,
 	},
 	"in a package that registers them": {
-		files: map[string]string{"pkg/apis/hand/v2/a.go": byHand, "pkg/apis/hand/v2/b.go": byHandGroup, "pkg/apis/hand/v2/c.go": byHandRegistration},
+		files: map[string]string{"pkg/apis/hand/v2/a.go": byHand, "pkg/apis/hand/v2/b.go": byHandGroup,
+			"pkg/apis/hand/v2/c.go": byHandRegistration},
 		kinds: `{Group: "pkg-apis-hand-v2.example.com", Version: "v2", Kind: "Table"}`,
 	},
 	"in a package without a registration": {
@@ -129,13 +130,16 @@ var handwritten = map[string]struct {
 			"cmd/internal/v3/a.go": byHand, "cmd/internal/v3/b.go": byHandGroup,
 		},
 		notes: []string{
-			"pkg/internal/v2/a.go:9:6: Table is a kind, but cmd cannot import pkg/internal/v2, so no client of the manager knows it",
-			"pkg/internal/v2/a.go:17:6: TableList is a kind, but cmd cannot import pkg/internal/v2, so no client of the manager knows it",
+			"pkg/internal/v2/a.go:9:6: Table is a kind, but cmd cannot import pkg/internal/v2, so no client of the manager " +
+				"knows it",
+			"pkg/internal/v2/a.go:17:6: TableList is a kind, but cmd cannot import pkg/internal/v2, so no client of the " +
+				"manager knows it",
 		},
 		kinds: `{Group: "internal-apis-v2.example.com", Version: "v2", Kind: "Table"}, {Group: "cmd-internal-v3.example.com", Version: "v3", Kind: "Table"}`,
 	},
 	"in a package that forgets one": {
-		files: map[string]string{"v2/a.go": byHand, "v2/b.go": byHandGroup, "v2/c.go": strings.Replace(byHandRegistration, "&Table{}, ", "", 1)},
+		files: map[string]string{"v2/a.go": byHand, "v2/b.go": byHandGroup, "v2/c.go": strings.Replace(byHandRegistration,
+			"&Table{}, ", "", 1)},
 		notes: []string{"v2/a.go:9:6: Table is a kind, but v2 does not register it, so no client of the manager knows it"},
 		kinds: `{Group: "v2.example.com", Version: "v2", Kind: "TableList"}`,
 	},
@@ -157,7 +161,8 @@ func (p *testProject) writeHandwritten(t *testing.T, files map[string]string) {
 	t.Helper()
 	for name, content := range files {
 		folder := path.Dir(name)
-		text := strings.NewReplacer("PACKAGE", path.Base(folder), "GROUP", strings.ReplaceAll(folder, "/", "-")+".example.com").Replace(content)
+		text := strings.NewReplacer("PACKAGE", path.Base(folder), "GROUP", strings.ReplaceAll(folder, "/", "-")+
+			".example.com").Replace(content)
 		writeFile(t, filepath.Join(p.dir, filepath.FromSlash(name)), []byte(text))
 	}
 }
@@ -213,7 +218,8 @@ func TestManagersKnowKindsWrittenByHand(t *testing.T) {
 	if err := plan.Apply(t.Context(), p.open(t), "test"); err != nil {
 		t.Fatal(err)
 	}
-	writeFile(t, filepath.Join(p.dir, "cmd", "scheme_test.go"), []byte(strings.Replace(schemeTest, "KINDS", strings.Join(kinds, ", "), 1)))
+	writeFile(t, filepath.Join(p.dir, "cmd", "scheme_test.go"),
+		[]byte(strings.Replace(schemeTest, "KINDS", strings.Join(kinds, ", "), 1)))
 	p.test(t, "./cmd")
 }
 
@@ -240,18 +246,21 @@ func TestEveryGeneratorsOutputCompiles(t *testing.T) {
 			shelf := guestbook
 			shelf.Kind, shelf.Plural = "Shelf", "shelves"
 			p.createAPI(t, shelf)
-			everything := generate.Options{Generators: []string{generate.Object, "applyconfig", generate.CRD, generate.RBAC, "webhook"}}
+			everything := generate.Options{Generators: []string{generate.Object, "applyconfig", generate.CRD, generate.RBAC,
+				"webhook"}}
 			plan, err := p.planGenerate(t, everything)
 			if err != nil {
 				t.Fatal(err)
 			}
 			if changes := plan.Len(); changes != 2 {
-				t.Errorf("create api left %d files to generate, want the webhook configurations and the lock:\n%s", changes, plan.Diff())
+				t.Errorf("create api left %d files to generate, want the webhook configurations and the lock:\n%s", changes,
+					plan.Diff())
 			}
 			if err := plan.Apply(t.Context(), p.open(t), "test"); err != nil {
 				t.Fatal(err)
 			}
-			for _, generated := range []string{"zz_generated.deepcopy.go", "zz_generated.register.go", "applyconfiguration/utils.go"} {
+			for _, generated := range []string{"zz_generated.deepcopy.go", "zz_generated.register.go",
+				"applyconfiguration/utils.go"} {
 				readFile(t, p.dir, folder+"/"+generated)
 			}
 			readFile(t, p.dir, "config/webhook/manifests.yaml")
@@ -260,7 +269,8 @@ func TestEveryGeneratorsOutputCompiles(t *testing.T) {
 				return
 			}
 			// A user who no longer needs them removes the marker, and runs go mod tidy to remove the modules.
-			writeFile(t, filepath.Join(p.dir, folder, "groupversion_info.go"), []byte(strings.Replace(info, "// +kubebuilder:ac:generate=true\n", "", 1)))
+			writeFile(t, filepath.Join(p.dir, folder, "groupversion_info.go"),
+				[]byte(strings.Replace(info, "// +kubebuilder:ac:generate=true\n", "", 1)))
 			plan, err = p.planGenerate(t, everything)
 			if err != nil {
 				t.Fatal(err)
@@ -288,7 +298,8 @@ const hook = `package controller
 func TestVersionOfAKindLeavesOutKindsNamedLikeFields(t *testing.T) {
 	p := newMemoryProject(t, scaffold.InitOptions{})
 	for _, kind := range []string{"Guestbook", "Status", "Spec", "Items"} {
-		if !p.run(scaffold.APIOptions{Group: "webapp", Version: "v1", Kind: kind, Resource: true, Controller: true, Namespaced: true}) {
+		if !p.run(scaffold.APIOptions{Group: "webapp", Version: "v1", Kind: kind, Resource: true, Controller: true,
+			Namespaced: true}) {
 			t.Fatalf("%s is refused", kind)
 		}
 	}

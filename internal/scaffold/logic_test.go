@@ -25,13 +25,15 @@ func TestScaffoldedTestsFailWithoutLogic(t *testing.T) {
 	p := newGuestbook(t)
 	for _, opts := range []any{
 		scaffold.APIOptions{Group: "webapp", Version: "v2", Kind: "Guestbook", Resource: true},
-		scaffold.WebhookOptions{Group: "webapp", Version: "v1", Kind: "Guestbook", Defaulting: true, Validation: true, Policy: true},
+		scaffold.WebhookOptions{Group: "webapp", Version: "v1", Kind: "Guestbook", Defaulting: true, Validation: true,
+			Policy: true},
 		scaffold.WebhookOptions{Group: "core", Version: "v1", Kind: "Pod", Defaulting: true, Validation: true, Policy: true},
 	} {
 		p.create(t, opts)
 	}
 	want := []string{
-		"TestGuestbookBecomesReady", "TestGuestbookIsDefaulted", "TestGuestbookIsValidated", "TestGuestbookPolicy", "TestGuestbookV1LosesNothing",
+		"TestGuestbookBecomesReady", "TestGuestbookIsDefaulted", "TestGuestbookIsValidated", "TestGuestbookPolicy",
+		"TestGuestbookV1LosesNothing",
 		"TestPodIsDefaulted", "TestPodIsValidated", "TestPodPolicy",
 	}
 	t.Run("with the logic", func(t *testing.T) {
@@ -50,7 +52,8 @@ func TestScaffoldedTestsFailWithoutLogic(t *testing.T) {
 		case strings.HasPrefix(folder, "internal/") && path.Ext(name) == ".go":
 			content = withoutLogic(t, name, content)
 		case strings.HasSuffix(name, "_policy.yaml"):
-			content = bytes.ReplaceAll(content, []byte(`request.operation != "CREATE"`), []byte(`true || request.operation != "CREATE"`))
+			content = bytes.ReplaceAll(content, []byte(`request.operation != "CREATE"`),
+				[]byte(`true || request.operation != "CREATE"`))
 		default:
 			continue
 		}
@@ -134,7 +137,8 @@ func TestTestObjectsOfBuiltInKindsAreAccepted(t *testing.T) {
 	p.initialize(t, scaffold.InitOptions{Domain: "example.com", Repo: "example.com/guestbook", License: "none"})
 	kinds := map[string][]string{
 		"core": {
-			"ConfigMap", "Endpoints", "LimitRange", "Namespace", "Node", "PersistentVolume", "PersistentVolumeClaim", "Pod", "PodTemplate",
+			"ConfigMap", "Endpoints", "LimitRange", "Namespace", "Node", "PersistentVolume", "PersistentVolumeClaim", "Pod",
+			"PodTemplate",
 			"ReplicationController", "ResourceQuota", "Secret", "Service", "ServiceAccount",
 		},
 		"apps":              {"ControllerRevision", "DaemonSet", "Deployment", "ReplicaSet", "StatefulSet"},
@@ -157,7 +161,8 @@ func TestTestObjectsOfBuiltInKindsAreAccepted(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			for _, object := range objectsIn(t, readFile(t, p.dir, "internal/webhook/testdata/"+strings.ToLower(kind)+"_v1.yaml")) {
+			for _, object := range objectsIn(t, readFile(t, p.dir, "internal/webhook/testdata/"+strings.ToLower(kind)+
+				"_v1.yaml")) {
 				if proj.Resources[len(proj.Resources)-1].Namespaced {
 					object.SetNamespace("default")
 				}

@@ -26,7 +26,8 @@ type combination struct {
 
 func (c combination) String() string {
 	return fmt.Sprintf(
-		"multigroup=%t,namespaced=%t,webhooks=%s,origin=%s,runtime=%s,apimodule=%t", c.multiGroup, c.namespaced, c.webhooks, c.origin, c.runtime, c.apiModule,
+		"multigroup=%t,namespaced=%t,webhooks=%s,origin=%s,runtime=%s,apimodule=%t", c.multiGroup, c.namespaced, c.webhooks,
+		c.origin, c.runtime, c.apiModule,
 	)
 }
 
@@ -150,7 +151,8 @@ func (p *testProject) checkCode(t *testing.T, namespaced bool) {
 func (c combination) make(t *testing.T) *testProject {
 	t.Helper()
 	p := newProject(t)
-	init := scaffold.InitOptions{Domain: "example.com", Repo: "example.com/guestbook", MultiGroup: c.multiGroup, Namespaced: c.namespaced, Runtime: c.runtime, APIModule: c.apiModule}
+	init := scaffold.InitOptions{Domain: "example.com", Repo: "example.com/guestbook", MultiGroup: c.multiGroup,
+		Namespaced: c.namespaced, Runtime: c.runtime, APIModule: c.apiModule}
 	if c.runtime == project.Module {
 		init.Kctrl = project.Build{Version: "v1.0.0", Sum: "h1:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA="}
 	}
@@ -159,11 +161,13 @@ func (c combination) make(t *testing.T) *testProject {
 		p.replaceRuntime(t)
 	}
 	own := guestbook
-	own.Shape = render.Shape{Fields: []string{"size:int32,min=1,default=3", "mode:string,enum=Fast|Safe"}, Scale: "default"}
+	own.Shape = render.Shape{Fields: []string{"size:int32,min=1,default=3", "mode:string,enum=Fast|Safe"},
+		Scale: "default"}
 	p.createAPI(t, own)
 	switch c.webhooks {
 	case "admission":
-		webhooks := scaffold.WebhookOptions{Group: own.Group, Version: own.Version, Kind: own.Kind, Defaulting: true, Validation: true, Policy: true}
+		webhooks := scaffold.WebhookOptions{Group: own.Group, Version: own.Version, Kind: own.Kind, Defaulting: true,
+			Validation: true, Policy: true}
 		if c.multiGroup {
 			webhooks.Certificates = project.CertManager
 		}
@@ -187,7 +191,8 @@ func (c combination) make(t *testing.T) *testProject {
 		writeFile(t, filepath.Join(p.dir, "pkg", "fleet", "v1", "ship.go"), []byte(foreignTypes))
 		writeFile(t, filepath.Join(p.dir, "config", "sim", "ship.yaml"), []byte(foreignDefinition))
 		p.create(t, scaffold.ControllerOptions{
-			Group: "fleet", Domain: "example.io", Version: "v1", Kind: "Ship", Path: "example.com/guestbook/pkg/fleet/v1", Namespaced: true,
+			Group: "fleet", Domain: "example.io", Version: "v1", Kind: "Ship", Path: "example.com/guestbook/pkg/fleet/v1",
+			Namespaced: true,
 		})
 	}
 	return p
@@ -201,7 +206,8 @@ func (p *testProject) replaceRuntime(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	writeFile(t, filepath.Join(p.dir, "go.mod"), fmt.Appendf(readFile(t, p.dir, "go.mod"), "\nreplace %s => %s\n", runtimeModule, root))
+	writeFile(t, filepath.Join(p.dir, "go.mod"), fmt.Appendf(readFile(t, p.dir, "go.mod"), "\nreplace %s => %s\n",
+		runtimeModule, root))
 }
 
 // foreignDefinition is the definition of the kind of another project.

@@ -104,12 +104,14 @@ func TestModuleTemplatesAreTidy(t *testing.T) {
 
 	// The requirements of the API packages alone are those of the project that they import.
 	api := t.TempDir()
-	typesMod := strings.Replace(strings.Replace(string(mod), "module example.com/project\n", "module example.com/project/api\n", 1), "require "+runtimeModule+" v0.0.0\n", "", 1)
+	typesMod := strings.Replace(strings.Replace(string(mod), "module example.com/project\n",
+		"module example.com/project/api\n", 1), "require "+runtimeModule+" v0.0.0\n", "", 1)
 	writeFile(t, filepath.Join(api, "go.mod"), []byte(strings.Split(typesMod, "\nreplace ")[0]))
 	writeFile(t, filepath.Join(api, "go.sum"), sourceFile(t, "go.sum"))
 	writeFile(t, filepath.Join(api, "v1", "types.go"), []byte(typed))
 	tidy(t, api, moduleEnv())
-	check("apimodule/api/go.mod", []byte(strings.Replace(string(readFile(t, api, "go.mod")), "module example.com/project/api\n", "module {{.Repo}}/api\n", 1)))
+	check("apimodule/api/go.mod", []byte(strings.Replace(string(readFile(t, api, "go.mod")),
+		"module example.com/project/api\n", "module {{.Repo}}/api\n", 1)))
 	check("apimodule/api/go.sum", readFile(t, api, "go.sum"))
 	apiMod, apiSums := readFile(t, api, "go.mod"), readFile(t, api, "go.sum")
 	writeFile(t, filepath.Join(api, "applied", "applied.go"), []byte(applied))
@@ -185,7 +187,8 @@ func addedRequirements(t *testing.T, before, after []byte) []byte {
 
 func addedLines(before, after []byte) []byte {
 	had := strings.SplitAfter(string(before), "\n")
-	added := slices.DeleteFunc(strings.SplitAfter(string(after), "\n"), func(line string) bool { return slices.Contains(had, line) })
+	added := slices.DeleteFunc(strings.SplitAfter(string(after), "\n"),
+		func(line string) bool { return slices.Contains(had, line) })
 	return []byte(strings.Join(added, ""))
 }
 
@@ -280,7 +283,8 @@ func foldersTestedByServer(t *testing.T) map[string]bool {
 	t.Helper()
 	folders := map[string]bool{}
 	err := fs.WalkDir(kctrl.Source, "runtime", func(name string, entry fs.DirEntry, err error) error {
-		if err == nil && strings.HasSuffix(name, "_test.go") && bytes.Contains(sourceFile(t, name), []byte(`"`+runtimeModule+"/testserver/")) {
+		if err == nil && strings.HasSuffix(name, "_test.go") &&
+			bytes.Contains(sourceFile(t, name), []byte(`"`+runtimeModule+"/testserver/")) {
 			folders[path.Dir(name)] = true
 		}
 		return err
@@ -309,7 +313,8 @@ func TestProjectsMayChooseOlderKubernetes(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := newGuestbook(t)
-			p.create(t, scaffold.WebhookOptions{Group: "webapp", Version: "v1", Kind: "Guestbook", Defaulting: true, Validation: true})
+			p.create(t, scaffold.WebhookOptions{Group: "webapp", Version: "v1", Kind: "Guestbook", Defaulting: true,
+				Validation: true})
 			modules := []string{"k8s.io/api@" + version, "k8s.io/apimachinery@" + version, "k8s.io/client-go@" + version}
 			goCommand(t, p.dir, moduleEnv(), append([]string{"get"}, modules...)...)
 			tidy(t, p.dir, moduleEnv())
@@ -321,9 +326,12 @@ func TestProjectsMayChooseOlderKubernetes(t *testing.T) {
 			}
 			for _, opts := range []any{
 				scaffold.APIOptions{Group: "webapp", Version: "v1", Kind: "Shelf", Resource: true, Controller: true},
-				scaffold.APIOptions{Group: "webapp", Version: "v1", Kind: "Site", Resource: true, Controller: true, Namespaced: true, Operand: &render.Operand{Port: 80}},
-				scaffold.WebhookOptions{Group: "webapp", Version: "v1", Kind: "Shelf", Defaulting: true, Validation: true, Policy: true},
-				scaffold.WebhookOptions{Group: "core", Version: "v1", Kind: "Pod", Defaulting: true, Validation: true, Policy: true, Rules: []string{"a=true"}},
+				scaffold.APIOptions{Group: "webapp", Version: "v1", Kind: "Site", Resource: true, Controller: true,
+					Namespaced: true, Operand: &render.Operand{Port: 80}},
+				scaffold.WebhookOptions{Group: "webapp", Version: "v1", Kind: "Shelf", Defaulting: true, Validation: true,
+					Policy: true},
+				scaffold.WebhookOptions{Group: "core", Version: "v1", Kind: "Pod", Defaulting: true, Validation: true, Policy: true,
+					Rules: []string{"a=true"}},
 				scaffold.ControllerOptions{Group: "apps", Version: "v1", Kind: "Deployment", Namespaced: true},
 			} {
 				p.create(t, opts)
@@ -355,7 +363,8 @@ func olderKubernetes(t *testing.T, before int) string {
 		t.Fatal(err)
 	}
 	minor := 0
-	newest := root.Require[slices.IndexFunc(root.Require, func(r *modfile.Require) bool { return r.Mod.Path == "k8s.io/apimachinery" })].Mod.Version
+	newest := root.Require[slices.IndexFunc(root.Require,
+		func(r *modfile.Require) bool { return r.Mod.Path == "k8s.io/apimachinery" })].Mod.Version
 	if _, err := fmt.Sscanf(newest, "v0.%d.", &minor); err != nil {
 		t.Fatal(err)
 	}
@@ -377,7 +386,8 @@ func writeNewProject(t *testing.T, dir, runtimeVersion, replace string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	out := bytes.NewBufferString("module example.com/project\n\ngo " + root.Go.Version + "\n\nrequire " + runtimeModule + " " + runtimeVersion + "\n\nrequire (\n")
+	out := bytes.NewBufferString("module example.com/project\n\ngo " + root.Go.Version + "\n\nrequire " + runtimeModule +
+		" " + runtimeVersion + "\n\nrequire (\n")
 	for _, r := range root.Require {
 		fmt.Fprintf(out, "\t%s // indirect\n", r.Mod)
 	}

@@ -38,16 +38,21 @@ func TestOperandTestsFindEachDefect(t *testing.T) {
 	file := filepath.Join(p.dir, "internal", "controller", "guestbook_controller.go")
 	source := string(readFile(t, p.dir, "internal/controller/guestbook_controller.go"))
 	for name, change := range map[string][2]string{
-		"takes what is there":             {"err == nil && !metav1.IsControlledBy(live, owner)", "false"},
-		"does not own":                    {"controllerutil.SetControllerReference(owner, desired, r.Scheme())", "error(nil)"},
-		"watches no Deployments":          {"\t\tOwns(&appsv1.Deployment{}).\n", ""},
-		"is available at once":            {"available := metav1.Condition{Type: \"Available\", Status: metav1.ConditionFalse", "available := metav1.Condition{Type: \"Available\", Status: metav1.ConditionTrue"},
-		"never sees what is in the way":   {"degraded.Status, degraded.Reason, degraded.Message = metav1.ConditionTrue", "_, degraded.Reason, degraded.Message = metav1.ConditionTrue"},
-		"is never on its way":             {"progressing.Status, progressing.Reason = metav1.ConditionTrue", "_, progressing.Reason = metav1.ConditionTrue"},
+		"takes what is there": {"err == nil && !metav1.IsControlledBy(live, owner)", "false"},
+		"does not own": {"controllerutil.SetControllerReference(owner, desired, r.Scheme())",
+			"error(nil)"},
+		"watches no Deployments": {"\t\tOwns(&appsv1.Deployment{}).\n", ""},
+		"is available at once": {"available := metav1.Condition{Type: \"Available\", Status: metav1.ConditionFalse",
+			"available := metav1.Condition{Type: \"Available\", Status: metav1.ConditionTrue"},
+		"never sees what is in the way": {"degraded.Status, degraded.Reason, degraded.Message = metav1.ConditionTrue",
+			"_, degraded.Reason, degraded.Message = metav1.ConditionTrue"},
+		"is never on its way": {"progressing.Status, progressing.Reason = metav1.ConditionTrue",
+			"_, progressing.Reason = metav1.ConditionTrue"},
 		"selects the Pods of all objects": {"{guestbookLabel: value}", "{guestbookLabel: \"all\"}"},
-		"selects by the image":            {"{guestbookLabel: value}", "{guestbookLabel: value, \"image\": guestbook.Spec.Image[len(guestbook.Spec.Image)-5:]}"},
-		"has no Service":                  {"r.apply(ctx, guestbook, guestbookService(guestbook))", "error(nil)"},
-		"keeps the finalizer":             {"!controllerutil.RemoveFinalizer(guestbook, guestbookFinalizer)", "true"},
+		"selects by the image": {"{guestbookLabel: value}",
+			"{guestbookLabel: value, \"image\": guestbook.Spec.Image[len(guestbook.Spec.Image)-5:]}"},
+		"has no Service":      {"r.apply(ctx, guestbook, guestbookService(guestbook))", "error(nil)"},
+		"keeps the finalizer": {"!controllerutil.RemoveFinalizer(guestbook, guestbookFinalizer)", "true"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			changed := strings.Replace(source, change[0], change[1], 1)
@@ -57,7 +62,8 @@ func TestOperandTestsFindEachDefect(t *testing.T) {
 			writeFile(t, file, []byte(changed))
 			// The timeout ends tests that wait for an event which does not come. One run in three may not find a
 			// defect, if another event came just then.
-			out, err := tryGoCommand(t.Context(), p.dir, inMemoryEnv(t), "test", "-vet=off", "-count", "3", "-timeout", "20s", "./internal/controller/...")
+			out, err := tryGoCommand(t.Context(), p.dir, inMemoryEnv(t), "test", "-vet=off", "-count", "3", "-timeout", "20s",
+				"./internal/controller/...")
 			if err == nil || strings.Contains(out, "[build failed]") && !strings.Contains(out, "declared and not used") {
 				t.Errorf("the tests pass: %v\n%s", err, out)
 			}
@@ -73,7 +79,10 @@ func TestMistakesInOperands(t *testing.T) {
 		"write --port=8080":                            func(o *scaffold.APIOptions) { o.Operand.Port = 70000 },
 		`use "example.com/guestbook:v1"`:               func(o *scaffold.APIOptions) { o.Operand.Image = "a b" },
 		"choose another name":                          func(o *scaffold.APIOptions) { o.Shape.Fields = []string{"image:string"} },
-		"omit it":                                      func(o *scaffold.APIOptions) { o.Kind, o.Version = "Guestbook", "v2" },
+		"omit it": func(o *scaffold.APIOptions) {
+			o.Kind, o.Version = "Guestbook",
+				"v2"
+		},
 	} {
 		opts := guestbook
 		opts.Kind, opts.Operand = "Shelf", &render.Operand{}

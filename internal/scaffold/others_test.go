@@ -14,7 +14,8 @@ import (
 func TestKindsOfOthersAreNamedAsSuch(t *testing.T) {
 	p := newMemoryProject(t, scaffold.InitOptions{})
 	proj := p.load()
-	if err := proj.Add(project.Resource{Group: "webapp", Domain: "example.com", Version: "v1", Kind: "Page", Plural: "pages", Path: "example.com/guestbook/api/v1"}); err != nil {
+	if err := proj.Add(project.Resource{Group: "webapp", Domain: "example.com", Version: "v1", Kind: "Page",
+		Plural: "pages", Path: "example.com/guestbook/api/v1"}); err != nil {
 		t.Fatal(err)
 	}
 	fsys := afero.NewIOFS(p.fs)
@@ -43,15 +44,19 @@ func TestKindsOfOthersAreNamedAsSuch(t *testing.T) {
 func TestKindsOfTheModuleFollowItsPath(t *testing.T) {
 	p := newMemoryProject(t, scaffold.InitOptions{})
 	proj := p.load()
-	for kind, at := range map[string]string{"Page": "example.com/guestbook/api/v1", "Leaf": "example.com/guestbooks/api/v1"} {
-		if err := proj.Add(project.Resource{Group: "webapp", Domain: "example.com", Version: "v1", Kind: kind, Plural: strings.ToLower(kind) + "s", Path: at}); err != nil {
+	for kind, at := range map[string]string{"Page": "example.com/guestbook/api/v1",
+		"Leaf": "example.com/guestbooks/api/v1"} {
+		if err := proj.Add(project.Resource{Group: "webapp", Domain: "example.com", Version: "v1", Kind: kind,
+			Plural: strings.ToLower(kind) + "s", Path: at}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if _, err := scaffold.PlanEdit(afero.NewIOFS(p.fs), proj, scaffold.EditOptions{Repo: new("example.org/library"), Kctrl: memoryKctrl}); err != nil {
+	if _, err := scaffold.PlanEdit(afero.NewIOFS(p.fs), proj, scaffold.EditOptions{Repo: new("example.org/library"),
+		Kctrl: memoryKctrl}); err != nil {
 		t.Fatal(err)
 	}
-	for kind, want := range map[string]string{"Page": "example.org/library/api/v1", "Leaf": "example.com/guestbooks/api/v1"} {
+	for kind, want := range map[string]string{"Page": "example.org/library/api/v1",
+		"Leaf": "example.com/guestbooks/api/v1"} {
 		if r, found := proj.Find("webapp.example.com", "v1", kind); !found || r.Path != want {
 			t.Errorf("%s is in %+v, want %s", kind, r, want)
 		}
@@ -73,14 +78,16 @@ func TestPagesOfOthersDoNotStandAgainstAnEdit(t *testing.T) {
 	}
 	p.put(project.LockFile, strings.Join(kept, ""))
 	p.put("AGENTS.md", "Mine, about guestbook.\n")
-	plan, err := scaffold.PlanEdit(afero.NewIOFS(p.fs), p.load(), scaffold.EditOptions{MultiGroup: new(true), Kctrl: memoryKctrl})
+	plan, err := scaffold.PlanEdit(afero.NewIOFS(p.fs), p.load(), scaffold.EditOptions{MultiGroup: new(true),
+		Kctrl: memoryKctrl})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if text, err := plan.Read("AGENTS.md"); err != nil || string(text) != "Mine, about guestbook.\n" {
 		t.Errorf("%s, %v", text, err)
 	}
-	if notes := plan.Notes(); len(notes) != 1 || notes[0].Error() != "AGENTS.md: was not written by kctrl, and is kept as it is" {
+	if notes := plan.Notes(); len(notes) != 1 || notes[0].Error() != "AGENTS.md: was not written by kctrl, and is kept "+
+		"as it is" {
 		t.Errorf("%v", notes)
 	}
 }

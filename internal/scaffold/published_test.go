@@ -72,7 +72,8 @@ func moduleTree(t *testing.T) fstest.MapFS {
 			return err
 		case entry.IsDir() && name != "." && (skipFolder(name) || isModule(root, name)):
 			return fs.SkipDir
-		case entry.IsDir(), strings.HasSuffix(name, "_test.go") && !strings.HasPrefix(name, "runtime/"), path.Dir(name) == "." && !inRoot(name):
+		case entry.IsDir(), strings.HasSuffix(name, "_test.go") && !strings.HasPrefix(name, "runtime/"),
+			path.Dir(name) == "." && !inRoot(name):
 			return nil
 		}
 		content, err := fs.ReadFile(root, name)
@@ -122,7 +123,8 @@ func contentVersion(tree fstest.MapFS) string {
 func forgetVersion(t *testing.T, cache, version string) {
 	t.Helper()
 	extracted := filepath.Join(cache, filepath.FromSlash(runtimeModule)+"@"+version)
-	downloaded, err := filepath.Glob(filepath.Join(cache, "cache", "download", filepath.FromSlash(runtimeModule), "@v", version+".*"))
+	downloaded, err := filepath.Glob(filepath.Join(cache, "cache", "download", filepath.FromSlash(runtimeModule), "@v",
+		version+".*"))
 	if err != nil {
 		t.Fatal(err)
 	}

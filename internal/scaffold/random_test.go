@@ -67,7 +67,8 @@ func (p *randomProject) plan(opts any) (*plan.Plan, error) {
 }
 
 func newRandomProject(t *testing.T, r *rand.Rand) *randomProject {
-	return newMemoryProject(t, scaffold.InitOptions{MultiGroup: r.IntN(2) == 0, Namespaced: r.IntN(4) == 0, APIModule: r.IntN(3) == 0})
+	return newMemoryProject(t, scaffold.InitOptions{MultiGroup: r.IntN(2) == 0, Namespaced: r.IntN(4) == 0,
+		APIModule: r.IntN(3) == 0})
 }
 
 // length returns the number of steps of a random sequence, which is usual on average.
@@ -198,13 +199,15 @@ func (p *randomProject) generate(disk filesys.FileSystem) {
 	for _, r := range proj.Resources {
 		if r.API {
 			name := r.Plural + "." + r.APIGroup()
-			text := "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata:\n  name: " + name + "\nspec: {group: " + r.APIGroup() + "}\n"
+			text := "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata:\n  name: " + name +
+				"\nspec: {group: " + r.APIGroup() + "}\n"
 			if err := disk.WriteFile("/config/crd/bases/"+r.APIGroup()+"_"+r.Plural+".yaml", []byte(text)); err != nil {
 				p.Fatal(err)
 			}
 		}
 		if r.Defaulting || r.Validation {
-			webhooks = "apiVersion: admissionregistration.k8s.io/v1\nkind: ValidatingWebhookConfiguration\nmetadata:\n  name: validating-webhook-configuration\n"
+			webhooks = "apiVersion: admissionregistration.k8s.io/v1\nkind: ValidatingWebhookConfiguration\nmetadata:\n  name: " +
+				"validating-webhook-configuration\n"
 		}
 	}
 	if webhooks != "{}\n" {
@@ -220,37 +223,44 @@ func randomOptions(r *rand.Rand) any {
 	yes := func() bool { return r.IntN(2) == 0 }
 	kind, version := pick("Guestbook", "Shelf", "Client"), pick("v1", "v1", "v2", "v1beta1", "v3")
 	requests := render.Requests{
-		FailurePolicy: pick("", "fail", "ignore"), NamespaceSelector: pick("", "", "a=b,!c"), ObjectSelector: pick("", "", "a in (b, c)"),
+		FailurePolicy: pick("", "fail", "ignore"), NamespaceSelector: pick("", "", "a=b,!c"),
+		ObjectSelector:  pick("", "", "a in (b, c)"),
 		MatchConditions: [][]string{nil, {"one=object.metadata.name != '`{{.}}`'", "two=1 < 2 && true"}}[r.IntN(2)],
 	}
 	if r.IntN(2) == 0 {
 		requests.Verbs = []string{"create", "delete"}
 	}
-	rules := [][]string{nil, nil, {`it's {{.}}: "so"=object.metadata.name != oldObject.metadata.name`, "b #c=has(object.spec) && \"a=b\" != 'c'"}}[r.IntN(3)]
+	rules := [][]string{nil, nil, {`it's {{.}}: "so"=object.metadata.name != oldObject.metadata.name`,
+		"b #c=has(object.spec) && \"a=b\" != 'c'"}}[r.IntN(3)]
 	switch r.IntN(6) {
 	case 0:
 		return scaffold.WebhookOptions{
-			Group: "webapp", Version: version, Kind: kind, Defaulting: yes(), Validation: yes(), Policy: yes(), Conversion: r.IntN(4) == 0, Rules: rules,
+			Group: "webapp", Version: version, Kind: kind, Defaulting: yes(), Validation: yes(), Policy: yes(),
+			Conversion: r.IntN(4) == 0, Rules: rules,
 			Certificates: pick("", "", project.SelfSigned, project.CertManager), Requests: requests,
 		}
 	case 5:
 		return scaffold.WebhookOptions{
-			Group: pick("apps", "core", "networking.k8s.io"), Version: "v1", Kind: pick("Deployment", "Namespace", "Ingress", "Client"), Defaulting: yes(),
+			Group: pick("apps", "core", "networking.k8s.io"), Version: "v1", Kind: pick("Deployment", "Namespace", "Ingress",
+				"Client"), Defaulting: yes(),
 			Validation: yes(), Policy: yes(), Requests: requests, Namespaced: true, Rules: rules,
 		}
 	case 1:
 		return scaffold.ControllerOptions{Group: "webapp", Version: version, Kind: kind, Name: pick("", "backup", "restore")}
 	case 2:
-		return scaffold.ControllerOptions{Group: pick("apps", "core", "networking.k8s.io"), Version: "v1", Kind: pick("Deployment", "Namespace", "Ingress"), Name: pick("", "other"), Namespaced: true}
+		return scaffold.ControllerOptions{Group: pick("apps", "core", "networking.k8s.io"), Version: "v1",
+			Kind: pick("Deployment", "Namespace", "Ingress"), Name: pick("", "other"), Namespaced: true}
 	}
 	api := scaffold.APIOptions{
-		Group: "webapp", Version: version, Kind: kind, Resource: true, Controller: yes(), Namespaced: kind != "Shelf", NoConversion: r.IntN(4) == 0, StorageVersion: r.IntN(4) == 0,
+		Group: "webapp", Version: version, Kind: kind, Resource: true, Controller: yes(), Namespaced: kind != "Shelf",
+		NoConversion: r.IntN(4) == 0, StorageVersion: r.IntN(4) == 0,
 	}
 	if yes() {
 		api.Shape = randomShape(r)
 	}
 	if r.IntN(4) == 0 {
-		api.Operand = &render.Operand{Image: pick("", "example.com/memcached:1"), Port: []int{0, 8080}[r.IntN(2)], Finalizer: yes()}
+		api.Operand = &render.Operand{Image: pick("", "example.com/memcached:1"), Port: []int{0, 8080}[r.IntN(2)],
+			Finalizer: yes()}
 	}
 	return api
 }
@@ -262,8 +272,10 @@ func randomShape(r *rand.Rand) render.Shape {
 		return slices.DeleteFunc(all, func(string) bool { return r.IntN(2) == 0 })
 	}
 	s := render.Shape{
-		Fields: some("size:int32,min=1,default=3", "mode:string,enum=Fast|Safe", "template.image:string,optional", `note:string,doc="it's {{.}}: \"so\""`,
-			"tags:[]string,maxItems=5,unique", "ports:[]object,key=name", "ports[].name:string", "labels:map[string]string", "configRef:ref=ConfigMap"),
+		Fields: some("size:int32,min=1,default=3", "mode:string,enum=Fast|Safe", "template.image:string,optional",
+			`note:string,doc="it's {{.}}: \"so\""`,
+			"tags:[]string,maxItems=5,unique", "ports:[]object,key=name", "ports[].name:string", "labels:map[string]string",
+			"configRef:ref=ConfigMap"),
 		StatusFields: some("seen:int32", "since:time,optional"),
 	}
 	if r.IntN(2) == 0 {
@@ -303,7 +315,8 @@ func TestCommandsLeaveWhatUsersWrote(t *testing.T) {
 	for name, change := range edits {
 		t.Run(name, func(t *testing.T) {
 			p := newRandomProject(t, rand.New(rand.NewPCG(1, 1)))
-			p.run(scaffold.APIOptions{Group: "webapp", Version: "v1", Kind: "Guestbook", Resource: true, Controller: true, Namespaced: true})
+			p.run(scaffold.APIOptions{Group: "webapp", Version: "v1", Kind: "Guestbook", Resource: true, Controller: true,
+				Namespaced: true})
 			mine := map[string][]byte{}
 			for file, text := range p.tree() {
 				if strings.HasPrefix(path.Base(file), "guestbook_") && path.Ext(file) == ".go" || file == "cmd/main.go" {
@@ -349,7 +362,8 @@ func TestIndependentCommandsCommute(t *testing.T) {
 		}
 	}
 	// Lists are in the order of the commands, and the lock has hashes of them.
-	ordered := []string{"PROJECT", "cmd/zz_generated.register.go", "config/default/kustomization.yaml", "config/samples/kustomization.yaml", "config/policy/kustomization.yaml"}
+	ordered := []string{"PROJECT", "cmd/zz_generated.register.go", "config/default/kustomization.yaml",
+		"config/samples/kustomization.yaml", "config/policy/kustomization.yaml"}
 	lines := func(content []byte) []string { return slices.Sorted(strings.Lines(string(content))) }
 	for _, a := range about("Guestbook") {
 		for _, b := range about("Client") {
@@ -357,7 +371,8 @@ func TestIndependentCommandsCommute(t *testing.T) {
 			for _, commands := range [][]any{{a, b}, {b, a}} {
 				p := newRandomProject(t, rand.New(rand.NewPCG(2, 2)))
 				for _, kind := range []string{"Guestbook", "Client"} {
-					p.run(scaffold.APIOptions{Group: "webapp", Version: "v1", Kind: kind, Resource: true, Controller: true, Namespaced: true})
+					p.run(scaffold.APIOptions{Group: "webapp", Version: "v1", Kind: kind, Resource: true, Controller: true,
+						Namespaced: true})
 				}
 				for _, opts := range commands {
 					if !p.run(opts) {

@@ -82,7 +82,8 @@ func deleteLeftovers(fsys fs.FS, proj *project.Project, opts DeleteOptions, r pr
 
 // planLeftovers plans to delete the files that the project would have with r, if kctrl wrote any existing one of them.
 // Otherwise it returns a *diagnostic.Error.
-func planLeftovers(fsys fs.FS, proj *project.Project, opts DeleteOptions, r project.Resource, missing, hint string) (*plan.Plan, error) {
+func planLeftovers(fsys fs.FS, proj *project.Project, opts DeleteOptions, r project.Resource, missing,
+	hint string) (*plan.Plan, error) {
 	before := *proj
 	before.Resources = slices.DeleteFunc(slices.Clone(proj.Resources), func(o project.Resource) bool {
 		return o.APIGroup() == r.APIGroup() && o.Version == r.Version && o.Kind == r.Kind

@@ -108,7 +108,8 @@ func TestAnythingMayBeRemoved(t *testing.T) {
 	}
 }
 
-func testWithout(t *testing.T, p *testProject, removed string, command func(*testing.T, *testProject) (*plan.Plan, error)) {
+func testWithout(t *testing.T, p *testProject, removed string,
+	command func(*testing.T, *testProject) (*plan.Plan, error)) {
 	plan, err := command(t, p)
 	if err != nil {
 		for _, single := range diagnostic.All(err) {
@@ -122,10 +123,12 @@ func testWithout(t *testing.T, p *testProject, removed string, command func(*tes
 		t.Fatal(err)
 	}
 	noted := slices.ContainsFunc(plan.Notes(), func(note *diagnostic.Error) bool {
-		return note.Hint != "" && (strings.Contains(note.Hint, removed) || strings.Contains(note.Error(), path.Base(removed)) || strings.HasPrefix(note.Pos.Filename, removed))
+		return note.Hint != "" && (strings.Contains(note.Hint, removed) ||
+			strings.Contains(note.Error(), path.Base(removed)) || strings.HasPrefix(note.Pos.Filename, removed))
 	})
 	for _, folder := range []string{"config/default", "config/crd", "config/samples"} {
-		if removed == folder || strings.HasPrefix(folder, removed+"/") || path.Dir(removed) == folder && path.Base(removed) == "kustomization.yaml" {
+		if removed == folder || strings.HasPrefix(folder, removed+"/") || path.Dir(removed) == folder &&
+			path.Base(removed) == "kustomization.yaml" {
 			continue // taken away on purpose, and perhaps back
 		}
 		_, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(filesys.MakeFsOnDisk(), filepath.Join(p.dir, folder))
@@ -190,7 +193,8 @@ func TestWhatIsOffTheListStaysOff(t *testing.T) {
 	if text := readFile(t, p.dir, "config/default/kustomization.yaml"); strings.Contains(string(text), "../crd") {
 		t.Errorf("../crd is back:\n%s", text)
 	}
-	if text := string(readFile(t, p.dir, "config/rbac/kustomization.yaml")); strings.Contains(text, "guestbook_admin") || !strings.Contains(text, "shelf_admin") {
+	if text := string(readFile(t, p.dir, "config/rbac/kustomization.yaml")); strings.Contains(text, "guestbook_admin") ||
+		!strings.Contains(text, "shelf_admin") {
 		t.Errorf("want the roles of the new kind only:\n%s", text)
 	}
 }
@@ -249,11 +253,13 @@ func TestLostRuntimeComesBack(t *testing.T) {
 	}
 
 	// Another kctrl wrote a file that this one does not know, and one that it knows otherwise.
-	lock := strings.ReplaceAll(string(before["PROJECT.lock"]), "third_party/kctrl/runtime/object/object.go", "third_party/kctrl/runtime/object/older.go")
+	lock := strings.ReplaceAll(string(before["PROJECT.lock"]), "third_party/kctrl/runtime/object/object.go",
+		"third_party/kctrl/runtime/object/older.go")
 	writeFile(t, filepath.Join(p.dir, "PROJECT.lock"), []byte(lock))
 	_, err := p.planGenerate(t, generate.Options{Generators: []string{generate.Object}})
 	e, ok := errors.AsType[*diagnostic.Error](err)
-	if !ok || e.Pos.Filename != "third_party/kctrl/runtime/object/older.go" || !strings.Contains(e.Hint, "remove the directory") {
+	if !ok || e.Pos.Filename != "third_party/kctrl/runtime/object/older.go" ||
+		!strings.Contains(e.Hint, "remove the directory") {
 		t.Errorf("got %v, want the missing file of another kctrl", err)
 	}
 	must(t, os.RemoveAll(filepath.Join(p.dir, "third_party")))
@@ -287,7 +293,8 @@ func TestBindingFollowsTheRole(t *testing.T) {
 		if text := string(readFile(t, p.dir, binding)); text != original {
 			t.Errorf("there and back again is\n%s\nwant\n%s", text, original)
 		}
-		writeFile(t, filepath.Join(p.dir, binding), []byte(strings.Replace(original, "name: "+style+"\n", "name: admin\n", 1)))
+		writeFile(t, filepath.Join(p.dir, binding), []byte(strings.Replace(original, "name: "+style+"\n", "name: admin\n",
+			1)))
 		plan, err := p.planGenerate(t, withRoleName("guest"))
 		must(t, err)
 		must(t, plan.Apply(t.Context(), p.open(t), "test"))
@@ -306,7 +313,8 @@ func boundRole(t *testing.T, p *testProject) string {
 	_, ref, _ := strings.Cut(text, "roleRef:")
 	ref, _, _ = strings.Cut(ref, "subjects:")
 	file := filepath.Join(t.TempDir(), "ref.yaml")
-	ref = strings.Replace(strings.Replace(ref, "  apiGroup: rbac.authorization.k8s.io\n", "", 1), "  kind: ClusterRole\n", "", 1)
+	ref = strings.Replace(strings.Replace(ref, "  apiGroup: rbac.authorization.k8s.io\n", "", 1), "  kind: ClusterRole\n",
+		"", 1)
 	writeFile(t, file, []byte("roleRef:"+ref))
 	readYAML(t, file, &binding)
 	return binding.RoleRef.Name

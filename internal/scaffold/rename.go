@@ -95,15 +95,18 @@ func needsNames(what, name string, opts RenameOptions) error {
 		return nil
 	}
 	example := map[string]string{
-		"kind": "--group webapp --kind Guestbook --to Visitor", "version": "--group webapp --version v1alpha1 --to v1beta1", "group": "--group webapp --to web",
+		"kind": "--group webapp --kind Guestbook --to Visitor", "version": "--group webapp --version v1alpha1 --to v1beta1",
+		"group": "--group webapp --to web",
 	}
 	return &diagnostic.Error{
-		Message: fmt.Sprintf("rename %s needs %s", what, missing), Hint: fmt.Sprintf("kctrl rename %s %s", what, example[what]), Class: diagnostic.ErrUsage,
+		Message: fmt.Sprintf("rename %s needs %s", what, missing), Hint: fmt.Sprintf("kctrl rename %s %s", what,
+			example[what]), Class: diagnostic.ErrUsage,
 	}
 }
 
 // planRename plans the changes that follow from renaming kinds. rename changes a kind, and reports whether it did.
-func planRename(fsys fs.FS, proj *project.Project, opts RenameOptions, rename func(*project.Resource) bool) (*plan.Plan, error) {
+func planRename(fsys fs.FS, proj *project.Project, opts RenameOptions,
+	rename func(*project.Resource) bool) (*plan.Plan, error) {
 	before := *proj
 	before.Resources = slices.Clone(proj.Resources)
 	found := false
@@ -114,7 +117,8 @@ func planRename(fsys fs.FS, proj *project.Project, opts RenameOptions, rename fu
 		}
 	}
 	if !found {
-		return nil, noSuchKind(proj, project.Resource{Group: opts.Group, Domain: proj.Domain, Version: opts.Version, Kind: cmp.Or(opts.Kind, "*")})
+		return nil, noSuchKind(proj, project.Resource{Group: opts.Group, Domain: proj.Domain, Version: opts.Version,
+			Kind: cmp.Or(opts.Kind, "*")})
 	}
 	proj.Resources = nil
 	for _, r := range after {
@@ -141,7 +145,8 @@ func planRename(fsys fs.FS, proj *project.Project, opts RenameOptions, rename fu
 	}
 	p.Note(&diagnostic.Error{
 		Message: "for API servers this is another API: objects that are stored under the old name stay there, with their CRD",
-		Hint:    "apply them again under the new name before you delete the old CRD, or add a version and convert if only the version changes",
+		Hint: "apply them again under the new name before you delete the old CRD, or add a version and convert if only " +
+			"the version changes",
 	})
 	return p, nil
 }

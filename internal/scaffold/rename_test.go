@@ -57,14 +57,16 @@ func TestRenameLeavesNamesakesAlone(t *testing.T) {
 	p.mustRun(other)
 	p.edit("internal/controller/library/shelf_controller_test.go", func(text []byte) []byte {
 		at := bytes.Index(text, []byte("\tif err := m.Live().Create(ctx, shelf)"))
-		return []byte(string(text[:at]) + "\tshelf.Labels = map[string]string{\"kind\": \"Shelf\"} // as a Shelf has them\n" + string(text[at:]))
+		return []byte(string(text[:at]) + "\tshelf.Labels = map[string]string{\"kind\": \"Shelf\"} // as a Shelf has them\n" +
+			string(text[at:]))
 	})
 	of := func(tree map[string][]byte) map[string][]byte {
 		maps.DeleteFunc(tree, func(name string, _ []byte) bool { return !strings.Contains(name, "/library") })
 		return tree
 	}
 	before := of(p.tree())
-	p.mustRun(renaming{scaffold.RenameOptions{Group: "webapp", Kind: "Shelf", To: "Rack", Kctrl: memoryKctrl}, scaffold.PlanRenameKind})
+	p.mustRun(renaming{scaffold.RenameOptions{Group: "webapp", Kind: "Shelf", To: "Rack", Kctrl: memoryKctrl},
+		scaffold.PlanRenameKind})
 	p.check()
 	if diff := sameTree(before, of(p.tree())); diff != "" || len(before) == 0 {
 		t.Errorf("(-want +got)\n%s", diff)
@@ -76,12 +78,15 @@ func TestRenameLeavesNamesakesAlone(t *testing.T) {
 func TestRenameFollowsInEditedDocComments(t *testing.T) {
 	p := newEdited(t)
 	p.edit("api/v1/guestbook_types.go", func(text []byte) []byte {
-		text = bytes.Replace(text, []byte("// GuestbookSpec is the desired state of a Guestbook."), []byte("// GuestbookSpec is mine, for a Guestbook."), 1)
+		text = bytes.Replace(text, []byte("// GuestbookSpec is the desired state of a Guestbook."),
+			[]byte("// GuestbookSpec is mine, for a Guestbook."), 1)
 		return bytes.Replace(text, []byte("// GuestbookList is"), []byte("// mine is mine.\n\n// GuestbookList is"), 1)
 	})
 	before := p.tree()
-	there := renaming{scaffold.RenameOptions{Group: "webapp", Kind: "Guestbook", To: "Visitor", Kctrl: memoryKctrl}, scaffold.PlanRenameKind}
-	back := renaming{scaffold.RenameOptions{Group: "webapp", Kind: "Visitor", To: "Guestbook", Kctrl: memoryKctrl}, scaffold.PlanRenameKind}
+	there := renaming{scaffold.RenameOptions{Group: "webapp", Kind: "Guestbook", To: "Visitor", Kctrl: memoryKctrl},
+		scaffold.PlanRenameKind}
+	back := renaming{scaffold.RenameOptions{Group: "webapp", Kind: "Visitor", To: "Guestbook", Kctrl: memoryKctrl},
+		scaffold.PlanRenameKind}
 	p.run(there)
 	text := string(p.tree()["api/v1/visitor_types.go"])
 	for _, want := range []string{"// VisitorSpec is mine, for a Visitor.", "// mine is mine.\n\n// VisitorList is"} {
@@ -128,10 +133,12 @@ func use(g Guestbook) (string, GuestbookSpec, string) {
 		t.Fatal(err)
 	}
 	want := strings.NewReplacer(
-		"api.Guestbook", "api.Visitor", "named struct{ Guestbook Guestbook }", "named struct{ Guestbook Visitor }", "use(g Guestbook)", "use(g Visitor)",
+		"api.Guestbook", "api.Visitor", "named struct{ Guestbook Guestbook }", "named struct{ Guestbook Visitor }",
+		"use(g Guestbook)", "use(g Visitor)",
 		"GuestbookSpec", "VisitorSpec", "{Guestbook: &g", "{Visitor: &g", "w.Guestbook", "w.Visitor",
 	).Replace(mine)
-	p.run(renaming{scaffold.RenameOptions{Group: "webapp", Kind: "Guestbook", To: "Visitor", Kctrl: memoryKctrl}, scaffold.PlanRenameKind})
+	p.run(renaming{scaffold.RenameOptions{Group: "webapp", Kind: "Guestbook", To: "Visitor", Kctrl: memoryKctrl},
+		scaffold.PlanRenameKind})
 	if diff := cmp.Diff(want, string(p.tree()[name])); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
@@ -142,12 +149,14 @@ func use(g Guestbook) (string, GuestbookSpec, string) {
 func TestNewNamesDoNotMeetRenamedReceivers(t *testing.T) {
 	p := newEdited(t)
 	const name = "internal/controller/guestbook_controller.go"
-	receiver := strings.NewReplacer("(r *", "(rec *", "r.Status", "rec.Status", "r.Get", "rec.Get", "r.Client", "rec.Client", "Complete(r)", "Complete(rec)",
+	receiver := strings.NewReplacer("(r *", "(rec *", "r.Status", "rec.Status", "r.Get", "rec.Get", "r.Client",
+		"rec.Client", "Complete(r)", "Complete(rec)",
 		"Guestbook is ready\"", "Guestbook is quite ready\"")
 	p.edit(name, func(text []byte) []byte { return []byte(receiver.Replace(string(text))) })
 	before := p.tree()
 	kind := func(from, to string) renaming {
-		return renaming{scaffold.RenameOptions{Group: "webapp", Kind: from, To: to, Kctrl: memoryKctrl}, scaffold.PlanRenameKind}
+		return renaming{scaffold.RenameOptions{Group: "webapp", Kind: from, To: to, Kctrl: memoryKctrl},
+			scaffold.PlanRenameKind}
 	}
 	for _, pair := range [][2]any{
 		{change{scaffold.EditOptions{MultiGroup: new(true)}}, change{scaffold.EditOptions{MultiGroup: new(false)}}},
@@ -161,7 +170,9 @@ func TestNewNamesDoNotMeetRenamedReceivers(t *testing.T) {
 		}
 	}
 	p.run(kind("Guestbook", "Visitor"))
-	if text := string(p.tree()["internal/controller/visitor_controller.go"]); !strings.Contains(text, `rec.Status().Apply(ctx, desired, client.FieldOwner("visitor-controller")`) || !strings.Contains(text, `"Visitor is quite ready"`) {
+	if text := string(p.tree()["internal/controller/visitor_controller.go"]); !strings.Contains(text,
+		`rec.Status().Apply(ctx, desired, client.FieldOwner("visitor-controller")`) ||
+		!strings.Contains(text, `"Visitor is quite ready"`) {
 		t.Errorf("the controller is\n%s", text)
 	}
 }
@@ -171,27 +182,35 @@ func TestNewNamesDoNotMeetRenamedReceivers(t *testing.T) {
 func TestRenameVersionMeetsNames(t *testing.T) {
 	for name, test := range map[string]struct{ there, want string }{
 		"another import": {
-			"import (\n\t\"k8s.io/api/core/v1\"\n\n\t\"example.com/guestbook/api/v1alpha1\"\n)\n\nfunc of(*v1.Pod) (g v1alpha1.Guestbook) { return g }\n",
-			"import (\n\t\"k8s.io/api/core/v1\"\n\n\tv1alpha1 \"example.com/guestbook/api/v1\"\n)\n\nfunc of(*v1.Pod) (g v1alpha1.Guestbook) { return g }\n",
+			"import (\n\t\"k8s.io/api/core/v1\"\n\n\t\"example.com/guestbook/api/v1alpha1\"\n)\n\nfunc of(*v1.Pod) (g " +
+				"v1alpha1.Guestbook) { return g }\n",
+			"import (\n\t\"k8s.io/api/core/v1\"\n\n\tv1alpha1 \"example.com/guestbook/api/v1\"\n)\n\nfunc of(*v1.Pod) (g " +
+				"v1alpha1.Guestbook) { return g }\n",
 		},
 		"a variable": {
 			"import \"example.com/guestbook/api/v1alpha1\"\n\nfunc of(v1 int) (g v1alpha1.Guestbook) { return g }\n",
 			"import v1alpha1 \"example.com/guestbook/api/v1\"\n\nfunc of(v1 int) (g v1alpha1.Guestbook) { return g }\n",
 		},
 		"a name": {
-			"import (\n\twebappv1alpha1 \"example.com/guestbook/api/v1alpha1\"\n\twebappv1 \"example.com/others/api/v1\"\n)\n\nvar _ webappv1alpha1.Guestbook = webappv1.Of\n",
-			"import (\n\twebappv1alpha1 \"example.com/guestbook/api/v1\"\n\twebappv1 \"example.com/others/api/v1\"\n)\n\nvar _ webappv1alpha1.Guestbook = webappv1.Of\n",
+			"import (\n\twebappv1alpha1 \"example.com/guestbook/api/v1alpha1\"\n\twebappv1 " +
+				"\"example.com/others/api/v1\"\n)\n\nvar _ webappv1alpha1.Guestbook = webappv1.Of\n",
+			"import (\n\twebappv1alpha1 \"example.com/guestbook/api/v1\"\n\twebappv1 \"example.com/others/api/v1\"\n)\n\nvar " +
+				"_ webappv1alpha1.Guestbook = webappv1.Of\n",
 		},
 		"a variable of the old name": {
-			"import \"example.com/guestbook/api/v1alpha1\"\n\nfunc of(g v1alpha1.Guestbook) int {\n\tv1alpha1 := struct{ size int }{3}\n\treturn v1alpha1.size\n}\n",
-			"import \"example.com/guestbook/api/v1\"\n\nfunc of(g v1.Guestbook) int {\n\tv1alpha1 := struct{ size int }{3}\n\treturn v1alpha1.size\n}\n",
+			"import \"example.com/guestbook/api/v1alpha1\"\n\nfunc of(g v1alpha1.Guestbook) int {\n\tv1alpha1 := struct{ size " +
+				"int }{3}\n\treturn v1alpha1.size\n}\n",
+			"import \"example.com/guestbook/api/v1\"\n\nfunc of(g v1.Guestbook) int {\n\tv1alpha1 := struct{ size int " +
+				"}{3}\n\treturn v1alpha1.size\n}\n",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := newMemoryProject(t, scaffold.InitOptions{})
-			p.mustRun(scaffold.APIOptions{Group: "webapp", Version: "v1alpha1", Kind: "Guestbook", Resource: true, Controller: true, Namespaced: true})
+			p.mustRun(scaffold.APIOptions{Group: "webapp", Version: "v1alpha1", Kind: "Guestbook", Resource: true,
+				Controller: true, Namespaced: true})
 			p.put("internal/mine/mine.go", "package mine\n\n"+test.there)
-			p.mustRun(renaming{scaffold.RenameOptions{Group: "webapp", Version: "v1alpha1", To: "v1", Kctrl: memoryKctrl}, scaffold.PlanRenameVersion})
+			p.mustRun(renaming{scaffold.RenameOptions{Group: "webapp", Version: "v1alpha1", To: "v1", Kctrl: memoryKctrl},
+				scaffold.PlanRenameVersion})
 			if diff := cmp.Diff("package mine\n\n"+test.want, string(p.tree()["internal/mine/mine.go"])); diff != "" {
 				t.Errorf("(-want +got)\n%s", diff)
 			}
@@ -203,7 +222,8 @@ func TestRenameVersionMeetsNames(t *testing.T) {
 // other generators. Moving a package back must restore the tree.
 func TestMovedPackagesTakeAlongWhatIsBesideThem(t *testing.T) {
 	p := newMemoryProject(t, scaffold.InitOptions{})
-	p.mustRun(scaffold.APIOptions{Group: "webapp", Version: "v1alpha1", Kind: "Guestbook", Resource: true, Controller: true, Namespaced: true})
+	p.mustRun(scaffold.APIOptions{Group: "webapp", Version: "v1alpha1", Kind: "Guestbook", Resource: true,
+		Controller: true, Namespaced: true})
 	beside := map[string]string{
 		"schema.json":              "{}",
 		"testdata/package/mine.go": "package mine // of v1alpha1\n",
@@ -217,7 +237,8 @@ func TestMovedPackagesTakeAlongWhatIsBesideThem(t *testing.T) {
 	p.put("api/v1alpha1/validation/validation.go", "package validation\n")
 	p.put("internal/controller/testdata/mine.txt", "mine\n")
 	before := p.tree()
-	p.mustRun(renaming{scaffold.RenameOptions{Group: "webapp", Version: "v1alpha1", To: "v1", Kctrl: memoryKctrl}, scaffold.PlanRenameVersion})
+	p.mustRun(renaming{scaffold.RenameOptions{Group: "webapp", Version: "v1alpha1", To: "v1", Kctrl: memoryKctrl},
+		scaffold.PlanRenameVersion})
 	p.mustRun(change{scaffold.EditOptions{MultiGroup: new(true)}})
 	moved := p.tree()
 	for name, text := range beside {
@@ -234,7 +255,8 @@ func TestMovedPackagesTakeAlongWhatIsBesideThem(t *testing.T) {
 		}
 	}
 	p.mustRun(change{scaffold.EditOptions{MultiGroup: new(false)}})
-	p.mustRun(renaming{scaffold.RenameOptions{Group: "webapp", Version: "v1", To: "v1alpha1", Kctrl: memoryKctrl}, scaffold.PlanRenameVersion})
+	p.mustRun(renaming{scaffold.RenameOptions{Group: "webapp", Version: "v1", To: "v1alpha1", Kctrl: memoryKctrl},
+		scaffold.PlanRenameVersion})
 	if diff := sameTree(before, p.tree()); diff != "" {
 		t.Errorf("there and back (-want +got)\n%s", diff)
 	}
@@ -244,7 +266,8 @@ func TestMovedPackagesTakeAlongWhatIsBesideThem(t *testing.T) {
 // a moved test. kctrl must report both.
 func TestWhatStaysIsTold(t *testing.T) {
 	p := newMemoryProject(t, scaffold.InitOptions{})
-	p.mustRun(scaffold.APIOptions{Group: "webapp", Version: "v1", Kind: "Guestbook", Resource: true, Controller: true, Namespaced: true})
+	p.mustRun(scaffold.APIOptions{Group: "webapp", Version: "v1", Kind: "Guestbook", Resource: true, Controller: true,
+		Namespaced: true})
 	p.put("api/v1/mine_test.go", "package v1\n\nvar crds = \"../../config/crd\"\n")
 	p.mustRun(scaffold.ControllerOptions{Group: "apps", Version: "v1", Kind: "Deployment"})
 	p.put("internal/controller/testdata/mine.txt", "mine\n")
@@ -279,7 +302,8 @@ Guestbook:
 
 var _ = name(Guestbook{})
 `)
-	p.mustRun(renaming{scaffold.RenameOptions{Group: "webapp", Kind: "Guestbook", To: "Visitor", Kctrl: memoryKctrl}, scaffold.PlanRenameKind})
+	p.mustRun(renaming{scaffold.RenameOptions{Group: "webapp", Kind: "Guestbook", To: "Visitor", Kctrl: memoryKctrl},
+		scaffold.PlanRenameKind})
 	want := `package v1
 
 func name(Guestbook Visitor) string { return Guestbook.Name }
@@ -302,7 +326,8 @@ var _ = name(Visitor{})
 // TestNamesThatWouldBeDeclaredTwice checks that a rename or a change of layout which would declare a name twice in one
 // package reports the position and plans nothing.
 func TestNamesThatWouldBeDeclaredTwice(t *testing.T) {
-	visitor := renaming{scaffold.RenameOptions{Group: "webapp", Kind: "Guestbook", To: "Visitor", Kctrl: memoryKctrl}, scaffold.PlanRenameKind}
+	visitor := renaming{scaffold.RenameOptions{Group: "webapp", Kind: "Guestbook", To: "Visitor", Kctrl: memoryKctrl},
+		scaffold.PlanRenameKind}
 	for name, test := range map[string]struct {
 		files   map[string]string
 		command any
@@ -310,11 +335,14 @@ func TestNamesThatWouldBeDeclaredTwice(t *testing.T) {
 	}{
 		"a type beside the kind": {
 			map[string]string{"api/webapp/v1/mine.go": "package v1\n\n// Visitor is mine.\ntype Visitor struct{}\n"}, visitor,
-			"api/webapp/v1/mine.go:4:6: Visitor is declared here, and a name that api/webapp/v1/guestbook_types.go declares would clash with it in the same package",
+			"api/webapp/v1/mine.go:4:6: Visitor is declared here, and a name that api/webapp/v1/guestbook_types.go declares " +
+				"would clash with it in the same package",
 		},
 		"a reconciler": {
-			map[string]string{"internal/controller/webapp/mine.go": "package controller\n\ntype VisitorReconciler struct{}\n"}, visitor,
-			"internal/controller/webapp/mine.go:3:6: VisitorReconciler is declared here, and a name that internal/controller/webapp/guestbook_controller.go declares would clash with it in the same package",
+			map[string]string{"internal/controller/webapp/mine.go": "package controller\n\ntype VisitorReconciler struct{}\n"},
+			visitor,
+			"internal/controller/webapp/mine.go:3:6: VisitorReconciler is declared here, and a name that " +
+				"internal/controller/webapp/guestbook_controller.go declares would clash with it in the same package",
 		},
 		"two packages that become one": {
 			map[string]string{
@@ -322,12 +350,14 @@ func TestNamesThatWouldBeDeclaredTwice(t *testing.T) {
 				"internal/controller/apps/yours.go":  "package controller\n\nfunc help() {}\n\nfunc init() {}\n",
 			},
 			change{scaffold.EditOptions{MultiGroup: new(false)}},
-			"internal/controller/webapp/mine.go:3:6: help is declared here, and a name that internal/controller/apps/yours.go declares would clash with it in the same package",
+			"internal/controller/webapp/mine.go:3:6: help is declared here, and a name that internal/controller/apps/yours.go " +
+				"declares would clash with it in the same package",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := newMemoryProject(t, scaffold.InitOptions{})
-			p.mustRun(scaffold.APIOptions{Group: "webapp", Version: "v1", Kind: "Guestbook", Resource: true, Controller: true, Namespaced: true})
+			p.mustRun(scaffold.APIOptions{Group: "webapp", Version: "v1", Kind: "Guestbook", Resource: true, Controller: true,
+				Namespaced: true})
 			p.mustRun(scaffold.ControllerOptions{Group: "apps", Version: "v1", Kind: "Deployment"})
 			p.mustRun(change{scaffold.EditOptions{MultiGroup: new(true)}})
 			for name, text := range test.files {
@@ -369,7 +399,8 @@ spec:
 	}
 	p.put("config/mine.yaml", text("webapp.example.com", "guestbooks", "guestbook-system"))
 	p.mustRun(change{scaffold.EditOptions{Domain: new("example.org"), ProjectName: new("library")}})
-	p.mustRun(renaming{scaffold.RenameOptions{Group: "webapp", Kind: "Guestbook", To: "Visitor", Kctrl: memoryKctrl}, scaffold.PlanRenameKind})
+	p.mustRun(renaming{scaffold.RenameOptions{Group: "webapp", Kind: "Guestbook", To: "Visitor", Kctrl: memoryKctrl},
+		scaffold.PlanRenameKind})
 	want := text("webapp.example.org", "visitors", "library-system")
 	if diff := cmp.Diff(want, string(p.tree()["config/mine.yaml"])); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
@@ -380,11 +411,13 @@ spec:
 func TestOldPathsAreTold(t *testing.T) {
 	p := newEdited(t)
 	for name, text := range map[string]string{
-		"test/go.mod":   "module example.com/test\n\nrequire example.com/guestbook v0.0.0\n",
-		"build.sh":      "#!/bin/sh\r\ngo build -ldflags '-X example.com/guestbook/version.V=1'\r\n",
-		"image.sh":      "docker push example.com/guestbook:v1 # of https://example.com/guestbook and example.com/guestbook2\n",
-		"notes.md":      "example.com/guestbook\n",
-		"cmd/mocks.go":  "package main\n\n// of example.com/guestbook\n//go:generate mockgen example.com/guestbook/api/v1 Of\n",
+		"test/go.mod": "module example.com/test\n\nrequire example.com/guestbook v0.0.0\n",
+		"build.sh":    "#!/bin/sh\r\ngo build -ldflags '-X example.com/guestbook/version.V=1'\r\n",
+		"image.sh": "docker push example.com/guestbook:v1 # of https://example.com/guestbook and " +
+			"example.com/guestbook2\n",
+		"notes.md": "example.com/guestbook\n",
+		"cmd/mocks.go": "package main\n\n// of example.com/guestbook\n//go:generate mockgen example.com/guestbook/api/v1 " +
+			"Of\n",
 		"vendor/all.mk": "example.com/guestbook\n",
 	} {
 		p.put(name, text)
@@ -432,12 +465,15 @@ func noted(p *plan.Plan) []string {
 func TestMovesKeepToWhatGoImports(t *testing.T) {
 	p := newEdited(t)
 	p.put("internal/controller/internal/help/help.go", "package help\n")
-	p.put("internal/controller/mine.go", "package controller\n\nimport _ \"example.com/guestbook/internal/controller/internal/help\"\n")
+	p.put("internal/controller/mine.go", "package controller\n\nimport _ "+
+		"\"example.com/guestbook/internal/controller/internal/help\"\n")
 	p.mustRun(change{scaffold.EditOptions{MultiGroup: new(true)}})
 	p.put("internal/controller/webapp/internal/help/help.go", "package help\n")
-	p.put("internal/controller/webapp/mine.go", "package controller\n\nimport _ \"example.com/guestbook/internal/controller/webapp/internal/help\"\n")
+	p.put("internal/controller/webapp/mine.go", "package controller\n\nimport _ "+
+		"\"example.com/guestbook/internal/controller/webapp/internal/help\"\n")
 	_, err := p.plan(change{scaffold.EditOptions{MultiGroup: new(false)}})
-	want := "internal/controller/webapp/mine.go:3:8: the file goes to internal/controller, and Go does not allow it to import example.com/guestbook/internal/controller/webapp/internal/help from there"
+	want := "internal/controller/webapp/mine.go:3:8: the file goes to internal/controller, and Go does not allow it to " +
+		"import example.com/guestbook/internal/controller/webapp/internal/help from there"
 	if err == nil || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
 	}

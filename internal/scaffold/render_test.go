@@ -63,7 +63,8 @@ func TestRenderGivesGoldenProjects(t *testing.T) {
 // isGenerated reports whether a generator writes the file of a golden project, or the file lists other files.
 func isGenerated(name string) bool {
 	return strings.HasPrefix(path.Base(name), "zz_generated.deepcopy") || strings.HasPrefix(name, "config/crd/bases/") ||
-		slices.Contains([]string{"config/rbac/role.yaml", "config/webhook/manifests.yaml", "PROJECT.lock", "hack/boilerplate.go.txt"}, name)
+		slices.Contains([]string{"config/rbac/role.yaml", "config/webhook/manifests.yaml", "PROJECT.lock",
+			"hack/boilerplate.go.txt"}, name)
 }
 
 // isCopied reports whether a file has the types of a kind with several versions, one of which its author marks as stored.

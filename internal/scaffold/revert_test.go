@@ -54,7 +54,8 @@ func randomRenaming(r *rand.Rand, proj *project.Project, number int) (there, bac
 	one := own[r.IntN(len(own))]
 	there.Kctrl, back.Kctrl = memoryKctrl, memoryKctrl
 	there.Group, back.Group = one.Group, one.Group
-	visitor, version, library := fmt.Sprint("Visitor", number), fmt.Sprint("v2alpha", number), fmt.Sprint("library", number)
+	visitor, version, library := fmt.Sprint("Visitor", number), fmt.Sprint("v2alpha", number),
+		fmt.Sprint("library", number)
 	switch r.IntN(3) {
 	case 0:
 		there.plan, there.Kind, there.To = scaffold.PlanRenameKind, one.Kind, visitor
@@ -173,7 +174,8 @@ func (p *randomProject) restore(tree map[string][]byte) {
 func TestFaultInAnyWriteOfAnyCommand(t *testing.T) {
 	start := newMemoryProject(t, scaffold.InitOptions{})
 	for _, opts := range []any{
-		scaffold.APIOptions{Group: "webapp", Version: "v1", Kind: "Guestbook", Resource: true, Controller: true, Namespaced: true},
+		scaffold.APIOptions{Group: "webapp", Version: "v1", Kind: "Guestbook", Resource: true, Controller: true,
+			Namespaced: true},
 		scaffold.WebhookOptions{Group: "webapp", Version: "v1", Kind: "Guestbook", Defaulting: true, Policy: true},
 	} {
 		if !start.run(opts) {
@@ -187,14 +189,19 @@ func TestFaultInAnyWriteOfAnyCommand(t *testing.T) {
 		from map[string][]byte
 		opts any
 	}{
-		"create api":        {whole, scaffold.APIOptions{Group: "webapp", Version: "v2", Kind: "Guestbook", Resource: true, Namespaced: true}},
-		"create webhook":    {whole, scaffold.WebhookOptions{Group: "webapp", Version: "v1", Kind: "Guestbook", Validation: true}},
-		"create controller": {whole, scaffold.ControllerOptions{Group: "apps", Version: "v1", Kind: "Deployment", Namespaced: true}},
-		"delete webhook":    {whole, deletion{scaffold.DeleteOptions{Group: "webapp", Version: "v1", Kind: "Guestbook", Defaulting: true, Policy: true}, scaffold.PlanDeleteWebhook}},
-		"delete controller": {whole, deletion{scaffold.DeleteOptions{Group: "webapp", Version: "v1", Kind: "Guestbook"}, scaffold.PlanDeleteController}},
-		"edit":              {whole, change{scaffold.EditOptions{MultiGroup: new(true), Namespaced: new(true)}}},
-		"rename kind":       {whole, renaming{guest, scaffold.PlanRenameKind}},
-		"upgrade":           {outOfDate, upgrading{}},
+		"create api": {whole, scaffold.APIOptions{Group: "webapp", Version: "v2", Kind: "Guestbook", Resource: true,
+			Namespaced: true}},
+		"create webhook": {whole, scaffold.WebhookOptions{Group: "webapp", Version: "v1", Kind: "Guestbook",
+			Validation: true}},
+		"create controller": {whole, scaffold.ControllerOptions{Group: "apps", Version: "v1", Kind: "Deployment",
+			Namespaced: true}},
+		"delete webhook": {whole, deletion{scaffold.DeleteOptions{Group: "webapp", Version: "v1", Kind: "Guestbook",
+			Defaulting: true, Policy: true}, scaffold.PlanDeleteWebhook}},
+		"delete controller": {whole, deletion{scaffold.DeleteOptions{Group: "webapp", Version: "v1", Kind: "Guestbook"},
+			scaffold.PlanDeleteController}},
+		"edit":        {whole, change{scaffold.EditOptions{MultiGroup: new(true), Namespaced: new(true)}}},
+		"rename kind": {whole, renaming{guest, scaffold.PlanRenameKind}},
+		"upgrade":     {outOfDate, upgrading{}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

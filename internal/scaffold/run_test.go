@@ -38,7 +38,8 @@ func (p *testProject) test(t *testing.T, packages ...string) {
 // default start one in memory, as a process of its own.
 func inMemoryEnv(t *testing.T) []string {
 	t.Helper()
-	return append(cacheEnv(), "KCTRL="+kctrlCommand(t), testenv.ServerVariable+"=in-memory", testenv.KubernetesVariable+"=")
+	return append(cacheEnv(), "KCTRL="+kctrlCommand(t), testenv.ServerVariable+"=in-memory",
+		testenv.KubernetesVariable+"=")
 }
 
 // realServerEnv is the environment of a go command that runs all tests of a project on a real API server.

@@ -105,7 +105,8 @@ func (p *testProject) checkComponents(t *testing.T) {
 
 func (p *testProject) kustomize(t *testing.T, folder string) []byte {
 	t.Helper()
-	resources, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(filesys.MakeFsOnDisk(), filepath.Join(p.dir, folder))
+	resources, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(filesys.MakeFsOnDisk(),
+		filepath.Join(p.dir, folder))
 	if err != nil {
 		t.Fatalf("kustomize build %s: %v", folder, err)
 	}
@@ -157,7 +158,8 @@ func (p *testProject) schemaOf(t *testing.T, apiVersion, kind string) *apiextens
 				continue
 			}
 			found = &apiextensions.JSONSchemaProps{}
-			return apiextensionsv1.Convert_v1_JSONSchemaProps_To_apiextensions_JSONSchemaProps(version.Schema.OpenAPIV3Schema, found, nil)
+			return apiextensionsv1.Convert_v1_JSONSchemaProps_To_apiextensions_JSONSchemaProps(version.Schema.OpenAPIV3Schema,
+				found, nil)
 		}
 		return nil
 	})

@@ -59,7 +59,8 @@ func (c *compiledPackages) loadLocked(paths []string) error {
 	if len(missing) == 0 {
 		return nil
 	}
-	cmd := exec.Command("go", append([]string{"list", "-e", "-export", "-deps", "-json=ImportPath,Export,Standard,Deps,Module,Error"}, missing...)...)
+	cmd := exec.Command("go", append([]string{"list", "-e", "-export", "-deps",
+		"-json=ImportPath,Export,Standard,Deps,Module,Error"}, missing...)...)
 	cmd.Dir = filepath.Join("..", "..")
 	cmd.Env = append(os.Environ(), cacheEnv()...)
 	cmd.Stderr = os.Stderr
@@ -142,7 +143,8 @@ func (p *testProject) parse(t *testing.T) *projectSource {
 		if err != nil {
 			return err
 		}
-		if base := entry.Name(); name != "." && (name == "third_party" || base == "testdata" || strings.HasPrefix(base, ".") || strings.HasPrefix(base, "_")) {
+		if base := entry.Name(); name != "." && (name == "third_party" || base == "testdata" ||
+			strings.HasPrefix(base, ".") || strings.HasPrefix(base, "_")) {
 			return fs.SkipDir
 		}
 		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil && name != "." && name != "api" {

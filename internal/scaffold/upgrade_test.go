@@ -36,7 +36,8 @@ func hashOf(content []byte) string {
 // newOlderProject takes lines out of random files that kctrl writes, or adds some, as an older template might have.
 func newOlderProject(t *testing.T, r *rand.Rand) *olderProject {
 	p := &olderProject{randomProject: newRandomProject(t, r), old: map[string][]byte{}}
-	p.run(scaffold.APIOptions{Group: "webapp", Version: "v1", Kind: "Guestbook", Resource: true, Controller: true, Namespaced: true})
+	p.run(scaffold.APIOptions{Group: "webapp", Version: "v1", Kind: "Guestbook", Resource: true, Controller: true,
+		Namespaced: true})
 	p.today = p.tree()
 	lock, err := project.ParseLock(p.today[project.LockFile])
 	if err != nil {
@@ -44,8 +45,10 @@ func newOlderProject(t *testing.T, r *rand.Rand) *olderProject {
 	}
 	for entry := range lock.All() {
 		isTemplate := strings.HasPrefix(entry.Template, "project/") || strings.HasPrefix(entry.Template, "kind/config/rbac/")
-		kept := slices.Contains([]string{".gitattributes", ".gitignore", "AGENTS.md", "README.md", "internal/controller/doc.go"}, entry.Path)
-		if !isTemplate || kept || path.Ext(entry.Path) == ".go" || bytes.Count(p.today[entry.Path], []byte("\n")) < 8 || r.IntN(2) == 0 {
+		kept := slices.Contains([]string{".gitattributes", ".gitignore", "AGENTS.md", "README.md",
+			"internal/controller/doc.go"}, entry.Path)
+		if !isTemplate || kept || path.Ext(entry.Path) == ".go" || bytes.Count(p.today[entry.Path], []byte("\n")) < 8 ||
+			r.IntN(2) == 0 {
 			continue
 		}
 		lines := strings.SplitAfter(string(p.today[entry.Path]), "\n")
@@ -165,7 +168,8 @@ func TestUpgradeNamesTypesAndSamplesOfNewerTemplates(t *testing.T) {
 	for name, edited := range map[string]bool{"as it was": false, "edited": true} {
 		t.Run(name, func(t *testing.T) {
 			p := newMemoryProject(t, scaffold.InitOptions{})
-			api := scaffold.APIOptions{Group: "webapp", Version: "v1", Kind: "Guestbook", Resource: true, Controller: true, Namespaced: true}
+			api := scaffold.APIOptions{Group: "webapp", Version: "v1", Kind: "Guestbook", Resource: true, Controller: true,
+				Namespaced: true}
 			p.run(api)
 			api.Kind = "Shelf"
 			p.run(api)
@@ -222,7 +226,8 @@ func (p *randomProject) asOlder(name, line string) {
 // TestUpgradeSeesNoTemplateInAnotherHeader changes the header of Go files, in edited and unedited files. A changed
 // header is not a newer template; a newer template is still reported.
 func TestUpgradeSeesNoTemplateInAnotherHeader(t *testing.T) {
-	const header, types, controller = "// Copyright 2026 ACME.\n\n// All rights reserved.\n", "api/v1/guestbook_types.go", "internal/controller/guestbook_controller.go"
+	const header, types, controller = "// Copyright 2026 ACME.\n\n// All rights reserved.\n", "api/v1/guestbook_types.go",
+		"internal/controller/guestbook_controller.go"
 	begin := func(text []byte) []byte {
 		_, code, _ := bytes.Cut(text, []byte("*/\n"))
 		return slices.Concat([]byte(header), code)
@@ -282,7 +287,8 @@ func TestUpgradeLeavesConflictsToTheUser(t *testing.T) {
 	})
 	notes := p.upgrade(p.fromHistory)
 	lines := strings.Split(string(p.tree()[name]), "\n")
-	if len(notes) != 1 || notes[0].Pos.Filename != name || !strings.HasPrefix(lines[notes[0].Pos.Line-1], "<<<<<<< yours") {
+	if len(notes) != 1 || notes[0].Pos.Filename != name || !strings.HasPrefix(lines[notes[0].Pos.Line-1],
+		"<<<<<<< yours") {
 		t.Errorf("notes %v of\n%s", notes, p.tree()[name])
 	}
 
@@ -294,12 +300,15 @@ func TestUpgradeLeavesConflictsToTheUser(t *testing.T) {
 		t.Fatal(err)
 	}
 	lock.Record(name, next, "")
-	if err := errors.Join(afero.WriteFile(p.fs, project.LockFile, lock.Marshal(), 0o644), afero.WriteFile(p.fs, ".kctrl/base/"+hashOf(next), next, 0o644)); err != nil {
+	if err := errors.Join(afero.WriteFile(p.fs, project.LockFile, lock.Marshal(), 0o644),
+		afero.WriteFile(p.fs, ".kctrl/base/"+hashOf(next), next, 0o644)); err != nil {
 		t.Fatal(err)
 	}
 	for range 2 {
 		notes = p.upgrade(p.fromHistory)
-		if len(notes) != 1 || notes[0].Pos.Filename != name || !strings.Contains(notes[0].Message, "still has a conflict of an earlier upgrade") || !bytes.Equal(p.tree()[name], unresolved) {
+		if len(notes) != 1 || notes[0].Pos.Filename != name ||
+			!strings.Contains(notes[0].Message, "still has a conflict of an earlier upgrade") ||
+			!bytes.Equal(p.tree()[name], unresolved) {
 			t.Errorf("notes %v of\n%s", notes, p.tree()[name])
 		}
 	}
@@ -330,9 +339,11 @@ func TestUpgradeMergesEditsAfterARename(t *testing.T) {
 				}
 			}
 		}
-		guest := renaming{scaffold.RenameOptions{Group: "webapp", Kind: "Guestbook", To: "Visitor", Kctrl: memoryKctrl, Base: p.fromHistory}, scaffold.PlanRenameKind}
+		guest := renaming{scaffold.RenameOptions{Group: "webapp", Kind: "Guestbook", To: "Visitor", Kctrl: memoryKctrl,
+			Base: p.fromHistory}, scaffold.PlanRenameKind}
 		if plan, err := planOf(afero.NewIOFS(p.fs), p.load(), guest); err != nil {
-			if !strings.Contains(err.Error(), "has been edited where kctrl must change it") && !strings.Contains(err.Error(), "not valid YAML") {
+			if !strings.Contains(err.Error(), "has been edited where kctrl must change it") &&
+				!strings.Contains(err.Error(), "not valid YAML") {
 				t.Fatal(err)
 			}
 			return // an older kctrl wrote the name beside the new content
@@ -368,11 +379,14 @@ func TestRenameKeepsWhatEditsAreMergedFrom(t *testing.T) {
 	const name = "internal/controller/guestbook_controller.go"
 	p.edit(name, func(text []byte) []byte { return append(text, "\n// mine\n"...) })
 	before := p.tree()
-	there := renaming{scaffold.RenameOptions{Group: "webapp", Kind: "Guestbook", To: "Visitor", Kctrl: memoryKctrl}, scaffold.PlanRenameKind}
-	back := renaming{scaffold.RenameOptions{Group: "webapp", Kind: "Visitor", To: "Guestbook", Kctrl: memoryKctrl}, scaffold.PlanRenameKind}
+	there := renaming{scaffold.RenameOptions{Group: "webapp", Kind: "Guestbook", To: "Visitor", Kctrl: memoryKctrl},
+		scaffold.PlanRenameKind}
+	back := renaming{scaffold.RenameOptions{Group: "webapp", Kind: "Visitor", To: "Guestbook", Kctrl: memoryKctrl},
+		scaffold.PlanRenameKind}
 	p.run(there)
 	fresh := newMemoryProject(t, scaffold.InitOptions{})
-	fresh.run(scaffold.APIOptions{Group: "webapp", Version: "v1", Kind: "Visitor", Resource: true, Controller: true, Namespaced: true})
+	fresh.run(scaffold.APIOptions{Group: "webapp", Version: "v1", Kind: "Visitor", Resource: true, Controller: true,
+		Namespaced: true})
 	want := fresh.tree()["internal/controller/visitor_controller.go"]
 	if kept := p.tree()[".kctrl/base/"+hashOf(want)]; !bytes.Equal(kept, want) {
 		t.Errorf("what the controller was edited from is\n%s\nwant\n%s", kept, want)

@@ -88,11 +88,13 @@ func (o WebhookOptions) checkPaths() error {
 		flag, value string
 		served      bool
 		needs       string
-	}{{"--defaulting-path", o.DefaultingPath, o.Defaulting, "--defaulting"}, {"--validation-path", o.ValidationPath, o.Validation, "--validation"}} {
+	}{{"--defaulting-path", o.DefaultingPath, o.Defaulting, "--defaulting"},
+		{"--validation-path", o.ValidationPath, o.Validation, "--validation"}} {
 		switch {
 		case path.value == "":
 		case !path.served:
-			return &diagnostic.Error{Message: path.flag + " requires its webhook", Hint: "add " + path.needs, Class: diagnostic.ErrUsage}
+			return &diagnostic.Error{Message: path.flag + " requires its webhook", Hint: "add " + path.needs,
+				Class: diagnostic.ErrUsage}
 		case !webhookPath.MatchString(path.value):
 			return render.WrongOption(path.flag, path.value, "want a path", "write "+path.flag+"=/mine")
 		}
@@ -157,9 +159,10 @@ func addWebhooks(proj *project.Project, opts WebhookOptions) (*project.Resource,
 		for _, other := range proj.Versions(*r) {
 			if *a.Has(other) {
 				return nil, nil, &diagnostic.Error{
-					Message: fmt.Sprintf("%s has a %s already, and API servers call it for all versions of the kind, after a conversion", other, a.File),
-					Hint:    fmt.Sprintf("write the rules of %s there", r.Version),
-					Class:   diagnostic.ErrUsage,
+					Message: fmt.Sprintf("%s has a %s already, and API servers call it for all versions of the kind, after a "+
+						"conversion", other, a.File),
+					Hint:  fmt.Sprintf("write the rules of %s there", r.Version),
+					Class: diagnostic.ErrUsage,
 				}
 			}
 		}
@@ -198,7 +201,8 @@ func checkServedOnce(proj *project.Project) error {
 			}
 			if other, taken := served[path]; taken {
 				return &diagnostic.Error{
-					Message: fmt.Sprintf("%s and %s would both be served at %s", other, name, path), Hint: "give one of them another " + flag, Class: diagnostic.ErrUsage,
+					Message: fmt.Sprintf("%s and %s would both be served at %s", other, name, path),
+					Hint:    "give one of them another " + flag, Class: diagnostic.ErrUsage,
 				}
 			}
 			served[path] = name
@@ -258,7 +262,8 @@ func validateWebhook(proj *project.Project, opts WebhookOptions) error {
 			Hint:    "omit --timeout",
 			Class:   diagnostic.ErrUsage,
 		}
-	case opts.Defaulting && len(opts.Requests.Verbs) > 0 && !slices.Contains(opts.Requests.Verbs, "create") && !slices.Contains(opts.Requests.Verbs, "update"):
+	case opts.Defaulting && len(opts.Requests.Verbs) > 0 && !slices.Contains(opts.Requests.Verbs, "create") &&
+		!slices.Contains(opts.Requests.Verbs, "update"):
 		return &diagnostic.Error{
 			Message: "a defaulter requires creations or updates, and --verbs has neither",
 			Hint:    "add create or update to --verbs, or omit --defaulting",

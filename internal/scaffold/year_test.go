@@ -27,7 +27,8 @@ func TestNewFilesHaveTheYearOfTheHeader(t *testing.T) {
 	}
 	p.wantNothing(guestbook)
 	p.mustRun(shelf)
-	p.mustRun(renaming{scaffold.RenameOptions{Group: "webapp", Kind: "Shelf", To: "Rack", Kctrl: memoryKctrl}, scaffold.PlanRenameKind})
+	p.mustRun(renaming{scaffold.RenameOptions{Group: "webapp", Kind: "Shelf", To: "Rack", Kctrl: memoryKctrl},
+		scaffold.PlanRenameKind})
 	if _, text := p.read("rack_types.go"); !strings.HasPrefix(text, "/*\nCopyright 2019 The authors.\n*/\n\n") {
 		t.Errorf("what was renamed begins with\n%.60s", text)
 	}

@@ -61,7 +61,8 @@ type resolver struct {
 // lenient search skips trees without Go packages if other patterns match packages, and includes the modules below. It
 // returns the skipped patterns as passed.
 func (t *Tree) Dirs(dir string, patterns []string, lenient bool) (found []Dir, passed, err error) {
-	return (&resolver{dir: dir, tree: t, modules: map[string]Module{}, ignored: map[string][]string{}, lenient: lenient}).resolve(patterns)
+	return (&resolver{dir: dir, tree: t, modules: map[string]Module{}, ignored: map[string][]string{},
+		lenient: lenient}).resolve(patterns)
 }
 
 // errNoPackages is the cause of the error about a tree without Go packages.
@@ -126,7 +127,8 @@ func (r *resolver) match(pattern string) ([]Dir, error) {
 	}
 	folders := resolve.NewPattern(filepath.ToSlash(pattern))
 	if r.lenient && folders.IsTree() && !strings.HasSuffix(pattern, "/...") && pattern != "..." {
-		return nil, patternError(pattern, "\"...\" matches directories and follows a slash", "write "+strings.TrimRight(pattern, "./")+"/...")
+		return nil, patternError(pattern, "\"...\" matches directories and follows a slash",
+			"write "+strings.TrimRight(pattern, "./")+"/...")
 	}
 	dir, err := r.folderOf(pattern, filepath.ToSlash(pattern))
 	if err != nil {
@@ -138,7 +140,8 @@ func (r *resolver) match(pattern string) ([]Dir, error) {
 		if r.tree.Exists(dir) {
 			return nil, patternError(pattern, "is a file", "name its directory")
 		}
-		return nil, patternError(pattern, "there is no such directory", "name a directory of the project, such as ./api/v1 or ./...")
+		return nil, patternError(pattern, "there is no such directory",
+			"name a directory of the project, such as ./api/v1 or ./...")
 	}
 	mod, err := r.moduleOf(dir)
 	if err == nil {
@@ -199,7 +202,8 @@ func (r *resolver) isIgnored(f Dir) bool {
 // import paths of the vendored packages.
 func (r *resolver) matchVendored(pattern string, start Dir, folders resolve.Pattern) ([]Dir, error) {
 	if !r.lenient {
-		return nil, patternError(pattern, "is a vendor directory: its packages belong to other projects", "name a directory of the project, such as ./api/v1 or ./...")
+		return nil, patternError(pattern, "is a vendor directory: its packages belong to other projects",
+			"name a directory of the project, such as ./api/v1 or ./...")
 	}
 	packages, err := r.tree.Resolver(start.Module.Dir)
 	if err != nil {

@@ -29,15 +29,22 @@ func TestStampsShowEveryChange(t *testing.T) {
 			}
 			return os.Rename(file+".new", file)
 		},
-		"a time":                  func(file, _, _ string) error { return os.Chtimes(file, time.Unix(1, 0), time.Unix(1, 0)) },
-		"a file that is gone":     func(file, _, _ string) error { return os.Remove(file) },
-		"a file that comes":       func(_, _, missing string) error { return os.WriteFile(missing, nil, 0o644) },
-		"a file in a folder":      func(_, folder, _ string) error { return os.WriteFile(filepath.Join(folder, "a"), nil, 0o644) },
+		"a time": func(file, _, _ string) error {
+			return os.Chtimes(file, time.Unix(1, 0),
+				time.Unix(1, 0))
+		},
+		"a file that is gone": func(file, _, _ string) error { return os.Remove(file) },
+		"a file that comes":   func(_, _, missing string) error { return os.WriteFile(missing, nil, 0o644) },
+		"a file in a folder": func(_, folder, _ string) error {
+			return os.WriteFile(filepath.Join(folder, "a"), nil,
+				0o644)
+		},
 		"a folder that is a file": func(_, folder, _ string) error { return replace(folder) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
-			file, folder, missing := filepath.Join(dir, "file"), filepath.Join(dir, "folder"), filepath.Join(dir, "none", "missing")
+			file, folder, missing := filepath.Join(dir, "file"), filepath.Join(dir, "folder"),
+				filepath.Join(dir, "none", "missing")
 			if err := os.WriteFile(file, []byte("content"), 0o644); err != nil {
 				t.Fatal(err)
 			}

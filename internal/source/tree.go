@@ -363,7 +363,8 @@ func (f resolveFS) goNames(dir string) ([]string, error) {
 	if len(f.tree.overlay) == 0 {
 		entries, err := f.tree.entries(dir)
 		for _, entry := range entries {
-			if strings.HasSuffix(entry.Name(), ".go") && (entry.Type().IsRegular() || f.tree.isFile(filepath.Join(dir, entry.Name()))) {
+			if strings.HasSuffix(entry.Name(), ".go") && (entry.Type().IsRegular() ||
+				f.tree.isFile(filepath.Join(dir, entry.Name()))) {
 				names = append(names, entry.Name())
 			}
 		}

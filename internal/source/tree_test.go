@@ -75,7 +75,8 @@ func TestGoFilesAreThoseOfThisBuild(t *testing.T) {
 
 func TestPatterns(t *testing.T) {
 	names := []string{
-		"go.mod", "main.go", "api/v1/x.go", "api/v2/x.go", "api/empty/", "api/testdata/x.go", "vendor/v/x.go", "_old/x.go", ".hidden/x.go",
+		"go.mod", "main.go", "api/v1/x.go", "api/v2/x.go", "api/empty/", "api/testdata/x.go", "vendor/v/x.go", "_old/x.go",
+		".hidden/x.go",
 		"nested/go.mod", "nested/api/x.go", "docs/readme.txt", "tests/x_test.go",
 	}
 	dir := onDisk(t, names...)
@@ -110,7 +111,8 @@ func TestPatterns(t *testing.T) {
 			t.Errorf("%s: %s", pattern, diff)
 		}
 	}
-	for _, pattern := range []string{"./docs", "./tests/...", "./nowhere", "..", "/", "./apis...", "./vendor/v", "main.go", "./api/empty"} {
+	for _, pattern := range []string{"./docs", "./tests/...", "./nowhere", "..", "/", "./apis...", "./vendor/v", "main.go",
+		"./api/empty"} {
 		if folders, _, err := NewTree(nil).Dirs(dir, []string{pattern}, false); err == nil {
 			t.Errorf("%s matches %v", pattern, folders)
 		}

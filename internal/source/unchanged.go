@@ -15,7 +15,8 @@ import (
 
 // Unchanged reports whether all questions still have the same answers, with an overlay as in [NewTree]. If so, and if
 // the overlay is empty, it also returns stamps of the answers, unless some state cannot be stamped.
-func (in Inputs) Unchanged(environment *resolve.Environment, overlay map[string][]byte) (stamps Stamps, stamped, unchanged bool) {
+func (in Inputs) Unchanged(environment *resolve.Environment,
+	overlay map[string][]byte) (stamps Stamps, stamped, unchanged bool) {
 	t := NewTree(overlay)
 	t.use(environment)
 	t.log = nil

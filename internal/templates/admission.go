@@ -79,12 +79,14 @@ func (v AdmissionView) PolicyRules() []PolicyRule {
 	}
 	begin, object := `request.operation != "`+v.AskedOperation()+`" || `, v.AskedObject()
 	if !v.Foreign {
-		return []PolicyRule{{begin + "size(" + object + ".metadata.name) <= 63", "the name must be at most 63 bytes, the limit of a label value"}}
+		return []PolicyRule{{begin + "size(" + object + ".metadata.name) <= 63",
+			"the name must be at most 63 bytes, the limit of a label value"}}
 	}
 	const indent, name = "\n        ", `"app.kubernetes.io/name"`
 	labels := object + ".metadata.labels"
 	return []PolicyRule{{
-		">-" + indent + begin + "!has(" + labels + ") ||" + indent + "!(" + name + " in " + labels + ") || " + labels + "[" + name + `] != ""`,
+		">-" + indent + begin + "!has(" + labels + ") ||" + indent + "!(" + name + " in " + labels + ") || " + labels + "[" +
+			name + `] != ""`,
 		"the label app.kubernetes.io/name must not be empty",
 	}}
 }
@@ -209,9 +211,11 @@ const roleRef = `roleRef:
 
 // builtInBodies have the fields besides metadata that built-in kinds require. Other kinds require none.
 var builtInBodies = map[string]string{
-	"Pod":         pod,
-	"PodTemplate": "template:\n  metadata:\n    labels:\n      app: sample\n  " + strings.ReplaceAll(strings.TrimSpace(pod), "\n", "\n  ") + "\n",
-	"ReplicationController": "spec:\n  selector:\n    app: sample\n  template:\n    metadata:\n      labels:\n        app: sample\n    " +
+	"Pod": pod,
+	"PodTemplate": "template:\n  metadata:\n    labels:\n      app: sample\n  " +
+		strings.ReplaceAll(strings.TrimSpace(pod), "\n", "\n  ") + "\n",
+	"ReplicationController": "spec:\n  selector:\n    app: sample\n  template:\n    metadata:\n      labels:\n " +
+		"       app: sample\n    " +
 		strings.ReplaceAll(strings.TrimSpace(pod), "\n", "\n    ") + "\n",
 	"Service": `spec:
   ports:
@@ -238,7 +242,8 @@ var builtInBodies = map[string]string{
 	"StatefulSet":        podTemplate + "  serviceName: sample\n",
 	"ControllerRevision": "revision: 1\ndata:\n  sample: true\n",
 	"Job":                job,
-	"CronJob":            "spec:\n  schedule: 0 3 * * *\n  jobTemplate:\n    " + strings.ReplaceAll(strings.TrimSpace(job), "\n", "\n    ") + "\n",
+	"CronJob": "spec:\n  schedule: 0 3 * * *\n  jobTemplate:\n    " + strings.ReplaceAll(strings.TrimSpace(job),
+		"\n", "\n    ") + "\n",
 	"HorizontalPodAutoscaler": `spec:
   maxReplicas: 3
   scaleTargetRef:

@@ -131,7 +131,8 @@ type ConversionView struct {
 // NewConversion returns the view of a conversion, without the bodies of its functions.
 func NewConversion(header string, spoke, hub KindView) ConversionView {
 	name := func(from, to KindView) string {
-		return spoke.Variable + strings.TrimPrefix(from.Conversion, from.Kind) + "To" + strings.TrimPrefix(to.Conversion, to.Kind)
+		return spoke.Variable + strings.TrimPrefix(from.Conversion, from.Kind) + "To" + strings.TrimPrefix(to.Conversion,
+			to.Kind)
 	}
 	return ConversionView{Header: header, Spoke: spoke, Hub: hub, FromHub: name(hub, spoke), ToHub: name(spoke, hub)}
 }

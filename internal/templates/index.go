@@ -106,7 +106,8 @@ func ApplyConfigurationModules() (mod, sum Template[ModuleView]) {
 // APIModule returns go.mod and go.sum of the API packages of a project, if they are a separate module. `make golden`
 // recomputes them from those of a project.
 func APIModule() []Template[ModuleView] {
-	return []Template[ModuleView]{at[ModuleView]("apimodule", "api/go.mod", plan.Shared), at[ModuleView]("apimodule", "api/go.sum", plan.Shared)}
+	return []Template[ModuleView]{at[ModuleView]("apimodule", "api/go.mod", plan.Shared),
+		at[ModuleView]("apimodule", "api/go.sum", plan.Shared)}
 }
 
 // APIModuleDoc returns a package for the API module before it has types: go vet fails for a module without packages.
@@ -153,9 +154,18 @@ func Sample() Template[KindView] {
 // Roles returns the roles for the users of a kind.
 func Roles() []Template[KindView] {
 	return []Template[KindView]{
-		{ID: "kind/config/rbac/kind_admin_role.yaml", path: func(k KindView) string { return "config/rbac/" + k.roleFile("admin") }},
-		{ID: "kind/config/rbac/kind_editor_role.yaml", path: func(k KindView) string { return "config/rbac/" + k.roleFile("editor") }},
-		{ID: "kind/config/rbac/kind_viewer_role.yaml", path: func(k KindView) string { return "config/rbac/" + k.roleFile("viewer") }},
+		{ID: "kind/config/rbac/kind_admin_role.yaml", path: func(k KindView) string {
+			return "config/rbac/" +
+				k.roleFile("admin")
+		}},
+		{ID: "kind/config/rbac/kind_editor_role.yaml", path: func(k KindView) string {
+			return "config/rbac/" +
+				k.roleFile("editor")
+		}},
+		{ID: "kind/config/rbac/kind_viewer_role.yaml", path: func(k KindView) string {
+			return "config/rbac/" +
+				k.roleFile("viewer")
+		}},
 	}
 }
 
@@ -172,24 +182,30 @@ func SamplesKustomization() Template[ListView] {
 // Controller returns the files of the controller of one kind.
 func Controller() []Template[KindView] {
 	return []Template[KindView]{
-		{ID: "controller/internal/controller/kind_controller.go", path: func(k KindView) string { return k.ControllerFile(".go") }},
-		{ID: "controller/internal/controller/kind_controller_test.go", path: func(k KindView) string { return k.ControllerFile("_test.go") }},
+		{ID: "controller/internal/controller/kind_controller.go",
+			path: func(k KindView) string { return k.ControllerFile(".go") }},
+		{ID: "controller/internal/controller/kind_controller_test.go",
+			path: func(k KindView) string { return k.ControllerFile("_test.go") }},
 	}
 }
 
 // Operand returns the files of a controller that runs a Deployment for each object.
 func Operand() []Template[KindView] {
 	return []Template[KindView]{
-		{ID: "controller/internal/controller/operand_controller.go", path: func(k KindView) string { return k.ControllerFile(".go") }},
-		{ID: "controller/internal/controller/operand_controller_test.go", path: func(k KindView) string { return k.ControllerFile("_test.go") }},
+		{ID: "controller/internal/controller/operand_controller.go",
+			path: func(k KindView) string { return k.ControllerFile(".go") }},
+		{ID: "controller/internal/controller/operand_controller_test.go",
+			path: func(k KindView) string { return k.ControllerFile("_test.go") }},
 	}
 }
 
 // FurtherController returns the files of a controller of an external kind, or of a second controller of a kind.
 func FurtherController() []Template[KindView] {
 	return []Template[KindView]{
-		{ID: "controller/internal/controller/further_controller.go", path: func(k KindView) string { return k.ControllerFile(".go") }},
-		{ID: "controller/internal/controller/further_controller_test.go", path: func(k KindView) string { return k.ControllerFile("_test.go") }},
+		{ID: "controller/internal/controller/further_controller.go",
+			path: func(k KindView) string { return k.ControllerFile(".go") }},
+		{ID: "controller/internal/controller/further_controller_test.go",
+			path: func(k KindView) string { return k.ControllerFile("_test.go") }},
 	}
 }
 
@@ -260,7 +276,8 @@ func admission(what string) []Template[AdmissionView] {
 	var list []Template[AdmissionView]
 	for _, end := range []string{".go", "_test.go"} {
 		list = append(list, Template[AdmissionView]{
-			ID: "admission/internal/webhook/kind_" + what + end, path: func(v AdmissionView) string { return v.WebhookFile(what, end) },
+			ID:   "admission/internal/webhook/kind_" + what + end,
+			path: func(v AdmissionView) string { return v.WebhookFile(what, end) },
 		})
 	}
 	return list
@@ -269,8 +286,12 @@ func admission(what string) []Template[AdmissionView] {
 // Policy returns the ValidatingAdmissionPolicy of one kind, and its test.
 func Policy() []Template[AdmissionView] {
 	return []Template[AdmissionView]{
-		{ID: "policy/config/policy/kind_policy.yaml", path: func(v AdmissionView) string { return "config/policy/" + v.PolicyFile() }},
-		{ID: "policy/internal/webhook/kind_policy_test.go", path: func(v AdmissionView) string { return v.WebhookFile("policy", "_test.go") }},
+		{ID: "policy/config/policy/kind_policy.yaml", path: func(v AdmissionView) string {
+			return "config/policy/" +
+				v.PolicyFile()
+		}},
+		{ID: "policy/internal/webhook/kind_policy_test.go",
+			path: func(v AdmissionView) string { return v.WebhookFile("policy", "_test.go") }},
 	}
 }
 
@@ -281,7 +302,8 @@ func PolicyKustomization() Template[ListView] {
 
 // TestObject returns the object that tests of webhooks send for an external kind.
 func TestObject() Template[AdmissionView] {
-	return Template[AdmissionView]{ID: "admission/internal/webhook/testdata/kind.yaml", Owner: plan.User, path: AdmissionView.testObject}
+	return Template[AdmissionView]{ID: "admission/internal/webhook/testdata/kind.yaml", Owner: plan.User,
+		path: AdmissionView.testObject}
 }
 
 // WebhookDoc returns the package documentation of the webhooks.

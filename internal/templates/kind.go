@@ -372,11 +372,16 @@ func localVariable(n KindNames) string {
 // takenNames returns the imports and local variables of the controller and webhook templates.
 func takenNames() []string {
 	return []string{
-		"about", "admission", "apierrors", "appsv1", "available", "before", "c", "cancel", "changed", "client", "condition", "context", "controller", "controllerutil",
-		"corev1", "ctx", "d", "defaulted", "degraded", "deployment", "desired", "env", "equality", "err", "errors", "errs", "events", "failed", "failure",
-		"field", "fmt", "inmemory", "intstr", "labelled", "labels", "live", "log", "logger", "longest", "m", "manager", "meta", "metav1", "name", "object", "os", "other",
-		"ours", "owner", "partOf", "progressing", "r", "reconcile", "reconciler", "req", "resource", "result", "sample", "selector", "selectors", "service",
-		"sha256", "slices", "status", "stop", "stopped", "strings", "t", "taken", "testenv", "testing", "theirs", "time", "v", "value",
+		"about", "admission", "apierrors", "appsv1", "available", "before", "c", "cancel", "changed", "client", "condition",
+		"context", "controller", "controllerutil",
+		"corev1", "ctx", "d", "defaulted", "degraded", "deployment", "desired", "env", "equality", "err", "errors", "errs",
+		"events", "failed", "failure",
+		"field", "fmt", "inmemory", "intstr", "labelled", "labels", "live", "log", "logger", "longest", "m", "manager",
+		"meta", "metav1", "name", "object", "os", "other",
+		"ours", "owner", "partOf", "progressing", "r", "reconcile", "reconciler", "req", "resource", "result", "sample",
+		"selector", "selectors", "service",
+		"sha256", "slices", "status", "stop", "stopped", "strings", "t", "taken", "testenv", "testing", "theirs", "time", "v",
+		"value",
 		"wanted", "webhook", "wrong", "yaml",
 	}
 }

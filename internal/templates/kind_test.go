@@ -26,22 +26,29 @@ func TestNamesOfKind(t *testing.T) {
 		{"multigroup folder", multigroup("webapp").Folder, "api/webapp/v1"},
 		{"folder without group", multigroup("").Folder, "api/v1"},
 		{"controller folder without group", multigroup("").ControllerFolder, "internal/controller"},
-		{"multigroup controller", multigroup("webapp").ControllerFile(".go"), "internal/controller/webapp/guestbook_controller.go"},
+		{"multigroup controller", multigroup("webapp").ControllerFile(".go"),
+			"internal/controller/webapp/guestbook_controller.go"},
 		{"multigroup role", multigroup("webapp").RoleFiles()[0], "webapp_guestbook_admin_role.yaml"},
 		{"multigroup controller name", multigroup("webapp").ControllerName, "webapp-guestbook"},
 		{"group without a name of its own", with(func(n *KindNames) { n.Group = "" }).QualifiedGroup, "example.com"},
 		{"alias", with(func(*KindNames) {}).Alias, "webappv1"},
-		{"variable of a kind that is called as its package", with(func(n *KindNames) { n.Kind = "Webappv1" }).Variable, "webappv1Object"},
-		{"variable of a kind that is called as that of another version", with(func(n *KindNames) { n.Kind = "Webappv2beta1" }).Variable, "webappv2beta1Object"},
+		{"variable of a kind that is called as its package", with(func(n *KindNames) { n.Kind = "Webappv1" }).Variable,
+			"webappv1Object"},
+		{"variable of a kind that is called as that of another version",
+			with(func(n *KindNames) { n.Kind = "Webappv2beta1" }).Variable, "webappv2beta1Object"},
 		{"variable that no package is called as", with(func(n *KindNames) { n.Kind = "Webappv" }).Variable, "webappv"},
 		{"alias of a dotted group", with(func(n *KindNames) { n.Group = "foo.policy" }).Alias, "foopolicyv1"},
 		{"alias that is taken", with(func(n *KindNames) { n.Group = "meta" }).Alias, "apimetav1"},
 		{"alias that begins with a digit", with(func(n *KindNames) { n.Group = "3scale" }).Alias, "api3scalev1"},
 		{"sample", with(func(*KindNames) {}).SampleFile, "webapp_v1_guestbook.yaml"},
 		{"crd", with(func(*KindNames) {}).CRDBase, "bases/webapp.example.com_guestbooks.yaml"},
-		{"rights in one namespace", with(func(n *KindNames) { n.RestrictedTo = "guestbook-system" }).RBACNamespace, "namespace=guestbook-system,"},
+		{"rights in one namespace", with(func(n *KindNames) { n.RestrictedTo = "guestbook-system" }).RBACNamespace,
+			"namespace=guestbook-system,"},
 		{"sample in a namespace", with(func(n *KindNames) { n.Namespaced = true }).SampleNamespace, "default"},
-		{"sample where the manager is", with(func(n *KindNames) { n.Namespaced, n.RestrictedTo = true, "x-system" }).SampleNamespace, ""},
+		{"sample where the manager is", with(func(n *KindNames) {
+			n.Namespaced, n.RestrictedTo = true,
+				"x-system"
+		}).SampleNamespace, ""},
 	}
 	for _, test := range tests {
 		if test.got != test.want {
@@ -51,7 +58,8 @@ func TestNamesOfKind(t *testing.T) {
 }
 
 func TestKindInProtectedGroupIsAnnotated(t *testing.T) {
-	for domain, want := range map[string]bool{"k8s.io": true, "sigs.k8s.io": true, "kubernetes.io": true, "x-k8s.io": false, "example.com": false} {
+	for domain, want := range map[string]bool{"k8s.io": true, "sigs.k8s.io": true, "kubernetes.io": true,
+		"x-k8s.io": false, "example.com": false} {
 		names := guestbook()
 		names.Domain = domain
 		types, err := Types().Render(NewKind(names))

@@ -87,7 +87,8 @@ func addMetric(found map[string][]string, constants map[string]string, call *ast
 	if !ok || len(call.Args) < 2 {
 		return
 	}
-	labelsAt, known := map[string]int{"Counter": 2, "Gauge": 2, "Histogram": 3, "GaugeFunc": 3, "CounterFunc": 3}[selector.Sel.Name]
+	labelsAt, known := map[string]int{"Counter": 2, "Gauge": 2, "Histogram": 3, "GaugeFunc": 3,
+		"CounterFunc": 3}[selector.Sel.Name]
 	name, named := literal(constants, call.Args[0])
 	if !known || !named {
 		return

@@ -29,7 +29,8 @@ func (t Template[V]) Render(view V) ([]byte, error) {
 	if t.Helm {
 		left, right = "[[", "]]"
 	}
-	parsed, err := template.New(t.ID).Delims(left, right).Funcs(functions()).Option("missingkey=error").Parse(string(source))
+	parsed, err := template.New(t.ID).Delims(left, right).Funcs(functions()).Option("missingkey=error").Parse(
+		string(source))
 	if err != nil {
 		return nil, fmt.Errorf("template %s: %w", t.ID, err)
 	}

@@ -21,7 +21,8 @@ type listed struct {
 // index is every template that the tables of this package list, with a view.
 func index(t *testing.T) []listed {
 	t.Helper()
-	project := NewProject(ProjectNames{Name: "guestbook", Domain: "example.com", Repo: "example.com/guestbook", Bundled: true})
+	project := NewProject(ProjectNames{Name: "guestbook", Domain: "example.com", Repo: "example.com/guestbook",
+		Bundled: true})
 	kind := NewKind(guestbook())
 	kind.VersionView.Objects = []string{"Guestbook", "GuestbookList"}
 	var all []listed
@@ -39,17 +40,21 @@ func index(t *testing.T) []listed {
 	all = append(all, list(kind, Types(), Sample(), WebhookDoc(), StandIn(kind.ControllerFolder))...)
 	all = append(all, list(kind, slices.Concat(Roles(), Controller(), FurtherController(), Operand())...)...)
 	admission := AdmissionView{KindView: kind, FailurePolicy: "fail", Verbs: []string{"create"}}
-	all = append(all, list(admission, slices.Concat(Defaulter(), Validator(), Policy(), []Template[AdmissionView]{TestObject()})...)...)
-	all = append(all, list(ListView{Files: []string{kind.CRDBase}}, CRDKustomization(), SamplesKustomization(), PolicyKustomization())...)
+	all = append(all, list(admission, slices.Concat(Defaulter(), Validator(), Policy(),
+		[]Template[AdmissionView]{TestObject()})...)...)
+	all = append(all, list(ListView{Files: []string{kind.CRDBase}}, CRDKustomization(), SamplesKustomization(),
+		PolicyKustomization())...)
 	newer := guestbook()
 	newer.Version = "v2"
 	all = append(all, list(NewConversion("", kind, NewKind(newer)), Conversion()...)...)
-	webhooks := WebhooksView{Name: "guestbook", Namespace: "guestbook-system", Mutating: true, Validating: true, CRDs: []string{"guestbooks.webapp.example.com"}}
+	webhooks := WebhooksView{Name: "guestbook", Namespace: "guestbook-system", Mutating: true, Validating: true,
+		CRDs: []string{"guestbooks.webapp.example.com"}}
 	for _, certificates := range Webhooks() {
 		all = append(all, list(webhooks, certificates...)...)
 	}
 	all = append(all, list(webhooks, append(WebhookService(), AllowWebhooks(), WebhookConversion())...)...)
-	all = append(all, list(ChartView{Name: "guestbook", Version: "0.1.0", Prefix: "guestbook", ServiceAccount: "controller-manager", Selector: "a=b"}, Chart()...)...)
+	all = append(all, list(ChartView{Name: "guestbook", Version: "0.1.0", Prefix: "guestbook",
+		ServiceAccount: "controller-manager", Selector: "a=b"}, Chart()...)...)
 	register := RegisterView{Imports: []Import{{Path: "example.com/guestbook/api"}}, APIs: []string{"api"}}
 	return append(all, list(register, Register())...)
 }
@@ -200,7 +205,8 @@ func TestWorkflowsPinActionsAndGrantNothingByDefault(t *testing.T) {
 func TestEveryTemplateHasAnOwner(t *testing.T) {
 	for _, template := range index(t) {
 		part, _, _ := strings.Cut(template.id, "/")
-		if slices.Contains([]string{"chart", "applyconfiguration", "apiapplyconfiguration"}, part) || template.id == "project/config/rbac/role.yaml" {
+		if slices.Contains([]string{"chart", "applyconfiguration", "apiapplyconfiguration"}, part) ||
+			template.id == "project/config/rbac/role.yaml" {
 			continue // of no file that PROJECT.lock names; or generated from then on
 		}
 		if _, found := owners()[template.id]; !found {

@@ -103,7 +103,8 @@ var nightly = []test{
 		"internal/scaffold ^TestScaffoldedTestsPass$",
 	},
 	{
-		"internal/scaffold", `^Test(OddNamesMakeKinds|FurtherVersionHasMoreFields|ControllerOfTypesThatAreThere|OperandRuns|ScaffoldedTestsAskByEachVerb)$/^tests$`,
+		"internal/scaffold",
+		`^Test(OddNamesMakeKinds|FurtherVersionHasMoreFields|ControllerOfTypesThatAreThere|OperandRuns|ScaffoldedTestsAskByEachVerb)$/^tests$`,
 		"the go command builds a project; its types are checked in make test",
 		"internal/scaffold ^TestScaffoldedTestsPass$",
 	},
@@ -173,7 +174,8 @@ var nightly = []test{
 		"testserver/apiserver ^TestOpenAPINamesTheFieldsThatTheRealServerNamed$",
 	},
 	{
-		"runtime/internal/wire", `^Test(ListIsTheSameCutAtEveryByte|StreamIsTheSameCutAtEveryByte|NestingIsBoundedInEveryPlace)$`,
+		"runtime/internal/wire",
+		`^Test(ListIsTheSameCutAtEveryByte|StreamIsTheSameCutAtEveryByte|NestingIsBoundedInEveryPlace)$`,
 		"they cut and nest at every place",
 		"runtime/internal/wire ^TestListIsTheSameHoweverItArrives$",
 	},
@@ -207,7 +209,8 @@ var nightly = []test{
 // onRealServer lists the tests that make test runs on the real API server, because it behaves differently there. All
 // other tests run in memory; make test-all runs all of them on both.
 var onRealServer = []real{
-	{"runtime/informer", `^(TestOnAServer|TestOnAServerThatFails)$`, "watch cache, bookmarks and streaming lists depend on etcd and the cacher"},
+	{"runtime/informer", `^(TestOnAServer|TestOnAServerThatFails)$`,
+		"watch cache, bookmarks and streaming lists depend on etcd and the cacher"},
 	{"runtime/client", `^TestOnAServer$`, "continue tokens, managed fields and discovery depend on all of kube-apiserver"},
 	{"runtime/cache", `^TestOnAServer$`, "events arrive after writes return, and reads after writes must wait for them"},
 	{"runtime/internal/wire", `^TestFormatsOfARealServer$`, "the real server has its own framing and encoding of streams"},
@@ -217,7 +220,8 @@ var onRealServer = []real{
 // expensive lists the tests that may use more than limit CPU seconds in make test.
 var expensive = []struct{ pkg, test, reason string }{
 	{"cmd/kctrl", "TestScript/migrate_code", "it compiles an operator and its tests on both APIs, and checks them twice"},
-	{"runtime/manager", "TestOnAServerOfProcesses", "the CPU time of etcd and kube-apiserver is added when they end, after minutes of failures"},
+	{"runtime/manager", "TestOnAServerOfProcesses", "the CPU time of etcd and kube-apiserver is added when they end, " +
+		"after minutes of failures"},
 	{"runtime/informer", "TestOnAServer", "the CPU time of a real server is added when it ends"},
 	{"runtime/client", "TestOnAServer", "the CPU time of a real server is added when it ends"},
 	{"runtime/cache", "TestOnAServer", "the CPU time of a real server is added when it ends"},

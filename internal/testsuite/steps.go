@@ -45,11 +45,14 @@ var steps = []step{
 	},
 	{name: "tool", env: tool, args: []string{"-timeout", "80m", "./cmd/...", "./internal/...", "."}},
 	{
-		name: "runtime in memory", env: inMemory, race: true, args: []string{"-timeout", "40m", "./runtime/..."}, except: testEnvironment,
+		name: "runtime in memory", env: inMemory, race: true, args: []string{"-timeout", "40m", "./runtime/..."},
+		except: testEnvironment,
 	},
 	// Operators do not link the API server in memory, so only the tests above use the race detector on it.
-	{name: "API server in memory", env: tool, args: []string{"-timeout", "40m", "./testserver/...", "./runtime/testenv/..."}},
-	{name: "runtime on the real server", env: realServer, race: true, args: []string{"-timeout", "40m"}, patterns: onRealServer},
+	{name: "API server in memory", env: tool, args: []string{"-timeout", "40m", "./testserver/...",
+		"./runtime/testenv/..."}},
+	{name: "runtime on the real server", env: realServer, race: true, args: []string{"-timeout", "40m"},
+		patterns: onRealServer},
 	{name: "examples in memory", dir: "examples", env: tool, args: []string{"-timeout", "10m", "./..."}},
 	{name: "CronJob example in memory", dir: "examples/cronjob", env: tool, args: []string{"-timeout", "10m", "./..."}},
 	{name: "zoo of simulated operators", dir: "examples/zoo", env: tool, args: []string{"-timeout", "10m", "./..."}},

@@ -98,7 +98,10 @@ func testPackages(ctx context.Context, st step) ([]string, error) {
 		return nil, fmt.Errorf("%s: %w", cmd, err)
 	}
 	return slices.DeleteFunc(strings.Fields(string(out)), func(pkg string) bool {
-		return slices.ContainsFunc(st.except, func(dir string) bool { return short(pkg) == dir || strings.HasPrefix(short(pkg), dir+"/") })
+		return slices.ContainsFunc(st.except, func(dir string) bool {
+			return short(pkg) == dir ||
+				strings.HasPrefix(short(pkg), dir+"/")
+		})
 	}), nil
 }
 
@@ -131,7 +134,8 @@ func (s *suite) runStep(ctx context.Context, p planned) error {
 		return err
 	}
 	cmd.Args = append(cmd.Args, "-json", "-vet=off", "-exec", self+" "+measureCommand)
-	if p.race && goEnv("CGO_ENABLED") == "1" { // the race detector requires a C compiler; without one, the go command disables cgo
+	if p.race &&
+		goEnv("CGO_ENABLED") == "1" { // the race detector requires a C compiler; without one, the go command disables cgo
 		cmd.Args = append(cmd.Args, "-race")
 	}
 	for _, arg := range p.args {

@@ -78,8 +78,10 @@ func checkTests(t *testing.T, pkg, pattern string) {
 }
 
 func TestTestsAboveTheLimitFail(t *testing.T) {
-	costs := []cost{{Package: "a", CPU: 100}, {Package: "a", Test: "TestCheap", CPU: limit}, {Package: "a", Test: "TestDear", CPU: 61}}
-	if errs := tooExpensive(costs); len(errs) != 1 || !strings.Contains(errs[0].Error(), "a TestDear uses 61 CPU seconds") {
+	costs := []cost{{Package: "a", CPU: 100}, {Package: "a", Test: "TestCheap", CPU: limit},
+		{Package: "a", Test: "TestDear", CPU: 61}}
+	if errs := tooExpensive(costs); len(errs) != 1 ||
+		!strings.Contains(errs[0].Error(), "a TestDear uses 61 CPU seconds") {
 		t.Errorf("got %v, want one error, for TestDear", errs)
 	}
 }
@@ -88,7 +90,8 @@ func TestParallelTestsShareTheTime(t *testing.T) {
 	m := &meter{costs: map[string]float64{}}
 	m.through(io.Discard)
 	for _, line := range []string{
-		"\x16=== RUN   TestA\n", "\x16=== RUN   TestA/one\n", "\x16=== PAUSE TestA/one\n", "\x16=== RUN   TestA/two/deep\n", "\x16=== RUN  ",
+		"\x16=== RUN   TestA\n", "\x16=== RUN   TestA/one\n", "\x16=== PAUSE TestA/one\n", "\x16=== RUN   TestA/two/deep\n",
+		"\x16=== RUN  ",
 	} {
 		if _, err := io.WriteString(m, line); err != nil {
 			t.Fatal(err)

@@ -50,9 +50,10 @@ func Acquire(ctx context.Context, dir string, o LockOptions) (*Lock, error) {
 		file.Close()
 		if file, err = standIn(dir); err != nil {
 			return nil, &diagnostic.Error{
-				Message: fmt.Sprintf("directory %q cannot be locked, and neither can a file in your cache directory: %s", dir, diagnostic.PlainCause(err)),
-				Hint:    "set XDG_CACHE_HOME to a directory that you can write",
-				Cause:   err,
+				Message: fmt.Sprintf("directory %q cannot be locked, and neither can a file in your cache directory: %s", dir,
+					diagnostic.PlainCause(err)),
+				Hint:  "set XDG_CACHE_HOME to a directory that you can write",
+				Cause: err,
 			}
 		}
 		err = wait(ctx, file, o)

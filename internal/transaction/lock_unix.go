@@ -22,7 +22,8 @@ func tryLock(file *os.File, shared bool) error {
 		case errors.Is(err, unix.EINTR):
 		case errors.Is(err, unix.EWOULDBLOCK):
 			return errBusy
-		case errors.Is(err, unix.EBADF), errors.Is(err, unix.ENOLCK), errors.Is(err, unix.EINVAL), errors.Is(err, unix.ENOSYS), errors.Is(err, unix.ENOTSUP):
+		case errors.Is(err, unix.EBADF), errors.Is(err, unix.ENOLCK), errors.Is(err, unix.EINVAL),
+			errors.Is(err, unix.ENOSYS), errors.Is(err, unix.ENOTSUP):
 			return errNoLocks
 		default:
 			return err

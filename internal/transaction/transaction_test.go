@@ -121,7 +121,8 @@ func TestDeathBeforeAnyStepIsRecovered(t *testing.T) {
 				after := tree(t, filepath.Dir(dir))
 				if cmp.Equal(before, after) {
 					undone++
-				} else if want := "-rw------- new"; after["dir/a/b/create"] == want && after["dir/update"] == "-rw-r----- new" && len(after) == len(before)+4-1 {
+				} else if want := "-rw------- new"; after["dir/a/b/create"] == want && after["dir/update"] == "-rw-r----- new" &&
+					len(after) == len(before)+4-1 {
 					complete++
 				} else {
 					t.Errorf("death at step %d: found %v %v\n%s", at, found, interrupted, cmp.Diff(before, after))
@@ -211,7 +212,8 @@ func TestNothingIsTruncatedWhereNoFileCanBeBeside(t *testing.T) {
 	defer folder.Close()
 	before := tree(t, dir)
 	blocked := &refusing{Dir: folder, suffix: stagedSuffix}
-	err = Apply(t.Context(), blocked, Options{Command: "test"}, []Change{{Path: "update", Before: []byte("old"), After: []byte("new")}})
+	err = Apply(t.Context(), blocked, Options{Command: "test"},
+		[]Change{{Path: "update", Before: []byte("old"), After: []byte("new")}})
 	if err == nil || err.Error() != "update: cannot write: permission denied" {
 		t.Errorf("got %v", err)
 	}
@@ -289,7 +291,8 @@ func TestReadersShareALock(t *testing.T) {
 }
 
 func FuzzJournal(f *testing.F) {
-	f.Add(`{"Command":"x","Dirs":["a"],"Files":[{"Path":"a/b","Temporary":".kctrl-1-0","Before":"","After":"00"}]}` + "\ndone\n")
+	f.Add(`{"Command":"x","Dirs":["a"],"Files":[{"Path":"a/b","Temporary":".kctrl-1-0","Before":"","After":"00"}]}` +
+		"\ndone\n")
 	f.Add(`{"Command":"x`)
 	f.Fuzz(func(t *testing.T, text string) {
 		tx, begun, done, err := parseJournal(disk{afero.NewMemMapFs()}, journalName, []byte(text))

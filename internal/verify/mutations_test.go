@@ -198,7 +198,11 @@ var mutations = []struct {
 	{"list kind", func(m *mutant) bool { m.names()["listKind"] = m.one("A_B", m.names()["kind"].(string)); return true }},
 	{"plural", func(m *mutant) bool { m.names()["plural"] = m.one("", "Sinks", "a_b", "9s"); return true }},
 	{"singular", func(m *mutant) bool { m.names()["singular"] = m.one("Sink", "a_b", "a.b"); return true }},
-	{"short name", func(m *mutant) bool { m.names()["shortNames"] = []any{"ok", m.one("SK", "a_b", "", "9")}; return true }},
+	{"short name", func(m *mutant) bool {
+		m.names()["shortNames"] = []any{"ok",
+			m.one("SK", "a_b", "", "9")}
+		return true
+	}},
 	{"category", func(m *mutant) bool { m.names()["categories"] = []any{m.one("All", "a b", "")}; return true }},
 	{"version name", func(m *mutant) bool { m.version()["name"] = m.one("", "V1", "1", "v_1", "v1.1"); return true }},
 	{"two versions of a name", func(m *mutant) bool {
@@ -220,7 +224,8 @@ var mutations = []struct {
 		return true
 	}},
 	{"selectable field", func(m *mutant) bool {
-		m.version()["selectableFields"] = []any{map[string]any{"jsonPath": m.one("", ".spec.nope", ".spec", ".metadata.name", "spec.color", ".spec.ports[0].name", ".kind")}}
+		m.version()["selectableFields"] = []any{map[string]any{"jsonPath": m.one("", ".spec.nope", ".spec", ".metadata.name",
+			"spec.color", ".spec.ports[0].name", ".kind")}}
 		return true
 	}},
 	{"many selectable fields", func(m *mutant) bool {
@@ -230,7 +235,8 @@ var mutations = []struct {
 		}
 		var fields []any
 		v := m.version()
-		spec, _ := v["schema"].(map[string]any)["openAPIV3Schema"].(map[string]any)["properties"].(map[string]any)["spec"].(map[string]any)
+		spec,
+			_ := v["schema"].(map[string]any)["openAPIV3Schema"].(map[string]any)["properties"].(map[string]any)["spec"].(map[string]any)
 		properties, ok := spec["properties"].(map[string]any)
 		if !ok {
 			return false
@@ -245,74 +251,107 @@ var mutations = []struct {
 	}},
 	{"scale", func(m *mutant) bool {
 		scale := map[string]any{"specReplicasPath": ".spec.replicas", "statusReplicasPath": ".status.replicas"}
-		scale[m.one("specReplicasPath", "statusReplicasPath", "labelSelectorPath")] = m.one("", "spec.replicas", ".status", ".spec[0].a", ".replicas", "{.spec.x}")
+		scale[m.one("specReplicasPath", "statusReplicasPath", "labelSelectorPath")] = m.one("", "spec.replicas", ".status",
+			".spec[0].a", ".replicas", "{.spec.x}")
 		m.version()["subresources"] = map[string]any{"scale": scale, "status": map[string]any{}}
 		return true
 	}},
 	{"conversion", func(m *mutant) bool {
 		hook := map[string]any{"conversionReviewVersions": []any{m.one("v1", "v9", "V1", "v1beta1")}}
-		hook["clientConfig"] = []any{nil, map[string]any{}, map[string]any{"url": m.one("http://x", "https://x/y", "https://x?y", "x")},
-			map[string]any{"service": map[string]any{"name": m.one("", "a"), "namespace": "b", "path": m.one("/x", "x", "/x//y")}}}[m.IntN(4)]
+		hook["clientConfig"] = []any{nil, map[string]any{},
+			map[string]any{"url": m.one("http://x", "https://x/y", "https://x?y", "x")},
+			map[string]any{"service": map[string]any{"name": m.one("", "a"), "namespace": "b",
+				"path": m.one("/x", "x", "/x//y")}}}[m.IntN(4)]
 		m.spec()["conversion"] = map[string]any{"strategy": m.one("Webhook", "Webhook", "None", "webhook"), "webhook": hook}
 		return true
 	}},
 	{"preserveUnknownFields", func(m *mutant) bool { m.spec()["preserveUnknownFields"] = true; return true }},
-	{"type", onSchema(has("type"), func(m *mutant, s map[string]any) { s["type"] = m.one("", "int", "String", "null", "array", "object") })},
+	{"type", onSchema(has("type"), func(m *mutant, s map[string]any) {
+		s["type"] = m.one("", "int", "String", "null",
+			"array", "object")
+	})},
 	{"no type", onSchema(has("type"), func(_ *mutant, s map[string]any) { delete(s, "type") })},
 	{"no items", onSchema(typed("array"), func(_ *mutant, s map[string]any) { delete(s, "items") })},
 	{"properties and additionalProperties", onSchema(has("properties"), func(m *mutant, s map[string]any) {
 		s["additionalProperties"] = []any{true, false, map[string]any{"type": "string"}}[m.IntN(3)]
 	})},
-	{"default", onSchema(func(s map[string]any) bool { return s["type"] != nil && s["x-kubernetes-int-or-string"] == nil }, func(m *mutant, s map[string]any) {
-		s["default"] = []any{1, "x", true, []any{}, map[string]any{}, 1.5, []any{1}, "red", -1}[m.IntN(9)]
-	})},
+	{"default", onSchema(func(s map[string]any) bool { return s["type"] != nil && s["x-kubernetes-int-or-string"] == nil },
+		func(m *mutant, s map[string]any) {
+			s["default"] = []any{1, "x", true, []any{}, map[string]any{}, 1.5, []any{1}, "red", -1}[m.IntN(9)]
+		})},
 	{"nested default", onSchema(has("properties"), func(m *mutant, s map[string]any) {
 		properties := s["properties"].(map[string]any)
 		names := sorted(properties)
 		if len(names) == 0 {
 			return
 		}
-		s["default"] = map[string]any{names[m.IntN(len(names))]: []any{3, "x", map[string]any{"nope": 1}, nil}[m.IntN(4)], m.one("nope", names[0]): "x"}
+		s["default"] = map[string]any{names[m.IntN(len(names))]: []any{3, "x", map[string]any{"nope": 1}, nil}[m.IntN(4)],
+			m.one("nope", names[0]): "x"}
 	})},
-	{"pattern", onSchema(typed("string"), func(m *mutant, s map[string]any) { s["pattern"] = m.one("[", "(?=x)", "*", "^a$") })},
+	{"pattern", onSchema(typed("string"), func(m *mutant, s map[string]any) {
+		s["pattern"] = m.one("[", "(?=x)", "*",
+			"^a$")
+	})},
 	{"list type", onSchema(typed("array"), func(m *mutant, s map[string]any) {
 		s["x-kubernetes-list-type"] = m.one("map", "set", "atomic", "Map", "")
 	})},
-	{"list type of no list", onSchema(typed("string"), func(m *mutant, s map[string]any) { s["x-kubernetes-list-type"] = m.one("set", "atomic", "map") })},
+	{"list type of no list", onSchema(typed("string"),
+		func(m *mutant, s map[string]any) { s["x-kubernetes-list-type"] = m.one("set", "atomic", "map") })},
 	{"list map keys", onSchema(typed("array"), func(m *mutant, s map[string]any) {
 		s["x-kubernetes-list-type"] = "map"
-		s["x-kubernetes-list-map-keys"] = []any{m.one("name", "nope", "nested", "number"), m.one("name", "number")}[:1+m.IntN(2)]
+		s["x-kubernetes-list-map-keys"] = []any{m.one("name", "nope", "nested", "number"),
+			m.one("name", "number")}[:1+m.IntN(2)]
 	})},
-	{"optional list map key", onSchema(has("x-kubernetes-list-map-keys"), func(_ *mutant, s map[string]any) { delete(s["items"].(map[string]any), "required") })},
-	{"map type", onSchema(has("type"), func(m *mutant, s map[string]any) { s["x-kubernetes-map-type"] = m.one("atomic", "granular", "Atomic") })},
+	{"optional list map key", onSchema(has("x-kubernetes-list-map-keys"),
+		func(_ *mutant, s map[string]any) { delete(s["items"].(map[string]any), "required") })},
+	{"map type", onSchema(has("type"), func(m *mutant, s map[string]any) {
+		s["x-kubernetes-map-type"] = m.one("atomic",
+			"granular", "Atomic")
+	})},
 	{"keywords", onSchema(has("type"), func(m *mutant, s map[string]any) {
-		s[m.one("uniqueItems", "x-kubernetes-embedded-resource", "x-kubernetes-int-or-string", "x-kubernetes-preserve-unknown-fields", "nullable")] = m.IntN(3) > 0
+		s[m.one("uniqueItems", "x-kubernetes-embedded-resource", "x-kubernetes-int-or-string",
+			"x-kubernetes-preserve-unknown-fields", "nullable")] = m.IntN(3) > 0
 	})},
 	{"forbidden keywords", onSchema(has("type"), func(m *mutant, s map[string]any) {
 		key := m.one("$ref", "id", "definitions", "dependencies", "patternProperties", "additionalItems")
-		s[key] = map[string]any{"$ref": "#/x", "id": "x", "definitions": map[string]any{"a": map[string]any{"type": "string"}}, "dependencies": map[string]any{"a": []any{"b"}},
+		s[key] = map[string]any{"$ref": "#/x", "id": "x",
+			"definitions":       map[string]any{"a": map[string]any{"type": "string"}},
+			"dependencies":      map[string]any{"a": []any{"b"}},
 			"patternProperties": map[string]any{"a": map[string]any{"type": "string"}}, "additionalItems": true}[key]
 	})},
 	{"logic", onSchema(has("type"), func(m *mutant, s map[string]any) {
-		s[m.one("allOf", "anyOf", "oneOf")] = []any{map[string]any{m.one("type", "description", "default", "pattern", "minLength", "title"): []any{"string", "a", 1}[m.IntN(3)]}}
+		s[m.one("allOf", "anyOf", "oneOf")] = []any{map[string]any{m.one("type", "description", "default", "pattern",
+			"minLength", "title"): []any{"string", "a", 1}[m.IntN(3)]}}
 	})},
 	{"wrong JSON", onSchema(has("type"), func(m *mutant, s map[string]any) {
-		s[m.one("maxLength", "required", "description", "minimum", "properties", "enum")] = []any{"x", true, map[string]any{"a": 1}}[m.IntN(3)]
+		s[m.one("maxLength", "required", "description", "minimum", "properties", "enum")] = []any{"x", true,
+			map[string]any{"a": 1}}[m.IntN(3)]
 	})},
-	{"rule that does not compile", withRule(has("type"), rule("rule", "self +"), rule("rule", "nope == 1"), rule("rule", "self.nope"), rule("rule", "1 + 'a' == 2"), rule("rule", "'a'"), rule("rule", " "))},
-	{"rule that costs", withRule(typed("array"), rule("rule", "self.all(a, self.all(b, self.all(c, a == b || b == c)))"), rule("rule", "self.all(a, self.exists_one(b, a == b))"))},
-	{"rule on texts", withRule(typed("string"), rule("rule", "self.matches('^a*b*c*$')"), rule("rule", "self.contains(self + 'x')"), rule("rule", "size(self) > 1"), rule("rule", "self.format('x')"))},
-	{"oldSelf", withRule(has("type"), rule("rule", "self == oldSelf"), rule("rule", "oldSelf == self", "optionalOldSelf", true), rule("rule", "true", "optionalOldSelf", true))},
-	{"message", withRule(has("type"), rule("rule", "true", "message", " "), rule("rule", "true", "message", "a\nb"), rule("rule", "true\n&& true"), rule("rule", "true", "messageExpression", "1"), rule("rule", "true", "messageExpression", "self +"), rule("rule", "true", "messageExpression", " "))},
-	{"reason and path", withRule(has("properties"), rule("rule", "true", "reason", "Nope"), rule("rule", "true", "fieldPath", ".nope"), rule("rule", "true", "fieldPath", "x"), rule("rule", "true", "fieldPath", " "))},
+	{"rule that does not compile", withRule(has("type"), rule("rule", "self +"), rule("rule", "nope == 1"),
+		rule("rule", "self.nope"), rule("rule", "1 + 'a' == 2"), rule("rule", "'a'"), rule("rule", " "))},
+	{"rule that costs", withRule(typed("array"), rule("rule", "self.all(a, self.all(b, self.all(c, a == b || b == c)))"),
+		rule("rule", "self.all(a, self.exists_one(b, a == b))"))},
+	{"rule on texts", withRule(typed("string"), rule("rule", "self.matches('^a*b*c*$')"),
+		rule("rule", "self.contains(self + 'x')"), rule("rule", "size(self) > 1"), rule("rule", "self.format('x')"))},
+	{"oldSelf", withRule(has("type"), rule("rule", "self == oldSelf"), rule("rule", "oldSelf == self", "optionalOldSelf",
+		true), rule("rule", "true", "optionalOldSelf", true))},
+	{"message", withRule(has("type"), rule("rule", "true", "message", " "), rule("rule", "true", "message", "a\nb"),
+		rule("rule", "true\n&& true"), rule("rule", "true", "messageExpression", "1"),
+		rule("rule", "true", "messageExpression", "self +"), rule("rule", "true", "messageExpression", " "))},
+	{"reason and path", withRule(has("properties"), rule("rule", "true", "reason", "Nope"),
+		rule("rule", "true", "fieldPath", ".nope"), rule("rule", "true", "fieldPath", "x"),
+		rule("rule", "true", "fieldPath", " "))},
 	{"metadata", func(m *mutant) bool {
 		root := m.version()["schema"].(map[string]any)["openAPIV3Schema"].(map[string]any)
 		properties, ok := root["properties"].(map[string]any)
 		if !ok {
 			return false
 		}
-		properties["metadata"] = []any{map[string]any{"type": "string"}, map[string]any{"type": "object", "properties": map[string]any{"name": map[string]any{"type": "string", "default": "x"}}},
-			map[string]any{"type": "object", "properties": map[string]any{"labels": map[string]any{"type": "object"}}}, map[string]any{"type": "object", "required": []any{"name"}}}[m.IntN(4)]
+		properties["metadata"] = []any{map[string]any{"type": "string"},
+			map[string]any{"type": "object", "properties": map[string]any{"name": map[string]any{"type": "string",
+				"default": "x"}}},
+			map[string]any{"type": "object", "properties": map[string]any{"labels": map[string]any{"type": "object"}}},
+			map[string]any{"type": "object", "required": []any{"name"}}}[m.IntN(4)]
 		return true
 	}},
 	{"root", func(m *mutant) bool {

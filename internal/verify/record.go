@@ -34,7 +34,8 @@ func (r *run) recordOf(d manifest.Document) record {
 	key, keyed := incremental.NewTextKey([]byte("verify"), []byte(d.File), []byte(strconv.Itoa(d.Line())), d.Text())
 	var found record
 	if keyed {
-		if entry, ok := r.Cache.Get(key); ok && len(entry.Files) == 1 && json.Unmarshal(entry.Files[0].Content, &found) == nil {
+		if entry, ok := r.Cache.Get(key); ok && len(entry.Files) == 1 &&
+			json.Unmarshal(entry.Files[0].Content, &found) == nil {
 			return found
 		}
 	}

@@ -65,7 +65,8 @@ func (r *run) example(program *load.Program, pkg *load.Package, at markers.Marke
 	pos := diagnostic.Relative(r.Dir, program.Fset().Position(at.Pos+token.Pos(offset)))
 	object, err := readExample(text)
 	if err != nil {
-		r.add(&diagnostic.Error{Pos: pos, Code: sample.CodeExample, Message: "not an object in YAML: " + diagnostic.OneLine(err.Error()), Hint: "write it as {spec: {...}}"}, false)
+		r.add(&diagnostic.Error{Pos: pos, Code: sample.CodeExample, Message: "not an object in YAML: " +
+			diagnostic.OneLine(err.Error()), Hint: "write it as {spec: {...}}"}, false)
 		return
 	}
 	gvk := kindOf(pkg, at.Owner)

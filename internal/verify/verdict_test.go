@@ -144,7 +144,8 @@ func newServer(t *testing.T) *server {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &server{client, strings.TrimSuffix(url.String(), "/") + "/apis/apiextensions.k8s.io/v1/customresourcedefinitions?dryRun=All"}
+	return &server{client, strings.TrimSuffix(url.String(), "/") +
+		"/apis/apiextensions.k8s.io/v1/customresourcedefinitions?dryRun=All"}
 }
 
 // create returns the reasons why the server rejects a CRD, and none if it accepts it.
@@ -240,7 +241,8 @@ func texts(found []*diagnostic.Error) []string {
 // essenceOf returns the part of a reason that does not repeat a value: the first message of a compiler, or the text
 // after the last colon. It returns "" for reasons that are caused by others.
 func essenceOf(reason string) string {
-	if strings.Contains(reason, "contributed to estimated rule cost total") || strings.Contains(reason, "estimated rule cost total for entire") ||
+	if strings.Contains(reason, "contributed to estimated rule cost total") ||
+		strings.Contains(reason, "estimated rule cost total for entire") ||
 		strings.Contains(reason, "must have at least one stored version") {
 		return ""
 	}

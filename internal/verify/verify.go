@@ -241,7 +241,8 @@ func (r *run) file(path string, asked bool) {
 	}
 	if asked && !found {
 		r.add(&diagnostic.Error{
-			Pos: pos, Code: CodeNothing, Message: "neither a CRD nor an object of a kind", Hint: "use a file with CRDs or objects in YAML",
+			Pos: pos, Code: CodeNothing, Message: "neither a CRD nor an object of a kind",
+			Hint: "use a file with CRDs or objects in YAML",
 		}, false)
 	}
 }
@@ -260,7 +261,8 @@ func (r *run) definition(d manifest.Document, asked bool) {
 		r.result.CRDs++
 	}
 	for _, f := range found.Findings {
-		r.result.Findings = append(r.result.Findings, Finding{&diagnostic.Error{Pos: f.Pos, Message: f.Message, Hint: f.Hint, Code: f.Code}, f.Warning})
+		r.result.Findings = append(r.result.Findings, Finding{&diagnostic.Error{Pos: f.Pos, Message: f.Message, Hint: f.Hint,
+			Code: f.Code}, f.Warning})
 	}
 }
 
@@ -315,7 +317,10 @@ func (r *run) samples() {
 
 // finish sorts the findings and removes disabled and duplicate ones.
 func (r *run) finish() {
-	all := slices.DeleteFunc(r.result.Findings, func(f Finding) bool { return f.Code != "" && slices.Contains(r.Disabled, f.Code) })
+	all := slices.DeleteFunc(r.result.Findings, func(f Finding) bool {
+		return f.Code != "" &&
+			slices.Contains(r.Disabled, f.Code)
+	})
 	slices.SortStableFunc(all, func(a, b Finding) int {
 		return cmp.Or(diagnostic.ComparePosition(a.Pos, b.Pos), cmp.Compare(a.Message, b.Message))
 	})

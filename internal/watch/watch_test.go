@@ -73,7 +73,10 @@ func TestEndlessChangesAreNotWaitedOut(t *testing.T) {
 
 func TestErrorEndsWatching(t *testing.T) {
 	want := errors.New("wrong")
-	err := Run(t.Context(), Options{Dirs: []string{t.TempDir()}, Run: func(context.Context) (More, error) { return More{}, want }})
+	err := Run(t.Context(), Options{Dirs: []string{t.TempDir()}, Run: func(context.Context) (More, error) {
+		return More{},
+			want
+	}})
 	if !errors.Is(err, want) {
 		t.Errorf("got %v, want %v", err, want)
 	}

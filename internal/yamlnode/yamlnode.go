@@ -91,7 +91,8 @@ func (in Insert) Set(mapping *yaml.Node, key string, value *yaml.Node) {
 		for at = 0; at < len(mapping.Content) && mapping.Content[at].Value < key; at += 2 {
 		}
 	}
-	added := append([]*yaml.Node{{Kind: yaml.ScalarNode, Tag: "!!str", Style: in.Style, Value: key}, value}, mapping.Content[at:]...)
+	added := append([]*yaml.Node{{Kind: yaml.ScalarNode, Tag: "!!str", Style: in.Style, Value: key}, value},
+		mapping.Content[at:]...)
 	mapping.Content = append(mapping.Content[:at:at], added...)
 	mapping.Style &^= yaml.FlowStyle // an empty mapping may be written as {}
 }

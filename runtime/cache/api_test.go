@@ -126,7 +126,8 @@ func (a *api) bookmark() {
 	defer a.mu.Unlock()
 	for _, w := range a.watches {
 		w.frames <- timed{time.Now().Add(a.lag), frame("BOOKMARK", encode(metav1.PartialObjectMetadata{
-			TypeMeta: metav1.TypeMeta{Kind: "ConfigMap", APIVersion: "v1"}, ObjectMeta: metav1.ObjectMeta{ResourceVersion: strconv.Itoa(a.version)},
+			TypeMeta:   metav1.TypeMeta{Kind: "ConfigMap", APIVersion: "v1"},
+			ObjectMeta: metav1.ObjectMeta{ResourceVersion: strconv.Itoa(a.version)},
 		}))}
 	}
 }
@@ -193,7 +194,8 @@ func (a *api) RoundTrip(req *http.Request) (*http.Response, error) {
 		return failure(http.StatusGone, metav1.StatusReasonExpired, resource, "too old, or not there yet"), nil
 	}
 	if query.Get("watch") != "" {
-		return a.watchLocked(req, resource, key.Namespace, selectorOf(query), query.Get("fieldSelector"), query.Get("sendInitialEvents") == "true"), nil
+		return a.watchLocked(req, resource, key.Namespace, selectorOf(query), query.Get("fieldSelector"),
+			query.Get("sendInitialEvents") == "true"), nil
 	}
 	a.reads = append(a.reads, strings.TrimPrefix(req.URL.RequestURI(), "/api/v1/"))
 	if key.Name != "" {
@@ -202,8 +204,10 @@ func (a *api) RoundTrip(req *http.Request) (*http.Response, error) {
 		}
 		return failure(http.StatusNotFound, metav1.StatusReasonNotFound, resource, resource+" "+key.Name+" not found"), nil
 	}
-	return respond(http.StatusOK, fmt.Sprintf(`{"kind":"%sList","apiVersion":"v1","metadata":{"resourceVersion":"%d"},"items":%s}`,
-		kindOf(resource), a.version, encode(a.inLocked(resource, key.Namespace, selectorOf(query), query.Get("fieldSelector"))))), nil
+	return respond(http.StatusOK,
+		fmt.Sprintf(`{"kind":"%sList","apiVersion":"v1","metadata":{"resourceVersion":"%d"},"items":%s}`,
+			kindOf(resource), a.version, encode(a.inLocked(resource, key.Namespace, selectorOf(query),
+				query.Get("fieldSelector"))))), nil
 }
 
 func selectorOf(query url.Values) labels.Selector {
@@ -237,8 +241,10 @@ func isNamed(fields, name string) bool {
 }
 
 // watchLocked answers with a stream that lasts until the context of req ends.
-func (a *api) watchLocked(req *http.Request, resource, namespace string, selector labels.Selector, fields string, initial bool) *http.Response {
-	w := &watch{resource, namespace, selector, fields, make(chan timed, len(a.objects[resource])+10_000), make(chan struct{})}
+func (a *api) watchLocked(req *http.Request, resource, namespace string, selector labels.Selector, fields string,
+	initial bool) *http.Response {
+	w := &watch{resource, namespace, selector, fields, make(chan timed, len(a.objects[resource])+10_000),
+		make(chan struct{})}
 	a.watches = append(a.watches, w)
 	if initial {
 		version := strconv.Itoa(a.version)
@@ -289,11 +295,12 @@ func discovery(path string) *http.Response {
 	case "/api":
 		return respond(http.StatusOK, `{"kind":"APIVersions","versions":["v1"]}`)
 	case "/api/v1":
-		return respond(http.StatusOK, string(encode(metav1.APIResourceList{GroupVersion: "v1", APIResources: []metav1.APIResource{
-			{Name: "configmaps", SingularName: "configmap", Kind: "ConfigMap", Namespaced: true},
-			{Name: "secrets", SingularName: "secret", Kind: "Secret", Namespaced: true},
-			{Name: "namespaces", SingularName: "namespace", Kind: "Namespace"},
-		}})))
+		return respond(http.StatusOK, string(encode(metav1.APIResourceList{GroupVersion: "v1",
+			APIResources: []metav1.APIResource{
+				{Name: "configmaps", SingularName: "configmap", Kind: "ConfigMap", Namespaced: true},
+				{Name: "secrets", SingularName: "secret", Kind: "Secret", Namespaced: true},
+				{Name: "namespaces", SingularName: "namespace", Kind: "Namespace"},
+			}})))
 	case "/apis":
 		return respond(http.StatusOK, `{"kind":"APIGroupList","groups":[]}`)
 	}

@@ -46,7 +46,8 @@ import (
 // Errors of reads in states of the cache that cannot serve them.
 var (
 	// ErrNotRunning is in the error of a read before [Cache.Run] and before [Cache.Begin].
-	ErrNotRunning = errors.New("the cache is not running yet: read once Run has begun, as what a manager runs does, or read live, as with client.Live")
+	ErrNotRunning = errors.New("the cache is not running yet: read once Run has begun, as what a manager runs does, or " +
+		"read live, as with client.Live")
 	// ErrEnded is in the error of a wait for an informer that had not synced when [Cache.Run] ended.
 	ErrEnded = informer.ErrEnded
 	// ErrNamespaceRemoved is in the error of a read that waited for a namespace when [Cache.RemoveNamespace] removed
@@ -230,7 +231,8 @@ func (c *Cache) tellUndeclared(gvk schema.GroupVersionKind) {
 	c.mu.Unlock()
 	if tell {
 		cmp.Or(c.opts.Logger, slog.Default()).Info("each read of this kind asks the API server, because nothing watches it; "+
-			"a controller that watches it, or Cache.Informer, adds it to the cache; client.Live confirms that the live read is intended",
+			"a controller that watches it, or Cache.Informer, adds it to the cache; client.Live confirms that the live read "+
+			"is intended",
 			"kind", gvk.GroupKind().String(), "version", gvk.Version)
 	}
 }

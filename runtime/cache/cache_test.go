@@ -61,7 +61,8 @@ func TestKindCannotBeCachedInTwoGoTypes(t *testing.T) {
 		i := f.declare(&corev1.ConfigMap{})
 		i.AddHandler(func(informer.Event[object.Object]) {})
 		_, err := f.cache.Informer(untyped())
-		if err == nil || !strings.Contains(err.Error(), "ConfigMap is cached as *v1.ConfigMap and cannot be cached as *unstructured.Unstructured too") {
+		if err == nil || !strings.Contains(err.Error(), "ConfigMap is cached as *v1.ConfigMap and cannot be cached as "+
+			"*unstructured.Unstructured too") {
 			t.Errorf("got %v", err)
 		}
 		f.declare(&corev1.ConfigMap{})
@@ -71,7 +72,8 @@ func TestKindCannotBeCachedInTwoGoTypes(t *testing.T) {
 func TestAnInformerOfAKindIsThatOfItsGoType(t *testing.T) {
 	run(t, cache.Options{}, func(f *fixture) {
 		byType := f.declare(&corev1.ConfigMap{})
-		if byKind, err := f.cache.InformerForKind(corev1.SchemeGroupVersion.WithKind("ConfigMap")); err != nil || byKind != byType {
+		if byKind, err := f.cache.InformerForKind(corev1.SchemeGroupVersion.WithKind("ConfigMap")); err != nil ||
+			byKind != byType {
 			t.Errorf("%v; the informer of the kind is %p, want %p", err, byKind, byType)
 		}
 		for _, kind := range []string{"Unknown", "ListOptions"} {
@@ -233,7 +235,8 @@ func TestManagedFieldsAreDroppedUnlessTheyAreWanted(t *testing.T) {
 
 func TestOnlyTheMaskOfAKindIsCached(t *testing.T) {
 	masked := func(mask string) cache.Options {
-		return cache.Options{ByKind: []cache.KindOptions{{Object: &corev1.ConfigMap{}, Scope: client.Scope{Mask: []string{mask}}}}}
+		return cache.Options{ByKind: []cache.KindOptions{{Object: &corev1.ConfigMap{},
+			Scope: client.Scope{Mask: []string{mask}}}}}
 	}
 	run(t, masked("metadata.labels"), func(f *fixture) {
 		o := configMap("ns", "a")
@@ -242,7 +245,8 @@ func TestOnlyTheMaskOfAKindIsCached(t *testing.T) {
 		f.api.put(configMaps, o)
 		f.declare(&corev1.ConfigMap{})
 		var got corev1.ConfigMap
-		if err := f.get("ns", "a", &got); err != nil || got.Labels["keep"] != "me" || got.Data != nil || got.Annotations != nil || got.ResourceVersion == "" {
+		if err := f.get("ns", "a", &got); err != nil || got.Labels["keep"] != "me" || got.Data != nil ||
+			got.Annotations != nil || got.ResourceVersion == "" {
 			t.Errorf("got %v, %v", got, err)
 		}
 	})
@@ -251,24 +255,30 @@ func TestOnlyTheMaskOfAKindIsCached(t *testing.T) {
 		"of the kind": {Namespaces: []string{"whole"}, ByKind: []cache.KindOptions{{
 			Object: &corev1.ConfigMap{}, Scope: client.Scope{Namespace: "whole"}, ByNamespace: map[string]client.Scope{"ns": of},
 		}}},
-		"of all kinds":               {Namespaces: []string{"whole"}, ByNamespace: map[string]client.Scope{"ns": of}},
-		"of all kinds, and unpacked": {Namespaces: []string{"whole"}, Unpacked: true, ByNamespace: map[string]client.Scope{"ns": of}},
-		"transformed": {ByNamespace: map[string]client.Scope{"ns": of, "whole": {Namespace: "whole"}}, ByKind: []cache.KindOptions{{
-			Object: &corev1.ConfigMap{}, Transform: func(o object.Object) (object.Object, error) { return o.DeepCopyObject().(object.Object), nil },
-		}}},
+		"of all kinds": {Namespaces: []string{"whole"}, ByNamespace: map[string]client.Scope{"ns": of}},
+		"of all kinds, and unpacked": {Namespaces: []string{"whole"}, Unpacked: true,
+			ByNamespace: map[string]client.Scope{"ns": of}},
+		"transformed": {ByNamespace: map[string]client.Scope{"ns": of, "whole": {Namespace: "whole"}},
+			ByKind: []cache.KindOptions{{
+				Object: &corev1.ConfigMap{}, Transform: func(o object.Object) (object.Object, error) {
+					return o.DeepCopyObject().(object.Object), nil
+				},
+			}}},
 	} {
 		run(t, opts, func(f *fixture) {
 			f.api.put(configMaps, configMap("ns", "a"))
 			f.api.put(configMaps, configMap("whole", "a"))
 			f.declare(&corev1.ConfigMap{})
 			var part, whole corev1.ConfigMap
-			if err := errors.Join(f.get("ns", "a", &part), f.get("whole", "a", &whole)); err != nil || part.Data != nil || object.Mask(&part) == nil || whole.Data == nil || object.Mask(&whole) != nil {
+			if err := errors.Join(f.get("ns", "a", &part), f.get("whole", "a", &whole)); err != nil || part.Data != nil ||
+				object.Mask(&part) == nil || whole.Data == nil || object.Mask(&whole) != nil {
 				t.Errorf("a mask of one namespace, %s: got %v and %v, %v", name, part, whole, err)
 			}
 		})
 	}
 	run(t, masked("dataa"), func(f *fixture) {
-		if _, err := f.cache.Informer(&corev1.ConfigMap{}); err == nil || !strings.Contains(err.Error(), "has no field dataa") {
+		if _, err := f.cache.Informer(&corev1.ConfigMap{}); err == nil ||
+			!strings.Contains(err.Error(), "has no field dataa") {
 			t.Errorf("got %v", err)
 		}
 	})

@@ -221,7 +221,8 @@ func (s server) version(ctx context.Context) (uint64, error) {
 }
 
 // list lists the metadata of the objects in scope.
-func (s server) list(ctx context.Context, namespace string, option client.ListOption) (*metav1.PartialObjectMetadataList, error) {
+func (s server) list(ctx context.Context, namespace string,
+	option client.ListOption) (*metav1.PartialObjectMetadataList, error) {
 	list := &metav1.PartialObjectMetadataList{}
 	list.SetGroupVersionKind(s.gvk.GroupVersion().WithKind(s.gvk.Kind + "List"))
 	err := s.live.List(ctx, list, client.InNamespace(namespace), option,

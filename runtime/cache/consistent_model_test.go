@@ -74,7 +74,8 @@ func (a *author) put(name string, h *history) {
 		a.born++
 		h.now = withUID(name, fmt.Sprint(name, "-", a.born))
 	}
-	h.now.Labels = map[string]string{"shard": strconv.Itoa(a.random.IntN(2)), "app": []string{"mine", "other"}[a.random.IntN(2)]}
+	h.now.Labels = map[string]string{"shard": strconv.Itoa(a.random.IntN(2)),
+		"app": []string{"mine", "other"}[a.random.IntN(2)]}
 	a.api.put(configMaps, h.now)
 }
 
@@ -179,7 +180,8 @@ func (a *author) delete(h *history, all bool) writes.Write {
 }
 
 // check fails unless got, which is empty for no object, is a state that the object had since the last own write.
-func (a *author) check(what, name string, h *history, uid types.UID, version string, shown func(*corev1.ConfigMap) bool) {
+func (a *author) check(what, name string, h *history, uid types.UID, version string,
+	shown func(*corev1.ConfigMap) bool) {
 	for _, state := range h.states[h.seen:] {
 		if state == nil || !shown(state) || state.DeletionTimestamp != nil && state.ResourceVersion != version {
 			if version == "" {
@@ -197,7 +199,8 @@ func (a *author) check(what, name string, h *history, uid types.UID, version str
 			was = append(was, fmt.Sprint(state.UID, " ", state.ResourceVersion, " ", state.Labels["shard"]))
 		}
 	}
-	a.Errorf("%s: %s is %s %q, which is older than the last write: %q, of which the last %d count", what, name, uid, version, was, len(h.states)-h.seen)
+	a.Errorf("%s: %s is %s %q, which is older than the last write: %q, of which the last %d count", what, name, uid,
+		version, was, len(h.states)-h.seen)
 }
 
 func (a *author) count(err error) (good bool) {
@@ -265,7 +268,8 @@ func TestNoReadIsOlderThanTheWritesBeforeIt(t *testing.T) {
 			reads := &tally{}
 			var all sync.WaitGroup
 			for n := range uint64(4) {
-				a := &author{f, rand.New(rand.NewPCG(seed, n)), fmt.Sprint("author", n, "-"), scope, 0, map[string]*history{}, reads}
+				a := &author{f, rand.New(rand.NewPCG(seed, n)), fmt.Sprint("author", n, "-"), scope, 0, map[string]*history{},
+					reads}
 				all.Go(func() { a.work(n == 0) })
 			}
 			f.declare(&corev1.ConfigMap{})
@@ -292,7 +296,8 @@ func (a *author) work(disturbs bool) {
 	for range 200 {
 		time.Sleep(time.Duration(a.random.IntN(200)) * time.Millisecond)
 		a.api.late(time.Duration(a.random.IntN(2000)) * time.Millisecond)
-		[]func(){a.write, a.write, a.foreign, a.foreign, a.erase, a.erase, a.eraseAll, a.vague, a.subresource, a.get, a.get, a.get, a.list, a.list}[a.random.IntN(14)]()
+		[]func(){a.write, a.write, a.foreign, a.foreign, a.erase, a.erase, a.eraseAll, a.vague, a.subresource, a.get, a.get,
+			a.get, a.list, a.list}[a.random.IntN(14)]()
 		if disturbs && a.chance(40) {
 			a.api.cut()
 		}

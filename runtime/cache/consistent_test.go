@@ -140,7 +140,10 @@ func TestListWithASelectorSeesTheWritesThatItConcerns(t *testing.T) {
 			defer close(ended)
 			f.takes(time.Second, func() { expect(t, "label before", f.list(client.MatchingLabels{"name": "existing"})) })
 		}()
-		f.takes(time.Second, func() { expect(t, "label after", f.list(client.MatchingLabels{"name": "changed"}), "ns/existing") })
+		f.takes(time.Second, func() {
+			expect(t, "label after", f.list(client.MatchingLabels{"name": "changed"}),
+				"ns/existing")
+		})
 		<-ended
 		f.erase(f.ctx, relabelled)
 		f.takes(0, func() { expect(t, "other label", f.list(client.MatchingLabels{"name": "other"})) })
@@ -208,7 +211,8 @@ func TestObjectThatIsBackFromABackupIsTheOneOfTheBackup(t *testing.T) {
 		a.Data = map[string]string{"key": "another"}
 		f.restore(version-1, a) // under the version that it had
 		var got corev1.ConfigMap
-		if err := f.get("ns", "a", &got); err != nil || got.ResourceVersion != strconv.Itoa(version) || got.Data["key"] != "another" {
+		if err := f.get("ns", "a", &got); err != nil || got.ResourceVersion != strconv.Itoa(version) ||
+			got.Data["key"] != "another" {
 			t.Errorf("got %v, %v", got.Data, err)
 		}
 	})
@@ -255,7 +259,8 @@ func TestWriteInAnotherVersionOfTheKindCounts(t *testing.T) {
 		a := withUID("a", "1")
 		f.api.put(configMaps, a)
 		f.record(f.ctx, writes.Write{
-			GVK: schema.GroupVersionKind{Version: "v1beta1", Kind: "ConfigMap"}, Key: object.KeyOf(a), ResourceVersion: a.ResourceVersion,
+			GVK: schema.GroupVersionKind{Version: "v1beta1", Kind: "ConfigMap"}, Key: object.KeyOf(a),
+			ResourceVersion: a.ResourceVersion,
 		})
 		f.takes(time.Second, func() { expect(t, "list", f.list(), "ns/a", "ns/existing") })
 	})
@@ -302,10 +307,12 @@ func TestReadFailsWhenTheCacheDoesNotCatchUp(t *testing.T) {
 				var err error
 				f.takes(c.waits, func() { err = f.get("ns", "a", &corev1.ConfigMap{}) })
 				stale, ok := errors.AsType[*cache.StaleError](err)
-				if !ok || !errors.Is(err, cache.ErrStale) || stale.Key.Name != "a" || stale.GVK != configMapKind || stale.Waited != c.waits {
+				if !ok || !errors.Is(err, cache.ErrStale) || stale.Key.Name != "a" || stale.GVK != configMapKind ||
+					stale.Waited != c.waits {
 					t.Errorf("get: %v", err)
 				}
-				want := "get ConfigMap ns/a: cache has not caught up with a write of this process: ConfigMap ns/a, waited " + c.waits.String()
+				want := "get ConfigMap ns/a: cache has not caught up with a write of this process: ConfigMap ns/a, waited " +
+					c.waits.String()
 				if err == nil || err.Error() != want {
 					t.Errorf("get: %v, want %s", err, want)
 				}

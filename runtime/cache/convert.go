@@ -117,5 +117,6 @@ func withoutContent(o object.Object) object.Object {
 	if !ok {
 		return o
 	}
-	return &unstructured.Unstructured{Object: map[string]any{"apiVersion": u.Object["apiVersion"], "kind": u.Object["kind"], "metadata": u.Object["metadata"]}}
+	return &unstructured.Unstructured{Object: map[string]any{"apiVersion": u.Object["apiVersion"],
+		"kind": u.Object["kind"], "metadata": u.Object["metadata"]}}
 }

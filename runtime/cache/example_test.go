@@ -24,7 +24,8 @@ func exampleCache() (c *cache.Cache, stop func()) {
 	}
 	scheme := runtime.NewScheme()
 	_ = corev1.AddToScheme(scheme)
-	live, err := client.New(&rest.Config{Host: "http://server"}, client.Options{Scheme: scheme, HTTPClient: &http.Client{Transport: server}})
+	live, err := client.New(&rest.Config{Host: "http://server"},
+		client.Options{Scheme: scheme, HTTPClient: &http.Client{Transport: server}})
 	if err != nil {
 		panic(err)
 	}
@@ -88,7 +89,8 @@ func ExampleCache_Begin() {
 	server.put(configMaps, configMap("default", "blue"))
 	scheme := runtime.NewScheme()
 	_ = corev1.AddToScheme(scheme)
-	live, err := client.New(&rest.Config{Host: "http://server"}, client.Options{Scheme: scheme, HTTPClient: &http.Client{Transport: server}})
+	live, err := client.New(&rest.Config{Host: "http://server"},
+		client.Options{Scheme: scheme, HTTPClient: &http.Client{Transport: server}})
 	if err != nil {
 		fmt.Println(err)
 		return

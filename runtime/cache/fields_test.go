@@ -50,18 +50,22 @@ func TestListSelectsByIndexedFields(t *testing.T) {
 				want   []string
 			}{
 				{client.MatchingFields{"data.key": "b"}, nil, []string{"one/b", "two/b"}},
-				{client.MatchingFields{"data.color": "red"}, []client.ListOption{client.InNamespace("two")}, []string{"two/a", "two/c"}},
+				{client.MatchingFields{"data.color": "red"}, []client.ListOption{client.InNamespace("two")},
+					[]string{"two/a", "two/c"}},
 				{client.MatchingFields{"data.color": "red", "data.key": "c"}, nil, []string{"one/c", "two/c"}},
 				{client.MatchingFields{"data.color": "blue", "data.key": "c"}, nil, nil},
 				{client.MatchingFields{"data.color": "red", "metadata.name": "a"}, nil, []string{"one/a", "two/a"}},
-				{client.MatchingFields{"data.color": "red", "metadata.namespace": "one"}, []client.ListOption{client.Limit(1)}, []string{"one/a"}},
-				{client.MatchingFields{"data.color": "red"}, []client.ListOption{client.MatchingLabels{"name": "c"}}, []string{"one/c", "two/c"}},
+				{client.MatchingFields{"data.color": "red", "metadata.namespace": "one"}, []client.ListOption{client.Limit(1)},
+					[]string{"one/a"}},
+				{client.MatchingFields{"data.color": "red"}, []client.ListOption{client.MatchingLabels{"name": "c"}},
+					[]string{"one/c", "two/c"}},
 			} {
 				expect(t, name+fmt.Sprint(c.fields), f.list(append(c.opts, c.fields)...), c.want...)
 			}
 			err := f.cache.List(f.ctx, &corev1.ConfigMapList{}, client.MatchingFields{"data.other": "x"})
 			notIndexed, ok := errors.AsType[*cache.NotIndexedError](err)
-			if !ok || notIndexed.Field != "data.other" || !strings.Contains(err.Error(), `IndexField(ctx, &ConfigMap{}, "data.other"`) {
+			if !ok || notIndexed.Field != "data.other" || !strings.Contains(err.Error(),
+				`IndexField(ctx, &ConfigMap{}, "data.other"`) {
 				t.Errorf("got %v", err)
 			}
 			expect(t, "requests", f.api.took())

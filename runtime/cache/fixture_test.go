@@ -31,7 +31,8 @@ func configMap(namespace, name string) *corev1.ConfigMap {
 }
 
 func namespace(name string) *corev1.Namespace {
-	return &corev1.Namespace{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Namespace"}, ObjectMeta: metav1.ObjectMeta{Name: name}}
+	return &corev1.Namespace{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Namespace"},
+		ObjectMeta: metav1.ObjectMeta{Name: name}}
 }
 
 // metadata is an empty ConfigMap of which only the metadata are wanted.

@@ -129,7 +129,8 @@ type NotIndexedError struct {
 
 // Error returns the field, and how to index it.
 func (e *NotIndexedError) Error() string {
-	return fmt.Sprintf("the cache has no index of %s by %s; declare it before the cache runs: IndexField(ctx, &%s{}, %q, func(o object.Object) []string {...}); or let the server select, with client.Live",
+	return fmt.Sprintf("the cache has no index of %s by %s; declare it before the cache runs: IndexField(ctx, &%s{}, "+
+		"%q, func(o object.Object) []string {...}); or let the server select, with client.Live",
 		e.GVK.Kind, e.Field, e.GVK.Kind, e.Field)
 }
 
@@ -146,7 +147,8 @@ func (ix *Index[T, K]) Range(ctx context.Context, from, to K, opts ...client.Lis
 	return ix.read(ctx, opts, func(p *part) iter.Seq[object.Object] { return ix.index.between(p, from, to) })
 }
 
-func (ix *Index[T, K]) read(ctx context.Context, opts []client.ListOption, all func(*part) iter.Seq[object.Object]) iter.Seq2[T, error] {
+func (ix *Index[T, K]) read(ctx context.Context, opts []client.ListOption,
+	all func(*part) iter.Seq[object.Object]) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		var none T
 		o, err := client.ListOptionsOf(opts...)

@@ -92,7 +92,8 @@ func withKeys(namespaces []string, scopes map[string]client.Scope) []string {
 func oneOrAll(together bool, scopes map[string]client.Scope) error {
 	for _, namespace := range slices.Sorted(maps.Keys(scopes)) {
 		if namespace != metav1.NamespaceAll && together {
-			return fmt.Errorf("ByNamespace has a scope of namespace %s, but all namespaces are cached together; name each that is to be cached", namespace)
+			return fmt.Errorf("ByNamespace has a scope of namespace %s, but all namespaces are cached together; name each "+
+				"that is to be cached", namespace)
 		}
 		if other := scopes[namespace].Namespace; other != "" && other != namespace {
 			return fmt.Errorf("ByNamespace has a scope of namespace %s for namespace %s", other, namespace)
@@ -294,7 +295,8 @@ func hasMore(wanted, stored object.Object, opts KindOptions) bool {
 	return isUnstructured && opts.Transform == nil
 }
 
-func (c *Cache) newInformerLocked(gvk schema.GroupVersionKind, prototype object.Object, opts KindOptions, everywhere bool) (*Informer, error) {
+func (c *Cache) newInformerLocked(gvk schema.GroupVersionKind, prototype object.Object, opts KindOptions,
+	everywhere bool) (*Informer, error) {
 	if everywhere {
 		if opts.Namespaces = opts.cachedNamespaces(); opts.Namespaces == nil {
 			opts.Namespaces = []string{metav1.NamespaceAll}
@@ -334,7 +336,8 @@ func (c *Cache) storeLocked(k *kind, prototype object.Object) error {
 
 // named returns a transform that sets the apiVersion and kind of gvk on objects without them, and then calls then,
 // which may be nil. All objects share the strings.
-func named(gvk schema.GroupVersionKind, then func(object.Object) (object.Object, error)) func(object.Object) (object.Object, error) {
+func named(gvk schema.GroupVersionKind, then func(object.Object) (object.Object, error)) func(object.Object) (
+	object.Object, error) {
 	apiVersion, kind := gvk.ToAPIVersionAndKind()
 	return func(o object.Object) (object.Object, error) {
 		setKind(o, apiVersion, kind)
@@ -366,7 +369,8 @@ func setKind(o object.Object, apiVersion, kind string) {
 
 // marking returns a transform that calls transform and then marks objects as masked. The mark is in managedFields,
 // which transforms often remove, so it comes last.
-func marking(transform func(object.Object) (object.Object, error), mask []string) func(object.Object) (object.Object, error) {
+func marking(transform func(object.Object) (object.Object, error),
+	mask []string) func(object.Object) (object.Object, error) {
 	if len(mask) == 0 {
 		return transform
 	}

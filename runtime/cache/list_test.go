@@ -27,7 +27,8 @@ func TestListsComeInTheGoTypeOfTheInformer(t *testing.T) {
 			return &unstructured.UnstructuredList{Object: map[string]any{"apiVersion": "v1", "kind": "ConfigMapList"}}
 		},
 	}
-	for name, prototype := range map[string]object.Object{"typed": &corev1.ConfigMap{}, "metadata": metadata(), "untyped": untyped()} {
+	for name, prototype := range map[string]object.Object{"typed": &corev1.ConfigMap{}, "metadata": metadata(),
+		"untyped": untyped()} {
 		run(t, cache.Options{}, func(f *fixture) {
 			f.api.put(configMaps, configMap("ns", "a"))
 			f.declare(prototype)
@@ -64,15 +65,20 @@ func TestListSelects(t *testing.T) {
 			{"a namespace", []client.ListOption{client.InNamespace("two")}, []string{"two/a", "two/b", "two/c"}},
 			{"an empty namespace", []client.ListOption{client.InNamespace("three")}, nil},
 			{"a label", []client.ListOption{client.MatchingLabels{"name": "b"}}, []string{"one/b", "two/b"}},
-			{"a label and a namespace", []client.ListOption{client.MatchingLabels{"name": "b"}, client.InNamespace("one")}, []string{"one/b"}},
+			{"a label and a namespace", []client.ListOption{client.MatchingLabels{"name": "b"}, client.InNamespace("one")},
+				[]string{"one/b"}},
 			{"nothing", []client.ListOption{client.MatchingLabelsSelector{Selector: labels.Nothing()}}, nil},
-			{"no field", []client.ListOption{client.MatchingFieldsSelector{Selector: fields.Nothing()}, client.MatchingFields{"metadata.name": "c"}}, nil},
-			{"no field of both", []client.ListOption{client.MatchingFieldsSelector{Selector: fields.AndSelectors(fields.Nothing(), fields.OneTermEqualSelector("metadata.name", "c"))}}, nil},
+			{"no field", []client.ListOption{client.MatchingFieldsSelector{Selector: fields.Nothing()},
+				client.MatchingFields{"metadata.name": "c"}}, nil},
+			{"no field of both", []client.ListOption{client.MatchingFieldsSelector{Selector: fields.AndSelectors(
+				fields.Nothing(), fields.OneTermEqualSelector("metadata.name", "c"))}}, nil},
 			{"a name", []client.ListOption{client.MatchingFields{"metadata.name": "c"}}, []string{"one/c", "two/c"}},
-			{"a name and a namespace", []client.ListOption{client.MatchingFields{"metadata.name": "c", "metadata.namespace": "one"}}, []string{"one/c"}},
+			{"a name and a namespace", []client.ListOption{client.MatchingFields{"metadata.name": "c",
+				"metadata.namespace": "one"}}, []string{"one/c"}},
 			{"a limit", []client.ListOption{client.Limit(2)}, []string{"one/a", "one/b"}},
 			{"a limit and a label", []client.ListOption{client.Limit(1), client.MatchingLabels{"name": "b"}}, []string{"one/b"}},
-			{"a limit that is not reached", []client.ListOption{client.Limit(9), client.InNamespace("one")}, []string{"one/a", "one/b", "one/c"}},
+			{"a limit that is not reached", []client.ListOption{client.Limit(9), client.InNamespace("one")},
+				[]string{"one/a", "one/b", "one/c"}},
 		} {
 			expect(t, r.name, f.list(r.opts...), r.want...)
 		}

@@ -20,7 +20,8 @@ func TestReadsOfAPackedKindAreTheReaders(t *testing.T) {
 	runIn(t, cache.Options{}, func(f *fixture) {
 		f.api.put(configMaps, configMap("ns", "a"))
 		f.declare(&corev1.ConfigMap{})
-		byName, err := cache.NewIndex(f.cache, &corev1.ConfigMap{}, func(o *corev1.ConfigMap) []string { return []string{o.Name} })
+		byName, err := cache.NewIndex(f.cache, &corev1.ConfigMap{},
+			func(o *corev1.ConfigMap) []string { return []string{o.Name} })
 		if err != nil {
 			t.Fatal(err)
 		}

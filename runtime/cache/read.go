@@ -79,7 +79,8 @@ func (c *Cache) cached(gvk schema.GroupVersionKind, live bool) *Informer {
 
 // get returns the object named key in the Go type of prototype. The object is shared. isCached is false if the read
 // must be live, which includes a nil i.
-func (c *Cache) get(ctx context.Context, i *Informer, key object.Key, prototype object.Object, o client.GetOptions) (obj object.Object, isCached bool, err error) {
+func (c *Cache) get(ctx context.Context, i *Informer, key object.Key, prototype object.Object,
+	o client.GetOptions) (obj object.Object, isCached bool, err error) {
 	if i == nil {
 		return nil, false, nil
 	}
@@ -245,7 +246,8 @@ func (r Reader) List(ctx context.Context, list object.List, opts ...client.ListO
 }
 
 // list returns the matching objects, which are shared, and the version of the list.
-func (i *Informer) list(ctx context.Context, parts []*part, o client.ListOptions) (matching []object.Object, version string, err error) {
+func (i *Informer) list(ctx context.Context, parts []*part,
+	o client.ListOptions) (matching []object.Object, version string, err error) {
 	q, err := newQuery(i.gvk, o, i.fieldIndexes())
 	if err != nil {
 		return nil, "", err
@@ -262,7 +264,8 @@ func (i *Informer) list(ctx context.Context, parts []*part, o client.ListOptions
 
 // find returns the objects that found returns for each part, which q must select. They are shared, and not older than
 // any earlier write, for which find waits. It calls found again after an outdated result.
-func (i *Informer) find(ctx context.Context, parts []*part, q *query, found func(*part) []object.Object) ([]object.Object, error) {
+func (i *Informer) find(ctx context.Context, parts []*part, q *query,
+	found func(*part) []object.Object) ([]object.Object, error) {
 	r, err := i.begin(ctx, parts, q)
 	if err != nil {
 		return nil, err
@@ -322,7 +325,8 @@ func (i *Informer) begin(ctx context.Context, parts []*part, q *query) (*reading
 
 // answering returns the informer and its parts that serve a List, or nil if the List must be live, and the conversion
 // to the Go type of prototype.
-func (c *Cache) answering(gvk schema.GroupVersionKind, prototype object.Object, o client.ListOptions) (*Informer, []*part, convert) {
+func (c *Cache) answering(gvk schema.GroupVersionKind, prototype object.Object,
+	o client.ListOptions) (*Informer, []*part, convert) {
 	i := c.cached(gvk, o.Live || o.NotOlderThan != "")
 	if i == nil {
 		return nil, nil, nil
@@ -385,7 +389,8 @@ func itemOf(list object.List) (object.Object, bool) {
 // View returns the object named key without a copy. The object is shared with the cache and must not be modified, nor
 // passed to code that may modify it, such as a write. prototype declares the kind as for [Cache.Informer]. View finds
 // objects and waits as [Cache.Get] does. The result of a live read is not shared.
-func View[T object.Object](ctx context.Context, c *Cache, key object.Key, prototype T, opts ...client.GetOption) (T, error) {
+func View[T object.Object](ctx context.Context, c *Cache, key object.Key, prototype T,
+	opts ...client.GetOption) (T, error) {
 	var none T
 	o, err := client.GetOptionsOf(opts...)
 	if err != nil {
@@ -472,7 +477,8 @@ func eachShared[T object.Object](objects iter.Seq[object.Object], convert conver
 const livePage = 500
 
 // eachLive yields the objects that the server lists.
-func eachLive[T object.Object](ctx context.Context, c *Cache, prototype T, o client.ListOptions, yield func(T, error) bool) {
+func eachLive[T object.Object](ctx context.Context, c *Cache, prototype T, o client.ListOptions,
+	yield func(T, error) bool) {
 	var none T
 	watcher, err := client.NewListWatcher(c.live, prototype, client.Scope{
 		Namespace: o.Namespace, Labels: o.LabelSelector, Fields: o.FieldSelector, KeepManagedFields: true,

@@ -25,7 +25,8 @@ func TestDeclaredKindIsReadFromItsInformer(t *testing.T) {
 		if err := f.get("ns", "a", got); err != nil {
 			t.Fatal(err)
 		}
-		if len(got.Data) != 1 || got.Data["key"] != "a" || got.ResourceVersion != "11" || got.Kind != "ConfigMap" || got.APIVersion != "v1" {
+		if len(got.Data) != 1 || got.Data["key"] != "a" || got.ResourceVersion != "11" || got.Kind != "ConfigMap" ||
+			got.APIVersion != "v1" {
 			t.Errorf("got %+v", got)
 		}
 		expect(t, "lists", f.list(), "ns/a")
@@ -115,7 +116,8 @@ func TestNamespaceOfAClusterScopedKindIsDropped(t *testing.T) {
 			if err := f.get("ns", "b", &got); !apierrors.IsNotFound(err) {
 				t.Errorf("got %v", err)
 			}
-			if view, err := cache.View(f.ctx, f.cache, object.Key{Namespace: "x", Name: "a"}, &corev1.Namespace{}); err != nil || view.Name != "a" {
+			if view, err := cache.View(f.ctx, f.cache, object.Key{Namespace: "x", Name: "a"}, &corev1.Namespace{}); err != nil ||
+				view.Name != "a" {
 				t.Errorf("got %v, %v", view, err)
 			}
 			var list corev1.NamespaceList
@@ -127,7 +129,8 @@ func TestNamespaceOfAClusterScopedKindIsDropped(t *testing.T) {
 					t.Errorf("got %v, %v", each, err)
 				}
 			}
-			index, err := cache.NewIndex(f.cache, &corev1.Namespace{}, func(o *corev1.Namespace) []string { return []string{o.Name} })
+			index, err := cache.NewIndex(f.cache, &corev1.Namespace{},
+				func(o *corev1.Namespace) []string { return []string{o.Name} })
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -170,7 +173,8 @@ func TestMaskedObjectIsNotWrittenAsAWhole(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			for what, o := range map[string]object.Object{"got": got.DeepCopy(), "listed": list.Items[0].DeepCopy(), "viewed": view.DeepCopy()} {
+			for what, o := range map[string]object.Object{"got": got.DeepCopy(), "listed": list.Items[0].DeepCopy(),
+				"viewed": view.DeepCopy()} {
 				o.SetLabels(map[string]string{"changed": "yes"})
 				var masked *client.MaskedError
 				if err := c.Update(f.ctx, o); !errors.As(err, &masked) || len(masked.Mask) != 1 || masked.Mask[0] != "metadata" {
@@ -180,7 +184,8 @@ func TestMaskedObjectIsNotWrittenAsAWhole(t *testing.T) {
 					t.Errorf("status of what was %s: got %v", what, err)
 				}
 			}
-			if err := c.Get(f.ctx, object.Key{Namespace: "ns", Name: "a"}, &whole, client.Live); err != nil || object.Mask(&whole) != nil {
+			if err := c.Get(f.ctx, object.Key{Namespace: "ns", Name: "a"}, &whole, client.Live); err != nil ||
+				object.Mask(&whole) != nil {
 				t.Errorf("got %v, %v", object.Mask(&whole), err)
 			}
 		})
@@ -204,11 +209,13 @@ func TestKeyThatCanNameNothingIsNotNotFound(t *testing.T) {
 }
 
 func TestGoTypesThatCannotBeMadeOfTheCachedOneAreReadLive(t *testing.T) {
-	for name, prototype := range map[string]object.Object{"typed": &corev1.ConfigMap{}, "metadata": metadata(), "untyped": untyped()} {
+	for name, prototype := range map[string]object.Object{"typed": &corev1.ConfigMap{}, "metadata": metadata(),
+		"untyped": untyped()} {
 		run(t, cache.Options{}, func(f *fixture) {
 			f.api.put(configMaps, configMap("ns", "a"))
 			f.declare(prototype)
-			for reader, o := range map[string]object.Object{"typed": &corev1.ConfigMap{}, "metadata": metadata(), "untyped": untyped()} {
+			for reader, o := range map[string]object.Object{"typed": &corev1.ConfigMap{}, "metadata": metadata(),
+				"untyped": untyped()} {
 				if err := f.get("ns", "a", o); err != nil || o.GetName() != "a" {
 					t.Errorf("%s read as %s: %v", name, reader, err)
 				}

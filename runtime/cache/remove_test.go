@@ -29,11 +29,13 @@ func TestRemovedInformers(t *testing.T) {
 		f.remove(&corev1.ConfigMap{}) // which has no declaration
 		f.api.put(configMaps, configMap("ns", "a"))
 		i := f.declare(&corev1.ConfigMap{})
-		byKey, err := cache.NewIndex(f.cache, &corev1.ConfigMap{}, func(c *corev1.ConfigMap) []string { return []string{c.Data["key"]} })
+		byKey, err := cache.NewIndex(f.cache, &corev1.ConfigMap{},
+			func(c *corev1.ConfigMap) []string { return []string{c.Data["key"]} })
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := f.cache.IndexField(f.ctx, &corev1.ConfigMap{}, "data.key", func(o object.Object) []string { return []string{o.(*corev1.ConfigMap).Data["key"]} }); err != nil {
+		if err := f.cache.IndexField(f.ctx, &corev1.ConfigMap{}, "data.key",
+			func(o object.Object) []string { return []string{o.(*corev1.ConfigMap).Data["key"]} }); err != nil {
 			t.Fatal(err)
 		}
 		var r recorder
@@ -60,7 +62,8 @@ func TestRemovedInformers(t *testing.T) {
 			"an index":     errorOf(byKey.Get(f.ctx, "a")),
 			"an index, ns": errorOf(byKey.Get(f.ctx, "a", client.InNamespace("ns"))),
 		} {
-			if !errors.Is(err, cache.ErrInformerRemoved) || !strings.Contains(err.Error(), "ConfigMap: the informer was removed from the cache") {
+			if !errors.Is(err, cache.ErrInformerRemoved) ||
+				!strings.Contains(err.Error(), "ConfigMap: the informer was removed from the cache") {
 				t.Errorf("%s: %v", what, err)
 			}
 		}
@@ -196,9 +199,13 @@ func TestReadsAreRightWhileInformersComeAndGo(t *testing.T) {
 					for !isOver(over) {
 						var one, all corev1.ConfigMapList
 						errs := []error{
-							f.get("one", "a", &corev1.ConfigMap{}), f.cache.List(f.ctx, &one, client.InNamespace("one")), f.cache.List(f.ctx, &all), f.cache.Wait(f.ctx),
+							f.get("one", "a", &corev1.ConfigMap{}), f.cache.List(f.ctx, &one, client.InNamespace("one")),
+							f.cache.List(f.ctx, &all), f.cache.Wait(f.ctx),
 						}
-						if n := slices.IndexFunc(errs, func(err error) bool { return err != nil && !errors.Is(err, cache.ErrInformerRemoved) }); n >= 0 {
+						if n := slices.IndexFunc(errs, func(err error) bool {
+							return err != nil &&
+								!errors.Is(err, cache.ErrInformerRemoved)
+						}); n >= 0 {
 							t.Errorf("read %d: %v", n, errs[n])
 						}
 						if errs[1] == nil && len(one.Items) != 1 || errs[2] == nil && len(all.Items) != 2 {

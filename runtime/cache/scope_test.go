@@ -29,14 +29,17 @@ func scopesHold(t *testing.T, live *client.REST) {
 		t.Fatal(err)
 	}
 	c := cache.New(live, cache.Options{ConsistencyTimeout: 30 * time.Second, ByKind: []cache.KindOptions{
-		{Object: &corev1.ConfigMap{}, Scope: client.Scope{Namespace: ns, Labels: labels.SelectorFromSet(labels.Set{"app": "mine"})}, Transform: func(o object.Object) (object.Object, error) {
+		{Object: &corev1.ConfigMap{}, Scope: client.Scope{Namespace: ns,
+			Labels: labels.SelectorFromSet(labels.Set{"app": "mine"})}, Transform: func(o object.Object) (object.Object, error) {
 			o.(*corev1.ConfigMap).Data["transformed"] = "yes"
 			return o, nil
 		}},
 		{Object: &corev1.Node{}, Scope: client.Scope{Fields: fields.OneTermEqualSelector("spec.unschedulable", "false")}},
-		{Object: &corev1.Secret{}, Scope: client.Scope{Fields: fields.OneTermEqualSelector("type", "nobody's")}, ByNamespace: map[string]client.Scope{
-			ns: {Fields: fields.OneTermEqualSelector("type", "x.io/mine"), Mask: []string{"metadata", "type"}}, "default": {Fields: fields.OneTermEqualSelector("type", "x.io/theirs")},
-		}},
+		{Object: &corev1.Secret{}, Scope: client.Scope{Fields: fields.OneTermEqualSelector("type", "nobody's")},
+			ByNamespace: map[string]client.Scope{
+				ns:        {Fields: fields.OneTermEqualSelector("type", "x.io/mine"), Mask: []string{"metadata", "type"}},
+				"default": {Fields: fields.OneTermEqualSelector("type", "x.io/theirs")},
+			}},
 	}})
 	stopped := make(chan error, 1)
 	c.Begin()
@@ -85,7 +88,8 @@ func scopesHold(t *testing.T, live *client.REST) {
 		found("deleted", &corev1.ConfigMap{}, false)
 	}
 	for _, kind := range []corev1.SecretType{"x.io/theirs", "x.io/mine"} {
-		s := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "a"}, Type: kind, Data: map[string][]byte{"a": []byte("b")}}
+		s := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "a"}, Type: kind,
+			Data: map[string][]byte{"a": []byte("b")}}
 		if err := live.Create(ctx, s); err != nil {
 			t.Fatal(err)
 		}
@@ -100,11 +104,13 @@ func scopesHold(t *testing.T, live *client.REST) {
 	}
 	for n := range 20 {
 		for _, cordoned := range []bool{false, true} {
-			node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("node-%d-%t", n, cordoned)}, Spec: corev1.NodeSpec{Unschedulable: cordoned}}
+			node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("node-%d-%t", n, cordoned)},
+				Spec: corev1.NodeSpec{Unschedulable: cordoned}}
 			if err := live.Create(ctx, node); err != nil {
 				t.Fatal(err)
 			}
-			if err := c.Get(ctx, object.KeyOf(node), &corev1.Node{}); cordoned != apierrors.IsNotFound(err) || !cordoned && err != nil {
+			if err := c.Get(ctx, object.KeyOf(node), &corev1.Node{}); cordoned != apierrors.IsNotFound(err) || !cordoned &&
+				err != nil {
 				t.Fatalf("a node that is cordoned: %t: got %v", cordoned, err)
 			}
 		}
@@ -121,7 +127,8 @@ func TestWhatAScopeSelectsIsCertainOrForTheServerToSay(t *testing.T) {
 	claim := func(spec map[string]any) *unstructured.Unstructured {
 		return &unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{"name": "a"}, "spec": spec}}
 	}
-	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "a", Labels: map[string]string{"app": "mine"}}, Spec: corev1.PodSpec{RestartPolicy: "Never"}}
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "a", Labels: map[string]string{"app": "mine"}},
+		Spec: corev1.PodSpec{RestartPolicy: "Never"}}
 	for _, test := range []struct {
 		o                 object.Object
 		labels, fields    string
@@ -140,7 +147,8 @@ func TestWhatAScopeSelectsIsCertainOrForTheServerToSay(t *testing.T) {
 		{&corev1.Event{Source: corev1.EventSource{Component: "a"}}, "", "source=a", true, false},
 		{&corev1.ConfigMap{}, "", "unknown=1", true, false},
 		{&metav1.PartialObjectMetadata{}, "", "spec.nodeName=a", true, false},
-		{&metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: "a"}}, "", "metadata.name=a,metadata.namespace=", true, true},
+		{&metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: "a"}}, "", "metadata.name=a,metadata.namespace=",
+			true, true},
 		{claim(map[string]any{"port": int64(12345678)}), "", "spec.port=12345678", true, true},
 		{claim(map[string]any{"port": int64(12345678)}), "", "spec.port=1", false, true},
 		{claim(nil), "", "spec.paused=false", true, false},
@@ -150,7 +158,8 @@ func TestWhatAScopeSelectsIsCertainOrForTheServerToSay(t *testing.T) {
 			t.Fatal(err)
 		}
 		scope := client.Scope{Labels: selector, Fields: fields.ParseSelectorOrDie(test.fields)}
-		if selected, certain := cache.Selects(scope, test.o); certain != test.certain || certain && selected != test.selected {
+		if selected, certain := cache.Selects(scope, test.o); certain != test.certain || certain &&
+			selected != test.selected {
 			t.Errorf("%T by %q, %q: got %t, %t", test.o, test.labels, test.fields, selected, certain)
 		}
 	}

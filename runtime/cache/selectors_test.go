@@ -28,43 +28,52 @@ func TestSelectorsOfAKindAndOfANamespaceStandOverThoseOfAll(t *testing.T) {
 		opts cache.Options
 		want []string // of the ConfigMaps a and b in the namespaces one, two and three
 	}{
-		"all":        {cache.Options{DefaultLabels: labelled("a")}, []string{"one/a", "three/a", "two/a"}},
-		"namespaces": {cache.Options{ByNamespace: map[string]client.Scope{"one": {Labels: labelled("a")}, "two": {}}}, []string{"one/a", "two/a", "two/b"}},
+		"all": {cache.Options{DefaultLabels: labelled("a")}, []string{"one/a", "three/a", "two/a"}},
+		"namespaces": {cache.Options{ByNamespace: map[string]client.Scope{"one": {Labels: labelled("a")}, "two": {}}},
+			[]string{"one/a", "two/a", "two/b"}},
 		"namespaces and more": {
-			cache.Options{Namespaces: []string{"two"}, DefaultLabels: labelled("b"), ByNamespace: map[string]client.Scope{"one": {Labels: labelled("a")}}},
+			cache.Options{Namespaces: []string{"two"}, DefaultLabels: labelled("b"),
+				ByNamespace: map[string]client.Scope{"one": {Labels: labelled("a")}}},
 			[]string{"one/a", "two/b"},
 		},
 		"a namespace with everything": {
-			cache.Options{Namespaces: []string{"one", "two"}, DefaultLabels: labelled("b"), ByNamespace: map[string]client.Scope{"two": everything}},
+			cache.Options{Namespaces: []string{"one", "two"}, DefaultLabels: labelled("b"),
+				ByNamespace: map[string]client.Scope{"two": everything}},
 			[]string{"one/b", "two/a", "two/b"},
 		},
 		"the kind": {
-			cache.Options{DefaultLabels: labelled("a"), ByKind: []cache.KindOptions{{Object: &corev1.ConfigMap{}, Scope: client.Scope{Labels: labelled("b")}}}},
+			cache.Options{DefaultLabels: labelled("a"), ByKind: []cache.KindOptions{{Object: &corev1.ConfigMap{},
+				Scope: client.Scope{Labels: labelled("b")}}}},
 			[]string{"one/b", "three/b", "two/b"},
 		},
 		"the kind over a namespace": {
-			cache.Options{ByNamespace: map[string]client.Scope{"one": {Labels: labelled("a")}}, ByKind: []cache.KindOptions{{Object: &corev1.ConfigMap{}, Scope: client.Scope{Labels: labelled("b")}}}},
+			cache.Options{ByNamespace: map[string]client.Scope{"one": {Labels: labelled("a")}},
+				ByKind: []cache.KindOptions{{Object: &corev1.ConfigMap{}, Scope: client.Scope{Labels: labelled("b")}}}},
 			[]string{"one/b"},
 		},
 		"a namespace of the kind": {
 			cache.Options{Namespaces: []string{"three"}, DefaultLabels: labelled("a"), ByKind: []cache.KindOptions{{
-				Object: &corev1.ConfigMap{}, Scope: client.Scope{Labels: labelled("b")}, ByNamespace: map[string]client.Scope{"one": {Labels: labelled("a")}, "two": {}},
+				Object: &corev1.ConfigMap{}, Scope: client.Scope{Labels: labelled("b")},
+				ByNamespace: map[string]client.Scope{"one": {Labels: labelled("a")}, "two": {}},
 			}}},
 			[]string{"one/a", "two/b"},
 		},
 		"one namespace of the kind, and another": {
 			cache.Options{Namespaces: []string{"three"}, ByKind: []cache.KindOptions{{
-				Object: &corev1.ConfigMap{}, Scope: client.Scope{Namespace: "one", Fields: fields.Everything()}, Namespaces: []string{"two"},
+				Object: &corev1.ConfigMap{}, Scope: client.Scope{Namespace: "one", Fields: fields.Everything()},
+				Namespaces: []string{"two"},
 			}}},
 			[]string{"one/a", "one/b", "two/a", "two/b"},
 		},
 		"fields of namespaces": {
 			cache.Options{Namespaces: []string{"three"}, ByNamespace: map[string]client.Scope{
-				"one": {Fields: fields.OneTermEqualSelector("metadata.name", "a")}, "two": {Fields: fields.OneTermEqualSelector("metadata.name", "b"), Labels: labelled("b")},
+				"one": {Fields: fields.OneTermEqualSelector("metadata.name", "a")},
+				"two": {Fields: fields.OneTermEqualSelector("metadata.name", "b"), Labels: labelled("b")},
 			}},
 			[]string{"one/a", "three/a", "three/b", "two/b"},
 		},
-		"all namespaces by name": {cache.Options{ByNamespace: map[string]client.Scope{"": {Labels: labelled("a")}}}, []string{"one/a", "three/a", "two/a"}},
+		"all namespaces by name": {cache.Options{ByNamespace: map[string]client.Scope{"": {Labels: labelled("a")}}},
+			[]string{"one/a", "three/a", "two/a"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			run(t, r.opts, func(f *fixture) {
@@ -97,7 +106,8 @@ func TestSelectorsOfAKindAndOfANamespaceStandOverThoseOfAll(t *testing.T) {
 
 func TestAScopeUnderAnotherNamespaceIsAnError(t *testing.T) {
 	runIn(t, cache.Options{ByNamespace: map[string]client.Scope{"one": {Namespace: "two"}}}, func(f *fixture) {
-		if _, err := f.cache.Informer(&corev1.ConfigMap{}); err == nil || !strings.Contains(err.Error(), "a scope of namespace two for namespace one") {
+		if _, err := f.cache.Informer(&corev1.ConfigMap{}); err == nil ||
+			!strings.Contains(err.Error(), "a scope of namespace two for namespace one") {
 			t.Errorf("got %v", err)
 		}
 	})
@@ -106,10 +116,12 @@ func TestAScopeUnderAnotherNamespaceIsAnError(t *testing.T) {
 func TestSelectorsOfANamespaceAmongAllAreAnError(t *testing.T) {
 	of := map[string]client.Scope{"one": {Labels: labelled("a")}}
 	for name, opts := range map[string]cache.Options{
-		"with all":        {Namespaces: []string{""}, ByNamespace: of},
-		"with both":       {ByNamespace: map[string]client.Scope{"one": {}, "": {}}},
-		"kind with all":   {ByKind: []cache.KindOptions{{Object: &corev1.ConfigMap{}, Namespaces: []string{""}, ByNamespace: of}}},
-		"also of no kind": {Namespaces: []string{"two", ""}, ByNamespace: of, ByKind: []cache.KindOptions{{Object: &corev1.ConfigMap{}, Namespaces: []string{"one"}}}},
+		"with all":  {Namespaces: []string{""}, ByNamespace: of},
+		"with both": {ByNamespace: map[string]client.Scope{"one": {}, "": {}}},
+		"kind with all": {ByKind: []cache.KindOptions{{Object: &corev1.ConfigMap{}, Namespaces: []string{""},
+			ByNamespace: of}}},
+		"also of no kind": {Namespaces: []string{"two", ""}, ByNamespace: of,
+			ByKind: []cache.KindOptions{{Object: &corev1.ConfigMap{}, Namespaces: []string{"one"}}}},
 	} {
 		runIn(t, opts, func(f *fixture) {
 			_, err := f.cache.Informer(&corev1.ConfigMap{})
@@ -157,7 +169,8 @@ func TestReadsOfAKindThatNothingWatchesAreToldOnce(t *testing.T) {
 				t.Error(err)
 			}
 		}
-		if told() != 1 || !strings.Contains(text.String(), "level=INFO") || !strings.Contains(text.String(), "kind=ConfigMap version=v1") {
+		if told() != 1 || !strings.Contains(text.String(), "level=INFO") ||
+			!strings.Contains(text.String(), "kind=ConfigMap version=v1") {
 			t.Errorf("told %d times: %s", told(), &text)
 		}
 		if err := c.List(t.Context(), &corev1.SecretList{}); err != nil {

@@ -29,7 +29,8 @@ func TestOnAServer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, prototype := range map[string]object.Object{"typed": &corev1.ConfigMap{}, "metadata": metadata(), "untyped": untyped()} {
+	for name, prototype := range map[string]object.Object{"typed": &corev1.ConfigMap{}, "metadata": metadata(),
+		"untyped": untyped()} {
 		t.Run(name, func(t *testing.T) { readsAgree(t, live, name, prototype) })
 	}
 	t.Run("lists", func(t *testing.T) { listsAgree(t, live) })
@@ -41,8 +42,10 @@ func TestOnAServer(t *testing.T) {
 func readsAgree(t *testing.T, live *client.REST, ns string, prototype object.Object) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	existing := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "existing"}, Data: map[string]string{"key": "value"}}
-	if err := errors.Join(live.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: ns}}), live.Create(ctx, existing)); err != nil {
+	existing := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "existing"},
+		Data: map[string]string{"key": "value"}}
+	if err := errors.Join(live.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: ns}}),
+		live.Create(ctx, existing)); err != nil {
 		t.Fatal(err)
 	}
 	c := cache.New(live, cache.Options{Namespaces: []string{ns}, KeepManagedFields: true})
@@ -102,7 +105,8 @@ func listsAgree(t *testing.T, live *client.REST) {
 	defer cancel()
 	errs := []error{live.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: ns}})}
 	for _, name := range []string{"b", "a-b", "a", "c", "a.b"} {
-		o := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: name, Labels: map[string]string{"first": name[:1]}}}
+		o := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: name,
+			Labels: map[string]string{"first": name[:1]}}}
 		errs = append(errs, live.Create(ctx, o))
 	}
 	if err := errors.Join(errs...); err != nil {

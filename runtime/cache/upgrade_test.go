@@ -203,7 +203,8 @@ func viewsSee(t *testing.T, ctx context.Context, c *cache.Cache, own *client.RES
 		}
 		version := written.GetResourceVersion()
 		if typed.ResourceVersion != version || partial.ResourceVersion != version || whole.GetResourceVersion() != version {
-			t.Errorf("written at %s, read at %s, %s and %s", version, typed.ResourceVersion, partial.ResourceVersion, whole.GetResourceVersion())
+			t.Errorf("written at %s, read at %s, %s and %s", version, typed.ResourceVersion, partial.ResourceVersion,
+				whole.GetResourceVersion())
 		}
 		if got, _, _ := unstructured.NestedString(whole.Object, "data", "step"); got != fmt.Sprint(step) {
 			t.Errorf("step %d: got %v", step, whole.Object)

@@ -48,7 +48,8 @@ func TestViewsOfAnInformerHaveTheWholeObject(t *testing.T) {
 func TestHandlersOfAnotherGoTypeShareTheInformer(t *testing.T) {
 	run(t, cache.Options{}, func(f *fixture) {
 		f.declare(untyped())
-		for what, prototype := range map[string]object.Object{"*v1.ConfigMap": &corev1.ConfigMap{}, "*v1.PartialObjectMetadata": metadata(), "*unstructured.Unstructured": untyped()} {
+		for what, prototype := range map[string]object.Object{"*v1.ConfigMap": &corev1.ConfigMap{},
+			"*v1.PartialObjectMetadata": metadata(), "*unstructured.Unstructured": untyped()} {
 			i, err := f.cache.Informer(prototype)
 			if err != nil {
 				t.Fatal(err)
@@ -83,7 +84,8 @@ func TestHandlerIsToldOfTheStatesAroundOneThatCannotBeConverted(t *testing.T) {
 		}
 		var told []string
 		i.AddHandler(func(e informer.Event[object.Object]) {
-			told = append(told, fmt.Sprint(e.Type, " ", e.Object.GetResourceVersion(), " ", e.Object.(*corev1.ConfigMap).Data["key"], " ", e.Merged, " ", e.FinalStateUnknown, " ", e.Old != nil))
+			told = append(told, fmt.Sprint(e.Type, " ", e.Object.GetResourceVersion(), " ",
+				e.Object.(*corev1.ConfigMap).Data["key"], " ", e.Merged, " ", e.FinalStateUnknown, " ", e.Old != nil))
 		})
 		put := func(data any) *unstructured.Unstructured {
 			o := untyped()
@@ -99,7 +101,8 @@ func TestHandlerIsToldOfTheStatesAroundOneThatCannotBeConverted(t *testing.T) {
 		put(map[string]any{"key": "better"})
 		f.api.remove(configMaps, put("bad"))
 		synctest.Wait()
-		expect(t, "events", told, "Added 12 good true false false", "Updated 13 better false false true", "Deleted 15  false true false")
+		expect(t, "events", told, "Added 12 good true false false", "Updated 13 better false false true",
+			"Deleted 15  false true false")
 	})
 }
 
@@ -142,7 +145,8 @@ func TestMetadataThatHaveAHandlerStayMetadata(t *testing.T) {
 		t.Fatal(err)
 	}
 	i.AddHandler(func(informer.Event[object.Object]) {})
-	if _, err := c.Informer(&corev1.ConfigMap{}); err == nil || !strings.Contains(err.Error(), "is cached as *v1.PartialObjectMetadata") {
+	if _, err := c.Informer(&corev1.ConfigMap{}); err == nil ||
+		!strings.Contains(err.Error(), "is cached as *v1.PartialObjectMetadata") {
 		t.Errorf("got %v", err)
 	}
 }
@@ -167,7 +171,8 @@ func TestReadsWithoutACopyAreShared(t *testing.T) {
 		}
 		var shared, own corev1.ConfigMap
 		var list corev1.ConfigMapList
-		if err := errors.Join(f.get("ns", "a", &shared, client.UnsafeDisableDeepCopy), f.get("ns", "a", &own), f.cache.List(f.ctx, &list, client.UnsafeDisableDeepCopy)); err != nil {
+		if err := errors.Join(f.get("ns", "a", &shared, client.UnsafeDisableDeepCopy), f.get("ns", "a", &own),
+			f.cache.List(f.ctx, &list, client.UnsafeDisableDeepCopy)); err != nil {
 			t.Fatal(err)
 		}
 		view.Data["mark"] = "seen by all who share"
@@ -176,7 +181,8 @@ func TestReadsWithoutACopyAreShared(t *testing.T) {
 		}
 		delete(view.Data, "mark")
 		expect(t, "requests", f.api.took())
-		if _, err := cache.View(f.ctx, f.cache, object.Key{Namespace: "ns", Name: "b"}, &corev1.ConfigMap{}); !apierrors.IsNotFound(err) {
+		if _, err := cache.View(f.ctx, f.cache, object.Key{Namespace: "ns", Name: "b"},
+			&corev1.ConfigMap{}); !apierrors.IsNotFound(err) {
 			t.Errorf("got %v", err)
 		}
 	})
@@ -289,7 +295,8 @@ func TestIndexFindsObjectsByValue(t *testing.T) {
 			f.api.put(configMaps, configMap("one", "a"))
 			f.api.put(configMaps, configMap("two", "b"))
 			f.declare(prototype)
-			index, err := cache.NewIndex(f.cache, &corev1.ConfigMap{}, func(o *corev1.ConfigMap) []string { return []string{o.Data["key"]} })
+			index, err := cache.NewIndex(f.cache, &corev1.ConfigMap{},
+				func(o *corev1.ConfigMap) []string { return []string{o.Data["key"]} })
 			if err != nil {
 				t.Fatal(err)
 			}

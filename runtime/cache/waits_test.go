@@ -65,9 +65,10 @@ func TestEveryWaitEnds(t *testing.T) {
 		want error // of a read
 		wait error // of a wait for all that is cached
 	}{
-		"namespace removed": {func(c *cache.Cache, _, _ func()) error { return c.RemoveNamespace("one") }, cache.ErrNamespaceRemoved, nil},
-		"cache ended":       {func(_ *cache.Cache, stop, _ func()) error { stop(); return nil }, cache.ErrEnded, cache.ErrEnded},
-		"context ended":     {func(_ *cache.Cache, _, giveUp func()) error { giveUp(); return nil }, gaveUp, gaveUp},
+		"namespace removed": {func(c *cache.Cache, _, _ func()) error { return c.RemoveNamespace("one") },
+			cache.ErrNamespaceRemoved, nil},
+		"cache ended":   {func(_ *cache.Cache, stop, _ func()) error { stop(); return nil }, cache.ErrEnded, cache.ErrEnded},
+		"context ended": {func(_ *cache.Cache, _, giveUp func()) error { giveUp(); return nil }, gaveUp, gaveUp},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

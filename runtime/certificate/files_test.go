@@ -53,7 +53,8 @@ func writeFile(t *testing.T, path string, text []byte, changed time.Time) {
 func TestFilesAreReadAgainWhenTheyChange(t *testing.T) {
 	folder, logger := t.TempDir(), slog.New(slog.DiscardHandler)
 	certificateFile, keyFile := filepath.Join(folder, "tls.crt"), filepath.Join(folder, "tls.key")
-	if _, err := certificate.NewFiles(certificateFile, keyFile, logger); err == nil || !strings.Contains(err.Error(), "tls.crt") {
+	if _, err := certificate.NewFiles(certificateFile, keyFile, logger); err == nil ||
+		!strings.Contains(err.Error(), "tls.crt") {
 		t.Errorf("without files: %v", err)
 	}
 	now := time.Now()
@@ -177,12 +178,14 @@ func TestCertificateThatExpiresWhileAConnectionIsOpen(t *testing.T) {
 	folder, now := t.TempDir(), time.Now()
 	trusted := x509.NewCertPool()
 	trusted.AppendCertsFromPEM(writePair(t, folder, now, time.Hour, now.Add(-time.Hour)))
-	files, err := certificate.NewFiles(filepath.Join(folder, "tls.crt"), filepath.Join(folder, "tls.key"), slog.New(slog.DiscardHandler))
+	files, err := certificate.NewFiles(filepath.Join(folder, "tls.crt"), filepath.Join(folder, "tls.key"),
+		slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}
 	s := server.New(server.Options{Address: "127.0.0.1:0", Certificates: files, Logger: slog.New(slog.DiscardHandler)})
-	err = errors.Join(s.Handle("/a", http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}), server.MaxReview), s.Listen(t.Context()))
+	err = errors.Join(s.Handle("/a", http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}), server.MaxReview),
+		s.Listen(t.Context()))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -191,12 +194,14 @@ func TestCertificateThatExpiresWhileAConnectionIsOpen(t *testing.T) {
 	go func() { ended <- s.Run(ctx) }()
 
 	var late atomic.Int64 // the clock of the client
-	config := &tls.Config{RootCAs: trusted, ServerName: "localhost", Time: func() time.Time { return now.Add(time.Duration(late.Load())) }}
+	config := &tls.Config{RootCAs: trusted, ServerName: "localhost",
+		Time: func() time.Time { return now.Add(time.Duration(late.Load())) }}
 	transport := &http.Transport{TLSClientConfig: config}
 	defer transport.CloseIdleConnections()
 	post := func() (reused bool, err error) {
 		trace := &httptrace.ClientTrace{GotConn: func(info httptrace.GotConnInfo) { reused = info.Reused }}
-		r, err := http.NewRequestWithContext(httptrace.WithClientTrace(t.Context(), trace), http.MethodPost, "https://"+s.Addr().String()+"/a", http.NoBody)
+		r, err := http.NewRequestWithContext(httptrace.WithClientTrace(t.Context(), trace), http.MethodPost,
+			"https://"+s.Addr().String()+"/a", http.NoBody)
 		if err != nil {
 			return false, err
 		}
@@ -236,11 +241,13 @@ func TestCertificateOfFilesThatExpiredIsNotReady(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		folder := t.TempDir()
 		writePair(t, folder, time.Now().Add(2*time.Hour), time.Hour, time.Now())
-		files, err := certificate.NewFiles(filepath.Join(folder, "tls.crt"), filepath.Join(folder, "tls.key"), slog.New(slog.DiscardHandler))
+		files, err := certificate.NewFiles(filepath.Join(folder, "tls.crt"), filepath.Join(folder, "tls.key"),
+			slog.New(slog.DiscardHandler))
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, want := range []string{"the certificate is valid from 2000-01-01T01:00:00Z on", "", "the certificate expired at 2000-01-01T03:00:00Z"} {
+		for _, want := range []string{"the certificate is valid from 2000-01-01T01:00:00Z on", "",
+			"the certificate expired at 2000-01-01T03:00:00Z"} {
 			err := files.Ready()
 			if want == "" && err != nil || want != "" && (err == nil || !strings.HasSuffix(err.Error(), want)) {
 				t.Errorf("%s: %v, want %q", time.Now(), err, want)

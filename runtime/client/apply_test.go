@@ -42,7 +42,8 @@ func deployment() *appsv1.Deployment {
 						HTTPGet: &corev1.HTTPGetAction{Port: intstr.FromInt32(0)},
 					}},
 				}},
-				Volumes:                      []corev1.Volume{{Name: "tmp", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}}},
+				Volumes: []corev1.Volume{{Name: "tmp",
+					VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}}},
 				AutomountServiceAccountToken: new(false),
 			}},
 		},
@@ -172,13 +173,15 @@ func TestApplyOfAnUnstructuredObjectLeavesOutOnlyManagedFields(t *testing.T) {
 func TestApplyOfMetadataSendsMetadata(t *testing.T) {
 	s := newServer()
 	c := connect(t, s, client.Options{FieldOwner: "me"})
-	s.says("PATCH /api/v1/namespaces/default/configmaps/a", `{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1"}`)
+	s.says("PATCH /api/v1/namespaces/default/configmaps/a",
+		`{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1"}`)
 	m := metadataOf("a")
 	m.Labels = map[string]string{"x": "y"}
 	if err := c.Apply(t.Context(), m); err != nil {
 		t.Fatal(err)
 	}
-	sameJSON(t, s.last(t).body, `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"namespace":"default","name":"a","labels":{"x":"y"}}}`)
+	sameJSON(t, s.last(t).body,
+		`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"namespace":"default","name":"a","labels":{"x":"y"}}}`)
 }
 
 func TestStatusApplySendsNameAndStatusAlone(t *testing.T) {
@@ -205,7 +208,8 @@ func TestStatusApplySendsNameAndStatusAlone(t *testing.T) {
 			if got.what != what+"?fieldManager=me&force=true" {
 				t.Errorf("got %s", got.what)
 			}
-			sameJSON(t, got.body, `{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"namespace":"default","name":"web"},"status":{"replicas":3}}`)
+			sameJSON(t, got.body,
+				`{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"namespace":"default","name":"web"},"status":{"replicas":3}}`)
 		})
 	}
 }
@@ -219,7 +223,8 @@ func TestApplyToAnotherSubresourceSendsItsBody(t *testing.T) {
 	if err := c.SubResource("scale").Apply(t.Context(), deployment(), client.WithSubResourceBody(scale)); err != nil {
 		t.Fatal(err)
 	}
-	sameJSON(t, s.last(t).body, `{"apiVersion":"autoscaling/v1","kind":"Scale","metadata":{"name":"web","namespace":"default"},"spec":{"replicas":2}}`)
+	sameJSON(t, s.last(t).body,
+		`{"apiVersion":"autoscaling/v1","kind":"Scale","metadata":{"name":"web","namespace":"default"},"spec":{"replicas":2}}`)
 	if scale.Spec.Replicas != 4 {
 		t.Errorf("the body was not set to the answer: %v", scale)
 	}

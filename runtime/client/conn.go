@@ -62,7 +62,8 @@ func newConn(config *rest.Config, httpClient *http.Client, logger *slog.Logger) 
 			return nil, fmt.Errorf("client: %w", err)
 		}
 	}
-	return &conn{base: base, http: httpClient, userAgent: config.UserAgent, warnings: newWarnings(config, logger), answers: newAnswers()}, nil
+	return &conn{base: base, http: httpClient, userAgent: config.UserAgent, warnings: newWarnings(config, logger),
+		answers: newAnswers()}, nil
 }
 
 // request is one call. Its String method names it in errors, such as "get guestbooks default/x".
@@ -217,7 +218,8 @@ func (c *conn) roundTrip(ctx context.Context, r *request) (*http.Response, error
 	resp, err := c.http.Do(req)
 	if err == nil && resp.Request != nil && resp.Request.Method != r.method {
 		resp.Body.Close()
-		return nil, fmt.Errorf("the server redirects to %s, which would make a %s of it", resp.Request.URL.Redacted(), resp.Request.Method)
+		return nil, fmt.Errorf("the server redirects to %s, which would make a %s of it", resp.Request.URL.Redacted(),
+			resp.Request.Method)
 	}
 	if err == nil && isSuccess(resp) {
 		c.answers.came()

@@ -21,7 +21,8 @@ import (
 
 // busy is an answer that requests a delay.
 func busy(code int, after string) answer {
-	return answer{code: code, header: map[string]string{"Retry-After": after}, body: status(code, metav1.StatusReasonTooManyRequests, "busy")}
+	return answer{code: code, header: map[string]string{"Retry-After": after},
+		body: status(code, metav1.StatusReasonTooManyRequests, "busy")}
 }
 
 const (
@@ -143,7 +144,8 @@ func TestEndOfTheContextEndsTheWaitForTheServer(t *testing.T) {
 		defer cancel()
 		start := time.Now()
 		err := c.Get(ctx, keyA, configMap(""))
-		if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "the last answer was: busy") || time.Since(start) != 5*time.Second {
+		if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "the last answer was: busy") ||
+			time.Since(start) != 5*time.Second {
 			t.Errorf("got %v after %s", err, time.Since(start))
 		}
 	})
@@ -154,14 +156,16 @@ func TestWarningsAreLoggedOnce(t *testing.T) {
 	s := newServer()
 	c := connect(t, s, client.Options{Logger: logger})
 	s.on(getA, func(n int) answer {
-		return answer{body: foundA, header: map[string]string{"Warning": []string{`299 - "v1 is old", 299 - "field x"`, `199 - "chatter"`, `nonsense`}[n%3]}}
+		return answer{body: foundA, header: map[string]string{"Warning": []string{`299 - "v1 is old", 299 - "field x"`,
+			`199 - "chatter"`, `nonsense`}[n%3]}}
 	})
 	for range 6 {
 		if err := c.Get(t.Context(), keyA, configMap("")); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if strings.Count(out.String(), "v1 is old") != 1 || strings.Count(out.String(), "field x") != 1 || strings.Contains(out.String(), "chatter") {
+	if strings.Count(out.String(), "v1 is old") != 1 || strings.Count(out.String(), "field x") != 1 ||
+		strings.Contains(out.String(), "chatter") {
 		t.Errorf("got %s", out)
 	}
 }
@@ -195,7 +199,8 @@ func (h *handler) HandleWarningHeaderWithContext(_ context.Context, code int, ag
 func TestWarningsGoToTheHandlerOfTheConfigEachTime(t *testing.T) {
 	s := newServer()
 	s.on(getA, func(int) answer {
-		return answer{code: 403, body: status(403, metav1.StatusReasonForbidden, "no"), header: map[string]string{"Warning": `299 - "old"`}}
+		return answer{code: 403, body: status(403, metav1.StatusReasonForbidden, "no"),
+			header: map[string]string{"Warning": `299 - "old"`}}
 	})
 	var plain, contextual handler
 	for _, config := range []*rest.Config{
@@ -212,7 +217,8 @@ func TestWarningsGoToTheHandlerOfTheConfigEachTime(t *testing.T) {
 			}
 		}
 	}
-	if len(plain.told) != 2 || plain.told[0] != "old" || len(contextual.told) != 2 || contextual.told[0] != "with context: old" {
+	if len(plain.told) != 2 || plain.told[0] != "old" || len(contextual.told) != 2 ||
+		contextual.told[0] != "with context: old" {
 		t.Errorf("got %q and %q", plain.told, contextual.told)
 	}
 }
@@ -249,7 +255,8 @@ func TestNamesThatWouldAddressAnotherThingAreRefused(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := lw.List(t.Context(), metav1.ListOptions{}); err == nil || !strings.Contains(err.Error(), "invalid name") {
+		if _, err := lw.List(t.Context(), metav1.ListOptions{}); err == nil ||
+			!strings.Contains(err.Error(), "invalid name") {
 			t.Errorf("list in %q: got %v", hostile, err)
 		}
 	}
@@ -269,7 +276,8 @@ func TestUnusualNamesAreEscaped(t *testing.T) {
 	} {
 		s := newServer()
 		c := connect(t, s, client.Options{})
-		if err := c.Get(t.Context(), object.Key{Namespace: "default", Name: name}, configMap("")); !apierrors.IsNotFound(err) {
+		if err := c.Get(t.Context(), object.Key{Namespace: "default", Name: name},
+			configMap("")); !apierrors.IsNotFound(err) {
 			t.Errorf("%q: got %v", name, err)
 		}
 		if got := s.last(t).what; got != "GET /api/v1/namespaces/default/configmaps"+want {
@@ -289,8 +297,9 @@ func TestKeyMustFitTheScopeOfTheKind(t *testing.T) {
 		"create ConfigMap a: ConfigMap is namespaced: the namespace is missing":   c.Create(ctx, nowhere),
 		"apply ConfigMap a: ConfigMap is namespaced: the namespace is missing":    c.Apply(ctx, nowhere),
 		"delete all ConfigMap: ConfigMap is namespaced: the namespace is missing": c.DeleteAllOf(ctx, nowhere),
-		"get ConfigMap default: the name of the ConfigMap is missing":             c.Get(ctx, object.Key{Namespace: "default"}, nowhere),
-		"the name of the subresource is missing":                                  c.SubResource("").Update(ctx, configMap("a")),
+		"get ConfigMap default: the name of the ConfigMap is missing": c.Get(ctx,
+			object.Key{Namespace: "default"}, nowhere),
+		"the name of the subresource is missing": c.SubResource("").Update(ctx, configMap("a")),
 	} {
 		if err == nil || err.Error() != want {
 			t.Errorf("got %v, want %s", err, want)
@@ -305,7 +314,8 @@ func TestServerMayBeBelowAPath(t *testing.T) {
 	s := newServer()
 	s.says("GET /clusters/one/api/v1", resources("v1", "ConfigMap/configmaps/configmap"))
 	s.says("GET /clusters/one/api/v1/namespaces/default/configmaps/a", foundA)
-	c, err := client.New(&rest.Config{Host: "https://server/clusters/one/", UserAgent: "tester"}, client.Options{Scheme: newScheme(t), HTTPClient: &http.Client{Transport: s}})
+	c, err := client.New(&rest.Config{Host: "https://server/clusters/one/", UserAgent: "tester"},
+		client.Options{Scheme: newScheme(t), HTTPClient: &http.Client{Transport: s}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -333,13 +343,15 @@ func TestDefaultUserAgentNamesTheProgram(t *testing.T) {
 
 // TestWriteThatIsRedirectedIsNoRead follows no redirect that would turn a write into a read, whose answer looks like success.
 func TestWriteThatIsRedirectedIsNoRead(t *testing.T) {
-	for _, code := range []int{http.StatusMovedPermanently, http.StatusFound, http.StatusSeeOther, http.StatusTemporaryRedirect, http.StatusPermanentRedirect} {
+	for _, code := range []int{http.StatusMovedPermanently, http.StatusFound, http.StatusSeeOther,
+		http.StatusTemporaryRedirect, http.StatusPermanentRedirect} {
 		s := newServer()
 		const there = "/there/api/v1/namespaces/default/configmaps/a"
 		moved := func(int) answer { return answer{code: code, header: map[string]string{"Location": there}} }
 		for _, what := range []string{"GET", "PUT", "PATCH", "DELETE"} {
 			s.on(what+" /api/v1/namespaces/default/configmaps/a", moved)
-			s.says(what+" "+there, `{"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":"a","namespace":"default","uid":"u","resourceVersion":"1"}}`)
+			s.says(what+" "+there,
+				`{"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":"a","namespace":"default","uid":"u","resourceVersion":"1"}}`)
 		}
 		c := connect(t, s, client.Options{})
 		if err := c.Get(t.Context(), keyA, configMap("")); err != nil {
@@ -351,7 +363,8 @@ func TestWriteThatIsRedirectedIsNoRead(t *testing.T) {
 			"patch":  c.Patch(t.Context(), configMap("a"), client.RawPatch("application/merge-patch+json", []byte("{}"))),
 			"delete": c.Delete(t.Context(), configMap("a")),
 		} {
-			if (err == nil) != repeated || err != nil && !strings.Contains(err.Error(), what+" configmaps default/a: the server redirects to http://server/there/") {
+			if (err == nil) != repeated || err != nil && !strings.Contains(err.Error(),
+				what+" configmaps default/a: the server redirects to http://server/there/") {
 				t.Errorf("%d: %s: got %v", code, what, err)
 			}
 		}

@@ -59,10 +59,12 @@ func framings(contentType string, body []byte) map[string][]byte {
 	_ = z.Close()
 	head := "200 OK\r\nContent-Type: " + contentType + "\r\n"
 	return map[string][]byte{
-		"length":              fmt.Appendf(nil, "HTTP/1.1 %sContent-Length: %d\r\n\r\n%s", head, len(body), body),
-		"chunks":              fmt.Appendf(nil, "HTTP/1.1 %sTransfer-Encoding: chunked\r\n\r\n%s", head, chunked(body)),
-		"compressed":          fmt.Appendf(nil, "HTTP/1.1 %sContent-Encoding: gzip\r\nContent-Length: %d\r\n\r\n%s", head, zipped.Len(), zipped.Bytes()),
-		"compressed, chunks":  fmt.Appendf(nil, "HTTP/1.1 %sContent-Encoding: gzip\r\nTransfer-Encoding: chunked\r\n\r\n%s", head, chunked(zipped.Bytes())),
+		"length": fmt.Appendf(nil, "HTTP/1.1 %sContent-Length: %d\r\n\r\n%s", head, len(body), body),
+		"chunks": fmt.Appendf(nil, "HTTP/1.1 %sTransfer-Encoding: chunked\r\n\r\n%s", head, chunked(body)),
+		"compressed": fmt.Appendf(nil, "HTTP/1.1 %sContent-Encoding: gzip\r\nContent-Length: %d\r\n\r\n%s", head,
+			zipped.Len(), zipped.Bytes()),
+		"compressed, chunks": fmt.Appendf(nil, "HTTP/1.1 %sContent-Encoding: gzip\r\nTransfer-Encoding: chunked\r\n\r\n%s",
+			head, chunked(zipped.Bytes())),
 		"old":                 fmt.Appendf(nil, "HTTP/1.0 %s\r\n%s", head, body),
 		"old, and compressed": fmt.Appendf(nil, "HTTP/1.0 %sContent-Encoding: gzip\r\n\r\n%s", head, zipped.Bytes()),
 	}
@@ -73,7 +75,8 @@ func formatsOf(t *testing.T, obj runtime.Object) map[string][]byte {
 	scheme := newScheme(t)
 	plain, err := json.Marshal(obj)
 	ok(t, err)
-	bodies := map[string][]byte{"application/json": plain, "application/json; charset=UTF-8": append([]byte("\r\n "), append(plain, " \r\n\t"...)...)}
+	bodies := map[string][]byte{"application/json": plain, "application/json; charset=UTF-8": append([]byte("\r\n "),
+		append(plain, " \r\n\t"...)...)}
 	var b bytes.Buffer
 	ok(t, protobuf.NewSerializer(scheme, scheme).Encode(obj, &b))
 	bodies["application/vnd.kubernetes.protobuf"] = b.Bytes()
@@ -83,10 +86,12 @@ func formatsOf(t *testing.T, obj runtime.Object) map[string][]byte {
 // TestAnswerThatIsCutIsNeverAnother cuts answers at each byte, from the status line on. The client must return the
 // whole answer or an error.
 func TestAnswerThatIsCutIsNeverAnother(t *testing.T) {
-	one := corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "a", Namespace: "default", UID: "u", ResourceVersion: "7"}, Data: map[string]string{"x": "y \"é\" 1"}}
+	one := corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "a", Namespace: "default", UID: "u", ResourceVersion: "7"},
+		Data: map[string]string{"x": "y \"é\" 1"}}
 	two := *one.DeepCopy()
 	two.Name = "b"
-	list := &corev1.ConfigMapList{TypeMeta: metav1.TypeMeta{Kind: "ConfigMapList", APIVersion: "v1"}, ListMeta: metav1.ListMeta{ResourceVersion: "9"}, Items: []corev1.ConfigMap{one, two}}
+	list := &corev1.ConfigMapList{TypeMeta: metav1.TypeMeta{Kind: "ConfigMapList", APIVersion: "v1"},
+		ListMeta: metav1.ListMeta{ResourceVersion: "9"}, Items: []corev1.ConfigMap{one, two}}
 	one.TypeMeta = metav1.TypeMeta{Kind: "ConfigMap", APIVersion: "v1"}
 
 	s := &wireServer{}
@@ -96,7 +101,8 @@ func TestAnswerThatIsCutIsNeverAnother(t *testing.T) {
 		HTTPClient: &http.Client{Transport: &http.Transport{DialContext: s.dial, DisableKeepAlives: true}},
 	})
 	ok(t, err)
-	lw, err := client.NewListWatcher(c, &corev1.ConfigMap{}, client.Scope{Formats: []client.Format{client.Protobuf, client.JSON}})
+	lw, err := client.NewListWatcher(c, &corev1.ConfigMap{},
+		client.Scope{Formats: []client.Format{client.Protobuf, client.JSON}})
 	ok(t, err)
 	calls := map[string]struct {
 		sends    runtime.Object
@@ -145,7 +151,8 @@ func TestWatchThatIsCutTellsNothingElse(t *testing.T) {
 	body := event("ADDED", "a") + event("MODIFIED", "b") + event("DELETED", "c")
 	s := &wireServer{}
 	c, err := client.New(&rest.Config{Host: "http://server"}, client.Options{
-		Scheme: newScheme(t), Mapper: connect(t, newServer(), client.Options{}).RESTMapper(), Logger: slog.New(slog.DiscardHandler),
+		Scheme: newScheme(t), Mapper: connect(t, newServer(), client.Options{}).RESTMapper(),
+		Logger:     slog.New(slog.DiscardHandler),
 		HTTPClient: &http.Client{Transport: &http.Transport{DialContext: s.dial, DisableKeepAlives: true}},
 	})
 	ok(t, err)

@@ -38,7 +38,8 @@ type apiGroups struct{ names []string }
 // loadVersion requests the resources of gv. A version that does not exist has none.
 func (c *conn) loadVersion(ctx context.Context, gv schema.GroupVersion) (*apiVersion, error) {
 	var list metav1.APIResourceList
-	if err := c.discover(ctx, versionPath(gv), "APIResourceList", &list, func() bool { return list.APIResources != nil }); err != nil {
+	if err := c.discover(ctx, versionPath(gv), "APIResourceList", &list,
+		func() bool { return list.APIResources != nil }); err != nil {
 		return nil, err
 	}
 	v := &apiVersion{kinds: map[string]*served{}, resources: map[string]*served{}}
@@ -131,7 +132,8 @@ func (c *conn) discover(ctx context.Context, path, kind string, doc runtime.Obje
 		return &DecodeError{What: r.String(), Err: err}
 	}
 	if got := doc.GetObjectKind().GroupVersionKind(); got.Kind != kind && (got.Kind != "" || !names()) {
-		return &DecodeError{What: r.String(), Err: fmt.Errorf("the server sent something with apiVersion %q and kind %q, not %s", got.GroupVersion(), got.Kind, kind)}
+		return &DecodeError{What: r.String(), Err: fmt.Errorf("the server sent something with apiVersion %q and kind %q, "+
+			"not %s", got.GroupVersion(), got.Kind, kind)}
 	}
 	return nil
 }

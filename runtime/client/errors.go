@@ -32,7 +32,8 @@ type MaskedError struct {
 
 // Error returns the write, the fields, and the alternatives.
 func (e *MaskedError) Error() string {
-	return fmt.Sprintf("%s: the object was read with only %s of it, and would lose all else: use Patch, apply an object of your own, or read it with client.Live",
+	return fmt.Sprintf("%s: the object was read with only %s of it, and would lose all else: use Patch, apply an object "+
+		"of your own, or read it with client.Live",
 		e.What, strings.Join(e.Mask, ", "))
 }
 

@@ -45,7 +45,8 @@ func TestBodiesOfErrorsAreClosed(t *testing.T) {
 	mapper := meta.NewDefaultRESTMapper(nil)
 	mapper.Add(corev1.SchemeGroupVersion.WithKind("ConfigMap"), meta.RESTScopeNamespace)
 	c, err := client.New(&rest.Config{Host: "http://server"}, client.Options{
-		Scheme: newScheme(t), Mapper: mapper, HTTPClient: &http.Client{Transport: fixedAnswer{&http.Response{StatusCode: 500, Body: body}}},
+		Scheme: newScheme(t), Mapper: mapper, HTTPClient: &http.Client{Transport: fixedAnswer{&http.Response{StatusCode: 500,
+			Body: body}}},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -108,7 +109,8 @@ func TestAnswersThatAreNoStatusNameVerbAndResource(t *testing.T) {
 		is    func(error) bool
 		want  []string
 	}{
-		"proxy page":        {502, "text/html; charset=utf-8", "<html>bad gateway</html>", nil, []string{"(get configmaps a)", "bad gateway"}},
+		"proxy page": {502, "text/html; charset=utf-8", "<html>bad gateway</html>", nil,
+			[]string{"(get configmaps a)", "bad gateway"}},
 		"no media type":     {403, "", "go away", apierrors.IsForbidden, []string{"(get configmaps a)", "go away"}},
 		"binary":            {500, "application/octet-stream", "\x00", apierrors.IsInternalError, []string{"unknown"}},
 		"invalid UTF-8":     {400, "text/plain", "a\xffb", apierrors.IsBadRequest, []string{"(get configmaps a)", "a?b"}},
@@ -149,23 +151,26 @@ func TestNetworkErrorsNameVerbResourceAndObject(t *testing.T) {
 	s := newServer()
 	c := connect(t, s, client.Options{FieldOwner: "me"})
 	const configmaps = "/api/v1/namespaces/default/configmaps"
-	for _, what := range []string{getA, "PUT " + configmaps + "/a", "PATCH " + configmaps + "/a", "DELETE " + configmaps + "/a", "POST " + configmaps,
-		"DELETE " + configmaps, "GET " + configmaps, "GET /api/v1/configmaps", "PUT " + configmaps + "/a/status", "GET /api/v1/namespaces/n", "GET /apis/example.com/v1"} {
+	for _, what := range []string{getA, "PUT " + configmaps + "/a", "PATCH " + configmaps + "/a",
+		"DELETE " + configmaps + "/a", "POST " + configmaps,
+		"DELETE " + configmaps, "GET " + configmaps, "GET /api/v1/configmaps", "PUT " + configmaps + "/a/status",
+		"GET /api/v1/namespaces/n", "GET /apis/example.com/v1"} {
 		s.on(what, func(int) answer { return answer{err: syscall.ECONNREFUSED} })
 	}
 	ctx, cm := t.Context(), configMap("a")
 	for want, err := range map[string]error{
-		"get configmaps default/a":                            c.Get(ctx, keyA, cm),
-		"get namespaces n":                                    c.Get(ctx, object.Key{Name: "n"}, &corev1.Namespace{}),
-		"create configmaps in default":                        c.Create(ctx, cm),
-		"update configmaps default/a":                         c.Update(ctx, cm),
-		"update configmaps/status default/a":                  c.Status().Update(ctx, cm),
-		"patch configmaps default/a":                          c.Patch(ctx, cm, client.RawPatch(types.MergePatchType, nil)),
-		"apply configmaps default/a":                          c.Apply(ctx, cm),
-		"delete configmaps default/a":                         c.Delete(ctx, cm),
-		"delete all configmaps in default":                    c.DeleteAllOf(ctx, cm, client.InNamespace("default")),
-		"list configmaps in default":                          c.List(ctx, &corev1.ConfigMapList{}, client.InNamespace("default")),
-		"list configmaps":                                     c.List(ctx, &corev1.ConfigMapList{}),
+		"get configmaps default/a":           c.Get(ctx, keyA, cm),
+		"get namespaces n":                   c.Get(ctx, object.Key{Name: "n"}, &corev1.Namespace{}),
+		"create configmaps in default":       c.Create(ctx, cm),
+		"update configmaps default/a":        c.Update(ctx, cm),
+		"update configmaps/status default/a": c.Status().Update(ctx, cm),
+		"patch configmaps default/a":         c.Patch(ctx, cm, client.RawPatch(types.MergePatchType, nil)),
+		"apply configmaps default/a":         c.Apply(ctx, cm),
+		"delete configmaps default/a":        c.Delete(ctx, cm),
+		"delete all configmaps in default":   c.DeleteAllOf(ctx, cm, client.InNamespace("default")),
+		"list configmaps in default": c.List(ctx, &corev1.ConfigMapList{},
+			client.InNamespace("default")),
+		"list configmaps": c.List(ctx, &corev1.ConfigMapList{}),
 		"get Gadget default/a: discover /apis/example.com/v1": c.Get(ctx, keyA, untyped("example.com/v1", "Gadget", "", "")),
 	} {
 		if !errors.Is(err, syscall.ECONNREFUSED) || err.Error() != want+": connection refused" {
@@ -184,7 +189,8 @@ func TestErrorOfAnEndedContextHasItsCause(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	s.on(getA, func(int) answer { cancel(cause); return answer{err: errors.New("socket closed")} })
 	err := c.Get(ctx, keyA, configMap(""))
-	if !errors.Is(err, context.Canceled) || !errors.Is(err, cause) || !strings.HasPrefix(err.Error(), "get configmaps default/a: ") {
+	if !errors.Is(err, context.Canceled) || !errors.Is(err, cause) ||
+		!strings.HasPrefix(err.Error(), "get configmaps default/a: ") {
 		t.Errorf("got %v", err)
 	}
 	plain, cancelPlain := context.WithCancel(t.Context())

@@ -24,7 +24,8 @@ func ExampleREST_Reachable() {
 	})
 	scheme := runtime.NewScheme()
 	_ = corev1.AddToScheme(scheme)
-	c, err := client.New(&rest.Config{Host: "http://server"}, client.Options{Scheme: scheme, HTTPClient: &http.Client{Transport: server}})
+	c, err := client.New(&rest.Config{Host: "http://server"},
+		client.Options{Scheme: scheme, HTTPClient: &http.Client{Transport: server}})
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -76,7 +76,8 @@ func slowly(t *testing.T, s slow) *client.ListWatcher[*corev1.ConfigMap] {
 	t.Helper()
 	mapper := meta.NewDefaultRESTMapper(nil)
 	mapper.Add(corev1.SchemeGroupVersion.WithKind("ConfigMap"), meta.RESTScopeNamespace)
-	c, err := client.New(&rest.Config{Host: "http://server"}, client.Options{Scheme: newScheme(t), Mapper: mapper, HTTPClient: &http.Client{Transport: s}})
+	c, err := client.New(&rest.Config{Host: "http://server"}, client.Options{Scheme: newScheme(t), Mapper: mapper,
+		HTTPClient: &http.Client{Transport: s}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -88,7 +89,8 @@ func slowly(t *testing.T, s slow) *client.ListWatcher[*corev1.ConfigMap] {
 }
 
 func TestListIsGivenUpWhenTheServerSendsNothing(t *testing.T) {
-	const head, item = `{"kind":"ConfigMapList","apiVersion":"v1","metadata":{"resourceVersion":"5"},"items":[`, `{"metadata":{"name":"a"}}`
+	const head, item = `{"kind":"ConfigMapList","apiVersion":"v1","metadata":{"resourceVersion":"5"},"items":[`,
+		`{"metadata":{"name":"a"}}`
 	slowBody := []piece{{0, head}}
 	for range 5 {
 		slowBody = append(slowBody, piece{time.Minute, item + ","})
@@ -136,9 +138,12 @@ func TestListIsNotGivenUpWhileTheCallerIsBusy(t *testing.T) {
 		scheme, mapper := runtime.NewScheme(), meta.NewDefaultRESTMapper(nil)
 		scheme.AddKnownTypes(gv, &thorough{})
 		mapper.Add(gv.WithKind("thorough"), meta.RESTScopeNamespace)
-		const head, item = `{"kind":"thoroughList","apiVersion":"example.com/v1","metadata":{"resourceVersion":"5"},"items":[`, `{"metadata":{"name":"a"}}`
+		const head,
+			item = `{"kind":"thoroughList","apiVersion":"example.com/v1","metadata":{"resourceVersion":"5"},"items":[`,
+			`{"metadata":{"name":"a"}}`
 		server := slow{parts: []piece{{0, head + item}, {0, "," + item}, {0, "," + item + "]}"}, {0, theEnd}}}
-		c, err := client.New(&rest.Config{Host: "http://server"}, client.Options{Scheme: scheme, Mapper: mapper, HTTPClient: &http.Client{Transport: server}})
+		c, err := client.New(&rest.Config{Host: "http://server"}, client.Options{Scheme: scheme, Mapper: mapper,
+			HTTPClient: &http.Client{Transport: server}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -160,12 +165,14 @@ func TestWatchIsGivenUpWhenTheServerDoesNotAnswerButNotWhenItIsQuiet(t *testing.
 			t.Errorf("got %v after %v", err, took)
 		}
 		start = time.Now()
-		_, err = slowly(t, slow{code: http.StatusInternalServerError, parts: []piece{{0, `{"kind":"Status",`}}}).Watch(t.Context(), metav1.ListOptions{})
+		_, err = slowly(t, slow{code: http.StatusInternalServerError,
+			parts: []piece{{0, `{"kind":"Status",`}}}).Watch(t.Context(), metav1.ListOptions{})
 		if took := time.Since(start); !apierrors.IsInternalError(err) || took != 2*time.Minute {
 			t.Errorf("of a failure without an end: got %v after %v", err, took)
 		}
 		event := `{"type":"ADDED","object":{"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":"a","resourceVersion":"6"}}}`
-		stream, err := slowly(t, slow{parts: []piece{{time.Hour, event}, {time.Hour, event}, {time.Hour, theEnd}}}).Watch(t.Context(), metav1.ListOptions{})
+		stream, err := slowly(t, slow{parts: []piece{{time.Hour, event}, {time.Hour, event}, {time.Hour, theEnd}}}).Watch(
+			t.Context(), metav1.ListOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -185,7 +192,8 @@ func TestWatchIsGivenUpWhenTheServerDoesNotAnswerButNotWhenItIsQuiet(t *testing.
 
 func TestDiscoveryIsGivenUpWhenTheServerSendsNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c, err := client.New(&rest.Config{Host: "http://server"}, client.Options{Scheme: newScheme(t), HTTPClient: &http.Client{Transport: slow{header: time.Hour}}})
+		c, err := client.New(&rest.Config{Host: "http://server"},
+			client.Options{Scheme: newScheme(t), HTTPClient: &http.Client{Transport: slow{header: time.Hour}}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -199,7 +207,8 @@ func TestDiscoveryIsGivenUpWhenTheServerSendsNothing(t *testing.T) {
 			waiting.Go(func() {
 				start := time.Now()
 				_, err := lw.List(t.Context(), metav1.ListOptions{})
-				if took := time.Since(start); err == nil || !strings.Contains(err.Error(), "discover /api/v1: the server sends nothing") || took > 3*time.Minute {
+				if took := time.Since(start); err == nil || !strings.Contains(err.Error(),
+					"discover /api/v1: the server sends nothing") || took > 3*time.Minute {
 					t.Errorf("got %v after %v", err, took)
 				}
 			})
@@ -220,7 +229,8 @@ func TestEndOfTheContextOfASilentListIsItsError(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
-		if _, err := slowly(t, slow{header: time.Hour}).List(ctx, metav1.ListOptions{}); !errors.Is(err, context.DeadlineExceeded) {
+		if _, err := slowly(t, slow{header: time.Hour}).List(ctx, metav1.ListOptions{}); !errors.Is(err,
+			context.DeadlineExceeded) {
 			t.Errorf("got %v", err)
 		}
 	})

@@ -23,11 +23,15 @@ type Interceptor struct {
 	DeleteAllOf func(ctx context.Context, c Client, obj object.Object, opts ...DeleteAllOfOption) error
 	Watch       func(ctx context.Context, c WithWatch, list object.List, opts ...ListOption) (Stream[object.Object], error)
 
-	SubResourceGet    func(ctx context.Context, c Client, subResource string, obj, sub object.Object, opts ...GetOption) error
-	SubResourceCreate func(ctx context.Context, c Client, subResource string, obj, sub object.Object, opts ...CreateOption) error
-	SubResourceUpdate func(ctx context.Context, c Client, subResource string, obj object.Object, opts ...UpdateOption) error
-	SubResourcePatch  func(ctx context.Context, c Client, subResource string, obj object.Object, patch Patch, opts ...PatchOption) error
-	SubResourceApply  func(ctx context.Context, c Client, subResource string, obj object.Object, opts ...ApplyOption) error
+	SubResourceGet func(ctx context.Context, c Client, subResource string, obj, sub object.Object,
+		opts ...GetOption) error
+	SubResourceCreate func(ctx context.Context, c Client, subResource string, obj, sub object.Object,
+		opts ...CreateOption) error
+	SubResourceUpdate func(ctx context.Context, c Client, subResource string, obj object.Object,
+		opts ...UpdateOption) error
+	SubResourcePatch func(ctx context.Context, c Client, subResource string, obj object.Object, patch Patch,
+		opts ...PatchOption) error
+	SubResourceApply func(ctx context.Context, c Client, subResource string, obj object.Object, opts ...ApplyOption) error
 }
 
 // Intercept returns c with the functions of i in front of it. The result is a [WithWatch] if c is.
@@ -50,7 +54,8 @@ type watchInterceptor struct {
 	below WithWatch
 }
 
-func (w *watchInterceptor) Watch(ctx context.Context, list object.List, opts ...ListOption) (Stream[object.Object], error) {
+func (w *watchInterceptor) Watch(ctx context.Context, list object.List,
+	opts ...ListOption) (Stream[object.Object], error) {
 	if w.with.Watch == nil {
 		return w.below.Watch(ctx, list, opts...)
 	}
@@ -116,7 +121,8 @@ func (i *interceptor) DeleteAllOf(ctx context.Context, obj object.Object, opts .
 func (i *interceptor) Status() SubResourceWriter { return i.SubResource(statusSubresource) }
 
 func (i *interceptor) SubResource(name string) SubResourceClient {
-	return &subresourceInterceptor{SubResourceClient: i.Client.SubResource(name), below: i.Client, with: i.with, name: name}
+	return &subresourceInterceptor{SubResourceClient: i.Client.SubResource(name), below: i.Client, with: i.with,
+		name: name}
 }
 
 // subresourceInterceptor is the embedded client with the functions of an Interceptor in front of it.
@@ -228,7 +234,8 @@ func withDefaults(c Client, d defaults) Client {
 		DeleteAllOf: func(ctx context.Context, c Client, obj object.Object, opts ...DeleteAllOfOption) error {
 			return c.DeleteAllOf(ctx, obj, append(opts[:len(opts):len(opts)], DryRun(d.dryRun))...)
 		},
-		SubResourceCreate: func(ctx context.Context, c Client, name string, obj, sub object.Object, opts ...CreateOption) error {
+		SubResourceCreate: func(ctx context.Context, c Client, name string, obj, sub object.Object,
+			opts ...CreateOption) error {
 			o, err := d.fill(CreateOptionsOf(opts...))
 			if err != nil {
 				return err
@@ -242,7 +249,8 @@ func withDefaults(c Client, d defaults) Client {
 			}
 			return c.SubResource(name).Update(ctx, obj, o)
 		},
-		SubResourcePatch: func(ctx context.Context, c Client, name string, obj object.Object, patch Patch, opts ...PatchOption) error {
+		SubResourcePatch: func(ctx context.Context, c Client, name string, obj object.Object, patch Patch,
+			opts ...PatchOption) error {
 			o, err := d.fill(PatchOptionsOf(opts...))
 			if err != nil {
 				return err
@@ -310,13 +318,15 @@ func NewNamespacedClient(c Client, namespace string) Client {
 		SubResourceGet: func(ctx context.Context, c Client, name string, obj, sub object.Object, opts ...GetOption) error {
 			return n.do(obj, func() error { return c.SubResource(name).Get(ctx, obj, sub, opts...) })
 		},
-		SubResourceCreate: func(ctx context.Context, c Client, name string, obj, sub object.Object, opts ...CreateOption) error {
+		SubResourceCreate: func(ctx context.Context, c Client, name string, obj, sub object.Object,
+			opts ...CreateOption) error {
 			return n.do(obj, func() error { return c.SubResource(name).Create(ctx, obj, sub, opts...) })
 		},
 		SubResourceUpdate: func(ctx context.Context, c Client, name string, obj object.Object, opts ...UpdateOption) error {
 			return n.do(obj, func() error { return c.SubResource(name).Update(ctx, obj, opts...) })
 		},
-		SubResourcePatch: func(ctx context.Context, c Client, name string, obj object.Object, patch Patch, opts ...PatchOption) error {
+		SubResourcePatch: func(ctx context.Context, c Client, name string, obj object.Object, patch Patch,
+			opts ...PatchOption) error {
 			return n.do(obj, func() error { return c.SubResource(name).Patch(ctx, obj, patch, opts...) })
 		},
 		SubResourceApply: func(ctx context.Context, c Client, name string, obj object.Object, opts ...ApplyOption) error {

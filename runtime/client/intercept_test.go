@@ -43,7 +43,8 @@ func seen(calls *[]string) client.Interceptor {
 			o, err := client.ListOptionsOf(opts...)
 			return errors.Join(err, note("list in "+o.Namespace, nil, client.WriteOptions{}))
 		},
-		Watch: func(_ context.Context, _ client.WithWatch, _ object.List, opts ...client.ListOption) (client.Stream[object.Object], error) {
+		Watch: func(_ context.Context, _ client.WithWatch, _ object.List,
+			opts ...client.ListOption) (client.Stream[object.Object], error) {
 			o, err := client.ListOptionsOf(opts...)
 			return nil, errors.Join(err, note("watch in "+o.Namespace, nil, client.WriteOptions{}))
 		},
@@ -74,22 +75,27 @@ func seen(calls *[]string) client.Interceptor {
 			}
 			return note("delete all in "+o.ListOptions.Namespace, nil, client.WriteOptions{DryRun: o.DeleteOptions.DryRun})
 		},
-		SubResourceGet: func(_ context.Context, _ client.Client, name string, obj, _ object.Object, _ ...client.GetOption) error {
+		SubResourceGet: func(_ context.Context, _ client.Client, name string, obj, _ object.Object,
+			_ ...client.GetOption) error {
 			return note("get "+name, obj, client.WriteOptions{})
 		},
-		SubResourceCreate: func(_ context.Context, _ client.Client, name string, obj, _ object.Object, opts ...client.CreateOption) error {
+		SubResourceCreate: func(_ context.Context, _ client.Client, name string, obj, _ object.Object,
+			opts ...client.CreateOption) error {
 			o, err := client.CreateOptionsOf(opts...)
 			return errors.Join(err, note("create "+name, obj, o))
 		},
-		SubResourceUpdate: func(_ context.Context, _ client.Client, name string, obj object.Object, opts ...client.UpdateOption) error {
+		SubResourceUpdate: func(_ context.Context, _ client.Client, name string, obj object.Object,
+			opts ...client.UpdateOption) error {
 			o, err := client.UpdateOptionsOf(opts...)
 			return errors.Join(err, note("update "+name, obj, o))
 		},
-		SubResourcePatch: func(_ context.Context, _ client.Client, name string, obj object.Object, _ client.Patch, opts ...client.PatchOption) error {
+		SubResourcePatch: func(_ context.Context, _ client.Client, name string, obj object.Object, _ client.Patch,
+			opts ...client.PatchOption) error {
 			o, err := client.PatchOptionsOf(opts...)
 			return errors.Join(err, note("patch "+name, obj, o))
 		},
-		SubResourceApply: func(_ context.Context, _ client.Client, name string, obj object.Object, opts ...client.ApplyOption) error {
+		SubResourceApply: func(_ context.Context, _ client.Client, name string, obj object.Object,
+			opts ...client.ApplyOption) error {
 			o, err := client.ApplyOptionsOf(opts...)
 			return errors.Join(err, note("apply "+name, obj, o))
 		},
@@ -107,7 +113,8 @@ func everyCall(t *testing.T, c client.Client) {
 		c.Get(ctx, object.Key{Name: "a"}, pod()), c.List(ctx, &corev1.PodList{}),
 		c.Create(ctx, pod()), c.Update(ctx, pod()), c.Patch(ctx, pod(), patch), c.Apply(ctx, pod()),
 		c.Delete(ctx, pod()), c.DeleteAllOf(ctx, pod()),
-		scale.Get(ctx, pod(), pod()), scale.Create(ctx, pod(), pod()), scale.Update(ctx, pod()), scale.Patch(ctx, pod(), patch), scale.Apply(ctx, pod()),
+		scale.Get(ctx, pod(), pod()), scale.Create(ctx, pod(), pod()), scale.Update(ctx, pod()),
+		scale.Patch(ctx, pod(), patch), scale.Apply(ctx, pod()),
 		c.Status().Update(ctx, pod()), c.Status().Patch(ctx, pod(), patch), c.Status().Apply(ctx, pod()),
 	)
 	if err != nil {
@@ -121,7 +128,8 @@ func TestInterceptorSeesEveryCall(t *testing.T) {
 	c = client.Intercept(c, client.Interceptor{}) // lets all pass
 	everyCall(t, c)
 	want := []string{
-		"watch in ", "get /a", "list in ", "create in ", "update in ", "patch in ", "apply in ", "delete in ", "delete all in ",
+		"watch in ", "get /a", "list in ", "create in ", "update in ", "patch in ", "apply in ", "delete in ",
+		"delete all in ",
 		"get scale in ", "create scale in ", "update scale in ", "patch scale in ", "apply scale in ",
 		"update status in ", "patch status in ", "apply status in ",
 	}
@@ -160,9 +168,10 @@ func TestWrappersSetOptionsOfWrites(t *testing.T) {
 		suffix  string
 		deletes bool
 	}{
-		"dry run":    {client.NewDryRunClient, " dry", true},
-		"owner":      {func(c client.Client) client.Client { return client.WithFieldOwner(c, "me") }, " me", false},
-		"validation": {func(c client.Client) client.Client { return client.WithFieldValidation(c, "Strict") }, " Strict", false},
+		"dry run": {client.NewDryRunClient, " dry", true},
+		"owner":   {func(c client.Client) client.Client { return client.WithFieldOwner(c, "me") }, " me", false},
+		"validation": {func(c client.Client) client.Client { return client.WithFieldValidation(c, "Strict") }, " Strict",
+			false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var calls []string
@@ -186,30 +195,37 @@ func TestWrappersReturnTheErrorsOfWrites(t *testing.T) {
 		Patch: func(context.Context, client.Client, object.Object, client.Patch, ...client.PatchOption) error {
 			return refused
 		},
-		Apply:       func(context.Context, client.Client, object.Object, ...client.ApplyOption) error { return refused },
-		Delete:      func(context.Context, client.Client, object.Object, ...client.DeleteOption) error { return refused },
-		DeleteAllOf: func(context.Context, client.Client, object.Object, ...client.DeleteAllOfOption) error { return refused },
-		SubResourceCreate: func(context.Context, client.Client, string, object.Object, object.Object, ...client.CreateOption) error {
+		Apply:  func(context.Context, client.Client, object.Object, ...client.ApplyOption) error { return refused },
+		Delete: func(context.Context, client.Client, object.Object, ...client.DeleteOption) error { return refused },
+		DeleteAllOf: func(context.Context, client.Client, object.Object,
+			...client.DeleteAllOfOption) error {
+			return refused
+		},
+		SubResourceCreate: func(context.Context, client.Client, string, object.Object, object.Object,
+			...client.CreateOption) error {
 			return refused
 		},
 		SubResourceUpdate: func(context.Context, client.Client, string, object.Object, ...client.UpdateOption) error {
 			return refused
 		},
-		SubResourcePatch: func(context.Context, client.Client, string, object.Object, client.Patch, ...client.PatchOption) error {
+		SubResourcePatch: func(context.Context, client.Client, string, object.Object, client.Patch,
+			...client.PatchOption) error {
 			return refused
 		},
 		SubResourceApply: func(context.Context, client.Client, string, object.Object, ...client.ApplyOption) error {
 			return refused
 		},
 	})
-	c, obj, patch := client.NewDryRunClient(below), configMap("a"), client.RawPatch("application/merge-patch+json", []byte(`{}`))
+	c, obj, patch := client.NewDryRunClient(below), configMap("a"), client.RawPatch("application/merge-patch+json",
+		[]byte(`{}`))
 	for name, err := range map[string]error{
 		"create": c.Create(t.Context(), obj), "update": c.Update(t.Context(), obj), "patch": c.Patch(t.Context(), obj, patch),
 		"apply": c.Apply(t.Context(), obj, client.FieldOwner("me")), "delete": c.Delete(t.Context(), obj),
 		"delete all":    c.DeleteAllOf(t.Context(), obj, client.InNamespace("default")),
-		"create status": c.SubResource("status").Create(t.Context(), obj, obj), "update status": c.Status().Update(t.Context(), obj),
-		"patch status": c.Status().Patch(t.Context(), obj, patch),
-		"apply status": c.Status().Apply(t.Context(), obj, client.FieldOwner("me")),
+		"create status": c.SubResource("status").Create(t.Context(), obj, obj),
+		"update status": c.Status().Update(t.Context(), obj),
+		"patch status":  c.Status().Patch(t.Context(), obj, patch),
+		"apply status":  c.Status().Apply(t.Context(), obj, client.FieldOwner("me")),
 	} {
 		if !errors.Is(err, refused) {
 			t.Errorf("%s: got %v", name, err)
@@ -243,7 +259,8 @@ func TestNamespacedClientStaysInItsNamespace(t *testing.T) {
 	}
 	calls = nil
 	theirs := configMap("a")
-	if err := c.Create(t.Context(), theirs); err == nil || !strings.Contains(err.Error(), `"default"`) || theirs.Namespace != "default" {
+	if err := c.Create(t.Context(), theirs); err == nil || !strings.Contains(err.Error(), `"default"`) ||
+		theirs.Namespace != "default" {
 		t.Errorf("got %v", err)
 	}
 	if err := c.List(t.Context(), &corev1.PodList{}, client.InNamespace("default")); err == nil {
@@ -252,7 +269,8 @@ func TestNamespacedClientStaysInItsNamespace(t *testing.T) {
 	if err := c.Get(t.Context(), object.Key{Namespace: "default", Name: "a"}, configMap("")); err == nil {
 		t.Error("an object of another namespace")
 	}
-	if err := errors.Join(c.Create(t.Context(), &corev1.Namespace{}), c.List(t.Context(), &corev1.NamespaceList{})); err != nil {
+	if err := errors.Join(c.Create(t.Context(), &corev1.Namespace{}),
+		c.List(t.Context(), &corev1.NamespaceList{})); err != nil {
 		t.Error(err)
 	}
 	if got := calls[len(calls)-2:]; !slices.Equal(got, []string{"create in ", "list in "}) {
@@ -282,7 +300,8 @@ func TestOnlyAClientThatWatchesIsWrappedAsOne(t *testing.T) {
 
 func TestSumsOfOptionsAreOptions(t *testing.T) {
 	scale := &corev1.Pod{}
-	write, err := client.UpdateOptionsOf(client.FieldOwner("me"), client.DryRunAll, client.FieldValidation("Warn"), client.WithSubResourceBody(scale))
+	write, err := client.UpdateOptionsOf(client.FieldOwner("me"), client.DryRunAll, client.FieldValidation("Warn"),
+		client.WithSubResourceBody(scale))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -300,7 +319,8 @@ func TestSumsOfOptionsAreOptions(t *testing.T) {
 		t.Error("two owners, and no error")
 	}
 	uid := types.UID("u")
-	deleting, err := client.DeleteOptionsOf(client.GracePeriodSeconds(3), client.PropagationPolicy("Orphan"), client.Preconditions{UID: &uid}, client.DryRunAll)
+	deleting, err := client.DeleteOptionsOf(client.GracePeriodSeconds(3), client.PropagationPolicy("Orphan"),
+		client.Preconditions{UID: &uid}, client.DryRunAll)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -310,7 +330,8 @@ func TestSumsOfOptionsAreOptions(t *testing.T) {
 	if _, err := client.DeleteOptionsOf(&deleting, client.PropagationPolicy("Background")); err == nil {
 		t.Error("two policies, and no error")
 	}
-	list, err := client.ListOptionsOf(client.Live, client.UnsafeDisableDeepCopy, client.DisableReadYourWritesConsistency, client.Limit(2))
+	list, err := client.ListOptionsOf(client.Live, client.UnsafeDisableDeepCopy, client.DisableReadYourWritesConsistency,
+		client.Limit(2))
 	if err != nil {
 		t.Fatal(err)
 	}

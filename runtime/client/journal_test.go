@@ -110,10 +110,13 @@ func testJournal(t *testing.T, c live) {
 		do   func() error
 		gone bool
 	}{
-		{"create", func() error { created.Finalizers = []string{"example.com/hold"}; return c.Create(t.Context(), created) }, false},
-		{"update", func() error { created.Labels = map[string]string{"a": "b"}; return c.Update(t.Context(), created) }, false},
+		{"create", func() error { created.Finalizers = []string{"example.com/hold"}; return c.Create(t.Context(), created) },
+			false},
+		{"update", func() error { created.Labels = map[string]string{"a": "b"}; return c.Update(t.Context(), created) },
+			false},
 		{"patch", func() error {
-			return c.Patch(t.Context(), pod(), client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"labels":{"a":"c"}}}`)))
+			return c.Patch(t.Context(), pod(), client.RawPatch("application/merge-patch+json",
+				[]byte(`{"metadata":{"labels":{"a":"c"}}}`)))
 		}, false},
 		{"apply", func() error {
 			p := pod()
@@ -123,19 +126,24 @@ func testJournal(t *testing.T, c live) {
 		{"status", func() error {
 			p := pod()
 			p.Status.Phase = corev1.PodRunning
-			return c.Status().Patch(t.Context(), p, client.RawPatch("application/merge-patch+json", []byte(`{"status":{"message":"x"}}`)))
+			return c.Status().Patch(t.Context(), p, client.RawPatch("application/merge-patch+json",
+				[]byte(`{"status":{"message":"x"}}`)))
 		}, false},
-		{"delete with a finalizer", func() error { return c.Delete(t.Context(), pod(), client.GracePeriodSeconds(0)) }, false},
+		{"delete with a finalizer", func() error { return c.Delete(t.Context(), pod(), client.GracePeriodSeconds(0)) },
+			false},
 		{"remove the finalizer", func() error {
-			return c.Patch(t.Context(), pod(), client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"finalizers":null}}`)))
+			return c.Patch(t.Context(), pod(), client.RawPatch("application/merge-patch+json",
+				[]byte(`{"metadata":{"finalizers":null}}`)))
 		}, true},
 	} {
 		ok(t, step.do())
 		w := kept.took1(t, step.name)
 		event, err := stream.Next()
 		ok(t, err)
-		if w.ResourceVersion != event.ResourceVersion && !step.gone || w.UID != created.UID || w.Key != object.KeyOf(created) || w.GVK.Kind != "Pod" {
-			t.Errorf("%s: told of %s %s %s, the event has version %s", step.name, w.Key, w.UID, w.ResourceVersion, event.ResourceVersion)
+		if w.ResourceVersion != event.ResourceVersion && !step.gone || w.UID != created.UID ||
+			w.Key != object.KeyOf(created) || w.GVK.Kind != "Pod" {
+			t.Errorf("%s: told of %s %s %s, the event has version %s", step.name, w.Key, w.UID, w.ResourceVersion,
+				event.ResourceVersion)
 		}
 		if w.Gone != step.gone || w.Gone != (event.Type == watch.Deleted) {
 			t.Errorf("%s: gone is %v, the event is %s", step.name, w.Gone, event.Type)
@@ -147,7 +155,8 @@ func testJournalOfDeletions(t *testing.T, c live) {
 	objects := c.create(t, "a", "b", "c")
 	kept := subscribe(t, c.Journal())
 	ok(t, c.Delete(t.Context(), c.configMap("a"), client.DryRunAll))
-	ok(t, c.Patch(t.Context(), c.configMap("a"), client.RawPatch("application/merge-patch+json", []byte(`{}`)), client.DryRunAll))
+	ok(t, c.Patch(t.Context(), c.configMap("a"), client.RawPatch("application/merge-patch+json", []byte(`{}`)),
+		client.DryRunAll))
 	ok(t, c.DeleteAllOf(t.Context(), &corev1.ConfigMap{}, client.InNamespace(c.namespace), client.DryRunAll))
 	if writes := kept.took(); len(writes) > 0 || kept.begun() > 0 {
 		t.Errorf("told of dry runs: %+v, of which %d have begun", writes, kept.begun())
@@ -156,7 +165,8 @@ func testJournalOfDeletions(t *testing.T, c live) {
 	if w := kept.took1(t, "delete"); w.UID != objects[0].UID || !w.Gone || w.Key != object.KeyOf(objects[0]) {
 		t.Errorf("told of %+v", w)
 	}
-	ok(t, c.DeleteAllOf(t.Context(), &corev1.ConfigMap{}, client.InNamespace(c.namespace), client.MatchingLabels{"name": "b"}))
+	ok(t, c.DeleteAllOf(t.Context(), &corev1.ConfigMap{}, client.InNamespace(c.namespace),
+		client.MatchingLabels{"name": "b"}))
 	if w := kept.took1(t, "delete all"); w.UID != objects[1].UID || !w.Ending || w.Key != object.KeyOf(objects[1]) {
 		t.Errorf("told of %+v", w)
 	}
@@ -197,15 +207,23 @@ func testJournalOfDeletedKinds(t *testing.T, c live) {
 		obj  object.Object
 		opts []client.DeleteOption
 	}{
-		"a namespace, which its content holds":                  {obj: &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: meta.Name}}},
-		"a namespace that a finalizer holds too":                {obj: &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: meta.Name + "-2", Finalizers: held.Finalizers}}},
-		"an object":                                             {obj: &corev1.Secret{ObjectMeta: meta}},
-		"an object with a finalizer":                            {obj: &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: c.namespace, Name: "held", Finalizers: held.Finalizers}}},
-		"an object with a period of grace that it does not use": {obj: &corev1.Service{ObjectMeta: meta, Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{Port: 80}}}}, opts: []client.DeleteOption{client.GracePeriodSeconds(30)}},
-		"a pod that runs nowhere":                               {obj: &corev1.Pod{ObjectMeta: meta, Spec: template.Spec}, opts: []client.DeleteOption{client.GracePeriodSeconds(30)}},
-		"dependents first":                                      {obj: &appsv1.Deployment{ObjectMeta: meta, Spec: deployment}, opts: []client.DeleteOption{client.PropagationPolicy(metav1.DeletePropagationForeground)}},
-		"dependents stay":                                       {obj: &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: c.namespace, Name: "orphan"}, Spec: deployment}, opts: []client.DeleteOption{client.PropagationPolicy(metav1.DeletePropagationOrphan)}},
-		"dependents later":                                      {obj: &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: c.namespace, Name: "back"}, Spec: deployment}, opts: []client.DeleteOption{client.PropagationPolicy(metav1.DeletePropagationBackground)}},
+		"a namespace, which its content holds": {obj: &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: meta.Name}}},
+		"a namespace that a finalizer holds too": {obj: &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: meta.Name +
+			"-2", Finalizers: held.Finalizers}}},
+		"an object": {obj: &corev1.Secret{ObjectMeta: meta}},
+		"an object with a finalizer": {obj: &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: c.namespace, Name: "held",
+			Finalizers: held.Finalizers}}},
+		"an object with a period of grace that it does not use": {obj: &corev1.Service{ObjectMeta: meta,
+			Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{Port: 80}}}},
+			opts: []client.DeleteOption{client.GracePeriodSeconds(30)}},
+		"a pod that runs nowhere": {obj: &corev1.Pod{ObjectMeta: meta, Spec: template.Spec},
+			opts: []client.DeleteOption{client.GracePeriodSeconds(30)}},
+		"dependents first": {obj: &appsv1.Deployment{ObjectMeta: meta, Spec: deployment},
+			opts: []client.DeleteOption{client.PropagationPolicy(metav1.DeletePropagationForeground)}},
+		"dependents stay": {obj: &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: c.namespace, Name: "orphan"},
+			Spec: deployment}, opts: []client.DeleteOption{client.PropagationPolicy(metav1.DeletePropagationOrphan)}},
+		"dependents later": {obj: &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: c.namespace, Name: "back"},
+			Spec: deployment}, opts: []client.DeleteOption{client.PropagationPolicy(metav1.DeletePropagationBackground)}},
 	} {
 		ok(t, c.Create(t.Context(), step.obj))
 		kept := subscribe(t, c.Journal())
@@ -227,7 +245,8 @@ func testJournalOfDeletedKinds(t *testing.T, c live) {
 			return c.Update(t.Context(), step.obj)
 		})
 		compare("the end of the finalizers", func() error {
-			return c.Patch(t.Context(), step.obj, client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"finalizers":null}}`)))
+			return c.Patch(t.Context(), step.obj, client.RawPatch("application/merge-patch+json",
+				[]byte(`{"metadata":{"finalizers":null}}`)))
 		})
 	}
 }
@@ -250,10 +269,11 @@ func allWrites() map[string]written {
 		scale      = `{"kind":"Scale","apiVersion":"autoscaling/v1","metadata":{"namespace":"default","name":"a","uid":"u","resourceVersion":"7"},"spec":{"replicas":3}}`
 		success    = `{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Success"}`
 		deleted    = `{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Success","details":{"name":"a","kind":"deployments","uid":"u"}}`
-		all        = `{"kind":"DeploymentList","apiVersion":"apps/v1","metadata":{"resourceVersion":"9"},"items":[` + deployment + `]}`
-		eviction   = `{"kind":"Eviction","apiVersion":"policy/v1","metadata":{"namespace":"default","name":"a"}}`
-		binding    = `{"kind":"Binding","apiVersion":"v1","metadata":{"namespace":"default","name":"a"},"target":{"name":""}}`
-		token      = `{"kind":"TokenRequest","apiVersion":"authentication.k8s.io/v1","metadata":{"namespace":"default","name":"a"},"spec":{"audiences":null,"expirationSeconds":null,"boundObjectRef":null},"status":{"token":"secret","expirationTimestamp":null}}`
+		all        = `{"kind":"DeploymentList","apiVersion":"apps/v1","metadata":{"resourceVersion":"9"},"items":[` +
+			deployment + `]}`
+		eviction = `{"kind":"Eviction","apiVersion":"policy/v1","metadata":{"namespace":"default","name":"a"}}`
+		binding  = `{"kind":"Binding","apiVersion":"v1","metadata":{"namespace":"default","name":"a"},"target":{"name":""}}`
+		token    = `{"kind":"TokenRequest","apiVersion":"authentication.k8s.io/v1","metadata":{"namespace":"default","name":"a"},"spec":{"audiences":null,"expirationSeconds":null,"boundObjectRef":null},"status":{"token":"secret","expirationTimestamp":null}}`
 	)
 	key := object.Key{Namespace: "default", Name: "a"}
 	meta := metav1.ObjectMeta{Namespace: "default", Name: "a"}
@@ -261,23 +281,31 @@ func allWrites() map[string]written {
 	deploymentA := func() *appsv1.Deployment { return &appsv1.Deployment{ObjectMeta: meta} }
 	podA := func() *corev1.Pod { return &corev1.Pod{ObjectMeta: meta} }
 	return map[string]written{
-		"create": {func(ctx context.Context, c *client.REST) error { return c.Create(ctx, deploymentA()) }, deployment, key, "Deployment", false, false},
+		"create": {func(ctx context.Context, c *client.REST) error { return c.Create(ctx, deploymentA()) }, deployment, key,
+			"Deployment", false, false},
 		"create of an unstructured object": {func(ctx context.Context, c *client.REST) error {
 			return c.Create(ctx, untyped("apps/v1", "Deployment", "default", "a"))
 		}, deployment, key, "Deployment", false, false},
 		"create with a generated name": {func(ctx context.Context, c *client.REST) error {
 			return c.Create(ctx, &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: "default", GenerateName: "a-"}})
 		}, deployment, key, "Deployment", false, true},
-		"update": {func(ctx context.Context, c *client.REST) error { return c.Update(ctx, deploymentA()) }, deployment, key, "Deployment", false, false},
-		"patch":  {func(ctx context.Context, c *client.REST) error { return c.Patch(ctx, deploymentA(), merge) }, deployment, key, "Deployment", false, false},
+		"update": {func(ctx context.Context, c *client.REST) error { return c.Update(ctx, deploymentA()) }, deployment, key,
+			"Deployment", false, false},
+		"patch": {func(ctx context.Context, c *client.REST) error { return c.Patch(ctx, deploymentA(), merge) }, deployment,
+			key, "Deployment", false, false},
 		"patch of metadata": {func(ctx context.Context, c *client.REST) error {
-			return c.Patch(ctx, &metav1.PartialObjectMetadata{TypeMeta: metav1.TypeMeta{APIVersion: "apps/v1", Kind: "Deployment"}, ObjectMeta: meta}, merge)
+			return c.Patch(ctx, &metav1.PartialObjectMetadata{TypeMeta: metav1.TypeMeta{APIVersion: "apps/v1",
+				Kind: "Deployment"}, ObjectMeta: meta}, merge)
 		}, deployment, key, "Deployment", false, false},
 		"apply": {func(ctx context.Context, c *client.REST) error {
 			return c.Apply(ctx, deploymentA(), client.FieldOwner("x"))
 		}, deployment, key, "Deployment", false, false},
-		"update status": {func(ctx context.Context, c *client.REST) error { return c.Status().Update(ctx, deploymentA()) }, deployment, key, "Deployment", false, false},
-		"patch status":  {func(ctx context.Context, c *client.REST) error { return c.Status().Patch(ctx, deploymentA(), merge) }, deployment, key, "Deployment", false, false},
+		"update status": {func(ctx context.Context, c *client.REST) error { return c.Status().Update(ctx, deploymentA()) },
+			deployment, key, "Deployment", false, false},
+		"patch status": {func(ctx context.Context, c *client.REST) error {
+			return c.Status().Patch(ctx, deploymentA(),
+				merge)
+		}, deployment, key, "Deployment", false, false},
 		"apply status": {func(ctx context.Context, c *client.REST) error {
 			return c.Status().Apply(ctx, deploymentA(), client.FieldOwner("x"))
 		}, deployment, key, "Deployment", false, false},
@@ -287,9 +315,18 @@ func allWrites() map[string]written {
 		"patch scale": {func(ctx context.Context, c *client.REST) error {
 			return c.SubResource("scale").Patch(ctx, deploymentA(), merge, client.WithSubResourceBody(&autoscalingv1.Scale{}))
 		}, scale, key, "Deployment", false, false},
-		"delete":                      {func(ctx context.Context, c *client.REST) error { return c.Delete(ctx, deploymentA()) }, deleted, key, "Deployment", false, false},
-		"delete, the object comes":    {func(ctx context.Context, c *client.REST) error { return c.Delete(ctx, deploymentA()) }, deployment, key, "Deployment", false, false},
-		"delete, nobody says of what": {func(ctx context.Context, c *client.REST) error { return c.Delete(ctx, deploymentA()) }, success, key, "Deployment", true, false},
+		"delete": {func(ctx context.Context, c *client.REST) error {
+			return c.Delete(ctx,
+				deploymentA())
+		}, deleted, key, "Deployment", false, false},
+		"delete, the object comes": {func(ctx context.Context, c *client.REST) error {
+			return c.Delete(ctx,
+				deploymentA())
+		}, deployment, key, "Deployment", false, false},
+		"delete, nobody says of what": {func(ctx context.Context, c *client.REST) error {
+			return c.Delete(ctx,
+				deploymentA())
+		}, success, key, "Deployment", true, false},
 		"delete all": {func(ctx context.Context, c *client.REST) error {
 			return c.DeleteAllOf(ctx, &appsv1.Deployment{}, client.InNamespace("default"))
 		}, all, key, "Deployment", false, true},
@@ -327,12 +364,14 @@ var schemeOfWrites = sync.OnceValues(func() (*runtime.Scheme, error) {
 // writeTo returns the records of a write in the journal if the server answers every request with answer.
 func writeTo(t *testing.T, w written, answered answer) ([]writes.Write, error) {
 	s := newServer()
-	s.says("GET /api/v1", resources("v1", "Pod/pods/pod", "Binding/bindings/binding", "ServiceAccount/serviceaccounts/serviceaccount"))
+	s.says("GET /api/v1", resources("v1", "Pod/pods/pod", "Binding/bindings/binding",
+		"ServiceAccount/serviceaccounts/serviceaccount"))
 	for _, method := range []string{"POST", "PUT", "PATCH", "DELETE"} {
 		for _, path := range []string{
 			"/apis/apps/v1/namespaces/default/deployments", "/apis/apps/v1/namespaces/default/deployments/a",
 			"/apis/apps/v1/namespaces/default/deployments/a/status", "/apis/apps/v1/namespaces/default/deployments/a/scale",
-			"/api/v1/namespaces/default/pods/a/eviction", "/api/v1/namespaces/default/pods/a/binding", "/api/v1/namespaces/default/bindings",
+			"/api/v1/namespaces/default/pods/a/eviction", "/api/v1/namespaces/default/pods/a/binding",
+			"/api/v1/namespaces/default/bindings",
 			"/api/v1/namespaces/default/pods/a/ephemeralcontainers", "/api/v1/namespaces/default/serviceaccounts/a/token",
 		} {
 			s.on(method+" "+path, func(int) answer { return answered })
@@ -358,7 +397,8 @@ func TestJournalIsToldOfEachWrite(t *testing.T) {
 			}
 			continue
 		}
-		if len(told) != 1 || told[0].Key != w.key || told[0].GVK.Kind != w.kind || told[0].Unknown != w.order || told[0].UID != "u" && !w.order {
+		if len(told) != 1 || told[0].Key != w.key || told[0].GVK.Kind != w.kind || told[0].Unknown != w.order ||
+			told[0].UID != "u" && !w.order {
 			t.Errorf("%s: told of %+v", what, told)
 		}
 	}

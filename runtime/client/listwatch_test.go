@@ -45,11 +45,16 @@ func TestScopeAndOptionsSelectTogether(t *testing.T) {
 		opts  metav1.ListOptions
 		want  string
 	}{
-		"all":            {client.Scope{}, metav1.ListOptions{}, "/api/v1/configmaps"},
-		"scope":          {client.Scope{Namespace: "n", Labels: selector("a=b"), Fields: fields.OneTermEqualSelector("x", "y")}, metav1.ListOptions{}, "/api/v1/namespaces/n/configmaps?fieldSelector=x%3Dy&labelSelector=a%3Db"},
-		"options":        {client.Scope{}, metav1.ListOptions{LabelSelector: "a=b", FieldSelector: "x=y"}, "/api/v1/configmaps?fieldSelector=x%3Dy&labelSelector=a%3Db"},
-		"both":           {client.Scope{Labels: selector("a"), Fields: fields.OneTermEqualSelector("x", "y")}, metav1.ListOptions{LabelSelector: "c!=d", FieldSelector: "z=1"}, "/api/v1/configmaps?fieldSelector=x%3Dy%2Cz%3D1&labelSelector=a%2Cc%21%3Dd"},
-		"page of a list": {client.Scope{}, metav1.ListOptions{Limit: 500, Continue: "token", ResourceVersion: "0"}, "/api/v1/configmaps?continue=token&limit=500&resourceVersion=0"},
+		"all": {client.Scope{}, metav1.ListOptions{}, "/api/v1/configmaps"},
+		"scope": {client.Scope{Namespace: "n", Labels: selector("a=b"), Fields: fields.OneTermEqualSelector("x",
+			"y")}, metav1.ListOptions{}, "/api/v1/namespaces/n/configmaps?fieldSelector=x%3Dy&labelSelector=a%3Db"},
+		"options": {client.Scope{}, metav1.ListOptions{LabelSelector: "a=b", FieldSelector: "x=y"},
+			"/api/v1/configmaps?fieldSelector=x%3Dy&labelSelector=a%3Db"},
+		"both": {client.Scope{Labels: selector("a"), Fields: fields.OneTermEqualSelector("x", "y")},
+			metav1.ListOptions{LabelSelector: "c!=d", FieldSelector: "z=1"},
+			"/api/v1/configmaps?fieldSelector=x%3Dy%2Cz%3D1&labelSelector=a%2Cc%21%3Dd"},
+		"page of a list": {client.Scope{}, metav1.ListOptions{Limit: 500, Continue: "token", ResourceVersion: "0"},
+			"/api/v1/configmaps?continue=token&limit=500&resourceVersion=0"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newServer()
@@ -80,7 +85,8 @@ func TestStreamingListAsksForTheBookmarkThatEndsIt(t *testing.T) {
 	s := newServer()
 	s.says("GET /api/v1/configmaps", "")
 	lw := listWatcher(t, s, configMap(""), client.Scope{})
-	opts := metav1.ListOptions{SendInitialEvents: new(true), ResourceVersionMatch: metav1.ResourceVersionMatchNotOlderThan, TimeoutSeconds: new(int64(300))}
+	opts := metav1.ListOptions{SendInitialEvents: new(true), ResourceVersionMatch: metav1.ResourceVersionMatchNotOlderThan,
+		TimeoutSeconds: new(int64(300))}
 	events, err := lw.Watch(t.Context(), opts)
 	if err != nil {
 		t.Fatal(err)
@@ -115,14 +121,16 @@ func TestPagesOfAListInEachForm(t *testing.T) {
 	typed, err := listWatcher(t, s, configMap(""), client.Scope{}).List(t.Context(), metav1.ListOptions{})
 	page(t, s, names(typed), "ConfigMapList", typed.ResourceVersion, typed.Continue, err)
 
-	plain, err := listWatcher(t, s, untyped("v1", "ConfigMap", "", ""), client.Scope{}).List(t.Context(), metav1.ListOptions{})
+	plain, err := listWatcher(t, s, untyped("v1", "ConfigMap", "", ""), client.Scope{}).List(t.Context(),
+		metav1.ListOptions{})
 	page(t, s, names(plain), "ConfigMapList", plain.ResourceVersion, plain.Continue, err)
 	if plain.Items[0].GetKind() != "ConfigMap" || plain.Items[0].GetAPIVersion() != "v1" {
 		t.Errorf("got %v", plain.Items[0])
 	}
 
 	s.says("GET /api/v1/configmaps", `{"kind":"PartialObjectMetadataList","apiVersion":"meta.k8s.io/v1",`+items)
-	partial, err := listWatcher[object.Object](t, s, metadataOf(""), client.Scope{}).List(t.Context(), metav1.ListOptions{})
+	partial, err := listWatcher[object.Object](t, s, metadataOf(""), client.Scope{}).List(t.Context(),
+		metav1.ListOptions{})
 	page(t, s, names(partial), "PartialObjectMetadataList", partial.ResourceVersion, partial.Continue, err)
 	if partial.Items[0].GetObjectKind().GroupVersionKind().Kind != "ConfigMap" {
 		t.Errorf("got %v", partial.Items[0])
@@ -153,7 +161,8 @@ func TestPageThatCannotBeReadIsADecodeError(t *testing.T) {
 			s := newServer()
 			s.says("GET /api/v1/configmaps", body)
 			_, typed := listWatcher(t, s, configMap(""), client.Scope{}).List(t.Context(), metav1.ListOptions{})
-			_, plain := listWatcher(t, s, untyped("v1", "ConfigMap", "", ""), client.Scope{}).List(t.Context(), metav1.ListOptions{})
+			_, plain := listWatcher(t, s, untyped("v1", "ConfigMap", "", ""), client.Scope{}).List(t.Context(),
+				metav1.ListOptions{})
 			for _, err := range []error{typed, plain} {
 				if decode, ok := errors.AsType[*client.DecodeError](err); !ok || decode.What != "list configmaps" {
 					t.Errorf("got %v", err)
@@ -175,24 +184,28 @@ func TestNullInAListIsNoObject(t *testing.T) {
 func TestFailuresToListAndWatchAreTyped(t *testing.T) {
 	s := newServer()
 	lw := listWatcher(t, s, configMap(""), client.Scope{})
-	s.fails("GET /api/v1/configmaps", 410, status(410, metav1.StatusReasonExpired, "the provided continue parameter is too old"))
+	s.fails("GET /api/v1/configmaps", 410, status(410, metav1.StatusReasonExpired,
+		"the provided continue parameter is too old"))
 	_, listed := lw.List(t.Context(), metav1.ListOptions{Continue: "old"})
 	_, watched := lw.Watch(t.Context(), metav1.ListOptions{ResourceVersion: "1"})
 	if !apierrors.IsResourceExpired(listed) || !apierrors.IsResourceExpired(watched) {
 		t.Errorf("got %v and %v", listed, watched)
 	}
 	unknown := listWatcher(t, s, untyped("example.com/v1", "Gadget", "", ""), client.Scope{})
-	if _, err := unknown.List(t.Context(), metav1.ListOptions{}); !meta.IsNoMatchError(err) || !strings.HasPrefix(err.Error(), "list Gadget: ") {
+	if _, err := unknown.List(t.Context(), metav1.ListOptions{}); !meta.IsNoMatchError(err) ||
+		!strings.HasPrefix(err.Error(), "list Gadget: ") {
 		t.Errorf("got %v", err)
 	}
-	if _, err := unknown.Watch(t.Context(), metav1.ListOptions{}); !meta.IsNoMatchError(err) || !strings.HasPrefix(err.Error(), "watch Gadget: ") {
+	if _, err := unknown.Watch(t.Context(), metav1.ListOptions{}); !meta.IsNoMatchError(err) ||
+		!strings.HasPrefix(err.Error(), "watch Gadget: ") {
 		t.Errorf("got %v", err)
 	}
 }
 
 func TestRequestsThatCannotBeMadeAreErrors(t *testing.T) {
 	s := newServer()
-	some := client.Scope{Labels: labels.SelectorFromSet(labels.Set{"a": "b"}), Fields: fields.OneTermEqualSelector("a", "b")}
+	some := client.Scope{Labels: labels.SelectorFromSet(labels.Set{"a": "b"}), Fields: fields.OneTermEqualSelector("a",
+		"b")}
 	for want, test := range map[string]struct {
 		prototype object.Object
 		scope     client.Scope
@@ -223,7 +236,8 @@ func TestPrototypeMustTellItsKind(t *testing.T) {
 		"no kind":      &unstructured.Unstructured{},
 		"unknown":      &gadget{},
 	} {
-		if lw, err := client.NewListWatcher(c, prototype, client.Scope{}); err == nil || !strings.HasPrefix(err.Error(), "list and watch: ") {
+		if lw, err := client.NewListWatcher(c, prototype, client.Scope{}); err == nil ||
+			!strings.HasPrefix(err.Error(), "list and watch: ") {
 			t.Errorf("%s: got %v, %v", name, lw, err)
 		}
 	}
@@ -238,7 +252,8 @@ func FuzzWatch(f *testing.F) {
 		`{"type":"ADDED","object":` + metadataOfA + `}`,
 		`{"type":"ERROR","object":` + status(410, metav1.StatusReasonExpired, "old") + `}`,
 		`{"type":"ADDED","object":{"kind":"ConfigMap","apiVersion":"v1","metadata":{"managedFields":[{"fieldsV1":{"f:a":{}}}]},"binaryData":{"a":"AA=="}}}`,
-		`{"type":"ADDED","object":null}`, `{"type":"MODIFIED","object":{"kind":"ConfigMapList","apiVersion":"v1","items":[7]}}`,
+		`{"type":"ADDED","object":null}`,
+		`{"type":"MODIFIED","object":{"kind":"ConfigMapList","apiVersion":"v1","items":[7]}}`,
 	} {
 		f.Add(stream)
 	}
@@ -283,25 +298,30 @@ func TestAggregatedAPIThatHasNoVersionsIsListed(t *testing.T) {
 		return map[string][2]runtime.Object{"untyped": {u, us}, "metadata": {m, ms}}
 	}
 	for name, watched := range map[string]answer{
-		"refuses":               {code: http.StatusMethodNotAllowed, body: status(http.StatusMethodNotAllowed, metav1.StatusReasonMethodNotAllowed, "no watch here")},
-		"refuses without words": {code: http.StatusMethodNotAllowed, header: map[string]string{"Content-Type": "text/plain"}, body: "Method Not Allowed"},
-		"lists":                 {body: list},
-		"lists and ends it":     {body: list + "\n"},
-		"lists nothing":         {body: `{"kind":"PodMetricsList","apiVersion":"metrics.k8s.io/v1beta1","metadata":{},"items":[]}`},
+		"refuses": {code: http.StatusMethodNotAllowed, body: status(http.StatusMethodNotAllowed,
+			metav1.StatusReasonMethodNotAllowed, "no watch here")},
+		"refuses without words": {code: http.StatusMethodNotAllowed, header: map[string]string{"Content-Type": "text/plain"},
+			body: "Method Not Allowed"},
+		"lists":             {body: list},
+		"lists and ends it": {body: list + "\n"},
+		"lists nothing":     {body: `{"kind":"PodMetricsList","apiVersion":"metrics.k8s.io/v1beta1","metadata":{},"items":[]}`},
 	} {
 		for form, of := range forms() {
 			s := newServer()
-			s.says("GET /apis/metrics.k8s.io/v1beta1", resources("metrics.k8s.io/v1beta1", "NodeMetrics/nodes//cluster", "PodMetrics/pods/"))
+			s.says("GET /apis/metrics.k8s.io/v1beta1", resources("metrics.k8s.io/v1beta1", "NodeMetrics/nodes//cluster",
+				"PodMetrics/pods/"))
 			s.on("GET /apis/metrics.k8s.io/v1beta1/pods", func(int) answer {
 				if s.isWatch() {
 					return watched
 				}
 				return answer{body: list}
 			})
-			s.says("GET /apis/metrics.k8s.io/v1beta1/namespaces/default/pods/web", strings.Replace(item, "{", `{"kind":"PodMetrics","apiVersion":"metrics.k8s.io/v1beta1",`, 1))
+			s.says("GET /apis/metrics.k8s.io/v1beta1/namespaces/default/pods/web",
+				strings.Replace(item, "{", `{"kind":"PodMetrics","apiVersion":"metrics.k8s.io/v1beta1",`, 1))
 			c := connect(t, s, client.Options{})
 			one, many := of[0].(object.Object), of[1].(object.List)
-			if err := c.Get(t.Context(), object.Key{Namespace: "default", Name: "web"}, one); err != nil || one.GetName() != "web" {
+			if err := c.Get(t.Context(), object.Key{Namespace: "default", Name: "web"}, one); err != nil ||
+				one.GetName() != "web" {
 				t.Errorf("%s, %s: get: %v, %v", name, form, one, err)
 			}
 			if err := c.List(t.Context(), many); err != nil || meta.LenList(many) != 1 || many.GetResourceVersion() != "" {
@@ -310,7 +330,8 @@ func TestAggregatedAPIThatHasNoVersionsIsListed(t *testing.T) {
 			lw, err := client.NewListWatcher(c, one, client.Scope{})
 			ok(t, err)
 			page, err := lw.List(t.Context(), metav1.ListOptions{ResourceVersion: "0"})
-			if err != nil || len(page.Items) != 1 || page.ResourceVersion != "" || page.Items[0].GetObjectKind().GroupVersionKind() != kind {
+			if err != nil || len(page.Items) != 1 || page.ResourceVersion != "" ||
+				page.Items[0].GetObjectKind().GroupVersionKind() != kind {
 				t.Errorf("%s, %s: page: %+v, %v", name, form, page, err)
 			}
 			stream, err := lw.Watch(t.Context(), metav1.ListOptions{})
@@ -318,7 +339,8 @@ func TestAggregatedAPIThatHasNoVersionsIsListed(t *testing.T) {
 				_, err = stream.Next()
 			}
 			_, malformed := errors.AsType[*client.DecodeError](err)
-			if refuses := strings.HasPrefix(name, "refuses"); apierrors.IsMethodNotSupported(err) != refuses || malformed == refuses {
+			if refuses := strings.HasPrefix(name, "refuses"); apierrors.IsMethodNotSupported(err) != refuses ||
+				malformed == refuses {
 				t.Errorf("%s, %s: watch: %v", name, form, err)
 			}
 		}
@@ -328,9 +350,11 @@ func TestAggregatedAPIThatHasNoVersionsIsListed(t *testing.T) {
 // TestTableIsNoAnswer rejects a Table, which servers send to kubectl and which some proxies request.
 func TestTableIsNoAnswer(t *testing.T) {
 	const table = `{"kind":"Table","apiVersion":"meta.k8s.io/v1","metadata":{"resourceVersion":"5"},"columnDefinitions":[{"name":"Name"}],"rows":[{"cells":["a"],"object":{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1","metadata":{"name":"a","namespace":"default"}}}]}`
-	for _, contentType := range []string{"application/json", "application/json;as=Table;v=v1;g=meta.k8s.io", "application/json; charset=utf-8"} {
+	for _, contentType := range []string{"application/json", "application/json;as=Table;v=v1;g=meta.k8s.io",
+		"application/json; charset=utf-8"} {
 		s := newServer()
-		for _, what := range []string{"GET /api/v1/configmaps", "GET /api/v1/namespaces/default/configmaps/a", "PUT /api/v1/namespaces/default/configmaps/a"} {
+		for _, what := range []string{"GET /api/v1/configmaps", "GET /api/v1/namespaces/default/configmaps/a",
+			"PUT /api/v1/namespaces/default/configmaps/a"} {
 			s.on(what, func(int) answer {
 				body := table
 				if s.isWatch() {
@@ -356,7 +380,8 @@ func TestTableIsNoAnswer(t *testing.T) {
 			_, err = stream.Next()
 			check("watch", err)
 		}
-		for form, obj := range map[string]object.Object{"typed": configMap("a"), "untyped": untyped("v1", "ConfigMap", "default", "a")} {
+		for form, obj := range map[string]object.Object{"typed": configMap("a"),
+			"untyped": untyped("v1", "ConfigMap", "default", "a")} {
 			for call, err := range map[string]error{"get": c.Get(t.Context(), keyA, obj), "update": c.Update(t.Context(), obj)} {
 				if _, ok := errors.AsType[*client.DecodeError](err); !ok || !strings.Contains(err.Error(), "Kind=Table") {
 					t.Errorf("%s, %s, %s: got %v", contentType, form, call, err)

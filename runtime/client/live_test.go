@@ -129,11 +129,13 @@ func testLifeOfAnObject(t *testing.T, c live) {
 			t.Errorf("%T: got %v, want %v", obj, obj, cm)
 		}
 	}
-	if read.Data["x"] != "y" || meta.Kind != "ConfigMap" || len(meta.ManagedFields) == 0 || meta.ManagedFields[0].Manager != "tester" {
+	if read.Data["x"] != "y" || meta.Kind != "ConfigMap" || len(meta.ManagedFields) == 0 ||
+		meta.ManagedFields[0].Manager != "tester" {
 		t.Errorf("got %v and %v", read, meta)
 	}
 	ok(t, c.Delete(ctx, plain))
-	if err := c.Get(ctx, c.key("a"), read); !apierrors.IsNotFound(err) || !strings.Contains(err.Error(), `configmaps "a" not found`) {
+	if err := c.Get(ctx, c.key("a"), read); !apierrors.IsNotFound(err) ||
+		!strings.Contains(err.Error(), `configmaps "a" not found`) {
 		t.Errorf("got %v", err)
 	}
 	if err := c.Delete(ctx, read); !apierrors.IsNotFound(err) {
@@ -204,7 +206,8 @@ func testPatches(t *testing.T, c live) {
 	meta := metadataOf("a")
 	meta.Namespace = c.namespace
 	ok(t, c.Patch(ctx, meta, client.RawPatch(types.MergePatchType, []byte(`{"data":{"metadata":"1"}}`))))
-	ok(t, c.Patch(ctx, cm, client.RawPatch(types.ApplyYAMLPatchType, []byte("apiVersion: v1\nkind: ConfigMap\ndata: {apply: '1'}")), client.ForceOwnership))
+	ok(t, c.Patch(ctx, cm, client.RawPatch(types.ApplyYAMLPatchType,
+		[]byte("apiVersion: v1\nkind: ConfigMap\ndata: {apply: '1'}")), client.ForceOwnership))
 	if got := toJSON(cm.Data); got != `{"apply":"1","json":"1","merge":"1","metadata":"1","strategic":"1"}` {
 		t.Errorf("got %s", got)
 	}
@@ -315,7 +318,8 @@ func testStatus(t *testing.T, c live) {
 func testStatusOfAMaskedObject(t *testing.T, c live) {
 	ctx, d := t.Context(), c.web()
 	ok(t, c.Create(ctx, d))
-	lw, err := client.NewListWatcher(c.REST, &appsv1.Deployment{}, client.Scope{Namespace: c.namespace, Mask: []string{"metadata", "status"}})
+	lw, err := client.NewListWatcher(c.REST, &appsv1.Deployment{},
+		client.Scope{Namespace: c.namespace, Mask: []string{"metadata", "status"}})
 	ok(t, err)
 	masked := func() *appsv1.Deployment {
 		page, err := lw.List(ctx, metav1.ListOptions{})
@@ -336,7 +340,8 @@ func testStatusOfAMaskedObject(t *testing.T, c live) {
 	patched.Labels = map[string]string{"patched": "yes"}
 	ok(t, c.Patch(ctx, patched, client.MergeFromWithOptimisticLock(base)))
 	ok(t, c.Get(ctx, c.key("web"), d))
-	if object.Mask(d) != nil || d.Status.ReadyReplicas != 1 || d.Status.Replicas != 1 || d.Labels["patched"] != "yes" || d.Spec.Selector.MatchLabels["app"] != "web" {
+	if object.Mask(d) != nil || d.Status.ReadyReplicas != 1 || d.Status.Replicas != 1 || d.Labels["patched"] != "yes" ||
+		d.Spec.Selector.MatchLabels["app"] != "web" {
 		t.Errorf("got %+v", d)
 	}
 	if _, isMasked := errors.AsType[*client.MaskedError](c.Update(ctx, masked())); !isMasked {
@@ -373,7 +378,8 @@ func testNamespaceOfClusterScoped(t *testing.T, c live) {
 		applied := empty()
 		applied.SetLabels(map[string]string{"applied": "yes"})
 		ok(t, c.Apply(ctx, applied))
-		if labels := applied.GetLabels(); labels["updated"] != "yes" || labels["applied"] != "yes" || applied.GetNamespace() != "" {
+		if labels := applied.GetLabels(); labels["updated"] != "yes" || labels["applied"] != "yes" ||
+			applied.GetNamespace() != "" {
 			t.Errorf("got %v", applied)
 		}
 		meta := &metav1.PartialObjectMetadata{}
@@ -512,7 +518,8 @@ func testSubresources(t *testing.T, c live) {
 	base := scale.DeepCopy()
 	scale.Spec.Replicas = 3
 	ok(t, scaled.Patch(ctx, d, client.MergeFromWithOptimisticLock(base), client.WithSubResourceBody(scale)))
-	body := &autoscalingv1.Scale{ObjectMeta: metav1.ObjectMeta{Name: "web", Namespace: c.namespace}, Spec: autoscalingv1.ScaleSpec{Replicas: 4}}
+	body := &autoscalingv1.Scale{ObjectMeta: metav1.ObjectMeta{Name: "web", Namespace: c.namespace},
+		Spec: autoscalingv1.ScaleSpec{Replicas: 4}}
 	ok(t, scaled.Apply(ctx, d, client.WithSubResourceBody(body), client.ForceOwnership))
 	ok(t, c.Get(ctx, c.key("web"), d))
 	if *d.Spec.Replicas != 4 || body.Spec.Replicas != 4 {
@@ -521,7 +528,8 @@ func testSubresources(t *testing.T, c live) {
 
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: c.namespace, Name: "p"}, Spec: podSpec()}
 	ok(t, c.Create(ctx, pod))
-	ok(t, c.SubResource("eviction").Create(ctx, pod, &policyv1.Eviction{ObjectMeta: metav1.ObjectMeta{Name: "p", Namespace: c.namespace}}))
+	ok(t, c.SubResource("eviction").Create(ctx, pod, &policyv1.Eviction{ObjectMeta: metav1.ObjectMeta{Name: "p",
+		Namespace: c.namespace}}))
 	if err := c.Get(ctx, c.key("p"), pod); !apierrors.IsNotFound(err) {
 		t.Errorf("the pod was not evicted: %v", err)
 	}
@@ -538,7 +546,8 @@ func testPreconditions(t *testing.T, c live) {
 			t.Errorf("got %v", err)
 		}
 	}
-	ok(t, c.Delete(t.Context(), cm, client.Preconditions{UID: &cm.UID, ResourceVersion: &cm.ResourceVersion}, client.PropagationPolicy(metav1.DeletePropagationBackground)))
+	ok(t, c.Delete(t.Context(), cm, client.Preconditions{UID: &cm.UID, ResourceVersion: &cm.ResourceVersion},
+		client.PropagationPolicy(metav1.DeletePropagationBackground)))
 }
 
 func testDeleteAllOf(t *testing.T, c live) {
@@ -564,7 +573,8 @@ func testDeleteAllOf(t *testing.T, c live) {
 func testValidationAndDryRun(t *testing.T, c live) {
 	u := untyped("v1", "ConfigMap", c.namespace, "a")
 	u.Object["unknown"] = "x"
-	if err := c.Create(t.Context(), u, client.FieldValidation("Strict")); !apierrors.IsBadRequest(err) || !strings.Contains(err.Error(), "unknown") {
+	if err := c.Create(t.Context(), u, client.FieldValidation("Strict")); !apierrors.IsBadRequest(err) ||
+		!strings.Contains(err.Error(), "unknown") {
 		t.Errorf("got %v", err)
 	}
 	ok(t, c.Create(t.Context(), u, client.DryRunAll, client.FieldValidation("Ignore")))
@@ -586,7 +596,8 @@ func testForbidden(t *testing.T, c live) {
 		"create": nobody.Create(t.Context(), c.configMap("a")),
 		"watch":  watched,
 	} {
-		if !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), `User "nobody" cannot `+verb+` resource "configmaps"`) {
+		if !apierrors.IsForbidden(err) || !strings.Contains(err.Error(),
+			`User "nobody" cannot `+verb+` resource "configmaps"`) {
 			t.Errorf("got %v", err)
 		}
 	}
@@ -606,7 +617,8 @@ func next[T object.Object](t *testing.T, events client.Stream[T]) string {
 
 func testWatch(t *testing.T, c live) {
 	c.create(t, "a")
-	lw, err := client.NewListWatcher(c.REST, &corev1.ConfigMap{}, client.Scope{Namespace: c.namespace, Labels: labels.Set{"name": "b"}.AsSelector()})
+	lw, err := client.NewListWatcher(c.REST, &corev1.ConfigMap{},
+		client.Scope{Namespace: c.namespace, Labels: labels.Set{"name": "b"}.AsSelector()})
 	ok(t, err)
 	page, err := lw.List(t.Context(), metav1.ListOptions{})
 	ok(t, err)
@@ -646,7 +658,8 @@ func testStreamingList(t *testing.T, c live) {
 	ok(t, err)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	events, err := lw.Watch(ctx, metav1.ListOptions{SendInitialEvents: new(true), ResourceVersionMatch: metav1.ResourceVersionMatchNotOlderThan})
+	events, err := lw.Watch(ctx, metav1.ListOptions{SendInitialEvents: new(true),
+		ResourceVersionMatch: metav1.ResourceVersionMatchNotOlderThan})
 	ok(t, err)
 	defer events.Close()
 	seen := map[string]bool{}
@@ -691,7 +704,8 @@ func pagesOf[T object.Object](t *testing.T, lw *client.ListWatcher[T]) {
 	second, err := lw.List(t.Context(), metav1.ListOptions{Limit: 2, Continue: first.Continue})
 	ok(t, err)
 	got := strings.Join(append(names(first), names(second)...), "")
-	if got != "abc" || len(second.Items) != 1 || second.Continue != "" || first.ResourceVersion == "" || first.ResourceVersion != second.ResourceVersion {
+	if got != "abc" || len(second.Items) != 1 || second.Continue != "" || first.ResourceVersion == "" ||
+		first.ResourceVersion != second.ResourceVersion {
 		t.Errorf("got %s in %v and %v", got, first, second)
 	}
 }
@@ -706,7 +720,8 @@ func gadgetCRD() *unstructured.Unstructured {
 		"versions": []any{map[string]any{
 			"name": "v1", "served": true, "storage": true,
 			"subresources": map[string]any{"status": map[string]any{}},
-			"schema":       map[string]any{"openAPIV3Schema": map[string]any{"type": "object", "x-kubernetes-preserve-unknown-fields": true}},
+			"schema": map[string]any{"openAPIV3Schema": map[string]any{"type": "object",
+				"x-kubernetes-preserve-unknown-fields": true}},
 		}},
 	}
 	return crd
@@ -760,7 +775,8 @@ func testCustomResource(t *testing.T, c live) {
 	if err := c.Status().Patch(t.Context(), changed.DeepCopy(), client.MergeFrom(read)); err != nil {
 		t.Errorf("the server looks at the UID in a patch of the status: %v", err)
 	}
-	if err := c.Status().Patch(t.Context(), changed.DeepCopy(), client.MergeFromWithOptimisticLock(read)); !apierrors.IsConflict(err) {
+	if err := c.Status().Patch(t.Context(), changed.DeepCopy(),
+		client.MergeFromWithOptimisticLock(read)); !apierrors.IsConflict(err) {
 		t.Errorf("a patch of the status of another version: got %v", err)
 	}
 	list := listOf(untyped("example.com/v1", "GadgetList", "", ""))
@@ -793,7 +809,8 @@ type MetadataPart struct {
 }
 
 func testApplyConfigurations(t *testing.T, c live) {
-	configured := &configuration{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"}, Data: map[string]string{"a": "1"}}
+	configured := &configuration{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"},
+		Data: map[string]string{"a": "1"}}
 	if err := client.ApplyConfiguration(t.Context(), c, configured); err == nil {
 		t.Error("no name, and no error")
 	}
@@ -802,8 +819,10 @@ func testApplyConfigurations(t *testing.T, c live) {
 	if configured.UID == nil || *configured.UID == "" {
 		t.Errorf("got %+v", configured.MetadataPart)
 	}
-	other := &configuration{TypeMeta: configured.TypeMeta, MetadataPart: &MetadataPart{Name: new("a"), Namespace: &c.namespace}, Data: map[string]string{"a": "2"}}
-	if err := client.ApplyConfiguration(t.Context(), c, other, client.FieldOwner("other")); !apierrors.IsConflict(err) || other.UID != nil {
+	other := &configuration{TypeMeta: configured.TypeMeta, MetadataPart: &MetadataPart{Name: new("a"),
+		Namespace: &c.namespace}, Data: map[string]string{"a": "2"}}
+	if err := client.ApplyConfiguration(t.Context(), c, other, client.FieldOwner("other")); !apierrors.IsConflict(err) ||
+		other.UID != nil {
 		t.Errorf("got %v, %+v", err, other)
 	}
 	if err := client.ApplyConfiguration(t.Context(), c, configuration{}); err == nil {
@@ -829,7 +848,8 @@ func testStrategicPatch(t *testing.T, c live) {
 	mine.Spec.Template.Spec.Containers[0].Image = "mine"
 	mine.Spec.Strategy = appsv1.DeploymentStrategy{Type: appsv1.RecreateDeploymentStrategyType}
 	ok(t, c.Patch(t.Context(), mine, client.StrategicMergeFrom(d)))
-	if got := mine.Spec.Template.Spec.Containers; got[0].Image != "mine" || got[1].Image != "theirs" || mine.Spec.Strategy.Type != "Recreate" {
+	if got := mine.Spec.Template.Spec.Containers; got[0].Image != "mine" || got[1].Image != "theirs" ||
+		mine.Spec.Strategy.Type != "Recreate" {
 		t.Errorf("got %v, %v", got, mine.Spec.Strategy)
 	}
 	late := d.DeepCopy()
@@ -869,7 +889,8 @@ func testWatchOfAClient(t *testing.T, c live) {
 }
 
 func testScopeOfKinds(t *testing.T, c live) {
-	for o, want := range map[object.Object]bool{&corev1.ConfigMap{}: true, &corev1.Namespace{}: false, metadataOf(""): true} {
+	for o, want := range map[object.Object]bool{&corev1.ConfigMap{}: true, &corev1.Namespace{}: false,
+		metadataOf(""): true} {
 		if got, err := c.IsObjectNamespaced(o); err != nil || got != want {
 			t.Errorf("%T: got %t, %v", o, got, err)
 		}

@@ -85,7 +85,8 @@ func (m *Mapper) expire(ctx context.Context, gv schema.GroupVersion) bool {
 
 // RESTMappingWithContext returns the mapping of gk in the first of versions that has it. Without versions, it uses the
 // server's preferred version.
-func (m *Mapper) RESTMappingWithContext(ctx context.Context, gk schema.GroupKind, versions ...string) (*meta.RESTMapping, error) {
+func (m *Mapper) RESTMappingWithContext(ctx context.Context, gk schema.GroupKind,
+	versions ...string) (*meta.RESTMapping, error) {
 	found, err := m.mappings(ctx, gk, versions, true)
 	if err != nil {
 		return nil, err
@@ -95,12 +96,14 @@ func (m *Mapper) RESTMappingWithContext(ctx context.Context, gk schema.GroupKind
 
 // RESTMappingsWithContext returns the mappings of gk in all of versions that have it, or in all versions of the group
 // if versions is empty.
-func (m *Mapper) RESTMappingsWithContext(ctx context.Context, gk schema.GroupKind, versions ...string) ([]*meta.RESTMapping, error) {
+func (m *Mapper) RESTMappingsWithContext(ctx context.Context, gk schema.GroupKind,
+	versions ...string) ([]*meta.RESTMapping, error) {
 	return m.mappings(ctx, gk, versions, false)
 }
 
 // KindForWithContext returns the kind of a resource. Group and version may be empty, and the name may be singular.
-func (m *Mapper) KindForWithContext(ctx context.Context, resource schema.GroupVersionResource) (schema.GroupVersionKind, error) {
+func (m *Mapper) KindForWithContext(ctx context.Context,
+	resource schema.GroupVersionResource) (schema.GroupVersionKind, error) {
 	s, err := m.one(ctx, resource)
 	if err != nil {
 		return schema.GroupVersionKind{}, err
@@ -109,7 +112,8 @@ func (m *Mapper) KindForWithContext(ctx context.Context, resource schema.GroupVe
 }
 
 // KindsForWithContext returns the kinds of all resources that match a partial one.
-func (m *Mapper) KindsForWithContext(ctx context.Context, resource schema.GroupVersionResource) ([]schema.GroupVersionKind, error) {
+func (m *Mapper) KindsForWithContext(ctx context.Context,
+	resource schema.GroupVersionResource) ([]schema.GroupVersionKind, error) {
 	all, err := m.matches(ctx, resource, true)
 	kinds := make([]schema.GroupVersionKind, 0, len(all))
 	for _, s := range all {
@@ -119,7 +123,8 @@ func (m *Mapper) KindsForWithContext(ctx context.Context, resource schema.GroupV
 }
 
 // ResourceForWithContext completes a resource. Group and version may be empty, and the name may be singular.
-func (m *Mapper) ResourceForWithContext(ctx context.Context, input schema.GroupVersionResource) (schema.GroupVersionResource, error) {
+func (m *Mapper) ResourceForWithContext(ctx context.Context,
+	input schema.GroupVersionResource) (schema.GroupVersionResource, error) {
 	s, err := m.one(ctx, input)
 	if err != nil {
 		return schema.GroupVersionResource{}, err
@@ -128,7 +133,8 @@ func (m *Mapper) ResourceForWithContext(ctx context.Context, input schema.GroupV
 }
 
 // ResourcesForWithContext returns all resources that match a partial one.
-func (m *Mapper) ResourcesForWithContext(ctx context.Context, input schema.GroupVersionResource) ([]schema.GroupVersionResource, error) {
+func (m *Mapper) ResourcesForWithContext(ctx context.Context,
+	input schema.GroupVersionResource) ([]schema.GroupVersionResource, error) {
 	all, err := m.matches(ctx, input, true)
 	resources := make([]schema.GroupVersionResource, 0, len(all))
 	for _, s := range all {
@@ -148,7 +154,8 @@ func (m *Mapper) ResourceSingularizerWithContext(ctx context.Context, resource s
 
 // mappings returns the mappings of gk in versions, or in all versions of its group. It returns at least one, or an
 // error.
-func (m *Mapper) mappings(ctx context.Context, gk schema.GroupKind, versions []string, first bool) ([]*meta.RESTMapping, error) {
+func (m *Mapper) mappings(ctx context.Context, gk schema.GroupKind, versions []string,
+	first bool) ([]*meta.RESTMapping, error) {
 	found, err := m.search(ctx, gk.Group, versions, first, func(v *apiVersion) *served { return v.kinds[gk.Kind] })
 	if err != nil {
 		return nil, err
@@ -231,7 +238,8 @@ func (m *Mapper) matchesInGroups(ctx context.Context, in func(group string) ([]*
 
 // search returns the results of find in the given versions of group. Without versions, it searches the versions of the
 // group, the preferred one first. If first is set, it stops at the first result.
-func (m *Mapper) search(ctx context.Context, group string, versions []string, first bool, find func(*apiVersion) *served) ([]*served, error) {
+func (m *Mapper) search(ctx context.Context, group string, versions []string, first bool,
+	find func(*apiVersion) *served) ([]*served, error) {
 	if versions = withoutInternal(versions); len(versions) > 0 {
 		return m.searchVersions(ctx, group, versions, first, find)
 	}
@@ -251,7 +259,8 @@ func (m *Mapper) search(ctx context.Context, group string, versions []string, fi
 	}
 }
 
-func (m *Mapper) searchVersions(ctx context.Context, group string, versions []string, first bool, find func(*apiVersion) *served) ([]*served, error) {
+func (m *Mapper) searchVersions(ctx context.Context, group string, versions []string, first bool,
+	find func(*apiVersion) *served) ([]*served, error) {
 	var found []*served
 	for _, version := range versions {
 		l := m.version(schema.GroupVersion{Group: group, Version: version})
@@ -340,7 +349,10 @@ func (m *Mapper) groupVersions(group string) *lazy[apiGroup] {
 func (m *Mapper) version(gv schema.GroupVersion) *lazy[apiVersion] {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return remembered(m.versions, gv, func(ctx context.Context) (*apiVersion, error) { return m.conn.loadVersion(ctx, gv) },
+	return remembered(m.versions, gv, func(ctx context.Context) (*apiVersion, error) {
+		return m.conn.loadVersion(ctx,
+			gv)
+	},
 		func(v *apiVersion) bool { return len(v.resources) == 0 })
 }
 
@@ -349,7 +361,8 @@ func (m *Mapper) version(gv schema.GroupVersion) *lazy[apiVersion] {
 const maxDocuments = 1000
 
 // remembered returns the document for key in all, and adds it if needed.
-func remembered[K comparable, T any](all map[K]*lazy[T], key K, load func(context.Context) (*T, error), isEmpty func(*T) bool) *lazy[T] {
+func remembered[K comparable, T any](all map[K]*lazy[T], key K, load func(context.Context) (*T, error),
+	isEmpty func(*T) bool) *lazy[T] {
 	l := all[key]
 	if l != nil {
 		return l

@@ -76,7 +76,8 @@ func TestMissingKindIsAskedForAtGrowingIntervals(t *testing.T) {
 				last = time.Now()
 			}
 		}
-		want := []time.Duration{0, 250 * time.Millisecond, 500 * time.Millisecond, time.Second, 2 * time.Second, 2 * time.Second, 2 * time.Second}
+		want := []time.Duration{0, 250 * time.Millisecond, 500 * time.Millisecond, time.Second, 2 * time.Second,
+			2 * time.Second, 2 * time.Second}
 		if !slices.Equal(pauses[:min(len(want), len(pauses))], want) {
 			t.Errorf("got %v", pauses)
 		}
@@ -89,7 +90,8 @@ func TestKindsOfNoGroupAreForgottenBeforeTheyAreManyAndOthersAreNot(t *testing.T
 		m := mapperOf(t, s)
 		ask := func(group, kind string) (requests int) {
 			t.Helper()
-			if _, err := m.RESTMapping(schema.GroupKind{Group: group, Kind: kind}, "v1"); err != nil && !meta.IsNoMatchError(err) {
+			if _, err := m.RESTMapping(schema.GroupKind{Group: group, Kind: kind}, "v1"); err != nil &&
+				!meta.IsNoMatchError(err) {
 				t.Fatal(err)
 			}
 			return len(s.discovered())
@@ -121,12 +123,14 @@ func TestKindThatAppearsLaterIsFound(t *testing.T) {
 				t.Fatalf("got %v", err)
 			}
 		}
-		s.says("GET /apis/example.com", `{"kind":"APIGroup","name":"example.com","versions":[{"version":"v1"}],"preferredVersion":{"version":"v1"}}`)
+		s.says("GET /apis/example.com",
+			`{"kind":"APIGroup","name":"example.com","versions":[{"version":"v1"}],"preferredVersion":{"version":"v1"}}`)
 		s.says(gadgetsPath, resources("example.com/v1", "Gadget/gadgets/gadget"))
 		time.Sleep(time.Second)
 		for _, versions := range [][]string{{"v1"}, nil, {"v2", "v1"}} {
 			mapping, err := m.RESTMapping(gadgetKind, versions...)
-			if err != nil || mapping.Resource != gadgets.WithResource("gadgets") || mapping.GroupVersionKind != gadgets.WithKind("Gadget") || mapping.Scope.Name() != meta.RESTScopeNameNamespace {
+			if err != nil || mapping.Resource != gadgets.WithResource("gadgets") ||
+				mapping.GroupVersionKind != gadgets.WithKind("Gadget") || mapping.Scope.Name() != meta.RESTScopeNameNamespace {
 				t.Errorf("%v: got %v, %v", versions, mapping, err)
 			}
 		}
@@ -168,8 +172,10 @@ func TestVersionThatIsAddedToAGroupIsFound(t *testing.T) {
 func TestKindWithoutAVersionIsThatOfThePreferredVersion(t *testing.T) {
 	s := newServer()
 	m := mapperOf(t, s)
-	s.says("GET /apis/example.com", `{"versions":[{"version":"v2alpha1"},{"version":"v1"},{"version":"v1beta1"}],"preferredVersion":{"version":"v1"}}`)
-	s.says("GET /apis/example.com/v2alpha1", resources("example.com/v2alpha1", "Gadget/gadgets/gadget", "Gizmo/gizmos/gizmo"))
+	s.says("GET /apis/example.com",
+		`{"versions":[{"version":"v2alpha1"},{"version":"v1"},{"version":"v1beta1"}],"preferredVersion":{"version":"v1"}}`)
+	s.says("GET /apis/example.com/v2alpha1", resources("example.com/v2alpha1", "Gadget/gadgets/gadget",
+		"Gizmo/gizmos/gizmo"))
 	s.says(gadgetsPath, resources("example.com/v1", "Gadget/gadgets/gadget"))
 	s.says("GET /apis/example.com/v1beta1", resources("example.com/v1beta1", "Gadget/gadgets/gadget"))
 	mapping, err := m.RESTMapping(gadgetKind)
@@ -299,22 +305,26 @@ func newMetricsServer() *server {
 	s.says("GET /apis/metrics/v1", resources("metrics/v1", "PodMetrics/pods/", "Widget/widgets/widget"))
 	s.says("GET /apis/metrics/v1beta1", resources("metrics/v1beta1", "PodMetrics/pods/"))
 	s.says("GET /apis/example.com", `{"versions":[{"version":"v1"}]}`)
-	s.says("GET /apis/example.com/v1", resources("example.com/v1", "Widget/widgets/widget", "Gadget/gadgets/gadget", "GadgetView/gadgetviews/gadget"))
+	s.says("GET /apis/example.com/v1", resources("example.com/v1", "Widget/widgets/widget", "Gadget/gadgets/gadget",
+		"GadgetView/gadgetviews/gadget"))
 	return s
 }
 
 func TestPartialResourcesAreCompleted(t *testing.T) {
 	m := mapperOf(t, newMetricsServer())
 	for partial, want := range map[schema.GroupVersionResource]string{
-		{Resource: "pods"}:                                       "/v1, Resource=pods /v1, Kind=Pod",
-		{Resource: "pod"}:                                        "/v1, Resource=pods /v1, Kind=Pod",
-		{Resource: "namespaces", Version: "v1"}:                  "/v1, Resource=namespaces /v1, Kind=Namespace",
-		{Resource: "deployment"}:                                 "apps/v1, Resource=deployments apps/v1, Kind=Deployment",
-		{Resource: "gadget"}:                                     "example.com/v1, Resource=gadgets example.com/v1, Kind=Gadget",
-		{Resource: "gadgetviews"}:                                "example.com/v1, Resource=gadgetviews example.com/v1, Kind=GadgetView",
-		{Resource: "widgets", Group: "metrics"}:                  "metrics/v1, Resource=widgets metrics/v1, Kind=Widget",
-		{Resource: "podmetrics", Group: "metrics"}:               "metrics/v1, Resource=pods metrics/v1, Kind=PodMetrics",
-		{Resource: "pods", Group: "metrics", Version: "v1beta1"}: "metrics/v1beta1, Resource=pods metrics/v1beta1, Kind=PodMetrics",
+		{Resource: "pods"}:                      "/v1, Resource=pods /v1, Kind=Pod",
+		{Resource: "pod"}:                       "/v1, Resource=pods /v1, Kind=Pod",
+		{Resource: "namespaces", Version: "v1"}: "/v1, Resource=namespaces /v1, Kind=Namespace",
+		{Resource: "deployment"}:                "apps/v1, Resource=deployments apps/v1, Kind=Deployment",
+		{Resource: "gadget"}: "example.com/v1, Resource=gadgets example.com/v1, " +
+			"Kind=Gadget",
+		{Resource: "gadgetviews"}: "example.com/v1, Resource=gadgetviews example.com/v1, " +
+			"Kind=GadgetView",
+		{Resource: "widgets", Group: "metrics"}:    "metrics/v1, Resource=widgets metrics/v1, Kind=Widget",
+		{Resource: "podmetrics", Group: "metrics"}: "metrics/v1, Resource=pods metrics/v1, Kind=PodMetrics",
+		{Resource: "pods", Group: "metrics", Version: "v1beta1"}: "metrics/v1beta1, Resource=pods metrics/v1beta1, " +
+			"Kind=PodMetrics",
 	} {
 		resource, err := m.ResourceFor(partial)
 		if err != nil {
@@ -366,7 +376,8 @@ func TestGroupThatCannotBeAskedHidesNoOther(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	for _, versions := range [][]string{nil, {"v1"}} {
-		if _, err := m.RESTMapping(schema.GroupKind{Group: "broken", Kind: "X"}, versions...); !apierrors.IsServiceUnavailable(err) {
+		if _, err := m.RESTMapping(schema.GroupKind{Group: "broken", Kind: "X"},
+			versions...); !apierrors.IsServiceUnavailable(err) {
 			t.Errorf("%v: got %v", versions, err)
 		}
 	}

@@ -29,8 +29,10 @@ func TestMaskedObjectIsPatchedAndNotReplaced(t *testing.T) {
 	for _, obj := range []object.Object{masked.DeepCopy(), plain.DeepCopy()} {
 		whole := obj.DeepCopyObject().(object.Object)
 		partial.Mark{}.Put(whole)
-		for _, err := range []error{c.Update(t.Context(), obj), c.Create(t.Context(), obj), c.Apply(t.Context(), obj), c.Patch(t.Context(), obj, client.MergeFrom(whole))} {
-			if _, ok := errors.AsType[*client.MaskedError](err); !ok || !strings.Contains(err.Error(), "only metadata, data of it") {
+		for _, err := range []error{c.Update(t.Context(), obj), c.Create(t.Context(), obj), c.Apply(t.Context(), obj),
+			c.Patch(t.Context(), obj, client.MergeFrom(whole))} {
+			if _, ok := errors.AsType[*client.MaskedError](err); !ok ||
+				!strings.Contains(err.Error(), "only metadata, data of it") {
 				t.Errorf("%T: got %v", obj, err)
 			}
 		}
@@ -59,14 +61,16 @@ func TestStatusOfAMaskedObjectIsUpdatedIfAllOfItIsThere(t *testing.T) {
 	c := connect(t, s, client.Options{})
 	const what = "PUT /apis/apps/v1/namespaces/default/deployments/web/status"
 	s.says(what, `{"kind":"Deployment","apiVersion":"apps/v1","metadata":{"name":"web"}}`)
-	for _, mask := range [][]string{{"status"}, {"metadata"}, {"metadata", "status.conditions"}, {"metadata.labels", "status"}} {
+	for _, mask := range [][]string{{"status"}, {"metadata"}, {"metadata", "status.conditions"},
+		{"metadata.labels", "status"}} {
 		d := deployment()
 		partial.New(mask).Put(d)
 		if _, ok := errors.AsType[*client.MaskedError](c.Status().Update(t.Context(), d)); !ok {
 			t.Errorf("%v: the status is updated", mask)
 		}
 	}
-	s.says("PATCH"+strings.TrimPrefix(what, "PUT"), `{"kind":"Deployment","apiVersion":"apps/v1","metadata":{"name":"web"}}`)
+	s.says("PATCH"+strings.TrimPrefix(what, "PUT"),
+		`{"kind":"Deployment","apiVersion":"apps/v1","metadata":{"name":"web"}}`)
 	for _, mask := range [][]string{{"metadata"}, {"status.conditions"}} {
 		d := deployment()
 		partial.New(mask).Put(d)
@@ -121,7 +125,8 @@ func TestNamespaceOfAClusterScopedObjectIsDropped(t *testing.T) {
 		}
 	}
 	// The second declares a mask that is smaller than its fields.
-	if !strings.Contains(out.String(), "delete all namespaces of the cluster: the kind is in no namespace, and so not in x") {
+	if !strings.Contains(out.String(),
+		"delete all namespaces of the cluster: the kind is in no namespace, and so not in x") {
 		t.Errorf("logged: %s", out)
 	}
 }
@@ -131,15 +136,18 @@ func TestBodyOfASubresourceHasTheNameOfTheObject(t *testing.T) {
 	c := connect(t, s, client.Options{FieldOwner: "me"})
 	const path = " /apis/apps/v1/namespaces/default/deployments/web/scale"
 	scale := &autoscalingv1.Scale{Spec: autoscalingv1.ScaleSpec{Replicas: 2}}
-	s.says("PUT"+path, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Conflict","message":"no","code":409}`)
-	if err := c.SubResource("scale").Update(t.Context(), deployment(), client.WithSubResourceBody(scale)); !apierrors.IsConflict(err) {
+	s.says("PUT"+path,
+		`{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Conflict","message":"no","code":409}`)
+	if err := c.SubResource("scale").Update(t.Context(), deployment(),
+		client.WithSubResourceBody(scale)); !apierrors.IsConflict(err) {
 		t.Errorf("got %v", err)
 	}
 	if scale.Name != "" || scale.Namespace != "" {
 		t.Errorf("a failure has changed the body: %v", scale)
 	}
 	s.took()
-	s.says("PUT"+path, `{"kind":"Scale","apiVersion":"autoscaling/v1","metadata":{"name":"web","namespace":"default"},"spec":{"replicas":2}}`)
+	s.says("PUT"+path,
+		`{"kind":"Scale","apiVersion":"autoscaling/v1","metadata":{"name":"web","namespace":"default"},"spec":{"replicas":2}}`)
 	if err := c.SubResource("scale").Update(t.Context(), deployment(), client.WithSubResourceBody(scale)); err != nil {
 		t.Fatal(err)
 	}
@@ -153,13 +161,15 @@ func TestFailureInPlaceOfAnObjectIsWhatItSays(t *testing.T) {
 	c := connect(t, s, client.Options{})
 	s.says(getA, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"NotFound","message":"it is gone"}`)
 	cm := configMap("before")
-	if err := c.Get(t.Context(), keyA, cm); !apierrors.IsNotFound(err) || err.Error() != "it is gone" || cm.Name != "before" {
+	if err := c.Get(t.Context(), keyA, cm); !apierrors.IsNotFound(err) || err.Error() != "it is gone" ||
+		cm.Name != "before" {
 		t.Errorf("got %v, %v", cm, err)
 	}
 }
 
 func TestClientNeedsAScheme(t *testing.T) {
-	if _, err := client.New(&rest.Config{Host: "http://server"}, client.Options{}); err == nil || !strings.Contains(err.Error(), "AddToScheme") {
+	if _, err := client.New(&rest.Config{Host: "http://server"}, client.Options{}); err == nil ||
+		!strings.Contains(err.Error(), "AddToScheme") {
 		t.Errorf("got %v", err)
 	}
 	if _, err := client.New(&rest.Config{Host: "http://server"}, client.Options{Scheme: runtime.NewScheme()}); err != nil {

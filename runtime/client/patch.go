@@ -175,7 +175,8 @@ func (r *request) ofAnother(err error) error {
 	}
 	for _, cause := range status.Status().Details.Causes {
 		if cause.Field == "metadata.uid" {
-			return apierrors.NewConflict(r.resource.gvr.GroupResource(), r.name, fmt.Errorf("the patch is of the object with UID %s, which was deleted and recreated", patch.Metadata.UID))
+			return apierrors.NewConflict(r.resource.gvr.GroupResource(), r.name,
+				fmt.Errorf("the patch is of the object with UID %s, which was deleted and recreated", patch.Metadata.UID))
 		}
 	}
 	return err

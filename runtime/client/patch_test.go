@@ -17,7 +17,8 @@ import (
 
 func TestMergePatchOmitsNullsThatTheBaseLacks(t *testing.T) {
 	read := &unstructured.Unstructured{Object: map[string]any{"kind": "Widget", "apiVersion": "example.com/v1", "a": "1"}}
-	modified := &unstructured.Unstructured{Object: map[string]any{"kind": "Widget", "apiVersion": "example.com/v1", "a": nil, "b": nil}}
+	modified := &unstructured.Unstructured{Object: map[string]any{"kind": "Widget", "apiVersion": "example.com/v1",
+		"a": nil, "b": nil}}
 	got, err := client.MergeFrom(read).Data(modified)
 	if err != nil || string(got) != `{"a":null}` {
 		t.Errorf("got %s, %v", got, err)
@@ -26,20 +27,24 @@ func TestMergePatchOmitsNullsThatTheBaseLacks(t *testing.T) {
 
 func TestMergePatchNamesOnlyWhatDiffers(t *testing.T) {
 	read := &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "p", ResourceVersion: "7", Labels: map[string]string{"a": "1", "b": "2"}},
-		Spec:       corev1.PodSpec{NodeName: "n", Containers: []corev1.Container{{Name: "c"}, {Name: "d"}}},
+		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "p", ResourceVersion: "7",
+			Labels: map[string]string{"a": "1", "b": "2"}},
+		Spec: corev1.PodSpec{NodeName: "n", Containers: []corev1.Container{{Name: "c"}, {Name: "d"}}},
 	}
 	for name, test := range map[string]struct {
 		change func(p *corev1.Pod)
 		want   string
 	}{
-		"nothing":              {func(*corev1.Pod) {}, `{}`},
-		"a field":              {func(p *corev1.Pod) { p.Spec.NodeName = "m" }, `{"spec":{"nodeName":"m"}}`},
-		"a field removed":      {func(p *corev1.Pod) { p.Spec.NodeName = "" }, `{"spec":{"nodeName":null}}`},
-		"a map entry":          {func(p *corev1.Pod) { p.Labels["a"] = "3"; delete(p.Labels, "b") }, `{"metadata":{"labels":{"a":"3","b":null}}}`},
-		"a map removed":        {func(p *corev1.Pod) { p.Labels = nil }, `{"metadata":{"labels":null}}`},
-		"a map added":          {func(p *corev1.Pod) { p.Annotations = map[string]string{"x": ""} }, `{"metadata":{"annotations":{"x":""}}}`},
-		"a list is sent whole": {func(p *corev1.Pod) { p.Spec.Containers[1].Image = "i" }, `{"spec":{"containers":[{"name":"c","resources":{}},{"name":"d","image":"i","resources":{}}]}}`},
+		"nothing":         {func(*corev1.Pod) {}, `{}`},
+		"a field":         {func(p *corev1.Pod) { p.Spec.NodeName = "m" }, `{"spec":{"nodeName":"m"}}`},
+		"a field removed": {func(p *corev1.Pod) { p.Spec.NodeName = "" }, `{"spec":{"nodeName":null}}`},
+		"a map entry": {func(p *corev1.Pod) { p.Labels["a"] = "3"; delete(p.Labels, "b") },
+			`{"metadata":{"labels":{"a":"3","b":null}}}`},
+		"a map removed": {func(p *corev1.Pod) { p.Labels = nil }, `{"metadata":{"labels":null}}`},
+		"a map added": {func(p *corev1.Pod) { p.Annotations = map[string]string{"x": ""} },
+			`{"metadata":{"annotations":{"x":""}}}`},
+		"a list is sent whole": {func(p *corev1.Pod) { p.Spec.Containers[1].Image = "i" },
+			`{"spec":{"containers":[{"name":"c","resources":{}},{"name":"d","image":"i","resources":{}}]}}`},
 		"version and kind": {func(p *corev1.Pod) {
 			p.ResourceVersion = "9"
 			p.TypeMeta = metav1.TypeMeta{Kind: "Pod", APIVersion: "v1"}
@@ -65,7 +70,8 @@ func TestMergePatchNamesOnlyWhatDiffers(t *testing.T) {
 func TestPatchesHaveTheNamesThatMocksAskFor(t *testing.T) {
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{ResourceVersion: "1"}}
 	for _, merge := range []client.Patch{
-		client.MergeFrom(pod), client.MergeFromWithOptimisticLock(pod), client.StrategicMergeFrom(pod), client.StrategicMergeFromWithOptimisticLock(pod),
+		client.MergeFrom(pod), client.MergeFromWithOptimisticLock(pod), client.StrategicMergeFrom(pod),
+		client.StrategicMergeFromWithOptimisticLock(pod),
 	} {
 		if name := reflect.TypeOf(merge).String(); name != "*client.mergeFromPatch" {
 			t.Errorf("a patch of %s is a %s", merge.Type(), name)
@@ -74,7 +80,8 @@ func TestPatchesHaveTheNamesThatMocksAskFor(t *testing.T) {
 	if name := reflect.TypeOf(client.RawPatch(types.JSONPatchType, nil)).String(); name != "*client.patch" {
 		t.Errorf("a raw patch is a %s", name)
 	}
-	if !reflect.DeepEqual(client.MergeFrom(pod), client.MergeFrom(pod.DeepCopy())) || reflect.DeepEqual(client.MergeFrom(pod), client.StrategicMergeFrom(pod)) {
+	if !reflect.DeepEqual(client.MergeFrom(pod), client.MergeFrom(pod.DeepCopy())) ||
+		reflect.DeepEqual(client.MergeFrom(pod), client.StrategicMergeFrom(pod)) {
 		t.Error("patches are not equal by what they patch")
 	}
 }
@@ -85,11 +92,15 @@ func TestPatchOfAnObjectHasItsUID(t *testing.T) {
 		change       func(p *corev1.Pod)
 		want, locked string
 	}{
-		"nothing":  {func(*corev1.Pod) {}, `{}`, `{"metadata":{"resourceVersion":"7","uid":"u"}}`},
-		"a field":  {func(p *corev1.Pod) { p.Spec.NodeName = "m" }, `{"metadata":{"uid":"u"},"spec":{"nodeName":"m"}}`, `{"metadata":{"resourceVersion":"7","uid":"u"},"spec":{"nodeName":"m"}}`},
-		"metadata": {func(p *corev1.Pod) { p.GenerateName = "g" }, `{"metadata":{"generateName":"g","uid":"u"}}`, `{"metadata":{"generateName":"g","resourceVersion":"7","uid":"u"}}`},
-		"its UID":  {func(p *corev1.Pod) { p.UID = "v" }, `{}`, `{"metadata":{"resourceVersion":"7","uid":"u"}}`},
-		"no UID":   {func(p *corev1.Pod) { p.UID, p.ResourceVersion, p.Spec.NodeName = "", "", "m" }, `{"metadata":{"uid":"u"},"spec":{"nodeName":"m"}}`, `{"metadata":{"resourceVersion":"7","uid":"u"},"spec":{"nodeName":"m"}}`},
+		"nothing": {func(*corev1.Pod) {}, `{}`, `{"metadata":{"resourceVersion":"7","uid":"u"}}`},
+		"a field": {func(p *corev1.Pod) { p.Spec.NodeName = "m" }, `{"metadata":{"uid":"u"},"spec":{"nodeName":"m"}}`,
+			`{"metadata":{"resourceVersion":"7","uid":"u"},"spec":{"nodeName":"m"}}`},
+		"metadata": {func(p *corev1.Pod) { p.GenerateName = "g" }, `{"metadata":{"generateName":"g","uid":"u"}}`,
+			`{"metadata":{"generateName":"g","resourceVersion":"7","uid":"u"}}`},
+		"its UID": {func(p *corev1.Pod) { p.UID = "v" }, `{}`, `{"metadata":{"resourceVersion":"7","uid":"u"}}`},
+		"no UID": {func(p *corev1.Pod) { p.UID, p.ResourceVersion, p.Spec.NodeName = "", "", "m" },
+			`{"metadata":{"uid":"u"},"spec":{"nodeName":"m"}}`,
+			`{"metadata":{"resourceVersion":"7","uid":"u"},"spec":{"nodeName":"m"}}`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			modified := read.DeepCopy()
@@ -114,7 +125,8 @@ func TestMergePatchOfUnstructuredObjects(t *testing.T) {
 	base := untyped("v1", "ConfigMap", "default", "a")
 	base.Object["data"] = map[string]any{"kept": "1", "map": map[string]any{}, "was": "text", "null": nil}
 	modified := base.DeepCopy()
-	modified.Object["data"] = map[string]any{"kept": "1", "map": map[string]any{}, "was": map[string]any{"now": "a map"}, "null": nil, "big": int64(1) << 60}
+	modified.Object["data"] = map[string]any{"kept": "1", "map": map[string]any{}, "was": map[string]any{"now": "a map"},
+		"null": nil, "big": int64(1) << 60}
 	delete(modified.Object, "metadata")
 	data, err := client.MergeFrom(base).Data(modified)
 	if err != nil {
@@ -144,11 +156,14 @@ func TestPatchSendsTypeAndData(t *testing.T) {
 		patch       client.Patch
 		media, body string
 	}{
-		"merge":     {client.MergeFrom(configMap("a")), "application/merge-patch+json", `{"data":{"x":"y"}}`},
-		"whole":     {client.Merge, "application/merge-patch+json", `{"data":{"x":"y"},"metadata":{"name":"a","namespace":"default"}}`},
-		"json":      {client.RawPatch(types.JSONPatchType, []byte(`[{"op":"remove","path":"/data"}]`)), "application/json-patch+json", `[{"op":"remove","path":"/data"}]`},
-		"strategic": {client.RawPatch(types.StrategicMergePatchType, []byte(`{"$patch":"replace"}`)), "application/strategic-merge-patch+json", `{"$patch":"replace"}`},
-		"apply":     {client.RawPatch(types.ApplyYAMLPatchType, []byte(`{}`)), "application/apply-patch+yaml", `{}`},
+		"merge": {client.MergeFrom(configMap("a")), "application/merge-patch+json", `{"data":{"x":"y"}}`},
+		"whole": {client.Merge, "application/merge-patch+json",
+			`{"data":{"x":"y"},"metadata":{"name":"a","namespace":"default"}}`},
+		"json": {client.RawPatch(types.JSONPatchType, []byte(`[{"op":"remove","path":"/data"}]`)),
+			"application/json-patch+json", `[{"op":"remove","path":"/data"}]`},
+		"strategic": {client.RawPatch(types.StrategicMergePatchType, []byte(`{"$patch":"replace"}`)),
+			"application/strategic-merge-patch+json", `{"$patch":"replace"}`},
+		"apply": {client.RawPatch(types.ApplyYAMLPatchType, []byte(`{}`)), "application/apply-patch+yaml", `{}`},
 	} {
 		for sub, patch := range map[string]func(*client.REST) func(obj object.Object) error{
 			"": func(c *client.REST) func(object.Object) error {
@@ -182,12 +197,14 @@ func TestPatchSendsTypeAndData(t *testing.T) {
 func TestPatchOfASubresourceBodyComparesBodies(t *testing.T) {
 	s := newServer()
 	c := connect(t, s, client.Options{})
-	s.says("PATCH /apis/apps/v1/namespaces/default/deployments/web/scale", `{"kind":"Scale","apiVersion":"autoscaling/v1"}`)
+	s.says("PATCH /apis/apps/v1/namespaces/default/deployments/web/scale",
+		`{"kind":"Scale","apiVersion":"autoscaling/v1"}`)
 	base := &autoscalingv1.Scale{ObjectMeta: metav1.ObjectMeta{Name: "web"}}
 	scale := base.DeepCopy()
 	scale.Spec.Replicas = 3
 	d := deployment()
-	if err := c.SubResource("scale").Patch(t.Context(), d, client.MergeFrom(base), client.WithSubResourceBody(scale)); err != nil {
+	if err := c.SubResource("scale").Patch(t.Context(), d, client.MergeFrom(base),
+		client.WithSubResourceBody(scale)); err != nil {
 		t.Fatal(err)
 	}
 	sameJSON(t, s.last(t).body, `{"spec":{"replicas":3}}`)
@@ -203,7 +220,8 @@ func TestPatchThatCannotBeMadeIsNotSent(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "patch configmaps default/a: merge patch") {
 		t.Errorf("got %v", err)
 	}
-	err = c.SubResource("scale").Patch(t.Context(), deployment(), client.MergeFrom(&corev1.Pod{}), client.WithSubResourceBody(&gadget{}))
+	err = c.SubResource("scale").Patch(t.Context(), deployment(), client.MergeFrom(&corev1.Pod{}),
+		client.WithSubResourceBody(&gadget{}))
 	if err == nil || !strings.Contains(err.Error(), "patch deployments/scale default/web: no kind") {
 		t.Errorf("got %v", err)
 	}

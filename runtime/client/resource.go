@@ -163,7 +163,8 @@ func itemKind(list runtime.Object, scheme *runtime.Scheme) (schema.GroupVersionK
 	kind, isList := strings.CutSuffix(gvk.Kind, listSuffix)
 	_, isUntyped := list.(runtime.Unstructured)
 	if kind == "" || !isList && !isUntyped && !isMetadata(list) {
-		return gvk, fmt.Errorf("%s is no list kind: %w", gvk.Kind, &meta.NoKindMatchError{GroupKind: gvk.GroupKind(), SearchedVersions: []string{gvk.Version}})
+		return gvk, fmt.Errorf("%s is no list kind: %w", gvk.Kind, &meta.NoKindMatchError{GroupKind: gvk.GroupKind(),
+			SearchedVersions: []string{gvk.Version}})
 	}
 	return gvk.GroupVersion().WithKind(kind), nil
 }

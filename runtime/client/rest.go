@@ -51,8 +51,10 @@ type REST struct {
 var _ WithWatch = (*REST)(nil)
 
 // errNoScheme is the error of a client that could not determine the kind of any Go type.
-var errNoScheme = errors.New("client: Options.Scheme is nil: pass the scheme that the kinds of the program are registered with " +
-	"(s := runtime.NewScheme(); corev1.AddToScheme(s); ...), or an empty one for unstructured and metadata-only objects alone")
+var errNoScheme = errors.New("client: Options.Scheme is nil: pass the scheme that the kinds of the program are " +
+	"registered with " +
+	"(s := runtime.NewScheme(); corev1.AddToScheme(s); ...), or an empty one for unstructured and metadata-only objects " +
+	"alone")
 
 // New returns a client for the API server of config. It sends no request, and fails only if config is invalid or the
 // scheme is missing. It ignores QPS, Burst and content type of config: the server's flow control limits requests, and
@@ -104,7 +106,8 @@ func (c *REST) Get(ctx context.Context, key object.Key, obj object.Object, opts 
 }
 
 // get completes and sends a request for one object of kind gvk.
-func (c *REST) get(ctx context.Context, r *request, o GetOptions, obj object.Object, gvk schema.GroupVersionKind) error {
+func (c *REST) get(ctx context.Context, r *request, o GetOptions, obj object.Object,
+	gvk schema.GroupVersionKind) error {
 	r.verb, r.method, r.query = "get", http.MethodGet, url.Values{}
 	if o.NotOlderThan != "" {
 		r.query.Set("resourceVersion", o.NotOlderThan)
@@ -140,7 +143,8 @@ func (c *REST) List(ctx context.Context, list object.List, opts ...ListOption) e
 	if err != nil {
 		return err
 	}
-	if err := decodeList(body, list, gvk.GroupVersion().WithKind(gvk.Kind+listSuffix), wire.Asked{GVK: res.gvk, Serves: c.serves(res.gvk.GroupVersion())}); err != nil {
+	if err := decodeList(body, list, gvk.GroupVersion().WithKind(gvk.Kind+listSuffix),
+		wire.Asked{GVK: res.gvk, Serves: c.serves(res.gvk.GroupVersion())}); err != nil {
 		return answerError(r, err)
 	}
 	return nil

@@ -50,7 +50,8 @@ func TestGetLeavesNothingOfWhatTheObjectWas(t *testing.T) {
 func TestGetOfMetadataAsksForMetadata(t *testing.T) {
 	s := newServer()
 	c := connect(t, s, client.Options{})
-	for name, body := range map[string]string{"metadata": metadataOfA, "whole object": `{"kind":"ConfigMap","apiVersion":"v1","metadata":{"labels":{"x":"y"}},"data":{"a":"b"}}`} {
+	for name, body := range map[string]string{"metadata": metadataOfA,
+		"whole object": `{"kind":"ConfigMap","apiVersion":"v1","metadata":{"labels":{"x":"y"}},"data":{"a":"b"}}`} {
 		t.Run(name, func(t *testing.T) {
 			s.says(getA, body)
 			m := metadataOf("old")
@@ -61,7 +62,8 @@ func TestGetOfMetadataAsksForMetadata(t *testing.T) {
 				t.Errorf("got %v", m)
 			}
 			got := s.last(t)
-			if got.what != getA+"?resourceVersion=0" || !strings.HasPrefix(got.header.Get("Accept"), "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,") {
+			if got.what != getA+"?resourceVersion=0" || !strings.HasPrefix(got.header.Get("Accept"),
+				"application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,") {
 				t.Errorf("got %s %s", got.what, got.header.Get("Accept"))
 			}
 		})
@@ -76,8 +78,10 @@ func TestListInEachForm(t *testing.T) {
 		accept string
 		kind   string // of the items
 	}{
-		"typed":        {&corev1.ConfigMapList{}, `{"kind":"ConfigMapList","apiVersion":"v1",` + items, "application/json", "ConfigMap"},
-		"unstructured": {listOf(untyped("v1", "ConfigMapList", "", "")), `{"kind":"ConfigMapList","apiVersion":"v1",` + items, "application/json", "ConfigMap"},
+		"typed": {&corev1.ConfigMapList{}, `{"kind":"ConfigMapList","apiVersion":"v1",` + items, "application/json",
+			"ConfigMap"},
+		"unstructured": {listOf(untyped("v1", "ConfigMapList", "", "")), `{"kind":"ConfigMapList","apiVersion":"v1",` + items,
+			"application/json", "ConfigMap"},
 		"metadata": {
 			&metav1.PartialObjectMetadataList{TypeMeta: metav1.TypeMeta{Kind: "ConfigMapList", APIVersion: "v1"}},
 			`{"kind":"PartialObjectMetadataList","apiVersion":"meta.k8s.io/v1",` + items,
@@ -103,7 +107,8 @@ func TestListInEachForm(t *testing.T) {
 			case *metav1.PartialObjectMetadataList:
 				names, kinds = list.Items[0].Name+list.Items[1].Name, list.Items[1].Kind
 			}
-			if names != "ab" || kinds != test.kind || test.list.GetResourceVersion() != "9" || test.list.GetContinue() != "more" || *test.list.GetRemainingItemCount() != 3 {
+			if names != "ab" || kinds != test.kind || test.list.GetResourceVersion() != "9" ||
+				test.list.GetContinue() != "more" || *test.list.GetRemainingItemCount() != 3 {
 				t.Errorf("got %v", test.list)
 			}
 		})
@@ -122,7 +127,8 @@ func TestListThatCannotBeReadIsADecodeErrorAndLeavesTheList(t *testing.T) {
 			s.says("GET /api/v1/configmaps", body)
 			list := &corev1.ConfigMapList{Items: []corev1.ConfigMap{*configMap("before")}}
 			err := c.List(t.Context(), list)
-			if decode, ok := errors.AsType[*client.DecodeError](err); !ok || decode.What != "list configmaps" || len(list.Items) != 1 {
+			if decode, ok := errors.AsType[*client.DecodeError](err); !ok || decode.What != "list configmaps" ||
+				len(list.Items) != 1 {
 				t.Errorf("got %v, %v", err, list.Items)
 			}
 		})
@@ -134,7 +140,8 @@ func TestListThatCannotBeReadIsADecodeErrorAndLeavesTheList(t *testing.T) {
 func TestListNeedsAListKind(t *testing.T) {
 	c := connect(t, newServer(), client.Options{})
 	err := c.List(t.Context(), listOf(untyped("v1", "List", "", "")))
-	if want := `list: List is no list kind: no matches for kind "List" in version "v1"`; err == nil || err.Error() != want || !meta.IsNoMatchError(err) {
+	if want := `list: List is no list kind: no matches for kind "List" in version "v1"`; err == nil ||
+		err.Error() != want || !meta.IsNoMatchError(err) {
 		t.Errorf("got %v, want %s", err, want)
 	}
 }
@@ -144,12 +151,15 @@ func TestListWithoutAGoTypeMayHaveTheKindOfItsItems(t *testing.T) {
 	c := connect(t, s, client.Options{})
 	s.says("GET /api/v1/configmaps", `{"kind":"ConfigMapList","apiVersion":"v1","items":[{"metadata":{"name":"one"}}]}`)
 	untypedList := listOf(untyped("v1", "ConfigMap", "", ""))
-	if err := c.List(t.Context(), untypedList); err != nil || len(untypedList.Items) != 1 || untypedList.GetKind() != "ConfigMapList" || untypedList.Items[0].GetKind() != "ConfigMap" {
+	if err := c.List(t.Context(), untypedList); err != nil || len(untypedList.Items) != 1 ||
+		untypedList.GetKind() != "ConfigMapList" || untypedList.Items[0].GetKind() != "ConfigMap" {
 		t.Errorf("got %v, %v", untypedList, err)
 	}
-	s.says("GET /api/v1/configmaps", `{"kind":"PartialObjectMetadataList","apiVersion":"meta.k8s.io/v1","items":[{"metadata":{"name":"one"}}]}`)
+	s.says("GET /api/v1/configmaps",
+		`{"kind":"PartialObjectMetadataList","apiVersion":"meta.k8s.io/v1","items":[{"metadata":{"name":"one"}}]}`)
 	metadata := &metav1.PartialObjectMetadataList{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"}}
-	if err := c.List(t.Context(), metadata); err != nil || len(metadata.Items) != 1 || metadata.Kind != "ConfigMapList" || metadata.Items[0].Kind != "ConfigMap" {
+	if err := c.List(t.Context(), metadata); err != nil || len(metadata.Items) != 1 || metadata.Kind != "ConfigMapList" ||
+		metadata.Items[0].Kind != "ConfigMap" {
 		t.Errorf("got %v, %v", metadata, err)
 	}
 }
@@ -172,14 +182,17 @@ func TestWritesSendTheKindAndSetTheAnswer(t *testing.T) {
 			s := newServer()
 			c := connect(t, s, client.Options{})
 			s.says(what, answer)
-			misnamed := &appsv1.Deployment{TypeMeta: metav1.TypeMeta{Kind: "Wrong"}, ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web"}}
-			named := &appsv1.Deployment{TypeMeta: metav1.TypeMeta{Kind: "Deployment", APIVersion: "apps/v1"}, ObjectMeta: misnamed.ObjectMeta}
+			misnamed := &appsv1.Deployment{TypeMeta: metav1.TypeMeta{Kind: "Wrong"},
+				ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web"}}
+			named := &appsv1.Deployment{TypeMeta: metav1.TypeMeta{Kind: "Deployment", APIVersion: "apps/v1"},
+				ObjectMeta: misnamed.ObjectMeta}
 			for _, obj := range []object.Object{misnamed, named, untyped("apps/v1", "Deployment", "default", "web")} {
 				if err := do(t.Context(), c, obj); err != nil {
 					t.Fatal(err)
 				}
 				got := s.last(t)
-				if got.what != what || got.header.Get("Content-Type") != "application/json" || !strings.Contains(got.body, `"apiVersion":"apps/v1"`) || !strings.Contains(got.body, `"kind":"Deployment"`) {
+				if got.what != what || got.header.Get("Content-Type") != "application/json" ||
+					!strings.Contains(got.body, `"apiVersion":"apps/v1"`) || !strings.Contains(got.body, `"kind":"Deployment"`) {
 					t.Errorf("got %v", got)
 				}
 				if obj.GetName() != "web-x" || obj.GetResourceVersion() != "8" {

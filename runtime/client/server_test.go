@@ -53,9 +53,11 @@ type server struct {
 func newServer() *server {
 	s := &server{routes: map[string]func(int) answer{}, count: map[string]int{}}
 	s.says("GET /api", `{"kind":"APIVersions","versions":["v1"]}`)
-	s.says("GET /api/v1", resources("v1", "Pod/pods/pod", "ConfigMap/configmaps/configmap", "Namespace/namespaces/namespace/cluster", "Scale/pods/scale"))
+	s.says("GET /api/v1", resources("v1", "Pod/pods/pod", "ConfigMap/configmaps/configmap",
+		"Namespace/namespaces/namespace/cluster", "Scale/pods/scale"))
 	s.says("GET /apis", `{"kind":"APIGroupList","groups":[{"name":"apps"}]}`)
-	s.says("GET /apis/apps", `{"kind":"APIGroup","name":"apps","versions":[{"version":"v1"}],"preferredVersion":{"version":"v1"}}`)
+	s.says("GET /apis/apps",
+		`{"kind":"APIGroup","name":"apps","versions":[{"version":"v1"}],"preferredVersion":{"version":"v1"}}`)
 	s.says("GET /apis/apps/v1", resources("apps/v1", "Deployment/deployments/deployment", "Scale/deployments/scale"))
 	return s
 }
@@ -110,7 +112,8 @@ func (s *server) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 	s.sent = append(s.sent, sent{full, req.Header, string(body)})
 	s.mu.Unlock()
-	a := answer{code: http.StatusNotFound, header: map[string]string{"Content-Type": "text/plain"}, body: "404 page not found"}
+	a := answer{code: http.StatusNotFound, header: map[string]string{"Content-Type": "text/plain"},
+		body: "404 page not found"}
 	if route != nil {
 		a = route(n)
 	}
@@ -207,7 +210,8 @@ func connect(t testing.TB, s *server, opts client.Options) *client.REST {
 func newScheme(t testing.TB) *runtime.Scheme {
 	t.Helper()
 	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, appsv1.AddToScheme, autoscalingv1.AddToScheme, policyv1.AddToScheme} {
+	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, appsv1.AddToScheme, autoscalingv1.AddToScheme,
+		policyv1.AddToScheme} {
 		if err := add(scheme); err != nil {
 			t.Fatal(err)
 		}

@@ -204,7 +204,8 @@ func fieldOf(t reflect.Type, name string) patchField {
 }
 
 func newPatchField(t reflect.Type, tag reflect.StructTag) patchField {
-	f := patchField{of: withoutPointer(t), key: tag.Get("patchMergeKey"), strategies: strings.Split(tag.Get("patchStrategy"), ",")}
+	f := patchField{of: withoutPointer(t), key: tag.Get("patchMergeKey"),
+		strategies: strings.Split(tag.Get("patchStrategy"), ",")}
 	f.opaque = configuration.EncodesItself(f.of) || f.of.Kind() != reflect.Struct && f.of.Kind() != reflect.Map
 	if f.of.Kind() == reflect.Slice {
 		f.of = withoutPointer(f.of.Elem())

@@ -20,16 +20,19 @@ import (
 
 func strategicBase() *appsv1.Deployment {
 	return &appsv1.Deployment{
-		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "d", ResourceVersion: "7", Labels: map[string]string{"a": "1", "b": "2"}, Finalizers: []string{"x.io/a", "x.io/b", "x.io/c"}},
+		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "d", ResourceVersion: "7",
+			Labels: map[string]string{"a": "1", "b": "2"}, Finalizers: []string{"x.io/a", "x.io/b", "x.io/c"}},
 		Spec: appsv1.DeploymentSpec{
 			Replicas: new(int32(1)),
-			Strategy: appsv1.DeploymentStrategy{Type: appsv1.RollingUpdateDeploymentStrategyType, RollingUpdate: &appsv1.RollingUpdateDeployment{}},
+			Strategy: appsv1.DeploymentStrategy{Type: appsv1.RollingUpdateDeploymentStrategyType,
+				RollingUpdate: &appsv1.RollingUpdateDeployment{}},
 			Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{
 				Containers: []corev1.Container{
 					{Name: "a", Image: "1", Env: []corev1.EnvVar{{Name: "X", Value: "1"}, {Name: "Y", Value: "2"}}},
 					{Name: "b", Image: "1", Args: []string{"x", "y"}},
 				},
-				Volumes:     []corev1.Volume{{Name: "v", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}}},
+				Volumes: []corev1.Volume{{Name: "v",
+					VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}}},
 				Tolerations: []corev1.Toleration{{Key: "k"}},
 			}},
 		},
@@ -44,20 +47,26 @@ func TestStrategicMergePatchNamesOnlyWhatDiffers(t *testing.T) {
 		change func(d)
 		want   string
 	}{
-		"nothing":              {func(d) {}, `{}`},
-		"a field":              {func(o d) { o.Spec.Replicas = new(int32(2)) }, `{"spec":{"replicas":2}}`},
-		"a field removed":      {func(o d) { o.Spec.Replicas = nil }, `{"spec":{"replicas":null}}`},
-		"a label":              {func(o d) { o.Labels["a"] = "3"; delete(o.Labels, "b") }, `{"metadata":{"labels":{"a":"3","b":null}}}`},
-		"an item of a list":    {func(o d) { o.Spec.Template.Spec.Containers[1].Image = "2" }, fmt.Sprintf(pod, `{"containers":[{"name":"b","image":"2"}],`+order+`}`)},
-		"an item removed":      {func(o d) { o.Spec.Template.Spec.Containers = o.Spec.Template.Spec.Containers[:1] }, fmt.Sprintf(pod, `{"containers":[{"name":"b","$patch":"delete"}],"$setElementOrder/containers":[{"name":"a"}]}`)},
-		"a list without a key": {func(o d) { o.Spec.Template.Spec.Tolerations[0].Key = "l" }, fmt.Sprintf(pod, `{"tolerations":[{"key":"l"}]}`)},
+		"nothing":         {func(d) {}, `{}`},
+		"a field":         {func(o d) { o.Spec.Replicas = new(int32(2)) }, `{"spec":{"replicas":2}}`},
+		"a field removed": {func(o d) { o.Spec.Replicas = nil }, `{"spec":{"replicas":null}}`},
+		"a label": {func(o d) { o.Labels["a"] = "3"; delete(o.Labels, "b") },
+			`{"metadata":{"labels":{"a":"3","b":null}}}`},
+		"an item of a list": {func(o d) { o.Spec.Template.Spec.Containers[1].Image = "2" },
+			fmt.Sprintf(pod, `{"containers":[{"name":"b","image":"2"}],`+order+`}`)},
+		"an item removed": {func(o d) { o.Spec.Template.Spec.Containers = o.Spec.Template.Spec.Containers[:1] },
+			fmt.Sprintf(pod, `{"containers":[{"name":"b","$patch":"delete"}],"$setElementOrder/containers":[{"name":"a"}]}`)},
+		"a list without a key": {func(o d) { o.Spec.Template.Spec.Tolerations[0].Key = "l" },
+			fmt.Sprintf(pod, `{"tolerations":[{"key":"l"}]}`)},
 		"values": {func(o d) { o.Finalizers = []string{"x.io/d", "x.io/a"} },
 			`{"metadata":{"finalizers":["x.io/d"],"$deleteFromPrimitiveList/finalizers":["x.io/b","x.io/c"],"$setElementOrder/finalizers":["x.io/d","x.io/a"]}}`},
 		"a union": {func(o d) { o.Spec.Strategy = appsv1.DeploymentStrategy{Type: appsv1.RecreateDeploymentStrategyType} },
 			`{"spec":{"strategy":{"$retainKeys":["type"],"type":"Recreate","rollingUpdate":null}}}`},
-		"a union emptied": {func(o d) { o.Spec.Strategy = appsv1.DeploymentStrategy{} }, `{"spec":{"strategy":{"$retainKeys":[],"type":null,"rollingUpdate":null}}}`},
+		"a union emptied": {func(o d) { o.Spec.Strategy = appsv1.DeploymentStrategy{} },
+			`{"spec":{"strategy":{"$retainKeys":[],"type":null,"rollingUpdate":null}}}`},
 		"an item twice": {func(o d) { o.Spec.Template.Spec.Containers[1].Name = "a" },
-			fmt.Sprintf(pod, `{"containers":[{"$patch":"replace"},{"name":"a","image":"1","env":[{"name":"X","value":"1"},{"name":"Y","value":"2"}],"resources":{}},{"name":"a","image":"1","args":["x","y"],"resources":{}}]}`)},
+			fmt.Sprintf(pod,
+				`{"containers":[{"$patch":"replace"},{"name":"a","image":"1","env":[{"name":"X","value":"1"},{"name":"Y","value":"2"}],"resources":{}},{"name":"a","image":"1","args":["x","y"],"resources":{}}]}`)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			base, modified := strategicBase(), strategicBase()
@@ -130,7 +139,8 @@ func disturb(random *rand.Rand, o *appsv1.Deployment) {
 			return corev1.EnvVar{Name: unused(c.Env, func(e corev1.EnvVar) string { return e.Name })}
 		})
 		change(random, &c.VolumeMounts, func(m *corev1.VolumeMount) { m.Name = name() }, func() corev1.VolumeMount {
-			return corev1.VolumeMount{MountPath: unused(c.VolumeMounts, func(m corev1.VolumeMount) string { return m.MountPath })}
+			return corev1.VolumeMount{MountPath: unused(c.VolumeMounts,
+				func(m corev1.VolumeMount) string { return m.MountPath })}
 		})
 		change(random, &c.Args, func(*string) {}, name)
 	}, func() corev1.Container {
@@ -139,9 +149,13 @@ func disturb(random *rand.Rand, o *appsv1.Deployment) {
 	change(random, &spec.Volumes, func(v *corev1.Volume) {
 		v.VolumeSource = corev1.VolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: name()}}
 	}, func() corev1.Volume {
-		return corev1.Volume{Name: unused(spec.Volumes, func(v corev1.Volume) string { return v.Name }), VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}}
+		return corev1.Volume{Name: unused(spec.Volumes, func(v corev1.Volume) string { return v.Name }),
+			VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}}
 	})
-	change(random, &o.Finalizers, func(*string) {}, func() string { return unused(o.Finalizers, func(f string) string { return f }) })
+	change(random, &o.Finalizers, func(*string) {}, func() string {
+		return unused(o.Finalizers,
+			func(f string) string { return f })
+	})
 	switch random.IntN(4) {
 	case 0:
 		o.Labels = map[string]string{name(): name()}
@@ -193,7 +207,8 @@ func TestStrategicMergePatchReplacesWhatItDoesNotKnow(t *testing.T) {
 		t.Fatal(err)
 	}
 	sameJSON(t, string(data), `{"data":{"$patch":"replace","a":{"b":2}}}`)
-	if _, err := client.StrategicMergeFrom(untyped("v1", "Pod", "a", "a")).Data(untyped("v1", "Pod", "a", "a")); err == nil {
+	if _, err := client.StrategicMergeFrom(untyped("v1", "Pod", "a", "a")).Data(untyped("v1", "Pod", "a",
+		"a")); err == nil {
 		t.Error("an untyped object, and no error")
 	}
 }

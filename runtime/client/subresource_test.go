@@ -34,10 +34,12 @@ func TestSubresourceIsReadIntoItsOwnKind(t *testing.T) {
 func TestSubresourceIsUpdatedByItsBody(t *testing.T) {
 	s := newServer()
 	c := connect(t, s, client.Options{})
-	s.says("PUT "+scaleOfWeb, `{"kind":"Scale","apiVersion":"autoscaling/v1","metadata":{"resourceVersion":"9"},"spec":{"replicas":3}}`)
+	s.says("PUT "+scaleOfWeb,
+		`{"kind":"Scale","apiVersion":"autoscaling/v1","metadata":{"resourceVersion":"9"},"spec":{"replicas":3}}`)
 	scale := &autoscalingv1.Scale{ObjectMeta: metav1.ObjectMeta{Name: "web"}, Spec: autoscalingv1.ScaleSpec{Replicas: 3}}
 	d := deployment()
-	if err := c.SubResource("scale").Update(t.Context(), d, client.WithSubResourceBody(scale), client.DryRunAll); err != nil {
+	if err := c.SubResource("scale").Update(t.Context(), d, client.WithSubResourceBody(scale),
+		client.DryRunAll); err != nil {
 		t.Fatal(err)
 	}
 	got := s.last(t)
@@ -59,7 +61,8 @@ func TestEvictionIsAnsweredByAStatus(t *testing.T) {
 	if err := c.SubResource("eviction").Create(t.Context(), pod, eviction); err != nil {
 		t.Fatal(err)
 	}
-	sameJSON(t, s.last(t).body, `{"kind":"Eviction","apiVersion":"policy/v1","metadata":{"name":"p","namespace":"default"}}`)
+	sameJSON(t, s.last(t).body,
+		`{"kind":"Eviction","apiVersion":"policy/v1","metadata":{"name":"p","namespace":"default"}}`)
 	if eviction.Name != "p" || pod.Name != "p" {
 		t.Error("an object was touched")
 	}
@@ -88,7 +91,8 @@ func TestJoinedClientReadsFromTheReaderUnlessAskedForAVersion(t *testing.T) {
 	reader := &cached{}
 	c := client.NewClient(reader, live)
 	ctx := t.Context()
-	if c.Get(ctx, keyA, configMap("")) != nil || c.List(ctx, &corev1.ConfigMapList{}) != nil || reader.gets != 1 || reader.lists != 1 {
+	if c.Get(ctx, keyA, configMap("")) != nil || c.List(ctx, &corev1.ConfigMapList{}) != nil || reader.gets != 1 ||
+		reader.lists != 1 {
 		t.Errorf("the reader was asked %+v times", *reader)
 	}
 	if took := s.took(); len(took) > 0 {
@@ -98,7 +102,8 @@ func TestJoinedClientReadsFromTheReaderUnlessAskedForAVersion(t *testing.T) {
 		"get":    c.Get(ctx, keyA, configMap(""), client.NotOlderThan("5")),
 		"list":   c.List(ctx, &corev1.ConfigMapList{}, client.NotOlderThan("5")),
 		"delete": c.Delete(ctx, configMap("a")),
-		"status": c.Status().Update(ctx, &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web"}}),
+		"status": c.Status().Update(ctx, &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: "default",
+			Name: "web"}}),
 	} {
 		if !apierrors.IsNotFound(err) {
 			t.Errorf("%s: got %v", what, err)

@@ -51,7 +51,8 @@ func (c *closer) Close() error { c.closed.Add(1); return nil }
 func text(s string) *closer { return &closer{Reader: strings.NewReader(s)} }
 
 func configMapEvent(eventType, name, version string) string {
-	return `{"type":"` + eventType + `","object":{"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":"` + name + `","resourceVersion":"` + version + `"}}}` + "\n"
+	return `{"type":"` + eventType + `","object":{"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":"` + name +
+		`","resourceVersion":"` + version + `"}}}` + "\n"
 }
 
 const (
@@ -60,7 +61,8 @@ const (
 )
 
 func TestEventsOfEachTypeAreRead(t *testing.T) {
-	body := configMapEvent("ADDED", "a", "9") + configMapEvent("MODIFIED", "a", "10") + configMapEvent("DELETED", "a", "11") + bookmark12 + initialEnd
+	body := configMapEvent("ADDED", "a", "9") + configMapEvent("MODIFIED", "a", "10") + configMapEvent("DELETED", "a",
+		"11") + bookmark12 + initialEnd
 	stream := &closer{Reader: iotest.OneByteReader(strings.NewReader(body))}
 	events := watchOf(t, t.Context(), configMap(""), stream)
 	for i, want := range []client.WatchEvent[*corev1.ConfigMap]{
@@ -74,7 +76,8 @@ func TestEventsOfEachTypeAreRead(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if (got.Object == nil) != (want.Type == watch.Bookmark) || got.Object != nil && (got.Object.Name != "a" || got.Object.ResourceVersion != want.ResourceVersion || got.Object.Kind != "ConfigMap") {
+		if (got.Object == nil) != (want.Type == watch.Bookmark) || got.Object != nil &&
+			(got.Object.Name != "a" || got.Object.ResourceVersion != want.ResourceVersion || got.Object.Kind != "ConfigMap") {
 			t.Errorf("event %d has the object %v", i, got.Object)
 		}
 		if got.Object, got.Bytes = nil, 0; got != want {
@@ -94,7 +97,8 @@ func TestEventsOfEachTypeAreRead(t *testing.T) {
 func TestEventsInEachForm(t *testing.T) {
 	const untouched = `{"type":"ADDED","object":{"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":"a"},"more":{"big":1152921504606846977}}}`
 	plain, err := watchOf(t, t.Context(), untyped("v1", "ConfigMap", "", ""), text(untouched)).Next()
-	if more, _, _ := unstructured.NestedInt64(plain.Object.Object, "more", "big"); err != nil || more != 1<<60+1 || plain.Object.GetKind() != "ConfigMap" {
+	if more, _, _ := unstructured.NestedInt64(plain.Object.Object, "more", "big"); err != nil || more != 1<<60+1 ||
+		plain.Object.GetKind() != "ConfigMap" {
 		t.Errorf("got %v, %v", plain.Object, err)
 	}
 	meta, err := watchOf(t, t.Context(), metadataOf(""), text(`{"type":"ADDED","object":`+metadataOfA+`}`)).Next()
@@ -108,8 +112,10 @@ func TestEventsInEachForm(t *testing.T) {
 }
 
 func TestErrorEventIsTheErrorOfNext(t *testing.T) {
-	expired := `{"type":"ERROR","object":` + status(410, metav1.StatusReasonExpired, "too old resource version: 1 (7)") + `}`
-	events := watchOf(t, t.Context(), configMap(""), text(configMapEvent("ADDED", "a", "1")+expired+configMapEvent("ADDED", "b", "2")))
+	expired := `{"type":"ERROR","object":` + status(410, metav1.StatusReasonExpired, "too old resource version: 1 (7)") +
+		`}`
+	events := watchOf(t, t.Context(), configMap(""), text(configMapEvent("ADDED", "a", "1")+expired+configMapEvent("ADDED",
+		"b", "2")))
 	if _, err := events.Next(); err != nil {
 		t.Fatal(err)
 	}
@@ -146,7 +152,8 @@ func TestEventThatCannotBeReadIsADecodeErrorThatNamesTheWatch(t *testing.T) {
 			for range 2 {
 				got, err := events.Next()
 				decode, ok := errors.AsType[*client.DecodeError](err)
-				if !ok || decode.What != "event of watch configmaps in default" || !strings.Contains(err.Error(), want) || got.Object != nil || got.Type != "" {
+				if !ok || decode.What != "event of watch configmaps in default" || !strings.Contains(err.Error(), want) ||
+					got.Object != nil || got.Type != "" {
 					t.Errorf("got %v, %v", got, err)
 				}
 			}
@@ -181,8 +188,9 @@ func TestBrokenConnectionIsNoDecodeError(t *testing.T) {
 		body io.Reader
 		want error
 	}{
-		"within an event":      {strings.NewReader(half), io.ErrUnexpectedEOF},
-		"cut within an event":  {io.MultiReader(strings.NewReader(half), iotest.ErrReader(io.ErrUnexpectedEOF)), io.ErrUnexpectedEOF},
+		"within an event": {strings.NewReader(half), io.ErrUnexpectedEOF},
+		"cut within an event": {io.MultiReader(strings.NewReader(half), iotest.ErrReader(io.ErrUnexpectedEOF)),
+			io.ErrUnexpectedEOF},
 		"cut between events":   {iotest.ErrReader(io.ErrUnexpectedEOF), io.ErrUnexpectedEOF},
 		"reset between events": {iotest.ErrReader(syscall.ECONNRESET), syscall.ECONNRESET},
 	} {
@@ -193,7 +201,8 @@ func TestBrokenConnectionIsNoDecodeError(t *testing.T) {
 				t.Fatal(err)
 			}
 			_, err := events.Next()
-			if _, ok := errors.AsType[*client.DecodeError](err); ok || !errors.Is(err, test.want) || !strings.HasPrefix(err.Error(), "watch configmaps in default: ") {
+			if _, ok := errors.AsType[*client.DecodeError](err); ok || !errors.Is(err, test.want) ||
+				!strings.HasPrefix(err.Error(), "watch configmaps in default: ") {
 				t.Errorf("got %v", err)
 			}
 		})
@@ -201,7 +210,8 @@ func TestBrokenConnectionIsNoDecodeError(t *testing.T) {
 }
 
 func TestEndOfTheContextEndsTheWatch(t *testing.T) {
-	for name, buffered := range map[string]string{"waiting": "", "with events to read": configMapEvent("ADDED", "a", "1")} {
+	for name, buffered := range map[string]string{"waiting": "", "with events to read": configMapEvent("ADDED", "a",
+		"1")} {
 		t.Run(name, func(t *testing.T) {
 			cause := errors.New("shutting down")
 			ctx, cancel := context.WithCancelCause(t.Context())
@@ -235,7 +245,8 @@ func TestCloseEndsARead(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if err := <-ended; !errors.Is(err, net.ErrClosed) || err.Error() != "watch configmaps in default: use of closed network connection" {
+	if err := <-ended; !errors.Is(err, net.ErrClosed) ||
+		err.Error() != "watch configmaps in default: use of closed network connection" {
 		t.Errorf("got %v", err)
 	}
 	if _, err := events.Next(); !errors.Is(err, net.ErrClosed) {

@@ -129,7 +129,8 @@ func (c *REST) Patch(ctx context.Context, obj object.Object, patch Patch, opts .
 	return c.patch(ctx, obj, patch, "", opts)
 }
 
-func (c *REST) patch(ctx context.Context, obj object.Object, patch Patch, subresource string, opts []PatchOption) error {
+func (c *REST) patch(ctx context.Context, obj object.Object, patch Patch, subresource string,
+	opts []PatchOption) error {
 	var o WriteOptions
 	for _, opt := range opts {
 		opt.ApplyToPatch(&o)
@@ -239,7 +240,9 @@ func (c *REST) DeleteAllOf(ctx context.Context, obj object.Object, opts ...Delet
 		return fmt.Errorf("delete all %s: %w", gvk.Kind, err)
 	}
 	if within := res.within(o.ListOptions.Namespace); within != o.ListOptions.Namespace {
-		c.conn.warnings.logOnce(ctx, fmt.Sprintf("delete all %s of the cluster: the kind is in no namespace, and so not in %s", res.gvr.Resource, o.ListOptions.Namespace))
+		c.conn.warnings.logOnce(ctx,
+			fmt.Sprintf("delete all %s of the cluster: the kind is in no namespace, and so not in %s", res.gvr.Resource,
+				o.ListOptions.Namespace))
 		o.ListOptions.Namespace = within
 	}
 	r := &request{
@@ -277,7 +280,8 @@ func (c *REST) sendDelete(ctx context.Context, r *request, obj object.Object, o 
 }
 
 // requestFor returns a request for the object that obj names.
-func (c *REST) requestFor(ctx context.Context, verb, method string, obj object.Object, subresource string, o WriteOptions) (*request, error) {
+func (c *REST) requestFor(ctx context.Context, verb, method string, obj object.Object, subresource string,
+	o WriteOptions) (*request, error) {
 	if err := o.err(); err != nil {
 		return nil, err
 	}

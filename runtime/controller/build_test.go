@@ -76,7 +76,8 @@ func TestControllerWhoseWarmUpCannotBeAddedDoesNotRun(t *testing.T) {
 			if runs {
 				manager = m
 			}
-			b := controller.ForRequests[reconcile.Request](manager, "x").WithOptions(controller.Options{WarmUp: true}).WatchesSource(unsynced)
+			b := controller.ForRequests[reconcile.Request](manager,
+				"x").WithOptions(controller.Options{WarmUp: true}).WatchesSource(unsynced)
 			if err := b.Complete(r); err == nil || !strings.Contains(err.Error(), "taken") {
 				t.Fatalf("got %v", err)
 			}

@@ -229,7 +229,8 @@ func (b *Builder[T, R]) build(r reconcile.Reconciler[R], watchesLater bool) (*Co
 	if r == nil {
 		b.fail(errors.New("the reconciler is nil"))
 	}
-	if m, chooses := b.manager.(interface{ Enabled(name string) bool }); chooses && len(b.errs) == 0 && !m.Enabled(b.name) {
+	if m, chooses := b.manager.(interface{ Enabled(name string) bool }); chooses && len(b.errs) == 0 &&
+		!m.Enabled(b.name) {
 		return New(b.name, r, Options{Logger: b.manager.Logger()}), nil // it watches nothing and never runs
 	}
 	sources, err := b.declare()
@@ -275,7 +276,8 @@ func (b *Builder[T, R]) declare() ([]source.Source[R], error) {
 		b.fail(errors.New("Owns needs a kind of owners: begin with For"))
 	}
 	if _, fits := any(b.opts.RateLimiter).(RateLimiter[R]); b.opts.RateLimiter != nil && !fits {
-		b.fail(fmt.Errorf("Options.RateLimiter is for a reconcile.Request, not for %s: call WithRateLimiter", reflect.TypeFor[R]()))
+		b.fail(fmt.Errorf("Options.RateLimiter is for a reconcile.Request, not for %s: call WithRateLimiter",
+			reflect.TypeFor[R]()))
 	}
 	if b.name == "" && len(b.errs) == 0 {
 		b.fail(errors.New("nothing to reconcile: call For, or name the controller"))
@@ -294,7 +296,8 @@ func (b *Builder[T, R]) declare() ([]source.Source[R], error) {
 
 func (b *Builder[T, R]) options() Options {
 	opts := b.opts
-	opts.MaxConcurrentReconciles = cmp.Or(opts.MaxConcurrentReconciles, b.workersOfKind(), b.manager.MaxConcurrentReconciles())
+	opts.MaxConcurrentReconciles = cmp.Or(opts.MaxConcurrentReconciles, b.workersOfKind(),
+		b.manager.MaxConcurrentReconciles())
 	opts.Logger = cmp.Or(opts.Logger, b.manager.Logger())
 	opts.Metrics = cmp.Or(opts.Metrics, b.manager.Metrics())
 	return opts

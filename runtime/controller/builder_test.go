@@ -103,7 +103,8 @@ func TestNameThatIsTakenIsAnError(t *testing.T) {
 	if err := controller.For[*corev1.ConfigMap](m).Complete(nothing); err != nil {
 		t.Fatal(err)
 	}
-	if err := controller.For[*corev1.Secret](m).Named("configmap").Complete(nothing); err == nil || !strings.Contains(err.Error(), "taken") {
+	if err := controller.For[*corev1.Secret](m).Named("configmap").Complete(nothing); err == nil ||
+		!strings.Contains(err.Error(), "taken") {
 		t.Errorf("got %v", err)
 	}
 }
@@ -115,13 +116,25 @@ func TestCompleteTellsEveryMistake(t *testing.T) {
 		complete func(m *stub) error
 		want     []string
 	}{
-		{"no reconciler", func(m *stub) error { return controller.For[*corev1.ConfigMap](m).Complete(nil) }, []string{"controller configmap: the reconciler is nil"}},
-		{"For a kind that the scheme does not know", func(m *stub) error { return controller.For[*rbacv1.Role](m).Named("x").Complete(nothing) }, []string{"controller x", "Role"}},
-		{"For a kind without a type", func(m *stub) error { return controller.For[*metav1.PartialObjectMetadata](m).Complete(nothing) }, []string{"no apiVersion and kind"}},
-		{"For no pointer", func(m *stub) error { return controller.For[object.Object](m).Owns(&corev1.Secret{}).Complete(nothing) }, []string{"object.Object"}},
-		{"both", func(m *stub) error { return controller.For[*metav1.PartialObjectMetadata](m).Complete(nil) }, []string{"no apiVersion and kind", "reconciler is nil"}},
+		{"no reconciler", func(m *stub) error { return controller.For[*corev1.ConfigMap](m).Complete(nil) },
+			[]string{"controller configmap: the reconciler is nil"}},
+		{"For a kind that the scheme does not know", func(m *stub) error {
+			return controller.For[*rbacv1.Role](m).Named(
+				"x").Complete(nothing)
+		}, []string{"controller x", "Role"}},
+		{"For a kind without a type", func(m *stub) error {
+			return controller.For[*metav1.PartialObjectMetadata](m).Complete(
+				nothing)
+		}, []string{"no apiVersion and kind"}},
+		{"For no pointer", func(m *stub) error {
+			return controller.For[object.Object](m).Owns(&corev1.Secret{}).Complete(
+				nothing)
+		}, []string{"object.Object"}},
+		{"both", func(m *stub) error { return controller.For[*metav1.PartialObjectMetadata](m).Complete(nil) },
+			[]string{"no apiVersion and kind", "reconciler is nil"}},
 		{"Owns and Watches of what has no kind", func(m *stub) error {
-			return controller.For[*corev1.ConfigMap](m).Owns(&metav1.PartialObjectMetadata{}).Watches(nil, noEvents).Complete(nothing)
+			return controller.For[*corev1.ConfigMap](m).Owns(&metav1.PartialObjectMetadata{}).Watches(nil,
+				noEvents).Complete(nothing)
 		}, []string{"controller configmap", "*v1.PartialObjectMetadata has no apiVersion and kind set", "expected pointer"}},
 		{"two Go types of a kind that has a handler", func(m *stub) error {
 			i, err := m.cache.Informer(&corev1.ConfigMap{})
@@ -136,7 +149,8 @@ func TestCompleteTellsEveryMistake(t *testing.T) {
 			return controller.For[*corev1.ConfigMap](m).WatchesMetadata(&rbacv1.Role{}, noEvents).Complete(nothing)
 		}, []string{"watch metadata", "Role"}},
 		{"Owns and predicates of a controller whose requests name nothing", func(m *stub) error {
-			return controller.ForRequests[string](m, "x").Owns(&corev1.Secret{}).WithPredicates(predicate.ResourceVersionChanged()).
+			return controller.ForRequests[string](m, "x").Owns(&corev1.Secret{}).WithPredicates(
+				predicate.ResourceVersionChanged()).
 				Complete(reconcile.Func[string](nil))
 		}, []string{"begin with For", "is for the kind of For"}},
 		{"Owns of a controller of requests that it maps itself", func(m *stub) error {
@@ -147,9 +161,13 @@ func TestCompleteTellsEveryMistake(t *testing.T) {
 			return controller.For[*corev1.ConfigMap](m).For(&corev1.ConfigMap{}).Complete(nothing)
 		}, []string{"controller configmap: For is for a controller of a reconcile.Request that has no kind yet"}},
 		{"a rate limiter of names for other requests", func(m *stub) error {
-			return controller.ForRequests[string](m, "x").WithOptions(controller.Options{RateLimiter: hourly{}}).Complete(reconcile.Func[string](nil))
+			return controller.ForRequests[string](m, "x").WithOptions(controller.Options{RateLimiter: hourly{}}).Complete(
+				reconcile.Func[string](nil))
 		}, []string{"controller x: Options.RateLimiter is for a reconcile.Request, not for string"}},
-		{"nothing says what it reconciles", func(m *stub) error { return controller.ForRequests[reconcile.Request](m, "").Complete(nothing) }, []string{"nothing to reconcile"}},
+		{"nothing says what it reconciles", func(m *stub) error {
+			return controller.ForRequests[reconcile.Request](m,
+				"").Complete(nothing)
+		}, []string{"nothing to reconcile"}},
 		{"Owns of what has only a name", func(m *stub) error {
 			return controller.ForRequests[reconcile.Request](m, "x").Owns(&corev1.Secret{}).Complete(nothing)
 		}, []string{"controller x: Owns needs a kind of owners"}},
@@ -159,7 +177,10 @@ func TestCompleteTellsEveryMistake(t *testing.T) {
 		{"nothing is watched by what has only a name", func(m *stub) error {
 			return controller.ForRequests[reconcile.Request](m, "x").Complete(nothing)
 		}, []string{"controller x: nothing is watched"}},
-		{"Of without a name and a reconciler", func(m *stub) error { return controller.ForRequests[string](m, "").Complete(nil) }, []string{"reconciler is nil"}},
+		{"Of without a name and a reconciler", func(m *stub) error {
+			return controller.ForRequests[string](m,
+				"").Complete(nil)
+		}, []string{"reconciler is nil"}},
 	} {
 		m := newStub(t)
 		err := r.complete(m)
@@ -181,18 +202,24 @@ func TestBuilderOfAnyRequests(t *testing.T) {
 	timer := source.Func("timer", func(context.Context, handler.Queue[string], func()) error { return nil })
 	typed := func(context.Context, *corev1.Secret) []string { return nil }
 	untyped := func(context.Context, informer.Event[object.Object], handler.Queue[string]) {}
-	c, err := controller.ForRequests[string](m, "x").Named("strings").WithOptions(controller.Options{MaxConcurrentReconciles: 3}).
+	c, err := controller.ForRequests[string](m, "x").Named("strings").WithOptions(
+		controller.Options{MaxConcurrentReconciles: 3}).
 		WatchesSource(timer).WatchesOptional(&corev1.ConfigMap{}, untyped).Watches(handler.For(typed)).
-		Build(reconcile.Func[string](func(context.Context, string) (reconcile.Result, error) { return reconcile.Result{}, nil }))
+		Build(reconcile.Func[string](func(context.Context, string) (reconcile.Result, error) {
+			return reconcile.Result{},
+				nil
+		}))
 	if err != nil || c.Name() != "strings" || len(m.added) != 1 {
 		t.Fatalf("got %v, %d added", err, len(m.added))
 	}
 	var text strings.Builder
-	if _, err := m.metrics.WriteTo(&text); err != nil || !strings.Contains(text.String(), `controller_runtime_max_concurrent_reconciles{controller="strings"} 3`) {
+	if _, err := m.metrics.WriteTo(&text); err != nil ||
+		!strings.Contains(text.String(), `controller_runtime_max_concurrent_reconciles{controller="strings"} 3`) {
 		t.Errorf("the options do not count: %v\n%s", err, text.String())
 	}
 	ofSecret := func(context.Context, *corev1.Secret) []reconcile.Request { return nil }
-	forKind := controller.For[*corev1.ConfigMap](m).Watches(handler.For[*corev1.Secret](ofSecret)).WatchesOptional(handler.For(ofSecret))
+	forKind := controller.For[*corev1.ConfigMap](m).Watches(handler.For[*corev1.Secret](ofSecret)).WatchesOptional(
+		handler.For(ofSecret))
 	if err := forKind.Owns(&corev1.Secret{}).Complete(nothing); err != nil {
 		t.Errorf("typed watches for For: %v", err)
 	}
@@ -208,10 +235,12 @@ func TestKindOfAControllerIsSaidLater(t *testing.T) {
 	if err != nil || c.Name() != "configmap" || len(m.added) != 1 {
 		t.Fatalf("got %v, %d added", err, len(m.added))
 	}
-	if c, err := controller.ForRequests[reconcile.Request](m, "mine").For(&corev1.ConfigMap{}).Build(nothing); err != nil || c.Name() != "mine" {
+	if c, err := controller.ForRequests[reconcile.Request](m,
+		"mine").For(&corev1.ConfigMap{}).Build(nothing); err != nil || c.Name() != "mine" {
 		t.Errorf("a name that is said first does not stay: %v", err)
 	}
-	if _, err := controller.ForRequests[reconcile.Request](m, "maps").Watches(&corev1.Secret{}, handler.ForObject[object.Object]()).Build(nothing); err != nil {
+	if _, err := controller.ForRequests[reconcile.Request](m, "maps").Watches(&corev1.Secret{},
+		handler.ForObject[object.Object]()).Build(nothing); err != nil {
 		t.Errorf("one that has only a name: %v", err)
 	}
 }
@@ -225,10 +254,17 @@ func (byKind) Concurrency(kind schema.GroupKind) int {
 
 func TestWorkersOfAKindAreThoseThatTheManagerHasForIt(t *testing.T) {
 	for want, build := range map[string]func(m controller.Manager) error{
-		`{controller="configmap"} 4`: func(m controller.Manager) error { return controller.For[*corev1.ConfigMap](m).Complete(nothing) },
-		`{controller="secret"} 7`:    func(m controller.Manager) error { return controller.For[*corev1.Secret](m).Complete(nothing) },
+		`{controller="configmap"} 4`: func(m controller.Manager) error {
+			return controller.For[*corev1.ConfigMap](m).Complete(
+				nothing)
+		},
+		`{controller="secret"} 7`: func(m controller.Manager) error {
+			return controller.For[*corev1.Secret](m).Complete(
+				nothing)
+		},
 		`{controller="own"} 2`: func(m controller.Manager) error {
-			return controller.For[*corev1.ConfigMap](m).Named("own").WithOptions(controller.Options{MaxConcurrentReconciles: 2}).Complete(nothing)
+			return controller.For[*corev1.ConfigMap](m).Named("own").WithOptions(
+				controller.Options{MaxConcurrentReconciles: 2}).Complete(nothing)
 		},
 	} {
 		m := newStub(t)
@@ -255,7 +291,8 @@ func TestOptionsThatAreNotSetAreThoseOfTheManager(t *testing.T) {
 		if _, err := m.metrics.WriteTo(&text); err != nil {
 			t.Fatal(err)
 		}
-		if line := `controller_runtime_max_concurrent_reconciles{controller="configmap"} ` + want; !strings.Contains(text.String(), line) {
+		if line := `controller_runtime_max_concurrent_reconciles{controller="configmap"} ` +
+			want; !strings.Contains(text.String(), line) {
 			t.Errorf("%s is not in\n%s", line, text.String())
 		}
 	}
@@ -301,7 +338,8 @@ func TestRateLimiterIsAnOptionForNamesOfObjects(t *testing.T) {
 			<-ctx.Done()
 			return nil
 		})
-		c, err := controller.ForRequests[reconcile.Request](newStub(t), "limited").WithOptions(controller.Options{RateLimiter: hourly{}}).WatchesSource(once).
+		c, err := controller.ForRequests[reconcile.Request](newStub(t),
+			"limited").WithOptions(controller.Options{RateLimiter: hourly{}}).WatchesSource(once).
 			Build(reconcile.Func[reconcile.Request](func(_ context.Context, req reconcile.Request) (reconcile.Result, error) {
 				l.add(req.Name)
 				return reconcile.Result{}, errBroken
@@ -326,9 +364,11 @@ func TestRateLimiterSaysHowLongAFailedRequestWaits(t *testing.T) {
 		l := newLog()
 		m := newStub(t)
 		feed := feed{name: "first", started: make(chan handler.Queue[string], 1)}
-		c, err := controller.ForRequests[string](m, "limited").WithRateLimiter(limiter{l}).WatchesSource(feed).Build(l.returns(
-			answer{err: errBroken}, answer{err: errBroken}, answer{after: time.Minute}, answer{err: reconcile.TerminalError(errBroken)}, answer{err: errBroken}, answer{},
-		))
+		c, err := controller.ForRequests[string](m, "limited").WithRateLimiter(limiter{l}).WatchesSource(feed).Build(
+			l.returns(
+				answer{err: errBroken}, answer{err: errBroken}, answer{after: time.Minute},
+				answer{err: reconcile.TerminalError(errBroken)}, answer{err: errBroken}, answer{},
+			))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -340,10 +380,12 @@ func TestRateLimiterSaysHowLongAFailedRequestWaits(t *testing.T) {
 		pass(2 * time.Minute)
 		queue.Add("a") // a foreign change requests an attempt, which does not end a backoff
 		pass(24 * time.Hour)
-		expect(t, "the first", l.took(), "0s a", "0s when a", "2m0s a", "2m0s when a", "1h0m0s a", "1h0m0s forget a", "1h1m0s a", "1h1m0s forget a")
+		expect(t, "the first", l.took(), "0s a", "0s when a", "2m0s a", "2m0s when a", "1h0m0s a", "1h0m0s forget a",
+			"1h1m0s a", "1h1m0s forget a")
 		queue.Add("never")
 		pass(time.Minute)
-		expect(t, "one that does not wait", l.took(), "24h2m0s never", "24h2m0s when never", "24h2m0.000000001s never", "24h2m0.000000001s forget never")
+		expect(t, "one that does not wait", l.took(), "24h2m0s never", "24h2m0s when never", "24h2m0.000000001s never",
+			"24h2m0.000000001s forget never")
 		cancel()
 		if err := <-ended; err != nil {
 			t.Error(err)

@@ -111,7 +111,8 @@ func (f *fixture) climb(m *manager.Manager, l *truth) reconcile.Func[reconcile.R
 			return reconcile.Result{}, client.IgnoreNotFound(err)
 		}
 		var children corev1.SecretList
-		if err := c.List(ctx, &children, client.InNamespace(request.Namespace), client.MatchingLabels{"parent": request.Name}); err != nil {
+		if err := c.List(ctx, &children, client.InNamespace(request.Namespace),
+			client.MatchingLabels{"parent": request.Name}); err != nil {
 			return reconcile.Result{}, err
 		}
 		step, _ := strconv.Atoi(parent.Data["step"])

@@ -50,7 +50,8 @@ func TestSourceMaySayTwiceThatItHasSynced(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLog()
 		c := controller.New("test", l.takes(0), controller.Options{})
-		if err := errors.Join(c.Watch(twice{feed{existing: []string{"a"}}}), c.Watch(feed{name: "slow", delay: time.Minute})); err != nil {
+		if err := errors.Join(c.Watch(twice{feed{existing: []string{"a"}}}),
+			c.Watch(feed{name: "slow", delay: time.Minute})); err != nil {
 			t.Fatal(err)
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
@@ -68,7 +69,8 @@ func TestReadyNamesTheSourcesThatHaveNotSynced(t *testing.T) {
 			feed{name: "slow", delay: time.Minute},
 			feed{name: "slower", delay: time.Hour, why: errBroken},
 		)
-		for _, want := range []string{"feed slow has not synced\nfeed slower has not synced: broken", "feed slower has not synced: broken", ""} {
+		for _, want := range []string{"feed slow has not synced\nfeed slower has not synced: broken",
+			"feed slower has not synced: broken", ""} {
 			text := ""
 			if err := s.c.Ready(); err != nil {
 				text = err.Error()
@@ -105,9 +107,12 @@ func TestReadySaysWhatTheAuthorOfTheOperatorCanDo(t *testing.T) {
 		why  error
 		want string
 	}{
-		{"forbidden", forbidden("apps", "deployments"), `+kubebuilder:rbac:groups=apps,resources=deployments,verbs=get;list;watch on the reconciler`},
-		{"forbidden in the core group", forbidden("", "secrets"), `+kubebuilder:rbac:groups="",resources=secrets,verbs=get;list;watch on the reconciler`},
-		{"no CRD", &reflector.SyncError{Verb: "list", Resource: "shelves", Err: &meta.NoKindMatchError{GroupKind: schema.GroupKind{Kind: "Shelf"}}}, "its CRD is not installed"},
+		{"forbidden", forbidden("apps", "deployments"),
+			`+kubebuilder:rbac:groups=apps,resources=deployments,verbs=get;list;watch on the reconciler`},
+		{"forbidden in the core group", forbidden("", "secrets"),
+			`+kubebuilder:rbac:groups="",resources=secrets,verbs=get;list;watch on the reconciler`},
+		{"no CRD", &reflector.SyncError{Verb: "list", Resource: "shelves",
+			Err: &meta.NoKindMatchError{GroupKind: schema.GroupKind{Kind: "Shelf"}}}, "its CRD is not installed"},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			s := start(t, newLog().takes(0), controller.Options{}, feed{name: r.name, delay: time.Hour, why: r.why})
@@ -123,7 +128,8 @@ func TestForbiddenWithoutDetailsHasNoMarker(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		denied := &apierrors.StatusError{}
 		denied.ErrStatus.Reason, denied.ErrStatus.Message = "Forbidden", "no"
-		s := start(t, newLog().takes(0), controller.Options{}, feed{name: "x", delay: time.Hour, why: &reflector.SyncError{Err: denied}})
+		s := start(t, newLog().takes(0), controller.Options{},
+			feed{name: "x", delay: time.Hour, why: &reflector.SyncError{Err: denied}})
 		if err := s.c.Ready(); err == nil || strings.Contains(err.Error(), "marker") {
 			t.Errorf("got %v", err)
 		}
@@ -134,7 +140,8 @@ func TestForbiddenWithoutDetailsHasNoMarker(t *testing.T) {
 func TestRunWaitsForWorkersAndSources(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLog()
-		s := start(t, l.takes(time.Hour), controller.Options{MaxConcurrentReconciles: 2}, feed{name: "slow", lingers: 2 * time.Hour})
+		s := start(t, l.takes(time.Hour), controller.Options{MaxConcurrentReconciles: 2},
+			feed{name: "slow", lingers: 2 * time.Hour})
 		s.queue.Add("a", "b", "c")
 		pass(time.Minute)
 		stopped := time.Now()
@@ -211,7 +218,8 @@ func TestSecondRunAndLateWatchAreErrors(t *testing.T) {
 			t.Errorf("Run: %v", err)
 		}
 		s.end()
-		if err := s.c.Watch(feed{name: "late"}); !errors.Is(err, life.ErrAlreadyRun) || !strings.Contains(err.Error(), "feed late") {
+		if err := s.c.Watch(feed{name: "late"}); !errors.Is(err, life.ErrAlreadyRun) ||
+			!strings.Contains(err.Error(), "feed late") {
 			t.Errorf("Watch: %v", err)
 		}
 	})

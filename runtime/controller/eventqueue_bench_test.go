@@ -30,7 +30,8 @@ func BenchmarkEventToQueue(b *testing.B) {
 		typed = append(typed, informer.Event[thing]{Type: informer.Updated, Old: old, Object: now})
 	}
 	add := handler.ForObject[thing]()
-	run := func(b *testing.B, queue *workqueue.Queue[reconcile.Request], to func(string, event) handler.Queue[reconcile.Request], work func(reconcile.Request)) {
+	run := func(b *testing.B, queue *workqueue.Queue[reconcile.Request],
+		to func(string, event) handler.Queue[reconcile.Request], work func(reconcile.Request)) {
 		b.ReportAllocs()
 		for n := 0; b.Loop(); n++ {
 			add(b.Context(), typed[n%keys], to(thingKind, events[n%keys]))

@@ -20,7 +20,8 @@ import (
 // because returns the queue of the controller for an update of an object of that name, which has changed it unless it is
 // quiet.
 func (s *run) because(name string, quiet bool) handler.Queue[string] {
-	before := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name, ResourceVersion: "1"}}
+	before := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name,
+		ResourceVersion: "1"}}
 	now := before.DeepCopy()
 	if !quiet {
 		now.ResourceVersion = "2"
@@ -164,7 +165,8 @@ func TestReconcileHasADeadline(t *testing.T) {
 		pass(time.Hour)
 		expect(t, "reconciles", l.took(), "0s a", "1m1s a")
 		var text strings.Builder
-		if _, err := s.metrics.WriteTo(&text); err != nil || !strings.Contains(text.String(), `controller_runtime_reconcile_timeouts_total{controller="test"} 1`) {
+		if _, err := s.metrics.WriteTo(&text); err != nil ||
+			!strings.Contains(text.String(), `controller_runtime_reconcile_timeouts_total{controller="test"} 1`) {
 			t.Errorf("the metrics are %s, %v", text.String(), err)
 		}
 		s.end()

@@ -24,11 +24,13 @@ func (s exampleServer) config() *rest.Config {
 // RoundTrip implements http.RoundTripper.
 func (s exampleServer) RoundTrip(req *http.Request) (*http.Response, error) {
 	code, body := http.StatusOK, any(corev1.ConfigMapList{
-		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMapList"}, ListMeta: metav1.ListMeta{ResourceVersion: "1"}, Items: s,
+		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMapList"}, ListMeta: metav1.ListMeta{ResourceVersion: "1"},
+		Items: s,
 	})
 	switch {
 	case req.URL.Path == "/api/v1":
-		body = metav1.APIResourceList{APIResources: []metav1.APIResource{{Name: "configmaps", Kind: "ConfigMap", Namespaced: true}}}
+		body = metav1.APIResourceList{APIResources: []metav1.APIResource{{Name: "configmaps", Kind: "ConfigMap",
+			Namespaced: true}}}
 	case req.URL.Query().Get("sendInitialEvents") != "":
 		code, body = http.StatusBadRequest, "this server has no streaming lists"
 	case req.URL.Query().Get("watch") != "":
@@ -42,7 +44,8 @@ func (s exampleServer) RoundTrip(req *http.Request) (*http.Response, error) {
 
 // tenantConfig is a ConfigMap of a tenant.
 func tenantConfig(name, tenant string) corev1.ConfigMap {
-	return corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name, Labels: map[string]string{"tenant": tenant}}}
+	return corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name,
+		Labels: map[string]string{"tenant": tenant}}}
 }
 
 func exampleScheme() *runtime.Scheme {

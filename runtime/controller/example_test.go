@@ -60,7 +60,8 @@ func ExampleController_Subscribe() {
 	ended := make(chan error)
 	go func() { ended <- c.Run(ctx) }()
 
-	subscription, err := c.Subscribe(source.Func("dir", func(ctx context.Context, queue handler.Queue[string], synced func()) error {
+	subscription, err := c.Subscribe(source.Func("dir", func(ctx context.Context, queue handler.Queue[string],
+		synced func()) error {
 		queue.Add("dir/a.txt")
 		synced()
 		<-ctx.Done()

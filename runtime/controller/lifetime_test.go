@@ -70,7 +70,8 @@ func TestEventsAreMatchedWithTheWritesOfTheirSource(t *testing.T) {
 			attempts++
 			return reconcile.Result{}, errors.New("broken")
 		}
-		c := New("test", reconcile.Func[reconcile.Request](fails), Options{Logger: slog.New(slog.DiscardHandler), BaseDelay: time.Hour})
+		c := New("test", reconcile.Func[reconcile.Request](fails), Options{Logger: slog.New(slog.DiscardHandler),
+			BaseDelay: time.Hour})
 		own, other := &client.Journal{}, &client.Journal{}
 		queues := map[*client.Journal]chan handler.Queue[reconcile.Request]{
 			own: make(chan handler.Queue[reconcile.Request], 1), other: make(chan handler.Queue[reconcile.Request], 1),

@@ -30,7 +30,8 @@ func (o *observed) GetResourceVersion() string {
 func TestEventQueueHoldsNoLockOverThatOfItsWrites(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		begun, end := make(chan struct{}), make(chan struct{})
-		c := New("test", reconcile.Func[reconcile.Request](func(context.Context, reconcile.Request) (reconcile.Result, error) {
+		c := New("test", reconcile.Func[reconcile.Request](func(context.Context,
+			reconcile.Request) (reconcile.Result, error) {
 			begun <- struct{}{}
 			<-end
 			return reconcile.Result{}, errors.New("broken")

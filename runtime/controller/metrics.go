@@ -11,17 +11,24 @@ type instruments struct {
 
 func newInstruments(r *metrics.Registry, name string, workers int) *instruments {
 	i := &instruments{
-		total:        r.Counter("controller_runtime_reconcile_total", "Reconciles by controller and result.", "controller", "result"),
-		errors:       r.Counter("controller_runtime_reconcile_errors_total", "Reconciles that failed.", "controller"),
-		terminal:     r.Counter("controller_runtime_terminal_reconcile_errors_total", "Reconciles that failed and are not retried.", "controller"),
-		panics:       r.Counter("controller_runtime_reconcile_panics_total", "Reconciles that panicked.", "controller"),
-		parked:       r.Counter("kctrl_reconcile_parked_total", "Requests that waited for the caches to see what their last reconcile wrote.", "controller"),
-		timeouts:     r.Counter("controller_runtime_reconcile_timeouts_total", "Reconciles that took longer than they may.", "controller"),
-		syncTimeouts: r.Counter("kctrl_cache_sync_timeouts_total", "Starts whose sources have not synced in time.", "controller"),
-		active:       r.Gauge("controller_runtime_active_workers", "Workers that reconcile at the moment.", "controller"),
-		seconds:      r.Histogram("controller_runtime_reconcile_time_seconds", "How long reconciles take.", metrics.DefaultBuckets(), "controller"),
+		total: r.Counter("controller_runtime_reconcile_total", "Reconciles by controller and result.", "controller",
+			"result"),
+		errors: r.Counter("controller_runtime_reconcile_errors_total", "Reconciles that failed.", "controller"),
+		terminal: r.Counter("controller_runtime_terminal_reconcile_errors_total",
+			"Reconciles that failed and are not retried.", "controller"),
+		panics: r.Counter("controller_runtime_reconcile_panics_total", "Reconciles that panicked.", "controller"),
+		parked: r.Counter("kctrl_reconcile_parked_total",
+			"Requests that waited for the caches to see what their last reconcile wrote.", "controller"),
+		timeouts: r.Counter("controller_runtime_reconcile_timeouts_total", "Reconciles that took longer than they may.",
+			"controller"),
+		syncTimeouts: r.Counter("kctrl_cache_sync_timeouts_total", "Starts whose sources have not synced in time.",
+			"controller"),
+		active: r.Gauge("controller_runtime_active_workers", "Workers that reconcile at the moment.", "controller"),
+		seconds: r.Histogram("controller_runtime_reconcile_time_seconds", "How long reconciles take.",
+			metrics.DefaultBuckets(), "controller"),
 	}
-	r.Gauge("controller_runtime_max_concurrent_reconciles", "Workers of the controller.", "controller").Set(float64(workers), name)
+	r.Gauge("controller_runtime_max_concurrent_reconciles", "Workers of the controller.",
+		"controller").Set(float64(workers), name)
 	i.active.Set(0, name)
 	// All series start at 0, so that rate() sees the first increment.
 	for _, result := range []outcome{succeeded, requeueAfter, requeue, failed} {

@@ -92,7 +92,8 @@ func (w *world) write(kind string, own bool, change func(o thing)) thing {
 	defer w.mu.Unlock()
 	old := w.objects[kind]
 	now := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{
-		Namespace: "ns", Name: "a", UID: types.UID("uid of " + kind), Generation: 1, Labels: map[string]string{}, Annotations: map[string]string{},
+		Namespace: "ns", Name: "a", UID: types.UID("uid of " + kind), Generation: 1, Labels: map[string]string{},
+		Annotations: map[string]string{},
 	}}
 	if old != nil {
 		now = old.DeepCopy()
@@ -329,7 +330,8 @@ func (w *world) check() {
 				due = max(due, extra+time.Second)
 			}
 			if asked.at > start && asked.at < next && next > min(due, floor) {
-				w.t.Fatalf("attempt %d at %v: somebody changed something at %v, which was known at %v, the last attempt was %v to %v, the last for a change at %v",
+				w.t.Fatalf("attempt %d at %v: somebody changed something at %v, which was known at %v, the last attempt was %v "+
+					"to %v, the last for a change at %v",
 					i+1, next, asked.at, asked.known, start, end, extra)
 			}
 		}
@@ -389,10 +391,13 @@ func TestDoubtfulChangesAreSomebodyElses(t *testing.T) {
 		{"an update in an event with others", merged, false},
 		{"a deletion", event{Type: informer.Deleted, Object: ending(state("gone", "9"))}, true},
 		{"a deletion by somebody else", event{Type: informer.Deleted, Object: state("u", "4")}, false},
-		{"a deletion that was noticed later", event{Type: informer.Deleted, Object: state("gone", "9"), FinalStateUnknown: true}, false},
+		{"a deletion that was noticed later", event{Type: informer.Deleted, Object: state("gone", "9"),
+			FinalStateUnknown: true}, false},
 		{"the deletion of one of many", event{Type: informer.Deleted, Object: state("ending", "9")}, true},
-		{"the begin of the deletion of one of many", event{Type: informer.Updated, Old: state("ending", "8"), Object: ending(state("ending", "9"))}, true},
-		{"the end of one whose finalizers others removed", event{Type: informer.Deleted, Object: ending(state("ending", "9"))}, false},
+		{"the begin of the deletion of one of many", event{Type: informer.Updated, Old: state("ending", "8"),
+			Object: ending(state("ending", "9"))}, true},
+		{"the end of one whose finalizers others removed",
+			event{Type: informer.Deleted, Object: ending(state("ending", "9"))}, false},
 		{"a write by a reconcile of another controller", update("u", "8"), false},
 		{"a write by no reconcile", update("u", "9"), true},
 		{"a deletion by no reconcile", event{Type: informer.Deleted, Object: state("removed by a webhook", "9")}, true},

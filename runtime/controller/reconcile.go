@@ -69,7 +69,8 @@ func (c *Controller[R]) attempt(ctx context.Context, request R) {
 
 // retry adds a request again with a backoff.
 func (c *Controller[R]) retry(request R, result reconcile.Result) {
-	c.queue.AddWith(workqueue.AddOptions{Priority: c.nextPriority(request, result), RateLimited: true, Backoff: c.backoff(request)}, request)
+	c.queue.AddWith(workqueue.AddOptions{Priority: c.nextPriority(request, result), RateLimited: true,
+		Backoff: c.backoff(request)}, request)
 }
 
 // backoff returns the backoff of a retried request. Zero means the queue's options.

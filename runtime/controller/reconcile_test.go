@@ -29,7 +29,8 @@ func TestRequestIsNeverReconciledTwiceAtOnce(t *testing.T) {
 		pass(time.Second)
 		s.queue.Add("a")
 		pass(time.Hour)
-		expect(t, "the added one, and one for all that came meanwhile", l.took(), "0s begin a", "1m0s end a", "1m0s begin a", "2m0s end a")
+		expect(t, "the added one, and one for all that came meanwhile", l.took(), "0s begin a", "1m0s end a", "1m0s begin a",
+			"2m0s end a")
 		if err := s.end(); err != nil {
 			t.Error(err)
 		}
@@ -37,7 +38,8 @@ func TestRequestIsNeverReconciledTwiceAtOnce(t *testing.T) {
 }
 
 func TestAsManyRequestsAreReconciledAtOnceAsThereAreWorkers(t *testing.T) {
-	for workers, want := range map[int]time.Duration{-1: 6 * time.Minute, 0: 6 * time.Minute, 1: 6 * time.Minute, 3: 2 * time.Minute, 9: time.Minute} {
+	for workers, want := range map[int]time.Duration{-1: 6 * time.Minute, 0: 6 * time.Minute, 1: 6 * time.Minute,
+		3: 2 * time.Minute, 9: time.Minute} {
 		synctest.Test(t, func(t *testing.T) {
 			l := newLog()
 			s := start(t, l.takes(time.Minute), controller.Options{MaxConcurrentReconciles: workers})
@@ -55,7 +57,8 @@ func TestAsManyRequestsAreReconciledAtOnceAsThereAreWorkers(t *testing.T) {
 func TestErrorIsRetriedWithBackoffUntilItSucceeds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLog()
-		s := start(t, l.returns(answer{err: errBroken}, answer{err: errBroken}, answer{err: errBroken}, answer{}), controller.Options{BaseDelay: time.Second})
+		s := start(t, l.returns(answer{err: errBroken}, answer{err: errBroken}, answer{err: errBroken}, answer{}),
+			controller.Options{BaseDelay: time.Second})
 		s.queue.Add("a")
 		pass(time.Hour)
 		expect(t, "reconciles", l.took(), "0s a", "1s a", "3s a", "7s a")
@@ -66,7 +69,8 @@ func TestErrorIsRetriedWithBackoffUntilItSucceeds(t *testing.T) {
 func TestBackoffHasAMaximum(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLog()
-		s := start(t, l.returns(answer{err: errBroken}), controller.Options{BaseDelay: time.Second, MaxDelay: 2 * time.Second})
+		s := start(t, l.returns(answer{err: errBroken}), controller.Options{BaseDelay: time.Second,
+			MaxDelay: 2 * time.Second})
 		s.queue.Add("a")
 		pass(8 * time.Second)
 		expect(t, "reconciles", l.took(), "0s a", "1s a", "3s a", "5s a", "7s a")
@@ -75,7 +79,8 @@ func TestBackoffHasAMaximum(t *testing.T) {
 }
 
 func TestSuccessEndsTheBackoff(t *testing.T) {
-	for name, success := range map[string]answer{"success": {}, "requeue": {after: time.Hour}, "terminal error": {err: reconcile.TerminalError(errBroken)}} {
+	for name, success := range map[string]answer{"success": {}, "requeue": {after: time.Hour},
+		"terminal error": {err: reconcile.TerminalError(errBroken)}} {
 		synctest.Test(t, func(t *testing.T) {
 			l := newLog()
 			fails := answer{err: errBroken}
@@ -93,7 +98,8 @@ func TestSuccessEndsTheBackoff(t *testing.T) {
 func TestRequeueAfterReconcilesAgainThen(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLog()
-		s := start(t, l.returns(answer{after: time.Minute}, answer{after: time.Hour}, answer{after: -1}), controller.Options{})
+		s := start(t, l.returns(answer{after: time.Minute}, answer{after: time.Hour}, answer{after: -1}),
+			controller.Options{})
 		s.queue.Add("a")
 		pass(24 * time.Hour)
 		expect(t, "reconciles", l.took(), "0s a", "1m0s a", "1h1m0s a")
@@ -105,10 +111,12 @@ func TestRequeueBacksOffAndIsNoFailure(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLog()
 		again := answer{requeue: true}
-		s := start(t, l.returns(again, again, answer{err: errBroken}, again, answer{after: time.Minute, requeue: true}, answer{}), controller.Options{BaseDelay: time.Second})
+		s := start(t, l.returns(again, again, answer{err: errBroken}, again, answer{after: time.Minute, requeue: true},
+			answer{}), controller.Options{BaseDelay: time.Second})
 		s.queue.Add("a")
 		pass(time.Hour)
-		expect(t, "reconciles, of which one fails and the last but one says when", l.took(), "0s a", "1s a", "3s a", "7s a", "15s a", "1m15s a")
+		expect(t, "reconciles, of which one fails and the last but one says when", l.took(), "0s a", "1s a", "3s a", "7s a",
+			"15s a", "1m15s a")
 		wantMetrics(t, s,
 			`controller_runtime_reconcile_total{controller="test",result="requeue"} 3`,
 			`controller_runtime_reconcile_total{controller="test",result="requeue_after"} 1`,
@@ -141,7 +149,8 @@ func TestCountersAreThereFromTheStart(t *testing.T) {
 func TestErrorCountsMoreThanRequeueAfter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLog()
-		s := start(t, l.returns(answer{after: time.Hour, err: errBroken}, answer{}), controller.Options{BaseDelay: time.Second})
+		s := start(t, l.returns(answer{after: time.Hour, err: errBroken}, answer{}),
+			controller.Options{BaseDelay: time.Second})
 		s.queue.Add("a")
 		pass(24 * time.Hour)
 		expect(t, "reconciles", l.took(), "0s a", "1s a")
@@ -201,7 +210,8 @@ func TestConflictIsNoErrorInTheLog(t *testing.T) {
 		pass(time.Minute)
 		expect(t, "reconciles", l.took(), "0s a", "1s a")
 		s.end()
-		if log := s.logs.String(); strings.Contains(log, "level=ERROR") || !strings.Contains(log, "level=DEBUG msg=\"reconcile worked with an old state") {
+		if log := s.logs.String(); strings.Contains(log, "level=ERROR") ||
+			!strings.Contains(log, "level=DEBUG msg=\"reconcile worked with an old state") {
 			t.Errorf("got %s", log)
 		}
 	})
@@ -258,7 +268,8 @@ func TestReconcilerLogsWithTheKeyAndAnIDOfTheReconcile(t *testing.T) {
 func TestMetricsCountReconcilesByResult(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLog()
-		s := start(t, l.returns(answer{err: errBroken}, answer{after: time.Minute}, answer{err: reconcile.TerminalError(errBroken)}, answer{}),
+		s := start(t, l.returns(answer{err: errBroken}, answer{after: time.Minute},
+			answer{err: reconcile.TerminalError(errBroken)}, answer{}),
 			controller.Options{MaxConcurrentReconciles: 2})
 		s.queue.Add("a")
 		pass(time.Hour)

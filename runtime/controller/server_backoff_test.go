@@ -48,11 +48,13 @@ func fixOfAUserIsTriedAtOnce(f *fixture) {
 	}
 	o := &corev1.ReplicationController{ObjectMeta: newConfigMap(f.namespace, "a").ObjectMeta}
 	patched := time.Now()
-	if err := f.client.Patch(f.ctx, o, client.RawPatch(types.MergePatchType, []byte(`{"spec":{"replicas":2}}`))); err != nil {
+	if err := f.client.Patch(f.ctx, o, client.RawPatch(types.MergePatchType,
+		[]byte(`{"spec":{"replicas":2}}`))); err != nil {
 		f.Fatal(err)
 	}
 	next := <-failed
-	f.Logf("attempt %v after the change; the backoff would have ended after %v", next.Sub(patched), last.Add(base<<(failures-1)).Sub(patched))
+	f.Logf("attempt %v after the change; the backoff would have ended after %v", next.Sub(patched),
+		last.Add(base<<(failures-1)).Sub(patched))
 	if next.Sub(last) >= base<<(failures-1) {
 		f.Errorf("the next attempt came %v after the last, as if nothing had changed", next.Sub(last))
 	}
@@ -122,17 +124,20 @@ func otherWritesOfTheProcessEndNoBackoff(f *fixture) {
 			}
 			return err
 		})
-		chained := reconcile.Func[reconcile.Request](func(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
+		chained := reconcile.Func[reconcile.Request](func(ctx context.Context,
+			request reconcile.Request) (reconcile.Result, error) {
 			return reconcile.Result{}, c.Patch(ctx, newConfigMap(f.namespace, "a"), annotate("the controller before it"))
 		})
-		return errors.Join(m.Add(writer), controller.For[*corev1.Secret](m).Complete(chained), controller.For[*corev1.ConfigMap](m).Named("backing off").
-			WithOptions(controller.Options{BaseDelay: time.Hour}).
-			Complete(reconcile.Func[reconcile.Request](func(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
-				o := newConfigMap("", "")
-				err := c.Get(ctx, request.NamespacedName, o)
-				attempts <- o.Annotations["by"]
-				return reconcile.Result{}, errors.Join(errBroken, err)
-			})))
+		return errors.Join(m.Add(writer), controller.For[*corev1.Secret](m).Complete(chained),
+			controller.For[*corev1.ConfigMap](m).Named("backing off").
+				WithOptions(controller.Options{BaseDelay: time.Hour}).
+				Complete(reconcile.Func[reconcile.Request](func(ctx context.Context,
+					request reconcile.Request) (reconcile.Result, error) {
+					o := newConfigMap("", "")
+					err := c.Get(ctx, request.NamespacedName, o)
+					attempts <- o.Annotations["by"]
+					return reconcile.Result{}, errors.Join(errBroken, err)
+				})))
 	})
 	<-written
 	if err := f.client.Patch(f.ctx, newConfigMap(f.namespace, "a"), annotate("a user")); err != nil {

@@ -125,7 +125,8 @@ func requestsAreOfAnyType(f *fixture) {
 			queue.Add(place{fmt.Sprintf("%T", e.Object), e.Object.GetName()})
 		}
 		wanted := predicate.Object(func(o *corev1.ConfigMap) bool { return o.Name != "ignored" })
-		b := controller.ForRequests[place](m, "places").WatchesMetadata(&corev1.ConfigMap{}, metadata).Watches(handler.For(typed, wanted))
+		b := controller.ForRequests[place](m, "places").WatchesMetadata(&corev1.ConfigMap{},
+			metadata).Watches(handler.For(typed, wanted))
 		return b.Complete(reconcile.Func[place](func(ctx context.Context, at place) (reconcile.Result, error) {
 			f.seen <- at.kind + " " + at.name
 			if causes := controller.ReasonFrom(ctx).Causes; len(causes) > 0 {
@@ -143,7 +144,8 @@ func requestsAreOfAnyType(f *fixture) {
 	for range 4 {
 		got = append(got, <-f.seen)
 	}
-	for _, want := range []string{"ConfigMap value a", "*v1.PartialObjectMetadata a", "Added ConfigMap " + f.namespace + "/a"} {
+	for _, want := range []string{"ConfigMap value a", "*v1.PartialObjectMetadata a",
+		"Added ConfigMap " + f.namespace + "/a"} {
 		found := false
 		for _, line := range got {
 			found = found || line == want
@@ -161,7 +163,8 @@ func endOfAnObjectIsReconciled(f *fixture) {
 	onlyNew := predicate.Event(func(e informer.Event[*corev1.ConfigMap]) bool { return e.Type == informer.Added })
 	f.run(f.config, func(m *keeper) error {
 		return controller.For[*corev1.ConfigMap](m).Named("ends").WithPredicates(onlyNew).
-			Complete(reconcile.Func[reconcile.Request](func(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
+			Complete(reconcile.Func[reconcile.Request](func(ctx context.Context,
+				request reconcile.Request) (reconcile.Result, error) {
 				var o corev1.ConfigMap
 				if err := m.Client().Get(ctx, request.NamespacedName, &o); err != nil {
 					return reconcile.Result{}, client.IgnoreNotFound(err)
@@ -176,7 +179,8 @@ func endOfAnObjectIsReconciled(f *fixture) {
 				return reconcile.Result{}, client.IgnoreNotFound(m.Client().Patch(ctx, &o, client.MergeFrom(base)))
 			}))
 	})
-	o := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: f.namespace, Name: "a", Finalizers: []string{finalizer}}}
+	o := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: f.namespace, Name: "a",
+		Finalizers: []string{finalizer}}}
 	f.create(o)
 	f.await("lives a")
 	f.delete(o)

@@ -112,9 +112,11 @@ func (f *fixture) await(what string) {
 }
 
 // run runs a manager with what setup adds, until the test has ended, and returns the controllers by name.
-func (f *fixture) run(config *rest.Config, setup func(m *keeper) error) map[string]*controller.Controller[reconcile.Request] {
+func (f *fixture) run(config *rest.Config,
+	setup func(m *keeper) error) map[string]*controller.Controller[reconcile.Request] {
 	f.Helper()
-	m, err := manager.New(config, manager.Options{Scheme: newScheme(f), Namespaces: []string{f.namespace}, Logger: slog.New(slog.DiscardHandler)})
+	m, err := manager.New(config, manager.Options{Scheme: newScheme(f), Namespaces: []string{f.namespace},
+		Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -197,7 +199,8 @@ func ownedObjectIsMadeAgain(f *fixture) {
 	f.await(made)
 
 	var owned corev1.Secret
-	if err := f.client.Get(f.ctx, object.KeyOf(owner), &owned); err != nil || metav1.GetControllerOf(&owned).UID != owner.UID {
+	if err := f.client.Get(f.ctx, object.KeyOf(owner), &owned); err != nil ||
+		metav1.GetControllerOf(&owned).UID != owner.UID {
 		f.Fatalf("the secret has the owners %v, %v", owned.OwnerReferences, err)
 	}
 	f.delete(&owned)
@@ -222,7 +225,8 @@ func everyWatchLeadsToRequests(f *fixture) {
 	f.create(newConfigMap(f.namespace, "existing"), newConfigMap(f.namespace, "ignored"))
 	controllers := f.run(f.config, func(m *keeper) error {
 		mapped := handler.Map(func(_ context.Context, o object.Object) []reconcile.Request {
-			return []reconcile.Request{{NamespacedName: types.NamespacedName{Namespace: f.namespace, Name: "of-secret-" + o.GetName()}}}
+			return []reconcile.Request{{NamespacedName: types.NamespacedName{Namespace: f.namespace,
+				Name: "of-secret-" + o.GetName()}}}
 		})
 		return controller.For[*corev1.ConfigMap](m).
 			Named("watcher").
@@ -248,7 +252,8 @@ func missingRightStallsItsController(f *fixture) {
 	f.create(
 		&rbacv1.ClusterRole{
 			ObjectMeta: metav1.ObjectMeta{Name: user},
-			Rules:      []rbacv1.PolicyRule{{APIGroups: []string{""}, Resources: []string{"configmaps"}, Verbs: []string{"get", "list", "watch"}}},
+			Rules: []rbacv1.PolicyRule{{APIGroups: []string{""}, Resources: []string{"configmaps"},
+				Verbs: []string{"get", "list", "watch"}}},
 		},
 		&rbacv1.ClusterRoleBinding{
 			ObjectMeta: metav1.ObjectMeta{Name: user},
@@ -270,7 +275,8 @@ func missingRightStallsItsController(f *fixture) {
 		f.Errorf("the other controller is not ready: %v", err)
 	}
 	f.awaitReady(controllers["stalled"], func(err error) bool {
-		return err != nil && strings.Contains(err.Error(), `+kubebuilder:rbac:groups="",resources=secrets,verbs=get;list;watch`)
+		return err != nil && strings.Contains(err.Error(),
+			`+kubebuilder:rbac:groups="",resources=secrets,verbs=get;list;watch`)
 	})
 
 	var role rbacv1.ClusterRole

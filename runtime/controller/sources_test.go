@@ -22,13 +22,15 @@ import (
 func TestSourcesThatAreLateMakeTheControllerUnreadyAndNotCrash(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLog()
-		s := start(t, l.takes(0), controller.Options{CacheSyncTimeout: time.Minute}, feed{name: "slow", existing: []string{"a"}, delay: 3 * time.Minute})
+		s := start(t, l.takes(0), controller.Options{CacheSyncTimeout: time.Minute},
+			feed{name: "slow", existing: []string{"a"}, delay: 3 * time.Minute})
 		pass(59 * time.Second)
 		if err := s.c.Ready(); err == nil || errors.Is(err, controller.ErrSyncTimeout) {
 			t.Errorf("before the timeout: got %v", err)
 		}
 		pass(time.Minute)
-		if err := s.c.Ready(); !errors.Is(err, controller.ErrSyncTimeout) || !strings.Contains(err.Error(), "feed slow has not synced") {
+		if err := s.c.Ready(); !errors.Is(err, controller.ErrSyncTimeout) ||
+			!strings.Contains(err.Error(), "feed slow has not synced") {
 			t.Errorf("after the timeout: got %v", err)
 		}
 		pass(2 * time.Minute)
@@ -54,12 +56,14 @@ func TestEventsOfAChannelMayBeWithoutObjects(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, e := range []informer.Event[*corev1.Pod]{
-			{}, {Type: informer.Generic}, {Type: informer.Added}, {Type: informer.Updated}, {Type: informer.Updated, Object: &corev1.Pod{}},
+			{}, {Type: informer.Generic}, {Type: informer.Added}, {Type: informer.Updated},
+			{Type: informer.Updated, Object: &corev1.Pod{}},
 		} {
 			events <- e
 			pass(time.Second)
 		}
-		expect(t, "reconciles", l.took(), "0s begin false", "1s begin false", "2s begin false", "3s begin false", "4s begin true", "4s begin false")
+		expect(t, "reconciles", l.took(), "0s begin false", "1s begin false", "2s begin false", "3s begin false",
+			"4s begin true", "4s begin false")
 		if err := s.end(); err != nil {
 			t.Error(err)
 		}
@@ -73,7 +77,8 @@ func TestControllerDoesNotWaitForAnOptionalSourceThatIsAbsent(t *testing.T) {
 		s := start(t, l.takes(0), controller.Options{}, feed{name: "there", existing: []string{"a"}})
 		s.end()
 		c := controller.New("test", l.takes(0), controller.Options{})
-		for _, other := range []source.Source[string]{feed{name: "there", existing: []string{"a"}}, source.Optional[string](absent)} {
+		for _, other := range []source.Source[string]{feed{name: "there", existing: []string{"a"}},
+			source.Optional[string](absent)} {
 			if err := c.Watch(other); err != nil {
 				t.Fatal(err)
 			}
@@ -179,7 +184,8 @@ func TestSubscriptionsComeAndGoWhileTheControllerRuns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLog()
 		s := start(t, l.takes(0), controller.Options{})
-		added := feed{name: "added", existing: []string{"a"}, delay: time.Minute, lingers: time.Second, started: make(chan handler.Queue[string], 1)}
+		added := feed{name: "added", existing: []string{"a"}, delay: time.Minute, lingers: time.Second,
+			started: make(chan handler.Queue[string], 1)}
 		subscription, err := s.c.Subscribe(added)
 		if err != nil {
 			t.Fatal(err)

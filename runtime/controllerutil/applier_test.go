@@ -89,7 +89,8 @@ func testApplierRemembers(c counting) {
 }
 
 // applyWithoutMemory returns ApplyIfDifferent with the client of c.
-func applyWithoutMemory(c counting) func(ctx context.Context, o object.Object, opts ...client.ApplyOption) (controllerutil.OperationResult, error) {
+func applyWithoutMemory(c counting) func(ctx context.Context, o object.Object,
+	opts ...client.ApplyOption) (controllerutil.OperationResult, error) {
 	return func(ctx context.Context, o object.Object, opts ...client.ApplyOption) (controllerutil.OperationResult, error) {
 		return controllerutil.ApplyIfDifferent(ctx, c, o, opts...)
 	}

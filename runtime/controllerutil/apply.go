@@ -30,12 +30,14 @@ import (
 // instance each time for values that the server spells differently (the quantity "1000m" of an unstructured object,
 // which becomes "1"). Then the API server stores nothing, and the result is [OperationResultNone]. An [Applier] skips
 // these applies too.
-func ApplyIfDifferent(ctx context.Context, c client.Client, o object.Object, opts ...client.ApplyOption) (OperationResult, error) {
+func ApplyIfDifferent(ctx context.Context, c client.Client, o object.Object,
+	opts ...client.ApplyOption) (OperationResult, error) {
 	return application{c: c, apply: c.Apply}.do(ctx, o, opts)
 }
 
 // ApplyStatusIfDifferent is [ApplyIfDifferent] for the status of o.
-func ApplyStatusIfDifferent(ctx context.Context, c client.Client, o object.Object, opts ...client.ApplyOption) (OperationResult, error) {
+func ApplyStatusIfDifferent(ctx context.Context, c client.Client, o object.Object,
+	opts ...client.ApplyOption) (OperationResult, error) {
 	return statusOnly(application{c: c, subresource: "status", apply: c.Status().Apply}.do(ctx, o, opts))
 }
 
@@ -61,7 +63,8 @@ func (a application) do(ctx context.Context, o object.Object, opts []client.Appl
 		return OperationResultNone, err
 	}
 	if options.FieldOwner == "" || options.SubResourceBody != nil {
-		return OperationResultNone, fmt.Errorf("apply %s: ApplyIfDifferent needs the option FieldOwner, and cannot send another body", object.KeyOf(o))
+		return OperationResultNone, fmt.Errorf("apply %s: ApplyIfDifferent needs the option FieldOwner, and cannot send "+
+			"another body", object.KeyOf(o))
 	}
 	gvk, err := object.GVK(o, a.c.Scheme())
 	if err != nil {
@@ -140,8 +143,10 @@ func (a *Applier) Apply(ctx context.Context, o object.Object, opts ...client.App
 }
 
 // ApplyStatus is [ApplyStatusIfDifferent].
-func (a *Applier) ApplyStatus(ctx context.Context, o object.Object, opts ...client.ApplyOption) (OperationResult, error) {
-	return statusOnly(application{c: a.client, subresource: "status", apply: a.client.Status().Apply, memory: a.memory}.do(ctx, o, opts))
+func (a *Applier) ApplyStatus(ctx context.Context, o object.Object,
+	opts ...client.ApplyOption) (OperationResult, error) {
+	return statusOnly(application{c: a.client, subresource: "status", apply: a.client.Status().Apply,
+		memory: a.memory}.do(ctx, o, opts))
 }
 
 // memory records the stored forms of configurations. A nil memory records nothing.

@@ -75,7 +75,8 @@ func randomDeployment(random *rand.Rand, namespace string) *appsv1.Deployment {
 		d.Labels = map[string]string{name(): name()}
 	}
 	if random.IntN(3) == 0 {
-		d.Spec.Template.Spec.Volumes = []corev1.Volume{{Name: name(), VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}}}
+		d.Spec.Template.Spec.Volumes = []corev1.Volume{{Name: name(),
+			VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}}}
 	}
 	return d
 }

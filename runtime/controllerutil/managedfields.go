@@ -36,11 +36,13 @@ func (d desired) isIn(live *unstructured.Unstructured) bool {
 // ownedIn returns the fields of live that the owner owns by apply, or nil if there are none or they are unknown.
 func (d desired) ownedIn(live *unstructured.Unstructured) node {
 	for _, entry := range live.GetManagedFields() {
-		if entry.Manager != d.owner || entry.Operation != metav1.ManagedFieldsOperationApply || entry.Subresource != d.subresource {
+		if entry.Manager != d.owner || entry.Operation != metav1.ManagedFieldsOperationApply ||
+			entry.Subresource != d.subresource {
 			continue
 		}
 		owned := node{}
-		if entry.APIVersion != d.configuration["apiVersion"] || entry.FieldsV1 == nil || json.Unmarshal([]byte(entry.FieldsV1.String()), &owned) != nil {
+		if entry.APIVersion != d.configuration["apiVersion"] || entry.FieldsV1 == nil ||
+			json.Unmarshal([]byte(entry.FieldsV1.String()), &owned) != nil {
 			return nil
 		}
 		return owned
@@ -64,7 +66,8 @@ func applicable(configuration map[string]any, live *unstructured.Unstructured) (
 			return nil, false
 		}
 	}
-	for _, name := range []string{"name", "namespace", "generateName", "uid", "resourceVersion", "generation", "creationTimestamp", "selfLink"} {
+	for _, name := range []string{"name", "namespace", "generateName", "uid", "resourceVersion", "generation",
+		"creationTimestamp", "selfLink"} {
 		delete(metadata, name)
 	}
 	if len(metadata) == 0 {

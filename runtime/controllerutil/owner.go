@@ -21,7 +21,8 @@ type AlreadyOwnedError struct {
 
 // Error returns both objects.
 func (e *AlreadyOwnedError) Error() string {
-	return fmt.Sprintf("%s is controlled by %s %s (UID %s)", object.KeyOf(e.Object), e.Owner.Kind, e.Owner.Name, e.Owner.UID)
+	return fmt.Sprintf("%s is controlled by %s %s (UID %s)", object.KeyOf(e.Object), e.Owner.Kind, e.Owner.Name,
+		e.Owner.UID)
 }
 
 // OwnerReferenceOption configures an owner reference.
@@ -136,7 +137,10 @@ func removeReference(owner, o metav1.Object, scheme *runtime.Scheme, accept func
 		return fmt.Errorf("remove owner: %w", err)
 	}
 	refs := o.GetOwnerReferences()
-	kept := slices.DeleteFunc(slices.Clone(refs), func(ref metav1.OwnerReference) bool { return names(ref, owner, gvk) && accept(ref) })
+	kept := slices.DeleteFunc(slices.Clone(refs), func(ref metav1.OwnerReference) bool {
+		return names(ref, owner, gvk) &&
+			accept(ref)
+	})
 	if len(kept) == len(refs) {
 		return fmt.Errorf("remove owner: %s has no such reference to %s %s", object.KeyOf(o), gvk.Kind, object.KeyOf(owner))
 	}

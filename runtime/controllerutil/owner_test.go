@@ -24,7 +24,8 @@ func newScheme(t testing.TB) *runtime.Scheme {
 }
 
 func configMap(namespace, name string) *corev1.ConfigMap {
-	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, UID: types.UID("uid-of-" + name)}}
+	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name,
+		UID: types.UID("uid-of-" + name)}}
 }
 
 func secret(namespace, name string, owners ...metav1.OwnerReference) *corev1.Secret {
@@ -39,7 +40,8 @@ func TestSetControllerReferenceMakesTheOwnerControl(t *testing.T) {
 		}
 	}
 	ref := metav1.GetControllerOf(o)
-	if ref == nil || ref.APIVersion != "v1" || ref.Kind != "ConfigMap" || ref.Name != "a" || ref.UID != "uid-of-a" || !*ref.BlockOwnerDeletion {
+	if ref == nil || ref.APIVersion != "v1" || ref.Kind != "ConfigMap" || ref.Name != "a" || ref.UID != "uid-of-a" ||
+		!*ref.BlockOwnerDeletion {
 		t.Errorf("got %+v", ref)
 	}
 	if refs := o.OwnerReferences; len(refs) != 2 || refs[0].Name != "other" {
@@ -66,8 +68,10 @@ func TestClusterScopedOwnerMayOwnAnything(t *testing.T) {
 }
 
 func TestSetControllerReferenceRefuses(t *testing.T) {
-	controlled := metav1.OwnerReference{APIVersion: "v1", Kind: "Pod", Name: "other", UID: "uid-of-other", Controller: new(true)}
-	earlier := metav1.OwnerReference{APIVersion: "v1", Kind: "ConfigMap", Name: "a", UID: "uid-of-earlier", Controller: new(true)}
+	controlled := metav1.OwnerReference{APIVersion: "v1", Kind: "Pod", Name: "other", UID: "uid-of-other",
+		Controller: new(true)}
+	earlier := metav1.OwnerReference{APIVersion: "v1", Kind: "ConfigMap", Name: "a", UID: "uid-of-earlier",
+		Controller: new(true)}
 	for _, r := range []struct {
 		name   string
 		owner  object.Object
@@ -75,9 +79,12 @@ func TestSetControllerReferenceRefuses(t *testing.T) {
 		scheme *runtime.Scheme
 		want   string
 	}{
-		{"an object that another one controls", configMap("ns", "a"), secret("ns", "s", controlled), newScheme(t), "ns/s is controlled by Pod other"},
-		{"an object of an earlier owner of that name", configMap("ns", "a"), secret("ns", "s", earlier), newScheme(t), "ns/s is controlled by ConfigMap a (UID uid-of-earlier)"},
-		{"an owner in another namespace", configMap("one", "a"), secret("two", "s"), newScheme(t), "ConfigMap one/a cannot own two/s in another namespace"},
+		{"an object that another one controls", configMap("ns", "a"), secret("ns", "s", controlled), newScheme(t),
+			"ns/s is controlled by Pod other"},
+		{"an object of an earlier owner of that name", configMap("ns", "a"), secret("ns", "s", earlier), newScheme(t),
+			"ns/s is controlled by ConfigMap a (UID uid-of-earlier)"},
+		{"an owner in another namespace", configMap("one", "a"), secret("two", "s"), newScheme(t),
+			"ConfigMap one/a cannot own two/s in another namespace"},
 		{"a namespaced owner of a cluster-scoped object", configMap("one", "a"), secret("", "s"), newScheme(t),
 			"ConfigMap one/a cannot own s, which has no namespace: " +
 				"set its namespace to one, or choose a cluster-scoped owner"},
@@ -100,7 +107,8 @@ func TestSetControllerReferenceRefuses(t *testing.T) {
 
 func TestBlockOwnerDeletionIsAnOption(t *testing.T) {
 	o, owner, scheme := secret("ns", "s"), configMap("ns", "a"), newScheme(t)
-	if err := controllerutil.SetControllerReference(owner, o, scheme, controllerutil.WithBlockOwnerDeletion(false)); err != nil {
+	if err := controllerutil.SetControllerReference(owner, o, scheme,
+		controllerutil.WithBlockOwnerDeletion(false)); err != nil {
 		t.Fatal(err)
 	}
 	if ref := o.OwnerReferences[0]; *ref.BlockOwnerDeletion || !*ref.Controller {
@@ -116,12 +124,15 @@ func TestBlockOwnerDeletionIsAnOption(t *testing.T) {
 
 func TestSetOwnerReferenceReplacesAnEarlierOwnerOfTheName(t *testing.T) {
 	earlier := metav1.OwnerReference{APIVersion: "v1", Kind: "ConfigMap", Name: "a", UID: "uid-of-earlier"}
-	controlling := metav1.OwnerReference{APIVersion: "v1", Kind: "Pod", Name: "a", UID: "uid-of-pod", Controller: new(true)}
+	controlling := metav1.OwnerReference{APIVersion: "v1", Kind: "Pod", Name: "a", UID: "uid-of-pod",
+		Controller: new(true)}
 	o := secret("ns", "s", earlier, controlling)
-	if err := controllerutil.SetOwnerReference(configMap("ns", "a"), o, newScheme(t), controllerutil.WithBlockOwnerDeletion(true)); err != nil {
+	if err := controllerutil.SetOwnerReference(configMap("ns", "a"), o, newScheme(t),
+		controllerutil.WithBlockOwnerDeletion(true)); err != nil {
 		t.Fatal(err)
 	}
-	if refs := o.OwnerReferences; len(refs) != 2 || refs[0].UID != "uid-of-pod" || refs[1].UID != "uid-of-a" || refs[1].Controller != nil || !*refs[1].BlockOwnerDeletion {
+	if refs := o.OwnerReferences; len(refs) != 2 || refs[0].UID != "uid-of-pod" || refs[1].UID != "uid-of-a" ||
+		refs[1].Controller != nil || !*refs[1].BlockOwnerDeletion {
 		t.Errorf("got %+v", refs)
 	}
 	if err := controllerutil.SetOwnerReference(configMap("other", "a"), o, newScheme(t)); err == nil {
@@ -131,7 +142,8 @@ func TestSetOwnerReferenceReplacesAnEarlierOwnerOfTheName(t *testing.T) {
 
 func TestOwnerReferencesAreFoundAndRemoved(t *testing.T) {
 	scheme, a, b, o := newScheme(t), configMap("ns", "a"), configMap("ns", "b"), secret("ns", "s")
-	if err := errors.Join(controllerutil.SetControllerReference(a, o, scheme), controllerutil.SetOwnerReference(b, o, scheme)); err != nil {
+	if err := errors.Join(controllerutil.SetControllerReference(a, o, scheme),
+		controllerutil.SetOwnerReference(b, o, scheme)); err != nil {
 		t.Fatal(err)
 	}
 	again := configMap("ns", "a")
@@ -143,10 +155,12 @@ func TestOwnerReferencesAreFoundAndRemoved(t *testing.T) {
 			t.Errorf("%s (%s): got %t, %v", owner.Name, owner.UID, got, err)
 		}
 	}
-	if err := controllerutil.RemoveControllerReference(b, o, scheme); err == nil || !controllerutil.HasControllerReference(o) {
+	if err := controllerutil.RemoveControllerReference(b, o, scheme); err == nil ||
+		!controllerutil.HasControllerReference(o) {
 		t.Errorf("got %v, %v", err, o.OwnerReferences)
 	}
-	if err := controllerutil.RemoveControllerReference(a, o, scheme); err != nil || controllerutil.HasControllerReference(o) {
+	if err := controllerutil.RemoveControllerReference(a, o, scheme); err != nil ||
+		controllerutil.HasControllerReference(o) {
 		t.Errorf("got %v, %v", err, o.OwnerReferences)
 	}
 	if err := controllerutil.RemoveOwnerReference(b, o, scheme); err != nil || len(o.OwnerReferences) != 0 {
@@ -161,8 +175,10 @@ func TestFinalizersAreAddedAndRemovedOnce(t *testing.T) {
 	const name = "example.com/cleanup"
 	o := configMap("ns", "a")
 	steps := []bool{
-		!controllerutil.ContainsFinalizer(o, name), controllerutil.AddFinalizer(o, name), !controllerutil.AddFinalizer(o, name),
-		controllerutil.ContainsFinalizer(o, name), controllerutil.RemoveFinalizer(o, name), !controllerutil.RemoveFinalizer(o, name), len(o.Finalizers) == 0,
+		!controllerutil.ContainsFinalizer(o, name), controllerutil.AddFinalizer(o, name),
+		!controllerutil.AddFinalizer(o, name),
+		controllerutil.ContainsFinalizer(o, name), controllerutil.RemoveFinalizer(o, name),
+		!controllerutil.RemoveFinalizer(o, name), len(o.Finalizers) == 0,
 	}
 	for n, ok := range steps {
 		if !ok {
@@ -176,7 +192,8 @@ func TestConditionsSayWhichGenerationTheyAreOf(t *testing.T) {
 	o.Generation = 3
 	var conditions []metav1.Condition
 	ready := metav1.Condition{Type: "Ready", Status: metav1.ConditionTrue, Reason: "Done"}
-	if !controllerutil.SetCondition(o, &conditions, ready) || conditions[0].ObservedGeneration != 3 || conditions[0].LastTransitionTime.IsZero() {
+	if !controllerutil.SetCondition(o, &conditions, ready) || conditions[0].ObservedGeneration != 3 ||
+		conditions[0].LastTransitionTime.IsZero() {
 		t.Errorf("got %v", conditions)
 	}
 	if controllerutil.SetCondition(o, &conditions, ready) {
@@ -184,7 +201,8 @@ func TestConditionsSayWhichGenerationTheyAreOf(t *testing.T) {
 	}
 	at := conditions[0].LastTransitionTime
 	o.Generation = 4
-	if !controllerutil.SetCondition(o, &conditions, ready) || conditions[0].ObservedGeneration != 4 || conditions[0].LastTransitionTime != at {
+	if !controllerutil.SetCondition(o, &conditions, ready) || conditions[0].ObservedGeneration != 4 ||
+		conditions[0].LastTransitionTime != at {
 		t.Errorf("got %v", conditions)
 	}
 }
@@ -198,11 +216,13 @@ func TestOwnersAreWhatHasMetadata(t *testing.T) {
 	if ref := metav1.GetControllerOf(owned); ref == nil || ref.Kind != "ConfigMap" || ref.UID != owner.GetUID() {
 		t.Errorf("got %+v", ref)
 	}
-	if err := controllerutil.RemoveControllerReference(owner, owned, newScheme(t)); err != nil || len(owned.GetOwnerReferences()) != 0 {
+	if err := controllerutil.RemoveControllerReference(owner, owned, newScheme(t)); err != nil ||
+		len(owned.GetOwnerReferences()) != 0 {
 		t.Errorf("got %v, %v", owned.GetOwnerReferences(), err)
 	}
 	var meta metav1.Object = &metav1.ObjectMeta{Name: "a", Namespace: "ns"}
-	if err := controllerutil.SetOwnerReference(meta, owned, newScheme(t)); err == nil || !strings.Contains(err.Error(), "*v1.ObjectMeta is not an API object") {
+	if err := controllerutil.SetOwnerReference(meta, owned, newScheme(t)); err == nil ||
+		!strings.Contains(err.Error(), "*v1.ObjectMeta is not an API object") {
 		t.Errorf("metadata alone: got %v", err)
 	}
 }

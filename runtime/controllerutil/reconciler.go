@@ -23,7 +23,8 @@ func AsReconciler[T object.Object](c client.Reader, r ObjectReconciler[T]) recon
 	if t.Kind() != reflect.Pointer {
 		panic(fmt.Sprintf("objects are read into what a pointer points to, and %v is none", t))
 	}
-	return reconcile.Func[reconcile.Request](func(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
+	return reconcile.Func[reconcile.Request](func(ctx context.Context,
+		request reconcile.Request) (reconcile.Result, error) {
 		obj := reflect.New(t.Elem()).Interface().(T)
 		if err := c.Get(ctx, request.NamespacedName, obj); err != nil {
 			return reconcile.Result{}, client.IgnoreNotFound(err)

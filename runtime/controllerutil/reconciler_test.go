@@ -42,7 +42,8 @@ func reconcileAll[T object.Object](t *testing.T, r controllerutil.ObjectReconcil
 	t.Helper()
 	reconciler := controllerutil.AsReconciler(present{name: "a"}, r)
 	for _, name := range keys {
-		if _, err := reconciler.Reconcile(t.Context(), reconcile.Request{NamespacedName: object.Key{Name: name}}); err != nil {
+		if _, err := reconciler.Reconcile(t.Context(),
+			reconcile.Request{NamespacedName: object.Key{Name: name}}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -79,7 +79,8 @@ func newCounting(t *testing.T, live client.Client, namespace string) counting {
 			writes++
 			return c.Update(ctx, o, opts...)
 		},
-		Patch: func(ctx context.Context, c client.Client, o object.Object, patch client.Patch, opts ...client.PatchOption) error {
+		Patch: func(ctx context.Context, c client.Client, o object.Object, patch client.Patch,
+			opts ...client.PatchOption) error {
 			writes++
 			return c.Patch(ctx, o, patch, opts...)
 		},
@@ -87,11 +88,13 @@ func newCounting(t *testing.T, live client.Client, namespace string) counting {
 			writes++
 			return c.Apply(ctx, o, opts...)
 		},
-		SubResourcePatch: func(ctx context.Context, c client.Client, name string, o object.Object, patch client.Patch, opts ...client.PatchOption) error {
+		SubResourcePatch: func(ctx context.Context, c client.Client, name string, o object.Object, patch client.Patch,
+			opts ...client.PatchOption) error {
 			writes++
 			return c.SubResource(name).Patch(ctx, o, patch, opts...)
 		},
-		SubResourceApply: func(ctx context.Context, c client.Client, name string, o object.Object, opts ...client.ApplyOption) error {
+		SubResourceApply: func(ctx context.Context, c client.Client, name string, o object.Object,
+			opts ...client.ApplyOption) error {
 			writes++
 			return c.SubResource(name).Apply(ctx, o, opts...)
 		},
@@ -110,7 +113,8 @@ func testCreateOrUpdate(c counting) {
 		value  string
 		want   controllerutil.OperationResult
 		writes int
-	}{{"1", controllerutil.OperationResultCreated, 1}, {"1", controllerutil.OperationResultNone, 0}, {"2", controllerutil.OperationResultUpdated, 1}} {
+	}{{"1", controllerutil.OperationResultCreated, 1}, {"1", controllerutil.OperationResultNone, 0},
+		{"2", controllerutil.OperationResultUpdated, 1}} {
 		got, err := controllerutil.CreateOrUpdate(ctx, c, o, set(step.value))
 		c.was(step.value, got, err, step.want)
 		c.wrote(step.value, step.writes)
@@ -158,10 +162,12 @@ func testApplyIfDifferent(c counting) {
 	ctx := c.Context()
 	service := func(change func(*corev1.Service)) *corev1.Service {
 		s := &corev1.Service{
-			ObjectMeta: metav1.ObjectMeta{Namespace: c.namespace, Name: "s", Labels: map[string]string{"a": "1"}, Finalizers: []string{"x.io/a", "x.io/b"}},
+			ObjectMeta: metav1.ObjectMeta{Namespace: c.namespace, Name: "s", Labels: map[string]string{"a": "1"},
+				Finalizers: []string{"x.io/a", "x.io/b"}},
 			Spec: corev1.ServiceSpec{
 				Selector: map[string]string{"app": "x"},
-				Ports:    []corev1.ServicePort{{Name: "one", Port: 80}, {Name: "two", Port: 443, TargetPort: intstr.FromString("tls")}},
+				Ports: []corev1.ServicePort{{Name: "one", Port: 80},
+					{Name: "two", Port: 443, TargetPort: intstr.FromString("tls")}},
 			},
 		}
 		if change != nil {
@@ -181,10 +187,13 @@ func testApplyIfDifferent(c counting) {
 		{"a label more", func(s *corev1.Service) { s.Labels["b"] = "" }, controllerutil.OperationResultUpdated, 1},
 		{"without it", nil, controllerutil.OperationResultUpdated, 1},
 		{"the same again", nil, controllerutil.OperationResultNone, 0},
-		{"a port less", func(s *corev1.Service) { s.Spec.Ports = s.Spec.Ports[:1] }, controllerutil.OperationResultUpdated, 1},
+		{"a port less", func(s *corev1.Service) { s.Spec.Ports = s.Spec.Ports[:1] }, controllerutil.OperationResultUpdated,
+			1},
 		{"a port again", nil, controllerutil.OperationResultUpdated, 1},
-		{"a default said aloud", func(s *corev1.Service) { s.Spec.Ports[0].Protocol = corev1.ProtocolTCP }, controllerutil.OperationResultUpdated, 1},
-		{"a finalizer less", func(s *corev1.Service) { s.Finalizers = s.Finalizers[:1] }, controllerutil.OperationResultUpdated, 1},
+		{"a default said aloud", func(s *corev1.Service) { s.Spec.Ports[0].Protocol = corev1.ProtocolTCP },
+			controllerutil.OperationResultUpdated, 1},
+		{"a finalizer less", func(s *corev1.Service) { s.Finalizers = s.Finalizers[:1] },
+			controllerutil.OperationResultUpdated, 1},
 		{"all again", nil, controllerutil.OperationResultUpdated, 1},
 		{"still the same", nil, controllerutil.OperationResultNone, 0},
 	} {
@@ -236,7 +245,8 @@ func testApplyStatus(c counting) {
 		message string
 		want    controllerutil.OperationResult
 		writes  int
-	}{{"a", controllerutil.OperationResultUpdatedStatusOnly, 1}, {"a", controllerutil.OperationResultNone, 0}, {"b", controllerutil.OperationResultUpdatedStatusOnly, 1}} {
+	}{{"a", controllerutil.OperationResultUpdatedStatusOnly, 1}, {"a", controllerutil.OperationResultNone, 0},
+		{"b", controllerutil.OperationResultUpdatedStatusOnly, 1}} {
 		wanted := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: c.namespace, Name: "p"}, Status: corev1.PodStatus{
 			Conditions: []corev1.PodCondition{{Type: "x.io/Known", Status: corev1.ConditionTrue, Message: step.message}},
 		}}

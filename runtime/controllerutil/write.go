@@ -86,7 +86,8 @@ func CreateOrPatch(ctx context.Context, c client.Client, o object.Object, f Muta
 }
 
 // readOrCreate reads o and calls f. It returns the state before f, or nil if it created o.
-func readOrCreate(ctx context.Context, c client.Client, o object.Object, f MutateFn) (before object.Object, result OperationResult, err error) {
+func readOrCreate(ctx context.Context, c client.Client, o object.Object,
+	f MutateFn) (before object.Object, result OperationResult, err error) {
 	key := object.KeyOf(o)
 	if err := c.Get(ctx, key, o); apierrors.IsNotFound(err) {
 		if err := mutate(f, key, o); err != nil {

@@ -293,7 +293,8 @@ func (b *Broadcaster) write(ctx context.Context, r *record) {
 		b.report(slog.LevelWarn, unreachable, "an event cannot be written now", "event", e, "err", err)
 	case attempts == maxAttempts:
 		b.metrics.dropped.Inc(dropUnreachable)
-		b.report(slog.LevelError, abandoned, "an event is dropped because it could not be written", "event", e, "attempts", attempts, "err", err)
+		b.report(slog.LevelError, abandoned, "an event is dropped because it could not be written", "event", e, "attempts",
+			attempts, "err", err)
 	default:
 		b.metrics.dropped.Inc(dropRefused)
 		b.tellRefused(e, err)

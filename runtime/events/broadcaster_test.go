@@ -146,8 +146,10 @@ func TestEventsBeforeRunAreWrittenAndThoseAfterItAreNot(t *testing.T) {
 		if n := len(watcher.C); n != 2 {
 			t.Errorf("the watcher has %d events", n)
 		}
-		if after, full := f.dropped(dropShutdown), f.dropped(dropOverload); after != 1 || full != 0 || len(f.log.with("too many events")) > 0 {
-			t.Errorf("%d are dropped at the end and %d for being too many, as the log says %d times", after, full, len(f.log.with("too many events")))
+		if after, full := f.dropped(dropShutdown), f.dropped(dropOverload); after != 1 || full != 0 ||
+			len(f.log.with("too many events")) > 0 {
+			t.Errorf("%d are dropped at the end and %d for being too many, as the log says %d times", after, full,
+				len(f.log.with("too many events")))
 		}
 		if err := f.broadcaster.Run(t.Context()); !errors.Is(err, life.ErrAlreadyRun) {
 			t.Errorf("a second Run returned %v", err)

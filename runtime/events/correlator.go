@@ -34,7 +34,8 @@ func (r *record) again(e Event) {
 // note would be lost.
 func (r *record) isOther(e Event) bool {
 	return e.Note != r.event.Note &&
-		(e.Regarding.ResourceVersion != r.event.Regarding.ResourceVersion || e.Related.ResourceVersion != r.event.Related.ResourceVersion)
+		(e.Regarding.ResourceVersion != r.event.Regarding.ResourceVersion ||
+			e.Related.ResourceVersion != r.event.Related.ResourceVersion)
 }
 
 // behind reports whether the sink has the event with an older count.

@@ -23,7 +23,8 @@ func TestFirstEventIsWrittenAtOnceAndTheSecondMakesItASeries(t *testing.T) {
 		time.Sleep(time.Minute)
 		f.say(thing("a"), "Pulled", "two")
 		want(t, f.sink.written(), "patch Pulled")
-		if got := f.sink.all()[0]; got.Count != 2 || !got.Last.Equal(first.Add(time.Minute)) || !got.First.Equal(first) || got.Note != "one" {
+		if got := f.sink.all()[0]; got.Count != 2 || !got.Last.Equal(first.Add(time.Minute)) || !got.First.Equal(first) ||
+			got.Note != "one" {
 			t.Errorf("stored %+v", got)
 		}
 	})
@@ -84,10 +85,14 @@ func TestSeriesAreOfEventsThatDifferInNoteAndTimeOnly(t *testing.T) {
 		record func(f *fixture)
 		same   bool
 	}{
-		"another note":                       {func(f *fixture) { f.Eventf(thing("a"), nil, Normal, "R", "A", "other") }, true},
+		"another note": {func(f *fixture) { f.Eventf(thing("a"), nil, Normal, "R", "A", "other") },
+			true},
 		"another version":                    {func(f *fixture) { f.Eventf(changed, nil, Normal, "R", "A", "note") }, true},
 		"another note about another version": {func(f *fixture) { f.Eventf(changed, nil, Normal, "R", "A", "other") }, false},
-		"another time":                       {func(f *fixture) { f.At(time.Unix(1, 0)).Eventf(thing("a"), nil, Normal, "R", "A", "note") }, true},
+		"another time": {func(f *fixture) {
+			f.At(time.Unix(1, 0)).Eventf(thing("a"), nil, Normal, "R",
+				"A", "note")
+		}, true},
 		"other annotations": {func(f *fixture) {
 			f.WithAnnotations(map[string]string{"a": "b"}).Eventf(thing("a"), nil, Normal, "R", "A", "note")
 		}, true},
@@ -416,7 +421,8 @@ func TestCombinedNoteFitsToo(t *testing.T) {
 			f.say(thing("a"), "Pulled", fmt.Sprint(i)+strings.Repeat("x", maxNote-1))
 		}
 		synctest.Wait()
-		if got := f.sink.all()[9].Note; len(got) != maxNote || !strings.HasPrefix(got, combinedMark) || !strings.HasSuffix(got, truncated) {
+		if got := f.sink.all()[9].Note; len(got) != maxNote || !strings.HasPrefix(got, combinedMark) ||
+			!strings.HasSuffix(got, truncated) {
 			t.Errorf("the note has %d bytes: %q", len(got), got)
 		}
 	})

@@ -45,7 +45,8 @@ type occurrence struct {
 
 // pauses are the times between two events, around everything that the rules call a time.
 var pauses = []time.Duration{
-	0, 0, 0, 0, 0, 0, time.Second, time.Minute, 5 * time.Minute, seriesEnd - 1, seriesEnd, 10 * time.Minute, 10*time.Minute + 1, 20 * time.Minute,
+	0, 0, 0, 0, 0, 0, time.Second, time.Minute, 5 * time.Minute, seriesEnd - 1, seriesEnd, 10 * time.Minute,
+	10*time.Minute + 1, 20 * time.Minute,
 }
 
 // historyOf decodes an event from two bytes: the object, the content, and the time since the event before.

@@ -129,7 +129,8 @@ func (e Event) check() (problems []error) {
 		case field.value == "":
 			problems = append(problems, fmt.Errorf("the %s is missing", field.name))
 		case len(field.value) > field.limit:
-			problems = append(problems, fmt.Errorf("the %s has %d bytes, and may have %d", field.name, len(field.value), field.limit))
+			problems = append(problems, fmt.Errorf("the %s has %d bytes, and may have %d", field.name, len(field.value),
+				field.limit))
 		}
 	}
 	return problems
@@ -157,7 +158,8 @@ func NewFakeRecorder(size int) *FakeRecorder {
 		ref, err := ReferenceTo(o, b.opts.Scheme)
 		if err != nil && !isNil(o) {
 			return Reference{
-				Kind: reflect.Indirect(reflect.ValueOf(o)).Type().Name(), Namespace: o.GetNamespace(), Name: o.GetName(), UID: o.GetUID(),
+				Kind: reflect.Indirect(reflect.ValueOf(o)).Type().Name(), Namespace: o.GetNamespace(), Name: o.GetName(),
+				UID:             o.GetUID(),
 				ResourceVersion: o.GetResourceVersion(),
 			}, nil
 		}

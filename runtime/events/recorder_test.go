@@ -66,9 +66,11 @@ func TestEventsOfClusterScopedObjectsAreInDefault(t *testing.T) {
 }
 
 func TestEventCanBeAboutAnyObject(t *testing.T) {
-	u := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "a.b/v1", "kind": "U", "metadata": map[string]any{"name": "x"}}}
+	u := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "a.b/v1", "kind": "U",
+		"metadata": map[string]any{"name": "x"}}}
 	unknown := &stranger{TypeMeta: metav1.TypeMeta{APIVersion: "c.d/v1", Kind: "Stranger"}}
-	for want, o := range map[string]object.Object{"a.b/v1 U": u, "example.com/v1 Thing": thing("a"), "v1 Pod": &corev1.Pod{}, "c.d/v1 Stranger": unknown} {
+	for want, o := range map[string]object.Object{"a.b/v1 U": u, "example.com/v1 Thing": thing("a"),
+		"v1 Pod": &corev1.Pod{}, "c.d/v1 Stranger": unknown} {
 		all, _ := recorded(t, func(r *Recorder) { r.Eventf(o, nil, Normal, "R", "A", "") })
 		if got := all[0].Regarding.APIVersion + " " + all[0].Regarding.Kind; got != want {
 			t.Errorf("%T is %q, want %q", o, got, want)
@@ -120,7 +122,8 @@ func TestAnnotationsAddUpAndAreCopied(t *testing.T) {
 			r.Eventf(thing("a"), nil, Normal, "R", "A", "")
 		}
 	})
-	if len(all[0].Annotations) != 0 || len(all[1].Annotations) != 1 || all[1].Annotations["a"] != "1" || len(all[2].Annotations) != 2 {
+	if len(all[0].Annotations) != 0 || len(all[1].Annotations) != 1 || all[1].Annotations["a"] != "1" ||
+		len(all[2].Annotations) != 2 {
 		t.Errorf("annotations are %v, %v and %v", all[0].Annotations, all[1].Annotations, all[2].Annotations)
 	}
 }
@@ -129,14 +132,23 @@ func TestEventThatNoServerTakesIsLoggedAndDropped(t *testing.T) {
 	var noThing *metav1.PartialObjectMetadata
 	long := strings.Repeat("x", 129)
 	for problem, record := range map[string]func(r *Recorder){
-		`type \"Error\" is neither Normal nor Warning`: func(r *Recorder) { r.Eventf(thing("a"), nil, "Error", "R", "A", "") },
-		"the reason is missing":                        func(r *Recorder) { r.Eventf(thing("a"), nil, Normal, "", "A", "") },
-		"the action is missing":                        func(r *Recorder) { r.Eventf(thing("a"), nil, Normal, "R", "", "") },
-		"the reason has 129 bytes, and may have 128":   func(r *Recorder) { r.Eventf(thing("a"), nil, Normal, long, "A", "") },
-		"the action has 129 bytes, and may have 128":   func(r *Recorder) { r.Eventf(thing("a"), nil, Normal, "R", long, "") },
-		"there is no object":                           func(r *Recorder) { r.Eventf(noThing, nil, Normal, "R", "A", "") },
-		"kind of the object":                           func(r *Recorder) { r.Eventf(&stranger{Password: "hunter2"}, nil, Normal, "R", "A", "") },
-		"the second object of an event is omitted":     func(r *Recorder) { r.Eventf(thing("a"), &stranger{Password: "hunter2"}, Normal, "R", "A", "") },
+		`type \"Error\" is neither Normal nor Warning`: func(r *Recorder) {
+			r.Eventf(thing("a"), nil, "Error", "R", "A",
+				"")
+		},
+		"the reason is missing":                      func(r *Recorder) { r.Eventf(thing("a"), nil, Normal, "", "A", "") },
+		"the action is missing":                      func(r *Recorder) { r.Eventf(thing("a"), nil, Normal, "R", "", "") },
+		"the reason has 129 bytes, and may have 128": func(r *Recorder) { r.Eventf(thing("a"), nil, Normal, long, "A", "") },
+		"the action has 129 bytes, and may have 128": func(r *Recorder) { r.Eventf(thing("a"), nil, Normal, "R", long, "") },
+		"there is no object":                         func(r *Recorder) { r.Eventf(noThing, nil, Normal, "R", "A", "") },
+		"kind of the object": func(r *Recorder) {
+			r.Eventf(&stranger{Password: "hunter2"}, nil,
+				Normal, "R", "A", "")
+		},
+		"the second object of an event is omitted": func(r *Recorder) {
+			r.Eventf(thing("a"), &stranger{Password: "hunter2"},
+				Normal, "R", "A", "")
+		},
 	} {
 		all, log := recorded(t, record)
 		leftOut := strings.Contains(problem, "second")
@@ -175,7 +187,8 @@ func TestNoteIsCutBetweenCharactersWithAMark(t *testing.T) {
 }
 
 func TestNameOfAnObjectThatNoEventCanHaveIsReplaced(t *testing.T) {
-	for name, kept := range map[string]bool{"a": true, "system:admin": false, strings.Repeat("x", 250): false, "UPPER": false} {
+	for name, kept := range map[string]bool{"a": true, "system:admin": false, strings.Repeat("x", 250): false,
+		"UPPER": false} {
 		if got := nameOf(Reference{Name: name}, 1<<60); strings.HasPrefix(got, name+".") != kept || len(got) > 253 {
 			t.Errorf("%q became %q", name, got)
 		}
@@ -241,14 +254,18 @@ func BenchmarkEventf(b *testing.B) {
 func TestFakeRecorderKeepsWhatIsRecordedAndKnowsEachKindByItsType(t *testing.T) {
 	f := NewFakeRecorder(2)
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web"}} // without a kind
-	f.Eventf(pod, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "s"}}, Warning, "FailedMount", "MountVolume", "no volume %q", "data")
-	f.WithAnnotations(map[string]string{"a": "b"}).At(time.Unix(1, 0)).Eventf(pod, nil, Normal, "Started", "Start", "it runs")
+	f.Eventf(pod, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "s"}}, Warning, "FailedMount", "MountVolume",
+		"no volume %q", "data")
+	f.WithAnnotations(map[string]string{"a": "b"}).At(time.Unix(1, 0)).Eventf(pod, nil, Normal, "Started", "Start",
+		"it runs")
 	f.Eventf(pod, nil, Normal, "Started", "Start", "there is no place for it")
 	e := <-f.Events
-	if e.String() != `Warning FailedMount no volume "data"` || e.Regarding.String() != "Pod default/web" || e.Related.String() != "Secret s" || e.Action != "MountVolume" {
+	if e.String() != `Warning FailedMount no volume "data"` || e.Regarding.String() != "Pod default/web" ||
+		e.Related.String() != "Secret s" || e.Action != "MountVolume" {
 		t.Errorf("got %+v", e)
 	}
-	if e = <-f.Events; e.String() != "Normal Started it runs" || e.Annotations["a"] != "b" || !e.First.Equal(time.Unix(1, 0)) {
+	if e = <-f.Events; e.String() != "Normal Started it runs" || e.Annotations["a"] != "b" ||
+		!e.First.Equal(time.Unix(1, 0)) {
 		t.Errorf("got %+v", e)
 	}
 	if len(f.Events) != 0 || f.Dropped() != 1 {
@@ -265,7 +282,8 @@ func TestFakeRecorderKeepsWhatIsRecordedAndKnowsEachKindByItsType(t *testing.T) 
 type told []string
 
 func (t *told) Eventf(regarding, related runtime.Object, eventType, reason, action, format string, args ...any) {
-	*t = append(*t, fmt.Sprintf("%T %v %s %s %s ", regarding, related, eventType, reason, action)+fmt.Sprintf(format, args...))
+	*t = append(*t, fmt.Sprintf("%T %v %s %s %s ", regarding, related, eventType, reason, action)+fmt.Sprintf(format,
+		args...))
 }
 
 func TestARecorderOfOnesOwnIsToldEverything(t *testing.T) {

@@ -69,7 +69,8 @@ type broadcaster struct {
 func (c live) broadcaster(t *testing.T, opts events.Options) *broadcaster {
 	t.Helper()
 	b := &broadcaster{registry: metrics.NewRegistry(), log: &buffer{}}
-	opts.Scheme, opts.Instance, opts.Metrics, opts.Logger = c.Scheme(), "host", b.registry, slog.New(slog.NewTextHandler(b.log, nil))
+	opts.Scheme, opts.Instance, opts.Metrics, opts.Logger = c.Scheme(), "host", b.registry,
+		slog.New(slog.NewTextHandler(b.log, nil))
 	b.Broadcaster = events.New(opts)
 	b.Recorder = b.Broadcaster.Recorder("example.com/guestbook")
 	ctx, cancel := context.WithCancel(t.Context())
@@ -112,10 +113,13 @@ func testSeries(t *testing.T, c live) {
 	record()
 	b.written(t, "create", 1)
 	e := c.events(t)[0]
-	if e.Series != nil || e.Type != "Warning" || e.Reason != "FailedMount" || e.Action != "MountVolume" || e.Note != "disk 1" ||
+	if e.Series != nil || e.Type != "Warning" || e.Reason != "FailedMount" || e.Action != "MountVolume" ||
+		e.Note != "disk 1" ||
 		e.ReportingController != "example.com/guestbook" || e.ReportingInstance != "example.com/guestbook-host" ||
-		e.Regarding != (corev1.ObjectReference{APIVersion: "v1", Kind: "Pod", Namespace: c.namespace, Name: "p", UID: "u", ResourceVersion: "1"}) ||
-		*e.Related != (corev1.ObjectReference{APIVersion: "v1", Kind: "Node", Name: "n"}) || e.Annotations["example.com/attempt"] != "1" ||
+		e.Regarding != (corev1.ObjectReference{APIVersion: "v1", Kind: "Pod", Namespace: c.namespace, Name: "p", UID: "u",
+			ResourceVersion: "1"}) ||
+		*e.Related != (corev1.ObjectReference{APIVersion: "v1", Kind: "Node", Name: "n"}) ||
+		e.Annotations["example.com/attempt"] != "1" ||
 		time.Since(e.EventTime.Time) > time.Minute {
 		t.Errorf("the API server has %+v", e)
 	}
@@ -158,7 +162,8 @@ func testCounts(t *testing.T, c live) {
 			combined = e
 		}
 	}
-	if same.Count != 3 || same.Source.Component != "example.com/guestbook" || same.InvolvedObject.Name != "p" || same.Action != "PullImage" ||
+	if same.Count != 3 || same.Source.Component != "example.com/guestbook" || same.InvolvedObject.Name != "p" ||
+		same.Action != "PullImage" ||
 		same.LastTimestamp.Before(&same.FirstTimestamp) || same.FirstTimestamp.IsZero() || !same.EventTime.IsZero() {
 		t.Errorf("the API server has %+v", same)
 	}

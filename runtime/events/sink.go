@@ -77,7 +77,8 @@ func (s *server) Patch(ctx context.Context, e Event) error {
 // explain adds the required permission to a Forbidden error.
 func (s *server) explain(err error) error {
 	if apierrors.IsForbidden(err) && !apierrors.HasStatusCause(err, namespaceTerminating) {
-		return fmt.Errorf("%w; the marker +kubebuilder:rbac:groups=%s,resources=events,verbs=create;patch on the reconciler would allow it", err, s.group)
+		return fmt.Errorf("%w; the marker +kubebuilder:rbac:groups=%s,resources=events,verbs=create;patch on the "+
+			"reconciler would allow it", err, s.group)
 	}
 	return err
 }

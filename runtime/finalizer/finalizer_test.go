@@ -46,7 +46,8 @@ func TestAnObjectGetsItsFinalizersOnce(t *testing.T) {
 			t.Errorf("call %d: %+v and %v, want %+v", i, got, err, want)
 		}
 	}
-	if want := []string{"example.com/other", "example.com/b", "example.com/a"}; !slices.Equal(pod.Finalizers, want) || len(calls) > 0 {
+	if want := []string{"example.com/other", "example.com/b", "example.com/a"}; !slices.Equal(pod.Finalizers, want) ||
+		len(calls) > 0 {
 		t.Errorf("the finalizers are %q and %q were called, want %q and none", pod.Finalizers, calls, want)
 	}
 }
@@ -59,7 +60,8 @@ func TestOneThatFailsIsKept(t *testing.T) {
 		cleanup{name: "example.com/absent", calls: &calls},
 		cleanup{name: "example.com/done", calls: &calls})
 	now := metav1.Now()
-	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{DeletionTimestamp: &now, Finalizers: []string{"example.com/done", "example.com/fails"}}}
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{DeletionTimestamp: &now, Finalizers: []string{"example.com/done",
+		"example.com/fails"}}}
 	got, err := f.Finalize(t.Context(), pod)
 	if want := (finalizer.Result{Updated: true, StatusUpdated: true}); got != want || !errors.Is(err, failure) {
 		t.Errorf("%+v and %v, want %+v and the failure", got, err, want)
@@ -67,7 +69,8 @@ func TestOneThatFailsIsKept(t *testing.T) {
 	if err == nil || err.Error() != `finalizer "example.com/fails": no way` {
 		t.Errorf("the error is %v, want one with the name", err)
 	}
-	if !slices.Equal(calls, []string{"example.com/fails", "example.com/done"}) || !slices.Equal(pod.Finalizers, []string{"example.com/fails"}) {
+	if !slices.Equal(calls, []string{"example.com/fails", "example.com/done"}) ||
+		!slices.Equal(pod.Finalizers, []string{"example.com/fails"}) {
 		t.Errorf("%q were called, and %q are left", calls, pod.Finalizers)
 	}
 	got, err = f.Finalize(t.Context(), pod)

@@ -248,7 +248,8 @@ func (c *Collector) verify(ctx context.Context, i item) error {
 	var errs []error
 	verified := map[coordinates]bool{}
 	for _, at := range places {
-		ref := metav1.OwnerReference{APIVersion: at.kind.Value().apiVersion, Kind: at.kind.Value().kind, Name: at.name, UID: i.UID}
+		ref := metav1.OwnerReference{APIVersion: at.kind.Value().apiVersion, Kind: at.kind.Value().kind, Name: at.name,
+			UID: i.UID}
 		namespaced, err := c.namespaced(ctx, ref)
 		if !namespaced {
 			at.namespace = clusterScoped
@@ -283,7 +284,8 @@ func (c *Collector) namespaced(ctx context.Context, ref metav1.OwnerReference) (
 
 // owner reads an owner from the API server. It returns nil if the name is unused, or belongs to an object with another
 // UID. namespaced and err are the result of looking up the kind.
-func (c *Collector) owner(ctx context.Context, ref metav1.OwnerReference, namespace string, namespaced bool, err error) (*metav1.PartialObjectMetadata, error) {
+func (c *Collector) owner(ctx context.Context, ref metav1.OwnerReference, namespace string, namespaced bool,
+	err error) (*metav1.PartialObjectMetadata, error) {
 	switch {
 	case err != nil:
 		return nil, fmt.Errorf("owner %s %s: %w", ref.Kind, ref.Name, err)
@@ -292,7 +294,8 @@ func (c *Collector) owner(ctx context.Context, ref metav1.OwnerReference, namesp
 	case len(apimachinery.IsPathSegmentName(ref.Name)) > 0:
 		return nil, errNoName
 	}
-	return c.read(ctx, Node{APIVersion: ref.APIVersion, Kind: ref.Kind, Key: object.Key{Namespace: namespace, Name: ref.Name}, UID: ref.UID})
+	return c.read(ctx, Node{APIVersion: ref.APIVersion, Kind: ref.Kind,
+		Key: object.Key{Namespace: namespace, Name: ref.Name}, UID: ref.UID})
 }
 
 // read returns an object from the API server, or nil if there is none with that UID.
@@ -339,10 +342,14 @@ type owners struct {
 
 // without returns the references with other UIDs.
 func without(refs []metav1.OwnerReference, owners ...types.UID) []metav1.OwnerReference {
-	return slices.DeleteFunc(slices.Clone(refs), func(ref metav1.OwnerReference) bool { return slices.Contains(owners, ref.UID) })
+	return slices.DeleteFunc(slices.Clone(refs), func(ref metav1.OwnerReference) bool {
+		return slices.Contains(owners,
+			ref.UID)
+	})
 }
 
-func (c *Collector) classify(ctx context.Context, i item, latest *metav1.PartialObjectMetadata) (all owners, err error) {
+func (c *Collector) classify(ctx context.Context, i item,
+	latest *metav1.PartialObjectMetadata) (all owners, err error) {
 	for _, ref := range latest.OwnerReferences {
 		c.graph.mu.Lock()
 		absent := i.node.knownAbsent(ref)
@@ -449,7 +456,8 @@ func (c *Collector) removeFinalizer(ctx context.Context, i item, finalizer strin
 	return c.patch(ctx, latest, map[string]any{"finalizers": kept})
 }
 
-func (c *Collector) setOwners(ctx context.Context, latest *metav1.PartialObjectMetadata, refs []metav1.OwnerReference) error {
+func (c *Collector) setOwners(ctx context.Context, latest *metav1.PartialObjectMetadata,
+	refs []metav1.OwnerReference) error {
 	return c.patch(ctx, latest, map[string]any{"ownerReferences": refs})
 }
 
@@ -466,9 +474,11 @@ func (c *Collector) patch(ctx context.Context, latest *metav1.PartialObjectMetad
 
 // delete deletes an object if it is unchanged since it was read, or has the same owner references: frequent changes of
 // other fields must not prevent the deletion.
-func (c *Collector) delete(ctx context.Context, latest *metav1.PartialObjectMetadata, policy metav1.DeletionPropagation) error {
+func (c *Collector) delete(ctx context.Context, latest *metav1.PartialObjectMetadata,
+	policy metav1.DeletionPropagation) error {
 	uid, version := latest.UID, latest.ResourceVersion
-	err := c.graph.live.Delete(ctx, latest, client.Preconditions{UID: &uid, ResourceVersion: &version}, client.PropagationPolicy(policy))
+	err := c.graph.live.Delete(ctx, latest, client.Preconditions{UID: &uid, ResourceVersion: &version},
+		client.PropagationPolicy(policy))
 	if !apierrors.IsConflict(err) {
 		return client.IgnoreNotFound(err)
 	}
@@ -482,5 +492,6 @@ func (c *Collector) delete(ctx context.Context, latest *metav1.PartialObjectMeta
 	if !reflect.DeepEqual(now.OwnerReferences, latest.OwnerReferences) {
 		return err
 	}
-	return client.IgnoreNotFound(c.graph.live.Delete(ctx, now, client.Preconditions{UID: &uid}, client.PropagationPolicy(policy)))
+	return client.IgnoreNotFound(c.graph.live.Delete(ctx, now, client.Preconditions{UID: &uid},
+		client.PropagationPolicy(policy)))
 }

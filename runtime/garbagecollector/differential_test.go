@@ -60,7 +60,8 @@ func TestCollectsWhatKubeControllerManagerCollected(t *testing.T) {
 	}
 	converge(t, upTo(recorded), theirs, func(t *testing.T, try int, graphs []uint64, ours outcomes) {
 		env := inmemory.Start(t, testenv.WithCRDs("testdata/crds.yaml"))
-		ours.add(newTrial(t, newClient(t, env), "ours", graphs), try, func() (stop func()) { return collect(t, env, latencies[try]) })
+		ours.add(newTrial(t, newClient(t, env), "ours", graphs), try,
+			func() (stop func()) { return collect(t, env, latencies[try]) })
 	})
 }
 
@@ -93,7 +94,8 @@ func TestCollectsWhatKubeControllerManagerCollects(t *testing.T) {
 	converge(t, all, theirs, func(t *testing.T, try int, graphs []uint64, ours outcomes) {
 		env := startReal(t)
 		theirs.addTheirs(t, env, try, graphs)
-		ours.add(newTrial(t, newClient(t, env), "ours", graphs), try, func() (stop func()) { return collect(t, env, latencies[try]) })
+		ours.add(newTrial(t, newClient(t, env), "ours", graphs), try,
+			func() (stop func()) { return collect(t, env, latencies[try]) })
 	})
 }
 
@@ -115,7 +117,8 @@ func converge(
 	}
 	for _, seed := range graphs {
 		t.Errorf("graph %d differs\n%s\nunder kube-controller-manager:\n%s\nunder ours:\n%s", seed, newPlan(seed),
-			strings.Join(slices.Sorted(maps.Keys(theirs[seed])), "or\n"), strings.Join(slices.Sorted(maps.Keys(ours[seed])), "or\n"))
+			strings.Join(slices.Sorted(maps.Keys(theirs[seed])), "or\n"), strings.Join(slices.Sorted(maps.Keys(ours[seed])),
+				"or\n"))
 	}
 }
 
@@ -246,10 +249,11 @@ func collect(t *testing.T, env *testenv.Env, most time.Duration) (stop func()) {
 		t.Fatal(err)
 	}
 	httpClient.Transport = late{httpClient.Transport, most}
-	collector, err := garbagecollector.New(env.Config, garbagecollector.Options{GraphOptions: garbagecollector.GraphOptions{
-		HTTPClient: httpClient,
-		Logger:     slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelWarn})),
-	}})
+	collector, err := garbagecollector.New(env.Config,
+		garbagecollector.Options{GraphOptions: garbagecollector.GraphOptions{
+			HTTPClient: httpClient,
+			Logger:     slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelWarn})),
+		}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -337,7 +341,8 @@ func newPlan(seed uint64) plan {
 			o.finalizers = append(o.finalizers, hold)
 		}
 		if r.IntN(20) == 0 {
-			o.finalizers = append(o.finalizers, []string{metav1.FinalizerOrphanDependents, metav1.FinalizerDeleteDependents}[r.IntN(2)])
+			o.finalizers = append(o.finalizers, []string{metav1.FinalizerOrphanDependents,
+				metav1.FinalizerDeleteDependents}[r.IntN(2)])
 		}
 		for range r.IntN(4) {
 			o.owners = append(o.owners, randomOwner(r, i, n))
@@ -347,7 +352,8 @@ func newPlan(seed uint64) plan {
 		}
 		p.objects = append(p.objects, o)
 	}
-	policies := []metav1.DeletionPropagation{metav1.DeletePropagationBackground, metav1.DeletePropagationForeground, metav1.DeletePropagationOrphan}
+	policies := []metav1.DeletionPropagation{metav1.DeletePropagationBackground, metav1.DeletePropagationForeground,
+		metav1.DeletePropagationOrphan}
 	for i, o := range p.objects {
 		if o.late {
 			p.actions = append(p.actions, action{verb: "create", object: i})
@@ -407,7 +413,8 @@ func newTrial(t *testing.T, live *client.REST, name string, seeds []uint64) *tri
 	for _, seed := range seeds {
 		p := newPlan(seed)
 		tr.worlds = append(tr.worlds, &world{
-			plan: p, seed: seed, prefix: fmt.Sprintf("%s-%d", name, seed), made: make([]*unstructured.Unstructured, len(p.objects)), names: map[types.UID]string{},
+			plan: p, seed: seed, prefix: fmt.Sprintf("%s-%d", name, seed), made: make([]*unstructured.Unstructured,
+				len(p.objects)), names: map[types.UID]string{},
 		})
 	}
 	return tr
@@ -498,7 +505,8 @@ func (w *world) begin(ctx context.Context, live *client.REST) error {
 		if o.late || len(refs) == len(w.made[i].GetOwnerReferences()) {
 			continue
 		}
-		patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"uid": w.made[i].GetUID(), "ownerReferences": refs}})
+		patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"uid": w.made[i].GetUID(),
+			"ownerReferences": refs}})
 		if err != nil {
 			return err
 		}
@@ -541,7 +549,8 @@ func (w *world) create(ctx context.Context, live *client.REST, i int) error {
 func (w *world) references(i int) []metav1.OwnerReference {
 	var refs []metav1.OwnerReference
 	for j, owner := range w.objects[i].owners {
-		ref := metav1.OwnerReference{Name: "nobody", UID: types.UID(fmt.Sprintf("%s-ghost-%d-%d", w.prefix, i, j)), BlockOwnerDeletion: owner.block}
+		ref := metav1.OwnerReference{Name: "nobody", UID: types.UID(fmt.Sprintf("%s-ghost-%d-%d", w.prefix, i, j)),
+			BlockOwnerDeletion: owner.block}
 		gvk := owner.gvk
 		if owner.object >= 0 {
 			made := w.made[owner.object]
@@ -576,7 +585,8 @@ func (w *world) act(ctx context.Context, live *client.REST, a action) error {
 	}
 	uid := made.GetUID()
 	if a.verb == "delete" {
-		return client.IgnoreNotFound(live.Delete(ctx, made.DeepCopy(), client.PropagationPolicy(a.policy), client.Preconditions{UID: &uid}))
+		return client.IgnoreNotFound(live.Delete(ctx, made.DeepCopy(), client.PropagationPolicy(a.policy),
+			client.Preconditions{UID: &uid}))
 	}
 	for { // a collector writes a few times, if at all
 		now := untyped(made.GroupVersionKind(), made.GetNamespace(), made.GetName())

@@ -82,7 +82,8 @@ func NewGraph(config *rest.Config, opts GraphOptions) (*Graph, error) {
 	log := cmp.Or(opts.Logger, slog.Default())
 	// The graph reads all kinds, so warnings about deprecated ones are of no use.
 	warnings := slog.New(slog.DiscardHandler)
-	live, err := client.New(config, client.Options{Scheme: runtime.NewScheme(), HTTPClient: opts.HTTPClient, Logger: warnings})
+	live, err := client.New(config, client.Options{Scheme: runtime.NewScheme(), HTTPClient: opts.HTTPClient,
+		Logger: warnings})
 	if err != nil {
 		return nil, err
 	}
@@ -232,7 +233,8 @@ func (g *Graph) follow(ctx context.Context, reflectors *sync.WaitGroup, resource
 	}
 	prototype := &metav1.PartialObjectMetadata{}
 	prototype.SetGroupVersionKind(gvk)
-	source, err := client.NewListWatcher(g.live, prototype, client.Scope{Mask: []string{"metadata.ownerReferences", "metadata.finalizers"}})
+	source, err := client.NewListWatcher(g.live, prototype,
+		client.Scope{Mask: []string{"metadata.ownerReferences", "metadata.finalizers"}})
 	if err != nil {
 		g.log.Error("follow a kind", "kind", gvk, "err", err)
 		return
@@ -332,7 +334,8 @@ func (g *Graph) replaceLocked(m *monitor, d reflector.Delta[*metav1.PartialObjec
 	}
 	if m.listed || m.former != (unique.Handle[kindName]{}) {
 		for _, n := range g.relations.nodes {
-			if !n.virtual && (n.kind == m.kind || n.kind == m.former) && n.list != g.lists && !slices.Contains(d.Retained, n.key()) {
+			if !n.virtual && (n.kind == m.kind || n.kind == m.former) && n.list != g.lists &&
+				!slices.Contains(d.Retained, n.key()) {
 				g.relations.remove(n, true, c)
 			}
 		}
@@ -422,7 +425,8 @@ func (g *Graph) Dependents(uid types.UID) []Node {
 	}
 	g.mu.Unlock()
 	slices.SortFunc(all, func(a, b Node) int {
-		return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.APIVersion, b.APIVersion), cmp.Compare(a.Key.String(), b.Key.String()), cmp.Compare(a.UID, b.UID))
+		return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.APIVersion, b.APIVersion),
+			cmp.Compare(a.Key.String(), b.Key.String()), cmp.Compare(a.UID, b.UID))
 	})
 	return slices.CompactFunc(all, func(a, b Node) bool { return a.UID == b.UID }) // an object may have two references
 }
@@ -430,7 +434,8 @@ func (g *Graph) Dependents(uid types.UID) []Node {
 // public returns n for a caller. The graph is locked.
 func (n *node) public() Node {
 	kind := n.kind.Value()
-	all := Node{UID: n.uid, APIVersion: kind.apiVersion, Kind: kind.kind, Key: n.key(), Virtual: n.virtual, Deleting: n.deleting}
+	all := Node{UID: n.uid, APIVersion: kind.apiVersion, Kind: kind.kind, Key: n.key(), Virtual: n.virtual,
+		Deleting: n.deleting}
 	for i := range n.owners {
 		all.Owners = append(all.Owners, n.owners[i].reference())
 	}
@@ -440,5 +445,6 @@ func (n *node) public() Node {
 // reference returns the owner reference of e, without the field Controller.
 func (e *edge) reference() metav1.OwnerReference {
 	kind, block := e.kind.Value(), e.block
-	return metav1.OwnerReference{APIVersion: kind.apiVersion, Kind: kind.kind, Name: e.name, UID: e.owner.uid, BlockOwnerDeletion: &block}
+	return metav1.OwnerReference{APIVersion: kind.apiVersion, Kind: kind.kind, Name: e.name, UID: e.owner.uid,
+		BlockOwnerDeletion: &block}
 }

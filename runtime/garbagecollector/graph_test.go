@@ -30,9 +30,11 @@ func fed(t *testing.T) (*Graph, *monitor) {
 }
 
 func near(uid string, owners ...string) *metav1.PartialObjectMetadata {
-	o := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: "of-" + uid, UID: types.UID(uid)}}
+	o := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: "of-" + uid,
+		UID: types.UID(uid)}}
 	for _, owner := range owners {
-		o.OwnerReferences = append(o.OwnerReferences, metav1.OwnerReference{APIVersion: "v1", Kind: "Near", Name: "of-" + owner, UID: types.UID(owner)})
+		o.OwnerReferences = append(o.OwnerReferences, metav1.OwnerReference{APIVersion: "v1", Kind: "Near",
+			Name: "of-" + owner, UID: types.UID(owner)})
 	}
 	return o
 }
@@ -47,7 +49,8 @@ func (g *Graph) has(uids ...types.UID) bool {
 func TestListTakesAwayWhatIsNotInIt(t *testing.T) {
 	g, m := fed(t)
 	m.awaited, g.known, g.waiting = true, true, 1
-	m.Push(delta{Type: reflector.Replaced, Objects: []*metav1.PartialObjectMetadata{near("1"), near("2"), near("3", "1"), near("4")}})
+	m.Push(delta{Type: reflector.Replaced, Objects: []*metav1.PartialObjectMetadata{near("1"), near("2"), near("3", "1"),
+		near("4")}})
 	select {
 	case <-g.Synced():
 	default:
@@ -99,7 +102,8 @@ func TestKindThatIsGoneTakesItsObjectsAlong(t *testing.T) {
 	g, m := fed(t)
 	m.cancel, m.done = func() {}, make(chan struct{})
 	close(m.done)
-	other := &monitor{graph: g, kind: unique.Make(kindName{"v1", "Else"}), gvk: schema.GroupVersionKind{Version: "v1", Kind: "Else"}}
+	other := &monitor{graph: g, kind: unique.Make(kindName{"v1", "Else"}), gvk: schema.GroupVersionKind{Version: "v1",
+		Kind: "Else"}}
 	g.monitors[schema.GroupResource{Resource: "elses"}] = other
 	m.Push(delta{Type: reflector.Replaced, Objects: []*metav1.PartialObjectMetadata{near("1")}})
 	other.Push(delta{Type: reflector.Replaced, Objects: []*metav1.PartialObjectMetadata{near("2", "1")}})

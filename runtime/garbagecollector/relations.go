@@ -173,7 +173,8 @@ func (r *relations) setOwners(n *node, refs []metav1.OwnerReference, c *changes)
 // owns reports whether n has exactly the references refs.
 func (n *node) owns(refs []metav1.OwnerReference) bool {
 	return slices.EqualFunc(n.owners, refs, func(e edge, ref metav1.OwnerReference) bool {
-		return e.owner.uid == ref.UID && e.name == ref.Name && e.block == blocks(ref) && e.kind.Value() == kindName{ref.APIVersion, ref.Kind}
+		return e.owner.uid == ref.UID && e.name == ref.Name && e.block == blocks(ref) &&
+			e.kind.Value() == kindName{ref.APIVersion, ref.Kind}
 	})
 }
 
@@ -309,7 +310,8 @@ func (r *relations) verifiedAbsent(n *node, at coordinates, c *changes) {
 // knownAbsent reports whether the owner of a reference of n is known to be absent.
 func (n *node) knownAbsent(ref metav1.OwnerReference) bool {
 	return slices.ContainsFunc(n.owners, func(e edge) bool {
-		return e.absent && e.owner.uid == ref.UID && e.name == ref.Name && e.kind.Value() == kindName{ref.APIVersion, ref.Kind}
+		return e.absent && e.owner.uid == ref.UID && e.name == ref.Name && e.kind.Value() == kindName{ref.APIVersion,
+			ref.Kind}
 	})
 }
 

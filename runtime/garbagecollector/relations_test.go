@@ -168,7 +168,8 @@ func randomObject(r *rand.Rand, uid types.UID, old *metav1.PartialObjectMetadata
 	if old != nil {
 		o = old.DeepCopy()
 		if r.IntN(3) == 0 {
-			o.Finalizers = [][]string{nil, {metav1.FinalizerDeleteDependents}, {metav1.FinalizerOrphanDependents}, {"else"}}[r.IntN(4)]
+			o.Finalizers = [][]string{nil, {metav1.FinalizerDeleteDependents}, {metav1.FinalizerOrphanDependents},
+				{"else"}}[r.IntN(4)]
 		}
 		if r.IntN(4) == 0 {
 			o.DeletionTimestamp = &metav1.Time{}
@@ -178,7 +179,8 @@ func randomObject(r *rand.Rand, uid types.UID, old *metav1.PartialObjectMetadata
 		o.OwnerReferences = nil
 		for range r.IntN(4) {
 			owner := fmt.Sprintf("uid-%d", r.IntN(7))
-			ref := metav1.OwnerReference{APIVersion: "v1", Kind: []string{"Cluster", "Near"}[r.IntN(2)], UID: types.UID(owner), Name: "of-" + owner}
+			ref := metav1.OwnerReference{APIVersion: "v1", Kind: []string{"Cluster", "Near"}[r.IntN(2)], UID: types.UID(owner),
+				Name: "of-" + owner}
 			if r.IntN(8) == 0 {
 				ref.Name = "else"
 			}

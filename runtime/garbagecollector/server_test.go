@@ -46,8 +46,9 @@ func TestOnAServer(t *testing.T) {
 	meddler := &meddler{RoundTripper: httpClient.Transport, live: live}
 	httpClient.Transport = meddler
 	collector, err := garbagecollector.New(env.Config, garbagecollector.Options{
-		GraphOptions: garbagecollector.GraphOptions{Logger: slog.New(slog.NewTextHandler(t.Output(), nil)), HTTPClient: httpClient},
-		Recorder:     broadcaster.Recorder(garbagecollector.Name),
+		GraphOptions: garbagecollector.GraphOptions{Logger: slog.New(slog.NewTextHandler(t.Output(), nil)),
+			HTTPClient: httpClient},
+		Recorder: broadcaster.Recorder(garbagecollector.Name),
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -80,8 +81,10 @@ func TestOnAServer(t *testing.T) {
 				ctx, cancel := context.WithTimeoutCause(t.Context(), patience, errPatience)
 				defer cancel()
 				namespace := strings.ToLower(name)
-				f := &fixture{T: t, ctx: ctx, live: live, namespace: namespace, collector: collector, config: env.Config, told: told, meddler: meddler}
-				if err := live.Create(ctx, untyped(schema.GroupVersionKind{Version: "v1", Kind: "Namespace"}, "", namespace)); err != nil {
+				f := &fixture{T: t, ctx: ctx, live: live, namespace: namespace, collector: collector, config: env.Config,
+					told: told, meddler: meddler}
+				if err := live.Create(ctx, untyped(schema.GroupVersionKind{Version: "v1", Kind: "Namespace"}, "",
+					namespace)); err != nil {
 					t.Fatal(err)
 				}
 				rule(f)
@@ -129,7 +132,8 @@ type meddler struct {
 
 func (m *meddler) RoundTrip(r *http.Request) (*http.Response, error) {
 	o := m.object.Load()
-	if o == nil || r.Method != http.MethodDelete || !strings.HasSuffix(r.URL.Path, "/"+o.GetNamespace()+"/configmaps/"+o.GetName()) {
+	if o == nil || r.Method != http.MethodDelete || !strings.HasSuffix(r.URL.Path, "/"+o.GetNamespace()+"/configmaps/"+
+		o.GetName()) {
 		return m.RoundTripper.RoundTrip(r)
 	}
 	patch := fmt.Sprintf(`{"metadata":{"labels":{"n":"%d"}}}`, m.deletes.Add(1))
@@ -154,7 +158,8 @@ type fixture struct {
 func (f *fixture) Context() context.Context { return f.ctx }
 
 // make creates an object with owners; an owner's references are to the objects as they are.
-func (f *fixture) make(gvk schema.GroupVersionKind, name string, change func(o *unstructured.Unstructured), owners ...*unstructured.Unstructured) *unstructured.Unstructured {
+func (f *fixture) make(gvk schema.GroupVersionKind, name string, change func(o *unstructured.Unstructured),
+	owners ...*unstructured.Unstructured) *unstructured.Unstructured {
 	f.Helper()
 	namespace := f.namespace
 	if gvk == pool {
@@ -176,7 +181,8 @@ func (f *fixture) make(gvk schema.GroupVersionKind, name string, change func(o *
 }
 
 func reference(owner *unstructured.Unstructured) metav1.OwnerReference {
-	return metav1.OwnerReference{APIVersion: owner.GetAPIVersion(), Kind: owner.GetKind(), Name: owner.GetName(), UID: owner.GetUID()}
+	return metav1.OwnerReference{APIVersion: owner.GetAPIVersion(), Kind: owner.GetKind(), Name: owner.GetName(),
+		UID: owner.GetUID()}
 }
 
 func (f *fixture) delete(o *unstructured.Unstructured, policy metav1.DeletionPropagation) {
@@ -211,7 +217,8 @@ func (f *fixture) settled() {
 func (f *fixture) seen(gvk schema.GroupVersionKind) {
 	f.Helper()
 	f.gone(f.make(gvk, "mark", func(o *unstructured.Unstructured) {
-		o.SetOwnerReferences([]metav1.OwnerReference{{APIVersion: "v1", Kind: "Secret", Name: "nobody", UID: types.UID(o.GetNamespace() + "-nobody")}})
+		o.SetOwnerReferences([]metav1.OwnerReference{{APIVersion: "v1", Kind: "Secret", Name: "nobody",
+			UID: types.UID(o.GetNamespace() + "-nobody")}})
 	}))
 }
 
@@ -328,7 +335,8 @@ func ownerInAnotherNamespace(f *fixture) {
 			f.Fatalf("no event was told of: %v", context.Cause(f.Context()))
 		}
 	}
-	if e.Reason != "OwnerRefInvalidNamespace" || !strings.Contains(e.Note, `does not exist in namespace "`+f.namespace+`"`) {
+	if e.Reason != "OwnerRefInvalidNamespace" || !strings.Contains(e.Note, `does not exist in namespace "`+f.namespace+
+		`"`) {
 		f.Errorf("the event says %s: %s", e.Reason, e.Note)
 	}
 	f.there(elsewhere)
@@ -338,7 +346,8 @@ func namespacedOwnerOfAClusterScopedObject(f *fixture) {
 	a := f.make(configMap, "a", nil)
 	b := f.make(pool, "b", nil, a)
 	ghost := f.make(pool, "ghost", func(o *unstructured.Unstructured) {
-		o.SetOwnerReferences([]metav1.OwnerReference{{APIVersion: "v1", Kind: "ConfigMap", Name: "nobody", UID: "nobody-" + types.UID(f.namespace)}})
+		o.SetOwnerReferences([]metav1.OwnerReference{{APIVersion: "v1", Kind: "ConfigMap", Name: "nobody",
+			UID: "nobody-" + types.UID(f.namespace)}})
 	})
 	f.delete(a, metav1.DeletePropagationBackground)
 	f.gone(a)
@@ -348,7 +357,8 @@ func namespacedOwnerOfAClusterScopedObject(f *fixture) {
 
 func ownerOfAnUnknownKind(f *fixture) {
 	a := f.make(configMap, "a", func(o *unstructured.Unstructured) {
-		o.SetOwnerReferences([]metav1.OwnerReference{{APIVersion: "no.example.com/v1", Kind: "Nothing", Name: "x", UID: "x-" + types.UID(f.namespace)}})
+		o.SetOwnerReferences([]metav1.OwnerReference{{APIVersion: "no.example.com/v1", Kind: "Nothing", Name: "x",
+			UID: "x-" + types.UID(f.namespace)}})
 	})
 	f.settled()
 	f.there(a)
@@ -359,12 +369,14 @@ func ownerOfAnUnknownKind(f *fixture) {
 func ownerWithANameThatIsNone(f *fixture) {
 	for i, name := range []string{"a?watch=true", "a b", "#"} {
 		f.gone(f.make(configMap, "g"+string(rune('a'+i)), func(o *unstructured.Unstructured) {
-			o.SetOwnerReferences([]metav1.OwnerReference{{APIVersion: "v1", Kind: "Secret", Name: name, UID: types.UID(f.namespace + name)}})
+			o.SetOwnerReferences([]metav1.OwnerReference{{APIVersion: "v1", Kind: "Secret", Name: name,
+				UID: types.UID(f.namespace + name)}})
 		}))
 	}
 	for i, name := range []string{"..", ".", "a/b", "../../namespaces/default", "%2e%2e", "..%2f.."} {
 		o := f.make(configMap, "o"+string(rune('a'+i)), func(o *unstructured.Unstructured) {
-			o.SetOwnerReferences([]metav1.OwnerReference{{APIVersion: "v1", Kind: "Secret", Name: name, UID: types.UID(f.namespace + name)}})
+			o.SetOwnerReferences([]metav1.OwnerReference{{APIVersion: "v1", Kind: "Secret", Name: name,
+				UID: types.UID(f.namespace + name)}})
 		})
 		f.settled()
 		f.there(o)
@@ -378,10 +390,12 @@ func ownerInAVersionThatIsNoMore(f *fixture) {
 	second := first.GroupKind().WithVersion("v2")
 	version := func(name string, served bool) map[string]any {
 		return map[string]any{
-			"name": name, "served": served, "storage": name == "v1", "schema": map[string]any{"openAPIV3Schema": map[string]any{"type": "object"}},
+			"name": name, "served": served, "storage": name == "v1",
+			"schema": map[string]any{"openAPIV3Schema": map[string]any{"type": "object"}},
 		}
 	}
-	crd := untyped(schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"}, "", "versioneds.versions.kctrl.dev")
+	crd := untyped(schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"},
+		"", "versioneds.versions.kctrl.dev")
 	crd.Object["spec"] = map[string]any{
 		"group": first.Group, "scope": "Namespaced", "names": map[string]any{"kind": first.Kind, "plural": "versioneds"},
 		"versions": []any{version("v1", true), version("v2", true)},
@@ -407,11 +421,13 @@ func ownerInAVersionThatIsNoMore(f *fixture) {
 				f.Fatal(err)
 			}
 		}
-		patch(inSecond, metav1.OwnerReference{APIVersion: "v1", Kind: "Secret", Name: name, UID: types.UID(f.namespace + name)})
+		patch(inSecond, metav1.OwnerReference{APIVersion: "v1", Kind: "Secret", Name: name,
+			UID: types.UID(f.namespace + name)})
 	}
 	look("nobody")
 	f.await(dependent, func(o *unstructured.Unstructured) bool { return len(o.GetOwnerReferences()) == 1 })
-	patch, err := json.Marshal(map[string]any{"spec": map[string]any{"versions": []any{version("v1", true), version("v2", false)}}})
+	patch, err := json.Marshal(map[string]any{"spec": map[string]any{"versions": []any{version("v1", true),
+		version("v2", false)}}})
 	if err == nil {
 		err = f.live.Patch(f.Context(), crd, client.RawPatch(types.MergePatchType, patch))
 	}
@@ -429,14 +445,15 @@ func ownerInAVersionThatIsNoMore(f *fixture) {
 func (f *fixture) awaitUnserved(o *unstructured.Unstructured) {
 	f.Helper()
 	var last error
-	err := wait.PollUntilContextCancel(f.Context(), 20*time.Millisecond, true, func(ctx context.Context) (done bool, err error) {
-		other, err := client.New(f.config, client.Options{Scheme: runtime.NewScheme()})
-		if err != nil {
-			return false, err
-		}
-		last = other.Get(ctx, object.KeyOf(o), o.DeepCopy())
-		return meta.IsNoMatchError(last), nil
-	})
+	err := wait.PollUntilContextCancel(f.Context(), 20*time.Millisecond, true,
+		func(ctx context.Context) (done bool, err error) {
+			other, err := client.New(f.config, client.Options{Scheme: runtime.NewScheme()})
+			if err != nil {
+				return false, err
+			}
+			last = other.Get(ctx, object.KeyOf(o), o.DeepCopy())
+			return meta.IsNoMatchError(last), nil
+		})
 	if err != nil {
 		f.Fatalf("%s is still served: %v: %v", o.GetAPIVersion(), err, last)
 	}
@@ -444,11 +461,13 @@ func (f *fixture) awaitUnserved(o *unstructured.Unstructured) {
 
 func kindsComeAndGo(f *fixture) {
 	gvk := schema.GroupVersionKind{Group: "late.kctrl.dev", Version: "v1", Kind: "Late"}
-	crd := untyped(schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"}, "", "lates.late.kctrl.dev")
+	crd := untyped(schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"},
+		"", "lates.late.kctrl.dev")
 	crd.Object["spec"] = map[string]any{
 		"group": gvk.Group, "scope": "Namespaced", "names": map[string]any{"kind": gvk.Kind, "plural": "lates"},
 		"versions": []any{map[string]any{
-			"name": "v1", "served": true, "storage": true, "schema": map[string]any{"openAPIV3Schema": map[string]any{"type": "object"}},
+			"name": "v1", "served": true, "storage": true,
+			"schema": map[string]any{"openAPIV3Schema": map[string]any{"type": "object"}},
 		}},
 	}
 	for range 2 {
@@ -485,18 +504,20 @@ func kindsComeAndGo(f *fixture) {
 
 // makeServed creates an object of a new kind, which the API server serves a moment after it reports the kind as
 // established.
-func (f *fixture) makeServed(gvk schema.GroupVersionKind, name string, owner *unstructured.Unstructured) (o *unstructured.Unstructured) {
+func (f *fixture) makeServed(gvk schema.GroupVersionKind, name string,
+	owner *unstructured.Unstructured) (o *unstructured.Unstructured) {
 	f.Helper()
 	var last error
-	err := wait.PollUntilContextCancel(f.Context(), 20*time.Millisecond, true, func(ctx context.Context) (done bool, err error) {
-		o = untyped(gvk, f.namespace, name)
-		o.SetOwnerReferences([]metav1.OwnerReference{reference(owner)})
-		last = f.live.Create(ctx, o)
-		if meta.IsNoMatchError(last) || apierrors.IsNotFound(last) {
-			return false, nil
-		}
-		return true, last
-	})
+	err := wait.PollUntilContextCancel(f.Context(), 20*time.Millisecond, true,
+		func(ctx context.Context) (done bool, err error) {
+			o = untyped(gvk, f.namespace, name)
+			o.SetOwnerReferences([]metav1.OwnerReference{reference(owner)})
+			last = f.live.Create(ctx, o)
+			if meta.IsNoMatchError(last) || apierrors.IsNotFound(last) {
+				return false, nil
+			}
+			return true, last
+		})
 	if err != nil {
 		f.Fatalf("create a %s: %v: %v", gvk.Kind, err, last)
 	}
@@ -533,7 +554,8 @@ func changesWithoutEnd(f *fixture) {
 }
 
 func graphAnswers(f *fixture) {
-	graph, err := garbagecollector.NewGraph(f.config, garbagecollector.GraphOptions{Ignored: []schema.GroupResource{{Resource: "secrets"}}})
+	graph, err := garbagecollector.NewGraph(f.config,
+		garbagecollector.GraphOptions{Ignored: []schema.GroupResource{{Resource: "secrets"}}})
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -560,7 +582,8 @@ func graphAnswers(f *fixture) {
 	if !slices.Equal(names, want) {
 		f.Errorf("dependents are %q, want %q", names, want)
 	}
-	if n, ok := graph.Node(c.GetUID()); !ok || n.Virtual || len(n.Owners) != 2 || n.Owners[0].UID != b.GetUID() || n.Key != object.KeyOf(c) {
+	if n, ok := graph.Node(c.GetUID()); !ok || n.Virtual || len(n.Owners) != 2 || n.Owners[0].UID != b.GetUID() ||
+		n.Key != object.KeyOf(c) {
 		f.Errorf("the graph has %+v, %t", n, ok)
 	}
 	if _, ok := graph.Node("nobody"); ok || graph.Len() == 0 || graph.Dependents("nobody") != nil {
@@ -576,7 +599,8 @@ func graphAnswers(f *fixture) {
 func referenceAddedLater(f *fixture) {
 	a := f.make(configMap, "a", nil)
 	f.settled()
-	a.SetOwnerReferences([]metav1.OwnerReference{{APIVersion: "v1", Kind: "Secret", Name: "nobody", UID: "later-" + types.UID(f.namespace)}})
+	a.SetOwnerReferences([]metav1.OwnerReference{{APIVersion: "v1", Kind: "Secret", Name: "nobody",
+		UID: "later-" + types.UID(f.namespace)}})
 	if err := f.live.Update(f.Context(), a); err != nil {
 		f.Fatal(err)
 	}

@@ -129,7 +129,8 @@ func addOnce[R comparable](queue Queue[R], requests []R) {
 // At the first event of a namespaced object with an owner, the handler asks mapper whether the owner's kind is
 // namespaced. While the mapper fails, the handler blocks and retries each second. The log and the readiness of the
 // controller then contain the kind and the cause.
-func ForOwner[T object.Object](owner schema.GroupKind, mapper meta.RESTMapper, controllerOnly bool) Handler[T, reconcile.Request] {
+func ForOwner[T object.Object](owner schema.GroupKind, mapper meta.RESTMapper,
+	controllerOnly bool) Handler[T, reconcile.Request] {
 	s := &scope{kind: owner, mapper: mapper}
 	return func(ctx context.Context, e informer.Event[T], queue Queue[reconcile.Request]) {
 		var owners []reference
@@ -151,7 +152,8 @@ func ForOwner[T object.Object](owner schema.GroupKind, mapper meta.RESTMapper, c
 		}
 		var requests []reconcile.Request
 		for _, o := range owners {
-			requests = append(requests, reconcile.Request{NamespacedName: types.NamespacedName{Namespace: namespace, Name: o.name}})
+			requests = append(requests, reconcile.Request{NamespacedName: types.NamespacedName{Namespace: namespace,
+				Name: o.name}})
 		}
 		addOnce(queue, requests)
 	}
@@ -277,7 +279,8 @@ func (w *wait) end() {
 }
 
 // ForOwnerOf is [ForOwner] for the kind of owner, a Go type in scheme. It panics if scheme does not have the type.
-func ForOwnerOf[T object.Object](owner runtime.Object, scheme *runtime.Scheme, mapper meta.RESTMapper, controllerOnly bool) Handler[T, reconcile.Request] {
+func ForOwnerOf[T object.Object](owner runtime.Object, scheme *runtime.Scheme, mapper meta.RESTMapper,
+	controllerOnly bool) Handler[T, reconcile.Request] {
 	gvk, err := object.GVK(owner, scheme)
 	if err != nil {
 		panic(err)

@@ -67,7 +67,8 @@ func (q *queue) expect(t *testing.T, what string, want ...string) {
 
 // object returns an object with these owners.
 func object(name string, owners ...metav1.OwnerReference) obj {
-	return &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name, OwnerReferences: owners}}
+	return &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name,
+		OwnerReferences: owners}}
 }
 
 // owner is a reference that does not control, controlling one that does.
@@ -194,7 +195,8 @@ func TestForOwnerRequestsTheOldAndTheNewOwnerOfAnUpdate(t *testing.T) {
 		{"the owner is gone", []metav1.OwnerReference{one}, nil, []string{"ns/one"}},
 		{"the owner is new", nil, []metav1.OwnerReference{two}, []string{"ns/two"}},
 		{"the same owner, once", []metav1.OwnerReference{one}, []metav1.OwnerReference{one}, []string{"ns/one"}},
-		{"no longer its controller", []metav1.OwnerReference{one}, []metav1.OwnerReference{owner(libraryV1, "Shelf", "one")}, []string{"ns/one"}},
+		{"no longer its controller", []metav1.OwnerReference{one}, []metav1.OwnerReference{owner(libraryV1, "Shelf", "one")},
+			[]string{"ns/one"}},
 	} {
 		q := &queue{}
 		e := event{Type: informer.Updated, Old: object("a", r.before...), Object: object("a", r.now...)}
@@ -221,8 +223,10 @@ func TestMapRequestsWhatTheFunctionSays(t *testing.T) {
 		{"added", event{Type: informer.Added, Object: object("a")}, []string{"all/all", "by-name/a"}},
 		{"deleted", event{Type: informer.Deleted, Object: object("a")}, []string{"all/all", "by-name/a"}},
 		{"nothing", event{Type: informer.Added, Object: object("")}, nil},
-		{"updated, both states", event{Type: informer.Updated, Old: object("a"), Object: object("b")}, []string{"all/all", "by-name/b", "by-name/a"}},
-		{"updated, the same twice", event{Type: informer.Updated, Old: object("a"), Object: object("a")}, []string{"all/all", "by-name/a"}},
+		{"updated, both states", event{Type: informer.Updated, Old: object("a"), Object: object("b")},
+			[]string{"all/all", "by-name/b", "by-name/a"}},
+		{"updated, the same twice", event{Type: informer.Updated, Old: object("a"), Object: object("a")},
+			[]string{"all/all", "by-name/a"}},
 	} {
 		q := &queue{}
 		byName(t.Context(), r.event, q)

@@ -38,7 +38,8 @@ func TestForOwnerAsksForTheVersionOfTheReferenceFirst(t *testing.T) {
 		libraryV2: {"Shelf v2", "Shelf"}, // which is served no longer
 	} {
 		m, q := &record{RESTMapper: mapper()}, &queue{}
-		handler.ForOwner[obj](shelf, m, true)(t.Context(), event{Type: informer.Added, Object: object("a", controlling(version, "Shelf", "one"))}, q)
+		handler.ForOwner[obj](shelf, m, true)(t.Context(), event{Type: informer.Added,
+			Object: object("a", controlling(version, "Shelf", "one"))}, q)
 		q.expect(t, version, "ns/one")
 		if !slices.Equal(m.asked, want) {
 			t.Errorf("%s: asked %q, want %q", version, m.asked, want)
@@ -83,7 +84,8 @@ func TestForOwnerLogsTheKindAndTheCauseWhileItWaits(t *testing.T) {
 		var waiting sync.WaitGroup
 		waiting.Go(func() {
 			kind := schema.GroupKind{Group: shelf.Group, Kind: "Absent"}
-			handler.ForOwner[obj](kind, m, true)(ctx, event{Type: informer.Added, Object: object("a", controlling(libraryV1, "Absent", "one"))}, &queue{})
+			handler.ForOwner[obj](kind, m, true)(ctx, event{Type: informer.Added,
+				Object: object("a", controlling(libraryV1, "Absent", "one"))}, &queue{})
 		})
 		<-time.After(30 * time.Second)
 		m.fail(errors.New("no route"))
@@ -105,10 +107,12 @@ func TestForOwnerLogsTheKindAndTheCauseWhileItWaits(t *testing.T) {
 func TestForOwnerLogsALongWaitEachMinute(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		out := &logs{}
-		ctx, cancel := context.WithTimeout(log.IntoContext(t.Context(), slog.New(slog.NewTextHandler(out, nil))), 150*time.Second)
+		ctx, cancel := context.WithTimeout(log.IntoContext(t.Context(), slog.New(slog.NewTextHandler(out, nil))),
+			150*time.Second)
 		defer cancel()
 		m := &flaky{RESTMapper: mapper(), failures: 1000}
-		handler.ForOwner[obj](shelf, m, true)(ctx, event{Type: informer.Added, Object: object("a", controlling(libraryV1, "Shelf", "one"))}, &queue{})
+		handler.ForOwner[obj](shelf, m, true)(ctx, event{Type: informer.Added,
+			Object: object("a", controlling(libraryV1, "Shelf", "one"))}, &queue{})
 		if lines := out.lines(); len(lines) != 3 {
 			t.Errorf("%d lines:\n%s", len(lines), strings.Join(lines, "\n"))
 		}

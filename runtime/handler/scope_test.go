@@ -69,7 +69,8 @@ func TestForOwnerGivesUpWhenTheContextEnds(t *testing.T) {
 		defer cancel()
 		q, m := &queue{}, &flaky{RESTMapper: mapper(), failures: 1000}
 		start := time.Now()
-		handler.ForOwner[obj](shelf, m, true)(ctx, event{Type: informer.Added, Object: object("a", controlling(libraryV1, "Shelf", "one"))}, q)
+		handler.ForOwner[obj](shelf, m, true)(ctx, event{Type: informer.Added,
+			Object: object("a", controlling(libraryV1, "Shelf", "one"))}, q)
 		q.expect(t, "after the end")
 		if waited := time.Since(start); waited != 90*time.Second {
 			t.Errorf("returned after %v", waited)
@@ -101,7 +102,8 @@ func TestForOwnerAsksWithTheContextOfTheController(t *testing.T) {
 		defer cancel()
 		q, start := &queue{}, time.Now()
 		m := both{RESTMapper: mapper(), slow: slow{}}
-		handler.ForOwner[obj](shelf, m, true)(ctx, event{Type: informer.Added, Object: object("a", controlling(libraryV1, "Shelf", "one"))}, q)
+		handler.ForOwner[obj](shelf, m, true)(ctx, event{Type: informer.Added,
+			Object: object("a", controlling(libraryV1, "Shelf", "one"))}, q)
 		q.expect(t, "after the end")
 		if waited := time.Since(start); waited != time.Minute {
 			t.Errorf("returned after %v", waited)

@@ -58,7 +58,8 @@ func TestModifiedObjectOfTheStoreIsReportedOnce(t *testing.T) {
 		pass(2 * time.Second)
 		got := found.got()
 		want := "things ns/a was modified in the store; copy what you change:\n"
-		if len(got) != 1 || !strings.HasPrefix(got[0], want) || !strings.Contains(got[0], `"changed": "yes"`) || strings.Contains(got[0], "uid") {
+		if len(got) != 1 || !strings.HasPrefix(got[0], want) || !strings.Contains(got[0], `"changed": "yes"`) ||
+			strings.Contains(got[0], "uid") {
 			t.Errorf("got %q", got)
 		}
 	})

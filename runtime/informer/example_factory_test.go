@@ -37,7 +37,8 @@ func ExampleFactory() {
 
 func ExampleIndex_Range() {
 	byLength := informer.NewIndex(func(n node) []int { return []int{len(n.Name)} })
-	inf := informer.New(nodes{}, informer.Options[node]{DisableWatchList: true, Indexes: []informer.Indexer[node]{byLength}})
+	inf := informer.New(nodes{}, informer.Options[node]{DisableWatchList: true,
+		Indexes: []informer.Indexer[node]{byLength}})
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error)
 	go func() { done <- inf.Run(ctx) }()
@@ -84,7 +85,9 @@ func ExampleScoped_In() {
 		return informer.New(nodes{}, opts), nil
 	}
 	factory := informer.NewFactory(informer.FactoryOptions{Namespaces: []string{"blue", "green"}})
-	scoped, err := informer.Shared(factory, open, informer.KindOptions[node]{Options: informer.Options[node]{DisableWatchList: true}})
+	scoped,
+		err := informer.Shared(factory, open,
+		informer.KindOptions[node]{Options: informer.Options[node]{DisableWatchList: true}})
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -81,7 +81,8 @@ type scoped interface {
 
 // NewFactory returns a factory without informers.
 func NewFactory(opts FactoryOptions) *Factory {
-	f := &Factory{opts: opts, ended: make(chan struct{}), namespaces: make(map[string]bool), kinds: make(map[kindName]member)}
+	f := &Factory{opts: opts, ended: make(chan struct{}), namespaces: make(map[string]bool),
+		kinds: make(map[kindName]member)}
 	for _, namespace := range opts.Namespaces {
 		f.namespaces[namespace] = true
 	}

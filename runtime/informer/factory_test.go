@@ -23,9 +23,11 @@ func newFactory(opts informer.FactoryOptions) *informer.Factory {
 }
 
 // share returns the informer of the kind of that name.
-func share(t *testing.T, f *informer.Factory, c cluster, name string, namespaces ...string) *informer.Scoped[listwatch.Object] {
+func share(t *testing.T, f *informer.Factory, c cluster, name string,
+	namespaces ...string) *informer.Scoped[listwatch.Object] {
 	t.Helper()
-	s, err := informer.Shared(f, c.open, informer.KindOptions[listwatch.Object]{Options: options{Name: name}, Namespaces: namespaces})
+	s, err := informer.Shared(f, c.open, informer.KindOptions[listwatch.Object]{Options: options{Name: name},
+		Namespaces: namespaces})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -42,7 +44,8 @@ func TestFactoryHasOneInformerForEachKind(t *testing.T) {
 	if share(t, f, c, "nodes") == pods {
 		t.Error("two kinds have one informer")
 	}
-	if _, err := informer.Shared(f, c.open, informer.KindOptions[listwatch.Object]{Options: options{Name: "x"}, Namespaces: []string{"closed"}}); err == nil {
+	if _, err := informer.Shared(f, c.open, informer.KindOptions[listwatch.Object]{Options: options{Name: "x"},
+		Namespaces: []string{"closed"}}); err == nil {
 		t.Error("a kind that cannot be opened is no error")
 	}
 }
@@ -91,7 +94,8 @@ func TestFactoryEndsWithItsLastHandler(t *testing.T) {
 		if share(t, f, c, "things") != things {
 			t.Error("the informer is another one after the end")
 		}
-		if _, err := informer.Shared(f, c.open, informer.KindOptions[listwatch.Object]{}); !errors.Is(err, informer.ErrEnded) {
+		if _, err := informer.Shared(f, c.open, informer.KindOptions[listwatch.Object]{}); !errors.Is(err,
+			informer.ErrEnded) {
 			t.Errorf("a new kind after the end: %v", err)
 		}
 	})
@@ -132,7 +136,8 @@ func TestFactoryChangesTheNamespacesOfTheKindsThatFollowIt(t *testing.T) {
 func TestFactoryWaitNamesTheKindsThatHaveNotSynced(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		good, bad, f := newCluster("/a"), newCluster("/a"), newFactory(informer.FactoryOptions{})
-		bad[""].OnWatch, bad[""].OnList = listwatch.Always(listwatch.Forbidden("watch")), listwatch.Always(listwatch.Forbidden("list"))
+		bad[""].OnWatch, bad[""].OnList = listwatch.Always(listwatch.Forbidden("watch")),
+			listwatch.Always(listwatch.Forbidden("list"))
 		share(t, f, good, "pods")
 		share(t, f, bad, "secrets")
 		runScoped(t, f)
@@ -235,7 +240,8 @@ func TestKindsOfOneTypeAndNameAreToldApart(t *testing.T) {
 	c, f := newCluster(), newFactory(informer.FactoryOptions{})
 	var all []*informer.Scoped[listwatch.Object]
 	for _, version := range []string{"v1", "v2", "v1"} {
-		opts := informer.KindOptions[listwatch.Object]{Options: options{Name: "things"}, Kind: schema.GroupVersionKind{Version: version, Kind: "Thing"}}
+		opts := informer.KindOptions[listwatch.Object]{Options: options{Name: "things"},
+			Kind: schema.GroupVersionKind{Version: version, Kind: "Thing"}}
 		s, err := informer.Shared(f, c.open, opts)
 		if err != nil {
 			t.Fatal(err)

@@ -75,7 +75,8 @@ func (r *relister) RoundTrip(request *http.Request) (*http.Response, error) {
 		return &http.Response{StatusCode: code, Header: header, Body: io.NopCloser(body), Request: request}, nil
 	}
 	if len(r.rounds) == 0 || request.URL.Query().Get("sendInitialEvents") == "" {
-		return answer(410, strings.NewReader(`{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Expired","code":410}`))
+		return answer(410,
+			strings.NewReader(`{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Expired","code":410}`))
 	}
 	round := r.rounds[0]
 	r.rounds = r.rounds[1:]
@@ -87,7 +88,9 @@ func (r *relister) RoundTrip(request *http.Request) (*http.Response, error) {
 		case <-expire:
 		case <-request.Context().Done():
 		}
-		_, _ = io.WriteString(write, `{"type":"ERROR","object":{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Expired","code":410}}`)
+		_,
+			_ = io.WriteString(write,
+			`{"type":"ERROR","object":{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Expired","code":410}}`)
 		_ = write.Close()
 	}(r.expire)
 	return answer(200, read)
@@ -97,10 +100,12 @@ func (r *relister) RoundTrip(request *http.Request) (*http.Response, error) {
 func round(version string, objects ...string) string {
 	var b strings.Builder
 	for i := 0; i < len(objects); i += 2 {
-		fmt.Fprintf(&b, `{"type":"ADDED","object":{"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":%q,"namespace":"n","uid":"u-%s","resourceVersion":%q},"data":{"v":%q}}}`+"\n",
+		fmt.Fprintf(&b,
+			`{"type":"ADDED","object":{"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":%q,"namespace":"n","uid":"u-%s","resourceVersion":%q},"data":{"v":%q}}}`+"\n",
 			objects[i], objects[i], objects[i+1], objects[i+1])
 	}
-	fmt.Fprintf(&b, `{"type":"BOOKMARK","object":{"kind":"ConfigMap","apiVersion":"v1","metadata":{"resourceVersion":%q,"annotations":{"k8s.io/initial-events-end":"true"}}}}`+"\n", version)
+	fmt.Fprintf(&b,
+		`{"type":"BOOKMARK","object":{"kind":"ConfigMap","apiVersion":"v1","metadata":{"resourceVersion":%q,"annotations":{"k8s.io/initial-events-end":"true"}}}}`+"\n", version)
 	return b.String()
 }
 
@@ -137,14 +142,16 @@ func TestRelistKeepsTheObjectsThatHaveNotChanged(t *testing.T) {
 func relistKeeps(t *testing.T, packed bool, between string) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
-	server := &relister{rounds: []string{round("9", "a", "1", "b", "2", "c", "3"), round("19", "a", "1", "b", "12", "d", "4")}}
+	server := &relister{rounds: []string{round("9", "a", "1", "b", "2", "c", "3"),
+		round("19", "a", "1", "b", "12", "d", "4")}}
 	scheme := runtime.NewScheme()
 	if err := corev1.AddToScheme(scheme); err != nil {
 		t.Fatal(err)
 	}
 	mapper := meta.NewDefaultRESTMapper(nil)
 	mapper.Add(corev1.SchemeGroupVersion.WithKind("ConfigMap"), meta.RESTScopeNamespace)
-	c, err := client.New(&rest.Config{Host: "http://server"}, client.Options{Scheme: scheme, Mapper: mapper, HTTPClient: &http.Client{Transport: server}})
+	c, err := client.New(&rest.Config{Host: "http://server"}, client.Options{Scheme: scheme, Mapper: mapper,
+		HTTPClient: &http.Client{Transport: server}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -187,7 +194,8 @@ func relistKeeps(t *testing.T, packed bool, between string) {
 	if (get("a") == a) == packed || get("a").Data["v"] != "1"+between+"!" {
 		t.Errorf("packed=%v %s: the unchanged object is another one, or was transformed twice: %v", packed, between, get("a"))
 	}
-	if get("b") == b || get("b").Data["v"] != "12"+between+"!" || get("c") != nil || get("d").Data["v"] != "4"+between+"!" {
+	if get("b") == b || get("b").Data["v"] != "12"+between+"!" || get("c") != nil ||
+		get("d").Data["v"] != "4"+between+"!" {
 		t.Errorf("packed=%v %s: got %v, %v, %v", packed, between, get("b"), get("c"), get("d"))
 	}
 	cancel()
@@ -212,7 +220,8 @@ func (l *leases) RoundTrip(r *http.Request) (*http.Response, error) {
 	defer l.mu.Unlock()
 	answer := func(body string) (*http.Response, error) {
 		header := http.Header{"Content-Type": []string{"application/json"}}
-		return &http.Response{StatusCode: http.StatusOK, Header: header, Body: io.NopCloser(strings.NewReader(body)), Request: r}, nil
+		return &http.Response{StatusCode: http.StatusOK, Header: header, Body: io.NopCloser(strings.NewReader(body)),
+			Request: r}, nil
 	}
 	switch {
 	case r.URL.Path == "/apis/coordination.k8s.io/v1":
@@ -224,7 +233,8 @@ func (l *leases) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	var items []string
 	for i := range l.count {
-		items = append(items, fmt.Sprintf(`{"metadata":{"namespace":"ns","name":"l%d","uid":"u%d","resourceVersion":"%d"}}`, i, i, i+1))
+		items = append(items, fmt.Sprintf(`{"metadata":{"namespace":"ns","name":"l%d","uid":"u%d","resourceVersion":"%d"}}`,
+			i, i, i+1))
 	}
 	return answer(`{"kind":"LeaseList","apiVersion":"coordination.k8s.io/v1","metadata":{"resourceVersion":"9"},"items":[` + strings.Join(items, ",") + `]}`)
 }
@@ -289,8 +299,9 @@ func newObject(i int) listwatch.Object {
 		Namespace: fmt.Sprint("team-", i%20), Name: name, ResourceVersion: fmt.Sprint(1000 + i), Generation: 1,
 		CreationTimestamp: metav1.NewTime(time.Unix(1_767_225_600+int64(i), 0)),
 		UID:               types.UID(fmt.Sprintf("%08x-6c1d-4f43-9d43-%012x", i*7919, i*104729)),
-		Labels:            map[string]string{"app.kubernetes.io/name": name, "app.kubernetes.io/part-of": "shop", "tier": "backend"},
-		Annotations:       map[string]string{"bench.example.com/checksum": fmt.Sprintf("%064x", i*7919)},
+		Labels: map[string]string{"app.kubernetes.io/name": name, "app.kubernetes.io/part-of": "shop",
+			"tier": "backend"},
+		Annotations: map[string]string{"bench.example.com/checksum": fmt.Sprintf("%064x", i*7919)},
 	}}
 	return o
 }

@@ -509,8 +509,9 @@ type instruments struct {
 func newInstruments(registry *metrics.Registry) instruments {
 	return instruments{
 		registry: registry,
-		folded:   registry.Counter("informer_folded_events_total", "Events of slow handlers folded into others of the same object.", "informer"),
-		objects:  registry.Gauge("informer_objects", "Objects in the store.", "informer"),
+		folded: registry.Counter("informer_folded_events_total",
+			"Events of slow handlers folded into others of the same object.", "informer"),
+		objects: registry.Gauge("informer_objects", "Objects in the store.", "informer"),
 	}
 }
 

@@ -42,7 +42,8 @@ func (o observer) Listed(version string, objects iter.Seq[listwatch.Object]) {
 }
 
 // start returns an informer of s that runs until the test ends, and waits until it has settled.
-func start(t *testing.T, s reflector.ListerWatcher[listwatch.Object], opts options) *informer.Informer[listwatch.Object] {
+func start(t *testing.T, s reflector.ListerWatcher[listwatch.Object],
+	opts options) *informer.Informer[listwatch.Object] {
 	inf := build(s, opts)
 	run(t, inf)
 	return inf
@@ -178,7 +179,8 @@ func TestStateThatTheStoreHasIsNotToldAgain(t *testing.T) {
 		s, l := listwatch.New("a"), &log{}
 		inf := start(t, s, in(options{}))
 		inf.AddHandler(l.handle)
-		s.Send(client.WatchEvent[listwatch.Object]{Type: watch.Modified, Object: s.Objects[listwatch.KeyOf("a")].DeepCopy(), ResourceVersion: "11"})
+		s.Send(client.WatchEvent[listwatch.Object]{Type: watch.Modified, Object: s.Objects[listwatch.KeyOf("a")].DeepCopy(),
+			ResourceVersion: "11"})
 		synctest.Wait()
 		expect(t, "events", l.got(), "+a@11!")
 	})
@@ -694,7 +696,8 @@ func TestVersionOfABookmarkBehindAResyncReachesTheStore(t *testing.T) {
 	inBothForms(t, func(t *testing.T, in form) {
 		s := listwatch.New("a")
 		hold, held := make(chan struct{}), false
-		inf := build(s, in(options{Resync: time.Minute, Observer: observer(func(_ string, events []informer.Event[listwatch.Object]) {
+		inf := build(s, in(options{Resync: time.Minute, Observer: observer(func(_ string,
+			events []informer.Event[listwatch.Object]) {
 			if len(events) > 0 && events[0].Type == informer.Updated && !held {
 				held = true
 				<-hold

@@ -142,13 +142,15 @@ func TestObjectThatCannotBePackedStaysAsItWas(t *testing.T) {
 		return u
 	}
 	update := func(u *unstructured.Unstructured) reflector.Deltas[*unstructured.Unstructured] {
-		return reflector.Deltas[*unstructured.Unstructured]{{Type: reflector.Updated, Key: object.KeyOf(u), Object: u, ResourceVersion: u.GetResourceVersion()}}
+		return reflector.Deltas[*unstructured.Unstructured]{{Type: reflector.Updated, Key: object.KeyOf(u), Object: u,
+			ResourceVersion: u.GetResourceVersion()}}
 	}
 	c.advance(update(state("a", "1", "text")))
 	if events := c.advance(update(state("a", "2", 'c'))); events.len() != 0 || c.version != "2" {
 		t.Errorf("%d events at %s", events.len(), c.version)
 	}
-	if events := c.advance(reflector.Deltas[*unstructured.Unstructured]{list(c, "3", state("a", "3", 'c'), state("b", "3", "text"))}); events.len() != 1 {
+	if events := c.advance(reflector.Deltas[*unstructured.Unstructured]{list(c, "3", state("a", "3", 'c'),
+		state("b", "3", "text"))}); events.len() != 1 {
 		t.Errorf("%d events of a list", events.len())
 	}
 	if u, ok, _ := c.at(object.Key{Name: "a"}); !ok || u.Object["field"] != "text" || c.len() != 2 {
@@ -188,7 +190,8 @@ func TestEventsOfPackedObjectsAreUnpackedWhenTheyAreDelivered(t *testing.T) {
 	if mine[0].Object == again || mine[0].Object.Name != again.Name {
 		t.Errorf("got %v and %v", mine[0].Object, again)
 	}
-	other.push(batch[meta]{events: []Event[meta]{{Type: Updated, Object: node("n20", 2), Old: node("n20", 1)}, {Type: Deleted, Object: node("n21", 1)}}}, false)
+	other.push(batch[meta]{events: []Event[meta]{{Type: Updated, Object: node("n20", 2), Old: node("n20", 1)},
+		{Type: Deleted, Object: node("n21", 1)}}}, false)
 	other.compact()
 	var left []string
 	for !other.empty() {
@@ -278,12 +281,14 @@ func (o observer[T]) Listed(version string, objects iter.Seq[T]) {
 }
 
 func node(name string, version int) meta {
-	return &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID(name), ResourceVersion: fmt.Sprint(version)}}
+	return &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID(name),
+		ResourceVersion: fmt.Sprint(version)}}
 }
 
 func nodeDelta(kind reflector.DeltaType, name string, version int) reflector.Delta[meta] {
 	o := node(name, version)
-	return reflector.Delta[meta]{Type: kind, Key: Event[meta]{Object: o}.Key(), Object: o, ResourceVersion: fmt.Sprint(version)}
+	return reflector.Delta[meta]{Type: kind, Key: Event[meta]{Object: o}.Key(), Object: o,
+		ResourceVersion: fmt.Sprint(version)}
 }
 
 // P02
@@ -303,7 +308,8 @@ func TestBatchIsAppliedInOneStep(t *testing.T) {
 	c.advance(reflector.Deltas[meta]{nodeDelta(reflector.Added, "old", 1)})
 	c.addIndex(watched)
 	events := c.advance(reflector.Deltas[meta]{
-		nodeDelta(reflector.Added, "a", 2), nodeDelta(reflector.Added, "b", 3), nodeDelta(reflector.Updated, "b", 3), nodeDelta(reflector.Updated, "old", 1),
+		nodeDelta(reflector.Added, "a", 2), nodeDelta(reflector.Added, "b", 3), nodeDelta(reflector.Updated, "b", 3),
+		nodeDelta(reflector.Updated, "old", 1),
 		nodeDelta(reflector.Deleted, "a", 5), {Type: reflector.Bookmark, ResourceVersion: "9"},
 	})
 	var got []string

@@ -27,7 +27,8 @@ type listener[T object.Object] struct {
 }
 
 func newListener[T object.Object](handler Handler[T], onSynced, onDone func()) *listener[T] {
-	l := &listener[T]{handler: handler, onSynced: onSynced, onDone: onDone, synced: make(chan struct{}), done: make(chan struct{})}
+	l := &listener[T]{handler: handler, onSynced: onSynced, onDone: onDone, synced: make(chan struct{}),
+		done: make(chan struct{})}
 	l.changed.L = &l.mu
 	return l
 }

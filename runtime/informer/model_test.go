@@ -98,7 +98,8 @@ func mutate(s *listwatch.Source, random *rand.Rand) {
 func disturb(s *listwatch.Source, random *rand.Rand) {
 	failures := []error{
 		io.EOF, io.ErrUnexpectedEOF, listwatch.TooMany(1), apierrors.NewResourceExpired("expired"), errors.New("no route"),
-		apierrors.NewInternalError(errors.New("etcd")), listwatch.Forbidden("watch"), listwatch.TooLarge(), listwatch.Invalid(),
+		apierrors.NewInternalError(errors.New("etcd")), listwatch.Forbidden("watch"), listwatch.TooLarge(),
+		listwatch.Invalid(),
 	}
 	failure := failures[random.IntN(len(failures))]
 	switch random.IntN(25) {
@@ -133,7 +134,8 @@ type view struct {
 }
 
 func newView(t *testing.T, random *rand.Rand) *view {
-	v := &view{t: t, state: make(map[object.Key]listwatch.Object), finished: make(map[string]bool), last: make(map[object.Key]int)}
+	v := &view{t: t, state: make(map[object.Key]listwatch.Object), finished: make(map[string]bool),
+		last: make(map[object.Key]int)}
 	v.delay = []time.Duration{0, time.Millisecond, time.Minute}[random.IntN(3)]
 	return v
 }

@@ -30,7 +30,8 @@ func notices(word string) []notice[meta] {
 		if w[0] == 'A' {
 			uid++
 		}
-		o := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: "x", UID: types.UID(fmt.Sprint(uid)), ResourceVersion: w[1:]}}
+		o := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: "x", UID: types.UID(fmt.Sprint(uid)),
+			ResourceVersion: w[1:]}}
 		switch w[0] {
 		case 'a', 'A':
 			out = append(out, notice[meta]{event: Event[meta]{Type: Added, Object: o}})
@@ -166,7 +167,8 @@ func checkMerged(t *testing.T, all, compacted []notice[meta]) {
 	t.Helper()
 	for _, n := range compacted {
 		is := slices.ContainsFunc(all, func(m notice[meta]) bool {
-			return m.synced == n.synced && m.event.Type == n.event.Type && m.event.Object == n.event.Object && m.event.Old == n.event.Old
+			return m.synced == n.synced && m.event.Type == n.event.Type && m.event.Object == n.event.Object &&
+				m.event.Old == n.event.Old
 		})
 		if !is && !n.event.Merged {
 			t.Fatalf("%s became %s, where %s has merged %v", word(all), word(compacted), word([]notice[meta]{n}), n.event.Merged)
@@ -176,7 +178,8 @@ func checkMerged(t *testing.T, all, compacted []notice[meta]) {
 
 func TestFoldedEventsAndThoseOfARelistAreMarkedAsMerged(t *testing.T) {
 	for word, want := range map[string]string{
-		"a1 u2": "true", "u2 u3": "true", "u2 d3": "true", "u2 d3 A4": "true false", "d2 A3": "false false", "d2 A3 u4": "false true",
+		"a1 u2": "true", "u2 u3": "true", "u2 d3": "true", "u2 d3 A4": "true false", "d2 A3": "false false",
+		"d2 A3 u4": "false true",
 		"a1 d2 A3": "false", "u2": "false",
 	} {
 		var marks []string
@@ -189,7 +192,8 @@ func TestFoldedEventsAndThoseOfARelistAreMarkedAsMerged(t *testing.T) {
 		}
 	}
 	c := newContents[meta](nil, nil)
-	c.advance(reflector.Deltas[meta]{nodeDelta(reflector.Added, "changed", 1), nodeDelta(reflector.Added, "gone", 1), nodeDelta(reflector.Added, "same", 1)})
+	c.advance(reflector.Deltas[meta]{nodeDelta(reflector.Added, "changed", 1), nodeDelta(reflector.Added, "gone", 1),
+		nodeDelta(reflector.Added, "same", 1)})
 	relisted := c.replace(list(c, "9", node("changed", 2), node("same", 1), node("new", 2))).events
 	for _, e := range relisted {
 		if !e.Merged && !e.FinalStateUnknown {

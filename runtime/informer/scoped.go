@@ -356,7 +356,8 @@ func (s *Scoped[T]) addHandler(h Handler[T], byKey bool) *Registration {
 	if s.stage == running {
 		added.synced.arm()
 	}
-	return &Registration{synced: added.synced.done, done: added.done.done, remove: func() { s.removeHandler(added) }, err: added.err}
+	return &Registration{synced: added.synced.done, done: added.done.done, remove: func() { s.removeHandler(added) },
+		err: added.err}
 }
 
 // join registers the handler with i.

@@ -157,7 +157,8 @@ func TestRemovedNamespaceIsNotToldAndNotRead(t *testing.T) {
 		}
 		var text strings.Builder
 		_, _ = registry.WriteTo(&text)
-		if !strings.Contains(text.String(), `informer_objects{informer="things/x"} 1`) || strings.Contains(text.String(), "things/y") {
+		if !strings.Contains(text.String(), `informer_objects{informer="things/x"} 1`) ||
+			strings.Contains(text.String(), "things/y") {
 			t.Errorf("metrics:\n%s", text.String())
 		}
 		if err := s.AddNamespace("y"); err != nil {
@@ -342,7 +343,8 @@ func TestScopedHandlerMayRemoveItself(t *testing.T) {
 func TestWaitNamesWhatHasNotSyncedAndWhy(t *testing.T) {
 	inBothForms(t, func(t *testing.T, in form) {
 		c := newCluster("x/a", "y/b", "z/c")
-		c["y"].OnWatch, c["y"].OnList = listwatch.Always(listwatch.Forbidden("watch")), listwatch.Always(listwatch.Forbidden("list"))
+		c["y"].OnWatch, c["y"].OnList = listwatch.Always(listwatch.Forbidden("watch")),
+			listwatch.Always(listwatch.Forbidden("list"))
 		c["z"].NoBegin = true
 		s := scoped(t, c, in(options{}), "x", "y", "z")
 		runScoped(t, s)

@@ -37,7 +37,8 @@ func newGadgetCRD() *unstructured.Unstructured {
 			"group": gadgetKind.Group, "scope": "Namespaced",
 			"names": map[string]any{"kind": "Gadget", "listKind": "GadgetList", "plural": "gadgets", "singular": "gadget"},
 			"versions": []any{map[string]any{
-				"name": "v1", "served": true, "storage": true, "schema": map[string]any{"openAPIV3Schema": map[string]any{"type": "object"}},
+				"name": "v1", "served": true, "storage": true,
+				"schema": map[string]any{"openAPIV3Schema": map[string]any{"type": "object"}},
 			}},
 		},
 	}}
@@ -71,16 +72,17 @@ func testCRDIsDeletedAndCreatedAgain(t *testing.T, s *server) {
 			tap.await(ctx, t, answer{watch: true, status: http.StatusNotFound})
 		}
 	}
-	f.end(ctx, object.Key{Namespace: metav1.NamespaceDefault, Name: "end-1"}, func(ctx context.Context) (map[object.Key]string, error) {
-		list := &unstructured.UnstructuredList{}
-		list.SetGroupVersionKind(gadgetKind.GroupVersion().WithKind("GadgetList"))
-		versions := make(map[object.Key]string)
-		err := s.admin.List(ctx, list)
-		for _, o := range list.Items {
-			versions[object.KeyOf(&o)] = o.GetResourceVersion()
-		}
-		return versions, err
-	})
+	f.end(ctx, object.Key{Namespace: metav1.NamespaceDefault, Name: "end-1"},
+		func(ctx context.Context) (map[object.Key]string, error) {
+			list := &unstructured.UnstructuredList{}
+			list.SetGroupVersionKind(gadgetKind.GroupVersion().WithKind("GadgetList"))
+			versions := make(map[object.Key]string)
+			err := s.admin.List(ctx, list)
+			for _, o := range list.Items {
+				versions[object.KeyOf(&o)] = o.GetResourceVersion()
+			}
+			return versions, err
+		})
 }
 
 const reader = "reader"
@@ -90,7 +92,8 @@ func grant(namespace string) (*rbacv1.Role, *rbacv1.RoleBinding) {
 	meta := metav1.ObjectMeta{Namespace: namespace, Name: reader}
 	return &rbacv1.Role{
 			ObjectMeta: meta,
-			Rules:      []rbacv1.PolicyRule{{APIGroups: []string{""}, Resources: []string{"configmaps"}, Verbs: []string{"list", "watch"}}},
+			Rules: []rbacv1.PolicyRule{{APIGroups: []string{""}, Resources: []string{"configmaps"},
+				Verbs: []string{"list", "watch"}}},
 		}, &rbacv1.RoleBinding{
 			ObjectMeta: meta,
 			RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: reader},
@@ -141,7 +144,8 @@ func (f *faulty) awaitForbidden(ctx context.Context) {
 			f.t.Fatal(context.Cause(ctx))
 		}
 	}
-	f.tap.await(ctx, f.t, answer{watch: true, status: http.StatusForbidden}) // the next one, so the first has been reported
+	f.tap.await(ctx, f.t,
+		answer{watch: true, status: http.StatusForbidden}) // the next one, so the first has been reported
 	if err := f.informer.Err(); !apierrors.IsForbidden(err) {
 		f.t.Errorf("without the right it says %v", err)
 	}

@@ -38,8 +38,10 @@ func newFaulty(ctx context.Context, t *testing.T, s *server, namespace string, c
 	if err != nil {
 		t.Fatal(err)
 	}
-	f := &faulty{tap: tap, registry: metrics.NewRegistry(), namespace: namespace, random: rand.New(rand.NewPCG(2, 2)), server: s}
-	f.followed = followServer(ctx, t, source, informer.Options[configMap]{Name: "configmaps", Namespace: namespace, Metrics: f.registry})
+	f := &faulty{tap: tap, registry: metrics.NewRegistry(), namespace: namespace, random: rand.New(rand.NewPCG(2, 2)),
+		server: s}
+	f.followed = followServer(ctx, t, source, informer.Options[configMap]{Name: "configmaps", Namespace: namespace,
+		Metrics: f.registry})
 	return f
 }
 

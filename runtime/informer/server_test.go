@@ -30,7 +30,8 @@ type configMap = *corev1.ConfigMap
 func TestOnAServer(t *testing.T) {
 	onServer(t, inmemory.Start(t), []rule{
 		{"objects churn in namespaces that come and go", testNamespacesComeAndGo},
-		{"objects churn while handlers are slow, blocked and late", func(t *testing.T, s *server) { testObjectsChurn(t, s, 300) }},
+		{"objects churn while handlers are slow, blocked and late",
+			func(t *testing.T, s *server) { testObjectsChurn(t, s, 300) }},
 		{"a CRD is deleted and created again", testCRDIsDeletedAndCreatedAgain},
 		{"the right to watch is taken away and given back", testRightsAreTakenAwayAndGivenBack},
 	})
@@ -114,7 +115,8 @@ func deadline(t *testing.T, d time.Duration) context.Context {
 }
 
 // followServer runs an informer of what source has, with a journal as its handler, until end is called.
-func followServer[T object.Object](ctx context.Context, t *testing.T, source reflector.ListerWatcher[T], opts informer.Options[T]) *followed[T] {
+func followServer[T object.Object](ctx context.Context, t *testing.T, source reflector.ListerWatcher[T],
+	opts informer.Options[T]) *followed[T] {
 	f := &followed[T]{t: t, informer: informer.New(source, opts), done: make(chan error, 1)}
 	f.journal = f.addJournal(nil)
 	ctx, f.stop = context.WithCancel(ctx)
@@ -142,7 +144,8 @@ func (f *followed[T]) addJournal(pace func()) *journal[T] {
 
 // end waits until all journals have the server's last state, which an object with that key marks. It stops the
 // informer, and compares the journals and the store with want.
-func (f *followed[T]) end(ctx context.Context, last object.Key, list func(context.Context) (map[object.Key]string, error)) {
+func (f *followed[T]) end(ctx context.Context, last object.Key,
+	list func(context.Context) (map[object.Key]string, error)) {
 	f.t.Helper()
 	for _, j := range f.journals {
 		j.await(ctx, func(states map[object.Key]T) bool { _, ok := states[last]; return ok })
@@ -352,7 +355,8 @@ func (j *journal[T]) check(e informer.Event[T]) {
 		j.t.Errorf("%v: %s went from %s to %s, %v", e.Type, e.Key(), last.version, e.Object.GetResourceVersion(), err)
 	}
 	if e.Type == informer.Updated && e.Old.GetResourceVersion() != last.version {
-		j.t.Errorf("%s was updated from %s, and %s was the last that was told", e.Key(), e.Old.GetResourceVersion(), last.version)
+		j.t.Errorf("%s was updated from %s, and %s was the last that was told", e.Key(), e.Old.GetResourceVersion(),
+			last.version)
 	}
 }
 

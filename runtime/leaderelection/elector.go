@@ -40,7 +40,8 @@ func New(leases Leases, opts Options) (*Elector, error) {
 	if err != nil {
 		return nil, err
 	}
-	status := opts.Metrics.Gauge("leader_election_master_status", "Whether this process leads: 1 if it does, 0 if it does not.", "name")
+	status := opts.Metrics.Gauge("leader_election_master_status",
+		"Whether this process leads: 1 if it does, 0 if it does not.", "name")
 	status.Set(0, opts.Name)
 	return &Elector{leases: leases, opts: opts, status: status}, nil
 }

@@ -73,7 +73,8 @@ func TestRenewingTakesOneCall(t *testing.T) {
 
 // L01
 func TestExpiryIsJudgedByLocalObservation(t *testing.T) {
-	for name, offset := range map[string]time.Duration{"holder's clock is behind": -time.Hour, "holder's clock is ahead": time.Hour} {
+	for name, offset := range map[string]time.Duration{"holder's clock is behind": -time.Hour,
+		"holder's clock is ahead": time.Hour} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s := newServer()
@@ -210,7 +211,8 @@ type candidate struct {
 
 func newCandidate(t *testing.T, s *server, identity string, change func(*Options)) *candidate {
 	t.Helper()
-	opts := Options{Namespace: testKey.Namespace, Name: testKey.Name, Identity: identity, ReleaseOnExit: true, Logger: slog.New(slog.DiscardHandler)}
+	opts := Options{Namespace: testKey.Namespace, Name: testKey.Name, Identity: identity, ReleaseOnExit: true,
+		Logger: slog.New(slog.DiscardHandler)}
 	if change != nil {
 		change(&opts)
 	}

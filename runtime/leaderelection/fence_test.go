@@ -22,7 +22,8 @@ func (c *counter) RoundTrip(*http.Request) (*http.Response, error) {
 }
 
 func write(ctx context.Context, through http.RoundTripper) error {
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://apiserver/", io.NopCloser(strings.NewReader("{}")))
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://apiserver/",
+		io.NopCloser(strings.NewReader("{}")))
 	if err != nil {
 		return err
 	}
@@ -168,7 +169,8 @@ func TestInnerTermEndsWithTheOuterOne(t *testing.T) {
 		s := newServer()
 		outer := newCandidate(t, s, "a", nil)
 		link := newLink(s)
-		inner, err := New(link, Options{Namespace: testKey.Namespace, Name: "inner", Identity: "a", ReleaseOnExit: true, Logger: outer.opts.Logger})
+		inner, err := New(link, Options{Namespace: testKey.Namespace, Name: "inner", Identity: "a", ReleaseOnExit: true,
+			Logger: outer.opts.Logger})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -87,13 +87,16 @@ func (o Options) complete() (Options, error) {
 		errs = append(errs, fmt.Errorf("leader election: retry period %s is negative", o.RetryPeriod))
 	}
 	if o.RenewDeadline <= o.RetryPeriod || o.RenewDeadline-o.RetryPeriod <= o.RetryPeriod/5 { // the sum could overflow
-		errs = append(errs, fmt.Errorf("leader election: renew deadline %s is too short for the retry period %s: want more than %s", o.RenewDeadline, o.RetryPeriod, o.RetryPeriod+o.RetryPeriod/5))
+		errs = append(errs, fmt.Errorf("leader election: renew deadline %s is too short for the retry period %s: want more "+
+			"than %s", o.RenewDeadline, o.RetryPeriod, o.RetryPeriod+o.RetryPeriod/5))
 	}
 	if o.LeaseDuration > maxLeaseDuration {
-		errs = append(errs, fmt.Errorf("leader election: lease duration %s is more than a Lease can hold, %s", o.LeaseDuration, maxLeaseDuration))
+		errs = append(errs, fmt.Errorf("leader election: lease duration %s is more than a Lease can hold, %s",
+			o.LeaseDuration, maxLeaseDuration))
 	}
 	if o.RenewDeadline >= o.LeaseDuration {
-		errs = append(errs, fmt.Errorf("leader election: renew deadline %s is not less than the lease duration %s", o.RenewDeadline, o.LeaseDuration))
+		errs = append(errs, fmt.Errorf("leader election: renew deadline %s is not less than the lease duration %s",
+			o.RenewDeadline, o.LeaseDuration))
 	}
 	return o, errors.Join(errs...)
 }

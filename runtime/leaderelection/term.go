@@ -177,7 +177,8 @@ func (t *term) read(ctx context.Context) error {
 }
 
 // write creates or updates the Lease. The effect of a failed write is unknown, so the Lease must be read again.
-func (t *term) write(ctx context.Context, call func(context.Context, *coordinationv1.Lease) error, lease *coordinationv1.Lease) error {
+func (t *term) write(ctx context.Context, call func(context.Context, *coordinationv1.Lease) error,
+	lease *coordinationv1.Lease) error {
 	begun := time.Now()
 	t.current = false
 	if err := call(ctx, lease); err != nil {

@@ -145,7 +145,8 @@ func (i identity) String() string {
 
 func (i identity) attrs() []slog.Attr {
 	var attrs []slog.Attr
-	for _, a := range []slog.Attr{slog.String("kind", i.Kind), slog.String("namespace", i.Namespace), slog.String("name", i.Name)} {
+	for _, a := range []slog.Attr{slog.String("kind", i.Kind), slog.String("namespace", i.Namespace),
+		slog.String("name", i.Name)} {
 		if a.Value.String() != "" {
 			attrs = append(attrs, a)
 		}
@@ -176,7 +177,8 @@ func isObject(t reflect.Type) bool {
 	if t.Kind() == reflect.Pointer && t.Elem() == rawExtension {
 		return true
 	}
-	return t.Kind() == reflect.Pointer && (t.Implements(metaObject) || t.Implements(runtimeObject) || t.Implements(configuration))
+	return t.Kind() == reflect.Pointer && (t.Implements(metaObject) || t.Implements(runtimeObject) ||
+		t.Implements(configuration))
 }
 
 // holdsObject reports whether v is or contains an object, or may contain one below the searched levels.
@@ -297,7 +299,8 @@ func isScalar(t reflect.Type) bool {
 
 // isContent reports whether v is the content of an unstructured object.
 func isContent(v reflect.Value) bool {
-	return v.Kind() == reflect.Map && v.Type().Key().Kind() == reflect.String && textAt(v, "kind") != "" && textAt(v, "apiVersion") != ""
+	return v.Kind() == reflect.Map && v.Type().Key().Kind() == reflect.String && textAt(v, "kind") != "" &&
+		textAt(v, "apiVersion") != ""
 }
 
 // textAt returns the string in a map with that key, or "".
@@ -367,7 +370,8 @@ func identify(v reflect.Value) identity {
 	}
 	switch o := o.(type) {
 	case applyConfiguration:
-		id.Kind, id.Namespace, id.Name = orEmpty(o.GetKind(), id.Kind), orEmpty(o.GetNamespace(), ""), orEmpty(o.GetName(), "")
+		id.Kind, id.Namespace, id.Name = orEmpty(o.GetKind(), id.Kind), orEmpty(o.GetNamespace(), ""),
+			orEmpty(o.GetName(), "")
 	default:
 		if accessor, err := meta.Accessor(o); err == nil {
 			id.Namespace, id.Name = accessor.GetNamespace(), accessor.GetName()

@@ -24,8 +24,9 @@ const hidden = "hunter2"
 
 func secret() *corev1.Secret {
 	return &corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "password", Annotations: map[string]string{"last-applied": hidden}},
-		Data:       map[string][]byte{"p": []byte(hidden)}, StringData: map[string]string{"p": hidden},
+		ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "password",
+			Annotations: map[string]string{"last-applied": hidden}},
+		Data: map[string][]byte{"p": []byte(hidden)}, StringData: map[string]string{"p": hidden},
 	}
 }
 
@@ -76,22 +77,30 @@ func shapes() map[string]any {
 	return map[string]any{
 		"pointer": s, "value": *s, "pointer to a pointer": &s, "pointer to an interface": &asInterface,
 		"runtime.Object": runtime.Object(s), "metav1.Object": metav1.Object(s),
-		"slice": []*corev1.Secret{s, nil}, "slice of values": []corev1.Secret{*s}, "slice of anything": []any{1, s}, "array": [1]corev1.Secret{*s},
-		"map": map[string]*corev1.Secret{"k": s}, "map of slices": map[string][]corev1.Secret{"k": {*s}},
-		"map by key": map[types.NamespacedName]corev1.Secret{{Name: "k"}: *s},
-		"list":       &corev1.SecretList{Items: []corev1.Secret{*s}}, "list as a value": corev1.SecretList{Items: []corev1.Secret{*s}},
-		"unstructured": &unstructured.Unstructured{Object: content()}, "unstructured as a value": unstructured.Unstructured{Object: content()},
-		"content": content(), "contents": []map[string]any{content()}, "unstructured list": &unstructured.UnstructuredList{Items: []unstructured.Unstructured{{Object: content()}}},
-		"struct": holder{Exported: s, Count: 1}, "pointer to a struct": &holder{Exported: s}, "unexported field": holder{hidden: s}, "unexported anything": &holder{any: s},
-		"unexported value": holder{any: *s}, "unexported slice": holder{any: []any{*s}}, "unexported map": &holder{any: map[string]corev1.Secret{"k": *s}},
+		"slice": []*corev1.Secret{s, nil}, "slice of values": []corev1.Secret{*s}, "slice of anything": []any{1, s},
+		"array": [1]corev1.Secret{*s},
+		"map":   map[string]*corev1.Secret{"k": s}, "map of slices": map[string][]corev1.Secret{"k": {*s}},
+		"map by key":              map[types.NamespacedName]corev1.Secret{{Name: "k"}: *s},
+		"list":                    &corev1.SecretList{Items: []corev1.Secret{*s}},
+		"list as a value":         corev1.SecretList{Items: []corev1.Secret{*s}},
+		"unstructured":            &unstructured.Unstructured{Object: content()},
+		"unstructured as a value": unstructured.Unstructured{Object: content()},
+		"content":                 content(), "contents": []map[string]any{content()},
+		"unstructured list": &unstructured.UnstructuredList{Items: []unstructured.Unstructured{{Object: content()}}},
+		"struct":            holder{Exported: s, Count: 1}, "pointer to a struct": &holder{Exported: s},
+		"unexported field": holder{hidden: s}, "unexported anything": &holder{any: s},
+		"unexported value": holder{any: *s}, "unexported slice": holder{any: []any{*s}},
+		"unexported map":     &holder{any: map[string]corev1.Secret{"k": *s}},
 		"unexported content": holder{any: content()}, "unexported struct": holder{any: holder{any: *s}},
-		"struct of any form": struct{ A, B any }{1, []any{map[int]any{1: *s}}},
-		"endless":            endless,
-		"raw extension":      runtime.RawExtension{Raw: []byte(`{"p":"` + hidden + `"}`)}, "raw extension with an object": &runtime.RawExtension{Object: s},
-		"apply configuration": &secretApply{"Secret", "ns", "password", hidden},
-		"metadata":            &s.ObjectMeta, "template": corev1.PodTemplateSpec{ObjectMeta: s.ObjectMeta},
+		"struct of any form":           struct{ A, B any }{1, []any{map[int]any{1: *s}}},
+		"endless":                      endless,
+		"raw extension":                runtime.RawExtension{Raw: []byte(`{"p":"` + hidden + `"}`)},
+		"raw extension with an object": &runtime.RawExtension{Object: s},
+		"apply configuration":          &secretApply{"Secret", "ns", "password", hidden},
+		"metadata":                     &s.ObjectMeta, "template": corev1.PodTemplateSpec{ObjectMeta: s.ObjectMeta},
 		"LogValuer": valuer{s}, "LogValuer of a LogValuer": valuer{valuer{[]any{s}}},
-		"group": slog.GroupValue(slog.Any("in", s), slog.Group("deeper", "in", *s)), "LogValuer of a group": valuer{slog.GroupValue(slog.Any("in", s))},
+		"group":                slog.GroupValue(slog.Any("in", s), slog.Group("deeper", "in", *s)),
+		"LogValuer of a group": valuer{slog.GroupValue(slog.Any("in", s))},
 	}
 }
 
@@ -113,7 +122,8 @@ func TestObjectsAreLoggedByKindNamespaceAndName(t *testing.T) {
 			} {
 				var b bytes.Buffer
 				print(slog.New(log.NewHandler(handler(&b))))
-				if line := b.String(); strings.Contains(line, hidden) || strings.Contains(line, "aHVudGVyMg") || strings.Contains(line, "104 117") || !strings.Contains(line, "hello") {
+				if line := b.String(); strings.Contains(line, hidden) || strings.Contains(line, "aHVudGVyMg") ||
+					strings.Contains(line, "104 117") || !strings.Contains(line, "hello") {
 					t.Errorf("%s, %s, %s: %s", format, name, how, line)
 				}
 			}
@@ -153,8 +163,10 @@ func TestEverythingElseIsLoggedAsItIs(t *testing.T) {
 	}
 	var nothing *point
 	for _, value := range []any{
-		1, "text", nil, errors.New("no"), fmt.Errorf("of %v", secret()), types.NamespacedName{Namespace: "a", Name: "b"}, point{1, 2, 3, nil}, &point{any: "x"}, point{next: &guarded{}}, &point{any: []string{"x"}},
-		[]byte("bytes"), map[string]any{"kind": "x"}, map[string]string{"a": "b"}, nothing, []string{"a"}, metav1.Now(), struct{}{}, []any{nil}, secret().Data,
+		1, "text", nil, errors.New("no"), fmt.Errorf("of %v", secret()), types.NamespacedName{Namespace: "a", Name: "b"},
+		point{1, 2, 3, nil}, &point{any: "x"}, point{next: &guarded{}}, &point{any: []string{"x"}},
+		[]byte("bytes"), map[string]any{"kind": "x"}, map[string]string{"a": "b"}, nothing, []string{"a"}, metav1.Now(),
+		struct{}{}, []any{nil}, secret().Data,
 	} {
 		var plain, brief bytes.Buffer
 		noTime := &slog.HandlerOptions{ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {

@@ -138,7 +138,8 @@ func (s *apiServer) reviewAccess(body io.Reader) (*http.Response, error) {
 		return nil, err
 	}
 	spec := review.Spec
-	if len(spec.Groups) != 1 || spec.Groups[0] != "scrapers" || len(spec.Extra["pod"]) != 1 || spec.NonResourceAttributes == nil {
+	if len(spec.Groups) != 1 || spec.Groups[0] != "scrapers" || len(spec.Extra["pod"]) != 1 ||
+		spec.NonResourceAttributes == nil {
 		return nil, fmt.Errorf("incomplete review: %+v", spec)
 	}
 	asked := spec.User + " " + spec.NonResourceAttributes.Verb + " " + spec.NonResourceAttributes.Path

@@ -33,7 +33,8 @@ func scrape(t *testing.T, url, authorization string) (code int, body string, cer
 			return nil
 		},
 	}}
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, strings.Replace(url, "http:", "https:", 1)+"/metrics", nil)
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, strings.Replace(url, "http:", "https:", 1)+
+		"/metrics", nil)
 	if err != nil {
 		t.Fatal(err)
 	}

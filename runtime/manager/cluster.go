@@ -78,7 +78,8 @@ func (m *Manager) AddCluster(name string, config *rest.Config, opts ClusterOptio
 	if err := checkNamespaces(opts.Cache.Namespaces); err != nil {
 		return nil, fmt.Errorf("cluster %s: %w", name, err)
 	}
-	c := &Cluster{name: name, manager: m, cached: opts.Cache.Metrics.Sub(), recording: newEventWriter("events of cluster " + name)}
+	c := &Cluster{name: name, manager: m, cached: opts.Cache.Metrics.Sub(),
+		recording: newEventWriter("events of cluster " + name)}
 	opts.Cache.Metrics, opts.Cache.Logger = c.cached, cmp.Or(opts.Cache.Logger, c.Logger())
 	var err error
 	if c.connection, err = connect(config, opts.Scheme, m.fence, nil, m.metrics, c.Logger()); err != nil {

@@ -25,7 +25,9 @@ import (
 )
 
 func TestClusterHasItsOwnConnectionAndTheManagersRest(t *testing.T) {
-	m, log := newManager(t, newAPIServer(), manager.Options{Controller: manager.ControllerOptions{MaxConcurrentReconciles: 3}})
+	m,
+		log := newManager(t, newAPIServer(),
+		manager.Options{Controller: manager.ControllerOptions{MaxConcurrentReconciles: 3}})
 	if m.Cluster("remote") != nil {
 		t.Error("there is a cluster already")
 	}
@@ -34,7 +36,8 @@ func TestClusterHasItsOwnConnectionAndTheManagersRest(t *testing.T) {
 	if m.Cluster("remote") != c || c.Name() != "remote" {
 		t.Errorf("got %v", m.Cluster("remote"))
 	}
-	if c.Live() == m.Live() || c.Cache() == m.Cache() || c.Client() == m.Client() || c.RESTMapper() == m.RESTMapper() || c.Live().Journal() == m.Live().Journal() {
+	if c.Live() == m.Live() || c.Cache() == m.Cache() || c.Client() == m.Client() || c.RESTMapper() == m.RESTMapper() ||
+		c.Live().Journal() == m.Live().Journal() {
 		t.Error("something is that of the manager")
 	}
 	if c.Scheme() != m.Scheme() || c.MaxConcurrentReconciles() != 3 {
@@ -43,7 +46,8 @@ func TestClusterHasItsOwnConnectionAndTheManagersRest(t *testing.T) {
 	c.Logger().Info("hello")
 	contains(t, log.String(), "msg=hello cluster=remote")
 	scheme := kruntime.NewScheme()
-	if c, err := m.AddCluster("other", newAPIServer().config(), manager.ClusterOptions{Scheme: scheme}); err != nil || c.Scheme() != scheme {
+	if c, err := m.AddCluster("other", newAPIServer().config(), manager.ClusterOptions{Scheme: scheme}); err != nil ||
+		c.Scheme() != scheme {
 		t.Errorf("got %v", err)
 	}
 }
@@ -76,8 +80,11 @@ func testClusters(t *testing.T, c live) {
 	remote := &corev1.Namespace{}
 	remote.GenerateName = "remote-"
 	ok(t, c.Create(t.Context(), remote))
-	m, log := c.newManager(t, c.config, manager.Options{HealthProbeBindAddress: loopback, LeaderElection: manager.LeaderElectionOptions{Enabled: true, ID: "copier", Namespace: c.namespace}})
-	cluster, err := m.AddCluster("remote", c.config, manager.ClusterOptions{Cache: cache.Options{Namespaces: []string{remote.Name}}})
+	m, log := c.newManager(t, c.config, manager.Options{HealthProbeBindAddress: loopback,
+		LeaderElection: manager.LeaderElectionOptions{Enabled: true, ID: "copier", Namespace: c.namespace}})
+	cluster,
+		err := m.AddCluster("remote", c.config,
+		manager.ClusterOptions{Cache: cache.Options{Namespaces: []string{remote.Name}}})
 	ok(t, err)
 	here := reconciles[*corev1.ConfigMap](t, m)
 	copies := reconcile.Func[reconcile.Request](func(ctx context.Context, r reconcile.Request) (reconcile.Result, error) {
@@ -85,7 +92,8 @@ func testClusters(t *testing.T, c live) {
 		if err := cluster.Client().Get(ctx, r.NamespacedName, original); err != nil {
 			return reconcile.Result{}, err
 		}
-		return reconcile.Result{}, m.Client().Create(ctx, &corev1.ConfigMap{ObjectMeta: c.meta(original.Name), Data: original.Data})
+		return reconcile.Result{}, m.Client().Create(ctx, &corev1.ConfigMap{ObjectMeta: c.meta(original.Name),
+			Data: original.Data})
 	})
 	err = controller.For[*corev1.ConfigMap](cluster).Complete(copies)
 	if err == nil || !strings.Contains(err.Error(), `there is another controller "configmap"`) {
@@ -112,7 +120,8 @@ func testClusters(t *testing.T, c live) {
 // testUnreachableCluster has a cluster that is not there.
 func testUnreachableCluster(t *testing.T, c live) {
 	m, log := c.newManager(t, c.config, manager.Options{HealthProbeBindAddress: loopback})
-	cluster, err := m.AddCluster("gone", &rest.Config{Host: "https://" + taken(t), Timeout: 2 * time.Second}, manager.ClusterOptions{Namespaces: []string{""}})
+	cluster, err := m.AddCluster("gone", &rest.Config{Host: "https://" + taken(t), Timeout: 2 * time.Second},
+		manager.ClusterOptions{Namespaces: []string{""}})
 	ok(t, err)
 	here := reconciles[*corev1.ConfigMap](t, m)
 	ok(t, controller.For[*corev1.Secret](cluster).Named("far").Complete(reconcile.Func[reconcile.Request](nil)))
@@ -175,7 +184,8 @@ func TestClusterRunsAtOnceAndStopsWithoutTheManager(t *testing.T) {
 
 func TestClusterThatIsStoppedBeforeRunDoesNotRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m, _ := newManager(t, newAPIServer(), manager.Options{LeaderElection: manager.LeaderElectionOptions{Enabled: true, ID: "x", Namespace: "ns"}})
+		m, _ := newManager(t, newAPIServer(), manager.Options{LeaderElection: manager.LeaderElectionOptions{Enabled: true,
+			ID: "x", Namespace: "ns"}})
 		begun, ended := make(chan struct{}, 10), make(chan struct{}, 10)
 		early, kept := addCluster(t, m, "early"), addCluster(t, m, "kept")
 		ok(t, errors.Join(early.Add(worker{begins(begun, ended), "early"}), kept.Add(worker{begins(begun, ended), "kept"})))
@@ -250,7 +260,8 @@ func TestWhatDoesNotEndIsNamedAndWaitedForAgain(t *testing.T) {
 		synctest.Wait()
 		within, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		if err := c.Stop(within); !errors.Is(err, context.DeadlineExceeded) || !strings.HasSuffix(err.Error(), "still running: stubborn") {
+		if err := c.Stop(within); !errors.Is(err, context.DeadlineExceeded) ||
+			!strings.HasSuffix(err.Error(), "still running: stubborn") {
 			t.Errorf("got %v", err)
 		}
 		close(release)
@@ -287,7 +298,10 @@ func TestStoppedClusterLeavesNoMetrics(t *testing.T) {
 			own := metrics.NewRegistry()
 			c, err := m.AddCluster("remote", newAPIServer().config(), manager.ClusterOptions{Cache: cache.Options{Metrics: own}})
 			ok(t, err)
-			idle := reconcile.Func[reconcile.Request](func(context.Context, reconcile.Request) (reconcile.Result, error) { return reconcile.Result{}, nil })
+			idle := reconcile.Func[reconcile.Request](func(context.Context,
+				reconcile.Request) (reconcile.Result, error) {
+				return reconcile.Result{}, nil
+			})
 			ok(t, controller.For[*corev1.ConfigMap](c).Named("far").Owns(&corev1.Secret{}).Complete(idle))
 			if ran {
 				time.Sleep(time.Minute)
@@ -321,7 +335,8 @@ func testClustersComeAndGo(t *testing.T, c live) {
 	remote := &corev1.Namespace{}
 	remote.GenerateName = "remote-"
 	ok(t, c.Create(t.Context(), remote))
-	m, log := c.newManager(t, c.config, manager.Options{HealthProbeBindAddress: loopback, LeaderElection: manager.LeaderElectionOptions{Enabled: true, ID: "dynamic", Namespace: c.namespace}})
+	m, log := c.newManager(t, c.config, manager.Options{HealthProbeBindAddress: loopback,
+		LeaderElection: manager.LeaderElectionOptions{Enabled: true, ID: "dynamic", Namespace: c.namespace}})
 	here := reconciles[*corev1.ConfigMap](t, m)
 	start(t, m)
 	ok(t, c.Create(t.Context(), &corev1.ConfigMap{ObjectMeta: c.meta("a")}))

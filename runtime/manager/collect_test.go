@@ -45,8 +45,11 @@ func TestCollectTakesWhatASetupAddsAndLeavesOutWhatIsNotEnabled(t *testing.T) {
 	for _, r := range collected {
 		names = append(names, r.(interface{ Name() string }).Name())
 	}
-	if want := []string{"configmap", "configmap sources", "w"}; !slices.Equal(names, want) || !slices.Equal(asked, []string{"configmap", "secret"}) {
+	if want := []string{"configmap", "configmap sources", "w"}; !slices.Equal(names, want) ||
+		!slices.Equal(asked, []string{"configmap", "secret"}) {
 		t.Errorf("got %q of %q", names, asked)
 	}
-	ok(t, m.Add(worker{name: "configmap", runFunc: func(context.Context) error { return nil }})) // the name is free: nothing was added
+	ok(t,
+		m.Add(worker{name: "configmap",
+			runFunc: func(context.Context) error { return nil }})) // the name is free: nothing was added
 }

@@ -57,7 +57,8 @@ func connect(
 	return c, err
 }
 
-func (c *connection) newClient(scheme *runtime.Scheme, mapper meta.RESTMapper, logger *slog.Logger) (*client.REST, error) {
+func (c *connection) newClient(scheme *runtime.Scheme, mapper meta.RESTMapper,
+	logger *slog.Logger) (*client.REST, error) {
 	live, err := client.New(c.config, client.Options{Scheme: scheme, HTTPClient: c.http, Mapper: mapper, Logger: logger})
 	if err != nil {
 		return nil, fmt.Errorf("connect to the API server: %w", err)

@@ -45,7 +45,8 @@ func TestRequestsWaitForTheirTurnAndLeasesDoNot(t *testing.T) {
 }
 
 func TestLimitsOfAnySizeAreLimits(t *testing.T) {
-	for _, limit := range []manager.Options{{QPS: 1e-300, Burst: 1 << 62}, {QPS: 1e300, Burst: 1 << 62}, {QPS: 1, Burst: 1 << 62}, {QPS: 1e300}} {
+	for _, limit := range []manager.Options{{QPS: 1e-300, Burst: 1 << 62}, {QPS: 1e300, Burst: 1 << 62},
+		{QPS: 1, Burst: 1 << 62}, {QPS: 1e300}} {
 		synctest.Test(t, func(t *testing.T) {
 			m, _ := newManager(t, newAPIServer(), limit)
 			for range 5 {

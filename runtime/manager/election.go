@@ -62,7 +62,8 @@ func checkElection(r Runnable) error {
 		return fmt.Errorf("lease %q of leader election group %s: %s", lease, group, strings.Join(wrong, "; "))
 	}
 	if lease != "" && group == controller.MainGroup {
-		return fmt.Errorf("lease %q of leader election group %s: the lease of that has the name of the operator", lease, group)
+		return fmt.Errorf("lease %q of leader election group %s: the lease of that has the name of the operator", lease,
+			group)
 	}
 	return nil
 }

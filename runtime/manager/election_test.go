@@ -32,7 +32,8 @@ func elect(t *testing.T, s *apiServer, more ...manager.Runnable) *candidate {
 		GracefulShutdownTimeout: time.Minute,
 	})
 	c := &candidate{log: log, manager: m, controller: make(chan struct{}), other: make(chan struct{})}
-	add(t, m, worker{name: "controller", runFunc: until(c.controller)}, always{worker{name: "other", runFunc: until(c.other)}})
+	add(t, m, worker{name: "controller", runFunc: until(c.controller)},
+		always{worker{name: "other", runFunc: until(c.other)}})
 	add(t, m, more...)
 	c.running = start(t, m)
 	return c
@@ -180,7 +181,8 @@ func TestLeaseThatIsNotGivenBackIsAStraggler(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newAPIServer()
 		m, _ := newManager(t, s, manager.Options{
-			LeaderElection:          manager.LeaderElectionOptions{Enabled: true, ID: "guestbook", Namespace: "guestbook-system"},
+			LeaderElection: manager.LeaderElectionOptions{Enabled: true, ID: "guestbook",
+				Namespace: "guestbook-system"},
 			GracefulShutdownTimeout: time.Second,
 		})
 		begun := make(chan struct{})
@@ -196,7 +198,8 @@ func TestLeaseThatIsNotGivenBackIsAStraggler(t *testing.T) {
 }
 
 func TestLeaderElectionNeedsALease(t *testing.T) {
-	_, err := manager.New(newAPIServer().config(), manager.Options{LeaderElection: manager.LeaderElectionOptions{Enabled: true}})
+	_, err := manager.New(newAPIServer().config(),
+		manager.Options{LeaderElection: manager.LeaderElectionOptions{Enabled: true}})
 	if err == nil {
 		t.Fatal("got no error")
 	}
@@ -204,7 +207,8 @@ func TestLeaderElectionNeedsALease(t *testing.T) {
 }
 
 func TestNothingRunsWithoutTheNamespaceOfTheLease(t *testing.T) {
-	m, _ := newManager(t, newAPIServer(), manager.Options{LeaderElection: manager.LeaderElectionOptions{Enabled: true, ID: "guestbook"}})
+	m, _ := newManager(t, newAPIServer(), manager.Options{LeaderElection: manager.LeaderElectionOptions{Enabled: true,
+		ID: "guestbook"}})
 	add(t, m, always{worker{name: "other", runFunc: func(context.Context) error { t.Error("it ran"); return nil }}})
 	err := m.Run(t.Context())
 	if err == nil {

@@ -28,7 +28,8 @@ type eventServer struct {
 // RoundTrip implements http.RoundTripper.
 func (s *eventServer) RoundTrip(req *http.Request) (*http.Response, error) {
 	if !strings.HasSuffix(req.URL.Path, "/events") {
-		return answer(http.StatusOK, metav1.APIResourceList{GroupVersion: strings.TrimPrefix(strings.TrimPrefix(req.URL.Path, "/apis/"), "/api/"), APIResources: []metav1.APIResource{
+		return answer(http.StatusOK, metav1.APIResourceList{GroupVersion: strings.TrimPrefix(strings.TrimPrefix(req.URL.Path,
+			"/apis/"), "/api/"), APIResources: []metav1.APIResource{
 			{Kind: "Event", Name: "events", Namespaced: true},
 		}}), nil
 	}
@@ -115,7 +116,8 @@ func TestRecorderCanBeAskedForWhileTheManagerRuns(t *testing.T) {
 }
 
 func TestEventsThatCannotBeWrittenHoldUpTheEndForABoundedTime(t *testing.T) {
-	for timeout, took := range map[time.Duration]time.Duration{time.Minute: 5 * time.Second, 2 * time.Second: 2 * time.Second} {
+	for timeout, took := range map[time.Duration]time.Duration{time.Minute: 5 * time.Second,
+		2 * time.Second: 2 * time.Second} {
 		t.Run(timeout.String(), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				m := (&eventServer{hangs: true}).newManager(t, manager.Options{GracefulShutdownTimeout: timeout})

@@ -15,12 +15,15 @@ import (
 )
 
 // Program is Main without a process.
-func Program(ctx context.Context, program string, args []string, stderr io.Writer, defaults Options, setup func(*Manager) error) int {
-	return run(ctx, program, args, stderr, defaults, nil, func(_ context.Context, m controller.Manager) error { return setup(m.(*Manager)) })
+func Program(ctx context.Context, program string, args []string, stderr io.Writer, defaults Options,
+	setup func(*Manager) error) int {
+	return run(ctx, program, args, stderr, defaults, nil,
+		func(_ context.Context, m controller.Manager) error { return setup(m.(*Manager)) })
 }
 
 // ProgramWithFlags is Program with flags of the operator.
-func ProgramWithFlags(ctx context.Context, args []string, stderr io.Writer, own *flag.FlagSet, setup func(context.Context, *Manager) error) int {
+func ProgramWithFlags(ctx context.Context, args []string, stderr io.Writer, own *flag.FlagSet,
+	setup func(context.Context, *Manager) error) int {
 	return run(ctx, "guestbook", args, stderr, Options{}, own, func(ctx context.Context, m controller.Manager) error {
 		return setup(ctx, m.(*Manager))
 	})

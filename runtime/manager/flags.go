@@ -153,7 +153,8 @@ func (f *Flags) ServeHTTP(w http.ResponseWriter, _ *http.Request) { writeJSON(w,
 
 // parse parses the command line of a program. own has flags of the operator, or is nil. With --help it prints all flags
 // and returns flag.ErrHelp.
-func parse(program string, args []string, env lookup, defaults Options, stderr io.Writer, own *flag.FlagSet) (*Flags, error) {
+func parse(program string, args []string, env lookup, defaults Options, stderr io.Writer,
+	own *flag.FlagSet) (*Flags, error) {
 	set := flag.NewFlagSet(program, flag.ContinueOnError)
 	set.SetOutput(io.Discard)
 	f := &Flags{options: defaults, set: set, env: env, output: stderr}
@@ -190,7 +191,8 @@ func adopt(set, own *flag.FlagSet) error {
 		set.Lookup(one.Name).DefValue = one.DefValue
 	})
 	if len(twice) > 0 {
-		return fmt.Errorf("declared by the operator and by the manager: %s; give those of the operator other names", strings.Join(twice, ", "))
+		return fmt.Errorf("declared by the operator and by the manager: %s; give those of the operator other names",
+			strings.Join(twice, ", "))
 	}
 	if own.Parsed() {
 		return nil
@@ -231,14 +233,17 @@ func (f *Flags) bind() {
 	flags.BoolVar(&w.HTTP2, "enable-http2", w.HTTP2, "let clients of the webhooks speak HTTP/2")
 	flags.StringVar(&w.CertDir, "webhook-cert-path", w.CertDir, "`directory` with the tls.crt and tls.key of the webhooks")
 	flags.Var(&list{values: &w.Targets}, "webhook-targets",
-		"comma-separated `objects` that are made to trust a certificate of the manager's own: mutating/NAME, validating/NAME, crd/NAME, apiservice/NAME or provider/NAME")
-	flags.StringVar(&w.Secret, "webhook-secret", w.Secret, "`name` of the Secret that has this certificate; without it "+defaultWebhookSecret)
+		"comma-separated `objects` that are made to trust a certificate of the manager's own: mutating/NAME, "+
+			"validating/NAME, crd/NAME, apiservice/NAME or provider/NAME")
+	flags.StringVar(&w.Secret, "webhook-secret", w.Secret, "`name` of the Secret that has this certificate; without it "+
+		defaultWebhookSecret)
 	flags.StringVar(&w.SecretNamespace, "webhook-secret-namespace", w.SecretNamespace,
 		"`namespace` of this Secret; without it that of the pod")
 	flags.DurationVar(&w.CertLifetime, "webhook-cert-lifetime", w.CertLifetime,
 		"`time` for which this certificate is valid, of which it is used up to two thirds; 0 is a year")
 	flags.Var(&list{values: &w.Manifests}, "webhook-manifests",
-		"comma-separated `files` and directories with webhook configurations to install while the manager runs, with its URL, for development")
+		"comma-separated `files` and directories with webhook configurations to install while the manager runs, with its "+
+			"URL, for development")
 	flags.StringVar(&w.URL, "webhook-url", w.URL,
 		"`URL` at which the API server reaches the manager then; without it https://127.0.0.1 and the port")
 	flags.BoolVar(&e.Enabled, "leader-elect", e.Enabled, "run controllers only while this process holds the lease")
@@ -251,7 +256,8 @@ func (f *Flags) bind() {
 	flags.DurationVar(&e.RetryPeriod, "leader-elect-retry-period", e.RetryPeriod,
 		"`time` between two attempts to get or renew the lease; 0 is 2s")
 	flags.Var(&list{values: &o.Namespaces}, "namespaces", "comma-separated `namespaces` to watch; without it all")
-	flags.IntVar(&o.Controller.MaxConcurrentReconciles, "max-concurrent-reconciles", max(1, o.Controller.MaxConcurrentReconciles),
+	flags.IntVar(&o.Controller.MaxConcurrentReconciles, "max-concurrent-reconciles",
+		max(1, o.Controller.MaxConcurrentReconciles),
 		"`number` of objects that each controller reconciles at once")
 	flags.DurationVar(&o.GracefulShutdownTimeout, "graceful-shutdown-timeout", o.GracefulShutdownTimeout,
 		"longest `time` from a signal to the end; 0 is 30s")
@@ -305,7 +311,8 @@ func printHelp(w io.Writer, flags *flag.FlagSet, program, prefix string) {
 // Flag for the API server.
 const (
 	kubeconfigFlag  = "kubeconfig"
-	kubeconfigUsage = "`file` with the address of the API server; without it $KUBECONFIG, the pod's service account, or ~/.kube/config"
+	kubeconfigUsage = "`file` with the address of the API server; without it $KUBECONFIG, the pod's service account, or " +
+		"~/.kube/config"
 )
 
 // configFlag is the only flag that cannot be set in a configuration file.

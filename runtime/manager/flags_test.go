@@ -24,7 +24,8 @@ var errSeen = errors.New("seen")
 func writeKubeconfig(t *testing.T, server string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "kubeconfig")
-	content := `{"apiVersion":"v1","kind":"Config","current-context":"c","clusters":[{"name":"c","cluster":{"server":"` + server +
+	content := `{"apiVersion":"v1","kind":"Config","current-context":"c","clusters":[{"name":"c","cluster":{"server":"` +
+		server +
 		`"}}],"contexts":[{"name":"c","context":{"cluster":"c","user":"u"}}],"users":[{"name":"u","user":{}}]}`
 	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
 		t.Fatal(err)
@@ -61,7 +62,8 @@ func TestEveryFlagSetsItsOption(t *testing.T) {
 		set  func(o manager.Options) bool
 	}{
 		{"", func(o manager.Options) bool { return o.HealthProbeBindAddress == ":8081" }},
-		{"--health-probe-bind-address=127.0.0.1:9", func(o manager.Options) bool { return o.HealthProbeBindAddress == "127.0.0.1:9" }},
+		{"--health-probe-bind-address=127.0.0.1:9",
+			func(o manager.Options) bool { return o.HealthProbeBindAddress == "127.0.0.1:9" }},
 		{"--health-probe-bind-address=0", func(o manager.Options) bool { return o.HealthProbeBindAddress == manager.Off }},
 		{"", func(o manager.Options) bool { return o.Metrics.BindAddress == manager.Off && !o.Metrics.Insecure }},
 		{"--metrics-bind-address=:8443", func(o manager.Options) bool { return o.Metrics.BindAddress == ":8443" }},
@@ -70,30 +72,45 @@ func TestEveryFlagSetsItsOption(t *testing.T) {
 		{"--webhook-bind-address=:1", func(o manager.Options) bool { return o.Webhook.BindAddress == ":1" }},
 		{"--enable-http2", func(o manager.Options) bool { return o.Webhook.HTTP2 }},
 		{"--webhook-cert-path=a", func(o manager.Options) bool { return o.Webhook.CertDir == "a" }},
-		{"--webhook-targets=mutating/a,crd/b", func(o manager.Options) bool { return slices.Equal(o.Webhook.Targets, []string{"mutating/a", "crd/b"}) }},
+		{"--webhook-targets=mutating/a,crd/b", func(o manager.Options) bool {
+			return slices.Equal(o.Webhook.Targets,
+				[]string{"mutating/a", "crd/b"})
+		}},
 		{"--webhook-secret=a", func(o manager.Options) bool { return o.Webhook.Secret == "a" }},
 		{"--webhook-cert-lifetime=720h", func(o manager.Options) bool { return o.Webhook.CertLifetime == 720*time.Hour }},
 		{"--webhook-secret-namespace=a", func(o manager.Options) bool { return o.Webhook.SecretNamespace == "a" }},
-		{"--webhook-manifests=a,b", func(o manager.Options) bool { return slices.Equal(o.Webhook.Manifests, []string{"a", "b"}) }},
+		{"--webhook-manifests=a,b", func(o manager.Options) bool {
+			return slices.Equal(o.Webhook.Manifests,
+				[]string{"a", "b"})
+		}},
 		{"--webhook-url=https://a", func(o manager.Options) bool { return o.Webhook.URL == "https://a" }},
 		{"--leader-elect", func(o manager.Options) bool { return o.LeaderElection.Enabled }},
 		{"--leader-election-namespace=ns", func(o manager.Options) bool { return o.LeaderElection.Namespace == "ns" }},
 		{"", func(o manager.Options) bool {
-			return o.LeaderElection.LeaseDuration == 0 && o.LeaderElection.RenewDeadline == 0 && o.LeaderElection.RetryPeriod == 0
+			return o.LeaderElection.LeaseDuration == 0 && o.LeaderElection.RenewDeadline == 0 &&
+				o.LeaderElection.RetryPeriod == 0
 		}},
-		{"--leader-elect-lease-duration=3s", func(o manager.Options) bool { return o.LeaderElection.LeaseDuration == 3*time.Second }},
-		{"--leader-elect-renew-deadline=2s", func(o manager.Options) bool { return o.LeaderElection.RenewDeadline == 2*time.Second }},
-		{"--leader-elect-retry-period=1s", func(o manager.Options) bool { return o.LeaderElection.RetryPeriod == time.Second }},
+		{"--leader-elect-lease-duration=3s",
+			func(o manager.Options) bool { return o.LeaderElection.LeaseDuration == 3*time.Second }},
+		{"--leader-elect-renew-deadline=2s",
+			func(o manager.Options) bool { return o.LeaderElection.RenewDeadline == 2*time.Second }},
+		{"--leader-elect-retry-period=1s",
+			func(o manager.Options) bool { return o.LeaderElection.RetryPeriod == time.Second }},
 		{"", func(o manager.Options) bool { return o.PprofBindAddress == manager.Off }},
 		{"--pprof-bind-address=:6060", func(o manager.Options) bool { return o.PprofBindAddress == ":6060" }},
 		{"", func(o manager.Options) bool { return o.Namespaces == nil }},
 		{"--namespaces=a,b", func(o manager.Options) bool { return slices.Equal(o.Namespaces, []string{"a", "b"}) }},
-		{"--namespaces=a --namespaces=b,c", func(o manager.Options) bool { return slices.Equal(o.Namespaces, []string{"a", "b", "c"}) }},
+		{"--namespaces=a --namespaces=b,c", func(o manager.Options) bool {
+			return slices.Equal(o.Namespaces,
+				[]string{"a", "b", "c"})
+		}},
 		{"", func(o manager.Options) bool { return o.Controller.MaxConcurrentReconciles == 1 }},
 		{"--max-concurrent-reconciles=7", func(o manager.Options) bool { return o.Controller.MaxConcurrentReconciles == 7 }},
 		{"", func(o manager.Options) bool { return o.GracefulShutdownTimeout == 30*time.Second }},
-		{"--graceful-shutdown-timeout=5s", func(o manager.Options) bool { return o.GracefulShutdownTimeout == 5*time.Second }},
-		{"--controller-shutdown-timeout=4s", func(o manager.Options) bool { return o.Controller.ShutdownTimeout == 4*time.Second }},
+		{"--graceful-shutdown-timeout=5s",
+			func(o manager.Options) bool { return o.GracefulShutdownTimeout == 5*time.Second }},
+		{"--controller-shutdown-timeout=4s",
+			func(o manager.Options) bool { return o.Controller.ShutdownTimeout == 4*time.Second }},
 		{"--min-resync-period=1h", func(o manager.Options) bool { return o.MinResyncPeriod == time.Hour }},
 		{"", func(o manager.Options) bool { return o.QPS == 0 && o.Burst == 0 }},
 		{"--kube-api-qps=0.5 --kube-api-burst=3", func(o manager.Options) bool { return o.QPS == 0.5 && o.Burst == 3 }},
@@ -105,7 +122,8 @@ func TestEveryFlagSetsItsOption(t *testing.T) {
 		{"", func(o manager.Options) bool { _, is := inner(o.Logger).(*slog.TextHandler); return is }},
 		{"--log-format=json", func(o manager.Options) bool { _, is := inner(o.Logger).(*slog.JSONHandler); return is }},
 	} {
-		m := look(t, manager.Options{LeaderElection: manager.LeaderElectionOptions{ID: "guestbook"}}, strings.Fields(test.args)...)
+		m := look(t, manager.Options{LeaderElection: manager.LeaderElectionOptions{ID: "guestbook"}},
+			strings.Fields(test.args)...)
 		if !test.set(manager.OptionsOf(m)) {
 			t.Errorf("%q: got %+v", test.args, manager.OptionsOf(m))
 		}
@@ -114,11 +132,15 @@ func TestEveryFlagSetsItsOption(t *testing.T) {
 
 func TestFlagsStandOverTheDefaultsOfTheProgram(t *testing.T) {
 	defaults := manager.Options{
-		HealthProbeBindAddress: ":1", Metrics: manager.MetricsOptions{BindAddress: ":2", Insecure: true}, LeaderElection: manager.LeaderElectionOptions{Enabled: true, ID: "id", Namespace: "ns"}, Namespaces: []string{"a"}, Controller: manager.ControllerOptions{MaxConcurrentReconciles: 3}, GracefulShutdownTimeout: time.Minute,
+		HealthProbeBindAddress: ":1", Metrics: manager.MetricsOptions{BindAddress: ":2", Insecure: true},
+		LeaderElection: manager.LeaderElectionOptions{Enabled: true, ID: "id", Namespace: "ns"}, Namespaces: []string{"a"},
+		Controller: manager.ControllerOptions{MaxConcurrentReconciles: 3}, GracefulShutdownTimeout: time.Minute,
 	}
 	o := manager.OptionsOf(look(t, defaults))
-	if o.HealthProbeBindAddress != ":1" || o.Metrics.BindAddress != ":2" || !o.Metrics.Insecure || !o.LeaderElection.Enabled || o.LeaderElection.Namespace != "ns" ||
-		!slices.Equal(o.Namespaces, []string{"a"}) || o.Controller.MaxConcurrentReconciles != 3 || o.GracefulShutdownTimeout != time.Minute {
+	if o.HealthProbeBindAddress != ":1" || o.Metrics.BindAddress != ":2" || !o.Metrics.Insecure ||
+		!o.LeaderElection.Enabled || o.LeaderElection.Namespace != "ns" ||
+		!slices.Equal(o.Namespaces, []string{"a"}) || o.Controller.MaxConcurrentReconciles != 3 ||
+		o.GracefulShutdownTimeout != time.Minute {
 		t.Errorf("without flags: got %+v", o)
 	}
 	o = manager.OptionsOf(look(t, defaults, "--leader-elect=false", "--metrics-secure", "--namespaces=b, c"))
@@ -158,10 +180,11 @@ func TestWrongFlagIsOneErrorAndAHint(t *testing.T) {
 		"--graceful-shutdown-timeout=-1s": "-graceful-shutdown-timeout: want 0 or more, got -1s",
 	} {
 		var stderr strings.Builder
-		code := manager.Program(t.Context(), "guestbook", []string{arg}, &stderr, manager.Options{}, func(*manager.Manager) error {
-			t.Errorf("%s: the manager was made", arg)
-			return nil
-		})
+		code := manager.Program(t.Context(), "guestbook", []string{arg}, &stderr, manager.Options{},
+			func(*manager.Manager) error {
+				t.Errorf("%s: the manager was made", arg)
+				return nil
+			})
 		if want := "guestbook: " + want + "\nhint: guestbook --help lists the flags\n"; code != 2 || stderr.String() != want {
 			t.Errorf("%s: got %d, %q\nwant 2, %q", arg, code, &stderr, want)
 		}
@@ -188,10 +211,14 @@ func TestHelpListsTheFlags(t *testing.T) {
 		if code := manager.Program(t.Context(), "guestbook", []string{arg}, &stderr, manager.Options{}, nil); code != 0 {
 			t.Errorf("got %d", code)
 		}
-		contains(t, stderr.String(), "Usage of guestbook:", "-kubeconfig file", "-health-probe-bind-address address", `(default ":8081")`,
-			"-metrics-bind-address address", "-metrics-secure", "(default true)", "-metrics-cert-path directory", "-leader-elect\n",
-			"-leader-elect-lease-duration time", "-leader-elect-renew-deadline time", "-leader-elect-retry-period time", "-config file",
-			"-pprof-bind-address address", "GUESTBOOK_LOG_LEVEL=debug", "-leader-election-namespace namespace", "-namespaces namespaces", "-max-concurrent-reconciles number", "(default 1)",
+		contains(t, stderr.String(), "Usage of guestbook:", "-kubeconfig file", "-health-probe-bind-address address",
+			`(default ":8081")`,
+			"-metrics-bind-address address", "-metrics-secure", "(default true)", "-metrics-cert-path directory",
+			"-leader-elect\n",
+			"-leader-elect-lease-duration time", "-leader-elect-renew-deadline time", "-leader-elect-retry-period time",
+			"-config file",
+			"-pprof-bind-address address", "GUESTBOOK_LOG_LEVEL=debug", "-leader-election-namespace namespace",
+			"-namespaces namespaces", "-max-concurrent-reconciles number", "(default 1)",
 			"-graceful-shutdown-timeout time", "-log-level level", "(default INFO)", "-log-format format", `(default "text")`)
 	}
 }
@@ -206,7 +233,8 @@ func TestLoggerOfTheProgramIsKept(t *testing.T) {
 func TestProgramEndsWithoutAnErrorWhenItIsToldTo(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	var stderr strings.Builder
-	args := []string{"--kubeconfig", writeKubeconfig(t, "http://127.0.0.1:1"), "--health-probe-bind-address=0", "--log-format=json"}
+	args := []string{"--kubeconfig", writeKubeconfig(t, "http://127.0.0.1:1"), "--health-probe-bind-address=0",
+		"--log-format=json"}
 	code := manager.Program(ctx, "guestbook", args, &stderr, manager.Options{}, func(m *manager.Manager) error {
 		return m.Add(runFunc(func(context.Context) error {
 			cancel()
@@ -225,8 +253,9 @@ func TestProgramFails(t *testing.T) {
 		setup    func(m *manager.Manager) error
 		want     string
 	}{
-		"options": {manager.Options{LeaderElection: manager.LeaderElectionOptions{Enabled: true}}, nil, "LeaderElection.ID is empty"},
-		"setup":   {manager.Options{}, func(*manager.Manager) error { return errBroken }, "err=broken"},
+		"options": {manager.Options{LeaderElection: manager.LeaderElectionOptions{Enabled: true}}, nil,
+			"LeaderElection.ID is empty"},
+		"setup": {manager.Options{}, func(*manager.Manager) error { return errBroken }, "err=broken"},
 		"run": {manager.Options{}, func(m *manager.Manager) error {
 			return m.Add(runFunc(func(context.Context) error { return errBroken }))
 		}, `err="manager_test.runFunc: broken"`},
@@ -252,7 +281,9 @@ func configFile(t *testing.T, content string) string {
 
 func TestFlagStandsOverEnvironmentOverFileOverOptions(t *testing.T) {
 	defaults := manager.Options{
-		Controller: manager.ControllerOptions{MaxConcurrentReconciles: 1}, GracefulShutdownTimeout: time.Second, LeaderElection: manager.LeaderElectionOptions{Namespace: "option"}, Metrics: manager.MetricsOptions{CertDir: "option"},
+		Controller: manager.ControllerOptions{MaxConcurrentReconciles: 1}, GracefulShutdownTimeout: time.Second,
+		LeaderElection: manager.LeaderElectionOptions{Namespace: "option"},
+		Metrics:        manager.MetricsOptions{CertDir: "option"},
 	}
 	t.Setenv("GUESTBOOK_CONFIG", configFile(t, `# what this deployment wants
 max-concurrent-reconciles: 2
@@ -268,10 +299,12 @@ log-level: debug
 	t.Setenv("GUESTBOOK_NAMESPACES", "")
 	m := look(t, defaults, "--max-concurrent-reconciles=4")
 	o := manager.OptionsOf(m)
-	if o.Controller.MaxConcurrentReconciles != 4 || o.GracefulShutdownTimeout != 3*time.Second || o.LeaderElection.Namespace != "file" || o.Metrics.CertDir != "option" {
+	if o.Controller.MaxConcurrentReconciles != 4 || o.GracefulShutdownTimeout != 3*time.Second ||
+		o.LeaderElection.Namespace != "file" || o.Metrics.CertDir != "option" {
 		t.Errorf("got %+v", o)
 	}
-	if !slices.Equal(o.Namespaces, []string{"a", "b"}) || !o.Metrics.Insecure || o.HealthProbeBindAddress != manager.Off || !m.Logger().Enabled(t.Context(), -4) {
+	if !slices.Equal(o.Namespaces, []string{"a", "b"}) || !o.Metrics.Insecure || o.HealthProbeBindAddress != manager.Off ||
+		!m.Logger().Enabled(t.Context(), -4) {
 		t.Errorf("got %+v", o)
 	}
 	other := configFile(t, "max-concurrent-reconciles: 5\ngraceful-shutdown-timeout: 5s\n")
@@ -287,7 +320,8 @@ log-level: debug
 }
 
 func TestPrefixOfTheEnvironmentIsTheNameOfTheProgram(t *testing.T) {
-	for program, want := range map[string]string{"guestbook": "GUESTBOOK", "guest-book.v2": "GUEST_BOOK_V2", "gästebuch": "G_STEBUCH"} {
+	for program, want := range map[string]string{"guestbook": "GUESTBOOK", "guest-book.v2": "GUEST_BOOK_V2",
+		"gästebuch": "G_STEBUCH"} {
 		if got := manager.EnvPrefix("", program); got != want {
 			t.Errorf("%s: got %s, want %s", program, got, want)
 		}
@@ -319,14 +353,15 @@ func TestWrongVariableIsNamed(t *testing.T) {
 
 func TestMistakesInTheFileHaveAPosition(t *testing.T) {
 	for content, want := range map[string]string{
-		"log-level: info\n\nloglevel: info\n":                  `3:1: unknown field "loglevel"`,
-		"log-level: info\nloglevel:\n  of: x\nconfig: other\n": "2:1: unknown field \"loglevel\"\n" + `PATH:4:1: unknown field "config"`,
-		`{"log-level": "info", "port": 1}`:                     `1:24: unknown field "port"`,
-		"# x\nleader-elect: perhaps\n":                         `2:1: invalid value "perhaps" for leader-elect: parse error`,
-		"max-concurrent-reconciles: 1.5\n":                     `1:1: invalid value 1.5 for max-concurrent-reconciles: parse error`,
-		"namespaces: [a, 1]\n":                                 `1:1: invalid value ["a",1] for namespaces: want a list of strings`,
-		"namespaces:\n":                                        `1:1: invalid value null for namespaces: want a string, a number, a boolean or a list`,
-		"namespaces: {a: b}\n":                                 `1:1: invalid value {"a":"b"} for namespaces: want a string, a number, a boolean or a list`,
+		"log-level: info\n\nloglevel: info\n": `3:1: unknown field "loglevel"`,
+		"log-level: info\nloglevel:\n  of: x\nconfig: other\n": "2:1: unknown field \"loglevel\"\n" +
+			`PATH:4:1: unknown field "config"`,
+		`{"log-level": "info", "port": 1}`: `1:24: unknown field "port"`,
+		"# x\nleader-elect: perhaps\n":     `2:1: invalid value "perhaps" for leader-elect: parse error`,
+		"max-concurrent-reconciles: 1.5\n": `1:1: invalid value 1.5 for max-concurrent-reconciles: parse error`,
+		"namespaces: [a, 1]\n":             `1:1: invalid value ["a",1] for namespaces: want a list of strings`,
+		"namespaces:\n":                    `1:1: invalid value null for namespaces: want a string, a number, a boolean or a list`,
+		"namespaces: {a: b}\n":             `1:1: invalid value {"a":"b"} for namespaces: want a string, a number, a boolean or a list`,
 	} {
 		path := configFile(t, content)
 		if got, want := refused(t, "--config", path), path+":"+strings.ReplaceAll(want, "PATH", path); got != want {
@@ -352,7 +387,8 @@ func TestFileThatIsNotAMappingIsRefused(t *testing.T) {
 }
 
 func TestSettingsOfTheFileAreCheckedAsFlagsAre(t *testing.T) {
-	if got, want := refused(t, "--config", configFile(t, "log-format: xml\n")), `-log-format: want text or json, got "xml"`; got != want {
+	if got, want := refused(t, "--config", configFile(t, "log-format: xml\n")),
+		`-log-format: want text or json, got "xml"`; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
 }
@@ -445,13 +481,16 @@ func TestProgramWithAMainOfItsOwnHasTheSameFlags(t *testing.T) {
 	t.Setenv("OPERATOR_MAX_CONCURRENT_RECONCILES", "7")
 	set := flag.NewFlagSet("/bin/operator", flag.ContinueOnError)
 	own := set.Int("size", 1, "")
-	flags := manager.BindFlags(set, manager.Options{LeaderElection: manager.LeaderElectionOptions{ID: "x"}, Metrics: manager.MetricsOptions{BindAddress: ":1"}})
+	flags := manager.BindFlags(set, manager.Options{LeaderElection: manager.LeaderElectionOptions{ID: "x"},
+		Metrics: manager.MetricsOptions{BindAddress: ":1"}})
 	kubeconfig := writeKubeconfig(t, "http://127.0.0.1:9")
-	if err := set.Parse([]string{"--size=2", "--leader-elect", "--kubeconfig", kubeconfig, "--log-level=debug"}); err != nil {
+	if err := set.Parse([]string{"--size=2", "--leader-elect", "--kubeconfig", kubeconfig,
+		"--log-level=debug"}); err != nil {
 		t.Fatal(err)
 	}
 	opts, err := flags.Options()
-	if err != nil || *own != 2 || !opts.LeaderElection.Enabled || opts.LeaderElection.ID != "x" || opts.Metrics.BindAddress != ":1" || opts.Controller.MaxConcurrentReconciles != 7 {
+	if err != nil || *own != 2 || !opts.LeaderElection.Enabled || opts.LeaderElection.ID != "x" ||
+		opts.Metrics.BindAddress != ":1" || opts.Controller.MaxConcurrentReconciles != 7 {
 		t.Errorf("got %+v, %v", opts, err)
 	}
 	if opts.Logger == nil || !opts.Logger.Enabled(t.Context(), slog.LevelDebug) {

@@ -214,7 +214,8 @@ func contains(t *testing.T, text string, parts ...string) {
 // managerGoroutines returns the stacks of the goroutines of managers.
 func managerGoroutines() []string {
 	return slices.DeleteFunc(leftovers(), func(stack string) bool {
-		served := strings.Contains(stack, "apiserver.(*Server).ServeHTTP") || strings.Contains(stack, "apiserver.startObjectWatch")
+		served := strings.Contains(stack, "apiserver.(*Server).ServeHTTP") ||
+			strings.Contains(stack, "apiserver.startObjectWatch")
 		return served || !strings.Contains(stack, "/kctrl/runtime/") // a server in memory serves as it must
 	})
 }

@@ -62,7 +62,8 @@ func writer(fenced bool) func(controller.Manager) error {
 	}
 }
 
-func scribble(ctx context.Context, write func(context.Context, object.Object, client.Patch, ...client.PatchOption) error) {
+func scribble(ctx context.Context, write func(context.Context, object.Object, client.Patch,
+	...client.PatchOption) error) {
 	fmt.Println("leading")
 	tick := time.NewTicker(5 * time.Millisecond)
 	cm := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: os.Getenv(namespaceVariable), Name: "history"}}
@@ -160,11 +161,13 @@ func (c live) startWriter(t *testing.T, role, name, kubeconfig string) *program 
 	t.Helper()
 	env := []string{"KUBECONFIG=" + kubeconfig, nameVariable + "=" + name, namespaceVariable + "=" + c.namespace}
 	return startProgram(t, role, env, "--leader-election-namespace="+c.namespace, "--graceful-shutdown-timeout=4s",
-		"--leader-elect-lease-duration="+leaseDuration.String(), "--leader-elect-renew-deadline=2s", "--leader-elect-retry-period=500ms")
+		"--leader-elect-lease-duration="+leaseDuration.String(), "--leader-elect-renew-deadline=2s",
+		"--leader-elect-retry-period=500ms")
 }
 
 // takeOver lets one writer lead and another wait, does something to the first, and returns when the second writes.
-func takeOver(t *testing.T, c live, role, kubeconfig string, fault func(leader *program)) (h *history, leader *program) {
+func takeOver(t *testing.T, c live, role, kubeconfig string,
+	fault func(leader *program)) (h *history, leader *program) {
 	t.Helper()
 	h = follow(t, c)
 	leader = c.startWriter(t, role, "one", kubeconfig)
@@ -230,7 +233,8 @@ func testLeaderCutOff(t *testing.T, c live) {
 	content, err := os.ReadFile(c.kubeconfig)
 	ok(t, err)
 	path := filepath.Join(t.TempDir(), "kubeconfig")
-	ok(t, os.WriteFile(path, []byte(strings.ReplaceAll(string(content), strings.TrimPrefix(c.config.Host, "https://"), cable.address())), 0o600))
+	ok(t, os.WriteFile(path, []byte(strings.ReplaceAll(string(content), strings.TrimPrefix(c.config.Host, "https://"),
+		cable.address())), 0o600))
 	h, leader := takeOver(t, c, writerRole, path, func(*program) { cable.cut() })
 	cable.mend()
 	leader.says(t, "refused")
@@ -250,16 +254,18 @@ func wantLost(t *testing.T, p *program) {
 
 // testGroupsOnTwoManagers splits two controllers over two managers.
 func testGroupsOnTwoManagers(t *testing.T, c live) {
-	opts := manager.Options{LeaderElection: manager.LeaderElectionOptions{Enabled: true, ID: "guestbook", Namespace: c.namespace}}
+	opts := manager.Options{LeaderElection: manager.LeaderElectionOptions{Enabled: true, ID: "guestbook",
+		Namespace: c.namespace}}
 	running := make(chan string, 10)
 	replica := func(name string) {
 		m, _ := c.newManager(t, c.config, opts)
 		for _, group := range []string{"", "blue"} {
-			add(t, m, member{group: group, worker: worker{name: "of " + cmp.Or(group, "main"), runFunc: func(ctx context.Context) error {
-				running <- name
-				<-ctx.Done()
-				return nil
-			}}})
+			add(t, m, member{group: group, worker: worker{name: "of " + cmp.Or(group, "main"),
+				runFunc: func(ctx context.Context) error {
+					running <- name
+					<-ctx.Done()
+					return nil
+				}}})
 		}
 		start(t, m)
 	}

@@ -56,7 +56,8 @@ func testForbidden(t *testing.T, c live) {
 	if len(lines) != 3 || lines[0] != "[+] configmap" {
 		t.Fatalf("got %q", body)
 	}
-	contains(t, lines[1], "[-] secret: kind Secret has not synced: ", `User "limited" cannot `, `+kubebuilder:rbac:groups="",resources=secrets,verbs=get;list;watch`)
+	contains(t, lines[1], "[-] secret: kind Secret has not synced: ", `User "limited" cannot `,
+		`+kubebuilder:rbac:groups="",resources=secrets,verbs=get;list;watch`)
 	ok(t, c.Create(t.Context(), &corev1.ConfigMap{ObjectMeta: c.meta("b")}))
 	await(t, configMaps, "b")
 	c.grant(t, "limited", "secrets")
@@ -123,7 +124,8 @@ func testMissingCRD(t *testing.T, c live) {
 	if code != http.StatusInternalServerError {
 		t.Errorf("got %d", code)
 	}
-	contains(t, body, "[+] configmap\n[-] gadget: kind Gadget.manager.test.kctrl.dev has not synced: ", "its CRD is not installed")
+	contains(t, body, "[+] configmap\n[-] gadget: kind Gadget.manager.test.kctrl.dev has not synced: ",
+		"its CRD is not installed")
 
 	ok(t, c.Create(t.Context(), gadgetCRD()))
 	ok(t, eventually(t, func() error {
@@ -146,7 +148,8 @@ func testMissingCRD(t *testing.T, c live) {
 	ok(t, eventually(t, func() error { return c.Create(t.Context(), gadgetCRD()) }))
 	ok(t, eventually(t, func() error {
 		return c.Create(t.Context(), &unstructured.Unstructured{Object: map[string]any{
-			"apiVersion": "manager.test.kctrl.dev/v1", "kind": "Gadget", "metadata": map[string]any{"namespace": c.namespace, "name": "h"},
+			"apiVersion": "manager.test.kctrl.dev/v1", "kind": "Gadget", "metadata": map[string]any{"namespace": c.namespace,
+				"name": "h"},
 		}})
 	}))
 	await(t, gadgets, "h")

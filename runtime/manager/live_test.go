@@ -86,7 +86,8 @@ func onServer(t *testing.T, env *testenv.Env, rules []rule) {
 func newScheme(t *testing.T) *kruntime.Scheme {
 	t.Helper()
 	scheme := kruntime.NewScheme()
-	for _, add := range []func(*kruntime.Scheme) error{corev1.AddToScheme, rbacv1.AddToScheme, authenticationv1.AddToScheme} {
+	for _, add := range []func(*kruntime.Scheme) error{corev1.AddToScheme, rbacv1.AddToScheme,
+		authenticationv1.AddToScheme} {
 		ok(t, add(scheme))
 	}
 	return scheme
@@ -121,7 +122,8 @@ func (c live) newManager(t *testing.T, config *rest.Config, opts manager.Options
 func reconciles[T object.Object](t *testing.T, m *manager.Manager) <-chan string {
 	t.Helper()
 	names := make(chan string, 100)
-	err := controller.For[T](m).Complete(reconcile.Func[reconcile.Request](func(_ context.Context, r reconcile.Request) (reconcile.Result, error) {
+	err := controller.For[T](m).Complete(reconcile.Func[reconcile.Request](func(_ context.Context,
+		r reconcile.Request) (reconcile.Result, error) {
 		names <- r.Name
 		return reconcile.Result{}, nil
 	}))
@@ -153,9 +155,11 @@ func comes(names <-chan string, want string) bool {
 }
 
 func testLife(t *testing.T, c live) {
-	m, log := c.newManager(t, c.config, manager.Options{HealthProbeBindAddress: loopback, Metrics: manager.MetricsOptions{BindAddress: loopback, Insecure: true}})
+	m, log := c.newManager(t, c.config, manager.Options{HealthProbeBindAddress: loopback,
+		Metrics: manager.MetricsOptions{BindAddress: loopback, Insecure: true}})
 	labelled := make(chan string, 100)
-	reconciler := reconcile.Func[reconcile.Request](func(ctx context.Context, r reconcile.Request) (reconcile.Result, error) {
+	reconciler := reconcile.Func[reconcile.Request](func(ctx context.Context,
+		r reconcile.Request) (reconcile.Result, error) {
 		cm := &corev1.ConfigMap{}
 		if err := m.Client().Get(ctx, r.NamespacedName, cm); err != nil {
 			return reconcile.Result{}, client.IgnoreNotFound(err)
@@ -172,7 +176,8 @@ func testLife(t *testing.T, c live) {
 	ok(t, m.Live().Create(t.Context(), &corev1.ConfigMap{ObjectMeta: c.meta("a")}))
 	await(t, labelled, "a")
 	cm := &corev1.ConfigMap{}
-	if err := c.Get(t.Context(), object.Key{Namespace: c.namespace, Name: "a"}, cm); err != nil || cm.Labels["seen"] != "yes" {
+	if err := c.Get(t.Context(), object.Key{Namespace: c.namespace, Name: "a"}, cm); err != nil ||
+		cm.Labels["seen"] != "yes" {
 		t.Errorf("got %v, %v", cm.Labels, err)
 	}
 	probe := log.url(t, "probes")
@@ -182,8 +187,10 @@ func testLife(t *testing.T, c live) {
 	if code != http.StatusOK {
 		t.Errorf("got %d", code)
 	}
-	contains(t, metrics, `controller_runtime_reconcile_total{controller="configmap",result="success"}`, `workqueue_adds_total{`,
-		`workqueue_depth{`, `controller_runtime_reconcile_time_seconds_bucket{controller="configmap",le=`, "go_goroutines", "process_start_time_seconds")
+	contains(t, metrics, `controller_runtime_reconcile_total{controller="configmap",result="success"}`,
+		`workqueue_adds_total{`,
+		`workqueue_depth{`, `controller_runtime_reconcile_time_seconds_bucket{controller="configmap",le=`, "go_goroutines",
+		"process_start_time_seconds")
 
 	stopped := time.Now()
 	if err := r.stop(); err != nil {
@@ -243,7 +250,8 @@ func testCacheOutlivesOthers(t *testing.T, c live) {
 }
 
 func testTakeOver(t *testing.T, c live) {
-	opts := manager.Options{LeaderElection: manager.LeaderElectionOptions{Enabled: true, ID: "guestbook", Namespace: c.namespace}, HealthProbeBindAddress: loopback}
+	opts := manager.Options{LeaderElection: manager.LeaderElectionOptions{Enabled: true, ID: "guestbook",
+		Namespace: c.namespace}, HealthProbeBindAddress: loopback}
 	first, _ := c.newManager(t, c.config, opts)
 	second, log := c.newManager(t, c.config, opts)
 	byFirst, bySecond := reconciles[*corev1.ConfigMap](t, first), reconciles[*corev1.ConfigMap](t, second)

@@ -44,7 +44,8 @@ func (m *Manager) newLocalWebhooks(opts server.Options) (*server.Server, webhook
 	}
 	if here, ok := m.config.Transport.(inProcess); ok && m.opts.Webhook.URL == "" && opts.Address == "" {
 		s := server.New(opts)
-		return s, &hostedWebhooks{&localWebhooks{Server: s, manager: m, installed: make(chan struct{}), manifests: manifests}, here}, nil
+		return s, &hostedWebhooks{&localWebhooks{Server: s, manager: m, installed: make(chan struct{}), manifests: manifests},
+			here}, nil
 	}
 	opts.Address = cmp.Or(opts.Address, "127.0.0.1:0")
 	authority, err := authority.New(authority.Options{Names: []string{parsed.Hostname()}, Logger: m.logger})
@@ -160,7 +161,8 @@ func (l *localWebhooks) served() ([]*unstructured.Unstructured, error) {
 			if err != nil || !found || l.Server.At(path) != nil {
 				return false // a webhook with a URL of its own is not served here
 			}
-			l.manager.logger.Warn("a webhook is not installed, since nothing serves its path here", "webhook", fields["name"], "path", path)
+			l.manager.logger.Warn("a webhook is not installed, since nothing serves its path here", "webhook", fields["name"],
+				"path", path)
 			return true
 		})
 		if len(served) == len(webhooks) {

@@ -25,7 +25,8 @@ func TestMain(m *testing.M) {
 	case "":
 		os.Exit(m.Run())
 	case writerRole, unfencedRole:
-		opts := manager.Options{HealthProbeBindAddress: manager.Off, LeaderElection: manager.LeaderElectionOptions{Enabled: true, ID: "writers"}}
+		opts := manager.Options{HealthProbeBindAddress: manager.Off,
+			LeaderElection: manager.LeaderElectionOptions{Enabled: true, ID: "writers"}}
 		os.Exit(manager.Main(opts, writer(role == writerRole)))
 	default:
 		os.Exit(manager.Main(manager.Options{HealthProbeBindAddress: manager.Off}, operator(role)))
@@ -202,7 +203,8 @@ func TestWithoutAnAPIServerThereIsAHint(t *testing.T) {
 		p := startProgram(t, "good", test.env, test.args...)
 		log := p.wait()
 		_, log, _ = strings.Cut(log, ": ")
-		if want := "cannot find the API server: " + test.want + "\nhint: give --kubeconfig or set KUBECONFIG"; !strings.HasPrefix(log, want) {
+		if want := "cannot find the API server: " + test.want +
+			"\nhint: give --kubeconfig or set KUBECONFIG"; !strings.HasPrefix(log, want) {
 			t.Errorf("got  %s\nwant %s", log, want)
 		}
 		if code := p.ProcessState.ExitCode(); code != 1 {
@@ -221,7 +223,8 @@ func TestUsageErrorOfASetupIsPrintedLineByLine(t *testing.T) {
 	code := manager.Program(t.Context(), "guestbook", args, &stderr, manager.Options{}, func(*manager.Manager) error {
 		return &manager.UsageError{Err: errors.Join(errBroken, errSeen), Hint: "mend it"}
 	})
-	if want := "guestbook: broken\nguestbook: " + errSeen.Error() + "\nhint: mend it\n"; code != 2 || !strings.HasSuffix(stderr.String(), want) {
+	if want := "guestbook: broken\nguestbook: " + errSeen.Error() + "\nhint: mend it\n"; code != 2 ||
+		!strings.HasSuffix(stderr.String(), want) {
 		t.Errorf("got %d, %s", code, &stderr)
 	}
 }

@@ -174,7 +174,8 @@ func TestReadsEndWithAManagerThatCannotBegin(t *testing.T) {
 			t.Errorf("got %v", err)
 		}
 	}
-	if _, err := m.AddCluster("late", newAPIServer().config(), manager.ClusterOptions{}); !errors.Is(err, manager.ErrStopped) {
+	if _, err := m.AddCluster("late", newAPIServer().config(), manager.ClusterOptions{}); !errors.Is(err,
+		manager.ErrStopped) {
 		t.Errorf("got %v, want ErrStopped", err)
 	}
 }
@@ -454,7 +455,8 @@ func TestNegativeTimeoutIsNoBound(t *testing.T) {
 func TestStopBeforeTheStartIsNoError(t *testing.T) {
 	for _, address := range []string{loopback, "localhost:0"} {
 		m, err := manager.New(&rest.Config{Host: "http://127.0.0.1:1"}, manager.Options{
-			HealthProbeBindAddress: address, Metrics: manager.MetricsOptions{BindAddress: address, Insecure: true}, Logger: slog.New(slog.DiscardHandler),
+			HealthProbeBindAddress: address, Metrics: manager.MetricsOptions{BindAddress: address, Insecure: true},
+			Logger: slog.New(slog.DiscardHandler),
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -529,7 +531,8 @@ func TestNamesThatCannotBeAreErrors(t *testing.T) {
 			t.Errorf("got %v, want %s", err, want)
 		}
 	}
-	m, _ := newManager(t, newAPIServer(), manager.Options{LeaderElection: manager.LeaderElectionOptions{ID: "Me"}, Namespaces: []string{""}}) // of which none is used
+	m, _ := newManager(t, newAPIServer(), manager.Options{LeaderElection: manager.LeaderElectionOptions{ID: "Me"},
+		Namespaces: []string{""}}) // of which none is used
 	_, err := m.AddCluster("remote", newAPIServer().config(), manager.ClusterOptions{Namespaces: []string{" b"}})
 	if want := `cluster remote: " b" cannot be a namespace: `; err == nil || !strings.HasPrefix(err.Error(), want) {
 		t.Errorf("got %v, want %s", err, want)
@@ -595,7 +598,8 @@ func (s *stage) who(what string) string {
 func join(t *testing.T, s *apiServer, members ...member) *running {
 	t.Helper()
 	m, _ := newManager(t, s, manager.Options{
-		LeaderElection: manager.LeaderElectionOptions{Enabled: true, ID: "guestbook", Namespace: "guestbook-system"}, GracefulShutdownTimeout: time.Minute,
+		LeaderElection:          manager.LeaderElectionOptions{Enabled: true, ID: "guestbook", Namespace: "guestbook-system"},
+		GracefulShutdownTimeout: time.Minute,
 	})
 	for _, one := range members {
 		add(t, m, one)
@@ -607,14 +611,16 @@ func TestGroupsAreSpreadOverReplicas(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, on := newAPIServer(), newStage()
 		replica := func(who string) *running {
-			return join(t, s, on.member("a", who, "", ""), on.member("b", who, "blue", ""), on.member("c", who, controller.MainGroup, ""))
+			return join(t, s, on.member("a", who, "", ""), on.member("b", who, "blue", ""),
+				on.member("c", who, controller.MainGroup, ""))
 		}
 		one, two := replica("one"), replica("two")
 		time.Sleep(time.Minute)
 		if on.who("a") == on.who("b") || on.who("a") != on.who("c") || on.who("a") == "" || on.who("b") == "" {
 			t.Errorf("a is on %q, b on %q, c on %q", on.who("a"), on.who("b"), on.who("c"))
 		}
-		if s.holder("guestbook") == "" || s.holder("guestbook-blue") == "" || s.holder("guestbook") == s.holder("guestbook-blue") {
+		if s.holder("guestbook") == "" || s.holder("guestbook-blue") == "" ||
+			s.holder("guestbook") == s.holder("guestbook-blue") {
 			t.Errorf("the leases are held by %q and %q", s.holder("guestbook"), s.holder("guestbook-blue"))
 		}
 		if err := one.stop(); err != nil {
@@ -639,7 +645,8 @@ func TestMigrationNeverOverlaps(t *testing.T) {
 				return []member{on.member("a", who, "", ""), on.member("b", who, "blue", ""), on.member("c", who, "", "")}
 			},
 			func(who string) []member {
-				return []member{on.member("a", who, "", ""), on.member("b", who, "blue", ""), on.member("c", who, "blue", controller.MainGroup)}
+				return []member{on.member("a", who, "", ""), on.member("b", who, "blue", ""),
+					on.member("c", who, "blue", controller.MainGroup)}
 			},
 			func(who string) []member {
 				return []member{on.member("a", who, "", ""), on.member("b", who, "blue", ""), on.member("c", who, "blue", "")}
@@ -712,7 +719,8 @@ func TestLeaseWithANameIsSharedByPrograms(t *testing.T) {
 		s, on := newAPIServer(), newStage()
 		other := join(t, s, on.member("b", "other", "moving", "").at("shared"))
 		time.Sleep(time.Minute)
-		join(t, s, on.member("a", "one", "", ""), on.member("b", "one", "blue", controller.MainGroup).at("shared"), on.member("c", "one", "blue", ""))
+		join(t, s, on.member("a", "one", "", ""), on.member("b", "one", "blue", controller.MainGroup).at("shared"),
+			on.member("c", "one", "blue", ""))
 		time.Sleep(time.Minute)
 		if on.who("a") != "one" || on.who("b") != "other" || on.who("c") != "" {
 			t.Errorf("while another program has the lease, a is on %q, b on %q, c on %q", on.who("a"), on.who("b"), on.who("c"))
@@ -721,7 +729,8 @@ func TestLeaseWithANameIsSharedByPrograms(t *testing.T) {
 			t.Error(err)
 		}
 		time.Sleep(time.Minute)
-		if on.who("b") != "one" || on.who("c") != "one" || on.most != 1 || s.holder("guestbook-blue") != "" || s.holder("guestbook-moving") != "" {
+		if on.who("b") != "one" || on.who("c") != "one" || on.most != 1 || s.holder("guestbook-blue") != "" ||
+			s.holder("guestbook-moving") != "" {
 			t.Errorf("b is on %q, c on %q, %d at once", on.who("b"), on.who("c"), on.most)
 		}
 	})
@@ -730,18 +739,24 @@ func TestLeaseWithANameIsSharedByPrograms(t *testing.T) {
 func TestGroupsThatCannotBe(t *testing.T) {
 	on := newStage()
 	for want, members := range map[string][]member{
-		`add a: leader election group "Blue": a lowercase RFC 1123 label`:         {on.member("a", "", "Blue", "")},
-		`add a: leader election group "of.old": must not contain dots`:            {on.member("a", "", "", "of.old")},
-		"add a: leader election group blue cannot migrate from itself":            {on.member("a", "", "blue", "blue")},
-		"leader election group red migrates from blue and from main; one at a ti": {on.member("a", "", "red", "blue"), on.member("b", "", "red", "main")},
+		`add a: leader election group "Blue": a lowercase RFC 1123 label`: {on.member("a", "", "Blue", "")},
+		`add a: leader election group "of.old": must not contain dots`:    {on.member("a", "", "", "of.old")},
+		"add a: leader election group blue cannot migrate from itself":    {on.member("a", "", "blue", "blue")},
+		"leader election group red migrates from blue and from main; one at a ti": {on.member("a", "", "red", "blue"),
+			on.member("b", "", "red", "main")},
 		`add a: lease "No" of leader election group blue: a lowercase RFC 1123`:   {on.member("a", "", "blue", "").at("No")},
 		`add a: lease "x" of leader election group main: the lease of that has t`: {on.member("a", "", "", "").at("x")},
-		"leader election group red has the leases x and y; one is enough":         {on.member("a", "", "red", "").at("x"), on.member("b", "", "red", "").at("y")},
-		"leader election groups red and blue have one lease, x":                   {on.member("a", "", "red", "").at("x"), on.member("b", "", "blue", "").at("x")},
-		"leader election groups main and red have one lease, guestbook":           {on.member("a", "", "", ""), on.member("b", "", "red", "").at("guestbook")},
-		"leader election group red migrates from blue, and that from it":          {on.member("a", "", "red", "blue"), on.member("b", "", "blue", "red")},
+		"leader election group red has the leases x and y; one is enough": {on.member("a", "", "red", "").at("x"),
+			on.member("b", "", "red", "").at("y")},
+		"leader election groups red and blue have one lease, x": {on.member("a", "", "red", "").at("x"),
+			on.member("b", "", "blue", "").at("x")},
+		"leader election groups main and red have one lease, guestbook": {on.member("a", "", "", ""),
+			on.member("b", "", "red", "").at("guestbook")},
+		"leader election group red migrates from blue, and that from it": {on.member("a", "", "red", "blue"),
+			on.member("b", "", "blue", "red")},
 	} {
-		m, _ := newManager(t, newAPIServer(), manager.Options{LeaderElection: manager.LeaderElectionOptions{Enabled: true, ID: "guestbook", Namespace: "ns"}})
+		m, _ := newManager(t, newAPIServer(), manager.Options{LeaderElection: manager.LeaderElectionOptions{Enabled: true,
+			ID: "guestbook", Namespace: "ns"}})
 		var err error
 		for _, one := range members {
 			err = errors.Join(err, m.Add(one))
@@ -758,11 +773,14 @@ func TestGroupsThatCannotBe(t *testing.T) {
 func TestControllersSayTheirGroup(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newAPIServer()
-		m, log := newManager(t, s, manager.Options{LeaderElection: manager.LeaderElectionOptions{Enabled: true, ID: "guestbook", Namespace: "ns"}})
+		m, log := newManager(t, s, manager.Options{LeaderElection: manager.LeaderElectionOptions{Enabled: true,
+			ID: "guestbook", Namespace: "ns"}})
 		for name, election := range map[string]controller.Election{
-			"main": {}, "blue": {Group: "blue"}, "moves": {Group: "green", MigratesFrom: "blue"}, "named": {Group: "red", Lease: "red.example.com"}, "free": {Off: true},
+			"main": {}, "blue": {Group: "blue"}, "moves": {Group: "green", MigratesFrom: "blue"},
+			"named": {Group: "red", Lease: "red.example.com"}, "free": {Off: true},
 		} {
-			add(t, m, controller.New[string](name, reconcile.Func[string](nil), controller.Options{Election: election, Logger: m.Logger()}))
+			add(t, m, controller.New[string](name, reconcile.Func[string](nil),
+				controller.Options{Election: election, Logger: m.Logger()}))
 		}
 		s.set(errBroken)
 		start(t, m)
@@ -783,7 +801,8 @@ func TestHealthzTellsOfALeaderThatDoesNotStop(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newAPIServer()
 		m, _ := newManager(t, s, manager.Options{
-			LeaderElection: manager.LeaderElectionOptions{Enabled: true, ID: "guestbook", Namespace: "ns"}, GracefulShutdownTimeout: time.Hour,
+			LeaderElection:          manager.LeaderElectionOptions{Enabled: true, ID: "guestbook", Namespace: "ns"},
+			GracefulShutdownTimeout: time.Hour,
 		})
 		release := make(chan struct{})
 		add(t, m, runFunc(func(context.Context) error { <-release; return nil }))
@@ -817,14 +836,18 @@ func TestHealthzTellsOfALeaderThatDoesNotStop(t *testing.T) {
 // and when a client is used, before any request to the API server.
 func TestManagerWithoutASchemeSaysWhatToAdd(t *testing.T) {
 	m, _ := newManager(t, newAPIServer(), manager.Options{})
-	idle := reconcile.Func[reconcile.Request](func(context.Context, reconcile.Request) (reconcile.Result, error) { return reconcile.Result{}, nil })
+	idle := reconcile.Func[reconcile.Request](func(context.Context,
+		reconcile.Request) (reconcile.Result, error) {
+		return reconcile.Result{}, nil
+	})
 	if err := controller.For[*coordinationv1.Lease](m).Complete(idle); err != nil {
 		t.Errorf("a Lease: %v", err)
 	}
 	for name, err := range map[string]error{
-		"For":     controller.For[*corev1.ConfigMap](m).Complete(idle),
-		"Owns":    controller.For[*coordinationv1.Lease](m).Named("x").Owns(&corev1.ConfigMap{}).Complete(idle),
-		"Watches": controller.ForRequests[string](m, "y").Watches(&corev1.ConfigMap{}, nil).Complete(reconcile.Func[string](nil)),
+		"For":  controller.For[*corev1.ConfigMap](m).Complete(idle),
+		"Owns": controller.For[*coordinationv1.Lease](m).Named("x").Owns(&corev1.ConfigMap{}).Complete(idle),
+		"Watches": controller.ForRequests[string](m, "y").Watches(&corev1.ConfigMap{},
+			nil).Complete(reconcile.Func[string](nil)),
 	} {
 		if err == nil || !strings.Contains(err.Error(), "AddToScheme(m.Scheme())") {
 			t.Errorf("%s: got %v", name, err)
@@ -840,7 +863,9 @@ func TestManagerWithoutASchemeSaysWhatToAdd(t *testing.T) {
 
 func TestControllersHaveATimeoutOfTheirOwnAndAreNamedMeanwhile(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m, log := newManager(t, newAPIServer(), manager.Options{Controller: manager.ControllerOptions{ShutdownTimeout: 6 * time.Second}})
+		m,
+			log := newManager(t, newAPIServer(),
+			manager.Options{Controller: manager.ControllerOptions{ShutdownTimeout: 6 * time.Second}})
 		release, begun := make(chan struct{}), make(chan struct{})
 		defer close(release)
 		add(t, m, worker{name: "stuck", runFunc: func(context.Context) error {
@@ -852,7 +877,8 @@ func TestControllersHaveATimeoutOfTheirOwnAndAreNamedMeanwhile(t *testing.T) {
 		<-begun
 		stopping := time.Now()
 		err := r.stop()
-		if took := time.Since(stopping); took != 6*time.Second || err == nil || !strings.Contains(err.Error(), "shutdown timeout: stuck") {
+		if took := time.Since(stopping); took != 6*time.Second || err == nil ||
+			!strings.Contains(err.Error(), "shutdown timeout: stuck") {
 			t.Errorf("got %v after %s", err, took)
 		}
 		if told := strings.Count(log.String(), "waiting for what still runs"); told != 2 {
@@ -863,7 +889,9 @@ func TestControllersHaveATimeoutOfTheirOwnAndAreNamedMeanwhile(t *testing.T) {
 
 func TestControllersThatAreLateDoNotCutTheOthersOff(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m, _ := newManager(t, newAPIServer(), manager.Options{Controller: manager.ControllerOptions{ShutdownTimeout: 6 * time.Second}})
+		m,
+			_ := newManager(t, newAPIServer(),
+			manager.Options{Controller: manager.ControllerOptions{ShutdownTimeout: 6 * time.Second}})
 		release, finished := make(chan struct{}), false
 		defer close(release)
 		add(t, m, worker{name: "stuck", runFunc: func(context.Context) error { <-release; return nil }})

@@ -64,7 +64,8 @@ func smallest(root fs.FS, top, group, file string) int64 {
 	limit := int64(noLimit)
 	for folder := path.Join("/", group); ; folder = path.Dir(folder) {
 		content, err := fs.ReadFile(root, path.Join(top, folder, file))
-		if number, parseErr := strconv.ParseInt(strings.TrimSpace(string(content)), 10, 64); err == nil && parseErr == nil && number > 0 {
+		if number, parseErr := strconv.ParseInt(strings.TrimSpace(string(content)), 10, 64); err == nil && parseErr == nil &&
+			number > 0 {
 			limit = min(limit, number)
 		}
 		if folder == "/" {

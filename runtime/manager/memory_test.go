@@ -27,16 +27,22 @@ func TestMemoryLimitIsNineTenthsOfTheCgroup(t *testing.T) {
 		files map[string]string
 		want  int64
 	}{
-		"v2":                  {map[string]string{"proc/self/cgroup": v2, "sys/fs/cgroup/kubepods/pod1/c/memory.max": "1000\n"}, 900},
-		"v2, that of the pod": {map[string]string{"proc/self/cgroup": v2, "sys/fs/cgroup/kubepods/pod1/c/memory.max": "max\n", "sys/fs/cgroup/kubepods/pod1/memory.max": "2000\n"}, 1800},
-		"v2, the smallest":    {map[string]string{"proc/self/cgroup": v2, "sys/fs/cgroup/kubepods/pod1/c/memory.max": "3000\n", "sys/fs/cgroup/kubepods/memory.max": "2000\n"}, 1800},
-		"v2, in a container":  {map[string]string{"proc/self/cgroup": "0::/\n", "sys/fs/cgroup/memory.max": "1000\n"}, 900},
-		"v2, outside of it":   {map[string]string{"proc/self/cgroup": "0::/../../x\n", "sys/fs/cgroup/memory.max": "1000\n"}, 900},
-		"v1":                  {map[string]string{"proc/self/cgroup": "5:cpu:/a\n4:hugetlb,memory:/docker/x\n", "sys/fs/cgroup/memory/memory.limit_in_bytes": "1000\n"}, 900},
-		"v1, unlimited":       {map[string]string{"proc/self/cgroup": "4:memory:/\n", "sys/fs/cgroup/memory/memory.limit_in_bytes": "9223372036854771712\n"}, 0},
-		"v2, unlimited":       {map[string]string{"proc/self/cgroup": v2, "sys/fs/cgroup/kubepods/pod1/c/memory.max": "max\n"}, 0},
-		"none":                {nil, 0},
-		"nonsense":            {map[string]string{"proc/self/cgroup": "?\n\n", "sys/fs/cgroup/memory.max": "-5"}, 0},
+		"v2": {map[string]string{"proc/self/cgroup": v2,
+			"sys/fs/cgroup/kubepods/pod1/c/memory.max": "1000\n"}, 900},
+		"v2, that of the pod": {map[string]string{"proc/self/cgroup": v2, "sys/fs/cgroup/kubepods/pod1/c/memory.max": "max\n",
+			"sys/fs/cgroup/kubepods/pod1/memory.max": "2000\n"}, 1800},
+		"v2, the smallest": {map[string]string{"proc/self/cgroup": v2, "sys/fs/cgroup/kubepods/pod1/c/memory.max": "3000\n",
+			"sys/fs/cgroup/kubepods/memory.max": "2000\n"}, 1800},
+		"v2, in a container": {map[string]string{"proc/self/cgroup": "0::/\n", "sys/fs/cgroup/memory.max": "1000\n"}, 900},
+		"v2, outside of it": {map[string]string{"proc/self/cgroup": "0::/../../x\n", "sys/fs/cgroup/memory.max": "1000\n"},
+			900},
+		"v1": {map[string]string{"proc/self/cgroup": "5:cpu:/a\n4:hugetlb,memory:/docker/x\n",
+			"sys/fs/cgroup/memory/memory.limit_in_bytes": "1000\n"}, 900},
+		"v1, unlimited": {map[string]string{"proc/self/cgroup": "4:memory:/\n",
+			"sys/fs/cgroup/memory/memory.limit_in_bytes": "9223372036854771712\n"}, 0},
+		"v2, unlimited": {map[string]string{"proc/self/cgroup": v2, "sys/fs/cgroup/kubepods/pod1/c/memory.max": "max\n"}, 0},
+		"none":          {nil, 0},
+		"nonsense":      {map[string]string{"proc/self/cgroup": "?\n\n", "sys/fs/cgroup/memory.max": "-5"}, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			log, got := newJournal(), int64(0)
@@ -56,10 +62,11 @@ func TestMemoryLimitIsNineTenthsOfTheCgroup(t *testing.T) {
 
 func TestGOMEMLIMITStandsOverTheCgroup(t *testing.T) {
 	env := func(name string) (string, bool) { return "1GiB", name == "GOMEMLIMIT" }
-	manager.LimitMemoryOf(files(map[string]string{"proc/self/cgroup": "0::/\n", "sys/fs/cgroup/memory.max": "1000\n"}), env, func(int64) int64 {
-		t.Error("the limit was set")
-		return 0
-	}, newJournal().logger())
+	manager.LimitMemoryOf(files(map[string]string{"proc/self/cgroup": "0::/\n", "sys/fs/cgroup/memory.max": "1000\n"}),
+		env, func(int64) int64 {
+			t.Error("the limit was set")
+			return 0
+		}, newJournal().logger())
 }
 
 const mib = 1 << 20
@@ -107,7 +114,8 @@ func TestHeapIsReadAsItIs(t *testing.T) {
 	runtime.GC()
 	liveAfter, heldAfter, allocatedAfter := manager.ReadHeap()
 	if liveAfter < live+60*mib || heldAfter < held || heldAfter < liveAfter || allocatedAfter < allocated+60*mib {
-		t.Errorf("live %d, held %d and allocated %d became %d, %d and %d", live, held, allocated, liveAfter, heldAfter, allocatedAfter)
+		t.Errorf("live %d, held %d and allocated %d became %d, %d and %d", live, held, allocated, liveAfter, heldAfter,
+			allocatedAfter)
 	}
 	runtime.KeepAlive(kept)
 	debug.FreeOSMemory()

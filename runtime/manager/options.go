@@ -186,7 +186,8 @@ func (o *Options) checkNames() error {
 	errs := []error{checkNamespaces(o.Namespaces), checkNamespaces(o.Cache.Namespaces)}
 	id := o.LeaderElection.ID
 	if wrong := validation.IsDNS1123Subdomain(id); o.LeaderElection.Enabled && len(wrong) > 0 {
-		errs = append(errs, fmt.Errorf("LeaderElection.ID %q cannot be the name of a lease: %s", id, strings.Join(wrong, "; ")))
+		errs = append(errs, fmt.Errorf("LeaderElection.ID %q cannot be the name of a lease: %s", id,
+			strings.Join(wrong, "; ")))
 	}
 	return errors.Join(errs...)
 }
@@ -212,7 +213,8 @@ func (o *Options) setProbePaths() error {
 		return err
 	}
 	if o.LivenessEndpointName == o.ReadinessEndpointName {
-		return fmt.Errorf("LivenessEndpointName and ReadinessEndpointName are both %q: want two paths", o.ReadinessEndpointName)
+		return fmt.Errorf("LivenessEndpointName and ReadinessEndpointName are both %q: want two paths",
+			o.ReadinessEndpointName)
 	}
 	return nil
 }

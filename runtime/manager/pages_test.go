@@ -24,7 +24,8 @@ func (s say) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func TestPagesAreForThoseWhomTheAPIServerAllows(t *testing.T) {
 	s := newAPIServer()
 	s.users = map[string]string{"good": "prometheus"}
-	s.allowed = []string{"prometheus get /debug/a", "prometheus get /debug/controllers/x/y", "prometheus get /debug", "prometheus post /debug/a"}
+	s.allowed = []string{"prometheus get /debug/a", "prometheus get /debug/controllers/x/y", "prometheus get /debug",
+		"prometheus post /debug/a"}
 	m, log := newManager(t, s, manager.Options{Metrics: manager.MetricsOptions{BindAddress: loopback}})
 	for path, text := range map[string]string{"/debug/a": "a", "/debug/controllers/": "below", "/secret": "secret"} {
 		ok(t, m.Handle(path, say(text)))
@@ -54,7 +55,8 @@ func TestPagesAreForThoseWhomTheAPIServerAllows(t *testing.T) {
 }
 
 func TestPagesAreNotServedToEverybody(t *testing.T) {
-	m, log := newManager(t, newAPIServer(), manager.Options{Metrics: manager.MetricsOptions{BindAddress: loopback, Insecure: true}})
+	m, log := newManager(t, newAPIServer(), manager.Options{Metrics: manager.MetricsOptions{BindAddress: loopback,
+		Insecure: true}})
 	ok(t, m.Handle("/debug/a", say("a")))
 	start(t, m)
 	for _, path := range []string{"/debug/a", "/statusz", "/configz"} {
@@ -80,7 +82,8 @@ func TestPathHasOneHandler(t *testing.T) {
 func TestStatuszTellsWhoLeadsAndWhatIsReady(t *testing.T) {
 	s := newAPIServer()
 	m, _ := newManager(t, s, manager.Options{
-		Metrics: manager.MetricsOptions{BindAddress: loopback}, LeaderElection: manager.LeaderElectionOptions{Enabled: true, ID: "guestbook", Namespace: "ns"},
+		Metrics: manager.MetricsOptions{BindAddress: loopback}, LeaderElection: manager.LeaderElectionOptions{Enabled: true,
+			ID: "guestbook", Namespace: "ns"},
 	})
 	m.AddReadyz("late", func(*http.Request) error { return errBroken })
 	m.AddStatus("own", func() any { return []int{1, 2} })
@@ -100,8 +103,10 @@ func TestStatuszTellsWhoLeadsAndWhatIsReady(t *testing.T) {
 	w := httptest.NewRecorder()
 	manager.StatuszOf(m).ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/statusz", nil))
 	ok(t, json.Unmarshal(w.Body.Bytes(), &status))
-	if len(status.LeaderElection) != 1 || !status.LeaderElection[0].Leading || status.LeaderElection[0].Leader != s.holder("guestbook") ||
-		status.Ready["late"] != "broken" || !slices.Equal(status.Own, []int{1, 2}) || status.Started == "" || status.Go == "" {
+	if len(status.LeaderElection) != 1 || !status.LeaderElection[0].Leading ||
+		status.LeaderElection[0].Leader != s.holder("guestbook") ||
+		status.Ready["late"] != "broken" || !slices.Equal(status.Own, []int{1, 2}) || status.Started == "" ||
+		status.Go == "" {
 		t.Errorf("got %s", w.Body)
 	}
 }
@@ -123,7 +128,8 @@ func TestConfigzNeverShowsASecret(t *testing.T) {
 	set.Var(&public{}, "mode", "")
 	flags := manager.BindFlags(set, manager.Options{EnvPrefix: manager.Off})
 	file := configFile(t, "dsn: postgres://user:"+secret+"@host\nlog-level: debug\n")
-	ok(t, set.Parse([]string{"--token=" + secret, "--key=" + secret, "--replicas=3", "--mode=fast", "--namespaces=a,b", "--config=" + file}))
+	ok(t, set.Parse([]string{"--token=" + secret, "--key=" + secret, "--replicas=3", "--mode=fast", "--namespaces=a,b",
+		"--config=" + file}))
 	_, err := flags.Options()
 	ok(t, err)
 	w := httptest.NewRecorder()
@@ -150,7 +156,8 @@ func TestConfigzNeverShowsASecret(t *testing.T) {
 func TestPagesOfTheOptionsAreServedPlainly(t *testing.T) {
 	page := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusTeapot) })
 	m, log := newManager(t, newAPIServer(), manager.Options{
-		Metrics: manager.MetricsOptions{BindAddress: loopback, Insecure: true, ExtraHandlers: map[string]http.Handler{"/debug/pprof": page, "/folder/": page}},
+		Metrics: manager.MetricsOptions{BindAddress: loopback, Insecure: true,
+			ExtraHandlers: map[string]http.Handler{"/debug/pprof": page, "/folder/": page}},
 	})
 	if err := m.Handle("/other", page); err != nil {
 		t.Fatal(err)
@@ -158,7 +165,8 @@ func TestPagesOfTheOptionsAreServedPlainly(t *testing.T) {
 	start(t, m)
 	url := log.url(t, "metrics")
 	for path, want := range map[string]int{
-		"/debug/pprof": http.StatusTeapot, "/folder/below": http.StatusTeapot, "/metrics": http.StatusOK, "/other": http.StatusNotFound, "/statusz": http.StatusNotFound,
+		"/debug/pprof": http.StatusTeapot, "/folder/below": http.StatusTeapot, "/metrics": http.StatusOK,
+		"/other": http.StatusNotFound, "/statusz": http.StatusNotFound,
 	} {
 		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url+path, nil)
 		if err != nil {

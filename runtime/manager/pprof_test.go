@@ -13,7 +13,8 @@ import (
 
 func TestPprofIsOnLoopbackUnlessAHostIsNamed(t *testing.T) {
 	for given, want := range map[string]string{
-		":6060": "127.0.0.1:6060", "6060": "127.0.0.1:6060", "0.0.0.0:6060": "0.0.0.0:6060", "[::]:6060": "[::]:6060", "localhost:0": "localhost:0",
+		":6060": "127.0.0.1:6060", "6060": "127.0.0.1:6060", "0.0.0.0:6060": "0.0.0.0:6060", "[::]:6060": "[::]:6060",
+		"localhost:0": "localhost:0",
 	} {
 		if got, err := manager.LoopbackUnlessNamed(given); err != nil || got != want {
 			t.Errorf("%s: got %s, %v; want %s", given, got, err, want)
@@ -41,7 +42,8 @@ func TestProfilesAreServed(t *testing.T) {
 	_, goroutines := get(t, url+"/debug/pprof/goroutine?debug=1")
 	contains(t, goroutines, "goroutine profile: total ")
 	for _, name := range []string{"heap", "allocs", "profile?seconds=1"} {
-		if code, profile := get(t, url+"/debug/pprof/"+name); code != http.StatusOK || !strings.HasPrefix(profile, "\x1f\x8b") {
+		if code, profile := get(t, url+"/debug/pprof/"+name); code != http.StatusOK ||
+			!strings.HasPrefix(profile, "\x1f\x8b") {
 			t.Errorf("%s: got %d, %.20q", name, code, profile)
 		}
 	}

@@ -11,7 +11,8 @@ import (
 // probeServer returns the server of the two probes.
 func probeServer(opts Options, healthz, readyz *serve.Checks) httpserver.Options {
 	mux := http.NewServeMux()
-	for path, all := range map[string]*serve.Checks{opts.LivenessEndpointName: healthz, opts.ReadinessEndpointName: readyz} {
+	for path, all := range map[string]*serve.Checks{opts.LivenessEndpointName: healthz,
+		opts.ReadinessEndpointName: readyz} {
 		mux.Handle("GET "+path, all)
 		mux.Handle("GET "+path+"/{name...}", http.HandlerFunc(all.ServeOne))
 	}

@@ -59,11 +59,13 @@ func TestProbesWithoutChecksAreOK(t *testing.T) {
 }
 
 func TestReadyzSaysWhichControllerIsNotReadyAndWhy(t *testing.T) {
-	guestbook := newGauge(errors.Join(errors.New("kind Guestbook has not synced"), errors.New("kind Deployment has not synced")))
+	guestbook := newGauge(errors.Join(errors.New("kind Guestbook has not synced"),
+		errors.New("kind Deployment has not synced")))
 	url := probes(t, func(m *manager.Manager) {
 		add(t, m, namedGauge{guestbook, "guestbook"}, namedGauge{newGauge(nil), "cron"})
 	})
-	wantAnswer(t, url+"/readyz", 500, "[+] cron\n[-] guestbook: kind Guestbook has not synced; kind Deployment has not synced\n")
+	wantAnswer(t, url+"/readyz", 500, "[+] cron\n[-] guestbook: kind Guestbook has not synced; kind Deployment has not "+
+		"synced\n")
 	wantAnswer(t, url+"/healthz", 200, "ok\n")
 	var ready error
 	guestbook.err.Store(&ready)

@@ -25,7 +25,8 @@ import (
 )
 
 func TestMetricsInPlain(t *testing.T) {
-	m, log := newManager(t, newAPIServer(), manager.Options{Metrics: manager.MetricsOptions{BindAddress: loopback, Insecure: true}})
+	m, log := newManager(t, newAPIServer(), manager.Options{Metrics: manager.MetricsOptions{BindAddress: loopback,
+		Insecure: true}})
 	m.Metrics().Counter("guestbook_visits_total", "Visits.").Inc()
 	start(t, m)
 	code, body := get(t, log.url(t, "metrics")+"/metrics")
@@ -39,7 +40,8 @@ func TestCertificateFilesAreReadAgain(t *testing.T) {
 	folder := t.TempDir()
 	hour := time.Now().Truncate(time.Hour)
 	writeCertificate(t, folder, "first", hour)
-	m, log := newManager(t, newAPIServer(), manager.Options{Metrics: manager.MetricsOptions{BindAddress: loopback, CertDir: folder}})
+	m, log := newManager(t, newAPIServer(), manager.Options{Metrics: manager.MetricsOptions{BindAddress: loopback,
+		CertDir: folder}})
 	start(t, m)
 	url := log.url(t, "metrics")
 	want := func(name, when string) {
@@ -65,7 +67,8 @@ func TestCertificateFilesAreReadAgain(t *testing.T) {
 func TestMetricsNeedTheCertificateThatWasGiven(t *testing.T) {
 	folder := t.TempDir()
 	newWith := func() error {
-		_, err := manager.New(newAPIServer().config(), manager.Options{Metrics: manager.MetricsOptions{BindAddress: loopback, CertDir: folder}})
+		_, err := manager.New(newAPIServer().config(), manager.Options{Metrics: manager.MetricsOptions{BindAddress: loopback,
+			CertDir: folder}})
 		return err
 	}
 	if err := newWith(); err == nil {
@@ -100,10 +103,11 @@ func TestIncludedMetricsAreBehindTheSameGate(t *testing.T) {
 }
 
 func TestTLSOptionsOfMetricsAreThoseThatWereGiven(t *testing.T) {
-	m, log := newManager(t, newAPIServer(), manager.Options{Metrics: manager.MetricsOptions{BindAddress: loopback, TLSOpts: []func(*tls.Config){
-		func(c *tls.Config) { c.MinVersion = tls.VersionTLS12 },
-		func(c *tls.Config) { c.MinVersion = tls.VersionTLS13 },
-	}}})
+	m, log := newManager(t, newAPIServer(), manager.Options{Metrics: manager.MetricsOptions{BindAddress: loopback,
+		TLSOpts: []func(*tls.Config){
+			func(c *tls.Config) { c.MinVersion = tls.VersionTLS12 },
+			func(c *tls.Config) { c.MinVersion = tls.VersionTLS13 },
+		}}})
 	start(t, m)
 	address := strings.TrimPrefix(log.url(t, "metrics"), "http://")
 	for version, want := range map[uint16]bool{tls.VersionTLS12: false, tls.VersionTLS13: true} {
@@ -126,7 +130,8 @@ func TestSlowClientsDoNotFailTheShutdown(t *testing.T) {
 		"a slow chunk":  "POST /metrics HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nff\r\nx",
 	} {
 		m, log := newManager(t, newAPIServer(), manager.Options{
-			HealthProbeBindAddress: loopback, Metrics: manager.MetricsOptions{BindAddress: loopback, Insecure: true}, GracefulShutdownTimeout: 2 * time.Second,
+			HealthProbeBindAddress: loopback, Metrics: manager.MetricsOptions{BindAddress: loopback, Insecure: true},
+			GracefulShutdownTimeout: 2 * time.Second,
 		})
 		ctx, stop := context.WithCancel(t.Context())
 		ended := make(chan error, 1)
@@ -153,7 +158,8 @@ func TestSlowClientsDoNotFailTheShutdown(t *testing.T) {
 }
 
 func TestSlowClientsAreNamedAtTheShutdown(t *testing.T) {
-	m, log := newManager(t, newAPIServer(), manager.Options{HealthProbeBindAddress: loopback, GracefulShutdownTimeout: 2 * time.Second})
+	m, log := newManager(t, newAPIServer(), manager.Options{HealthProbeBindAddress: loopback,
+		GracefulShutdownTimeout: 2 * time.Second})
 	reading := make(chan struct{})
 	m.AddReadyz("reads", func(r *http.Request) error {
 		close(reading)
@@ -183,7 +189,8 @@ func writeCertificate(t *testing.T, folder, name string, changed time.Time) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	template := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: name}, NotAfter: time.Now().Add(time.Hour)}
+	template := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: name},
+		NotAfter: time.Now().Add(time.Hour)}
 	certificate, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
 	if err != nil {
 		t.Fatal(err)

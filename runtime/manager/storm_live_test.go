@@ -47,7 +47,8 @@ func (s *storm) RoundTrip(req *http.Request) (*http.Response, error) {
 		if code == http.StatusTooManyRequests {
 			header.Set("Retry-After", "1")
 		}
-		return &http.Response{StatusCode: int(code), Header: header, Body: io.NopCloser(bytes.NewReader(nil)), Request: req}, nil
+		return &http.Response{StatusCode: int(code), Header: header, Body: io.NopCloser(bytes.NewReader(nil)), Request: req},
+			nil
 	}
 	resp, err := s.next.RoundTrip(req)
 	if err == nil && req.URL.Query().Get("watch") != "" {
@@ -95,7 +96,8 @@ func (s *storm) rageOn(t *testing.T, m *manager.Manager) {
 	s.code.Store(0)
 	end := time.Now()
 	ok(t, eventually(t, i.Err))
-	t.Logf("the informer is back %s after the end of the last of several storms", time.Since(end).Round(100*time.Millisecond))
+	t.Logf("the informer is back %s after the end of the last of several storms",
+		time.Since(end).Round(100*time.Millisecond))
 }
 
 // sever breaks all watches.
@@ -238,7 +240,8 @@ func testStorms(t *testing.T, c live) {
 	config := rest.CopyConfig(c.config)
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper { s.next = next; return s })
 	m, _ := c.newManager(t, config, manager.Options{})
-	ok(t, controller.For[*corev1.ConfigMap](m).WithOptions(controller.Options{MaxConcurrentReconciles: 4, MaxDelay: time.Second}).Complete(sees(m.Client())))
+	ok(t, controller.For[*corev1.ConfigMap](m).WithOptions(controller.Options{MaxConcurrentReconciles: 4,
+		MaxDelay: time.Second}).Complete(sees(m.Client())))
 	start(t, m)
 
 	l := &load{c: c}
@@ -273,7 +276,8 @@ func testStorms(t *testing.T, c live) {
 		return nil
 	}))
 	grown := heapSize() - heap
-	t.Logf("%d requests refused; %d goroutines before, %d after; %d KiB of heap more", s.refused.Load(), goroutines, runtime.NumGoroutine(), grown>>10)
+	t.Logf("%d requests refused; %d goroutines before, %d after; %d KiB of heap more", s.refused.Load(), goroutines,
+		runtime.NumGoroutine(), grown>>10)
 	if grown > 16<<20 {
 		t.Errorf("the heap has grown by %d bytes", grown)
 	}
@@ -334,7 +338,8 @@ func (r *replicas) run(ctx context.Context, t *testing.T, count int) (wait func(
 func (r *replicas) manager() (*manager.Manager, error) {
 	m, err := manager.New(r.c.config, manager.Options{
 		Scheme: r.c.Scheme(), Logger: slog.New(slog.DiscardHandler), Namespaces: []string{r.c.namespace},
-		LeaderElection: manager.LeaderElectionOptions{Enabled: true, ID: "slow", Namespace: r.c.namespace, LeaseDuration: 4 * time.Second, RenewDeadline: 3 * time.Second, RetryPeriod: 500 * time.Millisecond},
+		LeaderElection: manager.LeaderElectionOptions{Enabled: true, ID: "slow", Namespace: r.c.namespace,
+			LeaseDuration: 4 * time.Second, RenewDeadline: 3 * time.Second, RetryPeriod: 500 * time.Millisecond},
 	})
 	if err != nil {
 		return nil, err
@@ -400,7 +405,8 @@ func testSlowStorage(t *testing.T, c live) {
 		return nil
 	}))
 	grown := heapSize() - heap
-	t.Logf("answers of a server without storage: %v; %d of %d requests failed; %d terms, %d lost; %d goroutines before, %d after; %d KiB of heap more",
+	t.Logf("answers of a server without storage: %v; %d of %d requests failed; %d terms, %d lost; %d goroutines before, "+
+		"%d after; %d KiB of heap more",
 		codes, l.failed.Load(), l.total.Load(), r.terms.Load(), r.lost.Load(), goroutines, runtime.NumGoroutine(), grown>>10)
 	if grown > 16<<20 {
 		t.Errorf("the heap has grown by %d bytes", grown)
@@ -422,7 +428,8 @@ func (c live) refusals(t *testing.T) (codes []int) {
 	ok(t, err)
 	for range 2 {
 		body := strings.NewReader(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"refused"}}`)
-		resp, err := httpClient.Post(c.config.Host+"/api/v1/namespaces/"+c.namespace+"/configmaps?timeout=1s", "application/json", body)
+		resp, err := httpClient.Post(c.config.Host+"/api/v1/namespaces/"+c.namespace+"/configmaps?timeout=1s",
+			"application/json", body)
 		if err != nil && strings.Contains(err.Error(), "stream error") {
 			codes = append(codes, cut)
 			continue

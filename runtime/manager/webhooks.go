@@ -111,7 +111,8 @@ func (m *Manager) newWebhooks() (*server.Server, webhookServer, error) {
 			break
 		}
 		return nil, nil, errors.New("there is no certificate: set Webhook.Targets (--webhook-targets) or " +
-			"Webhook.CertDir (--webhook-cert-path), or, for development, Webhook.Manifests (--webhook-manifests); or serve none, with the address 0")
+			"Webhook.CertDir (--webhook-cert-path), or, for development, Webhook.Manifests (--webhook-manifests); or serve " +
+			"none, with the address 0")
 	}
 	s := server.New(opts)
 	return s, s, nil
@@ -130,7 +131,8 @@ func mountedCertDir() string {
 
 // certificateFiles returns the certificate in a directory. Empty names mean tls.crt and tls.key.
 func certificateFiles(dir, cert, key string, logger *slog.Logger) (*certificate.Files, error) {
-	return certificate.NewFiles(filepath.Join(dir, cmp.Or(cert, "tls.crt")), filepath.Join(dir, cmp.Or(key, "tls.key")), logger)
+	return certificate.NewFiles(filepath.Join(dir, cmp.Or(cert, "tls.crt")), filepath.Join(dir, cmp.Or(key, "tls.key")),
+		logger)
 }
 
 // given reports whether TLSOpts set a certificate.
@@ -145,7 +147,8 @@ func (o *WebhookOptions) given() bool {
 // newAuthority returns the authority with its certificates in a Secret.
 func (m *Manager) newAuthority() (*authority.Authority, error) {
 	if lifetime := m.opts.Webhook.CertLifetime; !m.opts.Webhook.validLifetime() {
-		return nil, fmt.Errorf("Webhook.CertLifetime (--webhook-cert-lifetime) is %s; want at least %s", lifetime, minCertLifetime)
+		return nil, fmt.Errorf("Webhook.CertLifetime (--webhook-cert-lifetime) is %s; want at least %s", lifetime,
+			minCertLifetime)
 	}
 	opts := authority.Options{Client: m.system, Logger: m.logger, Lifetime: m.opts.Webhook.CertLifetime}
 	for _, text := range m.opts.Webhook.Targets {
@@ -161,7 +164,8 @@ func (m *Manager) newAuthority() (*authority.Authority, error) {
 		namespace, err = podNamespace(namespaceFile)
 		switch {
 		case errors.Is(err, errNoPod):
-			return nil, errors.New("a certificate of its own outside of a pod needs Webhook.SecretNamespace (--webhook-secret-namespace)")
+			return nil, errors.New("a certificate of its own outside of a pod needs Webhook.SecretNamespace " +
+				"(--webhook-secret-namespace)")
 		case err != nil:
 			return nil, fmt.Errorf("the namespace of the Secret: %w", err)
 		}

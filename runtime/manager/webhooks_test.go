@@ -26,16 +26,25 @@ func TestWebhooksSayWhatIsWrong(t *testing.T) {
 		opts manager.WebhookOptions
 		want string
 	}{
-		"nothing":         {manager.WebhookOptions{}, "webhooks: there is no certificate: set Webhook.Targets (--webhook-targets) or Webhook.CertDir (--webhook-cert-path)"},
-		"no certificate":  {manager.WebhookOptions{CertDir: empty}, "webhooks: stat " + empty + "/tls.crt: no such file or directory"},
-		"no target":       {manager.WebhookOptions{Targets: []string{"a"}}, `webhooks: "a": want mutating/NAME, validating/NAME, crd/NAME, apiservice/NAME or provider/NAME`},
-		"no namespace":    {manager.WebhookOptions{Targets: []string{"crd/a"}}, "webhooks: a certificate of its own outside of a pod needs Webhook.SecretNamespace (--webhook-secret-namespace)"},
-		"a short life":    {manager.WebhookOptions{Targets: []string{"crd/a"}, CertLifetime: time.Second}, "webhooks: Webhook.CertLifetime (--webhook-cert-lifetime) is 1s; want at least 1m0s"},
-		"no manifests":    {manager.WebhookOptions{Manifests: []string{empty + "/none"}}, "webhooks: stat " + empty + "/none: no such file or directory"},
-		"an empty folder": {manager.WebhookOptions{Manifests: []string{empty}}, "webhooks: there is no webhook configuration in " + empty},
+		"nothing": {manager.WebhookOptions{}, "webhooks: there is no certificate: set Webhook.Targets " +
+			"(--webhook-targets) or Webhook.CertDir (--webhook-cert-path)"},
+		"no certificate": {manager.WebhookOptions{CertDir: empty},
+			"webhooks: stat " + empty + "/tls.crt: no such file or directory"},
+		"no target": {manager.WebhookOptions{Targets: []string{"a"}},
+			`webhooks: "a": want mutating/NAME, validating/NAME, crd/NAME, apiservice/NAME or provider/NAME`},
+		"no namespace": {manager.WebhookOptions{Targets: []string{"crd/a"}},
+			"webhooks: a certificate of its own outside of a pod needs Webhook.SecretNamespace (--webhook-secret-namespace)"},
+		"a short life": {manager.WebhookOptions{Targets: []string{"crd/a"}, CertLifetime: time.Second},
+			"webhooks: Webhook.CertLifetime (--webhook-cert-lifetime) is 1s; want at least 1m0s"},
+		"no manifests": {manager.WebhookOptions{Manifests: []string{empty + "/none"}},
+			"webhooks: stat " + empty + "/none: no such file or directory"},
+		"an empty folder": {manager.WebhookOptions{Manifests: []string{empty}},
+			"webhooks: there is no webhook configuration in " + empty},
 		"what is no YAML": {manager.WebhookOptions{Manifests: []string{wrong}}, "webhooks: " + wrong + ": "},
-		"no URL":          {manager.WebhookOptions{URL: "localhost:9443"}, `webhooks: Webhook.URL (--webhook-url) "localhost:9443": want one such as https://127.0.0.1:9443`},
-		"plain HTTP":      {manager.WebhookOptions{URL: "http://localhost"}, `webhooks: Webhook.URL (--webhook-url) "http://localhost": want one such as https://127.0.0.1:9443`},
+		"no URL": {manager.WebhookOptions{URL: "localhost:9443"},
+			`webhooks: Webhook.URL (--webhook-url) "localhost:9443": want one such as https://127.0.0.1:9443`},
+		"plain HTTP": {manager.WebhookOptions{URL: "http://localhost"},
+			`webhooks: Webhook.URL (--webhook-url) "http://localhost": want one such as https://127.0.0.1:9443`},
 	} {
 		m, _ := newManager(t, newAPIServer(), manager.Options{Webhook: c.opts})
 		if _, err := m.Webhooks(); err == nil || !strings.HasPrefix(err.Error(), c.want) {
@@ -62,13 +71,17 @@ func TestWebhooksAreServedWithWhatDeploymentsOfKubebuilderHave(t *testing.T) {
 	}
 	writeCertificate(t, mounted, "given", time.Now())
 	t.Run("files", func(t *testing.T) { testWebhooks(t, manager.WebhookOptions{}) })
-	files, err := certificate.NewFiles(filepath.Join(mounted, "tls.crt"), filepath.Join(mounted, "tls.key"), slog.New(slog.DiscardHandler))
+	files, err := certificate.NewFiles(filepath.Join(mounted, "tls.crt"), filepath.Join(mounted, "tls.key"),
+		slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Setenv("TMPDIR", t.TempDir())
 	t.Run("TLS options", func(t *testing.T) {
-		testWebhooks(t, manager.WebhookOptions{TLSOpts: []func(*tls.Config){func(c *tls.Config) { c.GetCertificate = files.GetCertificate }}})
+		testWebhooks(t, manager.WebhookOptions{TLSOpts: []func(*tls.Config){func(
+			c *tls.Config) {
+			c.GetCertificate = files.GetCertificate
+		}}})
 	})
 }
 
@@ -83,7 +96,10 @@ func testWebhooks(t *testing.T, opts manager.WebhookOptions) {
 	if again, err := m.Webhooks(); again != s || err != nil {
 		t.Errorf("a second server: %v", err)
 	}
-	if err := s.Handle("/a", http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusTeapot) }), server.MaxReview); err != nil {
+	if err := s.Handle("/a", http.HandlerFunc(func(w http.ResponseWriter,
+		_ *http.Request) {
+		w.WriteHeader(http.StatusTeapot)
+	}), server.MaxReview); err != nil {
 		t.Fatal(err)
 	}
 	r := start(t, m)
@@ -92,7 +108,8 @@ func testWebhooks(t *testing.T, opts manager.WebhookOptions) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if code, _ := send(t, &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, DisableKeepAlives: true}, req); code != http.StatusTeapot {
+	if code, _ := send(t, &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, DisableKeepAlives: true},
+		req); code != http.StatusTeapot {
 		t.Errorf("answered %d", code)
 	}
 	if err := r.stop(); err != nil {
@@ -102,7 +119,8 @@ func testWebhooks(t *testing.T, opts manager.WebhookOptions) {
 
 func ended(t *testing.T, certificates string) *manager.Manager {
 	t.Helper()
-	m, _ := newManager(t, newAPIServer(), manager.Options{Webhook: manager.WebhookOptions{BindAddress: loopback, CertDir: certificates}})
+	m, _ := newManager(t, newAPIServer(), manager.Options{Webhook: manager.WebhookOptions{BindAddress: loopback,
+		CertDir: certificates}})
 	if err := start(t, m).stop(); err != nil {
 		t.Error(err)
 	}
@@ -112,7 +130,8 @@ func ended(t *testing.T, certificates string) *manager.Manager {
 // TestWebhooksAreServedOnceTheCertificateIsThere: an operator that makes its certificate itself sets up its webhooks while its manager runs.
 func TestWebhooksAreServedOnceTheCertificateIsThere(t *testing.T) {
 	certificates := t.TempDir()
-	m, log := newManager(t, newAPIServer(), manager.Options{Webhook: manager.WebhookOptions{BindAddress: loopback, CertDir: certificates}})
+	m, log := newManager(t, newAPIServer(), manager.Options{Webhook: manager.WebhookOptions{BindAddress: loopback,
+		CertDir: certificates}})
 	r := start(t, m)
 	if _, err := m.Webhooks(); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("without a certificate: %v", err)
@@ -126,14 +145,18 @@ func TestWebhooksAreServedOnceTheCertificateIsThere(t *testing.T) {
 		t.Errorf("a second server: %v", err)
 	}
 	url := strings.Replace(log.url(t, "webhooks"), "http:", "https:", 1)
-	if err := s.Handle("/a", http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusTeapot) }), server.MaxReview); err != nil {
+	if err := s.Handle("/a", http.HandlerFunc(func(w http.ResponseWriter,
+		_ *http.Request) {
+		w.WriteHeader(http.StatusTeapot)
+	}), server.MaxReview); err != nil {
 		t.Fatal(err)
 	}
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url+"/a", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if code, _ := send(t, &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, DisableKeepAlives: true}, req); code != http.StatusTeapot {
+	if code, _ := send(t, &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, DisableKeepAlives: true},
+		req); code != http.StatusTeapot {
 		t.Errorf("answered %d", code)
 	}
 	if err := r.stop(); err != nil {
@@ -201,7 +224,8 @@ func TestWebhooksThatAreOffAreRegistered(t *testing.T) {
 func TestAddressOfWebhooksThatIsTakenIsAnError(t *testing.T) {
 	certificates := t.TempDir()
 	writeCertificate(t, certificates, "given", time.Now())
-	m, _ := newManager(t, newAPIServer(), manager.Options{Webhook: manager.WebhookOptions{BindAddress: taken(t), CertDir: certificates}})
+	m, _ := newManager(t, newAPIServer(), manager.Options{Webhook: manager.WebhookOptions{BindAddress: taken(t),
+		CertDir: certificates}})
 	if _, err := m.Webhooks(); err != nil {
 		t.Fatal(err)
 	}

@@ -30,8 +30,10 @@ func TestIncludedMetricsFollowThoseOfTheRegistry(t *testing.T) {
 	}))
 	text := r.text(context.Background())
 	want := "# HELP a_total A.\n# TYPE a_total counter\na_total 1\n" +
-		"# HELP " + includeFailures + " " + includeFailuresHelp + "\n# TYPE " + includeFailures + " counter\n" + includeFailures + " 0\n" +
-		"# HELP b B.\n# TYPE b histogram\nb_bucket{le=\"+Inf\"} 1\nb_sum 1\nb_count 1\n\nc 3\n# TYPE d gauge\nd{x=\"a b\"} 4\n"
+		"# HELP " + includeFailures + " " + includeFailuresHelp + "\n# TYPE " + includeFailures + " counter\n" +
+		includeFailures + " 0\n" +
+		"# HELP b B.\n# TYPE b histogram\nb_bucket{le=\"+Inf\"} 1\nb_sum 1\nb_count 1\n\nc 3\n# TYPE d gauge\nd{x=\"a b\"} " +
+		"4\n"
 	if string(text) != want {
 		t.Errorf("got\n%s\nwant\n%s", text, want)
 	}
@@ -41,10 +43,13 @@ func TestMetricThatIsThereAlreadyIsNotIncluded(t *testing.T) {
 	r := NewRegistry()
 	r.Gauge("go_goroutines", "Ours.").Set(1)
 	r.Histogram("h", "Ours.", []float64{1}).Observe(1)
-	r.Include(says("# HELP go_goroutines Theirs.\n# TYPE go_goroutines gauge\ngo_goroutines 2\n# TYPE h histogram\nh_bucket{le=\"1\"} 5\nh_count 5\nh_sum 5\n# TYPE new gauge\nnew 1\nnew_count 7\n# TYPE new_sum gauge\nnew_sum 8\n"))
+	r.Include(says("# HELP go_goroutines Theirs.\n# TYPE go_goroutines gauge\ngo_goroutines 2\n# TYPE h " +
+		"histogram\nh_bucket{le=\"1\"} 5\nh_count 5\nh_sum 5\n# TYPE new gauge\nnew 1\nnew_count 7\n# TYPE new_sum " +
+		"gauge\nnew_sum 8\n"))
 	r.Include(says("# TYPE new gauge\nnew 3\nnew_sum 3\nlast 1\n"))
 	text := string(r.text(context.Background()))
-	if _, more, _ := strings.Cut(text, includeFailures+" 0\n"); more != "# TYPE new gauge\nnew 1\nnew_count 7\n# TYPE new_sum gauge\nnew_sum 8\nlast 1\n" {
+	if _, more, _ := strings.Cut(text, includeFailures+" 0\n"); more != "# TYPE new gauge\nnew 1\nnew_count 7\n# TYPE "+
+		"new_sum gauge\nnew_sum 8\nlast 1\n" {
 		t.Errorf("got\n%s", more)
 	}
 	if strings.Contains(text, "Theirs") || strings.Count(text, "h_count") != 1 {
@@ -60,11 +65,13 @@ func TestIncludedMetricsThatFailAreMissingAndToldOf(t *testing.T) {
 		"an error": {func(w http.ResponseWriter, _ *http.Request) {
 			http.Error(w, "no idea\nfake 1", http.StatusInternalServerError)
 		}, "# included metrics are missing: Internal Server Error: no idea\n"},
-		"a panic": {func(http.ResponseWriter, *http.Request) { panic("oh\nno") }, "# included metrics are missing: panic: oh\n"},
+		"a panic": {func(http.ResponseWriter, *http.Request) { panic("oh\nno") },
+			"# included metrics are missing: panic: oh\n"},
 		"another format": {func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Type", "application/openmetrics-text")
 		}, "the format is application/openmetrics-text\n"},
-		"compressed text": {func(w http.ResponseWriter, _ *http.Request) { w.Header().Set("Content-Encoding", "gzip") }, "the encoding is gzip\n"},
+		"compressed text": {func(w http.ResponseWriter, _ *http.Request) { w.Header().Set("Content-Encoding", "gzip") },
+			"the encoding is gzip\n"},
 		"too much": {func(w http.ResponseWriter, _ *http.Request) {
 			line := bytes.Repeat([]byte("x"), 1<<20)
 			for range 17 {

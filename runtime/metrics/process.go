@@ -16,11 +16,16 @@ import (
 func RegisterProcess(r *Registry) {
 	r.Gauge("go_info", "Always 1; the label is the Go version.", "version").Set(1, runtime.Version())
 	r.GaugeFunc("go_goroutines", "Goroutines that exist.", func() float64 { return float64(runtime.NumGoroutine()) })
-	r.GaugeFunc("go_sched_gomaxprocs_threads", "Threads that run Go code at the same time, at most.", func() float64 { return float64(runtime.GOMAXPROCS(0)) })
-	r.GaugeFunc("go_memstats_heap_alloc_bytes", "Bytes of heap objects, live or not yet collected.", runtimeMetric("/memory/classes/heap/objects:bytes"))
-	r.GaugeFunc("go_memstats_sys_bytes", "Bytes of memory obtained from the operating system.", runtimeMetric("/memory/classes/total:bytes"))
-	r.CounterFunc("go_memstats_alloc_bytes_total", "Bytes of heap objects allocated since the start.", runtimeMetric("/gc/heap/allocs:bytes"))
-	r.CounterFunc("go_gc_cycles_total_gc_cycles_total", "Garbage collections completed since the start.", runtimeMetric("/gc/cycles/total:gc-cycles"))
+	r.GaugeFunc("go_sched_gomaxprocs_threads", "Threads that run Go code at the same time, at most.",
+		func() float64 { return float64(runtime.GOMAXPROCS(0)) })
+	r.GaugeFunc("go_memstats_heap_alloc_bytes", "Bytes of heap objects, live or not yet collected.",
+		runtimeMetric("/memory/classes/heap/objects:bytes"))
+	r.GaugeFunc("go_memstats_sys_bytes", "Bytes of memory obtained from the operating system.",
+		runtimeMetric("/memory/classes/total:bytes"))
+	r.CounterFunc("go_memstats_alloc_bytes_total", "Bytes of heap objects allocated since the start.",
+		runtimeMetric("/gc/heap/allocs:bytes"))
+	r.CounterFunc("go_gc_cycles_total_gc_cycles_total", "Garbage collections completed since the start.",
+		runtimeMetric("/gc/cycles/total:gc-cycles"))
 	registerProc(r, os.DirFS("/proc"))
 }
 
@@ -59,10 +64,11 @@ func registerProc(r *Registry, proc fs.FS) {
 		return
 	}
 	r.Gauge(startName, startHelp).Set(start)
-	r.CounterFunc("process_cpu_seconds_total", "Processor seconds used by the process, in user and system mode.", func() float64 {
-		fields, _ := statFields(proc, statUserTicks, statSystemTicks)
-		return (fields[0] + fields[1]) / ticksPerSecond
-	})
+	r.CounterFunc("process_cpu_seconds_total", "Processor seconds used by the process, in user and system mode.",
+		func() float64 {
+			fields, _ := statFields(proc, statUserTicks, statSystemTicks)
+			return (fields[0] + fields[1]) / ticksPerSecond
+		})
 	r.GaugeFunc("process_resident_memory_bytes", "Bytes of memory the process has resident.", func() float64 {
 		fields, _ := statFields(proc, statPages)
 		return fields[0] * float64(os.Getpagesize())

@@ -8,7 +8,8 @@ import (
 )
 
 // statLine is a self/stat whose command name tries to be mistaken for fields.
-const statLine = "42 (op) S 1 (x) S 1 42 42 0 -1 4194560 100 0 0 0 250 150 0 0 20 0 8 0 5000 1000000 300 18446744073709551615\n"
+const statLine = "42 (op) S 1 (x) S 1 42 42 0 -1 4194560 100 0 0 0 250 150 0 0 20 0 8 0 5000 1000000 300 " +
+	"18446744073709551615\n"
 
 func TestProcessMetricsAreReadFromProc(t *testing.T) {
 	r := NewRegistry()
@@ -18,7 +19,8 @@ func TestProcessMetricsAreReadFromProc(t *testing.T) {
 		"stat": {Data: []byte("cpu 1 2 3\nbtime 1786000000\nprocesses 7\n")},
 	})
 	got := text(t, r)
-	for _, want := range []string{"process_start_time_seconds 1786000050\n", "process_cpu_seconds_total 4\n", "process_open_fds 3\n"} {
+	for _, want := range []string{"process_start_time_seconds 1786000050\n", "process_cpu_seconds_total 4\n",
+		"process_open_fds 3\n"} {
 		if !strings.Contains(got, want) {
 			t.Errorf("%q is missing in\n%s", want, got)
 		}
@@ -59,7 +61,8 @@ func TestProcessMetricsOfThisProcess(t *testing.T) {
 	if !strings.Contains(text(t, r), `go_info{version="go`) {
 		t.Error("no Go version")
 	}
-	if age := time.Since(time.Unix(int64(r.Gauge("process_start_time_seconds", "").Value()), 0)); age < -time.Minute || age > time.Hour {
+	if age := time.Since(time.Unix(int64(r.Gauge("process_start_time_seconds", "").Value()), 0)); age < -time.Minute ||
+		age > time.Hour {
 		t.Errorf("this process started %s ago", age)
 	}
 }

@@ -88,7 +88,8 @@ func (r *Registry) Gauge(name, help string, labels ...string) *Gauge {
 // order; the last one, +Inf, is implied; no buckets mean [DefaultBuckets]. It panics as [Registry.Counter] does, and if
 // the buckets are not ascending or differ from those of the existing histogram.
 func (r *Registry) Histogram(name, help string, buckets []float64, labels ...string) *Histogram {
-	return &Histogram{r.family(&family{kind: kindHistogram, name: name, help: help, labels: labels, buckets: upperBounds(buckets)})}
+	return &Histogram{r.family(&family{kind: kindHistogram, name: name, help: help, labels: labels,
+		buckets: upperBounds(buckets)})}
 }
 
 // GaugeFunc exposes the result of value at each scrape as a gauge without labels. A second call for the same name

@@ -65,19 +65,25 @@ func TestMistakesPanicAndSayWhy(t *testing.T) {
 	r.Counter("a_total", "", "x")
 	r.Histogram("h", "", []float64{1})
 	for want, mistake := range map[string]func(){
-		`metrics: a_total asked for as gauge with labels ["x"], but it exists as counter with labels ["x"]`: func() { r.Gauge("a_total", "", "x") },
-		`metrics: a_total asked for as counter with labels [], but it exists as counter with labels ["x"]`:  func() { r.Counter("a_total", "") },
-		`but it exists as histogram with labels [] and buckets [1]`:                                         func() { r.Histogram("h", "", []float64{2}) },
-		`metrics: a_total has 1 labels ["x"], got the values ["1" "2"]`:                                     func() { r.Counter("a_total", "", "x").Inc("1", "2") },
-		`metrics: a_total: a counter cannot be changed by -1`:                                               func() { r.Counter("a_total", "", "x").Add(-1, "1") },
-		`metrics: "1a" is not a metric name`:                                                                func() { r.Gauge("1a", "") },
-		`metrics: "" is not a metric name`:                                                                  func() { r.Gauge("", "") },
-		`metrics: b: "x:y" is not a label name`:                                                             func() { r.Gauge("b", "", "x:y") },
-		`metrics: b: "__x" is not a label name`:                                                             func() { r.Gauge("b", "", "__x") },
-		`metrics: b: "le" is not a label name`:                                                              func() { r.Histogram("b", "", nil, "le") },
-		`metrics: b: label "x" twice`:                                                                       func() { r.Gauge("b", "", "x", "x") },
-		`metrics: b: buckets [1 1] are not ascending`:                                                       func() { r.Histogram("b", "", []float64{1, 1}) },
-		`metrics: exponential buckets from 0 by 2`:                                                          func() { ExponentialBuckets(0, 2, 3) },
+		`metrics: a_total asked for as gauge with labels ["x"], but it exists as counter with labels ["x"]`: func() {
+			r.Gauge(
+				"a_total", "", "x")
+		},
+		`metrics: a_total asked for as counter with labels [], but it exists as counter with labels ["x"]`: func() { r.Counter("a_total", "") },
+		`but it exists as histogram with labels [] and buckets [1]`:                                        func() { r.Histogram("h", "", []float64{2}) },
+		`metrics: a_total has 1 labels ["x"], got the values ["1" "2"]`:                                    func() { r.Counter("a_total", "", "x").Inc("1", "2") },
+		`metrics: a_total: a counter cannot be changed by -1`:                                              func() { r.Counter("a_total", "", "x").Add(-1, "1") },
+		`metrics: "1a" is not a metric name`: func() {
+			r.Gauge(
+				"1a", "")
+		},
+		`metrics: "" is not a metric name`:            func() { r.Gauge("", "") },
+		`metrics: b: "x:y" is not a label name`:       func() { r.Gauge("b", "", "x:y") },
+		`metrics: b: "__x" is not a label name`:       func() { r.Gauge("b", "", "__x") },
+		`metrics: b: "le" is not a label name`:        func() { r.Histogram("b", "", nil, "le") },
+		`metrics: b: label "x" twice`:                 func() { r.Gauge("b", "", "x", "x") },
+		`metrics: b: buckets [1 1] are not ascending`: func() { r.Histogram("b", "", []float64{1, 1}) },
+		`metrics: exponential buckets from 0 by 2`:    func() { ExponentialBuckets(0, 2, 3) },
 	} {
 		func() {
 			defer func() {

@@ -101,7 +101,8 @@ d_seconds_count{x="1"} 5
 func TestHistogramWithoutLabels(t *testing.T) {
 	r := NewRegistry()
 	r.Histogram("d", "D.", []float64{1}).Observe(math.NaN())
-	wantText(t, r, "# HELP d D.\n# TYPE d histogram\nd_bucket{le=\"1\"} 0\nd_bucket{le=\"+Inf\"} 1\nd_sum NaN\nd_count 1\n")
+	wantText(t, r,
+		"# HELP d D.\n# TYPE d histogram\nd_bucket{le=\"1\"} 0\nd_bucket{le=\"+Inf\"} 1\nd_sum NaN\nd_count 1\n")
 }
 
 func TestNumbersAreWrittenExactly(t *testing.T) {

@@ -47,7 +47,8 @@ func TestKindOfATypedObjectComesFromTheScheme(t *testing.T) {
 }
 
 func TestKindOfAnUntypedObjectIsItsOwn(t *testing.T) {
-	for _, o := range []runtime.Object{&unstructured.Unstructured{}, &unstructured.UnstructuredList{}, &metav1.PartialObjectMetadata{}, &metav1.PartialObjectMetadataList{}} {
+	for _, o := range []runtime.Object{&unstructured.Unstructured{}, &unstructured.UnstructuredList{},
+		&metav1.PartialObjectMetadata{}, &metav1.PartialObjectMetadataList{}} {
 		if got, err := object.GVK(o, runtime.NewScheme()); err == nil {
 			t.Errorf("%T without a kind has the kind %v", o, got)
 		}
@@ -66,8 +67,10 @@ func TestKindOfAnUnknownTypeIsAnError(t *testing.T) {
 
 func TestKindOfATypeWithTwoKindsIsAnError(t *testing.T) {
 	scheme := newScheme(t)
-	scheme.AddKnownTypeWithName(schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Lock"}, &coordinationv1.Lease{})
-	if _, err := object.GVK(&coordinationv1.Lease{}, scheme); err == nil || !strings.Contains(err.Error(), "several kinds") {
+	scheme.AddKnownTypeWithName(schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Lock"},
+		&coordinationv1.Lease{})
+	if _, err := object.GVK(&coordinationv1.Lease{}, scheme); err == nil ||
+		!strings.Contains(err.Error(), "several kinds") {
 		t.Errorf("got %v", err)
 	}
 }

@@ -20,7 +20,11 @@ func TestEndOfAnObjectCannotBeLeftOut(t *testing.T) {
 	}
 	same := state(func(obj) {})
 	finalized := state(func(o obj) { o.Finalizers = []string{"x"} })
-	ending := state(func(o obj) { o.DeletionTimestamp = &metav1.Time{Time: time.Unix(1, 0)}; o.Finalizers = []string{"x"} })
+	ending := state(func(o obj) {
+		o.DeletionTimestamp = &metav1.Time{Time: time.Unix(1,
+			0)}
+		o.Finalizers = []string{"x"}
+	})
 	labelled := state(func(o obj) { o.Labels = map[string]string{"a": "b"} })
 	onlyGeneration := predicate.Event(func(e informer.Event[obj]) bool {
 		return e.Type != informer.Updated || e.Old.Generation != e.Object.Generation
@@ -34,7 +38,8 @@ func TestEndOfAnObjectCannotBeLeftOut(t *testing.T) {
 	}{
 		{"a label", onlyGeneration, same, labelled, false},
 		{"a finalizer", onlyGeneration, same, finalized, true},
-		{"the last finalizer", onlyGeneration, ending, state(func(o obj) { o.DeletionTimestamp = ending.DeletionTimestamp }), true},
+		{"the last finalizer", onlyGeneration, ending, state(func(o obj) { o.DeletionTimestamp = ending.DeletionTimestamp }),
+			true},
 		{"the deletion", onlyGeneration, finalized, ending, true},
 		{"the deletion of an object that does not count", predicate.And(onlyGeneration, notA), finalized, ending, false},
 		{"nothing", onlyGeneration, same, same, false},

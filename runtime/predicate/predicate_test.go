@@ -182,7 +182,8 @@ func TestSpecChangedPassesEveryChangeOfAKindWithoutGeneration(t *testing.T) {
 }
 
 func TestResourceVersionChangedLeavesOutResyncs(t *testing.T) {
-	check(t, predicate.ResourceVersionChanged(), row{"change", updated(), true}, row{"resync", update(newObject(), newObject()), false})
+	check(t, predicate.ResourceVersionChanged(), row{"change", updated(), true},
+		row{"resync", update(newObject(), newObject()), false})
 }
 
 func TestLabelsChangedPassesChangesOfLabelsOnly(t *testing.T) {
@@ -240,7 +241,8 @@ func TestEventSeesAllOfTheEventInItsGoType(t *testing.T) {
 	p := predicate.Event(func(e informer.Event[obj]) bool { seen = e; return true })
 	before, after := newObject(), newObject(newVersion)
 	p(event{Type: informer.Updated, Old: before, Object: after, Initial: true, FinalStateUnknown: true, Merged: true})
-	want := informer.Event[obj]{Type: informer.Updated, Old: before, Object: after, Initial: true, FinalStateUnknown: true, Merged: true}
+	want := informer.Event[obj]{Type: informer.Updated, Old: before, Object: after, Initial: true, FinalStateUnknown: true,
+		Merged: true}
 	if seen != want {
 		t.Errorf("got %+v", seen)
 	}
@@ -251,7 +253,8 @@ func TestEventSeesAllOfTheEventInItsGoType(t *testing.T) {
 
 // Tests of operators ask predicates about updates of which an object is missing.
 func TestUpdatesWithoutAnObject(t *testing.T) {
-	for _, e := range []event{{Type: informer.Updated}, {Type: informer.Updated, Old: newObject()}, {Type: informer.Updated, Object: newObject()}} {
+	for _, e := range []event{{Type: informer.Updated}, {Type: informer.Updated, Old: newObject()},
+		{Type: informer.Updated, Object: newObject()}} {
 		for name, p := range map[string]accept{
 			"spec": predicate.SpecChanged(), "version": predicate.ResourceVersionChanged(),
 			"labels": predicate.LabelsChanged(), "annotations": predicate.AnnotationsChanged(),

@@ -27,11 +27,13 @@ func thing(name, uid string, version int) listwatch.Object {
 
 // delta returns a delta of thing(name, uid, version) that arrives at that version.
 func delta(kind reflector.DeltaType, name, uid string, version int) reflector.Delta[listwatch.Object] {
-	return reflector.Delta[listwatch.Object]{Type: kind, Object: thing(name, uid, version), ResourceVersion: strconv.Itoa(version)}
+	return reflector.Delta[listwatch.Object]{Type: kind, Object: thing(name, uid, version),
+		ResourceVersion: strconv.Itoa(version)}
 }
 
 func replaced(version int, objects ...listwatch.Object) reflector.Delta[listwatch.Object] {
-	return reflector.Delta[listwatch.Object]{Type: reflector.Replaced, Objects: objects, ResourceVersion: strconv.Itoa(version)}
+	return reflector.Delta[listwatch.Object]{Type: reflector.Replaced, Objects: objects,
+		ResourceVersion: strconv.Itoa(version)}
 }
 
 // popped returns the batches that wait in f, in short: "Updated a/1@12" is object a of UID 1 in version 12.
@@ -274,7 +276,8 @@ func TestDeltasOfAnObjectAreCompressedWhenManyWait(t *testing.T) {
 
 // D02
 func TestOfTwoDeletionsTheOneWithTheFinalStateIsKept(t *testing.T) {
-	unknown := reflector.Delta[listwatch.Object]{Type: reflector.Deleted, Key: listwatch.KeyOf("a"), FinalStateUnknown: true}
+	unknown := reflector.Delta[listwatch.Object]{Type: reflector.Deleted, Key: listwatch.KeyOf("a"),
+		FinalStateUnknown: true}
 	known := delta(reflector.Deleted, "a", "1", 2)
 	for _, order := range [][]reflector.Delta[listwatch.Object]{{unknown, known}, {known, unknown}} {
 		f := reflector.NewDeltaFIFO[listwatch.Object](nil)
@@ -370,7 +373,8 @@ func TestQueueLeadsTheConsumerToTheStateOfTheProducer(t *testing.T) {
 }
 
 func produceAndConsume(t *testing.T, random *rand.Rand) {
-	p := &producer{random: random, state: make(map[object.Key]listwatch.Object), last: make(map[object.Key]int), keys: 3 + random.IntN(40)}
+	p := &producer{random: random, state: make(map[object.Key]listwatch.Object), last: make(map[object.Key]int),
+		keys: 3 + random.IntN(40)}
 	c := &consumer{t: t, producer: p, state: make(map[object.Key]listwatch.Object), latest: make(map[object.Key]step)}
 	f := reflector.NewDeltaFIFO[listwatch.Object](func(key object.Key) bool { return c.state[key] != nil })
 	c.fifo = f
@@ -487,7 +491,8 @@ func (c *consumer) process(deltas reflector.Deltas[listwatch.Object]) {
 		have, has := c.state[key]
 		switch {
 		case has && versionNumber(have) < s.version:
-			c.t.Fatalf("at version %d the consumer has %s of %s, which changed at %d", c.version, have.ResourceVersion, key.Name, s.version)
+			c.t.Fatalf("at version %d the consumer has %s of %s, which changed at %d", c.version, have.ResourceVersion, key.Name,
+				s.version)
 		case !has && s.object != nil && c.producer.last[key] == s.version:
 			c.t.Fatalf("at version %d the consumer does not have %s", c.version, key.Name)
 		}

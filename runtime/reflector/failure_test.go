@@ -135,7 +135,8 @@ func TestReflectorThatAloneIsFailedHammersNobody(t *testing.T) {
 func TestReflectorWaitsAsLongAsTheServerHasAsked(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := newOutage()
-		o.fail(apierrors.NewGenericServerResponse(http.StatusTooManyRequests, "list", schema.GroupResource{}, "", "busy", 5, true))
+		o.fail(apierrors.NewGenericServerResponse(http.StatusTooManyRequests, "list", schema.GroupResource{}, "", "busy", 5,
+			true))
 		close(o.over)
 		begin := time.Now()
 		reflect(t, o, reflector.Options[listwatch.Object]{})

@@ -457,7 +457,8 @@ var (
 	errCut    = errors.New("the streaming list ended before everything was sent")
 	errSilent = fmt.Errorf("the streaming list sent nothing for %v", silentFor*waitingAfter)
 	// errIgnored reports a server that continues with bookmarks like those of an ordinary watch.
-	errIgnored = fmt.Errorf("the streaming list has no end, and the server sends other bookmarks after %v", silentFor*waitingAfter)
+	errIgnored = fmt.Errorf("the streaming list has no end, and the server sends other bookmarks after %v",
+		silentFor*waitingAfter)
 )
 
 // streamList reads the complete state from a watch that sends it first, pushes it, and keeps the stream for the watch.
@@ -570,7 +571,8 @@ func (r *Reflector[T]) readInitial(ctx context.Context, s state[T], stream clien
 
 // superviseInitial logs that the initial events have not ended, and closes stream if nothing arrives for too long. The
 // returned function ends the supervision and reports whether it closed stream.
-func (r *Reflector[T]) superviseInitial(ctx context.Context, stream client.Stream[T], received *atomic.Int64) func() bool {
+func (r *Reflector[T]) superviseInitial(ctx context.Context, stream client.Stream[T],
+	received *atomic.Int64) func() bool {
 	ctx, cancel := context.WithCancel(ctx)
 	var supervisor sync.WaitGroup
 	silent := false

@@ -57,7 +57,8 @@ func (r *recorder) got() []string {
 }
 
 // reflect runs a reflector of source until the test ends, and waits until it has settled.
-func reflect(t *testing.T, source reflector.ListerWatcher[listwatch.Object], opts reflector.Options[listwatch.Object]) (*reflector.Reflector[listwatch.Object], *recorder) {
+func reflect(t *testing.T, source reflector.ListerWatcher[listwatch.Object],
+	opts reflector.Options[listwatch.Object]) (*reflector.Reflector[listwatch.Object], *recorder) {
 	sink := &recorder{}
 	opts.Name, opts.Logger = "things", slog.New(slog.DiscardHandler)
 	r := reflector.New(source, sink, opts)
@@ -224,7 +225,8 @@ func TestRefusedVersionMakesTheListAskForTheLatest(t *testing.T) {
 	oldest.ErrStatus.Details.Causes = []metav1.StatusCause{{Message: "Too large resource version"}}
 	gone := &apierrors.StatusError{ErrStatus: metav1.Status{Status: metav1.StatusFailure, Reason: metav1.StatusReasonGone}}
 	for name, refusal := range map[string]error{
-		"expired": apierrors.NewResourceExpired("expired"), "gone": gone, "too large": listwatch.TooLarge(), "legacy": legacy, "oldest": oldest,
+		"expired": apierrors.NewResourceExpired("expired"), "gone": gone, "too large": listwatch.TooLarge(), "legacy": legacy,
+		"oldest": oldest,
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -314,7 +316,8 @@ func TestListForgottenBetweenPagesAgainAndAgainIsNotAskedForWithoutAPause(t *tes
 	synctest.Test(t, func(t *testing.T) {
 		s := listwatch.New("a")
 		r, sink := reflect(t, forgetful{s}, listOnly)
-		expect(t, "requests", s.Took(), `list "0" limit 500`, `list "" limit 500 continue more`, `list "0"`, `list "" limit 500 continue more`,
+		expect(t, "requests", s.Took(), `list "0" limit 500`, `list "" limit 500 continue more`, `list "0"`,
+			`list "" limit 500 continue more`,
 			`list "" limit 500`, `list "" limit 500 continue more`, `list ""`, `list "" limit 500 continue more`)
 		if err := r.Err(); !apierrors.IsResourceExpired(err) {
 			t.Errorf("Err is %v, want what the server has said", err)
@@ -346,7 +349,8 @@ func (c circling) List(ctx context.Context, options metav1.ListOptions) (*client
 
 // Stronger: an endless streaming list would otherwise fill the memory.
 func TestListWhosePagesGoInACircleIsAFailure(t *testing.T) {
-	for _, c := range []circling{{pages: 1, back: 0}, {pages: 7, back: 6}, {pages: 7, back: 1}, {pages: 64, back: 1}, {pages: 100, back: 50}} {
+	for _, c := range []circling{{pages: 1, back: 0}, {pages: 7, back: 6}, {pages: 7, back: 1}, {pages: 64, back: 1},
+		{pages: 100, back: 50}} {
 		synctest.Test(t, func(t *testing.T) {
 			c.Source = listwatch.New("a")
 			r, sink := reflect(t, c, listOnly)
@@ -506,7 +510,8 @@ func TestObjectThatBecomesUnreadableDuringAStreamingListIsRetained(t *testing.T)
 		s := listwatch.New("a", "b")
 		s.NoBegin = true
 		unreadable := map[string]bool{"13": true, "12": true}
-		_, sink := reflect(t, s, reflector.Options[listwatch.Object]{Transform: func(o listwatch.Object) (listwatch.Object, error) {
+		_, sink := reflect(t, s, reflector.Options[listwatch.Object]{Transform: func(o listwatch.Object) (
+			listwatch.Object, error) {
 			if unreadable[o.ResourceVersion] {
 				return o, errors.New("broken")
 			}
@@ -593,7 +598,8 @@ func TestWatchListCanBeDisabled(t *testing.T) {
 
 // R05
 func TestRefusedWatchIsOpenedAgainWithoutAList(t *testing.T) {
-	for name, refusal := range map[string]error{"429": listwatch.TooMany(0), "connection refused": fmt.Errorf("dial: %w", syscall.ECONNREFUSED)} {
+	for name, refusal := range map[string]error{"429": listwatch.TooMany(0), "connection refused": fmt.Errorf("dial: %w",
+		syscall.ECONNREFUSED)} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s := listwatch.New("a")
@@ -849,7 +855,8 @@ func TestQuietWatchIsFollowedByOneSmallListUnlessThereAreBookmarks(t *testing.T)
 		s.Took()
 		pass(10 * time.Minute)
 		expect(t, "requests without bookmarks", s.Took(), `watch "13"`, `list "" limit 1`)
-		for _, hook := range []func(metav1.ListOptions) error{listwatch.Always(listwatch.Forbidden("list")), listwatch.Always(errors.New("no route"))} {
+		for _, hook := range []func(metav1.ListOptions) error{listwatch.Always(listwatch.Forbidden("list")),
+			listwatch.Always(errors.New("no route"))} {
 			s.Mu.Lock()
 			s.OnList = hook
 			s.Mu.Unlock()

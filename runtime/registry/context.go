@@ -211,8 +211,9 @@ func (l *launch) clientOf(name string) (*client.REST, error) {
 		}
 	}
 	return client.New(config, client.Options{
-		Scheme: l.manager.Scheme(), HTTPClient: httpClient, Mapper: l.manager.RESTMapper(), Journal: l.manager.Cache().Journal(),
-		Logger: l.manager.Logger(),
+		Scheme: l.manager.Scheme(), HTTPClient: httpClient, Mapper: l.manager.RESTMapper(),
+		Journal: l.manager.Cache().Journal(),
+		Logger:  l.manager.Logger(),
 	})
 }
 

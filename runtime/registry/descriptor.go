@@ -129,7 +129,8 @@ func validate(all []Descriptor, setups bool, gates *FeatureGates) error {
 			_, isName := owners[alias]
 			switch {
 			case twice:
-				errs = append(errs, fmt.Errorf("controller %s: the alias %q is one of controller %s already", d.title(), alias, owner))
+				errs = append(errs, fmt.Errorf("controller %s: the alias %q is one of controller %s already", d.title(), alias,
+					owner))
 			case alias != "" && isName:
 				errs = append(errs, fmt.Errorf("controller %s: the alias %q is the name of a controller", d.title(), alias))
 			}

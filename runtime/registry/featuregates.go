@@ -214,7 +214,8 @@ func (f *FeatureGates) apply(set map[string]bool, emulated string) (warnings []s
 		case !there:
 			errs = append(errs, fmt.Errorf("feature gate %s is not there before version %s", name, f.gates[name][0].Since))
 		case s.Locked && on != s.Default:
-			errs = append(errs, fmt.Errorf("feature gate %s cannot be %t: it is %s, and locked to %t", name, on, s.Stage, s.Default))
+			errs = append(errs, fmt.Errorf("feature gate %s cannot be %t: it is %s, and locked to %t", name, on, s.Stage,
+				s.Default))
 		case s.Stage == GA:
 			warnings = append(warnings, fmt.Sprintf("feature gate %s is GA, and will be removed; leave it out", name))
 		case s.Stage == Deprecated:
@@ -229,7 +230,8 @@ func (f *FeatureGates) apply(set map[string]bool, emulated string) (warnings []s
 func (f *FeatureGates) describe() string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	lines := []string{"`gates` to switch, separated by commas:", allAlpha + "=true|false (ALPHA - default=false)", allBeta + "=true|false (BETA - default=false)"}
+	lines := []string{"`gates` to switch, separated by commas:", allAlpha + "=true|false (ALPHA - default=false)",
+		allBeta + "=true|false (BETA - default=false)"}
 	for _, name := range slices.Sorted(maps.Keys(f.gates)) {
 		if s, there := f.specLocked(name); there && !s.Locked {
 			lines = append(lines, fmt.Sprintf("%s=true|false (%s - default=%t)", name, s.Stage, s.Default))

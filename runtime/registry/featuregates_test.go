@@ -6,7 +6,8 @@ import (
 )
 
 var features = []FeatureGate{
-	{"Old", []GateSpec{{Since: "1.0", Stage: Alpha}, {Since: "1.2", Stage: Beta, Default: true}, {Since: "1.4", Stage: GA, Default: true, Locked: true}}},
+	{"Old", []GateSpec{{Since: "1.0", Stage: Alpha}, {Since: "1.2", Stage: Beta, Default: true},
+		{Since: "1.4", Stage: GA, Default: true, Locked: true}}},
 	{"Young", []GateSpec{{Since: "1.4", Stage: Alpha}}},
 	{"Next", []GateSpec{{Since: "2.0", Stage: Alpha, Default: true}}},
 	{"Going", []GateSpec{{Since: "1.1", Stage: Deprecated, Default: true}}},
@@ -94,7 +95,8 @@ func TestWrongGatesAreErrors(t *testing.T) {
 
 func TestGatesThatWillGoAreToldOf(t *testing.T) {
 	f := newGates(t, "1.4")
-	warnings, err := f.apply(map[string]bool{"Old": true, "Going": true, "Done": false, "Young": true, "AllBeta": true}, "")
+	warnings, err := f.apply(map[string]bool{"Old": true, "Going": true, "Done": false, "Young": true, "AllBeta": true},
+		"")
 	if err != nil || len(warnings) != 3 {
 		t.Errorf("got %q, %v", warnings, err)
 	}
@@ -102,7 +104,8 @@ func TestGatesThatWillGoAreToldOf(t *testing.T) {
 
 func TestGatesThatCannotBeAreAllNamed(t *testing.T) {
 	_, err := newFeatureGates("one", []FeatureGate{
-		{"", nil}, {"A=b", nil}, {"AllAlpha", nil}, {"Twice", []GateSpec{{Since: "1.0", Stage: GA}}}, {"Twice", nil}, {"None", nil},
+		{"", nil}, {"A=b", nil}, {"AllAlpha", nil}, {"Twice", []GateSpec{{Since: "1.0", Stage: GA}}}, {"Twice", nil},
+		{"None", nil},
 		{"Bad", []GateSpec{{Since: "x", Stage: GA}}}, {"Odd", []GateSpec{{Since: "1.0", Stage: "GAMMA"}}},
 		{"Same", []GateSpec{{Since: "1.0", Stage: Alpha}, {Since: "1.0.0", Stage: Beta}}},
 	})
@@ -110,7 +113,8 @@ func TestGatesThatCannotBeAreAllNamed(t *testing.T) {
 		t.Fatal("got no error")
 	}
 	for _, want := range []string{
-		"version of the program", "without a name", `"A=b" cannot be written`, "AllAlpha is reserved for", "Twice is duplicated", "None has no spec",
+		"version of the program", "without a name", `"A=b" cannot be written`, "AllAlpha is reserved for",
+		"Twice is duplicated", "None has no spec",
 		"Bad: ", `Odd: unknown stage "GAMMA"`, "Same has two specs since 1.0",
 	} {
 		if !strings.Contains(err.Error(), want) {
@@ -121,7 +125,8 @@ func TestGatesThatCannotBeAreAllNamed(t *testing.T) {
 
 func TestHelpListsGatesThatCanBeChanged(t *testing.T) {
 	got := newGates(t, "1.4").describe()
-	if strings.Contains(got, "Old") || strings.Contains(got, "Next") || !strings.Contains(got, "Young=true|false (ALPHA - default=false)") {
+	if strings.Contains(got, "Old") || strings.Contains(got, "Next") ||
+		!strings.Contains(got, "Young=true|false (ALPHA - default=false)") {
 		t.Errorf("got %s", got)
 	}
 }

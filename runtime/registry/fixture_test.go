@@ -43,8 +43,9 @@ type apiServer struct {
 
 func newAPIServer() *apiServer {
 	return &apiServer{
-		listed: map[string]bool{}, agents: map[string]bool{}, accounts: map[string]bool{}, tokens: map[string]string{}, lifetime: time.Hour,
-		seen: map[string][]string{},
+		listed: map[string]bool{}, agents: map[string]bool{}, accounts: map[string]bool{}, tokens: map[string]string{},
+		lifetime: time.Hour,
+		seen:     map[string][]string{},
 	}
 }
 
@@ -55,7 +56,8 @@ func (s *apiServer) config() *rest.Config {
 var groups = map[string]metav1.APIResourceList{
 	"/api/v1": {GroupVersion: "v1", APIResources: []metav1.APIResource{
 		{Kind: "ConfigMap", Name: "configmaps", Namespaced: true}, {Kind: "Secret", Name: "secrets", Namespaced: true},
-		{Kind: "ServiceAccount", Name: "serviceaccounts", Namespaced: true}, {Kind: "TokenRequest", Name: "serviceaccounts/token", Namespaced: true},
+		{Kind: "ServiceAccount", Name: "serviceaccounts", Namespaced: true},
+		{Kind: "TokenRequest", Name: "serviceaccounts/token", Namespaced: true},
 		{Kind: "Namespace", Name: "namespaces"},
 	}},
 	"/apis/authorization.k8s.io/v1": {GroupVersion: "authorization.k8s.io/v1", APIResources: []metav1.APIResource{
@@ -90,7 +92,8 @@ func (s *apiServer) RoundTrip(req *http.Request) (*http.Response, error) {
 		return answer(http.StatusOK, document), nil
 	case req.URL.Path == "/readyz" && s.unready > 0:
 		s.unready--
-		return &http.Response{StatusCode: 500, Status: "500 Internal Server Error", Body: io.NopCloser(strings.NewReader("[-]etcd\nfailed"))}, nil
+		return &http.Response{StatusCode: 500, Status: "500 Internal Server Error",
+			Body: io.NopCloser(strings.NewReader("[-]etcd\nfailed"))}, nil
 	case req.URL.Path == "/readyz":
 		return answer(http.StatusOK, "ok"), nil
 	case last == "selfsubjectaccessreviews":
@@ -127,7 +130,8 @@ func (s *apiServer) review(user string, body []byte) *http.Response {
 	_ = json.Unmarshal(body, &review)
 	a := review.Spec.ResourceAttributes
 	asked := strings.TrimSuffix(a.Verb+" "+a.Resource+"/"+a.Subresource, "/")
-	allowed := !slices.Contains(s.refused, asked) && !slices.Contains(s.refused, user+" "+asked) && !slices.Contains(s.refused, asked+" "+a.Namespace)
+	allowed := !slices.Contains(s.refused, asked) && !slices.Contains(s.refused, user+" "+asked) &&
+		!slices.Contains(s.refused, asked+" "+a.Namespace)
 	return answer(http.StatusCreated, map[string]any{
 		"apiVersion": review.APIVersion, "kind": review.Kind, "status": map[string]any{"allowed": allowed},
 	})
@@ -145,13 +149,15 @@ func (s *apiServer) token(namespace, name string) *http.Response {
 	s.tokens[token] = namespace + "/" + name
 	return answer(http.StatusCreated, map[string]any{
 		"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest",
-		"status": map[string]any{"token": token, "expirationTimestamp": time.Now().Add(s.lifetime).UTC().Format(time.RFC3339)},
+		"status": map[string]any{"token": token, "expirationTimestamp": time.Now().Add(s.lifetime).UTC().Format(
+			time.RFC3339)},
 	})
 }
 
 func failure(code int32, reason metav1.StatusReason) *http.Response {
 	return answer(int(code), metav1.Status{
-		TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}, Status: metav1.StatusFailure, Code: code, Reason: reason, Message: string(reason),
+		TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}, Status: metav1.StatusFailure, Code: code, Reason: reason,
+		Message: string(reason),
 	})
 }
 
@@ -160,7 +166,8 @@ func answer(code int, body any) *http.Response {
 	if err != nil {
 		panic(err)
 	}
-	return &http.Response{StatusCode: code, Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(bytes.NewReader(text))}
+	return &http.Response{StatusCode: code, Header: http.Header{"Content-Type": {"application/json"}},
+		Body: io.NopCloser(bytes.NewReader(text))}
 }
 
 // journal is a log.

@@ -14,23 +14,33 @@ import (
 // declares the manager's flags. Like package flag, BindFlags panics if set has a flag of the same name. Register all
 // descriptors before; the options are the defaults. [Registry.AddTo] reports errors that depend on several flags.
 func (r *Registry) BindFlags(set *flag.FlagSet) {
-	set.Var(&text{value: strings.Join(r.controllers, ","), set: r.setControllers, adds: true}, "controllers", describe(r.known(), len(r.setups) > 0))
+	set.Var(&text{value: strings.Join(r.controllers, ","), set: r.setControllers, adds: true}, "controllers",
+		describe(r.known(), len(r.setups) > 0))
 	set.Var(&text{set: r.setGates, adds: true}, "feature-gates", r.gates.describe())
-	set.Var(&text{set: r.setEmulated}, "emulated-version", "`version` of the program whose feature gates count; without it that of the program")
-	set.Var(&text{set: r.setLeaderMigration}, "leader-migration-config", "`file` with the controllers that move from or to another program, a LeaderMigrationConfiguration as kube-controller-manager reads it")
-	set.DurationVar(&r.opts.StartInterval, "controller-start-interval", r.opts.StartInterval, "`time` from one to two times of which each controller waits before it starts")
-	set.BoolVar(&r.opts.UseServiceAccountCredentials, "use-service-account-credentials", r.opts.UseServiceAccountCredentials,
+	set.Var(&text{set: r.setEmulated}, "emulated-version",
+		"`version` of the program whose feature gates count; without it that of the program")
+	set.Var(&text{set: r.setLeaderMigration}, "leader-migration-config",
+		"`file` with the controllers that move from or to another program, a LeaderMigrationConfiguration as "+
+			"kube-controller-manager reads it")
+	set.DurationVar(&r.opts.StartInterval, "controller-start-interval", r.opts.StartInterval,
+		"`time` from one to two times of which each controller waits before it starts")
+	set.BoolVar(&r.opts.UseServiceAccountCredentials, "use-service-account-credentials",
+		r.opts.UseServiceAccountCredentials,
 		"give each controller the credentials of a service account of its own name")
-	set.Var(&text{value: r.opts.ServiceAccountNamespace, set: func(s string) error { r.opts.ServiceAccountNamespace = s; return nil }},
+	set.Var(&text{value: r.opts.ServiceAccountNamespace,
+		set: func(s string) error { r.opts.ServiceAccountNamespace = s; return nil }},
 		"service-account-namespace", "`namespace` of these service accounts; without it that of the pod")
-	set.Var(&text{value: string(r.opts.Preflight), set: r.setPreflight}, "preflight", "`action` for missing kinds and permissions: warn, fail, or off, which does not look")
-	set.DurationVar(&r.opts.APIServerTimeout, "api-server-timeout", r.opts.APIServerTimeout, "`time` for which the API server is waited for at the start")
+	set.Var(&text{value: string(r.opts.Preflight), set: r.setPreflight}, "preflight",
+		"`action` for missing kinds and permissions: warn, fail, or off, which does not look")
+	set.DurationVar(&r.opts.APIServerTimeout, "api-server-timeout", r.opts.APIServerTimeout,
+		"`time` for which the API server is waited for at the start")
 	for _, d := range r.descriptors {
 		// otherwise Validate reports the name
 		if name := "concurrent-" + d.Name + "-syncs"; d.New != nil && set.Lookup(name) == nil {
 			n := d.Concurrency
 			r.concurrency[d.Name] = &n
-			set.IntVar(&n, name, n, "`number` of objects that "+d.Name+" reconciles at once; 0 is that of --max-concurrent-reconciles")
+			set.IntVar(&n, name, n, "`number` of objects that "+d.Name+
+				" reconciles at once; 0 is that of --max-concurrent-reconciles")
 		}
 	}
 }

@@ -119,7 +119,8 @@ func (l *launch) build(ctx context.Context, d Descriptor) (r *runner, beside []m
 
 func (l *launch) newRunner(d Descriptor, election controller.Election, built Controller) *runner {
 	return &runner{
-		launch: l, descriptor: d, election: election, begun: make(chan struct{}), besides: firstError{happened: make(chan struct{})},
+		launch: l, descriptor: d, election: election, begun: make(chan struct{}),
+		besides: firstError{happened: make(chan struct{})},
 		current: built, state: Waiting,
 	}
 }

@@ -61,7 +61,10 @@ func TestFailingControllerIsRestartedAndOthersGoOn(t *testing.T) {
 					return nil
 				}}, nil
 			}},
-			Descriptor{Name: "never", Restart: Never, New: building(&fake{run: func(context.Context) error { return errBroken }})},
+			Descriptor{Name: "never", Restart: Never, New: building(&fake{run: func(
+				context.Context) error {
+				return errBroken
+			}})},
 			Descriptor{Name: "done", New: building(&fake{run: func(context.Context) error { return nil }})},
 			Descriptor{Name: "good", New: building(&fake{})})
 		r := start(t, m)
@@ -79,10 +82,12 @@ func TestFailingControllerIsRestartedAndOthersGoOn(t *testing.T) {
 		if got := states(l); got != "done=ended failing=running good=running never=failed" {
 			t.Errorf("got %s", got)
 		}
-		if len(begun) != 3 || built != 3 || l.runners["failing"].Ready() != nil || l.runners["failing"].status().Restarts != 2 {
+		if len(begun) != 3 || built != 3 || l.runners["failing"].Ready() != nil ||
+			l.runners["failing"].status().Restarts != 2 {
 			t.Errorf("began at %v, was built %d times, is %+v", begun, built, l.runners["failing"].status())
 		}
-		if first, second := begun[1]-begun[0], begun[2]-begun[1]; first > time.Second || second <= first || second > 2*time.Second {
+		if first, second := begun[1]-begun[0], begun[2]-begun[1]; first > time.Second || second <= first ||
+			second > 2*time.Second {
 			t.Errorf("began at %v", begun)
 		}
 		if !strings.Contains(log.String(), `err="panic: oh no"`) || !strings.Contains(log.String(), "stack=") {
@@ -107,7 +112,10 @@ func TestWhatARestartedControllerSetsUpTakesThePlaceOfWhatItHad(t *testing.T) {
 			return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, text) })
 		}
 		setUp := func(m controller.Manager) error {
-			defaulter := admission.DefaulterFunc[*corev1.ConfigMap](func(context.Context, *corev1.ConfigMap) error { return nil })
+			defaulter := admission.DefaulterFunc[*corev1.ConfigMap](func(context.Context,
+				*corev1.ConfigMap) error {
+				return nil
+			})
 			return errors.Join(
 				webhook.Handle(m, "/setup", says()), m.Handle("/page", says()),
 				webhook.For[*corev1.ConfigMap](m).WithDefaulter(defaulter).Complete(),
@@ -125,10 +133,13 @@ func TestWhatARestartedControllerSetsUpTakesThePlaceOfWhatItHad(t *testing.T) {
 			built++
 			err := errors.Join(c.Setup(setUp), webhook.Handle(c, "/context", says()))
 			// A second registration in one build would be lost silently.
-			twice := errors.Join(c.Setup(func(m controller.Manager) error { return m.Handle("/page", says()) }), webhook.Handle(c, "/setup", says()),
+			twice := errors.Join(c.Setup(func(m controller.Manager) error { return m.Handle("/page", says()) }),
+				webhook.Handle(c, "/setup", says()),
 				webhook.For[*autoscalingv2.HorizontalPodAutoscaler](c).WithSpokes(scaledTo(built)).Complete())
-			if want := "handle /page: it has another handler\n" + "there is another webhook at /setup; give one of them another path\n" +
-				"conversion of HorizontalPodAutoscaler.autoscaling: it is registered already"; twice == nil || twice.Error() != want {
+			if want := "handle /page: it has another handler\n" + "there is another webhook at /setup; give one of them " +
+				"another path\n" +
+				"conversion of HorizontalPodAutoscaler.autoscaling: it is registered already"; twice == nil ||
+				twice.Error() != want {
 				t.Errorf("registered twice in build %d: %v", built, twice)
 			}
 			return nil, err
@@ -208,14 +219,15 @@ func TestChecksOfARestartedControllerAreThoseOfTheNext(t *testing.T) {
 			}
 			return nil
 		})
-		return &fake{ready: says("own readiness")(nil), health: says("own health")(nil), run: func(ctx context.Context) error {
-			if build == 1 {
-				<-fail
-				return errBroken
-			}
-			<-ctx.Done()
-			return nil
-		}}, err
+		return &fake{ready: says("own readiness")(nil), health: says("own health")(nil),
+			run: func(ctx context.Context) error {
+				if build == 1 {
+					<-fail
+					return errBroken
+				}
+				<-ctx.Done()
+				return nil
+			}}, err
 	}})
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
@@ -226,8 +238,10 @@ func TestChecksOfARestartedControllerAreThoseOfTheNext(t *testing.T) {
 	awaitProbe(t, log, "/healthz", "[-] once: single of build 1\n"+fmt.Sprintf(healthy, 1))
 	awaitProbe(t, log, "/readyz", fmt.Sprintf(ready, 1))
 	close(fail)
-	awaitProbe(t, log, "/readyz", "[-] own: has failed, and will be started again: broken\n[-] set-up: readiness of build 1\n")
-	awaitProbe(t, log, "/healthz", "[-] once: single of build 1\n[+] own\n[-] set-up: health of build 1\n[-] set-up: second of build 1\n")
+	awaitProbe(t, log, "/readyz", "[-] own: has failed, and will be started again: broken\n[-] set-up: readiness of "+
+		"build 1\n")
+	awaitProbe(t, log, "/healthz", "[-] once: single of build 1\n[+] own\n[-] set-up: health of build 1\n[-] set-up: "+
+		"second of build 1\n")
 	close(again)
 	awaitProbe(t, log, "/readyz", fmt.Sprintf(ready, 2))
 	awaitProbe(t, log, "/healthz", fmt.Sprintf(healthy, 2))
@@ -288,7 +302,8 @@ func TestPauseBetweenRestartsHasABoundAndIsForgotten(t *testing.T) {
 func TestFatalControllerEndsTheManager(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m, _ := newManager(t, newAPIServer(), manager.Options{})
-		launched(t, m, Options{}, Descriptor{Name: "fatal", Restart: Fatal, New: building(&fake{run: func(context.Context) error { return errBroken }})})
+		launched(t, m, Options{}, Descriptor{Name: "fatal", Restart: Fatal,
+			New: building(&fake{run: func(context.Context) error { return errBroken }})})
 		r := start(t, m)
 		<-r.ended
 		if !errors.Is(r.err, errBroken) || r.err.Error() != "fatal: broken" {
@@ -306,13 +321,14 @@ func TestStartHasJitterThatTheEndOfTheContextEnds(t *testing.T) {
 		zero := time.Now()
 		var descriptors []Descriptor
 		for _, name := range []string{"a", "b", "c"} {
-			descriptors = append(descriptors, Descriptor{Name: name, SpecialHandling: name == "c", New: building(&fake{run: func(ctx context.Context) error {
-				mu.Lock()
-				begun[name] = time.Since(zero)
-				mu.Unlock()
-				<-ctx.Done()
-				return nil
-			}})})
+			descriptors = append(descriptors, Descriptor{Name: name, SpecialHandling: name == "c",
+				New: building(&fake{run: func(ctx context.Context) error {
+					mu.Lock()
+					begun[name] = time.Since(zero)
+					mu.Unlock()
+					<-ctx.Done()
+					return nil
+				}})})
 		}
 		l := launched(t, m, Options{StartInterval: time.Minute}, descriptors...)
 		r := start(t, m)
@@ -372,7 +388,9 @@ func TestSpecialControllerIsBuiltAndStartedFirst(t *testing.T) {
 
 func TestStragglerOfTheRegistryIsNamed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m, _ := newManager(t, newAPIServer(), manager.Options{Controller: manager.ControllerOptions{ShutdownTimeout: 3 * time.Second}})
+		m,
+			_ := newManager(t, newAPIServer(),
+			manager.Options{Controller: manager.ControllerOptions{ShutdownTimeout: 3 * time.Second}})
 		release := make(chan struct{})
 		launched(t, m, Options{}, Descriptor{Name: "stuck", New: building(&fake{run: func(context.Context) error {
 			<-release
@@ -391,14 +409,16 @@ func TestStragglerOfTheRegistryIsNamed(t *testing.T) {
 func TestReadyAndHealthyAreWhatTheControllerSaysWhileItRuns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m, _ := newManager(t, newAPIServer(), manager.Options{})
-		l := launched(t, m, Options{StartInterval: time.Second}, Descriptor{Name: "sick", New: building(&fake{ready: errBroken, health: errBroken})})
+		l := launched(t, m, Options{StartInterval: time.Second},
+			Descriptor{Name: "sick", New: building(&fake{ready: errBroken, health: errBroken})})
 		r := start(t, m)
 		runner := l.runners["sick"]
 		if runner.Ready() != nil || runner.healthy(nil) != nil || l.started.Value("sick") != 0 {
 			t.Error("one that waits is not ready")
 		}
 		pass(time.Minute)
-		if !errors.Is(runner.Ready(), errBroken) || !errors.Is(runner.healthy(nil), errBroken) || l.started.Value("sick") != 1 {
+		if !errors.Is(runner.Ready(), errBroken) || !errors.Is(runner.healthy(nil), errBroken) ||
+			l.started.Value("sick") != 1 {
 			t.Errorf("got %v, %v, %v", runner.Ready(), runner.healthy(nil), l.started.Value("sick"))
 		}
 		if got := runner.status(); got.State != Running || got.Reason != "broken" {
@@ -424,7 +444,8 @@ func (p *part) NeedLeaderElection() bool { return !p.always }
 func TestWhatIsAddedToTheContextIsPartOfTheController(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m, _ := newManager(t, newAPIServer(), manager.Options{})
-		first, second, beside := &part{name: "first"}, &part{name: "second", fake: fake{ready: errBroken, health: errBroken}}, &part{name: "beside", always: true}
+		first, second, beside := &part{name: "first"}, &part{name: "second", fake: fake{ready: errBroken, health: errBroken}},
+			&part{name: "beside", always: true}
 		l := launched(t, m, Options{}, Descriptor{Name: "both", New: func(_ context.Context, c *Context) (Controller, error) {
 			return first, errors.Join(c.Add(first), c.Add(second), c.Add(beside))
 		}}, Descriptor{Name: "always", New: func(_ context.Context, c *Context) (Controller, error) {
@@ -440,7 +461,8 @@ func TestWhatIsAddedToTheContextIsPartOfTheController(t *testing.T) {
 		if err := l.runners["both"].healthy(&http.Request{}); !errors.Is(err, errBroken) {
 			t.Errorf("got %v", err)
 		}
-		if l.runners["always"].NeedLeaderElection() || !l.runners["both"].NeedLeaderElection() || l.runners["group"].LeaderElectionGroup() != "other" {
+		if l.runners["always"].NeedLeaderElection() || !l.runners["both"].NeedLeaderElection() ||
+			l.runners["group"].LeaderElectionGroup() != "other" {
 			t.Error("the election is not that of what was built")
 		}
 		ok(t, r.stop())
@@ -484,20 +506,22 @@ func TestFailureOfWhatRunsBesideAControllerIsOneOfIt(t *testing.T) {
 
 func TestInformersAreStartedBeforeControllers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m, _ := newManager(t, newAPIServer(), manager.Options{LeaderElection: manager.LeaderElectionOptions{Enabled: true, ID: "x", Namespace: "ns"}})
+		m, _ := newManager(t, newAPIServer(), manager.Options{LeaderElection: manager.LeaderElectionOptions{Enabled: true,
+			ID: "x", Namespace: "ns"}})
 		var own *Context
-		launched(t, m, Options{}, Descriptor{Name: "a", Election: controller.Election{Off: true}, New: func(_ context.Context, c *Context) (Controller, error) {
-			own = c
-			return &fake{run: func(ctx context.Context) error {
-				select {
-				case <-c.InformersStarted():
-					<-ctx.Done()
-					return nil
-				case <-time.After(time.Second):
-					return errBroken
-				}
-			}}, nil
-		}})
+		launched(t, m, Options{}, Descriptor{Name: "a", Election: controller.Election{Off: true},
+			New: func(_ context.Context, c *Context) (Controller, error) {
+				own = c
+				return &fake{run: func(ctx context.Context) error {
+					select {
+					case <-c.InformersStarted():
+						<-ctx.Done()
+						return nil
+					case <-time.After(time.Second):
+						return errBroken
+					}
+				}}, nil
+			}})
 		r := start(t, m)
 		pass(time.Minute)
 		if own.launch.runners["a"].status().State != Running {
@@ -532,7 +556,8 @@ func TestControllersDoNotShareANameInLogsAndMetrics(t *testing.T) {
 		return controller.For[*corev1.ConfigMap](c).Build(idle)
 	}
 	r.Register(Descriptor{Name: "a", New: build}, Descriptor{Name: "b", New: build})
-	if err := r.AddTo(t.Context(), m); err == nil || err.Error() != `controller b: it builds "configmap", and so does controller a; give one of them another name, by Named` {
+	if err := r.AddTo(t.Context(), m); err == nil ||
+		err.Error() != `controller b: it builds "configmap", and so does controller a; give one of them another name, by Named` {
 		t.Errorf("got %v", err)
 	}
 }
@@ -567,7 +592,8 @@ func TestServerThatDoesNotAnswerIsNotWaitedForWithoutEnd(t *testing.T) {
 		m, err := manager.New(config, manager.Options{})
 		ok(t, err)
 		begun := time.Now()
-		if err := WaitForAPIServer(t.Context(), m, 7*time.Second); err == nil || time.Since(begun) != 7*time.Second || !strings.Contains(err.Error(), "is not ready after 7s") {
+		if err := WaitForAPIServer(t.Context(), m, 7*time.Second); err == nil || time.Since(begun) != 7*time.Second ||
+			!strings.Contains(err.Error(), "is not ready after 7s") {
 			t.Errorf("got %v after %s", err, time.Since(begun))
 		}
 	})

@@ -46,10 +46,11 @@ func TestMain(m *testing.M) {
 		os.Exit(Main(options, register)) // the line that changes
 	case "descriptors":
 		flag.String("region", "north", "a flag of the operator")
-		os.Exit(Main(options, register, Descriptor{Name: "own", Aliases: []string{"mine"}, DisabledByDefault: true, New: building(&fake{run: func(context.Context) error {
-			fmt.Println("own runs")
-			return nil
-		}})}))
+		os.Exit(Main(options, register, Descriptor{Name: "own", Aliases: []string{"mine"}, DisabledByDefault: true,
+			New: building(&fake{run: func(context.Context) error {
+				fmt.Println("own runs")
+				return nil
+			}})}))
 	case "twice":
 		flag.String("controllers", "", "a flag of the operator")
 		os.Exit(Main(options, register))
@@ -107,7 +108,8 @@ func TestScaffoldedMainMovesByOneLine(t *testing.T) {
 	}
 	name := filepath.Base(os.Args[0])
 	code, out = program(t, "scaffolded", "--controllers=*,-confgmap")
-	want := fmt.Sprintf("%s: controllers: unknown controller \"confgmap\"; did you mean \"configmap\"?\nhint: %[1]s --help lists the flags\n", name)
+	want := fmt.Sprintf("%s: controllers: unknown controller \"confgmap\"; did you mean \"configmap\"?\nhint: %[1]s "+
+		"--help lists the flags\n", name)
 	if code != 2 || !strings.HasSuffix(out, want) {
 		t.Errorf("got %d, %s\nwant %s", code, out, want)
 	}
@@ -115,7 +117,8 @@ func TestScaffoldedMainMovesByOneLine(t *testing.T) {
 
 func TestHelpOfMainRunsNoSetup(t *testing.T) {
 	for _, help := range []string{"--help", "-h"} {
-		if code, out := program(t, "eager", help); code != 0 || strings.Contains(out, "has run") || !strings.Contains(out, "-controllers") {
+		if code, out := program(t, "eager", help); code != 0 || strings.Contains(out, "has run") ||
+			!strings.Contains(out, "-controllers") {
 			t.Errorf("%s: got %d, %s", help, code, out)
 		}
 	}
@@ -124,7 +127,8 @@ func TestHelpOfMainRunsNoSetup(t *testing.T) {
 func TestHelpOfMainListsTheControllersOfDescriptors(t *testing.T) {
 	code, out := program(t, "descriptors", "--help")
 	for _, want := range []string{
-		"All controllers: own, and those that the program sets up", "Disabled by default: own", "-concurrent-own-syncs number", "-region", "-leader-elect", "-kube-api-qps",
+		"All controllers: own, and those that the program sets up", "Disabled by default: own",
+		"-concurrent-own-syncs number", "-region", "-leader-elect", "-kube-api-qps",
 		"AllAlpha=true|false", "-controller-start-interval", "-use-service-account-credentials", "-min-resync-period",
 	} {
 		if code != 0 || !strings.Contains(out, want) {
@@ -159,7 +163,8 @@ func TestConfigFileSaysWhereAMistakeIs(t *testing.T) {
 	ok(t, os.WriteFile(file, []byte("log-level: debug\nfeature-gates: [Nope=true]\nconcurrent-own-syncs: many\n"), 0o600))
 	code, out := program(t, "descriptors", "--config="+file)
 	for _, want := range []string{
-		file + `:2:1: invalid value ["Nope=true"] for feature-gates: unknown feature gate "Nope"`, file + `:3:1: invalid value "many" for concurrent-own-syncs`,
+		file + `:2:1: invalid value ["Nope=true"] for feature-gates: unknown feature gate "Nope"`,
+		file + `:3:1: invalid value "many" for concurrent-own-syncs`,
 	} {
 		if code != 2 || !strings.Contains(out, want) {
 			t.Errorf("%q is not in %d, %s", want, code, out)

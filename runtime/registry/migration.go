@@ -30,7 +30,8 @@ const migrationGroup = "leader-migration"
 
 // migrationVersions are the versions of the file. They have the same fields, except that the last has no resourceLock.
 var migrationVersions = []string{
-	"controllermanager.config.k8s.io/v1alpha1", "controllermanager.config.k8s.io/v1beta1", "controllermanager.config.k8s.io/v1",
+	"controllermanager.config.k8s.io/v1alpha1", "controllermanager.config.k8s.io/v1beta1",
+	"controllermanager.config.k8s.io/v1",
 }
 
 // loadLeaderMigration reads a LeaderMigrationConfiguration. The error has every mistake.
@@ -55,7 +56,8 @@ func loadLeaderMigration(path string) (*leaderMigration, error) {
 	var errs []error
 	wrong := func(format string, args ...any) { errs = append(errs, fmt.Errorf(path+": "+format, args...)) }
 	if file.Kind != "LeaderMigrationConfiguration" || !slices.Contains(migrationVersions, file.APIVersion) {
-		wrong("want apiVersion: %s and kind: LeaderMigrationConfiguration, got %q and %q", migrationVersions[len(migrationVersions)-1], file.APIVersion, file.Kind)
+		wrong("want apiVersion: %s and kind: LeaderMigrationConfiguration, got %q and %q",
+			migrationVersions[len(migrationVersions)-1], file.APIVersion, file.Kind)
 	}
 	if problems := validation.IsDNS1123Subdomain(file.LeaderName); len(problems) > 0 {
 		wrong("leaderName %q cannot be the name of a lease: %s", file.LeaderName, strings.Join(problems, "; "))
@@ -96,9 +98,13 @@ func (l *launch) checkMigrating() error {
 	}
 	var errs []error
 	for name, program := range m.program {
-		known := slices.ContainsFunc(l.registry.known(), func(k known) bool { return k.name == name || slices.Contains(k.aliases, name) })
+		known := slices.ContainsFunc(l.registry.known(), func(k known) bool {
+			return k.name == name ||
+				slices.Contains(k.aliases, name)
+		})
 		if program == l.manager.LeaderElectionID() && !known {
-			errs = append(errs, fmt.Errorf("%s: %s has no controller %q%s", m.path, program, name, didYouMean(name, namesOf(l.registry.known()))))
+			errs = append(errs, fmt.Errorf("%s: %s has no controller %q%s", m.path, program, name,
+				didYouMean(name, namesOf(l.registry.known()))))
 		}
 	}
 	slices.SortFunc(errs, func(a, b error) int { return strings.Compare(a.Error(), b.Error()) })

@@ -181,7 +181,8 @@ func (l *launch) lacks(ctx context.Context, live *client.REST, need Need) []stri
 			lines = append(lines, fmt.Sprintf("may not %s; the marker %s would allow it", r.text(refused), r.marker(refused)))
 		}
 		if len(refusedAccount) > 0 {
-			lines = append(lines, fmt.Sprintf("may not %s; a role that is bound to its service account would allow it", r.text(refusedAccount)))
+			lines = append(lines, fmt.Sprintf("may not %s; a role that is bound to its service account would allow it",
+				r.text(refusedAccount)))
 		}
 	}
 	return lines
@@ -211,7 +212,8 @@ func (r right) marker(verbs []string) string {
 	if r.namespace != "" {
 		namespace = "namespace=" + r.namespace + ","
 	}
-	return fmt.Sprintf("// +kubebuilder:rbac:groups=%s,%sresources=%s,verbs=%s", group, namespace, r.path(), strings.Join(verbs, ";"))
+	return fmt.Sprintf("// +kubebuilder:rbac:groups=%s,%sresources=%s,verbs=%s", group, namespace, r.path(),
+		strings.Join(verbs, ";"))
 }
 
 // review checks whether the user of a client has the permission.

@@ -165,7 +165,8 @@ func (r *Registry) Main(defaults manager.Options) int {
 		flag.Var(f.Value, f.Name, f.Usage)
 	})
 	if len(twice) > 0 {
-		return usage(program, fmt.Errorf("declared by the operator and by the registry: %s; give those of the operator other names", strings.Join(twice, ", ")))
+		return usage(program, fmt.Errorf("declared by the operator and by the registry: %s; give those of the operator "+
+			"other names", strings.Join(twice, ", ")))
 	}
 	return manager.Main(defaults, func(ctx context.Context, m controller.Manager) error {
 		return r.AddTo(ctx, m.(*manager.Manager)) // see manager.Main
@@ -214,9 +215,11 @@ func (r *Registry) launch(ctx context.Context, m *manager.Manager) (*launch, err
 		return nil, &manager.UsageError{Err: err}
 	}
 	l := &launch{
-		registry: r, manager: m, informersStarted: make(chan struct{}), accounts: map[string]*http.Client{}, runners: map[string]*runner{}, others: map[string]State{},
+		registry: r, manager: m, informersStarted: make(chan struct{}), accounts: map[string]*http.Client{},
+		runners: map[string]*runner{}, others: map[string]State{},
 		builds: map[string]int{}, names: map[string]string{},
-		started: m.Metrics().Gauge("controller_started", "Whether a controller of the registry runs in this process.", "controller"),
+		started: m.Metrics().Gauge("controller_started", "Whether a controller of the registry runs in this process.",
+			"controller"),
 	}
 	if err := l.decide(); err != nil {
 		return nil, &manager.UsageError{Err: err}
@@ -265,7 +268,8 @@ func (l *launch) resolve(more []known) error {
 	}
 	l.enabled = resolved
 	for _, a := range aliases {
-		l.manager.Logger().Warn("the name of a controller is an alias, which was its name before", "alias", a.used, "controller", a.name)
+		l.manager.Logger().Warn("the name of a controller is an alias, which was its name before", "alias", a.used,
+			"controller", a.name)
 	}
 	return nil
 }
@@ -373,7 +377,8 @@ func (l *launch) checkSetups() error {
 			return slices.ContainsFunc(found, func(k known) bool { return k.name == name })
 		}
 		if d.New == nil && !isFound(d.Name) {
-			errs = append(errs, fmt.Errorf("controller %s: it has no constructor, and no setup adds it%s", d.Name, didYouMean(d.Name, namesOf(found))))
+			errs = append(errs, fmt.Errorf("controller %s: it has no constructor, and no setup adds it%s", d.Name,
+				didYouMean(d.Name, namesOf(found))))
 		}
 		if at := slices.IndexFunc(d.Aliases, isFound); at >= 0 {
 			errs = append(errs, fmt.Errorf("controller %s: the alias %q is the name of a controller", d.Name, d.Aliases[at]))
@@ -425,7 +430,8 @@ func (l *launch) collect(ctx context.Context, setup func(context.Context, contro
 		}
 		return runs
 	}
-	collected, err := l.manager.Collect(manager.Collection{Enabled: enabled}, func(m controller.Manager) error { return setup(ctx, m) })
+	collected, err := l.manager.Collect(manager.Collection{Enabled: enabled},
+		func(m controller.Manager) error { return setup(ctx, m) })
 	if err != nil {
 		return err
 	}
@@ -460,7 +466,8 @@ func (l *launch) addAll() error {
 	if err := l.checkMigrating(); err != nil {
 		return &manager.UsageError{Err: err}
 	}
-	errs := []error{l.manager.Add(informersRunnable{l}), l.manager.Handle("/debug/controllers/", http.HandlerFunc(l.debug))}
+	errs := []error{l.manager.Add(informersRunnable{l}),
+		l.manager.Handle("/debug/controllers/", http.HandlerFunc(l.debug))}
 	for _, name := range slices.Sorted(maps.Keys(l.runners)) {
 		r := l.runners[name]
 		l.started.Set(0, name)

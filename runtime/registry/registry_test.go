@@ -36,7 +36,8 @@ func launched(t *testing.T, m *manager.Manager, opts Options, descriptors ...Des
 }
 
 func TestAllMistakesInDescriptorsAreToldAtOnce(t *testing.T) {
-	r := New(Options{FeatureGates: []FeatureGate{{"Fast", []GateSpec{{Since: "1.0", Stage: Beta}}}}, StartInterval: -1, Preflight: "maybe"})
+	r := New(Options{FeatureGates: []FeatureGate{{"Fast", []GateSpec{{Since: "1.0", Stage: Beta}}}}, StartInterval: -1,
+		Preflight: "maybe"})
 	fine := building(&fake{})
 	r.Register(
 		Descriptor{Name: "a", New: fine},
@@ -54,13 +55,18 @@ func TestAllMistakesInDescriptorsAreToldAtOnce(t *testing.T) {
 		t.Fatal("got no error")
 	}
 	for _, want := range []string{
-		"controller a is registered twice, as descriptor 0 and 1", "descriptor 2 has no name", "controller b: it has no constructor",
-		`controller b: unknown feature gate "Fsat"; did you mean "Fast"?`, `controller b: the alias "a" is the name of a controller`,
-		`controller d: the alias "c" is one of controller b already`, `controller d: "" cannot be a name`, "controller d: its concurrency is -1",
+		"controller a is registered twice, as descriptor 0 and 1", "descriptor 2 has no name",
+		"controller b: it has no constructor",
+		`controller b: unknown feature gate "Fsat"; did you mean "Fast"?`,
+		`controller b: the alias "a" is the name of a controller`,
+		`controller d: the alias "c" is one of controller b already`, `controller d: "" cannot be a name`,
+		"controller d: its concurrency is -1",
 		`controller d: the alias "d" is the name of a controller`,
 		"controller d: unknown restart policy RestartPolicy(7)", `controller Bad_Name: "Bad_Name" cannot be a name`,
-		"controller Bad_Name: it has a leader election group, and runs without election", `controller *: "*" cannot be a name`,
-		"its name is longer than 63 letters", "controller e: it needs a kind without a name", "controller e: it needs Pod without verbs",
+		"controller Bad_Name: it has a leader election group, and runs without election",
+		`controller *: "*" cannot be a name`,
+		"its name is longer than 63 letters", "controller e: it needs a kind without a name",
+		"controller e: it needs Pod without verbs",
 		"controller-start-interval: want 0 or more, got -1ns", `unknown preflight "maybe"`,
 	} {
 		if !strings.Contains(err.Error(), want) {
@@ -78,13 +84,15 @@ func TestAllMistakesInDescriptorsAreToldAtOnce(t *testing.T) {
 
 // TestOnlyInformersOfEnabledControllersRun has a controller for each of two kinds.
 func TestOnlyInformersOfEnabledControllersRun(t *testing.T) {
-	forConfigMaps := Descriptor{Name: "configmaps", Aliases: []string{"cm"}, New: func(_ context.Context, c *Context) (Controller, error) {
-		return controller.For[*corev1.ConfigMap](c).Build(idle)
-	}}
+	forConfigMaps := Descriptor{Name: "configmaps", Aliases: []string{"cm"},
+		New: func(_ context.Context, c *Context) (Controller, error) {
+			return controller.For[*corev1.ConfigMap](c).Build(idle)
+		}}
 	forSecrets := Descriptor{Name: "secrets", New: func(_ context.Context, c *Context) (Controller, error) {
 		return nil, c.Setup(func(m controller.Manager) error { return controller.For[*corev1.Secret](m).Complete(idle) })
 	}}
-	for list, want := range map[string]string{"*": "configmaps secrets", "cm": "configmaps", "*,-cm": "secrets", "secrets,-secrets": "secrets"} {
+	for list, want := range map[string]string{"*": "configmaps secrets", "cm": "configmaps", "*,-cm": "secrets",
+		"secrets,-secrets": "secrets"} {
 		synctest.Test(t, func(t *testing.T) {
 			s := newAPIServer()
 			m, log := newManager(t, s, manager.Options{})
@@ -110,13 +118,15 @@ func TestOnlyInformersOfEnabledControllersRun(t *testing.T) {
 func TestScaffoldedSetupIsSelectedByNames(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		register := func(_ context.Context, m controller.Manager) error {
-			return errors.Join(controller.For[*corev1.ConfigMap](m).Complete(idle), controller.For[*corev1.Secret](m).Complete(idle))
+			return errors.Join(controller.For[*corev1.ConfigMap](m).Complete(idle),
+				controller.For[*corev1.Secret](m).Complete(idle))
 		}
 		s := newAPIServer()
 		m, _ := newManager(t, s, manager.Options{})
 		r := New(Options{Controllers: []string{"*", "-secret", "-x"}})
 		r.RegisterSetup(register)
-		r.Register(Descriptor{Name: "own", Aliases: []string{"x"}, New: building(&fake{})}, Descriptor{Name: "other", New: building(&fake{})})
+		r.Register(Descriptor{Name: "own", Aliases: []string{"x"}, New: building(&fake{})},
+			Descriptor{Name: "other", New: building(&fake{})})
 		l, err := r.launch(t.Context(), m)
 		ok(t, err)
 		running := start(t, m)
@@ -133,7 +143,8 @@ func TestScaffoldedSetupIsSelectedByNames(t *testing.T) {
 		r = New(Options{Controllers: []string{"*", "-secert"}})
 		r.RegisterSetup(register)
 		err = r.AddTo(t.Context(), m)
-		if usage, is := errors.AsType[*manager.UsageError](err); !is || usage.Error() != `controllers: unknown controller "secert"; did you mean "secret"?` {
+		if usage, is := errors.AsType[*manager.UsageError](err); !is ||
+			usage.Error() != `controllers: unknown controller "secert"; did you mean "secret"?` {
 			t.Errorf("got %v", err)
 		}
 	})
@@ -145,7 +156,8 @@ func TestDescriptorsDescribeWhatSetupsAdd(t *testing.T) {
 	register := func(_ context.Context, m controller.Manager) error {
 		return errors.Join(
 			controller.For[*corev1.ConfigMap](m).Complete(idle), controller.For[*corev1.Secret](m).Complete(idle),
-			controller.For[*corev1.ConfigMap](m).Named("gated").Complete(idle), controller.For[*corev1.ConfigMap](m).Named("off").Complete(idle),
+			controller.For[*corev1.ConfigMap](m).Named("gated").Complete(idle),
+			controller.For[*corev1.ConfigMap](m).Named("off").Complete(idle),
 			m.Add(&namedFake{fake{run: func(context.Context) error { return errBroken }}, "breaks"}),
 		)
 	}
@@ -157,8 +169,10 @@ func TestDescriptorsDescribeWhatSetupsAdd(t *testing.T) {
 		return r
 	}
 	described := []Descriptor{
-		{Name: "secret", Aliases: []string{"secrets"}}, {Name: "gated", FeatureGates: []string{"Fast"}}, {Name: "off", DisabledByDefault: true},
-		{Name: "breaks", Restart: Never, Needs: []Need{{Kind: schema.GroupVersionKind{Group: "x", Version: "v1", Kind: "Gone"}, Verbs: []string{"get"}}}},
+		{Name: "secret", Aliases: []string{"secrets"}}, {Name: "gated", FeatureGates: []string{"Fast"}},
+		{Name: "off", DisabledByDefault: true},
+		{Name: "breaks", Restart: Never, Needs: []Need{{Kind: schema.GroupVersionKind{Group: "x", Version: "v1",
+			Kind: "Gone"}, Verbs: []string{"get"}}}},
 	}
 	for controllers, want := range map[string]string{
 		"*":                  "breaks=failed configmap=running gated=disabled off=disabled secret=running",
@@ -181,7 +195,8 @@ func TestDescriptorsDescribeWhatSetupsAdd(t *testing.T) {
 			if got := states(l); got != want {
 				t.Errorf("%s: got %s, want %s", controllers, got, want)
 			}
-			if told := strings.Contains(log.String(), "controller=breaks missing="); told != strings.HasPrefix(controllers, "*") {
+			if told := strings.Contains(log.String(), "controller=breaks missing="); told != strings.HasPrefix(controllers,
+				"*") {
 				t.Errorf("%s: that a kind is missing is told: %t", controllers, told)
 			}
 			ok(t, r.stop())
@@ -189,9 +204,10 @@ func TestDescriptorsDescribeWhatSetupsAdd(t *testing.T) {
 	}
 	for want, descriptor := range map[string]Descriptor{
 		`controller secrt: it has no constructor, and no setup adds it; did you mean "secret"?`: {Name: "secrt"},
-		`controller secret: the alias "configmap" is the name of a controller`:                  {Name: "secret", Aliases: []string{"configmap"}},
-		"controller secret: its concurrency is that of the setup that adds it":                  {Name: "secret", Concurrency: 2},
-		`there is another controller "secret"; give one of them another name`:                   {Name: "secret", New: building(&fake{})},
+		`controller secret: the alias "configmap" is the name of a controller`: {Name: "secret",
+			Aliases: []string{"configmap"}},
+		"controller secret: its concurrency is that of the setup that adds it": {Name: "secret", Concurrency: 2},
+		`there is another controller "secret"; give one of them another name`:  {Name: "secret", New: building(&fake{})},
 	} {
 		m, _ := newManager(t, newAPIServer(), manager.Options{})
 		if err := newRegistry(Options{}, descriptor).AddTo(t.Context(), m); err == nil || err.Error() != want {
@@ -255,7 +271,8 @@ func TestErrorsOfConstructorsComeTogether(t *testing.T) {
 }
 
 func TestAPIServerIsWaitedFor(t *testing.T) {
-	for failures, want := range map[int]string{0: "", 3: "", 20: "the API server at http://apiserver is not ready after 10s: 500 Internal Server Error: [-]etcd failed"} {
+	for failures, want := range map[int]string{0: "", 3: "",
+		20: "the API server at http://apiserver is not ready after 10s: 500 Internal Server Error: [-]etcd failed"} {
 		synctest.Test(t, func(t *testing.T) {
 			s := newAPIServer()
 			s.unready = failures
@@ -289,9 +306,12 @@ func TestPreflightNamesMissingKindsAndRights(t *testing.T) {
 	s.refused = []string{"list secrets", "watch secrets", "update configmaps/status", "get configmaps b"}
 	descriptors := []Descriptor{
 		needing("good", Need{Kind: core("ConfigMap"), Verbs: []string{"list", "watch"}}),
-		needing("bad", Need{Kind: widget, Verbs: []string{"get"}}, Need{Kind: core("Secret"), Verbs: []string{"list", "get", "watch"}}),
-		needing("sub", Need{Kind: schema.GroupVersionKind{Kind: "ConfigMap"}, Verbs: []string{"update"}, Subresource: "status", Namespace: "a"}),
-		needing("two", Need{Kind: core("ConfigMap"), Verbs: []string{"get"}}, Need{Kind: core("Namespace"), Verbs: []string{"get"}}),
+		needing("bad", Need{Kind: widget, Verbs: []string{"get"}},
+			Need{Kind: core("Secret"), Verbs: []string{"list", "get", "watch"}}),
+		needing("sub", Need{Kind: schema.GroupVersionKind{Kind: "ConfigMap"}, Verbs: []string{"update"},
+			Subresource: "status", Namespace: "a"}),
+		needing("two", Need{Kind: core("ConfigMap"), Verbs: []string{"get"}},
+			Need{Kind: core("Namespace"), Verbs: []string{"get"}}),
 		needing("soft", Need{Kind: widget, Verbs: []string{"get"}, Optional: true}),
 	}
 	want := []string{
@@ -310,7 +330,8 @@ func TestPreflightNamesMissingKindsAndRights(t *testing.T) {
 	m, log := newManager(t, s, manager.Options{})
 	launched(t, m, Options{}, descriptors...)
 	for _, line := range []string{
-		"level=ERROR msg=\"something is missing\" controller=bad", `groups=\"\",resources=secrets,verbs=list;watch would allow it`,
+		"level=ERROR msg=\"something is missing\" controller=bad",
+		`groups=\"\",resources=secrets,verbs=list;watch would allow it`,
 		"level=INFO msg=\"something optional is missing\" controller=soft",
 	} {
 		if !strings.Contains(log.String(), line) {
@@ -330,18 +351,20 @@ func TestPreflightNamesMissingKindsAndRights(t *testing.T) {
 func TestClientsHaveTheNameAndShareTheJournal(t *testing.T) {
 	s := newAPIServer()
 	m, _ := newManager(t, s, manager.Options{})
-	launched(t, m, Options{}, Descriptor{Name: "configmaps", Concurrency: 0, New: func(ctx context.Context, c *Context) (Controller, error) {
-		_ = c.Live().Get(ctx, corev1Key("a"), &corev1.ConfigMap{})
-		part, err := c.ClientFor("configmaps-sweeper")
-		if err != nil {
-			return nil, err
-		}
-		_ = part.Get(ctx, corev1Key("a"), &corev1.ConfigMap{})
-		if c.Live().Journal() != m.Cache().Journal() || c.MaxConcurrentReconciles() != 1 || c.Name() != "configmaps" || c.Manager() != m {
-			t.Error("the context is not that of the manager")
-		}
-		return &fake{}, nil
-	}})
+	launched(t, m, Options{}, Descriptor{Name: "configmaps", Concurrency: 0,
+		New: func(ctx context.Context, c *Context) (Controller, error) {
+			_ = c.Live().Get(ctx, corev1Key("a"), &corev1.ConfigMap{})
+			part, err := c.ClientFor("configmaps-sweeper")
+			if err != nil {
+				return nil, err
+			}
+			_ = part.Get(ctx, corev1Key("a"), &corev1.ConfigMap{})
+			if c.Live().Journal() != m.Cache().Journal() || c.MaxConcurrentReconciles() != 1 || c.Name() != "configmaps" ||
+				c.Manager() != m {
+				t.Error("the context is not that of the manager")
+			}
+			return &fake{}, nil
+		}})
 	for _, agent := range []string{"program/configmaps", "program/configmaps-sweeper"} {
 		if !s.agents[agent] {
 			t.Errorf("%s is not in %v", agent, s.agents)
@@ -376,7 +399,9 @@ func TestMetadataInformerIsThatOfTheKindIfItIsWatchedWhole(t *testing.T) {
 
 func TestWorkersOfAControllerAreAFlag(t *testing.T) {
 	for args, want := range map[string]int{"": 3, "--concurrent-a-syncs=5": 5, "--concurrent-a-syncs=0": 2} {
-		m, _ := newManager(t, newAPIServer(), manager.Options{Controller: manager.ControllerOptions{MaxConcurrentReconciles: 2}})
+		m,
+			_ := newManager(t, newAPIServer(),
+			manager.Options{Controller: manager.ControllerOptions{MaxConcurrentReconciles: 2}})
 		r := New(Options{})
 		var got, set int
 		r.Register(Descriptor{Name: "a", Concurrency: 3, New: func(_ context.Context, c *Context) (Controller, error) {
@@ -400,10 +425,12 @@ func TestFlagsThatAreGivenAgainAddToThoseBefore(t *testing.T) {
 	m, _ := newManager(t, newAPIServer(), manager.Options{})
 	gate := func(name string) FeatureGate { return FeatureGate{name, []GateSpec{{Since: "1.0", Stage: Alpha}}} }
 	r := New(Options{Version: "1.2", FeatureGates: []FeatureGate{gate("A"), gate("B")}, Controllers: []string{"third"}})
-	r.Register(Descriptor{Name: "first", New: building(&fake{})}, Descriptor{Name: "second", New: building(&fake{})}, Descriptor{Name: "third", New: building(&fake{})})
+	r.Register(Descriptor{Name: "first", New: building(&fake{})}, Descriptor{Name: "second", New: building(&fake{})},
+		Descriptor{Name: "third", New: building(&fake{})})
 	set := flag.NewFlagSet("test", flag.ContinueOnError)
 	r.BindFlags(set)
-	ok(t, set.Parse([]string{"--feature-gates=A=true", "--feature-gates=B=true", "--controllers=first", "--controllers=second"}))
+	ok(t, set.Parse([]string{"--feature-gates=A=true", "--feature-gates=B=true", "--controllers=first",
+		"--controllers=second"}))
 	l, err := r.launch(t.Context(), m)
 	ok(t, err)
 	if gates := r.FeatureGates(); !gates.Enabled("A") || !gates.Enabled("B") {
@@ -433,7 +460,8 @@ func TestWrongFlagsAreOneErrorEach(t *testing.T) {
 		"--concurrent-missing-syncs=1":    "flag provided but not defined: -concurrent-missing-syncs",
 	} {
 		m, _ := newManager(t, newAPIServer(), manager.Options{})
-		r := New(Options{Version: "1.2", FeatureGates: []FeatureGate{{"Fast", []GateSpec{{Since: "1.0", Stage: GA, Default: true, Locked: true}}}}})
+		r := New(Options{Version: "1.2", FeatureGates: []FeatureGate{{"Fast",
+			[]GateSpec{{Since: "1.0", Stage: GA, Default: true, Locked: true}}}}})
 		r.Register(Descriptor{Name: "fooo", New: building(&fake{})})
 		set := flag.NewFlagSet("test", flag.ContinueOnError)
 		set.SetOutput(discard{})

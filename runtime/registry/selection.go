@@ -103,7 +103,8 @@ func describe(all []known, setUp bool) string {
 	if setUp {
 		on = append(on, "and those that the program sets up when it starts, as its log names them")
 	}
-	return fmt.Sprintf("comma-separated `names` of the controllers to run: * is all that are on by default, foo runs foo, -foo does not\n"+
+	return fmt.Sprintf("comma-separated `names` of the controllers to run: * is all that are on by default, foo runs "+
+		"foo, -foo does not\n"+
 		"All controllers: %s\nDisabled by default: %s", orNone(on), orNone(off))
 }
 

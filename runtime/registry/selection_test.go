@@ -49,7 +49,8 @@ var letters = []known{
 
 func TestAliasesStandForNames(t *testing.T) {
 	for list, want := range map[string]string{
-		"*,-alpha": "*,-alpha-controller", "first": "alpha-controller", "-first,alpha,*": "-alpha-controller,alpha-controller,*",
+		"*,-alpha": "*,-alpha-controller", "first": "alpha-controller",
+		"-first,alpha,*":  "-alpha-controller,alpha-controller,*",
 		"charlie.example": "charlie.example",
 	} {
 		s, err := parseSelection(list)
@@ -65,13 +66,14 @@ func TestAliasesStandForNames(t *testing.T) {
 
 func TestWrongListIsNamedWithTheNearestName(t *testing.T) {
 	for list, want := range map[string]string{
-		"*,-alhpa":         `controllers: unknown controller "alhpa"; did you mean "alpha"?`,
-		"brav-controller":  `controllers: unknown controller "brav-controller"; did you mean "bravo-controller"?`,
-		"charlie":          `controllers: unknown controller "charlie"; did you mean "charlie.example"?`,
-		"zzzzzzzzzzz":      `controllers: unknown controller "zzzzzzzzzzz"`,
-		"*,-*":             "controllers: -* is not a name; omit * to run only the named controllers",
-		"-":                `controllers: "-" is not a name; write * for all that are on by default`,
-		"nix,--alpha,*,bo": "controllers: unknown controller \"nix\"\ncontrollers: unknown controller \"-alpha\"; did you mean \"alpha\"?\ncontrollers: unknown controller \"bo\"",
+		"*,-alhpa":        `controllers: unknown controller "alhpa"; did you mean "alpha"?`,
+		"brav-controller": `controllers: unknown controller "brav-controller"; did you mean "bravo-controller"?`,
+		"charlie":         `controllers: unknown controller "charlie"; did you mean "charlie.example"?`,
+		"zzzzzzzzzzz":     `controllers: unknown controller "zzzzzzzzzzz"`,
+		"*,-*":            "controllers: -* is not a name; omit * to run only the named controllers",
+		"-":               `controllers: "-" is not a name; write * for all that are on by default`,
+		"nix,--alpha,*,bo": "controllers: unknown controller \"nix\"\ncontrollers: unknown controller \"-alpha\"; did you " +
+			"mean \"alpha\"?\ncontrollers: unknown controller \"bo\"",
 	} {
 		s, err := parseSelection(list)
 		if err != nil {
@@ -90,7 +92,8 @@ func TestWrongListIsNamedWithTheNearestName(t *testing.T) {
 
 func TestHelpListsAllControllersAndTheDisabled(t *testing.T) {
 	got := describe(letters, false)
-	for _, want := range []string{"All controllers: alpha-controller, bravo-controller, charlie.example", "Disabled by default: bravo-controller"} {
+	for _, want := range []string{"All controllers: alpha-controller, bravo-controller, charlie.example",
+		"Disabled by default: bravo-controller"} {
 		if !strings.Contains(got, want) {
 			t.Errorf("got %s", got)
 		}

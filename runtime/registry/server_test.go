@@ -95,7 +95,8 @@ func (s server) grant(t *testing.T, account string) {
 }
 
 func testServiceAccount(t *testing.T, s server) {
-	m, log := s.newManager(t, manager.Options{LeaderElection: manager.LeaderElectionOptions{Enabled: true, ID: "accounts"}})
+	m, log := s.newManager(t, manager.Options{LeaderElection: manager.LeaderElectionOptions{Enabled: true,
+		ID: "accounts"}})
 	r := New(Options{UseServiceAccountCredentials: true})
 	results := make(chan error)
 	r.Register(Descriptor{
@@ -104,7 +105,8 @@ func testServiceAccount(t *testing.T, s server) {
 		New: func(_ context.Context, c *Context) (Controller, error) {
 			return runOnly(func(ctx context.Context) error {
 				for n := 0; ; n++ {
-					err := c.Client().Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: fmt.Sprint("written-", n)}})
+					err := c.Client().Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace,
+						Name: fmt.Sprint("written-", n)}})
 					select {
 					case results <- err:
 					case <-ctx.Done():
@@ -145,10 +147,12 @@ func (s server) deploy(t *testing.T, running *atomic.Int32, election controller.
 }
 
 // deployProgram runs a release of a program, with its LeaderMigrationConfiguration if it has one.
-func (s server) deployProgram(t *testing.T, running *atomic.Int32, program, file string, election controller.Election) *release {
+func (s server) deployProgram(t *testing.T, running *atomic.Int32, program, file string,
+	election controller.Election) *release {
 	t.Helper()
 	m, _ := s.newManager(t, manager.Options{
-		LeaderElection: manager.LeaderElectionOptions{Enabled: true, ID: program, LeaseDuration: 3 * time.Second, RenewDeadline: 2 * time.Second, RetryPeriod: 100 * time.Millisecond},
+		LeaderElection: manager.LeaderElectionOptions{Enabled: true, ID: program, LeaseDuration: 3 * time.Second,
+			RenewDeadline: 2 * time.Second, RetryPeriod: 100 * time.Millisecond},
 	})
 	r := New(Options{})
 	if file != "" {
@@ -193,7 +197,8 @@ func testMoveToAnotherProgram(t *testing.T, s server) {
 	old := s.deployProgram(t, &running, "old", inOld, controller.Election{})
 	<-old.led
 	idle := s.deployProgram(t, &running, "new", inOld, controller.Election{})
-	next := s.deployProgram(t, &running, "new", inNew, controller.Election{}) // waits for the first of its program, and for the old one
+	next := s.deployProgram(t, &running, "new", inNew,
+		controller.Election{}) // waits for the first of its program, and for the old one
 	idle.stop(t)
 	if idle.leads() || next.leads() {
 		t.Error("the controller runs in a program that it has not moved to")

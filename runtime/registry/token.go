@@ -135,7 +135,8 @@ func asServiceAccount(config *rest.Config, t *tokens) *rest.Config {
 	config = rest.CopyConfig(config)
 	config.Username, config.Password, config.BearerToken, config.BearerTokenFile = "", "", "", ""
 	config.CertData, config.CertFile, config.KeyData, config.KeyFile = nil, "", nil, ""
-	config.Impersonate, config.AuthProvider, config.AuthConfigPersister, config.ExecProvider = rest.ImpersonationConfig{}, nil, nil, nil
+	config.Impersonate, config.AuthProvider, config.AuthConfigPersister, config.ExecProvider = rest.ImpersonationConfig{},
+		nil, nil, nil
 	// Outermost, so that the fence of leader election checks after the wait for a token.
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return bearer{t, next} })
 	return config

@@ -57,7 +57,8 @@ func TestControllerIsItsServiceAccount(t *testing.T) {
 			readers.Go(read)
 		}
 		readers.Wait()
-		if users := s.users(); len(users) != 20 || slices.ContainsFunc(users, func(user string) bool { return user != "system/configmaps" }) || s.tokensIssued() != 1 {
+		if users := s.users(); len(users) != 20 || slices.ContainsFunc(users,
+			func(user string) bool { return user != "system/configmaps" }) || s.tokensIssued() != 1 {
 			t.Errorf("asked by %v, with %d tokens", users, s.tokensIssued())
 		}
 		if !s.accounts["system/configmaps"] {
@@ -152,13 +153,15 @@ func TestClockThatIsAheadDoesNotAskForATokenEachTime(t *testing.T) {
 
 func TestPreflightAsksWithTheIdentityThatWillBeUsed(t *testing.T) {
 	s := newAPIServer()
-	s.refused = []string{"root update configmaps", "system/configmaps list configmaps", "system/configmaps create configmaps", "root watch configmaps"}
+	s.refused = []string{"root update configmaps", "system/configmaps list configmaps",
+		"system/configmaps create configmaps", "root watch configmaps"}
 	m, _ := newManager(t, s, manager.Options{})
 	r := New(Options{UseServiceAccountCredentials: true, ServiceAccountNamespace: "system", Preflight: PreflightFail})
 	r.Register(Descriptor{Name: "configmaps", New: building(&fake{}), Needs: []Need{
 		{Kind: corev1.SchemeGroupVersion.WithKind("ConfigMap"), Verbs: []string{"list", "watch", "update", "create"}},
 	}})
-	want := "controller configmaps: may not watch configmaps; the marker // +kubebuilder:rbac:groups=\"\",resources=configmaps,verbs=watch would allow it\n" +
+	want := "controller configmaps: may not watch configmaps; the marker // " +
+		"+kubebuilder:rbac:groups=\"\",resources=configmaps,verbs=watch would allow it\n" +
 		"controller configmaps: may not create configmaps; a role that is bound to its service account would allow it"
 	if err := r.AddTo(t.Context(), m); err == nil || err.Error() != want {
 		t.Errorf("got %v", err)

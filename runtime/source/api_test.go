@@ -46,7 +46,8 @@ func (a *api) send(kind string, o *corev1.ConfigMap) {
 
 // sync puts the end of the initial events into the watch.
 func (a *api) sync() {
-	a.send("BOOKMARK", &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{metav1.InitialEventsAnnotationKey: "true"}}})
+	a.send("BOOKMARK",
+		&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{metav1.InitialEventsAnnotationKey: "true"}}})
 }
 
 // RoundTrip implements http.RoundTripper.
@@ -60,7 +61,8 @@ func (a *api) RoundTrip(req *http.Request) (*http.Response, error) {
 		return respond(http.StatusOK, `{"kind":"APIResourceList","groupVersion":"v1","resources":[
 			{"name":"configmaps","singularName":"configmap","kind":"ConfigMap","namespaced":true}]}`), nil
 	case a.refused:
-		return respond(http.StatusForbidden, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Forbidden","code":403}`), nil
+		return respond(http.StatusForbidden,
+			`{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Forbidden","code":403}`), nil
 	}
 	reader, writer := io.Pipe()
 	go func() { // ends with the request
@@ -83,7 +85,8 @@ func (a *api) RoundTrip(req *http.Request) (*http.Response, error) {
 
 func respond(code int, body string) *http.Response {
 	return &http.Response{
-		StatusCode: code, Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(strings.NewReader(body)),
+		StatusCode: code, Header: http.Header{"Content-Type": {"application/json"}},
+		Body: io.NopCloser(strings.NewReader(body)),
 	}
 }
 

@@ -51,7 +51,8 @@ func TestErrNamesTheOwnerKindThatAHandlerWaitsFor(t *testing.T) {
 		c := newCache(t, a)
 		kind := schema.GroupKind{Group: "library.example.com", Kind: "Shelf"}
 		owned := configMap("a", "1")
-		owned.OwnerReferences = []metav1.OwnerReference{{APIVersion: "library.example.com/v1", Kind: "Shelf", Name: "one", UID: "1"}}
+		owned.OwnerReferences = []metav1.OwnerReference{{APIVersion: "library.example.com/v1", Kind: "Shelf", Name: "one",
+			UID: "1"}}
 		a.send("ADDED", owned)
 		a.sync()
 		s := source.Optional(source.Kind(c, &corev1.ConfigMap{}, handler.ForOwner[*corev1.ConfigMap](kind, m, false)))
@@ -62,7 +63,8 @@ func TestErrNamesTheOwnerKindThatAHandlerWaitsFor(t *testing.T) {
 		synced := false
 		go func() { ended <- s.Run(ctx, q, func() { synced = true }) }()
 		synctest.Wait()
-		if err := s.Err(); !meta.IsNoMatchError(err) || !strings.Contains(err.Error(), "Shelf.library.example.com") || synced {
+		if err := s.Err(); !meta.IsNoMatchError(err) || !strings.Contains(err.Error(), "Shelf.library.example.com") ||
+			synced {
 			t.Errorf("synced: %v, and Err is %v", synced, err)
 		}
 		m.appear()

@@ -35,7 +35,8 @@ type Source[R comparable] interface {
 // Kind returns a source of the events of prototype's kind, which it declares at informers. Events that all predicates
 // accept are passed to h. If the cache cannot have the kind, the source has a [Failure], and a controller that watches
 // it fails.
-func Kind[T object.Object, R comparable](informers *cache.Cache, prototype T, h handler.Handler[T, R], predicates ...predicate.Predicate) Source[R] {
+func Kind[T object.Object, R comparable](informers *cache.Cache, prototype T, h handler.Handler[T, R],
+	predicates ...predicate.Predicate) Source[R] {
 	untyped, ok := any(h).(handler.Handler[object.Object, R])
 	if !ok {
 		untyped = func(ctx context.Context, e informer.Event[object.Object], queue handler.Queue[R]) {
@@ -158,7 +159,8 @@ var ErrClosed = errors.New("channel was closed")
 // Channel returns a source of events that other code sends on a channel, such as changes outside the cluster. It is
 // synced from the start. Senders block while the controller is not running. An event may have no object, such as a
 // timer event: predicates and h receive it unchanged.
-func Channel[T object.Object, R comparable](events <-chan informer.Event[T], h handler.Handler[T, R], predicates ...predicate.Predicate) Source[R] {
+func Channel[T object.Object, R comparable](events <-chan informer.Event[T], h handler.Handler[T, R],
+	predicates ...predicate.Predicate) Source[R] {
 	return &channel[T, R]{
 		events: events, name: fmt.Sprintf("channel of %T", *new(T)), handler: h, accept: predicate.And(predicates...),
 	}
@@ -220,7 +222,8 @@ func (c *channel[T, R]) String() string { return c.name }
 // follows the contract of [Source].Run: it calls synced when it has added the requests for the state at the start,
 // continues until ctx ends, and returns after the last request was added. An earlier error stops the controller. The
 // name identifies the source in logs.
-func Func[R comparable](name string, run func(ctx context.Context, queue handler.Queue[R], synced func()) error) Source[R] {
+func Func[R comparable](name string, run func(ctx context.Context, queue handler.Queue[R],
+	synced func()) error) Source[R] {
 	return &function[R]{name: name, run: run}
 }
 

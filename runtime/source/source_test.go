@@ -92,7 +92,8 @@ func expect(t *testing.T, what string, got []string, want ...string) {
 }
 
 // withKind tests a source of ConfigMaps, which may be refused, in a bubble of virtual time.
-func withKind(t *testing.T, refused bool, test func(t *testing.T, a *api, s source.Source[string]), predicates ...predicate.Predicate) {
+func withKind(t *testing.T, refused bool, test func(t *testing.T, a *api, s source.Source[string]),
+	predicates ...predicate.Predicate) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		a := newAPI()
@@ -175,7 +176,8 @@ func TestKindPassesAContextThatEndsWithTheController(t *testing.T) {
 		a := newAPI()
 		c := newCache(t, a)
 		var ended error
-		s := source.Kind(c, &corev1.ConfigMap{}, func(ctx context.Context, _ informer.Event[*corev1.ConfigMap], _ handler.Queue[string]) {
+		s := source.Kind(c, &corev1.ConfigMap{}, func(ctx context.Context, _ informer.Event[*corev1.ConfigMap],
+			_ handler.Queue[string]) {
 			<-ctx.Done()
 			ended = ctx.Err()
 		})
@@ -197,7 +199,8 @@ func TestKindWorksOnObjectsInGeneral(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a, q := newAPI(), &queue{}
 		c := newCache(t, a)
-		s := source.Kind(c, object.Object(&corev1.ConfigMap{}), func(_ context.Context, e informer.Event[object.Object], queue handler.Queue[string]) {
+		s := source.Kind(c, object.Object(&corev1.ConfigMap{}), func(_ context.Context, e informer.Event[object.Object],
+			queue handler.Queue[string]) {
 			queue.Add(fmt.Sprintf("%s %T %v", e.Type, e.Object, e.Old != nil))
 		})
 		a.send("ADDED", configMap("a", "1"))

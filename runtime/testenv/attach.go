@@ -92,7 +92,8 @@ func definedBy(definition *unstructured.Unstructured) (kinds []schema.GroupVersi
 // fails: two definitions may have the same name.
 func awaitServed(ctx context.Context, config *rest.Config, kinds []schema.GroupVersionKind) error {
 	const most, interval = 10 * time.Second, 50 * time.Millisecond
-	ctx, cancel := context.WithTimeoutCause(ctx, most, fmt.Errorf("not served within %v: see the status of its definition", most))
+	ctx, cancel := context.WithTimeoutCause(ctx, most, fmt.Errorf("not served within %v: see the status of its definition",
+		most))
 	defer cancel()
 	for len(kinds) > 0 {
 		mapper, err := client.NewMapper(config, nil) // a new mapper, since the old one remembers the missing kind
@@ -144,7 +145,8 @@ func manifestsIn(path string) (files []string, err error) {
 	root := path + string(filepath.Separator) // so that symbolic links are followed
 	err = filepath.WalkDir(root, func(name string, entry fs.DirEntry, err error) error {
 		manifest := slices.Contains([]string{".yaml", ".yml", ".json"}, filepath.Ext(name))
-		if err == nil && !entry.IsDir() && manifest && !slices.Contains([]string{"kustomization.yaml", "kustomization.yml"}, entry.Name()) {
+		if err == nil && !entry.IsDir() && manifest && !slices.Contains([]string{"kustomization.yaml", "kustomization.yml"},
+			entry.Name()) {
 			files = append(files, name)
 		}
 		return err

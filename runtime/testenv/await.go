@@ -57,13 +57,15 @@ func AwaitGone[T object.Object](ctx context.Context, t testing.TB, live *client.
 		return false
 	})
 	if err != nil {
-		t.Fatalf("await that %T %s is gone: it still exists, with the finalizers %q: %v", obj, object.KeyOf(obj), finalizers, err)
+		t.Fatalf("await that %T %s is gone: it still exists, with the finalizers %q: %v", obj, object.KeyOf(obj), finalizers,
+			err)
 	}
 }
 
 // follow calls seen with the object that obj names: its current state, and its state after each change, until seen
 // returns true. It opens an ended watch again.
-func follow[T object.Object](ctx context.Context, live *client.REST, obj T, seen func(current T, exists bool) bool) error {
+func follow[T object.Object](ctx context.Context, live *client.REST, obj T,
+	seen func(current T, exists bool) bool) error {
 	byName := client.Scope{
 		Namespace:         obj.GetNamespace(),
 		Fields:            fields.OneTermEqualSelector("metadata.name", obj.GetName()),
@@ -93,7 +95,8 @@ func follow[T object.Object](ctx context.Context, live *client.REST, obj T, seen
 }
 
 // followWatch reports whether seen returned true for an event of one watch. The end of the watch is not an error.
-func followWatch[T object.Object](ctx context.Context, watcher *client.ListWatcher[T], from string, seen func(T, bool) bool) (bool, error) {
+func followWatch[T object.Object](ctx context.Context, watcher *client.ListWatcher[T], from string,
+	seen func(T, bool) bool) (bool, error) {
 	stream, err := watcher.Watch(ctx, metav1.ListOptions{ResourceVersion: from})
 	switch {
 	case isExpired(err):

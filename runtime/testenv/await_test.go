@@ -48,7 +48,8 @@ func configMap(version, uid, value string) string {
 }
 
 func listOf(version string, items ...string) string {
-	return fmt.Sprintf(`{"kind":"ConfigMapList","apiVersion":"v1","metadata":{"resourceVersion":%q},"items":[%s]}`, version, strings.Join(items, ","))
+	return fmt.Sprintf(`{"kind":"ConfigMapList","apiVersion":"v1","metadata":{"resourceVersion":%q},"items":[%s]}`,
+		version, strings.Join(items, ","))
 }
 
 func event(kind, object string) string { return fmt.Sprintf(`{"type":%q,"object":%s}`, kind, object) }
@@ -58,7 +59,8 @@ func status(code int, reason string) string {
 }
 
 // await runs a wait against answers, and returns the failure of its test.
-func await(t *testing.T, wait func(ctx context.Context, t testing.TB, live *client.REST), bodies ...string) (failures string, asked []string) {
+func await(t *testing.T, wait func(ctx context.Context, t testing.TB, live *client.REST),
+	bodies ...string) (failures string, asked []string) {
 	t.Helper()
 	ctx, stop := context.WithCancelCause(t.Context())
 	defer stop(nil)
@@ -88,12 +90,15 @@ var one = &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "one", Namespace
 func TestAwaitFollowsTheObject(t *testing.T) {
 	wanted := configMap("9", "u1", "wanted")
 	for name, bodies := range map[string][]string{
-		"it is there":            {listOf("9", wanted)},
-		"it changes":             {listOf("1", configMap("1", "u1", "")), event("MODIFIED", configMap("2", "u1", "other")) + event("MODIFIED", wanted)},
-		"it is made":             {listOf("1"), event("ADDED", wanted)},
-		"it is made again":       {listOf("1", configMap("1", "u1", "")), event("DELETED", configMap("2", "u1", "wanted")) + event("ADDED", wanted)},
-		"the watch ends":         {listOf("1"), "", listOf("9", wanted)},
-		"the watch breaks":       {listOf("1"), event("ADDED", configMap("2", "u1", "")) + `{"type":"MOD`, listOf("9", wanted)},
+		"it is there": {listOf("9", wanted)},
+		"it changes": {listOf("1", configMap("1", "u1", "")), event("MODIFIED", configMap("2", "u1", "other")) +
+			event("MODIFIED", wanted)},
+		"it is made": {listOf("1"), event("ADDED", wanted)},
+		"it is made again": {listOf("1", configMap("1", "u1", "")), event("DELETED", configMap("2", "u1", "wanted")) +
+			event("ADDED", wanted)},
+		"the watch ends": {listOf("1"), "", listOf("9", wanted)},
+		"the watch breaks": {listOf("1"), event("ADDED", configMap("2", "u1", "")) + `{"type":"MOD`,
+			listOf("9", wanted)},
 		"the version is too old": {listOf("1"), event("ERROR", status(410, "Expired")), listOf("9", wanted)},
 		"the watch is too old":   {listOf("1"), status(410, "Expired"), listOf("9", wanted)},
 		"a bookmark":             {listOf("1"), event("BOOKMARK", configMap("5", "", "")) + event("ADDED", wanted)},
@@ -122,11 +127,13 @@ func TestAwaitFailsWithWhatItSaw(t *testing.T) {
 		want   []string
 	}{
 		{[]string{listOf("1")}, []string{"await *v1.ConfigMap default/one: there is none", "context canceled"}},
-		{[]string{listOf("1"), event("ADDED", configMap("2", "u1", "half"))}, []string{"context canceled, and it is still\n", `"v": "half"`}},
+		{[]string{listOf("1"), event("ADDED", configMap("2", "u1", "half"))}, []string{"context canceled, and it is still\n",
+			`"v": "half"`}},
 		{[]string{status(403, "Forbidden")}, []string{"there is none: ", "no"}},
 		{[]string{listOf("1"), status(403, "Forbidden")}, []string{"there is none: ", "no"}},
 		{[]string{listOf("1"), event("ERROR", status(500, "InternalError"))}, []string{"there is none: watch: ", "no"}},
-		{[]string{listOf("1"), `{"type":"ADDED","object":{"kind":"Secret","apiVersion":"v1"}}`}, []string{"there is none: watch: "}},
+		{[]string{listOf("1"), `{"type":"ADDED","object":{"kind":"Secret","apiVersion":"v1"}}`},
+			[]string{"there is none: watch: "}},
 	} {
 		failures, _ := await(t, never, test.bodies...)
 		contains(t, failures, test.want...)
@@ -151,5 +158,6 @@ func TestAwaitGone(t *testing.T) {
 	}
 	kept := strings.Replace(there, `"uid"`, `"finalizers":["example.com/keep"],"uid"`, 1)
 	failures, _ := await(t, gone, listOf("1", kept))
-	contains(t, failures, "await that *v1.ConfigMap default/one is gone: it still exists", `the finalizers ["example.com/keep"]`)
+	contains(t, failures, "await that *v1.ConfigMap default/one is gone: it still exists",
+		`the finalizers ["example.com/keep"]`)
 }

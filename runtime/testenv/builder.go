@@ -58,7 +58,8 @@ func (b *ClientBuilder) connect(opts testclient.Options, objects []runtime.Objec
 			return nil, fmt.Errorf("install CRDs: %w", err)
 		}
 	}
-	live, err := client.New(built.Config, client.Options{Scheme: runtime.NewScheme(), Mapper: built.Mapper, HTTPClient: built.HTTP})
+	live, err := client.New(built.Config, client.Options{Scheme: runtime.NewScheme(), Mapper: built.Mapper,
+		HTTPClient: built.HTTP})
 	if err != nil {
 		return nil, err
 	}
@@ -135,7 +136,8 @@ func (c *builtClient) Update(ctx context.Context, obj object.Object, opts ...cli
 	return c.Client.Update(ctx, obj, opts...)
 }
 
-func (c *builtClient) Patch(ctx context.Context, obj object.Object, patch client.Patch, opts ...client.PatchOption) error {
+func (c *builtClient) Patch(ctx context.Context, obj object.Object, patch client.Patch,
+	opts ...client.PatchOption) error {
 	if err := c.ensureNamespaceOf(ctx, obj); err != nil {
 		return err
 	}

@@ -43,7 +43,8 @@ func gadget(version, name string) *unstructured.Unstructured {
 
 func TestBuiltClientChecksWhatItWrites(t *testing.T) {
 	c := testenv.NewClientBuilder().WithScheme(coreScheme(t)).WithObjects(gadget("v1", "a")).Build()
-	if err := c.Create(t.Context(), &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "made", Name: "bare"}}); !apierrors.IsInvalid(err) {
+	if err := c.Create(t.Context(), &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "made",
+		Name: "bare"}}); !apierrors.IsInvalid(err) {
 		t.Errorf("a pod without containers: %v", err)
 	}
 	pod := &corev1.Pod{
@@ -74,7 +75,8 @@ func TestBuiltClientCreatesNamespaces(t *testing.T) {
 	if err := c.Update(t.Context(), named("updated")); !apierrors.IsNotFound(err) {
 		t.Errorf("an update of a missing object: %v", err)
 	}
-	if err := c.Patch(t.Context(), named("patched"), client.RawPatch("application/merge-patch+json", []byte("{}"))); !apierrors.IsNotFound(err) {
+	if err := c.Patch(t.Context(), named("patched"), client.RawPatch("application/merge-patch+json",
+		[]byte("{}"))); !apierrors.IsNotFound(err) {
 		t.Errorf("a patch of a missing object: %v", err)
 	}
 }
@@ -87,12 +89,14 @@ func TestBuiltClientBeginsWithGivenObjects(t *testing.T) {
 	}}
 	before := given.DeepCopy()
 	node := corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node"}, Status: corev1.NodeStatus{Phase: corev1.NodeRunning}}
-	c := testenv.NewClientBuilder().WithScheme(coreScheme(t)).WithObjects(given).WithLists(&corev1.NodeList{Items: []corev1.Node{node}}).Build()
+	c := testenv.NewClientBuilder().WithScheme(coreScheme(t)).WithObjects(given).WithLists(
+		&corev1.NodeList{Items: []corev1.Node{node}}).Build()
 	if given.String() != before.String() {
 		t.Errorf("the object was changed: %v", given)
 	}
 	got := &corev1.ConfigMap{}
-	if err := c.Get(t.Context(), object.KeyOf(given), got); err != nil || got.UID != "mine" || got.DeletionTimestamp == nil {
+	if err := c.Get(t.Context(), object.KeyOf(given), got); err != nil || got.UID != "mine" ||
+		got.DeletionTimestamp == nil {
 		t.Fatalf("got %v, %v", got, err)
 	}
 	if err := c.Get(t.Context(), object.Key{Name: "node"}, &node); err != nil || node.Status.Phase != corev1.NodeRunning {
@@ -123,7 +127,8 @@ func TestStatusSubresourceOfAKindHoldsForAllItsVersions(t *testing.T) {
 
 func TestMapperOfABuilderHasScopes(t *testing.T) {
 	mapper, version := meta.NewDefaultRESTMapper(nil), schema.GroupVersion{Group: "example.com", Version: "v1"}
-	mapper.AddSpecific(version.WithKind("Gadget"), version.WithResource("gadgetries"), version.WithResource("gadgetry"), meta.RESTScopeRoot)
+	mapper.AddSpecific(version.WithKind("Gadget"), version.WithResource("gadgetries"), version.WithResource("gadgetry"),
+		meta.RESTScopeRoot)
 	c := testenv.NewClientBuilder().WithRESTMapper(mapper).Build()
 	u := gadget("v1", "a")
 	if err := c.Create(t.Context(), u); err != nil || u.GetNamespace() != "" {
@@ -137,12 +142,20 @@ func TestMapperOfABuilderHasScopes(t *testing.T) {
 func TestListsOfABuiltClientSelectByIndexes(t *testing.T) {
 	boom := errors.New("boom")
 	c := testenv.NewClientBuilder().WithScheme(coreScheme(t)).
-		WithObjects(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "a"}, Type: "x"}, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "b"}, Type: "y"}).
-		WithIndex(&corev1.Secret{}, "kind", func(o object.Object) []string { return []string{string(o.(*corev1.Secret).Type)} }).
-		WithInterceptorFuncs(client.Interceptor{Update: func(context.Context, client.Client, object.Object, ...client.UpdateOption) error { return boom }}).
+		WithObjects(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "a"}, Type: "x"},
+			&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "b"}, Type: "y"}).
+		WithIndex(&corev1.Secret{}, "kind", func(o object.Object) []string {
+			return []string{string(
+				o.(*corev1.Secret).Type)}
+		}).
+		WithInterceptorFuncs(client.Interceptor{Update: func(context.Context, client.Client, object.Object,
+			...client.UpdateOption) error {
+			return boom
+		}}).
 		Build()
 	secrets := &corev1.SecretList{}
-	if err := c.List(t.Context(), secrets, client.MatchingFields{"kind": "y"}); err != nil || len(secrets.Items) != 1 || secrets.Items[0].Name != "b" {
+	if err := c.List(t.Context(), secrets, client.MatchingFields{"kind": "y"}); err != nil || len(secrets.Items) != 1 ||
+		secrets.Items[0].Name != "b" {
 		t.Fatalf("got %v, %v", secrets.Items, err)
 	}
 	if err := c.Update(t.Context(), &secrets.Items[0]); !errors.Is(err, boom) {
@@ -185,7 +198,8 @@ func TestBuilderPanicsWithTheReason(t *testing.T) {
 			[]string{`build a client: Pod n/bare: Pod "bare" is invalid: spec.containers: Required value`},
 		},
 		"the scheme lacks a kind": {
-			os.Getenv(testenv.CommandVariable), testenv.NewClientBuilder().WithObjects(bare), []string{"build a client: no kind is registered for the type v1.Pod in scheme"},
+			os.Getenv(testenv.CommandVariable), testenv.NewClientBuilder().WithObjects(bare),
+			[]string{"build a client: no kind is registered for the type v1.Pod in scheme"},
 		},
 		"a CRD is missing": {
 			os.Getenv(testenv.CommandVariable), testenv.NewClientBuilder().WithCRDs("no/such/directory"),
@@ -204,7 +218,8 @@ func TestBuilderPanicsWithTheReason(t *testing.T) {
 func TestBuiltClientsHaveServersOfTheirOwn(t *testing.T) {
 	t.Setenv(testenv.ServerVariable, "real")
 	t.Setenv(testenv.KubeconfigVariable, filepath.Join(t.TempDir(), "missing"))
-	builder := testenv.NewClientBuilder().WithScheme(coreScheme(t)).WithObjects(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "a"}})
+	builder := testenv.NewClientBuilder().WithScheme(coreScheme(t)).WithObjects(
+		&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "a"}})
 	one, other := builder.Build(), builder.Build()
 	key, got := object.Key{Namespace: "n", Name: "a"}, &corev1.ConfigMap{}
 	if err := one.Get(t.Context(), key, got); err != nil {

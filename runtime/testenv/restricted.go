@@ -226,7 +226,8 @@ func askable(role grantedRole) map[string]any {
 		}
 		if resource := first("resources"); resource != "" && first("verbs") != "" {
 			resource, part, _ := strings.Cut(resource, "/")
-			return map[string]any{"verb": first("verbs"), "group": first("apiGroups"), "resource": resource, "subresource": part, "name": first("resourceNames")}
+			return map[string]any{"verb": first("verbs"), "group": first("apiGroups"), "resource": resource, "subresource": part,
+				"name": first("resourceNames")}
 		}
 	}
 	return nil

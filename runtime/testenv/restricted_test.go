@@ -16,11 +16,13 @@ import (
 // TestRestrictedTakesScaffoldedRoles grants the roles of a scaffolded project, one of which is in a namespace that no server has.
 func TestRestrictedTakesScaffoldedRoles(t *testing.T) {
 	env := testenv.Start(t)
-	restricted, err := client.New(env.Restricted(t, "../../testdata/project/config/rbac"), client.Options{Scheme: runtime.NewScheme()})
+	restricted, err := client.New(env.Restricted(t, "../../testdata/project/config/rbac"),
+		client.Options{Scheme: runtime.NewScheme()})
 	if err != nil {
 		t.Fatal(err)
 	}
-	for namespace, want := range map[string]func(error) bool{"system": apierrors.IsNotFound, "default": apierrors.IsForbidden} {
+	for namespace, want := range map[string]func(error) bool{"system": apierrors.IsNotFound,
+		"default": apierrors.IsForbidden} {
 		lease := &metav1.PartialObjectMetadata{}
 		lease.SetGroupVersionKind(schema.GroupVersionKind{Group: "coordination.k8s.io", Version: "v1", Kind: "Lease"})
 		if err := restricted.Get(t.Context(), object.Key{Namespace: namespace, Name: "absent"}, lease); !want(err) {

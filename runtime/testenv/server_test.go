@@ -233,8 +233,10 @@ func TestWithGarbageCollectorWhatIsOwnedGoesWithItsOwner(t *testing.T) {
 		return o
 	}
 	owner := configMap("owner")
-	owned := configMap("owned", metav1.OwnerReference{APIVersion: "v1", Kind: "ConfigMap", Name: "owner", UID: owner.GetUID()})
-	if err := live.Delete(t.Context(), owner.DeepCopy(), client.PropagationPolicy(metav1.DeletePropagationForeground)); err != nil {
+	owned := configMap("owned", metav1.OwnerReference{APIVersion: "v1", Kind: "ConfigMap", Name: "owner",
+		UID: owner.GetUID()})
+	if err := live.Delete(t.Context(), owner.DeepCopy(),
+		client.PropagationPolicy(metav1.DeletePropagationForeground)); err != nil {
 		t.Fatal(err)
 	}
 	testenv.AwaitGone(t.Context(), t, live, owned)

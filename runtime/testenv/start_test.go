@@ -26,7 +26,8 @@ fi
 `))
 	var host string
 	failures := record(func(t testing.TB) {
-		env := testenv.Start(t, testenv.WithControllerManager(), testenv.WithFeatureGates("A=true"), testenv.WithCRDs("one", "two"))
+		env := testenv.Start(t, testenv.WithControllerManager(), testenv.WithFeatureGates("A=true"),
+			testenv.WithCRDs("one", "two"))
 		host = env.Config.Host
 		if text, err := os.ReadFile(said); err != nil || strings.Contains(string(text), "ended") {
 			t.Errorf("it ended before the test did: %s, %v", text, err)
@@ -78,7 +79,8 @@ true
 		t.Error(failures)
 	}
 	text, err := os.ReadFile(said)
-	if want := " -f " + filepath.Join(link, "a.yaml") + " -f " + filepath.Join(link, "bases/b.json") + "\n"; err != nil || !strings.HasSuffix(string(text), want) || strings.Count(string(text), "\n") != 1 {
+	if want := " -f " + filepath.Join(link, "a.yaml") + " -f " + filepath.Join(link, "bases/b.json") + "\n"; err != nil ||
+		!strings.HasSuffix(string(text), want) || strings.Count(string(text), "\n") != 1 {
 		t.Errorf("got %s, want %s, %v", text, want, err)
 	}
 }
@@ -98,7 +100,8 @@ cat
 		{"", nil, "env up --foreground -o json\n"},
 		{"1.35", nil, "env up --foreground -o json --kubernetes=1.35\n"},
 		{"1.35", []testenv.Option{testenv.WithKubernetes("1.34")}, "env up --foreground -o json --kubernetes=1.34\n"},
-		{"", []testenv.Option{testenv.WithFeatureGates("A=true"), testenv.WithKubernetes("1.34")}, "env up --foreground -o json --feature-gates=A=true --kubernetes=1.34\n"},
+		{"", []testenv.Option{testenv.WithFeatureGates("A=true"), testenv.WithKubernetes("1.34")},
+			"env up --foreground -o json --feature-gates=A=true --kubernetes=1.34\n"},
 	} {
 		t.Setenv(testenv.KubernetesVariable, test.variable)
 		if failures := record(func(t testing.TB) { testenv.Start(t, test.opts...) }); failures != "" {
@@ -148,7 +151,8 @@ cat
 func TestAServerThatThereIsNotIsNoChoice(t *testing.T) {
 	use(t, script(t, "exit 0\n"))
 	t.Setenv(testenv.ServerVariable, "memory")
-	if failures := record(func(t testing.TB) { testenv.Start(t) }); !strings.Contains(failures, `$KCTRL_TEST_SERVER is "memory"; use real or in-memory, or unset it`) {
+	if failures := record(func(t testing.TB) { testenv.Start(t) }); !strings.Contains(failures,
+		`$KCTRL_TEST_SERVER is "memory"; use real or in-memory, or unset it`) {
 		t.Error(failures)
 	}
 }
@@ -172,7 +176,8 @@ func TestMissingCommandIsExplained(t *testing.T) {
 	}{
 		"not where KCTRL says": {command: nowhere, want: "start an API server: "},
 		"not on the PATH":      {want: "start an API server: "},
-		"needed for CRDs":      {kubeconfig: kubeconfig(t), opts: []testenv.Option{testenv.WithCRDs("crds")}, want: "install CRDs: crds: "},
+		"needed for CRDs": {kubeconfig: kubeconfig(t), opts: []testenv.Option{testenv.WithCRDs("crds")},
+			want: "install CRDs: crds: "},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Setenv(testenv.CommandVariable, test.command)
@@ -186,11 +191,13 @@ func TestMissingCommandIsExplained(t *testing.T) {
 
 func TestCommandThatFails(t *testing.T) {
 	for name, test := range map[string]struct{ body, want string }{
-		"with a message":    {"echo 'etcd: no space left' >&2; exit 3", "start an API server: exit status 3\netcd: no space left"},
+		"with a message": {"echo 'etcd: no space left' >&2; exit 3",
+			"start an API server: exit status 3\netcd: no space left"},
 		"without a word":    {"exit 0", "printed nothing: unexpected EOF"},
 		"in other words":    {"echo hello; cat", "env up --foreground -o json: invalid character 'h'"},
 		"with a wrong path": {`echo '{"kubeconfig":"/nowhere/at/all"}'; cat`, "/nowhere/at/all: no such file"},
-		"at the end":        {`echo '{"kubeconfig":"` + kubeconfig(t) + `"}'; cat; echo stuck >&2; exit 1`, "the API server did not end well: exit status 1\nstuck"},
+		"at the end": {`echo '{"kubeconfig":"` + kubeconfig(t) + `"}'; cat; echo stuck >&2; exit 1`,
+			"the API server did not end well: exit status 1\nstuck"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			use(t, script(t, test.body))
@@ -203,11 +210,15 @@ func TestCommandThatFails(t *testing.T) {
 func TestHostThatFails(t *testing.T) {
 	const greeting = "echo '{}'; read -r start; "
 	for name, test := range map[string]struct{ body, want string }{
-		"at once, with a message":      {"echo 'no space left' >&2; exit 3", "start an API server: exit status 3\nno space left"},
-		"at once, without a message":   {"exit 0", "start an API server: unexpected EOF"},
-		"before it answers":            {greeting + "echo 'panic: x' >&2; exit 2", "the process of the API servers ended: exit status 2\npanic: x"},
-		"with an error":                {greeting + `echo '{"error":"too many open files"}'; cat`, "start an API server: too many open files"},
-		"before the server is stopped": {greeting + `echo '{"id":1,"url":"http://given"}'`, "stop the API server: the process of the API servers ended"},
+		"at once, with a message": {"echo 'no space left' >&2; exit 3",
+			"start an API server: exit status 3\nno space left"},
+		"at once, without a message": {"exit 0", "start an API server: unexpected EOF"},
+		"before it answers": {greeting + "echo 'panic: x' >&2; exit 2",
+			"the process of the API servers ended: exit status 2\npanic: x"},
+		"with an error": {greeting + `echo '{"error":"too many open files"}'; cat`,
+			"start an API server: too many open files"},
+		"before the server is stopped": {greeting + `echo '{"id":1,"url":"http://given"}'`,
+			"stop the API server: the process of the API servers ended"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			use(t, script(t, test.body))

@@ -207,9 +207,11 @@ func writeKubeconfig(file string, config *rest.Config) error {
 	const name = "testenv"
 	content, err := clientcmd.Write(clientcmdapi.Config{
 		CurrentContext: name,
-		Clusters:       map[string]*clientcmdapi.Cluster{name: {Server: config.Host, CertificateAuthorityData: config.CAData}},
-		AuthInfos:      map[string]*clientcmdapi.AuthInfo{name: {ClientCertificateData: config.CertData, ClientKeyData: config.KeyData}},
-		Contexts:       map[string]*clientcmdapi.Context{name: {Cluster: name, AuthInfo: name, Namespace: "default"}},
+		Clusters: map[string]*clientcmdapi.Cluster{name: {Server: config.Host,
+			CertificateAuthorityData: config.CAData}},
+		AuthInfos: map[string]*clientcmdapi.AuthInfo{name: {ClientCertificateData: config.CertData,
+			ClientKeyData: config.KeyData}},
+		Contexts: map[string]*clientcmdapi.Context{name: {Cluster: name, AuthInfo: name, Namespace: "default"}},
 	})
 	if err != nil {
 		return err

@@ -60,9 +60,12 @@ func TestCompleteServesAllWebhooksOfAKindOrNone(t *testing.T) {
 		complete func(m *served) error
 		want     string
 	}{
-		{"a path that is none", func(m *served) error { return complete(m, "validate", convertingV2()) }, `webhook path "validate"`},
-		{"one path twice", func(m *served) error { return complete(m, mutatePath, convertingV2()) }, "another webhook at " + mutatePath},
-		{"a spoke that is the hub", func(m *served) error { return complete(m, validatePath, convertingItself()) }, "two versions"},
+		{"a path that is none", func(m *served) error { return complete(m, "validate", convertingV2()) },
+			`webhook path "validate"`},
+		{"one path twice", func(m *served) error { return complete(m, mutatePath, convertingV2()) },
+			"another webhook at " + mutatePath},
+		{"a spoke that is the hub", func(m *served) error { return complete(m, validatePath, convertingItself()) },
+			"two versions"},
 	} {
 		m := newServed()
 		if err := c.complete(m); err == nil || !strings.Contains(err.Error(), c.want) {

@@ -51,9 +51,11 @@ func testLifetime(t *testing.T, env *testenv.Env) {
 		t.Fatal(err)
 	}
 	target := &unstructured.Unstructured{Object: map[string]any{"webhooks": []any{map[string]any{
-		"name": "v.example.com", "admissionReviewVersions": []any{"v1"}, "sideEffects": "None", "clientConfig": map[string]any{"url": "https://127.0.0.1:1/none"},
+		"name": "v.example.com", "admissionReviewVersions": []any{"v1"}, "sideEffects": "None",
+		"clientConfig": map[string]any{"url": "https://127.0.0.1:1/none"},
 	}}}}
-	target.SetGroupVersionKind(schema.GroupVersionKind{Group: "admissionregistration.k8s.io", Version: "v1", Kind: "ValidatingWebhookConfiguration"})
+	target.SetGroupVersionKind(schema.GroupVersionKind{Group: "admissionregistration.k8s.io", Version: "v1",
+		Kind: "ValidatingWebhookConfiguration"})
 	target.SetName("lifetime")
 	if err := live.Create(t.Context(), target); err != nil {
 		t.Fatal(err)
@@ -62,7 +64,8 @@ func testLifetime(t *testing.T, env *testenv.Env) {
 	m, err := manager.New(env.Config, manager.Options{
 		Logger: slog.New(slog.NewTextHandler(t.Output(), nil)),
 		Webhook: manager.WebhookOptions{
-			BindAddress: "127.0.0.1:0", Targets: []string{"validating/lifetime"}, Secret: "lifetime", SecretNamespace: "default", CertLifetime: lifetime,
+			BindAddress: "127.0.0.1:0", Targets: []string{"validating/lifetime"}, Secret: "lifetime", SecretNamespace: "default",
+			CertLifetime: lifetime,
 		},
 	})
 	if err != nil {
@@ -100,8 +103,9 @@ func testRemoved(t *testing.T, env *testenv.Env) {
 		t.Fatal(err)
 	}
 	for name, kind := range map[string]string{
-		"mutating-webhook-configuration": "MutatingWebhookConfiguration", "validating-webhook-configuration": "ValidatingWebhookConfiguration",
-		"selecting": "ValidatingWebhookConfiguration",
+		"mutating-webhook-configuration":   "MutatingWebhookConfiguration",
+		"validating-webhook-configuration": "ValidatingWebhookConfiguration",
+		"selecting":                        "ValidatingWebhookConfiguration",
 	} {
 		u := &unstructured.Unstructured{}
 		u.SetGroupVersionKind(schema.GroupVersionKind{Group: "admissionregistration.k8s.io", Version: "v1", Kind: kind})
@@ -110,11 +114,13 @@ func testRemoved(t *testing.T, env *testenv.Env) {
 		}
 	}
 	definition := &unstructured.Unstructured{}
-	definition.SetGroupVersionKind(schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"})
+	definition.SetGroupVersionKind(schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1",
+		Kind: "CustomResourceDefinition"})
 	if err := live.Get(t.Context(), object.Key{Name: "guestbooks.webapp.example.com"}, definition); err != nil {
 		t.Fatal(err)
 	}
-	if strategy, _, _ := unstructured.NestedString(definition.Object, "spec", "conversion", "strategy"); strategy != "None" {
+	if strategy, _, _ := unstructured.NestedString(definition.Object, "spec", "conversion",
+		"strategy"); strategy != "None" {
 		t.Errorf("the CRD converts by %s", strategy)
 	}
 }
@@ -135,7 +141,8 @@ func crdStoring(version string) string {
 }
 
 // run runs a manager with webhooks until the test ends, and returns once the API server calls what calls ask about.
-func run(t *testing.T, config *rest.Config, opts manager.Options, setup func(*manager.Manager) error, calls ...func(context.Context, *manager.Manager) error) {
+func run(t *testing.T, config *rest.Config, opts manager.Options, setup func(*manager.Manager) error,
+	calls ...func(context.Context, *manager.Manager) error) {
 	t.Helper()
 	opts.Logger = slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelInfo}))
 	m, err := manager.New(config, opts)
@@ -186,7 +193,8 @@ func defaulted(ctx context.Context, m *manager.Manager) error {
 // validated returns an error unless the API server calls the validator, whose configuration is installed after the
 // defaulter's.
 func validated(ctx context.Context, m *manager.Manager) error {
-	err := m.Live().Create(ctx, &guestbookV1{ObjectMeta: metav1.ObjectMeta{Name: "probe", Namespace: "default"}, Spec: specV1{Message: "bad"}}, client.DryRunAll)
+	err := m.Live().Create(ctx, &guestbookV1{ObjectMeta: metav1.ObjectMeta{Name: "probe", Namespace: "default"},
+		Spec: specV1{Message: "bad"}}, client.DryRunAll)
 	if !apierrors.IsInvalid(err) {
 		return fmt.Errorf("the API server does not call the validator: %v", err)
 	}
@@ -253,7 +261,8 @@ func testAdmission(t *testing.T, env *testenv.Env) {
 	run(t, env.Config, manager.Options{
 		Webhook: manager.WebhookOptions{Manifests: []string{writeFile(t, "manifests.yaml", configurations)}},
 	}, func(m *manager.Manager) error {
-		return webhook.For[*guestbookV1](m).WithDefaulter(admission.DefaulterFunc[*guestbookV1](defaultReplicas)).WithValidator(validator).Complete()
+		return webhook.For[*guestbookV1](m).WithDefaulter(admission.DefaulterFunc[*guestbookV1](
+			defaultReplicas)).WithValidator(validator).Complete()
 	}, defaulted, validated)
 	var shown warnings
 	config := rest.CopyConfig(env.Config)
@@ -282,12 +291,14 @@ func testAdmission(t *testing.T, env *testenv.Env) {
 		t.Errorf("create shows the warnings %q", got)
 	}
 
-	err = live.Create(ctx, &guestbookV1{ObjectMeta: metav1.ObjectMeta{Name: "bad", Namespace: "default"}, Spec: specV1{Message: "bad"}})
+	err = live.Create(ctx, &guestbookV1{ObjectMeta: metav1.ObjectMeta{Name: "bad", Namespace: "default"},
+		Spec: specV1{Message: "bad"}})
 	if !apierrors.IsInvalid(err) || !strings.Contains(err.Error(), `spec.message: Invalid value: "bad": it is bad`) {
 		t.Errorf("create of what is bad: %v", err)
 	}
 
-	g := &guestbookV1{ObjectMeta: metav1.ObjectMeta{Name: "second", Namespace: "default", Labels: map[string]string{"keep": "yes"}}, Spec: specV1{Message: "fixed"}}
+	g := &guestbookV1{ObjectMeta: metav1.ObjectMeta{Name: "second", Namespace: "default",
+		Labels: map[string]string{"keep": "yes"}}, Spec: specV1{Message: "fixed"}}
 	if err := live.Create(ctx, g); err != nil {
 		t.Fatal(err)
 	}
@@ -350,7 +361,8 @@ func testSelection(t *testing.T, env *testenv.Env) {
 		err := webhook.For[*guestbookV1](m).WithDefaulter(admission.DefaulterFunc[*guestbookV1](defaultReplicas)).Complete()
 		for _, path := range []string{"/labelled", "/matching", "/status"} {
 			tell := admission.HandlerFunc(func(_ context.Context, r *admission.Request) admission.Response {
-				return admission.Allowed("").WithWarnings(strings.TrimSpace(fmt.Sprintf("%s %s dry=%t %s", path, r.Operation, r.IsDryRun(), r.SubResource)))
+				return admission.Allowed("").WithWarnings(strings.TrimSpace(fmt.Sprintf("%s %s dry=%t %s", path, r.Operation,
+					r.IsDryRun(), r.SubResource)))
 			})
 			err = errors.Join(err, webhook.For[*guestbookV1](m).WithValidatePath(path).WithValidatingHandler(tell).Complete())
 		}
@@ -364,7 +376,8 @@ func testSelection(t *testing.T, env *testenv.Env) {
 		t.Fatal(err)
 	}
 	newGuestbook := func(name, message string, labels map[string]string) *guestbookV1 {
-		return &guestbookV1{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "default", Labels: labels}, Spec: specV1{Message: message}}
+		return &guestbookV1{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "default", Labels: labels},
+			Spec: specV1{Message: message}}
 	}
 	stored := newGuestbook("stored", "text", nil)
 	yes := map[string]string{"ask": "yes"}
@@ -383,13 +396,16 @@ func testSelection(t *testing.T, env *testenv.Env) {
 		want []string
 	}{
 		{"nothing that is asked about", func(ctx context.Context) error { return live.Create(ctx, stored) }, nil},
-		{"a label", func(ctx context.Context) error { return live.Create(ctx, newGuestbook("labelled", "text", yes)) }, []string{"/labelled CREATE dry=false"}},
-		{"a condition", func(ctx context.Context) error { return live.Create(ctx, newGuestbook("matching", "ask", nil)) }, []string{"/matching CREATE dry=false"}},
+		{"a label", func(ctx context.Context) error { return live.Create(ctx, newGuestbook("labelled", "text", yes)) },
+			[]string{"/labelled CREATE dry=false"}},
+		{"a condition", func(ctx context.Context) error { return live.Create(ctx, newGuestbook("matching", "ask", nil)) },
+			[]string{"/matching CREATE dry=false"}},
 		{"both, dry", func(ctx context.Context) error {
 			return live.Create(ctx, newGuestbook("both", "ask", yes), client.DryRunAll)
 		}, []string{"/labelled CREATE dry=true", "/matching CREATE dry=true"}},
 		{"the object of a subresource", func(ctx context.Context) error { return live.Update(ctx, stored) }, nil},
-		{"a subresource", func(ctx context.Context) error { return live.Status().Update(ctx, stored) }, []string{"/status UPDATE dry=false status"}},
+		{"a subresource", func(ctx context.Context) error { return live.Status().Update(ctx, stored) },
+			[]string{"/status UPDATE dry=false status"}},
 	} {
 		if err := c.do(t.Context()); err != nil {
 			t.Errorf("%s: %v", c.what, err)
@@ -426,7 +442,8 @@ func testConversion(t *testing.T, env *testenv.Env) {
 		Webhook: manager.WebhookOptions{Manifests: []string{writeFile(t, "manifests.yaml", configurations)}},
 	}, func(m *manager.Manager) error {
 		return errors.Join(
-			webhook.For[*guestbookV1](m).WithDefaulter(admission.DefaulterFunc[*guestbookV1](defaultReplicas)).WithValidator(validator).Complete(),
+			webhook.For[*guestbookV1](m).WithDefaulter(admission.DefaulterFunc[*guestbookV1](defaultReplicas)).WithValidator(
+				validator).Complete(),
 			webhook.For[*guestbookV2](m).WithSpokes(conversion.NewSpoke(fromV2, toV2)).Complete(),
 		)
 	}, defaulted, validated)
@@ -470,14 +487,16 @@ func testConversion(t *testing.T, env *testenv.Env) {
 	}
 
 	// One that cannot be converted is named.
-	stuck := &guestbookV1{ObjectMeta: metav1.ObjectMeta{Name: "stuck", Namespace: "default"}, Spec: specV1{Message: "cannot be converted"}}
+	stuck := &guestbookV1{ObjectMeta: metav1.ObjectMeta{Name: "stuck", Namespace: "default"},
+		Spec: specV1{Message: "cannot be converted"}}
 	if err := live.Create(ctx, stuck); err != nil {
 		t.Fatal(err)
 	}
 	list := &unstructured.UnstructuredList{}
 	list.SetGroupVersionKind(schema.GroupVersionKind{Group: v2GVK.Group, Version: "v2", Kind: "GuestbookList"})
 	err = live.List(ctx, list)
-	if err == nil || !strings.Contains(err.Error(), "webapp.example.com/v1 Guestbook default/stuck: there is no such text in v2") {
+	if err == nil || !strings.Contains(err.Error(), "webapp.example.com/v1 Guestbook default/stuck: there is no such "+
+		"text in v2") {
 		t.Errorf("list with one that cannot be converted: %v", err)
 	}
 	if err := live.Delete(ctx, stuck); err != nil {
@@ -486,7 +505,8 @@ func testConversion(t *testing.T, env *testenv.Env) {
 
 	// Storage migration: v2 is stored from now on, and every object is written once.
 	definition := &unstructured.Unstructured{}
-	definition.SetGroupVersionKind(schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"})
+	definition.SetGroupVersionKind(schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1",
+		Kind: "CustomResourceDefinition"})
 	if err := live.Get(ctx, object.Key{Name: "guestbooks.webapp.example.com"}, definition); err != nil {
 		t.Fatal(err)
 	}
@@ -512,7 +532,8 @@ func testConversion(t *testing.T, env *testenv.Env) {
 	if err := live.Get(ctx, object.Key{Name: definition.GetName()}, definition); err != nil {
 		t.Fatal(err)
 	}
-	if err := unstructured.SetNestedStringSlice(definition.Object, []string{"v2"}, "status", "storedVersions"); err != nil {
+	if err := unstructured.SetNestedStringSlice(definition.Object, []string{"v2"}, "status",
+		"storedVersions"); err != nil {
 		t.Fatal(err)
 	}
 	if err := live.Status().Update(ctx, definition); err != nil {

@@ -84,7 +84,8 @@ func TestMetricsFollowAnItem(t *testing.T) {
 				}
 			}
 		}
-		want("new", map[string]string{"depth": "0", "adds_total": "0", "retries_total": "0", "unfinished_work_seconds": "0", "longest_running_processor_seconds": "0"})
+		want("new", map[string]string{"depth": "0", "adds_total": "0", "retries_total": "0", "unfinished_work_seconds": "0",
+			"longest_running_processor_seconds": "0"})
 		q.Add("a", "b", "a")
 		want("added", map[string]string{"depth": "2", "adds_total": "2"})
 		time.Sleep(3 * time.Second)
@@ -92,20 +93,24 @@ func TestMetricsFollowAnItem(t *testing.T) {
 		mustGet(t, q, "b")
 		want("got", map[string]string{"depth": "0", "queue_duration_seconds_sum": "6", "queue_duration_seconds_count": "2"})
 		time.Sleep(2 * time.Second)
-		want("processing", map[string]string{"unfinished_work_seconds": "4", "longest_running_processor_seconds": "2", "work_duration_seconds_count": "missing"})
+		want("processing", map[string]string{"unfinished_work_seconds": "4", "longest_running_processor_seconds": "2",
+			"work_duration_seconds_count": "missing"})
 		q.Done("a")
 		time.Sleep(time.Second)
-		want("one done", map[string]string{"unfinished_work_seconds": "3", "longest_running_processor_seconds": "3", "work_duration_seconds_sum": "2"})
+		want("one done", map[string]string{"unfinished_work_seconds": "3", "longest_running_processor_seconds": "3",
+			"work_duration_seconds_sum": "2"})
 		q.Add("b")
 		want("dirty, not ready", map[string]string{"depth": "0", "adds_total": "3"})
 		q.Done("b")
-		want("ready again", map[string]string{"depth": "1", "work_duration_seconds_sum": "5", "work_duration_seconds_count": "2"})
+		want("ready again", map[string]string{"depth": "1", "work_duration_seconds_sum": "5",
+			"work_duration_seconds_count": "2"})
 		q.AddRateLimited("c")
 		q.AddAfter("d", time.Hour)
 		want("waiting", map[string]string{"depth": "1", "adds_total": "3", "retries_total": "2"})
 		q.ShutDown()
 		got(q)
-		want("drained", map[string]string{"depth": "0", "unfinished_work_seconds": "0", "longest_running_processor_seconds": "0"})
+		want("drained", map[string]string{"depth": "0", "unfinished_work_seconds": "0",
+			"longest_running_processor_seconds": "0"})
 	})
 }
 

@@ -541,7 +541,8 @@ func (q *Queue[T]) Drain(ctx context.Context) error {
 	case <-ctx.Done():
 		q.mu.Lock()
 		defer q.mu.Unlock()
-		return fmt.Errorf("drain work queue: %d items ready, %d processing: %w", q.ready.count, q.processings, context.Cause(ctx))
+		return fmt.Errorf("drain work queue: %d items ready, %d processing: %w", q.ready.count, q.processings,
+			context.Cause(ctx))
 	}
 }
 

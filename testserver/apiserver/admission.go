@@ -128,7 +128,8 @@ type matching struct {
 	rules, excluded           []admissionv1.NamedRuleWithOperations
 }
 
-func newMatching(namespaces, objects *metav1.LabelSelector, policy *admissionv1.MatchPolicyType, rules []admissionv1.NamedRuleWithOperations) matching {
+func newMatching(namespaces, objects *metav1.LabelSelector, policy *admissionv1.MatchPolicyType,
+	rules []admissionv1.NamedRuleWithOperations) matching {
 	m := matching{policy: policy, rules: rules}
 	m.namespaces, m.namespacesErr = metav1.LabelSelectorAsSelector(namespaces)
 	m.objects, m.objectsErr = metav1.LabelSelectorAsSelector(objects)
@@ -173,7 +174,8 @@ func (s *Server) selectsNamespace(m *matching, a admission.Attributes) (bool, *a
 		return false, apierrors.NewInternalError(m.namespacesErr)
 	case m.namespaces.Empty():
 		return true, nil
-	case isNamespace && a.GetSubresource() == "" && (a.GetOperation() == admission.Create || a.GetOperation() == admission.Update):
+	case isNamespace && a.GetSubresource() == "" && (a.GetOperation() == admission.Create ||
+		a.GetOperation() == admission.Update):
 		return selects(m.namespaces, a.GetObject()), nil
 	}
 	namespace := s.namespace(a.GetNamespace())
@@ -185,7 +187,8 @@ func (s *Server) selectsNamespace(m *matching, a admission.Attributes) (bool, *a
 
 // match finds the rule that applies to an object: in the requested version or, with the match policy Equivalent, in
 // another one.
-func (m *matching) match(rulesOf []admissionv1.NamedRuleWithOperations, a admission.Attributes, o admission.ObjectInterfaces) (found subject, ok bool, err error) {
+func (m *matching) match(rulesOf []admissionv1.NamedRuleWithOperations, a admission.Attributes,
+	o admission.ObjectInterfaces) (found subject, ok bool, err error) {
 	for _, rule := range rulesOf {
 		if matchesRule(&rule, a) {
 			return subject{a.GetKind(), a.GetResource()}, true, nil

@@ -38,11 +38,13 @@ import (
 func rbacKinds() []kind {
 	return []kind{
 		{Kind: builtin.ClusterRoleBindingKind, complete: completeBinding(builtin.ClusterRoleBindingOf)},
-		{Kind: builtin.ClusterRoleKind, complete: completeRole(func(object runtime.Object) ([]rbacv1.PolicyRule, *rbacv1.AggregationRule) {
+		{Kind: builtin.ClusterRoleKind, complete: completeRole(func(object runtime.Object) (
+			[]rbacv1.PolicyRule, *rbacv1.AggregationRule) {
 			return object.(*rbacv1.ClusterRole).Rules, object.(*rbacv1.ClusterRole).AggregationRule
 		})},
 		{Kind: builtin.RoleBindingKind, complete: completeBinding(builtin.RoleBindingOf)},
-		{Kind: builtin.RoleKind, complete: completeRole(func(object runtime.Object) ([]rbacv1.PolicyRule, *rbacv1.AggregationRule) {
+		{Kind: builtin.RoleKind, complete: completeRole(func(object runtime.Object) (
+			[]rbacv1.PolicyRule, *rbacv1.AggregationRule) {
 			return object.(*rbacv1.Role).Rules, nil
 		})},
 	}
@@ -66,7 +68,8 @@ func (s *Server) newAuthorizer() *roleAuthorizer {
 	}
 }
 
-func (a *roleAuthorizer) Authorize(ctx context.Context, attributes authorizer.Attributes) (authorizer.Decision, string, error) {
+func (a *roleAuthorizer) Authorize(ctx context.Context,
+	attributes authorizer.Attributes) (authorizer.Decision, string, error) {
 	if isMaster(attributes.GetUser()) {
 		return authorizer.DecisionAllow, "", nil
 	}
@@ -128,8 +131,9 @@ const rolePrefix = "/registry/" + rbacv1.GroupName + "/"
 func attributesOf(ctx context.Context, info *request.RequestInfo) authorizer.AttributesRecord {
 	who, _ := request.UserFrom(ctx)
 	a := authorizer.AttributesRecord{
-		User: who, ResourceRequest: info.IsResourceRequest, Path: info.Path, Verb: info.Verb, APIGroup: info.APIGroup, APIVersion: info.APIVersion,
-		Resource: info.Resource, Subresource: info.Subresource, Namespace: info.Namespace, Name: info.Name,
+		User: who, ResourceRequest: info.IsResourceRequest, Path: info.Path, Verb: info.Verb, APIGroup: info.APIGroup,
+		APIVersion: info.APIVersion,
+		Resource:   info.Resource, Subresource: info.Subresource, Namespace: info.Namespace, Name: info.Name,
 	}
 	if info.FieldSelector != "" {
 		selector, err := fields.ParseSelector(info.FieldSelector)
@@ -154,14 +158,16 @@ type heldRights struct {
 	check func(ctx context.Context, object, old runtime.Object) error // old is nil for a creation
 }
 
-func (h *heldRights) Create(ctx context.Context, object runtime.Object, validate rest.ValidateObjectFunc, options *metav1.CreateOptions) (runtime.Object, error) {
+func (h *heldRights) Create(ctx context.Context, object runtime.Object, validate rest.ValidateObjectFunc,
+	options *metav1.CreateOptions) (runtime.Object, error) {
 	if err := h.check(ctx, object, nil); err != nil {
 		return nil, err
 	}
 	return h.registry.Create(ctx, object, validate, options)
 }
 
-func (h *heldRights) Update(ctx context.Context, name string, info rest.UpdatedObjectInfo, validateCreation rest.ValidateObjectFunc,
+func (h *heldRights) Update(ctx context.Context, name string, info rest.UpdatedObjectInfo,
+	validateCreation rest.ValidateObjectFunc,
 	validateUpdate rest.ValidateObjectUpdateFunc, mayCreate bool, options *metav1.UpdateOptions,
 ) (runtime.Object, bool, error) {
 	info = rest.WrapUpdatedObjectInfo(info, func(ctx context.Context, object, old runtime.Object) (runtime.Object, error) {
@@ -173,14 +179,16 @@ func (h *heldRights) Update(ctx context.Context, name string, info rest.UpdatedO
 	return h.registry.Update(ctx, name, info, validateCreation, validateUpdate, mayCreate, options)
 }
 
-func completeRole(rulesOf func(object runtime.Object) ([]rbacv1.PolicyRule, *rbacv1.AggregationRule)) func(s *Server, r *registry, e *endpoint) {
+func completeRole(rulesOf func(object runtime.Object) ([]rbacv1.PolicyRule, *rbacv1.AggregationRule)) func(s *Server,
+	r *registry, e *endpoint) {
 	return func(s *Server, r *registry, e *endpoint) {
 		e.objects = &heldRights{r, func(ctx context.Context, object, old runtime.Object) error {
 			if s.mayEscalate(ctx) {
 				return nil
 			}
 			rules, aggregation := rulesOf(object)
-			name, resource := must.Access(object).GetName(), schema.GroupResource{Group: rbacv1.GroupName, Resource: r.resource.Resource}
+			name, resource := must.Access(object).GetName(), schema.GroupResource{Group: rbacv1.GroupName,
+				Resource: r.resource.Resource}
 			if err := validation.ConfirmNoEscalation(ctx, s.roles.rules, rules); err != nil {
 				return apierrors.NewForbidden(resource, name, err)
 			}
@@ -190,7 +198,8 @@ func completeRole(rulesOf func(object runtime.Object) ([]rbacv1.PolicyRule, *rba
 				aggregates = aggregates || before != nil && len(before.ClusterRoleSelectors) > 0
 			}
 			if aggregates && validation.ConfirmNoEscalation(ctx, s.roles.rules, everyRight) != nil {
-				return apierrors.NewForbidden(resource, name, errors.New("must have cluster-admin privileges to use the aggregationRule"))
+				return apierrors.NewForbidden(resource, name, errors.New("must have cluster-admin privileges to use the "+
+					"aggregationRule"))
 			}
 			return nil
 		}}
@@ -212,7 +221,8 @@ func completeBinding(of func(object runtime.Object) builtin.Binding) func(s *Ser
 				return err
 			}
 			if err := validation.ConfirmNoEscalation(ctx, s.roles.rules, rules); err != nil {
-				return apierrors.NewForbidden(schema.GroupResource{Group: rbacv1.GroupName, Resource: r.resource.Resource}, must.Access(object).GetName(), err)
+				return apierrors.NewForbidden(schema.GroupResource{Group: rbacv1.GroupName, Resource: r.resource.Resource},
+					must.Access(object).GetName(), err)
 			}
 			return nil
 		}}
@@ -284,8 +294,10 @@ func (s *Server) addFirstRoles() error {
 }
 
 // impersonated returns the user that the headers impersonate. The requesting user needs permission for it.
-func (s *Server) impersonated(ctx context.Context, header http.Header, who user.Info) (user.Info, *authorizer.AttributesRecord, string, error) {
-	name, groups, uid := header.Get("Impersonate-User"), slices.Clone(header["Impersonate-Group"]), header.Get("Impersonate-Uid")
+func (s *Server) impersonated(ctx context.Context, header http.Header,
+	who user.Info) (user.Info, *authorizer.AttributesRecord, string, error) {
+	name, groups, uid := header.Get("Impersonate-User"), slices.Clone(header["Impersonate-Group"]),
+		header.Get("Impersonate-Uid")
 	extra := map[string][]string{}
 	for key, values := range header {
 		if key, ok := strings.CutPrefix(key, "Impersonate-Extra-"); ok {
@@ -310,11 +322,13 @@ func (s *Server) impersonated(ctx context.Context, header http.Header, who user.
 	}
 	for _, key := range slices.Sorted(maps.Keys(extra)) {
 		for _, value := range extra[key] {
-			asked = append(asked, authorizer.AttributesRecord{APIGroup: "authentication.k8s.io", APIVersion: "v1", Resource: "userextras", Subresource: key, Name: value})
+			asked = append(asked, authorizer.AttributesRecord{APIGroup: "authentication.k8s.io", APIVersion: "v1",
+				Resource: "userextras", Subresource: key, Name: value})
 		}
 	}
 	if uid != "" {
-		asked = append(asked, authorizer.AttributesRecord{APIGroup: "authentication.k8s.io", APIVersion: "v1", Resource: "uids", Name: uid})
+		asked = append(asked, authorizer.AttributesRecord{APIGroup: "authentication.k8s.io", APIVersion: "v1",
+			Resource: "uids", Name: uid})
 	}
 	for i := range asked {
 		a := &asked[i]

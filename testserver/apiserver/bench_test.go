@@ -26,7 +26,10 @@ func BenchmarkStart(b *testing.B) {
 
 // BenchmarkRequests is the same requests on the server in memory and, when KCTRL_TEST_KUBECONFIG names one, on a real one.
 func BenchmarkRequests(b *testing.B) {
-	b.Run("in memory", func(b *testing.B) { benchmarkRequests(b, newPeer(b, "in memory", apiserver.New(apiserver.Options{}))) })
+	b.Run("in memory", func(b *testing.B) {
+		benchmarkRequests(b,
+			newPeer(b, "in memory", apiserver.New(apiserver.Options{})))
+	})
 	if os.Getenv(testenv.KubeconfigVariable) != "" {
 		b.Run("real", func(b *testing.B) { benchmarkRequests(b, newPeer(b, "real", nil)) })
 	}
@@ -71,7 +74,8 @@ func benchmarkRequests(b *testing.B, p *peer) {
 		for b.Loop() {
 			applied++
 			body := fmt.Sprintf(`{"apiVersion":"fidelity.kctrl.dev/v1","kind":"Widget","metadata":{"name":"l8"},"spec":{"replicas":%d}}`, applied%90)
-			ask(b, 200, asked{method: "PATCH", path: path + "/l8?fieldManager=one&force=true", contentType: "application/apply-patch+yaml", body: body})
+			ask(b, 200, asked{method: "PATCH", path: path + "/l8?fieldManager=one&force=true",
+				contentType: "application/apply-patch+yaml", body: body})
 		}
 	})
 }

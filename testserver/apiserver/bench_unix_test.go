@@ -34,7 +34,8 @@ func BenchmarkWrites(b *testing.B) {
 			apiserver.WithoutShortcuts(server)
 		}
 		p := newPeer(b, "in memory", server)
-		benchWrite(b, p, http.StatusCreated, asked{method: "POST", path: "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", body: string(definition)})
+		benchWrite(b, p, http.StatusCreated, asked{method: "POST",
+			path: "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", body: string(definition)})
 		p.await(b, benchPath)
 		b.Run(way, func(b *testing.B) { benchmarkWrites(b, p) })
 	}
@@ -70,10 +71,12 @@ func benchmarkWrites(b *testing.B, p *peer) {
 		return asked{method: "PUT", path: benchPath + "/u", body: benchObject("u", live.Metadata.ResourceVersion, i)}
 	})
 	measure("merge patch", http.StatusOK, func(_ *testing.B, i int) asked {
-		return asked{method: "PATCH", path: benchPath + "/u", contentType: "application/merge-patch+json", body: fmt.Sprintf(`{"spec":{"replicas":%d}}`, i)}
+		return asked{method: "PATCH", path: benchPath + "/u", contentType: "application/merge-patch+json",
+			body: fmt.Sprintf(`{"spec":{"replicas":%d}}`, i)}
 	})
 	measure("apply", http.StatusOK, func(_ *testing.B, i int) asked {
-		return asked{method: "PATCH", path: benchPath + "/u?fieldManager=one&force=true", contentType: "application/apply-patch+yaml", body: benchObject("u", "", i)}
+		return asked{method: "PATCH", path: benchPath + "/u?fieldManager=one&force=true",
+			contentType: "application/apply-patch+yaml", body: benchObject("u", "", i)}
 	})
 }
 
@@ -86,12 +89,15 @@ func benchWrite(b *testing.B, p *peer, want int, a asked) {
 // benchObject is a Widget that has 2 KB when it is stored.
 func benchObject(name, version string, replicas int) string {
 	condition := func(of string) any {
-		return map[string]any{"type": of, "status": "True", "reason": "Available", "message": "all replicas of " + name + " are up to date", "lastTransitionTime": "2026-01-01T00:00:00Z", "observedGeneration": 1}
+		return map[string]any{"type": of, "status": "True", "reason": "Available", "message": "all replicas of " + name +
+			" are up to date", "lastTransitionTime": "2026-01-01T00:00:00Z", "observedGeneration": 1}
 	}
 	return object("bench.example.com/v1", "Widget", name, version, map[string]any{
 		"metadata": map[string]any{
-			"labels":      map[string]any{"app.kubernetes.io/name": name, "app.kubernetes.io/managed-by": "bench", "app.kubernetes.io/part-of": "shop", "tier": "backend"},
-			"annotations": map[string]any{"bench.example.com/owner": "team", "bench.example.com/checksum": strings.Repeat("0", 64)},
+			"labels": map[string]any{"app.kubernetes.io/name": name, "app.kubernetes.io/managed-by": "bench",
+				"app.kubernetes.io/part-of": "shop", "tier": "backend"},
+			"annotations": map[string]any{"bench.example.com/owner": "team", "bench.example.com/checksum": strings.Repeat("0",
+				64)},
 		},
 		"spec": map[string]any{
 			"replicas": replicas,
@@ -101,7 +107,8 @@ func benchObject(name, version string, replicas int) string {
 			}},
 			"ports": []any{map[string]any{"name": "http", "number": 8080}, map[string]any{"name": "metrics", "number": 9090}},
 		},
-		"status": map[string]any{"observedGeneration": 1, "readyReplicas": replicas, "addresses": []any{"10.0.0.1"}, "conditions": []any{condition("Ready"), condition("Progressing")}},
+		"status": map[string]any{"observedGeneration": 1, "readyReplicas": replicas, "addresses": []any{"10.0.0.1"},
+			"conditions": []any{condition("Ready"), condition("Progressing")}},
 	})
 }
 

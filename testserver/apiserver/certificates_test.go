@@ -26,17 +26,23 @@ var (
 )
 
 func maskedSigning(text string) string {
-	text = whoAsks.ReplaceAllString(noExtra.ReplaceAllString(quoted.ReplaceAllString(credential.ReplaceAllString(text, ""), ""), ""), "WHO")
+	text = whoAsks.ReplaceAllString(noExtra.ReplaceAllString(quoted.ReplaceAllString(credential.ReplaceAllString(text, ""),
+		""), ""), "WHO")
 	return maskedKinds(described.ReplaceAllString(text, "$1"))
 }
 
 var signingKind = sampleKind{
-	"/apis/certificates.k8s.io/v1/certificatesigningrequests", "certificates.k8s.io/v1", "CertificateSigningRequest", []string{"status"},
+	"/apis/certificates.k8s.io/v1/certificatesigningrequests", "certificates.k8s.io/v1", "CertificateSigningRequest",
+	[]string{"status"},
 	[]string{
-		`{"spec":{"request":"` + signable + `","signerName":"example.com/x","usages":["client auth","key agreement"],"expirationSeconds":3600}}`,
-		`{"spec":{"request":"` + signable + `","signerName":"kubernetes.io/kube-apiserver-client","usages":["client auth"],"username":"somebody","groups":["g"],"uid":"u","extra":{"a":["b"]}},"status":{"conditions":[{"type":"Approved","status":"True"}]}}`,
-		`{"spec":{"request":"` + forMasters + `","signerName":"kubernetes.io/kube-apiserver-client","usages":["client auth"]}}`,
-		`{"spec":{"request":"` + unsignable + `","signerName":"a/b","usages":["client auth","client auth","x"],"expirationSeconds":5}}`,
+		`{"spec":{"request":"` + signable +
+			`","signerName":"example.com/x","usages":["client auth","key agreement"],"expirationSeconds":3600}}`,
+		`{"spec":{"request":"` + signable +
+			`","signerName":"kubernetes.io/kube-apiserver-client","usages":["client auth"],"username":"somebody","groups":["g"],"uid":"u","extra":{"a":["b"]}},"status":{"conditions":[{"type":"Approved","status":"True"}]}}`,
+		`{"spec":{"request":"` + forMasters +
+			`","signerName":"kubernetes.io/kube-apiserver-client","usages":["client auth"]}}`,
+		`{"spec":{"request":"` + unsignable +
+			`","signerName":"a/b","usages":["client auth","client auth","x"],"expirationSeconds":5}}`,
 	},
 	[]string{labelPatch, `{"spec":{"signerName":"example.com/y"}}`, `{"spec":{"usages":[]}}`},
 }
@@ -58,10 +64,13 @@ func signingRequests(seed uint64, salt string) []asked {
 // addSigner lets a user write requests, and approve and sign those for some signers.
 func (s *sequence) addSigner() {
 	rule := func(resources, verbs, names []any) map[string]any {
-		return map[string]any{"apiGroups": []any{"certificates.k8s.io"}, "resources": resources, "verbs": verbs, "resourceNames": names}
+		return map[string]any{"apiGroups": []any{"certificates.k8s.io"}, "resources": resources, "verbs": verbs,
+			"resourceNames": names}
 	}
 	s.grant(s.namespace+"-signer", []any{
-		rule([]any{"*"}, []any{"get", "patch", "update"}, nil), rule([]any{"signers"}, []any{pick(s, "approve", "approve", "sign")}, []any{pick(s, "example.com/x", "example.com/*", "kubernetes.io/*")}),
+		rule([]any{"*"}, []any{"get", "patch", "update"}, nil),
+		rule([]any{"signers"}, []any{pick(s, "approve", "approve", "sign")},
+			[]any{pick(s, "example.com/x", "example.com/*", "kubernetes.io/*")}),
 	}, "certificates.k8s.io", "certificatesigningrequests", "patch")
 }
 
@@ -69,7 +78,8 @@ func (s *sequence) signingStep() {
 	name := s.kindName(signingKind)
 	path := signingKind.path + "/" + name
 	condition := func() any {
-		condition := map[string]any{"type": pick(s, "Approved", "Approved", "Denied", "Failed", "Other", ""), "status": pick(s, "True", "True", "True", "False", "Unknown", "", "Maybe"), "reason": pick(s, "r", "s")}
+		condition := map[string]any{"type": pick(s, "Approved", "Approved", "Denied", "Failed", "Other", ""),
+			"status": pick(s, "True", "True", "True", "False", "Unknown", "", "Maybe"), "reason": pick(s, "r", "s")}
 		if s.IntN(4) == 0 {
 			condition["lastUpdateTime"] = "2024-01-01T00:00:00Z"
 		}
@@ -94,12 +104,16 @@ func (s *sequence) signingStep() {
 	part := pick(s, "/approval", "/approval", "/status", "/status", "")
 	switch s.IntN(6) {
 	case 0, 1, 2:
-		s.add(asked{method: "PATCH", path: path + part, user: who, contentType: pick(s, "application/merge-patch+json", "application/strategic-merge-patch+json"), body: patch})
+		s.add(asked{method: "PATCH", path: path + part, user: who, contentType: pick(s, "application/merge-patch+json",
+			"application/strategic-merge-patch+json"), body: patch})
 	case 3:
-		s.add(asked{method: "PATCH", path: path + part + "?fieldManager=" + pick(s, "one", "two") + pick(s, "", "&force=true"), contentType: "application/apply-patch+yaml", body: object(signingKind.apiVersion, signingKind.kind, name, "", map[string]any{"status": status})})
+		s.add(asked{method: "PATCH", path: path + part + "?fieldManager=" + pick(s, "one", "two") + pick(s, "",
+			"&force=true"), contentType: "application/apply-patch+yaml", body: object(signingKind.apiVersion, signingKind.kind,
+			name, "", map[string]any{"status": status})})
 	case 4:
 		s.add(asked{method: "GET", path: path + pick(s, "/approval", "/status", ""), accept: pick(s, "", asTable)})
 	case 5:
-		s.add(asked{method: "GET", path: signingKind.path + "?fieldSelector=spec.signerName%3D" + pick(s, "example.com/x", "none") + ",metadata.name%3D" + name})
+		s.add(asked{method: "GET", path: signingKind.path + "?fieldSelector=spec.signerName%3D" + pick(s, "example.com/x",
+			"none") + ",metadata.name%3D" + name})
 	}
 }

@@ -126,7 +126,8 @@ func (d *definition) setDefaults(u runtime.Unstructured) {
 // settled reports whether coercion would certainly change nothing in an object. It ignores managedFields.
 func (d *definition) settled(u *unstructured.Unstructured) bool {
 	kind, known := u.GroupVersionKind(), d.known[u.GroupVersionKind().Version]
-	if known == nil || kind.Group != d.crd.Spec.Group || kind.Kind != d.crd.Status.AcceptedNames.Kind || !known.Has(u.Object) {
+	if known == nil || kind.Group != d.crd.Spec.Group || kind.Kind != d.crd.Status.AcceptedNames.Kind ||
+		!known.Has(u.Object) {
 		return false
 	}
 	metadata, ok := u.Object["metadata"].(map[string]any)
@@ -173,7 +174,8 @@ type coercer struct {
 }
 
 func (c *coercer) coerce(u *unstructured.Unstructured) (unknown []string, err error) {
-	if metadata, _ := u.Object["metadata"].(map[string]any); metadata["managedFields"] == nil && c.definition.settled(u) && (!c.lenient || u.GetGeneration() > 0) {
+	if metadata, _ := u.Object["metadata"].(map[string]any); metadata["managedFields"] == nil && c.definition.settled(u) &&
+		(!c.lenient || u.GetGeneration() > 0) {
 		return nil, nil
 	}
 	kind, hasKind, err := unstructured.NestedString(u.Object, "kind")
@@ -184,7 +186,8 @@ func (c *coercer) coerce(u *unstructured.Unstructured) (unknown []string, err er
 	if err != nil {
 		return nil, err
 	}
-	metadata, hasMetadata, unknown, err := objectmeta.GetObjectMetaWithOptions(u.Object, objectmeta.ObjectMetaOptions{DropMalformedFields: c.lenient, ReturnUnknownFieldPaths: c.report})
+	metadata, hasMetadata, unknown, err := objectmeta.GetObjectMetaWithOptions(u.Object,
+		objectmeta.ObjectMetaOptions{DropMalformedFields: c.lenient, ReturnUnknownFieldPaths: c.report})
 	if err != nil {
 		return nil, err
 	}
@@ -195,10 +198,12 @@ func (c *coercer) coerce(u *unstructured.Unstructured) (unknown []string, err er
 	if crd := c.definition.crd; gv.Group == crd.Spec.Group && kind == crd.Status.AcceptedNames.Kind {
 		s := c.definition.schemas[gv.Version]
 		if !crd.Spec.PreserveUnknownFields {
-			unknown = append(unknown, pruning.PruneWithOptions(u.Object, s, true, schema.UnknownFieldPathOptions{TrackUnknownFieldPaths: c.report})...)
+			unknown = append(unknown, pruning.PruneWithOptions(u.Object, s, true,
+				schema.UnknownFieldPathOptions{TrackUnknownFieldPaths: c.report})...)
 			defaulting.PruneNonNullableNullsWithoutDefaults(u.Object, s)
 		}
-		problem, paths := objectmeta.CoerceWithOptions(nil, u.Object, s, false, objectmeta.CoerceOptions{DropInvalidFields: c.lenient, ReturnUnknownFieldPaths: c.report})
+		problem, paths := objectmeta.CoerceWithOptions(nil, u.Object, s, false,
+			objectmeta.CoerceOptions{DropInvalidFields: c.lenient, ReturnUnknownFieldPaths: c.report})
 		if problem != nil {
 			return nil, problem
 		}
@@ -235,7 +240,8 @@ func mediaTypes(typer runtime.ObjectTyper) []runtime.SerializerInfo {
 			Serializer:       jsonWith(json.SerializerOptions{StreamingCollectionsEncoding: true}),
 			PrettySerializer: jsonWith(json.SerializerOptions{Pretty: true}),
 			StrictSerializer: jsonWith(json.SerializerOptions{Strict: true, StreamingCollectionsEncoding: true}),
-			StreamSerializer: &runtime.StreamSerializerInfo{EncodesAsText: true, Serializer: jsonWith(json.SerializerOptions{}), Framer: json.Framer},
+			StreamSerializer: &runtime.StreamSerializerInfo{EncodesAsText: true, Serializer: jsonWith(json.SerializerOptions{}),
+				Framer: json.Framer},
 		},
 		{
 			MediaType: "application/yaml", MediaTypeType: "application", MediaTypeSubType: "yaml", EncodesAsText: true,
@@ -243,9 +249,12 @@ func mediaTypes(typer runtime.ObjectTyper) []runtime.SerializerInfo {
 			StrictSerializer: jsonWith(json.SerializerOptions{Yaml: true, Strict: true}),
 		},
 		{ // for tables and metadata only
-			MediaType: "application/vnd.kubernetes.protobuf", MediaTypeType: "application", MediaTypeSubType: "vnd.kubernetes.protobuf",
-			Serializer:       protobuf.NewSerializerWithOptions(customCreater{}, typer, protobuf.SerializerOptions{StreamingCollectionsEncoding: true}),
-			StreamSerializer: &runtime.StreamSerializerInfo{Serializer: protobuf.NewRawSerializer(customCreater{}, typer), Framer: protobuf.LengthDelimitedFramer},
+			MediaType: "application/vnd.kubernetes.protobuf", MediaTypeType: "application",
+			MediaTypeSubType: "vnd.kubernetes.protobuf",
+			Serializer: protobuf.NewSerializerWithOptions(customCreater{}, typer,
+				protobuf.SerializerOptions{StreamingCollectionsEncoding: true}),
+			StreamSerializer: &runtime.StreamSerializerInfo{Serializer: protobuf.NewRawSerializer(customCreater{}, typer),
+				Framer: protobuf.LengthDelimitedFramer},
 		},
 	}
 }
@@ -256,7 +265,8 @@ func (s *customSerializer) EncoderForVersion(encoder runtime.Encoder, gv runtime
 	if encoder == s.media[0].Serializer && len(s.definition.known) > 0 {
 		encoder = quickEncoder{encoder}
 	}
-	return versioning.NewCodec(encoder, nil, safeConverter{s.definition.converter}, metaScheme, metaScheme, metaScheme, gv, nil, "customResources")
+	return versioning.NewCodec(encoder, nil, safeConverter{s.definition.converter}, metaScheme, metaScheme, metaScheme, gv,
+		nil, "customResources")
 }
 
 func (s *customSerializer) DecoderToVersion(decoder runtime.Decoder, gv runtime.GroupVersioner) runtime.Decoder {
@@ -265,7 +275,8 @@ func (s *customSerializer) DecoderToVersion(decoder runtime.Decoder, gv runtime.
 		strict = serializer.IsStrict()
 	}
 	coercing := coercingDecoder{decoder, coercer{definition: s.definition, report: strict}}
-	return versioning.NewCodec(nil, coercing, runtime.UnsafeObjectConvertor(metaScheme), metaScheme, metaScheme, s.definition.defaulter(metaScheme), nil, gv, "customResources")
+	return versioning.NewCodec(nil, coercing, runtime.UnsafeObjectConvertor(metaScheme), metaScheme, metaScheme,
+		s.definition.defaulter(metaScheme), nil, gv, "customResources")
 }
 
 // coercingDecoder decodes objects and coerces them to their schema.
@@ -274,7 +285,8 @@ type coercingDecoder struct {
 	coercer coercer
 }
 
-func (d coercingDecoder) Decode(data []byte, defaults *runtimeschema.GroupVersionKind, into runtime.Object) (runtime.Object, *runtimeschema.GroupVersionKind, error) {
+func (d coercingDecoder) Decode(data []byte, defaults *runtimeschema.GroupVersionKind,
+	into runtime.Object) (runtime.Object, *runtimeschema.GroupVersionKind, error) {
 	object, kind, err := d.Decoder.Decode(data, defaults, into)
 	var strict []error
 	if err != nil {

@@ -35,7 +35,8 @@ type converter struct {
 // newConverter returns a converter between the versions of a definition. Its webhook requests end with the server,
 // since a conversion has no context of its own.
 func (s *Server) newConverter(crd *apiextensionsv1.CustomResourceDefinition) (*converter, error) {
-	c := &converter{versions: sets.New[schema.GroupVersion](), namespaced: crd.Spec.Scope == apiextensionsv1.NamespaceScoped, selectable: map[schema.GroupVersion]sets.Set[string]{}}
+	c := &converter{versions: sets.New[schema.GroupVersion](),
+		namespaced: crd.Spec.Scope == apiextensionsv1.NamespaceScoped, selectable: map[schema.GroupVersion]sets.Set[string]{}}
 	for _, v := range crd.Spec.Versions {
 		gv := schema.GroupVersion{Group: crd.Spec.Group, Version: v.Name}
 		c.versions.Insert(gv)
@@ -68,7 +69,8 @@ func rename(object runtime.Object, target schema.GroupVersion) (runtime.Object, 
 }
 
 func (c *converter) ConvertFieldLabel(kind schema.GroupVersionKind, label, value string) (string, string, error) {
-	if label == "metadata.name" || c.namespaced && label == "metadata.namespace" || c.selectable[kind.GroupVersion()].Has(label) {
+	if label == "metadata.name" || c.namespaced && label == "metadata.namespace" ||
+		c.selectable[kind.GroupVersion()].Has(label) {
 		return label, value, nil
 	}
 	return "", "", fmt.Errorf("field label not supported: %s", label)
@@ -114,7 +116,8 @@ func (c *converter) ConvertToVersion(in runtime.Object, target runtime.GroupVers
 	if list, ok := in.(*unstructured.UnstructuredList); ok {
 		for i := range list.Items {
 			if gv := list.Items[i].GroupVersionKind().GroupVersion(); !c.versions.Has(gv) {
-				return nil, fmt.Errorf("request to convert CR list failed, list index %d has invalid group/version: %s", i, gv.String())
+				return nil, fmt.Errorf("request to convert CR list failed, list index %d has invalid group/version: %s", i,
+					gv.String())
 			}
 		}
 	}
@@ -161,7 +164,8 @@ func (s *Server) newConversionWebhook(crd *apiextensionsv1.CustomResourceDefinit
 		config.URL = *given.URL
 	}
 	if service := given.Service; service != nil {
-		config.Service = &webhook.ClientConfigService{Name: service.Name, Namespace: service.Namespace, Port: *service.Port, Path: pointed(service.Path)}
+		config.Service = &webhook.ClientConfigService{Name: service.Name, Namespace: service.Namespace, Port: *service.Port,
+			Path: pointed(service.Path)}
 	}
 	client, err := clients.HookClient(config)
 	if err != nil {
@@ -193,7 +197,8 @@ func (c *conversionWebhook) convert(object runtime.Object, target schema.GroupVe
 		return nil, fmt.Errorf("conversion webhook for %v failed: %v", kind, err)
 	}
 	if len(converted) != len(originals) {
-		return nil, fmt.Errorf("conversion webhook for %v returned %d objects, expected %d", kind, len(converted), len(originals))
+		return nil, fmt.Errorf("conversion webhook for %v returned %d objects, expected %d", kind, len(converted),
+			len(originals))
 	}
 	for i, original := range originals {
 		what, err := accept(original, converted[i], target)
@@ -201,14 +206,16 @@ func (c *conversionWebhook) convert(object runtime.Object, target schema.GroupVe
 			if isList {
 				what = strings.Replace(what, "object", "converted object", 1)
 			}
-			return nil, fmt.Errorf("conversion webhook for %v returned invalid %s: %w", kind, strings.Replace(what, "#", strconv.Itoa(i), 1), err)
+			return nil, fmt.Errorf("conversion webhook for %v returned invalid %s: %w", kind,
+				strings.Replace(what, "#", strconv.Itoa(i), 1), err)
 		}
 	}
 	return object, nil
 }
 
 // ask sends objects to the webhook and returns the objects in its answer.
-func (c *conversionWebhook) ask(originals []*unstructured.Unstructured, target schema.GroupVersion) ([]runtime.RawExtension, error) {
+func (c *conversionWebhook) ask(originals []*unstructured.Unstructured,
+	target schema.GroupVersion) ([]runtime.RawExtension, error) {
 	var objects []runtime.RawExtension
 	for _, original := range originals {
 		objects = append(objects, runtime.RawExtension{Object: original})
@@ -217,7 +224,9 @@ func (c *conversionWebhook) ask(originals []*unstructured.Unstructured, target s
 	for _, version := range c.versions {
 		switch version {
 		case "v1":
-			review, answer := &apiextensionsv1.ConversionReview{Request: &apiextensionsv1.ConversionRequest{Objects: objects, DesiredAPIVersion: target.String(), UID: id}, Response: &apiextensionsv1.ConversionResponse{}}, &apiextensionsv1.ConversionReview{}
+			review, answer := &apiextensionsv1.ConversionReview{Request: &apiextensionsv1.ConversionRequest{Objects: objects,
+				DesiredAPIVersion: target.String(), UID: id}, Response: &apiextensionsv1.ConversionResponse{}},
+				&apiextensionsv1.ConversionReview{}
 			if err := c.client.Post().Body(review).Do(c.ctx).Into(answer); err != nil {
 				return nil, err
 			}
@@ -229,7 +238,10 @@ func (c *conversionWebhook) ask(originals []*unstructured.Unstructured, target s
 			}
 			return converted(answer.Response.ConvertedObjects, answer.Response.Result, id, answer.Response.UID)
 		case "v1beta1":
-			review, answer := &apiextensionsv1beta1.ConversionReview{Request: &apiextensionsv1beta1.ConversionRequest{Objects: objects, DesiredAPIVersion: target.String(), UID: id}, Response: &apiextensionsv1beta1.ConversionResponse{}}, &apiextensionsv1beta1.ConversionReview{}
+			review,
+				answer := &apiextensionsv1beta1.ConversionReview{Request: &apiextensionsv1beta1.ConversionRequest{Objects: objects,
+				DesiredAPIVersion: target.String(), UID: id}, Response: &apiextensionsv1beta1.ConversionResponse{}},
+				&apiextensionsv1beta1.ConversionReview{}
 			if err := c.client.Post().Body(review).Do(c.ctx).Into(answer); err != nil {
 				return nil, err
 			}
@@ -242,7 +254,8 @@ func (c *conversionWebhook) ask(originals []*unstructured.Unstructured, target s
 	return nil, errors.New("no supported conversion review versions")
 }
 
-func converted(objects []runtime.RawExtension, result metav1.Status, want, got types.UID) ([]runtime.RawExtension, error) {
+func converted(objects []runtime.RawExtension, result metav1.Status, want,
+	got types.UID) ([]runtime.RawExtension, error) {
 	switch {
 	case got != want:
 		return nil, fmt.Errorf("expected response.uid=%q, got %q", want, got)
@@ -256,7 +269,8 @@ func converted(objects []runtime.RawExtension, result metav1.Status, want, got t
 
 // accept replaces an object by its conversion, with the original metadata except labels and annotations. With an error
 // it returns the invalid part; # is the index of the object.
-func accept(original *unstructured.Unstructured, raw runtime.RawExtension, target schema.GroupVersion) (what string, err error) {
+func accept(original *unstructured.Unstructured, raw runtime.RawExtension,
+	target schema.GroupVersion) (what string, err error) {
 	type pair struct {
 		what      string
 		want, got any
@@ -265,12 +279,14 @@ func accept(original *unstructured.Unstructured, raw runtime.RawExtension, targe
 	if err := converted.UnmarshalJSON(raw.Raw); err != nil {
 		return "object at index #", err
 	}
-	for _, p := range []pair{{"groupVersion", target, converted.GroupVersionKind().GroupVersion()}, {"kind", original.GetKind(), converted.GetKind()}} {
+	for _, p := range []pair{{"groupVersion", target, converted.GroupVersionKind().GroupVersion()},
+		{"kind", original.GetKind(), converted.GetKind()}} {
 		if p.want != p.got {
 			return "object at index #", fmt.Errorf("invalid %s (expected %v, received %v)", p.what, p.want, p.got)
 		}
 	}
-	for _, p := range []pair{{"name", original.GetName(), converted.GetName()}, {"namespace", original.GetNamespace(), converted.GetNamespace()}, {"UID", original.GetUID(), converted.GetUID()}} {
+	for _, p := range []pair{{"name", original.GetName(), converted.GetName()},
+		{"namespace", original.GetNamespace(), converted.GetNamespace()}, {"UID", original.GetUID(), converted.GetUID()}} {
 		if p.want != p.got {
 			return "object", fmt.Errorf("must have the same %s: %v != %v", p.what, p.want, p.got)
 		}

@@ -18,7 +18,8 @@ func coreKinds() []kind {
 	return []kind{
 		bindings(),
 		{Kind: builtin.ConfigMaps()},
-		{Kind: builtin.Endpoints(), complete: deprecated("v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice")},
+		{Kind: builtin.Endpoints(), complete: deprecated("v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 " +
+			"EndpointSlice")},
 		{Kind: builtin.LimitRanges()},
 		namespaces(),
 		{Kind: builtin.Nodes(), parts: []extraPart{proxyPart("NodeProxyOptions")}},

@@ -164,7 +164,8 @@ func structural(given *apiextensionsv1.CustomResourceValidation, preserve bool) 
 
 func internalSchema(given *apiextensionsv1.CustomResourceValidation) (*apiextensions.CustomResourceValidation, error) {
 	internal := &apiextensions.CustomResourceValidation{}
-	return internal, apiextensionsv1.Convert_v1_CustomResourceValidation_To_apiextensions_CustomResourceValidation(given, internal, nil)
+	return internal, apiextensionsv1.Convert_v1_CustomResourceValidation_To_apiextensions_CustomResourceValidation(given,
+		internal, nil)
 }
 
 func (d *definition) groupVersion(version string) runtimeschema.GroupVersion {
@@ -178,7 +179,8 @@ func (d *definition) resource() runtimeschema.GroupResource {
 func (d *definition) namespaced() bool { return d.crd.Spec.Scope == apiextensionsv1.NamespaceScoped }
 
 // newCustomResource returns a version: its registries and its scopes for upstream's handlers.
-func (s *Server) newCustomResource(d *definition, v apiextensionsv1.CustomResourceDefinitionVersion) (*customResource, error) {
+func (s *Server) newCustomResource(d *definition, v apiextensionsv1.CustomResourceDefinitionVersion) (
+	*customResource, error) {
 	names, gv := d.crd.Status.AcceptedNames, d.groupVersion(v.Name)
 	kind, listKind := gv.WithKind(names.Kind), gv.WithKind(names.ListKind)
 	strategy := d.strategies[v.Name].of(s, d, kind)
@@ -190,7 +192,8 @@ func (s *Server) newCustomResource(d *definition, v apiextensionsv1.CustomResour
 	resource := d.resource()
 	r := &registry{
 		table:  s.store.Table(resource),
-		prefix: "/registry/" + resource.Group + "/" + resource.Resource, resource: resource, kind: kind, singular: names.Singular,
+		prefix: "/registry/" + resource.Group + "/" + resource.Resource, resource: resource, kind: kind,
+		singular: names.Singular,
 		new: func() runtime.Object {
 			u := &unstructured.Unstructured{}
 			u.SetGroupVersionKind(kind)
@@ -227,7 +230,8 @@ func pointed(text *string) string {
 }
 
 var ageColumn = apiextensionsv1.CustomResourceColumnDefinition{
-	Name: "Age", Type: "date", Description: metav1.ObjectMeta{}.SwaggerDoc()["creationTimestamp"], JSONPath: ".metadata.creationTimestamp",
+	Name: "Age", Type: "date", Description: metav1.ObjectMeta{}.SwaggerDoc()["creationTimestamp"],
+	JSONPath: ".metadata.creationTimestamp",
 }
 
 // deprecation returns the default deprecation warning of a version.
@@ -255,14 +259,17 @@ func (d *definition) setScopes(s *Server, c *customResource, v apiextensionsv1.C
 	serializer := &customSerializer{definition: d, media: mediaTypes(typer)}
 	c.scope = &handlers.RequestScope{
 		Namer:      handlers.ContextBasedNaming{Namer: runtime.Namer(meta.NewAccessor()), ClusterScoped: !d.namespaced()},
-		Serializer: serializer, ParameterCodec: runtime.NewParameterCodec(parameters), StandardSerializers: serializer.media[:2],
-		Creater: customCreater{}, Convertor: safeConverter{d.converter}, UnsafeConvertor: d.converter, Typer: typer,
+		Serializer: serializer, ParameterCodec: runtime.NewParameterCodec(parameters),
+		StandardSerializers: serializer.media[:2],
+		Creater:             customCreater{}, Convertor: safeConverter{d.converter}, UnsafeConvertor: d.converter,
+		Typer:     typer,
 		Defaulter: d.defaulter(parameters), Authorizer: s.authorizer, EquivalentResourceMapper: d.equivalents(),
 		TableConvertor: c.objects, Resource: d.resource().WithVersion(v.Name), Kind: c.objects.kind, HubGroupVersion: gv,
 		MetaGroupVersion: metav1.SchemeGroupVersion, MaxRequestBodyBytes: maxBody,
 	}
 	var err error
-	if c.scope.FieldManager, err = fieldManager(c.scope, d.types, "", c.objects.GetResetFields()); err != nil || c.scale == nil {
+	if c.scope.FieldManager, err = fieldManager(c.scope, d.types, "", c.objects.GetResetFields()); err != nil ||
+		c.scale == nil {
 		return err
 	}
 	scale := *c.scope
@@ -302,8 +309,10 @@ func (d *definition) setStatusScopes() error {
 	return nil
 }
 
-func fieldManager(scope *handlers.RequestScope, types managedfields.TypeConverter, subresource string, reset map[fieldpath.APIVersion]*fieldpath.Set) (*managedfields.FieldManager, error) {
-	return managedfields.NewDefaultCRDFieldManager(types, scope.Convertor, scope.Defaulter, scope.Creater, scope.Kind, scope.HubGroupVersion,
+func fieldManager(scope *handlers.RequestScope, types managedfields.TypeConverter, subresource string,
+	reset map[fieldpath.APIVersion]*fieldpath.Set) (*managedfields.FieldManager, error) {
+	return managedfields.NewDefaultCRDFieldManager(types, scope.Convertor, scope.Defaulter, scope.Creater, scope.Kind,
+		scope.HubGroupVersion,
 		subresource, fieldpath.NewExcludeFilterSetMap(reset))
 }
 
@@ -355,7 +364,8 @@ func (p *preparation) typeConverter() managedfields.TypeConverter {
 
 // addModel adds the model of a kind to models.
 func addModel(models map[string]*spec.Schema, kind runtimeschema.GroupVersionKind, model *spec.Schema) {
-	model.AddExtension("x-kubernetes-group-version-kind", []any{map[string]any{"group": kind.Group, "version": kind.Version, "kind": kind.Kind}})
+	model.AddExtension("x-kubernetes-group-version-kind",
+		[]any{map[string]any{"group": kind.Group, "version": kind.Version, "kind": kind.Kind}})
 	models[kind.String()] = model
 }
 

@@ -50,17 +50,20 @@ var (
 	}()
 	definitionFamily = family{
 		scheme: definitionScheme, hub: apiextensions.SchemeGroupVersion,
-		codecs: serializer.NewCodecFactory(definitionScheme, serializer.WithStreamingCollectionEncodingToJSON(), serializer.WithStreamingCollectionEncodingToProtobuf()),
+		codecs: serializer.NewCodecFactory(definitionScheme, serializer.WithStreamingCollectionEncodingToJSON(),
+			serializer.WithStreamingCollectionEncodingToProtobuf()),
 	}
 )
 
 // definitionKind is the kind CustomResourceDefinition.
 var definitionKind = kind{Kind: builtin.Kind{
-	GVK: apiextensionsv1.SchemeGroupVersion.WithKind("CustomResourceDefinition"), Resource: "customresourcedefinitions", Singular: "customresourcedefinition",
-	Short: []string{"crd", "crds"}, Categories: []string{"api-extensions"},
+	GVK: apiextensionsv1.SchemeGroupVersion.WithKind("CustomResourceDefinition"), Resource: "customresourcedefinitions",
+	Singular: "customresourcedefinition",
+	Short:    []string{"crd", "crds"}, Categories: []string{"api-extensions"},
 	ModelName: "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.CustomResourceDefinition",
 	Rules: builtin.Own[*apiextensions.CustomResourceDefinition]{
-		Cluster: true, Conditional: true, Reset: []string{"status"}, Spec: func(crd *apiextensions.CustomResourceDefinition) any { return crd.Spec },
+		Cluster: true, Conditional: true, Reset: []string{"status"},
+		Spec: func(crd *apiextensions.CustomResourceDefinition) any { return crd.Spec },
 		Create: func(_ context.Context, crd *apiextensions.CustomResourceDefinition) {
 			crd.Status = apiextensions.CustomResourceDefinitionStatus{}
 			noteStored(crd)
@@ -69,7 +72,8 @@ var definitionKind = kind{Kind: builtin.Kind{
 			crd.Status = old.Status
 			noteStored(crd)
 		},
-		Validate: validation.ValidateCustomResourceDefinition, ValidateUpdate: validation.ValidateCustomResourceDefinitionUpdate,
+		Validate:       validation.ValidateCustomResourceDefinition,
+		ValidateUpdate: validation.ValidateCustomResourceDefinitionUpdate,
 		Warnings: func(_ context.Context, crd, old *apiextensions.CustomResourceDefinition) []string {
 			warnings := definitionWarnings(crd)
 			if old == nil {
@@ -110,11 +114,14 @@ var definitionColumns = func() []builtin.Column {
 			slices.Sort(served)
 			return strings.Join(served, ",")
 		}),
-		builtin.Col("Created At", "date", metav1.ObjectMeta{}.SwaggerDoc()["creationTimestamp"], func(crd *definition) any { return crd.CreationTimestamp.UTC().Format(time.RFC3339) }),
+		builtin.Col("Created At", "date", metav1.ObjectMeta{}.SwaggerDoc()["creationTimestamp"],
+			func(crd *definition) any { return crd.CreationTimestamp.UTC().Format(time.RFC3339) }),
 		builtin.Col("Group", "string wide", "API group", func(crd *definition) any { return crd.Spec.Group }),
 		builtin.Col("Kind", "string wide", "CustomResource kind", func(crd *definition) any { return crd.Spec.Names.Kind }),
-		builtin.Col("ShortNames", "string wide", "Short names", func(crd *definition) any { return strings.Join(crd.Spec.Names.ShortNames, ",") }),
-		builtin.Col("Established", "boolean wide", "Established status", func(crd *definition) any { return apiextensions.IsCRDConditionTrue(crd, apiextensions.Established) }),
+		builtin.Col("ShortNames", "string wide", "Short names",
+			func(crd *definition) any { return strings.Join(crd.Spec.Names.ShortNames, ",") }),
+		builtin.Col("Established", "boolean wide", "Established status",
+			func(crd *definition) any { return apiextensions.IsCRDConditionTrue(crd, apiextensions.Established) }),
 	}
 }()
 
@@ -122,12 +129,14 @@ var definitionColumns = func() []builtin.Column {
 // context.
 func validateDefinitionStatus(crd, was *apiextensions.CustomResourceDefinition) field.ErrorList {
 	switch validate := any(validation.ValidateUpdateCustomResourceDefinitionStatus).(type) {
-	case func(context.Context, *apiextensions.CustomResourceDefinition, *apiextensions.CustomResourceDefinition) field.ErrorList:
+	case func(context.Context, *apiextensions.CustomResourceDefinition,
+		*apiextensions.CustomResourceDefinition) field.ErrorList:
 		return validate(context.Background(), crd, was)
 	case func(*apiextensions.CustomResourceDefinition, *apiextensions.CustomResourceDefinition) field.ErrorList:
 		return validate(crd, was)
 	}
-	panic(fmt.Sprintf("validation.ValidateUpdateCustomResourceDefinitionStatus is a %T", validation.ValidateUpdateCustomResourceDefinitionStatus))
+	panic(fmt.Sprintf("validation.ValidateUpdateCustomResourceDefinitionStatus is a %T",
+		validation.ValidateUpdateCustomResourceDefinitionStatus))
 }
 
 // noteStored adds the storage version to status.storedVersions.
@@ -153,12 +162,16 @@ func definitionWarnings(crd *apiextensions.CustomResourceDefinition) (warnings [
 		}
 		validation.SchemaHas(schema.OpenAPIV3Schema, func(s *apiextensions.JSONSchemaProps) bool {
 			if s.Format != "" {
-				for _, format := range apivalidation.GetUnrecognizedFormats(&spec.Schema{SchemaProps: spec.SchemaProps{Format: s.Format, Type: []string{s.Type}}}, environment.DefaultCompatibilityVersion()) {
+				for _, format := range apivalidation.GetUnrecognizedFormats(
+					&spec.Schema{SchemaProps: spec.SchemaProps{Format: s.Format, Type: []string{s.Type}}},
+					environment.DefaultCompatibilityVersion()) {
 					warnings = append(warnings, fmt.Sprintf("unrecognized format %q", format))
 				}
 			}
-			if s.XListType != nil && *s.XListType == "set" && s.Items != nil && s.Items.Schema != nil && (s.Items.Schema.Type == "object" || s.Items.Schema.Type == "array") {
-				unmergeable.Insert(fmt.Sprintf("x-kubernetes-list-type: set for items of type %q is not supported by server-side apply or CEL validation rules", s.Items.Schema.Type))
+			if s.XListType != nil && *s.XListType == "set" && s.Items != nil && s.Items.Schema != nil &&
+				(s.Items.Schema.Type == "object" || s.Items.Schema.Type == "array") {
+				unmergeable.Insert(fmt.Sprintf("x-kubernetes-list-type: set for items of type %q is not supported by server-side "+
+					"apply or CEL validation rules", s.Items.Schema.Type))
 			}
 			return false
 		})
@@ -174,7 +187,8 @@ func definitionWarnings(crd *apiextensions.CustomResourceDefinition) (warnings [
 // definitionStorage deletes definitions in two steps: their objects first.
 type definitionStorage struct{ *registry }
 
-func (s *definitionStorage) Delete(ctx context.Context, name string, validate rest.ValidateObjectFunc, options *metav1.DeleteOptions) (runtime.Object, bool, error) {
+func (s *definitionStorage) Delete(ctx context.Context, name string, validate rest.ValidateObjectFunc,
+	options *metav1.DeleteOptions) (runtime.Object, bool, error) {
 	object, err := s.Get(ctx, name, &metav1.GetOptions{})
 	if err != nil {
 		return nil, false, err
@@ -237,7 +251,8 @@ func (s *Server) reconcileDefinitions() {
 
 // finishDefinition is called after a write of an object: it may have been the last object of a definition in deletion.
 func (s *Server) finishDefinition(name string) {
-	if record := s.crds.table.Get(s.crds.prefix + "/" + name); record != nil && must.Access(record.Object).GetDeletionTimestamp() != nil {
+	if record := s.crds.table.Get(s.crds.prefix + "/" + name); record != nil &&
+		must.Access(record.Object).GetDeletionTimestamp() != nil {
 		s.reconcileDefinitions()
 	}
 }
@@ -257,7 +272,10 @@ func (s *Server) read(r *store.Record) *apiextensionsv1.CustomResourceDefinition
 	defer s.definitions.mu.Unlock()
 	crd := s.definitions.read[r]
 	if crd == nil {
-		maps.DeleteFunc(s.definitions.read, func(old *store.Record, _ *apiextensionsv1.CustomResourceDefinition) bool { return old.Key == r.Key })
+		maps.DeleteFunc(s.definitions.read, func(old *store.Record,
+			_ *apiextensionsv1.CustomResourceDefinition) bool {
+			return old.Key == r.Key
+		})
 		crd = versioned(r.Object)
 		s.definitions.read[r] = crd
 	}
@@ -289,7 +307,8 @@ func (s *Server) endOutdated(crds []*apiextensionsv1.CustomResourceDefinition) {
 
 // serves reports whether a definition is unchanged in everything that affects requests.
 func (d *definition) serves(crd *apiextensionsv1.CustomResourceDefinition) bool {
-	return crd == d.crd || crd.UID == d.crd.UID && equality.Semantic.DeepEqual(crd.Spec, d.crd.Spec) && equality.Semantic.DeepEqual(crd.Status.AcceptedNames, d.crd.Status.AcceptedNames)
+	return crd == d.crd || crd.UID == d.crd.UID && equality.Semantic.DeepEqual(crd.Spec, d.crd.Spec) &&
+		equality.Semantic.DeepEqual(crd.Status.AcceptedNames, d.crd.Status.AcceptedNames)
 }
 
 // errOutdated reports that a definition was written or deleted since it was read.
@@ -304,7 +323,8 @@ func (s *Server) definition(crd *apiextensionsv1.CustomResourceDefinition) (*def
 	if d := s.definitions.served[crd.Name]; d != nil && d.serves(crd) {
 		return d, nil
 	}
-	if now := s.crds.table.Get(s.crds.prefix + "/" + crd.Name); now == nil || strconv.FormatInt(now.Version, 10) != crd.ResourceVersion {
+	if now := s.crds.table.Get(s.crds.prefix + "/" + crd.Name); now == nil ||
+		strconv.FormatInt(now.Version, 10) != crd.ResourceVersion {
 		return nil, errOutdated
 	}
 	d, err := s.newDefinition(crd)
@@ -320,7 +340,8 @@ func (s *Server) definition(crd *apiextensionsv1.CustomResourceDefinition) (*def
 
 // reconcileDefinition takes the next step of a definition, if there is one. A step is a write, after which all
 // definitions are reconciled again.
-func (s *Server) reconcileDefinition(crd *apiextensionsv1.CustomResourceDefinition, all []*apiextensionsv1.CustomResourceDefinition) {
+func (s *Server) reconcileDefinition(crd *apiextensionsv1.CustomResourceDefinition,
+	all []*apiextensionsv1.CustomResourceDefinition) {
 	before := crd
 	crd = crd.DeepCopy()
 	switch {
@@ -328,8 +349,10 @@ func (s *Server) reconcileDefinition(crd *apiextensionsv1.CustomResourceDefiniti
 		s.cleanUp(crd)
 		return
 	case acceptNames(crd, all):
-	case apihelpers.IsCRDConditionTrue(crd, apiextensionsv1.NamesAccepted) && !apihelpers.IsCRDConditionTrue(crd, apiextensionsv1.Established):
-		apihelpers.SetCRDCondition(crd, condition(apiextensionsv1.Established, apiextensionsv1.ConditionTrue, "InitialNamesAccepted", "the initial names have been accepted"))
+	case apihelpers.IsCRDConditionTrue(crd, apiextensionsv1.NamesAccepted) &&
+		!apihelpers.IsCRDConditionTrue(crd, apiextensionsv1.Established):
+		apihelpers.SetCRDCondition(crd, condition(apiextensionsv1.Established, apiextensionsv1.ConditionTrue,
+			"InitialNamesAccepted", "the initial names have been accepted"))
 	case setApproval(crd):
 	default:
 		return
@@ -339,7 +362,8 @@ func (s *Server) reconcileDefinition(crd *apiextensionsv1.CustomResourceDefiniti
 	}
 }
 
-func condition(kind apiextensionsv1.CustomResourceDefinitionConditionType, status apiextensionsv1.ConditionStatus, reason, message string) apiextensionsv1.CustomResourceDefinitionCondition {
+func condition(kind apiextensionsv1.CustomResourceDefinitionConditionType, status apiextensionsv1.ConditionStatus,
+	reason, message string) apiextensionsv1.CustomResourceDefinitionCondition {
 	return apiextensionsv1.CustomResourceDefinitionCondition{Type: kind, Status: status, Reason: reason, Message: message}
 }
 
@@ -378,21 +402,25 @@ func acceptNames(crd *apiextensionsv1.CustomResourceDefinition, all []*apiextens
 			}
 		}
 		if n.wanted != *n.accepted && n.used.Has(n.wanted) {
-			status = condition(apiextensionsv1.NamesAccepted, apiextensionsv1.ConditionFalse, n.reason, fmt.Sprintf("%q is already in use", n.wanted))
+			status = condition(apiextensionsv1.NamesAccepted, apiextensionsv1.ConditionFalse, n.reason,
+				fmt.Sprintf("%q is already in use", n.wanted))
 			continue
 		}
 		*n.accepted = n.wanted
 	}
 	accepted.Categories = wanted.Categories
-	if reflect.DeepEqual(crd.Status.AcceptedNames, accepted) && apihelpers.IsCRDConditionEquivalent(&status, apihelpers.FindCRDCondition(crd, apiextensionsv1.NamesAccepted)) {
+	if reflect.DeepEqual(crd.Status.AcceptedNames, accepted) && apihelpers.IsCRDConditionEquivalent(&status,
+		apihelpers.FindCRDCondition(crd, apiextensionsv1.NamesAccepted)) {
 		return false
 	}
-	established := condition(apiextensionsv1.Established, apiextensionsv1.ConditionFalse, "NotAccepted", "not all names are accepted")
+	established := condition(apiextensionsv1.Established, apiextensionsv1.ConditionFalse, "NotAccepted",
+		"not all names are accepted")
 	if old := apihelpers.FindCRDCondition(crd, apiextensionsv1.Established); old != nil {
 		established = *old
 	}
 	if established.Status != apiextensionsv1.ConditionTrue && status.Status == apiextensionsv1.ConditionTrue {
-		established = condition(apiextensionsv1.Established, apiextensionsv1.ConditionFalse, "Installing", "the initial names have been accepted")
+		established = condition(apiextensionsv1.Established, apiextensionsv1.ConditionFalse, "Installing",
+			"the initial names have been accepted")
 	}
 	crd.Status.AcceptedNames = accepted
 	apihelpers.SetCRDCondition(crd, status)
@@ -444,12 +472,15 @@ func setApproval(crd *apiextensionsv1.CustomResourceDefinition) bool {
 func (s *Server) writeDefinition(crd *apiextensionsv1.CustomResourceDefinition) *apiextensionsv1.CustomResourceDefinition {
 	internal := &apiextensions.CustomResourceDefinition{}
 	must.Do(definitionScheme.Convert(crd, internal, nil))
-	status := s.crds.with(&kindStrategy{definitionScheme, s.names, genericStoreOnly{}, s, &definitionKind, *definitionKind.Status, nil})
-	ctx := request.WithRequestInfo(request.WithNamespace(request.NewContext(), ""), &request.RequestInfo{APIGroup: definitionKind.GVK.Group, Resource: definitionKind.Resource})
+	status := s.crds.with(&kindStrategy{definitionScheme, s.names, genericStoreOnly{}, s, &definitionKind,
+		*definitionKind.Status, nil})
+	ctx := request.WithRequestInfo(request.WithNamespace(request.NewContext(), ""),
+		&request.RequestInfo{APIGroup: definitionKind.GVK.Group, Resource: definitionKind.Resource})
 	managed := func(_ context.Context, object, old runtime.Object) (runtime.Object, error) {
 		return s.crdScope.FieldManager.UpdateNoErrors(old, object, "kube-apiserver"), nil
 	}
-	written, _, err := status.Update(ctx, crd.Name, rest.DefaultUpdatedObjectInfo(internal, managed), rest.ValidateAllObjectFunc, rest.ValidateAllObjectUpdateFunc, false, &metav1.UpdateOptions{})
+	written, _, err := status.Update(ctx, crd.Name, rest.DefaultUpdatedObjectInfo(internal, managed),
+		rest.ValidateAllObjectFunc, rest.ValidateAllObjectUpdateFunc, false, &metav1.UpdateOptions{})
 	if err != nil {
 		return nil // a conflict, or it is deleted
 	}
@@ -458,16 +489,20 @@ func (s *Server) writeDefinition(crd *apiextensionsv1.CustomResourceDefinition) 
 
 // cleanUp deletes the objects of a definition in deletion, and removes its finalizer when none remains.
 func (s *Server) cleanUp(crd *apiextensionsv1.CustomResourceDefinition) {
-	progress := condition(apiextensionsv1.Terminating, apiextensionsv1.ConditionTrue, "InstanceDeletionInProgress", "CustomResource deletion is in progress")
-	if old := apihelpers.FindCRDCondition(crd, apiextensionsv1.Terminating); old == nil || old.Reason == "InstanceDeletionPending" {
+	progress := condition(apiextensionsv1.Terminating, apiextensionsv1.ConditionTrue, "InstanceDeletionInProgress",
+		"CustomResource deletion is in progress")
+	if old := apihelpers.FindCRDCondition(crd, apiextensionsv1.Terminating); old == nil ||
+		old.Reason == "InstanceDeletionPending" {
 		apihelpers.SetCRDCondition(crd, progress)
 		if crd = s.writeDefinition(crd); crd == nil {
 			return
 		}
 	}
-	done := condition(apiextensionsv1.Terminating, apiextensionsv1.ConditionFalse, "InstanceDeletionCompleted", "removed all instances")
+	done := condition(apiextensionsv1.Terminating, apiextensionsv1.ConditionFalse, "InstanceDeletionCompleted",
+		"removed all instances")
 	if !apihelpers.IsCRDConditionTrue(crd, apiextensionsv1.Established) {
-		done = condition(apiextensionsv1.Terminating, apiextensionsv1.ConditionFalse, "NeverEstablished", "resource was never established")
+		done = condition(apiextensionsv1.Terminating, apiextensionsv1.ConditionFalse, "NeverEstablished",
+			"resource was never established")
 	} else if left := s.deleteObjects(crd); left {
 		return // the deletion of the last object calls this again
 	}
@@ -501,8 +536,10 @@ func (s *Server) beginCustom(w http.ResponseWriter, r *http.Request, info *reque
 	crd := s.read(record)
 	namespaced, named := crd.Spec.Scope == apiextensionsv1.NamespaceScoped, info.Namespace != ""
 	across := info.Verb == "list" || info.Verb == "watch"
-	conditions := apihelpers.IsCRDConditionTrue(crd, apiextensionsv1.NamesAccepted) || apihelpers.IsCRDConditionTrue(crd, apiextensionsv1.Established)
-	if !namespaced && named || namespaced && !named && !across || !apihelpers.HasServedCRDVersion(crd, info.APIVersion) || !conditions {
+	conditions := apihelpers.IsCRDConditionTrue(crd, apiextensionsv1.NamesAccepted) ||
+		apihelpers.IsCRDConditionTrue(crd, apiextensionsv1.Established)
+	if !namespaced && named || namespaced && !named && !across || !apihelpers.HasServedCRDVersion(crd, info.APIVersion) ||
+		!conditions {
 		http.NotFound(w, r)
 		return nil
 	}
@@ -511,7 +548,8 @@ func (s *Server) beginCustom(w http.ResponseWriter, r *http.Request, info *reque
 		return s.beginCustom(w, r, info)
 	}
 	if err != nil {
-		responsewriters.ErrorNegotiated(apierrors.NewInternalError(errors.New("error resolving resource")), metaCodecs, schema.GroupVersion{Group: info.APIGroup, Version: info.APIVersion}, w, r)
+		responsewriters.ErrorNegotiated(apierrors.NewInternalError(errors.New("error resolving resource")), metaCodecs,
+			schema.GroupVersion{Group: info.APIGroup, Version: info.APIVersion}, w, r)
 		return nil
 	}
 	e := d.versions[info.APIVersion].endpoint
@@ -524,7 +562,8 @@ func (s *Server) beginCustom(w http.ResponseWriter, r *http.Request, info *reque
 
 // newEndpoint returns the endpoint of a version.
 func (c *customResource) newEndpoint() *endpoint {
-	e := &endpoint{objects: c.objects, scope: c.scope, parts: map[string]part{}, patches: customPatches, warnings: c.warnings, custom: true}
+	e := &endpoint{objects: c.objects, scope: c.scope, parts: map[string]part{}, patches: customPatches,
+		warnings: c.warnings, custom: true}
 	if c.status != nil {
 		e.parts["status"] = part{storage: subresource{c.status}, scope: c.statusScope}
 	}
@@ -541,7 +580,8 @@ func (noCreation) Handles(admission.Operation) bool { return true }
 
 func (n noCreation) Admit(ctx context.Context, a admission.Attributes, o admission.ObjectInterfaces) error {
 	if a.GetOperation() == admission.Create {
-		return apierrors.NewForbidden(a.GetResource().GroupResource(), a.GetName(), errors.New("create not allowed while custom resource definition is terminating"))
+		return apierrors.NewForbidden(a.GetResource().GroupResource(), a.GetName(),
+			errors.New("create not allowed while custom resource definition is terminating"))
 	}
 	if inner, ok := n.Interface.(admission.MutationInterface); ok && n.Interface.Handles(a.GetOperation()) {
 		return inner.Admit(ctx, a, o)

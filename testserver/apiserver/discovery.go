@@ -68,7 +68,8 @@ func resourcesOf(k *kind) []resourceInfo {
 		verbs = allVerbs
 	}
 	one := resourceInfo{
-		gv: k.GVK.GroupVersion(), name: k.Resource, singular: k.SingularName(), kind: k.GVK, namespaced: k.Namespaced, verbs: verbs,
+		gv: k.GVK.GroupVersion(), name: k.Resource, singular: k.SingularName(), kind: k.GVK, namespaced: k.Namespaced,
+		verbs: verbs,
 		short: k.Short, categories: k.Categories, hash: storageHash(stored.GVK),
 	}
 	switch {
@@ -79,13 +80,16 @@ func resourcesOf(k *kind) []resourceInfo {
 	}
 	found := []resourceInfo{one}
 	for _, extra := range k.parts {
-		found = append(found, resourceInfo{gv: one.gv, name: one.name + "/" + extra.name, kind: extra.kind, namespaced: one.namespaced, verbs: extra.verbs})
+		found = append(found, resourceInfo{gv: one.gv, name: one.name + "/" + extra.name, kind: extra.kind,
+			namespaced: one.namespaced, verbs: extra.verbs})
 	}
 	if stored.Scale != nil {
-		found = append(found, resourceInfo{gv: one.gv, name: one.name + "/scale", kind: scaleKind, namespaced: one.namespaced, verbs: partVerbs})
+		found = append(found, resourceInfo{gv: one.gv, name: one.name + "/scale", kind: scaleKind, namespaced: one.namespaced,
+			verbs: partVerbs})
 	}
 	if stored.Status != nil {
-		found = append(found, resourceInfo{gv: one.gv, name: one.name + "/status", kind: one.kind, namespaced: one.namespaced, verbs: partVerbs})
+		found = append(found, resourceInfo{gv: one.gv, name: one.name + "/status", kind: one.kind, namespaced: one.namespaced,
+			verbs: partVerbs})
 	}
 	return found
 }
@@ -106,15 +110,18 @@ func customResources(crd *apiextensionsv1.CustomResourceDefinition) (found []res
 		}
 		gv := schema.GroupVersion{Group: crd.Spec.Group, Version: v.Name}
 		one := resourceInfo{
-			gv: gv, name: names.Plural, singular: names.Singular, kind: gv.WithKind(names.Kind), namespaced: crd.Spec.Scope == apiextensionsv1.NamespaceScoped,
-			verbs: verbs, short: names.ShortNames, categories: names.Categories, hash: hash,
+			gv: gv, name: names.Plural, singular: names.Singular, kind: gv.WithKind(names.Kind),
+			namespaced: crd.Spec.Scope == apiextensionsv1.NamespaceScoped,
+			verbs:      verbs, short: names.ShortNames, categories: names.Categories, hash: hash,
 		}
 		found = append(found, one)
 		if v.Subresources != nil && v.Subresources.Status != nil {
-			found = append(found, resourceInfo{gv: gv, name: names.Plural + "/status", kind: one.kind, namespaced: one.namespaced, verbs: partVerbs})
+			found = append(found, resourceInfo{gv: gv, name: names.Plural + "/status", kind: one.kind,
+				namespaced: one.namespaced, verbs: partVerbs})
 		}
 		if v.Subresources != nil && v.Subresources.Scale != nil {
-			found = append(found, resourceInfo{gv: gv, name: names.Plural + "/scale", kind: scaleKind, namespaced: one.namespaced, verbs: partVerbs})
+			found = append(found, resourceInfo{gv: gv, name: names.Plural + "/scale", kind: scaleKind,
+				namespaced: one.namespaced, verbs: partVerbs})
 		}
 	}
 	return found
@@ -148,7 +155,8 @@ func (s *Server) serveDiscovery(w http.ResponseWriter, r *http.Request) {
 		}
 	case path == "apis":
 		if !s.serveAggregated(w, r, false) {
-			writeDiscovery(w, r, &metav1.APIGroupList{TypeMeta: metav1.TypeMeta{Kind: "APIGroupList", APIVersion: "v1"}, Groups: s.groups()})
+			writeDiscovery(w, r, &metav1.APIGroupList{TypeMeta: metav1.TypeMeta{Kind: "APIGroupList", APIVersion: "v1"},
+				Groups: s.groups()})
 		}
 	case len(parts) == 2 && parts[0] == "api":
 		s.serveResources(w, r, schema.GroupVersion{Version: parts[1]})
@@ -170,8 +178,10 @@ func writeJSON(w http.ResponseWriter, contentType string, document any) {
 
 // versionInfo is the version of the real server of kctrl env, except the source revision.
 var versionInfo = version.Info{
-	Major: "1", Minor: "37", EmulationMajor: "1", EmulationMinor: "37", MinCompatibilityMajor: "1", MinCompatibilityMinor: "36", GitVersion: "v1.37.0",
-	BuildDate: "1970-01-01T00:00:00Z", GoVersion: goruntime.Version(), Compiler: goruntime.Compiler, Platform: goruntime.GOOS + "/" + goruntime.GOARCH,
+	Major: "1", Minor: "37", EmulationMajor: "1", EmulationMinor: "37", MinCompatibilityMajor: "1",
+	MinCompatibilityMinor: "36", GitVersion: "v1.37.0",
+	BuildDate: "1970-01-01T00:00:00Z", GoVersion: goruntime.Version(), Compiler: goruntime.Compiler,
+	Platform: goruntime.GOOS + "/" + goruntime.GOARCH,
 }
 
 // routed answers requests for documents of built-in groups with a wrong method or an unacceptable media type, as the
@@ -183,7 +193,8 @@ func routed(w http.ResponseWriter, r *http.Request, produced ...string) bool {
 	case r.Method != http.MethodGet:
 		routeError(w, r, info, http.StatusMethodNotAllowed, "405: Method Not Allowed")
 	case accept != "" && !names(accept, append(slices.Clone(produced), "*/*")):
-		routeError(w, r, info, http.StatusNotAcceptable, "406: Not Acceptable\n\nAvailable representations: "+strings.Join(produced, ", "))
+		routeError(w, r, info, http.StatusNotAcceptable, "406: Not Acceptable\n\nAvailable representations: "+
+			strings.Join(produced, ", "))
 	default:
 		return true
 	}
@@ -192,7 +203,8 @@ func routed(w http.ResponseWriter, r *http.Request, produced ...string) bool {
 
 // writeDiscovery writes a document in the requested media type, with the document's own kind.
 func writeDiscovery(w http.ResponseWriter, r *http.Request, document runtime.Object) {
-	responsewriters.WriteObjectNegotiated(verbatimSerializer{metaCodecs}, negotiation.DefaultEndpointRestrictions, schema.GroupVersion{}, w, r, http.StatusOK, document, false)
+	responsewriters.WriteObjectNegotiated(verbatimSerializer{metaCodecs}, negotiation.DefaultEndpointRestrictions,
+		schema.GroupVersion{}, w, r, http.StatusOK, document, false)
 }
 
 // verbatimSerializer writes objects unchanged: APIVersions and the resources of the core group have no version.
@@ -205,7 +217,8 @@ func (verbatimSerializer) EncoderForVersion(encoder runtime.Encoder, _ runtime.G
 // serveAggregated answers a request for the aggregated document, and reports whether it was one. An unchanged document
 // has no body.
 func (s *Server) serveAggregated(w http.ResponseWriter, r *http.Request, core bool) bool {
-	media, acceptable := negotiation.NegotiateMediaTypeOptions(r.Header.Get("Accept"), metaCodecs.SupportedMediaTypes(), aggregatedRestrictions{})
+	media, acceptable := negotiation.NegotiateMediaTypeOptions(r.Header.Get("Accept"), metaCodecs.SupportedMediaTypes(),
+		aggregatedRestrictions{})
 	if !acceptable || !aggregates(media.Convert) {
 		return false
 	}
@@ -220,7 +233,8 @@ func (s *Server) serveAggregated(w http.ResponseWriter, r *http.Request, core bo
 		w.WriteHeader(http.StatusNotModified)
 		return true
 	}
-	responsewriters.WriteObjectNegotiated(verbatimSerializer{metaCodecs}, aggregatedRestrictions{}, apidiscoveryv2.SchemeGroupVersion, w, r, http.StatusOK, document, true)
+	responsewriters.WriteObjectNegotiated(verbatimSerializer{metaCodecs}, aggregatedRestrictions{},
+		apidiscoveryv2.SchemeGroupVersion, w, r, http.StatusOK, document, true)
 	return true
 }
 
@@ -240,8 +254,10 @@ func (aggregatedRestrictions) AllowsStreamSchema(stream string) bool { return st
 // groupOrder is the order of the built-in groups in discovery: clients use the first group with a resource of a name.
 // Groups of definitions follow, by name.
 var groupOrder = []string{
-	"apps", "events.k8s.io", "authentication.k8s.io", "authorization.k8s.io", "autoscaling", "batch", "certificates.k8s.io", "networking.k8s.io", "policy", "rbac.authorization.k8s.io",
-	"storage.k8s.io", "admissionregistration.k8s.io", "apiextensions.k8s.io", "scheduling.k8s.io", "coordination.k8s.io", "node.k8s.io", "discovery.k8s.io",
+	"apps", "events.k8s.io", "authentication.k8s.io", "authorization.k8s.io", "autoscaling", "batch",
+	"certificates.k8s.io", "networking.k8s.io", "policy", "rbac.authorization.k8s.io",
+	"storage.k8s.io", "admissionregistration.k8s.io", "apiextensions.k8s.io", "scheduling.k8s.io", "coordination.k8s.io",
+	"node.k8s.io", "discovery.k8s.io",
 }
 
 func groupRank(name string) int {
@@ -296,7 +312,8 @@ func (s *Server) serveGroup(w http.ResponseWriter, r *http.Request, name string)
 }
 
 func (s *Server) serveResources(w http.ResponseWriter, r *http.Request, gv schema.GroupVersion) {
-	list := &metav1.APIResourceList{TypeMeta: metav1.TypeMeta{Kind: "APIResourceList", APIVersion: "v1"}, GroupVersion: gv.String()}
+	list := &metav1.APIResourceList{TypeMeta: metav1.TypeMeta{Kind: "APIResourceList", APIVersion: "v1"},
+		GroupVersion: gv.String()}
 	for _, one := range s.resources() {
 		if one.gv != gv {
 			continue
@@ -338,7 +355,8 @@ func (s *Server) builtinVersion(gv schema.GroupVersion) bool {
 
 // aggregated returns the aggregated discovery document.
 func (s *Server) aggregated(core bool) *apidiscoveryv2.APIGroupDiscoveryList {
-	list := &apidiscoveryv2.APIGroupDiscoveryList{TypeMeta: metav1.TypeMeta{Kind: "APIGroupDiscoveryList", APIVersion: "apidiscovery.k8s.io/v2"}, Items: []apidiscoveryv2.APIGroupDiscovery{}}
+	list := &apidiscoveryv2.APIGroupDiscoveryList{TypeMeta: metav1.TypeMeta{Kind: "APIGroupDiscoveryList",
+		APIVersion: "apidiscovery.k8s.io/v2"}, Items: []apidiscoveryv2.APIGroupDiscovery{}}
 	groups := s.groups()
 	if core {
 		groups = []metav1.APIGroup{{Versions: []metav1.GroupVersionForDiscovery{{Version: "v1"}}}}
@@ -353,7 +371,10 @@ func (s *Server) aggregated(core bool) *apidiscoveryv2.APIGroupDiscoveryList {
 					addResource(&one, resource)
 				}
 			}
-			slices.SortFunc(one.Resources, func(a, b apidiscoveryv2.APIResourceDiscovery) int { return strings.Compare(a.Resource, b.Resource) })
+			slices.SortFunc(one.Resources, func(a, b apidiscoveryv2.APIResourceDiscovery) int {
+				return strings.Compare(
+					a.Resource, b.Resource)
+			})
 			item.Versions = append(item.Versions, one)
 		}
 		list.Items = append(list.Items, item)
@@ -366,7 +387,8 @@ func addResource(v *apidiscoveryv2.APIVersionDiscovery, one resourceInfo) {
 	kind := &metav1.GroupVersionKind{Group: one.kind.Group, Version: one.kind.Version, Kind: one.kind.Kind}
 	if _, name, ok := strings.Cut(one.name, "/"); ok {
 		parent := &v.Resources[len(v.Resources)-1]
-		parent.Subresources = append(parent.Subresources, apidiscoveryv2.APISubresourceDiscovery{Subresource: name, ResponseKind: kind, Verbs: one.verbs})
+		parent.Subresources = append(parent.Subresources, apidiscoveryv2.APISubresourceDiscovery{Subresource: name,
+			ResponseKind: kind, Verbs: one.verbs})
 		return
 	}
 	scope := apidiscoveryv2.ScopeCluster
@@ -374,6 +396,7 @@ func addResource(v *apidiscoveryv2.APIVersionDiscovery, one resourceInfo) {
 		scope = apidiscoveryv2.ScopeNamespace
 	}
 	v.Resources = append(v.Resources, apidiscoveryv2.APIResourceDiscovery{
-		Resource: one.name, SingularResource: one.singular, Scope: scope, ResponseKind: kind, Verbs: one.verbs, ShortNames: one.short, Categories: one.categories,
+		Resource: one.name, SingularResource: one.singular, Scope: scope, ResponseKind: kind, Verbs: one.verbs,
+		ShortNames: one.short, Categories: one.categories,
 	})
 }

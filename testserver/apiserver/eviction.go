@@ -24,7 +24,8 @@ var evictionKind = policyv1.SchemeGroupVersion.WithKind("Eviction")
 
 // evictionPart deletes a pod if the disruption budgets that select it allow it.
 func evictionPart(s *Server, objects *registry, k *kind, f family) part {
-	evict := func(ctx context.Context, name string, object runtime.Object, validate rest.ValidateObjectFunc, options *metav1.CreateOptions) (runtime.Object, error) {
+	evict := func(ctx context.Context, name string, object runtime.Object, validate rest.ValidateObjectFunc,
+		options *metav1.CreateOptions) (runtime.Object, error) {
 		eviction := object.(*policyv1.Eviction)
 		if eviction.Name != name {
 			return nil, apierrors.NewBadRequest("name in URL does not match name in Eviction object")
@@ -55,7 +56,8 @@ func evictionPart(s *Server, objects *registry, k *kind, f family) part {
 		}
 		return &metav1.Status{Status: metav1.StatusSuccess}, nil
 	}
-	return part{creater: creater{func() runtime.Object { return &policyv1.Eviction{} }, evict}, scope: newScopeOf(k, f, evictionKind, policyv1.SchemeGroupVersion, "eviction", nil, objects)}
+	return part{creater: creater{func() runtime.Object { return &policyv1.Eviction{} }, evict},
+		scope: newScopeOf(k, f, evictionKind, policyv1.SchemeGroupVersion, "eviction", nil, objects)}
 }
 
 // deletionOf returns the options for the deletion of an evicted pod. It is a dry run if either request is.
@@ -66,14 +68,16 @@ func deletionOf(eviction *policyv1.Eviction, options *metav1.CreateOptions) (*me
 	deletion := eviction.DeleteOptions.DeepCopy()
 	if builtin.Deref(deletion.IgnoreStoreReadErrorWithClusterBreakingPotential) {
 		return nil, apierrors.NewInvalid(evictionKind.GroupKind(), eviction.Name, field.ErrorList{
-			field.Invalid(field.NewPath("deleteOptions", "ignoreStoreReadErrorWithClusterBreakingPotential"), true, "can not be set for pod eviction, try after removing the option")})
+			field.Invalid(field.NewPath("deleteOptions", "ignoreStoreReadErrorWithClusterBreakingPotential"), true,
+				"can not be set for pod eviction, try after removing the option")})
 	}
 	switch {
 	case len(deletion.DryRun) == 0:
 		deletion.DryRun = options.DryRun
 	case len(options.DryRun) > 0 && !slices.Equal(deletion.DryRun, options.DryRun):
 		//lint:ignore ST1005 the real server says it so
-		return nil, fmt.Errorf("Non-matching dry-run options in request and content: %v and %v", options.DryRun, deletion.DryRun)
+		return nil, fmt.Errorf("Non-matching dry-run options in request and content: %v and %v", options.DryRun,
+			deletion.DryRun)
 	}
 	return deletion, nil
 }
@@ -87,7 +91,9 @@ func noteDisruption(ctx context.Context, s *Server, name string, deletion *metav
 		given = *deletion.Preconditions
 	}
 	conflict := func(what, given, has, reason string) error {
-		return apierrors.NewConflict(corev1.Resource("Pod"), name, fmt.Errorf("the %s in the precondition (%s) does not match the %s in record (%s). The object might have been %s", what, given, what, has, reason))
+		return apierrors.NewConflict(corev1.Resource("Pod"), name,
+			fmt.Errorf("the %s in the precondition (%s) does not match the %s in record (%s). The object might have been %s",
+				what, given, what, has, reason))
 	}
 	note := func(_ context.Context, _, old runtime.Object) (runtime.Object, error) {
 		pod := old.(*corev1.Pod).DeepCopy()
@@ -97,10 +103,12 @@ func noteDisruption(ctx context.Context, s *Server, name string, deletion *metav
 		if version := builtin.Deref(given.ResourceVersion); version != "" && version != pod.ResourceVersion {
 			return nil, conflict("ResourceVersion", version, pod.ResourceVersion, "modified")
 		}
-		setPodCondition(pod, corev1.PodCondition{Type: corev1.DisruptionTarget, Status: corev1.ConditionTrue, Reason: "EvictionByEvictionAPI", Message: "Eviction API: evicting"})
+		setPodCondition(pod, corev1.PodCondition{Type: corev1.DisruptionTarget, Status: corev1.ConditionTrue,
+			Reason: "EvictionByEvictionAPI", Message: "Eviction API: evicting"})
 		return pod, nil
 	}
-	updated, _, err := status.Update(ctx, name, rest.DefaultUpdatedObjectInfo(nil, note), rest.ValidateAllObjectFunc, rest.ValidateAllObjectUpdateFunc, false, &metav1.UpdateOptions{})
+	updated, _, err := status.Update(ctx, name, rest.DefaultUpdatedObjectInfo(nil, note), rest.ValidateAllObjectFunc,
+		rest.ValidateAllObjectUpdateFunc, false, &metav1.UpdateOptions{})
 	if err == nil && given.ResourceVersion != nil {
 		given.ResourceVersion = new(updated.(*corev1.Pod).ResourceVersion)
 		deletion.Preconditions = &given
@@ -110,13 +118,15 @@ func noteDisruption(ctx context.Context, s *Server, name string, deletion *metav
 
 // disrupt subtracts a disruption of the pod from its budget. If the budget is exhausted, it returns a status.
 func (s *Server) disrupt(ctx context.Context, pod *corev1.Pod, dryRun bool) (runtime.Object, error) {
-	if pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed || pod.Status.Phase == corev1.PodPending || pod.DeletionTimestamp != nil {
+	if pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed ||
+		pod.Status.Phase == corev1.PodPending || pod.DeletionTimestamp != nil {
 		return nil, nil
 	}
 	var budgets []*builtin.Budget
 	for _, object := range s.readAll("policy", "v1", "poddisruptionbudgets", pod.Namespace) {
 		b := object.(*builtin.Budget)
-		if selector, err := metav1.LabelSelectorAsSelector(b.Spec.Selector); err == nil && selector.Matches(labels.Set(pod.Labels)) {
+		if selector, err := metav1.LabelSelectorAsSelector(b.Spec.Selector); err == nil &&
+			selector.Matches(labels.Set(pod.Labels)) {
 			budgets = append(budgets, b)
 		}
 	}
@@ -125,41 +135,49 @@ func (s *Server) disrupt(ctx context.Context, pod *corev1.Pod, dryRun bool) (run
 		return nil, nil
 	case 1:
 	default:
-		return &metav1.Status{Status: metav1.StatusFailure, Message: "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support.", Code: 500}, nil
+		return &metav1.Status{Status: metav1.StatusFailure,
+			Message: "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support.",
+			Code:    500}, nil
 	}
 	b, healthy := budgets[0], builtin.PodConditionTrue(pod, corev1.PodReady)
-	if !healthy && (builtin.Deref(b.Spec.UnhealthyPodEvictionPolicy) == policyv1.AlwaysAllow || b.Status.CurrentHealthy >= b.Status.DesiredHealthy && b.Status.DesiredHealthy > 0) {
+	if !healthy && (builtin.Deref(b.Spec.UnhealthyPodEvictionPolicy) == policyv1.AlwaysAllow ||
+		b.Status.CurrentHealthy >= b.Status.DesiredHealthy && b.Status.DesiredHealthy > 0) {
 		return nil, nil
 	}
 	refused := func(format string, arguments ...any) error {
 		err := apierrors.NewTooManyRequests("Cannot evict pod as it would violate the pod's disruption budget.", 0)
-		err.ErrStatus.Details.Causes = append(err.ErrStatus.Details.Causes, metav1.StatusCause{Type: policyv1.DisruptionBudgetCause, Message: fmt.Sprintf(format, arguments...)})
+		err.ErrStatus.Details.Causes = append(err.ErrStatus.Details.Causes,
+			metav1.StatusCause{Type: policyv1.DisruptionBudgetCause, Message: fmt.Sprintf(format, arguments...)})
 		return err
 	}
-	objects := s.endpointOf(policyv1.SchemeGroupVersion.WithResource("poddisruptionbudgets")).parts["status"].storage.(subresource)
+	objects := s.endpointOf(policyv1.SchemeGroupVersion.WithResource(
+		"poddisruptionbudgets")).parts["status"].storage.(subresource)
 	ctx = request.WithNamespace(ctx, b.Namespace)
 	key, err := objects.key(ctx, b.Name)
 	if err != nil {
 		return nil, err
 	}
-	_, err = objects.guarded(ctx, key, false, storage.Preconditions{}, dryRun, func(existing runtime.Object) (runtime.Object, error) {
-		b := existing.(*builtin.Budget)
-		switch {
-		case b.Status.ObservedGeneration < b.Generation:
-			err := refused("The disruption budget %s is still being processed by the server.", b.Name)
-			err.(*apierrors.StatusError).ErrStatus.Details.RetryAfterSeconds = 10
-			return nil, err
-		case b.Status.DisruptionsAllowed < 0:
-			return nil, apierrors.NewForbidden(policyv1.Resource("poddisruptionbudget"), b.Name, fmt.Errorf("pdb disruptions allowed is negative"))
-		case b.Status.DisruptionsAllowed == 0:
-			return nil, refused("The disruption budget %s needs %d healthy pods and has %d currently", b.Name, b.Status.DesiredHealthy, b.Status.CurrentHealthy)
-		}
-		b.Status.DisruptionsAllowed--
-		if b.Status.DisruptedPods == nil {
-			b.Status.DisruptedPods = map[string]metav1.Time{}
-		}
-		b.Status.DisruptedPods[pod.Name] = metav1.Now()
-		return b, nil
-	})
+	_, err = objects.guarded(ctx, key, false, storage.Preconditions{}, dryRun,
+		func(existing runtime.Object) (runtime.Object, error) {
+			b := existing.(*builtin.Budget)
+			switch {
+			case b.Status.ObservedGeneration < b.Generation:
+				err := refused("The disruption budget %s is still being processed by the server.", b.Name)
+				err.(*apierrors.StatusError).ErrStatus.Details.RetryAfterSeconds = 10
+				return nil, err
+			case b.Status.DisruptionsAllowed < 0:
+				return nil, apierrors.NewForbidden(policyv1.Resource("poddisruptionbudget"), b.Name,
+					fmt.Errorf("pdb disruptions allowed is negative"))
+			case b.Status.DisruptionsAllowed == 0:
+				return nil, refused("The disruption budget %s needs %d healthy pods and has %d currently", b.Name,
+					b.Status.DesiredHealthy, b.Status.CurrentHealthy)
+			}
+			b.Status.DisruptionsAllowed--
+			if b.Status.DisruptedPods == nil {
+				b.Status.DisruptedPods = map[string]metav1.Time{}
+			}
+			b.Status.DisruptedPods[pod.Name] = metav1.Now()
+			return b, nil
+		})
 	return nil, err
 }

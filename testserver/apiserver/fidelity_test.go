@@ -35,22 +35,33 @@ var subjects = map[string]subject{
 	"resources": {"testdata/answers.json.gz", upTo(40), func(testing.TB) requester { return requestsOf }, nil},
 	"kinds":     {"testdata/kinds.json.gz", upTo(60), func(testing.TB) requester { return kindRequests }, maskedKinds},
 	// Seed 26 has a strategic patch of which the answer is by the order of Go's maps, on both servers.
-	"variety": {"testdata/variety.json.gz", slices.DeleteFunc(upTo(60, 3683746929, 3683746950, 3683746986, 3683747066, 3683747161, 3683747192, 3683747229,
+	"variety": {"testdata/variety.json.gz", slices.DeleteFunc(upTo(60, 3683746929, 3683746950, 3683746986, 3683747066,
+		3683747161, 3683747192, 3683747229,
 		1764503236, 26839204, 26839240, 26839282, 91270011), func(seed uint64) bool { return seed == 26 }),
 		func(testing.TB) requester { return varietyOf }, maskedKinds},
-	"breadth":     {"testdata/breadth.json.gz", upTo(40, 1002450153, 1002450244, 1002450269, 1383724055, 1383724409), func(testing.TB) requester { return breadthOf }, maskedKinds},
-	"limits":      {"testdata/limits.json.gz", upTo(20), func(testing.TB) requester { return limitRequests }, maskedLimits},
-	"warnings":    {"testdata/warnings.json.gz", upTo(4), func(testing.TB) requester { return warnedRequests }, maskedKinds},
-	"systems":     {"testdata/systems.json.gz", upTo(20), func(testing.TB) requester { return systemRequests }, maskedKinds},
-	"classes":     {"testdata/classes.json.gz", upTo(20), func(testing.TB) requester { return classRequests }, maskedKinds},
-	"signing":     {"testdata/signing.json.gz", upTo(20), func(testing.TB) requester { return signingRequests }, maskedSigning},
-	"addresses":   {"testdata/addresses.json.gz", upTo(20), func(testing.TB) requester { return addressRequests }, maskedKinds},
-	"claims":      {"testdata/claims.json.gz", upTo(12), func(testing.TB) requester { return claimRequests }, maskedKinds},
-	"readers":     {"testdata/readers.json.gz", upTo(20), func(testing.TB) requester { return readerRequests }, nil},
-	"definitions": {"testdata/definitions.json.gz", upTo(20), func(testing.TB) requester { return definitionRequests }, maskedDefinitions},
-	"fields":      {"testdata/fields.json.gz", upTo(20, 60099, 9100047, 9100098, 9100168, 9100176, 9100295, 9100341, 9100489, 33330011, 33330207, 55550034), fieldsOf, maskedFields},
-	"rights":      {"testdata/rights.json.gz", upTo(20), func(testing.TB) requester { return rightsOf }, nil},
-	"admission":   {"testdata/admission.json.gz", upTo(20), func(t testing.TB) requester { return newHooks(t).admissionOf }, nil},
+	"breadth": {"testdata/breadth.json.gz", upTo(40, 1002450153, 1002450244, 1002450269, 1383724055, 1383724409),
+		func(testing.TB) requester { return breadthOf }, maskedKinds},
+	"limits": {"testdata/limits.json.gz", upTo(20), func(testing.TB) requester { return limitRequests },
+		maskedLimits},
+	"warnings": {"testdata/warnings.json.gz", upTo(4), func(testing.TB) requester { return warnedRequests },
+		maskedKinds},
+	"systems": {"testdata/systems.json.gz", upTo(20), func(testing.TB) requester { return systemRequests },
+		maskedKinds},
+	"classes": {"testdata/classes.json.gz", upTo(20), func(testing.TB) requester { return classRequests },
+		maskedKinds},
+	"signing": {"testdata/signing.json.gz", upTo(20), func(testing.TB) requester { return signingRequests },
+		maskedSigning},
+	"addresses": {"testdata/addresses.json.gz", upTo(20), func(testing.TB) requester { return addressRequests },
+		maskedKinds},
+	"claims":  {"testdata/claims.json.gz", upTo(12), func(testing.TB) requester { return claimRequests }, maskedKinds},
+	"readers": {"testdata/readers.json.gz", upTo(20), func(testing.TB) requester { return readerRequests }, nil},
+	"definitions": {"testdata/definitions.json.gz", upTo(20), func(testing.TB) requester { return definitionRequests },
+		maskedDefinitions},
+	"fields": {"testdata/fields.json.gz", upTo(20, 60099, 9100047, 9100098, 9100168, 9100176, 9100295, 9100341,
+		9100489, 33330011, 33330207, 55550034), fieldsOf, maskedFields},
+	"rights": {"testdata/rights.json.gz", upTo(20), func(testing.TB) requester { return rightsOf }, nil},
+	"admission": {"testdata/admission.json.gz", upTo(20),
+		func(t testing.TB) requester { return newHooks(t).admissionOf }, nil},
 	"negotiation": {"testdata/negotiation.json.gz", upTo(1), always(negotiationRequests), nil},
 	"bounds":      {"testdata/bounds.json.gz", upTo(1), always(boundRequests), nil},
 	"rejected":    {"testdata/rejected.json.gz", upTo(1), always(rejectedRequests), nil},
@@ -83,7 +94,8 @@ var update = flag.Bool("update", false, "write the table of docs/fidelity.md")
 
 // TestFidelityTable compares the table of docs/fidelity.md with the recordings. With -update it writes it.
 func TestFidelityTable(t *testing.T) {
-	const path, begin, end = "../../docs/fidelity.md", "<!-- go test ./testserver/apiserver -run TestFidelityTable -update -->\n", "<!-- end -->\n"
+	const path, begin, end = "../../docs/fidelity.md",
+		"<!-- go test ./testserver/apiserver -run TestFidelityTable -update -->\n", "<!-- end -->\n"
 	page, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
@@ -294,7 +306,8 @@ func newPeer(t testing.TB, name string, server *apiserver.Server) *peer {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if status, body, _ := p.do(t, asked{method: "POST", path: "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", body: string(data)}); status != http.StatusCreated && status != http.StatusConflict {
+		if status, body, _ := p.do(t, asked{method: "POST", path: "/apis/apiextensions.k8s.io/v1/customresourcedefinitions",
+			body: string(data)}); status != http.StatusCreated && status != http.StatusConflict {
 			t.Fatalf("%s: %d %s", name, status, body)
 		}
 	}
@@ -331,7 +344,8 @@ type asked struct {
 }
 
 func (a asked) String() string {
-	return strings.TrimSpace(fmt.Sprintf("%s %s %s %s %s\n%.2000s", a.method, a.path, a.contentType, a.accept, a.user, a.body))
+	return strings.TrimSpace(fmt.Sprintf("%s %s %s %s %s\n%.2000s", a.method, a.path, a.contentType, a.accept, a.user,
+		a.body))
 }
 
 // broken is the answer of a server that gives none.
@@ -364,7 +378,8 @@ func (p *peer) do(t testing.TB, a asked) (status int, body []byte, header http.H
 		}
 	}
 	response, err := p.client.Do(request)
-	if err != nil && t.Context().Err() == nil && strings.Contains(err.Error(), "stream error") || err != nil && strings.Contains(err.Error(), "panicked") {
+	if err != nil && t.Context().Err() == nil && strings.Contains(err.Error(), "stream error") || err != nil &&
+		strings.Contains(err.Error(), "panicked") {
 		return 0, []byte(broken), http.Header{}
 	}
 	if err != nil {

@@ -86,7 +86,8 @@ func (d openAPIDocument) resolved(s openAPISchema) (resolved openAPISchema, name
 }
 
 // eachField adds the fields of a schema, once for each time that a model is within itself.
-func (d openAPIDocument) eachField(s openAPISchema, path, within []string, around []openAPISchema, found *[]describedField) {
+func (d openAPIDocument) eachField(s openAPISchema, path, within []string, around []openAPISchema,
+	found *[]describedField) {
 	s, name := d.resolved(s)
 	if name != "" {
 		if slices.Contains(within, name) {
@@ -129,7 +130,8 @@ func (d openAPIDocument) unfolded(s openAPISchema, depth int) openAPISchema {
 		s.Items = &items
 	}
 	if values, ok := s.values(); ok {
-		s.AdditionalProperties = json.RawMessage(marshal(map[string]any{"type": d.unfolded(values, 0).Type, "format": d.unfolded(values, 0).Format}))
+		s.AdditionalProperties = json.RawMessage(marshal(map[string]any{"type": d.unfolded(values, 0).Type,
+			"format": d.unfolded(values, 0).Format}))
 	}
 	return s
 }
@@ -207,7 +209,8 @@ func describedKinds(t testing.TB, p *peer) (kinds []describedKind) {
 }
 
 func (d openAPIDocument) kind(path string, create operation) describedKind {
-	k := describedKind{sampleKind: sampleKind{path: strings.ReplaceAll(path, "{namespace}", "%s"), apiVersion: create.apiVersion(), kind: create.Kind.Kind}}
+	k := describedKind{sampleKind: sampleKind{path: strings.ReplaceAll(path, "{namespace}", "%s"),
+		apiVersion: create.apiVersion(), kind: create.Kind.Kind}}
 	d.eachField(create.model(), nil, nil, nil, &k.fields)
 	k.fields = slices.DeleteFunc(k.fields, unaskedField)
 	_, found := d.operation(path+"/{name}", "put")
@@ -254,30 +257,46 @@ var unasked = []string{
 // fieldSamples are bodies of kinds for which other sequences use different ones. Objects that decide about writes
 // decide only about unused resources.
 var fieldSamples = []sampleKind{
-	{apiVersion: "admissionregistration.k8s.io/v1", kind: "ValidatingWebhookConfiguration", bodies: []string{`{"webhooks":[{"name":"a.example.com","clientConfig":{"url":"https://127.0.0.1:1/x"},"rules":[{"operations":["CREATE"],"apiGroups":["nobody.example.com"],"apiVersions":["v1"],"resources":["nothings"]}],"sideEffects":"None","admissionReviewVersions":["v1"]}]}`}},
-	{apiVersion: "admissionregistration.k8s.io/v1", kind: "MutatingWebhookConfiguration", bodies: []string{`{"webhooks":[{"name":"a.example.com","clientConfig":{"service":{"namespace":"a","name":"b","path":"/c","port":443}},"rules":[{"operations":["CREATE"],"apiGroups":["nobody.example.com"],"apiVersions":["v1"],"resources":["nothings"],"scope":"Namespaced"}],"sideEffects":"None","admissionReviewVersions":["v1"],"matchConditions":[{"name":"a","expression":"true"}]}]}`}},
-	{apiVersion: "admissionregistration.k8s.io/v1", kind: "ValidatingAdmissionPolicy", bodies: []string{`{"spec":{"matchConstraints":{"resourceRules":[{"operations":["CREATE"],"apiGroups":["nobody.example.com"],"apiVersions":["v1"],"resources":["nothings"]}]},"validations":[{"expression":"object.metadata.name != 'a'","message":"m","reason":"Invalid"}],"variables":[{"name":"v","expression":"1"}],"auditAnnotations":[{"key":"k","valueExpression":"'x'"}],"matchConditions":[{"name":"c","expression":"true"}]}}`}},
-	{apiVersion: "admissionregistration.k8s.io/v1", kind: "ValidatingAdmissionPolicyBinding", bodies: []string{`{"spec":{"policyName":"nobody.example.com","validationActions":["Deny"],"paramRef":{"name":"p","parameterNotFoundAction":"Deny"},"matchResources":{"namespaceSelector":{"matchLabels":{"a":"b"}}}}}`}},
-	{apiVersion: "admissionregistration.k8s.io/v1", kind: "MutatingAdmissionPolicy", bodies: []string{`{"spec":{"matchConstraints":{"resourceRules":[{"operations":["CREATE"],"apiGroups":["nobody.example.com"],"apiVersions":["v1"],"resources":["nothings"]}]},"reinvocationPolicy":"Never","failurePolicy":"Fail","mutations":[{"patchType":"ApplyConfiguration","applyConfiguration":{"expression":"Object{}"}},{"patchType":"JSONPatch","jsonPatch":{"expression":"[JSONPatch{op: 'test', path: '/a', value: 1}]"}}]}}`}},
-	{apiVersion: "admissionregistration.k8s.io/v1", kind: "MutatingAdmissionPolicyBinding", bodies: []string{`{"spec":{"policyName":"nobody.example.com","paramRef":{"name":"p","parameterNotFoundAction":"Deny"}}}`}},
-	{apiVersion: "apiextensions.k8s.io/v1", kind: "CustomResourceDefinition", bodies: []string{`{"spec":{"group":"GROUP","scope":"Namespaced","names":{"plural":"things","singular":"thing","kind":"Thing","listKind":"ThingList"},"versions":[{"name":"v1","served":true,"storage":true,"schema":{"openAPIV3Schema":{"type":"object","properties":{"spec":{"type":"object","properties":{"a":{"type":"string"},"b":{"type":"array","items":{"type":"integer"}}}},"status":{"type":"object"}}}},"subresources":{"status":{}},"additionalPrinterColumns":[{"name":"A","type":"string","jsonPath":".spec.a"}]}]}}`}},
+	{apiVersion: "admissionregistration.k8s.io/v1", kind: "ValidatingWebhookConfiguration",
+		bodies: []string{`{"webhooks":[{"name":"a.example.com","clientConfig":{"url":"https://127.0.0.1:1/x"},"rules":[{"operations":["CREATE"],"apiGroups":["nobody.example.com"],"apiVersions":["v1"],"resources":["nothings"]}],"sideEffects":"None","admissionReviewVersions":["v1"]}]}`}},
+	{apiVersion: "admissionregistration.k8s.io/v1", kind: "MutatingWebhookConfiguration",
+		bodies: []string{`{"webhooks":[{"name":"a.example.com","clientConfig":{"service":{"namespace":"a","name":"b","path":"/c","port":443}},"rules":[{"operations":["CREATE"],"apiGroups":["nobody.example.com"],"apiVersions":["v1"],"resources":["nothings"],"scope":"Namespaced"}],"sideEffects":"None","admissionReviewVersions":["v1"],"matchConditions":[{"name":"a","expression":"true"}]}]}`}},
+	{apiVersion: "admissionregistration.k8s.io/v1", kind: "ValidatingAdmissionPolicy",
+		bodies: []string{`{"spec":{"matchConstraints":{"resourceRules":[{"operations":["CREATE"],"apiGroups":["nobody.example.com"],"apiVersions":["v1"],"resources":["nothings"]}]},"validations":[{"expression":"object.metadata.name != 'a'","message":"m","reason":"Invalid"}],"variables":[{"name":"v","expression":"1"}],"auditAnnotations":[{"key":"k","valueExpression":"'x'"}],"matchConditions":[{"name":"c","expression":"true"}]}}`}},
+	{apiVersion: "admissionregistration.k8s.io/v1", kind: "ValidatingAdmissionPolicyBinding",
+		bodies: []string{`{"spec":{"policyName":"nobody.example.com","validationActions":["Deny"],"paramRef":{"name":"p","parameterNotFoundAction":"Deny"},"matchResources":{"namespaceSelector":{"matchLabels":{"a":"b"}}}}}`}},
+	{apiVersion: "admissionregistration.k8s.io/v1", kind: "MutatingAdmissionPolicy",
+		bodies: []string{`{"spec":{"matchConstraints":{"resourceRules":[{"operations":["CREATE"],"apiGroups":["nobody.example.com"],"apiVersions":["v1"],"resources":["nothings"]}]},"reinvocationPolicy":"Never","failurePolicy":"Fail","mutations":[{"patchType":"ApplyConfiguration","applyConfiguration":{"expression":"Object{}"}},{"patchType":"JSONPatch","jsonPatch":{"expression":"[JSONPatch{op: 'test', path: '/a', value: 1}]"}}]}}`}},
+	{apiVersion: "admissionregistration.k8s.io/v1", kind: "MutatingAdmissionPolicyBinding",
+		bodies: []string{`{"spec":{"policyName":"nobody.example.com","paramRef":{"name":"p","parameterNotFoundAction":"Deny"}}}`}},
+	{apiVersion: "apiextensions.k8s.io/v1", kind: "CustomResourceDefinition",
+		bodies: []string{`{"spec":{"group":"GROUP","scope":"Namespaced","names":{"plural":"things","singular":"thing","kind":"Thing","listKind":"ThingList"},"versions":[{"name":"v1","served":true,"storage":true,"schema":{"openAPIV3Schema":{"type":"object","properties":{"spec":{"type":"object","properties":{"a":{"type":"string"},"b":{"type":"array","items":{"type":"integer"}}}},"status":{"type":"object"}}}},"subresources":{"status":{}},"additionalPrinterColumns":[{"name":"A","type":"string","jsonPath":".spec.a"}]}]}}`}},
 	{apiVersion: "authentication.k8s.io/v1", kind: "TokenReview", bodies: []string{`{"spec":{"token":"x"}}`}},
 	{apiVersion: "authentication.k8s.io/v1", kind: "SelfSubjectReview", bodies: []string{`{}`}},
-	{apiVersion: "authorization.k8s.io/v1", kind: "SubjectAccessReview", bodies: []string{`{"spec":{"user":"nobody","groups":["g"],"resourceAttributes":{"verb":"get","resource":"pods","namespace":"a"}}}`, `{"spec":{"user":"nobody","nonResourceAttributes":{"path":"/x","verb":"get"}}}`}},
-	{apiVersion: "authorization.k8s.io/v1", kind: "SelfSubjectAccessReview", bodies: []string{`{"spec":{"resourceAttributes":{"verb":"get","resource":"pods"}}}`, `{"spec":{"nonResourceAttributes":{"path":"/x","verb":"get"}}}`}},
-	{apiVersion: "authorization.k8s.io/v1", kind: "LocalSubjectAccessReview", bodies: []string{`{"spec":{"user":"nobody","resourceAttributes":{"verb":"get","resource":"pods","namespace":"NAMESPACE"}}}`}},
-	{apiVersion: "authorization.k8s.io/v1", kind: "SelfSubjectRulesReview", bodies: []string{`{"spec":{"namespace":"NAMESPACE"}}`}},
+	{apiVersion: "authorization.k8s.io/v1", kind: "SubjectAccessReview",
+		bodies: []string{`{"spec":{"user":"nobody","groups":["g"],"resourceAttributes":{"verb":"get","resource":"pods","namespace":"a"}}}`, `{"spec":{"user":"nobody","nonResourceAttributes":{"path":"/x","verb":"get"}}}`}},
+	{apiVersion: "authorization.k8s.io/v1", kind: "SelfSubjectAccessReview",
+		bodies: []string{`{"spec":{"resourceAttributes":{"verb":"get","resource":"pods"}}}`,
+			`{"spec":{"nonResourceAttributes":{"path":"/x","verb":"get"}}}`}},
+	{apiVersion: "authorization.k8s.io/v1", kind: "LocalSubjectAccessReview",
+		bodies: []string{`{"spec":{"user":"nobody","resourceAttributes":{"verb":"get","resource":"pods","namespace":"NAMESPACE"}}}`}},
+	{apiVersion: "authorization.k8s.io/v1", kind: "SelfSubjectRulesReview",
+		bodies: []string{`{"spec":{"namespace":"NAMESPACE"}}`}},
 	{apiVersion: "networking.k8s.io/v1", kind: "ServiceCIDR", bodies: []string{`{"spec":{"cidrs":["10.96.0.0/24"]}}`}},
-	{apiVersion: "networking.k8s.io/v1", kind: "IPAddress", bodies: []string{`{"spec":{"parentRef":{"resource":"services","namespace":"default","name":"a"}}}`}},
+	{apiVersion: "networking.k8s.io/v1", kind: "IPAddress",
+		bodies: []string{`{"spec":{"parentRef":{"resource":"services","namespace":"default","name":"a"}}}`}},
 	{apiVersion: "certificates.k8s.io/v1", kind: "CertificateSigningRequest", bodies: signingKind.bodies[:2]},
 	{apiVersion: "v1", kind: "Binding", bodies: []string{`{"target":{"kind":"Node","name":"n"}}`}},
-	{apiVersion: "fidelity.kctrl.dev/v1beta1", kind: "Widget", bodies: []string{`{"spec":{"color":"red","size":2,"old":"x"},"status":{"a":[1]}}`}},
+	{apiVersion: "fidelity.kctrl.dev/v1beta1", kind: "Widget",
+		bodies: []string{`{"spec":{"color":"red","size":2,"old":"x"},"status":{"a":[1]}}`}},
 }
 
 // partSamples are bodies of subresources by their names.
 var partSamples = map[string]partSample{
-	"scale": {"autoscaling/v1", "Scale", `{"spec":{"replicas":1}}`}, "binding": {"v1", "Binding", `{"target":{"kind":"Node","name":"n"}}`}, "eviction": {"policy/v1", "Eviction", `{"deleteOptions":{"dryRun":["All"]}}`},
-	"token": {"authentication.k8s.io/v1", "TokenRequest", `{"spec":{"audiences":["a"],"expirationSeconds":600}}`},
+	"scale":    {"autoscaling/v1", "Scale", `{"spec":{"replicas":1}}`},
+	"binding":  {"v1", "Binding", `{"target":{"kind":"Node","name":"n"}}`},
+	"eviction": {"policy/v1", "Eviction", `{"deleteOptions":{"dryRun":["All"]}}`},
+	"token":    {"authentication.k8s.io/v1", "TokenRequest", `{"spec":{"audiences":["a"],"expirationSeconds":600}}`},
 }
 
 // fieldsOf returns the requests of a seed about fields. It reads the fields from the server in memory, so that a seed
@@ -290,7 +309,8 @@ func fieldsOf(t testing.TB) requester {
 		}
 	}
 	return func(seed uint64, salt string) []asked {
-		s := &fieldSequence{sequence: &sequence{Rand: rand.New(rand.NewPCG(seed, 17)), namespace: fmt.Sprintf("f%d%s", seed, salt)}}
+		s := &fieldSequence{sequence: &sequence{Rand: rand.New(rand.NewPCG(seed, 17)),
+			namespace: fmt.Sprintf("f%d%s", seed, salt)}}
 		s.add(asked{method: "POST", path: "/api/v1/namespaces", body: object("v1", "Namespace", s.namespace, "", nil)})
 		s.of = kinds[s.IntN(len(kinds))]
 		s.keep()
@@ -325,7 +345,8 @@ func (s *fieldSequence) namespaced() bool { return strings.Contains(s.of.path, "
 
 // content is a body of the kind.
 func (s *fieldSequence) content(i int) (content map[string]any) {
-	text := strings.NewReplacer("NAMESPACE", s.namespace, "GROUP", fmt.Sprintf("%s-%d.kctrl.dev", s.namespace, i)).Replace(s.of.bodies[i])
+	text := strings.NewReplacer("NAMESPACE", s.namespace, "GROUP", fmt.Sprintf("%s-%d.kctrl.dev", s.namespace,
+		i)).Replace(s.of.bodies[i])
 	if err := json.Unmarshal([]byte(text), &content); err != nil {
 		panic(s.of.kind + ": " + err.Error())
 	}
@@ -337,7 +358,8 @@ func (s *fieldSequence) keep() {
 		return
 	}
 	for i := range s.of.bodies {
-		s.add(asked{method: "POST", path: s.of.at(s.namespace), body: object(s.of.apiVersion, s.of.kind, s.objectName(i), "", s.content(i))})
+		s.add(asked{method: "POST", path: s.of.at(s.namespace), body: object(s.of.apiVersion, s.of.kind, s.objectName(i), "",
+			s.content(i))})
 		if s.of.kind == "CustomResourceDefinition" {
 			s.add(asked{method: "GET", path: s.of.at(s.namespace) + "/" + s.objectName(i), until: `"InitialNamesAccepted"`})
 		}
@@ -351,7 +373,8 @@ func (s *fieldSequence) remove() {
 	}
 	for i := range s.of.bodies {
 		path := s.of.at(s.namespace) + "/" + s.objectName(i)
-		s.add(asked{method: "PATCH", path: path, contentType: "application/merge-patch+json", body: `{"metadata":{"finalizers":null}}`})
+		s.add(asked{method: "PATCH", path: path, contentType: "application/merge-patch+json",
+			body: `{"metadata":{"finalizers":null}}`})
 		s.add(asked{method: "DELETE", path: path})
 	}
 }
@@ -372,7 +395,8 @@ func (s *fieldSequence) step() {
 	i := s.IntN(len(s.of.bodies))
 	content, name, path := s.content(i), s.objectName(i), s.of.at(s.namespace)
 	one := path + "/" + name
-	query := "?" + pick(s.sequence, "", "", "fieldValidation=Strict&", "fieldValidation=Ignore&") + "fieldManager=" + pick(s.sequence, "one", "two")
+	query := "?" + pick(s.sequence, "", "", "fieldValidation=Strict&", "fieldValidation=Ignore&") + "fieldManager=" +
+		pick(s.sequence, "one", "two")
 	add := func(method, path, contentType, body string) {
 		s.add(asked{method: method, path: path + query, contentType: contentType, body: body, dry: !s.of.answers})
 	}
@@ -398,7 +422,8 @@ func (s *fieldSequence) step() {
 	case 8:
 		part := map[string]any{}
 		s.change(part, s.of.fields, "status")
-		add("PATCH", one, pick(s.sequence, "application/merge-patch+json", "application/strategic-merge-patch+json"), marshal(part))
+		add("PATCH", one, pick(s.sequence, "application/merge-patch+json", "application/strategic-merge-patch+json"),
+			marshal(part))
 	case 9:
 		s.change(content, s.of.fields, "status")
 		query += pick(s.sequence, "", "&force=true")
@@ -416,7 +441,8 @@ func (s *fieldSequence) step() {
 		}
 		changed := map[string]any{}
 		s.change(changed, s.of.fields, map[string]string{"resize": "metadata", "ephemeralcontainers": "metadata"}[part])
-		add("PATCH", one+"/"+part, pick(s.sequence, "application/merge-patch+json", "application/strategic-merge-patch+json"), marshal(changed))
+		add("PATCH", one+"/"+part, pick(s.sequence, "application/merge-patch+json", "application/strategic-merge-patch+json"),
+			marshal(changed))
 	case 12:
 		if len(s.of.others) == 0 {
 			create()
@@ -437,7 +463,8 @@ func (s *fieldSequence) step() {
 func (s *fieldSequence) change(content map[string]any, fields []describedField, rare string) {
 	for range 1 + max(0, s.IntN(5)-3) {
 		f := pick(s.sequence, fields...)
-		for f.path[0] == rare && s.IntN(12) > 0 || f.path[0] == "metadata" && s.IntN(4) > 0 || f.path[0] == "apiVersion" || f.path[0] == "kind" || f.String() == "metadata.name" {
+		for f.path[0] == rare && s.IntN(12) > 0 || f.path[0] == "metadata" && s.IntN(4) > 0 || f.path[0] == "apiVersion" ||
+			f.path[0] == "kind" || f.String() == "metadata.name" {
 			f = pick(s.sequence, fields...)
 		}
 		switch s.IntN(10) {
@@ -516,16 +543,25 @@ func (s *fieldSequence) set(content any, path []string, around []openAPISchema, 
 
 // likely are values that fields of some names have.
 var likely = map[string][]any{
-	"name": {"a", "c", "v"}, "key": {"k", "a"}, "type": {"Ready", "Resource"}, "namespace": {"default"}, "path": {"/p", "p"}, "mountPath": {"/p", "/v"}, "port": {80, 443, "http"}, "containerPort": {80, 81}, "image": {"i", " i "}, "ip": {"1.2.3.4", "::1", "01.2.3.4"},
-	"operator": {"In", "Exists", "Equal", "Gt", "DoesNotExist"}, "status": {"True", "False"}, "expression": {"true", "object.x", "1 +"}, "topologyKey": {"zone", "a/b/c"}, "driver": {"d.example.com"}, "kind": {"ConfigMap", "Pod"}, "apiVersion": {"v1", "apps/v1"}, "uid": {"1"},
-	"resourceVersion": {"1", "x"}, "host": {"a.example.com", "1.2.3.4", "*.example.com"}, "hostname": {"a", "a.b"}, "url": {"https://x", "http://x"}, "schedule": {"* * * * *", "@daily", "TZ=UTC 1 * * * *"}, "resource": {"cpu", "pods", "limits.cpu"}, "roleRef": {nil},
+	"name": {"a", "c", "v"}, "key": {"k", "a"}, "type": {"Ready", "Resource"}, "namespace": {"default"},
+	"path": {"/p", "p"}, "mountPath": {"/p", "/v"}, "port": {80, 443, "http"}, "containerPort": {80, 81},
+	"image": {"i", " i "}, "ip": {"1.2.3.4", "::1", "01.2.3.4"},
+	"operator": {"In", "Exists", "Equal", "Gt", "DoesNotExist"}, "status": {"True", "False"},
+	"expression": {"true", "object.x", "1 +"}, "topologyKey": {"zone", "a/b/c"}, "driver": {"d.example.com"},
+	"kind": {"ConfigMap", "Pod"}, "apiVersion": {"v1", "apps/v1"}, "uid": {"1"},
+	"resourceVersion": {"1", "x"}, "host": {"a.example.com", "1.2.3.4", "*.example.com"}, "hostname": {"a", "a.b"},
+	"url": {"https://x", "http://x"}, "schedule": {"* * * * *", "@daily", "TZ=UTC 1 * * * *"},
+	"resource": {"cpu", "pods", "limits.cpu"}, "roleRef": {nil},
 }
 
 var (
 	quotedWord = regexp.MustCompile("[\"'`]([^\"'` ]+)[\"'`]|\\b([A-Z][A-Za-z0-9]+)\\b")
-	oddStrings = []any{"", "Not Valid!", "UPPER", "other", strings.Repeat("x", 64), strings.Repeat("x", 254), "a/b", "a.example.com/b", "-1", "0", " ", "\u00e9", "a\nb", "..", "/abs/../x", "../x", "1.2.3.4", "::1", "10.1.0.0/16", "*", "true", "x:y", "a b", "a_b", "a.b", "$(A)", "A=B", "%"}
-	oddNumbers = []any{0, -1, 1, 2, 5, 63, 80, 100, 101, 600, 65535, 65536, 2147483647, 2147483648, -2147483648, 9223372036854775807, json.RawMessage("9223372036854775808"), json.RawMessage("1.0"), 1.5, json.RawMessage("1e3")}
-	oddValues  = []any{"x", 5, true, []any{}, map[string]any{}, []any{1}, map[string]any{"a": 1}, 1.5, nil, ""}
+	oddStrings = []any{"", "Not Valid!", "UPPER", "other", strings.Repeat("x", 64), strings.Repeat("x", 254), "a/b",
+		"a.example.com/b", "-1", "0", " ", "\u00e9", "a\nb", "..", "/abs/../x", "../x", "1.2.3.4", "::1", "10.1.0.0/16", "*",
+		"true", "x:y", "a b", "a_b", "a.b", "$(A)", "A=B", "%"}
+	oddNumbers = []any{0, -1, 1, 2, 5, 63, 80, 100, 101, 600, 65535, 65536, 2147483647, 2147483648, -2147483648,
+		9223372036854775807, json.RawMessage("9223372036854775808"), json.RawMessage("1.0"), 1.5, json.RawMessage("1e3")}
+	oddValues = []any{"x", 5, true, []any{}, map[string]any{}, []any{1}, map[string]any{"a": 1}, 1.5, nil, ""}
 )
 
 // fresh is a value that may be changed.
@@ -549,13 +585,16 @@ func (s *fieldSequence) value(schema openAPISchema, name string, depth int) any 
 	}
 	switch {
 	case schema.Format == "date-time":
-		return pick[any](s.sequence, "2024-01-01T00:00:00Z", "2024-01-01T00:00:00.000000Z", "2024-01-01T00:00:00+01:00", "2024-01-01", "x", "", 5, nil)
+		return pick[any](s.sequence, "2024-01-01T00:00:00Z", "2024-01-01T00:00:00.000000Z", "2024-01-01T00:00:00+01:00",
+			"2024-01-01", "x", "", 5, nil)
 	case schema.Format == "int-or-string":
-		return pick[any](s.sequence, 80, "http", "50%", -1, "150%", 0, "", "-5%", 65536, "5.5%", "0%", "100%", "80", 2147483648)
+		return pick[any](s.sequence, 80, "http", "50%", -1, "150%", 0, "", "-5%", 65536, "5.5%", "0%", "100%", "80",
+			2147483648)
 	case schema.Format == "byte":
 		return pick[any](s.sequence, "eA==", "x", "", "e A=", signable)
 	case len(schema.OneOf) > 0: // a quantity
-		return pick[any](s.sequence, "1", "100m", "1Gi", "-1", "0", "1.5", "x", 5, "1n", "0.0001", "1e3", "10E", "", "1Ki", 1.5, "9223372036854775808")
+		return pick[any](s.sequence, "1", "100m", "1Gi", "-1", "0", "1.5", "x", 5, "1n", "0.0001", "1e3", "10E", "", "1Ki",
+			1.5, "9223372036854775808")
 	}
 	switch schema.Type {
 	case "string":

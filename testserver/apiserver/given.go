@@ -27,7 +27,8 @@ import (
 // timestamp, instead of the values that writes set. An unchecked server also keeps its resource version. The resource
 // must be served and the name unused. Other servers set defaults, validate the object, and set a UID and a creation
 // time if it has none. Put does not modify object.
-func (s *Server) Put(ctx context.Context, resource schema.GroupVersionResource, object *unstructured.Unstructured) error {
+func (s *Server) Put(ctx context.Context, resource schema.GroupVersionResource,
+	object *unstructured.Unstructured) error {
 	bare := object.DeepCopy()
 	bare.SetResourceVersion("")
 	bare.SetManagedFields(nil)
@@ -42,7 +43,8 @@ func (s *Server) Put(ctx context.Context, resource schema.GroupVersionResource, 
 	if namespace := object.GetNamespace(); namespace != "" && resource != namespaceResource {
 		path += "/namespaces/" + namespace
 	}
-	r, err := http.NewRequestWithContext(context.WithValue(ctx, givenKey{}, object), http.MethodPost, path+"/"+resource.Resource, bytes.NewReader(data))
+	r, err := http.NewRequestWithContext(context.WithValue(ctx, givenKey{}, object), http.MethodPost,
+		path+"/"+resource.Resource, bytes.NewReader(data))
 	if err != nil {
 		return err
 	}
@@ -109,7 +111,8 @@ type givenStorage struct {
 
 // Create implements [rest.Creater]. It restores the fields that the calling handler has removed because clients may not
 // set them.
-func (g givenStorage) Create(ctx context.Context, object runtime.Object, validate rest.ValidateObjectFunc, options *metav1.CreateOptions) (runtime.Object, error) {
+func (g givenStorage) Create(ctx context.Context, object runtime.Object, validate rest.ValidateObjectFunc,
+	options *metav1.CreateOptions) (runtime.Object, error) {
 	r := *g.registry
 	r.first, _ = strconv.ParseInt(g.given.GetResourceVersion(), 10, 64) // an invalid number counts as unset
 	r.strategy = givenStrategy{strategy: r.strategy, given: g.given, status: statusOf(object)}
@@ -147,7 +150,8 @@ func (s givenStrategy) PrepareForCreate(ctx context.Context, object runtime.Obje
 }
 
 // ValidateDeclaratively implements [rest.DeclarativeValidationStrategy] with the underlying strategy.
-func (s givenStrategy) ValidateDeclaratively(ctx context.Context, object, old runtime.Object, problems field.ErrorList, of operation.Type, config rest.DeclarativeValidationConfig) field.ErrorList {
+func (s givenStrategy) ValidateDeclaratively(ctx context.Context, object, old runtime.Object, problems field.ErrorList,
+	of operation.Type, config rest.DeclarativeValidationConfig) field.ErrorList {
 	if declarative, ok := s.strategy.(rest.DeclarativeValidationStrategy); ok {
 		return declarative.ValidateDeclaratively(ctx, object, old, problems, of, config)
 	}
@@ -155,7 +159,8 @@ func (s givenStrategy) ValidateDeclaratively(ctx context.Context, object, old ru
 }
 
 // DeclarativeValidationConfig returns the default configuration.
-func (givenStrategy) DeclarativeValidationConfig(context.Context, runtime.Object, runtime.Object) rest.DeclarativeValidationConfig {
+func (givenStrategy) DeclarativeValidationConfig(context.Context, runtime.Object,
+	runtime.Object) rest.DeclarativeValidationConfig {
 	return rest.DeclarativeValidationConfig{}
 }
 
@@ -210,12 +215,14 @@ func (uncheckedStrategy) WarningsOnUpdate(_ context.Context, _, _ runtime.Object
 
 // ValidateDeclaratively implements [rest.DeclarativeValidationStrategy]. It also drops upstream's errors in the
 // metadata.
-func (uncheckedStrategy) ValidateDeclaratively(_ context.Context, _, _ runtime.Object, _ field.ErrorList, _ operation.Type, _ rest.DeclarativeValidationConfig) field.ErrorList {
+func (uncheckedStrategy) ValidateDeclaratively(_ context.Context, _, _ runtime.Object, _ field.ErrorList,
+	_ operation.Type, _ rest.DeclarativeValidationConfig) field.ErrorList {
 	return nil
 }
 
 // DeclarativeValidationConfig returns the default configuration.
-func (uncheckedStrategy) DeclarativeValidationConfig(context.Context, runtime.Object, runtime.Object) rest.DeclarativeValidationConfig {
+func (uncheckedStrategy) DeclarativeValidationConfig(context.Context, runtime.Object,
+	runtime.Object) rest.DeclarativeValidationConfig {
 	return rest.DeclarativeValidationConfig{}
 }
 

@@ -19,16 +19,19 @@ type jobStorage struct{ *registry }
 func warnOfDeletion(ctx context.Context, options *metav1.DeleteOptions) {
 	//lint:ignore SA1019 clients still send it
 	if options != nil && options.PropagationPolicy == nil && options.OrphanDependents == nil {
-		warning.AddWarning(ctx, "", "child pods are preserved by default when jobs are deleted; set propagationPolicy=Background to remove them or set propagationPolicy=Orphan to suppress this warning")
+		warning.AddWarning(ctx, "", "child pods are preserved by default when jobs are deleted; set "+
+			"propagationPolicy=Background to remove them or set propagationPolicy=Orphan to suppress this warning")
 	}
 }
 
-func (s jobStorage) Delete(ctx context.Context, name string, validate rest.ValidateObjectFunc, options *metav1.DeleteOptions) (runtime.Object, bool, error) {
+func (s jobStorage) Delete(ctx context.Context, name string, validate rest.ValidateObjectFunc,
+	options *metav1.DeleteOptions) (runtime.Object, bool, error) {
 	warnOfDeletion(ctx, options)
 	return s.registry.Delete(ctx, name, validate, options)
 }
 
-func (s jobStorage) DeleteCollection(ctx context.Context, validate rest.ValidateObjectFunc, options *metav1.DeleteOptions, list *internalversion.ListOptions) (runtime.Object, error) {
+func (s jobStorage) DeleteCollection(ctx context.Context, validate rest.ValidateObjectFunc,
+	options *metav1.DeleteOptions, list *internalversion.ListOptions) (runtime.Object, error) {
 	warnOfDeletion(ctx, options)
 	return s.registry.DeleteCollection(ctx, validate, options, list)
 }

@@ -74,7 +74,8 @@ func loadBuiltin() *builtins {
 			ruled(builtin.AppsKinds()...),
 			ruled(builtin.AutoscalingKinds()...),
 			{{Kind: builtin.CronJobs()}, {Kind: builtin.Jobs(), complete: warnOfOrphans}},
-			{{Kind: builtin.SigningRequests(), parts: []extraPart{partOf(builtin.SigningRequests().GVK, "approval", builtin.ApprovalRules())}}},
+			{{Kind: builtin.SigningRequests(), parts: []extraPart{partOf(builtin.SigningRequests().GVK, "approval",
+				builtin.ApprovalRules())}}},
 			ruled(builtin.NetworkingKinds()...),
 			ruled(builtin.PolicyKinds()...),
 			ruled(builtin.StorageKinds()...),
@@ -93,7 +94,8 @@ func loadBuiltin() *builtins {
 }
 
 func newFamily(scheme *runtime.Scheme) family {
-	codecs := serializer.NewCodecFactory(scheme, serializer.WithStreamingCollectionEncodingToJSON(), serializer.WithStreamingCollectionEncodingToProtobuf())
+	codecs := serializer.NewCodecFactory(scheme, serializer.WithStreamingCollectionEncodingToJSON(),
+		serializer.WithStreamingCollectionEncodingToProtobuf())
 	return family{scheme: scheme, codecs: codecs}
 }
 
@@ -130,7 +132,8 @@ type extraPart struct {
 
 // partOf returns a subresource that changes a part of an object. It has no tables.
 func partOf(of schema.GroupVersionKind, name string, rules builtin.Rules) extraPart {
-	return extraPart{name: name, kind: of, verbs: partVerbs, part: func(s *Server, objects *registry, k *kind, f family) part {
+	return extraPart{name: name, kind: of, verbs: partVerbs, part: func(s *Server, objects *registry, k *kind,
+		f family) part {
 		changed := objects.with(&kindStrategy{f.scheme, s.names, genericStoreOnly{}, s, k, rules, nil})
 		return part{storage: subresource{changed}, scope: newScope(k, f, name, changed.GetResetFields(), nil)}
 	}}
@@ -148,12 +151,14 @@ func makePriorities(_ *Server, r *registry, e *endpoint) {
 // priorityStorage protects the classes of the system, except from deletions of all at once, like the real server.
 type priorityStorage struct{ *registry }
 
-func (s priorityStorage) Delete(ctx context.Context, name string, validate rest.ValidateObjectFunc, options *metav1.DeleteOptions) (
+func (s priorityStorage) Delete(ctx context.Context, name string, validate rest.ValidateObjectFunc,
+	options *metav1.DeleteOptions) (
 	runtime.Object, bool, error,
 ) {
 	for _, class := range builtin.SystemPriorities() {
 		if class.Name == name {
-			return nil, false, apierrors.NewForbidden(s.resource, name, errors.New("this is a system priority class and cannot be deleted"))
+			return nil, false, apierrors.NewForbidden(s.resource, name,
+				errors.New("this is a system priority class and cannot be deleted"))
 		}
 	}
 	return s.registry.Delete(ctx, name, validate, options)
@@ -164,9 +169,12 @@ func (s priorityStorage) Delete(ctx context.Context, name string, validate rest.
 func newBuiltinScheme(groups [][]kind, defaults func(any)) *runtime.Scheme {
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{
-		corev1.AddToScheme, appsv1.AddToScheme, autoscalingv1.AddToScheme, autoscalingv2.AddToScheme, batchv1.AddToScheme, certificatesv1.AddToScheme, networkingv1.AddToScheme,
-		policyv1.AddToScheme, storagev1.AddToScheme, schedulingv1.AddToScheme, coordinationv1.AddToScheme, nodev1.AddToScheme, discoveryv1.AddToScheme, eventsv1.AddToScheme,
-		rbacv1.AddToScheme, admissionv1.AddToScheme, authenticationv1.AddToScheme, authorizationv1.AddToScheme, builtin.AddConversions,
+		corev1.AddToScheme, appsv1.AddToScheme, autoscalingv1.AddToScheme, autoscalingv2.AddToScheme, batchv1.AddToScheme,
+		certificatesv1.AddToScheme, networkingv1.AddToScheme,
+		policyv1.AddToScheme, storagev1.AddToScheme, schedulingv1.AddToScheme, coordinationv1.AddToScheme, nodev1.AddToScheme,
+		discoveryv1.AddToScheme, eventsv1.AddToScheme,
+		rbacv1.AddToScheme, admissionv1.AddToScheme, authenticationv1.AddToScheme, authorizationv1.AddToScheme,
+		builtin.AddConversions,
 	} {
 		must.Do(add(scheme))
 	}
@@ -252,14 +260,16 @@ func (s *kindStrategy) in(ctx context.Context) context.Context {
 		return ctx
 	}
 	gvk := s.kind.GVK
-	return request.WithRequestInfo(ctx, &request.RequestInfo{IsResourceRequest: true, APIGroup: gvk.Group, APIVersion: gvk.Version, Resource: s.kind.Resource})
+	return request.WithRequestInfo(ctx, &request.RequestInfo{IsResourceRequest: true, APIGroup: gvk.Group,
+		APIVersion: gvk.Version, Resource: s.kind.Resource})
 }
 
 func (s *kindStrategy) DefaultGarbageCollectionPolicy(ctx context.Context) rest.GarbageCollectionPolicy {
 	return s.rules.DefaultGarbageCollectionPolicy(ctx)
 }
 
-func (s *kindStrategy) CheckGracefulDelete(ctx context.Context, object runtime.Object, options *metav1.DeleteOptions) bool {
+func (s *kindStrategy) CheckGracefulDelete(ctx context.Context, object runtime.Object,
+	options *metav1.DeleteOptions) bool {
 	return s.rules.CheckGracefulDelete(ctx, object, options)
 }
 
@@ -302,7 +312,8 @@ func (s *kindStrategy) ValidateUpdate(ctx context.Context, object, old runtime.O
 }
 
 // authorized returns the problems of an object, or, if there are none, the missing permission of its writer.
-func (s *kindStrategy) authorized(ctx context.Context, problems field.ErrorList, object, old runtime.Object) field.ErrorList {
+func (s *kindStrategy) authorized(ctx context.Context, problems field.ErrorList, object,
+	old runtime.Object) field.ErrorList {
 	if len(problems) == 0 && s.mayWrite != nil {
 		if problem := s.mayWrite(ctx, s.server, object, old); problem != nil {
 			return field.ErrorList{problem}
@@ -312,12 +323,14 @@ func (s *kindStrategy) authorized(ctx context.Context, problems field.ErrorList,
 }
 
 // ValidateDeclaratively adds the errors of generated checks.
-func (s *kindStrategy) ValidateDeclaratively(ctx context.Context, object, old runtime.Object, problems field.ErrorList, of operation.Type, _ rest.DeclarativeValidationConfig) field.ErrorList {
+func (s *kindStrategy) ValidateDeclaratively(ctx context.Context, object, old runtime.Object, problems field.ErrorList,
+	of operation.Type, _ rest.DeclarativeValidationConfig) field.ErrorList {
 	return s.rules.ValidateDeclaratively(s.in(ctx), object, old, problems, of)
 }
 
 // DeclarativeValidationConfig returns the default configuration.
-func (*kindStrategy) DeclarativeValidationConfig(context.Context, runtime.Object, runtime.Object) rest.DeclarativeValidationConfig {
+func (*kindStrategy) DeclarativeValidationConfig(context.Context, runtime.Object,
+	runtime.Object) rest.DeclarativeValidationConfig {
 	return rest.DeclarativeValidationConfig{}
 }
 
@@ -391,9 +404,11 @@ func (k *kind) versions() (all []schema.GroupVersion) {
 
 // toldAs has the names of built-in kinds in errors, where they differ from the resource.
 var toldAs = map[schema.GroupResource]string{
-	{Resource: "replicationcontrollers"}: "controllers", {Resource: "endpoints"}: "services/endpoints", {Resource: "nodes"}: "minions", {Resource: "services"}: "services/specs",
-	{Group: "networking.k8s.io", Resource: "ingresses"}:                    "ingress",
-	{Group: "apiextensions.k8s.io", Resource: "customresourcedefinitions"}: "apiextensions.k8s.io/customresourcedefinitions",
+	{Resource: "replicationcontrollers"}: "controllers", {Resource: "endpoints"}: "services/endpoints",
+	{Resource: "nodes"}: "minions", {Resource: "services"}: "services/specs",
+	{Group: "networking.k8s.io", Resource: "ingresses"}: "ingress",
+	{Group: "apiextensions.k8s.io",
+		Resource: "customresourcedefinitions"}: "apiextensions.k8s.io/customresourcedefinitions",
 }
 
 func (s *Server) newRegistry(k *kind, f family) *registry {
@@ -410,16 +425,21 @@ func (s *Server) newRegistry(k *kind, f family) *registry {
 	info, _ := runtime.SerializerInfoForMediaType(f.codecs.SupportedMediaTypes(), media)
 	hub := f.hubOf(stored)
 	r := &registry{
-		table: s.store.Table(resource), prefix: prefix, told: "/registry/" + cmp.Or(toldAs[resource], resource.Resource), resource: k.GVK.GroupVersion().WithResource(k.Resource).GroupResource(), kind: k.GVK, singular: k.SingularName(), deletable: k.Deletable,
-		new: newOf(f.scheme, hub.WithKind(k.GVK.Kind)), newList: newOf(f.scheme, hub.WithKind(k.GVK.Kind+"List")),
-		strategy: &kindStrategy{f.scheme, s.names, genericStoreOnly{}, s, stored, stored.Rules, stored.mayWrite}, attrs: stored.Attributes, names: s.names, returnDeleted: stored.Returned, uncached: stored.Uncached, TableConvertor: stored,
+		table: s.store.Table(resource), prefix: prefix, told: "/registry/" + cmp.Or(toldAs[resource], resource.Resource),
+		resource: k.GVK.GroupVersion().WithResource(k.Resource).GroupResource(), kind: k.GVK, singular: k.SingularName(),
+		deletable: k.Deletable,
+		new:       newOf(f.scheme, hub.WithKind(k.GVK.Kind)), newList: newOf(f.scheme, hub.WithKind(k.GVK.Kind+"List")),
+		strategy: &kindStrategy{f.scheme, s.names, genericStoreOnly{}, s, stored, stored.Rules, stored.mayWrite},
+		attrs:    stored.Attributes, names: s.names, returnDeleted: stored.Returned, uncached: stored.Uncached,
+		TableConvertor: stored,
 	}
 	if stored.Allocate != nil && !s.options.Unchecked {
 		r.allocate = func(object, existing runtime.Object, dryRun bool) error {
 			return stored.Allocate(s.cluster(), object, existing, dryRun)
 		}
 	}
-	r.codec = typedCodec{f.codecs.CodecForVersions(info.Serializer, info.Serializer, stored.GVK.GroupVersion(), hub), stored.Shown}
+	r.codec = typedCodec{f.codecs.CodecForVersions(info.Serializer, info.Serializer, stored.GVK.GroupVersion(), hub),
+		stored.Shown}
 	text, _ := runtime.SerializerInfoForMediaType(f.codecs.SupportedMediaTypes(), runtime.ContentTypeJSON)
 	r.table.KeepAs(f.codecs.CodecForVersions(text.Serializer, text.Serializer, stored.GVK.GroupVersion(), hub))
 	if stored.Columns == nil {
@@ -436,21 +456,25 @@ func newOf(scheme *runtime.Scheme, kind schema.GroupVersionKind) func() runtime.
 	}
 }
 
-func newScope(k *kind, f family, subresource string, reset map[fieldpath.APIVersion]*fieldpath.Set, table rest.TableConvertor) *handlers.RequestScope {
+func newScope(k *kind, f family, subresource string, reset map[fieldpath.APIVersion]*fieldpath.Set,
+	table rest.TableConvertor) *handlers.RequestScope {
 	return newScopeOf(k, f, k.GVK, f.hubOf(k), subresource, reset, table)
 }
 
 // newScopeOf returns the scope of a subresource whose kind differs from that of the resource.
-func newScopeOf(k *kind, f family, of schema.GroupVersionKind, hub schema.GroupVersion, subresource string, reset map[fieldpath.APIVersion]*fieldpath.Set, table rest.TableConvertor) *handlers.RequestScope {
+func newScopeOf(k *kind, f family, of schema.GroupVersionKind, hub schema.GroupVersion, subresource string,
+	reset map[fieldpath.APIVersion]*fieldpath.Set, table rest.TableConvertor) *handlers.RequestScope {
 	scope := &handlers.RequestScope{
 		Namer:      handlers.ContextBasedNaming{Namer: runtime.Namer(meta.NewAccessor()), ClusterScoped: !k.Namespaced},
-		Serializer: f.codecs, ParameterCodec: runtime.NewParameterCodec(f.scheme), Creater: f.scheme, Convertor: f.scheme, UnsafeConvertor: runtime.UnsafeObjectConvertor(f.scheme),
-		Typer: f.scheme, Defaulter: f.scheme, EquivalentResourceMapper: equivalents(k), TableConvertor: table,
+		Serializer: f.codecs, ParameterCodec: runtime.NewParameterCodec(f.scheme), Creater: f.scheme, Convertor: f.scheme,
+		UnsafeConvertor: runtime.UnsafeObjectConvertor(f.scheme),
+		Typer:           f.scheme, Defaulter: f.scheme, EquivalentResourceMapper: equivalents(k), TableConvertor: table,
 		Resource: k.GVK.GroupVersion().WithResource(k.Resource), Subresource: subresource, Kind: of, HubGroupVersion: hub,
 		MetaGroupVersion: metav1.SchemeGroupVersion, MaxRequestBodyBytes: maxBody,
 	}
 	var err error
-	scope.FieldManager, err = managedfields.NewDefaultFieldManager(k.typeConverter(), scope.Convertor, scope.Defaulter, scope.Creater, of, hub,
+	scope.FieldManager, err = managedfields.NewDefaultFieldManager(k.typeConverter(), scope.Convertor, scope.Defaulter,
+		scope.Creater, of, hub,
 		subresource, fieldpath.NewExcludeFilterSetMap(reset))
 	must.Do(err)
 	return scope
@@ -468,7 +492,8 @@ func equivalents(k *kind) runtime.EquivalentResourceMapper {
 var kindPatches = slices.Insert(slices.Clone(customPatches), 2, string(types.StrategicMergePatchType))
 
 func (s *Server) newEndpoint(k *kind, f family, r *registry) *endpoint {
-	e := &endpoint{objects: r, registry: r, scope: newScope(k, f, "", r.GetResetFields(), r), parts: map[string]part{}, patches: kindPatches, kind: k}
+	e := &endpoint{objects: r, registry: r, scope: newScope(k, f, "", r.GetResetFields(), r), parts: map[string]part{},
+		patches: kindPatches, kind: k}
 	e.scope.Authorizer = s.authorizer // called by updates that create a missing object
 	stored := k.stored()
 	if stored.Status != nil {
@@ -480,7 +505,8 @@ func (s *Server) newEndpoint(k *kind, f family, r *registry) *endpoint {
 		s.unchecked(r, nil)
 	}
 	if stored.Scale != nil {
-		e.parts["scale"] = part{storage: &kindScale{objects: r, of: stored.Scale, parent: k.GVK.GroupVersion()}, scope: newScopeOf(k, f, scaleKind, scaleKind.GroupVersion(), "scale", nil, kindScaleTable)}
+		e.parts["scale"] = part{storage: &kindScale{objects: r, of: stored.Scale, parent: k.GVK.GroupVersion()},
+			scope: newScopeOf(k, f, scaleKind, scaleKind.GroupVersion(), "scale", nil, kindScaleTable)}
 	}
 	for _, extra := range k.parts {
 		e.parts[extra.name] = extra.part(s, r, k, f)
@@ -494,7 +520,8 @@ func (s *Server) newKinds() map[schema.GroupVersionResource]func() *endpoint {
 	for _, kinds := range kindGroups() {
 		for i := range kinds {
 			k := &kinds[i]
-			endpoints[k.GVK.GroupVersion().WithResource(k.Resource)] = sync.OnceValue(func() *endpoint { return s.newBuiltin(k) })
+			endpoints[k.GVK.GroupVersion().WithResource(k.Resource)] = sync.OnceValue(
+				func() *endpoint { return s.newBuiltin(k) })
 		}
 	}
 	r := s.newRegistry(&definitionKind, definitionFamily)
@@ -564,14 +591,18 @@ func (s *Server) cluster() builtin.Cluster {
 
 // readObject reads an object with the permissions of the server.
 func (s *Server) readObject(group, version, resource, namespace, name string) (runtime.Object, error) {
-	ctx := request.WithRequestInfo(request.WithNamespace(request.NewContext(), namespace), &request.RequestInfo{APIGroup: group, Resource: resource})
-	return s.endpointOf(schema.GroupVersionResource{Group: group, Version: version, Resource: resource}).objects.Get(ctx, name, &metav1.GetOptions{})
+	ctx := request.WithRequestInfo(request.WithNamespace(request.NewContext(), namespace),
+		&request.RequestInfo{APIGroup: group, Resource: resource})
+	return s.endpointOf(schema.GroupVersionResource{Group: group, Version: version, Resource: resource}).objects.Get(ctx,
+		name, &metav1.GetOptions{})
 }
 
 // readAll returns the objects of a namespace, or of the cluster if it is empty.
 func (s *Server) readAll(group, version, resource, namespace string) (objects []runtime.Object) {
-	ctx := request.WithRequestInfo(request.WithNamespace(request.NewContext(), namespace), &request.RequestInfo{APIGroup: group, Resource: resource})
-	list, err := s.endpointOf(schema.GroupVersionResource{Group: group, Version: version, Resource: resource}).objects.List(ctx, &internalversion.ListOptions{})
+	ctx := request.WithRequestInfo(request.WithNamespace(request.NewContext(), namespace),
+		&request.RequestInfo{APIGroup: group, Resource: resource})
+	list, err := s.endpointOf(schema.GroupVersionResource{Group: group, Version: version,
+		Resource: resource}).objects.List(ctx, &internalversion.ListOptions{})
 	must.Do(err)
 	must.Do(meta.EachListItem(list, func(object runtime.Object) error {
 		objects = append(objects, object)

@@ -17,7 +17,8 @@ func maskedLimits(text string) string {
 	}
 	text = problemsOfLimits.ReplaceAllStringFunc(text, func(found string) string {
 		parts := problemsOfLimits.FindStringSubmatch(found)
-		problems := strings.Split(strings.NewReplacer(", minimum ", "\nminimum ", ", maximum ", "\nmaximum ", ", cpu max", "\ncpu max", ", memory max", "\nmemory max").Replace(parts[2]), "\n")
+		problems := strings.Split(strings.NewReplacer(", minimum ", "\nminimum ", ", maximum ", "\nmaximum ", ", cpu max",
+			"\ncpu max", ", memory max", "\nmemory max").Replace(parts[2]), "\n")
 		slices.Sort(problems)
 		return parts[1] + strings.Join(problems, ", ") + "]"
 	})
@@ -47,18 +48,27 @@ func limitRequests(seed uint64, salt string) []asked {
 		}
 		s.add(asked{method: method, path: at, body: body()})
 		asks := map[string]any{marked: "100"}
-		s.add(asked{method: "POST", path: in + "pods?dryRun=All", until: fmt.Sprintf("%s usage per Container is %d,", marked, mark), body: object("v1", "Pod", "mark", "", map[string]any{
-			"spec": map[string]any{"containers": []any{map[string]any{"name": "mark", "image": "mark", "resources": map[string]any{"requests": asks, "limits": asks}}}}})})
+		s.add(asked{method: "POST", path: in + "pods?dryRun=All", until: fmt.Sprintf("%s usage per Container is %d,", marked,
+			mark), body: object("v1", "Pod", "mark", "", map[string]any{
+			"spec": map[string]any{"containers": []any{map[string]any{"name": "mark", "image": "mark",
+				"resources": map[string]any{"requests": asks, "limits": asks}}}}})})
 		for i := range 3 {
 			name := fmt.Sprintf("%d-%d", mark, i)
 			pod := object("v1", "Pod", name, "", map[string]any{"spec": s.limitedPod()})
 			s.add(asked{method: "POST", path: in + "pods" + pick(s, "", "", "?dryRun=All"), body: pod})
-			s.add(asked{method: "PATCH", path: in + "pods/" + name + pick(s, "/resize", "/resize", ""), contentType: "application/strategic-merge-patch+json",
-				body: marshal(map[string]any{"spec": map[string]any{"containers": []any{map[string]any{"name": "a", "resources": s.asks()}}}})})
-			claim := map[string]any{"spec": map[string]any{"accessModes": []any{"ReadWriteOnce"}, "resources": map[string]any{"requests": map[string]any{"storage": pick(s, quantities...)}}}}
-			s.add(asked{method: "POST", path: in + "persistentvolumeclaims", body: object("v1", "PersistentVolumeClaim", name, "", claim)})
-			s.add(asked{method: "PATCH", path: in + "persistentvolumeclaims/" + pick(s, name, "1-0"), contentType: "application/merge-patch+json",
-				body: marshal(map[string]any{"metadata": map[string]any{"labels": map[string]any{"to": name}}, "spec": map[string]any{"resources": map[string]any{"requests": map[string]any{"storage": pick(s, quantities...)}}}})})
+			s.add(asked{method: "PATCH", path: in + "pods/" + name + pick(s, "/resize", "/resize", ""),
+				contentType: "application/strategic-merge-patch+json",
+				body: marshal(map[string]any{"spec": map[string]any{"containers": []any{map[string]any{"name": "a",
+					"resources": s.asks()}}}})})
+			claim := map[string]any{"spec": map[string]any{"accessModes": []any{"ReadWriteOnce"},
+				"resources": map[string]any{"requests": map[string]any{"storage": pick(s, quantities...)}}}}
+			s.add(asked{method: "POST", path: in + "persistentvolumeclaims", body: object("v1", "PersistentVolumeClaim", name,
+				"", claim)})
+			s.add(asked{method: "PATCH", path: in + "persistentvolumeclaims/" + pick(s, name, "1-0"),
+				contentType: "application/merge-patch+json",
+				body: marshal(map[string]any{"metadata": map[string]any{"labels": map[string]any{"to": name}},
+					"spec": map[string]any{"resources": map[string]any{"requests": map[string]any{"storage": pick(s,
+						quantities...)}}}})})
 		}
 	}
 	s.add(asked{method: "DELETE", path: "/api/v1/namespaces/" + s.namespace})
@@ -104,7 +114,8 @@ func (s *sequence) limits(mark int) []any {
 		}
 		return all
 	}
-	container := item("Container", pick(s, []string{"min", "defaultRequest", "default", "max"}, []string{"min", "max"}, []string{"defaultRequest", "default"})...)
+	container := item("Container", pick(s, []string{"min", "defaultRequest", "default", "max"}, []string{"min", "max"},
+		[]string{"defaultRequest", "default"})...)
 	most, _ := container["max"].(map[string]any)
 	if most == nil {
 		most = map[string]any{}
@@ -117,8 +128,10 @@ func (s *sequence) limits(mark int) []any {
 	}
 	if s.IntN(2) == 0 {
 		sizes := s.ordered(2)
-		all = append(all, pick[any](s, map[string]any{"type": "PersistentVolumeClaim", "min": map[string]any{"storage": sizes[0]}, "max": map[string]any{"storage": sizes[1]}},
-			map[string]any{"type": "PersistentVolumeClaim", "max": map[string]any{"storage": sizes[1]}}, map[string]any{"type": "PersistentVolumeClaim", "min": map[string]any{"storage": sizes[0]}}))
+		all = append(all, pick[any](s, map[string]any{"type": "PersistentVolumeClaim",
+			"min": map[string]any{"storage": sizes[0]}, "max": map[string]any{"storage": sizes[1]}},
+			map[string]any{"type": "PersistentVolumeClaim", "max": map[string]any{"storage": sizes[1]}},
+			map[string]any{"type": "PersistentVolumeClaim", "min": map[string]any{"storage": sizes[0]}}))
 	}
 	s.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
 	return all

@@ -57,7 +57,8 @@ func (s *Server) newMutatingPolicies() *mutatingPolicies {
 		policies: s.tableOf(builtin.MutatingPolicyKind()), bindings: s.tableOf(builtin.MutatingBindingKind()),
 		newPolicy: func(object runtime.Object) *compiledMutations {
 			policy := object.(*admissionv1.MutatingAdmissionPolicy)
-			return &compiledMutations{policy, newMatchingOf(policy.Spec.MatchConstraints), sync.OnceValues(func() (*mutations, error) { return compileMutations(policy) })}
+			return &compiledMutations{policy, newMatchingOf(policy.Spec.MatchConstraints),
+				sync.OnceValues(func() (*mutations, error) { return compileMutations(policy) })}
 		},
 		newBinding: func(object runtime.Object) (string, *mutatingBinding) {
 			binding := object.(*admissionv1.MutatingAdmissionPolicyBinding)
@@ -74,16 +75,19 @@ func compileMutations(policy *admissionv1.MutatingAdmissionPolicy) (*mutations, 
 		return nil, err
 	}
 	storeVariables(compiler, spec.Variables, variables)
-	m := &mutations{compiler: compiler, conditions: compileConditions(compiler, spec.MatchConditions, spec.FailurePolicy, variables, policy.Name)}
+	m := &mutations{compiler: compiler, conditions: compileConditions(compiler, spec.MatchConditions, spec.FailurePolicy,
+		variables, policy.Name)}
 	variables.HasPatchTypes = true
 	for _, mutation := range spec.Mutations {
 		switch {
 		case mutation.PatchType == admissionv1.PatchTypeJSONPatch && mutation.JSONPatch != nil:
 			e := &patch.JSONPatchCondition{Expression: mutation.JSONPatch.Expression}
-			m.patchers = append(m.patchers, patch.NewJSONPatcher(compiler.CompileMutatingEvaluator(e, variables, environment.StoredExpressions)))
+			m.patchers = append(m.patchers, patch.NewJSONPatcher(compiler.CompileMutatingEvaluator(e, variables,
+				environment.StoredExpressions)))
 		case mutation.PatchType == admissionv1.PatchTypeApplyConfiguration && mutation.ApplyConfiguration != nil:
 			e := &patch.ApplyConfigurationCondition{Expression: mutation.ApplyConfiguration.Expression}
-			m.patchers = append(m.patchers, patch.NewApplyConfigurationPatcher(compiler.CompileMutatingEvaluator(e, variables, environment.StoredExpressions)))
+			m.patchers = append(m.patchers, patch.NewApplyConfigurationPatcher(compiler.CompileMutatingEvaluator(e, variables,
+				environment.StoredExpressions)))
 		}
 	}
 	return m, nil
@@ -178,7 +182,8 @@ func (m *mutation) refuse(policy *compiledMutations, binding *mutatingBinding, e
 }
 
 // invocations returns the invocations of a policy for the object.
-func (m *mutation) invocations(ctx context.Context, policy *compiledMutations, bindings []*mutatingBinding) (all []invocation) {
+func (m *mutation) invocations(ctx context.Context, policy *compiledMutations,
+	bindings []*mutatingBinding) (all []invocation) {
 	as, err := policy.matchAll(m.server, m.attributes, m.interfaces)
 	if err == nil && as != nil {
 		err = m.server.knowsParams(policy.Spec.ParamKind)
@@ -264,7 +269,8 @@ func (m *mutation) invoke(ctx context.Context, all []invocation) error {
 	}
 	known.changed()
 	again.SetShouldReinvoke()
-	if err := m.interfaces.GetObjectConvertor().Convert(last.VersionedObject.Object(), m.attributes.GetObject(), nil); err != nil {
+	if err := m.interfaces.GetObjectConvertor().Convert(last.VersionedObject.Object(), m.attributes.GetObject(),
+		nil); err != nil {
 		return apierrors.NewInternalError(fmt.Errorf("failed to convert object: %w", err))
 	}
 	return nil
@@ -272,7 +278,8 @@ func (m *mutation) invoke(ctx context.Context, all []invocation) error {
 
 // one runs a policy on the object if its conditions match. It reports whether it was invoked, and whether it has
 // changed the object.
-func (m *mutation) one(ctx context.Context, i *invocation, a *admission.VersionedAttributes, namespace *corev1.Namespace, known *invocations[invocationKey]) (invoked, changed bool, err error) {
+func (m *mutation) one(ctx context.Context, i *invocation, a *admission.VersionedAttributes,
+	namespace *corev1.Namespace, known *invocations[invocationKey]) (invoked, changed bool, err error) {
 	compiled, err := i.policy.expressions()
 	if err != nil {
 		m.refuse(i.policy, nil, fmt.Errorf("failed to configure policy: %w", err), "")
@@ -307,20 +314,24 @@ func (m *mutation) one(ctx context.Context, i *invocation, a *admission.Versione
 	return true, !equality.Semantic.DeepEqual(before, a.VersionedObject.Object()), nil
 }
 
-func (m *mutation) patch(ctx context.Context, patcher patch.Patcher, i *invocation, a *admission.VersionedAttributes, namespace *corev1.Namespace) error {
+func (m *mutation) patch(ctx context.Context, patcher patch.Patcher, i *invocation, a *admission.VersionedAttributes,
+	namespace *corev1.Namespace) error {
 	types := m.server.typeConverterOf(a.VersionedKind)
 	if types == nil {
-		return apierrors.NewServiceUnavailable(fmt.Sprintf("Resource kind %s not found. There can be a delay between when CustomResourceDefinitions are created and when they are available.", a.VersionedKind))
+		return apierrors.NewServiceUnavailable(fmt.Sprintf("Resource kind %s not found. There can be a delay between when "+
+			"CustomResourceDefinitions are created and when they are available.", a.VersionedKind))
 	}
 	patched, err := patcher.Patch(ctx, patch.Request{
-		MatchedResource: i.as.resource, VersionedAttributes: a, ObjectInterfaces: m.interfaces, Namespace: namespace, TypeConverter: types,
+		MatchedResource: i.as.resource, VersionedAttributes: a, ObjectInterfaces: m.interfaces, Namespace: namespace,
+		TypeConverter:     types,
 		OptionalVariables: plugincel.OptionalVariableBindings{VersionedParams: i.param, Authorizer: m.server.authorizer},
 	}, celconfig.RuntimeCELCostBudget)
 	if err != nil {
 		return err
 	}
 	if _, free := a.VersionedObject.Object().(*unstructured.Unstructured); !free {
-		if patched, err = m.interfaces.GetObjectConvertor().ConvertToVersion(patched, a.GetKind().GroupVersion()); err != nil {
+		if patched, err = m.interfaces.GetObjectConvertor().ConvertToVersion(patched,
+			a.GetKind().GroupVersion()); err != nil {
 			return err
 		}
 	}

@@ -28,7 +28,8 @@ func namespaces() kind {
 		Verbs:     slices.DeleteFunc(slices.Clone(allVerbs), func(verb string) bool { return verb == "deletecollection" }),
 		Deletable: func(updated, _ runtime.Object) bool { return len(updated.(*corev1.Namespace).Spec.Finalizers) == 0 },
 		Columns: []builtin.Column{
-			builtin.Col("Status", "string", "The status of the namespace", func(n *corev1.Namespace) any { return string(n.Status.Phase) }),
+			builtin.Col("Status", "string", "The status of the namespace",
+				func(n *corev1.Namespace) any { return string(n.Status.Phase) }),
 			builtin.SinceColumn,
 		},
 		Fields: func(object runtime.Object, set fields.Set) {
@@ -43,7 +44,8 @@ func namespaces() kind {
 			name: "finalize", kind: namespaceKind, verbs: []string{"update"},
 			part: func(s *Server, r *registry, k *kind, f family) part {
 				finalize := r.with(&kindStrategy{f.scheme, s.names, genericStoreOnly{}, s, k, finalization, nil})
-				return part{storage: updater{subresource{finalize}}, scope: newScope(k, f, "finalize", finalize.GetResetFields(), nil)}
+				return part{storage: updater{subresource{finalize}}, scope: newScope(k, f, "finalize", finalize.GetResetFields(),
+					nil)}
 			},
 		}},
 		complete: func(_ *Server, r *registry, e *endpoint) { e.objects = &namespaceStorage{r} },
@@ -56,7 +58,8 @@ type updater struct{ rest.Updater }
 // namespaceStorage deletes namespaces in two steps: they terminate until they are empty.
 type namespaceStorage struct{ *registry }
 
-func (s *namespaceStorage) Delete(ctx context.Context, name string, validate rest.ValidateObjectFunc, options *metav1.DeleteOptions) (runtime.Object, bool, error) {
+func (s *namespaceStorage) Delete(ctx context.Context, name string, validate rest.ValidateObjectFunc,
+	options *metav1.DeleteOptions) (runtime.Object, bool, error) {
 	object, err := s.Get(ctx, name, &metav1.GetOptions{})
 	if err != nil {
 		return nil, false, err
@@ -83,8 +86,10 @@ func (s *namespaceStorage) Delete(ctx context.Context, name string, validate res
 
 // createNamespace creates an initial namespace.
 func (s *Server) createNamespace(name string) error {
-	_, err := s.endpointOf(builtin.CoreV1.WithResource("namespaces")).objects.Create(request.WithNamespace(request.NewContext(), ""),
-		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{corev1.LabelMetadataName: name}}}, nil, &metav1.CreateOptions{})
+	_, err := s.endpointOf(builtin.CoreV1.WithResource("namespaces")).objects.Create(
+		request.WithNamespace(request.NewContext(), ""),
+		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name,
+			Labels: map[string]string{corev1.LabelMetadataName: name}}}, nil, &metav1.CreateOptions{})
 	return err
 }
 
@@ -108,7 +113,8 @@ func (lifecycle) Handles(operation admission.Operation) bool {
 func (l lifecycle) Admit(_ context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
 	if a.GetKind().GroupKind() == namespaceKind.GroupKind() {
 		if a.GetOperation() == admission.Delete && immortal.Has(a.GetName()) {
-			return apierrors.NewForbidden(a.GetResource().GroupResource(), a.GetName(), errors.New("this namespace may not be deleted"))
+			return apierrors.NewForbidden(a.GetResource().GroupResource(), a.GetName(),
+				errors.New("this namespace may not be deleted"))
 		}
 		return nil
 	}
@@ -122,11 +128,13 @@ func (l lifecycle) Admit(_ context.Context, a admission.Attributes, _ admission.
 	if namespace.Status.Phase != corev1.NamespaceTerminating {
 		return nil
 	}
-	err := admission.NewForbidden(a, fmt.Errorf("unable to create new content in namespace %s because it is being terminated", a.GetNamespace()))
+	err := admission.NewForbidden(a, fmt.Errorf("unable to create new content in namespace %s because it is being "+
+		"terminated", a.GetNamespace()))
 	var status *apierrors.StatusError
 	if errors.As(err, &status) {
 		status.ErrStatus.Details.Causes = append(status.ErrStatus.Details.Causes, metav1.StatusCause{
-			Type: "NamespaceTerminating", Message: fmt.Sprintf("namespace %s is being terminated", a.GetNamespace()), Field: "metadata.namespace",
+			Type: "NamespaceTerminating", Message: fmt.Sprintf("namespace %s is being terminated", a.GetNamespace()),
+			Field: "metadata.namespace",
 		})
 	}
 	return err

@@ -194,7 +194,8 @@ func (s *Server) openAPIOf(resources []resourceInfo) map[string]any {
 		}
 		o.add(paths, resources)
 	}
-	return map[string]any{"openapi": "3.0.0", "info": info, "paths": paths, "components": map[string]any{"schemas": m.schemas}}
+	return map[string]any{"openapi": "3.0.0", "info": info, "paths": paths,
+		"components": map[string]any{"schemas": m.schemas}}
 }
 
 // swagger returns the complete document as OpenAPI v2, for clients without support for v3: only the kinds.
@@ -215,7 +216,8 @@ func (s *Server) swagger(resources []resourceInfo) map[string]any {
 	for name, model := range m.schemas {
 		definitions[name] = swaggerModel(model)
 	}
-	return map[string]any{"swagger": "2.0", "info": map[string]string{"title": "Kubernetes", "version": "v1.37.0"}, "paths": map[string]any{}, "definitions": definitions}
+	return map[string]any{"swagger": "2.0", "info": map[string]string{"title": "Kubernetes", "version": "v1.37.0"},
+		"paths": map[string]any{}, "definitions": definitions}
 }
 
 // swaggerModel converts a schema to OpenAPI v2.

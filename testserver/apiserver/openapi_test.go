@@ -25,7 +25,8 @@ const documentsRecording = "testdata/openapi.json.gz"
 // TestOpenAPIOfDefinitionsIsTheRealServers compares the documents of custom resources, and the models and paths of the
 // built-in kinds of the server in memory, with the real API server's.
 func TestOpenAPIOfDefinitionsIsTheRealServers(t *testing.T) {
-	ours, theirs := documentsOf(t, newPeer(t, "in memory", apiserver.New(apiserver.Options{}))), documentsOf(t, newPeer(t, "real", nil))
+	ours, theirs := documentsOf(t, newPeer(t, "in memory", apiserver.New(apiserver.Options{}))),
+		documentsOf(t, newPeer(t, "real", nil))
 	if os.Getenv(recordVariable) == "record" {
 		for path, parts := range theirs {
 			maps.DeleteFunc(parts, func(name string, _ any) bool { return ours[path][name] == nil })
@@ -79,7 +80,8 @@ func compareDocuments(t *testing.T, theirs, ours documents) {
 // connects reports whether a path or model is of a connection to a pod, a node or a service, or of a log, which is described as an
 // object, which it is not.
 func connects(name string) bool {
-	return slices.ContainsFunc([]string{"/attach", "/exec", "/log", "/portforward", "/proxy", "/proxy/{path}", "AttachOptions", "ExecOptions", "PortForwardOptions", "ProxyOptions"}, func(end string) bool {
+	return slices.ContainsFunc([]string{"/attach", "/exec", "/log", "/portforward", "/proxy", "/proxy/{path}",
+		"AttachOptions", "ExecOptions", "PortForwardOptions", "ProxyOptions"}, func(end string) bool {
 		return strings.HasSuffix(name, end)
 	})
 }
@@ -120,7 +122,8 @@ func withoutMarkers(value any) any {
 	case map[string]any:
 		value = maps.Clone(value)
 		for name, member := range value {
-			if strings.HasPrefix(name, "x-kubernetes-list-") || strings.HasPrefix(name, "x-kubernetes-map-") || name == "x-kubernetes-unions" || name == "enum" || name == "default" || name == "required" {
+			if strings.HasPrefix(name, "x-kubernetes-list-") || strings.HasPrefix(name, "x-kubernetes-map-") ||
+				name == "x-kubernetes-unions" || name == "enum" || name == "default" || name == "required" {
 				delete(value, name)
 				continue
 			}
@@ -161,13 +164,15 @@ func TestOpenAPIIsFoundByItsHash(t *testing.T) {
 	if status != http.StatusOK || !strings.Contains(header.Get("Cache-Control"), "immutable") || header.Get("Etag") == "" {
 		t.Errorf("%d %v %.100s", status, header, body)
 	}
-	if status, _, header = p.do(t, asked{method: "GET", path: address + "0"}); status != http.StatusMovedPermanently || header.Get("Location") != address {
+	if status, _, header = p.do(t, asked{method: "GET", path: address + "0"}); status != http.StatusMovedPermanently ||
+		header.Get("Location") != address {
 		t.Errorf("a hash that is not: %d to %s", status, header.Get("Location"))
 	}
 	if status, _, _ = p.do(t, asked{method: "GET", path: "/openapi/v3/apis/nobody/v1"}); status != http.StatusNotFound {
 		t.Errorf("a group that is not: %d", status)
 	}
-	p.do(t, asked{method: "DELETE", path: "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/gadgets.fidelity.kctrl.dev"})
+	p.do(t,
+		asked{method: "DELETE", path: "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/gadgets.fidelity.kctrl.dev"})
 	after := index()
 	if after["apis/fidelity.kctrl.dev/v1"] == before["apis/fidelity.kctrl.dev/v1"] || after["api/v1"] != before["api/v1"] {
 		t.Error("the hash of a document is not of what it says")
@@ -177,12 +182,14 @@ func TestOpenAPIIsFoundByItsHash(t *testing.T) {
 // TestOpenAPIInProtobuf reads the documents as clients of old and of new do.
 func TestOpenAPIInProtobuf(t *testing.T) {
 	p := newPeer(t, "in memory", apiserver.New(apiserver.Options{}))
-	_, body, _ := p.do(t, asked{method: "GET", path: "/openapi/v2", accept: "application/com.github.proto-openapi.spec.v2@v1.0+protobuf"})
+	_, body, _ := p.do(t, asked{method: "GET", path: "/openapi/v2",
+		accept: "application/com.github.proto-openapi.spec.v2@v1.0+protobuf"})
 	var old openapi_v2.Document
 	if err := proto.Unmarshal(body, &old); err != nil || len(old.GetDefinitions().GetAdditionalProperties()) < 20 {
 		t.Errorf("%v, %d definitions", err, len(old.GetDefinitions().GetAdditionalProperties()))
 	}
-	_, body, _ = p.do(t, asked{method: "GET", path: "/openapi/v3/apis/fidelity.kctrl.dev/v1", accept: "application/com.github.proto-openapi.spec.v3@v1.0+protobuf"})
+	_, body, _ = p.do(t, asked{method: "GET", path: "/openapi/v3/apis/fidelity.kctrl.dev/v1",
+		accept: "application/com.github.proto-openapi.spec.v3@v1.0+protobuf"})
 	var document openapi_v3.Document
 	if err := proto.Unmarshal(body, &document); err != nil || len(document.GetPaths().GetPath()) != 7 {
 		t.Errorf("%v, %d paths", err, len(document.GetPaths().GetPath()))

@@ -39,7 +39,8 @@ func definitionModel(gv schema.GroupVersion, kind string) string {
 // addDefinition adds the kind of a definition in a version, and its list.
 func (m *openAPIModels) addDefinition(crd *apiextensionsv1.CustomResourceDefinition, version string) {
 	gv, names := schema.GroupVersion{Group: crd.Spec.Group, Version: version}, crd.Status.AcceptedNames
-	at := slices.IndexFunc(crd.Spec.Versions, func(v apiextensionsv1.CustomResourceDefinitionVersion) bool { return v.Name == version })
+	at := slices.IndexFunc(crd.Spec.Versions,
+		func(v apiextensionsv1.CustomResourceDefinitionVersion) bool { return v.Name == version })
 	v := crd.Spec.Versions[at]
 	docs := metav1.PartialObjectMetadata{}.SwaggerDoc()
 	model := &spec.Schema{SchemaProps: spec.SchemaProps{Type: []string{"object"}}}
@@ -52,18 +53,23 @@ func (m *openAPIModels) addDefinition(crd *apiextensionsv1.CustomResourceDefinit
 	if s != nil && !unknown {
 		model = s.Unfold().ToKubeOpenAPI()
 		setObject(model)
-		model.SetProperty("metadata", *spec.RefSchema(schemaPrefix + metaModel + "ObjectMeta").WithDescription(docs["metadata"]))
+		model.SetProperty("metadata", *spec.RefSchema(schemaPrefix + metaModel +
+			"ObjectMeta").WithDescription(docs["metadata"]))
 		setEmbedded(model)
 		requireEmbedded(model, docs["metadata"])
 	}
 	typeMeta := metaModels()[metaModel+"TypeMeta"]
-	list := new(spec.Schema).Typed("object", "").WithDescription(names.ListKind+" is a list of "+names.Kind).WithRequired("items").
+	list := new(spec.Schema).Typed("object", "").WithDescription(names.ListKind+" is a list of "+
+		names.Kind).WithRequired("items").
 		SetProperty("items", *spec.ArrayProperty(spec.RefSchema(schemaPrefix + definitionModel(gv, names.Kind))).
-			WithDescription("List of " + names.Plural + ". More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md")).
-		SetProperty("metadata", *spec.RefSchema(schemaPrefix + metaModel + "ListMeta").WithDescription(metav1.PartialObjectMetadataList{}.SwaggerDoc()["metadata"])).
+			WithDescription("List of " + names.Plural + ". More info: " +
+				"https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md")).
+		SetProperty("metadata", *spec.RefSchema(schemaPrefix + metaModel +
+			"ListMeta").WithDescription(metav1.PartialObjectMetadataList{}.SwaggerDoc()["metadata"])).
 		SetProperty("apiVersion", typeMeta.Properties["apiVersion"]).SetProperty("kind", typeMeta.Properties["kind"])
 	for kind, one := range map[string]*spec.Schema{names.Kind: model, names.ListKind: list} {
-		one.AddExtension("x-kubernetes-group-version-kind", []any{map[string]any{"group": gv.Group, "version": gv.Version, "kind": kind}})
+		one.AddExtension("x-kubernetes-group-version-kind",
+			[]any{map[string]any{"group": gv.Group, "version": gv.Version, "kind": kind}})
 		if len(v.SelectableFields) > 0 {
 			var paths []any
 			for _, field := range v.SelectableFields {
@@ -94,8 +100,10 @@ func publishedSchema(given *apiextensionsv1.CustomResourceValidation) *structura
 
 // embeddedDocs are the API server's descriptions of fields of embedded objects.
 var embeddedDocs = map[string]string{
-	"apiVersion": "apiVersion defines the versioned schema of this representation of an object. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#resources",
-	"kind":       "kind is a string value representing the type of this object. In CamelCase. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#types-kinds",
+	"apiVersion": "apiVersion defines the versioned schema of this representation of an object. More info: " +
+		"https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#resources",
+	"kind": "kind is a string value representing the type of this object. In CamelCase. More info: " +
+		"https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#types-kinds",
 }
 
 // requireEmbedded requires a kind and a version in embedded objects.
@@ -195,7 +203,8 @@ func (m *openAPIModels) complete(model map[string]any, element bool) {
 
 // kind returns the name of the model of a built-in kind, or "".
 func (m *openAPIModels) kind(gvk schema.GroupVersionKind) string {
-	if gvk == definitionKind.GVK || gvk == definitionKind.GVK.GroupVersion().WithKind(definitionKind.GVK.Kind+"List") || gvk == scaleKind {
+	if gvk == definitionKind.GVK || gvk == definitionKind.GVK.GroupVersion().WithKind(definitionKind.GVK.Kind+"List") ||
+		gvk == scaleKind {
 		name := "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1." + gvk.Kind
 		if gvk == scaleKind {
 			name = "io.k8s.api.autoscaling.v1.Scale"
@@ -203,7 +212,8 @@ func (m *openAPIModels) kind(gvk schema.GroupVersionKind) string {
 		if !m.addGenerated(name) {
 			return ""
 		}
-		m.schemas[name].(map[string]any)["x-kubernetes-group-version-kind"] = []any{map[string]string{"group": gvk.Group, "version": gvk.Version, "kind": gvk.Kind}}
+		m.schemas[name].(map[string]any)["x-kubernetes-group-version-kind"] = []any{map[string]string{"group": gvk.Group,
+			"version": gvk.Version, "kind": gvk.Kind}}
 		return name
 	}
 	object, err := loadBuiltin().scheme.New(gvk)
@@ -212,7 +222,8 @@ func (m *openAPIModels) kind(gvk schema.GroupVersionKind) string {
 	}
 	name := m.goType(reflect.TypeOf(object).Elem())
 	if model, ok := m.schemas[name].(map[string]any); ok {
-		model["x-kubernetes-group-version-kind"] = []any{map[string]string{"group": gvk.Group, "version": gvk.Version, "kind": gvk.Kind}}
+		model["x-kubernetes-group-version-kind"] = []any{map[string]string{"group": gvk.Group, "version": gvk.Version,
+			"kind": gvk.Kind}}
 	}
 	return name
 }
@@ -295,13 +306,15 @@ func (m *openAPIModels) goFields(t reflect.Type, docs map[string]string, propert
 		switch {
 		case f.Type.Kind() == reflect.Struct && property["$ref"] != nil && !isScalar(f.Type):
 			property["default"] = map[string]any{}
-		case !optional && property["$ref"] == nil && f.Type.Kind() != reflect.Slice && f.Type.Kind() != reflect.Map && f.Type.Kind() != reflect.Pointer:
+		case !optional && property["$ref"] == nil && f.Type.Kind() != reflect.Slice && f.Type.Kind() != reflect.Map &&
+			f.Type.Kind() != reflect.Pointer:
 			property["default"] = reflect.Zero(f.Type).Interface()
 		}
 		if text := docs[name]; text != "" {
 			property["description"] = text
 		}
-		for tag, extension := range map[string]string{"patchStrategy": "x-kubernetes-patch-strategy", "patchMergeKey": "x-kubernetes-patch-merge-key"} {
+		for tag, extension := range map[string]string{"patchStrategy": "x-kubernetes-patch-strategy",
+			"patchMergeKey": "x-kubernetes-patch-merge-key"} {
 			if value := f.Tag.Get(tag); value != "" {
 				property[extension] = value
 			}

@@ -47,7 +47,8 @@ func (o resourceOperations) add(paths map[string]any, all []resourceInfo) {
 	_, sub, _ := strings.Cut(one.name, "/")
 	var collection, item []openAPIOperation
 	for _, verb := range []struct{ verb, name string }{
-		{"list", "list"}, {"create", "create"}, {"deletecollection", "deletecollection"}, {"get", "read"}, {"update", "replace"}, {"delete", "delete"}, {"patch", "patch"},
+		{"list", "list"}, {"create", "create"}, {"deletecollection", "deletecollection"}, {"get", "read"},
+		{"update", "replace"}, {"delete", "delete"}, {"patch", "patch"},
 	} {
 		if !slices.Contains(one.verbs, verb.verb) {
 			continue
@@ -104,9 +105,11 @@ func (o resourceOperations) path(paths map[string]any, path string, all ...openA
 	paths[path] = item
 }
 
-var openAPIMethods = map[string]string{"list": "get", "get": "get", "create": "post", "update": "put", "patch": "patch", "delete": "delete", "deletecollection": "delete"}
+var openAPIMethods = map[string]string{"list": "get", "get": "get", "create": "post", "update": "put", "patch": "patch",
+	"delete": "delete", "deletecollection": "delete"}
 
-func (o resourceOperations) operation(verb, name, model, sub string, parent resourceInfo, across bool) openAPIOperation {
+func (o resourceOperations) operation(verb, name, model, sub string, parent resourceInfo,
+	across bool) openAPIOperation {
 	one := o.resource
 	method := openAPIMethods[verb]
 	group := strings.TrimSuffix(one.gv.Group, ".k8s.io")
@@ -133,7 +136,8 @@ func (o resourceOperations) operation(verb, name, model, sub string, parent reso
 	if across {
 		id += "ForAllNamespaces"
 	}
-	action := map[string]string{"get": "get", "list": "list", "create": "post", "update": "put", "patch": "patch", "delete": "delete", "deletecollection": "deletecollection"}[verb]
+	action := map[string]string{"get": "get", "list": "list", "create": "post", "update": "put", "patch": "patch",
+		"delete": "delete", "deletecollection": "deletecollection"}[verb]
 	gvk := map[string]string{"group": one.kind.Group, "version": one.kind.Version, "kind": one.kind.Kind}
 	if o.custom {
 		gvk = map[string]string{"group": one.gv.Group, "version": one.gv.Version, "kind": kind}
@@ -147,18 +151,25 @@ func (o resourceOperations) operation(verb, name, model, sub string, parent reso
 	if body := o.body(verb, model); body != nil {
 		content["requestBody"] = body
 	}
-	parameters := []map[string]any{parameter("pretty", "query", "string", "If 'true', then the output is pretty printed. Defaults to 'false' unless the user-agent indicates a browser or command-line HTTP tool (curl and wget).")}
+	parameters := []map[string]any{parameter("pretty", "query", "string",
+		"If 'true', then the output is pretty printed. Defaults to 'false' unless the user-agent indicates a browser or "+
+			"command-line HTTP tool (curl and wget).")}
 	if one.namespaced && !across {
-		parameters = append(parameters, parameter("namespace", "path", "string", "object name and auth scope, such as for teams and projects"))
+		parameters = append(parameters, parameter("namespace", "path", "string",
+			"object name and auth scope, such as for teams and projects"))
 	}
 	if verb != "list" && verb != "deletecollection" && (verb != "create" || sub != "") {
 		parameters = append(parameters, parameter("name", "path", "string", "name of the "+one.kind.Kind))
 		if one.kind == scaleKind {
-			parameters[len(parameters)-1]["description"] = "name of the " + cmp.Or(map[bool]string{true: kind}[o.custom], one.kind.Kind)
+			parameters[len(parameters)-1]["description"] = "name of the " + cmp.Or(map[bool]string{true: kind}[o.custom],
+				one.kind.Kind)
 		}
 	}
 	parameters = append(parameters, o.optionParameters(verb)...)
-	slices.SortFunc(parameters, func(a, b map[string]any) int { return strings.Compare(a["name"].(string), b["name"].(string)) })
+	slices.SortFunc(parameters, func(a, b map[string]any) int {
+		return strings.Compare(a["name"].(string),
+			b["name"].(string))
+	})
 	return openAPIOperation{method, parameters, content}
 }
 
@@ -257,7 +268,8 @@ func (o resourceOperations) body(verb, model string) map[string]any {
 }
 
 func parameter(name, in, kind, description string) map[string]any {
-	p := map[string]any{"name": name, "in": in, "description": description, "schema": map[string]any{"type": kind, "uniqueItems": true}}
+	p := map[string]any{"name": name, "in": in, "description": description,
+		"schema": map[string]any{"type": kind, "uniqueItems": true}}
 	if in == "path" {
 		p["required"] = true
 	}
@@ -273,7 +285,10 @@ func (o resourceOperations) optionParameters(verb string) (parameters []map[stri
 	case verb == "get":
 		return nil
 	case verb == "deletecollection":
-		parameters = slices.DeleteFunc(fieldParameters("list"), func(p map[string]any) bool { return p["name"] == "watch" || p["name"] == "allowWatchBookmarks" })
+		parameters = slices.DeleteFunc(fieldParameters("list"), func(p map[string]any) bool {
+			return p["name"] == "watch" ||
+				p["name"] == "allowWatchBookmarks"
+		})
 		return append(parameters, fieldParameters("delete")...)
 	}
 	return fieldParameters(verb)
@@ -302,7 +317,8 @@ func fieldParameters(verb string) (parameters []map[string]any) {
 		if field.Kind() == reflect.Pointer {
 			field = field.Elem()
 		}
-		kind := map[reflect.Kind]string{reflect.Bool: "boolean", reflect.Int64: "integer", reflect.String: "string", reflect.Slice: "string"}[field.Kind()]
+		kind := map[reflect.Kind]string{reflect.Bool: "boolean", reflect.Int64: "integer", reflect.String: "string",
+			reflect.Slice: "string"}[field.Kind()]
 		if name != "" && kind != "" {
 			parameters = append(parameters, parameter(name, "query", kind, options.SwaggerDoc()[name]))
 		}

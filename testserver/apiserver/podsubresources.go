@@ -29,13 +29,15 @@ var podKind = builtin.CoreV1.WithKind("Pod")
 // podParts returns the subresources of pods other than the status.
 func podParts() []extraPart {
 	return []extraPart{
-		{name: "attach", kind: builtin.CoreV1.WithKind("PodAttachOptions"), verbs: []string{"create", "get"}, part: streamPart},
+		{name: "attach", kind: builtin.CoreV1.WithKind("PodAttachOptions"), verbs: []string{"create", "get"},
+			part: streamPart},
 		{name: "binding", kind: builtin.CoreV1.WithKind("Binding"), verbs: []string{"create"}, part: bindingPart},
 		partOf(podKind, "ephemeralcontainers", builtin.EphemeralRules()),
 		{name: "eviction", kind: evictionKind, verbs: []string{"create"}, part: evictionPart},
 		{name: "exec", kind: builtin.CoreV1.WithKind("PodExecOptions"), verbs: []string{"create", "get"}, part: streamPart},
 		{name: "log", kind: podKind, verbs: []string{"get"}, part: logPart},
-		{name: "portforward", kind: builtin.CoreV1.WithKind("PodPortForwardOptions"), verbs: []string{"create", "get"}, part: streamPart},
+		{name: "portforward", kind: builtin.CoreV1.WithKind("PodPortForwardOptions"), verbs: []string{"create", "get"},
+			part: streamPart},
 		{name: "proxy", kind: builtin.CoreV1.WithKind("PodProxyOptions"), verbs: proxyVerbs, part: streamPart},
 		partOf(podKind, "resize", builtin.ResizeRules()),
 	}
@@ -80,7 +82,8 @@ func containerProblem(pod *corev1.Pod, name string) error {
 	}
 	switch {
 	case name == "" && len(pod.Spec.Containers) != 1:
-		return apierrors.NewBadRequest(fmt.Sprintf("a container name must be specified for pod %s, choose one of: %s", pod.Name, names))
+		return apierrors.NewBadRequest(fmt.Sprintf("a container name must be specified for pod %s, choose one of: %s",
+			pod.Name, names))
 	case name != "" && !slices.Contains(names, name):
 		return apierrors.NewBadRequest(fmt.Sprintf("container %s is not valid for pod %s", name, pod.Name))
 	}
@@ -90,19 +93,22 @@ func containerProblem(pod *corev1.Pod, name string) error {
 // creater creates objects that are not stored.
 type creater struct {
 	new    func() runtime.Object
-	create func(ctx context.Context, name string, object runtime.Object, validate rest.ValidateObjectFunc, options *metav1.CreateOptions) (runtime.Object, error)
+	create func(ctx context.Context, name string, object runtime.Object, validate rest.ValidateObjectFunc,
+		options *metav1.CreateOptions) (runtime.Object, error)
 }
 
 func (c creater) New() runtime.Object { return c.new() }
 func (c creater) Destroy()            {}
-func (c creater) Create(ctx context.Context, name string, object runtime.Object, validate rest.ValidateObjectFunc, options *metav1.CreateOptions) (runtime.Object, error) {
+func (c creater) Create(ctx context.Context, name string, object runtime.Object, validate rest.ValidateObjectFunc,
+	options *metav1.CreateOptions) (runtime.Object, error) {
 	return c.create(ctx, name, object, validate, options)
 }
 
 // bindings is the kind of bindings with their own path, which is older than the subresource of pods.
 func bindings() kind {
 	return kind{
-		Kind:     builtin.Kind{GVK: builtin.CoreV1.WithKind("Binding"), Resource: "bindings", Namespaced: true, Verbs: []string{"create"}},
+		Kind: builtin.Kind{GVK: builtin.CoreV1.WithKind("Binding"), Resource: "bindings", Namespaced: true,
+			Verbs: []string{"create"}},
 		complete: func(s *Server, r *registry, e *endpoint) { e.review = &binder{r, s} },
 	}
 }
@@ -112,13 +118,15 @@ type binder struct {
 	server *Server
 }
 
-func (b *binder) Create(ctx context.Context, object runtime.Object, validate rest.ValidateObjectFunc, options *metav1.CreateOptions) (runtime.Object, error) {
+func (b *binder) Create(ctx context.Context, object runtime.Object, validate rest.ValidateObjectFunc,
+	options *metav1.CreateOptions) (runtime.Object, error) {
 	binding := object.(*corev1.Binding)
 	return b.server.endpointOf(builtin.CoreV1.WithResource("pods")).registry.createBinding(ctx, binding, validate, options)
 }
 
 func bindingPart(_ *Server, objects *registry, k *kind, f family) part {
-	bind := func(ctx context.Context, name string, object runtime.Object, validate rest.ValidateObjectFunc, options *metav1.CreateOptions) (runtime.Object, error) {
+	bind := func(ctx context.Context, name string, object runtime.Object, validate rest.ValidateObjectFunc,
+		options *metav1.CreateOptions) (runtime.Object, error) {
 		binding := object.(*corev1.Binding)
 		if binding.Name != name {
 			return nil, apierrors.NewBadRequest("name in URL does not match name in Binding object")
@@ -126,11 +134,13 @@ func bindingPart(_ *Server, objects *registry, k *kind, f family) part {
 		return objects.createBinding(ctx, binding, validate, options)
 	}
 	kind := builtin.CoreV1.WithKind("Binding")
-	return part{creater: creater{func() runtime.Object { return &corev1.Binding{} }, bind}, scope: newScopeOf(k, f, kind, builtin.CoreV1, "binding", nil, objects)}
+	return part{creater: creater{func() runtime.Object { return &corev1.Binding{} }, bind},
+		scope: newScopeOf(k, f, kind, builtin.CoreV1, "binding", nil, objects)}
 }
 
 // createBinding is called on the registry of pods.
-func (r *registry) createBinding(ctx context.Context, binding *corev1.Binding, validate rest.ValidateObjectFunc, options *metav1.CreateOptions) (runtime.Object, error) {
+func (r *registry) createBinding(ctx context.Context, binding *corev1.Binding, validate rest.ValidateObjectFunc,
+	options *metav1.CreateOptions) (runtime.Object, error) {
 	var problems builtin.Findings
 	at := field.NewPath("target")
 	if kind := binding.Target.Kind; kind != "" && kind != "Node" {
@@ -167,26 +177,27 @@ func (r *registry) bind(ctx context.Context, binding *corev1.Binding, options *m
 	if binding.ResourceVersion != "" {
 		preconditions.ResourceVersion = &binding.ResourceVersion
 	}
-	_, err = r.guarded(ctx, key, false, preconditions, dryrun.IsDryRun(options.DryRun), func(existing runtime.Object) (runtime.Object, error) {
-		pod := existing.(*corev1.Pod)
-		switch {
-		case pod.DeletionTimestamp != nil:
-			return nil, fmt.Errorf("pod %s is being deleted, cannot be assigned to a host", pod.Name)
-		case pod.Spec.NodeName != "":
-			return nil, fmt.Errorf("pod %v is already assigned to node %q", pod.Name, pod.Spec.NodeName)
-		case len(pod.Spec.SchedulingGates) > 0:
-			return nil, fmt.Errorf("pod %v has non-empty .spec.schedulingGates", pod.Name)
-		}
-		pod.Spec.NodeName = binding.Target.Name
-		for name, value := range binding.Annotations {
-			metav1.SetMetaDataAnnotation(&pod.ObjectMeta, name, value)
-		}
-		for name, value := range binding.Labels {
-			metav1.SetMetaDataLabel(&pod.ObjectMeta, name, value)
-		}
-		setPodCondition(pod, corev1.PodCondition{Type: corev1.PodScheduled, Status: corev1.ConditionTrue})
-		return pod, nil
-	})
+	_, err = r.guarded(ctx, key, false, preconditions, dryrun.IsDryRun(options.DryRun),
+		func(existing runtime.Object) (runtime.Object, error) {
+			pod := existing.(*corev1.Pod)
+			switch {
+			case pod.DeletionTimestamp != nil:
+				return nil, fmt.Errorf("pod %s is being deleted, cannot be assigned to a host", pod.Name)
+			case pod.Spec.NodeName != "":
+				return nil, fmt.Errorf("pod %v is already assigned to node %q", pod.Name, pod.Spec.NodeName)
+			case len(pod.Spec.SchedulingGates) > 0:
+				return nil, fmt.Errorf("pod %v has non-empty .spec.schedulingGates", pod.Name)
+			}
+			pod.Spec.NodeName = binding.Target.Name
+			for name, value := range binding.Annotations {
+				metav1.SetMetaDataAnnotation(&pod.ObjectMeta, name, value)
+			}
+			for name, value := range binding.Labels {
+				metav1.SetMetaDataLabel(&pod.ObjectMeta, name, value)
+			}
+			setPodCondition(pod, corev1.PodCondition{Type: corev1.PodScheduled, Status: corev1.ConditionTrue})
+			return pod, nil
+		})
 	var status *apierrors.StatusError
 	if err = storageerrors.InterpretUpdateError(err, r.resource, binding.Name); err == nil || errors.As(err, &status) {
 		return err

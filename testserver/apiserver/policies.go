@@ -59,7 +59,8 @@ func (s *Server) newPolicies() *validatingPolicies {
 		policies: s.tableOf(builtin.PolicyKind()), bindings: s.tableOf(builtin.PolicyBindingKind()),
 		newPolicy: func(object runtime.Object) *compiledPolicy {
 			policy := object.(*admissionv1.ValidatingAdmissionPolicy)
-			return &compiledPolicy{policy, newMatchingOf(policy.Spec.MatchConstraints), sync.OnceValues(func() (*policyExpressions, error) { return compilePolicy(policy) })}
+			return &compiledPolicy{policy, newMatchingOf(policy.Spec.MatchConstraints),
+				sync.OnceValues(func() (*policyExpressions, error) { return compilePolicy(policy) })}
 		},
 		newBinding: func(object runtime.Object) (string, *compiledBinding) {
 			binding := object.(*admissionv1.ValidatingAdmissionPolicyBinding)
@@ -109,7 +110,8 @@ func (p *boundPolicies[P, B]) all() (policies []P, bindings map[string][]B) {
 }
 
 // kept returns the values for records, and reuses the known ones of unchanged records.
-func kept[T any](known map[*store.Record]T, records []*store.Record, newOf func(r *store.Record) T) (now map[*store.Record]T, all []T) {
+func kept[T any](known map[*store.Record]T, records []*store.Record,
+	newOf func(r *store.Record) T) (now map[*store.Record]T, all []T) {
 	now = make(map[*store.Record]T, len(records))
 	for _, r := range records {
 		one, ok := known[r]
@@ -160,23 +162,28 @@ func expressionsOf[T any](values []T, text func(v T) plugincel.ExpressionAccesso
 	return accessors
 }
 
-func storeVariables(compiler *plugincel.CompositedCompiler, given []admissionv1.Variable, variables plugincel.OptionalVariableDeclarations) {
+func storeVariables(compiler *plugincel.CompositedCompiler, given []admissionv1.Variable,
+	variables plugincel.OptionalVariableDeclarations) {
 	named := make([]plugincel.NamedExpressionAccessor, len(given))
 	for i, v := range given {
-		named[i] = &builtin.Variable{Expression: builtin.Expression{Text: v.Expression, Types: builtin.AnyTypes}, Name: v.Name}
+		named[i] = &builtin.Variable{Expression: builtin.Expression{Text: v.Expression, Types: builtin.AnyTypes},
+			Name: v.Name}
 	}
 	compiler.CompileAndStoreVariables(named, variables, environment.StoredExpressions)
 }
 
 // compileConditions returns a matcher for the conditions of a policy, or nil if there are none.
-func compileConditions(compiler *plugincel.CompositedCompiler, given []admissionv1.MatchCondition, failure *admissionv1.FailurePolicyType, variables plugincel.OptionalVariableDeclarations, policy string) matchconditions.Matcher {
+func compileConditions(compiler *plugincel.CompositedCompiler, given []admissionv1.MatchCondition,
+	failure *admissionv1.FailurePolicyType, variables plugincel.OptionalVariableDeclarations,
+	policy string) matchconditions.Matcher {
 	if len(given) == 0 {
 		return nil
 	}
 	conditions := expressionsOf(given, func(c admissionv1.MatchCondition) plugincel.ExpressionAccessor {
 		return (*matchconditions.MatchCondition)(&c)
 	})
-	return matchconditions.NewMatcher(compiler.CompileCondition(conditions, variables, environment.StoredExpressions), failure, "policy", "validate", policy)
+	return matchconditions.NewMatcher(compiler.CompileCondition(conditions, variables, environment.StoredExpressions),
+		failure, "policy", "validate", policy)
 }
 
 func compilePolicy(policy *admissionv1.ValidatingAdmissionPolicy) (*policyExpressions, error) {
@@ -188,19 +195,23 @@ func compilePolicy(policy *admissionv1.ValidatingAdmissionPolicy) (*policyExpres
 		return nil, err
 	}
 	storeVariables(compiler, spec.Variables, variables)
-	e := &policyExpressions{conditions: compileConditions(compiler, spec.MatchConditions, spec.FailurePolicy, variables, policy.Name)}
-	e.validations = compiler.CompileCondition(expressionsOf(spec.Validations, func(v admissionv1.Validation) plugincel.ExpressionAccessor {
-		return &builtin.Expression{Text: v.Expression, Types: builtin.BoolTypes}
-	}), variables, environment.StoredExpressions)
-	e.annotations = compiler.CompileCondition(expressionsOf(spec.AuditAnnotations, func(a admissionv1.AuditAnnotation) plugincel.ExpressionAccessor {
-		return &builtin.Expression{Text: a.ValueExpression, Types: builtin.OptionalTypes}
-	}), variables, environment.StoredExpressions)
-	e.messages = compiler.CompileCondition(expressionsOf(spec.Validations, func(v admissionv1.Validation) plugincel.ExpressionAccessor {
-		if v.MessageExpression == "" {
-			return nil
-		}
-		return &builtin.Expression{Text: v.MessageExpression, Types: builtin.StringTypes}
-	}), messages, environment.StoredExpressions)
+	e := &policyExpressions{conditions: compileConditions(compiler, spec.MatchConditions, spec.FailurePolicy, variables,
+		policy.Name)}
+	e.validations = compiler.CompileCondition(expressionsOf(spec.Validations,
+		func(v admissionv1.Validation) plugincel.ExpressionAccessor {
+			return &builtin.Expression{Text: v.Expression, Types: builtin.BoolTypes}
+		}), variables, environment.StoredExpressions)
+	e.annotations = compiler.CompileCondition(expressionsOf(spec.AuditAnnotations,
+		func(a admissionv1.AuditAnnotation) plugincel.ExpressionAccessor {
+			return &builtin.Expression{Text: a.ValueExpression, Types: builtin.OptionalTypes}
+		}), variables, environment.StoredExpressions)
+	e.messages = compiler.CompileCondition(expressionsOf(spec.Validations,
+		func(v admissionv1.Validation) plugincel.ExpressionAccessor {
+			if v.MessageExpression == "" {
+				return nil
+			}
+			return &builtin.Expression{Text: v.MessageExpression, Types: builtin.StringTypes}
+		}), messages, environment.StoredExpressions)
 	return e, nil
 }
 
@@ -215,7 +226,8 @@ func (d denial) String() string {
 	if d.binding == "" {
 		return fmt.Sprintf("ValidatingAdmissionPolicy '%s' denied request: %s", d.policy, d.message)
 	}
-	return fmt.Sprintf("ValidatingAdmissionPolicy '%s' with binding '%s' denied request: %s", d.policy, d.binding, d.message)
+	return fmt.Sprintf("ValidatingAdmissionPolicy '%s' with binding '%s' denied request: %s", d.policy, d.binding,
+		d.message)
 }
 
 // status returns the client's error.
@@ -358,7 +370,8 @@ func (e *evaluation) act(ctx context.Context, b *compiledBinding, found verdict)
 			e.denials = append(e.denials, d)
 		}
 		if slices.Contains(b.Spec.ValidationActions, admissionv1.Warn) {
-			warning.AddWarning(ctx, "", fmt.Sprintf("Validation failed for ValidatingAdmissionPolicy '%s' with binding '%s': %s", d.policy, d.binding, d.message))
+			warning.AddWarning(ctx, "", fmt.Sprintf("Validation failed for ValidatingAdmissionPolicy '%s' with binding '%s': %s",
+				d.policy, d.binding, d.message))
 		}
 	}
 	for _, message := range found.annotationErrors { // independent of the actions
@@ -373,7 +386,8 @@ type verdict struct {
 }
 
 // evaluate evaluates the expressions of a policy.
-func (p *compiledPolicy) evaluate(ctx context.Context, s *Server, as *subject, a *admission.VersionedAttributes, param runtime.Object, namespace *corev1.Namespace) verdict {
+func (p *compiledPolicy) evaluate(ctx context.Context, s *Server, as *subject, a *admission.VersionedAttributes,
+	param runtime.Object, namespace *corev1.Namespace) verdict {
 	failed := func(err error) verdict {
 		if p.failure() == admissionv1.Ignore {
 			return verdict{}
@@ -392,8 +406,10 @@ func (p *compiledPolicy) evaluate(ctx context.Context, s *Server, as *subject, a
 			return verdict{}
 		}
 	}
-	request := plugincel.CreateAdmissionRequest(a.Attributes, metav1.GroupVersionResource(as.resource), metav1.GroupVersionKind(a.VersionedKind))
-	visible, without := plugincel.CreateNamespaceObject(namespace), plugincel.OptionalVariableBindings{VersionedParams: param}
+	request := plugincel.CreateAdmissionRequest(a.Attributes, metav1.GroupVersionResource(as.resource),
+		metav1.GroupVersionKind(a.VersionedKind))
+	visible, without := plugincel.CreateNamespaceObject(namespace),
+		plugincel.OptionalVariableBindings{VersionedParams: param}
 	with := plugincel.OptionalVariableBindings{VersionedParams: param, Authorizer: s.authorizer}
 	results, left, err := compiled.validations.ForInput(ctx, a, request, with, visible, celconfig.RuntimeCELCostBudget)
 	if err != nil {
@@ -403,7 +419,8 @@ func (p *compiledPolicy) evaluate(ctx context.Context, s *Server, as *subject, a
 	var found verdict
 	for i := range results {
 		validation := &p.Spec.Validations[i]
-		switch unusable := errors.Is(messagesErr, apiservercel.ErrInternal) || errors.Is(messagesErr, apiservercel.ErrOutOfBudget); {
+		switch unusable := errors.Is(messagesErr, apiservercel.ErrInternal) ||
+			errors.Is(messagesErr, apiservercel.ErrOutOfBudget); {
 		case results[i].Error != nil:
 			found.denials = append(found.denials, failed(results[i].Error).denials...)
 		case unusable:
@@ -416,7 +433,8 @@ func (p *compiledPolicy) evaluate(ctx context.Context, s *Server, as *subject, a
 			found.denials = append(found.denials, d)
 		}
 	}
-	annotations, _, err := compiled.annotations.ForInput(ctx, a, request, without, namespace, celconfig.RuntimeCELCostBudget)
+	annotations, _, err := compiled.annotations.ForInput(ctx, a, request, without, namespace,
+		celconfig.RuntimeCELCostBudget)
 	if err != nil {
 		return failed(err)
 	}
@@ -457,7 +475,8 @@ func (s *Server) knowsParams(kind *admissionv1.ParamKind) error {
 }
 
 // params returns the parameter objects of a binding, whose kind exists; nil means no parameter.
-func (s *Server) params(ctx context.Context, kind *admissionv1.ParamKind, ref *admissionv1.ParamRef, namespace string) ([]runtime.Object, error) {
+func (s *Server) params(ctx context.Context, kind *admissionv1.ParamKind, ref *admissionv1.ParamRef,
+	namespace string) ([]runtime.Object, error) {
 	if kind == nil || ref == nil {
 		return []runtime.Object{nil}, nil
 	}
@@ -483,7 +502,8 @@ func (s *Server) params(ctx context.Context, kind *admissionv1.ParamKind, ref *a
 		}
 	}
 	found, err := objects.named(namespace, ref.Name, selector)
-	if err == nil && len(found) == 0 && ref.ParameterNotFoundAction != nil && *ref.ParameterNotFoundAction == admissionv1.DenyAction {
+	if err == nil && len(found) == 0 && ref.ParameterNotFoundAction != nil &&
+		*ref.ParameterNotFoundAction == admissionv1.DenyAction {
 		err = errors.New("no params found for policy binding with `Deny` parameterNotFoundAction")
 	}
 	for _, object := range found {

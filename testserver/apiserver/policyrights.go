@@ -23,19 +23,23 @@ import (
 // admissionKinds returns the kinds of admissionregistration.k8s.io/v1.
 func admissionKinds() []kind {
 	return []kind{
-		{Kind: builtin.MutatingPolicyKind(), mayWrite: readsParamKind(func(policy *admissionv1.MutatingAdmissionPolicy) *admissionv1.ParamKind { return policy.Spec.ParamKind })},
-		{Kind: builtin.MutatingBindingKind(), mayWrite: readsParams("mutatingadmissionpolicies", func(binding *admissionv1.MutatingAdmissionPolicyBinding) (string, *admissionv1.ParamRef) {
-			return binding.Spec.PolicyName, binding.Spec.ParamRef
-		}, func(policy *admissionv1.MutatingAdmissionPolicy) *admissionv1.ParamKind { return policy.Spec.ParamKind },
+		{Kind: builtin.MutatingPolicyKind(), mayWrite: readsParamKind(
+			func(policy *admissionv1.MutatingAdmissionPolicy) *admissionv1.ParamKind { return policy.Spec.ParamKind })},
+		{Kind: builtin.MutatingBindingKind(), mayWrite: readsParams("mutatingadmissionpolicies",
+			func(binding *admissionv1.MutatingAdmissionPolicyBinding) (string, *admissionv1.ParamRef) {
+				return binding.Spec.PolicyName, binding.Spec.ParamRef
+			}, func(policy *admissionv1.MutatingAdmissionPolicy) *admissionv1.ParamKind { return policy.Spec.ParamKind },
 			`user %[2]v does not have "%[1]v" permission on the object referenced by paramRef`)},
 		{Kind: builtin.MutatingHookKind},
-		{Kind: builtin.PolicyBindingKind(), mayWrite: readsParams("validatingadmissionpolicies", func(binding *admissionv1.ValidatingAdmissionPolicyBinding) (string, *admissionv1.ParamRef) {
-			return binding.Spec.PolicyName, binding.Spec.ParamRef
-		}, func(policy *admissionv1.ValidatingAdmissionPolicy) *admissionv1.ParamKind {
-			return policy.Spec.ParamKind
-		},
+		{Kind: builtin.PolicyBindingKind(), mayWrite: readsParams("validatingadmissionpolicies",
+			func(binding *admissionv1.ValidatingAdmissionPolicyBinding) (string, *admissionv1.ParamRef) {
+				return binding.Spec.PolicyName, binding.Spec.ParamRef
+			}, func(policy *admissionv1.ValidatingAdmissionPolicy) *admissionv1.ParamKind {
+				return policy.Spec.ParamKind
+			},
 			`user %v does not have "%v" permission on the object referenced by paramRef`)},
-		{Kind: builtin.PolicyKind(), mayWrite: readsParamKind(func(policy *admissionv1.ValidatingAdmissionPolicy) *admissionv1.ParamKind {
+		{Kind: builtin.PolicyKind(), mayWrite: readsParamKind(func(
+			policy *admissionv1.ValidatingAdmissionPolicy) *admissionv1.ParamKind {
 			return policy.Spec.ParamKind
 		})},
 		{Kind: builtin.ValidatingHookKind},
@@ -43,7 +47,8 @@ func admissionKinds() []kind {
 }
 
 // readsParamKind returns the check of writers of policies.
-func readsParamKind[P runtime.Object](of func(policy P) *admissionv1.ParamKind) func(ctx context.Context, s *Server, object, old runtime.Object) *field.Error {
+func readsParamKind[P runtime.Object](of func(policy P) *admissionv1.ParamKind) func(ctx context.Context, s *Server,
+	object, old runtime.Object) *field.Error {
 	return func(ctx context.Context, s *Server, object, old runtime.Object) *field.Error {
 		kind := of(object.(P))
 		if kind == nil {
@@ -59,13 +64,15 @@ func readsParamKind[P runtime.Object](of func(policy P) *admissionv1.ParamKind) 
 			return nil
 		}
 		return field.Forbidden(field.NewPath("spec", "paramKind"),
-			fmt.Sprintf(`user %v must have "get" permission on all objects of the referenced paramKind (kind=%s, apiVersion=%s)`, who, kind.Kind, kind.APIVersion))
+			fmt.Sprintf(`user %v must have "get" permission on all objects of the referenced paramKind (kind=%s, apiVersion=%s)`,
+				who, kind.Kind, kind.APIVersion))
 	}
 }
 
 // readsParams returns the check of writers of bindings for a kind of policies; lacks is the error, a format for a user
 // and a verb.
-func readsParams[B, P runtime.Object](policies string, of func(binding B) (policy string, ref *admissionv1.ParamRef), kindOf func(policy P) *admissionv1.ParamKind,
+func readsParams[B, P runtime.Object](policies string, of func(binding B) (policy string, ref *admissionv1.ParamRef),
+	kindOf func(policy P) *admissionv1.ParamKind,
 	lacks string,
 ) func(ctx context.Context, s *Server, object, old runtime.Object) *field.Error {
 	return func(ctx context.Context, s *Server, object, old runtime.Object) *field.Error {
@@ -115,8 +122,10 @@ func limitedUser(ctx context.Context) (user.Info, bool) {
 
 // mayReadParams reports whether a user may read parameters of a kind. An unknown kind requires permission to read
 // everything.
-func (s *Server) mayReadParams(ctx context.Context, who user.Info, kind *admissionv1.ParamKind, verb, name, namespace string) bool {
-	asked := authorizer.AttributesRecord{User: who, Verb: verb, APIGroup: "*", APIVersion: "*", Resource: "*", Name: name, Namespace: namespace, ResourceRequest: true}
+func (s *Server) mayReadParams(ctx context.Context, who user.Info, kind *admissionv1.ParamKind, verb, name,
+	namespace string) bool {
+	asked := authorizer.AttributesRecord{User: who, Verb: verb, APIGroup: "*", APIVersion: "*", Resource: "*", Name: name,
+		Namespace: namespace, ResourceRequest: true}
 	if kind != nil {
 		gv, err := schema.ParseGroupVersion(kind.APIVersion)
 		must.Do(err) // the policy is valid

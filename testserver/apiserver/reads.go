@@ -110,7 +110,8 @@ func (r *registry) List(ctx context.Context, options *internalversion.ListOption
 	p := r.predicate(options)
 	prefix, single := r.selected(ctx, p)
 	list, err := r.list(ctx, prefix, storage.ListOptions{
-		ResourceVersion: options.ResourceVersion, ResourceVersionMatch: options.ResourceVersionMatch, Predicate: p, Recursive: !single,
+		ResourceVersion: options.ResourceVersion, ResourceVersionMatch: options.ResourceVersionMatch, Predicate: p,
+		Recursive: !single,
 	})
 	return list, storageerrors.InterpretListError(err, r.qualified(ctx))
 }
@@ -130,7 +131,8 @@ func (r *registry) list(ctx context.Context, prefix string, options storage.List
 }
 
 // listRecords returns the records of a list, and the list without items.
-func (r *registry) listRecords(ctx context.Context, prefix string, options storage.ListOptions) ([]*store.Record, runtime.Object, error) {
+func (r *registry) listRecords(ctx context.Context, prefix string,
+	options storage.ListOptions) ([]*store.Record, runtime.Object, error) {
 	at, from, err := storage.ValidateListOptions(prefix, versioner, options)
 	if err != nil {
 		return nil, nil, err
@@ -166,7 +168,8 @@ func (r *registry) listRecords(ctx context.Context, prefix string, options stora
 }
 
 // take returns up to limit records that the options select, the key of the last, and whether there may be more.
-func (r *registry) take(records []*store.Record, options storage.ListOptions, limit int64) (taken []*store.Record, last string, more bool, err error) {
+func (r *registry) take(records []*store.Record, options storage.ListOptions,
+	limit int64) (taken []*store.Record, last string, more bool, err error) {
 	for i, record := range records {
 		if !options.Recursive && i > 0 {
 			break // a key is a prefix of others, and the request is for a single object
@@ -215,9 +218,12 @@ func setItems(list runtime.Object, objects []runtime.Object) error {
 // Messages of the API server.
 const (
 	listExpired     = "The resourceVersion for the provided list is too old."
-	continueExpired = "The provided continue parameter is too old to display a consistent list result. You can start a new list without " +
-		"the continue parameter, or use the continue token in this response to retrieve the remainder of the results. Continuing with the provided " +
-		"token results in an inconsistent list - objects that were created, modified, or deleted between the time the first chunk was returned " +
+	continueExpired = "The provided continue parameter is too old to display a consistent list result. You can start a " +
+		"new list without " +
+		"the continue parameter, or use the continue token in this response to retrieve the remainder of the results. " +
+		"Continuing with the provided " +
+		"token results in an inconsistent list - objects that were created, modified, or deleted between the time the " +
+		"first chunk was returned " +
 		"and now may show up in the list."
 )
 
@@ -402,7 +408,8 @@ func (w *watcher) fail(ctx context.Context, err error) {
 	var status apierrors.APIStatus
 	if !errors.As(err, &status) {
 		status = &apierrors.StatusError{ErrStatus: metav1.Status{
-			Status: metav1.StatusFailure, Message: err.Error(), Reason: metav1.StatusReasonInternalError, Code: http.StatusInternalServerError,
+			Status: metav1.StatusFailure, Message: err.Error(), Reason: metav1.StatusReasonInternalError,
+			Code: http.StatusInternalServerError,
 		}}
 	}
 	shown := status.Status()
@@ -464,7 +471,8 @@ func (w *watcher) send(ctx context.Context, c store.Change) bool {
 	case is:
 		return w.client.change(ctx, watch.Added, c.Current)
 	case was:
-		return w.client.change(ctx, watch.Deleted, c.Previous.At(c.Revision, w.registry.table.Store.LastVersion(c.Revision, c.Previous)))
+		return w.client.change(ctx, watch.Deleted, c.Previous.At(c.Revision, w.registry.table.Store.LastVersion(c.Revision,
+			c.Previous)))
 	}
 	return true
 }

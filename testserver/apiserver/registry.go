@@ -113,7 +113,8 @@ func (r *registry) with(s strategy) *registry {
 // subresource is the registry of a subresource, which creates no objects.
 type subresource struct{ *registry }
 
-func (s subresource) Update(ctx context.Context, name string, info rest.UpdatedObjectInfo, validateCreation rest.ValidateObjectFunc,
+func (s subresource) Update(ctx context.Context, name string, info rest.UpdatedObjectInfo,
+	validateCreation rest.ValidateObjectFunc,
 	validateUpdate rest.ValidateObjectUpdateFunc, _ bool, options *metav1.UpdateOptions,
 ) (runtime.Object, bool, error) {
 	return s.registry.Update(ctx, name, info, validateCreation, validateUpdate, false, options)
@@ -158,7 +159,8 @@ func (r *registry) own(record *store.Record) (runtime.Object, error) {
 }
 
 // Create creates an object. If a generated name exists already, it tries others.
-func (r *registry) Create(ctx context.Context, object runtime.Object, validate rest.ValidateObjectFunc, options *metav1.CreateOptions) (runtime.Object, error) {
+func (r *registry) Create(ctx context.Context, object runtime.Object, validate rest.ValidateObjectFunc,
+	options *metav1.CreateOptions) (runtime.Object, error) {
 	const attempts = 8
 	accessor, err := meta.Accessor(object)
 	if err != nil {
@@ -177,7 +179,8 @@ func (r *registry) Create(ctx context.Context, object runtime.Object, validate r
 	return created, err
 }
 
-func (r *registry) create(ctx context.Context, object runtime.Object, validate rest.ValidateObjectFunc, options *metav1.CreateOptions) (runtime.Object, error) {
+func (r *registry) create(ctx context.Context, object runtime.Object, validate rest.ValidateObjectFunc,
+	options *metav1.CreateOptions) (runtime.Object, error) {
 	if err := r.prepareCreation(ctx, object, validate, dryrun.IsDryRun(options.DryRun)); err != nil {
 		return nil, err
 	}
@@ -236,7 +239,8 @@ func (r *registry) terminating(record *store.Record) bool {
 }
 
 // prepareCreation prepares an object for its creation, and validates it.
-func (r *registry) prepareCreation(ctx context.Context, object runtime.Object, validate rest.ValidateObjectFunc, dryRun bool) error {
+func (r *registry) prepareCreation(ctx context.Context, object runtime.Object, validate rest.ValidateObjectFunc,
+	dryRun bool) error {
 	accessor, err := meta.Accessor(object)
 	if err != nil {
 		return err
@@ -286,7 +290,8 @@ func (r *registry) tell() {
 var errEmptied = errors.New("the last finalizer is removed")
 
 // Update changes an object, or creates it if permitted.
-func (r *registry) Update(ctx context.Context, name string, info rest.UpdatedObjectInfo, validateCreation rest.ValidateObjectFunc,
+func (r *registry) Update(ctx context.Context, name string, info rest.UpdatedObjectInfo,
+	validateCreation rest.ValidateObjectFunc,
 	validateUpdate rest.ValidateObjectUpdateFunc, mayCreate bool, options *metav1.UpdateOptions,
 ) (runtime.Object, bool, error) {
 	key, err := r.key(ctx, name)
@@ -300,20 +305,21 @@ func (r *registry) Update(ctx context.Context, name string, info rest.UpdatedObj
 	}
 	var created bool
 	dryRun := dryrun.IsDryRun(options.DryRun)
-	updated, err := r.guarded(ctx, key, mayCreate, preconditions, dryRun, func(existing runtime.Object) (runtime.Object, error) {
-		object, err := info.UpdatedObject(ctx, existing)
-		if err != nil {
-			return nil, err
-		}
-		if created = must.Access(existing).GetResourceVersion() == ""; created {
-			if _, err := versioner.ObjectResourceVersion(object); err != nil {
+	updated, err := r.guarded(ctx, key, mayCreate, preconditions, dryRun,
+		func(existing runtime.Object) (runtime.Object, error) {
+			object, err := info.UpdatedObject(ctx, existing)
+			if err != nil {
 				return nil, err
 			}
-			rest.WipeObjectMetaSystemFields(must.Access(object))
-			return object, r.prepareCreation(ctx, object, validateCreation, dryRun)
-		}
-		return r.prepareUpdate(ctx, name, object, existing, validateUpdate, dryRun)
-	})
+			if created = must.Access(existing).GetResourceVersion() == ""; created {
+				if _, err := versioner.ObjectResourceVersion(object); err != nil {
+					return nil, err
+				}
+				rest.WipeObjectMetaSystemFields(must.Access(object))
+				return object, r.prepareCreation(ctx, object, validateCreation, dryRun)
+			}
+			return r.prepareUpdate(ctx, name, object, existing, validateUpdate, dryRun)
+		})
 	switch {
 	case err == nil:
 		return updated, created, nil
@@ -331,7 +337,8 @@ func (r *registry) Update(ctx context.Context, name string, info rest.UpdatedObj
 }
 
 // prepareUpdate prepares an object to replace an existing one, and validates it.
-func (r *registry) prepareUpdate(ctx context.Context, name string, object, existing runtime.Object, validate rest.ValidateObjectUpdateFunc, dryRun bool) (runtime.Object, error) {
+func (r *registry) prepareUpdate(ctx context.Context, name string, object, existing runtime.Object,
+	validate rest.ValidateObjectUpdateFunc, dryRun bool) (runtime.Object, error) {
 	version, err := versioner.ObjectResourceVersion(object)
 	if err != nil {
 		return nil, err
@@ -341,9 +348,11 @@ func (r *registry) prepareUpdate(ctx context.Context, name string, object, exist
 	case version == 0 && r.strategy.unconditional():
 		accessor.SetResourceVersion(current)
 	case version == 0:
-		problem := field.Invalid(field.NewPath("metadata").Child("resourceVersion"), version, "must be specified for an update")
+		problem := field.Invalid(field.NewPath("metadata").Child("resourceVersion"), version,
+			"must be specified for an update")
 		resource := r.qualified(ctx)
-		return nil, apierrors.NewInvalid(schema.GroupKind{Group: resource.Group, Kind: resource.Resource}, name, field.ErrorList{problem})
+		return nil, apierrors.NewInvalid(schema.GroupKind{Group: resource.Group, Kind: resource.Resource}, name,
+			field.ErrorList{problem})
 	case fmt.Sprint(version) != current:
 		return nil, apierrors.NewConflict(r.qualified(ctx), name, errors.New(optimisticLockMessage))
 	}
@@ -376,7 +385,8 @@ func (r *registry) prepareUpdate(ctx context.Context, name string, object, exist
 // distinctCauses removes duplicate causes, as upstream does for kinds with generated checks.
 func distinctCauses(s strategy, err error) error {
 	var status *apierrors.StatusError
-	if of, generated := s.(*kindStrategy); !generated || of.kind == &definitionKind || !errors.As(err, &status) || status.ErrStatus.Details == nil {
+	if of, generated := s.(*kindStrategy); !generated || of.kind == &definitionKind || !errors.As(err, &status) ||
+		status.ErrStatus.Details == nil {
 		return err
 	}
 	var distinct []metav1.StatusCause
@@ -389,19 +399,22 @@ func distinctCauses(s strategy, err error) error {
 	return err
 }
 
-const optimisticLockMessage = "the object has been modified; please apply your changes to the latest version and try again"
+const optimisticLockMessage = "the object has been modified; please apply your changes to the latest version and try " +
+	"again"
 
 // emptied reports whether nothing prevents the removal of an object in deletion.
 func (r *registry) emptied(updated, existing runtime.Object) bool {
 	was := must.Access(existing)
 	grace := was.GetDeletionGracePeriodSeconds()
-	return len(must.Access(updated).GetFinalizers()) == 0 && was.GetDeletionTimestamp() != nil && (grace == nil || *grace == 0) &&
+	return len(must.Access(updated).GetFinalizers()) == 0 && was.GetDeletionTimestamp() != nil &&
+		(grace == nil || *grace == 0) &&
 		(r.deletable == nil || r.deletable(updated, existing))
 }
 
 // guarded writes the result of update for the stored object, and repeats this until no other write intervenes. A write
 // without changes is skipped. An error of update is returned with its object.
-func (r *registry) guarded(ctx context.Context, key string, mayCreate bool, preconditions storage.Preconditions, dryRun bool,
+func (r *registry) guarded(ctx context.Context, key string, mayCreate bool, preconditions storage.Preconditions,
+	dryRun bool,
 	update func(existing runtime.Object) (runtime.Object, error),
 ) (runtime.Object, error) {
 	for {
@@ -462,7 +475,8 @@ func (r *registry) shown(key string, dryRun bool) string {
 }
 
 // remove removes an object from the store.
-func (r *registry) remove(ctx context.Context, key, name string, preconditions storage.Preconditions, validate rest.ValidateObjectFunc, dryRun bool) (runtime.Object, error) {
+func (r *registry) remove(ctx context.Context, key, name string, preconditions storage.Preconditions,
+	validate rest.ValidateObjectFunc, dryRun bool) (runtime.Object, error) {
 	for {
 		was := r.table.Get(key)
 		if was == nil {
@@ -495,7 +509,8 @@ func (r *registry) remove(ctx context.Context, key, name string, preconditions s
 }
 
 // Delete deletes an object, or marks it as in deletion if it has finalizers.
-func (r *registry) Delete(ctx context.Context, name string, validate rest.ValidateObjectFunc, options *metav1.DeleteOptions) (runtime.Object, bool, error) {
+func (r *registry) Delete(ctx context.Context, name string, validate rest.ValidateObjectFunc,
+	options *metav1.DeleteOptions) (runtime.Object, bool, error) {
 	key, err := r.key(ctx, name)
 	if err != nil {
 		return nil, false, err
@@ -541,7 +556,8 @@ func (r *registry) Delete(ctx context.Context, name string, validate rest.Valida
 }
 
 // pinned returns the preconditions of a deletion of exactly this object, and not of a later one with its name.
-func (r *registry) pinned(object runtime.Object, options *metav1.DeleteOptions, failed string) (storage.Preconditions, error) {
+func (r *registry) pinned(object runtime.Object, options *metav1.DeleteOptions,
+	failed string) (storage.Preconditions, error) {
 	accessor := must.Access(object)
 	if options.Preconditions == nil {
 		options.Preconditions = &metav1.Preconditions{}
@@ -551,33 +567,38 @@ func (r *registry) pinned(object runtime.Object, options *metav1.DeleteOptions, 
 		given.UID = &uid
 	}
 	if *given.UID != uid {
-		return storage.Preconditions{}, apierrors.NewConflict(r.resource, accessor.GetName(), fmt.Errorf("%s: UID in precondition: %v, UID in object meta: %v", failed, *given.UID, uid))
+		return storage.Preconditions{}, apierrors.NewConflict(r.resource, accessor.GetName(),
+			fmt.Errorf("%s: UID in precondition: %v, UID in object meta: %v", failed, *given.UID, uid))
 	}
 	if given.ResourceVersion != nil && *given.ResourceVersion != version {
-		return storage.Preconditions{}, apierrors.NewConflict(r.resource, accessor.GetName(), fmt.Errorf("%s: ResourceVersion in precondition: %v, ResourceVersion in object meta: %v", failed, *given.ResourceVersion, version))
+		return storage.Preconditions{}, apierrors.NewConflict(r.resource, accessor.GetName(),
+			fmt.Errorf("%s: ResourceVersion in precondition: %v, ResourceVersion in object meta: %v", failed,
+				*given.ResourceVersion, version))
 	}
 	return storage.Preconditions{UID: given.UID, ResourceVersion: given.ResourceVersion}, nil
 }
 
 // terminate begins the deletion of an object of a kind that is deleted in two steps.
-func (r *registry) terminate(ctx context.Context, name string, preconditions storage.Preconditions, validate rest.ValidateObjectFunc, options *metav1.DeleteOptions,
+func (r *registry) terminate(ctx context.Context, name string, preconditions storage.Preconditions,
+	validate rest.ValidateObjectFunc, options *metav1.DeleteOptions,
 	mark func(object runtime.Object),
 ) (runtime.Object, bool, error) {
 	key, err := r.key(ctx, name)
 	if err != nil {
 		return nil, false, err
 	}
-	object, err := r.guarded(ctx, key, false, preconditions, dryrun.IsDryRun(options.DryRun), func(existing runtime.Object) (runtime.Object, error) {
-		if err := validate(ctx, existing); err != nil {
-			return nil, err
-		}
-		if accessor := must.Access(existing); accessor.GetDeletionTimestamp() == nil {
-			now := metav1.Now()
-			accessor.SetDeletionTimestamp(&now)
-		}
-		mark(existing)
-		return existing, nil
-	})
+	object, err := r.guarded(ctx, key, false, preconditions, dryrun.IsDryRun(options.DryRun),
+		func(existing runtime.Object) (runtime.Object, error) {
+			if err := validate(ctx, existing); err != nil {
+				return nil, err
+			}
+			if accessor := must.Access(existing); accessor.GetDeletionTimestamp() == nil {
+				now := metav1.Now()
+				accessor.SetDeletionTimestamp(&now)
+			}
+			mark(existing)
+			return existing, nil
+		})
 	if err == nil {
 		return object, false, nil
 	}
@@ -597,35 +618,37 @@ var (
 
 // mark marks an object as in deletion, and reports whether nothing prevents its removal. As in upstream's registry, an
 // object that is removed without a mark is returned empty, which is visible in dry runs and preconditions.
-func (r *registry) mark(ctx context.Context, key, name string, preconditions storage.Preconditions, validate rest.ValidateObjectFunc, options *metav1.DeleteOptions) (
+func (r *registry) mark(ctx context.Context, key, name string, preconditions storage.Preconditions,
+	validate rest.ValidateObjectFunc, options *metav1.DeleteOptions) (
 	marked runtime.Object, gone bool, err error,
 ) {
 	graceful := false
-	marked, err = r.guarded(ctx, key, false, preconditions, dryrun.IsDryRun(options.DryRun), func(existing runtime.Object) (runtime.Object, error) {
-		if err := validate(ctx, existing); err != nil {
-			return nil, err
-		}
-		var pending bool
-		var err error
-		if graceful, pending, err = rest.BeforeDelete(r.strategy, ctx, existing, options); err != nil {
-			return nil, err
-		}
-		if pending {
-			return existing, errDeleting
-		}
-		accessor := must.Access(existing)
-		if finalizers, changed := r.deletionFinalizers(ctx, accessor, options); changed {
-			accessor.SetFinalizers(finalizers)
-		}
-		if graceful {
+	marked, err = r.guarded(ctx, key, false, preconditions, dryrun.IsDryRun(options.DryRun),
+		func(existing runtime.Object) (runtime.Object, error) {
+			if err := validate(ctx, existing); err != nil {
+				return nil, err
+			}
+			var pending bool
+			var err error
+			if graceful, pending, err = rest.BeforeDelete(r.strategy, ctx, existing, options); err != nil {
+				return nil, err
+			}
+			if pending {
+				return existing, errDeleting
+			}
+			accessor := must.Access(existing)
+			if finalizers, changed := r.deletionFinalizers(ctx, accessor, options); changed {
+				accessor.SetFinalizers(finalizers)
+			}
+			if graceful {
+				return existing, nil
+			}
+			if len(accessor.GetFinalizers()) == 0 {
+				return nil, errDeleteNow
+			}
+			markDeleted(accessor)
 			return existing, nil
-		}
-		if len(accessor.GetFinalizers()) == 0 {
-			return nil, errDeleteNow
-		}
-		markDeleted(accessor)
-		return existing, nil
-	})
+		})
 	switch {
 	case errors.Is(err, errDeleteNow):
 		return r.new(), true, nil
@@ -650,7 +673,8 @@ func markDeleted(object metav1.Object) {
 
 // deletionFinalizers returns the finalizers that pass the propagation policy to the garbage collector, and whether they
 // differ from the current ones.
-func (r *registry) deletionFinalizers(ctx context.Context, object metav1.Object, options *metav1.DeleteOptions) (finalizers []string, changed bool) {
+func (r *registry) deletionFinalizers(ctx context.Context, object metav1.Object,
+	options *metav1.DeleteOptions) (finalizers []string, changed bool) {
 	propagation := r.propagation(ctx, object, options)
 	for _, finalizer := range object.GetFinalizers() {
 		if finalizer != metav1.FinalizerOrphanDependents && finalizer != metav1.FinalizerDeleteDependents {
@@ -668,7 +692,8 @@ func (r *registry) deletionFinalizers(ctx context.Context, object metav1.Object,
 }
 
 // propagation returns the propagation policy: that of the options, or of a finalizer, or the default of the kind.
-func (r *registry) propagation(ctx context.Context, object metav1.Object, options *metav1.DeleteOptions) metav1.DeletionPropagation {
+func (r *registry) propagation(ctx context.Context, object metav1.Object,
+	options *metav1.DeleteOptions) metav1.DeletionPropagation {
 	usual := rest.DeleteDependents
 	if kind, ok := r.strategy.(rest.GarbageCollectionDeleteStrategy); ok {
 		usual = kind.DefaultGarbageCollectionPolicy(ctx)
@@ -706,14 +731,17 @@ func (r *registry) deleted(ctx context.Context, last runtime.Object) runtime.Obj
 		return last
 	}
 	resource, accessor := r.qualified(ctx), must.Access(last)
-	details := &metav1.StatusDetails{Name: accessor.GetName(), Group: resource.Group, Kind: resource.Resource, UID: accessor.GetUID()}
+	details := &metav1.StatusDetails{Name: accessor.GetName(), Group: resource.Group, Kind: resource.Resource,
+		UID: accessor.GetUID()}
 	return &metav1.Status{Status: metav1.StatusSuccess, Details: details}
 }
 
 // DeleteCollection deletes the objects of a list one by one, and returns the list. A list with a version has exactly
 // that version, since the real server reads it in pages: objects that were created later stay.
-func (r *registry) DeleteCollection(ctx context.Context, validate rest.ValidateObjectFunc, options *metav1.DeleteOptions, listOptions *internalversion.ListOptions) (runtime.Object, error) {
-	if listOptions != nil && listOptions.Limit == 0 && listOptions.ResourceVersionMatch == "" && listOptions.ResourceVersion != "" && listOptions.ResourceVersion != "0" {
+func (r *registry) DeleteCollection(ctx context.Context, validate rest.ValidateObjectFunc,
+	options *metav1.DeleteOptions, listOptions *internalversion.ListOptions) (runtime.Object, error) {
+	if listOptions != nil && listOptions.Limit == 0 && listOptions.ResourceVersionMatch == "" &&
+		listOptions.ResourceVersion != "" && listOptions.ResourceVersion != "0" {
 		listOptions = listOptions.DeepCopy()
 		listOptions.ResourceVersionMatch = metav1.ResourceVersionMatchExact
 	}
@@ -724,7 +752,8 @@ func (r *registry) DeleteCollection(ctx context.Context, validate rest.ValidateO
 	err = meta.EachListItem(list, func(object runtime.Object) error {
 		accessor := must.Access(object)
 		inNamespace := request.WithNamespace(ctx, accessor.GetNamespace())
-		if _, _, err := r.Delete(inNamespace, accessor.GetName(), validate, options.DeepCopy()); err != nil && !apierrors.IsNotFound(err) {
+		if _, _, err := r.Delete(inNamespace, accessor.GetName(), validate, options.DeepCopy()); err != nil &&
+			!apierrors.IsNotFound(err) {
 			return err
 		}
 		return nil

@@ -55,18 +55,22 @@ func authenticationKinds() []kind {
 
 func authorizationKinds() []kind {
 	return []kind{
-		reviewKind(authorizationV1.WithKind("LocalSubjectAccessReview"), "localsubjectaccessreviews", true, func(s *Server) rest.Creater {
-			return localsubjectaccessreview.NewREST(s.authorizer, builtin.Scheme())
-		}),
-		reviewKind(authorizationV1.WithKind("SelfSubjectAccessReview"), "selfsubjectaccessreviews", false, func(s *Server) rest.Creater {
-			return selfsubjectaccessreview.NewREST(s.authorizer, builtin.Scheme())
-		}),
-		reviewKind(authorizationV1.WithKind("SelfSubjectRulesReview"), "selfsubjectrulesreviews", false, func(s *Server) rest.Creater {
-			return selfsubjectrulesreview.NewREST(s.roles)
-		}),
-		reviewKind(authorizationV1.WithKind("SubjectAccessReview"), "subjectaccessreviews", false, func(s *Server) rest.Creater {
-			return subjectaccessreview.NewREST(s.authorizer, builtin.Scheme())
-		}),
+		reviewKind(authorizationV1.WithKind("LocalSubjectAccessReview"), "localsubjectaccessreviews", true,
+			func(s *Server) rest.Creater {
+				return localsubjectaccessreview.NewREST(s.authorizer, builtin.Scheme())
+			}),
+		reviewKind(authorizationV1.WithKind("SelfSubjectAccessReview"), "selfsubjectaccessreviews", false,
+			func(s *Server) rest.Creater {
+				return selfsubjectaccessreview.NewREST(s.authorizer, builtin.Scheme())
+			}),
+		reviewKind(authorizationV1.WithKind("SelfSubjectRulesReview"), "selfsubjectrulesreviews", false,
+			func(s *Server) rest.Creater {
+				return selfsubjectrulesreview.NewREST(s.roles)
+			}),
+		reviewKind(authorizationV1.WithKind("SubjectAccessReview"), "subjectaccessreviews", false,
+			func(s *Server) rest.Creater {
+				return subjectaccessreview.NewREST(s.authorizer, builtin.Scheme())
+			}),
 	}
 }
 
@@ -112,7 +116,8 @@ func (r *reviewer) Create(
 }
 
 func infoOf(who user.Info) authenticationv1.UserInfo {
-	info := authenticationv1.UserInfo{Username: who.GetName(), UID: who.GetUID(), Groups: who.GetGroups(), Extra: map[string]authenticationv1.ExtraValue{}}
+	info := authenticationv1.UserInfo{Username: who.GetName(), UID: who.GetUID(), Groups: who.GetGroups(),
+		Extra: map[string]authenticationv1.ExtraValue{}}
 	for key, value := range who.GetExtra() {
 		info.Extra[key] = value
 	}
@@ -120,9 +125,10 @@ func infoOf(who user.Info) authenticationv1.UserInfo {
 }
 
 func tokenReviews() kind {
-	return answeredKind(authenticationV1.WithKind("TokenReview"), "tokenreviews", func(s *Server, r *registry) rest.Creater {
-		return &tokenReviewer{r, s}
-	})
+	return answeredKind(authenticationV1.WithKind("TokenReview"), "tokenreviews",
+		func(s *Server, r *registry) rest.Creater {
+			return &tokenReviewer{r, s}
+		})
 }
 
 // tokenReviewer answers reviews of tokens.
@@ -151,8 +157,10 @@ func (s *Server) reviewToken(review *authenticationv1.TokenReview) (runtime.Obje
 	}
 	token := bearer(review.Spec.Token)
 	if token == "" { // the client is anonymous
-		review.Status = authenticationv1.TokenReviewStatus{Authenticated: true, Audiences: wanted, Error: review.Status.Error, User: authenticationv1.UserInfo{
-			Username: user.Anonymous, Groups: []string{user.AllUnauthenticated}, Extra: map[string]authenticationv1.ExtraValue{}}}
+		review.Status = authenticationv1.TokenReviewStatus{Authenticated: true, Audiences: wanted, Error: review.Status.Error,
+			User: authenticationv1.UserInfo{
+				Username: user.Anonymous, Groups: []string{user.AllUnauthenticated},
+				Extra: map[string]authenticationv1.ExtraValue{}}}
 		return review, nil
 	}
 	who, audiences, err := s.authenticate(token, wanted)
@@ -237,10 +245,12 @@ func (s *Server) authenticate(token string, wanted []string) (user.Info, []strin
 	if err := json.Unmarshal(data, &c); err != nil {
 		return nil, nil, errInvalidToken
 	}
-	audiences := slices.DeleteFunc(slices.Clone(wanted), func(audience string) bool { return !slices.Contains(c.Audiences, audience) })
+	audiences := slices.DeleteFunc(slices.Clone(wanted),
+		func(audience string) bool { return !slices.Contains(c.Audiences, audience) })
 	switch now := time.Now().Unix(); {
 	case len(audiences) == 0:
-		return nil, nil, fmt.Errorf("[invalid bearer token, token audiences %q is invalid for the target audiences %q]", c.Audiences, wanted)
+		return nil, nil, fmt.Errorf("[invalid bearer token, token audiences %q is invalid for the target audiences %q]",
+			c.Audiences, wanted)
 	case now >= c.Expires:
 		return nil, nil, errors.New("[invalid bearer token, service account token has expired]")
 	case now < c.NotBefore:
@@ -299,7 +309,8 @@ func (s *Server) bind(c *claims, to *authenticationv1.BoundObjectReference, acco
 	switch of := object.(type) {
 	case *corev1.Pod:
 		if of.Spec.ServiceAccountName != account {
-			return apierrors.NewBadRequest(fmt.Sprintf("cannot bind token for serviceaccount %q to pod running with different serviceaccount name.", account))
+			return apierrors.NewBadRequest(fmt.Sprintf("cannot bind token for serviceaccount %q to pod running with different "+
+				"serviceaccount name.", account))
 		}
 		c.Private.Pod = claim
 		if name := of.Spec.NodeName; name != "" {
@@ -315,14 +326,16 @@ func (s *Server) bind(c *claims, to *authenticationv1.BoundObjectReference, acco
 	}
 	if to.UID != "" && to.UID != object.GetUID() {
 		return apierrors.NewConflict(schema.GroupResource{Group: kind.Group, Resource: kind.Kind}, to.Name,
-			fmt.Errorf("the UID in the bound object reference (%s) does not match the UID in record. The object might have been deleted and then recreated", to.UID))
+			fmt.Errorf("the UID in the bound object reference (%s) does not match the UID in record. The object might have "+
+				"been deleted and then recreated", to.UID))
 	}
 	return nil
 }
 
 // boundToWhatIs reports whether all objects to which a token is bound still exist, except the node of a pod.
 func (s *Server) boundToWhatIs(c *claims) bool {
-	for kind, claim := range map[string]*objectClaim{"Pod": c.Private.Pod, "Secret": c.Private.Secret, "Node": c.Private.Node} {
+	for kind, claim := range map[string]*objectClaim{"Pod": c.Private.Pod, "Secret": c.Private.Secret,
+		"Node": c.Private.Node} {
 		if claim == nil || kind == "Node" && c.Private.Pod != nil {
 			continue
 		}
@@ -335,7 +348,8 @@ func (s *Server) boundToWhatIs(c *claims) bool {
 }
 
 func (s *Server) serviceAccount(namespace, name string) *corev1.ServiceAccount {
-	record := s.store.Table(schema.GroupResource{Resource: "serviceaccounts"}).Get("/registry/serviceaccounts/" + namespace + "/" + name)
+	record := s.store.Table(schema.GroupResource{Resource: "serviceaccounts"}).Get("/registry/serviceaccounts/" +
+		namespace + "/" + name)
 	if record == nil {
 		return nil
 	}
@@ -354,10 +368,13 @@ func (tokens) GroupVersionKind(schema.GroupVersion) schema.GroupVersionKind {
 // PreserveRequestObjectMetaSystemFieldsOnSubresourceCreate keeps the requested UID.
 func (tokens) PreserveRequestObjectMetaSystemFieldsOnSubresourceCreate() bool { return true }
 
-func (t tokens) Create(ctx context.Context, name string, object runtime.Object, validate rest.ValidateObjectFunc, _ *metav1.CreateOptions) (runtime.Object, error) {
-	asked, namespace, kind := object.(*authenticationv1.TokenRequest), request.NamespaceValue(ctx), authenticationV1.WithKind("TokenRequest").GroupKind()
+func (t tokens) Create(ctx context.Context, name string, object runtime.Object, validate rest.ValidateObjectFunc,
+	_ *metav1.CreateOptions) (runtime.Object, error) {
+	asked, namespace, kind := object.(*authenticationv1.TokenRequest), request.NamespaceValue(ctx),
+		authenticationV1.WithKind("TokenRequest").GroupKind()
 	mismatch := func(member, given, what string) error {
-		return apierrors.NewInvalid(kind, name, field.ErrorList{field.Invalid(field.NewPath("metadata", member), given, "must match the service account "+what+" if specified")})
+		return apierrors.NewInvalid(kind, name, field.ErrorList{field.Invalid(field.NewPath("metadata", member), given,
+			"must match the service account "+what+" if specified")})
 	}
 	if asked.Name != "" && asked.Name != name {
 		return nil, mismatch("name", asked.Name, "name")
@@ -370,7 +387,9 @@ func (t tokens) Create(ctx context.Context, name string, object runtime.Object, 
 		return nil, apierrors.NewNotFound(schema.GroupResource{Resource: "serviceaccounts"}, name)
 	}
 	if asked.UID != "" && asked.UID != account.UID {
-		return nil, apierrors.NewConflict(schema.GroupResource{Group: kind.Group, Resource: kind.Kind}, name, fmt.Errorf("the UID in the token request (%s) does not match the UID of the service account (%s)", asked.UID, account.UID))
+		return nil, apierrors.NewConflict(schema.GroupResource{Group: kind.Group, Resource: kind.Kind}, name,
+			fmt.Errorf("the UID in the token request (%s) does not match the UID of the service account (%s)", asked.UID,
+				account.UID))
 	}
 	if len(asked.Spec.Audiences) == 0 {
 		asked.Spec.Audiences = []string{issuer}
@@ -379,7 +398,8 @@ func (t tokens) Create(ctx context.Context, name string, object runtime.Object, 
 		asked.Spec.ExpirationSeconds = new(int64(3600))
 	}
 	now := time.Now()
-	asked.Name, asked.Namespace, asked.UID, asked.CreationTimestamp, asked.Status = name, namespace, account.UID, metav1.NewTime(now), authenticationv1.TokenRequestStatus{}
+	asked.Name, asked.Namespace, asked.UID, asked.CreationTimestamp, asked.Status = name, namespace, account.UID,
+		metav1.NewTime(now), authenticationv1.TokenRequestStatus{}
 	path, seconds := field.NewPath("spec", "expirationSeconds"), *asked.Spec.ExpirationSeconds
 	var problems field.ErrorList
 	if seconds < 600 {
@@ -389,7 +409,8 @@ func (t tokens) Create(ctx context.Context, name string, object runtime.Object, 
 		problems = append(problems, field.Invalid(path, seconds, "may not specify a duration larger than 2^32 seconds"))
 	}
 	if len(asked.Spec.Attestations) > 0 { // they are for webhooks
-		problems = field.ErrorList{field.Invalid(field.NewPath("spec", "attestations"), asked.Spec.Attestations, "attestations may only be specified with a webhook bound object reference")}
+		problems = field.ErrorList{field.Invalid(field.NewPath("spec", "attestations"), asked.Spec.Attestations,
+			"attestations may only be specified with a webhook bound object reference")}
 	}
 	if len(problems) > 0 && !t.server.options.Unchecked {
 		return nil, apierrors.NewInvalid(kind, "", problems)
@@ -400,7 +421,8 @@ func (t tokens) Create(ctx context.Context, name string, object runtime.Object, 
 		}
 	}
 	c := claims{
-		Issuer: issuer, Subject: serviceaccount.MakeUsername(namespace, name), Audiences: asked.Spec.Audiences, ID: string(t.server.names.uid()),
+		Issuer: issuer, Subject: serviceaccount.MakeUsername(namespace, name), Audiences: asked.Spec.Audiences,
+		ID:       string(t.server.names.uid()),
 		IssuedAt: now.Unix(), NotBefore: now.Unix(), Expires: now.Unix() + seconds,
 	}
 	c.Private.Namespace, c.Private.ServiceAccount = namespace, objectClaim{name, string(account.UID)}
@@ -409,13 +431,15 @@ func (t tokens) Create(ctx context.Context, name string, object runtime.Object, 
 			return nil, err
 		}
 	}
-	asked.Status = authenticationv1.TokenRequestStatus{Token: t.server.signed(c), ExpirationTimestamp: metav1.NewTime(now.Add(time.Duration(seconds) * time.Second))}
+	asked.Status = authenticationv1.TokenRequestStatus{Token: t.server.signed(c),
+		ExpirationTimestamp: metav1.NewTime(now.Add(time.Duration(seconds) * time.Second))}
 	return asked, nil
 }
 
 // identify returns the user whose permissions a request has: that of its token, or of its connection, or the
 // administrator, and then the user that it impersonates.
-func (s *Server) identify(ctx context.Context, r *http.Request) (who user.Info, denied *authorizer.AttributesRecord, reason string, err error) {
+func (s *Server) identify(ctx context.Context, r *http.Request) (
+	who user.Info, denied *authorizer.AttributesRecord, reason string, err error) {
 	who, named := request.UserFrom(ctx)
 	if !named {
 		who = administrator
@@ -439,15 +463,17 @@ func tokenPart() extraPart {
 	return extraPart{
 		name: "token", kind: authenticationV1.WithKind("TokenRequest"), verbs: []string{"create"},
 		part: func(s *Server, r *registry, k *kind, f family) part {
-			return part{creater: tokens{s}, scope: newScopeOf(k, f, authenticationV1.WithKind("TokenRequest"), authenticationV1, "token", nil, r)}
+			return part{creater: tokens{s}, scope: newScopeOf(k, f, authenticationV1.WithKind("TokenRequest"), authenticationV1,
+				"token", nil, r)}
 		},
 	}
 }
 
 func serviceAccounts() kind {
 	return kind{parts: []extraPart{tokenPart()}, Kind: builtin.Kind{
-		GVK: builtin.CoreV1.WithKind("ServiceAccount"), Resource: "serviceaccounts", Short: []string{"sa"}, Namespaced: true, Returned: true,
-		Columns: []builtin.Column{builtin.SinceColumn},
-		Rules:   builtin.AccountRules(),
+		GVK: builtin.CoreV1.WithKind("ServiceAccount"), Resource: "serviceaccounts", Short: []string{"sa"}, Namespaced: true,
+		Returned: true,
+		Columns:  []builtin.Column{builtin.SinceColumn},
+		Rules:    builtin.AccountRules(),
 	}}
 }

@@ -14,14 +14,17 @@ func classRequests(seed uint64, salt string) []asked {
 	for class := range 4 {
 		name := fmt.Sprintf("%s-%d", s.namespace, class) // the real server's plugin hears later of a class that changes
 		if s.IntN(4) > 0 {
-			s.add(asked{method: "PUT", path: path + name, body: object("node.k8s.io/v1", "RuntimeClass", name, "", s.runtimeClass())})
+			s.add(asked{method: "PUT", path: path + name, body: object("node.k8s.io/v1", "RuntimeClass", name, "",
+				s.runtimeClass())})
 		}
 		for i := range 6 {
 			pod := object("v1", "Pod", fmt.Sprintf("%d-%d", class, i), "", map[string]any{"spec": s.classedPod(name)})
 			s.add(asked{method: "POST", path: in + pick(s, "", "?dryRun=All"), body: pod})
 		}
-		s.add(asked{method: "PATCH", path: in + fmt.Sprintf("/%d-0", class), contentType: "application/merge-patch+json", body: pick(s,
-			`{"spec":{"tolerations":[{"key":"z","operator":"Exists"}]}}`, `{"spec":{"overhead":{"cpu":"1"}}}`, `{"spec":{"runtimeClassName":"other"}}`, `{"metadata":{"labels":{"a":"b"}}}`)})
+		s.add(asked{method: "PATCH", path: in + fmt.Sprintf("/%d-0", class), contentType: "application/merge-patch+json",
+			body: pick(s,
+				`{"spec":{"tolerations":[{"key":"z","operator":"Exists"}]}}`, `{"spec":{"overhead":{"cpu":"1"}}}`,
+				`{"spec":{"runtimeClassName":"other"}}`, `{"metadata":{"labels":{"a":"b"}}}`)})
 		s.add(asked{method: "DELETE", path: path + name})
 	}
 	return s.requests
@@ -56,11 +59,14 @@ func (s *sequence) classedPod(class string) map[string]any {
 }
 
 func (s *sequence) overhead() any {
-	return pick[any](s, nil, map[string]any{}, map[string]any{"cpu": "10m"}, map[string]any{"cpu": "0.01"}, map[string]any{"cpu": "10m", "memory": "1Mi"}, map[string]any{"cpu": "1", "memory": "1.5"}, map[string]any{"hugepages-2Mi": "1"}, map[string]any{"example.com/x": "1"})
+	return pick[any](s, nil, map[string]any{}, map[string]any{"cpu": "10m"}, map[string]any{"cpu": "0.01"},
+		map[string]any{"cpu": "10m", "memory": "1Mi"}, map[string]any{"cpu": "1", "memory": "1.5"},
+		map[string]any{"hugepages-2Mi": "1"}, map[string]any{"example.com/x": "1"})
 }
 
 func (s *sequence) nodeSelector() any {
-	return pick[any](s, nil, map[string]any{}, map[string]any{"zone": "a"}, map[string]any{"zone": "b"}, map[string]any{"zone": "a", "beta.kubernetes.io/arch": "x"}, map[string]any{"not valid": "a"})
+	return pick[any](s, nil, map[string]any{}, map[string]any{"zone": "a"}, map[string]any{"zone": "b"},
+		map[string]any{"zone": "a", "beta.kubernetes.io/arch": "x"}, map[string]any{"not valid": "a"})
 }
 
 func (s *sequence) tolerations() []any {
@@ -71,7 +77,9 @@ func (s *sequence) tolerations() []any {
 			name   string
 			odds   int
 			values []any
-		}{{"key", 8, []any{"k", "k", "l"}}, {"operator", 8, []any{"Exists", "Exists", "Equal", ""}}, {"effect", 5, []any{"NoExecute", "NoExecute", "NoSchedule"}}, {"value", 2, []any{"v", "w"}}, {"tolerationSeconds", 3, []any{5, 300}}} {
+		}{{"key", 8, []any{"k", "k", "l"}}, {"operator", 8, []any{"Exists", "Exists", "Equal", ""}},
+			{"effect", 5, []any{"NoExecute", "NoExecute", "NoSchedule"}}, {"value", 2, []any{"v", "w"}},
+			{"tolerationSeconds", 3, []any{5, 300}}} {
 			if s.IntN(10) < field.odds {
 				toleration[field.name] = pick(s, field.values...)
 			}

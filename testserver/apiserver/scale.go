@@ -31,15 +31,19 @@ var (
 		metav1.AddToGroupVersion(scheme, schema.GroupVersion{Version: "v1"})
 		return scheme
 	}()
-	scaleCodecs = serializer.NewCodecFactory(scaleScheme, serializer.WithStreamingCollectionEncodingToJSON(), serializer.WithStreamingCollectionEncodingToProtobuf())
+	scaleCodecs = serializer.NewCodecFactory(scaleScheme, serializer.WithStreamingCollectionEncodingToJSON(),
+		serializer.WithStreamingCollectionEncodingToProtobuf())
 )
 
-func scaleColumns(paths apiextensionsv1.CustomResourceSubresourceScale) (columns []apiextensionsv1.CustomResourceColumnDefinition) {
+func scaleColumns(paths apiextensionsv1.CustomResourceSubresourceScale) (
+	columns []apiextensionsv1.CustomResourceColumnDefinition) {
 	if paths.SpecReplicasPath != "" {
-		columns = append(columns, apiextensionsv1.CustomResourceColumnDefinition{Name: "Desired", Type: "integer", Description: "Number of desired replicas", JSONPath: ".spec.replicas"})
+		columns = append(columns, apiextensionsv1.CustomResourceColumnDefinition{Name: "Desired", Type: "integer",
+			Description: "Number of desired replicas", JSONPath: ".spec.replicas"})
 	}
 	if paths.StatusReplicasPath != "" {
-		columns = append(columns, apiextensionsv1.CustomResourceColumnDefinition{Name: "Available", Type: "integer", Description: "Number of actual replicas", JSONPath: ".status.replicas"})
+		columns = append(columns, apiextensionsv1.CustomResourceColumnDefinition{Name: "Available", Type: "integer",
+			Description: "Number of actual replicas", JSONPath: ".status.replicas"})
 	}
 	return append(columns, ageColumn)
 }
@@ -104,14 +108,16 @@ func (s *scaleStorage) of(object runtime.Object) (scale *autoscalingv1.Scale, fo
 	return &autoscalingv1.Scale{
 		TypeMeta: metav1.TypeMeta{APIVersion: scaleKind.GroupVersion().String(), Kind: scaleKind.Kind},
 		ObjectMeta: metav1.ObjectMeta{
-			Name: u.GetName(), Namespace: u.GetNamespace(), UID: u.GetUID(), ResourceVersion: u.GetResourceVersion(), CreationTimestamp: u.GetCreationTimestamp(),
+			Name: u.GetName(), Namespace: u.GetNamespace(), UID: u.GetUID(), ResourceVersion: u.GetResourceVersion(),
+			CreationTimestamp: u.GetCreationTimestamp(),
 		},
 		Spec:   autoscalingv1.ScaleSpec{Replicas: int32(replicas)},
 		Status: autoscalingv1.ScaleStatus{Replicas: int32(have), Selector: selector},
 	}, found, nil
 }
 
-func (s *scaleStorage) Update(ctx context.Context, name string, info rest.UpdatedObjectInfo, validateCreation rest.ValidateObjectFunc,
+func (s *scaleStorage) Update(ctx context.Context, name string, info rest.UpdatedObjectInfo,
+	validateCreation rest.ValidateObjectFunc,
 	validateUpdate rest.ValidateObjectUpdateFunc, _ bool, options *metav1.UpdateOptions,
 ) (runtime.Object, bool, error) {
 	onScale := func(ctx context.Context, object, old runtime.Object) error {
@@ -165,9 +171,11 @@ func (s scaleUpdate) UpdatedObject(ctx context.Context, old runtime.Object) (run
 		return nil, apierrors.NewBadRequest(fmt.Sprintf("wrong object passed to Scale update: %v", updated))
 	}
 	if scale.Spec.Replicas == missing {
-		return nil, apierrors.NewBadRequest(fmt.Sprintf("the spec replicas field %q cannot be empty", s.storage.paths.SpecReplicasPath))
+		return nil, apierrors.NewBadRequest(fmt.Sprintf("the spec replicas field %q cannot be empty",
+			s.storage.paths.SpecReplicasPath))
 	}
-	if err := unstructured.SetNestedField(u.Object, int64(scale.Spec.Replicas), pathOf(s.storage.paths.SpecReplicasPath)...); err != nil {
+	if err := unstructured.SetNestedField(u.Object, int64(scale.Spec.Replicas),
+		pathOf(s.storage.paths.SpecReplicasPath)...); err != nil {
 		return nil, err
 	}
 	if scale.ResourceVersion != "" {
@@ -205,14 +213,16 @@ func (s *kindScale) scale(object runtime.Object) *autoscalingv1.Scale {
 	accessor, where := must.Access(object), s.of(object)
 	return &autoscalingv1.Scale{
 		ObjectMeta: metav1.ObjectMeta{
-			Name: accessor.GetName(), Namespace: accessor.GetNamespace(), UID: accessor.GetUID(), ResourceVersion: accessor.GetResourceVersion(), CreationTimestamp: accessor.GetCreationTimestamp(),
+			Name: accessor.GetName(), Namespace: accessor.GetNamespace(), UID: accessor.GetUID(),
+			ResourceVersion: accessor.GetResourceVersion(), CreationTimestamp: accessor.GetCreationTimestamp(),
 		},
 		Spec:   autoscalingv1.ScaleSpec{Replicas: *where.Replicas},
 		Status: autoscalingv1.ScaleStatus{Replicas: where.Current, Selector: where.Selector},
 	}
 }
 
-func (s *kindScale) Update(ctx context.Context, name string, info rest.UpdatedObjectInfo, validateCreation rest.ValidateObjectFunc,
+func (s *kindScale) Update(ctx context.Context, name string, info rest.UpdatedObjectInfo,
+	validateCreation rest.ValidateObjectFunc,
 	validateUpdate rest.ValidateObjectUpdateFunc, _ bool, options *metav1.UpdateOptions,
 ) (runtime.Object, bool, error) {
 	onScale := func(ctx context.Context, object, old runtime.Object) error {
@@ -253,14 +263,16 @@ func (u kindScaleUpdate) UpdatedObject(ctx context.Context, old runtime.Object) 
 	}
 	problems := metav1validation.ValidateManagedFields(scale.ManagedFields, field.NewPath("metadata", "managedFields"))
 	if scale.Spec.Replicas < 0 {
-		problems = append(problems, field.Invalid(field.NewPath("spec", "replicas"), scale.Spec.Replicas, "must be greater than or equal to 0"))
+		problems = append(problems, field.Invalid(field.NewPath("spec", "replicas"), scale.Spec.Replicas,
+			"must be greater than or equal to 0"))
 	}
 	if len(problems) > 0 {
 		return nil, apierrors.NewInvalid(schema.GroupKind{Group: scaleKind.Group, Kind: scaleKind.Kind}, name, problems)
 	}
 	if scale.UID != "" && scale.UID != accessor.GetUID() {
 		//lint:ignore ST1005 the text of the real server
-		return nil, apierrors.NewConflict(u.storage.objects.resource, name, fmt.Errorf("Precondition failed: UID in precondition: %v, UID in object meta: %v", scale.UID, accessor.GetUID()))
+		return nil, apierrors.NewConflict(u.storage.objects.resource, name,
+			fmt.Errorf("Precondition failed: UID in precondition: %v, UID in object meta: %v", scale.UID, accessor.GetUID()))
 	}
 	*u.storage.of(object).Replicas = scale.Spec.Replicas
 	accessor.SetResourceVersion(scale.ResourceVersion)
@@ -274,8 +286,11 @@ func (u kindScaleUpdate) UpdatedObject(ctx context.Context, old runtime.Object) 
 
 // kindScaleTable has the columns of scales of built-in kinds.
 var kindScaleTable = &builtin.Kind{Columns: []builtin.Column{
-	builtin.Col("Name", "string", metav1.ObjectMeta{}.SwaggerDoc()["name"], func(s *autoscalingv1.Scale) any { return s.Name }),
-	builtin.Col("Desired", "integer", autoscalingv1.ScaleSpec{}.SwaggerDoc()["replicas"], func(s *autoscalingv1.Scale) any { return int64(s.Spec.Replicas) }),
-	builtin.Col("Available", "integer", autoscalingv1.ScaleStatus{}.SwaggerDoc()["replicas"], func(s *autoscalingv1.Scale) any { return int64(s.Status.Replicas) }),
+	builtin.Col("Name", "string", metav1.ObjectMeta{}.SwaggerDoc()["name"],
+		func(s *autoscalingv1.Scale) any { return s.Name }),
+	builtin.Col("Desired", "integer", autoscalingv1.ScaleSpec{}.SwaggerDoc()["replicas"],
+		func(s *autoscalingv1.Scale) any { return int64(s.Spec.Replicas) }),
+	builtin.Col("Available", "integer", autoscalingv1.ScaleStatus{}.SwaggerDoc()["replicas"],
+		func(s *autoscalingv1.Scale) any { return int64(s.Status.Replicas) }),
 	builtin.SinceColumn,
 }}

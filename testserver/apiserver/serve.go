@@ -25,15 +25,17 @@ import (
 // The user of a request is the common name of its client certificate, which a CA in clients has signed, with its
 // organizations as groups, or the service account of its token. Other requests belong to system:anonymous, who may read
 // health and version.
-func (s *Server) Serve(ctx context.Context, listener net.Listener, certificate tls.Certificate, clients *x509.CertPool) error {
+func (s *Server) Serve(ctx context.Context, listener net.Listener, certificate tls.Certificate,
+	clients *x509.CertPool) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(s.ctx, cancel)()
 	idle := &idleConnections{conns: map[net.Conn]bool{}}
 	server := &http.Server{
-		ConnState:         idle.changed,
-		Handler:           authenticated{s},
-		TLSConfig:         &tls.Config{Certificates: []tls.Certificate{certificate}, ClientAuth: tls.VerifyClientCertIfGiven, ClientCAs: clients, MinVersion: tls.VersionTLS12},
+		ConnState: idle.changed,
+		Handler:   authenticated{s},
+		TLSConfig: &tls.Config{Certificates: []tls.Certificate{certificate}, ClientAuth: tls.VerifyClientCertIfGiven,
+			ClientCAs: clients, MinVersion: tls.VersionTLS12},
 		BaseContext:       func(net.Listener) context.Context { return ctx },
 		ReadHeaderTimeout: 30 * time.Second,
 		IdleTimeout:       90 * time.Second,
@@ -110,7 +112,8 @@ func (a authenticated) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if _, token := bearerToken(r); token || !slices.Contains(public, strings.TrimSuffix(r.URL.Path, "/")) {
-		r = r.WithContext(request.WithUser(r.Context(), &user.DefaultInfo{Name: user.Anonymous, Groups: []string{user.AllUnauthenticated}}))
+		r = r.WithContext(request.WithUser(r.Context(), &user.DefaultInfo{Name: user.Anonymous,
+			Groups: []string{user.AllUnauthenticated}}))
 	}
 	a.server.ServeHTTP(w, r) // it authenticates tokens
 }

@@ -45,8 +45,10 @@ func (a *authority) issue(t *testing.T, name string, groups ...string) tls.Certi
 	template := &x509.Certificate{
 		SerialNumber: big.NewInt(time.Now().UnixNano()), Subject: pkix.Name{CommonName: name, Organization: groups},
 		NotBefore: time.Now().Add(-time.Minute), NotAfter: time.Now().Add(time.Hour),
-		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
-		IsCA: a.certificate == nil, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign,
+		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
+		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
+		IsCA:        a.certificate == nil, BasicConstraintsValid: true,
+		KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign,
 	}
 	parent, signer := template, key
 	if a.certificate != nil {
@@ -71,7 +73,8 @@ func (a *authority) pool() *x509.CertPool {
 
 // client is one that trusts the authority, with certificates of its own.
 func (a *authority) client(t *testing.T, certificates ...tls.Certificate) *http.Client {
-	transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: a.pool(), Certificates: certificates}, ForceAttemptHTTP2: true}
+	transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: a.pool(), Certificates: certificates},
+		ForceAttemptHTTP2: true}
 	t.Cleanup(transport.CloseIdleConnections)
 	return &http.Client{Transport: transport}
 }
@@ -103,10 +106,13 @@ func TestOnlyCertificatesOfClientsAreServed(t *testing.T) {
 	go func() { served <- server.Serve(ctx, listener, ours.issue(t, "server"), ours.pool()) }()
 	base := "https://" + listener.Addr().String()
 	known := ours.client(t, ours.issue(t, "somebody", "system:masters"))
-	if status, body := ask(t, known, base+"/api/v1/namespaces/default"); status != http.StatusOK || !strings.Contains(body, `"name":"default"`) {
+	if status, body := ask(t, known, base+"/api/v1/namespaces/default"); status != http.StatusOK ||
+		!strings.Contains(body, `"name":"default"`) {
 		t.Errorf("somebody known got %d %s", status, body)
 	}
-	review, err := http.NewRequestWithContext(t.Context(), http.MethodPost, base+"/apis/authentication.k8s.io/v1/selfsubjectreviews", strings.NewReader(`{"apiVersion":"authentication.k8s.io/v1","kind":"SelfSubjectReview"}`))
+	review, err := http.NewRequestWithContext(t.Context(), http.MethodPost,
+		base+"/apis/authentication.k8s.io/v1/selfsubjectreviews",
+		strings.NewReader(`{"apiVersion":"authentication.k8s.io/v1","kind":"SelfSubjectReview"}`))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -117,13 +123,16 @@ func TestOnlyCertificatesOfClientsAreServed(t *testing.T) {
 	}
 	content, err := io.ReadAll(response.Body)
 	response.Body.Close()
-	if err != nil || response.StatusCode != http.StatusCreated || !bytes.Contains(content, []byte(`"username":"somebody"`)) || !bytes.Contains(content, []byte(`"authentication.kubernetes.io/credential-id":["X509SHA256=`)) {
+	if err != nil || response.StatusCode != http.StatusCreated ||
+		!bytes.Contains(content, []byte(`"username":"somebody"`)) ||
+		!bytes.Contains(content, []byte(`"authentication.kubernetes.io/credential-id":["X509SHA256=`)) {
 		t.Errorf("somebody known with a token got %d %s %v", response.StatusCode, content, err)
 	}
 	unknown := ours.client(t)
 	for _, path := range []string{"/api/v1/namespaces", "/apis", "/api", "/openapi/v3", "/readyz/../api", "/"} {
 		status, body := ask(t, unknown, base+path)
-		if status != http.StatusForbidden || !strings.Contains(body, `"reason":"Forbidden"`) || !strings.Contains(body, `\"system:anonymous\" cannot `) {
+		if status != http.StatusForbidden || !strings.Contains(body, `"reason":"Forbidden"`) ||
+			!strings.Contains(body, `\"system:anonymous\" cannot `) {
 			t.Errorf("%s: somebody unknown got %d %s", path, status, body)
 		}
 	}
@@ -132,7 +141,8 @@ func TestOnlyCertificatesOfClientsAreServed(t *testing.T) {
 			t.Errorf("%s: got %d %s", path, status, body)
 		}
 	}
-	for header, want := range map[string]int{"Bearer made-up": http.StatusUnauthorized, "bearer made-up": http.StatusUnauthorized, "Basic YTpi": http.StatusForbidden} {
+	for header, want := range map[string]int{"Bearer made-up": http.StatusUnauthorized,
+		"bearer made-up": http.StatusUnauthorized, "Basic YTpi": http.StatusForbidden} {
 		asked, err := http.NewRequestWithContext(t.Context(), http.MethodGet, base+"/api/v1/namespaces", nil)
 		if err != nil {
 			t.Fatal(err)
@@ -148,7 +158,8 @@ func TestOnlyCertificatesOfClientsAreServed(t *testing.T) {
 			t.Errorf("%s: got %s", header, response.Status)
 		}
 	}
-	if response, err := ours.client(t, theirs.issue(t, "kubernetes-admin", "system:masters")).Get(base + "/api"); err == nil {
+	if response, err := ours.client(t, theirs.issue(t, "kubernetes-admin", "system:masters")).Get(base +
+		"/api"); err == nil {
 		response.Body.Close()
 		t.Errorf("a certificate of somebody else's authority got %s", response.Status)
 	}
@@ -199,14 +210,16 @@ func TestClientsMayLeaveAtAnyByte(t *testing.T) {
 	url, authority, certificate := serve(t)
 	const configMaps = "/api/v1/namespaces/default/configmaps"
 	dial := func() *tls.Conn {
-		conn, err := tls.Dial("tcp", strings.TrimPrefix(url, "https://"), &tls.Config{RootCAs: authority.pool(), Certificates: []tls.Certificate{certificate}, ServerName: "127.0.0.1"})
+		conn, err := tls.Dial("tcp", strings.TrimPrefix(url, "https://"),
+			&tls.Config{RootCAs: authority.pool(), Certificates: []tls.Certificate{certificate}, ServerName: "127.0.0.1"})
 		if err != nil {
 			t.Fatal(err)
 		}
 		return conn
 	}
 	const body = `{"metadata":{"name":"cut"},"data":{"a":"b"}}`
-	request := fmt.Sprintf("POST %s HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", configMaps, len(body), body)
+	request := fmt.Sprintf("POST %s HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s",
+		configMaps, len(body), body)
 	for end := range len(request) {
 		conn := dial()
 		if _, err := conn.Write([]byte(request[:end])); err != nil {
@@ -218,7 +231,8 @@ func TestClientsMayLeaveAtAnyByte(t *testing.T) {
 	if status, text := ask(t, client, url+configMaps+"/cut"); status != http.StatusNotFound {
 		t.Errorf("a request that was cut has made %d %s", status, text)
 	}
-	for _, path := range []string{configMaps, "/api/v1/namespaces", "/apis", "/openapi/v3", configMaps + "?watch=1", "/api/v1/namespaces?watch=1"} {
+	for _, path := range []string{configMaps, "/api/v1/namespaces", "/apis", "/openapi/v3", configMaps + "?watch=1",
+		"/api/v1/namespaces?watch=1"} {
 		for read := 1; read < 1000; read += 97 {
 			conn := dial()
 			if _, err := fmt.Fprintf(conn, "GET %s HTTP/1.1\r\nHost: x\r\n\r\n", path); err != nil {
@@ -250,7 +264,8 @@ func TestAWatcherThatNeverReadsHoldsUpNobody(t *testing.T) {
 	}
 	large := strings.Repeat("x", 500_000)
 	for i := range 60 {
-		response, err := client.Post(url+configMaps, "application/json", strings.NewReader(fmt.Sprintf(`{"metadata":{"name":"c%d"},"data":{"a":%q}}`, i, large)))
+		response, err := client.Post(url+configMaps, "application/json",
+			strings.NewReader(fmt.Sprintf(`{"metadata":{"name":"c%d"},"data":{"a":%q}}`, i, large)))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -142,7 +142,8 @@ func Repair(path string) (report string, err error) {
 	if err != nil || r.Dropped == 0 {
 		return "", err
 	}
-	return fmt.Sprintf("%s: dropped %d damaged lines of %d (%d bytes); the damaged file is %s", path, r.Dropped, r.Dropped+r.Kept, r.Bytes, r.Copy), nil
+	return fmt.Sprintf("%s: dropped %d damaged lines of %d (%d bytes); the damaged file is %s", path, r.Dropped,
+		r.Dropped+r.Kept, r.Bytes, r.Copy), nil
 }
 
 // Fork returns a server that begins with the objects of s, and the history of its built-in kinds. It takes a fraction
@@ -165,19 +166,23 @@ func newServer(options Options) *Server {
 
 func newServerOn(options Options, objects *store.Store) *Server {
 	s := &Server{
-		options:  options,
-		store:    objects,
-		names:    &generator{random: rand.New(rand.NewPCG(options.Seed, 0))},
-		resolver: &request.RequestInfoFactory{APIPrefixes: sets.NewString("api", "apis"), GrouplessAPIPrefixes: sets.NewString("api")},
+		options: options,
+		store:   objects,
+		names:   &generator{random: rand.New(rand.NewPCG(options.Seed, 0))},
+		resolver: &request.RequestInfoFactory{APIPrefixes: sets.NewString("api", "apis"),
+			GrouplessAPIPrefixes: sets.NewString("api")},
 	}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	s.definitions.prepared = &preparations{}
-	s.definitions.served, s.definitions.read = map[string]*definition{}, map[*store.Record]*apiextensionsv1.CustomResourceDefinition{}
+	s.definitions.served, s.definitions.read = map[string]*definition{},
+		map[*store.Record]*apiextensionsv1.CustomResourceDefinition{}
 	s.roles = s.newAuthorizer()
 	s.authorizer, s.key = s.roles, fmt.Append(nil, "token ", options.Seed)
 	s.clients = sync.OnceValue(s.newClients)
-	for _, resource := range []string{"mutatingwebhookconfigurations", "validatingwebhookconfigurations", "validatingadmissionpolicies", "mutatingadmissionpolicies"} {
-		s.guards = append(s.guards, s.store.Table(schema.GroupResource{Group: "admissionregistration.k8s.io", Resource: resource}))
+	for _, resource := range []string{"mutatingwebhookconfigurations", "validatingwebhookconfigurations",
+		"validatingadmissionpolicies", "mutatingadmissionpolicies"} {
+		s.guards = append(s.guards, s.store.Table(schema.GroupResource{Group: "admissionregistration.k8s.io",
+			Resource: resource}))
 	}
 	s.builtin = s.newKinds()
 	s.admission = s.newAdmissions()
@@ -264,7 +269,8 @@ func (s *Server) begin(w http.ResponseWriter, r *http.Request) (*http.Request, h
 		ctx = request.WithUser(ctx, who)
 		attributes := attributesOf(ctx, info)
 		var decision authorizer.Decision
-		if decision, reason, err = s.authorizer.Authorize(ctx, attributes); err != nil || decision != authorizer.DecisionAllow {
+		if decision, reason, err = s.authorizer.Authorize(ctx, attributes); err != nil ||
+			decision != authorizer.DecisionAllow {
 			denied = &attributes
 		}
 	}
@@ -277,7 +283,8 @@ func (s *Server) begin(w http.ResponseWriter, r *http.Request) (*http.Request, h
 	if !info.IsResourceRequest {
 		return r, s.serveDiscovery
 	}
-	if e := s.endpointOf(schema.GroupVersionResource{Group: info.APIGroup, Version: info.APIVersion, Resource: info.Resource}); e != nil {
+	if e := s.endpointOf(schema.GroupVersionResource{Group: info.APIGroup, Version: info.APIVersion,
+		Resource: info.Resource}); e != nil {
 		return r, within(timeout, s.beginOn(w, r, info, e, s.admission))
 	}
 	return r, within(timeout, s.beginCustom(w, r, info))
@@ -300,7 +307,8 @@ const longest = time.Minute
 
 // timeoutOf returns the timeout of a request: the requested one, but at most longest; 0 means none.
 func timeoutOf(r *http.Request, info *request.RequestInfo) (time.Duration, error) {
-	if info.Verb == "watch" || slices.Contains([]string{"proxy", "exec", "attach", "portforward", "log"}, info.Subresource) {
+	if info.Verb == "watch" || slices.Contains([]string{"proxy", "exec", "attach", "portforward", "log"},
+		info.Subresource) {
 		return 0, nil
 	}
 	if !strings.Contains(r.URL.RawQuery, "timeout") || r.URL.Query().Get("timeout") == "" {
@@ -316,7 +324,8 @@ func timeoutOf(r *http.Request, info *request.RequestInfo) (time.Duration, error
 	return min(timeout, longest), nil
 }
 
-var administrator = &user.DefaultInfo{Name: "kubernetes-admin", Groups: []string{"system:masters", "system:authenticated"}}
+var administrator = &user.DefaultInfo{Name: "kubernetes-admin",
+	Groups: []string{"system:masters", "system:authenticated"}}
 
 // endpoint is a kind that is served in one version.
 type endpoint struct {
@@ -339,13 +348,15 @@ type part struct {
 	serve   func(w http.ResponseWriter, r *http.Request, info *request.RequestInfo) // of one that is not an object
 }
 
-var customPatches = []string{string(types.JSONPatchType), string(types.MergePatchType), string(types.ApplyYAMLPatchType)}
+var customPatches = []string{string(types.JSONPatchType), string(types.MergePatchType),
+	string(types.ApplyYAMLPatchType)}
 
 // minimumTimeout is the minimum timeout of watches without one: they end after one to two times of it.
 const minimumTimeout = 30 * time.Minute
 
 // beginOn is begin for a request for a kind.
-func (s *Server) beginOn(w http.ResponseWriter, r *http.Request, info *request.RequestInfo, e *endpoint, admit admission.Interface) http.HandlerFunc {
+func (s *Server) beginOn(w http.ResponseWriter, r *http.Request, info *request.RequestInfo, e *endpoint,
+	admit admission.Interface) http.HandlerFunc {
 	if !e.custom && !negotiate(w, r, info, e) {
 		return nil
 	}
@@ -363,7 +374,8 @@ func (s *Server) beginOn(w http.ResponseWriter, r *http.Request, info *request.R
 	}
 }
 
-func (s *Server) serve(w http.ResponseWriter, r *http.Request, info *request.RequestInfo, e *endpoint, admit admission.Interface) {
+func (s *Server) serve(w http.ResponseWriter, r *http.Request, info *request.RequestInfo, e *endpoint,
+	admit admission.Interface) {
 	if _, going := admit.(noCreation); e.custom && !going && !s.plain && s.isUnguarded() && s.open(info.Namespace) {
 		admit = nil // this avoids copies of objects and of their managedFields
 		r = r.WithContext(context.WithValue(r.Context(), unguarded{}, true))
@@ -399,10 +411,12 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request, info *request.Req
 	}
 }
 
-func (s *Server) servePart(w http.ResponseWriter, r *http.Request, info *request.RequestInfo, e *endpoint, admit admission.Interface) {
+func (s *Server) servePart(w http.ResponseWriter, r *http.Request, info *request.RequestInfo, e *endpoint,
+	admit admission.Interface) {
 	p, ok := e.parts[info.Subresource]
 	if !ok && e.custom {
-		responsewriters.ErrorNegotiated(apierrors.NewNotFound(resourceOf(info), info.Name), metaCodecs, schema.GroupVersion{Group: info.APIGroup, Version: info.APIVersion}, w, r)
+		responsewriters.ErrorNegotiated(apierrors.NewNotFound(resourceOf(info), info.Name), metaCodecs,
+			schema.GroupVersion{Group: info.APIGroup, Version: info.APIVersion}, w, r)
 		return
 	}
 	patcher, patches := p.storage.(rest.Patcher)
@@ -449,16 +463,19 @@ func negotiate(w http.ResponseWriter, r *http.Request, info *request.RequestInfo
 	switch accept := r.Header.Get("Accept"); {
 	case deeper || elsewhere || unanswered || everywhere && len(info.Parts) > 1:
 		routeError(w, r, info, http.StatusNotFound, "404: Page Not Found")
-	case r.Method == http.MethodHead || info.Verb == "watch" && r.Method != http.MethodGet || e.review != nil && info.Verb != "create" || everywhere && info.Verb != "list" && info.Verb != "watch":
+	case r.Method == http.MethodHead || info.Verb == "watch" && r.Method != http.MethodGet || e.review != nil &&
+		info.Verb != "create" || everywhere && info.Verb != "list" && info.Verb != "watch":
 		notAllowed(w, r, info, e)
-	case info.Subresource == "" && (one && info.Name == "" || all && info.Name != "") || oneByOne && info.Verb == "deletecollection":
+	case info.Subresource == "" && (one && info.Name == "" || all && info.Name != "") || oneByOne &&
+		info.Verb == "deletecollection":
 		notAllowed(w, r, info, e)
 	case info.Subresource != "" && !known:
 		routeError(w, r, info, http.StatusNotFound, "404: Page Not Found")
 	case info.Verb == "patch" && !names(r.Header.Get("Content-Type"), e.patches):
 		routeError(w, r, info, http.StatusUnsupportedMediaType, "415: Unsupported Media Type")
 	case accept != "" && !names(accept, append(produced, "*/*")):
-		routeError(w, r, info, http.StatusNotAcceptable, "406: Not Acceptable\n\nAvailable representations: "+strings.Join(produced, ", "))
+		routeError(w, r, info, http.StatusNotAcceptable, "406: Not Acceptable\n\nAvailable representations: "+
+			strings.Join(produced, ", "))
 	default:
 		return true
 	}
@@ -479,7 +496,8 @@ func (s *Server) notFound(w http.ResponseWriter, r *http.Request, group string) 
 // routeError answers with an error of the router.
 func routeError(w http.ResponseWriter, r *http.Request, info *request.RequestInfo, code int, message string) {
 	err := apierrors.NewGenericServerResponse(code, "", schema.GroupResource{}, "", message, 0, false)
-	responsewriters.ErrorNegotiated(err, metaCodecs, schema.GroupVersion{Group: info.APIGroup, Version: info.APIVersion}, w, r)
+	responsewriters.ErrorNegotiated(err, metaCodecs, schema.GroupVersion{Group: info.APIGroup, Version: info.APIVersion},
+		w, r)
 }
 
 // names reports whether a media type in a header, which may have parameters, is one of the given types.
@@ -498,7 +516,8 @@ func notAllowed(w http.ResponseWriter, r *http.Request, info *request.RequestInf
 		routeError(w, r, info, http.StatusMethodNotAllowed, "405: Method Not Allowed")
 		return
 	}
-	responsewriters.ErrorNegotiated(apierrors.NewMethodNotSupported(resourceOf(info), info.Verb), metaCodecs, schema.GroupVersion{Group: info.APIGroup, Version: info.APIVersion}, w, r)
+	responsewriters.ErrorNegotiated(apierrors.NewMethodNotSupported(resourceOf(info), info.Verb), metaCodecs,
+		schema.GroupVersion{Group: info.APIGroup, Version: info.APIVersion}, w, r)
 }
 
 func resourceOf(info *request.RequestInfo) schema.GroupResource {
@@ -511,7 +530,8 @@ var (
 		scheme := runtime.NewScheme()
 		v1 := schema.GroupVersion{Version: "v1"}
 		metav1.AddToGroupVersion(scheme, v1)
-		scheme.AddUnversionedTypes(v1, &metav1.Status{}, &metav1.WatchEvent{}, &metav1.APIVersions{}, &metav1.APIGroupList{}, &metav1.APIGroup{}, &metav1.APIResourceList{})
+		scheme.AddUnversionedTypes(v1, &metav1.Status{}, &metav1.WatchEvent{}, &metav1.APIVersions{}, &metav1.APIGroupList{},
+			&metav1.APIGroup{}, &metav1.APIResourceList{})
 		return scheme
 	}()
 	metaCodecs = serializer.NewCodecFactory(metaScheme)

@@ -47,7 +47,8 @@ func TestSameSeedSameBytes(t *testing.T) {
 	for sequence := range uint64(3) {
 		one, again := sortCauseBytes(run(1, sequence, false)), sortCauseBytes(run(1, sequence, true))
 		if !bytes.Equal(one, again) {
-			t.Errorf("sequence %d: one seed gave two answers: %s", sequence, cmp.Diff(strings.Split(string(one), "\n"), strings.Split(string(again), "\n")))
+			t.Errorf("sequence %d: one seed gave two answers: %s", sequence, cmp.Diff(strings.Split(string(one), "\n"),
+				strings.Split(string(again), "\n")))
 		}
 		if bytes.Equal(one, run(2, sequence, false)) {
 			t.Error("two seeds gave the same UIDs")
@@ -60,7 +61,8 @@ func TestSameSeedSameBytes(t *testing.T) {
 func sortCauseBytes(all []byte) []byte {
 	lines := bytes.Split(all, []byte("\n"))
 	for i, line := range lines {
-		if bytes.Contains(line, []byte(`"reason":"Invalid"`)) || bytes.Contains(line, []byte("typed patch object")) || bytes.Contains(line, []byte("FieldManagerConflict")) {
+		if bytes.Contains(line, []byte(`"reason":"Invalid"`)) || bytes.Contains(line, []byte("typed patch object")) ||
+			bytes.Contains(line, []byte("FieldManagerConflict")) {
 			lines[i] = nil
 		}
 	}
@@ -72,7 +74,8 @@ func TestWatchLastsInABubble(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := apiserver.New(apiserver.Options{})
 		client := &http.Client{Transport: server.Config().Transport}
-		response, err := client.Get("http://server/api/v1/namespaces?watch=1&allowWatchBookmarks=true&timeoutSeconds=7200&resourceVersion=5&fieldSelector=metadata.name%3Dlate")
+		response,
+			err := client.Get("http://server/api/v1/namespaces?watch=1&allowWatchBookmarks=true&timeoutSeconds=7200&resourceVersion=5&fieldSelector=metadata.name%3Dlate")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -103,7 +106,8 @@ func TestWatchLastsInABubble(t *testing.T) {
 		response.Body.Close()
 		server.Close()
 		server.Close()
-		if _, err := client.Get("http://server/api/v1/namespaces"); err == nil || !strings.Contains(err.Error(), "the API server is closed") {
+		if _, err := client.Get("http://server/api/v1/namespaces"); err == nil ||
+			!strings.Contains(err.Error(), "the API server is closed") {
 			t.Errorf("got %v", err)
 		}
 	})
@@ -116,7 +120,8 @@ func TestErrorsTakeNoVirtualTime(t *testing.T) {
 		defer server.Close()
 		client := &http.Client{Transport: server.Config().Transport}
 		for range 3 {
-			request := httptest.NewRequest("PATCH", "http://server/api/v1/namespaces/default/configmaps/a?fieldManager=x", strings.NewReader(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a"},"data":{"a":{}}}`))
+			request := httptest.NewRequest("PATCH", "http://server/api/v1/namespaces/default/configmaps/a?fieldManager=x",
+				strings.NewReader(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a"},"data":{"a":{}}}`))
 			request.RequestURI = ""
 			request.Header.Set("Content-Type", "application/apply-patch+yaml")
 			response, err := client.Do(request)
@@ -149,7 +154,8 @@ func TestSlowWatchLosesItsPlace(t *testing.T) {
 		defer response.Body.Close()
 		large := strings.Repeat("x", 400_000)
 		for i := range 40 {
-			created, err := client.Post("http://server/api/v1/namespaces/default/configmaps", "application/json", strings.NewReader(fmt.Sprintf(`{"metadata":{"name":"c%d"},"data":{"k":%q}}`, i, large)))
+			created, err := client.Post("http://server/api/v1/namespaces/default/configmaps", "application/json",
+				strings.NewReader(fmt.Sprintf(`{"metadata":{"name":"c%d"},"data":{"k":%q}}`, i, large)))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -174,7 +180,8 @@ func TestEachResponseIsWholeWhateverIsReadAtOnce(t *testing.T) {
 	for i := range 300 {
 		name := fmt.Sprintf("c%03d", i)
 		names = append(names, name)
-		created, err := client.Post("http://server/api/v1/namespaces/default/configmaps", "application/json", strings.NewReader(fmt.Sprintf(`{"metadata":{"name":%q},"data":{"k":%q}}`, name, strings.Repeat("y", 8000))))
+		created, err := client.Post("http://server/api/v1/namespaces/default/configmaps", "application/json",
+			strings.NewReader(fmt.Sprintf(`{"metadata":{"name":%q},"data":{"k":%q}}`, name, strings.Repeat("y", 8000))))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -214,7 +221,8 @@ func TestEachResponseIsWholeWhateverIsReadAtOnce(t *testing.T) {
 // TestDefinitionGoesWithItsLastObject deletes a definition whose objects are kept by finalizers.
 func TestDefinitionGoesWithItsLastObject(t *testing.T) {
 	p := newPeer(t, "in memory", apiserver.New(apiserver.Options{}))
-	const gadgets, crd = "/apis/fidelity.kctrl.dev/v1/gadgets", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/gadgets.fidelity.kctrl.dev"
+	const gadgets, crd = "/apis/fidelity.kctrl.dev/v1/gadgets",
+		"/apis/apiextensions.k8s.io/v1/customresourcedefinitions/gadgets.fidelity.kctrl.dev"
 	expect := func(want int, a asked, part string) {
 		t.Helper()
 		if status, body, _ := p.do(t, a); status != want || !strings.Contains(string(body), part) {
@@ -225,12 +233,15 @@ func TestDefinitionGoesWithItsLastObject(t *testing.T) {
 		return `{"apiVersion":"fidelity.kctrl.dev/v1","kind":"Gadget","metadata":{"name":"` + name + `"` + metadata + `}}`
 	}
 	expect(201, asked{method: "POST", path: gadgets, body: gadget("free", "")}, "")
-	expect(201, asked{method: "POST", path: gadgets, body: gadget("kept", `,"finalizers":["fidelity.kctrl.dev/hold"]`)}, "")
+	expect(201, asked{method: "POST", path: gadgets, body: gadget("kept", `,"finalizers":["fidelity.kctrl.dev/hold"]`)},
+		"")
 	expect(200, asked{method: "DELETE", path: crd}, "InstanceDeletionPending")
 	expect(200, asked{method: "GET", path: crd}, "InstanceDeletionInProgress")
 	expect(404, asked{method: "GET", path: gadgets + "/free"}, "")
-	expect(403, asked{method: "POST", path: gadgets, body: gadget("late", "")}, "create not allowed while custom resource definition is terminating")
-	expect(200, asked{method: "PATCH", path: gadgets + "/kept", contentType: "application/merge-patch+json", body: `{"metadata":{"finalizers":null}}`}, "")
+	expect(403, asked{method: "POST", path: gadgets, body: gadget("late", "")},
+		"create not allowed while custom resource definition is terminating")
+	expect(200, asked{method: "PATCH", path: gadgets + "/kept", contentType: "application/merge-patch+json",
+		body: `{"metadata":{"finalizers":null}}`}, "")
 	expect(404, asked{method: "GET", path: crd}, "")
 	expect(404, asked{method: "GET", path: gadgets}, "")
 }
@@ -271,10 +282,12 @@ func TestWatchesEndWithTheirDefinition(t *testing.T) {
 			}
 			watches = append(watches, response)
 		}
-		if status, body, _ := p.do(t, asked{method: "POST", path: gadgets, body: `{"apiVersion":"late.kctrl.dev/v1","kind":"Late","metadata":{"name":"a"}}`}); status != http.StatusCreated {
+		if status, body, _ := p.do(t, asked{method: "POST", path: gadgets,
+			body: `{"apiVersion":"late.kctrl.dev/v1","kind":"Late","metadata":{"name":"a"}}`}); status != http.StatusCreated {
 			t.Fatalf("%d %s", status, body)
 		}
-		if status, body, _ := p.do(t, asked{method: "DELETE", path: crds + "/lates.late.kctrl.dev"}); status != http.StatusOK {
+		if status, body, _ := p.do(t, asked{method: "DELETE",
+			path: crds + "/lates.late.kctrl.dev"}); status != http.StatusOK {
 			t.Fatalf("%d %s", status, body)
 		}
 		for _, watch := range watches {
@@ -334,13 +347,18 @@ func TestConversionByAWebhook(t *testing.T) {
 	server := apiserver.New(apiserver.Options{})
 	p := newPeer(t, "in memory", server)
 	schema := func(field string) map[string]any {
-		return map[string]any{"openAPIV3Schema": map[string]any{"type": "object", "properties": map[string]any{"spec": map[string]any{"type": "object", "properties": map[string]any{field: map[string]any{"type": "string"}}}}}}
+		return map[string]any{"openAPIV3Schema": map[string]any{"type": "object",
+			"properties": map[string]any{"spec": map[string]any{"type": "object",
+				"properties": map[string]any{field: map[string]any{"type": "string"}}}}}}
 	}
 	crd := map[string]any{
-		"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": map[string]any{"name": "hooks.hooks.kctrl.dev"},
+		"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+		"metadata": map[string]any{"name": "hooks.hooks.kctrl.dev"},
 		"spec": map[string]any{
 			"group": "hooks.kctrl.dev", "scope": "Cluster", "names": map[string]any{"kind": "Hook", "plural": "hooks"},
-			"conversion": map[string]any{"strategy": "Webhook", "webhook": map[string]any{"conversionReviewVersions": []string{"v1"}, "clientConfig": map[string]any{"url": hook.URL, "caBundle": certificate(hook)}}},
+			"conversion": map[string]any{"strategy": "Webhook",
+				"webhook": map[string]any{"conversionReviewVersions": []string{"v1"},
+					"clientConfig": map[string]any{"url": hook.URL, "caBundle": certificate(hook)}}},
 			"versions": []any{
 				map[string]any{"name": "v1", "served": true, "storage": true, "schema": schema("first")},
 				map[string]any{"name": "v2", "served": true, "storage": false, "schema": schema("second")},
@@ -360,23 +378,30 @@ func TestConversionByAWebhook(t *testing.T) {
 		}
 	}
 	expect(201, asked{method: "POST", path: "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", body: marshal(crd)})
-	expect(201, asked{method: "POST", path: "/apis/hooks.kctrl.dev/v2/hooks", body: `{"apiVersion":"hooks.kctrl.dev/v2","kind":"Hook","metadata":{"name":"a"},"spec":{"second":"x"}}`}, `"second":"x"`)
-	expect(200, asked{method: "GET", path: "/apis/hooks.kctrl.dev/v1/hooks/a"}, `"first":"x"`, `"apiVersion":"hooks.kctrl.dev/v1"`)
+	expect(201, asked{method: "POST", path: "/apis/hooks.kctrl.dev/v2/hooks",
+		body: `{"apiVersion":"hooks.kctrl.dev/v2","kind":"Hook","metadata":{"name":"a"},"spec":{"second":"x"}}`},
+		`"second":"x"`)
+	expect(200, asked{method: "GET", path: "/apis/hooks.kctrl.dev/v1/hooks/a"}, `"first":"x"`,
+		`"apiVersion":"hooks.kctrl.dev/v1"`)
 	expect(200, asked{method: "GET", path: "/apis/hooks.kctrl.dev/v2/hooks"}, `"second":"x"`)
-	expect(200, asked{method: "PATCH", path: "/apis/hooks.kctrl.dev/v2/hooks/a", contentType: "application/merge-patch+json", body: `{"spec":{"second":"y"}}`}, `"second":"y"`)
+	expect(200, asked{method: "PATCH", path: "/apis/hooks.kctrl.dev/v2/hooks/a",
+		contentType: "application/merge-patch+json", body: `{"spec":{"second":"y"}}`}, `"second":"y"`)
 	expect(200, asked{method: "GET", path: "/apis/hooks.kctrl.dev/v1/hooks"}, `"first":"y"`)
 	for _, wrong := range []struct {
 		change func(object map[string]any)
 		want   string
 	}{
-		{func(object map[string]any) { object["apiVersion"] = "hooks.kctrl.dev/v3" }, "returned invalid object at index 0: invalid groupVersion (expected hooks.kctrl.dev/v2, received hooks.kctrl.dev/v3)"},
-		{func(object map[string]any) { object["metadata"].(map[string]any)["name"] = "b" }, "returned invalid object: must have the same name: a != b"},
+		{func(object map[string]any) { object["apiVersion"] = "hooks.kctrl.dev/v3" },
+			"returned invalid object at index 0: invalid groupVersion (expected hooks.kctrl.dev/v2, received hooks.kctrl.dev/v3)"},
+		{func(object map[string]any) { object["metadata"].(map[string]any)["name"] = "b" },
+			"returned invalid object: must have the same name: a != b"},
 		{func(object map[string]any) {
 			object["metadata"].(map[string]any)["labels"] = map[string]any{"a": 1}
 		}, "returned invalid metadata: metadata.labels[a] must be a string, but is int64 in converted object"},
 	} {
 		mangle = wrong.change
-		expect(500, asked{method: "GET", path: "/apis/hooks.kctrl.dev/v2/hooks/a"}, "conversion webhook for hooks.kctrl.dev/v1, Kind=Hook "+wrong.want)
+		expect(500, asked{method: "GET", path: "/apis/hooks.kctrl.dev/v2/hooks/a"},
+			"conversion webhook for hooks.kctrl.dev/v1, Kind=Hook "+wrong.want)
 	}
 
 	// A request ends with its context or with the server, even while it waits for a webhook. Reads without a webhook do
@@ -457,10 +482,12 @@ func TestNamespaceStaysUntilItIsFinalized(t *testing.T) {
 	}{
 		{"POST", "", "application/json", `{"metadata":{"name":"going"}}`, http.StatusCreated},
 		{"DELETE", "/going", "application/json", "", http.StatusOK},
-		{"PATCH", "/going/status", "application/merge-patch+json", `{"status":{"conditions":[{"type":"NamespaceContentRemaining","status":"True"}]}}`, http.StatusOK},
+		{"PATCH", "/going/status", "application/merge-patch+json",
+			`{"status":{"conditions":[{"type":"NamespaceContentRemaining","status":"True"}]}}`, http.StatusOK},
 		{"PATCH", "/going", "application/merge-patch+json", `{"metadata":{"labels":{"a":"b"}}}`, http.StatusOK},
 		{"GET", "/going", "", "", http.StatusOK},
-		{"PUT", "/going/finalize", "application/json", `{"kind":"Namespace","apiVersion":"v1","metadata":{"name":"going"},"spec":{}}`, http.StatusOK},
+		{"PUT", "/going/finalize", "application/json",
+			`{"kind":"Namespace","apiVersion":"v1","metadata":{"name":"going"},"spec":{}}`, http.StatusOK},
 		{"GET", "/going", "", "", http.StatusNotFound},
 	} {
 		request := httptest.NewRequest(step.method, "/api/v1/namespaces"+step.path, strings.NewReader(step.body))
@@ -496,7 +523,8 @@ func TestQuestionsAreOnlyCreated(t *testing.T) {
 			request := httptest.NewRequest(method, want.path, strings.NewReader("{}"))
 			request.Header.Set("Content-Type", "application/merge-patch+json")
 			answer := httptest.NewRecorder()
-			if server.ServeHTTP(answer, request); answer.Code != want.code || !strings.Contains(answer.Body.String(), `"kind":"Status"`) {
+			if server.ServeHTTP(answer, request); answer.Code != want.code ||
+				!strings.Contains(answer.Body.String(), `"kind":"Status"`) {
 				t.Errorf("%s %s: got %d %s, want %d", method, want.path, answer.Code, answer.Body, want.code)
 			}
 		}
@@ -507,10 +535,12 @@ func TestQuestionsAreOnlyCreated(t *testing.T) {
 func TestNodePortsOfAServiceDiffer(t *testing.T) {
 	p := newPeer(t, "in memory", apiserver.New(apiserver.Options{}))
 	const services = "/api/v1/namespaces/default/services"
-	if status, body, _ := p.do(t, asked{method: "POST", path: services, body: `{"metadata":{"name":"a"},"spec":{"type":"NodePort","ports":[{"name":"b","port":2}]}}`}); status != http.StatusCreated {
+	if status, body, _ := p.do(t, asked{method: "POST", path: services,
+		body: `{"metadata":{"name":"a"},"spec":{"type":"NodePort","ports":[{"name":"b","port":2}]}}`}); status != http.StatusCreated {
 		t.Fatalf("%d %s", status, body)
 	}
-	status, body, _ := p.do(t, asked{method: "PUT", path: services + "/a", body: `{"metadata":{"name":"a"},"spec":{"type":"NodePort","ports":[{"name":"a","port":1},{"name":"b","port":2}]}}`})
+	status, body, _ := p.do(t, asked{method: "PUT", path: services + "/a",
+		body: `{"metadata":{"name":"a"},"spec":{"type":"NodePort","ports":[{"name":"a","port":1},{"name":"b","port":2}]}}`})
 	var updated struct {
 		Spec struct{ Ports []struct{ NodePort int } }
 	}
@@ -527,7 +557,9 @@ func TestNodePortsOfAServiceDiffer(t *testing.T) {
 func TestDefaultsOfReadersAreWrittenAgain(t *testing.T) {
 	p := newPeer(t, "in memory", apiserver.New(apiserver.Options{}))
 	path := "/apis/batch/v1/namespaces/default/jobs"
-	p.do(t, asked{method: "POST", path: path, body: `{"apiVersion":"batch/v1","kind":"Job","metadata":{"name":"a"},"spec":{"template":{"spec":{"restartPolicy":"Never","containers":[{"name":"a","image":"b"}]}}}}`})
+	p.do(t,
+		asked{method: "POST", path: path,
+			body: `{"apiVersion":"batch/v1","kind":"Job","metadata":{"name":"a"},"spec":{"template":{"spec":{"restartPolicy":"Never","containers":[{"name":"a","image":"b"}]}}}}`})
 	write := func(method, contentType, body string) string {
 		_, answer, _ := p.do(t, asked{method: method, path: path + "/a/status", contentType: contentType, body: body})
 		var job struct {
@@ -543,7 +575,8 @@ func TestDefaultsOfReadersAreWrittenAgain(t *testing.T) {
 		t.Error("a status without labels was not written again")
 	}
 	patch := `{"status":{"active":1}}`
-	if one, two := write("PATCH", "application/merge-patch+json", patch), write("PATCH", "application/merge-patch+json", patch); one != two {
+	if one, two := write("PATCH", "application/merge-patch+json", patch), write("PATCH", "application/merge-patch+json",
+		patch); one != two {
 		t.Error("a status with the labels that a reader finds was written again")
 	}
 }
@@ -553,15 +586,18 @@ func TestDefaultsOfReadersAreWrittenAgain(t *testing.T) {
 func TestVersionsOfCreationsThatAreNoNumbers(t *testing.T) {
 	p := newPeer(t, "in memory", apiserver.New(apiserver.Options{}))
 	const configMaps = "/api/v1/namespaces/default/configmaps"
-	for version, want := range map[string]int{"0": http.StatusCreated, "abc": http.StatusCreated, "-1": http.StatusCreated, "1": http.StatusInternalServerError} {
+	for version, want := range map[string]int{"0": http.StatusCreated, "abc": http.StatusCreated, "-1": http.StatusCreated,
+		"1": http.StatusInternalServerError} {
 		body := fmt.Sprintf(`{"metadata":{"name":"a%s","resourceVersion":%q}}`, version, version)
 		if status, answer, _ := p.do(t, asked{method: "POST", path: configMaps, body: body}); status != want {
 			t.Errorf("a creation with version %q: %d %s", version, status, answer)
 		}
 	}
 	apply := `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"b","resourceVersion":"abc"}}`
-	status, answer, _ := p.do(t, asked{method: "PATCH", path: configMaps + "/b?fieldManager=a", contentType: "application/apply-patch+yaml", body: apply})
-	if status != http.StatusInternalServerError || !bytes.Contains(answer, []byte(`strconv.ParseUint: parsing \"abc\": invalid syntax`)) {
+	status, answer, _ := p.do(t, asked{method: "PATCH", path: configMaps + "/b?fieldManager=a",
+		contentType: "application/apply-patch+yaml", body: apply})
+	if status != http.StatusInternalServerError || !bytes.Contains(answer,
+		[]byte(`strconv.ParseUint: parsing \"abc\": invalid syntax`)) {
 		t.Errorf("an apply: %d %s", status, answer)
 	}
 }
@@ -571,14 +607,16 @@ func TestColumnsOfDefinitions(t *testing.T) {
 	p := newPeer(t, "in memory", apiserver.New(apiserver.Options{}))
 	const definitions = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 	version := func(name string, stored bool) string {
-		return fmt.Sprintf(`{"name":%q,"served":true,"storage":%t,"schema":{"openAPIV3Schema":{"type":"object"}}}`, name, stored)
+		return fmt.Sprintf(`{"name":%q,"served":true,"storage":%t,"schema":{"openAPIV3Schema":{"type":"object"}}}`, name,
+			stored)
 	}
 	body := fmt.Sprintf(`{"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition","metadata":{"name":"as.b.c"},
 		"spec":{"group":"b.c","scope":"Cluster","names":{"plural":"as","kind":"A","shortNames":["x","y"]},"versions":[%s,%s]}}`, version("v2", true), version("v1", false))
 	if status, answer, _ := p.do(t, asked{method: "POST", path: definitions, body: body}); status != http.StatusCreated {
 		t.Fatalf("%d %s", status, answer)
 	}
-	_, answer, _ := p.do(t, asked{method: "GET", path: definitions + "/as.b.c", accept: "application/json;as=Table;v=v1;g=meta.k8s.io"})
+	_, answer, _ := p.do(t, asked{method: "GET", path: definitions + "/as.b.c",
+		accept: "application/json;as=Table;v=v1;g=meta.k8s.io"})
 	var table struct {
 		ColumnDefinitions []struct {
 			Name     string
@@ -593,7 +631,8 @@ func TestColumnsOfDefinitions(t *testing.T) {
 	for _, c := range table.ColumnDefinitions {
 		names = append(names, fmt.Sprint(c.Name, c.Priority))
 	}
-	if want := []string{"Name0", "Scope0", "Versions0", "Created At0", "Group1", "Kind1", "ShortNames1", "Established1"}; !cmp.Equal(names, want) {
+	if want := []string{"Name0", "Scope0", "Versions0", "Created At0", "Group1", "Kind1", "ShortNames1",
+		"Established1"}; !cmp.Equal(names, want) {
 		t.Errorf("columns are %v, want %v", names, want)
 	}
 	cells := table.Rows[0].Cells
@@ -636,8 +675,10 @@ func TestStatusOfADefinitionChangesItsLabelsToo(t *testing.T) {
 // TestServicesOfOneNameAskForOneAddress creates a service twice: the first one holds the requested address.
 func TestServicesOfOneNameAskForOneAddress(t *testing.T) {
 	p := newPeer(t, "in memory", apiserver.New(apiserver.Options{}))
-	for _, spec := range []string{`{"clusterIP":"10.0.0.77","ports":[{"port":1}]}`, `{"type":"NodePort","ports":[{"port":1,"nodePort":30100}]}`, `{"ports":[{"port":1}]}`} {
-		create := asked{method: "POST", path: "/api/v1/namespaces/default/services", body: fmt.Sprintf(`{"metadata":{"name":"a"},"spec":%s}`, spec)}
+	for _, spec := range []string{`{"clusterIP":"10.0.0.77","ports":[{"port":1}]}`,
+		`{"type":"NodePort","ports":[{"port":1,"nodePort":30100}]}`, `{"ports":[{"port":1}]}`} {
+		create := asked{method: "POST", path: "/api/v1/namespaces/default/services",
+			body: fmt.Sprintf(`{"metadata":{"name":"a"},"spec":%s}`, spec)}
 		if status, answer, _ := p.do(t, create); status != http.StatusCreated {
 			t.Fatalf("%d %s", status, answer)
 		}
@@ -656,9 +697,12 @@ func TestServicesOfOneNameAskForOneAddress(t *testing.T) {
 func TestEvictionsAreConditions(t *testing.T) {
 	p := newPeer(t, "in memory", apiserver.New(apiserver.Options{}))
 	const pod = "/api/v1/namespaces/default/pods/a"
-	p.do(t, asked{method: "POST", path: "/api/v1/namespaces/default/pods", body: `{"metadata":{"name":"a"},"spec":{"nodeName":"n","containers":[{"name":"a","image":"b"}]}}`})
+	p.do(t, asked{method: "POST", path: "/api/v1/namespaces/default/pods",
+		body: `{"metadata":{"name":"a"},"spec":{"nodeName":"n","containers":[{"name":"a","image":"b"}]}}`})
 	evict := func(query, options string) (int, []byte) {
-		status, answer, _ := p.do(t, asked{method: "POST", path: pod + "/eviction" + query, body: fmt.Sprintf(`{"apiVersion":"policy/v1","kind":"Eviction","metadata":{"name":"a"},"deleteOptions":%s}`, options)})
+		status, answer, _ := p.do(t, asked{method: "POST", path: pod + "/eviction" + query,
+			body: fmt.Sprintf(`{"apiVersion":"policy/v1","kind":"Eviction","metadata":{"name":"a"},"deleteOptions":%s}`,
+				options)})
 		return status, answer
 	}
 	get := func() (version string, evicted bool) {
@@ -669,19 +713,22 @@ func TestEvictionsAreConditions(t *testing.T) {
 		if err := json.Unmarshal(answer, &object); err != nil {
 			t.Fatal(err)
 		}
-		return object.Metadata.ResourceVersion, bytes.Contains(answer, []byte(`"type":"DisruptionTarget","status":"True"`)) && bytes.Contains(answer, []byte(`"reason":"EvictionByEvictionAPI","message":"Eviction API: evicting"`))
+		return object.Metadata.ResourceVersion, bytes.Contains(answer, []byte(`"type":"DisruptionTarget","status":"True"`)) &&
+			bytes.Contains(answer, []byte(`"reason":"EvictionByEvictionAPI","message":"Eviction API: evicting"`))
 	}
 	if status, answer := evict("?dryRun=All", "{}"); status != http.StatusCreated {
 		t.Errorf("a dry run: %d %s", status, answer)
 	}
-	if status, answer := evict("", `{"preconditions":{"resourceVersion":"1"}}`); status != http.StatusConflict || !bytes.Contains(answer, []byte("the ResourceVersion in the precondition (1) does not match")) {
+	if status, answer := evict("", `{"preconditions":{"resourceVersion":"1"}}`); status != http.StatusConflict ||
+		!bytes.Contains(answer, []byte("the ResourceVersion in the precondition (1) does not match")) {
 		t.Errorf("an old version: %d %s", status, answer)
 	}
 	version, evicted := get()
 	if evicted {
 		t.Error("evicted by a dry run or in spite of a conflict")
 	}
-	if status, answer := evict("", fmt.Sprintf(`{"preconditions":{"resourceVersion":%q}}`, version)); status != http.StatusCreated {
+	if status, answer := evict("", fmt.Sprintf(`{"preconditions":{"resourceVersion":%q}}`,
+		version)); status != http.StatusCreated {
 		t.Errorf("%d %s", status, answer)
 	}
 	if _, evicted := get(); !evicted {
@@ -716,21 +763,27 @@ func TestDiscoveryIsReadInTheTypesOfObjects(t *testing.T) {
 		{"GET", "/apis", "text/plain", "application/json", handler, http.StatusNotAcceptable},
 		{"GET", "/apis/apps/v1", "text/plain", "application/json", router, http.StatusNotAcceptable},
 		{"GET", "/api", "application/yaml", "application/yaml", "kind: APIVersions\nserver", http.StatusOK},
-		{"GET", "/api/v1", "application/yaml", "application/yaml", "groupVersion: v1\nkind: APIResourceList\nresources:", http.StatusOK},
+		{"GET", "/api/v1", "application/yaml", "application/yaml", "groupVersion: v1\nkind: APIResourceList\nresources:",
+			http.StatusOK},
 		{"GET", "/apis/apps", "application/yaml", "application/yaml", "apiVersion: v1\nkind: APIGroup\n", http.StatusOK},
-		{"GET", "/apis/apps/v1", "application/vnd.kubernetes.protobuf", "application/vnd.kubernetes.protobuf", "APIResourceList", http.StatusOK},
+		{"GET", "/apis/apps/v1", "application/vnd.kubernetes.protobuf", "application/vnd.kubernetes.protobuf",
+			"APIResourceList", http.StatusOK},
 		{"GET", "/api", aggregated, aggregated, `"kind":"APIGroupDiscoveryList"`, http.StatusOK},
 		{"GET", "/apis", unordered, aggregated, `"kind":"APIGroupDiscoveryList"`, http.StatusOK},
-		{"GET", "/apis", strings.Replace(aggregated, "v=v2", "v=v2beta1", 1), "application/json", handler, http.StatusNotAcceptable},
-		{"GET", "/apis", strings.Replace(aggregated, "v=v2", "v=v2beta1", 1) + ",application/json", "application/json", `"kind":"APIGroupList"`, http.StatusOK},
+		{"GET", "/apis", strings.Replace(aggregated, "v=v2", "v=v2beta1", 1), "application/json", handler,
+			http.StatusNotAcceptable},
+		{"GET", "/apis", strings.Replace(aggregated, "v=v2", "v=v2beta1", 1) + ",application/json", "application/json",
+			`"kind":"APIGroupList"`, http.StatusOK},
 	} {
 		status, answer, header := p.do(t, asked{method: c.method, path: c.path, accept: c.accept})
 		if status != c.status || header.Get("Content-Type") != c.contentType || !bytes.Contains(answer, []byte(c.answer)) {
-			t.Errorf("%s %s %s: %d %s %.300s, want %d %s %s", c.method, c.path, c.accept, status, header.Get("Content-Type"), answer, c.status, c.contentType, c.answer)
+			t.Errorf("%s %s %s: %d %s %.300s, want %d %s %s", c.method, c.path, c.accept, status, header.Get("Content-Type"),
+				answer, c.status, c.contentType, c.answer)
 		}
 	}
 	_, _, header := p.do(t, asked{method: "GET", path: "/apis", accept: aggregated})
-	if status, answer, _ := p.do(t, asked{method: "GET", path: "/apis", accept: aggregated, header: [2]string{"If-None-Match", header.Get("Etag")}}); status != http.StatusNotModified || len(answer) > 0 {
+	if status, answer, _ := p.do(t, asked{method: "GET", path: "/apis", accept: aggregated,
+		header: [2]string{"If-None-Match", header.Get("Etag")}}); status != http.StatusNotModified || len(answer) > 0 {
 		t.Errorf("what has not changed: %d %.100s", status, answer)
 	}
 }
@@ -756,11 +809,14 @@ func TestDiscoveryIsInTheOrderOfTheRealServer(t *testing.T) {
 	for _, g := range read("/apis").Groups {
 		groups = append(groups, g.Name)
 	}
-	if got, want := strings.Join(groups, " "), "apps events.k8s.io authentication.k8s.io authorization.k8s.io autoscaling batch certificates.k8s.io networking.k8s.io policy rbac.authorization.k8s.io "+
-		"storage.k8s.io admissionregistration.k8s.io apiextensions.k8s.io scheduling.k8s.io coordination.k8s.io node.k8s.io discovery.k8s.io"; !strings.HasPrefix(got, want) {
+	if got, want := strings.Join(groups, " "), "apps events.k8s.io authentication.k8s.io authorization.k8s.io "+
+		"autoscaling batch certificates.k8s.io networking.k8s.io policy rbac.authorization.k8s.io "+
+		"storage.k8s.io admissionregistration.k8s.io apiextensions.k8s.io scheduling.k8s.io coordination.k8s.io "+
+		"node.k8s.io discovery.k8s.io"; !strings.HasPrefix(got, want) {
 		t.Errorf("groups are %s, want %s", got, want)
 	}
-	for _, path := range []string{"/api/v1", "/apis/networking.k8s.io/v1", "/apis/admissionregistration.k8s.io/v1", "/apis/authorization.k8s.io/v1"} {
+	for _, path := range []string{"/api/v1", "/apis/networking.k8s.io/v1", "/apis/admissionregistration.k8s.io/v1",
+		"/apis/authorization.k8s.io/v1"} {
 		last := ""
 		for _, r := range read(path).Resources {
 			if r.Name < last {
@@ -781,27 +837,37 @@ func TestDiscoveryIsInTheOrderOfTheRealServer(t *testing.T) {
 // real server.
 func TestVolumesAndAddressesAreChecked(t *testing.T) {
 	p := newPeer(t, "in memory", apiserver.New(apiserver.Options{}))
-	const pods, quotas, deployments = "/api/v1/namespaces/default/pods", "/api/v1/namespaces/default/resourcequotas", "/apis/apps/v1/namespaces/default/deployments"
+	const pods, quotas, deployments = "/api/v1/namespaces/default/pods", "/api/v1/namespaces/default/resourcequotas",
+		"/apis/apps/v1/namespaces/default/deployments"
 	pod := func(volume string) string {
 		return fmt.Sprintf(`{"metadata":{"name":"a"},"spec":{"containers":[{"name":"a","image":"b"}],"volumes":[{"name":"v",%s}]}}`, volume)
 	}
-	p.do(t, asked{method: "POST", path: pods, body: `{"metadata":{"name":"b"},"spec":{"containers":[{"name":"a","image":"b"}]}}`})
+	p.do(t,
+		asked{method: "POST", path: pods, body: `{"metadata":{"name":"b"},"spec":{"containers":[{"name":"a","image":"b"}]}}`})
 	status := func(body string) asked {
-		return asked{method: "PATCH", path: pods + "/b/status?dryRun=All", contentType: "application/merge-patch+json", body: fmt.Sprintf(`{"status":%s}`, body)}
+		return asked{method: "PATCH", path: pods + "/b/status?dryRun=All", contentType: "application/merge-patch+json",
+			body: fmt.Sprintf(`{"status":%s}`, body)}
 	}
 	for _, c := range []struct {
 		asked asked
 		want  string
 	}{
-		{asked{method: "POST", path: pods, body: pod(`"csi":{"driver":"a","nodePublishSecretRef":{"name":"A b"}}`)}, `spec.volumes[0].csi.name: Invalid value: \"A b\": a lowercase RFC 1123 subdomain`},
-		{asked{method: "POST", path: pods, body: pod(`"ephemeral":{"volumeClaimTemplate":{"metadata":{"name":"x","uid":"y","labels":{"a":"b"}},"spec":{"accessModes":["ReadWriteOnce"],"resources":{"requests":{"storage":"1"}}}}}`)},
+		{asked{method: "POST", path: pods, body: pod(`"csi":{"driver":"a","nodePublishSecretRef":{"name":"A b"}}`)},
+			`spec.volumes[0].csi.name: Invalid value: \"A b\": a lowercase RFC 1123 subdomain`},
+		{asked{method: "POST", path: pods,
+			body: pod(`"ephemeral":{"volumeClaimTemplate":{"metadata":{"name":"x","uid":"y","labels":{"a":"b"}},"spec":{"accessModes":["ReadWriteOnce"],"resources":{"requests":{"storage":"1"}}}}}`)},
 			`[spec.volumes[0].ephemeral.volumeClaimTemplate.metadata.name: Forbidden: cannot be set, spec.volumes[0].ephemeral.volumeClaimTemplate.metadata.uID: Forbidden: cannot be set]`},
-		{asked{method: "POST", path: deployments, body: fmt.Sprintf(`{"metadata":{"name":"a"},"spec":{"selector":{"matchLabels":{"a":"b"}},"template":{"metadata":{"labels":{"a":"b"}},%s}}`, strings.TrimPrefix(pod(`"image":{}`), `{"metadata":{"name":"a"},`))},
+		{asked{method: "POST", path: deployments, body: fmt.Sprintf(
+			`{"metadata":{"name":"a"},"spec":{"selector":{"matchLabels":{"a":"b"}},"template":{"metadata":{"labels":{"a":"b"}},%s}}`, strings.TrimPrefix(pod(`"image":{}`), `{"metadata":{"name":"a"},`))},
 			`spec.template.spec.volumes[0].image.reference: Required value`},
-		{asked{method: "POST", path: quotas, body: `{"metadata":{"name":"a"},"spec":{"hard":{"storage":"1"}}}`}, `spec.hard[storage]: Invalid value: \"storage\": must be a standard resource for quota`},
-		{status(`{"podIPs":[{"ip":"1.2.3.4"},{"ip":"1.2.3.5"}]}`), `status.podIPs: Invalid value: [{\"IP\":\"1.2.3.4\"},{\"IP\":\"1.2.3.5\"}]: may specify no more than one IP for each IP family`},
-		{status(`{"podIPs":[{"ip":"1.2.3.4"},{"ip":"::1"},{"ip":"::2"}]}`), `may specify no more than one IP for each IP family`},
-		{status(`{"hostIP":"x","hostIPs":[{"ip":"x"}]}`), `status.hostIPs[0]: Invalid value: \"x\": must be a valid IP address`},
+		{asked{method: "POST", path: quotas, body: `{"metadata":{"name":"a"},"spec":{"hard":{"storage":"1"}}}`},
+			`spec.hard[storage]: Invalid value: \"storage\": must be a standard resource for quota`},
+		{status(`{"podIPs":[{"ip":"1.2.3.4"},{"ip":"1.2.3.5"}]}`),
+			`status.podIPs: Invalid value: [{\"IP\":\"1.2.3.4\"},{\"IP\":\"1.2.3.5\"}]: may specify no more than one IP for each IP family`},
+		{status(`{"podIPs":[{"ip":"1.2.3.4"},{"ip":"::1"},{"ip":"::2"}]}`),
+			`may specify no more than one IP for each IP family`},
+		{status(`{"hostIP":"x","hostIPs":[{"ip":"x"}]}`),
+			`status.hostIPs[0]: Invalid value: \"x\": must be a valid IP address`},
 		{status(`{"podIPs":[{"ip":"1.2.3.4"},{"ip":"::1"}]}`), `"phase":"Pending"`},
 	} {
 		if _, answer, _ := p.do(t, c.asked); !bytes.Contains(answer, []byte(c.want)) {
@@ -815,7 +881,8 @@ func TestTokensAreBound(t *testing.T) {
 	p := newPeer(t, "in memory", apiserver.New(apiserver.Options{}))
 	const namespace = "/api/v1/namespaces/default"
 	for path, body := range map[string]string{
-		namespace + "/serviceaccounts": `{"metadata":{"name":"sa"}}`, namespace + "/secrets": `{"metadata":{"name":"s"}}`, "/api/v1/nodes": `{"metadata":{"name":"n"}}`,
+		namespace + "/serviceaccounts": `{"metadata":{"name":"sa"}}`, namespace + "/secrets": `{"metadata":{"name":"s"}}`,
+		"/api/v1/nodes": `{"metadata":{"name":"n"}}`,
 	} {
 		if status, answer, _ := p.do(t, asked{method: "POST", path: path, body: body}); status != http.StatusCreated {
 			t.Fatalf("%d %s", status, answer)
@@ -823,12 +890,14 @@ func TestTokensAreBound(t *testing.T) {
 	}
 	for name, account := range map[string]string{"a": "sa", "b": "sb"} {
 		body := fmt.Sprintf(`{"metadata":{"name":%q},"spec":{"serviceAccountName":%q,"nodeName":"n","containers":[{"name":"c","image":"i"}]}}`, name, account)
-		if status, answer, _ := p.do(t, asked{method: "POST", path: namespace + "/pods", body: body}); status != http.StatusCreated {
+		if status, answer, _ := p.do(t, asked{method: "POST", path: namespace + "/pods",
+			body: body}); status != http.StatusCreated {
 			t.Fatalf("%d %s", status, answer)
 		}
 	}
 	ask := func(to string) (int, string) {
-		status, answer, _ := p.do(t, asked{method: "POST", path: namespace + "/serviceaccounts/sa/token", body: fmt.Sprintf(`{"spec":{"boundObjectRef":%s}}`, to)})
+		status, answer, _ := p.do(t, asked{method: "POST", path: namespace + "/serviceaccounts/sa/token",
+			body: fmt.Sprintf(`{"spec":{"boundObjectRef":%s}}`, to)})
 		var asked struct {
 			Message string
 			Status  json.RawMessage
@@ -856,7 +925,8 @@ func TestTokensAreBound(t *testing.T) {
 		}
 	}
 	review := func(token string) string {
-		_, answer, _ := p.do(t, asked{method: "POST", path: "/apis/authentication.k8s.io/v1/tokenreviews", body: fmt.Sprintf(`{"spec":{"token":%q}}`, token)})
+		_, answer, _ := p.do(t, asked{method: "POST", path: "/apis/authentication.k8s.io/v1/tokenreviews",
+			body: fmt.Sprintf(`{"spec":{"token":%q}}`, token)})
 		return string(answer)
 	}
 	for _, bound := range []struct{ kind, path, extra string }{
@@ -864,11 +934,13 @@ func TestTokensAreBound(t *testing.T) {
 		{"Secret", namespace + "/secrets/s", `"authentication.kubernetes.io/credential-id"`},
 		{"Node", "/api/v1/nodes/n", `"authentication.kubernetes.io/node-name":["n"]`},
 	} {
-		status, token := ask(fmt.Sprintf(`{"kind":%q,"name":%q}`, bound.kind, bound.path[strings.LastIndex(bound.path, "/")+1:]))
+		status, token := ask(fmt.Sprintf(`{"kind":%q,"name":%q}`, bound.kind,
+			bound.path[strings.LastIndex(bound.path, "/")+1:]))
 		if status != http.StatusCreated {
 			t.Fatalf("%s: %d %s", bound.kind, status, token)
 		}
-		if answer := review(token); !strings.Contains(answer, `"authenticated":true`) || !strings.Contains(answer, bound.extra) {
+		if answer := review(token); !strings.Contains(answer, `"authenticated":true`) ||
+			!strings.Contains(answer, bound.extra) {
 			t.Errorf("a token of a %s: %s", bound.kind, answer)
 		}
 		p.do(t, asked{method: "DELETE", path: bound.path, body: `{"gracePeriodSeconds":0}`})
@@ -884,7 +956,8 @@ func TestRareAnswers(t *testing.T) {
 	const namespaces, configMaps = "/api/v1/namespaces", "/api/v1/namespaces/default/configmaps"
 	const review = `{"spec":{"user":"x","resourceAttributes":{"namespace":"%s","verb":"get","resource":"pods"}}}`
 	configMap := func(name string) asked {
-		return asked{method: "POST", path: configMaps, body: fmt.Sprintf(`{"metadata":{"name":%q},"data":{"a":"%s"}}`, name, strings.Repeat("x", 70000))}
+		return asked{method: "POST", path: configMaps, body: fmt.Sprintf(`{"metadata":{"name":%q},"data":{"a":"%s"}}`, name,
+			strings.Repeat("x", 70000))}
 	}
 	p.do(t, configMap("early"))
 	_, list, _ := p.do(t, asked{method: "GET", path: configMaps})
@@ -895,7 +968,8 @@ func TestRareAnswers(t *testing.T) {
 		t.Fatal(err)
 	}
 	p.do(t, configMap("late"))
-	p.do(t, asked{method: "POST", path: "/apis/fidelity.kctrl.dev/v1/gadgets", body: `{"apiVersion":"fidelity.kctrl.dev/v1","kind":"Gadget","metadata":{"name":"plain"}}`})
+	p.do(t, asked{method: "POST", path: "/apis/fidelity.kctrl.dev/v1/gadgets",
+		body: `{"apiVersion":"fidelity.kctrl.dev/v1","kind":"Gadget","metadata":{"name":"plain"}}`})
 	curl := [2]string{"User-Agent", "curl/8"}
 	copies := strings.TrimSuffix(strings.Repeat(`{"op":"copy","from":"/data","path":"/data/b"},`, 12), ",")
 	for _, one := range []struct {
@@ -907,15 +981,21 @@ func TestRareAnswers(t *testing.T) {
 		{asked{method: "DELETE", path: configMaps + "?resourceVersion=" + at.Metadata.ResourceVersion}, 200, `"early"`},
 		{asked{method: "GET", path: configMaps + "/early"}, 404, ""},
 		{asked{method: "GET", path: configMaps + "/late"}, 200, ""}, // a collection of a version has not what came later
-		{asked{method: "PATCH", path: configMaps + "/late", contentType: "application/json-patch+json", body: "[" + copies + "]"}, 422, "the server rejected our request due to an error in our request"},
-		{asked{method: "PATCH", path: configMaps + "/late", contentType: "application/merge-patch+json,application/json", body: "{}"}, 415, "application/strategic-merge-patch+json, application/apply-patch+yaml"},
-		{asked{method: "POST", path: "/apis/authorization.k8s.io/v1/namespaces/none/localsubjectaccessreviews", body: fmt.Sprintf(review, "none")}, 201, `"allowed":false`},
-		{asked{method: "GET", path: configMaps + "?watch=1&timeoutSeconds=1&resourceVersion=18446744073709551615"}, 200, "null"},
-		{asked{method: "GET", path: "/apis/fidelity.kctrl.dev/v1/gadgets/plain", header: curl}, 200, "\n  \"kind\": \"Gadget\""},
+		{asked{method: "PATCH", path: configMaps + "/late", contentType: "application/json-patch+json",
+			body: "[" + copies + "]"}, 422, "the server rejected our request due to an error in our request"},
+		{asked{method: "PATCH", path: configMaps + "/late", contentType: "application/merge-patch+json,application/json",
+			body: "{}"}, 415, "application/strategic-merge-patch+json, application/apply-patch+yaml"},
+		{asked{method: "POST", path: "/apis/authorization.k8s.io/v1/namespaces/none/localsubjectaccessreviews",
+			body: fmt.Sprintf(review, "none")}, 201, `"allowed":false`},
+		{asked{method: "GET", path: configMaps + "?watch=1&timeoutSeconds=1&resourceVersion=18446744073709551615"}, 200,
+			"null"},
+		{asked{method: "GET", path: "/apis/fidelity.kctrl.dev/v1/gadgets/plain", header: curl}, 200,
+			"\n  \"kind\": \"Gadget\""},
 		{asked{method: "GET", path: namespaces + "/default"}, 200, `"kind":"Namespace"`},
 		// after a token was issued for another audience
 		{asked{method: "GET", path: namespaces + "/default", header: curl}, 200, "\n  \"kind\": \"Namespace\""},
-		{asked{method: "POST", path: "/api/v1/watch/namespaces/default/configmaps?timeoutSeconds=1", body: "{}"}, 405, "the server does not allow this method on the requested resource"},
+		{asked{method: "POST", path: "/api/v1/watch/namespaces/default/configmaps?timeoutSeconds=1", body: "{}"}, 405,
+			"the server does not allow this method on the requested resource"},
 	} {
 		if status, body, _ := p.do(t, one.a); status != one.want || !strings.Contains(string(body), one.says) {
 			t.Errorf("%s: %d %.300s, want %d and %s", one.a, status, body, one.want, one.says)
@@ -936,14 +1016,16 @@ func TestDefaultsGoWithTheirSchema(t *testing.T) {
 	}
 	definition := `{"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition","metadata":{"name":"things.moved.kctrl.dev"},"spec":{"group":"moved.kctrl.dev","scope":"Cluster","names":{"kind":"Thing","plural":"things"},"versions":%s}}`
 	change := func(versions string) asked {
-		return asked{method: "PATCH", path: crds + "/things.moved.kctrl.dev", contentType: "application/merge-patch+json", body: `{"spec":{"versions":` + versions + `}}`}
+		return asked{method: "PATCH", path: crds + "/things.moved.kctrl.dev", contentType: "application/merge-patch+json",
+			body: `{"spec":{"versions":` + versions + `}}`}
 	}
 	for _, one := range []struct {
 		a        asked
 		has, not string
 	}{
 		{a: asked{method: "POST", path: crds, body: fmt.Sprintf(definition, versions("v2", `,"default":"large"`))}},
-		{a: asked{method: "POST", path: things, body: `{"apiVersion":"moved.kctrl.dev/v1","kind":"Thing","metadata":{"name":"a"}}`}},
+		{a: asked{method: "POST", path: things,
+			body: `{"apiVersion":"moved.kctrl.dev/v1","kind":"Thing","metadata":{"name":"a"}}`}},
 		{a: asked{method: "GET", path: things + "/a"}, has: `"size":"large"`},
 		{a: change(versions("v2", ""))},
 		{a: asked{method: "GET", path: things + "/a"}, not: "size"},
@@ -952,7 +1034,8 @@ func TestDefaultsGoWithTheirSchema(t *testing.T) {
 		{a: asked{method: "GET", path: things + "/a"}, has: `"size":"small"`},
 	} {
 		status, body, _ := p.do(t, one.a)
-		if status >= http.StatusMultipleChoices || !strings.Contains(string(body), one.has) || one.not != "" && strings.Contains(string(body), one.not) {
+		if status >= http.StatusMultipleChoices || !strings.Contains(string(body), one.has) || one.not != "" &&
+			strings.Contains(string(body), one.not) {
 			t.Errorf("%s: %d %s, want %q and not %q", one.a, status, body, one.has, one.not)
 		}
 	}

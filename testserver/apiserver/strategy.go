@@ -202,7 +202,8 @@ func (s *customStrategy) validateLists(u, was *unstructured.Unstructured) field.
 
 // validateChange validates a changed value, in which unchanged parts may be invalid. A value that is valid as a new one
 // is valid here too, and checking that first takes a fifth of the time.
-func validateChange(path *field.Path, value, was any, schema validation.SchemaValidator, options ...validation.ValidationOption) field.ErrorList {
+func validateChange(path *field.Path, value, was any, schema validation.SchemaValidator,
+	options ...validation.ValidationOption) field.ErrorList {
 	if len(validation.ValidateCustomResource(path, value, schema)) == 0 {
 		return nil
 	}
@@ -210,13 +211,16 @@ func validateChange(path *field.Path, value, was any, schema validation.SchemaVa
 }
 
 // validateRules evaluates the rules of the schema, unless other errors prevent it.
-func (s *customStrategy) validateRules(ctx context.Context, problems field.ErrorList, u, was *unstructured.Unstructured, options ...cel.Option) field.ErrorList {
+func (s *customStrategy) validateRules(ctx context.Context, problems field.ErrorList, u, was *unstructured.Unstructured,
+	options ...cel.Option) field.ErrorList {
 	if s.rules == nil {
 		return nil
 	}
-	blocking := []field.ErrorType{field.ErrorTypeNotSupported, field.ErrorTypeRequired, field.ErrorTypeTooLong, field.ErrorTypeTooMany, field.ErrorTypeTypeInvalid}
+	blocking := []field.ErrorType{field.ErrorTypeNotSupported, field.ErrorTypeRequired, field.ErrorTypeTooLong,
+		field.ErrorTypeTooMany, field.ErrorTypeTypeInvalid}
 	if slices.ContainsFunc(problems, func(e *field.Error) bool { return slices.Contains(blocking, e.Type) }) {
-		return field.ErrorList{field.Invalid(nil, nil, "some validation rules were not checked because the object was invalid; correct the existing errors to complete validation")}
+		return field.ErrorList{field.Invalid(nil, nil, "some validation rules were not checked because the object was "+
+			"invalid; correct the existing errors to complete validation")}
 	}
 	var old any
 	if was != nil {
@@ -231,7 +235,8 @@ func (s *customStrategy) validateType(u *unstructured.Unstructured) (problems fi
 		problems = append(problems, field.Invalid(field.NewPath("kind"), u.GetKind(), fmt.Sprintf("must be %v", s.kind.Kind)))
 	}
 	if gv := s.kind.GroupVersion().String(); u.GetAPIVersion() != gv {
-		problems = append(problems, field.Invalid(field.NewPath("apiVersion"), u.GetAPIVersion(), fmt.Sprintf("must be %v", gv)))
+		problems = append(problems, field.Invalid(field.NewPath("apiVersion"), u.GetAPIVersion(),
+			fmt.Sprintf("must be %v", gv)))
 	}
 	return problems
 }
@@ -254,7 +259,8 @@ func (s *customStrategy) validateMetadata(u, was *unstructured.Unstructured) fie
 		return problems
 	}
 	if was == nil {
-		return metavalidation.ValidateObjectMeta(metadata, s.namespaced, metavalidation.NameIsDNSSubdomain, field.NewPath("metadata"))
+		return metavalidation.ValidateObjectMeta(metadata, s.namespaced, metavalidation.NameIsDNSSubdomain,
+			field.NewPath("metadata"))
 	}
 	old, problems := typedMetadata(was)
 	if len(problems) > 0 {
@@ -271,7 +277,8 @@ func typedMetadata(u *unstructured.Unstructured) (*metav1.ObjectMeta, field.Erro
 	}
 	content, ok := given.(map[string]any)
 	if !ok {
-		return nil, field.ErrorList{field.Invalid(field.NewPath("metadata"), given, fmt.Sprintf("expected map[string]interface{}, got %T", given))}
+		return nil, field.ErrorList{field.Invalid(field.NewPath("metadata"), given,
+			fmt.Sprintf("expected map[string]interface{}, got %T", given))}
 	}
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(content, metadata); err != nil {
 		return nil, field.ErrorList{field.Invalid(field.NewPath("metadata"), given, err.Error())}
@@ -292,7 +299,8 @@ func (s *customStrategy) validateScale(u *unstructured.Unstructured, spec bool) 
 		case number < 0:
 			problems = append(problems, field.Invalid(field.NewPath(path), number, "should be a non-negative integer"))
 		case number > math.MaxInt32:
-			problems = append(problems, field.Invalid(field.NewPath(path), number, fmt.Sprintf("should be less than or equal to %v", math.MaxInt32)))
+			problems = append(problems, field.Invalid(field.NewPath(path), number,
+				fmt.Sprintf("should be less than or equal to %v", math.MaxInt32)))
 		}
 	}
 	if spec {
@@ -328,13 +336,16 @@ func finalizerWarnings(object runtime.Object, known []string) (warnings []string
 		for _, problem := range utilvalidation.IsQualifiedName(finalizer) {
 			warnings = append(warnings, fmt.Sprintf("%s: %q: %s", path, finalizer, problem))
 		}
-		standard := finalizer == metav1.FinalizerOrphanDependents || finalizer == metav1.FinalizerDeleteDependents || finalizer == "kubernetes"
+		standard := finalizer == metav1.FinalizerOrphanDependents || finalizer == metav1.FinalizerDeleteDependents ||
+			finalizer == "kubernetes"
 		switch {
 		case strings.Contains(finalizer, "/") || standard:
 		case strings.Contains(finalizer, "."):
-			warnings = append(warnings, fmt.Sprintf("%s: %q: prefer a domain-qualified finalizer name including a path (/) to avoid accidental conflicts with other finalizer writers", path, finalizer))
+			warnings = append(warnings, fmt.Sprintf("%s: %q: prefer a domain-qualified finalizer name including a path (/) to "+
+				"avoid accidental conflicts with other finalizer writers", path, finalizer))
 		default:
-			warnings = append(warnings, fmt.Sprintf("%s: %q: prefer a domain-qualified finalizer name to avoid accidental conflicts with other finalizer writers", path, finalizer))
+			warnings = append(warnings, fmt.Sprintf("%s: %q: prefer a domain-qualified finalizer name to avoid accidental "+
+				"conflicts with other finalizer writers", path, finalizer))
 		}
 	}
 	return warnings
@@ -389,7 +400,8 @@ func (s *customStatusStrategy) ValidateUpdate(ctx context.Context, object, old r
 			if s.structural != nil {
 				options = append(options, validation.WithRatcheting(both.Key("status")))
 			}
-			problems = append(problems, validateChange(field.NewPath("status"), status, was.Object["status"], s.statusSchema, options...)...)
+			problems = append(problems, validateChange(field.NewPath("status"), status, was.Object["status"], s.statusSchema,
+				options...)...)
 		}
 		problems = append(problems, s.validateScale(u, false)...)
 	}

@@ -67,7 +67,8 @@ func (t *transport) RoundTrip(request *http.Request) (*http.Response, error) {
 // asServed returns a request in the form that a handler receives.
 func asServed(request *http.Request) *http.Request {
 	served := request.WithContext(request.Context())
-	served.RequestURI, served.RemoteAddr, served.Proto, served.ProtoMajor, served.ProtoMinor = request.URL.RequestURI(), "127.0.0.1:0", "HTTP/1.1", 1, 1
+	served.RequestURI, served.RemoteAddr, served.Proto, served.ProtoMajor, served.ProtoMinor = request.URL.RequestURI(),
+		"127.0.0.1:0", "HTTP/1.1", 1, 1
 	if served.Host == "" {
 		served.Host = request.URL.Host
 	}
@@ -238,7 +239,8 @@ func (w *response) result(request *http.Request) (*http.Response, error) {
 		length = int64(len(w.body))
 	}
 	return &http.Response{
-		Status: strconv.Itoa(w.status) + " " + http.StatusText(w.status), StatusCode: w.status, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+		Status: strconv.Itoa(w.status) + " " + http.StatusText(w.status), StatusCode: w.status, Proto: "HTTP/1.1",
+		ProtoMajor: 1, ProtoMinor: 1,
 		Header: w.sent, Body: w, ContentLength: length, Request: request,
 	}, nil
 }

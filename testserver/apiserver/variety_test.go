@@ -47,15 +47,20 @@ func varietyAbout(all []sampleKind, seed uint64, salt string) []asked {
 		s.vary(pick(s, kinds...))
 	}
 	if strings.Contains(kinds[0].path, "%s") {
-		s.add(asked{method: "POST", path: first, body: object(kinds[0].apiVersion, kinds[0].kind, "sentinel", "", s.sample(kinds[0]))})
+		s.add(asked{method: "POST", path: first, body: object(kinds[0].apiVersion, kinds[0].kind, "sentinel", "",
+			s.sample(kinds[0]))})
 		for range 3 {
-			s.add(asked{method: "GET", path: first + "?watch=1&timeoutSeconds=1" + pick(s, "&resourceVersion={{start}}", "&resourceVersion=0", "", "&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true",
-				"&resourceVersion={{start}}&labelSelector=app%21%3Dx", "&resourceVersion={{start}}&fieldSelector=metadata.name%3Dsentinel", "&resourceVersion=1", "&resourceVersionMatch=Exact", "&resourceVersion={{start}}&limit=1"),
+			s.add(asked{method: "GET", path: first + "?watch=1&timeoutSeconds=1" + pick(s, "&resourceVersion={{start}}",
+				"&resourceVersion=0", "", "&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true",
+				"&resourceVersion={{start}}&labelSelector=app%21%3Dx",
+				"&resourceVersion={{start}}&fieldSelector=metadata.name%3Dsentinel", "&resourceVersion=1",
+				"&resourceVersionMatch=Exact", "&resourceVersion={{start}}&limit=1"),
 				accept: pick(s, "", "", asTable, asPartial, "application/json;stream=watch", "application/yaml")})
 		}
 	}
 	for i, a := range s.requests { // in memory, the metadata alone of DaemonSets have an annotation more
-		if strings.Contains(a.path, "/daemonsets") && (a.accept == asPartial || strings.Contains(a.accept, "PartialObjectMetadataList")) {
+		if strings.Contains(a.path, "/daemonsets") && (a.accept == asPartial ||
+			strings.Contains(a.accept, "PartialObjectMetadataList")) {
 			s.requests[i].accept = ""
 		}
 	}
@@ -64,16 +69,31 @@ func varietyAbout(all []sampleKind, seed uint64, salt string) []asked {
 
 // variedKinds are the sample kinds, and what sequences of their own ask about else.
 var variedKinds = append(slices.Clone(sampleKinds),
-	sampleKind{"/api/v1/namespaces/%s/configmaps", "v1", "ConfigMap", nil, []string{`{"data":{"k":"v","l":"w"},"binaryData":{"b":"eA=="}}`, `{}`}, []string{labelPatch, `{"data":{"k":null}}`, `{"immutable":true}`}},
-	sampleKind{"/api/v1/namespaces/%s/secrets", "v1", "Secret", nil, []string{`{"stringData":{"k":"v"}}`, `{"type":"kubernetes.io/basic-auth","data":{"username":"eA==","password":"eA=="}}`}, []string{labelPatch, `{"stringData":{"k":"w"}}`, `{"type":"Opaque"}`}},
-	sampleKind{"/apis/fidelity.kctrl.dev/v1/namespaces/%s/widgets", "fidelity.kctrl.dev/v1", "Widget", []string{"status", "scale"}, []string{`{"spec":{"color":"red","size":3,"replicas":2,"tags":["x","y"],"parts":[{"name":"p","count":1},{"name":"q"}],"atomic":{"a":"1"},"labels":{"a":"b"},"extra":{"x":[1,2]}},"status":{"ready":true,"conditions":[{"type":"A","status":"x"}]}}`, `{"spec":{"color":"blue"}}`},
+	sampleKind{"/api/v1/namespaces/%s/configmaps", "v1", "ConfigMap", nil,
+		[]string{`{"data":{"k":"v","l":"w"},"binaryData":{"b":"eA=="}}`, `{}`}, []string{labelPatch, `{"data":{"k":null}}`,
+			`{"immutable":true}`}},
+	sampleKind{"/api/v1/namespaces/%s/secrets", "v1", "Secret", nil,
+		[]string{`{"stringData":{"k":"v"}}`,
+			`{"type":"kubernetes.io/basic-auth","data":{"username":"eA==","password":"eA=="}}`},
+		[]string{labelPatch, `{"stringData":{"k":"w"}}`, `{"type":"Opaque"}`}},
+	sampleKind{"/apis/fidelity.kctrl.dev/v1/namespaces/%s/widgets", "fidelity.kctrl.dev/v1", "Widget",
+		[]string{"status", "scale"},
+		[]string{`{"spec":{"color":"red","size":3,"replicas":2,"tags":["x","y"],"parts":[{"name":"p","count":1},{"name":"q"}],"atomic":{"a":"1"},"labels":{"a":"b"},"extra":{"x":[1,2]}},"status":{"ready":true,"conditions":[{"type":"A","status":"x"}]}}`, `{"spec":{"color":"blue"}}`},
 		[]string{labelPatch, `{"spec":{"size":null}}`, `{"status":{"phase":"Running"}}`}},
-	sampleKind{"/apis/fidelity.kctrl.dev/v1/gadgets", "fidelity.kctrl.dev/v1", "Gadget", nil, []string{`{"spec":{"a":[1,"x",null,{"b":1.5}]}}`, `{"anything":1}`}, []string{labelPatch, `{"spec":{"a":null}}`}},
-	sampleKind{"/apis/storage.k8s.io/v1/volumeattachments", "storage.k8s.io/v1", "VolumeAttachment", []string{"status"}, []string{`{"spec":{"attacher":"a.example.com","nodeName":"n","source":{"persistentVolumeName":"pv"}},"status":{"attached":true}}`}, []string{labelPatch, `{"spec":{"nodeName":"m"}}`, `{"status":{"attached":true,"attachmentMetadata":{"a":"b"}}}`}},
-	sampleKind{"/apis/storage.k8s.io/v1/csidrivers", "storage.k8s.io/v1", "CSIDriver", nil, []string{`{"spec":{"attachRequired":true,"podInfoOnMount":false,"volumeLifecycleModes":["Persistent"],"fsGroupPolicy":"File","tokenRequests":[{"audience":"a","expirationSeconds":600}]}}`, `{"spec":{}}`}, []string{labelPatch, `{"spec":{"storageCapacity":true}}`}},
-	sampleKind{"/apis/storage.k8s.io/v1/csinodes", "storage.k8s.io/v1", "CSINode", nil, []string{`{"spec":{"drivers":[{"name":"d.example.com","nodeID":"n","topologyKeys":["zone"],"allocatable":{"count":5}}]}}`, `{"spec":{"drivers":[]}}`}, []string{labelPatch, `{"spec":{"drivers":[{"name":"e.example.com","nodeID":"n"}]}}`}},
-	sampleKind{"/apis/rbac.authorization.k8s.io/v1/namespaces/%s/roles", "rbac.authorization.k8s.io/v1", "Role", nil, []string{`{"rules":[{"apiGroups":[""],"resources":["pods"],"verbs":["get"],"resourceNames":["a"]}]}`}, []string{labelPatch, `{"rules":[]}`}},
-	sampleKind{"/apis/rbac.authorization.k8s.io/v1/namespaces/%s/rolebindings", "rbac.authorization.k8s.io/v1", "RoleBinding", nil, []string{`{"roleRef":{"apiGroup":"rbac.authorization.k8s.io","kind":"ClusterRole","name":"cluster-admin"},"subjects":[{"kind":"ServiceAccount","name":"a","namespace":"b"},{"kind":"User","name":"u","apiGroup":"rbac.authorization.k8s.io"}]}`}, []string{labelPatch, `{"subjects":[]}`, `{"roleRef":{"name":"view"}}`}},
+	sampleKind{"/apis/fidelity.kctrl.dev/v1/gadgets", "fidelity.kctrl.dev/v1", "Gadget", nil,
+		[]string{`{"spec":{"a":[1,"x",null,{"b":1.5}]}}`, `{"anything":1}`}, []string{labelPatch, `{"spec":{"a":null}}`}},
+	sampleKind{"/apis/storage.k8s.io/v1/volumeattachments", "storage.k8s.io/v1", "VolumeAttachment", []string{"status"},
+		[]string{`{"spec":{"attacher":"a.example.com","nodeName":"n","source":{"persistentVolumeName":"pv"}},"status":{"attached":true}}`}, []string{labelPatch, `{"spec":{"nodeName":"m"}}`, `{"status":{"attached":true,"attachmentMetadata":{"a":"b"}}}`}},
+	sampleKind{"/apis/storage.k8s.io/v1/csidrivers", "storage.k8s.io/v1", "CSIDriver", nil,
+		[]string{`{"spec":{"attachRequired":true,"podInfoOnMount":false,"volumeLifecycleModes":["Persistent"],"fsGroupPolicy":"File","tokenRequests":[{"audience":"a","expirationSeconds":600}]}}`, `{"spec":{}}`}, []string{labelPatch, `{"spec":{"storageCapacity":true}}`}},
+	sampleKind{"/apis/storage.k8s.io/v1/csinodes", "storage.k8s.io/v1", "CSINode", nil,
+		[]string{`{"spec":{"drivers":[{"name":"d.example.com","nodeID":"n","topologyKeys":["zone"],"allocatable":{"count":5}}]}}`, `{"spec":{"drivers":[]}}`}, []string{labelPatch, `{"spec":{"drivers":[{"name":"e.example.com","nodeID":"n"}]}}`}},
+	sampleKind{"/apis/rbac.authorization.k8s.io/v1/namespaces/%s/roles", "rbac.authorization.k8s.io/v1", "Role", nil,
+		[]string{`{"rules":[{"apiGroups":[""],"resources":["pods"],"verbs":["get"],"resourceNames":["a"]}]}`},
+		[]string{labelPatch, `{"rules":[]}`}},
+	sampleKind{"/apis/rbac.authorization.k8s.io/v1/namespaces/%s/rolebindings", "rbac.authorization.k8s.io/v1",
+		"RoleBinding", nil,
+		[]string{`{"roleRef":{"apiGroup":"rbac.authorization.k8s.io","kind":"ClusterRole","name":"cluster-admin"},"subjects":[{"kind":"ServiceAccount","name":"a","namespace":"b"},{"kind":"User","name":"u","apiGroup":"rbac.authorization.k8s.io"}]}`}, []string{labelPatch, `{"subjects":[]}`, `{"roleRef":{"name":"view"}}`}},
 )
 
 // ours is a selector of the objects of this sequence, of kinds that others have objects of too.
@@ -114,15 +134,24 @@ func (s *sequence) variedMetadata() map[string]any {
 			metadata[name] = pick(s, values...)
 		}
 	}
-	optional(3, "labels", map[string]any{"app": "x"}, map[string]any{"app": "y", "a.b/tier": "1"}, map[string]any{"app": nil}, map[string]any{})
-	optional(6, "annotations", map[string]any{"note": "hello"}, map[string]any{"Not Valid": "x"}, map[string]any{"a/b/c": ""}, nil)
-	optional(8, "finalizers", []any{"fidelity.kctrl.dev/hold"}, []any{"foregroundDeletion"}, []any{"orphan"}, []any{"a.b/c", "a.b/c"}, []any{""}, []any{"hold"})
-	optional(10, "ownerReferences", []any{map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "name": "a", "uid": "1"}}, []any{map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "name": "a", "uid": "1"}, map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "name": "a", "uid": "1"}},
-		[]any{map[string]any{"apiVersion": "v1", "kind": "A", "name": "a", "uid": "1", "controller": true}, map[string]any{"apiVersion": "v1", "kind": "B", "name": "b", "uid": "2", "controller": true}},
-		[]any{map[string]any{"apiVersion": "v1", "kind": "Event", "name": "a", "uid": "1"}}, []any{map[string]any{"apiVersion": "a/b/c", "kind": "", "name": "", "uid": ""}}, []any{map[string]any{}})
+	optional(3, "labels", map[string]any{"app": "x"}, map[string]any{"app": "y", "a.b/tier": "1"},
+		map[string]any{"app": nil}, map[string]any{})
+	optional(6, "annotations", map[string]any{"note": "hello"}, map[string]any{"Not Valid": "x"},
+		map[string]any{"a/b/c": ""}, nil)
+	optional(8, "finalizers", []any{"fidelity.kctrl.dev/hold"}, []any{"foregroundDeletion"}, []any{"orphan"},
+		[]any{"a.b/c", "a.b/c"}, []any{""}, []any{"hold"})
+	optional(10, "ownerReferences", []any{map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "name": "a",
+		"uid": "1"}}, []any{map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "name": "a", "uid": "1"},
+		map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "name": "a", "uid": "1"}},
+		[]any{map[string]any{"apiVersion": "v1", "kind": "A", "name": "a", "uid": "1", "controller": true},
+			map[string]any{"apiVersion": "v1", "kind": "B", "name": "b", "uid": "2", "controller": true}},
+		[]any{map[string]any{"apiVersion": "v1", "kind": "Event", "name": "a", "uid": "1"}},
+		[]any{map[string]any{"apiVersion": "a/b/c", "kind": "", "name": "", "uid": ""}}, []any{map[string]any{}})
 	optional(20, "generation", 5, -1)
 	optional(20, "deletionGracePeriodSeconds", 5)
-	optional(25, "managedFields", []any{}, []any{map[string]any{}}, []any{map[string]any{"manager": "m", "operation": "Update", "apiVersion": "v1", "fieldsType": "FieldsV1", "fieldsV1": map[string]any{}}}, []any{map[string]any{"manager": "m", "operation": "Other"}})
+	optional(25, "managedFields", []any{}, []any{map[string]any{}},
+		[]any{map[string]any{"manager": "m", "operation": "Update", "apiVersion": "v1", "fieldsType": "FieldsV1",
+			"fieldsV1": map[string]any{}}}, []any{map[string]any{"manager": "m", "operation": "Other"}})
 	optional(25, "namespace", s.namespace, "other")
 	optional(25, "selfLink", "/x")
 	return metadata
@@ -151,7 +180,8 @@ func (s *sequence) variedQuery(more ...string) string {
 }
 
 func (s *sequence) variedAccept() string {
-	return pick(s, "", "", "", "", "application/yaml", asTable, asPartial, "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io", "*/*", asTable+",application/json")
+	return pick(s, "", "", "", "", "application/yaml", asTable, asPartial,
+		"application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io", "*/*", asTable+",application/json")
 }
 
 // vary sends one request for a kind.
@@ -174,53 +204,79 @@ func (s *sequence) vary(k sampleKind) {
 	case 4, 5, 6:
 		s.add(asked{method: "PUT", path: one + s.variedQuery(), body: whole(name, version)})
 	case 7:
-		s.add(asked{method: "PATCH", path: one + part() + s.variedQuery(), contentType: "application/json-patch+json", body: s.operations(s.varied(k))})
+		s.add(asked{method: "PATCH", path: one + part() + s.variedQuery(), contentType: "application/json-patch+json",
+			body: s.operations(s.varied(k))})
 	case 8:
-		s.add(asked{method: "PATCH", path: one + part() + s.variedQuery(), contentType: "application/merge-patch+json", body: marshal(s.some(s.varied(k)))})
+		s.add(asked{method: "PATCH", path: one + part() + s.variedQuery(), contentType: "application/merge-patch+json",
+			body: marshal(s.some(s.varied(k)))})
 	case 9:
-		s.add(asked{method: "PATCH", path: one + part() + s.variedQuery(), contentType: "application/strategic-merge-patch+json", body: marshal(s.direct(s.some(s.varied(k))).(map[string]any))})
+		s.add(asked{method: "PATCH", path: one + part() + s.variedQuery(),
+			contentType: "application/strategic-merge-patch+json",
+			body:        marshal(s.direct(s.some(s.varied(k))).(map[string]any))})
 	case 10, 11, 12:
 		query := s.variedQuery("fieldManager", pick(s, "one", "two"), "force", pick(s, "true", "false", "true"))
 		body := s.varied(k)
 		if s.IntN(2) == 0 {
 			body = s.some(body)
 		}
-		s.add(asked{method: "PATCH", path: one + pick(s, "", "", part()) + query, contentType: "application/apply-patch+yaml", body: object(k.apiVersion, k.kind, name, "", body)})
+		s.add(asked{method: "PATCH", path: one + pick(s, "", "", part()) + query, contentType: "application/apply-patch+yaml",
+			body: object(k.apiVersion, k.kind, name, "", body)})
 	case 13:
 		switch p := part(); p {
 		case "":
-			s.add(asked{method: "GET", path: one + pick(s, "", "", "?resourceVersion={{version "+name+"}}", "?pretty=true", "?resourceVersion=x"), accept: s.variedAccept()})
+			s.add(asked{method: "GET", path: one + pick(s, "", "", "?resourceVersion={{version "+name+"}}", "?pretty=true",
+				"?resourceVersion=x"), accept: s.variedAccept()})
 		case "/scale":
-			s.add(asked{method: pick(s, "PUT", "PUT", "GET"), path: one + p + s.variedQuery(), body: object("autoscaling/v1", "Scale", name, pick(s, "", version), map[string]any{"metadata": map[string]any{"namespace": s.namespace}, "spec": map[string]any{"replicas": pick[any](s, 0, 3, -1, nil)}})})
+			s.add(asked{method: pick(s, "PUT", "PUT", "GET"), path: one + p + s.variedQuery(),
+				body: object("autoscaling/v1", "Scale", name, pick(s, "", version),
+					map[string]any{"metadata": map[string]any{"namespace": s.namespace},
+						"spec": map[string]any{"replicas": pick[any](s, 0, 3, -1, nil)}})})
 		default:
 			s.add(asked{method: pick(s, "PUT", "PUT", "GET"), path: one + p + s.variedQuery(), body: whole(name, version)})
 		}
 	case 14, 15:
 		s.lists(k, path)
 	case 16:
-		s.add(asked{method: "DELETE", path: one + pick(s, "", "", "?gracePeriodSeconds=0", "?gracePeriodSeconds=-1", "?propagationPolicy=Orphan", "?propagationPolicy=x", "?orphanDependents=true", "?dryRun=All", "?dryRun=x", "?orphanDependents=false&propagationPolicy=Background"), body: s.deletion(name)})
+		s.add(asked{method: "DELETE", path: one + pick(s, "", "", "?gracePeriodSeconds=0", "?gracePeriodSeconds=-1",
+			"?propagationPolicy=Orphan", "?propagationPolicy=x", "?orphanDependents=true", "?dryRun=All", "?dryRun=x",
+			"?orphanDependents=false&propagationPolicy=Background"), body: s.deletion(name)})
 	case 17:
 		if strings.Contains(k.path, "%s") && s.IntN(2) == 0 {
-			s.add(asked{method: "DELETE", path: path + pick(s, "?labelSelector=app%3Dx", "?fieldSelector=metadata.name%3Da", "?limit=1", "?labelSelector=%28", "?dryRun=All", "?resourceVersion=0"), body: s.deletion(name)})
+			s.add(asked{method: "DELETE", path: path + pick(s, "?labelSelector=app%3Dx", "?fieldSelector=metadata.name%3Da",
+				"?limit=1", "?labelSelector=%28", "?dryRun=All", "?resourceVersion=0"), body: s.deletion(name)})
 			return
 		}
-		s.add(asked{method: "PATCH", path: one, contentType: "application/merge-patch+json", body: `{"metadata":{"finalizers":null}}`})
+		s.add(asked{method: "PATCH", path: one, contentType: "application/merge-patch+json",
+			body: `{"metadata":{"finalizers":null}}`})
 	case 18:
 		s.add(pick(s,
-			asked{method: "POST", path: path, body: object(pick(s, "v1", "v2", "apps/v1", ""), pick(s, k.kind, "Other", "List", ""), name, "", s.varied(k))},
+			asked{method: "POST", path: path, body: object(pick(s, "v1", "v2", "apps/v1", ""),
+				pick(s, k.kind, "Other", "List", ""), name, "", s.varied(k))},
 			asked{method: "PUT", path: one, body: object(k.apiVersion, k.kind, pick(s, "other", ""), version, s.varied(k))},
-			asked{method: "POST", path: path, body: pick(s, "", "{", "null", "[]", `"x"`, `{"metadata":null}`, `{"metadata":{"name":"a"}}`, `{"kind":5}`)},
+			asked{method: "POST", path: path, body: pick(s, "", "{", "null", "[]", `"x"`, `{"metadata":null}`,
+				`{"metadata":{"name":"a"}}`, `{"kind":5}`)},
 			asked{method: "PUT", path: one, body: pick(s, "", "{", "null", "[]", `{}`)},
-			asked{method: "PATCH", path: one, contentType: pick(s, "application/json-patch+json", "application/merge-patch+json", "application/strategic-merge-patch+json", "application/apply-patch+yaml"), body: pick(s, "", "{", "null", "[]", `{}`, `5`, `[{"op":"add"}]`, `[{"op":"test","path":"/kind","value":"x"}]`)},
-			asked{method: "PATCH", path: one + "?fieldManager=one", contentType: "application/apply-patch+yaml", body: pick(s, "a: b: c", "kind: X", "{}", object(k.apiVersion, "Other", name, "", nil), object("v9", k.kind, name, "", nil), object(k.apiVersion, k.kind, "other", "", nil), object(k.apiVersion, k.kind, name, "1", nil))},
-			asked{method: "POST", path: path, contentType: "application/yaml", body: fmt.Sprintf("apiVersion: %s\nkind: %s\nmetadata:\n  name: %s\n  labels: &l {app: x}\n  annotations: *l\nspec: {}\n", k.apiVersion, k.kind, name)},
-			asked{method: "POST", path: path, body: strings.Replace(object(k.apiVersion, k.kind, name, "", s.sample(k)), `"name":"`+name+`"`, `"generateName":"`+pick(s, "Not_Valid-", strings.Repeat("g", 300))+`"`, 1)},
-			asked{method: pick(s, "GET", "POST", "PUT", "PATCH", "DELETE"), path: one + "/" + pick(s, "nothing", "status", "scale"), contentType: "application/json", body: "{}"},
-			asked{method: pick(s, "GET", "DELETE", "PUT"), path: path + "/" + pick(s, "Not_Valid", "a%2Fb", "..", "%25", strings.Repeat("n", 254))},
+			asked{method: "PATCH", path: one, contentType: pick(s, "application/json-patch+json", "application/merge-patch+json",
+				"application/strategic-merge-patch+json", "application/apply-patch+yaml"),
+				body: pick(s, "", "{", "null", "[]", `{}`, `5`, `[{"op":"add"}]`, `[{"op":"test","path":"/kind","value":"x"}]`)},
+			asked{method: "PATCH", path: one + "?fieldManager=one", contentType: "application/apply-patch+yaml",
+				body: pick(s, "a: b: c", "kind: X", "{}", object(k.apiVersion, "Other", name, "", nil),
+					object("v9", k.kind, name, "", nil), object(k.apiVersion, k.kind, "other", "", nil),
+					object(k.apiVersion, k.kind, name, "1", nil))},
+			asked{method: "POST", path: path, contentType: "application/yaml",
+				body: fmt.Sprintf("apiVersion: %s\nkind: %s\nmetadata:\n  name: %s\n  labels: &l {app: x}\n  annotations: "+
+					"*l\nspec: {}\n", k.apiVersion, k.kind, name)},
+			asked{method: "POST", path: path, body: strings.Replace(object(k.apiVersion, k.kind, name, "", s.sample(k)),
+				`"name":"`+name+`"`, `"generateName":"`+pick(s, "Not_Valid-", strings.Repeat("g", 300))+`"`, 1)},
+			asked{method: pick(s, "GET", "POST", "PUT", "PATCH", "DELETE"), path: one + "/" + pick(s, "nothing", "status",
+				"scale"), contentType: "application/json", body: "{}"},
+			asked{method: pick(s, "GET", "DELETE", "PUT"), path: path + "/" + pick(s, "Not_Valid", "a%2Fb", "..", "%25",
+				strings.Repeat("n", 254))},
 		))
 	case 19:
 		query := "?fieldManager=" + pick(s, "one", "two", "three")
-		s.add(asked{method: "PATCH", path: one + query, contentType: "application/merge-patch+json", body: pick(s, k.patches...)})
+		s.add(asked{method: "PATCH", path: one + query, contentType: "application/merge-patch+json",
+			body: pick(s, k.patches...)})
 	}
 }
 
@@ -246,9 +302,12 @@ func (s *sequence) lists(k sampleKind, path string) {
 			values.Set(name, pick(s, of...))
 		}
 	}
-	optional(2, "labelSelector", "app=x", "app notin (x)", "app in (x,y),!tier", "a.b/tier", "app==y", "app=x,app=y", "=", "app>1", "app in ()", "app=not valid", strings.Repeat("x", 64))
+	optional(2, "labelSelector", "app=x", "app notin (x)", "app in (x,y),!tier", "a.b/tier", "app==y", "app=x,app=y", "=",
+		"app>1", "app in ()", "app=not valid", strings.Repeat("x", 64))
 	if strings.Contains(k.path, "%s") {
-		optional(4, "fieldSelector", "metadata.name=a", "metadata.name!=a", "metadata.namespace="+s.namespace, "status.phase=Running", "spec.nodeName=", "bogus=x", "metadata.name=a,metadata.name=b", "type=Opaque", "metadata.name")
+		optional(4, "fieldSelector", "metadata.name=a", "metadata.name!=a", "metadata.namespace="+s.namespace,
+			"status.phase=Running", "spec.nodeName=", "bogus=x", "metadata.name=a,metadata.name=b", "type=Opaque",
+			"metadata.name")
 	} else {
 		values.Set("fieldSelector", "metadata.name="+s.kindName(k))
 	}
@@ -278,7 +337,9 @@ func (s *sequence) deletion(name string) string {
 		}
 	}
 	optional(3, "propagationPolicy", "Orphan", "Foreground", "Background", "")
-	optional(5, "preconditions", map[string]any{"uid": "{{uid " + name + "}}"}, map[string]any{"resourceVersion": "{{version " + name + "}}"}, map[string]any{"uid": "1", "resourceVersion": "1"}, map[string]any{})
+	optional(5, "preconditions", map[string]any{"uid": "{{uid " + name + "}}"},
+		map[string]any{"resourceVersion": "{{version " + name + "}}"}, map[string]any{"uid": "1", "resourceVersion": "1"},
+		map[string]any{})
 	optional(6, "gracePeriodSeconds", 0, 1, -5, 30)
 	optional(8, "orphanDependents", true, false)
 	optional(10, "dryRun", []any{"All"}, []any{"x"}, []any{})
@@ -365,7 +426,8 @@ func (s *sequence) operations(content map[string]any) string {
 		}
 	}
 	visit("", content)
-	paths = append(paths, "/metadata/labels", "/metadata/labels/app", "/metadata/finalizers/-", "/spec/nobody", "/nothing/at/all", "/metadata/resourceVersion", "/metadata/name")
+	paths = append(paths, "/metadata/labels", "/metadata/labels/app", "/metadata/finalizers/-", "/spec/nobody",
+		"/nothing/at/all", "/metadata/resourceVersion", "/metadata/name")
 	var operations []any
 	for range 1 + s.IntN(3) {
 		at := pick(s, paths...)
@@ -384,8 +446,10 @@ func (s *sequence) operations(content map[string]any) string {
 var goTypes = sync.OnceValue(func() *runtime.Scheme {
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{
-		corev1.AddToScheme, appsv1.AddToScheme, autoscalingv1.AddToScheme, autoscalingv2.AddToScheme, batchv1.AddToScheme, networkingv1.AddToScheme, policyv1.AddToScheme, storagev1.AddToScheme,
-		schedulingv1.AddToScheme, coordinationv1.AddToScheme, discoveryv1.AddToScheme, eventsv1.AddToScheme, rbacv1.AddToScheme, nodev1.AddToScheme, admissionv1.AddToScheme, metav1.AddMetaToScheme,
+		corev1.AddToScheme, appsv1.AddToScheme, autoscalingv1.AddToScheme, autoscalingv2.AddToScheme, batchv1.AddToScheme,
+		networkingv1.AddToScheme, policyv1.AddToScheme, storagev1.AddToScheme,
+		schedulingv1.AddToScheme, coordinationv1.AddToScheme, discoveryv1.AddToScheme, eventsv1.AddToScheme,
+		rbacv1.AddToScheme, nodev1.AddToScheme, admissionv1.AddToScheme, metav1.AddMetaToScheme,
 	} {
 		if err := add(scheme); err != nil {
 			panic(err)
@@ -451,8 +515,10 @@ func (s *sequence) graft(k sampleKind, content map[string]any) {
 // ungrafted are fields that are not varied here: types of volumes without a driver, what systemRequests ask about, and fields by which
 // sequences would see each other.
 var ungrafted = []string{
-	"gcePersistentDisk", "awsElasticBlockStore", "gitRepo", "iscsi", "glusterfs", "rbd", "flexVolume", "cinder", "cephfs", "flocker", "fc", "azureFile", "vsphereVolume", "quobyte", "azureDisk",
-	"photonPersistentDisk", "portworxVolume", "scaleIO", "storageos", "windowsOptions", "resourceClaims", "externalID", "globalDefault", "matchLabelKeys", "mismatchLabelKeys",
+	"gcePersistentDisk", "awsElasticBlockStore", "gitRepo", "iscsi", "glusterfs", "rbd", "flexVolume", "cinder", "cephfs",
+	"flocker", "fc", "azureFile", "vsphereVolume", "quobyte", "azureDisk",
+	"photonPersistentDisk", "portworxVolume", "scaleIO", "storageos", "windowsOptions", "resourceClaims", "externalID",
+	"globalDefault", "matchLabelKeys", "mismatchLabelKeys",
 }
 
 // eachField calls f with the fields of a struct as JSON has them.
@@ -485,11 +551,14 @@ func (s *sequence) value(t reflect.Type, name string, depth int) any {
 	case reflect.TypeFor[runtime.RawExtension]():
 		return map[string]any{"a": 1}
 	case reflect.TypeFor[metav1.LabelSelector]():
-		return pick[any](s, map[string]any{"matchLabels": map[string]any{"app": "x"}}, map[string]any{}, map[string]any{"matchExpressions": []any{map[string]any{"key": "app", "operator": "In", "values": []any{"x"}}}}, map[string]any{"matchExpressions": []any{map[string]any{"key": "app", "operator": "Exists", "values": []any{"x"}}}})
+		return pick[any](s, map[string]any{"matchLabels": map[string]any{"app": "x"}}, map[string]any{},
+			map[string]any{"matchExpressions": []any{map[string]any{"key": "app", "operator": "In", "values": []any{"x"}}}},
+			map[string]any{"matchExpressions": []any{map[string]any{"key": "app", "operator": "Exists", "values": []any{"x"}}}})
 	}
 	switch t.Kind() {
 	case reflect.String:
-		return pick(s, append(enumerated[t.Name()], "a", "b", "x.example.com", "x.example.com/y", "/p", "", "Not Valid!", "1.2.3.4")...)
+		return pick(s, append(enumerated[t.Name()], "a", "b", "x.example.com", "x.example.com/y", "/p", "", "Not Valid!",
+			"1.2.3.4")...)
 	case reflect.Bool:
 		return pick[any](s, true, true, false)
 	case reflect.Int, reflect.Int32, reflect.Int64, reflect.Float64, reflect.Uint8:
@@ -528,15 +597,34 @@ func (s *sequence) value(t reflect.Type, name string, depth int) any {
 
 // enumerated are the values of string types that have few.
 var enumerated = map[string][]string{
-	"Protocol": {"TCP", "UDP", "SCTP"}, "URIScheme": {"HTTP", "HTTPS"}, "PullPolicy": {"Always", "Never", "IfNotPresent"}, "DNSPolicy": {"ClusterFirst", "Default", "None"}, "RestartPolicy": {"Always", "OnFailure", "Never"},
-	"ContainerRestartPolicy": {"Always", "Never"}, "TerminationMessagePolicy": {"File", "FallbackToLogsOnError"}, "MountPropagationMode": {"None", "HostToContainer", "Bidirectional"}, "RecursiveReadOnlyMode": {"Disabled", "Enabled", "IfPossible"},
-	"TolerationOperator": {"Exists", "Equal"}, "TaintEffect": {"NoSchedule", "NoExecute"}, "UnsatisfiableConstraintAction": {"DoNotSchedule", "ScheduleAnyway"}, "NodeInclusionPolicy": {"Honor", "Ignore"}, "PreemptionPolicy": {"Never", "PreemptLowerPriority"},
-	"SeccompProfileType": {"RuntimeDefault", "Localhost"}, "AppArmorProfileType": {"RuntimeDefault", "Localhost"}, "ProcMountType": {"Default", "Unmasked"}, "HostPathType": {"Directory", "File"}, "StorageMedium": {"Memory", "HugePages"},
-	"PersistentVolumeAccessMode": {"ReadWriteOnce", "ReadWriteOncePod"}, "PersistentVolumeMode": {"Block", "Filesystem"}, "ServiceType": {"ClusterIP", "NodePort", "LoadBalancer", "ExternalName"}, "IPFamily": {"IPv4", "IPv6"},
-	"IPFamilyPolicy": {"SingleStack", "PreferDualStack", "RequireDualStack"}, "ServiceExternalTrafficPolicy": {"Local", "Cluster"}, "ServiceInternalTrafficPolicy": {"Local", "Cluster"}, "ConditionStatus": {"True", "False"}, "PodFSGroupChangePolicy": {"Always", "OnRootMismatch"},
-	"SupplementalGroupsPolicy": {"Merge", "Strict"}, "PodManagementPolicyType": {"Parallel"}, "PersistentVolumeClaimRetentionPolicyType": {"Retain", "Delete"}, "CompletionMode": {"Indexed", "NonIndexed"}, "PodReplacementPolicy": {"Failed", "TerminatingOrFailed"},
-	"PodFailurePolicyAction": {"FailJob", "Ignore", "Count"}, "MetricSourceType": {"Resource", "Pods"}, "MetricTargetType": {"Utilization", "Value", "AverageValue"}, "PathType": {"Exact", "Prefix"}, "PolicyType": {"Ingress", "Egress"},
-	"UnhealthyPodEvictionPolicyType": {"AlwaysAllow", "IfHealthyBudget"}, "VolumeBindingMode": {"Immediate"}, "FSGroupPolicy": {"File", "None"}, "ResourceName": {"cpu", "memory", "storage", "x.example.com/y"}, "NodeSelectorOperator": {"In", "Exists", "Gt"},
-	"LabelSelectorOperator": {"In", "Exists"}, "Capability": {"ALL", "NET_ADMIN"}, "ResourceResizeRestartPolicy": {"NotRequired", "RestartContainer"}, "LimitType": {"Container", "Pod"}, "ResourceQuotaScope": {"BestEffort", "Terminating"},
-	"OSName": {"linux", "windows"}, "TypedLocalObjectReference": {}, "Signal": {"SIGTERM"}, "AddressType": {"IPv4", "FQDN"}, "PodPhase": {"Running", "Failed"}, "Operator": {"In"},
+	"Protocol": {"TCP", "UDP", "SCTP"}, "URIScheme": {"HTTP", "HTTPS"}, "PullPolicy": {"Always", "Never", "IfNotPresent"},
+	"DNSPolicy": {"ClusterFirst", "Default", "None"}, "RestartPolicy": {"Always", "OnFailure", "Never"},
+	"ContainerRestartPolicy": {"Always", "Never"}, "TerminationMessagePolicy": {"File", "FallbackToLogsOnError"},
+	"MountPropagationMode": {"None", "HostToContainer", "Bidirectional"}, "RecursiveReadOnlyMode": {"Disabled", "Enabled",
+		"IfPossible"},
+	"TolerationOperator": {"Exists", "Equal"}, "TaintEffect": {"NoSchedule", "NoExecute"},
+	"UnsatisfiableConstraintAction": {"DoNotSchedule", "ScheduleAnyway"}, "NodeInclusionPolicy": {"Honor", "Ignore"},
+	"PreemptionPolicy":   {"Never", "PreemptLowerPriority"},
+	"SeccompProfileType": {"RuntimeDefault", "Localhost"}, "AppArmorProfileType": {"RuntimeDefault", "Localhost"},
+	"ProcMountType": {"Default", "Unmasked"}, "HostPathType": {"Directory", "File"},
+	"StorageMedium":              {"Memory", "HugePages"},
+	"PersistentVolumeAccessMode": {"ReadWriteOnce", "ReadWriteOncePod"}, "PersistentVolumeMode": {"Block", "Filesystem"},
+	"ServiceType": {"ClusterIP", "NodePort", "LoadBalancer", "ExternalName"}, "IPFamily": {"IPv4", "IPv6"},
+	"IPFamilyPolicy": {"SingleStack", "PreferDualStack", "RequireDualStack"}, "ServiceExternalTrafficPolicy": {"Local",
+		"Cluster"}, "ServiceInternalTrafficPolicy": {"Local", "Cluster"}, "ConditionStatus": {"True", "False"},
+	"PodFSGroupChangePolicy":   {"Always", "OnRootMismatch"},
+	"SupplementalGroupsPolicy": {"Merge", "Strict"}, "PodManagementPolicyType": {"Parallel"},
+	"PersistentVolumeClaimRetentionPolicyType": {"Retain", "Delete"}, "CompletionMode": {"Indexed", "NonIndexed"},
+	"PodReplacementPolicy":   {"Failed", "TerminatingOrFailed"},
+	"PodFailurePolicyAction": {"FailJob", "Ignore", "Count"}, "MetricSourceType": {"Resource", "Pods"},
+	"MetricTargetType": {"Utilization", "Value", "AverageValue"}, "PathType": {"Exact", "Prefix"},
+	"PolicyType":                     {"Ingress", "Egress"},
+	"UnhealthyPodEvictionPolicyType": {"AlwaysAllow", "IfHealthyBudget"}, "VolumeBindingMode": {"Immediate"},
+	"FSGroupPolicy": {"File", "None"}, "ResourceName": {"cpu", "memory", "storage", "x.example.com/y"},
+	"NodeSelectorOperator":  {"In", "Exists", "Gt"},
+	"LabelSelectorOperator": {"In", "Exists"}, "Capability": {"ALL", "NET_ADMIN"},
+	"ResourceResizeRestartPolicy": {"NotRequired", "RestartContainer"}, "LimitType": {"Container", "Pod"},
+	"ResourceQuotaScope": {"BestEffort", "Terminating"},
+	"OSName":             {"linux", "windows"}, "TypedLocalObjectReference": {}, "Signal": {"SIGTERM"},
+	"AddressType": {"IPv4", "FQDN"}, "PodPhase": {"Running", "Failed"}, "Operator": {"In"},
 }

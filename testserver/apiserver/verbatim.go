@@ -96,7 +96,8 @@ func (v verbatim) get(ctx context.Context, w http.ResponseWriter, r *http.Reques
 	}
 	record := v.table.Get(key)
 	if record == nil {
-		responsewriters.ErrorNegotiated(apierrors.NewNotFound(v.qualified(ctx), v.info.Name), v.scope.Serializer, v.scope.Kind.GroupVersion(), w, r)
+		responsewriters.ErrorNegotiated(apierrors.NewNotFound(v.qualified(ctx), v.info.Name), v.scope.Serializer,
+			v.scope.Kind.GroupVersion(), w, r)
 		return true
 	}
 	data, ok := v.appendObject(nil, record, false)
@@ -148,7 +149,8 @@ func (v verbatim) encoded(r *store.Record) *store.Encoded {
 
 // encode returns the encoding of upstream's handlers, without the final newline.
 func (v verbatim) encode(object runtime.Object) ([]byte, error) {
-	data, err := runtime.Encode(v.scope.Serializer.EncoderForVersion(v.media.Serializer, v.scope.Kind.GroupVersion()), object)
+	data, err := runtime.Encode(v.scope.Serializer.EncoderForVersion(v.media.Serializer, v.scope.Kind.GroupVersion()),
+		object)
 	return bytes.TrimSuffix(data, []byte{'\n'}), err
 }
 
@@ -156,7 +158,8 @@ func (v verbatim) encode(object runtime.Object) ([]byte, error) {
 func (v verbatim) listOptions(r *http.Request) (*internalversion.ListOptions, bool) {
 	options := &internalversion.ListOptions{}
 	if r.URL.RawQuery != "" {
-		if err := metainternalversionscheme.ParameterCodec.DecodeParameters(r.URL.Query(), v.scope.MetaGroupVersion, options); err != nil {
+		if err := metainternalversionscheme.ParameterCodec.DecodeParameters(r.URL.Query(), v.scope.MetaGroupVersion,
+			options); err != nil {
 			return nil, false
 		}
 	}
@@ -187,11 +190,13 @@ func (v verbatim) listOptions(r *http.Request) (*internalversion.ListOptions, bo
 	return options, true
 }
 
-func (v verbatim) list(ctx context.Context, w http.ResponseWriter, r *http.Request, options *internalversion.ListOptions) bool {
+func (v verbatim) list(ctx context.Context, w http.ResponseWriter, r *http.Request,
+	options *internalversion.ListOptions) bool {
 	p := v.predicate(options)
 	prefix, single := v.selected(ctx, p)
 	records, list, err := v.listRecords(ctx, prefix, storage.ListOptions{
-		ResourceVersion: options.ResourceVersion, ResourceVersionMatch: options.ResourceVersionMatch, Predicate: p, Recursive: !single,
+		ResourceVersion: options.ResourceVersion, ResourceVersionMatch: options.ResourceVersionMatch, Predicate: p,
+		Recursive: !single,
 	})
 	if err != nil {
 		err = storageerrors.InterpretListError(err, v.qualified(ctx))
@@ -264,7 +269,8 @@ func give(w http.ResponseWriter, data []byte) {
 	_, _ = w.Write(data)
 }
 
-func (v verbatim) watch(ctx context.Context, w http.ResponseWriter, r *http.Request, options *internalversion.ListOptions) bool {
+func (v verbatim) watch(ctx context.Context, w http.ResponseWriter, r *http.Request,
+	options *internalversion.ListOptions) bool {
 	if v.media.StreamSerializer == nil || takesGzip(r) {
 		return false
 	}

@@ -26,19 +26,24 @@ func TestVerbatimAnswersAreUpstreams(t *testing.T) {
 				p.answer(t, m, a)
 			}
 			for _, path := range []string{
-				"/apis/fidelity.kctrl.dev/v1/widgets", "/apis/fidelity.kctrl.dev/v1beta1/widgets", "/apis/fidelity.kctrl.dev/v1/gadgets", "/api/v1/configmaps", "/api/v1/secrets",
+				"/apis/fidelity.kctrl.dev/v1/widgets", "/apis/fidelity.kctrl.dev/v1beta1/widgets",
+				"/apis/fidelity.kctrl.dev/v1/gadgets", "/api/v1/configmaps", "/api/v1/secrets",
 				"/api/v1/namespaces", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions",
 			} {
 				for _, query := range []string{
-					"", "?limit=1", "?limit=500&labelSelector=app%3Dx", "?fieldSelector=metadata.name%3Da", "?resourceVersion=0", "?resourceVersion=3&resourceVersionMatch=Exact", "?labelSelector=(",
-					"?watch=1&timeoutSeconds=1&resourceVersion=1", "?watch=1&timeoutSeconds=1&labelSelector=app%3Dx&resourceVersion=2", "?watch=1&timeoutSeconds=1", "?watch=1&timeoutSeconds=x",
-					"?watch=1&timeoutSeconds=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true", "?watch=1&timeoutSeconds=100&allowWatchBookmarks=true",
+					"", "?limit=1", "?limit=500&labelSelector=app%3Dx", "?fieldSelector=metadata.name%3Da", "?resourceVersion=0",
+					"?resourceVersion=3&resourceVersionMatch=Exact", "?labelSelector=(",
+					"?watch=1&timeoutSeconds=1&resourceVersion=1", "?watch=1&timeoutSeconds=1&labelSelector=app%3Dx&resourceVersion=2",
+					"?watch=1&timeoutSeconds=1", "?watch=1&timeoutSeconds=x",
+					"?watch=1&timeoutSeconds=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true",
+					"?watch=1&timeoutSeconds=100&allowWatchBookmarks=true",
 				} {
 					compareWays(t, p, path+query)
 				}
 			}
 			for _, name := range []string{"a", "b", "c", "d", "sentinel"} {
-				for _, collection := range []string{"/apis/fidelity.kctrl.dev/v1/namespaces/", "/apis/fidelity.kctrl.dev/v1beta1/namespaces/"} {
+				for _, collection := range []string{"/apis/fidelity.kctrl.dev/v1/namespaces/",
+					"/apis/fidelity.kctrl.dev/v1beta1/namespaces/"} {
 					compareWays(t, p, fmt.Sprintf("%ss%d/widgets/%s", collection, 1000+seed, name))
 				}
 			}
@@ -72,6 +77,7 @@ func compareWays(t *testing.T, p *peer, path string) {
 	}
 	verbatim, upstream := ask(), ask("Upgrade", "nothing")
 	if verbatim != upstream {
-		t.Errorf("%s\n-upstream +verbatim\n%.3000s", path, cmp.Diff(strings.Split(upstream, "\n"), strings.Split(verbatim, "\n")))
+		t.Errorf("%s\n-upstream +verbatim\n%.3000s", path,
+			cmp.Diff(strings.Split(upstream, "\n"), strings.Split(verbatim, "\n")))
 	}
 }

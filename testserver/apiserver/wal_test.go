@@ -75,8 +75,10 @@ func state(t *testing.T, server *apiserver.Server) map[string]string {
 	}
 	all := map[string]string{}
 	for _, kind := range []schema.GroupVersionKind{
-		{Version: "v1", Kind: "ConfigMap"}, {Version: "v1", Kind: "Namespace"}, {Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"},
-		{Group: "kept.example.com", Version: "v1", Kind: "Crate"}, {Group: "rbac.authorization.k8s.io", Version: "v1", Kind: "ClusterRole"},
+		{Version: "v1", Kind: "ConfigMap"}, {Version: "v1", Kind: "Namespace"}, {Group: "apiextensions.k8s.io", Version: "v1",
+			Kind: "CustomResourceDefinition"},
+		{Group: "kept.example.com", Version: "v1", Kind: "Crate"}, {Group: "rbac.authorization.k8s.io", Version: "v1",
+			Kind: "ClusterRole"},
 	} {
 		list := &unstructured.UnstructuredList{}
 		list.SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind + "List"))
@@ -142,7 +144,8 @@ func fill(t *testing.T, server *apiserver.Server) {
 		}
 		create(fmt.Sprintf(`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"namespace":"default","name":"m%d","finalizers":["kept.example.com/x"]},"data":{"key":"line\nline é"}}`, i))
 	}
-	if err := live.Delete(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "m1"}}); err != nil {
+	if err := live.Delete(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default",
+		Name: "m1"}}); err != nil {
 		t.Fatal(err) // which is only marked
 	}
 }
@@ -157,7 +160,8 @@ func TestObjectsOutliveTheServer(t *testing.T) {
 	}
 	first.Close()
 	if live, err := clientOf(first); err == nil {
-		if err := live.Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "late"}}); err == nil {
+		if err := live.Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default",
+			Name: "late"}}); err == nil {
 			t.Error("a server that has ended took a write")
 		}
 	}
@@ -173,7 +177,8 @@ func TestObjectsOutliveTheServer(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, text := range want {
-		if strings.Contains(text, string(latest.UID)) || strings.Contains(text, fmt.Sprintf(`"resourceVersion":%q`, latest.ResourceVersion)) {
+		if strings.Contains(text, string(latest.UID)) ||
+			strings.Contains(text, fmt.Sprintf(`"resourceVersion":%q`, latest.ResourceVersion)) {
 			t.Errorf("a new object has the UID or the version of %s: %s", name, text)
 		}
 	}
@@ -269,7 +274,8 @@ func TestDamagedFilesAreRefusedAndLeftAlone(t *testing.T) {
 		}
 		_, err := apiserver.Open(path, apiserver.Options{})
 		data, ok := errors.AsType[*apiserver.DataError](err)
-		if !ok || data.Path != path || data.Line == 0 || !strings.Contains(err.Error(), c.says) || strings.Contains(err.Error(), "\n") {
+		if !ok || data.Path != path || data.Line == 0 || !strings.Contains(err.Error(), c.says) ||
+			strings.Contains(err.Error(), "\n") {
 			t.Errorf("%s: %v, want one line with %q", name, err, c.says)
 		}
 		if now, err := os.ReadFile(path); err != nil || string(now) != string(c.content) {
@@ -364,7 +370,8 @@ func writeUntilKilled(ctx context.Context, path string) error {
 
 // writeOne creates, updates or deletes an object and returns its name and version.
 func writeOne(ctx context.Context, live *client.REST, i int) (string, error) {
-	m := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: fmt.Sprintf("m%d", i%20)}, Data: map[string]string{"data": strings.Repeat("x", rand.IntN(200<<10))}}
+	m := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: fmt.Sprintf("m%d", i%20)},
+		Data: map[string]string{"data": strings.Repeat("x", rand.IntN(200<<10))}}
 	err := live.Create(ctx, m)
 	switch {
 	case apierrors.IsAlreadyExists(err) && i%3 == 0:
@@ -483,7 +490,8 @@ func TestARepairKeepsAllLinesThatCanBeRead(t *testing.T) {
 	}
 	report, err := apiserver.Repair(path)
 	lost := len(lines[1]) + len("garbage\n")
-	if want := fmt.Sprintf("%s: dropped 2 damaged lines of %d (%d bytes); the damaged file is %[1]s.damaged", path, len(lines), lost); report != want || err != nil {
+	if want := fmt.Sprintf("%s: dropped 2 damaged lines of %d (%d bytes); the damaged file is %[1]s.damaged", path,
+		len(lines), lost); report != want || err != nil {
 		t.Errorf("got %q, %v, want %q", report, err, want)
 	}
 	if copied, err := os.ReadFile(path + ".damaged"); err != nil || !bytes.Equal(copied, damaged) {

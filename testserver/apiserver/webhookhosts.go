@@ -93,7 +93,8 @@ func (h *hosts) at(name string) http.RoundTripper {
 // newClients returns the clients of webhooks.
 func (s *Server) newClients() *webhook.ClientManager {
 	scheme := []func(*runtime.Scheme) error{admissionreviewv1.AddToScheme, addOldReview}
-	clients, err := webhook.NewClientManager([]schema.GroupVersion{admissionreviewv1.SchemeGroupVersion, oldReviewVersion}, scheme...)
+	clients, err := webhook.NewClientManager([]schema.GroupVersion{admissionreviewv1.SchemeGroupVersion, oldReviewVersion},
+		scheme...)
 	must.Do(err)
 	s.connect(&clients)
 	return &clients

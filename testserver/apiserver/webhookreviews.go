@@ -38,17 +38,21 @@ func newReview(uid types.UID, versions []string, as *subject, a *admission.Versi
 
 func newQuestion(uid types.UID, as *subject, a *admission.VersionedAttributes) *admissionreviewv1.AdmissionRequest {
 	user, dryRun := a.GetUserInfo(), a.IsDryRun()
-	info := authenticationv1.UserInfo{Username: user.GetName(), UID: user.GetUID(), Groups: user.GetGroups(), Extra: map[string]authenticationv1.ExtraValue{}}
+	info := authenticationv1.UserInfo{Username: user.GetName(), UID: user.GetUID(), Groups: user.GetGroups(),
+		Extra: map[string]authenticationv1.ExtraValue{}}
 	for key, value := range user.GetExtra() {
 		info.Extra[key] = value
 	}
 	requestKind, requestResource := metav1.GroupVersionKind(a.GetKind()), metav1.GroupVersionResource(a.GetResource())
 	return &admissionreviewv1.AdmissionRequest{
-		UID: uid, Kind: metav1.GroupVersionKind(as.kind), Resource: metav1.GroupVersionResource(as.resource), SubResource: a.GetSubresource(),
+		UID: uid, Kind: metav1.GroupVersionKind(as.kind), Resource: metav1.GroupVersionResource(as.resource),
+		SubResource: a.GetSubresource(),
 		RequestKind: &requestKind, RequestResource: &requestResource, RequestSubResource: a.GetSubresource(),
-		Name: a.GetName(), Namespace: a.GetNamespace(), Operation: admissionreviewv1.Operation(a.GetOperation()), UserInfo: info,
-		Object: runtime.RawExtension{Object: a.VersionedObject.Object()}, OldObject: runtime.RawExtension{Object: a.VersionedOldObject.Object()},
-		DryRun: &dryRun, Options: runtime.RawExtension{Object: a.GetOperationOptions()},
+		Name: a.GetName(), Namespace: a.GetNamespace(), Operation: admissionreviewv1.Operation(a.GetOperation()),
+		UserInfo:  info,
+		Object:    runtime.RawExtension{Object: a.VersionedObject.Object()},
+		OldObject: runtime.RawExtension{Object: a.VersionedOldObject.Object()},
+		DryRun:    &dryRun, Options: runtime.RawExtension{Object: a.GetOperationOptions()},
 	}
 }
 

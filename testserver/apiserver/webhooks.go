@@ -91,14 +91,16 @@ func newHook(h builtin.Hook) *compiledHook {
 			expressions[i] = (*matchconditions.MatchCondition)(&h.MatchConditions[i])
 		}
 		compiler := plugincel.NewConditionCompiler(environment.MustBaseEnvSet(environment.DefaultCompatibilityVersion()))
-		condition := compiler.CompileCondition(expressions, plugincel.OptionalVariableDeclarations{HasAuthorizer: true}, environment.StoredExpressions)
+		condition := compiler.CompileCondition(expressions, plugincel.OptionalVariableDeclarations{HasAuthorizer: true},
+			environment.StoredExpressions)
 		return matchconditions.NewMatcher(condition, h.FailurePolicy, "webhook", "", h.Name)
 	})
 	return c
 }
 
 // wanted reports whether a webhook must be called for an object, and with which kind and resource.
-func (ws *webhooks) wanted(ctx context.Context, h *compiledHook, a admission.Attributes, o admission.ObjectInterfaces, versioned func(schema.GroupVersionKind) (*admission.VersionedAttributes, error)) (*subject, error) {
+func (ws *webhooks) wanted(ctx context.Context, h *compiledHook, a admission.Attributes, o admission.ObjectInterfaces,
+	versioned func(schema.GroupVersionKind) (*admission.VersionedAttributes, error)) (*subject, error) {
 	selected, selection := h.selected(ws.server, a)
 	if !selected {
 		return nil, nil
@@ -155,7 +157,8 @@ type reply struct {
 }
 
 // ask calls a webhook for an object.
-func (ws *webhooks) ask(ctx context.Context, uid types.UID, h *compiledHook, as *subject, a *admission.VersionedAttributes) (*reply, error) {
+func (ws *webhooks) ask(ctx context.Context, uid types.UID, h *compiledHook, as *subject,
+	a *admission.VersionedAttributes) (*reply, error) {
 	failed := func(reason error, status *apierrors.StatusError) error {
 		return &webhook.ErrCallingWebhook{WebhookName: h.Name, Reason: reason, Status: status}
 	}
@@ -170,7 +173,8 @@ func (ws *webhooks) ask(ctx context.Context, uid types.UID, h *compiledHook, as 
 	}
 	r := newReview(uid, h.AdmissionReviewVersions, as, a)
 	if r == nil {
-		return nil, failed(errors.New("could not create admission objects: webhook does not accept known AdmissionReview versions (v1, v1beta1)"), apierrors.NewBadRequest("error creating admission objects"))
+		return nil, failed(errors.New("could not create admission objects: webhook does not accept known AdmissionReview "+
+			"versions (v1, v1beta1)"), apierrors.NewBadRequest("error creating admission objects"))
 	}
 	client, err := ws.server.clients().HookClient(clientConfig(h.Name, h.ClientConfig))
 	if err != nil {
@@ -196,7 +200,8 @@ func (ws *webhooks) ask(ctx context.Context, uid types.UID, h *compiledHook, as 
 	}
 	answer, err := r.verified(h.Mutating)
 	if err != nil {
-		return nil, failed(fmt.Errorf("received invalid webhook response: %w", err), apierrors.NewServiceUnavailable("error validating webhook response"))
+		return nil, failed(fmt.Errorf("received invalid webhook response: %w", err),
+			apierrors.NewServiceUnavailable("error validating webhook response"))
 	}
 	said := &reply{patch: answer.Patch, result: answer.Result, warnings: answer.Warnings}
 	if answer.PatchType != nil {
@@ -214,7 +219,8 @@ func clientConfig(name string, client admissionv1.WebhookClientConfig) webhook.C
 		config.URL = *client.URL
 	}
 	if service := client.Service; service != nil {
-		config.Service = &webhook.ClientConfigService{Name: service.Name, Namespace: service.Namespace, Port: 443, Path: pointed(service.Path)}
+		config.Service = &webhook.ClientConfigService{Name: service.Name, Namespace: service.Namespace, Port: 443,
+			Path: pointed(service.Path)}
 		if service.Port != nil {
 			config.Service.Port = *service.Port
 		}
@@ -285,7 +291,8 @@ func (m *mutatingWebhooks) Admit(ctx context.Context, a admission.Attributes, o 
 	return m.admit(ctx, a, o, hooks, known)
 }
 
-func (m *mutatingWebhooks) admit(ctx context.Context, a admission.Attributes, o admission.ObjectInterfaces, hooks []*compiledHook, known *invocations[hookKey]) error {
+func (m *mutatingWebhooks) admit(ctx context.Context, a admission.Attributes, o admission.ObjectInterfaces,
+	hooks []*compiledHook, known *invocations[hookKey]) error {
 	var current *admission.VersionedAttributes
 	versioned := func(kind schema.GroupVersionKind) (_ *admission.VersionedAttributes, err error) {
 		if current == nil {
@@ -338,7 +345,8 @@ func (m *mutatingWebhooks) admit(ctx context.Context, a admission.Attributes, o 
 }
 
 // change calls a webhook and applies its patch. It reports whether that has changed the object.
-func (m *mutatingWebhooks) change(ctx context.Context, h *compiledHook, as *subject, a *admission.VersionedAttributes, o admission.ObjectInterfaces) (bool, error) {
+func (m *mutatingWebhooks) change(ctx context.Context, h *compiledHook, as *subject, a *admission.VersionedAttributes,
+	o admission.ObjectInterfaces) (bool, error) {
 	said, err := m.ask(ctx, m.server.names.uid(), h, as, a)
 	if said != nil {
 		warn(ctx, said.warnings)
@@ -349,7 +357,8 @@ func (m *mutatingWebhooks) change(ctx context.Context, h *compiledHook, as *subj
 	patch, err := jsonpatch.DecodePatch(said.patch)
 	if err != nil {
 		return false, &webhook.ErrCallingWebhook{
-			WebhookName: h.Name, Reason: fmt.Errorf("received undecodable patch in webhook response: %w", err), Status: apierrors.NewServiceUnavailable("error decoding patch in webhook response"),
+			WebhookName: h.Name, Reason: fmt.Errorf("received undecodable patch in webhook response: %w", err),
+			Status: apierrors.NewServiceUnavailable("error decoding patch in webhook response"),
 		}
 	}
 	object := a.VersionedObject.Object()
@@ -357,9 +366,11 @@ func (m *mutatingWebhooks) change(ctx context.Context, h *compiledHook, as *subj
 	case len(patch) == 0:
 		return false, nil
 	case object == nil:
-		return false, apierrors.NewInternalError(fmt.Errorf("admission webhook %q attempted to modify the object, which is not supported for this operation", h.Name))
+		return false, apierrors.NewInternalError(fmt.Errorf("admission webhook %q attempted to modify the object, which is "+
+			"not supported for this operation", h.Name))
 	case said.kind != admissionreviewv1.PatchTypeJSONPatch:
-		return false, &webhook.ErrCallingWebhook{WebhookName: h.Name, Reason: fmt.Errorf("unsupported patch type %q", said.kind), Status: webhookerrors.ToStatusErr(h.Name, said.result)}
+		return false, &webhook.ErrCallingWebhook{WebhookName: h.Name, Reason: fmt.Errorf("unsupported patch type %q",
+			said.kind), Status: webhookerrors.ToStatusErr(h.Name, said.result)}
 	}
 	patched, err := patchObject(object, patch, a.VersionedKind, o)
 	if err != nil {
@@ -371,8 +382,10 @@ func (m *mutatingWebhooks) change(ctx context.Context, h *compiledHook, as *subj
 	return changed, nil
 }
 
-func patchObject(object runtime.Object, patch jsonpatch.Patch, kind schema.GroupVersionKind, o admission.ObjectInterfaces) (runtime.Object, error) {
-	codec := json.NewSerializerWithOptions(json.DefaultMetaFactory, o.GetObjectCreater(), o.GetObjectTyper(), json.SerializerOptions{})
+func patchObject(object runtime.Object, patch jsonpatch.Patch, kind schema.GroupVersionKind,
+	o admission.ObjectInterfaces) (runtime.Object, error) {
+	codec := json.NewSerializerWithOptions(json.DefaultMetaFactory, o.GetObjectCreater(), o.GetObjectTyper(),
+		json.SerializerOptions{})
 	data, err := runtime.Encode(codec, object)
 	if err != nil {
 		return nil, err

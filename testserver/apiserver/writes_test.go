@@ -37,11 +37,13 @@ func TestShortcutsChangeNothing(t *testing.T) {
 		return answers
 	}
 	seeds.Each(t, 5, func(t *testing.T, seed uint64) {
-		for _, requests := range [][]asked{requestsOf(2000+seed, ""), writesOf(seed), varietyAbout(customKinds(), 2000+seed, "")} {
+		for _, requests := range [][]asked{requestsOf(2000+seed, ""), writesOf(seed),
+			varietyAbout(customKinds(), 2000+seed, "")} {
 			want, got := run(t, requests, true), run(t, requests, false)
 			for i, a := range requests {
 				if want, got := sortCauseBytes(want[i]), sortCauseBytes(got[i]); !bytes.Equal(want, got) {
-					t.Errorf("request %d: %s\n-without +with shortcuts\n%s", i, a, cmp.Diff(strings.Split(string(want), ","), strings.Split(string(got), ",")))
+					t.Errorf("request %d: %s\n-without +with shortcuts\n%s", i, a, cmp.Diff(strings.Split(string(want), ","),
+						strings.Split(string(got), ",")))
 					break
 				}
 			}
@@ -73,13 +75,16 @@ func writesOf(seed uint64) []asked {
 		manager := "fieldManager=" + pick(s, "one", "two", "three")
 		switch s.IntN(8) {
 		case 0:
-			s.add(asked{method: "POST", path: collection + pick(s, "", "?"+manager, "?fieldValidation=Strict"), body: s.right(pick(s, name, name, "c", ""), "")})
+			s.add(asked{method: "POST", path: collection + pick(s, "", "?"+manager, "?fieldValidation=Strict"),
+				body: s.right(pick(s, name, name, "c", ""), "")})
 		case 1, 2:
 			s.add(asked{method: "PUT", path: one + part + pick(s, "", "?"+manager), body: s.right(name, "{{version "+name+"}}")})
 		case 3, 4:
-			s.add(asked{method: "PATCH", path: one + part + "?" + manager, contentType: "application/merge-patch+json", body: s.right("", "")})
+			s.add(asked{method: "PATCH", path: one + part + "?" + manager, contentType: "application/merge-patch+json",
+				body: s.right("", "")})
 		case 5, 6:
-			s.add(asked{method: "PATCH", path: one + part + "?" + manager + pick(s, "", "&force=true"), contentType: "application/apply-patch+yaml", body: s.right(name, "")})
+			s.add(asked{method: "PATCH", path: one + part + "?" + manager + pick(s, "", "&force=true"),
+				contentType: "application/apply-patch+yaml", body: s.right(name, "")})
 		case 7:
 			s.add(asked{method: "GET", path: one})
 			if s.IntN(4) == 0 {
@@ -109,18 +114,28 @@ func (s *sequence) right(name, version string) string {
 	optional(spec, 5, "email", "a@b")
 	optional(spec, 4, "tags", []any{"x", "y"}, []any{"y", "x"}, []any{"z"}, []any{})
 	optional(spec, 4, "free", []any{1, 2}, []any{2}, []any{})
-	optional(spec, 2, "parts", []any{map[string]any{"name": "p"}}, []any{map[string]any{"name": "q", "count": 1, "kind": "fancy"}, map[string]any{"name": "p"}}, []any{map[string]any{"name": "p", "count": 2}, map[string]any{"name": "q"}}, []any{})
+	optional(spec, 2, "parts", []any{map[string]any{"name": "p"}},
+		[]any{map[string]any{"name": "q", "count": 1, "kind": "fancy"}, map[string]any{"name": "p"}},
+		[]any{map[string]any{"name": "p", "count": 2}, map[string]any{"name": "q"}}, []any{})
 	optional(spec, 4, "atomic", map[string]any{"a": "1"}, map[string]any{"b": "2"}, map[string]any{})
-	optional(spec, 4, "extra", map[string]any{"x": map[string]any{"y": []any{1, "2"}}}, map[string]any{"x": map[string]any{"z": 1}}, map[string]any{})
+	optional(spec, 4, "extra", map[string]any{"x": map[string]any{"y": []any{1, "2"}}},
+		map[string]any{"x": map[string]any{"z": 1}}, map[string]any{})
 	optional(spec, 4, "labels", map[string]any{"a": "b"}, map[string]any{"a": "c", "d": "<e> & \"é\""}, map[string]any{})
 	optional(spec, 6, "one", map[string]any{"a": "x"}, map[string]any{"b": "y"})
 	optional(metadata, 3, "labels", map[string]any{"app": "x"}, map[string]any{"app": "y", "a.b/tier": "1"})
-	optional(metadata, 4, "annotations", map[string]any{"note": "hello"}, map[string]any{"note": "you", "a.b/c": "d"}, map[string]any{pick(s, "long", "longer"): strings.Repeat("x", 200<<10)})
+	optional(metadata, 4, "annotations", map[string]any{"note": "hello"}, map[string]any{"note": "you", "a.b/c": "d"},
+		map[string]any{pick(s, "long", "longer"): strings.Repeat("x", 200<<10)})
 	optional(metadata, 12, "finalizers", []any{"fidelity.kctrl.dev/hold"})
-	optional(metadata, 5, "ownerReferences", []any{map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "name": "a", "uid": "1", "controller": true}}, []any{map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "name": "c", "uid": "3", "controller": true}}, []any{map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "name": "a", "uid": "1"}, map[string]any{"apiVersion": "apps/v1", "kind": "Deployment", "name": "b", "uid": "2", "blockOwnerDeletion": false}})
+	optional(metadata, 5, "ownerReferences", []any{map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "name": "a",
+		"uid": "1", "controller": true}}, []any{map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "name": "c",
+		"uid": "3", "controller": true}}, []any{map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "name": "a",
+		"uid": "1"}, map[string]any{"apiVersion": "apps/v1", "kind": "Deployment", "name": "b", "uid": "2",
+		"blockOwnerDeletion": false}})
 	optional(status, 2, "ready", true, false)
 	optional(status, 3, "replicas", 1, 2)
-	optional(status, 3, "conditions", []any{map[string]any{"type": "Ready", "status": "True"}}, []any{map[string]any{"type": "A", "status": "x"}, map[string]any{"type": "Ready", "status": "False"}}, []any{map[string]any{}})
+	optional(status, 3, "conditions", []any{map[string]any{"type": "Ready", "status": "True"}},
+		[]any{map[string]any{"type": "A", "status": "x"}, map[string]any{"type": "Ready", "status": "False"}},
+		[]any{map[string]any{}})
 	content := map[string]any{}
 	for part, value := range map[string]map[string]any{"spec": spec, "metadata": metadata, "status": status} {
 		if len(value) > 0 || part == "metadata" {

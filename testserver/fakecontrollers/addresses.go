@@ -19,7 +19,8 @@ type addresses[T object.Object] struct {
 }
 
 // newAddresses returns the addresses of network for objects like prototype; of returns the addresses of an object.
-func newAddresses[T object.Object](m *manager.Manager, network netip.Prefix, prototype T, of func(T) []string) (*addresses[T], error) {
+func newAddresses[T object.Object](m *manager.Manager, network netip.Prefix, prototype T,
+	of func(T) []string) (*addresses[T], error) {
 	taken, err := cache.NewIndex(m.Cache(), prototype, of)
 	return &addresses[T]{network: network, taken: taken}, err
 }

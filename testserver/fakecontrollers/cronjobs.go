@@ -63,7 +63,8 @@ func noteJobs(cron *batchv1.CronJob, jobs []*batchv1.Job) (active []*batchv1.Job
 		case !w.finished():
 			active = append(active, job)
 			noteActive(cron, job)
-		case job.Status.CompletionTime != nil && (cron.Status.LastSuccessfulTime == nil || cron.Status.LastSuccessfulTime.Before(job.Status.CompletionTime)):
+		case job.Status.CompletionTime != nil && (cron.Status.LastSuccessfulTime == nil ||
+			cron.Status.LastSuccessfulTime.Before(job.Status.CompletionTime)):
 			cron.Status.LastSuccessfulTime = job.Status.CompletionTime
 		}
 	}
@@ -72,7 +73,8 @@ func noteJobs(cron *batchv1.CronJob, jobs []*batchv1.Job) (active []*batchv1.Job
 
 func noteActive(cron *batchv1.CronJob, job *batchv1.Job) {
 	cron.Status.Active = append(cron.Status.Active, corev1.ObjectReference{
-		APIVersion: "batch/v1", Kind: "Job", Namespace: job.Namespace, Name: job.Name, UID: job.UID, ResourceVersion: job.ResourceVersion,
+		APIVersion: "batch/v1", Kind: "Job", Namespace: job.Namespace, Name: job.Name, UID: job.UID,
+		ResourceVersion: job.ResourceVersion,
 	})
 }
 
@@ -84,7 +86,10 @@ func (p *cronJobController) forget(ctx context.Context, cron *batchv1.CronJob, j
 		if limit == nil {
 			continue
 		}
-		ended := slices.DeleteFunc(slices.Clone(jobs), func(job *batchv1.Job) bool { return !(&work{Job: job}).is(kind) || job.DeletionTimestamp != nil })
+		ended := slices.DeleteFunc(slices.Clone(jobs), func(job *batchv1.Job) bool {
+			return !(&work{Job: job}).is(kind) ||
+				job.DeletionTimestamp != nil
+		})
 		slices.SortFunc(ended, func(a, b *batchv1.Job) int {
 			return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), cmp.Compare(a.Name, b.Name))
 		})
@@ -102,7 +107,8 @@ func (p *cronJobController) delete(ctx context.Context, job *batchv1.Job) error 
 
 // schedule creates the Job of the latest due time, and returns the delay until the next time. It skips earlier due
 // times.
-func (p *cronJobController) schedule(ctx context.Context, cron *batchv1.CronJob, active []*batchv1.Job) (again time.Duration, err error) {
+func (p *cronJobController) schedule(ctx context.Context, cron *batchv1.CronJob,
+	active []*batchv1.Job) (again time.Duration, err error) {
 	if cron.Spec.Suspend != nil && *cron.Spec.Suspend {
 		return 0, nil
 	}
@@ -134,7 +140,8 @@ func (p *cronJobController) schedule(ctx context.Context, cron *batchv1.CronJob,
 }
 
 // begin creates the Job of a time if the concurrency policy allows it.
-func (p *cronJobController) begin(ctx context.Context, cron *batchv1.CronJob, active []*batchv1.Job, due time.Time) error {
+func (p *cronJobController) begin(ctx context.Context, cron *batchv1.CronJob, active []*batchv1.Job,
+	due time.Time) error {
 	switch {
 	case cron.Spec.ConcurrencyPolicy == batchv1.ForbidConcurrent && len(active) > 0:
 		return nil
@@ -147,7 +154,8 @@ func (p *cronJobController) begin(ctx context.Context, cron *batchv1.CronJob, ac
 	template := cron.Spec.JobTemplate.DeepCopy()
 	job := &batchv1.Job{
 		ObjectMeta: metav1.ObjectMeta{
-			Namespace: cron.Namespace, Name: cron.Name + "-" + strconv.FormatInt(due.Unix()/60, 10), Labels: template.Labels, Annotations: template.Annotations,
+			Namespace: cron.Namespace, Name: cron.Name + "-" + strconv.FormatInt(due.Unix()/60, 10), Labels: template.Labels,
+			Annotations: template.Annotations,
 		},
 		Spec: template.Spec,
 	}
@@ -183,7 +191,8 @@ type schedule struct {
 }
 
 var descriptors = map[string]string{
-	"@yearly": "0 0 1 1 *", "@annually": "0 0 1 1 *", "@monthly": "0 0 1 * *", "@weekly": "0 0 * * 0", "@daily": "0 0 * * *",
+	"@yearly": "0 0 1 1 *", "@annually": "0 0 1 1 *", "@monthly": "0 0 1 * *", "@weekly": "0 0 * * 0",
+	"@daily":    "0 0 * * *",
 	"@midnight": "0 0 * * *", "@hourly": "0 * * * *",
 }
 
@@ -222,7 +231,8 @@ func parseSchedule(text string, zone *string) (s schedule, err error) {
 		bits        *uint64
 		least, most int
 		names       []string
-	}{{&s.minute, 0, 59, nil}, {&s.hour, 0, 23, nil}, {&s.day, 1, 31, nil}, {&s.month, 1, 12, monthNames}, {&s.weekday, 0, 6, dayNames}} {
+	}{{&s.minute, 0, 59, nil}, {&s.hour, 0, 23, nil}, {&s.day, 1, 31, nil}, {&s.month, 1, 12, monthNames},
+		{&s.weekday, 0, 6, dayNames}} {
 		for part := range strings.SplitSeq(fields[i], ",") {
 			bits, err := parseRange(part, f.least, f.most, f.names)
 			if err != nil {
@@ -232,7 +242,8 @@ func parseSchedule(text string, zone *string) (s schedule, err error) {
 		}
 	}
 	isAny := func(field string) bool {
-		return slices.ContainsFunc(strings.Split(field, ","), func(part string) bool { return strings.Trim(strings.TrimSuffix(part, "/1"), "*?") == "" })
+		return slices.ContainsFunc(strings.Split(field, ","),
+			func(part string) bool { return strings.Trim(strings.TrimSuffix(part, "/1"), "*?") == "" })
 	}
 	s.anyDay, s.anyWeekday = isAny(fields[2]), isAny(fields[4])
 	return s, nil

@@ -37,7 +37,8 @@ func TestTimesOfSchedules(t *testing.T) {
 			t.Errorf("%s after %s: got %s, want %s", test.schedule, test.after, got, test.want)
 		}
 	}
-	for _, bad := range []string{"", "* * * *", "60 * * * *", "5-3 * * * *", "a * * * *", "*/0 * * * *", "@every x", "@never"} {
+	for _, bad := range []string{"", "* * * *", "60 * * * *", "5-3 * * * *", "a * * * *", "*/0 * * * *", "@every x",
+		"@never"} {
 		if _, err := parseSchedule(bad, nil); err == nil {
 			t.Errorf("%q was understood", bad)
 		}

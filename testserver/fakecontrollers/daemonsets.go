@@ -90,13 +90,16 @@ func (p *daemonSetController) reconcile(ctx context.Context, set *appsv1.DaemonS
 	}
 	err = known.forget(ctx, p.Client, set.Spec.RevisionHistoryLimit, func(r *appsv1.ControllerRevision) bool {
 		used := r.Labels[appsv1.DefaultDaemonSetUniqueLabelKey]
-		return used == hash || slices.ContainsFunc(all, func(pod *corev1.Pod) bool { return pod.Labels[appsv1.DefaultDaemonSetUniqueLabelKey] == used })
+		return used == hash ||
+			slices.ContainsFunc(all,
+				func(pod *corev1.Pod) bool { return pod.Labels[appsv1.DefaultDaemonSetUniqueLabelKey] == used })
 	})
 	return reconcile.Result{RequeueAfter: untilAvailable(set.Spec.MinReadySeconds, all)}, err
 }
 
 // syncHistory records the current template, and returns the hash that identifies its pods.
-func (p *daemonSetController) syncHistory(ctx context.Context, set *appsv1.DaemonSet) (known history, hash string, err error) {
+func (p *daemonSetController) syncHistory(ctx context.Context,
+	set *appsv1.DaemonSet) (known history, hash string, err error) {
 	if known, err = p.revisions.by(ctx, set.Namespace, set.UID); err != nil {
 		return nil, "", err
 	}
@@ -116,7 +119,8 @@ func (p *daemonSetController) syncHistory(ctx context.Context, set *appsv1.Daemo
 
 // nodeOf returns the node of a pod, or the one that its affinity requires.
 func nodeOf(pod *corev1.Pod) string {
-	if pod.Spec.NodeName != "" || pod.Spec.Affinity == nil || pod.Spec.Affinity.NodeAffinity == nil || pod.Spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution == nil {
+	if pod.Spec.NodeName != "" || pod.Spec.Affinity == nil || pod.Spec.Affinity.NodeAffinity == nil ||
+		pod.Spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution == nil {
 		return pod.Spec.NodeName
 	}
 	for _, term := range pod.Spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms {
@@ -147,14 +151,18 @@ func (d *daemons) step(ctx context.Context) error {
 	for i := range d.nodes {
 		node := &d.nodes[i]
 		shouldRun, stays := d.shouldRun(node)
-		pods := slices.DeleteFunc(slices.Clone(d.byNode[node.Name]), func(pod *corev1.Pod) bool { return pod.DeletionTimestamp != nil })
+		pods := slices.DeleteFunc(slices.Clone(d.byNode[node.Name]),
+			func(pod *corev1.Pod) bool { return pod.DeletionTimestamp != nil })
 		switch {
 		case len(d.byNode[node.Name]) == 0 && shouldRun:
 			if err := d.create(ctx, node.Name); err != nil {
 				return err
 			}
 		case !stays:
-			if err := each(pods, func(pod *corev1.Pod) error { return controllerutil.DeleteWithUID(ctx, d.Client, pod) }); err != nil {
+			if err := each(pods, func(pod *corev1.Pod) error {
+				return controllerutil.DeleteWithUID(ctx, d.Client,
+					pod)
+			}); err != nil {
 				return err
 			}
 		}
@@ -214,7 +222,8 @@ func pinTo(spec *corev1.PodSpec, node string) {
 	if spec.Affinity.NodeAffinity == nil {
 		spec.Affinity.NodeAffinity = &corev1.NodeAffinity{}
 	}
-	field := corev1.NodeSelectorRequirement{Key: metav1.ObjectNameField, Operator: corev1.NodeSelectorOpIn, Values: []string{node}}
+	field := corev1.NodeSelectorRequirement{Key: metav1.ObjectNameField, Operator: corev1.NodeSelectorOpIn,
+		Values: []string{node}}
 	required := spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution
 	if required == nil {
 		required = &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{{}}}
@@ -254,7 +263,8 @@ func (d *daemons) missing() (n int) {
 
 func (d *daemons) judge() {
 	was := d.Status
-	d.Status = appsv1.DaemonSetStatus{ObservedGeneration: d.Generation, CollisionCount: was.CollisionCount, Conditions: was.Conditions}
+	d.Status = appsv1.DaemonSetStatus{ObservedGeneration: d.Generation, CollisionCount: was.CollisionCount,
+		Conditions: was.Conditions}
 	for i := range d.nodes {
 		shouldRun, _ := d.shouldRun(&d.nodes[i])
 		pods := slices.DeleteFunc(slices.Clone(d.byNode[d.nodes[i].Name]), hasEnded)
@@ -266,7 +276,10 @@ func (d *daemons) judge() {
 			d.Status.NumberMisscheduled++
 			continue
 		}
-		pod := slices.MinFunc(pods, func(a, b *corev1.Pod) int { return a.CreationTimestamp.Compare(b.CreationTimestamp.Time) })
+		pod := slices.MinFunc(pods, func(a, b *corev1.Pod) int {
+			return a.CreationTimestamp.Compare(
+				b.CreationTimestamp.Time)
+		})
 		d.Status.CurrentNumberScheduled++
 		d.Status.NumberReady += one(isReady(pod))
 		d.Status.NumberAvailable += one(isAvailable(pod, d.Spec.MinReadySeconds))

@@ -55,7 +55,8 @@ const (
 )
 
 // notCopied are annotations that a ReplicaSet does not get from its Deployment.
-var notCopied = []string{corev1.LastAppliedConfigAnnotation, revisionAnnotation, historyAnnotation, desiredAnnotation, maxAnnotation, appsv1.DeprecatedRollbackTo}
+var notCopied = []string{corev1.LastAppliedConfigAnnotation, revisionAnnotation, historyAnnotation, desiredAnnotation,
+	maxAnnotation, appsv1.DeprecatedRollbackTo}
 
 type deploymentController struct {
 	client.Client
@@ -226,7 +227,8 @@ func (ro *rollout) bounds() (surge, unavailable int32) {
 	if ro.Spec.Strategy.Type != appsv1.RollingUpdateDeploymentStrategyType || rolling == nil {
 		return 0, 0
 	}
-	surge, unavailable = scaled(rolling.MaxSurge, *ro.Spec.Replicas, true), scaled(rolling.MaxUnavailable, *ro.Spec.Replicas, false)
+	surge, unavailable = scaled(rolling.MaxSurge, *ro.Spec.Replicas, true),
+		scaled(rolling.MaxUnavailable, *ro.Spec.Replicas, false)
 	if surge == 0 && unavailable == 0 {
 		unavailable = 1
 	}
@@ -275,7 +277,8 @@ func (ro *rollout) annotate(ctx context.Context) error {
 	}
 	metav1.SetMetaDataAnnotation(&ro.ObjectMeta, revisionAnnotation, set.Annotations[revisionAnnotation])
 	if ro.hasDeadline() && ro.condition(appsv1.DeploymentProgressing) == nil {
-		ro.setCondition(appsv1.DeploymentProgressing, corev1.ConditionTrue, "FoundNewReplicaSet", fmt.Sprintf("Found new replica set %q", set.Name))
+		ro.setCondition(appsv1.DeploymentProgressing, corev1.ConditionTrue, "FoundNewReplicaSet",
+			fmt.Sprintf("Found new replica set %q", set.Name))
 	}
 	return nil
 }
@@ -330,14 +333,16 @@ func (ro *rollout) ensureCurrent(ctx context.Context, size int32) error {
 		return err
 	case err != nil:
 		if ro.hasDeadline() && unlessTerminating(err) != nil {
-			ro.setCondition(appsv1.DeploymentProgressing, corev1.ConditionFalse, "ReplicaSetCreateError", fmt.Sprintf("Failed to create new replica set %q: %v", set.Name, err))
+			ro.setCondition(appsv1.DeploymentProgressing, corev1.ConditionFalse, "ReplicaSetCreateError",
+				fmt.Sprintf("Failed to create new replica set %q: %v", set.Name, err))
 		}
 		return err
 	}
 	ro.current, ro.created = set, true
 	metav1.SetMetaDataAnnotation(&ro.ObjectMeta, revisionAnnotation, set.Annotations[revisionAnnotation])
 	if ro.hasDeadline() {
-		ro.setCondition(appsv1.DeploymentProgressing, corev1.ConditionTrue, "NewReplicaSetCreated", fmt.Sprintf("Created new replica set %q", set.Name))
+		ro.setCondition(appsv1.DeploymentProgressing, corev1.ConditionTrue, "NewReplicaSetCreated",
+			fmt.Sprintf("Created new replica set %q", set.Name))
 	}
 	return nil
 }
@@ -359,7 +364,8 @@ func (ro *rollout) forget(ctx context.Context) error {
 	if limit == nil || !ro.complete() {
 		return nil
 	}
-	empty := slices.DeleteFunc(slices.Clone(ro.old), func(set *appsv1.ReplicaSet) bool { return set.DeletionTimestamp != nil })
+	empty := slices.DeleteFunc(slices.Clone(ro.old),
+		func(set *appsv1.ReplicaSet) bool { return set.DeletionTimestamp != nil })
 	slices.SortStableFunc(empty, func(a, b *appsv1.ReplicaSet) int { return cmp.Compare(revision(a), revision(b)) })
 	return each(empty[:max(0, len(empty)-int(*limit))], func(set *appsv1.ReplicaSet) error {
 		if *set.Spec.Replicas > 0 || set.Status.Replicas > 0 || set.Status.ObservedGeneration < set.Generation {
@@ -373,7 +379,8 @@ func (ro *rollout) forget(ctx context.Context) error {
 func (ro *rollout) judge() {
 	status, was := &ro.Status, ro.before.Status
 	status.ObservedGeneration = ro.Generation
-	status.Replicas, status.ReadyReplicas, status.AvailableReplicas, status.UpdatedReplicas, status.TerminatingReplicas = 0, 0, 0, 0, new(int32)
+	status.Replicas, status.ReadyReplicas, status.AvailableReplicas, status.UpdatedReplicas,
+		status.TerminatingReplicas = 0, 0, 0, 0, new(int32)
 	for _, set := range ro.all() {
 		status.Replicas += set.Status.Replicas
 		status.ReadyReplicas += set.Status.ReadyReplicas
@@ -387,9 +394,11 @@ func (ro *rollout) judge() {
 	}
 	status.UnavailableReplicas = max(0, size(ro.all())-status.AvailableReplicas)
 	if _, unavailable := ro.bounds(); status.AvailableReplicas >= *ro.Spec.Replicas-unavailable {
-		ro.setCondition(appsv1.DeploymentAvailable, corev1.ConditionTrue, "MinimumReplicasAvailable", "Deployment has minimum availability.")
+		ro.setCondition(appsv1.DeploymentAvailable, corev1.ConditionTrue, "MinimumReplicasAvailable",
+			"Deployment has minimum availability.")
 	} else {
-		ro.setCondition(appsv1.DeploymentAvailable, corev1.ConditionFalse, "MinimumReplicasUnavailable", "Deployment does not have minimum availability.")
+		ro.setCondition(appsv1.DeploymentAvailable, corev1.ConditionFalse, "MinimumReplicasUnavailable",
+			"Deployment does not have minimum availability.")
 	}
 	if ro.DeletionTimestamp == nil {
 		ro.judgeProgress(&was)
@@ -408,7 +417,8 @@ func (ro *rollout) judgeProgress(was *appsv1.DeploymentStatus) {
 	c := ro.condition(appsv1.DeploymentProgressing)
 	switch {
 	case !ro.hasDeadline():
-		ro.Status.Conditions = slices.DeleteFunc(ro.Status.Conditions, func(c appsv1.DeploymentCondition) bool { return c.Type == appsv1.DeploymentProgressing })
+		ro.Status.Conditions = slices.DeleteFunc(ro.Status.Conditions,
+			func(c appsv1.DeploymentCondition) bool { return c.Type == appsv1.DeploymentProgressing })
 		return
 	case ro.Spec.Paused:
 		if c == nil || c.Reason != reasonPaused && c.Reason != reasonTimedOut {
@@ -419,19 +429,23 @@ func (ro *rollout) judgeProgress(was *appsv1.DeploymentStatus) {
 		ro.setCondition(appsv1.DeploymentProgressing, corev1.ConditionUnknown, "DeploymentResumed", "Deployment is resumed")
 		c = ro.condition(appsv1.DeploymentProgressing)
 	}
-	if ro.created || ro.current == nil || c != nil && c.Reason == reasonAvailable && ro.Status.Replicas == ro.Status.UpdatedReplicas {
+	if ro.created || ro.current == nil || c != nil && c.Reason == reasonAvailable &&
+		ro.Status.Replicas == ro.Status.UpdatedReplicas {
 		return
 	}
 	now, what := &ro.Status, fmt.Sprintf("ReplicaSet %q", ro.current.Name)
 	switch {
 	case ro.complete():
-		ro.setCondition(appsv1.DeploymentProgressing, corev1.ConditionTrue, reasonAvailable, what+" has successfully progressed.")
-	case now.UpdatedReplicas > was.UpdatedReplicas || now.Replicas-now.UpdatedReplicas < was.Replicas-was.UpdatedReplicas ||
+		ro.setCondition(appsv1.DeploymentProgressing, corev1.ConditionTrue, reasonAvailable,
+			what+" has successfully progressed.")
+	case now.UpdatedReplicas > was.UpdatedReplicas ||
+		now.Replicas-now.UpdatedReplicas < was.Replicas-was.UpdatedReplicas ||
 		now.ReadyReplicas > was.ReadyReplicas || now.AvailableReplicas > was.AvailableReplicas:
 		ro.setCondition(appsv1.DeploymentProgressing, corev1.ConditionTrue, "ReplicaSetUpdated", what+" is progressing.")
 		ro.condition(appsv1.DeploymentProgressing).LastUpdateTime = metav1.Now()
 	case ro.timedOut(c):
-		ro.setCondition(appsv1.DeploymentProgressing, corev1.ConditionFalse, reasonTimedOut, what+" has timed out progressing.")
+		ro.setCondition(appsv1.DeploymentProgressing, corev1.ConditionFalse, reasonTimedOut,
+			what+" has timed out progressing.")
 	}
 }
 
@@ -447,13 +461,15 @@ func (ro *rollout) judgeFailure() {
 			}
 		}
 	}
-	ro.Status.Conditions = slices.DeleteFunc(ro.Status.Conditions, func(c appsv1.DeploymentCondition) bool { return c.Type == appsv1.DeploymentReplicaFailure })
+	ro.Status.Conditions = slices.DeleteFunc(ro.Status.Conditions,
+		func(c appsv1.DeploymentCondition) bool { return c.Type == appsv1.DeploymentReplicaFailure })
 }
 
 // complete reports whether exactly the desired number of pods exists, all with the current template and available.
 func (ro *rollout) complete() bool {
 	want, status := *ro.Spec.Replicas, &ro.Status
-	return status.UpdatedReplicas == want && status.Replicas == want && status.AvailableReplicas == want && status.ObservedGeneration >= ro.Generation
+	return status.UpdatedReplicas == want && status.Replicas == want && status.AvailableReplicas == want &&
+		status.ObservedGeneration >= ro.Generation
 }
 
 func (ro *rollout) hasDeadline() bool {
@@ -471,7 +487,8 @@ func (ro *rollout) timedOut(c *appsv1.DeploymentCondition) bool {
 // untilDeadline returns the delay until the next check of the timeout, or zero.
 func (ro *rollout) untilDeadline() time.Duration {
 	c := ro.condition(appsv1.DeploymentProgressing)
-	if ro.DeletionTimestamp != nil || ro.Spec.Paused || !ro.hasDeadline() || c == nil || c.Reason == reasonTimedOut || ro.complete() {
+	if ro.DeletionTimestamp != nil || ro.Spec.Paused || !ro.hasDeadline() || c == nil || c.Reason == reasonTimedOut ||
+		ro.complete() {
 		return 0
 	}
 	return max(time.Until(ro.deadline(c)), 0) + time.Second // the times of conditions are whole seconds
@@ -487,16 +504,19 @@ func (ro *rollout) condition(kind appsv1.DeploymentConditionType) *appsv1.Deploy
 }
 
 // setCondition keeps a condition with the same status and reason. A changed condition moves to the end.
-func (ro *rollout) setCondition(kind appsv1.DeploymentConditionType, status corev1.ConditionStatus, reason, message string) {
+func (ro *rollout) setCondition(kind appsv1.DeploymentConditionType, status corev1.ConditionStatus, reason,
+	message string) {
 	now := metav1.Now()
-	c := appsv1.DeploymentCondition{Type: kind, Status: status, Reason: reason, Message: message, LastUpdateTime: now, LastTransitionTime: now}
+	c := appsv1.DeploymentCondition{Type: kind, Status: status, Reason: reason, Message: message, LastUpdateTime: now,
+		LastTransitionTime: now}
 	if was := ro.condition(kind); was != nil && was.Status == status {
 		if was.Reason == reason {
 			return
 		}
 		c.LastTransitionTime = was.LastTransitionTime
 	}
-	ro.Status.Conditions = append(slices.DeleteFunc(ro.Status.Conditions, func(c appsv1.DeploymentCondition) bool { return c.Type == kind }), c)
+	ro.Status.Conditions = append(slices.DeleteFunc(ro.Status.Conditions,
+		func(c appsv1.DeploymentCondition) bool { return c.Type == kind }), c)
 }
 
 // store writes the status and the revision: a patch of the status may change annotations.

@@ -265,7 +265,8 @@ func is[T any, P interface {
 
 // empty waits until the namespace has no pods and no workloads.
 func empty(ctx context.Context, w *world) error {
-	for _, list := range []object.List{&corev1.PodList{}, &appsv1.ReplicaSetList{}, &appsv1.ControllerRevisionList{}, &batchv1.JobList{}} {
+	for _, list := range []object.List{&corev1.PodList{}, &appsv1.ReplicaSetList{}, &appsv1.ControllerRevisionList{},
+		&batchv1.JobList{}} {
 		if err := w.List(ctx, list); err != nil {
 			return err
 		}
@@ -279,7 +280,8 @@ func empty(ctx context.Context, w *world) error {
 func rolledOut(replicas int32) func(*appsv1.Deployment) bool {
 	return func(d *appsv1.Deployment) bool {
 		s := d.Status
-		return s.ObservedGeneration == d.Generation && s.UpdatedReplicas == replicas && s.Replicas == replicas && s.AvailableReplicas == replicas &&
+		return s.ObservedGeneration == d.Generation && s.UpdatedReplicas == replicas && s.Replicas == replicas &&
+			s.AvailableReplicas == replicas &&
 			(s.TerminatingReplicas == nil || *s.TerminatingReplicas == 0)
 	}
 }
@@ -292,21 +294,29 @@ func scenarios() []scenario {
 		change1(d)
 		return d
 	}
-	set := &appsv1.ReplicaSet{ObjectMeta: meta("set"), Spec: appsv1.ReplicaSetSpec{Replicas: replicas(2), Selector: selector("set"), Template: template("set", "")}}
-	stateful := &appsv1.StatefulSet{ObjectMeta: meta("db"), Spec: appsv1.StatefulSetSpec{Replicas: replicas(3), ServiceName: "db", Selector: selector("db"), Template: template("db", "")}}
+	set := &appsv1.ReplicaSet{ObjectMeta: meta("set"), Spec: appsv1.ReplicaSetSpec{Replicas: replicas(2),
+		Selector: selector("set"), Template: template("set", "")}}
+	stateful := &appsv1.StatefulSet{ObjectMeta: meta("db"), Spec: appsv1.StatefulSetSpec{Replicas: replicas(3),
+		ServiceName: "db", Selector: selector("db"), Template: template("db", "")}}
 	statefulReady := func(n int32) func(*appsv1.StatefulSet) bool {
 		return func(s *appsv1.StatefulSet) bool {
-			return s.Status.ObservedGeneration == s.Generation && s.Status.ReadyReplicas == n && s.Status.Replicas == n && s.Status.UpdatedReplicas == n && s.Status.CurrentRevision == s.Status.UpdateRevision
+			return s.Status.ObservedGeneration == s.Generation && s.Status.ReadyReplicas == n && s.Status.Replicas == n &&
+				s.Status.UpdatedReplicas == n && s.Status.CurrentRevision == s.Status.UpdateRevision
 		}
 	}
-	daemon := &appsv1.DaemonSet{ObjectMeta: meta("agent"), Spec: appsv1.DaemonSetSpec{Selector: selector("agent"), Template: template("agent", "")}}
+	daemon := &appsv1.DaemonSet{ObjectMeta: meta("agent"), Spec: appsv1.DaemonSetSpec{Selector: selector("agent"),
+		Template: template("agent", "")}}
 	daemonReady := func(d *appsv1.DaemonSet) bool {
 		s := d.Status
-		return s.ObservedGeneration == d.Generation && s.DesiredNumberScheduled == 1 && s.UpdatedNumberScheduled == 1 && s.NumberAvailable == 1
+		return s.ObservedGeneration == d.Generation && s.DesiredNumberScheduled == 1 && s.UpdatedNumberScheduled == 1 &&
+			s.NumberAvailable == 1
 	}
 	finished := func(kind batchv1.JobConditionType) func(*batchv1.Job) bool {
 		return func(j *batchv1.Job) bool {
-			return slices.ContainsFunc(j.Status.Conditions, func(c batchv1.JobCondition) bool { return c.Type == kind && c.Status == corev1.ConditionTrue })
+			return slices.ContainsFunc(j.Status.Conditions, func(c batchv1.JobCondition) bool {
+				return c.Type == kind &&
+					c.Status == corev1.ConditionTrue
+			})
 		}
 	}
 	jobs := func(name string, change func(*batchv1.JobSpec)) *batchv1.Job {
@@ -321,42 +331,58 @@ func scenarios() []scenario {
 	class := ""
 	claim := &corev1.PersistentVolumeClaim{ObjectMeta: meta("data"), Spec: corev1.PersistentVolumeClaimSpec{
 		StorageClassName: &class, VolumeName: "one", AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},
-		Resources: corev1.VolumeResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("1Gi")}},
+		Resources: corev1.VolumeResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceStorage: resource.MustParse(
+			"1Gi")}},
 	}}
 	volume := &corev1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Name: "one"}, Spec: corev1.PersistentVolumeSpec{
-		Capacity: corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("2Gi")}, AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},
-		PersistentVolumeReclaimPolicy: corev1.PersistentVolumeReclaimRetain, PersistentVolumeSource: corev1.PersistentVolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: "/tmp/one"}},
+		Capacity:                      corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("2Gi")},
+		AccessModes:                   []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},
+		PersistentVolumeReclaimPolicy: corev1.PersistentVolumeReclaimRetain,
+		PersistentVolumeSource:        corev1.PersistentVolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: "/tmp/one"}},
 	}}
-	service := &corev1.Service{ObjectMeta: meta("web"), Spec: corev1.ServiceSpec{Selector: map[string]string{"app": "web"}, Ports: []corev1.ServicePort{
-		{Name: "named", Port: 80, TargetPort: intstr.FromString("http")}, {Name: "number", Port: 443, TargetPort: intstr.FromInt32(8443)},
-	}}}
+	service := &corev1.Service{ObjectMeta: meta("web"), Spec: corev1.ServiceSpec{Selector: map[string]string{"app": "web"},
+		Ports: []corev1.ServicePort{
+			{Name: "named", Port: 80, TargetPort: intstr.FromString("http")},
+			{Name: "number", Port: 443, TargetPort: intstr.FromInt32(8443)},
+		}}}
 	headless := service.DeepCopy()
 	headless.Name, headless.Spec.ClusterIP = "headless", corev1.ClusterIPNone
 	return []scenario{
 		{"Deployment", []step{
-			{create(deployments("web", func(d *appsv1.Deployment) { d.Annotations = map[string]string{"example.com/note": "one"} })), is("web", rolledOut(3))},
+			{create(deployments("web",
+				func(d *appsv1.Deployment) { d.Annotations = map[string]string{"example.com/note": "one"} })),
+				is("web", rolledOut(3))},
 			{change("web", func(d *appsv1.Deployment) { d.Spec.Replicas = replicas(5) }), is("web", rolledOut(5))},
 			{change("web", func(d *appsv1.Deployment) { again(&d.Spec.Template) }), is("web", rolledOut(5))},
-			{change("web", func(d *appsv1.Deployment) { d.Spec.Template.Spec.Containers[0].Image = "example.com/one" }), is("web", rolledOut(5))},
-			{change("web", func(d *appsv1.Deployment) { d.Spec.Paused = true; d.Spec.Replicas = replicas(2) }), is("web", rolledOut(2))},
-			{change("web", func(d *appsv1.Deployment) { d.Spec.Paused = false; d.Spec.RevisionHistoryLimit = replicas(0) }), is("web", rolledOut(2))},
+			{change("web", func(d *appsv1.Deployment) { d.Spec.Template.Spec.Containers[0].Image = "example.com/one" }),
+				is("web", rolledOut(5))},
+			{change("web", func(d *appsv1.Deployment) { d.Spec.Paused = true; d.Spec.Replicas = replicas(2) }),
+				is("web", rolledOut(2))},
+			{change("web", func(d *appsv1.Deployment) { d.Spec.Paused = false; d.Spec.RevisionHistoryLimit = replicas(0) }),
+				is("web", rolledOut(2))},
 			{change("web", func(d *appsv1.Deployment) { d.Spec.Replicas = replicas(0) }), is("web", rolledOut(0))},
 			{remove(deployment("web", 0)), empty},
 		}},
 		{"Recreate", []step{
-			{create(deployments("web", func(d *appsv1.Deployment) { d.Spec.Strategy.Type = appsv1.RecreateDeploymentStrategyType })), is("web", rolledOut(3))},
+			{create(deployments("web",
+				func(d *appsv1.Deployment) { d.Spec.Strategy.Type = appsv1.RecreateDeploymentStrategyType })),
+				is("web", rolledOut(3))},
 			{change("web", func(d *appsv1.Deployment) { again(&d.Spec.Template) }), is("web", rolledOut(3))},
 			{remove(deployment("web", 0)), empty},
 		}},
 		{"UnreadyDeployment", []step{{
 			create(deployment("unready", 2)),
-			is("unready", func(d *appsv1.Deployment) bool { return d.Status.Replicas == 2 && d.Status.UnavailableReplicas == 2 }),
+			is("unready", func(d *appsv1.Deployment) bool {
+				return d.Status.Replicas == 2 &&
+					d.Status.UnavailableReplicas == 2
+			}),
 		}}},
 		{"ReplicaSet", []step{
 			{create(set), is("set", func(s *appsv1.ReplicaSet) bool { return s.Status.AvailableReplicas == 2 })},
-			{change("set", func(s *appsv1.ReplicaSet) { s.Spec.Replicas = replicas(1) }), is("set", func(s *appsv1.ReplicaSet) bool {
-				return s.Status.Replicas == 1 && (s.Status.TerminatingReplicas == nil || *s.Status.TerminatingReplicas == 0)
-			})},
+			{change("set", func(s *appsv1.ReplicaSet) { s.Spec.Replicas = replicas(1) }),
+				is("set", func(s *appsv1.ReplicaSet) bool {
+					return s.Status.Replicas == 1 && (s.Status.TerminatingReplicas == nil || *s.Status.TerminatingReplicas == 0)
+				})},
 			{remove(set), empty},
 		}},
 		{"StatefulSet", []step{
@@ -371,13 +397,18 @@ func scenarios() []scenario {
 			{remove(daemon), empty},
 		}},
 		{"Job", []step{
-			{create(jobs("good", func(s *batchv1.JobSpec) { s.Completions, s.Parallelism = replicas(3), replicas(2) })), is("good", finished(batchv1.JobComplete))},
-			{create(jobs("indexed", func(s *batchv1.JobSpec) { s.CompletionMode, s.Completions = &indexed, replicas(2) })), is("indexed", finished(batchv1.JobComplete))},
-			{create(jobs("fails", func(s *batchv1.JobSpec) { s.BackoffLimit = replicas(0) })), is("fails", finished(batchv1.JobFailed))},
-			{create(jobs("rests", func(s *batchv1.JobSpec) { s.Suspend = &suspended })), is("rests", func(j *batchv1.Job) bool { return len(j.Status.Conditions) > 0 })},
+			{create(jobs("good", func(s *batchv1.JobSpec) { s.Completions, s.Parallelism = replicas(3), replicas(2) })),
+				is("good", finished(batchv1.JobComplete))},
+			{create(jobs("indexed", func(s *batchv1.JobSpec) { s.CompletionMode, s.Completions = &indexed, replicas(2) })),
+				is("indexed", finished(batchv1.JobComplete))},
+			{create(jobs("fails", func(s *batchv1.JobSpec) { s.BackoffLimit = replicas(0) })),
+				is("fails", finished(batchv1.JobFailed))},
+			{create(jobs("rests", func(s *batchv1.JobSpec) { s.Suspend = &suspended })),
+				is("rests", func(j *batchv1.Job) bool { return len(j.Status.Conditions) > 0 })},
 			{change("rests", func(j *batchv1.Job) { *j.Spec.Suspend = false }), is("rests", finished(batchv1.JobComplete))},
 			{func(ctx context.Context, w *world) error {
-				return errors.Join(remove(job("good"))(ctx, w), remove(job("indexed"))(ctx, w), remove(job("fails"))(ctx, w), remove(job("rests"))(ctx, w))
+				return errors.Join(remove(job("good"))(ctx, w), remove(job("indexed"))(ctx, w), remove(job("fails"))(ctx, w),
+					remove(job("rests"))(ctx, w))
 			}, empty},
 		}},
 		{"CronJob", []step{
@@ -393,11 +424,15 @@ func scenarios() []scenario {
 				}
 				*c.Spec.Suspend = false
 				return w.Update(ctx, c)
-			}, is("minutely", func(c *batchv1.CronJob) bool { return c.Status.LastSuccessfulTime != nil && len(c.Status.Active) == 0 })},
+			}, is("minutely", func(c *batchv1.CronJob) bool {
+				return c.Status.LastSuccessfulTime != nil &&
+					len(c.Status.Active) == 0
+			})},
 			{remove(cron), empty},
 		}},
 		{"Claim", []step{
-			{create(volume, claim), is("data", func(c *corev1.PersistentVolumeClaim) bool { return c.Status.Phase == corev1.ClaimBound })},
+			{create(volume, claim),
+				is("data", func(c *corev1.PersistentVolumeClaim) bool { return c.Status.Phase == corev1.ClaimBound })},
 			{remove(claim), func(ctx context.Context, w *world) error {
 				v := &corev1.PersistentVolume{}
 				if err := w.all.Get(ctx, object.Key{Name: "one"}, v); err != nil || v.Status.Phase != corev1.VolumeReleased {
@@ -415,10 +450,14 @@ func scenarios() []scenario {
 
 // kinds are those whose objects are compared.
 var kinds = []schema.GroupVersionKind{
-	{Version: "v1", Kind: "Pod"}, {Version: "v1", Kind: "PersistentVolumeClaim"}, {Version: "v1", Kind: "PersistentVolume"}, {Version: "v1", Kind: "ServiceAccount"},
-	{Version: "v1", Kind: "Service"}, {Group: "apps", Version: "v1", Kind: "Deployment"}, {Group: "apps", Version: "v1", Kind: "ReplicaSet"},
-	{Group: "apps", Version: "v1", Kind: "StatefulSet"}, {Group: "apps", Version: "v1", Kind: "DaemonSet"}, {Group: "apps", Version: "v1", Kind: "ControllerRevision"},
-	{Group: "batch", Version: "v1", Kind: "Job"}, {Group: "batch", Version: "v1", Kind: "CronJob"}, {Group: "discovery.k8s.io", Version: "v1", Kind: "EndpointSlice"},
+	{Version: "v1", Kind: "Pod"}, {Version: "v1", Kind: "PersistentVolumeClaim"},
+	{Version: "v1", Kind: "PersistentVolume"}, {Version: "v1", Kind: "ServiceAccount"},
+	{Version: "v1", Kind: "Service"}, {Group: "apps", Version: "v1", Kind: "Deployment"},
+	{Group: "apps", Version: "v1", Kind: "ReplicaSet"},
+	{Group: "apps", Version: "v1", Kind: "StatefulSet"}, {Group: "apps", Version: "v1", Kind: "DaemonSet"},
+	{Group: "apps", Version: "v1", Kind: "ControllerRevision"},
+	{Group: "batch", Version: "v1", Kind: "Job"}, {Group: "batch", Version: "v1", Kind: "CronJob"},
+	{Group: "discovery.k8s.io", Version: "v1", Kind: "EndpointSlice"},
 }
 
 // jobOfATime is the name of a Job of the CronJob, which ends with the minute of its time.
@@ -442,7 +481,8 @@ func (w *world) state(ctx context.Context, t *testing.T) string {
 		}
 		for i := range list.Items {
 			o := &list.Items[i]
-			if bound, _, _ := unstructured.NestedString(o.Object, "spec", "claimRef", "namespace"); kind.Kind == "PersistentVolume" && bound != w.namespace {
+			if bound, _, _ := unstructured.NestedString(o.Object, "spec", "claimRef",
+				"namespace"); kind.Kind == "PersistentVolume" && bound != w.namespace {
 				continue
 			}
 			replace = append(replace, string(o.GetUID()), "<uid>")
@@ -473,7 +513,8 @@ func (w *world) state(ctx context.Context, t *testing.T) string {
 
 // mask removes fields without meaning, and fields that controllers do not write.
 func mask(o *unstructured.Unstructured) {
-	for _, path := range [][]string{{"metadata", "managedFields"}, {"metadata", "resourceVersion"}, {"metadata", "creationTimestamp"}} {
+	for _, path := range [][]string{{"metadata", "managedFields"}, {"metadata", "resourceVersion"},
+		{"metadata", "creationTimestamp"}} {
 		unstructured.RemoveNestedField(o.Object, path...)
 	}
 	if o.GetKind() == "Pod" { // what admission of service accounts adds, which there is on one of the servers
@@ -486,7 +527,8 @@ func mask(o *unstructured.Unstructured) {
 		}
 		_ = unstructured.SetNestedSlice(o.Object, containers, "spec", "containers")
 	}
-	if o.GetKind() == "ReplicaSet" || o.GetKind() == "EndpointSlice" { // in how many steps they come there depends on which pod is first
+	if o.GetKind() == "ReplicaSet" ||
+		o.GetKind() == "EndpointSlice" { // in how many steps they come there depends on which pod is first
 		unstructured.RemoveNestedField(o.Object, "metadata", "generation")
 		unstructured.RemoveNestedField(o.Object, "status", "observedGeneration")
 	}

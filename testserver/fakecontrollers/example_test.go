@@ -19,7 +19,8 @@ import (
 func Example() {
 	server := apiserver.New(apiserver.Options{})
 	defer server.Close()
-	m, err := fakecontrollers.New(server.Config(), fakecontrollers.Options{Controllers: fakecontrollers.All(), Logger: slog.New(slog.DiscardHandler)})
+	m, err := fakecontrollers.New(server.Config(), fakecontrollers.Options{Controllers: fakecontrollers.All(),
+		Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -33,10 +34,11 @@ func Example() {
 	live := m.Live()
 	err = live.Create(ctx, &appsv1.Deployment{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web"},
-		Spec: appsv1.DeploymentSpec{Replicas: &two, Selector: &metav1.LabelSelector{MatchLabels: labels}, Template: corev1.PodTemplateSpec{
-			ObjectMeta: metav1.ObjectMeta{Labels: labels},
-			Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "main", Image: "nginx"}}},
-		}},
+		Spec: appsv1.DeploymentSpec{Replicas: &two, Selector: &metav1.LabelSelector{MatchLabels: labels},
+			Template: corev1.PodTemplateSpec{
+				ObjectMeta: metav1.ObjectMeta{Labels: labels},
+				Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "main", Image: "nginx"}}},
+			}},
 	})
 	if err != nil {
 		fmt.Println(err)
@@ -54,7 +56,8 @@ func Example() {
 			fmt.Println(err)
 			return
 		}
-		if d, ok := event.Object.(*appsv1.Deployment); ok && event.Type != watch.Bookmark && d.Status.AvailableReplicas == two {
+		if d, ok := event.Object.(*appsv1.Deployment); ok && event.Type != watch.Bookmark &&
+			d.Status.AvailableReplicas == two {
 			fmt.Println(d.Name, "has", d.Status.AvailableReplicas, "pods that are available")
 			return
 		}

@@ -92,7 +92,8 @@ func New(config *rest.Config, opts Options) (*manager.Manager, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, appsv1.AddToScheme, batchv1.AddToScheme, discoveryv1.AddToScheme} {
+	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, appsv1.AddToScheme, batchv1.AddToScheme,
+		discoveryv1.AddToScheme} {
 		if err := add(m.Scheme()); err != nil {
 			return nil, err
 		}
@@ -209,7 +210,8 @@ func (w *owned[T]) by(ctx context.Context, namespace string, owner types.UID) (a
 }
 
 // claim is by for an owner that adopts matching objects without a controller, and releases those that no longer match.
-func (w *owned[T]) claim(ctx context.Context, owner object.Object, selector *metav1.LabelSelector, mine func(T) bool) ([]T, error) {
+func (w *owned[T]) claim(ctx context.Context, owner object.Object, selector *metav1.LabelSelector,
+	mine func(T) bool) ([]T, error) {
 	match, err := metav1.LabelSelectorAsSelector(selector)
 	if err != nil {
 		return nil, reconcile.TerminalError(err)
@@ -222,7 +224,10 @@ func (w *owned[T]) claim(ctx context.Context, owner object.Object, selector *met
 	for _, o := range has {
 		if match.Matches(labels.Set(o.GetLabels())) {
 			claimed = append(claimed, o)
-		} else if err := w.change(ctx, o, func(o T) error { return controllerutil.RemoveControllerReference(owner, o, w.client.Scheme()) }); err != nil {
+		} else if err := w.change(ctx, o, func(o T) error {
+			return controllerutil.RemoveControllerReference(owner, o,
+				w.client.Scheme())
+		}); err != nil {
 			return nil, err
 		}
 	}
@@ -234,7 +239,10 @@ func (w *owned[T]) claim(ctx context.Context, owner object.Object, selector *met
 		if o.GetDeletionTimestamp() != nil || !match.Matches(labels.Set(o.GetLabels())) || !mine(o) {
 			continue
 		}
-		if err := w.change(ctx, o, func(o T) error { return controllerutil.SetControllerReference(owner, o, w.client.Scheme()) }); err != nil {
+		if err := w.change(ctx, o, func(o T) error {
+			return controllerutil.SetControllerReference(owner, o,
+				w.client.Scheme())
+		}); err != nil {
 			return nil, err
 		}
 		claimed = append(claimed, o)

@@ -39,7 +39,8 @@ type stage struct {
 func newClient(t testing.TB, env *testenv.Env) *client.REST {
 	t.Helper()
 	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, appsv1.AddToScheme, batchv1.AddToScheme, discoveryv1.AddToScheme} {
+	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, appsv1.AddToScheme, batchv1.AddToScheme,
+		discoveryv1.AddToScheme} {
 		if err := add(scheme); err != nil {
 			t.Fatal(err)
 		}
@@ -118,7 +119,9 @@ func meta(name string) metav1.ObjectMeta {
 func template(name string, policy corev1.RestartPolicy) corev1.PodTemplateSpec {
 	return corev1.PodTemplateSpec{
 		ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"app": name}},
-		Spec:       corev1.PodSpec{RestartPolicy: policy, Containers: []corev1.Container{{Name: "main", Image: "example.com/one", Ports: []corev1.ContainerPort{{Name: "http", ContainerPort: 8080}}}}},
+		Spec: corev1.PodSpec{RestartPolicy: policy,
+			Containers: []corev1.Container{{Name: "main", Image: "example.com/one",
+				Ports: []corev1.ContainerPort{{Name: "http", ContainerPort: 8080}}}}},
 	}
 }
 
@@ -127,7 +130,8 @@ func selector(name string) *metav1.LabelSelector {
 }
 
 func deployment(name string, replicas int32) *appsv1.Deployment {
-	return &appsv1.Deployment{ObjectMeta: meta(name), Spec: appsv1.DeploymentSpec{Replicas: &replicas, Selector: selector(name), Template: template(name, "")}}
+	return &appsv1.Deployment{ObjectMeta: meta(name), Spec: appsv1.DeploymentSpec{Replicas: &replicas,
+		Selector: selector(name), Template: template(name, "")}}
 }
 
 func job(name string) *batchv1.Job {
@@ -171,14 +175,16 @@ func TestOutcomesOfPods(t *testing.T) {
 			for _, c := range p.Status.Conditions {
 				isReady = isReady || c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue
 			}
-			if p.Status.Phase != want || isReady != ready || p.Spec.NodeName != "node" || len(p.Status.ContainerStatuses) != 1 || !container(p.Status.ContainerStatuses[0]) {
+			if p.Status.Phase != want || isReady != ready || p.Spec.NodeName != "node" || len(p.Status.ContainerStatuses) != 1 ||
+				!container(p.Status.ContainerStatuses[0]) {
 				s.Errorf("%s: %s", name, text(p))
 			}
 		}
 		runs := func(c corev1.ContainerStatus) bool { return c.State.Running != nil }
 		crashed := func(times int32) func(corev1.ContainerStatus) bool {
 			return func(c corev1.ContainerStatus) bool {
-				return c.RestartCount == times && c.State.Waiting.Reason == "CrashLoopBackOff" && c.LastTerminationState.Terminated.ExitCode == 1
+				return c.RestartCount == times && c.State.Waiting.Reason == "CrashLoopBackOff" &&
+					c.LastTerminationState.Terminated.ExitCode == 1
 			}
 		}
 		check("late", corev1.PodRunning, false, runs)
@@ -195,7 +201,8 @@ func TestOutcomesOfPods(t *testing.T) {
 		check("late", corev1.PodRunning, true, runs)
 		check("crashes", corev1.PodRunning, false, crashed(3)) // after 10 and 20 seconds more
 		s.pass(time.Hour)
-		check("succeeds", corev1.PodSucceeded, false, func(c corev1.ContainerStatus) bool { return c.State.Terminated.ExitCode == 0 })
+		check("succeeds", corev1.PodSucceeded, false,
+			func(c corev1.ContainerStatus) bool { return c.State.Terminated.ExitCode == 0 })
 		check("unready", corev1.PodRunning, false, runs)
 	}, fakecontrollers.Pods(func(pod *corev1.Pod) fakecontrollers.Outcome { return outcomes[pod.Name] }))
 }
@@ -262,7 +269,8 @@ func TestCronJobMakesJobsAtItsTimes(t *testing.T) {
 		s.pass(2 * time.Hour)
 		s.now(cron)
 		want := time.Date(2000, 1, 1, 2, 0, 0, 0, time.UTC)
-		if at := cron.Status.LastScheduleTime; at == nil || !at.Time.Equal(want) || cron.Status.LastSuccessfulTime == nil || len(cron.Status.Active) > 0 {
+		if at := cron.Status.LastScheduleTime; at == nil || !at.Time.Equal(want) || cron.Status.LastSuccessfulTime == nil ||
+			len(cron.Status.Active) > 0 {
 			s.Errorf("got %s", text(cron.Status))
 		}
 		var jobs batchv1.JobList
@@ -306,7 +314,8 @@ func TestJobs(t *testing.T) {
 			if n := len(j.Status.Conditions); n > 0 {
 				last = j.Status.Conditions[n-1]
 			}
-			if last.Type != kind || last.Reason != reason || j.Status.Succeeded != succeeded || j.Status.Failed != failed || j.Status.Active != 0 {
+			if last.Type != kind || last.Reason != reason || j.Status.Succeeded != succeeded || j.Status.Failed != failed ||
+				j.Status.Active != 0 {
 				s.Errorf("%s: %s", j.Name, text(j.Status))
 			}
 		}
@@ -334,10 +343,12 @@ func TestClaimsAreBound(t *testing.T) {
 			Resources:   corev1.VolumeResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("1Gi")}},
 		}}
 		user := pod("user", "")
-		user.Spec.Volumes = []corev1.Volume{{Name: "data", VolumeSource: corev1.VolumeSource{PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: "data"}}}}
+		user.Spec.Volumes = []corev1.Volume{{Name: "data",
+			VolumeSource: corev1.VolumeSource{PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: "data"}}}}
 		s.create(claim, user)
 		s.now(claim)
-		if claim.Status.Phase != corev1.ClaimBound || claim.Spec.VolumeName == "" || claim.Status.Capacity.Storage().String() != "1Gi" {
+		if claim.Status.Phase != corev1.ClaimBound || claim.Spec.VolumeName == "" ||
+			claim.Status.Capacity.Storage().String() != "1Gi" {
 			s.Fatalf("got %s", text(claim))
 		}
 		volume := &corev1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Name: claim.Spec.VolumeName}}
@@ -361,7 +372,8 @@ func TestClaimsAreBound(t *testing.T) {
 func TestServicesHaveEndpoints(t *testing.T) {
 	inBubble(t, func(s *stage) {
 		service := &corev1.Service{ObjectMeta: meta("web"), Spec: corev1.ServiceSpec{
-			Type: corev1.ServiceTypeLoadBalancer, Selector: map[string]string{"app": "web"}, Ports: []corev1.ServicePort{{Port: 80, TargetPort: intstr.FromString("http")}},
+			Type: corev1.ServiceTypeLoadBalancer, Selector: map[string]string{"app": "web"},
+			Ports: []corev1.ServicePort{{Port: 80, TargetPort: intstr.FromString("http")}},
 		}}
 		s.create(service, deployment("web", 101)) // a slice has 100 addresses at most
 		s.now(service)
@@ -370,7 +382,8 @@ func TestServicesHaveEndpoints(t *testing.T) {
 		}
 		slices := func() (n, ready int) {
 			var all discoveryv1.EndpointSliceList
-			if err := s.List(s.Context(), &all, client.InNamespace("default"), client.MatchingLabels{discoveryv1.LabelServiceName: "web"}); err != nil {
+			if err := s.List(s.Context(), &all, client.InNamespace("default"),
+				client.MatchingLabels{discoveryv1.LabelServiceName: "web"}); err != nil {
 				s.Fatal(err)
 			}
 			for _, slice := range all.Items {
@@ -417,7 +430,8 @@ func TestNamespaceGoesOnceItIsEmpty(t *testing.T) {
 		}
 		s.settle()
 		s.now(account) // it was made again
-		d, held := deployment("web", 2), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "going", Name: "held", Finalizers: []string{"example.com/hold"}}}
+		d, held := deployment("web", 2), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "going", Name: "held",
+			Finalizers: []string{"example.com/hold"}}}
 		d.Namespace = "going"
 		s.create(d, held)
 		if err := s.Delete(s.Context(), namespace); err != nil {
@@ -426,7 +440,8 @@ func TestNamespaceGoesOnceItIsEmpty(t *testing.T) {
 		s.pass(time.Minute)
 		s.now(namespace)
 		said := text(namespace.Status.Conditions)
-		for _, want := range []string{"Some content in the namespace has finalizers remaining: example.com/hold in 1 resource instances", "Some resources are remaining: configmaps. has 1 resource instances"} {
+		for _, want := range []string{"Some content in the namespace has finalizers remaining: example.com/hold in 1 " +
+			"resource instances", "Some resources are remaining: configmaps. has 1 resource instances"} {
 			if !strings.Contains(said, want) {
 				s.Errorf("got %s, want %s", said, want)
 			}
@@ -447,7 +462,8 @@ func TestANamespaceLosesItsPodsFirst(t *testing.T) {
 		if err := s.REST.Create(s.Context(), namespace); err != nil {
 			s.Fatal(err)
 		}
-		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "going", Name: "held", Finalizers: []string{"example.com/hold"}}, Spec: template("held", corev1.RestartPolicyNever).Spec}
+		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "going", Name: "held",
+			Finalizers: []string{"example.com/hold"}}, Spec: template("held", corev1.RestartPolicyNever).Spec}
 		used := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "going", Name: "used"}}
 		s.create(pod, used)
 		if err := s.Delete(s.Context(), namespace); err != nil {
@@ -469,11 +485,13 @@ func TestANamespaceLosesItsPodsFirst(t *testing.T) {
 func TestReplicationControllerKeepsItsPods(t *testing.T) {
 	inBubble(t, func(s *stage) {
 		pods := template("web", corev1.RestartPolicyAlways)
-		rc := &corev1.ReplicationController{ObjectMeta: meta("web"), Spec: corev1.ReplicationControllerSpec{Replicas: new(int32(2)), Template: &pods}}
+		rc := &corev1.ReplicationController{ObjectMeta: meta("web"),
+			Spec: corev1.ReplicationControllerSpec{Replicas: new(int32(2)), Template: &pods}}
 		s.create(rc)
 		s.pass(time.Minute)
 		s.now(rc)
-		if got := rc.Status; got.Replicas != 2 || got.ReadyReplicas != 2 || got.AvailableReplicas != 2 || got.FullyLabeledReplicas != 2 {
+		if got := rc.Status; got.Replicas != 2 || got.ReadyReplicas != 2 || got.AvailableReplicas != 2 ||
+			got.FullyLabeledReplicas != 2 {
 			s.Errorf("got %+v", got)
 		}
 		rc.Spec.Replicas = new(int32(1))
@@ -492,10 +510,11 @@ func TestStatefulSetKeepsItsOrder(t *testing.T) {
 		three := int32(3)
 		set := &appsv1.StatefulSet{ObjectMeta: meta("db"), Spec: appsv1.StatefulSetSpec{
 			Replicas: &three, ServiceName: "db", Selector: selector("db"), Template: template("db", ""),
-			VolumeClaimTemplates: []corev1.PersistentVolumeClaim{{ObjectMeta: metav1.ObjectMeta{Name: "data"}, Spec: corev1.PersistentVolumeClaimSpec{
-				AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},
-				Resources:   corev1.VolumeResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("1Gi")}},
-			}}},
+			VolumeClaimTemplates: []corev1.PersistentVolumeClaim{{ObjectMeta: metav1.ObjectMeta{Name: "data"},
+				Spec: corev1.PersistentVolumeClaimSpec{
+					AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},
+					Resources:   corev1.VolumeResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("1Gi")}},
+				}}},
 		}}
 		s.create(set)
 		if n := len(s.pods()); n != 1 {
@@ -526,13 +545,16 @@ func TestStatefulSetKeepsItsOrder(t *testing.T) {
 				s.Errorf("got %s", text(p))
 			}
 		}
-	}, fakecontrollers.Pods(func(*corev1.Pod) fakecontrollers.Outcome { return fakecontrollers.Outcome{After: 10 * time.Second} }))
+	},
+		fakecontrollers.Pods(func(*corev1.Pod) fakecontrollers.Outcome { return fakecontrollers.Outcome{After: 10 * time.Second} }))
 }
 
 func TestDaemonSetIsOnEachNode(t *testing.T) {
 	inBubble(t, func(s *stage) {
-		set := &appsv1.DaemonSet{ObjectMeta: meta("agent"), Spec: appsv1.DaemonSetSpec{Selector: selector("agent"), Template: template("agent", "")}}
-		tainted := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "other"}, Spec: corev1.NodeSpec{Taints: []corev1.Taint{{Key: "only", Value: "mine", Effect: corev1.TaintEffectNoSchedule}}}}
+		set := &appsv1.DaemonSet{ObjectMeta: meta("agent"), Spec: appsv1.DaemonSetSpec{Selector: selector("agent"),
+			Template: template("agent", "")}}
+		tainted := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "other"},
+			Spec: corev1.NodeSpec{Taints: []corev1.Taint{{Key: "only", Value: "mine", Effect: corev1.TaintEffectNoSchedule}}}}
 		s.create(set, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "second"}}, tainted)
 		s.now(set)
 		if set.Status.DesiredNumberScheduled != 2 || set.Status.NumberReady != 2 || set.Status.NumberAvailable != 2 {
@@ -553,7 +575,8 @@ func TestDaemonSetIsOnEachNode(t *testing.T) {
 // TestLastOfANamePlays in place of the others.
 func TestLastOfANamePlays(t *testing.T) {
 	mine := fakecontrollers.Controller{Name: "deployment-controller", Add: func(m *manager.Manager) error {
-		return controller.For[*appsv1.Deployment](m).Complete(reconcile.Func[reconcile.Request](func(ctx context.Context, r reconcile.Request) (reconcile.Result, error) {
+		return controller.For[*appsv1.Deployment](m).Complete(reconcile.Func[reconcile.Request](func(ctx context.Context,
+			r reconcile.Request) (reconcile.Result, error) {
 			d := &appsv1.Deployment{}
 			if err := m.Client().Get(ctx, r.NamespacedName, d); err != nil {
 				return reconcile.Result{}, client.IgnoreNotFound(err)
@@ -576,9 +599,12 @@ func TestInvalidControllersAreErrors(t *testing.T) {
 	env := inmemory.Start(t)
 	for want, p := range map[string]fakecontrollers.Controller{
 		"fake controller 1 of 1: it needs a name, and Add": {Name: "a"},
-		"fake controller a: no":                            {Name: "a", Add: func(*manager.Manager) error { return errors.New("no") }},
+		"fake controller a: no": {Name: "a",
+			Add: func(*manager.Manager) error { return errors.New("no") }},
 	} {
-		if _, err := fakecontrollers.New(env.Config, fakecontrollers.Options{Controllers: []fakecontrollers.Controller{p}}); err == nil || err.Error() != want {
+		if _,
+			err := fakecontrollers.New(env.Config,
+			fakecontrollers.Options{Controllers: []fakecontrollers.Controller{p}}); err == nil || err.Error() != want {
 			t.Errorf("got %v, want %s", err, want)
 		}
 	}
@@ -599,7 +625,8 @@ func TestFakeControllersAreSelectedByName(t *testing.T) {
 		{[]string{"-kublet"}, 0, `no fake controller "kublet"; use cronjob-controller, daemonset-controller, `},
 	} {
 		got, err := fakecontrollers.Select(test.names...)
-		if len(got) != test.want || test.err == "" && err != nil || test.err != "" && (err == nil || !strings.HasPrefix(err.Error(), test.err)) {
+		if len(got) != test.want || test.err == "" && err != nil || test.err != "" &&
+			(err == nil || !strings.HasPrefix(err.Error(), test.err)) {
 			t.Errorf("%q: got %d, %v", test.names, len(got), err)
 		}
 	}

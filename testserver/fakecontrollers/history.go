@@ -23,7 +23,8 @@ type history []*appsv1.ControllerRevision
 
 // sync gives the revision of the current template the highest number, and creates it from fresh if there is none.
 // Revisions with equal data are the same.
-func (h history) sync(ctx context.Context, c client.Client, owner object.Object, data []byte, fresh *appsv1.ControllerRevision) (history, error) {
+func (h history) sync(ctx context.Context, c client.Client, owner object.Object, data []byte,
+	fresh *appsv1.ControllerRevision) (history, error) {
 	slices.SortFunc(h, func(a, b *appsv1.ControllerRevision) int { return cmp.Compare(a.Revision, b.Revision) })
 	next := int64(1)
 	if len(h) > 0 {
@@ -39,7 +40,8 @@ func (h history) sync(ctx context.Context, c client.Client, owner object.Object,
 		again.Revision = next
 		return append(slices.Delete(h, same, same+1), again), c.Patch(ctx, again, client.MergeFrom(base))
 	}
-	fresh.Namespace, fresh.Revision, fresh.Data, fresh.Annotations = owner.GetNamespace(), next, runtime.RawExtension{Raw: data}, maps.Clone(owner.GetAnnotations())
+	fresh.Namespace, fresh.Revision, fresh.Data, fresh.Annotations = owner.GetNamespace(), next,
+		runtime.RawExtension{Raw: data}, maps.Clone(owner.GetAnnotations())
 	err := createOwned(ctx, c, owner, fresh)
 	if apierrors.IsAlreadyExists(err) {
 		return nil, err // a collision, which the caller may count
@@ -48,12 +50,14 @@ func (h history) sync(ctx context.Context, c client.Client, owner object.Object,
 }
 
 // forget deletes the oldest unused revisions beyond the limit.
-func (h history) forget(ctx context.Context, c client.Client, limit *int32, used func(*appsv1.ControllerRevision) bool) error {
+func (h history) forget(ctx context.Context, c client.Client, limit *int32,
+	used func(*appsv1.ControllerRevision) bool) error {
 	if limit == nil {
 		return nil
 	}
 	unused := slices.DeleteFunc(slices.Clone(h), used)
-	return each(unused[:max(0, len(unused)-int(*limit))], func(r *appsv1.ControllerRevision) error { return controllerutil.DeleteWithUID(ctx, c, r) })
+	return each(unused[:max(0, len(unused)-int(*limit))],
+		func(r *appsv1.ControllerRevision) error { return controllerutil.DeleteWithUID(ctx, c, r) })
 }
 
 // revisionData returns the data of a revision for a template: the patch that restores it.

@@ -148,7 +148,8 @@ func (w *work) is(kind batchv1.JobConditionType) bool {
 
 func (w *work) set(kind batchv1.JobConditionType, status corev1.ConditionStatus, reason, message string) {
 	now := metav1.Now()
-	fresh := batchv1.JobCondition{Type: kind, Status: status, Reason: reason, Message: message, LastProbeTime: now, LastTransitionTime: now}
+	fresh := batchv1.JobCondition{Type: kind, Status: status, Reason: reason, Message: message, LastProbeTime: now,
+		LastTransitionTime: now}
 	switch c := w.condition(kind); {
 	case c == nil:
 		w.Status.Conditions = append(w.Status.Conditions, fresh)
@@ -261,11 +262,16 @@ func (w *work) judge() {
 	}
 	switch limit := w.Spec.ActiveDeadlineSeconds; {
 	case w.failed > *w.Spec.BackoffLimit || restarts > 0 && restarts >= *w.Spec.BackoffLimit:
-		w.set(batchv1.JobFailureTarget, corev1.ConditionTrue, batchv1.JobReasonBackoffLimitExceeded, "Job has reached the specified backoff limit")
-	case limit != nil && !w.suspended() && w.Status.StartTime != nil && time.Since(w.Status.StartTime.Time) >= time.Duration(*limit)*time.Second:
-		w.set(batchv1.JobFailureTarget, corev1.ConditionTrue, batchv1.JobReasonDeadlineExceeded, "Job was active longer than specified deadline")
-	case w.Spec.Completions != nil && w.succeeded >= *w.Spec.Completions, w.Spec.Completions == nil && w.succeeded > 0 && len(w.active) == 0:
-		w.set(batchv1.JobSuccessCriteriaMet, corev1.ConditionTrue, batchv1.JobReasonCompletionsReached, "Reached expected number of succeeded pods")
+		w.set(batchv1.JobFailureTarget, corev1.ConditionTrue, batchv1.JobReasonBackoffLimitExceeded,
+			"Job has reached the specified backoff limit")
+	case limit != nil && !w.suspended() && w.Status.StartTime != nil &&
+		time.Since(w.Status.StartTime.Time) >= time.Duration(*limit)*time.Second:
+		w.set(batchv1.JobFailureTarget, corev1.ConditionTrue, batchv1.JobReasonDeadlineExceeded,
+			"Job was active longer than specified deadline")
+	case w.Spec.Completions != nil && w.succeeded >= *w.Spec.Completions, w.Spec.Completions == nil && w.succeeded > 0 &&
+		len(w.active) == 0:
+		w.set(batchv1.JobSuccessCriteriaMet, corev1.ConditionTrue, batchv1.JobReasonCompletionsReached,
+			"Reached expected number of succeeded pods")
 	}
 }
 
@@ -482,10 +488,12 @@ var expiredJobs = Controller{"ttl-after-finished-controller", func(m *manager.Ma
 			if job.Spec.TTLSecondsAfterFinished == nil || !w.finished() || job.DeletionTimestamp != nil {
 				return reconcile.Result{}, nil
 			}
-			if left := time.Until(end.LastTransitionTime.Add(time.Duration(*job.Spec.TTLSecondsAfterFinished) * time.Second)); left > 0 {
+			if left := time.Until(end.LastTransitionTime.Add(time.Duration(
+				*job.Spec.TTLSecondsAfterFinished) * time.Second)); left > 0 {
 				return reconcile.Result{RequeueAfter: left}, nil
 			}
 			seen := client.Preconditions{UID: &job.UID, ResourceVersion: &job.ResourceVersion}
-			return reconcile.Result{}, client.IgnoreNotFound(c.Delete(ctx, job, seen, client.PropagationPolicy(metav1.DeletePropagationForeground)))
+			return reconcile.Result{}, client.IgnoreNotFound(c.Delete(ctx, job, seen,
+				client.PropagationPolicy(metav1.DeletePropagationForeground)))
 		}))
 }}

@@ -34,7 +34,8 @@ var namespaces = Controller{"namespace-controller", func(m *manager.Manager) err
 		return err
 	}
 	p := &namespaceController{m.Client(), m.Live(), asks}
-	return controller.For[*corev1.Namespace](m).Named("namespace-controller").Complete(byName[corev1.Namespace](m.Client(), p.reconcile))
+	return controller.For[*corev1.Namespace](m).Named("namespace-controller").Complete(byName[corev1.Namespace](m.Client(),
+		p.reconcile))
 }}
 
 type namespaceController struct {
@@ -74,7 +75,8 @@ func (p *namespaceController) reconcile(ctx context.Context, namespace *corev1.N
 		since := time.Since(namespace.DeletionTimestamp.Time)
 		return reconcile.Result{RequeueAfter: min(max(since/2, 50*time.Millisecond), 15*time.Second)}, nil
 	}
-	namespace.Spec.Finalizers = slices.DeleteFunc(namespace.Spec.Finalizers, func(f corev1.FinalizerName) bool { return f == corev1.FinalizerKubernetes })
+	namespace.Spec.Finalizers = slices.DeleteFunc(namespace.Spec.Finalizers,
+		func(f corev1.FinalizerName) bool { return f == corev1.FinalizerKubernetes })
 	err = p.SubResource("finalize").Update(ctx, namespace)
 	if apierrors.IsConflict(err) {
 		return reconcile.Result{}, nil // the change that conflicts is the next request
@@ -92,7 +94,8 @@ type namespaced struct {
 // kinds returns all kinds whose objects can be listed and deleted, in the server's preferred version.
 func (p *namespaceController) kinds(ctx context.Context) (all []namespaced, err error) {
 	for _, root := range []string{"/api", "/apis"} {
-		content, err := p.asks.Get().AbsPath(root).SetHeader("Accept", "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList").DoRaw(ctx)
+		content, err := p.asks.Get().AbsPath(root).SetHeader("Accept",
+			"application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList").DoRaw(ctx)
 		if err != nil {
 			return nil, fmt.Errorf("ask for %s: %w", root, err)
 		}
@@ -111,7 +114,8 @@ func kindsOf(group apidiscovery.APIGroupDiscovery) (all []namespaced) {
 	seen := map[string]bool{}
 	for _, version := range group.Versions {
 		for _, r := range version.Resources {
-			if r.Scope != apidiscovery.ScopeNamespace || seen[r.Resource] || r.ResponseKind == nil || !slices.Contains(r.Verbs, "list") || !slices.Contains(r.Verbs, "delete") {
+			if r.Scope != apidiscovery.ScopeNamespace || seen[r.Resource] || r.ResponseKind == nil ||
+				!slices.Contains(r.Verbs, "list") || !slices.Contains(r.Verbs, "delete") {
 				continue
 			}
 			seen[r.Resource] = true
@@ -148,7 +152,8 @@ func (p *namespaceController) empty(ctx context.Context, namespace string, kind 
 }
 
 // list lists the metadata of the objects of a kind in a namespace. A kind that no longer exists has none.
-func (p *namespaceController) list(ctx context.Context, namespace string, kind namespaced) ([]metav1.PartialObjectMetadata, error) {
+func (p *namespaceController) list(ctx context.Context, namespace string,
+	kind namespaced) ([]metav1.PartialObjectMetadata, error) {
 	list := &metav1.PartialObjectMetadataList{}
 	list.SetGroupVersionKind(kind.kind.GroupVersion().WithKind(kind.kind.Kind + "List"))
 	err := p.live.List(ctx, list, client.InNamespace(namespace))
@@ -167,7 +172,8 @@ func (r *remains) note(kind namespaced, objects []metav1.PartialObjectMetadata) 
 		return
 	}
 	r.objects += len(objects)
-	r.resources = append(r.resources, fmt.Sprintf("%s.%s has %d resource instances", kind.resource, kind.kind.Group, len(objects)))
+	r.resources = append(r.resources, fmt.Sprintf("%s.%s has %d resource instances", kind.resource, kind.kind.Group,
+		len(objects)))
 	if r.finalizers == nil {
 		r.finalizers = map[string]int{}
 	}
@@ -191,19 +197,27 @@ func (r *remains) judge(namespace *corev1.Namespace) {
 		if !is {
 			status, reason, message = corev1.ConditionFalse, otherwise, fine
 		}
-		setNamespaceCondition(namespace, corev1.NamespaceCondition{Type: kind, Status: status, Reason: reason, Message: message})
+		setNamespaceCondition(namespace, corev1.NamespaceCondition{Type: kind, Status: status, Reason: reason,
+			Message: message})
 	}
-	set(corev1.NamespaceDeletionDiscoveryFailure, false, "", "", "ResourcesDiscovered", "All resources successfully discovered")
-	set("NamespaceDeletionGroupVersionParsingFailure", false, "", "", "ParsedGroupVersions", "All legacy kube types successfully parsed")
-	set(corev1.NamespaceDeletionContentFailure, false, "", "", "ContentDeleted", "All content successfully deleted, may be waiting on finalization")
-	set(corev1.NamespaceContentRemaining, r.objects > 0, "SomeResourcesRemain", "Some resources are remaining: "+strings.Join(r.resources, ", "), "ContentRemoved", "All content successfully removed")
-	set(corev1.NamespaceFinalizersRemaining, len(finalizers) > 0, "SomeFinalizersRemain", "Some content in the namespace has finalizers remaining: "+strings.Join(finalizers, ", "),
+	set(corev1.NamespaceDeletionDiscoveryFailure, false, "", "", "ResourcesDiscovered",
+		"All resources successfully discovered")
+	set("NamespaceDeletionGroupVersionParsingFailure", false, "", "", "ParsedGroupVersions",
+		"All legacy kube types successfully parsed")
+	set(corev1.NamespaceDeletionContentFailure, false, "", "", "ContentDeleted",
+		"All content successfully deleted, may be waiting on finalization")
+	set(corev1.NamespaceContentRemaining, r.objects > 0, "SomeResourcesRemain",
+		"Some resources are remaining: "+strings.Join(r.resources, ", "), "ContentRemoved",
+		"All content successfully removed")
+	set(corev1.NamespaceFinalizersRemaining, len(finalizers) > 0, "SomeFinalizersRemain",
+		"Some content in the namespace has finalizers remaining: "+strings.Join(finalizers, ", "),
 		"ContentHasNoFinalizers", "All content-preserving finalizers finished")
 }
 
 func setNamespaceCondition(namespace *corev1.Namespace, fresh corev1.NamespaceCondition) {
 	fresh.LastTransitionTime = metav1.Now()
-	i := slices.IndexFunc(namespace.Status.Conditions, func(c corev1.NamespaceCondition) bool { return c.Type == fresh.Type })
+	i := slices.IndexFunc(namespace.Status.Conditions,
+		func(c corev1.NamespaceCondition) bool { return c.Type == fresh.Type })
 	switch {
 	case i < 0:
 		namespace.Status.Conditions = append(namespace.Status.Conditions, fresh)

@@ -58,16 +58,19 @@ func Pods(outcome func(pod *corev1.Pod) Outcome) Controller {
 	return Controller{podsName, func(m *manager.Manager) error {
 		k := &kubelet{Client: m.Client(), live: m.Live(), outcome: outcome}
 		var err error
-		if k.addresses, err = newAddresses(m, podNetwork, &corev1.Pod{}, func(pod *corev1.Pod) []string { return []string{pod.Status.PodIP} }); err != nil {
+		if k.addresses, err = newAddresses(m, podNetwork, &corev1.Pod{},
+			func(pod *corev1.Pod) []string { return []string{pod.Status.PodIP} }); err != nil {
 			return err
 		}
-		if k.byNode, err = cache.NewIndex(m.Cache(), &corev1.Pod{}, func(pod *corev1.Pod) []string { return []string{pod.Spec.NodeName} }); err != nil {
+		if k.byNode, err = cache.NewIndex(m.Cache(), &corev1.Pod{},
+			func(pod *corev1.Pod) []string { return []string{pod.Spec.NodeName} }); err != nil {
 			return err
 		}
 		if err := m.Add(manager.RunnableFunc(k.register)); err != nil {
 			return err
 		}
-		if err := controller.For[*corev1.Node](m).Named(podsName + "-nodes").Complete(byName[corev1.Node](k, k.tend)); err != nil {
+		if err := controller.For[*corev1.Node](m).Named(podsName + "-nodes").Complete(byName[corev1.Node](k,
+			k.tend)); err != nil {
 			return err
 		}
 		return controller.For[*corev1.Pod](m).Named(podsName).
@@ -91,9 +94,10 @@ func (k *kubelet) register(ctx context.Context) error {
 	var nodes corev1.NodeList
 	err := k.live.List(ctx, &nodes, client.Limit(1))
 	if err == nil && len(nodes.Items) == 0 {
-		err = client.IgnoreAlreadyExists(k.live.Create(ctx, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: nodeName, Labels: map[string]string{
-			corev1.LabelHostname: nodeName, corev1.LabelOSStable: "linux", corev1.LabelArchStable: "amd64",
-		}}}))
+		err = client.IgnoreAlreadyExists(k.live.Create(ctx,
+			&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: nodeName, Labels: map[string]string{
+				corev1.LabelHostname: nodeName, corev1.LabelOSStable: "linux", corev1.LabelArchStable: "amd64",
+			}}}))
 	}
 	if ctx.Err() != nil {
 		return nil
@@ -104,7 +108,8 @@ func (k *kubelet) register(ctx context.Context) error {
 // tend makes a node without conditions ready, and removes the taint from a ready node.
 func (k *kubelet) tend(ctx context.Context, node *corev1.Node) (reconcile.Result, error) {
 	before := node.DeepCopy()
-	ready := slices.IndexFunc(node.Status.Conditions, func(c corev1.NodeCondition) bool { return c.Type == corev1.NodeReady })
+	ready := slices.IndexFunc(node.Status.Conditions,
+		func(c corev1.NodeCondition) bool { return c.Type == corev1.NodeReady })
 	if ready < 0 {
 		beReady(node)
 		return reconcile.Result{}, writeStatus(ctx, k.Client, before, node)
@@ -112,7 +117,8 @@ func (k *kubelet) tend(ctx context.Context, node *corev1.Node) (reconcile.Result
 	if node.Status.Conditions[ready].Status != corev1.ConditionTrue {
 		return reconcile.Result{}, nil
 	}
-	node.Spec.Taints = slices.DeleteFunc(node.Spec.Taints, func(taint corev1.Taint) bool { return taint.Key == corev1.TaintNodeNotReady })
+	node.Spec.Taints = slices.DeleteFunc(node.Spec.Taints,
+		func(taint corev1.Taint) bool { return taint.Key == corev1.TaintNodeNotReady })
 	if len(node.Spec.Taints) == len(before.Spec.Taints) {
 		return reconcile.Result{}, nil
 	}
@@ -127,7 +133,8 @@ func beReady(node *corev1.Node) {
 			Type: kind, Status: status, Reason: reason, Message: message, LastHeartbeatTime: now, LastTransitionTime: now,
 		})
 	}
-	set(corev1.NodeMemoryPressure, corev1.ConditionFalse, "KubeletHasSufficientMemory", "kubelet has sufficient memory available")
+	set(corev1.NodeMemoryPressure, corev1.ConditionFalse, "KubeletHasSufficientMemory",
+		"kubelet has sufficient memory available")
 	set(corev1.NodeDiskPressure, corev1.ConditionFalse, "KubeletHasNoDiskPressure", "kubelet has no disk pressure")
 	set(corev1.NodePIDPressure, corev1.ConditionFalse, "KubeletHasSufficientPID", "kubelet has sufficient PID available")
 	set(corev1.NodeReady, corev1.ConditionTrue, "KubeletReady", "kubelet is posting ready status")
@@ -139,7 +146,8 @@ func beReady(node *corev1.Node) {
 		node.Status.Allocatable = node.Status.Capacity
 	}
 	if node.Status.Addresses == nil {
-		node.Status.Addresses = []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: hostAddress}, {Type: corev1.NodeHostName, Address: node.Name}}
+		node.Status.Addresses = []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: hostAddress},
+			{Type: corev1.NodeHostName, Address: node.Name}}
 	}
 }
 
@@ -253,7 +261,8 @@ func (k *kubelet) play(ctx context.Context, pod *corev1.Pod) (again time.Duratio
 		running(pod, false)
 		return left, nil
 	}
-	restarts := pod.Spec.RestartPolicy == corev1.RestartPolicyAlways || o.Phase == corev1.PodFailed && pod.Spec.RestartPolicy == corev1.RestartPolicyOnFailure
+	restarts := pod.Spec.RestartPolicy == corev1.RestartPolicyAlways || o.Phase == corev1.PodFailed &&
+		pod.Spec.RestartPolicy == corev1.RestartPolicyOnFailure
 	switch {
 	case o.Phase == corev1.PodPending:
 		wait(pod, cmp.Or(o.Reason, "ContainerCreating"), o.Message)
@@ -269,7 +278,8 @@ func (k *kubelet) play(ctx context.Context, pod *corev1.Pod) (again time.Duratio
 	case o.Phase == corev1.PodSucceeded:
 		terminated(pod, o.Phase, Outcome{Reason: cmp.Or(o.Reason, "Completed"), Message: o.Message})
 	default:
-		terminated(pod, o.Phase, Outcome{ExitCode: cmp.Or(o.ExitCode, 1), Reason: cmp.Or(o.Reason, "Error"), Message: o.Message})
+		terminated(pod, o.Phase, Outcome{ExitCode: cmp.Or(o.ExitCode, 1), Reason: cmp.Or(o.Reason, "Error"),
+			Message: o.Message})
 	}
 	return 0, nil
 }
@@ -303,29 +313,33 @@ var podNetwork = netip.MustParsePrefix("10.244.0.0/16")
 
 // setContainers sets the states of all containers. Init containers have completed once the pod is initialized.
 func setContainers(pod *corev1.Pod, initialized, started, ready bool, change func(*corev1.ContainerStatus)) {
-	pod.Status.InitContainerStatuses = containerStatuses(pod.Spec.InitContainers, pod.Status.InitContainerStatuses, func(c *corev1.Container, s *corev1.ContainerStatus) {
-		sidecar := c.RestartPolicy != nil && *c.RestartPolicy == corev1.ContainerRestartPolicyAlways
-		switch {
-		case sidecar:
+	pod.Status.InitContainerStatuses = containerStatuses(pod.Spec.InitContainers, pod.Status.InitContainerStatuses,
+		func(c *corev1.Container, s *corev1.ContainerStatus) {
+			sidecar := c.RestartPolicy != nil && *c.RestartPolicy == corev1.ContainerRestartPolicyAlways
+			switch {
+			case sidecar:
+				s.Ready, s.Started = ready, &started
+				change(s)
+			case initialized:
+				s.Ready, s.Started = true, new(bool)
+				if s.State.Terminated == nil {
+					s.State = corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{Reason: "Completed",
+						StartedAt: *pod.Status.StartTime, FinishedAt: metav1.Now()}}
+				}
+			default:
+				s.Started = new(bool)
+				s.State = corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "PodInitializing"}}
+			}
+		})
+	pod.Status.ContainerStatuses = containerStatuses(pod.Spec.Containers, pod.Status.ContainerStatuses,
+		func(_ *corev1.Container, s *corev1.ContainerStatus) {
 			s.Ready, s.Started = ready, &started
 			change(s)
-		case initialized:
-			s.Ready, s.Started = true, new(bool)
-			if s.State.Terminated == nil {
-				s.State = corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{Reason: "Completed", StartedAt: *pod.Status.StartTime, FinishedAt: metav1.Now()}}
-			}
-		default:
-			s.Started = new(bool)
-			s.State = corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "PodInitializing"}}
-		}
-	})
-	pod.Status.ContainerStatuses = containerStatuses(pod.Spec.Containers, pod.Status.ContainerStatuses, func(_ *corev1.Container, s *corev1.ContainerStatus) {
-		s.Ready, s.Started = ready, &started
-		change(s)
-	})
+		})
 }
 
-func containerStatuses(containers []corev1.Container, was []corev1.ContainerStatus, change func(*corev1.Container, *corev1.ContainerStatus)) []corev1.ContainerStatus {
+func containerStatuses(containers []corev1.Container, was []corev1.ContainerStatus,
+	change func(*corev1.Container, *corev1.ContainerStatus)) []corev1.ContainerStatus {
 	var statuses []corev1.ContainerStatus
 	for i := range containers {
 		s := corev1.ContainerStatus{Name: containers[i].Name}
@@ -378,7 +392,8 @@ func stopped(pod *corev1.Pod, s *corev1.ContainerStatus, o Outcome) corev1.Conta
 	case pod.Status.StartTime != nil:
 		started = *pod.Status.StartTime
 	}
-	return corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: o.ExitCode, Reason: o.Reason, Message: o.Message, StartedAt: started, FinishedAt: now}}
+	return corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: o.ExitCode, Reason: o.Reason,
+		Message: o.Message, StartedAt: started, FinishedAt: now}}
 }
 
 // Delays before a crashed container restarts: doubled up to the last.
@@ -392,7 +407,8 @@ func crash(pod *corev1.Pod, o Outcome) (again time.Duration) {
 	pod.Status.Phase = corev1.PodRunning
 	setContainers(pod, true, false, false, func(s *corev1.ContainerStatus) {
 		wait := min(firstRestart<<min(max(s.RestartCount-1, 0), 10), lastRestart)
-		if last := s.LastTerminationState.Terminated; last == nil || s.RestartCount == 0 || time.Since(last.FinishedAt.Time) >= wait {
+		if last := s.LastTerminationState.Terminated; last == nil || s.RestartCount == 0 ||
+			time.Since(last.FinishedAt.Time) >= wait {
 			s.LastTerminationState = stopped(pod, s, o)
 			s.RestartCount++
 			wait = min(firstRestart<<min(s.RestartCount-1, 10), lastRestart)
@@ -400,7 +416,8 @@ func crash(pod *corev1.Pod, o Outcome) (again time.Duration) {
 			wait -= time.Since(last.FinishedAt.Time)
 		}
 		s.State = corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{
-			Reason: "CrashLoopBackOff", Message: fmt.Sprintf("back-off restarting failed container=%s pod=%s_%s(%s)", s.Name, pod.Name, pod.Namespace, pod.UID),
+			Reason: "CrashLoopBackOff", Message: fmt.Sprintf("back-off restarting failed container=%s pod=%s_%s(%s)", s.Name,
+				pod.Name, pod.Namespace, pod.UID),
 		}}
 		again = wait
 	})
@@ -428,12 +445,15 @@ func setReadiness(pod *corev1.Pod, initialized, ready bool, reason string) {
 		}
 		setPodCondition(pod, corev1.PodInitialized, corev1.ConditionTrue, completed, "")
 	} else {
-		setPodCondition(pod, corev1.PodInitialized, corev1.ConditionFalse, "ContainersNotInitialized", "containers with incomplete status")
+		setPodCondition(pod, corev1.PodInitialized, corev1.ConditionFalse, "ContainersNotInitialized",
+			"containers with incomplete status")
 	}
 	setPodCondition(pod, corev1.ContainersReady, isReady, reason, message)
 	for _, gate := range pod.Spec.ReadinessGates {
 		if c := podCondition(pod, gate.ConditionType); ready && (c == nil || c.Status != corev1.ConditionTrue) {
-			isReady, reason, message = corev1.ConditionFalse, "ReadinessGatesNotReady", fmt.Sprintf("the status of pod readiness gate %q is not \"True\", but %v", gate.ConditionType, corev1.ConditionFalse)
+			isReady, reason, message = corev1.ConditionFalse, "ReadinessGatesNotReady",
+				fmt.Sprintf("the status of pod readiness gate %q is not \"True\", but %v", gate.ConditionType,
+					corev1.ConditionFalse)
 		}
 	}
 	setPodCondition(pod, corev1.PodReady, isReady, reason, message)
@@ -456,7 +476,8 @@ func podCondition(pod *corev1.Pod, kind corev1.PodConditionType) *corev1.PodCond
 }
 
 // setPodCondition changes the time of a condition only with its status.
-func setPodCondition(pod *corev1.Pod, kind corev1.PodConditionType, status corev1.ConditionStatus, reason, message string) {
+func setPodCondition(pod *corev1.Pod, kind corev1.PodConditionType, status corev1.ConditionStatus, reason,
+	message string) {
 	c := podCondition(pod, kind)
 	if c == nil {
 		pod.Status.Conditions = append(pod.Status.Conditions, corev1.PodCondition{Type: kind})
@@ -471,22 +492,27 @@ func setPodCondition(pod *corev1.Pod, kind corev1.PodConditionType, status corev
 
 // fits reports whether the selectors of a pod permit a node.
 func fits(spec *corev1.PodSpec, node *corev1.Node) bool {
-	if spec.NodeName != "" && spec.NodeName != node.Name || !labels.SelectorFromSet(spec.NodeSelector).Matches(labels.Set(node.Labels)) {
+	if spec.NodeName != "" && spec.NodeName != node.Name ||
+		!labels.SelectorFromSet(spec.NodeSelector).Matches(labels.Set(node.Labels)) {
 		return false
 	}
-	if spec.Affinity == nil || spec.Affinity.NodeAffinity == nil || spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution == nil {
+	if spec.Affinity == nil || spec.Affinity.NodeAffinity == nil ||
+		spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution == nil {
 		return true
 	}
 	terms := spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms
 	return slices.ContainsFunc(terms, func(term corev1.NodeSelectorTerm) bool {
-		return len(term.MatchExpressions)+len(term.MatchFields) > 0 && matches(term.MatchExpressions, labels.Set(node.Labels)) &&
+		return len(term.MatchExpressions)+len(term.MatchFields) > 0 &&
+			matches(term.MatchExpressions, labels.Set(node.Labels)) &&
 			matches(term.MatchFields, labels.Set{metav1.ObjectNameField: node.Name})
 	})
 }
 
 var selectionOperators = map[corev1.NodeSelectorOperator]selection.Operator{
-	corev1.NodeSelectorOpIn: selection.In, corev1.NodeSelectorOpNotIn: selection.NotIn, corev1.NodeSelectorOpExists: selection.Exists,
-	corev1.NodeSelectorOpDoesNotExist: selection.DoesNotExist, corev1.NodeSelectorOpGt: selection.GreaterThan, corev1.NodeSelectorOpLt: selection.LessThan,
+	corev1.NodeSelectorOpIn: selection.In, corev1.NodeSelectorOpNotIn: selection.NotIn,
+	corev1.NodeSelectorOpExists:       selection.Exists,
+	corev1.NodeSelectorOpDoesNotExist: selection.DoesNotExist, corev1.NodeSelectorOpGt: selection.GreaterThan,
+	corev1.NodeSelectorOpLt: selection.LessThan,
 }
 
 func matches(all []corev1.NodeSelectorRequirement, of labels.Labels) bool {
@@ -500,7 +526,8 @@ func matches(all []corev1.NodeSelectorRequirement, of labels.Labels) bool {
 func tolerates(spec *corev1.PodSpec, node *corev1.Node, effects ...corev1.TaintEffect) bool {
 	taints := node.Spec.Taints
 	if node.Spec.Unschedulable {
-		taints = append(slices.Clone(taints), corev1.Taint{Key: corev1.TaintNodeUnschedulable, Effect: corev1.TaintEffectNoSchedule})
+		taints = append(slices.Clone(taints), corev1.Taint{Key: corev1.TaintNodeUnschedulable,
+			Effect: corev1.TaintEffectNoSchedule})
 	}
 	return !slices.ContainsFunc(taints, func(taint corev1.Taint) bool {
 		if taint.Effect != corev1.TaintEffectNoExecute && !slices.Contains(effects, taint.Effect) {

@@ -57,7 +57,8 @@ func (r *replicaSetController) reconcile(ctx context.Context, set *appsv1.Replic
 }
 
 // resize creates the missing pods of an owner, or deletes excess ones.
-func resize(ctx context.Context, c client.Client, owner object.Object, template *corev1.PodTemplateSpec, replicas int32, active []*corev1.Pod) error {
+func resize(ctx context.Context, c client.Client, owner object.Object, template *corev1.PodTemplateSpec, replicas int32,
+	active []*corev1.Pod) error {
 	for range int(replicas) - len(active) {
 		pod := podOf(template)
 		pod.Namespace, pod.GenerateName = owner.GetNamespace(), owner.GetName()+"-"
@@ -75,7 +76,8 @@ func resize(ctx context.Context, c client.Client, owner object.Object, template 
 }
 
 func replicaSetStatus(set *appsv1.ReplicaSet, pods, active []*corev1.Pod, failure error) appsv1.ReplicaSetStatus {
-	status := appsv1.ReplicaSetStatus{Replicas: int32(len(active)), ObservedGeneration: set.Generation, TerminatingReplicas: new(int32)}
+	status := appsv1.ReplicaSetStatus{Replicas: int32(len(active)), ObservedGeneration: set.Generation,
+		TerminatingReplicas: new(int32)}
 	template := labels.SelectorFromSet(set.Spec.Template.Labels)
 	for _, pod := range pods {
 		switch {
@@ -97,7 +99,8 @@ func replicaSetStatus(set *appsv1.ReplicaSet, pods, active []*corev1.Pod, failur
 			reason = "FailedDelete"
 		}
 		status.Conditions = []appsv1.ReplicaSetCondition{{
-			Type: appsv1.ReplicaSetReplicaFailure, Status: corev1.ConditionTrue, Reason: reason, Message: failure.Error(), LastTransitionTime: metav1.Now(),
+			Type: appsv1.ReplicaSetReplicaFailure, Status: corev1.ConditionTrue, Reason: reason, Message: failure.Error(),
+			LastTransitionTime: metav1.Now(),
 		}}
 	}
 	return status
@@ -109,8 +112,9 @@ func replicaSetStatus(set *appsv1.ReplicaSet, pods, active []*corev1.Pod, failur
 func podOf(template *corev1.PodTemplateSpec) *corev1.Pod {
 	template = template.DeepCopy()
 	return &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Labels: template.Labels, Annotations: template.Annotations, Finalizers: template.Finalizers},
-		Spec:       template.Spec,
+		ObjectMeta: metav1.ObjectMeta{Labels: template.Labels, Annotations: template.Annotations,
+			Finalizers: template.Finalizers},
+		Spec: template.Spec,
 	}
 }
 
@@ -140,7 +144,8 @@ func isReady(pod *corev1.Pod) bool {
 
 // isAvailable reports whether a pod has been ready for minReadySeconds.
 func isAvailable(pod *corev1.Pod, minReadySeconds int32) bool {
-	return isReady(pod) && (minReadySeconds == 0 || time.Since(podCondition(pod, corev1.PodReady).LastTransitionTime.Time) >= time.Duration(minReadySeconds)*time.Second)
+	return isReady(pod) && (minReadySeconds == 0 || time.Since(podCondition(pod,
+		corev1.PodReady).LastTransitionTime.Time) >= time.Duration(minReadySeconds)*time.Second)
 }
 
 // untilAvailable returns the delay until the next ready pod becomes available, or zero.
@@ -169,5 +174,6 @@ func firstToGo(a, b *corev1.Pod) int {
 	rank := func(pod *corev1.Pod) int32 {
 		return 4*one(pod.Spec.NodeName != "") + 2*one(pod.Status.Phase == corev1.PodRunning) + one(isReady(pod))
 	}
-	return cmp.Or(cmp.Compare(rank(a), rank(b)), b.CreationTimestamp.Compare(a.CreationTimestamp.Time), cmp.Compare(a.Name, b.Name))
+	return cmp.Or(cmp.Compare(rank(a), rank(b)), b.CreationTimestamp.Compare(a.CreationTimestamp.Time),
+		cmp.Compare(a.Name, b.Name))
 }

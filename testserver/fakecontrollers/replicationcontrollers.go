@@ -33,7 +33,8 @@ type replicationControllerController struct {
 	pods *owned[*corev1.Pod]
 }
 
-func (r *replicationControllerController) reconcile(ctx context.Context, rc *corev1.ReplicationController) (reconcile.Result, error) {
+func (r *replicationControllerController) reconcile(ctx context.Context,
+	rc *corev1.ReplicationController) (reconcile.Result, error) {
 	set := replicaSetOf(rc)
 	pods, err := r.pods.claim(ctx, rc, set.Spec.Selector, isActive)
 	if err != nil {
@@ -60,7 +61,8 @@ func replicaSetOf(rc *corev1.ReplicationController) *appsv1.ReplicaSet {
 	}}
 	for _, c := range rc.Status.Conditions {
 		set.Status.Conditions = append(set.Status.Conditions, appsv1.ReplicaSetCondition{
-			Type: appsv1.ReplicaSetConditionType(c.Type), Status: c.Status, LastTransitionTime: c.LastTransitionTime, Reason: c.Reason, Message: c.Message,
+			Type: appsv1.ReplicaSetConditionType(c.Type), Status: c.Status, LastTransitionTime: c.LastTransitionTime,
+			Reason: c.Reason, Message: c.Message,
 		})
 	}
 	return set
@@ -73,7 +75,8 @@ func setReplicationStatus(rc *corev1.ReplicationController, of appsv1.ReplicaSet
 	}
 	for _, c := range of.Conditions {
 		rc.Status.Conditions = append(rc.Status.Conditions, corev1.ReplicationControllerCondition{
-			Type: corev1.ReplicationControllerConditionType(c.Type), Status: c.Status, LastTransitionTime: c.LastTransitionTime, Reason: c.Reason, Message: c.Message,
+			Type: corev1.ReplicationControllerConditionType(c.Type), Status: c.Status, LastTransitionTime: c.LastTransitionTime,
+			Reason: c.Reason, Message: c.Message,
 		})
 	}
 }

@@ -17,7 +17,8 @@ import (
 
 // serviceAccounts keeps the service account "default" in each namespace.
 var serviceAccounts = Controller{"serviceaccount-controller", func(m *manager.Manager) error {
-	return keepInNamespaces(m, "serviceaccount-controller", func(account *corev1.ServiceAccount) { account.Name = "default" })
+	return keepInNamespaces(m, "serviceaccount-controller",
+		func(account *corev1.ServiceAccount) { account.Name = "default" })
 }}
 
 // rootCertificates keeps the CA certificate of the API server in each namespace. It is empty for a server without TLS.
@@ -25,8 +26,10 @@ var rootCertificates = Controller{"root-ca-certificate-publisher-controller", fu
 	authority := string(m.Config().CAData)
 	return keepInNamespaces(m, "root-ca-certificate-publisher-controller", func(c *corev1.ConfigMap) {
 		c.Name, c.Data = "kube-root-ca.crt", map[string]string{"ca.crt": authority}
-		metav1.SetMetaDataAnnotation(&c.ObjectMeta, "kubernetes.io/description", "Contains a CA bundle that can be used to verify the kube-apiserver when using internal endpoints such as the internal service IP or kubernetes.default.svc. "+
-			"No other usage is guaranteed across distributions of Kubernetes clusters.")
+		metav1.SetMetaDataAnnotation(&c.ObjectMeta, "kubernetes.io/description",
+			"Contains a CA bundle that can be used to verify the kube-apiserver when using internal endpoints such as the "+
+				"internal service IP or kubernetes.default.svc. "+
+				"No other usage is guaranteed across distributions of Kubernetes clusters.")
 	})
 }}
 
@@ -45,7 +48,8 @@ func keepInNamespaces[T any, P interface {
 		return []reconcile.Request{{NamespacedName: object.Key{Name: o.GetNamespace()}}}
 	}))
 	c := m.Client()
-	return b.Complete(byName[corev1.Namespace](c, func(ctx context.Context, namespace *corev1.Namespace) (reconcile.Result, error) {
+	return b.Complete(byName[corev1.Namespace](c, func(ctx context.Context,
+		namespace *corev1.Namespace) (reconcile.Result, error) {
 		if namespace.DeletionTimestamp != nil {
 			return reconcile.Result{}, nil
 		}

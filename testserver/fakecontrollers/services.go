@@ -62,7 +62,8 @@ func (p *serviceController) selecting(ctx context.Context, pod *corev1.Pod) (req
 		return nil
 	}
 	for i := range all.Items {
-		if s := &all.Items[i]; len(s.Spec.Selector) > 0 && labels.SelectorFromSet(s.Spec.Selector).Matches(labels.Set(pod.Labels)) {
+		if s := &all.Items[i]; len(s.Spec.Selector) > 0 &&
+			labels.SelectorFromSet(s.Spec.Selector).Matches(labels.Set(pod.Labels)) {
 			requests = append(requests, requestFor(s))
 		}
 	}
@@ -80,7 +81,8 @@ func (p *serviceController) reconcile(ctx context.Context, service *corev1.Servi
 		return reconcile.Result{}, nil
 	}
 	var pods corev1.PodList
-	if err := p.List(ctx, &pods, client.InNamespace(service.Namespace), client.MatchingLabels(service.Spec.Selector)); err != nil {
+	if err := p.List(ctx, &pods, client.InNamespace(service.Namespace),
+		client.MatchingLabels(service.Spec.Selector)); err != nil {
 		return reconcile.Result{}, err
 	}
 	has, err := p.slices.by(ctx, service.Namespace, service.UID)
@@ -146,7 +148,8 @@ func slicesFor(service *corev1.Service, pods []corev1.Pod) (all []*discoveryv1.E
 
 func newSlice(service *corev1.Service, ports []discoveryv1.EndpointPort) *discoveryv1.EndpointSlice {
 	slice := &discoveryv1.EndpointSlice{
-		ObjectMeta:  metav1.ObjectMeta{Namespace: service.Namespace, GenerateName: service.Name + "-", Labels: maps.Clone(service.Labels)},
+		ObjectMeta: metav1.ObjectMeta{Namespace: service.Namespace, GenerateName: service.Name + "-",
+			Labels: maps.Clone(service.Labels)},
 		AddressType: discoveryv1.AddressTypeIPv4, Ports: ports, Endpoints: []discoveryv1.Endpoint{},
 	}
 	metav1.SetMetaDataLabel(&slice.ObjectMeta, discoveryv1.LabelServiceName, service.Name)
@@ -162,13 +165,17 @@ func newSlice(service *corev1.Service, ports []discoveryv1.EndpointPort) *discov
 func noteChange(slice, was *discoveryv1.EndpointSlice) {
 	serves := func(e discoveryv1.Endpoint) bool { return e.Conditions.Serving != nil && *e.Conditions.Serving }
 	isNew := func(e discoveryv1.Endpoint) bool {
-		return serves(e) && !slices.ContainsFunc(was.Endpoints, func(old discoveryv1.Endpoint) bool { return serves(old) && old.Addresses[0] == e.Addresses[0] })
+		return serves(e) && !slices.ContainsFunc(was.Endpoints, func(old discoveryv1.Endpoint) bool {
+			return serves(old) &&
+				old.Addresses[0] == e.Addresses[0]
+		})
 	}
 	if was != nil && !slices.ContainsFunc(slice.Endpoints, isNew) {
 		delete(slice.Annotations, corev1.EndpointsLastChangeTriggerTime)
 		return
 	}
-	metav1.SetMetaDataAnnotation(&slice.ObjectMeta, corev1.EndpointsLastChangeTriggerTime, time.Now().UTC().Format(time.RFC3339Nano))
+	metav1.SetMetaDataAnnotation(&slice.ObjectMeta, corev1.EndpointsLastChangeTriggerTime,
+		time.Now().UTC().Format(time.RFC3339Nano))
 }
 
 // portsOf returns the ports of a pod to which a Service forwards. It skips names that no container of the pod has.
@@ -181,7 +188,8 @@ func portsOf(service *corev1.Service, pod *corev1.Pod) (ports []discoveryv1.Endp
 				continue
 			}
 		}
-		ports = append(ports, discoveryv1.EndpointPort{Name: &port.Name, Port: &number, Protocol: &port.Protocol, AppProtocol: port.AppProtocol})
+		ports = append(ports, discoveryv1.EndpointPort{Name: &port.Name, Port: &number, Protocol: &port.Protocol,
+			AppProtocol: port.AppProtocol})
 	}
 	return ports
 }
@@ -213,7 +221,8 @@ func endpointOf(service *corev1.Service, pod *corev1.Pod) discoveryv1.Endpoint {
 }
 
 // sync replaces the existing slices by the wanted ones.
-func (p *serviceController) sync(ctx context.Context, service *corev1.Service, want, has []*discoveryv1.EndpointSlice) error {
+func (p *serviceController) sync(ctx context.Context, service *corev1.Service, want,
+	has []*discoveryv1.EndpointSlice) error {
 	for i, slice := range want {
 		if i >= len(has) {
 			noteChange(slice, nil)

@@ -48,7 +48,8 @@ type statefulSetController struct {
 }
 
 func (p *statefulSetController) reconcile(ctx context.Context, set *appsv1.StatefulSet) (reconcile.Result, error) {
-	all, err := p.pods.claim(ctx, set, set.Spec.Selector, func(pod *corev1.Pod) bool { return strings.HasPrefix(pod.Name, set.Name+"-") })
+	all, err := p.pods.claim(ctx, set, set.Spec.Selector,
+		func(pod *corev1.Pod) bool { return strings.HasPrefix(pod.Name, set.Name+"-") })
 	if err != nil {
 		return reconcile.Result{}, err
 	}
@@ -81,7 +82,8 @@ func (p *statefulSetController) reconcile(ctx context.Context, set *appsv1.State
 }
 
 // syncHistory records the current template, whose revision is the update revision.
-func (p *statefulSetController) syncHistory(ctx context.Context, set *appsv1.StatefulSet, known history) (history, error) {
+func (p *statefulSetController) syncHistory(ctx context.Context, set *appsv1.StatefulSet,
+	known history) (history, error) {
 	data, err := revisionData(&set.Spec.Template)
 	if err != nil {
 		return nil, err
@@ -145,7 +147,8 @@ func (p *statefulSetController) step(ctx context.Context, set *appsv1.StatefulSe
 }
 
 // keep ensures that the pod of an ordinal exists, and reports whether later ones must wait for it.
-func (p *statefulSetController) keep(ctx context.Context, set *appsv1.StatefulSet, n int, pod *corev1.Pod) (held bool, err error) {
+func (p *statefulSetController) keep(ctx context.Context, set *appsv1.StatefulSet, n int,
+	pod *corev1.Pod) (held bool, err error) {
 	switch {
 	case pod == nil:
 		return true, p.create(ctx, set, n)
@@ -188,8 +191,10 @@ func (p *statefulSetController) create(ctx context.Context, set *appsv1.Stateful
 		volume := corev1.Volume{Name: claim.Name, VolumeSource: corev1.VolumeSource{
 			PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: claim.Name + "-" + pod.Name},
 		}}
-		pod.Spec.Volumes = append(slices.DeleteFunc(pod.Spec.Volumes, func(v corev1.Volume) bool { return v.Name == volume.Name }), volume)
-		claim.Namespace, claim.Name, claim.Status = set.Namespace, claim.Name+"-"+pod.Name, corev1.PersistentVolumeClaimStatus{}
+		pod.Spec.Volumes = append(slices.DeleteFunc(pod.Spec.Volumes,
+			func(v corev1.Volume) bool { return v.Name == volume.Name }), volume)
+		claim.Namespace, claim.Name, claim.Status = set.Namespace, claim.Name+"-"+pod.Name,
+			corev1.PersistentVolumeClaimStatus{}
 		for key, value := range set.Spec.Selector.MatchLabels {
 			metav1.SetMetaDataLabel(&claim.ObjectMeta, key, value)
 		}
@@ -204,7 +209,8 @@ func (p *statefulSetController) create(ctx context.Context, set *appsv1.Stateful
 	return err
 }
 
-func (p *statefulSetController) templateOf(ctx context.Context, set *appsv1.StatefulSet, name string) (*corev1.PodTemplateSpec, error) {
+func (p *statefulSetController) templateOf(ctx context.Context, set *appsv1.StatefulSet,
+	name string) (*corev1.PodTemplateSpec, error) {
 	revision := &appsv1.ControllerRevision{}
 	if err := p.Get(ctx, object.Key{Namespace: set.Namespace, Name: name}, revision); err != nil {
 		return nil, client.IgnoreNotFound(err)
@@ -221,7 +227,8 @@ func partition(set *appsv1.StatefulSet) int {
 }
 
 // update deletes the last pod with an old template, unless a pod that was replaced is not ready yet.
-func (p *statefulSetController) update(ctx context.Context, set *appsv1.StatefulSet, byOrdinal map[int]*corev1.Pod) error {
+func (p *statefulSetController) update(ctx context.Context, set *appsv1.StatefulSet,
+	byOrdinal map[int]*corev1.Pod) error {
 	if set.Spec.UpdateStrategy.Type == appsv1.OnDeleteStatefulSetStrategyType {
 		return nil
 	}
@@ -244,7 +251,8 @@ func (p *statefulSetController) update(ctx context.Context, set *appsv1.Stateful
 func judgeStatefulSet(set *appsv1.StatefulSet, all []*corev1.Pod) {
 	status := &set.Status
 	status.ObservedGeneration = set.Generation
-	status.Replicas, status.ReadyReplicas, status.AvailableReplicas, status.CurrentReplicas, status.UpdatedReplicas = 0, 0, 0, 0, 0
+	status.Replicas, status.ReadyReplicas, status.AvailableReplicas, status.CurrentReplicas, status.UpdatedReplicas = 0, 0,
+		0, 0, 0
 	for _, pod := range all {
 		if hasEnded(pod) {
 			continue
@@ -258,7 +266,8 @@ func judgeStatefulSet(set *appsv1.StatefulSet, all []*corev1.Pod) {
 		}
 	}
 	onDelete := set.Spec.UpdateStrategy.Type == appsv1.OnDeleteStatefulSetStrategyType
-	if want := *set.Spec.Replicas; !onDelete && status.UpdatedReplicas == want && status.Replicas == want && status.ReadyReplicas == want {
+	if want := *set.Spec.Replicas; !onDelete && status.UpdatedReplicas == want && status.Replicas == want &&
+		status.ReadyReplicas == want {
 		status.CurrentReplicas, status.CurrentRevision = status.UpdatedReplicas, status.UpdateRevision
 	}
 }

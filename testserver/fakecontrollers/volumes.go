@@ -26,12 +26,14 @@ var volumes = Controller{"persistentvolume-binder-controller", func(m *manager.M
 		return err
 	}
 	p := &volumePlayer{m.Client()}
-	b := controller.For[*corev1.PersistentVolumeClaim](m).Named("persistentvolume-binder-controller").WithOptions(controller.Options{MaxConcurrentReconciles: 1}).
+	b := controller.For[*corev1.PersistentVolumeClaim](m).Named("persistentvolume-binder-controller").WithOptions(
+		controller.Options{MaxConcurrentReconciles: 1}).
 		Watches(handler.For(p.claims)).Watches(handler.For(claimsOf))
 	if err := b.Complete(byName[corev1.PersistentVolumeClaim](m.Client(), p.bind)); err != nil {
 		return err
 	}
-	return controller.For[*corev1.PersistentVolume](m).Named("persistentvolume-protection-controller").Watches(handler.For(volumesOf)).
+	return controller.For[*corev1.PersistentVolume](m).Named("persistentvolume-protection-controller").Watches(
+		handler.For(volumesOf)).
 		Complete(byName[corev1.PersistentVolume](m.Client(), p.keep))
 }}
 
@@ -69,9 +71,11 @@ func claimsOf(_ context.Context, pod *corev1.Pod) (requests []reconcile.Request)
 		v := &pod.Spec.Volumes[i]
 		switch {
 		case v.PersistentVolumeClaim != nil:
-			requests = append(requests, reconcile.Request{NamespacedName: object.Key{Namespace: pod.Namespace, Name: v.PersistentVolumeClaim.ClaimName}})
+			requests = append(requests, reconcile.Request{NamespacedName: object.Key{Namespace: pod.Namespace,
+				Name: v.PersistentVolumeClaim.ClaimName}})
 		case v.Ephemeral != nil:
-			requests = append(requests, reconcile.Request{NamespacedName: object.Key{Namespace: pod.Namespace, Name: pod.Name + "-" + v.Name}})
+			requests = append(requests, reconcile.Request{NamespacedName: object.Key{Namespace: pod.Namespace,
+				Name: pod.Name + "-" + v.Name}})
 		}
 	}
 	return requests
@@ -97,7 +101,8 @@ func (p *volumePlayer) bind(ctx context.Context, claim *corev1.PersistentVolumeC
 	}
 	if ref := volume.Spec.ClaimRef; ref == nil || ref.UID == "" {
 		volume.Spec.ClaimRef = &corev1.ObjectReference{
-			Kind: "PersistentVolumeClaim", APIVersion: "v1", Namespace: claim.Namespace, Name: claim.Name, UID: claim.UID, ResourceVersion: claim.ResourceVersion,
+			Kind: "PersistentVolumeClaim", APIVersion: "v1", Namespace: claim.Namespace, Name: claim.Name, UID: claim.UID,
+			ResourceVersion: claim.ResourceVersion,
 		}
 		metav1.SetMetaDataAnnotation(&volume.ObjectMeta, boundByPlayer, "yes")
 		if err := p.Update(ctx, volume); err != nil {
@@ -118,12 +123,14 @@ func (p *volumePlayer) bind(ctx context.Context, claim *corev1.PersistentVolumeC
 		}
 	}
 	before := claim.DeepCopy()
-	claim.Status.Phase, claim.Status.AccessModes, claim.Status.Capacity = corev1.ClaimBound, volume.Spec.AccessModes, volume.Spec.Capacity
+	claim.Status.Phase, claim.Status.AccessModes, claim.Status.Capacity = corev1.ClaimBound, volume.Spec.AccessModes,
+		volume.Spec.Capacity
 	return reconcile.Result{}, writeStatus(ctx, p.Client, before, claim)
 }
 
 // volumeFor returns the volume of a claim, or the one to bind it to, or nil.
-func (p *volumePlayer) volumeFor(ctx context.Context, claim *corev1.PersistentVolumeClaim) (*corev1.PersistentVolume, error) {
+func (p *volumePlayer) volumeFor(ctx context.Context,
+	claim *corev1.PersistentVolumeClaim) (*corev1.PersistentVolume, error) {
 	var all corev1.PersistentVolumeList
 	if err := p.List(ctx, &all); err != nil {
 		return nil, err
@@ -143,7 +150,8 @@ func (p *volumePlayer) volumeFor(ctx context.Context, claim *corev1.PersistentVo
 			return volume, nil
 		}
 	}
-	if class := claim.Spec.StorageClassName; claim.Spec.VolumeName != "" || class != nil && *class == "" || claim.Spec.Selector != nil {
+	if class := claim.Spec.StorageClassName; claim.Spec.VolumeName != "" || class != nil && *class == "" ||
+		claim.Spec.Selector != nil {
 		return nil, nil
 	}
 	return p.provision(ctx, claim)
@@ -156,15 +164,19 @@ func willDo(volume *corev1.PersistentVolume, claim *corev1.PersistentVolumeClaim
 		selector = labels.Everything()
 	}
 	asked := claim.Spec.Resources.Requests[corev1.ResourceStorage]
-	return err == nil && selector.Matches(labels.Set(volume.Labels)) && volume.Spec.StorageClassName == valueOr(claim.Spec.StorageClassName, "") &&
-		volume.Spec.Capacity.Storage().Cmp(asked) >= 0 && valueOr(volume.Spec.VolumeMode, corev1.PersistentVolumeFilesystem) == valueOr(claim.Spec.VolumeMode, corev1.PersistentVolumeFilesystem) &&
+	return err == nil && selector.Matches(labels.Set(volume.Labels)) &&
+		volume.Spec.StorageClassName == valueOr(claim.Spec.StorageClassName, "") &&
+		volume.Spec.Capacity.Storage().Cmp(asked) >= 0 &&
+		valueOr(volume.Spec.VolumeMode, corev1.PersistentVolumeFilesystem) == valueOr(claim.Spec.VolumeMode,
+			corev1.PersistentVolumeFilesystem) &&
 		!slices.ContainsFunc(claim.Spec.AccessModes, func(mode corev1.PersistentVolumeAccessMode) bool {
 			return !slices.Contains(volume.Spec.AccessModes, mode)
 		})
 }
 
 // provision creates a volume of the claim's size, with its class or none.
-func (p *volumePlayer) provision(ctx context.Context, claim *corev1.PersistentVolumeClaim) (*corev1.PersistentVolume, error) {
+func (p *volumePlayer) provision(ctx context.Context,
+	claim *corev1.PersistentVolumeClaim) (*corev1.PersistentVolume, error) {
 	name, policy := "pvc-"+string(claim.UID), corev1.PersistentVolumeReclaimDelete
 	if class := valueOr(claim.Spec.StorageClassName, ""); class != "" {
 		var found storagev1.StorageClass
@@ -178,11 +190,14 @@ func (p *volumePlayer) provision(ctx context.Context, claim *corev1.PersistentVo
 	volume := &corev1.PersistentVolume{
 		ObjectMeta: metav1.ObjectMeta{Name: name, Annotations: map[string]string{provisionedBy: provisioner}},
 		Spec: corev1.PersistentVolumeSpec{
-			Capacity: corev1.ResourceList{corev1.ResourceStorage: claim.Spec.Resources.Requests[corev1.ResourceStorage]}, AccessModes: claim.Spec.AccessModes,
-			VolumeMode: claim.Spec.VolumeMode, StorageClassName: valueOr(claim.Spec.StorageClassName, ""), PersistentVolumeReclaimPolicy: policy,
-			PersistentVolumeSource: corev1.PersistentVolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: "/volumes/" + name}},
+			Capacity:    corev1.ResourceList{corev1.ResourceStorage: claim.Spec.Resources.Requests[corev1.ResourceStorage]},
+			AccessModes: claim.Spec.AccessModes,
+			VolumeMode:  claim.Spec.VolumeMode, StorageClassName: valueOr(claim.Spec.StorageClassName, ""),
+			PersistentVolumeReclaimPolicy: policy,
+			PersistentVolumeSource:        corev1.PersistentVolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: "/volumes/" + name}},
 			ClaimRef: &corev1.ObjectReference{
-				Kind: "PersistentVolumeClaim", APIVersion: "v1", Namespace: claim.Namespace, Name: claim.Name, UID: claim.UID, ResourceVersion: claim.ResourceVersion,
+				Kind: "PersistentVolumeClaim", APIVersion: "v1", Namespace: claim.Namespace, Name: claim.Name, UID: claim.UID,
+				ResourceVersion: claim.ResourceVersion,
 			},
 		},
 	}
@@ -207,12 +222,15 @@ func (p *volumePlayer) noteUse(ctx context.Context, claim *corev1.PersistentVolu
 		return err
 	}
 	before := claim.DeepCopy()
-	fresh := corev1.PersistentVolumeClaimCondition{Type: "Unused", Status: corev1.ConditionTrue, Reason: "NoPodsUsingPVC", Message: "No pods are currently referencing this PVC"}
+	fresh := corev1.PersistentVolumeClaimCondition{Type: "Unused", Status: corev1.ConditionTrue, Reason: "NoPodsUsingPVC",
+		Message: "No pods are currently referencing this PVC"}
 	if used {
-		fresh.Status, fresh.Reason, fresh.Message = corev1.ConditionFalse, "PodUsingPVC", "A pod is currently referencing this PVC"
+		fresh.Status, fresh.Reason, fresh.Message = corev1.ConditionFalse, "PodUsingPVC",
+			"A pod is currently referencing this PVC"
 	}
 	fresh.LastTransitionTime = metav1.Now()
-	i := slices.IndexFunc(claim.Status.Conditions, func(c corev1.PersistentVolumeClaimCondition) bool { return c.Type == fresh.Type })
+	i := slices.IndexFunc(claim.Status.Conditions,
+		func(c corev1.PersistentVolumeClaimCondition) bool { return c.Type == fresh.Type })
 	switch {
 	case i < 0 && !used:
 		claim.Status.Conditions = append(claim.Status.Conditions, fresh)
@@ -261,7 +279,8 @@ func (p *volumePlayer) keep(ctx context.Context, volume *corev1.PersistentVolume
 	return reconcile.Result{}, p.setPhase(ctx, volume, corev1.VolumeReleased)
 }
 
-func (p *volumePlayer) setPhase(ctx context.Context, volume *corev1.PersistentVolume, phase corev1.PersistentVolumePhase) error {
+func (p *volumePlayer) setPhase(ctx context.Context, volume *corev1.PersistentVolume,
+	phase corev1.PersistentVolumePhase) error {
 	before := volume.DeepCopy()
 	if volume.Status.Phase != phase {
 		now := metav1.Now()

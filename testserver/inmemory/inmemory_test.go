@@ -70,7 +70,8 @@ func TestReconcilesInABubble(t *testing.T) {
 			t.Fatal(err)
 		}
 		reconciled := 0
-		err = controller.For[*corev1.ConfigMap](m).Complete(reconcile.Func[reconcile.Request](func(ctx context.Context, r reconcile.Request) (reconcile.Result, error) {
+		err = controller.For[*corev1.ConfigMap](m).Complete(reconcile.Func[reconcile.Request](func(ctx context.Context,
+			r reconcile.Request) (reconcile.Result, error) {
 			reconciled++
 			return reconcile.Result{RequeueAfter: time.Hour}, nil
 		}))
@@ -84,7 +85,8 @@ func TestReconcilesInABubble(t *testing.T) {
 		if err := m.Live().Create(ctx, configMap); err != nil {
 			t.Fatal(err)
 		}
-		widget := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "testenv.kctrl.dev/v1", "kind": "Widget", "metadata": map[string]any{"namespace": "default", "name": "w"}, "spec": map[string]any{}}}
+		widget := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "testenv.kctrl.dev/v1", "kind": "Widget",
+			"metadata": map[string]any{"namespace": "default", "name": "w"}, "spec": map[string]any{}}}
 		if err := m.Live().Create(ctx, widget); err != nil {
 			t.Fatal(err)
 		}
@@ -109,10 +111,14 @@ func TestInitialObjects(t *testing.T) {
 	if err := yaml.Unmarshal([]byte(widgets), &definition.Object); err != nil {
 		t.Fatal(err)
 	}
-	widget.Object = map[string]any{"apiVersion": "testenv.kctrl.dev/v1", "kind": "Widget", "metadata": map[string]any{"namespace": "one", "name": "w"}, "spec": map[string]any{}, "status": map[string]any{"seen": int64(1)}}
+	widget.Object = map[string]any{"apiVersion": "testenv.kctrl.dev/v1", "kind": "Widget",
+		"metadata": map[string]any{"namespace": "one", "name": "w"}, "spec": map[string]any{},
+		"status": map[string]any{"seen": int64(1)}}
 	version := definition.Object["spec"].(map[string]any)["versions"].([]any)[0].(map[string]any)
 	version["subresources"] = map[string]any{"status": map[string]any{}}
-	if err := unstructured.SetNestedMap(version, map[string]any{"type": "object", "properties": map[string]any{"seen": map[string]any{"type": "integer"}}}, "schema", "openAPIV3Schema", "properties", "status"); err != nil {
+	if err := unstructured.SetNestedMap(version, map[string]any{"type": "object",
+		"properties": map[string]any{"seen": map[string]any{"type": "integer"}}}, "schema", "openAPIV3Schema", "properties",
+		"status"); err != nil {
 		t.Fatal(err)
 	}
 	scheme := runtime.NewScheme()
@@ -154,7 +160,8 @@ func TestCollectsGarbage(t *testing.T) {
 	if err := live.Create(t.Context(), owner); err != nil {
 		t.Fatal(err)
 	}
-	owned := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "owned", OwnerReferences: []metav1.OwnerReference{{APIVersion: "v1", Kind: "ConfigMap", Name: "owner", UID: owner.UID}}}}
+	owned := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "owned",
+		OwnerReferences: []metav1.OwnerReference{{APIVersion: "v1", Kind: "ConfigMap", Name: "owner", UID: owner.UID}}}}
 	if err := live.Create(t.Context(), owned); err != nil {
 		t.Fatal(err)
 	}
@@ -231,11 +238,13 @@ func TestWebhooksInABubble(t *testing.T) {
 		if err := create("good"); err != nil {
 			t.Error(err)
 		}
-		if err := create("bad"); err == nil || !strings.Contains(err.Error(), `admission webhook "vconfigmap.kctrl.dev" denied the request: `) {
+		if err := create("bad"); err == nil || !strings.Contains(err.Error(),
+			`admission webhook "vconfigmap.kctrl.dev" denied the request: `) {
 			t.Errorf("got %v", err)
 		}
 		start := time.Now()
-		if err := create("hangs"); err == nil || !strings.Contains(err.Error(), "context deadline exceeded") || time.Since(start) != 5*time.Second {
+		if err := create("hangs"); err == nil || !strings.Contains(err.Error(), "context deadline exceeded") ||
+			time.Since(start) != 5*time.Second {
 			t.Errorf("got %v after %v", err, time.Since(start))
 		}
 		close(told)
@@ -296,7 +305,8 @@ func TestRestricted(t *testing.T) {
 		t.Error(err)
 	}
 	err = live.Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "x"}})
-	if !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), `cannot create resource "configmaps" in API group "" in the namespace "default"`) {
+	if !apierrors.IsForbidden(err) || !strings.Contains(err.Error(),
+		`cannot create resource "configmaps" in API group "" in the namespace "default"`) {
 		t.Errorf("got %v", err)
 	}
 	if err := live.List(t.Context(), &corev1.SecretList{}); !apierrors.IsForbidden(err) {

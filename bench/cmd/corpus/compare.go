@@ -153,7 +153,8 @@ func (c *comparison) remove(written map[string]string) error {
 const standardOutput = "standard output"
 
 // outputs makes a call and returns what it wrote, and how it failed if it did.
-func (c *comparison) outputs(ctx context.Context, tool corpus.Tool, call []string) (map[string]string, *corpus.Failed, error) {
+func (c *comparison) outputs(ctx context.Context, tool corpus.Tool,
+	call []string) (map[string]string, *corpus.Failed, error) {
 	dir := c.copyFor(tool)
 	_, printed, err := tool.Run(ctx, filepath.Join(dir, c.project.Folder), call)
 	failed, _ := errors.AsType[*corpus.Failed](err)
@@ -167,7 +168,8 @@ func (c *comparison) outputs(ctx context.Context, tool corpus.Tool, call []strin
 	if printed.Stdout != "" {
 		written[standardOutput] = printed.Stdout
 	}
-	names := slices.DeleteFunc(slices.Collect(maps.Keys(written)), func(name string) bool { return name == standardOutput })
+	names := slices.DeleteFunc(slices.Collect(maps.Keys(written)),
+		func(name string) bool { return name == standardOutput })
 	return written, failed, corpus.Accept(dir, names...)
 }
 

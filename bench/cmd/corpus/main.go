@@ -30,8 +30,10 @@ func main() {
 	flag.StringVar(&o.project, "project", "", "compare only projects whose name contains this")
 	flag.IntVar(&o.repeat, "repeat", 1, "how often kctrl runs; it has to write the same every time")
 	flag.BoolVar(&o.keep, "keep", false, "leave the copies and what was written there")
-	flag.BoolVar(&o.compile, "compile", false, "compile every package that kctrl writes Go into; takes long with an empty build cache")
-	flag.StringVar(&o.tools, "controller-tools", "", "compare on the test data in this checkout of controller-tools, in place of the operators")
+	flag.BoolVar(&o.compile, "compile", false, "compile every package that kctrl writes Go into; takes long with an "+
+		"empty build cache")
+	flag.StringVar(&o.tools, "controller-tools", "", "compare on the test data in this checkout of controller-tools, in "+
+		"place of the operators")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()

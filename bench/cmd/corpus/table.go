@@ -108,7 +108,8 @@ func (t *table) print(out io.Writer) {
 }
 
 func (r *row) print(out io.Writer, project string) {
-	fmt.Fprintf(out, "| %s | %s | %d | %d | %d | %d |\n", project, r.generator, r.files, r.bytes, r.identical+r.different, r.identical)
+	fmt.Fprintf(out, "| %s | %s | %d | %d | %d | %d |\n", project, r.generator, r.files, r.bytes, r.identical+r.different,
+		r.identical)
 }
 
 // generatorOf says which generator makes such a file.

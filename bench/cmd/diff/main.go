@@ -58,7 +58,10 @@ func compareAll(ctx context.Context, out io.Writer, kctrl, crdify string) (right
 	}
 	tools := []*tool{
 		{name: "kctrl", command: func(before, after string) []string { return []string{kctrl, "diff", before, after} }},
-		{name: "crdify", command: func(before, after string) []string { return []string{binary, "file://" + before, "file://" + after} }},
+		{name: "crdify", command: func(before, after string) []string {
+			return []string{binary, "file://" + before,
+				"file://" + after}
+		}},
 	}
 	changes, err := labeled.Changes()
 	if err != nil {
@@ -94,7 +97,8 @@ func compareAll(ctx context.Context, out io.Writer, kctrl, crdify string) (right
 	}
 	fmt.Fprintln(out)
 	for _, t := range tools {
-		fmt.Fprintf(out, "%s: finds %d of %d breaking changes; %d false alarms for the %d others\n", t.name, t.found, breaking, t.alarms, all-breaking)
+		fmt.Fprintf(out, "%s: finds %d of %d breaking changes; %d false alarms for the %d others\n", t.name, t.found,
+			breaking, t.alarms, all-breaking)
 	}
 	return right, ctx.Err()
 }
@@ -128,7 +132,8 @@ func (t *tool) count(says, breaks bool) {
 }
 
 // says reports whether the tool fails for two CRDs.
-func (t *tool) says(ctx context.Context, work string, before, after *apiextensionsv1.CustomResourceDefinition) (bool, error) {
+func (t *tool) says(ctx context.Context, work string, before,
+	after *apiextensionsv1.CustomResourceDefinition) (bool, error) {
 	for name, crd := range map[string]*apiextensionsv1.CustomResourceDefinition{"new.yaml": after, "old.yaml": before} {
 		text, err := yaml.Marshal(crd)
 		if err != nil {

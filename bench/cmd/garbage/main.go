@@ -44,7 +44,8 @@ type collector struct {
 
 var (
 	ours   = collector{"kctrl", "garbage-collector", []string{"--garbage-collector"}}
-	theirs = collector{"kube-controller-manager", "kube-controller-manager", []string{"--controller-manager", "--controllers=garbage-collector-controller"}}
+	theirs = collector{"kube-controller-manager", "kube-controller-manager",
+		[]string{"--controller-manager", "--controllers=garbage-collector-controller"}}
 )
 
 type bench struct {
@@ -90,9 +91,12 @@ func (b *bench) run(ctx context.Context) (err error) {
 	}
 	each := func(c collector) float64 { return (many[c.title] - few[c.title]) * (1 << 20) / float64(b.objects) }
 	fmt.Printf("| figure | %s | %s | ratio | limit |\n|---|---|---|---|---|\n", ours.title, theirs.title)
-	fmt.Printf("| memory with few objects | %.1f MB | %.1f MB | %.3f | |\n", few[ours.title], few[theirs.title], few[ours.title]/few[theirs.title])
-	fmt.Printf("| memory with %d objects | %.1f MB | %.1f MB | %.3f | |\n", b.objects, many[ours.title], many[theirs.title], many[ours.title]/many[theirs.title])
-	fmt.Printf("| memory for each object | %.0f B | %.0f B | %.3f | 0.40 |\n", each(ours), each(theirs), each(ours)/each(theirs))
+	fmt.Printf("| memory with few objects | %.1f MB | %.1f MB | %.3f | |\n", few[ours.title], few[theirs.title],
+		few[ours.title]/few[theirs.title])
+	fmt.Printf("| memory with %d objects | %.1f MB | %.1f MB | %.3f | |\n", b.objects, many[ours.title],
+		many[theirs.title], many[ours.title]/many[theirs.title])
+	fmt.Printf("| memory for each object | %.0f B | %.0f B | %.3f | 0.40 |\n", each(ours), each(theirs),
+		each(ours)/each(theirs))
 	return nil
 }
 
@@ -124,7 +128,8 @@ func (b *bench) measure(ctx context.Context, c collector) (least float64, err er
 
 // with runs do on the API server that has the data, while c collects.
 func (b *bench) with(ctx context.Context, c collector, do func(live *client.REST, pid int) error) (err error) {
-	up := exec.CommandContext(ctx, b.kctrl, append([]string{"env", "up", "--name", environment, "--data-dir", b.data, "-o", "json"}, c.flags...)...)
+	up := exec.CommandContext(ctx, b.kctrl, append([]string{"env", "up", "--name", environment, "--data-dir", b.data, "-o",
+		"json"}, c.flags...)...)
 	up.Stderr = os.Stderr
 	out, err := up.Output()
 	if err != nil {
@@ -185,11 +190,14 @@ func configMap(name, owner string, uid types.UID) *unstructured.Unstructured {
 	o.SetKind("ConfigMap")
 	o.SetNamespace("default")
 	o.SetName(name)
-	o.SetLabels(map[string]string{"app.kubernetes.io/name": owner, "app.kubernetes.io/managed-by": "bench", "pod-template-hash": "7d9f8c6b5"})
-	o.SetAnnotations(map[string]string{"example.com/revision": "17", "example.com/checksum": "4bf92f3577b34da6a3ce929d0e0e4736"})
+	o.SetLabels(map[string]string{"app.kubernetes.io/name": owner, "app.kubernetes.io/managed-by": "bench",
+		"pod-template-hash": "7d9f8c6b5"})
+	o.SetAnnotations(map[string]string{"example.com/revision": "17",
+		"example.com/checksum": "4bf92f3577b34da6a3ce929d0e0e4736"})
 	if uid != "" {
 		yes := true
-		o.SetOwnerReferences([]metav1.OwnerReference{{APIVersion: "v1", Kind: "ConfigMap", Name: owner, UID: uid, Controller: &yes, BlockOwnerDeletion: &yes}})
+		o.SetOwnerReferences([]metav1.OwnerReference{{APIVersion: "v1", Kind: "ConfigMap", Name: owner, UID: uid,
+			Controller: &yes, BlockOwnerDeletion: &yes}})
 	}
 	return o
 }

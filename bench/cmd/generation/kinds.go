@@ -23,7 +23,8 @@ func (b *bench) generated(ctx context.Context, kinds int) error {
 			strings.Fields("object paths=./..."),
 			strings.Fields("rbac:roleName=manager-role crd webhook paths=./... output:crd:artifacts:config=config/crd/bases"),
 		},
-		once:   strings.Fields("object rbac:roleName=manager-role crd webhook paths=./... output:crd:artifacts:config=config/crd/bases"),
+		once: strings.Fields("object rbac:roleName=manager-role crd webhook paths=./... " +
+			"output:crd:artifacts:config=config/crd/bases"),
 		edited: corpus.Type{File: "api/v1/types0.go", Name: "Kind0Spec"},
 	}
 	s.theirs, s.ours = filepath.Join(b.work, "theirs"), filepath.Join(b.work, "ours")
@@ -45,7 +46,8 @@ func (b *bench) generated(ctx context.Context, kinds int) error {
 // writeKinds writes a project, with the requirements of this module.
 func writeKinds(dir string, kinds int) error {
 	files := map[string]string{
-		"api/v1/doc.go": "// Package v1 has many kinds.\n// +kubebuilder:object:generate=true\n// +groupName=many.example.com\npackage v1\n",
+		"api/v1/doc.go": "// Package v1 has many kinds.\n// +kubebuilder:object:generate=true\n// " +
+			"+groupName=many.example.com\npackage v1\n",
 	}
 	for _, name := range []string{"go.mod", "go.sum"} {
 		content, err := os.ReadFile(name)
@@ -61,7 +63,8 @@ func writeKinds(dir string, kinds int) error {
 			types.WriteString(strings.ReplaceAll(kindTemplate, "KIND", fmt.Sprintf("Kind%d", i)))
 		}
 		files[fmt.Sprintf("api/v1/types%d.go", first/10)] = types.String()
-		files[fmt.Sprintf("internal/controller/controller%d.go", first/10)] = strings.ReplaceAll(controllerTemplate, "NUMBER", fmt.Sprint(first))
+		files[fmt.Sprintf("internal/controller/controller%d.go", first/10)] = strings.ReplaceAll(controllerTemplate, "NUMBER",
+			fmt.Sprint(first))
 	}
 	for name, content := range files {
 		name = filepath.Join(dir, filepath.FromSlash(name))

@@ -199,7 +199,8 @@ func (b *bench) emptyCaches(s *subject) func(int) error {
 }
 
 // makefile makes the calls of a Makefile once.
-func makefile(ctx context.Context, tool corpus.Tool, dir string, calls [][]string, environment []string) (corpus.Usage, error) {
+func makefile(ctx context.Context, tool corpus.Tool, dir string, calls [][]string,
+	environment []string) (corpus.Usage, error) {
 	tool.Env = append(append([]string{}, tool.Env...), environment...)
 	var total corpus.Usage
 	for _, call := range calls {
@@ -238,7 +239,8 @@ func withField(source, typeName string, number int) (string, error) {
 	if !found {
 		return "", fmt.Errorf("no struct %s", typeName)
 	}
-	field := fmt.Sprintf("\t// edited%d was added.\n\t// +optional\n\tEdited%d []string `json:\"edited%d,omitempty\"`\n", number, number, number)
+	field := fmt.Sprintf("\t// edited%d was added.\n\t// +optional\n\tEdited%d []string `json:\"edited%d,omitempty\"`\n",
+		number, number, number)
 	return before + head + field + after, nil
 }
 

@@ -124,14 +124,16 @@ func (r results) find(scenario, project string) *result {
 }
 
 func header(out io.Writer, first string) {
-	fmt.Fprintf(out, "| %s | controller-gen: wall, s | CPU, s | RSS, MiB | kctrl: wall, s | CPU, s | RSS, MiB | ratio: wall | CPU | RSS |\n", first)
+	fmt.Fprintf(out, "| %s | controller-gen: wall, s | CPU, s | RSS, MiB | kctrl: wall, s | CPU, s | RSS, MiB | ratio: "+
+		"wall | CPU | RSS |\n", first)
 	fmt.Fprintln(out, "|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|")
 }
 
 func (m result) row(out io.Writer, name string) {
 	const mebi = 1 << 20
 	fmt.Fprintf(out, "| %s | %.3f | %.3f | %d | %.3f | %.3f | %d | %.3f | %.3f | %.3f |\n", name,
-		m.peer.Wall.Seconds(), m.peer.CPU.Seconds(), m.peer.RSS/mebi, m.kctrl.Wall.Seconds(), m.kctrl.CPU.Seconds(), m.kctrl.RSS/mebi,
+		m.peer.Wall.Seconds(), m.peer.CPU.Seconds(), m.peer.RSS/mebi, m.kctrl.Wall.Seconds(), m.kctrl.CPU.Seconds(),
+		m.kctrl.RSS/mebi,
 		ratio(m.kctrl.Wall, m.peer.Wall), ratio(m.kctrl.CPU, m.peer.CPU), ratio(m.kctrl.RSS, m.peer.RSS))
 }
 

@@ -12,7 +12,8 @@ import (
 
 func TestTablesHaveRatiosOfMedians(t *testing.T) {
 	usage := func(seconds, mebi int) corpus.Usage {
-		return corpus.Usage{Wall: time.Duration(seconds) * time.Second, CPU: 2 * time.Duration(seconds) * time.Second, RSS: int64(mebi) << 20}
+		return corpus.Usage{Wall: time.Duration(seconds) * time.Second, CPU: 2 * time.Duration(seconds) * time.Second,
+			RSS: int64(mebi) << 20}
 	}
 	var r results
 	r.add(everything, "a", []corpus.Usage{usage(9, 1), usage(2, 100), usage(4, 50)}, []corpus.Usage{usage(1, 5)})
@@ -35,7 +36,8 @@ func TestTablesHaveRatiosOfMedians(t *testing.T) {
 func TestFieldIsAddedToTheNamedType(t *testing.T) {
 	source := "package v1\n\ntype Other struct {\n}\n\ntype Spec struct {\n\tA int\n}\n"
 	got, err := withField(source, "Spec", 3)
-	want := strings.Replace(source, "\tA int", "\t// edited3 was added.\n\t// +optional\n\tEdited3 []string `json:\"edited3,omitempty\"`\n\tA int", 1)
+	want := strings.Replace(source, "\tA int", "\t// edited3 was added.\n\t// +optional\n\tEdited3 []string "+
+		"`json:\"edited3,omitempty\"`\n\tA int", 1)
 	if err != nil || got != want {
 		t.Errorf("got %q, %v", got, err)
 	}

@@ -38,7 +38,8 @@ var figures = []figure{
 	}},
 	{"apply", true, "", 1, func(ctx context.Context, s *side) error {
 		body := fmt.Sprintf(`{"apiVersion":"bench.example.com/v1","kind":"Widget","metadata":{"name":"widget-000008"},"spec":{"replicas":%d}}`, s.count%1000)
-		return s.send(ctx, http.MethodPatch, pathOf(listed)+"/widget-000008?fieldManager=one&force=true", "application/apply-patch+yaml", body)
+		return s.send(ctx, http.MethodPatch, pathOf(listed)+"/widget-000008?fieldManager=one&force=true",
+			"application/apply-patch+yaml", body)
 	}},
 	{"list of 1,000", true, "", 1, func(ctx context.Context, s *side) error {
 		return s.send(ctx, http.MethodGet, pathOf(listed), "", "")
@@ -46,9 +47,10 @@ var figures = []figure{
 	{"watch event", true, "", many, func(ctx context.Context, s *side) error {
 		return s.watch(ctx, s.before, many)
 	}},
-	{"get by controller-runtime's client", false, "get by controller-runtime's client", 1, func(ctx context.Context, s *side) error {
-		return s.client.Get(ctx, object.Key{Namespace: listed, Name: "widget-000007"}, &v1.Widget{})
-	}},
+	{"get by controller-runtime's client", false, "get by controller-runtime's client", 1,
+		func(ctx context.Context, s *side) error {
+			return s.client.Get(ctx, object.Key{Namespace: listed, Name: "widget-000007"}, &v1.Widget{})
+		}},
 	{"create by it", false, "create by it", 1, func(ctx context.Context, s *side) error {
 		return s.client.Create(ctx, widget(made, s.count))
 	}},

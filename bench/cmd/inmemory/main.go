@@ -79,7 +79,8 @@ func printSides(runs map[string]table.Runs) {
 		return fmt.Sprintf("%.0f", µs)
 	}
 	for _, kind := range []string{"", cpu} {
-		fmt.Printf("| one%s, µs | in memory | real | times as many | fake client | times as many |\n|---|---:|---:|---:|---:|---:|\n", map[string]string{"": "", cpu: ", CPU"}[kind])
+		fmt.Printf("| one%s, µs | in memory | real | times as many | fake client | times as many "+
+			"|\n|---|---:|---:|---:|---:|---:|\n", map[string]string{"": "", cpu: ", CPU"}[kind])
 		for _, f := range figures {
 			a, b, c := memory[f.name+kind], actual[f.name+kind], fake[f.fake+kind]
 			fmt.Printf("| %s | %s | %s | %s | %s | %s |\n", f.name, shown(a), shown(b), times(a, b), shown(c), times(a, c))

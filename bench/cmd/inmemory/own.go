@@ -89,7 +89,8 @@ func heap() uint64 {
 // countPackages is how many packages the server in memory adds to the tests of an operator, which have testenv without it.
 func countPackages(ctx context.Context) (int, error) {
 	packages := func(path string) (map[string]bool, error) {
-		out, err := exec.CommandContext(ctx, "go", "list", "-deps", "-f", "{{if not .Standard}}{{.ImportPath}}{{end}}", path).Output()
+		out, err := exec.CommandContext(ctx, "go", "list", "-deps", "-f", "{{if not .Standard}}{{.ImportPath}}{{end}}",
+			path).Output()
 		found := map[string]bool{}
 		for name := range strings.FieldsSeq(string(out)) {
 			found[name] = true

@@ -109,7 +109,8 @@ func newServer(ctx context.Context, name string, config *rest.Config, scheme *kr
 	if err != nil {
 		return nil, err
 	}
-	if err := s.send(ctx, http.MethodPost, "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", "application/json", string(crd)); err != nil {
+	if err := s.send(ctx, http.MethodPost, "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", "application/json",
+		string(crd)); err != nil {
 		return nil, err
 	}
 	for deadline := time.Now().Add(time.Minute); ; {

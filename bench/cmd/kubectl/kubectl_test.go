@@ -93,7 +93,8 @@ func (s *story) kubectl(fails bool, want, stdin string, args ...string) string {
 
 func (s *story) command(ctx context.Context, args ...string) *exec.Cmd {
 	command := exec.CommandContext(ctx, os.Args[0], args...)
-	command.Env = append(os.Environ(), commandVariable+"=1", "KUBECONFIG="+s.kubeconfig, "HOME="+s.folder, "KUBECACHEDIR="+filepath.Join(s.folder, "cache"))
+	command.Env = append(os.Environ(), commandVariable+"=1", "KUBECONFIG="+s.kubeconfig, "HOME="+s.folder,
+		"KUBECACHEDIR="+filepath.Join(s.folder, "cache"))
 	return command
 }
 
@@ -119,26 +120,34 @@ func TestUsualCommands(t *testing.T) {
 	one, two := s.write("one.yaml", fmt.Sprintf(shelf, 1), 0o600), s.write("two.yaml", fmt.Sprintf(shelf, 2), 0o600)
 
 	s.kubectl(false, `"gitVersion": ?"v1\.`, "", "get", "--raw", "/version")
-	s.kubectl(false, `customresourcedefinition.apiextensions.k8s.io/shelves.kubectl.kctrl.dev created`, "", "apply", "-f", crd)
+	s.kubectl(false, `customresourcedefinition.apiextensions.k8s.io/shelves.kubectl.kctrl.dev created`, "", "apply", "-f",
+		crd)
 	s.kubectl(false, `condition met`, "", "wait", "--for=condition=Established", "crd/shelves.kubectl.kctrl.dev")
 	s.kubectl(false, `(?m)^deployments +deploy +apps/v1 +true +Deployment$`, "", "api-resources")
-	s.kubectl(false, `(?m)^shelves +sh +kubectl.kctrl.dev/v1 +true +Shelf$`, "", "api-resources", "--api-group=kubectl.kctrl.dev")
+	s.kubectl(false, `(?m)^shelves +sh +kubectl.kctrl.dev/v1 +true +Shelf$`, "", "api-resources",
+		"--api-group=kubectl.kctrl.dev")
 	s.kubectl(false, `(?m)^kubectl.kctrl.dev/v1$`, "", "api-versions")
 
 	s.kubectl(false, `shelf.kubectl.kctrl.dev/books created`, "", "apply", "-f", one)
 	s.kubectl(false, `shelf.kubectl.kctrl.dev/books unchanged`, "", "apply", "-f", one)
 	s.kubectl(true, `(?s)-  boards: 1.*\+  boards: 2`, "", "diff", "-f", two)
 	s.kubectl(false, `shelf.kubectl.kctrl.dev/books configured`, "", "apply", "-f", two)
-	s.kubectl(false, `shelf.kubectl.kctrl.dev/books serverside-applied`, "", "apply", "--server-side", "--force-conflicts", "-f", one)
-	s.kubectl(true, `(?s)Apply failed with 1 conflict.*\.spec\.boards`, "", "apply", "--server-side", "--field-manager=other", "-f", two)
-	s.kubectl(true, `spec.boards: Invalid value: 0: spec.boards in body should be greater than or equal to 1`, fmt.Sprintf(shelf, 0), "apply", "-f", "-")
-	s.kubectl(true, `unknown field "spec.boads"`, strings.Replace(fmt.Sprintf(shelf, 1), "boards", "boads", 1), "apply", "-f", "-")
-	s.kubectl(false, `created \(server dry run\)`, strings.Replace(fmt.Sprintf(shelf, 1), "books", "dry", 1), "apply", "--dry-run=server", "-f", "-")
+	s.kubectl(false, `shelf.kubectl.kctrl.dev/books serverside-applied`, "", "apply", "--server-side", "--force-conflicts",
+		"-f", one)
+	s.kubectl(true, `(?s)Apply failed with 1 conflict.*\.spec\.boards`, "", "apply", "--server-side",
+		"--field-manager=other", "-f", two)
+	s.kubectl(true, `spec.boards: Invalid value: 0: spec.boards in body should be greater than or equal to 1`,
+		fmt.Sprintf(shelf, 0), "apply", "-f", "-")
+	s.kubectl(true, `unknown field "spec.boads"`, strings.Replace(fmt.Sprintf(shelf, 1), "boards", "boads", 1), "apply",
+		"-f", "-")
+	s.kubectl(false, `created \(server dry run\)`, strings.Replace(fmt.Sprintf(shelf, 1), "books", "dry", 1), "apply",
+		"--dry-run=server", "-f", "-")
 	s.kubectl(false, `(?m)^NAME +BOARDS\nbooks +1$`, "", "get", "sh")
 	s.kubectl(false, `^shelf.kubectl.kctrl.dev/books\n$`, "", "get", "shelves", "-l", "room=hall", "-o", "name")
 	s.kubectl(false, `color: red`, "", "get", "shelf", "books", "-o", "yaml")
 	s.kubectl(false, `^1$`, "", "get", "shelf", "books", "-o", "jsonpath={.spec.boards}")
-	s.kubectl(false, `(?m)^books +hall`, "", "get", "shelf", "-o", "custom-columns=N:.metadata.name,R:.metadata.labels.room")
+	s.kubectl(false, `(?m)^books +hall`, "", "get", "shelf", "-o",
+		"custom-columns=N:.metadata.name,R:.metadata.labels.room")
 	s.kubectl(false, `(?s)Name: +books.*Boards: +1`, "", "describe", "shelf", "books")
 	s.kubectl(false, `(?s)How many boards it has`, "", "explain", "shelf.spec.boards")
 	s.kubectl(false, `(?s)replicas.*<integer>`, "", "explain", "deployment.spec")
@@ -149,8 +158,10 @@ func TestUsualCommands(t *testing.T) {
 	s.kubectl(false, `shelf.kubectl.kctrl.dev/books edited`, "", "edit", "shelf", "books")
 	s.kubectl(false, `^blue$`, "", "get", "shelf", "books", "-o", "jsonpath={.spec.color}")
 	s.kubectl(false, `books patched`, "", "patch", "shelf", "books", "--type=merge", "-p", `{"spec":{"color":"green"}}`)
-	s.kubectl(false, `books patched`, "", "patch", "shelf", "books", "--type=json", "-p", `[{"op":"replace","path":"/spec/color","value":"grey"}]`)
-	s.kubectl(false, `books patched`, "", "patch", "shelf", "books", "--subresource=status", "--type=merge", "-p", `{"status":{"boards":1,"conditions":[{"type":"Ready","status":"True"}]}}`)
+	s.kubectl(false, `books patched`, "", "patch", "shelf", "books", "--type=json", "-p",
+		`[{"op":"replace","path":"/spec/color","value":"grey"}]`)
+	s.kubectl(false, `books patched`, "", "patch", "shelf", "books", "--subresource=status", "--type=merge", "-p",
+		`{"status":{"boards":1,"conditions":[{"type":"Ready","status":"True"}]}}`)
 	s.kubectl(false, `condition met`, "", "wait", "--for=condition=Ready", "shelf/books")
 	s.kubectl(false, `condition met`, "", "wait", "--for=jsonpath={.status.boards}=1", "shelf/books")
 	s.kubectl(false, `books labeled`, "", "label", "shelf", "books", "floor=2")
@@ -160,7 +171,8 @@ func TestUsualCommands(t *testing.T) {
 	s.watch()
 
 	s.kubectl(false, `deployment.apps/web created`, fmt.Sprintf(deployment, 2, "1"), "apply", "-f", "-")
-	s.kubectl(false, `deployment "web" successfully rolled out`, "", "rollout", "status", "deployment/web", "--timeout=60s")
+	s.kubectl(false, `deployment "web" successfully rolled out`, "", "rollout", "status", "deployment/web",
+		"--timeout=60s")
 	s.kubectl(false, `(?m)^web +2/2 +2 +2 `, "", "get", "deployments")
 	s.kubectl(false, `condition met`, "", "wait", "--for=condition=Available", "deployment/web", "--timeout=60s")
 	s.kubectl(false, `image updated`, "", "set", "image", "deployment/web", "main=nginx:2")
@@ -180,7 +192,8 @@ func TestUsualCommands(t *testing.T) {
 	s.kubectl(false, `namespace/shop created`, "", "create", "namespace", "shop")
 	s.kubectl(false, `serviceaccount/keeper created`, "", "create", "serviceaccount", "keeper", "-n", "shop")
 	s.kubectl(false, `[\w-]+\.[\w-]+\.[\w-]+`, "", "create", "token", "keeper", "-n", "shop")
-	s.kubectl(false, `created`, "", "create", "role", "reader", "--verb=get,list", "--resource=shelves.kubectl.kctrl.dev", "-n", "shop")
+	s.kubectl(false, `created`, "", "create", "role", "reader", "--verb=get,list", "--resource=shelves.kubectl.kctrl.dev",
+		"-n", "shop")
 	s.kubectl(false, `(?m)^yes$`, "", "auth", "can-i", "delete", "shelves")
 	s.kubectl(false, `(?s)Username +kubernetes-admin|Username`, "", "auth", "whoami")
 	s.kubectl(false, `(?s)settings`, "", "get", "configmaps,secrets", "-A")
@@ -278,7 +291,8 @@ func answer(w http.ResponseWriter, r *http.Request) {
 	response := map[string]any{"uid": request.UID, "allowed": true}
 	switch r.URL.Path {
 	case "/label":
-		response["patchType"], response["patch"] = "JSONPatch", []byte(`[{"op":"add","path":"/metadata/labels","value":{"hooked":"yes"}}]`)
+		response["patchType"], response["patch"] = "JSONPatch",
+			[]byte(`[{"op":"add","path":"/metadata/labels","value":{"hooked":"yes"}}]`)
 	case "/refuse":
 		if request.Name == "bad" {
 			response["allowed"], response["status"] = false, map[string]any{"message": "not this one"}
@@ -292,7 +306,8 @@ func answer(w http.ResponseWriter, r *http.Request) {
 			object["apiVersion"], object[to] = request.DesiredAPIVersion, object[from]
 			delete(object, from)
 		}
-		response = map[string]any{"uid": request.UID, "result": map[string]any{"status": "Success"}, "convertedObjects": request.Objects}
+		response = map[string]any{"uid": request.UID, "result": map[string]any{"status": "Success"},
+			"convertedObjects": request.Objects}
 	}
 	review.Request, review.Response = nil, response
 	w.Header().Set("Content-Type", "application/json")
@@ -307,8 +322,10 @@ func TestWebhooksByURL(t *testing.T) {
 	server := httptest.NewTLSServer(http.HandlerFunc(answer))
 	defer server.Close()
 	s := &story{t, testenv.Start(t).Kubeconfig, t.TempDir()}
-	bundle := base64.StdEncoding.EncodeToString(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw}))
-	s.kubectl(false, `created`, strings.NewReplacer("URL", server.URL, "BUNDLE", bundle).Replace(hooks), "apply", "-f", "-")
+	bundle := base64.StdEncoding.EncodeToString(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE",
+		Bytes: server.Certificate().Raw}))
+	s.kubectl(false, `created`, strings.NewReplacer("URL", server.URL, "BUNDLE", bundle).Replace(hooks), "apply", "-f",
+		"-")
 	s.kubectl(false, `condition met`, "", "wait", "--for=condition=Established", "crd/hooks.kubectl.kctrl.dev")
 	// A real server heeds configurations after a moment.
 	for deadline := time.Now().Add(time.Minute); ; {
@@ -323,10 +340,15 @@ func TestWebhooksByURL(t *testing.T) {
 	}
 	s.kubectl(false, `created`, "", "create", "configmap", "good")
 	s.kubectl(false, `^yes$`, "", "get", "configmap", "good", "-o", "jsonpath={.metadata.labels.hooked}")
-	s.kubectl(false, `created`, "{apiVersion: kubectl.kctrl.dev/v2, kind: Hook, metadata: {name: h}, two: x}", "create", "-f", "-")
-	s.kubectl(false, `^kubectl.kctrl.dev/v1 x$`, "", "get", "hooks.v1.kubectl.kctrl.dev", "h", "-o", "jsonpath={.apiVersion} {.one}")
-	s.kubectl(false, `^kubectl.kctrl.dev/v2 x$`, "", "get", "hooks.v2.kubectl.kctrl.dev", "h", "-o", "jsonpath={.apiVersion} {.two}")
+	s.kubectl(false, `created`, "{apiVersion: kubectl.kctrl.dev/v2, kind: Hook, metadata: {name: h}, two: x}", "create",
+		"-f", "-")
+	s.kubectl(false, `^kubectl.kctrl.dev/v1 x$`, "", "get", "hooks.v1.kubectl.kctrl.dev", "h", "-o",
+		"jsonpath={.apiVersion} {.one}")
+	s.kubectl(false, `^kubectl.kctrl.dev/v2 x$`, "", "get", "hooks.v2.kubectl.kctrl.dev", "h", "-o",
+		"jsonpath={.apiVersion} {.two}")
 	server.Close()
-	s.kubectl(true, `failed calling webhook "labels.kubectl.kctrl.dev": failed to call webhook: Post "https://127.0.0.1:\d+/label\?timeout=10s": dial tcp 127.0.0.1:\d+: connect: connection refused`, "", "create", "configmap", "late")
-	s.kubectl(true, `conversion webhook for kubectl.kctrl.dev/v1, Kind=Hook failed: Post "https://127.0.0.1:\d+/convert\?timeout=30s": dial tcp`, "", "get", "hooks.v2.kubectl.kctrl.dev", "h")
+	s.kubectl(true,
+		`failed calling webhook "labels.kubectl.kctrl.dev": failed to call webhook: Post "https://127.0.0.1:\d+/label\?timeout=10s": dial tcp 127.0.0.1:\d+: connect: connection refused`, "", "create", "configmap", "late")
+	s.kubectl(true,
+		`conversion webhook for kubectl.kctrl.dev/v1, Kind=Hook failed: Post "https://127.0.0.1:\d+/convert\?timeout=30s": dial tcp`, "", "get", "hooks.v2.kubectl.kctrl.dev", "h")
 }

@@ -47,7 +47,8 @@ func (m *measurement) measureTouches(ctx context.Context, r *running, figures ta
 		return err
 	}
 	err = atRate(ctx, m.touches, 0, func(ctx context.Context, i int) error {
-		patch := fmt.Sprintf(`{"metadata":{"annotations":{"bench.example.com/touched":"%s"}}}`, time.Now().Format(time.RFC3339Nano))
+		patch := fmt.Sprintf(`{"metadata":{"annotations":{"bench.example.com/touched":"%s"}}}`,
+			time.Now().Format(time.RFC3339Nano))
 		_, err := m.server.Patch(ctx, i%m.objects, patch)
 		return err
 	})

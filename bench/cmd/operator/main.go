@@ -34,15 +34,18 @@ type options struct {
 func main() {
 	var o options
 	flag.StringVar(&o.kctrl, "kctrl", "../bin/kctrl", "the kctrl binary")
-	flag.StringVar(&o.dataDir, "data-dir", "", "keep the objects in this folder, and use those that are there; nothing is then measured without objects")
+	flag.StringVar(&o.dataDir, "data-dir", "", "keep the objects in this folder, and use those that are there; nothing "+
+		"is then measured without objects")
 	flag.IntVar(&o.objects, "objects", 50_000, "how many objects the API server has")
 	flag.IntVar(&o.runs, "runs", 3, "how often everything is measured; the median counts")
 	flag.IntVar(&o.workers, "workers", 4, "how many objects each operator reconciles at once")
-	flag.DurationVar(&o.settle, "settle", 150*time.Second, "how long an operator is left alone before its memory is read; Go collects garbage every two minutes at least")
+	flag.DurationVar(&o.settle, "settle", 150*time.Second,
+		"how long an operator is left alone before its memory is read; Go collects garbage every two minutes at least")
 	flag.IntVar(&o.changes, "changes", 5000, "how many changes of a spec the latency is measured with; 0 leaves it out")
 	flag.IntVar(&o.rate, "rate", 100, "how many of these there are in a second")
 	flag.IntVar(&o.touches, "touches", 10_000, "how many changes of an annotation are reconciled; 0 leaves them out")
-	flag.IntVar(&o.reconciles, "reconciles", 300_000, "how many reconciles without a change of the object are measured; 0 leaves them out")
+	flag.IntVar(&o.reconciles, "reconciles", 300_000,
+		"how many reconciles without a change of the object are measured; 0 leaves them out")
 	flag.StringVar(&o.logs, "logs", "", "write the logs of the operators to this folder instead of /dev/null")
 	flag.StringVar(&o.profiles, "profiles", "", "write profiles of the operators to this folder")
 	flag.Parse()

@@ -23,7 +23,8 @@ const (
 var rows = []table.Row{
 	{Figure: driven, Title: "no-op reconciles" + perCPU, Format: "%.0f", Limit: 3, AtLeast: true},
 	{Figure: viewed, Peer: driven, Title: "the same with a read without a copy", Format: "%.0f"},
-	{Figure: touched, Title: "no-op reconciles" + perCPU + ", of objects that are touched on the API server", Format: "%.0f"},
+	{Figure: touched, Title: "no-op reconciles" + perCPU + ", of objects that are touched on the API server",
+		Format: "%.0f"},
 	{Figure: idle, Title: "idle RSS" + ofTheOperator + ", MiB", Format: "%.1f", Limit: 0.4},
 	{Figure: steady, Title: "RSS" + ofTheOperator + " with all objects reconciled, MiB", Format: "%.1f", Limit: 0.4},
 	{Figure: peak, Title: "peak RSS until then, MiB", Format: "%.1f"},

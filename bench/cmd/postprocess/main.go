@@ -94,7 +94,8 @@ func (c comparison) run(ctx context.Context, out io.Writer, clone string) error 
 
 // extract copies what is looked at of the project.
 func (c comparison) extract(ctx context.Context, clone string) error {
-	archive := exec.CommandContext(ctx, "git", append([]string{"-C", clone, "archive", "--output=" + c.dir + ".tar", c.Commit, "--"}, c.Paths...)...)
+	archive := exec.CommandContext(ctx, "git", append([]string{"-C", clone, "archive", "--output=" + c.dir + ".tar",
+		c.Commit, "--"}, c.Paths...)...)
 	if text, err := archive.CombinedOutput(); err != nil {
 		return fmt.Errorf("git archive: %w: %s", err, text)
 	}

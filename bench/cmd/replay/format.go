@@ -30,7 +30,8 @@ var formats = []format{
 		kctrl: followByKctrl(&v1.Widget{}), peer: followByPeer(&v1.Widget{}), encode: newJSON,
 	},
 	{
-		name: "protobuf", accept: string(client.Protobuf), list: string(client.Protobuf), watch: string(client.Protobuf) + ";stream=watch",
+		name: "protobuf", accept: string(client.Protobuf), list: string(client.Protobuf),
+		watch: string(client.Protobuf) + ";stream=watch",
 		kctrl: followByKctrl(&corev1.Pod{}), peer: followByPeer(&corev1.Pod{}), encode: newProtobuf,
 	},
 }

@@ -54,7 +54,8 @@ type follow func(ctx context.Context, server *server, seen func()) (start func()
 // runJob measures a job and prints the figures as JSON.
 func runJob(ctx context.Context, text, folder string) error {
 	var j job
-	if _, err := fmt.Sscanf(strings.ReplaceAll(text, "/", " "), "%s %s %s %d", &j.side, &j.format, &j.way, &j.size); err != nil {
+	if _, err := fmt.Sscanf(strings.ReplaceAll(text, "/", " "), "%s %s %s %d", &j.side, &j.format, &j.way,
+		&j.size); err != nil {
 		return fmt.Errorf("job %q: %w", text, err)
 	}
 	f, err := formatOf(j.format)

@@ -20,7 +20,8 @@ const kctrlSide = "kctrl"
 // followByKctrl caches objects like prototype, which are read in one of formats.
 func followByKctrl[T object.Object](prototype T, formats ...client.Format) follow {
 	return func(ctx context.Context, server *server, seen func()) (func() error, error) {
-		live, err := client.New(config(), client.Options{Scheme: scheme(), Mapper: mapper(), HTTPClient: &http.Client{Transport: server}})
+		live, err := client.New(config(), client.Options{Scheme: scheme(), Mapper: mapper(),
+			HTTPClient: &http.Client{Transport: server}})
 		if err != nil {
 			return nil, err
 		}

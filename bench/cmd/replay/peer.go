@@ -14,7 +14,8 @@ const peerSide = "peer"
 // followByPeer caches objects like prototype.
 func followByPeer(prototype client.Object) follow {
 	return func(ctx context.Context, server *server, seen func()) (func() error, error) {
-		informers, err := cache.New(config(), cache.Options{Scheme: scheme(), Mapper: mapper(), HTTPClient: &http.Client{Transport: server}})
+		informers, err := cache.New(config(), cache.Options{Scheme: scheme(), Mapper: mapper(),
+			HTTPClient: &http.Client{Transport: server}})
 		if err != nil {
 			return nil, err
 		}

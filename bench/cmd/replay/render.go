@@ -39,7 +39,10 @@ func (f format) render(folder string, size int) error {
 		write(filepath.Join(folder, initialFile), func(w io.Writer) error {
 			return errors.Join(events(w, e, watch.Added, size, 0), e.event(w, watch.Bookmark, 0, size+1))
 		}),
-		write(filepath.Join(folder, eventsFile), func(w io.Writer) error { return events(w, e, watch.Modified, size, size+1) }),
+		write(filepath.Join(folder, eventsFile), func(w io.Writer) error {
+			return events(w, e, watch.Modified, size,
+				size+1)
+		}),
 	)
 }
 
@@ -63,13 +66,15 @@ func events(w io.Writer, e encoder, kind watch.EventType, count, version int) er
 
 // stored makes an object look as one that a server has stored.
 func stored(o *metav1.ObjectMeta, i, version int) {
-	o.UID, o.ResourceVersion, o.Generation = types.UID(fmt.Sprintf("2f0cb8b5-9a5b-4bd5-8c4b-%012x", i)), fmt.Sprint(version), 1
+	o.UID, o.ResourceVersion, o.Generation = types.UID(fmt.Sprintf("2f0cb8b5-9a5b-4bd5-8c4b-%012x", i)),
+		fmt.Sprint(version), 1
 	o.CreationTimestamp = metav1.NewTime(time.Date(2026, 1, 1, 0, 0, i, 0, time.UTC))
 }
 
 // end makes o the object of the bookmark that ends the initial events.
 func end(o *metav1.ObjectMeta, version int) {
-	*o = metav1.ObjectMeta{ResourceVersion: fmt.Sprint(version), Annotations: map[string]string{metav1.InitialEventsAnnotationKey: "true"}}
+	*o = metav1.ObjectMeta{ResourceVersion: fmt.Sprint(version),
+		Annotations: map[string]string{metav1.InitialEventsAnnotationKey: "true"}}
 }
 
 // fieldsOf returns a widget as the server has it: as fields, whose names it writes in order.
@@ -163,14 +168,16 @@ func pod(i, version int) *corev1.Pod {
 			container.Env = append(container.Env, corev1.EnvVar{Name: v.Name, Value: v.Value})
 		}
 		for _, port := range widget.Spec.Ports {
-			container.Ports = append(container.Ports, corev1.ContainerPort{Name: port.Name, ContainerPort: port.Number, Protocol: corev1.ProtocolTCP})
+			container.Ports = append(container.Ports, corev1.ContainerPort{Name: port.Name, ContainerPort: port.Number,
+				Protocol: corev1.ProtocolTCP})
 		}
 		o.Spec.Containers = append(o.Spec.Containers, container)
 	}
 	o.Spec.NodeName, o.Spec.ServiceAccountName, o.Status.Phase = "node-"+fmt.Sprint(i%100), "default", corev1.PodRunning
 	for _, c := range widget.Status.Conditions {
 		o.Status.Conditions = append(o.Status.Conditions, corev1.PodCondition{
-			Type: corev1.PodConditionType(c.Type), Status: corev1.ConditionStatus(c.Status), Reason: c.Reason, Message: c.Message, LastTransitionTime: c.LastTransitionTime,
+			Type: corev1.PodConditionType(c.Type), Status: corev1.ConditionStatus(c.Status), Reason: c.Reason,
+			Message: c.Message, LastTransitionTime: c.LastTransitionTime,
 		})
 	}
 	o.Status.PodIP = widget.Status.Addresses[0]

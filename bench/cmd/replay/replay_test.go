@@ -33,7 +33,8 @@ func TestTablesHaveRatiosAndGrowth(t *testing.T) {
 		return table.Figures{cpuFigure: cpu, allocationsFigure: 10, bytesFigure: 100}
 	}
 	printTables(&out, []int{10, 1000}, map[job]table.Figures{
-		{kctrlSide, "JSON", listed, 10}: figures(4), {peerSide, "JSON", listed, 10}: figures(8), {kctrlSide, "JSON", listed, 1000}: figures(5), {peerSide, "JSON", listed, 1000}: figures(20),
+		{kctrlSide, "JSON", listed, 10}: figures(4), {peerSide, "JSON", listed, 10}: figures(8),
+		{kctrlSide, "JSON", listed, 1000}: figures(5), {peerSide, "JSON", listed, 1000}: figures(20),
 	})
 	for _, row := range []string{
 		"| LIST, JSON | 10 | 4.0 | 8.0 | 0.500 | 10.0 | 10.0 | 1.000 | 100.0 | 100.0 | 1.000 |",

@@ -48,7 +48,8 @@ func (s *server) RoundTrip(r *http.Request) (*http.Response, error) {
 	case query.Get("sendInitialEvents") != "true":
 		return answer(r, http.StatusOK, s.format.watch, s.watch(r, s.started, s.bodies.events)), nil
 	case s.way != streamed:
-		return answer(r, http.StatusUnprocessableEntity, "application/json", io.NopCloser(strings.NewReader(unsupported))), nil
+		return answer(r, http.StatusUnprocessableEntity, "application/json", io.NopCloser(strings.NewReader(unsupported))),
+			nil
 	}
 	s.streams.Add(1)
 	now := make(chan struct{})

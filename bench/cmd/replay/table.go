@@ -9,7 +9,8 @@ import (
 
 // printTables prints what an object costs each side, and how that grows for kctrl from the fewest objects to the most.
 func printTables(out io.Writer, sizes []int, medians map[job]table.Figures) {
-	fmt.Fprint(out, "| objects come | objects | CPU, ns: kctrl | peer | ratio | allocations: kctrl | peer | ratio | bytes: kctrl | peer | ratio |\n")
+	fmt.Fprint(out, "| objects come | objects | CPU, ns: kctrl | peer | ratio | allocations: kctrl | peer | ratio | "+
+		"bytes: kctrl | peer | ratio |\n")
 	fmt.Fprint(out, "|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|\n")
 	for _, f := range formats {
 		for _, way := range ways {
@@ -24,7 +25,8 @@ func printTables(out io.Writer, sizes []int, medians map[job]table.Figures) {
 		}
 	}
 	few, most := sizes[0], sizes[len(sizes)-1]
-	fmt.Fprintf(out, "\n| kctrl, an object of %d over one of %d | CPU | allocations | bytes |\n|---|---:|---:|---:|\n", most, few)
+	fmt.Fprintf(out, "\n| kctrl, an object of %d over one of %d | CPU | allocations | bytes |\n|---|---:|---:|---:|\n",
+		most, few)
 	for _, f := range formats {
 		for _, way := range ways {
 			a, b := medians[job{kctrlSide, f.name, way, most}], medians[job{kctrlSide, f.name, way, few}]

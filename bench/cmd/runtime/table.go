@@ -4,7 +4,8 @@ import "github.com/kctrl-dev/kctrl/bench/internal/table"
 
 // rows are the figures, as the sides name them.
 var rows = []table.Row{
-	{Figure: "operator CPU, s", Title: "CPU until each object was reconciled once, with a Get, s", Format: "%.2f", Limit: 0.22},
+	{Figure: "operator CPU, s", Title: "CPU until each object was reconciled once, with a Get, s", Format: "%.2f",
+		Limit: 0.22},
 	{
 		Figure: "operator peak RSS, MiB", Title: "peak RSS until each object was reconciled once, MiB",
 		Format: "%.0f", Limit: 0.25,
@@ -35,10 +36,12 @@ var rows = []table.Row{
 		Figure: "masked retained heap, MiB", Peer: "retained heap, MiB", // which has no masks
 		Title: "retained heap with only metadata and status.conditions, MiB", Format: "%.1f", Limit: 0.20,
 	},
-	{Figure: "relist peak over steady RSS", Title: "peak RSS over steady RSS in a forced relist", Format: "%.2f", Limit: 0.49},
+	{Figure: "relist peak over steady RSS", Title: "peak RSS over steady RSS in a forced relist", Format: "%.2f",
+		Limit: 0.49},
 	{Figure: "relist CPU, s", Title: "client CPU of that relist, s", Format: "%.2f", Limit: 0.12},
 	{Figure: "event to queue, ns", Title: "event to queue with 8 handlers, ns an event", Format: "%.0f", Limit: 0.25},
 	{Figure: "event to queue CPU, ns", Title: "CPU of that, ns an event", Format: "%.0f"},
 	{Figure: "list, µs", Title: "look at 10,000 cached objects, µs", Format: "%.0f", Limit: 0.02},
-	{Figure: "growth behind a blocked handler, MiB", Title: "memory behind a blocked handler, 200,000 updates of 1,000 keys, MiB", Format: "%.1f"},
+	{Figure: "growth behind a blocked handler, MiB", Title: "memory behind a blocked handler, 200,000 updates of 1,000 " +
+		"keys, MiB", Format: "%.1f"},
 }

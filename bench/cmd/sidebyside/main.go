@@ -55,7 +55,8 @@ func sides(kctrlPath, kubebuilderPath string) []*side {
 			},
 			run: func(port int) []string {
 				address := fmt.Sprintf("127.0.0.1:%d", port)
-				return []string{"--health-probe-bind-address=0", "--webhook-bind-address=" + address, "--webhook-url=https://" + address, "--webhook-manifests=config/webhook"}
+				return []string{"--health-probe-bind-address=0", "--webhook-bind-address=" + address,
+					"--webhook-url=https://" + address, "--webhook-manifests=config/webhook"}
 			},
 		},
 		{
@@ -66,7 +67,8 @@ func sides(kctrlPath, kubebuilderPath string) []*side {
 				"kubebuilder create api --group webapp --version v2 --kind Guestbook --resource --controller=false",
 				"kubebuilder create api --group webapp --version v1 --kind Shelf --resource --controller",
 				"kubebuilder create api --group webapp --version v1 --kind Page --resource --controller",
-				"kubebuilder create webhook --group webapp --version v1 --kind Guestbook --defaulting --programmatic-validation --conversion --spoke v2",
+				"kubebuilder create webhook --group webapp --version v1 --kind Guestbook --defaulting --programmatic-validation " +
+					"--conversion --spoke v2",
 				"kubebuilder create webhook --group webapp --version v1 --kind Shelf --defaulting --programmatic-validation",
 				"kubebuilder create webhook --group webapp --version v1 --kind Page --defaulting --programmatic-validation",
 				"make generate manifests",
@@ -134,7 +136,8 @@ func printTable(a, b figures) {
 		{"lines of Go and YAML", a.lines, b.lines},
 		{"files that say `TODO(user)`", a.left, b.left},
 		{"the code builds and passes `go vet`", a.builds, b.builds},
-		{"objects of `config/default` that the API server accepts", of(a.objectsAccepted, a.objects), of(b.objectsAccepted, b.objects)},
+		{"objects of `config/default` that the API server accepts", of(a.objectsAccepted, a.objects),
+			of(b.objectsAccepted, b.objects)},
 		{"samples that it accepts", of(a.samplesAccepted, a.samples), of(b.samplesAccepted, b.samples)},
 		{"objects that the manager, run on this machine, makes Ready", a.ready, b.ready},
 	} {
@@ -166,7 +169,8 @@ func (s *side) measure(ctx context.Context, kctrlPath string, wait time.Duration
 	if err := s.count(dir, &f); err != nil {
 		return f, err
 	}
-	f.builds = s.command(ctx, dir, "go", "build", "./...").Run() == nil && s.command(ctx, dir, "go", "vet", "./...").Run() == nil
+	f.builds = s.command(ctx, dir, "go", "build", "./...").Run() == nil &&
+		s.command(ctx, dir, "go", "vet", "./...").Run() == nil
 	if err := s.deploy(ctx, dir, kctrlPath, &f); err != nil {
 		return f, err
 	}
@@ -235,7 +239,8 @@ func (s *side) count(dir string, f *figures) error {
 }
 
 // apply applies one file, and reports whether the API server has accepted it.
-func (s *side) apply(ctx context.Context, dir, kctrlPath string, server *apiserver.Server, f *figures, what string, args ...string) bool {
+func (s *side) apply(ctx context.Context, dir, kctrlPath string, server *apiserver.Server, f *figures, what string,
+	args ...string) bool {
 	args = append([]string{"env", "apply", "--kubeconfig", server.Kubeconfig, "--timeout", "5s"}, args...)
 	out, err := s.command(ctx, dir, kctrlPath, args...).CombinedOutput()
 	if err != nil {
@@ -294,7 +299,8 @@ func (s *side) reconcile(ctx context.Context, dir, kctrlPath string, wait time.D
 	if !s.apply(ctx, dir, kctrlPath, server, f, bases, "-f", bases) {
 		return errors.New("the CRDs are not accepted")
 	}
-	if out, err := s.command(ctx, dir, "go", "build", "-o", filepath.Join("bin", "manager"), "./cmd").CombinedOutput(); err != nil {
+	if out, err := s.command(ctx, dir, "go", "build", "-o", filepath.Join("bin", "manager"),
+		"./cmd").CombinedOutput(); err != nil {
 		return fmt.Errorf("build the manager: %w\n%s", err, out)
 	}
 	stop, err := s.start(ctx, dir, server)
@@ -318,7 +324,8 @@ func (s *side) reconcile(ctx context.Context, dir, kctrlPath string, wait time.D
 }
 
 // accepted applies a sample, again and again while the webhooks of a manager that has just started are not there yet.
-func (s *side) accepted(ctx context.Context, dir, kctrlPath string, server *apiserver.Server, f *figures, sample string, deadline time.Time) bool {
+func (s *side) accepted(ctx context.Context, dir, kctrlPath string, server *apiserver.Server, f *figures, sample string,
+	deadline time.Time) bool {
 	before := len(f.refused)
 	for {
 		f.refused = f.refused[:before]
@@ -363,7 +370,8 @@ func ready(ctx context.Context, server *apiserver.Server, deadline time.Time) (i
 	for {
 		all, done := 0, 0
 		for _, resource := range []string{"guestbooks", "shelves", "pages"} {
-			list, err := client.Resource(schema.GroupVersionResource{Group: "webapp.example.com", Version: "v1", Resource: resource}).List(ctx, metav1.ListOptions{})
+			list, err := client.Resource(schema.GroupVersionResource{Group: "webapp.example.com", Version: "v1",
+				Resource: resource}).List(ctx, metav1.ListOptions{})
 			if err != nil {
 				return 0, err
 			}

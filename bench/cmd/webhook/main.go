@@ -39,7 +39,8 @@ import (
 )
 
 var rows = []table.Row{
-	{Figure: "mutate CPU, µs", Title: "CPU of a request to a defaulter that changes three fields, µs", Format: "%.0f", Limit: 0.6},
+	{Figure: "mutate CPU, µs", Title: "CPU of a request to a defaulter that changes three fields, µs", Format: "%.0f",
+		Limit: 0.6},
 	{Figure: "unchanged CPU, µs", Title: "CPU of one that changes nothing, µs", Format: "%.0f", Limit: 0.6},
 	{Figure: "validate CPU, µs", Title: "CPU of a request to a validator, µs", Format: "%.0f", Limit: 0.6},
 	{Figure: "convert CPU, µs", Title: "CPU of a converted object, in reviews of 100, µs", Format: "%.1f", Limit: 0.6},
@@ -119,8 +120,10 @@ func writeCertificate(folder string) error {
 		return err
 	}
 	return errors.Join(
-		os.WriteFile(filepath.Join(folder, "tls.crt"), pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), 0o600),
-		os.WriteFile(filepath.Join(folder, "tls.key"), pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: private}), 0o600),
+		os.WriteFile(filepath.Join(folder, "tls.crt"), pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}),
+			0o600),
+		os.WriteFile(filepath.Join(folder, "tls.key"), pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: private}),
+			0o600),
 	)
 }
 
@@ -190,7 +193,8 @@ func measure(ctx context.Context, work, name string, o options) (_ table.Figures
 	}()
 	transport := &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, MaxIdleConnsPerHost: 64}
 	defer transport.CloseIdleConnections()
-	p := &process{url: "https://127.0.0.1:" + strconv.Itoa(port), client: &http.Client{Transport: transport}, stdin: stdin, stdout: bufio.NewScanner(stdout)}
+	p := &process{url: "https://127.0.0.1:" + strconv.Itoa(port), client: &http.Client{Transport: transport}, stdin: stdin,
+		stdout: bufio.NewScanner(stdout)}
 	return p.measure(ctx, o)
 }
 
@@ -322,11 +326,14 @@ func review(w *v1.Widget) ([]byte, error) {
 	return json.Marshal(map[string]any{
 		"kind": "AdmissionReview", "apiVersion": "admission.k8s.io/v1",
 		"request": map[string]any{
-			"uid": "705ab4f5-6393-11e8-b7cc-42010a800002", "kind": kind, "resource": resource, "requestKind": kind, "requestResource": resource,
-			"name": w.Name, "namespace": w.Namespace, "operation": "CREATE", "dryRun": false,
-			"userInfo": map[string]any{"username": "kubernetes-admin", "groups": []any{"kubeadm:cluster-admins", "system:authenticated"}},
-			"object":   w, "oldObject": nil,
-			"options": map[string]any{"kind": "CreateOptions", "apiVersion": "meta.k8s.io/v1", "fieldManager": "kubectl-client-side-apply"},
+			"uid": "705ab4f5-6393-11e8-b7cc-42010a800002", "kind": kind, "resource": resource, "requestKind": kind,
+			"requestResource": resource,
+			"name":            w.Name, "namespace": w.Namespace, "operation": "CREATE", "dryRun": false,
+			"userInfo": map[string]any{"username": "kubernetes-admin", "groups": []any{"kubeadm:cluster-admins",
+				"system:authenticated"}},
+			"object": w, "oldObject": nil,
+			"options": map[string]any{"kind": "CreateOptions", "apiVersion": "meta.k8s.io/v1",
+				"fieldManager": "kubectl-client-side-apply"},
 		},
 	})
 }
@@ -339,6 +346,7 @@ func conversionReview(count int) ([]byte, error) {
 	}
 	return json.Marshal(map[string]any{
 		"kind": "ConversionReview", "apiVersion": "apiextensions.k8s.io/v1",
-		"request": map[string]any{"uid": "705ab4f5-6393-11e8-b7cc-42010a800002", "desiredAPIVersion": "bench.example.com/v2", "objects": objects},
+		"request": map[string]any{"uid": "705ab4f5-6393-11e8-b7cc-42010a800002", "desiredAPIVersion": "bench.example.com/v2",
+			"objects": objects},
 	})
 }

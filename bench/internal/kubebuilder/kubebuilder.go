@@ -36,7 +36,8 @@ func parse(options *ctrl.Options) {
 	noHTTP2 := []func(*tls.Config){func(c *tls.Config) { c.NextProtos = []string{"http/1.1"} }}
 	metrics := metricsserver.Options{TLSOpts: noHTTP2}
 	flag.StringVar(&metrics.BindAddress, "metrics-bind-address", "0", "address of the metrics endpoint")
-	flag.BoolVar(&metrics.SecureServing, "metrics-secure", true, "serve metrics over TLS with authentication and authorization")
+	flag.BoolVar(&metrics.SecureServing, "metrics-secure", true,
+		"serve metrics over TLS with authentication and authorization")
 	flag.StringVar(&options.HealthProbeBindAddress, "health-probe-bind-address", ":8081", "address of the probes")
 	flag.BoolVar(&options.LeaderElection, "leader-elect", false, "elect a leader")
 	flag.StringVar(&options.LeaderElectionNamespace, "leader-election-namespace", "", "namespace of the lease")

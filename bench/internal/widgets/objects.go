@@ -34,16 +34,19 @@ func New(i int) *v1.Widget {
 			Namespace: namespace,
 			Name:      name,
 			Labels: map[string]string{
-				"app.kubernetes.io/name": name, "app.kubernetes.io/managed-by": "bench", "app.kubernetes.io/part-of": "shop", "tier": "backend",
+				"app.kubernetes.io/name": name, "app.kubernetes.io/managed-by": "bench", "app.kubernetes.io/part-of": "shop",
+				"tier": "backend",
 			},
 			Annotations: map[string]string{
 				"bench.example.com/owner": "team-" + fmt.Sprint(i%97), "bench.example.com/checksum": fmt.Sprintf("%064x", i*7919),
 			},
 			ManagedFields: []metav1.ManagedFieldsEntry{
-				managed("kubectl", created, `{"f:metadata":{"f:annotations":{".":{},"f:bench.example.com/owner":{}},"f:labels":{".":{},"f:tier":{}}},`+
-					`"f:spec":{".":{},"f:containers":{".":{},"k:{\"name\":\"main\"}":{".":{},"f:args":{},"f:image":{},"f:name":{}}},"f:ports":{},"f:replicas":{}}}`),
-				managed("operator", created, `{"f:status":{".":{},"f:conditions":{".":{},"k:{\"type\":\"Ready\"}":{".":{},"f:status":{},"f:type":{}}},`+
-					`"f:observedGeneration":{},"f:readyReplicas":{}}}`),
+				managed("kubectl", created,
+					`{"f:metadata":{"f:annotations":{".":{},"f:bench.example.com/owner":{}},"f:labels":{".":{},"f:tier":{}}},`+
+						`"f:spec":{".":{},"f:containers":{".":{},"k:{\"name\":\"main\"}":{".":{},"f:args":{},"f:image":{},"f:name":{}}},"f:ports":{},"f:replicas":{}}}`),
+				managed("operator", created,
+					`{"f:status":{".":{},"f:conditions":{".":{},"k:{\"type\":\"Ready\"}":{".":{},"f:status":{},"f:type":{}}},`+
+						`"f:observedGeneration":{},"f:readyReplicas":{}}}`),
 			},
 		},
 		Spec: v1.WidgetSpec{
@@ -55,7 +58,8 @@ func New(i int) *v1.Widget {
 			Ports: []v1.Port{{Name: "http", Number: 8080}, {Name: "metrics", Number: 9090}},
 		},
 		Status: v1.WidgetStatus{
-			ObservedGeneration: 1, ReadyReplicas: int32(i%5 + 1), Addresses: []string{fmt.Sprintf("10.0.%d.%d", i/256%256, i%256)},
+			ObservedGeneration: 1, ReadyReplicas: int32(i%5 + 1),
+			Addresses:  []string{fmt.Sprintf("10.0.%d.%d", i/256%256, i%256)},
 			Conditions: []metav1.Condition{condition("Ready", "Available"), condition("Progressing", "Complete")},
 		},
 	}

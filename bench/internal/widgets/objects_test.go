@@ -24,7 +24,8 @@ func TestObjectsAreOfTwoKilobytes(t *testing.T) {
 }
 
 func TestTheSplitCRDHasAStatusSubresource(t *testing.T) {
-	if got := SplitCRD(); !strings.HasSuffix(got, "    storage: true\n    subresources:\n      status: {}\n") || len(got) <= len(CRD) {
+	if got := SplitCRD(); !strings.HasSuffix(got, "    storage: true\n    subresources:\n      status: {}\n") ||
+		len(got) <= len(CRD) {
 		t.Errorf("the CRD ends with %q", got[len(got)-100:])
 	}
 }

@@ -84,7 +84,8 @@ func Channel(b *builder, events chan informer.Event[object.Object]) *builder {
 	return b.WatchesSource(source.Channel(events, handler.ForObject[object.Object]()))
 }
 
-func New(m controller.Manager, r reconcile.Reconciler[reconcile.Request]) (*controller.Controller[reconcile.Request], error) {
+func New(m controller.Manager, r reconcile.Reconciler[reconcile.Request]) (
+	*controller.Controller[reconcile.Request], error) {
 	return controller.ForRequests[reconcile.Request](m, "pods").Build(r)
 }
 
@@ -113,7 +114,8 @@ func Handler() handler.Handler[object.Object, reconcile.Request] {
 	}
 }
 
-func TypedRequests(m controller.Manager, r reconcile.Reconciler[string], h handler.Handler[object.Object, string]) error {
+func TypedRequests(m controller.Manager, r reconcile.Reconciler[string],
+	h handler.Handler[object.Object, string]) error {
 	return controller.ForRequests[string](m, "strings").Watches(&corev1.Secret{}, h).Complete(r)
 }
 

@@ -40,7 +40,8 @@ func FakeInterceptor(scheme *runtime.Scheme) client.Client {
 }
 
 func FakeApply(ctx context.Context, c client.Client) error {
-	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web", Labels: map[string]string{"app": "web"}}}
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web",
+		Labels: map[string]string{"app": "web"}}}
 	return c.Apply(ctx, pod, client.FieldOwner("me"), client.ForceOwnership)
 }
 

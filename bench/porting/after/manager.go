@@ -27,7 +27,8 @@ func Config(flags *manager.Flags) (*rest.Config, error) {
 
 func NewManager(config *rest.Config, scheme *runtime.Scheme) (*manager.Manager, error) {
 	return manager.New(config, manager.Options{
-		Scheme: scheme, HealthProbeBindAddress: ":8081", LeaderElection: manager.LeaderElectionOptions{Enabled: true, ID: "guestbook.example.com"},
+		Scheme: scheme, HealthProbeBindAddress: ":8081", LeaderElection: manager.LeaderElectionOptions{Enabled: true,
+			ID: "guestbook.example.com"},
 	})
 }
 
@@ -45,7 +46,8 @@ func Flags() {
 }
 
 func SecureMetrics(change func(*tls.Config)) manager.Options {
-	return manager.Options{Metrics: manager.MetricsOptions{BindAddress: ":8443", CertDir: "/certs", TLSOpts: []func(*tls.Config){change}}}
+	return manager.Options{Metrics: manager.MetricsOptions{BindAddress: ":8443", CertDir: "/certs",
+		TLSOpts: []func(*tls.Config){change}}}
 }
 
 func WebhookServer(change func(*tls.Config)) manager.Options {
@@ -61,7 +63,8 @@ func Selectors(mine, other labels.Selector) cache.Options {
 }
 
 func ByObject(mine labels.Selector) cache.Options {
-	return cache.Options{ByKind: []cache.KindOptions{{Object: &corev1.Secret{}, Scope: client.Scope{Namespace: "one", Labels: mine}}}}
+	return cache.Options{ByKind: []cache.KindOptions{{Object: &corev1.Secret{},
+		Scope: client.Scope{Namespace: "one", Labels: mine}}}}
 }
 
 func StripManagedFields() cache.Options {

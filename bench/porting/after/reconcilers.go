@@ -34,8 +34,10 @@ func Terminal(err error) error {
 	return reconcile.TerminalError(err)
 }
 
-func AsReconciler(c client.Client, r func(context.Context, *corev1.Pod) (reconcile.Result, error)) reconcile.Reconciler[reconcile.Request] {
-	return reconcile.Func[reconcile.Request](func(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
+func AsReconciler(c client.Client, r func(context.Context,
+	*corev1.Pod) (reconcile.Result, error)) reconcile.Reconciler[reconcile.Request] {
+	return reconcile.Func[reconcile.Request](func(ctx context.Context,
+		request reconcile.Request) (reconcile.Result, error) {
 		pod := &corev1.Pod{}
 		if err := c.Get(ctx, request.NamespacedName, pod); err != nil {
 			return reconcile.Result{}, client.IgnoreNotFound(err)
@@ -56,7 +58,8 @@ func Owner(owner *corev1.Pod, owned *corev1.Secret, scheme *runtime.Scheme) erro
 	return controllerutil.SetControllerReference(owner, owned, scheme)
 }
 
-func CreateOrUpdate(ctx context.Context, c client.Client, s *corev1.Secret, change func() error) (controllerutil.OperationResult, error) {
+func CreateOrUpdate(ctx context.Context, c client.Client, s *corev1.Secret,
+	change func() error) (controllerutil.OperationResult, error) {
 	return controllerutil.CreateOrUpdate(ctx, c, s, change)
 }
 
@@ -81,7 +84,8 @@ func Delete(ctx context.Context, c client.Client, pod *corev1.Pod) error {
 }
 
 func List(ctx context.Context, c client.Client, pods *corev1.PodList) error {
-	return c.List(ctx, pods, client.InNamespace("one"), client.MatchingFields{"spec.owner": "web"}, client.HasLabels{"app"})
+	return c.List(ctx, pods, client.InNamespace("one"), client.MatchingFields{"spec.owner": "web"},
+		client.HasLabels{"app"})
 }
 
 func Shared(ctx context.Context, c client.Client, pods *corev1.PodList) error {

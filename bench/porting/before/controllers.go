@@ -126,13 +126,15 @@ func RemoveInformer(ctx context.Context, m ctrl.Manager) error {
 
 // A custom handler
 func Handler() handler.EventHandler {
-	return handler.Funcs{DeleteFunc: func(ctx context.Context, e event.DeleteEvent, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) {
+	return handler.Funcs{DeleteFunc: func(ctx context.Context, e event.DeleteEvent,
+		queue workqueue.TypedRateLimitingInterface[reconcile.Request]) {
 		queue.Add(reconcile.Request{NamespacedName: client.ObjectKeyFromObject(e.Object)})
 	}}
 }
 
 // Requests of another type
-func TypedRequests(m ctrl.Manager, r reconcile.TypedReconciler[string], h handler.TypedEventHandler[client.Object, string]) error {
+func TypedRequests(m ctrl.Manager, r reconcile.TypedReconciler[string],
+	h handler.TypedEventHandler[client.Object, string]) error {
 	return builder.TypedControllerManagedBy[string](m).Named("strings").Watches(&corev1.Secret{}, h).Complete(r)
 }
 

@@ -62,7 +62,8 @@ func SecureMetrics(change func(*tls.Config)) ctrl.Options {
 
 // A server of webhooks
 func WebhookServer(change func(*tls.Config)) ctrl.Options {
-	return ctrl.Options{WebhookServer: webhook.NewServer(webhook.Options{CertDir: "/certs", TLSOpts: []func(*tls.Config){change}})}
+	return ctrl.Options{WebhookServer: webhook.NewServer(webhook.Options{CertDir: "/certs",
+		TLSOpts: []func(*tls.Config){change}})}
 }
 
 // Cached namespaces

@@ -60,7 +60,8 @@ func Owner(owner *corev1.Pod, owned *corev1.Secret, scheme *runtime.Scheme) erro
 }
 
 // Create or update
-func CreateOrUpdate(ctx context.Context, c client.Client, s *corev1.Secret, change func() error) (controllerutil.OperationResult, error) {
+func CreateOrUpdate(ctx context.Context, c client.Client, s *corev1.Secret,
+	change func() error) (controllerutil.OperationResult, error) {
 	return controllerutil.CreateOrUpdate(ctx, c, s, change)
 }
 
@@ -91,7 +92,8 @@ func Delete(ctx context.Context, c client.Client, pod *corev1.Pod) error {
 
 // Lists by an index
 func List(ctx context.Context, c client.Client, pods *corev1.PodList) error {
-	return c.List(ctx, pods, client.InNamespace("one"), client.MatchingFields{"spec.owner": "web"}, client.HasLabels{"app"})
+	return c.List(ctx, pods, client.InNamespace("one"), client.MatchingFields{"spec.owner": "web"},
+		client.HasLabels{"app"})
 }
 
 // Lists without copies

@@ -59,7 +59,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
 	var children batchv1.JobList
-	if err := r.List(ctx, &children, client.InNamespace(request.Namespace), client.MatchingFields{ownerField: request.Name}); err != nil {
+	if err := r.List(ctx, &children, client.InNamespace(request.Namespace),
+		client.MatchingFields{ownerField: request.Name}); err != nil {
 		return reconcile.Result{}, err
 	}
 	all, last := sorted(&children)
@@ -90,7 +91,8 @@ func sorted(children *batchv1.JobList) (all jobs, last *metav1.Time) {
 		default:
 			all.active = append(all.active, job)
 		}
-		if at, err := time.Parse(time.RFC3339, job.Annotations[scheduledTime]); err == nil && (last == nil || at.After(last.Time)) {
+		if at, err := time.Parse(time.RFC3339, job.Annotations[scheduledTime]); err == nil &&
+			(last == nil || at.After(last.Time)) {
 			last = &metav1.Time{Time: at}
 		}
 	}
@@ -137,7 +139,8 @@ func (r *Reconciler) prune(ctx context.Context, ended []*batchv1.Job, limit *int
 		return 1
 	})
 	for _, job := range ended[:max(0, len(ended)-int(*limit))] {
-		if err := client.IgnoreNotFound(r.Delete(ctx, job, client.PropagationPolicy(metav1.DeletePropagationBackground))); err != nil {
+		if err := client.IgnoreNotFound(r.Delete(ctx, job,
+			client.PropagationPolicy(metav1.DeletePropagationBackground))); err != nil {
 			return err
 		}
 	}
@@ -164,12 +167,14 @@ func (r *Reconciler) schedule(ctx context.Context, cronJob *CronJob, active []*b
 		return result, nil
 	case cronJob.Spec.ConcurrencyPolicy == Replace:
 		for _, job := range active {
-			if err := client.IgnoreNotFound(r.Delete(ctx, job, client.PropagationPolicy(metav1.DeletePropagationBackground))); err != nil {
+			if err := client.IgnoreNotFound(r.Delete(ctx, job,
+				client.PropagationPolicy(metav1.DeletePropagationBackground))); err != nil {
 				return reconcile.Result{}, err
 			}
 		}
 	}
-	job := &batchv1.Job{ObjectMeta: *cronJob.Spec.JobTemplate.ObjectMeta.DeepCopy(), Spec: *cronJob.Spec.JobTemplate.Spec.DeepCopy()}
+	job := &batchv1.Job{ObjectMeta: *cronJob.Spec.JobTemplate.ObjectMeta.DeepCopy(),
+		Spec: *cronJob.Spec.JobTemplate.Spec.DeepCopy()}
 	job.Name, job.Namespace = fmt.Sprintf("%s-%d", cronJob.Name, missed.Unix()), cronJob.Namespace
 	metav1.SetMetaDataAnnotation(&job.ObjectMeta, scheduledTime, missed.UTC().Format(time.RFC3339))
 	if err := controllerutil.SetControllerReference(cronJob, job, r.Scheme()); err != nil {
@@ -195,7 +200,8 @@ func (r *Reconciler) times(cronJob *CronJob) (missed, next time.Time, err error)
 	}
 	for at, n := schedule.Next(earliest), 0; !at.After(now); at, n = schedule.Next(at), n+1 {
 		if missed = at; n >= tooManyMissed {
-			return time.Time{}, time.Time{}, fmt.Errorf("more than %d runs were missed; set or decrease startingDeadlineSeconds", tooManyMissed)
+			return time.Time{}, time.Time{}, fmt.Errorf("more than %d runs were missed; set or decrease startingDeadlineSeconds",
+				tooManyMissed)
 		}
 	}
 	return missed, schedule.Next(now), nil

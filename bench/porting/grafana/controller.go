@@ -59,14 +59,16 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, m controller.Manager)
 		Watches(&Grafana{}, handler.Map(r.allDashboards())).
 		Watches(&corev1.ConfigMap{}, handler.Map(r.dashboardsOf())).
 		WithEventFilter(ignoreStatusUpdates()).
-		WithRateLimiter(workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](5*time.Millisecond, 120*time.Second)).
+		WithRateLimiter(workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](5*time.Millisecond,
+			120*time.Second)).
 		Complete(r)
 }
 
 // ignoreStatusUpdates is one predicate for all kinds, of which ConfigMaps have no generation.
 func ignoreStatusUpdates() predicate.Predicate {
 	return func(e informer.Event[object.Object]) bool {
-		return e.Type != informer.Updated || e.Object.GetGeneration() == 0 || e.Old.GetGeneration() != e.Object.GetGeneration()
+		return e.Type != informer.Updated || e.Object.GetGeneration() == 0 ||
+			e.Old.GetGeneration() != e.Object.GetGeneration()
 	}
 }
 
@@ -137,7 +139,8 @@ func (r *Reconciler) synchronize(ctx context.Context, dashboard *Dashboard) erro
 	var errs []error
 	dashboard.Status.Instances = nil
 	for _, instance := range instances {
-		if err := r.send(ctx, http.MethodPost, instance.Spec.URL+"/api/dashboards/db", map[string]any{"dashboard": model, "overwrite": true}); err != nil {
+		if err := r.send(ctx, http.MethodPost, instance.Spec.URL+"/api/dashboards/db",
+			map[string]any{"dashboard": model, "overwrite": true}); err != nil {
 			errs = append(errs, fmt.Errorf("instance %s: %w", instance.Name, err))
 			continue
 		}
@@ -149,7 +152,8 @@ func (r *Reconciler) synchronize(ctx context.Context, dashboard *Dashboard) erro
 		return err
 	}
 	dashboard.Status.Hash = hash
-	condition(dashboard, synchronized, metav1.ConditionTrue, "ApplySuccessful", fmt.Sprintf("written to %d instances", len(instances)))
+	condition(dashboard, synchronized, metav1.ConditionTrue, "ApplySuccessful",
+		fmt.Sprintf("written to %d instances", len(instances)))
 	return nil
 }
 

@@ -75,7 +75,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 
 func (r *Reconciler) run(ctx context.Context, set *JobSet) error {
 	var children batchv1.JobList
-	if err := r.List(ctx, &children, client.InNamespace(set.Namespace), client.MatchingFields{ownerField: set.Name}); err != nil {
+	if err := r.List(ctx, &children, client.InNamespace(set.Namespace),
+		client.MatchingFields{ownerField: set.Name}); err != nil {
 		return err
 	}
 	current, old := r.byAttempt(set, &children)
@@ -100,7 +101,8 @@ func (r *Reconciler) run(ctx context.Context, set *JobSet) error {
 }
 
 // byAttempt tells the Jobs of the last restart from those before.
-func (r *Reconciler) byAttempt(set *JobSet, children *batchv1.JobList) (current map[string]*batchv1.Job, old []*batchv1.Job) {
+func (r *Reconciler) byAttempt(set *JobSet, children *batchv1.JobList) (
+	current map[string]*batchv1.Job, old []*batchv1.Job) {
 	current = map[string]*batchv1.Job{}
 	for i := range children.Items {
 		job := &children.Items[i]
@@ -171,7 +173,8 @@ func (r *Reconciler) set(set *JobSet, condition string, status metav1.ConditionS
 func (r *Reconciler) fail(ctx context.Context, set *JobSet, job *batchv1.Job) error {
 	if set.Status.Restarts < set.Spec.MaxRestarts {
 		set.Status.Restarts++
-		r.Recorder.Eventf(set, job, events.Warning, "Restarting", "Restart", "job %s has failed: restart %d", job.Name, set.Status.Restarts)
+		r.Recorder.Eventf(set, job, events.Warning, "Restarting", "Restart", "job %s has failed: restart %d", job.Name,
+			set.Status.Restarts)
 		log.FromContext(ctx).Debug("restarting", "job", job)
 		return nil // the status comes back as an event
 	}
@@ -206,7 +209,8 @@ func (r *Reconciler) make(ctx context.Context, set *JobSet, current map[string]*
 				errs = append(errs, r.create(ctx, set, &replicated, name, index))
 				continue
 			}
-			if suspended := job.Spec.Suspend != nil && *job.Spec.Suspend; suspended != set.Spec.Suspend && !has(job, batchv1.JobComplete) {
+			if suspended := job.Spec.Suspend != nil && *job.Spec.Suspend; suspended != set.Spec.Suspend &&
+				!has(job, batchv1.JobComplete) {
 				base := job.DeepCopy()
 				job.Spec.Suspend = &set.Spec.Suspend
 				errs = append(errs, r.Patch(ctx, job, client.MergeFrom(base)))
@@ -216,11 +220,13 @@ func (r *Reconciler) make(ctx context.Context, set *JobSet, current map[string]*
 	return errors.Join(errs...)
 }
 
-func (r *Reconciler) create(ctx context.Context, set *JobSet, replicated *ReplicatedJob, name string, index int32) error {
+func (r *Reconciler) create(ctx context.Context, set *JobSet, replicated *ReplicatedJob, name string,
+	index int32) error {
 	job := &batchv1.Job{ObjectMeta: *replicated.Template.ObjectMeta.DeepCopy(), Spec: *replicated.Template.Spec.DeepCopy()}
 	job.Name, job.Namespace, job.Spec.Suspend = name, set.Namespace, &set.Spec.Suspend
 	labels := map[string]string{
-		setLabel: set.Name, jobLabel: replicated.Name, indexLabel: strconv.Itoa(int(index)), attemptLabel: strconv.Itoa(int(set.Status.Restarts)),
+		setLabel: set.Name, jobLabel: replicated.Name, indexLabel: strconv.Itoa(int(index)),
+		attemptLabel: strconv.Itoa(int(set.Status.Restarts)),
 	}
 	for _, of := range []*metav1.ObjectMeta{&job.ObjectMeta, &job.Spec.Template.ObjectMeta} {
 		if of.Labels == nil {
@@ -260,7 +266,8 @@ func (r *Reconciler) delete(ctx context.Context, jobs []*batchv1.Job) error {
 	var errs []error
 	for _, job := range jobs {
 		if job.DeletionTimestamp == nil {
-			errs = append(errs, client.IgnoreNotFound(r.Delete(ctx, job, client.PropagationPolicy(metav1.DeletePropagationBackground))))
+			errs = append(errs, client.IgnoreNotFound(r.Delete(ctx, job,
+				client.PropagationPolicy(metav1.DeletePropagationBackground))))
 		}
 	}
 	return errors.Join(errs...)

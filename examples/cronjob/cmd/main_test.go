@@ -65,7 +65,8 @@ func run(t *testing.T, name string, args ...string) {
 // apply applies a kustomization by the kctrl that runs the API server.
 func apply(t *testing.T, env *testenv.Env, folder string) {
 	t.Helper()
-	run(t, cmp.Or(os.Getenv(testenv.CommandVariable), "kctrl"), "env", "apply", "--kubeconfig", env.Kubeconfig, "-k", folder)
+	run(t, cmp.Or(os.Getenv(testenv.CommandVariable), "kctrl"), "env", "apply", "--kubeconfig", env.Kubeconfig, "-k",
+		folder)
 }
 
 // TestOperator deploys config/default on an API server and runs the operator. The operator first has only the
@@ -121,7 +122,8 @@ func newOperator(t *testing.T, env *testenv.Env) *operator {
 	t.Cleanup(cancel)
 	o := &operator{T: t, ctx: ctx, env: env}
 	scheme := runtime.NewScheme()
-	o.must(errors.Join(batchv1.AddToScheme(scheme), batchv2.AddToScheme(scheme), k8sbatchv1.AddToScheme(scheme), corev1.AddToScheme(scheme)))
+	o.must(errors.Join(batchv1.AddToScheme(scheme), batchv2.AddToScheme(scheme), k8sbatchv1.AddToScheme(scheme),
+		corev1.AddToScheme(scheme)))
 	config := rest.CopyConfig(env.Config)
 	config.WarningHandler = o
 	live, err := client.New(config, client.Options{Scheme: scheme})
@@ -199,11 +201,13 @@ func template() k8sbatchv1.JobTemplateSpec {
 }
 
 func (o *operator) v1(name, schedule string) *batchv1.CronJob {
-	return &batchv1.CronJob{ObjectMeta: metaOf(name), Spec: batchv1.CronJobSpec{Schedule: schedule, JobTemplate: template()}}
+	return &batchv1.CronJob{ObjectMeta: metaOf(name), Spec: batchv1.CronJobSpec{Schedule: schedule,
+		JobTemplate: template()}}
 }
 
 func (o *operator) v2(name string, schedule batchv2.CronSchedule) *batchv2.CronJob {
-	return &batchv2.CronJob{ObjectMeta: metaOf(name), Spec: batchv2.CronJobSpec{Schedule: schedule, JobTemplate: template()}}
+	return &batchv2.CronJob{ObjectMeta: metaOf(name), Spec: batchv2.CronJobSpec{Schedule: schedule,
+		JobTemplate: template()}}
 }
 
 func unstructuredOf(group, kind, name string) *unstructured.Unstructured {
@@ -214,7 +218,8 @@ func unstructuredOf(group, kind, name string) *unstructured.Unstructured {
 }
 
 func webhooks(kind string) *unstructured.Unstructured {
-	return unstructuredOf("admissionregistration.k8s.io", kind+"WebhookConfiguration", "cronjob-"+strings.ToLower(kind)+"-webhook-configuration")
+	return unstructuredOf("admissionregistration.k8s.io", kind+"WebhookConfiguration",
+		"cronjob-"+strings.ToLower(kind)+"-webhook-configuration")
 }
 
 func crd() *unstructured.Unstructured {
@@ -225,7 +230,8 @@ func crd() *unstructured.Unstructured {
 func testRights(o *operator) {
 	config := rest.CopyConfig(o.env.Config)
 	account := "system:serviceaccount:cronjob-system:cronjob-controller-manager"
-	config.Impersonate = rest.ImpersonationConfig{UserName: account, Groups: []string{"system:serviceaccounts", "system:authenticated"}}
+	config.Impersonate = rest.ImpersonationConfig{UserName: account, Groups: []string{"system:serviceaccounts",
+		"system:authenticated"}}
 	o.start(config, manager.Options{
 		LeaderElection: manager.LeaderElectionOptions{Enabled: true, ID: "cronjob.example.com", Namespace: "cronjob-system"},
 		Webhook: manager.WebhookOptions{
@@ -265,7 +271,8 @@ func testRights(o *operator) {
 		events := &unstructured.UnstructuredList{}
 		events.SetGroupVersionKind(schema.GroupVersionKind{Group: "events.k8s.io", Version: "v1", Kind: "EventList"})
 		err := o.live.List(o.ctx, events, client.InNamespace("default"))
-		if err == nil && !slices.ContainsFunc(events.Items, func(u unstructured.Unstructured) bool { return u.Object["reason"] == "Started" }) {
+		if err == nil && !slices.ContainsFunc(events.Items,
+			func(u unstructured.Unstructured) bool { return u.Object["reason"] == "Started" }) {
 			err = errors.New("there is no event about a Job that has started")
 		}
 		return err
@@ -304,7 +311,8 @@ func testDefaults(o *operator) {
 	current.Spec.ConcurrencyPolicy = batchv2.ForbidConcurrent
 	current.Spec.JobTemplate.Labels = map[string]string{"team": "red"}
 	o.must(o.live.Create(o.ctx, current))
-	if s := current.Spec; *s.SuccessfulJobsHistoryLimit != 0 || s.ConcurrencyPolicy != batchv2.ForbidConcurrent || s.JobTemplate.Labels["team"] != "red" {
+	if s := current.Spec; *s.SuccessfulJobsHistoryLimit != 0 || s.ConcurrencyPolicy != batchv2.ForbidConcurrent ||
+		s.JobTemplate.Labels["team"] != "red" {
 		o.Errorf("created %+v", current.Spec)
 	}
 	o.must(o.live.Delete(o.ctx, current))
@@ -359,7 +367,8 @@ func testValidation(o *operator) {
 	}
 	base := edge.DeepCopy()
 	edge.Spec.Schedule.Hour = "24"
-	if err := o.live.Patch(o.ctx, edge, client.MergeFrom(base)); !apierrors.IsInvalid(err) || !strings.Contains(err.Error(), `"* 24 * * *"`) {
+	if err := o.live.Patch(o.ctx, edge, client.MergeFrom(base)); !apierrors.IsInvalid(err) ||
+		!strings.Contains(err.Error(), `"* 24 * * *"`) {
 		o.Errorf("update: %v", err)
 	}
 	o.must(o.live.Delete(o.ctx, edge))
@@ -390,7 +399,8 @@ func testConversion(o *operator) {
 	old.Spec.TimeZone = new("Asia/Tokyo")
 	o.must(o.live.Patch(o.ctx, old, client.MergeFrom(base)))
 	o.must(o.live.Get(o.ctx, key, current))
-	if want := (batchv2.CronSchedule{Hour: "3", Month: "*/2"}); current.Spec.Schedule != want || *current.Spec.TimeZone != "Asia/Tokyo" {
+	if want := (batchv2.CronSchedule{Hour: "3", Month: "*/2"}); current.Spec.Schedule != want ||
+		*current.Spec.TimeZone != "Asia/Tokyo" {
 		o.Errorf("v2 has %+v", current.Spec)
 	}
 	// Then it sets a schedule that five fields cannot express.
@@ -402,7 +412,8 @@ func testConversion(o *operator) {
 		o.Errorf("v2 has the schedule %+v", s)
 	}
 	// The controller has written the status in v2.
-	testenv.Await(o.ctx, o, o.live, old, func(c *batchv1.CronJob) bool { return c.Status.ObservedGeneration == c.Generation })
+	testenv.Await(o.ctx, o, o.live, old,
+		func(c *batchv1.CronJob) bool { return c.Status.ObservedGeneration == c.Generation })
 	o.must(o.live.Delete(o.ctx, current))
 }
 
@@ -437,7 +448,8 @@ func testMigration(o *operator) {
 	for _, c := range all.Items {
 		got[c.Name] = fmt.Sprint(c.Spec.Schedule, " ", len(c.Annotations))
 	}
-	want := map[string]string{"old-0": "0  3 * * 1 0", "old-1": "0  3 * * 1 0", "old-2": "0  3 * * 1 0", "kept": "* 3 * * * 0", "wrong": "61 * * * * 0"}
+	want := map[string]string{"old-0": "0  3 * * 1 0", "old-1": "0  3 * * 1 0", "old-2": "0  3 * * 1 0",
+		"kept": "* 3 * * * 0", "wrong": "61 * * * * 0"}
 	if !reflect.DeepEqual(got, want) {
 		o.Errorf("stored are %v, want %v", got, want)
 	}

@@ -120,7 +120,8 @@ func New(ctx context.Context, v *View, namespace string) (*World, error) {
 		return nil, err
 	}
 	// Pods need a service account, and no other controller creates it here.
-	return w, errors.Join(w.Create(ctx, &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "default"}}), w.Create(ctx, newBystander()))
+	return w, errors.Join(w.Create(ctx, &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "default"}}),
+		w.Create(ctx, newBystander()))
 }
 
 // Close unsubscribes the world from changes.
@@ -348,8 +349,10 @@ func (w *World) unsettled() string {
 			return fmt.Sprintf("ReplicaSet %s: its generation %d was not observed", set.Name, set.Generation)
 		case *set.Spec.Replicas != has:
 			return fmt.Sprintf("ReplicaSet %s: %d pods are %d", set.Name, *set.Spec.Replicas, has)
-		case status.Replicas != has || status.ReadyReplicas != ready || status.AvailableReplicas != available || status.TerminatingReplicas != nil && *status.TerminatingReplicas > 0:
-			return fmt.Sprintf("ReplicaSet %s: it has %d pods, %d ready, %d available, and reports %+v", set.Name, has, ready, available, status)
+		case status.Replicas != has || status.ReadyReplicas != ready || status.AvailableReplicas != available ||
+			status.TerminatingReplicas != nil && *status.TerminatingReplicas > 0:
+			return fmt.Sprintf("ReplicaSet %s: it has %d pods, %d ready, %d available, and reports %+v", set.Name, has, ready,
+				available, status)
 		}
 	}
 	return ""
@@ -440,7 +443,8 @@ func (w *World) setReady(ctx context.Context, pod *corev1.Pod, is bool) error {
 	}
 	return EditStatus(ctx, w, pod.Name, func(pod *corev1.Pod) {
 		pod.Status.Phase = corev1.PodRunning
-		pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: status, LastTransitionTime: metav1.Now()}}
+		pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: status,
+			LastTransitionTime: metav1.Now()}}
 	})
 }
 
@@ -452,7 +456,10 @@ func (w *World) DeletePods(ctx context.Context, image string, n int) error {
 // FailPods makes n pods of an image fail, ready ones first.
 func (w *World) FailPods(ctx context.Context, image string, n int) error {
 	return w.eachPod(image, n, func(pod *corev1.Pod) error {
-		return EditStatus(ctx, w, pod.Name, func(pod *corev1.Pod) { pod.Status.Phase, pod.Status.Conditions = corev1.PodFailed, nil })
+		return EditStatus(ctx, w, pod.Name, func(pod *corev1.Pod) {
+			pod.Status.Phase,
+				pod.Status.Conditions = corev1.PodFailed, nil
+		})
 	})
 }
 
@@ -478,11 +485,17 @@ func (w *World) State() string {
 	owners := map[types.UID]string{}
 	for _, d := range w.deployments {
 		owners[d.UID] = d.Name
-		fmt.Fprintf(&b, "  Deployment %s: %d of %s paused=%t %s\n", d.Name, *d.Spec.Replicas, d.Spec.Template.Spec.Containers[0].Image, d.Spec.Paused, annotations(d.Annotations))
+		fmt.Fprintf(&b, "  Deployment %s: %d of %s paused=%t %s\n", d.Name, *d.Spec.Replicas,
+			d.Spec.Template.Spec.Containers[0].Image, d.Spec.Paused, annotations(d.Annotations))
 		s := d.Status
-		fmt.Fprintf(&b, "    %d replicas, %d updated, %d ready, %d available, %d unavailable, %s terminating, %s collisions\n",
-			s.Replicas, s.UpdatedReplicas, s.ReadyReplicas, s.AvailableReplicas, s.UnavailableReplicas, number(s.TerminatingReplicas), number(s.CollisionCount))
-		slices.SortFunc(s.Conditions, func(a, b appsv1.DeploymentCondition) int { return strings.Compare(string(a.Type), string(b.Type)) })
+		fmt.Fprintf(&b,
+			"    %d replicas, %d updated, %d ready, %d available, %d unavailable, %s terminating, %s collisions\n",
+			s.Replicas, s.UpdatedReplicas, s.ReadyReplicas, s.AvailableReplicas, s.UnavailableReplicas,
+			number(s.TerminatingReplicas), number(s.CollisionCount))
+		slices.SortFunc(s.Conditions, func(a, b appsv1.DeploymentCondition) int {
+			return strings.Compare(string(a.Type),
+				string(b.Type))
+		})
 		for _, c := range s.Conditions {
 			fmt.Fprintf(&b, "    %s=%s %s: %s\n", c.Type, c.Status, c.Reason, c.Message)
 		}
@@ -492,8 +505,10 @@ func (w *World) State() string {
 		for _, ref := range set.OwnerReferences {
 			owner += fmt.Sprintf(" of %s %s", ref.Kind, owners[ref.UID])
 		}
-		fmt.Fprintf(&b, "  ReplicaSet %s%s: %d of %s, %d ready, %d available, minReadySeconds %d %s %s\n", set.Name, owner, *set.Spec.Replicas,
-			set.Spec.Template.Spec.Containers[0].Image, set.Status.ReadyReplicas, set.Status.AvailableReplicas, set.Spec.MinReadySeconds, annotations(set.Annotations), annotations(set.Labels))
+		fmt.Fprintf(&b, "  ReplicaSet %s%s: %d of %s, %d ready, %d available, minReadySeconds %d %s %s\n", set.Name, owner,
+			*set.Spec.Replicas,
+			set.Spec.Template.Spec.Containers[0].Image, set.Status.ReadyReplicas, set.Status.AvailableReplicas,
+			set.Spec.MinReadySeconds, annotations(set.Annotations), annotations(set.Labels))
 	}
 	return b.String()
 }

@@ -37,7 +37,8 @@ func (e *Entry) Matches(crd, version, field, change string) bool {
 const layout = time.DateOnly
 
 // example is an entry for hints.
-const example = "accepted: [{crd: widgets.example.com, field: spec.size, change: maximum, reason: no object uses more, until: 2027-01-31}]"
+const example = "accepted: [{crd: widgets.example.com, field: spec.size, change: maximum, reason: no object uses " +
+	"more, until: 2027-01-31}]"
 
 // Parse reads the entries in a file. Errors are *diagnostic.Error, one for each mistake, joined.
 func Parse(name string, text []byte) ([]Entry, error) {
@@ -66,7 +67,8 @@ func (p *parser) at(node *yaml.Node) token.Position {
 }
 
 func (p *parser) fail(node *yaml.Node, format string, args ...any) {
-	p.errs = append(p.errs, &diagnostic.Error{Pos: p.at(node), Message: fmt.Sprintf(format, args...), Hint: "write " + example})
+	p.errs = append(p.errs, &diagnostic.Error{Pos: p.at(node), Message: fmt.Sprintf(format, args...),
+		Hint: "write " + example})
 }
 
 func (p *parser) file(node *yaml.Node) {
@@ -95,7 +97,8 @@ func (p *parser) entry(node *yaml.Node) {
 		return
 	}
 	e, failed := Entry{Pos: p.at(node)}, len(p.errs)
-	fields := map[string]*string{"crd": &e.CRD, "version": &e.Version, "field": &e.Field, "change": &e.Change, "reason": &e.Reason, "until": new(string)}
+	fields := map[string]*string{"crd": &e.CRD, "version": &e.Version, "field": &e.Field, "change": &e.Change,
+		"reason": &e.Reason, "until": new(string)}
 	for i := 0; i+1 < len(node.Content); i += 2 {
 		key, value := node.Content[i], node.Content[i+1]
 		to, known := fields[key.Value]

@@ -143,7 +143,8 @@ func (c *Change) Problem(crd *apiextensionsv1.CustomResourceDefinition) definiti
 	case c.Keyword == KeywordColumn:
 		p.Key = "additionalPrinterColumns"
 		p.Steps = append(p.Steps, p.Key)
-		p.Index = slices.IndexFunc(columns(crd, version), func(column apiextensionsv1.CustomResourceColumnDefinition) bool { return column.Name == c.Name })
+		p.Index = slices.IndexFunc(columns(crd, version),
+			func(column apiextensionsv1.CustomResourceColumnDefinition) bool { return column.Name == c.Name })
 		if p.Index < 0 && version >= 0 {
 			p.Key, p.Index = "", -1
 		} else {
@@ -163,7 +164,8 @@ func (c *Change) Problem(crd *apiextensionsv1.CustomResourceDefinition) definiti
 	return problem
 }
 
-func columns(crd *apiextensionsv1.CustomResourceDefinition, version int) []apiextensionsv1.CustomResourceColumnDefinition {
+func columns(crd *apiextensionsv1.CustomResourceDefinition,
+	version int) []apiextensionsv1.CustomResourceColumnDefinition {
 	if version < 0 {
 		return nil
 	}

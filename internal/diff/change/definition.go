@@ -16,7 +16,8 @@ type (
 
 // Removed returns the change for a removed CRD.
 func Removed(of *crd) Change {
-	return Change{Keyword: KeywordCRD, Name: of.Name, Message: "the CRD was removed", Breaks: []Class{Writers, Readers, Stored}}
+	return Change{Keyword: KeywordCRD, Name: of.Name, Message: "the CRD was removed",
+		Breaks: []Class{Writers, Readers, Stored}}
 }
 
 // Between returns the changes from one CRD to another with the same name.
@@ -80,29 +81,35 @@ func (d *comparison) whole() {
 	old, now := &d.before.Spec, &d.after.Spec
 	if old.Scope != now.Scope {
 		d.add(Change{
-			Keyword: KeywordScope, Name: "scope", Message: changed("scope", string(old.Scope), string(now.Scope)), Breaks: []Class{Writers, Readers, Stored},
+			Keyword: KeywordScope, Name: "scope", Message: changed("scope", string(old.Scope), string(now.Scope)),
+			Breaks: []Class{Writers, Readers, Stored},
 		})
 	}
 	if old.Names.Kind != now.Names.Kind {
 		d.add(Change{
-			Keyword: KeywordNames, Name: "kind", Message: changed("kind", old.Names.Kind, now.Names.Kind), Breaks: []Class{Writers, Readers, Stored},
+			Keyword: KeywordNames, Name: "kind", Message: changed("kind", old.Names.Kind, now.Names.Kind),
+			Breaks: []Class{Writers, Readers, Stored},
 		})
 	}
 	const typed = "objects do not contain this name: users type it, and clients look it up"
 	d.lost("short name", old.Names.ShortNames, now.Names.ShortNames, typed)
 	d.lost("category", old.Names.Categories, now.Names.Categories, typed)
-	d.renamed("singular name", cmp.Or(old.Names.Singular, strings.ToLower(old.Names.Kind)), cmp.Or(now.Names.Singular, strings.ToLower(now.Names.Kind)), typed)
-	d.renamed("list kind", cmp.Or(old.Names.ListKind, old.Names.Kind+"List"), cmp.Or(now.Names.ListKind, now.Names.Kind+"List"), "lists have this kind, objects do not")
+	d.renamed("singular name", cmp.Or(old.Names.Singular, strings.ToLower(old.Names.Kind)),
+		cmp.Or(now.Names.Singular, strings.ToLower(now.Names.Kind)), typed)
+	d.renamed("list kind", cmp.Or(old.Names.ListKind, old.Names.Kind+"List"),
+		cmp.Or(now.Names.ListKind, now.Names.Kind+"List"), "lists have this kind, objects do not")
 	if old.PreserveUnknownFields && !now.PreserveUnknownFields {
 		d.add(Change{
 			Keyword: KeywordPruning, Name: "all", Message: "preserveUnknownFields was removed: unknown fields are now dropped",
 			Breaks: []Class{Writers, Stored}, Version: nameOf(Storage(d.before)),
 		})
 	}
-	if strategy(d.before) == apiextensionsv1.WebhookConverter && strategy(d.after) == apiextensionsv1.NoneConverter && len(now.Versions) > 1 {
+	if strategy(d.before) == apiextensionsv1.WebhookConverter && strategy(d.after) == apiextensionsv1.NoneConverter &&
+		len(now.Versions) > 1 {
 		d.add(Change{
-			Keyword: KeywordConversion, Name: "strategy", Message: changed("conversion", "Webhook", "None"), Breaks: []Class{Readers, Stored},
-			Why: "the CRD does not show what the webhook converts; without it, fields that differ between versions are lost",
+			Keyword: KeywordConversion, Name: "strategy", Message: changed("conversion", "Webhook", "None"),
+			Breaks: []Class{Readers, Stored},
+			Why:    "the CRD does not show what the webhook converts; without it, fields that differ between versions are lost",
 		})
 	}
 }
@@ -124,14 +131,16 @@ func strategy(of *crd) apiextensionsv1.ConversionStrategyType {
 func (d *comparison) lost(what string, before, after []string, why string) {
 	for _, name := range before {
 		if !slices.Contains(after, name) {
-			d.add(Change{Keyword: KeywordNames, Name: what + " " + name, Message: what + " " + name + " was removed", Breaks: []Class{Readers}, Why: why})
+			d.add(Change{Keyword: KeywordNames, Name: what + " " + name, Message: what + " " + name + " was removed",
+				Breaks: []Class{Readers}, Why: why})
 		}
 	}
 }
 
 func (d *comparison) renamed(what, before, after, why string) {
 	if before != after {
-		d.add(Change{Keyword: KeywordNames, Name: what, Message: changed(what, before, after), Breaks: []Class{Readers}, Why: why})
+		d.add(Change{Keyword: KeywordNames, Name: what, Message: changed(what, before, after), Breaks: []Class{Readers},
+			Why: why})
 	}
 }
 
@@ -143,7 +152,8 @@ func (d *comparison) served(old, now *version) {
 		c.Breaks = []Class{Writers, Readers, Stored}
 		c.Message = "version " + old.Name + ", in which objects are stored, was removed"
 		if !old.Served {
-			c.Breaks, c.Why = []Class{Stored}, "no client can write it; API servers refuse to remove a version in status.storedVersions"
+			c.Breaks, c.Why = []Class{Stored}, "no client can write it; API servers refuse to remove a version in "+
+				"status.storedVersions"
 		}
 	case !old.Served || now != nil && now.Served:
 		return
@@ -164,7 +174,8 @@ func (d *comparison) storage() {
 			if old != nil {
 				message = "version " + now.Name + " is now served"
 			}
-			d.add(Change{Version: now.Name, Keyword: KeywordVersion, Name: now.Name, Message: message, Breaks: []Class{Downgrade}, Backward: true})
+			d.add(Change{Version: now.Name, Keyword: KeywordVersion, Name: now.Name, Message: message,
+				Breaks: []Class{Downgrade}, Backward: true})
 		}
 	}
 	old, now := Storage(d.before), Storage(d.after)
@@ -187,14 +198,16 @@ func (d *comparison) storage() {
 func (d *comparison) dropped(message string, stored *version) {
 	for i := range d.after.Spec.Versions {
 		v := &d.after.Spec.Versions[i]
-		if v.Name == stored.Name || !v.Served || Version(d.before, v.Name) == nil || SchemaOf(v) == nil || SchemaOf(stored) == nil {
+		if v.Name == stored.Name || !v.Served || Version(d.before, v.Name) == nil || SchemaOf(v) == nil ||
+			SchemaOf(stored) == nil {
 			continue
 		}
 		w := walk{version: v.Name}
 		w.node(nil, SchemaOf(v), SchemaOf(stored))
 		for _, c := range w.found {
 			if c.Keyword == KeywordField {
-				c.Keyword, c.Message, c.Breaks = KeywordStorage, fmt.Sprintf("%s, which has no field %s", message, c.Name), []Class{Writers, Readers, Stored}
+				c.Keyword, c.Message, c.Breaks = KeywordStorage, fmt.Sprintf("%s, which has no field %s", message, c.Name),
+					[]Class{Writers, Readers, Stored}
 				d.add(c)
 			}
 		}
@@ -204,9 +217,11 @@ func (d *comparison) dropped(message string, stored *version) {
 // views compares the parts of a version that are not in its objects: columns, selectable fields and subresources.
 func (d *comparison) views(old, now *version) {
 	for _, column := range old.AdditionalPrinterColumns {
-		i := slices.IndexFunc(now.AdditionalPrinterColumns, func(c apiextensionsv1.CustomResourceColumnDefinition) bool { return c.Name == column.Name })
+		i := slices.IndexFunc(now.AdditionalPrinterColumns,
+			func(c apiextensionsv1.CustomResourceColumnDefinition) bool { return c.Name == column.Name })
 		c := Change{
-			Version: old.Name, Keyword: KeywordColumn, Name: column.Name, Breaks: []Class{Readers}, Why: "columns are part of the tables that kubectl prints, not of objects",
+			Version: old.Name, Keyword: KeywordColumn, Name: column.Name, Breaks: []Class{Readers},
+			Why: "columns are part of the tables that kubectl prints, not of objects",
 		}
 		what := "printer column " + column.Name
 		switch {
@@ -226,7 +241,8 @@ func (d *comparison) views(old, now *version) {
 	for _, field := range old.SelectableFields {
 		if !slices.Contains(now.SelectableFields, field) {
 			d.add(Change{
-				Version: old.Name, Keyword: KeywordSelectable, Name: field.JSONPath, Message: "selectable field " + field.JSONPath + " was removed",
+				Version: old.Name, Keyword: KeywordSelectable, Name: field.JSONPath, Message: "selectable field " + field.JSONPath +
+					" was removed",
 				Breaks: []Class{Readers}, Why: "the same objects are valid; lists and watches with the field selector are rejected",
 			})
 		}
@@ -238,7 +254,8 @@ func (d *comparison) subresources(old, now *version) {
 	so, sn := old.Subresources, now.Subresources
 	hadStatus, hasStatus := so != nil && so.Status != nil, sn != nil && sn.Status != nil
 	if hadStatus != hasStatus {
-		c := Change{Version: old.Name, Keyword: KeywordStatus, Name: "status", Breaks: []Class{Writers}, Message: "subresource status was added"}
+		c := Change{Version: old.Name, Keyword: KeywordStatus, Name: "status", Breaks: []Class{Writers},
+			Message: "subresource status was added"}
 		if hadStatus {
 			c.Message = "subresource status was removed"
 		}
@@ -259,8 +276,10 @@ func (d *comparison) subresources(old, now *version) {
 	}
 	if before, after := scale(so), scale(sn); before != "" && before != after {
 		d.add(Change{
-			Version: old.Name, Keyword: KeywordScale, Name: "scale", Breaks: []Class{Writers, Readers}, Message: changed("subresource scale", before, after),
-			Why: "the same objects are valid; kubectl scale and autoscalers read and write the path /scale, which is not part of objects",
+			Version: old.Name, Keyword: KeywordScale, Name: "scale", Breaks: []Class{Writers, Readers},
+			Message: changed("subresource scale", before, after),
+			Why: "the same objects are valid; kubectl scale and autoscalers read and write the path /scale, which is not " +
+				"part of objects",
 		})
 	}
 }

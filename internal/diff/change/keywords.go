@@ -54,7 +54,8 @@ var keywords = []keyword{
 	most("maxItems", func(s *Schema) **int64 { return &s.MaxItems }),
 	least("minProperties", func(s *Schema) **int64 { return &s.MinProperties }),
 	most("maxProperties", func(s *Schema) **int64 { return &s.MaxProperties }),
-	{name: KeywordPattern, text: func(s *Schema) string { return s.Pattern }, copy: func(to, from *Schema) { to.Pattern = from.Pattern }},
+	{name: KeywordPattern, text: func(s *Schema) string { return s.Pattern },
+		copy: func(to, from *Schema) { to.Pattern = from.Pattern }},
 	{
 		name: KeywordFormat, text: func(s *Schema) string { return s.Format },
 		copy: func(to, from *Schema) { to.Format = from.Format }, readers: true,
@@ -142,11 +143,13 @@ func (w *walk) keywords(path []string, a, b *Schema) {
 		if tb == "" || sameJSON(ta, tb) || ta != "" && k.loose != nil && k.loose(a, b) {
 			continue
 		}
-		w.emit(Change{Path: path, Keyword: k.name, Lenient: a, Strict: b, Breaks: breaksOf(b), Message: w.texts(k.name, ta, tb)}, k.readers)
+		w.emit(Change{Path: path, Keyword: k.name, Lenient: a, Strict: b, Breaks: breaksOf(b),
+			Message: w.texts(k.name, ta, tb)}, k.readers)
 	}
 	if a.Nullable && !b.Nullable {
 		w.emit(Change{
-			Path: path, Keyword: KeywordNullable, Lenient: a, Strict: b, Breaks: []Class{Writers, Stored}, Message: w.texts("nullable", "true", ""),
+			Path: path, Keyword: KeywordNullable, Lenient: a, Strict: b, Breaks: []Class{Writers, Stored},
+			Message: w.texts("nullable", "true", ""),
 		}, true)
 	}
 	for _, name := range b.Required {
@@ -155,14 +158,17 @@ func (w *walk) keywords(path []string, a, b *Schema) {
 		}
 		if !slices.Contains(a.Required, name) && a.Properties[name].Default == nil && b.Properties[name].Default == nil {
 			w.emit(Change{
-				Path: path, Keyword: KeywordRequired, Name: name, Lenient: a, Strict: b, Breaks: []Class{Writers, Stored}, Message: w.texts("required", "", name),
+				Path: path, Keyword: KeywordRequired, Name: name, Lenient: a, Strict: b, Breaks: []Class{Writers, Stored},
+				Message: w.texts("required", "", name),
 			}, true)
 		}
 	}
 	if ma, mb := mapType(a), mapType(b); ma != mb && !w.backward && a.Type == b.Type {
 		w.emit(Change{
-			Path: path, Keyword: KeywordMapType, Lenient: a, Strict: b, Breaks: []Class{Writers}, Message: changed("map type", ma, mb),
-			Why: "the same objects are valid, but server-side apply has other owners of the fields: those of existing objects conflict or are lost",
+			Path: path, Keyword: KeywordMapType, Lenient: a, Strict: b, Breaks: []Class{Writers},
+			Message: changed("map type", ma, mb),
+			Why: "the same objects are valid, but server-side apply has other owners of the fields: those of existing " +
+				"objects conflict or are lost",
 		}, false)
 	}
 }
@@ -223,5 +229,6 @@ func sameJSON(a, b string) bool {
 		return true
 	}
 	var va, vb any
-	return a != "" && b != "" && json.Unmarshal([]byte(a), &va) == nil && json.Unmarshal([]byte(b), &vb) == nil && reflect.DeepEqual(va, vb)
+	return a != "" && b != "" && json.Unmarshal([]byte(a), &va) == nil && json.Unmarshal([]byte(b), &vb) == nil &&
+		reflect.DeepEqual(va, vb)
 }

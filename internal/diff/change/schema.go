@@ -107,7 +107,8 @@ func (w *walk) node(path []string, a, b *Schema) {
 	if ta != tb {
 		if !wider(ta, tb) {
 			w.emit(Change{
-				Path: path, Keyword: KeywordType, Lenient: a, Strict: b, Breaks: []Class{Writers, Readers, Stored}, Message: w.texts("type", ta, tb),
+				Path: path, Keyword: KeywordType, Lenient: a, Strict: b, Breaks: []Class{Writers, Readers, Stored},
+				Message: w.texts("type", ta, tb),
 			}, true)
 		}
 		return
@@ -136,8 +137,10 @@ func (w *walk) list(path []string, a, b *Schema) {
 		return
 	}
 	c := Change{
-		Path: path, Keyword: KeywordListType, Lenient: a, Strict: b, Breaks: []Class{Writers}, Message: w.texts("list type", la, lb),
-		Otherwise: "the same objects are valid, but server-side apply identifies items by another key, also items of other field managers",
+		Path: path, Keyword: KeywordListType, Lenient: a, Strict: b, Breaks: []Class{Writers},
+		Message: w.texts("list type", la, lb),
+		Otherwise: "the same objects are valid, but server-side apply identifies items by another key, also items of other " +
+			"field managers",
 	}
 	if w.backward {
 		c.Otherwise = ""
@@ -202,7 +205,8 @@ func (w *walk) removed(path []string, name string, a, b *Schema) {
 	if slices.Contains(a.Required, name) {
 		breaks = append(breaks, Downgrade) // of objects without the field
 	}
-	w.emit(Change{Path: path, Keyword: KeywordField, Name: name, Lenient: a, Strict: b, Breaks: breaks, Message: what}, false)
+	w.emit(Change{Path: path, Keyword: KeywordField, Name: name, Lenient: a, Strict: b, Breaks: breaks, Message: what},
+		false)
 }
 
 // values compares the schemas of additional fields.
@@ -234,7 +238,8 @@ func (w *walk) defaults(path []string, a, b *Schema) {
 	if sameJSON(before, after) || len(path) == 0 {
 		return
 	}
-	c := Change{Path: path, Keyword: KeywordDefault, Lenient: a, Strict: b, Breaks: []Class{Writers}, Message: changed("default", before, after)}
+	c := Change{Path: path, Keyword: KeywordDefault, Lenient: a, Strict: b, Breaks: []Class{Writers},
+		Message: changed("default", before, after)}
 	switch {
 	case before == "":
 		c.Breaks = []Class{Writers, Stored}

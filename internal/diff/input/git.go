@@ -168,7 +168,8 @@ func (r *reader) archive(ctx context.Context, object string, visit func(name str
 	err = visitTar(out, visit)
 	_, _ = io.Copy(io.Discard, out) // drains the output so that git can end
 	if failed := command.Wait(); failed != nil {
-		return &diagnostic.Error{Message: "git archive: " + diagnostic.OneLine(complaints.String()), Cause: errors.Join(failed, ctx.Err())}
+		return &diagnostic.Error{Message: "git archive: " + diagnostic.OneLine(complaints.String()),
+			Cause: errors.Join(failed, ctx.Err())}
 	}
 	return err
 }
@@ -182,7 +183,8 @@ func visitTar(from io.Reader, visit func(name string, content []byte) error) err
 			return err
 		}
 		name := path.Clean(header.Name)
-		if header.Typeflag != tar.TypeReg || !filepath.IsLocal(filepath.FromSlash(name)) || slices.ContainsFunc(strings.Split(path.Dir(name), "/"), skips) {
+		if header.Typeflag != tar.TypeReg || !filepath.IsLocal(filepath.FromSlash(name)) ||
+			slices.ContainsFunc(strings.Split(path.Dir(name), "/"), skips) {
 			continue
 		}
 		content, err := io.ReadAll(files)

@@ -216,7 +216,8 @@ func (r *reader) below(root string, err error) *diagnostic.Error {
 
 // generated returns the CRDs that the Go packages of a directory define, and the functions that find positions of their
 // problems.
-func (r *reader) generated(ctx context.Context, dir string, cached bool) ([]*apiextensionsv1.CustomResourceDefinition, map[string]generator.Explain, error) {
+func (r *reader) generated(ctx context.Context, dir string,
+	cached bool) ([]*apiextensionsv1.CustomResourceDefinition, map[string]generator.Explain, error) {
 	root := r.module(dir)
 	var paths []string
 	if rel, err := filepath.Rel(root, dir); err == nil && rel != "." {
@@ -302,7 +303,8 @@ func (r *reader) parse(name string, text []byte, asked bool) {
 		}
 	}
 	if asked && len(r.found)+len(r.side.Errs) == before {
-		r.fail(&diagnostic.Error{Pos: token.Position{Filename: name}, Message: "no CRD", Hint: "use a file with CRDs in YAML"})
+		r.fail(&diagnostic.Error{Pos: token.Position{Filename: name}, Message: "no CRD",
+			Hint: "use a file with CRDs in YAML"})
 	}
 }
 

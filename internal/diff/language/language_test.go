@@ -26,7 +26,8 @@ func TestFindReturnsTheShortestText(t *testing.T) {
 		{`x`, `^x`, 0, -1, true, 2},
 		{`(?i)^abc$`, `^abc$`, 0, -1, true, 3},
 		{`\bfoo\b`, `^foo$`, 0, -1, true, 4},
-		{`^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`, `^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`, 0, 253, true, 3},
+		{`^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`, `^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`, 0, 253, true,
+			3},
 		{`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`, ``, 1000, 1024, true, 1000},
 		{`^.*$`, `^[^\n]*$`, 0, -1, false, 0},
 		{`^\d{3}$`, `^[0-9]+$`, 0, -1, false, 0},
@@ -40,14 +41,16 @@ func TestFindReturnsTheShortestText(t *testing.T) {
 		if err != nil || !got.Complete || got.Found != test.found || utf8.RuneCountInString(got.Text) != test.length {
 			t.Errorf("Find(%+v) = %+v, %v, want %v with %d characters", q, got, err, test.found, test.length)
 		}
-		if got.Found && (!regexp.MustCompile(test.match).MatchString(got.Text) || test.avoid != "" && regexp.MustCompile(test.avoid).MatchString(got.Text)) {
+		if got.Found && (!regexp.MustCompile(test.match).MatchString(got.Text) || test.avoid != "" &&
+			regexp.MustCompile(test.avoid).MatchString(got.Text)) {
 			t.Errorf("Find(%+v) = %q, which does not fit", q, got.Text)
 		}
 	}
 }
 
 func TestFindGivesUp(t *testing.T) {
-	got, err := language.Find(language.Query{Match: []string{`^(a|b){1,900}$`, `a.{12}b.{12}a`, `b.{11}a.{13}b`}, Avoid: []string{`a.{15}a`, `^[ab]*$`}, Max: -1})
+	got, err := language.Find(language.Query{Match: []string{`^(a|b){1,900}$`, `a.{12}b.{12}a`, `b.{11}a.{13}b`},
+		Avoid: []string{`a.{15}a`, `^[ab]*$`}, Max: -1})
 	if err != nil || got.Found || got.Complete {
 		t.Errorf("Find = %+v, %v, want neither a text nor a proof", got, err)
 	}

@@ -206,7 +206,8 @@ func (s *search) try(version string, before, object map[string]any) *Witness {
 	}
 	// The result of the strict server, without fields that clients of the lenient server do not know.
 	known := runtime.DeepCopyJSON(got.Object)
-	if s.lenient.crd.Spec.PreserveUnknownFields == s.strict.crd.Spec.PreserveUnknownFields || s.lenient.crd.Spec.PreserveUnknownFields {
+	if s.lenient.crd.Spec.PreserveUnknownFields == s.strict.crd.Spec.PreserveUnknownFields ||
+		s.lenient.crd.Spec.PreserveUnknownFields {
 		s.lenient.prune(version, known)
 	}
 	if before == nil && !reflect.DeepEqual(known, accepted.Object) && s.visible(accepted.Object, known) {
@@ -241,7 +242,10 @@ func (s *search) tryRule(r Request) *Witness {
 // visible reports whether two objects differ at the field of the change.
 func (s *search) visible(a, b map[string]any) bool {
 	path := s.change.Path
-	if i := slices.IndexFunc(path, func(step string) bool { return step == expression.Items || step == expression.Values }); i >= 0 {
+	if i := slices.IndexFunc(path, func(step string) bool {
+		return step == expression.Items ||
+			step == expression.Values
+	}); i >= 0 {
 		path = path[:i]
 	}
 	if s.change.Keyword == change.KeywordNullable || s.change.Keyword == change.KeywordDefault {
@@ -268,7 +272,8 @@ func (f *Finder) basesOf(ctx context.Context, version string) []map[string]any {
 	if s == nil {
 		return nil
 	}
-	smallest := f.repair(ctx, Request{Version: version, Object: f.head(version, f.make.object(merged(s), 0, 0))}, func(map[string]any) bool { return true })
+	smallest := f.repair(ctx, Request{Version: version, Object: f.head(version, f.make.object(merged(s), 0, 0))},
+		func(map[string]any) bool { return true })
 	if smallest != nil {
 		bases = append(bases, smallest)
 	}

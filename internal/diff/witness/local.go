@@ -117,7 +117,8 @@ func (f *Finder) newRule(c *change.Change) *rule {
 			}
 		}
 	}
-	return &rule{schemacel.NewValidator(&only, len(c.Path) == 0, celconfig.PerCallLimit), &only, strings.Contains(c.Name, "oldSelf")}
+	return &rule{schemacel.NewValidator(&only, len(c.Path) == 0, celconfig.PerCallLimit), &only,
+		strings.Contains(c.Name, "oldSelf")}
 }
 
 // wholeSelf matches rules that may use all fields of a value, or a field with an escaped name.

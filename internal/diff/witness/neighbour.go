@@ -46,7 +46,8 @@ func with(object map[string]any, name string, value any) map[string]any {
 	return out
 }
 
-func (m *maker) eachField(s *props, required []string, v map[string]any, h *hints, depth int, yield func(any) bool) bool {
+func (m *maker) eachField(s *props, required []string, v map[string]any, h *hints, depth int,
+	yield func(any) bool) bool {
 	names := slices.Sorted(maps.Keys(s.Properties))
 	for _, name := range names {
 		if _, there := v[name]; there || depth == 0 && (name == "metadata" || name == "status") {
@@ -195,7 +196,8 @@ func (m *maker) hintsOf(rules ...string) *hints {
 			}
 			h.texts = append(h.texts, literal, literal+"x")
 			if strings.ContainsAny(literal, `^$[]()*+\`) && strings.Contains(rule, "matches") {
-				for _, q := range []language.Query{{Match: []string{literal}, Max: -1}, {Match: []string{literal}, Min: 2, Max: -1}, {Avoid: []string{literal}, Min: 1, Max: -1}} {
+				for _, q := range []language.Query{{Match: []string{literal}, Max: -1}, {Match: []string{literal}, Min: 2, Max: -1},
+					{Avoid: []string{literal}, Min: 1, Max: -1}} {
 					if answer := m.find(q); answer.Found {
 						h.texts = append(h.texts, answer.Text)
 					}

@@ -16,7 +16,8 @@ func (s *search) smaller(version string, w *Witness) *Witness {
 			if budget--; budget < 0 {
 				return w
 			}
-			if _, there := get(object, s.change.Path); !there && s.change.Lenient != nil && s.change.Keyword != change.KeywordDefault {
+			if _, there := get(object, s.change.Path); !there && s.change.Lenient != nil &&
+				s.change.Keyword != change.KeywordDefault {
 				continue
 			}
 			if next = s.try(version, w.Before, object); next != nil {

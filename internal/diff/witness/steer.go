@@ -176,9 +176,11 @@ func (s *search) steered(current any) []any {
 	case change.KeywordListType:
 		return s.twins()
 	case "minItems", "maxItems":
-		return counted(func(n int) any { return s.make.items(merged(lenient), n, 0) }, lenient.MinItems, lenient.MaxItems, strict.MinItems, strict.MaxItems)
+		return counted(func(n int) any { return s.make.items(merged(lenient), n, 0) }, lenient.MinItems, lenient.MaxItems,
+			strict.MinItems, strict.MaxItems)
 	case "minProperties", "maxProperties":
-		return counted(func(n int) any { return s.make.object(merged(lenient), n, 0) }, lenient.MinProperties, lenient.MaxProperties, strict.MinProperties, strict.MaxProperties)
+		return counted(func(n int) any { return s.make.object(merged(lenient), n, 0) }, lenient.MinProperties,
+			lenient.MaxProperties, strict.MinProperties, strict.MaxProperties)
 	}
 	return nil
 }
@@ -209,7 +211,8 @@ func (s *search) twins() []any {
 	lists := []any{[]any{first, cloned(first)}}
 	if object, ok := first.(map[string]any); ok {
 		for _, name := range slices.Sorted(maps.Keys(of.Properties)) {
-			a, b := with(object, name, s.make.nth(property(of, name), 0, 0)), with(object, name, s.make.nth(property(of, name), 1, 0))
+			a, b := with(object, name, s.make.nth(property(of, name), 0, 0)),
+				with(object, name, s.make.nth(property(of, name), 1, 0))
 			lists = append(lists, []any{a, b})
 		}
 	}
@@ -264,7 +267,8 @@ func (s *search) searchRule(current any, yield func(value) bool) {
 			if made += len(key); made > mostValues || s.ended() {
 				return
 			}
-			if s.broken(nil, v) && !yield(value{value: v}) || s.rule.transition && s.broken(current, v) && !yield(value{v, true}) {
+			if s.broken(nil, v) && !yield(value{value: v}) || s.rule.transition && s.broken(current, v) &&
+				!yield(value{v, true}) {
 				return
 			}
 			queue = append(queue, v)

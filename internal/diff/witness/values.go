@@ -86,12 +86,14 @@ func merge(to, from *props) {
 	}
 	greater := func(a, b *int64) bool { return b != nil && (a == nil || *b > *a) }
 	less := func(a, b *int64) bool { return b != nil && (a == nil || *b < *a) }
-	for _, pair := range [][2]**int64{{&to.MinLength, &from.MinLength}, {&to.MinItems, &from.MinItems}, {&to.MinProperties, &from.MinProperties}} {
+	for _, pair := range [][2]**int64{{&to.MinLength, &from.MinLength}, {&to.MinItems, &from.MinItems},
+		{&to.MinProperties, &from.MinProperties}} {
 		if greater(*pair[0], *pair[1]) {
 			*pair[0] = *pair[1]
 		}
 	}
-	for _, pair := range [][2]**int64{{&to.MaxLength, &from.MaxLength}, {&to.MaxItems, &from.MaxItems}, {&to.MaxProperties, &from.MaxProperties}} {
+	for _, pair := range [][2]**int64{{&to.MaxLength, &from.MaxLength}, {&to.MaxItems, &from.MaxItems},
+		{&to.MaxProperties, &from.MaxProperties}} {
 		if less(*pair[0], *pair[1]) {
 			*pair[0] = *pair[1]
 		}

@@ -48,7 +48,9 @@ var Generator = generator.Generator{
 	SetHeader: func(options any, file, _ string) { options.(*Options).HeaderFile = file },
 	Flags: func(options any) []generator.Flag {
 		return []generator.Flag{
-			{Name: "external-apply-configurations", Pairs: true, To: &options.(*Options).ExternalApplyConfigurations, Usage: "`type=package,...` for apply configurations that are not generated here, such as k8s.io/api/core/v1.Toleration=k8s.io/client-go/applyconfigurations/core/v1"},
+			{Name: "external-apply-configurations", Pairs: true, To: &options.(*Options).ExternalApplyConfigurations,
+				Usage: "`type=package,...` for apply configurations that are not generated here, such as " +
+					"k8s.io/api/core/v1.Toleration=k8s.io/client-go/applyconfigurations/core/v1"},
 		}
 	},
 }
@@ -81,7 +83,8 @@ func write(in generator.Input, options Options) error {
 	return nil
 }
 
-func generatePackage(in generator.Input, pkg *loader.Package, values markers.MarkerValues, o settings) ([]artifact.File, error) {
+func generatePackage(in generator.Input, pkg *loader.Package, values markers.MarkerValues,
+	o settings) ([]artifact.File, error) {
 	ctx := in.GenerationContext
 	group, named := values.Get("groupName").(string)
 	if !named {
@@ -142,7 +145,8 @@ func declares(files []*ast.File, name string) bool {
 				continue
 			}
 			for _, spec := range general.Specs {
-				if values, ok := spec.(*ast.ValueSpec); ok && slices.ContainsFunc(values.Names, func(n *ast.Ident) bool { return n.Name == name }) {
+				if values, ok := spec.(*ast.ValueSpec); ok && slices.ContainsFunc(values.Names,
+					func(n *ast.Ident) bool { return n.Name == name }) {
 					return true
 				}
 			}
@@ -163,9 +167,11 @@ func (g *generation) undeclared(dir string) *diagnostic.Error {
 		}
 	}
 	return &diagnostic.Error{
-		Pos:     diagnostic.Relative(dir, g.pkg.Fset.Position(clause.Pos())),
-		Message: fmt.Sprintf("package %s does not declare %s: its apply configurations do not compile", g.pkg.Name, groupVersion),
-		Hint:    fmt.Sprintf("add var %s = schema.GroupVersion{Group: %q, Version: %q}, of k8s.io/apimachinery/pkg/runtime/schema", groupVersion, g.group, g.version),
+		Pos: diagnostic.Relative(dir, g.pkg.Fset.Position(clause.Pos())),
+		Message: fmt.Sprintf("package %s does not declare %s: its apply configurations do not compile", g.pkg.Name,
+			groupVersion),
+		Hint: fmt.Sprintf("add var %s = schema.GroupVersion{Group: %q, Version: %q}, of "+
+			"k8s.io/apimachinery/pkg/runtime/schema", groupVersion, g.group, g.version),
 	}
 }
 
@@ -264,7 +270,8 @@ switch kind {
 	converter := f.qualified(managedFields, "TypeConverter")
 	constructor := f.qualified(managedFields, "NewSchemeTypeConverter")
 	parser := f.qualified(path.Join(g.path, "internal"), "Parser")
-	f.printf("\nfunc NewTypeConverter(scheme *%s) %s {\nreturn %s(scheme, %s())\n}\n", scheme, converter, constructor, parser)
+	f.printf("\nfunc NewTypeConverter(scheme *%s) %s {\nreturn %s(scheme, %s())\n}\n", scheme, converter, constructor,
+		parser)
 }
 
 // writeInternal writes the schemas.

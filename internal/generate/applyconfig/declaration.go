@@ -158,7 +158,8 @@ func isStruct(t types.Type) bool {
 
 // reference returns a type of another package of which only the name is known.
 func reference(pkg, name string) types.Type {
-	return types.NewNamed(types.NewTypeName(token.NoPos, types.NewPackage(pkg, path.Base(pkg)), name, nil), types.NewStruct(nil, nil), nil)
+	return types.NewNamed(types.NewTypeName(token.NoPos, types.NewPackage(pkg, path.Base(pkg)), name, nil),
+		types.NewStruct(nil, nil), nil)
 }
 
 // writeExtract writes the functions that return the fields of an object that a manager owns.
@@ -174,11 +175,13 @@ func (g *generation) writeExtract(f *file, t *apiType) {
 // applied if another fieldManager has updated or force applied any of the previously applied fields.
 `, public, private)
 	object := f.qualified(g.pkg.PkgPath, t.name)
-	f.printf("func Extract%sFrom(%s *%s, fieldManager string, subresource string) (*%s, error) {\n", public, private, object, config)
+	f.printf("func Extract%sFrom(%s *%s, fieldManager string, subresource string) (*%s, error) {\n", public, private,
+		object, config)
 	f.printf("b := &%s{}\n", config)
 	extract := f.qualified("k8s.io/apimachinery/pkg/util/managedfields", "ExtractInto")
 	parser := f.qualified(path.Join(g.path, "internal"), "Parser")
-	f.printf("err := %s(%s, %s().Type(%q), fieldManager, b, subresource)\n", extract, private, parser, definitionName(g.pkg.PkgPath, t.name))
+	f.printf("err := %s(%s, %s().Type(%q), fieldManager, b, subresource)\n", extract, private, parser,
+		definitionName(g.pkg.PkgPath, t.name))
 	f.printf("if err != nil {\nreturn nil, err\n}\nb.WithName(%s.Name)\n", private)
 	if !t.clusterWide {
 		f.printf("b.WithNamespace(%s.Namespace)\n", private)

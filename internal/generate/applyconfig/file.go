@@ -122,7 +122,8 @@ func (f *file) format(header, pkg string) ([]byte, error) {
 		out.WriteString(")\n\n")
 	}
 	out.Write(f.body.Bytes())
-	content, err := imports.Process("", out.Bytes(), &imports.Options{Comments: true, TabIndent: true, TabWidth: 8, FormatOnly: true})
+	content, err := imports.Process("", out.Bytes(), &imports.Options{Comments: true, TabIndent: true, TabWidth: 8,
+		FormatOnly: true})
 	if err != nil {
 		return nil, fmt.Errorf("format the apply configurations of package %s: %w", f.pkg, err)
 	}

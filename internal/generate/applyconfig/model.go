@@ -200,7 +200,8 @@ func membersOf(t types.Type) []member {
 	var members []member
 	for i := range structType.NumFields() {
 		field := structType.Field(i)
-		members = append(members, member{field.Name(), types.Unalias(field.Type()), field.Embedded(), structType.Tag(i), field})
+		members = append(members, member{field.Name(), types.Unalias(field.Type()), field.Embedded(), structType.Tag(i),
+			field})
 	}
 	return members
 }
@@ -297,13 +298,15 @@ func (g *generation) addInstances(reached map[*types.Named]bool) {
 		name := g.nameOf(named).name
 		if other := known[name]; other != nil {
 			if !types.Identical(other, named) {
-				g.pkg.AddError(loader.ErrFromNode(fmt.Errorf("%s and %s would have the same name in apply configurations: %s", other, named, name), named.Origin().Obj()))
+				g.pkg.AddError(loader.ErrFromNode(fmt.Errorf("%s and %s would have the same name in apply configurations: %s",
+					other, named, name), named.Origin().Obj()))
 			}
 			continue
 		}
 		known[name] = named
 		_, doc := g.above(named.Origin().Obj())
-		g.types = append(g.types, &apiType{name: name, named: named, comment: withoutMarkers(doc), applies: true, instance: true})
+		g.types = append(g.types, &apiType{name: name, named: named, comment: withoutMarkers(doc), applies: true,
+			instance: true})
 	}
 	slices.SortStableFunc(g.types, func(a, b *apiType) int { return cmp.Compare(a.name, b.name) })
 }

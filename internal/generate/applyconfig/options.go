@@ -66,9 +66,10 @@ func (Options) Help() *markers.DefinitionHelp {
 	return &markers.DefinitionHelp{
 		DetailedHelp: markers.DetailedHelp{Summary: "generates apply configurations of the kinds in packages with the marker"},
 		FieldHelp: map[string]markers.DetailedHelp{
-			"HeaderFile":                  {Summary: "sets the file with the header of generated code"},
-			"ExternalApplyConfigurations": {Summary: "sets the packages of apply configurations of other types, as <package>.<type>@<package>"},
-			"OmitToolVersion":             {Summary: "has no effect: the code contains no version"},
+			"HeaderFile": {Summary: "sets the file with the header of generated code"},
+			"ExternalApplyConfigurations": {Summary: "sets the packages of apply configurations of other types, as " +
+				"<package>.<type>@<package>"},
+			"OmitToolVersion": {Summary: "has no effect: the code contains no version"},
 		},
 	}
 }
@@ -97,8 +98,9 @@ func (o Options) settings(in generator.Input) (settings, error) {
 		if !ok {
 			return settings{}, &diagnostic.Error{
 				Message: fmt.Sprintf("external apply configuration %q has no %s", external, separator),
-				Hint:    "write <package>.<type>" + separator + "<package>, as in k8s.io/api/core/v1.Toleration" + separator + "k8s.io/client-go/applyconfigurations/core/v1",
-				Class:   diagnostic.ErrUsage,
+				Hint: "write <package>.<type>" + separator + "<package>, as in k8s.io/api/core/v1.Toleration" + separator +
+					"k8s.io/client-go/applyconfigurations/core/v1",
+				Class: diagnostic.ErrUsage,
 			}
 		}
 		found.external[name] = pkg

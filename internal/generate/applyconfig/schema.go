@@ -214,7 +214,10 @@ func (r resolver) inlineEmbedded(schema *apiextensionsv1.JSONSchemaProps, pkg, w
 			return err
 		}
 	}
-	return eachChild(schema, func(child *apiextensionsv1.JSONSchemaProps) error { return r.inlineEmbedded(child, pkg, whole) })
+	return eachChild(schema, func(child *apiextensionsv1.JSONSchemaProps) error {
+		return r.inlineEmbedded(child, pkg,
+			whole)
+	})
 }
 
 // eachChild calls visit with the schemas of properties, items and values.

@@ -70,7 +70,8 @@ func TestClientTagsMeanWhatTheyMeanToControllerGen(t *testing.T) {
 		{":readonly", ":method=Evict,verb=create, subresource=eviction ,input=k8s.io/api/policy/v1.Eviction"},
 	} {
 		lines := "// +genclient\n// +genclient" + strings.Join(tags, "\n// +genclient") + "\n"
-		more += fmt.Sprintf("\n%stype Thing%d struct {\n\tmetav1.TypeMeta `json:\",inline\"`\n\tmetav1.ObjectMeta `json:\"metadata,omitempty\"`\n"+
+		more += fmt.Sprintf("\n%stype Thing%d struct {\n\tmetav1.TypeMeta `json:\",inline\"`\n\tmetav1.ObjectMeta "+
+			"`json:\"metadata,omitempty\"`\n"+
 			"\tSpec ThingSpec `json:\"spec\"`\n\tStatus ThingStatus `json:\"status\"`\n}\n", lines, i)
 	}
 	theirs, ours := applied(t, "// +kubebuilder:resource", more), applied(t, "// +kubebuilder:resource", more)
@@ -197,13 +198,15 @@ func TestInstantiationsHaveNamesOfTheirOwn(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{" *BoxOfStringApplyConfiguration", " *FirstBoxOfStringApplyConfiguration", " *SecondBoxOfStringApplyConfiguration"} {
+	for _, want := range []string{" *BoxOfStringApplyConfiguration", " *FirstBoxOfStringApplyConfiguration",
+		" *SecondBoxOfStringApplyConfiguration"} {
 		if !strings.Contains(code, want) {
 			t.Errorf("no%s in\n%s", want, code)
 		}
 	}
 	code, err = generate("first/v2", "second/v2")
-	if want := "example.com/applied/first/v2.Box[string] and example.com/applied/second/v2.Box[string] would have the same name in apply configurations: V2BoxOfString"; code != "" || err == nil || !strings.Contains(err.Error(), want) {
+	if want := "example.com/applied/first/v2.Box[string] and example.com/applied/second/v2.Box[string] would have the " +
+		"same name in apply configurations: V2BoxOfString"; code != "" || err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("%v\n%s", err, code)
 	}
 }
@@ -212,8 +215,10 @@ func TestEmbeddedStructsReferToTypesOfTheirPackage(t *testing.T) {
 	const args = "applyconfiguration paths=./api/v1"
 	module := func() string {
 		dir := applied(t, "// +kubebuilder:resource", "")
-		oracle.Write(t, dir, "api/v1/spec.go", "package v1\n\nimport \"example.com/applied/common\"\n\ntype ThingSpec struct {\n\tcommon.Fields `json:\",inline\"`\n}\n")
-		oracle.Write(t, dir, "common/common.go", "package common\n\ntype Fields struct {\n\tWait *Duration `json:\"wait,omitempty\"`\n\tPorts []Port `json:\"ports,omitempty\"`\n}\n\n"+
+		oracle.Write(t, dir, "api/v1/spec.go", "package v1\n\nimport \"example.com/applied/common\"\n\ntype ThingSpec "+
+			"struct {\n\tcommon.Fields `json:\",inline\"`\n}\n")
+		oracle.Write(t, dir, "common/common.go", "package common\n\ntype Fields struct {\n\tWait *Duration "+
+			"`json:\"wait,omitempty\"`\n\tPorts []Port `json:\"ports,omitempty\"`\n}\n\n"+
 			"type Duration string\n\ntype Port struct {\n\tNumber int32 `json:\"number\"`\n}\n")
 		return dir
 	}
@@ -233,7 +238,8 @@ func TestEmbeddedStructsReferToTypesOfTheirPackage(t *testing.T) {
 // TestBytesAreThoseOfControllerGen: it calls a uint8 a byte. It also takes an int8 for one, in which negative numbers have
 // no place.
 func TestBytesAreThoseOfControllerGen(t *testing.T) {
-	const spec = "type ThingSpec struct {\n\tOne uint8 `json:\"one\"`\n\tMany []uint8 `json:\"many\"`\n\tPointer *uint8 `json:\"pointer\"`\n\tBy map[string]uint8 `json:\"by\"`\n\tB byte `json:\"b\"`\n"
+	const spec = "type ThingSpec struct {\n\tOne uint8 `json:\"one\"`\n\tMany []uint8 `json:\"many\"`\n\tPointer *uint8 " +
+		"`json:\"pointer\"`\n\tBy map[string]uint8 `json:\"by\"`\n\tB byte `json:\"b\"`\n"
 	args := strings.Fields("applyconfiguration paths=./api/v1")
 	theirs, ours := applied(t, "// +kubebuilder:resource", spec+"}\n"), applied(t, "// +kubebuilder:resource", spec+"}\n")
 	if _, err := runPeer(t, theirs, args); err != nil {
@@ -247,11 +253,14 @@ func TestBytesAreThoseOfControllerGen(t *testing.T) {
 	}
 	const negative = "\tSigned int8 `json:\"signed\"`\n}\n"
 	const file = "api/v1/applyconfiguration/api/v1/thingspec.go"
-	theirs, ours = applied(t, "// +kubebuilder:resource", spec+negative), applied(t, "// +kubebuilder:resource", spec+negative)
-	if _, err := runPeer(t, theirs, args); err != nil || !strings.Contains(oracle.Files(t, theirs)[file], "WithSigned(value byte)") {
+	theirs, ours = applied(t, "// +kubebuilder:resource", spec+negative),
+		applied(t, "// +kubebuilder:resource", spec+negative)
+	if _, err := runPeer(t, theirs, args); err != nil || !strings.Contains(oracle.Files(t, theirs)[file],
+		"WithSigned(value byte)") {
 		t.Errorf("controller-gen: %v", err)
 	}
-	if _, err := run(t, ours, args, compat.Options{}); err != nil || !strings.Contains(oracle.Files(t, ours)[file], "WithSigned(value int8)") {
+	if _, err := run(t, ours, args, compat.Options{}); err != nil || !strings.Contains(oracle.Files(t, ours)[file],
+		"WithSigned(value int8)") {
 		t.Errorf("kctrl: %v", err)
 	}
 }
@@ -345,7 +354,8 @@ func embedded(seed uint64) string {
 				fmt.Fprintf(&code, "\tField%[1]d%[2]d *T%[2]d `json:\"field%[1]d%[2]d\"`\n", i, j)
 			}
 		}
-		for _, foreign := range []string{"LocalObjectReference", "SecretReference", "TypedLocalObjectReference", "ConfigMapEnvSource"} {
+		for _, foreign := range []string{"LocalObjectReference", "SecretReference", "TypedLocalObjectReference",
+			"ConfigMapEnvSource"} {
 			if random.IntN(3) == 0 {
 				fmt.Fprintf(&code, "\tcorev1.%s %s\n", foreign, tag(strings.ToLower(foreign)))
 			}
@@ -377,7 +387,8 @@ func TestEmbeddedStructsWithTheSameNamesCompile(t *testing.T) {
 		t.Errorf("these files do not compile: %v", broken)
 	}
 	for group := range compared {
-		if _, err := runPeer(t, theirs, []string{"object", "applyconfiguration", fmt.Sprintf("paths=./g%d/...", group)}); err != nil {
+		if _, err := runPeer(t, theirs, []string{"object", "applyconfiguration",
+			fmt.Sprintf("paths=./g%d/...", group)}); err != nil {
 			if err := os.RemoveAll(filepath.Join(theirs, fmt.Sprintf("g%d", group), "v1", "applyconfiguration")); err != nil {
 				t.Fatal(err)
 			}
@@ -406,17 +417,20 @@ func uncompiled(t *testing.T, dir string) map[string]bool {
 
 // TestEmbeddedInterfacesCompile has a kind without a schema, which may contain an interface.
 func TestEmbeddedInterfacesCompile(t *testing.T) {
-	const spec = "type ThingSpec struct {\n\tLocal `json:\"local\"`\n\tOther `json:\",inline\"`\n\tAny any `json:\"any\"`\n}\n\n" +
+	const spec = "type ThingSpec struct {\n\tLocal `json:\"local\"`\n\tOther `json:\",inline\"`\n\tAny any " +
+		"`json:\"any\"`\n}\n\n" +
 		"type Local interface{ DeepCopyLocal() Local }\n\ntype Other interface{ DeepCopyOther() Other }\n"
 	dir := applied(t, "// +genclient", spec)
-	oracle.Write(t, dir, "api/v1/zz.go", "package v1\n\nimport \"k8s.io/apimachinery/pkg/runtime\"\n\nfunc (t *Thing) DeepCopyObject() runtime.Object { return t }\n")
+	oracle.Write(t, dir, "api/v1/zz.go", "package v1\n\nimport \"k8s.io/apimachinery/pkg/runtime\"\n\nfunc (t *Thing) "+
+		"DeepCopyObject() runtime.Object { return t }\n")
 	if _, err := run(t, dir, strings.Fields("applyconfiguration paths=./api/v1"), compat.Options{}); err != nil {
 		t.Fatal(err)
 	}
 	buildAll(t, dir)
 	dir = applied(t, "// +kubebuilder:resource", spec)
 	_, err := run(t, dir, strings.Fields("applyconfiguration paths=./api/v1"), compat.Options{})
-	if got := fmt.Sprint(err); !strings.Contains(got, "api/v1/types.go:") || !strings.Contains(got, "interface type is not supported") {
+	if got := fmt.Sprint(err); !strings.Contains(got, "api/v1/types.go:") ||
+		!strings.Contains(got, "interface type is not supported") {
 		t.Errorf("got %v", err)
 	}
 }
@@ -425,9 +439,11 @@ func TestEmbeddedInterfacesCompile(t *testing.T) {
 // in the field or the aliased type.
 func TestAliasesInSchemasOfApplyConfigurations(t *testing.T) {
 	dir := applied(t, "// +kubebuilder:resource", "")
-	oracle.Write(t, dir, "api/v1/spec.go", "package v1\n\nimport \"example.com/applied/common\"\n\ntype Provider = common.Provider\n\n"+
+	oracle.Write(t, dir, "api/v1/spec.go", "package v1\n\nimport \"example.com/applied/common\"\n\ntype Provider = "+
+		"common.Provider\n\n"+
 		"type ThingSpec struct {\n\tOne Provider `json:\"one\"`\n\tMany []Provider `json:\"many\"`\n}\n")
-	oracle.Write(t, dir, "common/common.go", "package common\n\n// +kubebuilder:validation:Enum=a;b\ntype Provider string\n")
+	oracle.Write(t, dir, "common/common.go", "package common\n\n// +kubebuilder:validation:Enum=a;b\ntype Provider "+
+		"string\n")
 	var first map[string]string
 	for range 5 {
 		if _, err := run(t, dir, strings.Fields("applyconfiguration paths=./api/v1"), compat.Options{}); err != nil {
@@ -449,9 +465,11 @@ func TestAliasesInSchemasOfApplyConfigurations(t *testing.T) {
 // TestTypesWithoutApplyConfigurationsHaveAPosition: controller-gen panics at the last, and writes code that does not compile
 // for others.
 func TestTypesWithoutApplyConfigurationsHaveAPosition(t *testing.T) {
-	for field, want := range map[string]string{"chan int": "chan int", "map[string]unsafe.Pointer": "unsafe.Pointer", "[3]unsafe.Pointer": "unsafe.Pointer"} {
+	for field, want := range map[string]string{"chan int": "chan int", "map[string]unsafe.Pointer": "unsafe.Pointer",
+		"[3]unsafe.Pointer": "unsafe.Pointer"} {
 		dir := applied(t, "// +kubebuilder:resource", "")
-		oracle.Write(t, dir, "api/v1/spec.go", "package v1\n\nimport \"unsafe\"\n\nvar _ unsafe.Pointer\n\ntype ThingSpec struct {\n\tF "+field+" `json:\"f\"`\n}\n")
+		oracle.Write(t, dir, "api/v1/spec.go", "package v1\n\nimport \"unsafe\"\n\nvar _ unsafe.Pointer\n\ntype ThingSpec "+
+			"struct {\n\tF "+field+" `json:\"f\"`\n}\n")
 		_, err := run(t, dir, strings.Fields("applyconfiguration paths=./api/v1"), compat.Options{})
 		if got := fmt.Sprint(err); !strings.Contains(got, "api/v1/spec.go:8:") || !strings.Contains(got, want) {
 			t.Errorf("%s: got %v", field, err)

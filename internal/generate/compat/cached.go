@@ -110,7 +110,8 @@ func (m memo) noteWritten(result *Result, entry *incremental.Entry, inputs, outp
 		outputs = nil // Output to stdout is only in the entry, so read all files from it.
 	}
 	// Without stamps, the next run reads all inputs again.
-	_ = m.store.PutStamped(m.key, &incremental.Stamped{Entry: entry.Sum, Inputs: inputs, Outputs: outputs, Warnings: entry.Warnings})
+	_ = m.store.PutStamped(m.key, &incremental.Stamped{Entry: entry.Sum, Inputs: inputs, Outputs: outputs,
+		Warnings: entry.Warnings})
 }
 
 func (r *Result) warn(findings []lint.Finding) {

@@ -24,7 +24,8 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/testing/oracle"
 )
 
-const manyGenerators = "object:headerFile=hack/boilerplate.go.txt rbac:roleName=manager crd:maxDescLen=9 webhook paths=./api/v1/... paths=./internal/... output:rbac:stdout"
+const manyGenerators = "object:headerFile=hack/boilerplate.go.txt rbac:roleName=manager crd:maxDescLen=9 webhook " +
+	"paths=./api/v1/... paths=./internal/... output:rbac:stdout"
 
 // results runs a command with a cache and without, and requires the same. It reports whether the cache was of use.
 func results(t *testing.T, dir, line string, store incremental.Store) (result *compat.Result, hit bool) {
@@ -114,7 +115,8 @@ func TestNothingIsDoneTwice(t *testing.T) {
 		"schemapatch:manifests=manifests paths=./api/v1 output:dir=patched",
 		"crd paths=./third/... paths=./hack/... output:stdout",
 		"applyconfiguration paths=./apply/v2 output:none",
-		"crd paths=example.com/operator/api/v1;example.com/operator/api/v1beta1 paths=example.com/operator/internal/... output:dir=out",
+		"crd paths=example.com/operator/api/v1;example.com/operator/api/v1beta1 paths=example.com/operator/internal/... " +
+			"output:dir=out",
 		"object paths=k8s.io/api/autoscaling/v1 output:stdout",
 		"object paths=./... output:object:dir=out",
 		"object paths=./api/v1;./... output:stdout",
@@ -135,18 +137,25 @@ func TestChangesOfInputsCount(t *testing.T) {
 	const imported = "object paths=example.com/operator/api/v1;example.com/operator/internal/..."
 	const nested = "rbac:roleName=manager paths=./... output:stdout"
 	for name, test := range map[string]struct{ line, file, content string }{
-		"type":          {manyGenerators, "api/v1/more.go", "package v1\n\n// +kubebuilder:object:generate=true\ntype More struct{ A []string }\n"},
-		"header":        {manyGenerators, "hack/boilerplate.go.txt", "// Other.\n"},
-		"right":         {manyGenerators, "internal/odd/odd.go", "package odd\n\n// +kubebuilder:rbac:groups=a,resources=b,verbs=get\n"},
-		"named package": {imported, "api/v1/more.go", "package v1\n\n// +kubebuilder:object:generate=true\ntype More struct{ A []string }\n"},
-		"package below": {imported, "internal/new/new.go", "package new\n\n// +kubebuilder:object:generate=true\ntype More struct{ A []string }\n"},
-		"go.mod":        {imported, "internal/go.mod", "module example.com/operator/internal\n\ngo 1.26\n"},
-		"workspace":     {imported, "go.work", "go 1.26.0\n\nuse .\n"},
-		"new package":   {manyGenerators, "internal/new/new.go", "package new\n\n// +kubebuilder:rbac:groups=n,resources=b,verbs=get\n"},
-		"cgo":           {manyGenerators, "api/v1/c.go", "package v1\n\nimport \"C\"\n\n// +kubebuilder:object:generate=true\ntype More struct{ A []string }\n"},
+		"type": {manyGenerators, "api/v1/more.go",
+			"package v1\n\n// +kubebuilder:object:generate=true\ntype More struct{ A []string }\n"},
+		"header": {manyGenerators, "hack/boilerplate.go.txt", "// Other.\n"},
+		"right": {manyGenerators, "internal/odd/odd.go",
+			"package odd\n\n// +kubebuilder:rbac:groups=a,resources=b,verbs=get\n"},
+		"named package": {imported, "api/v1/more.go", "package v1\n\n// +kubebuilder:object:generate=true\ntype More " +
+			"struct{ A []string }\n"},
+		"package below": {imported, "internal/new/new.go",
+			"package new\n\n// +kubebuilder:object:generate=true\ntype More struct{ A []string }\n"},
+		"go.mod":    {imported, "internal/go.mod", "module example.com/operator/internal\n\ngo 1.26\n"},
+		"workspace": {imported, "go.work", "go 1.26.0\n\nuse .\n"},
+		"new package": {manyGenerators, "internal/new/new.go",
+			"package new\n\n// +kubebuilder:rbac:groups=n,resources=b,verbs=get\n"},
+		"cgo": {manyGenerators, "api/v1/c.go",
+			"package v1\n\nimport \"C\"\n\n// +kubebuilder:object:generate=true\ntype More struct{ A []string }\n"},
 		"new module":    {nested, "deep/er/go.mod", "module example.com/deep\n\ngo 1.26\n"},
 		"hidden module": {nested, "testdata/er/go.mod", "module example.com/deep\n\ngo 1.26\n"},
-		"manifest":      {"schemapatch:manifests=manifests paths=./api/v1 output:stdout", "manifests/new.yaml", "kind: ConfigMap\n"},
+		"manifest": {"schemapatch:manifests=manifests paths=./api/v1 output:stdout", "manifests/new.yaml",
+			"kind: ConfigMap\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -180,7 +189,8 @@ func TestInputsOfAKeptResultAreTold(t *testing.T) {
 
 func TestOptionsOfACommandCount(t *testing.T) {
 	dir, store := warm(t, "crd paths=./api/v1 output:stdout")
-	for _, line := range []string{"crd:maxDescLen=0 paths=./api/v1 output:stdout", "crd paths=./api/v1beta1 output:stdout", "crd paths=./api/v1 output:dir=other"} {
+	for _, line := range []string{"crd:maxDescLen=0 paths=./api/v1 output:stdout", "crd paths=./api/v1beta1 output:stdout",
+		"crd paths=./api/v1 output:dir=other"} {
 		if _, hit := results(t, dir, line, store); hit {
 			t.Errorf("%s: has the result of another command", line)
 		}
@@ -351,9 +361,13 @@ func TestShimsAreAskedWhatTheyRun(t *testing.T) {
 	}
 
 	// It runs a go command for another system.
-	oracle.Write(t, dir, "api/v1/more_plan9.go", "package v1\n\n// +kubebuilder:object:generate=true\ntype OnPlan9 struct{ A []string }\n")
+	oracle.Write(t, dir, "api/v1/more_plan9.go", "package v1\n\n// +kubebuilder:object:generate=true\ntype OnPlan9 "+
+		"struct{ A []string }\n")
 	has := func(result *compat.Result) bool {
-		return slices.ContainsFunc(result.Files(), func(file artifact.File) bool { return strings.Contains(string(file.Content), "OnPlan9") })
+		return slices.ContainsFunc(result.Files(), func(file artifact.File) bool {
+			return strings.Contains(
+				string(file.Content), "OnPlan9")
+		})
 	}
 	if result, _ := results(t, dir, line, store); has(result) {
 		t.Error("a file for another system counts")
@@ -375,7 +389,8 @@ func TestShimsThatDoNotAnswer(t *testing.T) {
 	const line = "object crd paths=./api/v1/... output:crd:dir=out"
 	plain := len(ranPlain(t, line, project(t)).Files())
 	calls := shim(t)
-	for _, says := range []string{"exit 7", "{ echo Using go 1.26; exit; }", "{ echo '{}'; exit; }", `{ echo '{"GOROOT":"/nowhere"}'; exit; }`} {
+	for _, says := range []string{"exit 7", "{ echo Using go 1.26; exit; }", "{ echo '{}'; exit; }",
+		`{ echo '{"GOROOT":"/nowhere"}'; exit; }`} {
 		dir := project(t)
 		oracle.Write(t, dir, ".shim", `[ "$1" != env ] || `+says+"\n")
 		if got := len(ranPlain(t, line, dir).Files()); got != plain {

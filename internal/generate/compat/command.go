@@ -52,7 +52,8 @@ func Parse(args []string) (*Command, error) {
 		switch value := value.(type) {
 		case genall.Generator:
 			if command.named(name) != nil {
-				return nil, usage(fmt.Sprintf("generator %s is named twice", name), "put all of its options into one argument, as in "+name+":a=1,b=2")
+				return nil, usage(fmt.Sprintf("generator %s is named twice", name),
+					"put all of its options into one argument, as in "+name+":a=1,b=2")
 			}
 			command.generators = append(command.generators, chosen{generatorNamed(name), name, value, nil})
 		case genall.OutputRule:
@@ -69,7 +70,8 @@ func Parse(args []string) (*Command, error) {
 		}
 	}
 	if len(command.generators) == 0 {
-		return nil, usage("no generator is named", "name one or more of "+strings.Join(generatorNames(), ", ")+", as in: kctrl gen object paths=./...")
+		return nil, usage("no generator is named", "name one or more of "+strings.Join(generatorNames(), ", ")+
+			", as in: kctrl gen object paths=./...")
 	}
 	command.assign(rules)
 	return command, nil

@@ -41,7 +41,8 @@ func TestEveryOptionIsInTheKey(t *testing.T) {
 	for _, definition := range registry.AllDefinitions() {
 		if !isGenerator(definition.Name) {
 			if definition.Name != "paths" {
-				count(definition.Name, Options{}, "schemapatch:manifests=manifests", "crd", "object", "rbac:roleName=r", "webhook", "applyconfiguration",
+				count(definition.Name, Options{}, "schemapatch:manifests=manifests", "crd", "object", "rbac:roleName=r", "webhook",
+					"applyconfiguration",
 					definition.Name+sample(t, definition.Fields))
 			}
 			continue

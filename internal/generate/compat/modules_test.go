@@ -23,7 +23,8 @@ func twoModules(t *testing.T) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	oracle.Write(t, dir, "go.mod", string(mod)+"\nrequire example.com/two/api v0.0.0\n\nreplace example.com/two/api => ./api\n")
+	oracle.Write(t, dir, "go.mod", string(mod)+"\nrequire example.com/two/api v0.0.0\n\nreplace example.com/two/api => "+
+		"./api\n")
 	oracle.Write(t, dir, "api/v1/types.go", `// +kubebuilder:object:generate=true
 package v1
 

@@ -99,14 +99,16 @@ func TestOutputIsThatOfControllerGen(t *testing.T) {
 		"rbac:roleName=manager paths=example.com/operator/internal/...",
 		"crd paths=./internal/...",
 		"rbac:roleName=manager paths=./...",
-		"rbac:roleName=manager,fileName=rights.yaml,headerFile=hack/boilerplate.yaml.txt,year=2026 paths=./internal/... output:rbac:artifacts:config=config/rights",
+		"rbac:roleName=manager,fileName=rights.yaml,headerFile=hack/boilerplate.yaml.txt,year=2026 paths=./internal/... " +
+			"output:rbac:artifacts:config=config/rights",
 		"rbac:roleName=manager paths=./shared",
 		"rbac:roleName=manager paths=./internal/agent output:stdout",
 		"webhook paths=./internal/webhook",
 		"webhook paths=./internal/...",
 		"webhook:headerFile=hack/boilerplate.yaml.txt,year=2026 paths=./internal/policy output:stdout",
 		"webhook paths=./api/v1",
-		"rbac:roleName=manager-role crd webhook paths=./api/v1 paths=./internal/... output:crd:artifacts:config=config/crd/bases",
+		"rbac:roleName=manager-role crd webhook paths=./api/v1 paths=./internal/... " +
+			"output:crd:artifacts:config=config/crd/bases",
 		"schemapatch:manifests=manifests paths=./api/v1beta1 output:dir=patched",
 		"schemapatch:manifests=./manifests paths=./api/v1;./api/v1beta1 output:dir=manifests",
 		"schemapatch:manifests=manifests,maxDescLen=0,generateEmbeddedObjectMeta=true paths=./api/v1 output:dir=patched",

@@ -26,13 +26,18 @@ import (
 // ordinary are types of fields that controller-gen makes apply configurations for, and odd are others.
 var (
 	ordinary = []string{
-		"string", "int", "int32", "int64", "bool", "uint8", "byte", "[]byte", "float64", "metav1.Time", "metav1.Duration", "*metav1.LabelSelector",
-		"metav1.Condition", "metav1.OwnerReference", "intstr.IntOrString", "runtime.RawExtension", "resource.Quantity", "corev1.LocalObjectReference", "corev1.ResourceList",
-		"common.Name", "common.Names", "common.By", "common.Struct", "Local", "LocalName", "LocalBy", "*Local", "types.UID", "Locals",
+		"string", "int", "int32", "int64", "bool", "uint8", "byte", "[]byte", "float64", "metav1.Time", "metav1.Duration",
+		"*metav1.LabelSelector",
+		"metav1.Condition", "metav1.OwnerReference", "intstr.IntOrString", "runtime.RawExtension", "resource.Quantity",
+		"corev1.LocalObjectReference", "corev1.ResourceList",
+		"common.Name", "common.Names", "common.By", "common.Struct", "Local", "LocalName", "LocalBy", "*Local", "types.UID",
+		"Locals",
 	}
 	odd = []string{
-		"any", "error", "complex128", "chan int", "func()", "metav1.ObjectMeta", "json.RawMessage", "common.Alias", "common.Box[string]", "common.Box[common.Struct]",
-		"time.Duration", "unsafe.Pointer", "[3]string", "int8", "rune", "Itself", "[]*string", "*[]string", "*[]*Local", "*map[string]Local", "*[]map[string]string",
+		"any", "error", "complex128", "chan int", "func()", "metav1.ObjectMeta", "json.RawMessage", "common.Alias",
+		"common.Box[string]", "common.Box[common.Struct]",
+		"time.Duration", "unsafe.Pointer", "[3]string", "int8", "rune", "Itself", "[]*string", "*[]string", "*[]*Local",
+		"*map[string]Local", "*[]map[string]string",
 	}
 )
 
@@ -50,7 +55,8 @@ func randomFieldType(r *rand.Rand, named []string, depth int) string {
 	case 1:
 		return "map[string]" + value
 	case 2:
-		if !strings.ContainsAny(inner, "[]") && !strings.Contains(inner, "Names") && !strings.Contains(inner, "By") && !strings.Contains(inner, "List") && inner != "Locals" {
+		if !strings.ContainsAny(inner, "[]") && !strings.Contains(inner, "Names") && !strings.Contains(inner, "By") &&
+			!strings.Contains(inner, "List") && inner != "Locals" {
 			return "*" + value
 		}
 	}
@@ -105,12 +111,16 @@ type (
 }
 
 // writeRandomPackage writes a package whose kind has fields of random types, and returns its directory.
-func writeRandomPackage(t *testing.T, dir string, i int, r *rand.Rand, inlined bool, fieldType func(r *rand.Rand) string) string {
+func writeRandomPackage(t *testing.T, dir string, i int, r *rand.Rand, inlined bool,
+	fieldType func(r *rand.Rand) string) string {
 	t.Helper()
 	imports := map[string]string{
-		"metav1.": "k8s.io/apimachinery/pkg/apis/meta/v1", "intstr.": "k8s.io/apimachinery/pkg/util/intstr", "runtime.": "k8s.io/apimachinery/pkg/runtime",
-		"json.": "encoding/json", "resource.": "k8s.io/apimachinery/pkg/api/resource", "corev1.": "k8s.io/api/core/v1", "common.": "example.com/random/common",
-		"time.": "time", "types.": "k8s.io/apimachinery/pkg/types", "unsafe.": "unsafe", "schema.": "k8s.io/apimachinery/pkg/runtime/schema",
+		"metav1.": "k8s.io/apimachinery/pkg/apis/meta/v1", "intstr.": "k8s.io/apimachinery/pkg/util/intstr",
+		"runtime.": "k8s.io/apimachinery/pkg/runtime",
+		"json.":    "encoding/json", "resource.": "k8s.io/apimachinery/pkg/api/resource", "corev1.": "k8s.io/api/core/v1",
+		"common.": "example.com/random/common",
+		"time.":   "time", "types.": "k8s.io/apimachinery/pkg/types", "unsafe.": "unsafe",
+		"schema.": "k8s.io/apimachinery/pkg/runtime/schema",
 	}
 	fields := func(name string) string {
 		text := ""
@@ -123,15 +133,19 @@ func writeRandomPackage(t *testing.T, dir string, i int, r *rand.Rand, inlined b
 			if name == "L" && strings.Contains(of, "Local") {
 				of = "string"
 			}
-			text += fmt.Sprintf("\t// %s%d is one.\n\t%s%d %s `json:\"%s%d,omitempty\"`\n", name, n, name, n, of, strings.ToLower(name), n)
+			text += fmt.Sprintf("\t// %s%d is one.\n\t%s%d %s `json:\"%s%d,omitempty\"`\n", name, n, name, n, of,
+				strings.ToLower(name), n)
 		}
 		return text
 	}
-	body := "type Thing struct {\n\tmetav1.TypeMeta `json:\",inline\"`\n\tmetav1.ObjectMeta `json:\"metadata,omitempty\"`\n\tSpec ThingSpec `json:\"spec\"`\n}\n\n" +
+	body := "type Thing struct {\n\tmetav1.TypeMeta `json:\",inline\"`\n\tmetav1.ObjectMeta " +
+		"`json:\"metadata,omitempty\"`\n\tSpec ThingSpec `json:\"spec\"`\n}\n\n" +
 		"var SchemeGroupVersion = schema.GroupVersion{Group: \"random.example.com\", Version: \"v1\"}\n\n" +
-		"type Local struct {\n\tA LocalName `json:\"a\"`\n" + fields("L") + "}\n\ntype LocalName string\n\ntype LocalBy map[LocalName]Local\n\ntype Locals []Local\n\n" +
+		"type Local struct {\n\tA LocalName `json:\"a\"`\n" + fields("L") + "}\n\ntype LocalName string\n\ntype LocalBy " +
+		"map[LocalName]Local\n\ntype Locals []Local\n\n" +
 		"type Itself struct {\n\tMore []Itself `json:\"more\"`\n}\n\ntype ThingSpec struct {\n" + fields("F") + "}\n"
-	text := "// +kubebuilder:ac:generate=true\n// +kubebuilder:object:generate=true\n// +groupName=random.example.com\npackage v1\n\n"
+	text := "// +kubebuilder:ac:generate=true\n// +kubebuilder:object:generate=true\n// " +
+		"+groupName=random.example.com\npackage v1\n\n"
 	for _, prefix := range slices.Sorted(maps.Keys(imports)) {
 		if regexp.MustCompile(`\b` + regexp.QuoteMeta(prefix)).MatchString(body) {
 			text += fmt.Sprintf("import %s %q\n", strings.TrimSuffix(prefix, "."), imports[prefix])
@@ -223,7 +237,8 @@ func TestApplyConfigurationsCompileOrFailWithAPosition(t *testing.T) {
 				made++
 			}
 			for _, single := range diagnostic.All(err) {
-				if d, ok := errors.AsType[*diagnostic.Error](single); !ok || d.Pos.Line == 0 || !strings.HasPrefix(d.Pos.Filename, name) {
+				if d, ok := errors.AsType[*diagnostic.Error](single); !ok || d.Pos.Line == 0 ||
+					!strings.HasPrefix(d.Pos.Filename, name) {
 					t.Errorf("%s: %v has no position there\n%s", name, single, oracle.Files(t, filepath.Join(dir, name))["types.go"])
 				}
 			}

@@ -221,7 +221,8 @@ func explain(err, known error) error {
 
 // isAftermath reports whether an error follows from another one: the library has no types of a package with a marker that cannot be read.
 func isAftermath(err error) bool {
-	return strings.HasPrefix(err.Error(), "unknown type ") || strings.HasPrefix(err.Error(), "unable to locate schema for type ")
+	return strings.HasPrefix(err.Error(), "unknown type ") ||
+		strings.HasPrefix(err.Error(), "unable to locate schema for type ")
 }
 
 // line is the position of an error.
@@ -244,7 +245,8 @@ var errThorough = errors.New("needs the loader of controller-tools")
 // quick loads each module once, and type-checks only packages that can produce output. Its errors do not mean that
 // controller-gen fails.
 func (a *attempt) quick(ctx context.Context, patterns []string) (*Result, error) {
-	program, broken := load.Load(ctx, load.Config{Dir: a.options.Dir, Patterns: patterns, BuildTags: a.options.BuildTags, Environment: a.environment, Lenient: true})
+	program, broken := load.Load(ctx, load.Config{Dir: a.options.Dir, Patterns: patterns, BuildTags: a.options.BuildTags,
+		Environment: a.environment, Lenient: true})
 	if program == nil {
 		a.found = broken
 		return nil, errors.Join(errThorough, a.found)

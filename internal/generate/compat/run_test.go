@@ -18,10 +18,14 @@ import (
 // TestWhatControllerGenPassesOverIsAWarning runs on code with mistakes that controller-gen does not see.
 func TestWhatControllerGenPassesOverIsAWarning(t *testing.T) {
 	tests := map[string]struct{ file, content, line string }{
-		"unknown marker":                {"internal/agent/more.go", "package agent\n\n// +kubebuilder:rbca:groups=a,verbs=get\n", "rbac:roleName=m paths=./internal/agent"},
-		"argument of another generator": {"api/v1beta1/more.go", "package v1beta1\n\n// +kubebuilder:validation:MinLength=long\ntype Text string\n", "object paths=./api/v1beta1"},
-		"marker in the wrong place":     {"api/v1beta1/more.go", "package v1beta1\n\n// +kubebuilder:object:root=true\nfunc f() {}\n", "object crd paths=./api/v1beta1"},
-		"code that does not compile":    {"api/v1beta1/more.go", "package v1beta1\n\nvar x = undefined\n", "object crd paths=./api/v1beta1"},
+		"unknown marker": {"internal/agent/more.go",
+			"package agent\n\n// +kubebuilder:rbca:groups=a,verbs=get\n", "rbac:roleName=m paths=./internal/agent"},
+		"argument of another generator": {"api/v1beta1/more.go",
+			"package v1beta1\n\n// +kubebuilder:validation:MinLength=long\ntype Text string\n", "object paths=./api/v1beta1"},
+		"marker in the wrong place": {"api/v1beta1/more.go",
+			"package v1beta1\n\n// +kubebuilder:object:root=true\nfunc f() {}\n", "object crd paths=./api/v1beta1"},
+		"code that does not compile": {"api/v1beta1/more.go", "package v1beta1\n\nvar x = undefined\n",
+			"object crd paths=./api/v1beta1"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -52,11 +56,13 @@ func TestFilesWithCgoAreReadWhereItIsOn(t *testing.T) {
 		t.Run(enabled, func(t *testing.T) {
 			t.Setenv("CGO_ENABLED", enabled)
 			theirs, ours := project(t), project(t)
-			const file = "package v1beta1\n\nimport \"C\"\n\n// +kubebuilder:object:generate=true\ntype More struct{ A []string }\n"
+			const file = "package v1beta1\n\nimport \"C\"\n\n// +kubebuilder:object:generate=true\ntype More struct{ A " +
+				"[]string }\n"
 			oracle.Write(t, theirs, "api/v1beta1/more.go", file)
 			oracle.Write(t, ours, "api/v1beta1/more.go", file)
 			args := []string{"object", "paths=./api/v1beta1"}
-			if _, err := peerResult(t, oracle.Command{Dir: theirs, Args: args, Env: []string{"CGO_ENABLED=" + enabled}}); err != nil {
+			if _, err := peerResult(t, oracle.Command{Dir: theirs, Args: args,
+				Env: []string{"CGO_ENABLED=" + enabled}}); err != nil {
 				t.Fatal(err)
 			}
 			if enabled == "1" && !hasCompiler(t) {
@@ -86,8 +92,10 @@ func hasCompiler(t *testing.T) bool {
 }
 
 func TestBuildTagsChooseFiles(t *testing.T) {
-	const special = "//go:build special && !plain\n\npackage shared\n\n// +kubebuilder:object:generate=true\ntype Special struct{ A []string }\n"
-	for _, tags := range [][]string{{"special", compat.DefaultBuildTag}, {compat.DefaultBuildTag, "special", "plain"}, {"special"}, {}, {"other", "special"}} {
+	const special = "//go:build special && !plain\n\npackage shared\n\n// +kubebuilder:object:generate=true\ntype " +
+		"Special struct{ A []string }\n"
+	for _, tags := range [][]string{{"special", compat.DefaultBuildTag}, {compat.DefaultBuildTag, "special", "plain"},
+		{"special"}, {}, {"other", "special"}} {
 		t.Run(strings.Join(tags, ","), func(t *testing.T) {
 			theirs, ours := project(t), project(t)
 			args := []string{"object", "paths=./shared"}
@@ -96,7 +104,8 @@ func TestBuildTagsChooseFiles(t *testing.T) {
 				mustRun(t, dir, "object paths=./shared")
 				oracle.Write(t, dir, "shared/special.go", special)
 			}
-			if _, err := runPeer(t, theirs, append([]string{"--load-build-tags", strings.Join(tags, ",")}, args...)); err != nil {
+			if _, err := runPeer(t, theirs, append([]string{"--load-build-tags", strings.Join(tags, ",")},
+				args...)); err != nil {
 				t.Fatal(err)
 			}
 			store := incremental.Store{Dir: t.TempDir()}
@@ -174,8 +183,10 @@ spec:
   - name: v1
   - name: v2
 `)
-	_, err := run(t, dir, strings.Fields("schemapatch:manifests=hand paths=./api/v1 paths=./api/v2 output:dir=hand"), compat.Options{})
-	want := "hand/guestbooks.yaml:8:11: version v2 has no Go type: package example.com/operator/api/v2 does not declare Guestbook"
+	_, err := run(t, dir, strings.Fields("schemapatch:manifests=hand paths=./api/v1 paths=./api/v2 output:dir=hand"),
+		compat.Options{})
+	want := "hand/guestbooks.yaml:8:11: version v2 has no Go type: package example.com/operator/api/v2 does not declare " +
+		"Guestbook"
 	if err == nil || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
 	}
@@ -265,7 +276,8 @@ type Gone struct {
 }
 `)
 	for range 10 {
-		if got, err := run(t, dir, []string{"crd", "paths=./skipped", "output:stdout"}, compat.Options{}); err != nil || got != "" {
+		if got, err := run(t, dir, []string{"crd", "paths=./skipped", "output:stdout"}, compat.Options{}); err != nil ||
+			got != "" {
 			t.Fatalf("got %q, %v", got, err)
 		}
 	}

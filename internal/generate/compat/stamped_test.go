@@ -62,7 +62,8 @@ func written(t *testing.T, dir, line string, store incremental.Store) {
 	}
 }
 
-const toFiles = "object:headerFile=hack/boilerplate.go.txt rbac:roleName=manager crd:maxDescLen=9 webhook paths=./api/v1/... paths=./internal/..."
+const toFiles = "object:headerFile=hack/boilerplate.go.txt rbac:roleName=manager crd:maxDescLen=9 webhook " +
+	"paths=./api/v1/... paths=./internal/..."
 
 // TestNothingIsReadTwice makes changes that only stamps can detect.
 func TestNothingIsReadTwice(t *testing.T) {
@@ -80,12 +81,15 @@ func TestNothingIsReadTwice(t *testing.T) {
 		change  func(t *testing.T, dir string)
 		nothing bool
 	}{
-		"nothing":           {nothing: true, change: func(*testing.T, string) {}},
-		"a file elsewhere":  {nothing: true, change: put("docs/new.md", "Read me.\n")},
-		"a type":            {change: put("api/v1/more.go", "package v1\n\n// +kubebuilder:object:generate=true\ntype More struct{ A []string }\n")},
-		"a header":          {change: put("hack/boilerplate.go.txt", "// Other.\n")},
-		"a right":           {change: put("internal/odd/odd.go", "package odd\n\n// +kubebuilder:rbac:groups=a,resources=b,verbs=get\n")},
-		"a package":         {change: put("internal/new/new.go", "package new\n\n// +kubebuilder:rbac:groups=n,resources=b,verbs=get\n")},
+		"nothing":          {nothing: true, change: func(*testing.T, string) {}},
+		"a file elsewhere": {nothing: true, change: put("docs/new.md", "Read me.\n")},
+		"a type": {change: put("api/v1/more.go",
+			"package v1\n\n// +kubebuilder:object:generate=true\ntype More struct{ A []string }\n")},
+		"a header": {change: put("hack/boilerplate.go.txt", "// Other.\n")},
+		"a right": {change: put("internal/odd/odd.go",
+			"package odd\n\n// +kubebuilder:rbac:groups=a,resources=b,verbs=get\n")},
+		"a package": {change: put("internal/new/new.go",
+			"package new\n\n// +kubebuilder:rbac:groups=n,resources=b,verbs=get\n")},
 		"a module":          {change: put("internal/odd/go.mod", "module example.com/odd\n")},
 		"a workspace":       {change: put("go.work", "go 1.26.0\n\nuse .\n")},
 		"a file that goes":  {change: away("internal/odd/odd.go")},
@@ -126,12 +130,14 @@ func TestTheSecondRunDoesNoMoreThanTheThird(t *testing.T) {
 	if !ran(t, dir, toFiles, store) {
 		t.Error("the run after one that wrote an output did more")
 	}
-	oracle.Write(t, dir, "api/v1/more.go", "package v1\n\n// +kubebuilder:object:generate=true\ntype More struct{ A []string }\n")
+	oracle.Write(t, dir, "api/v1/more.go", "package v1\n\n// +kubebuilder:object:generate=true\ntype More struct{ A "+
+		"[]string }\n")
 	if ran(t, dir, toFiles, store) {
 		t.Error("a change of the source was not seen")
 	}
 	before := modified(t, store)
-	if !ran(t, dir, toFiles, store) || !cmp.Equal(before, modified(t, store), cmpopts.IgnoreMapEntries(func(name string, _ int64) bool { return filepath.Ext(name) == ".entry" })) {
+	if !ran(t, dir, toFiles, store) || !cmp.Equal(before, modified(t, store),
+		cmpopts.IgnoreMapEntries(func(name string, _ int64) bool { return filepath.Ext(name) == ".entry" })) {
 		t.Error("stamps were made again before their times said enough")
 	}
 	later(t, func(t *testing.T) {

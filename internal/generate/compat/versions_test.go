@@ -63,7 +63,8 @@ type Banana struct {
 // packages that it loaded earlier. Apple comes to v1beta1, and Banana after Apple.
 func TestVersionsOfPackagesThatPathsDoesNotName(t *testing.T) {
 	for _, line := range []string{
-		"crd paths=./fruit/v1", "crd paths=./fruit/v1beta1", "crd paths=./fruit/...", "crd paths=example.com/operator/fruit/v1",
+		"crd paths=./fruit/v1", "crd paths=./fruit/v1beta1", "crd paths=./fruit/...",
+		"crd paths=example.com/operator/fruit/v1",
 	} {
 		theirs, ours := project(t), project(t)
 		for name, content := range versions {
@@ -86,16 +87,19 @@ func TestVersionsOfPackagesThatPathsDoesNotName(t *testing.T) {
 // TestTwoTypesAreOneVersionOfAKind: controller-gen gives the definition two versions of one name.
 func TestTwoTypesAreOneVersionOfAKind(t *testing.T) {
 	dir := project(t)
-	const kind = "package v1\n\nimport metav1 \"k8s.io/apimachinery/pkg/apis/meta/v1\"\n\n%stype Apple struct {\n\tmetav1.TypeMeta `json:\",inline\"`\n\tmetav1.ObjectMeta `json:\"metadata,omitempty\"`\n}\n"
+	const kind = "package v1\n\nimport metav1 \"k8s.io/apimachinery/pkg/apis/meta/v1\"\n\n%stype Apple struct " +
+		"{\n\tmetav1.TypeMeta `json:\",inline\"`\n\tmetav1.ObjectMeta `json:\"metadata,omitempty\"`\n}\n"
 	const group = "// +groupName=fruit.example.com\n"
 	oracle.Write(t, dir, "red/v1/types.go", group+fmt.Sprintf(kind, "// +kubebuilder:storageversion\n"))
 	oracle.Write(t, dir, "green/v1/types.go", group+fmt.Sprintf(kind, ""))
 	args := strings.Fields("crd paths=./red/...;./green/... output:stdout")
-	if out, err := runPeer(t, dir, args); err != nil || strings.Count(out, "\n    name: v1\n")+strings.Count(out, "\n  - name: v1\n") != 2 {
+	if out, err := runPeer(t, dir, args); err != nil || strings.Count(out, "\n    name: v1\n")+strings.Count(out,
+		"\n  - name: v1\n") != 2 {
 		t.Errorf("controller-gen: %v\n%s", err, out)
 	}
 	_, err := run(t, dir, args, compat.Options{})
-	if want := "red/v1/types.go:7:6: example.com/operator/green/v1.Apple and example.com/operator/red/v1.Apple are both version v1 of Apple.fruit.example.com"; err == nil || err.Error() != want {
+	if want := "red/v1/types.go:7:6: example.com/operator/green/v1.Apple and example.com/operator/red/v1.Apple are both " +
+		"version v1 of Apple.fruit.example.com"; err == nil || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
 	}
 }
@@ -135,11 +139,13 @@ type Raw struct {
 		t.Error("controller-gen succeeds")
 	}
 	out, err := run(t, dir, args, compat.Options{})
-	if err != nil || strings.Count(out, "x-kubernetes-preserve-unknown-fields: true\n") != 7 || strings.Contains(out, "byte") {
+	if err != nil || strings.Count(out, "x-kubernetes-preserve-unknown-fields: true\n") != 7 ||
+		strings.Contains(out, "byte") {
 		t.Errorf("%v\n%s", err, out)
 	}
 	for _, want := range []string{
-		"          one:\n            x-", "          ptr:\n            x-", "          many:\n            items:\n              x-", "          alias:\n            x-",
+		"          one:\n            x-", "          ptr:\n            x-",
+		"          many:\n            items:\n              x-", "          alias:\n            x-",
 		"          own:\n            x-", "          typed:\n            type: object\n            x-",
 	} {
 		if !strings.Contains(out, want) {

@@ -76,15 +76,18 @@ func TestLinksStayLinks(t *testing.T) {
 	if info, err := os.Lstat(link); err != nil || info.Mode()&os.ModeSymlink == 0 {
 		t.Errorf("the link is gone: %v, %v", info.Mode(), err)
 	}
-	if content, _ := os.ReadFile(filepath.Join(dir, "elsewhere/role.yaml")); !strings.Contains(string(content), "ClusterRole") {
+	if content, _ := os.ReadFile(filepath.Join(dir, "elsewhere/role.yaml")); !strings.Contains(string(content),
+		"ClusterRole") {
 		t.Errorf("the target of the link is %q", content)
 	}
 }
 
 func TestNothingIsWrittenIfOneFileCannotBe(t *testing.T) {
 	for name, line := range map[string]string{
-		"file in the way of a folder": "crd:allowDangerousTypes=true,ignoreUnexportedFields=true rbac:roleName=manager paths=./api/... paths=./internal/... output:rbac:dir=hack/boilerplate.go.txt/x output:crd:dir=new/crds",
-		"folder in the way of a file": "crd:allowDangerousTypes=true,ignoreUnexportedFields=true rbac:roleName=manager,fileName=hack paths=./api/... paths=./internal/... output:rbac:dir=. output:crd:dir=new/crds",
+		"file in the way of a folder": "crd:allowDangerousTypes=true,ignoreUnexportedFields=true rbac:roleName=manager " +
+			"paths=./api/... paths=./internal/... output:rbac:dir=hack/boilerplate.go.txt/x output:crd:dir=new/crds",
+		"folder in the way of a file": "crd:allowDangerousTypes=true,ignoreUnexportedFields=true " +
+			"rbac:roleName=manager,fileName=hack paths=./api/... paths=./internal/... output:rbac:dir=. output:crd:dir=new/crds",
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := project(t)
@@ -113,7 +116,8 @@ func TestFilesAreBackIfALaterOneCannotBeReplaced(t *testing.T) {
 		t.Fatal(err)
 	}
 	before := oracle.Files(t, dir)
-	const line = "object crd rbac:roleName=manager,fileName=sub paths=./api/v1 paths=./api/v1beta1 paths=./internal/agent output:rbac:dir=out output:crd:dir=out/sub"
+	const line = "object crd rbac:roleName=manager,fileName=sub paths=./api/v1 paths=./api/v1beta1 " +
+		"paths=./internal/agent output:rbac:dir=out output:crd:dir=out/sub"
 	_, err := run(t, dir, strings.Fields(line), compat.Options{})
 	if err == nil || err.Error() != "out/sub: would be both a file and a directory" {
 		t.Fatalf("error is %v", err)

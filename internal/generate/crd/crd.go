@@ -44,12 +44,16 @@ var Generator = generator.Generator{
 	Flags: func(options any) []generator.Flag {
 		o := options.(*crd.Generator)
 		return []generator.Flag{
-			{Name: "crd-max-desc-len", To: &o.MaxDescLen, Usage: "cut descriptions in CRDs at the sentence that ends within so many characters; 0 leaves them out, -1 keeps them whole"},
-			{Name: "crd-generate-embedded-object-meta", To: &o.GenerateEmbeddedObjectMeta, Usage: "write the fields of embedded metav1.ObjectMeta into CRDs"},
+			{Name: "crd-max-desc-len", To: &o.MaxDescLen, Usage: "cut descriptions in CRDs at the sentence that ends within " +
+				"so many characters; 0 leaves them out, -1 keeps them whole"},
+			{Name: "crd-generate-embedded-object-meta", To: &o.GenerateEmbeddedObjectMeta,
+				Usage: "write the fields of embedded metav1.ObjectMeta into CRDs"},
 			{Name: "crd-allow-dangerous-types", To: &o.AllowDangerousTypes, Usage: "allow float32 and float64 in CRDs"},
-			{Name: "crd-ignore-unexported-fields", To: &o.IgnoreUnexportedFields, Usage: "leave fields that are not exported out of CRDs"},
+			{Name: "crd-ignore-unexported-fields", To: &o.IgnoreUnexportedFields,
+				Usage: "leave fields that are not exported out of CRDs"},
 			{Name: "crd-omit-tool-version", To: &o.OmitToolVersion, Usage: "leave the version of the generator out of CRDs"},
-			{Name: "crd-preserve-unknown-fields", To: &o.DeprecatedV1beta1CompatibilityPreserveUnknownFields, Usage: "set spec.preserveUnknownFields in CRDs to `value`; for those that once were v1beta1"},
+			{Name: "crd-preserve-unknown-fields", To: &o.DeprecatedV1beta1CompatibilityPreserveUnknownFields,
+				Usage: "set spec.preserveUnknownFields in CRDs to `value`; for those that once were v1beta1"},
 		}
 	},
 	Dir:           generator.Flag{Name: "output-crd-dir", Default: "config/crd/bases", Usage: "`directory` of the CRDs"},
@@ -169,7 +173,8 @@ func write(in generator.Input, options crd.Generator) error {
 // checkable returns a definition to check. If it has no storage version, which the generator has reported, the result
 // has one.
 func checkable(definition *apiextensionsv1.CustomResourceDefinition) *apiextensionsv1.CustomResourceDefinition {
-	if slices.ContainsFunc(definition.Spec.Versions, func(v apiextensionsv1.CustomResourceDefinitionVersion) bool { return v.Storage }) {
+	if slices.ContainsFunc(definition.Spec.Versions,
+		func(v apiextensionsv1.CustomResourceDefinitionVersion) bool { return v.Storage }) {
 		return definition
 	}
 	stored := *definition
@@ -185,7 +190,8 @@ type document struct {
 }
 
 // printDefinition returns the files of a definition: one for each requested version of CustomResourceDefinition.
-func printDefinition(definition apiextensionsv1.CustomResourceDefinition, header string, options crd.Generator) ([]document, error) {
+func printDefinition(definition apiextensionsv1.CustomResourceDefinition, header string,
+	options crd.Generator) ([]document, error) {
 	if !generator.IsTrue(options.OmitToolVersion) {
 		if definition.Annotations == nil {
 			definition.Annotations = map[string]string{}

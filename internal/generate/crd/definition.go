@@ -26,7 +26,8 @@ type versionType struct {
 // define creates the definition of a kind with all its versions, types. Without types it returns nil. Markers about the
 // whole kind may be on the types of several versions. The storage version takes precedence, while in controller-tools
 // the order of a map decides.
-func define(parser *crd.Parser, kind schema.GroupKind, types []versionType, maxDescLen *int) *apiextensionsv1.CustomResourceDefinition {
+func define(parser *crd.Parser, kind schema.GroupKind, types []versionType,
+	maxDescLen *int) *apiextensionsv1.CustomResourceDefinition {
 	definition := newDefinition(kind)
 	for _, t := range types {
 		NeedSchema(parser, t.ident)
@@ -108,7 +109,8 @@ func reportTwins(types []versionType, kind schema.GroupKind) bool {
 		}
 		found = true
 		pkg := t.ident.Package
-		err := fmt.Errorf("%s.%s and %s.%s are both version %s of %s", before.ident.Package.PkgPath, kind.Kind, pkg.PkgPath, kind.Kind, t.version, kind)
+		err := fmt.Errorf("%s.%s and %s.%s are both version %s of %s", before.ident.Package.PkgPath, kind.Kind, pkg.PkgPath,
+			kind.Kind, t.version, kind)
 		pkg.AddError(loader.ErrFromNode(err, t.info.RawSpec))
 	}
 	return found
@@ -154,6 +156,7 @@ func (t versionType) checkVersions(definition *apiextensionsv1.CustomResourceDef
 		t.ident.Package.AddError(loader.ErrFromNode(fmt.Errorf("CRD for %s has no storage version", kind), t.info.RawSpec))
 	}
 	if !served {
-		t.ident.Package.AddError(loader.ErrFromNode(fmt.Errorf("CRD for %s does not serve any version", kind), t.info.RawSpec))
+		t.ident.Package.AddError(loader.ErrFromNode(fmt.Errorf("CRD for %s does not serve any version", kind),
+			t.info.RawSpec))
 	}
 }

@@ -51,7 +51,8 @@ func embeddedFields(info *ctmarkers.TypeInfo) []ctmarkers.FieldInfo {
 }
 
 // outline returns the outline of a schema in a package, without parts of types in seen.
-func (r *References) outline(in *loader.Package, schema apiextensionsv1.JSONSchemaProps, seen map[crd.TypeIdent]bool) outline {
+func (r *References) outline(in *loader.Package, schema apiextensionsv1.JSONSchemaProps,
+	seen map[crd.TypeIdent]bool) outline {
 	o := outline{kind: schema.Type, fields: map[string]string{}}
 	for schema.Ref != nil {
 		ident, ok := referred(in, &schema)
@@ -79,7 +80,8 @@ func (o *outline) add(part outline) error {
 	}
 	for _, name := range slices.Sorted(maps.Keys(part.fields)) {
 		if differ(o.fields[name], part.fields[name]) {
-			return errors.New("the field is written inline, and so " + name + " is of type " + part.fields[name] + ", but of type " + o.fields[name] + " in another field")
+			return errors.New("the field is written inline, and so " + name + " is of type " + part.fields[name] +
+				", but of type " + o.fields[name] + " in another field")
 		}
 		o.fields[name] = cmp.Or(o.fields[name], part.fields[name])
 	}

@@ -136,7 +136,8 @@ func (n *instances) instance(t *types.Named) *types.Named {
 		return named
 	}
 	if n.nesting == maxNesting {
-		declaring.AddError(loader.ErrFromNode(fmt.Errorf("%s contains itself with other type arguments, without end", origin.Name()), template.RawSpec))
+		declaring.AddError(loader.ErrFromNode(fmt.Errorf("%s contains itself with other type arguments, without end",
+			origin.Name()), template.RawSpec))
 		return named
 	}
 	n.nesting++
@@ -146,7 +147,8 @@ func (n *instances) instance(t *types.Named) *types.Named {
 }
 
 // fill creates the declaration of an instantiation.
-func (n *instances) fill(pkg *loader.Package, template *ctmarkers.TypeInfo, t *types.Named, name string) *ctmarkers.TypeInfo {
+func (n *instances) fill(pkg *loader.Package, template *ctmarkers.TypeInfo, t *types.Named,
+	name string) *ctmarkers.TypeInfo {
 	info, spec := *template, *template.RawSpec
 	spec.Name, spec.TypeParams = &ast.Ident{NamePos: spec.Name.Pos(), Name: name}, nil
 	info.Name, info.RawSpec, info.Fields = name, &spec, nil

@@ -123,14 +123,17 @@ var kindMarkers = map[string]struct {
 	marker    string
 	arguments map[string]string
 }{
-	"names":                    {"kubebuilder:resource", map[string]string{"plural": "path", "singular": "singular", "shortNames": "shortName", "categories": "categories"}},
-	"scope":                    {"kubebuilder:resource", map[string]string{"": "scope"}},
-	"additionalPrinterColumns": {"kubebuilder:printcolumn", map[string]string{"name": "name", "type": "type", "jsonPath": "JSONPath", "format": "format", "priority": "priority"}},
-	"selectableFields":         {"kubebuilder:selectablefield", map[string]string{"jsonPath": "JSONPath"}},
-	"subresources":             {"kubebuilder:subresource:scale", map[string]string{"specReplicasPath": "specpath", "statusReplicasPath": "statuspath", "labelSelectorPath": "selectorpath"}},
-	"deprecationWarning":       {"kubebuilder:deprecatedversion", map[string]string{"": "warning"}},
-	"annotations":              {"kubebuilder:metadata", map[string]string{"": "annotations"}},
-	"versions":                 {"kubebuilder:storageversion", nil},
+	"names": {"kubebuilder:resource", map[string]string{"plural": "path", "singular": "singular",
+		"shortNames": "shortName", "categories": "categories"}},
+	"scope": {"kubebuilder:resource", map[string]string{"": "scope"}},
+	"additionalPrinterColumns": {"kubebuilder:printcolumn", map[string]string{"name": "name", "type": "type",
+		"jsonPath": "JSONPath", "format": "format", "priority": "priority"}},
+	"selectableFields": {"kubebuilder:selectablefield", map[string]string{"jsonPath": "JSONPath"}},
+	"subresources": {"kubebuilder:subresource:scale", map[string]string{"specReplicasPath": "specpath",
+		"statusReplicasPath": "statuspath", "labelSelectorPath": "selectorpath"}},
+	"deprecationWarning": {"kubebuilder:deprecatedversion", map[string]string{"": "warning"}},
+	"annotations":        {"kubebuilder:metadata", map[string]string{"": "annotations"}},
+	"versions":           {"kubebuilder:storageversion", nil},
 }
 
 // ofKind sets the position of a problem outside of schemas: the marker that sets the part, or the type.
@@ -189,7 +192,8 @@ func (l *locator) ofPackage(e *diagnostic.Error, t versionType, p definition.Pro
 }
 
 // atMarker sets the position of a problem to an argument of a marker, or to its value.
-func (l *locator) atMarker(e *diagnostic.Error, pkg *loader.Package, m markers.Marker, argument string, p definition.Problem) {
+func (l *locator) atMarker(e *diagnostic.Error, pkg *loader.Package, m markers.Marker, argument string,
+	p definition.Problem) {
 	offset := 0
 	switch {
 	case argument != "":
@@ -198,7 +202,8 @@ func (l *locator) atMarker(e *diagnostic.Error, pkg *loader.Package, m markers.M
 		offset = markers.ValueOffset(m.Text)
 	}
 	e.Pos = l.position(pkg, m.Pos+token.Pos(offset))
-	e.Message = fmt.Sprintf("+%s: %s%s: %s", m.Definition.Name, cmp.Or(argument, p.Path.Field(), "value"), p.Place, p.Message)
+	e.Message = fmt.Sprintf("+%s: %s%s: %s", m.Definition.Name, cmp.Or(argument, p.Path.Field(), "value"), p.Place,
+		p.Message)
 }
 
 func (l *locator) position(pkg *loader.Package, pos token.Pos) token.Position {

@@ -80,7 +80,8 @@ func withRank(parser *crd.Parser, value any, rank int) any {
 	if priority > crdmarkers.ApplyPriorityDefault {
 		return value
 	}
-	return ordered{limit{marker, parser}, (priority-crdmarkers.ApplyPriorityDefault-1)*ranks + crdmarkers.ApplyPriority(rank)}
+	return ordered{limit{marker, parser}, (priority-crdmarkers.ApplyPriorityDefault-1)*ranks +
+		crdmarkers.ApplyPriority(rank)}
 }
 
 // ordered is a marker with a unique priority among the markers of its type or field.

@@ -29,7 +29,8 @@ type namedKind struct {
 }
 
 func (c *namesCheck) add(definition *apiextensionsv1.CustomResourceDefinition, types []versionType) {
-	c.named = append(c.named, namedKind{group: definition.Spec.Group, names: definition.Spec.Names, ident: types[len(types)-1].ident})
+	c.named = append(c.named, namedKind{group: definition.Spec.Group, names: definition.Spec.Names,
+		ident: types[len(types)-1].ident})
 }
 
 // check returns an error for each name that is already in use. Plurals take precedence over singulars, and these over
@@ -47,7 +48,8 @@ func (c *namesCheck) check(parser *crd.Parser) error {
 		of             func(apiextensionsv1.CustomResourceDefinitionNames) []string
 	}{
 		{"plural", "path", func(n apiextensionsv1.CustomResourceDefinitionNames) []string { return []string{n.Plural} }},
-		{"singular", "singular", func(n apiextensionsv1.CustomResourceDefinitionNames) []string { return []string{n.Singular} }},
+		{"singular", "singular",
+			func(n apiextensionsv1.CustomResourceDefinitionNames) []string { return []string{n.Singular} }},
 		{"short name", "shortName", func(n apiextensionsv1.CustomResourceDefinitionNames) []string { return n.ShortNames }},
 	} {
 		for i, kind := range c.named {
@@ -63,7 +65,8 @@ func (c *namesCheck) check(parser *crd.Parser) error {
 						Code: CodeName,
 						Pos:  diagnostic.Relative(c.dir, pkg.Fset.Position(parser.Types[kind.ident].RawSpec.Pos())),
 						Message: fmt.Sprintf("the %s %s of %s is the %s of %s, and API servers take a name once in the group %s",
-							form.what, diagnostic.Quote(text), kind.names.Kind, first.what, c.named[first.kind].names.Kind, cmp.Or(kind.group, `""`)),
+							form.what, diagnostic.Quote(text), kind.names.Kind, first.what, c.named[first.kind].names.Kind,
+							cmp.Or(kind.group, `""`)),
 						Hint: fmt.Sprintf("give it another one by +kubebuilder:resource:%s=", form.argument),
 					})
 				}

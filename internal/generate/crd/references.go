@@ -87,9 +87,11 @@ func (r *References) follow(schema *apiextensionsv1.JSONSchemaProps, field strin
 	start := slices.Index(r.open, ident)
 	if start < 0 {
 		r.Resolve(ident)
-		if known := resolve(r.parser, owner.Package, schema); schema.Type != "" && known.Type != "" && known.Type != schema.Type {
+		if known := resolve(r.parser, owner.Package, schema); schema.Type != "" && known.Type != "" &&
+			known.Type != schema.Type {
 			if schema.Type != guess(ident) {
-				owner.Package.AddError(r.locate(fmt.Errorf("the type of the field is %s, and +kubebuilder:validation:Type declares %s", known.Type, schema.Type), owner, field))
+				owner.Package.AddError(r.locate(fmt.Errorf("the type of the field is %s, and +kubebuilder:validation:Type "+
+					"declares %s", known.Type, schema.Type), owner, field))
 			}
 			schema.Type = ""
 		} else if known.Type == "" && holdsAnything(known) && schema.Type == guess(ident) {
@@ -98,7 +100,8 @@ func (r *References) follow(schema *apiextensionsv1.JSONSchemaProps, field strin
 		return
 	}
 	schema.Ref = nil
-	described := schema.Type != "" || schema.XIntOrString || schema.XPreserveUnknownFields != nil && *schema.XPreserveUnknownFields
+	described := schema.Type != "" || schema.XIntOrString || schema.XPreserveUnknownFields != nil &&
+		*schema.XPreserveUnknownFields
 	if r.refuse && !described {
 		r.report(owner, ident, field, r.open[start:])
 	}
@@ -139,7 +142,8 @@ func referred(in *loader.Package, schema *apiextensionsv1.JSONSchemaProps) (crd.
 
 // resolve returns the schema of the type that a schema refers to, directly or through other references. It is empty if
 // the schema is not known yet.
-func resolve(parser *crd.Parser, in *loader.Package, schema *apiextensionsv1.JSONSchemaProps) apiextensionsv1.JSONSchemaProps {
+func resolve(parser *crd.Parser, in *loader.Package,
+	schema *apiextensionsv1.JSONSchemaProps) apiextensionsv1.JSONSchemaProps {
 	found := *schema
 	for seen := map[crd.TypeIdent]bool{}; found.Ref != nil; {
 		ident, ok := referred(in, &found)

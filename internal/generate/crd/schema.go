@@ -46,7 +46,8 @@ func AllowRawJSON(parser *crd.Parser) {
 	parser.PackageOverrides[path] = func(p *crd.Parser, pkg *loader.Package) {
 		load(p, pkg)
 		anything := true
-		p.Schemata[crd.TypeIdent{Name: "RawMessage", Package: pkg}] = apiextensionsv1.JSONSchemaProps{XPreserveUnknownFields: &anything}
+		p.Schemata[crd.TypeIdent{Name: "RawMessage",
+			Package: pkg}] = apiextensionsv1.JSONSchemaProps{XPreserveUnknownFields: &anything}
 	}
 }
 

@@ -73,7 +73,8 @@ func (w *writer) spaces(n int) {
 
 // schema writes a schema whose fields have an indent, in the order of the library, which sorts letters last.
 func (w *writer) schema(s *apiextensionsv1.JSONSchemaProps, indent int, isItem bool) {
-	if s.ID != "" || s.Schema != "" || s.Ref != nil || s.PatternProperties != nil || s.Dependencies != nil || s.AdditionalItems != nil ||
+	if s.ID != "" || s.Schema != "" || s.Ref != nil || s.PatternProperties != nil || s.Dependencies != nil ||
+		s.AdditionalItems != nil ||
 		s.Definitions != nil || s.ExternalDocs != nil || s.Items != nil && s.Items.Schema == nil {
 		w.refused = true
 		return
@@ -470,7 +471,8 @@ func shapeOf(text string) shape {
 		}
 		return literal
 	}
-	if doubtful || words || last == ' ' || last == ':' || !isLetter(text[0]) || strings.Contains(text, ": ") || strings.Contains(text, " #") || isConstant(text) {
+	if doubtful || words || last == ' ' || last == ':' || !isLetter(text[0]) || strings.Contains(text, ": ") ||
+		strings.Contains(text, " #") || isConstant(text) {
 		return unsure
 	}
 	return plain

@@ -57,7 +57,10 @@ func compareWithLibrary(t *testing.T, schemas ...apiextensionsv1.JSONSchemaProps
 
 // texts are fragments of random texts.
 var texts = []string{
-	"word", "a", "two words", "yes", "On", "null", "~", "1", "0x1f", "1e3", "1:20", "2001-01-01", ":", "a: b", "a:", "- a", "-", "# a", "a #b", "a#b", "?", "'", `"`, "{}", "[a]", "`", "@", "%", "&a", "*a", "!a", "|", ">", "\\", "\t", "\n", "\n\n", " ", "  ", "ä", "…", "\u2028", "\x7f", "\x01", "\ufeff", "漢", "\xff", "---", "...", "<<", "=", ".", "x-y", "x.y/z", strings.Repeat("long ", 30), strings.Repeat("unbroken", 20),
+	"word", "a", "two words", "yes", "On", "null", "~", "1", "0x1f", "1e3", "1:20", "2001-01-01", ":", "a: b", "a:", "- a",
+	"-", "# a", "a #b", "a#b", "?", "'", `"`, "{}", "[a]", "`", "@", "%", "&a", "*a", "!a", "|", ">", "\\", "\t", "\n",
+	"\n\n", " ", "  ", "ä", "…", "\u2028", "\x7f", "\x01", "\ufeff", "漢", "\xff", "---", "...", "<<", "=", ".", "x-y",
+	"x.y/z", strings.Repeat("long ", 30), strings.Repeat("unbroken", 20),
 	"^[a-z]([-a-z0-9]*[a-z0-9])?$", "self.a == 'b'", "10", "9", "a10", "a9", "a09", "A", "_", "$ref", "é1",
 }
 
@@ -74,7 +77,8 @@ func randomText(r *rand.Rand) string {
 
 // plainText is one that the writer takes.
 func plainText(r *rand.Rand) string {
-	all := []string{"Name is one.", "string", "a", "Words: they go on", "Some lines\nof a text\n\n  and more", "Ends.\n", "yes", strings.Repeat("words of a sentence ", 1+r.IntN(12)) + "end", "^[a-z]$", "ä – b", "12"}
+	all := []string{"Name is one.", "string", "a", "Words: they go on", "Some lines\nof a text\n\n  and more", "Ends.\n",
+		"yes", strings.Repeat("words of a sentence ", 1+r.IntN(12)) + "end", "^[a-z]$", "ä – b", "12"}
 	return all[r.IntN(len(all))]
 }
 
@@ -111,7 +115,9 @@ func fill(r *rand.Rand, v reflect.Value, depth int, odd bool) {
 		}
 	case reflect.Struct:
 		if raw, ok := v.Addr().Interface().(*apiextensionsv1.JSON); ok {
-			values := []string{`"a"`, `"yes"`, `""`, `1`, `true`, `null`, `{}`, `[]`, `{"b":[1,{"c":null,"a":"x y"}],"a":{"d":[]}}`, `[1,"a"]`, ` { "z" : 1 } `, `[[1]]`, `1.5`, `1e3`, `1234567890123456789`, `"a\nb"`}
+			values := []string{`"a"`, `"yes"`, `""`, `1`, `true`, `null`, `{}`, `[]`,
+				`{"b":[1,{"c":null,"a":"x y"}],"a":{"d":[]}}`, `[1,"a"]`, ` { "z" : 1 } `, `[[1]]`, `1.5`, `1e3`,
+				`1234567890123456789`, `"a\nb"`}
 			if !odd {
 				values = values[:10]
 			}
@@ -129,7 +135,8 @@ func fill(r *rand.Rand, v reflect.Value, depth int, odd bool) {
 
 // rare are the fields that the writer leaves to the library.
 func withoutRare(s *apiextensionsv1.JSONSchemaProps) {
-	s.ID, s.Schema, s.Ref, s.PatternProperties, s.Dependencies, s.AdditionalItems, s.Definitions, s.ExternalDocs = "", "", nil, nil, nil, nil, nil, nil
+	s.ID, s.Schema, s.Ref, s.PatternProperties, s.Dependencies, s.AdditionalItems, s.Definitions, s.ExternalDocs = "", "",
+		nil, nil, nil, nil, nil, nil
 	if s.Items != nil {
 		s.Items.JSONSchemas = nil
 		if s.Items.Schema == nil {

@@ -23,7 +23,8 @@ func FuzzMarshal(f *testing.F) {
 		`{"a":1,"b":-0,"c":1.0,"d":1e3,"e":0.1,"f":18446744073709551615,"g":9007199254740993,"h":1E3,"i":-1.5e-7}`,
 		`{"text":"a: b","more":"# x","yes":"yes","no":"no","null":"null","empty":"","date":"2001-01-01","octal":"0777","base":"1:20"}`,
 		`{"lines":"one\ntwo\n","indent":"  one\ntwo","tab":"a\tb","trail":"a \nb ","quote":"it's \"q\"","html":"<a & b>"}`,
-		`{"long":"` + `words of a description that goes on and on until it is longer than the eighty columns that a line may have, and then some more` + `"}`,
+		`{"long":"` +
+			`words of a description that goes on and on until it is longer than the eighty columns that a line may have, and then some more` + `"}`,
 		`{"nested":{"a":[1,2,{"b":[]},{}],"c":null,"d":true,"e":[[1],[]]}}`,
 		"{\"unicode\":\"ä – “x” … 漢 \U0001f600\",\"nel\":\"a\u0085b\",\"bom\":\"\ufeff\",\"ls\":\"a\u2028b\",\"del\":\"\u007f\",\"c1\":\"\u0080\"}",
 		`{"control":"\u0000\u001b","y":1,"12":"x","1.5":2,"~":3,"<<":4,"=":"="}`,

@@ -37,7 +37,8 @@ func (docs) Generate(*genall.GenerationContext) error { return nil }
 func TestAddingAGeneratorIsOneRow(t *testing.T) {
 	name := "docs.yaml"
 	t.Cleanup(generators.Add(generator.Generator{
-		Name: "docs", Options: docs{Title: "things"}, Dir: generator.Flag{Name: "output-docs-dir", Default: "config/docs"}, Kustomization: "config",
+		Name: "docs", Options: docs{Title: "things"}, Dir: generator.Flag{Name: "output-docs-dir", Default: "config/docs"},
+		Kustomization: "config",
 		Flags: func(options any) []generator.Flag {
 			o := options.(*docs)
 			return []generator.Flag{{Name: "docs-title", To: &o.Title, Default: o.Title}}
@@ -55,7 +56,8 @@ func TestAddingAGeneratorIsOneRow(t *testing.T) {
 		t.Errorf("kctrl manifests runs %v", names)
 	}
 	dir := t.TempDir()
-	for file, content := range map[string]string{"go.mod": "module example.com/m\n\ngo 1.26\n", "m.go": "package m\n", "config/kustomization.yaml": "resources: []\n"} {
+	for file, content := range map[string]string{"go.mod": "module example.com/m\n\ngo 1.26\n", "m.go": "package m\n",
+		"config/kustomization.yaml": "resources: []\n"} {
 		if err := os.MkdirAll(filepath.Dir(filepath.Join(dir, file)), 0o755); err != nil {
 			t.Fatal(err)
 		}
@@ -93,21 +95,25 @@ func TestAddingAGeneratorIsOneRow(t *testing.T) {
 		}
 		return strings.Join(lines, "\n")
 	}
-	if got := changes(); !strings.Contains(got, "config/docs/docs.yaml") || !strings.Contains(got, "config/kustomization.yaml") {
+	if got := changes(); !strings.Contains(got, "config/docs/docs.yaml") ||
+		!strings.Contains(got, "config/kustomization.yaml") {
 		t.Errorf("the first run: %s", got)
 	}
-	if content, err := os.ReadFile(filepath.Join(dir, "config/docs/docs.yaml")); err != nil || string(content) != "title: all things\n" {
+	if content, err := os.ReadFile(filepath.Join(dir, "config/docs/docs.yaml")); err != nil ||
+		string(content) != "title: all things\n" {
 		t.Errorf("the file has %q, %v", content, err)
 	}
 	name = "other.yaml"
-	if got := changes(); !strings.Contains(got, "delete config/docs/docs.yaml") || !strings.Contains(got, "config/docs/other.yaml") {
+	if got := changes(); !strings.Contains(got, "delete config/docs/docs.yaml") ||
+		!strings.Contains(got, "config/docs/other.yaml") {
 		t.Errorf("the run after it: %s", got)
 	}
 
 	name = "docs.yaml"
 	store := incremental.Store{Dir: t.TempDir()}
 	for _, args := range [][]string{
-		{"docs:title=theirs", "paths=./...", "output:docs:dir=out"}, {"docs:title=theirs", "paths=./...", "output:docs:dir=out"},
+		{"docs:title=theirs", "paths=./...", "output:docs:dir=out"},
+		{"docs:title=theirs", "paths=./...", "output:docs:dir=out"},
 		{"docs:title=theirs", "paths=./...", "output:dir=out"}, {"docs:title=theirs", "crd", "paths=./...", "output:dir=out"},
 	} {
 		command, err := compat.Parse(args)
@@ -119,7 +125,8 @@ func TestAddingAGeneratorIsOneRow(t *testing.T) {
 			t.Fatal(err)
 		}
 		files := result.Files()
-		if len(files) != 1 || files[0].Path != filepath.Join(dir, "out", name) || string(files[0].Content) != "title: theirs\n" {
+		if len(files) != 1 || files[0].Path != filepath.Join(dir, "out", name) ||
+			string(files[0].Content) != "title: theirs\n" {
 			t.Errorf("kctrl gen %v makes %v", args, files)
 		}
 	}

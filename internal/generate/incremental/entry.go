@@ -116,7 +116,8 @@ func decode(key Key, content []byte) (*Entry, error) {
 		e.Files = append(e.Files, File{string(r.text()), string(r.text()), r.text()})
 	}
 	for range r.number() {
-		e.Kinds = append(e.Kinds, schema.GroupVersionKind{Group: string(r.text()), Version: string(r.text()), Kind: string(r.text())})
+		e.Kinds = append(e.Kinds, schema.GroupVersionKind{Group: string(r.text()), Version: string(r.text()),
+			Kind: string(r.text())})
 	}
 	if e.Warnings, err = r.warnings(); err != nil {
 		return nil, err

@@ -65,7 +65,8 @@ func TestEverythingInAKeyCounts(t *testing.T) {
 		})
 	}
 	for name, self := range map[string]program{
-		"no program": {}, "version": {Version: "v2"}, "file": {File: "/bin/kctrl"}, "size": {Size: 1}, "time": {Modified: time.Unix(1, 0)},
+		"no program": {}, "version": {Version: "v2"}, "file": {File: "/bin/kctrl"}, "size": {Size: 1},
+		"time": {Modified: time.Unix(1, 0)},
 	} {
 		key, _ := identity{Program: self}.key()
 		count(name, key)

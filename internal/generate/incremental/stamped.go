@@ -63,7 +63,8 @@ func (w *writer) stamps(stamps source.Stamps) {
 			continue
 		}
 		*w = append(*w, stamp.Sum[:]...)
-		for _, n := range []uint64{stamp.Device, stamp.Inode, uint64(stamp.Size), uint64(stamp.Modified), uint64(stamp.Changed)} {
+		for _, n := range []uint64{stamp.Device, stamp.Inode, uint64(stamp.Size), uint64(stamp.Modified),
+			uint64(stamp.Changed)} {
 			*w = binary.LittleEndian.AppendUint64(*w, n)
 		}
 	}

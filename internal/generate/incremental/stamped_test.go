@@ -18,7 +18,8 @@ func TestGetStampedReturnsWhatWasPut(t *testing.T) {
 	want := &Stamped{
 		Entry: [32]byte{1, 2},
 		Inputs: source.Stamps{
-			{Name: "/a", Kind: source.StampWhole, Identity: source.Identity{Device: 1, Inode: 1 << 63, Size: 3, Modified: -4, Changed: 5}},
+			{Name: "/a", Kind: source.StampWhole, Identity: source.Identity{Device: 1, Inode: 1 << 63, Size: 3, Modified: -4,
+				Changed: 5}},
 			{Name: "/b", Kind: source.StampMissing},
 		},
 		Outputs:  source.Stamps{{Name: "/c", Kind: source.StampFolder}},

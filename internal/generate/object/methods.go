@@ -58,7 +58,8 @@ func (g *emitter) of(t types.Type) (m methods, manual bool) {
 	}
 	m = declared(named)
 	manual = m.any()
-	if _, isStruct := named.Underlying().(*types.Struct); (isStruct || manual) && g.generates(named) || isStruct && !manual && !g.hasParts(named, nil) {
+	if _, isStruct := named.Underlying().(*types.Struct); (isStruct || manual) && g.generates(named) || isStruct &&
+		!manual && !g.hasParts(named, nil) {
 		if !m.copy {
 			m.pointer = !isReference(named)
 		}

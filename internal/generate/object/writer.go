@@ -321,7 +321,8 @@ func (w *writer) namedValue(in, out string, t *types.Named) {
 	switch u := t.Underlying().(type) {
 	case *types.Interface:
 		if !copiesItself(t) {
-			w.fail(t, fmt.Sprintf("an interface is copied with its method DeepCopy%[1]s() %[1]s, which it does not have", t.Obj().Name()))
+			w.fail(t, fmt.Sprintf("an interface is copied with its method DeepCopy%[1]s() %[1]s, which it does not have",
+				t.Obj().Name()))
 			return
 		}
 		w.line("if %s != nil {", in)

@@ -124,7 +124,8 @@ func readSelectors(to *[]selector, v value) error {
 // selectionKeys returns the keys that select objects.
 func selectionKeys[T any](of func(*T) *selection) []key[T] {
 	return []key[T]{
-		{"kinds", "`Kind`, `Kind.group`, `*.group` or `\"*\"`. Kinds of CRDs, and `ClusterRole`, `Role`, `MutatingWebhookConfiguration`, `ValidatingWebhookConfiguration`; `*` matches kinds of CRDs",
+		{"kinds", "`Kind`, `Kind.group`, `*.group` or `\"*\"`. Kinds of CRDs, and `ClusterRole`, `Role`, " +
+			"`MutatingWebhookConfiguration`, `ValidatingWebhookConfiguration`; `*` matches kinds of CRDs",
 			func(to *T, v value) error { return readSelectors(&of(to).kinds, v) }},
 		{"except", "exceptions from `kinds`",
 			func(to *T, v value) error { return readSelectors(&of(to).except, v) }},

@@ -43,15 +43,18 @@ func init() {
 		{"set", "keywords and their values", readSet},
 		{"append", "additions to lists or texts of keywords, such as `enum` and `x-kubernetes-validations`", readAppend},
 		{"replace", "the new schema", readReplace},
-		{"fields", "schemas of fields to add or replace; `at: metadata` and `fields: {name: {type: string, pattern: ^default$}}` restrict names", readFields},
+		{"fields", "schemas of fields to add or replace; `at: metadata` and `fields: {name: {type: string, pattern: " +
+			"^default$}}` restrict names", readFields},
 		{"remove", "`true` removes the field, or the schema of the items of a list or the values of a map", readRemove},
-		{"partial", "`true` accepts parts of an object, as in server-side apply: merged objects below require only the keys of lists", readPartial},
+		{"partial", "`true` accepts parts of an object, as in server-side apply: merged objects below require only the " +
+			"keys of lists", readPartial},
 		{"cutText", "`from` and `to`: deletes the description between the texts, and the space before", readCutText},
 		{"annotations", "annotations of the object; `null` removes one", readMetadata("annotations")},
 		{"labels", "labels of the object; `null` removes one", readMetadata("labels")},
 		{"name", "the name of the object, such as that of a webhook configuration", readName},
 		{"merge", "a JSON merge patch (RFC 7386) of the whole object, such as the conversion of a CRD", readMerge},
-		{"emptyVersion", "`name` and `description` of a version without fields that is not served, for a removed version in which objects may be stored", readEmptyVersion},
+		{"emptyVersion", "`name` and `description` of a version without fields that is not served, for a removed version " +
+			"in which objects may be stored", readEmptyVersion},
 		{"dropRules", "API groups; deletes rules of roles that name one of them", readRules(false)},
 		{"keepRules", "API groups; deletes rules of roles that name none of them", readRules(true)},
 		{"lists", "`compact` as controller-gen, or `indented` as yq", readLists},
@@ -116,7 +119,8 @@ func checkSchema(v value) error {
 func readDelete(v value, _ yamlnode.Insert) ([]change, error) {
 	var changes []change
 	err := v.eachText(func(v value, keyword string) error {
-		changes = append(changes, change{value: v, what: "has " + keyword, schema: func(at place) bool { return yamlnode.Remove(at.schema, keyword) }})
+		changes = append(changes, change{value: v, what: "has " + keyword,
+			schema: func(at place) bool { return yamlnode.Remove(at.schema, keyword) }})
 		return checkKeyword(v)
 	})
 	return changes, err
@@ -130,7 +134,8 @@ func eachKeyword(v value, makes func(keyword, v value) change) ([]change, error)
 		if err := checkKeyword(keyword); err != nil {
 			return err
 		}
-		single := yaml.Node{Kind: yaml.MappingNode, Content: []*yaml.Node{keyword.Node, v.Node}, Line: v.Line, Column: v.Column}
+		single := yaml.Node{Kind: yaml.MappingNode, Content: []*yaml.Node{keyword.Node, v.Node}, Line: v.Line,
+			Column: v.Column}
 		return checkSchema(value{v.file, &single})
 	})
 	return changes, err
@@ -149,7 +154,8 @@ func readAppend(v value, in yamlnode.Insert) ([]change, error) {
 	var errs []error
 	changes, err := eachKeyword(v, func(keyword, v value) change {
 		if v.Kind != yaml.SequenceNode && keyword.Value != "description" {
-			errs = append(errs, v.wrong("nothing can be added to "+keyword.Value, "add to a list or to the description, or set "+keyword.Value))
+			errs = append(errs, v.wrong("nothing can be added to "+keyword.Value, "add to a list or to the description, or set "+
+				keyword.Value))
 		}
 		return change{value: keyword, what: "lacks any of that", schema: func(at place) bool {
 			present := yamlnode.Value(at.schema, keyword.Value)
@@ -172,7 +178,8 @@ func appendItems(list *yaml.Node, items []*yaml.Node) bool {
 	before := len(list.Content)
 	for _, item := range items {
 		there := func(present *yaml.Node) bool {
-			return item.Kind == yaml.ScalarNode && present.Kind == yaml.ScalarNode && present.Value == item.Value && present.ShortTag() == item.ShortTag()
+			return item.Kind == yaml.ScalarNode && present.Kind == yaml.ScalarNode && present.Value == item.Value &&
+				present.ShortTag() == item.ShortTag()
 		}
 		if !slices.ContainsFunc(list.Content, there) {
 			list.Content = append(list.Content, item)
@@ -288,15 +295,16 @@ func readCutText(v value, _ yamlnode.Insert) ([]change, error) {
 	if err == nil && (from == "" || to == "") {
 		err = v.wrong("want from and to", "write cutText: {from: text, to: text}")
 	}
-	return []change{{value: v, what: "describes itself with " + diagnostic.Quote(from) + " and " + diagnostic.Quote(to), schema: func(at place) bool {
-		description := yamlnode.Value(at.schema, "description")
-		if description == nil {
-			return false
-		}
-		before := description.Value
-		description.Value = cut(before, from, to)
-		return description.Value != before
-	}}}, err
+	return []change{{value: v, what: "describes itself with " + diagnostic.Quote(from) + " and " + diagnostic.Quote(to),
+		schema: func(at place) bool {
+			description := yamlnode.Value(at.schema, "description")
+			if description == nil {
+				return false
+			}
+			before := description.Value
+			description.Value = cut(before, from, to)
+			return description.Value != before
+		}}}, err
 }
 
 // cut removes the part of a text between two texts, including both and the space before.
@@ -429,7 +437,8 @@ func readRules(keep bool) func(value, yamlnode.Insert) ([]change, error) {
 			before := len(rules.Content)
 			rules.Content = slices.DeleteFunc(rules.Content, func(rule *yaml.Node) bool {
 				named := yamlnode.Value(rule, "apiGroups")
-				names := named != nil && slices.ContainsFunc(named.Content, func(n *yaml.Node) bool { return slices.Contains(groups, n.Value) })
+				names := named != nil && slices.ContainsFunc(named.Content,
+					func(n *yaml.Node) bool { return slices.Contains(groups, n.Value) })
 				return names != keep
 			})
 			return len(rules.Content) < before, nil

@@ -19,7 +19,8 @@ const (
 	values    = "{}" // of a map
 	anyField  = "*"
 	anyDepth  = "**" // any number of steps, including zero
-	wholePath = "the steps are names of fields, [] for the items of a list, {} for the values of a map, * for any field and ** for any number of steps, as in spec.**.containers[].resources"
+	wholePath = "the steps are names of fields, [] for the items of a list, {} for the values of a map, * for any field " +
+		"and ** for any number of steps, as in spec.**.containers[].resources"
 )
 
 // fieldPath leads to places in the schema of a kind. The empty path is the schema itself.
@@ -186,7 +187,8 @@ func (p fieldPath) remedy(roots []*yaml.Node) string {
 		wrong, before := p.steps[n], p.steps[:n:n]
 		names, through := fieldsOf(here)
 		for _, between := range through {
-			if nested, _ := fieldsOf(matchAll(here, between)); slices.Contains(nested, wrong.text) || len(names) == 0 && len(nested) == 0 && wrong.text != between.text {
+			if nested, _ := fieldsOf(matchAll(here, between)); slices.Contains(nested, wrong.text) || len(names) == 0 &&
+				len(nested) == 0 && wrong.text != between.text {
 				return "write " + joined(slices.Concat(before, []step{between}, p.steps[n:]))
 			}
 		}

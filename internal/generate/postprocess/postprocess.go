@@ -204,7 +204,8 @@ func (p patch) checkVersions(documents []*document) error {
 	}
 	for _, v := range p.versions {
 		if !known[v.Value] {
-			return v.wrong("no version "+diagnostic.Quote(v.Value)+" is generated of these kinds", "they have "+strings.Join(slices.Sorted(maps.Keys(known)), ", "))
+			return v.wrong("no version "+diagnostic.Quote(v.Value)+" is generated of these kinds",
+				"they have "+strings.Join(slices.Sorted(maps.Keys(known)), ", "))
 		}
 	}
 	return nil
@@ -238,7 +239,8 @@ func (p patch) checkPath(at located, documents []*document) error {
 		}
 		leads := func(schema *yaml.Node) bool { return len(at.path.match(schema)) > 0 }
 		if len(names) > 0 && !slices.ContainsFunc(schemas, leads) {
-			return at.wrong(diagnostic.Cut(at.path.String()+" leads nowhere in "+strings.Join(names, ", ")), at.path.remedy(schemas))
+			return at.wrong(diagnostic.Cut(at.path.String()+" leads nowhere in "+strings.Join(names, ", ")),
+				at.path.remedy(schemas))
 		}
 	}
 	return nil
@@ -267,7 +269,8 @@ func (p patch) apply(c change, documents []*document) error {
 		}
 	}
 	if !done {
-		return c.wrong(c.name+" changes nothing: none of what it means "+cmp.Or(c.what, "has a schema"), "remove it, or correct the kinds and paths")
+		return c.wrong(c.name+" changes nothing: none of what it means "+cmp.Or(c.what, "has a schema"),
+			"remove it, or correct the kinds and paths")
 	}
 	return nil
 }
@@ -408,7 +411,8 @@ func (r *run) read(v value) ([]byte, error) {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, v.wrong(diagnostic.Quote(v.Value)+" does not exist", hereHint)
 	case err != nil:
-		return nil, v.wrong("cannot read "+diagnostic.Quote(v.Value)+": "+diagnostic.PlainCause(err), cmp.Or(diagnostic.CauseHint(err), hereHint))
+		return nil, v.wrong("cannot read "+diagnostic.Quote(v.Value)+": "+diagnostic.PlainCause(err),
+			cmp.Or(diagnostic.CauseHint(err), hereHint))
 	}
 	return content, nil
 }
@@ -419,7 +423,8 @@ func (r *run) add(o output, name string, documents []*document) error {
 		return o.wrong("output "+diagnostic.Quote(name)+" is outside the project", "name it relative to the project")
 	}
 	if _, twice := r.added[name]; twice {
-		return o.wrong(diagnostic.Quote(name)+" is written by two outputs", "write it once, or give one of them another directory")
+		return o.wrong(diagnostic.Quote(name)+" is written by two outputs",
+			"write it once, or give one of them another directory")
 	}
 	content, err := compose(o.header, o.footer, o.separate, documents)
 	if err != nil {

@@ -137,20 +137,28 @@ func TestOperations(t *testing.T) {
 	tests := []struct{ operation, patch, file, want string }{
 		{"delete", `{kinds: Part, at: "spec.items[]", delete: required}`, crd, "- required: - - name - - value"},
 		{"set", `{kinds: Part, at: "spec.items[].name", set: {maxLength: 3}}`, crd, "+ maxLength: 3"},
-		{"append", `{kinds: Part, at: spec.size, append: {enum: [2, 3], description: Size.}}`, crd, "+ description: Size. + - 2 + - 3"},
-		{"replace", `{kinds: Part, at: "spec.limits{}", replace: {type: integer, description: It is.}}`, crd, "- type: string + description: It is. + type: integer"},
-		{"fields", `{kinds: Part, at: metadata, fields: {name: {type: string, pattern: ^a$}}}`, crd, "+ properties: + name: + pattern: ^a$ + type: string"},
+		{"append", `{kinds: Part, at: spec.size, append: {enum: [2, 3], description: Size.}}`, crd,
+			"+ description: Size. + - 2 + - 3"},
+		{"replace", `{kinds: Part, at: "spec.limits{}", replace: {type: integer, description: It is.}}`, crd,
+			"- type: string + description: It is. + type: integer"},
+		{"fields", `{kinds: Part, at: metadata, fields: {name: {type: string, pattern: ^a$}}}`, crd,
+			"+ properties: + name: + pattern: ^a$ + type: string"},
 		{"remove", `{kinds: Part, at: spec.size, remove: true}`, crd, "- size: - enum: - - 1 - type: integer - - size"},
 		{"partial", `{kinds: Part, at: spec, partial: true}`, crd, "- - value - required: - - items - - size"},
-		{"cutText", `{kinds: Part, at: "**", cutText: {from: <a>, to: </a>}}`, crd, "- description: Name is <a> or </a> other. + description: Name is other."},
-		{"annotations", `{kinds: Part, annotations: {controller-gen.kubebuilder.io/version: null, b: 1}}`, crd, "- controller-gen.kubebuilder.io/version: v0.23.0 + b: \"1\""},
+		{"cutText", `{kinds: Part, at: "**", cutText: {from: <a>, to: </a>}}`, crd,
+			"- description: Name is <a> or </a> other. + description: Name is other."},
+		{"annotations", `{kinds: Part, annotations: {controller-gen.kubebuilder.io/version: null, b: 1}}`, crd,
+			"- controller-gen.kubebuilder.io/version: v0.23.0 + b: \"1\""},
 		{"labels", `{kinds: ClusterRole, labels: {a: b}}`, rbac, "+ labels: + a: b"},
 		{"name", `{kinds: ClusterRole, name: other}`, rbac, "- name: manager + name: other"},
-		{"merge", `{kinds: Part, merge: {spec: {scope: Cluster, names: {singular: null, shortNames: [p]}}}}`, crd, "- singular: part - scope: Namespaced + shortNames: + - p + scope: Cluster"},
-		{"emptyVersion", `{kinds: Part, emptyVersion: {name: v0}}`, crd, "+ - name: v0 + schema: + openAPIV3Schema: + type: object + served: false + storage: false"},
+		{"merge", `{kinds: Part, merge: {spec: {scope: Cluster, names: {singular: null, shortNames: [p]}}}}`, crd,
+			"- singular: part - scope: Namespaced + shortNames: + - p + scope: Cluster"},
+		{"emptyVersion", `{kinds: Part, emptyVersion: {name: v0}}`, crd,
+			"+ - name: v0 + schema: + openAPIV3Schema: + type: object + served: false + storage: false"},
 		{"dropRules", `{kinds: ClusterRole, dropRules: a}`, rbac, "- - a - resources: - - b - verbs: - - get - - apiGroups:"},
 		{"keepRules", `{kinds: ClusterRole, keepRules: a}`, rbac, "- - apiGroups: - - c - resources: - - d - verbs: - - get"},
-		{"lists", `{kinds: ClusterRole, lists: indented, keepRules: a}`, rbac, "+ - apiGroups: + - a + resources: + - b + verbs: + - get"},
+		{"lists", `{kinds: ClusterRole, lists: indented, keepRules: a}`, rbac,
+			"+ - apiGroups: + - a + resources: + - b + verbs: + - get"},
 		{"maxBytes", `{kinds: Part, maxBytes: 100000}`, crd, ""},
 	}
 	tried := map[string]bool{}
@@ -204,7 +212,8 @@ func changedLines(before, after string) string {
 }
 
 func TestNothingDeclaredChangesNothing(t *testing.T) {
-	for _, declaration := range []string{"", "# nothing\n", "patches: []\n", "patches: [{kinds: Part, set: {type: object}}]\n"} {
+	for _, declaration := range []string{"", "# nothing\n", "patches: []\n",
+		"patches: [{kinds: Part, set: {type: object}}]\n"} {
 		if got := applied(t, declaration, "config/crd/example.com_parts.yaml"); got != part {
 			t.Errorf("%q: %s", declaration, cmp.Diff(part, got))
 		}
@@ -215,7 +224,8 @@ func TestNothingDeclaredChangesNothing(t *testing.T) {
 }
 
 func TestNewKeysComeLastIfAsked(t *testing.T) {
-	got := applied(t, "newKeys: last\npatches: [{kinds: Part, at: spec.size, set: {minimum: 1, maximum: 5}}]", "config/crd/example.com_parts.yaml")
+	got := applied(t, "newKeys: last\npatches: [{kinds: Part, at: spec.size, set: {minimum: 1, maximum: 5}}]",
+		"config/crd/example.com_parts.yaml")
 	if want := "                type: integer\n                minimum: 1\n                maximum: 5\n"; !strings.Contains(got, want) {
 		t.Error(got)
 	}
@@ -228,8 +238,10 @@ func TestPaths(t *testing.T) {
 		t.Fatal(err)
 	}
 	for text, want := range map[string]string{
-		"": "1", "a": "1", "a[].b{}.c": "1", `a[].b{}."d.e"`: "1", "**.c": "2", "**": "9", "*": "3", "a.**": "6", "a.**.c": "1", `"[]"`: "1",
-		"**.**": "9", "**.*": "6", "a[].*": "1", "[]": "0", "a.b": "0", "a{}": "0", "a[]b": "error", "a.": "error", ".a": "error", "a..b": "error", "a[": "error", "a]": "error", `a"`: "error", `"a`: "error", `"a"b`: "error",
+		"": "1", "a": "1", "a[].b{}.c": "1", `a[].b{}."d.e"`: "1", "**.c": "2", "**": "9", "*": "3", "a.**": "6",
+		"a.**.c": "1", `"[]"`: "1",
+		"**.**": "9", "**.*": "6", "a[].*": "1", "[]": "0", "a.b": "0", "a{}": "0", "a[]b": "error", "a.": "error",
+		".a": "error", "a..b": "error", "a[": "error", "a]": "error", `a"`: "error", `"a`: "error", `"a"b`: "error",
 	} {
 		got := "error"
 		if p, err := parsePath(text); err == nil {
@@ -249,7 +261,8 @@ func TestManyStepsOfAnyDepthAreLinear(t *testing.T) {
 	schema := &yaml.Node{Kind: yaml.MappingNode}
 	for range 200 {
 		fields := &yaml.Node{Kind: yaml.MappingNode, Content: []*yaml.Node{{Kind: yaml.ScalarNode, Value: "a"}, schema}}
-		schema = &yaml.Node{Kind: yaml.MappingNode, Content: []*yaml.Node{{Kind: yaml.ScalarNode, Value: "properties"}, fields}}
+		schema = &yaml.Node{Kind: yaml.MappingNode, Content: []*yaml.Node{{Kind: yaml.ScalarNode, Value: "properties"},
+			fields}}
 	}
 	p, err := parsePath(strings.TrimSuffix(strings.Repeat("**.a.", 60), "."))
 	if err != nil {
@@ -262,7 +275,8 @@ func TestManyStepsOfAnyDepthAreLinear(t *testing.T) {
 
 // TestPrintedObjectsAreReadTheSame prints random values in both styles.
 func TestPrintedObjectsAreReadTheSame(t *testing.T) {
-	words := []string{"a", "yes", "1", "0x1", "1e3", "~", "null", "true", " b", "c: d", "- e", "# f", "line\nline\n", "line\n\n line", "\ttab", "ü", "'", `"`, "2001-01-01", "0o7", "", "{{ .A }}", strings.Repeat("word ", 40)}
+	words := []string{"a", "yes", "1", "0x1", "1e3", "~", "null", "true", " b", "c: d", "- e", "# f", "line\nline\n",
+		"line\n\n line", "\ttab", "ü", "'", `"`, "2001-01-01", "0o7", "", "{{ .A }}", strings.Repeat("word ", 40)}
 	for seed := range uint64(200) {
 		r := rand.New(rand.NewPCG(seed, 0))
 		var value func(depth int) any
@@ -315,7 +329,8 @@ func TestPrintedObjectsAreReadTheSame(t *testing.T) {
 
 // FuzzParse tries that no file makes Parse panic or return an error without a place.
 func FuzzParse(f *testing.F) {
-	for _, text := range []string{"patches: [{kinds: Part, at: a, delete: type}]", "outputs: [{kinds: '*', dir: a}]", "a: &a [*a]", "a: &a\n b: *a", "- x", "patches: [[[]]]", "outputs: [1]", "patches: {}", "newKeys: []"} {
+	for _, text := range []string{"patches: [{kinds: Part, at: a, delete: type}]", "outputs: [{kinds: '*', dir: a}]",
+		"a: &a [*a]", "a: &a\n b: *a", "- x", "patches: [[[]]]", "outputs: [1]", "patches: {}", "newKeys: []"} {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {

@@ -48,7 +48,8 @@ var Generator = generator.Generator{
 		o := options.(*rbac.Generator)
 		return []generator.Flag{
 			{Name: "role-name", To: &o.RoleName, Default: o.RoleName, Usage: "name of the role of the manager"},
-			{Name: "role-file", To: &o.FileName, Default: fileName, Usage: "`name` of the file of the role, which leaves the file that it was in"},
+			{Name: "role-file", To: &o.FileName, Default: fileName,
+				Usage: "`name` of the file of the role, which leaves the file that it was in"},
 		}
 	},
 	Dir: generator.Flag{Name: "output-rbac-dir", Default: "config/rbac", Usage: "`directory` of the role"},

@@ -44,7 +44,8 @@ func parseAll(manifests []manifest) ([]*definition, error) {
 // parse returns nil for a file that is not a CustomResourceDefinition, or not YAML.
 func parse(m manifest) (*definition, error) {
 	var meta metav1.TypeMeta
-	if err := kyaml.Unmarshal(m.content, &meta); err != nil || meta.APIVersion == "" || meta.Kind != "CustomResourceDefinition" {
+	if err := kyaml.Unmarshal(m.content, &meta); err != nil || meta.APIVersion == "" ||
+		meta.Kind != "CustomResourceDefinition" {
 		return nil, nil
 	}
 	if supported := apiextensionsv1.SchemeGroupVersion.String(); meta.APIVersion != supported {

@@ -39,7 +39,8 @@ var Generator = generator.Generator{
 		if err != nil {
 			return err
 		}
-		schemas := crd.SchemaOptions{MaxDescLen: o.MaxDescLen, EmbeddedObjectMeta: generator.IsTrue(o.GenerateEmbeddedObjectMeta)}
+		schemas := crd.SchemaOptions{MaxDescLen: o.MaxDescLen,
+			EmbeddedObjectMeta: generator.IsTrue(o.GenerateEmbeddedObjectMeta)}
 		return patch(in.GenerationContext, manifests, schemas)
 	},
 }
@@ -148,7 +149,8 @@ func versionsOf(definitions []*definition) map[schema.GroupKind]map[string]*defi
 
 // schemasOf returns the schema of each version of a kind that is wanted and has a package. In that there has to be a type: the parser panics
 // without one.
-func schemasOf(parser *ctcrd.Parser, kind schema.GroupKind, wanted map[string]*definition, options crd.SchemaOptions) (map[string]apiextensionsv1.JSONSchemaProps, error) {
+func schemasOf(parser *ctcrd.Parser, kind schema.GroupKind, wanted map[string]*definition,
+	options crd.SchemaOptions) (map[string]apiextensionsv1.JSONSchemaProps, error) {
 	found := map[string]apiextensionsv1.JSONSchemaProps{}
 	references := crd.NewReferences(parser, false)
 	byPath := func(a, b *loader.Package) int { return cmp.Compare(a.PkgPath, b.PkgPath) }

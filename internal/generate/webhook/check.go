@@ -20,7 +20,8 @@ func check(registry *markers.Registry, dir string, packages []*loader.Package) e
 		for _, m := range markersIn(registry, pkg, webhook.WebhookConfigDefinition.Name) {
 			config := m.Value.(webhook.WebhookConfig)
 			if first[config.Mutating] {
-				errs = append(errs, problem(dir, pkg, m, "a second configuration of this kind in the package", "keep one: all webhooks of a kind share one configuration"))
+				errs = append(errs, problem(dir, pkg, m, "a second configuration of this kind in the package",
+					"keep one: all webhooks of a kind share one configuration"))
 			}
 			first[config.Mutating] = true
 		}

@@ -37,7 +37,8 @@ var Generator = generator.Generator{
 		o := options.(*webhook.Generator)
 		o.HeaderFile, o.Year = file, year
 	},
-	Dir:           generator.Flag{Name: "output-webhook-dir", Default: "config/webhook", Usage: "`directory` of webhook configurations"},
+	Dir: generator.Flag{Name: "output-webhook-dir", Default: "config/webhook",
+		Usage: "`directory` of webhook configurations"},
 	Kustomization: "config/webhook",
 }
 

@@ -42,12 +42,14 @@ func EnsureArgument(src []byte, filename, importPath, funcName, expr string) ([]
 	case len(calls) == 0:
 		return nil, f.missingCall(importPath, funcName, snippet)
 	case len(calls) > 1:
-		return nil, f.fail(calls[0].Lparen, fmt.Sprintf("%d calls of %s, and none has the argument %s", len(calls), funcName, expr),
+		return nil, f.fail(calls[0].Lparen, fmt.Sprintf("%d calls of %s, and none has the argument %s", len(calls), funcName,
+			expr),
 			fmt.Sprintf("add %s as the last argument of one of them: %s", expr, f.snippet(calls[0], expr)))
 	}
 	hint := fmt.Sprintf("add %s to the arguments of %s by hand: %s", expr, funcName, f.snippet(calls[0], expr))
 	if calls[0].Ellipsis.IsValid() {
-		return nil, f.fail(calls[0].Ellipsis, fmt.Sprintf("the call of %s passes a slice, which takes no further argument", funcName), hint)
+		return nil, f.fail(calls[0].Ellipsis, fmt.Sprintf("the call of %s passes a slice, which takes no further argument",
+			funcName), hint)
 	}
 	at, text := f.argumentPlace(calls[0], expr)
 	out, edited, err := f.splice(at, text)
@@ -109,7 +111,10 @@ func (f *goFile) snippet(call *ast.CallExpr, expr string) string {
 // missingCall returns the error for a missing call, at func main or at the import of the package.
 func (f *goFile) missingCall(importPath, funcName, snippet string) error {
 	at, where := f.file.Name.Pos(), "in the file"
-	if i := slices.IndexFunc(f.file.Imports, func(s *ast.ImportSpec) bool { return importPathOf(s) == importPath }); i >= 0 {
+	if i := slices.IndexFunc(f.file.Imports, func(s *ast.ImportSpec) bool {
+		return importPathOf(
+			s) == importPath
+	}); i >= 0 {
 		at = f.file.Imports[i].Pos()
 	}
 	for _, decl := range f.file.Decls {

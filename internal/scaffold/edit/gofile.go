@@ -132,7 +132,10 @@ func packageName(importPath string) string {
 		base = path.Base(dir)
 	}
 	base = strings.TrimPrefix(base, "go-")
-	if i := strings.IndexFunc(base, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) && r != '_' }); i >= 0 {
+	if i := strings.IndexFunc(base, func(r rune) bool {
+		return !unicode.IsLetter(r) && !unicode.IsDigit(r) &&
+			r != '_'
+	}); i >= 0 {
 		base = base[:i]
 	}
 	return base

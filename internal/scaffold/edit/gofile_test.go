@@ -34,11 +34,13 @@ func TestEnsureArgumentInsertsOnlyTheArgument(t *testing.T) {
 		"no argument":          imports + "func main() { manager.Main(«register») }\n",
 		"no argument, comment": imports + "func main() { manager.Main(«register» /* none */) }\n",
 		"no argument, lines":   imports + "func main() {\n\tmanager.Main(«\n\t\tregister,»\n\t\t// none\n\t)\n}\n",
-		"inside a call":        imports + "func main() { os.Exit(manager.Main(manager.Options{ID: \"a,b)\"}«, register»)) }\n",
+		"inside a call": imports +
+			"func main() { os.Exit(manager.Main(manager.Options{ID: \"a,b)\"}«, register»)) }\n",
 		"trailing comma": imports +
 			"func main() {\n\tmanager.Main(\n\t\topts,\n\t\tother,«\n\t\tregister,»\n\t)\n}\n",
 		"trailing comma and comments": imports +
-			"func main() {\n\tmanager.Main(\n\t\topts, // one, two)\n\t\tother /* , */, /* a */ // three,«\n\t\tregister,»\n\t\t// four\n\t)\n}\n",
+			"func main() {\n\tmanager.Main(\n\t\topts, // one, two)\n\t\tother /* , */, /* a */ // " +
+			"three,«\n\t\tregister,»\n\t\t// four\n\t)\n}\n",
 		"trailing comma on the last line": imports + "func main() { manager.Main(opts,« register») }\n",
 		"argument over many lines": imports +
 			"func main() {\n\tmanager.Main(manager.Options{\n\t\tID: \"x\",\n\t}«, register»)\n}\n",
@@ -50,23 +52,30 @@ func TestEnsureArgumentInsertsOnlyTheArgument(t *testing.T) {
 		"parentheses":    imports + "func main() { (manager.Main)(opts«, register») }\n",
 		"type arguments": imports + "func main() { manager.Main[int, string](opts«, register») }\n",
 		"in a variable":  imports + "var code = manager.Main(opts«, register»)\n",
-		"alias":          "package main\n\nimport mgr \"" + managerPath + "\"\n\nfunc main() { mgr.Main(opts«, register») }\n",
-		"raw import":     "package main\n\nimport `" + managerPath + "`\n\nfunc main() { manager.Main(opts«, register») }\n",
-		"dot import":     "package main\n\nimport . \"" + managerPath + "\"\n\nfunc main() { Main(opts«, register») }\n",
+		"alias": "package main\n\nimport mgr \"" + managerPath +
+			"\"\n\nfunc main() { mgr.Main(opts«, register») }\n",
+		"raw import": "package main\n\nimport `" + managerPath + "`\n\nfunc main() { manager.Main(opts«, register») }\n",
+		"dot import": "package main\n\nimport . \"" + managerPath + "\"\n\nfunc main() { Main(opts«, register») }\n",
 		"two imports of it": "package main\n\nimport (\n\t\"" + managerPath + "\"\n\tm \"" + managerPath + "\"\n)\n\n" +
 			"func main() { m.Main(opts«, register»); _ = manager.Options{} }\n",
-		"build tags":       "//go:build linux\n\n// Copyright\n\n" + imports + "func main() { manager.Main(opts«, register») }",
+		"build tags": "//go:build linux\n\n// Copyright\n\n" + imports + "func main() { manager.Main(opts«, " +
+			"register») }",
 		"line directives":  imports + "//line other.go:1\nfunc main() { manager.Main(opts«, register») }\n",
 		"template in text": imports + "const x = \"{{ .Resource.Kind }}\"\n\nfunc main() { manager.Main(x«, register») }\n",
-		"hidden elsewhere": imports + "func f(manager T) { manager.Main(opts) }\n\nfunc main() { manager.Main(opts«, register») }\n",
+		"hidden elsewhere": imports + "func f(manager T) { manager.Main(opts) }\n\nfunc main() { manager.Main(opts«, " +
+			"register») }\n",
 		"hidden by a variable later": imports +
 			"func main() {\n\tmanager.Main(opts«, register»)\n\tmanager := 1\n\tmanager.Main(opts)\n}\n",
-		"another package of the name": "package main\n\nimport (\n\tx \"" + managerPath + "\"\n\n\t\"example.com/manager\"\n)\n\n" +
+		"another package of the name": "package main\n\nimport (\n\tx \"" + managerPath +
+			"\"\n\n\t\"example.com/manager\"\n)\n\n" +
 			"func main() { manager.Main(opts); x.Main(opts«, register») }\n",
-		"method of the name":     imports + "func main() { s.manager.Main(1); manager.Main(opts«, register») }\n",
-		"register as other use":  imports + "var x = register\n\nfunc main() { f(register); manager.Main(f(register)«, register») }\n",
-		"only mentioned in text": imports + "// manager.Main(opts, register)\nvar s = `manager.Main(register)`\n\nfunc main() { manager.Main(«register») }\n",
-		"broken elsewhere":       imports + "var x int = \"text\" + undefined.y(1)\n\nfunc main() { undefined(manager.Main(opts«, register»)) }\n",
+		"method of the name": imports + "func main() { s.manager.Main(1); manager.Main(opts«, register») }\n",
+		"register as other use": imports + "var x = register\n\nfunc main() { f(register); manager.Main(f(register)«, " +
+			"register») }\n",
+		"only mentioned in text": imports + "// manager.Main(opts, register)\nvar s = `manager.Main(register)`\n\nfunc " +
+			"main() { manager.Main(«register») }\n",
+		"broken elsewhere": imports + "var x int = \"text\" + undefined.y(1)\n\nfunc main() { " +
+			"undefined(manager.Main(opts«, register»)) }\n",
 	} {
 		t.Run(rule, func(t *testing.T) {
 			for _, eol := range []string{"\n", "\r\n"} {
@@ -88,13 +97,15 @@ func TestEnsureArgumentInsertsOnlyTheArgument(t *testing.T) {
 func TestEnsureArgumentLeavesWhatIsThere(t *testing.T) {
 	imports := "package main\n\nimport \"" + managerPath + "\"\n\n"
 	for rule, src := range map[string]string{
-		"last":               imports + "func main() { manager.Main(opts, register) }\n",
-		"first":              imports + "func main() { manager.Main(register, opts) }\n",
-		"in parentheses":     imports + "func main() { manager.Main((register)) }\n",
-		"with comments":      imports + "func main() {\n\tmanager.Main(\n\t\topts,\n\t\t// mine\n\t\tregister, // all\n\t)\n}\n",
-		"with a slice":       imports + "func main() { manager.Main(register, more...) }\n",
-		"one of two calls":   imports + "func main() { manager.Main(a); manager.Main(b, register) }\n",
-		"in a function":      imports + "func run() int {\n\tif x {\n\t\treturn manager.Main(opts, register)\n\t}\n\treturn 0\n}\n",
+		"last":           imports + "func main() { manager.Main(opts, register) }\n",
+		"first":          imports + "func main() { manager.Main(register, opts) }\n",
+		"in parentheses": imports + "func main() { manager.Main((register)) }\n",
+		"with comments": imports + "func main() {\n\tmanager.Main(\n\t\topts,\n\t\t// mine\n\t\tregister, // " +
+			"all\n\t)\n}\n",
+		"with a slice":     imports + "func main() { manager.Main(register, more...) }\n",
+		"one of two calls": imports + "func main() { manager.Main(a); manager.Main(b, register) }\n",
+		"in a function": imports + "func run() int {\n\tif x {\n\t\treturn manager.Main(opts, " +
+			"register)\n\t}\n\treturn 0\n}\n",
 		"not gofmt, no lf":   imports + "func main() {manager.Main(opts,register)}",
 		"in a composite":     imports + "var t = unknown.T{F: manager.Main(register)}\n",
 		"in a func literal":  imports + "var f = func() { go func() { manager.Main(register) }() }\n",
@@ -127,16 +138,22 @@ func TestEnsureArgumentRefusesWithPositionAndSnippet(t *testing.T) {
 		{"no call", imports + "func main() {}\n", "cmd/main.go:5:6: no call of Main from " + managerPath,
 			`write manager.Main(..., register) in func main, with import "` + managerPath + `"`},
 		{"no call, no main", imports, "cmd/main.go:3:8: no call of Main", "write manager.Main(..., register) in the file"},
-		{"no import", "package main\n\nfunc main() { manager.Main() }\n", "cmd/main.go:3:6: no call of Main", "write manager.Main(..., register) in func main"},
-		{"hidden by a variable", imports + "func main() { manager := 1; manager.Main(opts) }\n", "cmd/main.go:5:6: no call", "write"},
-		{"hidden by a parameter", imports + "func main(manager T) { manager.Main(opts) }\n", "cmd/main.go:5:6: no call", "write"},
-		{"hidden under a dot import", "package main\n\nimport . \"" + managerPath + "\"\n\nfunc main() { Main := 1; Main(opts) }\n", "cmd/main.go:5:6: no call", "write"},
+		{"no import", "package main\n\nfunc main() { manager.Main() }\n", "cmd/main.go:3:6: no call of Main",
+			"write manager.Main(..., register) in func main"},
+		{"hidden by a variable", imports + "func main() { manager := 1; manager.Main(opts) }\n", "cmd/main.go:5:6: no call",
+			"write"},
+		{"hidden by a parameter", imports + "func main(manager T) { manager.Main(opts) }\n", "cmd/main.go:5:6: no call",
+			"write"},
+		{"hidden under a dot import", "package main\n\nimport . \"" + managerPath +
+			"\"\n\nfunc main() { Main := 1; Main(opts) }\n", "cmd/main.go:5:6: no call", "write"},
 		{"a value, not a call", imports + "var f = manager.Main\n", "cmd/main.go:3:8: no call", "write"},
 		{"several calls", imports + "func main() {\n\tmanager.Main(a)\n\tmanager.Main(b)\n}\n",
 			"cmd/main.go:6:14: 2 calls of Main, and none has the argument register", "one of them: manager.Main(a, register)"},
-		{"a slice", imports + "func main() { manager.Main(opts, fs...) }\n", "cmd/main.go:5:36: the call of Main passes a slice",
+		{"a slice", imports + "func main() { manager.Main(opts, fs...) }\n",
+			"cmd/main.go:5:36: the call of Main passes a slice",
 			"by hand: manager.Main(opts, fs, register)"},
-		{"not Go", "package main\n\nfunc main( {\n", "cmd/main.go:3:12: not valid Go: ", "it should call manager.Main(..., register)"},
+		{"not Go", "package main\n\nfunc main( {\n", "cmd/main.go:3:12: not valid Go: ",
+			"it should call manager.Main(..., register)"},
 		{"empty", "", "cmd/main.go:1:1: not valid Go: ", "it should call"},
 	} {
 		t.Run(tt.rule, func(t *testing.T) {

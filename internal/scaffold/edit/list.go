@@ -61,7 +61,8 @@ func RemoveListItem(src []byte, filename string, path []string, value string) ([
 // ReplaceListItem returns src, a YAML file, with value in place of old in the list at keys. If the list has both, it
 // removes old. A list without old is unchanged. All other bytes stay.
 func ReplaceListItem(src []byte, filename string, keys []string, old, value string) ([]byte, error) {
-	f, err := parseYAML(src, filename, fmt.Sprintf("write \"- %s\" instead of \"- %s\" by hand", scalarText(value), scalarText(old)))
+	f, err := parseYAML(src, filename, fmt.Sprintf("write \"- %s\" instead of \"- %s\" by hand", scalarText(value),
+		scalarText(old)))
 	if err != nil {
 		return nil, err
 	}
@@ -82,8 +83,10 @@ func ReplaceListItem(src []byte, filename string, keys []string, old, value stri
 // findList returns a YAML file and the place of the list at path. remedy is a format for the manual change, with the
 // value and the path.
 func findList(src []byte, filename string, path []string, value, remedy string) (*yamlFile, listPlace, error) {
-	if len(path) == 0 || !utf8.ValidString(value) || slices.ContainsFunc(path, func(key string) bool { return !utf8.ValidString(key) }) {
-		return nil, listPlace{}, &diagnostic.Error{Message: fmt.Sprintf("cannot edit %s: %q in %q is not UTF-8", filename, value, path)}
+	if len(path) == 0 || !utf8.ValidString(value) || slices.ContainsFunc(path,
+		func(key string) bool { return !utf8.ValidString(key) }) {
+		return nil, listPlace{}, &diagnostic.Error{Message: fmt.Sprintf("cannot edit %s: %q in %q is not UTF-8", filename,
+			value, path)}
 	}
 	f, err := parseYAML(src, filename, fmt.Sprintf(remedy, scalarText(value), strings.Join(path, ".")))
 	if err != nil {

@@ -32,7 +32,8 @@ func TestEnsureListItemInsertsOnlyTheItem(t *testing.T) {
 		{"items indented by four", "resources", "c.yaml", "resources:\n    - a.yaml«\n    - c.yaml»\n"},
 		{"no line end", "resources", "b.yaml", "resources:\n- a.yaml«\n- b.yaml»"},
 		{"before the next key", "resources", "b.yaml", "a: 1\nresources:\n- a.yaml«\n- b.yaml»\n\n# about c\nc: 2\n"},
-		{"comments", "resources", "b.yaml", "# head\nresources: # all\n# one\n- a.yaml # two«\n- b.yaml»\n# three\n\npatches: []\n"},
+		{"comments", "resources", "b.yaml", "# head\nresources: # all\n# one\n- a.yaml # two«\n- b.yaml»\n# " +
+			"three\n\npatches: []\n"},
 		{"commented items", "resources", "b.yaml", "resources:\n  - a.yaml«\n  - b.yaml»\n  # - off.yaml\n"},
 		{"document markers", "resources", "b.yaml", "%YAML 1.1\n---\nresources:\n- a.yaml«\n- b.yaml»\n...\n"},
 		{"empty lines between items", "resources", "c", "resources:\n\n- a\n\n- b«\n- c»\n\nx: y\n"},
@@ -71,7 +72,8 @@ func TestEnsureListItemInsertsOnlyTheItem(t *testing.T) {
 		{"missing parents", "a.b.c", "d", "x:\n    y: z«\na:\n    b:\n        c:\n        - d»\n"},
 		{"missing in a nested mapping", "a.c", "d", "a:\n  b: 1 # one«\n  c:\n  - d»\nx: y\n"},
 		{"missing behind unindented items", "resources", "a", "patches:\n- x\n- y«\nresources:\n- a»\n"},
-		{"missing behind a text of many lines", "resources", "a", "text: |\n  # not a comment\n\n  more\nlast: >-\n  a\n  #b«\nresources:\n- a»\n"},
+		{"missing behind a text of many lines", "resources", "a",
+			"text: |\n  # not a comment\n\n  more\nlast: >-\n  a\n  #b«\nresources:\n- a»\n"},
 		{"empty file", "a.b", "c", "«a:\n  b:\n  - c\n»"},
 		{"only comments", "resources", "a", "# nothing yet\n«resources:\n- a\n»"},
 		{"only a document marker", "resources", "a", "---«\nresources:\n- a\n»"},
@@ -196,7 +198,8 @@ func TestYAMLEditsRefuseWithPositionAndSnippet(t *testing.T) {
 		{"text as list", "x: y\nresources: a\n", `k.yaml:2:12: resources: want a list, got "a"`},
 		{"mapping as list", "resources:\n  a: b\n", "k.yaml:2:3: resources: want a list, got a mapping"},
 		{"alias as list", "x: &x [a]\nresources: *x\n", "k.yaml:2:12: resources: want a list, got the alias *x"},
-		{"list with aliases", "resources: &x\n- a\ny: *x\n", "k.yaml:1:12: resources is used in other places through the anchor &x"},
+		{"list with aliases", "resources: &x\n- a\ny: *x\n",
+			"k.yaml:1:12: resources is used in other places through the anchor &x"},
 		{"mapping with aliases", "a: &m\n  b: c\nd: *m\n", ""},
 		{"merged mapping", "x: &x {resources: [a]}\n<<: *x\n", "k.yaml:1:1: resources may come from the mapping merged here"},
 		{"key twice", "resources: [a]\nresources: [b]\n", "k.yaml:2:1: resources is given twice"},
@@ -226,8 +229,10 @@ func TestYAMLEditsRefuseWithPositionAndSnippet(t *testing.T) {
 // undone by its opposite.
 func FuzzListItem(f *testing.F) {
 	for _, src := range []string{
-		"", "resources:\n- a\n", "resources:\n  - a # c\n\n# x\nb: |+\n  text\n\n", "resources: [a, 'b', \"c\"]\r\nx: y\r\n", "{resources: {}}",
-		"a: &a\n- b\nresources: *a\n", "---\nresources: ~\n...\n", "resources:\n- - x\n  - y: z\n? q\n: r\n", "resources: [\n a, # b\n]\n",
+		"", "resources:\n- a\n", "resources:\n  - a # c\n\n# x\nb: |+\n  text\n\n", "resources: [a, 'b', \"c\"]\r\nx: y\r\n",
+		"{resources: {}}",
+		"a: &a\n- b\nresources: *a\n", "---\nresources: ~\n...\n", "resources:\n- - x\n  - y: z\n? q\n: r\n",
+		"resources: [\n a, # b\n]\n",
 	} {
 		f.Add(src, "resources", "x.yaml")
 		f.Add(src, "a.resources", "yes # no")
@@ -277,7 +282,8 @@ func FuzzListItem(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if was, err := before.find(path); err == nil && len(was.rest) == 0 && len(was.value.Content) > 0 && !sameNode(back.doc, before.doc) {
+		if was, err := before.find(path); err == nil && len(was.rest) == 0 && len(was.value.Content) > 0 &&
+			!sameNode(back.doc, before.doc) {
 			t.Fatalf("from\n%s\nto\n%s\nback to\n%s", src, out, removed)
 		}
 	})

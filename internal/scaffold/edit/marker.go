@@ -83,7 +83,8 @@ func commentsOf(src []byte, filename, typeName, marker string) (*goFile, ast.Nod
 		}
 		after = group.End()
 	}
-	return nil, nil, nil, f.fail(f.file.Name.Pos(), fmt.Sprintf("no type %s", typeName), fmt.Sprintf("write // %s above the type %s", marker, typeName))
+	return nil, nil, nil, f.fail(f.file.Name.Pos(), fmt.Sprintf("no type %s", typeName),
+		fmt.Sprintf("write // %s above the type %s", marker, typeName))
 }
 
 // commentsBetween returns the line comments that begin in a range, except those after code on the same line.

@@ -18,7 +18,8 @@ func TestMergeTakesBothSides(t *testing.T) {
 		{"both the same", "a\n", "b\n", "b\n", "b\n"},
 		{"deleted and kept", "a\nb\nc\n", "a\nc\n", "a\nb\nc\nd\n", "a\nc\nd\n"},
 		{"no base", "", "mine\n", "mine\n", "mine\n"},
-		{"conflict", "a\nb\nc\n", "a\nmine\nc\n", "a\nnew\nc\n", "a\n<<<<<<< ours\nmine\n||||||| base\nb\n=======\nnew\n>>>>>>> theirs\nc\n"},
+		{"conflict", "a\nb\nc\n", "a\nmine\nc\n", "a\nnew\nc\n",
+			"a\n<<<<<<< ours\nmine\n||||||| base\nb\n=======\nnew\n>>>>>>> theirs\nc\n"},
 		{"conflict without line end", "a", "b", "c", "<<<<<<< ours\nb\n||||||| base\na\n=======\nc\n>>>>>>> theirs\n"},
 	} {
 		got, conflicts := Merge([]byte(tt.base), []byte(tt.ours), []byte(tt.theirs), Labels{"ours", "base", "theirs"})
@@ -67,7 +68,8 @@ func TestMergeKeepsWhatOneSideChanged(t *testing.T) {
 
 func TestConflictIsBetweenMarkers(t *testing.T) {
 	for text, want := range map[string]int{
-		"a\n": 0, "a\n<<<<<<< yours\nb\n": 0, "a\n>>>>>>> b\n<<<<<<< c\n": 0, "a\n<<<<<<< yours\nb\n=======\nc\n>>>>>>> d\n": 2, "<<<<<<< a\n>>>>>>> b": 1,
+		"a\n": 0, "a\n<<<<<<< yours\nb\n": 0, "a\n>>>>>>> b\n<<<<<<< c\n": 0,
+		"a\n<<<<<<< yours\nb\n=======\nc\n>>>>>>> d\n": 2, "<<<<<<< a\n>>>>>>> b": 1,
 	} {
 		if got := Conflict([]byte(text)); got != want {
 			t.Errorf("%q has a conflict in line %d, want %d", text, got, want)
@@ -76,7 +78,8 @@ func TestConflictIsBetweenMarkers(t *testing.T) {
 }
 
 func TestEndedAsMostLines(t *testing.T) {
-	for file, want := range map[string]string{"": "x\ny", "a\nb\n": "x\ny", "a\r\nb\r\nc\n": "x\r\ny", "a\r\nb\n": "x\ny"} {
+	for file, want := range map[string]string{"": "x\ny", "a\nb\n": "x\ny", "a\r\nb\r\nc\n": "x\r\ny",
+		"a\r\nb\n": "x\ny"} {
 		if got := EndedAs([]byte(file), []byte("x\ny")); string(got) != want {
 			t.Errorf("as %q: %q, want %q", file, got, want)
 		}

@@ -17,7 +17,8 @@ import (
 // bytes stay.
 func ReplaceScalar(src []byte, filename string, keys, old []string, value string) ([]byte, error) {
 	last := len(keys) - 1
-	f, err := parseYAML(src, filename, fmt.Sprintf("write %s: %s under %s by hand", keys[last], scalarText(value), strings.Join(keys[:last], ".")))
+	f, err := parseYAML(src, filename, fmt.Sprintf("write %s: %s under %s by hand", keys[last], scalarText(value),
+		strings.Join(keys[:last], ".")))
 	if err != nil {
 		return nil, err
 	}
@@ -39,7 +40,8 @@ func (f *yamlFile) replaceScalar(node *yaml.Node, value string) ([]byte, error) 
 		return nil, f.fail(node, "no place in this layout for a change that kctrl is sure of")
 	}
 	place := listPlace{value: node}
-	return f.verified(f.splices([]splice{{at, at + len(text), quoteLike(value, []*yaml.Node{node})}}), place, func() { node.Value = value })
+	return f.verified(f.splices([]splice{{at, at + len(text), quoteLike(value, []*yaml.Node{node})}}), place,
+		func() { node.Value = value })
 }
 
 var plainScalar = regexp.MustCompile(`^[\pL\pN_./][\pL\pN_./@+-]*$`)

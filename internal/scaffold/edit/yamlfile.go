@@ -42,7 +42,8 @@ func parseYAML(src []byte, filename, remedy string) (*yamlFile, error) {
 	}
 	switch len(docs) {
 	case 0:
-		f.doc = &yaml.Node{Kind: yaml.DocumentNode, Content: []*yaml.Node{{Kind: yaml.ScalarNode, Tag: "!!null", Line: 1, Column: 1}}}
+		f.doc = &yaml.Node{Kind: yaml.DocumentNode, Content: []*yaml.Node{{Kind: yaml.ScalarNode, Tag: "!!null", Line: 1,
+			Column: 1}}}
 	case 1:
 		f.doc = docs[0]
 	default:
@@ -137,7 +138,8 @@ func (f *yamlFile) usable(node *yaml.Node, kind yaml.Kind, want string, path []s
 
 // isShared reports whether an alias below root refers to a node.
 func isShared(root, node *yaml.Node) bool {
-	return root.Alias == node || slices.ContainsFunc(root.Content, func(child *yaml.Node) bool { return isShared(child, node) })
+	return root.Alias == node || slices.ContainsFunc(root.Content,
+		func(child *yaml.Node) bool { return isShared(child, node) })
 }
 
 // offset returns the offset of a node in the text. Columns count characters, without the byte order mark.

@@ -42,7 +42,11 @@ var constraints = []constraint{
 	{name: "format", on: texts, example: "uri", take: (*Field).takeFormat},
 	{name: "enum", on: scalarsOnly, example: "Fast|Safe", take: (*Field).takeEnum},
 	limit("minItems", "", lists), limit("maxItems", "", lists),
-	{name: "unique", also: "uniqueItems", on: lists, take: func(f *Field, _ argument) error { f.unique = true; return nil }},
+	{name: "unique", also: "uniqueItems", on: lists, take: func(f *Field,
+		_ argument) error {
+		f.unique = true
+		return nil
+	}},
 	{name: "key", also: "listMapKey", on: lists, example: "name", take: (*Field).takeKey},
 	limit("minProperties", "", maplike), limit("maxProperties", "", maplike),
 	{name: "atomic", on: maplike, take: func(f *Field, _ argument) error { f.atomic = true; return nil }},
@@ -58,8 +62,10 @@ var constraints = []constraint{
 
 // foreignConstraints are names of constraints in other tools.
 var foreignConstraints = map[string]string{
-	"ge": "min", "gte": "min", "le": "max", "lte": "max", "regex": "pattern", "regexp": "pattern", "oneof": "enum", "values": "enum", "cel": "rule",
-	"validation": "rule", "omitempty": "optional", "pointer": "optional", "nullable": "optional", "description": "doc", "comment": "doc", "set": "unique", "readonly": "immutable", "len": "maxLength", "length": "maxLength",
+	"ge": "min", "gte": "min", "le": "max", "lte": "max", "regex": "pattern", "regexp": "pattern", "oneof": "enum",
+	"values": "enum", "cel": "rule",
+	"validation": "rule", "omitempty": "optional", "pointer": "optional", "nullable": "optional", "description": "doc",
+	"comment": "doc", "set": "unique", "readonly": "immutable", "len": "maxLength", "length": "maxLength",
 }
 
 // rule is a CEL expression, and the message if it is false.
@@ -91,7 +97,10 @@ func limit(name, also string, on target) constraint {
 func (f *Field) constrain() error {
 	seen := map[string]bool{}
 	for _, a := range f.constraints {
-		i := slices.IndexFunc(constraints, func(c constraint) bool { return c.name == a.name || c.also != "" && c.also == a.name })
+		i := slices.IndexFunc(constraints, func(c constraint) bool {
+			return c.name == a.name || c.also != "" &&
+				c.also == a.name
+		})
 		if i < 0 {
 			return f.unknownConstraint(a)
 		}
@@ -153,9 +162,12 @@ func (f *Field) misplaced(a argument, c constraint) error {
 	is := f.typ
 	hint := "omit it"
 	for _, other := range []struct{ name, here string }{
-		{"min", "minLength"}, {"max", "maxLength"}, {"min", "minItems"}, {"max", "maxItems"}, {"min", "minProperties"}, {"max", "maxProperties"},
-		{"minLength", "min"}, {"maxLength", "max"}, {"minItems", "minLength"}, {"maxItems", "maxLength"}, {"minLength", "minItems"}, {"maxLength", "maxItems"},
-		{"minItems", "minProperties"}, {"maxItems", "maxProperties"}, {"minProperties", "minItems"}, {"maxProperties", "maxItems"},
+		{"min", "minLength"}, {"max", "maxLength"}, {"min", "minItems"}, {"max", "maxItems"}, {"min", "minProperties"},
+		{"max", "maxProperties"},
+		{"minLength", "min"}, {"maxLength", "max"}, {"minItems", "minLength"}, {"maxItems", "maxLength"},
+		{"minLength", "minItems"}, {"maxLength", "maxItems"},
+		{"minItems", "minProperties"}, {"maxItems", "maxProperties"}, {"minProperties", "minItems"},
+		{"maxProperties", "maxItems"},
 	} {
 		i := slices.IndexFunc(constraints, func(c constraint) bool { return c.name == other.here })
 		if other.name == c.name && f.hasTarget(constraints[i].on) {
@@ -172,7 +184,8 @@ func (f *Field) misplaced(a argument, c constraint) error {
 func (f *Field) takePattern(a argument) error {
 	pattern, err := regexp.Compile(a.value)
 	if err != nil {
-		return f.refuse(a.text, "not a regular expression: "+strings.TrimPrefix(err.Error(), "error parsing regexp: "), "put it into quotes: pattern='^[a-z]+$'")
+		return f.refuse(a.text, "not a regular expression: "+strings.TrimPrefix(err.Error(), "error parsing regexp: "),
+			"put it into quotes: pattern='^[a-z]+$'")
 	}
 	f.pattern = pattern
 	return nil
@@ -253,11 +266,13 @@ func (f *Field) takeDoc(a argument) error {
 
 // check rejects contradictory constraints, and defaults and examples that violate them.
 func (f *Field) check() error {
-	for _, pair := range [][2]string{{"min", "max"}, {"minLength", "maxLength"}, {"minItems", "maxItems"}, {"minProperties", "maxProperties"}} {
+	for _, pair := range [][2]string{{"min", "max"}, {"minLength", "maxLength"}, {"minItems", "maxItems"},
+		{"minProperties", "maxProperties"}} {
 		low, hasLow := f.limits[pair[0]]
 		high, hasHigh := f.limits[pair[1]]
 		if hasLow && hasHigh && low > high {
-			return f.refuse("", fmt.Sprintf("%s=%d is more than %s=%d", pair[0], low, pair[1], high), "no value satisfies both: change one of them")
+			return f.refuse("", fmt.Sprintf("%s=%d is more than %s=%d", pair[0], low, pair[1], high),
+				"no value satisfies both: change one of them")
 		}
 	}
 	if f.unique && f.object != nil {
@@ -287,7 +302,8 @@ func (f *Field) checkKey(key string) error {
 	child := f.object.find(key)
 	switch {
 	case child == nil:
-		return f.refuse(f.keyText, "the items have no field "+diagnostic.Quote(key), fmt.Sprintf("add %s %s[].%s:string", f.flag.name, f.path(), key))
+		return f.refuse(f.keyText, "the items have no field "+diagnostic.Quote(key),
+			fmt.Sprintf("add %s %s[].%s:string", f.flag.name, f.path(), key))
 	case child.collection() || child.object != nil || child.scalar.boxed:
 		return child.refuse(child.typ, "the key of a list must be a string, a number or a bool", "use string")
 	case child.optional && child.defaultText == nil:
@@ -304,7 +320,8 @@ func (f *Field) checkTransitions() error {
 	}
 	for up := f.up; compares && up != nil; up = up.up {
 		if up.isList && len(up.keys) == 0 {
-			return f.refuse("", "the previous value is unknown: the items of "+up.name+" have no key", "give the list a key: "+up.flag.name+" "+up.path()+":[]object,key=name")
+			return f.refuse("", "the previous value is unknown: the items of "+up.name+" have no key",
+				"give the list a key: "+up.flag.name+" "+up.path()+":[]object,key=name")
 		}
 	}
 	return nil
@@ -322,7 +339,9 @@ func (f *Field) checkCost() error {
 		}
 		times *= up.most()
 		if times*f.weight() > maxCost {
-			return f.refuse("", "API servers reject its rules: it may occur too often", "limit what contains it, for example with "+map[bool]string{true: "maxItems=64", false: "maxProperties=64"}[up.isList]+" of "+up.path()+", and its own size")
+			return f.refuse("", "API servers reject its rules: it may occur too often",
+				"limit what contains it, for example with "+map[bool]string{true: "maxItems=64",
+					false: "maxProperties=64"}[up.isList]+" of "+up.path()+", and its own size")
 		}
 	}
 	return nil

@@ -169,7 +169,8 @@ func Parse(r Request) (*Model, error) {
 	}
 	if r.Further {
 		for _, f := range m.spec.required() {
-			errs = append(errs, f.refuse("", "objects of the previous version do not have the field", "add optional, or a default"))
+			errs = append(errs, f.refuse("", "objects of the previous version do not have the field",
+				"add optional, or a default"))
 		}
 	}
 	for _, text := range r.Columns {
@@ -196,16 +197,19 @@ func (m *Model) add(in *object, fl *flag, status bool) error {
 		}
 		found := in.find(name)
 		if found == nil {
-			found = &Field{flag: fl, name: name, up: up, of: m, status: status, implicit: true, isList: isList, isMap: isMap, object: &object{}, limits: map[string]int64{}}
+			found = &Field{flag: fl, name: name, up: up, of: m, status: status, implicit: true, isList: isList, isMap: isMap,
+				object: &object{}, limits: map[string]int64{}}
 			if err := found.place(in); err != nil {
 				return err
 			}
 		}
 		if found.object == nil || found.reference != "" {
-			return fl.refuse(segment, found.path()+" is a "+found.typ+", which has no fields", "make it an object, or rename the field")
+			return fl.refuse(segment, found.path()+" is a "+found.typ+", which has no fields",
+				"make it an object, or rename the field")
 		}
 		if found.isList != isList || found.isMap != isMap {
-			return fl.refuse(segment, found.path()+" is "+found.form(), "write "+found.path()+found.brackets()+"."+segments[len(segments)-1])
+			return fl.refuse(segment, found.path()+" is "+found.form(), "write "+found.path()+found.brackets()+"."+
+				segments[len(segments)-1])
 		}
 		in, up = found.object, found
 	}
@@ -220,7 +224,8 @@ func (m *Model) add(in *object, fl *flag, status bool) error {
 	if err := f.constrain(); err != nil {
 		return err
 	}
-	if had := in.find(name); had != nil && had.implicit && f.object != nil && f.reference == "" && had.isList == f.isList && had.isMap == f.isMap {
+	if had := in.find(name); had != nil && had.implicit && f.object != nil && f.reference == "" &&
+		had.isList == f.isList && had.isMap == f.isMap {
 		f.object, f.golang = had.object, had.golang
 		for _, child := range had.object.fields {
 			child.up = f
@@ -298,7 +303,8 @@ func lowerFirst(name string) string {
 
 // initialisms are words that Go writes in capitals.
 var initialisms = []string{
-	"ACL", "API", "CA", "CIDR", "CPU", "CRD", "DNS", "FQDN", "GID", "GPU", "HTTP", "HTTPS", "ID", "IP", "JSON", "JWT", "OS", "RBAC", "SQL", "SSH", "SSL",
+	"ACL", "API", "CA", "CIDR", "CPU", "CRD", "DNS", "FQDN", "GID", "GPU", "HTTP", "HTTPS", "ID", "IP", "JSON", "JWT",
+	"OS", "RBAC", "SQL", "SSH", "SSL",
 	"TCP", "TLS", "TTL", "UDP", "UI", "UID", "URI", "URL", "UUID", "VM", "XML", "YAML",
 }
 
@@ -370,7 +376,8 @@ func (m *Model) finish(o *object) error {
 	for _, f := range o.fields {
 		if f.object != nil {
 			if len(f.object.fields) == 0 {
-				errs = append(errs, f.refuse(f.typ, "an object requires fields", fmt.Sprintf("add %s %s%s.name:string", f.flag.name, f.path(), f.brackets())))
+				errs = append(errs, f.refuse(f.typ, "an object requires fields", fmt.Sprintf("add %s %s%s.name:string", f.flag.name,
+					f.path(), f.brackets())))
 				continue
 			}
 			if err := m.finish(f.object); err != nil {

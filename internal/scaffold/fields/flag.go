@@ -40,7 +40,8 @@ func parseFlag(name, text string) (*flag, error) {
 	}
 	parts, open := split(text)
 	if open != "" {
-		return nil, f.refuse(open, "a quote or bracket is not closed", "close it, and quote the flag for the shell: "+name+" 'size:int32,rule=\"self > 0\"'")
+		return nil, f.refuse(open, "a quote or bracket is not closed", "close it, and quote the flag for the shell: "+name+
+			" 'size:int32,rule=\"self > 0\"'")
 	}
 	path, typ, ok := strings.Cut(parts[0], ":")
 	f.path, f.typ = strings.TrimSpace(path), strings.TrimSpace(typ)
@@ -53,7 +54,8 @@ func parseFlag(name, text string) (*flag, error) {
 		a.name, a.value = strings.TrimSpace(a.name), strings.TrimSpace(a.value)
 		a.value = unquote(a.value)
 		if a.name == "" {
-			return nil, f.refuse(orElse(a.text, ","), "empty constraint", "put one comma between two constraints, and none at the end")
+			return nil, f.refuse(orElse(a.text, ","), "empty constraint",
+				"put one comma between two constraints, and none at the end")
 		}
 		f.constraints = append(f.constraints, a)
 	}

@@ -103,7 +103,8 @@ func (g *golang) declareReference(f *Field) {
 	if g.model.namespaced {
 		what += " in the namespace of the " + g.model.kind
 	}
-	g.types = append(g.types, fmt.Sprintf("// %s names %s.\ntype %s struct {\n%s}\n", f.typeName, what, f.typeName, g.body(f.object)))
+	g.types = append(g.types, fmt.Sprintf("// %s names %s.\ntype %s struct {\n%s}\n", f.typeName, what, f.typeName,
+		g.body(f.object)))
 }
 
 // referredKind returns the kind of a reference, and whether the reference includes a key.
@@ -218,7 +219,10 @@ func (f *Field) emptyDefault() bool {
 	if f.optional || f.status || len(f.object.required()) > 0 || f.accept(map[string]any{}) != nil {
 		return false
 	}
-	return slices.ContainsFunc(f.object.fields, func(child *Field) bool { return child.defaultText != nil || child.emptyDefault() })
+	return slices.ContainsFunc(f.object.fields, func(child *Field) bool {
+		return child.defaultText != nil ||
+			child.emptyDefault()
+	})
 }
 
 // tag returns the JSON tag.

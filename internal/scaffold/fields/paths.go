@@ -66,10 +66,12 @@ func (m *Model) parseColumn(text string) (Column, error) {
 	if !ok {
 		names := slices.Sorted(maps.Keys(columnTypes))
 		hint := "the types are " + strings.Join(names, ", ")
-		if near, ok := diagnostic.Near(map[string]string{"int": "integer", "int32": "integer", "int64": "integer", "bool": "boolean", "time": "date"}[c.Type]+c.Type, names); ok {
+		if near, ok := diagnostic.Near(map[string]string{"int": "integer", "int32": "integer", "int64": "integer",
+			"bool": "boolean", "time": "date"}[c.Type]+c.Type, names); ok {
 			hint = "did you mean " + near + "?"
 		}
-		for other, is := range map[string]string{"int": "integer", "int32": "integer", "int64": "integer", "bool": "boolean", "time": "date", "quantity": "string", "duration": "string"} {
+		for other, is := range map[string]string{"int": "integer", "int32": "integer", "int64": "integer", "bool": "boolean",
+			"time": "date", "quantity": "string", "duration": "string"} {
 			if other == c.Type {
 				hint = "did you mean " + is + "?"
 			}
@@ -86,7 +88,8 @@ func (m *Model) parseColumn(text string) (Column, error) {
 		return c, err
 	}
 	if !slices.Contains(allowed, kind) {
-		is := map[schemaKind]string{kindText: "string", kindInteger: "integer", kindBoolean: "boolean", kindTime: "date"}[kind]
+		is := map[schemaKind]string{kindText: "string", kindInteger: "integer", kindBoolean: "boolean",
+			kindTime: "date"}[kind]
 		return c, f.refuse(c.Type, c.Path+" is not of type "+c.Type, "did you mean "+orElse(is, "string")+"?")
 	}
 	return c, nil
@@ -102,7 +105,8 @@ func (m *Model) parseScale(text string) (*Scale, error) {
 	if text != "default" {
 		parts := strings.Split(text, ",")
 		if len(parts) < 2 || len(parts) > 3 {
-			return nil, f.refuse("", "the paths of the replicas in spec and status are required", "write --scale=.spec.replicas,.status.replicas,.status.selector, or --scale alone")
+			return nil, f.refuse("", "the paths of the replicas in spec and status are required",
+				"write --scale=.spec.replicas,.status.replicas,.status.selector, or --scale alone")
 		}
 		s.Spec, s.Status, s.Selector = parts[0], parts[1], strings.Join(parts[2:], "")
 	} else {
@@ -113,7 +117,8 @@ func (m *Model) parseScale(text string) (*Scale, error) {
 		}{
 			{m.spec, "--field", `replicas:int32,min=0,default=1,doc="replicas is the desired number of replicas."`},
 			{m.status, "--status-field", `replicas:int32,min=0,doc="replicas is the actual number of replicas."`},
-			{m.status, "--status-field", `selector:string,doc="selector selects them, as a string that the API server can parse."`},
+			{m.status, "--status-field",
+				`selector:string,doc="selector selects them, as a string that the API server can parse."`},
 		} {
 			made, err := parseFlag(of.name, of.text)
 			if err == nil && of.in.find(made.path) == nil {
@@ -150,8 +155,10 @@ var step = regexp.MustCompile(`^(\.([A-Za-z_][A-Za-z0-9_-]*)|\[(\d+|\*|\?\(.*?\)
 
 // metadata are the fields of the metadata that columns can print.
 var metadata = map[string]schemaKind{
-	"name": kindText, "generateName": kindText, "namespace": kindText, "uid": kindText, "resourceVersion": kindText, "generation": kindInteger,
-	"creationTimestamp": kindTime, "deletionTimestamp": kindTime, "labels": kindObject, "annotations": kindObject, "finalizers": kindObject, "ownerReferences": kindObject,
+	"name": kindText, "generateName": kindText, "namespace": kindText, "uid": kindText, "resourceVersion": kindText,
+	"generation":        kindInteger,
+	"creationTimestamp": kindTime, "deletionTimestamp": kindTime, "labels": kindObject, "annotations": kindObject,
+	"finalizers": kindObject, "ownerReferences": kindObject,
 }
 
 // resolve follows a JSON path from the object, and returns the kind of its value.
@@ -160,7 +167,8 @@ func (m *Model) resolve(f *flag, path string) (schemaKind, error) {
 	for rest := path; rest != ""; {
 		found := step.FindStringSubmatch(rest)
 		if found == nil {
-			return "", f.refuse(path, "not a JSON path", "write it like .spec.size, or .status.conditions[?(@.type=='Ready')].status")
+			return "", f.refuse(path, "not a JSON path", "write it like .spec.size, or "+
+				".status.conditions[?(@.type=='Ready')].status")
 		}
 		name := found[2] + found[4]
 		if name == "" {
@@ -227,7 +235,8 @@ func (o *object) resolve(f *flag, path string, steps []string) (schemaKind, erro
 			return kindObject, nil
 		}
 		if child.isList != (steps[0] == "[]") {
-			return "", f.refuse(path, child.path()+" is "+child.form(), "write ."+child.path()+map[bool]string{true: "[0]", false: "['key']"}[child.isList])
+			return "", f.refuse(path, child.path()+" is "+child.form(), "write ."+child.path()+map[bool]string{true: "[0]",
+				false: "['key']"}[child.isList])
 		}
 		steps = steps[1:]
 	}

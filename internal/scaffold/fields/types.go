@@ -69,42 +69,52 @@ var scalars = []scalar{
 	{name: "int64", kind: kindInteger, golang: "int64", parse: parseInteger(64), literal: plain},
 	{name: "bool", kind: kindBoolean, golang: "bool", parse: parseBool, values: []any{true, false}, literal: plain},
 	{
-		name: "quantity", kind: kindIntOrString, golang: "resource.Quantity", imports: imports{"resource": quantityPackage}, boxed: true,
-		parse: parseQuantity, values: []any{"1Gi", "2Gi", "3Gi"}, literal: called("resource.MustParse(%q)", "resource", quantityPackage),
+		name: "quantity", kind: kindIntOrString, golang: "resource.Quantity", imports: imports{"resource": quantityPackage},
+		boxed: true,
+		parse: parseQuantity, values: []any{"1Gi", "2Gi", "3Gi"}, literal: called("resource.MustParse(%q)", "resource",
+			quantityPackage),
 	},
 	{
 		name: "duration", kind: kindText, golang: "metav1.Duration", imports: imports{"metav1": metaPackage}, boxed: true,
 		parse: parseDuration, values: []any{"90s", "5m", "10m"}, literal: durationLiteral,
 	},
 	{
-		name: "int-or-string", kind: kindIntOrString, golang: "intstr.IntOrString", imports: imports{"intstr": intOrStringImport}, boxed: true,
+		name: "int-or-string", kind: kindIntOrString, golang: "intstr.IntOrString",
+		imports: imports{"intstr": intOrStringImport}, boxed: true,
 		parse: parseIntOrString, values: []any{"25%", int64(1), int64(2)}, literal: intOrStringLiteral,
 	},
 	{
 		name: "time", kind: kindText, golang: "metav1.Time", imports: imports{"metav1": metaPackage}, boxed: true,
-		parse: parseTime(time.RFC3339), values: []any{"2026-01-02T15:04:05Z", "2027-01-02T15:04:05Z"}, literal: timeLiteral("metav1.NewTime"),
+		parse: parseTime(time.RFC3339), values: []any{"2026-01-02T15:04:05Z", "2027-01-02T15:04:05Z"},
+		literal: timeLiteral("metav1.NewTime"),
 	},
 	{
 		name: "microtime", kind: kindText, golang: "metav1.MicroTime", imports: imports{"metav1": metaPackage}, boxed: true,
-		parse: parseTime(microTime), values: []any{"2026-01-02T15:04:05.000000Z", "2027-01-02T15:04:05.000000Z"}, literal: timeLiteral("metav1.NewMicroTime"),
+		parse: parseTime(microTime), values: []any{"2026-01-02T15:04:05.000000Z", "2027-01-02T15:04:05.000000Z"},
+		literal: timeLiteral("metav1.NewMicroTime"),
 	},
 	{name: "object", kind: kindObject},
-	{name: "condition", kind: kindObject, golang: "metav1.Condition", imports: imports{"metav1": metaPackage}, boxed: true},
+	{name: "condition", kind: kindObject, golang: "metav1.Condition", imports: imports{"metav1": metaPackage},
+		boxed: true},
 }
 
 // otherNames maps names of types in other tools to types.
 var otherNames = map[string]string{
-	"str": "string", "text": "string", "integer": "int32", "int": "int32", "long": "int64", "boolean": "bool", "struct": "object",
+	"str": "string", "text": "string", "integer": "int32", "int": "int32", "long": "int64", "boolean": "bool",
+	"struct":            "object",
 	"resource.Quantity": "quantity", "metav1.Duration": "duration", "metav1.Time": "time", "metav1.Condition": "condition",
-	"intstr.IntOrString": "int-or-string", "IntOrString": "int-or-string", "intorstring": "int-or-string", "date-time": "time", "timestamp": "time",
+	"intstr.IntOrString": "int-or-string", "IntOrString": "int-or-string", "intorstring": "int-or-string",
+	"date-time": "time", "timestamp": "time",
 	"secretRef": "ref=Secret", "configMapRef": "ref=ConfigMap", "number": "int32",
 }
 
 // refusedTypes are types that APIs do not have, with the hint for each.
 var refusedTypes = map[string]string{
 	"float": noFloats, "float32": noFloats, "float64": noFloats, "double": noFloats,
-	"uint": noUnsigned, "uint8": noUnsigned, "uint16": noUnsigned, "uint32": noUnsigned, "uint64": noUnsigned, "int8": noSmall, "int16": noSmall,
-	"byte": noSmall, "any": noAny, "interface{}": noAny, "map": "write map[string]string, or map[string]object", "list": "write []string, or []object", "array": "write []string, or []object",
+	"uint": noUnsigned, "uint8": noUnsigned, "uint16": noUnsigned, "uint32": noUnsigned, "uint64": noUnsigned,
+	"int8": noSmall, "int16": noSmall,
+	"byte": noSmall, "any": noAny, "interface{}": noAny, "map": "write map[string]string, or map[string]object",
+	"list": "write []string, or []object", "array": "write []string, or []object",
 	"[]": "write []string, or []object",
 }
 
@@ -136,7 +146,8 @@ func (f *Field) setType(text string) error {
 		f.isList, text = true, rest
 	}
 	if f.collection() && (strings.HasPrefix(text, "[]") || strings.HasPrefix(text, "map[")) {
-		return f.refuse(f.typ, "flags cannot declare a list or map of lists or maps", "use []object, with the list as a field")
+		return f.refuse(f.typ, "flags cannot declare a list or map of lists or maps",
+			"use []object, with the list as a field")
 	}
 	if to, ok := otherNames[text]; ok && strings.HasPrefix(to, "ref=") {
 		text = to
@@ -164,7 +175,8 @@ func (f *Field) setType(text string) error {
 }
 
 func (f *Field) unknownType(text string) error {
-	hint := "the types are string, int32, int64, bool, quantity, duration, time, int-or-string, object, ref=KIND, []TYPE and map[string]TYPE"
+	hint := "the types are string, int32, int64, bool, quantity, duration, time, int-or-string, object, ref=KIND, " +
+		"[]TYPE and map[string]TYPE"
 	if refused, ok := refusedTypes[text]; ok {
 		hint = refused
 	} else if other, ok := otherNames[text]; ok {
@@ -224,7 +236,8 @@ const microTime = "2006-01-02T15:04:05.000000Z07:00"
 func parseTime(layout string) func(string) (any, error) {
 	return func(text string) (any, error) {
 		if _, err := time.Parse(layout, text); err != nil {
-			return nil, errors.New("a time such as " + strings.Replace(strings.Replace(layout, "Z07:00", "Z", 1), "2006", "2026", 1))
+			return nil, errors.New("a time such as " + strings.Replace(strings.Replace(layout, "Z07:00", "Z", 1), "2006", "2026",
+				1))
 		}
 		return text, nil
 	}
@@ -265,6 +278,7 @@ func timeLiteral(constructor string) func(any) (string, imports) {
 		t, _ := time.Parse(time.RFC3339Nano, value.(string)) // parseTime has accepted it
 		t = t.UTC()
 		return fmt.Sprintf("%s(time.Date(%d, %d, %d, %d, %d, %d, %d, time.UTC))", constructor,
-			t.Year(), t.Month(), t.Day(), t.Hour(), t.Minute(), t.Second(), t.Nanosecond()), imports{"metav1": metaPackage, "time": "time"}
+				t.Year(), t.Month(), t.Day(), t.Hour(), t.Minute(), t.Second(), t.Nanosecond()),
+			imports{"metav1": metaPackage, "time": "time"}
 	}
 }

@@ -23,21 +23,31 @@ type format struct {
 
 // formats are the formats that API servers check.
 var formats = map[string]format{
-	"uri":      {func(s string) bool { u, err := url.ParseRequestURI(s); return err == nil && u.Scheme != "" }, []any{"https://example.com", "https://example.org"}},
-	"email":    {func(s string) bool { _, err := mail.ParseAddress(s); return err == nil }, []any{"ada@example.com", "alan@example.com"}},
-	"hostname": {func(s string) bool { return len(validation.IsDNS1123Subdomain(s)) == 0 }, []any{"example.com", "example.org"}},
-	"ipv4":     {func(s string) bool { a, err := netip.ParseAddr(s); return err == nil && a.Is4() }, []any{"192.0.2.1", "192.0.2.2"}},
-	"ipv6":     {func(s string) bool { a, err := netip.ParseAddr(s); return err == nil && a.Is6() && a.Zone() == "" }, []any{"2001:db8::1", "2001:db8::2"}},
-	"cidr":     {func(s string) bool { _, err := netip.ParsePrefix(s); return err == nil }, []any{"192.0.2.0/24", "198.51.100.0/24"}},
-	"mac":      {regexp.MustCompile(`^([0-9a-fA-F]{2}:){5}[0-9a-fA-F]{2}$`).MatchString, []any{"00:00:5e:00:53:01", "00:00:5e:00:53:02"}},
+	"uri": {func(s string) bool { u, err := url.ParseRequestURI(s); return err == nil && u.Scheme != "" },
+		[]any{"https://example.com", "https://example.org"}},
+	"email": {func(s string) bool { _, err := mail.ParseAddress(s); return err == nil },
+		[]any{"ada@example.com", "alan@example.com"}},
+	"hostname": {func(s string) bool { return len(validation.IsDNS1123Subdomain(s)) == 0 },
+		[]any{"example.com", "example.org"}},
+	"ipv4": {func(s string) bool { a, err := netip.ParseAddr(s); return err == nil && a.Is4() },
+		[]any{"192.0.2.1", "192.0.2.2"}},
+	"ipv6": {func(s string) bool { a, err := netip.ParseAddr(s); return err == nil && a.Is6() && a.Zone() == "" },
+		[]any{"2001:db8::1", "2001:db8::2"}},
+	"cidr": {func(s string) bool { _, err := netip.ParsePrefix(s); return err == nil },
+		[]any{"192.0.2.0/24", "198.51.100.0/24"}},
+	"mac": {regexp.MustCompile(`^([0-9a-fA-F]{2}:){5}[0-9a-fA-F]{2}$`).MatchString,
+		[]any{"00:00:5e:00:53:01", "00:00:5e:00:53:02"}},
 	"uuid": {
 		regexp.MustCompile(`^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$`).MatchString,
 		[]any{"123e4567-e89b-42d3-a456-426614174000", "123e4567-e89b-42d3-a456-426614174001"},
 	},
-	"byte":      {func(s string) bool { _, err := base64.StdEncoding.DecodeString(s); return err == nil && s != "" }, []any{"aGVsbG8=", "d29ybGQ="}},
-	"date":      {func(s string) bool { _, err := time.Parse(time.DateOnly, s); return err == nil }, []any{"2026-01-02", "2027-01-02"}},
-	"date-time": {func(s string) bool { _, err := time.Parse(time.RFC3339, s); return err == nil }, []any{"2026-01-02T15:04:05Z", "2027-01-02T15:04:05Z"}},
-	"duration":  {func(s string) bool { _, err := time.ParseDuration(s); return err == nil }, []any{"90s", "5m"}},
+	"byte": {func(s string) bool { _, err := base64.StdEncoding.DecodeString(s); return err == nil && s != "" },
+		[]any{"aGVsbG8=", "d29ybGQ="}},
+	"date": {func(s string) bool { _, err := time.Parse(time.DateOnly, s); return err == nil },
+		[]any{"2026-01-02", "2027-01-02"}},
+	"date-time": {func(s string) bool { _, err := time.Parse(time.RFC3339, s); return err == nil },
+		[]any{"2026-01-02T15:04:05Z", "2027-01-02T15:04:05Z"}},
+	"duration": {func(s string) bool { _, err := time.ParseDuration(s); return err == nil }, []any{"90s", "5m"}},
 }
 
 // enough is the number of candidates after which the search for a value stops.

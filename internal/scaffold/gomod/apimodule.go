@@ -66,7 +66,8 @@ func replacedModules(p *plan.Plan, proj *project.Project) ([]string, error) {
 	for _, r := range file.Replace {
 		folder := path.Clean(r.New.Path)
 		isIn := func(kind project.Resource) bool { return kind.Path != "" && within(kind.Path, r.Old.Path) }
-		if _, err := p.Read(path.Join(folder, layout.GoModFile)); err != nil || !fs.ValidPath(folder) || r.Old.Path == layout.RuntimeModule {
+		if _, err := p.Read(path.Join(folder, layout.GoModFile)); err != nil || !fs.ValidPath(folder) ||
+			r.Old.Path == layout.RuntimeModule {
 			continue
 		}
 		if slices.ContainsFunc(proj.Resources, isIn) {
@@ -184,14 +185,16 @@ func unused(p *plan.Plan, proj *project.Project, module string) *diagnostic.Erro
 	if work, err := readWork(p); err == nil && usesFolder(work, module) {
 		return nil
 	}
-	hint := "go mod edit -replace=" + path.Join(proj.Repo, module) + "=./" + module + " makes the project build with the directory; a go.work may do the same"
+	hint := "go mod edit -replace=" + path.Join(proj.Repo, module) + "=./" + module +
+		" makes the project build with the directory; a go.work may do the same"
 	if module == project.APIFolder {
 		hint = "kctrl edit --api-module makes the project build with the directory; a go.work may do the same"
 	}
 	return &diagnostic.Error{
-		Pos:     token.Position{Filename: layout.GoModFile},
-		Message: "does not replace " + path.Join(proj.Repo, module) + " by ./" + module + ", so the project builds with what is published",
-		Hint:    hint,
+		Pos: token.Position{Filename: layout.GoModFile},
+		Message: "does not replace " + path.Join(proj.Repo, module) + " by ./" + module +
+			", so the project builds with what is published",
+		Hint: hint,
 	}
 }
 
@@ -204,7 +207,8 @@ func copied(p *plan.Plan, proj *project.Project, module string) *diagnostic.Erro
 	return &diagnostic.Error{
 		Pos:     token.Position{Filename: vendorList},
 		Message: "has a copy of " + module + ", which the go command builds with",
-		Hint:    "go mod vendor copies it again, after each change; or go work init . ./" + module + " && go work vendor, which copies none",
+		Hint: "go mod vendor copies it again, after each change; or go work init . ./" + module +
+			" && go work vendor, which copies none",
 	}
 }
 
@@ -253,7 +257,8 @@ const RequireHint = "kctrl doctor --fix requires it"
 func unmetBy(file, api *modfile.File, modulePath, folder string) []*diagnostic.Error {
 	var found []*diagnostic.Error
 	add := func(line int, message, hint string) {
-		found = append(found, &diagnostic.Error{Pos: token.Position{Filename: layout.GoModFile, Line: line}, Message: message, Hint: hint})
+		found = append(found, &diagnostic.Error{Pos: token.Position{Filename: layout.GoModFile, Line: line}, Message: message,
+			Hint: hint})
 	}
 	for _, r := range file.Replace {
 		if r.Old.Path == modulePath && Requirement(file, modulePath) < 0 {
@@ -261,11 +266,13 @@ func unmetBy(file, api *modfile.File, modulePath, folder string) []*diagnostic.E
 		}
 	}
 	if file.Go != nil && api.Go != nil && version.Compare("go"+file.Go.Version, "go"+api.Go.Version) < 0 {
-		add(file.Go.Syntax.Start.Line, "declares go "+file.Go.Version+", and "+folder+"/go.mod declares go "+api.Go.Version, "go mod tidy raises it")
+		add(file.Go.Syntax.Start.Line, "declares go "+file.Go.Version+", and "+folder+"/go.mod declares go "+api.Go.Version,
+			"go mod tidy raises it")
 	}
 	for _, r := range api.Require {
 		if at := Requirement(file, r.Mod.Path); at >= 0 && semver.Compare(file.Require[at].Mod.Version, r.Mod.Version) < 0 {
-			add(file.Require[at].Syntax.Start.Line, "requires "+r.Mod.Path+" "+file.Require[at].Mod.Version+", and "+folder+"/go.mod "+r.Mod.Version, "go mod tidy raises it")
+			add(file.Require[at].Syntax.Start.Line, "requires "+r.Mod.Path+" "+file.Require[at].Mod.Version+", and "+folder+
+				"/go.mod "+r.Mod.Version, "go mod tidy raises it")
 		}
 	}
 	return found
@@ -303,7 +310,8 @@ func packageFiles(fsys fs.FS, folder string) map[string][]byte {
 	files := map[string][]byte{}
 	entries, _ := fs.ReadDir(fsys, folder)
 	for _, entry := range entries {
-		if text, err := fs.ReadFile(fsys, path.Join(folder, entry.Name())); err == nil && gosource.IsPackageFile(entry.Name()) {
+		if text, err := fs.ReadFile(fsys, path.Join(folder, entry.Name())); err == nil &&
+			gosource.IsPackageFile(entry.Name()) {
 			files[entry.Name()] = text
 		}
 	}
@@ -351,7 +359,8 @@ func ImportsOfProject(p *plan.Plan, proj *project.Project) (map[string]string, e
 	if err != nil {
 		return nil, err
 	}
-	imported := gosource.ImportedBy(slices.DeleteFunc(sources, func(s gosource.GoSource) bool { return gosource.InModule(s.Name, modules) }))
+	imported := gosource.ImportedBy(slices.DeleteFunc(sources,
+		func(s gosource.GoSource) bool { return gosource.InModule(s.Name, modules) }))
 	for _, r := range proj.Resources {
 		if r.API {
 			imported[templates.NewKind(layout.KindNames(proj, r, "")).ImportPath] = layout.MainDir + "/" + layout.RegisterName
@@ -375,7 +384,8 @@ func WriteAPIModule(p *plan.Plan, proj *project.Project) error {
 	case err != nil:
 		return err
 	default:
-		if err := errors.Join(project.CheckAPIModule(text, proj.Repo, project.APIFolder), provideForTypes(p, proj, project.APIFolder)); err != nil {
+		if err := errors.Join(project.CheckAPIModule(text, proj.Repo, project.APIFolder),
+			provideForTypes(p, proj, project.APIFolder)); err != nil {
 			return err
 		}
 	}
@@ -429,7 +439,8 @@ func dropTestedWith(p *plan.Plan, proj *project.Project) error {
 func pinnedModules(proj *project.Project) (map[string]bool, error) {
 	applied, _ := templates.ApplyConfigurationModules()
 	pinned := map[string]bool{path.Join(proj.Repo, project.APIFolder): true}
-	for _, t := range slices.Concat(templates.Modules(), templates.PublishedModules(), []templates.Template[templates.ModuleView]{applied}) {
+	for _, t := range slices.Concat(templates.Modules(), templates.PublishedModules(),
+		[]templates.Template[templates.ModuleView]{applied}) {
 		view := templates.ModuleView{Repo: proj.Repo, RuntimeVersion: layout.Unpublished}
 		if t.Path(view) != layout.GoModFile {
 			continue
@@ -543,7 +554,8 @@ func RenameAPIModules(p *plan.Plan, before, after *project.Project) error {
 			for _, r := range slices.Clone(file.Replace) {
 				if r.Old.Path == from {
 					old, with := r.Old, r.New
-					changed = errors.Join(file.DropReplace(old.Path, old.Version), file.AddReplace(to, old.Version, with.Path, with.Version)) == nil
+					changed = errors.Join(file.DropReplace(old.Path, old.Version), file.AddReplace(to, old.Version, with.Path,
+						with.Version)) == nil
 				}
 			}
 			return changed
@@ -567,7 +579,8 @@ func readWork(p *plan.Plan) (*modfile.WorkFile, error) {
 	file, err := modfile.ParseWork(layout.WorkFile, text, nil)
 	if err != nil {
 		return nil, &diagnostic.Error{
-			Pos: token.Position{Filename: layout.WorkFile}, Message: "not a go.work file: " + strings.ReplaceAll(err.Error(), "\n", "; "), Hint: "repair it", Cause: err,
+			Pos: token.Position{Filename: layout.WorkFile}, Message: "not a go.work file: " + strings.ReplaceAll(err.Error(),
+				"\n", "; "), Hint: "repair it", Cause: err,
 		}
 	}
 	return file, nil

@@ -167,7 +167,8 @@ func mixedRuntime(missing []string) error {
 	return &diagnostic.Error{
 		Pos:     token.Position{Filename: missing[0]},
 		Message: what + ", of a runtime that another version of kctrl wrote",
-		Hint:    "restore " + layout.BundleDir + " from version control, or remove the directory: then kctrl generate writes the runtime of this kctrl",
+		Hint: "restore " + layout.BundleDir + " from version control, or remove the directory: then kctrl generate " +
+			"writes the runtime of this kctrl",
 	}
 }
 
@@ -307,7 +308,8 @@ func otherRuntime(whole []plan.Change, lock *project.Lock) []string {
 	}
 	var others []string
 	for entry := range lock.All() {
-		if strings.HasPrefix(entry.Path, layout.BundleDir+"/") && (ours[entry.Path] == nil || lock.Touched(entry.Path, ours[entry.Path])) {
+		if strings.HasPrefix(entry.Path, layout.BundleDir+"/") &&
+			(ours[entry.Path] == nil || lock.Touched(entry.Path, ours[entry.Path])) {
 			others = append(others, entry.Path)
 		}
 	}

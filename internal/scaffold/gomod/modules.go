@@ -43,7 +43,8 @@ func ExistingModule(fsys fs.FS) (GoModule, error) {
 	}
 	if file.Module == nil {
 		return GoModule{}, &diagnostic.Error{
-			Pos: token.Position{Filename: layout.GoModFile}, Message: "names no module", Hint: "write module and its path in the first line, or remove the file",
+			Pos: token.Position{Filename: layout.GoModFile}, Message: "names no module",
+			Hint: "write module and its path in the first line, or remove the file",
 		}
 	}
 	found := GoModule{Path: file.Module.Mod.Path}
@@ -105,7 +106,8 @@ func noteVendored(p *plan.Plan) {
 		return
 	}
 	p.Note(&diagnostic.Error{
-		Pos: token.Position{Filename: vendorList}, Message: "is not what " + layout.GoModFile + " requires any more", Hint: "go mod tidy && go mod vendor brings it up to date",
+		Pos: token.Position{Filename: vendorList}, Message: "is not what " + layout.GoModFile + " requires any more",
+		Hint: "go mod tidy && go mod vendor brings it up to date",
 	})
 }
 
@@ -171,9 +173,10 @@ func checkRequired(p *plan.Plan, proj *project.Project) error {
 		return nil
 	}
 	return &diagnostic.Error{
-		Message: fmt.Sprintf("invalid module path %s: the project needs the module of that name", diagnostic.Quote(proj.Repo)),
-		Hint:    `use "example.com/guestbook"`,
-		Class:   diagnostic.ErrUsage,
+		Message: fmt.Sprintf("invalid module path %s: the project needs the module of that name",
+			diagnostic.Quote(proj.Repo)),
+		Hint:  `use "example.com/guestbook"`,
+		Class: diagnostic.ErrUsage,
 	}
 }
 
@@ -207,7 +210,8 @@ func addRuntimeSums(p *plan.Plan, build project.Build) error {
 // IsHarmless reports whether a new project can start in a directory that holds the named file.
 func IsHarmless(name string) bool {
 	base, _, _ := strings.Cut(name, ".")
-	return base == "" || name == layout.GoModFile || slices.Contains([]string{"LICENSE", "COPYING", "NOTICE", "README"}, base)
+	return base == "" || name == layout.GoModFile || slices.Contains([]string{"LICENSE", "COPYING", "NOTICE", "README"},
+		base)
 }
 
 // ImportsOf reports whether m is the required module that provides any of the import paths: the one with the longest

@@ -118,7 +118,8 @@ func appliedIn(p *plan.Plan) ([]string, error) {
 }
 
 // requireAll adds the lines that go.mod and go.sum in a directory lack, compared with the templates.
-func requireAll(p *plan.Plan, folder string, proj *project.Project, mod, sum templates.Template[templates.ModuleView]) error {
+func requireAll(p *plan.Plan, folder string, proj *project.Project, mod,
+	sum templates.Template[templates.ModuleView]) error {
 	view := templates.ModuleView{Repo: proj.Repo}
 	needed, err := mod.Render(view)
 	if err != nil {

@@ -191,7 +191,8 @@ func IsForeign(fsys fs.FS, name string, modules []string) bool {
 // bundled runtime.
 func IsIgnored(name string) bool {
 	base := path.Base(name)
-	return name != "." && (base == "testdata" || base == "vendor" || base[0] == '.' || base[0] == '_' || name == layout.BundleDir)
+	return name != "." && (base == "testdata" || base == "vendor" || base[0] == '.' || base[0] == '_' ||
+		name == layout.BundleDir)
 }
 
 // Objects returns the types that the generated registration of a package registers: the kinds that PROJECT lists, their
@@ -259,9 +260,11 @@ func (p *APIPackage) registrationHint(program string, generated bool, name strin
 	case !p.Importable(program):
 		return "move the package out of the directory named internal, or register it where it can be imported"
 	case generated:
-		return fmt.Sprintf("write SchemeBuilder = runtime.NewSchemeBuilder(%s) in %s, and kctrl generate does the rest", RegisterFunc, p.folder)
+		return fmt.Sprintf("write SchemeBuilder = runtime.NewSchemeBuilder(%s) in %s, and kctrl generate does the rest",
+			RegisterFunc, p.folder)
 	case p.Declared["AddToScheme"]:
 		return fmt.Sprintf("add &%s{} to what AddToScheme registers", name)
 	}
-	return "kctrl create api makes packages that register their kinds; or declare AddToScheme beside it, which kctrl generate then calls"
+	return "kctrl create api makes packages that register their kinds; or declare AddToScheme beside it, which kctrl " +
+		"generate then calls"
 }

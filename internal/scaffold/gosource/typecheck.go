@@ -33,7 +33,8 @@ type Complaint struct{ File, Message string }
 
 // TypeErrors returns the type errors in the Go files of a module as a plan has them. changed replaces the content of
 // some files.
-func TypeErrors(p *plan.Plan, sources []GoSource, repo string, changed map[string][]byte) (map[Complaint][]token.Position, error) {
+func TypeErrors(p *plan.Plan, sources []GoSource, repo string,
+	changed map[string][]byte) (map[Complaint][]token.Position, error) {
 	c, err := TypeChecked(p, sources, repo, changed)
 	if err != nil {
 		return nil, err

@@ -107,7 +107,8 @@ func isGenerated(name string, entry project.LockEntry) bool {
 }
 
 func (s GoSource) Pkg() GoPackage {
-	return GoPackage{path.Dir(s.Name), strings.HasSuffix(s.Name, "_test.go") && strings.HasSuffix(s.File.Name.Name, "_test")}
+	return GoPackage{path.Dir(s.Name), strings.HasSuffix(s.Name, "_test.go") &&
+		strings.HasSuffix(s.File.Name.Name, "_test")}
 }
 
 // Declares returns the package-level names that a file declares.

@@ -35,7 +35,8 @@ func startingTree(t *testing.T, fsys afero.Fs) {
 }
 
 // mixedFiles are the files that the plan changes.
-var mixedFiles = []string{"PROJECT.lock", "api/keep/y.go", "api/old/deep/x.go", "api/v1/nested/run", "api/v1/types.go", "cmd/main.go", "hack/run.sh"}
+var mixedFiles = []string{"PROJECT.lock", "api/keep/y.go", "api/old/deep/x.go", "api/v1/nested/run", "api/v1/types.go",
+	"cmd/main.go", "hack/run.sh"}
 
 func mixedPlan(t *testing.T, fsys afero.Fs) *Plan {
 	t.Helper()
@@ -82,7 +83,8 @@ func TestApplyWritesEveryChange(t *testing.T) {
 }
 
 // faultCases runs Apply of the mixed plan once for every mutating call, failing it with fails(n).
-func faultCases(t *testing.T, newFs func() afero.Fs, fails func(n int) func(int, string) error, check func(t *testing.T, before, after, got map[string]string, calls []string, err error)) {
+func faultCases(t *testing.T, newFs func() afero.Fs, fails func(n int) func(int, string) error,
+	check func(t *testing.T, before, after, got map[string]string, calls []string, err error)) {
 	fsys := newFs()
 	startingTree(t, fsys)
 	before := tree(t, fsys)
@@ -125,7 +127,8 @@ func TestReadOnlyFileSystemIsOneError(t *testing.T) {
 }
 
 func TestFaultInAnyCallLeavesTheTreeAsItWas(t *testing.T) {
-	for name, failure := range map[string]error{"unknown": fault.Err, "no space": syscall.ENOSPC, "read-only": syscall.EROFS} {
+	for name, failure := range map[string]error{"unknown": fault.Err, "no space": syscall.ENOSPC,
+		"read-only": syscall.EROFS} {
 		fails := func(n int) func(int, string) error {
 			return func(call int, _ string) error {
 				if call == n {
@@ -176,7 +179,8 @@ func TestFaultInAnyCallLeavesTheTreeAsItWas(t *testing.T) {
 func TestFullDiskForNewDataLeavesTheTreeAsItWas(t *testing.T) {
 	fails := func(n int) func(int, string) error {
 		return func(call int, what string) error {
-			if call >= n && (strings.HasPrefix(what, "write") || strings.HasPrefix(what, "mkdir") || strings.HasPrefix(what, "open")) {
+			if call >= n && (strings.HasPrefix(what, "write") || strings.HasPrefix(what, "mkdir") ||
+				strings.HasPrefix(what, "open")) {
 				return syscall.ENOSPC
 			}
 			return nil
@@ -238,7 +242,10 @@ func TestApplyRefusesWhatIsNotAsPlanned(t *testing.T) {
 	}{
 		{"edited file", func(f afero.Fs) error { return afero.WriteFile(f, "cmd/main.go", []byte("mine"), 0o644) },
 			"cmd/main.go", "has changed since the command began"},
-		{"edited file to delete", func(f afero.Fs) error { return afero.WriteFile(f, "api/keep/y.go", []byte("mine"), 0o644) },
+		{"edited file to delete", func(f afero.Fs) error {
+			return afero.WriteFile(f, "api/keep/y.go", []byte("mine"),
+				0o644)
+		},
 			"api/keep/y.go", "has changed since"},
 		{"vanished file", func(f afero.Fs) error { return f.Remove("cmd/main.go") }, "cmd/main.go", "has gone since"},
 		{"new file in the way", func(f afero.Fs) error {
@@ -324,7 +331,8 @@ func TestReadOnlyFolderLeavesTheTreeAsItWas(t *testing.T) {
 	}
 	err = plan.Apply(t.Context(), fsys, "test")
 	e, ok := errors.AsType[*diagnostic.Error](err)
-	if !ok || e.Error() != "hack/run.sh: cannot write: permission denied" || !strings.Contains(e.Hint, "make the file and its directory writable") {
+	if !ok || e.Error() != "hack/run.sh: cannot write: permission denied" ||
+		!strings.Contains(e.Hint, "make the file and its directory writable") {
 		t.Fatalf("got %v", err)
 	}
 	if diff := cmp.Diff(before, tree(t, root)); diff != "" {

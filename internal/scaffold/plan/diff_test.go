@@ -70,7 +70,8 @@ func TestGitAppliesTheDiff(t *testing.T) {
 	startingTree(t, root)
 	write(t, root, map[string]string{"lines": strings.Repeat("same\n", 40) + "end", "crlf": "a\r\nb\r\n"})
 	p := mixedPlan(t, root)
-	must(t, p.WriteFile(File{Path: "lines", Content: []byte("new\n" + strings.Repeat("same\n", 40) + "end\n"), Force: true}))
+	must(t, p.WriteFile(File{Path: "lines", Content: []byte("new\n" + strings.Repeat("same\n", 40) + "end\n"),
+		Force: true}))
 	must(t, p.WriteFile(File{Path: "crlf", Content: []byte("a\r\nc\r\n"), Force: true}))
 
 	git := exec.Command("git", "apply", "--whitespace=nowarn", "-")

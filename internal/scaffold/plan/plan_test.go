@@ -39,16 +39,21 @@ func TestOwners(t *testing.T) {
 		touched bool   // afterwards
 	}{
 		{"shared file as kctrl left it", "v1", File{Path: "f.txt", Content: []byte("v2")}, "v2", false},
-		{"shared file the user edited", "edit", File{Path: "f.txt", Content: []byte("v2")}, "error: has been edited since kctrl wrote it", true},
-		{"shared file the user wrote", "v1", File{Path: "users.txt", Content: []byte("v2")}, "error: exists and was not written by kctrl", true},
+		{"shared file the user edited", "edit", File{Path: "f.txt", Content: []byte("v2")},
+			"error: has been edited since kctrl wrote it", true},
+		{"shared file the user wrote", "v1", File{Path: "users.txt", Content: []byte("v2")},
+			"error: exists and was not written by kctrl", true},
 		{"shared file that is as wanted", "v2", File{Path: "f.txt", Content: []byte("v2")}, "v2", false},
 		{"shared file that is not there", "v1", File{Path: "new.txt", Content: []byte("v2")}, "v2", true},
 		{"generated file the user edited", "edit", File{Path: "f.txt", Content: []byte("v2"), Owner: Generated}, "v2", false},
-		{"generated file the user wrote", "v1", File{Path: "users.txt", Content: []byte("v2"), Owner: Generated, Template: "t"}, "v2", false},
+		{"generated file the user wrote", "v1", File{Path: "users.txt", Content: []byte("v2"), Owner: Generated,
+			Template: "t"}, "v2", false},
 		{"file of the user, as kctrl left it", "v1", File{Path: "f.txt", Content: []byte("v2"), Owner: User}, "v1", false},
 		{"file of the user, edited", "edit", File{Path: "f.txt", Content: []byte("v2"), Owner: User}, "edit", true},
-		{"file of the user, the user's", "v1", File{Path: "users.txt", Content: []byte("v2"), Owner: User, Template: "t"}, "mine", true},
-		{"file of the user, not there", "v1", File{Path: "new.txt", Content: []byte("v2"), Owner: User, Template: "t"}, "v2", false},
+		{"file of the user, the user's", "v1", File{Path: "users.txt", Content: []byte("v2"), Owner: User, Template: "t"},
+			"mine", true},
+		{"file of the user, not there", "v1", File{Path: "new.txt", Content: []byte("v2"), Owner: User, Template: "t"}, "v2",
+			false},
 	} {
 		t.Run(tt.rule, func(t *testing.T) {
 			fsys := written(t, tt.content)
@@ -328,7 +333,8 @@ func TestRootIsNeverLeft(t *testing.T) {
 	for call, err := range map[string]error{
 		"open": second(root.Open("../x")), "create": second(root.Create("api/x")), "mkdir": root.Mkdir("../x", 0o755),
 		"mkdirall": root.MkdirAll("api/x", 0o755), "remove": root.Remove("api/secret"), "removeall": root.RemoveAll("../x"),
-		"rename": root.Rename("real", "api/real"), "chmod": root.Chmod("api/secret", 0o777), "stat": second(root.Stat("api/secret")),
+		"rename": root.Rename("real", "api/real"), "chmod": root.Chmod("api/secret", 0o777),
+		"stat": second(root.Stat("api/secret")),
 	} {
 		if err == nil {
 			t.Errorf("%s leaves the root", call)

@@ -123,11 +123,13 @@ func ValidateOwner(owner string) error {
 // checkFlag rejects texts that do not have the form of a flag. The commands check which flags exist.
 func checkFlag(text string) error {
 	name, _, _ := strings.Cut(text, "=")
-	if rest, isFlag := strings.CutPrefix(name, "--"); isFlag && rest != "" && strings.Trim(rest, "abcdefghijklmnopqrstuvwxyz-") == "" && utf8.ValidString(text) {
+	if rest, isFlag := strings.CutPrefix(name, "--"); isFlag && rest != "" &&
+		strings.Trim(rest, "abcdefghijklmnopqrstuvwxyz-") == "" && utf8.ValidString(text) {
 		return nil
 	}
 	return &diagnostic.Error{
-		Message: fmt.Sprintf("%s is not a flag of kctrl create", diagnostic.Quote(text)), Hint: "write it as it is typed, such as --field=size:int32", Class: diagnostic.ErrUsage,
+		Message: fmt.Sprintf("%s is not a flag of kctrl create", diagnostic.Quote(text)),
+		Hint:    "write it as it is typed, such as --field=size:int32", Class: diagnostic.ErrUsage,
 	}
 }
 
@@ -234,7 +236,8 @@ func parsePeer(root *yaml.Node) (*Project, error) {
 	var errs []error
 	for i, item := range list.Content {
 		if item.Kind != yaml.MappingNode {
-			errs = append(errs, fileError(item, "resources: want group, version, kind and so on, got "+edit.Describe(item), yamlRemedy))
+			errs = append(errs, fileError(item, "resources: want group, version, kind and so on, got "+edit.Describe(item),
+				yamlRemedy))
 			continue
 		}
 		text := func(key string) string {
@@ -276,7 +279,8 @@ func checkModule(fsys fs.FS, p *Project) error {
 	if module == "" || module == p.Repo {
 		return nil
 	}
-	return p.problem("repo", p.Repo, fmt.Sprintf("repo is %s, but the module in go.mod is %s", p.Repo, module), "write repo: "+module)
+	return p.problem("repo", p.Repo, fmt.Sprintf("repo is %s, but the module in go.mod is %s", p.Repo, module),
+		"write repo: "+module)
 }
 
 // APIFolder is the directory of the API packages.
@@ -289,12 +293,14 @@ func checkAPIModules(fsys fs.FS, p *Project) error {
 	if p.APIModule {
 		folders[APIFolder] = true
 		if _, err := fs.Stat(fsys, path.Join(APIFolder, "go.mod")); errors.Is(err, fs.ErrNotExist) {
-			return p.problem("apiModule", "", "apiModule is true, but there is no "+APIFolder+"/go.mod", "restore it from version control, or write apiModule: false")
+			return p.problem("apiModule", "", "apiModule is true, but there is no "+APIFolder+"/go.mod",
+				"restore it from version control, or write apiModule: false")
 		}
 	}
 	for _, r := range p.Resources {
 		if r.API && r.Path == "" {
-			for _, folder := range []string{APIFolder, APIFolder + "/" + r.Version, APIFolder + "/" + r.Group, APIFolder + "/" + r.Group + "/" + r.Version} {
+			for _, folder := range []string{APIFolder, APIFolder + "/" + r.Version, APIFolder + "/" + r.Group,
+				APIFolder + "/" + r.Group + "/" + r.Version} {
 				folders[folder] = true
 			}
 		}
@@ -327,7 +333,8 @@ func CheckAPIModule(text []byte, repo, folder string) error {
 	case is == "":
 		e.Message, e.Hint = "names no module", "write module "+want+" in the first line"
 	default:
-		e.Message, e.Hint = fmt.Sprintf("the module is %s, and the packages in %s are imported as %s", is, folder, want), "write module "+want
+		e.Message, e.Hint = fmt.Sprintf("the module is %s, and the packages in %s are imported as %s", is, folder, want),
+			"write module "+want
 	}
 	return e
 }
@@ -381,7 +388,8 @@ func parseDocument(text []byte) (*yaml.Node, error) {
 	if err != nil && !errors.Is(err, io.EOF) {
 		return nil, diagnostic.YAML(File, text, err, yamlRemedy)
 	}
-	return nil, fileError(&yaml.Node{Line: 1, Column: 1}, "not a project file", "restore it from version control, or run kctrl init in a new directory")
+	return nil, fileError(&yaml.Node{Line: 1, Column: 1}, "not a project file",
+		"restore it from version control, or run kctrl init in a new directory")
 }
 
 // conflictIn returns the line of the first conflict marker of git.
@@ -468,13 +476,15 @@ func (r *reader) scalar(node *yaml.Node, prefix string, f field) {
 	switch target := f.value.(type) {
 	case *string:
 		if node.Kind != yaml.ScalarNode || node.Tag != "!!str" {
-			r.fail(node, fmt.Sprintf("%s: want a text, got %s", f.key, edit.Describe(node)), fmt.Sprintf("write %s: %q", f.key, textOr(node, f.example)))
+			r.fail(node, fmt.Sprintf("%s: want a text, got %s", f.key, edit.Describe(node)),
+				fmt.Sprintf("write %s: %q", f.key, textOr(node, f.example)))
 			return
 		}
 		*target = node.Value
 	case *bool:
 		if node.Kind != yaml.ScalarNode || node.Tag != "!!bool" {
-			r.fail(node, fmt.Sprintf("%s: want true or false, got %s", f.key, edit.Describe(node)), fmt.Sprintf("write %s: true", f.key))
+			r.fail(node, fmt.Sprintf("%s: want true or false, got %s", f.key, edit.Describe(node)),
+				fmt.Sprintf("write %s: true", f.key))
 			return
 		}
 		*target = strings.EqualFold(node.Value, "true")
@@ -507,7 +517,8 @@ func (r *reader) list(node *yaml.Node, f field) (values []string, ok bool) {
 	}
 	for _, item := range items {
 		if node.Kind != yaml.SequenceNode || item.Kind != yaml.ScalarNode || item.Tag != "!!str" {
-			r.fail(item, fmt.Sprintf("%s: want a list of texts, got %s", f.key, edit.Describe(item)), fmt.Sprintf("write %s: [%s]", f.key, f.example))
+			r.fail(item, fmt.Sprintf("%s: want a list of texts, got %s", f.key, edit.Describe(item)),
+				fmt.Sprintf("write %s: [%s]", f.key, f.example))
 			return nil, false
 		}
 		values = append(values, item.Value)
@@ -520,7 +531,8 @@ func (r *reader) resources(list *yaml.Node) {
 		return
 	}
 	if list.Kind != yaml.SequenceNode {
-		r.fail(list, "resources: want a list, got "+edit.Describe(list), "write each resource as an item that begins with a dash")
+		r.fail(list, "resources: want a list, got "+edit.Describe(list),
+			"write each resource as an item that begins with a dash")
 		return
 	}
 	for _, item := range list.Content {
@@ -575,7 +587,8 @@ func (p *Project) updateResources(root *yaml.Node) bool {
 			list = &yaml.Node{}
 			root.Content = append(root.Content, &yaml.Node{Kind: yaml.ScalarNode, Value: "resources"}, list)
 		}
-		*list = yaml.Node{Kind: yaml.SequenceNode, HeadComment: list.HeadComment, LineComment: list.LineComment, FootComment: list.FootComment}
+		*list = yaml.Node{Kind: yaml.SequenceNode, HeadComment: list.HeadComment, LineComment: list.LineComment,
+			FootComment: list.FootComment}
 	}
 	old := list.Content
 	items := make([]*yaml.Node, len(p.Resources))
@@ -656,7 +669,8 @@ func setField(mapping *yaml.Node, f field, at int) bool {
 
 // isEmpty reports whether a value is equivalent to a missing one.
 func isEmpty(node *yaml.Node) bool {
-	return len(node.Content) == 0 && (node.Value == "" || strings.EqualFold(node.Value, "false") || node.ShortTag() == "!!null")
+	return len(node.Content) == 0 && (node.Value == "" || strings.EqualFold(node.Value, "false") ||
+		node.ShortTag() == "!!null")
 }
 
 func (f field) node() *yaml.Node {

@@ -15,9 +15,10 @@ func ValidateImage(image string) error {
 	if reason == "" {
 		return nil
 	}
-	return invalidName("image", image, reason, orExample(repairedImage(image), "example.com/guestbook:v1", func(s string) bool {
-		return imageProblem(s) == ""
-	}))
+	return invalidName("image", image, reason, orExample(repairedImage(image), "example.com/guestbook:v1",
+		func(s string) bool {
+			return imageProblem(s) == ""
+		}))
 }
 
 var (
@@ -44,7 +45,8 @@ func imageProblem(image string) string {
 	case hasDigest && digest.Digest(sum).Validate() != nil:
 		return "want a digest behind @, such as sha256: and 64 hexadecimal digits in lower case"
 	case !tagText.MatchString(tag):
-		return "want a tag behind the last colon: at most 128 ASCII letters, digits, _, . and -, beginning with none of the last two"
+		return "want a tag behind the last colon: at most 128 ASCII letters, digits, _, . and -, beginning with none of " +
+			"the last two"
 	case errors.Is(err, reference.ErrNameTooLong):
 		return "the name before the tag is longer than 255 characters"
 	case hasSlash && strings.ContainsAny(registry, ".:") && !registryText.MatchString(registry):
@@ -52,7 +54,8 @@ func imageProblem(image string) string {
 	case reference.IdentifierRegexp.MatchString(name) && len(name) == 64:
 		return "64 hexadecimal digits are the ID of an image, which no registry knows"
 	}
-	return "want names of lower-case letters and digits between slashes, with single dots, one or two underscores, or dashes inside of them"
+	return "want names of lower-case letters and digits between slashes, with single dots, one or two underscores, or " +
+		"dashes inside of them"
 }
 
 // repairedImage returns an image reference without a URL scheme and in lower case, except for the tag, whose case

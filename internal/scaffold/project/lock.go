@@ -41,7 +41,8 @@ type LockEntry struct {
 }
 
 func (e LockEntry) compare(other LockEntry) int {
-	return cmp.Or(cmp.Compare(e.Path, other.Path), cmp.Compare(e.SHA256, other.SHA256), cmp.Compare(e.Template, other.Template))
+	return cmp.Or(cmp.Compare(e.Path, other.Path), cmp.Compare(e.SHA256, other.SHA256),
+		cmp.Compare(e.Template, other.Template))
 }
 
 // Lock records the files that kctrl wrote. The zero value is empty and ready to use.
@@ -184,7 +185,8 @@ func ParseLock(data []byte) (*Lock, error) {
 			}
 		case len(fields) != 3:
 			return nil, lockError(n, "want a path, a hash and a template with tabs between them", nil)
-		case !isHash(fields[1]) || fields[2] == "" || strings.ContainsFunc(fields[2], unicode.IsControl) || CheckPath(fields[0]) != nil:
+		case !isHash(fields[1]) || fields[2] == "" || strings.ContainsFunc(fields[2], unicode.IsControl) ||
+			CheckPath(fields[0]) != nil:
 			return nil, lockError(n, fmt.Sprintf("the entry of %q is broken", fields[0]), nil)
 		default:
 			lock.Add(LockEntry{fields[0], fields[1], fields[2]})
@@ -195,9 +197,10 @@ func ParseLock(data []byte) (*Lock, error) {
 
 // isConflictMarker reports whether a line is a conflict marker of git.
 func isConflictMarker(line string) bool {
-	return line == "=======" || slices.ContainsFunc([]string{"<<<<<<< ", "||||||| ", ">>>>>>> "}, func(prefix string) bool {
-		return strings.HasPrefix(line, prefix)
-	})
+	return line == "=======" || slices.ContainsFunc([]string{"<<<<<<< ", "||||||| ", ">>>>>>> "},
+		func(prefix string) bool {
+			return strings.HasPrefix(line, prefix)
+		})
 }
 
 // yamlLock is a lock in its first format.
@@ -220,7 +223,8 @@ func parseYAMLLock(data []byte) (*Lock, error) {
 	}
 	lock := &Lock{}
 	for _, e := range doc.Files {
-		if !isHash(e.SHA256) || CheckPath(e.Path) != nil || e.Template == "" || strings.ContainsFunc(e.Template, unicode.IsControl) {
+		if !isHash(e.SHA256) || CheckPath(e.Path) != nil || e.Template == "" ||
+			strings.ContainsFunc(e.Template, unicode.IsControl) {
 			return nil, lockError(0, fmt.Sprintf("the entry of %q is broken", e.Path), nil)
 		}
 		if _, twice := lock.Entry(e.Path); twice {

@@ -15,7 +15,8 @@ func TestMergedLockKnowsBothBranches(t *testing.T) {
 		"union": lockHeader + "a\t" + ours + "\tt\na\t" + theirs + "\tt\nb\t" + ours + "\tt\nb\t" + ours + "\tt\n",
 		"conflict": "<<<<<<< HEAD\n" + lockHeader + "a\t" + ours + "\tt\nb\t" + ours + "\tt\n||||||| 012345\n=======\n" +
 			lockHeader + "a\t" + theirs + "\tt\nb\t" + ours + "\tt\n>>>>>>> branch\n",
-		"unsorted, on Windows": "\ufeff" + lockHeader + "b\t" + ours + "\tt\r\na\t" + theirs + "\tt\r\na\t" + ours + "\tt\r\n",
+		"unsorted, on Windows": "\ufeff" + lockHeader + "b\t" + ours + "\tt\r\na\t" + theirs + "\tt\r\na\t" + ours +
+			"\tt\r\n",
 	} {
 		t.Run(name, func(t *testing.T) {
 			lock, err := ParseLock([]byte(text))
@@ -37,25 +38,30 @@ func TestMergedLockKnowsBothBranches(t *testing.T) {
 func TestBrokenLockIsReported(t *testing.T) {
 	sum := strings.Repeat("a", 64)
 	for text, want := range map[string]string{
-		"version: kctrl/v1\nfiles: {}\n":                                                                   "PROJECT.lock:2: ",
-		"version: kctrl/v1\nfiles:\n- path: [\n":                                                           "PROJECT.lock:3: ",
-		"version: kctrl/v9\n":                                                                              `PROJECT.lock: version "kctrl/v9" is not supported`,
-		"version: kctrl/v1\nfiles:\n- {path: ../x, sha256: " + sum + "}\n":                                 `PROJECT.lock: the entry of "../x" is broken`,
-		"version: kctrl/v1\nfiles:\n- {path: x, sha256: abc}\n":                                            `PROJECT.lock: the entry of "x" is broken`,
-		"version: kctrl/v1\nfiles:\n- {path: x, sha256: " + sum + "}\n":                                    `PROJECT.lock: the entry of "x" is broken`,
-		"version: kctrl/v1\nfiles:" + strings.Repeat("\n- {path: x, sha256: "+sum+", template: t}", 2):     `PROJECT.lock: "x" is listed twice`,
-		"version: kctrl/v1\nfiles:\n- {path: x, sha256: " + sum + ", owner: me}\n":                         `PROJECT.lock:3: not valid YAML: unknown field "owner"`,
-		lockTitle + "kctrl/v3: more\n":                                                                     `PROJECT.lock:1: version "kctrl/v3" is not supported`,
-		lockHeader + "x\t" + sum + "\n":                                                                    "PROJECT.lock:2: want a path, a hash and a template",
-		lockHeader + "a\t" + sum + "\tt\nx " + sum + " t\n":                                                "PROJECT.lock:3: want a path, a hash and a template",
-		lockHeader + "x\t" + sum[1:] + "\tt\n":                                                             `PROJECT.lock:2: the entry of "x" is broken`,
-		lockHeader + "../x\t" + sum + "\tt\n":                                                              `PROJECT.lock:2: the entry of "../x" is broken`,
-		lockHeader + "x\t" + sum + "\t\n":                                                                  `PROJECT.lock:2: the entry of "x" is broken`,
+		"version: kctrl/v1\nfiles: {}\n":         "PROJECT.lock:2: ",
+		"version: kctrl/v1\nfiles:\n- path: [\n": "PROJECT.lock:3: ",
+		"version: kctrl/v9\n":                    `PROJECT.lock: version "kctrl/v9" is not supported`,
+		"version: kctrl/v1\nfiles:\n- {path: ../x, sha256: " + sum +
+			"}\n": `PROJECT.lock: the entry of "../x" is broken`,
+		"version: kctrl/v1\nfiles:\n- {path: x, sha256: abc}\n": `PROJECT.lock: the entry of "x" is broken`,
+		"version: kctrl/v1\nfiles:\n- {path: x, sha256: " + sum +
+			"}\n": `PROJECT.lock: the entry of "x" is broken`,
+		"version: kctrl/v1\nfiles:" + strings.Repeat("\n- {path: x, sha256: "+sum+", template: t}",
+			2): `PROJECT.lock: "x" is listed twice`,
+		"version: kctrl/v1\nfiles:\n- {path: x, sha256: " + sum +
+			", owner: me}\n": `PROJECT.lock:3: not valid YAML: unknown field "owner"`,
+		lockTitle + "kctrl/v3: more\n":                      `PROJECT.lock:1: version "kctrl/v3" is not supported`,
+		lockHeader + "x\t" + sum + "\n":                     "PROJECT.lock:2: want a path, a hash and a template",
+		lockHeader + "a\t" + sum + "\tt\nx " + sum + " t\n": "PROJECT.lock:3: want a path, a hash and a template",
+		lockHeader + "x\t" + sum[1:] + "\tt\n":              `PROJECT.lock:2: the entry of "x" is broken`,
+		lockHeader + "../x\t" + sum + "\tt\n":               `PROJECT.lock:2: the entry of "../x" is broken`,
+		lockHeader + "x\t" + sum + "\t\n":                   `PROJECT.lock:2: the entry of "x" is broken`,
 		"version: kctrl/v1\nfiles:\n- path: a\n  sha256: " + sum + "\n  template: x\n\tbroken: by a tab\n": "PROJECT.lock:",
 	} {
 		_, err := LoadLock(fstest.MapFS{LockFile: {Data: []byte(text)}})
 		e, ok := errors.AsType[*diagnostic.Error](err)
-		if !ok || !strings.HasPrefix(e.Error(), want) || !strings.Contains(e.Hint, "restore PROJECT.lock") || strings.Contains(e.Message, "\n") {
+		if !ok || !strings.HasPrefix(e.Error(), want) || !strings.Contains(e.Hint, "restore PROJECT.lock") ||
+			strings.Contains(e.Message, "\n") {
 			t.Errorf("%q: got %v", text, err)
 		}
 	}

@@ -120,9 +120,10 @@ func ValidateController(name string) error {
 	if reason == "" {
 		return nil
 	}
-	return invalidName("name of a controller", name, reason, orExample(dnsCharacters(name, "-"), "backup", func(s string) bool {
-		return s != name && ValidateController(s) == nil
-	}))
+	return invalidName("name of a controller", name, reason, orExample(dnsCharacters(name, "-"), "backup",
+		func(s string) bool {
+			return s != name && ValidateController(s) == nil
+		}))
 }
 
 // validateImportPath checks the import path of a Go package.

@@ -179,7 +179,8 @@ func (p *Project) checkFields(prefix string, fields []field) error {
 		case !isText || text == "" && !f.required || p.places[prefix+f.key].broken:
 			continue
 		case text == "":
-			errs = append(errs, p.problem(prefix, "", fmt.Sprintf("%s is missing", f.key), fmt.Sprintf("write %s: %s", f.key, f.example)))
+			errs = append(errs, p.problem(prefix, "", fmt.Sprintf("%s is missing", f.key),
+				fmt.Sprintf("write %s: %s", f.key, f.example)))
 		case f.check != nil:
 			if e, ok := errors.AsType[*diagnostic.Error](f.check(text)); ok {
 				errs = append(errs, p.problem(prefix+f.key, text, e.Message, e.Hint))
@@ -207,9 +208,11 @@ func (p *Project) checkOthers(at int, r Resource) error {
 		sameKind := strings.EqualFold(other.Kind, r.Kind)
 		switch {
 		case sameKind && other.Version == r.Version:
-			return p.problem(name+"kind", r.Kind, fmt.Sprintf("the kind %s exists already", other), "give it another kind, version or group")
+			return p.problem(name+"kind", r.Kind, fmt.Sprintf("the kind %s exists already", other),
+				"give it another kind, version or group")
 		case sameKind && other.Plural != r.Plural:
-			return p.problem(name+"plural", r.Plural, fmt.Sprintf("the plural of %s is %s, not %s", other, other.Plural, r.Plural),
+			return p.problem(name+"plural", r.Plural, fmt.Sprintf("the plural of %s is %s, not %s", other, other.Plural,
+				r.Plural),
 				"use the same plural for all versions of a kind")
 		case sameKind && other.Namespaced != r.Namespaced:
 			return p.problem(name+"namespaced", "", fmt.Sprintf("%s has another scope than %s", r, other),

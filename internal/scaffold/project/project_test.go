@@ -49,7 +49,8 @@ func loadText(text string) (*Project, error) {
 
 func TestNewProjectIsWrittenAndReadBack(t *testing.T) {
 	before, _, _ := strings.Cut(projectText, "  - group")
-	kind := "  - {group: webapp, domain: example.com, version: v1, kind: Guestbook, plural: guestbooks, namespaced: true, api: true, controller: true}"
+	kind := "  - {group: webapp, domain: example.com, version: v1, kind: Guestbook, plural: guestbooks, namespaced: " +
+		"true, api: true, controller: true}"
 	// A comment is the user's; lines of its own are what kctrl wrote for a kind at first.
 	for _, text := range []string{before + kind + "\n", before + kind + " # ours\n", projectText} {
 		p, err := loadText(text)
@@ -180,8 +181,10 @@ func TestRemovedResourceLeavesTheFile(t *testing.T) {
 // TestFlagsAreKeptAsTheyAreTyped writes flags with anything in them, and reads them back.
 func TestFlagsAreKeptAsTheyAreTyped(t *testing.T) {
 	flags := []string{
-		"--field=a:string", `--field=b:string,doc="it's {so}, [and] #1: more"`, "--match-condition=a=x == '1' || true", "--finalizer", "--image=", "--image= ", "--image=null",
-		"--field=c:string,doc=\"Grüße\n\tand more\"", "--verbs=- a", "--verbs=: &b *c !d | > % @ `", "--verbs=\u2028\ufeff\x7f",
+		"--field=a:string", `--field=b:string,doc="it's {so}, [and] #1: more"`, "--match-condition=a=x == '1' || true",
+		"--finalizer", "--image=", "--image= ", "--image=null",
+		"--field=c:string,doc=\"Grüße\n\tand more\"", "--verbs=- a", "--verbs=: &b *c !d | > % @ `",
+		"--verbs=\u2028\ufeff\x7f",
 	}
 	p := guestbookProject()
 	p.Resources[0].APIFlags, p.Resources[0].PolicyFlags = flags, flags[1:2]
@@ -216,7 +219,8 @@ func TestSaveKeepsLineEnds(t *testing.T) {
 }
 
 func TestBrokenProjectIsReportedWithPositionAndHint(t *testing.T) {
-	item := "resources:\n  - group: webapp\n    domain: example.com\n    version: v1\n    kind: Guestbook\n    plural: guestbooks\n    api: true\n"
+	item := "resources:\n  - group: webapp\n    domain: example.com\n    version: v1\n    kind: Guestbook\n    plural: " +
+		"guestbooks\n    api: true\n"
 	head := "version: kctrl/v1\ndomain: example.com\nrepo: example.com/g\nprojectName: g\n"
 	for _, tt := range []struct {
 		rule, text string
@@ -227,21 +231,26 @@ func TestBrokenProjectIsReportedWithPositionAndHint(t *testing.T) {
 		{"list", "- a\n", []string{"PROJECT:1:1: not a project file", "restore it"}},
 		{"not YAML", head + "a: [\n", []string{"PROJECT:5: not valid YAML: did not find expected node content", "repair it"}},
 		{"second document", head + "---\na: b\n", []string{"PROJECT:5:1: the file has a second document", "remove it"}},
-		{"no version", "domain: example.com\n", []string{"PROJECT:1:1: version is missing", "this kctrl supports projects of version kctrl/v1"}},
+		{"no version", "domain: example.com\n", []string{"PROJECT:1:1: version is missing",
+			"this kctrl supports projects of version kctrl/v1"}},
 		{"kubebuilder", "layout:\n- go.kubebuilder.io/v4\nversion: \"3\"\n", []string{
-			`PROJECT:3:10: this is a project of kubebuilder`, "kctrl migrate converts it; kctrl generate, manifests and gen accept version 3 unchanged"}},
-		{"version of another type", "version: [3]\n", []string{`PROJECT:1:10: version: want a text, got a list`, "this kctrl supports"}},
+			`PROJECT:3:10: this is a project of kubebuilder`,
+			"kctrl migrate converts it; kctrl generate, manifests and gen accept version 3 unchanged"}},
+		{"version of another type", "version: [3]\n", []string{`PROJECT:1:10: version: want a text, got a list`,
+			"this kctrl supports"}},
 		{"missing fields", "version: kctrl/v1\nrepo: example.com/g\n", []string{
 			"PROJECT:1:1: domain is missing", "write domain: example.com",
 			"PROJECT:1:1: projectName is missing", "write projectName: guestbook"}},
-		{"wrong types", "version: kctrl/v1\ndomain: 1\nrepo: [a]\nprojectName: {}\nmultigroup: \"true\"\nowner:\nlicense: true\n", []string{
+		{"wrong types", "version: kctrl/v1\ndomain: 1\nrepo: [a]\nprojectName: {}\nmultigroup: \"true\"\nowner:\nlicense: " +
+			"true\n", []string{
 			`PROJECT:2:9: domain: want a text, got 1`, `write domain: "1"`,
 			`PROJECT:3:7: repo: want a text, got a list`, `write repo: "example.com/guestbook"`,
 			`PROJECT:4:14: projectName: want a text, got a mapping`, `write projectName: "guestbook"`,
 			`PROJECT:5:13: multigroup: want true or false, got "true"`, "write multigroup: true",
 			`PROJECT:6:7: owner: want a text, got nothing`, "write",
 			`PROJECT:7:10: license: want a text, got true`, `write license: "true"`}},
-		{"invalid values", "version: kctrl/v1\ndomain: Example.com\nrepo: https://x.io/y\nprojectName: G\nruntime: vendored\nlicense: mit\nowner: a*/b\n", []string{
+		{"invalid values", "version: kctrl/v1\ndomain: Example.com\nrepo: https://x.io/y\nprojectName: G\nruntime: " +
+			"vendored\nlicense: mit\nowner: a*/b\n", []string{
 			`PROJECT:2:9: invalid domain "Example.com"`, `use "example.com"`,
 			`PROJECT:3:7: invalid module path "https://x.io/y"`, `use "x.io/y"`,
 			`PROJECT:4:14: invalid project name "G"`, `use "g"`,
@@ -249,15 +258,20 @@ func TestBrokenProjectIsReportedWithPositionAndHint(t *testing.T) {
 			`PROJECT:6:10: unknown license "mit"`, "use apache2 or none",
 			`PROJECT:7:8: invalid owner "a*/b"`, "use"}},
 		{"field given twice", head + "domain: other.com\n", []string{"PROJECT:5:1: domain is given twice", "remove one"}},
-		{"resources of another type", head + "resources: yes\n", []string{`PROJECT:5:12: resources: want a list, got "yes"`, "write each"}},
-		{"resource of another type", head + "resources:\n- a\n", []string{`PROJECT:6:3: resources: want group, version, kind and so on, got "a"`, "write"}},
-		{"alias", head + "x-a: &a text\nowner: *a\n", []string{"PROJECT:6:8: owner: want a text, got the alias *a", `write owner: "text"`}},
-		{"resource without kind", head + "resources:\n- group: webapp\n  version: v1\n  plural: xs\n", []string{"PROJECT:6:3: kind is missing", "write kind: Guestbook"}},
+		{"resources of another type", head + "resources: yes\n", []string{`PROJECT:5:12: resources: want a list, got "yes"`,
+			"write each"}},
+		{"resource of another type", head + "resources:\n- a\n",
+			[]string{`PROJECT:6:3: resources: want group, version, kind and so on, got "a"`, "write"}},
+		{"alias", head + "x-a: &a text\nowner: *a\n", []string{"PROJECT:6:8: owner: want a text, got the alias *a",
+			`write owner: "text"`}},
+		{"resource without kind", head + "resources:\n- group: webapp\n  version: v1\n  plural: xs\n",
+			[]string{"PROJECT:6:3: kind is missing", "write kind: Guestbook"}},
 		{"resource without group", head + "resources:\n- version: v1\n  kind: X\n  plural: xs\n  api: true\n", []string{
 			"PROJECT:6:3: neither group nor domain is given", "write group"}},
-		{"resource with invalid values", head + "resources:\n- group: Web\n  version: one\n  kind: guest\n  plural: G\n", []string{
-			`PROJECT:6:10: invalid group "Web"`, `use "web"`, `PROJECT:7:12: invalid version "one"`, `use "v1"`,
-			`PROJECT:8:9: invalid kind "guest"`, `use "Guest"`, `PROJECT:9:11: invalid plural "G"`, `use "g"`}},
+		{"resource with invalid values", head + "resources:\n- group: Web\n  version: one\n  kind: guest\n  plural: G\n",
+			[]string{
+				`PROJECT:6:10: invalid group "Web"`, `use "web"`, `PROJECT:7:12: invalid version "one"`, `use "v1"`,
+				`PROJECT:8:9: invalid kind "guest"`, `use "Guest"`, `PROJECT:9:11: invalid plural "G"`, `use "g"`}},
 		{"flags of another type", head + item + "    apiFlags: yes\n    policyFlags: [1]\n", []string{
 			`PROJECT:12:15: apiFlags: want a list of texts, got "yes"`, "write apiFlags: [--field=size:int32]",
 			"PROJECT:13:19: policyFlags: want a list of texts, got 1", "write policyFlags: [--failure-policy=ignore]"}},
@@ -266,13 +280,16 @@ func TestBrokenProjectIsReportedWithPositionAndHint(t *testing.T) {
 			`PROJECT:13:22: "--\x01" is not a flag of kctrl create`, "write it as it is typed"}},
 		{"kind twice", head + item + item[len("resources:\n"):], []string{
 			"PROJECT:15:11: the kind webapp.example.com/v1.Guestbook exists already", "give it another"}},
-		{"kinds that differ in case only", head + item + strings.Replace(item[len("resources:\n"):], "Guestbook", "GuestBook", 1), []string{
+		{"kinds that differ in case only", head + item + strings.Replace(item[len("resources:\n"):], "Guestbook", "GuestBook",
+			1), []string{
 			"PROJECT:15:11: the kind webapp.example.com/v1.Guestbook exists already", "give it another"}},
 		{"plural twice", head + item + strings.Replace(item[len("resources:\n"):], "Guestbook", "Other", 1), []string{
 			"PROJECT:16:13: the plural guestbooks belongs to webapp.example.com/v1.Guestbook", "give the kind another plural"}},
-		{"two plurals of a kind", head + item + strings.NewReplacer("v1", "v2", "guestbooks", "books").Replace(item[len("resources:\n"):]), []string{
+		{"two plurals of a kind", head + item + strings.NewReplacer("v1", "v2", "guestbooks",
+			"books").Replace(item[len("resources:\n"):]), []string{
 			"PROJECT:16:13: the plural of webapp.example.com/v1.Guestbook is guestbooks, not books", "use the same plural"}},
-		{"two scopes of a kind", head + item + strings.NewReplacer("v1", "v2", "api", "namespaced").Replace(item[len("resources:\n"):]), []string{
+		{"two scopes of a kind", head + item + strings.NewReplacer("v1", "v2", "api",
+			"namespaced").Replace(item[len("resources:\n"):]), []string{
 			"PROJECT:17:17: webapp.example.com/v2.Guestbook has another scope", "use the same scope"}},
 	} {
 		t.Run(tt.rule, func(t *testing.T) {
@@ -283,7 +300,8 @@ func TestBrokenProjectIsReportedWithPositionAndHint(t *testing.T) {
 			errs := diagnostic.All(err)
 			for i, err := range errs {
 				e, ok := errors.AsType[*diagnostic.Error](err)
-				if !ok || 2*i >= len(tt.want) || !strings.HasPrefix(e.Error(), tt.want[2*i]) || !strings.HasPrefix(e.Hint, tt.want[2*i+1]) || e.Hint == "" {
+				if !ok || 2*i >= len(tt.want) || !strings.HasPrefix(e.Error(), tt.want[2*i]) ||
+					!strings.HasPrefix(e.Hint, tt.want[2*i+1]) || e.Hint == "" {
 					t.Errorf("error %d: %v (%s)", i, err, e.Hint)
 				}
 				if strings.Contains(err.Error(), "\n") || errors.Is(err, diagnostic.ErrUsage) {
@@ -309,7 +327,8 @@ func TestKindsInAModuleOfTheirOwn(t *testing.T) {
 		return err
 	}
 	for name, content := range map[string]string{
-		"api/go.mod": "module example.com/other\n", "api/webapp/go.mod": "module example.com/guestbook/api\n", "api/v1/go.mod": "module example.com/guestbook/api/v1\n",
+		"api/go.mod": "module example.com/other\n", "api/webapp/go.mod": "module example.com/guestbook/api\n",
+		"api/v1/go.mod":        "module example.com/guestbook/api/v1\n",
 		"api/webapp/v1/go.mod": "go 1.26\n",
 	} {
 		err := load(projectText, map[string]string{name: content})
@@ -323,7 +342,8 @@ func TestKindsInAModuleOfTheirOwn(t *testing.T) {
 		t.Errorf("a module that is not there: got %v", err)
 	}
 	for _, text := range []string{projectText, declared} {
-		if err := load(text, map[string]string{"api/go.mod": "module example.com/guestbook/api\n", "pkg/go.mod": "module example.com/other\n"}); err != nil {
+		if err := load(text, map[string]string{"api/go.mod": "module example.com/guestbook/api\n",
+			"pkg/go.mod": "module example.com/other\n"}); err != nil {
 			t.Errorf("modules are in the way: %v", err)
 		}
 	}
@@ -351,7 +371,8 @@ func TestValuesSetInCodeAreUsageErrors(t *testing.T) {
 
 func FuzzProject(f *testing.F) {
 	f.Add(projectText)
-	f.Add("version: kctrl/v1\ndomain: &a a.b\nrepo: c.d/e\nprojectName: f\nx: *a\nresources: [{kind: A, version: v1, plural: as, group: b}]\n")
+	f.Add("version: kctrl/v1\ndomain: &a a.b\nrepo: c.d/e\nprojectName: f\nx: *a\nresources: [{kind: A, version: v1, " +
+		"plural: as, group: b}]\n")
 	f.Fuzz(func(t *testing.T, text string) {
 		p, err := loadText(text)
 		if err != nil {

@@ -39,7 +39,8 @@ func (r *Refactoring) findMoves() error {
 		}
 		if other := taken[to]; other != "" {
 			return &diagnostic.Error{
-				Pos: token.Position{Filename: f.Path}, Message: fmt.Sprintf("and %s would both become %s", other, to), Hint: "rename or delete one of the two first",
+				Pos: token.Position{Filename: f.Path}, Message: fmt.Sprintf("and %s would both become %s", other, to),
+				Hint: "rename or delete one of the two first",
 			}
 		}
 		taken[to], r.moved[f.Path] = f.Path, to
@@ -142,9 +143,10 @@ func (r *Refactoring) beside(folder string, known map[string]bool) ([]string, er
 		}
 		if !entry.Type().IsRegular() {
 			r.plan.Note(&diagnostic.Error{
-				Pos:     token.Position{Filename: name},
-				Message: fmt.Sprintf("is not a regular file, beside files that go to %s, and is kept where it is", strings.Join(r.dirs[folder], " and ")),
-				Hint:    "move it to those that need it",
+				Pos: token.Position{Filename: name},
+				Message: fmt.Sprintf("is not a regular file, beside files that go to %s, and is kept where it is",
+					strings.Join(r.dirs[folder], " and ")),
+				Hint: "move it to those that need it",
 			})
 			return nil
 		}
@@ -204,7 +206,8 @@ func (r *Refactoring) noteRelative(from, to string, text, written []byte) {
 			at := s.Set.PositionFor(lit.Pos(), false)
 			at.Filename = to
 			r.plan.Note(&diagnostic.Error{
-				Pos: at, Message: fmt.Sprintf("%s is another directory from here than from %s", lit.Value, path.Dir(from)), Hint: "change it if it is a file path, and check the others in this file",
+				Pos: at, Message: fmt.Sprintf("%s is another directory from here than from %s", lit.Value, path.Dir(from)),
+				Hint: "change it if it is a file path, and check the others in this file",
 			})
 		}
 		return true

@@ -28,7 +28,8 @@ func (r *Refactoring) findNames() {
 				r.words[from] = to
 			}
 		}
-		was, becomes := templates.NewKind(layout.KindNames(r.before, old, "")), templates.NewKind(layout.KindNames(r.after, now, ""))
+		was, becomes := templates.NewKind(layout.KindNames(r.before, old, "")),
+			templates.NewKind(layout.KindNames(r.after, now, ""))
 		r.aliases[was.Folder] = [2]string{was.Alias, becomes.Alias}
 		r.packages[was.Folder] = [2]string{was.Package, becomes.Package}
 		for from, to := range map[string]string{was.Kind: becomes.Kind, was.FieldOwner: becomes.FieldOwner} {
@@ -109,7 +110,8 @@ func (r *Refactoring) checkDeclared() error {
 		}
 		written := r.writtenNames(s.Name)
 		for _, ident := range gosource.PackageNames(s.File) {
-			one := declaration{gosource.GoName{Pkg: s.Pkg(), Name: ident.Name}, s.Name, s.Set.PositionFor(ident.Pos(), false), slices.Contains(written, ident.Name)}
+			one := declaration{gosource.GoName{Pkg: s.Pkg(), Name: ident.Name}, s.Name, s.Set.PositionFor(ident.Pos(), false),
+				slices.Contains(written, ident.Name)}
 			becomes := gosource.GoName{
 				Pkg:  gosource.GoPackage{Folder: path.Dir(r.newPath(s.Name)), External: one.was.Pkg.External},
 				Name: cmp.Or(r.renamed[one.was], ident.Name),
@@ -127,7 +129,8 @@ func (r *Refactoring) checkDeclared() error {
 				one, other = other, one
 			}
 			errs = append(errs, &diagnostic.Error{
-				Pos: one.at, Message: fmt.Sprintf("%s is declared here, and a name that %s declares would clash with it in the same package", becomes.Name, other.file),
+				Pos: one.at, Message: fmt.Sprintf("%s is declared here, and a name that %s declares would clash with it in the "+
+					"same package", becomes.Name, other.file),
 				Hint: "rename one of the two first",
 			})
 		}

@@ -42,7 +42,8 @@ func keepCommon(sources []gosource.GoSource, goes map[string]bool) {
 }
 
 // needed returns the files in goes that kept files need, each with one file that needs it.
-func needed(sources []gosource.GoSource, repo string, goes map[string]bool, kept map[string]string) (map[string]string, error) {
+func needed(sources []gosource.GoSource, repo string, goes map[string]bool,
+	kept map[string]string) (map[string]string, error) {
 	declared := map[gosource.GoName]string{}
 	for _, s := range sources {
 		if goes[s.Name] {

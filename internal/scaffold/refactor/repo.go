@@ -50,11 +50,13 @@ func (r *Refactoring) noteRepo() error {
 			if strings.HasPrefix(r.after.Repo, old+"/") { // the new path contains the old one
 				line = bytes.ReplaceAll(line, []byte(r.after.Repo), nil)
 			}
-			if path.Ext(name) == ".go" && !bytes.HasPrefix(line, []byte("//go:")) || !named.Match(bytes.TrimSuffix(line, []byte("\r"))) {
+			if path.Ext(name) == ".go" && !bytes.HasPrefix(line, []byte("//go:")) ||
+				!named.Match(bytes.TrimSuffix(line, []byte("\r"))) {
 				continue
 			}
 			r.plan.Note(&diagnostic.Error{
-				Pos: token.Position{Filename: name, Line: i + 1}, Message: fmt.Sprintf("names %s, which is %s now", old, r.after.Repo),
+				Pos: token.Position{Filename: name, Line: i + 1}, Message: fmt.Sprintf("names %s, which is %s now", old,
+					r.after.Repo),
 				Hint: "change it here, and wherever else this file means the module",
 			})
 			break
@@ -67,7 +69,8 @@ func (r *Refactoring) noteRepo() error {
 func isThirdParty(name string) bool {
 	base := path.Base(name)
 	hidden := strings.HasPrefix(base, ".") && name != "." && name != ".github"
-	return hidden || name == layout.BundleDir || slices.Contains([]string{"vendor", "testdata", "node_modules", "config"}, base)
+	return hidden || name == layout.BundleDir || slices.Contains([]string{"vendor", "testdata", "node_modules", "config"},
+		base)
 }
 
 // mayNameModule reports whether a file may refer to a module by its path. A path of one word may mean anything, and
@@ -75,7 +78,8 @@ func isThirdParty(name string) bool {
 func mayNameModule(name, repo string) bool {
 	base := path.Base(name)
 	switch {
-	case slices.Contains([]string{project.File, project.LockFile}, name) || slices.Contains([]string{".md", ".sum", ".json", ".txt"}, path.Ext(base)):
+	case slices.Contains([]string{project.File, project.LockFile}, name) ||
+		slices.Contains([]string{".md", ".sum", ".json", ".txt"}, path.Ext(base)):
 		return false
 	case base == layout.GoModFile || base == layout.WorkFile:
 		return true

@@ -295,7 +295,8 @@ func (r *Refactoring) groupWords(s gosource.GoSource) []splice {
 	for _, group := range s.File.Comments {
 		for _, c := range group.List {
 			text := strings.TrimSpace(strings.TrimPrefix(c.Text, "//"))
-			if !strings.HasPrefix(c.Text, "//") || !scaffolded && !strings.HasPrefix(text, "+kubebuilder:") && !strings.HasPrefix(text, "+groupName=") {
+			if !strings.HasPrefix(c.Text, "//") || !scaffolded && !strings.HasPrefix(text, "+kubebuilder:") &&
+				!strings.HasPrefix(text, "+groupName=") {
 				continue
 			}
 			now := replaceWords(c.Text, comments)

@@ -46,7 +46,8 @@ func FindProgram(p *plan.Plan) (Program, error) {
 	if err != nil || len(moved) == 0 {
 		return usual, err // the caller reports what the program lacks
 	}
-	if with := slices.DeleteFunc(slices.Clone(moved), func(m Program) bool { _, err := p.Read(m.RegisterFile()); return err != nil }); len(with) == 1 {
+	if with := slices.DeleteFunc(slices.Clone(moved),
+		func(m Program) bool { _, err := p.Read(m.RegisterFile()); return err != nil }); len(with) == 1 {
 		moved = with
 	}
 	if len(moved) > 1 {
@@ -55,9 +56,10 @@ func FindProgram(p *plan.Plan) (Program, error) {
 			folders = append(folders, m.folder)
 		}
 		return usual, &diagnostic.Error{
-			Pos:     token.Position{Filename: moved[0].files[0].name},
-			Message: "several programs start a manager, and kctrl cannot determine which is the operator's: they are in " + strings.Join(folders, ", "),
-			Hint:    "move " + usual.RegisterFile() + " beside the main function of the operator",
+			Pos: token.Position{Filename: moved[0].files[0].name},
+			Message: "several programs start a manager, and kctrl cannot determine which is the operator's: they are in " +
+				strings.Join(folders, ", "),
+			Hint: "move " + usual.RegisterFile() + " beside the main function of the operator",
 		}
 	}
 	return moved[0], nil
@@ -118,7 +120,10 @@ func (g Program) StartsManager() bool {
 }
 
 func (s programFile) importsManager() bool {
-	return slices.ContainsFunc(s.file.Imports, func(i *ast.ImportSpec) bool { return strings.Trim(i.Path.Value, "\"`") == layout.ManagerPackage })
+	return slices.ContainsFunc(s.file.Imports, func(i *ast.ImportSpec) bool {
+		return strings.Trim(i.Path.Value,
+			"\"`") == layout.ManagerPackage
+	})
 }
 
 // UsesRegister reports whether a file of the program refers to register.
@@ -150,7 +155,8 @@ func (g Program) EnsureRegistered(p *plan.Plan) error {
 			return &diagnostic.Error{
 				Pos:     pos,
 				Message: "manager.Main is given a function that does not call register, so no controller would run",
-				Hint:    "call it there, with return register(m), or pass register itself: manager.Main(manager.Options{...}, register)",
+				Hint: "call it there, with return register(m), or pass register itself: manager.Main(manager.Options{...}, " +
+					"register)",
 			}
 		}
 		edited, err := edit.EnsureArgument(s.text, s.name, layout.ManagerPackage, "Main", "register")
@@ -167,7 +173,8 @@ func (g Program) EnsureRegistered(p *plan.Plan) error {
 	// The program has no files, or none can be parsed.
 	source, err := p.Read(layout.MainFile)
 	if err != nil {
-		return layout.MissingFile(layout.MainFile, err, `it starts the manager: os.Exit(manager.Main(manager.Options{}, register))`)
+		return layout.MissingFile(layout.MainFile, err,
+			`it starts the manager: os.Exit(manager.Main(manager.Options{}, register))`)
 	}
 	edited, err := edit.EnsureArgument(source, layout.MainFile, layout.ManagerPackage, "Main", "register")
 	if err != nil {
@@ -187,7 +194,8 @@ func (s programFile) hasMain() bool {
 func (s programFile) otherSetup() (token.Position, bool) {
 	var pos token.Position
 	ast.Inspect(s.file, func(n ast.Node) bool {
-		if call, ok := n.(*ast.CallExpr); ok && len(call.Args) > 1 && qualifiedName(s.file, call.Fun) == layout.ManagerPackage+".Main" {
+		if call, ok := n.(*ast.CallExpr); ok && len(call.Args) > 1 &&
+			qualifiedName(s.file, call.Fun) == layout.ManagerPackage+".Main" {
 			pos = s.set.Position(call.Args[1].Pos())
 		}
 		return true

@@ -93,7 +93,8 @@ func editBuilder(p *plan.Plan, folder string, change func(text []byte, name stri
 // Registrations returns two lists, each ordered by directory: the API packages whose registration kctrl writes, and the
 // import paths of packages that register their kinds themselves and that PROJECT does not list. The plan notes kinds
 // that no scheme has.
-func Registrations(p *plan.Plan, proj *project.Project, header string, g Program) (versions []templates.VersionView, others []string, err error) {
+func Registrations(p *plan.Plan, proj *project.Project, header string,
+	g Program) (versions []templates.VersionView, others []string, err error) {
 	views := map[string]templates.VersionView{}
 	listed := map[string][]string{}
 	for _, r := range proj.Resources {

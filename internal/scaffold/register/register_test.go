@@ -80,8 +80,9 @@ func TestProgramsAreFoundWhereverTheyAre(t *testing.T) {
 	const (
 		empty   = "package main\n\nfunc main() {}\n"
 		calls   = "package main\n\nfunc main() { start() }\n"
-		library = "package app\n\nimport \"github.com/kctrl-dev/kctrl/runtime/manager\"\n\nfunc Start() int { return manager.Main(manager.Options{}) }\n"
-		other   = "package main\n\nimport \"example.com/x/app\"\n\nfunc main() { app.Start(register) }\n"
+		library = "package app\n\nimport \"github.com/kctrl-dev/kctrl/runtime/manager\"\n\nfunc Start() int { return " +
+			"manager.Main(manager.Options{}) }\n"
+		other = "package main\n\nimport \"example.com/x/app\"\n\nfunc main() { app.Start(register) }\n"
 	)
 	starts := strings.Replace(main, "func main() { os.Exit(", "func start() { os.Exit(", 1)
 	for name, test := range map[string]struct {
@@ -90,21 +91,34 @@ func TestProgramsAreFoundWhereverTheyAre(t *testing.T) {
 		edited string // the file that passes register on now
 		fails  string
 	}{
-		"in cmd":                        {files: map[string]string{"cmd/main.go": main}, folder: "cmd", edited: "cmd/main.go"},
-		"in the root":                   {files: map[string]string{"main.go": main}, folder: ".", edited: "main.go"},
-		"in a folder of its own":        {files: map[string]string{"cmd/manager/main.go": main}, folder: "cmd/manager", edited: "cmd/manager/main.go"},
-		"under another name":            {files: map[string]string{"cmd/manager.go": main}, folder: "cmd", edited: "cmd/manager.go"},
-		"in two files":                  {files: map[string]string{"cmd/main.go": calls, "cmd/start.go": starts}, folder: "cmd", edited: "cmd/start.go"},
-		"in two files elsewhere":        {files: map[string]string{"a/b/main.go": calls, "a/b/start.go": starts}, folder: "a/b", edited: "a/b/start.go"},
-		"beside another program":        {files: map[string]string{"cmd/main.go": empty, "cmd/manager/main.go": main}, folder: "cmd/manager", edited: "cmd/manager/main.go"},
-		"in a library":                  {files: map[string]string{"app/app.go": library, "operator/main.go": other}, folder: "operator"},
-		"by a library alone":            {files: map[string]string{"app/app.go": library, "cmd/main.go": empty}, folder: "cmd", fails: "no call of Main from"},
-		"nowhere":                       {folder: "cmd", fails: "the file is missing"},
-		"twice":                         {files: map[string]string{"a/main.go": main, "b/main.go": main}, folder: "cmd", fails: "several programs start a manager"},
-		"twice, with one that was it":   {files: map[string]string{"a/main.go": main, "b/main.go": main, "b/" + layout.RegisterName: empty}, folder: "b", edited: "b/main.go"},
-		"where go does not look":        {files: map[string]string{"_old/main.go": main, "testdata/main.go": main, "x/go.mod": "module x\n", "x/main.go": main}, folder: "cmd", fails: "the file is missing"},
-		"in a file that is not built":   {files: map[string]string{"cmd/main.go": "//go:build ignore\n\n" + main, "main.go": main}, folder: ".", edited: "main.go"},
-		"in a file that does not parse": {files: map[string]string{"cmd/main.go": "package main\n\nfunc main() {"}, folder: "cmd", fails: "cmd/main.go:3:"},
+		"in cmd": {files: map[string]string{"cmd/main.go": main}, folder: "cmd",
+			edited: "cmd/main.go"},
+		"in the root": {files: map[string]string{"main.go": main}, folder: ".", edited: "main.go"},
+		"in a folder of its own": {files: map[string]string{"cmd/manager/main.go": main}, folder: "cmd/manager",
+			edited: "cmd/manager/main.go"},
+		"under another name": {files: map[string]string{"cmd/manager.go": main}, folder: "cmd",
+			edited: "cmd/manager.go"},
+		"in two files": {files: map[string]string{"cmd/main.go": calls, "cmd/start.go": starts},
+			folder: "cmd", edited: "cmd/start.go"},
+		"in two files elsewhere": {files: map[string]string{"a/b/main.go": calls, "a/b/start.go": starts},
+			folder: "a/b", edited: "a/b/start.go"},
+		"beside another program": {files: map[string]string{"cmd/main.go": empty, "cmd/manager/main.go": main},
+			folder: "cmd/manager", edited: "cmd/manager/main.go"},
+		"in a library": {files: map[string]string{"app/app.go": library, "operator/main.go": other},
+			folder: "operator"},
+		"by a library alone": {files: map[string]string{"app/app.go": library, "cmd/main.go": empty},
+			folder: "cmd", fails: "no call of Main from"},
+		"nowhere": {folder: "cmd", fails: "the file is missing"},
+		"twice": {files: map[string]string{"a/main.go": main, "b/main.go": main}, folder: "cmd",
+			fails: "several programs start a manager"},
+		"twice, with one that was it": {files: map[string]string{"a/main.go": main, "b/main.go": main,
+			"b/" + layout.RegisterName: empty}, folder: "b", edited: "b/main.go"},
+		"where go does not look": {files: map[string]string{"_old/main.go": main, "testdata/main.go": main,
+			"x/go.mod": "module x\n", "x/main.go": main}, folder: "cmd", fails: "the file is missing"},
+		"in a file that is not built": {files: map[string]string{"cmd/main.go": "//go:build ignore\n\n" + main,
+			"main.go": main}, folder: ".", edited: "main.go"},
+		"in a file that does not parse": {files: map[string]string{"cmd/main.go": "package main\n\nfunc main() {"},
+			folder: "cmd", fails: "cmd/main.go:3:"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			fsys := fstest.MapFS{}
@@ -133,7 +147,8 @@ func TestProgramsAreFoundWhereverTheyAre(t *testing.T) {
 					t.Errorf("%s is changed", c.Path)
 				}
 			}
-			if text, err := p.Read(test.edited); test.edited != "" && (err != nil || !strings.Contains(string(text), "run.Options{}, register)")) {
+			if text, err := p.Read(test.edited); test.edited != "" &&
+				(err != nil || !strings.Contains(string(text), "run.Options{}, register)")) {
 				t.Errorf("%s: %v\n%s", test.edited, err, text)
 			}
 		})

@@ -83,7 +83,8 @@ func (m makers) setup(importPath, name string, alias func() string) (expr string
 		return "", false, &diagnostic.Error{
 			Pos:     one.pos,
 			Message: fmt.Sprintf("%s makes a %s, and register can pass it a controller.Manager only", one.name, name),
-			Hint:    fmt.Sprintf("write func %s() *%s.%s, or with the parameter m controller.Manager; flags and all else can be variables of package main", one.name, gopath.Base(importPath), name),
+			Hint: fmt.Sprintf("write func %s() *%s.%s, or with the parameter m controller.Manager; flags and all else can "+
+				"be variables of package main", one.name, gopath.Base(importPath), name),
 		}
 	}
 	call := one.name + "(" + strings.Join(one.args, ", ") + ")"

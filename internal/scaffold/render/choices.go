@@ -31,7 +31,8 @@ type KindOptions struct {
 func (o *KindOptions) choices() []choice {
 	s := &o.Shape
 	return []choice{
-		{"--field", &s.Fields}, {"--status-field", &s.StatusFields}, {"--short-name", &s.ShortNames}, {"--category", &s.Categories},
+		{"--field", &s.Fields}, {"--status-field", &s.StatusFields}, {"--short-name", &s.ShortNames},
+		{"--category", &s.Categories},
 		{"--print-column", &s.Columns}, {"--scale", &s.Scale},
 	}
 }
@@ -46,7 +47,8 @@ func (o *Operand) choices() []choice {
 // choices returns the flags of create webhook that PROJECT keeps for each webhook and policy.
 func (r *Requests) choices() []choice {
 	return []choice{
-		{"--verbs", &r.Verbs}, {"--failure-policy", &r.FailurePolicy}, {"--timeout", &r.Timeout}, {"--namespace-selector", &r.NamespaceSelector},
+		{"--verbs", &r.Verbs}, {"--failure-policy", &r.FailurePolicy}, {"--timeout", &r.Timeout},
+		{"--namespace-selector", &r.NamespaceSelector},
 		{"--object-selector", &r.ObjectSelector}, {"--match-condition", &r.MatchConditions},
 	}
 }

@@ -72,7 +72,10 @@ func dropUnused(p *plan.Plan, used []templates.Template[templates.WebhooksView],
 	for _, list := range templates.Webhooks() {
 		for _, t := range list {
 			name := t.Path(view)
-			if !slices.ContainsFunc(used, func(u templates.Template[templates.WebhooksView]) bool { return u.Path(view) == name }) {
+			if !slices.ContainsFunc(used, func(u templates.Template[templates.WebhooksView]) bool {
+				return u.Path(
+					view) == name
+			}) {
 				err = errors.Join(err, p.Delete(name))
 			}
 		}

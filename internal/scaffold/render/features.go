@@ -38,12 +38,16 @@ func kindParts(c *partList, o Kind) {
 	for _, t := range ofPackage { // which the registration of the project writes
 		c.add(File{
 			Path: t.Path(o.View.VersionView),
-			ID:   t.ID + " " + o.first(func(r project.Resource) bool { return r.APIGroup() == o.APIGroup() && r.Version == o.Version }),
+			ID: t.ID + " " + o.first(func(r project.Resource) bool {
+				return r.APIGroup() == o.APIGroup() &&
+					r.Version == o.Version
+			}),
 		}, nil)
 	}
 	crd, object := o.View.CRDBase, o.View.SampleFile
 	c.add(File{
-		Path: path.Join(layout.CRDDir, crd), ID: "generate/crd " + ofKind, Listings: []Listing{{layout.CRDDir, "resources", crd}},
+		Path: path.Join(layout.CRDDir, crd), ID: "generate/crd " + ofKind,
+		Listings: []Listing{{layout.CRDDir, "resources", crd}},
 	}, nil)
 	c.add(File{
 		Path: path.Join(layout.SamplesDir, object), ID: sample.ID + " " + o.id(),
@@ -60,7 +64,8 @@ func kindParts(c *partList, o Kind) {
 		Path: path.Join(layout.CRDDir, "kustomization.yaml"), ID: "list of CRDs", Kustomization: true,
 		Listings: []Listing{{layout.DefaultDir, "resources", "../crd"}},
 	}, lists)
-	c.add(File{Path: path.Join(layout.SamplesDir, "kustomization.yaml"), ID: "list of samples", Kustomization: true}, lists)
+	c.add(File{Path: path.Join(layout.SamplesDir, "kustomization.yaml"), ID: "list of samples", Kustomization: true},
+		lists)
 }
 
 // WriteKind writes the types, the sample and the roles of an own kind.
@@ -111,7 +116,8 @@ func CheckServed(proj *project.Project, r project.Resource) error {
 		message = fmt.Sprintf("the group %q would be a directory whose packages cannot be imported", r.Group)
 		hint = "use another group"
 	case proj.MultiGroup && r.Group != "" && module.CheckImportPath(r.Group) != nil:
-		message = fmt.Sprintf("the group %q would be a directory name that Windows reserves and the go command rejects", r.Group)
+		message = fmt.Sprintf("the group %q would be a directory name that Windows reserves and the go command rejects",
+			r.Group)
 		hint = "use another group"
 	default:
 		return nil
@@ -159,7 +165,8 @@ func controllerFiles(o Kind) []featureFiles {
 			r.Controller = r.Controller && name != ""
 			r.Controllers = slices.DeleteFunc(slices.Clone(r.Controllers), func(n string) bool { return n == name })
 		}
-		all = append(all, featureFiles{"controller " + name, noFlags, drop, func(r *Rendering) error { return r.Controller(o, name) }})
+		all = append(all, featureFiles{"controller " + name, noFlags, drop,
+			func(r *Rendering) error { return r.Controller(o, name) }})
 	}
 	return all
 }
@@ -168,7 +175,8 @@ func controllerPromises(o Kind) []promise {
 	all := []promise{{o.Controller, "controller", "true", "false", o.View.ControllerFile(".go"), o.View.Reconciler}}
 	for _, c := range layout.ControllersOf(o.project, o.Resource, "") {
 		if c.ControllerName != o.View.ControllerName {
-			all = append(all, promise{true, "controllers", "[" + c.ControllerName + "]", "[]", c.ControllerFile(".go"), c.Reconciler})
+			all = append(all, promise{true, "controllers", "[" + c.ControllerName + "]", "[]", c.ControllerFile(".go"),
+				c.Reconciler})
 		}
 	}
 	return all
@@ -209,7 +217,8 @@ func admissionPart(c *partList, o Kind, a layout.Admission, view templates.Admis
 		addEach(c, []templates.Template[templates.AdmissionView]{templates.TestObject()}, view, o.id())
 	}
 	if view.Foreign && view.TestCRDs != "" {
-		addEach(c, []templates.Template[templates.KindView]{templates.StandIn(view.WebhookFolder)}, o.View, o.id()+" of webhooks")
+		addEach(c, []templates.Template[templates.KindView]{templates.StandIn(view.WebhookFolder)}, o.View,
+			o.id()+" of webhooks")
 	}
 }
 
@@ -226,7 +235,8 @@ func admissionFiles(o Kind) []featureFiles {
 func admissionPromises(o Kind) []promise {
 	var all []promise
 	for _, a := range layout.WebhooksOf(o.Resource) {
-		all = append(all, promise{true, strings.TrimPrefix(a.Flag, "--"), "true", "false", o.View.WebhookFile(a.File, ".go"), o.View.Kind + a.Suffix})
+		all = append(all, promise{true, strings.TrimPrefix(a.Flag, "--"), "true", "false", o.View.WebhookFile(a.File, ".go"),
+			o.View.Kind + a.Suffix})
 	}
 	return all
 }
@@ -256,8 +266,9 @@ func WriteConversions(p *plan.Plan, proj *project.Project, spokes []project.Reso
 		}
 		if left > 0 {
 			p.Note(&diagnostic.Error{
-				Message: fmt.Sprintf("%s lists the fields left to convert: %s and %s differ there", view.Spoke.ConversionFile(".go"), spoke.Version, hub.Version),
-				Hint:    "the test beside it passes once nothing is lost",
+				Message: fmt.Sprintf("%s lists the fields left to convert: %s and %s differ there",
+					view.Spoke.ConversionFile(".go"), spoke.Version, hub.Version),
+				Hint: "the test beside it passes once nothing is lost",
 			})
 		}
 	}
@@ -265,8 +276,10 @@ func WriteConversions(p *plan.Plan, proj *project.Project, spokes []project.Reso
 }
 
 // conversionView returns the view of a conversion and the number of fields that the user must convert.
-func conversionView(p *plan.Plan, proj *project.Project, hub, spoke project.Resource, header string) (templates.ConversionView, int, error) {
-	view := templates.NewConversion(header, templates.NewKind(layout.KindNames(proj, spoke, header)), templates.NewKind(layout.KindNames(proj, hub, header)))
+func conversionView(p *plan.Plan, proj *project.Project, hub, spoke project.Resource,
+	header string) (templates.ConversionView, int, error) {
+	view := templates.NewConversion(header, templates.NewKind(layout.KindNames(proj, spoke, header)),
+		templates.NewKind(layout.KindNames(proj, hub, header)))
 	side := func(kind templates.KindView) (versions.Side, error) {
 		pkg, err := readTypes(p, kind.Folder)
 		return versions.Side{Package: pkg, Version: kind.Version, Alias: kind.Alias}, err
@@ -318,7 +331,8 @@ func conversionFiles(o Kind) []featureFiles {
 	if len(layout.SpokesOf(o.project, o.Resource)) == 0 {
 		return nil
 	}
-	return []featureFiles{{"conversion", noFlags, func(*project.Resource) {}, func(r *Rendering) error { return renderConversion(r, o) }}}
+	return []featureFiles{{"conversion", noFlags, func(*project.Resource) {},
+		func(r *Rendering) error { return renderConversion(r, o) }}}
 }
 
 func conversionPromises(o Kind) []promise {

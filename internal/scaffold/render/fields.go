@@ -52,7 +52,8 @@ type shaped struct {
 }
 
 // shape parses the flags in opts that define the fields of a kind. resource means that the command writes its types.
-func shape(p *plan.Plan, proj *project.Project, r project.Resource, kind templates.KindView, opts KindOptions, resource bool) (shaped, error) {
+func shape(p *plan.Plan, proj *project.Project, r project.Resource, kind templates.KindView, opts KindOptions,
+	resource bool) (shaped, error) {
 	if opts.Operand != nil {
 		opts.Shape = opts.Operand.shape(opts.Shape)
 		kind = kind.WithOperand(opts.Operand.Port, opts.Operand.Finalizer)
@@ -82,9 +83,11 @@ func shape(p *plan.Plan, proj *project.Project, r project.Resource, kind templat
 	}
 	if flag := kindFlag(opts.Shape); further && flag != "" {
 		return shaped{}, &diagnostic.Error{
-			Message: fmt.Sprintf("%s is for the first version of a kind: %s defines it, and further ones copy it", flag, older.Version),
-			Hint:    fmt.Sprintf("omit it; or write it as a marker, which kctrl explain lists, above the type in %s, too", kind.TypesFile()),
-			Class:   diagnostic.ErrUsage,
+			Message: fmt.Sprintf("%s is for the first version of a kind: %s defines it, and further ones copy it", flag,
+				older.Version),
+			Hint: fmt.Sprintf("omit it; or write it as a marker, which kctrl explain lists, above the type in %s, too",
+				kind.TypesFile()),
+			Class: diagnostic.ErrUsage,
 		}
 	}
 	declared, err := declaredBeside(p, kind)
@@ -115,7 +118,8 @@ func shape(p *plan.Plan, proj *project.Project, r project.Resource, kind templat
 
 // WithSample makes the test of a controller load its object from the sample if the types exist and are not the
 // example's: kctrl cannot know which values are valid then.
-func WithSample(p *plan.Plan, proj *project.Project, r project.Resource, kind templates.KindView, written bool) (templates.KindView, error) {
+func WithSample(p *plan.Plan, proj *project.Project, r project.Resource, kind templates.KindView,
+	written bool) (templates.KindView, error) {
 	if _, further := layout.VersionBefore(proj, r); written && !further || !r.API {
 		return kind, nil
 	}
@@ -199,7 +203,8 @@ func namesMarker(s Shape, r project.Resource) (string, error) {
 				taken = append(taken, value)
 				continue
 			}
-			errs = append(errs, &diagnostic.Error{Message: fmt.Sprintf("%s: %s is not a valid name", list.flag, diagnostic.Quote(value)), Hint: hint, Class: diagnostic.ErrUsage})
+			errs = append(errs, &diagnostic.Error{Message: fmt.Sprintf("%s: %s is not a valid name", list.flag,
+				diagnostic.Quote(value)), Hint: hint, Class: diagnostic.ErrUsage})
 		}
 		if len(list.values) > 0 {
 			marker += "," + list.key + "=" + strings.Join(list.values, ";")
@@ -228,7 +233,8 @@ func describe(kind *templates.KindView, model *fields.Model) error {
 	condition := struct{ name, marker string }{"Ready", templates.ReadyColumn}
 	if kind.Operand.Label != "" {
 		condition.name, condition.marker = "Available", templates.AvailableColumn
-		view.ConditionsSay = "Available is True when enough replicas run, Progressing during a rollout, and Degraded after an error."
+		view.ConditionsSay = "Available is True when enough replicas run, Progressing during a rollout, and Degraded after " +
+			"an error."
 	}
 	for _, c := range []struct{ name, marker string }{condition, {"Age", templates.AgeColumn}} {
 		if !slices.ContainsFunc(columns, func(other fields.Column) bool { return other.Name == c.name }) {
@@ -297,7 +303,8 @@ func (s shaped) extendTypes(name string, source []byte) ([]byte, error) {
 	}
 	golang := s.model.Golang()
 	source = bytes.ReplaceAll(source, []byte("\r\n"), []byte("\n"))
-	for _, part := range []struct{ name, body string }{{s.kind.Kind + "Spec", golang.Spec}, {s.kind.Kind + "Status", golang.Status}} {
+	for _, part := range []struct{ name, body string }{{s.kind.Kind + "Spec", golang.Spec},
+		{s.kind.Kind + "Status", golang.Status}} {
 		if part.body == "" {
 			continue
 		}
@@ -331,17 +338,20 @@ func addFields(name string, source []byte, structName, body string) ([]byte, err
 			Hint:    "omit the flags for fields, and write the fields by hand",
 		}
 	}
-	more, err := parser.ParseFile(token.NewFileSet(), name, "package p\n\ntype t struct {\n"+body+"}\n", parser.SkipObjectResolution)
+	more, err := parser.ParseFile(token.NewFileSet(), name, "package p\n\ntype t struct {\n"+body+"}\n",
+		parser.SkipObjectResolution)
 	if err != nil {
 		return nil, err
 	}
 	for _, field := range structOf(more, "t").Fields.List {
 		for _, old := range form.Fields.List {
-			if jsonOf(old) == jsonOf(field) || slices.ContainsFunc(old.Names, func(n *ast.Ident) bool { return n.Name == field.Names[0].Name }) {
+			if jsonOf(old) == jsonOf(field) || slices.ContainsFunc(old.Names,
+				func(n *ast.Ident) bool { return n.Name == field.Names[0].Name }) {
 				return nil, &diagnostic.Error{
-					Message: fmt.Sprintf("%s has the field %s already, from the version that it is a copy of", structName, jsonOf(old)),
-					Hint:    "omit it, and change it in " + name + " afterwards",
-					Class:   diagnostic.ErrUsage,
+					Message: fmt.Sprintf("%s has the field %s already, from the version that it is a copy of", structName,
+						jsonOf(old)),
+					Hint:  "omit it, and change it in " + name + " afterwards",
+					Class: diagnostic.ErrUsage,
 				}
 			}
 		}
@@ -390,7 +400,8 @@ func addImports(name string, source []byte, wanted map[string]string) ([]byte, e
 	for _, as := range slices.Sorted(maps.Keys(wanted)) {
 		has := slices.ContainsFunc(file.Imports, func(spec *ast.ImportSpec) bool {
 			path, _ := strconv.Unquote(spec.Path.Value)
-			return path == wanted[as] && (spec.Name == nil && aliasOf(as, path) == "" || spec.Name != nil && spec.Name.Name == as)
+			return path == wanted[as] && (spec.Name == nil && aliasOf(as, path) == "" || spec.Name != nil &&
+				spec.Name.Name == as)
 		})
 		if !has {
 			fmt.Fprintf(&lines, "\t%s %q\n", aliasOf(as, wanted[as]), wanted[as])

@@ -27,9 +27,11 @@ func (o *Operand) Validate(resource, controller, namespaced bool) error {
 	case o == nil:
 		return nil
 	case !controller || !resource:
-		message, hint = "--from deployment writes the types of a kind and its controller", "omit --resource=false and --controller=false"
+		message, hint = "--from deployment writes the types of a kind and its controller",
+			"omit --resource=false and --controller=false"
 	case !namespaced:
-		message, hint = "--from deployment is for kinds whose objects live in namespaces, where their Deployments are", "omit --namespaced=false"
+		message, hint = "--from deployment is for kinds whose objects live in namespaces, where their Deployments are",
+			"omit --namespaced=false"
 	case o.Port < 0 || o.Port > 65535:
 		message, hint = fmt.Sprintf("--port: want a number from 1 to 65535, got %d", o.Port), "write --port=8080"
 	case o.Image != "":
@@ -47,9 +49,11 @@ const maxImage = 512
 func (o *Operand) shape(s Shape) Shape {
 	image := fmt.Sprintf(`image:string,minLength=1,maxLength=%d,example="registry.k8s.io/pause:3.10",doc="image is the image of the containers."`, maxImage)
 	if o.Image != "" {
-		image = fmt.Sprintf(`image:string,minLength=1,maxLength=%d,default=%s,doc="image is the image of the containers."`, maxImage, strconv.Quote(o.Image))
+		image = fmt.Sprintf(`image:string,minLength=1,maxLength=%d,default=%s,doc="image is the image of the containers."`,
+			maxImage, strconv.Quote(o.Image))
 	}
-	s.Fields = slices.Concat([]string{image, `replicas:int32,min=0,default=1,doc="replicas is the desired number of Pods."`}, s.Fields)
+	s.Fields = slices.Concat([]string{image,
+		`replicas:int32,min=0,default=1,doc="replicas is the desired number of Pods."`}, s.Fields)
 	s.StatusFields = slices.Concat([]string{
 		`replicas:int32,min=0,doc="replicas is the number of Pods."`,
 		`readyReplicas:int32,min=0,doc="readyReplicas is the number of ready Pods."`,

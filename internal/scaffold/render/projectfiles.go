@@ -26,7 +26,10 @@ func WriteProjectFiles(p *plan.Plan, proj *project.Project, kctrl project.Build,
 		list = append(list, templates.APIModuleDoc())
 	}
 	if beside {
-		list = slices.DeleteFunc(slices.Clone(list), func(t templates.Template[templates.ProjectView]) bool { return keeps(p, t, view) })
+		list = slices.DeleteFunc(slices.Clone(list), func(t templates.Template[templates.ProjectView]) bool {
+			return keeps(p,
+				t, view)
+		})
 	}
 	return templated.RenderAll(p, list, view, false)
 }

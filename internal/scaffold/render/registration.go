@@ -49,7 +49,8 @@ func WriteRegistration(p *plan.Plan, proj *project.Project) error {
 
 // registerView returns the manager's registration: each API package, controller and webhook once, in the order of
 // PROJECT, and after the packages of PROJECT those that it does not list.
-func registerView(g register.Program, proj *project.Project, header string, others []string) (templates.RegisterView, error) {
+func registerView(g register.Program, proj *project.Project, header string,
+	others []string) (templates.RegisterView, error) {
 	r := register.NewRegistration(g, header)
 	for _, o := range Kinds(proj, header) {
 		for _, made := range features() {

@@ -8,11 +8,12 @@ import (
 )
 
 func TestImportNamesAreUnique(t *testing.T) {
-	proj := &project.Project{Domain: "example.com", Repo: "example.com/x", Name: "x", MultiGroup: true, Resources: []project.Resource{
-		{Group: "foo.policy", Domain: "example.com", Version: "v1", Kind: "A", Plural: "as", API: true, Controller: true},
-		{Group: "foo-policy", Domain: "example.com", Version: "v1", Kind: "A", Plural: "as", API: true, Controller: true},
-		{Group: "foo-policy", Domain: "example.com", Version: "v1", Kind: "B", Plural: "bs", API: true},
-	}}
+	proj := &project.Project{Domain: "example.com", Repo: "example.com/x", Name: "x", MultiGroup: true,
+		Resources: []project.Resource{
+			{Group: "foo.policy", Domain: "example.com", Version: "v1", Kind: "A", Plural: "as", API: true, Controller: true},
+			{Group: "foo-policy", Domain: "example.com", Version: "v1", Kind: "A", Plural: "as", API: true, Controller: true},
+			{Group: "foo-policy", Domain: "example.com", Version: "v1", Kind: "B", Plural: "bs", API: true},
+		}}
 	view, err := registerView(register.Program{}, proj, "", nil)
 	if err != nil {
 		t.Fatal(err)

@@ -50,7 +50,8 @@ func Render(proj *project.Project, env Env) (Tree, error) {
 	blank := proj.Blank()
 	blank.Resources = slices.Clone(proj.Resources)
 	r := &Rendering{Plan: plan.New(afero.NewIOFS(memory)), project: blank}
-	err := errors.Join(WriteProjectFiles(r.Plan, blank, env.Kctrl, false), gomod.WriteModules(r.Plan, blank, env.Kctrl, false), gomod.RequireForeign(r.Plan, env.GoMod, blank))
+	err := errors.Join(WriteProjectFiles(r.Plan, blank, env.Kctrl, false), gomod.WriteModules(r.Plan, blank, env.Kctrl,
+		false), gomod.RequireForeign(r.Plan, env.GoMod, blank))
 	if err != nil {
 		return Tree{}, err
 	}
@@ -77,7 +78,8 @@ func (r *Rendering) Kind(of project.Resource) Kind {
 	at := slices.IndexFunc(r.project.Resources, func(o project.Resource) bool {
 		return o.APIGroup() == of.APIGroup() && o.Version == of.Version && o.Kind == of.Kind
 	})
-	return Kind{Resource: of, project: r.project, at: at, View: templates.NewKind(layout.KindNames(r.project, of, r.Header))}
+	return Kind{Resource: of, project: r.project, at: at,
+		View: templates.NewKind(layout.KindNames(r.project, of, r.Header))}
 }
 
 // write plans the files that collect returns for a kind. Kustomizations list only files that are new to the project:
@@ -242,7 +244,8 @@ func (r *Rendering) Admission(o Kind, a layout.Admission, opts AdmissionOptions)
 	}
 	if a.Suffix != "" {
 		steps = append(steps, func() error {
-			return gosource.CheckUndeclared(r.Plan, o.View.WebhookFolder, o.View.WebhookFile(a.File, ".go"), []string{o.View.Kind + a.Suffix})
+			return gosource.CheckUndeclared(r.Plan, o.View.WebhookFolder, o.View.WebhookFile(a.File, ".go"),
+				[]string{o.View.Kind + a.Suffix})
 		})
 	}
 	return plan.InOrder(append(steps,

@@ -45,7 +45,8 @@ func (r Requests) Operations() []string {
 
 // IsZero reports whether no option is set.
 func (r Requests) IsZero() bool {
-	return len(r.Verbs)+len(r.MatchConditions) == 0 && r.FailurePolicy+r.NamespaceSelector+r.ObjectSelector == "" && r.Timeout == 0
+	return len(r.Verbs)+len(r.MatchConditions) == 0 && r.FailurePolicy+r.NamespaceSelector+r.ObjectSelector == "" &&
+		r.Timeout == 0
 }
 
 // Validate rejects options that API servers would reject.
@@ -56,7 +57,8 @@ func (r Requests) Validate() error {
 		}
 	}
 	if len(r.Verbs) == 1 && r.Verbs[0] == "connect" {
-		return WrongOption("--verbs", "connect", "want another one too", "write --verbs=create,connect: connections are to subresources, such as pods/exec")
+		return WrongOption("--verbs", "connect", "want another one too",
+			"write --verbs=create,connect: connections are to subresources, such as pods/exec")
 	}
 	if r.FailurePolicy != "" && r.FailurePolicy != "fail" && r.FailurePolicy != "ignore" {
 		return WrongOption("--failure-policy", r.FailurePolicy, "want fail or ignore", "write --failure-policy=ignore")
@@ -69,7 +71,8 @@ func (r Requests) Validate() error {
 }
 
 func WrongOption(flag, got, want, hint string) error {
-	return &diagnostic.Error{Message: fmt.Sprintf("%s: %s, got %s", flag, want, diagnostic.Quote(got)), Hint: hint, Class: diagnostic.ErrUsage}
+	return &diagnostic.Error{Message: fmt.Sprintf("%s: %s, got %s", flag, want, diagnostic.Quote(got)), Hint: hint,
+		Class: diagnostic.ErrUsage}
 }
 
 // selection has the selectors in the fields of the API.
@@ -89,13 +92,15 @@ func (r Requests) selection() (selection, error) {
 	for _, o := range []struct {
 		flag, text string
 		to         **metav1.LabelSelector
-	}{{"--namespace-selector", r.NamespaceSelector, &s.NamespaceSelector}, {"--object-selector", r.ObjectSelector, &s.ObjectSelector}} {
+	}{{"--namespace-selector", r.NamespaceSelector, &s.NamespaceSelector},
+		{"--object-selector", r.ObjectSelector, &s.ObjectSelector}} {
 		if o.text == "" {
 			continue
 		}
 		selector, err := metav1.ParseToLabelSelector(o.text)
 		if err != nil {
-			return s, WrongOption(o.flag, o.text, "want a label selector", "write "+o.flag+`="environment=production,tier in (front, back)"`)
+			return s, WrongOption(o.flag, o.text, "want a label selector",
+				"write "+o.flag+`="environment=production,tier in (front, back)"`)
 		}
 		*o.to = selector
 	}
@@ -104,7 +109,8 @@ func (r Requests) selection() (selection, error) {
 		expression = strings.TrimSpace(expression)
 		switch {
 		case expression == "" || len(apivalidation.IsQualifiedName(name)) > 0:
-			return s, WrongOption("--match-condition", condition, "want a name, = and a CEL expression", `write --match-condition='not-mine=request.userInfo.username != "me"'`)
+			return s, WrongOption("--match-condition", condition, "want a name, = and a CEL expression",
+				`write --match-condition='not-mine=request.userInfo.username != "me"'`)
 		case slices.ContainsFunc(s.MatchConditions, func(c matchCondition) bool { return c.Name == name }):
 			return s, WrongOption("--match-condition", condition, "want a name for each condition", "give this one another name")
 		}
@@ -126,13 +132,15 @@ func (r Requests) view(kind templates.KindView, foreign bool) (webhook, policy t
 	}
 	view.SelectedLabels = matchingLabels(s.ObjectSelector)
 	webhook, policy = view, view
-	policy.NamespaceSelector, policy.ObjectSelector, policy.MatchConditions = compactJSON(s.NamespaceSelector), compactJSON(s.ObjectSelector), compactJSON(s.MatchConditions)
+	policy.NamespaceSelector, policy.ObjectSelector, policy.MatchConditions = compactJSON(s.NamespaceSelector),
+		compactJSON(s.ObjectSelector), compactJSON(s.MatchConditions)
 	if r.Timeout > 0 {
 		webhook.More += fmt.Sprintf(",timeoutSeconds=%d", r.Timeout/time.Second)
 	}
 	if foreign && s.NamespaceSelector == nil && (kind.NamespacedKind || kind.Kind == "Namespace") {
 		s.NamespaceSelector = &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{
-			Key: "kubernetes.io/metadata.name", Operator: metav1.LabelSelectorOpNotIn, Values: []string{"kube-system", templates.Namespace(kind.ProjectName)},
+			Key: "kubernetes.io/metadata.name", Operator: metav1.LabelSelectorOpNotIn,
+			Values: []string{"kube-system", templates.Namespace(kind.ProjectName)},
 		}}}
 	}
 	if patch := compactJSON(s); patch != "{}" {
@@ -183,8 +191,10 @@ func (o AdmissionOptions) policyRules(verbs []string) ([]templates.PolicyRule, e
 		message, expression, _ := strings.Cut(text, "=")
 		message, expression = strings.TrimSpace(message), strings.TrimSpace(expression)
 		switch {
-		case message == "" || expression == "" || strings.ContainsAny(message[len(message)-1:], "<>!") || expression[0] == '=' || strings.ContainsAny(message, "\r\n"):
-			return nil, WrongOption("--rule", text, "want a message on one line, = and a CEL expression", `write --rule='the size may only grow=object.spec.size >= oldObject.spec.size'`)
+		case message == "" || expression == "" || strings.ContainsAny(message[len(message)-1:], "<>!") ||
+			expression[0] == '=' || strings.ContainsAny(message, "\r\n"):
+			return nil, WrongOption("--rule", text, "want a message on one line, = and a CEL expression",
+				`write --rule='the size may only grow=object.spec.size >= oldObject.spec.size'`)
 		case slices.ContainsFunc(rules, func(r templates.PolicyRule) bool { return r.Message == message }):
 			return nil, WrongOption("--rule", text, "want a message for each rule", "describe the error in this one")
 		}

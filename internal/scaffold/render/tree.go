@@ -114,5 +114,6 @@ func (r *Rendering) tree(proj *project.Project, failed []Failed) (Tree, error) {
 // isEditedApart reports whether a file is edited in its own way.
 func isEditedApart(name string) bool {
 	return slices.Contains([]string{project.File, layout.BoilerplateFile}, name) ||
-		slices.Contains([]string{layout.GoModFile, "go.sum"}, path.Base(name)) || strings.HasPrefix(name, layout.BundleDir+"/")
+		slices.Contains([]string{layout.GoModFile, "go.sum"}, path.Base(name)) ||
+		strings.HasPrefix(name, layout.BundleDir+"/")
 }

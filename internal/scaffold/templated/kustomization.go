@@ -214,9 +214,11 @@ func noteUndeployed(p *plan.Plan, deployed []string) {
 		case c.After == nil:
 		case c.Template == "generate/webhook" && path.Dir(c.Path) == layout.WebhookDir && !isDeployed:
 			p.Note(&diagnostic.Error{
-				Pos:     token.Position{Filename: c.Path},
-				Message: "no kustomization that " + layout.DefaultDir + " lists has it, so that no API server asks the webhooks when the manager is deployed",
-				Hint:    "list ../webhook there, with a kustomization that lists it and the Service that it names; " + webhookExample + " shows the rest",
+				Pos: token.Position{Filename: c.Path},
+				Message: "no kustomization that " + layout.DefaultDir + " lists has it, so that no API server asks the webhooks " +
+					"when the manager is deployed",
+				Hint: "list ../webhook there, with a kustomization that lists it and the Service that it names; " + webhookExample +
+					" shows the rest",
 			})
 		case c.Template == "generate/rbac" && isDeployed:
 			noteUnbound(p, c, deployed)
@@ -247,9 +249,11 @@ func noteUnbound(p *plan.Plan, roles plan.Change, deployed []string) {
 		}
 		p.Note(&diagnostic.Error{
 			Pos: edit.Position(roles.Path, doc),
-			Message: fmt.Sprintf("no RoleBinding names the Role %s of the namespace %s, so that the manager does not have its rights",
+			Message: fmt.Sprintf("no RoleBinding names the Role %s of the namespace %s, so that the manager does not have its "+
+				"rights",
 				name, valueOf(doc, "metadata", "namespace")),
-			Hint: fmt.Sprintf("list a RoleBinding in %s that binds it as role_binding.yaml does the ClusterRole", path.Dir(roles.Path)),
+			Hint: fmt.Sprintf("list a RoleBinding in %s that binds it as role_binding.yaml does the ClusterRole",
+				path.Dir(roles.Path)),
 		})
 	}
 }
@@ -291,7 +295,8 @@ func ListedFiles(text []byte, name string) []*yaml.Node {
 	}
 	return slices.DeleteFunc(items, func(item *yaml.Node) bool {
 		target := path.Join(path.Dir(name), item.Value)
-		return item.Kind != yaml.ScalarNode || strings.Contains(item.Value, ":") || path.IsAbs(item.Value) || project.CheckPath(target) != nil
+		return item.Kind != yaml.ScalarNode || strings.Contains(item.Value, ":") || path.IsAbs(item.Value) ||
+			project.CheckPath(target) != nil
 	})
 }
 

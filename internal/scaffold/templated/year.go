@@ -39,7 +39,8 @@ func YearOf(p *plan.Plan, header []byte) (string, error) {
 		switch base := path.Base(name); {
 		case err != nil:
 			return err
-		case entry.IsDir() && name != "." && (strings.HasPrefix(base, ".") || base == "vendor" || base == "third_party" || base == "node_modules"):
+		case entry.IsDir() && name != "." && (strings.HasPrefix(base, ".") || base == "vendor" || base == "third_party" ||
+			base == "node_modules"):
 			return fs.SkipDir
 		case base != deepCopies || !entry.Type().IsRegular():
 			return nil

@@ -45,7 +45,8 @@ func (u *upgrade) noteKept() error {
 		}
 	}
 	if len(names) > 0 {
-		u.note("", 0, "types and samples are yours and stay as they are; the templates of these have changed: "+strings.Join(names, ", "), compareThemHint)
+		u.note("", 0, "types and samples are yours and stay as they are; the templates of these have changed: "+
+			strings.Join(names, ", "), compareThemHint)
 	}
 	return nil
 }
@@ -118,6 +119,7 @@ func headers(text []byte) iter.Seq[[]byte] {
 
 // withoutLine returns a text without the lines that equal a given one.
 func withoutLine(text []byte, line string) []byte {
-	lines := slices.DeleteFunc(strings.SplitAfter(string(text), "\n"), func(l string) bool { return strings.TrimSpace(l) == line })
+	lines := slices.DeleteFunc(strings.SplitAfter(string(text), "\n"),
+		func(l string) bool { return strings.TrimSpace(l) == line })
 	return []byte(strings.Join(lines, ""))
 }

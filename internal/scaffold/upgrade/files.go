@@ -164,7 +164,8 @@ func (u *upgrade) merge(steps []step) (done bool, err error) {
 	merged, code := u.plan.Clone(), isCode(steps[0].now)
 	conflicts, err := sync.Sync(merged, render.NewTree(was...), render.NewTree(now...), sync.Options{
 		Force: !code, History: u.options.Base,
-		Labels: edit.Labels{Ours: "yours", Base: "kctrl " + orDevel(u.project.Kctrl), Theirs: "kctrl " + u.options.Kctrl.Name()},
+		Labels: edit.Labels{Ours: "yours", Base: "kctrl " + orDevel(u.project.Kctrl),
+			Theirs: "kctrl " + u.options.Kctrl.Name()},
 	})
 	if err != nil {
 		return false, err
@@ -213,7 +214,8 @@ func (u *upgrade) isBroken(merged *plan.Plan, steps []step) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	for _, c := range slices.SortedFunc(maps.Keys(after), func(a, b gosource.Complaint) int { return strings.Compare(a.File+a.Message, b.File+b.Message) }) {
+	for _, c := range slices.SortedFunc(maps.Keys(after),
+		func(a, b gosource.Complaint) int { return strings.Compare(a.File+a.Message, b.File+b.Message) }) {
 		if len(after[c]) <= len(before[c]) {
 			continue
 		}
@@ -239,7 +241,8 @@ func (u *upgrade) listed(name string, there, theirs []byte) ([]byte, error) {
 		at := []string{list}
 		var wanted []string
 		for _, item := range templated.ItemsOf(there, list) {
-			if target := path.Join(path.Dir(name), item); slices.Contains(templated.ItemsOf(theirs, list), item) || u.exists(target) {
+			if target := path.Join(path.Dir(name), item); slices.Contains(templated.ItemsOf(theirs, list), item) ||
+				u.exists(target) {
 				wanted = append(wanted, item)
 				if theirs, err = edit.EnsureListItem(theirs, name, at, item); err != nil {
 					return nil, err
@@ -290,13 +293,15 @@ func (u *upgrade) gone() error {
 	for entry := range lock.All() {
 		owner := templates.OwnerOf(entry.Template)
 		_, now := u.now.File(entry.Path)
-		if !now && owner != plan.Generated && strings.HasPrefix(entry.Template, "project/") && !strings.HasPrefix(entry.Path, notedDir+"/") {
+		if !now && owner != plan.Generated && strings.HasPrefix(entry.Template, "project/") &&
+			!strings.HasPrefix(entry.Path, notedDir+"/") {
 			was = append(was, render.File{Path: entry.Path, Template: entry.Template, Owner: owner})
 		}
 	}
 	conflicts, err := sync.Sync(u.plan, render.NewTree(was...), render.NewTree(), sync.Options{})
 	for _, c := range conflicts {
-		u.note(c.Pos.Filename, 0, "has been edited, and kctrl no longer writes this file, so it is kept", "delete it if you do not need it")
+		u.note(c.Pos.Filename, 0, "has been edited, and kctrl no longer writes this file, so it is kept",
+			"delete it if you do not need it")
 	}
 	return err
 }

@@ -48,7 +48,8 @@ func (u *upgrade) runtime() error {
 			return err
 		}
 	}
-	return errors.Join(templated.RenderAll(u.plan, gomod.BundledModules(), templates.ModuleView{Repo: u.project.Repo}, true), gomod.WriteBundle(u.plan))
+	return errors.Join(templated.RenderAll(u.plan, gomod.BundledModules(), templates.ModuleView{Repo: u.project.Repo},
+		true), gomod.WriteBundle(u.plan))
 }
 
 // modules raises the Go version and the modules that kctrl pins, and adds new ones, in the project's module and in its

@@ -47,11 +47,13 @@ func Plan(fsys fs.FS, proj *project.Project, opts Options) (*plan.Plan, error) {
 	if u.others, err = render.OthersDeployment(p); err != nil {
 		return nil, err
 	}
-	if err := plan.InOrder(u.gone, u.files, u.noteForeignFiles, u.setups, u.noteKept, u.runtime, u.modules, sync.NewBases(p, opts.Base).Drop); err != nil {
+	if err := plan.InOrder(u.gone, u.files, u.noteForeignFiles, u.setups, u.noteKept, u.runtime, u.modules,
+		sync.NewBases(p, opts.Base).Drop); err != nil {
 		return nil, err
 	}
 	proj.Kctrl = opts.Kctrl.Name()
-	return p, errors.Join(render.DeployWebhooks(p, proj), render.WriteRegistration(p, proj), templated.WriteProject(p, proj))
+	return p, errors.Join(render.DeployWebhooks(p, proj), render.WriteRegistration(p, proj),
+		templated.WriteProject(p, proj))
 }
 
 // upgrade is the state of a [Plan].
@@ -85,14 +87,16 @@ func (u *upgrade) noteForeign(lock *project.Lock, now render.File) {
 // noteForeignFiles notes all foreign files in one message, because a migrated project has many.
 func (u *upgrade) noteForeignFiles() error {
 	if len(u.foreign) > 0 {
-		u.note("", 0, "files that kctrl did not write stay as they are; a new project has different files of these names: "+strings.Join(u.foreign, ", "), compareThemHint)
+		u.note("", 0, "files that kctrl did not write stay as they are; a new project has different files of these names: "+
+			strings.Join(u.foreign, ", "), compareThemHint)
 	}
 	return nil
 }
 
 const compareHint = "compare it with the file in a new project, and copy the parts you need"
 
-const compareThemHint = "compare them with the output of kctrl init and create in an empty directory, and copy the parts you need"
+const compareThemHint = "compare them with the output of kctrl init and create in an empty directory, and copy the " +
+	"parts you need"
 
 func orDevel(version string) string {
 	if version == "" {

@@ -35,7 +35,8 @@ type Functions struct {
 // clash with the names in taken.
 func Convert(kind, variable string, hub, spoke Side, taken map[string]bool) Functions {
 	reserved := map[string]string{"context": "context", "conversion": "-", hub.Alias: "-", spoke.Alias: "-"}
-	w := &writer{variable: variable, helpers: map[[2]string]string{}, taken: map[string]bool{}, imports: maps.Clone(reserved)}
+	w := &writer{variable: variable, helpers: map[[2]string]string{}, taken: map[string]bool{},
+		imports: maps.Clone(reserved)}
 	maps.Copy(w.taken, taken)
 	var f Functions
 	w.keeps = true
@@ -355,7 +356,8 @@ func (w *writer) list(out *strings.Builder, dst, src string, from, to, whole typ
 	return true
 }
 
-func (w *writer) mapping(out *strings.Builder, dst, src string, from, to typ, f, t *ast.MapType, whole typ, depth int) bool {
+func (w *writer) mapping(out *strings.Builder, dst, src string, from, to typ, f, t *ast.MapType, whole typ,
+	depth int) bool {
 	suffix := ""
 	if depth > 1 {
 		suffix = strconv.Itoa(depth)
@@ -380,7 +382,8 @@ func (w *writer) mapping(out *strings.Builder, dst, src string, from, to typ, f,
 		return true
 	}
 	fmt.Fprintf(out, "if %s != nil {\n%s = make(%s, len(%s))\nfor %s, %s := range %s {\nvar %s %s\n%s%s[%s] = %s\n}\n}\n",
-		src, dst, w.text(whole), src, key, value, src, converted, w.text(to.of(t.Value)), inner.String(), dst, newKey, converted)
+		src, dst, w.text(whole), src, key, value, src, converted, w.text(to.of(t.Value)), inner.String(), dst, newKey,
+		converted)
 	return true
 }
 

@@ -16,7 +16,8 @@ import (
 
 // versionMarkers apply to one version of a kind only.
 var versionMarkers = []string{
-	"+kubebuilder:storageversion", "+kubebuilder:deprecatedversion", "+kubebuilder:unservedversion", "+kubebuilder:skipversion",
+	"+kubebuilder:storageversion", "+kubebuilder:deprecatedversion", "+kubebuilder:unservedversion",
+	"+kubebuilder:skipversion",
 }
 
 // Copy returns the files that give another API package the types of a kind. They have the kind, its list and all types
@@ -65,7 +66,8 @@ func (p *Package) closure(wanted []string, declared map[string]bool) map[ast.Dec
 		seen[name] = true
 		for _, f := range p.files {
 			for _, decl := range f.syntax.Decls {
-				if !needed[decl] && (slices.Contains(names(decl), name) || receiver(decl) == name || slices.Contains(valuesOf(decl), name)) {
+				if !needed[decl] && (slices.Contains(names(decl), name) || receiver(decl) == name ||
+					slices.Contains(valuesOf(decl), name)) {
 					needed[decl] = true
 					wanted = append(wanted, references(decl)...)
 				}
@@ -181,7 +183,10 @@ func (f *file) usedImports(decls []ast.Decl) []string {
 	}
 	var lines []string
 	for _, spec := range f.syntax.Imports {
-		if !slices.ContainsFunc(importNames(spec), func(name string) bool { return used[name] || name == "." || name == "_" }) {
+		if !slices.ContainsFunc(importNames(spec), func(name string) bool {
+			return used[name] || name == "." ||
+				name == "_"
+		}) {
 			continue
 		}
 		lines = append(lines, string(f.Source[f.offset(spec.Pos()):f.offset(spec.End())])+"\n")

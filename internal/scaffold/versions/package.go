@@ -91,7 +91,8 @@ func (p *Package) ClusterScoped(kind string) bool {
 		comments := string(f.Source[f.start(decl):f.offset(decl.Pos())])
 		for line := range strings.Lines(comments) {
 			text := strings.TrimSpace(strings.TrimPrefix(strings.TrimSpace(line), "//"))
-			if text == "+genclient:nonNamespaced" || strings.HasPrefix(text, "+kubebuilder:resource:") && strings.Contains(text, "scope=Cluster") {
+			if text == "+genclient:nonNamespaced" || strings.HasPrefix(text, "+kubebuilder:resource:") &&
+				strings.Contains(text, "scope=Cluster") {
 				return true
 			}
 		}
@@ -130,7 +131,8 @@ func importNames(spec *ast.ImportSpec) []string {
 	}
 	importPath := strings.Trim(spec.Path.Value, "\"`")
 	base := path.Base(importPath)
-	possible := []string{base, path.Base(path.Dir(importPath)), strings.TrimPrefix(base, "go-"), strings.ReplaceAll(base, "-", "_"), strings.ReplaceAll(base, "-", "")}
+	possible := []string{base, path.Base(path.Dir(importPath)), strings.TrimPrefix(base, "go-"),
+		strings.ReplaceAll(base, "-", "_"), strings.ReplaceAll(base, "-", "")}
 	if at := strings.LastIndex(base, ".v"); at > 0 {
 		possible = append(possible, base[:at])
 	}

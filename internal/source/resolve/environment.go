@@ -55,7 +55,8 @@ const (
 // Settings are the variables that affect which packages the go command finds.
 var Settings = []string{
 	"GO111MODULE", "GOARCH", "GOENV", "GOEXPERIMENT", "GOFIPS140", "GOFLAGS", "GOMODCACHE", "GOOS", "GOPATH", "GOROOT",
-	"GOTOOLCHAIN", "GOWORK", "GO386", "GOAMD64", "GOARM", "GOARM64", "GOMIPS", "GOMIPS64", "GOPPC64", "GORISCV64", "GOWASM",
+	"GOTOOLCHAIN", "GOWORK", "GO386", "GOAMD64", "GOARM", "GOARM64", "GOMIPS", "GOMIPS64", "GOPPC64", "GORISCV64",
+	"GOWASM",
 	"GOPACKAGESDRIVER", "CGO_ENABLED",
 }
 
@@ -328,7 +329,8 @@ func splitFlags(text string) (flags []string, ok bool) {
 func (e *Environment) checkFlag(flag string) error {
 	name, value, _ := strings.Cut(strings.TrimPrefix(strings.TrimPrefix(flag, "-"), "-"), "=")
 	switch name {
-	case "a", "asmflags", "buildmode", "buildvcs", "count", "cover", "gcflags", "installsuffix", "ldflags", "p", "pgo", "tags", "timeout", "toolexec", "trimpath", "v", "work", "x":
+	case "a", "asmflags", "buildmode", "buildvcs", "count", "cover", "gcflags", "installsuffix", "ldflags", "p", "pgo",
+		"tags", "timeout", "toolexec", "trimpath", "v", "work", "x":
 		// The loader passes -tags on the command line, which replaces that of GOFLAGS.
 		return nil
 	case "race", "msan", "asan":

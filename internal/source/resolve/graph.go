@@ -42,7 +42,8 @@ type step struct {
 
 // readGraph reads the go.mod files of all modules that the main modules require.
 func (m *modules) readGraph() (*graph, error) {
-	g := &graph{modules: m, required: map[module.Version]requirements{}, selected: map[string]string{}, followed: map[step]bool{}}
+	g := &graph{modules: m, required: map[module.Version]requirements{}, selected: map[string]string{},
+		followed: map[step]bool{}}
 	if m.workDir != "" {
 		return g, g.followWorkspace()
 	}
@@ -127,7 +128,8 @@ func (g *graph) read(v module.Version) (requirements, error) {
 	}
 	m := g.modules
 	var file *modfile.File
-	if i := slices.IndexFunc(m.main, func(f *modfile.File) bool { return f.Module.Mod.Path == v.Path }); i >= 0 && v.Version == "" {
+	if i := slices.IndexFunc(m.main, func(f *modfile.File) bool { return f.Module.Mod.Path == v.Path }); i >= 0 &&
+		v.Version == "" {
 		file = m.main[i]
 	} else {
 		var err error
@@ -182,7 +184,8 @@ func (m *modules) readRequired(v module.Version) (*modfile.File, error) {
 		if pathErr != nil || versionErr != nil {
 			return nil, unusual("there is no module " + actual.String())
 		}
-		name = filepath.Join(m.env.ModuleCache, "cache", "download", filepath.FromSlash(escapedPath), "@v", escapedVersion+".mod")
+		name = filepath.Join(m.env.ModuleCache, "cache", "download", filepath.FromSlash(escapedPath), "@v",
+			escapedVersion+".mod")
 	}
 	content, err := m.fsys.ReadFile(name)
 	if err != nil {
@@ -192,7 +195,8 @@ func (m *modules) readRequired(v module.Version) (*modfile.File, error) {
 	if err != nil {
 		return nil, unusual("the go.mod of " + actual.String() + " cannot be parsed")
 	}
-	if actual.Version != "" && (file.Module == nil || file.Module.Mod.Path != v.Path && file.Module.Mod.Path != actual.Path) {
+	if actual.Version != "" && (file.Module == nil || file.Module.Mod.Path != v.Path &&
+		file.Module.Mod.Path != actual.Path) {
 		return nil, unusual("the go.mod of " + actual.String() + " is that of another module")
 	}
 	if err := m.checkGo(file.Go, nil); err != nil {

@@ -33,7 +33,8 @@ type Matcher struct {
 // NewMatcher returns a matcher for the platform of an environment.
 func NewMatcher(fsys FS, e *Environment) *Matcher {
 	m := &Matcher{fsys: fsys, context: e.context(), doubtful: e.doubtful}
-	m.foreign = version.Lang(e.Version) != version.Lang(runtime.Version()) || e.OS != runtime.GOOS || e.Arch != runtime.GOARCH || e.Get("GOEXPERIMENT") != ""
+	m.foreign = version.Lang(e.Version) != version.Lang(runtime.Version()) || e.OS != runtime.GOOS ||
+		e.Arch != runtime.GOARCH || e.Get("GOEXPERIMENT") != ""
 	m.context.OpenFile = fsys.Open
 	return m
 }
@@ -79,7 +80,8 @@ func (m *Matcher) head(dir, name string) (head, error) {
 
 // considers reports whether a file with this name can belong to a package.
 func (m *Matcher) considers(name string) bool {
-	return !strings.HasPrefix(name, "_") && !strings.HasPrefix(name, ".") && !strings.HasSuffix(name, "_test.go") && m.platform(name)
+	return !strings.HasPrefix(name, "_") && !strings.HasPrefix(name, ".") && !strings.HasSuffix(name, "_test.go") &&
+		m.platform(name)
 }
 
 // headOf is like head for a file whose beginning was already read.
@@ -233,7 +235,8 @@ func constraintIn(intro []byte) (expression constraint.Expr, old bool) {
 func (m *Matcher) eval(expression constraint.Expr) (bool, error) {
 	var err error
 	ok := expression.Eval(func(tag string) bool {
-		if feature := strings.HasPrefix(tag, "goexperiment.") || strings.HasPrefix(tag, m.context.GOARCH+"."); feature && m.foreign {
+		if feature := strings.HasPrefix(tag, "goexperiment.") || strings.HasPrefix(tag, m.context.GOARCH+"."); feature &&
+			m.foreign {
 			err = unusual("the features of the Go toolchain are unknown")
 		}
 		if slices.Contains(m.doubtful, tag) {

@@ -57,8 +57,9 @@ func (r replacements) of(v module.Version) (module.Version, bool) {
 func loadModules(fsys FS, e *Environment, dir string) (*modules, error) {
 	m := &modules{
 		fsys: fsys, env: e,
-		replaced: replacements{}, override: replacements{}, excluded: map[module.Version]bool{}, selected: map[string]string{},
-		sums: map[module.Version]bool{}, modSums: map[module.Version]bool{}, known: map[string]bool{},
+		replaced: replacements{}, override: replacements{}, excluded: map[module.Version]bool{},
+		selected: map[string]string{},
+		sums:     map[module.Version]bool{}, modSums: map[module.Version]bool{}, known: map[string]bool{},
 		dirs: map[string]moduleDir{}, files: map[module.Version]*modfile.File{},
 	}
 	work, err := m.findWorkspace(dir)

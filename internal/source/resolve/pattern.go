@@ -59,7 +59,8 @@ func (p Pattern) Matches(name string) bool {
 		return name == p.text
 	}
 	// The documentation package of the built-in identifiers does not count.
-	return p.wild != nil && name != "builtin" && !strings.Contains(name, vendorMark) && p.wild.MatchString(markVendored(name))
+	return p.wild != nil && name != "builtin" && !strings.Contains(name, vendorMark) &&
+		p.wild.MatchString(markVendored(name))
 }
 
 // prefix returns the common prefix of all matching names.

@@ -4,7 +4,8 @@ package resolve
 // supported.
 var (
 	systems = []string{
-		"aix", "android", "darwin", "dragonfly", "freebsd", "hurd", "illumos", "ios", "js", "linux", "nacl", "netbsd", "openbsd",
+		"aix", "android", "darwin", "dragonfly", "freebsd", "hurd", "illumos", "ios", "js", "linux", "nacl", "netbsd",
+		"openbsd",
 		"plan9", "solaris", "wasip1", "windows", "zos",
 	}
 	unixes = []string{

@@ -69,7 +69,8 @@ func New(fsys FS, e *Environment, dir string) (*Resolver, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Resolver{fsys: fsys, env: e, modules: loaded, matcher: NewMatcher(fsys, e), packages: map[string]*Package{}, names: map[string][]string{}}, nil
+	return &Resolver{fsys: fsys, env: e, modules: loaded, matcher: NewMatcher(fsys, e), packages: map[string]*Package{},
+		names: map[string][]string{}}, nil
 }
 
 // Find returns the package with an import path, as seen from the main module. It may be a main package.
@@ -120,7 +121,8 @@ func (r *Resolver) find(importPath string) (*Package, error) {
 	if err != nil {
 		return nil, err
 	}
-	return r.load(&Package{Path: importPath, Dir: at.dir, Standard: at.standard, Local: !at.standard && !r.env.Immutable(at.dir), module: at.module})
+	return r.load(&Package{Path: importPath, Dir: at.dir, Standard: at.standard, Local: !at.standard &&
+		!r.env.Immutable(at.dir), module: at.module})
 }
 
 // location is the directory of a package, and the path of its module.
@@ -228,5 +230,6 @@ func compareGo(a, b string) int { return version.Compare("go"+a, "go"+b) }
 
 // within reports whether an import path equals parent or is below it. Every path is within "".
 func within(importPath, parent string) bool {
-	return parent == "" || strings.HasPrefix(importPath, parent) && (len(importPath) == len(parent) || importPath[len(parent)] == '/')
+	return parent == "" || strings.HasPrefix(importPath, parent) &&
+		(len(importPath) == len(parent) || importPath[len(parent)] == '/')
 }

@@ -285,43 +285,67 @@ import _ "github.com/google/go-cmp/cmp"
 func TestUnusualIsLeftToTheGoCommand(t *testing.T) {
 	const a = "-- a.go --\npackage p\nimport _ \"example.com/lib\"\n"
 	const lib = "-- lib/go.mod --\nmodule example.com/lib\n-- lib/lib.go --\npackage lib\n"
-	const mod = "-- go.mod --\nmodule example.com/p\ngo 1.26\nrequire example.com/lib v1.0.0\nreplace example.com/lib => ./lib\n"
+	const mod = "-- go.mod --\nmodule example.com/p\ngo 1.26\nrequire example.com/lib v1.0.0\nreplace example.com/lib " +
+		"=> ./lib\n"
 	for name, test := range map[string]struct {
 		archive string
 		env     map[string]string
 	}{
-		"-mod=mod in a workspace":               {archive: mod + a + lib + "-- go.work --\ngo 1.26\nuse .\n", env: map[string]string{"GOFLAGS": "-mod=mod"}},
-		"-mod=mod and a newer requirement":      {archive: mod + "require example.com/x v1.0.0\nreplace example.com/x => ./x\n" + a + lib + "-- x/go.mod --\nmodule example.com/x\nrequire example.com/lib v1.1.0\n", env: map[string]string{"GOFLAGS": "-mod=mod"}},
-		"-modfile":                              {archive: mod + a + lib, env: map[string]string{"GOFLAGS": "-modfile=x.mod"}},
-		"-overlay":                              {archive: mod + a + lib, env: map[string]string{"GOFLAGS": "-overlay=x.json"}},
-		"GOPATH mode":                           {archive: mod + a + lib, env: map[string]string{"GO111MODULE": "off"}},
-		"a driver":                              {archive: mod + a + lib, env: map[string]string{"GOPACKAGESDRIVER": "/bin/true"}},
-		"experiments":                           {archive: mod + a + lib, env: map[string]string{"GOEXPERIMENT": "rangefunc"}},
-		"another toolchain":                     {archive: mod + a + lib, env: map[string]string{"GOTOOLCHAIN": "go1.99.0"}},
-		"no go command":                         {archive: mod + a + lib, env: map[string]string{"PATH": os.DevNull}},
-		"no vendor folder":                      {archive: mod + a + lib, env: map[string]string{"GOFLAGS": "-mod=vendor"}},
-		"a newer Go":                            {archive: strings.Replace(mod, "1.26", "1.99", 1) + a + lib},
-		"a broken go.mod":                       {archive: mod + "require\n" + a + lib},
-		"an unknown module":                     {archive: "-- go.mod --\nmodule example.com/p\ngo 1.26\n" + a},
-		"no sum":                                {archive: "-- go.mod --\nmodule example.com/p\ngo 1.26\nrequire example.com/lib v1.0.0\n" + a},
-		"a folder that is gone":                 {archive: mod + a},
-		"no such package":                       {archive: mod + "-- a.go --\npackage p\nimport _ \"example.com/lib/none\"\n" + lib},
-		"not in std":                            {archive: mod + "-- a.go --\npackage p\nimport _ \"fmt/none\"\n" + lib},
-		"internal":                              {archive: mod + "-- a.go --\npackage p\nimport _ \"example.com/lib/internal/x\"\n" + lib + "-- lib/internal/x/x.go --\npackage x\n"},
-		"internal of std":                       {archive: mod + "-- a.go --\npackage p\nimport _ \"internal/abi\"\n" + lib},
-		"a program":                             {archive: mod + "-- a.go --\npackage p\nimport _ \"example.com/lib\"\n" + strings.Replace(lib, "package lib", "package main", 1)},
-		"relative":                              {archive: mod + "-- a.go --\npackage p\nimport _ \"./lib\"\n" + lib},
-		"two packages":                          {archive: mod + a + lib + "-- lib/more.go --\npackage more\n"},
-		"only for Windows":                      {archive: mod + a + "-- lib/go.mod --\nmodule example.com/lib\n-- lib/lib_windows.go --\npackage lib\n"},
-		"only cgo":                              {archive: mod + a + "-- lib/go.mod --\nmodule example.com/lib\n-- lib/lib.go --\npackage lib\nimport \"C\"\n"},
-		"a newer requirement":                   {archive: mod + "require example.com/x v1.0.0\nreplace example.com/x => ./x\n" + a + strings.Replace(lib, "lib\n", "lib\nrequire example.com/x v1.1.0\n", 1) + "-- x/go.mod --\nmodule example.com/x\n"},
-		"a workspace without a replacement":     {archive: mod + "require example.com/x v1.0.0\nreplace example.com/x => ./x\n" + a + lib + "-- go.work --\ngo 1.26\nuse .\n"},
-		"inconsistent vendoring":                {archive: mod + a + lib + "-- vendor/modules.txt --\n# example.com/lib v1.0.1 => ./lib\n## explicit\nexample.com/lib\n-- vendor/example.com/lib/lib.go --\npackage lib\n"},
-		"outside the workspace":                 {archive: mod + a + lib + "-- go.work --\ngo 1.26\nuse ./lib\n"},
-		"an older workspace":                    {archive: mod + a + lib + "-- go.work --\ngo 1.25\nuse .\n"},
-		"a module that go.mod does not list":    {archive: strings.Replace(mod, "1.26", "1.16", 1) + "replace example.com/far => ./far\n" + strings.Replace(a, "lib", "far", 1) + strings.Replace(lib, "lib\n", "lib\nrequire example.com/far v1.0.0\n", 1) + "-- far/go.mod --\nmodule example.com/far\n-- far/far.go --\npackage far\n"},
-		"an old go.mod and a newer requirement": {archive: strings.Replace(mod, "1.26", "1.16", 1) + "require example.com/x v1.0.0\nreplace example.com/x => ./x\n" + a + lib + "-- x/go.mod --\nmodule example.com/x\nrequire example.com/lib v1.1.0\n"},
-		"ambiguous":                             {archive: mod + "require example.com v1.0.0\nreplace example.com => ./other\n" + a + lib + "-- other/go.mod --\nmodule example.com\n-- other/lib/lib.go --\npackage lib\n"},
+		"-mod=mod in a workspace": {archive: mod + a + lib + "-- go.work --\ngo 1.26\nuse .\n",
+			env: map[string]string{"GOFLAGS": "-mod=mod"}},
+		"-mod=mod and a newer requirement": {archive: mod + "require example.com/x v1.0.0\nreplace example.com/x => " +
+			"./x\n" + a + lib + "-- x/go.mod --\nmodule example.com/x\nrequire example.com/lib v1.1.0\n",
+			env: map[string]string{"GOFLAGS": "-mod=mod"}},
+		"-modfile": {archive: mod + a + lib,
+			env: map[string]string{"GOFLAGS": "-modfile=x.mod"}},
+		"-overlay": {archive: mod + a + lib,
+			env: map[string]string{"GOFLAGS": "-overlay=x.json"}},
+		"GOPATH mode": {archive: mod + a + lib, env: map[string]string{"GO111MODULE": "off"}},
+		"a driver": {archive: mod + a + lib,
+			env: map[string]string{"GOPACKAGESDRIVER": "/bin/true"}},
+		"experiments": {archive: mod + a + lib,
+			env: map[string]string{"GOEXPERIMENT": "rangefunc"}},
+		"another toolchain": {archive: mod + a + lib, env: map[string]string{"GOTOOLCHAIN": "go1.99.0"}},
+		"no go command":     {archive: mod + a + lib, env: map[string]string{"PATH": os.DevNull}},
+		"no vendor folder":  {archive: mod + a + lib, env: map[string]string{"GOFLAGS": "-mod=vendor"}},
+		"a newer Go":        {archive: strings.Replace(mod, "1.26", "1.99", 1) + a + lib},
+		"a broken go.mod":   {archive: mod + "require\n" + a + lib},
+		"an unknown module": {archive: "-- go.mod --\nmodule example.com/p\ngo 1.26\n" + a},
+		"no sum": {archive: "-- go.mod --\nmodule example.com/p\ngo 1.26\nrequire " +
+			"example.com/lib v1.0.0\n" + a},
+		"a folder that is gone": {archive: mod + a},
+		"no such package": {archive: mod +
+			"-- a.go --\npackage p\nimport _ \"example.com/lib/none\"\n" + lib},
+		"not in std": {archive: mod + "-- a.go --\npackage p\nimport _ \"fmt/none\"\n" + lib},
+		"internal": {archive: mod +
+			"-- a.go --\npackage p\nimport _ \"example.com/lib/internal/x\"\n" + lib + "-- lib/internal/x/x.go --\npackage x\n"},
+		"internal of std": {archive: mod + "-- a.go --\npackage p\nimport _ \"internal/abi\"\n" + lib},
+		"a program": {archive: mod + "-- a.go --\npackage p\nimport _ \"example.com/lib\"\n" +
+			strings.Replace(lib, "package lib", "package main", 1)},
+		"relative":     {archive: mod + "-- a.go --\npackage p\nimport _ \"./lib\"\n" + lib},
+		"two packages": {archive: mod + a + lib + "-- lib/more.go --\npackage more\n"},
+		"only for Windows": {archive: mod + a + "-- lib/go.mod --\nmodule example.com/lib\n-- " +
+			"lib/lib_windows.go --\npackage lib\n"},
+		"only cgo": {archive: mod + a + "-- lib/go.mod --\nmodule example.com/lib\n-- " +
+			"lib/lib.go --\npackage lib\nimport \"C\"\n"},
+		"a newer requirement": {archive: mod + "require example.com/x v1.0.0\nreplace example.com/x => " +
+			"./x\n" + a + strings.Replace(lib, "lib\n", "lib\nrequire example.com/x v1.1.0\n", 1) +
+			"-- x/go.mod --\nmodule example.com/x\n"},
+		"a workspace without a replacement": {archive: mod + "require example.com/x v1.0.0\nreplace example.com/x => " +
+			"./x\n" + a + lib + "-- go.work --\ngo 1.26\nuse .\n"},
+		"inconsistent vendoring": {archive: mod + a + lib + "-- vendor/modules.txt --\n# example.com/lib " +
+			"v1.0.1 => ./lib\n## explicit\nexample.com/lib\n-- vendor/example.com/lib/lib.go --\npackage lib\n"},
+		"outside the workspace": {archive: mod + a + lib + "-- go.work --\ngo 1.26\nuse ./lib\n"},
+		"an older workspace":    {archive: mod + a + lib + "-- go.work --\ngo 1.25\nuse .\n"},
+		"a module that go.mod does not list": {archive: strings.Replace(mod, "1.26", "1.16", 1) +
+			"replace example.com/far => ./far\n" + strings.Replace(a, "lib", "far", 1) + strings.Replace(lib, "lib\n",
+			"lib\nrequire example.com/far v1.0.0\n", 1) + "-- far/go.mod --\nmodule example.com/far\n-- far/far.go " +
+			"--\npackage far\n"},
+		"an old go.mod and a newer requirement": {archive: strings.Replace(mod, "1.26", "1.16", 1) +
+			"require example.com/x v1.0.0\nreplace example.com/x => ./x\n" + a + lib +
+			"-- x/go.mod --\nmodule example.com/x\nrequire example.com/lib v1.1.0\n"},
+		"ambiguous": {archive: mod + "require example.com v1.0.0\nreplace example.com => ./other\n" + a + lib +
+			"-- other/go.mod --\nmodule example.com\n-- other/lib/lib.go --\npackage lib\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Setenv("GOFLAGS", "")
@@ -376,11 +400,14 @@ func TestRootsAreThoseOfTheGoCommand(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const lib = "-- lib/go.mod --\nmodule example.com/elsewhere\n\ngo 1.26\n-- lib/lib.go --\npackage lib\n-- lib/a/a.go --\npackage a\n-- lib/testdata/x/x.go --\npackage x\n" +
-		"-- lib/own/go.mod --\nmodule example.com/own\n-- lib/own/own.go --\npackage own\n-- lib/internal/in/in.go --\npackage in\n"
+	const lib = "-- lib/go.mod --\nmodule example.com/elsewhere\n\ngo 1.26\n-- lib/lib.go --\npackage lib\n-- " +
+		"lib/a/a.go --\npackage a\n-- lib/testdata/x/x.go --\npackage x\n" +
+		"-- lib/own/go.mod --\nmodule example.com/own\n-- lib/own/own.go --\npackage own\n-- lib/internal/in/in.go " +
+		"--\npackage in\n"
 	archive := strings.Replace(string(mod), "module github.com/kctrl-dev/kctrl", "module example.com/p", 1)
 	archive = "-- go.mod --\n" + archive + "\nrequire example.com/p/lib v1.0.0\nreplace example.com/p/lib => ./lib\n" +
-		"-- go.sum --\n" + string(sum) + "-- api/v1/v1.go --\npackage v1\n-- api/v2/v2.go --\npackage v2\n-- api/internal/in/in.go --\npackage in\n" + lib
+		"-- go.sum --\n" + string(sum) + "-- api/v1/v1.go --\npackage v1\n-- api/v2/v2.go --\npackage v2\n-- " +
+		"api/internal/in/in.go --\npackage in\n" + lib
 	for _, flags := range []string{"", "-mod=mod"} {
 		t.Setenv("GOFLAGS", flags)
 		dir := extract(t, archive)
@@ -393,8 +420,10 @@ func TestRootsAreThoseOfTheGoCommand(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, path := range []string{
-			"example.com/p/api/v1", "example.com/p/api/internal/in", "example.com/p/lib", "example.com/p/lib/a", "k8s.io/api/core/v1",
-			"k8s.io/apimachinery/pkg/apis/meta/v1", "github.com/google/go-cmp/cmp", "github.com/google/go-cmp/cmp/internal/diff", "fmt",
+			"example.com/p/api/v1", "example.com/p/api/internal/in", "example.com/p/lib", "example.com/p/lib/a",
+			"k8s.io/api/core/v1",
+			"k8s.io/apimachinery/pkg/apis/meta/v1", "github.com/google/go-cmp/cmp", "github.com/google/go-cmp/cmp/internal/diff",
+			"fmt",
 			"internal/abi", "vendor/golang.org/x/net/idna", "cmd/go", "example.com/p/lib/testdata/x", "unsafe",
 		} {
 			_, want := goList(t, dir, path)
@@ -403,14 +432,17 @@ func TestRootsAreThoseOfTheGoCommand(t *testing.T) {
 				t.Errorf("%s: %v, %v; want %s", path, got, err, want[path].Dir)
 			}
 		}
-		for _, path := range []string{"example.com/p/none", "example.com/q", "example.com/p/lib/internal/in/none", "api/v1", "fmt/none", "all", "x.go", "example.com/p@v1.0.0", "github.com/google/gofuzz"} {
+		for _, path := range []string{"example.com/p/none", "example.com/q", "example.com/p/lib/internal/in/none", "api/v1",
+			"fmt/none", "all", "x.go", "example.com/p@v1.0.0", "github.com/google/gofuzz"} {
 			if got, err := resolver.Root(path); err == nil {
 				t.Errorf("%s: %v", path, got)
 			}
 		}
 		for _, base := range []string{
-			"example.com/p/api", "example.com/p/lib", "example.com/p", "k8s.io/apimachinery/pkg/apis", "sigs.k8s.io/yaml", "example.com/p/none",
-			"example.com/p/lib/testdata/x", "k8s.io/kube-openapi/pkg/internal", "go/build", "vendor/golang.org", "cmd/go/internal/mod", "api",
+			"example.com/p/api", "example.com/p/lib", "example.com/p", "k8s.io/apimachinery/pkg/apis", "sigs.k8s.io/yaml",
+			"example.com/p/none",
+			"example.com/p/lib/testdata/x", "k8s.io/kube-openapi/pkg/internal", "go/build", "vendor/golang.org",
+			"cmd/go/internal/mod", "api",
 		} {
 			roots, want := goList(t, dir, base+"/...")
 			trees, err := resolver.Trees(resolve.NewPattern(base + "/..."))

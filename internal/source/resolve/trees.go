@@ -14,7 +14,8 @@ func (r *Resolver) Root(importPath string) (dir string, err error) {
 		return "", err
 	}
 	at, err := r.locate(importPath)
-	if m := r.modules; err == nil && at.module != "" && m.work == nil && m.requirementsOf(m.main[0]).pruning == pruned && m.isImplicit(at.module) {
+	if m := r.modules; err == nil && at.module != "" && m.work == nil && m.requirementsOf(m.main[0]).pruning == pruned &&
+		m.isImplicit(at.module) {
 		err = unusual("go.mod does not list " + at.module)
 	}
 	return at.dir, err
@@ -113,7 +114,8 @@ func (r *Resolver) treesOf(modulePath string, p Pattern) ([]Tree, error) {
 	// Packages below a vendor directory are not part of the module, but the directory itself may be a package.
 	base, _, _ := strings.Cut(p.Base()+"/", "/vendor/")
 	trees := r.below(Tree{module.dir, modulePath}, strings.TrimSuffix(base, "/"))
-	return slices.DeleteFunc(trees, func(tree Tree) bool { return module.local && r.isOtherModule(module.dir, tree.Dir) }), nil
+	return slices.DeleteFunc(trees, func(tree Tree) bool { return module.local && r.isOtherModule(module.dir, tree.Dir) }),
+		nil
 }
 
 // below returns the part of a tree in the directory base, or none if the go command ignores base or one of its parents.

@@ -55,7 +55,8 @@ func (m *modules) findVendored() error {
 
 func readVendored(dir, content string) *vendored {
 	v := &vendored{
-		dir: dir, packages: map[string]bool{}, explicit: map[module.Version]bool{}, providing: map[module.Version]bool{}, replaced: replacements{},
+		dir: dir, packages: map[string]bool{}, explicit: map[module.Version]bool{}, providing: map[module.Version]bool{},
+		replaced: replacements{},
 	}
 	var current module.Version
 	for line := range strings.Lines(content) {

@@ -81,7 +81,8 @@ func crdOf(field, spec, patch json.RawMessage, patched bool) (*apiextensionsv1.C
 		root.Properties["spec"] = s
 	case field != nil:
 		err = json.Unmarshal(field, &s)
-		root.Properties["spec"] = apiextensionsv1.JSONSchemaProps{Type: "object", Properties: map[string]apiextensionsv1.JSONSchemaProps{"f": s}}
+		root.Properties["spec"] = apiextensionsv1.JSONSchemaProps{Type: "object",
+			Properties: map[string]apiextensionsv1.JSONSchemaProps{"f": s}}
 	}
 	return crd, err
 }

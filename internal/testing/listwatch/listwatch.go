@@ -214,7 +214,8 @@ func (s *Source) Watch(ctx context.Context, options metav1.ListOptions) (client.
 		for _, o := range s.sortedLocked() {
 			st.send(client.WatchEvent[Object]{Type: watch.Added, Object: o.DeepCopy(), ResourceVersion: o.ResourceVersion})
 		}
-		st.send(client.WatchEvent[Object]{Type: watch.Bookmark, ResourceVersion: strconv.Itoa(s.Version), InitialEventsEnd: true})
+		st.send(client.WatchEvent[Object]{Type: watch.Bookmark, ResourceVersion: strconv.Itoa(s.Version),
+			InitialEventsEnd: true})
 	default:
 		for _, c := range s.history {
 			if c.version > from {

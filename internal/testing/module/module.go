@@ -16,7 +16,8 @@ import (
 func Write(t testing.TB, archive *txtar.Archive) string {
 	t.Helper()
 	dir := t.TempDir()
-	for _, f := range append([]txtar.File{{Name: "go.mod", Data: []byte("module example.com/project\n")}}, archive.Files...) {
+	for _, f := range append([]txtar.File{{Name: "go.mod", Data: []byte("module example.com/project\n")}},
+		archive.Files...) {
 		path := filepath.Join(dir, filepath.FromSlash(f.Name))
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 			t.Fatal(err)

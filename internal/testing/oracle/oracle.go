@@ -106,7 +106,8 @@ func (c Command) run(t testing.TB, module string) Result {
 	if _, exited := errors.AsType[*exec.ExitError](err); err != nil && !exited {
 		t.Fatal(err)
 	}
-	result := Result{Files: Files(t, module), Stdout: stdout.String(), Stderr: normalized(stderr.String(), module), Failed: err != nil}
+	result := Result{Files: Files(t, module), Stdout: stdout.String(), Stderr: normalized(stderr.String(), module),
+		Failed: err != nil}
 	for name, content := range before {
 		if result.Files[name] == content {
 			delete(result.Files, name)
@@ -151,7 +152,8 @@ var build = sync.OnceValues(func() (string, error) {
 	}
 	defer os.RemoveAll(staging)
 	fresh := filepath.Join(staging, "controller-gen")
-	build := exec.Command("go", "build", "-C", filepath.Join(root, "bench"), "-o", fresh, "sigs.k8s.io/controller-tools/cmd/controller-gen")
+	build := exec.Command("go", "build", "-C", filepath.Join(root, "bench"), "-o", fresh,
+		"sigs.k8s.io/controller-tools/cmd/controller-gen")
 	if out, err := build.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("build controller-gen: %w\n%s", err, out)
 	}

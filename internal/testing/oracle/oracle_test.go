@@ -104,7 +104,8 @@ func TestInputsWithoutARecordingFail(t *testing.T) {
 	record(t, c)
 	Write(t, c.Dir, "api/types.go", "package api // changed\n")
 	got := observe(t, func(t testing.TB) { Run(t, c) })
-	if !strings.Contains(got, "no recording of controller-gen for this input") || !strings.Contains(got, "KCTRL_TEST_ORACLE=record go test") {
+	if !strings.Contains(got, "no recording of controller-gen for this input") ||
+		!strings.Contains(got, "KCTRL_TEST_ORACLE=record go test") {
 		t.Errorf("reported %q", got)
 	}
 }
@@ -118,11 +119,13 @@ func TestForgedRecordingsFail(t *testing.T) {
 	}
 	t.Setenv(Variable, "run")
 	for _, forgery := range [][2]string{
-		{"", ""}, {"printed", "other"}, {"wrong", "other"}, {"out/args --\nobject", "out/args --\nother"}, {"out/args", "out/other"}, {failed, ""},
+		{"", ""}, {"printed", "other"}, {"wrong", "other"}, {"out/args --\nobject", "out/args --\nother"},
+		{"out/args", "out/other"}, {failed, ""},
 	} {
 		Write(t, ".", name, strings.Replace(string(text), forgery[0], forgery[1], 1))
 		want := forgery[0] != ""
-		if got := observe(t, func(t testing.TB) { Run(t, c) }); strings.Contains(got, "is not what controller-gen does") != want {
+		if got := observe(t, func(t testing.TB) { Run(t, c) }); strings.Contains(got,
+			"is not what controller-gen does") != want {
 			t.Errorf("with %q in place of %q it reported %q, want a report: %t", forgery[1], forgery[0], got, want)
 		}
 		removeOutput(t, c)
@@ -142,9 +145,13 @@ func TestNamesOfRecordingsFollowFromTheInput(t *testing.T) {
 		{"arguments in one", true, func(c *Command) { c.Args = []string{strings.Join(c.Args, " ")} }},
 		{"the directory", true, func(c *Command) { c.Dir = filepath.Join(c.Dir, "api") }},
 		{"a file", true, func(c *Command) { Write(t, c.Dir, "api/more.go", "package api\n") }},
-		{"a requirement of Kubernetes", true, func(c *Command) { Write(t, c.Dir, "go.mod", "module example.com/m\n\nrequire k8s.io/api v0.37.1\n") }},
+		{"a requirement of Kubernetes", true, func(c *Command) {
+			Write(t, c.Dir, "go.mod",
+				"module example.com/m\n\nrequire k8s.io/api v0.37.1\n")
+		}},
 		{"another requirement", false, func(c *Command) {
-			Write(t, c.Dir, "go.mod", "module example.com/m\n\nrequire (\n\tk8s.io/api v0.37.0\n\tgithub.com/spf13/cobra v1.10.0\n)\n")
+			Write(t, c.Dir, "go.mod", "module example.com/m\n\nrequire (\n\tk8s.io/api v0.37.0\n\tgithub.com/spf13/cobra "+
+				"v1.10.0\n)\n")
 		}},
 		{"go.sum", false, func(c *Command) { Write(t, c.Dir, "go.sum", "x\n") }},
 	} {

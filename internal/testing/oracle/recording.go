@@ -92,7 +92,8 @@ const failed = "It failed.\n"
 // write records a result.
 func (c Command) write(t testing.TB, name string, r Result) {
 	t.Helper()
-	archive := &txtar.Archive{Comment: fmt.Appendf(nil, "controller-gen %s %s\n", Version, strings.Join(slices.Concat(c.Env, c.Args), " "))}
+	archive := &txtar.Archive{Comment: fmt.Appendf(nil, "controller-gen %s %s\n", Version,
+		strings.Join(slices.Concat(c.Env, c.Args), " "))}
 	if r.Failed {
 		archive.Comment = append(archive.Comment, failed...)
 	}
@@ -110,7 +111,8 @@ func (c Command) write(t testing.TB, name string, r Result) {
 		add("module/"+path, r.Files[path])
 	}
 	save(t, name, txtar.Format(archive))
-	if again := c.read(t, name); !maps.Equal(again.Files, r.Files) || again.Stdout != r.Stdout || again.Stderr != r.Stderr {
+	if again := c.read(t, name); !maps.Equal(again.Files, r.Files) || again.Stdout != r.Stdout ||
+		again.Stderr != r.Stderr {
 		t.Fatalf("%s cannot hold the result: each file needs content that ends with a line", name)
 	}
 }

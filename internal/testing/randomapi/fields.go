@@ -28,11 +28,13 @@ func (f *file) field(b *strings.Builder) (json string, plain, optional bool) {
 	}
 	t := f.anyType()
 	whole := f.compose(t)
-	if whole.name == t.name && f.one(20) && t.shape == structure && !strings.HasPrefix(t.name, "*") && t.path == "" && !t.generic {
+	if whole.name == t.name && f.one(20) && t.shape == structure && !strings.HasPrefix(t.name, "*") && t.path == "" &&
+		!t.generic {
 		fmt.Fprintf(b, "%s\t%s %s `json:\",inline\"`\n", f.document("\t", json, nil), name, t.name)
 		return "", false, false
 	}
-	options := f.pick("", "", ",omitempty", ",omitempty", ",omitempty", ",omitzero", ",omitempty,omitzero", ",string,omitempty")
+	options := f.pick("", "", ",omitempty", ",omitempty", ",omitempty", ",omitzero", ",omitempty,omitzero",
+		",string,omitempty")
 	tag := fmt.Sprintf("json:%q", json+options)
 	if f.one(10) {
 		tag = fmt.Sprintf("%s protobuf:\"bytes,%d,opt,name=%s\"", tag, i+1, json)
@@ -61,9 +63,11 @@ func (f *file) fieldMarkers(t typ, required bool) ([]string, bool) {
 		lines = append(lines, f.limits(t)...)
 	}
 	if value := f.value(t); value != "" && f.one(3) {
-		lines = append(lines, f.pick("// +kubebuilder:default=", "// +kubebuilder:default:=", "// +kubebuilder:example=")+value)
+		lines = append(lines, f.pick("// +kubebuilder:default=", "// +kubebuilder:default:=", "// +kubebuilder:example=")+
+			value)
 	}
-	lines = append(lines, f.some(1, "// +nullable", "// +kubebuilder:title=Short", "// +kubebuilder:externalDocs:url=https://example.com/a")...)
+	lines = append(lines, f.some(1, "// +nullable", "// +kubebuilder:title=Short",
+		"// +kubebuilder:externalDocs:url=https://example.com/a")...)
 	if f.one(10) {
 		lines = append(lines, f.rule(nil))
 	} else if f.one(20) {
@@ -73,9 +77,11 @@ func (f *file) fieldMarkers(t typ, required bool) ([]string, bool) {
 	case t.shape == structure && f.one(8):
 		lines = append(lines, "// +structType=atomic")
 	case strings.HasSuffix(t.name, "RawExtension"):
-		lines = append(lines, f.some(2, "// +kubebuilder:pruning:PreserveUnknownFields", "// +kubebuilder:validation:EmbeddedResource")...)
+		lines = append(lines, f.some(2, "// +kubebuilder:pruning:PreserveUnknownFields",
+			"// +kubebuilder:validation:EmbeddedResource")...)
 	case t.shape == anything && f.one(6):
-		lines = append(lines, "// +kubebuilder:validation:Schemaless", f.pick("// +kubebuilder:pruning:PreserveUnknownFields", "// +kubebuilder:validation:XIntOrString", "// +kubebuilder:validation:Type=object"))
+		lines = append(lines, "// +kubebuilder:validation:Schemaless", f.pick("// +kubebuilder:pruning:PreserveUnknownFields",
+			"// +kubebuilder:validation:XIntOrString", "// +kubebuilder:validation:Type=object"))
 	}
 	f.Shuffle(len(lines), func(i, j int) { lines[i], lines[j] = lines[j], lines[i] })
 	return lines, required

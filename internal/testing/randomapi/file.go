@@ -57,7 +57,8 @@ func others() []typ {
 		{name: "resource.Quantity", path: "k8s.io/apimachinery/pkg/api/resource", shape: anything, self: true},
 		{name: "intstr.IntOrString", path: "k8s.io/apimachinery/pkg/util/intstr", shape: anything, self: true},
 		{name: "runtime.RawExtension", path: "k8s.io/apimachinery/pkg/runtime", shape: anything, self: true},
-		{name: "apiextensionsv1.JSON", path: "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1", shape: anything, self: true},
+		{name: "apiextensionsv1.JSON", path: "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1", shape: anything,
+			self: true},
 		{name: "types.UID", path: "k8s.io/apimachinery/pkg/types", shape: text},
 	}
 }
@@ -68,7 +69,8 @@ func basic() []typ {
 	for _, name := range []string{"int", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"} {
 		found = append(found, typ{name: name, shape: number})
 	}
-	return append(found, typ{name: "string", shape: text}, typ{name: "string", shape: text}, typ{name: "[]byte", shape: text, self: true})
+	return append(found, typ{name: "string", shape: text}, typ{name: "string", shape: text},
+		typ{name: "[]byte", shape: text, self: true})
 }
 
 // file is a package under construction. It becomes two Go files.
@@ -141,7 +143,8 @@ func (f *file) compose(t typ) typ {
 	}
 	switch f.IntN(10) {
 	case 0, 1:
-		return typ{name: "[]" + pointer + t.name, shape: list, items: t.shape, keys: t.keys, limit: t.limit || t.self || t.foreign()}
+		return typ{name: "[]" + pointer + t.name, shape: list, items: t.shape, keys: t.keys, limit: t.limit || t.self ||
+			t.foreign()}
 	case 2:
 		return typ{name: "map[" + f.key() + "]" + pointer + t.name, shape: dictionary}
 	case 3:

@@ -22,7 +22,8 @@ type generic struct {
 // declareGeneric adds a generic type: mostly a struct, or a list or map of its parameter.
 func (f *file) declareGeneric() *generic {
 	f.count++
-	g := &generic{home: f, name: fmt.Sprintf("%s%d", f.pick("Crate", "Ref", "Range", "PerZone"), f.count), constraints: []string{"any"}}
+	g := &generic{home: f, name: fmt.Sprintf("%s%d", f.pick("Crate", "Ref", "Range", "PerZone"), f.count),
+		constraints: []string{"any"}}
 	if f.one(3) {
 		g.constraints = []string{"~string", "any"}
 	}
@@ -59,7 +60,8 @@ func (f *file) genericStruct(g *generic) []string {
 		f.fields++
 		lines, _ := f.fieldMarkers(parameter, true)
 		json := fmt.Sprintf("value%d", f.fields)
-		fmt.Fprintf(&fields, "%s\tValue%d %s `json:%q`\n", f.document("\t", json, lines), f.fields, f.compose(parameter).name, json)
+		fmt.Fprintf(&fields, "%s\tValue%d %s `json:%q`\n", f.document("\t", json, lines), f.fields, f.compose(parameter).name,
+			json)
 	}
 	if len(f.parameters) > 1 && f.one(2) {
 		f.fields++
@@ -101,7 +103,8 @@ func (f *file) embedGeneric(b *strings.Builder) {
 	if g.shape != structure {
 		return
 	}
-	fmt.Fprintf(b, "%s\t%s%s `json:%q`\n", f.document("\t", g.name, nil), f.pick("", "", "*"), f.instantiate(g, 1).name, f.pick(",inline", ",inline", ""))
+	fmt.Fprintf(b, "%s\t%s%s `json:%q`\n", f.document("\t", g.name, nil), f.pick("", "", "*"), f.instantiate(g, 1).name,
+		f.pick(",inline", ",inline", ""))
 }
 
 // instance returns an instantiation of a random generic type. Its arguments have nested instantiations up to a depth.

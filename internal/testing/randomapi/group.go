@@ -25,7 +25,8 @@ type group struct {
 // New returns the Go files of an API group: packages below the directory name in a module, in one or two versions, with
 // shared types. The second result is the number of types.
 func New(seed uint64, module, name string) (map[string]string, int) {
-	g := &group{Rand: rand.New(rand.NewPCG(seed, 1)), name: name, module: module, files: map[string]string{}, plain: map[string]string{}}
+	g := &group{Rand: rand.New(rand.NewPCG(seed, 1)), name: name, module: module, files: map[string]string{},
+		plain: map[string]string{}}
 	g.make()
 	return g.files, g.count
 }
@@ -33,7 +34,8 @@ func New(seed uint64, module, name string) (map[string]string, int) {
 // NewGeneric returns the Go files of an API group with generic types, the files of the same group with a type instead
 // of each instantiation, and the number of types in the first.
 func NewGeneric(seed uint64, module, name string) (generic, plain map[string]string, count int) {
-	g := &group{Rand: rand.New(rand.NewPCG(seed, 2)), name: name, module: module, files: map[string]string{}, plain: map[string]string{}, twice: true}
+	g := &group{Rand: rand.New(rand.NewPCG(seed, 2)), name: name, module: module, files: map[string]string{},
+		plain: map[string]string{}, twice: true}
 	g.optional = g.one(4)
 	g.make()
 	return g.files, g.plain, g.count
@@ -45,7 +47,8 @@ func (g *group) make() {
 	for range 2 + g.IntN(4) {
 		shared.declare()
 	}
-	shared.write("// Package shared has types of several versions.", g.pick("// +kubebuilder:object:generate=true", "// +k8s:deepcopy-gen=package"))
+	shared.write("// Package shared has types of several versions.", g.pick("// +kubebuilder:object:generate=true",
+		"// +k8s:deepcopy-gen=package"))
 
 	v1 := g.version("v1", shared)
 	if g.IntN(3) == 0 {
@@ -55,7 +58,8 @@ func (g *group) make() {
 
 // version generates a package with a kind.
 func (g *group) version(name string, shared *file) *file {
-	f := &file{group: g, folder: g.name + "/" + name, pkg: name, known: append(others(), shared.export()...), generics: shared.generics}
+	f := &file{group: g, folder: g.name + "/" + name, pkg: name, known: append(others(), shared.export()...),
+		generics: shared.generics}
 	f.markPackage()
 	for range 4 + g.IntN(8) {
 		f.declare()
@@ -69,7 +73,8 @@ func (g *group) version(name string, shared *file) *file {
 
 // second generates another version, with some types of its own and references to types of the first version.
 func (g *group) second(v1 *file) {
-	f := &file{group: g, folder: g.name + "/v1beta1", pkg: "v1beta1", known: append(others(), v1.export()...), generics: v1.generics}
+	f := &file{group: g, folder: g.name + "/v1beta1", pkg: "v1beta1", known: append(others(), v1.export()...),
+		generics: v1.generics}
 	f.markers = []string{"// +kubebuilder:object:generate=true", "// +groupName=" + g.name + ".example.com"}
 	for range 1 + g.IntN(3) {
 		f.declare()
@@ -102,9 +107,12 @@ func (g *group) importPath(folder string) string { return g.module + "/" + folde
 // sentence returns text for comments, including words that YAML must quote or fold.
 func (g *group) sentence() string {
 	words := []string{
-		"is", "the", "desired", "state:", "never", "\"quoted\"", "it's", "# not a comment", "yes", "null", "{a: b}", "naïve", "größer",
-		"- dash", "0x1F", "1e3", "http://example.com/?a=b&c=d", "%d", "a very long sentence that has to be folded somewhere by the emitter",
-		"`code`", "*", "&anchor", "!tag", "trailing:", "e.g.", "i.e.", "世界", "\ttab", "\\n", "@", "~", "|", ">", "''", "true", "2026-01-01",
+		"is", "the", "desired", "state:", "never", "\"quoted\"", "it's", "# not a comment", "yes", "null", "{a: b}", "naïve",
+		"größer",
+		"- dash", "0x1F", "1e3", "http://example.com/?a=b&c=d", "%d",
+		"a very long sentence that has to be folded somewhere by the emitter",
+		"`code`", "*", "&anchor", "!tag", "trailing:", "e.g.", "i.e.", "世界", "\ttab", "\\n", "@", "~", "|", ">", "''", "true",
+		"2026-01-01",
 	}
 	var text []string
 	for range 1 + g.IntN(12) {
@@ -120,7 +128,8 @@ func (g *group) comment(indent, name string) string {
 	}
 	lines := []string{name + " " + g.sentence()}
 	for range g.IntN(3) {
-		lines = append(lines, g.pick("", "", "- "+g.sentence(), "  indented "+g.sentence(), "TODO: "+g.sentence(), g.sentence(), g.sentence(),
+		lines = append(lines, g.pick("", "", "- "+g.sentence(), "  indented "+g.sentence(), "TODO: "+g.sentence(),
+			g.sentence(), g.sentence(),
 			"```\ncode: \"{}\"\nTODO in a fence\n```", "Deprecated: "+g.sentence(), "1. "+g.sentence(), "# Heading"))
 	}
 	if g.one(8) {

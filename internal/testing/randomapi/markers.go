@@ -23,14 +23,17 @@ func (f *file) document(indent, name string, markers []string) string {
 
 // markPackage chooses the markers of an API package.
 func (f *file) markPackage() {
-	f.markers = []string{f.pick("// +kubebuilder:object:generate=true", "// +k8s:deepcopy-gen=package,register"), "// +groupName=" + f.name + ".example.com"}
-	f.markers = append(f.markers, f.some(1, "// +kubebuilder:validation:Optional", "// +kubebuilder:validation:Required", "// +versionName="+f.pkg)...)
+	f.markers = []string{f.pick("// +kubebuilder:object:generate=true", "// +k8s:deepcopy-gen=package,register"),
+		"// +groupName=" + f.name + ".example.com"}
+	f.markers = append(f.markers, f.some(1, "// +kubebuilder:validation:Optional", "// +kubebuilder:validation:Required",
+		"// +versionName="+f.pkg)...)
 }
 
 // kindMarkers returns markers of a root type.
 func (f *file) kindMarkers(name string, n int) []string {
 	lower := strings.ToLower(name)
-	lines := []string{f.pick("// +kubebuilder:object:root=true", "// +kubebuilder:object:root:=true", "// +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object"), "// +kubebuilder:storageversion"}
+	lines := []string{f.pick("// +kubebuilder:object:root=true", "// +kubebuilder:object:root:=true",
+		"// +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object"), "// +kubebuilder:storageversion"}
 	lines = append(lines, f.some(1,
 		"// +kubebuilder:resource:scope=Cluster",
 		fmt.Sprintf("// +kubebuilder:resource:path=%ss,shortName=s%d;t%d,categories={all,some}", lower, n, n),
@@ -53,7 +56,8 @@ func (f *file) kindMarkers(name string, n int) []string {
 func (f *file) typeMarkers(keys []string) []string {
 	of := []string{
 		"// +structType=atomic", "// +kubebuilder:validation:MinProperties=1", "// +kubebuilder:validation:MaxProperties=20",
-		"// +kubebuilder:title=\"" + f.pick("A title", "it's") + "\"", "// +kubebuilder:externalDocs:url=\"https://example.com\",description=more",
+		"// +kubebuilder:title=\"" + f.pick("A title", "it's") + "\"",
+		"// +kubebuilder:externalDocs:url=\"https://example.com\",description=more",
 		"// +kubebuilder:pruning:PreserveUnknownFields", "// +kubebuilder:validation:XPreserveUnknownFields",
 	}
 	lines := f.some(2, of...)
@@ -69,7 +73,8 @@ func (f *file) rule(keys []string) string {
 	if len(keys) > 0 {
 		self = "self." + f.pick(keys...) + " != 'a: \\\"b\\\"'"
 	}
-	return "// +kubebuilder:validation:XValidation:rule=\"" + self + "\"" + f.pick("", ",message=\"must: be so\"", ",messageExpression=\"'x' + 'y'\"",
+	return "// +kubebuilder:validation:XValidation:rule=\"" + self + "\"" + f.pick("", ",message=\"must: be so\"",
+		",messageExpression=\"'x' + 'y'\"",
 		",reason=FieldValueForbidden", ",message=never,fieldPath=\".spec\"", ",optionalOldSelf=true")
 }
 
@@ -85,13 +90,17 @@ func (f *file) limits(t typ) []string {
 		if t.enum {
 			return f.some(1, v+"Enum=a;b")
 		}
-		return f.some(3, v+"MinLength="+f.pick("0", "1"), v+"MaxLength="+f.pick("10", "253"), v+f.pick("Pattern=`^[a-z]+$`", `Pattern="^\\d+: [a-z]$"`, "Pattern:=^x$"),
+		return f.some(3, v+"MinLength="+f.pick("0", "1"), v+"MaxLength="+f.pick("10", "253"),
+			v+f.pick("Pattern=`^[a-z]+$`", `Pattern="^\\d+: [a-z]$"`, "Pattern:=^x$"),
 			v+"Format="+f.pick("uri", "date-time", "ipv4"))
 	case number:
-		return f.some(3, f.pick(v+"Minimum=", "// +k8s:minimum=")+f.pick("0", "-5", "1"), f.pick(v+"Maximum=", "// +k8s:maximum=")+f.pick("10", "65535"),
-			v+"MultipleOf="+f.pick("2", "5"), v+"ExclusiveMinimum="+f.pick("true", "false"), v+"ExclusiveMaximum=true", v+"Format=int32")
+		return f.some(3, f.pick(v+"Minimum=", "// +k8s:minimum=")+f.pick("0", "-5", "1"),
+			f.pick(v+"Maximum=", "// +k8s:maximum=")+f.pick("10", "65535"),
+			v+"MultipleOf="+f.pick("2", "5"), v+"ExclusiveMinimum="+f.pick("true", "false"), v+"ExclusiveMaximum=true",
+			v+"Format=int32")
 	case list:
-		return append(f.some(2, v+"MinItems="+f.pick("0", "1"), f.pick(v+"MaxItems=", "// +k8s:maxItems=")+f.pick("8", "64")), f.lists(t)...)
+		return append(f.some(2, v+"MinItems="+f.pick("0", "1"), f.pick(v+"MaxItems=", "// +k8s:maxItems=")+f.pick("8", "64")),
+			f.lists(t)...)
 	case dictionary:
 		return f.some(2, v+"MinProperties=1", v+"MaxProperties=16", "// +mapType="+f.pick("atomic", "granular"))
 	}
@@ -115,7 +124,8 @@ func (f *file) lists(t typ) []string {
 		}
 		return lines
 	case t.items == text:
-		return append(f.some(2, items+"MinLength=1", items+"MaxLength=63", items+"Pattern=`^a`", items+"Enum=a;b", items+"Format=uri"), f.some(1, "// +listType=set", "// +listType=atomic", "// +k8s:listType=set")...)
+		return append(f.some(2, items+"MinLength=1", items+"MaxLength=63", items+"Pattern=`^a`", items+"Enum=a;b",
+			items+"Format=uri"), f.some(1, "// +listType=set", "// +listType=atomic", "// +k8s:listType=set")...)
 	case t.items == number:
 		return f.some(2, items+"Minimum=1", items+"Maximum=9", items+"MultipleOf=3")
 	case t.items == list:

@@ -82,7 +82,8 @@ func (f *file) enumeration(name string) {
 	t := typ{name: name, shape: text, enum: true, limit: true}
 	var code strings.Builder
 	if f.one(2) {
-		code.WriteString(f.document("", name, []string{"// +kubebuilder:validation:Enum=" + f.pick("a;b;c", `"";Always;Never`, "{One,Two}", "1;2", "true;false", "`x y`;\"z\"")}))
+		code.WriteString(f.document("", name, []string{"// +kubebuilder:validation:Enum=" + f.pick("a;b;c", `"";Always;Never`,
+			"{One,Two}", "1;2", "true;false", "`x y`;\"z\"")}))
 		fmt.Fprintf(&code, "type %s string\n", name)
 	} else {
 		code.WriteString(f.document("", name, []string{"// +k8s:enum"}))
@@ -101,13 +102,15 @@ func (f *file) marshaler(name string) {
 	lines := []string{}
 	method := "func (in " + name + ") MarshalText() ([]byte, error) { return nil, nil }\n"
 	if f.one(2) {
-		lines = []string{"// +kubebuilder:validation:Type=" + f.pick("string", "integer", "object"), "// +kubebuilder:validation:Format=" + f.pick("custom", "date")}
+		lines = []string{"// +kubebuilder:validation:Type=" + f.pick("string", "integer", "object"),
+			"// +kubebuilder:validation:Format=" + f.pick("custom", "date")}
 		method = "func (in " + name + ") MarshalJSON() ([]byte, error) { return nil, nil }\n"
 		t.shape = anything
 	}
 	if f.one(3) {
 		lines = append(lines, "// +kubebuilder:object:generate=false")
-		method += "\nfunc (in *" + name + ") DeepCopyInto(out *" + name + ") { out.parts = append([]string(nil), in.parts...) }\n\n" +
+		method += "\nfunc (in *" + name + ") DeepCopyInto(out *" + name + ") { out.parts = append([]string(nil), " +
+			"in.parts...) }\n\n" +
 			"func (in *" + name + ") DeepCopy() *" + name + " { out := new(" + name + "); in.DeepCopyInto(out); return out }\n"
 	}
 	f.add(t, f.document("", name, lines)+"type "+name+" struct {\n\tparts []string\n}\n\n"+method)
@@ -132,7 +135,8 @@ func (f *file) structure(name string) {
 	}
 	lines := f.typeMarkers(t.keys)
 	if len(optional) > 1 && f.one(3) {
-		lines = append(lines, "// +kubebuilder:validation:"+f.pick("AtMostOneOf", "ExactlyOneOf", "AtLeastOneOf")+"="+strings.Join(optional, ";"))
+		lines = append(lines, "// +kubebuilder:validation:"+f.pick("AtMostOneOf", "ExactlyOneOf", "AtLeastOneOf")+"="+
+			strings.Join(optional, ";"))
 	}
 	if f.one(12) && !f.twice {
 		lines = append(lines, "// +kubebuilder:object:generate=true")
@@ -151,7 +155,8 @@ func (f *file) embed(b *strings.Builder) {
 			continue
 		}
 		b.WriteString(f.document("\t", t.name, nil))
-		fmt.Fprintf(b, "\t%s%s `json:%q`\n", f.pick("", "", "*"), t.name, f.pick(",inline", ",inline", "", "embedded,omitempty", "embedded"))
+		fmt.Fprintf(b, "\t%s%s `json:%q`\n", f.pick("", "", "*"), t.name,
+			f.pick(",inline", ",inline", "", "embedded,omitempty", "embedded"))
 		return
 	}
 }
@@ -187,12 +192,14 @@ type `+name+`List struct {
 func (f *file) otherVersion(name string) {
 	if f.one(2) {
 		f.use(typ{path: f.importPath(f.name + "/v1")})
-		f.declared = append(f.declared, "// +kubebuilder:object:root=true\n\n// "+name+" is that of v1.\ntype "+name+" v1."+name+"\n")
+		f.declared = append(f.declared, "// +kubebuilder:object:root=true\n\n// "+name+" is that of v1.\ntype "+name+" v1."+
+			name+"\n")
 		return
 	}
 	f.structure(name + "Spec")
 	f.use(typ{path: "k8s.io/apimachinery/pkg/apis/meta/v1"})
 	f.count++
-	f.declared = append(f.declared, "// +kubebuilder:object:root=true\n// "+name+" is older.\ntype "+name+" struct {\n\tmetav1.TypeMeta `json:\",inline\"`\n"+
+	f.declared = append(f.declared, "// +kubebuilder:object:root=true\n// "+name+" is older.\ntype "+name+
+		" struct {\n\tmetav1.TypeMeta `json:\",inline\"`\n"+
 		"\tmetav1.ObjectMeta `json:\"metadata,omitempty\"`\n\tSpec "+name+"Spec `json:\"spec\"`\n}\n")
 }

@@ -85,14 +85,18 @@ func (c *check) check(spec *ast.TypeSpec) {
 	if !ok {
 		return
 	}
-	isKind := slices.ContainsFunc(structType.Fields.List, func(f *ast.Field) bool { return f.Names == nil && markers.TypeName(f.Type) == "TypeMeta" })
+	isKind := slices.ContainsFunc(structType.Fields.List, func(f *ast.Field) bool {
+		return f.Names == nil &&
+			markers.TypeName(f.Type) == "TypeMeta"
+	})
 	for _, raw := range structType.Fields.List {
 		tag, tagged := loader.ParseAstTag(raw.Tag).Lookup("json")
 		name, options, _ := strings.Cut(tag, ",")
 		if !tagged || name == "" || name == "-" || isKind && slices.Contains([]string{"metadata", "items"}, name) {
 			continue
 		}
-		f := field{raw: raw, name: name, options: strings.Split(options, ","), owner: spec.Name.Name, isKind: isKind, structs: c.structs}
+		f := field{raw: raw, name: name, options: strings.Split(options, ","), owner: spec.Name.Name, isKind: isKind,
+			structs: c.structs}
 		for _, m := range c.markers[raw] {
 			f.markers = append(f.markers, m.Definition.Name)
 			if m.Definition.Name == "listMapKey" || m.Definition.Name == "listType" {
@@ -200,7 +204,8 @@ func integers(f field) (message, hint string) {
 
 func noDuration(f field) (message, hint string) {
 	if f.is("metav1.Duration", "v1.Duration", "time.Duration") {
-		return "durations have the format of Go, which other clients do not parse", "use an integer, and put the unit into its name, such as timeoutSeconds"
+		return "durations have the format of Go, which other clients do not parse",
+			"use an integer, and put the unit into its name, such as timeoutSeconds"
 	}
 	return "", ""
 }
@@ -225,7 +230,8 @@ var camelCase = regexp.MustCompile(`^[a-z][a-z0-9]*([A-Z][a-z0-9]*)*$`)
 
 func jsonName(f field) (message, hint string) {
 	if !camelCase.MatchString(f.name) {
-		return fmt.Sprintf("the JSON name %q is not in camel case", f.name), "start it with a lower-case letter, without dashes and underscores"
+		return fmt.Sprintf("the JSON name %q is not in camel case", f.name),
+			"start it with a lower-case letter, without dashes and underscores"
 	}
 	return "", ""
 }
@@ -248,7 +254,8 @@ func documentation(f field) (message, hint string) {
 		return "the field has no comment", "write a comment that starts with " + f.name
 	}
 	if first, _, _ := strings.Cut(text, " "); first != f.name && !f.isKind {
-		return fmt.Sprintf("the comment starts with %q, but users know the field as %s", diagnostic.Cut(first), f.name), "start it with " + f.name
+		return fmt.Sprintf("the comment starts with %q, but users know the field as %s", diagnostic.Cut(first), f.name),
+			"start it with " + f.name
 	}
 	return "", ""
 }
@@ -258,7 +265,8 @@ func listType(f field) (message, hint string) {
 	if list, ok := of.(*ast.ArrayType); !ok || typeName(list.Elt) == "byte" || f.has("listType", "k8s:listType") {
 		return "", ""
 	}
-	return "server-side apply replaces the list as a whole", "write +listType=map with a +listMapKey, +listType=set, or +listType=atomic if this is intended"
+	return "server-side apply replaces the list as a whole",
+		"write +listType=map with a +listMapKey, +listType=set, or +listType=atomic if this is intended"
 }
 
 func conditions(f field) (message, hint string) {

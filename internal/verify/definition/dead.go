@@ -57,7 +57,8 @@ type versionCheck struct {
 
 // report adds a problem in a part of the version.
 func (v *versionCheck) report(code, message, hint string, steps ...string) {
-	path := Path{Steps: append([]string{"spec", "versions", strconv.Itoa(v.index)}, steps...), Version: v.index, Index: -1, Key: steps[0]}
+	path := Path{Steps: append([]string{"spec", "versions", strconv.Itoa(v.index)}, steps...), Version: v.index, Index: -1,
+		Key: steps[0]}
 	if len(steps) > 1 {
 		path.Argument = steps[len(steps)-1]
 		if i, err := strconv.Atoi(steps[1]); err == nil {
@@ -70,7 +71,8 @@ func (v *versionCheck) report(code, message, hint string, steps ...string) {
 func (v *versionCheck) columns() {
 	for i, column := range v.version.AdditionalPrinterColumns {
 		if message, hint := v.unresolved(column.JSONPath); message != "" {
-			v.report(CodeColumn, message+": the column is always empty", hint, "additionalPrinterColumns", strconv.Itoa(i), "jsonPath")
+			v.report(CodeColumn, message+": the column is always empty", hint, "additionalPrinterColumns", strconv.Itoa(i),
+				"jsonPath")
 		}
 	}
 }
@@ -81,7 +83,8 @@ func (v *versionCheck) scale() {
 	}
 	scale := v.version.Subresources.Scale
 	paths := map[string]string{"specReplicasPath": scale.SpecReplicasPath, "statusReplicasPath": scale.StatusReplicasPath}
-	types := map[string]string{"specReplicasPath": "integer", "statusReplicasPath": "integer", "labelSelectorPath": "string"}
+	types := map[string]string{"specReplicasPath": "integer", "statusReplicasPath": "integer",
+		"labelSelectorPath": "string"}
 	if scale.LabelSelectorPath != nil {
 		paths["labelSelectorPath"] = *scale.LabelSelectorPath
 	}
@@ -105,10 +108,12 @@ func (v *versionCheck) status() {
 	serves := v.version.Subresources != nil && v.version.Subresources.Status != nil
 	switch {
 	case has && !serves:
-		v.report(CodeScale, "the schema has a status, but the version has no subresource status: clients write spec and status together",
+		v.report(CodeScale, "the schema has a status, but the version has no subresource status: clients write spec and "+
+			"status together",
 			"add +kubebuilder:subresource:status to the type, which is subresources: {status: {}}", "subresources")
 	case serves && !has && !isTrue(v.schema.XPreserveUnknownFields) && len(v.schema.Properties) > 0:
-		v.report(CodeScale, "the version serves the subresource status, but the schema has no status: API servers drop writes to it",
+		v.report(CodeScale, "the version serves the subresource status, but the schema has no status: API servers drop "+
+			"writes to it",
 			"add the field status, or remove the subresource", "subresources", "status")
 	}
 }
@@ -136,8 +141,10 @@ func (v *versionCheck) keywords(s *apiextensionsv1.JSONSchemaProps, object, step
 			report(CodeBound, bound.key, message, "use format int64, or a bound in its range")
 		}
 	}
-	if s.XListType != nil && *s.XListType == "set" && s.Items != nil && s.Items.Schema != nil && (s.Items.Schema.Type == "object" || s.Items.Schema.Type == "array") {
-		report(CodeListKey, "x-kubernetes-list-type", fmt.Sprintf("set for items of type %s is not supported by server-side apply and CEL", s.Items.Schema.Type),
+	if s.XListType != nil && *s.XListType == "set" && s.Items != nil && s.Items.Schema != nil &&
+		(s.Items.Schema.Type == "object" || s.Items.Schema.Type == "array") {
+		report(CodeListKey, "x-kubernetes-list-type", fmt.Sprintf("set for items of type %s is not supported by "+
+			"server-side apply and CEL", s.Items.Schema.Type),
 			"write map with the key of the items, or atomic")
 	}
 	for _, name := range slices.Sorted(maps.Keys(s.Properties)) {
@@ -148,7 +155,8 @@ func (v *versionCheck) keywords(s *apiextensionsv1.JSONSchemaProps, object, step
 		v.keywords(s.Items.Schema, append(slices.Clip(object), expression.Items), append(slices.Clip(steps), "items"))
 	}
 	if s.AdditionalProperties != nil {
-		v.keywords(s.AdditionalProperties.Schema, append(slices.Clip(object), expression.Values), append(slices.Clip(steps), "additionalProperties"))
+		v.keywords(s.AdditionalProperties.Schema, append(slices.Clip(object), expression.Values),
+			append(slices.Clip(steps), "additionalProperties"))
 	}
 }
 
@@ -285,10 +293,11 @@ func conversion(crd *apiextensionsv1.CustomResourceDefinition) []Problem {
 			continue
 		}
 		problems = append(problems, Problem{
-			Path:    Path{Steps: []string{"spec", "conversion", "strategy"}, Version: -1, Index: -1},
-			Code:    CodeConversion,
-			Message: fmt.Sprintf("the conversion strategy is None, but %s of %s %s in %s, the storage version: API servers drop it", field, v.Name, why, stored.Name),
-			Hint:    "convert with a webhook, or give the versions the same fields",
+			Path: Path{Steps: []string{"spec", "conversion", "strategy"}, Version: -1, Index: -1},
+			Code: CodeConversion,
+			Message: fmt.Sprintf("the conversion strategy is None, but %s of %s %s in %s, the storage version: API servers "+
+				"drop it", field, v.Name, why, stored.Name),
+			Hint: "convert with a webhook, or give the versions the same fields",
 		})
 	}
 	return problems

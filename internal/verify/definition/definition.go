@@ -98,7 +98,8 @@ func inOrder(problems []Problem) []Problem {
 		return costly[p.Path.Version] && isTotal || isUnstored && strings.Contains(p.Message, storedReason)
 	})
 	slices.SortStableFunc(problems, func(a, b Problem) int {
-		return cmp.Or(cmp.Compare(a.Path.Version, b.Path.Version), slices.Compare(a.Path.Steps, b.Path.Steps), cmp.Compare(a.Message, b.Message))
+		return cmp.Or(cmp.Compare(a.Path.Version, b.Path.Version), slices.Compare(a.Path.Steps, b.Path.Steps),
+			cmp.Compare(a.Message, b.Message))
 	})
 	return slices.CompactFunc(problems, func(a, b Problem) bool { return a.Text() == b.Text() })
 }
@@ -115,7 +116,8 @@ func validate(crd *apiextensions.CustomResourceDefinition) (found field.ErrorLis
 			}
 			found = validation.ValidateCustomResourceDefinition(context.Background(), without)
 			if len(found) == 0 {
-				found = field.ErrorList{field.InternalError(field.NewPath("spec"), fmt.Errorf("the validation of the API server fails: %v", reason))}
+				found = field.ErrorList{field.InternalError(field.NewPath("spec"),
+					fmt.Errorf("the validation of the API server fails: %v", reason))}
 			}
 		}
 	}()
@@ -131,7 +133,8 @@ func asCreated(crd *apiextensionsv1.CustomResourceDefinition) (*apiextensions.Cu
 	}
 	apiextensionsv1.SetObjectDefaults_CustomResourceDefinition(&given)
 	internal := &apiextensions.CustomResourceDefinition{}
-	if err := apiextensionsv1.Convert_v1_CustomResourceDefinition_To_apiextensions_CustomResourceDefinition(&given, internal, nil); err != nil {
+	if err := apiextensionsv1.Convert_v1_CustomResourceDefinition_To_apiextensions_CustomResourceDefinition(&given,
+		internal, nil); err != nil {
 		return nil, err
 	}
 	internal.Status = apiextensions.CustomResourceDefinitionStatus{}
@@ -304,7 +307,8 @@ func (r *refusal) problemOfRule(version int, rule expression.RuleProblem) Proble
 	}
 	path += fmt.Sprintf(".x-kubernetes-validations[%d].%s", rule.Index, rule.Argument)
 	return Problem{
-		Path: parsePath(path, r.crd), Code: CodeRule, Message: rule.Message, Hint: rule.HintOr(""), Rule: rule.Rule, Place: rule.Place(),
+		Path: parsePath(path, r.crd), Code: CodeRule, Message: rule.Message, Hint: rule.HintOr(""), Rule: rule.Rule,
+		Place: rule.Place(),
 	}
 }
 

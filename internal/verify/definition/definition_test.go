@@ -71,7 +71,8 @@ func TestCostNamesTheBoundThatDominates(t *testing.T) {
 		hints = append(hints, p.Path.Field()+": "+p.Hint)
 	}
 	want := []string{
-		"spec.items[]: spec.items has no maxItems, which dominates the cost: the rule fits with maxItems=64 on spec.items and maxItems=64 on spec.items[].sub and maxLength=64 on spec.items[].name and maxLength=200 on spec.items[].sub[]",
+		"spec.items[]: spec.items has no maxItems, which dominates the cost: the rule fits with maxItems=64 on spec.items " +
+			"and maxItems=64 on spec.items[].sub and maxLength=64 on spec.items[].name and maxLength=200 on spec.items[].sub[]",
 		"spec.tags: spec.tags has no maxItems, which dominates the cost: the rule fits with maxItems=20",
 	}
 	if diff := cmp.Diff(want, hints); diff != "" {

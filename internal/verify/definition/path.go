@@ -30,7 +30,8 @@ type Path struct {
 // Field returns the field of objects at the path, such as spec.ports[].name.
 func (p Path) Field() string {
 	text := strings.Join(p.Object, ".")
-	return strings.NewReplacer("."+expression.Items, expression.Items, "."+expression.Values, expression.Values).Replace(text)
+	return strings.NewReplacer("."+expression.Items, expression.Items, "."+expression.Values,
+		expression.Values).Replace(text)
 }
 
 // String returns the field in the notation of kubectl explain, followed by the keyword: spec.ports[]
@@ -131,7 +132,8 @@ func (p *pathParser) parseSchema() {
 			if p.schema.AdditionalProperties == nil {
 				return
 			}
-			p.enter(p.schema.AdditionalProperties.Schema, expression.Values, len(".additionalProperties"), "additionalProperties")
+			p.enter(p.schema.AdditionalProperties.Schema, expression.Values, len(".additionalProperties"),
+				"additionalProperties")
 		default:
 			return
 		}

@@ -21,7 +21,8 @@ func TooLarge(crd *apiextensionsv1.CustomResourceDefinition) []Problem {
 	if size <= stored {
 		return nil
 	}
-	return []Problem{whole(fmt.Sprintf("the CRD has %d bytes in JSON, but etcd stores at most %d per object; %s", size, stored, from))}
+	return []Problem{whole(fmt.Sprintf("the CRD has %d bytes in JSON, but etcd stores at most %d per object; %s", size,
+		stored, from))}
 }
 
 // Large returns a problem if client-side apply fails for a CRD of this size.
@@ -30,7 +31,8 @@ func Large(crd *apiextensionsv1.CustomResourceDefinition) []Problem {
 	if size <= lastApplied || size > stored {
 		return nil
 	}
-	p := whole(fmt.Sprintf("the CRD has %d bytes in JSON, but kubectl apply writes at most %d into its annotation; %s", size, lastApplied, from))
+	p := whole(fmt.Sprintf("the CRD has %d bytes in JSON, but kubectl apply writes at most %d into its annotation; %s",
+		size, lastApplied, from))
 	p.Hint = "apply it with kubectl apply --server-side, or shorten descriptions (--crd-max-desc-len of kctrl manifests)"
 	return []Problem{p}
 }

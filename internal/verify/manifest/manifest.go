@@ -69,7 +69,8 @@ func IsSkipped(dir string) bool { return strings.HasPrefix(dir, ".") || slices.C
 
 // IsSample reports whether the objects in a file should be valid.
 func IsSample(name string) bool {
-	return strings.HasPrefix(name, "config/samples/") || strings.Contains(name, "/config/samples/") || strings.Contains(name, ":config/samples/")
+	return strings.HasPrefix(name, "config/samples/") || strings.Contains(name, "/config/samples/") ||
+		strings.Contains(name, ":config/samples/")
 }
 
 // Twin returns the error for a CRD with the same name as another one in its directory.
@@ -212,8 +213,9 @@ func (d *Document) Definition() (*Definition, error) {
 	if d.head.APIVersion != apiextensionsv1.SchemeGroupVersion.String() {
 		return nil, &diagnostic.Error{
 			Pos: d.At("apiVersion"), Code: CodeVersion,
-			Message: fmt.Sprintf("no matches for kind CustomResourceDefinition in version %s: API servers have only v1 since Kubernetes 1.22", d.head.APIVersion),
-			Hint:    "convert it to apiextensions.k8s.io/v1, or generate it again",
+			Message: fmt.Sprintf("no matches for kind CustomResourceDefinition in version %s: API servers have only v1 since "+
+				"Kubernetes 1.22", d.head.APIVersion),
+			Hint: "convert it to apiextensions.k8s.io/v1, or generate it again",
 		}
 	}
 	text, err := sigsyaml.YAMLToJSONStrict(d.text)
@@ -249,7 +251,8 @@ func (d *Document) yamlError(err error) error {
 
 // decodeError reports the field that has the wrong type.
 func (d *Document) decodeError(err error) error {
-	e := &diagnostic.Error{Pos: d.At(), Code: CodeDecode, Message: diagnostic.OneLine(err.Error()), Hint: repair, Cause: err}
+	e := &diagnostic.Error{Pos: d.At(), Code: CodeDecode, Message: diagnostic.OneLine(err.Error()), Hint: repair,
+		Cause: err}
 	mismatch, ok := errors.AsType[*json.UnmarshalTypeError](err)
 	var steps []string
 	if ok {
@@ -334,7 +337,8 @@ func (d *Definition) IsPatch() bool {
 // Patch returns the error for a patch in a file that the user has named.
 func (d *Definition) Patch() error {
 	return &diagnostic.Error{
-		Pos: d.At("spec"), Code: "crd-partial", Message: "the CRD has no group, names and scope: it looks like a patch", Hint: "use the directory or the file with the whole CRD",
+		Pos: d.At("spec"), Code: "crd-partial", Message: "the CRD has no group, names and scope: it looks like a patch",
+		Hint: "use the directory or the file with the whole CRD",
 	}
 }
 
@@ -345,7 +349,8 @@ func (d *Definition) Unknown() error {
 	var errs []error
 	for _, err := range d.unknown {
 		e := &diagnostic.Error{
-			Pos: d.At(), Code: CodeUnknown, Message: diagnostic.OneLine(err.Error()) + ": API servers drop it, and kubectl rejects the CRD",
+			Pos: d.At(), Code: CodeUnknown, Message: diagnostic.OneLine(err.Error()) + ": API servers drop it, and kubectl " +
+				"rejects the CRD",
 			Hint: "remove it, or correct its name",
 		}
 		if m := unknownField.FindStringSubmatch(err.Error()); m != nil {
@@ -360,7 +365,8 @@ func (d *Definition) Unknown() error {
 func (d *Definition) Problems() (refused, dead error) {
 	found, err := definition.Refused(d.CRD)
 	if err != nil {
-		refused = &diagnostic.Error{Pos: d.At(), Code: CodeDecode, Message: diagnostic.OneLine(err.Error()), Hint: repair, Cause: err}
+		refused = &diagnostic.Error{Pos: d.At(), Code: CodeDecode, Message: diagnostic.OneLine(err.Error()), Hint: repair,
+			Cause: err}
 	}
 	found, tooLarge := append(found, definition.TooLarge(d.CRD)...), definition.Large(d.CRD)
 	hollow := append(definition.Besides(found, definition.Dead(d.CRD)), tooLarge...)
@@ -375,7 +381,8 @@ func (d *Definition) Problems() (refused, dead error) {
 		var errs []error
 		for _, p := range problems {
 			errs = append(errs, &diagnostic.Error{
-				Pos: d.place(yamlnode.At(root, p.Path.Steps...)), Code: p.Code, Message: d.CRD.Spec.Names.Kind + " " + p.Text(), Hint: p.Hint,
+				Pos: d.place(yamlnode.At(root, p.Path.Steps...)), Code: p.Code, Message: d.CRD.Spec.Names.Kind + " " + p.Text(),
+				Hint: p.Hint,
 			})
 		}
 		return errors.Join(errs...)
@@ -399,7 +406,8 @@ func (d *Document) CheckSample(kinds *sample.Kinds) (checked bool, err error) {
 	}
 	problems, err := kinds.CheckNode(node)
 	if err != nil {
-		return true, &diagnostic.Error{Pos: d.place(node), Code: CodeYAML, Message: diagnostic.OneLine(err.Error()), Hint: repair, Cause: err}
+		return true, &diagnostic.Error{Pos: d.place(node), Code: CodeYAML, Message: diagnostic.OneLine(err.Error()),
+			Hint: repair, Cause: err}
 	}
 	var errs []error
 	for _, p := range problems {

@@ -76,7 +76,8 @@ func (k *Kinds) Add(crd *apiextensionsv1.CustomResourceDefinition) {
 	k.groups[crd.Spec.Group] = true
 	for _, v := range crd.Spec.Versions {
 		if v.Schema != nil && v.Schema.OpenAPIV3Schema != nil {
-			k.schemas[schema.GroupVersionKind{Group: crd.Spec.Group, Version: v.Name, Kind: crd.Spec.Names.Kind}] = &kind{given: v.Schema.OpenAPIV3Schema}
+			k.schemas[schema.GroupVersionKind{Group: crd.Spec.Group, Version: v.Name,
+				Kind: crd.Spec.Names.Kind}] = &kind{given: v.Schema.OpenAPIV3Schema}
 		}
 	}
 }
@@ -129,7 +130,8 @@ func (k *Kinds) CheckUpdate(gvk schema.GroupVersionKind, object, before map[stri
 	if of.prepare(); of.err != nil {
 		return nil // the CRD is rejected
 	}
-	c := &check{kind: of, name: gvk.Kind, object: object, before: before, reported: map[string]bool{}, misspelt: map[string]bool{}}
+	c := &check{kind: of, name: gvk.Kind, object: object, before: before, reported: map[string]bool{},
+		misspelt: map[string]bool{}}
 	c.unknown()
 	defaulting.PruneNonNullableNullsWithoutDefaults(object, of.structural)
 	defaulting.Default(object, of.structural)
@@ -147,7 +149,8 @@ func (k *kind) prepare() {
 	}
 	k.made = true
 	k.props = &apiextensions.JSONSchemaProps{}
-	if k.err = apiextensionsv1.Convert_v1_JSONSchemaProps_To_apiextensions_JSONSchemaProps(k.given, k.props, nil); k.err != nil {
+	if k.err = apiextensionsv1.Convert_v1_JSONSchemaProps_To_apiextensions_JSONSchemaProps(k.given, k.props,
+		nil); k.err != nil {
 		return
 	}
 	if k.structural, k.err = structuralschema.NewStructural(k.props); k.err != nil {
@@ -335,7 +338,8 @@ func Unexpected(at token.Position, words string, problems []Problem) error {
 		}
 		messages = append(messages, p.Message)
 	}
-	e.Message = fmt.Sprintf("the example is rejected, but not with %s: %s", diagnostic.Quote(words), strings.Join(messages, "; "))
+	e.Message = fmt.Sprintf("the example is rejected, but not with %s: %s", diagnostic.Quote(words),
+		strings.Join(messages, "; "))
 	e.Hint = "write the words of the message, or change the example"
 	return e
 }

@@ -59,7 +59,8 @@ func ReadCRDFiles(options *CRDInstallOptions) error {
 			path += string(filepath.Separator) // so that symbolic links are followed
 		}
 		err = filepath.WalkDir(path, func(name string, entry fs.DirEntry, err error) error {
-			if err != nil || entry.IsDir() || name != path && !slices.Contains([]string{".yaml", ".yml", ".json"}, filepath.Ext(name)) {
+			if err != nil || entry.IsDir() || name != path && !slices.Contains([]string{".yaml", ".yml", ".json"},
+				filepath.Ext(name)) {
 				return err
 			}
 			read, err := readCRDs(name)
@@ -129,14 +130,16 @@ func createOrUpdate(ctx context.Context, live *client.REST, crd *apiextensionsv1
 }
 
 // WaitForCRDs waits until the server serves all served versions of definitions.
-func WaitForCRDs(config *rest.Config, crds []*apiextensionsv1.CustomResourceDefinition, options CRDInstallOptions) error {
+func WaitForCRDs(config *rest.Config, crds []*apiextensionsv1.CustomResourceDefinition,
+	options CRDInstallOptions) error {
 	if options.MaxTime == 0 {
 		options.MaxTime = 10 * time.Second
 	}
 	if options.PollInterval == 0 {
 		options.PollInterval = 100 * time.Millisecond
 	}
-	ctx, cancel := context.WithTimeoutCause(context.Background(), options.MaxTime, fmt.Errorf("not served within %v", options.MaxTime))
+	ctx, cancel := context.WithTimeoutCause(context.Background(), options.MaxTime,
+		fmt.Errorf("not served within %v", options.MaxTime))
 	defer cancel()
 	for _, crd := range crds {
 		for _, version := range crd.Spec.Versions {

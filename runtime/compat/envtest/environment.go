@@ -143,7 +143,8 @@ func (e *Environment) installWebhooks(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	installation := &local.Installation{Client: live, Bundle: bundle, Configurations: configurations, URL: fmt.Sprintf("https://%s:%d", o.LocalServingHost, o.LocalServingPort)}
+	installation := &local.Installation{Client: live, Bundle: bundle, Configurations: configurations,
+		URL: fmt.Sprintf("https://%s:%d", o.LocalServingHost, o.LocalServingPort)}
 	return installation.Install(ctx)
 }
 
@@ -204,7 +205,8 @@ func writeCertificate(folder, host string) (bundle []byte, err error) {
 	bundle = pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: self.Certificate[0]})
 	return bundle, errors.Join(
 		os.WriteFile(filepath.Join(folder, "tls.crt"), bundle, 0o600),
-		os.WriteFile(filepath.Join(folder, "tls.key"), pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: key}), 0o600),
+		os.WriteFile(filepath.Join(folder, "tls.key"), pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: key}),
+			0o600),
 	)
 }
 

@@ -71,7 +71,8 @@ func TestEnvironmentCallsWebhooks(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(folder, "manifests.yaml"), []byte(podWebhook), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	env := &envtest.Environment{CRDDirectoryPaths: []string{writeCRD(t), "nowhere"}, WebhookInstallOptions: envtest.WebhookInstallOptions{Paths: []string{folder}}}
+	env := &envtest.Environment{CRDDirectoryPaths: []string{writeCRD(t), "nowhere"},
+		WebhookInstallOptions: envtest.WebhookInstallOptions{Paths: []string{folder}}}
 	config, err := env.Start()
 	if err != nil {
 		t.Fatal(err)
@@ -87,10 +88,11 @@ func TestEnvironmentCallsWebhooks(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	err = webhook.For[*corev1.ConfigMap](m).WithDefaulter(admission.DefaulterFunc[*corev1.ConfigMap](func(_ context.Context, o *corev1.ConfigMap) error {
-		o.Data = map[string]string{"defaulted": "yes"}
-		return nil
-	})).Complete()
+	err = webhook.For[*corev1.ConfigMap](m).WithDefaulter(admission.DefaulterFunc[*corev1.ConfigMap](
+		func(_ context.Context, o *corev1.ConfigMap) error {
+			o.Data = map[string]string{"defaulted": "yes"}
+			return nil
+		})).Complete()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -130,15 +132,18 @@ func TestEnvironmentSaysWhatIsMissing(t *testing.T) {
 	if err := os.WriteFile(broken, []byte("kind: ["), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := (&envtest.Environment{CRDDirectoryPaths: []string{broken}}).Start(); err == nil || !strings.Contains(err.Error(), "install CRDs: ") {
+	if _, err := (&envtest.Environment{CRDDirectoryPaths: []string{broken}}).Start(); err == nil ||
+		!strings.Contains(err.Error(), "install CRDs: ") {
 		t.Errorf("got %v", err)
 	}
 }
 
 func TestEnvironmentInstallsObjects(t *testing.T) {
 	t.Setenv(testenv.ServerVariable, "")
-	crd, hook, validating := &apiextensionsv1.CustomResourceDefinition{}, &admissionregistrationv1.MutatingWebhookConfiguration{}, &admissionregistrationv1.ValidatingWebhookConfiguration{}
-	if err := errors.Join(yaml.Unmarshal([]byte(widgets), crd), yaml.Unmarshal([]byte(podWebhook), hook), yaml.Unmarshal([]byte(podWebhook), validating)); err != nil {
+	crd, hook, validating := &apiextensionsv1.CustomResourceDefinition{},
+		&admissionregistrationv1.MutatingWebhookConfiguration{}, &admissionregistrationv1.ValidatingWebhookConfiguration{}
+	if err := errors.Join(yaml.Unmarshal([]byte(widgets), crd), yaml.Unmarshal([]byte(podWebhook), hook),
+		yaml.Unmarshal([]byte(podWebhook), validating)); err != nil {
 		t.Fatal(err)
 	}
 	validating.Kind, validating.Name = "", "validating" // its Go type determines it
@@ -167,10 +172,12 @@ func TestEnvironmentInstallsObjects(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := &admissionregistrationv1.MutatingWebhookConfiguration{}
-	if err := live.Get(t.Context(), object.Key{Name: hook.Name}, got); err != nil || got.Webhooks[0].ClientConfig.URL == nil {
+	if err := live.Get(t.Context(), object.Key{Name: hook.Name}, got); err != nil ||
+		got.Webhooks[0].ClientConfig.URL == nil {
 		t.Errorf("got %v, %v", got, err)
 	}
-	if err := live.Get(t.Context(), object.Key{Name: "validating"}, &admissionregistrationv1.ValidatingWebhookConfiguration{}); err != nil {
+	if err := live.Get(t.Context(), object.Key{Name: "validating"},
+		&admissionregistrationv1.ValidatingWebhookConfiguration{}); err != nil {
 		t.Error(err)
 	}
 	if err := live.Get(t.Context(), object.KeyOf(crd), &apiextensionsv1.CustomResourceDefinition{}); err != nil {

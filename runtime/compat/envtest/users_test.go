@@ -114,7 +114,8 @@ func TestCRDsAreFoundAsTheCommandFindsThem(t *testing.T) {
 		}
 	}
 	env := testenv.Start(t, testenv.WithCRDs(link, filepath.Join(folder, "list.json")))
-	if crds, err := envtest.InstallCRDs(env.Config, envtest.CRDInstallOptions{Paths: []string{link}}); err != nil || len(crds) != 1 {
+	if crds, err := envtest.InstallCRDs(env.Config, envtest.CRDInstallOptions{Paths: []string{link}}); err != nil ||
+		len(crds) != 1 {
 		t.Errorf("installed %d: %v", len(crds), err)
 	}
 	live, err := client.New(env.Config, client.Options{Scheme: runtime.NewScheme()})

@@ -12,7 +12,8 @@ import (
 )
 
 // RESTMapping returns the mapping of a kind. It passes the context to mapper if that supports it.
-func RESTMapping(ctx context.Context, mapper meta.RESTMapper, kind schema.GroupKind, versions ...string) (*meta.RESTMapping, error) {
+func RESTMapping(ctx context.Context, mapper meta.RESTMapper, kind schema.GroupKind,
+	versions ...string) (*meta.RESTMapping, error) {
 	if m, ok := mapper.(interface {
 		RESTMappingWithContext(ctx context.Context, kind schema.GroupKind, versions ...string) (*meta.RESTMapping, error)
 	}); ok {

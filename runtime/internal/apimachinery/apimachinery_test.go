@@ -42,7 +42,8 @@ func (plain) RESTMapping(schema.GroupKind, ...string) (*meta.RESTMapping, error)
 	return nil, errAsked
 }
 
-func (withContext) RESTMappingWithContext(ctx context.Context, _ schema.GroupKind, _ ...string) (*meta.RESTMapping, error) {
+func (withContext) RESTMappingWithContext(ctx context.Context, _ schema.GroupKind,
+	_ ...string) (*meta.RESTMapping, error) {
 	return nil, context.Cause(ctx)
 }
 

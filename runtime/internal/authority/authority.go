@@ -363,7 +363,8 @@ func (a *Authority) wanted(stored *generation, names []string, trusts []*trust, 
 	everybody := complete && !slices.ContainsFunc(trusts, func(t *trust) bool { return !t.has(bundle) })
 	wanted, err := a.pace.advance(base, now, names, a.trusted(base, now, everybody))
 	if err == nil && wanted != base {
-		a.logger.Info("changed the certificates of the webhooks", "names", names, "rotating", wanted.next != nil, "expires", wanted.leaf.Leaf.NotAfter)
+		a.logger.Info("changed the certificates of the webhooks", "names", names, "rotating", wanted.next != nil, "expires",
+			wanted.leaf.Leaf.NotAfter)
 	}
 	return wanted, err
 }
@@ -427,10 +428,12 @@ func (a *Authority) load(ctx context.Context) (*generation, *unstructured.Unstru
 	data, _, _ := unstructured.NestedMap(secret.Object, "data")
 	_, own := secret.GetLabels()[ownLabel]
 	if !own && !a.opts.AdoptSecret && len(data) > 0 && a.known() == nil {
-		return nil, nil, fmt.Errorf("secret %s has something else than certificates of kctrl (%w); give it another name, or delete it", a.opts.Secret, err)
+		return nil, nil, fmt.Errorf("secret %s has something else than certificates of kctrl (%w); give it another name, "+
+			"or delete it", a.opts.Secret, err)
 	}
 	if len(data) > 0 {
-		a.logger.Warn("the Secret of the webhooks is damaged and is written again", "secret", a.opts.Secret.String(), "err", err)
+		a.logger.Warn("the Secret of the webhooks is damaged and is written again", "secret", a.opts.Secret.String(), "err",
+			err)
 	}
 	return nil, secret, nil
 }
@@ -514,7 +517,8 @@ func (a *Authority) save(ctx context.Context, secret *unstructured.Unstructured,
 func (a *Authority) distribute(ctx context.Context, g *generation, trusts []*trust) error {
 	a.mu.Lock()
 	a.current = g
-	if a.serving == nil || ValidNow(a.serving, "") != nil || a.serving.Leaf.CheckSignatureFrom(g.signer.certificate) == nil {
+	if a.serving == nil || ValidNow(a.serving, "") != nil ||
+		a.serving.Leaf.CheckSignatureFrom(g.signer.certificate) == nil {
 		// There is no better certificate, or clients that accept the current one accept this one, which has more names.
 		a.serveLocked(g)
 	}

@@ -58,7 +58,8 @@ type told struct {
 func newMemory() *memory {
 	m := &memory{objects: map[string]map[string]any{}, changed: make(chan struct{})}
 	m.put(configurationPath+"/hooks", map[string]any{
-		"apiVersion": "admissionregistration.k8s.io/v1", "kind": "ValidatingWebhookConfiguration", "metadata": map[string]any{"name": "hooks"},
+		"apiVersion": "admissionregistration.k8s.io/v1", "kind": "ValidatingWebhookConfiguration",
+		"metadata": map[string]any{"name": "hooks"},
 		"webhooks": []any{map[string]any{"name": "v", "clientConfig": map[string]any{
 			"service": map[string]any{"name": "webhook-service", "namespace": "system", "path": "/validate"},
 		}}},
@@ -113,7 +114,8 @@ func (m *memory) RoundTrip(r *http.Request) (*http.Response, error) {
 		return nil, errors.New("the server is down")
 	}
 	if r.URL.Query().Get("watch") != "" {
-		return answer(r, http.StatusOK, io.NopCloser(&stream{m: m, ctx: r.Context(), path: r.URL.Path, changed: m.changed})), nil
+		return answer(r, http.StatusOK, io.NopCloser(&stream{m: m, ctx: r.Context(), path: r.URL.Path, changed: m.changed})),
+			nil
 	}
 	code, value := m.serve(r)
 	text, err := json.Marshal(value)
@@ -124,11 +126,13 @@ func (m *memory) RoundTrip(r *http.Request) (*http.Response, error) {
 }
 
 func answer(r *http.Request, code int, body io.ReadCloser) *http.Response {
-	return &http.Response{StatusCode: code, Header: http.Header{"Content-Type": {"application/json"}}, Body: body, Request: r, ProtoMajor: 1, ProtoMinor: 1}
+	return &http.Response{StatusCode: code, Header: http.Header{"Content-Type": {"application/json"}}, Body: body,
+		Request: r, ProtoMajor: 1, ProtoMinor: 1}
 }
 
 func status(code int, reason string) (int, any) {
-	return code, map[string]any{"apiVersion": "v1", "kind": "Status", "status": "Failure", "code": code, "reason": reason, "message": reason}
+	return code, map[string]any{"apiVersion": "v1", "kind": "Status", "status": "Failure", "code": code, "reason": reason,
+		"message": reason}
 }
 
 // serve answers all but a watch.
@@ -139,8 +143,10 @@ func (m *memory) serve(r *http.Request) (int, any) {
 		body, _ = io.ReadAll(r.Body)
 	}
 	if r.Method == http.MethodGet && (path == secretPath || path == configurationPath) {
-		kind := map[bool][2]string{true: {"v1", "SecretList"}, false: {"admissionregistration.k8s.io/v1", "ValidatingWebhookConfigurationList"}}[path == secretPath]
-		return http.StatusOK, map[string]any{"apiVersion": kind[0], "kind": kind[1], "metadata": map[string]any{"resourceVersion": strconv.Itoa(m.version)}, "items": []any{}}
+		kind := map[bool][2]string{true: {"v1", "SecretList"}, false: {"admissionregistration.k8s.io/v1",
+			"ValidatingWebhookConfigurationList"}}[path == secretPath]
+		return http.StatusOK, map[string]any{"apiVersion": kind[0], "kind": kind[1],
+			"metadata": map[string]any{"resourceVersion": strconv.Itoa(m.version)}, "items": []any{}}
 	}
 	var sent map[string]any
 	if r.Method == http.MethodPost || r.Method == http.MethodPut {
@@ -159,7 +165,8 @@ func (m *memory) serve(r *http.Request) (int, any) {
 		return status(http.StatusNotFound, "NotFound")
 	case r.Method == http.MethodGet:
 		return http.StatusOK, stored
-	case r.Method == http.MethodPut && sent["metadata"].(map[string]any)["resourceVersion"] != stored["metadata"].(map[string]any)["resourceVersion"]:
+	case r.Method == http.MethodPut &&
+		sent["metadata"].(map[string]any)["resourceVersion"] != stored["metadata"].(map[string]any)["resourceVersion"]:
 		return status(http.StatusConflict, "Conflict")
 	case r.Method == http.MethodPatch && path == m.refuses:
 		return status(http.StatusForbidden, "Forbidden")
@@ -216,13 +223,16 @@ func authorityOptions(t *testing.T, m *memory, lifetime time.Duration, targets .
 	t.Helper()
 	mapper := meta.NewDefaultRESTMapper(nil)
 	mapper.Add(schema.GroupVersionKind{Version: "v1", Kind: "Secret"}, meta.RESTScopeNamespace)
-	mapper.Add(schema.GroupVersionKind{Group: "admissionregistration.k8s.io", Version: "v1", Kind: "ValidatingWebhookConfiguration"}, meta.RESTScopeRoot)
-	live, err := client.New(&rest.Config{Host: "http://server", Transport: m}, client.Options{Scheme: runtime.NewScheme(), Mapper: mapper})
+	mapper.Add(schema.GroupVersionKind{Group: "admissionregistration.k8s.io", Version: "v1",
+		Kind: "ValidatingWebhookConfiguration"}, meta.RESTScopeRoot)
+	live, err := client.New(&rest.Config{Host: "http://server", Transport: m}, client.Options{Scheme: runtime.NewScheme(),
+		Mapper: mapper})
 	if err != nil {
 		t.Fatal(err)
 	}
 	opts := authority.Options{
-		Client: live, Secret: object.Key{Namespace: "default", Name: "certificates"}, Lifetime: lifetime, Logger: slog.New(slog.DiscardHandler),
+		Client: live, Secret: object.Key{Namespace: "default", Name: "certificates"}, Lifetime: lifetime,
+		Logger: slog.New(slog.DiscardHandler),
 	}
 	for _, text := range targets {
 		target, err := authority.ParseTarget(text)
@@ -322,7 +332,8 @@ func (m *memory) putCertificates(t *testing.T, lifetime time.Duration) {
 		data[name] = base64.StdEncoding.EncodeToString(value)
 	}
 	m.put(secretPath+"/certificates", map[string]any{
-		"apiVersion": "v1", "kind": "Secret", "metadata": map[string]any{"name": "certificates", "namespace": "default"}, "data": data,
+		"apiVersion": "v1", "kind": "Secret", "metadata": map[string]any{"name": "certificates", "namespace": "default"},
+		"data": data,
 	})
 }
 
@@ -415,13 +426,16 @@ func TestReadyWhileTheServerIsDown(t *testing.T) {
 }
 
 func TestParseTarget(t *testing.T) {
-	for _, text := range []string{"mutating/a", "validating/a-b.c", "crd/guestbooks.webapp.example.com", "apiservice/v1.a", "provider/a"} {
+	for _, text := range []string{"mutating/a", "validating/a-b.c", "crd/guestbooks.webapp.example.com", "apiservice/v1.a",
+		"provider/a"} {
 		if target, err := authority.ParseTarget(text); err != nil || target.String() != text {
 			t.Errorf("%s: %v %v", text, target, err)
 		}
 	}
 	for _, text := range []string{"", "a", "mutating/", "mutating/a/b", "service/a", "/a"} {
-		if _, err := authority.ParseTarget(text); err == nil || err.Error() != fmt.Sprintf("%q: want mutating/NAME, validating/NAME, crd/NAME, apiservice/NAME or provider/NAME", text) {
+		if _, err := authority.ParseTarget(text); err == nil ||
+			err.Error() != fmt.Sprintf("%q: want mutating/NAME, validating/NAME, crd/NAME, apiservice/NAME or provider/NAME",
+				text) {
 			t.Errorf("%s: %v", text, err)
 		}
 	}

@@ -186,7 +186,8 @@ func (p pace) advance(g *generation, now time.Time, names []string, trusted bool
 		changed.leaf, err = p.sign(changed.signer, now, union(names, namesOf(g.leaf.Leaf), maxNames))
 		return &changed, err
 	case !covers(g.leaf.Leaf, names) || p.lacksUsage(g.leaf.Leaf):
-		changed.leaf, err = p.withUsages(g.leaf.Leaf.ExtKeyUsage).sign(g.signer, now, union(names, namesOf(g.leaf.Leaf), maxNames))
+		changed.leaf, err = p.withUsages(g.leaf.Leaf.ExtKeyUsage).sign(g.signer, now,
+			union(names, namesOf(g.leaf.Leaf), maxNames))
 		return &changed, err
 	}
 	return g, nil
@@ -200,7 +201,8 @@ func covers(leaf *x509.Certificate, names []string) bool {
 // lacksUsage reports whether the certificate lacks one of the required usages. Additional usages may belong to a
 // replica of the previous or next release.
 func (p profile) lacksUsage(leaf *x509.Certificate) bool {
-	return len(leaf.ExtKeyUsage) > 0 && slices.ContainsFunc(p.usages, func(usage x509.ExtKeyUsage) bool { return !slices.Contains(leaf.ExtKeyUsage, usage) })
+	return len(leaf.ExtKeyUsage) > 0 && slices.ContainsFunc(p.usages,
+		func(usage x509.ExtKeyUsage) bool { return !slices.Contains(leaf.ExtKeyUsage, usage) })
 }
 
 // withUsages returns p with additional usages, unless p permits all by having none.

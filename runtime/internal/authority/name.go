@@ -32,7 +32,8 @@ func normalName(text string) (string, error) {
 	}
 	// A numeric last label belongs to an IP address. At this point such a name is not a valid one, and its
 	// interpretation would be ambiguous.
-	if len(name) > maxName || strings.Trim(labels[len(labels)-1], "0123456789") == "" || slices.ContainsFunc(labels, isNoLabel) {
+	if len(name) > maxName || strings.Trim(labels[len(labels)-1], "0123456789") == "" ||
+		slices.ContainsFunc(labels, isNoLabel) {
 		return "", fmt.Errorf("%q: want a DNS name or an IP address", text)
 	}
 	return name, nil

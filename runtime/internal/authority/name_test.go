@@ -17,16 +17,24 @@ import (
 
 // names maps texts to names; a text that is not a name has an empty one.
 var names = map[string]string{
-	"hooks": "hooks", "hooks.system.svc": "hooks.system.svc", "Hooks.Example.COM": "hooks.example.com", "hooks.example.com.": "hooks.example.com",
+	"hooks": "hooks", "hooks.system.svc": "hooks.system.svc", "Hooks.Example.COM": "hooks.example.com",
+	"hooks.example.com.":    "hooks.example.com",
 	"an_underscore.example": "an_underscore.example", "7.example": "7.example", "*.Example.com": "*.example.com",
-	"Bücher.example": "xn--bcher-kva.example", "bücher。example.": "xn--bcher-kva.example", "xn--bcher-kva.example": "xn--bcher-kva.example",
-	"*.bücher.example": "*.xn--bcher-kva.example", strings.Repeat("a", 63) + ".example": strings.Repeat("a", 63) + ".example",
-	"127.0.0.1": "127.0.0.1", "::1": "::1", "[::1]": "::1", "0:0::0001": "::1", "::ffff:1.2.3.4": "1.2.3.4", "2001:DB8::0": "2001:db8::",
-	"": "", ".": "", "..": "", "a..b": "", ".a": "", "a.b..": "", "*": "", "*.": "", "a.*.b": "", "a*.b": "", "**.b": "", "é..b": "", "\u200d.é": "",
-	"-a.b": "", "a-.b": "", "a b": "", "a/b": "", "https://a.b": "", "a.b:443": "", "bücher.example:80": "", "bücher.example:443": "", "user@bücher.example": "",
-	"[::1]:443": "", "[::1": "", "::1]": "", "[]": "", "[a.b]": "", "fe80::1%eth0": "", "01.2.3.4": "", "1.2.3": "", "1.2.3.4.": "", "256.1.1.1": "", "1": "", "*.1": "",
-	"a\x00b": "", "\xff": "", strings.Repeat("a", 64) + ".b": "", strings.Repeat("a.", 127): "", strings.Repeat("a.", 126) + "a": strings.Repeat("a.", 126) + "a",
-	strings.Repeat("ü", 60) + ".b": "",
+	"Bücher.example": "xn--bcher-kva.example", "bücher。example.": "xn--bcher-kva.example",
+	"xn--bcher-kva.example": "xn--bcher-kva.example",
+	"*.bücher.example":      "*.xn--bcher-kva.example", strings.Repeat("a", 63) + ".example": strings.Repeat("a", 63) +
+		".example",
+	"127.0.0.1": "127.0.0.1", "::1": "::1", "[::1]": "::1", "0:0::0001": "::1", "::ffff:1.2.3.4": "1.2.3.4",
+	"2001:DB8::0": "2001:db8::",
+	"":            "", ".": "", "..": "", "a..b": "", ".a": "", "a.b..": "", "*": "", "*.": "", "a.*.b": "", "a*.b": "",
+	"**.b": "", "é..b": "", "\u200d.é": "",
+	"-a.b": "", "a-.b": "", "a b": "", "a/b": "", "https://a.b": "", "a.b:443": "", "bücher.example:80": "",
+	"bücher.example:443": "", "user@bücher.example": "",
+	"[::1]:443": "", "[::1": "", "::1]": "", "[]": "", "[a.b]": "", "fe80::1%eth0": "", "01.2.3.4": "", "1.2.3": "",
+	"1.2.3.4.": "", "256.1.1.1": "", "1": "", "*.1": "",
+	"a\x00b": "", "\xff": "", strings.Repeat("a", 64) + ".b": "", strings.Repeat("a.", 127): "",
+	strings.Repeat("a.", 126) + "a": strings.Repeat("a.", 126) + "a",
+	strings.Repeat("ü", 60) + ".b":  "",
 }
 
 func TestNamesHaveOneForm(t *testing.T) {
@@ -49,7 +57,8 @@ func TestNamesHaveOneForm(t *testing.T) {
 func TestEveryNameIsCovered(t *testing.T) {
 	seeds.Each(t, 1, func(t *testing.T, seed uint64) {
 		r := rand.New(rand.NewPCG(seed, 0))
-		parts := []string{"a", "Z", "0", "7", ".", ".", "-", "_", "*", "*.", "[", "]", ":", "::", "%", "ü", "ß", "。", "例", "\u200d", "xn--", " ", "é", "ffff", "1.2.3.4", "@", "/"}
+		parts := []string{"a", "Z", "0", "7", ".", ".", "-", "_", "*", "*.", "[", "]", ":", "::", "%", "ü", "ß", "。", "例",
+			"\u200d", "xn--", " ", "é", "ffff", "1.2.3.4", "@", "/"}
 		valid := 0
 		for range 1500 {
 			var text strings.Builder
@@ -80,7 +89,8 @@ func TestEveryNameIsCovered(t *testing.T) {
 func TestWhatIsNoNameIsNoAuthority(t *testing.T) {
 	for _, name := range []string{"", "*", "https://hooks.example.com", "01.2.3.4"} {
 		_, err := authority.New(authority.Options{Names: []string{"hooks", name}})
-		if want := fmt.Sprintf("a name for the certificate: %q: want a DNS name or an IP address", name); err == nil || err.Error() != want {
+		if want := fmt.Sprintf("a name for the certificate: %q: want a DNS name or an IP address", name); err == nil ||
+			err.Error() != want {
 			t.Errorf("%v, want %s", err, want)
 		}
 	}
@@ -90,7 +100,8 @@ func TestWhatIsNoNameIsNoAuthority(t *testing.T) {
 func TestLifetimeThatIsTooShortIsAnError(t *testing.T) {
 	for _, lifetime := range []time.Duration{time.Second, -time.Hour} {
 		_, err := authority.New(authority.Options{Names: []string{"hooks"}, Lifetime: lifetime})
-		if want := fmt.Sprintf("the lifetime of the certificate is %s; want at least 12s", lifetime); err == nil || err.Error() != want {
+		if want := fmt.Sprintf("the lifetime of the certificate is %s; want at least 12s", lifetime); err == nil ||
+			err.Error() != want {
 			t.Errorf("%v, want %s", err, want)
 		}
 	}
@@ -102,7 +113,8 @@ func TestNamesInAnyFormAreSignedOnce(t *testing.T) {
 		m := newMemory()
 		opts := authorityOptions(t, m, 0, "validating/hooks")
 		opts.Names = []string{
-			"[::1]", "::1", "0::1", "Hooks.Example.com.", "hooks.example.com", "::ffff:1.2.3.4", "1.2.3.4", "Bücher.example", "xn--bcher-kva.example", "*.Hooks",
+			"[::1]", "::1", "0::1", "Hooks.Example.com.", "hooks.example.com", "::ffff:1.2.3.4", "1.2.3.4", "Bücher.example",
+			"xn--bcher-kva.example", "*.Hooks",
 		}
 		a, err := authority.New(opts)
 		if err != nil {
@@ -111,7 +123,8 @@ func TestNamesInAnyFormAreSignedOnce(t *testing.T) {
 		running(t, a)
 		time.Sleep(24 * time.Hour)
 		leaf := leafOf(t, a).Leaf
-		if want := []string{"hooks.example.com", "xn--bcher-kva.example", "*.hooks", "webhook-service.system.svc"}; !slices.Equal(leaf.DNSNames, want) {
+		if want := []string{"hooks.example.com", "xn--bcher-kva.example", "*.hooks",
+			"webhook-service.system.svc"}; !slices.Equal(leaf.DNSNames, want) {
 			t.Errorf("it is for %q, want %q", leaf.DNSNames, want)
 		}
 		if got := fmt.Sprint(leaf.IPAddresses); got != "[::1 1.2.3.4]" {
@@ -152,7 +165,8 @@ func hooks(name string, urls ...string) map[string]any {
 		webhooks = append(webhooks, map[string]any{"name": "v", "clientConfig": map[string]any{"url": url}})
 	}
 	return map[string]any{
-		"apiVersion": "admissionregistration.k8s.io/v1", "kind": "ValidatingWebhookConfiguration", "metadata": map[string]any{"name": name}, "webhooks": webhooks,
+		"apiVersion": "admissionregistration.k8s.io/v1", "kind": "ValidatingWebhookConfiguration",
+		"metadata": map[string]any{"name": name}, "webhooks": webhooks,
 	}
 }
 
@@ -161,7 +175,8 @@ func (m *memory) bundleOf(t *testing.T, name string, at int) []byte {
 	t.Helper()
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	config := m.objects[configurationPath+"/"+name]["webhooks"].([]any)[at].(map[string]any)["clientConfig"].(map[string]any)
+	config := m.objects[configurationPath+"/"+
+		name]["webhooks"].([]any)[at].(map[string]any)["clientConfig"].(map[string]any)
 	text, _ := config["caBundle"].(string)
 	bundle, err := base64.StdEncoding.DecodeString(text)
 	if err != nil {

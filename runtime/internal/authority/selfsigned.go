@@ -44,5 +44,6 @@ func SelfSigned(name string, dnsNames ...string) (tls.Certificate, error) {
 // newTemplate returns the common part of all certificates.
 func newTemplate(name string, from, until time.Time) (*x509.Certificate, error) {
 	serial, err := rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 127))
-	return &x509.Certificate{SerialNumber: serial, Subject: pkix.Name{CommonName: name}, NotBefore: from, NotAfter: until}, err
+	return &x509.Certificate{SerialNumber: serial, Subject: pkix.Name{CommonName: name}, NotBefore: from, NotAfter: until},
+		err
 }

@@ -95,7 +95,8 @@ func start(t *testing.T, live *client.REST, name string, lifetime time.Duration)
 
 func configuration(name string) *unstructured.Unstructured {
 	u := &unstructured.Unstructured{}
-	u.SetGroupVersionKind(schema.GroupVersionKind{Group: "admissionregistration.k8s.io", Version: "v1", Kind: "ValidatingWebhookConfiguration"})
+	u.SetGroupVersionKind(schema.GroupVersionKind{Group: "admissionregistration.k8s.io", Version: "v1",
+		Kind: "ValidatingWebhookConfiguration"})
 	u.SetName(name)
 	return u
 }
@@ -327,7 +328,8 @@ func testHeals(t *testing.T, config *rest.Config) {
 	}
 	await(t, whole)
 	for _, damage := range []string{
-		`{"data":{"ca.key":"bm90IGEga2V5"}}`, `{"data":{"tls.crt":"AAAA","tls.key":"AAAA"}}`, `{"data":null}`, `{"data":{"ca.crt":null},"metadata":{"labels":null}}`,
+		`{"data":{"ca.key":"bm90IGEga2V5"}}`, `{"data":{"tls.crt":"AAAA","tls.key":"AAAA"}}`, `{"data":null}`,
+		`{"data":{"ca.crt":null},"metadata":{"labels":null}}`,
 	} {
 		t.Log(damage)
 		patch := []byte(damage)

@@ -32,8 +32,10 @@ type targetKind struct {
 
 // targetKinds are all kinds of targets.
 var targetKinds = []targetKind{
-	{"mutating", schema.GroupVersionKind{Group: "admissionregistration.k8s.io", Version: "v1", Kind: "MutatingWebhookConfiguration"}},
-	{"validating", schema.GroupVersionKind{Group: "admissionregistration.k8s.io", Version: "v1", Kind: "ValidatingWebhookConfiguration"}},
+	{"mutating", schema.GroupVersionKind{Group: "admissionregistration.k8s.io", Version: "v1",
+		Kind: "MutatingWebhookConfiguration"}},
+	{"validating", schema.GroupVersionKind{Group: "admissionregistration.k8s.io", Version: "v1",
+		Kind: "ValidatingWebhookConfiguration"}},
 	{"crd", schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"}},
 	{"apiservice", schema.GroupVersionKind{Group: "apiregistration.k8s.io", Version: "v1", Kind: "APIService"}},
 	{"provider", schema.GroupVersionKind{Group: "externaldata.gatekeeper.sh", Version: "v1beta1", Kind: "Provider"}},
@@ -45,7 +47,8 @@ func ParseTarget(text string) (Target, error) {
 	short, name, _ := strings.Cut(text, "/")
 	i := slices.IndexFunc(targetKinds, func(k targetKind) bool { return k.short == short })
 	if i < 0 || name == "" || strings.Contains(name, "/") {
-		return Target{}, fmt.Errorf("%q: want mutating/NAME, validating/NAME, crd/NAME, apiservice/NAME or provider/NAME", text)
+		return Target{}, fmt.Errorf("%q: want mutating/NAME, validating/NAME, crd/NAME, apiservice/NAME or provider/NAME",
+			text)
 	}
 	return Target{&targetKinds[i], name}, nil
 }
@@ -104,7 +107,8 @@ func (t *trust) names() ([]string, error) {
 	slices.Sort(names)
 	slices.Sort(wrong)
 	if len(wrong) > 0 {
-		return slices.Compact(names), fmt.Errorf("%s has an invalid name of the server: %s", t.target, strings.Join(slices.Compact(wrong), "; "))
+		return slices.Compact(names), fmt.Errorf("%s has an invalid name of the server: %s", t.target,
+			strings.Join(slices.Compact(wrong), "; "))
 	}
 	return slices.Compact(names), nil
 }
@@ -140,7 +144,8 @@ func (t *trust) inject(ctx context.Context, opts Options, bundle []byte) error {
 		return err
 	}
 	u := t.target.object()
-	if err := opts.Client.Patch(ctx, u, client.RawPatch(types.JSONPatchType, body), client.FieldOwner(opts.FieldOwner)); err != nil {
+	if err := opts.Client.Patch(ctx, u, client.RawPatch(types.JSONPatchType, body),
+		client.FieldOwner(opts.FieldOwner)); err != nil {
 		return err
 	}
 	t.object = u

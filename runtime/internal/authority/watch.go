@@ -16,7 +16,8 @@ const watchPause = 5 * time.Second
 
 // watchOne calls changed whenever the object that u names may have changed, until ctx ends. It watches only that
 // object, so a role that names it suffices.
-func watchOne(ctx context.Context, live *client.REST, u *unstructured.Unstructured, logger *slog.Logger, changed func()) {
+func watchOne(ctx context.Context, live *client.REST, u *unstructured.Unstructured, logger *slog.Logger,
+	changed func()) {
 	for ctx.Err() == nil {
 		if err := followOne(ctx, live, u, changed); err != nil && ctx.Err() == nil {
 			logger.Debug("a watch ended", "kind", u.GetKind(), "name", u.GetName(), "err", err)

@@ -35,10 +35,12 @@ func newWidget(i int) *widget {
 	name := fmt.Sprintf("widget-%06d", i)
 	created := metav1.NewTime(time.Unix(1_767_225_600+int64(i), 0))
 	w := &widget{ObjectMeta: metav1.ObjectMeta{
-		Namespace: fmt.Sprint("team-", i%20), Name: name, ResourceVersion: fmt.Sprint(1000 + i), Generation: 1, CreationTimestamp: created,
-		UID: types.UID(fmt.Sprintf("%08x-6c1d-4f43-9d43-%012x", i*7919, i*104729)),
+		Namespace: fmt.Sprint("team-", i%20), Name: name, ResourceVersion: fmt.Sprint(1000 + i), Generation: 1,
+		CreationTimestamp: created,
+		UID:               types.UID(fmt.Sprintf("%08x-6c1d-4f43-9d43-%012x", i*7919, i*104729)),
 		Labels: map[string]string{
-			"app.kubernetes.io/name": name, "app.kubernetes.io/managed-by": "bench", "app.kubernetes.io/part-of": "shop", "tier": "backend",
+			"app.kubernetes.io/name": name, "app.kubernetes.io/managed-by": "bench", "app.kubernetes.io/part-of": "shop",
+			"tier": "backend",
 		},
 		Annotations: map[string]string{
 			"bench.example.com/owner": fmt.Sprint("team-", i%97), "bench.example.com/checksum": fmt.Sprintf("%064x", i*7919),
@@ -46,7 +48,8 @@ func newWidget(i int) *widget {
 	}}
 	for _, condition := range []string{"Ready", "Progressing"} {
 		w.Status.Conditions = append(w.Status.Conditions, metav1.Condition{
-			Type: condition, Status: metav1.ConditionTrue, Reason: "Available", Message: "all replicas of " + name + " are up to date",
+			Type: condition, Status: metav1.ConditionTrue, Reason: "Available", Message: "all replicas of " + name +
+				" are up to date",
 			LastTransitionTime: created, ObservedGeneration: 1,
 		})
 	}

@@ -73,7 +73,8 @@ func checkLabels(t *testing.T, p *pack.Packer[object.Object], packed pack.Packed
 }
 
 // eachObject calls property with random objects of each prototype: count of them for each seed.
-func eachObject(t *testing.T, count uint64, property func(*testing.T, object.Object, *pack.Packer[object.Object], uint64)) {
+func eachObject(t *testing.T, count uint64, property func(*testing.T, object.Object, *pack.Packer[object.Object],
+	uint64)) {
 	t.Helper()
 	seeds.Each(t, 1, func(t *testing.T, seed uint64) {
 		for _, prototype := range prototypes() {
@@ -112,7 +113,8 @@ func TestDecodedObjectsStayWhatTheyAre(t *testing.T) {
 func TestObjectsStaySmallWhateverStringsRepeat(t *testing.T) {
 	p := packerOf(t, &corev1.ConfigMap{})
 	for i := range 20_000 {
-		o := &corev1.ConfigMap{Data: map[string]string{"the key of all": "the value of all", fmt.Sprint("key of ", i/4): fmt.Sprint("value of ", i)}}
+		o := &corev1.ConfigMap{Data: map[string]string{"the key of all": "the value of all",
+			fmt.Sprint("key of ", i/4): fmt.Sprint("value of ", i)}}
 		packed, err := p.Pack(o)
 		if err != nil {
 			t.Fatal(err)
@@ -131,7 +133,8 @@ func TestObjectsStaySmallWhateverStringsRepeat(t *testing.T) {
 func TestQuantityStaysAsItIsPrinted(t *testing.T) {
 	type quantities map[string]resource.Quantity
 	p := packerOf(t, &kind[quantities]{})
-	have := quantities{"zero": {}, "made": *resource.NewScaledQuantity(15, 4), "milli": *resource.NewMilliQuantity(2500, resource.BinarySI)}
+	have := quantities{"zero": {}, "made": *resource.NewScaledQuantity(15, 4), "milli": *resource.NewMilliQuantity(2500,
+		resource.BinarySI)}
 	for _, text := range quantityTexts {
 		q := resource.MustParse(text)
 		have[text] = q
@@ -186,7 +189,8 @@ func TestStatesAreToldApartWithoutUnpacking(t *testing.T) {
 			}
 			return packed
 		}
-		ids := []string{"", "1", "12", "a", "ab", "0b8f2a1e-6c1d-4f43-9d43-3a5d1f6f8a00", "0b8f2a1e-6c1d-4f43-9d43-3a5d1f6f8a01"}
+		ids := []string{"", "1", "12", "a", "ab", "0b8f2a1e-6c1d-4f43-9d43-3a5d1f6f8a00",
+			"0b8f2a1e-6c1d-4f43-9d43-3a5d1f6f8a01"}
 		for _, uid := range ids {
 			for _, version := range ids {
 				a := state(uid, version)

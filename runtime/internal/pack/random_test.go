@@ -25,7 +25,8 @@ import (
 // prototypes are objects of the types that the tests pack.
 func prototypes() []object.Object {
 	return []object.Object{
-		&corev1.Pod{}, &corev1.Service{}, &corev1.ConfigMap{}, &corev1.Secret{}, &corev1.Node{}, &corev1.PersistentVolumeClaim{},
+		&corev1.Pod{}, &corev1.Service{}, &corev1.ConfigMap{}, &corev1.Secret{}, &corev1.Node{},
+		&corev1.PersistentVolumeClaim{},
 		&appsv1.Deployment{}, &appsv1.StatefulSet{}, &appsv1.DaemonSet{}, &batchv1.CronJob{}, &networkingv1.Ingress{},
 		&rbacv1.Role{}, &metav1.PartialObjectMetadata{}, &gadget{}, &unstructured.Unstructured{},
 	}
@@ -106,8 +107,10 @@ func random(prototype object.Object, seed uint64) object.Object {
 
 func (f filler) text() string {
 	all := []string{
-		"", "a", "default", "app.kubernetes.io/name", "Ready", "0", "7", "007", "123456789012345678", "1234567890123456789", "-1",
-		"0b8f2a1e-6c1d-4f43-9d43-3a5d1f6f8a00", "0B8F2A1E-6C1D-4F43-9D43-3A5D1F6F8A00", "deadbeefdeadbeefdeadbeef", "deadbeefdeadbeefdeadbee",
+		"", "a", "default", "app.kubernetes.io/name", "Ready", "0", "7", "007", "123456789012345678", "1234567890123456789",
+		"-1",
+		"0b8f2a1e-6c1d-4f43-9d43-3a5d1f6f8a00", "0B8F2A1E-6C1D-4F43-9D43-3A5D1F6F8A00", "deadbeefdeadbeefdeadbeef",
+		"deadbeefdeadbeefdeadbee",
 		"a long text of which there is more than what is kept in the table of those that repeat", "\xff\x00é",
 	}
 	if f.IntN(2) == 0 {
@@ -122,9 +125,12 @@ func (f filler) text() string {
 
 // quantityTexts are quantities in all sorts of forms.
 var quantityTexts = []string{
-	"0", "1", "100m", "1000m", "1500m", "1Gi", "1024Mi", "1e3", "1.5", "0.1Gi", "9223372036854775807", "9223372036854775808", "3.14159n", "12E",
-	"-5", "+5", "1.000", "123456789012345678901234567890", "0.000000001m", "5Ki", "1E3", "00100", "1.23456789012345678901e-300", "1e-20",
-	"5e-9", "7E", "1.5Ki", "8Mi", "1e299", "1e300", "1e999999", "-1.5Gi", "0.5", ".5", "5.", "1n", "999999999999999999", "1Ei", "16Ei",
+	"0", "1", "100m", "1000m", "1500m", "1Gi", "1024Mi", "1e3", "1.5", "0.1Gi", "9223372036854775807",
+	"9223372036854775808", "3.14159n", "12E",
+	"-5", "+5", "1.000", "123456789012345678901234567890", "0.000000001m", "5Ki", "1E3", "00100",
+	"1.23456789012345678901e-300", "1e-20",
+	"5e-9", "7E", "1.5Ki", "8Mi", "1e299", "1e300", "1e999999", "-1.5Gi", "0.5", ".5", "5.", "1n", "999999999999999999",
+	"1Ei", "16Ei",
 }
 
 // quantity is one as a server sends it: in its canonical text.

@@ -15,7 +15,8 @@ func BenchmarkTable(b *testing.B) {
 		app := fmt.Sprint("shop-", i%40)
 		objects[i] = &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{
 			Namespace: fmt.Sprint("team-", i%20), Name: fmt.Sprintf("%s-%x", app, i*7919), ResourceVersion: fmt.Sprint(i),
-			Labels:          map[string]string{"app.kubernetes.io/name": app, "app.kubernetes.io/managed-by": "kctrl", "tier": "backend"},
+			Labels: map[string]string{"app.kubernetes.io/name": app, "app.kubernetes.io/managed-by": "kctrl",
+				"tier": "backend"},
 			Annotations:     map[string]string{"example.com/owner": fmt.Sprint("team-", i%20)},
 			OwnerReferences: []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: app}},
 		}}

@@ -59,7 +59,8 @@ func (m Mark) Put(o metav1.Object) {
 // shares the entry with all objects of m. Masked objects are small and numerous, and an entry takes 96 bytes.
 func (m Mark) Share(o metav1.Object) {
 	old := o.GetManagedFields()
-	if _, untyped := o.(*unstructured.Unstructured); untyped || m.shared == nil || len(old) > 1 || len(old) == 1 && !isMark(old[0]) {
+	if _, untyped := o.(*unstructured.Unstructured); untyped || m.shared == nil || len(old) > 1 || len(old) == 1 &&
+		!isMark(old[0]) {
 		m.Put(o)
 		return
 	}

@@ -28,7 +28,8 @@ type openMapper struct {
 	mu       sync.Mutex // held during the definition of a kind
 }
 
-func newOpenMapper(config *rest.Config, http *http.Client, scheme *runtime.Scheme, given meta.RESTMapper) (*openMapper, error) {
+func newOpenMapper(config *rest.Config, http *http.Client, scheme *runtime.Scheme,
+	given meta.RESTMapper) (*openMapper, error) {
 	served, err := client.NewMapper(config, http)
 	if err != nil {
 		return nil, err
@@ -37,7 +38,8 @@ func newOpenMapper(config *rest.Config, http *http.Client, scheme *runtime.Schem
 	if err != nil {
 		return nil, err
 	}
-	return &openMapper{Mapper: served, live: live, scheme: scheme, given: given, statuses: map[schema.GroupKind]bool{}}, nil
+	return &openMapper{Mapper: served, live: live, scheme: scheme, given: given, statuses: map[schema.GroupKind]bool{}},
+		nil
 }
 
 // RESTMapping implements [meta.RESTMapper].
@@ -46,7 +48,8 @@ func (m *openMapper) RESTMapping(kind schema.GroupKind, versions ...string) (*me
 }
 
 // RESTMappingWithContext implements meta.RESTMapperWithContext.
-func (m *openMapper) RESTMappingWithContext(ctx context.Context, kind schema.GroupKind, versions ...string) (*meta.RESTMapping, error) {
+func (m *openMapper) RESTMappingWithContext(ctx context.Context, kind schema.GroupKind,
+	versions ...string) (*meta.RESTMapping, error) {
 	mapping, err := m.Mapper.RESTMappingWithContext(ctx, kind, versions...)
 	if !meta.IsNoMatchError(err) || len(versions) == 0 {
 		return mapping, err
@@ -75,18 +78,21 @@ func (m *openMapper) define(ctx context.Context, kind schema.GroupVersionKind) e
 	crd := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
 		"metadata": map[string]any{
-			"name": plural.Resource + "." + kind.Group, "annotations": map[string]any{"api-approved.kubernetes.io": "unapproved, of a test"},
+			"name":        plural.Resource + "." + kind.Group,
+			"annotations": map[string]any{"api-approved.kubernetes.io": "unapproved, of a test"},
 		},
 		"spec": map[string]any{
 			"group": kind.Group, "scope": scope, "versions": m.versions(kind),
-			"names": map[string]any{"kind": kind.Kind, "listKind": kind.Kind + "List", "plural": plural.Resource, "singular": singular.Resource},
+			"names": map[string]any{"kind": kind.Kind, "listKind": kind.Kind + "List", "plural": plural.Resource,
+				"singular": singular.Resource},
 		},
 	}}
 	err := m.live.Create(ctx, crd)
 	if !apierrors.IsAlreadyExists(err) {
 		return err
 	}
-	patch, err := json.Marshal([]any{map[string]any{"op": "add", "path": "/spec/versions/-", "value": m.version(kind.GroupKind(), kind.Version, false)}})
+	patch, err := json.Marshal([]any{map[string]any{"op": "add", "path": "/spec/versions/-",
+		"value": m.version(kind.GroupKind(), kind.Version, false)}})
 	if err != nil {
 		return err
 	}
@@ -97,7 +103,8 @@ func (m *openMapper) define(ctx context.Context, kind schema.GroupVersionKind) e
 func (m *openMapper) versions(kind schema.GroupVersionKind) (versions []any) {
 	names := []string{kind.Version}
 	for known := range m.scheme.AllKnownTypes() {
-		if known.GroupKind() == kind.GroupKind() && known.Version != runtime.APIVersionInternal && !slices.Contains(names, known.Version) {
+		if known.GroupKind() == kind.GroupKind() && known.Version != runtime.APIVersionInternal &&
+			!slices.Contains(names, known.Version) {
 			names = append(names, known.Version)
 		}
 	}
@@ -112,7 +119,8 @@ func (m *openMapper) versions(kind schema.GroupVersionKind) (versions []any) {
 func (m *openMapper) version(kind schema.GroupKind, name string, stored bool) map[string]any {
 	version := map[string]any{
 		"name": name, "served": true, "storage": stored,
-		"schema": map[string]any{"openAPIV3Schema": map[string]any{"type": "object", "x-kubernetes-preserve-unknown-fields": true}},
+		"schema": map[string]any{"openAPIV3Schema": map[string]any{"type": "object",
+			"x-kubernetes-preserve-unknown-fields": true}},
 	}
 	if m.statuses[kind] {
 		version["subresources"] = map[string]any{"status": map[string]any{}}

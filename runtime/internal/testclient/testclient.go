@@ -174,7 +174,8 @@ func selects(wanted []condition, obj object.Object) bool {
 }
 
 // split returns the requirements of a selector for indexes, and a selector with the other requirements.
-func (c *Client) split(kind schema.GroupVersionKind, selector fields.Selector) (wanted []condition, others fields.Selector) {
+func (c *Client) split(kind schema.GroupVersionKind,
+	selector fields.Selector) (wanted []condition, others fields.Selector) {
 	if selector == nil || selector.Empty() {
 		return nil, selector
 	}

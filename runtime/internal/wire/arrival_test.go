@@ -53,7 +53,8 @@ func arrivals(everywhere bool, call int, data []byte, check func(how string, bod
 			if !everywhere && (i+call)%37 > 0 || eof && i%16 > 0 { // which arrives with the same last bytes
 				continue
 			}
-			check(fmt.Sprintf("cut behind %q, end with it %v", data[max(0, i-12):i], eof), &arrival{[][]byte{data[:i], data[i:]}, eof})
+			check(fmt.Sprintf("cut behind %q, end with it %v", data[max(0, i-12):i], eof),
+				&arrival{[][]byte{data[:i], data[i:]}, eof})
 		}
 	}
 	check("byte by byte, with empty reads", &arrival{slowly, false})
@@ -98,15 +99,18 @@ func arrivingLists(t *testing.T) map[[2]string][]byte {
 	lists := map[[2]string][]byte{
 		{jsonType, "plain"}:  plain,
 		{jsonType, "pretty"}: pretty,
-		{jsonType, "turned"}: []byte(`{ "items" : ` + string(members["items"]) + ` , "more":[{"a":[1.5e+3,-0,true,false,null]}], "metadata":` +
+		{jsonType, "turned"}: []byte(`{ "items" : ` + string(members["items"]) +
+			` , "more":[{"a":[1.5e+3,-0,true,false,null]}], "metadata":` +
 			string(members["metadata"]) + `,"apiVersion":"v\u0031","\u006bind":"PodList"}` + "\r\n"),
-		{jsonType, "empty"}:   []byte(`{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"42"},"items":[]}`),
-		{jsonType, "spaces"}:  []byte(` { "kind" : "PodList" , "apiVersion" : "v1" , "items" : [ ] , "metadata" : { "resourceVersion" : "42" } } `),
+		{jsonType, "empty"}: []byte(`{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"42"},"items":[]}`),
+		{jsonType,
+			"spaces"}: []byte(` { "kind" : "PodList" , "apiVersion" : "v1" , "items" : [ ] , "metadata" : { "resourceVersion" : "42" } } `),
 		{jsonType, "no-list"}: []byte(`{"kind":"PodList","apiVersion":"v1","items":null,"metadata":{}}`),
 	}
 	for format, s := range binaryServers(t) {
 		lists[[2]string{string(format), "plain"}] = s.encode(t, list)
-		lists[[2]string{string(format), "empty"}] = s.encode(t, &corev1.PodList{TypeMeta: list.TypeMeta, ListMeta: list.ListMeta, Items: []corev1.Pod{}})
+		lists[[2]string{string(format), "empty"}] = s.encode(t, &corev1.PodList{TypeMeta: list.TypeMeta,
+			ListMeta: list.ListMeta, Items: []corev1.Pod{}})
 	}
 	return lists
 }
@@ -152,7 +156,8 @@ func testStreamArrives(t *testing.T, everywhere bool) {
 	for i := range pods {
 		pods[i].TypeMeta = podType
 	}
-	end := &corev1.Pod{TypeMeta: podType, ObjectMeta: metav1.ObjectMeta{ResourceVersion: "9", Annotations: map[string]string{metav1.InitialEventsAnnotationKey: "true"}}}
+	end := &corev1.Pod{TypeMeta: podType, ObjectMeta: metav1.ObjectMeta{ResourceVersion: "9",
+		Annotations: map[string]string{metav1.InitialEventsAnnotationKey: "true"}}}
 	happened := []watch.Event{
 		{Type: watch.Added, Object: &pods[0]}, {Type: watch.Added, Object: &pods[2]}, {Type: watch.Bookmark, Object: end},
 		{Type: watch.Modified, Object: &pods[1]}, {Type: watch.Deleted, Object: &pods[2]},
@@ -174,8 +179,10 @@ func testStreamArrives(t *testing.T, everywhere bool) {
 		}
 		fmt.Fprintf(&turned, `{"object":%s,"more":{"a":"}"} , "type":%q}`, obj, e.Type)
 	}
-	streams[[2]string{jsonType, "lines"}], streams[[2]string{jsonType, "pretty"}], streams[[2]string{jsonType, "turned"}] = lines.Bytes(), pretty.Bytes(), turned.Bytes()
-	read := func(d *Decoder[object.Object], body io.Reader, contentType string, known Known[object.Object]) (events []Event[object.Object], err error) {
+	streams[[2]string{jsonType, "lines"}], streams[[2]string{jsonType, "pretty"}],
+		streams[[2]string{jsonType, "turned"}] = lines.Bytes(), pretty.Bytes(), turned.Bytes()
+	read := func(d *Decoder[object.Object], body io.Reader, contentType string,
+		known Known[object.Object]) (events []Event[object.Object], err error) {
 		for stream := d.Watch(body, contentType, known); ; {
 			event, err := stream.Next()
 			if err != nil {

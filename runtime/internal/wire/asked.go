@@ -44,7 +44,8 @@ func (a Asked) List(got schema.GroupVersionKind) error {
 	}
 	other := a.mismatch(got, want)
 	switch {
-	case a.Serves == nil, !mayBeCustom(a.GVK.Group), got.GroupVersion() != want.GroupVersion(), got.Kind == "", got.Kind == "List":
+	case a.Serves == nil, !mayBeCustom(a.GVK.Group), got.GroupVersion() != want.GroupVersion(), got.Kind == "",
+		got.Kind == "List":
 		return other
 	}
 	isOther, err := a.Serves(strings.TrimSuffix(got.Kind, "List"))
@@ -87,7 +88,8 @@ func checkName(name string) error {
 // mismatch returns the error for an answer of kind got.
 func (a Asked) mismatch(got, want schema.GroupVersionKind) error {
 	if got.Kind == "" || got.Version == "" {
-		return fmt.Errorf("the server sent something with apiVersion %q and kind %q, not %s", got.GroupVersion(), got.Kind, want)
+		return fmt.Errorf("the server sent something with apiVersion %q and kind %q, not %s", got.GroupVersion(), got.Kind,
+			want)
 	}
 	return fmt.Errorf("the server sent %s, not %s", got, want)
 }

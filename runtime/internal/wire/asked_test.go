@@ -50,7 +50,8 @@ func inEachFormat(t *testing.T, body string) map[string][]byte {
 // TestListIsOneOfWhatWasAskedFor lists the answers that servers and proxies may send.
 func TestListIsOneOfWhatWasAskedFor(t *testing.T) {
 	list := func(apiVersion, kind string, items ...string) string {
-		return fmt.Sprintf(`{"kind":%q,"apiVersion":%q,"metadata":{"resourceVersion":"5"},"items":[%s]}`, kind, apiVersion, strings.Join(items, ","))
+		return fmt.Sprintf(`{"kind":%q,"apiVersion":%q,"metadata":{"resourceVersion":"5"},"items":[%s]}`, kind, apiVersion,
+			strings.Join(items, ","))
 	}
 	item := func(apiVersion, kind, name string) string {
 		return fmt.Sprintf(`{"kind":%q,"apiVersion":%q,"metadata":{"name":%q,"resourceVersion":"3"}}`, kind, apiVersion, name)
@@ -63,8 +64,10 @@ func TestListIsOneOfWhatWasAskedFor(t *testing.T) {
 		{"a list", list("v1", "PodList", bare), "", true},
 		{"an empty list", list("v1", "PodList"), "", true},
 		{"items that say what they are", list("v1", "PodList", item("v1", "Pod", "a"), bare), "", true},
-		{"metadata", list("meta.k8s.io/v1", "PartialObjectMetadataList", item("meta.k8s.io/v1", "PartialObjectMetadata", "a")), "sent meta.k8s.io/v1, Kind=PartialObjectMetadata", true},
-		{"metadata of another version", list("meta.k8s.io/v1beta1", "PartialObjectMetadataList"), "meta.k8s.io/v1beta1", false},
+		{"metadata", list("meta.k8s.io/v1", "PartialObjectMetadataList", item("meta.k8s.io/v1", "PartialObjectMetadata",
+			"a")), "sent meta.k8s.io/v1, Kind=PartialObjectMetadata", true},
+		{"metadata of another version", list("meta.k8s.io/v1beta1", "PartialObjectMetadataList"), "meta.k8s.io/v1beta1",
+			false},
 		{"another kind", list("v1", "SecretList", bare), "SecretList, not /v1, Kind=PodList", false},
 		{"an empty list of another kind", list("v1", "SecretList"), "SecretList", false},
 		{"another group", list("example.com/v1", "PodList", bare), "example.com/v1, Kind=PodList", false},
@@ -74,18 +77,24 @@ func TestListIsOneOfWhatWasAskedFor(t *testing.T) {
 		{"neither", `{"items":[]}`, `kind ""`, false},
 		{"nothing", `{}`, `kind ""`, false},
 		{"a list of anything", list("v1", "List", item("v1", "Pod", "a")), "Kind=List", false},
-		{"discovery", `{"kind":"APIResourceList","apiVersion":"v1","groupVersion":"v1","resources":[]}`, "APIResourceList", false},
-		{"a table", `{"kind":"Table","apiVersion":"meta.k8s.io/v1","metadata":{"resourceVersion":"5"},"columnDefinitions":[],"rows":[]}`, "Kind=Table", false},
+		{"discovery", `{"kind":"APIResourceList","apiVersion":"v1","groupVersion":"v1","resources":[]}`, "APIResourceList",
+			false},
+		{"a table",
+			`{"kind":"Table","apiVersion":"meta.k8s.io/v1","metadata":{"resourceVersion":"5"},"columnDefinitions":[],"rows":[]}`,
+			"Kind=Table", false},
 		{"one object", item("v1", "Pod", "a"), "/v1, Kind=Pod", false},
-		{"an item of another kind", list("v1", "PodList", bare, item("v1", "Secret", "a")), "item 1: the server sent /v1, Kind=Secret", false},
+		{"an item of another kind", list("v1", "PodList", bare, item("v1", "Secret", "a")),
+			"item 1: the server sent /v1, Kind=Secret", false},
 		{"an item of another group", list("v1", "PodList", item("example.com/v1", "Pod", "a")), "item 0", false},
 		{"an item of another version", list("v1", "PodList", item("v2", "Pod", "a")), "item 0", false},
 		{"an item that says half of it", list("v1", "PodList", `{"kind":"Pod","metadata":{"name":"a"}}`), "item 0", false},
 		{"an item that is a list", list("v1", "PodList", item("v1", "PodList", "a")), "item 0", false},
 		{"an item that is a Status", list("v1", "PodList", item("v1", "Status", "a")), "item 0", false},
-		{"an item without a name", list("v1", "PodList", bare, `{"metadata":{"namespace":"n"}}`), "item 1: it has no name", false},
+		{"an item without a name", list("v1", "PodList", bare, `{"metadata":{"namespace":"n"}}`), "item 1: it has no name",
+			false},
 		{"an item without metadata", list("v1", "PodList", `{}`), "item 0: it has no name", false},
-		{"a bare Status", `{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Success","message":"all is well"}`, "all is well", false},
+		{"a bare Status", `{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Success","message":"all is well"}`,
+			"all is well", false},
 		{"a Status of nothing", `{"kind":"Status","apiVersion":"v1","message":"hm"}`, "hm", false},
 	} {
 		for form, prototype := range prototypesOf(podKind, &corev1.Pod{}) {
@@ -94,7 +103,8 @@ func TestListIsOneOfWhatWasAskedFor(t *testing.T) {
 				if form == "untyped" && contentType == string(Protobuf) {
 					continue
 				}
-				if contentType == string(Protobuf) && strings.HasPrefix(test.what, "an item") && !strings.Contains(test.what, "without") {
+				if contentType == string(Protobuf) && strings.HasPrefix(test.what, "an item") &&
+					!strings.Contains(test.what, "without") {
 					continue // items have no meaning in protobuf
 				}
 				for _, size := range []int{0, 1} {
@@ -166,14 +176,16 @@ func TestListOfACustomResourceMayBeCalledAnything(t *testing.T) {
 		if err := asked.List(gadgetKind.GroupVersion().WithKind(kind)); (err == nil) != ok {
 			t.Errorf("%s: got %v", kind, err)
 		}
-		if err := (Asked{GVK: gadgetKind}).List(gadgetKind.GroupVersion().WithKind(kind)); (err == nil) != (kind == "GadgetList") {
+		if err := (Asked{GVK: gadgetKind}).List(gadgetKind.GroupVersion().WithKind(
+			kind)); (err == nil) != (kind == "GadgetList") {
 			t.Errorf("%s, when nobody knows: got %v", kind, err)
 		}
 	}
 	if err := asked.List(gadgetKind.GroupVersion().WithKind("UnknownList")); !errors.Is(err, failure) {
 		t.Errorf("got %v", err)
 	}
-	for _, other := range []schema.GroupVersion{{Group: "example.com", Version: "v2"}, {Group: "other.com", Version: "v1"}, {Version: "v1"}} {
+	for _, other := range []schema.GroupVersion{{Group: "example.com", Version: "v2"}, {Group: "other.com", Version: "v1"},
+		{Version: "v1"}} {
 		if err := asked.List(other.WithKind("Gadgets")); err == nil {
 			t.Errorf("%s: no error", other)
 		}
@@ -212,7 +224,8 @@ func TestEventIsAboutWhatWasAskedFor(t *testing.T) {
 				for _, eventType := range []watch.EventType{watch.Added, watch.Modified, watch.Deleted, watch.Bookmark} {
 					event, err := d.Watch(eventOf(t, contentType, eventType, raw), contentType, nil).Next()
 					switch {
-					case test.want == "" || form == "metadata" && test.metadata || test.what == "no name" && eventType == watch.Bookmark:
+					case test.want == "" || form == "metadata" && test.metadata || test.what == "no name" &&
+						eventType == watch.Bookmark:
 						if err != nil || event.Type != eventType {
 							t.Errorf("%s, %s, %s %s: got %v, %v", test.what, form, contentType, eventType, event, err)
 						} else if eventType != watch.Bookmark && event.Object.GetObjectKind().GroupVersionKind() != podKind {
@@ -246,7 +259,8 @@ func eventOf(t *testing.T, contentType string, eventType watch.EventType, raw []
 }
 
 func TestFormatIsOneThatWasAskedFor(t *testing.T) {
-	lists := inEachFormat(t, `{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"5"},"items":[{"metadata":{"name":"a"}}]}`)
+	lists := inEachFormat(t,
+		`{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"5"},"items":[{"metadata":{"name":"a"}}]}`)
 	pod := inEachFormat(t, `{"kind":"Pod","apiVersion":"v1","metadata":{"name":"a","resourceVersion":"5"}}`)
 	asked := map[string][]Format{"JSON": {JSON}, "protobuf": nil}
 	for name, formats := range asked {
@@ -256,11 +270,13 @@ func TestFormatIsOneThatWasAskedFor(t *testing.T) {
 			if _, err := d.List(bytes.NewReader(body), contentType+"; charset=utf-8", nil); (err == nil) != ok {
 				t.Errorf("%s: a list of %s: got %v", name, contentType, err)
 			}
-			if _, err := d.Watch(eventOf(t, contentType, watch.Added, pod[contentType]), contentType+";stream=watch", nil).Next(); (err == nil) != ok {
+			if _, err := d.Watch(eventOf(t, contentType, watch.Added, pod[contentType]), contentType+";stream=watch",
+				nil).Next(); (err == nil) != ok {
 				t.Errorf("%s: a watch of %s: got %v", name, contentType, err)
 			}
 		}
-		for _, other := range []string{"text/html", "text/plain; charset=utf-8", "application/yaml", "application/json-seq", "application", "?", "application/vnd.kubernetes.protobuf2"} {
+		for _, other := range []string{"text/html", "text/plain; charset=utf-8", "application/yaml", "application/json-seq",
+			"application", "?", "application/vnd.kubernetes.protobuf2"} {
 			_, err := d.List(bytes.NewReader(lists[jsonType]), other, nil)
 			_, watchErr := d.Watch(bytes.NewReader(nil), other, nil).Next()
 			for _, err := range []error{err, watchErr} {

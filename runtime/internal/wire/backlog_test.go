@@ -25,7 +25,9 @@ func TestBacklogOfAListIsDecodedInOrder(t *testing.T) {
 			}
 			body.WriteString(text(i))
 		}
-		for end, want := range map[string]string{`]}`: "", `,null]}`: "item 4000 is null", `,{"kind":7}]}`: "cannot unmarshal", `,{"apiVersion":"v1","kind":"Pod","metadata":{`: "unexpected end", `}]`: "want a comma"} {
+		for end, want := range map[string]string{`]}`: "", `,null]}`: "item 4000 is null",
+			`,{"kind":7}]}`: "cannot unmarshal", `,{"apiVersion":"v1","kind":"Pod","metadata":{`: "unexpected end",
+			`}]`: "want a comma"} {
 			for _, size := range []int{0, 5000} {
 				d := decoderOf(t, prototypes()[0], Options{GVK: podKind})
 				page, err := d.List(&chunks{[]byte(body.String() + end), size}, jsonType, nil)

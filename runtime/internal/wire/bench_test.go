@@ -15,23 +15,32 @@ import (
 
 // benchPods are pods of a few deployments as in a cluster: pods share most strings.
 func benchPods(count int) []byte {
-	list := &corev1.PodList{TypeMeta: metav1.TypeMeta{Kind: "PodList", APIVersion: "v1"}, ListMeta: metav1.ListMeta{ResourceVersion: "1"}}
+	list := &corev1.PodList{TypeMeta: metav1.TypeMeta{Kind: "PodList", APIVersion: "v1"},
+		ListMeta: metav1.ListMeta{ResourceVersion: "1"}}
 	for i := range count {
 		app := fmt.Sprint("app-", i%40)
 		list.Items = append(list.Items, corev1.Pod{
 			ObjectMeta: metav1.ObjectMeta{
-				Name: fmt.Sprintf("%s-%x", app, i*7919), Namespace: fmt.Sprint("team-", i%20), UID: types.UID(fmt.Sprintf("%08x-6c1d-4f43-9d43-%012x", i, i*104729)),
-				ResourceVersion: fmt.Sprint(1000 + i), Labels: map[string]string{"app": app, "tier": "backend", "pod-template-hash": fmt.Sprintf("%x", i%40*7919)},
-				OwnerReferences: []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: app, UID: types.UID(app)}},
+				Name: fmt.Sprintf("%s-%x", app, i*7919), Namespace: fmt.Sprint("team-", i%20),
+				UID:             types.UID(fmt.Sprintf("%08x-6c1d-4f43-9d43-%012x", i, i*104729)),
+				ResourceVersion: fmt.Sprint(1000 + i), Labels: map[string]string{"app": app, "tier": "backend",
+					"pod-template-hash": fmt.Sprintf("%x", i%40*7919)},
+				OwnerReferences: []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: app,
+					UID: types.UID(app)}},
 			},
 			Spec: corev1.PodSpec{
-				NodeName: fmt.Sprint("node-", i%100), ServiceAccountName: "default", DNSPolicy: corev1.DNSClusterFirst, SchedulerName: "default-scheduler",
-				Containers:  []corev1.Container{{Name: "main", Image: "registry.example.com/" + app + ":v1.2.3", ImagePullPolicy: corev1.PullAlways, Env: []corev1.EnvVar{{Name: "MODE", Value: "fast"}, {Name: "ID", Value: fmt.Sprint(i)}}}},
-				Tolerations: []corev1.Toleration{{Key: "node.kubernetes.io/not-ready", Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoExecute}},
+				NodeName: fmt.Sprint("node-", i%100), ServiceAccountName: "default", DNSPolicy: corev1.DNSClusterFirst,
+				SchedulerName: "default-scheduler",
+				Containers: []corev1.Container{{Name: "main", Image: "registry.example.com/" + app + ":v1.2.3",
+					ImagePullPolicy: corev1.PullAlways, Env: []corev1.EnvVar{{Name: "MODE", Value: "fast"},
+						{Name: "ID", Value: fmt.Sprint(i)}}}},
+				Tolerations: []corev1.Toleration{{Key: "node.kubernetes.io/not-ready", Operator: corev1.TolerationOpExists,
+					Effect: corev1.TaintEffectNoExecute}},
 			},
 			Status: corev1.PodStatus{
 				Phase: corev1.PodRunning, PodIP: fmt.Sprintf("10.0.%d.%d", i/256, i%256),
-				Conditions: []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue, Reason: "Ready"}, {Type: corev1.PodScheduled, Status: corev1.ConditionTrue}},
+				Conditions: []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue, Reason: "Ready"},
+					{Type: corev1.PodScheduled, Status: corev1.ConditionTrue}},
 			},
 		})
 	}

@@ -80,7 +80,9 @@ func (s server) pods(t testing.TB, n int) (data []byte, want *corev1.PodList) {
 	for i := range list.Items {
 		list.Items[i].TypeMeta = metav1.TypeMeta{} // as in the lists of a server
 		list.Items[i].Name, list.Items[i].UID, list.Items[i].ResourceVersion = "p", "u", "1"
-		list.Items[i].Spec.Volumes = append(list.Items[i].Spec.Volumes, corev1.Volume{Name: "v", VolumeSource: corev1.VolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: "/"}, EmptyDir: &corev1.EmptyDirVolumeSource{}}})
+		list.Items[i].Spec.Volumes = append(list.Items[i].Spec.Volumes,
+			corev1.Volume{Name: "v", VolumeSource: corev1.VolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: "/"},
+				EmptyDir: &corev1.EmptyDirVolumeSource{}}})
 	}
 	data = s.encode(t, list)
 	want = &corev1.PodList{}
@@ -126,28 +128,34 @@ func TestBinaryEventsAreDecodedAsByTheirCodec(t *testing.T) {
 		for i := range want.Items {
 			want.Items[i].TypeMeta = kind
 		}
-		end := &corev1.Pod{TypeMeta: kind, ObjectMeta: metav1.ObjectMeta{ResourceVersion: "9", Annotations: map[string]string{metav1.InitialEventsAnnotationKey: "true"}}}
+		end := &corev1.Pod{TypeMeta: kind, ObjectMeta: metav1.ObjectMeta{ResourceVersion: "9",
+			Annotations: map[string]string{metav1.InitialEventsAnnotationKey: "true"}}}
 		gone := apierrors.NewResourceExpired("old").Status()
 		gone.TypeMeta = metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}
-		data := s.watch(t, watch.Event{Type: watch.Added, Object: &want.Items[0]}, watch.Event{Type: watch.Deleted, Object: &want.Items[1]},
+		data := s.watch(t, watch.Event{Type: watch.Added, Object: &want.Items[0]},
+			watch.Event{Type: watch.Deleted, Object: &want.Items[1]},
 			watch.Event{Type: watch.Bookmark, Object: end}, watch.Event{Type: watch.Error, Object: &gone})
 		for _, size := range []int{0, 1} {
-			stream := decoderOf(t, &corev1.Pod{}, Options{GVK: podKind, KeepManagedFields: true, Formats: []Format{Protobuf}}).Watch(&chunks{data, size}, s.contentType, nil)
+			stream := decoderOf(t, &corev1.Pod{}, Options{GVK: podKind, KeepManagedFields: true,
+				Formats: []Format{Protobuf}}).Watch(&chunks{data, size}, s.contentType, nil)
 			for i, eventType := range []watch.EventType{watch.Added, watch.Deleted} {
 				event, err := stream.Next()
 				want := want.Items[i]
-				if err != nil || event.Type != eventType || event.ResourceVersion != "1" || !equality.Semantic.DeepEqual(event.Object, &want) {
+				if err != nil || event.Type != eventType || event.ResourceVersion != "1" ||
+					!equality.Semantic.DeepEqual(event.Object, &want) {
 					t.Fatalf("%s: got %v, %v", format, text(event), err)
 				}
 			}
-			if event, err := stream.Next(); err != nil || event.Type != watch.Bookmark || event.ResourceVersion != "9" || !event.InitialEventsEnd || event.Object != nil {
+			if event, err := stream.Next(); err != nil || event.Type != watch.Bookmark || event.ResourceVersion != "9" ||
+				!event.InitialEventsEnd || event.Object != nil {
 				t.Errorf("%s: got %v, %v", format, event, err)
 			}
 			if _, err := stream.Next(); !apierrors.IsResourceExpired(err) {
 				t.Errorf("%s: got %v", format, err)
 			}
 		}
-		stream := decoderOf(t, &corev1.Pod{}, Options{GVK: podKind, Formats: []Format{Protobuf}}).Watch(bytes.NewReader(data[:len(data)/4]), s.contentType, nil)
+		stream := decoderOf(t, &corev1.Pod{}, Options{GVK: podKind,
+			Formats: []Format{Protobuf}}).Watch(bytes.NewReader(data[:len(data)/4]), s.contentType, nil)
 		_, err := stream.Next()
 		for err == nil {
 			_, err = stream.Next()
@@ -178,7 +186,8 @@ func TestFormatsAreAskedForInOrder(t *testing.T) {
 	for want, d := range map[string]*Decoder[object.Object]{
 		"application/vnd.kubernetes.protobuf,application/json": decoderOf(t, &corev1.Pod{}, Options{}),
 		"application/json": decoderOf(t, &gadget{}, Options{}),
-		"application/json,application/vnd.kubernetes.protobuf": decoderOf(t, &corev1.Pod{}, Options{Formats: []Format{JSON, Protobuf}}),
+		"application/json,application/vnd.kubernetes.protobuf": decoderOf(t, &corev1.Pod{},
+			Options{Formats: []Format{JSON, Protobuf}}),
 	} {
 		if got := d.Accept(true); got != want {
 			t.Errorf("got %s, want %s", got, want)
@@ -187,7 +196,9 @@ func TestFormatsAreAskedForInOrder(t *testing.T) {
 	if got := decoderOf(t, &node{}, Options{}).Accept(false); got != "application/json" {
 		t.Errorf("a recursive type is asked for as %s", got)
 	}
-	if got := decoderOf(t, &metav1.PartialObjectMetadata{}, Options{}).Accept(true); !strings.HasPrefix(got, "application/vnd.kubernetes.protobuf;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json;as=") || !strings.HasSuffix(got, ",application/json") {
+	if got := decoderOf(t, &metav1.PartialObjectMetadata{}, Options{}).Accept(true); !strings.HasPrefix(got,
+		"application/vnd.kubernetes.protobuf;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json;as=") ||
+		!strings.HasSuffix(got, ",application/json") {
 		t.Errorf("got %s", got)
 	}
 }
@@ -196,15 +207,19 @@ func TestFormatsAreAskedForInOrder(t *testing.T) {
 // an error.
 func FuzzBinary(f *testing.F) {
 	servers := binaryServers(f)
-	pod := &corev1.Pod{TypeMeta: metav1.TypeMeta{Kind: "Pod", APIVersion: "v1"}, ObjectMeta: metav1.ObjectMeta{Name: "a", ResourceVersion: "1", Labels: map[string]string{"a": "b"}}}
+	pod := &corev1.Pod{TypeMeta: metav1.TypeMeta{Kind: "Pod", APIVersion: "v1"}, ObjectMeta: metav1.ObjectMeta{Name: "a",
+		ResourceVersion: "1", Labels: map[string]string{"a": "b"}}}
 	for _, s := range servers {
-		f.Add(s.encode(f, &corev1.PodList{TypeMeta: metav1.TypeMeta{Kind: "PodList", APIVersion: "v1"}, Items: []corev1.Pod{*pod}}), uint8(3))
-		f.Add(s.watch(f, watch.Event{Type: watch.Added, Object: pod}, watch.Event{Type: watch.Bookmark, Object: pod}), uint8(0))
+		f.Add(s.encode(f, &corev1.PodList{TypeMeta: metav1.TypeMeta{Kind: "PodList", APIVersion: "v1"},
+			Items: []corev1.Pod{*pod}}), uint8(3))
+		f.Add(s.watch(f, watch.Event{Type: watch.Added, Object: pod}, watch.Event{Type: watch.Bookmark, Object: pod}),
+			uint8(0))
 	}
 	f.Add([]byte("k8s\x00"), uint8(0))
 	f.Add(bytes.Repeat([]byte{0x81}, 20000), uint8(0))
 	f.Fuzz(func(t *testing.T, data []byte, size uint8) {
-		for _, opts := range []Options{{GVK: podKind, KeepManagedFields: true, Formats: []Format{Protobuf}}, {GVK: podKind, Mask: []string{"metadata", "spec.containers"}, Formats: []Format{Protobuf}}} {
+		for _, opts := range []Options{{GVK: podKind, KeepManagedFields: true, Formats: []Format{Protobuf}},
+			{GVK: podKind, Mask: []string{"metadata", "spec.containers"}, Formats: []Format{Protobuf}}} {
 			d := decoderOf(t, &corev1.Pod{}, opts)
 			for _, s := range servers {
 				page, err := d.List(&chunks{data, int(size)}, s.contentType, nil)

@@ -128,7 +128,8 @@ func (c compiler) structDecoder(t reflect.Type, m *mask, path string) (func(*cur
 }
 
 // wholly returns decode for a type without separate fields. It fails if m keeps only some of them.
-func wholly(decode func(*cursor, reflect.Value) error, t reflect.Type, m *mask, path string) (func(*cursor, reflect.Value) error, error) {
+func wholly(decode func(*cursor, reflect.Value) error, t reflect.Type, m *mask,
+	path string) (func(*cursor, reflect.Value) error, error) {
 	if m != nil && m.only {
 		return nil, fmt.Errorf("mask: %s is a %s, of which single fields cannot be kept", path, t)
 	}

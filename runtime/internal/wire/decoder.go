@@ -69,7 +69,8 @@ func NewDecoder[T object.Object](prototype T, opts Options) (*Decoder[T], error)
 		return nil, err
 	}
 	d := &Decoder[T]{
-		asked:   Asked{GVK: opts.GVK, Metadata: form == reflect.TypeFor[*metav1.PartialObjectMetadata](), Serves: opts.Serves},
+		asked: Asked{GVK: opts.GVK, Metadata: form == reflect.TypeFor[*metav1.PartialObjectMetadata](),
+			Serves: opts.Serves},
 		gvk:     opts.GVK,
 		form:    form.Elem(),
 		partial: len(opts.Mask) > 0,

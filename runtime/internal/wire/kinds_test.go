@@ -180,7 +180,8 @@ type filler struct{ *rand.Rand }
 func newFiller(seed uint64) filler { return filler{rand.New(rand.NewPCG(seed, 7))} }
 
 func (f filler) word() string {
-	words := []string{"", "a", "app.kubernetes.io/name", "ünïcödé", "with \"quotes\" \\ and\nlines", "\u2028", "<html>&", "😀", "\x7f", strings.Repeat("long ", 40)}
+	words := []string{"", "a", "app.kubernetes.io/name", "ünïcödé", "with \"quotes\" \\ and\nlines", "\u2028", "<html>&",
+		"😀", "\x7f", strings.Repeat("long ", 40)}
 	if f.IntN(3) == 0 {
 		return fmt.Sprintf("word-%d", f.Uint64())
 	}

@@ -85,7 +85,8 @@ func TestListsAreDecodedAsByTheCodecHoweverTheyArrive(t *testing.T) {
 
 func TestItemsOfAListAreOfItsKind(t *testing.T) {
 	body := `{"items":[{"metadata":{"name":"a"}},{"kind":"Pod","apiVersion":"v1","metadata":{"name":"b"}}],"metadata":{"resourceVersion":"1"},"apiVersion":"v1","kind":"PodList","more":[{}]}`
-	for form, prototype := range map[string]object.Object{"typed": &corev1.Pod{}, "untyped": untypedPrototype(), "metadata": &metav1.PartialObjectMetadata{}} {
+	for form, prototype := range map[string]object.Object{"typed": &corev1.Pod{}, "untyped": untypedPrototype(),
+		"metadata": &metav1.PartialObjectMetadata{}} {
 		page, err := decoderOf(t, prototype, Options{GVK: podKind}).List(strings.NewReader(body), jsonType, nil)
 		if err != nil || len(page.Items) != 2 {
 			t.Fatalf("%s: got %v, %v", form, page, err)
@@ -119,8 +120,10 @@ func TestListThatCannotBeReadIsAnError(t *testing.T) {
 
 func TestFailureOfTheBodyIsNoFormError(t *testing.T) {
 	failure := errors.New("reset")
-	for _, body := range []string{"", `{"kind":"PodList","items":[{"metadata":`, `{"kind":"PodList","apiVersion":"v1","items":[]}`} {
-		_, err := decoderOf(t, &corev1.Pod{}, Options{GVK: podKind}).List(io.MultiReader(strings.NewReader(body), iotest.ErrReader(failure)), jsonType, nil)
+	for _, body := range []string{"", `{"kind":"PodList","items":[{"metadata":`,
+		`{"kind":"PodList","apiVersion":"v1","items":[]}`} {
+		_, err := decoderOf(t, &corev1.Pod{}, Options{GVK: podKind}).List(io.MultiReader(strings.NewReader(body),
+			iotest.ErrReader(failure)), jsonType, nil)
 		if err != failure {
 			t.Errorf("%s: got %v", body, err)
 		}
@@ -130,7 +133,8 @@ func TestFailureOfTheBodyIsNoFormError(t *testing.T) {
 func TestItemIsAsLongAsAllowedAndNotLonger(t *testing.T) {
 	body := func(size int) io.Reader {
 		const name = `{"metadata":{"name":"`
-		return io.MultiReader(strings.NewReader(`{"kind":"PodList","items":[`+name), strings.NewReader(strings.Repeat("x", size-len(name)-3)), strings.NewReader(`"}}],"apiVersion":"v1"}`))
+		return io.MultiReader(strings.NewReader(`{"kind":"PodList","items":[`+name),
+			strings.NewReader(strings.Repeat("x", size-len(name)-3)), strings.NewReader(`"}}],"apiVersion":"v1"}`))
 	}
 	d := decoderOf(t, &corev1.Pod{}, Options{GVK: podKind})
 	if page, err := d.List(body(MaxObject-1), jsonType, nil); err != nil || len(page.Items) != 1 {
@@ -145,7 +149,8 @@ func TestManagedFieldsAreNotBuiltUnlessTheyAreKept(t *testing.T) {
 	data, _ := podList(t, 30)
 	for _, keep := range []bool{true, false} {
 		for _, prototype := range []object.Object{&corev1.Pod{}, untypedPrototype(), &metav1.PartialObjectMetadata{}} {
-			page, err := decoderOf(t, prototype, Options{GVK: podKind, KeepManagedFields: keep}).List(bytes.NewReader(data), jsonType, nil)
+			page, err := decoderOf(t, prototype, Options{GVK: podKind, KeepManagedFields: keep}).List(bytes.NewReader(data),
+				jsonType, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -159,7 +164,8 @@ func TestManagedFieldsAreNotBuiltUnlessTheyAreKept(t *testing.T) {
 		}
 	}
 	d := decoderOf(t, &sealed{}, Options{})
-	if got, err := decodeObject(d, []byte(`{"metadata":{"name":"a","managedFields":[{"manager":"m"}]}}`)); err != nil || got.GetManagedFields() != nil {
+	if got, err := decodeObject(d, []byte(`{"metadata":{"name":"a","managedFields":[{"manager":"m"}]}}`)); err != nil ||
+		got.GetManagedFields() != nil {
 		t.Errorf("got %v, %v", got, err)
 	}
 }
@@ -185,7 +191,8 @@ func TestWhatIsKnownIsNotBuiltAgain(t *testing.T) {
 	if page, err := list(item("known", "5")); err != nil || page.Items[0] != have {
 		t.Errorf("got %v, %v", page, err)
 	}
-	for _, other := range []string{item("known", "6"), item("other", "5"), strings.Replace(item("known", "5"), `"spec"`, `"metadata":{},"spec"`, 1)} {
+	for _, other := range []string{item("known", "6"), item("other", "5"), strings.Replace(item("known", "5"), `"spec"`,
+		`"metadata":{},"spec"`, 1)} {
 		if page, err := list(item("known", "5"), other); err == nil {
 			t.Errorf("%s: got %v", other, page)
 		}
@@ -206,7 +213,8 @@ func FuzzList(f *testing.F) {
 	for i, item := range gadgets {
 		f.Add([]byte(`{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"1"},"items":[`+item+`]}`), uint8(i))
 		f.Add([]byte(item), uint8(i))
-		f.Add([]byte(`{"kind":"PodList","items":[{"metadata":{}},{"metadata":{"name":"b"}},`+item+`,{"metadata":{"name":"c"}},{"metadata":{"name":"d"}}]}`), uint8(2*i))
+		f.Add([]byte(`{"kind":"PodList","items":[{"metadata":{}},{"metadata":{"name":"b"}},`+item+
+			`,{"metadata":{"name":"c"}},{"metadata":{"name":"d"}}]}`), uint8(2*i))
 	}
 	decoders := [2]*Decoder[object.Object]{}
 	for i := range decoders {

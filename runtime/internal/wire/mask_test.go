@@ -19,7 +19,8 @@ import (
 func TestMasksKeepTheSameInEachFormat(t *testing.T) {
 	servers := binaryServers(t)
 	for _, paths := range [][]string{
-		{"metadata", "status.conditions"}, {"metadata.labels", "spec.containers.image", "spec.nodeName"}, {"spec.volumes.hostPath"}, {"status"},
+		{"metadata", "status.conditions"}, {"metadata.labels", "spec.containers.image", "spec.nodeName"},
+		{"spec.volumes.hostPath"}, {"status"},
 		{"kind"}, {"metadata.managedFields"}, {"spec.containers.resources", "spec", "spec.containers.name"},
 	} {
 		opts := Options{GVK: podKind, Mask: paths, Formats: []Format{Protobuf}}
@@ -39,10 +40,12 @@ func TestMasksKeepTheSameInEachFormat(t *testing.T) {
 				t.Fatal(err)
 			}
 			for i, item := range page.Items {
-				if got, want := item.(*corev1.Pod), filtered(t, &want.Items[i], opts.Mask); !equality.Semantic.DeepEqual(got, want) {
+				if got, want := item.(*corev1.Pod), filtered(t, &want.Items[i], opts.Mask); !equality.Semantic.DeepEqual(got,
+					want) {
 					t.Errorf("%v %s:\ngot  %s\nwant %s", paths, contentType, text(got), text(want))
 				}
-				if got, want := typed(t, untyped.Items[i]), filtered(t, &want.Items[i], opts.Mask); !equality.Semantic.DeepEqual(got, want) {
+				if got, want := typed(t, untyped.Items[i]), filtered(t, &want.Items[i],
+					opts.Mask); !equality.Semantic.DeepEqual(got, want) {
 					t.Errorf("%v untyped:\ngot  %s\nwant %s", paths, text(got), text(want))
 				}
 			}
@@ -53,7 +56,8 @@ func TestMasksKeepTheSameInEachFormat(t *testing.T) {
 func typed(t *testing.T, obj object.Object) *corev1.Pod {
 	t.Helper()
 	pod := &corev1.Pod{}
-	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(obj.(*unstructured.Unstructured).Object, pod); err != nil {
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(obj.(*unstructured.Unstructured).Object,
+		pod); err != nil {
 		t.Fatal(err)
 	}
 	pod.TypeMeta = podType // which unstructured items of built-in kinds have not in what keep gets
@@ -114,9 +118,11 @@ func keep(value any, paths [][]string) any {
 
 func TestMaskThatLeadsNowhereIsAnError(t *testing.T) {
 	for want, paths := range map[string][]string{
-		"has no field spec.nodename": {"spec.nodename"}, "has no field statuss": {"metadata", "statuss"}, "empty name": {"spec..x"},
-		"metadata.labels is a map[string]string": {"metadata.labels.app"}, "metadata.creationTimestamp is a": {"metadata.creationTimestamp.time"},
-		"spec.nodeName is a string": {"spec.nodeName.x"},
+		"has no field spec.nodename": {"spec.nodename"}, "has no field statuss": {"metadata", "statuss"},
+		"empty name":                             {"spec..x"},
+		"metadata.labels is a map[string]string": {"metadata.labels.app"},
+		"metadata.creationTimestamp is a":        {"metadata.creationTimestamp.time"},
+		"spec.nodeName is a string":              {"spec.nodeName.x"},
 	} {
 		if _, err := NewDecoder(&corev1.Pod{}, Options{Mask: paths}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v: got %v", paths, err)

@@ -94,7 +94,8 @@ func TestUnknownFieldsOfProtobufMayBeNested(t *testing.T) {
 			if obj, _, err := d.protoObject(c, append(bytes.Clone(message), more...), nil); err == nil && obj.GetName() != "a" {
 				t.Errorf("%s: got %v", what, obj)
 			}
-			if _, err := d.List(bytes.NewReader(append(append([]byte{}, protoPrefix...), more...)), string(Protobuf), nil); err == nil {
+			if _, err := d.List(bytes.NewReader(append(append([]byte{}, protoPrefix...), more...)), string(Protobuf),
+				nil); err == nil {
 				t.Errorf("%s: no error", what)
 			}
 		}

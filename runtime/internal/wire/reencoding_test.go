@@ -39,7 +39,8 @@ type encoder struct {
 func (e encoder) oddly() bool { return e.IntN(1000) < e.odd }
 
 // keyed are required members: without them the value is not a list.
-var keyed = map[string]bool{"kind": true, "apiVersion": true, "items": true, "metadata": true, "name": true, "type": true, "object": true}
+var keyed = map[string]bool{"kind": true, "apiVersion": true, "items": true, "metadata": true, "name": true,
+	"type": true, "object": true}
 
 // stale is an earlier value of a field, which the last value replaces or is merged into.
 func (e encoder) stale(value any) any {
@@ -210,8 +211,10 @@ func (e encoder) proto(b, data []byte, form reflect.Type) []byte {
 		}
 	}
 	if e.oddly() {
-		add(1000, [][]byte{e.protoTag(nil, 1000, 0, []byte{0x80, 1}), e.protoTag(nil, 1000, 1, make([]byte, 8)), e.protoTag(nil, 1000, 5, make([]byte, 4)),
-			e.protoBytes(nil, 1000, []byte("unknown")), []byte("\xc3\x3e\x0b\x22\x02ab\x0c\xc4\x3e")}[e.IntN(5)]) // the last is a group
+		add(1000, [][]byte{e.protoTag(nil, 1000, 0, []byte{0x80, 1}), e.protoTag(nil, 1000, 1, make([]byte, 8)),
+			e.protoTag(nil, 1000, 5, make([]byte, 4)),
+			e.protoBytes(nil, 1000, []byte("unknown")), []byte("\xc3\x3e\x0b\x22\x02ab\x0c\xc4\x3e")}[e.IntN(
+			5)]) // the last is a group
 	}
 	if e.IntN(4) > 0 {
 		e.Shuffle(len(numbers), func(i, j int) { numbers[i], numbers[j] = numbers[j], numbers[i] })
@@ -282,7 +285,8 @@ func singular(form reflect.Type, number int) bool {
 // isMessage reports whether the fields of a struct equal the fields of its message. A time, and a type with its own
 // decoder, differ.
 func isMessage(form reflect.Type) bool {
-	return len(protoFields(form)) > 0 && form != reflect.TypeFor[metav1.Time]() && form != reflect.TypeFor[metav1.MicroTime]()
+	return len(protoFields(form)) > 0 && form != reflect.TypeFor[metav1.Time]() &&
+		form != reflect.TypeFor[metav1.MicroTime]()
 }
 
 // reencoded are the kinds that are encoded in odd ways.
@@ -302,7 +306,8 @@ var reencoded = []struct {
 func upstream(t testing.TB) map[Format]server {
 	all := binaryServers(t)
 	scheme := testScheme(t)
-	all[JSON] = server{contentType: jsonType, serializer: jsonserializer.NewSerializerWithOptions(jsonserializer.DefaultMetaFactory, scheme, scheme, jsonserializer.SerializerOptions{})}
+	all[JSON] = server{contentType: jsonType, serializer: jsonserializer.NewSerializerWithOptions(
+		jsonserializer.DefaultMetaFactory, scheme, scheme, jsonserializer.SerializerOptions{})}
 	return all
 }
 
@@ -318,7 +323,8 @@ type trial struct {
 // newTrial returns one for a seed.
 func newTrial(t testing.TB, servers map[Format]server, e encoder) trial {
 	t.Helper()
-	tr := trial{format: []Format{JSON, Protobuf}[e.IntN(2)], form: []string{"typed", "untyped", "metadata"}[e.IntN(3)], which: e.IntN(len(reencoded)), list: e.IntN(2) == 0}
+	tr := trial{format: []Format{JSON, Protobuf}[e.IntN(2)], form: []string{"typed", "untyped", "metadata"}[e.IntN(3)],
+		which: e.IntN(len(reencoded)), list: e.IntN(2) == 0}
 	if tr.format == Protobuf && tr.form == "untyped" {
 		tr.form = "typed"
 	}
@@ -423,7 +429,11 @@ func (tr trial) want(s server) ([]object.Object, error) {
 	var all []object.Object
 	if !tr.list {
 		all = append(all, into.(object.Object))
-	} else if err = meta.EachListItem(into, func(o runtime.Object) error { all = append(all, o.(object.Object)); return nil }); err != nil {
+	} else if err = meta.EachListItem(into, func(o runtime.Object) error {
+		all = append(all,
+			o.(object.Object))
+		return nil
+	}); err != nil {
 		return nil, err
 	}
 	for _, o := range all {
@@ -443,7 +453,8 @@ func pageObject(version, next string) object.Object {
 }
 
 // got returns the objects that a decoder reads from the contents, in pieces of that size.
-func (tr trial) got(d *Decoder[object.Object], s server, size int, known Known[object.Object]) ([]object.Object, error) {
+func (tr trial) got(d *Decoder[object.Object], s server, size int,
+	known Known[object.Object]) ([]object.Object, error) {
 	if tr.list {
 		page, err := d.List(&chunks{tr.contents, size}, s.contentType, known)
 		if err != nil {
@@ -498,7 +509,8 @@ func TestWhateverTheEncodingTheObjectsAreThoseOfTheCodec(t *testing.T) {
 			name := fmt.Sprint(tr.which, tr.form)
 			d := decoders[name]
 			if d == nil {
-				d = decoderOf(t, tr.prototype(), Options{GVK: reencoded[tr.which].kind, KeepManagedFields: true, Formats: []Format{Protobuf}})
+				d = decoderOf(t, tr.prototype(), Options{GVK: reencoded[tr.which].kind, KeepManagedFields: true,
+					Formats: []Format{Protobuf}})
 				decoders[name] = d
 			}
 			if !tr.check(t, d, servers[tr.format], e, fmt.Sprintf("encoding %d", n), n%8 == 7) {
@@ -566,7 +578,8 @@ func (tr trial) check(t *testing.T, d *Decoder[object.Object], s server, e encod
 		if strings.HasPrefix(o.Name, "page before ") {
 			continue
 		}
-		if i >= len(want) || o.Name != want[i].GetName() || o.Namespace != want[i].GetNamespace() || o.GenerateName != string(want[i].GetUID()) || o.ResourceVersion != want[i].GetResourceVersion() {
+		if i >= len(want) || o.Name != want[i].GetName() || o.Namespace != want[i].GetNamespace() ||
+			o.GenerateName != string(want[i].GetUID()) || o.ResourceVersion != want[i].GetResourceVersion() {
 			t.Errorf("%s: %s is taken for %s:\n%.3000q", what, text(o), text(want), tr.contents)
 		}
 	}
@@ -592,14 +605,22 @@ func TestPartsOfAListAreReadAsByTheCodec(t *testing.T) {
 		body   string
 		want   string
 	}{
-		"protobuf, metadata in parts":           {Protobuf, "typed", typeMeta + message(2, version, named, next), `1 at "42" before "more"`},
-		"protobuf, the kind in parts":           {Protobuf, "typed", message(1, message(1, "v1")) + message(2, version, named) + message(1, message(2, "PodList")), `1 at "42" before ""`},
-		"protobuf, the other kind in parts":     {Protobuf, "typed", message(1, message(1, "v1")) + message(2, version, named) + message(1, message(2, "SecretList")), "SecretList"},
-		"protobuf, numbers that nobody knows":   {Protobuf, "typed", "\x50\x81\x01" + typeMeta + message(2, version, "\x51\xff\xff\xff\xff\xff\xff\xff\xff", named, "\x55\xff\xff\xff\xff"), `1 at "42" before ""`},
-		"protobuf, a number for items":          {Protobuf, "typed", typeMeta + message(2, version, "\x10\x01"), "malformed"},
-		"JSON, untyped metadata twice":          {JSON, "untyped", `{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"41","continue":"x"},"metadata":{"resourceVersion":"42"},"items":[]}`, `0 at "42" before ""`},
-		"JSON, metadata twice":                  {JSON, "typed", `{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"41","continue":"x"},"metadata":{"resourceVersion":"42"},"items":[]}`, `0 at "42" before "x"`},
-		"JSON, an untyped version that is none": {JSON, "untyped", `{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"41","resourceVersion":null},"items":[]}`, `0 at "" before ""`},
+		"protobuf, metadata in parts": {Protobuf, "typed", typeMeta + message(2, version, named, next),
+			`1 at "42" before "more"`},
+		"protobuf, the kind in parts": {Protobuf, "typed", message(1, message(1, "v1")) + message(2, version,
+			named) + message(1, message(2, "PodList")), `1 at "42" before ""`},
+		"protobuf, the other kind in parts": {Protobuf, "typed", message(1, message(1, "v1")) + message(2, version,
+			named) + message(1, message(2, "SecretList")), "SecretList"},
+		"protobuf, numbers that nobody knows": {Protobuf, "typed", "\x50\x81\x01" + typeMeta + message(2, version,
+			"\x51\xff\xff\xff\xff\xff\xff\xff\xff", named, "\x55\xff\xff\xff\xff"), `1 at "42" before ""`},
+		"protobuf, a number for items": {Protobuf, "typed", typeMeta + message(2, version, "\x10\x01"), "malformed"},
+		"JSON, untyped metadata twice": {JSON, "untyped",
+			`{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"41","continue":"x"},"metadata":{"resourceVersion":"42"},"items":[]}`, `0 at "42" before ""`},
+		"JSON, metadata twice": {JSON, "typed",
+			`{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"41","continue":"x"},"metadata":{"resourceVersion":"42"},"items":[]}`, `0 at "42" before "x"`},
+		"JSON, an untyped version that is none": {JSON, "untyped",
+			`{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"41","resourceVersion":null},"items":[]}`,
+			`0 at "" before ""`},
 	} {
 		d := decoderOf(t, prototypesOf(podKind, &corev1.Pod{})[test.form], Options{GVK: podKind, Formats: []Format{Protobuf}})
 		body := test.body

@@ -102,7 +102,8 @@ func (s formatServer) scopes(format client.Format, paths ...string) []client.Sco
 	}
 }
 
-func listWatcher[T object.Object](t *testing.T, s formatServer, prototype T, scope client.Scope) *client.ListWatcher[T] {
+func listWatcher[T object.Object](t *testing.T, s formatServer, prototype T,
+	scope client.Scope) *client.ListWatcher[T] {
 	t.Helper()
 	lw, err := client.NewListWatcher(s.REST, prototype, scope)
 	if err != nil {
@@ -112,7 +113,8 @@ func listWatcher[T object.Object](t *testing.T, s formatServer, prototype T, sco
 }
 
 // compareLists checks that lists of prototype in format are those in JSON.
-func compareLists[T object.Object](t *testing.T, s formatServer, prototype T, format client.Format, media string, paths ...string) {
+func compareLists[T object.Object](t *testing.T, s formatServer, prototype T, format client.Format, media string,
+	paths ...string) {
 	t.Helper()
 	plain := s.scopes(client.JSON, paths...)
 	for i, scope := range s.scopes(format, paths...) {
@@ -135,14 +137,16 @@ func compareLists[T object.Object](t *testing.T, s formatServer, prototype T, fo
 
 // compareWatches checks that streaming lists of prototype in each of formats are those in JSON, and so is what happens
 // while they are open.
-func compareWatches[T object.Object](t *testing.T, s formatServer, prototype T, formats map[client.Format]string, change func()) {
+func compareWatches[T object.Object](t *testing.T, s formatServer, prototype T, formats map[client.Format]string,
+	change func()) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	defer cancel()
 	opened := map[client.Format]client.Stream[T]{}
 	for format, media := range formats {
 		lw := listWatcher(t, s, prototype, client.Scope{Namespace: s.namespace, Formats: []client.Format{format}})
-		stream, err := lw.Watch(ctx, metav1.ListOptions{SendInitialEvents: new(true), ResourceVersionMatch: metav1.ResourceVersionMatchNotOlderThan})
+		stream, err := lw.Watch(ctx, metav1.ListOptions{SendInitialEvents: new(true),
+			ResourceVersionMatch: metav1.ResourceVersionMatchNotOlderThan})
 		if err != nil || s.answers.format() != media {
 			t.Fatalf("%s: got %s, %v", format, s.answers.format(), err)
 		}
@@ -170,7 +174,8 @@ func compareWatches[T object.Object](t *testing.T, s formatServer, prototype T, 
 	}
 	for format, got := range read {
 		for i := range min(len(got), len(want)) {
-			if !reflect.DeepEqual(got[i].Object, want[i].Object) || got[i].Type != want[i].Type || got[i].InitialEventsEnd != want[i].InitialEventsEnd {
+			if !reflect.DeepEqual(got[i].Object, want[i].Object) || got[i].Type != want[i].Type ||
+				got[i].InitialEventsEnd != want[i].InitialEventsEnd {
 				t.Errorf("%s: event %d: got\n%+v\nwant\n%+v", format, i, got[i], want[i])
 			}
 		}
@@ -183,9 +188,10 @@ func compareWatches[T object.Object](t *testing.T, s formatServer, prototype T, 
 func testBuiltInKindInEachFormat(t *testing.T, s formatServer) {
 	secret := func(i int) *corev1.Secret {
 		return &corev1.Secret{
-			ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: fmt.Sprint("secret-", i), Labels: map[string]string{"n": fmt.Sprint(i)}},
-			Data:       map[string][]byte{"bytes": {0, 0xff, byte(i)}, "text": []byte("grün"), "empty": {}},
-			Immutable:  new(i%2 == 0),
+			ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: fmt.Sprint("secret-", i),
+				Labels: map[string]string{"n": fmt.Sprint(i)}},
+			Data:      map[string][]byte{"bytes": {0, 0xff, byte(i)}, "text": []byte("grün"), "empty": {}},
+			Immutable: new(i%2 == 0),
 		}
 	}
 	for i := range 20 {
@@ -229,7 +235,8 @@ func testExpiredWatchInEachFormat(t *testing.T, s formatServer) {
 func testRefusalInEachFormat(t *testing.T, s formatServer) {
 	for _, format := range []client.Format{client.JSON, client.Protobuf} {
 		lw := listWatcher(t, s, &corev1.Secret{}, client.Scope{Namespace: s.namespace, Formats: []client.Format{format}})
-		if _, err := lw.List(t.Context(), metav1.ListOptions{Continue: "none"}); !apierrors.IsBadRequest(err) || !strings.Contains(err.Error(), "continue") {
+		if _, err := lw.List(t.Context(), metav1.ListOptions{Continue: "none"}); !apierrors.IsBadRequest(err) ||
+			!strings.Contains(err.Error(), "continue") {
 			t.Errorf("%s: got %v of %s", format, err, s.answers.format())
 		}
 	}

@@ -105,26 +105,37 @@ var gadgets = []string{
 	`{"status":{"plain":{"any":9223372036854775807,"map":{"a":9223372036854775808,"b":-9223372036854775809}}}}`,
 	`{"status":{"plain":{"any":1e400}}}`, `{"status":{"plain":{"ints":[1e2]}}}`, `{"status":{"plain":{"ints":[1.5]}}}`,
 	`{"status":{"plain":{"ints":[9223372036854775808]}}}`, `{"status":{"plain":{"ints":[-9223372036854775808]}}}`,
-	`{"spec":{"small":128}}`, `{"spec":{"small":-128,"unsigned":65535}}`, `{"spec":{"unsigned":-1}}`, `{"spec":{"short":1e39}}`,
-	`{"spec":{"ratio":"1"}}`, `{"spec":{"on":"true"}}`, `{"spec":{"on":1}}`, `{"spec":{"color":1}}`, `{"spec":{"items":{}}}`,
-	`{"spec":{"data":"aGk="}}`, `{"spec":{"data":"aGk"}}`, `{"spec":{"data":"a\u0047k="}}`, `{"spec":{"data":[104,105]}}`, `{"spec":{"data":""}}`,
+	`{"spec":{"small":128}}`, `{"spec":{"small":-128,"unsigned":65535}}`, `{"spec":{"unsigned":-1}}`,
+	`{"spec":{"short":1e39}}`,
+	`{"spec":{"ratio":"1"}}`, `{"spec":{"on":"true"}}`, `{"spec":{"on":1}}`, `{"spec":{"color":1}}`,
+	`{"spec":{"items":{}}}`,
+	`{"spec":{"data":"aGk="}}`, `{"spec":{"data":"aGk"}}`, `{"spec":{"data":"a\u0047k="}}`, `{"spec":{"data":[104,105]}}`,
+	`{"spec":{"data":""}}`,
 	`{"spec":{"data":"aG\nk="}}`, `{"spec":{"data":"aG\\nk="}}`,
 	`{"spec":{"at":"2026-01-02T03:04:05Z","exactly":"2026-01-02T03:04:05.000006Z","every":"1h"}}`,
-	`{"spec":{"at":"2026-01-02T03:04:05.5+02:00"}}`, `{"spec":{"at":"2026-01-02"}}`, `{"spec":{"at":""}}`, `{"spec":{"at":7}}`,
-	`{"spec":{"at":"2026-01-02T3:04:05Z"}}`, `{"spec":{"at":"2026-01-02T03:04:05,5Z"}}`, `{"spec":{"at":"\u0032026-01-02T03:04:05Z"}}`,
+	`{"spec":{"at":"2026-01-02T03:04:05.5+02:00"}}`, `{"spec":{"at":"2026-01-02"}}`, `{"spec":{"at":""}}`,
+	`{"spec":{"at":7}}`,
+	`{"spec":{"at":"2026-01-02T3:04:05Z"}}`, `{"spec":{"at":"2026-01-02T03:04:05,5Z"}}`,
+	`{"spec":{"at":"\u0032026-01-02T03:04:05Z"}}`,
 	`{"spec":{"port":"http","portOrNil":80}}`, `{"spec":{"port":1.5}}`, `{"spec":{"port":2147483648}}`,
 	`{"spec":{"limits":{"cpu":"100m","memory":1}}}`, `{"spec":{"limits":{"cpu":"x"}}}`,
 	`{"spec":{"byNumber":{"1":"a"},"lists":[["a"],[],null],"deep":"d","self":{"self":{"color":"c"}}}}`,
 	`{"spec":{"itemsOf":{"a":{"name":"x"},"a":{"weight":2}},"pointers":[{"name":"a"},null]}}`,
 	`{"spec":{"extension":{"a": [1, 2 ]},"extras":[null,{},"s",1]}}`,
 	`{"metadata":{"managedFields":[{"manager":"m","fieldsV1":{"f:a":{}}}],"generation":"1"}}`,
-	"{\"metadata\":{\"name\":\"\xff\xfe\",\"\xff\":1}}", `{"metadata":{"name":"\ud800","uid":"\ud83d\ude00","namespace":"\udc00\ud800x"}}`,
-	`{"metadata":{"name":"\u00e9\n\/\b\f\r\t\"\\"}}`, `{"metadata":{"name":"\x"}}`, `{"metadata":{"name":"\u00g0"}}`, `{"metadata":{"name":"\'"}}`,
-	"{\"metadata\":{\"name\":\"a\x01\"}}", "{\"metadata\":{\"name\":\"a\x7f\"}}", "{\"a\x00\":1}", "{\"metadata\":{\"name\":\"tab\there\"}}",
+	"{\"metadata\":{\"name\":\"\xff\xfe\",\"\xff\":1}}",
+	`{"metadata":{"name":"\ud800","uid":"\ud83d\ude00","namespace":"\udc00\ud800x"}}`,
+	`{"metadata":{"name":"\u00e9\n\/\b\f\r\t\"\\"}}`, `{"metadata":{"name":"\x"}}`, `{"metadata":{"name":"\u00g0"}}`,
+	`{"metadata":{"name":"\'"}}`,
+	"{\"metadata\":{\"name\":\"a\x01\"}}", "{\"metadata\":{\"name\":\"a\x7f\"}}", "{\"a\x00\":1}",
+	"{\"metadata\":{\"name\":\"tab\there\"}}",
 	`{"\u006betadata":{},"\u006dedata":1,"metadat\u0061":{"name":"escaped"}}`,
-	`{"a":01}`, `{"a":-}`, `{"a":1.}`, `{"a":.5}`, `{"a":1e}`, `{"a":+1}`, `{"a":0x1}`, `{"a":1_0}`, `{"a":NaN}`, `{"a":-0.0e-0}`,
-	`{"a":tru}`, `{"a":nulll}`, `{"a":falsey}`, `{"a":True}`, `{'a':1}`, `{a:1}`, `{"a":1,}`, `{,}`, `{"a"}`, `{"a":}`, `{"a" 1}`, `{"a":1 "b":2}`,
-	`{"a":[1,]}`, `{"a":[,]}`, `{"a":[1 2]}`, `{"a":[}`, `{"a":{]}`, `{"a":"}`, `{`, `{"`, `{"a`, `{"a":`, `{"a":1`, `{"a":"b"`, `{"a":"\`, `{"a":"\u12`, `{"a":t`,
+	`{"a":01}`, `{"a":-}`, `{"a":1.}`, `{"a":.5}`, `{"a":1e}`, `{"a":+1}`, `{"a":0x1}`, `{"a":1_0}`, `{"a":NaN}`,
+	`{"a":-0.0e-0}`,
+	`{"a":tru}`, `{"a":nulll}`, `{"a":falsey}`, `{"a":True}`, `{'a':1}`, `{a:1}`, `{"a":1,}`, `{,}`, `{"a"}`, `{"a":}`,
+	`{"a" 1}`, `{"a":1 "b":2}`,
+	`{"a":[1,]}`, `{"a":[,]}`, `{"a":[1 2]}`, `{"a":[}`, `{"a":{]}`, `{"a":"}`, `{`, `{"`, `{"a`, `{"a":`, `{"a":1`,
+	`{"a":"b"`, `{"a":"\`, `{"a":"\u12`, `{"a":t`,
 	`{} x`, `{}{}`, `{}]`, ` `, ``, `null`, `[]`, `1`, `"a"`, `tru`, "\ufeff{}", "{}\x00", "{\"a\":1}\n\n",
 }
 
@@ -145,7 +156,8 @@ func TestNestingIsBounded(t *testing.T) {
 				shut := map[string]string{`[`: `]`, `{"a":`: `}`}[open]
 				deep := strings.Repeat(open, levels-1) + "1" + strings.Repeat(shut, levels-1)
 				compare(t, d, prototype, []byte(`{"unknown":`+deep+`}`))
-				compare(t, d, prototype, []byte(`{"status":{"plain":{"any":`+strings.Repeat(open, levels-3)+"1"+strings.Repeat(shut, levels-3)+`}}}`))
+				compare(t, d, prototype, []byte(`{"status":{"plain":{"any":`+strings.Repeat(open, levels-3)+"1"+strings.Repeat(shut,
+					levels-3)+`}}}`))
 			}
 		}
 	}
@@ -222,7 +234,8 @@ func TestElementsThatFailedAreNotLeftToOthers(t *testing.T) {
 	c.reset([]byte(`{"spec":{"containers":[{},{}]}}`), 0, true)
 	obj, err := d.object(c)
 	pod, _ := obj.(*corev1.Pod)
-	if err != nil || len(pod.Spec.Containers) != 2 || pod.Spec.Containers[0].Name != "" || pod.Spec.Containers[0].Image != "" {
+	if err != nil || len(pod.Spec.Containers) != 2 || pod.Spec.Containers[0].Name != "" ||
+		pod.Spec.Containers[0].Image != "" {
 		t.Errorf("got %v, %v", pod, err)
 	}
 }
@@ -353,9 +366,12 @@ func (l *Lettered) UnmarshalText(data []byte) error {
 
 func TestStructsWithoutANameAreDecodedAsByTheCodec(t *testing.T) {
 	d := decoderOf(t, &unnamed{}, Options{KeepManagedFields: true})
-	values := []string{`{"word":"a"}`, `{"word":"a","more":3,"By":"x","WORD":"b"}`, `{}`, `null`, `true`, `7`, `"text"`, `[]`, `[{"word":"a"}]`,
-		`[null,{"word":"b","quoted":"7"}]`, `{"a":{"word":"a"},"b":null}`, `{"pointed":"p","quoted":"7","word":"w"}`, `{"In":{"word":"w"}}`, `{"word":7}`, `{"word":`}
-	names := []string{"plain", "pointer", "twice", "text", "textPointer", "list", "pointers", "array", "map", "pointersOf", "odd", "oddPointer", "deep"}
+	values := []string{`{"word":"a"}`, `{"word":"a","more":3,"By":"x","WORD":"b"}`, `{}`, `null`, `true`, `7`, `"text"`,
+		`[]`, `[{"word":"a"}]`,
+		`[null,{"word":"b","quoted":"7"}]`, `{"a":{"word":"a"},"b":null}`, `{"pointed":"p","quoted":"7","word":"w"}`,
+		`{"In":{"word":"w"}}`, `{"word":7}`, `{"word":`}
+	names := []string{"plain", "pointer", "twice", "text", "textPointer", "list", "pointers", "array", "map", "pointersOf",
+		"odd", "oddPointer", "deep"}
 	for _, name := range names {
 		for _, value := range values {
 			compare(t, d, &unnamed{}, []byte(`{"`+name+`":`+value+`}`))
@@ -367,7 +383,8 @@ func TestStructsWithoutANameAreDecodedAsByTheCodec(t *testing.T) {
 }
 
 func TestMaskDoesNotReachIntoWhatDecodesItself(t *testing.T) {
-	for path, ok := range map[string]bool{"plain.more": true, "deep.In.word": true, "list.word": true, "pointer.more": false, "odd.word": false, "twice.word": false} {
+	for path, ok := range map[string]bool{"plain.more": true, "deep.In.word": true, "list.word": true,
+		"pointer.more": false, "odd.word": false, "twice.word": false} {
 		if _, err := NewDecoder(&unnamed{}, Options{Mask: []string{path}}); (err == nil) != ok {
 			t.Errorf("%s: got %v", path, err)
 		}

@@ -326,7 +326,8 @@ func (d *Decoder[T]) eventObject(c *cursor, event *Event[T], known Known[T]) (re
 }
 
 // setBookmark makes event a bookmark, which is an object of the kind with only a version and annotations.
-func (d *Decoder[T]) setBookmark(event *Event[T], kind schema.GroupVersionKind, bookmark *metav1.PartialObjectMetadata) error {
+func (d *Decoder[T]) setBookmark(event *Event[T], kind schema.GroupVersionKind,
+	bookmark *metav1.PartialObjectMetadata) error {
 	if err := d.asked.Object(kind); err != nil {
 		return err
 	}

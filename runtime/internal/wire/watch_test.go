@@ -22,16 +22,22 @@ import (
 var streams = []string{
 	"", "\n \t\r", "{", "null", "[]", "}", `"`, "7", "nul", "{}", "{,}", "{]}", "\xef\xbb\xbf{}",
 	`{"type":"ADDED","object":{"kind":"Gadget","apiVersion":"example.com/v1","metadata":{"name":"a","resourceVersion":"1"}}}` + "\n",
-	`{"type":"ADDED","object":{"kind":"Gadget"}}{"type":"DELETED","object":{"kind":"Gadget"}}` + "\r\n" + `{"type":"BOOKMARK","object":{"metadata":{"resourceVersion":"2"},"a":[{},[[]],"}"]}}`,
+	`{"type":"ADDED","object":{"kind":"Gadget"}}{"type":"DELETED","object":{"kind":"Gadget"}}` + "\r\n" +
+		`{"type":"BOOKMARK","object":{"metadata":{"resourceVersion":"2"},"a":[{},[[]],"}"]}}`,
 	"{\n  \"type\": \"MODIFIED\",\n  \"object\": {\n    \"kind\": \"Gadget\"\n  }\n}\n{\n}\n",
 	`{"type":"MODIFIED","object":{"kind":"Gadget","a":"\"}\\","b":"\\\\","c":"{[\u005d"}}`,
-	`{"object":{"kind":"Gadget"},"type":"ADDED"}` + "\n" + `{"object":{"kind":"Status","status":"Failure","code":410},"type":"ERROR"}`,
+	`{"object":{"kind":"Gadget"},"type":"ADDED"}` + "\n" +
+		`{"object":{"kind":"Status","status":"Failure","code":410},"type":"ERROR"}`,
 	`{ "type" : "ADDED" , "object" : { "kind":"Gadget" } , "more" : [ 1.5e3 , null , true ] }`,
-	`{"\u0074ype":"ADDED","object":{"kind":"Gadget"}}`, `{"type":"A","type":"B","object":{}}`, `{"type":"ADDED","object":{},"object":{}}`,
-	`{"type":7,"object":{}}`, `{"type":null}`, `{"type":"ADDED","object":null}`, `{"type":"ADDED","object":tru}`, `{"type":"ADDED"}`,
-	`{"type":"ADDED","object":{"kind":"Gadget"}},`, `{"type":"ADDED","object":{}`, `{"type":"ADDED","object":"open`, `{"type":"ADDED","object":{]}`,
+	`{"\u0074ype":"ADDED","object":{"kind":"Gadget"}}`, `{"type":"A","type":"B","object":{}}`,
+	`{"type":"ADDED","object":{},"object":{}}`,
+	`{"type":7,"object":{}}`, `{"type":null}`, `{"type":"ADDED","object":null}`, `{"type":"ADDED","object":tru}`,
+	`{"type":"ADDED"}`,
+	`{"type":"ADDED","object":{"kind":"Gadget"}},`, `{"type":"ADDED","object":{}`, `{"type":"ADDED","object":"open`,
+	`{"type":"ADDED","object":{]}`,
 	`{"type":"ADDED""object":{}}`, `{"type":"ADDED","more":[}],"object":{}}`, "{\"type\":\"\x01\"}", "{\"type\":\"\xff\"}",
-	"{\"type\":\"ADDED\",\"object\":{\"kind\":\"Gad\nget\"}}\n", `{"type":"BOOKMARK","object":{}}`, `{"type":"BOOKMARK","object":null}`, `{"type":"ERROR","object":{}}`,
+	"{\"type\":\"ADDED\",\"object\":{\"kind\":\"Gad\nget\"}}\n", `{"type":"BOOKMARK","object":{}}`,
+	`{"type":"BOOKMARK","object":null}`, `{"type":"ERROR","object":{}}`,
 }
 
 // plainEvent is an event as the codec decodes it.
@@ -93,7 +99,8 @@ func checkEvent(t *testing.T, data []byte, got Event[object.Object], want plainE
 	}
 	if got.Type == watch.Bookmark {
 		var bookmark metav1.PartialObjectMetadata
-		if err := codec(want.Object, &bookmark); err != nil || got.Object != nil || got.ResourceVersion != bookmark.ResourceVersion {
+		if err := codec(want.Object, &bookmark); err != nil || got.Object != nil ||
+			got.ResourceVersion != bookmark.ResourceVersion {
 			t.Fatalf("%q: got %v, %v", data, got, err)
 		}
 		return
@@ -116,7 +123,8 @@ func checkEnd(t *testing.T, data []byte, rest []plainEvent, clean bool, err erro
 	case errors.As(err, &status) && len(rest) > 0 && rest[0].Type == "ERROR":
 	case malformed && len(rest) == 0 && !clean:
 	case malformed && len(rest) > 0 && refusable(rest[0]):
-	case malformed && len(rest) > 0 && bytes.Count(data, []byte(`e":`))+bytes.Count(data, []byte(`t":`)) > 2*len(rest): // a member twice
+	case malformed && len(rest) > 0 && bytes.Count(data, []byte(`e":`))+bytes.Count(data,
+		[]byte(`t":`)) > 2*len(rest): // a member twice
 	default:
 		t.Fatalf("%q: ended with %v before %q, clean %v", data, err, rest, clean)
 	}
@@ -131,7 +139,8 @@ func refusable(event plainEvent) bool {
 		return err != nil || event.Object == nil || obj.GroupVersionKind() != gadgetKind || obj.Name == ""
 	case watch.Bookmark:
 		var bookmark metav1.PartialObjectMetadata
-		return codec(event.Object, &bookmark) != nil || bookmark.ResourceVersion == "" || bookmark.GroupVersionKind() != gadgetKind
+		return codec(event.Object, &bookmark) != nil || bookmark.ResourceVersion == "" ||
+			bookmark.GroupVersionKind() != gadgetKind
 	case watch.Error:
 		var status metav1.Status
 		return codec(event.Object, &status) != nil || status.Kind != "Status" || status.Status == metav1.StatusSuccess
@@ -145,7 +154,8 @@ func watchOf(t *testing.T, body io.Reader) *Stream[object.Object] {
 }
 
 func podEvent(eventType, name string) string {
-	return `{"type":"` + eventType + `","object":{"kind":"Pod","apiVersion":"v1","metadata":{"name":"` + name + `","resourceVersion":"1"}}}`
+	return `{"type":"` + eventType + `","object":{"kind":"Pod","apiVersion":"v1","metadata":{"name":"` + name +
+		`","resourceVersion":"1"}}}`
 }
 
 func TestEventIsReturnedBeforeTheNextOneHasArrived(t *testing.T) {
@@ -174,7 +184,9 @@ func TestEventIsAsLongAsAllowedAndNotLonger(t *testing.T) {
 	long := func(size int) io.Reader {
 		event := podEvent("ADDED", "x")
 		before, after, _ := strings.Cut(event, `"x"`)
-		return io.MultiReader(strings.NewReader(before+`"`), strings.NewReader(strings.Repeat("x", size-len(before)-len(after)-2)), strings.NewReader(`"`+after+" "+podEvent("DELETED", "y")))
+		return io.MultiReader(strings.NewReader(before+`"`),
+			strings.NewReader(strings.Repeat("x", size-len(before)-len(after)-2)),
+			strings.NewReader(`"`+after+" "+podEvent("DELETED", "y")))
 	}
 	stream := watchOf(t, long(MaxObject))
 	for _, want := range []watch.EventType{watch.Added, watch.Deleted} {
@@ -210,7 +222,8 @@ func TestBufferIsOnlyAsLargeAsWhatComes(t *testing.T) {
 }
 
 func TestStreamThatEndsWithinAnEventIsTruncated(t *testing.T) {
-	for data, want := range map[string]error{`{"a":`: io.ErrUnexpectedEOF, podEvent("ADDED", "a") + "\n": io.EOF, podEvent("ADDED", "a") + " {": io.ErrUnexpectedEOF, `{"}`: io.ErrUnexpectedEOF, "{\n\n": io.ErrUnexpectedEOF} {
+	for data, want := range map[string]error{`{"a":`: io.ErrUnexpectedEOF, podEvent("ADDED", "a") + "\n": io.EOF,
+		podEvent("ADDED", "a") + " {": io.ErrUnexpectedEOF, `{"}`: io.ErrUnexpectedEOF, "{\n\n": io.ErrUnexpectedEOF} {
 		stream := watchOf(t, strings.NewReader(data))
 		_, err := stream.Next()
 		for err == nil {
@@ -238,7 +251,8 @@ func TestManyEventsAreDecodedInOrder(t *testing.T) {
 			stream := watchOf(t, &chunks{[]byte(manyEvents(n, ending)), size})
 			for i := range n {
 				event, err := stream.Next()
-				if err != nil || event.Type != watch.Added || event.Object.GetName() != fmt.Sprint(i) || event.ResourceVersion != "1" {
+				if err != nil || event.Type != watch.Added || event.Object.GetName() != fmt.Sprint(i) ||
+					event.ResourceVersion != "1" {
 					t.Fatalf("%q: event %d: got %v, %v", ending, i, event, err)
 				}
 			}

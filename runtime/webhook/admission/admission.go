@@ -76,7 +76,8 @@ func Allowed(message string) Response {
 
 // Denied returns a response that rejects the operation with code 403. The user sees the message.
 func Denied(message string) Response {
-	return Response{Result: &metav1.Status{Code: http.StatusForbidden, Reason: metav1.StatusReasonForbidden, Message: message}}
+	return Response{Result: &metav1.Status{Code: http.StatusForbidden, Reason: metav1.StatusReasonForbidden,
+		Message: message}}
 }
 
 // ValidationResponse returns [Allowed] or [Denied] with the message.

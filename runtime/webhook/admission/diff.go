@@ -188,7 +188,8 @@ func (cs comparers) diffOf(t reflect.Type) func(d *differ, before, after reflect
 // encodesItself reports whether a value of type t has its own encoding method.
 func encodesItself(t reflect.Type) bool {
 	p := reflect.PointerTo(t)
-	return t.Name() != "" && (p.Implements(reflect.TypeFor[json.Marshaler]()) || p.Implements(reflect.TypeFor[encoding.TextMarshaler]()))
+	return t.Name() != "" && (p.Implements(reflect.TypeFor[json.Marshaler]()) ||
+		p.Implements(reflect.TypeFor[encoding.TextMarshaler]()))
 }
 
 // diffEncoded compares the JSON of the values.
@@ -308,7 +309,8 @@ type zeroer interface{ IsZero() bool }
 
 // isZero reports whether v is zero, by a method of its type or its pointer type, or by Go's definition.
 func isZero(v reflect.Value) bool {
-	if !v.Type().Implements(reflect.TypeFor[zeroer]()) && reflect.PointerTo(v.Type()).Implements(reflect.TypeFor[zeroer]()) {
+	if !v.Type().Implements(reflect.TypeFor[zeroer]()) &&
+		reflect.PointerTo(v.Type()).Implements(reflect.TypeFor[zeroer]()) {
 		pointer := reflect.New(v.Type()) // v may be in a map, and then has no address
 		pointer.Elem().Set(v)
 		v = pointer

@@ -176,11 +176,13 @@ func (r random) fill(s *sample) {
 		case 17:
 			spec.Quantity = *resource.NewMilliQuantity(int64(r.IntN(3))*500, resource.DecimalSI)
 		case 18:
-			spec.Limits = map[string]resource.Quantity{"cpu": *resource.NewMilliQuantity(int64(r.IntN(3))*500, resource.DecimalSI)}
+			spec.Limits = map[string]resource.Quantity{"cpu": *resource.NewMilliQuantity(int64(r.IntN(3))*500,
+				resource.DecimalSI)}
 		case 19:
 			spec.Port = []intstr.IntOrString{intstr.FromInt32(8), intstr.FromString("http")}[r.IntN(2)]
 		case 20:
-			spec.Raw = []*runtime.RawExtension{nil, {Raw: []byte(`{"a":1,"b":[1,2]}`)}, {Raw: []byte(`{"a":2,"b":[2]}`)}}[r.IntN(3)]
+			spec.Raw = []*runtime.RawExtension{nil, {Raw: []byte(`{"a":1,"b":[1,2]}`)},
+				{Raw: []byte(`{"a":2,"b":[2]}`)}}[r.IntN(3)]
 		case 21:
 			spec.Any = map[string]any{"list": []any{map[string]any{"name": r.word()}, r.word()}, r.word(): int64(r.IntN(2))}
 		case 22:
@@ -197,7 +199,8 @@ func (r random) fill(s *sample) {
 			s.Labels = map[string]string{"app": r.word()}
 		case 26:
 			spec.Zero = []element{{}, r.element(1)}[r.IntN(2)]
-			spec.Start = []metav1.Time{{}, {Time: time.Time{}.Local()}, metav1.NewTime(time.Unix(int64(r.IntN(2)), 0))}[r.IntN(3)]
+			spec.Start = []metav1.Time{{}, {Time: time.Time{}.Local()},
+				metav1.NewTime(time.Unix(int64(r.IntN(2)), 0))}[r.IntN(3)]
 		case 27:
 			spec.Both = []map[string]string{nil, {}, {"a": r.word()}}[r.IntN(3)]
 			spec.Lists = [][]string{nil, {}, {r.word()}}[r.IntN(3)]
@@ -264,7 +267,8 @@ func TestPatchMakesWhatTheDefaulterMade(t *testing.T) {
 			if err != nil || canonical(t, ours) != canonical(t, patched) {
 				t.Fatalf("patch %s of %s: %v\ngot  %s\nwant %s", asJSON(t, d.ops), raw, err, ours, patched)
 			}
-			if unknown := strings.Count(string(patched), `"unknown"`); len(d.ops) == 0 && unknown != strings.Count(string(raw), `"unknown"`) {
+			if unknown := strings.Count(string(patched), `"unknown"`); len(d.ops) == 0 &&
+				unknown != strings.Count(string(raw), `"unknown"`) {
 				t.Fatal("unknown fields are gone")
 			}
 			if a, b := asJSON(t, before), asJSON(t, after); a == b && len(d.ops) > 0 {
@@ -326,7 +330,8 @@ func TestElementsKeepWhatIsTheirsWhereverTheyMove(t *testing.T) {
 			d := newDiffer(raw)
 			if untyped {
 				old, now := map[string]any{}, map[string]any{}
-				if err := errors.Join(json.Unmarshal([]byte(asJSON(t, before)), &old), json.Unmarshal([]byte(asJSON(t, after)), &now)); err != nil {
+				if err := errors.Join(json.Unmarshal([]byte(asJSON(t, before)), &old), json.Unmarshal([]byte(asJSON(t, after)),
+					&now)); err != nil {
 					t.Fatal(err)
 				}
 				d.untyped(old, now)
@@ -349,7 +354,8 @@ func TestElementsKeepWhatIsTheirsWhereverTheyMove(t *testing.T) {
 			}
 			for n, e := range got.Spec.Elements {
 				want := ""
-				if name, isOld := strings.CutPrefix(e.Name+e.Value, map[bool]string{true: "n", false: "v"}[named]); isOld && e.Value != "new" {
+				if name, isOld := strings.CutPrefix(e.Name+e.Value, map[bool]string{true: "n", false: "v"}[named]); isOld &&
+					e.Value != "new" {
 					want = "of-" + name
 				}
 				if !reflect.DeepEqual(e.element, list[n]) || e.Unknown != want {
@@ -378,7 +384,8 @@ func (r random) write(t *testing.T, s *sample) []byte {
 	r.decorate(document, true)
 	spec := document["spec"].(map[string]any)
 	for name, zero := range map[string]any{
-		"number": 0, "flag": false, "labels": map[string]any{}, "nested": nil, "elements": []any{}, "optional": nil, "text": nil, "strings": nil,
+		"number": 0, "flag": false, "labels": map[string]any{}, "nested": nil, "elements": []any{}, "optional": nil,
+		"text": nil, "strings": nil,
 		"zero": map[string]any{}, "start": nil, "both": map[string]any{}, "parts": []any{},
 	} {
 		if _, has := spec[name]; (!has || zero == nil && spec[name] == "") && r.IntN(2) == 0 {
@@ -470,7 +477,8 @@ func TestPatchHoldsOnlyWhatChanged(t *testing.T) {
 		},
 		"in what is null": {
 			`{"spec":{"labels":null}}`,
-			func(s *sample) { s.Spec.Labels = map[string]string{"a": "b"} }, `[{"op":"replace","path":"/spec/labels","value":{"a":"b"}}]`,
+			func(s *sample) { s.Spec.Labels = map[string]string{"a": "b"} },
+			`[{"op":"replace","path":"/spec/labels","value":{"a":"b"}}]`,
 		},
 		"beside unknown members of a zero struct": {
 			`{"status":{"unknown":1}}`,
@@ -530,8 +538,10 @@ func TestPatchHoldsOnlyWhatChanged(t *testing.T) {
 
 // FuzzApply compares the patches that chains apply with another library.
 func FuzzApply(f *testing.F) {
-	f.Add(`{"a":[1,{"b":null}],"c":{"d":1}}`, `[{"op":"move","from":"/a/1","path":"/c/e"},{"op":"copy","from":"/c/d","path":"/a/-"},{"op":"test","path":"/a/0","value":1}]`)
-	f.Add(`{"a":1}`, `[{"op":"replace","path":"/a","value":{"x":[]}},{"op":"add","path":"/a/x/0","value":2},{"op":"remove","path":"/a/x/0"}]`)
+	f.Add(`{"a":[1,{"b":null}],"c":{"d":1}}`,
+		`[{"op":"move","from":"/a/1","path":"/c/e"},{"op":"copy","from":"/c/d","path":"/a/-"},{"op":"test","path":"/a/0","value":1}]`)
+	f.Add(`{"a":1}`,
+		`[{"op":"replace","path":"/a","value":{"x":[]}},{"op":"add","path":"/a/x/0","value":2},{"op":"remove","path":"/a/x/0"}]`)
 	f.Fuzz(func(t *testing.T, document, patch string) {
 		var ops []Operation
 		if json.Unmarshal([]byte(patch), &ops) != nil || !strings.HasPrefix(document, "{") || !json.Valid([]byte(document)) {

@@ -60,7 +60,8 @@ func (d *differ) list(l lists) {
 			d.fail(err)
 			return
 		}
-		d.ops = append(d.ops, Operation{Op: "add", Path: d.pointer(len(d.path)-1) + "/" + strconv.Itoa(j), Value: json.RawMessage(value)})
+		d.ops = append(d.ops, Operation{Op: "add", Path: d.pointer(len(d.path)-1) + "/" + strconv.Itoa(j),
+			Value: json.RawMessage(value)})
 	}
 }
 
@@ -349,7 +350,8 @@ const sameName = 100
 
 // alikeValues returns how much two elements have in common: equal non-empty members, and above all their name.
 func alikeValues(a, b reflect.Value) int {
-	for a.IsValid() && b.IsValid() && (a.Kind() == reflect.Pointer || a.Kind() == reflect.Interface) && a.Kind() == b.Kind() {
+	for a.IsValid() && b.IsValid() && (a.Kind() == reflect.Pointer || a.Kind() == reflect.Interface) &&
+		a.Kind() == b.Kind() {
 		a, b = a.Elem(), b.Elem()
 	}
 	if !a.IsValid() || !b.IsValid() || a.Type() != b.Type() {

@@ -46,7 +46,8 @@ func NewReviewer(handler Handler, logger *slog.Logger) *Reviewer {
 func (v *Reviewer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	review, refused := v.read(r)
 	if refused != nil {
-		v.logger.Error("rejected an invalid admission request", "path", r.URL.Path, "client", r.RemoteAddr, "err", refused.err)
+		v.logger.Error("rejected an invalid admission request", "path", r.URL.Path, "client", r.RemoteAddr, "err",
+			refused.err)
 		http.Error(w, refused.err.Error(), refused.code)
 		return
 	}
@@ -82,10 +83,12 @@ type badReview struct {
 // read returns the review in r.
 func (v *Reviewer) read(r *http.Request) (*admissionv1.AdmissionReview, *badReview) {
 	if r.Method != http.MethodPost {
-		return nil, &badReview{http.StatusMethodNotAllowed, fmt.Errorf("an AdmissionReview is sent by POST, not by %s", r.Method)}
+		return nil, &badReview{http.StatusMethodNotAllowed, fmt.Errorf("an AdmissionReview is sent by POST, not by %s",
+			r.Method)}
 	}
 	if media, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || media != "application/json" {
-		return nil, &badReview{http.StatusUnsupportedMediaType, fmt.Errorf("the content type is %q, want application/json", r.Header.Get("Content-Type"))}
+		return nil, &badReview{http.StatusUnsupportedMediaType, fmt.Errorf("the content type is %q, want application/json",
+			r.Header.Get("Content-Type"))}
 	}
 	body, _ := v.buffers.Get().(*bytes.Buffer)
 	if body == nil {
@@ -121,8 +124,10 @@ func check(review *admissionv1.AdmissionReview) error {
 		review.APIVersion = admissionv1.SchemeGroupVersion.String()
 	}
 	gvk := review.GroupVersionKind()
-	if gvk.Group != admissionv1.GroupName || gvk.Kind != "AdmissionReview" || !slices.Contains([]string{"v1", "v1beta1"}, gvk.Version) {
-		return fmt.Errorf("the body is a %q of %q, want an AdmissionReview of admission.k8s.io/v1", review.Kind, review.APIVersion)
+	if gvk.Group != admissionv1.GroupName || gvk.Kind != "AdmissionReview" || !slices.Contains([]string{"v1", "v1beta1"},
+		gvk.Version) {
+		return fmt.Errorf("the body is a %q of %q, want an AdmissionReview of admission.k8s.io/v1", review.Kind,
+			review.APIVersion)
 	}
 	switch {
 	case review.Request == nil:
@@ -147,7 +152,8 @@ func (v *Reviewer) handle(r *http.Request, logger *slog.Logger, req *Request) (r
 // encode returns the review with an answer instead of its request.
 func encode(review *admissionv1.AdmissionReview, r Response) ([]byte, error) {
 	answer := &admissionv1.AdmissionResponse{
-		UID: review.Request.UID, Allowed: r.Allowed, Result: statusOf(r), Warnings: r.Warnings, AuditAnnotations: r.AuditAnnotations,
+		UID: review.Request.UID, Allowed: r.Allowed, Result: statusOf(r), Warnings: r.Warnings,
+		AuditAnnotations: r.AuditAnnotations,
 	}
 	if r.Allowed && len(r.Patches) > 0 {
 		patch, err := json.Marshal(r.Patches)

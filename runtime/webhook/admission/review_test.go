@@ -69,7 +69,8 @@ func body(t *testing.T, operation admissionv1.Operation, object, oldObject strin
 	for name, value := range fields {
 		request[name] = value
 	}
-	text, err := json.Marshal(map[string]any{"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": request})
+	text, err := json.Marshal(map[string]any{"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview",
+		"request": request})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -98,7 +99,8 @@ func review(t *testing.T, h admission.Handler, body string) *admissionv1.Admissi
 	if err := json.Unmarshal([]byte(text), &answer); err != nil || code != http.StatusOK {
 		t.Fatalf("%d %s: %v", code, text, err)
 	}
-	if answer.APIVersion != "admission.k8s.io/v1" || answer.Kind != "AdmissionReview" || answer.Response.UID != "some-uid" {
+	if answer.APIVersion != "admission.k8s.io/v1" || answer.Kind != "AdmissionReview" ||
+		answer.Response.UID != "some-uid" {
 		t.Errorf("it is no answer: %s", text)
 	}
 	return answer.Response
@@ -135,24 +137,40 @@ func TestWhatIsNoReviewIsOneClearError(t *testing.T) {
 		code   int
 		want   string
 	}{
-		"nothing":            {"", nil, 400, "the body is not an AdmissionReview: unexpected end of JSON input"},
-		"no JSON":            {"kind: AdmissionReview", nil, 400, `the body is not an AdmissionReview: want a JSON object, got "kind: AdmissionReview"`},
-		"a list":             {"[]", nil, 400, `the body is not an AdmissionReview: want a JSON object, got "[]"`},
-		"null":               {"null", nil, 400, `the body is not an AdmissionReview: want a JSON object, got "null"`},
-		"cut off":            {`{"kind":"AdmissionReview","request":{"uid":"a`, nil, 400, "the body is not an AdmissionReview: unexpected end of JSON input"},
-		"two documents":      {`{} {}`, nil, 400, "the body is not an AdmissionReview: invalid character '{' at offset 3, want the end"},
-		"another type":       {`{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1","request":{"uid":7}}`, nil, 400, `the body is not an AdmissionReview: cannot unmarshal "7" at offset 78 into a types.UID`},
-		"another kind":       {`{"kind":"ConversionReview","apiVersion":"apiextensions.k8s.io/v1","request":{}}`, nil, 400, `the body is a "ConversionReview" of "apiextensions.k8s.io/v1", want an AdmissionReview of admission.k8s.io/v1`},
-		"another version":    {`{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v2","request":{"uid":"a"}}`, nil, 400, `the body is a "AdmissionReview" of "admission.k8s.io/v2", want an AdmissionReview of admission.k8s.io/v1`},
-		"no kind":            {`{"request":{"uid":"a"}}`, nil, 400, `the body is a "" of "", want an AdmissionReview of admission.k8s.io/v1`},
-		"no request":         {`{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1"}`, nil, 400, "the AdmissionReview has no request"},
-		"no uid":             {`{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1","request":{}}`, nil, 400, "the request of the AdmissionReview has no uid"},
-		"GET":                {"", func(r *http.Request) { r.Method = http.MethodGet }, 405, "an AdmissionReview is sent by POST, not by GET"},
-		"no content type":    {"{}", func(r *http.Request) { r.Header.Del("Content-Type") }, 415, `the content type is "", want application/json`},
-		"YAML":               {"{}", func(r *http.Request) { r.Header.Set("Content-Type", "application/yaml") }, 415, `the content type is "application/yaml", want application/json`},
-		"too large":          {strings.Repeat(" ", 2000), func(r *http.Request) { r.Body = http.MaxBytesReader(nil, r.Body, 1000) }, 413, "read the AdmissionReview: http: request body too large"},
-		"a slow client":      {"", func(r *http.Request) { r.Body = io.NopCloser(failing{os.ErrDeadlineExceeded}) }, 408, "read the AdmissionReview: i/o timeout"},
-		"a client that left": {"", func(r *http.Request) { r.Body = io.NopCloser(failing{io.ErrUnexpectedEOF}) }, 400, "read the AdmissionReview: unexpected EOF"},
+		"nothing": {"", nil, 400, "the body is not an AdmissionReview: unexpected end of JSON input"},
+		"no JSON": {"kind: AdmissionReview", nil, 400,
+			`the body is not an AdmissionReview: want a JSON object, got "kind: AdmissionReview"`},
+		"a list": {"[]", nil, 400, `the body is not an AdmissionReview: want a JSON object, got "[]"`},
+		"null":   {"null", nil, 400, `the body is not an AdmissionReview: want a JSON object, got "null"`},
+		"cut off": {`{"kind":"AdmissionReview","request":{"uid":"a`, nil, 400,
+			"the body is not an AdmissionReview: unexpected end of JSON input"},
+		"two documents": {`{} {}`, nil, 400, "the body is not an AdmissionReview: invalid character '{' at offset 3, " +
+			"want the end"},
+		"another type": {`{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1","request":{"uid":7}}`, nil, 400,
+			`the body is not an AdmissionReview: cannot unmarshal "7" at offset 78 into a types.UID`},
+		"another kind": {`{"kind":"ConversionReview","apiVersion":"apiextensions.k8s.io/v1","request":{}}`, nil, 400,
+			`the body is a "ConversionReview" of "apiextensions.k8s.io/v1", want an AdmissionReview of admission.k8s.io/v1`},
+		"another version": {`{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v2","request":{"uid":"a"}}`, nil,
+			400, `the body is a "AdmissionReview" of "admission.k8s.io/v2", want an AdmissionReview of admission.k8s.io/v1`},
+		"no kind": {`{"request":{"uid":"a"}}`, nil, 400,
+			`the body is a "" of "", want an AdmissionReview of admission.k8s.io/v1`},
+		"no request": {`{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1"}`, nil, 400,
+			"the AdmissionReview has no request"},
+		"no uid": {`{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1","request":{}}`, nil, 400,
+			"the request of the AdmissionReview has no uid"},
+		"GET": {"", func(r *http.Request) { r.Method = http.MethodGet }, 405,
+			"an AdmissionReview is sent by POST, not by GET"},
+		"no content type": {"{}", func(r *http.Request) { r.Header.Del("Content-Type") }, 415,
+			`the content type is "", want application/json`},
+		"YAML": {"{}", func(r *http.Request) { r.Header.Set("Content-Type", "application/yaml") }, 415,
+			`the content type is "application/yaml", want application/json`},
+		"too large": {strings.Repeat(" ", 2000),
+			func(r *http.Request) { r.Body = http.MaxBytesReader(nil, r.Body, 1000) }, 413,
+			"read the AdmissionReview: http: request body too large"},
+		"a slow client": {"", func(r *http.Request) { r.Body = io.NopCloser(failing{os.ErrDeadlineExceeded}) }, 408,
+			"read the AdmissionReview: i/o timeout"},
+		"a client that left": {"", func(r *http.Request) { r.Body = io.NopCloser(failing{io.ErrUnexpectedEOF}) }, 400,
+			"read the AdmissionReview: unexpected EOF"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			code, text := post(called, strings.NewReader(c.body), c.change)
@@ -165,7 +183,10 @@ func TestWhatIsNoReviewIsOneClearError(t *testing.T) {
 
 // TestReviewsWithoutAVersionAreOfV1, as they are with controller-runtime: tests of operators leave it out.
 func TestReviewsWithoutAVersionAreOfV1(t *testing.T) {
-	allowed := admission.HandlerFunc(func(context.Context, *admission.Request) admission.Response { return admission.Allowed("") })
+	allowed := admission.HandlerFunc(func(context.Context,
+		*admission.Request) admission.Response {
+		return admission.Allowed("")
+	})
 	if response := review(t, allowed, `{"kind":"AdmissionReview","request":{"uid":"some-uid"}}`); !response.Allowed {
 		t.Errorf("the answer is %+v", response)
 	}
@@ -192,27 +213,34 @@ func TestLargeObjectsAreReviewedWholeOrNotAtAll(t *testing.T) {
 	if err := json.Unmarshal([]byte(text), &answer); err != nil || code != http.StatusOK || answer.Response == nil {
 		t.Fatalf("5 MB: %d, %.100q, %v", code, text, err)
 	}
-	if want := `[{"op":"replace","path":"/spec/size","value":2}]`; !answer.Response.Allowed || string(answer.Response.Patch) != want {
+	if want := `[{"op":"replace","path":"/spec/size","value":2}]`; !answer.Response.Allowed ||
+		string(answer.Response.Patch) != want {
 		t.Errorf("5 MB: the patch is %.200s, want %s", answer.Response.Patch, want)
 	}
-	if code, text := ask(body(t, "UPDATE", large, large, nil)); code != http.StatusRequestEntityTooLarge || text != "http: request body too large\n" {
+	if code, text := ask(body(t, "UPDATE", large, large, nil)); code != http.StatusRequestEntityTooLarge ||
+		text != "http: request body too large\n" {
 		t.Errorf("10 MB: %d %.200q", code, text)
 	}
 }
 
 // TestRequestThatTheHandlerIsNotForIsRefused has well-formed reviews of other kinds and operations.
 func TestRequestThatTheHandlerIsNotForIsRefused(t *testing.T) {
-	validating, err := admission.NewValidating(scheme(), &thing{}, admission.Validator[*thing](admission.ValidatorFuncs[*thing]{}))
+	validating, err := admission.NewValidating(scheme(), &thing{},
+		admission.Validator[*thing](admission.ValidatorFuncs[*thing]{}))
 	if err != nil {
 		t.Fatal(err)
 	}
 	other := map[string]any{"kind": map[string]any{"group": "example.com", "version": "v2", "kind": "Thing"}}
 	for name, c := range map[string]struct{ body, want string }{
-		"another version":     {body(t, "CREATE", small, "", other), "the request is about example.com/v2, Kind=Thing, this webhook is for example.com/v1, Kind=Thing: check the rules of its configuration"},
-		"no object":           {body(t, "CREATE", "", "", nil), "the request has no object"},
-		"a null":              {body(t, "CREATE", "null", "", nil), "the request has no object"},
-		"an object of a kind": {body(t, "CREATE", strings.Replace(small, "Thing", "Other", 1), "", nil), "object is a example.com/v1, Kind=Other, want a example.com/v1, Kind=Thing"},
-		"an object that does not fit the Go type": {body(t, "CREATE", strings.Replace(small, `"size":1`, `"size":"big"`, 1), "", nil), `object: cannot unmarshal "\"big\"" at offset 85 into a int`},
+		"another version": {body(t, "CREATE", small, "", other),
+			"the request is about example.com/v2, Kind=Thing, this webhook is for example.com/v1, Kind=Thing: check the rules " +
+				"of its configuration"},
+		"no object": {body(t, "CREATE", "", "", nil), "the request has no object"},
+		"a null":    {body(t, "CREATE", "null", "", nil), "the request has no object"},
+		"an object of a kind": {body(t, "CREATE", strings.Replace(small, "Thing", "Other", 1), "", nil),
+			"object is a example.com/v1, Kind=Other, want a example.com/v1, Kind=Thing"},
+		"an object that does not fit the Go type": {body(t, "CREATE", strings.Replace(small, `"size":1`, `"size":"big"`, 1),
+			"", nil), `object: cannot unmarshal "\"big\"" at offset 85 into a int`},
 	} {
 		for kind, h := range map[string]admission.Handler{"defaulting": defaulting(t), "validating": validating} {
 			got := review(t, h, c.body)
@@ -221,17 +249,20 @@ func TestRequestThatTheHandlerIsNotForIsRefused(t *testing.T) {
 			}
 		}
 	}
-	if got := review(t, validating, body(t, "UPDATE", small, "", nil)); got.Allowed || got.Result.Message != "the request has no oldObject" {
+	if got := review(t, validating, body(t, "UPDATE", small, "", nil)); got.Allowed ||
+		got.Result.Message != "the request has no oldObject" {
 		t.Errorf("update without an old object: %+v", got.Result)
 	}
-	if got := review(t, validating, body(t, "PATCH", small, small, nil)); got.Allowed || got.Result.Message != `there is no operation "PATCH"` {
+	if got := review(t, validating, body(t, "PATCH", small, small, nil)); got.Allowed ||
+		got.Result.Message != `there is no operation "PATCH"` {
 		t.Errorf("unknown operation: %+v", got.Result)
 	}
 }
 
 // TestObjectsThatSayNoKindAreOfTheOneRequested, as they are with controller-runtime: a patch adds none to them.
 func TestObjectsThatSayNoKindAreOfTheOneRequested(t *testing.T) {
-	got := review(t, defaulting(t, admission.DefaulterFunc[*thing](grow)), body(t, "CREATE", `{"metadata":{"name":"a"},"spec":{"size":1}}`, "", nil))
+	got := review(t, defaulting(t, admission.DefaulterFunc[*thing](grow)),
+		body(t, "CREATE", `{"metadata":{"name":"a"},"spec":{"size":1}}`, "", nil))
 	if want := `[{"op":"replace","path":"/spec/size","value":2}]`; !got.Allowed || string(got.Patch) != want {
 		t.Errorf("%v, %s, want %s", got.Result, got.Patch, want)
 	}
@@ -262,9 +293,11 @@ func TestDefaultersMakeOnePatch(t *testing.T) {
 func TestAnyKindCanBeDefaulted(t *testing.T) {
 	prototype := &unstructured.Unstructured{}
 	prototype.SetGroupVersionKind(gvk)
-	h, err := admission.NewDefaulting(scheme(), prototype, admission.Defaulter[*unstructured.Unstructured](admission.DefaulterFunc[*unstructured.Unstructured](func(_ context.Context, u *unstructured.Unstructured) error {
-		return unstructured.SetNestedField(u.Object, "b", "spec", "more", "a")
-	})))
+	h, err := admission.NewDefaulting(scheme(), prototype,
+		admission.Defaulter[*unstructured.Unstructured](admission.DefaulterFunc[*unstructured.Unstructured](
+			func(_ context.Context, u *unstructured.Unstructured) error {
+				return unstructured.SetNestedField(u.Object, "b", "spec", "more", "a")
+			})))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -282,16 +315,25 @@ func TestErrorsBecomeTheStatusThatTheUserSees(t *testing.T) {
 		reason metav1.StatusReason
 		want   string
 	}{
-		"any":          {errors.New("no"), 403, metav1.StatusReasonForbidden, "no"},
-		"of the API":   {fmt.Errorf("wrapped: %w", apierrors.NewConflict(schema.GroupResource{Resource: "things"}, "a", errors.New("old"))), 409, metav1.StatusReasonConflict, `Operation cannot be fulfilled on things "a": old`},
-		"of a field":   {field.Required(path, "say it"), 422, metav1.StatusReasonInvalid, `Thing.example.com "a" is invalid: spec.size: Required value: say it`},
-		"of a list":    {field.ErrorList{field.Required(path, "x"), field.Invalid(path, 3, "y")}.ToAggregate(), 422, metav1.StatusReasonInvalid, `Thing.example.com "a" is invalid: [spec.size: Required value: x, spec.size: Invalid value: 3: y]`},
-		"joined":       {errors.Join(field.Required(path, "x"), field.ErrorList{field.Invalid(path, 3, "y")}.ToAggregate()), 422, metav1.StatusReasonInvalid, `Thing.example.com "a" is invalid: [spec.size: Required value: x, spec.size: Invalid value: 3: y]`},
-		"of a mixture": {errors.Join(errors.New("a"), field.Required(path, "x")), 403, metav1.StatusReasonForbidden, "a\nspec.size: Required value: x"},
+		"any": {errors.New("no"), 403, metav1.StatusReasonForbidden, "no"},
+		"of the API": {fmt.Errorf("wrapped: %w", apierrors.NewConflict(schema.GroupResource{Resource: "things"}, "a",
+			errors.New("old"))), 409, metav1.StatusReasonConflict, `Operation cannot be fulfilled on things "a": old`},
+		"of a field": {field.Required(path, "say it"), 422, metav1.StatusReasonInvalid,
+			`Thing.example.com "a" is invalid: spec.size: Required value: say it`},
+		"of a list": {field.ErrorList{field.Required(path, "x"), field.Invalid(path, 3, "y")}.ToAggregate(), 422,
+			metav1.StatusReasonInvalid,
+			`Thing.example.com "a" is invalid: [spec.size: Required value: x, spec.size: Invalid value: 3: y]`},
+		"joined": {errors.Join(field.Required(path, "x"), field.ErrorList{field.Invalid(path, 3, "y")}.ToAggregate()),
+			422, metav1.StatusReasonInvalid,
+			`Thing.example.com "a" is invalid: [spec.size: Required value: x, spec.size: Invalid value: 3: y]`},
+		"of a mixture": {errors.Join(errors.New("a"), field.Required(path, "x")), 403, metav1.StatusReasonForbidden,
+			"a\nspec.size: Required value: x"},
 	} {
-		h := defaulting(t, admission.DefaulterFunc[*thing](grow), admission.DefaulterFunc[*thing](func(context.Context, *thing) error { return c.err }))
+		h := defaulting(t, admission.DefaulterFunc[*thing](grow),
+			admission.DefaulterFunc[*thing](func(context.Context, *thing) error { return c.err }))
 		got := review(t, h, body(t, "CREATE", small, "", nil))
-		if got.Allowed || got.Patch != nil || got.Result.Code != c.code || got.Result.Reason != c.reason || got.Result.Message != c.want {
+		if got.Allowed || got.Patch != nil || got.Result.Code != c.code || got.Result.Reason != c.reason ||
+			got.Result.Message != c.want {
 			t.Errorf("%s: %+v", name, got.Result)
 		}
 	}
@@ -301,19 +343,27 @@ func TestErrorsBecomeTheStatusThatTheUserSees(t *testing.T) {
 // are added later.
 func TestResponsesHaveNoMoreThanTheyAreGiven(t *testing.T) {
 	for name, c := range map[string]struct{ got, want admission.Response }{
-		"denied":  {admission.Denied("no"), admission.Response{Result: &metav1.Status{Code: 403, Reason: metav1.StatusReasonForbidden, Message: "no"}}},
+		"denied": {admission.Denied("no"), admission.Response{Result: &metav1.Status{Code: 403,
+			Reason: metav1.StatusReasonForbidden, Message: "no"}}},
 		"refused": {admission.ValidationResponse(false, "no"), admission.Denied("no")},
-		"let":     {admission.ValidationResponse(true, "well"), admission.Response{Allowed: true, Result: &metav1.Status{Code: 200, Message: "well"}}},
-		"errored": {admission.Errored(400, errors.New("bad")), admission.Response{Result: &metav1.Status{Code: 400, Message: "bad"}}},
+		"let": {admission.ValidationResponse(true, "well"),
+			admission.Response{Allowed: true, Result: &metav1.Status{Code: 200, Message: "well"}}},
+		"errored": {admission.Errored(400, errors.New("bad")),
+			admission.Response{Result: &metav1.Status{Code: 400, Message: "bad"}}},
 		"allowed": {admission.Allowed(""), admission.Response{Allowed: true, Result: &metav1.Status{Code: 200}}},
-		"patched": {admission.PatchResponseFromRaw([]byte(`{}`), []byte(`{"a":"b"}`)), admission.Response{Allowed: true, Patches: []admission.Operation{admission.NewOperation("add", "/a", "b")}}},
-		"same":    {admission.PatchResponseFromRaw([]byte(`{}`), []byte(`{}`)), admission.Response{Allowed: true, Patches: []admission.Operation{}}},
+		"patched": {admission.PatchResponseFromRaw([]byte(`{}`), []byte(`{"a":"b"}`)),
+			admission.Response{Allowed: true, Patches: []admission.Operation{admission.NewOperation("add", "/a", "b")}}},
+		"same": {admission.PatchResponseFromRaw([]byte(`{}`), []byte(`{}`)),
+			admission.Response{Allowed: true, Patches: []admission.Operation{}}},
 	} {
 		if !reflect.DeepEqual(c.got, c.want) {
 			t.Errorf("%s: got %+v, want %+v", name, c.got, c.want)
 		}
 	}
-	refuse := admission.HandlerFunc(func(context.Context, *admission.Request) admission.Response { return admission.Denied("no") })
+	refuse := admission.HandlerFunc(func(context.Context,
+		*admission.Request) admission.Response {
+		return admission.Denied("no")
+	})
 	if got := review(t, refuse, body(t, "CREATE", small, "", nil)); got.Result.Status != metav1.StatusFailure {
 		t.Errorf("the API server is told %+v", got.Result)
 	}
@@ -331,10 +381,12 @@ func TestChainPassesOnWhatItsHandlersMade(t *testing.T) {
 			return admission.Errored(http.StatusBadRequest, err)
 		}
 		sizes = append(sizes, o.Spec.Size)
-		return admission.Patched("", admission.Operation{Op: "add", Path: "/spec/seen", Value: json.RawMessage(`{"a":[]}`)}).WithWarnings(fmt.Sprint("size ", o.Spec.Size))
+		return admission.Patched("", admission.Operation{Op: "add", Path: "/spec/seen",
+			Value: json.RawMessage(`{"a":[]}`)}).WithWarnings(fmt.Sprint("size ", o.Spec.Size))
 	})
 	raw := admission.HandlerFunc(func(_ context.Context, req *admission.Request) admission.Response {
-		return admission.PatchResponseFromRaw(req.Object.Raw, bytes.Replace(req.Object.Raw, []byte(`"unknown":true`), []byte(`"unknown":false`), 1))
+		return admission.PatchResponseFromRaw(req.Object.Raw, bytes.Replace(req.Object.Raw, []byte(`"unknown":true`),
+			[]byte(`"unknown":false`), 1))
 	})
 	h := admission.Chain(look, defaulting(t, admission.DefaulterFunc[*thing](grow)), raw, look)
 	got := review(t, h, body(t, "CREATE", small, "", nil))
@@ -346,7 +398,10 @@ func TestChainPassesOnWhatItsHandlersMade(t *testing.T) {
 	if !slices.Equal(sizes, []int{1, 2}) || !slices.Equal(got.Warnings, []string{"size 1", "size 2"}) {
 		t.Errorf("sizes %v, warnings %q", sizes, got.Warnings)
 	}
-	refuse := admission.HandlerFunc(func(context.Context, *admission.Request) admission.Response { return admission.Denied("no") })
+	refuse := admission.HandlerFunc(func(context.Context,
+		*admission.Request) admission.Response {
+		return admission.Denied("no")
+	})
 	got = review(t, admission.Chain(look, refuse, look), body(t, "CREATE", small, "", nil))
 	if got.Allowed || got.Patch != nil || got.Result.Message != "no" || len(got.Warnings) != 1 {
 		t.Errorf("refused with %+v", got)
@@ -372,7 +427,8 @@ func TestPanicIs500AndLogged(t *testing.T) {
 
 // TestManagedFieldsAreLeftAlone has managed fields, which every object has and no defaulter receives.
 func TestManagedFieldsAreLeftAlone(t *testing.T) {
-	object := strings.Replace(small, `"metadata":{`, `"metadata":{"managedFields":[{"manager":"kubectl","operation":"Update","fieldsV1":{"f:spec":{}}}],`, 1)
+	object := strings.Replace(small, `"metadata":{`,
+		`"metadata":{"managedFields":[{"manager":"kubectl","operation":"Update","fieldsV1":{"f:spec":{}}}],`, 1)
 	got := review(t, defaulting(t, admission.DefaulterFunc[*thing](grow)), body(t, "CREATE", object, "", nil))
 	if want := `[{"op":"replace","path":"/spec/size","value":2}]`; string(got.Patch) != want {
 		t.Errorf("patch %s", got.Patch)
@@ -383,7 +439,8 @@ func TestManagedFieldsAreLeftAlone(t *testing.T) {
 func FuzzReview(f *testing.F) {
 	f.Add(`{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1","request":{"uid":"a","operation":"CREATE","kind":{"group":"example.com","version":"v1","kind":"Thing"},"object":` + small + `}}`)
 	f.Add(`{"request":{"object":null}}`)
-	h, err := admission.NewDefaulting(scheme(), &thing{}, admission.Defaulter[*thing](admission.DefaulterFunc[*thing](grow)))
+	h, err := admission.NewDefaulting(scheme(), &thing{},
+		admission.Defaulter[*thing](admission.DefaulterFunc[*thing](grow)))
 	if err != nil {
 		f.Fatal(err)
 	}

@@ -30,7 +30,8 @@ type Spoke[H object.Object] struct {
 
 // NewSpoke returns the version with Go type S, a pointer such as *v1.Guestbook. The functions set the fields of their
 // second object, whose metadata are set already. They may retain parts of the first object.
-func NewSpoke[H, S object.Object](fromHub func(ctx context.Context, hub H, spoke S) error, toHub func(ctx context.Context, spoke S, hub H) error) Spoke[H] {
+func NewSpoke[H, S object.Object](fromHub func(ctx context.Context, hub H, spoke S) error,
+	toHub func(ctx context.Context, spoke S, hub H) error) Spoke[H] {
 	return Spoke[H]{
 		form:    reflect.TypeFor[S](),
 		fromHub: func(ctx context.Context, hub H, spoke object.Object) error { return fromHub(ctx, hub, spoke.(S)) },
@@ -145,7 +146,10 @@ type Converter struct {
 func (c *Converter) Kinds() []schema.GroupKind {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
-	return slices.SortedFunc(maps.Keys(c.kinds), func(a, b schema.GroupKind) int { return strings.Compare(a.String(), b.String()) })
+	return slices.SortedFunc(maps.Keys(c.kinds), func(a, b schema.GroupKind) int {
+		return strings.Compare(a.String(),
+			b.String())
+	})
 }
 
 // Register adds conversions between the hub H and its spokes to c. scheme has the kinds of the Go types. It fails if

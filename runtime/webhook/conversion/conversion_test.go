@@ -143,10 +143,12 @@ func converted(t *testing.T, body string) (objects []string, failure string) {
 
 func TestObjectsOfAllVersionsBecomeOne(t *testing.T) {
 	objects, failure := converted(t, review("example.com/v3",
-		thing("v1", "a", `,"message":"hello"`), thing("v2", "b", `,"text":"x","style":"bold"`), thing("v3", "c", `,"texts":["1","2"]`), thing("v1", "d", "")))
+		thing("v1", "a", `,"message":"hello"`), thing("v2", "b", `,"text":"x","style":"bold"`),
+		thing("v3", "c", `,"texts":["1","2"]`), thing("v1", "d", "")))
 	const metadata = `{"kind":"Thing","apiVersion":"example.com/v3","metadata":{"name":%q,"namespace":"default","uid":"u","labels":{"a":"b"}},"texts":%s}`
 	for i, want := range []string{
-		fmt.Sprintf(metadata, "a", `["hello",""]`), fmt.Sprintf(metadata, "b", `["x","bold"]`), fmt.Sprintf(metadata, "c", `["1","2"]`), fmt.Sprintf(metadata, "d", `["",""]`),
+		fmt.Sprintf(metadata, "a", `["hello",""]`), fmt.Sprintf(metadata, "b", `["x","bold"]`),
+		fmt.Sprintf(metadata, "c", `["1","2"]`), fmt.Sprintf(metadata, "d", `["",""]`),
 	} {
 		if failure != "" || len(objects) != 4 || objects[i] != want {
 			t.Fatalf("%s\ngot  %s\nwant %s", failure, objects, want)
@@ -166,14 +168,18 @@ func TestWhatAVersionCannotSayIsKept(t *testing.T) {
 	if want := `"labels":{"a":"b"}},"text":"y","style":"bold"}`; !strings.HasSuffix(objects[0], want) {
 		t.Errorf("back it is %s, want %s", objects[0], want)
 	}
-	if objects, _ = converted(t, review("example.com/v1", thing("v2", "a", `,"text":"x"`))); strings.Contains(objects[0], "kept") {
+	if objects, _ = converted(t, review("example.com/v1", thing("v2", "a", `,"text":"x"`))); strings.Contains(objects[0],
+		"kept") {
 		t.Errorf("nothing is kept as %s", objects[0])
 	}
-	broken := strings.Replace(thing("v1", "a", ""), `"labels"`, `"annotations":{"conversion.kctrl.dev/kept":"{"},"labels"`, 1)
-	if _, failure := converted(t, review("example.com/v2", broken)); failure != "example.com/v1 Thing default/a: annotation conversion.kctrl.dev/kept: unexpected end of JSON input" {
+	broken := strings.Replace(thing("v1", "a", ""), `"labels"`, `"annotations":{"conversion.kctrl.dev/kept":"{"},"labels"`,
+		1)
+	if _, failure := converted(t, review("example.com/v2", broken)); failure != "example.com/v1 Thing default/a: "+
+		"annotation conversion.kctrl.dev/kept: unexpected end of JSON input" {
 		t.Errorf("a broken annotation: %s", failure)
 	}
-	if err := conversion.Keep(&first{}, strings.Repeat("a", 300<<10)); err == nil || !strings.Contains(err.Error(), "307202 bytes") {
+	if err := conversion.Keep(&first{}, strings.Repeat("a", 300<<10)); err == nil ||
+		!strings.Contains(err.Error(), "307202 bytes") {
 		t.Errorf("too much: %v", err)
 	}
 }
@@ -202,14 +208,20 @@ func TestObjectThatCannotBeConvertedIsNamed(t *testing.T) {
 	good := thing("v1", "good", "")
 	for name, c := range map[string]struct{ object, to, want string }{
 		"its function fails": {thing("v1", "a", `,"message":"bad"`), "v2", "example.com/v1 Thing default/a: bad text"},
-		"an unknown version": {thing("v9", "a", ""), "v2", "example.com/v9 Thing default/a: Thing.example.com has no version example.com/v9 here"},
-		"to an unknown one":  {thing("v1", "a", ""), "v9", "example.com/v1 Thing default/good: Thing.example.com has no version example.com/v9 here"},
-		"another kind":       {strings.Replace(thing("v1", "a", ""), "Thing", "Other", 1), "v2", "example.com/v1 Other default/a: there is no conversion of Other.example.com here"},
-		"no kind":            {`{"metadata":{"name":"a"}}`, "v2", "objects[1]: it has no apiVersion or no kind"},
-		"not of its type":    {thing("v1", "a", `,"message":1`), "v2", `example.com/v1 Thing default/a: cannot unmarshal "1" at offset 165 into a string`},
-		"no object":          {`"text"`, "v2", "objects[1]: it has no apiVersion or no kind"},
-		"a strange version":  {strings.Replace(thing("v1", "a", ""), "example.com/v1", "a/b/c", 1), "v2", "a/b/c Thing default/a: unexpected GroupVersion string: a/b/c"},
-		"cluster scoped":     {strings.Replace(thing("v1", "a", `,"message":"bad"`), `"namespace":"default",`, "", 1), "v2", "example.com/v1 Thing a: bad text"},
+		"an unknown version": {thing("v9", "a", ""), "v2",
+			"example.com/v9 Thing default/a: Thing.example.com has no version example.com/v9 here"},
+		"to an unknown one": {thing("v1", "a", ""), "v9",
+			"example.com/v1 Thing default/good: Thing.example.com has no version example.com/v9 here"},
+		"another kind": {strings.Replace(thing("v1", "a", ""), "Thing", "Other", 1), "v2",
+			"example.com/v1 Other default/a: there is no conversion of Other.example.com here"},
+		"no kind": {`{"metadata":{"name":"a"}}`, "v2", "objects[1]: it has no apiVersion or no kind"},
+		"not of its type": {thing("v1", "a", `,"message":1`), "v2",
+			`example.com/v1 Thing default/a: cannot unmarshal "1" at offset 165 into a string`},
+		"no object": {`"text"`, "v2", "objects[1]: it has no apiVersion or no kind"},
+		"a strange version": {strings.Replace(thing("v1", "a", ""), "example.com/v1", "a/b/c", 1), "v2",
+			"a/b/c Thing default/a: unexpected GroupVersion string: a/b/c"},
+		"cluster scoped": {strings.Replace(thing("v1", "a", `,"message":"bad"`), `"namespace":"default",`, "", 1), "v2",
+			"example.com/v1 Thing a: bad text"},
 	} {
 		objects, failure := converted(t, review("example.com/"+c.to, good, c.object))
 		if failure != c.want || len(objects) > 0 {
@@ -220,11 +232,13 @@ func TestObjectThatCannotBeConvertedIsNamed(t *testing.T) {
 
 func TestPanicIs500AndLogged(t *testing.T) {
 	var logged bytes.Buffer
-	code, text := post(converter(t, slog.New(slog.NewTextHandler(&logged, nil))), review("example.com/v2", thing("v1", "good", ""), thing("v1", "a", `,"message":"panic"`)), nil)
+	code, text := post(converter(t, slog.New(slog.NewTextHandler(&logged, nil))),
+		review("example.com/v2", thing("v1", "good", ""), thing("v1", "a", `,"message":"panic"`)), nil)
 	if !strings.Contains(logged.String(), `object="example.com/v1 Thing default/a"`) {
 		t.Errorf("the object is not named:\n%s", &logged)
 	}
-	if code != http.StatusInternalServerError || text != "the conversion panicked, see its log" || !strings.Contains(logged.String(), "conversion_test.go") {
+	if code != http.StatusInternalServerError || text != "the conversion panicked, see its log" ||
+		!strings.Contains(logged.String(), "conversion_test.go") {
 		t.Errorf("%d %s\n%s", code, text, &logged)
 	}
 }
@@ -237,14 +251,21 @@ func TestWhatIsNoReviewIsOneClearError(t *testing.T) {
 		code   int
 		text   string
 	}{
-		"nothing":         {"", nil, 400, "the body is not a ConversionReview: unexpected end of JSON input"},
-		"another kind":    {`{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1"}`, nil, 400, `the body is a "AdmissionReview" of "admission.k8s.io/v1", want a ConversionReview of apiextensions.k8s.io/v1`},
-		"another version": {`{"kind":"ConversionReview","apiVersion":"apiextensions.k8s.io/v1beta1"}`, nil, 400, `the body is a "ConversionReview" of "apiextensions.k8s.io/v1beta1", want a ConversionReview of apiextensions.k8s.io/v1`},
-		"no request":      {`{"kind":"ConversionReview","apiVersion":"apiextensions.k8s.io/v1","request":null}`, nil, 400, "the ConversionReview has no request"},
-		"no uid":          {`{"kind":"ConversionReview","apiVersion":"apiextensions.k8s.io/v1","request":{}}`, nil, 400, "the request of the ConversionReview has no uid"},
-		"GET":             {"", func(r *http.Request) { r.Method = http.MethodGet }, 405, "a ConversionReview is sent by POST, not by GET"},
-		"protobuf":        {"", func(r *http.Request) { r.Header.Set("Content-Type", "application/vnd.kubernetes.protobuf") }, 415, `the content type is "application/vnd.kubernetes.protobuf", want application/json`},
-		"too large":       {strings.Repeat(" ", 20), func(r *http.Request) { r.Body = http.MaxBytesReader(nil, r.Body, 10) }, 413, "read the ConversionReview: http: request body too large"},
+		"nothing": {"", nil, 400, "the body is not a ConversionReview: unexpected end of JSON input"},
+		"another kind": {`{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1"}`, nil, 400,
+			`the body is a "AdmissionReview" of "admission.k8s.io/v1", want a ConversionReview of apiextensions.k8s.io/v1`},
+		"another version": {`{"kind":"ConversionReview","apiVersion":"apiextensions.k8s.io/v1beta1"}`, nil, 400,
+			`the body is a "ConversionReview" of "apiextensions.k8s.io/v1beta1", want a ConversionReview of apiextensions.k8s.io/v1`},
+		"no request": {`{"kind":"ConversionReview","apiVersion":"apiextensions.k8s.io/v1","request":null}`, nil, 400,
+			"the ConversionReview has no request"},
+		"no uid": {`{"kind":"ConversionReview","apiVersion":"apiextensions.k8s.io/v1","request":{}}`, nil, 400,
+			"the request of the ConversionReview has no uid"},
+		"GET": {"", func(r *http.Request) { r.Method = http.MethodGet }, 405,
+			"a ConversionReview is sent by POST, not by GET"},
+		"protobuf": {"", func(r *http.Request) { r.Header.Set("Content-Type", "application/vnd.kubernetes.protobuf") }, 415,
+			`the content type is "application/vnd.kubernetes.protobuf", want application/json`},
+		"too large": {strings.Repeat(" ", 20), func(r *http.Request) { r.Body = http.MaxBytesReader(nil, r.Body, 10) }, 413,
+			"read the ConversionReview: http: request body too large"},
 	} {
 		if code, text := post(c, want.body, want.change); code != want.code || text != want.text {
 			t.Errorf("%s: %d %q\nwant %d %q", name, code, text, want.code, want.text)
@@ -261,17 +282,22 @@ func TestWhatCannotBeRegisteredIsAnError(t *testing.T) {
 		spokes []conversion.Spoke[*hub]
 		want   string
 	}{
-		"no spokes":         {scheme(), nil, "conversion of Thing.example.com: there are no spokes"},
-		"a version twice":   {scheme(), []conversion.Spoke[*hub]{ofFirst, ofFirst}, "conversion of Thing.example.com: there are two versions example.com/v1"},
-		"another kind":      {other, []conversion.Spoke[*hub]{ofFirst}, "conversion of Thing.example.com: example.com/v1, Kind=Other is another kind"},
-		"not in the scheme": {runtime.NewScheme(), []conversion.Spoke[*hub]{ofFirst}, "no kind is registered for the type conversion_test.hub in scheme"},
+		"no spokes": {scheme(), nil, "conversion of Thing.example.com: there are no spokes"},
+		"a version twice": {scheme(), []conversion.Spoke[*hub]{ofFirst, ofFirst},
+			"conversion of Thing.example.com: there are two versions example.com/v1"},
+		"another kind": {other, []conversion.Spoke[*hub]{ofFirst},
+			"conversion of Thing.example.com: example.com/v1, Kind=Other is another kind"},
+		"not in the scheme": {runtime.NewScheme(), []conversion.Spoke[*hub]{ofFirst},
+			"no kind is registered for the type conversion_test.hub in scheme"},
 	} {
-		if err := conversion.Register(conversion.New(nil), c.scheme, c.spokes...); err == nil || !strings.HasPrefix(err.Error(), c.want) {
+		if err := conversion.Register(conversion.New(nil), c.scheme, c.spokes...); err == nil ||
+			!strings.HasPrefix(err.Error(), c.want) {
 			t.Errorf("%s: %v, want %s", name, err, c.want)
 		}
 	}
 	c := converter(t, nil)
-	if err := conversion.Register(c, scheme(), ofFirst); err == nil || err.Error() != "conversion of Thing.example.com: it is registered already" {
+	if err := conversion.Register(c, scheme(), ofFirst); err == nil ||
+		err.Error() != "conversion of Thing.example.com: it is registered already" {
 		t.Errorf("twice: %v", err)
 	}
 	if kinds := c.Kinds(); len(kinds) != 1 || kinds[0] != gvk("v1").GroupKind() {

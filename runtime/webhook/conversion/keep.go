@@ -24,7 +24,8 @@ func Keep(spoke object.Object, value any) error {
 		return fmt.Errorf("keep fields that the version does not have: %w", err)
 	}
 	if len(text) > maxKept {
-		return fmt.Errorf("the fields that the version does not have take %d bytes, more than the %d that an annotation can hold", len(text), maxKept)
+		return fmt.Errorf("the fields that the version does not have take %d bytes, more than the %d that an annotation "+
+			"can hold", len(text), maxKept)
 	}
 	annotations := spoke.GetAnnotations()
 	if saysNothing(value, string(text)) {

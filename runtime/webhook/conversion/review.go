@@ -83,7 +83,8 @@ func (c *Converter) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	defer func() {
 		if p := recover(); p != nil {
 			object := describe(asked.at, asked.Objects[asked.at])
-			c.logger.Error("panic", "path", r.URL.Path, "object", object, "to", asked.DesiredAPIVersion, "panic", p, "stack", string(debug.Stack()))
+			c.logger.Error("panic", "path", r.URL.Path, "object", object, "to", asked.DesiredAPIVersion, "panic", p, "stack",
+				string(debug.Stack()))
 			if counter, ok := w.(interface{ Panicked() }); ok {
 				counter.Panicked()
 			}
@@ -101,7 +102,8 @@ func (c *Converter) read(r *http.Request, body *bytes.Buffer) (*request, int, er
 		return nil, http.StatusMethodNotAllowed, fmt.Errorf("a ConversionReview is sent by POST, not by %s", r.Method)
 	}
 	if media, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || media != "application/json" {
-		return nil, http.StatusUnsupportedMediaType, fmt.Errorf("the content type is %q, want application/json", r.Header.Get("Content-Type"))
+		return nil, http.StatusUnsupportedMediaType, fmt.Errorf("the content type is %q, want application/json",
+			r.Header.Get("Content-Type"))
 	}
 	text, err := httpserver.Whole(r, body)
 	if err != nil {
@@ -113,7 +115,8 @@ func (c *Converter) read(r *http.Request, body *bytes.Buffer) (*request, int, er
 	}
 	switch {
 	case v.Kind != "ConversionReview" || v.APIVersion != "apiextensions.k8s.io/v1":
-		return nil, http.StatusBadRequest, fmt.Errorf("the body is a %q of %q, want a ConversionReview of apiextensions.k8s.io/v1", v.Kind, v.APIVersion)
+		return nil, http.StatusBadRequest, fmt.Errorf("the body is a %q of %q, want a ConversionReview of "+
+			"apiextensions.k8s.io/v1", v.Kind, v.APIVersion)
 	case v.Request == nil:
 		return nil, http.StatusBadRequest, errors.New("the ConversionReview has no request")
 	case v.Request.UID == "":
@@ -173,7 +176,8 @@ func (c *Converter) convertAll(ctx context.Context, asked *request, out *bytes.B
 		last = from
 		to := from.versions[asked.DesiredAPIVersion]
 		if to == nil {
-			return fmt.Errorf("%s: %s has no version %s here", describe(i, text), from.kind.hub.gvk.GroupKind(), asked.DesiredAPIVersion)
+			return fmt.Errorf("%s: %s has no version %s here", describe(i, text), from.kind.hub.gvk.GroupKind(),
+				asked.DesiredAPIVersion)
 		}
 		converted, err := from.convert(ctx, o, from.version, to)
 		if err != nil {

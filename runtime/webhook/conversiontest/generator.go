@@ -31,8 +31,14 @@ var known = map[reflect.Type]func(g generator) any{
 	reflect.TypeFor[metav1.MicroTime](): func(g generator) any {
 		return metav1.NewMicroTime(time.Unix(1_700_000_000, int64(g.IntN(1e6))*1000))
 	},
-	reflect.TypeFor[metav1.Duration]():   func(g generator) any { return metav1.Duration{Duration: time.Duration(g.IntN(1e6)) * time.Second} },
-	reflect.TypeFor[resource.Quantity](): func(g generator) any { return resource.MustParse(strconv.Itoa(g.IntN(2000)) + "m") },
+	reflect.TypeFor[metav1.Duration](): func(g generator) any {
+		return metav1.Duration{Duration: time.Duration(
+			g.IntN(1e6)) * time.Second}
+	},
+	reflect.TypeFor[resource.Quantity](): func(g generator) any {
+		return resource.MustParse(strconv.Itoa(g.IntN(2000)) +
+			"m")
+	},
 	reflect.TypeFor[intstr.IntOrString](): func(g generator) any {
 		return []intstr.IntOrString{intstr.FromInt32(g.Int32()), intstr.FromString(g.word())}[g.IntN(2)]
 	},
@@ -75,7 +81,8 @@ func (g generator) value(v reflect.Value, depth int) {
 		v.Set(reflect.ValueOf(newValue(g)))
 		return
 	}
-	if p := reflect.PointerTo(t); p.Implements(reflect.TypeFor[json.Unmarshaler]()) || p.Implements(reflect.TypeFor[encoding.TextUnmarshaler]()) {
+	if p := reflect.PointerTo(t); p.Implements(reflect.TypeFor[json.Unmarshaler]()) ||
+		p.Implements(reflect.TypeFor[encoding.TextUnmarshaler]()) {
 		g.raw(v)
 		return
 	}

@@ -112,7 +112,8 @@ func loadFile(file string) ([]*unstructured.Unstructured, error) {
 		if err := yaml.Unmarshal([]byte(document), &u.Object); err != nil {
 			return nil, err
 		}
-		if u.GroupVersionKind().Group == "admissionregistration.k8s.io" && strings.HasSuffix(u.GetKind(), "WebhookConfiguration") {
+		if u.GroupVersionKind().Group == "admissionregistration.k8s.io" &&
+			strings.HasSuffix(u.GetKind(), "WebhookConfiguration") {
 			objects = append(objects, u)
 		}
 	}
@@ -209,7 +210,8 @@ func (i *Installation) convert(ctx context.Context, kind schema.GroupKind) error
 		return fmt.Errorf("install the conversion of %s: %w", kind, err)
 	}
 	u := &unstructured.Unstructured{}
-	u.SetGroupVersionKind(schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"})
+	u.SetGroupVersionKind(schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1",
+		Kind: "CustomResourceDefinition"})
 	u.SetName(mapping.Resource.Resource + "." + kind.Group)
 	if err := i.Client.Get(ctx, object.KeyOf(u), u); err != nil {
 		return fmt.Errorf("install the conversion of %s: %w", kind, err)
@@ -222,7 +224,8 @@ func (i *Installation) convert(ctx context.Context, kind schema.GroupKind) error
 		"strategy": "Webhook",
 		"webhook": map[string]any{
 			"conversionReviewVersions": []any{"v1"},
-			"clientConfig":             map[string]any{"url": i.URL + "/convert", "caBundle": base64.StdEncoding.EncodeToString(i.Bundle)},
+			"clientConfig": map[string]any{"url": i.URL + "/convert",
+				"caBundle": base64.StdEncoding.EncodeToString(i.Bundle)},
 		},
 	}); err != nil {
 		return fmt.Errorf("install the conversion of %s: %w", kind, err)
@@ -234,7 +237,8 @@ func (i *Installation) convert(ctx context.Context, kind schema.GroupKind) error
 	return nil
 }
 
-func (i *Installation) setConversion(ctx context.Context, u *unstructured.Unstructured, conversion map[string]any) error {
+func (i *Installation) setConversion(ctx context.Context, u *unstructured.Unstructured,
+	conversion map[string]any) error {
 	value, err := json.Marshal([]any{map[string]any{"op": "add", "path": "/spec/conversion", "value": conversion}})
 	if err != nil {
 		return err

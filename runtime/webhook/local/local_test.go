@@ -88,7 +88,8 @@ func TestLoadTakesTheConfigurationsOfFilesAndFolders(t *testing.T) {
 	folder := t.TempDir()
 	write(t, folder, "b.yaml", "# comment\n---\n"+named("one")+"--- # another\n"+crd+"---\n\n---\n"+named("two"))
 	write(t, folder, "a.yml", strings.ReplaceAll("---\n"+named("three")+"---\n"+named("four"), "\n", "\r\n"))
-	write(t, folder, "c.json", `{"apiVersion": "admissionregistration.k8s.io/v1", "kind": "MutatingWebhookConfiguration", "metadata": {"name": "five"}}`)
+	write(t, folder, "c.json",
+		`{"apiVersion": "admissionregistration.k8s.io/v1", "kind": "MutatingWebhookConfiguration", "metadata": {"name": "five"}}`)
 	write(t, folder, "README.md", "kind: [")
 	if err := os.Mkdir(filepath.Join(folder, "below.yaml"), 0o700); err != nil {
 		t.Fatal(err)
@@ -109,9 +110,11 @@ func TestLoadTakesTheConfigurationsOfFilesAndFolders(t *testing.T) {
 
 func TestLoadSaysWhichFileIsWrong(t *testing.T) {
 	folder := t.TempDir()
-	for name, text := range map[string]string{"list.yaml": "- a\n", "half.yaml": named("a") + "---\nkind: [\n", "text.yaml": "text"} {
+	for name, text := range map[string]string{"list.yaml": "- a\n", "half.yaml": named("a") + "---\nkind: [\n",
+		"text.yaml": "text"} {
 		path := write(t, folder, name, text)
-		if _, err := local.Load(path); err == nil || !strings.HasPrefix(err.Error(), path+": ") || strings.Contains(err.Error(), "\n") {
+		if _, err := local.Load(path); err == nil || !strings.HasPrefix(err.Error(), path+": ") ||
+			strings.Contains(err.Error(), "\n") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -146,8 +149,9 @@ type fixture struct {
 
 func (f *fixture) installation(t *testing.T, name string) *local.Installation {
 	return &local.Installation{
-		Client: f.live, URL: webhookURL, Bundle: f.bundle, Configurations: []*unstructured.Unstructured{parse(t, named(name))},
-		Kinds: []schema.GroupKind{{Group: "local.example.com", Kind: "Thing"}},
+		Client: f.live, URL: webhookURL, Bundle: f.bundle,
+		Configurations: []*unstructured.Unstructured{parse(t, named(name))},
+		Kinds:          []schema.GroupKind{{Group: "local.example.com", Kind: "Thing"}},
 	}
 }
 
@@ -191,7 +195,8 @@ func (f *fixture) conversion(t *testing.T) string {
 	u := f.get(t, parse(t, crd).GroupVersionKind(), "things.local.example.com")
 	strategy, _, _ := unstructured.NestedString(u.Object, "spec", "conversion", "strategy")
 	url, _, _ := unstructured.NestedString(u.Object, "spec", "conversion", "webhook", "clientConfig", "url")
-	service, _, _ := unstructured.NestedString(u.Object, "spec", "conversion", "webhook", "clientConfig", "service", "name")
+	service, _, _ := unstructured.NestedString(u.Object, "spec", "conversion", "webhook", "clientConfig", "service",
+		"name")
 	return strings.TrimSpace(strategy + " " + url + service)
 }
 
@@ -234,9 +239,11 @@ func (f *fixture) deployedComesBack(t *testing.T) {
 		t.Fatal(err)
 	}
 	definition := f.get(t, parse(t, crd).GroupVersionKind(), "things.local.example.com")
-	definition.Object["spec"].(map[string]any)["conversion"] = map[string]any{"strategy": "Webhook", "webhook": map[string]any{
-		"conversionReviewVersions": []any{"v1"}, "clientConfig": map[string]any{"service": map[string]any{"name": "converter", "namespace": "system"}},
-	}}
+	definition.Object["spec"].(map[string]any)["conversion"] = map[string]any{"strategy": "Webhook",
+		"webhook": map[string]any{
+			"conversionReviewVersions": []any{"v1"},
+			"clientConfig":             map[string]any{"service": map[string]any{"name": "converter", "namespace": "system"}},
+		}}
 	if err := f.live.Update(t.Context(), definition); err != nil {
 		t.Fatal(err)
 	}
@@ -287,7 +294,8 @@ func (f *fixture) halfGoes(t *testing.T) {
 		want  string
 	}{
 		"a configuration without webhooks": {func(i *local.Installation) {
-			i.Configurations = append(i.Configurations, parse(t, "apiVersion: admissionregistration.k8s.io/v1\nkind: ValidatingWebhookConfiguration\nmetadata: {name: empty}\n"))
+			i.Configurations = append(i.Configurations, parse(t,
+				"apiVersion: admissionregistration.k8s.io/v1\nkind: ValidatingWebhookConfiguration\nmetadata: {name: empty}\n"))
 		}, `ValidatingWebhookConfiguration "empty": it has no webhooks`},
 		"a configuration that the server refuses": {func(i *local.Installation) {
 			wrong := parse(t, named("wrong"))

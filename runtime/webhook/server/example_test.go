@@ -11,7 +11,8 @@ import (
 // webhook twice at once, or one of another part.
 func ExampleServer_HandleFor() {
 	s := server.New(server.Options{})
-	for _, owner := range []server.Owner{{Name: "guestbook", Build: 1}, {Name: "guestbook", Build: 2}, {Name: "guestbook", Build: 2}, {Name: "cronjob", Build: 3}} {
+	for _, owner := range []server.Owner{{Name: "guestbook", Build: 1}, {Name: "guestbook", Build: 2},
+		{Name: "guestbook", Build: 2}, {Name: "cronjob", Build: 3}} {
 		fmt.Println(s.HandleFor(owner, "/mutate", http.NotFoundHandler(), server.MaxReview))
 	}
 	// Output:

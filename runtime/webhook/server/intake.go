@@ -178,7 +178,8 @@ func (i *intake) reserve(ctx context.Context, a *arrival, more, rest int64) (res
 
 // tryReserve reserves more bytes for a, which has waited for them since began. Without room it returns a channel that
 // is closed when there may be some, and the time until another client counts as slow.
-func (i *intake) tryReserve(a *arrival, more int64, began time.Time) (freed <-chan struct{}, slow time.Duration, err error) {
+func (i *intake) tryReserve(a *arrival, more int64,
+	began time.Time) (freed <-chan struct{}, slow time.Duration, err error) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	if a.isGone {

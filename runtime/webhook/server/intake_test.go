@@ -168,7 +168,8 @@ func TestRequestWithoutRoomIsRefusedWithItsTime(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
 		defer cancel()
 		w := httptest.NewRecorder()
-		s.ServeHTTP(w, httptest.NewRequestWithContext(ctx, http.MethodPost, "/a", strings.NewReader(strings.Repeat("c", 50<<10))))
+		s.ServeHTTP(w, httptest.NewRequestWithContext(ctx, http.MethodPost, "/a",
+			strings.NewReader(strings.Repeat("c", 50<<10))))
 		if w.Code != http.StatusServiceUnavailable {
 			t.Errorf("%d: %s", w.Code, w.Body)
 		}
@@ -208,7 +209,8 @@ func TestBodiesFitIntoTheMemoryOfTheProcess(t *testing.T) {
 func TestBodyIsGoneAfterItsRequest(t *testing.T) {
 	s := New(Options{Logger: slog.New(slog.DiscardHandler)})
 	var body io.ReadCloser
-	if err := s.Handle("/a", http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { body = r.Body }), 10); err != nil {
+	if err := s.Handle("/a", http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { body = r.Body }),
+		10); err != nil {
 		t.Fatal(err)
 	}
 	s.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodPost, "/a", strings.NewReader("abc")))

@@ -131,8 +131,9 @@ func New(opts Options) *Server {
 	opts.MaxInFlight = cmp.Or(max(0, opts.MaxInFlight), 256)
 	opts.Logger = cmp.Or(opts.Logger, slog.Default())
 	s := &Server{
-		opts: opts, paths: map[string]*endpoint{}, instruments: newInstruments(opts.Metrics), intake: newIntake(memoryLimit()),
-		slots: make(chan struct{}, opts.MaxInFlight), waiting: make(chan struct{}, opts.MaxInFlight*(1+waitFactor)),
+		opts: opts, paths: map[string]*endpoint{}, instruments: newInstruments(opts.Metrics),
+		intake: newIntake(memoryLimit()),
+		slots:  make(chan struct{}, opts.MaxInFlight), waiting: make(chan struct{}, opts.MaxInFlight*(1+waitFactor)),
 	}
 	config := &tls.Config{MinVersion: tls.VersionTLS12, NextProtos: []string{"http/1.1"}}
 	if opts.Certificates != nil {
@@ -413,9 +414,11 @@ type instruments struct {
 
 func newInstruments(r *metrics.Registry) instruments {
 	return instruments{
-		total:    r.Counter("controller_runtime_webhook_requests_total", "Requests to webhooks by path and HTTP code.", "webhook", "code"),
+		total: r.Counter("controller_runtime_webhook_requests_total", "Requests to webhooks by path and HTTP code.",
+			"webhook", "code"),
 		panics:   r.Counter("controller_runtime_webhook_panics_total", "Requests whose handler panicked.", "webhook"),
 		inFlight: r.Gauge("controller_runtime_webhook_requests_in_flight", "Requests that are not answered yet.", "webhook"),
-		seconds:  r.Histogram("controller_runtime_webhook_latency_seconds", "How long requests took.", slices.Concat([]float64{.001, .0025}, metrics.DefaultBuckets()), "webhook"),
+		seconds: r.Histogram("controller_runtime_webhook_latency_seconds", "How long requests took.",
+			slices.Concat([]float64{.001, .0025}, metrics.DefaultBuckets()), "webhook"),
 	}
 }

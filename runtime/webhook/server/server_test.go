@@ -198,7 +198,8 @@ func TestNoMoreThanMaxInFlightAreWorkedOn(t *testing.T) {
 	for range inFlight {
 		<-begun
 	}
-	if code, text, _ := post(t, c, url+"/a?timeout=10ms", ""); code != http.StatusServiceUnavailable || text != "the webhook had no time for the request" {
+	if code, text, _ := post(t, c, url+"/a?timeout=10ms", ""); code != http.StatusServiceUnavailable ||
+		text != "the webhook had no time for the request" {
 		t.Errorf("beside a full server: %d %q", code, text)
 	}
 	for range inFlight * 11 {
@@ -287,7 +288,8 @@ func TestContextEndsWithTheTimeOfTheAPIServer(t *testing.T) {
 }
 
 func TestRunReturnsNilWhateverEndsItsContext(t *testing.T) {
-	s := server.New(server.Options{Address: "127.0.0.1:0", Certificates: newAlways(t), Logger: slog.New(slog.DiscardHandler)})
+	s := server.New(server.Options{Address: "127.0.0.1:0", Certificates: newAlways(t),
+		Logger: slog.New(slog.DiscardHandler)})
 	if err := s.Listen(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -387,7 +389,8 @@ func TestTLSOptionsAreAppliedInTheirOrder(t *testing.T) {
 		func(c *tls.Config) { c.NextProtos, c.MinVersion = append(c.NextProtos, "h2"), tls.VersionTLS13 },
 	}}, nil)
 	address := strings.TrimPrefix(url, "https://")
-	if conn, err := tls.Dial("tcp", address, &tls.Config{InsecureSkipVerify: true, MaxVersion: tls.VersionTLS12}); err == nil {
+	if conn, err := tls.Dial("tcp", address, &tls.Config{InsecureSkipVerify: true,
+		MaxVersion: tls.VersionTLS12}); err == nil {
 		conn.Close()
 		t.Error("TLS 1.2 is spoken")
 	}

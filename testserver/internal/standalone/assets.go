@@ -31,7 +31,8 @@ var assets = map[string]asset{
 		serve: serveAPI,
 		flags: []string{"bind-address", "cert-dir", "client-ca-file", "secure-port", "tls-cert-file", "tls-private-key-file"},
 		ignored: []string{
-			"advertise-address", "allow-privileged", "authorization-mode", "disable-admission-plugins", "enable-admission-plugins",
+			"advertise-address", "allow-privileged", "authorization-mode", "disable-admission-plugins",
+			"enable-admission-plugins",
 			"etcd-servers", "service-account-issuer", "service-account-key-file", "service-account-signing-key-file",
 			"service-cluster-ip-range", "v",
 		},
@@ -116,7 +117,8 @@ func serveEtcd(ctx context.Context, flags map[string]string) error {
 func serveAPI(ctx context.Context, flags map[string]string) error {
 	certificateFile, keyFile := flags["tls-cert-file"], flags["tls-private-key-file"]
 	if certificateFile == "" {
-		certificateFile, keyFile = filepath.Join(flags["cert-dir"], "apiserver.crt"), filepath.Join(flags["cert-dir"], "apiserver.key")
+		certificateFile, keyFile = filepath.Join(flags["cert-dir"], "apiserver.crt"),
+			filepath.Join(flags["cert-dir"], "apiserver.key")
 	}
 	certificate, err := tls.LoadX509KeyPair(certificateFile, keyFile)
 	if err != nil {

@@ -246,7 +246,8 @@ func newHost() (*host, credentials, error) {
 func certificate(serial int64, subject pkix.Name) *x509.Certificate {
 	now := time.Now()
 	return &x509.Certificate{
-		SerialNumber: big.NewInt(serial), Subject: subject, NotBefore: now.Add(-time.Minute), NotAfter: now.Add(365 * 24 * time.Hour),
+		SerialNumber: big.NewInt(serial), Subject: subject, NotBefore: now.Add(-time.Minute),
+		NotAfter: now.Add(365 * 24 * time.Hour),
 	}
 }
 

@@ -66,7 +66,8 @@ func Main(side Side) {
 	what := flag.String("measure", "sync", "what to measure: sync, masked, operator, unpacked, events, list or blocked")
 	count := flag.Int("objects", 0, "how many objects the API server of KUBECONFIG has")
 	profile := flag.String("cpuprofile", "", "write a CPU profile to this file")
-	flag.IntVar(&runtime.MemProfileRate, "memprofilerate", 0, "bytes an allocation, on average, that is recorded for -memprofile")
+	flag.IntVar(&runtime.MemProfileRate, "memprofilerate", 0,
+		"bytes an allocation, on average, that is recorded for -memprofile")
 	heap := flag.String("memprofile", "", "write a profile of all allocations to this file at the end")
 	flag.Parse()
 	err := profiled(*profile, func() error { return run(context.Background(), side, *what, *count) })

@@ -52,7 +52,8 @@ func sync(ctx context.Context, config *rest.Config, form figure.Form) (figure.Qu
 	}
 	var options cache.Options
 	if form != figure.Whole {
-		options.ByKind = []cache.KindOptions{{Object: &v1.Widget{}, Scope: client.Scope{Mask: []string{"metadata", "status.conditions"}}}}
+		options.ByKind = []cache.KindOptions{{Object: &v1.Widget{},
+			Scope: client.Scope{Mask: []string{"metadata", "status.conditions"}}}}
 	}
 	q := newQueue()
 	informers := cache.New(live, options)

@@ -35,7 +35,8 @@ func operator(ctx context.Context, config *rest.Config, form figure.Form, reconc
 	events := make(chan informer.Event[*v1.Widget])
 	err = controller.For[*v1.Widget](m).
 		WatchesSource(source.Channel(events, handler.ForObject[*v1.Widget]())).
-		Complete(reconcile.Func[reconcile.Request](func(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
+		Complete(reconcile.Func[reconcile.Request](func(ctx context.Context,
+			request reconcile.Request) (reconcile.Result, error) {
 			defer reconciled()
 			return reconcile.Result{}, c.Get(ctx, request.NamespacedName, &v1.Widget{})
 		}))

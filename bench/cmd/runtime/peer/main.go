@@ -85,7 +85,8 @@ func feed(ctx context.Context, objects []*v1.Widget, handlers []func(*v1.Widget)
 	mapper.Add(v1.GroupVersion.WithKind("Widget"), meta.RESTScopeNamespace)
 	options.Mapper, options.HTTPClient = mapper, http.DefaultClient
 	m := &memory{objects: objects, events: make(chan watch.Event)}
-	options.NewInformer = func(_ toolscache.ListerWatcher, o runtime.Object, d time.Duration, i toolscache.Indexers) toolscache.SharedIndexInformer {
+	options.NewInformer = func(_ toolscache.ListerWatcher, o runtime.Object, d time.Duration,
+		i toolscache.Indexers) toolscache.SharedIndexInformer {
 		return toolscache.NewSharedIndexInformer(m, o, d, i)
 	}
 	informers, err := cache.New(&rest.Config{Host: "http://in.memory"}, options)
@@ -129,12 +130,14 @@ type telling struct {
 	handle func(*v1.Widget)
 }
 
-func (t *telling) Create(ctx context.Context, e event.TypedCreateEvent[*v1.Widget], q workqueue.TypedRateLimitingInterface[reconcile.Request]) {
+func (t *telling) Create(ctx context.Context, e event.TypedCreateEvent[*v1.Widget],
+	q workqueue.TypedRateLimitingInterface[reconcile.Request]) {
 	t.TypedEnqueueRequestForObject.Create(ctx, e, q)
 	t.handle(e.Object)
 }
 
-func (t *telling) Update(ctx context.Context, e event.TypedUpdateEvent[*v1.Widget], q workqueue.TypedRateLimitingInterface[reconcile.Request]) {
+func (t *telling) Update(ctx context.Context, e event.TypedUpdateEvent[*v1.Widget],
+	q workqueue.TypedRateLimitingInterface[reconcile.Request]) {
 	t.TypedEnqueueRequestForObject.Update(ctx, e, q)
 	t.handle(e.ObjectNew)
 }

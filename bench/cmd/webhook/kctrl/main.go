@@ -53,7 +53,8 @@ func run(ctx context.Context, port int, folder string) error {
 	if err != nil {
 		return err
 	}
-	if err := webhook.For[*v2.Widget](h).WithSpokes(conversion.NewSpoke(logic.FromHub, logic.ToHub)).Complete(); err != nil {
+	if err := webhook.For[*v2.Widget](h).WithSpokes(conversion.NewSpoke(logic.FromHub,
+		logic.ToHub)).Complete(); err != nil {
 		return err
 	}
 	if err := h.server.Listen(ctx); err != nil {

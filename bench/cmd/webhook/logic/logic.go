@@ -66,7 +66,8 @@ func FromHub(_ context.Context, hub *v2.Widget, spoke *v1.Widget) error {
 // ToHub makes a v2 of a v1.
 func ToHub(_ context.Context, spoke *v1.Widget, hub *v2.Widget) error {
 	hub.ObjectMeta = spoke.ObjectMeta
-	hub.Spec = v2.WidgetSpec{Scale: v2.Scale{Replicas: spoke.Spec.Replicas}, Runs: spoke.Spec.Containers, Listens: spoke.Spec.Ports}
+	hub.Spec = v2.WidgetSpec{Scale: v2.Scale{Replicas: spoke.Spec.Replicas}, Runs: spoke.Spec.Containers,
+		Listens: spoke.Spec.Ports}
 	hub.Status = spoke.Status
 	return nil
 }

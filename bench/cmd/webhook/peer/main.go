@@ -52,13 +52,15 @@ func run(ctx context.Context, port int, folder string) error {
 	})
 	server.Register(logic.Mutate, admission.WithDefaulter(scheme, defaulter{}))
 	server.Register(logic.Validate, admission.WithValidator(scheme, validator{}))
-	newConverter := conversion.NewHubSpokeConverter(&v2.Widget{}, conversion.NewSpokeConverter(&v1.Widget{}, logic.FromHub, logic.ToHub))
+	newConverter := conversion.NewHubSpokeConverter(&v2.Widget{}, conversion.NewSpokeConverter(&v1.Widget{}, logic.FromHub,
+		logic.ToHub))
 	converter, err := newConverter(scheme)
 	if err != nil {
 		return err
 	}
 	registry := conversion.NewRegistry()
-	if err := registry.RegisterConverter(schema.GroupKind{Group: v2.GroupVersion.Group, Kind: "Widget"}, converter); err != nil {
+	if err := registry.RegisterConverter(schema.GroupKind{Group: v2.GroupVersion.Group, Kind: "Widget"},
+		converter); err != nil {
 		return err
 	}
 	server.Register(logic.Convert, conversion.NewWebhookHandler(scheme, registry))

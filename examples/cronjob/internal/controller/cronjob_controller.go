@@ -309,8 +309,10 @@ func (r *CronJobReconciler) writeStatus(ctx context.Context, cronJob *batchv2.Cr
 		return nil
 	}
 	// Server-side apply: this controller owns only the fields set here. Conditions of other owners do not change.
-	status.Conditions = slices.DeleteFunc(status.Conditions, func(c metav1.Condition) bool { return c.Type != d.ready.Type })
-	desired := &batchv2.CronJob{ObjectMeta: metav1.ObjectMeta{Name: cronJob.Name, Namespace: cronJob.Namespace}, Status: *status}
+	status.Conditions = slices.DeleteFunc(status.Conditions,
+		func(c metav1.Condition) bool { return c.Type != d.ready.Type })
+	desired := &batchv2.CronJob{ObjectMeta: metav1.ObjectMeta{Name: cronJob.Name, Namespace: cronJob.Namespace},
+		Status: *status}
 	err := r.Status().Apply(ctx, desired, client.FieldOwner("cronjob-controller"), client.ForceOwnership)
 	if err != nil {
 		return fmt.Errorf("apply status of CronJob: %w", err)

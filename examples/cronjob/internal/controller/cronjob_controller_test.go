@@ -105,11 +105,13 @@ func begin(t *testing.T, env *testenv.Env) *story {
 	s.ctx = ctx
 	s.clock.set(time.Now())
 	s.cronJob = &batchv2.CronJob{
-		ObjectMeta: metav1.ObjectMeta{Namespace: strings.ToLower(t.Name()[strings.LastIndexByte(t.Name(), '/')+1:]), Name: "report"},
+		ObjectMeta: metav1.ObjectMeta{Namespace: strings.ToLower(t.Name()[strings.LastIndexByte(t.Name(), '/')+1:]),
+			Name: "report"},
 		Spec: batchv2.CronJobSpec{
 			Schedule: batchv2.CronSchedule{Minute: "0"},
 			JobTemplate: batchv1.JobTemplateSpec{
-				ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"team": "red"}, Annotations: map[string]string{"why": "because"}},
+				ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"team": "red"},
+					Annotations: map[string]string{"why": "because"}},
 				Spec: batchv1.JobSpec{Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{
 					Containers:    []corev1.Container{{Name: "main", Image: "example.com/report"}},
 					RestartPolicy: corev1.RestartPolicyNever,
@@ -432,7 +434,8 @@ func testGone(s *story) {
 	s.awaitNext(s.hour(1))
 	s.must(s.live.Delete(s.ctx, s.cronJob))
 	s.advance(s.hour(1))
-	s.must(s.live.Patch(s.ctx, s.cronJob, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`))))
+	s.must(s.live.Patch(s.ctx, s.cronJob, client.RawPatch(types.MergePatchType,
+		[]byte(`{"metadata":{"finalizers":null}}`))))
 	testenv.AwaitGone(s.ctx, s, s.live, s.cronJob)
 	// A request may come for an object that does not exist any more.
 	reconciler := &controller.CronJobReconciler{Client: s.live}

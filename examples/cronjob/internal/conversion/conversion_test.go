@@ -33,7 +33,8 @@ func TestNothingIsLost(t *testing.T) {
 
 // TestNoScheduleIsLost has schedules as people write them, which chance does not find.
 func TestNoScheduleIsLost(t *testing.T) {
-	texts := []string{"", "*", "5", "*/15", "1-5", "MON,WED", "@hourly", "@every 90m", "* * * * *", "0 3 * * 1", " 0 3 * * 1", "0  3 * * 1", "0\t3 * * 1"}
+	texts := []string{"", "*", "5", "*/15", "1-5", "MON,WED", "@hourly", "@every 90m", "* * * * *", "0 3 * * 1",
+		" 0 3 * * 1", "0  3 * * 1", "0\t3 * * 1"}
 	pick := func(r *rand.Rand) string { return texts[r.IntN(len(texts))] }
 	conversiontest.RoundTrip(t, conversion.V1, conversiontest.Runs(300),
 		conversiontest.Fill(func(r *rand.Rand, s *batchv1.CronJobSpec) { s.Schedule = pick(r) }),

@@ -74,7 +74,8 @@ func (m *Migration) Run(ctx context.Context) error {
 // does nothing if the status already lists only that version.
 func (m *Migration) Migrate(ctx context.Context) error {
 	crd := &unstructured.Unstructured{}
-	crd.SetGroupVersionKind(schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"})
+	crd.SetGroupVersionKind(schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1",
+		Kind: "CustomResourceDefinition"})
 	if err := m.Client.Get(ctx, object.Key{Name: m.CRD}, crd, client.Live); err != nil {
 		return err
 	}
@@ -89,13 +90,15 @@ func (m *Migration) Migrate(ctx context.Context) error {
 	}
 	// The optimistic lock rejects the patch if the storage version changed in the meantime.
 	base := crd.DeepCopy()
-	if err := unstructured.SetNestedStringSlice(crd.Object, []string{kind.Version}, "status", "storedVersions"); err != nil {
+	if err := unstructured.SetNestedStringSlice(crd.Object, []string{kind.Version}, "status",
+		"storedVersions"); err != nil {
 		return err
 	}
 	if err := m.Client.Status().Patch(ctx, crd, client.MergeFromWithOptimisticLock(base)); err != nil {
 		return err
 	}
-	m.Logger.Info("all objects are stored in one version", "crd", m.CRD, "version", kind.Version, "before", before, "objects", n)
+	m.Logger.Info("all objects are stored in one version", "crd", m.CRD, "version", kind.Version, "before", before,
+		"objects", n)
 	return nil
 }
 

@@ -125,7 +125,8 @@ func validate(cronJob *batchv2.CronJob) (admission.Warnings, error) {
 // warnings returns warnings about valid settings that are seldom intended.
 func warnings(cronJob *batchv2.CronJob) admission.Warnings {
 	if deadline := cronJob.Spec.StartingDeadlineSeconds; deadline != nil && *deadline < 10 {
-		return admission.Warnings{fmt.Sprintf("spec.startingDeadlineSeconds: a run that is late by more than %d s is missed, a restart of the operator may take longer", *deadline)}
+		return admission.Warnings{fmt.Sprintf("spec.startingDeadlineSeconds: a run that is late by more than %d s is "+
+			"missed, a restart of the operator may take longer", *deadline)}
 	}
 	return nil
 }

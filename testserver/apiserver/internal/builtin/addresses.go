@@ -17,7 +17,8 @@ func addresses() Kind {
 	return Kind{
 		GVK: networkingv1.SchemeGroupVersion.WithKind("IPAddress"), Resource: "ipaddresses", Short: []string{"ip"},
 		Columns: []Column{
-			Col("ParentRef", "string", networkingv1.IPAddressSpec{}.SwaggerDoc()["parentRef"], func(a *address) any { return parentText(a.Spec.ParentRef) }),
+			Col("ParentRef", "string", networkingv1.IPAddressSpec{}.SwaggerDoc()["parentRef"],
+				func(a *address) any { return parentText(a.Spec.ParentRef) }),
 			{value: SinceColumn.value}, // upstream has omitted its name
 		},
 		Rules: By(ipaddressregistry.Strategy),
@@ -40,7 +41,8 @@ func serviceRanges() Kind {
 	return Kind{
 		GVK: networkingv1.SchemeGroupVersion.WithKind("ServiceCIDR"), Resource: "servicecidrs",
 		Columns: []Column{
-			Col("CIDRs", "string", networkingv1.ServiceCIDRSpec{}.SwaggerDoc()["cidrs"], func(r *ranges) any { return strings.Join(r.Spec.CIDRs, ",") }),
+			Col("CIDRs", "string", networkingv1.ServiceCIDRSpec{}.SwaggerDoc()["cidrs"],
+				func(r *ranges) any { return strings.Join(r.Spec.CIDRs, ",") }),
 			SinceColumn,
 		},
 		Rules:  By(servicecidrregistry.Strategy),

@@ -35,7 +35,8 @@ func AppsKinds() []Kind {
 
 func controllerRevisions() Kind {
 	return Kind{
-		GVK: appsV1.WithKind("ControllerRevision"), Resource: "controllerrevisions", Namespaced: true, Rules: By(controllerrevision.Strategy),
+		GVK: appsV1.WithKind("ControllerRevision"), Resource: "controllerrevisions", Namespaced: true,
+		Rules: By(controllerrevision.Strategy),
 		Columns: []Column{
 			Col("Controller", "string", "Controller of the object", func(r *appsv1.ControllerRevision) any {
 				owner := metav1.GetControllerOf(r)
@@ -45,30 +46,38 @@ func controllerRevisions() Kind {
 				gv, _ := schema.ParseGroupVersion(owner.APIVersion)
 				return strings.ToLower(gv.WithKind(owner.Kind).GroupKind().String()) + "/" + owner.Name
 			}),
-			Col("Revision", "string", appsv1.ControllerRevision{}.SwaggerDoc()["revision"], func(r *appsv1.ControllerRevision) any { return r.Revision }),
+			Col("Revision", "string", appsv1.ControllerRevision{}.SwaggerDoc()["revision"],
+				func(r *appsv1.ControllerRevision) any { return r.Revision }),
 			SinceColumn,
 		},
 	}
 }
 
 func daemonSets() Kind {
-	doc, template := appsv1.DaemonSetStatus{}.SwaggerDoc(), func(d *appsv1.DaemonSet) *corev1.PodTemplateSpec { return &d.Spec.Template }
+	doc, template := appsv1.DaemonSetStatus{}.SwaggerDoc(),
+		func(d *appsv1.DaemonSet) *corev1.PodTemplateSpec { return &d.Spec.Template }
 	number := func(name, field string, value func(s appsv1.DaemonSetStatus) int32) Column {
 		return Col(name, "integer", doc[field], func(d *appsv1.DaemonSet) any { return int64(value(d.Status)) })
 	}
 	return Kind{
-		GVK: appsV1.WithKind("DaemonSet"), Resource: "daemonsets", unshown: appsv1.DeprecatedTemplateGeneration, Short: []string{"ds"}, Categories: []string{"all"}, Namespaced: true,
+		GVK: appsV1.WithKind("DaemonSet"), Resource: "daemonsets", unshown: appsv1.DeprecatedTemplateGeneration,
+		Short: []string{"ds"}, Categories: []string{"all"}, Namespaced: true,
 		Rules: By(daemonset.Strategy), Status: new(By(daemonset.StatusStrategy)),
 		Columns: append(append([]Column{
-			number("Desired", "desiredNumberScheduled", func(s appsv1.DaemonSetStatus) int32 { return s.DesiredNumberScheduled }),
-			number("Current", "currentNumberScheduled", func(s appsv1.DaemonSetStatus) int32 { return s.CurrentNumberScheduled }),
+			number("Desired", "desiredNumberScheduled",
+				func(s appsv1.DaemonSetStatus) int32 { return s.DesiredNumberScheduled }),
+			number("Current", "currentNumberScheduled",
+				func(s appsv1.DaemonSetStatus) int32 { return s.CurrentNumberScheduled }),
 			number("Ready", "numberReady", func(s appsv1.DaemonSetStatus) int32 { return s.NumberReady }),
-			number("Up-to-date", "updatedNumberScheduled", func(s appsv1.DaemonSetStatus) int32 { return s.UpdatedNumberScheduled }),
+			number("Up-to-date", "updatedNumberScheduled",
+				func(s appsv1.DaemonSetStatus) int32 { return s.UpdatedNumberScheduled }),
 			number("Available", "numberAvailable", func(s appsv1.DaemonSetStatus) int32 { return s.NumberAvailable }),
-			Col("Node Selector", "string", corev1.PodSpec{}.SwaggerDoc()["nodeSelector"], func(d *appsv1.DaemonSet) any { return labels.FormatLabels(d.Spec.Template.Spec.NodeSelector) }),
+			Col("Node Selector", "string", corev1.PodSpec{}.SwaggerDoc()["nodeSelector"],
+				func(d *appsv1.DaemonSet) any { return labels.FormatLabels(d.Spec.Template.Spec.NodeSelector) }),
 			SinceColumn,
 		}, containerColumns(template)...),
-			Col("Selector", "string wide", appsv1.DaemonSetSpec{}.SwaggerDoc()["selector"], func(d *appsv1.DaemonSet) any { return metav1.FormatLabelSelector(d.Spec.Selector) })),
+			Col("Selector", "string wide", appsv1.DaemonSetSpec{}.SwaggerDoc()["selector"],
+				func(d *appsv1.DaemonSet) any { return metav1.FormatLabelSelector(d.Spec.Selector) })),
 	}
 }
 
@@ -76,17 +85,21 @@ func deployments() Kind {
 	template := func(d *appsv1.Deployment) *corev1.PodTemplateSpec { return &d.Spec.Template }
 	doc := appsv1.DeploymentStatus{}.SwaggerDoc()
 	return Kind{
-		GVK: appsV1.WithKind("Deployment"), Resource: "deployments", Short: []string{"deploy"}, Categories: []string{"all"}, Namespaced: true,
-		Rules: By(deployment.Strategy), Status: new(By(deployment.StatusStrategy)),
+		GVK: appsV1.WithKind("Deployment"), Resource: "deployments", Short: []string{"deploy"}, Categories: []string{"all"},
+		Namespaced: true,
+		Rules:      By(deployment.Strategy), Status: new(By(deployment.StatusStrategy)),
 		Columns: append(append([]Column{
 			Col("Ready", "string", "Number of the pod with ready state", func(d *appsv1.Deployment) any {
 				return fmt.Sprintf("%d/%d", d.Status.ReadyReplicas, Deref(d.Spec.Replicas))
 			}),
-			Col("Up-to-date", "string", doc["updatedReplicas"], func(d *appsv1.Deployment) any { return int64(d.Status.UpdatedReplicas) }),
-			Col("Available", "string", doc["availableReplicas"], func(d *appsv1.Deployment) any { return int64(d.Status.AvailableReplicas) }),
+			Col("Up-to-date", "string", doc["updatedReplicas"],
+				func(d *appsv1.Deployment) any { return int64(d.Status.UpdatedReplicas) }),
+			Col("Available", "string", doc["availableReplicas"],
+				func(d *appsv1.Deployment) any { return int64(d.Status.AvailableReplicas) }),
 			SinceColumn,
 		}, containerColumns(template)...),
-			Col("Selector", "string wide", appsv1.DeploymentSpec{}.SwaggerDoc()["selector"], func(d *appsv1.Deployment) any { return selectorText(d.Spec.Selector) })),
+			Col("Selector", "string wide", appsv1.DeploymentSpec{}.SwaggerDoc()["selector"],
+				func(d *appsv1.Deployment) any { return selectorText(d.Spec.Selector) })),
 		Scale: func(object runtime.Object) Scaled {
 			d := object.(*appsv1.Deployment)
 			return Scaled{d.Spec.Replicas, d.Status.Replicas, selectorText(d.Spec.Selector)}
@@ -95,7 +108,8 @@ func deployments() Kind {
 }
 
 func replicaSets() Kind {
-	doc, template := appsv1.ReplicaSetStatus{}.SwaggerDoc(), func(r *appsv1.ReplicaSet) *corev1.PodTemplateSpec { return &r.Spec.Template }
+	doc, template := appsv1.ReplicaSetStatus{}.SwaggerDoc(),
+		func(r *appsv1.ReplicaSet) *corev1.PodTemplateSpec { return &r.Spec.Template }
 	rules := Own[*apps.ReplicaSet]{
 		Reset: []string{"status"}, Spec: func(r *apps.ReplicaSet) any { return r.Spec },
 		Create: func(_ context.Context, r *apps.ReplicaSet) {
@@ -110,11 +124,13 @@ func replicaSets() Kind {
 			return appsvalidation.ValidateReplicaSet(r, podutil.GetValidationOptionsFromPodTemplate(&r.Spec.Template, nil))
 		},
 		ValidateUpdate: func(_ context.Context, r, old *apps.ReplicaSet) field.ErrorList {
-			return appsvalidation.ValidateReplicaSetUpdate(r, old, podutil.GetValidationOptionsFromPodTemplate(&r.Spec.Template, &old.Spec.Template))
+			return appsvalidation.ValidateReplicaSetUpdate(r, old, podutil.GetValidationOptionsFromPodTemplate(&r.Spec.Template,
+				&old.Spec.Template))
 		},
 		Warnings: func(ctx context.Context, r, old *apps.ReplicaSet) []string {
 			if old == nil {
-				return append(dnsLabelWarning(r.Name, "Pod names and hostnames"), podutil.GetWarningsForPodTemplate(ctx, templatePath, &r.Spec.Template, nil)...)
+				return append(dnsLabelWarning(r.Name, "Pod names and hostnames"),
+					podutil.GetWarningsForPodTemplate(ctx, templatePath, &r.Spec.Template, nil)...)
 			}
 			if r.Generation == old.Generation {
 				return nil
@@ -130,15 +146,21 @@ func replicaSets() Kind {
 		},
 	}
 	return Kind{
-		GVK: appsV1.WithKind("ReplicaSet"), Resource: "replicasets", Short: []string{"rs"}, Categories: []string{"all"}, Namespaced: true,
-		Rules: rules.Rules(), Status: new(status.Rules()),
+		GVK: appsV1.WithKind("ReplicaSet"), Resource: "replicasets", Short: []string{"rs"}, Categories: []string{"all"},
+		Namespaced: true,
+		Rules:      rules.Rules(), Status: new(status.Rules()),
 		Columns: append(append([]Column{
-			Col("Desired", "integer", appsv1.ReplicaSetSpec{}.SwaggerDoc()["replicas"], func(r *appsv1.ReplicaSet) any { return int64(Deref(r.Spec.Replicas)) }),
+			Col("Desired", "integer", appsv1.ReplicaSetSpec{}.SwaggerDoc()["replicas"],
+				func(r *appsv1.ReplicaSet) any { return int64(Deref(r.Spec.Replicas)) }),
 			Col("Current", "integer", doc["replicas"], func(r *appsv1.ReplicaSet) any { return int64(r.Status.Replicas) }),
-			Col("Ready", "integer", doc["readyReplicas"], func(r *appsv1.ReplicaSet) any { return int64(r.Status.ReadyReplicas) }),
+			Col("Ready", "integer", doc["readyReplicas"], func(r *appsv1.ReplicaSet) any {
+				return int64(
+					r.Status.ReadyReplicas)
+			}),
 			SinceColumn,
 		}, containerColumns(template)...),
-			Col("Selector", "string wide", appsv1.ReplicaSetSpec{}.SwaggerDoc()["selector"], func(r *appsv1.ReplicaSet) any { return metav1.FormatLabelSelector(r.Spec.Selector) })),
+			Col("Selector", "string wide", appsv1.ReplicaSetSpec{}.SwaggerDoc()["selector"],
+				func(r *appsv1.ReplicaSet) any { return metav1.FormatLabelSelector(r.Spec.Selector) })),
 		Scale: func(object runtime.Object) Scaled {
 			r := object.(*appsv1.ReplicaSet)
 			return Scaled{r.Spec.Replicas, r.Status.Replicas, selectorText(r.Spec.Selector)}
@@ -154,14 +176,16 @@ func dnsLabelWarning(name, use string) []string {
 	if len(problems) == 0 {
 		return nil
 	}
-	return []string{fmt.Sprintf("metadata.name: this is used in %s, which can result in surprising behavior; a DNS label is recommended: %v", use, problems)}
+	return []string{fmt.Sprintf("metadata.name: this is used in %s, which can result in surprising behavior; a DNS "+
+		"label is recommended: %v", use, problems)}
 }
 
 func statefulSets() Kind {
 	template := func(s *appsv1.StatefulSet) *corev1.PodTemplateSpec { return &s.Spec.Template }
 	return Kind{
-		GVK: appsV1.WithKind("StatefulSet"), Resource: "statefulsets", Short: []string{"sts"}, Categories: []string{"all"}, Namespaced: true,
-		Rules: By(statefulset.Strategy), Status: new(By(statefulset.StatusStrategy)),
+		GVK: appsV1.WithKind("StatefulSet"), Resource: "statefulsets", Short: []string{"sts"}, Categories: []string{"all"},
+		Namespaced: true,
+		Rules:      By(statefulset.Strategy), Status: new(By(statefulset.StatusStrategy)),
 		Columns: append([]Column{
 			Col("Ready", "string", "Number of the pod with ready state", func(s *appsv1.StatefulSet) any {
 				return fmt.Sprintf("%d/%d", s.Status.ReadyReplicas, Deref(s.Spec.Replicas))
@@ -186,7 +210,8 @@ func ReplicationControllers() Kind {
 		return c.Spec.Template
 	}
 	rules := Own[*core.ReplicationController]{
-		Reset: []string{"status"}, Policy: rest.OrphanDependents, Spec: func(c *core.ReplicationController) any { return c.Spec },
+		Reset: []string{"status"}, Policy: rest.OrphanDependents,
+		Spec: func(c *core.ReplicationController) any { return c.Spec },
 		Create: func(_ context.Context, c *core.ReplicationController) {
 			c.Status = core.ReplicationControllerStatus{}
 			podutil.DropDisabledTemplateFields(c.Spec.Template, nil)
@@ -196,14 +221,17 @@ func ReplicationControllers() Kind {
 			podutil.DropDisabledTemplateFields(c.Spec.Template, old.Spec.Template)
 		},
 		Validate: func(_ context.Context, c *core.ReplicationController) field.ErrorList {
-			return corevalidation.ValidateReplicationController(c, podutil.GetValidationOptionsFromPodTemplate(c.Spec.Template, nil))
+			return corevalidation.ValidateReplicationController(c, podutil.GetValidationOptionsFromPodTemplate(c.Spec.Template,
+				nil))
 		},
 		ValidateUpdate: func(_ context.Context, c, old *core.ReplicationController) field.ErrorList {
-			return corevalidation.ValidateReplicationControllerUpdate(c, old, podutil.GetValidationOptionsFromPodTemplate(c.Spec.Template, old.Spec.Template))
+			return corevalidation.ValidateReplicationControllerUpdate(c, old,
+				podutil.GetValidationOptionsFromPodTemplate(c.Spec.Template, old.Spec.Template))
 		},
 		Warnings: func(ctx context.Context, c, old *core.ReplicationController) []string {
 			if old == nil {
-				return append(dnsLabelWarning(c.Name, "Pod names and hostnames"), podutil.GetWarningsForPodTemplate(ctx, templatePath, c.Spec.Template, nil)...)
+				return append(dnsLabelWarning(c.Name, "Pod names and hostnames"),
+					podutil.GetWarningsForPodTemplate(ctx, templatePath, c.Spec.Template, nil)...)
 			}
 			if c.Generation == old.Generation {
 				return nil
@@ -219,15 +247,18 @@ func ReplicationControllers() Kind {
 		},
 	}
 	return Kind{
-		GVK: CoreV1.WithKind("ReplicationController"), Resource: "replicationcontrollers", Short: []string{"rc"}, Categories: []string{"all"}, Namespaced: true,
+		GVK: CoreV1.WithKind("ReplicationController"), Resource: "replicationcontrollers", Short: []string{"rc"},
+		Categories: []string{"all"}, Namespaced: true,
 		Rules: rules.Rules(), Status: new(status.Rules()),
 		Columns: append(append([]Column{
-			Col("Desired", "integer", corev1.ReplicationControllerSpec{}.SwaggerDoc()["replicas"], func(c *controller) any { return int64(Deref(c.Spec.Replicas)) }),
+			Col("Desired", "integer", corev1.ReplicationControllerSpec{}.SwaggerDoc()["replicas"],
+				func(c *controller) any { return int64(Deref(c.Spec.Replicas)) }),
 			Col("Current", "integer", doc["replicas"], func(c *controller) any { return int64(c.Status.Replicas) }),
 			Col("Ready", "integer", doc["readyReplicas"], func(c *controller) any { return int64(c.Status.ReadyReplicas) }),
 			SinceColumn,
 		}, containerColumns(template)...),
-			Col("Selector", "string wide", corev1.ReplicationControllerSpec{}.SwaggerDoc()["selector"], func(c *controller) any { return labels.FormatLabels(c.Spec.Selector) })),
+			Col("Selector", "string wide", corev1.ReplicationControllerSpec{}.SwaggerDoc()["selector"],
+				func(c *controller) any { return labels.FormatLabels(c.Spec.Selector) })),
 		Scale: func(object runtime.Object) Scaled {
 			c := object.(*controller)
 			return Scaled{c.Spec.Replicas, c.Status.Replicas, labels.Set(c.Spec.Selector).AsSelector().String()}

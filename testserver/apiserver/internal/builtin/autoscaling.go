@@ -18,18 +18,22 @@ type autoscaler = autoscalingv2.HorizontalPodAutoscaler
 func AutoscalingKinds() []Kind {
 	stored := autoscalers()
 	older := Kind{
-		GVK: autoscalingv1.SchemeGroupVersion.WithKind("HorizontalPodAutoscaler"), Resource: stored.Resource, Short: stored.Short, Categories: stored.Categories,
+		GVK: autoscalingv1.SchemeGroupVersion.WithKind("HorizontalPodAutoscaler"), Resource: stored.Resource,
+		Short: stored.Short, Categories: stored.Categories,
 		Namespaced: true, Of: &stored, Hub: autoscalingv2.SchemeGroupVersion,
 	}
 	return []Kind{older, stored}
 }
 
 func autoscalers() Kind {
-	spec, status := autoscalingv2.HorizontalPodAutoscalerSpec{}.SwaggerDoc(), autoscalingv2.HorizontalPodAutoscalerStatus{}.SwaggerDoc()
+	spec, status := autoscalingv2.HorizontalPodAutoscalerSpec{}.SwaggerDoc(),
+		autoscalingv2.HorizontalPodAutoscalerStatus{}.SwaggerDoc()
 	return Kind{
-		GVK: autoscalingv2.SchemeGroupVersion.WithKind("HorizontalPodAutoscaler"), Resource: "horizontalpodautoscalers", Short: []string{"hpa"}, Categories: []string{"all"}, Namespaced: true,
+		GVK: autoscalingv2.SchemeGroupVersion.WithKind("HorizontalPodAutoscaler"), Resource: "horizontalpodautoscalers",
+		Short: []string{"hpa"}, Categories: []string{"all"}, Namespaced: true,
 		Columns: []Column{
-			Col("Reference", "string", spec["scaleTargetRef"], func(a *autoscaler) any { return a.Spec.ScaleTargetRef.Kind + "/" + a.Spec.ScaleTargetRef.Name }),
+			Col("Reference", "string", spec["scaleTargetRef"],
+				func(a *autoscaler) any { return a.Spec.ScaleTargetRef.Kind + "/" + a.Spec.ScaleTargetRef.Name }),
 			Col("Targets", "string", spec["metrics"], func(a *autoscaler) any { return targetsText(a) }),
 			Col("MinPods", "string", spec["minReplicas"], func(a *autoscaler) any {
 				if a.Spec.MinReplicas == nil {
@@ -38,7 +42,8 @@ func autoscalers() Kind {
 				return fmt.Sprint(*a.Spec.MinReplicas)
 			}),
 			Col("MaxPods", "string", spec["maxReplicas"], func(a *autoscaler) any { return int64(a.Spec.MaxReplicas) }),
-			Col("Replicas", "string", status["currentReplicas"], func(a *autoscaler) any { return int64(a.Status.CurrentReplicas) }),
+			Col("Replicas", "string", status["currentReplicas"],
+				func(a *autoscaler) any { return int64(a.Status.CurrentReplicas) }),
 			SinceColumn,
 		},
 		Rules:  By(horizontalpodautoscalerregistry.Strategy),
@@ -64,7 +69,8 @@ func targetsText(a *autoscaler) string {
 		}
 		return fmt.Sprintf("%s/%s", current(now.Value), target.Value.String())
 	}
-	resources := func(name corev1.ResourceName, target autoscalingv2.MetricTarget, now *autoscalingv2.MetricValueStatus) string {
+	resources := func(name corev1.ResourceName, target autoscalingv2.MetricTarget,
+		now *autoscalingv2.MetricValueStatus) string {
 		if now == nil {
 			now = &autoscalingv2.MetricValueStatus{}
 		}

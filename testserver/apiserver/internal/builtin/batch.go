@@ -35,8 +35,9 @@ func CronJobs() Kind {
 	doc := batchv1.CronJobSpec{}.SwaggerDoc()
 	template := func(c *batchv1.CronJob) *corev1.PodTemplateSpec { return &c.Spec.JobTemplate.Spec.Template }
 	return Kind{
-		GVK: batchV1.WithKind("CronJob"), Resource: "cronjobs", Short: []string{"cj"}, Categories: []string{"all"}, Namespaced: true,
-		Rules: By(cronjob.Strategy), Status: new(By(cronjob.StatusStrategy)),
+		GVK: batchV1.WithKind("CronJob"), Resource: "cronjobs", Short: []string{"cj"}, Categories: []string{"all"},
+		Namespaced: true,
+		Rules:      By(cronjob.Strategy), Status: new(By(cronjob.StatusStrategy)),
 		Columns: append(append([]Column{
 			Col("Schedule", "string", doc["schedule"], func(c *batchv1.CronJob) any { return c.Spec.Schedule }),
 			Col("Timezone", "string", doc["timeZone"], func(c *batchv1.CronJob) any {
@@ -51,16 +52,19 @@ func CronJobs() Kind {
 				}
 				return "False"
 			}),
-			Col("Active", "integer", batchv1.CronJobStatus{}.SwaggerDoc()["active"], func(c *batchv1.CronJob) any { return int64(len(c.Status.Active)) }),
-			Col("Last Schedule", "string", batchv1.CronJobStatus{}.SwaggerDoc()["lastScheduleTime"], func(c *batchv1.CronJob) any {
-				if c.Status.LastScheduleTime == nil {
-					return "<none>"
-				}
-				return since(*c.Status.LastScheduleTime)
-			}),
+			Col("Active", "integer", batchv1.CronJobStatus{}.SwaggerDoc()["active"],
+				func(c *batchv1.CronJob) any { return int64(len(c.Status.Active)) }),
+			Col("Last Schedule", "string", batchv1.CronJobStatus{}.SwaggerDoc()["lastScheduleTime"],
+				func(c *batchv1.CronJob) any {
+					if c.Status.LastScheduleTime == nil {
+						return "<none>"
+					}
+					return since(*c.Status.LastScheduleTime)
+				}),
 			SinceColumn,
 		}, containerColumns(template)...),
-			Col("Selector", "string wide", batchv1.JobSpec{}.SwaggerDoc()["selector"], func(c *batchv1.CronJob) any { return metav1.FormatLabelSelector(c.Spec.JobTemplate.Spec.Selector) })),
+			Col("Selector", "string wide", batchv1.JobSpec{}.SwaggerDoc()["selector"],
+				func(c *batchv1.CronJob) any { return metav1.FormatLabelSelector(c.Spec.JobTemplate.Spec.Selector) })),
 	}
 }
 
@@ -92,7 +96,8 @@ func Jobs() Kind {
 			}),
 			SinceColumn,
 		}, containerColumns(template)...),
-			Col("Selector", "string wide", batchv1.JobSpec{}.SwaggerDoc()["selector"], func(j *batchv1.Job) any { return metav1.FormatLabelSelector(j.Spec.Selector) })),
+			Col("Selector", "string wide", batchv1.JobSpec{}.SwaggerDoc()["selector"],
+				func(j *batchv1.Job) any { return metav1.FormatLabelSelector(j.Spec.Selector) })),
 		Fields: func(object runtime.Object, set fields.Set) {
 			set["status.successful"] = strconv.Itoa(int(object.(*batchv1.Job).Status.Succeeded))
 		},
@@ -108,7 +113,8 @@ func jobState(j *batchv1.Job) string {
 	case j.DeletionTimestamp != nil:
 		return "Terminating"
 	}
-	for _, kind := range []batchv1.JobConditionType{batchv1.JobSuspended, batchv1.JobFailureTarget, batchv1.JobSuccessCriteriaMet} {
+	for _, kind := range []batchv1.JobConditionType{batchv1.JobSuspended, batchv1.JobFailureTarget,
+		batchv1.JobSuccessCriteriaMet} {
 		if jobConditionTrue(j, kind) {
 			return string(kind)
 		}
@@ -117,7 +123,10 @@ func jobState(j *batchv1.Job) string {
 }
 
 func jobConditionTrue(job *batchv1.Job, kind batchv1.JobConditionType) bool {
-	return slices.ContainsFunc(job.Status.Conditions, func(c batchv1.JobCondition) bool { return c.Type == kind && c.Status == corev1.ConditionTrue })
+	return slices.ContainsFunc(job.Status.Conditions, func(c batchv1.JobCondition) bool {
+		return c.Type == kind &&
+			c.Status == corev1.ConditionTrue
+	})
 }
 
 func jobRules() Rules {
@@ -137,7 +146,8 @@ func jobRules() Rules {
 		},
 		Validate: func(_ context.Context, j *batch.Job) field.ErrorList {
 			return batchvalidation.ValidateJobCreate(j, batchvalidation.JobValidationOptions{
-				PodValidationOptions: podutil.GetValidationOptionsFromPodTemplate(&j.Spec.Template, nil), RequirePrefixedLabels: true,
+				PodValidationOptions:  podutil.GetValidationOptionsFromPodTemplate(&j.Spec.Template, nil),
+				RequirePrefixedLabels: true,
 			})
 		},
 		ValidateUpdate: func(_ context.Context, j, old *batch.Job) field.ErrorList {
@@ -145,7 +155,8 @@ func jobRules() Rules {
 		},
 		Warnings: func(ctx context.Context, j, old *batch.Job) []string {
 			if old == nil {
-				return append(dnsLabelWarning(j.Name, "Pod names and hostnames"), jobutil.WarningsForJobSpec(ctx, at, &j.Spec, nil)...)
+				return append(dnsLabelWarning(j.Name, "Pod names and hostnames"), jobutil.WarningsForJobSpec(ctx, at, &j.Spec,
+					nil)...)
 			}
 			if j.Generation == old.Generation {
 				return nil
@@ -169,7 +180,8 @@ func selectPods(j *batch.Job) {
 		j.Labels = j.Spec.Template.Labels
 	}
 	for name, value := range map[string]string{
-		batch.LegacyJobNameLabel: j.Name, batch.JobNameLabel: j.Name, batch.LegacyControllerUidLabel: string(j.UID), batch.ControllerUidLabel: string(j.UID),
+		batch.LegacyJobNameLabel: j.Name, batch.JobNameLabel: j.Name, batch.LegacyControllerUidLabel: string(j.UID),
+		batch.ControllerUidLabel: string(j.UID),
 	} {
 		if _, ok := j.Spec.Template.Labels[name]; !ok {
 			j.Spec.Template.Labels[name] = value
@@ -206,11 +218,15 @@ func appliedLabels(j *batch.Job) bool {
 
 // jobUpdateOptions return which fields of a job may change: more while it is suspended and has no pods.
 func jobUpdateOptions(j, old *batch.Job) batchvalidation.JobValidationOptions {
-	options := batchvalidation.JobValidationOptions{PodValidationOptions: podutil.GetValidationOptionsFromPodTemplate(&j.Spec.Template, &old.Spec.Template)}
-	options.AllowInvalidLabelValueInSelector = options.AllowInvalidLabelValueInSelector || metav1validation.LabelSelectorHasInvalidLabelValue(old.Spec.Selector)
+	options := batchvalidation.JobValidationOptions{PodValidationOptions: podutil.GetValidationOptionsFromPodTemplate(
+		&j.Spec.Template, &old.Spec.Template)}
+	options.AllowInvalidLabelValueInSelector = options.AllowInvalidLabelValueInSelector ||
+		metav1validation.LabelSelectorHasInvalidLabelValue(old.Spec.Selector)
 	suspended, started := Deref(old.Spec.Suspend), old.Status.StartTime != nil
-	idle := suspended && old.Status.Active == 0 && (!started || batchvalidation.IsConditionTrue(old.Status.Conditions, batch.JobSuspended))
-	options.AllowMutablePodResources = idle && utilfeature.DefaultFeatureGate.Enabled(features.MutablePodResourcesForSuspendedJobs)
+	idle := suspended && old.Status.Active == 0 && (!started || batchvalidation.IsConditionTrue(old.Status.Conditions,
+		batch.JobSuspended))
+	options.AllowMutablePodResources = idle && utilfeature.DefaultFeatureGate.Enabled(
+		features.MutablePodResourcesForSuspendedJobs)
 	options.AllowMutableSchedulingDirectives = suspended && !started
 	if utilfeature.DefaultFeatureGate.Enabled(features.MutableSchedulingDirectivesForSuspendedJobs) {
 		options.AllowMutableSchedulingDirectives = idle
@@ -245,11 +261,13 @@ func jobStatusOptions(j, old *batch.Job) batchvalidation.JobStatusValidationOpti
 	failedIndexes := changed(func(j *batch.Job) any { return j.Status.FailedIndexes })
 	started := changed(func(j *batch.Job) any { return j.Status.StartTime })
 	ended := changed(func(j *batch.Job) any { return j.Status.CompletionTime })
-	resumed := batchvalidation.IsConditionTrue(old.Status.Conditions, batch.JobSuspended) && batchvalidation.IsConditionFalse(j.Status.Conditions, batch.JobSuspended)
+	resumed := batchvalidation.IsConditionTrue(old.Status.Conditions, batch.JobSuspended) &&
+		batchvalidation.IsConditionFalse(j.Status.Conditions, batch.JobSuspended)
 	nothingToDo := Deref(j.Spec.Suspend) && j.Spec.Completions != nil && *j.Spec.Completions == 0
 	indexed := Deref(j.Spec.CompletionMode) == batch.IndexedCompletion
 	return batchvalidation.JobStatusValidationOptions{
-		RejectDecreasingSucceededCounter:             !indexed || !equality.Semantic.DeepEqual(j.Spec.Completions, j.Spec.Parallelism),
+		RejectDecreasingSucceededCounter: !indexed || !equality.Semantic.DeepEqual(j.Spec.Completions,
+			j.Spec.Parallelism),
 		RejectDecreasingFailedCounter:                true,
 		RejectDisablingTerminalCondition:             true,
 		RejectMutatingCompletionTime:                 true,
@@ -262,14 +280,16 @@ func jobStatusOptions(j, old *batch.Job) batchvalidation.JobStatusValidationOpti
 		RejectCompleteJobWithoutSuccessCriteriaMet:   complete || condition(batch.JobSuccessCriteriaMet),
 		RejectFinishedJobWithActivePods:              finished || active,
 		RejectFinishedJobWithoutStartTime:            (finished || started) && !nothingToDo,
-		RejectFinishedJobWithUncountedTerminatedPods: finished || changed(func(j *batch.Job) any { return j.Status.UncountedTerminatedPods }),
-		RejectStartTimeUpdateForUnsuspendedJob:       started && !resumed,
-		RejectCompletionTimeBeforeStartTime:          started || ended,
-		RejectNotCompleteJobWithCompletionTime:       complete || ended,
-		RejectCompleteJobWithoutCompletionTime:       complete || ended,
-		RejectCompleteJobWithFailedCondition:         complete || failed,
-		RejectCompleteJobWithFailureTargetCondition:  complete || condition(batch.JobFailureTarget),
-		RejectMoreReadyThanActivePods:                active || changed(func(j *batch.Job) any { return j.Status.Ready }),
-		RejectFinishedJobWithTerminatingPods:         finished || changed(func(j *batch.Job) any { return j.Status.Terminating }),
+		RejectFinishedJobWithUncountedTerminatedPods: finished ||
+			changed(func(j *batch.Job) any { return j.Status.UncountedTerminatedPods }),
+		RejectStartTimeUpdateForUnsuspendedJob:      started && !resumed,
+		RejectCompletionTimeBeforeStartTime:         started || ended,
+		RejectNotCompleteJobWithCompletionTime:      complete || ended,
+		RejectCompleteJobWithoutCompletionTime:      complete || ended,
+		RejectCompleteJobWithFailedCondition:        complete || failed,
+		RejectCompleteJobWithFailureTargetCondition: complete || condition(batch.JobFailureTarget),
+		RejectMoreReadyThanActivePods:               active || changed(func(j *batch.Job) any { return j.Status.Ready }),
+		RejectFinishedJobWithTerminatingPods: finished ||
+			changed(func(j *batch.Job) any { return j.Status.Terminating }),
 	}
 }

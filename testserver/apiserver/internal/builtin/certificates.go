@@ -29,9 +29,11 @@ type signingRequest = certificatesv1.CertificateSigningRequest
 // SigningRequests returns the kind CertificateSigningRequest.
 func SigningRequests() Kind {
 	rules, part, _ := signingRules()
-	spec, status := certificatesv1.CertificateSigningRequestSpec{}.SwaggerDoc(), certificatesv1.CertificateSigningRequestStatus{}.SwaggerDoc()
+	spec, status := certificatesv1.CertificateSigningRequestSpec{}.SwaggerDoc(),
+		certificatesv1.CertificateSigningRequestStatus{}.SwaggerDoc()
 	return Kind{
-		GVK: certificatesv1.SchemeGroupVersion.WithKind("CertificateSigningRequest"), Resource: "certificatesigningrequests", Short: []string{"csr"},
+		GVK: certificatesv1.SchemeGroupVersion.WithKind("CertificateSigningRequest"), Resource: "certificatesigningrequests",
+		Short: []string{"csr"},
 		Columns: []Column{
 			SinceColumn,
 			Col("SignerName", "string", spec["signerName"], func(r *signingRequest) any { return orNone(r.Spec.SignerName) }),
@@ -84,7 +86,8 @@ func stateOf(status *certificatesv1.CertificateSigningRequestStatus) string {
 	return state
 }
 
-func conditionsOf(status *certificatesv1.CertificateSigningRequestStatus, t certificatesv1.RequestConditionType) (found []certificatesv1.CertificateSigningRequestCondition) {
+func conditionsOf(status *certificatesv1.CertificateSigningRequestStatus,
+	t certificatesv1.RequestConditionType) (found []certificatesv1.CertificateSigningRequestCondition) {
 	for _, c := range status.Conditions {
 		if c.Type == t {
 			found = append(found, c)
@@ -113,9 +116,12 @@ func reviewSigning(cluster Cluster, a admission.Attributes) error {
 	switch part := a.GetSubresource(); {
 	case part == "approval" && !cluster.maySign(a, "approve", old.Spec.SignerName):
 		err = fmt.Errorf("user not permitted to approve requests with signerName %q", old.Spec.SignerName)
-	case part == "status" && (!bytes.Equal(old.Status.Certificate, r.Status.Certificate) || !equality.Semantic.DeepEqual(old.Status.Conditions, r.Status.Conditions)) && !cluster.maySign(a, "sign", old.Spec.SignerName):
+	case part == "status" && (!bytes.Equal(old.Status.Certificate, r.Status.Certificate) ||
+		!equality.Semantic.DeepEqual(old.Status.Conditions, r.Status.Conditions)) &&
+		!cluster.maySign(a, "sign", old.Spec.SignerName):
 		err = fmt.Errorf("user not permitted to sign requests with signerName %q", old.Spec.SignerName)
-	case part == "" && a.GetOperation() == admission.Create && r.Spec.SignerName == certificatesv1.KubeAPIServerClientSignerName:
+	case part == "" && a.GetOperation() == admission.Create &&
+		r.Spec.SignerName == certificatesv1.KubeAPIServerClientSignerName:
 		request, parseErr := parseRequest(r.Spec.Request)
 		if parseErr != nil {
 			err = fmt.Errorf("failed to parse CSR: %v", parseErr)
@@ -134,7 +140,8 @@ func (cluster Cluster) maySign(a admission.Attributes, verb, signer string) bool
 	domain, _, _ := strings.Cut(signer, "/")
 	for _, name := range []string{signer, domain + "/*"} {
 		decision, _, err := cluster.Authorizer.Authorize(context.Background(), authorizer.AttributesRecord{
-			User: a.GetUserInfo(), Verb: verb, Name: name, APIGroup: certificatesv1.GroupName, APIVersion: "*", Resource: "signers", ResourceRequest: true,
+			User: a.GetUserInfo(), Verb: verb, Name: name, APIGroup: certificatesv1.GroupName, APIVersion: "*",
+			Resource: "signers", ResourceRequest: true,
 		})
 		if err == nil && decision == authorizer.DecisionAllow {
 			return true

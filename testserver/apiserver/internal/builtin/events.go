@@ -20,7 +20,8 @@ var eventHub = schema.GroupVersion{Group: eventsv1.GroupName, Version: runtime.A
 func EventKinds() []Kind {
 	stored := events()
 	newer := Kind{
-		GVK: eventsv1.SchemeGroupVersion.WithKind("Event"), Resource: stored.Resource, Short: stored.Short, Namespaced: true, Of: &stored, Hub: eventHub,
+		GVK: eventsv1.SchemeGroupVersion.WithKind("Event"), Resource: stored.Resource, Short: stored.Short, Namespaced: true,
+		Of: &stored, Hub: eventHub,
 	}
 	return []Kind{stored, newer}
 }
@@ -54,7 +55,8 @@ func events() Kind {
 				}
 				return strings.ToLower(e.InvolvedObject.Kind) + "/" + e.InvolvedObject.Name
 			}),
-			Col("Subobject", "string wide", corev1.ObjectReference{}.SwaggerDoc()["fieldPath"], func(e *event) any { return e.InvolvedObject.FieldPath }),
+			Col("Subobject", "string wide", corev1.ObjectReference{}.SwaggerDoc()["fieldPath"],
+				func(e *event) any { return e.InvolvedObject.FieldPath }),
 			Col("Source", "string wide", doc["source"], func(e *event) any {
 				component, host := e.Source.Component, e.Source.Host
 				if component == "" && host == "" {
@@ -76,15 +78,19 @@ func events() Kind {
 				}
 				return int64(e.Count)
 			}),
-			{metav1.TableColumnDefinition{Name: "Name", Type: "string", Format: "name", Priority: 1, Description: nameColumn.Description}, func(object runtime.Object) any { return must.Access(object).GetName() }},
+			{metav1.TableColumnDefinition{Name: "Name", Type: "string", Format: "name", Priority: 1,
+				Description: nameColumn.Description}, func(object runtime.Object) any { return must.Access(object).GetName() }},
 		},
 		Fields: func(object runtime.Object, set fields.Set) {
 			e := object.(*event)
 			of := e.InvolvedObject
-			for name, value := range map[string]string{"kind": of.Kind, "namespace": of.Namespace, "name": of.Name, "uid": string(of.UID), "apiVersion": of.APIVersion, "resourceVersion": of.ResourceVersion, "fieldPath": of.FieldPath} {
+			for name, value := range map[string]string{"kind": of.Kind, "namespace": of.Namespace, "name": of.Name,
+				"uid": string(of.UID), "apiVersion": of.APIVersion, "resourceVersion": of.ResourceVersion,
+				"fieldPath": of.FieldPath} {
 				set["involvedObject."+name] = value
 			}
-			set["reason"], set["reportingComponent"], set["source"], set["type"] = e.Reason, e.ReportingController, e.Source.Component, e.Type
+			set["reason"], set["reportingComponent"], set["source"], set["type"] = e.Reason, e.ReportingController,
+				e.Source.Component, e.Type
 			if e.Source.Component == "" {
 				set["source"] = e.ReportingController
 			}

@@ -57,7 +57,8 @@ func newComposedCompiler() *plugincel.CompositedCompiler {
 }
 
 // compiled returns the errors of an expression.
-func compiled(compiler plugincel.Compiler, e plugincel.ExpressionAccessor, variables plugincel.OptionalVariableDeclarations, known bool, path *field.Path) field.ErrorList {
+func compiled(compiler plugincel.Compiler, e plugincel.ExpressionAccessor,
+	variables plugincel.OptionalVariableDeclarations, known bool, path *field.Path) field.ErrorList {
 	return compilation(compiler.CompileCELExpression(e, variables, environmentType(known)), e, path)
 }
 
@@ -82,7 +83,8 @@ func compilation(result plugincel.CompilationResult, e plugincel.ExpressionAcces
 	}
 }
 
-func validateConditions(conditions []admissionv1.MatchCondition, known sets.Set[string], params bool, path *field.Path) (problems field.ErrorList) {
+func validateConditions(conditions []admissionv1.MatchCondition, known sets.Set[string], params bool,
+	path *field.Path) (problems field.ErrorList) {
 	const most = 64
 	if len(conditions) > most {
 		problems = append(problems, field.TooMany(path, len(conditions), most))
@@ -94,13 +96,15 @@ func validateConditions(conditions []admissionv1.MatchCondition, known sets.Set[
 			problems = append(problems, field.Required(at.Child("expression"), ""))
 		} else {
 			variables := plugincel.OptionalVariableDeclarations{HasParams: params, HasAuthorizer: true}
-			problems = append(problems, compiled(statelessCompiler(), &matchconditions.MatchCondition{Expression: text}, variables, known.Has(text), at.Child("expression"))...)
+			problems = append(problems, compiled(statelessCompiler(), &matchconditions.MatchCondition{Expression: text},
+				variables, known.Has(text), at.Child("expression"))...)
 		}
 		if condition.Name == "" {
 			problems = append(problems, field.Required(at.Child("name"), ""))
 			continue
 		}
-		problems = append(problems, invalid(at.Child("name"), condition.Name, utilvalidation.IsQualifiedName(condition.Name))...)
+		problems = append(problems, invalid(at.Child("name"), condition.Name,
+			utilvalidation.IsQualifiedName(condition.Name))...)
 		if names.Has(condition.Name) {
 			problems = append(problems, field.Duplicate(at.Child("name"), condition.Name))
 		}
@@ -111,6 +115,7 @@ func validateConditions(conditions []admissionv1.MatchCondition, known sets.Set[
 
 var (
 	identifier = regexp.MustCompile("^[_a-zA-Z][_a-zA-Z0-9]*$")
-	reserved   = sets.New("true", "false", "null", "in", "as", "break", "const", "continue", "else", "for", "function", "if", "import", "let",
+	reserved   = sets.New("true", "false", "null", "in", "as", "break", "const", "continue", "else", "for", "function",
+		"if", "import", "let",
 		"loop", "package", "namespace", "return", "var", "void", "while")
 )

@@ -16,15 +16,18 @@ import (
 func ingresses() Kind {
 	type ingress = networkingv1.Ingress
 	return Kind{
-		GVK: networkingv1.SchemeGroupVersion.WithKind("Ingress"), Resource: "ingresses", Short: []string{"ing"}, Namespaced: true,
+		GVK: networkingv1.SchemeGroupVersion.WithKind("Ingress"), Resource: "ingresses", Short: []string{"ing"},
+		Namespaced: true,
 		Columns: []Column{
-			Col("Class", "string", "The name of the IngressClass resource that should be used for additional configuration", func(i *ingress) any {
-				if i.Spec.IngressClassName == nil {
-					return "<none>"
-				}
-				return *i.Spec.IngressClassName
-			}),
-			Col("Hosts", "string", "Hosts that incoming requests are matched against before the ingress rule", func(i *ingress) any { return hostsText(i.Spec.Rules) }),
+			Col("Class", "string", "The name of the IngressClass resource that should be used for additional configuration",
+				func(i *ingress) any {
+					if i.Spec.IngressClassName == nil {
+						return "<none>"
+					}
+					return *i.Spec.IngressClassName
+				}),
+			Col("Hosts", "string", "Hosts that incoming requests are matched against before the ingress rule",
+				func(i *ingress) any { return hostsText(i.Spec.Rules) }),
 			Col("Address", "string", "Address is a list containing ingress points for the load-balancer", func(i *ingress) any {
 				known := sets.New[string]()
 				for _, point := range i.Status.LoadBalancer.Ingress {
@@ -48,7 +51,8 @@ func ingresses() Kind {
 		Status: new(By(ingressregistry.StatusStrategy)),
 		Admit: func(cluster Cluster, a admission.Attributes) error {
 			i, ok := a.GetObject().(*ingress)
-			if !ok || a.GetOperation() != admission.Create || i.Spec.IngressClassName != nil || i.Annotations["kubernetes.io/ingress.class"] != "" {
+			if !ok || a.GetOperation() != admission.Create || i.Spec.IngressClassName != nil ||
+				i.Annotations["kubernetes.io/ingress.class"] != "" {
 				return nil
 			}
 			var usual *networkingv1.IngressClass
@@ -99,7 +103,8 @@ func ingressClasses() Kind {
 				}
 				return c.Name
 			}),
-			Col("Controller", "string", "Controller that is responsible for handling this class", func(c *class) any { return c.Spec.Controller }),
+			Col("Controller", "string", "Controller that is responsible for handling this class",
+				func(c *class) any { return c.Spec.Controller }),
 			Col("Parameters", "string", "A reference to a resource with additional parameters", func(c *class) any {
 				parameters := c.Spec.Parameters
 				if parameters == nil {

@@ -82,10 +82,12 @@ type Rules struct {
 }
 
 var (
-	nameColumn = metav1.TableColumnDefinition{Name: "Name", Type: "string", Format: "name", Description: metav1.ObjectMeta{}.SwaggerDoc()["name"]}
+	nameColumn = metav1.TableColumnDefinition{Name: "Name", Type: "string", Format: "name",
+		Description: metav1.ObjectMeta{}.SwaggerDoc()["name"]}
 	// SinceColumn has the age of an object.
 	SinceColumn = Column{
-		metav1.TableColumnDefinition{Name: "Age", Type: "string", Description: metav1.ObjectMeta{}.SwaggerDoc()["creationTimestamp"]},
+		metav1.TableColumnDefinition{Name: "Age", Type: "string",
+			Description: metav1.ObjectMeta{}.SwaggerDoc()["creationTimestamp"]},
 		func(object runtime.Object) any { return since(must.Access(object).GetCreationTimestamp()) },
 	}
 )
@@ -100,7 +102,8 @@ func since(t metav1.Time) string {
 // Col returns a column whose value is computed from an object of a Go type. A wide column is shown only on request.
 func Col[T runtime.Object](name, format, description string, value func(object T) any) Column {
 	kind, format, _ := strings.Cut(format, " ")
-	c := Column{metav1.TableColumnDefinition{Name: name, Type: kind, Description: description}, func(object runtime.Object) any { return value(object.(T)) }}
+	c := Column{metav1.TableColumnDefinition{Name: name, Type: kind, Description: description},
+		func(object runtime.Object) any { return value(object.(T)) }}
 	if format == "wide" {
 		c.Priority = 1
 	}
@@ -122,12 +125,14 @@ func (k *Kind) ConvertToTable(_ context.Context, object, options runtime.Object)
 		}
 	}
 	if list, err := meta.ListAccessor(object); err == nil {
-		table.ResourceVersion, table.Continue, table.RemainingItemCount = list.GetResourceVersion(), list.GetContinue(), list.GetRemainingItemCount()
+		table.ResourceVersion, table.Continue, table.RemainingItemCount = list.GetResourceVersion(), list.GetContinue(),
+			list.GetRemainingItemCount()
 	} else if one, err := meta.CommonAccessor(object); err == nil {
 		table.ResourceVersion = one.GetResourceVersion()
 	}
 	var err error
-	table.Rows, err = metatable.MetaToTableRow(object, func(object runtime.Object, _ metav1.Object, name, _ string) ([]any, error) {
+	table.Rows, err = metatable.MetaToTableRow(object, func(object runtime.Object, _ metav1.Object, name,
+		_ string) ([]any, error) {
 		var cells []any
 		if first {
 			cells = append(cells, name)

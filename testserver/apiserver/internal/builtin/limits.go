@@ -28,7 +28,8 @@ func limited(a admission.Attributes) *corev1.Pod {
 	if old, is := a.GetOldObject().(*corev1.Pod); is && old.DeletionTimestamp != nil {
 		return nil
 	}
-	if !ok || a.GetSubresource() != map[admission.Operation]string{admission.Create: "", admission.Update: "resize"}[a.GetOperation()] {
+	if !ok || a.GetSubresource() != map[admission.Operation]string{admission.Create: "",
+		admission.Update: "resize"}[a.GetOperation()] {
 		return nil
 	}
 	return pod
@@ -101,7 +102,8 @@ func (cluster Cluster) reviewPodLimits(a admission.Attributes) error {
 				problems = append(problems, beyond(limit, container.Resources.Requests, container.Resources.Limits)...)
 			}
 		case corev1.LimitTypePod:
-			problems = beyond(limit, ofPod(pod, requestsOf, func(r *corev1.ResourceRequirements) corev1.ResourceList { return r.Requests }),
+			problems = beyond(limit, ofPod(pod, requestsOf,
+				func(r *corev1.ResourceRequirements) corev1.ResourceList { return r.Requests }),
 				ofPod(pod, limitsOf, func(r *corev1.ResourceRequirements) corev1.ResourceList { return r.Limits }))
 		}
 		return problems
@@ -109,7 +111,8 @@ func (cluster Cluster) reviewPodLimits(a admission.Attributes) error {
 }
 
 // ofPod returns the resources of a pod as a whole: processors and memory at pod level override those of containers.
-func ofPod(pod *corev1.Pod, of func(*corev1.Container) corev1.ResourceList, whole func(*corev1.ResourceRequirements) corev1.ResourceList) corev1.ResourceList {
+func ofPod(pod *corev1.Pod, of func(*corev1.Container) corev1.ResourceList,
+	whole func(*corev1.ResourceRequirements) corev1.ResourceList) corev1.ResourceList {
 	sum := together(&pod.Spec, of)
 	if pod.Spec.Resources != nil {
 		for name, quantity := range whole(pod.Spec.Resources) {
@@ -172,7 +175,8 @@ func beyond(limit corev1.LimitRangeItem, requests, limits corev1.ResourceList) (
 	return problems
 }
 
-func below(of corev1.LimitType, name corev1.ResourceName, least resource.Quantity, requests, limits corev1.ResourceList) error {
+func below(of corev1.LimitType, name corev1.ResourceName, least resource.Quantity, requests,
+	limits corev1.ResourceList) error {
 	request, requested := requests[name]
 	limit, limited := limits[name]
 	switch {
@@ -186,7 +190,8 @@ func below(of corev1.LimitType, name corev1.ResourceName, least resource.Quantit
 	return nil
 }
 
-func above(of corev1.LimitType, name corev1.ResourceName, most resource.Quantity, requests, limits corev1.ResourceList) error {
+func above(of corev1.LimitType, name corev1.ResourceName, most resource.Quantity, requests,
+	limits corev1.ResourceList) error {
 	limit, limited := limits[name]
 	switch {
 	case !limited:
@@ -200,7 +205,8 @@ func above(of corev1.LimitType, name corev1.ResourceName, most resource.Quantity
 	return requestAbove(of, name, most, requests)
 }
 
-func requestAbove(of corev1.LimitType, name corev1.ResourceName, most resource.Quantity, requests corev1.ResourceList) error {
+func requestAbove(of corev1.LimitType, name corev1.ResourceName, most resource.Quantity,
+	requests corev1.ResourceList) error {
 	request, requested := requests[name]
 	switch {
 	case !requested:
@@ -211,16 +217,20 @@ func requestAbove(of corev1.LimitType, name corev1.ResourceName, most resource.Q
 	return nil
 }
 
-func overRatio(of corev1.LimitType, name corev1.ResourceName, most resource.Quantity, requests, limits corev1.ResourceList) error {
+func overRatio(of corev1.LimitType, name corev1.ResourceName, most resource.Quantity, requests,
+	limits corev1.ResourceList) error {
 	request, limit := requests[name], limits[name]
 	switch {
 	case request.IsZero():
-		return fmt.Errorf("%s max limit to request ratio per %s is %s, but no request is specified or request is 0", name, of, most.String())
+		return fmt.Errorf("%s max limit to request ratio per %s is %s, but no request is specified or request is 0", name, of,
+			most.String())
 	case limit.IsZero():
-		return fmt.Errorf("%s max limit to request ratio per %s is %s, but no limit is specified or limit is 0", name, of, most.String())
+		return fmt.Errorf("%s max limit to request ratio per %s is %s, but no limit is specified or limit is 0", name, of,
+			most.String())
 	}
 	if ratio := inMilli(limit, request); ratio*1000 > float64(most.MilliValue()) {
-		return fmt.Errorf("%s max limit to request ratio per %s is %s, but provided ratio is %f", name, of, most.String(), ratio)
+		return fmt.Errorf("%s max limit to request ratio per %s is %s, but provided ratio is %f", name, of, most.String(),
+			ratio)
 	}
 	return nil
 }

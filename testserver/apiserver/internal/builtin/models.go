@@ -41,7 +41,8 @@ func (m *Models) typeOf(kind runtimeschema.GroupVersionKind) (*typed.ParseableTy
 	if err != nil {
 		return nil, fmt.Errorf("no corresponding type for %v", kind)
 	}
-	b := modelBuilder{named: map[reflect.Type]string{}, schema: &schema.Schema{Types: []schema.TypeDef{deducedModel, untypedModel}}}
+	b := modelBuilder{named: map[reflect.Type]string{},
+		schema: &schema.Schema{Types: []schema.TypeDef{deducedModel, untypedModel}}}
 	t := (&typed.Parser{Schema: schema.Schema{}}).Type("")
 	t.Schema, t.TypeRef = b.schema, b.reference(reflect.TypeOf(object).Elem())
 	if m.types == nil {
@@ -112,8 +113,9 @@ type modelBuilder struct {
 }
 
 var scalarModels = map[reflect.Type]schema.Scalar{
-	reflect.TypeFor[metav1.Time](): schema.Untyped, reflect.TypeFor[metav1.MicroTime](): schema.Untyped, reflect.TypeFor[resource.Quantity](): schema.Untyped,
-	reflect.TypeFor[metav1.Duration](): schema.String, reflect.TypeFor[[]byte](): schema.String,
+	reflect.TypeFor[metav1.Time](): schema.Untyped, reflect.TypeFor[metav1.MicroTime](): schema.Untyped,
+	reflect.TypeFor[resource.Quantity](): schema.Untyped,
+	reflect.TypeFor[metav1.Duration]():   schema.String, reflect.TypeFor[[]byte](): schema.String,
 }
 
 func (b *modelBuilder) reference(t reflect.Type) schema.TypeRef {
@@ -131,7 +133,8 @@ func (b *modelBuilder) reference(t reflect.Type) schema.TypeRef {
 		name := b.structure(t)
 		return schema.TypeRef{NamedType: &name}
 	case reflect.Slice:
-		return schema.TypeRef{Inlined: schema.Atom{List: &schema.List{ElementType: b.reference(t.Elem()), ElementRelationship: schema.Atomic}}}
+		return schema.TypeRef{Inlined: schema.Atom{List: &schema.List{ElementType: b.reference(t.Elem()),
+			ElementRelationship: schema.Atomic}}}
 	case reflect.Map:
 		return schema.TypeRef{Inlined: schema.Atom{Map: &schema.Map{ElementType: b.reference(t.Elem())}}}
 	}
@@ -158,7 +161,8 @@ func (b *modelBuilder) structure(t reflect.Type) string {
 	case t == reflect.TypeFor[runtime.RawExtension]():
 		b.schema.Types = append(b.schema.Types, schema.TypeDef{Name: name, Atom: untypedModel.Atom})
 		return name
-	case reflect.PointerTo(t).Implements(reflect.TypeFor[json.Marshaler]()) || reflect.PointerTo(t).Implements(reflect.TypeFor[encoding.TextMarshaler]()):
+	case reflect.PointerTo(t).Implements(reflect.TypeFor[json.Marshaler]()) ||
+		reflect.PointerTo(t).Implements(reflect.TypeFor[encoding.TextMarshaler]()):
 		b.schema.Types = append(b.schema.Types, schema.TypeDef{Name: name, Atom: deducedModel.Atom})
 		return name
 	default:

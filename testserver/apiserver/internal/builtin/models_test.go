@@ -20,8 +20,10 @@ var update = flag.Bool("update", false, "write merging.txt anew")
 
 // mergedPackages are those whose types are served.
 var mergedPackages = []string{
-	"k8s.io/api/admissionregistration/v1", "k8s.io/api/apps/v1", "k8s.io/api/autoscaling/v1", "k8s.io/api/autoscaling/v2", "k8s.io/api/batch/v1", "k8s.io/api/certificates/v1", "k8s.io/api/coordination/v1",
-	"k8s.io/api/core/v1", "k8s.io/api/discovery/v1", "k8s.io/api/events/v1", "k8s.io/api/networking/v1", "k8s.io/api/node/v1", "k8s.io/api/policy/v1", "k8s.io/api/rbac/v1", "k8s.io/api/scheduling/v1",
+	"k8s.io/api/admissionregistration/v1", "k8s.io/api/apps/v1", "k8s.io/api/autoscaling/v1", "k8s.io/api/autoscaling/v2",
+	"k8s.io/api/batch/v1", "k8s.io/api/certificates/v1", "k8s.io/api/coordination/v1",
+	"k8s.io/api/core/v1", "k8s.io/api/discovery/v1", "k8s.io/api/events/v1", "k8s.io/api/networking/v1",
+	"k8s.io/api/node/v1", "k8s.io/api/policy/v1", "k8s.io/api/rbac/v1", "k8s.io/api/scheduling/v1",
 	"k8s.io/api/storage/v1", "k8s.io/apimachinery/pkg/apis/meta/v1",
 }
 
@@ -44,7 +46,8 @@ func TestMergingIsWhatMarkersSay(t *testing.T) {
 		return
 	}
 	if found != mergingText {
-		t.Error("merging.txt is not what the source of k8s.io/api says: go test ./testserver/apiserver/internal/builtin -run TestMerging -update")
+		t.Error("merging.txt is not what the source of k8s.io/api says: go test ./testserver/apiserver/internal/builtin " +
+			"-run TestMerging -update")
 	}
 }
 
@@ -102,7 +105,8 @@ func howMerged(comment *ast.CommentGroup, tag reflect.StructTag) string {
 	}
 	tagged := strings.HasPrefix(tag.Get("patchStrategy"), "merge")
 	switch list := said["listType"]; {
-	case list == "map" && tagged && slices.Equal(keys, []string{tag.Get("patchMergeKey")}), list == "atomic" && !tagged, list == "set" && tagged && tag.Get("patchMergeKey") == "":
+	case list == "map" && tagged && slices.Equal(keys, []string{tag.Get("patchMergeKey")}), list == "atomic" && !tagged,
+		list == "set" && tagged && tag.Get("patchMergeKey") == "":
 		return ""
 	case list == "map":
 		return "map " + strings.Join(keys, ",")

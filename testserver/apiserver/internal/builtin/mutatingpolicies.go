@@ -17,11 +17,13 @@ import (
 // MutatingPolicyKind returns the kind MutatingAdmissionPolicy.
 func MutatingPolicyKind() Kind {
 	return Kind{
-		GVK: AdmissionV1.WithKind("MutatingAdmissionPolicy"), Resource: "mutatingadmissionpolicies", Categories: apiExtensions,
+		GVK: AdmissionV1.WithKind("MutatingAdmissionPolicy"), Resource: "mutatingadmissionpolicies",
+		Categories: apiExtensions,
 		Columns: []Column{
-			countColumn("Mutations", "Mutation indicates the number of mutations rules defined in this configuration", func(object runtime.Object) int {
-				return len(object.(*admissionv1.MutatingAdmissionPolicy).Spec.Mutations)
-			}),
+			countColumn("Mutations", "Mutation indicates the number of mutations rules defined in this configuration",
+				func(object runtime.Object) int {
+					return len(object.(*admissionv1.MutatingAdmissionPolicy).Spec.Mutations)
+				}),
 			paramKindColumn(func(object runtime.Object) *admissionv1.ParamKind {
 				return object.(*admissionv1.MutatingAdmissionPolicy).Spec.ParamKind
 			}),
@@ -42,13 +44,15 @@ func MutatingPolicyKind() Kind {
 // MutatingBindingKind returns the kind MutatingAdmissionPolicyBinding.
 func MutatingBindingKind() Kind {
 	return Kind{
-		GVK: AdmissionV1.WithKind("MutatingAdmissionPolicyBinding"), Resource: "mutatingadmissionpolicybindings", Categories: apiExtensions,
+		GVK: AdmissionV1.WithKind("MutatingAdmissionPolicyBinding"), Resource: "mutatingadmissionpolicybindings",
+		Categories: apiExtensions,
 		Columns: policyBindingColumns(func(object runtime.Object) (string, *admissionv1.ParamRef) {
 			spec := object.(*admissionv1.MutatingAdmissionPolicyBinding).Spec
 			return spec.PolicyName, spec.ParamRef
 		}),
 		Rules: Own[*admissionv1.MutatingAdmissionPolicyBinding]{
-			Cluster: true, Conditional: true, Spec: func(binding *admissionv1.MutatingAdmissionPolicyBinding) any { return binding.Spec },
+			Cluster: true, Conditional: true,
+			Spec: func(binding *admissionv1.MutatingAdmissionPolicyBinding) any { return binding.Spec },
 			Validate: func(_ context.Context, binding *admissionv1.MutatingAdmissionPolicyBinding) field.ErrorList {
 				return append(validateAdmissionMetadata(binding, true), validateMutatingBinding(&binding.Spec)...)
 			},
@@ -61,19 +65,23 @@ func MutatingBindingKind() Kind {
 
 func validateMutatingBinding(spec *admissionv1.MutatingAdmissionPolicyBindingSpec) field.ErrorList {
 	path := field.NewPath("spec")
-	return append(validateBound(spec.PolicyName, spec.ParamRef, spec.MatchResources, path), operationsAmong(spec.MatchResources, mutatedOperations, path.Child("matchResources"))...)
+	return append(validateBound(spec.PolicyName, spec.ParamRef, spec.MatchResources, path),
+		operationsAmong(spec.MatchResources, mutatedOperations, path.Child("matchResources"))...)
 }
 
 // mutatedOperations are the operations with an object that may be changed.
-var mutatedOperations = []admissionv1.OperationType{admissionv1.OperationAll, admissionv1.Connect, admissionv1.Create, admissionv1.Update}
+var mutatedOperations = []admissionv1.OperationType{admissionv1.OperationAll, admissionv1.Connect, admissionv1.Create,
+	admissionv1.Update}
 
-func operationsAmong(match *admissionv1.MatchResources, operations []admissionv1.OperationType, path *field.Path) (problems field.ErrorList) {
+func operationsAmong(match *admissionv1.MatchResources, operations []admissionv1.OperationType,
+	path *field.Path) (problems field.ErrorList) {
 	if match == nil {
 		return nil
 	}
 	for _, rule := range match.ResourceRules {
 		for i := range rule.Operations {
-			problems = append(problems, givenOneOf(path.Child("resourceRules", "operations"), &rule.Operations[i], operations)...)
+			problems = append(problems, givenOneOf(path.Child("resourceRules", "operations"), &rule.Operations[i],
+				operations)...)
 		}
 	}
 	return problems
@@ -83,7 +91,8 @@ func mutatingFrame(policy *admissionv1.MutatingAdmissionPolicy) *policyFrame {
 	if policy == nil {
 		return nil
 	}
-	return &policyFrame{policy.Spec.FailurePolicy, policy.Spec.ParamKind, policy.Spec.MatchConstraints, policy.Spec.MatchConditions, mutatedOperations}
+	return &policyFrame{policy.Spec.FailurePolicy, policy.Spec.ParamKind, policy.Spec.MatchConstraints,
+		policy.Spec.MatchConditions, mutatedOperations}
 }
 
 // validateMutatingPolicy validates the spec of a policy. Expressions of the old policy may use features that new ones
@@ -92,7 +101,8 @@ func validateMutatingPolicy(policy, old *admissionv1.MutatingAdmissionPolicy) fi
 	spec, path := &policy.Spec, field.NewPath("spec")
 	problems := mutatingFrame(policy).validate(mutatingFrame(old), path)
 	compiler := newComposedCompiler()
-	checks := policyChecks{compiler: compiler, old: &admissionv1.ValidatingAdmissionPolicySpec{}, variables: plugincel.OptionalVariableDeclarations{HasParams: spec.ParamKind != nil, HasAuthorizer: true}}
+	checks := policyChecks{compiler: compiler, old: &admissionv1.ValidatingAdmissionPolicySpec{},
+		variables: plugincel.OptionalVariableDeclarations{HasParams: spec.ParamKind != nil, HasAuthorizer: true}}
 	for i, v := range spec.Variables {
 		problems = append(problems, checks.variable(compiler, v, path.Child("variables").Index(i))...)
 	}
@@ -118,7 +128,8 @@ func validateMutatingPolicy(policy, old *admissionv1.MutatingAdmissionPolicy) fi
 
 var patchTypes = []admissionv1.PatchType{admissionv1.PatchTypeApplyConfiguration, admissionv1.PatchTypeJSONPatch}
 
-func (c *policyChecks) mutation(m *admissionv1.Mutation, known sets.Set[string], path *field.Path) (problems field.ErrorList) {
+func (c *policyChecks) mutation(m *admissionv1.Mutation, known sets.Set[string],
+	path *field.Path) (problems field.ErrorList) {
 	apply, patches := path.Child("applyConfiguration"), path.Child("jsonPatch")
 	switch m.PatchType {
 	case "":
@@ -128,20 +139,24 @@ func (c *policyChecks) mutation(m *admissionv1.Mutation, known sets.Set[string],
 			problems = append(problems, field.Required(patches, "must be specified when patchType is JSONPatch"))
 		} else {
 			text := strings.TrimSpace(m.JSONPatch.Expression)
-			problems = append(problems, c.patch(&patch.JSONPatchCondition{Expression: text}, known.Has(m.JSONPatch.Expression), patches.Child("expression"))...)
+			problems = append(problems, c.patch(&patch.JSONPatchCondition{Expression: text}, known.Has(m.JSONPatch.Expression),
+				patches.Child("expression"))...)
 		}
 		if m.ApplyConfiguration != nil {
-			problems = append(problems, field.Invalid(apply, "{applyConfiguration}", "must not be specified when patchType is JSONPatch"))
+			problems = append(problems, field.Invalid(apply, "{applyConfiguration}",
+				"must not be specified when patchType is JSONPatch"))
 		}
 	case admissionv1.PatchTypeApplyConfiguration:
 		if m.ApplyConfiguration == nil {
 			problems = append(problems, field.Required(apply, "must be specified when patchType is ApplyConfiguration"))
 		} else {
 			text := strings.TrimSpace(m.ApplyConfiguration.Expression)
-			problems = append(problems, c.patch(&patch.ApplyConfigurationCondition{Expression: text}, known.Has(m.ApplyConfiguration.Expression), apply.Child("expression"))...)
+			problems = append(problems, c.patch(&patch.ApplyConfigurationCondition{Expression: text},
+				known.Has(m.ApplyConfiguration.Expression), apply.Child("expression"))...)
 		}
 		if m.JSONPatch != nil {
-			problems = append(problems, field.Invalid(patches, "{jsonPatch}", "must not be specified when patchType is ApplyConfiguration"))
+			problems = append(problems, field.Invalid(patches, "{jsonPatch}",
+				"must not be specified when patchType is ApplyConfiguration"))
 		}
 	default:
 		return givenOneOf(path.Child("patchType"), &m.PatchType, patchTypes)

@@ -10,9 +10,11 @@ import (
 func networkPolicies() Kind {
 	type policy = networkingv1.NetworkPolicy
 	return Kind{
-		GVK: networkingv1.SchemeGroupVersion.WithKind("NetworkPolicy"), Resource: "networkpolicies", Short: []string{"netpol"}, Namespaced: true,
+		GVK: networkingv1.SchemeGroupVersion.WithKind("NetworkPolicy"), Resource: "networkpolicies",
+		Short: []string{"netpol"}, Namespaced: true,
 		Columns: []Column{
-			Col("Pod-Selector", "string", networkingv1.NetworkPolicySpec{}.SwaggerDoc()["podSelector"], func(p *policy) any { return metav1.FormatLabelSelector(&p.Spec.PodSelector) }),
+			Col("Pod-Selector", "string", networkingv1.NetworkPolicySpec{}.SwaggerDoc()["podSelector"],
+				func(p *policy) any { return metav1.FormatLabelSelector(&p.Spec.PodSelector) }),
 			SinceColumn,
 		},
 		Rules: By(networkpolicyregistry.Strategy),

@@ -51,7 +51,8 @@ func Nodes() Kind {
 				}
 				return text
 			}),
-			info("Container-Runtime", "containerRuntimeVersion", func(n *node) string { return n.Status.NodeInfo.ContainerRuntimeVersion }),
+			info("Container-Runtime", "containerRuntimeVersion",
+				func(n *node) string { return n.Status.NodeInfo.ContainerRuntimeVersion }),
 		},
 		Fields: func(object runtime.Object, set fields.Set) {
 			set["spec.unschedulable"] = fmt.Sprint(object.(*node).Spec.Unschedulable)

@@ -66,9 +66,12 @@ type own[T runtime.Object] struct {
 }
 
 // DeclarativeValidationConfig returns the features that generated checks of these kinds use.
-func (s own[T]) DeclarativeValidationConfig(context.Context, runtime.Object, runtime.Object) rest.DeclarativeValidationConfig {
-	job, node, gate := features.WorkloadWithJob, features.InPlacePodVerticalScalingSchedulerPreemption, utilfeature.DefaultFeatureGate
-	return rest.DeclarativeValidationConfig{Options: map[string]bool{string(job): gate.Enabled(job), string(node): gate.Enabled(node)}}
+func (s own[T]) DeclarativeValidationConfig(context.Context, runtime.Object,
+	runtime.Object) rest.DeclarativeValidationConfig {
+	job, node, gate := features.WorkloadWithJob, features.InPlacePodVerticalScalingSchedulerPreemption,
+		utilfeature.DefaultFeatureGate
+	return rest.DeclarativeValidationConfig{Options: map[string]bool{string(job): gate.Enabled(job),
+		string(node): gate.Enabled(node)}}
 }
 
 func (s own[T]) NamespaceScoped() bool                         { return !s.of.Cluster }

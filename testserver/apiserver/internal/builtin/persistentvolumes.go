@@ -16,7 +16,8 @@ func modesText(modes []corev1.PersistentVolumeAccessMode) string {
 	for _, mode := range []struct {
 		mode corev1.PersistentVolumeAccessMode
 		text string
-	}{{corev1.ReadWriteOnce, "RWO"}, {corev1.ReadOnlyMany, "ROX"}, {corev1.ReadWriteMany, "RWX"}, {corev1.ReadWriteOncePod, "RWOP"}} {
+	}{{corev1.ReadWriteOnce, "RWO"}, {corev1.ReadOnlyMany, "ROX"}, {corev1.ReadWriteMany, "RWX"},
+		{corev1.ReadWriteOncePod, "RWOP"}} {
 		if slices.Contains(modes, mode.mode) {
 			short = append(short, mode.text)
 		}
@@ -44,7 +45,8 @@ func VolumeClaims() Kind {
 	status, spec := corev1.PersistentVolumeClaimStatus{}.SwaggerDoc(), corev1.PersistentVolumeClaimSpec{}.SwaggerDoc()
 	type claim = corev1.PersistentVolumeClaim
 	return Kind{
-		GVK: CoreV1.WithKind("PersistentVolumeClaim"), Resource: "persistentvolumeclaims", Short: []string{"pvc"}, Namespaced: true, Returned: true,
+		GVK: CoreV1.WithKind("PersistentVolumeClaim"), Resource: "persistentvolumeclaims", Short: []string{"pvc"},
+		Namespaced: true, Returned: true,
 		Columns: []Column{
 			Col("Status", "string", status["phase"], func(c *claim) any { return phaseText(c, c.Status.Phase) }),
 			Col("Volume", "string", spec["volumeName"], func(c *claim) any { return c.Spec.VolumeName }),
@@ -60,8 +62,10 @@ func VolumeClaims() Kind {
 				}
 				return modesText(c.Status.AccessModes)
 			}),
-			Col("StorageClass", "string", "StorageClass of the pvc", func(c *claim) any { return storageClassOf(c, Deref(c.Spec.StorageClassName)) }),
-			Col("VolumeAttributesClass", "string", "VolumeAttributesClass of the pvc", func(c *claim) any { return orUnset(c.Spec.VolumeAttributesClassName) }),
+			Col("StorageClass", "string", "StorageClass of the pvc",
+				func(c *claim) any { return storageClassOf(c, Deref(c.Spec.StorageClassName)) }),
+			Col("VolumeAttributesClass", "string", "VolumeAttributesClass of the pvc",
+				func(c *claim) any { return orUnset(c.Spec.VolumeAttributesClassName) }),
 			SinceColumn,
 			Col("VolumeMode", "string wide", spec["volumeMode"], func(c *claim) any { return orUnset(c.Spec.VolumeMode) }),
 		},
@@ -93,20 +97,23 @@ func VolumeClaims() Kind {
 func reviewGrowth(cluster Cluster, a admission.Attributes) error {
 	now, ok := a.GetObject().(*corev1.PersistentVolumeClaim)
 	was, old := a.GetOldObject().(*corev1.PersistentVolumeClaim)
-	if !ok || !old || a.GetSubresource() != "" || now.Spec.Resources.Requests.Storage().Cmp(*was.Spec.Resources.Requests.Storage()) <= 0 {
+	if !ok || !old || a.GetSubresource() != "" || now.Spec.Resources.Requests.Storage().Cmp(
+		*was.Spec.Resources.Requests.Storage()) <= 0 {
 		return nil
 	}
 	if was.Status.Phase != corev1.ClaimBound {
 		//lint:ignore ST1005 the words of the real server
 		return admission.NewForbidden(a, errors.New("Only bound persistent volume claims can be expanded"))
 	}
-	if name := storageClassOf(now, Deref(now.Spec.StorageClassName)); name != "" && name == storageClassOf(was, Deref(was.Spec.StorageClassName)) {
+	if name := storageClassOf(now, Deref(now.Spec.StorageClassName)); name != "" &&
+		name == storageClassOf(was, Deref(was.Spec.StorageClassName)) {
 		object, err := cluster.Read("storage.k8s.io", "v1", "storageclasses", "", name)
 		if class, ok := object.(*storagev1.StorageClass); err == nil && ok && Deref(class.AllowVolumeExpansion) {
 			return nil
 		}
 	}
-	return admission.NewForbidden(a, errors.New("only dynamically provisioned pvc can be resized and the storageclass that provisions the pvc must support resize"))
+	return admission.NewForbidden(a, errors.New("only dynamically provisioned pvc can be resized and the storageclass "+
+		"that provisions the pvc must support resize"))
 }
 
 // storageClassOf returns the class of a claim or volume, which may also be in the annotation that preceded the field.
@@ -134,7 +141,8 @@ func Volumes() Kind {
 		Columns: []Column{
 			Col("Capacity", "string", spec["capacity"], func(v *volume) any { return v.Spec.Capacity.Storage().String() }),
 			Col("Access Modes", "string", spec["accessModes"], func(v *volume) any { return modesText(v.Spec.AccessModes) }),
-			Col("Reclaim Policy", "string", spec["persistentVolumeReclaimPolicy"], func(v *volume) any { return string(v.Spec.PersistentVolumeReclaimPolicy) }),
+			Col("Reclaim Policy", "string", spec["persistentVolumeReclaimPolicy"],
+				func(v *volume) any { return string(v.Spec.PersistentVolumeReclaimPolicy) }),
 			Col("Status", "string", status["phase"], func(v *volume) any { return phaseText(v, v.Status.Phase) }),
 			Col("Claim", "string", spec["claimRef"], func(v *volume) any {
 				if v.Spec.ClaimRef == nil {
@@ -142,8 +150,10 @@ func Volumes() Kind {
 				}
 				return v.Spec.ClaimRef.Namespace + "/" + v.Spec.ClaimRef.Name
 			}),
-			Col("StorageClass", "string", "StorageClass of the pv", func(v *volume) any { return storageClassOf(v, v.Spec.StorageClassName) }),
-			Col("VolumeAttributesClass", "string", "VolumeAttributesClass of the pv", func(v *volume) any { return orUnset(v.Spec.VolumeAttributesClassName) }),
+			Col("StorageClass", "string", "StorageClass of the pv",
+				func(v *volume) any { return storageClassOf(v, v.Spec.StorageClassName) }),
+			Col("VolumeAttributesClass", "string", "VolumeAttributesClass of the pv",
+				func(v *volume) any { return orUnset(v.Spec.VolumeAttributesClassName) }),
 			Col("Reason", "string", status["reason"], func(v *volume) any { return v.Status.Reason }),
 			SinceColumn,
 			Col("VolumeMode", "string wide", spec["volumeMode"], func(v *volume) any { return orUnset(v.Spec.VolumeMode) }),

@@ -94,11 +94,13 @@ func selectByLabels(p *core.Pod) {
 	}
 	if p.Spec.Affinity != nil && p.Spec.Affinity.PodAffinity != nil {
 		affinity := p.Spec.Affinity.PodAffinity
-		terms(affinity.PreferredDuringSchedulingIgnoredDuringExecution, affinity.RequiredDuringSchedulingIgnoredDuringExecution)
+		terms(affinity.PreferredDuringSchedulingIgnoredDuringExecution,
+			affinity.RequiredDuringSchedulingIgnoredDuringExecution)
 	}
 	if p.Spec.Affinity != nil && p.Spec.Affinity.PodAntiAffinity != nil {
 		affinity := p.Spec.Affinity.PodAntiAffinity
-		terms(affinity.PreferredDuringSchedulingIgnoredDuringExecution, affinity.RequiredDuringSchedulingIgnoredDuringExecution)
+		terms(affinity.PreferredDuringSchedulingIgnoredDuringExecution,
+			affinity.RequiredDuringSchedulingIgnoredDuringExecution)
 	}
 	for _, constraint := range p.Spec.TopologySpreadConstraints {
 		add(constraint.LabelSelector, metav1.LabelSelectorOpIn, constraint.MatchLabelKeys)
@@ -114,29 +116,30 @@ func armorFields(ctx context.Context, p *core.Pod) {
 	if p.Spec.SecurityContext != nil {
 		whole = p.Spec.SecurityContext.AppArmorProfile
 	}
-	podutil.VisitContainers(&p.Spec, podutil.AllFeatureEnabledContainers(), func(container *core.Container, _ podutil.ContainerType) bool {
-		name := core.DeprecatedAppArmorAnnotationKeyPrefix + container.Name
-		annotation, there := p.Annotations[name]
-		if !there || container.SecurityContext != nil && container.SecurityContext.AppArmorProfile != nil {
-			return true
-		}
-		profile := podutil.ApparmorFieldForAnnotation(annotation)
-		if len(corevalidation.ValidateAppArmorProfileField(profile, &field.Path{})) > 0 {
-			profile = nil
-		}
-		if profile != nil && equality.Semantic.DeepEqual(profile, whole) {
-			return true
-		}
-		if profile != nil {
-			if container.SecurityContext == nil {
-				container.SecurityContext = &core.SecurityContext{}
+	podutil.VisitContainers(&p.Spec, podutil.AllFeatureEnabledContainers(),
+		func(container *core.Container, _ podutil.ContainerType) bool {
+			name := core.DeprecatedAppArmorAnnotationKeyPrefix + container.Name
+			annotation, there := p.Annotations[name]
+			if !there || container.SecurityContext != nil && container.SecurityContext.AppArmorProfile != nil {
+				return true
 			}
-			container.SecurityContext.AppArmorProfile = profile
-		}
-		at := field.NewPath("metadata", "annotations").Key(name)
-		warning.AddWarning(ctx, "", fmt.Sprintf(`%s: deprecated since v1.30; use the "appArmorProfile" field instead`, at))
-		return true
-	})
+			profile := podutil.ApparmorFieldForAnnotation(annotation)
+			if len(corevalidation.ValidateAppArmorProfileField(profile, &field.Path{})) > 0 {
+				profile = nil
+			}
+			if profile != nil && equality.Semantic.DeepEqual(profile, whole) {
+				return true
+			}
+			if profile != nil {
+				if container.SecurityContext == nil {
+					container.SecurityContext = &core.SecurityContext{}
+				}
+				container.SecurityContext.AppArmorProfile = profile
+			}
+			at := field.NewPath("metadata", "annotations").Key(name)
+			warning.AddWarning(ctx, "", fmt.Sprintf(`%s: deprecated since v1.30; use the "appArmorProfile" field instead`, at))
+			return true
+		})
 }
 
 // keepPodResources keeps the pod-level resources for clients that do not have the field.
@@ -188,7 +191,8 @@ func podStatusRules() Rules {
 		ValidateUpdate: checkedPod(corevalidation.ValidatePodStatusUpdate),
 		Warnings: func(_ context.Context, p, _ *core.Pod) []string {
 			warnings := ipWarnings(p.Status.PodIPs, at.Child("podIPs"), "ip", func(ip core.PodIP) string { return ip.IP })
-			return append(warnings, ipWarnings(p.Status.HostIPs, at.Child("hostIPs"), "ip", func(ip core.HostIP) string { return ip.IP })...)
+			return append(warnings, ipWarnings(p.Status.HostIPs, at.Child("hostIPs"), "ip",
+				func(ip core.HostIP) string { return ip.IP })...)
 		},
 	}.Rules()
 }
@@ -252,7 +256,8 @@ func resize(p, old *core.Pod) {
 	if len(p.Spec.Containers) != len(old.Spec.Containers) || len(p.Spec.InitContainers) != len(old.Spec.InitContainers) {
 		return
 	}
-	containers, initial := resized(p.Spec.Containers, old.Spec.Containers), resized(p.Spec.InitContainers, old.Spec.InitContainers)
+	containers, initial := resized(p.Spec.Containers, old.Spec.Containers),
+		resized(p.Spec.InitContainers, old.Spec.InitContainers)
 	resources := p.Spec.Resources
 	keepBesides(p, old)
 	p.Spec.Containers, p.Spec.InitContainers, p.Spec.Resources = containers, initial, resources

@@ -23,11 +23,15 @@ func Pods() Kind {
 		return text
 	}
 	return Kind{
-		GVK: CoreV1.WithKind("Pod"), Resource: "pods", Short: []string{"po"}, Categories: []string{"all"}, Namespaced: true, Returned: true,
+		GVK: CoreV1.WithKind("Pod"), Resource: "pods", Short: []string{"po"}, Categories: []string{"all"}, Namespaced: true,
+		Returned: true,
 		Columns: []Column{
-			Col("Ready", "string", "The aggregate readiness state of this pod for accepting traffic.", func(p *corev1.Pod) any { return summaryOf(p).ready }),
-			Col("Status", "string", "The aggregate status of the containers in this pod.", func(p *corev1.Pod) any { return summaryOf(p).reason }),
-			Col("Restarts", "string", "The number of times the containers in this pod have been restarted and when the last container in this pod has restarted.", func(p *corev1.Pod) any { return summaryOf(p).restarts }),
+			Col("Ready", "string", "The aggregate readiness state of this pod for accepting traffic.",
+				func(p *corev1.Pod) any { return summaryOf(p).ready }),
+			Col("Status", "string", "The aggregate status of the containers in this pod.",
+				func(p *corev1.Pod) any { return summaryOf(p).reason }),
+			Col("Restarts", "string", "The number of times the containers in this pod have been restarted and when the last "+
+				"container in this pod has restarted.", func(p *corev1.Pod) any { return summaryOf(p).restarts }),
 			SinceColumn,
 			Col("IP", "string wide", status["podIP"], func(p *corev1.Pod) any {
 				if len(p.Status.PodIPs) == 0 {
@@ -36,23 +40,29 @@ func Pods() Kind {
 				return orNone(p.Status.PodIPs[0].IP)
 			}),
 			Col("Node", "string wide", spec["nodeName"], func(p *corev1.Pod) any { return orNone(p.Spec.NodeName) }),
-			Col("Nominated Node", "string wide", status["nominatedNodeName"], func(p *corev1.Pod) any { return orNone(p.Status.NominatedNodeName) }),
+			Col("Nominated Node", "string wide", status["nominatedNodeName"],
+				func(p *corev1.Pod) any { return orNone(p.Status.NominatedNodeName) }),
 			Col("Readiness Gates", "string wide", spec["readinessGates"], func(p *corev1.Pod) any { return gatesOf(p) }),
 		},
 		conditions: func(object runtime.Object) []metav1.TableRowCondition {
 			switch object.(*corev1.Pod).Status.Phase {
 			case corev1.PodSucceeded:
-				return []metav1.TableRowCondition{{Type: metav1.RowCompleted, Status: metav1.ConditionTrue, Reason: string(corev1.PodSucceeded), Message: "The pod has completed successfully."}}
+				return []metav1.TableRowCondition{{Type: metav1.RowCompleted, Status: metav1.ConditionTrue,
+					Reason: string(corev1.PodSucceeded), Message: "The pod has completed successfully."}}
 			case corev1.PodFailed:
-				return []metav1.TableRowCondition{{Type: metav1.RowCompleted, Status: metav1.ConditionTrue, Reason: string(corev1.PodFailed), Message: "The pod failed."}}
+				return []metav1.TableRowCondition{{Type: metav1.RowCompleted, Status: metav1.ConditionTrue,
+					Reason: string(corev1.PodFailed), Message: "The pod failed."}}
 			}
 			return nil
 		},
 		Fields: func(object runtime.Object, set fields.Set) {
 			pod := object.(*corev1.Pod)
-			set["spec.nodeName"], set["spec.restartPolicy"], set["spec.schedulerName"] = pod.Spec.NodeName, string(pod.Spec.RestartPolicy), pod.Spec.SchedulerName
-			set["spec.serviceAccountName"], set["spec.hostNetwork"] = pod.Spec.ServiceAccountName, strconv.FormatBool(pod.Spec.HostNetwork)
-			set["status.phase"], set["status.nominatedNodeName"], set["status.podIP"] = string(pod.Status.Phase), pod.Status.NominatedNodeName, ""
+			set["spec.nodeName"], set["spec.restartPolicy"], set["spec.schedulerName"] = pod.Spec.NodeName,
+				string(pod.Spec.RestartPolicy), pod.Spec.SchedulerName
+			set["spec.serviceAccountName"], set["spec.hostNetwork"] = pod.Spec.ServiceAccountName,
+				strconv.FormatBool(pod.Spec.HostNetwork)
+			set["status.phase"], set["status.nominatedNodeName"], set["status.podIP"] = string(pod.Status.Phase),
+				pod.Status.NominatedNodeName, ""
 			if len(pod.Status.PodIPs) > 0 {
 				set["status.podIP"] = pod.Status.PodIPs[0].IP
 			}
@@ -160,7 +170,8 @@ func summaryOf(pod *corev1.Pod) podSummary {
 	}
 	if pod.DeletionTimestamp != nil && pod.Status.Reason == "NodeLost" {
 		reason = "Unknown"
-	} else if pod.DeletionTimestamp != nil && pod.Status.Phase != corev1.PodFailed && pod.Status.Phase != corev1.PodSucceeded {
+	} else if pod.DeletionTimestamp != nil && pod.Status.Phase != corev1.PodFailed &&
+		pod.Status.Phase != corev1.PodSucceeded {
 		reason = "Terminating"
 	}
 	text := strconv.Itoa(restarts)
@@ -172,7 +183,10 @@ func summaryOf(pod *corev1.Pod) podSummary {
 
 // PodConditionTrue reports whether a condition of a pod is true.
 func PodConditionTrue(pod *corev1.Pod, kind corev1.PodConditionType) bool {
-	return slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool { return c.Type == kind && c.Status == corev1.ConditionTrue })
+	return slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
+		return c.Type == kind &&
+			c.Status == corev1.ConditionTrue
+	})
 }
 
 func gatesOf(pod *corev1.Pod) string {
@@ -245,7 +259,8 @@ func admitPod(cluster Cluster, a admission.Attributes) error {
 	seconds := int64(300)
 	for _, key := range []string{corev1.TaintNodeNotReady, corev1.TaintNodeUnreachable} {
 		if !tolerated(key) {
-			pod.Spec.Tolerations = append(pod.Spec.Tolerations, corev1.Toleration{Key: key, Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoExecute, TolerationSeconds: &seconds})
+			pod.Spec.Tolerations = append(pod.Spec.Tolerations, corev1.Toleration{Key: key, Operator: corev1.TolerationOpExists,
+				Effect: corev1.TaintEffectNoExecute, TolerationSeconds: &seconds})
 		}
 	}
 	if a.GetOperation() == admission.Create {
@@ -290,11 +305,13 @@ func (cluster Cluster) prioritize(pod *corev1.Pod) error {
 		}
 	}
 	if pod.Spec.Priority != nil && *pod.Spec.Priority != priority {
-		return fmt.Errorf("the integer value of priority (%d) must not be provided in pod spec; priority admission controller computed %d from the given PriorityClass name", *pod.Spec.Priority, priority)
+		return fmt.Errorf("the integer value of priority (%d) must not be provided in pod spec; priority admission "+
+			"controller computed %d from the given PriorityClass name", *pod.Spec.Priority, priority)
 	}
 	pod.Spec.Priority = &priority
 	if pod.Spec.PreemptionPolicy != nil && *pod.Spec.PreemptionPolicy != policy {
-		return fmt.Errorf("the string value of PreemptionPolicy (%s) must not be provided in pod spec; priority admission controller computed %s from the given PriorityClass name", *pod.Spec.PreemptionPolicy, policy)
+		return fmt.Errorf("the string value of PreemptionPolicy (%s) must not be provided in pod spec; priority admission "+
+			"controller computed %s from the given PriorityClass name", *pod.Spec.PreemptionPolicy, policy)
 	}
 	pod.Spec.PreemptionPolicy = &policy
 	return nil

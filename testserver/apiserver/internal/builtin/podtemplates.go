@@ -35,7 +35,8 @@ func imagesOf(containers []corev1.Container) string {
 
 func containerColumns[T runtime.Object](template func(object T) *corev1.PodTemplateSpec) []Column {
 	return []Column{
-		Col("Containers", "string wide", containersText, func(object T) any { return namesOf(template(object).Spec.Containers) }),
+		Col("Containers", "string wide", containersText,
+			func(object T) any { return namesOf(template(object).Spec.Containers) }),
 		Col("Images", "string wide", imagesText, func(object T) any { return imagesOf(template(object).Spec.Containers) }),
 	}
 }
@@ -53,9 +54,13 @@ func PodTemplates() Kind {
 	return Kind{
 		GVK: CoreV1.WithKind("PodTemplate"), Resource: "podtemplates", Namespaced: true, Returned: true,
 		Columns: []Column{
-			Col("Containers", "string", containersText, func(t *corev1.PodTemplate) any { return namesOf(t.Template.Spec.Containers) }),
+			Col("Containers", "string", containersText, func(t *corev1.PodTemplate) any {
+				return namesOf(
+					t.Template.Spec.Containers)
+			}),
 			Col("Images", "string", imagesText, func(t *corev1.PodTemplate) any { return imagesOf(t.Template.Spec.Containers) }),
-			Col("Pod Labels", "string", "The labels for the pod template.", func(t *corev1.PodTemplate) any { return labels.FormatLabels(t.Template.Labels) }),
+			Col("Pod Labels", "string", "The labels for the pod template.",
+				func(t *corev1.PodTemplate) any { return labels.FormatLabels(t.Template.Labels) }),
 		},
 		Rules: By(podtemplateregistry.Strategy),
 	}

@@ -20,7 +20,8 @@ type Budget = policyv1.PodDisruptionBudget
 // PolicyKinds returns the kinds of policy.
 func PolicyKinds() []Kind {
 	return []Kind{{
-		GVK: policyv1.SchemeGroupVersion.WithKind("PodDisruptionBudget"), Resource: "poddisruptionbudgets", Short: []string{"pdb"}, Namespaced: true,
+		GVK: policyv1.SchemeGroupVersion.WithKind("PodDisruptionBudget"), Resource: "poddisruptionbudgets",
+		Short: []string{"pdb"}, Namespaced: true,
 		Columns: []Column{
 			Col("Min Available", "string", "The minimum number of pods that must be available.", func(b *Budget) any {
 				if b.Spec.MinAvailable == nil {
@@ -34,7 +35,8 @@ func PolicyKinds() []Kind {
 				}
 				return b.Spec.MaxUnavailable.String()
 			}),
-			Col("Allowed Disruptions", "integer", "Calculated number of pods that may be disrupted at this time.", func(b *Budget) any { return int64(b.Status.DisruptionsAllowed) }),
+			Col("Allowed Disruptions", "integer", "Calculated number of pods that may be disrupted at this time.",
+				func(b *Budget) any { return int64(b.Status.DisruptionsAllowed) }),
 			SinceColumn,
 		},
 		Rules:  By(poddisruptionbudgetregistry.Strategy),
@@ -48,7 +50,8 @@ func CoordinationKinds() []Kind {
 	return []Kind{{
 		GVK: coordinationv1.SchemeGroupVersion.WithKind("Lease"), Resource: "leases", Namespaced: true,
 		Columns: []Column{
-			Col("Holder", "string", coordinationv1.LeaseSpec{}.SwaggerDoc()["holderIdentity"], func(l *lease) any { return Deref(l.Spec.HolderIdentity) }),
+			Col("Holder", "string", coordinationv1.LeaseSpec{}.SwaggerDoc()["holderIdentity"],
+				func(l *lease) any { return Deref(l.Spec.HolderIdentity) }),
 			SinceColumn,
 		},
 		Rules: By(leaseregistry.Strategy),
@@ -68,8 +71,10 @@ func SystemPriorities() (classes []*schedulingv1.PriorityClass) {
 }
 
 var systemClasses = map[string]schedulingv1.PriorityClass{
-	"system-node-critical":    {Value: 2000001000, Description: "Used for system critical pods that must not be moved from their current node."},
-	"system-cluster-critical": {Value: 2000000000, Description: "Used for system critical pods that must run in the cluster, but can be moved to another node if necessary."},
+	"system-node-critical": {Value: 2000001000, Description: "Used for system critical pods that must not be moved " +
+		"from their current node."},
+	"system-cluster-critical": {Value: 2000000000, Description: "Used for system critical pods that must run in the " +
+		"cluster, but can be moved to another node if necessary."},
 }
 
 // PriorityClasses returns the kind PriorityClass.
@@ -82,7 +87,8 @@ func PriorityClasses() Kind {
 			Col("Value", "integer", doc["value"], func(c *class) any { return int64(c.Value) }),
 			Col("Global-Default", "boolean", doc["globalDefault"], func(c *class) any { return c.GlobalDefault }),
 			SinceColumn,
-			Col("PreemptionPolicy", "string", doc["preemptionPolicy"], func(c *class) any { return string(Deref(c.PreemptionPolicy)) }),
+			Col("PreemptionPolicy", "string", doc["preemptionPolicy"],
+				func(c *class) any { return string(Deref(c.PreemptionPolicy)) }),
 		},
 		Rules: By(priorityclassregistry.Strategy),
 
@@ -93,7 +99,8 @@ func PriorityClasses() Kind {
 			}
 			for _, object := range cluster.ReadAll("scheduling.k8s.io", "v1", "priorityclasses", "") {
 				if other := object.(*class); other.GlobalDefault && other.Name != c.Name {
-					return admission.NewForbidden(a, fmt.Errorf("PriorityClass %v is already marked as default. Only one default can exist", other.Name))
+					return admission.NewForbidden(a, fmt.Errorf("PriorityClass %v is already marked as default. Only one default "+
+						"can exist", other.Name))
 				}
 			}
 			return nil

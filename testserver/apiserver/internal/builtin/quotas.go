@@ -32,10 +32,13 @@ func ResourceQuotas() Kind {
 		return strings.Join(text, ", ")
 	}
 	return Kind{
-		GVK: CoreV1.WithKind("ResourceQuota"), Resource: "resourcequotas", Short: []string{"quota"}, Namespaced: true, Returned: true,
+		GVK: CoreV1.WithKind("ResourceQuota"), Resource: "resourcequotas", Short: []string{"quota"}, Namespaced: true,
+		Returned: true,
 		Columns: []Column{
-			Col("Request", "string", "Request represents a minimum amount of cpu/memory that a container may consume.", func(q *quota) any { return cells(q, false) }),
-			Col("Limit", "string", "Limits control the maximum amount of cpu/memory that a container may use independent of contention on the node.", func(q *quota) any { return cells(q, true) }),
+			Col("Request", "string", "Request represents a minimum amount of cpu/memory that a container may consume.",
+				func(q *quota) any { return cells(q, false) }),
+			Col("Limit", "string", "Limits control the maximum amount of cpu/memory that a container may use independent of "+
+				"contention on the node.", func(q *quota) any { return cells(q, true) }),
 			SinceColumn,
 		},
 		Rules:  By(resourcequotaregistry.Strategy),

@@ -39,8 +39,9 @@ var RoleBindingKind = Kind{
 // ClusterRoleBindingKind is the kind ClusterRoleBinding.
 var ClusterRoleBindingKind = Kind{
 	GVK: rbacV1.WithKind("ClusterRoleBinding"), Resource: "clusterrolebindings",
-	Columns: bindingColumns("clusterRoleBinding", rbacv1.ClusterRoleBinding{}.SwaggerDoc()["roleRef"], ClusterRoleBindingOf),
-	Rules:   By(clusterrolebindingregistry.Strategy),
+	Columns: bindingColumns("clusterRoleBinding", rbacv1.ClusterRoleBinding{}.SwaggerDoc()["roleRef"],
+		ClusterRoleBindingOf),
+	Rules: By(clusterrolebindingregistry.Strategy),
 }
 
 // Binding is the common part of bindings in one namespace and in all.
@@ -85,7 +86,8 @@ func bindingColumns(what, doc string, of func(object runtime.Object) Binding) []
 		SinceColumn,
 	}
 	for _, kind := range []string{rbacv1.UserKind, rbacv1.GroupKind, rbacv1.ServiceAccountKind} {
-		columns = append(columns, Col(kind+"s", "string wide", kind+"s in the "+what, func(object runtime.Object) any { return of(object).names(kind) }))
+		columns = append(columns, Col(kind+"s", "string wide", kind+"s in the "+what,
+			func(object runtime.Object) any { return of(object).names(kind) }))
 	}
 	return columns
 }

@@ -85,7 +85,8 @@ func (cluster Cluster) runAsClass(pod *corev1.Pod) error {
 	for _, name := range sortedMap(scheduling.NodeSelector) {
 		value := scheduling.NodeSelector[name]
 		if own, ok := spec.NodeSelector[name]; ok && own != value {
-			return fmt.Errorf("conflict: runtimeClass.scheduling.nodeSelector[%s] = %s; pod.spec.nodeSelector[%s] = %s", name, value, name, own)
+			return fmt.Errorf("conflict: runtimeClass.scheduling.nodeSelector[%s] = %s; pod.spec.nodeSelector[%s] = %s", name,
+				value, name, own)
 		}
 		if spec.NodeSelector == nil {
 			spec.NodeSelector = map[string]string{}
@@ -119,7 +120,8 @@ func tolerates(one, other corev1.Toleration) bool {
 		return false
 	case one.Effect != other.Effect && one.Effect != "":
 		return false
-	case one.Effect == corev1.TaintEffectNoExecute && one.TolerationSeconds != nil && (other.TolerationSeconds == nil || *other.TolerationSeconds > *one.TolerationSeconds):
+	case one.Effect == corev1.TaintEffectNoExecute && one.TolerationSeconds != nil &&
+		(other.TolerationSeconds == nil || *other.TolerationSeconds > *one.TolerationSeconds):
 		return false
 	case one.Operator == corev1.TolerationOpEqual || one.Operator == "":
 		return other.Operator == corev1.TolerationOpEqual && other.Value == one.Value

@@ -30,7 +30,8 @@ func (cluster Cluster) allocateService(object, existing runtime.Object, dryRun b
 		service.Spec.ClusterIPs = []string{service.Spec.ClusterIP}
 	}
 	invalid := func(path *field.Path, value any, message string) error {
-		return apierrors.NewInvalid(CoreV1.WithKind("Service").GroupKind(), service.Name, field.ErrorList{field.Invalid(path, value, message)})
+		return apierrors.NewInvalid(CoreV1.WithKind("Service").GroupKind(), service.Name,
+			field.ErrorList{field.Invalid(path, value, message)})
 	}
 	at := field.NewPath("spec")
 	if service.Spec.Type != corev1.ServiceTypeExternalName {
@@ -40,7 +41,8 @@ func (cluster Cluster) allocateService(object, existing runtime.Object, dryRun b
 		if old != nil {
 			was = internalOf(old).(*core.Service)
 		}
-		if f.Add(corevalidation.ValidateServiceClusterIPsRelatedFields(internalOf(service).(*core.Service), was)...); len(f.List) > 0 {
+		if f.Add(corevalidation.ValidateServiceClusterIPsRelatedFields(internalOf(service).(*core.Service),
+			was)...); len(f.List) > 0 {
 			return apierrors.NewInvalid(CoreV1.WithKind("Service").GroupKind(), service.Name, f.List)
 		}
 		f.familyPolicy(service, old, at)
@@ -98,10 +100,12 @@ func (f *Findings) familyPolicy(service, old *corev1.Service, at *field.Path) {
 		}
 	}
 	if single && len(spec.ClusterIPs) == 2 {
-		f.invalid(here, spec.IPFamilyPolicy, "must be 'RequireDualStack' or 'PreferDualStack' when multiple cluster IPs are specified")
+		f.invalid(here, spec.IPFamilyPolicy, "must be 'RequireDualStack' or 'PreferDualStack' when multiple cluster IPs "+
+			"are specified")
 	}
 	if single && len(spec.IPFamilies) == 2 {
-		f.invalid(here, spec.IPFamilyPolicy, "must be 'RequireDualStack' or 'PreferDualStack' when multiple IP families are specified")
+		f.invalid(here, spec.IPFamilyPolicy, "must be 'RequireDualStack' or 'PreferDualStack' when multiple IP families "+
+			"are specified")
 	}
 	for i, ip := range spec.ClusterIPs {
 		switch {
@@ -119,7 +123,8 @@ func (f *Findings) familyPolicy(service, old *corev1.Service, at *field.Path) {
 // onlyFamily checks that a service requests only the family of the cluster.
 func (f *Findings) onlyFamily(service *corev1.Service, at *field.Path) {
 	if *service.Spec.IPFamilyPolicy == corev1.IPFamilyPolicyRequireDualStack {
-		f.invalid(at.Child("ipFamilyPolicy"), service.Spec.IPFamilyPolicy, "this cluster is not configured for dual-stack services")
+		f.invalid(at.Child("ipFamilyPolicy"), service.Spec.IPFamilyPolicy,
+			"this cluster is not configured for dual-stack services")
 	}
 	for i, family := range service.Spec.IPFamilies {
 		if family != corev1.IPv4Protocol {
@@ -148,7 +153,8 @@ func anyFamily(service *corev1.Service) {
 
 // allocated returns the allocations of all services, except the one that is updated. A created one is included: a
 // second service of the same name requests the allocations of the first.
-func (cluster Cluster) allocated(service *corev1.Service, created bool) (addresses sets.Set[string], ports sets.Set[int32]) {
+func (cluster Cluster) allocated(service *corev1.Service,
+	created bool) (addresses sets.Set[string], ports sets.Set[int32]) {
 	addresses, ports = sets.New[string](), sets.New[int32]()
 	for _, object := range cluster.ReadAll("", "v1", "services", "") {
 		other := object.(*corev1.Service)
@@ -172,7 +178,8 @@ func assignable(address netip.Addr) bool {
 
 // allocateAddress assigns an address to a service, or checks the requested ones. A dry run allocates nothing, and does
 // not check whether addresses are free.
-func allocateAddress(service *corev1.Service, taken sets.Set[string], dryRun bool, invalid func(*field.Path, any, string) error, at *field.Path) error {
+func allocateAddress(service *corev1.Service, taken sets.Set[string], dryRun bool,
+	invalid func(*field.Path, any, string) error, at *field.Path) error {
 	if service.Spec.Type == corev1.ServiceTypeExternalName || headless(service) {
 		return nil
 	}
@@ -190,11 +197,14 @@ func allocateAddress(service *corev1.Service, taken sets.Set[string], dryRun boo
 		switch {
 		case err != nil: // validation reports it
 		case !assignable(address) && dryRun:
-			return invalid(at.Child("clusterIPs"), service.Spec.ClusterIPs, fmt.Sprintf("failed to allocate IP %s: the provided IP (%v) is not in the valid range. The range of valid IPs is %s", ip, ip, clusterRange))
+			return invalid(at.Child("clusterIPs"), service.Spec.ClusterIPs,
+				fmt.Sprintf("failed to allocate IP %s: the provided IP (%v) is not in the valid range. The range of valid IPs is %s", ip, ip, clusterRange))
 		case !assignable(address):
-			return invalid(at.Child("clusterIPs"), service.Spec.ClusterIPs, fmt.Sprintf("failed to allocate IP %s: the provided network does not match the current range", ip))
+			return invalid(at.Child("clusterIPs"), service.Spec.ClusterIPs,
+				fmt.Sprintf("failed to allocate IP %s: the provided network does not match the current range", ip))
 		case !dryRun && (taken.Has(ip) || address == firstAddress):
-			return invalid(at.Child("clusterIPs"), service.Spec.ClusterIPs, fmt.Sprintf("failed to allocate IP %s: provided IP is already allocated", ip))
+			return invalid(at.Child("clusterIPs"), service.Spec.ClusterIPs,
+				fmt.Sprintf("failed to allocate IP %s: provided IP is already allocated", ip))
 		}
 	}
 	return nil
@@ -202,7 +212,8 @@ func allocateAddress(service *corev1.Service, taken sets.Set[string], dryRun boo
 
 // allocatePorts assigns node ports to a service, or checks the requested ones. A dry run does not check whether ports
 // are free.
-func allocatePorts(service *corev1.Service, created, dryRun bool, taken sets.Set[int32], invalid func(*field.Path, any, string) error, at *field.Path) error {
+func allocatePorts(service *corev1.Service, created, dryRun bool, taken sets.Set[int32],
+	invalid func(*field.Path, any, string) error, at *field.Path) error {
 	free := func() int32 {
 		for port := int32(firstNodePort); port <= lastNodePort; port++ {
 			if !taken.Has(port) {
@@ -219,7 +230,8 @@ func allocatePorts(service *corev1.Service, created, dryRun bool, taken sets.Set
 			switch {
 			case port.NodePort == 0:
 			case !dryRun && (port.NodePort < firstNodePort || port.NodePort > lastNodePort):
-				return invalid(here, port.NodePort, "provided port is not in the valid range. The range of valid ports is 30000-32767")
+				return invalid(here, port.NodePort, "provided port is not in the valid range. The range of valid ports is "+
+					"30000-32767")
 			case taken.Has(port.NodePort):
 				return invalid(here, port.NodePort, "provided port is already allocated")
 			}

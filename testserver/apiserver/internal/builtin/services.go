@@ -17,11 +17,13 @@ func headless(service *corev1.Service) bool {
 
 func needsNodePort(service *corev1.Service) bool {
 	return service.Spec.Type == corev1.ServiceTypeNodePort ||
-		service.Spec.Type == corev1.ServiceTypeLoadBalancer && (service.Spec.AllocateLoadBalancerNodePorts == nil || *service.Spec.AllocateLoadBalancerNodePorts)
+		service.Spec.Type == corev1.ServiceTypeLoadBalancer && (service.Spec.AllocateLoadBalancerNodePorts == nil ||
+			*service.Spec.AllocateLoadBalancerNodePorts)
 }
 
 func needsHealthPort(service *corev1.Service) bool {
-	return service.Spec.Type == corev1.ServiceTypeLoadBalancer && service.Spec.ExternalTrafficPolicy == corev1.ServiceExternalTrafficPolicyLocal
+	return service.Spec.Type == corev1.ServiceTypeLoadBalancer &&
+		service.Spec.ExternalTrafficPolicy == corev1.ServiceExternalTrafficPolicyLocal
 }
 
 // Services returns the kind Service.
@@ -29,7 +31,8 @@ func Services() Kind {
 	rules, part := serviceRules()
 	doc := corev1.ServiceSpec{}.SwaggerDoc()
 	return Kind{
-		GVK: CoreV1.WithKind("Service"), Resource: "services", Short: []string{"svc"}, Categories: []string{"all"}, Namespaced: true, Returned: true,
+		GVK: CoreV1.WithKind("Service"), Resource: "services", Short: []string{"svc"}, Categories: []string{"all"},
+		Namespaced: true, Returned: true,
 		Shown: func(object runtime.Object) {
 			s := object.(*corev1.Service)
 			if s.Spec.Type == corev1.ServiceTypeExternalName {
@@ -60,7 +63,8 @@ func Services() Kind {
 				return strings.Join(ports, ",")
 			}),
 			SinceColumn,
-			Col("Selector", "string wide", doc["selector"], func(s *corev1.Service) any { return labels.FormatLabels(s.Spec.Selector) }),
+			Col("Selector", "string wide", doc["selector"],
+				func(s *corev1.Service) any { return labels.FormatLabels(s.Spec.Selector) }),
 		},
 		Fields: func(object runtime.Object, set fields.Set) {
 			service := object.(*corev1.Service)

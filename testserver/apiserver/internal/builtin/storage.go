@@ -22,7 +22,8 @@ func StorageKinds() []Kind {
 }
 
 func isDefaultStorage(class *storagev1.StorageClass) bool {
-	return class.Annotations["storageclass.kubernetes.io/is-default-class"] == "true" || class.Annotations["storageclass.beta.kubernetes.io/is-default-class"] == "true"
+	return class.Annotations["storageclass.kubernetes.io/is-default-class"] == "true" ||
+		class.Annotations["storageclass.beta.kubernetes.io/is-default-class"] == "true"
 }
 
 // defaultStorageClass returns the class for claims without one: the newest that is marked as default, or "".
@@ -54,8 +55,10 @@ func storageClasses() Kind {
 			}),
 			Col("Provisioner", "string", doc["provisioner"], func(c *class) any { return c.Provisioner }),
 			Col("ReclaimPolicy", "string", doc["reclaimPolicy"], func(c *class) any { return string(Deref(c.ReclaimPolicy)) }),
-			Col("VolumeBindingMode", "string", doc["volumeBindingMode"], func(c *class) any { return string(Deref(c.VolumeBindingMode)) }),
-			Col("AllowVolumeExpansion", "string", doc["allowVolumeExpansion"], func(c *class) any { return Deref(c.AllowVolumeExpansion) }),
+			Col("VolumeBindingMode", "string", doc["volumeBindingMode"],
+				func(c *class) any { return string(Deref(c.VolumeBindingMode)) }),
+			Col("AllowVolumeExpansion", "string", doc["allowVolumeExpansion"],
+				func(c *class) any { return Deref(c.AllowVolumeExpansion) }),
 			SinceColumn,
 		},
 		Rules: By(storageclassregistry.Strategy),
@@ -65,7 +68,8 @@ func storageClasses() Kind {
 func attributesClasses() Kind {
 	type class = storagev1.VolumeAttributesClass
 	return Kind{
-		GVK: storageV1.WithKind("VolumeAttributesClass"), Resource: "volumeattributesclasses", Short: []string{"vac"}, Returned: true,
+		GVK: storageV1.WithKind("VolumeAttributesClass"), Resource: "volumeattributesclasses", Short: []string{"vac"},
+		Returned: true,
 		Columns: []Column{
 			Col("DriverName", "string", class{}.SwaggerDoc()["driverName"], func(c *class) any { return c.DriverName }),
 			SinceColumn,
@@ -89,15 +93,19 @@ func capacities() Kind {
 
 func attachments() Kind {
 	type attachment = storagev1.VolumeAttachment
-	attacher := Col("Attacher", "string", storagev1.VolumeAttachmentSpec{}.SwaggerDoc()["attacher"], func(a *attachment) any { return a.Spec.Attacher })
+	attacher := Col("Attacher", "string", storagev1.VolumeAttachmentSpec{}.SwaggerDoc()["attacher"],
+		func(a *attachment) any { return a.Spec.Attacher })
 	attacher.Format = "name"
 	return Kind{
 		GVK: storageV1.WithKind("VolumeAttachment"), Resource: "volumeattachments", Returned: true,
 		Columns: []Column{
 			attacher,
-			Col("PV", "string", storagev1.VolumeAttachmentSource{}.SwaggerDoc()["persistentVolumeName"], func(a *attachment) any { return Deref(a.Spec.Source.PersistentVolumeName) }),
-			Col("Node", "string", storagev1.VolumeAttachmentSpec{}.SwaggerDoc()["nodeName"], func(a *attachment) any { return a.Spec.NodeName }),
-			Col("Attached", "boolean", storagev1.VolumeAttachmentStatus{}.SwaggerDoc()["attached"], func(a *attachment) any { return a.Status.Attached }),
+			Col("PV", "string", storagev1.VolumeAttachmentSource{}.SwaggerDoc()["persistentVolumeName"],
+				func(a *attachment) any { return Deref(a.Spec.Source.PersistentVolumeName) }),
+			Col("Node", "string", storagev1.VolumeAttachmentSpec{}.SwaggerDoc()["nodeName"],
+				func(a *attachment) any { return a.Spec.NodeName }),
+			Col("Attached", "boolean", storagev1.VolumeAttachmentStatus{}.SwaggerDoc()["attached"],
+				func(a *attachment) any { return a.Status.Attached }),
 			SinceColumn,
 		},
 		Rules:  By(volumeattachmentregistry.Strategy),
@@ -127,7 +135,8 @@ func drivers() Kind {
 				}
 				return strings.Join(audiences, ",")
 			}),
-			truth("RequiresRepublish", "requiresRepublish", func(s storagev1.CSIDriverSpec) *bool { return s.RequiresRepublish }),
+			truth("RequiresRepublish", "requiresRepublish",
+				func(s storagev1.CSIDriverSpec) *bool { return s.RequiresRepublish }),
 			Col("Modes", "string", doc["volumeLifecycleModes"], func(d *driver) any {
 				var modes []string
 				for _, mode := range d.Spec.VolumeLifecycleModes {
@@ -149,7 +158,8 @@ func driverNodes() Kind {
 	return Kind{
 		GVK: storageV1.WithKind("CSINode"), Resource: "csinodes", Returned: true,
 		Columns: []Column{
-			Col("Drivers", "integer", "Drivers indicates the number of CSI drivers registered on the node", func(n *node) any { return int64(len(n.Spec.Drivers)) }),
+			Col("Drivers", "integer", "Drivers indicates the number of CSI drivers registered on the node",
+				func(n *node) any { return int64(len(n.Spec.Drivers)) }),
 			SinceColumn,
 		},
 		Rules:  By(csinoderegistry.Strategy),

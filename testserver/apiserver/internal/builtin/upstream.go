@@ -64,7 +64,8 @@ import (
 var upstream = sync.OnceValue(func() *runtime.Scheme {
 	scheme := legacyscheme.Scheme
 	for _, add := range []func(*runtime.Scheme) error{
-		core.AddToScheme, corev1.AddToScheme, internalevents.AddToScheme, eventsv1.AddToScheme, apps.AddToScheme, appsv1.AddToScheme,
+		core.AddToScheme, corev1.AddToScheme, internalevents.AddToScheme, eventsv1.AddToScheme, apps.AddToScheme,
+		appsv1.AddToScheme,
 		autoscaling.AddToScheme, autoscalingv1.AddToScheme, autoscalingv2.AddToScheme, batch.AddToScheme, batchv1.AddToScheme,
 		certificates.AddToScheme, certificatesv1.AddToScheme, coordination.AddToScheme, coordinationv1.AddToScheme,
 		discovery.AddToScheme, discoveryv1.AddToScheme, networking.AddToScheme, networkingv1.AddToScheme,
@@ -117,7 +118,8 @@ func change(object runtime.Object, f func(internal runtime.Object)) {
 func Scheme() *runtime.Scheme { return upstream() }
 
 // ByInternal calls f with an object in the internal version, and returns the result in the version of the object.
-func ByInternal(object runtime.Object, f func(internal runtime.Object) (runtime.Object, error)) (runtime.Object, error) {
+func ByInternal(object runtime.Object, f func(internal runtime.Object) (runtime.Object, error)) (
+	runtime.Object, error) {
 	kinds, _, err := upstream().ObjectKinds(object)
 	must.Do(err)
 	answer, err := f(internalOf(object.DeepCopyObject()))
@@ -205,7 +207,8 @@ func (s *Strategy) ValidateUpdate(ctx context.Context, object, old runtime.Objec
 }
 
 // ValidateDeclaratively adds the errors of generated checks, for kinds that have some.
-func (s *Strategy) ValidateDeclaratively(ctx context.Context, object, old runtime.Object, problems field.ErrorList, of operation.Type) (
+func (s *Strategy) ValidateDeclaratively(ctx context.Context, object, old runtime.Object, problems field.ErrorList,
+	of operation.Type) (
 	all field.ErrorList,
 ) {
 	declared, ok := s.of.(rest.DeclarativeValidationStrategy)
@@ -213,7 +216,8 @@ func (s *Strategy) ValidateDeclaratively(ctx context.Context, object, old runtim
 		return problems
 	}
 	object, old = internalOf(object), internalOf(old)
-	return declared.ValidateDeclaratively(ctx, object, old, problems, of, declared.DeclarativeValidationConfig(ctx, object, old))
+	return declared.ValidateDeclaratively(ctx, object, old, problems, of, declared.DeclarativeValidationConfig(ctx, object,
+		old))
 }
 
 // WarningsOnCreate returns the warnings for a new object.

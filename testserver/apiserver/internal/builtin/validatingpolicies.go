@@ -24,18 +24,21 @@ import (
 // PolicyKind returns the kind ValidatingAdmissionPolicy.
 func PolicyKind() Kind {
 	return Kind{
-		GVK: AdmissionV1.WithKind("ValidatingAdmissionPolicy"), Resource: "validatingadmissionpolicies", Categories: apiExtensions,
+		GVK: AdmissionV1.WithKind("ValidatingAdmissionPolicy"), Resource: "validatingadmissionpolicies",
+		Categories: apiExtensions,
 		Columns: []Column{
-			countColumn("Validations", "Validations indicates the number of validation rules defined in this configuration", func(object runtime.Object) int {
-				return len(object.(*admissionv1.ValidatingAdmissionPolicy).Spec.Validations)
-			}),
+			countColumn("Validations", "Validations indicates the number of validation rules defined in this configuration",
+				func(object runtime.Object) int {
+					return len(object.(*admissionv1.ValidatingAdmissionPolicy).Spec.Validations)
+				}),
 			paramKindColumn(func(object runtime.Object) *admissionv1.ParamKind {
 				return object.(*admissionv1.ValidatingAdmissionPolicy).Spec.ParamKind
 			}),
 			SinceColumn,
 		},
 		Rules: Own[*admissionv1.ValidatingAdmissionPolicy]{
-			Cluster: true, Conditional: true, Reset: []string{"status"}, Spec: func(policy *admissionv1.ValidatingAdmissionPolicy) any { return policy.Spec },
+			Cluster: true, Conditional: true, Reset: []string{"status"},
+			Spec: func(policy *admissionv1.ValidatingAdmissionPolicy) any { return policy.Spec },
 			Create: func(_ context.Context, policy *admissionv1.ValidatingAdmissionPolicy) {
 				policy.Status = admissionv1.ValidatingAdmissionPolicyStatus{}
 			},
@@ -63,12 +66,13 @@ func PolicyKind() Kind {
 }
 
 func paramKindColumn(of func(object runtime.Object) *admissionv1.ParamKind) Column {
-	return Col("ParamKind", "string", "ParamKind specifies the kind of resources used to parameterize this policy", func(object runtime.Object) any {
-		if kind := of(object); kind != nil {
-			return kind.APIVersion + "/" + kind.Kind
-		}
-		return "<unset>"
-	})
+	return Col("ParamKind", "string", "ParamKind specifies the kind of resources used to parameterize this policy",
+		func(object runtime.Object) any {
+			if kind := of(object); kind != nil {
+				return kind.APIVersion + "/" + kind.Kind
+			}
+			return "<unset>"
+		})
 }
 
 // policyFrame is the common part of both kinds of policies.
@@ -115,7 +119,8 @@ func validatingFrame(policy *admissionv1.ValidatingAdmissionPolicy) *policyFrame
 	if policy == nil {
 		return nil
 	}
-	return &policyFrame{policy.Spec.FailurePolicy, policy.Spec.ParamKind, policy.Spec.MatchConstraints, policy.Spec.MatchConditions, nil}
+	return &policyFrame{policy.Spec.FailurePolicy, policy.Spec.ParamKind, policy.Spec.MatchConstraints,
+		policy.Spec.MatchConditions, nil}
 }
 
 // validatePolicy validates the spec of a policy. Expressions of the old policy may use features that new ones may not.
@@ -129,7 +134,8 @@ func validatePolicy(policy, old *admissionv1.ValidatingAdmissionPolicy) field.Er
 }
 
 // validateExpressions validates the variables, validations and annotations of a policy.
-func validateExpressions(policy *admissionv1.ValidatingAdmissionPolicy, old *admissionv1.ValidatingAdmissionPolicySpec, path *field.Path) (problems field.ErrorList) {
+func validateExpressions(policy *admissionv1.ValidatingAdmissionPolicy, old *admissionv1.ValidatingAdmissionPolicySpec,
+	path *field.Path) (problems field.ErrorList) {
 	spec, compiler := &policy.Spec, statelessCompiler()
 	var composed *plugincel.CompositedCompiler
 	if len(spec.Variables) > 0 {
@@ -146,7 +152,8 @@ func validateExpressions(policy *admissionv1.ValidatingAdmissionPolicy, old *adm
 	}
 	if len(spec.Validations) == 0 && len(spec.AuditAnnotations) == 0 {
 		const message = "validations or auditAnnotations must contain at least one item"
-		return append(problems, field.Required(path.Child("validations"), message), field.Required(path.Child("auditAnnotations"), message))
+		return append(problems, field.Required(path.Child("validations"), message),
+			field.Required(path.Child("auditAnnotations"), message))
 	}
 	for i, v := range spec.Validations {
 		problems = append(problems, checks.validation(v, path.Child("validations").Index(i))...)
@@ -154,7 +161,8 @@ func validateExpressions(policy *admissionv1.ValidatingAdmissionPolicy, old *adm
 	const most = 20
 	annotations, keys := path.Child("auditAnnotations"), sets.New[string]()
 	if len(spec.AuditAnnotations) > most {
-		problems = append(problems, field.Invalid(annotations, spec.AuditAnnotations, fmt.Sprintf("must not have more than %d auditAnnotations", most)))
+		problems = append(problems, field.Invalid(annotations, spec.AuditAnnotations,
+			fmt.Sprintf("must not have more than %d auditAnnotations", most)))
 	}
 	for i, annotation := range spec.AuditAnnotations {
 		problems = append(problems, checks.annotation(policy.Name, annotation, annotations.Index(i))...)
@@ -178,7 +186,8 @@ func (c *policyChecks) known(text string) bool {
 	return slices.ContainsFunc(c.old.Validations, func(v admissionv1.Validation) bool { return v.Expression == text })
 }
 
-func (c *policyChecks) variable(compiler *plugincel.CompositedCompiler, v admissionv1.Variable, path *field.Path) (problems field.ErrorList) {
+func (c *policyChecks) variable(compiler *plugincel.CompositedCompiler, v admissionv1.Variable,
+	path *field.Path) (problems field.ErrorList) {
 	if strings.TrimSpace(v.Name) == "" {
 		problems = append(problems, field.Required(path.Child("name"), "name is not specified"))
 	} else if !identifier.MatchString(v.Name) || reserved.Has(v.Name) {
@@ -188,21 +197,25 @@ func (c *policyChecks) variable(compiler *plugincel.CompositedCompiler, v admiss
 		return append(problems, field.Required(path.Child("expression"), "expression is not specified"))
 	}
 	e := &Variable{Expression{v.Expression, AnyTypes}, v.Name}
-	return append(problems, compilation(compiler.CompileAndStoreVariable(e, c.variables, environmentType(c.known(v.Expression))), e, path.Child("expression"))...)
+	return append(problems, compilation(compiler.CompileAndStoreVariable(e, c.variables,
+		environmentType(c.known(v.Expression))), e, path.Child("expression"))...)
 }
 
 func (c *policyChecks) validation(v admissionv1.Validation, path *field.Path) (problems field.ErrorList) {
 	if strings.TrimSpace(v.Expression) == "" {
 		problems = append(problems, field.Required(path.Child("expression"), "expression is not specified"))
 	} else {
-		problems = append(problems, compiled(c.compiler, &Expression{v.Expression, BoolTypes}, c.variables, c.known(v.Expression), path.Child("expression"))...)
+		problems = append(problems, compiled(c.compiler, &Expression{v.Expression, BoolTypes}, c.variables,
+			c.known(v.Expression), path.Child("expression"))...)
 	}
 	const blank = "must be non-empty if specified"
 	if message := strings.TrimSpace(v.MessageExpression); v.MessageExpression != "" && message == "" {
 		problems = append(problems, field.Invalid(path.Child("messageExpression"), v.MessageExpression, blank))
 	} else if message != "" {
-		known := slices.ContainsFunc(c.old.Validations, func(old admissionv1.Validation) bool { return old.MessageExpression == v.MessageExpression })
-		problems = append(problems, compiled(c.compiler, &Expression{v.MessageExpression, StringTypes}, c.message, known, path.Child("messageExpression"))...)
+		known := slices.ContainsFunc(c.old.Validations,
+			func(old admissionv1.Validation) bool { return old.MessageExpression == v.MessageExpression })
+		problems = append(problems, compiled(c.compiler, &Expression{v.MessageExpression, StringTypes}, c.message, known,
+			path.Child("messageExpression"))...)
 	}
 	if message := strings.TrimSpace(v.Message); v.Message != "" && message == "" {
 		problems = append(problems, field.Invalid(path.Child("message"), v.Message, blank))
@@ -212,7 +225,8 @@ func (c *policyChecks) validation(v admissionv1.Validation, path *field.Path) (p
 	return append(problems, givenOneOf(path.Child("reason"), v.Reason, validationReasons)...)
 }
 
-func (c *policyChecks) annotation(policy string, annotation admissionv1.AuditAnnotation, path *field.Path) (problems field.ErrorList) {
+func (c *policyChecks) annotation(policy string, annotation admissionv1.AuditAnnotation,
+	path *field.Path) (problems field.ErrorList) {
 	const longest = 5 * 1024
 	if policy == "" {
 		problems = append(problems, field.Invalid(path.Child("key"), annotation.Key, "requires metadata.name be non-empty"))
@@ -227,7 +241,8 @@ func (c *policyChecks) annotation(policy string, annotation admissionv1.AuditAnn
 	case len(text) > longest:
 		return append(problems, field.Required(path, fmt.Sprintf("must not exceed %d bytes in length", longest)))
 	default:
-		known := slices.ContainsFunc(c.old.AuditAnnotations, func(old admissionv1.AuditAnnotation) bool { return old.ValueExpression == annotation.ValueExpression })
+		known := slices.ContainsFunc(c.old.AuditAnnotations,
+			func(old admissionv1.AuditAnnotation) bool { return old.ValueExpression == annotation.ValueExpression })
 		result := c.compiler.CompileCELExpression(&Expression{text, OptionalTypes}, c.variables, environmentType(known))
 		return append(problems, compilation(result, &Expression{annotation.ValueExpression, nil}, path)...)
 	}
@@ -253,7 +268,8 @@ func validateParamKind(kind admissionv1.ParamKind, path *field.Path) (problems f
 	if kind.Kind == "" {
 		problems = append(problems, field.Required(path.Child("kind"), ""))
 	} else if messages := utilvalidation.IsDNS1035Label(strings.ToLower(kind.Kind)); len(messages) > 0 {
-		problems = append(problems, field.Invalid(path.Child("kind"), kind.Kind, "may have mixed case, but should otherwise match: "+strings.Join(messages, ",")))
+		problems = append(problems, field.Invalid(path.Child("kind"), kind.Kind,
+			"may have mixed case, but should otherwise match: "+strings.Join(messages, ",")))
 	}
 	return problems
 }
@@ -263,8 +279,10 @@ func validateMatching(match *admissionv1.MatchResources, path *field.Path) (prob
 		return nil
 	}
 	problems = givenOneOf(path.Child("matchPolicy"), match.MatchPolicy, matchPolicies)
-	problems = append(problems, metav1validation.ValidateLabelSelector(match.NamespaceSelector, metav1validation.LabelSelectorValidationOptions{}, path.Child("namespaceSelector"))...)
-	problems = append(problems, metav1validation.ValidateLabelSelector(match.ObjectSelector, metav1validation.LabelSelectorValidationOptions{}, path.Child("objectSelector"))...)
+	problems = append(problems, metav1validation.ValidateLabelSelector(match.NamespaceSelector,
+		metav1validation.LabelSelectorValidationOptions{}, path.Child("namespaceSelector"))...)
+	problems = append(problems, metav1validation.ValidateLabelSelector(match.ObjectSelector,
+		metav1validation.LabelSelectorValidationOptions{}, path.Child("objectSelector"))...)
 	for i, rules := range [][]admissionv1.NamedRuleWithOperations{match.ResourceRules, match.ExcludeResourceRules} {
 		name := []string{"resourceRules", "excludeResourceRules"}[i]
 		for i := range rules {
@@ -285,7 +303,8 @@ func validateNamedRule(rule *admissionv1.NamedRuleWithOperations, path *field.Pa
 	return append(problems, validateOperations(&rule.RuleWithOperations, path)...)
 }
 
-func validatePolicyStatus(status *admissionv1.ValidatingAdmissionPolicyStatus, path *field.Path) (problems field.ErrorList) {
+func validatePolicyStatus(status *admissionv1.ValidatingAdmissionPolicyStatus,
+	path *field.Path) (problems field.ErrorList) {
 	if status.TypeChecking != nil {
 		for i, w := range status.TypeChecking.ExpressionWarnings {
 			at := path.Child("typeChecking", "expressionWarnings").Index(i)
@@ -305,13 +324,15 @@ func validatePolicyStatus(status *admissionv1.ValidatingAdmissionPolicyStatus, p
 // PolicyBindingKind returns the kind ValidatingAdmissionPolicyBinding.
 func PolicyBindingKind() Kind {
 	return Kind{
-		GVK: AdmissionV1.WithKind("ValidatingAdmissionPolicyBinding"), Resource: "validatingadmissionpolicybindings", Categories: apiExtensions,
+		GVK: AdmissionV1.WithKind("ValidatingAdmissionPolicyBinding"), Resource: "validatingadmissionpolicybindings",
+		Categories: apiExtensions,
 		Columns: policyBindingColumns(func(object runtime.Object) (string, *admissionv1.ParamRef) {
 			spec := object.(*admissionv1.ValidatingAdmissionPolicyBinding).Spec
 			return spec.PolicyName, spec.ParamRef
 		}),
 		Rules: Own[*admissionv1.ValidatingAdmissionPolicyBinding]{
-			Cluster: true, Conditional: true, Spec: func(binding *admissionv1.ValidatingAdmissionPolicyBinding) any { return binding.Spec },
+			Cluster: true, Conditional: true,
+			Spec: func(binding *admissionv1.ValidatingAdmissionPolicyBinding) any { return binding.Spec },
 			Validate: func(_ context.Context, binding *admissionv1.ValidatingAdmissionPolicyBinding) field.ErrorList {
 				return append(validateAdmissionMetadata(binding, true), validatePolicyBinding(&binding.Spec)...)
 			},
@@ -324,14 +345,16 @@ func PolicyBindingKind() Kind {
 
 func policyBindingColumns(of func(object runtime.Object) (policy string, params *admissionv1.ParamRef)) []Column {
 	return []Column{
-		Col("PolicyName", "string", "PolicyName indicates the policy definition which the policy binding binded to", func(object runtime.Object) any {
-			policy, _ := of(object)
-			return policy
-		}),
-		Col("ParamRef", "string", "ParamRef indicates the param resource which sets the configuration param", func(object runtime.Object) any {
-			_, params := of(object)
-			return paramName(params)
-		}),
+		Col("PolicyName", "string", "PolicyName indicates the policy definition which the policy binding binded to",
+			func(object runtime.Object) any {
+				policy, _ := of(object)
+				return policy
+			}),
+		Col("ParamRef", "string", "ParamRef indicates the param resource which sets the configuration param",
+			func(object runtime.Object) any {
+				_, params := of(object)
+				return paramName(params)
+			}),
 		SinceColumn,
 	}
 }
@@ -351,11 +374,13 @@ func paramName(ref *admissionv1.ParamRef) string {
 }
 
 // validateBound validates the common part of bindings.
-func validateBound(policy string, params *admissionv1.ParamRef, match *admissionv1.MatchResources, path *field.Path) (problems field.ErrorList) {
+func validateBound(policy string, params *admissionv1.ParamRef, match *admissionv1.MatchResources,
+	path *field.Path) (problems field.ErrorList) {
 	if policy == "" {
 		problems = append(problems, field.Required(path.Child("policyName"), ""))
 	} else {
-		problems = append(problems, invalid(path.Child("policyName"), policy, validation.NameIsDNSSubdomain(policy, false))...)
+		problems = append(problems, invalid(path.Child("policyName"), policy,
+			validation.NameIsDNSSubdomain(policy, false))...)
 	}
 	problems = append(problems, validateParamRef(params, path.Child("paramRef"))...)
 	return append(problems, validateMatching(match, path.Child("matchResources"))...)
@@ -376,8 +401,11 @@ func validatePolicyBinding(spec *admissionv1.ValidatingAdmissionPolicyBindingSpe
 			problems = append(problems, field.Duplicate(actions.Index(i), spec.ValidationActions[i]))
 		}
 	}
-	if slices.Contains(spec.ValidationActions, admissionv1.Deny) && slices.Contains(spec.ValidationActions, admissionv1.Warn) {
-		problems = append(problems, field.Invalid(actions, spec.ValidationActions, "must not contain both Deny and Warn (repeating the same validation failure information in the API response and headers serves no purpose)"))
+	if slices.Contains(spec.ValidationActions, admissionv1.Deny) &&
+		slices.Contains(spec.ValidationActions, admissionv1.Warn) {
+		problems = append(problems, field.Invalid(actions, spec.ValidationActions,
+			"must not contain both Deny and Warn (repeating the same validation failure information in the API response and "+
+				"headers serves no purpose)"))
 	}
 	if len(spec.ValidationActions) == 0 {
 		problems = append(problems, field.Required(actions, "").MarkCoveredByDeclarative())
@@ -396,7 +424,8 @@ func validateParamRef(ref *admissionv1.ParamRef, path *field.Path) (problems fie
 	if ref.Name != "" && ref.Selector != nil {
 		problems = append(problems, field.Forbidden(path.Child("name"), exclusive))
 	}
-	problems = append(problems, metav1validation.ValidateLabelSelector(ref.Selector, metav1validation.LabelSelectorValidationOptions{}, path.Child("selector"))...)
+	problems = append(problems, metav1validation.ValidateLabelSelector(ref.Selector,
+		metav1validation.LabelSelectorValidationOptions{}, path.Child("selector"))...)
 	if ref.Name != "" && ref.Selector != nil {
 		problems = append(problems, field.Forbidden(path.Child("selector"), exclusive))
 	}

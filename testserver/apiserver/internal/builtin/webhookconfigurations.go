@@ -36,7 +36,8 @@ const webhooksDescription = "Webhooks indicates the number of webhooks registere
 
 // MutatingHookKind is the kind MutatingWebhookConfiguration.
 var MutatingHookKind = Kind{
-	GVK: AdmissionV1.WithKind("MutatingWebhookConfiguration"), Resource: "mutatingwebhookconfigurations", Categories: apiExtensions,
+	GVK: AdmissionV1.WithKind("MutatingWebhookConfiguration"), Resource: "mutatingwebhookconfigurations",
+	Categories: apiExtensions,
 	Columns: []Column{countColumn("Webhooks", webhooksDescription, func(object runtime.Object) int {
 		return len(object.(*admissionv1.MutatingWebhookConfiguration).Webhooks)
 	}), SinceColumn},
@@ -47,7 +48,8 @@ var MutatingHookKind = Kind{
 
 // ValidatingHookKind is the kind ValidatingWebhookConfiguration.
 var ValidatingHookKind = Kind{
-	GVK: AdmissionV1.WithKind("ValidatingWebhookConfiguration"), Resource: "validatingwebhookconfigurations", Categories: apiExtensions,
+	GVK: AdmissionV1.WithKind("ValidatingWebhookConfiguration"), Resource: "validatingwebhookconfigurations",
+	Categories: apiExtensions,
 	Columns: []Column{countColumn("Webhooks", webhooksDescription, func(object runtime.Object) int {
 		return len(object.(*admissionv1.ValidatingWebhookConfiguration).Webhooks)
 	}), SinceColumn},
@@ -77,11 +79,14 @@ func ValidatingHooks(configuration *admissionv1.ValidatingWebhookConfiguration) 
 func MutatingHooks(configuration *admissionv1.MutatingWebhookConfiguration) (hooks []Hook) {
 	for i, w := range configuration.Webhooks {
 		common := admissionv1.ValidatingWebhook{
-			Name: w.Name, ClientConfig: w.ClientConfig, Rules: w.Rules, FailurePolicy: w.FailurePolicy, MatchPolicy: w.MatchPolicy,
-			NamespaceSelector: w.NamespaceSelector, ObjectSelector: w.ObjectSelector, SideEffects: w.SideEffects, TimeoutSeconds: w.TimeoutSeconds,
+			Name: w.Name, ClientConfig: w.ClientConfig, Rules: w.Rules, FailurePolicy: w.FailurePolicy,
+			MatchPolicy:       w.MatchPolicy,
+			NamespaceSelector: w.NamespaceSelector, ObjectSelector: w.ObjectSelector, SideEffects: w.SideEffects,
+			TimeoutSeconds:          w.TimeoutSeconds,
 			AdmissionReviewVersions: w.AdmissionReviewVersions, MatchConditions: w.MatchConditions,
 		}
-		hooks = append(hooks, Hook{ValidatingWebhook: common, Mutating: true, Configuration: configuration.Name, Index: i, Reinvocation: w.ReinvocationPolicy})
+		hooks = append(hooks, Hook{ValidatingWebhook: common, Mutating: true, Configuration: configuration.Name, Index: i,
+			Reinvocation: w.ReinvocationPolicy})
 	}
 	return hooks
 }
@@ -99,7 +104,8 @@ func hookRules(hooks func(object runtime.Object) []Hook) Rules {
 		Warnings: func(_ context.Context, object, _ runtime.Object) (warnings []string) {
 			for i, h := range hooks(object) {
 				for j := range h.Rules {
-					warnings = append(warnings, warnReviews(field.NewPath("webhooks").Index(i).Child("rules").Index(j), &h.Rules[j].Rule)...)
+					warnings = append(warnings, warnReviews(field.NewPath("webhooks").Index(i).Child("rules").Index(j),
+						&h.Rules[j].Rule)...)
 				}
 			}
 			return warnings
@@ -109,9 +115,12 @@ func hookRules(hooks func(object runtime.Object) []Hook) Rules {
 
 // Reviews are the resources that are not stored, and that webhooks do not review.
 var Reviews = sets.New(
-	schema.GroupResource{Group: "authentication.k8s.io", Resource: "selfsubjectreviews"}, schema.GroupResource{Group: "authentication.k8s.io", Resource: "tokenreviews"},
-	schema.GroupResource{Group: "authorization.k8s.io", Resource: "localsubjectaccessreviews"}, schema.GroupResource{Group: "authorization.k8s.io", Resource: "selfsubjectaccessreviews"},
-	schema.GroupResource{Group: "authorization.k8s.io", Resource: "selfsubjectrulesreviews"}, schema.GroupResource{Group: "authorization.k8s.io", Resource: "subjectaccessreviews"},
+	schema.GroupResource{Group: "authentication.k8s.io", Resource: "selfsubjectreviews"},
+	schema.GroupResource{Group: "authentication.k8s.io", Resource: "tokenreviews"},
+	schema.GroupResource{Group: "authorization.k8s.io", Resource: "localsubjectaccessreviews"},
+	schema.GroupResource{Group: "authorization.k8s.io", Resource: "selfsubjectaccessreviews"},
+	schema.GroupResource{Group: "authorization.k8s.io", Resource: "selfsubjectrulesreviews"},
+	schema.GroupResource{Group: "authorization.k8s.io", Resource: "subjectaccessreviews"},
 )
 
 // warnReviews returns warnings for such resources in a rule.
@@ -122,7 +131,8 @@ func warnReviews(path *field.Path, rule *admissionv1.Rule) (warnings []string) {
 	for _, group := range rule.APIGroups {
 		for _, name := range rule.Resources {
 			if resource := (schema.GroupResource{Group: group, Resource: name}); Reviews.Has(resource) {
-				warnings = append(warnings, fmt.Sprintf("%s: %s is excluded from admission webhooks; this rule will have no effect", path, resource))
+				warnings = append(warnings, fmt.Sprintf("%s: %s is excluded from admission webhooks; this rule will have no effect",
+					path, resource))
 			}
 		}
 	}
@@ -136,7 +146,9 @@ func validateAdmissionMetadata(object runtime.Object, created bool) field.ErrorL
 	path, accessor := field.NewPath("metadata"), must.Access(object)
 	problems := validation.ValidateObjectMetaAccessor(accessor, false, validation.NameIsDNSSubdomain, path)
 	if created && strings.HasSuffix(accessor.GetName(), staticSuffix) {
-		problems = append(problems, field.Invalid(path.Child("name"), accessor.GetName(), fmt.Sprintf("names ending with %q are reserved for static manifest-based configurations and cannot be managed via the API", staticSuffix)))
+		problems = append(problems, field.Invalid(path.Child("name"), accessor.GetName(),
+			fmt.Sprintf("names ending with %q are reserved for static manifest-based configurations and cannot be managed via "+
+				"the API", staticSuffix)))
 	}
 	return problems
 }
@@ -144,14 +156,19 @@ func validateAdmissionMetadata(object runtime.Object, created bool) field.ErrorL
 // validateHooks validates the webhooks of a configuration. Errors of the old ones are tolerated.
 func validateHooks(hooks, old []Hook) (problems field.ErrorList) {
 	was, names := leniencyOf(old), sets.New[string]()
-	unchanged := slices.EqualFunc(hooks, old, func(a, b Hook) bool { return reflect.DeepEqual(a.MatchConditions, b.MatchConditions) })
+	unchanged := slices.EqualFunc(hooks, old, func(a, b Hook) bool {
+		return reflect.DeepEqual(a.MatchConditions,
+			b.MatchConditions)
+	})
 	for i := range hooks {
 		h, path := &hooks[i], field.NewPath("webhooks").Index(i)
 		problems = append(problems, validateHook(h, was, path)...)
 		if !unchanged {
-			problems = append(problems, validateConditions(h.MatchConditions, was.conditions, false, path.Child("matchConditions"))...)
+			problems = append(problems, validateConditions(h.MatchConditions, was.conditions, false,
+				path.Child("matchConditions"))...)
 		}
-		problems = append(problems, validateReviewVersions(h.AdmissionReviewVersions, was.versions, path.Child("admissionReviewVersions"))...)
+		problems = append(problems, validateReviewVersions(h.AdmissionReviewVersions, was.versions,
+			path.Child("admissionReviewVersions"))...)
 		if names.Has(h.Name) && !was.names && h.Name != "" {
 			problems = append(problems, field.Duplicate(path.Child("name"), h.Name))
 		}
@@ -172,10 +189,12 @@ func leniencyOf(old []Hook) leniency {
 		h := &old[i]
 		was.names = was.names || names.Has(h.Name)
 		names.Insert(h.Name)
-		was.versions = was.versions || len(h.AdmissionReviewVersions) > 0 && !slices.ContainsFunc(h.AdmissionReviewVersions, IsReviewVersion)
+		was.versions = was.versions || len(h.AdmissionReviewVersions) > 0 && !slices.ContainsFunc(h.AdmissionReviewVersions,
+			IsReviewVersion)
 		was.sideEffects = was.sideEffects || h.SideEffects == nil || !slices.Contains(noSideEffects, *h.SideEffects)
 		for _, selector := range []*metav1.LabelSelector{h.NamespaceSelector, h.ObjectSelector} {
-			was.selectors = was.selectors || selector != nil && len(metav1validation.ValidateLabelSelector(selector, metav1validation.LabelSelectorValidationOptions{}, nil)) > 0
+			was.selectors = was.selectors || selector != nil &&
+				len(metav1validation.ValidateLabelSelector(selector, metav1validation.LabelSelectorValidationOptions{}, nil)) > 0
 		}
 		for _, c := range h.MatchConditions {
 			was.conditions.Insert(c.Expression)
@@ -185,16 +204,22 @@ func leniencyOf(old []Hook) leniency {
 }
 
 var (
-	reviewVersions    = []string{"v1", "v1beta1"}
-	noSideEffects     = []admissionv1.SideEffectClass{admissionv1.SideEffectClassNone, admissionv1.SideEffectClassNoneOnDryRun}
-	sideEffects       = []admissionv1.SideEffectClass{admissionv1.SideEffectClassNone, admissionv1.SideEffectClassNoneOnDryRun, admissionv1.SideEffectClassSome, admissionv1.SideEffectClassUnknown}
-	failurePolicies   = []admissionv1.FailurePolicyType{admissionv1.Fail, admissionv1.Ignore}
-	matchPolicies     = []admissionv1.MatchPolicyType{admissionv1.Equivalent, admissionv1.Exact}
-	reinvocations     = []admissionv1.ReinvocationPolicyType{admissionv1.IfNeededReinvocationPolicy, admissionv1.NeverReinvocationPolicy}
-	ruleOperations    = []admissionv1.OperationType{admissionv1.OperationAll, admissionv1.Connect, admissionv1.Create, admissionv1.Delete, admissionv1.Update}
-	scopes            = []admissionv1.ScopeType{admissionv1.AllScopes, admissionv1.ClusterScope, admissionv1.NamespacedScope}
+	reviewVersions = []string{"v1", "v1beta1"}
+	noSideEffects  = []admissionv1.SideEffectClass{admissionv1.SideEffectClassNone,
+		admissionv1.SideEffectClassNoneOnDryRun}
+	sideEffects = []admissionv1.SideEffectClass{admissionv1.SideEffectClassNone,
+		admissionv1.SideEffectClassNoneOnDryRun, admissionv1.SideEffectClassSome, admissionv1.SideEffectClassUnknown}
+	failurePolicies = []admissionv1.FailurePolicyType{admissionv1.Fail, admissionv1.Ignore}
+	matchPolicies   = []admissionv1.MatchPolicyType{admissionv1.Equivalent, admissionv1.Exact}
+	reinvocations   = []admissionv1.ReinvocationPolicyType{admissionv1.IfNeededReinvocationPolicy,
+		admissionv1.NeverReinvocationPolicy}
+	ruleOperations = []admissionv1.OperationType{admissionv1.OperationAll, admissionv1.Connect, admissionv1.Create,
+		admissionv1.Delete, admissionv1.Update}
+	scopes = []admissionv1.ScopeType{admissionv1.AllScopes, admissionv1.ClusterScope,
+		admissionv1.NamespacedScope}
 	validationActions = []admissionv1.ValidationAction{admissionv1.Audit, admissionv1.Deny, admissionv1.Warn}
-	validationReasons = []metav1.StatusReason{metav1.StatusReasonForbidden, metav1.StatusReasonInvalid, metav1.StatusReasonRequestEntityTooLarge}
+	validationReasons = []metav1.StatusReason{metav1.StatusReasonForbidden, metav1.StatusReasonInvalid,
+		metav1.StatusReasonRequestEntityTooLarge}
 )
 
 // IsReviewVersion reports whether a version is valid for AdmissionReviews.
@@ -224,14 +249,17 @@ func validateHook(h *Hook, was leniency, path *field.Path) field.ErrorList {
 	}
 	problems = append(problems, givenOneOf(path.Child("sideEffects"), h.SideEffects, allowed)...)
 	if h.TimeoutSeconds != nil && (*h.TimeoutSeconds > 30 || *h.TimeoutSeconds < 1) {
-		problems = append(problems, field.Invalid(path.Child("timeoutSeconds"), *h.TimeoutSeconds, "the timeout value must be between 1 and 30 seconds"))
+		problems = append(problems, field.Invalid(path.Child("timeoutSeconds"), *h.TimeoutSeconds,
+			"the timeout value must be between 1 and 30 seconds"))
 	}
 	options := metav1validation.LabelSelectorValidationOptions{AllowInvalidLabelValueInSelector: was.selectors}
 	if h.NamespaceSelector != nil {
-		problems = append(problems, metav1validation.ValidateLabelSelector(h.NamespaceSelector, options, path.Child("namespaceSelector"))...)
+		problems = append(problems, metav1validation.ValidateLabelSelector(h.NamespaceSelector, options,
+			path.Child("namespaceSelector"))...)
 	}
 	if h.ObjectSelector != nil {
-		problems = append(problems, metav1validation.ValidateLabelSelector(h.ObjectSelector, options, path.Child("objectSelector"))...)
+		problems = append(problems, metav1validation.ValidateLabelSelector(h.ObjectSelector, options,
+			path.Child("objectSelector"))...)
 	}
 	problems = append(problems, givenOneOf(path.Child("reinvocationPolicy"), h.Reinvocation, reinvocations)...)
 	return append(problems, validateClient(h.ClientConfig, path.Child("clientConfig"))...)
@@ -252,7 +280,8 @@ func validateClient(client admissionv1.WebhookClientConfig, path *field.Path) fi
 	case client.URL != nil:
 		return webhook.ValidateWebhookURL(path.Child("url"), *client.URL, true)
 	default:
-		return webhook.ValidateWebhookService(path.Child("service"), service.Name, service.Namespace, service.Path, *service.Port)
+		return webhook.ValidateWebhookService(path.Child("service"), service.Name, service.Namespace, service.Path,
+			*service.Port)
 	}
 }
 
@@ -268,7 +297,8 @@ func validateReviewVersions(versions []string, lenient bool, path *field.Path) (
 		problems = append(problems, invalid(path.Index(i), version, utilvalidation.IsDNS1035Label(version))...)
 	}
 	if !lenient && !slices.ContainsFunc(versions, IsReviewVersion) {
-		problems = append(problems, field.Invalid(path, versions, "must include at least one of "+strings.Join(reviewVersions, ", ")))
+		problems = append(problems, field.Invalid(path, versions, "must include at least one of "+strings.Join(reviewVersions,
+			", ")))
 	}
 	return problems
 }
@@ -278,7 +308,8 @@ func validateOperations(rule *admissionv1.RuleWithOperations, path *field.Path) 
 		problems = append(problems, field.Required(path.Child("operations"), ""))
 	}
 	if len(rule.Operations) > 1 && slices.Contains(rule.Operations, admissionv1.OperationAll) {
-		problems = append(problems, field.Invalid(path.Child("operations"), rule.Operations, "if '*' is present, must not specify other operations"))
+		problems = append(problems, field.Invalid(path.Child("operations"), rule.Operations,
+			"if '*' is present, must not specify other operations"))
 	}
 	for i := range rule.Operations {
 		problems = append(problems, givenOneOf(path.Child("operations").Index(i), &rule.Operations[i], ruleOperations)...)
@@ -288,7 +319,8 @@ func validateOperations(rule *admissionv1.RuleWithOperations, path *field.Path) 
 			problems = append(problems, field.Required(path.Child(name), ""))
 		}
 		if len(values) > 1 && slices.Contains(values, "*") {
-			problems = append(problems, field.Invalid(path.Child(name), values, "if '*' is present, must not specify other API "+what))
+			problems = append(problems, field.Invalid(path.Child(name), values, "if '*' is present, must not specify other API "+
+				what))
 		}
 	}
 	alone("apiGroups", "groups", rule.APIGroups)
@@ -321,10 +353,12 @@ func validateRuleResources(resources []string, path *field.Path) (problems field
 			continue
 		}
 		if allOf.Has(name) {
-			problems = append(problems, field.Invalid(path.Index(i), resource, fmt.Sprintf("if '%s/*' is present, must not specify %s", name, resource)))
+			problems = append(problems, field.Invalid(path.Index(i), resource,
+				fmt.Sprintf("if '%s/*' is present, must not specify %s", name, resource)))
 		}
 		if ofAll.Has(part) {
-			problems = append(problems, field.Invalid(path.Index(i), resource, fmt.Sprintf("if '*/%s' is present, must not specify %s", part, resource)))
+			problems = append(problems, field.Invalid(path.Index(i), resource,
+				fmt.Sprintf("if '*/%s' is present, must not specify %s", part, resource)))
 		}
 		if part == "*" {
 			allOf.Insert(name)
@@ -337,7 +371,8 @@ func validateRuleResources(resources []string, path *field.Path) (problems field
 		problems = append(problems, field.Invalid(path, resources, "if '*/*' is present, must not specify other resources"))
 	}
 	if any && plain {
-		problems = append(problems, field.Invalid(path, resources, "if '*' is present, must not specify other resources without subresources"))
+		problems = append(problems, field.Invalid(path, resources,
+			"if '*' is present, must not specify other resources without subresources"))
 	}
 	return problems
 }

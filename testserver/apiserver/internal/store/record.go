@@ -40,7 +40,8 @@ type Encoded struct {
 
 // At returns the record in another revision.
 func (r *Record) At(revision, version int64) *Record {
-	other := &Record{Key: r.Key, revision: revision, Version: version, Document: r.Document, Written: r.Written, Schema: r.Schema, Labels: r.Labels}
+	other := &Record{Key: r.Key, revision: revision, Version: version, Document: r.Document, Written: r.Written,
+		Schema: r.Schema, Labels: r.Labels}
 	if r.Object != nil {
 		other.Object = r.Object.DeepCopyObject()
 		SetRevision(other.Object, version)

@@ -85,7 +85,8 @@ func (s *Store) Table(resource schema.GroupResource) *Table {
 	defer s.mu.Unlock()
 	t := s.tables[resource]
 	if t == nil {
-		t = &Table{Store: s, resource: resource, underway: map[string]*batch{}, records: map[string]*Record{}, oldest: s.oldest}
+		t = &Table{Store: s, resource: resource, underway: map[string]*batch{}, records: map[string]*Record{},
+			oldest: s.oldest}
 		s.tables[resource] = t
 	}
 	return t

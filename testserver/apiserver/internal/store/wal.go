@@ -189,7 +189,8 @@ func (s *Store) loadLine(n int, line []byte, prepare func(schema.GroupResource))
 			return errForeign
 		}
 		if header.Version > walVersion {
-			return fmt.Errorf("a newer kctrl wrote it, in version %d of the format: this one knows version %d", header.Version, walVersion)
+			return fmt.Errorf("a newer kctrl wrote it, in version %d of the format: this one knows version %d", header.Version,
+				walVersion)
 		}
 		s.revision = max(s.revision, header.Revision)
 		return nil
@@ -247,7 +248,8 @@ func (t *Table) unmarshal(text []byte) (*Record, error) {
 
 // entry returns the entry of a record. codec encodes the objects of Go types.
 func (t *Table) entry(codec apiruntime.Codec, r *Record) (walEntry, error) {
-	e := walEntry{Revision: r.revision, Group: t.resource.Group, Resource: t.resource.Resource, Key: r.Key, Object: r.last()}
+	e := walEntry{Revision: r.revision, Group: t.resource.Group, Resource: t.resource.Resource, Key: r.Key,
+		Object: r.last()}
 	if codec == nil {
 		return e, nil
 	}
@@ -396,7 +398,10 @@ func (s *Store) writeAll(to io.Writer) (size int64, err error) {
 	if err := write(header); err != nil {
 		return 0, err
 	}
-	sorted := slices.SortedFunc(maps.Keys(tables), func(a, b *Table) int { return strings.Compare(a.resource.String(), b.resource.String()) })
+	sorted := slices.SortedFunc(maps.Keys(tables), func(a, b *Table) int {
+		return strings.Compare(a.resource.String(),
+			b.resource.String())
+	})
 	for _, t := range sorted {
 		slices.SortFunc(tables[t], func(a, b *Record) int { return strings.Compare(a.Key, b.Key) })
 		for _, r := range tables[t] {

@@ -62,9 +62,11 @@ type subject struct {
 
 func newSubject(t *testing.T, g generator) subject {
 	t.Helper()
-	s := subject{given: &apiextensionsv1.JSONSchemaProps{Type: "object", Properties: map[string]apiextensionsv1.JSONSchemaProps{
-		"apiVersion": {Type: "string"}, "kind": {Type: "string", Description: "as controller-gen has them"}, "metadata": {Type: "object"}, "spec": *g.schema(3), "status": *g.schema(2), "data": *g.schema(2),
-	}}}
+	s := subject{given: &apiextensionsv1.JSONSchemaProps{Type: "object",
+		Properties: map[string]apiextensionsv1.JSONSchemaProps{
+			"apiVersion": {Type: "string"}, "kind": {Type: "string", Description: "as controller-gen has them"},
+			"metadata": {Type: "object"}, "spec": *g.schema(3), "status": *g.schema(2), "data": *g.schema(2),
+		}}}
 	internal := &apiextensions.JSONSchemaProps{}
 	err := apiextensionsv1.Convert_v1_JSONSchemaProps_To_apiextensions_JSONSchemaProps(s.given, internal, nil)
 	if err == nil {
@@ -92,7 +94,8 @@ func (s subject) check(t *testing.T, object map[string]any) (unchanged, right bo
 		t.Fatal(err)
 	}
 	unchanged = reflect.DeepEqual(read, object)
-	problems := append(validation.ValidateCustomResource(nil, object, s.upstream), listtype.ValidateListSetsAndMaps(nil, s.structural, object)...)
+	problems := append(validation.ValidateCustomResource(nil, object, s.upstream),
+		listtype.ValidateListSetsAndMaps(nil, s.structural, object)...)
 	text, _ := json.MarshalIndent(map[string]any{"schema": s.given, "object": object}, "", " ")
 	switch has := s.own.Has(object); {
 	case has && !unchanged:
@@ -159,7 +162,8 @@ func (g generator) schema(depth int) *apiextensionsv1.JSONSchemaProps {
 		})
 		maybe(12, func() { s.Not = &apiextensionsv1.JSONSchemaProps{Required: []string{"f1"}} })
 	case "map":
-		s.Type, s.AdditionalProperties = "object", &apiextensionsv1.JSONSchemaPropsOrBool{Allows: true, Schema: g.schema(depth - 1)}
+		s.Type, s.AdditionalProperties = "object", &apiextensionsv1.JSONSchemaPropsOrBool{Allows: true,
+			Schema: g.schema(depth - 1)}
 		maybe(5, func() { s.MaxProperties = number(4) })
 	case "preserved":
 		keep := true
@@ -175,7 +179,9 @@ func (g generator) schema(depth int) *apiextensionsv1.JSONSchemaProps {
 		if kind == "keyed" {
 			list := "map"
 			s.XListType, s.XListMapKeys = &list, one(g, []string{"f0"}, []string{"f0", "f1"})
-			s.Items.Schema = &apiextensionsv1.JSONSchemaProps{Type: "object", Properties: map[string]apiextensionsv1.JSONSchemaProps{"f0": {Type: "string"}, "f1": {Type: "integer"}, "f2": *g.schema(depth - 1)}}
+			s.Items.Schema = &apiextensionsv1.JSONSchemaProps{Type: "object",
+				Properties: map[string]apiextensionsv1.JSONSchemaProps{"f0": {Type: "string"}, "f1": {Type: "integer"},
+					"f2": *g.schema(depth - 1)}}
 		}
 	}
 	return s
@@ -189,7 +195,8 @@ func (g generator) value(s *apiextensionsv1.JSONSchemaProps) any {
 	switch s.Type {
 	case "string":
 		if s.Format != "" && g.IntN(3) > 0 {
-			return one[any](g, "2024-02-03T04:05:06Z", "2024-02-30T04:05:06Z", "2024-02-03T24:05:06Z", "2024-02-03T04:05:60Z", "2024-02-03t04:05:06.5+01:00", "YWI=", "1.2.3.4", "5m", "2024-02-03", "a@b.c")
+			return one[any](g, "2024-02-03T04:05:06Z", "2024-02-30T04:05:06Z", "2024-02-03T24:05:06Z", "2024-02-03T04:05:60Z",
+				"2024-02-03t04:05:06.5+01:00", "YWI=", "1.2.3.4", "5m", "2024-02-03", "a@b.c")
 		}
 		return one[any](g, "a", "a", "a", "ab", "abc", "b", "", "äöü", "x y", "abcdefgh")
 	case "integer":
