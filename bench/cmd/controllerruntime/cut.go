@@ -176,8 +176,10 @@ func cutFile(name string, places []place) (removed int, err error) {
 		}
 		if !slices.Contains(blanks, node) {
 			blanks = append(blanks, node)
-			removed += count(node)
-			fmt.Fprintf(os.Stderr, "%s:%d: %s: %d specs removed\n", filepath.Base(name), p.line, p.message, count(node))
+			if n := count(node); n > 0 {
+				removed += n
+				fmt.Fprintf(os.Stderr, "%s:%d: %s: %d specs removed\n", filepath.Base(name), p.line, p.message, n)
+			}
 		}
 	}
 	for _, node := range blanks {

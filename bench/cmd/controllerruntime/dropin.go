@@ -18,9 +18,9 @@ var support = []string{
 // skipped are packages with tests of what programs cannot import.
 var skipped = []string{"pkg/internal/", "pkg/cache/internal/", "pkg/client/internal/"}
 
-// overlay writes the drop-in module with the tests of the original to a directory, and returns by package the number
-// of specs it left out.
-func overlay(ctx context.Context, original, module, to string) (map[string]int, error) {
+// overlay writes the drop-in module with the selected tests of the original to a directory, and returns by package the
+// number of specs it left out.
+func overlay(ctx context.Context, original, module, to string, selects func(dir string) bool) (map[string]int, error) {
 	if err := copyFiles(module, to, func(name string) bool {
 		return !strings.HasPrefix(name, "apitest") && !strings.HasSuffix(name, "_test.go")
 	}); err != nil {
@@ -29,6 +29,9 @@ func overlay(ctx context.Context, original, module, to string) (map[string]int, 
 	excluded := map[string]int{}
 	if err := copyFiles(original, to, func(name string) bool {
 		dir := filepath.Dir(name)
+		if strings.HasSuffix(name, "_test.go") && !selects(filepath.ToSlash(dir)) {
+			return false
+		}
 		if strings.HasPrefix(name, "pkg/manager/internal/integration/") && strings.HasSuffix(name, "_test.go") {
 			excluded[dir] = 0
 		}
@@ -52,6 +55,9 @@ func overlay(ctx context.Context, original, module, to string) (map[string]int, 
 		return nil, err
 	}
 	for pkg, text := range shims {
+		if !selects(pkg) {
+			continue
+		}
 		if err := os.WriteFile(filepath.Join(to, pkg, "shims_test.go"), []byte(text), 0o644); err != nil {
 			return nil, err
 		}
@@ -100,7 +106,8 @@ func requirements(original, module, to string) error {
 	if err != nil {
 		return err
 	}
-	text = fmt.Appendf(text, "\nrequire github.com/kctrl-dev/kctrl v0.0.0\nreplace github.com/kctrl-dev/kctrl => %s\n", kctrl)
+	text = fmt.Appendf(text, "\nrequire github.com/kctrl-dev/kctrl v0.0.0\nreplace github.com/kctrl-dev/kctrl => %s\n",
+		kctrl)
 	err = os.WriteFile(filepath.Join(to, "go.mod"), text, 0o644)
 	var sums []byte
 	for _, dir := range []string{original, module, kctrl} {

@@ -29,6 +29,7 @@ const module = "sigs.k8s.io/controller-runtime"
 // options are the flags.
 type options struct {
 	kctrl, version, packages, skip, runs, module, tsv, logs string
+	least                                                   int
 }
 
 // side is one run of all suites.
@@ -52,9 +53,11 @@ func main() {
 	flag.StringVar(&o.packages, "packages", "./pkg/...", "`pattern` of the packages to test")
 	flag.StringVar(&o.skip, "skip", "", "`pattern` of the specs to skip")
 	flag.StringVar(&o.runs, "run", "", "`pattern` of the runs, such as \"drop-in, in memory\"")
-	flag.StringVar(&o.module, "module", "../compat/controller-runtime", "`directory` of the module that replaces controller-runtime")
+	flag.StringVar(&o.module, "module", "../compat/controller-runtime",
+		"`directory` of the module that replaces controller-runtime")
 	flag.StringVar(&o.tsv, "tsv", "", "`file` for the results as tab-separated values")
 	flag.StringVar(&o.logs, "logs", "", "`directory` for the output of the suites")
+	flag.IntVar(&o.least, "least", 0, "least `number` of specs that a run must pass, without a failure; 0 allows failures")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
@@ -101,7 +104,7 @@ func run(ctx context.Context, out io.Writer, o options) (err error) {
 			source = dropin
 		}
 		if s.dropin && excluded == nil {
-			if excluded, err = overlay(ctx, original, o.module, dropin); err != nil {
+			if excluded, err = overlay(ctx, original, o.module, dropin, o.selects); err != nil {
 				return err
 			}
 		}
@@ -112,7 +115,38 @@ func run(ctx context.Context, out io.Writer, o options) (err error) {
 	if err := report(out, o, results, excluded); err != nil {
 		return err
 	}
-	return compare(out, results["original, real"], results["original, in memory"])
+	return errors.Join(
+		compare(out, results["original, real"], results["original, in memory"]),
+		o.passed(results))
+}
+
+// selects reports whether the tests of a directory run.
+func (o options) selects(dir string) bool {
+	return slices.ContainsFunc(strings.Fields(o.packages), func(pattern string) bool {
+		parent, all := strings.CutSuffix(strings.TrimPrefix(pattern, "./"), "/...")
+		return dir == parent || all && strings.HasPrefix(dir, parent+"/")
+	})
+}
+
+// passed returns an error for a run with a failure or with too few specs.
+func (o options) passed(results map[string]result) error {
+	var errs []error
+	for _, name := range slices.Sorted(maps.Keys(results)) {
+		if o.least == 0 {
+			break
+		}
+		r, specs := results[name], 0
+		for _, c := range r.specs {
+			specs += c.passed
+		}
+		if specs < o.least {
+			errs = append(errs, fmt.Errorf("%s: %d specs pass, expected at least %d", name, specs, o.least))
+		}
+		for _, failed := range slices.Sorted(maps.Keys(r.failed)) {
+			errs = append(errs, fmt.Errorf("%s: failed: %s", name, failed))
+		}
+	}
+	return errors.Join(errs...)
 }
 
 // run runs the suites of a module.
@@ -135,9 +169,10 @@ func (s side) run(ctx context.Context, work, source string, o options) (result, 
 	return s.test(ctx, source, env, o)
 }
 
-// environment returns the environment variables of the go command in the copies of the modules.
+// environment returns the environment variables of the go command in the copies of the modules. With -trimpath, the
+// packages that they import are compiled once for all tests of this repository.
 func environment() []string {
-	return append(os.Environ(), "GOFLAGS=-mod=mod", "GOWORK=off", "GINKGO_NO_COLOR=TRUE")
+	return append(os.Environ(), "GOFLAGS=-mod=mod -trimpath", "GOWORK=off", "GINKGO_NO_COLOR=TRUE")
 }
 
 // download copies a version of controller-runtime from the module cache, which is read-only.
