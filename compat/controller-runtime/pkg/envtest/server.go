@@ -1,5 +1,5 @@
 // Package envtest runs API servers for tests. They are kctrl's test servers: in memory, or etcd and kube-apiserver with
-// KCTRL_TEST_SERVER=real.
+// KCTRL_TEST_SERVER=real. KUBEBUILDER_ASSETS may name the directory of these two; without it, kctrl compiles them.
 package envtest
 
 import (
@@ -65,7 +65,7 @@ type Environment struct {
 	DownloadBinaryAssetsVersion string
 	// DownloadBinaryAssetsIndexURL has no effect.
 	DownloadBinaryAssetsIndexURL string
-	// BinaryAssetsDirectory has no effect: the server needs no binaries.
+	// BinaryAssetsDirectory has no effect; KUBEBUILDER_ASSETS names the directory of etcd and kube-apiserver.
 	BinaryAssetsDirectory string
 	// UseExistingCluster uses the server of Config, or of the kubeconfig, instead of starting one.
 	UseExistingCluster *bool
