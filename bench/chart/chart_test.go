@@ -33,7 +33,7 @@ type project struct {
 	dir, name string
 }
 
-// projects are the golden ones, as they are and with every component listed.
+// projects runs a test for each golden project, once unchanged and once with all components enabled.
 func projects(t *testing.T, run func(*testing.T, *project)) {
 	for folder, name := range map[string]string{"project": "guestbook", "project-multigroup": "fleet-operator"} {
 		for _, all := range []bool{false, true} {
@@ -116,7 +116,7 @@ func (p *project) parse(content []byte) objects {
 	}
 }
 
-// built is what kustomize builds, without the namespace, which is Helm's to make.
+// built returns the objects that kustomize builds, without the Namespace, which Helm creates.
 func (p *project) built() objects {
 	p.Helper()
 	all := p.parse(p.kctrl("build", "installer", "--image", image, "--file", "-"))
@@ -124,7 +124,7 @@ func (p *project) built() objects {
 	return all
 }
 
-// rendered is what Helm installs.
+// rendered returns the objects that Helm installs.
 func (p *project) rendered(namespace string, values map[string]any) objects {
 	p.Helper()
 	all, err := p.render(namespace, values)
@@ -158,7 +158,7 @@ func (p *project) render(namespace string, values map[string]any) (objects, erro
 	return installed, nil
 }
 
-// like replaces Helm's labels by those of kustomize, so that the rest can be compared.
+// like replaces Helm's labels with those of kustomize, and removes Helm's resource policy.
 func like(all objects) objects {
 	for _, o := range all {
 		for _, path := range [][]string{{"metadata", "labels"}, {"spec", "template", "metadata", "labels"}} {
@@ -175,7 +175,7 @@ func like(all objects) objects {
 	return all
 }
 
-// same fails the test for every difference.
+// same fails the test for each difference.
 func (p *project) same(got, want objects) {
 	p.Helper()
 	for _, key := range slices.Sorted(maps.Keys(want)) {
@@ -195,7 +195,7 @@ func (p *project) same(got, want objects) {
 	}
 }
 
-// without returns an object without empty mappings and lists, which mean the same as missing ones.
+// without returns an object without empty mappings and lists, which are equivalent to missing ones.
 func without(o *unstructured.Unstructured) map[string]any {
 	var clean func(value any) any
 	clean = func(value any) any {
@@ -242,7 +242,7 @@ func firstDifference(want, got string) string {
 	return fmt.Sprintf("%d and %d lines", len(a), len(b))
 }
 
-// TestChartIsWhatKustomizeBuilds, object by object, with the values that it has.
+// TestChartMatchesKustomize compares the chart with default values and the output of kustomize, object by object.
 func TestChartIsWhatKustomizeBuilds(t *testing.T) {
 	projects(t, func(t *testing.T, p *project) {
 		p.same(like(p.rendered(p.name+"-system", nil)), p.built())
@@ -274,7 +274,8 @@ func setPod(o *unstructured.Unstructured, pod, container map[string]any) {
 	_ = unstructured.SetNestedMap(o.Object, pod, "spec", "template", "spec")
 }
 
-// TestValuesChangeWhatTheySay compares the chart with some value with what kustomize builds, changed by hand in the same way.
+// TestValuesChangeTheirFields compares the chart with one changed value and the output of kustomize with the same
+// change applied by hand.
 func TestValuesChangeWhatTheySay(t *testing.T) {
 	drop := func(is func(*unstructured.Unstructured) bool) func(objects) {
 		return func(all objects) {
@@ -386,7 +387,8 @@ func TestValuesChangeWhatTheySay(t *testing.T) {
 	}
 }
 
-// TestAnotherNamespaceAndName moves the release: every name and reference moves with it, and nothing else does.
+// TestAnotherNamespaceAndName checks that another release name and namespace change all names and references, and
+// nothing else.
 func TestAnotherNamespaceAndName(t *testing.T) {
 	projects(t, func(t *testing.T, p *project) {
 		text := string(p.kctrl("build", "installer", "--image", image, "--file", "-"))
@@ -405,7 +407,7 @@ func TestAnotherNamespaceAndName(t *testing.T) {
 	})
 }
 
-// TestSwitchesAreIndependent sets random switches and lists. The chart must render and pass Helm's checks, and every
+// TestRandomValuesRender sets random switches and lists. The chart must render and pass Helm's checks, and every
 // reference must have a target.
 func TestSwitchesAreIndependent(t *testing.T) {
 	projects(t, func(t *testing.T, p *project) {
@@ -446,7 +448,7 @@ func chosenSwitches(r *rand.Rand, defaults map[string]any) map[string]any {
 	return chosen
 }
 
-// refersToWhatIsThere fails the test for a role that is bound, or a Service that is called, and that is not there.
+// checkReferences fails the test if a bound role or a called Service is missing.
 func (p *project) refersToWhatIsThere(where string, all objects) {
 	p.Helper()
 	there := map[string]bool{}
@@ -471,7 +473,7 @@ func (p *project) refersToWhatIsThere(where string, all objects) {
 	}
 }
 
-// TestTemplatesThatUsersAddStay renders a user's template after kctrl has rewritten the chart.
+// TestUserTemplatesStay renders a user's template after kctrl has rewritten the chart.
 func TestTemplatesThatUsersAddStay(t *testing.T) {
 	projects(t, func(t *testing.T, p *project) {
 		file := filepath.Join(p.dir, "dist", "chart", "templates", "mine.yaml")

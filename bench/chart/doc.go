@@ -1,2 +1,3 @@
-// Package chart renders the charts of kctrl build chart by Helm's own library, and compares them with what kustomize builds.
+// Package chart renders the charts of kctrl build chart with Helm's library and compares them with the output of
+// kustomize.
 package chart

@@ -1,8 +1,8 @@
-// Package corpus has the API packages of well known operators, fetched as Go modules, and runs code generators on them.
+// Package corpus contains the API packages of well-known operators and runs code generators on them.
 //
-// [Projects] lists what is fetched: modules in one version each, whose content the go command verifies, and the calls of
-// controller-gen in the Makefile of each project. A project is copied, with [Project.Fetch], into a folder of its own,
-// as generators write into the tree. [Tool.Run] runs one call there and says what it took.
+// [Projects] lists the modules with their versions, and the calls of controller-gen in each project's Makefile.
+// [Project.Fetch] downloads the modules, verified by the go command, and copies a project into its own directory,
+// because generators write into the source tree. [Tool.Run] runs one call there and measures it.
 package corpus
 
 import (
@@ -10,43 +10,42 @@ import (
 	"strings"
 )
 
-// Project is an operator, or one of its providers.
+// Project is an operator or one of its providers.
 type Project struct {
 	Name string
-	// Modules are where its source comes from. The first is the root of the copy.
+	// Modules contain the source. The first is the root of the copy.
 	Modules []Module
-	// Source is the folder that is copied if there are no modules.
+	// Source is the directory to copy if Modules is empty.
 	Source string
-	// Folder is where its Makefile calls controller-gen, relative to the root. Empty means the root.
+	// Dir is the directory in which the Makefile calls controller-gen, relative to the root. Empty means the root.
 	Folder string
-	// Object and Manifests are the two calls of a Makefile: the one for deep copies, and the one for everything else. No
-	// Object means that the project makes its deep copies in some other way.
+	// Object and Manifests are the two calls of a Makefile: the one for deep copies, and the one for everything else.
+	// An empty Object means that the project does not generate its deep copies with controller-gen.
 	Object, Manifests []string
-	// More are other calls, whose output is compared too, but whose time is not measured.
+	// More are additional calls, whose output is compared but whose time is not measured.
 	More [][]string
-	// Applied are folders of packages that are told to have apply configurations, relative to Folder. The Makefiles ask for
-	// none, so these packages get a file with the marker. Packages on which controller-gen panics are not among them.
+	// Applied are directories of packages, relative to Dir, that get a file with the marker for apply configurations.
+	// The Makefiles do not generate them. Packages on which controller-gen panics are excluded.
 	Applied []string
-	// Patch is the call that renews the schemas in the manifests that Manifests writes.
+	// Patch is the call that updates the schemas in the manifests of the Manifests call.
 	Patch []string
-	// Edited is a type that somebody could be working on.
+	// Edited is a type to edit between runs.
 	Edited Type
 }
 
-// Module is one version of a Go module.
 type Module struct {
 	Path, Version string
-	// Folder is where it belongs in the repository, below that of the first module.
+	// Dir is the module's place in the repository, relative to the first module.
 	Folder string
 }
 
 // Type is a struct of a project.
 type Type struct {
-	File string // relative to the folder of the project
+	File string // relative to the directory of the project
 	Name string
 }
 
-// Calls are the two calls of a Makefile, or the one that there is.
+// Calls returns the calls of the Makefile: one or two.
 func (p Project) Calls() [][]string {
 	switch {
 	case len(p.Manifests) == 0:
@@ -57,7 +56,7 @@ func (p Project) Calls() [][]string {
 	return [][]string{p.Object, p.Manifests}
 }
 
-// All are the calls whose output is compared, in an order in which each finds what it reads.
+// All returns the calls whose output is compared. Calls that read files come after the calls that write them.
 func (p Project) All() [][]string {
 	all := slices.Concat(p.Calls(), p.More)
 	if len(p.Patch) > 0 {
@@ -69,8 +68,8 @@ func (p Project) All() [][]string {
 	return all
 }
 
-// Once merges the calls of a Makefile into one that makes the same files. It reports false if they look at different
-// packages, if one says where all output goes, or if there is one call only.
+// Once merges the calls of a Makefile into one call with the same output. It reports false if the calls read different
+// packages, if one sets the output for all generators, or if only one call exists.
 func (p Project) Once() ([]string, bool) {
 	object, manifests := paths(p.Object), paths(p.Manifests)
 	if len(p.Object) == 0 || !slices.Equal(object, manifests) || slices.ContainsFunc(p.Manifests, isOutputOfAll) {

@@ -5,14 +5,14 @@ import (
 	"strings"
 )
 
-// Projects lists the corpus. What a Makefile says is given word for word, save the paths of the folders it writes to
-// where it writes to the standard output.
+// Projects returns the corpus. The calls are copied from the Makefiles; only output directories differ where a Makefile
+// writes to standard output.
 func Projects() []Project {
 	return slices.Concat(gatewayAPI(), certManager(), clusterAPI(), prometheusOperator(), keda(), contour(), kueue(),
 		karpenter(), kyverno())
 }
 
-// args splits the arguments of a call as a shell would that meets no quotes.
+// args splits the arguments of a call at spaces, without support for quotes.
 func args(call string) []string { return strings.Fields(call) }
 
 func gatewayAPI() []Project {
@@ -193,7 +193,7 @@ func karpenter() []Project {
 	}}
 }
 
-// kyverno names its packages by their import paths.
+// kyverno returns a project that names its packages by import path.
 func kyverno() []Project {
 	const api = "github.com/kyverno/kyverno/api/"
 	return []Project{{

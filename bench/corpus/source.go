@@ -17,10 +17,10 @@ import (
 	"time"
 )
 
-// copied is the time that all files of a copy have, so that what a tool writes is seen.
+// copied is the modification time of all files of a copy. Written files have another time.
 var copied = time.Unix(1_000_000_000, 0)
 
-// Fetch downloads the modules of p unless the module cache has them, and copies them to dir.
+// Fetch copies the modules of p to dir. It downloads them unless the module cache has them.
 func (p Project) Fetch(ctx context.Context, dir string) error {
 	if p.Source != "" {
 		return copyTree(dir, p.Source)
@@ -42,7 +42,7 @@ func (p Project) Fetch(ctx context.Context, dir string) error {
 	return nil
 }
 
-// apply asks for the apply configurations of the package in a folder.
+// apply writes the file with the marker for apply configurations of the package in a directory.
 func apply(folder string) error {
 	var name string
 	sources, err := filepath.Glob(filepath.Join(folder, "*.go"))
@@ -63,8 +63,7 @@ func apply(folder string) error {
 	return errors.Join(os.WriteFile(marked, []byte(content), 0o644), os.Chtimes(marked, copied, copied))
 }
 
-// Prepare downloads what the packages of the project in dir import, and fills the build cache with what the go command
-// knows about them.
+// Prepare downloads the imports of the project's packages in dir and fills the build cache with the results of go list.
 func (p Project) Prepare(ctx context.Context, dir string) error {
 	var patterns []string
 	for _, call := range p.All() {
@@ -77,7 +76,7 @@ func (p Project) Prepare(ctx context.Context, dir string) error {
 		folder, rest := filepath.Join(dir, p.Folder, strings.TrimSuffix(pattern, "...")), "."
 		switch {
 		case !strings.HasPrefix(pattern, "."):
-			folder, rest = filepath.Join(dir, p.Folder), pattern // an import path
+			folder, rest = filepath.Join(dir, p.Folder), pattern // import path
 		case strings.HasSuffix(pattern, "..."):
 			rest = "./..."
 		}
@@ -90,8 +89,8 @@ func (p Project) Prepare(ctx context.Context, dir string) error {
 	return nil
 }
 
-// Compile compiles the packages in dir that the named files, relative to it, belong to. Code for apply configurations
-// imports modules that nothing else of a project may need, which are looked up.
+// Compile compiles the packages in dir that contain the named files, relative to dir. It also adds required modules,
+// because code for apply configurations may import modules that the rest of a project does not need.
 func (p Project) Compile(ctx context.Context, dir string, names []string) error {
 	folders := map[string]bool{}
 	for _, name := range names {
@@ -109,12 +108,13 @@ func (p Project) Compile(ctx context.Context, dir string, names []string) error 
 	return nil
 }
 
-// Environment is that of this process, without what would make the go command look outside a project.
+// Environment returns the environment of this process, without variables that make the go command look outside a
+// project.
 func Environment(more ...string) []string {
 	return append(append(os.Environ(), "GOWORK=off", "GOFLAGS="), more...)
 }
 
-// download returns the folder of the module in the module cache.
+// download returns the directory of the module in the module cache.
 func (m Module) download(ctx context.Context) (string, error) {
 	command := exec.CommandContext(ctx, "go", "mod", "download", "-json", m.Path+"@"+m.Version)
 	command.Dir = os.TempDir()
@@ -130,7 +130,7 @@ func (m Module) download(ctx context.Context) (string, error) {
 	return answer.Dir, failed
 }
 
-// copyTree copies a folder of the module cache, which is read-only, so that its files can be written.
+// copyTree copies a directory of the module cache, which is read-only, to writable files.
 func copyTree(to, from string) error {
 	return filepath.WalkDir(from, func(name string, entry fs.DirEntry, err error) error {
 		if err != nil {
@@ -155,7 +155,7 @@ func copyTree(to, from string) error {
 	})
 }
 
-// Written returns the files in dir that were written since the copy was made, by path.
+// Written returns the content of the files in dir that changed since the copy, by path.
 func Written(dir string) (map[string]string, error) {
 	written := map[string]string{}
 	err := filepath.WalkDir(dir, func(name string, entry fs.DirEntry, err error) error {
@@ -177,7 +177,7 @@ func Written(dir string) (map[string]string, error) {
 	return written, err
 }
 
-// Accept makes files count as not written since the copy was made.
+// Accept makes files count as unchanged since the copy.
 func Accept(dir string, names ...string) error {
 	for _, name := range names {
 		if err := os.Chtimes(filepath.Join(dir, filepath.FromSlash(name)), copied, copied); err != nil {

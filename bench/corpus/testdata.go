@@ -7,14 +7,14 @@ import (
 	"strings"
 )
 
-// TestData returns the packages that controller-tools tests itself with, from a checkout of it: each folder of a module is
-// a project. A call that both tools refuse is not among them.
+// TestData returns the test packages of a checkout of controller-tools. Each directory of a module is a project. Calls
+// that both tools reject are skipped.
 func TestData(checkout string) ([]Project, error) {
 	const dangerous = "crd:allowDangerousTypes=true,ignoreUnexportedFields=true"
 	modules := []struct {
 		path    string
 		calls   []string
-		refused []string // folders
+		refused []string // directories
 	}{
 		{
 			path:  "pkg/crd/testdata",
@@ -67,7 +67,7 @@ func TestData(checkout string) ([]Project, error) {
 	}), nil
 }
 
-// packageFolders returns the folders with Go packages in a module.
+// packageDirs returns the directories with Go packages in a module.
 func packageFolders(module string) ([]string, error) {
 	var found []string
 	err := filepath.WalkDir(module, func(name string, entry fs.DirEntry, err error) error {

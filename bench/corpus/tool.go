@@ -11,36 +11,36 @@ import (
 	"time"
 )
 
-// Tool is a program that takes the arguments of controller-gen.
+// Tool is a program that accepts the arguments of controller-gen.
 type Tool struct {
 	Name string
 	Path string
-	// Verb comes before the arguments.
+	// Verb precedes the arguments.
 	Verb []string
 	// Env is added to the environment.
 	Env []string
 }
 
-// Usage is what a run took, with that of the commands it ran.
+// Usage is the resource usage of a run, including its child processes.
 type Usage struct {
 	Wall time.Duration
 	CPU  time.Duration // user and system
-	RSS  int64         // bytes, of the process that had most
-	// Longest is the wall time of the run that took longest.
+	RSS  int64         // bytes, of the largest process
+	// Longest is the wall time of the longest run.
 	Longest time.Duration
 }
 
-// Add returns what two runs took one after the other.
+// Add returns the usage of two consecutive runs.
 func (u Usage) Add(other Usage) Usage {
 	return Usage{
 		Wall: u.Wall + other.Wall, CPU: u.CPU + other.CPU, RSS: max(u.RSS, other.RSS), Longest: max(u.Longest, other.Longest),
 	}
 }
 
-// Output is what a run printed.
+// Output is the output of a run.
 type Output struct{ Stdout, Stderr string }
 
-// Failed is a run that ended with another exit code than 0.
+// Failed is the error of a run with a nonzero exit code.
 type Failed struct {
 	Tool   string
 	Code   int
@@ -52,7 +52,7 @@ func (f *Failed) Error() string {
 	return fmt.Sprintf("%s: exit code %d: %s", f.Tool, f.Code, first)
 }
 
-// Run calls the tool in dir and waits for it. A run that fails still says what it took, and what it printed.
+// Run calls the tool in dir and waits for it. It returns usage and output of failed runs too.
 func (t Tool) Run(ctx context.Context, dir string, args []string) (Usage, Output, error) {
 	command := exec.CommandContext(ctx, t.Path, append(append([]string{}, t.Verb...), args...)...)
 	command.Dir, command.Env = dir, Environment(t.Env...)
@@ -75,7 +75,7 @@ func (t Tool) Run(ctx context.Context, dir string, args []string) (Usage, Output
 	return usage, output, errors.Join(err, ctx.Err())
 }
 
-// ControllerGen builds the controller-gen that bench/go.mod requires into dir. The working folder must be in bench.
+// ControllerGen builds the controller-gen that bench/go.mod requires into dir. The working directory must be in bench.
 func ControllerGen(ctx context.Context, dir string) (Tool, error) {
 	path := filepath.Join(dir, "controller-gen")
 	build := exec.CommandContext(ctx, "go", "build", "-o", path, "sigs.k8s.io/controller-tools/cmd/controller-gen")
@@ -85,7 +85,7 @@ func ControllerGen(ctx context.Context, dir string) (Tool, error) {
 	return Tool{Name: "controller-gen", Path: path}, nil
 }
 
-// Kctrl is the kctrl at path. It keeps its cache in the folder cache.
+// Kctrl returns the kctrl binary at path. Its cache is in the directory cache.
 func Kctrl(ctx context.Context, path, cache string) (Tool, error) {
 	path, err := filepath.Abs(path)
 	if err != nil {

@@ -34,7 +34,7 @@ import (
 	"github.com/kctrl-dev/kctrl/testserver/apiserver"
 )
 
-// start starts a server with the definition of Widgets.
+// start starts a server with the CRD of Widgets.
 func start(t *testing.T) (*rest.Config, client.WithWatch) {
 	t.Helper()
 	server := apiserver.New(apiserver.Options{})
@@ -59,7 +59,7 @@ func start(t *testing.T) (*rest.Config, client.WithWatch) {
 	return server.Config(), live
 }
 
-// newWidget is the object of number i, in the default namespace.
+// newWidget returns Widget i in the default namespace.
 func newWidget(i int) *v1.Widget {
 	w := widgets.New(i)
 	w.Namespace, w.ManagedFields = "default", nil
@@ -82,7 +82,7 @@ func eventually(t *testing.T, what string, holds func() (bool, error)) {
 
 var widgetResource = schema.GroupVersionResource{Group: "bench.example.com", Version: "v1", Resource: "widgets"}
 
-// TestTypedClient writes and watches by the client set, which speaks protobuf.
+// TestTypedClient writes and watches through a clientset, which uses protobuf.
 func TestTypedClient(t *testing.T) {
 	config, _ := start(t)
 	config.ContentType = runtime.ContentTypeProtobuf
@@ -133,8 +133,8 @@ func TestTypedClient(t *testing.T) {
 	}
 }
 
-// TestInformers fills stores by informers of all three kinds, with the pages, bookmarks and streams that client-go
-// requests.
+// TestInformers fills stores through typed, dynamic and metadata informers, with the pages, bookmarks and streams that
+// client-go requests.
 func TestInformers(t *testing.T) {
 	config, live := start(t)
 	ctx := t.Context()
@@ -175,7 +175,7 @@ func TestInformers(t *testing.T) {
 	})
 }
 
-// TestDynamicAndMetadataClients patch, list with selectors, and read metadata alone.
+// TestDynamicAndMetadataClients patches objects, lists them with selectors, and reads only metadata.
 func TestDynamicAndMetadataClients(t *testing.T) {
 	config, live := start(t)
 	ctx := t.Context()
@@ -218,7 +218,7 @@ func TestDynamicAndMetadataClients(t *testing.T) {
 	}
 }
 
-// TestDiscovery finds kinds by every way of client-go: aggregated, cached, and through a mapper that looks again.
+// TestDiscovery uses each discovery client of client-go: aggregated, cached, and a mapper that refreshes.
 func TestDiscovery(t *testing.T) {
 	config, _ := start(t)
 	client, err := discovery.NewDiscoveryClientForConfig(config)

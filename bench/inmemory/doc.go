@@ -1,3 +1,3 @@
-// Package inmemory has what others write against the API server, unmodified, on the one in memory: a manager of controller-runtime, and
-// the clients of client-go. Its tests run by `make test-peers`.
+// Package inmemory tests unmodified clients with the API server in memory: a manager of controller-runtime, and the
+// clients of client-go. `make test-peers` runs its tests.
 package inmemory

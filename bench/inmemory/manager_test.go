@@ -21,7 +21,7 @@ import (
 
 const finalizer = "bench.example.com/hold"
 
-// reconciler keeps a ConfigMap for each Widget by server-side apply, counts in its status, and cleans up by a finalizer.
+// reconciler applies a ConfigMap for each Widget, counts in its status, and cleans up with a finalizer.
 type reconciler struct{ client client.Client }
 
 func (r *reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
@@ -62,7 +62,8 @@ func (r *reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	return ctrl.Result{}, r.client.Status().Patch(ctx, w, client.MergeFrom(before))
 }
 
-// TestManagerReconciles runs a manager with leader election, a cache and an index, through the life of some objects.
+// TestManagerReconciles runs a manager with leader election, a cache and an index while objects are created, changed
+// and deleted.
 func TestManagerReconciles(t *testing.T) {
 	config, live := start(t)
 	ctrl.SetLogger(logr.Discard())

@@ -1,5 +1,5 @@
-// Command operator is the measure that kctrl's scaffolded operator is held against: the same kind and the same
-// reconciler on controller-runtime, with the main function of a kubebuilder project.
+// Command operator is the operator that kctrl's scaffolded operator is compared with: the same kind and reconciler on
+// controller-runtime, with the main function of a kubebuilder project.
 package main
 
 import (
@@ -25,7 +25,7 @@ func main() {
 
 type guestbookReconciler struct{ client.Client }
 
-// Reconcile does what the scaffolded reconciler of kctrl does: Ready and observedGeneration through a status write.
+// Reconcile sets Ready and observedGeneration in one status write, like the scaffolded reconciler of kctrl.
 func (r *guestbookReconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
 	guestbook := &webappv1.Guestbook{}
 	if err := r.Get(ctx, request.NamespacedName, guestbook); err != nil {

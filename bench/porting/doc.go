@@ -1,3 +1,3 @@
-// Package porting tests three public operators that were ported from controller-runtime by docs/from-controller-runtime.md alone.
-// The packages before and after are the code of its tables.
+// Package porting tests three public operators that were ported from controller-runtime with
+// docs/from-controller-runtime.md. The packages before and after contain the code of that page's tables.
 package porting

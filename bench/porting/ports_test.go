@@ -30,7 +30,7 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/testenv"
 )
 
-// TestPortsOnARealServer runs the three operators, each in a namespace of its own.
+// TestPortsOnRealServer runs the three operators, each in its own namespace.
 func TestPortsOnARealServer(t *testing.T) {
 	env := testenv.Start(t, testenv.WithCRDs("cronjob/crd", "jobset/crd", "grafana/crd"))
 	for name, test := range map[string]func(f *fixture){
@@ -84,7 +84,7 @@ func (f *fixture) named(name string) metav1.ObjectMeta {
 	return metav1.ObjectMeta{Namespace: f.namespace, Name: name}
 }
 
-// run runs an operator until the test has ended.
+// run runs an operator until the end of the test.
 func (f *fixture) run(setup func(context.Context, controller.Manager) error) {
 	f.Helper()
 	m, err := manager.New(f.config, manager.Options{Scheme: f.scheme, Namespaces: []string{f.namespace},
@@ -111,7 +111,7 @@ func await[T object.Object](f *fixture, o T, done func(T) bool) T {
 	return testenv.Await(f.ctx, f.T, f.live, o, done)
 }
 
-// update changes an object as a user does.
+// update changes an object like a user.
 func update[T object.Object](f *fixture, o T, change func(T)) {
 	f.Helper()
 	base := o.DeepCopyObject().(T)
@@ -121,7 +121,7 @@ func update[T object.Object](f *fixture, o T, change func(T)) {
 	}
 }
 
-// end makes a Job one that has ended, as the Job controller does.
+// end sets the conditions of an ended Job, like the Job controller.
 func (f *fixture) end(name string, condition batchv1.JobConditionType) {
 	f.Helper()
 	job := await(f, &batchv1.Job{ObjectMeta: f.named(name)}, func(*batchv1.Job) bool { return true })
@@ -160,7 +160,7 @@ func (c *clock) Now() time.Time {
 	return c.now
 }
 
-// tick sets the time to a number of minutes after start, and changes the CronJob so that it is looked at.
+// tick sets the time to a number of minutes after start, and changes the CronJob to trigger a reconcile.
 func (c *clock) tick(f *fixture, o *cronjob.CronJob, start time.Time, minutes int) {
 	f.Helper()
 	c.mu.Lock()
@@ -207,7 +207,7 @@ func cronJobRuns(f *fixture) {
 	c.tick(f, o, start, 9)
 	update(f, o, func(o *cronjob.CronJob) { o.Spec.Suspend = false })
 	await(f, &batchv1.Job{ObjectMeta: f.named(job(9))},
-		func(*batchv1.Job) bool { return true }) // of many that were missed the last
+		func(*batchv1.Job) bool { return true }) // only the last of the missed runs gets a Job
 	var all batchv1.JobList
 	if err := f.live.List(f.ctx, &all, client.InNamespace(f.namespace)); err != nil || len(all.Items) != 2 {
 		f.Errorf("%d jobs, %v", len(all.Items), err)
@@ -219,7 +219,7 @@ func cronJobPolicies(f *fixture) {
 	c.tick(f, o, start, 1)
 	await(f, o, func(o *cronjob.CronJob) bool { return len(o.Status.Active) == 1 })
 	c.tick(f, o, start, 2)
-	f.end(job(1), batchv1.JobFailed) // it was looked at with the first one active, or is now without
+	f.end(job(1), batchv1.JobFailed) // Forbid allows the next Job only after this one has ended
 	await(f, &batchv1.Job{ObjectMeta: f.named(job(2))}, func(*batchv1.Job) bool { return true })
 	update(f, o, func(o *cronjob.CronJob) { o.Spec.ConcurrencyPolicy = cronjob.Replace })
 	c.tick(f, o, start, 3)
@@ -298,7 +298,7 @@ func jobSetSuspends(f *fixture) {
 	})
 }
 
-// server is the HTTP API of a Grafana.
+// server is the HTTP API of a Grafana instance.
 type server struct {
 	mu         sync.Mutex
 	dashboards map[string]string // titles by UID

@@ -1,5 +1,5 @@
-// Package postprocess has what operators do to their manifests after controller-gen, as files for kctrl gen in place of
-// their scripts, and what these scripts have made.
+// Package postprocess contains the changes that operators make to their manifests after controller-gen: a
+// kctrl.gen.yaml that replaces their scripts, and the output of the scripts.
 package postprocess
 
 import "embed"
@@ -9,24 +9,24 @@ import "embed"
 //go:embed *.yaml
 var Declarations embed.FS
 
-// Project is an operator in one version.
+// Project is a version of an operator.
 type Project struct {
 	Name string
 	// Repository is its owner and name on GitHub.
 	Repository, Commit string
-	// Paths are what is looked at of it, as git has them.
+	// Paths are the relevant paths of the repository.
 	Paths []string
-	// Folder is where its scripts call controller-gen.
+	// Dir is the directory in which its scripts call controller-gen.
 	Folder string
-	// Args are those of controller-gen there.
+	// Args are the arguments of controller-gen.
 	Args []string
-	// Made are patterns of the files that its scripts have made and that it has committed.
+	// Made are patterns of the committed files that the scripts generate.
 	Made []string
-	// Newer are those of the files that controller-gen v0.23.0 makes in another way than the version that the project has.
+	// Newer are patterns of files that controller-gen v0.23.0 generates differently from the project's version.
 	Newer []string
 }
 
-// Projects are those whose scripts are replaced.
+// Projects are the projects whose scripts are replaced.
 var Projects = []Project{
 	{
 		Name: "karpenter", Repository: "kubernetes-sigs/karpenter", Commit: "2266468104f36373ed002241afaee2d3bbc26078",

@@ -29,12 +29,12 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/object"
 )
 
-// objects is how many objects are in a list and in a watch.
+// objects is the number of objects in a list and in a watch.
 const objects = 10_000
 
 var widgetKind = v1.GroupVersion.WithKind("Widget")
 
-// encoded returns each object as the API server writes it: with its names in order.
+// encoded returns each object in the encoding of the API server, with sorted names.
 func encoded(b *testing.B) [][]byte {
 	b.Helper()
 	var all [][]byte
@@ -82,7 +82,7 @@ func cpu(b *testing.B) time.Duration {
 	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
 }
 
-// measure calls decode with data b.N times, and reports the cost per object.
+// measure calls decode with data b.N times and reports the cost per object.
 func measure(b *testing.B, data []byte, decode func(data []byte) error) {
 	b.Helper()
 	before := cpu(b)
@@ -135,7 +135,7 @@ func BenchmarkListTokens(b *testing.B) {
 	})
 }
 
-// body is what every request is answered with.
+// body is the answer to each request.
 type body []byte
 
 func (b body) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -144,7 +144,7 @@ func (b body) RoundTrip(r *http.Request) (*http.Response, error) {
 		nil
 }
 
-// lister lists and watches widgets of a server that has only data.
+// lister lists and watches widgets of a server that returns data.
 func lister(b *testing.B, data []byte, prototype object.Object, scope client.Scope) *client.ListWatcher[object.Object] {
 	b.Helper()
 	scheme, mapper := runtime.NewScheme(), meta.NewDefaultRESTMapper(nil)
@@ -166,7 +166,7 @@ func lister(b *testing.B, data []byte, prototype object.Object, scope client.Sco
 	return lw
 }
 
-// form is what objects are decoded to.
+// form is a type to decode objects into.
 type form struct {
 	name      string
 	prototype object.Object

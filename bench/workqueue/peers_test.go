@@ -11,13 +11,13 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/workqueue"
 )
 
-// key is the key of an object, with a number that makes it unique in a run, because a queue remembers earlier keys.
+// key is the key of an object. Its number is unique in a run, because queues remember earlier keys.
 type key struct {
 	types.NamespacedName
 	number int
 }
 
-// queue is what all the queues can do.
+// queue has the methods that all queues share.
 type queue interface {
 	addAll(items []key)
 	Add(item key)

@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// names is how many objects the keys are of.
+// names is the number of objects in the keys.
 const names = 1 << 12
 
 var objects = func() []types.NamespacedName {
@@ -22,14 +22,14 @@ var objects = func() []types.NamespacedName {
 
 func keyOf(number int) key { return key{objects[number%names], number} }
 
-// load is work for a queue, by a number of goroutines.
+// load is work for a queue, done by a number of goroutines.
 type load struct {
 	name string
-	// run puts the items from to to through q.
+	// run passes the items in [from, to) through q.
 	run func(q queue, goroutines, from, to int)
 }
 
-// each goroutine adds an item, gets one and calls Done.
+// each makes each goroutine add an item, get one, and call Done.
 func each(q queue, goroutines, from, to int) {
 	var running sync.WaitGroup
 	for g := range goroutines {
@@ -43,7 +43,7 @@ func each(q queue, goroutines, from, to int) {
 	running.Wait()
 }
 
-// burst adds a batch of items at once, as at the start of a controller, while the goroutines get them.
+// burst adds a batch of items at once, like the start of a controller, while goroutines get them.
 func burst(q queue, goroutines, from, to int) {
 	var running sync.WaitGroup
 	for g := range goroutines {

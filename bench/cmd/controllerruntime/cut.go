@@ -18,22 +18,22 @@ import (
 	"golang.org/x/tools/go/packages"
 )
 
-// containers are the functions of Ginkgo that a cut removes whole.
+// containers are the Ginkgo functions that cut removes as a whole.
 var containers = []string{
 	"Describe", "Context", "When", "DescribeTable", "It", "FIt", "Specify", "Entry", "BeforeSuite", "AfterSuite",
 }
 
-// specs are the functions of Ginkgo that define one spec.
+// specs are the Ginkgo functions that define one spec.
 var specs = []string{"It", "FIt", "Specify", "Entry"}
 
-// The rounds of checking and cutting are bounded: each removes what the one before broke.
+// Each round can break the next declaration, so the number of rounds is limited.
 const (
 	maxLoads = 5
 	maxCuts  = 25
 )
 
-// cut removes the smallest specs from the tests of a module until they compile, and adds the number of specs it removed
-// to that of their package. They test identifiers that are not exported, or packages below internal/.
+// cut removes the smallest specs from the tests of a module until the tests compile. It adds the number of removed
+// specs to each package. These specs test unexported identifiers or packages below internal/.
 func cut(ctx context.Context, root string, removed map[string]int) error {
 	for range maxLoads {
 		loaded, err := packages.Load(&packages.Config{
@@ -80,7 +80,7 @@ type place struct {
 	message      string
 }
 
-// cutPackage cuts the files of a package, and returns the number of specs it removed.
+// cutPackage cuts the files of a package and returns the number of removed specs.
 func cutPackage(pkg *packages.Package) (removed int, err error) {
 	for range maxCuts {
 		found := typeErrors(pkg)
@@ -101,7 +101,7 @@ func cutPackage(pkg *packages.Package) (removed int, err error) {
 	return removed, fmt.Errorf("the tests of %s do not compile after %d rounds", pkg.ID, maxCuts)
 }
 
-// typeErrors checks the types of a package again, and returns the errors by file.
+// typeErrors type-checks a package again and returns the errors by file.
 func typeErrors(pkg *packages.Package) map[string][]place {
 	found := map[string][]place{}
 	positions := token.NewFileSet()
@@ -149,7 +149,7 @@ func (i imports) Import(path string) (*types.Package, error) {
 
 var unused = regexp.MustCompile(`^declared and not used: (\w+)$`)
 
-// cutFile blanks what the errors of a file are in, and returns the number of specs it removed. Lines stay.
+// cutFile blanks the units with errors and returns the number of removed specs. Line numbers do not change.
 func cutFile(name string, places []place) (removed int, err error) {
 	text, err := os.ReadFile(name)
 	if err != nil {
@@ -201,7 +201,7 @@ func cutFile(name string, places []place) (removed int, err error) {
 	return removed, os.WriteFile(name, text, 0o644)
 }
 
-// enclosing returns the nodes around a position, the outermost first.
+// enclosing returns the nodes around a position, outermost first.
 func enclosing(file *ast.File, pos token.Pos) (path []ast.Node) {
 	ast.Inspect(file, func(n ast.Node) bool {
 		if n == nil || pos < n.Pos() || n.End() <= pos {
@@ -213,7 +213,7 @@ func enclosing(file *ast.File, pos token.Pos) (path []ast.Node) {
 	return path
 }
 
-// unit is the innermost node of a path that can be removed whole: an import, a spec or its container, a test or helper
+// unit returns the innermost node of a path that can be removed as a whole: an import, a spec or its container, a
 // function, or another declaration.
 func unit(path []ast.Node) ast.Node {
 	for i, n := range slices.Backward(path) {
@@ -236,7 +236,7 @@ func unit(path []ast.Node) ast.Node {
 	return nil
 }
 
-// statement is the innermost declaration of a path that is a statement of a block.
+// statement returns the innermost declaration of a path that is a statement of a block.
 func statement(path []ast.Node) ast.Node {
 	for i, n := range slices.Backward(path) {
 		switch n.(type) {
@@ -265,7 +265,7 @@ func called(call *ast.CallExpr) string {
 	return ""
 }
 
-// count is the number of specs and tests below a node.
+// count returns the number of specs and tests below a node.
 func count(n ast.Node) (found int) {
 	if f, ok := n.(*ast.FuncDecl); ok && f.Recv == nil && strings.HasPrefix(f.Name.Name, "Test") {
 		return 1

@@ -10,16 +10,16 @@ import (
 	"strings"
 )
 
-// support are directories of the original that its tests import or read, beside testdata.
+// support lists directories of the original, other than testdata, that its tests import or read.
 var support = []string{
 	"examples/crd/pkg", "pkg/internal/testing/addr", "pkg/internal/flock", "pkg/manager/internal/integration",
 }
 
-// skipped are packages with tests of what programs cannot import.
+// skipped lists packages whose tests use internal packages.
 var skipped = []string{"pkg/internal/", "pkg/cache/internal/", "pkg/client/internal/"}
 
-// overlay writes the drop-in module with the selected tests of the original to a directory, and returns by package the
-// number of specs it left out.
+// overlay writes the drop-in module with the selected tests of the original to a directory. It returns the number of
+// skipped specs by package.
 func overlay(ctx context.Context, original, module, to string, selects func(dir string) bool) (map[string]int, error) {
 	if err := copyFiles(module, to, func(name string) bool {
 		return !strings.HasPrefix(name, "apitest") && !strings.HasSuffix(name, "_test.go")
@@ -74,7 +74,7 @@ func below(dirs []string, name string) bool {
 	return false
 }
 
-// copyFiles copies the files of a directory for which want holds.
+// copyFiles copies the files of a directory whose names match.
 func copyFiles(from, to string, want func(name string) bool) error {
 	return filepath.WalkDir(from, func(path string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {
@@ -96,7 +96,7 @@ func copyFiles(from, to string, want func(name string) bool) error {
 	})
 }
 
-// requirements gives the module at to what the tests need too: the requirements of the original.
+// requirements adds the requirements of the original to the go.mod in directory to, because its tests need them.
 func requirements(original, module, to string) error {
 	kctrl, err := filepath.Abs(filepath.Join(module, "../.."))
 	if err != nil {

@@ -1,6 +1,8 @@
-// Command controllerruntime runs controller-runtime's own test suites, unmodified, on the executables that `kctrl env assets`
-// writes, and on the module that replaces controller-runtime. Both run on the real API server and on the one in memory.
-// It prints a table of specs that pass, writes it to a file with -tsv, and fails if a spec of the original passes on the
+// Command controllerruntime runs the unmodified test suites of controller-runtime. It runs them with the executables of
+// `kctrl env assets`, and with the module that replaces controller-runtime. Both runs use the real API server and the
+// one in memory.
+//
+// It prints a table of passed specs, which -tsv also writes to a file. It fails if a spec of the original passes on the
 // real API server only. Run it from bench/.
 package main
 
@@ -26,7 +28,6 @@ import (
 
 const module = "sigs.k8s.io/controller-runtime"
 
-// options are the flags.
 type options struct {
 	kctrl, version, packages, skip, runs, module, tsv, logs string
 	least                                                   int
@@ -36,7 +37,7 @@ type options struct {
 type side struct {
 	name   string
 	dropin bool
-	server string // as KCTRL_TEST_SERVER has it
+	server string // value of KCTRL_TEST_SERVER
 }
 
 var sides = []side{
@@ -67,7 +68,7 @@ func main() {
 	}
 }
 
-// result is what the suites of the packages did on one control plane.
+// result is the outcome of the suites on one control plane.
 type result struct {
 	specs  map[string]counts // by package
 	failed map[string]bool   // "package: spec", and packages without specs
@@ -169,7 +170,7 @@ func (s side) run(ctx context.Context, work, source string, o options) (result, 
 	return s.test(ctx, source, env, o)
 }
 
-// environment returns the environment variables of the go command in the copies of the modules. With -trimpath, the
+// environment returns the environment of the go command in the copies of the modules. With -trimpath, the
 // packages that they import are compiled once for all tests of this repository.
 func environment() []string {
 	return append(os.Environ(), "GOFLAGS=-mod=mod -trimpath", "GOWORK=off", "GINKGO_NO_COLOR=TRUE")
@@ -200,7 +201,7 @@ func download(ctx context.Context, version, to string) error {
 	})
 }
 
-// test runs the suites, one package at a time, since several control planes at once slow each other down.
+// test runs the suites one package at a time, because several control planes slow each other down.
 func (s side) test(ctx context.Context, source string, env []string, o options) (result, error) {
 	args := []string{"test", "-json", "-count=1", "-p=1", "-vet=off", "-timeout=30m"}
 	cmd := exec.CommandContext(ctx, "go", append(args, strings.Fields(o.packages)...)...)
@@ -242,7 +243,7 @@ var (
 	failure = regexp.MustCompile(`^\s*\[(?:FAIL|PANICKED!|TIMEDOUT)\] (.*)$`)
 )
 
-// read adds the outcome of each package in the output of go test -json: of specs, and of tests without specs.
+// read adds the outcome of each package in the output of go test -json: its specs, and its tests without specs.
 func (r result) read(in io.Reader, log io.Writer) error {
 	suites := map[string]bool{} // tests that run specs
 	for decoder := json.NewDecoder(in); ; {
@@ -281,7 +282,7 @@ func (r result) read(in io.Reader, log io.Writer) error {
 	}
 }
 
-// report prints the number of specs of each package that pass, and the number removed for the drop-in module.
+// report prints the passed specs of each package, and the specs removed for the drop-in module.
 func report(out io.Writer, o options, results map[string]result, excluded map[string]int) error {
 	packages := map[string]bool{}
 	for _, r := range results {
@@ -321,7 +322,7 @@ func report(out io.Writer, o options, results map[string]result, excluded map[st
 	return err
 }
 
-// compare fails if something of the original passes on the real API server only.
+// compare fails if a spec of the original passes on the real API server only.
 func compare(out io.Writer, real, memory result) error {
 	var worse []string
 	for _, failed := range slices.SortedFunc(maps.Keys(memory.failed), cmp.Compare) {

@@ -1,7 +1,7 @@
 package main
 
-// shims are identifiers that the tests of a package use and programs cannot import. Each has the behavior of the
-// exported API; the specs that need others are removed.
+// shims replace unexported identifiers that the tests of a package use. Each behaves like the exported API. cut removes
+// the specs that need other unexported identifiers.
 var shims = map[string]string{
 	"pkg/client/fake": `package fake
 

@@ -14,7 +14,7 @@ import (
 	"github.com/kctrl-dev/kctrl/bench/corpus"
 )
 
-// compareAll compares every project, prints the table, and reports whether all is the same.
+// compareAll compares every project, prints the table, and reports whether all files are identical.
 func compareAll(ctx context.Context, out io.Writer, o options) (bool, error) {
 	work, err := workFolder(o.work)
 	if err != nil {
@@ -59,7 +59,7 @@ func compareAll(ctx context.Context, out io.Writer, o options) (bool, error) {
 	return t.same(), errors.Join(errs...)
 }
 
-// workFolder returns an absolute folder that exists.
+// workDir returns an absolute path of a directory, which it creates.
 func workFolder(name string) (string, error) {
 	if name == "" {
 		return os.MkdirTemp("", "corpus-")
@@ -71,7 +71,7 @@ func workFolder(name string) (string, error) {
 	return name, os.MkdirAll(name, 0o755)
 }
 
-// comparison is that of one project.
+// comparison compares both tools on one project.
 type comparison struct {
 	project corpus.Project
 	work    string
@@ -81,7 +81,7 @@ type comparison struct {
 	compile bool
 }
 
-// copyFor is the folder that the tool works in.
+// copyFor returns the directory that the tool works in.
 func (c *comparison) copyFor(tool corpus.Tool) string {
 	return filepath.Join(c.work, tool.Name+"-"+strings.ReplaceAll(c.project.Name, "/", "-"))
 }
@@ -107,8 +107,8 @@ func (c *comparison) run(ctx context.Context, t *table) error {
 	return nil
 }
 
-// compare makes one call with both tools. What controller-gen wrote is removed before kctrl runs, and after, so that
-// nothing is taken for output that was there before.
+// compare makes one call with both tools. It removes the files of controller-gen before and after kctrl runs, so that
+// old files do not count as output.
 func (c *comparison) compare(ctx context.Context, t *table, call []string) error {
 	want, failed, err := c.outputs(ctx, c.peer, call)
 	if err != nil {
@@ -138,7 +138,7 @@ func (c *comparison) compare(ctx context.Context, t *table, call []string) error
 	return nil
 }
 
-// remove takes the files that controller-gen wrote out of the folder of kctrl.
+// remove deletes the files that controller-gen wrote from kctrl's directory.
 func (c *comparison) remove(written map[string]string) error {
 	for name := range written {
 		err := os.Remove(filepath.Join(c.copyFor(c.kctrl), filepath.FromSlash(name)))
@@ -149,10 +149,10 @@ func (c *comparison) remove(written map[string]string) error {
 	return nil
 }
 
-// standardOutput stands for a file of that name.
+// standardOutput is the file name for output on standard output.
 const standardOutput = "standard output"
 
-// outputs makes a call and returns what it wrote, and how it failed if it did.
+// outputs makes a call. It returns the written files, and the failure if the tool failed.
 func (c *comparison) outputs(ctx context.Context, tool corpus.Tool,
 	call []string) (map[string]string, *corpus.Failed, error) {
 	dir := c.copyFor(tool)
@@ -179,7 +179,7 @@ func union(a, b map[string]string) map[string]string {
 	return all
 }
 
-// lookup returns the content of a file, or nil if it was not written.
+// lookup returns the content of a file, or nil if the tool did not write it.
 func lookup(files map[string]string, name string) *string {
 	if content, ok := files[name]; ok {
 		return &content

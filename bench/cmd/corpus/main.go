@@ -1,6 +1,6 @@
-// Command corpus runs controller-gen and kctrl gen on the API packages of well known operators, with the arguments that
-// their Makefiles have, and compares all that they write, byte for byte. It prints a Markdown table, and fails if anything
-// differs. Run it from bench/.
+// Command corpus runs controller-gen and kctrl gen on the API packages of well-known operators, with the arguments of
+// their Makefiles. It compares the outputs byte for byte, prints a Markdown table, and fails on a difference. Run it
+// from bench/.
 package main
 
 import (
@@ -12,7 +12,6 @@ import (
 	"syscall"
 )
 
-// options are the flags.
 type options struct {
 	kctrl   string
 	work    string

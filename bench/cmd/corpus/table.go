@@ -14,21 +14,21 @@ type table struct {
 	differences []string
 }
 
-// row has the files of one generator in one project. A file that several calls write counts for each of them.
+// row counts the files of one generator in one project. A file that several calls write counts for each call.
 type row struct {
 	project, generator   string
-	files, bytes         int // that controller-gen writes
-	identical, different int // comparisons, of which repeated runs make more than one for a file
+	files, bytes         int // written by controller-gen
+	identical, different int // comparisons; repeated runs compare a file several times
 }
 
-// count adds a file that controller-gen has written.
+// count adds a file that controller-gen wrote.
 func (t *table) count(project, name, content string) {
 	r := t.row(project, generatorOf(name, content))
 	r.files++
 	r.bytes += len(content)
 }
 
-// add compares a file as both tools wrote it. Nil is a file that was not written.
+// add compares a file of both tools. Nil means that the tool did not write it.
 func (t *table) add(project, name string, want, got *string) {
 	content := got
 	if want != nil {
@@ -50,7 +50,7 @@ func (t *table) add(project, name string, want, got *string) {
 	}
 }
 
-// exit notes that a tool failed, or both did.
+// exit records that one or both tools failed.
 func (t *table) exit(project string, call []string, failed, refused *corpus.Failed) {
 	arguments := strings.Join(call, " ")
 	switch {
@@ -63,7 +63,7 @@ func (t *table) exit(project string, call []string, failed, refused *corpus.Fail
 	}
 }
 
-// differ remembers a difference once.
+// differ records a difference once.
 func (t *table) differ(project, name, what string) {
 	text := fmt.Sprintf("%s: %s: %s", project, name, what)
 	for _, known := range t.differences {
@@ -85,7 +85,7 @@ func (t *table) row(project, generator string) *row {
 	return r
 }
 
-// same reports whether files were compared, and all were the same.
+// same reports whether at least one file was compared and all were identical.
 func (t *table) same() bool { return len(t.rows) > 0 && len(t.differences) == 0 }
 
 func (t *table) print(out io.Writer) {
@@ -112,7 +112,7 @@ func (r *row) print(out io.Writer, project string) {
 		r.identical)
 }
 
-// generatorOf says which generator makes such a file.
+// generatorOf returns the generator that writes such a file.
 func generatorOf(name, content string) string {
 	switch {
 	case strings.HasSuffix(name, ".go") && strings.Contains(name, "applyconfiguration/"):
@@ -132,7 +132,7 @@ func generatorOf(name, content string) string {
 	}
 }
 
-// firstDifference shows the first line that differs.
+// firstDifference describes the first line that differs.
 func firstDifference(want, got string) string {
 	a, b := strings.Split(want, "\n"), strings.Split(got, "\n")
 	for i := range max(len(a), len(b)) {

@@ -1,5 +1,5 @@
-// Command diff runs kctrl diff and crdify on the labeled changes of CRDs, and prints a Markdown table of both verdicts. It
-// fails if kctrl misses a break or reports one where there is none. Run it from bench/.
+// Command diff runs kctrl diff and crdify on the labeled CRD changes and prints a Markdown table of both verdicts. It
+// fails if kctrl misses a breaking change or reports a compatible one. Run it from bench/.
 package main
 
 import (
@@ -36,15 +36,15 @@ func main() {
 	}
 }
 
-// tool is one side of the comparison. Its counts are of changes.
+// tool is one of the compared tools.
 type tool struct {
 	name    string
 	command func(before, after string) []string
-	// found are breaks that it reports, and alarms what it reports of changes that break nobody.
+	// found counts reported breaking changes, and alarms counts reported compatible changes.
 	found, alarms int
 }
 
-// compareAll compares the verdicts, and reports whether those of kctrl are right.
+// compareAll compares the verdicts and reports whether all of kctrl are right.
 func compareAll(ctx context.Context, out io.Writer, kctrl, crdify string) (right bool, err error) {
 	work, err := os.MkdirTemp("", "kctrl-bench-diff-")
 	if err != nil {
@@ -76,7 +76,7 @@ func compareAll(ctx context.Context, out io.Writer, kctrl, crdify string) (right
 			return false, err
 		}
 		if before == nil || after == nil {
-			continue // crdify compares two files.
+			continue // crdify compares two files
 		}
 		all++
 		breaks := counts(c.Break)
@@ -103,7 +103,7 @@ func compareAll(ctx context.Context, out io.Writer, kctrl, crdify string) (right
 	return right, ctx.Err()
 }
 
-// counts reports whether one of the lines of a label is about more than a downgrade.
+// counts reports whether a label has a class other than downgrades.
 func counts(lines []string) bool {
 	for _, line := range lines {
 		for _, class := range []string{"writers", "readers", "stored"} {
@@ -131,7 +131,7 @@ func (t *tool) count(says, breaks bool) {
 	}
 }
 
-// says reports whether the tool fails for two CRDs.
+// reports returns whether the tool fails for two CRDs.
 func (t *tool) says(ctx context.Context, work string, before,
 	after *apiextensionsv1.CustomResourceDefinition) (bool, error) {
 	for name, crd := range map[string]*apiextensionsv1.CustomResourceDefinition{"new.yaml": after, "old.yaml": before} {

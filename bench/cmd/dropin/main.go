@@ -1,6 +1,6 @@
 // Command dropin runs kctrl migrate on public operators and compares the result with the original: the versions of
-// Kubernetes in go.mod, and the packages that compile, tests included. It prints tab-separated values, the rows of a
-// table in docs/drop-in.md, and fails if a package compiles only in the original. Run it from bench/.
+// Kubernetes in go.mod, and the packages that compile, including tests. It prints the rows of the table in
+// docs/drop-in.md as tab-separated values, and fails if a package compiles only in the original. Run it from bench/.
 package main
 
 import (
@@ -20,7 +20,6 @@ import (
 	"golang.org/x/mod/modfile"
 )
 
-// options are the flags.
 type options struct {
 	kctrl, repositories, only string
 }
@@ -156,7 +155,7 @@ func readVersions(dir string) (versions, error) {
 
 // failures compiles all packages and tests of a module. It returns the packages with errors, and the output.
 func failures(ctx context.Context, dir string) ([]string, string) {
-	// One cheap analyzer: go vet compiles the tests too, and links nothing.
+	// go vet with one cheap analyzer compiles the tests too, without linking.
 	text, err := command(ctx, dir, "go", "vet", "-atomic", "./...")
 	if err == nil {
 		return nil, ""

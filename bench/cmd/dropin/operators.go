@@ -1,12 +1,12 @@
 package main
 
-// operator is a commit of a public operator on controller-runtime v0.23 or v0.24.
+// operator is a commit of a public operator that uses controller-runtime v0.23 or v0.24.
 type operator struct {
 	repository, commit string
 }
 
-// operators include users of libraries on controller-runtime, such as fluxcd/pkg, crossplane-runtime and cluster-api,
-// and repositories with several modules.
+// operators include users of libraries that wrap controller-runtime, such as fluxcd/pkg, crossplane-runtime and
+// cluster-api, and repositories with several modules.
 var operators = []operator{
 	{repository: "aws-controllers-k8s/s3-controller", commit: "1051f76f2b6db0a948e485014e88470ee51a2fa0"},
 	{repository: "cert-manager/approver-policy", commit: "81ac7e0cf259c6be3fb20c14c03017880b88ef69"},

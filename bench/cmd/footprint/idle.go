@@ -14,10 +14,10 @@ import (
 	"github.com/kctrl-dev/kctrl/bench/internal/program"
 )
 
-const settle = 10 * time.Second // how long an operator idles before its memory is read
+const settle = 10 * time.Second // idle time before the memory is read
 
-// measureIdle runs each operator alone against one control plane, with the CRD and the sample applied, and reads its
-// resident memory once it has been ready and idle for a while.
+// measureIdle reads the resident memory of each operator after it has been ready and idle for a while. Each operator
+// runs alone on one control plane, with the CRD and the sample applied.
 func measureIdle(ctx context.Context, kctrl, project, work string, operators []*operator) error {
 	const name = "footprint"
 	env := func(args ...string) error {

@@ -14,17 +14,17 @@ import (
 	"github.com/kctrl-dev/kctrl/bench/internal/table"
 )
 
-// operator is one of the two that are compared.
+// operator is one of the compared operators.
 type operator struct {
 	name    string
 	folder  string // of its module
-	pkg     string // of its main
+	pkg     string // of its main package
 	figures table.Figures
 }
 
 const scaffoldRuns = 10
 
-// measure runs everything and prints the table to out. What it does meanwhile goes to standard error.
+// measure runs all measurements and prints the table to out. Progress goes to standard error.
 func measure(ctx context.Context, out io.Writer, kctrl string) error {
 	kctrl, err := filepath.Abs(kctrl)
 	if err != nil {
@@ -56,7 +56,7 @@ func measure(ctx context.Context, out io.Writer, kctrl string) error {
 	return nil
 }
 
-// scaffold makes projects with kctrl and returns the median time in seconds, and the last project.
+// scaffold makes projects with kctrl. It returns the median time in seconds, and the last project.
 func scaffold(ctx context.Context, kctrl, work string) (float64, string, error) {
 	var took []float64
 	var project string
@@ -79,7 +79,7 @@ func scaffold(ctx context.Context, kctrl, work string) (float64, string, error) 
 	return table.Median(took), project, nil
 }
 
-// measureBuild compiles o from an empty build cache, with all modules downloaded before.
+// measureBuild compiles o with an empty build cache, after all modules were downloaded.
 func (o *operator) measureBuild(ctx context.Context, work string) error {
 	if _, err := command(ctx, o.folder, nil, "go", "mod", "download"); err != nil {
 		return err
@@ -107,7 +107,7 @@ func (o *operator) measureBuild(ctx context.Context, work string) error {
 
 func (o *operator) binaryPath(work string) string { return filepath.Join(work, o.name) }
 
-// command runs a program, shows it on standard error, and returns what it printed.
+// command runs a program, echoes it to standard error, and returns its output.
 func command(ctx context.Context, dir string, env []string, name string, args ...string) (string, error) {
 	fmt.Fprintln(os.Stderr, "+", strings.Join(append(append(slices.Clone(env), filepath.Base(name)), args...), " "))
 	cmd := exec.CommandContext(ctx, name, args...)
@@ -121,7 +121,6 @@ func command(ctx context.Context, dir string, env []string, name string, args ..
 	return string(out), nil
 }
 
-// rows are the figures, as an operator's are named.
 var rows = []table.Row{
 	{Figure: "cold build", Title: "cold build, s", Format: "%.1f", Limit: 0.3},
 	{Figure: "packages", Title: "packages in `go list -deps`", Format: "%.0f", Limit: 0.36},

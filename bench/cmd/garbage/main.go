@@ -1,7 +1,7 @@
-// Command garbage measures what the garbage collectors of kctrl and of kube-controller-manager keep of each object: the
-// memory of the process that collects, with many objects and with few. Both run on one API server with the same objects,
-// one after the other, each as `kctrl env up` starts it. It prints a Markdown table. Run it from bench/, as
-// `make bench-collector` does.
+// Command garbage measures the memory that the garbage collectors of kctrl and of kube-controller-manager use per
+// object. It compares the collecting process with many objects and with few. Both run in turn on one API server with
+// the same objects, as `kctrl env up` starts them. It prints a Markdown table. `make bench-collector` runs it from
+// bench/.
 package main
 
 import (
@@ -33,10 +33,10 @@ import (
 const (
 	environment = "bench-garbage"
 	perOwner    = 100              // dependents of each owner
-	quiet       = 45 * time.Second // how long the memory must not shrink any more
+	quiet       = 45 * time.Second // memory is stable after this time without a decrease
 )
 
-// collector is who collects: flags of kctrl env up, and the process they start.
+// collector has the flags of kctrl env up that start a garbage collector, and the name of its process.
 type collector struct {
 	title, process string
 	flags          []string
@@ -100,8 +100,7 @@ func (b *bench) run(ctx context.Context) (err error) {
 	return nil
 }
 
-// measure returns how much memory the process of a collector has, in MiB, when it has collected and given back what it
-// does not need.
+// measure returns the memory of a collector's process in MiB, after it has collected and returned unused memory.
 func (b *bench) measure(ctx context.Context, c collector) (least float64, err error) {
 	err = b.with(ctx, c, func(live *client.REST, pid int) error {
 		if err := mark(ctx, live); err != nil {
@@ -126,7 +125,7 @@ func (b *bench) measure(ctx context.Context, c collector) (least float64, err er
 	return least, err
 }
 
-// with runs do on the API server that has the data, while c collects.
+// with starts the API server with the stored data and collector c, and calls do.
 func (b *bench) with(ctx context.Context, c collector, do func(live *client.REST, pid int) error) (err error) {
 	up := exec.CommandContext(ctx, b.kctrl, append([]string{"env", "up", "--name", environment, "--data-dir", b.data, "-o",
 		"json"}, c.flags...)...)
@@ -162,7 +161,7 @@ func (b *bench) with(ctx context.Context, c collector, do func(live *client.REST
 	return do(live, 0)
 }
 
-// mark returns when an object whose owner does not exist was collected.
+// mark creates an object whose owner does not exist, and returns when the object was collected.
 func mark(ctx context.Context, live *client.REST) error {
 	marker := configMap(fmt.Sprintf("mark-%d", time.Now().UnixNano()), "nobody", "nobody")
 	if err := live.Create(ctx, marker); err != nil {
@@ -202,7 +201,7 @@ func configMap(name, owner string, uid types.UID) *unstructured.Unstructured {
 	return o
 }
 
-// load makes the objects: owners, each with its dependents.
+// load creates the owners, each with its dependents.
 func (b *bench) load(ctx context.Context, live *client.REST) error {
 	const workers = 16
 	errs := make([]error, workers)

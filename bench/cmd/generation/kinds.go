@@ -11,10 +11,10 @@ import (
 	"github.com/kctrl-dev/kctrl/bench/corpus"
 )
 
-// fewKinds is the size of a usual project.
+// fewKinds is the number of kinds of a typical project.
 const fewKinds = 10
 
-// generated measures a project with so many kinds, 10 in a file, that is made for the purpose.
+// generated measures a generated project with a number of kinds, 10 in each file.
 func (b *bench) generated(ctx context.Context, kinds int) error {
 	fmt.Fprintln(os.Stderr, "+", kinds, "kinds")
 	s := &subject{
@@ -43,7 +43,7 @@ func (b *bench) generated(ctx context.Context, kinds int) error {
 	return b.subject(ctx, s)
 }
 
-// writeKinds writes a project, with the requirements of this module.
+// writeKinds writes a project with the requirements of this module.
 func writeKinds(dir string, kinds int) error {
 	files := map[string]string{
 		"api/v1/doc.go": "// Package v1 has many kinds.\n// +kubebuilder:object:generate=true\n// " +

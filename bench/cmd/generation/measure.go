@@ -28,7 +28,7 @@ func measure(ctx context.Context, out io.Writer, o options) error {
 	if err != nil {
 		return err
 	}
-	// What was measured before something went wrong is worth having.
+	// Results from before an error are printed too.
 	err = b.all(ctx)
 	b.results.print(out, o.kinds)
 	return err
@@ -55,7 +55,6 @@ func (b *bench) all(ctx context.Context) error {
 	return nil
 }
 
-// bench is one run of this program.
 type bench struct {
 	options
 	work    string
@@ -85,9 +84,9 @@ func newBench(ctx context.Context, work string, o options) (*bench, error) {
 type subject struct {
 	name        string
 	calls       [][]string
-	once        []string // all calls in one, or none
+	once        []string // all calls in one; nil if they cannot be merged
 	edited      corpus.Type
-	theirs      string // folders to call the tools in
+	theirs      string // directories to call the tools in
 	ours        string
 	theirRoot   string // roots of the copies
 	ourRoot     string
@@ -162,11 +161,11 @@ func (b *bench) subject(ctx context.Context, s *subject) error {
 	return nil
 }
 
-// settled is the age from which kctrl tells by the time of a file that it is as it was.
+// settled is the age of files from which kctrl trusts their modification times.
 const settled = 2 * time.Second
 
-// settle waits before the first of some runs until all files are old enough to be told by their times, and lets kctrl see
-// them like that.
+// settle runs before the first of several runs. It waits until kctrl trusts the modification times of all files, and
+// runs kctrl once so that it records them.
 func (b *bench) settle(ctx context.Context, s *subject, run int) error {
 	if run > 0 {
 		return nil
@@ -180,7 +179,7 @@ func (b *bench) settle(ctx context.Context, s *subject, run int) error {
 	return err
 }
 
-// between empties the Go build cache again that controller-gen has filled.
+// between empties the Go build cache that controller-gen has filled.
 func (b *bench) between(scenario string) error {
 	if scenario != emptyBuildCache {
 		return nil
@@ -190,7 +189,7 @@ func (b *bench) between(scenario string) error {
 
 func (b *bench) buildCache() string { return filepath.Join(b.work, "go-build") }
 
-// emptyCaches gives the following runs a Go build cache of their own, without anything in it.
+// emptyCaches gives the following runs an empty Go build cache.
 func (b *bench) emptyCaches(s *subject) func(int) error {
 	return func(int) error {
 		s.environment = []string{"GOCACHE=" + b.buildCache()}
@@ -213,7 +212,7 @@ func makefile(ctx context.Context, tool corpus.Tool, dir string, calls [][]strin
 	return total, nil
 }
 
-// edit adds a field to a type in both copies, another one in every run.
+// edit adds a field to a type in both copies, with another name in each run.
 func (s *subject) edit(run int) error {
 	for _, dir := range []string{s.theirs, s.ours} {
 		name := filepath.Join(dir, filepath.FromSlash(s.edited.File))
@@ -244,7 +243,7 @@ func withField(source, typeName string, number int) (string, error) {
 	return before + head + field + after, nil
 }
 
-// same checks that kctrl has written what controller-gen has written.
+// same checks that both tools wrote identical files.
 func (s *subject) same() error {
 	written, err := corpus.Written(s.theirRoot)
 	if err != nil {

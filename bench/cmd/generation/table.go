@@ -10,7 +10,7 @@ import (
 	"github.com/kctrl-dev/kctrl/bench/corpus"
 )
 
-// The scenarios, in the order in which they are measured and printed.
+// The scenarios in the order of measuring and printing.
 const (
 	everything      = "everything, kctrl's cache empty"
 	nothing         = "nothing changed"
@@ -22,7 +22,7 @@ const (
 // results are the medians of all measurements.
 type results []result
 
-// result is that of one scenario on one project.
+// result has the medians of one scenario on one project.
 type result struct {
 	scenario, project string
 	peer, kctrl       corpus.Usage
@@ -86,7 +86,7 @@ func (r results) print(out io.Writer, kinds int) {
 	r.printKinds(out, small, large, kinds)
 }
 
-// printCalls says how long the longer of the calls of a Makefile takes when nothing changed.
+// printCalls prints the duration of the longest call of a Makefile when all output is up to date.
 func (r results) printCalls(out io.Writer) {
 	fmt.Fprintf(out, "\n| %s: the longest call | controller-gen, ms | kctrl, ms |\n|---|---:|---:|\n", nothing)
 	for _, m := range r {
@@ -96,7 +96,7 @@ func (r results) printCalls(out io.Writer) {
 	}
 }
 
-// printKinds compares the cost of a kind in a large project with that in a small one.
+// printKinds compares the cost per kind of a large project and a small one.
 func (r results) printKinds(out io.Writer, small, large string, kinds int) {
 	if kinds <= 0 {
 		return

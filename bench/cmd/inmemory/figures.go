@@ -16,12 +16,12 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/object"
 )
 
-// figure is something that is done again and again.
+// figure is an operation that is measured repeatedly.
 type figure struct {
 	name   string
-	server bool   // there is none of the fake client
-	fake   string // of which this is its name
-	each   int    // how many one call does
+	server bool   // the fake client has no equivalent
+	fake   string // name of the equivalent figure of the fake client
+	each   int    // operations in one call
 	do     func(ctx context.Context, s *side) error
 }
 
@@ -102,11 +102,11 @@ var figures = []figure{
 	}},
 }
 
-// measure returns what each figure takes, in microseconds: of time, and, under its name with CPU behind it, of the processors, for the
-// client and the processes of the server together.
+// measure returns the time of each figure in microseconds: wall time, and CPU time of the client and the server under
+// the name with " CPU" appended.
 func (s *side) measure(ctx context.Context, least time.Duration) (table.Figures, error) {
 	found := table.Figures{}
-	s.before = "" // a server forgets changes, the sooner the faster it is
+	s.before = "" // fast servers discard old changes earlier
 	for _, f := range figures {
 		if f.server && s.http == nil {
 			continue
@@ -122,8 +122,9 @@ func (s *side) measure(ctx context.Context, least time.Duration) (table.Figures,
 
 const cpu = " CPU"
 
-// time does a figure until that has taken a while, and returns what one took. What it has made is deleted from time to time, which
-// does not count: so a side that is fast does not have more.
+// time repeats a figure for at least a duration, and returns the wall and CPU time of one operation. It deletes the
+// created objects from time to time, which does not count, so that fast servers do not have more objects than slow
+// ones.
 func (s *side) time(ctx context.Context, f figure, least time.Duration) (took, used time.Duration, err error) {
 	const batch = 500
 	done := time.Duration(0)
@@ -157,7 +158,7 @@ func (s *side) time(ctx context.Context, f figure, least time.Duration) (took, u
 	return took / done, used / done, nil
 }
 
-// cpu is what this process and those of the server have used.
+// cpu returns the CPU time of this process and of the server's processes.
 func (s *side) cpu() (time.Duration, error) {
 	total := process.CPU()
 	for _, pid := range s.processes {
@@ -170,7 +171,7 @@ func (s *side) cpu() (time.Duration, error) {
 	return total, nil
 }
 
-// tidy deletes what was made. For watches it changes each of the objects that are listed, of which they then hear.
+// tidy deletes the created objects. For watches, it updates all listed objects once, which gives the watches events.
 func (s *side) tidy(ctx context.Context, f figure) error {
 	if f.name != "watch event" {
 		return s.client.DeleteAllOf(ctx, &v1.Widget{}, client.InNamespace(made))

@@ -1,5 +1,5 @@
-// Command inmemory measures the API server in memory beside the real one and beside the fake client of controller-runtime. It prints
-// Markdown tables. Run it from bench/, as `make bench-inmemory` does.
+// Command inmemory compares the API server in memory with the real one and with the fake client of controller-runtime.
+// It prints Markdown tables. `make bench-inmemory` runs it from bench/.
 package main
 
 import (
@@ -63,7 +63,7 @@ func run(ctx context.Context, o options) error {
 	return printOwn(ctx)
 }
 
-// printSides prints what a request takes on each side.
+// printSides prints the cost of a request on each side.
 func printSides(runs map[string]table.Runs) {
 	memory, actual, fake := runs["in memory"].Medians(), runs["real"].Medians(), runs["fake"].Medians()
 	times := func(a, b float64) string {

@@ -16,7 +16,7 @@ import (
 	"github.com/kctrl-dev/kctrl/testserver/apiserver"
 )
 
-// printOwn prints what has nothing to compare with.
+// printOwn prints the figures without a counterpart.
 func printOwn(ctx context.Context) error {
 	start, err := measureStart()
 	if err != nil {
@@ -37,7 +37,7 @@ func printOwn(ctx context.Context) error {
 	return nil
 }
 
-// measureStart is a server from nothing to its first answer, in milliseconds.
+// measureStart returns the time from the start of a server to its first answer, in milliseconds.
 func measureStart() (float64, error) {
 	var took []float64
 	for range 100 {
@@ -54,7 +54,7 @@ func measureStart() (float64, error) {
 	return table.Median(took), nil
 }
 
-// measureMemory is the heap that a server has for objects, in MB.
+// measureMemory returns the heap size of a server with objects, in MB.
 func measureMemory(ctx context.Context) (float64, error) {
 	scheme, err := newScheme()
 	if err != nil {
@@ -86,7 +86,7 @@ func heap() uint64 {
 	return stats.HeapAlloc
 }
 
-// countPackages is how many packages the server in memory adds to the tests of an operator, which have testenv without it.
+// countPackages returns the number of packages that the server in memory adds to tests that already import testenv.
 func countPackages(ctx context.Context) (int, error) {
 	packages := func(path string) (map[string]bool, error) {
 		out, err := exec.CommandContext(ctx, "go", "list", "-deps", "-f", "{{if not .Standard}}{{.ImportPath}}{{end}}",

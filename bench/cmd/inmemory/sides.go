@@ -26,26 +26,27 @@ import (
 	"github.com/kctrl-dev/kctrl/testserver/apiserver"
 )
 
-// side is a server, or what stands for one: with the same client, that of controller-runtime, and without one where there is a server.
+// side is an API server, or the fake client. Both are called through the client of controller-runtime, and servers also
+// without a client.
 type side struct {
 	name   string
 	client client.Client
-	kctrl  *kctrl.REST // nil of the fake client, as is http
+	kctrl  *kctrl.REST // nil for the fake client, like http
 	http   *http.Client
 	url    string
 
-	processes []int // of the server, but this one
+	processes []int // of the server, without this one
 
-	count  int    // of what was done
-	before string // the version before the changes that are watched
+	count  int    // operations so far
+	before string // resource version before the watched changes
 
-	mine    *v1.Widget // that is updated
-	updates string     // by whom
+	mine    *v1.Widget // the object to update
+	updates string     // the client that read mine
 }
 
 const (
-	listed = "listed" // a namespace with many objects
-	made   = "made"   // and one for those that come and go
+	listed = "listed" // namespace with many objects
+	made   = "made"   // namespace of created and deleted objects
 	many   = 1000
 )
 
@@ -97,7 +98,7 @@ func newSides(ctx context.Context, command string) (sides []*side, stop func(), 
 	return sides, stop, nil
 }
 
-// newServer is a side with the definition of the objects.
+// newServer connects to a server and creates the CRD.
 func newServer(ctx context.Context, name string, config *rest.Config, scheme *kruntime.Scheme) (*side, error) {
 	config.QPS = -1
 	s := &side{name: name, url: config.Host}
@@ -129,21 +130,21 @@ func newServer(ctx context.Context, name string, config *rest.Config, scheme *kr
 	return s, err
 }
 
-// widget is the object of number i, as a client makes it.
+// widget returns object i without server-set fields.
 func widget(namespace string, i int) *v1.Widget {
 	w := widgets.New(i)
 	w.Namespace, w.ManagedFields = namespace, nil
 	return w
 }
 
-// fill makes the objects that are read.
+// fill creates the objects to read.
 func (s *side) fill(ctx context.Context) error {
 	for _, name := range []string{listed, made} {
 		if err := s.client.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}); err != nil {
 			return err
 		}
 	}
-	for deadline := time.Now().Add(time.Minute); ; { // a real server makes its first objects wait
+	for deadline := time.Now().Add(time.Minute); ; { // a real server rejects the first objects for a moment
 		err := s.client.Create(ctx, widget(listed, 0))
 		if err == nil {
 			break
@@ -160,7 +161,7 @@ func (s *side) fill(ctx context.Context) error {
 	return nil
 }
 
-// send sends a request and reads the answer, whatever is in it.
+// send sends a request and discards the answer.
 func (s *side) send(ctx context.Context, method, path, contentType, body string) error {
 	response, err := s.open(ctx, method, path, contentType, body)
 	if err != nil {
@@ -192,7 +193,7 @@ func (s *side) open(ctx context.Context, method, path, contentType, body string)
 	return response, nil
 }
 
-// watch reads count events of what happens after a version.
+// watch reads count events after a resource version.
 func (s *side) watch(ctx context.Context, version string, count int) error {
 	response, err := s.open(ctx, http.MethodGet, pathOf(listed)+"?watch=1&resourceVersion="+version, "", "")
 	if err != nil {

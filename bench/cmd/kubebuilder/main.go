@@ -1,5 +1,6 @@
-// Command kubebuilder runs the envtest suites of kubebuilder's sample projects, as they are, on the API server of kctrl: each suite on one of
-// its own, by USE_EXISTING_CLUSTER and KUBECONFIG. It prints a Markdown table, and fails if a suite does. Run it from bench/.
+// Command kubebuilder runs the unmodified envtest suites of kubebuilder's sample projects on kctrl's API server. Each
+// suite gets its own server through USE_EXISTING_CLUSTER and KUBECONFIG. It prints a Markdown table, and fails if a
+// suite fails. Run it from bench/.
 package main
 
 import (
@@ -21,7 +22,6 @@ import (
 	"syscall"
 )
 
-// options are the flags.
 type options struct {
 	kctrl, checkout, server, only string
 }
@@ -58,7 +58,7 @@ func run(ctx context.Context, out io.Writer, o options) error {
 	return errors.Join(append(errs, ctx.Err())...)
 }
 
-// findSuites are the folders with suites that use envtest, relative to the checkout.
+// findSuites returns the directories with envtest suites, relative to the checkout.
 func findSuites(checkout string) (suites []string, err error) {
 	for _, root := range []string{"testdata", "docs/book/src"} {
 		err := filepath.WalkDir(filepath.Join(checkout, root), func(name string, entry fs.DirEntry, err error) error {
@@ -82,7 +82,7 @@ func findSuites(checkout string) (suites []string, err error) {
 	return suites, nil
 }
 
-// counts is what ginkgo says at the end.
+// counts matches the summary of ginkgo.
 var counts = regexp.MustCompile(`Ran (\d+) of \d+ Specs[\s\S]*?(\d+) Passed`)
 
 func runSuite(ctx context.Context, out io.Writer, o options, suite string) error {
@@ -93,7 +93,7 @@ func runSuite(ctx context.Context, out io.Writer, o options, suite string) error
 	test := exec.CommandContext(ctx, "go", "test", "-count", "1", "-v", ".")
 	test.Dir = filepath.Join(o.checkout, suite)
 	test.Env = append(os.Environ(), "USE_EXISTING_CLUSTER=true", "KUBECONFIG="+kubeconfig, "GOWORK=off",
-		"GOFLAGS=-mod=mod") // kubebuilder keeps no go.sum of them
+		"GOFLAGS=-mod=mod") // kubebuilder commits no go.sum of the samples
 	said, err := test.CombinedOutput()
 	specs, passed := "-", "-"
 	if found := counts.FindSubmatch(said); found != nil {
@@ -106,7 +106,7 @@ func runSuite(ctx context.Context, out io.Writer, o options, suite string) error
 	return errors.Join(err, stop())
 }
 
-// startServer starts a server that nobody else has. It ends with stop, and with this process.
+// startServer starts a server for one suite. The server ends with stop, and with this process.
 func startServer(ctx context.Context, o options) (kubeconfig string, stop func() error, err error) {
 	args := []string{"env", "up", "--foreground", "-o", "json"}
 	if o.server == "memory" {

@@ -21,7 +21,7 @@ import (
 	"github.com/kctrl-dev/kctrl/testserver/fakecontrollers"
 )
 
-// commandVariable makes the test program be kubectl instead.
+// commandVariable makes the test binary run as kubectl.
 const commandVariable = "KUBECTL_TEST_COMMAND"
 
 func TestMain(m *testing.M) {
@@ -77,7 +77,7 @@ type story struct {
 	kubeconfig, folder string
 }
 
-// kubectl runs a command. Its standard output and standard error are matched by want, and it fails if it is to.
+// kubectl runs a command, expects success or failure, and matches standard output and standard error with want.
 func (s *story) kubectl(fails bool, want, stdin string, args ...string) string {
 	s.Helper()
 	ctx, cancel := context.WithTimeout(s.Context(), 2*time.Minute)
@@ -107,8 +107,8 @@ func (s *story) write(name, content string, mode os.FileMode) string {
 	return path
 }
 
-// TestUsualCommands has a real kubectl do what people do with it, on the API server in memory of `kctrl env up --in-memory`, or on a real
-// one with KCTRL_TEST_SERVER=real.
+// TestUsualCommands runs common commands of a real kubectl on the API server of `kctrl env up --in-memory`, or on a
+// real one with KCTRL_TEST_SERVER=real.
 func TestUsualCommands(t *testing.T) {
 	if os.Getenv(testenv.ServerVariable) == "" {
 		t.Setenv(testenv.ServerVariable, "in-memory")
@@ -203,11 +203,11 @@ func TestUsualCommands(t *testing.T) {
 	s.kubectl(false, `deleted`, "", "delete", "-f", one, "--wait", "--timeout=30s")
 	s.kubectl(false, `deleted`, "", "delete", "deployment", "web", "--cascade=foreground", "--timeout=60s")
 	s.kubectl(false, `deleted`, "", "delete", "crd", "shelves.kubectl.kctrl.dev", "--timeout=60s")
-	s.kubectl(true, `(?i)not ?found|doesn't have a resource type`, "", "get", "shelves") // it has the old discovery
+	s.kubectl(true, `(?i)not ?found|doesn't have a resource type`, "", "get", "shelves") // kubectl has cached the old discovery
 	s.kubectl(false, `ok`, "", "get", "--raw", "/readyz")
 }
 
-// watch reads from `kubectl get --watch` until it shows a change made meanwhile.
+// watch reads from `kubectl get --watch` until it prints a concurrent change.
 func (s *story) watch() {
 	s.Helper()
 	ctx, cancel := context.WithTimeout(s.Context(), time.Minute)
@@ -234,7 +234,7 @@ func (s *story) watch() {
 		}
 	}
 	cancel()
-	_ = command.Wait() // it was killed
+	_ = command.Wait() // the process was killed
 }
 
 const hooks = `apiVersion: admissionregistration.k8s.io/v1
@@ -270,7 +270,7 @@ spec:
   - {name: v2, served: true, storage: false, schema: {openAPIV3Schema: {type: object, properties: {two: {type: string}}}}}
 `
 
-// answer is a server of webhooks. The path selects the webhook.
+// answer serves webhooks. The path selects the webhook.
 func answer(w http.ResponseWriter, r *http.Request) {
 	var review struct {
 		APIVersion string         `json:"apiVersion"`
@@ -314,7 +314,7 @@ func answer(w http.ResponseWriter, r *http.Request) {
 	_ = json.NewEncoder(w).Encode(review)
 }
 
-// TestWebhooksByURL has the server, which is another process, call webhooks of this one, whose authority is in their configurations.
+// TestWebhooksByURL makes a server in another process call webhooks of this process. The configurations contain the CA.
 func TestWebhooksByURL(t *testing.T) {
 	if os.Getenv(testenv.ServerVariable) == "" {
 		t.Setenv(testenv.ServerVariable, "in-memory")
@@ -327,7 +327,7 @@ func TestWebhooksByURL(t *testing.T) {
 	s.kubectl(false, `created`, strings.NewReplacer("URL", server.URL, "BUNDLE", bundle).Replace(hooks), "apply", "-f",
 		"-")
 	s.kubectl(false, `condition met`, "", "wait", "--for=condition=Established", "crd/hooks.kubectl.kctrl.dev")
-	// A real server heeds configurations after a moment.
+	// A real server applies new configurations after a moment.
 	for deadline := time.Now().Add(time.Minute); ; {
 		refused, _ := s.command(t.Context(), "create", "configmap", "bad", "--dry-run=server").CombinedOutput()
 		out := string(refused)

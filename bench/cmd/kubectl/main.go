@@ -1,4 +1,4 @@
-// Command kubectl is kubectl, of the module that it is made of: a test tries it on the API servers of kctrl.
+// Command kubectl is kubectl, built from its Go module. A test runs it on the API servers of kctrl.
 package main
 
 import (

@@ -12,32 +12,33 @@ import (
 )
 
 const (
-	warmUp = 10               // per cent of the changes are not counted
-	follow = 30 * time.Second // how long the last status may take
+	warmUp = 10               // percent of the changes that do not count
+	follow = 30 * time.Second // maximum wait for the last status
 )
 
-// change is one of the spec of an object.
+// change has the times of one change of a spec: when the write returned, and when the watch delivered the change and
+// the status.
 type change struct{ returned, seen, observed time.Time }
 
-// state is what a change leads to: a generation of an object.
+// state identifies a change by the generation of an object.
 type state struct {
 	namespace, name string
 	generation      int64
 }
 
-// changes are those of a measurement. The times of a change are noted in whatever order they come.
+// changes records the times of all changes, in any order.
 type changes struct {
 	mu   sync.Mutex
 	all  map[state]*change
-	open int           // that are without a status
-	done chan struct{} // closed when none are
+	open int           // changes without a status
+	done chan struct{} // closed when open reaches 0
 }
 
 func newChanges(count int) *changes {
 	return &changes{all: map[state]*change{}, open: count, done: make(chan struct{})}
 }
 
-// note lets set note a time of the change that led to s.
+// noteLocked lets set record a time of the change that led to s.
 func (c *changes) note(s state, set func(*change)) {
 	if c.all[s] == nil {
 		c.all[s] = &change{}
@@ -45,7 +46,7 @@ func (c *changes) note(s state, set func(*change)) {
 	set(c.all[s])
 }
 
-// returned notes that the write has returned.
+// returned records that the write has returned.
 func (c *changes) returned(written widgets.State, at time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -53,7 +54,7 @@ func (c *changes) returned(written widgets.State, at time.Time) {
 	c.note(state{m.Namespace, m.Name, m.Generation}, func(change *change) { change.returned = at })
 }
 
-// watched notes what a watch says: that the spec has changed, or that the status is that of the spec.
+// watched records a watch event: a changed spec, or a status of the current spec.
 func (c *changes) watched(e widgets.Event) {
 	at := time.Now()
 	c.mu.Lock()
@@ -72,7 +73,7 @@ func (c *changes) watched(e widgets.Event) {
 	})
 }
 
-// times returns how long the status of each change took, in milliseconds: from the return of the write, and from the watch
+// times returns the time to the status of each change in milliseconds: from the return of the write, and from the watch
 // event of the change.
 func (c *changes) times(counts func(change) bool) (fromReturn, fromEvent []float64) {
 	c.mu.Lock()
@@ -88,7 +89,7 @@ func (c *changes) times(counts func(change) bool) (fromReturn, fromEvent []float
 
 func milliseconds(d time.Duration) float64 { return float64(d.Nanoseconds()) / 1e6 }
 
-// measureLatency changes specs at a rate, and measures the time to the status of each as a watch tells it.
+// measureLatency changes specs at a rate and measures the time until a watch delivers the status of each change.
 func (m *measurement) measureLatency(ctx context.Context, r *running, figures table.Figures) error {
 	before, err := r.tell("sample")
 	if err != nil {
@@ -111,20 +112,20 @@ func (m *measurement) measureLatency(ctx context.Context, r *running, figures ta
 	return nil
 }
 
-// change makes all changes, and returns once each has its status.
+// change makes all changes and returns when each has its status.
 func (m *measurement) change(ctx context.Context, c *changes) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	started, watching := make(chan struct{}), sync.WaitGroup{}
 	watching.Go(func() { cancel(m.server.Watch(ctx, func() { close(started) }, c.watched)) })
 	defer watching.Wait()
-	defer cancel(nil) // before the watch is waited for
+	defer cancel(nil) // ends the watch before Wait
 	select {
 	case <-started:
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
-	stamp := time.Now().Unix() % 1e6 * 1000 // differs from the last time
+	stamp := time.Now().Unix() % 1e6 * 1000 // differs between runs
 	err := atRate(ctx, m.changes, m.rate, func(ctx context.Context, i int) error {
 		patch := fmt.Sprintf(`{"spec":{"replicas":%d}}`, stamp+int64(i/m.objects))
 		written, err := m.server.Patch(ctx, i%m.objects, patch)

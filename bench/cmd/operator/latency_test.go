@@ -7,7 +7,7 @@ import (
 	"github.com/kctrl-dev/kctrl/bench/internal/widgets"
 )
 
-// told returns a watch event for an object.
+// widgetEvent returns a watch event of an object.
 func told(name string, generation, observed int64) widgets.Event {
 	var e widgets.Event
 	e.Object.Metadata.Name, e.Object.Metadata.Generation = name, generation
@@ -17,7 +17,7 @@ func told(name string, generation, observed int64) widgets.Event {
 
 func TestAChangeIsMeasuredFromItsWriteToItsStatus(t *testing.T) {
 	c := newChanges(2)
-	c.watched(told("a", 2, 1)) // may come before the write returns
+	c.watched(told("a", 2, 1)) // may arrive before the write returns
 	c.returned(told("a", 2, 1).Object, time.Now())
 	c.watched(told("a", 2, 2))
 	select {
@@ -25,7 +25,7 @@ func TestAChangeIsMeasuredFromItsWriteToItsStatus(t *testing.T) {
 		t.Fatal("the other change has no status yet")
 	default:
 	}
-	c.watched(told("a", 2, 2)) // another change of the object, of no interest
+	c.watched(told("a", 2, 2)) // another change of the object, which does not count
 	c.returned(told("b", 2, 1).Object, time.Now())
 	c.watched(told("b", 2, 1))
 	c.watched(told("b", 2, 2))

@@ -11,10 +11,10 @@ import (
 	"github.com/kctrl-dev/kctrl/bench/internal/table"
 )
 
-// writers is how many requests of a load are under way at most.
+// writers is the maximum number of concurrent requests.
 const writers = 32
 
-// atRate calls work for the numbers below count, so many a second, or as fast as it goes when rate is 0.
+// atRate calls work for the numbers below count, rate times a second, or as fast as possible if rate is 0.
 func atRate(ctx context.Context, count, rate int, work func(ctx context.Context, i int) error) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -40,7 +40,7 @@ func atRate(ctx context.Context, count, rate int, work func(ctx context.Context,
 	return context.Cause(ctx)
 }
 
-// measureTouches measures reconciles of objects of which an annotation has changed.
+// measureTouches measures reconciles of objects after an annotation has changed.
 func (m *measurement) measureTouches(ctx context.Context, r *running, figures table.Figures) error {
 	before, err := r.tell("sample")
 	if err != nil {
@@ -55,7 +55,7 @@ func (m *measurement) measureTouches(ctx context.Context, r *running, figures ta
 	if err != nil {
 		return err
 	}
-	if m.touches > m.objects { // events of one object may become one reconcile
+	if m.touches > m.objects { // several events of one object may cause one reconcile
 		return fmt.Errorf("%d touches are more than one for each of %d objects", m.touches, m.objects)
 	}
 	after, err := r.await(ctx, before.Reconciles+int64(m.touches))

@@ -1,5 +1,5 @@
-// Command operator measures a whole operator on kctrl beside the same on controller-runtime: on one API server with the
-// same objects, one after the other in each run. It prints a Markdown table. Run it from bench/, as `make bench` does.
+// Command operator compares an operator on kctrl with the same operator on controller-runtime. Each run measures both
+// in turn on one API server with the same objects. It prints a Markdown table. `make bench` runs it from bench/.
 package main
 
 import (
@@ -88,7 +88,7 @@ func run(ctx context.Context, o options) (err error) {
 	return nil
 }
 
-// connect makes the server have the kind.
+// connect connects to the server and creates the CRD.
 func connect(ctx context.Context, server *apiserver.Server) (*widgets.Server, error) {
 	if err := server.ApplyCRD(ctx, widgets.SplitCRD()); err != nil {
 		return nil, err

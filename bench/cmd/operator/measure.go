@@ -14,10 +14,10 @@ import (
 	"github.com/kctrl-dev/kctrl/bench/internal/widgets"
 )
 
-// idling is how long an operator without objects is left alone before its memory is read.
+// idling is the idle time before the memory of an operator without objects is read.
 const idling = 20 * time.Second
 
-// measurement is both operators on one API server.
+// measurement measures both operators on one API server.
 type measurement struct {
 	options
 	sides      []*operator
@@ -25,7 +25,8 @@ type measurement struct {
 	server     *widgets.Server
 }
 
-// measure measures the operators without objects, if there are none yet, creates these, and then measures the rest in turn.
+// measure measures the operators without objects if none exist yet. Then it creates the objects and measures the other
+// figures.
 func (m *measurement) measure(ctx context.Context) error {
 	have, err := m.server.Count(ctx)
 	if err != nil {
@@ -65,7 +66,7 @@ func (m *measurement) inTurn(ctx context.Context, measure phase) error {
 	return nil
 }
 
-// with runs o for a measure of it.
+// with runs operator o during a measurement.
 func (m *measurement) with(ctx context.Context, o *operator, measure phase, env ...string) error {
 	log := ""
 	if m.logs != "" {
@@ -93,7 +94,7 @@ func (m *measurement) measureIdle(ctx context.Context, _ string, r *running, fig
 	return err
 }
 
-// measureLoaded measures an operator that has all objects.
+// measureLoaded measures an operator after all objects exist.
 func (m *measurement) measureLoaded(ctx context.Context, name string, r *running, figures table.Figures) error {
 	start, err := r.await(ctx, int64(m.objects))
 	if err != nil {
@@ -136,7 +137,7 @@ func (m *measurement) measureViews(ctx context.Context, name string, r *running,
 	return m.profiled(name, "views", r, m.reconciles, func() error { return m.measureDriven(r, figures, viewed) })
 }
 
-// profiled calls measure, unless there are none of what it measures, and writes a CPU profile of it if that is asked for.
+// profiled calls measure if count is positive. It writes a CPU profile of the call if profiles are enabled.
 func (m *measurement) profiled(name, what string, r *running, count int, measure func() error) error {
 	if count == 0 {
 		return nil
@@ -160,8 +161,8 @@ func (m *measurement) profilePath(name, what string) string {
 	return path
 }
 
-// measureDriven measures reconciles of objects that are as they should be. Events that come by a channel ask for them,
-// so that neither the server nor a connection takes part.
+// measureDriven measures reconciles that find nothing to do. A channel of events triggers them, so neither the server
+// nor a connection takes part.
 func (m *measurement) measureDriven(r *running, figures table.Figures, figure string) error {
 	objects := min(m.objects, 10_000)
 	before, err := r.tell("drive", m.reconciles/5, objects) // warms up

@@ -17,15 +17,15 @@ import (
 	"github.com/kctrl-dev/kctrl/bench/internal/table"
 )
 
-// operator is one of the two that are compared.
+// operator is one of the compared operators.
 type operator struct {
 	name   string
 	binary string
-	flags  []string // beside those that both have
+	flags  []string // in addition to the flags that both have
 	runs   table.Runs
 }
 
-// build compiles the operators into work. The first is kctrl's.
+// build compiles the operators into work. The first one is kctrl's.
 func build(ctx context.Context, work string) ([]*operator, error) {
 	operators := []*operator{
 		{name: "kctrl", flags: []string{"--log-level=info", "--log-format=json"}},
@@ -49,7 +49,7 @@ type running struct {
 	log      *os.File
 }
 
-// start runs o as its deployment does, and returns once its controllers run. Its log goes to /dev/null if log is empty.
+// start runs o with the flags of a deployment and returns when its controllers run. An empty log discards the log.
 func (o *operator) start(ctx context.Context, kubeconfig, log string, workers int, env ...string) (*running, error) {
 	if log == "" {
 		log = os.DevNull
@@ -83,14 +83,14 @@ func (o *operator) start(ctx context.Context, kubeconfig, log string, workers in
 	return r, nil
 }
 
-// stop ends the process. That it then says that there are no more commands is no failure.
+// stop ends the process. Its exit status is ignored, because the end of the commands is an error to it.
 func (r *running) stop() {
 	r.commands.Close()
 	_ = r.command.Wait()
 	_ = r.log.Close()
 }
 
-// tell gives a command and returns the answer.
+// send sends a command and returns the answer.
 func (r *running) tell(command string, arguments ...any) (side.Sample, error) {
 	line := fmt.Sprintln(append([]any{command}, arguments...)...)
 	if _, err := io.WriteString(r.commands, line); err != nil {
@@ -103,7 +103,7 @@ func (r *running) tell(command string, arguments ...any) (side.Sample, error) {
 	return sample, json.Unmarshal(r.answers.Bytes(), &sample)
 }
 
-// await returns once the operator has made so many reconciles, or once it has made none for a while.
+// await returns after a number of reconciles, or fails after a while without progress.
 func (r *running) await(ctx context.Context, reconciles int64) (side.Sample, error) {
 	const tick, patience = 100 * time.Millisecond, 2 * time.Minute
 	var last int64
@@ -124,7 +124,7 @@ func (r *running) await(ctx context.Context, reconciles int64) (side.Sample, err
 	}
 }
 
-// memory returns a line of the kernel's account of the process, in MiB.
+// memory returns a line of the kernel's memory statistics of the process, in MiB.
 func (r *running) memory(line string) (float64, error) {
 	return process.Memory(r.command.Process.Pid, line)
 }

@@ -2,7 +2,7 @@ package main
 
 import "github.com/kctrl-dev/kctrl/bench/internal/table"
 
-// The figures. Those of reconciles are for each second of processor time.
+// The names of the figures. Rates of reconciles are per second of CPU time.
 const (
 	idle          = "idle RSS, MiB"
 	steady        = "steady RSS, MiB"

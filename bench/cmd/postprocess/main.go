@@ -1,6 +1,6 @@
-// Command postprocess runs kctrl gen with a kctrl.gen.yaml on well known operators, in place of the scripts by which they edit
-// and copy what controller-gen has written, and compares the files with those that the operators have committed, byte for
-// byte. It prints a Markdown table, and fails if anything differs. Run it from bench/.
+// Command postprocess runs kctrl gen with a kctrl.gen.yaml on well-known operators instead of the scripts that edit and
+// copy controller-gen's output. It compares the files byte for byte with those that the operators have committed,
+// prints a Markdown table, and fails on a difference. Run it from bench/.
 package main
 
 import (
@@ -23,7 +23,6 @@ import (
 	"github.com/kctrl-dev/kctrl/bench/postprocess"
 )
 
-// options are the flags.
 type options struct {
 	kctrl, repositories, project string
 }
@@ -63,7 +62,7 @@ func run(ctx context.Context, out io.Writer, o options) error {
 	return errors.Join(append(errs, ctx.Err())...)
 }
 
-// comparison is that of one project, in a folder of its own.
+// comparison compares the files of one project, in its own directory.
 type comparison struct {
 	postprocess.Project
 	dir   string
@@ -92,7 +91,7 @@ func (c comparison) run(ctx context.Context, out io.Writer, clone string) error 
 	return c.compare(out, want, bytes.Count(declaration, []byte("\n")))
 }
 
-// extract copies what is looked at of the project.
+// extract copies the relevant paths of the project.
 func (c comparison) extract(ctx context.Context, clone string) error {
 	archive := exec.CommandContext(ctx, "git", append([]string{"-C", clone, "archive", "--output=" + c.dir + ".tar",
 		c.Commit, "--"}, c.Paths...)...)
@@ -108,7 +107,7 @@ func (c comparison) extract(ctx context.Context, clone string) error {
 	return nil
 }
 
-// take returns the files that the project has committed, by path, and removes them.
+// take removes the files that the project has committed and returns them by path.
 func (c comparison) take() (map[string][]byte, error) {
 	made := map[string][]byte{}
 	for _, pattern := range c.Made {

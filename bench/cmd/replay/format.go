@@ -12,18 +12,19 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/client"
 )
 
-// format is an encoding, with the kind whose objects are replayed in it.
+// format is an encoding, and the kind whose objects are replayed in it.
 type format struct {
 	name   string
-	accept string // what a client has to accept
-	list   string // the Content-Type of a list, and of a watch
+	accept string // media type that the client must accept
+	list   string // Content-Type of lists, and of watches
 	watch  string
 	kctrl  follow
 	peer   follow
 	encode func() encoder
 }
 
-// formats are those of a custom resource, which controller-runtime reads in JSON, and that of a built-in kind.
+// formats are JSON for a custom resource, which controller-runtime reads in JSON only, and protobuf for a built-in
+// kind.
 var formats = []format{
 	{
 		name: "JSON", accept: string(client.JSON), list: string(client.JSON), watch: string(client.JSON),
@@ -45,21 +46,21 @@ func formatOf(name string) (format, error) {
 	return format{}, fmt.Errorf("there is no format %q", name)
 }
 
-// bodies are what a server sends. They are mapped from files, so that they are no part of the heap.
+// bodies are responses of a server. They are mapped from files and therefore not part of the heap.
 type bodies struct {
 	list    []byte // all objects
-	initial []byte // the same as initial events, and their end
-	events  []byte // a change of each object
+	initial []byte // the objects as initial events, and the bookmark that ends them
+	events  []byte // one change of each object
 }
 
-// The names of the files.
+// The file names.
 const (
 	listFile    = "list"
 	initialFile = "initial"
 	eventsFile  = "events"
 )
 
-// open maps the bodies that are in folder.
+// open maps the bodies in a directory.
 func (f format) open(folder string) (b bodies, err error) {
 	for name, into := range map[string]*[]byte{listFile: &b.list, initialFile: &b.initial, eventsFile: &b.events} {
 		if *into, err = mapped(filepath.Join(folder, name)); err != nil {

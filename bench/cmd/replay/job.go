@@ -12,23 +12,23 @@ import (
 	"github.com/kctrl-dev/kctrl/bench/internal/table"
 )
 
-// The ways in which objects come.
+// The ways in which a client receives objects.
 const (
 	listed   = "LIST"      // one list
 	streamed = "WatchList" // the initial events of a watch
-	changed  = "events"    // an event for each object that was listed before
+	changed  = "events"    // one event for each object of the previous list
 )
 
 var ways = []string{listed, streamed, changed}
 
-// The figures, each for one object.
+// The figures, per object.
 const (
 	cpuFigure         = "CPU, ns"
 	allocationsFigure = "allocations"
 	bytesFigure       = "bytes"
 )
 
-// job is one thing to measure.
+// job is one measurement.
 type job struct {
 	side, format, way string
 	size              int
@@ -36,7 +36,7 @@ type job struct {
 
 func (j job) String() string { return fmt.Sprintf("%s/%s/%s/%d", j.side, j.format, j.way, j.size) }
 
-// jobs are those that have the bodies of a format and a size.
+// jobs returns the jobs that replay the bodies of a format and a size.
 func jobs(f format, size int) []job {
 	var all []job
 	for _, way := range ways {
@@ -47,11 +47,11 @@ func jobs(f format, size int) []job {
 	return all
 }
 
-// follow makes what caches all objects of a server, with a handler that calls seen for each event, and returns how that
-// is started. It ends with ctx.
+// follow creates a cache of all objects of a server, whose handler calls seen for each event. It returns the function
+// that starts the cache. The cache ends with ctx.
 type follow func(ctx context.Context, server *server, seen func()) (start func() error, err error)
 
-// runJob measures a job and prints the figures as JSON.
+// runJob runs a job and prints the figures as JSON.
 func runJob(ctx context.Context, text, folder string) error {
 	var j job
 	if _, err := fmt.Sscanf(strings.ReplaceAll(text, "/", " "), "%s %s %s %d", &j.side, &j.format, &j.way,
@@ -99,7 +99,7 @@ func (j job) measure(ctx context.Context, f format, s *server) (table.Figures, e
 		return nil, err
 	}
 	if j.way == changed {
-		count = 0 // the handler rests until the events come
+		count = 0 // the handler is idle until the events arrive
 		before = take()
 		s.begin()
 		if err := await(ctx, events, s); err != nil {
@@ -124,7 +124,7 @@ func await(ctx context.Context, events <-chan struct{}, s *server) error {
 	}
 }
 
-// usage is what this process has used so far.
+// usage is the resource usage of this process.
 type usage struct {
 	cpu, allocations, bytes float64
 }
@@ -136,7 +136,7 @@ func take() usage {
 	return usage{float64(cpu), float64(stats.Mallocs), float64(stats.TotalAlloc)}
 }
 
-// since returns what was used for each of count objects.
+// since returns the usage per object since an earlier sample.
 func (u usage) since(before usage, count int) table.Figures {
 	n := float64(count)
 	return table.Figures{

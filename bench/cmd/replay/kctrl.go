@@ -17,7 +17,7 @@ import (
 
 const kctrlSide = "kctrl"
 
-// followByKctrl caches objects like prototype, which are read in one of formats.
+// followByKctrl caches objects of prototype's type, which are read in one of formats.
 func followByKctrl[T object.Object](prototype T, formats ...client.Format) follow {
 	return func(ctx context.Context, server *server, seen func()) (func() error, error) {
 		live, err := client.New(config(), client.Options{Scheme: scheme(), Mapper: mapper(),
@@ -40,12 +40,12 @@ func followByKctrl[T object.Object](prototype T, formats ...client.Format) follo
 
 func config() *rest.Config { return &rest.Config{Host: "http://in.memory", QPS: -1} }
 
-// scheme and mapper know the kinds that are replayed.
+// scheme returns a scheme with the replayed kinds.
 func scheme() *runtime.Scheme {
 	s := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{v1.AddToScheme, corev1.AddToScheme} {
 		if err := add(s); err != nil {
-			panic(err) // it is the same at every run
+			panic(err) // fails in every run or in none
 		}
 	}
 	return s

@@ -1,6 +1,6 @@
-// Command replay measures what a list and a watch cost the client alone, for kctrl and for controller-runtime: the bodies
-// that an API server would send are rendered once and then served from memory, without a server or a connection. It
-// prints Markdown tables. Run it from bench/, as `make bench-runtime` does.
+// Command replay measures the client-side cost of a list and a watch, for kctrl and for controller-runtime. It renders
+// the bodies that an API server would send once and serves them from memory, without a server or a connection. It
+// prints Markdown tables. `make bench-runtime` runs it from bench/.
 package main
 
 import (
@@ -21,7 +21,7 @@ import (
 type options struct {
 	sizes []int
 	runs  int
-	// job is what this process measures, if it is one that was started for that.
+	// job is the job that this process measures; empty in the parent.
 	job    string
 	folder string
 }
@@ -58,7 +58,7 @@ func (o *options) parseSizes(text string) error {
 	return nil
 }
 
-// run lets a process of its own measure each job, so that none finds the memory of another.
+// run measures each job in its own process, so that jobs do not affect each other's memory.
 func run(ctx context.Context, o options) error {
 	self, err := os.Executable()
 	if err != nil {

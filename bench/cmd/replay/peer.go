@@ -11,7 +11,7 @@ import (
 
 const peerSide = "peer"
 
-// followByPeer caches objects like prototype.
+// followByPeer caches objects of prototype's type.
 func followByPeer(prototype client.Object) follow {
 	return func(ctx context.Context, server *server, seen func()) (func() error, error) {
 		informers, err := cache.New(config(), cache.Options{Scheme: scheme(), Mapper: mapper(),

@@ -22,16 +22,15 @@ import (
 	v1 "github.com/kctrl-dev/kctrl/bench/internal/widgets/v1"
 )
 
-// encoder writes what an API server sends in one format.
+// encoder writes the responses of an API server in one format.
 type encoder interface {
 	// list writes a list of count objects.
 	list(w io.Writer, count int) error
-	// event writes an event of the object with that number, at a version; for a bookmark the one that ends the initial
-	// events.
+	// event writes an event of object i at a version. A bookmark is the one that ends the initial events.
 	event(w io.Writer, kind watch.EventType, i, version int) error
 }
 
-// render writes the bodies of size objects to files in folder.
+// render writes the bodies of size objects to files in a directory.
 func (f format) render(folder string, size int) error {
 	e := f.encode()
 	return errors.Join(
@@ -64,7 +63,7 @@ func events(w io.Writer, e encoder, kind watch.EventType, count, version int) er
 	return nil
 }
 
-// stored makes an object look as one that a server has stored.
+// stored sets the metadata that a server sets.
 func stored(o *metav1.ObjectMeta, i, version int) {
 	o.UID, o.ResourceVersion, o.Generation = types.UID(fmt.Sprintf("2f0cb8b5-9a5b-4bd5-8c4b-%012x", i)),
 		fmt.Sprint(version), 1
@@ -77,7 +76,7 @@ func end(o *metav1.ObjectMeta, version int) {
 		Annotations: map[string]string{metav1.InitialEventsAnnotationKey: "true"}}
 }
 
-// fieldsOf returns a widget as the server has it: as fields, whose names it writes in order.
+// fieldsOf returns a widget as a map, whose keys the encoder sorts as the server does.
 func fieldsOf(kind watch.EventType, i, version int) (map[string]any, error) {
 	widget := widgets.New(i)
 	stored(&widget.ObjectMeta, i, version)
@@ -157,7 +156,7 @@ func (p protoEncoder) event(w io.Writer, kind watch.EventType, i, version int) e
 	return err
 }
 
-// pod returns a pod of about the content of a widget.
+// pod returns a pod with about as much content as a widget.
 func pod(i, version int) *corev1.Pod {
 	widget := widgets.New(i)
 	o := &corev1.Pod{ObjectMeta: widget.ObjectMeta}

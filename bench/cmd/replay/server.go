@@ -11,21 +11,21 @@ import (
 	"sync/atomic"
 )
 
-// unsupported is how an API server refuses a streaming list that it does not have. Both sides then list.
+// unsupported is the answer of an API server without streaming lists. Both clients then list.
 const unsupported = `{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","reason":"Invalid","code":422,` +
 	`"message":"sendInitialEvents is forbidden for watch unless the WatchList feature gate is enabled"}`
 
-// server is a transport that answers as an API server would.
+// server is a transport that answers like an API server.
 type server struct {
 	ctx     context.Context
 	format  format
 	bodies  bodies
 	way     string
-	streams atomic.Int32 // streaming lists that were served
+	streams atomic.Int32 // streaming lists served
 	lists   atomic.Int32
-	failed  chan error // gets what nobody should have asked for
+	failed  chan error // receives an unexpected request's error
 	started chan struct{}
-	begin   func() // lets the events of watches come
+	begin   func() // starts the events of watches
 }
 
 func newServer(ctx context.Context, f format, b bodies, way string) *server {
@@ -78,7 +78,7 @@ func (s *server) watch(r *http.Request, start <-chan struct{}, data []byte) io.R
 	return &watchBody{ctx: ctx, cancel: cancel, start: start, data: data}
 }
 
-// watchBody is a watch that sends data from start on, and then nothing more.
+// watchBody is the body of a watch that sends data after start and then stays idle.
 type watchBody struct {
 	ctx    context.Context
 	cancel context.CancelFunc
@@ -102,7 +102,7 @@ func (b *watchBody) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// readSize is the most that one read of a watch brings: a frame of HTTP/2.
+// readSize is the maximum size of one read: a frame of HTTP/2.
 const readSize = 16 << 10
 
 // Close implements [io.Closer].

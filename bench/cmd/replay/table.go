@@ -7,7 +7,7 @@ import (
 	"github.com/kctrl-dev/kctrl/bench/internal/table"
 )
 
-// printTables prints what an object costs each side, and how that grows for kctrl from the fewest objects to the most.
+// printTables prints the cost per object of each side, and for kctrl the ratio between the most and the fewest objects.
 func printTables(out io.Writer, sizes []int, medians map[job]table.Figures) {
 	fmt.Fprint(out, "| objects come | objects | CPU, ns: kctrl | peer | ratio | allocations: kctrl | peer | ratio | "+
 		"bytes: kctrl | peer | ratio |\n")

@@ -1,6 +1,6 @@
-// Command runtime measures kctrl's runtime beside controller-runtime: in one run, in programs that hold one of them
-// each, with the same objects on the same API server, and in memory. It prints a Markdown table. Run it from bench/, as
-// `make bench-runtime` does.
+// Command runtime compares kctrl's runtime with controller-runtime. One run measures both, in separate programs, with
+// the same objects on the same API server and in memory. It prints a Markdown table. `make bench-runtime` runs it from
+// bench/.
 package main
 
 import (
@@ -71,7 +71,7 @@ func run(ctx context.Context, o options) (err error) {
 	return nil
 }
 
-// populate gives the server the objects.
+// populate creates the objects.
 func populate(ctx context.Context, server *apiserver.Server, count int) error {
 	if err := server.ApplyCRD(ctx, widgets.CRD); err != nil {
 		return err

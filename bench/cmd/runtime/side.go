@@ -13,7 +13,7 @@ import (
 	"github.com/kctrl-dev/kctrl/bench/internal/table"
 )
 
-// side is one of the two that are compared.
+// side is one of the compared runtimes.
 type side struct {
 	name   string
 	binary string
@@ -33,7 +33,7 @@ func build(ctx context.Context, work string) ([]*side, error) {
 	return sides, nil
 }
 
-// measures are what both sides measure, one after the other. Figures of masked and unpacked objects have names of their own.
+// measures are the measurements in their order. Figures of masked and unpacked objects have their own names.
 var measures = []string{"operator", "unpacked", "sync", "masked", "events", "list", "blocked"}
 
 func measure(ctx context.Context, sides []*side, kubeconfig string, o options) error {
@@ -74,7 +74,7 @@ func (s *side) measure(ctx context.Context, what, kubeconfig string, objects int
 	return nil
 }
 
-// named gives figures names that begin with what was measured.
+// named adds the name of the measurement to figures.
 func named(what string, figures table.Figures) table.Figures {
 	renamed := table.Figures{}
 	for name, value := range figures {

@@ -2,7 +2,6 @@ package main
 
 import "github.com/kctrl-dev/kctrl/bench/internal/table"
 
-// rows are the figures, as the sides name them.
 var rows = []table.Row{
 	{Figure: "operator CPU, s", Title: "CPU until each object was reconciled once, with a Get, s", Format: "%.2f",
 		Limit: 0.22},
@@ -33,7 +32,7 @@ var rows = []table.Row{
 	{Figure: "sync peak RSS, MiB", Title: "peak RSS until all objects are in the queue, MiB", Format: "%.0f", Limit: 0.40},
 	{Figure: "retained heap, MiB", Title: "retained heap, MiB", Format: "%.1f", Limit: 0.60},
 	{
-		Figure: "masked retained heap, MiB", Peer: "retained heap, MiB", // which has no masks
+		Figure: "masked retained heap, MiB", Peer: "retained heap, MiB", // controller-runtime has no masks
 		Title: "retained heap with only metadata and status.conditions, MiB", Format: "%.1f", Limit: 0.20,
 	},
 	{Figure: "relist peak over steady RSS", Title: "peak RSS over steady RSS in a forced relist", Format: "%.2f",

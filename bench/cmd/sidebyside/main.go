@@ -1,6 +1,6 @@
-// Command sidebyside makes the same operator by kctrl and by kubebuilder, of three kinds, one of them in two versions, with all webhooks,
-// and nothing edited by hand. It prints a Markdown table: what it took, and how far what came of it goes on a real API server. Run it
-// from bench/.
+// Command sidebyside creates the same operator with kctrl and with kubebuilder: three kinds, one of them in two
+// versions, with all webhooks and without manual edits. It prints a Markdown table of the effort, and of the parts that
+// work on a real API server. Run it from bench/.
 package main
 
 import (
@@ -31,9 +31,9 @@ import (
 type side struct {
 	name     string
 	program  string
-	commands []string                // what somebody types; a first word of program is the tool
-	skip     []string                // folders that are not the project's own
-	run      func(port int) []string // the flags of the manager
+	commands []string                // as users type them; program replaces the first word
+	skip     []string                // directories that are not part of the project
+	run      func(port int) []string // flags of the manager
 	env      []string                // of the manager
 }
 
@@ -74,12 +74,12 @@ func sides(kctrlPath, kubebuilderPath string) []*side {
 				"make generate manifests",
 			},
 			run: func(int) []string { return []string{"--health-probe-bind-address=0"} },
-			env: []string{"ENABLE_WEBHOOKS=false"}, // without certificates it serves none
+			env: []string{"ENABLE_WEBHOOKS=false"}, // without certificates, the manager serves no webhooks
 		},
 	}
 }
 
-// figures are what was found out of a side, in the order of rows.
+// figures are the results of a side, in the order of rows.
 type figures struct {
 	commands                 int
 	init, slowest, all       time.Duration
@@ -152,7 +152,7 @@ func printTable(a, b figures) {
 
 func seconds(d time.Duration) string { return fmt.Sprintf("%.2f s", d.Seconds()) }
 
-// measure makes the operator in a folder of its own, and tries it.
+// measure creates the operator in its own directory and runs it.
 func (s *side) measure(ctx context.Context, kctrlPath string, wait time.Duration) (f figures, err error) {
 	dir, err := os.MkdirTemp("", "sidebyside-")
 	if err != nil {
@@ -205,7 +205,7 @@ func (s *side) scaffold(ctx context.Context, dir string, f *figures) error {
 	return nil
 }
 
-// count counts what somebody has in the project then.
+// count counts the files and lines of the project.
 func (s *side) count(dir string, f *figures) error {
 	return filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
 		if err != nil {
@@ -238,7 +238,7 @@ func (s *side) count(dir string, f *figures) error {
 	})
 }
 
-// apply applies one file, and reports whether the API server has accepted it.
+// apply applies one file and reports whether the API server accepted it.
 func (s *side) apply(ctx context.Context, dir, kctrlPath string, server *apiserver.Server, f *figures, what string,
 	args ...string) bool {
 	args = append([]string{"env", "apply", "--kubeconfig", server.Kubeconfig, "--timeout", "5s"}, args...)
@@ -250,7 +250,7 @@ func (s *side) apply(ctx context.Context, dir, kctrlPath string, server *apiserv
 	return err == nil
 }
 
-// deploy applies each object that config/default builds to.
+// deploy applies each object of config/default.
 func (s *side) deploy(ctx context.Context, dir, kctrlPath string, f *figures) (err error) {
 	server, err := apiserver.Start(kctrlPath, "")
 	if err != nil {
@@ -274,7 +274,7 @@ func (s *side) deploy(ctx context.Context, dir, kctrlPath string, f *figures) (e
 	return nil
 }
 
-// named returns what an object calls itself.
+// named returns the kind and name of an object.
 func named(object string) string {
 	kind, name := "", ""
 	for line := range strings.Lines(object) {
@@ -288,7 +288,7 @@ func named(object string) string {
 	return kind + " " + name
 }
 
-// reconcile runs the manager here, applies the samples and waits until their objects are Ready.
+// reconcile runs the manager locally, applies the samples, and waits until their objects are Ready.
 func (s *side) reconcile(ctx context.Context, dir, kctrlPath string, wait time.Duration, f *figures) (err error) {
 	server, err := apiserver.Start(kctrlPath, "")
 	if err != nil {
@@ -323,7 +323,7 @@ func (s *side) reconcile(ctx context.Context, dir, kctrlPath string, wait time.D
 	return err
 }
 
-// accepted applies a sample, again and again while the webhooks of a manager that has just started are not there yet.
+// accepted applies a sample. It retries while the webhooks of the manager are starting.
 func (s *side) accepted(ctx context.Context, dir, kctrlPath string, server *apiserver.Server, f *figures, sample string,
 	deadline time.Time) bool {
 	before := len(f.refused)
@@ -357,7 +357,7 @@ func (s *side) start(ctx context.Context, dir string, server *apiserver.Server) 
 	}, nil
 }
 
-// ready counts the objects whose status says so, once all do or the time is over.
+// ready returns the number of Ready objects, when all are Ready or at the deadline.
 func ready(ctx context.Context, server *apiserver.Server, deadline time.Time) (int, error) {
 	config, err := server.Config()
 	if err != nil {

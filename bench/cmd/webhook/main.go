@@ -1,5 +1,5 @@
-// Command webhook measures kctrl's webhooks beside those of controller-runtime: the same types and logic, in a program for each, over
-// TLS on loopback. It prints a Markdown table. Run it from bench/, as `make bench-webhook` does.
+// Command webhook compares kctrl's webhooks with those of controller-runtime: the same types and logic, in one program
+// each, over TLS on loopback. It prints a Markdown table. `make bench-webhook` runs it from bench/.
 package main
 
 import (
@@ -101,7 +101,7 @@ func run(ctx context.Context, o options) error {
 	return nil
 }
 
-// writeCertificate makes a certificate for both sides.
+// writeCertificate writes a certificate for both sides.
 func writeCertificate(folder string) error {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -127,7 +127,7 @@ func writeCertificate(folder string) error {
 	)
 }
 
-// process is a program that serves.
+// process is a program that serves webhooks.
 type process struct {
 	url    string
 	client *http.Client
@@ -135,7 +135,7 @@ type process struct {
 	stdout *bufio.Scanner
 }
 
-// cpu returns what the program has used.
+// cpu returns the CPU time of the program.
 func (p *process) cpu() (time.Duration, error) {
 	if _, err := io.WriteString(p.stdin, "\n"); err != nil {
 		return 0, err
@@ -240,7 +240,7 @@ func (p *process) measure(ctx context.Context, o options) (table.Figures, error)
 		{"one conversion CPU, µs", logic.Convert, `"Success"`, one, 1, o.requests},
 		{"convert CPU, µs", logic.Convert, `"Success"`, hundred, 100, o.requests / 50},
 	} {
-		if err := p.repeat(ctx, job.requests/10, job.path, job.body, job.want); err != nil { // to warm up
+		if err := p.repeat(ctx, job.requests/10, job.path, job.body, job.want); err != nil { // warms up
 			return nil, err
 		}
 		before, err := p.cpu()
@@ -264,7 +264,7 @@ func (p *process) measure(ctx context.Context, o options) (table.Figures, error)
 	return figures, nil
 }
 
-// repeat sends the body count times, over four connections.
+// repeat sends the body count times over four connections.
 func (p *process) repeat(ctx context.Context, count int, path string, body []byte, want string) error {
 	const connections = 4
 	var all sync.WaitGroup
@@ -282,8 +282,8 @@ func (p *process) repeat(ctx context.Context, count int, path string, body []byt
 	return errors.Join(errs...)
 }
 
-// pace sends the body 500 times a second, whether or not answers come, and returns how long each took from when it was to be
-// sent, in µs.
+// pace sends the body 500 times a second without waiting for answers. It returns the time from the scheduled send to
+// the answer of each request, in µs.
 func (p *process) pace(ctx context.Context, length time.Duration, body []byte) ([]float64, error) {
 	const perSecond = 500
 	count := int(length.Seconds() * perSecond)
@@ -307,7 +307,7 @@ func (p *process) pace(ctx context.Context, length time.Duration, body []byte) (
 	return latencies, nil
 }
 
-// reviews returns two AdmissionReviews of a create: of a Widget with fields to fill in, and of one without.
+// reviews returns two AdmissionReviews of creates: one of a Widget that needs defaults, and one that does not.
 func reviews() (changing, unchanged []byte, err error) {
 	w := widgets.New(1)
 	if unchanged, err = review(w); err != nil {
@@ -338,7 +338,7 @@ func review(w *v1.Widget) ([]byte, error) {
 	})
 }
 
-// conversionReview returns a ConversionReview of count objects of v1 that are to be v2.
+// conversionReview returns a ConversionReview of count v1 objects to v2.
 func conversionReview(count int) ([]byte, error) {
 	var objects []any
 	for i := range count {

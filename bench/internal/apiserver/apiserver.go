@@ -14,7 +14,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 )
 
-// Server is an API server with its etcd, in processes of their own. Stop ends them.
+// Server is an API server and its etcd, each in its own process. Stop ends them.
 type Server struct {
 	Kubeconfig string
 	Stop       func() error
@@ -22,7 +22,7 @@ type Server struct {
 	kctrl      string
 }
 
-// Start starts one by the kctrl command at a path. Its data are in dataDir, or thrown away when that is empty.
+// Start starts a server with the kctrl command at a path. The data are in dataDir; if it is empty, Stop deletes them.
 func Start(kctrl, dataDir string) (*Server, error) {
 	kctrl, err := filepath.Abs(kctrl)
 	if err != nil {
@@ -68,7 +68,7 @@ func Start(kctrl, dataDir string) (*Server, error) {
 	return server, nil
 }
 
-// Config returns how to reach the server, without a limit of the client's own.
+// Config returns the client configuration of the server, without a rate limit.
 func (s *Server) Config() (*rest.Config, error) {
 	config, err := clientcmd.BuildConfigFromFlags("", s.Kubeconfig)
 	if err != nil {
@@ -78,7 +78,7 @@ func (s *Server) Config() (*rest.Config, error) {
 	return config, nil
 }
 
-// ApplyCRD applies a CustomResourceDefinition and waits until its kind is served.
+// ApplyCRD applies a CustomResourceDefinition and waits until the server serves its kind.
 func (s *Server) ApplyCRD(ctx context.Context, crd string) error {
 	path := filepath.Join(filepath.Dir(s.Kubeconfig), "crd.yaml")
 	if err := os.WriteFile(path, []byte(crd), 0o600); err != nil {

@@ -1,6 +1,6 @@
-// Package kubebuilder is the main function of an operator on controller-runtime, with the parts that a kubebuilder
-// project's main wires up: leader election, secure metrics with authentication and authorization, probes, zap, every
-// credential plugin.
+// Package kubebuilder contains the main function of an operator on controller-runtime, with the features of a
+// kubebuilder project: leader election, secure metrics with authentication and authorization, probes, zap, and all
+// credential plugins.
 package kubebuilder
 
 import (
@@ -9,7 +9,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
-	_ "k8s.io/client-go/plugin/pkg/client/auth" // as kubebuilder does it
+	_ "k8s.io/client-go/plugin/pkg/client/auth" // like kubebuilder
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/config"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
@@ -19,8 +19,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/webhook"
 )
 
-// Main runs the operator that setup adds controllers to, until SIGINT or SIGTERM. The lease has the name lease. It
-// returns the exit code.
+// Main runs an operator until SIGINT or SIGTERM and returns the exit code. Setup adds the controllers, and lease is the
+// name of the lease.
 func Main(lease string, addToScheme func(*runtime.Scheme) error, setup func(ctrl.Manager) error) int {
 	options := ctrl.Options{LeaderElectionID: lease}
 	parse(&options)
@@ -31,7 +31,7 @@ func Main(lease string, addToScheme func(*runtime.Scheme) error, setup func(ctrl
 	return 0
 }
 
-// parse reads the flags: those of a kubebuilder project, and those by which a measurement makes both sides alike.
+// parse reads the flags: those of a kubebuilder project, and those that make both measured operators comparable.
 func parse(options *ctrl.Options) {
 	noHTTP2 := []func(*tls.Config){func(c *tls.Config) { c.NextProtos = []string{"http/1.1"} }}
 	metrics := metricsserver.Options{TLSOpts: noHTTP2}

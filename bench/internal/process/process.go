@@ -1,4 +1,4 @@
-// Package process asks the kernel what a process has used.
+// Package process reads the resource usage of processes from the kernel.
 package process
 
 import (
@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// CPU returns how much of the processors this process has used: user and system time.
+// CPU returns the user and system time of this process.
 func CPU() time.Duration {
 	var usage syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
@@ -20,13 +20,13 @@ func CPU() time.Duration {
 	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
 }
 
-// CPUOf is the same of another process.
+// CPUOf returns the user and system time of another process.
 func CPUOf(pid int) (time.Duration, error) {
 	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
 		return 0, err
 	}
-	_, after, _ := strings.Cut(string(data), ") ") // what follows the name, which may have spaces
+	_, after, _ := strings.Cut(string(data), ") ") // skips the name, which may contain spaces
 	fields := strings.Fields(after)
 	if len(fields) < 13 {
 		return 0, fmt.Errorf("the account of process %d has %d fields", pid, len(fields))
@@ -36,17 +36,17 @@ func CPUOf(pid int) (time.Duration, error) {
 		return 0, err
 	}
 	system, err := strconv.Atoi(fields[12])
-	const tick = 10 * time.Millisecond // which is that of the kernel's accounts
+	const tick = 10 * time.Millisecond // unit of /proc/PID/stat
 	return time.Duration(user+system) * tick, err
 }
 
-// The lines of the kernel's account of the memory of a process.
+// Lines of /proc/PID/status.
 const (
 	Resident = "VmRSS" // now
-	Peak     = "VmHWM" // the most that was resident so far
+	Peak     = "VmHWM" // maximum so far
 )
 
-// Memory returns a line of the account of a process, in MiB. The process 0 is this one.
+// Memory returns a line of /proc/PID/status in MiB. PID 0 means this process.
 func Memory(pid int, line string) (float64, error) {
 	path := "/proc/self/status"
 	if pid != 0 {
@@ -66,5 +66,5 @@ func Memory(pid int, line string) (float64, error) {
 	return 0, fmt.Errorf("no %s in %s", line, file.Name())
 }
 
-// ForgetPeak makes the peak of this process what is resident now.
+// ForgetPeak resets the peak of this process to its current resident memory.
 func ForgetPeak() error { return os.WriteFile("/proc/self/clear_refs", []byte("5"), 0) }

@@ -1,4 +1,4 @@
-// Package program builds the programs that are measured, and waits for them.
+// Package program builds the measured programs and waits until they are ready.
 package program
 
 import (
@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// Build compiles the package pkg of bench to path, as the image of an operator does. The working folder must be that of
+// Build compiles package pkg of bench to path, with the flags of an operator's image. The working directory must be
 // bench.
 func Build(ctx context.Context, path, pkg string) error {
 	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-ldflags=-s -w", "-o", path, pkg)
@@ -21,7 +21,7 @@ func Build(ctx context.Context, path, pkg string) error {
 	return nil
 }
 
-// AwaitReady waits until url answers 200.
+// AwaitReady waits until a GET of url returns 200.
 func AwaitReady(ctx context.Context, url string, limit time.Duration) error {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()

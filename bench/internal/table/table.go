@@ -1,4 +1,4 @@
-// Package table compares figures of kctrl with those of controller-runtime.
+// Package table compares figures of kctrl and of controller-runtime.
 package table
 
 import (
@@ -7,24 +7,24 @@ import (
 	"slices"
 )
 
-// Figures are what was measured, by their names.
+// Figures are measured values by name.
 type Figures map[string]float64
 
 // Row is a figure of the table.
 type Row struct {
-	// Figure is its name. Peer is that of the peer's figure it is compared with; empty is the same.
+	// Figure is the name in kctrl's figures. Peer is the name in the peer's figures; empty means the same name.
 	Figure, Peer string
 	Title        string
 	Format       string
-	// Limit is what the ratio of kctrl to the peer shall not exceed; zero is none.
+	// Limit is the maximum ratio of kctrl to the peer; zero means no limit.
 	Limit float64
-	// Own makes the limit one of kctrl's figure itself.
+	// Own applies the limit to kctrl's figure instead of the ratio.
 	Own bool
-	// AtLeast makes the limit one that the ratio shall reach.
+	// AtLeast makes Limit a minimum.
 	AtLeast bool
 }
 
-// Print prints the rows that both sides have a figure for.
+// Print prints the rows whose figures both sides have.
 func Print(out io.Writer, rows []Row, kctrl, peer Figures) {
 	fmt.Fprintf(out, "| figure | kctrl | controller-runtime v0.25.2 | ratio | limit |\n|---|---|---|---|---|\n")
 	for _, r := range rows {
@@ -60,10 +60,10 @@ func ratio(a, b float64) string {
 	return fmt.Sprintf("%.3f", a/b)
 }
 
-// Runs are the figures of several runs.
+// Runs has the values of several runs by figure.
 type Runs map[string][]float64
 
-// Add adds those of one run.
+// Add adds the figures of one run.
 func (r Runs) Add(figures Figures) {
 	for name, value := range figures {
 		r[name] = append(r[name], value)
@@ -79,10 +79,10 @@ func (r Runs) Medians() Figures {
 	return medians
 }
 
-// Median returns the value in the middle, of at least one.
+// Median returns the median of values, which must not be empty.
 func Median(values []float64) float64 { return Percentile(values, 50) }
 
-// Percentile returns the value that percent of a hundred others come before, in order. There is at least one.
+// Percentile returns a percentile of values, which must not be empty.
 func Percentile(values []float64, percent int) float64 {
 	ordered := slices.Sorted(slices.Values(values))
 	return ordered[min(len(ordered)*percent/100, len(ordered)-1)]

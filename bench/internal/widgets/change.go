@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 )
 
-// State is what a change of an object makes different.
+// State has the fields of an object that changes affect.
 type State struct {
 	Metadata struct {
 		Namespace       string `json:"namespace"`
@@ -26,7 +26,7 @@ type State struct {
 	} `json:"status"`
 }
 
-// Event is a change as a watch tells of it.
+// Event is a watch event.
 type Event struct {
 	Type   string `json:"type"`
 	Object State  `json:"object"`
@@ -37,7 +37,7 @@ func pathOf(i int) string {
 	return group + "/namespaces/" + namespace + "/widgets/" + name
 }
 
-// Patch merges patch into the object of number i, but for its status if the kind is that of [SplitCRD].
+// Patch merges patch into object i. It does not change the status of the kind of [SplitCRD].
 func (s *Server) Patch(ctx context.Context, i int, patch string) (State, error) {
 	return s.patch(ctx, pathOf(i), []byte(patch))
 }
@@ -54,8 +54,8 @@ func (s *Server) patch(ctx context.Context, path string, patch []byte) (State, e
 	return state, json.Unmarshal(answer, &state)
 }
 
-// Watch calls see for every change from now on, until ctx ends. It calls started when it is told of changes. A watch that
-// the server ends, as it does with one that it cannot serve in time, is followed by another one.
+// Watch calls see for each change after it has called started, until ctx ends. It starts another watch if the server
+// ends one, for example because it cannot keep up.
 func (s *Server) Watch(ctx context.Context, started func(), see func(Event)) error {
 	version, err := s.version(ctx)
 	for tell := started; err == nil; tell = func() { fmt.Fprintln(os.Stderr, "the server has ended a watch") } {
@@ -64,7 +64,7 @@ func (s *Server) Watch(ctx context.Context, started func(), see func(Event)) err
 	return err
 }
 
-// version returns the resource version of all objects.
+// version returns the resource version of the collection.
 func (s *Server) version(ctx context.Context) (string, error) {
 	response, err := s.get(ctx, all+"?limit=1")
 	if err != nil {
@@ -78,7 +78,7 @@ func (s *Server) version(ctx context.Context) (string, error) {
 	return list.Metadata.ResourceVersion, nil
 }
 
-// watchFrom is one watch, of what comes after version, which it updates. It returns nil when the server ends it.
+// watchFrom watches changes after version, which it updates. It returns nil when the server ends the watch.
 func (s *Server) watchFrom(ctx context.Context, version *string, started func(), see func(Event)) error {
 	response, err := s.get(ctx, all+"?watch=true&resourceVersion="+*version)
 	if err != nil {

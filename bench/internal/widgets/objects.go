@@ -1,4 +1,4 @@
-// Package widgets has the objects that are cached in the measurements, and how an API server gets them.
+// Package widgets contains the objects of the measurements and writes them to API servers.
 package widgets
 
 import (
@@ -10,15 +10,15 @@ import (
 	v1 "github.com/kctrl-dev/kctrl/bench/internal/widgets/v1"
 )
 
-// namespaces is over how many namespaces the objects are spread.
+// namespaces is the number of namespaces that contain the objects.
 const namespaces = 20
 
-// KeyOf returns the namespace and the name of the object of number i.
+// KeyOf returns the namespace and the name of object i.
 func KeyOf(i int) (namespace, name string) {
 	return fmt.Sprintf("team-%02d", i%namespaces), fmt.Sprintf("widget-%06d", i)
 }
 
-// New returns the object of number i, of about 2 KB of JSON once it is on the API server.
+// New returns object i, which the API server stores as about 2 KB of JSON.
 func New(i int) *v1.Widget {
 	namespace, name := KeyOf(i)
 	created := metav1.NewTime(time.Date(2026, 1, 1, 0, 0, i, 0, time.UTC))

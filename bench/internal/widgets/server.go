@@ -17,33 +17,33 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// CRD is the CustomResourceDefinition of the objects. They have no status subresource, so that one request makes a whole
-// object.
+// CRD is the CustomResourceDefinition of the objects. They have no status subresource, so that one request creates a
+// complete object.
 //
 //go:embed v1/bench.example.com_widgets.yaml
 var CRD string
 
-// SplitCRD returns the CRD with a status subresource, so that a change of the status is none of the generation.
+// SplitCRD returns the CRD with a status subresource, so that status changes do not change the generation.
 func SplitCRD() string {
 	const last = "    storage: true\n"
 	return strings.Replace(CRD, last, last+"    subresources:\n      status: {}\n", 1)
 }
 
 const (
-	// creators is how many goroutines create objects.
+	// creators is the number of goroutines that create objects.
 	creators = 16
-	// group is the path of the API group, and all that of all objects.
+	// group is the path of the API group, and all the path of all objects.
 	group = "/apis/bench.example.com/v1"
 	all   = group + "/widgets"
 )
 
-// Server is an API server, as plainly as possible.
+// Server is a minimal client of an API server.
 type Server struct {
 	client *http.Client
 	url    string
 }
 
-// Connect returns the API server of config.
+// Connect returns a client of an API server.
 func Connect(config *rest.Config) (*Server, error) {
 	client, err := rest.HTTPClientFor(config)
 	if err != nil {
@@ -52,8 +52,8 @@ func Connect(config *rest.Config) (*Server, error) {
 	return &Server{client: client, url: config.Host}, nil
 }
 
-// Populate makes the API server have the objects with the numbers below count, and no more. What is there already, from
-// an earlier run with the same data folder, is taken for the first of them. With split the kind is that of [SplitCRD].
+// Populate makes the API server contain exactly the objects with the numbers below count. Existing objects, from an
+// earlier run with the same data directory, count as the first ones. Split selects the kind of [SplitCRD].
 func (s *Server) Populate(ctx context.Context, count int, split bool) error {
 	have, err := s.Count(ctx)
 	switch {
@@ -77,7 +77,7 @@ func (s *Server) Populate(ctx context.Context, count int, split bool) error {
 	return s.warm(ctx)
 }
 
-// createAll creates the objects from from to to, several at a time.
+// createAll creates the objects with numbers in [from, to) concurrently.
 func (s *Server) createAll(ctx context.Context, from, to int, split bool) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -115,7 +115,7 @@ func (s *Server) create(ctx context.Context, path string, obj any) error {
 	return err
 }
 
-// setStatus writes the status of the object of number i, which its creation has left out.
+// setStatus writes the status of object i, which its creation has dropped.
 func (s *Server) setStatus(ctx context.Context, i int) error {
 	patch, err := json.Marshal(map[string]any{"status": New(i).Status})
 	if err != nil {
@@ -141,15 +141,15 @@ func (s *Server) send(ctx context.Context, method, path, contentType string, bod
 	return answer, response.StatusCode, err
 }
 
-// warm waits until the server answers from its watch cache, which it fills when it is asked for the first time.
+// warm waits until the server answers from its watch cache, which it fills at the first request.
 func (s *Server) warm(ctx context.Context) error {
 	return s.waitFor(ctx, all+"?resourceVersion=0")
 }
 
-// patience is how long waitFor waits.
+// patience is the time limit of waitFor.
 const patience = 2 * time.Minute
 
-// waitFor waits until a GET of path is answered with 200. A server that has just got another CRD may break off requests.
+// waitFor waits until a GET of path returns 200. A server may abort requests after a new CRD.
 func (s *Server) waitFor(ctx context.Context, path string) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -168,7 +168,7 @@ func (s *Server) waitFor(ctx context.Context, path string) error {
 	}
 }
 
-// discard gets path, which has to be answered with 200, and throws the answer away.
+// discard gets path, expects status code 200, and discards the answer.
 func (s *Server) discard(ctx context.Context, path string) error {
 	response, err := s.get(ctx, path)
 	if err != nil {
@@ -190,7 +190,7 @@ func (s *Server) get(ctx context.Context, path string) (*http.Response, error) {
 	return s.client.Do(request)
 }
 
-// Count returns how many objects there are.
+// Count returns the number of objects.
 func (s *Server) Count(ctx context.Context) (int, error) {
 	response, err := s.get(ctx, all+"?limit=1")
 	if err != nil {

@@ -20,7 +20,6 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/source"
 )
 
-// builder is that of a controller of Deployments.
 type builder = controller.Builder[*appsv1.Deployment, reconcile.Request]
 
 func For(m controller.Manager, r reconcile.Reconciler[reconcile.Request]) error {

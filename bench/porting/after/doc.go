@@ -1,3 +1,3 @@
-// Package after is what becomes of each function of the package before when it is ported to kctrl. A function is a row of
+// Package after contains each function of package before, ported to kctrl. Each function is a row of
 // docs/from-controller-runtime.md.
 package after

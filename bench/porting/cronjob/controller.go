@@ -25,7 +25,7 @@ const (
 	tooManyMissed = 100
 )
 
-// Reconciler makes the Jobs of CronJobs.
+// Reconciler creates the Jobs of CronJobs.
 // +kubebuilder:object:generate=false
 type Reconciler struct {
 	client.Client
@@ -48,11 +48,11 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, m controller.Manager)
 	return controller.For[*CronJob](m).Owns(&batchv1.Job{}).Complete(r)
 }
 
-// jobs are those of a CronJob by what became of them.
+// jobs are the Jobs of a CronJob by outcome.
 // +kubebuilder:object:generate=false
 type jobs struct{ active, successful, failed []*batchv1.Job }
 
-// Reconcile brings status and history to what there is, and makes the Job whose time has come.
+// Reconcile updates status and history, and creates the Job that is due.
 func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
 	var cronJob CronJob
 	if err := r.Get(ctx, request.NamespacedName, &cronJob); err != nil {
@@ -79,7 +79,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	return r.schedule(ctx, &cronJob, all.active)
 }
 
-// sorted sorts children, and returns when the last one was to run.
+// sorted returns the children by outcome, and the last scheduled time.
 func sorted(children *batchv1.JobList) (all jobs, last *metav1.Time) {
 	for i := range children.Items {
 		job := &children.Items[i]
@@ -127,7 +127,7 @@ func byStart(a, b *batchv1.Job) int {
 	return a.CreationTimestamp.Compare(b.CreationTimestamp.Time)
 }
 
-// prune deletes the oldest of jobs that have ended, so that limit of them stay.
+// prune deletes the oldest of the ended Jobs and keeps limit of them.
 func (r *Reconciler) prune(ctx context.Context, ended []*batchv1.Job, limit *int32) error {
 	if limit == nil {
 		return nil
@@ -147,13 +147,13 @@ func (r *Reconciler) prune(ctx context.Context, ended []*batchv1.Job, limit *int
 	return nil
 }
 
-// schedule makes the Job whose time has come, if it has, and asks for the next.
+// schedule creates the Job that is due, and requeues for the next one.
 func (r *Reconciler) schedule(ctx context.Context, cronJob *CronJob, active []*batchv1.Job) (reconcile.Result, error) {
 	logger := log.FromContext(ctx)
 	missed, next, err := r.times(cronJob)
 	if err != nil {
 		logger.Error("no schedule", "err", err)
-		return reconcile.Result{}, nil // until somebody changes it
+		return reconcile.Result{}, nil // a change of the schedule triggers a reconcile
 	}
 	result := reconcile.Result{RequeueAfter: max(time.Millisecond, next.Sub(r.Now()))}
 	deadline := cronJob.Spec.StartingDeadlineSeconds
@@ -183,7 +183,7 @@ func (r *Reconciler) schedule(ctx context.Context, cronJob *CronJob, active []*b
 	return result, client.IgnoreAlreadyExists(r.Create(ctx, job))
 }
 
-// times returns the last run that was not made, if there is one, and the next.
+// times returns the latest missed run, or zero, and the next run.
 func (r *Reconciler) times(cronJob *CronJob) (missed, next time.Time, err error) {
 	schedule, err := cron.ParseStandard(cronJob.Spec.Schedule)
 	if err != nil {

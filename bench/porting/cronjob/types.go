@@ -1,5 +1,5 @@
-// Package cronjob is the operator of kubebuilder's tutorial, ported by docs/from-controller-runtime.md: it makes Jobs on a
-// schedule, and keeps some of those that have ended.
+// Package cronjob is the operator of kubebuilder's tutorial, ported with docs/from-controller-runtime.md. It creates
+// Jobs on a schedule, and keeps some of the ended ones.
 //
 // +groupName=batch.porting.kctrl.test
 // +versionName=v1
@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// GroupVersion is that of the kinds.
+// GroupVersion is the API group and version of the kinds.
 var GroupVersion = schema.GroupVersion{Group: "batch.porting.kctrl.test", Version: "v1"}
 
 // AddToScheme registers the kinds.
@@ -31,7 +31,7 @@ const (
 	Replace = "Replace"
 )
 
-// CronJobSpec is what the user wants.
+// CronJobSpec is the desired state.
 type CronJobSpec struct {
 	Schedule string `json:"schedule"`
 	// +optional
@@ -51,7 +51,7 @@ type CronJobSpec struct {
 	FailedJobsHistoryLimit *int32 `json:"failedJobsHistoryLimit,omitempty"`
 }
 
-// CronJobStatus is what was observed.
+// CronJobStatus is the observed state.
 type CronJobStatus struct {
 	// +optional
 	Active []corev1.ObjectReference `json:"active,omitempty"`
@@ -59,7 +59,7 @@ type CronJobStatus struct {
 	LastScheduleTime *metav1.Time `json:"lastScheduleTime,omitempty"`
 }
 
-// CronJob makes Jobs on a schedule.
+// CronJob creates Jobs on a schedule.
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
 type CronJob struct {
@@ -69,7 +69,6 @@ type CronJob struct {
 	Status            CronJobStatus `json:"status,omitempty"`
 }
 
-// CronJobList is a list of them.
 // +kubebuilder:object:root=true
 type CronJobList struct {
 	metav1.TypeMeta `json:",inline"`

@@ -36,7 +36,7 @@ const (
 	noInstance     = "NoMatchingInstance"
 )
 
-// Reconciler writes dashboards to instances.
+// Reconciler writes dashboards to Grafana instances.
 // +kubebuilder:object:generate=false
 type Reconciler struct {
 	client.Client
@@ -64,7 +64,7 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, m controller.Manager)
 		Complete(r)
 }
 
-// ignoreStatusUpdates is one predicate for all kinds, of which ConfigMaps have no generation.
+// ignoreStatusUpdates is one predicate for all kinds. ConfigMaps have no generation.
 func ignoreStatusUpdates() predicate.Predicate {
 	return func(e informer.Event[object.Object]) bool {
 		return e.Type != informer.Updated || e.Object.GetGeneration() == 0 ||
@@ -96,7 +96,7 @@ func (r *Reconciler) requests(ctx context.Context, opts ...client.ListOption) (r
 	return requests
 }
 
-// Reconcile writes a dashboard to the instances that it selects, and takes it from them when it is deleted.
+// Reconcile writes a dashboard to the instances that it selects, and deletes it there when the object is deleted.
 func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
 	dashboard := &Dashboard{}
 	if err := r.Get(ctx, request.NamespacedName, dashboard); err != nil {
@@ -173,7 +173,8 @@ func (r *Reconciler) matching(ctx context.Context, dashboard *Dashboard) ([]Graf
 	return list.Items, err
 }
 
-// content returns the dashboard as Grafana wants it, with the UID of the object if it has none, and its hash.
+// content returns the dashboard for Grafana's API and its hash. The UID of the object is the default UID of the
+// dashboard.
 func (r *Reconciler) content(ctx context.Context, dashboard *Dashboard) (model map[string]any, hash string, err error) {
 	text := dashboard.Spec.JSON
 	if ref := dashboard.Spec.ConfigMapRef; ref != nil {
@@ -193,7 +194,7 @@ func (r *Reconciler) content(ctx context.Context, dashboard *Dashboard) (model m
 	return model, hex.EncodeToString(sum[:]), nil
 }
 
-// finalize takes the dashboard from the instances that have it.
+// finalize deletes the dashboard from the instances that have it.
 func (r *Reconciler) finalize(ctx context.Context, dashboard *Dashboard) error {
 	if !controllerutil.ContainsFinalizer(dashboard, finalizer) {
 		return nil
@@ -205,7 +206,7 @@ func (r *Reconciler) finalize(ctx context.Context, dashboard *Dashboard) error {
 			return err
 		}
 		if err != nil {
-			continue // it is gone, and the dashboard with it
+			continue // the instance was deleted, and its dashboards too
 		}
 		uid := string(dashboard.UID)
 		if model, _, err := r.content(ctx, dashboard); err == nil {
@@ -235,7 +236,7 @@ func (r *Reconciler) send(ctx context.Context, method, url string, body any) err
 		return err
 	}
 	defer resp.Body.Close()
-	answer, _ := io.ReadAll(io.LimitReader(resp.Body, 1<<10)) // for the error only
+	answer, _ := io.ReadAll(io.LimitReader(resp.Body, 1<<10)) // only for the error
 	if resp.StatusCode >= 300 && resp.StatusCode != http.StatusNotFound {
 		return fmt.Errorf("%s %s: %s %s", method, req.URL.Path, resp.Status, answer)
 	}

@@ -1,5 +1,5 @@
-// Package grafana has the dashboards of grafana-operator, ported by docs/from-controller-runtime.md: objects that are written to
-// the HTTP API of each Grafana that they select.
+// Package grafana contains the dashboards of grafana-operator, ported with docs/from-controller-runtime.md. The
+// operator writes each dashboard to the HTTP API of the Grafana instances that it selects.
 //
 // +groupName=grafana.porting.kctrl.test
 // +versionName=v1
@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// GroupVersion is that of the kinds.
+// GroupVersion is the API group and version of the kinds.
 var GroupVersion = schema.GroupVersion{Group: "grafana.porting.kctrl.test", Version: "v1"}
 
 // AddToScheme registers the kinds.
@@ -22,7 +22,7 @@ func AddToScheme(scheme *runtime.Scheme) error {
 	return nil
 }
 
-// GrafanaSpec says where a Grafana is.
+// GrafanaSpec has the address of a Grafana instance.
 type GrafanaSpec struct {
 	URL string `json:"url"`
 }
@@ -35,7 +35,6 @@ type Grafana struct {
 	Spec              GrafanaSpec `json:"spec,omitempty"`
 }
 
-// GrafanaList is a list of them.
 // +kubebuilder:object:root=true
 type GrafanaList struct {
 	metav1.TypeMeta `json:",inline"`
@@ -49,19 +48,19 @@ type ConfigMapKey struct {
 	Key  string `json:"key"`
 }
 
-// DashboardSpec is what the user wants.
+// DashboardSpec is the desired state.
 type DashboardSpec struct {
 	InstanceSelector metav1.LabelSelector `json:"instanceSelector"`
 	// +optional
 	JSON string `json:"json,omitempty"`
 	// +optional
 	ConfigMapRef *ConfigMapKey `json:"configMapRef,omitempty"`
-	// ResyncPeriod is how often the dashboard is written again.
+	// ResyncPeriod is the interval between writes of an unchanged dashboard.
 	// +optional
 	ResyncPeriod metav1.Duration `json:"resyncPeriod,omitempty"`
 }
 
-// DashboardStatus is what was observed.
+// DashboardStatus is the observed state.
 type DashboardStatus struct {
 	// +optional
 	Hash string `json:"hash,omitempty"`
@@ -71,7 +70,7 @@ type DashboardStatus struct {
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 }
 
-// Dashboard is a dashboard of some instances.
+// Dashboard is a dashboard of the selected instances.
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
 type Dashboard struct {
@@ -81,7 +80,6 @@ type Dashboard struct {
 	Status            DashboardStatus `json:"status,omitempty"`
 }
 
-// DashboardList is a list of them.
 // +kubebuilder:object:root=true
 type DashboardList struct {
 	metav1.TypeMeta `json:",inline"`

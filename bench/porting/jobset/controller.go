@@ -56,7 +56,7 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, m controller.Manager)
 	return controller.For[*JobSet](m).Owns(&batchv1.Job{}).Owns(&corev1.Service{}).Complete(r)
 }
 
-// Reconcile makes what is missing, deletes what is of an earlier attempt, and says what became of all.
+// Reconcile creates missing Jobs, deletes Jobs of earlier attempts, and updates the status.
 func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
 	var set JobSet
 	if err := r.Get(ctx, request.NamespacedName, &set); err != nil {
@@ -100,7 +100,7 @@ func (r *Reconciler) run(ctx context.Context, set *JobSet) error {
 	return nil
 }
 
-// byAttempt tells the Jobs of the last restart from those before.
+// byAttempt separates the Jobs of the current attempt from those of earlier attempts.
 func (r *Reconciler) byAttempt(set *JobSet, children *batchv1.JobList) (
 	current map[string]*batchv1.Job, old []*batchv1.Job) {
 	current = map[string]*batchv1.Job{}
@@ -169,14 +169,14 @@ func (r *Reconciler) set(set *JobSet, condition string, status metav1.ConditionS
 	}
 }
 
-// fail begins another attempt, or gives up.
+// fail starts another attempt, or fails the JobSet after the last one.
 func (r *Reconciler) fail(ctx context.Context, set *JobSet, job *batchv1.Job) error {
 	if set.Status.Restarts < set.Spec.MaxRestarts {
 		set.Status.Restarts++
 		r.Recorder.Eventf(set, job, events.Warning, "Restarting", "Restart", "job %s has failed: restart %d", job.Name,
 			set.Status.Restarts)
 		log.FromContext(ctx).Debug("restarting", "job", job)
-		return nil // the status comes back as an event
+		return nil // the status update triggers a reconcile
 	}
 	r.set(set, Failed, metav1.ConditionTrue, "FailedJobs", "job "+job.Name+" has failed")
 	return nil
@@ -198,7 +198,7 @@ func (r *Reconciler) conclude(set *JobSet, current map[string]*batchv1.Job) {
 	r.set(set, Completed, metav1.ConditionTrue, "AllJobsCompleted", fmt.Sprintf("%d jobs have completed", len(current)))
 }
 
-// make makes the Jobs that are missing, and suspends or resumes the others.
+// make creates missing Jobs, and suspends or resumes the existing ones.
 func (r *Reconciler) make(ctx context.Context, set *JobSet, current map[string]*batchv1.Job) error {
 	var errs []error
 	for _, replicated := range set.Spec.ReplicatedJobs {
@@ -238,10 +238,10 @@ func (r *Reconciler) create(ctx context.Context, set *JobSet, replicated *Replic
 	if err := controllerutil.SetControllerReference(set, job, r.Scheme()); err != nil {
 		return err
 	}
-	return r.Create(ctx, job) // one of that name that is still being deleted is an error, and is tried again
+	return r.Create(ctx, job) // fails and is retried while a deleted Job of that name still exists
 }
 
-// exposePods makes the headless Service that gives the pods their names.
+// exposePods creates the headless Service that gives the pods their names.
 func (r *Reconciler) exposePods(ctx context.Context, set *JobSet) error {
 	service := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: set.Namespace, Name: set.Name}}
 	_, err := controllerutil.CreateOrUpdate(ctx, r.Client, service, func() error {

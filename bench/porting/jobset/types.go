@@ -1,5 +1,5 @@
-// Package jobset has the heart of kubernetes-sigs/jobset, ported by docs/from-controller-runtime.md: groups of Jobs that
-// start, end and are restarted together.
+// Package jobset contains the core of kubernetes-sigs/jobset, ported with docs/from-controller-runtime.md: groups of
+// Jobs that start, end and restart together.
 //
 // +groupName=jobset.porting.kctrl.test
 // +versionName=v1
@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// GroupVersion is that of the kinds.
+// GroupVersion is the API group and version of the kinds.
 var GroupVersion = schema.GroupVersion{Group: "jobset.porting.kctrl.test", Version: "v1"}
 
 // AddToScheme registers the kinds.
@@ -30,7 +30,7 @@ const (
 	Suspended = "Suspended"
 )
 
-// ReplicatedJob is a number of equal Jobs.
+// ReplicatedJob describes a number of identical Jobs.
 type ReplicatedJob struct {
 	Name string `json:"name"`
 	// +kubebuilder:default=1
@@ -40,12 +40,12 @@ type ReplicatedJob struct {
 	Template batchv1.JobTemplateSpec `json:"template"`
 }
 
-// JobSetSpec is what the user wants.
+// JobSetSpec is the desired state.
 type JobSetSpec struct {
 	// +listType=map
 	// +listMapKey=name
 	ReplicatedJobs []ReplicatedJob `json:"replicatedJobs"`
-	// MaxRestarts is how often all Jobs are made anew after the failure of one.
+	// MaxRestarts is how often all Jobs are recreated after one has failed.
 	// +optional
 	MaxRestarts int32 `json:"maxRestarts,omitempty"`
 	// +optional
@@ -60,7 +60,7 @@ type ReplicatedJobStatus struct {
 	Failed    int32  `json:"failed"`
 }
 
-// JobSetStatus is what was observed.
+// JobSetStatus is the observed state.
 type JobSetStatus struct {
 	// +optional
 	Restarts int32 `json:"restarts"`
@@ -80,7 +80,6 @@ type JobSet struct {
 	Status            JobSetStatus `json:"status,omitempty"`
 }
 
-// JobSetList is a list of them.
 // +kubebuilder:object:root=true
 type JobSetList struct {
 	metav1.TypeMeta `json:",inline"`

@@ -1,4 +1,4 @@
-// Command kctrl is kctrl's operator in the measurement: what kctrl scaffolds, and a channel of events from outside.
+// Command kctrl is the measured operator on kctrl: the scaffolded code, plus a channel of external events.
 package main
 
 import (
@@ -76,7 +76,7 @@ func (r *reconciler) read(ctx context.Context, request reconcile.Request) (*v1.W
 	return widget, r.Get(ctx, request.NamespacedName, widget)
 }
 
-// commands obeys commands as long as the manager runs.
+// commands runs the commands of standard input until the manager ends.
 type commands struct {
 	control *side.Control
 	events  chan<- informer.Event[*v1.Widget]

@@ -1,5 +1,5 @@
-// Command peer is the operator on controller-runtime in the measurement: what kubebuilder scaffolds, and a channel of
-// events from outside.
+// Command peer is the measured operator on controller-runtime: the code that kubebuilder scaffolds, plus a channel of
+// external events.
 package main
 
 import (

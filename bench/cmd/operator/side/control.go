@@ -17,29 +17,29 @@ import (
 	v1 "github.com/kctrl-dev/kctrl/bench/internal/widgets/v1"
 )
 
-// Sample is what the operator has done so far, and the processor time that its process took.
+// Sample has the number of reconciles and the CPU time of an operator since its start.
 type Sample struct {
 	Reconciles int64
 	CPU        float64 // seconds
 }
 
-// Control takes commands, one a line, and answers each with a line of JSON:
+// Control runs commands, one per line, and answers each with a Sample as a line of JSON:
 //
-//	sample                          the Sample of now
-//	drive <reconciles> <objects>    the same, after so many reconciles, which events of the first objects ask for
-//	profile <path>                  the same; writes a CPU profile from here on until the next "profile", without a path
-//	heap <path>                     the same; writes a profile of the heap
+//	sample                          returns at once
+//	drive <reconciles> <objects>    returns after a number of reconciles, which events of the first objects cause
+//	profile <path>                  starts a CPU profile; without a path, ends it
+//	heap <path>                     writes a heap profile
 type Control struct {
 	reconciles atomic.Int64
-	left       atomic.Int64  // reconciles until drained gets a word; below zero nobody waits for it
-	drained    chan struct{} // with room for one word
+	left       atomic.Int64  // reconciles until drained receives a value; unused if negative
+	drained    chan struct{} // has capacity 1
 	profile    *os.File      // nil unless a CPU profile is being written
 }
 
-// NewControl returns a control of this process.
+// NewControl returns a Control of this process.
 func NewControl() *Control { return &Control{drained: make(chan struct{}, 1)} }
 
-// Reconciled is called at the end of each reconcile.
+// Reconciled counts a reconcile that has ended.
 func (c *Control) Reconciled() {
 	c.reconciles.Add(1)
 	if c.left.Add(-1) == 0 {
@@ -47,11 +47,11 @@ func (c *Control) Reconciled() {
 	}
 }
 
-// ErrEnd is returned by Run when there are no more commands.
+// ErrEnd is the error of Run after the last command.
 var ErrEnd = errors.New("no more commands")
 
-// Run obeys commands until there are none. It calls send with an object, of which the namespace and the name matter, for
-// an event that asks for a reconcile of it.
+// Run runs commands until their end. It calls send with an object, of which only the namespace and the name matter, to
+// trigger a reconcile.
 func (c *Control) Run(ctx context.Context, commands io.Reader, answers io.Writer, send func(*v1.Widget)) error {
 	scanner, encoder := bufio.NewScanner(commands), json.NewEncoder(answers)
 	for scanner.Scan() {
@@ -88,10 +88,10 @@ func (c *Control) obey(ctx context.Context, command string, send func(*v1.Widget
 	return errors.New("unknown command")
 }
 
-// batch is how many events are sent before all of their reconciles have to end.
+// batch is the number of events that are sent before all their reconciles must end.
 const batch = 1000
 
-// drive sends events of the objects in turn, none of them twice in a batch as long as there are enough.
+// drive sends events of the objects in turn. A batch contains an object twice only if there are too few objects.
 func (c *Control) drive(ctx context.Context, reconciles, objects int, send func(*v1.Widget)) error {
 	all := make([]*v1.Widget, objects)
 	for i := range all {
@@ -114,7 +114,7 @@ func (c *Control) drive(ctx context.Context, reconciles, objects int, send func(
 	return nil
 }
 
-// profileTo begins a CPU profile, or ends it when the path is empty.
+// profileTo starts a CPU profile, or ends it if the path is empty.
 func (c *Control) profileTo(path string) (err error) {
 	if path == "" {
 		pprof.StopCPUProfile()

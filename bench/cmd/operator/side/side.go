@@ -1,5 +1,5 @@
-// Package side is what the operators of both sides have in common: what they do with an object, and how they are told
-// from outside to work and to say what that took.
+// Package side contains the code that the measured operators share: the logic of their reconcilers, and the commands
+// that control them.
 package side
 
 import (
@@ -9,17 +9,17 @@ import (
 	v1 "github.com/kctrl-dev/kctrl/bench/internal/widgets/v1"
 )
 
-// ReadEnv is the environment variable that says how objects are read from the cache. ReadView is without a copy; anything
-// else is Get.
+// ReadEnv is the environment variable that selects how objects are read from the cache. ReadView reads without a copy;
+// all other values use Get.
 const (
 	ReadEnv  = "BENCH_READ"
 	ReadView = "view"
 )
 
-// Observed reports whether the status of the object is that of its spec, so that there is nothing to do.
+// Observed reports whether the status matches the spec, so that a reconcile has nothing to do.
 func Observed(widget *v1.Widget) bool { return widget.Status.ObservedGeneration == widget.Generation }
 
-// Observe makes the status that of the spec.
+// Observe sets the status of the current spec.
 func Observe(widget *v1.Widget) {
 	widget.Status.ObservedGeneration = widget.Generation
 	meta.SetStatusCondition(&widget.Status.Conditions, metav1.Condition{

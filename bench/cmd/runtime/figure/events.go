@@ -22,10 +22,10 @@ const (
 	blockedKeys = 1_000
 )
 
-// last is the name of an object that is told once, after all others.
+// last is the name of the object whose event comes last.
 const last = "widget-last"
 
-// some returns the objects with the numbers below count, and one that is told last.
+// some returns the objects with the numbers below count, and the last one.
 func some(count int) []*v1.Widget {
 	var objects []*v1.Widget
 	for i := range count {
@@ -69,7 +69,7 @@ func measureEvents(ctx context.Context, side Side) (Figures, error) {
 		updates = append(updates, successor(objects[i%eventKeys], eventKeys+10+i))
 	}
 	updates = append(updates, successor(objects[eventKeys], 2*eventCount))
-	retained() // collects, so that both sides begin alike
+	retained() // collects garbage, so that both sides start alike
 	ended.Add(handlers)
 	told.Store(0)
 	before, start := process.CPU(), time.Now()
@@ -85,7 +85,7 @@ func measureEvents(ctx context.Context, side Side) (Figures, error) {
 	}, nil
 }
 
-// measureList measures a look at all objects of a cache.
+// measureList measures one iteration over all objects of a cache.
 func measureList(ctx context.Context, side Side) (Figures, error) {
 	feed, err := side.Feed(ctx, some(listKeys), nil)
 	if err != nil {
@@ -137,7 +137,7 @@ func measureBlocked(ctx context.Context, side Side) (Figures, error) {
 	return Figures{"growth behind a blocked handler, MiB": grown}, nil
 }
 
-// arrived returns when the cache has that state of an object.
+// arrived returns when the cache has a version of an object.
 func (f *Feed) arrived(name, version string) error {
 	for found := false; !found; time.Sleep(quietTick) {
 		err := f.List(func(o *v1.Widget) { found = found || o.Name == name && o.ResourceVersion == version })

@@ -9,21 +9,22 @@ import (
 	"sync/atomic"
 )
 
-// expired is the event by which an API server ends a watch whose version it has compacted away.
+// expired is the event with which an API server ends a watch whose version was compacted.
 const expired = `{"type":"ERROR","object":{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure",` +
 	`"message":"too old resource version","reason":"Expired","code":410}}` + "\n"
 
-// initialEnd is in the event that ends the initial events of a watch, and in no other.
+// initialEnd occurs in the event that ends the initial events of a watch, and in no other event.
 const initialEnd = `"k8s.io/initial-events-end"`
 
-// expiry is a transport that can let a watch expire as an API server does, and notices when all was listed again.
+// expiry is a transport that expires a watch like an API server, and detects when the client has listed all objects
+// again.
 type expiry struct {
 	next   http.RoundTripper
-	listed chan struct{} // gets a word when the initial events of a watch after the expiry have ended
+	listed chan struct{} // receives a value when the initial events of a watch after the expiry end
 
 	mu      sync.Mutex
 	last    *watchBody
-	watched bool // the watches after the expiry are looked into
+	watched bool // true if watches after the expiry look for initialEnd
 }
 
 func (e *expiry) RoundTrip(request *http.Request) (*http.Response, error) {
@@ -52,14 +53,14 @@ func (e *expiry) expire() error {
 	return e.last.ReadCloser.Close()
 }
 
-// watchBody is the body of a watch: what the API server sends, and after the expiry the event that says so.
+// watchBody is the body of a watch. It returns the API server's events and, once expired, the expired event.
 type watchBody struct {
 	io.ReadCloser
 	expired atomic.Bool
-	said    int // bytes of expired
+	said    int // bytes of expired that were returned
 
-	listed chan<- struct{} // nil does not look for initialEnd
-	tail   []byte          // of what was read, as long as it may hold a part of initialEnd
+	listed chan<- struct{} // nil disables the search for initialEnd
+	tail   []byte          // end of the last reads, which may hold a part of initialEnd
 }
 
 func (b *watchBody) Read(p []byte) (int, error) {
@@ -76,7 +77,7 @@ func (b *watchBody) Read(p []byte) (int, error) {
 	return n + said, nil
 }
 
-// look looks for the end of the initial events in what was read, until it has found it.
+// look searches the read bytes for the end of the initial events.
 func (b *watchBody) look(read []byte) {
 	if b.listed == nil {
 		return

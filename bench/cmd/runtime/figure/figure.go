@@ -1,5 +1,5 @@
-// Package figure is what both sides of the measurement have in common: the objects, and how a figure is taken. A side is
-// a program of its own, so that it holds the code and the memory of one runtime only.
+// Package figure contains the objects and the measurements that both sides share. Each side is its own program, so that
+// it contains the code and the memory of one runtime only.
 package figure
 
 import (
@@ -19,46 +19,46 @@ import (
 	v1 "github.com/kctrl-dev/kctrl/bench/internal/widgets/v1"
 )
 
-// Side is one of the runtimes that are compared.
+// Side is one of the compared runtimes.
 type Side struct {
-	// Sync caches all objects of the API server, with a handler that adds the key of each to a queue, and returns when
-	// all are in the queue.
+	// Sync caches all objects of the API server, with a handler that adds each key to a queue. It returns when all keys
+	// are in the queue.
 	Sync func(ctx context.Context, config *rest.Config, form Form) (Queue, error)
-	// Feed caches objects that come from memory. Each handler is called after the key of an event was added to a queue
-	// of its own. It returns when all handlers have seen all objects.
+	// Feed caches objects from memory. It calls each handler after it has added the key of an event to that handler's
+	// queue, and returns when all handlers have received all objects.
 	Feed func(ctx context.Context, objects []*v1.Widget, handlers []func(*v1.Widget)) (*Feed, error)
-	// Operator runs a manager with a controller of the objects, with default options but for the form, and logs discarded.
+	// Operator runs a manager with a controller of the objects. Options other than the form have their defaults, and
+	// logs are discarded.
 	Operator OperatorOf
 }
 
-// Form is how objects are kept in a cache.
+// Form selects the cached form of objects.
 type Form int
 
 const (
-	// Whole objects are kept as they are.
+	// Whole objects are cached unchanged.
 	Whole Form = iota
-	// Masked objects have nothing but metadata and status.conditions.
+	// Masked objects have only metadata and status.conditions.
 	Masked
-	// Unpacked objects stay decoded, where a side packs them otherwise.
+	// Unpacked objects stay decoded in caches that otherwise pack them.
 	Unpacked
 )
 
-// Queue is the queue of a controller.
 type Queue interface {
 	Len() int
 	// Drain gets all items and marks them as done.
 	Drain()
 }
 
-// Feed is a cache of objects that come from memory.
+// Feed is a cache of objects from memory.
 type Feed struct {
 	// Update sends an event with a new state. It may block.
 	Update func(*v1.Widget)
-	// List calls visit for all objects that are cached, in the way that costs a reader least.
+	// List calls visit for all cached objects, in the cheapest way for a reader.
 	List func(visit func(*v1.Widget)) error
 }
 
-// Figures are what was measured, by their names.
+// Figures are measured values by name.
 type Figures = table.Figures
 
 // Main is the main function of a side.
@@ -80,7 +80,7 @@ func Main(side Side) {
 	}
 }
 
-// profiled calls work and writes a profile of it, if a path is given.
+// profiled calls work, and writes a profile of it if the path is set.
 func profiled(path string, work func() error) error {
 	if path == "" {
 		return work()
@@ -126,7 +126,7 @@ func run(ctx context.Context, side Side, what string, count int) error {
 	return json.NewEncoder(os.Stdout).Encode(figures)
 }
 
-// config returns how to reach the API server, without a limit of the client's own.
+// config returns the client configuration of the API server, without a rate limit.
 func config() (*rest.Config, error) {
 	config, err := clientcmd.BuildConfigFromFlags("", os.Getenv("KUBECONFIG"))
 	if err != nil {

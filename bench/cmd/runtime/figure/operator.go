@@ -19,32 +19,33 @@ import (
 // Operator is a running manager with one controller, whose reconciler gets its object and calls a function.
 type Operator struct {
 	Get func(namespace, name string) error
-	// List returns the number of objects in a namespace, or in all if it is empty, with a label if its value is set.
+	// List returns the number of objects in a namespace, or in all if it is empty. A set name selects by label.
 	List func(namespace, name string) (int, error)
-	// Index indexes the objects by [IndexField]. It is called after what is measured without an index.
+	// Index indexes the objects by [IndexField]. It is called after the measurements without an index.
 	Index func() error
 	// Indexed returns the number of objects whose [IndexField] has a value.
 	Indexed func(value string) (int, error)
-	// Event sends an event about an object, as from outside of the cluster.
+	// Event sends an external event about an object.
 	Event func(*v1.Widget)
 }
 
-// nameLabel is a label that every object has with a value of its own.
+// nameLabel is a label whose value is unique to each object.
 const nameLabel = "app.kubernetes.io/name"
 
 // NameLabel returns the labels that select the object of a name.
 func NameLabel(name string) map[string]string { return map[string]string{nameLabel: name} }
 
-// IndexField is the field by which both sides index the objects.
+// IndexField is the field that both sides index.
 const IndexField = "group"
 
-// indexed is how many objects have the same value of the index.
+// indexed is the number of objects with the same index value.
 const indexed = 100
 
-// IndexValue returns the value of the index of an object: its number, without the last two digits.
+// IndexValue returns the index value of an object: its name without the last two digits.
 func IndexValue(o *v1.Widget) string { return o.Name[:max(0, len(o.Name)-2)] }
 
-// measureOperator measures an operator that reconciles each object once, then reads, and then reconciles without a change.
+// measureOperator measures an operator that first reconciles each object once, then reads, and then reconciles without
+// changes.
 func measureOperator(ctx context.Context, side Side, count int, form Form) (Figures, error) {
 	config, err := config()
 	if err != nil {
@@ -89,7 +90,7 @@ func measureOperator(ctx context.Context, side Side, count int, form Form) (Figu
 	return figures, nil
 }
 
-// measureReads measures the CPU of a read of each kind.
+// measureReads measures the CPU time of each kind of read.
 func measureReads(o *Operator, count int, figures Figures) error {
 	list := func(want int, in, name func(i int) string) func(i int) error {
 		return func(i int) error {
@@ -125,7 +126,7 @@ func measureReads(o *Operator, count int, figures Figures) error {
 		{"list by label, µs", 40, list(1, none, name)},
 		{"list by index, µs", 400, byIndex},
 	} {
-		if err := read.once(0); err != nil { // the first may build an index
+		if err := read.once(0); err != nil { // the first read may build an index
 			return fmt.Errorf("%s: %w", read.figure, err)
 		}
 		before := process.CPU()
@@ -145,5 +146,5 @@ func Fail(err error) {
 	os.Exit(1)
 }
 
-// OperatorOf is how a side starts an operator.
+// OperatorOf starts an operator on one of the runtimes.
 type OperatorOf func(ctx context.Context, config *rest.Config, form Form, reconciled func()) (*Operator, error)

@@ -11,12 +11,11 @@ import (
 )
 
 const (
-	quiet     = time.Second            // without work for so long, a process is at rest
-	quietTick = 100 * time.Millisecond // how often it is asked whether it works
+	quiet     = time.Second            // a process is idle after this time without work
+	quietTick = 100 * time.Millisecond // interval between checks
 )
 
-// measureSync measures what it takes to cache all objects, what that leaves in memory, and how high memory goes when
-// everything has to be listed again.
+// measureSync measures the cost of caching all objects, the memory afterwards, and the peak memory of a relist.
 func measureSync(ctx context.Context, side Side, count int, form Form) (Figures, error) {
 	config, err := config()
 	if err != nil {
@@ -47,8 +46,8 @@ func measureSync(ctx context.Context, side Side, count int, form Form) (Figures,
 	return figures, nil
 }
 
-// measureRelist lets the watch expire. The steady state before that is one in which all memory that is not needed was
-// given back to the kernel, so everything that the relist takes counts.
+// measureRelist expires the watch. Before that, it returns all unused memory to the kernel, so that all memory of the
+// relist counts.
 func measureRelist(expiry *expiry, figures Figures) (err error) {
 	settle()
 	debug.FreeOSMemory()
@@ -73,7 +72,7 @@ func measureRelist(expiry *expiry, figures Figures) (err error) {
 	return err
 }
 
-// settle returns when this process has not worked for a while.
+// settle returns when this process has been idle for a while.
 func settle() {
 	last, since := process.CPU(), time.Now()
 	for time.Since(since) < quiet {

@@ -40,7 +40,7 @@ func (q queue) Drain() {
 	}
 }
 
-// sync does what a controller does at its start.
+// sync does the work of a controller at its start.
 func sync(ctx context.Context, config *rest.Config, form figure.Form) (figure.Queue, error) {
 	scheme := runtime.NewScheme()
 	if err := v1.AddToScheme(scheme); err != nil {
@@ -70,7 +70,7 @@ func sync(ctx context.Context, config *rest.Config, form figure.Form) (figure.Qu
 	}
 }
 
-// toQueue is what a controller does with an event.
+// toQueue handles an event like a controller.
 func toQueue(ctx context.Context, q queue) informer.Handler[object.Object] {
 	add := handler.ForObject[*v1.Widget]()
 	return func(e informer.Event[object.Object]) {
@@ -108,7 +108,7 @@ func feed(ctx context.Context, objects []*v1.Widget, handlers []func(*v1.Widget)
 	}, nil
 }
 
-// memory is a source of objects in memory, and a stream of updates that come by a channel.
+// memory is a source of objects in memory, and of updates from a channel.
 type memory struct {
 	objects []object.Object
 	events  chan *v1.Widget

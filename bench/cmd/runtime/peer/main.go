@@ -1,4 +1,4 @@
-// Command peer is the side of controller-runtime in the measurement.
+// Command peer is the controller-runtime side of the measurement.
 package main
 
 import (
@@ -39,8 +39,8 @@ func (q queue) Drain() {
 	}
 }
 
-// sync does what a controller does at its start. There are no field masks; what comes nearest is a transform, which
-// drops the rest of an object that was decoded whole. There are no packed objects either.
+// sync does the work of a controller at its start. Instead of a field mask, it uses a transform, which drops fields
+// after the whole object was decoded. controller-runtime has no packed objects.
 func sync(ctx context.Context, config *rest.Config, form figure.Form) (figure.Queue, error) {
 	options, err := options()
 	if err != nil {
@@ -124,7 +124,7 @@ func feed(ctx context.Context, objects []*v1.Widget, handlers []func(*v1.Widget)
 	}, nil
 }
 
-// telling is the usual handler, which then tells of the object.
+// notifying is the usual handler, which then calls a function with the object.
 type telling struct {
 	handler.TypedEnqueueRequestForObject[*v1.Widget]
 	handle func(*v1.Widget)
@@ -142,7 +142,7 @@ func (t *telling) Update(ctx context.Context, e event.TypedUpdateEvent[*v1.Widge
 	t.handle(e.ObjectNew)
 }
 
-// memory is a source of objects in memory, and a stream of updates that come by a channel.
+// memory is a source of objects in memory, and of updates from a channel.
 type memory struct {
 	objects []*v1.Widget
 	events  chan watch.Event
@@ -162,5 +162,5 @@ func (m *memory) ResultChan() <-chan watch.Event { return m.events }
 
 func (m *memory) Stop() {}
 
-// IsWatchListSemanticsUnSupported makes the reflector begin with a list.
+// IsWatchListSemanticsUnSupported makes the reflector start with a list.
 func (m *memory) IsWatchListSemanticsUnSupported() bool { return true }

@@ -1,4 +1,4 @@
-// Command kctrl serves the webhooks of the measurement with kctrl's runtime.
+// Command kctrl serves the measured webhooks with kctrl's runtime.
 package main
 
 import (
@@ -21,7 +21,7 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/webhook/server"
 )
 
-// host is what webhooks need of a manager.
+// host has the parts of a manager that webhooks use.
 type host struct {
 	server *server.Server
 	scheme *runtime.Scheme

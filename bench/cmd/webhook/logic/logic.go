@@ -1,4 +1,4 @@
-// Package logic is what the webhooks of both sides do, and how both are asked for it.
+// Package logic contains the code that the measured programs share: the logic of the webhooks, and the server loop.
 package logic
 
 import (
@@ -21,7 +21,7 @@ const (
 	Convert  = "/convert"
 )
 
-// Default fills in what operators fill in: a number, a label, and a part of each element of a list.
+// Default sets typical defaults: a number, a label, and a field of each list element.
 func Default(_ context.Context, w *v1.Widget) error {
 	if w.Spec.Replicas == 0 {
 		w.Spec.Replicas = 3
@@ -40,7 +40,7 @@ func Default(_ context.Context, w *v1.Widget) error {
 	return nil
 }
 
-// Check refuses what operators refuse.
+// Check makes typical checks.
 func Check(_ context.Context, w *v1.Widget) error {
 	if w.Spec.Replicas < 0 || len(w.Spec.Containers) == 0 {
 		return errors.New("spec: want containers and no negative replicas")
@@ -55,7 +55,7 @@ func Check(_ context.Context, w *v1.Widget) error {
 	return nil
 }
 
-// FromHub makes a v1 of a v2.
+// FromHub converts v2 to v1.
 func FromHub(_ context.Context, hub *v2.Widget, spoke *v1.Widget) error {
 	spoke.ObjectMeta = hub.ObjectMeta
 	spoke.Spec = v1.WidgetSpec{Replicas: hub.Spec.Scale.Replicas, Containers: hub.Spec.Runs, Ports: hub.Spec.Listens}
@@ -63,7 +63,7 @@ func FromHub(_ context.Context, hub *v2.Widget, spoke *v1.Widget) error {
 	return nil
 }
 
-// ToHub makes a v2 of a v1.
+// ToHub converts v1 to v2.
 func ToHub(_ context.Context, spoke *v1.Widget, hub *v2.Widget) error {
 	hub.ObjectMeta = spoke.ObjectMeta
 	hub.Spec = v2.WidgetSpec{Scale: v2.Scale{Replicas: spoke.Spec.Replicas}, Runs: spoke.Spec.Containers,
@@ -72,8 +72,8 @@ func ToHub(_ context.Context, spoke *v1.Widget, hub *v2.Widget) error {
 	return nil
 }
 
-// Serve runs a server on the port and with the certificates of the command line, until standard input ends. For each line there it
-// prints the processor time that the process has used.
+// Serve runs a server with the port and the certificates of the command line, until the end of standard input. After
+// each input line, it prints the CPU time of the process.
 func Serve(run func(ctx context.Context, port int, folder string) error) {
 	port := flag.Int("port", 0, "the port on loopback")
 	folder := flag.String("certificates", "", "the folder with tls.crt and tls.key")

@@ -1,4 +1,4 @@
-// Command peer serves the webhooks of the measurement with controller-runtime.
+// Command peer serves the measured webhooks with controller-runtime.
 package main
 
 import (
@@ -47,7 +47,7 @@ func run(ctx context.Context, port int, folder string) error {
 	}
 	server := webhook.NewServer(webhook.Options{
 		Host: "127.0.0.1", Port: port, CertDir: folder,
-		// As kubebuilder's main has it.
+		// the setting of kubebuilder's main
 		TLSOpts: []func(*tls.Config){func(c *tls.Config) { c.NextProtos = []string{"http/1.1"} }},
 	})
 	server.Register(logic.Mutate, admission.WithDefaulter(scheme, defaulter{}))

@@ -1,6 +1,6 @@
 //go:generate go tool controller-gen object crd paths=. output:crd:dir=.
 
-// Package v1 has the kind whose objects are cached in the measurements: of the size and the shape that operators have.
+// Package v1 contains the measured kind, whose size and shape are typical of operators.
 // +groupName=bench.example.com
 // +kubebuilder:object:generate=true
 package v1
@@ -37,13 +37,13 @@ type Container struct {
 	Env []Variable `json:"env,omitempty"`
 }
 
-// Port is where a Widget listens.
+// Port is a port of a Widget.
 type Port struct {
 	Name   string `json:"name"`
 	Number int32  `json:"number"`
 }
 
-// WidgetSpec is what the user wants.
+// WidgetSpec is the desired state.
 type WidgetSpec struct {
 	Replicas int32 `json:"replicas,omitempty"`
 	// +listType=map
@@ -54,7 +54,7 @@ type WidgetSpec struct {
 	Ports []Port `json:"ports,omitempty"`
 }
 
-// WidgetStatus is what was observed.
+// WidgetStatus is the observed state.
 type WidgetStatus struct {
 	ObservedGeneration int64    `json:"observedGeneration,omitempty"`
 	ReadyReplicas      int32    `json:"readyReplicas,omitempty"`
@@ -64,7 +64,7 @@ type WidgetStatus struct {
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 }
 
-// Widget is the kind. It has no status subresource, so that one request makes a whole object.
+// Widget has no status subresource, so that one request creates a complete object.
 // +kubebuilder:object:root=true
 type Widget struct {
 	metav1.TypeMeta   `json:",inline"`

@@ -1,4 +1,4 @@
-// Package v2 has a later version of the kind of package v1, which things have moved in.
+// Package v2 contains a later version of the kind of package v1, with moved fields.
 package v2
 
 import (
@@ -19,19 +19,18 @@ func AddToScheme(scheme *runtime.Scheme) error {
 	return nil
 }
 
-// Scale is how many there are to be.
+// Scale is the number of replicas.
 type Scale struct {
 	Replicas int32 `json:"replicas,omitempty"`
 }
 
-// WidgetSpec is what the user wants.
+// WidgetSpec is the desired state.
 type WidgetSpec struct {
 	Scale   Scale          `json:"scale,omitempty"`
 	Runs    []v1.Container `json:"runs,omitempty"`
 	Listens []v1.Port      `json:"listens,omitempty"`
 }
 
-// Widget is the kind.
 type Widget struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
@@ -39,7 +38,7 @@ type Widget struct {
 	Status            v1.WidgetStatus `json:"status,omitempty"`
 }
 
-// DeepCopyObject returns a copy that shares nothing with w.
+// DeepCopyObject returns a deep copy of w.
 func (w *Widget) DeepCopyObject() runtime.Object {
 	c := *w
 	w.ObjectMeta.DeepCopyInto(&c.ObjectMeta)

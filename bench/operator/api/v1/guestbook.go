@@ -1,6 +1,6 @@
 //go:generate go tool controller-gen object paths=.
 
-// Package v1 is the API of the operator that kctrl is measured against: the same kind that kctrl scaffolds.
+// Package v1 is the API of the compared operator: the kind that kctrl scaffolds.
 // +groupName=webapp.example.com
 // +kubebuilder:object:generate=true
 package v1
@@ -21,19 +21,19 @@ func AddToScheme(scheme *runtime.Scheme) error {
 	return nil
 }
 
-// GuestbookSpec is what the user wants.
+// GuestbookSpec is the desired state.
 type GuestbookSpec struct {
 	// Message is any text.
 	// +optional
 	Message string `json:"message,omitempty"`
 }
 
-// GuestbookStatus is what was observed.
+// GuestbookStatus is the observed state.
 type GuestbookStatus struct {
-	// ObservedGeneration is the generation that this status speaks of.
+	// ObservedGeneration is the generation that this status describes.
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
-	// Conditions hold Ready.
+	// Conditions contain Ready.
 	// +listType=map
 	// +listMapKey=type
 	// +optional
