@@ -90,7 +90,8 @@ func (o *manifestOptions) read(s *streams) ([]kubectl.Manifest, error) {
 		}
 	}
 	if o.kustomization != "" {
-		return kubectl.BuildKustomization(s.path(o.kustomization))
+		return kubectl.BuildKustomization(s.path(o.kustomization),
+			"-k takes a directory with a kustomization that kustomize can build, -f takes files")
 	}
 	var all []kubectl.Manifest
 	for _, file := range o.files {

@@ -44,7 +44,8 @@ func (f simFormat) Set(value string) error {
 type simFlags struct {
 	replay string
 	output outputFormat
-	name   string // name of the command, and of the directory of its plans in bin
+	budget time.Duration // set by prepare
+	name   string        // name of the command, and of the directory of its plans in bin
 }
 
 // groups are the kinds of faults of the command: kctrl chaos leaves leader election to the program, calls no webhooks,
@@ -70,6 +71,7 @@ func (f *simFlags) addTo(flags *pflag.FlagSet, o *simulate.Options) {
 
 // prepare checks the flags, reads the plan, and returns the directory of the project.
 func (f *simFlags) prepare(s *streams, o *simulate.Options) (dir string, err error) {
+	f.budget = o.Budget
 	for _, group := range o.Only {
 		if !slices.Contains(f.groups(), group) {
 			return "", usageError("--only " + group + ": want " + strings.Join(f.groups(), ", "))
@@ -170,6 +172,12 @@ func (f *simFlags) print(s *streams, dir string, report *simulate.Report) error 
 	default:
 		err = f.printText(s, dir, report)
 	}
+	if err == nil && report.Run == 0 && f.budget > 0 {
+		err = &diagnostic.Error{
+			Message: "no plan ran: the run without faults took longer than --budget " + f.budget.String(),
+			Hint:    "raise --budget; 0 is no limit",
+		}
+	}
 	if err == nil && len(report.Failures) > 0 {
 		err = &diagnostic.Error{
 			Message: plural(len(report.Failures), "plan") + " of " + strconv.Itoa(report.Run) + " failed",
@@ -196,8 +204,12 @@ func (f *simFlags) printText(s *streams, dir string, report *simulate.Report) er
 		s.printf("  replay: kctrl %s --replay %s\n\n", f.name, file)
 	}
 	s.printf("%d of %d plans, %d failures, %.1f s (%.1f plans/s); "+
-		"without faults the operator makes %d writes after %d events\n",
+		"without faults the operator makes %s after %s\n",
 		report.Run, report.Planned, len(report.Failures), report.Seconds, float64(report.Run)/max(report.Seconds, 0.001),
-		report.Writes, report.Events)
+		plural(report.Writes, "write"), plural(report.Events, "event"))
+	if 0 < report.Run && report.Run < report.Planned && f.budget > 0 {
+		s.printf("the budget of %s ended before %s; another --seed chooses others\n",
+			f.budget, plural(report.Planned-report.Run, "plan"))
+	}
 	return nil
 }

@@ -98,16 +98,15 @@ func manifestFiles(path string) ([]string, error) {
 func ReadTree(path string) ([]Manifest, error) {
 	for _, name := range konfig.RecognizedKustomizationFileNames() {
 		if _, err := os.Stat(filepath.Join(path, name)); err == nil {
-			return BuildKustomization(path)
+			return BuildKustomization(path, "repair the kustomization; kctrl env apply --dry-run -k "+path+" builds it too")
 		}
 	}
 	return ReadManifests(path, nil)
 }
 
-// BuildKustomization returns the objects of the kustomization in a directory.
-func BuildKustomization(folder string) ([]Manifest, error) {
-	resources, err := kustomize.Build(folder, "-k takes a directory with a kustomization that kustomize can build, -f "+
-		"takes files")
+// BuildKustomization returns the objects of the kustomization in a directory. Errors have the hint.
+func BuildKustomization(directory, hint string) ([]Manifest, error) {
+	resources, err := kustomize.Build(directory, hint)
 	if err != nil {
 		return nil, err
 	}
@@ -115,7 +114,7 @@ func BuildKustomization(folder string) ([]Manifest, error) {
 	if err != nil {
 		return nil, err
 	}
-	return parseManifests(folder, content)
+	return parseManifests(directory, content)
 }
 
 // parseManifests parses all documents of a file and reports every one that is not an object.

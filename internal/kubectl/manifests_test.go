@@ -90,11 +90,11 @@ func TestKustomizationsAreBuilt(t *testing.T) {
 	folder := t.TempDir()
 	write(t, filepath.Join(folder, "a.yaml"), configMap+"a\n")
 	write(t, filepath.Join(folder, "kustomization.yaml"), "resources: [a.yaml]\nnamePrefix: x-\n")
-	manifests, err := BuildKustomization(folder)
+	manifests, err := BuildKustomization(folder, "")
 	if err != nil || len(manifests) != 1 || manifests[0].Object.GetName() != "x-a" {
 		t.Errorf("BuildKustomization = %v, %v", manifests, err)
 	}
-	if _, err := BuildKustomization(t.TempDir()); err == nil {
+	if _, err := BuildKustomization(t.TempDir(), ""); err == nil {
 		t.Error("a folder without a kustomization was built")
 	}
 }

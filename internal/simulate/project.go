@@ -1,6 +1,7 @@
 package simulate
 
 import (
+	"errors"
 	"go/ast"
 	"go/parser"
 	"go/token"
@@ -39,9 +40,10 @@ func readProject(dir string) (*project, error) {
 	if p.main, err = findMain(dir); err != nil {
 		return nil, err
 	}
-	built, err := kubectl.BuildKustomization(filepath.Join(dir, "config", "default"))
+	built, err := kubectl.BuildKustomization(filepath.Join(dir, "config", "default"),
+		"repair the kustomization: its role, CRDs and webhooks are simulated")
 	if err != nil {
-		return nil, err
+		return nil, inProject(dir, err)
 	}
 	for _, m := range built {
 		p.add(m.Object)
@@ -209,6 +211,15 @@ func (p *project) addContainer(deployment *unstructured.Unstructured) {
 	}
 }
 
+// inProject returns an error whose paths are relative to the project.
+func inProject(dir string, err error) error {
+	if d, ok := errors.AsType[*diagnostic.Error](err); ok {
+		d.Pos = diagnostic.Relative(dir, d.Pos)
+		d.Message = strings.ReplaceAll(d.Message, dir+string(filepath.Separator), "")
+	}
+	return err
+}
+
 // readSamples reads the objects of config/samples.
 func (p *project) readSamples() error {
 	directory := filepath.Join(p.dir, "config", "samples")
@@ -217,7 +228,7 @@ func (p *project) readSamples() error {
 	}
 	manifests, err := kubectl.ReadTree(directory)
 	if err != nil {
-		return err
+		return inProject(p.dir, err)
 	}
 	for _, m := range manifests {
 		p.samples = append(p.samples, m.Object)

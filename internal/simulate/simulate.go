@@ -213,6 +213,9 @@ func (p *project) execute(
 			Hint:    "run it on kctrl env up --in-memory, and see its log",
 		}
 	}
+	if report.Failures == nil {
+		report.Failures = []Failure{} // an empty list in JSON
+	}
 	return report, nil
 }
 
