@@ -56,21 +56,39 @@ var eachChoice = []combination{
 	{true, true, "none", "own", project.Module, false},
 }
 
-// TestMatrix creates a project for each combination, checks its types, and applies its manifests to an API server in
-// memory. Subtests build the project with the go command, run its tests, and apply the manifests to a real API server.
+// TestMatrix creates a project for each combination, checks its types and code, and applies its manifests to an API
+// server in memory. For combinations that together have each pair of choices, subtests also build the project with the
+// go command, run its tests, simulate it, and apply the manifests to a real API server.
 func TestMatrix(t *testing.T) {
 	t.Run("each choice", func(t *testing.T) {
 		for _, c := range eachChoice {
 			t.Run(c.String(), func(t *testing.T) { c.test(t) })
 		}
 	})
+	complete := pairs()
+	t.Run("each pair", func(t *testing.T) {
+		for _, c := range complete {
+			t.Run(c.String(), func(t *testing.T) { c.test(t) })
+		}
+	})
 	t.Run("other combinations", func(t *testing.T) {
 		for _, c := range combinations() {
-			if !slices.Contains(eachChoice, c) {
-				t.Run(c.String(), func(t *testing.T) { c.test(t) })
+			if !slices.Contains(complete, c) {
+				t.Run(c.String(), func(t *testing.T) { c.testTypes(t) })
 			}
 		}
 	})
+}
+
+// testTypes runs the tests that compile nothing.
+func (c combination) testTypes(t *testing.T) {
+	p := c.make(t)
+	p.check(t)
+	p.checkAccepted(t, apiServers["in memory"])
+	if c.runtime == project.Module {
+		goCommand(t, p.dir, moduleEnv(), "mod", "tidy")
+	}
+	p.checkCode(t, c.namespaced)
 }
 
 func (c combination) test(t *testing.T) {
