@@ -222,8 +222,12 @@ func folderOf(pkg *packages.Package) string {
 
 // leaveBroken removes the bodies of functions with errors from the syntax of a package, and reports the errors.
 func (p *program) leaveBroken(pkg *packages.Package) {
+	missing := p.missingImport(pkg)
+	if missing != nil {
+		p.problems = append(p.problems, missing)
+	}
 	for _, e := range pkg.Errors {
-		if e.Kind == packages.ListError && len(pkg.TypeErrors) > 0 {
+		if missing != nil || e.Kind == packages.ListError && len(pkg.TypeErrors) > 0 {
 			continue // the compiler's text about the same errors
 		}
 		pos := p.position(e.Pos)
@@ -334,6 +338,19 @@ func (p *program) at(pos token.Pos) token.Position {
 	at := p.fset.Position(pos)
 	at.Filename, at.Offset = p.relative(at.Filename), 0
 	return at
+}
+
+// missingImport returns an error if no downloaded module provides an import of a package, else nil.
+func (p *program) missingImport(pkg *packages.Package) *diagnostic.Error {
+	for _, path := range slices.Sorted(maps.Keys(pkg.Imports)) {
+		for _, e := range pkg.Imports[path].Errors {
+			if d := diagnostic.MissingModule(e.Msg); d != nil && e.Kind == packages.ListError {
+				d.Pos, d.Message = p.position(e.Pos), "not analyzed: "+d.Message
+				return d
+			}
+		}
+	}
+	return nil
 }
 
 // skipped reports files of the analyzed packages that build constraints exclude, and modules below the directory: their

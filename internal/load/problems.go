@@ -392,7 +392,7 @@ func (p *Program) listProblem(text string) (message, hint string) {
 	if strings.Contains(text, "does not contain main module") {
 		message = "no go.mod file: this is not a Go module"
 	}
-	return message, listHint(text)
+	return message, diagnostic.GoHint(text)
 }
 
 // missingOwn explains why the go command finds no package in a loaded module.
@@ -406,41 +406,6 @@ func (p *Program) missingOwn(importPath string) (message, hint string, ok bool) 
 		}
 	}
 	return message, hint, message != ""
-}
-
-// listHint returns the hint for an error of the go command.
-func listHint(text string) string {
-	for _, known := range []struct{ contains, hint string }{
-		{"missing go.sum entry", "run go mod tidy"},
-		{"no required module provides package", "run go mod tidy"},
-		{"updates to go.mod needed", "run go mod tidy"},
-		{"module lookup disabled", "run go mod download with access to the module proxy"},
-		{"dial tcp", "run go mod download with access to the module proxy"},
-		{"reading http", "run go mod download with a module proxy that has that version, or correct the version in go.mod"},
-		{"inconsistent vendoring", "run go mod vendor"},
-		{"vendor/modules.txt", "run go mod vendor"},
-		{"import lookup disabled by -mod=vendor", "run go mod vendor"},
-		{"import cycle", "move what both packages need to a third package"},
-		{"is not in std", "correct the import path, or run go get for its module"},
-		{"not one of the workspace modules", "run go work use ., or set GOWORK=off"},
-		{"does not contain modules listed in go.work", "run go work use ., or set GOWORK=off"},
-		{"does not contain main module", "run kctrl in the directory of a Go module, select it with -C, or create one with " +
-			"go mod init"},
-		{"but go.work lists go", "run go work use to raise the version, or set GOWORK=off"},
-		{"listed in go.work file", "correct the use line in go.work, or set GOWORK=off"},
-		{"-mod=", "correct -mod in GOFLAGS"},
-		{"directory not found", "use existing directories, such as paths=./api/v1 or paths=./..., or Go packages"},
-		{"chdir ", "use existing directories, such as paths=./api/v1 or paths=./..., or Go packages"},
-		{"must not be replaced", "set GOMODCACHE, or HOME, in the environment: the go command has no directory for modules"},
-		{"in any of", "unset GO111MODULE: kctrl works on Go modules"},
-		{"parsing $GOFLAGS", "correct GOFLAGS"},
-		{"requires go >=", "install that version of Go, or lower the version in go.mod"},
-	} {
-		if strings.Contains(text, known.contains) {
-			return known.hint
-		}
-	}
-	return ""
 }
 
 var importStack = regexp.MustCompile(`import cycle not allowed: import stack: \[([^\]]*)\]`)

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"go/token"
 	"io/fs"
+	"maps"
 	"os/exec"
 	"path/filepath"
 	"slices"
@@ -118,6 +119,14 @@ func (r *Result) sort(dir string) []*packages.Package {
 func problem(dir string, pkg *packages.Package) error {
 	if e := pkg.Errors[0]; strings.Contains(e.Msg, "does not contain main module") {
 		return listError(errors.New(e.Msg))
+	}
+	for _, path := range slices.Sorted(maps.Keys(pkg.Imports)) {
+		for _, e := range pkg.Imports[path].Errors {
+			if d := diagnostic.MissingModule(e.Msg); d != nil && e.Kind == packages.ListError {
+				d.Pos, d.Message = position(dir, e.Pos), "package "+pkg.PkgPath+" was not checked: "+d.Message
+				return d
+			}
+		}
 	}
 	// Among others, the go command reports the output of the compiler, without a position of its own.
 	i := max(0, slices.IndexFunc(pkg.Errors, func(e packages.Error) bool { return strings.Contains(e.Pos, ".go:") }))
