@@ -1,6 +1,6 @@
 // Command kubebuilder runs the unmodified envtest suites of kubebuilder's sample projects on kctrl's API server. Each
 // suite gets its own server through USE_EXISTING_CLUSTER and KUBECONFIG. It prints a Markdown table, and fails if a
-// suite fails. Run it from bench/.
+// suite fails. With -migrate it migrates the projects and runs their suites after each step. Run it from bench/.
 package main
 
 import (
@@ -24,18 +24,24 @@ import (
 
 type options struct {
 	kctrl, checkout, server, only string
+	migrate                       bool
 }
 
 func main() {
 	var o options
 	flag.StringVar(&o.kctrl, "kctrl", "../bin/kctrl", "the kctrl binary")
-	flag.StringVar(&o.checkout, "checkout", "", "folder with a clone of kubebuilder")
+	flag.StringVar(&o.checkout, "checkout", "", "directory of a clone of kubebuilder")
 	flag.StringVar(&o.server, "server", "memory", "memory or real")
-	flag.StringVar(&o.only, "only", "", "only suites whose folder contains this")
+	flag.StringVar(&o.only, "only", "", "only suites or samples whose directory contains this")
+	flag.BoolVar(&o.migrate, "migrate", false, "migrate the samples, in memory, and run their suites after each step")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	if err := run(ctx, os.Stdout, o); err != nil {
+	do := run
+	if o.migrate {
+		do = migrateSamples
+	}
+	if err := do(ctx, os.Stdout, o); err != nil {
 		fmt.Fprintln(os.Stderr, "kubebuilder:", err)
 		os.Exit(1)
 	}
