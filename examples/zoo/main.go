@@ -1,5 +1,6 @@
 // Zoo simulates small operators, each with a bug that real operators have had, and their fixed twins. It prints which
-// bugs the simulator finds, and by which rule.
+// bugs the simulator finds, and by which rule, and which of them other tests find: a client with random errors, and the
+// test of a scaffolded controller.
 package main
 
 import (
@@ -50,13 +51,14 @@ type visit struct {
 
 	seen, found, falseAlarms, plans int
 	took, longest                   time.Duration
+	random, scaffolded              tally
 }
 
 // see simulates an operator and its twin.
 func (v *visit) see(s specimen) {
 	if v.seen == 0 {
-		fmt.Fprintln(v.out, "| operator | class of bug | found by | plan | plans | time | twin |")
-		fmt.Fprintln(v.out, "|---|---|---|---|---|---|---|")
+		fmt.Fprintln(v.out, "| operator | class of bug | found by | plan | plans | time | twin | random errors | scaffolded test |")
+		fmt.Fprintln(v.out, "|---|---|---|---|---|---|---|---|---|")
 	}
 	v.seen++
 	began := time.Now()
@@ -83,8 +85,9 @@ func (v *visit) see(s specimen) {
 		plans = bug.Run
 	}
 	v.plans += plans
-	fmt.Fprintf(v.out, "| %s | %s | %s | %s | %d | %.1f s | %s |\n", s.name, class, or(rule, "**not found**"), plan, plans,
-		took.Seconds(), or(alarm, "passes"))
+	random, scaffolded := v.compare(s)
+	fmt.Fprintf(v.out, "| %s | %s | %s | %s | %d | %.1f s | %s | %s | %s |\n", s.name, class, or(rule, "**not found**"),
+		plan, plans, took.Seconds(), or(alarm, "passes"), random, scaffolded)
 	if v.stories {
 		v.explain(bug)
 		v.explain(twin)
@@ -99,6 +102,10 @@ func (v *visit) total() {
 	}
 	fmt.Fprintf(v.out, "\n%d of %d bugs found (%d %%), %d false alarms on %d twins, %.1f s per operator, at most %.1f s\n",
 		v.found, v.seen, 100*v.found/v.seen, v.falseAlarms, v.seen, v.took.Seconds()/float64(v.seen), v.longest.Seconds())
+	fmt.Fprintf(v.out, "random errors, %.0f %% of calls and %d seeds: %d of %d bugs found, %d false alarms\n",
+		100*share, seeds, v.random.found, v.seen, v.random.falseAlarms)
+	fmt.Fprintf(v.out, "scaffolded test: %d of %d bugs found, %d false alarms\n",
+		v.scaffolded.found, v.seen, v.scaffolded.falseAlarms)
 }
 
 // explain prints the story of the first failure.

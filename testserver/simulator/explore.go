@@ -432,7 +432,7 @@ func Explore(t *testing.T, operator *Operator, opts Options) (*Report, error) {
 				if i >= len(plans) || ended || opts.First && failed.Load() {
 					return
 				}
-				failure, runErr := try(t, operator, reference, plans[i], opts.Disabled)
+				failure, runErr := Try(t, operator, reference, plans[i], opts.Disabled)
 				mu.Lock()
 				if runErr != nil && err == nil {
 					err = fmt.Errorf("%s: %w", plans[i].describe(), runErr)
@@ -467,9 +467,9 @@ func Explore(t *testing.T, operator *Operator, opts Options) (*Report, error) {
 	return report, err
 }
 
-// try carries out one plan and returns its failure, or nil. In real time a slow machine can delay a process, so a
-// failure counts if it happens twice.
-func try(t *testing.T, operator *Operator, reference *Reference, plan Plan, disabled []string) (*Failure, error) {
+// Try carries out one plan and returns its failure, or nil. disabled are names of invariants. In real time a slow machine
+// can delay a process, so a failure counts if it happens twice.
+func Try(t *testing.T, operator *Operator, reference *Reference, plan Plan, disabled []string) (*Failure, error) {
 	failure, err := tryOnce(t, operator, reference, plan, disabled)
 	if failure == nil || err != nil || operator.Command == nil {
 		return failure, err
@@ -510,7 +510,7 @@ func Replay(t *testing.T, operator *Operator, plan Plan, disabled []string) (*Re
 		return nil, err
 	}
 	report := &Report{Reference: reference, Planned: 1, Run: 1}
-	failure, err := try(t, operator, reference, plan, disabled)
+	failure, err := Try(t, operator, reference, plan, disabled)
 	if failure != nil {
 		report.Failures = append(report.Failures, *failure)
 	}

@@ -192,7 +192,7 @@ func TestInvariantsOfChanges(t *testing.T) {
 				}
 			}
 			rejected := Plan{Seed: 1, Faults: []Fault{{Kind: Reject, At: "create configmaps default/a", Number: 1}}}
-			failure, err := try(t, operator, reference, rejected, nil)
+			failure, err := Try(t, operator, reference, rejected, nil)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -75,7 +75,7 @@ func minimize(t *testing.T, operator *Operator, reference *Reference, f *Failure
 	for i := 0; i < len(f.Plan.Faults) && len(f.Plan.Faults) > 1; {
 		smaller := f.Plan
 		smaller.Faults = slices.Delete(slices.Clone(f.Plan.Faults), i, i+1)
-		failure, err := try(t, operator, reference, smaller, disabled)
+		failure, err := Try(t, operator, reference, smaller, disabled)
 		if err != nil {
 			return err
 		}

@@ -224,7 +224,7 @@ func TestFailuresAreMinimal(t *testing.T) {
 	}
 	needed := Fault{Kind: CrashAfter, At: "update configmaps default/a", Number: 1}
 	other := Fault{Kind: Cut, At: "event configmaps ADDED default/a", Number: 1}
-	failure, err := try(t, operator, reference, Plan{Seed: 1, Faults: []Fault{other, needed}}, nil)
+	failure, err := Try(t, operator, reference, Plan{Seed: 1, Faults: []Fault{other, needed}}, nil)
 	if err != nil || failure == nil {
 		t.Fatal("the plan does not fail", err)
 	}
