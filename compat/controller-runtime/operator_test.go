@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"strings"
 	"sync"
@@ -321,6 +322,14 @@ func (rejecting) ValidateDelete(context.Context, *corev1.ConfigMap) (admission.W
 	return nil, nil
 }
 
+// labeling defaults objects of any kind.
+type labeling[T client.Object] struct{}
+
+func (labeling[T]) Default(_ context.Context, obj T) error {
+	obj.SetLabels(map[string]string{"defaulted": "true"})
+	return nil
+}
+
 func TestWebhooksOfTheManagerAreCalled(t *testing.T) {
 	hooks := environment.hooks
 	mgr := start(t, ctrl.Options{WebhookServer: webhook.NewServer(webhook.Options{
@@ -328,6 +337,20 @@ func TestWebhooksOfTheManagerAreCalled(t *testing.T) {
 	})}, func(mgr ctrl.Manager) {
 		if err := ctrl.NewWebhookManagedBy(mgr, &corev1.ConfigMap{}).WithValidator(rejecting{}).Complete(); err != nil {
 			t.Fatal(err)
+		}
+		pods := ctrl.NewWebhookManagedBy(mgr, &corev1.Pod{}).WithDefaulter(labeling[*corev1.Pod]{})
+		if err := pods.WithCustomPath("/pods").Complete(); err != nil {
+			t.Fatal(err)
+		}
+		both := ctrl.NewWebhookManagedBy(mgr, &corev1.ConfigMap{}).WithValidator(rejecting{})
+		if both.WithDefaulter(labeling[*corev1.ConfigMap]{}).WithCustomPath("/both").Complete() == nil {
+			t.Error("two webhooks have one path")
+		}
+		for path, want := range map[string]string{"/pods": "/pods", "/both": "", "/mutate--v1-pod": ""} {
+			mux := mgr.GetWebhookServer().WebhookMux()
+			if _, got := mux.Handler(httptest.NewRequest(http.MethodPost, path, nil)); got != want {
+				t.Errorf("%s: pattern %q, want %q", path, got, want)
+			}
 		}
 	})
 	await(t, func() error { return mgr.GetWebhookServer().StartedChecker()(nil) })

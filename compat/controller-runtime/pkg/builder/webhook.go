@@ -32,6 +32,7 @@ type WebhookBuilder[T runtime.Object] struct {
 	customValidator             admission.CustomValidator
 	newConverter                func(*runtime.Scheme) (conversion.Converter, error)
 	defaulterPath, validatePath string // empty are the usual ones
+	customPath                  string // of the only webhook
 	recoverPanic                *bool
 	logConstructor              func(base logr.Logger, req *admission.Request) logr.Logger
 	contextFunc                 func(context.Context, *http.Request) context.Context
@@ -105,6 +106,14 @@ func (blder *WebhookBuilder[T]) RecoverPanic(recoverPanic bool) *WebhookBuilder[
 	return blder
 }
 
+// WithCustomPath sets the path of a kind with one webhook. Controller-runtime removed it after v0.23.
+//
+// Deprecated: use WithValidatorCustomPath or WithDefaulterCustomPath.
+func (blder *WebhookBuilder[T]) WithCustomPath(customPath string) *WebhookBuilder[T] {
+	blder.customPath = customPath
+	return blder
+}
+
 // WithValidatorCustomPath sets the path of the validating webhook.
 func (blder *WebhookBuilder[T]) WithValidatorCustomPath(customPath string) *WebhookBuilder[T] {
 	blder.validatePath = customPath
@@ -128,6 +137,14 @@ func (blder *WebhookBuilder[T]) Complete() error {
 	}
 	if blder.logConstructor == nil {
 		blder.logConstructor = blder.log
+	}
+	if blder.customPath != "" {
+		defaults := blder.defaulter != nil || blder.customDefaulter != nil
+		if validates := blder.validator != nil || blder.customValidator != nil; defaults && validates {
+			return errors.New("WithCustomPath sets the path of one webhook, and the kind has two: " +
+				"use WithDefaulterCustomPath and WithValidatorCustomPath")
+		}
+		blder.defaulterPath, blder.validatePath = blder.customPath, blder.customPath
 	}
 	defaulting, err := blder.defaulting()
 	if err != nil {
