@@ -31,7 +31,8 @@ replaces ` + "`{kubeconfig}`" + ` by that path. Disable leader election, so that
 at once, and webhooks, which are not called. With --parallel, disable servers with fixed ports.
 
 Each plan starts its own API server in memory. --env runs all plans in turn on the server of
-kctrl env up, and deletes the objects that they leave.
+kctrl env up, and deletes the objects that they create, also after an interrupt. Samples must not
+exist there.
 
 The exit code is 1 if a plan fails. A failure counts if it happens twice.`,
 		Example: `  kctrl chaos -- bin/manager --leader-elect=false --metrics-bind-address=0
@@ -72,7 +73,7 @@ func runChaos(ctx context.Context, s *streams, o chaosOptions) error {
 		return err
 	}
 	if o.env != "" {
-		if o.Kubeconfig, err = kubeconfigOf(ctx, s, o.env); err != nil {
+		if o.Kubeconfig, o.Controlled, err = chaosServer(ctx, s, o.env); err != nil {
 			return err
 		}
 	}

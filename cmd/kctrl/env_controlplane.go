@@ -56,6 +56,22 @@ func kubeconfigOf(ctx context.Context, s *streams, name string) (string, error) 
 	return usableKubeconfig(environments, name)
 }
 
+// chaosServer returns the kubeconfig of the environment with this name, and whether controllers of a cluster run in it.
+func chaosServer(ctx context.Context, s *streams, name string) (kubeconfig string, controlled bool, err error) {
+	if kubeconfig, err = kubeconfigOf(ctx, s, name); err != nil {
+		return "", false, err
+	}
+	environments, err := openEnvironments(ctx, s)
+	if err != nil {
+		return "", false, err
+	}
+	env, err := environments.Get(name)
+	if err != nil {
+		return "", false, err
+	}
+	return kubeconfig, env.ControllerManager || env.FakeControllers, nil
+}
+
 func usableKubeconfig(environments *controlplane.Environments, name string) (string, error) {
 	env, err := environments.Get(name)
 	if err != nil {

@@ -49,6 +49,11 @@ func addNameFlag(flags *pflag.FlagSet, name *string) {
 
 func kubeconfigOf(context.Context, *streams, string) (string, error) { return "", errUnsupported }
 
+// chaosServer returns an error: this system has no environments.
+func chaosServer(context.Context, *streams, string) (kubeconfig string, controlled bool, err error) {
+	return "", false, errUnsupported
+}
+
 func kubeconfigOfCurrent(context.Context, *streams) (string, error) { return "", errUnsupported }
 
 // environmentNames completes nothing: this system has no environments.

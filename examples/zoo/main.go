@@ -57,7 +57,8 @@ type visit struct {
 // see simulates an operator and its twin.
 func (v *visit) see(s specimen) {
 	if v.seen == 0 {
-		fmt.Fprintln(v.out, "| operator | class of bug | found by | plan | plans | time | twin | random errors | scaffolded test |")
+		fmt.Fprintln(v.out,
+			"| operator | class of bug | found by | plan | plans | time | twin | random errors | scaffolded test |")
 		fmt.Fprintln(v.out, "|---|---|---|---|---|---|---|---|---|")
 	}
 	v.seen++

@@ -1,8 +1,11 @@
 package simulate
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
+	"go/token"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -30,6 +33,8 @@ type ChaosOptions struct {
 	AsAdmin bool
 	// Kubeconfig selects an API server. Empty means one in memory for each plan.
 	Kubeconfig string
+	// Controlled means that controllers of a cluster run on this server, so that chaos starts no fake ones.
+	Controlled bool
 	// Quiet is the time without requests after which the operator is at rest, and Longest the time to get there.
 	Quiet, Longest time.Duration
 	// Parallel is the number of plans that run at a time.
@@ -63,10 +68,40 @@ func Chaos(
 		return nil, err
 	}
 	step("running the operator without faults")
-	return p.execute(ctx, program, work, request{Options: opts.Options, Command: &command{
-		Args: opts.Args, Dir: dir, Kubeconfig: opts.Kubeconfig,
+	report, err := p.execute(ctx, program, work, request{Options: opts.Options, Command: &command{
+		Args: opts.Args, Dir: dir, Kubeconfig: opts.Kubeconfig, Controlled: opts.Controlled,
 		Quiet: opts.Quiet, Longest: opts.Longest, Parallel: opts.Parallel,
 	}}, progress)
+	if report != nil && report.Exists > 0 {
+		return nil, p.exists(cmp.Or(opts.Samples, filepath.Join("config", "samples")), report.Exists-1)
+	}
+	return report, err
+}
+
+// exists is the error of a sample that the API server has already. name is the file or directory of the samples.
+func (p *project) exists(name string, sample int) error {
+	u := p.samples[sample]
+	key := strings.TrimPrefix(u.GetNamespace()+"/"+u.GetName(), "/")
+	e := &diagnostic.Error{
+		Pos:     token.Position{Filename: name},
+		Message: fmt.Sprintf("%s %s already exists on the API server", u.GetKind(), key),
+		Hint:    "delete it there, or use another environment",
+	}
+	path := name
+	if !filepath.IsAbs(path) {
+		path = filepath.Join(p.dir, path)
+	}
+	manifests, _ := kubectl.ReadManifests(path, nil) // other files of a kustomization may have another form
+	for _, m := range manifests {
+		if m.Object.GetKind() == u.GetKind() && m.Object.GetName() == u.GetName() {
+			e.Pos = m.Pos
+			if relative, err := filepath.Rel(p.dir, m.Pos.Filename); err == nil && !filepath.IsAbs(name) {
+				e.Pos.Filename = relative
+			}
+			break
+		}
+	}
+	return e
 }
 
 // readManifests reads what is installed and the samples.

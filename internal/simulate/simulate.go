@@ -49,6 +49,7 @@ type command struct {
 	Args       []string      `json:"args"`
 	Dir        string        `json:"dir"`
 	Kubeconfig string        `json:"kubeconfig,omitempty"`
+	Controlled bool          `json:"controlled,omitempty"`
 	Quiet      time.Duration `json:"quiet"`
 	Longest    time.Duration `json:"longest"`
 	Parallel   int           `json:"parallel"`
@@ -57,6 +58,7 @@ type command struct {
 // Report is the result of a simulation. Its form in JSON is the output of kctrl sim -o json.
 type Report struct {
 	Error    string    `json:"error,omitempty"`
+	Exists   int       `json:"exists,omitempty"` // the number of a sample that the API server has already, from 1
 	Planned  int       `json:"planned"`
 	Run      int       `json:"run"`
 	Seconds  float64   `json:"seconds"` // of real time
@@ -163,6 +165,9 @@ func (p *project) execute(
 	cmd := exec.CommandContext(ctx, program)
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) } // it stops the processes that it has started
 	cmd.WaitDelay = 10 * time.Second
+	if asked.Command != nil && asked.Command.Kubeconfig != "" {
+		cmd.WaitDelay = time.Minute // it deletes what it has created
+	}
 	cmd.Dir = p.dir
 	// Without the hook, an operator must not find an API server.
 	cmd.Env = append(

@@ -43,6 +43,9 @@ func controllersFor(calls []*Call) []string {
 func (r *run) startCluster() {
 	p := &process{name: "cluster", run: r, ctx: r.ctx}
 	r.processes.Go(func() { r.collectGarbage(p) })
+	if r.operator.Command != nil && r.operator.Command.Controlled {
+		return
+	}
 	controllers := r.operator.controllers
 	if r.plan.Then == Terminate {
 		controllers = append(slices.Clone(controllers), "namespace-controller")
@@ -124,6 +127,9 @@ func (r *run) garbage() string {
 	}
 	for _, path := range slices.Sorted(maps.Keys(r.objects)) {
 		u := &unstructured.Unstructured{Object: r.objects[path]}
+		if !r.left.mayDelete(u.GetUID()) {
+			continue
+		}
 		owners := u.GetOwnerReferences()
 		isOwned := slices.ContainsFunc(owners, func(o metav1.OwnerReference) bool { return living[o.UID] })
 		if len(owners) > 0 && !isOwned && u.GetDeletionTimestamp() == nil {

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"log"
-	"maps"
 	"net"
 	"net/http"
 	"net/http/httputil"
@@ -15,7 +14,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 
@@ -34,12 +32,17 @@ type Command struct {
 	Args []string
 	// Dir is the working directory. Empty means that of this process.
 	Dir string
-	// Server is the transport to an API server. Nil means a new server in memory for each run.
+	// Server is the transport to an API server. Nil means a new server in memory for each run. Runs on a server delete
+	// the objects that they have created.
 	Server http.RoundTripper
+	// Controlled means that controllers of a cluster run on Server, so that a run starts no fake ones.
+	Controlled bool
 	// Quiet is the time without requests after which a run is at rest. The default is 2 s.
 	Quiet time.Duration
 	// Longest is the time in which a run must come to rest. The default is 60 s.
 	Longest time.Duration
+
+	lone bool // see leftovers; one run after another uses it
 }
 
 // KubeconfigArgument represents the path of the kubeconfig in the arguments of a command.
@@ -119,27 +122,6 @@ func (s *realServer) RoundTrip(request *http.Request) (*http.Response, error) {
 	request = request.Clone(request.Context())
 	request.URL.Scheme, request.URL.Host, request.Host = s.base.Scheme, s.base.Host, ""
 	return s.transport.RoundTrip(request)
-}
-
-// cleanUp deletes what a run has left on a server that serves several runs.
-func (r *run) cleanUp() error {
-	end := time.Now().Add(startTime)
-	for _, path := range slices.Sorted(maps.Keys(r.objects)) {
-		for {
-			release := []byte(`{"metadata":{"finalizers":null}}`)
-			_, err := r.exchange(http.MethodPatch, path, release)
-			if err == nil {
-				_, err = r.exchange(http.MethodDelete, path, []byte(`{"gracePeriodSeconds":0,"propagationPolicy":"Background"}`))
-			}
-			if isNotFound(err) {
-				break
-			}
-			if err != nil && time.Now().After(end) {
-				return fmt.Errorf("delete %s: %w", path, err)
-			}
-		}
-	}
-	return nil
 }
 
 // run runs a process until its context ends or the program does.

@@ -2,15 +2,19 @@ package simulator
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"net/http"
 	"os"
 	"strings"
 	"testing"
 	"time"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/kctrl-dev/kctrl/runtime/manager"
+	"github.com/kctrl-dev/kctrl/testserver/apiserver"
 )
 
 // variantVariable makes the test program run a variant of the copier, on the API server of KUBECONFIG.
@@ -89,5 +93,102 @@ func TestProgramsThatEndAreAnError(t *testing.T) {
 	want := "ends before it sends a request: operator-0: exit status 1: error: no license"
 	if err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("got %v", err)
+	}
+}
+
+// sharedServer returns an operator whose runs share an API server, and that server.
+func sharedServer(t *testing.T, variant string) (*Operator, http.RoundTripper) {
+	server := apiserver.New(apiserver.Options{Isolated: true})
+	t.Cleanup(server.Close)
+	operator := programOf(t, variant)
+	operator.Namespace = "system"
+	operator.Command.Server = server.Config().Transport
+	return operator, operator.Command.Server
+}
+
+// create creates an object on a server.
+func create(t *testing.T, server http.RoundTripper, collection, object string) {
+	t.Helper()
+	if _, err := exchange(server, http.MethodPost, collection, []byte(object)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// contentOf returns the names and UIDs of the objects on a server.
+func contentOf(t *testing.T, server http.RoundTripper) string {
+	t.Helper()
+	var all strings.Builder
+	for _, collection := range []string{"namespaces", "configmaps", "events", "serviceaccounts"} {
+		answer, err := exchange(server, http.MethodGet, "/api/v1/"+collection, nil)
+		list := &unstructured.UnstructuredList{}
+		if err == nil {
+			err = list.UnmarshalJSON(answer)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, item := range list.Items {
+			fmt.Fprintln(&all, collection, item.GetNamespace(), item.GetName(), item.GetUID())
+		}
+	}
+	return all.String()
+}
+
+const foreign = `{"apiVersion":"v1","kind":"ConfigMap","metadata":{
+	"name":%q,"labels":{"source":"true"},"finalizers":["example.com/x"],
+	"ownerReferences":[{"apiVersion":"v1","kind":"Node","name":"n","uid":"1"}]}}`
+
+// The runs delete the objects that they have created, with the namespace, and no others: not those that the operator
+// has changed, and not those whose owners the run does not know.
+func TestServersAreLeftAsTheyWere(t *testing.T) {
+	operator, server := sharedServer(t, "")
+	create(t, server, "/api/v1/namespaces/default/configmaps", fmt.Sprintf(foreign, "other"))
+	before := contentOf(t, server)
+	report, err := Explore(nil, operator, Options{Seed: 1, Only: []string{"crash"}, Plans: 2, Parallel: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if report.Run != 2 {
+		t.Errorf("%d plans", report.Run)
+	}
+	if after := contentOf(t, server); after != before {
+		t.Errorf("the server has\n%swant\n%s", after, before)
+	}
+}
+
+// After an interrupt, the objects of the current run are deleted.
+func TestInterruptedRunsDeleteTheirObjects(t *testing.T) {
+	operator, server := sharedServer(t, "")
+	before := contentOf(t, server)
+	ctx, interrupt := context.WithCancel(t.Context())
+	operator.Command.Context = ctx
+	go func() {
+		defer interrupt()
+		for t.Context().Err() == nil {
+			if _, err := exchange(server, http.MethodGet, "/api/v1/namespaces/default/configmaps/a-copy", nil); err == nil {
+				return
+			}
+			time.Sleep(10 * time.Millisecond)
+		}
+	}()
+	if _, err := Explore(nil, operator, Options{Seed: 1}); !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v", err)
+	}
+	if after := contentOf(t, server); after != before {
+		t.Errorf("the server has\n%swant\n%s", after, before)
+	}
+}
+
+// A sample that exists before the first run is an error, and stays as it is.
+func TestSamplesOfOthersAreAnError(t *testing.T) {
+	operator, server := sharedServer(t, "")
+	create(t, server, "/api/v1/namespaces/default/configmaps", fmt.Sprintf(foreign, "a"))
+	before := contentOf(t, server)
+	_, err := Explore(nil, operator, Options{Seed: 1})
+	if e, ok := errors.AsType[*ExistsError](err); !ok || e.Sample != 0 {
+		t.Errorf("got %v", err)
+	}
+	if after := contentOf(t, server); after != before {
+		t.Errorf("the server has\n%swant\n%s", after, before)
 	}
 }

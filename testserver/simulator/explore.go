@@ -2,6 +2,7 @@ package simulator
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"maps"
 	"runtime"
@@ -131,6 +132,9 @@ func inBubble(t *testing.T, sources string, f func(beats *atomic.Int64) error) (
 // runIn carries out a plan in a bubble, or with a command in real time.
 func runIn(t *testing.T, operator *Operator, plan Plan, done func(state) bool) (result *Result, err error) {
 	if operator.Command != nil {
+		if err := context.Cause(operator.Command.Context); err != nil {
+			return nil, err
+		}
 		return runUntil(operator, plan, new(atomic.Int64), done)
 	}
 	err = inBubble(t, operator.Sources, func(beats *atomic.Int64) error {
@@ -151,6 +155,9 @@ func Learn(t *testing.T, operator *Operator, seed uint64) (*Reference, error) {
 
 // learnFirst carries out the runs in which the user at most deletes the samples.
 func learnFirst(t *testing.T, operator *Operator, seed uint64) (*Reference, error) {
+	if err := operator.findSamples(); err != nil {
+		return nil, err
+	}
 	if err := operator.chooseControllers(t, seed); err != nil {
 		return nil, err
 	}
@@ -467,8 +474,8 @@ func Explore(t *testing.T, operator *Operator, opts Options) (*Report, error) {
 	return report, err
 }
 
-// Try carries out one plan and returns its failure, or nil. disabled are names of invariants. In real time a slow machine
-// can delay a process, so a failure counts if it happens twice.
+// Try carries out one plan and returns its failure, or nil. disabled are names of invariants. In real time a slow
+// machine can delay a process, so a failure counts if it happens twice.
 func Try(t *testing.T, operator *Operator, reference *Reference, plan Plan, disabled []string) (*Failure, error) {
 	failure, err := tryOnce(t, operator, reference, plan, disabled)
 	if failure == nil || err != nil || operator.Command == nil {

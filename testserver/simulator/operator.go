@@ -66,16 +66,18 @@ func (o *Operator) run(p *process, logger *slog.Logger, replicas int) error {
 }
 
 // newServer returns the transport of an API server, a function that closes it, and its objects, by path.
-func (o *Operator) newServer(seed uint64) (http.RoundTripper, func(), map[string]map[string]any, error) {
+func (o *Operator) newServer(seed uint64, left *leftovers) (
+	http.RoundTripper, func(), map[string]map[string]any, error,
+) {
 	if o.Command != nil && o.Command.Server != nil {
-		objects, err := o.create(o.Command.Server)
+		objects, err := o.create(o.Command.Server, left)
 		return o.Command.Server, func() {}, objects, err
 	}
 	o.base.mu.Lock()
 	defer o.base.mu.Unlock()
 	if o.base.server == nil {
 		server := apiserver.New(apiserver.Options{Isolated: true})
-		objects, err := o.create(server.Config().Transport)
+		objects, err := o.create(server.Config().Transport, left)
 		if err != nil {
 			server.Close()
 			return nil, nil, nil, err
@@ -87,7 +89,7 @@ func (o *Operator) newServer(seed uint64) (http.RoundTripper, func(), map[string
 }
 
 // create creates the objects that exist before the operator starts, and returns them by path.
-func (o *Operator) create(server http.RoundTripper) (map[string]map[string]any, error) {
+func (o *Operator) create(server http.RoundTripper, left *leftovers) (map[string]map[string]any, error) {
 	all := map[string]map[string]any{}
 	for _, object := range append(o.leaseNamespace(), o.Objects...) {
 		data, err := object.MarshalJSON()
@@ -96,7 +98,8 @@ func (o *Operator) create(server http.RoundTripper) (map[string]map[string]any, 
 		}
 		path := collectionOf(o, object)
 		answer, err := exchange(server, http.MethodPost, path, data)
-		if isConflict(err) { // a server that serves several runs has it
+		exists := isConflict(err)
+		if exists { // a server that serves several runs has it
 			answer, err = exchange(server, http.MethodGet, path+"/"+object.GetName(), nil)
 		}
 		if err != nil {
@@ -107,6 +110,9 @@ func (o *Operator) create(server http.RoundTripper) (map[string]map[string]any, 
 			return nil, err
 		}
 		all[path+"/"+object.GetName()] = created
+		if !exists {
+			left.add(path+"/"+object.GetName(), created)
+		}
 	}
 	return all, nil
 }

@@ -202,6 +202,13 @@ func (p *process) send(request *http.Request, call *Call) (*http.Response, error
 	if call.verb != "watch" {
 		served = request
 	}
+	if isWrite(call.verb) && p.run.left.server != nil { // its answer shows what to delete, also after a crash
+		if !p.run.left.begin() {
+			return nil, errCrashed
+		}
+		defer p.run.left.done()
+		served = request.WithContext(context.WithoutCancel(request.Context()))
+	}
 	response, err := p.run.network.RoundTrip(served)
 	if err != nil {
 		call.Message = err.Error()

@@ -81,6 +81,7 @@ type run struct {
 	ctx      context.Context // ends with the run
 	user     *process
 	logs     *logLines
+	left     *leftovers
 
 	streams   sync.WaitGroup
 	processes sync.WaitGroup
@@ -122,9 +123,10 @@ func Run(operator *Operator, plan Plan) (*Result, error) {
 // runUntil carries out a plan, and counts its steps in beats. If it comes to rest and done does not accept its state,
 // it waits up to the longest backoff for another state.
 func runUntil(operator *Operator, plan Plan, beats *atomic.Int64, done func(state) bool) (*Result, error) {
-	network, closeServer, given, err := operator.newServer(plan.Seed)
+	left := operator.leftovers()
+	network, closeServer, given, err := operator.newServer(plan.Seed, left)
 	if err != nil {
-		return nil, err
+		return nil, errors.Join(err, left.delete())
 	}
 	defer closeServer()
 	pace := operator.pace()
@@ -135,7 +137,7 @@ func runUntil(operator *Operator, plan Plan, beats *atomic.Int64, done func(stat
 		objects: maps.Clone(given), latest: map[string]string{}, unsent: map[string]int{},
 		hidden: map[string]time.Time{}, living: map[string]*process{}, given: given,
 		history: map[string][]version{}, absent: map[string]*Call{},
-		removed: make(chan struct{}, 1),
+		removed: make(chan struct{}, 1), left: left,
 	}
 	for path, object := range given {
 		r.history[path] = []version{{object: object}}
@@ -144,7 +146,7 @@ func runUntil(operator *Operator, plan Plan, beats *atomic.Int64, done func(stat
 	if plan.Then == Terminate {
 		if _, err := r.exchange(http.MethodPost, "/api/v1/namespaces", samplesNamespace); err != nil {
 			cancel()
-			return nil, err
+			return nil, errors.Join(err, left.delete())
 		}
 	}
 	var gate sync.WaitGroup
@@ -160,10 +162,7 @@ func runUntil(operator *Operator, plan Plan, beats *atomic.Int64, done func(stat
 	r.streams.Wait()
 	closeGate()
 	gate.Wait()
-	if operator.Command != nil && operator.Command.Server != nil {
-		err = errors.Join(err, r.cleanUp())
-	}
-	return result, err
+	return result, errors.Join(err, left.delete())
 }
 
 // exchange sends a request past the gate and returns the answer.
@@ -516,6 +515,9 @@ func (r *run) answered(c *Call, body []byte) {
 		c.object = object
 	}
 	path := at.path()
+	if c.Status == http.StatusCreated && c.object != nil && at.subresource == "" {
+		r.left.add(path, object)
+	}
 	c.before = r.objects[path]
 	was := &unstructured.Unstructured{Object: c.before}
 	at.version, at.subresource = "", ""

@@ -6,6 +6,7 @@ package program
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -55,6 +56,7 @@ type Command struct {
 	Args       []string      `json:"args"`
 	Dir        string        `json:"dir"`
 	Kubeconfig string        `json:"kubeconfig,omitempty"` // of a real API server; empty means one in memory for each run
+	Controlled bool          `json:"controlled,omitempty"` // controllers of a cluster run on that server
 	Quiet      time.Duration `json:"quiet"`
 	Longest    time.Duration `json:"longest"`
 	Parallel   int           `json:"parallel"`
@@ -62,7 +64,8 @@ type Command struct {
 
 // Report is the answer, which the program writes to the output file.
 type Report struct {
-	Error    string    `json:"error,omitempty"` // why the operator could not be simulated
+	Error    string    `json:"error,omitempty"`  // why the operator could not be simulated
+	Exists   int       `json:"exists,omitempty"` // the number of a sample that the API server has already, from 1
 	Planned  int       `json:"planned"`
 	Run      int       `json:"run"`
 	Seconds  float64   `json:"seconds"`
@@ -169,6 +172,7 @@ func Chaos(ctx context.Context) error {
 	}
 	c := &simulator.Command{
 		Context: ctx, Args: r.Command.Args, Dir: r.Command.Dir, Quiet: r.Command.Quiet, Longest: r.Command.Longest,
+		Controlled: r.Command.Controlled,
 	}
 	if r.Command.Kubeconfig != "" {
 		config, err := clientcmd.BuildConfigFromFlags("", r.Command.Kubeconfig)
@@ -192,6 +196,9 @@ func (r *Request) answer(t *testing.T, operator *simulator.Operator) {
 	result, err := r.run(t, operator)
 	if err != nil {
 		report.Error = err.Error()
+	}
+	if e, ok := errors.AsType[*simulator.ExistsError](err); ok {
+		report.Exists = e.Sample + 1
 	}
 	if result != nil {
 		report.fill(result)
