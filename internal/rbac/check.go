@@ -118,10 +118,25 @@ type permission struct {
 
 // Check analyzes the packages and compares their requests with markers and roles.
 func Check(ctx context.Context, o Options) (*Report, error) {
+	c, report, err := compared(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	report.Findings = slices.Concat(c.missing(), c.excess(), c.unproven(), c.narrower())
+	slices.SortStableFunc(report.Findings, func(a, b Finding) int {
+		return cmp.Or(cmp.Compare(order(a.Class), order(b.Class)), cmp.Compare(a.Pos.Filename, b.Pos.Filename),
+			cmp.Compare(a.Pos.Line, b.Pos.Line), cmp.Compare(a.Pos.Column, b.Pos.Column))
+	})
+	report.Needs = c.needs()
+	return report, nil
+}
+
+// compared returns both sides of the comparison, and a report without findings.
+func compared(ctx context.Context, o Options) (*comparison, *Report, error) {
 	o.RoleName = cmp.Or(o.RoleName, "manager-role")
 	found, err := access.Analyze(ctx, access.Config{Dir: o.Dir, Patterns: o.Patterns, Cache: o.Cache})
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	patterns := o.Patterns
 	if len(patterns) > 0 && !slices.Contains(patterns, "./...") && len(found.Packages) > 0 {
@@ -129,13 +144,11 @@ func Check(ctx context.Context, o Options) (*Report, error) {
 	}
 	rules, err := markersOf(ctx, o.Dir, o.FS, patterns)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	report := &Report{Problems: found.Problems, Roots: found.Roots, Rules: len(rules), markers: rules}
-	report.Modules = found.Modules
 	config, err := readConfig(o.FS)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	c := &comparison{
 		Options: o, accesses: slices.Concat(found.Accesses, config.authority),
@@ -147,13 +160,9 @@ func Check(ctx context.Context, o Options) (*Report, error) {
 		}
 	}
 	c.index()
-	report.Findings = slices.Concat(c.missing(), c.excess(), c.unproven(), c.narrower())
-	slices.SortStableFunc(report.Findings, func(a, b Finding) int {
-		return cmp.Or(cmp.Compare(order(a.Class), order(b.Class)), cmp.Compare(a.Pos.Filename, b.Pos.Filename),
-			cmp.Compare(a.Pos.Line, b.Pos.Line), cmp.Compare(a.Pos.Column, b.Pos.Column))
-	})
-	report.Needs = c.needs()
-	return report, nil
+	return c, &Report{
+		Problems: found.Problems, Modules: found.Modules, Roots: found.Roots, Rules: len(rules), markers: rules,
+	}, nil
 }
 
 func order(class Class) int { return slices.Index([]Class{Missing, Excess, Unproven, Note}, class) }

@@ -1,14 +1,16 @@
-package rbac_test
+package rbac
 
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 
-	"github.com/kctrl-dev/kctrl/internal/rbac"
+	"github.com/kctrl-dev/kctrl/internal/access"
 )
 
-// The markers of the examples grant exactly the permissions that their code needs.
+// The markers of the examples grant exactly the permissions that their code needs. Without one permission, kctrl rbac
+// reports it missing.
 func TestExamplesAreExact(t *testing.T) {
 	for _, name := range []string{"examples", "examples/cronjob"} {
 		t.Run(name, func(t *testing.T) {
@@ -16,7 +18,7 @@ func TestExamplesAreExact(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			report, err := rbac.Check(t.Context(), rbac.Options{Dir: dir, FS: os.DirFS(dir)})
+			c, report, err := compared(t.Context(), Options{Dir: dir, FS: os.DirFS(dir)})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -26,11 +28,71 @@ func TestExamplesAreExact(t *testing.T) {
 			for _, problem := range report.Problems {
 				t.Error(problem)
 			}
-			for _, f := range report.Findings {
-				if f.Class != rbac.Unproven {
+			for _, f := range slices.Concat(c.missing(), c.excess(), c.narrower()) {
+				if f.Class != Unproven {
 					t.Errorf("%s: %s: %s", f.Pos, f.Class, f.Message)
 				}
 			}
+			checkEachRemoval(t, c)
 		})
 	}
+}
+
+// checkEachRemoval removes one permission at a time, and expects a missing permission. The exceptions are the verb get
+// beside a list that the code needs, and what only calls with an unproven resource need.
+func checkEachRemoval(t *testing.T, c *comparison) {
+	t.Helper()
+	all := c.rules
+	removed := map[permission]bool{}
+	for _, r := range all {
+		for p := range permissionsOf(r) {
+			if removed[p] {
+				continue
+			}
+			removed[p] = true
+			c.rules = nil
+			for _, kept := range all {
+				c.rules = append(c.rules, without(kept, p)...)
+			}
+			noticed := slices.ContainsFunc(c.missing(), func(f Finding) bool {
+				return f.Class == Missing && f.Resource == p.resource && slices.Contains(f.Verbs, p.verb)
+			})
+			listed := p.verb == access.Get && slices.Contains(r.verbs, access.List)
+			if !noticed && !listed && c.mayNeed(p.resource, p.verb) == "" {
+				t.Errorf("kctrl rbac does not miss %s on %s", p.verb, p.resource)
+			}
+		}
+	}
+	c.rules = all
+	if len(removed) < 20 {
+		t.Errorf("removed only %d permissions", len(removed))
+	}
+}
+
+// permissionsOf yields the permissions of a rule.
+func permissionsOf(r rule) func(yield func(permission) bool) {
+	return func(yield func(permission) bool) {
+		for _, group := range r.groups {
+			for _, name := range r.resources {
+				for _, verb := range r.verbs {
+					if !yield(permission{access.Resource{Group: group, Name: name}, verb}) {
+						return
+					}
+				}
+			}
+		}
+	}
+}
+
+// without returns rules that grant what a rule grants but one permission.
+func without(r rule, removed permission) (rules []rule) {
+	for p := range permissionsOf(r) {
+		if p != removed {
+			single := r
+			single.groups, single.resources = []string{p.resource.Group}, []string{p.resource.Name}
+			single.verbs = []string{p.verb}
+			rules = append(rules, single)
+		}
+	}
+	return rules
 }
