@@ -136,7 +136,7 @@ func (s *site) gvks(v ssa.Value) (found []gvk, complete bool) {
 		}
 		if !set {
 			for _, content := range s.settings.content[root] {
-				add(s.literal(content))
+				add(s.mapped(content))
 				set = true
 			}
 		}
@@ -180,30 +180,75 @@ func groupOfVersion(version string) string {
 	return group
 }
 
-// literal returns the kind in a map literal with "apiVersion" and "kind".
-func (f *flow) literal(content ssa.Value) ([]gvk, bool) {
+// mapped returns the kinds in a map: those of a literal with "apiVersion" and "kind", and of converted objects.
+func (s *site) mapped(content ssa.Value) (found []gvk, complete bool) {
 	var versions, kinds []ssa.Value
-	found, complete := f.origins(place{content, ""}, true, nil)
-	for _, p := range found {
-		made, ok := p.v.(*ssa.MakeMap)
-		if !ok {
+	origins, complete := s.origins(place{content, ""}, true, func(p place) bool {
+		return p.in == "" && converted(p.v) != nil
+	})
+	for _, p := range origins {
+		object := converted(p.v)
+		if _, made := p.v.(*ssa.MakeMap); !made && object == nil {
 			return nil, false
 		}
-		for _, user := range *made.Referrers() {
+		named := false
+		for _, user := range *p.v.Referrers() {
 			update, ok := user.(*ssa.MapUpdate)
 			if !ok {
 				continue
 			}
-			switch f.constant(place{update.Key, ""}) {
+			switch s.constant(place{update.Key, ""}) {
 			case "apiVersion":
 				versions = append(versions, unwrapped(update.Value))
 			case "kind":
+				named = true
 				kinds = append(kinds, unwrapped(update.Value))
 			}
 		}
+		if named {
+			continue
+		}
+		if object == nil {
+			return nil, false
+		}
+		more, known := s.typed(object)
+		found, complete = append(found, more...), complete && known
 	}
-	all, known := f.pairs(versions, kinds)
-	return all, known && complete
+	more, known := s.pairs(versions, kinds)
+	return append(found, more...), complete && known
+}
+
+// converted returns the object whose fields are in a map: the argument of ToUnstructured. It returns nil for others.
+func converted(v ssa.Value) ssa.Value {
+	result, ok := v.(*ssa.Extract)
+	if !ok || result.Index != 0 {
+		return nil
+	}
+	call, ok := result.Tuple.(*ssa.Call)
+	if !ok || calledName(call.Common()) != "ToUnstructured" {
+		return nil
+	}
+	args := call.Common().Args
+	return args[len(args)-1]
+}
+
+// typed returns the kinds of the Go types that an object can have.
+func (s *site) typed(object ssa.Value) (found []gvk, complete bool) {
+	all, complete := s.types(object)
+	for _, t := range all {
+		if isUntyped(t) {
+			more, known := s.gvks(object)
+			found, complete = append(found, more...), complete && known
+			continue
+		}
+		k, why := s.kinds.of(t)
+		if why != "" {
+			complete = false
+			continue
+		}
+		found = append(found, gvk{k.Group, k.Kind})
+	}
+	return found, complete && len(found) > 0
 }
 
 // unwrapped returns the value in an interface.
