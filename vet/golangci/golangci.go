@@ -1,5 +1,5 @@
-// Package golangci makes the rules of kctrl vet a module plugin of golangci-lint. It is a module of its own, so that
-// other users of the rules do not depend on the plugin system.
+// Package golangci makes the rules of kctrl vet a module plugin of golangci-lint: a program that imports it has the
+// linter kctrl.
 package golangci
 
 import (
