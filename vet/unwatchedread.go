@@ -15,14 +15,25 @@ var unwatchedRead = &Rule{
 	Hint:   "watch the kind, and map its objects to requests",
 	Details: "The rule reports a kind that a reconciler reads from the cache of controller-runtime and that " +
 		"its builder does not watch. It reports nothing if a watch is not known statically, or if any reconcile " +
-		"asks for another one after a time. It does not report Secrets and ConfigMaps, which programs often " +
-		"exclude from the cache. With kctrl's runtime, a client reads kinds without a watch live.",
+		"asks for another one after a time. It reports no read in a function that the reconciler of the kind " +
+		"calls, too. It does not report Secrets and ConfigMaps, which programs often exclude from the cache. With " +
+		"kctrl's runtime, a client reads kinds without a watch live.",
 	check: func(r *reporter) {
-		for _, s := range setups(r) {
+		all := setups(r)
+		trees := map[*setup][]*ssa.Function{}
+		for _, s := range all {
+			trees[s] = tree(r, s.reconcile)
+		}
+		handled := func(fn *ssa.Function, kind string) bool {
+			return slices.ContainsFunc(all, func(s *setup) bool {
+				return reconciles(s, kind) && slices.Contains(trees[s], fn)
+			})
+		}
+		for _, s := range all {
 			if s.unknown || within(s.reconcile, "github.com/kctrl-dev/kctrl/runtime") {
 				continue
 			}
-			functions := tree(r, s.reconcile)
+			functions := trees[s]
 			if slices.ContainsFunc(functions, func(fn *ssa.Function) bool { return polls(r, fn) }) {
 				continue
 			}
@@ -30,7 +41,8 @@ var unwatchedRead = &Rule{
 			for _, fn := range functions {
 				for call := range code.Calls(fn) {
 					op := r.OpOf(call)
-					if op == nil || !r.ReadsCache(op) || exempt(op.Kind) || reported[op.Kind] || watched(s, op.Kind) {
+					if op == nil || !r.ReadsCache(op) || exempt(op.Kind) || reported[op.Kind] || watched(s, op.Kind) ||
+						handled(fn, op.Kind) {
 						continue
 					}
 					reported[op.Kind] = true
@@ -54,4 +66,9 @@ func exempt(kind string) bool {
 
 func watched(s *setup, kind string) bool {
 	return slices.ContainsFunc(s.watches, func(w *code.Watch) bool { return w.Kind == kind })
+}
+
+// reconciles reports whether a kind is the one that a controller reconciles.
+func reconciles(s *setup, kind string) bool {
+	return slices.ContainsFunc(s.watches, func(w *code.Watch) bool { return w.Method == "For" && w.Kind == kind })
 }

@@ -125,9 +125,39 @@ func (p *Package) functions(built *ssa.Package) []*ssa.Function {
 	return all
 }
 
-// skipped reports whether a file is a test or generated.
+// skipped reports whether a file is generated, a test, or part of one.
 func (p *Package) skipped(file *ast.File) bool {
-	return strings.HasSuffix(p.Fset.Position(file.FileStart).Filename, "_test.go") || ast.IsGenerated(file)
+	return strings.HasSuffix(p.Fset.Position(file.FileStart).Filename, "_test.go") || ast.IsGenerated(file) ||
+		p.helpsTests(file)
+}
+
+// testLibraries are modules and packages that only tests import.
+var testLibraries = []string{"github.com/onsi/ginkgo", "github.com/onsi/gomega", peerPath + "/pkg/envtest"}
+
+// helpsTests reports whether a file imports a library of tests, or mentions a type such as testing.T.
+func (p *Package) helpsTests(file *ast.File) bool {
+	for _, spec := range file.Imports {
+		path := strings.Trim(spec.Path.Value, `"`)
+		if slices.ContainsFunc(testLibraries, func(library string) bool { return within(path, library) }) {
+			return true
+		}
+		if path == "testing" && p.mentionsTest(file) {
+			return true
+		}
+	}
+	return false
+}
+
+// mentionsTest reports whether a file mentions a type of package testing. Programs call testing.Testing.
+func (p *Package) mentionsTest(file *ast.File) (found bool) {
+	ast.Inspect(file, func(node ast.Node) bool {
+		if ident, ok := node.(*ast.Ident); ok && !found {
+			name, isType := p.TypesInfo.Uses[ident].(*types.TypeName)
+			found = isType && name.Pkg() != nil && name.Pkg().Path() == "testing"
+		}
+		return !found
+	})
+	return found
 }
 
 // SourceFiles returns the files that rules look at.
