@@ -153,6 +153,12 @@ func tellVetted(s *streams, o vetOptions, result *vet.Result) error {
 			Hint: "run kctrl vet -C " + module,
 		})
 	}
+	for _, name := range result.Excluded {
+		s.problem("warning: ", &diagnostic.Error{
+			Pos: token.Position{Filename: name}, Message: "not checked: excluded by build constraints",
+			Hint: "select it with --tags, GOOS or CGO_ENABLED",
+		})
+	}
 	errs := result.Problems
 	for _, f := range result.Findings {
 		errs = append(errs, f)

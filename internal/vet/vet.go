@@ -6,6 +6,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"go/ast"
+	"go/parser"
 	"go/token"
 	"io/fs"
 	"maps"
@@ -41,6 +43,8 @@ type Result struct {
 	Findings []*diagnostic.Error
 	// Problems name the packages that were not checked, with the reason.
 	Problems []error
+	// Excluded are the files of checked packages that build constraints exclude and that may use a client.
+	Excluded []string
 	// Modules are the directories of other modules below Dir, which the patterns do not reach.
 	Modules []string
 	// Fixes are certain corrections. They do not overlap.
@@ -73,6 +77,7 @@ func Run(ctx context.Context, o Options) (*Result, error) {
 	if slices.Contains(o.Patterns, "./...") {
 		result.Modules = otherModules(o.Dir)
 	}
+	result.Excluded = excluded(o.Dir, loaded)
 	sound := result.sort(o.Dir)
 	if len(sound) == 0 && len(result.Problems) == 0 {
 		return nil, &diagnostic.Error{
@@ -226,6 +231,35 @@ func (r *Result) add(dir string, set *token.FileSet, d analysis.Diagnostic) {
 		r.addFix(dir, set, d.SuggestedFixes[0])
 	}
 }
+
+// excluded returns the files that build constraints exclude, if they import a client or a library of controllers.
+func excluded(dir string, loaded []*packages.Package) []string {
+	var files []string
+	for _, pkg := range loaded {
+		for _, name := range pkg.IgnoredFiles {
+			if strings.HasSuffix(name, ".go") && !strings.HasSuffix(name, "_test.go") && usesClient(name) {
+				files = append(files, relative(dir, name))
+			}
+		}
+	}
+	slices.Sort(files)
+	return files
+}
+
+// usesClient reports whether a file imports a runtime of controllers, or client-go.
+func usesClient(name string) bool {
+	file, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.ImportsOnly)
+	if err != nil {
+		return false
+	}
+	return slices.ContainsFunc(file.Imports, func(spec *ast.ImportSpec) bool {
+		path := strings.Trim(spec.Path.Value, `"`)
+		return slices.ContainsFunc(clients, func(client string) bool { return strings.HasPrefix(path, client+"/") })
+	})
+}
+
+// clients are the modules whose packages send requests to the API server.
+var clients = []string{"github.com/kctrl-dev/kctrl/runtime", "sigs.k8s.io/controller-runtime", "k8s.io/client-go"}
 
 // otherModules returns the directories below dir that begin another module.
 func otherModules(dir string) []string {
