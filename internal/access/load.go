@@ -104,12 +104,14 @@ func load(ctx context.Context, cfg Config) (*program, error) {
 }
 
 func listError(err error) error {
-	text, _, _ := strings.Cut(strings.TrimSpace(err.Error()), "\n")
-	return &diagnostic.Error{
-		Message: "cannot load the Go packages: " + text,
-		Hint:    "run go build ./... and repair what it reports",
-		Cause:   err,
+	text, modules, _ := strings.Cut(strings.TrimSpace(err.Error()), "\n")
+	text = strings.TrimPrefix(text, "err: exit status 1: stderr: go: ")
+	hint := "run go build ./... and repair what it reports"
+	if strings.Contains(text, "inconsistent vendoring") {
+		first, _, _ := strings.Cut(strings.TrimSpace(modules), "\n")
+		text, hint = "inconsistent vendoring: "+first, "run go mod vendor"
 	}
+	return &diagnostic.Error{Message: "cannot load the Go packages: " + text, Hint: hint, Cause: err}
 }
 
 // isFramework reports whether the analysis knows the functions of a package by name.

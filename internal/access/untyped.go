@@ -38,7 +38,8 @@ func (f *flow) newSettings() *settings {
 func (f *flow) noteSetting(s *settings, instr ssa.Instruction) {
 	if store, ok := instr.(*ssa.Store); ok {
 		addr, ok := store.Addr.(*ssa.FieldAddr)
-		if ok && isUntyped(addr.X.Type()) && types.TypeString(store.Val.Type(), nil) == "map[string]any" {
+		_, isMap := store.Val.Type().Underlying().(*types.Map)
+		if ok && isMap && isUntyped(addr.X.Type()) {
 			for _, root := range f.roots(addr.X) {
 				s.content[root] = append(s.content[root], store.Val)
 			}
