@@ -91,6 +91,12 @@ func Run(ctx context.Context, o Options) (*Result, error) {
 // listError returns the error of the go command.
 func listError(err error) error {
 	text := strings.TrimSpace(strings.TrimPrefix(err.Error(), "err: exit status 1: stderr: "))
+	if _, modules, found := strings.Cut(text, "inconsistent vendoring in "); found {
+		_, first, _ := strings.Cut(modules, "\n") // the next lines name other modules
+		first, _, _ = strings.Cut(strings.TrimSpace(first), "\n")
+		return &diagnostic.Error{Pos: token.Position{Filename: "vendor/modules.txt"}, Cause: err,
+			Message: "inconsistent vendoring: " + first, Hint: "run go mod vendor"}
+	}
 	return &diagnostic.Error{Message: "go list: " + strings.ReplaceAll(text, "\n", "; "), Cause: err,
 		Hint: "run kctrl vet in the directory of a Go module"}
 }
@@ -103,7 +109,7 @@ func (r *Result) sort(dir string) []*packages.Package {
 			continue
 		}
 		broken[pkg.ID] = true
-		r.Problems = append(r.Problems, problem(dir, pkg))
+		r.Problems = append(r.Problems, r.problem(dir, pkg))
 	}
 	var sound []*packages.Package
 	for _, pkg := range r.loaded {
@@ -111,8 +117,13 @@ func (r *Result) sort(dir string) []*packages.Package {
 		case broken[pkg.ID] || len(pkg.Syntax) == 0:
 		case pkg.IllTyped:
 			at := token.Position{Filename: relative(dir, pkg.GoFiles[0])}
-			r.Problems = append(r.Problems, &diagnostic.Error{Pos: at,
-				Message: "package " + pkg.PkgPath + " was not checked: it imports a package that does not compile"})
+			why, hint := "it imports a package that does not compile", ""
+			if library := r.cause(pkg); library != nil {
+				message, advice := explain(library.Errors)
+				why, hint = "it depends on "+library.PkgPath+", which does not compile: "+message, advice
+			}
+			r.Problems = append(r.Problems, &diagnostic.Error{Pos: at, Hint: hint,
+				Message: "package " + pkg.PkgPath + " was not checked: " + why})
 		default:
 			sound = append(sound, pkg)
 		}
@@ -120,8 +131,18 @@ func (r *Result) sort(dir string) []*packages.Package {
 	return sound
 }
 
-// problem returns the first error of a package that has a position.
-func problem(dir string, pkg *packages.Package) error {
+// cause returns the deepest dependency of a package that does not compile, or nil if that is one of the loaded packages.
+func (r *Result) cause(pkg *packages.Package) (found *packages.Package) {
+	packages.Visit([]*packages.Package{pkg}, nil, func(dependency *packages.Package) {
+		if found == nil && len(dependency.Errors) > 0 && !slices.Contains(r.loaded, dependency) {
+			found = dependency
+		}
+	})
+	return found
+}
+
+// problem returns why a package was not checked.
+func (r *Result) problem(dir string, pkg *packages.Package) error {
 	if e := pkg.Errors[0]; strings.Contains(e.Msg, "does not contain main module") {
 		return listError(errors.New(e.Msg))
 	}
@@ -133,28 +154,41 @@ func problem(dir string, pkg *packages.Package) error {
 			}
 		}
 	}
-	// Among others, the go command reports the output of the compiler, without a position of its own.
-	i := max(0, slices.IndexFunc(pkg.Errors, func(e packages.Error) bool { return strings.Contains(e.Pos, ".go:") }))
-	e := pkg.Errors[i]
-	at := position(dir, e.Pos)
+	at := position(dir, pkg.Errors[positioned(pkg.Errors)].Pos)
 	if at.Filename == "" && len(pkg.GoFiles) > 0 {
 		at.Filename = relative(dir, pkg.GoFiles[0])
 	}
-	message := strings.TrimSpace(e.Msg)
+	message, hint := explain(pkg.Errors)
+	if library := r.cause(pkg); library != nil && strings.Contains(message, "could not import C ") {
+		message, hint = explain(library.Errors)
+	}
+	return &diagnostic.Error{Pos: at, Message: "package " + pkg.PkgPath + " was not checked: " + message, Hint: hint}
+}
+
+// positioned returns the index of the first error with a position. Among others, the go command reports the output of
+// the compiler, without a position of its own.
+func positioned(all []packages.Error) int {
+	return max(0, slices.IndexFunc(all, func(e packages.Error) bool { return strings.Contains(e.Pos, ".go:") }))
+}
+
+// explain returns the error of a package that a user can act on, and what to do.
+func explain(all []packages.Error) (message, hint string) {
+	i := slices.IndexFunc(all, func(e packages.Error) bool { return strings.Contains(e.Msg, "C compiler") })
+	if i < 0 {
+		i = positioned(all)
+	}
+	message = strings.TrimSpace(all[i].Msg)
 	if _, last, found := strings.Cut(message, "\n"); found && strings.HasPrefix(message, "# ") {
 		message = strings.TrimSpace(last) // the go command names the package first
 	}
 	message = strings.ReplaceAll(message, "\n", "; ")
-	hint := ""
 	switch {
 	case strings.Contains(message, "build constraints exclude all Go files"):
 		hint = "select files with --tags"
 	case strings.Contains(message, "C compiler") || strings.Contains(message, "cgo"):
 		hint = "install a C compiler, or set CGO_ENABLED=0 if the package has files without cgo"
-	case strings.Contains(message, "inconsistent vendoring"):
-		hint = "run go mod vendor"
 	}
-	return &diagnostic.Error{Pos: at, Message: "package " + pkg.PkgPath + " was not checked: " + message, Hint: hint}
+	return message, hint
 }
 
 // position parses "file:line:col".
