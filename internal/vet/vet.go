@@ -131,7 +131,7 @@ func (r *Result) sort(dir string) []*packages.Package {
 	return sound
 }
 
-// cause returns the deepest dependency of a package that does not compile, or nil if that is one of the loaded packages.
+// cause returns the deepest dependency of a package that does not compile and is not loaded itself, or nil.
 func (r *Result) cause(pkg *packages.Package) (found *packages.Package) {
 	packages.Visit([]*packages.Package{pkg}, nil, func(dependency *packages.Package) {
 		if found == nil && len(dependency.Errors) > 0 && !slices.Contains(r.loaded, dependency) {
