@@ -35,11 +35,11 @@ type project struct {
 
 // projects runs a test for each golden project, once unchanged and once with all components enabled.
 func projects(t *testing.T, run func(*testing.T, *project)) {
-	for folder, name := range map[string]string{"project": "guestbook", "project-multigroup": "fleet-operator"} {
+	for source, name := range map[string]string{"project": "guestbook", "project-multigroup": "fleet-operator"} {
 		for _, all := range []bool{false, true} {
-			t.Run(fmt.Sprintf("%s all=%v", folder, all), func(t *testing.T) {
+			t.Run(fmt.Sprintf("%s all=%v", source, all), func(t *testing.T) {
 				p := &project{t, t.TempDir(), name}
-				if err := os.CopyFS(p.dir, os.DirFS(filepath.Join("..", "..", "testdata", folder))); err != nil {
+				if err := os.CopyFS(p.dir, os.DirFS(filepath.Join("..", "..", "testdata", source))); err != nil {
 					t.Fatal(err)
 				}
 				if all {
@@ -110,7 +110,7 @@ func (p *project) parse(content []byte) objects {
 		}
 		key := object.GetAPIVersion() + " " + object.GetKind() + " " + object.GetNamespace() + " " + object.GetName()
 		if all[key] != nil {
-			p.Errorf("%s is there twice", key)
+			p.Errorf("duplicate object %s", key)
 		}
 		all[key] = object
 	}
@@ -190,7 +190,7 @@ func (p *project) same(got, want objects) {
 	}
 	for _, key := range slices.Sorted(maps.Keys(got)) {
 		if want[key] == nil {
-			p.Errorf("the chart alone has %s", key)
+			p.Errorf("only the chart has %s", key)
 		}
 	}
 }
@@ -243,7 +243,7 @@ func firstDifference(want, got string) string {
 }
 
 // TestChartMatchesKustomize compares the chart with default values and the output of kustomize, object by object.
-func TestChartIsWhatKustomizeBuilds(t *testing.T) {
+func TestChartMatchesKustomize(t *testing.T) {
 	projects(t, func(t *testing.T, p *project) {
 		p.same(like(p.rendered(p.name+"-system", nil)), p.built())
 	})
@@ -276,7 +276,7 @@ func setPod(o *unstructured.Unstructured, pod, container map[string]any) {
 
 // TestValuesChangeTheirFields compares the chart with one changed value and the output of kustomize with the same
 // change applied by hand.
-func TestValuesChangeWhatTheySay(t *testing.T) {
+func TestValuesChangeTheirFields(t *testing.T) {
 	drop := func(is func(*unstructured.Unstructured) bool) func(objects) {
 		return func(all objects) {
 			maps.DeleteFunc(all, func(_ string, o *unstructured.Unstructured) bool { return is(o) })
@@ -409,7 +409,7 @@ func TestAnotherNamespaceAndName(t *testing.T) {
 
 // TestRandomValuesRender sets random switches and lists. The chart must render and pass Helm's checks, and every
 // reference must have a target.
-func TestSwitchesAreIndependent(t *testing.T) {
+func TestRandomValuesRender(t *testing.T) {
 	projects(t, func(t *testing.T, p *project) {
 		defaults, err := chartutil.ReadValuesFile(filepath.Join(p.dir, "dist", "chart", "values.yaml"))
 		if err != nil {
@@ -422,7 +422,7 @@ func TestSwitchesAreIndependent(t *testing.T) {
 			if err != nil {
 				t.Fatalf("seed %d, %v: %v", seed, chosen, err)
 			}
-			p.refersToWhatIsThere(fmt.Sprintf("seed %d, %v", seed, chosen), all)
+			p.checkReferences(fmt.Sprintf("seed %d, %v", seed, chosen), all)
 			for _, m := range lint.All(filepath.Join(p.dir, "dist", "chart"), chosen, "somewhere", true).Messages {
 				if m.Severity > support.InfoSev {
 					t.Errorf("seed %d, %v: helm lint: %s", seed, chosen, m)
@@ -449,32 +449,32 @@ func chosenSwitches(r *rand.Rand, defaults map[string]any) map[string]any {
 }
 
 // checkReferences fails the test if a bound role or a called Service is missing.
-func (p *project) refersToWhatIsThere(where string, all objects) {
+func (p *project) checkReferences(where string, all objects) {
 	p.Helper()
-	there := map[string]bool{}
+	exist := map[string]bool{}
 	for _, o := range all {
-		there[o.GetKind()+" "+o.GetName()] = true
+		exist[o.GetKind()+" "+o.GetName()] = true
 	}
 	for _, o := range all {
 		if strings.HasSuffix(o.GetKind(), "RoleBinding") {
 			kind, _, _ := unstructured.NestedString(o.Object, "roleRef", "kind")
 			name, _, _ := unstructured.NestedString(o.Object, "roleRef", "name")
-			if !there[kind+" "+name] {
-				p.Errorf("%s: %s binds the %s %s, which is not there", where, o.GetName(), kind, name)
+			if !exist[kind+" "+name] {
+				p.Errorf("%s: %s binds the %s %s, which does not exist", where, o.GetName(), kind, name)
 			}
 		}
 		webhooks, _, _ := unstructured.NestedSlice(o.Object, "webhooks")
 		for _, w := range webhooks {
 			name, _, _ := unstructured.NestedString(w.(map[string]any), "clientConfig", "service", "name")
-			if !there["Service "+name] {
-				p.Errorf("%s: %s calls the Service %s, which is not there", where, o.GetName(), name)
+			if !exist["Service "+name] {
+				p.Errorf("%s: %s calls the Service %s, which does not exist", where, o.GetName(), name)
 			}
 		}
 	}
 }
 
 // TestUserTemplatesStay renders a user's template after kctrl has rewritten the chart.
-func TestTemplatesThatUsersAddStay(t *testing.T) {
+func TestUserTemplatesStay(t *testing.T) {
 	projects(t, func(t *testing.T, p *project) {
 		file := filepath.Join(p.dir, "dist", "chart", "templates", "mine.yaml")
 		text := "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: {{ include \"" + p.name + ".prefix\" . }}-mine\n"
@@ -483,10 +483,10 @@ func TestTemplatesThatUsersAddStay(t *testing.T) {
 		}
 		p.kctrl("build", "chart", "--image", image, "--version", "2.0.1")
 		if _, err := os.Stat(file); errors.Is(err, fs.ErrNotExist) {
-			t.Fatal("the template of the user is gone")
+			t.Fatal("kctrl removed the user's template")
 		}
 		if all := p.rendered("somewhere", nil); all["v1 ConfigMap  "+p.name+"-mine"] == nil {
-			t.Errorf("there is no ConfigMap of the user's: %v", slices.Sorted(maps.Keys(all)))
+			t.Errorf("no ConfigMap of the user's template: %v", slices.Sorted(maps.Keys(all)))
 		}
 	})
 }

@@ -18,7 +18,7 @@ type Project struct {
 	// Source is the directory to copy if Modules is empty.
 	Source string
 	// Dir is the directory in which the Makefile calls controller-gen, relative to the root. Empty means the root.
-	Folder string
+	Dir string
 	// Object and Manifests are the two calls of a Makefile: the one for deep copies, and the one for everything else.
 	// An empty Object means that the project does not generate its deep copies with controller-gen.
 	Object, Manifests []string
@@ -36,7 +36,7 @@ type Project struct {
 type Module struct {
 	Path, Version string
 	// Dir is the module's place in the repository, relative to the first module.
-	Folder string
+	Dir string
 }
 
 // Type is a struct of a project.
@@ -62,8 +62,8 @@ func (p Project) All() [][]string {
 	if len(p.Patch) > 0 {
 		all = append(all, p.Patch)
 	}
-	for _, folder := range p.Applied {
-		all = append(all, []string{"applyconfiguration", "paths=./" + folder})
+	for _, dir := range p.Applied {
+		all = append(all, []string{"applyconfiguration", "paths=./" + dir})
 	}
 	return all
 }

@@ -9,25 +9,25 @@ import (
 	"testing"
 )
 
-func TestProjectsAreWhole(t *testing.T) {
+func TestProjectsAreComplete(t *testing.T) {
 	names := map[string]bool{}
 	for _, p := range Projects() {
 		if names[p.Name] {
-			t.Errorf("%s is there twice", p.Name)
+			t.Errorf("%s occurs twice", p.Name)
 		}
 		names[p.Name] = true
-		if len(p.Modules) == 0 || p.Modules[0].Folder != "" || p.Edited.File == "" || p.Edited.Name == "" {
-			t.Errorf("%s lacks a module at its root, or a type to edit", p.Name)
+		if len(p.Modules) == 0 || p.Modules[0].Dir != "" || p.Edited.File == "" || p.Edited.Name == "" {
+			t.Errorf("%s has no module at its root, or no type to edit", p.Name)
 		}
 		for _, call := range slices.Concat(p.Calls(), p.More) {
 			if len(paths(call)) == 0 || len(paths(call)) == len(call) {
-				t.Errorf("%s: no paths, or nothing but paths: %v", p.Name, call)
+				t.Errorf("%s: no paths, or only paths: %v", p.Name, call)
 			}
 		}
 	}
 }
 
-func TestCallsMergeWhenTheyLookAtTheSamePackages(t *testing.T) {
+func TestCallsOverTheSamePackagesMerge(t *testing.T) {
 	p := Project{Object: args("object paths=./a paths=./b"), Manifests: args("crd paths=./a paths=./b output:crd:dir=out")}
 	once, ok := p.Once()
 	if want := args("crd paths=./a paths=./b output:crd:dir=out object"); !ok || !slices.Equal(once, want) {
@@ -35,15 +35,15 @@ func TestCallsMergeWhenTheyLookAtTheSamePackages(t *testing.T) {
 	}
 	p.Manifests = args("crd paths=./a")
 	if once, ok := p.Once(); ok {
-		t.Errorf("calls over other packages merge to %v", once)
+		t.Errorf("calls over different packages merge to %v", once)
 	}
 	p.Manifests = args("crd paths=./a paths=./b output:dir=out")
 	if once, ok := p.Once(); ok {
-		t.Errorf("calls that write to other folders merge to %v", once)
+		t.Errorf("calls that write to other directories merge to %v", once)
 	}
 }
 
-func TestOnlyWhatIsWrittenAfterTheCopyCounts(t *testing.T) {
+func TestWrittenReturnsFilesChangedAfterTheCopy(t *testing.T) {
 	source, dir := t.TempDir(), filepath.Join(t.TempDir(), "copy")
 	write(t, filepath.Join(source, "api", "types.go"), "package api\n")
 	if err := copyTree(dir, source); err != nil {
@@ -62,7 +62,7 @@ func TestOnlyWhatIsWrittenAfterTheCopyCounts(t *testing.T) {
 	}
 }
 
-func TestRunSaysWhatItTook(t *testing.T) {
+func TestRunMeasuresFailedRuns(t *testing.T) {
 	tool := Tool{Name: "shell", Path: "/bin/sh", Verb: []string{"-c"}}
 	usage, output, err := tool.Run(context.Background(), t.TempDir(), []string{"echo out; echo err >&2; exit 3"})
 	failed, ok := errors.AsType[*Failed](err)

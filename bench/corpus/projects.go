@@ -23,8 +23,9 @@ func gatewayAPI() []Project {
 		Manifests: args("crd paths=./apis/... paths=./apisx/... output:crd:artifacts:config=out/crd"),
 		More:      [][]string{args("crd:maxDescLen=0 paths=./apis/... output:dir=out/short")},
 		Applied:   []string{"apis/v1", "apisx/v1alpha1"},
-		Patch:     args("schemapatch:manifests=out/crd,maxDescLen=0 paths=./apis/... paths=./apisx/... output:dir=out/patched"),
-		Edited:    Type{"apis/v1/gateway_types.go", "GatewaySpec"},
+		Patch: args("schemapatch:manifests=out/crd,maxDescLen=0 paths=./apis/... paths=./apisx/... " +
+			"output:dir=out/patched"),
+		Edited: Type{"apis/v1/gateway_types.go", "GatewaySpec"},
 	}}
 }
 
@@ -34,7 +35,8 @@ func certManager() []Project {
 		Modules: []Module{{Path: "github.com/cert-manager/cert-manager", Version: "v1.19.1"}},
 		Manifests: args("crd paths=./deploy/... paths=./hack/... paths=./internal/... paths=./pkg/... " +
 			"paths=./third_party/... output:crd:dir=out/crd"),
-		More:    [][]string{args("object paths=./pkg/apis/acme/... paths=./pkg/apis/meta/... paths=./internal/apis/config/...")},
+		More: [][]string{args("object paths=./pkg/apis/acme/... paths=./pkg/apis/meta/... " +
+			"paths=./internal/apis/config/...")},
 		Applied: []string{"pkg/apis/certmanager/v1", "pkg/apis/acme/v1"},
 		Patch:   args("schemapatch:manifests=out/crd,maxDescLen=0 paths=./pkg/apis/... output:dir=out/patched"),
 		Edited:  Type{"pkg/apis/certmanager/v1/types_certificate.go", "CertificateSpec"},
@@ -48,11 +50,11 @@ func clusterAPI() []Project {
 	)
 	modules := []Module{
 		{Path: "sigs.k8s.io/cluster-api", Version: "v1.14.2"},
-		{Path: "sigs.k8s.io/cluster-api/api", Version: "v1.14.2", Folder: "api"},
+		{Path: "sigs.k8s.io/cluster-api/api", Version: "v1.14.2", Dir: "api"},
 	}
-	outputs := func(folder string) string {
-		return rest + " output:crd:dir=" + folder + "/config/crd/bases output:rbac:dir=" + folder +
-			"/config/rbac output:webhook:dir=" + folder + "/config/webhook"
+	outputs := func(dir string) string {
+		return rest + " output:crd:dir=" + dir + "/config/crd/bases output:rbac:dir=" + dir +
+			"/config/rbac output:webhook:dir=" + dir + "/config/webhook"
 	}
 	core := Project{
 		Name:    "cluster-api",
@@ -69,12 +71,12 @@ func clusterAPI() []Project {
 			"output:dir=out/patched"),
 		Edited: Type{"api/core/v1beta2/cluster_types.go", "ClusterSpec"},
 	}
-	for _, folder := range []string{
+	for _, dir := range []string{
 		"cmd/clusterctl/api", "util/test/builder", "internal/topology/upgrade/test/t1", "internal/topology/upgrade/test/t2",
 		"controllers/crdmigrator/test/t1", "controllers/crdmigrator/test/t2", "controllers/crdmigrator/test/t3",
 		"controllers/crdmigrator/test/t4", "util/deprecated/v1beta1/test/builder",
 	} {
-		core.More = append(core.More, args("paths=./"+folder+"/... crd:crdVersions=v1 output:crd:dir=./"+folder+"/crd"))
+		core.More = append(core.More, args("paths=./"+dir+"/... crd:crdVersions=v1 output:crd:dir=./"+dir+"/crd"))
 	}
 	return []Project{core, {
 		Name:    "cluster-api bootstrap/kubeadm",
@@ -100,9 +102,9 @@ func clusterAPI() []Project {
 		Name: "cluster-api infrastructure/docker",
 		Modules: []Module{
 			{Path: "sigs.k8s.io/cluster-api", Version: "v1.13.0"},
-			{Path: "sigs.k8s.io/cluster-api/test", Version: "v1.13.0", Folder: "test"},
+			{Path: "sigs.k8s.io/cluster-api/test", Version: "v1.13.0", Dir: "test"},
 		},
-		Folder: "test/infrastructure/docker",
+		Dir:    "test/infrastructure/docker",
 		Object: args("object:headerFile=../../../hack/boilerplate/boilerplate.generatego.txt paths=./api/..."),
 		Manifests: args("paths=./ paths=./api/... paths=./internal/controllers/... paths=./internal/webhooks/..." +
 			outputs(".")),
@@ -184,7 +186,7 @@ func karpenter() []Project {
 	return []Project{{
 		Name:      "karpenter",
 		Modules:   []Module{{Path: "sigs.k8s.io/karpenter", Version: "v1.9.0"}},
-		Folder:    "pkg/apis",
+		Dir:       "pkg/apis",
 		Object:    args("object:headerFile=../../hack/boilerplate.go.txt paths=./..."),
 		Manifests: args("crd paths=./... output:crd:artifacts:config=crds"),
 		Applied:   []string{"v1"},

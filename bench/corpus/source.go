@@ -30,12 +30,12 @@ func (p Project) Fetch(ctx context.Context, dir string) error {
 		if err != nil {
 			return fmt.Errorf("%s: %w", p.Name, err)
 		}
-		if err := copyTree(filepath.Join(dir, module.Folder), source); err != nil {
+		if err := copyTree(filepath.Join(dir, module.Dir), source); err != nil {
 			return fmt.Errorf("copy %s: %w", module.Path, err)
 		}
 	}
-	for _, folder := range p.Applied {
-		if err := apply(filepath.Join(dir, p.Folder, filepath.FromSlash(folder))); err != nil {
+	for _, name := range p.Applied {
+		if err := apply(filepath.Join(dir, p.Dir, filepath.FromSlash(name))); err != nil {
 			return fmt.Errorf("%s: %w", p.Name, err)
 		}
 	}
@@ -43,9 +43,9 @@ func (p Project) Fetch(ctx context.Context, dir string) error {
 }
 
 // apply writes the file with the marker for apply configurations of the package in a directory.
-func apply(folder string) error {
+func apply(dir string) error {
 	var name string
-	sources, err := filepath.Glob(filepath.Join(folder, "*.go"))
+	sources, err := filepath.Glob(filepath.Join(dir, "*.go"))
 	for _, source := range sources {
 		file, err := parser.ParseFile(token.NewFileSet(), source, nil, parser.PackageClauseOnly)
 		if err != nil {
@@ -56,9 +56,9 @@ func apply(folder string) error {
 		}
 	}
 	if name == "" {
-		return errors.Join(err, fmt.Errorf("no package in %s", folder))
+		return errors.Join(err, fmt.Errorf("no package in %s", dir))
 	}
-	marked := filepath.Join(folder, "applied.go")
+	marked := filepath.Join(dir, "applied.go")
 	content := "// +kubebuilder:ac:generate=true\npackage " + name + "\n"
 	return errors.Join(os.WriteFile(marked, []byte(content), 0o644), os.Chtimes(marked, copied, copied))
 }
@@ -73,15 +73,15 @@ func (p Project) Prepare(ctx context.Context, dir string) error {
 	}
 	slices.Sort(patterns)
 	for _, pattern := range slices.Compact(patterns) {
-		folder, rest := filepath.Join(dir, p.Folder, strings.TrimSuffix(pattern, "...")), "."
+		listed, rest := filepath.Join(dir, p.Dir, strings.TrimSuffix(pattern, "...")), "."
 		switch {
 		case !strings.HasPrefix(pattern, "."):
-			folder, rest = filepath.Join(dir, p.Folder), pattern // import path
+			listed, rest = filepath.Join(dir, p.Dir), pattern // import path
 		case strings.HasSuffix(pattern, "..."):
 			rest = "./..."
 		}
 		list := exec.CommandContext(ctx, "go", "list", "-e", "-deps", "-f", "", rest)
-		list.Dir, list.Env = folder, Environment()
+		list.Dir, list.Env = listed, Environment()
 		if out, err := list.CombinedOutput(); err != nil {
 			return fmt.Errorf("%s: go list %s: %w\n%s", p.Name, pattern, err, out)
 		}
@@ -92,17 +92,17 @@ func (p Project) Prepare(ctx context.Context, dir string) error {
 // Compile compiles the packages in dir that contain the named files, relative to dir. It also adds required modules,
 // because code for apply configurations may import modules that the rest of a project does not need.
 func (p Project) Compile(ctx context.Context, dir string, names []string) error {
-	folders := map[string]bool{}
+	packages := map[string]bool{}
 	for _, name := range names {
 		if strings.HasSuffix(name, ".go") {
-			folders[filepath.Dir(filepath.Join(dir, filepath.FromSlash(name)))] = true
+			packages[filepath.Dir(filepath.Join(dir, filepath.FromSlash(name)))] = true
 		}
 	}
-	for _, folder := range slices.Sorted(maps.Keys(folders)) {
+	for _, pkg := range slices.Sorted(maps.Keys(packages)) {
 		build := exec.CommandContext(ctx, "go", "build", "-mod=mod", ".")
-		build.Dir, build.Env = folder, Environment()
+		build.Dir, build.Env = pkg, Environment()
 		if out, err := build.CombinedOutput(); err != nil {
-			return fmt.Errorf("%s: compile %s: %w\n%s", p.Name, folder, err, out)
+			return fmt.Errorf("%s: compile %s: %w\n%s", p.Name, pkg, err, out)
 		}
 	}
 	return nil

@@ -36,16 +36,16 @@ func TestData(checkout string) ([]Project, error) {
 	}
 	var projects []Project
 	for _, module := range modules {
-		folders, err := packageFolders(filepath.Join(checkout, module.path))
+		dirs, err := packageDirs(filepath.Join(checkout, module.path))
 		if err != nil {
 			return nil, err
 		}
-		for _, folder := range folders {
-			if slices.Contains(module.refused, folder) {
+		for _, dir := range dirs {
+			if slices.Contains(module.refused, dir) {
 				continue
 			}
-			project := Project{Name: "controller-tools " + module.path + "/" + folder,
-				Source: filepath.Join(checkout, module.path), Folder: folder}
+			project := Project{Name: "controller-tools " + module.path + "/" + dir,
+				Source: filepath.Join(checkout, module.path), Dir: dir}
 			for _, call := range module.calls {
 				project.More = append(project.More, []string{call, "paths=.", "output:dir=out"})
 			}
@@ -68,12 +68,12 @@ func TestData(checkout string) ([]Project, error) {
 }
 
 // packageDirs returns the directories with Go packages in a module.
-func packageFolders(module string) ([]string, error) {
+func packageDirs(module string) ([]string, error) {
 	var found []string
 	err := filepath.WalkDir(module, func(name string, entry fs.DirEntry, err error) error {
 		if err == nil && strings.HasSuffix(name, ".go") && !strings.HasSuffix(name, "_test.go") {
-			folder, _ := filepath.Rel(module, filepath.Dir(name))
-			found = append(found, folder)
+			dir, _ := filepath.Rel(module, filepath.Dir(name))
+			found = append(found, dir)
 		}
 		return err
 	})

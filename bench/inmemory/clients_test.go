@@ -106,7 +106,7 @@ func TestTypedClient(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err = configMaps.Update(ctx, created, metav1.UpdateOptions{}); !apierrors.IsConflict(err) {
-		t.Errorf("an update of an old version: %v", err)
+		t.Errorf("update of an old version: %v", err)
 	}
 	applied, err := configMaps.Apply(ctx, corev1ac.ConfigMap("a", "default").WithData(map[string]string{"z": "3"}),
 		metav1.ApplyOptions{FieldManager: "test"})
@@ -169,7 +169,7 @@ func TestInformers(t *testing.T) {
 	if err := live.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "late"}}); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "the informer hears of a namespace", func() (bool, error) {
+	eventually(t, "the informer receives a namespace", func() (bool, error) {
 		_, err := namespaces.Lister().Get("late")
 		return err == nil, err
 	})
@@ -214,7 +214,7 @@ func TestDynamicAndMetadataClients(t *testing.T) {
 		t.Fatal(err)
 	}
 	if found, err = objects.List(ctx, metav1.ListOptions{}); err != nil || len(found.Items) != 0 {
-		t.Errorf("%d are left, %v", len(found.Items), err)
+		t.Errorf("%d remain, %v", len(found.Items), err)
 	}
 }
 

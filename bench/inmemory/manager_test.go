@@ -117,21 +117,21 @@ func TestManagerReconciles(t *testing.T) {
 	}
 	eventually(t, "a change is reconciled", reconciled)
 	changed := &corev1.ConfigMap{}
-	eventually(t, "what it owns is changed", func() (bool, error) {
+	eventually(t, "an owned object is repaired", func() (bool, error) {
 		err := live.Get(ctx, client.ObjectKeyFromObject(&list.Items[0]), changed)
 		return changed.Data["replicas"] == "42", err
 	})
 	if err := live.Delete(ctx, changed); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "what was deleted comes again", func() (bool, error) {
+	eventually(t, "a deleted object is created again", func() (bool, error) {
 		err := live.Get(ctx, client.ObjectKeyFromObject(changed), changed)
 		return err == nil, err
 	})
 	if err := live.DeleteAllOf(ctx, &v1.Widget{}, client.InNamespace("default")); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "all is gone", func() (bool, error) {
+	eventually(t, "all objects are deleted", func() (bool, error) {
 		var configMaps corev1.ConfigMapList
 		if err := live.List(ctx, &list); err != nil || len(list.Items) > 0 {
 			return false, err

@@ -31,7 +31,7 @@ import (
 )
 
 // TestPortsOnRealServer runs the three operators, each in its own namespace.
-func TestPortsOnARealServer(t *testing.T) {
+func TestPortsOnRealServer(t *testing.T) {
 	env := testenv.Start(t, testenv.WithCRDs("cronjob/crd", "jobset/crd", "grafana/crd"))
 	for name, test := range map[string]func(f *fixture){
 		"cronjob-runs": cronJobRuns, "cronjob-policies": cronJobPolicies,

@@ -17,7 +17,7 @@ type Project struct {
 	// Paths are the relevant paths of the repository.
 	Paths []string
 	// Dir is the directory in which its scripts call controller-gen.
-	Folder string
+	Dir string
 	// Args are the arguments of controller-gen.
 	Args []string
 	// Made are patterns of the committed files that the scripts generate.
@@ -30,9 +30,9 @@ type Project struct {
 var Projects = []Project{
 	{
 		Name: "karpenter", Repository: "kubernetes-sigs/karpenter", Commit: "2266468104f36373ed002241afaee2d3bbc26078",
-		Paths:  []string{"go.mod", "go.sum", "pkg", "kwok/apis", "kwok/charts"},
-		Folder: "pkg/apis",
-		Args:   []string{"crd", "paths=./...", "output:crd:artifacts:config=crds"},
+		Paths: []string{"go.mod", "go.sum", "pkg", "kwok/apis", "kwok/charts"},
+		Dir:   "pkg/apis",
+		Args:  []string{"crd", "paths=./...", "output:crd:artifacts:config=crds"},
 		Made: []string{"pkg/apis/crds/*.yaml", "kwok/charts/crds/karpenter.sh_*.yaml",
 			"kwok/charts/crds/autoscaling*.yaml"},
 	},
@@ -40,7 +40,7 @@ var Projects = []Project{
 		Name: "ovn-kubernetes", Repository: "ovn-kubernetes/ovn-kubernetes",
 		Commit: "8871cd9cec9c45d6da1baf9e3b06eb575f49039c",
 		Paths:  []string{"go-controller", ":!go-controller/vendor", "helm"},
-		Folder: "go-controller",
+		Dir:    "go-controller",
 		Args:   []string{"crd:crdVersions=v1", "paths=./pkg/crd/...", "output:crd:dir=_output/crds"},
 		Made:   []string{"helm/ovn-kubernetes/crds/k8s.ovn.org_*.yaml"},
 		Newer:  []string{"helm/ovn-kubernetes/crds/k8s.ovn.org_vteps.yaml"},

@@ -58,7 +58,8 @@ func encoded(b *testing.B) [][]byte {
 
 func list(b *testing.B) []byte {
 	b.Helper()
-	head := []byte(`{"apiVersion":"bench.example.com/v1","kind":"WidgetList","metadata":{"resourceVersion":"99"},"items":[`)
+	head := []byte(`{"apiVersion":"bench.example.com/v1","kind":"WidgetList",` +
+		`"metadata":{"resourceVersion":"99"},"items":[`)
 	return append(append(head, bytes.Join(encoded(b), []byte(","))...), `]}`+"\n"...)
 }
 

@@ -16,7 +16,7 @@ import (
 
 // compareAll compares every project, prints the table, and reports whether all files are identical.
 func compareAll(ctx context.Context, out io.Writer, o options) (bool, error) {
-	work, err := workFolder(o.work)
+	work, err := workDir(o.work)
 	if err != nil {
 		return false, err
 	}
@@ -60,7 +60,7 @@ func compareAll(ctx context.Context, out io.Writer, o options) (bool, error) {
 }
 
 // workDir returns an absolute path of a directory, which it creates.
-func workFolder(name string) (string, error) {
+func workDir(name string) (string, error) {
 	if name == "" {
 		return os.MkdirTemp("", "corpus-")
 	}
@@ -156,7 +156,7 @@ const standardOutput = "standard output"
 func (c *comparison) outputs(ctx context.Context, tool corpus.Tool,
 	call []string) (map[string]string, *corpus.Failed, error) {
 	dir := c.copyFor(tool)
-	_, printed, err := tool.Run(ctx, filepath.Join(dir, c.project.Folder), call)
+	_, printed, err := tool.Run(ctx, filepath.Join(dir, c.project.Dir), call)
 	failed, _ := errors.AsType[*corpus.Failed](err)
 	if err != nil && failed == nil {
 		return nil, nil, err

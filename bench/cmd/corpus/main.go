@@ -24,15 +24,15 @@ type options struct {
 
 func main() {
 	var o options
-	flag.StringVar(&o.kctrl, "kctrl", "../bin/kctrl", "the kctrl binary")
-	flag.StringVar(&o.work, "work", "", "folder for the copies (default: a temporary one)")
-	flag.StringVar(&o.project, "project", "", "compare only projects whose name contains this")
-	flag.IntVar(&o.repeat, "repeat", 1, "how often kctrl runs; it has to write the same every time")
-	flag.BoolVar(&o.keep, "keep", false, "leave the copies and what was written there")
-	flag.BoolVar(&o.compile, "compile", false, "compile every package that kctrl writes Go into; takes long with an "+
+	flag.StringVar(&o.kctrl, "kctrl", "../bin/kctrl", "path of kctrl")
+	flag.StringVar(&o.work, "work", "", "directory of the copies (default: a temporary one)")
+	flag.StringVar(&o.project, "project", "", "only projects whose name contains this text")
+	flag.IntVar(&o.repeat, "repeat", 1, "number of runs of kctrl, which must all write the same")
+	flag.BoolVar(&o.keep, "keep", false, "keep the copies and the output")
+	flag.BoolVar(&o.compile, "compile", false, "compile every package with Go code from kctrl; slow with an "+
 		"empty build cache")
-	flag.StringVar(&o.tools, "controller-tools", "", "compare on the test data in this checkout of controller-tools, in "+
-		"place of the operators")
+	flag.StringVar(&o.tools, "controller-tools", "", "compare on the test data of this checkout of controller-tools "+
+		"instead of the operators")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()

@@ -42,9 +42,9 @@ func (t *table) add(project, name string, want, got *string) {
 	r.different++
 	switch {
 	case got == nil:
-		t.differ(project, name, "only controller-gen writes it")
+		t.differ(project, name, "written by controller-gen only")
 	case want == nil:
-		t.differ(project, name, "only kctrl writes it")
+		t.differ(project, name, "written by kctrl only")
 	default:
 		t.differ(project, name, firstDifference(*want, *got))
 	}

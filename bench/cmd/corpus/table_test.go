@@ -30,20 +30,20 @@ func TestTableCountsByGenerator(t *testing.T) {
 | all |  | 3 | 117 | 5 | 1 |
 
 - p: b.yaml: line 3: controller-gen has "x: 1", kctrl has "x: 2"
-- p: role.yaml: only controller-gen writes it
-- p: zz_generated.deepcopy.go: only kctrl writes it
+- p: role.yaml: written by controller-gen only
+- p: zz_generated.deepcopy.go: written by kctrl only
 - p: crd paths=./...: only kctrl fails: kctrl: exit code 1: no
 `
 	if out.String() != want {
 		t.Errorf("got:\n%s\nwant:\n%s", out.String(), want)
 	}
 	if got.same() {
-		t.Error("a table with differences is not the same")
+		t.Error("a table with differences counts as identical")
 	}
 }
 
-func TestNothingComparedIsNotTheSame(t *testing.T) {
+func TestEmptyTableIsNotTheSame(t *testing.T) {
 	if new(table).same() {
-		t.Error("an empty table passes for agreement")
+		t.Error("an empty table counts as identical")
 	}
 }

@@ -22,8 +22,8 @@ import (
 )
 
 func main() {
-	kctrl := flag.String("kctrl", "../bin/kctrl", "the kctrl binary")
-	crdify := flag.String("crdify", "", "a clone of crdify, or what the Go module cache has of it")
+	kctrl := flag.String("kctrl", "../bin/kctrl", "path of kctrl")
+	crdify := flag.String("crdify", "", "directory of crdify: a clone, or its copy in the Go module cache")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
@@ -53,8 +53,8 @@ func compareAll(ctx context.Context, out io.Writer, kctrl, crdify string) (right
 	defer os.RemoveAll(work)
 	binary := filepath.Join(work, "crdify")
 	build := exec.CommandContext(ctx, "go", "build", "-C", crdify, "-o", binary, ".")
-	if said, err := build.CombinedOutput(); err != nil {
-		return false, fmt.Errorf("%s: %w\n%s", build, err, said)
+	if output, err := build.CombinedOutput(); err != nil {
+		return false, fmt.Errorf("%s: %w\n%s", build, err, output)
 	}
 	tools := []*tool{
 		{name: "kctrl", command: func(before, after string) []string { return []string{kctrl, "diff", before, after} }},
@@ -85,12 +85,12 @@ func compareAll(ctx context.Context, out io.Writer, kctrl, crdify string) (right
 		}
 		row := []string{c.Name, verdict(breaks)}
 		for _, t := range tools {
-			says, err := t.says(ctx, work, before, after)
+			reported, err := t.reports(ctx, work, before, after)
 			if err != nil {
 				return false, err
 			}
-			t.count(says, breaks)
-			row = append(row, verdict(says))
+			t.count(reported, breaks)
+			row = append(row, verdict(reported))
 		}
 		right = right && row[1] == row[2]
 		fmt.Fprintf(out, "| %s |\n", strings.Join(row, " | "))
@@ -122,17 +122,17 @@ func verdict(breaks bool) string {
 	return "-"
 }
 
-func (t *tool) count(says, breaks bool) {
+func (t *tool) count(reported, breaks bool) {
 	switch {
-	case says && breaks:
+	case reported && breaks:
 		t.found++
-	case says:
+	case reported:
 		t.alarms++
 	}
 }
 
 // reports returns whether the tool fails for two CRDs.
-func (t *tool) says(ctx context.Context, work string, before,
+func (t *tool) reports(ctx context.Context, work string, before,
 	after *apiextensionsv1.CustomResourceDefinition) (bool, error) {
 	for name, crd := range map[string]*apiextensionsv1.CustomResourceDefinition{"new.yaml": after, "old.yaml": before} {
 		text, err := yaml.Marshal(crd)
@@ -144,10 +144,10 @@ func (t *tool) says(ctx context.Context, work string, before,
 		}
 	}
 	args := t.command(filepath.Join(work, "old.yaml"), filepath.Join(work, "new.yaml"))
-	said, err := exec.CommandContext(ctx, args[0], args[1:]...).CombinedOutput()
+	output, err := exec.CommandContext(ctx, args[0], args[1:]...).CombinedOutput()
 	failed, ok := errors.AsType[*exec.ExitError](err)
 	if err != nil && (!ok || t.name == "kctrl" && failed.ExitCode() != 3) {
-		return false, fmt.Errorf("%q: %w\n%s", args, err, said)
+		return false, fmt.Errorf("%q: %w\n%s", args, err, output)
 	}
 	return err != nil, nil
 }

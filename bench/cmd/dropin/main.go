@@ -101,7 +101,7 @@ func (c comparison) run(ctx context.Context, out io.Writer) error {
 	}
 	added := slices.DeleteFunc(brokenAfter, func(pkg string) bool { return slices.Contains(broken, pkg) })
 	if len(added) > 0 {
-		return fmt.Errorf("these do not compile any more: %s\n%s", added, textAfter)
+		return fmt.Errorf("these no longer compile: %s\n%s", added, textAfter)
 	}
 	return nil
 }

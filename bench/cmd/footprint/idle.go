@@ -28,8 +28,8 @@ func measureIdle(ctx context.Context, kctrl, project, work string, operators []*
 		return err
 	}
 	defer env("down", "--name", name)
-	for _, folder := range []string{"config/crd", "config/samples"} {
-		if err := env("apply", "--name", name, "-k", folder); err != nil {
+	for _, dir := range []string{"config/crd", "config/samples"} {
+		if err := env("apply", "--name", name, "-k", dir); err != nil {
 			return err
 		}
 	}

@@ -13,7 +13,7 @@ import (
 )
 
 func main() {
-	kctrl := flag.String("kctrl", "../bin/kctrl", "the kctrl binary")
+	kctrl := flag.String("kctrl", "../bin/kctrl", "path of kctrl")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()

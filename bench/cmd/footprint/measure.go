@@ -17,7 +17,7 @@ import (
 // operator is one of the compared operators.
 type operator struct {
 	name    string
-	folder  string // of its module
+	dir     string // of its module
 	pkg     string // of its main package
 	figures table.Figures
 }
@@ -40,8 +40,8 @@ func measure(ctx context.Context, out io.Writer, kctrl string) error {
 		return err
 	}
 	operators := []*operator{
-		{name: "kctrl", folder: project, pkg: "./cmd", figures: table.Figures{}},
-		{name: "controller-runtime", folder: ".", pkg: "./operator", figures: table.Figures{}},
+		{name: "kctrl", dir: project, pkg: "./cmd", figures: table.Figures{}},
+		{name: "controller-runtime", dir: ".", pkg: "./operator", figures: table.Figures{}},
 	}
 	for _, o := range operators {
 		if err := o.measureBuild(ctx, work); err != nil {
@@ -81,17 +81,17 @@ func scaffold(ctx context.Context, kctrl, work string) (float64, string, error) 
 
 // measureBuild compiles o with an empty build cache, after all modules were downloaded.
 func (o *operator) measureBuild(ctx context.Context, work string) error {
-	if _, err := command(ctx, o.folder, nil, "go", "mod", "download"); err != nil {
+	if _, err := command(ctx, o.dir, nil, "go", "mod", "download"); err != nil {
 		return err
 	}
-	list, err := command(ctx, o.folder, nil, "go", "list", "-deps", o.pkg)
+	list, err := command(ctx, o.dir, nil, "go", "list", "-deps", o.pkg)
 	if err != nil {
 		return err
 	}
 	o.figures["packages"] = float64(len(strings.Fields(list)))
 	cache := filepath.Join(work, "cache-"+o.name)
 	start := time.Now()
-	_, err = command(ctx, o.folder, []string{"GOCACHE=" + cache, "CGO_ENABLED=0"},
+	_, err = command(ctx, o.dir, []string{"GOCACHE=" + cache, "CGO_ENABLED=0"},
 		"go", "build", "-trimpath", "-ldflags=-s -w", "-o", o.binaryPath(work), o.pkg)
 	if err != nil {
 		return err

@@ -55,8 +55,8 @@ type bench struct {
 
 func main() {
 	var b bench
-	flag.StringVar(&b.kctrl, "kctrl", "../bin/kctrl", "the kctrl command")
-	flag.IntVar(&b.objects, "objects", 100_000, "how many objects are many")
+	flag.StringVar(&b.kctrl, "kctrl", "../bin/kctrl", "path of kctrl")
+	flag.IntVar(&b.objects, "objects", 100_000, "number of objects")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()

@@ -83,32 +83,34 @@ const controllerTemplate = `package controller
 // +kubebuilder:rbac:groups=many.example.com,resources=kindNUMBERs,verbs=get;list;watch;update
 // +kubebuilder:rbac:groups=many.example.com,resources=kindNUMBERs/status,verbs=update
 
-// +kubebuilder:webhook:path=/validate-kindNUMBER,mutating=false,failurePolicy=fail,sideEffects=None,groups=many.example.com,resources=kindNUMBERs,verbs=create;update,versions=v1,name=vkindNUMBER.example.com,admissionReviewVersions=v1
+// +kubebuilder:webhook:path=/validate-kindNUMBER,mutating=false,failurePolicy=fail,sideEffects=None,` +
+	`groups=many.example.com,resources=kindNUMBERs,verbs=create;update,versions=v1,name=vkindNUMBER.example.com,` +
+	`admissionReviewVersions=v1
 `
 
 const kindTemplate = `
 // KINDSpec is the desired state.
 type KINDSpec struct {
-	// size is how many there are.
+	// size is the number of replicas.
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=100
 	// +kubebuilder:default=1
 	Size *int32 ` + "`json:\"size,omitempty\"`" + `
-	// image is what runs.
+	// image is the container image.
 	// +kubebuilder:validation:MinLength=1
 	Image string ` + "`json:\"image\"`" + `
-	// color is one of three.
+	// color is a color.
 	// +kubebuilder:validation:Enum=red;green;blue
 	Color string ` + "`json:\"color,omitempty\"`" + `
-	// ports are open.
+	// ports are the open ports.
 	// +listType=map
 	// +listMapKey=name
 	Ports []KINDPort ` + "`json:\"ports,omitempty\"`" + `
-	// selector chooses others.
+	// selector selects other objects.
 	Selector *metav1.LabelSelector ` + "`json:\"selector,omitempty\"`" + `
-	// options are anything else.
+	// options are additional settings.
 	Options map[string]string ` + "`json:\"options,omitempty\"`" + `
-	// timeout is how long to wait.
+	// timeout is the maximum wait.
 	Timeout metav1.Duration ` + "`json:\"timeout,omitempty\"`" + `
 }
 
@@ -124,11 +126,11 @@ type KINDPort struct {
 
 // KINDStatus is the observed state.
 type KINDStatus struct {
-	// conditions say how it is.
+	// conditions describe the state.
 	// +listType=map
 	// +listMapKey=type
 	Conditions []metav1.Condition ` + "`json:\"conditions,omitempty\"`" + `
-	// ready is how many are.
+	// ready is the number of ready replicas.
 	Ready int32 ` + "`json:\"ready,omitempty\"`" + `
 }
 
@@ -136,20 +138,20 @@ type KINDStatus struct {
 // +kubebuilder:subresource:status
 // +kubebuilder:printcolumn:name=Ready,type=integer,JSONPath=.status.ready
 
-// KIND is one of many.
+// KIND is one of the kinds.
 type KIND struct {
 	metav1.TypeMeta   ` + "`json:\",inline\"`" + `
 	metav1.ObjectMeta ` + "`json:\"metadata,omitempty\"`" + `
 
-	// spec is what is wanted.
+	// spec is the desired state.
 	Spec KINDSpec ` + "`json:\"spec\"`" + `
-	// status is what is there.
+	// status is the observed state.
 	Status KINDStatus ` + "`json:\"status,omitempty\"`" + `
 }
 
 // +kubebuilder:object:root=true
 
-// KINDList has several.
+// KINDList is a list.
 type KINDList struct {
 	metav1.TypeMeta ` + "`json:\",inline\"`" + `
 	metav1.ListMeta ` + "`json:\"metadata,omitempty\"`" + `

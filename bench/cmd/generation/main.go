@@ -30,12 +30,12 @@ type options struct {
 
 func main() {
 	var o options
-	flag.StringVar(&o.kctrl, "kctrl", "../bin/kctrl", "the kctrl binary")
-	flag.StringVar(&o.work, "work", "", "folder for the copies (default: a temporary one, removed at the end)")
-	flag.StringVar(&o.project, "project", "", "measure only projects whose name contains this")
-	flag.IntVar(&o.runs, "runs", 5, "how often everything is run; medians are printed")
-	flag.IntVar(&o.cold, "cold", 1, "how often everything is run with an empty Go build cache")
-	flag.IntVar(&o.kinds, "kinds", 1000, "how many kinds the larger of the generated projects has; 0 leaves both out")
+	flag.StringVar(&o.kctrl, "kctrl", "../bin/kctrl", "path of kctrl")
+	flag.StringVar(&o.work, "work", "", "directory of the copies (default: a temporary one, removed at the end)")
+	flag.StringVar(&o.project, "project", "", "only projects whose name contains this text")
+	flag.IntVar(&o.runs, "runs", 5, "number of runs, whose medians are printed")
+	flag.IntVar(&o.cold, "cold", 1, "number of runs with an empty Go build cache")
+	flag.IntVar(&o.kinds, "kinds", 1000, "number of kinds of the larger generated project; 0 skips both")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()

@@ -109,7 +109,7 @@ func (b *bench) corpus(ctx context.Context, project corpus.Project) error {
 			return err
 		}
 	}
-	s.theirs, s.ours = filepath.Join(s.theirRoot, project.Folder), filepath.Join(s.ourRoot, project.Folder)
+	s.theirs, s.ours = filepath.Join(s.theirRoot, project.Dir), filepath.Join(s.ourRoot, project.Dir)
 	return b.subject(ctx, s)
 }
 

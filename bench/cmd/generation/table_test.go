@@ -42,11 +42,11 @@ func TestFieldIsAddedToTheNamedType(t *testing.T) {
 		t.Errorf("got %q, %v", got, err)
 	}
 	if _, err := withField(source, "Status", 1); err == nil {
-		t.Error("a type that is not there was edited")
+		t.Error("a missing type was edited")
 	}
 }
 
-func TestProjectHasAsManyKinds(t *testing.T) {
+func TestGeneratedProjectHasAllKinds(t *testing.T) {
 	t.Chdir(filepath.Join("..", ".."))
 	dir := t.TempDir()
 	if err := writeKinds(dir, 23); err != nil {

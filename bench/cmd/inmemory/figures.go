@@ -37,7 +37,8 @@ var figures = []figure{
 		return s.send(ctx, http.MethodPost, pathOf(made), "application/json", string(body))
 	}},
 	{"apply", true, "", 1, func(ctx context.Context, s *side) error {
-		body := fmt.Sprintf(`{"apiVersion":"bench.example.com/v1","kind":"Widget","metadata":{"name":"widget-000008"},"spec":{"replicas":%d}}`, s.count%1000)
+		body := fmt.Sprintf(`{"apiVersion":"bench.example.com/v1","kind":"Widget","metadata":{"name":"widget-000008"},`+
+			`"spec":{"replicas":%d}}`, s.count%1000)
 		return s.send(ctx, http.MethodPatch, pathOf(listed)+"/widget-000008?fieldManager=one&force=true",
 			"application/apply-patch+yaml", body)
 	}},
@@ -51,55 +52,62 @@ var figures = []figure{
 		func(ctx context.Context, s *side) error {
 			return s.client.Get(ctx, object.Key{Namespace: listed, Name: "widget-000007"}, &v1.Widget{})
 		}},
-	{"create by it", false, "create by it", 1, func(ctx context.Context, s *side) error {
-		return s.client.Create(ctx, widget(made, s.count))
-	}},
-	{"update by it", false, "update by it", 1, func(ctx context.Context, s *side) error {
-		if s.mine == nil || s.updates != "peer" {
-			s.mine, s.updates = &v1.Widget{}, "peer"
-			if err := s.client.Get(ctx, object.Key{Namespace: listed, Name: "widget-000009"}, s.mine); err != nil {
+	{"create by controller-runtime's client", false, "create by controller-runtime's client", 1,
+		func(ctx context.Context, s *side) error {
+			return s.client.Create(ctx, widget(made, s.count))
+		}},
+	{"update by controller-runtime's client", false, "update by controller-runtime's client", 1,
+		func(ctx context.Context, s *side) error {
+			if s.mine == nil || s.updates != "peer" {
+				s.mine, s.updates = &v1.Widget{}, "peer"
+				if err := s.client.Get(ctx, object.Key{Namespace: listed, Name: "widget-000009"}, s.mine); err != nil {
+					return err
+				}
+			}
+			s.mine.Spec.Replicas = int32(s.count % 1000)
+			return s.client.Update(ctx, s.mine)
+		}},
+	{"list of 1,000 by controller-runtime's client", false, "list of 1,000 by controller-runtime's client", 1,
+		func(ctx context.Context, s *side) error {
+			list := &v1.WidgetList{}
+			if err := s.client.List(ctx, list, client.InNamespace(listed)); err != nil {
 				return err
 			}
-		}
-		s.mine.Spec.Replicas = int32(s.count % 1000)
-		return s.client.Update(ctx, s.mine)
-	}},
-	{"list of 1,000 by it", false, "list of 1,000 by it", 1, func(ctx context.Context, s *side) error {
-		list := &v1.WidgetList{}
-		if err := s.client.List(ctx, list, client.InNamespace(listed)); err != nil {
-			return err
-		}
-		if len(list.Items) != many {
-			return fmt.Errorf("there are %d objects", len(list.Items))
-		}
-		return nil
-	}},
-	{"get by kctrl's client", true, "get by controller-runtime's client", 1, func(ctx context.Context, s *side) error {
-		return s.kctrl.Get(ctx, object.Key{Namespace: listed, Name: "widget-000007"}, &v1.Widget{})
-	}},
-	{"create by that", true, "create by it", 1, func(ctx context.Context, s *side) error {
-		return s.kctrl.Create(ctx, widget(made, s.count))
-	}},
-	{"update by that", true, "update by it", 1, func(ctx context.Context, s *side) error {
-		if s.mine == nil || s.updates != "kctrl" {
-			s.mine, s.updates = &v1.Widget{}, "kctrl"
-			if err := s.kctrl.Get(ctx, object.Key{Namespace: listed, Name: "widget-000009"}, s.mine); err != nil {
+			if len(list.Items) != many {
+				return fmt.Errorf("listed %d objects", len(list.Items))
+			}
+			return nil
+		}},
+	{"get by kctrl's client", true, "get by controller-runtime's client", 1,
+		func(ctx context.Context, s *side) error {
+			return s.kctrl.Get(ctx, object.Key{Namespace: listed, Name: "widget-000007"}, &v1.Widget{})
+		}},
+	{"create by kctrl's client", true, "create by controller-runtime's client", 1,
+		func(ctx context.Context, s *side) error {
+			return s.kctrl.Create(ctx, widget(made, s.count))
+		}},
+	{"update by kctrl's client", true, "update by controller-runtime's client", 1,
+		func(ctx context.Context, s *side) error {
+			if s.mine == nil || s.updates != "kctrl" {
+				s.mine, s.updates = &v1.Widget{}, "kctrl"
+				if err := s.kctrl.Get(ctx, object.Key{Namespace: listed, Name: "widget-000009"}, s.mine); err != nil {
+					return err
+				}
+			}
+			s.mine.Spec.Replicas = int32(s.count % 1000)
+			return s.kctrl.Update(ctx, s.mine)
+		}},
+	{"list of 1,000 by kctrl's client", true, "list of 1,000 by controller-runtime's client", 1,
+		func(ctx context.Context, s *side) error {
+			list := &v1.WidgetList{}
+			if err := s.kctrl.List(ctx, list, kctrl.InNamespace(listed)); err != nil {
 				return err
 			}
-		}
-		s.mine.Spec.Replicas = int32(s.count % 1000)
-		return s.kctrl.Update(ctx, s.mine)
-	}},
-	{"list of 1,000 by that", true, "list of 1,000 by it", 1, func(ctx context.Context, s *side) error {
-		list := &v1.WidgetList{}
-		if err := s.kctrl.List(ctx, list, kctrl.InNamespace(listed)); err != nil {
-			return err
-		}
-		if len(list.Items) != many {
-			return fmt.Errorf("there are %d objects", len(list.Items))
-		}
-		return nil
-	}},
+			if len(list.Items) != many {
+				return fmt.Errorf("listed %d objects", len(list.Items))
+			}
+			return nil
+		}},
 }
 
 // measure returns the time of each figure in microseconds: wall time, and CPU time of the client and the server under

@@ -25,9 +25,9 @@ type options struct {
 
 func main() {
 	var o options
-	flag.StringVar(&o.kctrl, "kctrl", "../bin/kctrl", "the kctrl command, which starts the real API server")
-	flag.IntVar(&o.runs, "runs", 5, "how often everything is measured; the median counts")
-	flag.DurationVar(&o.least, "least", time.Second, "how long each figure is measured at least, in each run")
+	flag.StringVar(&o.kctrl, "kctrl", "../bin/kctrl", "path of kctrl, which starts the real API server")
+	flag.IntVar(&o.runs, "runs", 5, "number of runs, whose medians are printed")
+	flag.DurationVar(&o.least, "least", time.Second, "minimum duration of each figure in each run")
 	flag.Parse()
 	log.SetLogger(logr.Discard())
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -79,7 +79,7 @@ func printSides(runs map[string]table.Runs) {
 		return fmt.Sprintf("%.0f", µs)
 	}
 	for _, kind := range []string{"", cpu} {
-		fmt.Printf("| one%s, µs | in memory | real | times as many | fake client | times as many "+
+		fmt.Printf("| operation%s, µs | in memory | real | times as many | fake client | times as many "+
 			"|\n|---|---:|---:|---:|---:|---:|\n", map[string]string{"": "", cpu: ", CPU"}[kind])
 		for _, f := range figures {
 			a, b, c := memory[f.name+kind], actual[f.name+kind], fake[f.fake+kind]

@@ -33,7 +33,7 @@ func printOwn(ctx context.Context) error {
 	fmt.Println("| figure | in memory | limit |\n|---|---:|---:|")
 	fmt.Printf("| start to first answer, median, ms | %.2f | 5 |\n", start)
 	fmt.Printf("| heap with 10,000 custom resources of 2 KB, MB | %.1f | 60 |\n", memory)
-	fmt.Printf("| packages that a test of an operator links more, not of the standard library | %d | |\n", added)
+	fmt.Printf("| additional packages in a test of an operator, outside the standard library | %d | |\n", added)
 	return nil
 }
 

@@ -204,7 +204,7 @@ func (s *side) watch(ctx context.Context, version string, count int) error {
 	lines.Buffer(nil, 1<<20)
 	for range count {
 		if !lines.Scan() {
-			return fmt.Errorf("the watch has ended: %w", cmp.Or(lines.Err(), io.ErrUnexpectedEOF))
+			return fmt.Errorf("the watch ended: %w", cmp.Or(lines.Err(), io.ErrUnexpectedEOF))
 		}
 	}
 	return nil

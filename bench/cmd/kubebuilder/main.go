@@ -29,10 +29,10 @@ type options struct {
 
 func main() {
 	var o options
-	flag.StringVar(&o.kctrl, "kctrl", "../bin/kctrl", "the kctrl binary")
+	flag.StringVar(&o.kctrl, "kctrl", "../bin/kctrl", "path of kctrl")
 	flag.StringVar(&o.checkout, "checkout", "", "directory of a clone of kubebuilder")
-	flag.StringVar(&o.server, "server", "memory", "memory or real")
-	flag.StringVar(&o.only, "only", "", "only suites or samples whose directory contains this")
+	flag.StringVar(&o.server, "server", "memory", "kind of API server: memory or real")
+	flag.StringVar(&o.only, "only", "", "only suites or samples whose directory contains this text")
 	flag.BoolVar(&o.migrate, "migrate", false, "migrate the samples, in memory, and run their suites after each step")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -100,14 +100,14 @@ func runSuite(ctx context.Context, out io.Writer, o options, suite string) error
 	test.Dir = filepath.Join(o.checkout, suite)
 	test.Env = append(os.Environ(), "USE_EXISTING_CLUSTER=true", "KUBECONFIG="+kubeconfig, "GOWORK=off",
 		"GOFLAGS=-mod=mod") // kubebuilder commits no go.sum of the samples
-	said, err := test.CombinedOutput()
+	output, err := test.CombinedOutput()
 	specs, passed := "-", "-"
-	if found := counts.FindSubmatch(said); found != nil {
+	if found := counts.FindSubmatch(output); found != nil {
 		specs, passed = string(found[1]), string(found[2])
 	}
 	fmt.Fprintf(out, "| %s | %s | %s |\n", suite, specs, passed)
 	if err != nil {
-		err = fmt.Errorf("%w\n%s", err, said)
+		err = fmt.Errorf("%w\n%s", err, output)
 	}
 	return errors.Join(err, stop())
 }

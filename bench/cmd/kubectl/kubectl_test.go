@@ -50,7 +50,12 @@ spec:
         type: object
         description: Shelf holds books.
         properties:
-          spec: {type: object, description: What is wanted., properties: {boards: {type: integer, minimum: 1, description: How many boards it has.}, color: {type: string}}}
+          spec:
+            type: object
+            description: Desired state.
+            properties:
+              boards: {type: integer, minimum: 1, description: Number of boards.}
+              color: {type: string}
           status: {type: object, x-kubernetes-preserve-unknown-fields: true}
 `
 
@@ -74,7 +79,7 @@ spec:
 // story runs kubectl with the kubeconfig of a server and a directory for its files.
 type story struct {
 	*testing.T
-	kubeconfig, folder string
+	kubeconfig, dir string
 }
 
 // kubectl runs a command, expects success or failure, and matches standard output and standard error with want.
@@ -93,14 +98,14 @@ func (s *story) kubectl(fails bool, want, stdin string, args ...string) string {
 
 func (s *story) command(ctx context.Context, args ...string) *exec.Cmd {
 	command := exec.CommandContext(ctx, os.Args[0], args...)
-	command.Env = append(os.Environ(), commandVariable+"=1", "KUBECONFIG="+s.kubeconfig, "HOME="+s.folder,
-		"KUBECACHEDIR="+filepath.Join(s.folder, "cache"))
+	command.Env = append(os.Environ(), commandVariable+"=1", "KUBECONFIG="+s.kubeconfig, "HOME="+s.dir,
+		"KUBECACHEDIR="+filepath.Join(s.dir, "cache"))
 	return command
 }
 
 // write writes a file of the story and returns its path.
 func (s *story) write(name, content string, mode os.FileMode) string {
-	path := filepath.Join(s.folder, name)
+	path := filepath.Join(s.dir, name)
 	if err := os.WriteFile(path, []byte(content), mode); err != nil {
 		s.Fatal(err)
 	}
@@ -149,7 +154,7 @@ func TestUsualCommands(t *testing.T) {
 	s.kubectl(false, `(?m)^books +hall`, "", "get", "shelf", "-o",
 		"custom-columns=N:.metadata.name,R:.metadata.labels.room")
 	s.kubectl(false, `(?s)Name: +books.*Boards: +1`, "", "describe", "shelf", "books")
-	s.kubectl(false, `(?s)How many boards it has`, "", "explain", "shelf.spec.boards")
+	s.kubectl(false, `(?s)Number of boards`, "", "explain", "shelf.spec.boards")
 	s.kubectl(false, `(?s)replicas.*<integer>`, "", "explain", "deployment.spec")
 	s.kubectl(false, `(?s)FIELD: +containers`, "", "explain", "pod.spec.containers")
 
@@ -203,7 +208,7 @@ func TestUsualCommands(t *testing.T) {
 	s.kubectl(false, `deleted`, "", "delete", "-f", one, "--wait", "--timeout=30s")
 	s.kubectl(false, `deleted`, "", "delete", "deployment", "web", "--cascade=foreground", "--timeout=60s")
 	s.kubectl(false, `deleted`, "", "delete", "crd", "shelves.kubectl.kctrl.dev", "--timeout=60s")
-	s.kubectl(true, `(?i)not ?found|doesn't have a resource type`, "", "get", "shelves") // kubectl has cached the old discovery
+	s.kubectl(true, `(?i)not ?found|doesn't have a resource type`, "", "get", "shelves") // cached discovery
 	s.kubectl(false, `ok`, "", "get", "--raw", "/readyz")
 }
 
@@ -264,10 +269,18 @@ spec:
   group: kubectl.kctrl.dev
   scope: Cluster
   names: {kind: Hook, plural: hooks, singular: hook}
-  conversion: {strategy: Webhook, webhook: {conversionReviewVersions: [v1], clientConfig: {url: "URL/convert", caBundle: BUNDLE}}}
+  conversion:
+    strategy: Webhook
+    webhook: {conversionReviewVersions: [v1], clientConfig: {url: "URL/convert", caBundle: BUNDLE}}
   versions:
-  - {name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object, properties: {one: {type: string}}}}}
-  - {name: v2, served: true, storage: false, schema: {openAPIV3Schema: {type: object, properties: {two: {type: string}}}}}
+  - name: v1
+    served: true
+    storage: true
+    schema: {openAPIV3Schema: {type: object, properties: {one: {type: string}}}}
+  - name: v2
+    served: true
+    storage: false
+    schema: {openAPIV3Schema: {type: object, properties: {two: {type: string}}}}
 `
 
 // answer serves webhooks. The path selects the webhook.
@@ -348,7 +361,10 @@ func TestWebhooksByURL(t *testing.T) {
 		"jsonpath={.apiVersion} {.two}")
 	server.Close()
 	s.kubectl(true,
-		`failed calling webhook "labels.kubectl.kctrl.dev": failed to call webhook: Post "https://127.0.0.1:\d+/label\?timeout=10s": dial tcp 127.0.0.1:\d+: connect: connection refused`, "", "create", "configmap", "late")
+		`failed calling webhook "labels.kubectl.kctrl.dev": failed to call webhook: Post `+
+			`"https://127.0.0.1:\d+/label\?timeout=10s": dial tcp 127.0.0.1:\d+: connect: connection refused`,
+		"", "create", "configmap", "late")
 	s.kubectl(true,
-		`conversion webhook for kubectl.kctrl.dev/v1, Kind=Hook failed: Post "https://127.0.0.1:\d+/convert\?timeout=30s": dial tcp`, "", "get", "hooks.v2.kubectl.kctrl.dev", "h")
+		`conversion webhook for kubectl.kctrl.dev/v1, Kind=Hook failed: Post `+
+			`"https://127.0.0.1:\d+/convert\?timeout=30s": dial tcp`, "", "get", "hooks.v2.kubectl.kctrl.dev", "h")
 }

@@ -39,7 +39,7 @@ func newChanges(count int) *changes {
 }
 
 // noteLocked lets set record a time of the change that led to s.
-func (c *changes) note(s state, set func(*change)) {
+func (c *changes) noteLocked(s state, set func(*change)) {
 	if c.all[s] == nil {
 		c.all[s] = &change{}
 	}
@@ -51,7 +51,7 @@ func (c *changes) returned(written widgets.State, at time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	m := written.Metadata
-	c.note(state{m.Namespace, m.Name, m.Generation}, func(change *change) { change.returned = at })
+	c.noteLocked(state{m.Namespace, m.Name, m.Generation}, func(change *change) { change.returned = at })
 }
 
 // watched records a watch event: a changed spec, or a status of the current spec.
@@ -60,7 +60,7 @@ func (c *changes) watched(e widgets.Event) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	m, observed := e.Object.Metadata, e.Object.Status.ObservedGeneration
-	c.note(state{m.Namespace, m.Name, m.Generation}, func(change *change) {
+	c.noteLocked(state{m.Namespace, m.Name, m.Generation}, func(change *change) {
 		switch {
 		case observed < m.Generation && change.seen.IsZero():
 			change.seen = at
@@ -91,7 +91,7 @@ func milliseconds(d time.Duration) float64 { return float64(d.Nanoseconds()) / 1
 
 // measureLatency changes specs at a rate and measures the time until a watch delivers the status of each change.
 func (m *measurement) measureLatency(ctx context.Context, r *running, figures table.Figures) error {
-	before, err := r.tell("sample")
+	before, err := r.send("sample")
 	if err != nil {
 		return err
 	}
@@ -100,7 +100,7 @@ func (m *measurement) measureLatency(ctx context.Context, r *running, figures ta
 	if err := m.change(ctx, c); err != nil {
 		return err
 	}
-	after, err := r.tell("sample")
+	after, err := r.send("sample")
 	if err != nil {
 		return err
 	}
@@ -141,6 +141,6 @@ func (m *measurement) change(ctx context.Context, c *changes) error {
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	case <-time.After(follow):
-		return errors.New("the operator does not follow; see -rate")
+		return errors.New("the operator is too slow; decrease -rate")
 	}
 }

@@ -42,7 +42,7 @@ func atRate(ctx context.Context, count, rate int, work func(ctx context.Context,
 
 // measureTouches measures reconciles of objects after an annotation has changed.
 func (m *measurement) measureTouches(ctx context.Context, r *running, figures table.Figures) error {
-	before, err := r.tell("sample")
+	before, err := r.send("sample")
 	if err != nil {
 		return err
 	}

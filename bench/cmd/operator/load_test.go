@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-func TestALoadKeepsItsRate(t *testing.T) {
+func TestLoadKeepsItsRate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		start := time.Now()
 		var calls atomic.Int64
@@ -23,7 +23,7 @@ func TestALoadKeepsItsRate(t *testing.T) {
 	})
 }
 
-func TestALoadEndsWithTheFirstError(t *testing.T) {
+func TestLoadEndsWithTheFirstError(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		broken := errors.New("broken")
 		var calls atomic.Int64

@@ -33,21 +33,21 @@ type options struct {
 
 func main() {
 	var o options
-	flag.StringVar(&o.kctrl, "kctrl", "../bin/kctrl", "the kctrl binary")
-	flag.StringVar(&o.dataDir, "data-dir", "", "keep the objects in this folder, and use those that are there; nothing "+
-		"is then measured without objects")
-	flag.IntVar(&o.objects, "objects", 50_000, "how many objects the API server has")
-	flag.IntVar(&o.runs, "runs", 3, "how often everything is measured; the median counts")
-	flag.IntVar(&o.workers, "workers", 4, "how many objects each operator reconciles at once")
+	flag.StringVar(&o.kctrl, "kctrl", "../bin/kctrl", "path of kctrl")
+	flag.StringVar(&o.dataDir, "data-dir", "", "directory that keeps the objects between runs; with "+
+		"existing objects, nothing is measured without objects")
+	flag.IntVar(&o.objects, "objects", 50_000, "number of objects on the API server")
+	flag.IntVar(&o.runs, "runs", 3, "number of runs, whose medians are printed")
+	flag.IntVar(&o.workers, "workers", 4, "number of concurrent reconciles of each operator")
 	flag.DurationVar(&o.settle, "settle", 150*time.Second,
-		"how long an operator is left alone before its memory is read; Go collects garbage every two minutes at least")
-	flag.IntVar(&o.changes, "changes", 5000, "how many changes of a spec the latency is measured with; 0 leaves it out")
-	flag.IntVar(&o.rate, "rate", 100, "how many of these there are in a second")
-	flag.IntVar(&o.touches, "touches", 10_000, "how many changes of an annotation are reconciled; 0 leaves them out")
+		"idle time before the memory is read; Go collects garbage at least every two minutes")
+	flag.IntVar(&o.changes, "changes", 5000, "number of spec changes for the latency; 0 skips it")
+	flag.IntVar(&o.rate, "rate", 100, "spec changes per second")
+	flag.IntVar(&o.touches, "touches", 10_000, "number of annotation changes; 0 skips them")
 	flag.IntVar(&o.reconciles, "reconciles", 300_000,
-		"how many reconciles without a change of the object are measured; 0 leaves them out")
-	flag.StringVar(&o.logs, "logs", "", "write the logs of the operators to this folder instead of /dev/null")
-	flag.StringVar(&o.profiles, "profiles", "", "write profiles of the operators to this folder")
+		"number of reconciles without a change of the object; 0 skips them")
+	flag.StringVar(&o.logs, "logs", "", "directory for the logs of the operators, which are discarded by default")
+	flag.StringVar(&o.profiles, "profiles", "", "directory for profiles of the operators")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()

@@ -110,7 +110,7 @@ func (m *measurement) measureLoaded(ctx context.Context, name string, r *running
 		}
 	}
 	if m.profiles != "" {
-		if _, err := r.tell("heap", m.profilePath(name, "heap")); err != nil {
+		if _, err := r.send("heap", m.profilePath(name, "heap")); err != nil {
 			return err
 		}
 	}
@@ -145,11 +145,11 @@ func (m *measurement) profiled(name, what string, r *running, count int, measure
 	if m.profiles == "" {
 		return measure()
 	}
-	if _, err := r.tell("profile", m.profilePath(name, what)); err != nil {
+	if _, err := r.send("profile", m.profilePath(name, what)); err != nil {
 		return err
 	}
 	err := measure()
-	_, endErr := r.tell("profile")
+	_, endErr := r.send("profile")
 	return errors.Join(err, endErr)
 }
 
@@ -165,11 +165,11 @@ func (m *measurement) profilePath(name, what string) string {
 // nor a connection takes part.
 func (m *measurement) measureDriven(r *running, figures table.Figures, figure string) error {
 	objects := min(m.objects, 10_000)
-	before, err := r.tell("drive", m.reconciles/5, objects) // warms up
+	before, err := r.send("drive", m.reconciles/5, objects) // warms up
 	if err != nil {
 		return err
 	}
-	after, err := r.tell("drive", m.reconciles, objects)
+	after, err := r.send("drive", m.reconciles, objects)
 	figures[figure] = perSecond(before, after)
 	return err
 }

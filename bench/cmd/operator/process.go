@@ -76,7 +76,7 @@ func (o *operator) start(ctx context.Context, kubeconfig, log string, workers in
 	if err := r.command.Start(); err != nil {
 		return nil, err
 	}
-	if _, err := r.tell("sample"); err != nil {
+	if _, err := r.send("sample"); err != nil {
 		r.stop()
 		return nil, err
 	}
@@ -91,7 +91,7 @@ func (r *running) stop() {
 }
 
 // send sends a command and returns the answer.
-func (r *running) tell(command string, arguments ...any) (side.Sample, error) {
+func (r *running) send(command string, arguments ...any) (side.Sample, error) {
 	line := fmt.Sprintln(append([]any{command}, arguments...)...)
 	if _, err := io.WriteString(r.commands, line); err != nil {
 		return side.Sample{}, err
@@ -108,7 +108,7 @@ func (r *running) await(ctx context.Context, reconciles int64) (side.Sample, err
 	const tick, patience = 100 * time.Millisecond, 2 * time.Minute
 	var last int64
 	for since := time.Now(); ; {
-		sample, err := r.tell("sample")
+		sample, err := r.send("sample")
 		if err != nil || sample.Reconciles >= reconciles {
 			return sample, err
 		}

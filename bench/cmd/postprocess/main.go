@@ -29,9 +29,9 @@ type options struct {
 
 func main() {
 	var o options
-	flag.StringVar(&o.kctrl, "kctrl", "../bin/kctrl", "the kctrl binary")
-	flag.StringVar(&o.repositories, "repositories", "", "folder with clones, as OWNER/NAME")
-	flag.StringVar(&o.project, "project", "", "only projects whose name contains this")
+	flag.StringVar(&o.kctrl, "kctrl", "../bin/kctrl", "path of kctrl")
+	flag.StringVar(&o.repositories, "repositories", "", "directory with clones, as OWNER/NAME")
+	flag.StringVar(&o.project, "project", "", "only projects whose name contains this text")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
@@ -81,11 +81,11 @@ func (c comparison) run(ctx context.Context, out io.Writer, clone string) error 
 	if err != nil {
 		return err
 	}
-	folder := filepath.Join(c.dir, filepath.FromSlash(c.Folder))
-	if err := os.WriteFile(filepath.Join(folder, "kctrl.gen.yaml"), declaration, 0o644); err != nil {
+	target := filepath.Join(c.dir, filepath.FromSlash(c.Dir))
+	if err := os.WriteFile(filepath.Join(target, "kctrl.gen.yaml"), declaration, 0o644); err != nil {
 		return err
 	}
-	if _, _, err := c.kctrl.Run(ctx, folder, c.Args); err != nil {
+	if _, _, err := c.kctrl.Run(ctx, target, c.Args); err != nil {
 		return fmt.Errorf("%s: %w", c.Name, err)
 	}
 	return c.compare(out, want, bytes.Count(declaration, []byte("\n")))
@@ -113,7 +113,7 @@ func (c comparison) take() (map[string][]byte, error) {
 	for _, pattern := range c.Made {
 		names, err := filepath.Glob(filepath.Join(c.dir, filepath.FromSlash(pattern)))
 		if err != nil || len(names) == 0 {
-			return nil, errors.Join(err, fmt.Errorf("%s: nothing is %s", c.Name, pattern))
+			return nil, errors.Join(err, fmt.Errorf("%s: no file matches %s", c.Name, pattern))
 		}
 		for _, name := range names {
 			content, err := os.ReadFile(name)

@@ -43,7 +43,7 @@ func formatOf(name string) (format, error) {
 			return f, nil
 		}
 	}
-	return format{}, fmt.Errorf("there is no format %q", name)
+	return format{}, fmt.Errorf("unknown format %q", name)
 }
 
 // bodies are responses of a server. They are mapped from files and therefore not part of the heap.
@@ -61,9 +61,9 @@ const (
 )
 
 // open maps the bodies in a directory.
-func (f format) open(folder string) (b bodies, err error) {
+func (f format) open(dir string) (b bodies, err error) {
 	for name, into := range map[string]*[]byte{listFile: &b.list, initialFile: &b.initial, eventsFile: &b.events} {
-		if *into, err = mapped(filepath.Join(folder, name)); err != nil {
+		if *into, err = mapped(filepath.Join(dir, name)); err != nil {
 			return b, err
 		}
 	}

@@ -52,7 +52,7 @@ func jobs(f format, size int) []job {
 type follow func(ctx context.Context, server *server, seen func()) (start func() error, err error)
 
 // runJob runs a job and prints the figures as JSON.
-func runJob(ctx context.Context, text, folder string) error {
+func runJob(ctx context.Context, text, dir string) error {
 	var j job
 	if _, err := fmt.Sscanf(strings.ReplaceAll(text, "/", " "), "%s %s %s %d", &j.side, &j.format, &j.way,
 		&j.size); err != nil {
@@ -62,7 +62,7 @@ func runJob(ctx context.Context, text, folder string) error {
 	if err != nil {
 		return err
 	}
-	bodies, err := f.open(folder)
+	bodies, err := f.open(dir)
 	if err != nil {
 		return err
 	}
@@ -108,7 +108,7 @@ func (j job) measure(ctx context.Context, f format, s *server) (table.Figures, e
 	}
 	figures := take().since(before, j.size)
 	if streams, lists := s.streams.Load(), s.lists.Load(); (streams == 1) != (j.way == streamed) || streams+lists != 1 {
-		return nil, fmt.Errorf("%s: %d streaming lists and %d others were read", j, streams, lists)
+		return nil, fmt.Errorf("%s: client read %d streaming lists and %d other lists", j, streams, lists)
 	}
 	return figures, nil
 }

@@ -22,22 +22,22 @@ type options struct {
 	sizes []int
 	runs  int
 	// job is the job that this process measures; empty in the parent.
-	job    string
-	folder string
+	job string
+	dir string
 }
 
 func main() {
 	var o options
-	sizes := flag.String("sizes", "1000,10000,100000", "how many objects there are, from the fewest to the most")
-	flag.IntVar(&o.runs, "runs", 3, "how often everything is measured; the median counts")
-	flag.StringVar(&o.job, "job", "", "measure one job in this process, as the command lets others do")
-	flag.StringVar(&o.folder, "bodies", "", "the folder of the bodies of -job")
+	sizes := flag.String("sizes", "1000,10000,100000", "numbers of objects, in ascending order")
+	flag.IntVar(&o.runs, "runs", 3, "number of runs, whose medians are printed")
+	flag.StringVar(&o.job, "job", "", "measure one job in this process; the command calls itself with it")
+	flag.StringVar(&o.dir, "bodies", "", "directory of the bodies of -job")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	err := o.parseSizes(*sizes)
 	if err == nil && o.job != "" {
-		err = runJob(ctx, o.job, o.folder)
+		err = runJob(ctx, o.job, o.dir)
 	} else if err == nil {
 		err = run(ctx, o)
 	}
@@ -51,7 +51,7 @@ func (o *options) parseSizes(text string) error {
 	for _, size := range strings.Split(text, ",") {
 		n, err := strconv.Atoi(size)
 		if err != nil || n < 1 {
-			return fmt.Errorf("-sizes: %q is no number of objects", size)
+			return fmt.Errorf("-sizes: invalid number of objects %q", size)
 		}
 		o.sizes = append(o.sizes, n)
 	}
@@ -67,19 +67,19 @@ func run(ctx context.Context, o options) error {
 	results := map[job]table.Runs{}
 	for _, size := range o.sizes {
 		for _, format := range formats {
-			folder, err := os.MkdirTemp("", "bench-replay-")
+			dir, err := os.MkdirTemp("", "bench-replay-")
 			if err != nil {
 				return err
 			}
-			err = format.render(folder, size)
+			err = format.render(dir, size)
 			for range o.runs {
 				for _, j := range jobs(format, size) {
 					if err == nil {
-						err = measure(ctx, self, folder, j, results)
+						err = measure(ctx, self, dir, j, results)
 					}
 				}
 			}
-			if removeErr := os.RemoveAll(folder); err == nil {
+			if removeErr := os.RemoveAll(dir); err == nil {
 				err = removeErr
 			}
 			if err != nil {
@@ -95,8 +95,8 @@ func run(ctx context.Context, o options) error {
 	return nil
 }
 
-func measure(ctx context.Context, self, folder string, j job, results map[job]table.Runs) error {
-	cmd := exec.CommandContext(ctx, self, "-job", j.String(), "-bodies", folder)
+func measure(ctx context.Context, self, dir string, j job, results map[job]table.Runs) error {
+	cmd := exec.CommandContext(ctx, self, "-job", j.String(), "-bodies", dir)
 	var stderr strings.Builder
 	cmd.Stderr = &stderr
 	out, err := cmd.Output()

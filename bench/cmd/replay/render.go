@@ -31,14 +31,14 @@ type encoder interface {
 }
 
 // render writes the bodies of size objects to files in a directory.
-func (f format) render(folder string, size int) error {
+func (f format) render(dir string, size int) error {
 	e := f.encode()
 	return errors.Join(
-		write(filepath.Join(folder, listFile), func(w io.Writer) error { return e.list(w, size) }),
-		write(filepath.Join(folder, initialFile), func(w io.Writer) error {
+		write(filepath.Join(dir, listFile), func(w io.Writer) error { return e.list(w, size) }),
+		write(filepath.Join(dir, initialFile), func(w io.Writer) error {
 			return errors.Join(events(w, e, watch.Added, size, 0), e.event(w, watch.Bookmark, 0, size+1))
 		}),
-		write(filepath.Join(folder, eventsFile), func(w io.Writer) error {
+		write(filepath.Join(dir, eventsFile), func(w io.Writer) error {
 			return events(w, e, watch.Modified, size,
 				size+1)
 		}),

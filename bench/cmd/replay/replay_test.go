@@ -7,14 +7,14 @@ import (
 	"github.com/kctrl-dev/kctrl/bench/internal/table"
 )
 
-func TestBothSidesReadWhatIsRendered(t *testing.T) {
+func TestBothSidesReadRenderedBodies(t *testing.T) {
 	const size = 50
 	for _, f := range formats {
-		folder := t.TempDir()
-		if err := f.render(folder, size); err != nil {
+		dir := t.TempDir()
+		if err := f.render(dir, size); err != nil {
 			t.Fatal(err)
 		}
-		b, err := f.open(folder)
+		b, err := f.open(dir)
 		if err != nil {
 			t.Fatal(err)
 		}

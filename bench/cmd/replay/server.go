@@ -12,7 +12,8 @@ import (
 )
 
 // unsupported is the answer of an API server without streaming lists. Both clients then list.
-const unsupported = `{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","reason":"Invalid","code":422,` +
+const unsupported = `{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure",` +
+	`"reason":"Invalid","code":422,` +
 	`"message":"sendInitialEvents is forbidden for watch unless the WatchList feature gate is enabled"}`
 
 // server is a transport that answers like an API server.

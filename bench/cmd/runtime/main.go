@@ -27,11 +27,11 @@ type options struct {
 
 func main() {
 	var o options
-	flag.StringVar(&o.kctrl, "kctrl", "../bin/kctrl", "the kctrl binary")
-	flag.IntVar(&o.objects, "objects", 50_000, "how many objects the API server has")
-	flag.IntVar(&o.runs, "runs", 3, "how often everything is measured; the median counts")
-	flag.StringVar(&o.dataDir, "data-dir", "", "keep the objects in this folder, and use those that are there")
-	flag.StringVar(&o.only, "only", "", "measure only this: "+strings.Join(measures, ", "))
+	flag.StringVar(&o.kctrl, "kctrl", "../bin/kctrl", "path of kctrl")
+	flag.IntVar(&o.objects, "objects", 50_000, "number of objects on the API server")
+	flag.IntVar(&o.runs, "runs", 3, "number of runs, whose medians are printed")
+	flag.StringVar(&o.dataDir, "data-dir", "", "directory that keeps the objects between runs")
+	flag.StringVar(&o.only, "only", "", "only this measurement: "+strings.Join(measures, ", "))
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()

@@ -92,9 +92,9 @@ type figures struct {
 }
 
 func main() {
-	kctrlPath := flag.String("kctrl", "../bin/kctrl", "the kctrl binary")
-	kubebuilderPath := flag.String("kubebuilder", "", "the kubebuilder binary")
-	wait := flag.Duration("wait", 30*time.Second, "how long objects have to become Ready")
+	kctrlPath := flag.String("kctrl", "../bin/kctrl", "path of kctrl")
+	kubebuilderPath := flag.String("kubebuilder", "", "path of kubebuilder")
+	wait := flag.Duration("wait", 30*time.Second, "maximum wait for Ready objects")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
@@ -134,12 +134,12 @@ func printTable(a, b figures) {
 		{"time of all commands", seconds(a.all), seconds(b.all)},
 		{"files", a.files, b.files},
 		{"lines of Go and YAML", a.lines, b.lines},
-		{"files that say `TODO(user)`", a.left, b.left},
+		{"files with `TODO(user)`", a.left, b.left},
 		{"the code builds and passes `go vet`", a.builds, b.builds},
 		{"objects of `config/default` that the API server accepts", of(a.objectsAccepted, a.objects),
 			of(b.objectsAccepted, b.objects)},
-		{"samples that it accepts", of(a.samplesAccepted, a.samples), of(b.samplesAccepted, b.samples)},
-		{"objects that the manager, run on this machine, makes Ready", a.ready, b.ready},
+		{"samples that the API server accepts", of(a.samplesAccepted, a.samples), of(b.samplesAccepted, b.samples)},
+		{"objects that the manager makes Ready", a.ready, b.ready},
 	} {
 		fmt.Printf("| %v | %v | %v |\n", row[0], row[1], row[2])
 	}
@@ -297,7 +297,7 @@ func (s *side) reconcile(ctx context.Context, dir, kctrlPath string, wait time.D
 	defer func() { err = errors.Join(err, server.Stop()) }()
 	bases := filepath.Join("config", "crd", "bases")
 	if !s.apply(ctx, dir, kctrlPath, server, f, bases, "-f", bases) {
-		return errors.New("the CRDs are not accepted")
+		return errors.New("the API server rejects the CRDs")
 	}
 	if out, err := s.command(ctx, dir, "go", "build", "-o", filepath.Join("bin", "manager"),
 		"./cmd").CombinedOutput(); err != nil {

@@ -57,9 +57,9 @@ type options struct {
 
 func main() {
 	var o options
-	flag.IntVar(&o.runs, "runs", 5, "how often everything is measured; the median counts")
-	flag.IntVar(&o.requests, "requests", 20_000, "how many requests each figure of CPU is of")
-	flag.DurationVar(&o.paced, "paced", 20*time.Second, "how long 500 requests a second are sent")
+	flag.IntVar(&o.runs, "runs", 5, "number of runs, whose medians are printed")
+	flag.IntVar(&o.requests, "requests", 20_000, "number of requests for each CPU figure")
+	flag.DurationVar(&o.paced, "paced", 20*time.Second, "duration of sending 500 requests per second")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
@@ -102,7 +102,7 @@ func run(ctx context.Context, o options) error {
 }
 
 // writeCertificate writes a certificate for both sides.
-func writeCertificate(folder string) error {
+func writeCertificate(dir string) error {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		return err
@@ -120,9 +120,9 @@ func writeCertificate(folder string) error {
 		return err
 	}
 	return errors.Join(
-		os.WriteFile(filepath.Join(folder, "tls.crt"), pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}),
+		os.WriteFile(filepath.Join(dir, "tls.crt"), pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}),
 			0o600),
-		os.WriteFile(filepath.Join(folder, "tls.key"), pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: private}),
+		os.WriteFile(filepath.Join(dir, "tls.key"), pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: private}),
 			0o600),
 	)
 }

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-func TestMemoryIsThatOfTheProcess(t *testing.T) {
+func TestMemoryReadsTheProcess(t *testing.T) {
 	for _, pid := range []int{0, os.Getpid()} {
 		resident, err := Memory(pid, Resident)
 		if err != nil || resident < 1 || resident > 4096 {
@@ -16,10 +16,10 @@ func TestMemoryIsThatOfTheProcess(t *testing.T) {
 		}
 	}
 	if _, err := Memory(1<<30, Resident); err == nil {
-		t.Error("a process that does not exist has memory")
+		t.Error("memory of a missing process was found")
 	}
 	if _, err := Memory(0, "VmNone"); err == nil {
-		t.Error("there is a line that the kernel does not write")
+		t.Error("memory of an unknown line was found")
 	}
 }
 

@@ -31,7 +31,7 @@ func TestRowsHaveRatiosAndLimits(t *testing.T) {
 	}
 }
 
-func TestMediansAreThoseOfEachFigure(t *testing.T) {
+func TestMediansOfEachFigure(t *testing.T) {
 	runs := Runs{}
 	for _, a := range []float64{9, 1, 5} {
 		runs.Add(Figures{"a": a})
@@ -42,7 +42,7 @@ func TestMediansAreThoseOfEachFigure(t *testing.T) {
 	}
 }
 
-func TestPercentileIsOneOfTheValues(t *testing.T) {
+func TestPercentileReturnsOneOfTheValues(t *testing.T) {
 	var values []float64
 	for i := 100; i > 0; i-- {
 		values = append(values, float64(i))

@@ -58,8 +58,8 @@ func (s *Server) patch(ctx context.Context, path string, patch []byte) (State, e
 // ends one, for example because it cannot keep up.
 func (s *Server) Watch(ctx context.Context, started func(), see func(Event)) error {
 	version, err := s.version(ctx)
-	for tell := started; err == nil; tell = func() { fmt.Fprintln(os.Stderr, "the server has ended a watch") } {
-		err = s.watchFrom(ctx, &version, tell, see)
+	for onStart := started; err == nil; onStart = func() { fmt.Fprintln(os.Stderr, "the server ended a watch") } {
+		err = s.watchFrom(ctx, &version, onStart, see)
 	}
 	return err
 }
@@ -99,7 +99,7 @@ func (s *Server) watchFrom(ctx context.Context, version *string, started func(),
 		case err != nil:
 			return fmt.Errorf("watch: %w", err)
 		case event.Type == string(watch.Error):
-			return errors.New("watch: the version is too old")
+			return errors.New("watch: version too old")
 		}
 		*version = event.Object.Metadata.ResourceVersion
 		see(event)

@@ -43,7 +43,8 @@ func New(i int) *v1.Widget {
 			ManagedFields: []metav1.ManagedFieldsEntry{
 				managed("kubectl", created,
 					`{"f:metadata":{"f:annotations":{".":{},"f:bench.example.com/owner":{}},"f:labels":{".":{},"f:tier":{}}},`+
-						`"f:spec":{".":{},"f:containers":{".":{},"k:{\"name\":\"main\"}":{".":{},"f:args":{},"f:image":{},"f:name":{}}},"f:ports":{},"f:replicas":{}}}`),
+						`"f:spec":{".":{},"f:containers":{".":{},"k:{\"name\":\"main\"}":{".":{},`+
+						`"f:args":{},"f:image":{},"f:name":{}}},"f:ports":{},"f:replicas":{}}}`),
 				managed("operator", created,
 					`{"f:status":{".":{},"f:conditions":{".":{},"k:{\"type\":\"Ready\"}":{".":{},"f:status":{},"f:type":{}}},`+
 						`"f:observedGeneration":{},"f:readyReplicas":{}}}`),

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-func TestObjectsAreOfTwoKilobytes(t *testing.T) {
+func TestObjectsHaveTwoKilobytes(t *testing.T) {
 	o := New(12345)
 	o.UID, o.ResourceVersion, o.Generation = "00000000-0000-0000-0000-000000000000", "123456", 1
 	whole, err := json.Marshal(o)
@@ -23,7 +23,7 @@ func TestObjectsAreOfTwoKilobytes(t *testing.T) {
 	t.Logf("%d bytes, %d of them managed fields", len(whole), len(managed))
 }
 
-func TestTheSplitCRDHasAStatusSubresource(t *testing.T) {
+func TestSplitCRDHasStatusSubresource(t *testing.T) {
 	if got := SplitCRD(); !strings.HasSuffix(got, "    storage: true\n    subresources:\n      status: {}\n") ||
 		len(got) <= len(CRD) {
 		t.Errorf("the CRD ends with %q", got[len(got)-100:])

@@ -60,7 +60,7 @@ func (s *Server) Populate(ctx context.Context, count int, split bool) error {
 	case err != nil:
 		return err
 	case have > count:
-		return fmt.Errorf("the data folder has %d objects, which is more than %d: choose another", have, count)
+		return fmt.Errorf("the data directory has %d objects, more than %d; choose another directory", have, count)
 	case have == count:
 		return s.warm(ctx)
 	}

@@ -94,7 +94,7 @@ func OwnsMetadata(b *ctrl.Builder) *ctrl.Builder {
 	return b.Owns(&corev1.Secret{}, builder.OnlyMetadata)
 }
 
-// A channel of events
+// A source of events from a channel
 func Channel(b *ctrl.Builder, events chan event.GenericEvent) *ctrl.Builder {
 	return b.WatchesRawSource(source.Channel(events, &handler.EnqueueRequestForObject{}))
 }
@@ -109,7 +109,7 @@ func WatchLater(c controller.Controller, m ctrl.Manager) error {
 	return c.Watch(source.Kind(m.GetCache(), &corev1.Pod{}, &handler.TypedEnqueueRequestForObject[*corev1.Pod]{}))
 }
 
-// A handler beside controllers
+// A handler without a controller
 func Informer(ctx context.Context, m ctrl.Manager, h toolscache.ResourceEventHandler) error {
 	i, err := m.GetCache().GetInformer(ctx, &corev1.Secret{})
 	if err != nil {

@@ -27,7 +27,7 @@ func FakeLists(scheme *runtime.Scheme, pods *corev1.PodList) client.Client {
 	return fake.NewClientBuilder().WithScheme(scheme).WithLists(pods).Build()
 }
 
-// `WithStatusSubresource`: writes that ignore the status. Here the kind or its CRD decides
+// `WithStatusSubresource`: writes that ignore the status. In kctrl, the kind or its CRD decides
 func FakeStatus(scheme *runtime.Scheme, pod *corev1.Pod) client.Client {
 	return fake.NewClientBuilder().WithScheme(scheme).WithObjects(pod).WithStatusSubresource(pod).Build()
 }
@@ -52,22 +52,22 @@ func FakeApply(ctx context.Context, c client.Client) error {
 	return c.Apply(ctx, pod, client.FieldOwner("me"), client.ForceOwnership)
 }
 
-// `WithTypeConverters`: how apply merges lists. Here the schema decides, and objects have managedFields
+// `WithTypeConverters`: how apply merges lists. In kctrl, the schema decides, and objects have managedFields
 func FakeTypes(scheme *runtime.Scheme) client.Client {
 	return fake.NewClientBuilder().WithScheme(scheme).WithReturnManagedFields().Build()
 }
 
-// An object with a deletion timestamp. Here a finalizer delays its deletion
+// An object with a deletion timestamp. In kctrl, a finalizer delays its deletion
 func FakeDeletion(scheme *runtime.Scheme, pod *corev1.Pod) client.Client {
 	return fake.NewClientBuilder().WithScheme(scheme).WithObjects(pod).Build()
 }
 
-// `WithObjectTracker`: reads and writes that bypass the client. Here another client
+// `WithObjectTracker`: reads and writes that bypass the client. In kctrl, use another client
 func FakeTracker(tracker clienttesting.ObjectTracker, pod *corev1.Pod) error {
 	return tracker.Update(corev1.SchemeGroupVersion.WithResource("pods"), pod, pod.Namespace)
 }
 
-// `WithRESTMapper`: kinds and resources. Here the server lists them
+// `WithRESTMapper`: kinds and resources. In kctrl, the server lists them
 func FakeMapper(scheme *runtime.Scheme, mapper meta.RESTMapper) client.Client {
 	return fake.NewClientBuilder().WithScheme(scheme).WithRESTMapper(mapper).Build()
 }

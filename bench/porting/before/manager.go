@@ -140,7 +140,7 @@ func Probes(m ctrl.Manager, check healthz.Checker) error {
 	return m.AddReadyzCheck("backend", check)
 }
 
-// A page beside the metrics
+// A page on the metrics server
 func Page(m ctrl.Manager, h http.Handler) error {
 	return m.AddMetricsServerExtraHandler("/debug/state", h)
 }

@@ -20,9 +20,9 @@ import (
 type (
 	// A manager
 	Manager = ctrl.Manager
-	// Its options
+	// The options of a manager
 	ManagerOptions = ctrl.Options
-	// Something it runs
+	// A runnable of a manager
 	RunnableInterface = manager.Runnable
 	// A request
 	Request = ctrl.Request
@@ -34,23 +34,23 @@ type (
 	ReconcilerFunc = reconcile.Func
 	// An object
 	Object = client.Object
-	// A list of them
+	// A list of objects
 	ObjectList = client.ObjectList
-	// The key of one
+	// The key of an object
 	ObjectKey = client.ObjectKey
 	// A predicate
 	Predicate = predicate.Predicate
-	// An event of a kind
+	// An update event
 	UpdateEvent = event.UpdateEvent
 	// A handler of events
 	EventHandler = handler.EventHandler
 	// A client that watches
 	WithWatch = client.WithWatch
-	// Functions in place of a client's
+	// Functions that intercept a client's calls
 	InterceptorFuncs = interceptor.Funcs
-	// What of a list is wanted
+	// The options of a List
 	ListOptions = client.ListOptions
-	// What a function of CreateOrUpdate does
+	// A function that CreateOrUpdate calls to change the object
 	MutateFn = controllerutil.MutateFn
 	// A recorder of events
 	EventRecorder = toolsevents.EventRecorder

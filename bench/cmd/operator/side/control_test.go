@@ -33,14 +33,14 @@ func TestCommandsAreAnsweredInOrder(t *testing.T) {
 	}
 }
 
-func TestAnUnknownCommandIsAnError(t *testing.T) {
+func TestUnknownCommandIsAnError(t *testing.T) {
 	err := NewControl().Run(t.Context(), strings.NewReader("dance\n"), &strings.Builder{}, nil)
 	if err == nil || !strings.HasPrefix(err.Error(), "dance: ") {
 		t.Errorf("got %v", err)
 	}
 }
 
-func TestTheStatusIsThatOfTheSpecOnceItWasObserved(t *testing.T) {
+func TestObserveSetsTheStatusOfTheSpec(t *testing.T) {
 	w := &v1.Widget{}
 	w.Generation = 3
 	if Observed(w) {

@@ -48,13 +48,13 @@ func successor(o *v1.Widget, version int) *v1.Widget {
 // measureEvents measures the time from watch events to the queues of several handlers.
 func measureEvents(ctx context.Context, side Side) (Figures, error) {
 	objects := some(eventKeys)
-	var told atomic.Int64
+	var delivered atomic.Int64
 	var ended sync.WaitGroup
 	calls := make([]func(*v1.Widget), handlers)
 	final := strconv.Itoa(2 * eventCount)
 	for i := range calls {
 		calls[i] = func(o *v1.Widget) {
-			told.Add(1)
+			delivered.Add(1)
 			if o.Name == last && o.ResourceVersion == final {
 				ended.Done()
 			}
@@ -71,7 +71,7 @@ func measureEvents(ctx context.Context, side Side) (Figures, error) {
 	updates = append(updates, successor(objects[eventKeys], 2*eventCount))
 	retained() // collects garbage, so that both sides start alike
 	ended.Add(handlers)
-	told.Store(0)
+	delivered.Store(0)
 	before, start := process.CPU(), time.Now()
 	for _, o := range updates {
 		feed.Update(o)
@@ -79,9 +79,9 @@ func measureEvents(ctx context.Context, side Side) (Figures, error) {
 	ended.Wait()
 	took, used := time.Since(start), process.CPU()-before
 	return Figures{
-		"event to queue, ns":     float64(took.Nanoseconds()) / eventCount,
-		"event to queue CPU, ns": float64(used.Nanoseconds()) / eventCount,
-		"told of each event":     float64(told.Load()) / eventCount / handlers,
+		"event to queue, ns":       float64(took.Nanoseconds()) / eventCount,
+		"event to queue CPU, ns":   float64(used.Nanoseconds()) / eventCount,
+		"deliveries of each event": float64(delivered.Load()) / eventCount / handlers,
 	}, nil
 }
 

@@ -46,7 +46,7 @@ func (e *expiry) expire() error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.last == nil {
-		return errors.New("there is no watch")
+		return errors.New("no watch to expire")
 	}
 	e.watched = true
 	e.last.expired.Store(true)
@@ -57,7 +57,7 @@ func (e *expiry) expire() error {
 type watchBody struct {
 	io.ReadCloser
 	expired atomic.Bool
-	said    int // bytes of expired that were returned
+	sent    int // bytes of expired that were returned
 
 	listed chan<- struct{} // nil disables the search for initialEnd
 	tail   []byte          // end of the last reads, which may hold a part of initialEnd
@@ -69,12 +69,12 @@ func (b *watchBody) Read(p []byte) (int, error) {
 	if err == nil || !b.expired.Load() {
 		return n, err
 	}
-	if b.said == len(expired) {
+	if b.sent == len(expired) {
 		return n, io.EOF
 	}
-	said := copy(p[n:], expired[b.said:])
-	b.said += said
-	return n + said, nil
+	sent := copy(p[n:], expired[b.sent:])
+	b.sent += sent
+	return n + sent, nil
 }
 
 // look searches the read bytes for the end of the initial events.

@@ -12,7 +12,7 @@ type transport func(*http.Request) (*http.Response, error)
 
 func (t transport) RoundTrip(r *http.Request) (*http.Response, error) { return t(r) }
 
-func TestExpiryIsTheLastThingAWatchSays(t *testing.T) {
+func TestExpiredWatchEndsWithExpiredEvent(t *testing.T) {
 	client, server := io.Pipe()
 	e := &expiry{listed: make(chan struct{}, 1), next: transport(func(*http.Request) (*http.Response, error) {
 		return &http.Response{StatusCode: http.StatusOK, Body: client}, nil
@@ -29,13 +29,13 @@ func TestExpiryIsTheLastThingAWatchSays(t *testing.T) {
 		_, _ = io.WriteString(server, "event\n")
 		_ = e.expire()
 	}()
-	said, err := io.ReadAll(iotest.OneByteReader(response.Body))
-	if err != nil || string(said) != "event\n"+expired {
-		t.Errorf("the watch said %q, %v", said, err)
+	body, err := io.ReadAll(iotest.OneByteReader(response.Body))
+	if err != nil || string(body) != "event\n"+expired {
+		t.Errorf("the watch returned %q, %v", body, err)
 	}
 }
 
-func TestEndOfTheInitialEventsIsNoticedWhereverItIsCut(t *testing.T) {
+func TestInitialEndIsFoundAcrossReads(t *testing.T) {
 	text := "event\n{" + initialEnd + ":true}\nevent\n"
 	for cut := range text {
 		listed := make(chan struct{}, 1)
@@ -43,12 +43,12 @@ func TestEndOfTheInitialEventsIsNoticedWhereverItIsCut(t *testing.T) {
 		b.look([]byte(text[:cut]))
 		b.look([]byte(text[cut:]))
 		if len(listed) != 1 {
-			t.Errorf("not noticed when cut after %q", text[:cut])
+			t.Errorf("not found when cut after %q", text[:cut])
 		}
 	}
 	listed := make(chan struct{}, 1)
 	body := &watchBody{listed: listed, ReadCloser: io.NopCloser(iotest.OneByteReader(strings.NewReader(text)))}
 	if _, err := io.ReadAll(body); err != nil || len(listed) != 1 {
-		t.Errorf("not noticed byte by byte: %v", err)
+		t.Errorf("not found byte by byte: %v", err)
 	}
 }

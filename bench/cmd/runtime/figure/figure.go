@@ -63,12 +63,12 @@ type Figures = table.Figures
 
 // Main is the main function of a side.
 func Main(side Side) {
-	what := flag.String("measure", "sync", "what to measure: sync, masked, operator, unpacked, events, list or blocked")
-	count := flag.Int("objects", 0, "how many objects the API server of KUBECONFIG has")
-	profile := flag.String("cpuprofile", "", "write a CPU profile to this file")
+	what := flag.String("measure", "sync", "measurement: sync, masked, operator, unpacked, events, list or blocked")
+	count := flag.Int("objects", 0, "number of objects on the API server of KUBECONFIG")
+	profile := flag.String("cpuprofile", "", "file for a CPU profile")
 	flag.IntVar(&runtime.MemProfileRate, "memprofilerate", 0,
-		"bytes an allocation, on average, that is recorded for -memprofile")
-	heap := flag.String("memprofile", "", "write a profile of all allocations to this file at the end")
+		"average number of bytes between the allocations that -memprofile records")
+	heap := flag.String("memprofile", "", "file for a profile of all allocations")
 	flag.Parse()
 	err := profiled(*profile, func() error { return run(context.Background(), side, *what, *count) })
 	if err == nil && *heap != "" {
@@ -117,7 +117,7 @@ func run(ctx context.Context, side Side, what string, count int) error {
 	}
 	measure, ok := measures[what]
 	if !ok {
-		return fmt.Errorf("there is nothing to measure by the name of %q", what)
+		return fmt.Errorf("unknown measurement %q", what)
 	}
 	figures, err := measure()
 	if err != nil {

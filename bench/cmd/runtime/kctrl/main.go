@@ -66,7 +66,7 @@ func sync(ctx context.Context, config *rest.Config, form figure.Form) (figure.Qu
 	case <-synced:
 		return q, nil
 	case err := <-failed:
-		return nil, fmt.Errorf("it ended before it has synced: %w", err)
+		return nil, fmt.Errorf("it ended before it was synced: %w", err)
 	}
 }
 

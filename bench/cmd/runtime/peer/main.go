@@ -101,7 +101,7 @@ func feed(ctx context.Context, objects []*v1.Widget, handlers []func(*v1.Widget)
 		return nil, err
 	}
 	for _, handle := range handlers {
-		widgets := source.Kind(informers, &v1.Widget{}, &telling{handle: handle})
+		widgets := source.Kind(informers, &v1.Widget{}, &notifying{handle: handle})
 		if err := widgets.Start(ctx, newQueue()); err != nil {
 			return nil, err
 		}
@@ -125,21 +125,21 @@ func feed(ctx context.Context, objects []*v1.Widget, handlers []func(*v1.Widget)
 }
 
 // notifying is the usual handler, which then calls a function with the object.
-type telling struct {
+type notifying struct {
 	handler.TypedEnqueueRequestForObject[*v1.Widget]
 	handle func(*v1.Widget)
 }
 
-func (t *telling) Create(ctx context.Context, e event.TypedCreateEvent[*v1.Widget],
+func (n *notifying) Create(ctx context.Context, e event.TypedCreateEvent[*v1.Widget],
 	q workqueue.TypedRateLimitingInterface[reconcile.Request]) {
-	t.TypedEnqueueRequestForObject.Create(ctx, e, q)
-	t.handle(e.Object)
+	n.TypedEnqueueRequestForObject.Create(ctx, e, q)
+	n.handle(e.Object)
 }
 
-func (t *telling) Update(ctx context.Context, e event.TypedUpdateEvent[*v1.Widget],
+func (n *notifying) Update(ctx context.Context, e event.TypedUpdateEvent[*v1.Widget],
 	q workqueue.TypedRateLimitingInterface[reconcile.Request]) {
-	t.TypedEnqueueRequestForObject.Update(ctx, e, q)
-	t.handle(e.ObjectNew)
+	n.TypedEnqueueRequestForObject.Update(ctx, e, q)
+	n.handle(e.ObjectNew)
 }
 
 // memory is a source of objects in memory, and of updates from a channel.

@@ -34,9 +34,9 @@ func (h host) Logger() *slog.Logger              { return h.logger }
 
 func main() { logic.Serve(run) }
 
-func run(ctx context.Context, port int, folder string) error {
+func run(ctx context.Context, port int, dir string) error {
 	logger := slog.New(slog.DiscardHandler)
-	files, err := certificate.NewFiles(filepath.Join(folder, "tls.crt"), filepath.Join(folder, "tls.key"), logger)
+	files, err := certificate.NewFiles(filepath.Join(dir, "tls.crt"), filepath.Join(dir, "tls.key"), logger)
 	if err != nil {
 		return err
 	}

@@ -48,7 +48,7 @@ func Check(_ context.Context, w *v1.Widget) error {
 	seen := map[int32]bool{}
 	for _, p := range w.Spec.Ports {
 		if seen[p.Number] {
-			return fmt.Errorf("spec.ports: %d twice", p.Number)
+			return fmt.Errorf("spec.ports: duplicate %d", p.Number)
 		}
 		seen[p.Number] = true
 	}
@@ -74,9 +74,9 @@ func ToHub(_ context.Context, spoke *v1.Widget, hub *v2.Widget) error {
 
 // Serve runs a server with the port and the certificates of the command line, until the end of standard input. After
 // each input line, it prints the CPU time of the process.
-func Serve(run func(ctx context.Context, port int, folder string) error) {
-	port := flag.Int("port", 0, "the port on loopback")
-	folder := flag.String("certificates", "", "the folder with tls.crt and tls.key")
+func Serve(run func(ctx context.Context, port int, dir string) error) {
+	port := flag.Int("port", 0, "port on loopback")
+	dir := flag.String("certificates", "", "directory with tls.crt and tls.key")
 	flag.Parse()
 	ctx, cancel := context.WithCancel(context.Background())
 	go func() {
@@ -85,7 +85,7 @@ func Serve(run func(ctx context.Context, port int, folder string) error) {
 		}
 		cancel()
 	}()
-	if err := run(ctx, *port, *folder); err != nil {
+	if err := run(ctx, *port, *dir); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}

@@ -39,14 +39,14 @@ func (validator) ValidateDelete(context.Context, *v1.Widget) (admission.Warnings
 
 func main() { logic.Serve(run) }
 
-func run(ctx context.Context, port int, folder string) error {
+func run(ctx context.Context, port int, dir string) error {
 	ctrllog.SetLogger(logr.Discard())
 	scheme := runtime.NewScheme()
 	if err := errors.Join(v1.AddToScheme(scheme), v2.AddToScheme(scheme)); err != nil {
 		return err
 	}
 	server := webhook.NewServer(webhook.Options{
-		Host: "127.0.0.1", Port: port, CertDir: folder,
+		Host: "127.0.0.1", Port: port, CertDir: dir,
 		// the setting of kubebuilder's main
 		TLSOpts: []func(*tls.Config){func(c *tls.Config) { c.NextProtos = []string{"http/1.1"} }},
 	})
