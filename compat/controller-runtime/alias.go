@@ -1,5 +1,5 @@
-// Package controllerruntime is the API of controller-runtime on the runtime of kctrl. It replaces the original by one
-// line of go.mod; docs/drop-in.md of kctrl lists the differences.
+// Package controllerruntime provides the API of controller-runtime on the runtime of kctrl. One line of go.mod replaces
+// the original; docs/drop-in.md of kctrl lists the differences.
 package controllerruntime
 
 import (
@@ -23,7 +23,7 @@ type (
 	Builder = builder.Builder
 	// Request names the object to reconcile.
 	Request = reconcile.Request
-	// Result is what follows from a reconcile.
+	// Result is the result of a reconcile.
 	Result = reconcile.Result
 	// Manager runs controllers.
 	Manager = manager.Manager
@@ -45,11 +45,11 @@ type (
 var (
 	// RegisterFlags adds the flag --kubeconfig.
 	RegisterFlags = config.RegisterFlags
-	// GetConfigOrDie is GetConfig for main functions.
+	// GetConfigOrDie is like GetConfig, but exits the program on an error.
 	GetConfigOrDie = config.GetConfigOrDie
-	// GetConfig finds the API server of the program.
+	// GetConfig returns the client configuration of the API server.
 	GetConfig = config.GetConfig
-	// NewControllerManagedBy begins a controller.
+	// NewControllerManagedBy returns a builder of a controller.
 	NewControllerManagedBy = builder.ControllerManagedBy
 	// NewManager returns a manager.
 	NewManager = manager.New
@@ -59,7 +59,7 @@ var (
 	CreateOrUpdate = controllerutil.CreateOrUpdate
 	// SetControllerReference makes an object the controlling owner of another one.
 	SetControllerReference = controllerutil.SetControllerReference
-	// SetupSignalHandler returns a context that ends with the first signal to end.
+	// SetupSignalHandler returns a context that ends at the first termination signal.
 	SetupSignalHandler = signals.SetupSignalHandler
 	// Log is the root logger.
 	Log = log.Log
@@ -71,7 +71,7 @@ var (
 	SetLogger = log.SetLogger
 )
 
-// NewWebhookManagedBy begins the webhooks of the kind of obj.
+// NewWebhookManagedBy returns a builder of the webhooks of the kind of obj.
 func NewWebhookManagedBy[T runtime.Object](mgr manager.Manager, obj T) *builder.WebhookBuilder[T] {
 	return builder.WebhookManagedBy(mgr, obj)
 }

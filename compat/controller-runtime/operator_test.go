@@ -88,7 +88,7 @@ func (l *lines) logger() logr.Logger {
 	}, funcr.Options{})
 }
 
-// with returns the first line with a message, decoded.
+// with returns the first decoded line with a message.
 func (l *lines) with(msg string) map[string]any {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -167,7 +167,7 @@ func (c *copier) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, 
 		return ctrl.Result{}, nil
 	}
 	if from.Data["fail"] != "" {
-		return ctrl.Result{}, errors.New("told to fail")
+		return ctrl.Result{}, errors.New("failure requested")
 	}
 	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: from.Namespace, Name: from.Name}}
 	result, err := controllerutil.CreateOrUpdate(ctx, c.Client, secret, func() error {
@@ -182,7 +182,7 @@ func (c *copier) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, 
 	return ctrl.Result{}, err
 }
 
-func TestOperatorReconcilesWhatItOwns(t *testing.T) {
+func TestOperatorReconcilesOwnedObjects(t *testing.T) {
 	var out lines
 	reconciler := &copier{ids: make(chan types.UID, 1)}
 	mgr := start(t, ctrl.Options{Logger: out.logger(), Metrics: metricsserver.Options{BindAddress: "127.0.0.1:18099"}},
@@ -268,8 +268,8 @@ func metricsAt(t *testing.T, url string) string {
 	return string(text)
 }
 
-// TestAGetOfAnUnwatchedKindStartsAnInformer reads through the client of a manager without controllers.
-func TestAGetOfAnUnwatchedKindStartsAnInformer(t *testing.T) {
+// TestGetOfUnwatchedKindStartsInformer reads through the client of a manager without controllers.
+func TestGetOfUnwatchedKindStartsInformer(t *testing.T) {
 	mgr := start(t, ctrl.Options{}, func(ctrl.Manager) {})
 	ctx, c := t.Context(), mgr.GetClient()
 	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "unwatched"}}
@@ -386,8 +386,8 @@ func TestLeadershipIsElected(t *testing.T) {
 	led.Wait()
 }
 
-// TestAControllerThatCannotSyncEndsTheManager has a controller of a kind that the server does not have.
-func TestAControllerThatCannotSyncEndsTheManager(t *testing.T) {
+// TestManagerFailsIfControllerCannotSync adds a controller of a kind that the server does not have.
+func TestManagerFailsIfControllerCannotSync(t *testing.T) {
 	mgr, err := ctrl.NewManager(environment.Config, ctrl.Options{Metrics: metricsserver.Options{BindAddress: "0"}})
 	if err != nil {
 		t.Fatal(err)

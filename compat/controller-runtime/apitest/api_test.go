@@ -17,7 +17,7 @@ var update = flag.Bool("update", false, "remove differences that are gone from t
 
 const differences = "testdata/differences.txt"
 
-// load returns the types of the module's packages that others can import, as the module at dir sees them.
+// load returns the types of the module's importable packages, as the module at dir resolves them.
 func load(t *testing.T, dir string) map[string]*types.Package {
 	t.Helper()
 	config := &packages.Config{Dir: dir, Mode: packages.NeedName | packages.NeedTypes | packages.NeedImports}
@@ -37,8 +37,8 @@ func load(t *testing.T, dir string) map[string]*types.Package {
 	return all
 }
 
-// TestTheAPIIsThatOfTheOriginal fails for a difference that is not listed, and for a listed one that no longer exists.
-func TestTheAPIIsThatOfTheOriginal(t *testing.T) {
+// TestAPIMatchesOriginal fails for an unlisted difference, and for a listed one that no longer exists.
+func TestAPIMatchesOriginal(t *testing.T) {
 	found := compare(load(t, "."), load(t, ".."))
 	data, err := os.ReadFile(differences)
 	if err != nil {

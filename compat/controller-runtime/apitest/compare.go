@@ -10,16 +10,16 @@ import (
 	"strings"
 )
 
-// comparison finds what programs for the original cannot compile with ours. Types correspond if both modules export
-// them under the same name, also where one of them is an alias of a type elsewhere, which apidiff of golang.org/x/exp
-// takes for a change.
+// comparison finds programs' uses of the original API that do not compile with ours. Types correspond if both modules
+// export them under the same name, even if one is an alias of a type elsewhere. apidiff of golang.org/x/exp reports
+// such aliases as changes.
 type comparison struct {
 	original, ours map[string]*types.Package
-	types          map[*types.TypeName]types.Type // of ours, by the name of the original's type
+	types          map[*types.TypeName]types.Type // our type for each type name of the original
 	found          []string
 }
 
-// compare returns the incompatible differences of ours from the original, one line each, in order.
+// compare returns the incompatible differences between both APIs, sorted, one line each.
 func compare(original, ours map[string]*types.Package) []string {
 	c := &comparison{original: original, ours: ours, types: map[*types.TypeName]types.Type{}}
 	c.pair()
@@ -30,7 +30,7 @@ func compare(original, ours map[string]*types.Package) []string {
 	return slices.Compact(c.found)
 }
 
-// pair finds the types that correspond.
+// pair finds the corresponding types.
 func (c *comparison) pair() {
 	for path, p := range c.original {
 		for _, name := range p.Scope().Names() {
@@ -47,7 +47,7 @@ func (c *comparison) pair() {
 	}
 }
 
-// report notes a difference of a package.
+// report records a difference of a package.
 func (c *comparison) report(path, format string, args ...any) {
 	name := strings.TrimPrefix(strings.TrimPrefix(path, module), "/")
 	if name == "" {
@@ -181,7 +181,7 @@ func (c *comparison) sameParameters(o, n *types.TypeParamList) bool {
 	return true
 }
 
-// identical reports whether a type of the original and one of ours are the same for programs.
+// identical reports whether a type of the original and one of ours are interchangeable in programs.
 func (c *comparison) identical(o, n types.Type) bool {
 	o, n = types.Unalias(o), types.Unalias(n)
 	switch o := o.(type) {
@@ -274,7 +274,7 @@ func (c *comparison) identicalNamed(o, n *types.Named) bool {
 	return old.Name() == now.Name() && (old.Pkg() == nil || now.Pkg() != nil && old.Pkg().Path() == now.Pkg().Path())
 }
 
-// identicalHidden compares types whose names programs cannot use: only their exported fields and methods count.
+// identicalHidden compares types that programs cannot name: only their exported fields and methods count.
 func (c *comparison) identicalHidden(o, n *types.Named) bool {
 	before := len(c.found)
 	if under, isStruct := o.Underlying().(*types.Struct); isStruct {

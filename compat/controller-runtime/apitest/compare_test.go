@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// check returns the package with a source.
+// check returns a package with the given source.
 func check(t *testing.T, source string) map[string]*types.Package {
 	t.Helper()
 	files := token.NewFileSet()
@@ -26,7 +26,7 @@ func check(t *testing.T, source string) map[string]*types.Package {
 	return map[string]*types.Package{p.Path(): p}
 }
 
-func TestCompareFindsWhatDoesNotCompile(t *testing.T) {
+func TestCompareFindsIncompatibleChanges(t *testing.T) {
 	for _, r := range []struct{ name, original, ours, want string }{
 		{"the same", "type T struct{ A int }\nfunc (T) M() {}", "type T struct{ A int }\nfunc (T) M() {}", ""},
 		{"more", "type T struct{ A int }", "type T struct{ A, B int }\nfunc (T) M() {}\nfunc F() {}", ""},

@@ -1,7 +1,7 @@
-// Package apitest compares the API of this repository's controller-runtime with that of the original.
+// Package apitest compares the APIs of this module and of controller-runtime.
 package apitest
 
-// The original, so that go.mod requires all its packages.
+// These imports make go.mod require all packages of the original.
 import (
 	_ "sigs.k8s.io/controller-runtime"
 	_ "sigs.k8s.io/controller-runtime/pkg/cache/informertest"

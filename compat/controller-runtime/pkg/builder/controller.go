@@ -33,7 +33,7 @@ type TypedBuilder[request comparable] struct {
 	mgr     manager.Manager
 	name    string
 	options controller.TypedOptions[request]
-	forKind *ForInput // nil without one
+	forKind *ForInput // nil if unset
 	owns    []OwnsInput
 	watches []WatchesInput[request]
 	sources []source.TypedSource[request]
@@ -41,17 +41,17 @@ type TypedBuilder[request comparable] struct {
 	err     error
 }
 
-// ControllerManagedBy begins a controller that m runs.
+// ControllerManagedBy returns a builder of a controller that m runs.
 func ControllerManagedBy(m manager.Manager) *Builder {
 	return TypedControllerManagedBy[reconcile.Request](m)
 }
 
-// TypedControllerManagedBy is [ControllerManagedBy] for requests of any type.
+// TypedControllerManagedBy is like [ControllerManagedBy], for requests of any type.
 func TypedControllerManagedBy[request comparable](m manager.Manager) *TypedBuilder[request] {
 	return &TypedBuilder[request]{mgr: m}
 }
 
-// input is a kind that is watched.
+// input is a watched kind.
 type input struct {
 	object       client.Object
 	predicates   []predicate.Predicate
@@ -73,7 +73,7 @@ type WatchesInput[request comparable] struct {
 	handler handler.TypedEventHandler[client.Object, request]
 }
 
-// For sets the kind that the controller reconciles. It is called once.
+// For sets the kind that the controller reconciles. Call it once.
 func (blder *TypedBuilder[request]) For(object client.Object, opts ...ForOption) *TypedBuilder[request] {
 	if blder.forKind != nil {
 		blder.err = errors.New("For(...) should only be called once, could not assign multiple objects for reconciliation")
@@ -86,7 +86,7 @@ func (blder *TypedBuilder[request]) For(object client.Object, opts ...ForOption)
 	return blder
 }
 
-// Owns reconciles the controlling owner of objects of a kind when they change.
+// Owns reconciles the controlling owner of an object of this kind when the object changes.
 func (blder *TypedBuilder[request]) Owns(object client.Object, opts ...OwnsOption) *TypedBuilder[request] {
 	owned := OwnsInput{input: input{object: object}}
 	for _, opt := range opts {
@@ -96,7 +96,7 @@ func (blder *TypedBuilder[request]) Owns(object client.Object, opts ...OwnsOptio
 	return blder
 }
 
-// Watches adds requests by a handler when objects of a kind change.
+// Watches calls a handler, which adds requests, when objects of a kind change.
 func (blder *TypedBuilder[request]) Watches(
 	object client.Object, eventHandler handler.TypedEventHandler[client.Object, request], opts ...WatchesOption,
 ) *TypedBuilder[request] {
@@ -108,7 +108,7 @@ func (blder *TypedBuilder[request]) Watches(
 	return blder
 }
 
-// WatchesMetadata is Watches for the metadata alone.
+// WatchesMetadata is like Watches, but watches only the metadata.
 func (blder *TypedBuilder[request]) WatchesMetadata(
 	object client.Object, eventHandler handler.TypedEventHandler[client.Object, request], opts ...WatchesOption,
 ) *TypedBuilder[request] {
@@ -133,7 +133,7 @@ func (blder *TypedBuilder[request]) WithOptions(options controller.TypedOptions[
 	return blder
 }
 
-// WithLogConstructor sets what makes the loggers of reconciles.
+// WithLogConstructor sets the function that creates the loggers of reconciles.
 func (blder *TypedBuilder[request]) WithLogConstructor(
 	logConstructor func(*request) logr.Logger,
 ) *TypedBuilder[request] {
@@ -141,19 +141,19 @@ func (blder *TypedBuilder[request]) WithLogConstructor(
 	return blder
 }
 
-// Named sets the name; by default it is the kind in lower case.
+// Named sets the name. The default is the kind in lower case.
 func (blder *TypedBuilder[request]) Named(name string) *TypedBuilder[request] {
 	blder.name = name
 	return blder
 }
 
-// Complete makes the controller and adds it to the manager.
+// Complete builds the controller and adds it to the manager.
 func (blder *TypedBuilder[request]) Complete(r reconcile.TypedReconciler[request]) error {
 	_, err := blder.Build(r)
 	return err
 }
 
-// Build is Complete for callers that need the controller.
+// Build is like Complete, but also returns the controller.
 func (blder *TypedBuilder[request]) Build(
 	r reconcile.TypedReconciler[request],
 ) (controller.TypedController[request], error) {
@@ -211,7 +211,7 @@ func (blder *TypedBuilder[request]) newController(
 	return controller.NewTyped(name, blder.mgr, options)
 }
 
-// logConstructor returns what makes the loggers of a controller and its reconciles. gvk may be empty.
+// logConstructor returns the function that creates the loggers of a controller and its reconciles. gvk may be empty.
 func logConstructor[request comparable](
 	logger logr.Logger, name string, gvk schema.GroupVersionKind,
 ) func(*request) logr.Logger {

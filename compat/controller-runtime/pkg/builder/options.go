@@ -52,7 +52,7 @@ func (onlyMetadata) ApplyToWatches(opts untypedWatchesInput) { opts.setMetadataO
 
 type matchEveryOwner struct{}
 
-// MatchEveryOwner makes every owner count, not only the controlling one.
+// MatchEveryOwner matches every owner, not only the controlling one.
 var MatchEveryOwner = &matchEveryOwner{}
 
 // ApplyToOwns implements [OwnsOption].

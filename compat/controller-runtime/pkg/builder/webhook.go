@@ -31,7 +31,7 @@ type WebhookBuilder[T runtime.Object] struct {
 	validator                   admission.Validator[T]
 	customValidator             admission.CustomValidator
 	newConverter                func(*runtime.Scheme) (conversion.Converter, error)
-	defaulterPath, validatePath string // empty are the usual ones
+	defaulterPath, validatePath string // empty means the default path
 	customPath                  string // of the only webhook
 	recoverPanic                *bool
 	logConstructor              func(base logr.Logger, req *admission.Request) logr.Logger
@@ -39,7 +39,7 @@ type WebhookBuilder[T runtime.Object] struct {
 	gvk                         schema.GroupVersionKind
 }
 
-// WebhookManagedBy begins the webhooks of the kind of object, which the webhook server of m serves.
+// WebhookManagedBy returns a builder of the webhooks of the kind of object. The webhook server of m serves them.
 func WebhookManagedBy[T runtime.Object](m manager.Manager, object T) *WebhookBuilder[T] {
 	return &WebhookBuilder[T]{mgr: m, object: object, hasObject: any(object) != nil}
 }
@@ -76,7 +76,7 @@ func (blder *WebhookBuilder[T]) WithValidator(validator admission.Validator[T]) 
 	return blder
 }
 
-// WithConverter sets what converts the kind between its versions.
+// WithConverter sets the converter between the versions of the kind.
 func (blder *WebhookBuilder[T]) WithConverter(
 	converterConstructor func(*runtime.Scheme) (conversion.Converter, error),
 ) *WebhookBuilder[T] {
@@ -84,7 +84,7 @@ func (blder *WebhookBuilder[T]) WithConverter(
 	return blder
 }
 
-// WithLogConstructor sets what makes the loggers of requests.
+// WithLogConstructor sets the function that creates the loggers of requests.
 func (blder *WebhookBuilder[T]) WithLogConstructor(
 	logConstructor func(base logr.Logger, req *admission.Request) logr.Logger,
 ) *WebhookBuilder[T] {
@@ -92,7 +92,7 @@ func (blder *WebhookBuilder[T]) WithLogConstructor(
 	return blder
 }
 
-// WithContextFunc sets what changes the context of requests.
+// WithContextFunc sets a function that changes the context of requests.
 func (blder *WebhookBuilder[T]) WithContextFunc(
 	contextFunc func(context.Context, *http.Request) context.Context,
 ) *WebhookBuilder[T] {
@@ -100,7 +100,7 @@ func (blder *WebhookBuilder[T]) WithContextFunc(
 	return blder
 }
 
-// RecoverPanic sets whether a panic of a handler is an error.
+// RecoverPanic sets whether a panic of a handler becomes an error.
 func (blder *WebhookBuilder[T]) RecoverPanic(recoverPanic bool) *WebhookBuilder[T] {
 	blder.recoverPanic = &recoverPanic
 	return blder
@@ -202,7 +202,7 @@ func (blder *WebhookBuilder[T]) validating() (*admission.Webhook, error) {
 
 var validPath = regexp.MustCompile(`^((/[a-zA-Z0-9-_]+)+|/)$`)
 
-// register registers a webhook, which may be nil. stem is mutat or validat.
+// register registers a webhook, which may be nil. The stem is mutat or validat.
 func (blder *WebhookBuilder[T]) register(hook *admission.Webhook, stem, path string) error {
 	if hook == nil {
 		return nil
@@ -223,7 +223,7 @@ func (blder *WebhookBuilder[T]) register(hook *admission.Webhook, stem, path str
 	return nil
 }
 
-// isHandled reports whether something is registered at a path.
+// isHandled reports whether a handler is registered at a path.
 func (blder *WebhookBuilder[T]) isHandled(path string) bool {
 	mux := blder.mgr.GetWebhookServer().WebhookMux()
 	if mux == nil {

@@ -1,7 +1,7 @@
-// Package cache has caches with the API of controller-runtime. Their informers are those of kctrl: objects are kept
-// packed, and a read that begins after a write of this process sees that write.
+// Package cache provides caches with the API of controller-runtime on the informers of kctrl: objects are packed, and a
+// read that begins after a write of this process sees that write.
 //
-// As in controller-runtime, a read of a kind without an informer starts one, and each kind has one informer for each of
+// As in controller-runtime, a read of a kind without an informer starts one. Each kind has separate informers for
 // typed, unstructured and metadata-only objects.
 package cache
 
@@ -33,7 +33,7 @@ import (
 
 var log = logf.RuntimeLog.WithName("object-cache")
 
-// defaultSyncPeriod is how often objects are delivered again.
+// defaultSyncPeriod is the default resync interval.
 const defaultSyncPeriod = 10 * time.Hour
 
 // InformerGetOptions are the options of GetInformer.
@@ -53,42 +53,42 @@ type Cache interface {
 	Informers
 }
 
-// Informers has the informers of a cache.
+// Informers manages the informers of a cache.
 type Informers = cacheapi.Informers
 
 // Informer passes the events of one kind to handlers.
 type Informer = cacheapi.Informer
 
-// AllNamespaces is the key of all namespaces that have no options of their own.
+// AllNamespaces is the key for all namespaces without options of their own.
 const AllNamespaces = metav1.NamespaceAll
 
 // Options are the options of [New].
 type Options struct {
-	// HTTPClient sends the requests; nil makes one from the configuration.
+	// HTTPClient sends the requests. Nil creates one from the configuration.
 	HTTPClient *http.Client
-	// Scheme has the Go types of the kinds; nil is that of client-go.
+	// Scheme has the Go types of the kinds. Nil means the scheme of client-go.
 	Scheme *runtime.Scheme
-	// Mapper maps kinds to resources; nil is one that asks the server.
+	// Mapper maps kinds to resources. Nil means discovery on the server.
 	Mapper meta.RESTMapper
-	// SyncPeriod is how often objects are delivered again; nil is 10 hours.
+	// SyncPeriod is the resync interval. Nil means 10 hours.
 	SyncPeriod *time.Duration
 	// ReaderFailOnMissingInformer makes reads of kinds without an informer fail with an [ErrResourceNotCached].
 	ReaderFailOnMissingInformer bool
-	// DefaultNamespaces are the namespaces that are cached, with their options; empty is all.
+	// DefaultNamespaces are the cached namespaces, with their options. Empty means all namespaces.
 	DefaultNamespaces map[string]Config
-	// DefaultLabelSelector selects what is cached.
+	// DefaultLabelSelector selects the cached objects.
 	DefaultLabelSelector labels.Selector
-	// DefaultFieldSelector selects what is cached.
+	// DefaultFieldSelector selects the cached objects.
 	DefaultFieldSelector fields.Selector
 	// DefaultTransform changes objects before they are cached.
 	DefaultTransform toolscache.TransformFunc
-	// DefaultWatchErrorHandler is not supported: failing lists and watches are logged.
+	// DefaultWatchErrorHandler is not supported: the cache logs failed lists and watches.
 	DefaultWatchErrorHandler toolscache.WatchErrorHandlerWithContext
 	// DefaultUnsafeDisableDeepCopy makes reads return objects that share memory with the cache.
 	DefaultUnsafeDisableDeepCopy *bool
-	// DefaultEnableWatchBookmarks has no effect: bookmarks are requested.
+	// DefaultEnableWatchBookmarks has no effect: the cache always requests bookmarks.
 	DefaultEnableWatchBookmarks *bool
-	// ByObject has the options of single kinds.
+	// ByObject has the options of individual kinds.
 	ByObject map[client.Object]ByObject
 	// NewInformer is not supported.
 	NewInformer func(
@@ -98,39 +98,39 @@ type Options struct {
 
 // ByObject are the options of one kind.
 type ByObject struct {
-	// Namespaces are the namespaces that are cached, with their options.
+	// Namespaces are the cached namespaces, with their options.
 	Namespaces map[string]Config
-	// Label selects what is cached.
+	// Label selects the cached objects.
 	Label labels.Selector
-	// Field selects what is cached.
+	// Field selects the cached objects.
 	Field fields.Selector
 	// Transform changes objects before they are cached.
 	Transform toolscache.TransformFunc
 	// UnsafeDisableDeepCopy makes reads return objects that share memory with the cache.
 	UnsafeDisableDeepCopy *bool
-	// EnableWatchBookmarks has no effect: bookmarks are requested.
+	// EnableWatchBookmarks has no effect: the cache always requests bookmarks.
 	EnableWatchBookmarks *bool
-	// SyncPeriod is how often objects are delivered again.
+	// SyncPeriod is the resync interval.
 	SyncPeriod *time.Duration
 }
 
 // Config are the options of one namespace.
 type Config struct {
-	// LabelSelector selects what is cached.
+	// LabelSelector selects the cached objects.
 	LabelSelector labels.Selector
-	// FieldSelector selects what is cached.
+	// FieldSelector selects the cached objects.
 	FieldSelector fields.Selector
 	// Transform changes objects before they are cached.
 	Transform toolscache.TransformFunc
 	// UnsafeDisableDeepCopy makes reads return objects that share memory with the cache.
 	UnsafeDisableDeepCopy *bool
-	// EnableWatchBookmarks has no effect: bookmarks are requested.
+	// EnableWatchBookmarks has no effect: the cache always requests bookmarks.
 	EnableWatchBookmarks *bool
-	// SyncPeriod is how often objects are delivered again. It must be that of the kind.
+	// SyncPeriod is the resync interval. It must equal the interval of the kind.
 	SyncPeriod *time.Duration
 }
 
-// NewCacheFunc makes a cache.
+// NewCacheFunc creates a cache.
 type NewCacheFunc func(config *rest.Config, opts Options) (Cache, error)
 
 // New returns a cache for the server of cfg. It starts nothing.
@@ -214,7 +214,7 @@ func TransformStripManagedFields() toolscache.TransformFunc {
 	}
 }
 
-// optionsOf are the options of one kind, with those of the cache where it has none.
+// optionsOf has the options of one kind, with the cache's options as defaults.
 type optionsOf struct {
 	namespaces map[string]Config
 	defaults   Config
@@ -243,13 +243,13 @@ func (c *informerCache) optionsOf(gvk schema.GroupVersionKind) optionsOf {
 	if o.defaults.SyncPeriod != nil {
 		o.period = *o.defaults.SyncPeriod
 	}
-	if o.period > 0 { // so that the informers of a program do not resync all at once
+	if o.period > 0 { // spreads the resyncs of a program's informers
 		o.period += time.Duration(rand.Float64() * float64(o.period) / 10)
 	}
 	return o
 }
 
-// or returns c with the options of other where it has none.
+// or returns c with unset options taken from other.
 func (c Config) or(other Config) Config {
 	if c.LabelSelector == nil {
 		c.LabelSelector = other.LabelSelector
@@ -294,7 +294,7 @@ func (o optionsOf) config(namespace string) Config {
 	return o.defaults
 }
 
-// transforms reports whether objects of some namespace are changed.
+// transforms reports whether a namespace has a transform.
 func (o optionsOf) transforms() bool {
 	return o.defaults.Transform != nil || slices.ContainsFunc(slices.Collect(maps.Values(o.namespaces)),
 		func(c Config) bool { return c.Transform != nil })

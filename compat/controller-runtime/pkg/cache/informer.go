@@ -36,7 +36,7 @@ func (i *informer) AddEventHandler(
 	return &registration{synced.Registration(syncedHandler{syncedKind{i.kind}, r}), r}, nil
 }
 
-// deliver calls the method of handler for an event.
+// deliver calls the method of handler that matches an event.
 func deliver(handler toolscache.ResourceEventHandler, e kinformer.Event[client.Object]) {
 	obj := bare.Object(e.Object)
 	switch e.Type {
@@ -99,7 +99,7 @@ func (i *informer) IsStopped() bool {
 	}
 }
 
-// syncedKind has synced if the informer of a kind has.
+// syncedKind reports whether the informer of a kind has synced.
 type syncedKind struct{ *kind }
 
 // HasSynced reports whether the informer has synced.
@@ -109,7 +109,7 @@ func (k syncedKind) HasSynced() bool {
 	return k.informer.Wait(ctx) == nil
 }
 
-// Name is the name for logs.
+// Name returns the name for logs.
 func (k syncedKind) Name() string { return fmt.Sprintf("%T", k.prototype) }
 
 // Done returns a channel that is closed when the informer has synced.
@@ -123,19 +123,19 @@ func (k syncedKind) Done() <-chan struct{} {
 	return done
 }
 
-// registration is a handler of an informer.
+// registration is the registration of a handler.
 type registration struct {
 	toolscache.ResourceEventHandlerRegistration
 	handler *kinformer.Registration
 }
 
-// syncedHandler has synced if a handler has the first objects.
+// syncedHandler reports whether a handler has received the initial objects.
 type syncedHandler struct {
 	syncedKind
 	handler *kinformer.Registration
 }
 
-// HasSynced reports whether the handler has the first objects.
+// HasSynced reports whether the handler has received the initial objects.
 func (h syncedHandler) HasSynced() bool {
 	select {
 	case <-h.handler.Synced():
@@ -145,5 +145,5 @@ func (h syncedHandler) HasSynced() bool {
 	}
 }
 
-// Done returns a channel that is closed when the handler has the first objects.
+// Done returns a channel that is closed when the handler has received the initial objects.
 func (h syncedHandler) Done() <-chan struct{} { return h.handler.Synced() }

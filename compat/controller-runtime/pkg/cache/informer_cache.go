@@ -37,7 +37,7 @@ type ErrResourceNotCached struct {
 // Error implements error.
 func (r ErrResourceNotCached) Error() string { return fmt.Sprintf("%s is not cached", r.GVK.String()) }
 
-// form is how objects of a kind are cached.
+// form is the cached form of objects.
 type form int8
 
 const (
@@ -61,17 +61,18 @@ type kindKey struct {
 	form form
 }
 
-// kind is what is cached of one kind in one form.
+// kind is the cache of one kind in one form.
 type kind struct {
-	cache     *kcache.Cache // of this kind alone
+	cache     *kcache.Cache // only for this kind
 	informer  *kcache.Informer
 	prototype client.Object
 	opts      optionsOf
 	stopped   chan struct{}
-	stop      context.CancelFunc // of the run; nil before it
+	stop      context.CancelFunc // nil before the kind runs
 }
 
-// informerCache is a [Cache] with a cache of kctrl for each kind and form, since options and life are those of a kind.
+// informerCache is a [Cache] with a separate cache of kctrl for each kind and form, because each kind has its own
+// options and lifetime.
 type informerCache struct {
 	live     *kclient.REST
 	opts     Options
@@ -80,13 +81,13 @@ type informerCache struct {
 
 	mu      sync.Mutex
 	kinds   map[kindKey]*kind
-	ctx     context.Context // of Start; nil before it
+	ctx     context.Context // context of Start; nil before Start
 	running sync.WaitGroup
 }
 
 var _ Cache = (*informerCache)(nil)
 
-// Journal returns the journal of the writes that reads of the cache wait for.
+// Journal returns the journal of writes for which reads of the cache wait.
 func (c *informerCache) Journal() *kclient.Journal { return c.live.Journal() }
 
 // NeedLeaderElection returns false: caches run in every process.
@@ -119,7 +120,7 @@ func (c *informerCache) Start(ctx context.Context) error {
 	return nil
 }
 
-// runLocked runs a kind.
+// runLocked runs the cache of a kind.
 func (c *informerCache) runLocked(k *kind) {
 	ctx, stop := context.WithCancel(c.ctx)
 	k.stop = stop
@@ -133,7 +134,7 @@ func (c *informerCache) runLocked(k *kind) {
 	})
 }
 
-// of returns what is cached of the kind of obj, in its form, and makes it.
+// of returns the cache for the kind and form of obj, and creates it if necessary.
 func (c *informerCache) of(obj client.Object) (*kind, error) {
 	gvk, err := apiutil.GVKForObject(obj, c.live.Scheme())
 	if err != nil {
@@ -142,7 +143,7 @@ func (c *informerCache) of(obj client.Object) (*kind, error) {
 	return c.ofKind(kindKey{gvk, formOf(obj)}, obj)
 }
 
-// known returns what is cached of a kind, or nil.
+// known returns the cache of a kind, or nil.
 func (c *informerCache) known(key kindKey) *kind {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -153,7 +154,7 @@ func (c *informerCache) ofKind(key kindKey, prototype client.Object) (*kind, err
 	if k := c.known(key); k != nil {
 		return k, nil
 	}
-	// Without the lock: it may ask the server.
+	// Called without the lock, because it may send a request.
 	if _, err := c.live.RESTMapper().RESTMapping(key.gvk.GroupKind(), key.gvk.Version); err != nil {
 		return nil, err
 	}
@@ -203,7 +204,7 @@ func (c *informerCache) newKind(key kindKey, prototype client.Object) (*kind, er
 	return k, err
 }
 
-// transform changes obj by the transform of its namespace.
+// transform applies the transform of obj's namespace.
 func (k *kind) transform(obj client.Object) (client.Object, error) {
 	f := k.opts.config(obj.GetNamespace()).Transform
 	if f == nil {
@@ -243,7 +244,7 @@ func (c *informerCache) prototype(key kindKey, given client.Object) (client.Obje
 	return obj, nil
 }
 
-// wait waits until k has synced. A kind that the server does not know is forgotten, so that it can be tried again.
+// wait waits until k has synced. It removes a kind that the server does not have, so that a later call retries.
 func (c *informerCache) wait(ctx context.Context, k *kind) error {
 	err := k.informer.Wait(ctx)
 	switch {
@@ -269,8 +270,7 @@ func (c *informerCache) forget(k *kind) {
 	}
 }
 
-// Kctrl returns kctrl's cache for the kind of obj, and the prototype to watch it with. It is for the packages of this
-// module.
+// Kctrl returns kctrl's cache for the kind of obj, and the prototype for a watch. Only packages of this module use it.
 func (c *informerCache) Kctrl(obj client.Object) (*kcache.Cache, client.Object, error) {
 	k, err := c.of(obj)
 	if err != nil {
@@ -323,7 +323,7 @@ func (c *informerCache) List(ctx context.Context, list client.ObjectList, opts .
 	return nil
 }
 
-// reading returns what is cached of a kind, for a read, once it has synced.
+// reading returns the cache of a kind after it has synced.
 func (c *informerCache) reading(ctx context.Context, key kindKey, prototype client.Object) (*kind, error) {
 	k := c.known(key)
 	if k == nil && c.opts.ReaderFailOnMissingInformer {

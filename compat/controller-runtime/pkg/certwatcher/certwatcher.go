@@ -1,4 +1,4 @@
-// Package certwatcher serves a certificate from two files and reads it again when they change.
+// Package certwatcher serves a certificate from two files and reloads it when they change.
 package certwatcher
 
 import (
@@ -15,13 +15,13 @@ import (
 
 var log = logf.RuntimeLog.WithName("certwatcher")
 
-// defaultInterval is the longest time until a change of the files is noticed.
+// defaultInterval is the maximum time until a changed file is read.
 const defaultInterval = 10 * time.Second
 
-// statInterval is how often the files are looked at.
+// statInterval is the interval between checks of the files.
 const statInterval = time.Second
 
-// CertWatcher has the certificate of two files. Its mutex guards the certificate.
+// CertWatcher holds the certificate of two files. Its mutex guards the certificate.
 type CertWatcher struct {
 	sync.RWMutex
 
@@ -30,7 +30,7 @@ type CertWatcher struct {
 	key               []byte // PEM
 	callback          func(tls.Certificate)
 	interval          time.Duration
-	files             [2]os.FileInfo // as they were at the last read
+	files             [2]os.FileInfo // state at the last read
 
 	ended    chan struct{} // closed when Start ends
 	endOnce  sync.Once
@@ -43,13 +43,13 @@ func New(certPath, keyPath string) (*CertWatcher, error) {
 	return w, w.ReadCertificate()
 }
 
-// WithWatchInterval sets how often the files are read even if they look unchanged.
+// WithWatchInterval sets the interval after which the files are read even if they look unchanged.
 func (cw *CertWatcher) WithWatchInterval(interval time.Duration) *CertWatcher {
 	cw.interval = interval
 	return cw
 }
 
-// RegisterCallback sets a function that is called with the certificate, at once and after each change.
+// RegisterCallback sets a function that receives the certificate, immediately and after each change.
 func (cw *CertWatcher) RegisterCallback(callback func(tls.Certificate)) {
 	cw.Lock()
 	current := cw.current
@@ -60,7 +60,7 @@ func (cw *CertWatcher) RegisterCallback(callback func(tls.Certificate)) {
 	}
 }
 
-// GetCertificate is that of a tls.Config.
+// GetCertificate is the GetCertificate function of a tls.Config.
 func (cw *CertWatcher) GetCertificate(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 	cw.RLock()
 	defer cw.RUnlock()
@@ -98,7 +98,7 @@ func (cw *CertWatcher) Watch() {
 	}
 }
 
-// changed reports whether the files differ from those of the last read.
+// changed reports whether the files have changed since the last read.
 func (cw *CertWatcher) changed() bool {
 	now := stat(cw.certPath, cw.keyPath)
 	cw.RLock()
@@ -124,7 +124,7 @@ func stat(names ...string) (files [2]os.FileInfo) {
 	return files
 }
 
-// ReadCertificate reads the files. If they have changed, it calls the callback.
+// ReadCertificate reads the files and calls the callback if they have changed.
 func (cw *CertWatcher) ReadCertificate() error {
 	metrics.ReadCertificateTotal.Inc()
 	files := stat(cw.certPath, cw.keyPath)

@@ -50,7 +50,7 @@ func (s *subResource) Apply(ctx context.Context, obj runtime.ApplyConfiguration,
 	return setConfiguration(all.SubResourceBody, body)
 }
 
-// apply applies obj and sets it to the answer.
+// apply applies obj and sets it to the response.
 func apply(ctx context.Context, to kclient.Applier, obj runtime.ApplyConfiguration, o *kclient.WriteOptions) error {
 	if u, ok := obj.(*unstructuredConfiguration); ok {
 		return to.Apply(ctx, u.Unstructured, o)
@@ -80,7 +80,7 @@ func asUnstructured(obj runtime.ApplyConfiguration) (*unstructured.Unstructured,
 // setConfiguration sets obj to the fields of u.
 func setConfiguration(obj runtime.ApplyConfiguration, u *unstructured.Unstructured) error {
 	if _, ok := obj.(*unstructuredConfiguration); ok {
-		return nil // it is u
+		return nil // obj is u itself
 	}
 	data, err := json.Marshal(u)
 	if err != nil {

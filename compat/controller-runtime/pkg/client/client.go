@@ -1,4 +1,4 @@
-// Package client has clients with the API of controller-runtime. Their requests are those of kctrl's client.
+// Package client provides clients with the API of controller-runtime. Kctrl's client sends their requests.
 package client
 
 import (
@@ -24,40 +24,40 @@ import (
 
 // Options are the options of [New].
 type Options struct {
-	// HTTPClient sends the requests; nil makes one from the configuration.
+	// HTTPClient sends the requests. Nil creates one from the configuration.
 	HTTPClient *http.Client
-	// Scheme has the Go types of the kinds; nil is that of client-go.
+	// Scheme has the Go types of the kinds. Nil means the scheme of client-go.
 	Scheme *runtime.Scheme
-	// Mapper maps kinds to resources; nil is one that asks the server.
+	// Mapper maps kinds to resources. Nil means discovery on the server.
 	Mapper meta.RESTMapper
-	// Cache makes reads come from a cache.
+	// Cache serves reads from a cache.
 	Cache *CacheOptions
 	// DryRun makes every write a dry run.
 	DryRun *bool
-	// FieldOwner is the field owner of writes that do not name one.
+	// FieldOwner is the default field owner of writes.
 	FieldOwner string
-	// FieldValidation is how the server treats unknown fields in writes without one.
+	// FieldValidation is the default field validation of writes: how the server treats unknown fields.
 	FieldValidation string
 	// Log is the logger of the client.
 	Log logr.Logger
 }
 
-// CacheOptions decide which reads come from a cache.
+// CacheOptions select the reads that a cache serves.
 type CacheOptions struct {
 	// Reader is the cache.
 	Reader Reader
-	// DisableFor has objects of the kinds that are read from the server.
+	// DisableFor lists objects whose kinds are read from the server.
 	DisableFor []Object
-	// Unstructured makes unstructured objects be read from the cache too.
+	// Unstructured also serves unstructured objects from the cache.
 	Unstructured bool
-	// EnableReadYourWritesConsistency makes cached reads wait for earlier writes of this process. Nil is true.
+	// EnableReadYourWritesConsistency makes cached reads wait for earlier writes of this process. Nil means true.
 	EnableReadYourWritesConsistency *bool
 }
 
-// NewClientFunc makes a client.
+// NewClientFunc creates a client.
 type NewClientFunc func(config *rest.Config, options Options) (Client, error)
 
-// New returns a client for the server of config. It makes no request.
+// New returns a client of the server of config. It sends no request.
 func New(config *rest.Config, options Options) (Client, error) {
 	c, err := newClient(config, options)
 	if err != nil {
@@ -66,7 +66,7 @@ func New(config *rest.Config, options Options) (Client, error) {
 	return decorate(c, options), nil
 }
 
-// decorate adds the defaults of options to the writes of c.
+// decorate adds the default options to the writes of c.
 func decorate(c Client, options Options) Client {
 	if isTrue(options.DryRun) {
 		c = NewDryRunClient(c)
@@ -132,7 +132,7 @@ func newClient(config *rest.Config, options Options) (*client, error) {
 	return c, nil
 }
 
-// limited returns a client like c whose requests wait for the rate limit of config, if that has one.
+// limited returns a client like c whose requests wait for the rate limit of config, if it has one.
 func limited(c *http.Client, config *rest.Config) *http.Client {
 	limiter := config.RateLimiter
 	if limiter == nil && config.QPS > 0 {
@@ -166,7 +166,7 @@ func (t limitedTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 // WrappedRoundTripper returns the next transport.
 func (t limitedTransport) WrappedRoundTripper() http.RoundTripper { return t.next }
 
-// client is a client of one server that reads from a cache if it has one.
+// client is a client of one server that can read from a cache.
 type client struct {
 	live         kclient.WithWatch
 	cache        Reader // nil without a cache
@@ -192,7 +192,7 @@ func (c *client) cacheReads(options Options) error {
 	return nil
 }
 
-// journal returns the journal that the cache follows, or nil.
+// journal returns the journal of the cache, or nil.
 func (c *client) journal() *kclient.Journal {
 	if follows, ok := c.cache.(interface{ Journal() *kclient.Journal }); ok {
 		return follows.Journal()
@@ -200,7 +200,7 @@ func (c *client) journal() *kclient.Journal {
 	return nil
 }
 
-// Kctrl returns kctrl's client of the server, for code that uses it already.
+// Kctrl returns kctrl's client of the server, for code that has moved to it.
 func (c *client) Kctrl() kclient.WithWatch { return c.live }
 
 // isLive reports whether obj, an object or a list, is read from the server.
@@ -327,13 +327,13 @@ func (c *client) DeleteAllOf(ctx context.Context, obj Object, opts ...DeleteAllO
 	return c.call(obj, func() error { return c.live.DeleteAllOf(ctx, obj, o) })
 }
 
-// call calls f, which reads or writes obj on the server. A typed object then has the apiVersion and kind that it had
+// call calls f, which reads or writes obj on the server. Afterwards, a typed object has the same apiVersion and kind as
 // before, and the items of a typed list have none.
 func (c *client) call(obj runtime.Object, f func() error) error {
 	kind := obj.GetObjectKind()
 	before := kind.GroupVersionKind()
 	if _, err := c.GroupVersionKindFor(obj); err != nil {
-		return err // as the scheme returns it, for runtime.IsNotRegisteredError
+		return err // unchanged, for runtime.IsNotRegisteredError
 	}
 	if err := f(); err != nil {
 		return err

@@ -15,7 +15,7 @@ import (
 	kclient "github.com/kctrl-dev/kctrl/runtime/client"
 )
 
-// This file converts the options of calls into those of kctrl's client. Options that only the API has, such as those
+// This file converts the options of calls into options of kctrl's client. Options without an equivalent, such as those
 // of Raw, travel in the context to [queryTransport], which adds them to the query of the request.
 
 type queryKey struct{}
@@ -37,7 +37,7 @@ func withQuery(ctx context.Context, query url.Values) context.Context {
 	return context.WithValue(ctx, queryKey{}, query)
 }
 
-// queryTransport adds the query of the context to requests. Parameters that a request has stay as they are.
+// queryTransport adds the query in the context to requests. It does not replace parameters.
 type queryTransport struct{ next http.RoundTripper }
 
 // RoundTrip implements http.RoundTripper.
@@ -58,7 +58,7 @@ func (t queryTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 // WrappedRoundTripper returns the next transport.
 func (t queryTransport) WrappedRoundTripper() http.RoundTripper { return t.next }
 
-// withQueryTransport returns a client like c whose requests have the query of their context.
+// withQueryTransport returns a client like c that adds the query in the context to requests.
 func withQueryTransport(c *http.Client) *http.Client {
 	wrapped := *c
 	next := c.Transport
@@ -69,7 +69,7 @@ func withQueryTransport(c *http.Client) *http.Client {
 	return &wrapped
 }
 
-// dryRun reports whether stages ask for a dry run. Other stages than All are for the server, which rejects them.
+// dryRun reports whether stages request a dry run. It passes other stages than All to the server, which rejects them.
 func dryRun(ctx context.Context, stages []string) (context.Context, bool) {
 	if len(stages) == 0 || slices.Equal(stages, allStages()) {
 		return ctx, len(stages) > 0
@@ -173,7 +173,7 @@ func (o *ListOptions) cached() *kclient.ListOptions {
 		UnsafeDisableDeepCopy:            isTrue(o.UnsafeDisableDeepCopy),
 		DisableReadYourWritesConsistency: o.DisableReadYourWritesConsistency,
 	}
-	// The wrappers are not selectors of their own: kctrl looks at the type of a selector that matches nothing.
+	// Unwrap the selectors: kctrl detects a selector that matches nothing by its type.
 	switch selector := o.LabelSelector.(type) {
 	case MatchingLabelsSelector:
 		converted.LabelSelector = selector.Selector
@@ -191,8 +191,8 @@ func (o *ListOptions) cached() *kclient.ListOptions {
 
 func isTrue(b *bool) bool { return b != nil && *b }
 
-// Cached returns the options for a cache of kctrl. It is for the packages of this module.
+// Cached returns the options for a cache of kctrl. Only packages of this module use it.
 func (o *GetOptions) Cached() *kclient.GetOptions { return o.cached() }
 
-// Cached returns the options for a cache of kctrl. It is for the packages of this module.
+// Cached returns the options for a cache of kctrl. Only packages of this module use it.
 func (o *ListOptions) Cached() *kclient.ListOptions { return o.cached() }

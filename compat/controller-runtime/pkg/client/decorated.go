@@ -9,24 +9,24 @@ import (
 // NewDryRunClient returns a client like c whose writes are dry runs.
 func NewDryRunClient(c Client) Client { return &decorated{Client: c, last: DryRunAll} }
 
-// WithFieldOwner returns a client like c whose writes have a field owner, unless they name one.
+// WithFieldOwner returns a client like c whose writes have a default field owner.
 func WithFieldOwner(c Client, fieldOwner string) Client {
 	return &decorated{Client: c, first: FieldOwner(fieldOwner)}
 }
 
-// WithFieldValidation returns a client like c whose writes have a field validation, unless they name one.
+// WithFieldValidation returns a client like c whose writes have a default field validation.
 func WithFieldValidation(c Client, validation FieldValidation) Client {
 	return &decorated{Client: c, first: validation}
 }
 
-// decorated is a client that adds an option to each write for which it is one: first before the options of the
-// caller, who can override it, and last after them.
+// decorated is a client that adds options to writes. The caller's options override first, and last overrides the
+// caller's options. Each is added to the writes that support it.
 type decorated struct {
 	Client
 	first, last any
 }
 
-// surround returns opts with first and last, where these are a T.
+// surround returns opts with first and last, if these have type T.
 func surround[T any](first, last any, opts []T) []T {
 	all := make([]T, 0, len(opts)+1)
 	if option, ok := first.(T); ok {

@@ -27,7 +27,7 @@ type ObjectKey = object.Key
 // ObjectKeyFromObject returns the key of obj.
 func ObjectKeyFromObject(obj Object) ObjectKey { return object.KeyOf(obj) }
 
-// Patch is a change to an object in the form of one request.
+// Patch is a change to an object that one request sends.
 type Patch = kclient.Patch
 
 // Reader reads objects.
@@ -38,7 +38,7 @@ type Reader interface {
 	List(ctx context.Context, list ObjectList, opts ...ListOption) error
 }
 
-// Writer changes objects. Each method but Delete and DeleteAllOf sets obj to the answer of the server.
+// Writer writes objects. All methods except Delete and DeleteAllOf set obj to the response of the server.
 type Writer interface {
 	// Apply sends a server-side apply.
 	Apply(ctx context.Context, obj runtime.ApplyConfiguration, opts ...ApplyOption) error

@@ -10,9 +10,9 @@ import (
 	kclient "github.com/kctrl-dev/kctrl/runtime/client"
 )
 
-// ToKctrl returns c with the API of kctrl, for packages that use it already. Reads come from the cache of c, if it has
-// one. Apply, Live and NotOlderThan need a client of [New], of [NewWithWatch] or of a manager without options for its
-// writes; with others they are errors.
+// ToKctrl returns c with the API of kctrl, for packages that have moved to it. Reads come from the cache of c, if it
+// has one. Apply, Live and NotOlderThan need a client of [New], of [NewWithWatch] or of a manager without options for
+// writes; other clients return an error.
 func ToKctrl(c Client) kclient.Client {
 	if c == nil {
 		return nil
@@ -24,7 +24,7 @@ func ToKctrl(c Client) kclient.Client {
 	return &toKctrl{Client: c, base: base}
 }
 
-// undecorated returns the client of this package that c is, nil if c changes its calls.
+// undecorated returns c as a client of this package, or nil if a wrapper changes its calls.
 func undecorated(c Client) *client {
 	if w, ok := c.(*watching); ok {
 		c = w.Client
@@ -34,7 +34,7 @@ func undecorated(c Client) *client {
 }
 
 // FromKctrl returns a client of kctrl with the API of this package, for packages that still use it. Watch needs a
-// client with watches.
+// client that supports watches.
 func FromKctrl(c kclient.Client) WithWatch {
 	live, ok := c.(kclient.WithWatch)
 	if !ok {
@@ -54,7 +54,7 @@ func FromKctrl(c kclient.Client) WithWatch {
 	return &watching{Client: converted.Client, base: base}
 }
 
-// unwatched is a client without watches.
+// unwatched adds a failing Watch to a client.
 type unwatched struct{ kclient.Client }
 
 // Watch implements kctrl's WithWatch.
@@ -65,7 +65,7 @@ func (u unwatched) Watch(context.Context, ObjectList, ...kclient.ListOption) (kc
 // toKctrl is a client with the API of kctrl.
 type toKctrl struct {
 	Client
-	base *client // nil if the client changes calls, or is not of this package
+	base *client // nil if the client changes calls or is not from this package
 }
 
 var _ kclient.Client = (*toKctrl)(nil)
@@ -238,7 +238,7 @@ func (s *toKctrlSubResource) Apply(ctx context.Context, obj Object, opts ...kcli
 	return live.SubResource(s.name).Apply(ctx, obj, opts...)
 }
 
-// These functions are the opposite of convert: they return the options of this package for those of kctrl.
+// These functions are the inverse of convert: they convert options of kctrl into options of this package.
 
 func listOptions(o kclient.ListOptions) *ListOptions {
 	return &ListOptions{
@@ -273,7 +273,7 @@ func deleteOptions(o kclient.DeleteOptions) *DeleteOptions {
 	return converted
 }
 
-// stages returns the stages of a dry run, nil without one.
+// stages returns the stages of a dry run, or nil.
 func stages(dryRun bool) []string {
 	if dryRun {
 		return allStages()
@@ -281,7 +281,7 @@ func stages(dryRun bool) []string {
 	return nil
 }
 
-// truth returns a pointer to true, or nil: an option that is not set does not override another.
+// truth returns a pointer to true, or nil for false, because an unset option does not override another.
 func truth(b bool) *bool {
 	if !b {
 		return nil

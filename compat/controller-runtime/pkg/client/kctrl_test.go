@@ -24,7 +24,7 @@ func configMap(namespace, name string) *corev1.ConfigMap {
 	}}
 }
 
-// TestToKctrlPassesCallsOn: reads and writes with kctrl's options have the same effect.
+// TestToKctrlPassesCallsOn checks that reads and writes with kctrl's options have the same effect.
 func TestToKctrlPassesCallsOn(t *testing.T) {
 	ctx := t.Context()
 	objects := []client.Object{configMap("a", "x"), configMap("a", "y"), configMap("b", "x")}
@@ -76,7 +76,7 @@ func TestToKctrlPassesOptionsOfWrites(t *testing.T) {
 	}
 }
 
-// TestFromKctrlReturnsTheOriginal: a client that goes to a package that moved and back is the same client.
+// TestFromKctrlReturnsTheOriginal checks that converting a client to kctrl's API and back returns the same client.
 func TestFromKctrlReturnsTheOriginal(t *testing.T) {
 	c := fake.NewClientBuilder().Build()
 	if got := client.FromKctrl(client.ToKctrl(c)); got != c {
@@ -84,7 +84,7 @@ func TestFromKctrlReturnsTheOriginal(t *testing.T) {
 	}
 }
 
-// TestIntoContextIsForBothLoggers: code on kctrl's API logs to the logger of controller-runtime.
+// TestIntoContextIsForBothLoggers checks that code on kctrl's API logs to the logger of controller-runtime.
 func TestIntoContextIsForBothLoggers(t *testing.T) {
 	var lines []string
 	logger := funcr.New(func(_, args string) { lines = append(lines, args) }, funcr.Options{})

@@ -33,7 +33,7 @@ type DeleteAllOfOption interface{ ApplyToDeleteAllOf(*DeleteAllOfOptions) }
 
 // CreateOptions are the options of a Create.
 type CreateOptions struct {
-	// DryRun has the stages of a dry run; metav1.DryRunAll is the only one.
+	// DryRun has the stages of a dry run. The only stage is metav1.DryRunAll.
 	DryRun []string
 	// FieldManager is the name of the field owner.
 	FieldManager string
@@ -76,7 +76,7 @@ func (o *CreateOptions) ApplyToCreate(to *CreateOptions) {
 
 // UpdateOptions are the options of an Update.
 type UpdateOptions struct {
-	// DryRun has the stages of a dry run; metav1.DryRunAll is the only one.
+	// DryRun has the stages of a dry run. The only stage is metav1.DryRunAll.
 	DryRun []string
 	// FieldManager is the name of the field owner.
 	FieldManager string
@@ -119,9 +119,9 @@ func (o *UpdateOptions) ApplyToUpdate(to *UpdateOptions) {
 
 // PatchOptions are the options of a Patch.
 type PatchOptions struct {
-	// DryRun has the stages of a dry run; metav1.DryRunAll is the only one.
+	// DryRun has the stages of a dry run. The only stage is metav1.DryRunAll.
 	DryRun []string
-	// Force takes fields from other owners, with an apply patch.
+	// Force takes over fields from other owners. Only apply patches support it.
 	Force *bool
 	// FieldManager is the name of the field owner.
 	FieldManager string
@@ -166,11 +166,11 @@ func (o *PatchOptions) ApplyToPatch(to *PatchOptions) {
 
 // ApplyOptions are the options of an Apply.
 type ApplyOptions struct {
-	// DryRun has the stages of a dry run; metav1.DryRunAll is the only one.
+	// DryRun has the stages of a dry run. The only stage is metav1.DryRunAll.
 	DryRun []string
-	// Force takes fields from other owners.
+	// Force takes over fields from other owners.
 	Force *bool
-	// FieldManager is the name of the field owner. Each Apply needs one.
+	// FieldManager is the name of the field owner. Apply requires it.
 	FieldManager string
 	// DisableReadYourWritesConsistency lets cached reads miss this write.
 	DisableReadYourWritesConsistency bool
@@ -199,17 +199,17 @@ func (o *ApplyOptions) AsPatchOptions() *metav1.PatchOptions {
 
 // DeleteOptions are the options of a Delete.
 type DeleteOptions struct {
-	// GracePeriodSeconds limits the time until the object ends; nil is the default of its kind.
+	// GracePeriodSeconds is the time until the object must end. Nil means the default of the kind.
 	GracePeriodSeconds *int64
-	// Preconditions must hold for the object to be deleted.
+	// Preconditions are the conditions for the deletion.
 	Preconditions *metav1.Preconditions
-	// PropagationPolicy decides about dependents; nil is the default of the kind.
+	// PropagationPolicy selects the treatment of dependents. Nil means the default of the kind.
 	PropagationPolicy *metav1.DeletionPropagation
 	// DisableReadYourWritesConsistency lets cached reads miss this write.
 	DisableReadYourWritesConsistency bool
 	// Raw has further options of the API.
 	Raw *metav1.DeleteOptions
-	// DryRun has the stages of a dry run; metav1.DryRunAll is the only one.
+	// DryRun has the stages of a dry run. The only stage is metav1.DryRunAll.
 	DryRun []string
 }
 
@@ -303,13 +303,13 @@ func (o *GetOptions) ApplyOptions(opts []GetOption) *GetOptions {
 
 // ListOptions are the options of a List.
 type ListOptions struct {
-	// LabelSelector selects by labels; nil selects all.
+	// LabelSelector selects by labels. Nil selects all objects.
 	LabelSelector labels.Selector
-	// FieldSelector selects by fields; nil selects all. A cached List needs an index of each field.
+	// FieldSelector selects by fields. Nil selects all objects. A cached List needs an index of each field.
 	FieldSelector fields.Selector
-	// Namespace is the namespace to list; empty is all.
+	// Namespace is the namespace to list. Empty means all namespaces.
 	Namespace string
-	// Limit is the maximum number of items; 0 is no limit.
+	// Limit is the maximum number of items. 0 means no limit.
 	Limit int64
 	// Continue is the token of the next page. A cached List ignores it.
 	Continue string
@@ -431,8 +431,8 @@ func (f FieldOwner) ApplyToSubResourceApply(o *SubResourceApplyOptions) { o.Fiel
 
 type disableReadYourWritesConsistency bool
 
-// DisableReadYourWritesConsistency lets a cached read miss earlier writes of this process, and a write be missed by
-// cached reads.
+// DisableReadYourWritesConsistency allows a cached read to miss earlier writes of this process. On a write, it allows
+// cached reads to miss that write.
 const DisableReadYourWritesConsistency = disableReadYourWritesConsistency(true)
 
 // ApplyToGet changes a Get.
@@ -490,7 +490,7 @@ func (disableReadYourWritesConsistency) ApplyToSubResourceApply(o *SubResourceAp
 	o.DisableReadYourWritesConsistency = true
 }
 
-// FieldValidation is how the server treats unknown and duplicate fields: Ignore, Warn or Strict.
+// FieldValidation selects how the server treats unknown and duplicate fields: Ignore, Warn or Strict.
 type FieldValidation string
 
 // ApplyToPatch sets the validation of a Patch.
@@ -517,7 +517,7 @@ func (f FieldValidation) ApplyToSubResourceUpdate(o *SubResourceUpdateOptions) {
 	o.FieldValidation = string(f)
 }
 
-// GracePeriodSeconds is the time that a deleted object has to end.
+// GracePeriodSeconds is the time until a deleted object must end.
 type GracePeriodSeconds int64
 
 // ApplyToDelete sets the grace period of a Delete.
@@ -528,7 +528,7 @@ func (s GracePeriodSeconds) ApplyToDeleteAllOf(o *DeleteAllOfOptions) {
 	s.ApplyToDelete(&o.DeleteOptions)
 }
 
-// Preconditions must hold for an object to be deleted.
+// Preconditions are the conditions for a deletion.
 type Preconditions metav1.Preconditions
 
 // ApplyToDelete sets the preconditions of a Delete.
@@ -668,7 +668,7 @@ func (d UnsafeDisableDeepCopyOption) ApplyToList(o *ListOptions) {
 
 type forceOwnership struct{}
 
-// ForceOwnership makes an apply take the fields that it sets from other owners.
+// ForceOwnership makes an apply take over fields from other owners.
 var ForceOwnership = forceOwnership{}
 
 // ApplyToPatch forces a Patch.

@@ -12,13 +12,13 @@ import (
 var (
 	// Apply sends the object as a server-side apply.
 	//
-	// Deprecated: use the method Apply of the client.
+	// Deprecated: use the Apply method of the client.
 	Apply Patch = whole{types.ApplyPatchType}
 	// Merge sends the object as a JSON merge patch.
 	Merge Patch = whole{types.MergePatchType}
 )
 
-// whole is a patch with all of the object.
+// whole is a patch that consists of the whole object.
 type whole struct{ patchType types.PatchType }
 
 // Type implements [Patch].
@@ -27,7 +27,7 @@ func (w whole) Type() types.PatchType { return w.patchType }
 // Data implements [Patch].
 func (w whole) Data(obj Object) ([]byte, error) { return json.Marshal(obj) }
 
-// RawPatch returns a patch of these bytes.
+// RawPatch returns a patch with the given data.
 func RawPatch(patchType types.PatchType, data []byte) Patch { return raw{patchType, data} }
 
 type raw struct {
@@ -52,24 +52,23 @@ type MergeFromOption interface {
 	ApplyToMergeFrom(*MergeFromOptions)
 }
 
-// MergeFromOptions are options of patches that are differences.
+// MergeFromOptions are the options of patches with differences.
 type MergeFromOptions struct {
 	// OptimisticLock puts the resource version of the base into the patch.
 	OptimisticLock bool
 }
 
-// MergeFrom returns a patch with the difference between base and the object that is passed to Patch, as a JSON merge
-// patch.
+// MergeFrom returns a JSON merge patch with the differences between obj and the object that is passed to Patch.
 func MergeFrom(obj Object) Patch { return MergeFromWithOptions(obj) }
 
-// MergeFromWithOptions is [MergeFrom] with options.
+// MergeFromWithOptions is like [MergeFrom], with options.
 func MergeFromWithOptions(obj Object, opts ...MergeFromOption) Patch {
 	return newDifference(types.MergePatchType, obj, opts, func(base, modified []byte, _ any) ([]byte, error) {
 		return jsonpatch.CreateMergePatch(base, modified)
 	})
 }
 
-// StrategicMergeFrom is [MergeFromWithOptions] as a strategic merge patch.
+// StrategicMergeFrom is like [MergeFromWithOptions], but returns a strategic merge patch.
 func StrategicMergeFrom(obj Object, opts ...MergeFromOption) Patch {
 	return newDifference(types.StrategicMergePatchType, obj, opts,
 		func(base, modified []byte, goType any) ([]byte, error) {
@@ -77,7 +76,7 @@ func StrategicMergeFrom(obj Object, opts ...MergeFromOption) Patch {
 		})
 }
 
-// difference is a patch that is a difference to a base.
+// difference is a patch with the differences to a base.
 type difference struct {
 	patchType types.PatchType
 	base      Object
@@ -107,7 +106,7 @@ func (d *difference) Data(obj Object) ([]byte, error) {
 		if version == "" {
 			return nil, errors.New("cannot use OptimisticLock: the base of the patch has no resource version")
 		}
-		// The difference then contains the version.
+		// Without it in the base, the difference contains the version.
 		base, modified = base.DeepCopyObject().(Object), modified.DeepCopyObject().(Object)
 		base.SetResourceVersion("")
 		modified.SetResourceVersion(version)

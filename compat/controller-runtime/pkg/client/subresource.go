@@ -72,7 +72,7 @@ func (s *subResource) Patch(ctx context.Context, obj Object, patch Patch, opts .
 	return s.of.call(written, func() error { return s.live.Patch(ctx, obj, patch, o) })
 }
 
-// isTyped reports whether obj is of a Go type of its kind.
+// isTyped reports whether obj has the Go type of its kind.
 func isTyped(obj runtime.Object) bool {
 	switch obj.(type) {
 	case runtime.Unstructured, *metav1.PartialObjectMetadata, *metav1.PartialObjectMetadataList:

@@ -9,8 +9,8 @@ import (
 	clientmetrics "k8s.io/client-go/tools/metrics"
 )
 
-// CountRequests returns a client like c whose requests are in the metrics of client-go. It is for the packages of this
-// module.
+// CountRequests returns a client like c that reports requests to the metrics of client-go. Only packages of this module
+// use it.
 func CountRequests(c *http.Client) *http.Client {
 	counted := *c
 	next := c.Transport

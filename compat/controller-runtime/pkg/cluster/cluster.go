@@ -1,4 +1,4 @@
-// Package cluster has what programs need of one API server: clients, a cache, and event recorders.
+// Package cluster provides the clients, cache and event recorders for one API server.
 package cluster
 
 import (
@@ -39,7 +39,7 @@ type Cluster interface {
 	GetFieldIndexer() client.FieldIndexer
 	// GetRESTMapper returns the mapper from kinds to resources.
 	GetRESTMapper() meta.RESTMapper
-	// GetAPIReader returns a reader that asks the server.
+	// GetAPIReader returns a reader that reads from the server.
 	GetAPIReader() client.Reader
 	// Start runs the cache until ctx ends.
 	Start(ctx context.Context) error
@@ -47,25 +47,25 @@ type Cluster interface {
 
 // Options are the options of [New].
 type Options struct {
-	// Scheme has the Go types of the kinds; nil is that of client-go.
+	// Scheme has the Go types of the kinds. Nil means the scheme of client-go.
 	Scheme *runtime.Scheme
-	// MapperProvider makes the mapper.
+	// MapperProvider creates the mapper.
 	MapperProvider func(c *rest.Config, httpClient *http.Client) (meta.RESTMapper, error)
-	// Logger is the logger.
+	// Logger is the logger of the cluster.
 	Logger logr.Logger
-	// HTTPClient sends the requests; nil makes one from the configuration.
+	// HTTPClient sends the requests. Nil creates one from the configuration.
 	HTTPClient *http.Client
 	// Cache are the options of the cache.
 	Cache cache.Options
-	// NewCache makes the cache.
+	// NewCache creates the cache.
 	NewCache cache.NewCacheFunc
 	// Client are the options of the client.
 	Client client.Options
-	// NewClient makes the client.
+	// NewClient creates the client.
 	NewClient client.NewClientFunc
 	// EventBroadcaster records core/v1 events.
 	//
-	// Deprecated: the cluster has broadcasters of its own.
+	// Deprecated: the cluster has its own broadcasters.
 	EventBroadcaster record.EventBroadcaster
 }
 
@@ -142,7 +142,7 @@ type cluster struct {
 	apiReader  client.Reader
 }
 
-// connect makes the cache and the clients.
+// connect creates the cache and the clients.
 func (c *cluster) connect(config *rest.Config, options Options) (err error) {
 	cacheOptions := options.Cache
 	setDefault(&cacheOptions.Scheme, options.Scheme)

@@ -1,4 +1,4 @@
-// Package config has defaults of controllers.
+// Package config contains the defaults of controllers.
 package config
 
 import (
@@ -9,24 +9,24 @@ import (
 
 // Controller has the defaults of the controllers of a manager.
 type Controller struct {
-	// SkipNameValidation allows several controllers of one name.
+	// SkipNameValidation allows several controllers with the same name.
 	SkipNameValidation *bool
-	// GroupKindConcurrency is the number of workers of the controllers for a kind, such as "ReplicaSet.apps".
+	// GroupKindConcurrency is the number of workers by kind, such as "ReplicaSet.apps".
 	GroupKindConcurrency map[string]int
-	// MaxConcurrentReconciles is the number of workers; 0 is 1.
+	// MaxConcurrentReconciles is the number of workers. 0 means 1.
 	MaxConcurrentReconciles int
-	// CacheSyncTimeout is how long the sources may take to sync; 0 is 2 minutes.
+	// CacheSyncTimeout limits the time until the sources are synced. 0 means 2 minutes.
 	CacheSyncTimeout time.Duration
-	// RecoverPanic makes a panic of a reconciler an error. Nil is true.
+	// RecoverPanic turns a panic of a reconciler into an error. Nil means true.
 	RecoverPanic *bool
-	// NeedLeaderElection runs the controller only in the leader. Nil is true.
+	// NeedLeaderElection runs the controller only in the leader. Nil means true.
 	NeedLeaderElection *bool
-	// EnableWarmup starts the sources before the process leads.
+	// EnableWarmup starts the sources before the process becomes the leader.
 	EnableWarmup *bool
-	// UsePriorityQueue lets handlers set priorities. Nil is true.
+	// UsePriorityQueue enables priorities of requests. Nil means true.
 	UsePriorityQueue *bool
 	// Logger is the logger of the controllers.
 	Logger logr.Logger
-	// ReconciliationTimeout bounds each reconcile; 0 is no limit.
+	// ReconciliationTimeout limits the time of each reconcile. 0 means no limit.
 	ReconciliationTimeout time.Duration
 }

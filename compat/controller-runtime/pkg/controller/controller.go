@@ -1,4 +1,4 @@
-// Package controller has controllers with the API of controller-runtime. Their queue and workers are those of kctrl.
+// Package controller provides controllers with the API of controller-runtime on the queue and workers of kctrl.
 package controller
 
 import (
@@ -30,37 +30,37 @@ type Options = TypedOptions[reconcile.Request]
 
 // TypedOptions are the options of a controller.
 type TypedOptions[request comparable] struct {
-	// SkipNameValidation allows several controllers of one name.
+	// SkipNameValidation allows several controllers with the same name.
 	SkipNameValidation *bool
-	// MaxConcurrentReconciles is the number of workers; 0 is 1.
+	// MaxConcurrentReconciles is the number of workers. 0 means 1.
 	MaxConcurrentReconciles int
-	// CacheSyncTimeout is how long the sources may take to sync; 0 is 2 minutes.
+	// CacheSyncTimeout limits the time until the sources are synced. 0 means 2 minutes.
 	CacheSyncTimeout time.Duration
-	// RecoverPanic makes a panic of the reconciler an error. Nil is true.
+	// RecoverPanic turns a panic of the reconciler into an error. Nil means true.
 	RecoverPanic *bool
-	// NeedLeaderElection runs the controller only in the leader. Nil is true.
+	// NeedLeaderElection runs the controller only in the leader. Nil means true.
 	NeedLeaderElection *bool
 	// Reconciler reconciles the requests.
 	Reconciler reconcile.TypedReconciler[request]
-	// RateLimiter decides how long a failed request waits. Nil waits from 5 ms to 1000 s, twice as long each time.
+	// RateLimiter computes the delay of failed requests. Nil doubles the delay each time, from 5 ms to 1000 s.
 	RateLimiter workqueue.TypedRateLimiter[request]
-	// NewQueue is not supported: the controller has a queue of its own.
+	// NewQueue is not supported: the controller has its own queue.
 	NewQueue func(
 		controllerName string, rateLimiter workqueue.TypedRateLimiter[request],
 	) workqueue.TypedRateLimitingInterface[request]
 	// Logger is the logger of the controller.
 	Logger logr.Logger
-	// LogConstructor makes the logger of a reconcile. The request is nil for the logger of the controller.
+	// LogConstructor creates the logger of a reconcile. The request is nil for the logger of the controller.
 	LogConstructor func(request *request) logr.Logger
-	// UsePriorityQueue lets handlers set priorities. Nil is true.
+	// UsePriorityQueue enables priorities of requests. Nil means true.
 	UsePriorityQueue *bool
-	// EnableWarmup starts the sources before the process leads.
+	// EnableWarmup starts the sources before the process becomes the leader.
 	EnableWarmup *bool
-	// ReconciliationTimeout bounds each reconcile; 0 is no limit.
+	// ReconciliationTimeout limits the time of each reconcile. 0 means no limit.
 	ReconciliationTimeout time.Duration
 }
 
-// DefaultFromConfig sets options that are unset to those of config.
+// DefaultFromConfig sets unset options from config.
 func (options *TypedOptions[request]) DefaultFromConfig(config config.Controller) {
 	if options.Logger.GetSink() == nil {
 		options.Logger = config.Logger
@@ -77,7 +77,7 @@ func (options *TypedOptions[request]) DefaultFromConfig(config config.Controller
 	setDefault(&options.ReconciliationTimeout, config.ReconciliationTimeout)
 }
 
-// setDefault sets field to value, unless it is set.
+// setDefault sets field to value if it is unset.
 func setDefault[T comparable](field *T, value T) {
 	var unset T
 	if *field == unset {
@@ -91,7 +91,7 @@ type Controller = TypedController[reconcile.Request]
 // TypedController reconciles the requests of its sources.
 type TypedController[request comparable] interface {
 	reconcile.TypedReconciler[request]
-	// Watch adds a source, also while the controller runs.
+	// Watch adds a source. It may be called while the controller runs.
 	Watch(src source.TypedSource[request]) error
 	// Start runs the controller until ctx ends. It fails if the sources do not sync in time.
 	Start(ctx context.Context) error
@@ -104,7 +104,7 @@ func New(name string, mgr manager.Manager, options Options) (Controller, error) 
 	return NewTyped(name, mgr, options)
 }
 
-// NewTyped is [New] for requests of any type.
+// NewTyped is like [New], for requests of any type.
 func NewTyped[request comparable](
 	name string, mgr manager.Manager, options TypedOptions[request],
 ) (TypedController[request], error) {
@@ -121,7 +121,7 @@ func NewUnmanaged(name string, options Options) (Controller, error) {
 	return NewTypedUnmanaged(name, options)
 }
 
-// NewTypedUnmanaged is [NewUnmanaged] for requests of any type.
+// NewTypedUnmanaged is like [NewUnmanaged], for requests of any type.
 func NewTypedUnmanaged[request comparable](
 	name string, options TypedOptions[request],
 ) (TypedController[request], error) {
@@ -149,7 +149,7 @@ func NewTypedUnmanaged[request comparable](
 	return c, err
 }
 
-// names are the names of the controllers of the program.
+// names has the names of the program's controllers.
 var names = struct {
 	sync.Mutex
 	taken map[string]struct{}
@@ -180,7 +180,7 @@ func logConstructor[request comparable](name string, logger logr.Logger) func(*r
 	}
 }
 
-// controller is a controller of kctrl with the life of one of controller-runtime.
+// controller adapts a controller of kctrl to the lifecycle of controller-runtime.
 type controller[request comparable] struct {
 	name    string
 	options TypedOptions[request]
@@ -190,11 +190,11 @@ type controller[request comparable] struct {
 	mu      sync.Mutex
 	started bool
 	running bool                // the sources run
-	sources []*tracked[request] // those that Start waits for
+	sources []*tracked[request] // sources that Start waits for
 	warming sync.WaitGroup
 }
 
-// build returns the controller of kctrl. Its log lines are those of this package.
+// build returns the controller of kctrl, without its logs: this package logs instead.
 func (c *controller[request]) build() (*kcontroller.Controller[request], error) {
 	o := c.options
 	builder := kcontroller.ForRequests[request](host{metrics: metrics.Kctrl()}, c.name).WithOptions(kcontroller.Options{
@@ -210,7 +210,7 @@ func (c *controller[request]) build() (*kcontroller.Controller[request], error) 
 	return builder.Build(reconcile.TypedFunc[request](c.attempt))
 }
 
-// host is what a builder of kctrl needs of a manager to make a controller that the caller runs.
+// host implements the parts of a manager that a builder of kctrl needs for an unmanaged controller.
 type host struct {
 	kcontroller.Manager
 	metrics *kmetrics.Registry
@@ -251,7 +251,7 @@ func (c *controller[request]) NeedLeaderElection() bool {
 // GetLogger implements [TypedController].
 func (c *controller[request]) GetLogger() logr.Logger { return c.root }
 
-// Warmup starts the sources, if that is enabled, and returns when they have synced.
+// Warmup starts the sources if warmup is enabled, and returns when they have synced.
 func (c *controller[request]) Warmup(ctx context.Context) error {
 	if c.options.EnableWarmup == nil || !*c.options.EnableWarmup {
 		return nil
@@ -302,7 +302,7 @@ func (c *controller[request]) Start(ctx context.Context) error {
 	return err
 }
 
-// waitSynced waits until the sources that were added before have synced, and fails if that takes too long.
+// waitSynced waits until the previously added sources have synced. It fails after a timeout.
 func (c *controller[request]) waitSynced(ctx context.Context) error {
 	c.mu.Lock()
 	c.running = true

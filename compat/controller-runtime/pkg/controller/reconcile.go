@@ -19,11 +19,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 )
 
-// panics counts the panics of reconcilers that callers of Reconcile see.
+// panics counts the panics of reconcilers that reach callers of Reconcile.
 var panics = metrics.Kctrl().Counter(
 	"controller_runtime_reconcile_panics_total", "Reconciles that panicked.", "controller")
 
-// ReconcileIDFromContext returns the ID of the reconcile that ctx belongs to, or "".
+// ReconcileIDFromContext returns the ID of the current reconcile, or "".
 var ReconcileIDFromContext = func(ctx context.Context) types.UID {
 	if id, ok := ctx.Value(reconcileIDKey{}).(*reconcileID); ok {
 		return id.get()
@@ -33,7 +33,7 @@ var ReconcileIDFromContext = func(ctx context.Context) types.UID {
 
 type reconcileIDKey struct{}
 
-// reconcileID is an ID that is made when it is asked for.
+// reconcileID is an ID that is generated on first use.
 type reconcileID struct {
 	once sync.Once
 	uid  types.UID
@@ -44,7 +44,7 @@ func (i *reconcileID) get() types.UID {
 	return i.uid
 }
 
-// attempt reconciles a request for the workers.
+// attempt reconciles a request of the workers.
 func (c *controller[request]) attempt(ctx context.Context, req request) (result reconcile.Result, err error) {
 	id := &reconcileID{}
 	logger := logr.New(&lazySink{root: c.root.GetSink(), make: func() logr.LogSink {
@@ -54,7 +54,7 @@ func (c *controller[request]) attempt(ctx context.Context, req request) (result 
 	defer func() {
 		if p := recover(); p != nil {
 			c.logPanic(ctx, logger, p)
-			panic(p) // kctrl's controller makes an error of it, or lets it crash
+			panic(p) // kctrl's controller turns it into an error, or lets it crash
 		}
 	}()
 	logger.V(5).Info("Reconciling")
@@ -91,7 +91,7 @@ func (c *controller[request]) logPanic(ctx context.Context, logger logr.Logger, 
 	logger.Error(fmt.Errorf("panic: %v [recovered]", p), "Reconciler error")
 }
 
-// Reconcile calls the reconciler as a worker does, with the timeout and the treatment of panics of the options.
+// Reconcile calls the reconciler like a worker, with the timeout and the handling of panics of the options.
 func (c *controller[request]) Reconcile(ctx context.Context, req request) (result reconcile.Result, err error) {
 	defer func() {
 		p := recover()
@@ -115,9 +115,9 @@ func (c *controller[request]) Reconcile(ctx context.Context, req request) (resul
 	return c.options.Reconciler.Reconcile(ctx, req)
 }
 
-// lazySink is a sink that is made when something is logged, since most reconciles log nothing.
+// lazySink creates its sink at the first log call, because most reconciles log nothing.
 type lazySink struct {
-	root logr.LogSink // knows which levels are enabled
+	root logr.LogSink // determines the enabled levels
 	make func() logr.LogSink
 	once sync.Once
 	made logr.LogSink
@@ -130,7 +130,7 @@ func (s *lazySink) sink() logr.LogSink {
 	return s.made
 }
 
-// deeper returns the sink for calls that have a frame of this sink.
+// deeper returns the sink with a call depth that skips this sink's frame.
 func (s *lazySink) deeper() logr.LogSink {
 	if deep, ok := s.sink().(logr.CallDepthLogSink); ok {
 		return deep.WithCallDepth(1)
@@ -180,7 +180,7 @@ type tracked[request comparable] struct {
 	log  logr.Logger
 	once sync.Once
 	done chan struct{}
-	err  error // why it has ended before it has synced; set before done is closed
+	err  error // error that ended the source before it was synced; set before done is closed
 }
 
 // Run implements ksource.Source.
@@ -197,7 +197,7 @@ func (t *tracked[request]) Run(ctx context.Context, queue khandler.Queue[request
 	return err
 }
 
-// Journal returns that of the source.
+// Journal returns the journal of the source.
 func (t *tracked[request]) Journal() *kclient.Journal {
 	if of, ok := t.Source.(interface{ Journal() *kclient.Journal }); ok {
 		return of.Journal()

@@ -1,4 +1,4 @@
-// Package conversion has the interfaces of types that convert between versions through a hub.
+// Package conversion defines the interfaces of types that convert between versions through a hub.
 package conversion
 
 import "k8s.io/apimachinery/pkg/runtime"
@@ -12,7 +12,7 @@ type Convertible interface {
 	ConvertFrom(src Hub) error
 }
 
-// Hub is the version that all others convert to and from.
+// Hub is the version that all other versions convert to and from.
 type Hub interface {
 	runtime.Object
 	// Hub marks the type.

@@ -27,7 +27,7 @@ type User struct {
 	Groups []string
 }
 
-// AuthenticatedUser is a user that [Environment.AddUser] has added.
+// AuthenticatedUser is a user that [Environment.AddUser] added.
 type AuthenticatedUser struct{ user *kenvtest.AuthenticatedUser }
 
 // Config returns the configuration of the user's clients.
@@ -36,8 +36,8 @@ func (u *AuthenticatedUser) Config() *rest.Config { return u.user.Config() }
 // KubeConfig returns a kubeconfig of the user.
 func (u AuthenticatedUser) KubeConfig() ([]byte, error) { return u.user.KubeConfig() }
 
-// ControlPlane is the server of an [Environment]. It has no settings: flags and paths of binaries are an error at the
-// start.
+// ControlPlane is the server of an [Environment]. It has no settings: Start fails if flags or paths of binaries are
+// set.
 type ControlPlane struct {
 	// APIServer is the API server.
 	APIServer *APIServer
@@ -57,7 +57,7 @@ func (f *ControlPlane) GetAPIServer() *APIServer {
 	return f.APIServer
 }
 
-// check returns an error for settings without support.
+// check returns an error for unsupported settings.
 func (f *ControlPlane) check() error {
 	if s := f.APIServer; s != nil {
 		if s.arguments != nil && len(s.arguments.values) > 0 {
@@ -90,7 +90,7 @@ func (f *ControlPlane) Stop() error {
 	return f.env.Stop()
 }
 
-// RESTClientConfig returns the configuration of an administrator.
+// RESTClientConfig returns the client configuration of an administrator.
 func (f *ControlPlane) RESTClientConfig() (*rest.Config, error) {
 	if f.env == nil || f.env.Config == nil {
 		return nil, errors.New("the control plane has not started")
@@ -98,7 +98,7 @@ func (f *ControlPlane) RESTClientConfig() (*rest.Config, error) {
 	return rest.CopyConfig(f.env.Config), nil
 }
 
-// KubeCtl returns a kubectl that uses the server as an administrator, or nil before it has started.
+// KubeCtl returns a kubectl that uses the server as an administrator. It returns nil before the start.
 func (f *ControlPlane) KubeCtl() *KubeCtl {
 	if f.env == nil || f.env.server == nil {
 		return nil
@@ -121,7 +121,7 @@ func (f *ControlPlane) KubeCtl() *KubeCtl {
 type KubeCtl struct {
 	// Path is the path of kubectl.
 	Path string
-	// Opts are arguments of each call.
+	// Opts are arguments of every call.
 	Opts []string
 }
 
@@ -150,7 +150,7 @@ func (u *AuthenticatedUser) Kubectl() (*KubeCtl, error) {
 	return &KubeCtl{Path: "kubectl", Opts: []string{"--kubeconfig=" + file.Name()}}, file.Close()
 }
 
-// APIURL returns the URL of the server, or nil before it has started.
+// APIURL returns the URL of the server, or nil before the start.
 func (f *ControlPlane) APIURL() *url.URL {
 	if f.env == nil || f.env.Config == nil {
 		return nil
@@ -162,7 +162,7 @@ func (f *ControlPlane) APIURL() *url.URL {
 	return u
 }
 
-// AddUser is [Environment.AddUser].
+// AddUser adds a user, like [Environment.AddUser].
 func (f *ControlPlane) AddUser(user User, baseConfig *rest.Config) (*AuthenticatedUser, error) {
 	if f.env == nil {
 		return nil, errors.New("add a user: the control plane has not started")
@@ -181,23 +181,23 @@ func (l *ListenAddr) URL(scheme, path string) *url.URL {
 	return &url.URL{Scheme: scheme, Host: l.HostPort(), Path: path}
 }
 
-// SecureServing is where the API server serves over TLS.
+// SecureServing is the TLS address of the API server.
 type SecureServing struct {
 	ListenAddr
-	// CA is the authority of the server's certificate.
+	// CA is the certificate authority of the server.
 	CA []byte
 	Authn
 }
 
-// Authn is how users of the API server authenticate.
+// Authn configures how users of the API server authenticate.
 type Authn interface {
 	// Configure sets the flags of the API server.
 	Configure(workDir string, args *Arguments) error
-	// Start runs what is needed.
+	// Start starts the authentication.
 	Start() error
 	// AddUser adds a user.
 	AddUser(user User, baseCfg *rest.Config) (*rest.Config, error)
-	// Stop ends what Start has started.
+	// Stop stops the authentication.
 	Stop() error
 }
 
@@ -245,10 +245,10 @@ func (e *Etcd) Configure() *Arguments {
 	return e.arguments
 }
 
-// errNoEtcd is the error of an etcd that runs alone.
+// errNoEtcd is the error for an etcd without an API server.
 var errNoEtcd = errors.New("envtest: etcd does not run alone; start the control plane")
 
-// Start fails: the server has a store of its own.
+// Start fails, because the server has its own store.
 func (e *Etcd) Start() error { return errNoEtcd }
 
 // Stop does nothing.
@@ -345,7 +345,7 @@ func (a *Arguments) AsStrings(defaults map[string][]string) []string {
 // Deprecated: use APIServer.Configure.
 var DefaultKubeAPIServerFlags []string
 
-// DefaultBinaryAssetsIndexURL is where binaries of the control plane are listed.
+// DefaultBinaryAssetsIndexURL is the index of control plane binaries.
 var DefaultBinaryAssetsIndexURL = "https://raw.githubusercontent.com/" +
 	"kubernetes-sigs/controller-tools/HEAD/envtest-releases.yaml"
 

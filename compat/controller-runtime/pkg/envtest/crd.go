@@ -31,30 +31,30 @@ const (
 	defaultMaxTime      = 10 * time.Second
 )
 
-// The scheme of client-go then has CustomResourceDefinitions, as tests expect.
+// Tests expect that the scheme of client-go has CustomResourceDefinitions.
 func init() {
 	if err := apiextensionsv1.AddToScheme(scheme.Scheme); err != nil {
 		panic(err)
 	}
 }
 
-// CRDInstallOptions are the definitions that [InstallCRDs] installs.
+// CRDInstallOptions select the CRDs that [InstallCRDs] installs.
 type CRDInstallOptions struct {
-	// Scheme has the Go types of the kinds. Kinds that it can convert get a conversion webhook.
+	// Scheme has the Go types of the kinds. Convertible kinds get a conversion webhook.
 	Scheme *runtime.Scheme
-	// Paths are files and directories with definitions.
+	// Paths are files and directories with CRDs.
 	Paths []string
-	// CRDs are further definitions.
+	// CRDs are additional CRDs.
 	CRDs []*apiextensionsv1.CustomResourceDefinition
 	// ErrorIfPathMissing makes missing paths an error.
 	ErrorIfPathMissing bool
-	// MaxTime bounds the wait until the server serves the definitions; 0 is 10 s.
+	// MaxTime limits the wait until the server serves the CRDs. 0 means 10 s.
 	MaxTime time.Duration
-	// PollInterval is the time between two looks at the server; 0 is 100 ms.
+	// PollInterval is the interval between checks. 0 means 100 ms.
 	PollInterval time.Duration
-	// CleanUpAfterUse deletes the definitions at the end of the environment.
+	// CleanUpAfterUse deletes the CRDs when the environment stops.
 	CleanUpAfterUse bool
-	// WebhookOptions have the address of conversion webhooks.
+	// WebhookOptions contain the address of conversion webhooks.
 	WebhookOptions WebhookInstallOptions
 }
 
@@ -70,7 +70,7 @@ func (o *CRDInstallOptions) complete() {
 	}
 }
 
-// InstallCRDs creates or updates definitions, waits until the server serves them, and returns them.
+// InstallCRDs creates or updates CRDs, waits until the server serves them, and returns them.
 func InstallCRDs(
 	config *rest.Config, options CRDInstallOptions,
 ) ([]*apiextensionsv1.CustomResourceDefinition, error) {
@@ -90,8 +90,8 @@ func InstallCRDs(
 	return options.CRDs, nil
 }
 
-// ReadCRDFiles adds the definitions in the files and directories of Paths to CRDs. Of several definitions of a name,
-// the last one counts.
+// ReadCRDFiles adds the CRDs in the files and directories of Paths to CRDs. If several have the same name, the last one
+// wins.
 func ReadCRDFiles(options *CRDInstallOptions) error {
 	for _, path := range options.Paths {
 		files, err := filesAt(path)
@@ -125,7 +125,7 @@ func lastOfEachName(
 	return unique
 }
 
-// filesAt returns the manifests in a directory, without those below it, or the file itself.
+// filesAt returns the manifests in a directory, without its subdirectories, or the file itself.
 func filesAt(path string) ([]string, error) {
 	info, err := os.Stat(path)
 	if err != nil || !info.IsDir() {
@@ -144,7 +144,7 @@ func filesAt(path string) ([]string, error) {
 	return files, nil
 }
 
-// readCRDs returns the definitions among the documents of a file.
+// readCRDs returns the CRDs in a file.
 func readCRDs(name string) (all []*apiextensionsv1.CustomResourceDefinition, err error) {
 	err = eachDocument(name, func(decode func(into any) error) error {
 		crd := &apiextensionsv1.CustomResourceDefinition{}
@@ -182,7 +182,7 @@ func eachDocument(name string, f func(decode func(into any) error) error) error 
 	}
 }
 
-// CreateCRDs creates or updates definitions.
+// CreateCRDs creates or updates CRDs.
 func CreateCRDs(config *rest.Config, crds []*apiextensionsv1.CustomResourceDefinition) error {
 	c, err := client.New(config, client.Options{})
 	if err != nil {
@@ -197,7 +197,7 @@ func CreateCRDs(config *rest.Config, crds []*apiextensionsv1.CustomResourceDefin
 	return nil
 }
 
-// createOrUpdate writes obj, again after a conflict.
+// createOrUpdate writes obj and retries after a conflict.
 func createOrUpdate(ctx context.Context, c client.Client, obj client.Object) error {
 	for {
 		created := obj.DeepCopyObject().(client.Object)
@@ -218,7 +218,7 @@ func createOrUpdate(ctx context.Context, c client.Client, obj client.Object) err
 	}
 }
 
-// WaitForCRDs waits until the server serves all served versions of definitions.
+// WaitForCRDs waits until the server serves all served versions of CRDs.
 func WaitForCRDs(
 	config *rest.Config, crds []*apiextensionsv1.CustomResourceDefinition, options CRDInstallOptions,
 ) error {
@@ -243,7 +243,7 @@ func WaitForCRDs(
 
 func awaitServed(ctx context.Context, config *rest.Config, gvr schema.GroupVersionResource, every time.Duration) error {
 	for {
-		mapper, err := kclient.NewMapper(config, nil) // one that does not remember the missing kind
+		mapper, err := kclient.NewMapper(config, nil) // a new mapper has not cached that the kind is missing
 		if err != nil {
 			return err
 		}
@@ -258,7 +258,7 @@ func awaitServed(ctx context.Context, config *rest.Config, gvr schema.GroupVersi
 	}
 }
 
-// UninstallCRDs deletes definitions. It ignores missing ones.
+// UninstallCRDs deletes CRDs. It ignores missing ones.
 func UninstallCRDs(config *rest.Config, options CRDInstallOptions) error {
 	if err := ReadCRDFiles(&options); err != nil {
 		return err
@@ -276,7 +276,7 @@ func UninstallCRDs(config *rest.Config, options CRDInstallOptions) error {
 	return nil
 }
 
-// addConversion gives the definitions of kinds that the scheme can convert a conversion webhook.
+// addConversion adds a conversion webhook to the CRDs of convertible kinds.
 func (o *CRDInstallOptions) addConversion() error {
 	hooks := &o.WebhookOptions
 	if len(hooks.LocalServingCAData) == 0 {

@@ -1,4 +1,4 @@
-// Package envtest runs API servers for tests. They are kctrl's test servers: in memory, or etcd and kube-apiserver with
+// Package envtest runs kctrl's test servers: API servers in memory, or etcd and kube-apiserver with
 // KCTRL_TEST_SERVER=real. KUBEBUILDER_ASSETS may name the directory of these two; without it, kctrl compiles them.
 package envtest
 
@@ -27,7 +27,7 @@ import (
 
 var log = logf.RuntimeLog.WithName("test-env")
 
-// existingClusterVariable is the environment variable that replaces UseExistingCluster.
+// existingClusterVariable is the environment variable that sets UseExistingCluster.
 const existingClusterVariable = "USE_EXISTING_CLUSTER"
 
 // serverVariable selects the real API server.
@@ -39,25 +39,25 @@ const (
 	StopTimeout  = 60
 )
 
-// Environment is an API server with what a test installs on it.
+// Environment is an API server with the CRDs and webhooks of a test.
 type Environment struct {
 	// ControlPlane is the server.
 	ControlPlane ControlPlane
-	// Scheme decides which kinds get conversion webhooks; nil is that of client-go.
+	// Scheme determines the kinds with conversion webhooks. Nil means the scheme of client-go.
 	Scheme *runtime.Scheme
 	// Config is the configuration of clients. [Environment.Start] sets it, unless UseExistingCluster is set.
 	Config *rest.Config
 	// KubeConfig is a kubeconfig for the server. [Environment.Start] sets it.
 	KubeConfig []byte
-	// CRDInstallOptions are the definitions to install.
+	// CRDInstallOptions select the CRDs to install.
 	CRDInstallOptions CRDInstallOptions
 	// WebhookInstallOptions are the webhooks to install.
 	WebhookInstallOptions WebhookInstallOptions
-	// ErrorIfCRDPathMissing makes missing paths of definitions an error.
+	// ErrorIfCRDPathMissing makes missing CRD paths an error.
 	ErrorIfCRDPathMissing bool
-	// CRDs are further definitions.
+	// CRDs are additional CRDs.
 	CRDs []*apiextensionsv1.CustomResourceDefinition
-	// CRDDirectoryPaths are files and directories with further definitions.
+	// CRDDirectoryPaths are additional files and directories with CRDs.
 	CRDDirectoryPaths []string
 	// DownloadBinaryAssets has no effect: nothing needs to be downloaded.
 	DownloadBinaryAssets bool
@@ -79,8 +79,8 @@ type Environment struct {
 	server *kenvtest.Environment // nil with an existing cluster
 }
 
-// Start starts the server, installs what the fields name, and returns the configuration of clients. After an error
-// nothing runs.
+// Start starts the server, installs CRDs and webhooks, and returns the client configuration. After an error, nothing
+// runs.
 func (te *Environment) Start() (_ *rest.Config, err error) {
 	defer func() {
 		if err != nil {
@@ -126,8 +126,7 @@ func (te *Environment) startServer() (err error) {
 	return err
 }
 
-// createKubernetesService creates the service of the API server, as kube-apiserver does and the server in memory does
-// not.
+// createKubernetesService creates the Service of the API server, which the server in memory does not create.
 func createKubernetesService(cfg *rest.Config) error {
 	if os.Getenv(serverVariable) == "real" {
 		return nil
@@ -146,7 +145,7 @@ func createKubernetesService(cfg *rest.Config) error {
 	return client.IgnoreAlreadyExists(c.Create(context.Background(), service))
 }
 
-// install installs webhooks and definitions.
+// install installs webhooks and CRDs.
 func (te *Environment) install() error {
 	if te.CRDInstallOptions.Scheme == nil {
 		te.CRDInstallOptions.Scheme = te.Scheme
@@ -174,7 +173,7 @@ func (te *Environment) install() error {
 	return nil
 }
 
-// useExisting reports whether to use a server that runs already.
+// useExisting reports whether to use a running server.
 func (te *Environment) useExisting() bool {
 	if te.UseExistingCluster != nil {
 		return *te.UseExistingCluster
@@ -197,7 +196,7 @@ func (te *Environment) Stop() error {
 	return errors.Join(errs...)
 }
 
-// AddUser returns a user of the server. The rate limits of its clients are those of baseConfig, which may be nil.
+// AddUser returns a user of the server. Its clients have the rate limits of baseConfig, which may be nil.
 func (te *Environment) AddUser(user User, baseConfig *rest.Config) (*AuthenticatedUser, error) {
 	if te.server == nil {
 		return nil, errors.New("add a user: the environment has no server of its own")

@@ -21,15 +21,15 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// WebhookInstallOptions are the webhooks that the server calls in a manager of the test.
+// WebhookInstallOptions select the webhooks that the server calls in a manager of the test.
 type WebhookInstallOptions struct {
 	// Paths are files and directories with webhook configurations.
 	Paths []string
-	// MutatingWebhooks are further configurations.
+	// MutatingWebhooks are additional configurations.
 	MutatingWebhooks []*admissionv1.MutatingWebhookConfiguration
-	// ValidatingWebhooks are further configurations.
+	// ValidatingWebhooks are additional configurations.
 	ValidatingWebhooks []*admissionv1.ValidatingWebhookConfiguration
-	// IgnoreSchemeConvertible gives all definitions a conversion webhook.
+	// IgnoreSchemeConvertible adds a conversion webhook to all CRDs.
 	IgnoreSchemeConvertible bool
 	// IgnoreErrorIfPathMissing skips missing paths.
 	IgnoreErrorIfPathMissing bool
@@ -39,13 +39,13 @@ type WebhookInstallOptions struct {
 	LocalServingPort int
 	// LocalServingCertDir is the directory of the manager's certificate.
 	LocalServingCertDir string
-	// LocalServingCAData is the authority of the certificate, as PEM.
+	// LocalServingCAData is the certificate authority of the manager, as PEM.
 	LocalServingCAData []byte
-	// LocalServingHostExternalName is the name of the host for the server; empty is LocalServingHost.
+	// LocalServingHostExternalName is the host name that the server calls. Empty means LocalServingHost.
 	LocalServingHostExternalName string
-	// MaxTime bounds the wait until the server has the configurations; 0 is 10 s.
+	// MaxTime limits the wait until the server has the configurations. 0 means 10 s.
 	MaxTime time.Duration
-	// PollInterval is the time between two looks at the server; 0 is 100 ms.
+	// PollInterval is the interval between checks. 0 means 100 ms.
 	PollInterval time.Duration
 }
 
@@ -58,7 +58,7 @@ func (o *WebhookInstallOptions) complete() {
 	}
 }
 
-// hostPort returns the address of the webhooks. It chooses a free port if there is none.
+// hostPort returns the address of the webhooks. It chooses a free port if none is set.
 func (o *WebhookInstallOptions) hostPort() (string, error) {
 	if o.LocalServingPort == 0 {
 		if o.LocalServingHost == "" {
@@ -80,7 +80,7 @@ func (o *WebhookInstallOptions) hostPort() (string, error) {
 	return net.JoinHostPort(host, strconv.Itoa(o.LocalServingPort)), nil
 }
 
-// ModifyWebhookDefinitions makes the configurations name the local server.
+// ModifyWebhookDefinitions sets the address of the local server in the configurations.
 func (o *WebhookInstallOptions) ModifyWebhookDefinitions() error {
 	address, err := o.hostPort()
 	if err != nil {
@@ -106,7 +106,7 @@ func (o *WebhookInstallOptions) ModifyWebhookDefinitions() error {
 	return nil
 }
 
-// PrepWithoutInstalling makes the certificate and reads the configurations.
+// PrepWithoutInstalling creates the certificate and reads the configurations.
 func (o *WebhookInstallOptions) PrepWithoutInstalling() error {
 	if err := o.makeCertificate(); err != nil {
 		return err

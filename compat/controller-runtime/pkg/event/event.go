@@ -1,4 +1,4 @@
-// Package event has the events that handlers and predicates get.
+// Package event defines the events for handlers and predicates.
 package event
 
 import "sigs.k8s.io/controller-runtime/pkg/client"
@@ -19,7 +19,7 @@ type GenericEvent = TypedGenericEvent[client.Object]
 type TypedCreateEvent[object any] struct {
 	// Object is the object.
 	Object object
-	// IsInInitialList is set for objects that existed when the watch began.
+	// IsInInitialList is set for objects that existed at the start of the watch.
 	IsInInitialList bool
 }
 
@@ -35,12 +35,12 @@ type TypedUpdateEvent[object any] struct {
 type TypedDeleteEvent[object any] struct {
 	// Object is the last known state of the object.
 	Object object
-	// DeleteStateUnknown is set if the deletion itself was missed, so that Object may be outdated.
+	// DeleteStateUnknown means that the deletion event was missed, so Object may be outdated.
 	DeleteStateUnknown bool
 }
 
-// TypedGenericEvent reports anything else, such as a change outside the cluster.
+// TypedGenericEvent reports any other event, such as a change outside the cluster.
 type TypedGenericEvent[object any] struct {
-	// Object is the object that the event is about.
+	// Object is the affected object.
 	Object object
 }

@@ -1,18 +1,18 @@
-// Package finalizer keeps a registry of finalizers. It is that of kctrl.
+// Package finalizer provides kctrl's registry of finalizers.
 package finalizer
 
 import kfinalizer "github.com/kctrl-dev/kctrl/runtime/finalizer"
 
-// Registerer takes finalizers.
+// Registerer registers finalizers.
 type Registerer = kfinalizer.Registerer
 
-// Finalizer does what must be done before an object of the finalizer may go.
+// Finalizer does the work that must precede the deletion of an object.
 type Finalizer = kfinalizer.Finalizer
 
 // Finalizers is a registry of finalizers.
 type Finalizers = kfinalizer.Finalizers
 
-// Result reports what a finalizer has changed.
+// Result reports the changes of a finalizer.
 type Result = kfinalizer.Result
 
 // NewFinalizers returns an empty registry.

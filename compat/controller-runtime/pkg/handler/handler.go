@@ -28,9 +28,9 @@ var (
 // EventHandler turns events of objects of any type into requests for objects.
 type EventHandler = TypedEventHandler[client.Object, reconcile.Request]
 
-// TypedEventHandler adds the requests that follow from events to a queue. It must not modify the objects.
+// TypedEventHandler adds requests for events to a queue. It must not modify the objects.
 type TypedEventHandler[object any, request comparable] interface {
-	// Create is called for new objects, and for those that exist when the watch begins.
+	// Create is called for new objects, and for objects that exist at the start of the watch.
 	Create(context.Context, event.TypedCreateEvent[object], workqueue.TypedRateLimitingInterface[request])
 	// Update is called for changes.
 	Update(context.Context, event.TypedUpdateEvent[object], workqueue.TypedRateLimitingInterface[request])
@@ -40,11 +40,11 @@ type TypedEventHandler[object any, request comparable] interface {
 	Generic(context.Context, event.TypedGenericEvent[object], workqueue.TypedRateLimitingInterface[request])
 }
 
-// Funcs are functions as an [EventHandler].
+// Funcs implements [EventHandler] with functions.
 type Funcs = TypedFuncs[client.Object, reconcile.Request]
 
-// TypedFuncs are functions as a [TypedEventHandler]. Events without a function are ignored. Requests for objects that
-// existed at the start, or that have not changed, have a low priority unless the function sets another one.
+// TypedFuncs implements [TypedEventHandler] with functions. Events without a function are ignored. Requests for objects
+// that existed at the start, or are unchanged, have a low priority unless the function sets another one.
 type TypedFuncs[object any, request comparable] struct {
 	// CreateFunc is called for new objects.
 	CreateFunc func(context.Context, event.TypedCreateEvent[object], workqueue.TypedRateLimitingInterface[request])
@@ -95,11 +95,10 @@ func (h TypedFuncs[object, request]) Generic(
 	}
 }
 
-// LowPriority is the priority of requests for objects that have not changed.
+// LowPriority is the priority of requests for unchanged objects.
 const LowPriority = -100
 
-// WithLowPriorityWhenUnchanged returns a handler like u whose requests for objects that have not changed have a low
-// priority.
+// WithLowPriorityWhenUnchanged returns a handler like u that gives requests for unchanged objects a low priority.
 func WithLowPriorityWhenUnchanged[object client.Object, request comparable](
 	u TypedEventHandler[object, request],
 ) TypedEventHandler[object, request] {
@@ -114,7 +113,7 @@ func isClientObject(o any) bool {
 	return ok && !isNil(o)
 }
 
-// isUnchanged reports whether an update has the same object twice.
+// isUnchanged reports whether an update contains the same object twice.
 func isUnchanged[object any](e event.TypedUpdateEvent[object]) bool {
 	if !isClientObject(e.ObjectOld) || !isClientObject(e.ObjectNew) {
 		return false
@@ -122,7 +121,7 @@ func isUnchanged[object any](e event.TypedUpdateEvent[object]) bool {
 	return any(e.ObjectOld).(client.Object).GetResourceVersion() == any(e.ObjectNew).(client.Object).GetResourceVersion()
 }
 
-// prioritized returns q with a default priority, if it has priorities.
+// prioritized returns q with a default priority, if q supports priorities.
 func prioritized[request comparable](
 	q workqueue.TypedRateLimitingInterface[request], applies, low bool,
 ) workqueue.TypedRateLimitingInterface[request] {
@@ -159,10 +158,10 @@ func (d defaulting[request]) AddRateLimited(item request) {
 	d.AddWithOpts(priorityqueue.AddOpts{RateLimited: true}, item)
 }
 
-// EnqueueRequestForObject requests the object of the event.
+// EnqueueRequestForObject adds a request for the object of the event.
 type EnqueueRequestForObject = TypedEnqueueRequestForObject[client.Object]
 
-// TypedEnqueueRequestForObject is [EnqueueRequestForObject] for objects of one type.
+// TypedEnqueueRequestForObject is like [EnqueueRequestForObject], for objects of one type.
 type TypedEnqueueRequestForObject[object client.Object] struct{}
 
 var _ EventHandler = &EnqueueRequestForObject{}
@@ -218,7 +217,7 @@ func (e *TypedEnqueueRequestForObject[T]) Generic(
 	q.Add(requestFor(evt.Object))
 }
 
-// add adds an item, with a low priority if low is set and the queue has priorities.
+// add adds an item, with a low priority if low is set and the queue supports priorities.
 func add[request comparable](q workqueue.TypedRateLimitingInterface[request], item request, low bool) {
 	priorities, ok := q.(priorityqueue.PriorityQueue[request])
 	switch {
@@ -231,16 +230,17 @@ func add[request comparable](q workqueue.TypedRateLimitingInterface[request], it
 	}
 }
 
-// MapFunc returns the requests that follow from an object of any type.
+// MapFunc returns the requests for an event of an object of any type.
 type MapFunc = TypedMapFunc[client.Object, reconcile.Request]
 
-// TypedMapFunc returns the requests that follow from an object.
+// TypedMapFunc returns the requests for an event of an object.
 type TypedMapFunc[object any, request comparable] func(context.Context, object) []request
 
-// EnqueueRequestsFromMapFunc requests what fn returns for the object of the event; for an update, for both objects.
+// EnqueueRequestsFromMapFunc adds the requests that fn returns for the object of the event, or for both objects of an
+// update.
 func EnqueueRequestsFromMapFunc(fn MapFunc) EventHandler { return TypedEnqueueRequestsFromMapFunc(fn) }
 
-// TypedEnqueueRequestsFromMapFunc is [EnqueueRequestsFromMapFunc] for objects and requests of any type.
+// TypedEnqueueRequestsFromMapFunc is like [EnqueueRequestsFromMapFunc], for objects and requests of any type.
 func TypedEnqueueRequestsFromMapFunc[object any, request comparable](
 	fn TypedMapFunc[object, request],
 ) TypedEventHandler[object, request] {
@@ -249,7 +249,7 @@ func TypedEnqueueRequestsFromMapFunc[object any, request comparable](
 
 type mapped[object any, request comparable] struct{ requests TypedMapFunc[object, request] }
 
-// enqueue adds the requests that follow from objects, each once.
+// enqueue adds the requests for objects, without duplicates.
 func (m mapped[object, request]) enqueue(
 	ctx context.Context, q workqueue.TypedRateLimitingInterface[request], low bool, objects ...object,
 ) {
@@ -298,18 +298,18 @@ type OwnerOption func(e ownerHandler)
 
 type ownerHandler interface{ onlyController() }
 
-// OnlyControllerOwner makes only the controlling owner count.
+// OnlyControllerOwner selects only the controlling owner.
 func OnlyControllerOwner() OwnerOption { return func(e ownerHandler) { e.onlyController() } }
 
-// EnqueueRequestForOwner requests the owners of the object that are of the kind of ownerType. It panics if scheme does
-// not have exactly one kind for ownerType.
+// EnqueueRequestForOwner adds requests for the owners of the object that have the kind of ownerType. It panics unless
+// scheme has exactly one kind for ownerType.
 func EnqueueRequestForOwner(
 	scheme *runtime.Scheme, mapper meta.RESTMapper, ownerType client.Object, opts ...OwnerOption,
 ) EventHandler {
 	return TypedEnqueueRequestForOwner[client.Object](scheme, mapper, ownerType, opts...)
 }
 
-// TypedEnqueueRequestForOwner is [EnqueueRequestForOwner] for objects of one type.
+// TypedEnqueueRequestForOwner is like [EnqueueRequestForOwner], for objects of one type.
 func TypedEnqueueRequestForOwner[object client.Object](
 	scheme *runtime.Scheme, mapper meta.RESTMapper, ownerType client.Object, opts ...OwnerOption,
 ) TypedEventHandler[object, reconcile.Request] {
@@ -330,7 +330,7 @@ func TypedEnqueueRequestForOwner[object client.Object](
 	return WithLowPriorityWhenUnchanged[object, reconcile.Request](owners)
 }
 
-// owned requests owners of a kind.
+// owned adds requests for owners of a kind.
 type owned[object client.Object] struct {
 	kind           schema.GroupKind
 	mapper         meta.RESTMapper
@@ -356,7 +356,7 @@ func (o *owned[object]) enqueue(q workqueue.TypedRateLimitingInterface[reconcile
 	}
 }
 
-// owners returns the owners of obj that count: all, or the first that controls it.
+// owners returns the selected owners of obj: all, or the controlling one.
 func (o *owned[object]) owners(obj object) []metav1.OwnerReference {
 	if !o.controllerOnly {
 		return obj.GetOwnerReferences()
@@ -367,7 +367,7 @@ func (o *owned[object]) owners(obj object) []metav1.OwnerReference {
 	return nil
 }
 
-// request returns the request for an owner, if it is of the kind.
+// request returns the request for an owner if it has the kind.
 func (o *owned[object]) request(obj object, ref metav1.OwnerReference) (request reconcile.Request, ok bool) {
 	gv, err := schema.ParseGroupVersion(ref.APIVersion)
 	if err != nil {

@@ -1,4 +1,4 @@
-// Package healthz has the handler of health probes.
+// Package healthz provides the handler of health probes.
 package healthz
 
 import (
@@ -14,13 +14,13 @@ import (
 
 var log = logf.RuntimeLog.WithName("healthz")
 
-// Checker returns an error if something is not healthy.
+// Checker returns an error if a component is unhealthy.
 type Checker func(req *http.Request) error
 
 // Ping is always healthy.
 var Ping Checker = func(*http.Request) error { return nil }
 
-// Handler runs checks: all of them at its root, and single ones at /name. Without checks it has ping.
+// Handler runs all checks at its root, and single checks at /name. Without checks it has ping.
 type Handler struct {
 	// Checks are the checks by name.
 	Checks map[string]Checker

@@ -1,4 +1,4 @@
-// Package leaderelection makes the locks of leader election.
+// Package leaderelection creates the locks of leader election.
 package leaderelection
 
 import (
@@ -19,15 +19,15 @@ import (
 
 // Options are the options of [NewResourceLock].
 type Options struct {
-	// LeaderElection is whether a lock is needed.
+	// LeaderElection enables leader election.
 	LeaderElection bool
-	// LeaderElectionResourceLock is the kind of the lock; empty is leases.
+	// LeaderElectionResourceLock is the kind of the lock. Empty means leases.
 	LeaderElectionResourceLock string
-	// LeaderElectionNamespace is the namespace of the lock; empty is that of the pod.
+	// LeaderElectionNamespace is the namespace of the lock. Empty means the namespace of the pod.
 	LeaderElectionNamespace string
 	// LeaderElectionID is the name of the lock.
 	LeaderElectionID string
-	// RenewDeadline bounds the requests of the lock to half of it.
+	// RenewDeadline limits requests for the lock to half its value.
 	RenewDeadline time.Duration
 	// LeaderLabels are labels of the lock.
 	LeaderLabels map[string]string

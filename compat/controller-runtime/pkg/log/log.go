@@ -1,4 +1,4 @@
-// Package log has the logger of a program, which can be used before the program sets it.
+// Package log provides the logger of a program, which other code can use before the program sets it.
 package log
 
 import (
@@ -16,11 +16,10 @@ import (
 	klog "github.com/kctrl-dev/kctrl/runtime/log"
 )
 
-// Log is the root logger. Loggers derived from it log to the logger that [SetLogger] sets, and drop what they get
-// before that.
+// Log is the root logger. Loggers derived from it log to the logger that [SetLogger] sets, and drop logs before that.
 var Log = logr.New(&delegate{root: program})
 
-// SetLogger sets the logger of the program. The first call counts for all loggers derived from [Log].
+// SetLogger sets the logger of the program. The first call affects all loggers derived from [Log].
 func SetLogger(l logr.Logger) { program.set(l.GetSink()) }
 
 // FromContext returns the logger of ctx, or [Log], with the given keys and values.
@@ -39,18 +38,18 @@ func IntoContext(ctx context.Context, logger logr.Logger) context.Context {
 	return logr.NewContext(klog.IntoContext(ctx, slog.New(logr.ToSlogHandler(logger))), logger)
 }
 
-// patience is how long a program may log without a logger before the package reports that.
+// patience is the time after which the package reports that the program has set no logger.
 const patience = 30 * time.Second
 
 // program is the root of all loggers of the package.
 var program = &root{created: time.Now()}
 
-// root is what loggers log to once it is set.
+// root is the shared target of all loggers.
 type root struct {
 	created time.Time
 
 	mu   sync.RWMutex
-	sink logr.LogSink // nil until it is set
+	sink logr.LogSink // nil before SetLogger
 }
 
 func (r *root) set(sink logr.LogSink) {
@@ -59,7 +58,8 @@ func (r *root) set(sink logr.LogSink) {
 	r.sink = sink
 }
 
-// get returns the sink, or nil. After a while without one it reports that on standard error, once, and drops logs.
+// get returns the sink, or nil. Once the patience has passed without a sink, it reports that on standard error and
+// drops logs.
 func (r *root) get() logr.LogSink {
 	r.mu.RLock()
 	sink := r.sink
@@ -79,13 +79,13 @@ func (r *root) get() logr.LogSink {
 	return r.sink
 }
 
-// delegate is the sink of a logger that may be older than the logger of the program.
+// delegate is the sink of a logger that may be created before SetLogger.
 type delegate struct {
 	root   *root
 	derive []func(logr.LogSink) logr.LogSink // in order, from the root to this logger
 
 	mu      sync.Mutex
-	from    logr.LogSink // the sink of the root that derived derives from
+	from    logr.LogSink // root's sink that derived is based on
 	derived logr.LogSink
 }
 
@@ -104,12 +104,12 @@ func (d *delegate) sink() logr.LogSink {
 		for _, derive := range d.derive {
 			d.derived = derive(d.derived)
 		}
-		d.derived = deeper(1)(d.derived) // the frame of the delegate
+		d.derived = deeper(1)(d.derived) // skips the delegate's frame
 	}
 	return d.derived
 }
 
-// same reports whether two sinks are one. Sinks that cannot be compared are not.
+// same reports whether two sinks are equal. Incomparable sinks are not.
 func same(a, b logr.LogSink) (is bool) {
 	defer func() { _ = recover() }()
 	return a == b
@@ -187,7 +187,7 @@ type KubeAPIWarningLoggerOptions struct {
 	Deduplicate bool
 }
 
-// KubeAPIWarningLogger logs the warnings in answers of the server.
+// KubeAPIWarningLogger logs the warnings in the server's responses.
 type KubeAPIWarningLogger struct {
 	opts KubeAPIWarningLoggerOptions
 

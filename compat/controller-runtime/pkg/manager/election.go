@@ -17,22 +17,22 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 )
 
-// election is the leader election of a manager that runs.
+// election is the leader election of a running manager.
 type election struct {
-	cancel  context.CancelFunc // ends the candidacy, or the term
-	stopped chan struct{}      // closed when the leaders have stopped, or will not start
+	cancel  context.CancelFunc // ends the candidacy or the term
+	stopped chan struct{}      // closed when the leader runnables have stopped, or will not start
 	once    sync.Once
 	ended   chan struct{} // closed when the election has ended
 }
 
-// end ends the election after the leaders have stopped.
+// end ends the election after the leader runnables have stopped.
 func (e *election) end() {
 	e.once.Do(func() { close(e.stopped) })
 	e.cancel()
 	<-e.ended
 }
 
-// elect starts the leaders when the process leads, or at once without leader election.
+// elect starts the leader runnables when the process becomes the leader, or immediately without leader election.
 func (m *manager) elect(ctx, base context.Context) *election {
 	leaderCtx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	e := &election{cancel: cancel, stopped: make(chan struct{}), ended: make(chan struct{})}
@@ -53,7 +53,7 @@ func (m *manager) elect(ctx, base context.Context) *election {
 	return e
 }
 
-// runElection runs until the leadership has ended.
+// runElection runs until leadership ends.
 func (m *manager) runElection(leaderCtx, ctx, base context.Context, e *election) error {
 	namespace, name, ok := strings.Cut(m.lock.Describe(), "/")
 	if !ok {
@@ -80,7 +80,7 @@ func (m *manager) runElection(leaderCtx, ctx, base context.Context, e *election)
 		case <-e.stopped:
 		case <-term.Done():
 			if !errors.Is(context.Cause(term), context.Canceled) {
-				m.lost() // before the wait, which ends with the manager
+				m.lost() // called before the wait, which ends with the manager
 			}
 			<-e.stopped
 		}
@@ -88,12 +88,12 @@ func (m *manager) runElection(leaderCtx, ctx, base context.Context, e *election)
 	})
 	if errors.Is(err, kleaderelection.ErrLost) {
 		m.lock.RecordEvent("stopped leading")
-		return nil // reported
+		return nil // already reported
 	}
 	return err
 }
 
-// lost ends the manager without patience: another process may lead.
+// lost ends the manager immediately, because another process may lead.
 func (m *manager) lost() {
 	m.mu.Lock()
 	m.patience = 0
@@ -101,7 +101,7 @@ func (m *manager) lost() {
 	m.fail(errors.New("leader election lost"))
 }
 
-// termContext is the context of a term with the values of another one too.
+// termContext is the context of a term, with the values of another context.
 type termContext struct {
 	context.Context
 	values context.Context
@@ -115,7 +115,7 @@ func (c termContext) Value(key any) any {
 	return c.values.Value(key)
 }
 
-// leases is a lock as what kctrl's elector writes.
+// leases adapts a lock to kctrl's elector.
 type leases struct{ lock resourcelock.Interface }
 
 // Get implements kleaderelection.Leases.

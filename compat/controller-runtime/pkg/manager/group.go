@@ -16,7 +16,7 @@ type group struct {
 	fail   func(error) // reports the error of a runnable
 
 	mu      sync.Mutex
-	queue   []member // those that wait for the start
+	queue   []member // runnables that wait for the start
 	ctx     context.Context
 	cancel  context.CancelFunc
 	started bool
@@ -24,13 +24,13 @@ type group struct {
 	running sync.WaitGroup
 }
 
-// member is a runnable with the function that waits until it is ready, if there is one.
+// member is a runnable with an optional function that waits until it is ready.
 type member struct {
 	Runnable
 	ready func(ctx context.Context) bool
 }
 
-// add adds a runnable, which starts with the group, or at once if that has started.
+// add adds a runnable. It starts with the group, or immediately if the group has started.
 func (g *group) add(r Runnable, ready func(ctx context.Context) bool) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -42,7 +42,7 @@ func (g *group) add(r Runnable, ready func(ctx context.Context) bool) error {
 		g.queue = append(g.queue, m)
 	default:
 		g.runLocked(m)
-		if m.ready != nil { // no caller waits; the cache is synced in the background
+		if m.ready != nil { // no caller waits, so the cache syncs in the background
 			g.running.Go(func() { m.ready(g.ctx) })
 		}
 	}
@@ -67,7 +67,7 @@ func (g *group) runLocked(m member) {
 	})
 }
 
-// start starts all runnables and waits until they are ready, or ctx ends. The runnables have a context derived from
+// start starts all runnables and waits until they are ready or ctx ends. The contexts of the runnables derive from
 // base.
 func (g *group) start(ctx, base context.Context) {
 	g.mu.Lock()
@@ -93,14 +93,14 @@ func (g *group) start(ctx, base context.Context) {
 	}
 }
 
-// stop ends all runnables and waits for them, until ctx ends.
+// stop stops all runnables and waits for them until ctx ends.
 func (g *group) stop(ctx context.Context) {
 	g.mu.Lock()
 	g.stopped = true
 	cancel := g.cancel
 	g.mu.Unlock()
 	if cancel == nil {
-		return // nothing has started
+		return // the group was not started
 	}
 	cancel()
 	done := make(chan struct{})

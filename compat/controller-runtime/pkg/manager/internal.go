@@ -33,21 +33,21 @@ type manager struct {
 	logger           logr.Logger
 	fence            *kleaderelection.Fence // nil without leader election
 	lock             resourcelock.Interface // nil without leader election
-	metricsServer    metricsserver.Server   // nil without one
-	probes, profiles net.Listener           // nil without them
+	metricsServer    metricsserver.Server   // nil if disabled
+	probes, profiles net.Listener           // nil if disabled
 	converters       conversion.Registry
 
-	// The groups in the order in which they start.
+	// The groups in start order.
 	servers, webhooks, caches, others, warmup, leaders group
 
-	elected chan struct{} // closed when the leaders have started
+	elected chan struct{} // closed when the leader runnables have started
 	failed  chan error    // has the first error
 	serve   sync.Once     // adds the webhook server
 
 	mu              sync.Mutex
 	started         bool
 	healthz, readyz map[string]healthz.Checker // nil without checks
-	// patience is how long runnables may take to end.
+	// patience limits the shutdown of runnables.
 	patience time.Duration
 }
 
@@ -66,7 +66,7 @@ func (m *manager) groups() []*group {
 	return []*group{&m.servers, &m.webhooks, &m.caches, &m.others, &m.warmup, &m.leaders}
 }
 
-// fail ends the manager with err, unless another error has.
+// fail ends the manager with err. Only the first error counts.
 func (m *manager) fail(err error) {
 	select {
 	case m.failed <- err:
@@ -75,7 +75,7 @@ func (m *manager) fail(err error) {
 	}
 }
 
-// warmupRunnable is what has something to do before the process leads.
+// warmupRunnable is a runnable with work to do before the process becomes the leader.
 type warmupRunnable interface {
 	Warmup(context.Context) error
 }
@@ -272,17 +272,17 @@ func (m *manager) stop(election *election) error {
 	return nil
 }
 
-// Server is an HTTP server as a [Runnable].
+// Server runs an HTTP server as a [Runnable].
 type Server struct {
 	// Name is the name in logs.
 	Name string
 	// Server is the server.
 	Server *http.Server
-	// Listener is where it serves; nil is the address of the server.
+	// Listener is the listener to serve on. Nil means the address of the server.
 	Listener net.Listener
 	// OnlyServeWhenLeader runs the server only in the leader.
 	OnlyServeWhenLeader bool
-	// ShutdownTimeout is how long requests may take after the end of the context; nil is no limit.
+	// ShutdownTimeout limits the time of requests after the end of the context. Nil means no limit.
 	ShutdownTimeout *time.Duration
 }
 

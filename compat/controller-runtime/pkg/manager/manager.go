@@ -1,5 +1,5 @@
-// Package manager runs the controllers of a program. Leader election is that of kctrl: requests of a term that has
-// ended are not sent.
+// Package manager runs the controllers of a program. It uses the leader election of kctrl, which does not send requests
+// after the end of a term.
 package manager
 
 import (
@@ -32,23 +32,23 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/webhook/conversion"
 )
 
-// Manager has what controllers share, and runs them.
+// Manager has the shared components of controllers, and runs them.
 type Manager interface {
 	cluster.Cluster
 
-	// Add makes the manager run a runnable.
+	// Add adds a runnable.
 	Add(Runnable) error
-	// Elected returns a channel that is closed when the process leads, or runs without leader election.
+	// Elected returns a channel that is closed when the process becomes the leader, or starts without leader election.
 	Elected() <-chan struct{}
-	// AddMetricsServerExtraHandler serves a handler beside the metrics.
+	// AddMetricsServerExtraHandler adds a handler to the metrics server.
 	AddMetricsServerExtraHandler(path string, handler http.Handler) error
 	// AddHealthzCheck adds a check of the liveness probe.
 	AddHealthzCheck(name string, check healthz.Checker) error
 	// AddReadyzCheck adds a check of the readiness probe.
 	AddReadyzCheck(name string, check healthz.Checker) error
-	// Start runs everything until ctx ends or something fails.
+	// Start runs all components until ctx ends or one fails.
 	Start(ctx context.Context) error
-	// GetWebhookServer returns the webhook server, which then runs with the manager.
+	// GetWebhookServer returns the webhook server and adds it to the manager.
 	GetWebhookServer() webhook.Server
 	// GetLogger returns the logger.
 	GetLogger() logr.Logger
@@ -60,82 +60,82 @@ type Manager interface {
 
 // Options are the options of [New].
 type Options struct {
-	// Scheme has the Go types of the kinds; nil is that of client-go.
+	// Scheme has the Go types of the kinds. Nil means the scheme of client-go.
 	Scheme *runtime.Scheme
-	// MapperProvider makes the mapper.
+	// MapperProvider creates the mapper.
 	MapperProvider func(c *rest.Config, httpClient *http.Client) (meta.RESTMapper, error)
 	// Cache are the options of the cache.
 	Cache cache.Options
-	// NewCache makes the cache.
+	// NewCache creates the cache.
 	NewCache cache.NewCacheFunc
 	// Client are the options of the client.
 	Client client.Options
-	// NewClient makes the client.
+	// NewClient creates the client.
 	NewClient client.NewClientFunc
-	// Logger is the logger.
+	// Logger is the logger of the manager.
 	Logger logr.Logger
 	// LeaderElection runs the controllers in one process at a time.
 	LeaderElection bool
-	// LeaderElectionResourceLock is the kind of the lock; empty is leases.
+	// LeaderElectionResourceLock is the kind of the lock. Empty means leases.
 	LeaderElectionResourceLock string
-	// LeaderElectionNamespace is the namespace of the lock; empty is that of the pod.
+	// LeaderElectionNamespace is the namespace of the lock. Empty means the namespace of the pod.
 	LeaderElectionNamespace string
 	// LeaderElectionID is the name of the lock.
 	LeaderElectionID string
-	// LeaderElectionConfig is the configuration for the server of the lock; nil is that of the manager.
+	// LeaderElectionConfig is the client configuration for the lock. Nil means the manager's configuration.
 	LeaderElectionConfig *rest.Config
-	// LeaderElectionReleaseOnCancel gives the lock back when the manager ends.
+	// LeaderElectionReleaseOnCancel releases the lock when the manager ends.
 	LeaderElectionReleaseOnCancel bool
 	// LeaderElectionLabels are labels of the lock.
 	LeaderElectionLabels map[string]string
-	// LeaderElectionResourceLockInterface is the lock, in place of one on the server.
+	// LeaderElectionResourceLockInterface replaces the lock on the server.
 	LeaderElectionResourceLockInterface resourcelock.Interface
-	// LeaseDuration is how long others wait for a leader that gives no sign; nil is 15 s.
+	// LeaseDuration is the time after which other processes replace an unresponsive leader. Nil means 15 s.
 	LeaseDuration *time.Duration
-	// RenewDeadline is how long a leader continues without a renewal; nil is 10 s.
+	// RenewDeadline is the time that a leader continues without a renewal. Nil means 10 s.
 	RenewDeadline *time.Duration
-	// RetryPeriod is the time between two attempts; nil is 2 s.
+	// RetryPeriod is the interval between attempts. Nil means 2 s.
 	RetryPeriod *time.Duration
 	// Metrics are the options of the metrics server.
 	Metrics metricsserver.Options
 	// HealthProbeBindAddress is the address of the probes; empty and "0" disable them.
 	HealthProbeBindAddress string
-	// ReadinessEndpointName is the path of the readiness probe; empty is /readyz.
+	// ReadinessEndpointName is the path of the readiness probe. Empty means /readyz.
 	ReadinessEndpointName string
-	// LivenessEndpointName is the path of the liveness probe; empty is /healthz.
+	// LivenessEndpointName is the path of the liveness probe. Empty means /healthz.
 	LivenessEndpointName string
 	// PprofBindAddress is the address of profiles; empty and "0" disable them.
 	PprofBindAddress string
-	// WebhookServer is the webhook server; nil is one with its default options.
+	// WebhookServer is the webhook server. Nil creates one with default options.
 	WebhookServer webhook.Server
-	// BaseContext returns the context that those of runnables are derived from.
+	// BaseContext returns the parent of the runnables' contexts.
 	BaseContext BaseContextFunc
 	// EventBroadcaster records core/v1 events.
 	//
-	// Deprecated: the manager has broadcasters of its own.
+	// Deprecated: the manager has its own broadcasters.
 	EventBroadcaster record.EventBroadcaster
-	// GracefulShutdownTimeout is how long runnables may take to end; nil is 30 s, and a negative one is no limit.
+	// GracefulShutdownTimeout limits the shutdown of runnables. Nil means 30 s, and negative values mean no limit.
 	GracefulShutdownTimeout *time.Duration
-	// Controller has the defaults of controllers.
+	// Controller has the default options of controllers.
 	Controller config.Controller
 }
 
 // BaseContextFunc returns a context.
 type BaseContextFunc func() context.Context
 
-// Runnable is what a manager runs.
+// Runnable is a component that a manager runs.
 type Runnable interface {
 	// Start runs until the context ends. An error ends the manager.
 	Start(context.Context) error
 }
 
-// RunnableFunc is a function as a [Runnable].
+// RunnableFunc implements [Runnable] with a function.
 type RunnableFunc func(context.Context) error
 
 // Start calls r.
 func (r RunnableFunc) Start(ctx context.Context) error { return r(ctx) }
 
-// LeaderElectionRunnable decides whether it runs only in the leader.
+// LeaderElectionRunnable can restrict itself to the leader.
 type LeaderElectionRunnable interface {
 	// NeedLeaderElection reports whether the runnable runs only in the leader.
 	NeedLeaderElection() bool
@@ -203,7 +203,7 @@ func New(config *rest.Config, options Options) (Manager, error) {
 	return m, nil
 }
 
-// connect makes the cluster. With leader election its requests are not sent after the end of the term.
+// connect creates the cluster. With leader election, it does not send requests after the end of the term.
 func (m *manager) connect(config *rest.Config) error {
 	guarded := config
 	if m.options.LeaderElection {
@@ -223,7 +223,7 @@ func (m *manager) connect(config *rest.Config) error {
 	return err
 }
 
-// prepareElection makes the lock.
+// prepareElection creates the lock.
 func (m *manager) prepareElection(config *rest.Config) error {
 	if !m.options.LeaderElection {
 		return nil
@@ -247,7 +247,7 @@ func (m *manager) prepareElection(config *rest.Config) error {
 	return err
 }
 
-// listen opens an address, or returns nil for none.
+// listen opens an address. It returns nil for an empty address and "0".
 func listen(address string) (net.Listener, error) {
 	if address == "" || address == "0" {
 		return nil, nil

@@ -39,8 +39,8 @@ func RegisterRESTClientMetrics(metrics ...RESTClientMetric) {
 	RegisterRESTClientMetricsWithOptions(RESTClientMetricsOptions{}, metrics...)
 }
 
-// RegisterRESTClientMetricsWithOptions is [RegisterRESTClientMetrics] with options. A metric keeps the options with
-// which it was first registered.
+// RegisterRESTClientMetricsWithOptions is like [RegisterRESTClientMetrics], with options. The first registration
+// determines the options of a metric.
 func RegisterRESTClientMetricsWithOptions(opts RESTClientMetricsOptions, metrics ...RESTClientMetric) {
 	durations := opts.DurationBuckets
 	if len(durations) == 0 {

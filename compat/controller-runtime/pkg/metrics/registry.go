@@ -1,4 +1,4 @@
-// Package metrics has the registry of a program's metrics: those that it registers, and those of kctrl's packages.
+// Package metrics provides the registry of a program's metrics and of the metrics of kctrl's packages.
 package metrics
 
 import (
@@ -24,7 +24,7 @@ type RegistererGatherer interface {
 // Registry is the registry that the metrics server exposes.
 var Registry RegistererGatherer = newRegistry()
 
-// The names of the metrics of work queues.
+// The names of work queue metrics.
 const (
 	WorkQueueSubsystem         = "workqueue"
 	DepthKey                   = "depth"
@@ -39,10 +39,10 @@ const (
 // internal has the metrics of kctrl's packages.
 var internal = kmetrics.NewRegistry()
 
-// Kctrl returns the registry for kctrl's packages. [Registry] gathers its metrics too.
+// Kctrl returns the registry for kctrl's packages. [Registry] also gathers its metrics.
 func Kctrl() *kmetrics.Registry { return internal }
 
-// registry is a registry of client_golang that gathers the metrics of kctrl's packages too.
+// registry is a registry of client_golang that also gathers the metrics of kctrl's packages.
 type registry struct{ *prometheus.Registry }
 
 func newRegistry() registry {
@@ -54,7 +54,7 @@ func newRegistry() registry {
 	return r
 }
 
-// Gather implements prometheus.Gatherer. A metric that the program has registered hides one of kctrl of the same name.
+// Gather implements prometheus.Gatherer. A metric of the program hides a metric of kctrl with the same name.
 func (r registry) Gather() ([]*dto.MetricFamily, error) {
 	own, err := r.Registry.Gather()
 	var text bytes.Buffer

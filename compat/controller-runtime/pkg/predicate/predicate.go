@@ -18,7 +18,7 @@ var log = logf.RuntimeLog.WithName("predicate").WithName("eventFilters")
 // Predicate filters events of objects of any type.
 type Predicate = TypedPredicate[client.Object]
 
-// TypedPredicate filters events. Each method reports whether the event counts.
+// TypedPredicate filters events. Each method reports whether the event passes.
 type TypedPredicate[object any] interface {
 	// Create filters events of new objects.
 	Create(event.TypedCreateEvent[object]) bool
@@ -30,10 +30,10 @@ type TypedPredicate[object any] interface {
 	Generic(event.TypedGenericEvent[object]) bool
 }
 
-// Funcs are functions as a [Predicate].
+// Funcs implements [Predicate] with functions.
 type Funcs = TypedFuncs[client.Object]
 
-// TypedFuncs are functions as a [TypedPredicate]. Events without a function count.
+// TypedFuncs implements [TypedPredicate] with functions. Events without a function pass.
 type TypedFuncs[object any] struct {
 	// CreateFunc filters events of new objects.
 	CreateFunc func(event.TypedCreateEvent[object]) bool
@@ -67,12 +67,12 @@ func (p TypedFuncs[object]) Generic(e event.TypedGenericEvent[object]) bool {
 	return p.GenericFunc == nil || p.GenericFunc(e)
 }
 
-// NewPredicateFuncs returns a predicate of a filter for the objects of events; for an update, the new one.
+// NewPredicateFuncs returns a predicate that filters the objects of events. For updates, it filters the new object.
 func NewPredicateFuncs(filter func(object client.Object) bool) Funcs {
 	return NewTypedPredicateFuncs(filter)
 }
 
-// NewTypedPredicateFuncs is [NewPredicateFuncs] for objects of one type.
+// NewTypedPredicateFuncs is like [NewPredicateFuncs], for objects of one type.
 func NewTypedPredicateFuncs[object any](filter func(object object) bool) TypedFuncs[object] {
 	return TypedFuncs[object]{
 		CreateFunc:  func(e event.TypedCreateEvent[object]) bool { return filter(e.Object) },
@@ -85,7 +85,7 @@ func NewTypedPredicateFuncs[object any](filter func(object object) bool) TypedFu
 // ResourceVersionChangedPredicate skips updates that do not change the resource version, such as those of a resync.
 type ResourceVersionChangedPredicate = TypedResourceVersionChangedPredicate[client.Object]
 
-// TypedResourceVersionChangedPredicate is [ResourceVersionChangedPredicate] for objects of one type.
+// TypedResourceVersionChangedPredicate is like [ResourceVersionChangedPredicate], for objects of one type.
 type TypedResourceVersionChangedPredicate[T metav1.Object] struct{ TypedFuncs[T] }
 
 // Update implements [TypedPredicate].
@@ -96,7 +96,7 @@ func (TypedResourceVersionChangedPredicate[T]) Update(e event.TypedUpdateEvent[T
 // GenerationChangedPredicate skips updates that do not change the generation, such as those of the status.
 type GenerationChangedPredicate = TypedGenerationChangedPredicate[client.Object]
 
-// TypedGenerationChangedPredicate is [GenerationChangedPredicate] for objects of one type.
+// TypedGenerationChangedPredicate is like [GenerationChangedPredicate], for objects of one type.
 type TypedGenerationChangedPredicate[object metav1.Object] struct{ TypedFuncs[object] }
 
 // Update implements [TypedPredicate].
@@ -107,7 +107,7 @@ func (TypedGenerationChangedPredicate[object]) Update(e event.TypedUpdateEvent[o
 // AnnotationChangedPredicate skips updates that do not change the annotations.
 type AnnotationChangedPredicate = TypedAnnotationChangedPredicate[client.Object]
 
-// TypedAnnotationChangedPredicate is [AnnotationChangedPredicate] for objects of one type.
+// TypedAnnotationChangedPredicate is like [AnnotationChangedPredicate], for objects of one type.
 type TypedAnnotationChangedPredicate[object metav1.Object] struct{ TypedFuncs[object] }
 
 // Update implements [TypedPredicate].
@@ -118,7 +118,7 @@ func (TypedAnnotationChangedPredicate[object]) Update(e event.TypedUpdateEvent[o
 // LabelChangedPredicate skips updates that do not change the labels.
 type LabelChangedPredicate = TypedLabelChangedPredicate[client.Object]
 
-// TypedLabelChangedPredicate is [LabelChangedPredicate] for objects of one type.
+// TypedLabelChangedPredicate is like [LabelChangedPredicate], for objects of one type.
 type TypedLabelChangedPredicate[object metav1.Object] struct{ TypedFuncs[object] }
 
 // Update implements [TypedPredicate].
@@ -144,17 +144,17 @@ func isNil(o any) bool {
 	return !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil()
 }
 
-// And returns a predicate of events that count for all predicates.
+// And returns a predicate for events that pass all predicates.
 func And[object any](predicates ...TypedPredicate[object]) TypedPredicate[object] {
 	return combined[object]{predicates, true}
 }
 
-// Or returns a predicate of events that count for one of the predicates.
+// Or returns a predicate for events that pass at least one of the predicates.
 func Or[object any](predicates ...TypedPredicate[object]) TypedPredicate[object] {
 	return combined[object]{predicates, false}
 }
 
-// combined asks predicates in order, until one does not return all.
+// combined calls predicates in order until one does not return all.
 type combined[object any] struct {
 	predicates []TypedPredicate[object]
 	all        bool
@@ -185,7 +185,7 @@ func (c combined[object]) Generic(e event.TypedGenericEvent[object]) bool {
 	return c.ask(func(p TypedPredicate[object]) bool { return p.Generic(e) })
 }
 
-// Not returns a predicate of events that do not count for predicate.
+// Not returns a predicate for events that predicate rejects.
 func Not[object any](predicate TypedPredicate[object]) TypedPredicate[object] {
 	return negated[object]{predicate}
 }

@@ -1,4 +1,4 @@
-// Package reconcile has the interfaces of reconcilers. Requests and results are those of kctrl.
+// Package reconcile defines the interfaces of reconcilers. Requests and results are types of kctrl.
 package reconcile
 
 import (
@@ -10,7 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Result is what follows from a reconcile.
+// Result is the result of a reconcile.
 type Result = kreconcile.Result
 
 // Request names the object to reconcile.
@@ -21,8 +21,8 @@ type Reconciler = TypedReconciler[Request]
 
 // TypedReconciler reconciles requests of any type.
 type TypedReconciler[request comparable] interface {
-	// Reconcile brings the cluster to the state that the request asks for. An error makes it be called again after a
-	// backoff, unless it is a [TerminalError].
+	// Reconcile brings the cluster to the desired state. After an error, it is called again with a backoff, unless the
+	// error is a [TerminalError].
 	Reconcile(context.Context, request) (Result, error)
 }
 
@@ -39,13 +39,13 @@ func (f TypedFunc[request]) Reconcile(ctx context.Context, req request) (Result,
 	return f(ctx, req)
 }
 
-// ObjectReconciler reconciles objects of one Go type, which it gets.
+// ObjectReconciler reconciles objects of one Go type.
 type ObjectReconciler[object client.Object] interface {
-	// Reconcile is that of a [Reconciler] with the object of the request.
+	// Reconcile is like [TypedReconciler.Reconcile], with the object of the request.
 	Reconcile(context.Context, object) (Result, error)
 }
 
-// AsReconciler returns a reconciler that reads the object of each request for rec. A missing object is not reconciled.
+// AsReconciler returns a reconciler that reads the object of each request and calls rec. It ignores missing objects.
 func AsReconciler[object client.Object](c client.Client, rec ObjectReconciler[object]) Reconciler {
 	form := reflect.TypeFor[object]().Elem()
 	return Func(func(ctx context.Context, req Request) (Result, error) {
@@ -57,7 +57,7 @@ func AsReconciler[object client.Object](c client.Client, rec ObjectReconciler[ob
 	})
 }
 
-// TerminalError returns an error like wrapped that is not retried.
+// TerminalError wraps an error that must not be retried.
 func TerminalError(wrapped error) error { return &terminalError{wrapped} }
 
 // terminalError is an error that kctrl's controllers do not retry.

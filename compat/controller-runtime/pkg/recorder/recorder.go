@@ -1,4 +1,4 @@
-// Package recorder has the interface of what provides event recorders.
+// Package recorder defines the interface of providers of event recorders.
 package recorder
 
 import (
@@ -10,7 +10,7 @@ import (
 // EventRecorder records events of events.k8s.io/v1.
 type EventRecorder interface {
 	events.EventRecorder
-	// AnnotatedEventf is Eventf with annotations of the event.
+	// AnnotatedEventf is like Eventf, with annotations of the event.
 	AnnotatedEventf(
 		regarding, related runtime.Object, annotations map[string]string,
 		eventtype, reason, action, note string, args ...any,
@@ -19,10 +19,10 @@ type EventRecorder interface {
 
 // Provider provides event recorders.
 type Provider interface {
-	// GetEventRecorderFor returns a recorder of core/v1 events with the name as their source.
+	// GetEventRecorderFor returns a recorder of core/v1 events with the given source.
 	//
 	// Deprecated: use GetEventRecorder.
 	GetEventRecorderFor(name string) record.EventRecorder
-	// GetEventRecorder returns a recorder with the name as the reporting controller.
+	// GetEventRecorder returns a recorder with the given reporting controller.
 	GetEventRecorder(name string) EventRecorder
 }

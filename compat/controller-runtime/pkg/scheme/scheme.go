@@ -9,7 +9,7 @@ import (
 
 // Builder collects the types of a group version.
 type Builder struct {
-	// GroupVersion is that of the types.
+	// GroupVersion is the group version of the types.
 	GroupVersion schema.GroupVersion
 	runtime.SchemeBuilder
 }

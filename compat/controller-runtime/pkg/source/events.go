@@ -13,7 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 )
 
-// events passes events that count for all predicates to a handler.
+// events passes the events that pass all predicates to a handler.
 type events[object any, request comparable] struct {
 	handler    handler.TypedEventHandler[object, request]
 	predicates []predicate.TypedPredicate[object]
@@ -71,7 +71,7 @@ func (e events[object, request]) generic(
 	e.handler.Generic(ctx, evt, queue)
 }
 
-// into returns a handler for informers of client-go's form.
+// into returns a handler for client-go's informers.
 func (e events[object, request]) into(
 	ctx context.Context, queue workqueue.TypedRateLimitingInterface[request],
 ) toolscache.ResourceEventHandler {

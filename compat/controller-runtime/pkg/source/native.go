@@ -18,9 +18,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/internal/bridge"
 )
 
-// This file makes sources of this package sources of kctrl, for its controllers.
+// This file adapts sources of this package to kctrl's controllers.
 
-// Native returns src as a source of kctrl. It is for the packages of this module.
+// Native returns src as a source of kctrl. Only packages of this module use it.
 func Native[request comparable](src TypedSource[request], o bridge.Options[request]) (ksource.Source[request], error) {
 	if own, ok := src.(interface {
 		native(o bridge.Options[request]) (ksource.Source[request], error)
@@ -30,7 +30,7 @@ func Native[request comparable](src TypedSource[request], o bridge.Options[reque
 	return foreign(src, o), nil
 }
 
-// foreign returns a source that starts src. It has synced when Start and, if src has it, WaitForSync have returned.
+// foreign returns a source that starts src. It is synced when Start and, if src has it, WaitForSync have returned.
 func foreign[request comparable](src TypedSource[request], o bridge.Options[request]) ksource.Source[request] {
 	run := func(ctx context.Context, queue khandler.Queue[request], synced func()) error {
 		if err := src.Start(ctx, bridge.Queue(queue, o)); err != nil {
@@ -55,13 +55,13 @@ func nameOf(src any) string {
 	return fmt.Sprintf("%T", src)
 }
 
-// kctrlCache is a cache with kctrl's caches.
+// kctrlCache is a cache that consists of caches of kctrl.
 type kctrlCache interface {
 	Kctrl(obj client.Object) (*kcache.Cache, client.Object, error)
 	Journal() *kclient.Journal
 }
 
-// native returns the events of a cache of this module without a detour.
+// native returns the events of a cache of this module directly.
 func (k *kind[object, request]) native(o bridge.Options[request]) (ksource.Source[request], error) {
 	if err := k.check(); err != nil {
 		return nil, err
@@ -82,10 +82,10 @@ type nativeKind[object client.Object, request comparable] struct {
 	running atomic.Pointer[ksource.Source[request]]
 }
 
-// String names the kind.
+// String returns a description of the kind.
 func (n *nativeKind[object, request]) String() string { return n.kind.String() }
 
-// Journal returns the journal of the writes that may cause the events.
+// Journal returns the journal of writes that may cause the events.
 func (n *nativeKind[object, request]) Journal() *kclient.Journal { return n.cache.Journal() }
 
 // Err implements ksource.Source.

@@ -1,4 +1,4 @@
-// Package source has the sources of a controller's requests: the events of a kind, a channel, or a function.
+// Package source provides the sources of a controller's requests: the events of a kind, a channel, or a function.
 package source
 
 import (
@@ -30,7 +30,7 @@ type Source = TypedSource[reconcile.Request]
 
 // TypedSource is a source of requests of any type.
 type TypedSource[request comparable] interface {
-	// Start starts to add requests to the queue until the context ends. It does not block.
+	// Start adds requests to the queue until the context ends. It does not block.
 	Start(context.Context, workqueue.TypedRateLimitingInterface[request]) error
 }
 
@@ -40,11 +40,11 @@ type SyncingSource = TypedSyncingSource[reconcile.Request]
 // TypedSyncingSource is a source of requests of any type that a controller waits for.
 type TypedSyncingSource[request comparable] interface {
 	TypedSource[request]
-	// WaitForSync waits until the source has added what existed at the start.
+	// WaitForSync waits until the source has added the initial requests.
 	WaitForSync(ctx context.Context) error
 }
 
-// Kind returns a source of the events of the kind of obj that count for all predicates.
+// Kind returns a source of the events of the kind of obj that pass all predicates.
 func Kind[object client.Object](
 	cache cache.Cache, obj object, handler handler.TypedEventHandler[object, reconcile.Request],
 	predicates ...predicate.TypedPredicate[object],
@@ -52,7 +52,7 @@ func Kind[object client.Object](
 	return TypedKind(cache, obj, handler, predicates...)
 }
 
-// TypedKind is [Kind] for requests of any type.
+// TypedKind is like [Kind], for requests of any type.
 func TypedKind[object client.Object, request comparable](
 	cache cache.Cache, obj object, handler handler.TypedEventHandler[object, request],
 	predicates ...predicate.TypedPredicate[object],
@@ -66,11 +66,11 @@ type kind[object client.Object, request comparable] struct {
 	object object
 	to     events[object, request]
 
-	result chan error // of a Start
+	result chan error // result of Start
 	cancel context.CancelFunc
 }
 
-// pollInterval is how often a kind looks for an informer that the cache cannot make yet.
+// pollInterval is the interval between attempts to get an informer for a kind that is not served yet.
 const pollInterval = 10 * time.Second
 
 var logKind = logf.RuntimeLog.WithName("source").WithName("Kind")
@@ -87,7 +87,7 @@ func (k *kind[object, request]) check() error {
 	return nil
 }
 
-// Start implements [TypedSource], for queues and caches that are not kctrl's.
+// Start implements [TypedSource], for queues and caches of other packages.
 func (k *kind[object, request]) Start(ctx context.Context, queue workqueue.TypedRateLimitingInterface[request]) error {
 	if err := k.check(); err != nil {
 		return err
@@ -126,7 +126,7 @@ func (k *kind[object, request]) feed(ctx context.Context, queue workqueue.TypedR
 	return nil
 }
 
-// poll calls f until it returns no error, and logs the errors. It fails at the end of ctx, with the last error of f.
+// poll calls f until it succeeds, and logs errors. When ctx ends, it returns the last error of f.
 func poll(ctx context.Context, f func() error) error {
 	for {
 		err := f()
@@ -164,7 +164,7 @@ func (k *kind[object, request]) WaitForSync(ctx context.Context) error {
 	}
 }
 
-// String names the kind.
+// String returns a description of the kind.
 func (k *kind[object, request]) String() string {
 	if isNil(k.object) {
 		return "kind source: unknown type"
@@ -187,12 +187,12 @@ func WithPredicates[object any, request comparable](
 	return func(c *channel[object, request]) { c.to.predicates = append(c.to.predicates, p...) }
 }
 
-// WithBufferSize sets how many events of a channel wait for the handler; 1024 by default.
+// WithBufferSize sets the maximum number of buffered events. The default is 1024.
 func WithBufferSize[object any, request comparable](bufferSize int) ChannelOpt[object, request] {
 	return func(c *channel[object, request]) { c.size = &bufferSize }
 }
 
-// Channel returns a source of the events of a channel. Each queue that it is started with gets all events.
+// Channel returns a source of the events of a channel. Each queue receives all events.
 func Channel[object any](
 	source <-chan event.TypedGenericEvent[object], handler handler.TypedEventHandler[object, reconcile.Request],
 	opts ...ChannelOpt[object, reconcile.Request],
@@ -200,7 +200,7 @@ func Channel[object any](
 	return TypedChannel(source, handler, opts...)
 }
 
-// TypedChannel is [Channel] for requests of any type.
+// TypedChannel is like [Channel], for requests of any type.
 func TypedChannel[object any, request comparable](
 	source <-chan event.TypedGenericEvent[object], handler handler.TypedEventHandler[object, request],
 	opts ...ChannelOpt[object, request],
@@ -282,17 +282,17 @@ func (c *channel[object, request]) distribute(ctx context.Context) {
 	}
 }
 
-// String names the channel.
+// String returns a description of the channel.
 func (c *channel[object, request]) String() string { return fmt.Sprintf("channel source: %p", c) }
 
 // Informer is a source of the events of an informer.
 type Informer = TypedInformer[client.Object, reconcile.Request]
 
-// TypedInformer is [Informer] for objects and requests of any type.
+// TypedInformer is like [Informer], for objects and requests of any type.
 type TypedInformer[object any, request comparable] struct {
-	// Informer has the events.
+	// Informer delivers the events.
 	Informer cache.Informer
-	// Handler gets the events.
+	// Handler handles the events.
 	Handler handler.TypedEventHandler[object, request]
 	// Predicates filter the events.
 	Predicates []predicate.TypedPredicate[object]
@@ -317,15 +317,15 @@ func (is *TypedInformer[object, request]) Start(
 	return err
 }
 
-// String names the informer.
+// String returns a description of the informer.
 func (is *TypedInformer[object, request]) String() string {
 	return fmt.Sprintf("informer source: %p", is.Informer)
 }
 
-// Func is a source that is a function.
+// Func implements [Source] with a function.
 type Func = TypedFunc[reconcile.Request]
 
-// TypedFunc is [Func] for requests of any type.
+// TypedFunc is like [Func], for requests of any type.
 type TypedFunc[request comparable] func(context.Context, workqueue.TypedRateLimitingInterface[request]) error
 
 var _ Source = Func(nil)
@@ -335,7 +335,7 @@ func (f TypedFunc[request]) Start(ctx context.Context, queue workqueue.TypedRate
 	return f(ctx, queue)
 }
 
-// String names the function.
+// String returns a description of the function.
 func (f TypedFunc[request]) String() string { return fmt.Sprintf("func source: %p", f) }
 
 func isNil(o any) bool {

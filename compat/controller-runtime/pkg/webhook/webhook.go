@@ -1,4 +1,4 @@
-// Package webhook serves admission and conversion webhooks. Requests are worked on within the bounds of kctrl's server.
+// Package webhook serves admission and conversion webhooks, within the limits of kctrl's server.
 package webhook
 
 import (
@@ -30,7 +30,7 @@ import (
 
 var log = logf.RuntimeLog.WithName("webhook")
 
-// Names of package admission.
+// Types of package admission.
 type (
 	// CustomDefaulter is a defaulter of objects of any type.
 	//
@@ -40,13 +40,13 @@ type (
 	//
 	// Deprecated: use admission.Validator.
 	CustomValidator = admission.CustomValidator
-	// AdmissionRequest is a request for admission.
+	// AdmissionRequest is an admission request.
 	AdmissionRequest = admission.Request
-	// AdmissionResponse is the answer to a request for admission.
+	// AdmissionResponse is the response to an admission request.
 	AdmissionResponse = admission.Response
 	// Admission is an admission webhook.
 	Admission = admission.Webhook
-	// AdmissionHandler answers requests for admission.
+	// AdmissionHandler handles admission requests.
 	AdmissionHandler = admission.Handler
 	// AdmissionDecoder decodes the objects of requests.
 	AdmissionDecoder = admission.Decoder
@@ -62,22 +62,22 @@ var (
 	Denied = admission.Denied
 	// Patched returns a response that admits the object with changes.
 	Patched = admission.Patched
-	// Errored returns the response for an error of the webhook.
+	// Errored returns the response for an internal error.
 	Errored = admission.Errored
 )
 
-// DefaultPort is the port if the options have none.
+// DefaultPort is the default port.
 var DefaultPort = 9443
 
 // Server serves webhooks.
 type Server interface {
 	// NeedLeaderElection returns false: every process serves webhooks.
 	NeedLeaderElection() bool
-	// Register serves a webhook at a path. It panics if the path is taken.
+	// Register adds a webhook at a path. It panics if the path is in use.
 	Register(path string, hook http.Handler)
 	// Start serves until ctx ends.
 	Start(ctx context.Context) error
-	// StartedChecker returns a check of whether the server can be reached.
+	// StartedChecker returns a check that the server accepts connections.
 	StartedChecker() healthz.Checker
 	// WebhookMux returns the mux of the server.
 	WebhookMux() *http.ServeMux
@@ -85,21 +85,22 @@ type Server interface {
 
 // Options are the options of [NewServer].
 type Options struct {
-	// Host is the address to listen on; empty is all.
+	// Host is the address to listen on. Empty means all addresses.
 	Host string
-	// Port is the port; 0 is [DefaultPort], and a negative one disables the server.
+	// Port is the port. 0 means [DefaultPort], and negative values disable the server.
 	Port int
-	// CertDir is the directory of the certificate; empty is k8s-webhook-server/serving-certs in the temporary directory.
+	// CertDir is the directory of the certificate. Empty means k8s-webhook-server/serving-certs in the temporary
+	// directory.
 	CertDir string
-	// CertName is the file of the certificate; empty is tls.crt.
+	// CertName is the file of the certificate. Empty means tls.crt.
 	CertName string
-	// KeyName is the file of the key; empty is tls.key.
+	// KeyName is the file of the key. Empty means tls.key.
 	KeyName string
-	// ClientCAName is the file of the authority of clients; empty accepts all clients.
+	// ClientCAName is the file of the certificate authority of clients. Empty accepts all clients.
 	ClientCAName string
-	// TLSOpts change how the server speaks TLS.
+	// TLSOpts change the TLS configuration.
 	TLSOpts []func(*tls.Config)
-	// WebhookMux is the mux of the server; nil makes one.
+	// WebhookMux is the mux of the server. Nil creates one.
 	WebhookMux *http.ServeMux
 }
 
@@ -161,7 +162,7 @@ func (s *DefaultServer) Register(path string, hook http.Handler) {
 	}
 	s.paths[path] = struct{}{}
 	handler := hook
-	// Patterns of a mux are not for the bounded server, which knows paths.
+	// The bounded server supports only exact paths, not patterns.
 	if !strings.ContainsAny(path, " {}") && !strings.HasSuffix(path, "/") {
 		if err := s.bounded.Handle(path, hook, kserver.MaxConversion); err != nil {
 			panic(err)
@@ -204,7 +205,7 @@ func (s *DefaultServer) Start(ctx context.Context) error {
 	return httpserver.Serve(ctx, httpserver.New(ctx, s.mux), listener, time.Minute)
 }
 
-// tls returns the configuration of TLS. A watcher of certificates runs in watching until ctx ends.
+// tls returns the TLS configuration. A certificate watcher runs in watching until ctx ends.
 func (s *DefaultServer) tls(ctx context.Context, watching *sync.WaitGroup) (*tls.Config, error) {
 	config := &tls.Config{NextProtos: []string{"h2"}}
 	for _, change := range s.Options.TLSOpts {
@@ -238,7 +239,7 @@ func (s *DefaultServer) tls(ctx context.Context, watching *sync.WaitGroup) (*tls
 
 // StartedChecker implements [Server].
 func (s *DefaultServer) StartedChecker() healthz.Checker {
-	config := &tls.Config{InsecureSkipVerify: true} // only whether it can be reached
+	config := &tls.Config{InsecureSkipVerify: true} // checks only whether the server accepts connections
 	return func(*http.Request) error {
 		s.mu.Lock()
 		started := s.started

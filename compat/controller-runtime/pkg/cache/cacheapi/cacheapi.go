@@ -1,4 +1,4 @@
-// Package cacheapi has the interfaces of caches that packages below the cache use.
+// Package cacheapi has the interfaces of caches for packages that the package cache imports.
 package cacheapi
 
 import (
@@ -37,13 +37,13 @@ type FieldIndexer interface {
 	IndexField(ctx context.Context, obj Object, field string, extractValue IndexerFunc) error
 }
 
-// Informers has the informers of a cache.
+// Informers manages the informers of a cache.
 type Informers interface {
-	// GetInformer returns the informer for the kind of obj, and makes it if there is none.
+	// GetInformer returns the informer for the kind of obj, and creates it if necessary.
 	GetInformer(ctx context.Context, obj Object, opts ...InformerGetOption) (Informer, error)
-	// GetInformerForKind is GetInformer for a kind of the scheme.
+	// GetInformerForKind is like GetInformer, for a kind of the scheme.
 	GetInformerForKind(ctx context.Context, gvk schema.GroupVersionKind, opts ...InformerGetOption) (Informer, error)
-	// RemoveInformer stops and forgets the informer for the kind of obj.
+	// RemoveInformer stops and removes the informer for the kind of obj.
 	RemoveInformer(ctx context.Context, obj Object) error
 	// Start runs the informers until ctx ends.
 	Start(ctx context.Context) error
@@ -55,21 +55,21 @@ type Informers interface {
 // Informer passes the events of one kind to handlers.
 type Informer interface {
 	// ResourceEventHandlerRegistration has HasSynced, which reports whether the informer has synced. Since v0.36 of
-	// client-go it also has HasSyncedChecker, for waits.
+	// client-go, it also has HasSyncedChecker, to wait for that.
 	toolscache.ResourceEventHandlerRegistration
 	// AddEventHandler adds a handler.
 	AddEventHandler(handler toolscache.ResourceEventHandler) (toolscache.ResourceEventHandlerRegistration, error)
-	// AddEventHandlerWithResyncPeriod is AddEventHandler. The period must be 0 or that of the cache.
+	// AddEventHandlerWithResyncPeriod is like AddEventHandler. The period must be 0 or the cache's period.
 	AddEventHandlerWithResyncPeriod(
 		handler toolscache.ResourceEventHandler, resyncPeriod time.Duration,
 	) (toolscache.ResourceEventHandlerRegistration, error)
-	// AddEventHandlerWithOptions is AddEventHandler with options.
+	// AddEventHandlerWithOptions is like AddEventHandler, with options.
 	AddEventHandlerWithOptions(
 		handler toolscache.ResourceEventHandler, options toolscache.HandlerOptions,
 	) (toolscache.ResourceEventHandlerRegistration, error)
 	// RemoveEventHandler removes a handler.
 	RemoveEventHandler(handle toolscache.ResourceEventHandlerRegistration) error
-	// AddIndexers fails in caches of this module: IndexField adds indexes.
+	// AddIndexers fails in caches of this module. Use IndexField.
 	AddIndexers(indexers toolscache.Indexers) error
 	// IsStopped reports whether the informer has stopped.
 	IsStopped() bool

@@ -1,4 +1,4 @@
-// Package informertest has a cache of fake informers.
+// Package informertest provides a cache of fake informers.
 package informertest
 
 import (
@@ -14,15 +14,15 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllertest"
 )
 
-// FakeInformers is a cache whose informers pass events of a test. Its reads do nothing.
+// FakeInformers is a cache whose informers deliver the events of a test. Its reads do nothing.
 type FakeInformers struct {
-	// InformersByGVK are the informers.
+	// InformersByGVK are the informers by kind.
 	InformersByGVK map[schema.GroupVersionKind]toolscache.SharedIndexInformer
-	// Scheme has the kinds; nil is that of client-go.
+	// Scheme has the kinds. Nil means the scheme of client-go.
 	Scheme *runtime.Scheme
-	// Error is the error of Start and of requests for informers.
+	// Error is returned by Start and by calls that return informers.
 	Error error
-	// Synced is whether the cache has synced; nil is true.
+	// Synced reports whether the cache has synced. Nil means true.
 	Synced *bool
 }
 
@@ -66,7 +66,7 @@ func (c *FakeInformers) GetInformerForKind(
 	return c.informerFor(gvk)
 }
 
-// FakeInformerForKind is GetInformerForKind.
+// FakeInformerForKind returns the fake informer of a kind.
 func (c *FakeInformers) FakeInformerForKind(
 	ctx context.Context, gvk schema.GroupVersionKind,
 ) (*controllertest.FakeInformer, error) {
@@ -88,7 +88,7 @@ func (c *FakeInformers) GetInformer(
 	return c.informerFor(gvk)
 }
 
-// FakeInformerFor is GetInformer.
+// FakeInformerFor returns the fake informer of the kind of an object.
 func (c *FakeInformers) FakeInformerFor(
 	ctx context.Context, obj client.Object,
 ) (*controllertest.FakeInformer, error) {

@@ -23,8 +23,7 @@ import (
 	kclient "github.com/kctrl-dev/kctrl/runtime/client"
 )
 
-// NewDynamicRESTMapper returns a mapper that asks the server when it is needed, and again for kinds that it does not
-// know.
+// NewDynamicRESTMapper returns a mapper that discovers kinds on first use, and again for unknown kinds.
 func NewDynamicRESTMapper(cfg *rest.Config, httpClient *http.Client) (meta.RESTMapper, error) {
 	if httpClient == nil {
 		return nil, errors.New("httpClient must not be nil, consider using rest.HTTPClientFor(c) to create a client")
@@ -32,7 +31,7 @@ func NewDynamicRESTMapper(cfg *rest.Config, httpClient *http.Client) (meta.RESTM
 	return kclient.NewMapper(cfg, httpClient)
 }
 
-// ErrResourceDiscoveryFailed has the errors of the group versions whose resources could not be discovered.
+// ErrResourceDiscoveryFailed has the error of each group version whose discovery failed.
 type ErrResourceDiscoveryFailed map[schema.GroupVersion]error
 
 // Error lists the errors in the order of their text.
@@ -45,7 +44,7 @@ func (e *ErrResourceDiscoveryFailed) Error() string {
 	return "unable to retrieve the complete list of server APIs: " + strings.Join(all, ", ")
 }
 
-// Unwrap returns the errors. A group version that is not found is a meta.NoResourceMatchError.
+// Unwrap returns the errors. A missing group version is a meta.NoResourceMatchError.
 func (e *ErrResourceDiscoveryFailed) Unwrap() []error {
 	var all []error
 	for gv, err := range *e {
@@ -103,8 +102,8 @@ func IsGVKNamespaced(gvk schema.GroupVersionKind, restmapper meta.RESTMapper) (b
 	return scope != meta.RESTScopeNameRoot, nil
 }
 
-// GVKForObject returns the kind of obj: the one that it has set, of metadata, and otherwise the one of its Go type in
-// scheme.
+// GVKForObject returns the kind of obj: the kind that is set in metadata-only objects, and otherwise the kind of its Go
+// type in scheme.
 func GVKForObject(obj runtime.Object, scheme *runtime.Scheme) (schema.GroupVersionKind, error) {
 	var none schema.GroupVersionKind
 	switch obj.(type) {
@@ -174,7 +173,7 @@ func hasProtobuf(gvk schema.GroupVersionKind) bool {
 	return protobufKinds.scheme.Recognizes(gvk)
 }
 
-// zeroing returns decoders that zero the target first, so that no field of it stays.
+// zeroing returns decoders that clear the target first, so that no field keeps an old value.
 type zeroing struct{ runtime.NegotiatedSerializer }
 
 // DecoderToVersion implements runtime.NegotiatedSerializer.

@@ -1,4 +1,4 @@
-// Package config finds the API server of a program.
+// Package config finds the API server for a program.
 package config
 
 import (
@@ -24,7 +24,7 @@ var (
 
 func init() { RegisterFlags(flag.CommandLine) }
 
-// RegisterFlags adds the flag --kubeconfig to fs, or reads it if fs has it. Nil is flag.CommandLine.
+// RegisterFlags adds the flag --kubeconfig to fs, or uses it if fs already has it. Nil means flag.CommandLine.
 func RegisterFlags(fs *flag.FlagSet) {
 	if fs == nil {
 		fs = flag.CommandLine
@@ -36,11 +36,11 @@ func RegisterFlags(fs *flag.FlagSet) {
 	fs.StringVar(&kubeconfig, KubeconfigFlagName, "", "Paths to a kubeconfig. Only required if out-of-cluster.")
 }
 
-// GetConfig returns the configuration for the server that --kubeconfig names, or else $KUBECONFIG, the service account
-// of the pod, or $HOME/.kube/config. Without a QPS of its own it has no client-side rate limit.
+// GetConfig returns the client configuration from the first of --kubeconfig, $KUBECONFIG, the service account of the
+// pod, and $HOME/.kube/config. Unless the configuration sets QPS, it has no client-side rate limit.
 func GetConfig() (*rest.Config, error) { return GetConfigWithContext("") }
 
-// GetConfigWithContext is [GetConfig] with the named context of the kubeconfig.
+// GetConfigWithContext is like [GetConfig], with a named context of the kubeconfig.
 func GetConfigWithContext(context string) (*rest.Config, error) {
 	config, err := load(context)
 	if err != nil {
@@ -84,7 +84,7 @@ func fromKubeconfig(rules clientcmd.ClientConfigLoader, context string) (*rest.C
 	return clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, overrides).ClientConfig()
 }
 
-// GetConfigOrDie is [GetConfig] for main functions: an error is logged and ends the program.
+// GetConfigOrDie is like [GetConfig], but logs an error and exits.
 func GetConfigOrDie() *rest.Config {
 	config, err := GetConfig()
 	if err != nil {

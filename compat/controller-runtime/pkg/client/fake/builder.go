@@ -1,7 +1,7 @@
-// Package fake has clients for tests that keep objects in memory, as controller-runtime's fake client does.
+// Package fake provides clients for tests that keep objects in memory, like controller-runtime's fake client.
 //
-// A client has no server: it stores what it gets in a tracker of client-go, without defaults, validation and garbage
-// collection. Tests of these need envtest.
+// A client has no server: it stores objects in a tracker of client-go, without defaults, validation or garbage
+// collection. Use envtest to test those.
 package fake
 
 import (
@@ -43,7 +43,7 @@ type ClientBuilder struct {
 	built      bool
 }
 
-// NewClientBuilder returns a builder of a client with the scheme of client-go.
+// NewClientBuilder returns a builder with the scheme of client-go.
 func NewClientBuilder() *ClientBuilder { return &ClientBuilder{indexes: indexes{}} }
 
 // WithScheme sets the scheme.
@@ -52,7 +52,7 @@ func (f *ClientBuilder) WithScheme(scheme *runtime.Scheme) *ClientBuilder {
 	return f
 }
 
-// WithRESTMapper sets the mapper. It is empty by default.
+// WithRESTMapper sets the mapper. By default, it is empty.
 func (f *ClientBuilder) WithRESTMapper(restMapper meta.RESTMapper) *ClientBuilder {
 	f.mapper = restMapper
 	return f
@@ -80,28 +80,30 @@ func (f *ClientBuilder) WithRuntimeObjects(initRuntimeObjs ...runtime.Object) *C
 	return f
 }
 
-// WithObjectTracker sets what the client keeps objects in. It excludes [ClientBuilder.WithTypeConverters].
+// WithObjectTracker sets the tracker that stores the objects. It cannot be combined with
+// [ClientBuilder.WithTypeConverters].
 func (f *ClientBuilder) WithObjectTracker(ot testing.ObjectTracker) *ClientBuilder {
 	f.tracker = ot
 	return f
 }
 
-// WithGlobalResourceVersionCounter counts the writes of all objects together, as API servers do. Otherwise the version
-// of an object counts its own writes.
+// WithGlobalResourceVersionCounter uses one counter for the versions of all objects, like API servers. By default, each
+// object has its own counter.
 func (f *ClientBuilder) WithGlobalResourceVersionCounter() *ClientBuilder {
 	f.global = true
 	return f
 }
 
-// WithTypeConverters sets the converters that server-side apply uses, instead of those of client-go and those deduced
-// from fields. The first that knows an object converts it. It excludes [ClientBuilder.WithObjectTracker].
+// WithTypeConverters sets the converters for server-side apply. They replace the converters of client-go and those
+// deduced from fields. The first converter that supports an object converts it. It cannot be combined with
+// [ClientBuilder.WithObjectTracker].
 func (f *ClientBuilder) WithTypeConverters(typeConverters ...managedfields.TypeConverter) *ClientBuilder {
 	f.converters = append(f.converters, typeConverters...)
 	return f
 }
 
-// WithIndex adds a field index for the kind of obj. It panics for a kind that is not in the scheme, and for the second
-// index of a field.
+// WithIndex adds a field index for the kind of obj. It panics if the scheme lacks the kind or the field already has an
+// index.
 func (f *ClientBuilder) WithIndex(
 	obj runtime.Object, field string, extractValue client.IndexerFunc,
 ) *ClientBuilder {
@@ -117,20 +119,20 @@ func (f *ClientBuilder) WithStatusSubresource(o ...client.Object) *ClientBuilder
 	return f
 }
 
-// WithInterceptorFuncs replaces calls of the client.
+// WithInterceptorFuncs intercepts calls of the client.
 func (f *ClientBuilder) WithInterceptorFuncs(interceptorFuncs interceptor.Funcs) *ClientBuilder {
 	f.intercept = &interceptorFuncs
 	return f
 }
 
-// WithReturnManagedFields leaves managedFields in what is read.
+// WithReturnManagedFields keeps managedFields in the results of reads.
 func (f *ClientBuilder) WithReturnManagedFields() *ClientBuilder {
 	f.managed = true
 	return f
 }
 
-// Build returns the client. It panics if it is called twice, for options that exclude each other, and for objects that
-// an API server would have deleted: with deletionTimestamp and without finalizers.
+// Build returns the client. It panics if it is called twice, if options conflict, and for objects that an API server
+// would have deleted: with deletionTimestamp and without finalizers.
 func (f *ClientBuilder) Build() client.WithWatch {
 	if f.built {
 		panic("Build() must not be called multiple times when creating a ClientBuilder")
@@ -150,7 +152,7 @@ func (f *ClientBuilder) Build() client.WithWatch {
 	return built
 }
 
-// store returns the store with its first objects.
+// store returns a store with the initial objects.
 func (f *ClientBuilder) store() (*store, error) {
 	s := &store{objects: f.tracker, scheme: f.schemeOrDefault(), statuses: builtinStatuses(), global: f.global}
 	switch {
@@ -183,7 +185,7 @@ func (f *ClientBuilder) schemeOrDefault() *runtime.Scheme {
 	return f.scheme
 }
 
-// convertersOrDefault returns the converters. Those of client-go know the kinds of client-go only.
+// convertersOrDefault returns the converters. Those of client-go support only its own kinds.
 func (f *ClientBuilder) convertersOrDefault() converters {
 	if len(f.converters) > 0 {
 		return f.converters
@@ -195,7 +197,7 @@ func (f *ClientBuilder) convertersOrDefault() converters {
 	return converters{applyconfigurations.NewTypeConverter(builtin), managedfields.NewDeducedTypeConverter()}
 }
 
-// converters is the first of several converters that knows an object.
+// converters is a list of converters. The first that supports an object converts it.
 type converters []managedfields.TypeConverter
 
 // ObjectToTyped implements managedfields.TypeConverter.
@@ -241,7 +243,7 @@ func (i indexes) add(scheme *runtime.Scheme, obj runtime.Object, field string, v
 	return nil
 }
 
-// AddIndex adds a field index to a client of this package or one that wraps it. It panics for other clients.
+// AddIndex adds a field index to a client of this package, or to a wrapper of one. It panics for other clients.
 func AddIndex(c client.Client, obj runtime.Object, field string, extractValue client.IndexerFunc) error {
 	for {
 		switch found := c.(type) {

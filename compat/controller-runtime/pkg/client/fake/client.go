@@ -28,12 +28,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 )
 
-// fakeClient is a client of a store.
+// fakeClient is a client with a store instead of a server.
 type fakeClient struct {
 	*store
 	mapper        meta.RESTMapper
 	indexes       indexes // guarded by store.mu
-	managedFields bool    // whether reads return them
+	managedFields bool    // keep managedFields in results
 }
 
 func (c *fakeClient) Scheme() *runtime.Scheme { return c.scheme }
@@ -68,9 +68,9 @@ func (c *fakeClient) readLocked(p place, obj client.Object) error {
 	return c.answer(p.kind, current, obj)
 }
 
-// answer sets obj to what a call returns.
+// answer sets obj to the result of a call.
 func (c *fakeClient) answer(kind schema.GroupVersionKind, stored, obj client.Object) error {
-	stored.GetObjectKind().SetGroupVersionKind(kind) // unstructured objects are decoded by it
+	stored.GetObjectKind().SetGroupVersionKind(kind) // unstructured objects need their kind for decoding
 	zero(obj)
 	if err := convert(stored, obj); err != nil {
 		return err
@@ -79,7 +79,7 @@ func (c *fakeClient) answer(kind schema.GroupVersionKind, stored, obj client.Obj
 	return nil
 }
 
-// finish drops managed fields, and the kind of objects with a Go type.
+// finish removes managed fields, and the kind of typed objects.
 func (c *fakeClient) finish(kind schema.GroupVersionKind, obj runtime.Object) {
 	if o, ok := obj.(metav1.Object); ok && !c.managedFields {
 		o.SetManagedFields(nil)
@@ -106,13 +106,13 @@ func (c *fakeClient) List(_ context.Context, list client.ObjectList, opts ...cli
 	if items, err = c.selected(kind, items, o.LabelSelector, o.FieldSelector); err != nil {
 		return err
 	}
-	given := list.GetObjectKind().GroupVersionKind() // without a Go type, its name may lack the suffix
+	given := list.GetObjectKind().GroupVersionKind() // the name of an untyped list may lack the suffix
 	zero(list)
 	c.finish(given, list)
 	return meta.SetList(list, items)
 }
 
-// listAs returns the objects of the kind of a list, in a list of its type.
+// listAs returns the objects of the kind of a list, as a list of the same type.
 func (c *fakeClient) listAs(list client.ObjectList, namespace string) (
 	kind schema.GroupVersionKind, all client.ObjectList, err error,
 ) {
@@ -144,7 +144,7 @@ func (c *fakeClient) storedLocked(kind schema.GroupVersionKind, namespace string
 	})
 }
 
-// selected returns the items that match both selectors. Field selectors need an index for each field.
+// selected returns the items that match both selectors. Each field of a selector needs an index.
 func (c *fakeClient) selected(
 	kind schema.GroupVersionKind, items []runtime.Object, byLabels labels.Selector, byFields fields.Selector,
 ) ([]runtime.Object, error) {
@@ -191,7 +191,7 @@ func (c *fakeClient) Watch(
 	return c.objects.Watch(resource, new(client.ListOptions).ApplyOptions(opts).Namespace)
 }
 
-// The limits of generated names, and the number of names to try.
+// The maximum length of generated names, and the maximum number of attempts.
 const (
 	maxPrefix  = 58
 	suffixSize = 5
@@ -227,7 +227,7 @@ func (c *fakeClient) Create(_ context.Context, obj client.Object, opts ...client
 			}
 		}
 	}
-	c.finish(p.kind, obj) // a tracker sets the kind in any case
+	c.finish(p.kind, obj) // a tracker always sets the kind
 	return err
 }
 
@@ -235,7 +235,7 @@ func (c *fakeClient) Update(_ context.Context, obj client.Object, opts ...client
 	return c.update(obj, false, new(client.UpdateOptions).ApplyOptions(opts))
 }
 
-// update replaces an object, or with status its status.
+// update replaces an object, or only its status.
 func (c *fakeClient) update(obj client.Object, status bool, o *client.UpdateOptions) error {
 	if dry(o.DryRun) {
 		return nil
@@ -249,7 +249,7 @@ func (c *fakeClient) update(obj client.Object, status bool, o *client.UpdateOpti
 	current, err := c.currentLocked(p)
 	missing := apierrors.IsNotFound(err)
 	if err == nil && (status || obj.GetManagedFields() == nil) {
-		obj.SetManagedFields(current.GetManagedFields()) // an empty list would clear them
+		obj.SetManagedFields(current.GetManagedFields()) // an empty list would remove them
 	}
 	next := obj.DeepCopyObject().(client.Object)
 	if missing && updateCreates(p.kind) && !status {
@@ -324,7 +324,7 @@ func (c *fakeClient) Patch(
 	return c.patch(obj, patch, false, new(client.PatchOptions).ApplyOptions(opts))
 }
 
-// patch patches an object, or with status its status, and sets obj to the result.
+// patch patches an object, or only its status, and sets obj to the result.
 func (c *fakeClient) patch(obj client.Object, patch client.Patch, status bool, o *client.PatchOptions) error {
 	if errs := validation.ValidatePatchOptions(o.AsPatchOptions(), patch.Type()); len(errs) > 0 {
 		return apierrors.NewInvalid(schema.GroupKind{Group: metav1.GroupName, Kind: "PatchOptions"}, "", errs)
@@ -362,7 +362,7 @@ func (c *fakeClient) patch(obj client.Object, patch client.Patch, status bool, o
 	return c.answer(p.kind, next, obj)
 }
 
-// patched returns current after a patch.
+// patched returns current with a patch applied.
 func patched(current client.Object, kind types.PatchType, patch []byte) (client.Object, error) {
 	before, err := json.Marshal(current)
 	if err != nil {
@@ -415,12 +415,12 @@ func (c *fakeClient) applyLocked(ch change, obj client.Object, patch client.Patc
 		return err
 	}
 	if applied.GetDeletionTimestamp() != nil && len(applied.GetFinalizers()) == 0 {
-		return nil // it is gone
+		return nil // the object was deleted
 	}
 	return c.readLocked(ch.place, obj)
 }
 
-// applyNewLocked creates an object by an apply.
+// applyNewLocked creates an object with an apply.
 func (c *fakeClient) applyNewLocked(
 	ch change, applied *unstructured.Unstructured, save func(runtime.Object) error,
 ) error {
@@ -449,7 +449,7 @@ func (c *fakeClient) Apply(_ context.Context, obj runtime.ApplyConfiguration, op
 	return c.apply(obj, false, new(client.ApplyOptions).ApplyOptions(opts))
 }
 
-// apply applies body, or with status its status, and sets body to the result.
+// apply applies body, or only its status, and sets body to the result.
 func (c *fakeClient) apply(body runtime.ApplyConfiguration, status bool, o *client.ApplyOptions) error {
 	if body == nil {
 		return errors.New("apply: the configuration is nil")
@@ -466,14 +466,14 @@ func (c *fakeClient) apply(body runtime.ApplyConfiguration, status bool, o *clie
 	return setConfiguration(body, u)
 }
 
-// asIs is the patch that applies an object.
+// asIs is an apply patch that consists of the object itself.
 type asIs struct{}
 
 func (asIs) Type() types.PatchType { return types.ApplyPatchType }
 
 func (asIs) Data(obj client.Object) ([]byte, error) { return json.Marshal(obj) }
 
-// setConfiguration sets an apply configuration to the fields of u. That of an unstructured object has a pointer to it.
+// setConfiguration sets an apply configuration to the fields of u. An unstructured configuration then points to u.
 func setConfiguration(obj runtime.ApplyConfiguration, u *unstructured.Unstructured) error {
 	if to, ok := obj.(interface{ SetUnstructuredContent(map[string]any) }); ok {
 		to.SetUnstructuredContent(u.Object)

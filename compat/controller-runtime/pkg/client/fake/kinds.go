@@ -11,9 +11,9 @@ const listSuffix = "List"
 
 func trimList(kind string) string { return strings.TrimSuffix(kind, listSuffix) }
 
-// The rules of the built-in kinds are those of controller-runtime's fake client. A group has one string of kinds.
+// The rules of the built-in kinds match controller-runtime's fake client. Each group has its kinds in one string.
 
-// unversioned are the kinds whose updates need no resourceVersion.
+// unversioned lists the kinds whose updates need no resourceVersion.
 var unversioned = map[string]string{
 	"": "ConfigMap Event LimitRange Namespace Node PersistentVolume PersistentVolumeClaim Pod PodTemplate " +
 		"ReplicationController ResourceQuota Secret Service ServiceAccount",
@@ -23,10 +23,10 @@ var unversioned = map[string]string{
 	"rbac.authorization.k8s.io": "ClusterRole ClusterRoleBinding Role RoleBinding",
 }
 
-// created are the kinds whose updates create objects.
+// created lists the kinds whose updates can create objects.
 var created = map[string]string{"": "Event LimitRange Service"}
 
-// withStatus are the kinds with a status subresource, by group and version.
+// withStatus lists the kinds with a status subresource, by group and version.
 var withStatus = map[string]string{
 	"v1": "Namespace Node PersistentVolume PersistentVolumeClaim Pod ReplicationController Service",
 
@@ -42,7 +42,7 @@ var withStatus = map[string]string{
 	"flowcontrol.apiserver.k8s.io/v1beta2": "FlowSchema PriorityLevelConfiguration",
 }
 
-// scaled are the kinds with a scale subresource, by group and version.
+// scaled lists the kinds with a scale subresource, by group and version.
 var scaled = map[string]string{"v1": "ReplicationController", "apps/v1": "Deployment ReplicaSet StatefulSet"}
 
 func unchecked(kind schema.GroupVersionKind) bool { return lists(unversioned[kind.Group], kind) }

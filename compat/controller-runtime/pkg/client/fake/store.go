@@ -23,22 +23,22 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 )
 
-// firstVersion is the resourceVersion of objects that a client was built with. It differs from those of writes.
+// firstVersion is the resourceVersion of initial objects. Writes never produce it.
 const firstVersion = "999"
 
 // store keeps objects in a tracker of client-go and adds the rules of API servers that trackers lack: versions,
 // finalizers and status subresources.
 type store struct {
-	mu       sync.Mutex // serializes calls: a write depends on what it read, and calls register kinds in the scheme
+	mu       sync.Mutex // serializes calls: writes depend on earlier reads, and calls register kinds in the scheme
 	objects  testing.ObjectTracker
 	scheme   *runtime.Scheme
 	statuses map[schema.GroupVersionKind]bool // kinds with a status subresource
-	managed  bool                             // whether objects records managed fields
-	global   bool                             // whether one counter serves all objects
-	version  uint64                           // of the last write, if global
+	managed  bool                             // objects records managed fields
+	global   bool                             // one counter serves all objects
+	version  uint64                           // version of the last write, if global
 }
 
-// place is where a store has an object.
+// place identifies a stored object.
 type place struct {
 	kind            schema.GroupVersionKind
 	resource        schema.GroupVersionResource
@@ -52,7 +52,7 @@ func (s *store) placeLocked(obj client.Object) (place, error) {
 	return place{kind, resource, obj.GetNamespace(), obj.GetName()}, err
 }
 
-// kindLocked returns the kind of obj, without the suffix of a list, and registers it if obj has no Go type.
+// kindLocked returns the kind of obj, without the suffix List. It registers the kinds of untyped objects.
 func (s *store) kindLocked(obj runtime.Object) (schema.GroupVersionKind, error) {
 	kind, err := apiutil.GVKForObject(obj, s.scheme)
 	if err != nil {
@@ -69,7 +69,7 @@ func (s *store) kindLocked(obj runtime.Object) (schema.GroupVersionKind, error) 
 	return kind, nil
 }
 
-// add stores the objects that a client is built with. Like the original, it sets their resourceVersion.
+// add stores the initial objects. Like the original, it sets their resourceVersion.
 func (s *store) add(obj runtime.Object) error {
 	if meta.IsListType(obj) {
 		items, err := meta.ExtractList(obj)
@@ -85,7 +85,7 @@ func (s *store) add(obj runtime.Object) error {
 	if o.GetDeletionTimestamp() != nil && len(o.GetFinalizers()) == 0 {
 		return fmt.Errorf("refusing to create obj %s with metadata.deletionTimestamp but no finalizers", o.GetName())
 	}
-	if s.managed { // the tracker drops invalid ones
+	if s.managed { // the tracker drops invalid managed fields
 		if err := managedfields.ValidateManagedFields(o.GetManagedFields()); err != nil {
 			return fmt.Errorf("invalid managedFields of %T %q: %w", obj, o.GetName(), err)
 		}
@@ -130,16 +130,16 @@ func (s *store) createLocked(p place, obj client.Object, save func(runtime.Objec
 	return err
 }
 
-// change is a write to a stored object.
+// change describes a write to a stored object.
 type change struct {
 	place
 	status    bool // only the status changes
-	unchecked bool // without a resourceVersion, it replaces every version
-	deletes   bool // it sets deletionTimestamp
+	unchecked bool // without a resourceVersion, it replaces any version
+	deletes   bool // sets deletionTimestamp
 }
 
-// replaceLocked stores next with save. It sets the resourceVersion of next, and the fields that the change does not
-// change: the status, or all others. An object without finalizers that is being deleted goes.
+// replaceLocked stores next with save. It sets the resourceVersion of next, and restores the unaffected fields: the
+// status, or all others. It removes an object that is being deleted once it has no finalizers.
 func (s *store) replaceLocked(c change, next client.Object, save func(runtime.Object) error) error {
 	if next.GetName() == "" {
 		return nameless(c.kind)
@@ -215,7 +215,7 @@ func (s *store) nextLocked() string {
 	return strconv.FormatUint(s.version, 10)
 }
 
-// afterLocked returns the resourceVersion after that of an object.
+// afterLocked returns the resourceVersion that follows the given one.
 func (s *store) afterLocked(version string) (string, error) {
 	if s.global {
 		return s.nextLocked(), nil
@@ -230,7 +230,7 @@ func (s *store) afterLocked(version string) (string, error) {
 	return strconv.FormatUint(n+1, 10), nil
 }
 
-// typed returns obj in the Go type that the scheme has for its kind. A tracker lists the objects of a kind in one type.
+// typed returns obj in the Go type of its kind in the scheme. A tracker lists the objects of a kind in one type.
 func (s *store) typed(obj runtime.Object) (runtime.Object, error) {
 	if hasType(obj) {
 		return obj, nil
@@ -246,8 +246,8 @@ func (s *store) typed(obj runtime.Object) (runtime.Object, error) {
 	return stored, convert(obj, stored)
 }
 
-// merge sets the status of next to that of current, or with status all fields but the status. The version and the
-// managed fields of next stay.
+// merge restores the status of current in next, or with status all fields except the status. It keeps the version and
+// the managed fields of next.
 func merge(current, next client.Object, status bool) error {
 	kept, err := fieldsOf(current)
 	if err != nil {
@@ -277,7 +277,7 @@ func merge(current, next client.Object, status bool) error {
 	return nil
 }
 
-// sameDeletion reports whether two objects are deleted at the same second: patches truncate times.
+// sameDeletion reports whether two deletion timestamps are in the same second, because patches truncate times.
 func sameDeletion(a, b client.Object) bool {
 	at, bt := a.GetDeletionTimestamp(), b.GetDeletionTimestamp()
 	if at == nil || bt == nil {
@@ -308,7 +308,7 @@ func fieldsOf(obj runtime.Object) (map[string]any, error) {
 	return fields, convert(obj, &fields)
 }
 
-// convert sets a value to the JSON of another one.
+// convert sets a value from the JSON of another value.
 func convert(from, to any) error {
 	data, err := json.Marshal(from)
 	if err != nil {
@@ -320,5 +320,5 @@ func convert(from, to any) error {
 	return nil
 }
 
-// zero clears what a pointer points to.
+// zero sets the value behind a pointer to zero.
 func zero(pointer any) { reflect.ValueOf(pointer).Elem().SetZero() }

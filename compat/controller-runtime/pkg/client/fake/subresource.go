@@ -21,7 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// The subresources with rules of their own. Others are written as a status.
+// Subresources with special rules. All others are written like a status.
 const (
 	statusName   = "status"
 	scaleName    = "scale"
@@ -191,7 +191,7 @@ func (s subresource) applyScale(
 	return setConfiguration(obj, u)
 }
 
-// empty returns an empty object of the kind of u, in the Go type of the scheme if it has one.
+// empty returns an empty object of the kind of u, typed if the scheme has the type.
 func (c *fakeClient) empty(u *unstructured.Unstructured) (client.Object, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -209,7 +209,7 @@ func (c *fakeClient) empty(u *unstructured.Unstructured) (client.Object, error) 
 	return obj, nil
 }
 
-// scalable are the fields that a scale has.
+// scalable has the fields of an object that a scale shows.
 type scalable struct {
 	metav1.ObjectMeta `json:"metadata"`
 
@@ -249,7 +249,7 @@ func scaleOf(kind schema.GroupVersionKind, obj client.Object) (*autoscalingv1.Sc
 	return scale, nil
 }
 
-// selectorOf returns the selector of a scale: the text of a LabelSelector, as the original has it, or labels.
+// selectorOf returns the selector of a scale: labels, or the text of a LabelSelector, like the original.
 func selectorOf(kind schema.GroupVersionKind, selector any) (string, error) {
 	if kind.Group == corev1.GroupName {
 		set := labels.Set{}
@@ -264,7 +264,7 @@ func selectorOf(kind schema.GroupVersionKind, selector any) (string, error) {
 	return from.String(), err
 }
 
-// setScale sets the replicas of an object to those of its scale.
+// setScale sets the replicas of an object from its scale.
 func setScale(kind schema.GroupVersionKind, obj client.Object, scale *autoscalingv1.Scale) error {
 	if !hasScale(kind) {
 		return fmt.Errorf("unimplemented scale subresource for resource %T", obj)

@@ -1,4 +1,4 @@
-// Package interceptor wraps clients with functions that replace single calls, for tests.
+// Package interceptor wraps clients for tests: functions replace individual calls.
 package interceptor
 
 import (
@@ -10,7 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Funcs replace calls of a client. Calls without a function reach the client.
+// Funcs replace calls of a client. Calls without a function go to the client.
 type Funcs struct {
 	Get func(
 		ctx context.Context, client client.WithWatch,
@@ -65,7 +65,7 @@ type Funcs struct {
 	) error
 }
 
-// NewClient returns a client like interceptedClient whose calls go through funcs.
+// NewClient returns a client that calls funcs before interceptedClient.
 func NewClient(interceptedClient client.WithWatch, funcs Funcs) client.WithWatch {
 	return intercepted{interceptedClient, funcs}
 }
@@ -75,7 +75,7 @@ type intercepted struct {
 	funcs Funcs
 }
 
-// Unwrap returns the client.
+// Unwrap returns the intercepted client.
 func (c intercepted) Unwrap() client.WithWatch { return c.WithWatch }
 
 func (c intercepted) Get(ctx context.Context, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error {

@@ -1,5 +1,5 @@
-// Package controllertest has fakes for tests of handlers and sources. Its types are not APIs: kctrl gen paths=./...
-// reads this package in projects that contain it.
+// Package controllertest provides fakes for tests of handlers and sources. Its types are not APIs, but kctrl gen
+// paths=./... reads this package in projects that contain it.
 //
 // +kubebuilder:skip
 package controllertest
@@ -33,21 +33,21 @@ func (ErrorType) DeepCopyObject() runtime.Object { return nil }
 // Queue is a queue of requests for objects.
 type Queue = TypedQueue[reconcile.Request]
 
-// TypedQueue is a queue that adds delayed and rate-limited items at once, and records the latter.
+// TypedQueue is a queue that adds delayed and rate-limited items immediately, and records the rate-limited ones.
 type TypedQueue[request comparable] struct {
 	workqueue.TypedInterface[request]
 	// AddedRateLimitedLock guards AddedRatelimited.
 	AddedRateLimitedLock sync.Mutex
-	// AddedRatelimited are the items of AddRateLimited.
+	// AddedRatelimited are the items that AddRateLimited added.
 	AddedRatelimited []any
 }
 
 var _ workqueue.TypedRateLimitingInterface[reconcile.Request] = &Queue{}
 
-// AddAfter adds an item at once.
+// AddAfter adds an item immediately.
 func (q *TypedQueue[request]) AddAfter(item request, _ time.Duration) { q.Add(item) }
 
-// AddRateLimited adds an item at once and records it.
+// AddRateLimited adds an item immediately and records it.
 func (q *TypedQueue[request]) AddRateLimited(item request) {
 	q.AddedRateLimitedLock.Lock()
 	q.AddedRatelimited = append(q.AddedRatelimited, item)
@@ -61,7 +61,7 @@ func (q *TypedQueue[request]) Forget(request) {}
 // NumRequeues returns 0.
 func (q *TypedQueue[request]) NumRequeues(request) int { return 0 }
 
-// UnconventionalListType is an object whose list has pointers.
+// UnconventionalListType is an object whose list contains pointers.
 type UnconventionalListType struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
@@ -100,7 +100,7 @@ func (u *UnconventionalListTypeList) DeepCopy() *UnconventionalListTypeList {
 
 // InformerOptions are the options of [NewFakeInformer].
 type InformerOptions struct {
-	// Synced is whether the informer has synced.
+	// Synced reports whether the informer has synced.
 	Synced bool
 }
 
@@ -109,25 +109,25 @@ type InformerOption interface{ Apply(*InformerOptions) }
 
 type syncedOption struct{}
 
-// Synced makes an informer that has synced.
+// Synced makes the informer synced from the start.
 var Synced = syncedOption{}
 
 // Apply implements [InformerOption].
 func (syncedOption) Apply(opts *InformerOptions) { opts.Synced = true }
 
-// FakeInformer passes events of a test to handlers.
+// FakeInformer delivers the events of a test to handlers.
 type FakeInformer struct {
-	// RunCount is how often the informer was run.
+	// RunCount is the number of runs.
 	RunCount int
 
 	registration
-	done     chan struct{} // closed when it has synced
+	done     chan struct{} // closed by Synced
 	handlers []cache.ResourceEventHandler
 }
 
 var _ cache.SharedIndexInformer = &FakeInformer{}
 
-// registration has HasSyncedChecker if client-go has it.
+// registration also has HasSyncedChecker if client-go does.
 type registration = cache.ResourceEventHandlerRegistration
 
 // NewFakeInformer returns an informer.
@@ -144,7 +144,7 @@ func NewFakeInformer(opts ...InformerOption) *FakeInformer {
 	return f
 }
 
-// Synced makes the informer have synced.
+// Synced marks the informer as synced.
 func (f *FakeInformer) Synced() { close(f.done) }
 
 // HasSynced reports whether the informer has synced.

@@ -1,4 +1,5 @@
-// Package controllerutil has helpers for reconcilers: owner references, finalizers, and writes only on change.
+// Package controllerutil contains helpers for reconcilers: owner references, finalizers, and writes that skip unchanged
+// objects.
 package controllerutil
 
 import (
@@ -21,21 +22,21 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 )
 
-// AlreadyOwnedError is the error for an object that another object controls.
+// AlreadyOwnedError reports that another object controls the object.
 type AlreadyOwnedError struct {
-	// Object is the object.
+	// Object is the controlled object.
 	Object metav1.Object
 	// Owner is the reference to its controlling owner.
 	Owner metav1.OwnerReference
 }
 
-// Error names the object and its owner.
+// Error returns the names of the object and its owner.
 func (e *AlreadyOwnedError) Error() string {
 	return fmt.Sprintf("Object %s/%s is already owned by another %s controller %s",
 		e.Object.GetNamespace(), e.Object.GetName(), e.Owner.Kind, e.Owner.Name)
 }
 
-// OwnerReferenceOption changes the reference that is set.
+// OwnerReferenceOption changes the owner reference.
 type OwnerReferenceOption func(*metav1.OwnerReference)
 
 // WithBlockOwnerDeletion sets whether a foreground deletion of the owner waits for the object.
@@ -76,7 +77,7 @@ func SetOwnerReference(owner, object metav1.Object, scheme *runtime.Scheme, opts
 	return nil
 }
 
-// newReference returns a reference to owner, if that can own object.
+// newReference returns a reference to owner, or an error if owner cannot own object.
 func newReference(owner, object metav1.Object, scheme *runtime.Scheme) (ref metav1.OwnerReference, err error) {
 	switch in := owner.GetNamespace(); {
 	case in == "" || in == object.GetNamespace():
@@ -108,7 +109,7 @@ func nameOf(owner any, scheme *runtime.Scheme) (ref metav1.OwnerReference, err e
 	return ref, nil
 }
 
-// isSame reports whether two references name one object, in any version of its kind.
+// isSame reports whether two references refer to the same object, in any version of its kind.
 func isSame(a, b metav1.OwnerReference) bool {
 	first, err := schema.ParseGroupVersion(a.APIVersion)
 	if err != nil {
@@ -122,7 +123,7 @@ func indexOf(refs []metav1.OwnerReference, ref metav1.OwnerReference) int {
 	return slices.IndexFunc(refs, func(other metav1.OwnerReference) bool { return isSame(other, ref) })
 }
 
-// put adds ref to the owners of object, or replaces the one to the same object.
+// put adds ref to the owners of object, or replaces a reference to the same object.
 func put(object metav1.Object, ref metav1.OwnerReference) {
 	refs := object.GetOwnerReferences()
 	if i := indexOf(refs, ref); i >= 0 {
@@ -171,7 +172,7 @@ func HasControllerReference(object metav1.Object) bool {
 	return metav1.GetControllerOfNoCopy(object) != nil
 }
 
-// HasOwnerReference reports whether one of ownerRefs is to obj, in any version of its kind.
+// HasOwnerReference reports whether ownerRefs refer to obj, in any version of its kind.
 func HasOwnerReference(ownerRefs []metav1.OwnerReference, obj client.Object, scheme *runtime.Scheme) (bool, error) {
 	ref, err := nameOf(obj, scheme)
 	if err != nil {
@@ -188,7 +189,7 @@ const (
 	OperationResultNone OperationResult = kcontrollerutil.OperationResultNone
 	// OperationResultCreated means that the object was created.
 	OperationResultCreated OperationResult = kcontrollerutil.OperationResultCreated
-	// OperationResultUpdated means that the object was changed, but not its status.
+	// OperationResultUpdated means that the object was changed, without its status.
 	OperationResultUpdated OperationResult = kcontrollerutil.OperationResultUpdated
 	// OperationResultUpdatedStatus means that the object and its status were changed.
 	OperationResultUpdatedStatus OperationResult = kcontrollerutil.OperationResultUpdatedStatus
@@ -196,10 +197,10 @@ const (
 	OperationResultUpdatedStatusOnly OperationResult = kcontrollerutil.OperationResultUpdatedStatusOnly
 )
 
-// MutateFn sets the wanted state of an object.
+// MutateFn sets the desired state of an object.
 type MutateFn func() error
 
-// CreateOrUpdate creates obj, or updates it if f changes it. It ignores changes of the status.
+// CreateOrUpdate creates obj, or updates it if f changes it. It ignores status changes.
 func CreateOrUpdate(ctx context.Context, c client.Client, obj client.Object, f MutateFn) (OperationResult, error) {
 	exists, err := read(ctx, c, obj)
 	if err != nil {
@@ -224,7 +225,7 @@ func CreateOrUpdate(ctx context.Context, c client.Client, obj client.Object, f M
 	return OperationResultUpdated, nil
 }
 
-// CreateOrPatch creates obj, or patches the object and its status where f changes them.
+// CreateOrPatch creates obj, or patches the object and its status if f changes them.
 func CreateOrPatch(ctx context.Context, c client.Client, obj client.Object, f MutateFn) (OperationResult, error) {
 	exists, err := read(ctx, c, obj)
 	if err != nil {
@@ -260,7 +261,7 @@ func CreateOrPatch(ctx context.Context, c client.Client, obj client.Object, f Mu
 	}
 	updatedStatus := OperationResultUpdatedStatusOnly
 	if result == OperationResultUpdated {
-		// The answer to the patch has the status of the server.
+		// The response to the patch contains the old status.
 		if err := setStatus(obj, afterStatus); err != nil {
 			return result, err
 		}
@@ -329,7 +330,7 @@ func AddFinalizer(o client.Object, finalizer string) (finalizersUpdated bool) {
 	return true
 }
 
-// RemoveFinalizer removes a finalizer and reports whether it was there.
+// RemoveFinalizer removes a finalizer and reports whether the object had it.
 func RemoveFinalizer(o client.Object, finalizer string) (finalizersUpdated bool) {
 	all := o.GetFinalizers()
 	kept := slices.DeleteFunc(slices.Clone(all), func(name string) bool { return name == finalizer })

@@ -1,4 +1,4 @@
-// Package priorityqueue has the work queue of controllers in the form of client-go. It is that of kctrl.
+// Package priorityqueue provides the work queue of kctrl with the methods of client-go's queues.
 package priorityqueue
 
 import (
@@ -15,11 +15,11 @@ import (
 
 // AddOpts are the options of [PriorityQueue].AddWithOpts.
 type AddOpts struct {
-	// After is how long the items wait.
+	// After is the delay of the items.
 	After time.Duration
-	// RateLimited lets the rate limiter decide how long the items wait.
+	// RateLimited delays the items by the rate limiter.
 	RateLimited bool
-	// Priority orders the items: higher ones come first. Nil is 0.
+	// Priority orders the items, highest first. Nil means 0.
 	Priority *int
 }
 
@@ -28,13 +28,13 @@ type PriorityQueue[T comparable] interface {
 	workqueue.TypedRateLimitingInterface[T]
 	// AddWithOpts adds items.
 	AddWithOpts(o AddOpts, Items ...T)
-	// GetWithPriority is Get with the priority of the item.
+	// GetWithPriority is like Get, and also returns the priority of the item.
 	GetWithPriority() (item T, priority int, shutdown bool)
 }
 
 // Opts are the options of [New].
 type Opts[T comparable] struct {
-	// RateLimiter decides how long rate-limited items wait.
+	// RateLimiter computes the delay of rate-limited items.
 	RateLimiter workqueue.TypedRateLimiter[T]
 	// MetricProvider must be nil: the metrics of the queue are in metrics.Registry.
 	MetricProvider workqueue.MetricsProvider

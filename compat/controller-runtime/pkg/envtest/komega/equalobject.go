@@ -34,7 +34,7 @@ func (o *EqualObjectOptions) ApplyOptions(opts []EqualObjectOption) *EqualObject
 	return o
 }
 
-// IgnorePaths are fields that may differ, such as "metadata.labels" or "ObjectMeta.Labels".
+// IgnorePaths are ignored fields, such as "metadata.labels" or "ObjectMeta.Labels".
 type IgnorePaths []string
 
 // ApplyToEqualObjectMatcher implements [EqualObjectOption].
@@ -42,7 +42,7 @@ func (i IgnorePaths) ApplyToEqualObjectMatcher(opts *EqualObjectOptions) {
 	opts.ignored = append(opts.ignored, split(i)...)
 }
 
-// MatchPaths are the only fields that are compared.
+// MatchPaths are the fields to compare.
 type MatchPaths []string
 
 // ApplyToEqualObjectMatcher implements [EqualObjectOption].
@@ -88,7 +88,7 @@ func (e *equal) Match(actual any) (bool, error) {
 	return len(e.differences) == 0, nil
 }
 
-// content returns the fields of an unstructured object, and other objects themselves.
+// content returns the fields of an unstructured object, and any other object unchanged.
 func content(o any) any {
 	if u, ok := o.(runtime.Unstructured); ok {
 		return u.UnstructuredContent()
@@ -107,7 +107,7 @@ func (e *equal) NegatedFailureMessage(any) string {
 	return "it was expected that some fields do not match, but all of them did"
 }
 
-// difference is the path of a field that differs, by its Go names and by its JSON names.
+// difference is the path of a field that differs, in Go names and in JSON names.
 type difference struct{ names, json []string }
 
 // String returns both paths.
@@ -125,7 +125,7 @@ func (d difference) below(prefixes [][]string) bool {
 	return false
 }
 
-// begins reports whether path begins with prefix. The last name of prefix matches its elements too.
+// begins reports whether path begins with prefix. The last name of prefix also matches its elements.
 func begins(path, prefix []string) bool {
 	if len(path) < len(prefix) {
 		return false
@@ -151,7 +151,7 @@ func (c *collector) PushStep(s cmp.PathStep) { c.path = append(c.path, s) }
 // PopStep leaves a part of the objects.
 func (c *collector) PopStep() { c.path = c.path[:len(c.path)-1] }
 
-// Report notes a difference at the current path.
+// Report records a difference at the current path.
 func (c *collector) Report(result cmp.Result) {
 	if result.Equal() {
 		return

@@ -13,15 +13,15 @@ type Komega interface {
 	Get(client.Object) func() error
 	// List returns a function that reads a list.
 	List(client.ObjectList, ...client.ListOption) func() error
-	// Update returns a function that reads an object, changes it by the function, and writes it.
+	// Update returns a function that reads an object, calls the given function to change it, and writes it.
 	Update(client.Object, func(), ...client.UpdateOption) func() error
-	// UpdateStatus is Update of the status.
+	// UpdateStatus is like Update, for the status.
 	UpdateStatus(client.Object, func(), ...client.SubResourceUpdateOption) func() error
 	// Object returns a function that reads an object and returns it.
 	Object(client.Object) func() (client.Object, error)
 	// ObjectList returns a function that reads a list and returns it.
 	ObjectList(client.ObjectList, ...client.ListOption) func() (client.ObjectList, error)
-	// WithContext returns a Komega whose calls have a context.
+	// WithContext returns a Komega that uses a context.
 	WithContext(context.Context) Komega
 }
 
@@ -74,13 +74,13 @@ func (k *komega) ObjectList(
 	return func() (client.ObjectList, error) { return list, k.List(list, opts...)() }
 }
 
-// suite is what the functions of the package use.
+// suite is the Komega of the package's functions.
 var suite = &komega{ctx: context.Background()}
 
-// SetClient sets the client of the functions of the package.
+// SetClient sets the client of the package's functions.
 func SetClient(c client.Client) { suite.client = c }
 
-// SetContext sets the context of the functions of the package.
+// SetContext sets the context of the package's functions.
 func SetContext(c context.Context) { suite.ctx = c }
 
 func ofSuite() *komega {
@@ -90,28 +90,28 @@ func ofSuite() *komega {
 	return suite
 }
 
-// Get is that of [Komega] with the client of [SetClient].
+// Get is like [Komega.Get], with the client of [SetClient].
 func Get(obj client.Object) func() error { return ofSuite().Get(obj) }
 
-// List is that of [Komega] with the client of [SetClient].
+// List is like [Komega.List], with the client of [SetClient].
 func List(list client.ObjectList, opts ...client.ListOption) func() error {
 	return ofSuite().List(list, opts...)
 }
 
-// Update is that of [Komega] with the client of [SetClient].
+// Update is like [Komega.Update], with the client of [SetClient].
 func Update(obj client.Object, f func(), opts ...client.UpdateOption) func() error {
 	return ofSuite().Update(obj, f, opts...)
 }
 
-// UpdateStatus is that of [Komega] with the client of [SetClient].
+// UpdateStatus is like [Komega.UpdateStatus], with the client of [SetClient].
 func UpdateStatus(obj client.Object, f func(), opts ...client.SubResourceUpdateOption) func() error {
 	return ofSuite().UpdateStatus(obj, f, opts...)
 }
 
-// Object is that of [Komega] with the client of [SetClient].
+// Object is like [Komega.Object], with the client of [SetClient].
 func Object(obj client.Object) func() (client.Object, error) { return ofSuite().Object(obj) }
 
-// ObjectList is that of [Komega] with the client of [SetClient].
+// ObjectList is like [Komega.ObjectList], with the client of [SetClient].
 func ObjectList(list client.ObjectList, opts ...client.ListOption) func() (client.ObjectList, error) {
 	return ofSuite().ObjectList(list, opts...)
 }

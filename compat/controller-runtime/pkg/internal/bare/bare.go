@@ -1,4 +1,4 @@
-// Package bare makes objects of events look like those of client-go's informers.
+// Package bare makes the objects of events look like objects from client-go's informers.
 package bare
 
 import (
@@ -9,8 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Object returns a shallow copy of obj without apiVersion and kind. Objects without a Go type of their kind stay as
-// they are. Other handlers may have obj too, so it does not change.
+// Object returns a shallow copy of obj without apiVersion and kind. It returns untyped objects unchanged. It does not
+// modify obj, which other handlers may share.
 func Object[T runtime.Object](obj T) T {
 	switch any(obj).(type) {
 	case runtime.Unstructured, *metav1.PartialObjectMetadata:

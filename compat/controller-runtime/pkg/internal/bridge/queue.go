@@ -15,14 +15,14 @@ import (
 
 // Options are the options of [Queue].
 type Options[R comparable] struct {
-	// Limiter decides how long rate-limited requests wait; nil is the backoff of the queue.
+	// Limiter computes the delay of rate-limited requests. Nil means the backoff of the queue.
 	Limiter workqueue.TypedRateLimiter[R]
 	// NoPriorities hides the priorities of the queue.
 	NoPriorities bool
 }
 
-// Queue returns the queue of a controller for handlers and sources, which add to it. Only the controller takes requests
-// from it: the methods for that panic.
+// Queue returns the queue of a controller for handlers and sources, which add requests. Only the controller removes
+// requests: the methods for that panic.
 func Queue[R comparable](q khandler.Queue[R], o Options[R]) workqueue.TypedRateLimitingInterface[R] {
 	adding := queue[R]{q, o.Limiter}
 	if o.NoPriorities {
@@ -44,7 +44,7 @@ func (q queue[R]) AddRateLimited(request R) {
 	q.to.AddWith(kworkqueue.AddOptions{RateLimited: true, Backoff: q.backoff(request)}, request)
 }
 
-// backoff returns how long a request backs off; 0 is the backoff of the queue.
+// backoff returns the backoff of a request. 0 means the backoff of the queue.
 func (q queue[R]) backoff(request R) time.Duration {
 	if q.limiter == nil {
 		return 0

@@ -23,7 +23,7 @@ func New(ctx context.Context, handler http.Handler) *http.Server {
 	}
 }
 
-// Serve serves on listener until ctx ends, and then waits for the requests that have begun, at most for patience.
+// Serve serves on listener until ctx ends. Then it waits up to patience for active requests.
 func Serve(ctx context.Context, server *http.Server, listener net.Listener, patience time.Duration) error {
 	stopped := make(chan error, 1)
 	stop := context.AfterFunc(ctx, func() {
@@ -33,7 +33,7 @@ func Serve(ctx context.Context, server *http.Server, listener net.Listener, pati
 	})
 	err := server.Serve(listener)
 	if stop() {
-		return err // it ended by itself
+		return err // the server ended before ctx
 	}
 	if errors.Is(err, http.ErrServerClosed) {
 		err = nil

@@ -1,4 +1,4 @@
-// Package log has the loggers of this module's packages.
+// Package log contains the logger of this module's packages.
 package log
 
 import (

@@ -24,17 +24,17 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/recorder"
 )
 
-// Provider provides recorders. It runs while its manager does.
+// Provider provides recorders. It runs as long as its manager.
 type Provider struct {
 	scheme *runtime.Scheme
 	logger logr.Logger
 	live   *kclient.REST
-	shared record.EventBroadcaster // of the user; nil without one
+	shared record.EventBroadcaster // set by the user; nil if unset
 
 	mu     sync.Mutex
-	core   *events.Broadcaster // writes core/v1 events; nil until it is needed
-	modern *events.Broadcaster // writes events.k8s.io/v1 events; nil until it is needed
-	ctx    context.Context     // of Start; nil before it
+	core   *events.Broadcaster // writes core/v1 events; nil before first use
+	modern *events.Broadcaster // writes events.k8s.io/v1 events; nil before first use
+	ctx    context.Context     // context of Start; nil before Start
 	writes sync.WaitGroup
 }
 
@@ -58,7 +58,7 @@ func New(
 	return p, nil
 }
 
-// Start writes events until ctx ends, and those that were recorded by then.
+// Start writes events until ctx ends, including those recorded before that.
 func (p *Provider) Start(ctx context.Context) error {
 	p.mu.Lock()
 	p.ctx = ctx
@@ -84,7 +84,7 @@ func (p *Provider) runLocked(b *events.Broadcaster) {
 	})
 }
 
-// broadcasterLocked returns the broadcaster at field, and makes it.
+// broadcasterLocked returns the broadcaster at field, and creates it if necessary.
 func (p *Provider) broadcasterLocked(
 	field **events.Broadcaster, to events.Sink, by events.Correlation,
 ) *events.Broadcaster {
@@ -118,7 +118,7 @@ func (p *Provider) GetEventRecorder(name string) recorder.EventRecorder {
 	return modernRecorder{b.Recorder(qualified(name))}
 }
 
-// qualified returns name, or a qualified name like it, which is all that a server accepts.
+// qualified returns name, or a similar qualified name, because servers reject other names.
 func qualified(name string) string {
 	if len(validation.IsQualifiedName(name)) == 0 {
 		return name

@@ -1,21 +1,21 @@
-// Package synced gives handlers the method HasSyncedChecker with every version of client-go. Its result has a type that
-// versions before v0.36 lack, so no code can name it; the compiler infers it.
+// Package synced implements the method HasSyncedChecker for every version of client-go. Versions before v0.36 lack its
+// result type. No code can therefore name the type; the compiler infers it.
 package synced
 
 import (
 	toolscache "k8s.io/client-go/tools/cache"
 )
 
-// Syncer has synced or not. From v0.36 on, client-go has its last two methods as DoneChecker.
+// Syncer reports whether a component has synced. Since v0.36, client-go defines its last two methods as DoneChecker.
 type Syncer interface {
 	HasSynced() bool
-	// Name is the name for logs.
+	// Name returns the name for logs.
 	Name() string
-	// Done returns a channel that is closed when it has synced.
+	// Done returns a channel that is closed when the component has synced.
 	Done() <-chan struct{}
 }
 
-// Registration returns s as client-go has it.
+// Registration returns s as a registration of client-go.
 func Registration(s Syncer) toolscache.ResourceEventHandlerRegistration {
 	return withChecker(anyVersion{}, s).(toolscache.ResourceEventHandlerRegistration)
 }
@@ -25,10 +25,10 @@ func withChecker[C any](_ interface{ HasSyncedChecker() C }, s Syncer) any { ret
 
 type registration[C any] struct{ Syncer }
 
-// HasSyncedChecker returns what is done when the registration has synced.
+// HasSyncedChecker returns the checker of the registration.
 func (r registration[C]) HasSyncedChecker() C { return r.Syncer.(C) }
 
-// anyVersion has the method of client-go or, with an older version, that of older, which is embedded more deeply.
+// anyVersion has the method of client-go or, with an older version, the method of older, which is embedded more deeply.
 type anyVersion struct {
 	toolscache.ResourceEventHandlerRegistration
 	embedded

@@ -15,7 +15,7 @@ func (s syncer) Name() string { return "test" }
 
 func (s syncer) Done() <-chan struct{} { return s }
 
-// TestRegistrationHasChecker holds with each version of client-go.
+// TestRegistrationHasChecker passes with every version of client-go.
 func TestRegistrationHasChecker(t *testing.T) {
 	done := make(syncer)
 	r := synced.Registration(done)

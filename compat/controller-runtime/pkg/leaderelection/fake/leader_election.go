@@ -1,4 +1,4 @@
-// Package fake has locks of leader election for tests.
+// Package fake provides locks of leader election for tests.
 package fake
 
 import (
@@ -18,7 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/recorder"
 )
 
-// ControllableResourceLockInterface is a lock whose holder can be prevented from renewing it.
+// ControllableResourceLockInterface is a lock that can reject renewals of its holder.
 type ControllableResourceLockInterface interface {
 	resourcelock.Interface
 	// BlockLeaderElection makes updates fail.
@@ -27,7 +27,7 @@ type ControllableResourceLockInterface interface {
 	UnblockLeaderElection()
 }
 
-// NewResourceLock returns a lock in memory, which its candidate gets at once.
+// NewResourceLock returns a lock in memory that its candidate acquires immediately.
 func NewResourceLock(
 	_ *rest.Config, _ recorder.Provider, _ leaderelection.Options,
 ) (resourcelock.Interface, error) {

@@ -1,4 +1,4 @@
-// Package zap makes loggers that write with zap.
+// Package zap creates loggers that write with zap.
 package zap
 
 import (
@@ -23,7 +23,7 @@ import (
 // EncoderConfigOption changes the configuration of an encoder.
 type EncoderConfigOption func(*zapcore.EncoderConfig)
 
-// NewEncoderFunc makes an encoder.
+// NewEncoderFunc creates an encoder.
 type NewEncoderFunc func(...EncoderConfigOption) zapcore.Encoder
 
 // Opts changes the options of [New].
@@ -32,7 +32,7 @@ type Opts func(*Options)
 // New returns a logger.
 func New(opts ...Opts) logr.Logger { return zapr.NewLogger(NewRaw(opts...)) }
 
-// NewRaw is [New] as a logger of zap.
+// NewRaw is like [New], but returns a logger of zap.
 func NewRaw(opts ...Opts) *zap.Logger {
 	o := &Options{}
 	for _, opt := range opts {
@@ -44,10 +44,10 @@ func NewRaw(opts ...Opts) *zap.Logger {
 	return zap.New(core).WithOptions(append(o.ZapOpts, zap.ErrorOutput(sink))...)
 }
 
-// UseDevMode sets whether the defaults are those of development.
+// UseDevMode selects the defaults of development.
 func UseDevMode(enabled bool) Opts { return func(o *Options) { o.Development = enabled } }
 
-// WriteTo sets where the logger writes; os.Stderr by default.
+// WriteTo sets the destination. The default is os.Stderr.
 func WriteTo(out io.Writer) Opts { return func(o *Options) { o.DestWriter = out } }
 
 // Encoder sets the encoder.
@@ -58,17 +58,17 @@ func Encoder(encoder zapcore.Encoder) func(o *Options) {
 // JSONEncoder makes the logger write JSON.
 func JSONEncoder(opts ...EncoderConfigOption) func(o *Options) { return Encoder(newJSON(opts...)) }
 
-// ConsoleEncoder makes the logger write text for people.
+// ConsoleEncoder makes the logger write readable text.
 func ConsoleEncoder(opts ...EncoderConfigOption) func(o *Options) {
 	return Encoder(newConsole(opts...))
 }
 
-// Level sets the lowest level that is logged.
+// Level sets the lowest logged level.
 func Level(level zapcore.LevelEnabler) func(o *Options) {
 	return func(o *Options) { o.Level = level }
 }
 
-// StacktraceLevel sets the lowest level that is logged with a stack.
+// StacktraceLevel sets the lowest level with a stack trace.
 func StacktraceLevel(stacktraceLevel zapcore.LevelEnabler) func(o *Options) {
 	return func(o *Options) { o.StacktraceLevel = stacktraceLevel }
 }
@@ -78,29 +78,29 @@ func RawZapOpts(zapOpts ...zap.Option) func(o *Options) {
 	return func(o *Options) { o.ZapOpts = append(o.ZapOpts, zapOpts...) }
 }
 
-// UseFlagOptions sets all options to those of in, to which flags are bound.
+// UseFlagOptions sets all options from in, to which flags are bound.
 func UseFlagOptions(in *Options) Opts { return func(o *Options) { *o = *in } }
 
 // Options are the options of a logger.
 type Options struct {
-	// Development sets the defaults of development: text from the debug level, with stacks from the warn level. In
-	// production the defaults are JSON from the info level, with stacks from the error level, and sampling.
+	// Development selects the defaults of development: text from the debug level, with stacks from the warn level. The
+	// defaults of production are JSON from the info level, with stacks from the error level, and sampling.
 	Development bool
 	// Encoder encodes the entries. It replaces NewEncoder.
 	Encoder zapcore.Encoder
-	// EncoderConfigOptions change the configuration of the encoder that NewEncoder makes.
+	// EncoderConfigOptions change the configuration of the encoder that NewEncoder creates.
 	EncoderConfigOptions []EncoderConfigOption
-	// NewEncoder makes the encoder.
+	// NewEncoder creates the encoder.
 	NewEncoder NewEncoderFunc
-	// DestWriter is where the logger writes; nil is os.Stderr.
+	// DestWriter is the destination. Nil means os.Stderr.
 	DestWriter io.Writer
-	// Level is the lowest level that is logged.
+	// Level is the lowest logged level.
 	Level zapcore.LevelEnabler
-	// StacktraceLevel is the lowest level that is logged with a stack.
+	// StacktraceLevel is the lowest level with a stack trace.
 	StacktraceLevel zapcore.LevelEnabler
-	// ZapOpts are further options of zap.
+	// ZapOpts are additional options of zap.
 	ZapOpts []zap.Option
-	// TimeEncoder encodes times; nil is RFC 3339.
+	// TimeEncoder encodes times. Nil means RFC 3339.
 	TimeEncoder zapcore.TimeEncoder
 }
 
@@ -182,7 +182,7 @@ type setting struct {
 // String implements flag.Value.
 func (s *setting) String() string { return s.value }
 
-// Type returns the type for pflag.
+// Type returns the type, for pflag.
 func (s *setting) Type() string { return s.kind }
 
 // Set implements flag.Value.
@@ -274,7 +274,7 @@ func (k *KubeAwareEncoder) EncodeEntry(entry zapcore.Entry, fields []zapcore.Fie
 	return k.Encoder.EncodeEntry(entry, fields)
 }
 
-// identity encodes what identifies an object.
+// identity encodes the identifying fields of an object.
 type identity struct{ obj runtime.Object }
 
 // MarshalLogObject implements zapcore.ObjectMarshaler.

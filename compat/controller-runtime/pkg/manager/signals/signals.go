@@ -1,4 +1,4 @@
-// Package signals ends programs in good order.
+// Package signals shuts down programs at signals.
 package signals
 
 import (
@@ -10,8 +10,8 @@ import (
 
 var taken atomic.Bool
 
-// SetupSignalHandler returns a context that ends at the first SIGTERM or SIGINT. A second one ends the program at once.
-// It panics if it is called twice.
+// SetupSignalHandler returns a context that ends at the first SIGTERM or SIGINT. The second signal exits the program
+// immediately. It panics if it is called twice.
 func SetupSignalHandler() context.Context {
 	if taken.Swap(true) {
 		panic("SetupSignalHandler was called twice")

@@ -1,4 +1,4 @@
-// Package filters has filters for the metrics server.
+// Package filters provides filters for the metrics server.
 package filters
 
 import (
@@ -21,15 +21,16 @@ import (
 )
 
 const (
-	// decisionLifetime is how long a decision of the server is used again.
+	// decisionLifetime is how long a decision of the server is cached.
 	decisionLifetime = 10 * time.Second
-	// maxDecisions is how many decisions are kept.
+	// maxDecisions is the maximum number of cached decisions.
 	maxDecisions = 256
 	askTimeout   = 10 * time.Second
 )
 
-// WithAuthenticationAndAuthorization returns a filter that passes requests whose bearer token the API server knows, and
-// whose user may use the path with the verb. It needs the right to create TokenReviews and SubjectAccessReviews.
+// WithAuthenticationAndAuthorization returns a filter that passes requests with a bearer token that the API server
+// accepts, if its user may access the path with the verb. It needs permissions to create TokenReviews and
+// SubjectAccessReviews.
 func WithAuthenticationAndAuthorization(config *rest.Config, httpClient *http.Client) (metricsserver.Filter, error) {
 	scheme := runtime.NewScheme()
 	if err := authenticationv1.AddToScheme(scheme); err != nil {
@@ -60,7 +61,7 @@ func WithAuthenticationAndAuthorization(config *rest.Config, httpClient *http.Cl
 	}, nil
 }
 
-// authorizer asks the API server who may use a path.
+// authorizer checks with the API server who may access a path.
 type authorizer struct {
 	live *kclient.REST
 
@@ -68,13 +69,13 @@ type authorizer struct {
 	decisions map[[sha256.Size]byte]decision // by token, path and verb; at most maxDecisions
 }
 
-// decision is an answer of the API server as an HTTP code.
+// decision is the API server's decision as an HTTP status code.
 type decision struct {
 	code int
 	made time.Time
 }
 
-// decide returns the code of the answer to r.
+// decide returns the status code for r.
 func (a *authorizer) decide(r *http.Request) (code int, err error) {
 	token, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
 	token = strings.TrimSpace(token)

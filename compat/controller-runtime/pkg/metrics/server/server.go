@@ -27,12 +27,12 @@ var log = logf.RuntimeLog.WithName("metrics")
 
 const metricsPath = "/metrics"
 
-// DefaultBindAddress is the address if the options have none.
+// DefaultBindAddress is the default address.
 var DefaultBindAddress = ":8080"
 
 // Server serves metrics.
 type Server interface {
-	// AddExtraHandler serves a handler at a path beside the metrics.
+	// AddExtraHandler adds a handler at a path.
 	AddExtraHandler(path string, handler http.Handler) error
 	// NeedLeaderElection returns false: every process serves metrics.
 	NeedLeaderElection() bool
@@ -44,21 +44,21 @@ type Server interface {
 type Options struct {
 	// SecureServing serves over TLS.
 	SecureServing bool
-	// BindAddress is the address; empty is [DefaultBindAddress], and "0" disables the server.
+	// BindAddress is the address. Empty means [DefaultBindAddress], and "0" disables the server.
 	BindAddress string
-	// ExtraHandlers are served beside the metrics.
+	// ExtraHandlers are additional handlers by path.
 	ExtraHandlers map[string]http.Handler
-	// FilterProvider makes a filter in front of all handlers, such as one that authorizes clients.
+	// FilterProvider creates a filter for all handlers, for example for authorization.
 	FilterProvider func(c *rest.Config, httpClient *http.Client) (Filter, error)
-	// CertDir is the directory of the certificate. Without one there the server makes a certificate of its own.
+	// CertDir is the directory of the certificate. Without a certificate there, the server creates one.
 	CertDir string
-	// CertName is the file of the certificate; empty is tls.crt.
+	// CertName is the file of the certificate. Empty means tls.crt.
 	CertName string
-	// KeyName is the file of the key; empty is tls.key.
+	// KeyName is the file of the key. Empty means tls.key.
 	KeyName string
-	// TLSOpts change how the server speaks TLS.
+	// TLSOpts change the TLS configuration.
 	TLSOpts []func(*tls.Config)
-	// HandlerOpts change the options of the handler of the metrics.
+	// HandlerOpts change the options of the metrics handler.
 	HandlerOpts []func(*promhttp.HandlerOpts)
 	// ListenConfig opens the address.
 	ListenConfig net.ListenConfig
@@ -104,11 +104,11 @@ func setDefault(field *string, value string) {
 // server is a [Server].
 type server struct {
 	options Options
-	filter  Filter // nil without one
+	filter  Filter // nil if unset
 
 	mu    sync.RWMutex
 	extra map[string]http.Handler
-	bound string // the address, once it is open
+	bound string // address of the listener; empty before Start
 }
 
 // NeedLeaderElection implements [Server].
@@ -190,7 +190,7 @@ func (s *server) handle(mux *http.ServeMux, path string, handler http.Handler) e
 	return nil
 }
 
-// listen opens the address. A watcher of certificates runs in watching until ctx ends.
+// listen opens the address. A certificate watcher runs in watching until ctx ends.
 func (s *server) listen(ctx context.Context, watching *sync.WaitGroup) (net.Listener, error) {
 	if !s.options.SecureServing {
 		return s.options.ListenConfig.Listen(ctx, "tcp", s.options.BindAddress)
@@ -211,7 +211,7 @@ func (s *server) listen(ctx context.Context, watching *sync.WaitGroup) (net.List
 	return tls.NewListener(listener, config), nil
 }
 
-// setCertificate sets the certificate in the files, or a new one without files.
+// setCertificate sets the certificate of the files, or a new one if no files exist.
 func (s *server) setCertificate(ctx context.Context, config *tls.Config, watching *sync.WaitGroup) error {
 	certPath := filepath.Join(s.options.CertDir, s.options.CertName)
 	keyPath := filepath.Join(s.options.CertDir, s.options.KeyName)

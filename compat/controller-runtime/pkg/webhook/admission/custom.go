@@ -18,7 +18,7 @@ import (
 
 // Defaulter sets defaults of objects of one type.
 type Defaulter[T runtime.Object] interface {
-	// Default changes obj. An error rejects it.
+	// Default sets the defaults of obj. An error rejects obj.
 	Default(ctx context.Context, obj T) error
 }
 
@@ -32,7 +32,7 @@ type defaulterOptions struct{ removeUnknown bool }
 // DefaulterOption changes a webhook of [WithDefaulter].
 type DefaulterOption func(*defaulterOptions)
 
-// DefaulterRemoveUnknownOrOmitableFields removes fields that the Go type does not have or omits.
+// DefaulterRemoveUnknownOrOmitableFields removes fields that the Go type lacks or omits.
 func DefaulterRemoveUnknownOrOmitableFields(o *defaulterOptions) { o.removeUnknown = true }
 
 // Warnings are warnings for the client.
@@ -58,7 +58,7 @@ func WithDefaulter[T runtime.Object](scheme *runtime.Scheme, defaulter Defaulter
 	return defaulting(scheme, newOf[T], defaulter, opts)
 }
 
-// WithCustomDefaulter is [WithDefaulter] for objects of the type of obj.
+// WithCustomDefaulter is like [WithDefaulter], for objects of the type of obj.
 //
 // Deprecated: use [WithDefaulter].
 func WithCustomDefaulter(
@@ -72,7 +72,7 @@ func WithValidator[T runtime.Object](scheme *runtime.Scheme, validator Validator
 	return &Webhook{Handler: &validating[T]{validator, NewDecoder(scheme), newOf[T]}}
 }
 
-// WithCustomValidator is [WithValidator] for objects of the type of obj.
+// WithCustomValidator is like [WithValidator], for objects of the type of obj.
 //
 // Deprecated: use [WithValidator].
 func WithCustomValidator(scheme *runtime.Scheme, obj runtime.Object, validator CustomValidator) *Webhook {
@@ -138,7 +138,7 @@ func (h *defaultingHandler[T]) Handle(ctx context.Context, req Request) Response
 	return keepUnknown(response, original, req.Object.Raw)
 }
 
-// keepUnknown removes those patches from a response that remove fields which the Go type of original does not have.
+// keepUnknown drops the patches of a response that remove fields which the Go type of original lacks.
 func keepUnknown(response Response, original runtime.Object, raw []byte) Response {
 	removes := func(p jsonpatch.JsonPatchOperation) bool { return p.Operation == "remove" }
 	if !slices.ContainsFunc(response.Patches, removes) {
@@ -198,7 +198,7 @@ func (h *validating[T]) Handle(ctx context.Context, req Request) Response {
 	return Allowed("").WithWarnings(warnings...)
 }
 
-// validate returns the verdict of the validator, or an error if it cannot be asked.
+// validate returns the verdict of the validator, or an error if it could not be called.
 func (h *validating[T]) validate(ctx context.Context, req Request) (warnings Warnings, invalid, err error) {
 	obj := h.newObject()
 	switch req.Operation {

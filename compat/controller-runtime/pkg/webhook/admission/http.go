@@ -20,7 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 )
 
-// maxRequestSize is how long a review may be: it has two objects of at most 3 MiB.
+// maxRequestSize is the maximum size of a review, which contains two objects of at most 3 MiB.
 const maxRequestSize = int64(7 << 20)
 
 var reviews = newReviews()
@@ -32,7 +32,7 @@ func newReviews() runtime.Decoder {
 	return serializer.NewCodecFactory(scheme).UniversalDeserializer()
 }
 
-// review is a review of any version: their JSON is the same.
+// review is a review of any version, because all versions have the same JSON.
 type review struct{ admissionv1.AdmissionReview }
 
 var _ http.Handler = (*Webhook)(nil)
@@ -70,13 +70,13 @@ func (wh *Webhook) read(r *http.Request) (req Request, gvk *schema.GroupVersionK
 		return req, nil, http.StatusBadRequest, fmt.Errorf("contentType=%s, expected application/json", contentType)
 	}
 	in := &review{}
-	in.Request = &req.AdmissionRequest // a review without a request stays one with an empty request
+	in.Request = &req.AdmissionRequest // an absent request becomes an empty one
 	in.SetGroupVersionKind(admissionv1.SchemeGroupVersion.WithKind("AdmissionReview"))
 	_, gvk, err = reviews.Decode(body, nil, in)
 	return req, gvk, http.StatusBadRequest, err
 }
 
-// write writes a response in a review of a kind; with nil it has no kind.
+// write writes a response in a review of a kind. If the kind is nil, the review has none.
 func (wh *Webhook) write(w io.Writer, response Response, gvk *schema.GroupVersionKind) {
 	out := admissionv1.AdmissionReview{Response: &response.AdmissionResponse}
 	if gvk != nil {
@@ -101,7 +101,7 @@ func (wh *Webhook) write(w io.Writer, response Response, gvk *schema.GroupVersio
 type StandaloneOptions struct {
 	// Logger is the logger of the webhook.
 	Logger logr.Logger
-	// MetricsPath is the path in the metrics of the webhook; empty disables them.
+	// MetricsPath is the path label of the metrics. Empty disables the metrics.
 	MetricsPath string
 }
 

@@ -1,4 +1,4 @@
-// Package admission has admission webhooks.
+// Package admission provides admission webhooks.
 package admission
 
 import (
@@ -22,10 +22,10 @@ import (
 
 var errUnableToEncodeResponse = errors.New("unable to encode response")
 
-// Request is a request for admission.
+// Request is an admission request.
 type Request struct{ admissionv1.AdmissionRequest }
 
-// Response is the answer to a [Request].
+// Response is the response to a [Request].
 type Response struct {
 	// Patches change the object. [Response.Complete] encodes them.
 	Patches []jsonpatch.JsonPatchOperation
@@ -52,13 +52,13 @@ func (r *Response) Complete(req Request) error {
 	return nil
 }
 
-// Handler answers requests for admission.
+// Handler handles admission requests.
 type Handler interface {
-	// Handle returns the answer to a request.
+	// Handle returns the response to a request.
 	Handle(context.Context, Request) Response
 }
 
-// HandlerFunc is a function as a [Handler].
+// HandlerFunc implements [Handler] with a function.
 type HandlerFunc func(context.Context, Request) Response
 
 var _ Handler = HandlerFunc(nil)
@@ -68,13 +68,13 @@ func (f HandlerFunc) Handle(ctx context.Context, req Request) Response { return 
 
 // Webhook is an admission webhook. It implements http.Handler.
 type Webhook struct {
-	// Handler answers the requests.
+	// Handler handles the requests.
 	Handler Handler
-	// RecoverPanic makes a panic of the handler an error. Nil is true.
+	// RecoverPanic turns a panic of the handler into an error. Nil means true.
 	RecoverPanic *bool
 	// WithContextFunc changes the context of the handler.
 	WithContextFunc func(context.Context, *http.Request) context.Context
-	// LogConstructor makes the logger of a request, which is nil for that of the webhook.
+	// LogConstructor creates the logger of a request. The request is nil for the logger of the webhook.
 	LogConstructor func(base logr.Logger, req *Request) logr.Logger
 
 	setupLogOnce sync.Once
@@ -87,7 +87,7 @@ func (wh *Webhook) WithRecoverPanic(recoverPanic bool) *Webhook {
 	return wh
 }
 
-// Handle answers a request by the handler.
+// Handle calls the handler.
 func (wh *Webhook) Handle(ctx context.Context, req Request) (response Response) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -104,7 +104,7 @@ func (wh *Webhook) Handle(ctx context.Context, req Request) (response Response) 
 	return response
 }
 
-// panicked returns the answer after a panic, or panics again.
+// panicked returns the response after a panic, or panics again.
 func (wh *Webhook) panicked(ctx context.Context, req Request, p any) Response {
 	metrics.WebhookPanics.WithLabelValues().Inc()
 	if wh.RecoverPanic != nil && !*wh.RecoverPanic {
@@ -131,7 +131,7 @@ func (wh *Webhook) logger(req *Request) logr.Logger {
 	return DefaultLogConstructor(wh.log, req)
 }
 
-// DefaultLogConstructor adds what identifies a request to base.
+// DefaultLogConstructor adds the identity of a request to base.
 func DefaultLogConstructor(base logr.Logger, req *Request) logr.Logger {
 	if req == nil {
 		return base
@@ -142,7 +142,7 @@ func DefaultLogConstructor(base logr.Logger, req *Request) logr.Logger {
 
 type requestKey struct{}
 
-// RequestFromContext returns the request that a validator or defaulter is called for.
+// RequestFromContext returns the request of the current call of a validator or defaulter.
 func RequestFromContext(ctx context.Context) (Request, error) {
 	if req, ok := ctx.Value(requestKey{}).(Request); ok {
 		return req, nil
@@ -168,7 +168,7 @@ func Patched(message string, patches ...jsonpatch.JsonPatchOperation) Response {
 	return response
 }
 
-// Errored returns the response for an error of the webhook.
+// Errored returns the response for an internal error.
 func Errored(code int32, err error) Response {
 	return ofStatus(false, metav1.Status{Code: code, Message: err.Error()})
 }
@@ -187,7 +187,7 @@ func ofStatus(allowed bool, status metav1.Status) Response {
 	return Response{AdmissionResponse: admissionv1.AdmissionResponse{Allowed: allowed, Result: &status}}
 }
 
-// PatchResponseFromRaw returns a response that changes the object from original to current, both as JSON.
+// PatchResponseFromRaw returns a response with the differences between original and current, both as JSON.
 func PatchResponseFromRaw(original, current []byte) Response {
 	patches, err := jsonpatch.CreatePatch(original, current)
 	if err != nil {
@@ -206,7 +206,7 @@ func (r Response) WithWarnings(warnings ...string) Response {
 	return r
 }
 
-// MultiMutatingHandler returns a handler that calls handlers in order, until one rejects the object, and joins their
+// MultiMutatingHandler returns a handler that calls handlers in order until one rejects the object, and combines their
 // patches.
 func MultiMutatingHandler(handlers ...Handler) Handler {
 	return HandlerFunc(func(ctx context.Context, req Request) Response {

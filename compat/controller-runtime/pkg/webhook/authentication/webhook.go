@@ -1,4 +1,4 @@
-// Package authentication has webhooks that authenticate bearer tokens.
+// Package authentication provides webhooks that authenticate bearer tokens.
 package authentication
 
 import (
@@ -24,10 +24,10 @@ import (
 
 var errUnableToEncodeResponse = errors.New("unable to encode response")
 
-// Request is a request for authentication.
+// Request is an authentication request.
 type Request struct{ authenticationv1.TokenReview }
 
-// Response is the answer to a [Request].
+// Response is the response to a [Request].
 type Response struct{ authenticationv1.TokenReview }
 
 // Complete sets the UID of the response.
@@ -36,13 +36,13 @@ func (r *Response) Complete(req Request) error {
 	return nil
 }
 
-// Handler answers requests for authentication.
+// Handler handles authentication requests.
 type Handler interface {
-	// Handle returns the answer to a request.
+	// Handle returns the response to a request.
 	Handle(context.Context, Request) Response
 }
 
-// HandlerFunc is a function as a [Handler].
+// HandlerFunc implements [Handler] with a function.
 type HandlerFunc func(context.Context, Request) Response
 
 var _ Handler = HandlerFunc(nil)
@@ -52,7 +52,7 @@ func (f HandlerFunc) Handle(ctx context.Context, req Request) Response { return 
 
 // Webhook is an authentication webhook. It implements http.Handler.
 type Webhook struct {
-	// Handler answers the requests.
+	// Handler handles the requests.
 	Handler Handler
 	// WithContextFunc changes the context of the handler.
 	WithContextFunc func(context.Context, *http.Request) context.Context
@@ -61,7 +61,7 @@ type Webhook struct {
 	log          logr.Logger
 }
 
-// Handle answers a request by the handler.
+// Handle calls the handler.
 func (wh *Webhook) Handle(ctx context.Context, req Request) Response {
 	response := wh.Handler.Handle(ctx, req)
 	if err := response.Complete(req); err != nil {
@@ -94,7 +94,7 @@ func Unauthenticated(reason string, user authenticationv1.UserInfo) Response {
 	return ReviewResponse(false, authenticationv1.UserInfo{}, reason)
 }
 
-// Errored returns the response for an error of the webhook.
+// Errored returns the response for an internal error.
 func Errored(err error) Response {
 	return Response{authenticationv1.TokenReview{
 		Spec:   authenticationv1.TokenReviewSpec{},
@@ -113,7 +113,7 @@ func ReviewResponse(authenticated bool, user authenticationv1.UserInfo, err stri
 	return response
 }
 
-// maxRequestSize is how long a review may be.
+// maxRequestSize is the maximum size of a review.
 const maxRequestSize = int64(1 << 20)
 
 var reviews = newReviews()
@@ -125,7 +125,7 @@ func newReviews() runtime.Decoder {
 	return serializer.NewCodecFactory(scheme).UniversalDeserializer()
 }
 
-// review is a review of any version: their JSON is the same.
+// review is a review of any version, because all versions have the same JSON.
 type review struct{ *authenticationv1.TokenReview }
 
 var _ http.Handler = (*Webhook)(nil)
@@ -172,7 +172,7 @@ func read(r *http.Request) (req Request, gvk *schema.GroupVersionKind, err error
 	return req, gvk, err
 }
 
-// write writes a response in a review of a kind; with nil it has no kind.
+// write writes a response in a review of a kind. If the kind is nil, the review has none.
 func (wh *Webhook) write(w io.Writer, response Response, gvk *schema.GroupVersionKind) {
 	out := response.TokenReview
 	if gvk != nil {

@@ -1,4 +1,4 @@
-// Package conversion has the webhook that converts objects between versions.
+// Package conversion provides the webhook that converts objects between versions.
 package conversion
 
 import (
@@ -43,8 +43,8 @@ func (d *Decoder) DecodeInto(content []byte, into runtime.Object) error {
 	return runtime.DecodeInto(d.from, content, into)
 }
 
-// NewWebhookHandler returns the webhook for the types of scheme. It converts kinds by their converter in registry, and
-// others by their methods.
+// NewWebhookHandler returns the webhook for the types of scheme. It converts kinds with their converter in registry,
+// and other kinds with the methods of their types.
 func NewWebhookHandler(scheme *runtime.Scheme, registry Registry) http.Handler {
 	return &webhook{scheme, NewDecoder(scheme), registry}
 }
@@ -117,7 +117,7 @@ func (wh *webhook) answer(
 	}, nil
 }
 
-// convert sets dst to src in the version of dst.
+// convert sets dst to src, in the version of dst.
 func (wh *webhook) convert(ctx context.Context, src, dst runtime.Object) error {
 	from, to := src.GetObjectKind().GroupVersionKind(), dst.GetObjectKind().GroupVersionKind()
 	if from.GroupKind() != to.GroupKind() {
@@ -165,7 +165,7 @@ func (wh *webhook) convertThroughHub(src, dst conversion.Convertible) error {
 	return nil
 }
 
-// versions are the versions of a kind, by what they implement.
+// versions has the versions of a kind by the interfaces that they implement.
 type versions struct {
 	kind                    schema.GroupVersionKind
 	hubs, spokes, nonSpokes []runtime.Object
@@ -204,7 +204,7 @@ func versionsOf(scheme *runtime.Scheme, obj runtime.Object) (versions, error) {
 }
 
 // IsConvertible reports whether the kind of obj has a hub and spokes. It returns a [PartialImplementationError] if only
-// some versions implement that.
+// some versions are convertible.
 func IsConvertible(scheme *runtime.Scheme, obj runtime.Object) (bool, error) {
 	all, err := versionsOf(scheme, obj)
 	switch {
@@ -218,10 +218,10 @@ func IsConvertible(scheme *runtime.Scheme, obj runtime.Object) (bool, error) {
 	return false, PartialImplementationError{all}
 }
 
-// PartialImplementationError is the error for a kind of which only some versions can be converted.
+// PartialImplementationError reports that only some versions of a kind are convertible.
 type PartialImplementationError struct{ versions versions }
 
-// Error names what is missing.
+// Error describes the missing implementations.
 func (e PartialImplementationError) Error() string {
 	switch v := e.versions; {
 	case len(v.hubs) == 0:

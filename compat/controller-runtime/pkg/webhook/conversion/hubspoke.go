@@ -17,13 +17,13 @@ import (
 
 // Converter converts the objects of one kind.
 type Converter interface {
-	// ConvertObject sets dst to src in the version of dst.
+	// ConvertObject sets dst to src, in the version of dst.
 	ConvertObject(ctx context.Context, src, dst runtime.Object) error
 }
 
-// Registry has the converters of kinds.
+// Registry has the converters by kind.
 type Registry interface {
-	// RegisterConverter adds a converter. A kind has one.
+	// RegisterConverter adds the converter of a kind. A kind can have only one.
 	RegisterConverter(gk schema.GroupKind, converter Converter) error
 	// GetConverter returns the converter of a kind.
 	GetConverter(gk schema.GroupKind) (Converter, bool)
@@ -66,7 +66,7 @@ type SpokeConverter[hubObject runtime.Object] interface {
 	ConvertSpokeToHub(ctx context.Context, spoke runtime.Object, hub hubObject) error
 }
 
-// NewSpokeConverter returns a converter of two functions.
+// NewSpokeConverter returns a converter that calls two functions.
 func NewSpokeConverter[hubObject, spokeObject client.Object](
 	spoke spokeObject,
 	convertHubToSpokeFunc func(ctx context.Context, src hubObject, dst spokeObject) error,
@@ -98,8 +98,8 @@ func (c *spokeConverter[hubObject, spokeObject]) ConvertSpokeToHub(
 	return c.toHub(ctx, spoke.(spokeObject), hub)
 }
 
-// NewHubSpokeConverter returns what makes a converter between hub and the versions of converters, which must be all
-// other versions of the kind in the scheme.
+// NewHubSpokeConverter returns a function that creates a converter between hub and all other versions of the kind in
+// the scheme, which must match converters.
 func NewHubSpokeConverter[hubObject runtime.Object](
 	hub hubObject, converters ...SpokeConverter[hubObject],
 ) func(scheme *runtime.Scheme) (Converter, error) {
@@ -189,7 +189,7 @@ func (c *hubSpokeConverter[hubObject]) ConvertObject(ctx context.Context, src, d
 	return spoke.ConvertHubToSpoke(ctx, hub, dst)
 }
 
-// toHub returns src as the hub: dst, if that is one.
+// toHub converts src to the hub: into dst, if dst is a hub.
 func (c *hubSpokeConverter[hubObject]) toHub(
 	ctx context.Context, from schema.GroupVersionKind, src runtime.Object, to schema.GroupVersionKind, dst runtime.Object,
 ) (hub hubObject, err error) {

@@ -1,4 +1,4 @@
-// Package metrics has the metrics of admission webhooks.
+// Package metrics contains the metrics of admission webhooks.
 package metrics
 
 import (

@@ -1,4 +1,4 @@
-// Package metrics has the metrics of conversion webhooks.
+// Package metrics contains the metrics of conversion webhooks.
 package metrics
 
 import (
