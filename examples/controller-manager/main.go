@@ -1,5 +1,5 @@
-// Command controller-manager is a small kube-controller-manager: four controllers in one program. A flag switches each
-// controller on or off, by its name or by a former name, and so do feature gates. Of several replicas, one leads.
+// Command controller-manager is a small kube-controller-manager: four controllers in one program. Flags and feature
+// gates enable or disable each controller, by its current or former name. With several replicas, one is the leader.
 package main
 
 import (
@@ -98,7 +98,7 @@ func does(kind schema.GroupVersionKind, verbs ...string) registry.Need {
 	return registry.Need{Kind: kind, Verbs: verbs}
 }
 
-// newCollector shares the connections of the manager, and with them its fence: a replica without the lease stops
+// newCollector uses the manager's client, and with it the manager's fence: a replica without the lease stops
 // collecting.
 func newCollector(_ context.Context, c *registry.Context) (registry.Controller, error) {
 	m := c.Manager()

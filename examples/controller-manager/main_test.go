@@ -32,7 +32,7 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/testenv"
 )
 
-// replicaVariable makes the test program be the controller manager instead.
+// replicaVariable makes the test binary run as the controller manager.
 const replicaVariable = "EXAMPLES_TEST_REPLICA"
 
 func TestMain(m *testing.M) {
@@ -117,7 +117,7 @@ type process struct {
 	output bytes.Buffer
 }
 
-// start starts a replica whose lease others take seconds after it was killed.
+// start starts a replica. After it is killed, other replicas can take its lease within seconds.
 func start(t *testing.T, env *testenv.Env) *process {
 	t.Helper()
 	p := &process{Cmd: replica(env, "--leader-elect-lease-duration=3s", "--leader-elect-renew-deadline=2s",
@@ -138,7 +138,7 @@ func start(t *testing.T, env *testenv.Env) *process {
 	return p
 }
 
-// story is a namespace and what happens in it.
+// story is a test in its own namespace.
 type story struct {
 	*testing.T
 	*world.World
@@ -179,7 +179,7 @@ func testStory(t *testing.T, env *testenv.Env) {
 		t.Errorf("%s leads still", leader)
 	}
 
-	s.finishedJobGoes()
+	s.deletesFinishedJob()
 	s.ok(s.DeleteDeployment(t.Context(), "web", metav1.DeletePropagationForeground))
 	s.ok(s.Await(t.Context(), func() string {
 		if n := len(s.ReplicaSetsOf("one")) + len(s.ReplicaSetsOf("two")); n > 0 {
@@ -203,7 +203,7 @@ func (s story) edit(change func(*appsv1.Deployment)) {
 	s.ok(world.Edit(s.Context(), s.World, "web", change))
 }
 
-// holder waits for a leader that is another one, and returns its name.
+// holder waits for a leader with another name than the given one, and returns its name.
 func holder(t *testing.T, live *client.REST, than string) string {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -248,8 +248,8 @@ func (s story) rolledOut(want int32, image string) {
 	}
 }
 
-// finishedJobGoes creates a finished Job and waits until it is deleted.
-func (s story) finishedJobGoes() {
+// deletesFinishedJob creates a finished Job and waits until it is deleted.
+func (s story) deletesFinishedJob() {
 	s.Helper()
 	now, second := metav1.Now(), int32(1)
 	job := &batchv1.Job{

@@ -39,15 +39,16 @@ const (
 	recorded  = 6
 )
 
-// recordVariable names the environment variable that, when it is "record", makes TestRollsOutAsKubeControllerManagerDoes write
-// the recording.
+// recordVariable names the environment variable that makes TestRollsOutAsKubeControllerManagerDoes write the recording
+// if it is "record".
 const recordVariable = "KCTRL_TEST_FIDELITY"
 
-// tries is how often a sequence that differs is played, since kube-controller-manager's controllers race with each other.
+// tries is the number of attempts for a sequence with different results, because kube-controller-manager's controllers
+// race with each other.
 const tries = 8
 
-// TestRollsOutAsKubeControllerManagerDid plays the recorded sequences under our Deployment and ReplicaSet controllers and the
-// garbage collector, and compares with the recording.
+// TestRollsOutAsKubeControllerManagerDid runs the recorded sequences with our Deployment and ReplicaSet controllers and
+// the garbage collector, and compares the results with the recording.
 func TestRollsOutAsKubeControllerManagerDid(t *testing.T) {
 	theirs := &side{name: "kube-controller-manager", stories: load(t)}
 	if len(theirs.stories) != recorded {
@@ -163,7 +164,7 @@ func store(t *testing.T, stories map[uint64][]string) {
 	}
 }
 
-// reasoned are the differences that README.md gives a reason for: how a line begins under kube-controller-manager, and how under
+// reasoned lists the differences that README.md explains, as prefixes of lines under kube-controller-manager and under
 // ours.
 var reasoned = []struct{ theirs, ours string }{
 	{"Progressing=True NewReplicaSetCreated: ", "Progressing=True ReplicaSetUpdated: "},
@@ -178,7 +179,7 @@ func same(theirs, ours string) bool {
 	})
 }
 
-// difference shows the two stories from their last common step on, up to the end of the first that differs.
+// difference returns both stories from their last common step to the end of the first step that differs.
 func difference(theirs, ours string) string {
 	a, b := strings.Split(theirs, "step "), strings.Split(ours, "step ")
 	for i := range min(len(a), len(b)) {
@@ -209,7 +210,7 @@ func newSide(t *testing.T, name string, controllers testenv.Option) *side {
 	return &side{name, env, world.NewView(t, env.Config), map[uint64][]string{}}
 }
 
-// run runs controllers of ours until the test ends.
+// run runs our controllers until the test ends.
 func (s *side) run(t *testing.T, controllers ...interface {
 	SetupWithManager(controller.Manager) error
 }) {
@@ -231,14 +232,14 @@ func (s *side) run(t *testing.T, controllers ...interface {
 	world.Run(t, m.Run)
 }
 
-// agrees reports whether a sequence became something that it became under the other one too.
+// agrees reports whether any result of a sequence is also a result of the other side.
 func (s *side) agrees(theirs *side, seed uint64) bool {
 	return slices.ContainsFunc(theirs.stories[seed], func(a string) bool {
 		return slices.ContainsFunc(s.stories[seed], func(b string) bool { return same(a, b) })
 	})
 }
 
-// play runs several sequences at a time and keeps their results.
+// play runs several sequences in parallel and stores their results.
 func (s *side) play(t *testing.T, try int, sequences []uint64) {
 	var mu sync.Mutex
 	var playing sync.WaitGroup
@@ -247,7 +248,7 @@ func (s *side) play(t *testing.T, try int, sequences []uint64) {
 		limit <- struct{}{}
 		playing.Go(func() {
 			defer func() { <-limit }()
-			story, err := s.tell(t.Context(), fmt.Sprintf("sequence-%d-%d", seed, try), seed)
+			story, err := s.record(t.Context(), fmt.Sprintf("sequence-%d-%d", seed, try), seed)
 			if err != nil {
 				t.Errorf("sequence %d under %s: %v\n%s", seed, s.name, err, story)
 			}
@@ -259,8 +260,8 @@ func (s *side) play(t *testing.T, try int, sequences []uint64) {
 	playing.Wait()
 }
 
-// tell runs one sequence in its own namespace.
-func (s *side) tell(ctx context.Context, namespace string, seed uint64) (string, error) {
+// record runs one sequence in its own namespace and returns its result.
+func (s *side) record(ctx context.Context, namespace string, seed uint64) (string, error) {
 	w, err := world.New(ctx, s.view, namespace)
 	if err != nil {
 		return "", err
@@ -292,7 +293,7 @@ func (s *side) tell(ctx context.Context, namespace string, seed uint64) (string,
 				break
 			}
 		}
-		if err := w.NextSecond(ctx); err != nil { // what is made next is younger
+		if err := w.NextSecond(ctx); err != nil { // makes the next ReplicaSet younger
 			return story.String(), err
 		}
 	}
@@ -303,10 +304,10 @@ func (s *side) tell(ctx context.Context, namespace string, seed uint64) (string,
 type step struct {
 	name   string
 	do     func(ctx context.Context, w *world.World) error
-	change func(*appsv1.Deployment) // what do does, if that is an update of the Deployment
+	change func(*appsv1.Deployment) // the change of do, if do updates the Deployment
 }
 
-// begin makes the Deployment.
+// begin creates the Deployment.
 func begin(r *rand.Rand) step {
 	d := newDeployment("web", r)
 	return step{name: fmt.Sprintf("create %d %s", *d.Spec.Replicas, describeStrategy(d)),
@@ -344,7 +345,7 @@ func newDeployment(name string, r *rand.Rand) *appsv1.Deployment {
 	return d
 }
 
-// deadline is longer than a test. A step makes the last progress be as long ago.
+// deadline is longer than a test. A step can move the time of the last progress that far into the past.
 const deadline = 7200
 
 func setStrategy(d *appsv1.Deployment, r *rand.Rand) {
@@ -361,7 +362,7 @@ func setStrategy(d *appsv1.Deployment, r *rand.Rand) {
 	}
 	rolling := &appsv1.RollingUpdateDeployment{MaxSurge: number(), MaxUnavailable: number()}
 	if isZero(rolling.MaxSurge) && isZero(rolling.MaxUnavailable) {
-		*rolling.MaxSurge = intstr.FromInt32(1) // the API server lets not both be zero
+		*rolling.MaxSurge = intstr.FromInt32(1) // the API server rejects zero for both
 	}
 	d.Spec.Strategy = appsv1.DeploymentStrategy{Type: appsv1.RollingUpdateDeploymentStrategyType, RollingUpdate: rolling}
 }
@@ -375,8 +376,8 @@ func describeStrategy(d *appsv1.Deployment) string {
 	return string(d.Spec.Strategy.Type)
 }
 
-// newSequence makes five to ten steps. Most change the template, the size, or which pods are ready. Some are two changes in
-// one write: two writes would be a race between user and controller.
+// newSequence returns five to ten steps. Most change the template, the size, or the number of ready pods. Some make two
+// changes in one write, because two writes would be a race between user and controller.
 func newSequence(r *rand.Rand) []step {
 	var steps []step
 	for range 5 + r.IntN(6) {
@@ -432,7 +433,7 @@ func newStep(r *rand.Rand) step {
 	case 23:
 		return edit("deadline or none", func(d *appsv1.Deployment) {
 			if *d.Spec.ProgressDeadlineSeconds == deadline {
-				*d.Spec.ProgressDeadlineSeconds = math.MaxInt32 // none
+				*d.Spec.ProgressDeadlineSeconds = math.MaxInt32 // no deadline
 			} else {
 				*d.Spec.ProgressDeadlineSeconds = deadline
 			}
@@ -469,7 +470,7 @@ func edit(name string, change func(*appsv1.Deployment)) step {
 	return step{name, func(ctx context.Context, w *world.World) error { return world.Edit(ctx, w, "web", change) }, change}
 }
 
-// meddle changes the ReplicaSets of an image, which are not the user's to change.
+// meddle changes the ReplicaSets of an image directly, which users should not do.
 func meddle(image string, n int32, r *rand.Rand) step {
 	const prefix = "deployment.kubernetes.io/"
 	changes := map[string]func(*appsv1.ReplicaSet){
@@ -484,7 +485,7 @@ func meddle(image string, n int32, r *rand.Rand) step {
 		"labels":      func(set *appsv1.ReplicaSet) { set.Labels["app"] = "else" },
 	}
 	names := slices.Sorted(maps.Keys(changes))
-	names = append(names, "delete", "labels") // labels make collisions
+	names = append(names, "delete", "labels") // label changes cause hash collisions
 	name := names[r.IntN(len(names))]
 	return step{name: fmt.Sprintf("ReplicaSet of %s: %s", image, name),
 		do: func(ctx context.Context, w *world.World) error {
@@ -501,7 +502,7 @@ func meddle(image string, n int32, r *rand.Rand) step {
 		}}
 }
 
-// remake deletes the Deployment in one of the three ways, and makes another one with its name.
+// remake deletes the Deployment with a random propagation policy and creates another one of the same name.
 func remake(r *rand.Rand) step {
 	policies := []metav1.DeletionPropagation{metav1.DeletePropagationBackground, metav1.DeletePropagationForeground,
 		metav1.DeletePropagationOrphan, metav1.DeletePropagationOrphan}

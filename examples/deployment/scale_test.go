@@ -10,9 +10,9 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
-// TestSharesAddUpToWhatIsAllowed scales random rollouts. Together the ReplicaSets get the size of the Deployment and
-// its surge. None shrinks when the Deployment grows, and none grows when it shrinks.
-func TestSharesAddUpToWhatIsAllowed(t *testing.T) {
+// TestSharesAddUp scales random rollouts. The sizes of the ReplicaSets add up to the size of the Deployment plus its
+// surge. None shrinks when the Deployment grows, and none grows when it shrinks.
+func TestSharesAddUp(t *testing.T) {
 	for seed := range uint64(5000) {
 		r := rand.New(rand.NewPCG(seed, 3))
 		surge := intstr.FromString(strconv.Itoa(r.IntN(101)) + "%")
@@ -49,7 +49,7 @@ func TestSharesAddUpToWhatIsAllowed(t *testing.T) {
 	}
 }
 
-func TestHistoryForgetsTheOldestRevisions(t *testing.T) {
+func TestHistoryDropsOldestRevisions(t *testing.T) {
 	history := ""
 	for n := range 5000 {
 		var fits bool

@@ -145,7 +145,7 @@ func (r *Reconciler) claim(ctx context.Context, set *appsv1.ReplicaSet) (claimed
 			mine := pod.DeepCopy() // objects of an index belong to the cache
 			if owner != "" {
 				err = controllerutil.RemoveControllerReference(set, mine, r.Scheme())
-			} else if err = r.isThere(ctx, set); err == nil {
+			} else if err = r.exists(ctx, set); err == nil {
 				err = controllerutil.SetControllerReference(set, mine, r.Scheme())
 			}
 			if err == nil {
@@ -162,9 +162,9 @@ func (r *Reconciler) claim(ctx context.Context, set *appsv1.ReplicaSet) (claimed
 	return claimed, nil
 }
 
-// isThere checks with the API server that set exists and is not being deleted. The cache may lag, and pods that a
+// exists checks with the API server that set exists and is not being deleted. The cache may lag, and pods that a
 // deleted ReplicaSet adopts are deleted with it.
-func (r *Reconciler) isThere(ctx context.Context, set *appsv1.ReplicaSet) error {
+func (r *Reconciler) exists(ctx context.Context, set *appsv1.ReplicaSet) error {
 	var now appsv1.ReplicaSet
 	if err := r.Get(ctx, object.KeyOf(set), &now, client.Live); err != nil {
 		return err

@@ -13,8 +13,8 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/object"
 )
 
-// blind keeps a directory of all Apps in one ConfigMap. With the bug it replaces the ConfigMap without its version: an
-// entry that another reconcile or a person has added since the read is lost.
+// blind keeps a directory of all Apps in one ConfigMap. With the bug, it replaces the ConfigMap without a
+// resourceVersion. Entries that another reconcile or a user has added since the read are lost.
 func blind(ctx context.Context, k kit, a *App) error {
 	directory := &corev1.ConfigMap{}
 	key := object.Key{Namespace: "kube-public", Name: "directory"}

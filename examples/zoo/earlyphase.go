@@ -2,8 +2,8 @@ package main
 
 import "context"
 
-// earlyPhase writes the settings of an App into a ConfigMap. With the bug it notes the phase before it has done the
-// work: after a crash between the two writes, the phase states that nothing remains to do.
+// earlyPhase writes the settings of an App into a ConfigMap. With the bug, it sets the phase before the work is done.
+// After a crash between the two writes, the phase reports completed work.
 func earlyPhase(ctx context.Context, k kit, a *App) error {
 	note := func(s *AppStatus) { s.Phase, s.ObservedGeneration = "Configured", a.Generation }
 	if k.fixed {

@@ -10,8 +10,8 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/client"
 )
 
-// elsewhere deletes the settings that an App no longer has. With the bug it looks for them in all namespaces, and so
-// deletes what another team has labeled in the same way.
+// elsewhere deletes the settings that an App no longer has. With the bug, it lists them in all namespaces, and so
+// deletes objects of other teams with the same labels.
 func elsewhere(ctx context.Context, k kit, a *App) error {
 	if err := k.ensureConfig(ctx, a, a.Name+"-"+a.Spec.Target, a.Spec.Settings); err != nil {
 		return err

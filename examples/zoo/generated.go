@@ -9,8 +9,8 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/controllerutil"
 )
 
-// generated gives each App a ConfigMap. With the bug the ConfigMap has a generated name, which only the status knows:
-// after a crash between the two writes, the App gets a second one.
+// generated creates a ConfigMap for each App. With the bug, the ConfigMap has a generated name, which only the status
+// contains. After a crash between the two writes, the App gets a second one.
 func generated(ctx context.Context, k kit, a *App) error {
 	if k.fixed {
 		if err := k.ensureConfig(ctx, a, a.Name+"-settings", a.Spec.Settings); err != nil {

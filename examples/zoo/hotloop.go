@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// hotLoop notes in the status when an App became ready. With the bug it notes the time of each reconcile, and the
-// event of its own write causes the next one.
+// hotLoop records in the status when an App became ready. With the bug, it records the time of each reconcile, and the
+// event of its own write triggers the next one.
 func hotLoop(ctx context.Context, k kit, a *App) error {
 	if k.fixed && a.Status.Checked != "" {
 		return nil

@@ -5,7 +5,7 @@ import (
 	"strconv"
 )
 
-// ignored writes the spec of an App into a ConfigMap. With the bug it forgets a field.
+// ignored writes the spec of an App into a ConfigMap. With the bug, it ignores a field.
 func ignored(ctx context.Context, k kit, a *App) error {
 	data := map[string]string{"image": a.Spec.Image}
 	if k.fixed {

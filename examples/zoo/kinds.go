@@ -10,8 +10,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// App is the kind that most operators of the zoo reconcile. Its definition prunes nothing, so each operator uses the
-// fields that it needs.
+// App is the kind that most operators of the zoo reconcile. Its CRD prunes no fields, so each operator uses the fields
+// that it needs.
 type App struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
@@ -51,7 +51,7 @@ type AppList struct {
 // DeepCopyObject implements runtime.Object.
 func (a *App) DeepCopyObject() runtime.Object { return copyOf(a) }
 
-// DeepCopy returns a copy.
+// DeepCopy returns a deep copy.
 func (a *App) DeepCopy() *App { return copyOf(a) }
 
 // DeepCopyObject implements runtime.Object.
@@ -64,7 +64,7 @@ func copyOf[T any](from *T) *T {
 		err = json.Unmarshal(data, to)
 	}
 	if err != nil {
-		panic(err) // the kinds of the zoo have a form in JSON
+		panic(err) // all kinds of the zoo have a JSON form
 	}
 	return to
 }
@@ -77,7 +77,7 @@ func addToScheme(s *runtime.Scheme) error {
 	return nil
 }
 
-// definition is the definition of App.
+// definition is the CRD of App.
 const definition = `
 apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
@@ -106,7 +106,7 @@ spec:
           status: {type: object, x-kubernetes-preserve-unknown-fields: true}
 `
 
-// objects parses documents in YAML.
+// objects parses YAML documents.
 func objects(documents ...string) []*unstructured.Unstructured {
 	var all []*unstructured.Unstructured
 	for _, document := range documents {

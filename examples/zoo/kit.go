@@ -16,13 +16,13 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/reconcile"
 )
 
-// kit is what the operators of the zoo share.
+// kit has the helpers that all operators of the zoo share.
 type kit struct {
 	client.Client
 	fixed bool
 }
 
-// reconcileApp is the Reconcile of an operator for Apps.
+// reconcileApp reconciles one App.
 type reconcileApp func(ctx context.Context, k kit, a *App) error
 
 // apps returns the setup of an operator for Apps and owned kinds. reconcile is called for each existing App.
@@ -32,7 +32,7 @@ func apps(do reconcileApp, owned ...object.Object) func(m controller.Manager, fi
 	}, owned...)
 }
 
-// livingApps is apps for operators that have nothing to do for a deleted App.
+// livingApps is like apps, but skips Apps that are being deleted.
 func livingApps(do reconcileApp, owned ...object.Object) func(m controller.Manager, fixed bool) error {
 	return apps(func(ctx context.Context, k kit, a *App) error {
 		if !a.DeletionTimestamp.IsZero() {
@@ -42,7 +42,7 @@ func livingApps(do reconcileApp, owned ...object.Object) func(m controller.Manag
 	}, owned...)
 }
 
-// appsAfter is apps for operators that also reconcile after a time.
+// appsAfter is like apps, for operators that also requeue after a time.
 func appsAfter(
 	do func(ctx context.Context, k kit, a *App) (reconcile.Result, error), owned ...object.Object,
 ) func(m controller.Manager, fixed bool) error {
@@ -118,7 +118,7 @@ func (k kit) releaseApp(ctx context.Context, a *App) error {
 	return client.IgnoreNotFound(k.Update(ctx, a))
 }
 
-// isCurrent reports whether the API server has the same App, which is being deleted.
+// isCurrent reports whether the API server still has this App, which is being deleted.
 func (k kit) isCurrent(ctx context.Context, a *App) (bool, error) {
 	latest := &App{}
 	err := k.Get(ctx, object.KeyOf(a), latest, client.Live)

@@ -10,8 +10,8 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/controllerutil"
 )
 
-// lateFinalizer registers each App in another namespace, where owners cannot be. With the bug it adds the finalizer
-// after the registration: an App that is deleted in between leaves its registration behind.
+// lateFinalizer registers each App in another namespace, which owner references cannot cross. With the bug, it adds the
+// finalizer after the registration. An App that is deleted in between leaves its registration behind.
 func lateFinalizer(ctx context.Context, k kit, a *App) error {
 	if !a.DeletionTimestamp.IsZero() {
 		if current, err := k.isCurrent(ctx, a); !current {

@@ -13,9 +13,9 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/reconcile"
 )
 
-// leaders gives each App a license, which costs something. It looks whether there is one, waits for the vendor, and
-// creates one. With the bug it ignores that its context ends when it loses the leadership, and the name is generated:
-// the next leader looks before this one has created the license, and there are two.
+// leaders buys a license for each App. It checks for an existing license, waits for the vendor, and creates one. With
+// the bug, it ignores that its context ends when it loses leadership, and the license has a generated name. If the next
+// leader checks before this one has created the license, the App gets two.
 type leaders struct{ kit }
 
 func setupLeaders(m controller.Manager, fixed bool) error {

@@ -6,8 +6,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-// lostConflict writes the settings of an App into a ConfigMap, and notes the phase. With the bug it takes a conflict
-// for success, because "the next event comes anyway": if the conflict is about another object, none comes.
+// lostConflict writes the settings of an App into a ConfigMap and sets the phase. With the bug, it treats a conflict as
+// success and relies on the next event. If the conflict is about another object, no event follows.
 func lostConflict(ctx context.Context, k kit, a *App) error {
 	if err := k.ensureConfig(ctx, a, a.Name, a.Spec.Settings); err != nil {
 		return err

@@ -1,6 +1,6 @@
-// Zoo simulates small operators, each with a bug that real operators have had, and their fixed twins. It prints which
-// bugs the simulator finds, and by which rule, and which of them other tests find: a client with random errors, and the
-// test of a scaffolded controller.
+// Zoo simulates small operators, each with a bug that real operators have had, and their fixed twins. It prints the
+// bugs that the simulator finds, with the violated rules, and those that other tests find: a client with random errors,
+// and the test of a scaffolded controller.
 package main
 
 import (
@@ -16,7 +16,7 @@ import (
 	"github.com/kctrl-dev/kctrl/testserver/simulator"
 )
 
-// limit is the time for the plans of an operator.
+// limit is the time limit for the plans of one operator.
 const limit = 10 * time.Second
 
 func main() {
@@ -28,7 +28,7 @@ func main() {
 		fmt.Fprintln(os.Stderr, "zoo:", err)
 		os.Exit(1)
 	}
-	// testing.Main ends the process. Without it, a program has no testing.T, which synctest needs.
+	// testing.Main ends the process. It is the only way for a program to get the testing.T that synctest needs.
 	os.Args = os.Args[:1]
 	testing.Main(func(string, string) (bool, error) { return true, nil }, []testing.InternalTest{{
 		Name: "zoo", F: func(t *testing.T) {
@@ -109,7 +109,7 @@ func (v *visit) total() {
 		v.scaffolded.found, v.seen, v.scaffolded.falseAlarms)
 }
 
-// explain prints the story of the first failure.
+// explain prints the timeline of the first failure.
 func (v *visit) explain(report *simulator.Report) {
 	if report != nil && len(report.Failures) > 0 {
 		report.Failures[0].WriteStory(v.out, "1")
@@ -128,7 +128,7 @@ func verdict(report *simulator.Report, err error) (rule, plan string) {
 	return "`" + f.Violations[0].Invariant + "`", nameOf(f.Plan)
 }
 
-// nameOf describes a plan in a line.
+// nameOf describes a plan in one line.
 func nameOf(p simulator.Plan) string {
 	var faults []string
 	for _, f := range p.Faults {

@@ -9,8 +9,8 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/controller"
 )
 
-// setupMemory starts an operator that writes the image of an App into a ConfigMap. With the bug it remembers the
-// generations that it has begun to work on, and forgets that the work may fail.
+// setupMemory starts an operator that writes the image of an App into a ConfigMap. With the bug, it remembers each
+// generation before the work, so it does not retry failed work.
 func setupMemory(m controller.Manager, fixed bool) error {
 	var mu sync.Mutex
 	done := map[string]int64{} // generation by App; mu guards it

@@ -12,7 +12,7 @@ import (
 )
 
 // missingKind writes the settings of an App into a ConfigMap, and watches the certificates of another operator. With
-// the bug it does not start on a cluster without that operator.
+// the bug, it does not start on a cluster without that operator.
 type missingKind struct{ kit }
 
 func setupMissingKind(m controller.Manager, fixed bool) error {

@@ -12,8 +12,8 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/reconcile"
 )
 
-// missingWatch copies a setting from the ConfigMap that an App names. With the bug it does not watch ConfigMaps: an App
-// that is older than its ConfigMap stays without the setting until the operator restarts.
+// missingWatch copies a setting from the ConfigMap that an App names. With the bug, it does not watch ConfigMaps. If
+// the ConfigMap is created after the App, the App has no setting until the operator restarts.
 type missingWatch struct{ kit }
 
 func setupMissingWatch(m controller.Manager, fixed bool) error {

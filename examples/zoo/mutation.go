@@ -8,8 +8,8 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/object"
 )
 
-// mutation writes the settings of an App, with a default, into a ConfigMap. It reads without copies, which is fast.
-// With the bug it sets the default in the object that it shares with the cache.
+// mutation writes the settings of an App, with a default, into a ConfigMap. For speed, it reads without copies. With
+// the bug, it sets the default in the object that it shares with the cache.
 func mutation(ctx context.Context, k kit, a *App) error {
 	shared := &App{}
 	if err := k.Get(ctx, object.KeyOf(a), shared, client.UnsafeDisableDeepCopy); err != nil {

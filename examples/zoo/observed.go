@@ -6,8 +6,8 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 )
 
-// observed runs an App as a Deployment, and reports its state. With the bug it copies the generation from the
-// Deployment, which has its own.
+// observed runs an App as a Deployment and reports its state. With the bug, it reports the generation of the Deployment
+// as the observed generation of the App.
 func observed(ctx context.Context, k kit, a *App) error {
 	if _, err := k.ensureDeployment(ctx, a, nil); err != nil {
 		return err

@@ -12,8 +12,8 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/object"
 )
 
-// orphan writes the settings of an App into a ConfigMap. With the bug an update builds the object again, without the
-// owner that its creation has set: the ConfigMap outlives the App.
+// orphan writes the settings of an App into a ConfigMap. With the bug, an update replaces the object without its owner
+// reference. The ConfigMap then outlives the App.
 func orphan(ctx context.Context, k kit, a *App) error {
 	if k.fixed {
 		return k.ensureConfig(ctx, a, a.Name, a.Spec.Settings)

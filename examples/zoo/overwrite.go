@@ -10,8 +10,8 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/object"
 )
 
-// overwrite writes the settings of an App into the ConfigMap that the App names. With the bug it also overwrites a
-// ConfigMap of another owner that has this name.
+// overwrite writes the settings of an App into the ConfigMap that the App names. With the bug, it also overwrites a
+// ConfigMap of this name that belongs to another owner.
 func overwrite(ctx context.Context, k kit, a *App) error {
 	is := &corev1.ConfigMap{}
 	err := k.Get(ctx, object.Key{Namespace: a.Namespace, Name: a.Spec.Target}, is)
@@ -29,7 +29,7 @@ func overwrite(ctx context.Context, k kit, a *App) error {
 	return k.ensureConfig(ctx, a, a.Spec.Target, a.Spec.Settings)
 }
 
-// taken is a ConfigMap that is not the operator's.
+// taken is a ConfigMap of another owner.
 const taken = `
 apiVersion: v1
 kind: ConfigMap

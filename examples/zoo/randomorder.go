@@ -10,7 +10,7 @@ import (
 )
 
 // randomOrder runs an App as a Deployment, with its settings as variables. With the bug, it writes them in the order of
-// a map, so that reconciles without a reason roll out new pods.
+// a map, so that reconciles roll out new pods without a change.
 func randomOrder(ctx context.Context, k kit, a *App) error {
 	keys := maps.Keys(a.Spec.Settings)
 	if k.fixed {

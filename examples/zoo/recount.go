@@ -12,9 +12,8 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/object"
 )
 
-// recount starts the pods that an App requires. With the bug it counts the pods in a cache that may lack pods it has
-// just created, and creates more. The names of the fixed operator's pods are numbered, so that the API server
-// rejects a second one.
+// recount starts the pods that an App requires. With the bug, it counts the pods in a cache that may lack pods that it
+// has just created, and creates more. The fixed operator numbers its pods, so that the API server rejects duplicates.
 func recount(ctx context.Context, k kit, a *App) error {
 	pods := &corev1.PodList{}
 	if err := k.List(ctx, pods, client.InNamespace(a.Namespace), client.MatchingLabels{"app": a.Name}); err != nil {

@@ -9,7 +9,7 @@ import (
 )
 
 // silent writes the settings of an App into a ConfigMap. If that fails, the fixed operator sets a condition. With the
-// bug, the App looks as if nothing had happened.
+// bug, the status of the App does not show the failure.
 func silent(ctx context.Context, k kit, a *App) error {
 	failed := k.ensureConfig(ctx, a, a.Name, a.Spec.Settings)
 	if failed != nil && !k.fixed {

@@ -11,7 +11,7 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/reconcile"
 )
 
-// spin starts a pod and waits until it runs. With the bug it asks again at once, even when the pod runs.
+// spin starts a pod and waits until it runs. With the bug, it requeues immediately, even after the pod runs.
 func spin(ctx context.Context, k kit, a *App) (reconcile.Result, error) {
 	if !a.DeletionTimestamp.IsZero() {
 		return reconcile.Result{}, nil

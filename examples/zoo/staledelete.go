@@ -11,9 +11,9 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/object"
 )
 
-// staleDelete keeps a token for each App, which must not change while the App exists. With the bug it deletes the
-// token by its name: an operator that starts with an old view of the App, in which an App of the same name is being
-// deleted, deletes the token of the new one.
+// staleDelete keeps a token for each App, which must not change while the App exists. With the bug, it deletes the
+// token by name. If it starts with a stale cache, in which a previous App of the same name is being deleted, it deletes
+// the token of the new App.
 func staleDelete(ctx context.Context, k kit, a *App) error {
 	if a.DeletionTimestamp.IsZero() {
 		if controllerutil.AddFinalizer(a, cleanup) {
@@ -38,7 +38,7 @@ func staleDelete(ctx context.Context, k kit, a *App) error {
 	return k.releaseApp(ctx, a)
 }
 
-// tokenOf returns the token of an App. Owners are not set, as for objects with data that a user may want to keep.
+// tokenOf returns the token of an App. It has no owner reference, like other data that a user may want to keep.
 func tokenOf(a *App) *corev1.Secret {
 	return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{
 		Namespace: a.Namespace, Name: a.Name + "-token", Annotations: map[string]string{"app": string(a.UID)},

@@ -14,8 +14,8 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/reconcile"
 )
 
-// staleOrphan registers each App in another namespace, and deletes the registrations of Apps that are gone. With the
-// bug it believes its cache, which may be older than an App. The fixed operator asks the API server first.
+// staleOrphan registers each App in another namespace, and deletes the registrations of Apps that no longer exist. With
+// the bug, it trusts its cache, which may lack a new App. The fixed operator reads from the API server first.
 type staleOrphan struct{ kit }
 
 func setupStaleOrphan(m controller.Manager, fixed bool) error {

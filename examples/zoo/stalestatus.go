@@ -7,9 +7,9 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/object"
 )
 
-// staleStatus writes the settings of an App into a ConfigMap. With the bug it reads the App again before it writes the
-// status, and notes the generation of that object, although it has worked on an older one: a change in between is
-// never carried out.
+// staleStatus writes the settings of an App into a ConfigMap. With the bug, it reads the App again before it writes the
+// status, and reports the generation of that object, although it has worked with an older one. It never applies a
+// change between the two reads.
 func staleStatus(ctx context.Context, k kit, a *App) error {
 	if a.Status.ObservedGeneration == a.Generation {
 		return nil

@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// stuck writes the rollout of an App into a ConfigMap. With the bug an unknown rollout is a final failure: the App
-// stays in it even after the user has corrected the spec.
+// stuck writes the rollout of an App into a ConfigMap. With the bug, an invalid rollout is a permanent failure: the App
+// keeps it even after the user has corrected the spec.
 func stuck(ctx context.Context, k kit, a *App) error {
 	if a.Status.Phase == "Failed" && !k.fixed {
 		return nil

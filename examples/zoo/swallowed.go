@@ -6,8 +6,8 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/log"
 )
 
-// swallowed writes the settings of an App into a ConfigMap. With the bug it logs an error, and does not return it: the
-// reconcile is not retried.
+// swallowed writes the settings of an App into a ConfigMap. With the bug, it logs an error instead of returning it, so
+// the reconcile is not retried.
 func swallowed(ctx context.Context, k kit, a *App) error {
 	err := k.ensureConfig(ctx, a, a.Name, a.Spec.Settings)
 	if err != nil && !k.fixed {

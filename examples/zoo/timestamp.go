@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// timestamp writes the settings of an App into a ConfigMap. With the bug it adds the time, so that each restart of the
+// timestamp writes the settings of an App into a ConfigMap. With the bug, it adds the time, so that each restart of the
 // operator changes the ConfigMap, and with it the pods that use it.
 func timestamp(ctx context.Context, k kit, a *App) error {
 	data := map[string]string{"image": a.Spec.Image}

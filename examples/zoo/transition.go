@@ -6,8 +6,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// transition reports that an App is ready. With the bug it builds the condition again in each reconcile, and sets the
-// time of the last transition to now, although the status has not changed.
+// transition reports that an App is ready. With the bug, it replaces the condition in each reconcile, and sets the time
+// of the last transition although the status has not changed.
 func transition(ctx context.Context, k kit, a *App) error {
 	if err := k.ensureConfig(ctx, a, a.Name, a.Spec.Settings); err != nil {
 		return err

@@ -12,8 +12,8 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/object"
 )
 
-// twice adds each App to a list in a log, and then notes that it has. With the bug it does not look whether the App is
-// in the list: after a lost answer or a crash, the list has the App twice.
+// twice appends each App to a journal and then records that in the status. With the bug, it does not check whether the
+// journal already contains the App. After a lost response or a crash, the journal contains the App twice.
 func twice(ctx context.Context, k kit, a *App) error {
 	if a.Status.Phase == "Logged" {
 		return nil

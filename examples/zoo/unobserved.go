@@ -12,8 +12,8 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/object"
 )
 
-// unobserved starts pods, and gives each one a volume. When an App shrinks, the volumes of the deleted pods go too.
-// With the bug it recognizes them by pods that are being deleted: it may never see a pod in that state.
+// unobserved starts pods with a volume each. When an App shrinks, it also deletes the volumes of the deleted pods. With
+// the bug, it finds these volumes through pods that are being deleted, a state that it may never observe.
 func unobserved(ctx context.Context, k kit, a *App) error {
 	pods, volumes := &corev1.PodList{}, &corev1.ConfigMapList{}
 	mine := []client.ListOption{client.InNamespace(a.Namespace), client.MatchingLabels{"app": a.Name}}
@@ -59,7 +59,7 @@ func unobserved(ctx context.Context, k kit, a *App) error {
 	return nil
 }
 
-// ensureVolume creates a volume, for which a ConfigMap stands in.
+// ensureVolume creates a volume, which a ConfigMap simulates.
 func (k kit) ensureVolume(ctx context.Context, a *App, name string) error {
 	volume := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: a.Namespace, Name: name}}
 	_, err := controllerutil.CreateOrUpdate(ctx, k.Client, volume, func() error {
@@ -69,7 +69,7 @@ func (k kit) ensureVolume(ctx context.Context, a *App, name string) error {
 	return err
 }
 
-// remove deletes an object as it was read.
+// remove deletes an object with its UID and version as preconditions.
 func (k kit) remove(ctx context.Context, o object.Object) error {
 	return client.IgnoreNotFound(controllerutil.DeleteWithUID(ctx, k.Client, o))
 }

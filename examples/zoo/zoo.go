@@ -18,14 +18,14 @@ import (
 type specimen struct {
 	name   string
 	class  string
-	source string // the issue whose bug it re-creates; empty if the class has no single one
+	source string // issue of the original bug; empty if the class has no single one
 	// setup adds the controllers.
 	setup   func(m controller.Manager, fixed bool) error
 	samples []string // in YAML
-	objects []string // that exist before the operator starts, besides the definition of App
-	user    string   // the service account; empty has all permissions
+	objects []string // initial objects, in addition to the CRD of App
+	user    string   // service account; empty means all permissions
 	cache   cache.Options
-	only    []string // groups of faults; empty means the defaults of kctrl sim
+	only    []string // fault groups; empty means the defaults of kctrl sim
 }
 
 var (
@@ -169,7 +169,7 @@ const (
 	late = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: first, namespace: default}\ndata: {phase: Ready}"
 )
 
-// asElsewhere lets reads be older than the writes of the process, as on runtimes without read-your-writes.
+// asElsewhere allows reads that are older than the writes of the process, as in runtimes without read-your-writes.
 var asElsewhere = cache.Options{DisableConsistency: true}
 
 // operator returns the operator or its twin.
@@ -191,7 +191,7 @@ func (s specimen) operator(fixed bool) *simulator.Operator {
 	}
 }
 
-// simulate carries out the plans. For the bug, the first failure is enough.
+// simulate runs the plans. With the bug, it stops after the first failure.
 func (s specimen) simulate(t *testing.T, fixed bool) (*simulator.Report, error) {
 	return simulator.Explore(t, s.operator(fixed), simulator.Options{Seed: 1, Budget: limit, First: !fixed, Only: s.only})
 }

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// The simulator finds the bugs of these operators, and passes their twins. The command simulates all operators.
+// TestFindsBugsAndPassesTwins simulates a sample of the operators. The command simulates all of them.
 func TestFindsBugsAndPassesTwins(t *testing.T) {
 	for _, name := range []string{"early-phase", "late-finalizer", "swallowed", "user-spec"} {
 		i := slices.IndexFunc(zoo, func(s specimen) bool { return s.name == name })
@@ -24,12 +24,12 @@ func TestFindsBugsAndPassesTwins(t *testing.T) {
 	}
 }
 
-// Each operator has a name, a class and a sample of its own.
+// TestOperatorsAreComplete checks that each operator has its own name, class and sample.
 func TestOperatorsAreComplete(t *testing.T) {
 	names := map[string]bool{}
 	for _, s := range zoo {
 		if s.name == "" || s.class == "" || s.setup == nil || len(s.samples) == 0 || names[s.name] {
-			t.Errorf("%q is incomplete or there twice", s.name)
+			t.Errorf("%q is incomplete or a duplicate", s.name)
 		}
 		names[s.name] = true
 	}

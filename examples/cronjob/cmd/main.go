@@ -34,7 +34,7 @@ func main() {
 	os.Exit(manager.Main(options, setup))
 }
 
-// setup adds the generated registration of kinds and controllers, and the rest.
+// setup adds the generated registration of kinds and controllers, the webhooks and the migration.
 func setup(m controller.Manager) error {
 	return errors.Join(register(m), webhook.SetupWithManager(m), migration.SetupWithManager(m))
 }

@@ -51,8 +51,8 @@ import (
 	batchv2 "github.com/kctrl-dev/kctrl/examples/cronjob/api/v2"
 )
 
-// TestNothingIsStale checks that all generated files are up to date.
-func TestNothingIsStale(t *testing.T) { run(t, "make", "-s", "-C", "..", "check") }
+// TestGeneratedFilesAreCurrent checks that all generated files are up to date.
+func TestGeneratedFilesAreCurrent(t *testing.T) { run(t, "make", "-s", "-C", "..", "check") }
 
 // run runs a command. The Makefile of the project and the API server of the test use the same kctrl.
 func run(t *testing.T, name string, args ...string) {
@@ -62,11 +62,11 @@ func run(t *testing.T, name string, args ...string) {
 	}
 }
 
-// apply applies a kustomization by the kctrl that runs the API server.
-func apply(t *testing.T, env *testenv.Env, folder string) {
+// apply applies a kustomization with the kctrl that runs the API server.
+func apply(t *testing.T, env *testenv.Env, dir string) {
 	t.Helper()
 	run(t, cmp.Or(os.Getenv(testenv.CommandVariable), "kctrl"), "env", "apply", "--kubeconfig", env.Kubeconfig, "-k",
-		folder)
+		dir)
 }
 
 // TestOperator deploys config/default on an API server and runs the operator. The operator first has only the
@@ -94,12 +94,12 @@ type operator struct {
 	*testing.T
 	ctx      context.Context
 	env      *testenv.Env
-	live     *client.REST // an administrator's
-	warnings []string     // that live was sent
+	live     *client.REST // of an administrator
+	warnings []string     // received by live
 	log      logs
 }
 
-// logs is a log that is looked at while it is written.
+// logs is a log that can be read while it is written.
 type logs struct {
 	mu   sync.Mutex
 	text bytes.Buffer
@@ -132,7 +132,7 @@ func newOperator(t *testing.T, env *testenv.Env) *operator {
 	return o
 }
 
-// HandleWarningHeader is called by the requests of live, which the test makes one after the other.
+// HandleWarningHeader records the warnings of live, whose requests run one at a time.
 func (o *operator) HandleWarningHeader(_ int, _ string, text string) {
 	o.warnings = append(o.warnings, text)
 }
@@ -254,7 +254,7 @@ func testRights(o *operator) {
 	cronJob.Spec.ConcurrencyPolicy = batchv2.ForbidConcurrent
 	cronJob.Spec.FailedJobsHistoryLimit = new(int32(0))
 	cronJob.Spec.JobTemplate.Spec.Template.Spec.RestartPolicy = corev1.RestartPolicyNever
-	o.eventually(func() error { return o.live.Create(o.ctx, cronJob) }) // the API server still calls them for a moment
+	o.eventually(func() error { return o.live.Create(o.ctx, cronJob) }) // the server calls them for a moment
 	active := testenv.Await(o.ctx, o, o.live, cronJob, func(c *batchv2.CronJob) bool { return len(c.Status.Active) == 1 })
 	job := &k8sbatchv1.Job{ObjectMeta: metaOf(active.Status.Active[0].Name)}
 	o.must(o.live.Get(o.ctx, object.KeyOf(job), job))
@@ -277,7 +277,7 @@ func testRights(o *operator) {
 		}
 		return err
 	})
-	// The Jobs go with their CronJob.
+	// Jobs are deleted with their CronJob.
 	active = testenv.Await(o.ctx, o, o.live, cronJob, func(c *batchv2.CronJob) bool { return len(c.Status.Active) == 1 })
 	o.must(o.live.Delete(o.ctx, cronJob))
 	testenv.AwaitGone(o.ctx, o, o.live, &k8sbatchv1.Job{ObjectMeta: metaOf(active.Status.Active[0].Name)})
@@ -334,7 +334,7 @@ func testValidation(o *operator) {
 			[]string{`spec.schedule: Invalid value: "0 0 31 6 *": there is no such time`}},
 		{"two ways to say it", func() object.Object {
 			return o.v2("a", batchv2.CronSchedule{Minute: "1", Expression: new("@hourly")})
-		}, []string{`spec.schedule: Invalid value: `, `an expression stands alone`}}, // in 1.34 "object" stands between them
+		}, []string{`spec.schedule: Invalid value: `, `an expression stands alone`}}, // 1.34 prints "object" between
 		{"no schedule", func() object.Object { return o.v2("a", batchv2.CronSchedule{}) }, []string{`spec.schedule`}},
 		{"all at once", func() object.Object {
 			bad := o.v2(strings.Repeat("a", 53), good)
@@ -394,7 +394,7 @@ func testConversion(o *operator) {
 	if old.Spec.Schedule != "* 3 * */2 *" {
 		o.Errorf("v1 has the schedule %q", old.Spec.Schedule)
 	}
-	// A client that knows v1 alone changes something else.
+	// A client that only knows v1 changes another field.
 	base := old.DeepCopy()
 	old.Spec.TimeZone = new("Asia/Tokyo")
 	o.must(o.live.Patch(o.ctx, old, client.MergeFrom(base)))
@@ -432,7 +432,7 @@ func testMigration(o *operator) {
 		}
 		first.must(first.live.Create(first.ctx, first.v2("kept", batchv2.CronSchedule{Hour: "3"})))
 	})
-	// One that is older than the webhooks.
+	// This CronJob is older than the webhooks.
 	o.eventually(func() error { return o.live.Create(o.ctx, o.v1("wrong", "61 * * * *")) })
 	o.changeVersions(storing("v2"))
 	o.Run("V2IsStored", func(t *testing.T) {

@@ -75,14 +75,14 @@ func NewView(t testing.TB, config *rest.Config) *View {
 		if err != nil {
 			t.Fatal(err)
 		}
-		informer.AddHandler(v.tell)
+		informer.AddHandler(v.notify)
 	}
 	all.Begin()
 	Run(t, all.Run)
 	return v
 }
 
-func (v *View) tell(e informer.Event[object.Object]) {
+func (v *View) notify(e informer.Event[object.Object]) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	select {
@@ -93,9 +93,9 @@ func (v *View) tell(e informer.Event[object.Object]) {
 
 // World is one namespace. Its methods are for one goroutine.
 type World struct {
-	// Quota is how many pods of each image may be ready. Pods of other images are never ready.
+	// Quota is the number of pods per image that may be ready. Pods of other images are never ready.
 	Quota map[string]int
-	// Pace is how many pods become ready at once.
+	// Pace is the number of pods that become ready at once.
 	Pace int
 
 	view      *View
@@ -103,7 +103,7 @@ type World struct {
 	changed   chan struct{}
 	marks     int
 
-	// The result of the last look.
+	// The state at the last call of look.
 	bystander   appsv1.Deployment
 	deployments []appsv1.Deployment
 	sets        []appsv1.ReplicaSet
@@ -523,7 +523,7 @@ func number(n *int32) string {
 func annotations(m map[string]string) string {
 	var all []string
 	for _, key := range slices.Sorted(maps.Keys(m)) {
-		if key != corev1.LastAppliedConfigAnnotation { // a mark
+		if key != corev1.LastAppliedConfigAnnotation { // annotation of mark
 			all = append(all, strings.TrimPrefix(key, "deployment.kubernetes.io/")+"="+m[key])
 		}
 	}

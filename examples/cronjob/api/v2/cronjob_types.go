@@ -97,14 +97,14 @@ type CronSchedule struct {
 	Expression *string `json:"expression,omitempty"`
 }
 
-// CronField is one field of a schedule: a number, a range such as 9-17, steps such as */15, or a list of these. Empty is
-// every value, as * is.
+// CronField is one field of a schedule: a number, a range such as 9-17, steps such as */15, or a list of these. Empty
+// and * match every value.
 // +kubebuilder:validation:MinLength=1
 // +kubebuilder:validation:MaxLength=48
 // +kubebuilder:validation:Pattern=`^\S+$`
 type CronField string
 
-// String returns the schedule as v1 and cron have it.
+// String returns the schedule as v1 and cron write it.
 func (s CronSchedule) String() string {
 	if s.Expression != nil {
 		return *s.Expression

@@ -32,7 +32,7 @@ var (
 	// SchemeGroupVersion is GroupVersion under the name that generated clients and apply configurations use.
 	SchemeGroupVersion = GroupVersion
 
-	// SchemeBuilder collects what registers the kinds of this package.
+	// SchemeBuilder collects the functions that register the kinds of this package.
 	SchemeBuilder = runtime.NewSchemeBuilder(addKnownTypes)
 
 	// AddToScheme registers the kinds of this package in a scheme.

@@ -48,7 +48,7 @@ import (
 // CronJobReconciler starts the Jobs of each CronJob when they are due, and deletes old finished Jobs.
 type CronJobReconciler struct {
 	client.Client
-	// Now is the clock. Nil is time.Now.
+	// Now is the clock. Nil means time.Now.
 	Now func() time.Time
 
 	scheme *runtime.Scheme

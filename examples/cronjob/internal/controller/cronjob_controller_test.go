@@ -166,12 +166,12 @@ func (s *story) update(change func(*batchv2.CronJobSpec)) {
 	s.must(s.live.Patch(s.ctx, s.cronJob, client.MergeFrom(base)))
 }
 
-// hour returns the time of a run of the CronJob: the first is at the first full hour of its life.
+// hour returns the time of a run of the CronJob. The first run is at the first full hour after its creation.
 func (s *story) hour(n int) time.Time {
 	return s.cronJob.CreationTimestamp.Truncate(time.Hour).Add(time.Duration(n) * time.Hour)
 }
 
-// advance sets the clock, and has the controller look at it.
+// advance sets the clock and triggers a reconcile.
 func (s *story) advance(now time.Time) {
 	s.Helper()
 	s.clock.set(now)
@@ -195,7 +195,7 @@ func (s *story) awaitNext(next time.Time) {
 	s.awaitReady(metav1.ConditionTrue, "Scheduled", "The next run is at "+next.UTC().Format(time.RFC3339))
 }
 
-// awaitActive waits until these runs have the active Jobs that the status names.
+// awaitActive waits until the Jobs of these runs exist and the status lists them as active.
 func (s *story) awaitActive(runs ...time.Time) {
 	s.Helper()
 	s.cronJob = testenv.Await(s.ctx, s, s.live, s.cronJob, func(c *batchv2.CronJob) bool {
@@ -205,14 +205,14 @@ func (s *story) awaitActive(runs ...time.Time) {
 	})
 }
 
-// job names the Job of a run.
+// job returns the Job of a run, with only its name.
 func (s *story) job(run time.Time) *batchv1.Job {
 	return &batchv1.Job{ObjectMeta: metav1.ObjectMeta{
 		Namespace: s.cronJob.Namespace, Name: fmt.Sprintf("%s-%d", s.cronJob.Name, run.Unix()),
 	}}
 }
 
-// awaitJob waits until there is the Job of a run.
+// awaitJob waits until the Job of a run exists.
 func (s *story) awaitJob(run time.Time) *batchv1.Job {
 	s.Helper()
 	return testenv.Await(s.ctx, s, s.live, s.job(run), func(*batchv1.Job) bool { return true })
@@ -286,10 +286,10 @@ func testAllow(s *story) {
 	s.awaitActive(s.hour(1))
 	s.advance(s.hour(2))
 	s.awaitActive(s.hour(1), s.hour(2))
-	// Of several that are due the last is started.
+	// Only the latest of several due runs is started.
 	s.advance(s.hour(5))
 	s.awaitActive(s.hour(1), s.hour(2), s.hour(5))
-	// The status names ten.
+	// The status lists at most ten Jobs.
 	want := []time.Time{s.hour(1), s.hour(2), s.hour(5)}
 	for n := 6; n <= 14; n++ {
 		want = append(want, s.hour(n))
@@ -320,7 +320,7 @@ func testReplace(s *story) {
 	s.advance(s.hour(2))
 	s.awaitActive(s.hour(2))
 	s.wantJobs(s.hour(2))
-	// One that has ended is not replaced.
+	// Finished Jobs are not replaced.
 	s.finish(s.hour(2), batchv1.JobComplete)
 	s.awaitActive()
 	s.advance(s.hour(3))
@@ -362,7 +362,7 @@ func testDeadline(s *story) {
 	s.wantJobs()
 	s.advance(s.hour(2).Add(60 * time.Second))
 	s.awaitActive(s.hour(2))
-	// However many are missed.
+	// The number of missed runs does not matter.
 	s.advance(s.hour(5000).Add(30 * time.Second))
 	s.awaitActive(s.hour(2), s.hour(5000))
 	s.wantJobs(s.hour(2), s.hour(5000))
@@ -411,7 +411,7 @@ func testRestart(s *story) {
 }
 
 func testWrong(s *story) {
-	wrong := corev1.RestartPolicyAlways // which no Job may have
+	wrong := corev1.RestartPolicyAlways // invalid for Jobs
 	s.create(func(spec *batchv2.CronJobSpec) {
 		spec.TimeZone = new("Europe/Atlantis")
 		spec.JobTemplate.Spec.Template.Spec.RestartPolicy = wrong
@@ -437,7 +437,7 @@ func testGone(s *story) {
 	s.must(s.live.Patch(s.ctx, s.cronJob, client.RawPatch(types.MergePatchType,
 		[]byte(`{"metadata":{"finalizers":null}}`))))
 	testenv.AwaitGone(s.ctx, s, s.live, s.cronJob)
-	// A request may come for an object that does not exist any more.
+	// A request may arrive for an object that no longer exists.
 	reconciler := &controller.CronJobReconciler{Client: s.live}
 	result, err := reconciler.Reconcile(s.ctx, reconcile.Request{NamespacedName: object.KeyOf(s.cronJob)})
 	if err != nil || result != (reconcile.Result{}) {

@@ -27,11 +27,11 @@ import (
 	"github.com/kctrl-dev/kctrl/examples/cronjob/internal/conversion"
 )
 
-func TestNothingIsLost(t *testing.T) {
+func TestConversionLosesNothing(t *testing.T) {
 	conversiontest.RoundTrip(t, conversion.V1)
 }
 
-// TestNoScheduleIsLost has schedules as people write them, which chance does not find.
+// TestNoScheduleIsLost converts typical schedules, which random values rarely contain.
 func TestNoScheduleIsLost(t *testing.T) {
 	texts := []string{"", "*", "5", "*/15", "1-5", "MON,WED", "@hourly", "@every 90m", "* * * * *", "0 3 * * 1",
 		" 0 3 * * 1", "0  3 * * 1", "0\t3 * * 1"}
@@ -42,8 +42,8 @@ func TestNoScheduleIsLost(t *testing.T) {
 	)
 }
 
-// TestLaterChangeStands writes a value in v2 that v1 cannot express, and changes it in v1.
-func TestLaterChangeStands(t *testing.T) {
+// TestLaterV1ChangeWins writes a value in v2 that v1 cannot express, and changes it in v1.
+func TestLaterV1ChangeWins(t *testing.T) {
 	hub := &batchv2.CronJob{Spec: batchv2.CronJobSpec{Schedule: batchv2.CronSchedule{Hour: "3"}}}
 	spoke := &batchv1.CronJob{}
 	if err := conversion.V1.FromHub(t.Context(), hub, spoke); err != nil {
@@ -63,7 +63,7 @@ func TestLaterChangeStands(t *testing.T) {
 	}
 }
 
-func TestStrangeAnnotationIsAnError(t *testing.T) {
+func TestInvalidAnnotationIsAnError(t *testing.T) {
 	spoke := &batchv1.CronJob{}
 	spoke.Annotations = map[string]string{"conversion.kctrl.dev/kept": "{"}
 	if err := conversion.V1.ToHub(t.Context(), spoke, &batchv2.CronJob{}); err == nil {

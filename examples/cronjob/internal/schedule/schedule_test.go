@@ -110,19 +110,19 @@ func TestTooManyMissedRunsAreAnError(t *testing.T) {
 	if _, _, err := s.Due(since, time.Time{}, now); !errors.Is(err, schedule.ErrTooManyMissed) {
 		t.Errorf("Due = %v, want ErrTooManyMissed", err)
 	}
-	// A deadline makes them fewer.
+	// A deadline reduces their number.
 	if due, _, err := s.Due(since, now.Add(-time.Hour), now); err != nil || !due.Equal(now) {
 		t.Errorf("Due = %v, %v, want %v", due, err, now)
 	}
-	// However many there are, the answer takes no longer.
+	// The cost does not depend on the number of runs.
 	if _, _, err := mustParse(t, "@every 1s", "").Due(time.Unix(0, 0), time.Time{}, since); !errors.Is(err,
 		schedule.ErrTooManyMissed) {
 		t.Errorf("Due = %v, want ErrTooManyMissed", err)
 	}
 }
 
-// TestSleeperMissesNothing sleeps from one run to the next for a day of virtual time, and misses no run.
-func TestSleeperMissesNothing(t *testing.T) {
+// TestWaitingForEachRunMissesNone waits from one run to the next for a day of virtual time, and misses no run.
+func TestWaitingForEachRunMissesNone(t *testing.T) {
 	for _, text := range []string{"*/15 * * * *", "@hourly", "@every 7m", "5,6,7 8-17/3 * * *"} {
 		synctest.Test(t, func(t *testing.T) {
 			s := mustParse(t, text, "America/New_York")
@@ -140,7 +140,7 @@ func TestSleeperMissesNothing(t *testing.T) {
 	}
 }
 
-func TestWrongScheduleIsRefused(t *testing.T) {
+func TestInvalidScheduleIsRejected(t *testing.T) {
 	for _, c := range []struct{ text, zone, want string }{
 		{"", "", "empty spec string"},
 		{"61 * * * *", "", "end of range (61) above maximum (59)"},
