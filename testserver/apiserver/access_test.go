@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// hooks is a server of webhooks that both servers call. The path determines the answer.
+// hooks serves webhooks for both servers. The path determines the answer.
 type hooks struct {
 	url    string
 	bundle string
@@ -24,7 +24,7 @@ type hooks struct {
 func newHooks(t testing.TB) *hooks {
 	over := make(chan struct{})
 	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		// until the end of the test, because an answer to a client that gave up would sometimes be first
+		// hang until the end of the test: if the client gives up first, the order of answers is random
 		if r.URL.Path == "/hang" {
 			<-over
 			return
@@ -159,7 +159,7 @@ var hookPaths = []string{
 	"/wrong-version", "/empty", "/text", "/500", "/404", "/status", "/panic",
 }
 
-// admissionOf are requests of a seed about webhooks and policies, and objects that pass them.
+// admissionOf returns the requests of a seed about webhooks and policies, and about objects that pass them.
 func (h *hooks) admissionOf(seed uint64, salt string) []asked {
 	s := &sequence{Rand: rand.New(rand.NewPCG(seed, 2)), namespace: fmt.Sprintf("a%d%s", seed, salt), hooks: h}
 	s.add(asked{method: "POST", path: "/api/v1/namespaces", body: object("v1", "Namespace", s.namespace, "",
@@ -178,7 +178,7 @@ func (h *hooks) admissionOf(seed uint64, salt string) []asked {
 
 const admissionPath = "/apis/admissionregistration.k8s.io/v1/"
 
-// decide writes configurations, and waits until they are heeded.
+// decide writes configurations and waits until the server applies them.
 func (s *sequence) decide() {
 	s.synced++
 	mark := fmt.Sprint(s.synced)
@@ -191,7 +191,7 @@ func (s *sequence) decide() {
 		s.govern(mark)
 	}
 	if s.IntN(2) == 0 {
-		s.amend(mark)
+		s.mutatePolicies(mark)
 	}
 }
 
@@ -275,7 +275,7 @@ func (s *sequence) note(name, path string) {
 	}
 }
 
-// forget deletes what others would see.
+// forget deletes the objects that would affect other sequences.
 func (s *sequence) forget() {
 	for _, path := range s.paths {
 		s.add(asked{method: "DELETE", path: path})
@@ -308,7 +308,7 @@ func (s *sequence) webhook(kind, name string, wrong bool) map[string]any {
 			[]any{"widgets"}, []any{"widgets", "widgets/status"}, []any{"configmaps", "secrets", "widgets"},
 			[]any{"widgets/scale", "widgets/*"}),
 	}
-	rule["scope"] = "Namespaced" // namespace selectors do not keep other objects out
+	rule["scope"] = "Namespaced" // a namespace selector does not exclude cluster-scoped objects
 	hook["rules"] = []any{rule}
 	optional(4, "failurePolicy", "Ignore", "Fail")
 	optional(4, "matchPolicy", "Exact", "Equivalent")
@@ -332,7 +332,7 @@ func (s *sequence) webhook(kind, name string, wrong bool) map[string]any {
 	return hook
 }
 
-// spoil makes something of a webhook wrong.
+// spoil makes a part of a webhook invalid.
 func (s *sequence) spoil(hook, rule, client map[string]any) {
 	set := func(m map[string]any, name string, values ...any) func() {
 		return func() { m[name] = pick(s, values...) }
@@ -408,7 +408,7 @@ func (s *sequence) govern(mark string) {
 	}
 	s.add(asked{method: "POST", path: bindings, body: object("admissionregistration.k8s.io/v1",
 		"ValidatingAdmissionPolicyBinding", name+"-wrong", "", map[string]any{"spec": s.wrongBinding(name)}), dry: true})
-	// One object is for the policy, the other for the binding, which come in any order.
+	// One object tests the policy, the other the binding, because they take effect in any order.
 	s.sync("Policy", mark, "sync "+mark+"\"")
 }
 
@@ -529,8 +529,8 @@ func (s *sequence) spoilPolicy(spec map[string]any) {
 	}
 }
 
-// amend writes a mutating policy and its bindings.
-func (s *sequence) amend(mark string) {
+// mutatePolicies writes a mutating policy and its bindings.
+func (s *sequence) mutatePolicies(mark string) {
 	const policyKind, bindingKind, version = "MutatingAdmissionPolicy", "MutatingAdmissionPolicyBinding",
 		"admissionregistration.k8s.io/v1"
 	name, path, bindings := s.namespace+"-amending", admissionPath+"mutatingadmissionpolicies",
@@ -543,7 +543,7 @@ func (s *sequence) amend(mark string) {
 	}
 	spec, binding := map[string]any{"spec": s.mutatingPolicy(mark)}, map[string]any{"spec": s.mutatingBinding(name)}
 	switch {
-	case s.made[name] && s.IntN(4) == 0: // with something wrong
+	case s.made[name] && s.IntN(4) == 0: // an invalid part
 		s.spoilMutatingPolicy(spec["spec"].(map[string]any))
 		s.add(asked{method: "PUT", path: path + "/" + name, body: object(version, policyKind, name, "{{version "+name+"}}",
 			spec), dry: true})
@@ -578,7 +578,7 @@ func (s *sequence) amend(mark string) {
 	if spec["spec"].(map[string]any)["paramKind"] != nil && strings.Contains(fmt.Sprint(spec), "none.kctrl.dev") {
 		until = "none.kctrl.dev"
 	}
-	// A custom one, of whose schema the policies of the real server hear later than all others.
+	// A custom resource: policies of the real server learn its schema last.
 	body := object("fidelity.kctrl.dev/v1", "Widget", "sync", "",
 		map[string]any{"metadata": map[string]any{"labels": map[string]any{"sync": "Mutate" + mark}},
 			"spec": map[string]any{"color": "red"}})
@@ -617,12 +617,12 @@ func (s *sequence) mutatingPolicy(mark string) map[string]any {
 	if s.IntN(8) == 0 {
 		spec["paramKind"], spec["failurePolicy"] = map[string]any{"apiVersion": "none.kctrl.dev/v1", "kind": "Missing"},
 			"Fail"
-		spec["matchConstraints"].(map[string]any)["objectSelector"] = map[string]any{"matchLabels": map[string]any{"sync": "Mutate" + mark}} // lest it refuse everything
+		spec["matchConstraints"].(map[string]any)["objectSelector"] = map[string]any{"matchLabels": map[string]any{"sync": "Mutate" + mark}}
 	}
 	return spec
 }
 
-// mutation changes every request except those of sync.
+// mutation changes each request except those of sync.
 func (s *sequence) mutation(isSync string) map[string]any {
 	if s.IntN(2) == 0 {
 		expression := pick(s,
@@ -708,7 +708,7 @@ func (s *sequence) spoilMutatingPolicy(spec map[string]any) {
 	}
 }
 
-// forget deletes what sequences that did not come to their end have left behind, such that nothing more could be done.
+// forget deletes the objects that interrupted sequences have left.
 func (p *peer) forget(t testing.TB) {
 	for _, kind := range []string{"mutatingwebhookconfigurations", "validatingwebhookconfigurations",
 		"validatingadmissionpolicies", "validatingadmissionpolicybindings", "mutatingadmissionpolicies",
@@ -730,7 +730,7 @@ func (p *peer) repeat(t testing.TB, a asked) (status int, body []byte, header ht
 	}
 }
 
-// groupOf is the group that a user of random sequences is in, if it is one with a group.
+// groupOf returns the group of a user in random sequences, if it has one.
 func groupOf(user string) (string, bool) {
 	namespace, ok := strings.CutSuffix(user, "-grouped")
 	return namespace + "-group", ok
@@ -801,7 +801,7 @@ func (s *sequence) syncRights() {
 	}
 }
 
-// grant gives rights to a user, by a role of that name, and waits until he has one of them.
+// grant binds a user to a new role, and waits until one of its permissions is in effect.
 func (s *sequence) grant(name string, rules []any, group, resource, verb string) {
 	const roles, version = rbacPath + "clusterrole", "rbac.authorization.k8s.io/v1"
 	s.add(asked{method: "POST", path: roles + "s", body: object(version, "ClusterRole", name, "",
@@ -862,7 +862,7 @@ func (s *sequence) rbac(kind, name string) (path string) {
 	return rbacPath + "namespaces/" + s.namespace + "/" + strings.ToLower(kind) + "s/" + name
 }
 
-// write makes, changes, reads or deletes an object of a kind of roles.
+// write creates, updates, reads or deletes a role or binding.
 func (s *sequence) write(kind, name string, content map[string]any) {
 	path := s.rbac(kind, name)
 	if strings.HasPrefix(kind, "Cluster") {
@@ -939,7 +939,7 @@ func (s *sequence) bind(string) {
 // escalate writes roles as a user who may lack the permission.
 func (s *sequence) escalate() { pick(s, s.role, s.bind)("") }
 
-// ask asks who may do what.
+// ask requests access reviews.
 func (s *sequence) ask() {
 	attributes := map[string]any{"resourceAttributes": map[string]any{
 		"namespace": pick(s, s.namespace, s.namespace, ""), "verb": pick(s, "get", "list", "create", "delete", "*"),

@@ -5,7 +5,7 @@ import (
 	"math/rand/v2"
 )
 
-// addressRequests concern addresses and ranges of Services, and bindings by their own path.
+// addressRequests returns requests about addresses and ranges of Services, and about bindings with their own path.
 func addressRequests(seed uint64, salt string) []asked {
 	s := &sequence{Rand: rand.New(rand.NewPCG(seed, 14)), namespace: fmt.Sprintf("d%d%s", seed, salt)}
 	s.add(asked{method: "POST", path: "/api/v1/namespaces", body: object("v1", "Namespace", s.namespace, "", nil)})

@@ -11,7 +11,7 @@ import (
 	"github.com/kctrl-dev/kctrl/testserver/apiserver"
 )
 
-// BenchmarkStart is a server from nothing to its first answer.
+// BenchmarkStart measures the time from the start of a server to its first answer.
 func BenchmarkStart(b *testing.B) {
 	for b.Loop() {
 		server := apiserver.New(apiserver.Options{})
@@ -24,7 +24,7 @@ func BenchmarkStart(b *testing.B) {
 	}
 }
 
-// BenchmarkRequests is the same requests on the server in memory and, when KCTRL_TEST_KUBECONFIG names one, on a real one.
+// BenchmarkRequests measures requests to the server in memory, and to a real one if KCTRL_TEST_KUBECONFIG is set.
 func BenchmarkRequests(b *testing.B) {
 	b.Run("in memory", func(b *testing.B) {
 		benchmarkRequests(b,

@@ -19,7 +19,8 @@ import (
 
 const benchPath = "/apis/bench.example.com/v1/namespaces/default/widgets"
 
-// BenchmarkWrites reports the CPU of one write of a custom resource of 2 KB, client included: with the server's shortcuts, and by upstream's code alone.
+// BenchmarkWrites reports the CPU time of one write of a custom resource of 2 KB, including the client: with the
+// server's shortcuts, and with upstream's code only.
 func BenchmarkWrites(b *testing.B) {
 	definition, err := os.ReadFile("../../bench/internal/widgets/v1/bench.example.com_widgets.yaml")
 	if err != nil {
@@ -86,7 +87,7 @@ func benchWrite(b *testing.B, p *peer, want int, a asked) {
 	}
 }
 
-// benchObject is a Widget that has 2 KB when it is stored.
+// benchObject returns a Widget whose stored form has 2 KB.
 func benchObject(name, version string, replicas int) string {
 	condition := func(of string) any {
 		return map[string]any{"type": of, "status": "True", "reason": "Available", "message": "all replicas of " + name +
@@ -112,7 +113,7 @@ func benchObject(name, version string, replicas int) string {
 	})
 }
 
-// cpu is the time that the process has had of all processors.
+// cpu returns the CPU time of the process.
 func cpu(b *testing.B) time.Duration {
 	var usage syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {

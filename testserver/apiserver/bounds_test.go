@@ -12,7 +12,7 @@ import (
 	"github.com/kctrl-dev/kctrl/testserver/apiserver"
 )
 
-// negotiationRequests ask for and send types of content that servers know and others.
+// negotiationRequests returns requests with supported and unsupported media types.
 func negotiationRequests() []asked {
 	const gadget = `{"apiVersion":"fidelity.kctrl.dev/v1","kind":"Gadget","metadata":{"name":"negotiated"}}`
 	const configMap = `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"negotiated"}}`
@@ -67,7 +67,7 @@ func negotiationRequests() []asked {
 	return requests
 }
 
-// boundRequests are too large, too deep or too many.
+// boundRequests returns requests that exceed limits of size, depth or number.
 func boundRequests() []asked {
 	gadget := func(name, content string) string {
 		return fmt.Sprintf(`{"apiVersion":"fidelity.kctrl.dev/v1","kind":"Gadget","metadata":{"name":%q},%s}`, name, content)
@@ -150,7 +150,7 @@ func boundRequests() []asked {
 		{method: "DELETE", path: configMaps + "/none", body: `{"preconditions":` + strings.Repeat(`{"a":`, 10_001) + "1" +
 			strings.Repeat("}", 10_001) + `}`},
 	}
-	// the oldest of many managers of updates are merged into one; managers of applies are all kept
+	// the oldest of many update managers are merged into one; all apply managers are kept
 	for _, collection := range []string{gadgets, configMaps} {
 		requests = append(requests, asked{method: "POST", path: collection,
 			body: map[string]string{gadgets: gadget("managers", long(1)),
@@ -173,7 +173,7 @@ func boundRequests() []asked {
 	return requests
 }
 
-// rejectedRequests create definitions that are wrong, or odd, in one thing each, and make updates that are not allowed.
+// rejectedRequests returns creations of CRDs with one invalid or unusual part each, and updates that are not allowed.
 func rejectedRequests() []asked {
 	const path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 	definition := func(change func(crd, spec, version, root map[string]any)) string {
@@ -328,7 +328,7 @@ func rejectedRequests() []asked {
 	}
 	requests = append(requests, asked{method: "POST", path: path, body: definition(property(of("type", "string")))},
 		asked{method: "GET", path: path + "/wrongs.rejected.kctrl.dev",
-			until: `"reason":"InitialNamesAccepted"`}) // which a real server writes later
+			until: `"reason":"InitialNamesAccepted"`}) // the real server writes it later
 	for _, change := range []func(crd, spec, version, root map[string]any){
 		func(_, spec, _, _ map[string]any) { spec["scope"] = "Cluster" },
 		func(_, spec, _, _ map[string]any) { spec["group"] = "other.kctrl.dev" },
@@ -348,7 +348,7 @@ func rejectedRequests() []asked {
 	return requests
 }
 
-// TestManyWatches has 10,000 watches hear of one change.
+// TestManyWatches checks that 10,000 watches receive one change.
 func TestManyWatches(t *testing.T) {
 	server := apiserver.New(apiserver.Options{})
 	p := newPeer(t, "in memory", server)
@@ -377,8 +377,8 @@ func TestManyWatches(t *testing.T) {
 	}
 }
 
-// TestAWatchThatIsTooSlowEnds has a client that reads nothing while more happens than the history has.
-func TestAWatchThatIsTooSlowEnds(t *testing.T) {
+// TestSlowWatchEnds checks that a watch ends if its client reads nothing while the history overflows.
+func TestSlowWatchEnds(t *testing.T) {
 	p := newPeer(t, "in memory", apiserver.New(apiserver.Options{History: 10}))
 	const gadgets = "/apis/fidelity.kctrl.dev/v1/gadgets"
 	response, err := p.client.Get(p.host + gadgets + "?watch=1")
@@ -387,7 +387,7 @@ func TestAWatchThatIsTooSlowEnds(t *testing.T) {
 	}
 	defer response.Body.Close()
 	long := strings.Repeat("x", 200_000)
-	for i := range 60 { // more than may wait for the client
+	for i := range 60 { // more than the client's buffer holds
 		p.do(t, asked{method: "POST", path: gadgets, body: fmt.Sprintf(
 			`{"apiVersion":"fidelity.kctrl.dev/v1","kind":"Gadget","metadata":{"name":"g%d"},"x":%q}`, i, long)})
 	}

@@ -11,9 +11,15 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/serializer/protobuf"
 )
 
-// breadthOf are requests of a seed about two kinds, in forms that clients of Go never send or always do: other methods, paths and queries
-// that are written in odd ways, bodies in protobuf, in YAML and in JSON that is hardly any, lists of all namespaces, and the subresources that
-// a kind has, each with whatever is sent to objects. Between them are requests of [sequence.vary], so that there is something to ask about.
+// breadthOf returns requests of a seed about two kinds, in forms that Go clients rarely use:
+//
+//	other methods
+//	unusual spellings of paths and queries
+//	bodies in protobuf, YAML and unusual JSON
+//	lists of all namespaces
+//	subresources with the bodies of objects
+//
+// Requests of [sequence.vary] in between create the objects.
 func breadthOf(seed uint64, salt string) []asked {
 	s := &sequence{Rand: rand.New(rand.NewPCG(seed, 4)), namespace: fmt.Sprintf("b%d%s", seed, salt)}
 	s.add(asked{method: "POST", path: "/api/v1/namespaces", body: object("v1", "Namespace", s.namespace, "", nil)})
@@ -29,7 +35,7 @@ func breadthOf(seed uint64, salt string) []asked {
 	}
 	for i, a := range s.requests {
 		s.requests[i].decoded = true
-		// In memory, the metadata alone of DaemonSets have an annotation more.
+		// In memory, metadata-only DaemonSets have an additional annotation.
 		if strings.Contains(a.path, "/daemonsets") && strings.Contains(a.accept, "PartialObjectMetadata") {
 			s.requests[i].accept = ""
 		}
@@ -37,7 +43,7 @@ func breadthOf(seed uint64, salt string) []asked {
 	return s.requests
 }
 
-// broadKinds are the varied kinds, and further kinds for these sequences.
+// broadKinds are the varied kinds and the other kinds of these sequences.
 var broadKinds = append(slices.Clone(variedKinds),
 	sampleKind{"/api/v1/namespaces/%s/pods", "v1", "Pod", []string{"status", "resize", "ephemeralcontainers", "binding",
 		"eviction"}, []string{
@@ -66,7 +72,7 @@ var broadKinds = append(slices.Clone(variedKinds),
 
 const asProtobuf = "application/vnd.kubernetes.protobuf"
 
-// oddQueries are parameters that are repeated, unknown, or have invalid values.
+// oddQueries are repeated, unknown or invalid parameters.
 var oddQueries = []string{
 	"dryRun=All&dryRun=All", "dryRun=All&dryRun=x", "fieldManager=a&fieldManager=b",
 	"fieldValidation=Strict&fieldValidation=Warn", "limit=1&limit=2", "Limit=1", "limit=1.5", "limit=%201", "limit=01",
@@ -213,7 +219,7 @@ func (s *sequence) broaden(k sampleKind) {
 					`[{"op":"test","path":"/metadata/labels/~2","value":"x"}]`)},
 		))
 	case 15:
-		if k.kind == "Service" { // whose address is given out before its name is looked at
+		if k.kind == "Service" { // the server allocates its address before it checks the name
 			return
 		}
 		s.add(asked{method: "POST", path: path, body: strings.Replace(whole(""), `"name":"`+name+`"`,
@@ -225,7 +231,7 @@ func (s *sequence) broaden(k sampleKind) {
 
 var bodiesInProtobuf = protobuf.NewSerializer(goTypes(), goTypes())
 
-// inProtobuf is a body in protobuf, if its kind has that and all its values have the right types.
+// inProtobuf encodes a body in protobuf, if its kind supports that and all its values have valid types.
 func inProtobuf(body string) (string, bool) {
 	decoded, kind, err := json.NewSerializerWithOptions(json.DefaultMetaFactory, goTypes(), goTypes(),
 		json.SerializerOptions{}).Decode([]byte(body), nil, nil)
@@ -237,7 +243,7 @@ func inProtobuf(body string) (string, bool) {
 	return string(data), err == nil
 }
 
-// fromProtobuf is an answer in protobuf as JSON.
+// fromProtobuf returns an answer in protobuf as JSON.
 func fromProtobuf(body []byte) []byte {
 	decoded, kind, err := bodiesInProtobuf.Decode(body, nil, nil)
 	if err != nil {

@@ -8,14 +8,14 @@ import (
 	"github.com/kctrl-dev/kctrl/testserver/apiserver"
 )
 
-func TestBuiltInKindsDoWhatRecordingsDoNotShow(t *testing.T) {
+func TestBuiltInKindsBeyondRecordings(t *testing.T) {
 	p := newPeer(t, "in memory", apiserver.New(apiserver.Options{}))
 	const pods, container = "/api/v1/namespaces/default/pods", `"containers":[{"name":"a","image":"b"}]`
 	for _, step := range []struct {
 		name   string
 		asked  asked
 		status int
-		answer string // a part of it
+		answer string // substring of the answer
 	}{
 		{"an autoscaler of a controller of the core group", asked{
 			method: "POST", path: "/apis/autoscaling/v2/namespaces/default/horizontalpodautoscalers",

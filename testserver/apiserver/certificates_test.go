@@ -6,7 +6,8 @@ import (
 	"regexp"
 )
 
-// Three certificate requests, of which one has a wrong signature and one requests forbidden rights, and a certificate.
+// Three certificate requests, of which one has an invalid signature and one requests forbidden permissions, and a
+// certificate.
 const (
 	signable     = "LS0tLS1CRUdJTiBDRVJUSUZJQ0FURSBSRVFVRVNULS0tLS0KTUlIVk1INENBUUF3SERFT01Bd0dBMVVFQ2hNRmEyTjBjbXd4Q2pBSUJnTlZCQU1UQVdFd1dUQVRCZ2NxaGtqTwpQUUlCQmdncWhrak9QUU1CQndOQ0FBUlVSL09RN2x5ZnJQMjBRcDdJOFRMYmF4RlVuZGlDcXdzV1BncWpndUtUCi9NbW9WMTdlQ254WHFHVHZLOVZidXdmSEpxT25RcndOWVRQNGl5cTVJUFlYb0FBd0NnWUlLb1pJemowRUF3SUQKUndBd1JBSWdkVk5NSExJdHB6bDVHQXRLUjFDeDFzUGlRUnFZaFh6SW4rNzBpaExiakVNQ0lEK1JIK01OZjVuVwpTdTNkNWZPRXlMYXhZUytTNkhNbkNTWUw1QzFhaG5EdAotLS0tLUVORCBDRVJUSUZJQ0FURSBSRVFVRVNULS0tLS0K"
 	unsignable   = "LS0tLS1CRUdJTiBDRVJUSUZJQ0FURSBSRVFVRVNULS0tLS0KTUlIVk1INENBUUF3SERFT01Bd0dBMVVFQ2hNRmEyTjBjbXd4Q2pBSUJnTlZCQU1UQVdFd1dUQVRCZ2NxaGtqTwpQUUlCQmdncWhrak9QUU1CQndOQ0FBUlVSL09RN2x5ZnJQMjBRcDdJOFRMYmF4RlVuZGlDcXdzV1BncWpndUtUCi9NbW9WMTdlQ254WHFHVHZLOVZidXdmSEpxT25RcndOWVRQNGl5cTVJUFlYb0FBd0NnWUlLb1pJemowRUF3SUQKUndBd1JBSWdkVk5NSExJdHB6bDVHQXRLUjFDeDFzUGlRUnFZaFh6SW4rNzBpaExiakVNQ0lEK1JIK01OZjVuVwpTdTNkNWZPRXlMYXhZUytTNkhNbkNTWUw1QzFhaG5EcwotLS0tLUVORCBDRVJUSUZJQ0FURSBSRVFVRVNULS0tLS0K"
@@ -14,8 +15,8 @@ const (
 	aCertificate = "LS0tLS1CRUdJTiBDRVJUSUZJQ0FURS0tLS0tCk1JSHdNSUdYb0FNQ0FRSUNBUUV3Q2dZSUtvWkl6ajBFQXdJd0FEQWlHQTh3TURBeE1ERXdNVEF3TURBd01Gb1kKRHpJd09UWXhNREF5TURjd05qUXdXakFBTUZrd0V3WUhLb1pJemowQ0FRWUlLb1pJemowREFRY0RRZ0FFVkVmegprTzVjbjZ6OXRFS2V5UEV5MjJzUlZKM1lncXNMRmo0S280TGlrL3pKcUZkZTNncDhWNmhrN3l2Vlc3c0h4eWFqCnAwSzhEV0V6K0lzcXVTRDJGekFLQmdncWhrak9QUVFEQWdOSUFEQkZBaUVBcW9kRWZ2ZnRJSGlHQnpVYlRNTTkKb09OZjlQeFMwLzM5eGtodGZ5Vi9adndDSUhQUWkrNjdPUUFqZm5zeWlJQUJjblI2OThHQ3l4MXVXRDJDRHpYRgp0Yi9GCi0tLS0tRU5EIENFUlRJRklDQVRFLS0tLS0K"
 )
 
-// These parts of answers are not compared: the user of a request, whom the real server knows by a certificate, and the
-// descriptions of columns, which the real server takes from an older version.
+// These parts of answers are not compared: the user of a request, which the real server takes from a certificate, and
+// the descriptions of columns, which the real server takes from an older version.
 var (
 	credential = regexp.MustCompile(`"extra": \{\s*"authentication.kubernetes.io/credential-id": \[\s*"[^"]*"\s*\]\s*\},\s*`)
 	// in the description of an object in an error
@@ -47,7 +48,7 @@ var signingKind = sampleKind{
 	[]string{labelPatch, `{"spec":{"signerName":"example.com/y"}}`, `{"spec":{"usages":[]}}`},
 }
 
-// signingRequests concern certificate requests, their approval and their certificates.
+// signingRequests returns requests about certificate requests, their approval and their certificates.
 func signingRequests(seed uint64, salt string) []asked {
 	s := &sequence{Rand: rand.New(rand.NewPCG(seed, 12)), namespace: fmt.Sprintf("q%d%s", seed, salt)}
 	s.addSigner()
@@ -61,7 +62,7 @@ func signingRequests(seed uint64, salt string) []asked {
 	return s.requests
 }
 
-// addSigner lets a user write requests, and approve and sign those for some signers.
+// addSigner allows a user to write requests, and to approve and sign requests for some signers.
 func (s *sequence) addSigner() {
 	rule := func(resources, verbs, names []any) map[string]any {
 		return map[string]any{"apiGroups": []any{"certificates.k8s.io"}, "resources": resources, "verbs": verbs,

@@ -5,8 +5,8 @@ import (
 	"math/rand/v2"
 )
 
-// claimRequests concern claims and volumes whose class is a field, an annotation or both, and changes, and Services
-// that request addresses at the ends of the range.
+// claimRequests returns requests about claims and volumes with their class in a field, an annotation or both, and about
+// Services with addresses at the ends of the range.
 func claimRequests(seed uint64, salt string) []asked {
 	s := &sequence{Rand: rand.New(rand.NewPCG(seed, 16)), namespace: fmt.Sprintf("c%d%s", seed, salt)}
 	s.add(asked{method: "POST", path: "/api/v1/namespaces", body: object("v1", "Namespace", s.namespace, "", nil)})
@@ -73,7 +73,7 @@ func (s *sequence) classedStep(kind, path, name string, spec map[string]any) {
 	}
 }
 
-// serviceAtStep requests addresses that are not available.
+// serviceAtStep requests unavailable addresses.
 func (s *sequence) serviceAtStep() {
 	spec := map[string]any{"ports": []any{map[string]any{"port": 80}}}
 	addresses := []any{pick[any](s, "10.0.0.0", "10.0.0.255", "10.0.1.0", "10.0.1.1", "9.255.255.255", "192.168.0.1",

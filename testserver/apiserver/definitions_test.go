@@ -17,8 +17,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// definitionRequests create random definitions. Many may be invalid and are only dry runs. One is created: objects are
-// written, its schema changes under them, versions are added and removed, and it is deleted.
+// definitionRequests creates random CRDs. Many of them may be invalid and are only dry runs. For one CRD, the sequence
+// writes objects, changes the schema, adds and removes versions, and deletes the CRD.
 func definitionRequests(seed uint64, salt string) []asked {
 	s := &definitions{sequence: &sequence{Rand: rand.New(rand.NewPCG(seed, 11)),
 		namespace: fmt.Sprintf("d%d%s", seed, salt)}}
@@ -33,27 +33,27 @@ func definitionRequests(seed uint64, salt string) []asked {
 	return s.requests
 }
 
-// definitions makes requests about definitions of one group.
+// definitions generates requests about the CRDs of one group.
 type definitions struct {
 	*sequence
 	group string
-	odds  int // one in how many places something is wrong; 0 for none
+	odds  int // one of this many places is invalid; 0 means none
 
-	versions []any // of the definition that lives
-	mark     int   // the name of a column of it, by which a change is known to be heeded
+	versions []any // of the created CRD
+	mark     int   // name of a column, which shows that the server applies a change
 }
 
-// quotedWarnings are those of an answer.
+// quotedWarnings matches the warnings of an answer.
 var quotedWarnings = regexp.MustCompile(`"299 - (?:[^"\\]|\\.)*"`)
 
 // firstProblem keeps the first of several reported problems.
 var firstProblem = regexp.MustCompile(`(cannot be handled as a Thing: |failed to convert new object: ).*?(json: cannot unmarshal|field not declared)`)
 
-// selfTypes are names that a compiler of expressions draws.
+// selfTypes matches random names from the CEL compiler.
 var selfTypes = regexp.MustCompile(`selfType\d+`)
 
-// maskedDefinitions is an answer with its warnings in order, and without the place of the first problem: the real server finds them in the
-// order of maps.
+// maskedDefinitions returns an answer with sorted warnings and without the place of the first problem, because the real
+// server finds them in map order.
 func maskedDefinitions(answer string) string {
 	answer = selfTypes.ReplaceAllString(answer, "selfType")
 	first, rest, _ := strings.Cut(firstProblem.ReplaceAllString(answer, "${1}SOMEWHERE: $2"), "\n")
@@ -68,13 +68,13 @@ func maskedDefinitions(answer string) string {
 
 const definitionsPath = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 
-// wrong reports whether this place is to be wrong.
+// wrong draws whether a place becomes invalid.
 func (s *definitions) wrong() bool { return s.odds > 0 && s.IntN(s.odds*12) == 0 }
 
 // some draws whether an optional part exists.
 func (s *definitions) some(odds int) bool { return s.IntN(odds) == 0 }
 
-// tryDefinition creates a definition, which may be invalid, in a dry run.
+// tryDefinition creates a CRD, which may be invalid, in a dry run.
 func (s *definitions) tryDefinition() {
 	plural := pick(s.sequence, "things", "boxes", "a-b", "x1")
 	names := map[string]any{"plural": plural, "kind": pick(s.sequence, "Thing", "Box", "ABC")}
@@ -132,7 +132,7 @@ func (s *definitions) conversion() any {
 		map[string]any{"strategy": "None", "webhook": hook}, map[string]any{"strategy": "x"}, map[string]any{})
 }
 
-// someVersions are the versions of a definition that is tried.
+// someVersions returns the versions of a CRD for a dry run.
 func (s *definitions) someVersions() []any {
 	names := []string{"v1", "v1beta1", "v2"}
 	var all []any
@@ -194,7 +194,7 @@ func (s *definitions) vary(into map[string]any, odds int, name string, values ..
 	}
 }
 
-// root is the schema of an object.
+// root returns the schema of an object.
 func (s *definitions) root() map[string]any {
 	properties := map[string]any{"spec": s.object(0)}
 	if s.some(2) {
@@ -216,7 +216,7 @@ func (s *definitions) root() map[string]any {
 	return root
 }
 
-// object is the schema of an object with some of the fields a to f.
+// object returns the schema of an object with some of the fields a to f.
 func (s *definitions) object(depth int) map[string]any {
 	properties, required := map[string]any{}, []any{}
 	for _, name := range []string{"a", "b", "c", "d", "e", "f"}[:2+s.IntN(4)] {
@@ -246,7 +246,7 @@ func (s *definitions) object(depth int) map[string]any {
 
 func asList(value any) []any { list, _ := value.([]any); return list }
 
-// rule is an expression about a value of a schema.
+// rule returns an expression about a value of a schema.
 func (s *definitions) rule(before, value string, schema map[string]any, after string) map[string]any {
 	kind, _ := schema["type"].(string)
 	expressions := map[string][]string{
@@ -281,7 +281,7 @@ func (s *definitions) rule(before, value string, schema map[string]any, after st
 	return one
 }
 
-// schema is the schema of some value.
+// schema returns the schema of a random value.
 func (s *definitions) schema(depth int) map[string]any {
 	kinds := []string{"string", "string", "string", "integer", "integer", "number", "boolean", "array", "array", "map",
 		"port", "free", "object", "object", "embedded"}
@@ -355,7 +355,7 @@ func (s *definitions) schema(depth int) map[string]any {
 	s.vary(schema, 20, "example", "x", 1)
 	s.vary(schema, 24, "externalDocs", map[string]any{"url": "https://example.com"})
 	if _, ok := schema["default"]; ok && s.odds == 0 {
-		delete(schema, "default") // it may be invalid; live adds the rules of the created definition
+		delete(schema, "default") // it may be invalid; live adds the rules of the created CRD
 	}
 	s.mistake(schema)
 	return schema
@@ -386,7 +386,7 @@ func (s *definitions) list(schema map[string]any) {
 	}
 }
 
-// choice adds further values.
+// choice adds alternatives to a schema.
 func (s *definitions) choice(schema map[string]any) {
 	one := func() any {
 		return pick[any](s.sequence, map[string]any{"minLength": 1}, map[string]any{"maximum": 5},
@@ -406,7 +406,7 @@ func (s *definitions) choice(schema map[string]any) {
 	}
 }
 
-// mistake makes a schema wrong, now and then.
+// mistake sometimes makes a schema invalid.
 func (s *definitions) mistake(schema map[string]any) {
 	if !s.wrong() {
 		return
@@ -437,7 +437,7 @@ func (s *definitions) mistake(schema map[string]any) {
 		map[string]any{"x-kubernetes-validations": []any{map[string]any{}}}))
 }
 
-// value is a value of a schema, which may have other fields and wrong values if it is to be odd.
+// value returns a value of a schema. Odd values may have other fields and invalid values.
 func (s *definitions) value(schema map[string]any, odd int) any {
 	if s.some(odd) {
 		return pick[any](s.sequence, nil, "abc", "", 1, -3, 1.5, true, []any{}, []any{"a"}, map[string]any{},
@@ -489,7 +489,7 @@ func (s *definitions) value(schema map[string]any, odd int) any {
 	return value
 }
 
-// formatted is a value of the format of a string, or nearly.
+// formatted returns a value in the format of a string, or almost.
 func (s *definitions) formatted(schema map[string]any) any {
 	format, _ := schema["format"].(string)
 	return pick(s.sequence, append([]any{"x"}, map[string][]any{
@@ -507,7 +507,7 @@ func (s *definitions) formatted(schema map[string]any) any {
 	}[format]...)...)
 }
 
-// live is the life of one definition.
+// live creates, changes and deletes one CRD.
 func (s *definitions) live() {
 	s.versions = []any{s.valid(func() map[string]any { return s.version("v1", s.root(), true) })}
 	name := "things." + s.group
@@ -553,7 +553,7 @@ func (s *definitions) live() {
 	s.add(asked{method: "GET", path: s.things("v2", ""), until: "404 page not found"})
 }
 
-// rival creates another definition with some names of the first, and deletes it.
+// rival creates another CRD with some names of the first, and deletes it.
 func (s *definitions) rival() {
 	names, decided := map[string]any{"plural": "others", "kind": "Other"}, `"InitialNamesAccepted"`
 	if !s.some(6) {
@@ -577,7 +577,7 @@ func schemaOf(version any) map[string]any {
 	return version.(map[string]any)["schema"].(map[string]any)["openAPIV3Schema"].(map[string]any)
 }
 
-// valid makes versions until the library takes one, alone in a definition.
+// valid generates versions until upstream's library accepts one as the only version of a CRD.
 func (s *definitions) valid(make func() map[string]any) map[string]any {
 	scheme := runtime.NewScheme()
 	install.Install(scheme)
@@ -601,7 +601,7 @@ func (s *definitions) valid(make func() map[string]any) map[string]any {
 	}
 }
 
-// marked are the versions, each with a column by which a reader knows that they are heeded.
+// marked returns the versions, each with a column that shows that the server applies them.
 func (s *definitions) marked() []any {
 	s.mark++
 	for _, version := range s.versions {
@@ -620,12 +620,12 @@ func (s *definitions) things(version, name string) string {
 	return strings.TrimSuffix("/apis/"+s.group+"/"+version+"/namespaces/"+s.namespace+"/things/"+name, "/")
 }
 
-// heeded repeats a request until the server applies the last definition.
+// heeded repeats a request until the server applies the last change.
 func (s *definitions) heeded(version string) {
 	s.add(asked{method: "GET", path: s.things(version, ""), accept: asTable, until: fmt.Sprintf(`"Mark%d"`, s.mark)})
 }
 
-// change changes a schema under the objects that there are.
+// change changes the schema of existing objects.
 func (s *definitions) change(schema map[string]any) {
 	properties := schema["properties"].(map[string]any)["spec"].(map[string]any)["properties"].(map[string]any)
 	for range 3 {

@@ -12,7 +12,7 @@ import (
 	"github.com/kctrl-dev/kctrl/testserver/apiserver"
 )
 
-// define adds a definition of a kind in a group, with a schema of its spec.
+// define adds a CRD of a kind in a group, with a schema of its spec.
 func define(t *testing.T, p *peer, group, kind, resource, spec string) {
 	t.Helper()
 	body := fmt.Sprintf(`{"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition","metadata":{"name":"%[3]s.%[1]s"},"spec":{"group":"%[1]s","scope":"Namespaced",
@@ -25,7 +25,7 @@ func define(t *testing.T, p *peer, group, kind, resource, spec string) {
 	p.await(t, "/apis/"+group+"/v1/"+resource)
 }
 
-func TestGroupsOfDefinitionsAreInOrderOfTheirNames(t *testing.T) {
+func TestGroupsOfDefinitionsAreSorted(t *testing.T) {
 	p := newPeer(t, "in memory", apiserver.New(apiserver.Options{}))
 	for _, group := range []string{"zoo.example.com", "ant.example.com", "mouse.example.com"} {
 		define(t, p, group, "Animal", "animals", `{"type":"object"}`)
@@ -45,7 +45,7 @@ func TestGroupsOfDefinitionsAreInOrderOfTheirNames(t *testing.T) {
 	}
 }
 
-func TestOpenAPIV2LeavesOutWhatKubectlCannotRead(t *testing.T) {
+func TestOpenAPIV2OmitsPartsThatKubectlCannotRead(t *testing.T) {
 	p := newPeer(t, "in memory", apiserver.New(apiserver.Options{}))
 	define(t, p, "ant.example.com", "Animal", "animals", `{"type":"object","properties":{
 		"free":{"type":"object","x-kubernetes-preserve-unknown-fields":true,"properties":{"a":{"type":"string"}}},
@@ -71,7 +71,7 @@ func TestOpenAPIV2LeavesOutWhatKubectlCannotRead(t *testing.T) {
 	}
 }
 
-func TestReviewsAreNoTables(t *testing.T) {
+func TestReviewsHaveNoTables(t *testing.T) {
 	p := newPeer(t, "in memory", apiserver.New(apiserver.Options{}))
 	status, body, _ := p.do(t, asked{
 		method: "POST", path: "/apis/authentication.k8s.io/v1/selfsubjectreviews",
@@ -83,7 +83,7 @@ func TestReviewsAreNoTables(t *testing.T) {
 	}
 }
 
-func TestARequestEndsWithItsTimeout(t *testing.T) {
+func TestRequestEndsWithItsTimeout(t *testing.T) {
 	p, hooks := newPeer(t, "in memory", apiserver.New(apiserver.Options{})), newHooks(t)
 	hook := fmt.Sprintf(`{"apiVersion":"admissionregistration.k8s.io/v1","kind":"ValidatingWebhookConfiguration","metadata":{"name":"hang"},"webhooks":[{"name":"hang.example.com",
 		"clientConfig":{"url":"%s/hang","caBundle":"%s"},"admissionReviewVersions":["v1"],"sideEffects":"None","timeoutSeconds":30,

@@ -10,7 +10,8 @@ import (
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 )
 
-// TestImportKeepsTheErrorHandlersOfTheProcess checks upstream's error handlers, of which one logs and one slows down.
+// TestImportKeepsTheErrorHandlersOfTheProcess checks that the two error handlers of upstream, for logs and for delays,
+// remain.
 func TestImportKeepsTheErrorHandlersOfTheProcess(t *testing.T) {
 	if n := len(utilruntime.ErrorHandlers); n != 2 {
 		t.Fatalf("there are %d error handlers, want the two of upstream", n)
@@ -40,7 +41,7 @@ func TestErrorsTakeNoTimeInABubble(t *testing.T) {
 	})
 }
 
-func TestErrorHandlersOfOthersAreCalledInBubbles(t *testing.T) {
+func TestOtherErrorHandlersRunInBubbles(t *testing.T) {
 	called := 0
 	handlers := []utilruntime.ErrorHandler{func(context.Context, error, string, ...any) { called++ }}
 	skipBackoffInBubbles(handlers, time.Now())

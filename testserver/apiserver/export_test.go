@@ -1,4 +1,5 @@
 package apiserver
 
-// WithoutShortcuts has upstream's code alone do the writes of custom resources of a server. It is called before any is defined.
+// WithoutShortcuts makes a server write custom resources only with upstream's code. Call it before the first CRD is
+// created.
 func WithoutShortcuts(s *Server) { s.plain = true }

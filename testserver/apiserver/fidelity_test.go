@@ -30,11 +30,11 @@ import (
 )
 
 // subjects are the compared subjects: the requests of seeds, and the file with the real API server's answers to some of
-// them. The requests of the last three are the same for every seed.
+// them. The requests of the last three do not depend on the seed.
 var subjects = map[string]subject{
 	"resources": {"testdata/answers.json.gz", upTo(40), func(testing.TB) requester { return requestsOf }, nil},
 	"kinds":     {"testdata/kinds.json.gz", upTo(60), func(testing.TB) requester { return kindRequests }, maskedKinds},
-	// Seed 26 has a strategic patch of which the answer is by the order of Go's maps, on both servers.
+	// The answer to a strategic patch of seed 26 depends on map order, on both servers.
 	"variety": {"testdata/variety.json.gz", slices.DeleteFunc(upTo(60, 3683746929, 3683746950, 3683746986, 3683747066,
 		3683747161, 3683747192, 3683747229,
 		1764503236, 26839204, 26839240, 26839282, 91270011), func(seed uint64) bool { return seed == 26 }),
@@ -130,19 +130,19 @@ func TestFidelityTable(t *testing.T) {
 	}
 }
 
-// always makes the same requests for every seed.
+// always returns the same requests for every seed.
 func always(requests func() []asked) func(testing.TB) requester {
 	return func(testing.TB) requester { return func(uint64, string) []asked { return requests() } }
 }
 
 type subject struct {
 	recording string
-	recorded  []uint64 // seeds that the recording has
+	recorded  []uint64 // recorded seeds
 	requests  func(t testing.TB) requester
-	mask      func(answer string) string // what else of an answer is not compared; nil for nothing
+	mask      func(answer string) string // removes further parts of an answer before the comparison; may be nil
 }
 
-// upTo returns the first seeds, and the seeds that once showed a difference.
+// upTo returns the first n seeds, and seeds that once showed a difference.
 func upTo(n uint64, different ...uint64) (seeds []uint64) {
 	for seed := range n {
 		seeds = append(seeds, seed)
@@ -150,12 +150,12 @@ func upTo(n uint64, different ...uint64) (seeds []uint64) {
 	return append(seeds, different...)
 }
 
-// requester makes the requests of a seed, with a salt in names that all share.
+// requester returns the requests of a seed. The salt is part of names that all servers share.
 type requester func(seed uint64, salt string) []asked
 
-// TestAnswersAsTheRealServerDid compares with the recordings. Time passes only for waiting goroutines: on a busy
-// machine, a second that passes within a sequence turns an apply without a change into a write of its time, on any
-// server. Calls of admission webhooks use sockets, which do not work in a bubble.
+// TestAnswersAsTheRealServerDid compares with the recordings. It runs in a bubble: on a busy machine, a second that
+// passes within a sequence turns an apply without a change into a write of its time, on any server. Calls of admission
+// webhooks use sockets, which do not work in a bubble.
 func TestAnswersAsTheRealServerDid(t *testing.T) {
 	for name, s := range subjects {
 		t.Run(name, func(t *testing.T) {
@@ -180,7 +180,8 @@ func TestAnswersAsTheRealServerDid(t *testing.T) {
 	}
 }
 
-// recordVariable names the environment variable that, when it is "record", makes TestAnswersAsTheRealServer write the recordings.
+// recordVariable names the environment variable that makes TestAnswersAsTheRealServer write the recordings if it is
+// "record".
 const recordVariable = "KCTRL_TEST_FIDELITY"
 
 // TestAnswersAsTheRealServer compares the answers of the server in memory with the answers of the real API server.
@@ -275,14 +276,14 @@ func store(t *testing.T, recording string, what any) {
 // peer is one of the compared servers.
 type peer struct {
 	name   string
-	salt   string // in the names of namespaces, for a server that has seen the seeds before
+	salt   string // part of namespace names, for a server that has processed the seeds before
 	client *http.Client
 	host   string
 	of     requester // the requests of a seed
 	mask   func(answer string) string
 }
 
-// newPeer is a server with the definitions of testdata: the given one, or a real one.
+// newPeer returns a server with the CRDs of testdata: the given server, or a real one.
 func newPeer(t testing.TB, name string, server *apiserver.Server) *peer {
 	var config *rest.Config
 	if server != nil {
@@ -317,7 +318,7 @@ func newPeer(t testing.TB, name string, server *apiserver.Server) *peer {
 	return p
 }
 
-// await repeats a request until a resource is served, soon after its definition.
+// await repeats a request until a resource is served, soon after its CRD was created.
 func (p *peer) await(t testing.TB, path string) {
 	for deadline := time.Now().Add(time.Minute); ; {
 		status, body, _ := p.do(t, asked{method: "GET", path: path})
@@ -335,11 +336,11 @@ func (p *peer) await(t testing.TB, path string) {
 type asked struct {
 	method, path, contentType, accept, body string
 
-	user  string // whose rights it is to have; of the administrator without
+	user  string // the user of the request; empty means the administrator
 	until string // text that an answer must contain; the request is repeated until then
-	dry   bool   // whether nothing is to come of it
+	dry   bool   // dry run
 
-	header  [2]string // one more, by name and value
+	header  [2]string // one additional header, by name and value
 	decoded bool      // whether to compare the decoded content of an answer in protobuf
 }
 
@@ -348,7 +349,7 @@ func (a asked) String() string {
 		a.body))
 }
 
-// broken is the answer of a server that gives none.
+// broken represents a connection that breaks without an answer.
 const broken = "the connection is broken, as it is by a panic"
 
 func (p *peer) do(t testing.TB, a asked) (status int, body []byte, header http.Header) {
@@ -396,7 +397,7 @@ func (p *peer) do(t testing.TB, a asked) (status int, body []byte, header http.H
 	return response.StatusCode, data, response.Header
 }
 
-// readWatch reads events until the last object of the sequence, which is called sentinel, or until the watch fails.
+// readWatch reads events until the last object of the sequence, named sentinel, or until the watch fails.
 func readWatch(t testing.TB, body io.Reader) []byte {
 	var events []json.RawMessage
 	decoder := json.NewDecoder(body)
@@ -468,7 +469,7 @@ func (p *peer) compare(t *testing.T, seed uint64, answers []string) bool {
 		}
 		if diff := gocmp.Diff(theirs, p.answer(t, m, a)); diff != "" {
 			t.Errorf("seed %d, request %d: %s\n-real +in memory\n%s", seed, i, a, diff)
-			return false // what follows differs for that reason
+			return false // later answers differ for the same reason
 		}
 	}
 	return true
@@ -504,7 +505,7 @@ var (
 	resolution   = regexp.MustCompile(`resolution errors: .*`)
 	hosts        = regexp.MustCompile(`127\.0\.0\.1:\d+`)
 	tooLarge     = regexp.MustCompile(`Too large resource version: (\d+), current: \d+`)
-	neverShown   = regexp.MustCompile(`ResourceVersion in record \(\d+\)`) // of a write that no answer had
+	neverShown   = regexp.MustCompile(`ResourceVersion in record \(\d+\)`) // version of a write that no answer contained
 	tooOld       = regexp.MustCompile(`resource version: \d+ \(\d+\)`)
 )
 
@@ -546,7 +547,7 @@ func (m *mask) masked(body []byte) string {
 	}
 	sortCauses(value)
 	value = m.value(value, "")
-	sortCauses(value) // by generated names, they were
+	sortCauses(value) // by generated names before masking
 	data, err := json.MarshalIndent(value, "", " ")
 	if err != nil {
 		return err.Error()
@@ -554,13 +555,12 @@ func (m *mask) masked(body []byte) string {
 	return string(data)
 }
 
-// sortCauses sorts texts that the real server writes in the random order of Go's maps, such as the problems of an
-// object.
+// sortCauses sorts texts that the real server writes in map order, such as the problems of an object.
 func sortCauses(value any) {
 	status, _ := value.(map[string]any)
 	details, _ := status["details"].(map[string]any)
 	causes, _ := details["causes"].([]any)
-	if resources, ok := status["resources"].([]any); ok { // the real server has them in the order of a map
+	if resources, ok := status["resources"].([]any); ok { // the real server returns them in map order
 		slices.SortFunc(resources, func(a, b any) int { return strings.Compare(marshal(a), marshal(b)) })
 	}
 	sortTypeErrors(status, "): ")
@@ -583,8 +583,8 @@ func sortCauses(value any) {
 	status["message"] = strings.Join(words, " ")
 }
 
-// builtIn reports whether the problems of a group's kinds have an order. Problems of definitions and custom resources
-// are found by schemas, which are maps.
+// builtIn reports whether the problems of a group's kinds have an order. Problems of CRDs and custom resources are
+// found with schemas, which are maps.
 func builtIn(group string) bool {
 	return !strings.Contains(group, ".") || strings.HasSuffix(group, ".k8s.io") && group != "apiextensions.k8s.io"
 }
@@ -613,14 +613,14 @@ func sortRuns(causes []any) {
 
 // sortTypeErrors reduces type errors of a patch to the part that does not depend on the order of maps. The names of
 // fields follow a prefix that ends with the given text.
-func sortTypeErrors(told map[string]any, before string) {
-	message, _ := told["message"].(string)
+func sortTypeErrors(status map[string]any, before string) {
+	message, _ := status["message"].(string)
 	if strings.Contains(message, "field not declared in schema") {
-		told["message"], _, _ = strings.Cut(message, before)
+		status["message"], _, _ = strings.Cut(message, before)
 	} else if strings.Contains(message, "errors:\n") {
 		lines := strings.Split(message, "\n")
 		slices.Sort(lines[1:])
-		told["message"] = strings.Join(lines, "\n")
+		status["message"] = strings.Join(lines, "\n")
 	}
 }
 
@@ -722,7 +722,7 @@ func (m *mask) metadata(metadata map[string]any, list bool) {
 		}
 		return
 	}
-	// Entries are in the order of their times, and these are of two clocks.
+	// Entries are sorted by time, and the two servers have different clocks.
 	if managed, ok := metadata["managedFields"].([]any); ok {
 		slices.SortFunc(managed, func(a, b any) int { return strings.Compare(marshal(a), marshal(b)) })
 	}

@@ -17,15 +17,15 @@ import (
 	"github.com/kctrl-dev/kctrl/testserver/apiserver"
 )
 
-// describedKind is a kind as OpenAPI describes it: where its objects are, and all fields that they may have.
+// describedKind is a kind as described by OpenAPI: the path of its objects, and all their fields.
 type describedKind struct {
 	sampleKind
 	fields  []describedField
-	answers bool            // its objects are answered and not kept
-	others  []describedPart // subresources that have another kind
+	answers bool            // answered and not stored
+	others  []describedPart // subresources with another kind
 }
 
-// describedPart is a subresource with a kind of its own.
+// describedPart is a subresource with its own kind.
 type describedPart struct {
 	partSample
 	name, method string
@@ -34,12 +34,12 @@ type describedPart struct {
 
 type partSample struct{ apiVersion, kind, body string }
 
-// describedField is a field of a kind: how it is reached from the object, and its schema. A step is a name, [each] for the elements of a list, or
-// [any] for the values of a map.
+// describedField is a field of a kind: its path from the object, and its schema. A step is a name, [each] for the
+// elements of a list, or [any] for the values of a map.
 type describedField struct {
 	path   []string
 	schema openAPISchema
-	around []openAPISchema // of what each step is in
+	around []openAPISchema // parent of each step
 }
 
 const (
@@ -49,7 +49,7 @@ const (
 
 func (f describedField) String() string { return strings.Join(f.path, ".") }
 
-// openAPISchema is a schema from which values are drawn.
+// openAPISchema is a schema for random values.
 type openAPISchema struct {
 	Ref                  string `json:"$ref"`
 	Type, Format         string
@@ -62,14 +62,14 @@ type openAPISchema struct {
 	Enum                 []any
 }
 
-// openAPIDocument is a document of one group.
+// openAPIDocument is the document of one group.
 type openAPIDocument struct {
 	Paths map[string]map[string]json.RawMessage
 
 	Components struct{ Schemas map[string]openAPISchema }
 }
 
-// resolved is a schema without references; name is the name of the model, if it has one.
+// resolved returns a schema without references, and the name of its model, if any.
 func (d openAPIDocument) resolved(s openAPISchema) (resolved openAPISchema, name string) {
 	if len(s.AllOf) == 1 {
 		s.Ref = s.AllOf[0].Ref
@@ -85,7 +85,7 @@ func (d openAPIDocument) resolved(s openAPISchema) (resolved openAPISchema, name
 	return model, name
 }
 
-// eachField adds the fields of a schema, once for each time that a model is within itself.
+// eachField adds the fields of a schema. It follows a recursive model once.
 func (d openAPIDocument) eachField(s openAPISchema, path, within []string, around []openAPISchema,
 	found *[]describedField) {
 	s, name := d.resolved(s)
@@ -136,7 +136,7 @@ func (d openAPIDocument) unfolded(s openAPISchema, depth int) openAPISchema {
 	return s
 }
 
-// values is the schema of the values of a map.
+// values returns the schema of the values of a map.
 func (s openAPISchema) values() (values openAPISchema, ok bool) {
 	if len(s.AdditionalProperties) == 0 || json.Unmarshal(s.AdditionalProperties, &values) != nil {
 		return values, false
@@ -154,7 +154,7 @@ func sortedNames[T any](of map[string]T) (names []string) {
 	return names
 }
 
-// operation is the description of a method of a path in a document.
+// operation describes a method of a path in a document.
 type operation struct {
 	Kind struct{ Group, Version, Kind string } `json:"x-kubernetes-group-version-kind"`
 	Body struct {
@@ -248,14 +248,14 @@ func unaskedField(f describedField) bool {
 	return slices.ContainsFunc(f.path, func(step string) bool { return slices.Contains(unasked, step) })
 }
 
-// unasked are fields without requests: types of volumes without a driver, which are counted, and kinds of groups that
+// unasked lists fields without requests: types of volumes without a driver, which are counted, and kinds of groups that
 // are not served.
 var unasked = []string{
 	"resourceClaims", "externalID", "globalDefault",
 }
 
-// fieldSamples are bodies of kinds for which other sequences use different ones. Objects that decide about writes
-// decide only about unused resources.
+// fieldSamples are bodies of kinds for which other sequences use different ones. Webhooks and policies among them apply
+// only to unused resources.
 var fieldSamples = []sampleKind{
 	{apiVersion: "admissionregistration.k8s.io/v1", kind: "ValidatingWebhookConfiguration",
 		bodies: []string{`{"webhooks":[{"name":"a.example.com","clientConfig":{"url":"https://127.0.0.1:1/x"},"rules":[{"operations":["CREATE"],"apiGroups":["nobody.example.com"],"apiVersions":["v1"],"resources":["nothings"]}],"sideEffects":"None","admissionReviewVersions":["v1"]}]}`}},
@@ -300,7 +300,8 @@ var partSamples = map[string]partSample{
 }
 
 // fieldsOf returns the requests of a seed about fields. It reads the fields from the server in memory, so that a seed
-// gives the same requests for every server; [TestOpenAPINamesTheFieldsOfTheRealServer] compares them with the real one.
+// has the same requests for every server. [TestOpenAPINamesTheFieldsOfTheRealServer] compares these fields with the
+// real server's.
 func fieldsOf(t testing.TB) requester {
 	kinds := describedKinds(t, newPeer(t, "in memory", apiserver.New(apiserver.Options{})))
 	for _, k := range kinds {
@@ -323,7 +324,7 @@ func fieldsOf(t testing.TB) requester {
 }
 
 // fieldSequence sends requests about the fields of one kind. Most of them change nothing, so each concerns one field.
-// Each body has an object with its number.
+// Each body contains an object with the sequence number.
 type fieldSequence struct {
 	*sequence
 	of describedKind
@@ -343,7 +344,7 @@ func (s *fieldSequence) objectName(i int) string {
 
 func (s *fieldSequence) namespaced() bool { return strings.Contains(s.of.path, "%s") }
 
-// content is a body of the kind.
+// content returns a body of the kind.
 func (s *fieldSequence) content(i int) (content map[string]any) {
 	text := strings.NewReplacer("NAMESPACE", s.namespace, "GROUP", fmt.Sprintf("%s-%d.kctrl.dev", s.namespace,
 		i)).Replace(s.of.bodies[i])
@@ -366,7 +367,7 @@ func (s *fieldSequence) keep() {
 	}
 }
 
-// remove deletes what other sequences would see.
+// remove deletes the objects that would affect other sequences.
 func (s *fieldSequence) remove() {
 	if s.of.answers || s.namespaced() {
 		return
@@ -379,7 +380,7 @@ func (s *fieldSequence) remove() {
 	}
 }
 
-// written is an object, unless its metadata are something else.
+// written returns an object, unless its metadata are of another type.
 func written(apiVersion, kind, name, version string, content map[string]any) string {
 	if metadata, ok := content["metadata"]; ok {
 		if _, ok := metadata.(map[string]any); !ok {
@@ -458,8 +459,8 @@ func (s *fieldSequence) step() {
 	}
 }
 
-// change changes a body at one field, near it, or at two fields. Fields below a named one are rare: fields of status in
-// writes of all others.
+// change changes a body at one field, near it, or at two fields. It rarely changes fields below the named one, such as
+// fields of the status in other writes.
 func (s *fieldSequence) change(content map[string]any, fields []describedField, rare string) {
 	for range 1 + max(0, s.IntN(5)-3) {
 		f := pick(s.sequence, fields...)
@@ -480,7 +481,7 @@ func (s *fieldSequence) change(content map[string]any, fields []describedField, 
 	}
 }
 
-// double repeats an element of a list that a body has.
+// double repeats an element of a list in a body.
 func (s *fieldSequence) double(content map[string]any) {
 	var repeat []func()
 	var visit func(value any)
@@ -505,7 +506,7 @@ func (s *fieldSequence) double(content map[string]any) {
 	}
 }
 
-// set sets the value of a field, and creates missing parents. around returns the parent of each step.
+// set sets the value of a field and creates missing parents. around has the schema of each step's parent.
 func (s *fieldSequence) set(content any, path []string, around []openAPISchema, value any) any {
 	if len(path) == 0 {
 		return value
@@ -541,7 +542,7 @@ func (s *fieldSequence) set(content any, path []string, around []openAPISchema, 
 	return members
 }
 
-// likely are values that fields of some names have.
+// likely lists typical values by field name.
 var likely = map[string][]any{
 	"name": {"a", "c", "v"}, "key": {"k", "a"}, "type": {"Ready", "Resource"}, "namespace": {"default"},
 	"path": {"/p", "p"}, "mountPath": {"/p", "/v"}, "port": {80, 443, "http"}, "containerPort": {80, 81},
@@ -564,7 +565,7 @@ var (
 	oddValues = []any{"x", 5, true, []any{}, map[string]any{}, []any{1}, map[string]any{"a": 1}, 1.5, nil, ""}
 )
 
-// fresh is a value that may be changed.
+// fresh returns a copy that may be changed.
 func fresh(value any) any {
 	switch value := value.(type) {
 	case map[string]any:
@@ -575,7 +576,7 @@ func fresh(value any) any {
 	return value
 }
 
-// value is some value of a schema, which may be wrong.
+// value returns a random value of a schema, which may be invalid.
 func (s *fieldSequence) value(schema openAPISchema, name string, depth int) any {
 	if s.IntN(12) == 0 {
 		return fresh(pick(s.sequence, oddValues...))
@@ -592,7 +593,7 @@ func (s *fieldSequence) value(schema openAPISchema, name string, depth int) any 
 			2147483648)
 	case schema.Format == "byte":
 		return pick[any](s.sequence, "eA==", "x", "", "e A=", signable)
-	case len(schema.OneOf) > 0: // a quantity
+	case len(schema.OneOf) > 0: // such as a quantity
 		return pick[any](s.sequence, "1", "100m", "1Gi", "-1", "0", "1.5", "x", 5, "1n", "0.0001", "1e3", "10E", "", "1Ki",
 			1.5, "9223372036854775808")
 	}

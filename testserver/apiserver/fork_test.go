@@ -36,8 +36,8 @@ const forkedDefinition = `{"apiVersion":"apiextensions.k8s.io/v1","kind":"Custom
 "schema":{"openAPIV3Schema":{"type":"object","properties":{"spec":{"type":"object","properties":{
 "size":{"type":"integer","default":1},"%s":{"type":"string"}}}}}}}]}}`
 
-// A fork has the objects, the definitions and the history of built-in kinds of its origin. Later writes affect one
-// server only.
+// TestForksAreIndependent checks that a fork has the objects, the CRDs and the history of built-in kinds of its origin,
+// and that later writes affect one server only.
 func TestForksAreIndependent(t *testing.T) {
 	origin := apiserver.New(apiserver.Options{})
 	defer origin.Close()
@@ -77,7 +77,7 @@ func TestForksAreIndependent(t *testing.T) {
 		t.Errorf("a fork has no history: %s", past)
 	}
 
-	// A definition that changes in one fork is prepared again there.
+	// A CRD that changes in one fork is prepared again there.
 	_, definition := answerOf(t, one, "GET", definitions+"/apps.example.com", "")
 	write(one, "PUT", definitions+"/apps.example.com", strings.ReplaceAll(definition, `"image"`, `"picture"`))
 	body := `{"apiVersion":"example.com/v1","kind":"App","metadata":{"name":"c"},"spec":{"image":"x","picture":"y"}}`

@@ -402,8 +402,8 @@ func (k *kind) versions() (all []schema.GroupVersion) {
 	return all
 }
 
-// toldAs has the names of built-in kinds in errors, where they differ from the resource.
-var toldAs = map[schema.GroupResource]string{
+// errorNames has the names of built-in kinds in errors, if they differ from the resource.
+var errorNames = map[schema.GroupResource]string{
 	{Resource: "replicationcontrollers"}: "controllers", {Resource: "endpoints"}: "services/endpoints",
 	{Resource: "nodes"}: "minions", {Resource: "services"}: "services/specs",
 	{Group: "networking.k8s.io", Resource: "ingresses"}: "ingress",
@@ -418,15 +418,16 @@ func (s *Server) newRegistry(k *kind, f family) *registry {
 	if resource.Group != "" {
 		prefix = "/registry/" + resource.Group + "/" + resource.Resource
 	}
-	media := runtime.ContentTypeProtobuf // it has no empty lists, and no kinds of embedded objects
+	media := runtime.ContentTypeProtobuf // it drops empty lists and the kinds of embedded objects
 	if !f.hub.Empty() || s.options.Unchecked {
 		media = runtime.ContentTypeJSON
 	}
 	info, _ := runtime.SerializerInfoForMediaType(f.codecs.SupportedMediaTypes(), media)
 	hub := f.hubOf(stored)
 	r := &registry{
-		table: s.store.Table(resource), prefix: prefix, told: "/registry/" + cmp.Or(toldAs[resource], resource.Resource),
-		resource: k.GVK.GroupVersion().WithResource(k.Resource).GroupResource(), kind: k.GVK, singular: k.SingularName(),
+		table: s.store.Table(resource), prefix: prefix,
+		errorPrefix: "/registry/" + cmp.Or(errorNames[resource], resource.Resource),
+		resource:    k.GVK.GroupVersion().WithResource(k.Resource).GroupResource(), kind: k.GVK, singular: k.SingularName(),
 		deletable: k.Deletable,
 		new:       newOf(f.scheme, hub.WithKind(k.GVK.Kind)), newList: newOf(f.scheme, hub.WithKind(k.GVK.Kind+"List")),
 		strategy: &kindStrategy{f.scheme, s.names, genericStoreOnly{}, s, stored, stored.Rules, stored.mayWrite},

@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// These parts of answers are not compared: random values, and the output of Go values that have other types in the real
-// server.
+// These parts of answers are not compared: random values, and formatted Go values whose types differ from the real
+// server's.
 var (
 	clusterAddress = regexp.MustCompile(`\b10\.0\.0\.\d+\b`)
 	nodePortCell   = regexp.MustCompile(`:3\d{4}/`)
@@ -24,7 +24,7 @@ var (
 
 func maskedKinds(text string) string {
 	if strings.Contains(text, `"message": "unknown patch type: `) || strings.HasSuffix(text, broken) {
-		return broken // upstream panics or refuses, by the order of Go's maps
+		return broken // upstream panics or rejects, depending on map order
 	}
 	text = goDiff.ReplaceAllString(text, "$1")
 	text = goValue.ReplaceAllString(text, "Invalid value: {}$1")
@@ -39,9 +39,9 @@ func maskedKinds(text string) string {
 	return nodePortField.ReplaceAllString(text, "${1}PORT")
 }
 
-// sampleKind is a kind as requests ask about it.
+// sampleKind is a kind for requests.
 type sampleKind struct {
-	path       string // with a verb for the namespace, if it is in one
+	path       string // with a verb for the namespace, if the kind is namespaced
 	apiVersion string
 	kind       string
 	parts      []string
@@ -99,7 +99,7 @@ func (s *sequence) kindStep(k sampleKind) {
 		}
 	case 11:
 		list := path
-		if !strings.Contains(k.path, "%s") { // other sequences have objects there too
+		if !strings.Contains(k.path, "%s") { // other sequences also have objects there
 			list += "?fieldSelector=metadata.name%3D" + name
 		}
 		s.add(asked{method: "GET", path: pick(s, list, path+"/"+name), accept: pick(s, "", asTable)})
@@ -137,7 +137,7 @@ func (s *sequence) kindStep(k sampleKind) {
 	}
 }
 
-// podStep sends requests that only pods have.
+// podStep sends requests that only pods support.
 func (s *sequence) podStep(path, name string) {
 	part := func(part, apiVersion, kind string, content map[string]any) {
 		s.add(asked{method: "POST", path: path + "/" + name + "/" + part,
@@ -163,7 +163,7 @@ func (s *sequence) podStep(path, name string) {
 	}
 }
 
-// kindBody returns a valid body, or one with another value in one place.
+// kindBody returns a valid body, or one with one changed value.
 func (s *sequence) kindBody(k sampleKind, name, version string) string {
 	var content map[string]any
 	if err := json.Unmarshal([]byte(pick(s, k.bodies...)), &content); err != nil {
@@ -186,7 +186,7 @@ func (s *sequence) kindBody(k sampleKind, name, version string) string {
 	return object(k.apiVersion, k.kind, name, version, content)
 }
 
-// mutate changes one value somewhere.
+// mutate changes one random value.
 func (s *sequence) mutate(content map[string]any) {
 	type place struct {
 		set func(any)

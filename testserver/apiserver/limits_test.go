@@ -8,12 +8,12 @@ import (
 	"strings"
 )
 
-// problemsOfLimits are what one LimitRange has against an object; the real server finds them in the order of Go's maps.
+// problemsOfLimits matches the problems of one LimitRange with an object. The real server finds them in map order.
 var problemsOfLimits = regexp.MustCompile(`(is forbidden: \[)(.*)\]`)
 
 func maskedLimits(text string) string {
 	if strings.Contains(text, `pods \"mark\" is forbidden`) {
-		return "" // the plugin may have seen the change between its two halves
+		return "" // the plugin may have applied the change between its two halves
 	}
 	text = problemsOfLimits.ReplaceAllStringFunc(text, func(found string) string {
 		parts := problemsOfLimits.FindStringSubmatch(found)
@@ -25,8 +25,8 @@ func maskedLimits(text string) string {
 	return maskedKinds(text)
 }
 
-// limitRequests concern pods and claims, and a LimitRange that changes. The real server's plugin sees the change a
-// little after the write.
+// limitRequests returns requests about pods and claims, and about a LimitRange that changes. The real server's plugin
+// applies the change a moment after the write.
 func limitRequests(seed uint64, salt string) []asked {
 	s := &sequence{Rand: rand.New(rand.NewPCG(seed, 7)), namespace: fmt.Sprintf("l%d%s", seed, salt)}
 	s.add(asked{method: "POST", path: "/api/v1/namespaces", body: object("v1", "Namespace", s.namespace, "", nil)})
@@ -75,13 +75,13 @@ func limitRequests(seed uint64, salt string) []asked {
 	return s.requests
 }
 
-// marked is a resource of which a LimitRange lets containers have as much as it was changed times.
+// marked is a resource whose limit equals the number of changes of the LimitRange.
 const marked = "example.com/mark"
 
-// quantities are in their order.
+// quantities are in ascending order.
 var quantities = []string{"0", "1m", "100m", "0.5", "1", "1500m", "2", "3.7", "64Mi", "1Gi", "1.5Gi", "9e12", "8Ei"}
 
-// ordered are as many quantities, in their order, or none.
+// ordered returns n quantities in ascending order, or none.
 func (s *sequence) ordered(n int) (some []any) {
 	var at []int
 	for range n {
@@ -137,7 +137,7 @@ func (s *sequence) limits(mark int) []any {
 	return all
 }
 
-// possible reports whether every ratio is certain: max may not exceed min by a rejected factor.
+// possible reports whether no ratio is random: max may not exceed min by a rejected factor.
 func possible(limits []any) bool {
 	return !slices.ContainsFunc(limits, func(one any) bool {
 		least, _ := one.(map[string]any)["min"].(map[string]any)
@@ -146,7 +146,7 @@ func possible(limits []any) bool {
 	})
 }
 
-// asks are requests and limits.
+// asks returns requests and limits.
 func (s *sequence) asks() map[string]any {
 	requests, limits := map[string]any{}, map[string]any{}
 	for _, resource := range []string{"cpu", "memory", "ephemeral-storage"} {

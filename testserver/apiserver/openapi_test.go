@@ -17,14 +17,15 @@ import (
 	"github.com/kctrl-dev/kctrl/testserver/apiserver"
 )
 
-// documents are parts of OpenAPI documents, by path: of custom resources all, and of built-in kinds the models and paths.
+// documents are parts of OpenAPI documents, by path: complete ones of custom resources, and the models and paths of
+// built-in kinds.
 type documents map[string]map[string]any
 
 const documentsRecording = "testdata/openapi.json.gz"
 
-// TestOpenAPIOfDefinitionsIsTheRealServers compares the documents of custom resources, and the models and paths of the
-// built-in kinds of the server in memory, with the real API server's.
-func TestOpenAPIOfDefinitionsIsTheRealServers(t *testing.T) {
+// TestOpenAPIOfDefinitionsMatchesTheRealServer compares the documents of custom resources, and the models and paths of
+// built-in kinds, between the server in memory and the real API server.
+func TestOpenAPIOfDefinitionsMatchesTheRealServer(t *testing.T) {
 	ours, theirs := documentsOf(t, newPeer(t, "in memory", apiserver.New(apiserver.Options{}))),
 		documentsOf(t, newPeer(t, "real", nil))
 	if os.Getenv(recordVariable) == "record" {
@@ -36,8 +37,8 @@ func TestOpenAPIOfDefinitionsIsTheRealServers(t *testing.T) {
 	compareDocuments(t, theirs, ours)
 }
 
-// TestOpenAPIOfDefinitionsWasTheRealServers compares with the recording.
-func TestOpenAPIOfDefinitionsWasTheRealServers(t *testing.T) {
+// TestOpenAPIOfDefinitionsMatchesTheRecording compares with the recording.
+func TestOpenAPIOfDefinitionsMatchesTheRecording(t *testing.T) {
 	var theirs documents
 	load(t, documentsRecording, &theirs)
 	compareDocuments(t, theirs, documentsOf(t, newPeer(t, "in memory", apiserver.New(apiserver.Options{}))))
@@ -48,7 +49,7 @@ func documentsOf(t *testing.T, p *peer) documents {
 	all := documents{}
 	for _, version := range []string{"v1", "v1beta1"} {
 		path := "/openapi/v3/apis/fidelity.kctrl.dev/" + version
-		p.await(t, path) // it appears some time after its definition
+		p.await(t, path) // it appears some time after its CRD
 		all[path] = openAPIOf(t, p, path)
 	}
 	for _, path := range []string{"/openapi/v3/api/v1", "/openapi/v3/apis/apiextensions.k8s.io/v1"} {
@@ -59,7 +60,7 @@ func documentsOf(t *testing.T, p *peer) documents {
 	return all
 }
 
-// compareDocuments compares the parts of our documents with the parts of theirs that have the same name.
+// compareDocuments compares the parts that both documents have.
 func compareDocuments(t *testing.T, theirs, ours documents) {
 	t.Helper()
 	for path, parts := range ours {
@@ -77,8 +78,8 @@ func compareDocuments(t *testing.T, theirs, ours documents) {
 	}
 }
 
-// connects reports whether a path or model is of a connection to a pod, a node or a service, or of a log, which is described as an
-// object, which it is not.
+// connects reports whether a path or model belongs to a log, or to a connection to a pod, a node or a service. OpenAPI
+// wrongly describes them as objects.
 func connects(name string) bool {
 	return slices.ContainsFunc([]string{"/attach", "/exec", "/log", "/portforward", "/proxy", "/proxy/{path}",
 		"AttachOptions", "ExecOptions", "PortForwardOptions", "ProxyOptions"}, func(end string) bool {
@@ -95,7 +96,7 @@ func openAPIOf(t *testing.T, p *peer, path string) (document map[string]any) {
 	if err := json.Unmarshal(body, &document); err != nil {
 		t.Fatal(err)
 	}
-	// The real server lists all groups that it has been compiled with.
+	// The real server lists all groups that it was compiled with.
 	schemas := document["components"].(map[string]any)["schemas"].(map[string]any)
 	for _, name := range []string{"DeleteOptions", "WatchEvent"} {
 		if model, ok := schemas["io.k8s.apimachinery.pkg.apis.meta.v1."+name].(map[string]any); ok {
@@ -116,7 +117,8 @@ func withoutDeleted(paths any) any {
 }
 
 // withoutMarkers returns a schema without the parts that come from comments and markers of Go types, not all of which
-// are known here: merge strategies of lists and maps, optional fields, defaults, enumerations, unions, and line breaks.
+// are available here: merge strategies of lists and maps, optional fields, defaults, enumerations, unions, and line
+// breaks.
 func withoutMarkers(value any) any {
 	switch value := value.(type) {
 	case map[string]any:
@@ -144,8 +146,8 @@ func withoutMarkers(value any) any {
 	return value
 }
 
-// TestOpenAPIIsFoundByItsHash follows the index, as clients with a cache do.
-func TestOpenAPIIsFoundByItsHash(t *testing.T) {
+// TestOpenAPIDocumentsMatchTheirHash follows the index, like clients with a cache.
+func TestOpenAPIDocumentsMatchTheirHash(t *testing.T) {
 	p := newPeer(t, "in memory", apiserver.New(apiserver.Options{}))
 	p.client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	index := func() map[string]struct{ ServerRelativeURL string } {
@@ -175,11 +177,11 @@ func TestOpenAPIIsFoundByItsHash(t *testing.T) {
 		asked{method: "DELETE", path: "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/gadgets.fidelity.kctrl.dev"})
 	after := index()
 	if after["apis/fidelity.kctrl.dev/v1"] == before["apis/fidelity.kctrl.dev/v1"] || after["api/v1"] != before["api/v1"] {
-		t.Error("the hash of a document is not of what it says")
+		t.Error("the hash of a document does not match its content")
 	}
 }
 
-// TestOpenAPIInProtobuf reads the documents as clients of old and of new do.
+// TestOpenAPIInProtobuf reads the documents like old and new clients.
 func TestOpenAPIInProtobuf(t *testing.T) {
 	p := newPeer(t, "in memory", apiserver.New(apiserver.Options{}))
 	_, body, _ := p.do(t, asked{method: "GET", path: "/openapi/v2",

@@ -5,7 +5,8 @@ import (
 	"math/rand/v2"
 )
 
-// readerRequests are writes of policies with parameters, and of their bindings, by a user with some read permissions.
+// readerRequests returns writes of policies with parameters, and of their bindings, by a user with some read
+// permissions.
 func readerRequests(seed uint64, salt string) []asked {
 	s := &sequence{Rand: rand.New(rand.NewPCG(seed, 13)), namespace: fmt.Sprintf("e%d%s", seed, salt)}
 	s.add(asked{method: "POST", path: "/api/v1/namespaces", body: object("v1", "Namespace", s.namespace, "", nil)})

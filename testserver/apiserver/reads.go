@@ -361,7 +361,7 @@ const bookmarks = time.Minute
 // run sends changes until the client fails to receive one, or stop is closed.
 func (w *watcher) run(ctx context.Context, stop <-chan struct{}) {
 	if w.initial {
-		if !w.tellAll(ctx) {
+		if !w.sendCurrent(ctx) {
 			return
 		}
 	} else if w.from < w.registry.started {
@@ -416,8 +416,8 @@ func (w *watcher) fail(ctx context.Context, err error) {
 	w.client.event(ctx, watch.Event{Type: watch.Error, Object: &shown})
 }
 
-// tellAll sends the current objects.
-func (w *watcher) tellAll(ctx context.Context) bool {
+// sendCurrent sends the current objects.
+func (w *watcher) sendCurrent(ctx context.Context) bool {
 	if w.seen == 0 {
 		err := w.registry.waitUntil(ctx, strconv.FormatInt(w.from, 10))
 		if err == nil {

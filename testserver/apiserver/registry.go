@@ -59,20 +59,20 @@ type codec interface {
 // registry implements requests for the objects of one kind in one version on the store, in the order and with the
 // errors of the generic registry of Kubernetes. Upstream's request handlers call it.
 type registry struct {
-	table    *store.Table
-	prefix   string // of keys: /registry/ and the resource
-	told     string // replaces prefix in errors, if not empty
-	resource schema.GroupResource
-	kind     schema.GroupVersionKind
-	new      func() runtime.Object
-	newList  func() runtime.Object
-	strategy strategy
-	codec    codec
-	attrs    storage.AttrFunc
-	names    *generator
-	started  int64           // lowest revision of a watch
-	first    int64           // the resourceVersion of created objects, if objects count their own; 0 means the default
-	stopped  <-chan struct{} // closed when it no longer serves watches
+	table       *store.Table
+	prefix      string // of keys: /registry/ and the resource
+	errorPrefix string // replaces prefix in error messages, if not empty
+	resource    schema.GroupResource
+	kind        schema.GroupVersionKind
+	new         func() runtime.Object
+	newList     func() runtime.Object
+	strategy    strategy
+	codec       codec
+	attrs       storage.AttrFunc
+	names       *generator
+	started     int64           // lowest revision of a watch
+	first       int64           // the resourceVersion of created objects, if objects count their own; 0 means the default
+	stopped     <-chan struct{} // closed when it no longer serves watches
 
 	rest.TableConvertor
 	singular      string
@@ -217,7 +217,7 @@ func (r *registry) create(ctx context.Context, object runtime.Object, validate r
 	case !put:
 		return nil, r.exists(ctx, object, r.table.Get(key))
 	}
-	r.tell()
+	r.notify()
 	return r.codec.decode(stored)
 }
 
@@ -280,7 +280,7 @@ func (r *registry) dry(object runtime.Object) (runtime.Object, error) {
 	return shown, nil
 }
 
-func (r *registry) tell() {
+func (r *registry) notify() {
 	if r.written != nil {
 		r.written()
 	}
@@ -456,7 +456,7 @@ func (r *registry) guarded(ctx context.Context, key string, mayCreate bool, prec
 		case err != nil:
 			return nil, apierrors.NewInternalError(err)
 		case put:
-			r.tell()
+			r.notify()
 			return r.codec.decode(stored)
 		}
 		if err := ctx.Err(); err != nil {
@@ -465,9 +465,9 @@ func (r *registry) guarded(ctx context.Context, key string, mayCreate bool, prec
 	}
 }
 
-// shown returns a key for errors: a dry run does not get to the code that adds the prefix.
+// shown returns a key for errors. In a dry run, the code that adds the prefix does not run.
 func (r *registry) shown(key string, dryRun bool) string {
-	key = cmp.Or(r.told, r.prefix) + strings.TrimPrefix(key, r.prefix)
+	key = cmp.Or(r.errorPrefix, r.prefix) + strings.TrimPrefix(key, r.prefix)
 	if dryRun {
 		return strings.TrimPrefix(key, "/registry")
 	}
@@ -499,7 +499,7 @@ func (r *registry) remove(ctx context.Context, key, name string, preconditions s
 		case err != nil:
 			return nil, apierrors.NewInternalError(err)
 		case last != nil:
-			r.tell()
+			r.notify()
 			return r.codec.decode(last)
 		}
 		if err := ctx.Err(); err != nil {

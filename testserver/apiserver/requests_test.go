@@ -8,20 +8,20 @@ import (
 	"strings"
 )
 
-// sequence makes the requests of one seed, for objects in a namespace of its own.
+// sequence generates the requests of one seed, for objects in its own namespace.
 type sequence struct {
 	*rand.Rand
 	namespace string
-	generated bool // a name was; two would be in an order that is random
+	generated bool // a request generated a name; a second one would make the order random
 	requests  []asked
 
-	hooks  *hooks          // of sequences about admission
-	synced int             // how often what decides was changed
-	made   map[string]bool // cluster-scoped objects, by name
-	paths  []string        // and where they are
+	hooks  *hooks          // in sequences about admission
+	synced int             // number of configuration changes
+	made   map[string]bool // created cluster-scoped objects, by name
+	paths  []string        // paths of these objects
 }
 
-// requestsOf are the requests of a seed: one seed, one sequence.
+// requestsOf returns the requests of a seed.
 func requestsOf(seed uint64, salt string) []asked {
 	s := &sequence{Rand: rand.New(rand.NewPCG(seed, 1)), namespace: fmt.Sprintf("s%d%s", seed, salt)}
 	s.add(asked{method: "POST", path: "/api/v1/namespaces", body: object("v1", "Namespace", s.namespace, "", nil)})
@@ -48,7 +48,7 @@ func pick[T any](s *sequence, of ...T) T { return of[s.IntN(len(of))] }
 
 func (s *sequence) name() string { return pick(s, "a", "b", "c", "d") }
 
-// gadget is the name of a cluster-scoped object, which is this sequence's.
+// gadget returns the name of a cluster-scoped object of this sequence.
 func (s *sequence) gadget() string { return s.namespace + "-" + pick(s, "a", "b") }
 
 func (s *sequence) path(resource, name string) string {
@@ -101,7 +101,7 @@ func (s *sequence) step() {
 	steps[s.IntN(len(steps))]()
 }
 
-// options are query parameters of a write.
+// options returns the query parameters of a write.
 func (s *sequence) options() string {
 	values := url.Values{}
 	if s.IntN(8) == 0 {
@@ -119,7 +119,7 @@ func (s *sequence) options() string {
 	return "?" + values.Encode()
 }
 
-// body is a widget, which may be wrong.
+// body returns a widget, which may be invalid.
 func (s *sequence) body(name, version string) string {
 	content := map[string]any{"spec": s.spec(), "metadata": s.metadata()}
 	if s.IntN(4) == 0 {
@@ -265,7 +265,7 @@ func (s *sequence) list() {
 		accept: pick(s, "", "", "", "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io")})
 }
 
-// unescaped is a query whose references are not escaped.
+// unescaped returns a query whose references are not escaped.
 func unescaped(values url.Values) string {
 	if len(values) == 0 {
 		return ""
@@ -544,7 +544,7 @@ func (s *sequence) watch() {
 		"&sendInitialEvents=true", "{{start}}&fieldSelector=metadata.name%3Dsentinel",
 	} {
 		if strings.Contains(query, "labelSelector") {
-			query = "{{start}}&labelSelector=app%21%3Dx" // the sentinel is selected
+			query = "{{start}}&labelSelector=app%21%3Dx" // matches the sentinel
 		}
 		s.add(asked{method: "GET", path: path + query})
 	}

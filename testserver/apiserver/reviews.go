@@ -260,7 +260,7 @@ func (s *Server) authenticate(token string, wanted []string) (user.Info, []strin
 	if account == nil || string(account.UID) != c.Private.ServiceAccount.UID {
 		return nil, nil, errors.New("[invalid bearer token, service account token has been invalidated]")
 	}
-	if !s.boundToWhatIs(&c) {
+	if !s.boundObjectsExist(&c) {
 		return nil, nil, errors.New("[invalid bearer token, service account token has been invalidated]")
 	}
 	who := serviceaccount.UserInfo(account.Namespace, account.Name, string(account.UID))
@@ -332,8 +332,9 @@ func (s *Server) bind(c *claims, to *authenticationv1.BoundObjectReference, acco
 	return nil
 }
 
-// boundToWhatIs reports whether all objects to which a token is bound still exist, except the node of a pod.
-func (s *Server) boundToWhatIs(c *claims) bool {
+// boundObjectsExist reports whether all objects to which a token is bound still exist. It does not check the node of a
+// pod.
+func (s *Server) boundObjectsExist(c *claims) bool {
 	for kind, claim := range map[string]*objectClaim{"Pod": c.Private.Pod, "Secret": c.Private.Secret,
 		"Node": c.Private.Node} {
 		if claim == nil || kind == "Node" && c.Private.Pod != nil {

@@ -5,14 +5,14 @@ import (
 	"math/rand/v2"
 )
 
-// classRequests concern pods and their RuntimeClass, which is created, changed and deleted.
+// classRequests returns requests about pods and their RuntimeClass, which is created, changed and deleted.
 func classRequests(seed uint64, salt string) []asked {
 	s := &sequence{Rand: rand.New(rand.NewPCG(seed, 11)), namespace: fmt.Sprintf("c%d%s", seed, salt)}
 	s.add(asked{method: "POST", path: "/api/v1/namespaces", body: object("v1", "Namespace", s.namespace, "", nil)})
 	const path = "/apis/node.k8s.io/v1/runtimeclasses/"
 	in := "/api/v1/namespaces/" + s.namespace + "/pods"
 	for class := range 4 {
-		name := fmt.Sprintf("%s-%d", s.namespace, class) // the real server's plugin hears later of a class that changes
+		name := fmt.Sprintf("%s-%d", s.namespace, class) // the real server's plugin applies changes of a class later
 		if s.IntN(4) > 0 {
 			s.add(asked{method: "PUT", path: path + name, body: object("node.k8s.io/v1", "RuntimeClass", name, "",
 				s.runtimeClass())})

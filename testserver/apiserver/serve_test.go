@@ -35,7 +35,7 @@ func newAuthority(t *testing.T) *authority {
 	return a
 }
 
-// issue makes a certificate of a server on loopback or of a client; the first one is of the authority.
+// issue returns a certificate of a server on loopback or of a client. The first certificate is the CA's.
 func (a *authority) issue(t *testing.T, name string, groups ...string) tls.Certificate {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -71,7 +71,7 @@ func (a *authority) pool() *x509.CertPool {
 	return pool
 }
 
-// client is one that trusts the authority, with certificates of its own.
+// client returns a client that trusts the authority and has certificates.
 func (a *authority) client(t *testing.T, certificates ...tls.Certificate) *http.Client {
 	transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: a.pool(), Certificates: certificates},
 		ForceAttemptHTTP2: true}
@@ -108,7 +108,7 @@ func TestOnlyCertificatesOfClientsAreServed(t *testing.T) {
 	known := ours.client(t, ours.issue(t, "somebody", "system:masters"))
 	if status, body := ask(t, known, base+"/api/v1/namespaces/default"); status != http.StatusOK ||
 		!strings.Contains(body, `"name":"default"`) {
-		t.Errorf("somebody known got %d %s", status, body)
+		t.Errorf("the known user got %d %s", status, body)
 	}
 	review, err := http.NewRequestWithContext(t.Context(), http.MethodPost,
 		base+"/apis/authentication.k8s.io/v1/selfsubjectreviews",
@@ -116,7 +116,7 @@ func TestOnlyCertificatesOfClientsAreServed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	review.Header.Set("Authorization", "Bearer made-up") // which the real server does not look at either
+	review.Header.Set("Authorization", "Bearer made-up") // the real server ignores it too
 	response, err := known.Do(review)
 	if err != nil {
 		t.Fatal(err)
@@ -126,14 +126,14 @@ func TestOnlyCertificatesOfClientsAreServed(t *testing.T) {
 	if err != nil || response.StatusCode != http.StatusCreated ||
 		!bytes.Contains(content, []byte(`"username":"somebody"`)) ||
 		!bytes.Contains(content, []byte(`"authentication.kubernetes.io/credential-id":["X509SHA256=`)) {
-		t.Errorf("somebody known with a token got %d %s %v", response.StatusCode, content, err)
+		t.Errorf("the known user with a token got %d %s %v", response.StatusCode, content, err)
 	}
 	unknown := ours.client(t)
 	for _, path := range []string{"/api/v1/namespaces", "/apis", "/api", "/openapi/v3", "/readyz/../api", "/"} {
 		status, body := ask(t, unknown, base+path)
 		if status != http.StatusForbidden || !strings.Contains(body, `"reason":"Forbidden"`) ||
 			!strings.Contains(body, `\"system:anonymous\" cannot `) {
-			t.Errorf("%s: somebody unknown got %d %s", path, status, body)
+			t.Errorf("%s: an unknown user got %d %s", path, status, body)
 		}
 	}
 	for _, path := range []string{"/readyz", "/livez", "/healthz", "/version"} {
@@ -161,9 +161,9 @@ func TestOnlyCertificatesOfClientsAreServed(t *testing.T) {
 	if response, err := ours.client(t, theirs.issue(t, "kubernetes-admin", "system:masters")).Get(base +
 		"/api"); err == nil {
 		response.Body.Close()
-		t.Errorf("a certificate of somebody else's authority got %s", response.Status)
+		t.Errorf("a certificate of another CA got %s", response.Status)
 	}
-	// A watch ends with the server, and nothing is served any more.
+	// A watch ends with the server, which then serves no further requests.
 	watch, err := known.Get(base + "/api/v1/configmaps?watch=true")
 	if err != nil {
 		t.Fatal(err)
@@ -204,8 +204,8 @@ func serve(t *testing.T) (url string, authority *authority, client tls.Certifica
 	return "https://" + listener.Addr().String(), authority, authority.issue(t, "somebody", "system:masters")
 }
 
-// TestClientsMayLeaveAtAnyByte cuts requests, and the reading of answers, after each byte: nothing of a request that is not whole is
-// done, and the server serves others.
+// TestClientsMayLeaveAtAnyByte cuts requests and responses after each byte. The server does not execute incomplete
+// requests, and continues to serve other clients.
 func TestClientsMayLeaveAtAnyByte(t *testing.T) {
 	url, authority, certificate := serve(t)
 	const configMaps = "/api/v1/namespaces/default/configmaps"
@@ -249,9 +249,9 @@ func TestClientsMayLeaveAtAnyByte(t *testing.T) {
 	}
 }
 
-// TestAWatcherThatNeverReadsHoldsUpNobody opens watches over sockets that it never reads, and causes more events than
-// the sockets and the history hold. The server still answers other clients, and stops.
-func TestAWatcherThatNeverReadsHoldsUpNobody(t *testing.T) {
+// TestSlowWatcherDoesNotBlockOthers opens watches over sockets that it never reads, and causes more events than the
+// sockets and the history hold. The server still answers other clients, and stops.
+func TestSlowWatcherDoesNotBlockOthers(t *testing.T) {
 	url, authority, certificate := serve(t)
 	const configMaps = "/api/v1/namespaces/default/configmaps"
 	watcher, client := authority.client(t, certificate), authority.client(t, certificate)

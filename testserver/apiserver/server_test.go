@@ -140,7 +140,7 @@ func TestErrorsTakeNoVirtualTime(t *testing.T) {
 	})
 }
 
-// TestSlowWatchLosesItsPlace checks that the server keeps nothing for a watcher that does not read, and sends it an
+// TestSlowWatchLosesItsPlace checks that the server buffers nothing for a watcher that does not read, and sends it an
 // error.
 func TestSlowWatchLosesItsPlace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -171,8 +171,8 @@ func TestSlowWatchLosesItsPlace(t *testing.T) {
 	})
 }
 
-// TestEachResponseIsWholeWhateverIsReadAtOnce reads responses in chunks of random sizes.
-func TestEachResponseIsWholeWhateverIsReadAtOnce(t *testing.T) {
+// TestResponsesAreCompleteForAnyReadSize reads responses in chunks of random sizes.
+func TestResponsesAreCompleteForAnyReadSize(t *testing.T) {
 	server := apiserver.New(apiserver.Options{})
 	defer server.Close()
 	client := &http.Client{Transport: server.Config().Transport}
@@ -218,8 +218,8 @@ func TestEachResponseIsWholeWhateverIsReadAtOnce(t *testing.T) {
 	}
 }
 
-// TestDefinitionGoesWithItsLastObject deletes a definition whose objects are kept by finalizers.
-func TestDefinitionGoesWithItsLastObject(t *testing.T) {
+// TestDefinitionIsDeletedWithItsLastObject deletes a CRD whose objects are kept by finalizers.
+func TestDefinitionIsDeletedWithItsLastObject(t *testing.T) {
 	p := newPeer(t, "in memory", apiserver.New(apiserver.Options{}))
 	const gadgets, crd = "/apis/fidelity.kctrl.dev/v1/gadgets",
 		"/apis/apiextensions.k8s.io/v1/customresourcedefinitions/gadgets.fidelity.kctrl.dev"
@@ -270,7 +270,7 @@ func TestWatchesEndWithTheirDefinition(t *testing.T) {
 			t.Fatalf("%d %s", status, body)
 		}
 		var watches []*http.Response
-		for _, accept := range []string{"application/json", asPartial} { // as it is stored, and by upstream's handlers
+		for _, accept := range []string{"application/json", asPartial} { // stored form, and upstream's
 			request, err := http.NewRequestWithContext(ctx, http.MethodGet, p.host+gadgets+"?watch=1", nil)
 			if err != nil {
 				t.Fatal(err)
@@ -291,30 +291,30 @@ func TestWatchesEndWithTheirDefinition(t *testing.T) {
 			t.Fatalf("%d %s", status, body)
 		}
 		for _, watch := range watches {
-			var told []string
+			var types []string
 			for decoder := json.NewDecoder(watch.Body); ; {
 				var event struct{ Type string }
 				if err := decoder.Decode(&event); err != nil {
 					break
 				}
-				told = append(told, event.Type)
+				types = append(types, event.Type)
 			}
 			watch.Body.Close()
-			if strings.Join(told, " ") != "ADDED DELETED" {
-				t.Fatalf("a watch told of %q", told)
+			if strings.Join(types, " ") != "ADDED DELETED" {
+				t.Fatalf("a watch sent %q", types)
 			}
 		}
 	}
 }
 
-// certificate is the bundle that a client must trust, as bytes in JSON.
+// certificate returns the CA bundle of a server, as bytes in JSON.
 func certificate(server *httptest.Server) []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
 }
 
-// TestConversionByAWebhook converts on writes and reads, single objects and lists, and checks the errors for incorrect
-// answers of a webhook.
-func TestConversionByAWebhook(t *testing.T) {
+// TestWebhooksConvert converts on writes and reads, single objects and lists, and checks the errors for invalid answers
+// of a webhook.
+func TestWebhooksConvert(t *testing.T) {
 	answer := func(object map[string]any) {
 		spec, _ := object["spec"].(map[string]any)
 		if object["apiVersion"] == "hooks.kctrl.dev/v1" {
@@ -440,9 +440,9 @@ func TestConversionByAWebhook(t *testing.T) {
 	<-waiting
 }
 
-// TestABodyThatNeverEndsEndsWithItsRequest checks that neither the server nor its Close waits for data that a client
-// does not send.
-func TestABodyThatNeverEndsEndsWithItsRequest(t *testing.T) {
+// TestEndlessBodyEndsWithItsRequest checks that neither the server nor its Close waits for data that a client does not
+// send.
+func TestEndlessBodyEndsWithItsRequest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := apiserver.New(apiserver.Options{})
 		client := &http.Client{Transport: server.Config().Transport}
@@ -464,7 +464,7 @@ func TestABodyThatNeverEndsEndsWithItsRequest(t *testing.T) {
 			}
 			synctest.Wait()
 			if _, err := ends.Write([]byte("{")); !errors.Is(err, io.ErrClosedPipe) {
-				t.Errorf("%s: somebody reads still: %v", method, err)
+				t.Errorf("%s: the server still reads the body: %v", method, err)
 			}
 			cancel()
 		}
@@ -499,8 +499,9 @@ func TestNamespaceStaysUntilItIsFinalized(t *testing.T) {
 	}
 }
 
-// TestQuestionsAreOnlyCreated on their one path, and an operator that lists all kinds of its scheme gets a status for them.
-func TestQuestionsAreOnlyCreated(t *testing.T) {
+// TestReviewsCanOnlyBeCreated checks that reviews support only creation, and that an operator that lists all kinds of
+// its scheme receives a Status for them.
+func TestReviewsCanOnlyBeCreated(t *testing.T) {
 	server := apiserver.New(apiserver.Options{})
 	defer server.Close()
 	for _, want := range []struct {
@@ -531,7 +532,7 @@ func TestQuestionsAreOnlyCreated(t *testing.T) {
 	}
 }
 
-// TestNodePortsOfAServiceDiffer adds a port in front of one that keeps its own.
+// TestNodePortsOfAServiceDiffer adds a port before one that keeps its node port.
 func TestNodePortsOfAServiceDiffer(t *testing.T) {
 	p := newPeer(t, "in memory", apiserver.New(apiserver.Options{}))
 	const services = "/api/v1/namespaces/default/services"
@@ -552,9 +553,8 @@ func TestNodePortsOfAServiceDiffer(t *testing.T) {
 	}
 }
 
-// TestDefaultsOfReadersAreWrittenAgain writes back the status of a Job whose labels come only from the defaults of
-// reads.
-func TestDefaultsOfReadersAreWrittenAgain(t *testing.T) {
+// TestDefaultsOfReadsAreWritten writes back the status of a Job whose labels come only from the defaults of reads.
+func TestDefaultsOfReadsAreWritten(t *testing.T) {
 	p := newPeer(t, "in memory", apiserver.New(apiserver.Options{}))
 	path := "/apis/batch/v1/namespaces/default/jobs"
 	p.do(t,
@@ -581,9 +581,8 @@ func TestDefaultsOfReadersAreWrittenAgain(t *testing.T) {
 	}
 }
 
-// TestVersionsOfCreationsThatAreNoNumbers creates objects with invalid versions: an apply parses them, a creation does
-// not.
-func TestVersionsOfCreationsThatAreNoNumbers(t *testing.T) {
+// TestInvalidVersionsOfCreations creates objects with invalid versions: an apply parses them, a creation does not.
+func TestInvalidVersionsOfCreations(t *testing.T) {
 	p := newPeer(t, "in memory", apiserver.New(apiserver.Options{}))
 	const configMaps = "/api/v1/namespaces/default/configmaps"
 	for version, want := range map[string]int{"0": http.StatusCreated, "abc": http.StatusCreated, "-1": http.StatusCreated,
@@ -602,7 +601,7 @@ func TestVersionsOfCreationsThatAreNoNumbers(t *testing.T) {
 	}
 }
 
-// TestColumnsOfDefinitions requests a definition as kubectl get does.
+// TestColumnsOfDefinitions requests a CRD like kubectl get.
 func TestColumnsOfDefinitions(t *testing.T) {
 	p := newPeer(t, "in memory", apiserver.New(apiserver.Options{}))
 	const definitions = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
@@ -642,8 +641,8 @@ func TestColumnsOfDefinitions(t *testing.T) {
 	}
 }
 
-// TestStatusOfADefinitionChangesItsLabelsToo pins what kube-apiserver does, which protects metadata for other kinds:
-// https://github.com/kubernetes/kubernetes/issues/137681.
+// TestStatusOfADefinitionChangesItsLabelsToo checks the behavior of kube-apiserver, which protects metadata for other
+// kinds: https://github.com/kubernetes/kubernetes/issues/137681.
 func TestStatusOfADefinitionChangesItsLabelsToo(t *testing.T) {
 	p := newPeer(t, "in memory", apiserver.New(apiserver.Options{}))
 	const definitions = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
@@ -672,8 +671,8 @@ func TestStatusOfADefinitionChangesItsLabelsToo(t *testing.T) {
 	}
 }
 
-// TestServicesOfOneNameAskForOneAddress creates a service twice: the first one holds the requested address.
-func TestServicesOfOneNameAskForOneAddress(t *testing.T) {
+// TestDuplicateServiceKeepsTheAddress creates a service twice. The first one holds the requested address.
+func TestDuplicateServiceKeepsTheAddress(t *testing.T) {
 	p := newPeer(t, "in memory", apiserver.New(apiserver.Options{}))
 	for _, spec := range []string{`{"clusterIP":"10.0.0.77","ports":[{"port":1}]}`,
 		`{"type":"NodePort","ports":[{"port":1,"nodePort":30100}]}`, `{"ports":[{"port":1}]}`} {
@@ -693,7 +692,7 @@ func TestServicesOfOneNameAskForOneAddress(t *testing.T) {
 	}
 }
 
-// TestEvictionsAreConditions evicts a pod that stays until a kubelet ends it.
+// TestEvictionsAreConditions evicts a pod that exists until a kubelet ends it.
 func TestEvictionsAreConditions(t *testing.T) {
 	p := newPeer(t, "in memory", apiserver.New(apiserver.Options{}))
 	const pod = "/api/v1/namespaces/default/pods/a"
@@ -736,9 +735,9 @@ func TestEvictionsAreConditions(t *testing.T) {
 	}
 }
 
-// TestDiscoveryIsReadInTheTypesOfObjects requests discovery documents in other types, and by methods other than GET,
+// TestDiscoveryHasTheMediaTypesOfObjects requests discovery documents in other types, and with methods other than GET,
 // which only built-in groups reject.
-func TestDiscoveryIsReadInTheTypesOfObjects(t *testing.T) {
+func TestDiscoveryHasTheMediaTypesOfObjects(t *testing.T) {
 	p := newPeer(t, "in memory", apiserver.New(apiserver.Options{}))
 	const (
 		aggregated = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
@@ -788,8 +787,8 @@ func TestDiscoveryIsReadInTheTypesOfObjects(t *testing.T) {
 	}
 }
 
-// TestDiscoveryIsInTheOrderOfTheRealServer compares the order of groups and resources, and which of these are stored.
-func TestDiscoveryIsInTheOrderOfTheRealServer(t *testing.T) {
+// TestDiscoveryHasTheOrderOfTheRealServer compares the order of groups and resources, and which of them are stored.
+func TestDiscoveryHasTheOrderOfTheRealServer(t *testing.T) {
 	p := newPeer(t, "in memory", apiserver.New(apiserver.Options{}))
 	type document struct {
 		Groups    []struct{ Name string }
@@ -823,7 +822,7 @@ func TestDiscoveryIsInTheOrderOfTheRealServer(t *testing.T) {
 				t.Errorf("%s: %s is after %s", path, r.Name, last)
 			}
 			if creates := len(r.Verbs) == 1 && r.Verbs[0] == "create"; creates && r.StorageVersionHash != "" {
-				t.Errorf("%s: %s is said to be stored", path, r.Name)
+				t.Errorf("%s: %s is reported as stored", path, r.Name)
 			}
 			last = r.Name
 		}
@@ -950,7 +949,7 @@ func TestTokensAreBound(t *testing.T) {
 	}
 }
 
-// TestRareAnswers sends requests that no seed has. The expected answers are the real server's.
+// TestRareAnswers sends requests that no seed contains. The expected answers are the real server's.
 func TestRareAnswers(t *testing.T) {
 	p := newPeer(t, "in memory", apiserver.New(apiserver.Options{}))
 	const namespaces, configMaps = "/api/v1/namespaces", "/api/v1/namespaces/default/configmaps"
@@ -975,12 +974,12 @@ func TestRareAnswers(t *testing.T) {
 	for _, one := range []struct {
 		a    asked
 		want int
-		says string
+		text string
 	}{
 		{asked{method: "DELETE", path: namespaces}, 405, "the server does not allow this method on the requested resource"},
 		{asked{method: "DELETE", path: configMaps + "?resourceVersion=" + at.Metadata.ResourceVersion}, 200, `"early"`},
 		{asked{method: "GET", path: configMaps + "/early"}, 404, ""},
-		{asked{method: "GET", path: configMaps + "/late"}, 200, ""}, // a collection of a version has not what came later
+		{asked{method: "GET", path: configMaps + "/late"}, 200, ""}, // newer than the deletion's version
 		{asked{method: "PATCH", path: configMaps + "/late", contentType: "application/json-patch+json",
 			body: "[" + copies + "]"}, 422, "the server rejected our request due to an error in our request"},
 		{asked{method: "PATCH", path: configMaps + "/late", contentType: "application/merge-patch+json,application/json",
@@ -997,15 +996,15 @@ func TestRareAnswers(t *testing.T) {
 		{asked{method: "POST", path: "/api/v1/watch/namespaces/default/configmaps?timeoutSeconds=1", body: "{}"}, 405,
 			"the server does not allow this method on the requested resource"},
 	} {
-		if status, body, _ := p.do(t, one.a); status != one.want || !strings.Contains(string(body), one.says) {
-			t.Errorf("%s: %d %.300s, want %d and %s", one.a, status, body, one.want, one.says)
+		if status, body, _ := p.do(t, one.a); status != one.want || !strings.Contains(string(body), one.text) {
+			t.Errorf("%s: %d %.300s, want %d and %s", one.a, status, body, one.want, one.text)
 		}
 	}
 }
 
-// TestDefaultsGoWithTheirSchema converts an object, which stores no defaults: the defaults of reads belong to the
-// schema at the time.
-func TestDefaultsGoWithTheirSchema(t *testing.T) {
+// TestReadDefaultsFollowTheSchema converts an object, which stores no defaults: the defaults of reads belong to the
+// current schema.
+func TestReadDefaultsFollowTheSchema(t *testing.T) {
 	p := newPeer(t, "in memory", apiserver.New(apiserver.Options{}))
 	const crds, things = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", "/apis/moved.kctrl.dev/v1/things"
 	versions := func(stored, size string) string {

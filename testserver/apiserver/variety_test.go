@@ -33,7 +33,7 @@ import (
 )
 
 // varietyOf returns the requests of a seed about two kinds, custom or built in: all verbs, subresources, types of
-// patches and queries for each of them, metadata, fields that no sample has, and watches. Other sequences send the
+// patches and queries for each of them, metadata, fields that no sample has, and watches. Other sequences send typical
 // requests of operators; this one sends unusual ones.
 func varietyOf(seed uint64, salt string) []asked { return varietyAbout(variedKinds, seed, salt) }
 
@@ -58,7 +58,7 @@ func varietyAbout(all []sampleKind, seed uint64, salt string) []asked {
 				accept: pick(s, "", "", asTable, asPartial, "application/json;stream=watch", "application/yaml")})
 		}
 	}
-	for i, a := range s.requests { // in memory, the metadata alone of DaemonSets have an annotation more
+	for i, a := range s.requests { // in memory, metadata-only DaemonSets have an additional annotation
 		if strings.Contains(a.path, "/daemonsets") && (a.accept == asPartial ||
 			strings.Contains(a.accept, "PartialObjectMetadataList")) {
 			s.requests[i].accept = ""
@@ -67,7 +67,7 @@ func varietyAbout(all []sampleKind, seed uint64, salt string) []asked {
 	return s.requests
 }
 
-// variedKinds are the sample kinds, and what sequences of their own ask about else.
+// variedKinds are the sample kinds and the kinds of other sequences.
 var variedKinds = append(slices.Clone(sampleKinds),
 	sampleKind{"/api/v1/namespaces/%s/configmaps", "v1", "ConfigMap", nil,
 		[]string{`{"data":{"k":"v","l":"w"},"binaryData":{"b":"eA=="}}`, `{}`}, []string{labelPatch, `{"data":{"k":null}}`,
@@ -96,7 +96,7 @@ var variedKinds = append(slices.Clone(sampleKinds),
 		[]string{`{"roleRef":{"apiGroup":"rbac.authorization.k8s.io","kind":"ClusterRole","name":"cluster-admin"},"subjects":[{"kind":"ServiceAccount","name":"a","namespace":"b"},{"kind":"User","name":"u","apiGroup":"rbac.authorization.k8s.io"}]}`}, []string{labelPatch, `{"subjects":[]}`, `{"roleRef":{"name":"view"}}`}},
 )
 
-// ours is a selector of the objects of this sequence, of kinds that others have objects of too.
+// ours returns a selector of this sequence's objects, for kinds with objects of other sequences.
 func (s *sequence) ours(k sampleKind, separator string) string {
 	if strings.Contains(k.path, "%s") {
 		return ""
@@ -111,7 +111,7 @@ func (s *sequence) sample(k sampleKind) (content map[string]any) {
 	return content
 }
 
-// variedBody is a body of a kind: a sample, one with a field more, or one that is wrong.
+// varied returns a body of a kind: a sample, one with an additional field, or an invalid one.
 func (s *sequence) varied(k sampleKind) map[string]any {
 	content := s.sample(k)
 	switch s.IntN(6) {
@@ -157,7 +157,7 @@ func (s *sequence) variedMetadata() map[string]any {
 	return metadata
 }
 
-// variedQuery is the query of a write.
+// variedQuery returns the query of a write.
 func (s *sequence) variedQuery(more ...string) string {
 	values := url.Values{}
 	optional := func(odds int, name string, of ...string) {
@@ -312,7 +312,7 @@ func (s *sequence) lists(k sampleKind, path string) {
 		values.Set("fieldSelector", "metadata.name="+s.kindName(k))
 	}
 	optional(5, "limit", "1", "2", "0", "-1", "x", "99999999999999999999")
-	optional(6, "resourceVersion", "{{start}}", "{{start}}", "x", "-1") // 0 is whatever a cache has
+	optional(6, "resourceVersion", "{{start}}", "{{start}}", "x", "-1") // 0 means any cached version
 	optional(8, "resourceVersionMatch", "Exact", "NotOlderThan", "x")
 	optional(25, "continue", "x", "eyJ2IjoibWV0YS5rOHMuaW8vdjEiLCJydiI6MSwic3RhcnQiOiJhIn0", "{{continue}}")
 	optional(25, "sendInitialEvents", "true")
@@ -328,7 +328,7 @@ func (s *sequence) lists(k sampleKind, path string) {
 	}
 }
 
-// deletion is the body of a deletion, or none.
+// deletion returns the body of a deletion, or "".
 func (s *sequence) deletion(name string) string {
 	options := map[string]any{}
 	optional := func(odds int, name string, values ...any) {
@@ -352,7 +352,7 @@ func (s *sequence) deletion(name string) string {
 	return marshal(options)
 }
 
-// some is a part of a body, of which some values are taken away, as patches do it.
+// some returns a part of a body, like a patch, without some of its values.
 func (s *sequence) some(content map[string]any) map[string]any {
 	part := map[string]any{}
 	for _, key := range sortedKeys(content) {
@@ -373,7 +373,7 @@ func (s *sequence) some(content map[string]any) map[string]any {
 	return part
 }
 
-// direct puts directives into a strategic merge patch.
+// direct adds directives to a strategic merge patch.
 func (s *sequence) direct(value any) any {
 	switch value := value.(type) {
 	case map[string]any:
@@ -434,7 +434,7 @@ func (s *sequence) operations(content map[string]any) string {
 		operation := map[string]any{"op": pick(s, "add", "add", "replace", "remove", "test", "copy", "move"), "path": at}
 		switch operation["op"] {
 		case "copy", "move":
-			operation["from"] = pick(s, paths[:len(paths)-2]...) // a version is another one on each server
+			operation["from"] = pick(s, paths[:len(paths)-2]...) // versions differ between the servers
 		case "add", "replace", "test":
 			operation["value"] = pick(s, values[at], values[at], values[pick(s, paths...)], "x", 1, nil)
 		}
@@ -458,11 +458,11 @@ var goTypes = sync.OnceValue(func() *runtime.Scheme {
 	return scheme
 })
 
-// graft adds a field that the Go type of a kind has to a body, somewhere.
+// graft adds a random field of the kind's Go type to a body.
 func (s *sequence) graft(k sampleKind, content map[string]any) {
 	model, err := goTypes().New(schema.FromAPIVersionAndKind(k.apiVersion, k.kind))
 	if err != nil {
-		s.mutate(content) // of a custom resource
+		s.mutate(content) // a custom resource
 		return
 	}
 	type place struct {
@@ -512,8 +512,8 @@ func (s *sequence) graft(k sampleKind, content map[string]any) {
 	p.in[p.name] = s.value(p.of, p.name, 3)
 }
 
-// ungrafted are fields that are not varied here: types of volumes without a driver, what systemRequests ask about, and fields by which
-// sequences would see each other.
+// ungrafted lists fields that are not varied here: types of volumes without a driver, fields that systemRequests
+// covers, and fields that would make sequences affect each other.
 var ungrafted = []string{
 	"gcePersistentDisk", "awsElasticBlockStore", "gitRepo", "iscsi", "glusterfs", "rbd", "flexVolume", "cinder", "cephfs",
 	"flocker", "fc", "azureFile", "vsphereVolume", "quobyte", "azureDisk",
@@ -521,7 +521,7 @@ var ungrafted = []string{
 	"globalDefault", "matchLabelKeys", "mismatchLabelKeys",
 }
 
-// eachField calls f with the fields of a struct as JSON has them.
+// eachField calls f for the fields of a struct, with their JSON names.
 func eachField(t reflect.Type, f func(name string, of reflect.Type)) {
 	for i := range t.NumField() {
 		field := t.Field(i)
@@ -536,7 +536,7 @@ func eachField(t reflect.Type, f func(name string, of reflect.Type)) {
 	}
 }
 
-// value is some value of a type, which may be wrong.
+// value returns a random value of a type, which may be invalid.
 func (s *sequence) value(t reflect.Type, name string, depth int) any {
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()
@@ -595,7 +595,7 @@ func (s *sequence) value(t reflect.Type, name string, depth int) any {
 	return nil
 }
 
-// enumerated are the values of string types that have few.
+// enumerated lists the values of string types that have few.
 var enumerated = map[string][]string{
 	"Protocol": {"TCP", "UDP", "SCTP"}, "URIScheme": {"HTTP", "HTTPS"}, "PullPolicy": {"Always", "Never", "IfNotPresent"},
 	"DNSPolicy": {"ClusterFirst", "Default", "None"}, "RestartPolicy": {"Always", "OnFailure", "Never"},

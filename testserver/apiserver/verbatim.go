@@ -290,11 +290,11 @@ func (v verbatim) watch(ctx context.Context, w http.ResponseWriter, r *http.Requ
 	w.Header().Set("Content-Type", v.media.MediaType)
 	w.Header().Set("Transfer-Encoding", "chunked")
 	w.WriteHeader(http.StatusOK)
-	told := &verbatimWatch{verbatim: v, w: w}
+	client := &verbatimWatch{verbatim: v, w: w}
 	w.(http.Flusher).Flush()
-	watcher.client = told
+	watcher.client = client
 	watcher.run(ctx, nil)
-	told.caughtUp()
+	client.caughtUp()
 	return true
 }
 

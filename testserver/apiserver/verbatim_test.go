@@ -15,9 +15,9 @@ import (
 	"github.com/kctrl-dev/kctrl/testserver/apiserver"
 )
 
-// TestVerbatimAnswersAreUpstreams sends random requests, and then reads everything twice: once as most clients do, with
-// stored bytes as the answer, and once so that upstream's handlers answer.
-func TestVerbatimAnswersAreUpstreams(t *testing.T) {
+// TestVerbatimAnswersMatchUpstream sends random requests and then reads everything twice: like most clients, answered
+// with stored bytes, and so that upstream's handlers answer.
+func TestVerbatimAnswersMatchUpstream(t *testing.T) {
 	seeds.Each(t, 5, func(t *testing.T, seed uint64) {
 		synctest.Test(t, func(t *testing.T) {
 			p := newPeer(t, "in memory", apiserver.New(apiserver.Options{}))

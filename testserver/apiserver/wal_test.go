@@ -30,7 +30,7 @@ import (
 	"github.com/kctrl-dev/kctrl/testserver/apiserver"
 )
 
-// writerVariable makes this test program write to the server of a file until it is killed.
+// writerVariable makes this test binary write to the server of a file until it is killed.
 const writerVariable = "KCTRL_TEST_WAL_WRITER"
 
 func TestMain(m *testing.M) {
@@ -66,7 +66,7 @@ const crate = `{"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDef
 	"versions":[{"name":"v1","served":true,"storage":true,"subresources":{"status":{}},"schema":{"openAPIV3Schema":{"type":"object","properties":{
 		"spec":{"type":"object","properties":{"size":{"type":"integer","default":3},"weight":{"type":"number"}}}}}}}]}}`
 
-// state is the state of a server by resource and name, with versions and UIDs.
+// state returns the state of a server by resource and name, with versions and UIDs.
 func state(t *testing.T, server *apiserver.Server) map[string]string {
 	t.Helper()
 	live, err := clientOf(server)
@@ -83,7 +83,7 @@ func state(t *testing.T, server *apiserver.Server) map[string]string {
 		list := &unstructured.UnstructuredList{}
 		list.SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind + "List"))
 		if err := live.List(t.Context(), list); err != nil {
-			continue // a definition that is not there
+			continue // the CRD does not exist
 		}
 		for _, item := range list.Items {
 			text, err := item.MarshalJSON()
@@ -110,7 +110,7 @@ func compareStates(t *testing.T, what string, got, want map[string]string) {
 	}
 }
 
-// fill writes objects of Go types, a definition and custom resources, changes and deletes some.
+// fill writes objects of Go types, a CRD and custom resources, and changes and deletes some.
 func fill(t *testing.T, server *apiserver.Server) {
 	t.Helper()
 	live, err := clientOf(server)
@@ -146,7 +146,7 @@ func fill(t *testing.T, server *apiserver.Server) {
 	}
 	if err := live.Delete(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default",
 		Name: "m1"}}); err != nil {
-		t.Fatal(err) // which is only marked
+		t.Fatal(err) // it is only marked
 	}
 }
 
@@ -197,8 +197,8 @@ func TestObjectsOutliveTheServer(t *testing.T) {
 	}
 }
 
-// TestEveryEndOfTheFileIsAState cuts the file at each byte. The rest must be the state after some number of writes.
-func TestEveryEndOfTheFileIsAState(t *testing.T) {
+// TestEveryPrefixOfTheFileIsAState cuts the file at each byte. The rest must be the state after some number of writes.
+func TestEveryPrefixOfTheFileIsAState(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "objects")
 	server := open(t, path)
 	fill(t, server)
@@ -211,7 +211,7 @@ func TestEveryEndOfTheFileIsAState(t *testing.T) {
 	before, ends := map[string]string(nil), 0
 	for end := header; end <= len(content); end++ {
 		if boundary := content[end-1] == '\n'; !boundary && end%97 != 0 {
-			continue // of the bytes inside of a line some are enough, where each opens a server
+			continue // opens a server for only some of the bytes within a line, to save time
 		}
 		cut := filepath.Join(t.TempDir(), "objects")
 		if err := os.WriteFile(cut, content[:end], 0o600); err != nil {
@@ -245,7 +245,7 @@ func withoutFresh(state map[string]string) map[string]string {
 
 var moments = regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ`)
 
-func TestDamagedFilesAreRefusedAndLeftAlone(t *testing.T) {
+func TestDamagedFilesAreRejectedUnchanged(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "objects")
 	server := open(t, path)
 	fill(t, server)
@@ -260,7 +260,7 @@ func TestDamagedFilesAreRefusedAndLeftAlone(t *testing.T) {
 	lastFlipped[len(lastFlipped)-10] ^= 1
 	for name, c := range map[string]struct {
 		content []byte
-		says    string
+		message string
 	}{
 		"a byte":       {flipped, "the line is damaged"},
 		"the last":     {lastFlipped, "the line is damaged"},
@@ -274,9 +274,9 @@ func TestDamagedFilesAreRefusedAndLeftAlone(t *testing.T) {
 		}
 		_, err := apiserver.Open(path, apiserver.Options{})
 		data, ok := errors.AsType[*apiserver.DataError](err)
-		if !ok || data.Path != path || data.Line == 0 || !strings.Contains(err.Error(), c.says) ||
+		if !ok || data.Path != path || data.Line == 0 || !strings.Contains(err.Error(), c.message) ||
 			strings.Contains(err.Error(), "\n") {
-			t.Errorf("%s: %v, want one line with %q", name, err, c.says)
+			t.Errorf("%s: %v, want one line with %q", name, err, c.message)
 		}
 		if now, err := os.ReadFile(path); err != nil || string(now) != string(c.content) {
 			t.Errorf("%s: the file was changed, %v", name, err)
@@ -289,9 +289,9 @@ func TestDamagedFilesAreRefusedAndLeftAlone(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := apiserver.Open(path, apiserver.Options{}); err == nil {
-		t.Error("a folder was opened")
+		t.Error("a directory was opened")
 	}
-	// Of the last line a power failure may leave zeros.
+	// A power failure may leave zeros at the end of the last line.
 	if err := os.Remove(path); err != nil {
 		t.Fatal(err)
 	}
@@ -306,7 +306,7 @@ func newer() []byte {
 	return fmt.Appendf(nil, "%08x %s\n", crc32.Checksum([]byte(text), crc32.MakeTable(crc32.Castagnoli)), text)
 }
 
-func TestFileIsBoundedByItsObjects(t *testing.T) {
+func TestFileSizeIsBoundedByObjects(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "objects")
 	server := open(t, path)
 	live, err := clientOf(server)
@@ -337,10 +337,10 @@ func TestFileIsBoundedByItsObjects(t *testing.T) {
 	compareStates(t, "after rewrites", state(t, open(t, path)), want)
 }
 
-// writers is how many write at once until they are killed, each objects of its own.
+// writers is the number of concurrent writers. Each writes its own objects.
 const writers = 4
 
-// writeUntilKilled writes objects and prints each write that was answered.
+// writeUntilKilled writes objects and prints each acknowledged write.
 func writeUntilKilled(ctx context.Context, path string) error {
 	server, err := apiserver.Open(path, apiserver.Options{Seed: uint64(os.Getpid())})
 	if err != nil {
@@ -356,7 +356,7 @@ func writeUntilKilled(ctx context.Context, path string) error {
 			for i := w; ; i += writers {
 				line, err := writeOne(ctx, live, i)
 				if err == nil {
-					_, err = os.Stdout.WriteString(line) // at once, so that lines stay whole
+					_, err = os.Stdout.WriteString(line) // one call, so that lines stay intact
 				}
 				if err != nil {
 					failed <- err
@@ -388,9 +388,9 @@ func writeOne(ctx context.Context, live *client.REST, i int) (string, error) {
 	return m.Name + " " + m.ResourceVersion + "\n", err
 }
 
-// TestKilledAtAnyTimeKeepsWhatWasAnswered kills a writing process again and again, and compares the file with the
-// answers.
-func TestKilledAtAnyTimeKeepsWhatWasAnswered(t *testing.T) {
+// TestKilledProcessKeepsAcknowledgedWrites kills a writing process repeatedly, and compares the file with the
+// acknowledged writes.
+func TestKilledProcessKeepsAcknowledgedWrites(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "objects")
 	answered := map[string]string{}
 	random := rand.New(rand.NewPCG(1, 2))
@@ -416,7 +416,7 @@ func TestKilledAtAnyTimeKeepsWhatWasAnswered(t *testing.T) {
 				defer kill.Stop()
 			}
 		}
-		_ = writer.Wait() // it was killed
+		_ = writer.Wait() // the process was killed
 		if writes < wanted {
 			t.Fatalf("round %d: the writer ended by itself: %s", round, &complaints)
 		}
@@ -432,7 +432,7 @@ func TestKilledAtAnyTimeKeepsWhatWasAnswered(t *testing.T) {
 	}
 }
 
-// compareAnswered returns the objects that are not as the last write to them was answered, and notes how they are.
+// compareAnswered returns the objects that differ from the answer to their last write, and records their state.
 func compareAnswered(t *testing.T, server *apiserver.Server, answered map[string]string) (differ []string) {
 	t.Helper()
 	live, err := clientOf(server)
@@ -463,7 +463,7 @@ func compareAnswered(t *testing.T, server *apiserver.Server, answered map[string
 	return differ
 }
 
-func TestARepairKeepsAllLinesThatCanBeRead(t *testing.T) {
+func TestRepairKeepsAllReadableLines(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "objects")
 	server, err := apiserver.Open(path, apiserver.Options{})
 	if err != nil {
@@ -506,6 +506,6 @@ func TestARepairKeepsAllLinesThatCanBeRead(t *testing.T) {
 		t.Fatal(err)
 	}
 	if report, err := apiserver.Repair(path); err == nil {
-		t.Errorf("of a file of somebody else: %q", report)
+		t.Errorf("repair of another file: %q", report)
 	}
 }

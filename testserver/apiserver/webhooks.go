@@ -34,7 +34,7 @@ import (
 )
 
 // The limit for copies in JSON patches, of requests and of webhooks, is a variable of the library. Like the real
-// server, it is set before any patch runs, so that a few copies cannot exhaust the memory.
+// server, it is set before any patch is applied, so that a few copies cannot exhaust the memory.
 func init() { jsonpatch.AccumulatedCopySizeLimit = maxBody }
 
 // webhooks calls the webhooks of webhook configurations.
@@ -203,14 +203,14 @@ func (ws *webhooks) ask(ctx context.Context, uid types.UID, h *compiledHook, as 
 		return nil, failed(fmt.Errorf("received invalid webhook response: %w", err),
 			apierrors.NewServiceUnavailable("error validating webhook response"))
 	}
-	said := &reply{patch: answer.Patch, result: answer.Result, warnings: answer.Warnings}
+	answered := &reply{patch: answer.Patch, result: answer.Result, warnings: answer.Warnings}
 	if answer.PatchType != nil {
-		said.kind = *answer.PatchType
+		answered.kind = *answer.PatchType
 	}
 	if !answer.Allowed {
-		return said, &webhook.ErrWebhookRejection{Status: webhookerrors.ToStatusErr(h.Name, answer.Result)}
+		return answered, &webhook.ErrWebhookRejection{Status: webhookerrors.ToStatusErr(h.Name, answer.Result)}
 	}
-	return said, nil
+	return answered, nil
 }
 
 func clientConfig(name string, client admissionv1.WebhookClientConfig) webhook.ClientConfig {
@@ -347,14 +347,14 @@ func (m *mutatingWebhooks) admit(ctx context.Context, a admission.Attributes, o 
 // change calls a webhook and applies its patch. It reports whether that has changed the object.
 func (m *mutatingWebhooks) change(ctx context.Context, h *compiledHook, as *subject, a *admission.VersionedAttributes,
 	o admission.ObjectInterfaces) (bool, error) {
-	said, err := m.ask(ctx, m.server.names.uid(), h, as, a)
-	if said != nil {
-		warn(ctx, said.warnings)
+	answered, err := m.ask(ctx, m.server.names.uid(), h, as, a)
+	if answered != nil {
+		warn(ctx, answered.warnings)
 	}
-	if err != nil || len(said.patch) == 0 {
+	if err != nil || len(answered.patch) == 0 {
 		return false, err
 	}
-	patch, err := jsonpatch.DecodePatch(said.patch)
+	patch, err := jsonpatch.DecodePatch(answered.patch)
 	if err != nil {
 		return false, &webhook.ErrCallingWebhook{
 			WebhookName: h.Name, Reason: fmt.Errorf("received undecodable patch in webhook response: %w", err),
@@ -368,9 +368,9 @@ func (m *mutatingWebhooks) change(ctx context.Context, h *compiledHook, as *subj
 	case object == nil:
 		return false, apierrors.NewInternalError(fmt.Errorf("admission webhook %q attempted to modify the object, which is "+
 			"not supported for this operation", h.Name))
-	case said.kind != admissionreviewv1.PatchTypeJSONPatch:
+	case answered.kind != admissionreviewv1.PatchTypeJSONPatch:
 		return false, &webhook.ErrCallingWebhook{WebhookName: h.Name, Reason: fmt.Errorf("unsupported patch type %q",
-			said.kind), Status: webhookerrors.ToStatusErr(h.Name, said.result)}
+			answered.kind), Status: webhookerrors.ToStatusErr(h.Name, answered.result)}
 	}
 	patched, err := patchObject(object, patch, a.VersionedKind, o)
 	if err != nil {

@@ -350,7 +350,7 @@ func (ro *rollout) ensureCurrent(ctx context.Context, size int32) error {
 // templateHash is the hash function of kube-controller-manager.
 func templateHash(template *corev1.PodTemplateSpec, collisions *int32) string {
 	hash := fnv.New32a()
-	//lint:ignore SA1019 the module of the new one is none of a project's, and go mod tidy would take the newest there is
+	// the module of its successor is not a dependency of projects, and go mod tidy would add its latest version
 	fmt.Fprint(hash, dump.ForHash(*template))
 	if collisions != nil {
 		hash.Write(binary.LittleEndian.AppendUint64(nil, uint64(uint32(*collisions))))

@@ -33,13 +33,14 @@ import (
 	"github.com/kctrl-dev/kctrl/testserver/inmemory"
 )
 
-// recording is the file with the objects after each step of each scenario, as kube-controller-manager left them.
+// recording is the file with kube-controller-manager's objects after each step of each scenario.
 const recording = "testdata/scenarios.json.gz"
 
-// recordVariable names the environment variable that, when it is "record", makes TestAsTheRealControllers write the recording.
+// recordVariable names the environment variable that makes TestAsTheRealControllers write the recording if it is
+// "record".
 const recordVariable = "KCTRL_TEST_FIDELITY"
 
-// outcomeOfPods lets the pods of some workloads fail, and others never be ready.
+// outcomeOfPods makes the pods of some workloads fail, and others never ready.
 func outcomeOfPods() fakecontrollers.Controller {
 	return fakecontrollers.Pods(func(pod *corev1.Pod) fakecontrollers.Outcome {
 		switch pod.Labels["app"] {
@@ -52,7 +53,8 @@ func outcomeOfPods() fakecontrollers.Controller {
 	})
 }
 
-// TestAsTheRealControllersDid runs the scenarios in virtual time, and compares the objects after each step with the recording.
+// TestAsTheRealControllersDid runs the scenarios in virtual time and compares the objects after each step with the
+// recording.
 func TestAsTheRealControllersDid(t *testing.T) {
 	recorded := load(t)
 	for _, s := range scenarios() {
@@ -75,8 +77,8 @@ func TestAsTheRealControllersDid(t *testing.T) {
 	}
 }
 
-// TestAsTheRealControllers runs the scenarios beside kube-controller-manager, and compares the objects after each step. With
-// KCTRL_TEST_SERVER=real both are on real servers, one of them without kube-controller-manager.
+// TestAsTheRealControllers runs the scenarios in parallel with kube-controller-manager and compares the objects after
+// each step. With KCTRL_TEST_SERVER=real, both use real servers, one of them without kube-controller-manager.
 func TestAsTheRealControllers(t *testing.T) {
 	outcome := outcomeOfPods()
 	reference := testenv.Start(t, testenv.WithControllerManager("*,-node-lifecycle-controller"))
@@ -171,7 +173,7 @@ type world struct {
 	namespace string
 }
 
-// newWorld returns a namespace for a scenario, once it has its service account.
+// newWorld returns a namespace for a scenario, after its service account exists.
 func newWorld(ctx context.Context, t *testing.T, c *client.REST, s scenario) *world {
 	t.Helper()
 	namespace := strings.ToLower(s.name)
@@ -185,7 +187,7 @@ func newWorld(ctx context.Context, t *testing.T, c *client.REST, s scenario) *wo
 	return w
 }
 
-// do repeats a step until there is no conflict.
+// do repeats a step until it succeeds without a conflict.
 func (w *world) do(ctx context.Context, t *testing.T, s step) {
 	t.Helper()
 	await(ctx, t, func() error {
@@ -197,7 +199,7 @@ func (w *world) do(ctx context.Context, t *testing.T, s step) {
 	})
 }
 
-// scenario is a case, and its steps one after the other.
+// scenario is a sequence of steps.
 type scenario struct {
 	name  string
 	steps []step
@@ -205,7 +207,7 @@ type scenario struct {
 
 type step struct {
 	do   func(ctx context.Context, w *world) error
-	done func(ctx context.Context, w *world) error // nil once it has come to where it is to come
+	done func(ctx context.Context, w *world) error // returns nil when the step has reached its goal
 }
 
 func create(all ...object.Object) func(context.Context, *world) error {
@@ -246,7 +248,7 @@ func remove(o object.Object) func(context.Context, *world) error {
 	}
 }
 
-// is waits for an object of which f is true.
+// is waits until f is true for an object.
 func is[T any, P interface {
 	*T
 	object.Object
@@ -448,7 +450,7 @@ func scenarios() []scenario {
 	}
 }
 
-// kinds are those whose objects are compared.
+// kinds are the kinds whose objects are compared.
 var kinds = []schema.GroupVersionKind{
 	{Version: "v1", Kind: "Pod"}, {Version: "v1", Kind: "PersistentVolumeClaim"},
 	{Version: "v1", Kind: "PersistentVolume"}, {Version: "v1", Kind: "ServiceAccount"},
@@ -460,12 +462,12 @@ var kinds = []schema.GroupVersionKind{
 	{Group: "discovery.k8s.io", Version: "v1", Kind: "EndpointSlice"},
 }
 
-// jobOfATime is the name of a Job of the CronJob, which ends with the minute of its time.
+// jobOfATime matches the name of a Job of the CronJob, which ends with the minute of its time.
 var jobOfATime = regexp.MustCompile(`minutely-\d+`)
 
 var timestamp = regexp.MustCompile(`"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z"`)
 
-// state has all objects of the namespace, without random values and times.
+// state returns all objects of the namespace, without random values and times.
 func (w *world) state(ctx context.Context, t *testing.T) string {
 	t.Helper()
 	var texts, replace []string
@@ -517,7 +519,7 @@ func mask(o *unstructured.Unstructured) {
 		{"metadata", "creationTimestamp"}} {
 		unstructured.RemoveNestedField(o.Object, path...)
 	}
-	if o.GetKind() == "Pod" { // what admission of service accounts adds, which there is on one of the servers
+	if o.GetKind() == "Pod" { // added by the service account admission plugin, which only one of the servers has
 		for _, field := range []string{"serviceAccount", "serviceAccountName", "volumes"} {
 			unstructured.RemoveNestedField(o.Object, "spec", field)
 		}
@@ -528,11 +530,11 @@ func mask(o *unstructured.Unstructured) {
 		_ = unstructured.SetNestedSlice(o.Object, containers, "spec", "containers")
 	}
 	if o.GetKind() == "ReplicaSet" ||
-		o.GetKind() == "EndpointSlice" { // in how many steps they come there depends on which pod is first
+		o.GetKind() == "EndpointSlice" { // the number of steps depends on the order of pods
 		unstructured.RemoveNestedField(o.Object, "metadata", "generation")
 		unstructured.RemoveNestedField(o.Object, "status", "observedGeneration")
 	}
-	unstructured.RemoveNestedField(o.Object, "spec", "claimRef", "uid") // for a claim that may be deleted
+	unstructured.RemoveNestedField(o.Object, "spec", "claimRef", "uid") // the claim may be deleted
 	forget(o.Object, "resourceVersion")
 	if conditions, ok, _ := unstructured.NestedSlice(o.Object, "status", "conditions"); ok {
 		slices.SortFunc(conditions, func(a, b any) int {
@@ -542,7 +544,7 @@ func mask(o *unstructured.Unstructured) {
 	}
 }
 
-// forget takes a field out of all objects in a value.
+// forget removes a field from all objects in a value.
 func forget(value any, field string) {
 	switch value := value.(type) {
 	case map[string]any:

@@ -15,7 +15,7 @@ import (
 	"github.com/kctrl-dev/kctrl/testserver/fakecontrollers"
 )
 
-// A program runs fake controllers without a test.
+// Example runs fake controllers in a program without a test.
 func Example() {
 	server := apiserver.New(apiserver.Options{})
 	defer server.Close()

@@ -30,7 +30,7 @@ import (
 	"github.com/kctrl-dev/kctrl/testserver/inmemory"
 )
 
-// stage is a server in memory with fake controllers, in a bubble.
+// stage is a server in memory with fake controllers in a bubble.
 type stage struct {
 	*testing.T
 	*client.REST
@@ -68,9 +68,9 @@ func inBubble(t *testing.T, test func(s *stage), more ...fakecontrollers.Control
 // settle waits until all goroutines are blocked.
 func (s *stage) settle() { s.pass(time.Second) }
 
-// pass lets time pass, and then waits until all goroutines are blocked.
+// pass advances the time and then waits until all goroutines are blocked.
 func (s *stage) pass(d time.Duration) {
-	time.Sleep(d) // of the bubble
+	time.Sleep(d) // virtual time
 	synctest.Wait()
 }
 
@@ -199,7 +199,7 @@ func TestOutcomesOfPods(t *testing.T) {
 		check("succeeds", corev1.PodRunning, false, runs)
 		s.pass(time.Minute)
 		check("late", corev1.PodRunning, true, runs)
-		check("crashes", corev1.PodRunning, false, crashed(3)) // after 10 and 20 seconds more
+		check("crashes", corev1.PodRunning, false, crashed(3)) // after another 10 and 20 seconds
 		s.pass(time.Hour)
 		check("succeeds", corev1.PodSucceeded, false,
 			func(c corev1.ContainerStatus) bool { return c.State.Terminated.ExitCode == 0 })
@@ -207,7 +207,7 @@ func TestOutcomesOfPods(t *testing.T) {
 	}, fakecontrollers.Pods(func(pod *corev1.Pod) fakecontrollers.Outcome { return outcomes[pod.Name] }))
 }
 
-func TestPodWithoutANodeWaitsForOne(t *testing.T) {
+func TestPodWaitsForNode(t *testing.T) {
 	inBubble(t, func(s *stage) {
 		p := pod("choosy", "")
 		p.Spec.NodeSelector = map[string]string{"disk": "ssd"}
@@ -259,8 +259,8 @@ func TestDeploymentFollowsItsPods(t *testing.T) {
 	}))
 }
 
-// TestCronJobMakesJobsAtItsTimes in the time of the bubble, which begins at the beginning of 2000.
-func TestCronJobMakesJobsAtItsTimes(t *testing.T) {
+// TestCronJobCreatesJobsOnSchedule uses the time of the bubble, which starts at the beginning of 2000.
+func TestCronJobCreatesJobsOnSchedule(t *testing.T) {
 	inBubble(t, func(s *stage) {
 		cron := &batchv1.CronJob{ObjectMeta: meta("regular"), Spec: batchv1.CronJobSpec{
 			Schedule: "*/30 * * * *", JobTemplate: batchv1.JobTemplateSpec{Spec: job("regular").Spec},
@@ -274,7 +274,7 @@ func TestCronJobMakesJobsAtItsTimes(t *testing.T) {
 			s.Errorf("got %s", text(cron.Status))
 		}
 		var jobs batchv1.JobList
-		if err := s.List(s.Context(), &jobs); err != nil || len(jobs.Items) != 3 { // the history
+		if err := s.List(s.Context(), &jobs); err != nil || len(jobs.Items) != 3 { // limited by the history limit
 			s.Errorf("got %d jobs, %v", len(jobs.Items), err)
 		}
 		for _, j := range jobs.Items {
@@ -375,7 +375,7 @@ func TestServicesHaveEndpoints(t *testing.T) {
 			Type: corev1.ServiceTypeLoadBalancer, Selector: map[string]string{"app": "web"},
 			Ports: []corev1.ServicePort{{Port: 80, TargetPort: intstr.FromString("http")}},
 		}}
-		s.create(service, deployment("web", 101)) // a slice has 100 addresses at most
+		s.create(service, deployment("web", 101)) // a slice has at most 100 addresses
 		s.now(service)
 		if in := service.Status.LoadBalancer.Ingress; len(in) != 1 || in[0].IP == "" {
 			s.Errorf("got %s", text(service.Status))
@@ -415,7 +415,7 @@ func TestServicesHaveEndpoints(t *testing.T) {
 	})
 }
 
-func TestNamespaceGoesOnceItIsEmpty(t *testing.T) {
+func TestNamespaceIsDeletedWhenEmpty(t *testing.T) {
 	inBubble(t, func(s *stage) {
 		namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "going"}}
 		if err := s.REST.Create(s.Context(), namespace); err != nil {
@@ -429,7 +429,7 @@ func TestNamespaceGoesOnceItIsEmpty(t *testing.T) {
 			s.Fatal(err)
 		}
 		s.settle()
-		s.now(account) // it was made again
+		s.now(account) // it was created again
 		d, held := deployment("web", 2), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "going", Name: "held",
 			Finalizers: []string{"example.com/hold"}}}
 		d.Namespace = "going"
@@ -456,7 +456,7 @@ func TestNamespaceGoesOnceItIsEmpty(t *testing.T) {
 	})
 }
 
-func TestANamespaceLosesItsPodsFirst(t *testing.T) {
+func TestNamespaceDeletesPodsFirst(t *testing.T) {
 	inBubble(t, func(s *stage) {
 		namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "going"}}
 		if err := s.REST.Create(s.Context(), namespace); err != nil {
@@ -549,7 +549,7 @@ func TestStatefulSetKeepsItsOrder(t *testing.T) {
 		fakecontrollers.Pods(func(*corev1.Pod) fakecontrollers.Outcome { return fakecontrollers.Outcome{After: 10 * time.Second} }))
 }
 
-func TestDaemonSetIsOnEachNode(t *testing.T) {
+func TestDaemonSetHasPodOnEachNode(t *testing.T) {
 	inBubble(t, func(s *stage) {
 		set := &appsv1.DaemonSet{ObjectMeta: meta("agent"), Spec: appsv1.DaemonSetSpec{Selector: selector("agent"),
 			Template: template("agent", "")}}
@@ -572,8 +572,8 @@ func TestDaemonSetIsOnEachNode(t *testing.T) {
 	})
 }
 
-// TestLastOfANamePlays in place of the others.
-func TestLastOfANamePlays(t *testing.T) {
+// TestLastControllerOfANameRuns checks that the last of several controllers with the same name replaces the others.
+func TestLastControllerOfANameRuns(t *testing.T) {
 	mine := fakecontrollers.Controller{Name: "deployment-controller", Add: func(m *manager.Manager) error {
 		return controller.For[*appsv1.Deployment](m).Complete(reconcile.Func[reconcile.Request](func(ctx context.Context,
 			r reconcile.Request) (reconcile.Result, error) {

@@ -45,12 +45,12 @@ func (p *jobController) reconcile(ctx context.Context, r reconcile.Request) (rec
 	job := &batchv1.Job{}
 	if err := p.Get(ctx, r.NamespacedName, job); err != nil {
 		if apierrors.IsNotFound(err) {
-			err = p.letGo(ctx, r.NamespacedName, "")
+			err = p.removeFinalizers(ctx, r.NamespacedName, "")
 		}
 		return reconcile.Result{}, err
 	}
 	if job.DeletionTimestamp != nil {
-		return reconcile.Result{}, p.letGo(ctx, r.NamespacedName, job.UID)
+		return reconcile.Result{}, p.removeFinalizers(ctx, r.NamespacedName, job.UID)
 	}
 	if job.Spec.ManagedBy != nil && *job.Spec.ManagedBy != batchv1.JobControllerName {
 		return reconcile.Result{}, nil
@@ -63,9 +63,9 @@ func (p *jobController) reconcile(ctx context.Context, r reconcile.Request) (rec
 	return w.step(ctx)
 }
 
-// letGo removes the finalizer from the pods of a deleted job, since they are no longer counted. An empty uid means any
-// job.
-func (p *jobController) letGo(ctx context.Context, job types.NamespacedName, uid types.UID) error {
+// removeFinalizers removes the finalizer from the pods of a deleted job, which no longer counts them. An empty uid
+// means any job.
+func (p *jobController) removeFinalizers(ctx context.Context, job types.NamespacedName, uid types.UID) error {
 	var pods corev1.PodList
 	if err := p.List(ctx, &pods, client.InNamespace(job.Namespace)); err != nil {
 		return err

@@ -25,7 +25,7 @@ var volumes = Controller{"persistentvolume-binder-controller", func(m *manager.M
 	if err := storagev1.AddToScheme(m.Scheme()); err != nil {
 		return err
 	}
-	p := &volumePlayer{m.Client()}
+	p := &volumeController{m.Client()}
 	b := controller.For[*corev1.PersistentVolumeClaim](m).Named("persistentvolume-binder-controller").WithOptions(
 		controller.Options{MaxConcurrentReconciles: 1}).
 		Watches(handler.For(p.claims)).Watches(handler.For(claimsOf))
@@ -46,10 +46,10 @@ const (
 	provisioner      = "fakecontrollers.kctrl.dev/volumes"
 )
 
-type volumePlayer struct{ client.Client }
+type volumeController struct{ client.Client }
 
 // claims requests the claim to which a volume is bound, or those that wait for one.
-func (p *volumePlayer) claims(ctx context.Context, volume *corev1.PersistentVolume) (requests []reconcile.Request) {
+func (p *volumeController) claims(ctx context.Context, volume *corev1.PersistentVolume) (requests []reconcile.Request) {
 	if ref := volume.Spec.ClaimRef; ref != nil {
 		return []reconcile.Request{{NamespacedName: object.Key{Namespace: ref.Namespace, Name: ref.Name}}}
 	}
@@ -88,9 +88,9 @@ func volumesOf(_ context.Context, claim *corev1.PersistentVolumeClaim) []reconci
 	return []reconcile.Request{{NamespacedName: object.Key{Name: claim.Spec.VolumeName}}}
 }
 
-func (p *volumePlayer) bind(ctx context.Context, claim *corev1.PersistentVolumeClaim) (reconcile.Result, error) {
+func (p *volumeController) bind(ctx context.Context, claim *corev1.PersistentVolumeClaim) (reconcile.Result, error) {
 	if claim.DeletionTimestamp != nil {
-		return reconcile.Result{}, p.letGo(ctx, claim)
+		return reconcile.Result{}, p.releaseClaim(ctx, claim)
 	}
 	if err := p.noteUse(ctx, claim); err != nil {
 		return reconcile.Result{}, err
@@ -129,7 +129,7 @@ func (p *volumePlayer) bind(ctx context.Context, claim *corev1.PersistentVolumeC
 }
 
 // volumeFor returns the volume of a claim, or the one to bind it to, or nil.
-func (p *volumePlayer) volumeFor(ctx context.Context,
+func (p *volumeController) volumeFor(ctx context.Context,
 	claim *corev1.PersistentVolumeClaim) (*corev1.PersistentVolume, error) {
 	var all corev1.PersistentVolumeList
 	if err := p.List(ctx, &all); err != nil {
@@ -175,7 +175,7 @@ func willDo(volume *corev1.PersistentVolume, claim *corev1.PersistentVolumeClaim
 }
 
 // provision creates a volume of the claim's size, with its class or none.
-func (p *volumePlayer) provision(ctx context.Context,
+func (p *volumeController) provision(ctx context.Context,
 	claim *corev1.PersistentVolumeClaim) (*corev1.PersistentVolume, error) {
 	name, policy := "pvc-"+string(claim.UID), corev1.PersistentVolumeReclaimDelete
 	if class := valueOr(claim.Spec.StorageClassName, ""); class != "" {
@@ -205,7 +205,7 @@ func (p *volumePlayer) provision(ctx context.Context,
 }
 
 // inUse reports whether a pod uses a claim.
-func (p *volumePlayer) inUse(ctx context.Context, claim *corev1.PersistentVolumeClaim) (bool, error) {
+func (p *volumeController) inUse(ctx context.Context, claim *corev1.PersistentVolumeClaim) (bool, error) {
 	var pods corev1.PodList
 	if err := p.List(ctx, &pods, client.InNamespace(claim.Namespace)); err != nil {
 		return false, err
@@ -216,7 +216,7 @@ func (p *volumePlayer) inUse(ctx context.Context, claim *corev1.PersistentVolume
 }
 
 // noteUse annotates a claim that no pod uses, and removes the annotation when one does.
-func (p *volumePlayer) noteUse(ctx context.Context, claim *corev1.PersistentVolumeClaim) error {
+func (p *volumeController) noteUse(ctx context.Context, claim *corev1.PersistentVolumeClaim) error {
 	used, err := p.inUse(ctx, claim)
 	if err != nil {
 		return err
@@ -240,8 +240,8 @@ func (p *volumePlayer) noteUse(ctx context.Context, claim *corev1.PersistentVolu
 	return writeStatus(ctx, p.Client, before, claim)
 }
 
-// letGo removes the protection from a deleted claim, once no pod uses it.
-func (p *volumePlayer) letGo(ctx context.Context, claim *corev1.PersistentVolumeClaim) error {
+// releaseClaim removes the protection from a deleted claim, once no pod uses it.
+func (p *volumeController) releaseClaim(ctx context.Context, claim *corev1.PersistentVolumeClaim) error {
 	if used, err := p.inUse(ctx, claim); err != nil || used {
 		return err
 	}
@@ -253,7 +253,7 @@ func (p *volumePlayer) letGo(ctx context.Context, claim *corev1.PersistentVolume
 
 // keep makes a volume follow its claim: after the deletion of the claim it is deleted or retained by its policy, and a
 // deleted volume is removed once it is unbound.
-func (p *volumePlayer) keep(ctx context.Context, volume *corev1.PersistentVolume) (reconcile.Result, error) {
+func (p *volumeController) keep(ctx context.Context, volume *corev1.PersistentVolume) (reconcile.Result, error) {
 	ref, bound := volume.Spec.ClaimRef, false
 	if ref != nil {
 		var claim corev1.PersistentVolumeClaim
@@ -279,7 +279,7 @@ func (p *volumePlayer) keep(ctx context.Context, volume *corev1.PersistentVolume
 	return reconcile.Result{}, p.setPhase(ctx, volume, corev1.VolumeReleased)
 }
 
-func (p *volumePlayer) setPhase(ctx context.Context, volume *corev1.PersistentVolume,
+func (p *volumeController) setPhase(ctx context.Context, volume *corev1.PersistentVolume,
 	phase corev1.PersistentVolumePhase) error {
 	before := volume.DeepCopy()
 	if volume.Status.Phase != phase {

@@ -48,16 +48,16 @@ spec:
 `
 
 func writeCRD(t *testing.T) string {
-	folder := t.TempDir()
-	if err := os.WriteFile(filepath.Join(folder, "widgets.yaml"), []byte(widgets), 0o600); err != nil {
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "widgets.yaml"), []byte(widgets), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	return folder
+	return dir
 }
 
 // TestReconcilesInABubble runs a manager with a controller on the server in memory, for hours of virtual time.
 func TestReconcilesInABubble(t *testing.T) {
-	t.Setenv(testenv.ServerVariable, "") // a real one is not in the bubble
+	t.Setenv(testenv.ServerVariable, "") // a real server is not in the bubble
 	crds := writeCRD(t)
 	synctest.Test(t, func(t *testing.T) {
 		start := time.Now()
@@ -93,7 +93,7 @@ func TestReconcilesInABubble(t *testing.T) {
 		if size, _, _ := unstructured.NestedInt64(widget.Object, "spec", "size"); size != 3 {
 			t.Errorf("got size %d, want the default", size)
 		}
-		time.Sleep(3*time.Hour + time.Minute) // of the bubble
+		time.Sleep(3*time.Hour + time.Minute) // virtual time
 		synctest.Wait()
 		if reconciled != 4 {
 			t.Errorf("reconciled %d times in %v", reconciled, time.Since(start))
@@ -105,7 +105,7 @@ func TestReconcilesInABubble(t *testing.T) {
 	})
 }
 
-// TestInitialObjects gives a server a definition and objects, on either server.
+// TestInitialObjects starts each kind of server with a CRD and objects.
 func TestInitialObjects(t *testing.T) {
 	var definition, widget unstructured.Unstructured
 	if err := yaml.Unmarshal([]byte(widgets), &definition.Object); err != nil {
@@ -197,7 +197,8 @@ webhooks:
   rules: [{apiGroups: [""], apiVersions: [v1], operations: [CREATE], resources: [configmaps]}]
 `
 
-// TestWebhooksInABubble has a manager's webhooks called without a socket: time passes for what hangs.
+// TestWebhooksInABubble checks that the server calls a manager's webhooks without a socket, and that hanging webhooks
+// time out in virtual time.
 func TestWebhooksInABubble(t *testing.T) {
 	t.Setenv(testenv.ServerVariable, "")
 	manifest := filepath.Join(t.TempDir(), "webhooks.yaml")
@@ -206,7 +207,7 @@ func TestWebhooksInABubble(t *testing.T) {
 	}
 	synctest.Test(t, func(t *testing.T) {
 		env := inmemory.Start(t)
-		told := make(chan struct{}) // the server has logged the webhook that hangs, so only its timeout ends the call
+		logged := make(chan struct{}) // the server has logged the hanging webhook, so only its timeout ends the call
 		m, err := manager.New(env.Config, manager.Options{Webhook: manager.WebhookOptions{Manifests: []string{manifest}}})
 		if err != nil {
 			t.Fatal(err)
@@ -217,7 +218,7 @@ func TestWebhooksInABubble(t *testing.T) {
 		err = webhook.For[*corev1.ConfigMap](m).WithValidator(admission.ValidatorFuncs[*corev1.ConfigMap]{
 			Create: func(ctx context.Context, c *corev1.ConfigMap) (admission.Warnings, error) {
 				if c.Name == "hangs" {
-					<-told
+					<-logged
 				}
 				if c.Name == "bad" {
 					return nil, errors.New("bad it is")
@@ -247,7 +248,7 @@ func TestWebhooksInABubble(t *testing.T) {
 			time.Since(start) != 5*time.Second {
 			t.Errorf("got %v after %v", err, time.Since(start))
 		}
-		close(told)
+		close(logged)
 		cancel()
 		if err := <-ended; err != nil {
 			t.Error(err)
@@ -286,7 +287,7 @@ roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: election-role}
 subjects: [{kind: ServiceAccount, name: controller-manager, namespace: system}]
 `
 
-// TestRestricted has exactly the permissions of the bound roles.
+// TestRestricted checks that the client has exactly the permissions of the bound roles.
 func TestRestricted(t *testing.T) {
 	manifest := filepath.Join(t.TempDir(), "role.yaml")
 	if err := os.WriteFile(manifest, []byte(roles), 0o600); err != nil {

@@ -32,7 +32,7 @@ type Call struct {
 	verb     string
 	resource resource
 	object   map[string]any // after the call
-	before   map[string]any // as the server had it before, if a run has seen it
+	before   map[string]any // the object before the call, if a run has seen it
 	outdated bool           // before is older: a client has changed the object in another API version
 	sent     []byte
 }

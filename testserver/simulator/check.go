@@ -280,7 +280,7 @@ func overwritten(path string, given, before, after any) string {
 	return ""
 }
 
-// orEmpty returns an empty object for a field that is not set, as clients with Go types write it.
+// orEmpty returns an empty object for an unset field, because clients with Go types write it that way.
 func orEmpty(v any) any {
 	if v == nil {
 		return map[string]any{}

@@ -28,7 +28,7 @@ var workloads = map[string][]string{
 	"replicationcontrollers": {"replicationcontroller-controller", "kubelet"},
 }
 
-// controllersFor returns the names of the fake controllers for what a run has written.
+// controllersFor returns the names of the fake controllers for the kinds that a run has written.
 func controllersFor(calls []*Call) []string {
 	names := map[string]bool{}
 	for _, call := range calls {

@@ -30,7 +30,7 @@ type Command struct {
 	// Args are the program and its arguments. KubeconfigArgument in an argument is replaced by the path of a kubeconfig,
 	// which the environment variable KUBECONFIG has too.
 	Args []string
-	// Dir is the working directory. Empty means that of this process.
+	// Dir is the working directory. Empty means the working directory of this process.
 	Dir string
 	// Server is the transport to an API server. Nil means a new server in memory for each run. Runs on a server delete
 	// the objects that they have created.
@@ -60,7 +60,7 @@ func (c *Command) pace() pace {
 		p.longest = time.Minute
 	}
 	p.delay = 2 * p.quiet
-	p.settle = func() {} // the program decides about the order of its requests
+	p.settle = func() {} // the program determines the order of its requests
 	return p
 }
 
@@ -112,7 +112,7 @@ func RealServer(config *rest.Config) (http.RoundTripper, error) {
 	return &realServer{transport, base}, nil
 }
 
-// realServer sends requests to an API server in place of the one in memory.
+// realServer sends requests to an API server instead of the one in memory.
 type realServer struct {
 	transport http.RoundTripper
 	base      *url.URL
@@ -124,7 +124,7 @@ func (s *realServer) RoundTrip(request *http.Request) (*http.Response, error) {
 	return s.transport.RoundTrip(request)
 }
 
-// run runs a process until its context ends or the program does.
+// run runs a process until its context or the program ends.
 func (c *Command) run(p *process) error {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -170,7 +170,7 @@ func (c *Command) run(p *process) error {
 	return err
 }
 
-// kubeconfigFor returns a kubeconfig for a proxy. Its namespace is that of the operator.
+// kubeconfigFor returns a kubeconfig for a proxy, with the namespace of the operator.
 func kubeconfigFor(address string, o *Operator) []byte {
 	namespace := o.Namespace
 	if namespace == "" {

@@ -17,7 +17,7 @@ import (
 	"github.com/kctrl-dev/kctrl/testserver/apiserver"
 )
 
-// variantVariable makes the test program run a variant of the copier, on the API server of KUBECONFIG.
+// variantVariable makes the test binary run a variant of the copier with the API server of KUBECONFIG.
 const variantVariable = "KCTRL_TEST_COPIER"
 
 func TestMain(m *testing.M) {
@@ -62,7 +62,7 @@ func programOf(t *testing.T, variant string) *Operator {
 	}
 }
 
-// The plans that find a bug in the simulator find it in a process, too.
+// TestBugsOfProcessesAreFound checks that plans which find a bug in the simulator also find it in a process.
 func TestBugsOfProcessesAreFound(t *testing.T) {
 	for variant, want := range map[string]string{"": "", "notes before it copies": "state"} {
 		t.Run(variant, func(t *testing.T) {
@@ -87,7 +87,7 @@ func TestBugsOfProcessesAreFound(t *testing.T) {
 	}
 }
 
-// A program that does not reach the server is an error and not a failed plan.
+// TestProgramsThatEndAreAnError checks that a program that does not reach the server is an error and not a failed plan.
 func TestProgramsThatEndAreAnError(t *testing.T) {
 	_, err := Explore(nil, programOf(t, "ends"), Options{Seed: 1})
 	want := "ends before it sends a request: operator-0: exit status 1: error: no license"

@@ -41,7 +41,7 @@ func ofUsers(o *Operator, s state, like *Result) state {
 		for _, object := range objects {
 			if !samples[key] {
 				object = maps.Clone(object)
-				delete(object, "status") // the cluster's, which names its objects
+				delete(object, "status") // the cluster writes it, and it contains generated names
 			}
 			if samples[key] || slices.Contains(kinds, kind) {
 				all[key] = append(all[key], object)
@@ -51,7 +51,7 @@ func ofUsers(o *Operator, s state, like *Result) state {
 	return all
 }
 
-// checkPath compares a change of an existing object with an object that was created with it.
+// checkPath compares an object after a change with an object that was created with the change.
 func checkPath(c *comparison) []Violation {
 	plan := c.result.Plan
 	if !plan.changes() || plan.Then == Change && len(plan.Faults) > 0 || !c.result.Rest || c.result.Refused {
@@ -103,9 +103,9 @@ func written(r *Result) []string {
 	return slices.Sorted(maps.Keys(all))
 }
 
-// settled returns what a state must have whatever the way to it was: the objects that operator writes, without the
-// status, and of the samples the texts and booleans in the status. Numbers and times in a status, and reasons and
-// messages of conditions, may depend on the way.
+// settled returns the part of a state that does not depend on how the run reached it: the objects that the operator
+// writes, without the status, and the texts and booleans in the status of the samples. Numbers and times in a status,
+// and reasons and messages of conditions, may differ.
 func settled(o *Operator, s state, like *Result) state {
 	kinds := written(like)
 	samples := o.sampleNames()
@@ -129,7 +129,7 @@ func settled(o *Operator, s state, like *Result) state {
 	return all
 }
 
-// lasting returns the fields of a status that do not depend on the way to it.
+// lasting returns the fields of a status that do not depend on the history.
 func lasting(v any) any {
 	switch v := v.(type) {
 	case map[string]any:
@@ -227,7 +227,7 @@ func (c *comparison) withoutSpecs(s state) state {
 
 // checkSilent finds rejected requests that neither the status of a sample nor an event reports.
 func checkSilent(c *comparison) []Violation {
-	if !c.result.Plan.has(Reject) || c.result.told || len(c.result.Fired) == 0 {
+	if !c.result.Plan.has(Reject) || c.result.reported || len(c.result.Fired) == 0 {
 		return nil
 	}
 	for key := range c.operator.sampleNames() {

@@ -17,7 +17,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Reference has the runs without faults, with which others are compared.
+// Reference has the runs without faults, which other runs are compared with.
 type Reference struct {
 	First   *Result
 	Again   *Result         // with the same seed
@@ -258,7 +258,7 @@ func Plans(reference *Reference, seed uint64, only []string) []Plan {
 		case Delete, Recreate, Rollback:
 			later, late := faultsIn(result, result.Plan, wanted)
 			groups = append(groups, later, late)
-		case Change: // also without waiting for rest
+		case Change: // also before rest
 			if wanted(Change) {
 				groups = append(groups, changesIn(reference.First, result.Plan))
 			}
@@ -421,10 +421,10 @@ func Explore(t *testing.T, operator *Operator, opts Options) (*Report, error) {
 		plans = plans[:opts.Plans]
 	}
 	report.Planned = len(plans)
-	told := map[string]bool{}
+	reported := map[string]bool{}
 	for _, f := range report.Failures {
 		for _, v := range f.Violations {
-			told[v.Invariant+v.Message] = true
+			reported[v.Invariant+v.Message] = true
 		}
 	}
 	var next, done atomic.Int64
@@ -447,7 +447,7 @@ func Explore(t *testing.T, operator *Operator, opts Options) (*Report, error) {
 				if failure != nil {
 					failure.Violations = slices.DeleteFunc(
 						failure.Violations,
-						func(v Violation) bool { return told[v.Invariant+v.Message] },
+						func(v Violation) bool { return reported[v.Invariant+v.Message] },
 					)
 					if len(failure.Violations) > 0 {
 						report.Failures = append(report.Failures, *failure)

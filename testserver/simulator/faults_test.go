@@ -23,12 +23,12 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/webhook/admission"
 )
 
-// doer reconciles ConfigMaps with the label source=true by a function.
+// doer reconciles ConfigMaps with the label source=true by calling a function.
 type doer struct {
 	client.Client
 	do func(ctx context.Context, d *doer, c *corev1.ConfigMap) error
 
-	first time.Time // reconcile of the process
+	first time.Time // first reconcile of the process
 }
 
 func (d *doer) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
@@ -66,8 +66,8 @@ func (d *doer) mark(ctx context.Context, c *corev1.ConfigMap, key, value string)
 	return d.Update(ctx, c)
 }
 
-// farewell writes a Secret and deletes it before it releases a deleted object. tolerant accepts that the namespace is
-// deleted too.
+// farewell writes a Secret and deletes it before it releases a deleted object. With tolerant, it accepts that the
+// namespace is deleted too.
 func farewell(tolerant bool) func(ctx context.Context, d *doer, c *corev1.ConfigMap) error {
 	return func(ctx context.Context, d *doer, c *corev1.ConfigMap) error {
 		if c.DeletionTimestamp.IsZero() {
@@ -92,7 +92,7 @@ func farewell(tolerant bool) func(ctx context.Context, d *doer, c *corev1.Config
 	}
 }
 
-// deadline marks an object that is not copied within half an hour as failed, for good or until the next reconcile.
+// deadline marks an object that is not copied within half an hour as failed: permanently, or until the next reconcile.
 func deadline(lasting bool) func(ctx context.Context, d *doer, c *corev1.ConfigMap) error {
 	return func(ctx context.Context, d *doer, c *corev1.ConfigMap) error {
 		if c.Annotations["state"] == "failed" && lasting || !c.DeletionTimestamp.IsZero() {
@@ -121,7 +121,7 @@ func uptime(ctx context.Context, d *doer, c *corev1.ConfigMap) error {
 	return nil
 }
 
-// Some bugs are found by one kind of plan only.
+// TestFaultsFindBugs checks bugs that only one kind of plan finds.
 func TestFaultsFindBugs(t *testing.T) {
 	once := func(ctx context.Context, d *doer, c *corev1.ConfigMap) error { return d.mark(ctx, c, "seen", "once") }
 	for _, test := range []struct {
@@ -170,7 +170,7 @@ func TestFaultsFindBugs(t *testing.T) {
 	}
 }
 
-// A failure keeps a plan of each class of faults with the same cause.
+// TestClassesOfOneCause checks that a failure keeps one plan of each class of faults with the same cause.
 func TestClassesOfOneCause(t *testing.T) {
 	failure := func(kinds ...Kind) Failure {
 		f := Failure{Violations: []Violation{{Invariant: "state", Message: "m"}}}
@@ -212,7 +212,7 @@ func (accepting) ValidateDelete(context.Context, *corev1.Secret) (admission.Warn
 	return nil, nil
 }
 
-// reviewing lets the server ask the operator about each new Secret.
+// reviewing makes the server call the operator for each new Secret.
 const reviewing = `apiVersion: admissionregistration.k8s.io/v1
 kind: ValidatingWebhookConfiguration
 metadata: {name: review}
@@ -257,7 +257,7 @@ func tries(patience bool) func(ctx context.Context, d *doer, c *corev1.ConfigMap
 	}
 }
 
-// The webhooks of an operator can fail for a while.
+// TestWebhooksThatFailFindBugs makes the webhooks of an operator fail for a while.
 func TestWebhooksThatFailFindBugs(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "webhook.yaml")
 	if err := os.WriteFile(file, []byte(reviewing), 0o600); err != nil {

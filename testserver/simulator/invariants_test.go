@@ -94,7 +94,7 @@ func parsed(t *testing.T, text string) *unstructured.Unstructured {
 	return u
 }
 
-// appOperator returns an operator for the sample of app.
+// appOperator returns an operator for app's sample.
 func appOperator(
 	t *testing.T, do func(ctx context.Context, c client.Client, a *app) (reconcile.Result, error),
 ) *Operator {
@@ -165,7 +165,7 @@ func configure(variant string) func(ctx context.Context, c client.Client, a *app
 	}
 }
 
-// Each bug violates its rule in a run without faults, or with one rejected request.
+// TestInvariantsOfChanges checks that each bug violates its rule in a run without faults, or with one rejected request.
 func TestInvariantsOfChanges(t *testing.T) {
 	variants := map[string]string{
 		"":                        "",
@@ -207,7 +207,8 @@ func TestInvariantsOfChanges(t *testing.T) {
 	}
 }
 
-// An update without a version reverts the change of another reconcile, which the cache has not received.
+// TestBlindUpdates checks that an update without a version reverts the change of another reconcile, which the cache has
+// not received.
 func TestBlindUpdates(t *testing.T) {
 	for _, blind := range []bool{false, true} {
 		operator := operatorThat(func(ctx context.Context, d *doer, c *corev1.ConfigMap) error {

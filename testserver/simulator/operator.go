@@ -20,13 +20,13 @@ import (
 	"github.com/kctrl-dev/kctrl/testserver/apiserver"
 )
 
-// Operator is the operator under test, and what a user gives it.
+// Operator is the operator under test, and the objects of its user.
 type Operator struct {
-	// Options are those that the program passes to its manager. Servers, logger and leader election are set by the run.
+	// Options are the options that the program passes to its manager. The run sets servers, logger and leader election.
 	Options manager.Options
 	// Setup adds the controllers to a manager. It is called for each process, in a synctest bubble.
 	Setup func(context.Context, controller.Manager) error
-	// Command runs another program in place of a manager, in real time. Options, Setup and Webhooks have no effect then.
+	// Command runs another program instead of a manager, in real time. Options, Setup and Webhooks then have no effect.
 	Command *Command
 	// Objects are created before the operator starts: definitions, namespaces, roles and bindings.
 	Objects []*unstructured.Unstructured
@@ -37,11 +37,11 @@ type Operator struct {
 	User string
 	// Sources is the prefix of the names of the operator's source files, which reports omit.
 	Sources string
-	// Namespace is that of the operator, for its lease. Empty means kctrl-sim.
+	// Namespace is the namespace of the operator, for its lease. Empty means kctrl-sim.
 	Namespace string
-	// Rules are those of the project. Runs of a command do not check them.
+	// Rules are the rules of the project. Runs of a command do not check them.
 	Rules []sim.Rule
-	// SampleNamespace is that of samples that name none. Empty means default.
+	// SampleNamespace is the namespace of samples that specify none. Empty means default.
 	SampleNamespace string
 	// Samples are the objects that the user creates. They are the desired state of all runs.
 	Samples []*unstructured.Unstructured
@@ -50,9 +50,9 @@ type Operator struct {
 	base        base
 }
 
-// base is the server with the objects that exist before an operator starts. Each run has a fork of it.
+// base is the server with the objects that exist before an operator starts. Each run uses a fork of it.
 type base struct {
-	mu      sync.Mutex // held while the server is made
+	mu      sync.Mutex // held while the server is created
 	server  *apiserver.Server
 	objects map[string]map[string]any // as created, by path
 }
@@ -99,7 +99,7 @@ func (o *Operator) create(server http.RoundTripper, left *leftovers) (map[string
 		path := collectionOf(o, object)
 		answer, err := exchange(server, http.MethodPost, path, data)
 		exists := isConflict(err)
-		if exists { // a server that serves several runs has it
+		if exists { // a server that serves several runs already has it
 			answer, err = exchange(server, http.MethodGet, path+"/"+object.GetName(), nil)
 		}
 		if err != nil {
@@ -133,7 +133,7 @@ func (o *Operator) context() context.Context {
 	return context.Background()
 }
 
-// namespace is that of the operator.
+// namespace returns the namespace of the operator.
 func (o *Operator) namespace() string { return cmp.Or(o.Namespace, "kctrl-sim") }
 
 // leaseNamespace returns the namespace of the operator, unless Objects has it.
@@ -151,7 +151,7 @@ func (o *Operator) leaseNamespace() []*unstructured.Unstructured {
 }
 
 // elects reports whether two replicas can be simulated: the operator may write leases, and has no webhooks, which each
-// process would install. A command decides about its leader election itself.
+// process would install. A command controls its own leader election.
 func (o *Operator) elects() bool {
 	mayLead := slices.ContainsFunc(o.Objects, func(u *unstructured.Unstructured) bool {
 		rules, _, _ := unstructured.NestedSlice(u.Object, "rules")

@@ -111,7 +111,7 @@ func copies(variant string) *Operator {
 	}
 }
 
-// Each bug violates an invariant, and the operator without a bug none.
+// TestBugsAreFound checks that each bug violates an invariant, and that the operator without bugs violates none.
 func TestBugsAreFound(t *testing.T) {
 	for variant, want := range map[string]string{
 		"":                       "",
@@ -144,7 +144,7 @@ func TestBugsAreFound(t *testing.T) {
 	}
 }
 
-// The same plan gives the same requests, events and objects.
+// TestPlanDeterminesRun checks that the same plan has the same requests, events and objects.
 func TestPlanDeterminesRun(t *testing.T) {
 	plan := Plan{Seed: 7, Faults: []Fault{{Kind: CrashAfter, At: "create configmaps default/a-copy", Number: 1}}}
 	var runs []*Result
@@ -203,7 +203,7 @@ func TestPlanFiles(t *testing.T) {
 	}
 }
 
-// A goroutine that waits outside of the bubble is named with its line.
+// TestStuckGoroutine checks that the error for a goroutine that waits outside of the bubble contains its line.
 func TestStuckGoroutine(t *testing.T) {
 	stacks := "goroutine 1 [running]:\nmain.main()\n\t/a/main.go:3 +0x1\n\n" +
 		"goroutine 7 [select (durable), synctest bubble 2]:\nx.Wait()\n\texample.com/shop/w.go:9 +0x1\n\n" +
@@ -215,7 +215,7 @@ func TestStuckGoroutine(t *testing.T) {
 	}
 }
 
-// Failures with the same cause are reported once, with the smallest plan.
+// TestFailuresAreMinimal checks that failures with the same cause are reported once, with the smallest plan.
 func TestFailuresAreMinimal(t *testing.T) {
 	operator := copies("notes before it copies")
 	reference, err := Learn(t, operator, 1)

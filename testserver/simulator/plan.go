@@ -19,12 +19,12 @@ type Plan struct {
 	Replicas int `json:"replicas,omitempty"`
 	// Faults are injected where the run reaches their places.
 	Faults []Fault `json:"faults,omitempty"`
-	// Create is how the user creates the samples: at once, [Slow] or [Reverse].
+	// Create defines how the user creates the samples: at once, [Slow] or [Reverse].
 	Create Kind `json:"create,omitempty"`
 	// Resync makes the caches deliver all objects again while the operator is at rest.
 	Resync bool `json:"resync,omitempty"`
-	// Then is what the user does when the operator is at rest: nothing, [Delete], [Recreate], [Change], [Rollback] or
-	// [Terminate].
+	// Then defines the action of the user when the operator is at rest: none, [Delete], [Recreate], [Change],
+	// [Rollback] or [Terminate].
 	Then Kind `json:"then,omitempty"`
 	// Change is the change of a sample for [Change] and [Rollback]. In a plan without either, the user creates the
 	// sample with the change.
@@ -44,7 +44,7 @@ func (p Plan) has(kind Kind) bool {
 	return slices.ContainsFunc(p.Faults, func(f Fault) bool { return f.Kind == kind })
 }
 
-// describe returns the plan in a line.
+// describe returns the plan in one line.
 func (p Plan) describe() string {
 	var parts []string
 	for _, f := range p.Faults {
@@ -64,7 +64,7 @@ func (p Plan) describe() string {
 	return cmp.Or(strings.Join(parts, "; "), "no fault")
 }
 
-// resyncs is what happens in a plan with Resync.
+// resyncs describes the effect of Resync.
 const resyncs = "the caches deliver all objects again"
 
 // Fault is one fault and its place.
@@ -91,7 +91,6 @@ func (f Fault) String() string {
 	return text
 }
 
-// Kind is a kind of fault.
 type Kind string
 
 // The kinds of faults.
@@ -126,7 +125,7 @@ type where int
 
 const (
 	atWrite  where = iota // any write of the operator
-	atUpdate              // a write that the server can refuse with a conflict
+	atUpdate              // a write that the server can reject with a conflict
 	atEvent               // an event of a watch
 	atUser                // a write; the user acts on a sample before it
 	atPast                // an event of a sample that the user changes or recreates
@@ -136,7 +135,7 @@ const (
 
 // kindInfo describes a kind of fault.
 type kindInfo struct {
-	does  string // what happens, in a story
+	does  string // the effect, in a story
 	where where
 	group string // selects it in --only
 	delay time.Duration

@@ -23,7 +23,7 @@ import (
 type process struct {
 	name   string
 	run    *run
-	user   string // the service account; empty has all permissions
+	user   string // service account; empty means all permissions
 	faulty bool   // it is the operator, into whose requests faults are injected
 	began  time.Time
 
@@ -66,7 +66,7 @@ func (p *process) RoundTrip(request *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	plainJSON(request)
-	if isSetup() { // a deployment has installed the webhooks; a process that has crashed does not remove them
+	if isSetup() { // a deployment installs the webhooks, and a process that crashes does not remove them
 		if p.ctx.Err() != nil {
 			return nil, errCrashed
 		}
@@ -118,7 +118,7 @@ func (p *process) serve(request *http.Request, call *Call, faulty bool) (*http.R
 		p.run.restart(p)
 		return nil, errCrashed
 	case CrashAfter:
-		// The watches of the process end before the commit, so that they do not receive its event or not by chance.
+		// End the watches of the process before the commit. Otherwise chance determines whether they receive its event.
 		request = request.WithContext(context.WithoutCancel(request.Context()))
 		p.crash()
 		p.run.gate.pass(request.Context(), &operation{order: "crash " + p.name, quiet: true})
@@ -272,7 +272,7 @@ func groupsOf(user string) []string {
 	return []string{"system:serviceaccounts", "system:serviceaccounts:" + parts[2], "system:authenticated"}
 }
 
-// refuse answers a request in place of the server.
+// refuse answers a request instead of the server.
 func refuse(
 	request *http.Request,
 	call *Call,

@@ -91,7 +91,7 @@ func (r *run) view() sim.Objects {
 			answer, err := r.exchange(http.MethodGet, path, nil)
 			fresh := &unstructured.Unstructured{}
 			if err != nil || json.Unmarshal(answer, &fresh.Object) != nil {
-				continue // it is gone
+				continue // the object was deleted
 			}
 			u = fresh
 		}

@@ -12,7 +12,7 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/sim"
 )
 
-// noteMeansCopy is violated by each object with a note and without a copy.
+// noteMeansCopy is a rule that each object with a note and without a copy violates.
 func noteMeansCopy(o sim.Objects) error {
 	for _, c := range sim.List[*corev1.ConfigMap](o) {
 		key := object.KeyOf(c)
@@ -26,7 +26,7 @@ func noteMeansCopy(o sim.Objects) error {
 	return nil
 }
 
-// The rules of a project are checked after each write, and at the end.
+// TestRulesOfProjects checks that the rules of a project are evaluated after each write, and at the end.
 func TestRulesOfProjects(t *testing.T) {
 	always := sim.Always("a note means a copy", noteMeansCopy)
 	eventually := sim.Eventually("a note means a copy at the end", noteMeansCopy)
@@ -81,7 +81,7 @@ func others(name string) []string {
 	return all
 }
 
-// A rule that panics ends the simulation.
+// TestRuleThatPanics checks that a rule that panics ends the simulation.
 func TestRuleThatPanics(t *testing.T) {
 	operator := copies("")
 	operator.Rules = []sim.Rule{sim.Always("bad", func(sim.Objects) error { panic("oops") })}

@@ -20,34 +20,34 @@ import (
 	"k8s.io/apimachinery/pkg/util/json"
 )
 
-// Result is what a run has shown.
+// Result is the result of a run.
 type Result struct {
-	Plan    Plan
-	Calls   []*Call       // of the operator and the user, in order
-	Events  []*Event      // that the operator received
-	Logs    []string      // warnings and errors
-	Rest    bool          // the operator came to rest
-	Fired   []Fault       // faults whose places were reached
-	Ends    []string      // processes that ended by themselves, with their errors
-	Took    time.Duration // virtual time
-	Refused bool          // the server does not accept a change or the order of the user
-	state   state
-	remains state                     // after the deletion of samples that were changed
-	began   time.Duration             // when the user acted on the operator at rest
-	atRest  []*Call                   // writes after a restart at rest
-	refused []*Call                   // requests that the role does not allow
-	mutated []string                  // modifications of cached objects
-	lost    []Violation               // changes of others that a write has reverted
-	absent  []*Call                   // lists and watches of kinds that the server does not serve
-	broken  []Violation               // of the project's rules
-	watched map[string]bool           // targets of writes at rest, without a restart
-	resync  []*Call                   // writes after a resync at rest
-	kept    string                    // why the deleted namespace still exists
-	given   map[string]map[string]any // objects that existed before the operator, by path
-	busy    string                    // the controller that reconciles all the time, at rest
-	samples map[string]bool           // objects of the user, as calls name them
-	waits   string                    // the log line of a controller that waits for a kind, at rest
-	told    bool                      // the operator has sent an event after a request was rejected
+	Plan     Plan
+	Calls    []*Call       // of the operator and the user, in order
+	Events   []*Event      // that the operator received
+	Logs     []string      // warnings and errors
+	Rest     bool          // the operator came to rest
+	Fired    []Fault       // faults whose places were reached
+	Ends     []string      // processes that ended by themselves, with their errors
+	Took     time.Duration // virtual time
+	Refused  bool          // the server does not accept a change or the order of the user
+	state    state
+	remains  state                     // after the deletion of samples that were changed
+	began    time.Duration             // when the user acted on the operator at rest
+	atRest   []*Call                   // writes after a restart at rest
+	refused  []*Call                   // requests that the role does not allow
+	mutated  []string                  // modifications of cached objects
+	lost     []Violation               // changes of others that a write has reverted
+	absent   []*Call                   // lists and watches of kinds that the server does not serve
+	broken   []Violation               // of the project's rules
+	watched  map[string]bool           // targets of writes at rest, without a restart
+	resync   []*Call                   // writes after a resync at rest
+	kept     string                    // why the deleted namespace still exists
+	given    map[string]map[string]any // objects that existed before the operator, by path
+	busy     string                    // the controller that reconciles all the time, at rest
+	samples  map[string]bool           // objects of the user, as calls name them
+	waits    string                    // the log line of a controller that waits for a kind, at rest
+	reported bool                      // the operator sent an event after a request was rejected
 }
 
 // mostEnds is the number of processes that may end by themselves before the run starts no further one.
@@ -55,12 +55,12 @@ const mostEnds = 5
 
 // pace has the times of a run.
 type pace struct {
-	quiet   time.Duration // without activity for this time, a run is at rest
-	longest time.Duration // in which it must come to rest
-	restart time.Duration // from a crash to the next process
-	step    time.Duration // between two looks
-	watch   time.Duration // how long the operator is watched at rest
-	delay   time.Duration // the longest delay of a fault
+	quiet   time.Duration // time without activity after which a run is at rest
+	longest time.Duration // limit for coming to rest
+	restart time.Duration // time from a crash to the next process
+	step    time.Duration // interval between checks
+	watch   time.Duration // observation time at rest
+	delay   time.Duration // longest delay of a fault
 	settle  func()        // see gate
 }
 
@@ -86,32 +86,32 @@ type run struct {
 	streams   sync.WaitGroup
 	processes sync.WaitGroup
 
-	mu      sync.Mutex
-	calls   []*Call
-	refused []*Call
-	events  []*Event
-	counts  map[string]int            // by target of calls and events
-	objects map[string]map[string]any // last known, by path
-	latest  map[string]string         // resourceVersions in all API versions, by resource, namespace and name
-	unsent  map[string]int            // events that wait for the gate, by process and kind
-	hidden  map[string]time.Time      // until when a process cannot watch a kind; then it must list
-	fired   []Fault
-	ends    []string
-	ended   bool
-	living  map[string]*process
-	given   map[string]map[string]any
-	history map[string][]version // last versions of objects, by path
-	mutants []string
-	lost    []Violation
-	absent  map[string]*Call
-	told    bool
-	scheme  *runtime.Scheme // of the operator; nil before its setup
-	broken  []Violation     // of the project's rules, one of each
-	failed  error           // why a rule cannot be checked
-	longer  time.Duration   // the time of faults, in addition to the longest of the pace
-	down    time.Time       // until then, the webhooks of the operator fail
-	rewind  *rewind
-	removed chan struct{} // has a value after an object was removed
+	mu       sync.Mutex
+	calls    []*Call
+	refused  []*Call
+	events   []*Event
+	counts   map[string]int            // by target of calls and events
+	objects  map[string]map[string]any // last known, by path
+	latest   map[string]string         // resourceVersions in all API versions, by resource, namespace and name
+	unsent   map[string]int            // events that wait for the gate, by process and kind
+	hidden   map[string]time.Time      // until when a process cannot watch a kind; then it must list
+	fired    []Fault
+	ends     []string
+	ended    bool
+	living   map[string]*process
+	given    map[string]map[string]any
+	history  map[string][]version // last versions of objects, by path
+	mutants  []string
+	lost     []Violation
+	absent   map[string]*Call
+	reported bool
+	scheme   *runtime.Scheme // of the operator; nil before its setup
+	broken   []Violation     // of the project's rules, one of each
+	failed   error           // why a rule cannot be checked
+	longer   time.Duration   // the time of faults, in addition to the longest of the pace
+	down     time.Time       // until then, the webhooks of the operator fail
+	rewind   *rewind
+	removed  chan struct{} // has a value after an object was removed
 }
 
 // Run carries out a plan. It must be called in a synctest bubble, whose goroutines have all ended when it returns. An
@@ -237,7 +237,7 @@ func (r *run) drive(done func(state) bool) (*Result, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	result.Ends, result.refused = slices.Clone(r.ends), slices.Clone(r.refused)
-	result.mutated, result.lost, result.told = slices.Clone(r.mutants), slices.Clone(r.lost), r.told
+	result.mutated, result.lost, result.reported = slices.Clone(r.mutants), slices.Clone(r.lost), r.reported
 	result.broken = slices.Clone(r.broken)
 	for _, kind := range slices.Sorted(maps.Keys(r.absent)) {
 		result.absent = append(result.absent, r.absent[kind])
@@ -491,7 +491,7 @@ func (r *run) record(c *Call, p *process) {
 		}
 	}
 	if p.faulty && c.resource.name == "events" && isWrite(c.verb) && r.plan.has(Reject) {
-		r.told = true
+		r.reported = true
 	}
 	if c.resource.name != "" && !c.resource.isBackground() && isWrite(c.verb) {
 		r.calls = append(r.calls, c)

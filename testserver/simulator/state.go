@@ -17,8 +17,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/json"
 )
 
-// state has the objects at the end of a run: by resource, namespace and name, without what differs between runs.
-// Several objects with a generated name have one entry.
+// state has the objects at the end of a run by resource, namespace and name, without the parts that differ between
+// runs. Several objects with a generated name share one entry.
 type state map[string][]map[string]any
 
 // state lists the objects of the kinds that the run has written.

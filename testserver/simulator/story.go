@@ -13,7 +13,7 @@ const before = 3
 // mostLines bounds the timeline in a story.
 const mostLines = 40
 
-// WriteStory writes what happened in a failed run, for people.
+// WriteStory writes a description of a failed run.
 func (f *Failure) WriteStory(w io.Writer, name string) {
 	fmt.Fprintf(w, "%s: %s\n", name, f.Title())
 	for _, fault := range f.Plan.Faults {
@@ -57,7 +57,7 @@ func (f *Failure) WriteStory(w io.Writer, name string) {
 	}
 }
 
-// Title is the first violated invariant in a sentence.
+// Title describes the first violated invariant in one sentence.
 func (f *Failure) Title() string {
 	name := f.Violations[0].Invariant
 	if i := slices.IndexFunc(Invariants, func(i Invariant) bool { return i.Name == name }); i >= 0 {

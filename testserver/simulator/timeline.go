@@ -15,7 +15,7 @@ type Entry struct {
 	Process string        `json:"process"`
 	Text    string        `json:"text"`
 	Outcome string        `json:"outcome,omitempty"` // of a request
-	Fault   string        `json:"fault,omitempty"`   // what was injected here, in words
+	Fault   string        `json:"fault,omitempty"`   // description of the injected fault
 	Behind  int           `json:"behind,omitempty"`  // events that the process had not received
 	Source  string        `json:"source,omitempty"`  // the line of the operator's code
 	Request string        `json:"request,omitempty"` // the reconcile that sent it
@@ -49,7 +49,7 @@ type Difference struct {
 // mostDifferences bounds the differences of a failure.
 const mostDifferences = 20
 
-// Differences compares the end of a run with that of the reference.
+// Differences compares the end state of a run with the reference.
 func (f *Failure) Differences(reference *Reference) []Difference {
 	want, got := maps.Clone(reference.want(f.Plan)), maps.Clone(f.Result.state)
 	masks := maps.Clone(reference.masks)

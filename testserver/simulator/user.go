@@ -181,7 +181,7 @@ func number(v any) (float64, bool) {
 	return 0, false
 }
 
-// schemaOf returns the schema of the kind of an object of which there is a definition.
+// schemaOf returns the schema of an object's kind from its CRD, or nil.
 func (o *Operator) schemaOf(u *unstructured.Unstructured) map[string]any {
 	for _, definition := range o.Objects {
 		group, _, _ := unstructured.NestedString(definition.Object, "spec", "group")

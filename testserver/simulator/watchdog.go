@@ -24,7 +24,7 @@ func (e *StuckError) Error() string {
 }
 
 // watch calls stuck when beats has not increased for a while. The returned function ends the watch. Call it outside of
-// the bubble, for time is real there.
+// the bubble, because it uses real time.
 func watch(beats *atomic.Int64, sources string, stuck func(error)) (end func()) {
 	stop, ended := make(chan struct{}), make(chan struct{})
 	go func() { // ends with end

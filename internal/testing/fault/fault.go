@@ -1,4 +1,4 @@
-// Package fault fails the writes of a test, one at a time.
+// Package fault injects failures of file system writes in tests.
 package fault
 
 import (
@@ -13,8 +13,8 @@ import (
 // Err is an injected failure.
 var Err = errors.New("injected fault")
 
-// FS fails calls that would change the file system. A failed call changes nothing, except that a failed Write has
-// written half of the data, and a failed Close has closed the file.
+// FS fails calls that would change the file system. A failed call changes nothing, with two exceptions: a failed Write
+// writes half of the data, and a failed Close closes the file.
 type FS struct {
 	afero.Fs
 	// Fails returns the error for a call, given its number, from 1, and its name.

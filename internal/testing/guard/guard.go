@@ -34,15 +34,15 @@ while [ $quiet -lt 3 ]; do
 done 2>/dev/null
 rm -rf "$GUARDED"`
 
-// Start begins to guard a directory that only this test uses, such as a temporary one. If this process dies before it
-// calls stop, the guard kills all processes with the directory in their command lines and removes the directory. The
-// guard has its own session, so signals to the process group of the test do not reach it.
-func Start(folder string) (stop func(), err error) {
-	if folder == "" {
+// Start guards a directory that only this test uses, such as a temporary one. If this process dies before it calls
+// stop, the guard kills all processes with the directory in their command lines and removes the directory. The guard
+// has its own session, so signals to the process group of the test do not reach it.
+func Start(dir string) (stop func(), err error) {
+	if dir == "" {
 		return nil, errors.New("no directory to guard")
 	}
 	sh := exec.Command("sh", "-c", script)
-	sh.Env = append(os.Environ(), "GUARDED="+folder)
+	sh.Env = append(os.Environ(), "GUARDED="+dir)
 	sh.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	alive, err := sh.StdinPipe()
 	if err != nil {

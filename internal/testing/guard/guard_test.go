@@ -18,9 +18,9 @@ import (
 	"time"
 )
 
-// TestGuardKillsWhatAKilledTestHasStarted kills a process that has started another one in its own session: with the
+// TestGuardKillsProcessesOfKilledTest kills a process that has started another one in its own session: with the
 // directory in its command line, or as its working directory.
-func TestGuardKillsWhatAKilledTestHasStarted(t *testing.T) {
+func TestGuardKillsProcessesOfKilledTest(t *testing.T) {
 	t.Run("named", func(t *testing.T) { killHelper(t, "GUARD_TEST_INSIDE=") })
 	if runtime.GOOS == "linux" {
 		t.Run("inside", func(t *testing.T) { killHelper(t, "GUARD_TEST_INSIDE=1") })
@@ -29,12 +29,12 @@ func TestGuardKillsWhatAKilledTestHasStarted(t *testing.T) {
 
 func killHelper(t *testing.T, variable string) {
 	t.Helper()
-	folder := filepath.Join(t.TempDir(), "guarded")
-	if err := os.Mkdir(folder, 0o700); err != nil {
+	dir := filepath.Join(t.TempDir(), "guarded")
+	if err := os.Mkdir(dir, 0o700); err != nil {
 		t.Fatal(err)
 	}
 	test := exec.Command(os.Args[0], "-test.run=^TestHelper$")
-	test.Env = append(os.Environ(), "GUARD_TEST_FOLDER="+folder, variable)
+	test.Env = append(os.Environ(), "GUARD_TEST_DIR="+dir, variable)
 	out, err := test.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -52,32 +52,32 @@ func killHelper(t *testing.T, variable string) {
 	defer ticker.Stop()
 	limit := time.After(time.Minute)
 	for {
-		_, err := os.Stat(folder)
+		_, err := os.Stat(dir)
 		if syscall.Kill(started, 0) != nil && errors.Is(err, fs.ErrNotExist) {
 			return
 		}
 		select {
 		case <-ticker.C:
 		case <-limit:
-			t.Fatalf("process %d or its folder is still there: %v", started, err)
+			t.Fatalf("process %d or its directory still exists: %v", started, err)
 		}
 	}
 }
 
-// TestHelper is the test that is killed.
+// TestHelper is the test that TestGuardKillsProcessesOfKilledTest kills.
 func TestHelper(t *testing.T) {
-	folder := os.Getenv("GUARD_TEST_FOLDER")
-	if folder == "" {
+	dir := os.Getenv("GUARD_TEST_DIR")
+	if dir == "" {
 		return
 	}
-	stop, err := Start(folder)
+	stop, err := Start(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer stop()
-	started := exec.Command("sh", "-c", "while :; do sleep 60; done", folder)
+	started := exec.Command("sh", "-c", "while :; do sleep 60; done", dir)
 	if os.Getenv("GUARD_TEST_INSIDE") != "" {
-		started.Args, started.Dir = started.Args[:3], folder
+		started.Args, started.Dir = started.Args[:3], dir
 	}
 	started.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	if err := started.Start(); err != nil {
@@ -87,14 +87,14 @@ func TestHelper(t *testing.T) {
 	_ = started.Wait()
 }
 
-func TestStoppedGuardLeavesTheFolder(t *testing.T) {
-	folder := t.TempDir()
-	stop, err := Start(folder)
+func TestStoppedGuardKeepsTheDirectory(t *testing.T) {
+	dir := t.TempDir()
+	stop, err := Start(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
 	stop()
-	if _, err := os.Stat(folder); err != nil {
+	if _, err := os.Stat(dir); err != nil {
 		t.Error(err)
 	}
 }

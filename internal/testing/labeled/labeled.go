@@ -1,4 +1,4 @@
-// Package labeled has changes of CRDs, labeled with the clients and objects that each breaks.
+// Package labeled contains CRD changes, labeled with the clients and objects that each breaks.
 package labeled
 
 import (
@@ -48,7 +48,7 @@ func Changes() ([]Change, error) {
 	return all, err
 }
 
-// CRDs returns the CRD before and after the change. A CRD that does not exist is nil.
+// CRDs returns the CRD before and after the change. A missing CRD is nil.
 func (c *Change) CRDs() (before, after *apiextensionsv1.CustomResourceDefinition, err error) {
 	patched := c.OldCRD != nil || c.NewCRD != nil
 	if before, err = crdOf(c.Old, c.OldSpec, c.OldCRD, patched); err == nil {

@@ -1,5 +1,5 @@
-// Package listwatch simulates a resource of an API server in the memory of a test. A test can make it fail like servers
-// and connections fail, to test reflectors and informers.
+// Package listwatch simulates a resource of an API server in memory. A test can inject failures of servers and
+// connections, to test reflectors and informers.
 package listwatch
 
 import (
@@ -25,7 +25,6 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/reflector"
 )
 
-// Object is the kind of a source.
 type Object = *metav1.PartialObjectMetadata
 
 // Source is a resource of an API server: objects with one increasing resource version, a history that can be forgotten,

@@ -1,4 +1,4 @@
-// Package oracle compares with controller-gen.
+// Package oracle compares kctrl with controller-gen.
 //
 // [Run] replays the results of controller-gen for the same arguments and input files from recordings below
 // testdata/oracle. An environment variable selects other modes:

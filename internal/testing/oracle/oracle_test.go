@@ -36,8 +36,8 @@ func observe(t *testing.T, f func(t testing.TB)) string {
 	return o.failures
 }
 
-// fake replaces controller-gen by a script, and changes to a working directory without recordings. It returns a command
-// whose input is one module.
+// fake replaces controller-gen with a script and changes to a working directory without recordings. It returns a
+// command whose input is one module.
 func fake(t *testing.T, script string) Command {
 	t.Helper()
 	program := filepath.Join(t.TempDir(), "controller-gen")
@@ -168,7 +168,7 @@ func TestNamesOfRecordingsFollowFromTheInput(t *testing.T) {
 	}
 }
 
-func TestRecordingsThatNoTestUsesFail(t *testing.T) {
+func TestUnusedRecordingsFail(t *testing.T) {
 	c := fake(t, writes)
 	name := record(t, c)
 	if err := unused(); err != nil {
@@ -188,7 +188,7 @@ func TestRecordingsThatNoTestUsesFail(t *testing.T) {
 	}
 }
 
-func TestTheYearOfARecordingIsThisOne(t *testing.T) {
+func TestRecordingsHaveTheCurrentYear(t *testing.T) {
 	c := fake(t, "echo of $(date +%Y) and "+thisYear()+"\n")
 	c.Dated = true
 	name := record(t, c)

@@ -200,8 +200,8 @@ func hint() string {
 	return fmt.Sprintf("run %s=record go test %s in the repository's root", Variable, at)
 }
 
-// Main runs the tests of a package and returns the exit code. Once all tests have passed, a recording that none of them
-// used is an error; the mode "record" removes it.
+// Main runs the tests of a package and returns the exit code. After all tests have passed, an unused recording is an
+// error; the mode "record" removes it.
 func Main(m *testing.M) int {
 	if code := m.Run(); code != 0 || filtered() {
 		return code

@@ -76,13 +76,13 @@ func basic() []typ {
 // file is a package under construction. It becomes two Go files.
 type file struct {
 	*group
-	folder, pkg string
-	markers     []string
-	known       []typ // types of other packages
-	own         []typ // types of this package, which later types use
-	kinds       []string
-	declared    []string // source text
-	imports     map[string]bool
+	dir, pkg string
+	markers  []string
+	known    []typ // types of other packages
+	own      []typ // types of this package, which later types use
+	kinds    []string
+	declared []string // source text
+	imports  map[string]bool
 
 	generics   []*generic        // generic types that the package can instantiate
 	parameters []typ             // of the generic type under construction
@@ -94,7 +94,7 @@ type file struct {
 func (f *file) export() []typ {
 	var found []typ
 	for _, t := range f.own {
-		t.name, t.path = f.pkg+"."+t.name, f.importPath(f.folder)
+		t.name, t.path = f.pkg+"."+t.name, f.importPath(f.dir)
 		found = append(found, t)
 	}
 	return found
@@ -174,16 +174,16 @@ func (f *file) write(doc string, markers ...string) {
 	together := strings.Join(f.sameMode(markers), "\n")
 	if f.one(2) {
 		text := doc + "\n" + together + "\npackage " + f.pkg + "\n"
-		f.files[f.folder+"/doc.go"], f.plain[f.folder+"/doc.go"] = text, text
+		f.files[f.dir+"/doc.go"], f.plain[f.dir+"/doc.go"] = text, text
 		doc, together = "// A license.\n", ""
 	} else {
 		doc += "\n" + together
 		together = ""
 	}
 	for i, head := range []string{doc + "\npackage " + f.pkg + "\n" + together, "package " + f.pkg + "\n"} {
-		name, part := f.folder+"/types.go", f.declared[:half]
+		name, part := f.dir+"/types.go", f.declared[:half]
 		if i == 1 {
-			name, part = f.folder+"/more_types.go", f.declared[half:]
+			name, part = f.dir+"/more_types.go", f.declared[half:]
 		}
 		f.files[name] = head + f.source(f.render(part, false))
 		if f.twice {
@@ -191,7 +191,7 @@ func (f *file) write(doc string, markers ...string) {
 		}
 	}
 	if len(f.written) > 0 {
-		f.plain[f.folder+"/instances.go"] = "package " + f.pkg + "\n" + f.source(f.written)
+		f.plain[f.dir+"/instances.go"] = "package " + f.pkg + "\n" + f.source(f.written)
 	}
 }
 

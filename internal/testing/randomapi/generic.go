@@ -118,7 +118,7 @@ func (f *file) instantiate(g *generic, depth int) typ {
 		arguments = append(arguments, f.argument(constraint, depth))
 	}
 	if g.home != f {
-		f.use(typ{path: f.importPath(g.home.folder)})
+		f.use(typ{path: f.importPath(g.home.dir)})
 	}
 	name := "⟪" + g.home.pkg + "." + g.name + "|" + strings.Join(arguments, "¦") + "⟫"
 	return typ{name: name, shape: g.shape, items: anything, limit: true, keys: g.keys, generic: true}

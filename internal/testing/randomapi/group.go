@@ -43,7 +43,7 @@ func NewGeneric(seed uint64, module, name string) (generic, plain map[string]str
 
 // make generates the packages.
 func (g *group) make() {
-	shared := &file{group: g, folder: g.name + "/shared", pkg: "shared", known: others()}
+	shared := &file{group: g, dir: g.name + "/shared", pkg: "shared", known: others()}
 	for range 2 + g.IntN(4) {
 		shared.declare()
 	}
@@ -58,7 +58,7 @@ func (g *group) make() {
 
 // version generates a package with a kind.
 func (g *group) version(name string, shared *file) *file {
-	f := &file{group: g, folder: g.name + "/" + name, pkg: name, known: append(others(), shared.export()...),
+	f := &file{group: g, dir: g.name + "/" + name, pkg: name, known: append(others(), shared.export()...),
 		generics: shared.generics}
 	f.markPackage()
 	for range 4 + g.IntN(8) {
@@ -73,7 +73,7 @@ func (g *group) version(name string, shared *file) *file {
 
 // second generates another version, with some types of its own and references to types of the first version.
 func (g *group) second(v1 *file) {
-	f := &file{group: g, folder: g.name + "/v1beta1", pkg: "v1beta1", known: append(others(), v1.export()...),
+	f := &file{group: g, dir: g.name + "/v1beta1", pkg: "v1beta1", known: append(others(), v1.export()...),
 		generics: v1.generics}
 	f.markers = []string{"// +kubebuilder:object:generate=true", "// +groupName=" + g.name + ".example.com"}
 	for range 1 + g.IntN(3) {
@@ -102,7 +102,7 @@ func (g *group) some(n int, of ...string) []string {
 }
 
 // importPath returns the import path of a package of the module.
-func (g *group) importPath(folder string) string { return g.module + "/" + folder }
+func (g *group) importPath(dir string) string { return g.module + "/" + dir }
 
 // sentence returns text for comments, including words that YAML must quote or fold.
 func (g *group) sentence() string {

@@ -1,6 +1,6 @@
 // Package conversiontest tests that conversions lose no data:
 //
-//	func TestNothingIsLost(t *testing.T) {
+//	func TestConversionLosesNothing(t *testing.T) {
 //		conversiontest.RoundTrip(t, conversion.NewSpoke(v1FromV2, v1ToV2))
 //	}
 //

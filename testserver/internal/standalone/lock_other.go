@@ -7,7 +7,7 @@ import (
 	"os"
 )
 
-// lockFolder fails: this system has no lock that the end of a process releases.
-func lockFolder(string) (*os.File, error) {
+// lockDir fails, because this system has no lock that the end of a process releases.
+func lockDir(string) (*os.File, error) {
 	return nil, errors.New("objects are kept in a directory only on Linux and macOS")
 }

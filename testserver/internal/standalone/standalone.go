@@ -1,6 +1,5 @@
-// Package standalone is the API server in memory as a program on loopback, which `kctrl env up --in-memory` compiles
-// and runs. There is one program with fake controllers and one without, because they take time to compile and most
-// users do not need them.
+// Package standalone runs the API server in memory as a program on loopback, which `kctrl env up --in-memory` compiles.
+// Fake controllers are in a separate program, because they take time to compile and most users do not need them.
 package standalone
 
 import (
@@ -86,7 +85,7 @@ func Run(args []string, controllers Controllers) error {
 		defer server.Close()
 		return serve(ctx, server, run, listener, certificate, clients)
 	}
-	lock, err := lockFolder(*data)
+	lock, err := lockDir(*data)
 	if err != nil {
 		return fmt.Errorf("data: %w", err)
 	}
@@ -100,16 +99,16 @@ func Run(args []string, controllers Controllers) error {
 }
 
 // objectsIn returns the file with the objects in a data directory.
-func objectsIn(folder string) string { return filepath.Join(folder, "objects") }
+func objectsIn(dir string) string { return filepath.Join(dir, "objects") }
 
 // runRepair repairs the objects in a data directory and writes a report.
-func runRepair(folder string, out io.Writer) error {
-	lock, err := lockFolder(folder)
+func runRepair(dir string, out io.Writer) error {
+	lock, err := lockDir(dir)
 	if err != nil {
 		return fmt.Errorf("data: %w", err)
 	}
 	defer lock.Close()
-	report, err := apiserver.Repair(objectsIn(folder))
+	report, err := apiserver.Repair(objectsIn(dir))
 	if err != nil || report == "" {
 		return err
 	}

@@ -1,6 +1,6 @@
 // Package program makes the program of an operator simulate itself. A file that imports it is compiled with the
-// operator's main package; then manager.Main runs simulations in place of a manager. [Chaos] runs the same plans
-// against the process of any program.
+// operator's main package; manager.Main then runs simulations instead of a manager. [Chaos] runs the same plans against
+// the process of any program.
 package program
 
 import (
@@ -62,7 +62,7 @@ type Command struct {
 	Parallel   int           `json:"parallel"`
 }
 
-// Report is the answer, which the program writes to the output file.
+// Report is the result, which the program writes to the output file.
 type Report struct {
 	Error    string    `json:"error,omitempty"`  // why the operator could not be simulated
 	Exists   int       `json:"exists,omitempty"` // the number of a sample that the API server has already, from 1
@@ -86,7 +86,7 @@ type Failure struct {
 	Logs        []string               `json:"logs,omitempty"`
 }
 
-// rules are those of the project.
+// rules are the rules of the project.
 var rules []sim.Rule
 
 // SetRules sets the rules of the project. The file that is compiled with the main package calls it.
@@ -124,7 +124,7 @@ func simulate(options manager.Options, setup func(context.Context, controller.Ma
 		request.write(Report{Error: err.Error()})
 		os.Exit(0)
 	}
-	// testing.Main ends the process. Without it, a program has no testing.T, which synctest needs.
+	// testing.Main ends the process. It is the only way for a program to get the testing.T that synctest needs.
 	testing.Main(func(string, string) (bool, error) { return true, nil }, []testing.InternalTest{{
 		Name: "simulation", F: func(t *testing.T) { request.answer(t, operator) },
 	}}, nil, nil)

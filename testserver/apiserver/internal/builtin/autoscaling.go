@@ -14,7 +14,7 @@ import (
 
 type autoscaler = autoscalingv2.HorizontalPodAutoscaler
 
-// AutoscalingKinds returns one kind in two versions, of which the newer is stored.
+// AutoscalingKinds returns one kind in two versions. The newer version is stored.
 func AutoscalingKinds() []Kind {
 	stored := autoscalers()
 	older := Kind{

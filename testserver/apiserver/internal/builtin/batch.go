@@ -198,8 +198,8 @@ func selectPods(j *batch.Job) {
 	}
 }
 
-// appliedLabels reports whether a job may have its own labels. By default they are the same map as those of its
-// template, as here for a job that was sent whole. An applied job was copied meanwhile, and has its own labels only if
+// appliedLabels reports whether a job may have its own labels. By default, they are the same map as the labels of its
+// template, as for a job that was sent as a whole. An applied job was copied in between, and has its own labels only if
 // its manager owns some.
 func appliedLabels(j *batch.Job) bool {
 	for _, entry := range j.ManagedFields {

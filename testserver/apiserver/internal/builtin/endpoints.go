@@ -41,7 +41,7 @@ func Endpoints() Kind {
 	}
 }
 
-// listed formats a list, of which a table shows the first elements.
+// listed formats a list. A table shows only the first elements.
 func listed(list []string, most int) string {
 	if len(list) > most {
 		return fmt.Sprintf("%s + %d more...", strings.Join(list[:most], ","), len(list)-most)

@@ -21,7 +21,7 @@ import (
 	"github.com/kctrl-dev/kctrl/testserver/apiserver/internal/must"
 )
 
-// Kind is a built-in kind. Its rules are for objects of its Go type, which is that of the stored version.
+// Kind is a built-in kind. Its rules apply to objects of its Go type, which is the type of the stored version.
 type Kind struct {
 	GVK        schema.GroupVersionKind
 	Resource   string

@@ -16,9 +16,9 @@ import (
 	"testing"
 )
 
-var update = flag.Bool("update", false, "write merging.txt anew")
+var update = flag.Bool("update", false, "write merging.txt")
 
-// mergedPackages are those whose types are served.
+// mergedPackages are the packages of the served types.
 var mergedPackages = []string{
 	"k8s.io/api/admissionregistration/v1", "k8s.io/api/apps/v1", "k8s.io/api/autoscaling/v1", "k8s.io/api/autoscaling/v2",
 	"k8s.io/api/batch/v1", "k8s.io/api/certificates/v1", "k8s.io/api/coordination/v1",
@@ -27,8 +27,8 @@ var mergedPackages = []string{
 	"k8s.io/api/storage/v1", "k8s.io/apimachinery/pkg/apis/meta/v1",
 }
 
-// TestMergingIsWhatMarkersSay compares merging.txt with the markers in the source of the packages.
-func TestMergingIsWhatMarkersSay(t *testing.T) {
+// TestMergingMatchesMarkers compares merging.txt with the markers in the source of the packages.
+func TestMergingMatchesMarkers(t *testing.T) {
 	var lines []string
 	for _, path := range mergedPackages {
 		output, err := exec.CommandContext(t.Context(), "go", "list", "-f", "{{.Dir}}", path).Output()
@@ -46,7 +46,7 @@ func TestMergingIsWhatMarkersSay(t *testing.T) {
 		return
 	}
 	if found != mergingText {
-		t.Error("merging.txt is not what the source of k8s.io/api says: go test ./testserver/apiserver/internal/builtin " +
+		t.Error("merging.txt does not match the source of k8s.io/api: go test ./testserver/apiserver/internal/builtin " +
 			"-run TestMerging -update")
 	}
 }
@@ -89,22 +89,22 @@ func markersOf(t *testing.T, path, file string) (lines []string) {
 	return lines
 }
 
-// howMerged returns the merge strategy in the markers of a comment, unless tags have the same one.
+// howMerged returns the merge strategy in the markers of a comment, unless the tags have the same strategy.
 func howMerged(comment *ast.CommentGroup, tag reflect.StructTag) string {
 	if comment == nil {
 		return ""
 	}
-	said, keys := map[string]string{}, []string(nil)
-	for _, line := range comment.List { // Text leaves markers out
+	marked, keys := map[string]string{}, []string(nil)
+	for _, line := range comment.List { // Text omits markers
 		if found := marker.FindStringSubmatch(strings.TrimSpace(strings.TrimPrefix(line.Text, "//"))); found != nil {
-			said[found[1]] = found[2]
+			marked[found[1]] = found[2]
 			if found[1] == "listMapKey" {
 				keys = append(keys, found[2])
 			}
 		}
 	}
 	tagged := strings.HasPrefix(tag.Get("patchStrategy"), "merge")
-	switch list := said["listType"]; {
+	switch list := marked["listType"]; {
 	case list == "map" && tagged && slices.Equal(keys, []string{tag.Get("patchMergeKey")}), list == "atomic" && !tagged,
 		list == "set" && tagged && tag.Get("patchMergeKey") == "":
 		return ""
@@ -112,10 +112,10 @@ func howMerged(comment *ast.CommentGroup, tag reflect.StructTag) string {
 		return "map " + strings.Join(keys, ",")
 	case list != "":
 		return list
-	case said["structType"] != "" || said["mapType"] != "":
-		return said["structType"] + said["mapType"]
-	case json.Valid([]byte(said["default"])):
-		return "default " + said["default"]
+	case marked["structType"] != "" || marked["mapType"] != "":
+		return marked["structType"] + marked["mapType"]
+	case json.Valid([]byte(marked["default"])):
+		return "default " + marked["default"]
 	}
 	return ""
 }

@@ -61,7 +61,7 @@ func Repair(path string) (r Repaired, err error) {
 	if err == nil {
 		err = os.Rename(temporary, path)
 	}
-	return r, errors.Join(err, syncFolder(filepath.Dir(path)))
+	return r, errors.Join(err, syncDir(filepath.Dir(path)))
 }
 
 // readable reports whether a line is a header, or returns why it cannot be read.

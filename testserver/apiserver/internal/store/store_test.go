@@ -21,9 +21,9 @@ import (
 	"github.com/kctrl-dev/kctrl/testserver/apiserver/internal/must"
 )
 
-// TestStoreKnowsWhatItHad makes random writes, and compares lists at each revision, and the changes since each, with a
-// map.
-func TestStoreKnowsWhatItHad(t *testing.T) {
+// TestListsAndChangesAtEachRevision makes random writes. It compares the list at each revision, and the changes since
+// then, with a map.
+func TestListsAndChangesAtEachRevision(t *testing.T) {
 	seeds.Each(t, 20, func(t *testing.T, seed uint64) {
 		random := rand.New(rand.NewPCG(seed, 0))
 		s := New(1+random.IntN(40), false)
@@ -93,7 +93,7 @@ func checkList(t *testing.T, table *Table, revision int64, had map[string]int64)
 	}
 }
 
-// checkSince applies the changes to an earlier state, and compares the result with the current one.
+// checkSince applies the changes to an earlier state and compares the result with the current one.
 func checkSince(t *testing.T, table *Table, revision int64, had, now map[string]int64) {
 	t.Helper()
 	changes, _, err := table.Since(revision)
@@ -115,8 +115,8 @@ func checkSince(t *testing.T, table *Table, revision int64, had, now map[string]
 	}
 }
 
-// TestWritesAtOnceShareALine keeps the disk busy while writes come, which are then kept by one line, and done in their order.
-func TestWritesAtOnceShareALine(t *testing.T) {
+// TestConcurrentWritesShareALine keeps the disk busy while writes arrive. One line then contains them in order.
+func TestConcurrentWritesShareALine(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "objects")
 	s := New(10, false)
 	if err := s.Open(path, func(schema.GroupResource) {}); err != nil {
@@ -146,7 +146,7 @@ func TestWritesAtOnceShareALine(t *testing.T) {
 		}
 		s.writing.Unlock()
 	}
-	go func() { // of an object that is on its way to the disk
+	go func() { // a second write of an object whose first write is not on the disk yet
 		put, err := table.Put("k00", nil, &Record{})
 		again <- put || err != nil
 	}()

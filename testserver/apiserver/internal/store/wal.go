@@ -368,7 +368,7 @@ func (l *wal) rewrite(s *Store) (err error) {
 		l.file.Close() // its content is synced, and the file is no longer reachable by name
 	}
 	l.file, l.size, l.used = file, size, size
-	if err := syncFolder(filepath.Dir(l.path)); err != nil {
+	if err := syncDir(filepath.Dir(l.path)); err != nil {
 		l.failed = fmt.Errorf("%w; further writes fail", err) // after a power failure, the old file may be there
 	}
 	return nil
@@ -417,16 +417,16 @@ func (s *Store) writeAll(to io.Writer) (size int64, err error) {
 	return size, out.Flush()
 }
 
-// syncFolder syncs the entries of a directory to the disk. It does nothing on systems that do not support this.
-func syncFolder(path string) error {
+// syncDir syncs the entries of a directory to the disk. It does nothing on systems without support for it.
+func syncDir(path string) error {
 	if runtime.GOOS == "windows" {
 		return nil
 	}
-	folder, err := os.Open(path)
+	dir, err := os.Open(path)
 	if err != nil {
 		return err
 	}
-	return errors.Join(folder.Sync(), folder.Close())
+	return errors.Join(dir.Sync(), dir.Close())
 }
 
 // Close closes the file: later writes fail.

@@ -20,8 +20,8 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/testing/seeds"
 )
 
-// TestValidIsUpstreams makes random schemas and objects, and checks certain results with upstream's code.
-func TestValidIsUpstreams(t *testing.T) {
+// TestValidObjectsPassUpstream generates random schemas and objects, and checks definite results with upstream's code.
+func TestValidObjectsPassUpstream(t *testing.T) {
 	valid, certain := 0, 0
 	seeds.Each(t, 4, func(t *testing.T, seed uint64) {
 		g := generator{rand.New(rand.NewPCG(seed, 3))}
@@ -84,7 +84,7 @@ func newSubject(t *testing.T, g generator) subject {
 	return s
 }
 
-// check fails if upstream contradicts a certain result, and prints upstream's errors.
+// check fails if upstream contradicts a definite result, and prints upstream's errors.
 func (s subject) check(t *testing.T, object map[string]any) (unchanged, right bool) {
 	t.Helper()
 	read := runtime.DeepCopyJSON(object)
@@ -101,7 +101,7 @@ func (s subject) check(t *testing.T, object map[string]any) (unchanged, right bo
 	case has && !unchanged:
 		t.Fatalf("upstream reads it otherwise:\n%s", text)
 	case has && s.own.Valid(object) && len(problems) > 0:
-		t.Fatalf("upstream says: %v\n%s", problems, text)
+		t.Fatalf("upstream reports: %v\n%s", problems, text)
 	default:
 		return has, len(problems) == 0
 	}
@@ -187,7 +187,7 @@ func (g generator) schema(depth int) *apiextensionsv1.JSONSchemaProps {
 	return s
 }
 
-// value is one of a schema, or nearly one.
+// value returns a value of a schema, or almost.
 func (g generator) value(s *apiextensionsv1.JSONSchemaProps) any {
 	if g.IntN(80) == 0 {
 		return one[any](g, nil, "a", int64(1), 1.5, 2.0, true, map[string]any{}, []any{}, map[string]any{"x": nil})
