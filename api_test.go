@@ -74,14 +74,14 @@ func publicFace(t *testing.T) string {
 	var lines []string
 	declared, internal := map[string][]ast.Decl{}, map[string][]ast.Decl{} // by package
 	for _, src := range sources(t) {
-		if src.test || !strings.HasPrefix(src.folder, "runtime/") {
+		if src.test || !strings.HasPrefix(src.dir, "runtime/") {
 			continue
 		}
-		if slices.Contains(strings.Split(src.folder, "/"), "internal") {
-			internal[path.Base(src.folder)] = append(internal[path.Base(src.folder)], src.file.Decls...)
+		if slices.Contains(strings.Split(src.dir, "/"), "internal") {
+			internal[path.Base(src.dir)] = append(internal[path.Base(src.dir)], src.file.Decls...)
 			continue
 		}
-		pkg := strings.TrimPrefix(src.folder, "runtime/")
+		pkg := strings.TrimPrefix(src.dir, "runtime/")
 		if !isStable(pkg) {
 			continue
 		}

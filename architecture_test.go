@@ -18,19 +18,19 @@ const module = "github.com/kctrl-dev/kctrl"
 
 // source is one Go file of the module, without the modules nested in it.
 type source struct {
-	path   string // relative, with slashes
-	folder string
-	test   bool
-	file   *ast.File
-	set    *token.FileSet
+	path string // relative, with slashes
+	dir  string
+	test bool
+	file *ast.File
+	set  *token.FileSet
 }
 
 // importRule forbids imports and gives the reason.
 type importRule struct {
-	in     []string // directories in which the rule holds, including those below
+	in     []string // directories to which the rule applies, with their subdirectories
 	forbid func(imported string) bool
 	except []string // directories or files that are exempt
-	tests  bool     // whether it holds for tests too
+	tests  bool     // the rule also applies to tests
 	reason string
 }
 
@@ -38,7 +38,7 @@ var importRules = []importRule{
 	{
 		in:     []string{"runtime"},
 		forbid: under(module+"/internal", module+"/cmd"),
-		reason: "the runtime is compiled into every operator and stands alone; kctrl's own half knows it only as text",
+		reason: "every operator contains the runtime, which must not depend on kctrl's tools",
 	},
 	{
 		in: []string{"runtime"},
@@ -47,39 +47,37 @@ var importRules = []importRule{
 			return under(module+"/internal", module+"/cmd")(imported) && !shared
 		},
 		tests: true,
-		reason: "tests of the runtime use the runtime alone, the seeds that all tests choose, and a source for reflectors " +
-			"and informers",
+		reason: "tests of the runtime use only the runtime, the common seeds, and a source of objects for reflectors and " +
+			"informers",
 	},
 	{
 		in:     []string{"runtime"},
 		forbid: func(imported string) bool { return !runtimeMayImport(imported) },
 		except: []string{"runtime/compat/envtest"},
-		reason: "every package here is built into every operator: only apimachinery, client-go's rest and clientcmd, and " +
-			"single API groups",
+		reason: "every operator contains these packages: only apimachinery, client-go's rest and clientcmd, and single API " +
+			"groups",
 	},
 	{
 		in:     []string{"runtime"},
 		forbid: under(module + "/runtime/compat"),
 		except: []string{"runtime/compat"},
 		tests:  true,
-		reason: "only migrated code uses these packages; a project that does not import them does without",
+		reason: "only migrated code uses these packages; other operators do not link them",
 	},
 	{
 		in:     []string{"testserver"},
 		forbid: under(module+"/internal", module+"/cmd", module+"/runtime/compat"),
-		reason: "kctrl compiles the test server from a copy of runtime/ and testserver/ alone",
+		reason: "kctrl compiles the test server from a copy of only runtime/ and testserver/",
 	},
 	{
 		in:     []string{"testserver/apiserver"},
 		forbid: func(imported string) bool { return !runtimeMayImport(imported) && !serverMayImport(imported) },
-		reason: "the API server's own libraries answer requests; each further one makes the first kctrl env and our tests " +
-			"slower",
+		reason: "the libraries of the API server handle requests; any other library slows the first kctrl env and our tests",
 	},
 	{
 		in:     []string{"testserver/apiserver/internal"},
 		forbid: under("k8s.io/apiserver/pkg/endpoints/handlers"),
-		reason: "the handlers are the last packages that the compiler finishes, and half of the server need not wait for " +
-			"them",
+		reason: "the compiler finishes the handlers last; half of the server compiles in parallel if it does not import them",
 	},
 	{
 		in: []string{"runtime/compat/envtest"},
@@ -88,7 +86,7 @@ var importRules = []importRule{
 				!under("k8s.io/api/admissionregistration/v1",
 					"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1")(imported)
 		},
-		reason: "migrated tests pass definitions and webhook configurations",
+		reason: "migrated tests pass CRDs and webhook configurations",
 	},
 	{
 		in:     []string{"runtime"},
@@ -102,48 +100,48 @@ var importRules = []importRule{
 				!under("k8s.io/api/core/v1", "k8s.io/api/apps/v1", "k8s.io/api/batch/v1", "k8s.io/api/discovery/v1",
 					"k8s.io/api/storage/v1", "k8s.io/utils/dump")(imported)
 		},
-		reason: "fake controllers know the kinds that a cluster's controllers know, and hash templates as these do",
+		reason: "fake controllers use the kinds of a cluster's controllers, and the same hash of templates",
 	},
 	{
 		in:     []string{"."},
 		forbid: under(module+"/testserver", module+"/runtime/testenv"),
 		except: []string{"runtime/testenv", "runtime/compat/envtest", "testserver"},
-		reason: "operators link no test code, and kctrl compiles the test server when a command needs it",
+		reason: "operators link no test code, and kctrl compiles the test server on demand",
 	},
 	{
 		in:     []string{"internal", "cmd"},
 		forbid: under(module + "/runtime"),
 		except: []string{"internal/demo", "internal/kubectl", "internal/testing/listwatch",
 			"cmd/kctrl/env_garbagecollector.go"},
-		reason: "what writes projects knows the runtime only as text; what talks to an API server, and the demo, are " +
-			"programs like any other",
+		reason: "packages that write projects use the runtime only as text; packages that call API servers, and the demo, " +
+			"are ordinary users of the runtime",
 	},
 	{
 		in:     []string{"."},
 		forbid: under("github.com/spf13/cobra", "github.com/spf13/pflag"),
 		except: []string{"cmd/kctrl"},
 		tests:  true,
-		reason: "only cmd/kctrl knows command lines",
+		reason: "only cmd/kctrl parses command lines",
 	},
 	{
 		in:     []string{"."},
 		forbid: under("text/template", "html/template"),
 		except: []string{"internal/templates", "internal/simulate"}, // the latter has a page for browsers
 		tests:  true,
-		reason: "files are rendered in one place, from templates that look like their output",
+		reason: "one package renders files, from templates that look like their output",
 	},
 	{
 		in:     []string{"."},
 		forbid: under("golang.org/x/tools/go/packages", "sigs.k8s.io/controller-tools/pkg/loader"),
 		except: []string{"internal/load", "internal/lint", "internal/verify/convention", "internal/markers/reader_test.go",
 			"internal/generate", "internal/migrate", "internal/mutants", "internal/vet", "internal/access"},
-		reason: "one load serves all generators; a migration needs the types of all code, tests included, and of its " +
+		reason: "all generators share one load; a migration needs the types of all code, including tests, and of its " +
 			"result; mutants and vet need types too, and access follows calls into libraries",
 	},
 	{
 		in:     []string{"vet"},
 		forbid: under(module+"/internal", module+"/cmd", module+"/runtime"),
-		reason: "other drivers of go/analysis link the rules, which know runtimes by the paths of their packages",
+		reason: "other drivers of go/analysis link the rules, which identify runtimes by import path",
 	},
 	{
 		in: []string{"."},
@@ -153,7 +151,7 @@ var importRules = []importRule{
 		},
 		except: []string{"compat"},
 		tests:  true,
-		reason: "kctrl exists to be these; bench/ measures against them, and compat/ has their API",
+		reason: "kctrl replaces these packages; bench/ compares with them, and compat/ provides their API",
 	},
 }
 
@@ -164,7 +162,7 @@ func under(prefixes ...string) func(string) bool {
 	}
 }
 
-// runtimeMayImport is the whole dependency graph of the runtime, one level deep.
+// runtimeMayImport reports whether the runtime may import a package. It lists all direct dependencies.
 func runtimeMayImport(imported string) bool {
 	std := !strings.Contains(strings.Split(imported, "/")[0], ".")
 	return std || under(
@@ -181,7 +179,7 @@ func runtimeMayImport(imported string) bool {
 	)(imported)
 }
 
-// serverMayImport lists the further imports that the API server in memory may have.
+// serverMayImport reports whether the API server in memory may import a package.
 func serverMayImport(imported string) bool {
 	return under(
 		module+"/testserver/apiserver",
@@ -222,7 +220,7 @@ func TestImportsFollowTheRules(t *testing.T) {
 	}
 }
 
-// runtimeLayers orders the packages of runtime/, leaves first: a package imports only packages in front of it.
+// runtimeLayers orders the packages of runtime/, leaves first. A package imports only packages before it.
 var runtimeLayers = []string{
 	"internal/partial", "internal/apimachinery", "object", "internal/configuration", "internal/clientconfig",
 	"internal/writes", "internal/blocked", "internal/life", "metrics", "log", "workqueue", "reconcile", "internal/wire",
@@ -234,7 +232,7 @@ var runtimeLayers = []string{
 	"garbagecollector", "testenv", "compat/envtest", "sim",
 }
 
-// testserverLayers are the same for testserver/.
+// testserverLayers orders the packages of testserver/ in the same way.
 var testserverLayers = []string{
 	"apiserver/internal/must", "apiserver/internal/store", "apiserver/internal/validity",
 	"apiserver/internal/builtin", "apiserver", "inmemory", "fakecontrollers", "internal/standalone", "program",
@@ -242,22 +240,22 @@ var testserverLayers = []string{
 }
 
 func TestRuntimeAndTestServerImportOnlyLowerLayers(t *testing.T) {
-	for folder, layers := range map[string][]string{"runtime/": runtimeLayers, "testserver/": testserverLayers} {
+	for dir, layers := range map[string][]string{"runtime/": runtimeLayers, "testserver/": testserverLayers} {
 		for _, src := range sources(t) {
-			name, found := strings.CutPrefix(src.folder, folder)
+			name, found := strings.CutPrefix(src.dir, dir)
 			if !found || src.test {
 				continue
 			}
 			layer := slices.Index(layers, name)
 			if layer < 0 {
-				t.Errorf("%s: the layers of %s do not list %s", src.path, folder, name)
+				t.Errorf("%s: the layers of %s do not list %s", src.path, dir, name)
 				continue
 			}
 			for _, spec := range src.file.Imports {
 				imported, _ := strconv.Unquote(spec.Path.Value)
-				lower, found := strings.CutPrefix(imported, module+"/"+folder)
+				lower, found := strings.CutPrefix(imported, module+"/"+dir)
 				if found && slices.Index(layers, lower) >= layer {
-					t.Errorf("%s imports %s, which is not below it in the layers", src.path, imported)
+					t.Errorf("%s imports %s, which is not in a lower layer", src.path, imported)
 				}
 			}
 		}
@@ -342,74 +340,74 @@ func TestTheTestServerLinksNoClientOfEtcd(t *testing.T) {
 	}
 }
 
-// internalLayer is a package of internal/, with the packages of kctrl that it may import and the reason for its limits.
+// internalLayer is a package of internal/, with its permitted imports of kctrl and its purpose, which explains them.
 type internalLayer struct {
-	name   string
-	knows  string // separated by spaces
-	reason string
+	name    string
+	imports string // separated by spaces
+	reason  string
 }
 
 // internalLayers orders the packages of internal/, leaves first. A package may import only the listed packages, all of
 // which come before it.
 var internalLayers = []internalLayer{
-	{"regular", "", "it opens files, whoever reads them"},
-	{"diagnostic", "regular", "what all others say to users is said with it"},
-	{"yamlnode", "", "what reads and changes YAML that was parsed, whatever it is"},
-	{"transaction", "diagnostic regular", "it writes files, whatever is in them"},
-	{"watch", "", "it sees files change, and who runs it says what for"},
-	{"kustomize", "diagnostic", "it builds kustomizations, whoever made them"},
-	{"kubectl", "diagnostic regular kustomize", "it talks to any API server, also to one that kctrl has not started"},
-	{"controlplane", "diagnostic", "it starts an API server, whatever is asked of it then"},
+	{"regular", "", "opens files for any reader"},
+	{"diagnostic", "regular", "the errors and hints of all packages"},
+	{"yamlnode", "", "reads and edits parsed YAML of any kind"},
+	{"transaction", "diagnostic regular", "writes files of any content"},
+	{"watch", "", "reports changed files to its caller"},
+	{"kustomize", "diagnostic", "builds any kustomization"},
+	{"kubectl", "diagnostic regular kustomize", "sends requests to any API server"},
+	{"controlplane", "diagnostic", "starts API servers"},
 	{"simulate", "diagnostic kubectl controlplane",
-		"it compiles and runs a project's program, and does not change the project"},
-	{"demo", "kubectl", "a program like any other, which uses the runtime as its users do"},
+		"compiles and runs a project's program without changing the project"},
+	{"demo", "kubectl", "an ordinary program on the public API of the runtime"},
 	{"testsuite", "", "a program that runs tests, in any package"},
 	{"mutants", "", "a program that changes code and runs tests, in any package"},
 	{"recording", "", "a program that records a terminal session for the README"},
 
-	{"source/resolve", "", "it answers as the go command would, to whoever has files"},
-	{"source", "diagnostic regular source/resolve", "files, folders and modules, and nothing of what is in a Go file"},
-	{"markers", "diagnostic", "what is known of markers, whatever package they stand in"},
+	{"source/resolve", "", "resolves files like the go command"},
+	{"source", "diagnostic regular source/resolve", "files, directories and modules, but not the content of Go files"},
+	{"markers", "diagnostic", "the definitions of markers, independent of packages"},
 	{"load", "diagnostic source source/resolve markers",
-		"packages for generators, right or wrong: it does not check markers"},
-	{"lint", "diagnostic markers load", "a rule sees markers and packages; nobody but who runs generators knows it"},
+		"loads packages for generators without checking their markers"},
+	{"lint", "diagnostic markers load", "rules read markers and packages; only packages that run generators import it"},
 
-	{"scaffold/edit", "diagnostic yamlnode", "files of users, as bytes, whatever they are for"},
+	{"scaffold/edit", "diagnostic yamlnode", "edits the users' files as bytes"},
 	{"scaffold/project", "diagnostic regular yamlnode scaffold/edit",
-		"what a project is and what was written into it, as data: it writes nothing"},
+		"projects and their files as data; it writes nothing"},
 	{"scaffold/plan", "diagnostic transaction scaffold/project",
-		"changes of files, whatever is in them, and the note of them in the lock"},
-	{"templates", "scaffold/plan", "files as text with their owners, for packages that know where files belong"},
+		"changes of files of any content, and their record in the lock file"},
+	{"templates", "scaffold/plan", "template texts with their owners; other packages choose the paths"},
 	{"scaffold/versions", "diagnostic",
-		"one version of a kind from another, as text: what kinds a project has is nothing to it"},
-	{"expression", "diagnostic", "CEL as API servers compile it, whoever wrote it"},
+		"derives a version of a kind from another, as text, independent of projects"},
+	{"expression", "diagnostic", "compiles CEL like API servers"},
 	{"scaffold/fields", "diagnostic",
-		"fields of a kind from what flags say of them, as text: where types go is nothing to it"},
-	{"scaffold/layout", "diagnostic templates scaffold/project", "names of a project's parts, from PROJECT alone"},
+		"fields of a kind from flags, as text, independent of files"},
+	{"scaffold/layout", "diagnostic templates scaffold/project", "names of a project's parts, from PROJECT only"},
 	{"scaffold/gosource", "diagnostic templates scaffold/layout scaffold/plan scaffold/project",
-		"the Go source of a project, which it only reads"},
+		"reads the Go source of a project"},
 	{"scaffold/templated", "diagnostic yamlnode templates scaffold/edit scaffold/layout scaffold/plan scaffold/project",
-		"it writes and lists one file, whatever feature that belongs to"},
+		"writes and lists single files of any feature"},
 	{
 		"scaffold/gomod", "diagnostic templates scaffold/edit scaffold/gosource scaffold/layout scaffold/plan " +
 			"scaffold/project scaffold/templated",
-		"modules and the runtime; features define what they need of them",
+		"modules and the runtime; features define their requirements",
 	},
 	{
 		"scaffold/register", "diagnostic templates scaffold/edit scaffold/gosource scaffold/layout scaffold/plan " +
 			"scaffold/project scaffold/templated",
-		"the program of the operator; features define what it sets up",
+		"the program of the operator; features define its parts",
 	},
 	{
 		"scaffold/render", "diagnostic yamlnode templates scaffold/edit scaffold/fields scaffold/gomod " +
 			"scaffold/gosource scaffold/layout scaffold/plan scaffold/project scaffold/register scaffold/templated " +
 			"scaffold/versions",
-		"the files of a project, whatever a command does with files that exist",
+		"renders the files of a project, independent of existing files",
 	},
 	{
 		"scaffold/sync", "diagnostic scaffold/edit scaffold/layout scaffold/plan scaffold/project " +
 			"scaffold/render scaffold/templated",
-		"what happens to each file between two trees, whatever command changes the project",
+		"the action for each file between two trees, independent of commands",
 	},
 	{
 		"scaffold/refactor", "diagnostic templates scaffold/edit scaffold/gomod scaffold/gosource scaffold/layout " +
@@ -419,101 +417,101 @@ var internalLayers = []internalLayer{
 	{
 		"scaffold/upgrade", "diagnostic yamlnode templates scaffold/edit scaffold/gomod scaffold/gosource " +
 			"scaffold/layout scaffold/plan scaffold/project scaffold/render scaffold/sync scaffold/templated",
-		"from one kctrl to another",
+		"upgrades projects between versions of kctrl",
 	},
 	{
 		"scaffold", "diagnostic templates expression scaffold/edit scaffold/gomod scaffold/gosource scaffold/layout " +
 			"scaffold/plan scaffold/project scaffold/refactor scaffold/register scaffold/render scaffold/sync " +
 			"scaffold/templated scaffold/versions",
-		"what commands do to a project; generators come later",
+		"plans the changes of commands; generators are in a later layer",
 	},
-	{"migrate/rewrite", "diagnostic", "the engine loads, edits and checks Go code, whatever the rules are"},
+	{"migrate/rewrite", "diagnostic", "loads, edits and checks Go code, independent of rules"},
 	{"migrate/rules", "migrate/rewrite", "a rule is one row or one function"},
 	{"migrate", "diagnostic yamlnode migrate/rewrite migrate/rules scaffold/gomod scaffold/layout scaffold/plan " +
-		"scaffold/project", "it converts projects of kubebuilder; its result is a project like any other"},
+		"scaffold/project", "converts projects of kubebuilder into ordinary projects"},
 	{"migrate/measure", "diagnostic kubectl migrate scaffold/plan scaffold/project",
-		"it runs an operator before and after a migration, on any API server"},
+		"runs an operator before and after a migration, on any API server"},
 	{"release", "diagnostic regular kustomize yamlnode templates scaffold/edit scaffold/plan",
-		"what config/ builds to, for others; it knows neither PROJECT nor generators"},
+		"packages the output of config/ for distribution; uses neither PROJECT nor generators"},
 
-	{"generate/artifact", "diagnostic regular", "what all generators make"},
+	{"generate/artifact", "diagnostic regular", "the output of all generators"},
 	{"verify/definition", "diagnostic expression",
-		"it checks one CRD, whoever made it, and names places in it as API servers do"},
-	{"verify/sample", "diagnostic yamlnode", "it checks objects of kinds, whoever wrote them"},
+		"checks any single CRD, and reports positions like API servers"},
+	{"verify/sample", "diagnostic yamlnode", "checks any objects of a kind"},
 	{"verify/manifest", "diagnostic yamlnode verify/definition verify/sample",
-		"it reads YAML and places what others find in it"},
-	{"verify/convention", "diagnostic markers load", "it reads syntax and markers, and knows neither CRDs nor generators"},
+		"reads YAML and adds positions to the findings of other packages"},
+	{"verify/convention", "diagnostic markers load", "reads syntax and markers; uses neither CRDs nor generators"},
 	{"generate/generator", "diagnostic markers load generate/artifact verify/definition",
-		"what a generator is, to all who have one or run some"},
+		"the interface of generators"},
 	{"generate/verdict", "diagnostic generate/artifact generate/generator verify/definition",
-		"it checks the CRDs of a run, and knows neither packages nor projects"},
+		"checks the CRDs of a run; uses neither packages nor projects"},
 	{"generate/crd", oneGenerator + " expression verify/definition",
-		"a generator says where in the source the parts of its CRDs come from"},
+		"a generator; it maps parts of its CRDs to source positions"},
 	{"generate/rbac", oneGenerator, "a generator"},
 	{"generate/webhook", oneGenerator, "a generator"},
 	{"generate/object", oneGenerator, "a generator"},
-	{"generate/applyconfig", oneGenerator + " generate/crd", "a generator; it writes the schemas of CRDs into Go"},
+	{"generate/applyconfig", oneGenerator + " generate/crd", "a generator; it writes the schemas of CRDs into Go code"},
 	{"generate/postprocess", "diagnostic generate/artifact yamlnode",
-		"it works on files, whatever generator made them, and has its own read"},
+		"edits the files of any generator"},
 	{"generate/schemapatch", oneGenerator + " generate/crd yamlnode",
-		"a generator; it writes the schemas of CRDs into files that are there"},
+		"a generator; it writes the schemas of CRDs into existing files"},
 	{
 		"generate/generators",
 		"generate/generator generate/crd generate/rbac generate/webhook generate/object generate/applyconfig " +
 			"generate/schemapatch",
-		"the one list of them",
+		"the list of generators",
 	},
 	{"generate/incremental", "diagnostic source source/resolve lint",
-		"it keeps what was made, and what was asked and found for it"},
+		"caches outputs with their inputs and findings"},
 	{
 		"generate", "diagnostic source source/resolve load lint scaffold scaffold/edit scaffold/gomod " +
 			"scaffold/project scaffold/plan scaffold/templated " +
 			anyGenerator + " generate/crd generate/rbac generate/object generate/incremental generate/postprocess " +
 			"generate/verdict",
-		"it loads, checks and runs generators for a project",
+		"loads, checks and runs generators for a project",
 	},
-	{"access", "diagnostic", "it derives requests from Go code; it knows neither markers nor roles"},
-	{"rbac", "diagnostic markers load access", "it compares requests with permissions, and edits markers"},
+	{"access", "diagnostic", "derives requests from Go code; uses neither markers nor roles"},
+	{"rbac", "diagnostic markers load access", "compares requests with permissions, and edits markers"},
 	{
 		"doctor", "diagnostic kustomize lint rbac scaffold/edit scaffold/gomod scaffold/plan scaffold/project " +
 			"scaffold/register " +
 			"scaffold/render scaffold/templated generate " +
 			"generate/generator yamlnode verify/sample",
-		"it looks at what commands have made, and plans as they do: nobody but a command knows it",
+		"checks the results of commands, and plans like them; only commands import it",
 	},
 	{
 		"verify", "diagnostic regular markers load lint scaffold/plan scaffold/project generate generate/incremental " +
 			"verify/manifest verify/sample verify/convention",
-		"it finds the CRDs and objects of a directory and has others check them: nobody but a command knows it",
+		"finds and checks the CRDs and objects of a directory; only commands import it",
 	},
-	{"diff/language", "", "it answers questions about regular expressions"},
-	{"diff/change", "expression verify/definition", "it compares two CRDs, wherever they come from"},
+	{"diff/language", "", "compares regular expressions"},
+	{"diff/change", "expression verify/definition", "compares any two CRDs"},
 	{"diff/witness", "diff/language diff/change expression verify/sample",
-		"it makes objects and asks the API server's libraries about them"},
+		"creates objects and validates them with the API server's libraries"},
 	{
 		"diff/input", "diagnostic regular scaffold/plan scaffold/project generate generate/generator generate/incremental " +
 			"verify/definition verify/manifest",
-		"it reads the CRDs of a directory or a revision: whatever they are compared with",
+		"reads the CRDs of a directory or a revision",
 	},
-	{"diff/accept", "diagnostic", "it reads one file, and knows nothing of what is accepted there"},
+	{"diff/accept", "diagnostic", "reads the file of accepted changes, independent of their meaning"},
 	{
 		"diff", "diagnostic diff/accept diff/change diff/input diff/witness",
-		"it joins changes and witnesses to a report: nobody but a command knows it",
+		"combines changes and witnesses into a report; only commands import it",
 	},
 	{
 		"generate/compat", "diagnostic regular transaction source source/resolve markers load lint " + anyGenerator +
 			" generate/incremental generate/postprocess generate/verdict",
-		"it loads, checks and runs generators for any Go module: it knows no project",
+		"loads, checks and runs generators for any Go module, independent of projects",
 	},
-	{"vet", "diagnostic scaffold/plan", "it runs the rules of the public package vet: nobody but a command knows it"},
-	{"testing/seeds", "", "for tests: the seeds of properties, of any package"},
-	{"testing/labeled", "", "for tests: changes of CRDs as data"},
-	{"testing/listwatch", "", "for tests: a source of the runtime's reflectors and informers"},
-	{"testing/oracle", "testing/seeds", "for tests: the real controller-gen, which knows nothing of kctrl"},
-	{"testing/randomapi", "", "for tests: API packages as text"},
-	{"testing/guard", "", "for tests: the processes they start, whatever these are"},
-	{"testing/module", "", "for tests: modules in folders, whatever is in them"},
-	{"testing/fault", "", "for tests: files that cannot be written, whoever writes them"},
+	{"vet", "diagnostic scaffold/plan", "runs the rules of the public package vet; only commands import it"},
+	{"testing/seeds", "", "for tests: seeds of property tests"},
+	{"testing/labeled", "", "for tests: labeled CRD changes"},
+	{"testing/listwatch", "", "for tests: a source of objects for reflectors and informers"},
+	{"testing/oracle", "testing/seeds", "for tests: the results of controller-gen"},
+	{"testing/randomapi", "", "for tests: random API packages as text"},
+	{"testing/guard", "", "for tests: ends the processes of killed tests"},
+	{"testing/module", "", "for tests: modules in directories"},
+	{"testing/fault", "", "for tests: injects failures of file writes"},
 }
 
 const (
@@ -524,15 +522,15 @@ const (
 func TestInternalImportsOnlyLowerLayers(t *testing.T) {
 	listed := map[string]internalLayer{}
 	for _, layer := range internalLayers {
-		for _, known := range strings.Fields(layer.knows) {
+		for _, known := range strings.Fields(layer.imports) {
 			if _, lower := listed[known]; !lower {
-				t.Errorf("internalLayers: %s is not in front of %s", known, layer.name)
+				t.Errorf("internalLayers: %s is not before %s", known, layer.name)
 			}
 		}
 		listed[layer.name] = layer
 	}
 	for _, src := range sources(t) {
-		name, found := strings.CutPrefix(src.folder, "internal/")
+		name, found := strings.CutPrefix(src.dir, "internal/")
 		if !found || src.test {
 			continue
 		}
@@ -544,7 +542,7 @@ func TestInternalImportsOnlyLowerLayers(t *testing.T) {
 		for _, spec := range src.file.Imports {
 			imported, _ := strconv.Unquote(spec.Path.Value)
 			known, found := strings.CutPrefix(imported, module+"/internal/")
-			if found && !slices.Contains(strings.Fields(layer.knows), known) {
+			if found && !slices.Contains(strings.Fields(layer.imports), known) {
 				t.Errorf("%s imports %s, which internalLayers does not allow: %s", src.path, imported, layer.reason)
 			}
 		}
@@ -557,13 +555,13 @@ func TestOnlyTestsKnowTestPackages(t *testing.T) {
 		for _, spec := range src.file.Imports {
 			imported, _ := strconv.Unquote(spec.Path.Value)
 			if !src.test && strings.HasPrefix(imported, module+"/internal/testing/") {
-				t.Errorf("%s imports %s, which is for tests", src.path, imported)
+				t.Errorf("%s imports %s, which is only for tests", src.path, imported)
 			}
 		}
 	}
 }
 
-// TestOnlyMainTouchesTheProcess keeps exit codes and output in the hands of cmd/kctrl.
+// TestOnlyMainTouchesTheProcess checks that only cmd/kctrl exits the process and writes to its output.
 func TestOnlyMainTouchesTheProcess(t *testing.T) {
 	forbidden := map[string][]string{
 		"os":  {"Exit"},
@@ -596,12 +594,12 @@ func TestOnlyMainTouchesTheProcess(t *testing.T) {
 	}
 }
 
-// namesOtherLibraries are the parts of the runtime whose comments may name controller-runtime, and why.
+// namesOtherLibraries lists the parts of the runtime whose comments may name controller-runtime, with the reason.
 var namesOtherLibraries = []struct{ in, reason string }{
 	{"runtime/compat", "migrated code compares these packages with their originals"},
 }
 
-// TestCommentsOfTheCoreStandAlone keeps the explanation of one library from being a comparison with another one.
+// TestCommentsOfTheCoreStandAlone checks that comments explain the runtime without comparisons with controller-runtime.
 func TestCommentsOfTheCoreStandAlone(t *testing.T) {
 	for _, src := range sources(t) {
 		if src.test || !in(src, []string{"runtime"}) {
@@ -625,12 +623,12 @@ func TestEveryPackageSaysWhatItIsFor(t *testing.T) {
 		if src.test {
 			continue
 		}
-		documented[src.folder] = documented[src.folder] || src.file.Doc != nil &&
+		documented[src.dir] = documented[src.dir] || src.file.Doc != nil &&
 			len(src.file.Doc.Text()) > len("Package x is x.\n")
 	}
-	for folder, ok := range documented {
+	for dir, ok := range documented {
 		if !ok {
-			t.Errorf("%s has no package doc", folder)
+			t.Errorf("%s has no package doc", dir)
 		}
 	}
 }
@@ -670,7 +668,7 @@ func sourcesBelow(t *testing.T, root string) []source {
 			return err
 		}
 		slash := filepath.ToSlash(name)
-		all = append(all, source{path: slash, folder: path.Dir(slash), test: strings.HasSuffix(slash, "_test.go"), file: file,
+		all = append(all, source{path: slash, dir: path.Dir(slash), test: strings.HasSuffix(slash, "_test.go"), file: file,
 			set: set})
 		return nil
 	})
@@ -683,6 +681,6 @@ func sourcesBelow(t *testing.T, root string) []source {
 
 func in(src source, places []string) bool {
 	return slices.ContainsFunc(places, func(place string) bool {
-		return place == "." || src.folder == place || strings.HasPrefix(src.folder, place+"/") || src.path == place
+		return place == "." || src.dir == place || strings.HasPrefix(src.dir, place+"/") || src.path == place
 	})
 }

@@ -252,7 +252,7 @@ func TestEveryRuleHasATest(t *testing.T) {
 		}
 	}
 	if have, err := os.ReadFile(file); err != nil || string(have) != page.String() {
-		t.Errorf("%s is not what the tests say (%v); run go test . -run %s -update", file, err, t.Name())
+		t.Errorf("%s does not match the tests (%v); run go test . -run %s -update", file, err, t.Name())
 	}
 }
 
@@ -299,7 +299,7 @@ func conformingTests(t *testing.T) []conforming {
 					src.path, fn.Name.Name, first)
 				continue
 			}
-			all = append(all, conforming{strings.Split(match[1], ", "), src.folder, fn.Name.Name, strongerIn(rest)})
+			all = append(all, conforming{strings.Split(match[1], ", "), src.dir, fn.Name.Name, strongerIn(rest)})
 		}
 	}
 	return all
@@ -378,8 +378,8 @@ func declarations(t *testing.T) map[string]map[string]bool {
 	t.Helper()
 	all := map[string]map[string]bool{}
 	for _, src := range append(sources(t), sourcesBelow(t, "examples")...) {
-		if all[src.folder] == nil {
-			all[src.folder] = map[string]bool{}
+		if all[src.dir] == nil {
+			all[src.dir] = map[string]bool{}
 		}
 		for _, decl := range src.file.Decls {
 			switch decl := decl.(type) {
@@ -388,10 +388,10 @@ func declarations(t *testing.T) map[string]map[string]bool {
 				if decl.Recv != nil {
 					name = typeName(decl.Recv.List[0].Type) + "." + name
 				}
-				all[src.folder][name] = true
+				all[src.dir][name] = true
 			case *ast.GenDecl:
 				for _, name := range declaredBy(decl) {
-					all[src.folder][name] = true
+					all[src.dir][name] = true
 				}
 			}
 		}

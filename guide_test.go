@@ -70,7 +70,7 @@ func TestGuideCompiles(t *testing.T) {
 	var packages []string
 	for page, text := range guidePages(t) {
 		name := "page" + strings.TrimSuffix(filepath.Base(page), ".md")
-		folder, types := filepath.Join("testdata", "guide", name), map[string]bool{}
+		target, types := filepath.Join("testdata", "guide", name), map[string]bool{}
 		for n, b := range blocks(page, text) {
 			if b.language != "go" {
 				continue
@@ -80,14 +80,14 @@ func TestGuideCompiles(t *testing.T) {
 			}
 			file := fmt.Sprintf("block%d.go", n)
 			write(t, filepath.Join(dir, name+file), guideFile(t, b))
-			overlay.Replace[filepath.Join(root, folder, file)] = filepath.Join(dir, name+file)
-			if !slices.Contains(packages, "./"+filepath.ToSlash(folder)) {
-				packages = append(packages, "./"+filepath.ToSlash(folder))
+			overlay.Replace[filepath.Join(root, target, file)] = filepath.Join(dir, name+file)
+			if !slices.Contains(packages, "./"+filepath.ToSlash(target)) {
+				packages = append(packages, "./"+filepath.ToSlash(target))
 			}
 		}
 		if strings.Contains(text, "GuestbookReconciler") && !types["GuestbookReconciler"] {
 			write(t, filepath.Join(dir, name+"prelude.go"), guidePrelude)
-			overlay.Replace[filepath.Join(root, folder, "prelude.go")] = filepath.Join(dir, name+"prelude.go")
+			overlay.Replace[filepath.Join(root, target, "prelude.go")] = filepath.Join(dir, name+"prelude.go")
 		}
 	}
 	if len(packages) < 8 {
@@ -384,8 +384,8 @@ func marker(markers map[string]bool, name string) string {
 func guideGoNames(t *testing.T) map[string]map[string]bool {
 	t.Helper()
 	all := map[string]map[string]bool{}
-	for folder, names := range declarations(t) {
-		if pkg, ok := strings.CutPrefix(folder, "runtime/"); ok && !strings.Contains(pkg, "internal") &&
+	for dir, names := range declarations(t) {
+		if pkg, ok := strings.CutPrefix(dir, "runtime/"); ok && !strings.Contains(pkg, "internal") &&
 			!strings.Contains(pkg, "compat") {
 			pkg = pkg[strings.LastIndexByte(pkg, '/')+1:]
 			if all[pkg] == nil {
@@ -397,8 +397,8 @@ func guideGoNames(t *testing.T) map[string]map[string]bool {
 		}
 	}
 	for _, src := range sources(t) {
-		names := all[src.folder[strings.LastIndexByte(src.folder, '/')+1:]]
-		if src.test || names == nil || !strings.HasPrefix(src.folder, "runtime/") {
+		names := all[src.dir[strings.LastIndexByte(src.dir, '/')+1:]]
+		if src.test || names == nil || !strings.HasPrefix(src.dir, "runtime/") {
 			continue
 		}
 		ast.Inspect(src.file, func(n ast.Node) bool {
@@ -424,10 +424,10 @@ func guideGoNames(t *testing.T) map[string]map[string]bool {
 }
 
 // sourceTexts returns the matches of pattern in the Go files below a directory, except tests.
-func sourceTexts(t *testing.T, folder, pattern string) map[string]bool {
+func sourceTexts(t *testing.T, dir, pattern string) map[string]bool {
 	t.Helper()
 	all := map[string]bool{}
-	err := filepath.WalkDir(folder, func(path string, d fs.DirEntry, err error) error {
+	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 		if err == nil && strings.HasSuffix(path, ".go") && !strings.HasSuffix(path, "_test.go") {
 			for name := range match(read(t, path), pattern) {
 				all[name] = true
@@ -512,7 +512,7 @@ func TestQuestionsHaveShortAnswers(t *testing.T) {
 		question, answer, _ := strings.Cut(q, "\n")
 		answer, _, _ = strings.Cut(answer, "\n## ")
 		if !asked[question] {
-			t.Errorf("docs/research-questions.md does not say who asked %q", question)
+			t.Errorf("docs/research-questions.md lacks a link to the question %q", question)
 		}
 		delete(asked, question)
 		if !strings.Contains(answer, ".md") {

@@ -43,7 +43,7 @@ func drawParagraphs(t *testing.T, count int, seed uint64) []paragraph {
 			pages = append(pages, paragraphs(page, 1, read(t, page))...)
 		}
 	}
-	for _, src := range append(sources(t), sourcesBelow(t, "examples")...) {
+	for _, src := range slices.Concat(sources(t), sourcesBelow(t, "examples"), sourcesBelow(t, "bench")) {
 		for _, group := range src.file.Comments {
 			if strings.Contains(group.Text(), "Apache License") {
 				continue

@@ -42,7 +42,7 @@ func TestPortingTable(t *testing.T) {
 		return
 	}
 	if string(text) != want {
-		t.Errorf("%s does not say what bench/porting does; run go test . -run TestPortingTable -update", portingDoc)
+		t.Errorf("%s does not match bench/porting; run go test . -run TestPortingTable -update", portingDoc)
 	}
 }
 
@@ -73,7 +73,7 @@ func TestPortingNamesEveryImport(t *testing.T) {
 	}
 }
 
-// short is how the document names a package by the rest of its path.
+// short returns the name of a package in the document.
 func short(side, path string) string {
 	if side == "after" {
 		return "runtime/" + path
@@ -94,7 +94,7 @@ func portingTables(t *testing.T) string {
 		_, after := readColumn(t, filepath.Join("bench/porting/after", name))
 		if extra := slices.DeleteFunc(slices.Sorted(maps.Keys(after.code)),
 			func(n string) bool { return before.code[n] != "" }); len(extra) > 0 {
-			t.Errorf("bench/porting/after/%s has what is not in before: %q", name, extra)
+			t.Errorf("bench/porting/after/%s has functions that before lacks: %q", name, extra)
 		}
 		fmt.Fprintf(&text, "\n### %s\n\n| task | controller-runtime | kctrl |\n|---|---|---|\n", title)
 		for _, n := range before.names {

@@ -105,7 +105,7 @@ func TestWording(t *testing.T) {
 	for _, page := range pageNames(t) {
 		checkPage(t, found, page)
 	}
-	for _, src := range append(sources(t), sourcesBelow(t, "examples")...) {
+	for _, src := range slices.Concat(sources(t), sourcesBelow(t, "examples"), sourcesBelow(t, "bench")) {
 		checkSource(t, found, src)
 	}
 	exceptions := readExceptions(t)
@@ -196,7 +196,7 @@ func cutAt(text string, n int) string { return text[:min(len(text), n)] }
 func checkSource(t *testing.T, found findings, src source) {
 	for n, line := range strings.Split(read(t, filepath.FromSlash(src.path)), "\n") {
 		if utf8.RuneCountInString(line) > goColumns {
-			found.add(src.folder, checkColumns, fmt.Sprintf("%s:%d", src.path, n+1), cutAt(strings.TrimSpace(line), 60))
+			found.add(src.dir, checkColumns, fmt.Sprintf("%s:%d", src.path, n+1), cutAt(strings.TrimSpace(line), 60))
 		}
 	}
 	at := func(pos token.Pos) string { return fmt.Sprintf("%s:%d", src.path, src.set.Position(pos).Line) }
@@ -205,7 +205,7 @@ func checkSource(t *testing.T, found findings, src source) {
 		if name, rest, _ := strings.Cut(text, " "); src.test && token.IsIdentifier(name) && !token.IsExported(name) {
 			text = rest // the comment of an unexported declaration begins with its name
 		}
-		checkText(found, src.folder, at(group.Pos()), text)
+		checkText(found, src.dir, at(group.Pos()), text)
 	}
 	if src.test {
 		return
@@ -221,7 +221,7 @@ func checkSource(t *testing.T, found findings, src source) {
 		case *ast.BasicLit:
 			if n.Kind == token.STRING {
 				text, _ := strconv.Unquote(n.Value)
-				checkText(found, src.folder, at(n.Pos()), text)
+				checkText(found, src.dir, at(n.Pos()), text)
 			}
 		}
 		return true
