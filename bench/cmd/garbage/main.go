@@ -163,7 +163,7 @@ func (b *bench) with(ctx context.Context, c collector, do func(live *client.REST
 
 // mark creates an object whose owner does not exist, and returns when the object was collected.
 func mark(ctx context.Context, live *client.REST) error {
-	marker := configMap(fmt.Sprintf("mark-%d", time.Now().UnixNano()), "nobody", "nobody")
+	marker := configMap(fmt.Sprintf("mark-%d", time.Now().UnixNano()), "absent", "absent")
 	if err := live.Create(ctx, marker); err != nil {
 		return err
 	}

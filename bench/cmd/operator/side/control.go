@@ -48,7 +48,7 @@ func (c *Control) Reconciled() {
 }
 
 // ErrEnd is the error of Run after the last command.
-var ErrEnd = errors.New("no more commands")
+var ErrEnd = errors.New("end of the commands")
 
 // Run runs commands until their end. It calls send with an object, of which only the namespace and the name matter, to
 // trigger a reconcile.
