@@ -160,6 +160,7 @@ func TestServersAreLeftAsTheyWere(t *testing.T) {
 func TestInterruptedRunsDeleteTheirObjects(t *testing.T) {
 	operator, server := sharedServer(t, "")
 	before := contentOf(t, server)
+	operator.Command.lone = true // the test above waits for a controller that removes the namespace
 	ctx, interrupt := context.WithCancel(t.Context())
 	operator.Command.Context = ctx
 	go func() {

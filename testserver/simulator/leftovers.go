@@ -83,8 +83,8 @@ func (l *leftovers) add(path string, object map[string]any) {
 	l.created[uid] = path
 }
 
-// mayDelete reports whether the garbage collector of the run may delete an object. It does not delete those of others
-// on a server that serves several runs.
+// mayDelete reports whether the garbage collector of the run may delete an object. On a server of several runs, it does
+// not delete those of others.
 func (l *leftovers) mayDelete(uid types.UID) bool {
 	if l.server == nil {
 		return true
