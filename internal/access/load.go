@@ -228,16 +228,15 @@ func (p *program) leaveBroken(pkg *packages.Package) {
 	if missing != nil {
 		p.problems = append(p.problems, missing)
 	}
+	unreadable := map[string]bool{} // files with a syntax error, which causes their other errors
 	for _, e := range pkg.Errors {
-		if missing != nil || e.Kind == packages.ListError && len(pkg.TypeErrors) > 0 {
-			continue // the compiler's text about the same errors
-		}
 		pos := p.position(e.Pos)
-		p.problems = append(p.problems, &diagnostic.Error{
-			Pos:     pos,
-			Message: "not analyzed: " + e.Msg,
-			Hint:    "repair what go build ./... reports, and run the command again",
-		})
+		if missing != nil || e.Kind == packages.ListError && len(pkg.TypeErrors) > 0 || unreadable[pos.Filename] {
+			continue // a list error is the compiler's text about the same errors
+		}
+		unreadable[pos.Filename] = e.Kind == packages.ParseError
+		message, hint := explain(pkg, e.Msg)
+		p.problems = append(p.problems, &diagnostic.Error{Pos: pos, Message: "not analyzed: " + message, Hint: hint})
 	}
 	if len(pkg.TypeErrors) == 0 {
 		return
@@ -259,6 +258,21 @@ func (p *program) leaveBroken(pkg *packages.Package) {
 			}
 		}
 	}
+}
+
+// explain returns the message of an error and what to do. The error of an import is that of the imported package.
+func explain(pkg *packages.Package, message string) (text, hint string) {
+	hint = "repair what go build ./... reports, and run the command again"
+	rest, isImport := strings.CutPrefix(message, "could not import ")
+	name, _, _ := strings.Cut(rest, " ")
+	switch imported := pkg.Imports[name]; {
+	case isImport && name == "C":
+		return "the go command cannot use cgo",
+			"install a C compiler, or set CGO_ENABLED=0 if the operator is built without cgo"
+	case isImport && imported != nil && len(imported.Errors) > 0:
+		message = imported.Errors[0].Msg
+	}
+	return strings.NewReplacer(":\n\t", ": ", "\n\t", "; ", "\n", "; ").Replace(message), hint
 }
 
 func (p *program) hasLine(fn *ast.FuncDecl, lines map[int]bool) bool {

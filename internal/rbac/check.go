@@ -106,6 +106,8 @@ type comparison struct {
 	needed  map[permission][]access.Access
 	// incomplete is the position of code that was not analyzed, or "".
 	incomplete string
+	// unread is a file whose syntax error hides the markers of its package, or "".
+	unread string
 	// handsOn is a call that writes roles or bindings: the API server then demands the permissions in them.
 	handsOn *access.Site
 }
@@ -142,7 +144,7 @@ func compared(ctx context.Context, o Options) (*comparison, *Report, error) {
 	if len(patterns) > 0 && !slices.Contains(patterns, "./...") && len(found.Packages) > 0 {
 		patterns = found.Packages // the programs need the markers of the packages that they import
 	}
-	rules, err := markersOf(ctx, o.Dir, o.FS, patterns)
+	rules, unread, err := markersOf(ctx, o.Dir, o.FS, patterns)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -158,6 +160,9 @@ func compared(ctx context.Context, o Options) (*comparison, *Report, error) {
 		if e, ok := errors.AsType[*diagnostic.Error](problem); ok && (c.incomplete == "" || c.incomplete == "-") {
 			c.incomplete = e.Pos.String()
 		}
+	}
+	if e, ok := errors.AsType[*diagnostic.Error](unread); ok {
+		c.unread = access.Relative(o.Dir, e.Pos.Filename)
 	}
 	c.index()
 	return c, &Report{
@@ -267,6 +272,8 @@ func (c *comparison) missing() []Finding {
 		switch {
 		case verdict == unclear:
 			class, why = Unproven, "granted "+why
+		case c.unread != "":
+			class, why = Unproven, "not granted by known markers, but the package of "+c.unread+" has a syntax error"
 		case a.Guessed:
 			class, why = Unproven, "not granted, but the plural is a guess from the kind"
 		case a.Choice:

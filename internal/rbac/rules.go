@@ -37,13 +37,13 @@ type marker struct {
 	ignored string
 }
 
-// markersOf returns the rules of the markers in the packages of the patterns, without those of modules below.
-func markersOf(ctx context.Context, dir string, fsys fs.FS, patterns []string) ([]rule, error) {
-	program, err := load.Load(ctx, load.Config{Dir: dir, Patterns: patterns, Lenient: true})
+// markersOf returns the rules of the markers in the packages of the patterns, without those of modules below. unread is
+// the error of a package whose syntax hides its markers, or nil.
+func markersOf(ctx context.Context, dir string, fsys fs.FS, patterns []string) (rules []rule, unread, err error) {
+	program, unread := load.Load(ctx, load.Config{Dir: dir, Patterns: patterns, Lenient: true})
 	if program == nil {
-		return nil, err
+		return nil, nil, unread
 	}
-	var rules []rule
 	for _, pkg := range program.Packages() {
 		for _, m := range pkg.Markers {
 			value, ok := m.Value.(ctrbac.Rule)
@@ -52,14 +52,14 @@ func markersOf(ctx context.Context, dir string, fsys fs.FS, patterns []string) (
 			}
 			r := ruleOf(value)
 			if r.marker, err = markerOf(program, m); err != nil {
-				return nil, err
+				return nil, nil, err
 			}
 			if !inModuleBelow(fsys, r.marker.pos.Filename) {
 				rules = append(rules, r)
 			}
 		}
 	}
-	return rules, ctx.Err()
+	return rules, unread, ctx.Err()
 }
 
 // inModuleBelow reports whether a file belongs to a module in a directory below.

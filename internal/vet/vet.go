@@ -159,7 +159,7 @@ func (r *Result) problem(dir string, pkg *packages.Package) error {
 		at.Filename = relative(dir, pkg.GoFiles[0])
 	}
 	message, hint := explain(pkg.Errors)
-	if library := r.cause(pkg); library != nil && strings.Contains(message, "could not import C ") {
+	if library := r.cause(pkg); library != nil && strings.HasPrefix(message, "could not import ") {
 		message, hint = explain(library.Errors)
 	}
 	return &diagnostic.Error{Pos: at, Message: "package " + pkg.PkgPath + " was not checked: " + message, Hint: hint}
@@ -181,7 +181,7 @@ func explain(all []packages.Error) (message, hint string) {
 	if _, last, found := strings.Cut(message, "\n"); found && strings.HasPrefix(message, "# ") {
 		message = strings.TrimSpace(last) // the go command names the package first
 	}
-	message = strings.ReplaceAll(message, "\n", "; ")
+	message = strings.NewReplacer(":\n\t", ": ", "\n\t", "; ", "\n", "; ").Replace(message)
 	switch {
 	case strings.Contains(message, "build constraints exclude all Go files"):
 		hint = "select files with --tags"
