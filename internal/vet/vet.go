@@ -131,13 +131,22 @@ func (r *Result) sort(dir string) []*packages.Package {
 	return sound
 }
 
-// cause returns the deepest dependency of a package that does not compile and is not loaded itself, or nil.
+// cause returns the deepest dependency of a package that does not compile. It is nil if a loaded package does not
+// compile either, which has a problem of its own.
 func (r *Result) cause(pkg *packages.Package) (found *packages.Package) {
+	own := false
 	packages.Visit([]*packages.Package{pkg}, nil, func(dependency *packages.Package) {
-		if found == nil && len(dependency.Errors) > 0 && !slices.Contains(r.loaded, dependency) {
+		switch {
+		case len(dependency.Errors) == 0 || dependency == pkg:
+		case slices.Contains(r.loaded, dependency):
+			own = true
+		case found == nil:
 			found = dependency
 		}
 	})
+	if own {
+		return nil
+	}
 	return found
 }
 
