@@ -270,8 +270,8 @@ func (u kindScaleUpdate) UpdatedObject(ctx context.Context, old runtime.Object) 
 		return nil, apierrors.NewInvalid(schema.GroupKind{Group: scaleKind.Group, Kind: scaleKind.Kind}, name, problems)
 	}
 	if scale.UID != "" && scale.UID != accessor.GetUID() {
-		//lint:ignore ST1005 the text of the real server
 		return nil, apierrors.NewConflict(u.storage.objects.resource, name,
+			//lint:ignore ST1005 the text of the real server
 			fmt.Errorf("Precondition failed: UID in precondition: %v, UID in object meta: %v", scale.UID, accessor.GetUID()))
 	}
 	*u.storage.of(object).Replicas = scale.Spec.Replicas

@@ -350,7 +350,7 @@ func (ro *rollout) ensureCurrent(ctx context.Context, size int32) error {
 // templateHash is the hash function of kube-controller-manager.
 func templateHash(template *corev1.PodTemplateSpec, collisions *int32) string {
 	hash := fnv.New32a()
-	// the module of its successor is not a dependency of projects, and go mod tidy would add its latest version
+	//lint:ignore SA1019 go mod tidy would add the latest version of its successor, which projects do not require
 	fmt.Fprint(hash, dump.ForHash(*template))
 	if collisions != nil {
 		hash.Write(binary.LittleEndian.AppendUint64(nil, uint64(uint32(*collisions))))
