@@ -1,12 +1,17 @@
 package scaffold_test
 
 import (
+	"bytes"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/kctrl-dev/kctrl/internal/rbac"
 	"github.com/kctrl-dev/kctrl/internal/scaffold"
@@ -89,6 +94,7 @@ func (c combination) testTypes(t *testing.T) {
 		goCommand(t, p.dir, moduleEnv(), "mod", "tidy")
 	}
 	p.checkCode(t, c.namespaced)
+	p.checkRemovedMarkers(t, c.namespaced)
 }
 
 func (c combination) test(t *testing.T) {
@@ -110,6 +116,7 @@ func (c combination) test(t *testing.T) {
 			goCommand(t, p.dir, moduleEnv(), "mod", "tidy")
 		}
 		p.checkCode(t, c.namespaced)
+		p.checkRemovedMarkers(t, c.namespaced)
 	})
 }
 
@@ -164,6 +171,61 @@ func (p *testProject) checkCode(t *testing.T, namespaced bool) {
 		t.Error(f)
 	}
 }
+
+// checkRemovedMarkers removes the RBAC markers, and expects kctrl rbac to report each of their permissions: as missing,
+// or as unproven if the plural of a foreign kind is a guess. The verb get beside a list that the code needs is the
+// exception.
+func (p *testProject) checkRemovedMarkers(t *testing.T, namespaced bool) {
+	t.Helper()
+	var granted []permission
+	for _, role := range objectsIn(t, readFile(t, p.dir, "config/rbac/role.yaml")) {
+		rules, _, err := unstructured.NestedSlice(role.Object, "rules")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, rule := range rules {
+			granted = append(granted, permissionsOf(rule.(map[string]any))...)
+		}
+	}
+	err := filepath.WalkDir(p.dir, func(name string, entry fs.DirEntry, err error) error {
+		if err != nil || filepath.Ext(name) != ".go" {
+			return err
+		}
+		content, err := os.ReadFile(name)
+		if err != nil || !bytes.Contains(content, []byte("+kubebuilder:rbac")) {
+			return err
+		}
+		writeFile(t, name, markerLine.ReplaceAll(content, nil))
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	report, err := rbac.Check(t.Context(), rbac.Options{Dir: p.dir, FS: os.DirFS(p.dir), Namespaced: namespaced})
+	if err != nil {
+		t.Fatal(err)
+	}
+	reported := map[permission]bool{}
+	for _, f := range report.Findings {
+		for _, verb := range f.Verbs {
+			of := permission{verb, f.Resource.Group, f.Resource.Name, ""}
+			reported[of] = reported[of] || f.Class == rbac.Missing || f.Class == rbac.Unproven
+		}
+	}
+	for _, one := range granted {
+		listed := one
+		one.name, listed.name, listed.verb = "", "", "list"
+		if !reported[one] && (one.verb != "get" || !reported[listed]) {
+			t.Errorf("kctrl rbac does not report %s", one)
+		}
+	}
+	if len(granted) < 6 {
+		t.Errorf("the markers grant only %v", granted)
+	}
+}
+
+// markerLine matches an RBAC marker.
+var markerLine = regexp.MustCompile(`(?m)^[ \t]*//[ ]?\+kubebuilder:rbac:.*\n`)
 
 // make creates the project.
 func (c combination) make(t *testing.T) *testProject {
