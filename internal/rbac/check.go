@@ -154,15 +154,12 @@ func compared(ctx context.Context, o Options) (*comparison, *Report, error) {
 	}
 	c := &comparison{
 		Options: o, accesses: slices.Concat(found.Accesses, config.authority),
-		rules: slices.Concat(rules, config.bound(o.RoleName)), needed: map[permission][]access.Access{},
+		rules: slices.Concat(rules, config.bound(o.RoleName)), needed: map[permission][]access.Access{}, unread: unread,
 	}
 	for _, problem := range found.Problems {
 		if e, ok := errors.AsType[*diagnostic.Error](problem); ok && (c.incomplete == "" || c.incomplete == "-") {
 			c.incomplete = e.Pos.String()
 		}
-	}
-	if e, ok := errors.AsType[*diagnostic.Error](unread); ok {
-		c.unread = access.Relative(o.Dir, e.Pos.Filename)
 	}
 	c.index()
 	return c, &Report{

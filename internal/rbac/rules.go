@@ -18,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/yaml"
 
 	"github.com/kctrl-dev/kctrl/internal/access"
+	"github.com/kctrl-dev/kctrl/internal/diagnostic"
 	"github.com/kctrl-dev/kctrl/internal/load"
 	"github.com/kctrl-dev/kctrl/internal/markers"
 )
@@ -38,11 +39,19 @@ type marker struct {
 }
 
 // markersOf returns the rules of the markers in the packages of the patterns, without those of modules below. unread is
-// the error of a package whose syntax hides its markers, or nil.
-func markersOf(ctx context.Context, dir string, fsys fs.FS, patterns []string) (rules []rule, unread, err error) {
-	program, unread := load.Load(ctx, load.Config{Dir: dir, Patterns: patterns, Lenient: true})
+// a file whose syntax error hides the markers of its package, or "".
+func markersOf(ctx context.Context, dir string, fsys fs.FS, patterns []string) (rules []rule, unread string, _ error) {
+	program, failed := load.Load(ctx, load.Config{Dir: dir, Patterns: patterns, Lenient: true})
 	if program == nil {
-		return nil, nil, unread
+		return nil, "", failed
+	}
+	for _, one := range diagnostic.All(failed) {
+		if e, ok := errors.AsType[*diagnostic.Error](one); ok {
+			name := access.Relative(dir, e.Pos.Filename)
+			if unread == "" && !inModuleBelow(fsys, name) {
+				unread = name
+			}
+		}
 	}
 	for _, pkg := range program.Packages() {
 		for _, m := range pkg.Markers {
@@ -51,8 +60,9 @@ func markersOf(ctx context.Context, dir string, fsys fs.FS, patterns []string) (
 				continue
 			}
 			r := ruleOf(value)
+			var err error
 			if r.marker, err = markerOf(program, m); err != nil {
-				return nil, nil, err
+				return nil, "", err
 			}
 			if !inModuleBelow(fsys, r.marker.pos.Filename) {
 				rules = append(rules, r)
