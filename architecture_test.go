@@ -617,7 +617,7 @@ func TestCommentsOfTheCoreStandAlone(t *testing.T) {
 	}
 }
 
-func TestEveryPackageSaysWhatItIsFor(t *testing.T) {
+func TestEveryPackageHasDocs(t *testing.T) {
 	documented := map[string]bool{}
 	for _, src := range sources(t) {
 		if src.test {

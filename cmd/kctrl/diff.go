@@ -186,7 +186,7 @@ func runDiff(ctx context.Context, s *streams, o diffOptions) error {
 			return err
 		}
 	}
-	return tellDiff(s, o, report)
+	return printDiff(s, o, report)
 }
 
 // readAccepted reads the accepted changes. A missing file is an error only if the user named it.
@@ -263,8 +263,8 @@ func (d *diffSides) compare(ctx context.Context, s *streams, o diffOptions,
 	return report, err
 }
 
-// tellDiff prints a report. It returns the errors, or an error if a change breaks something.
-func tellDiff(s *streams, o diffOptions, r *diff.Report) error {
+// printDiff prints a report. It returns the errors, or an error if a change breaks something.
+func printDiff(s *streams, o diffOptions, r *diff.Report) error {
 	classes := o.classes()
 	for i := range r.Findings {
 		if f := &r.Findings[i]; f.Expired != nil && f.Accepted == nil {

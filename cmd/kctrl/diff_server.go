@@ -15,7 +15,7 @@ func startServer(ctx context.Context, s *streams, inMemory bool) (kubeconfig str
 	if err != nil {
 		return "", nil, err
 	}
-	folder, remove, err := controlplane.TemporaryFolder(ctx, s.notice)
+	folder, remove, err := controlplane.TemporaryDir(ctx, s.notice)
 	if err != nil {
 		return "", nil, err
 	}

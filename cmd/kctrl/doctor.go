@@ -83,7 +83,7 @@ func runDoctor(ctx context.Context, s *streams, o doctorOptions) error {
 				return err
 			}
 		}
-		return tellFindings(s, o, found)
+		return printDoctorFindings(s, o, found)
 	})
 }
 
@@ -127,8 +127,8 @@ func repair(
 	return examine(ctx, p, o.checks)
 }
 
-// tellFindings prints warnings, and returns the other findings as an error.
-func tellFindings(s *streams, o doctorOptions, found []doctor.Finding) error {
+// printDoctorFindings prints warnings, and returns the other findings as an error.
+func printDoctorFindings(s *streams, o doctorOptions, found []doctor.Finding) error {
 	var errs []error
 	var all []finding
 	drift := true

@@ -194,7 +194,7 @@ func runEnvForeground(ctx context.Context, s *streams, assets controlplane.Asset
 	// The keys are removed when this process ends, or by the next process if this one is killed.
 	ctx, stop := untilTerminated(ctx)
 	defer stop()
-	folder, remove, err := controlplane.TemporaryFolder(ctx, s.notice)
+	folder, remove, err := controlplane.TemporaryDir(ctx, s.notice)
 	if err != nil {
 		return err
 	}

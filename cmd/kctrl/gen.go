@@ -108,7 +108,7 @@ func runGen(ctx context.Context, s *streams, cmd *cobra.Command, o genOptions, a
 	}
 	g.write.quiet = true
 	store := incremental.Store{} // the first run reads everything, which determines the files to watch
-	return watchFolder(ctx, s, g.root, func(ctx context.Context, s *streams, inputs func(source.Inputs)) error {
+	return watchDir(ctx, s, g.root, func(ctx context.Context, s *streams, inputs func(source.Inputs)) error {
 		err := g.run(ctx, s, store, inputs)
 		store = incremental.UserStore()
 		return err

@@ -283,7 +283,7 @@ func TestKilledCommandsAreRolledBackByTheNext(t *testing.T) {
 func (w *workbench) checkAgain(t *testing.T, dir string, c *writer, done outcome, when string) {
 	t.Helper()
 	code, said := w.run(t, dir, c.line)
-	if rolledBack := strings.Contains(said, "kctrl: rolled back"); code != 0 && (rolledBack || !saysDone(said)) {
+	if rolledBack := strings.Contains(said, "kctrl: rolled back"); code != 0 && (rolledBack || !isDone(said)) {
 		t.Errorf("%s: the next command ends with %d\n%s", when, code, said)
 	}
 	if diff := difference(done.tree, contents(t, dir)); diff != "" {
@@ -291,8 +291,8 @@ func (w *workbench) checkAgain(t *testing.T, dir string, c *writer, done outcome
 	}
 }
 
-// saysDone reports whether a command fails because its changes already exist.
-func saysDone(said string) bool {
+// isDone reports whether a command fails because its changes already exist.
+func isDone(said string) bool {
 	reasons := []string{"exists", "already", "there is no kind"}
 	return slices.ContainsFunc(reasons, func(reason string) bool { return strings.Contains(said, reason) })
 }

@@ -55,7 +55,7 @@ func (disk) Exists(name string) bool {
 	return err == nil && info.Mode().IsRegular()
 }
 
-func (disk) IsFolder(name string) bool {
+func (disk) IsDir(name string) bool {
 	info, err := os.Stat(name)
 	return err == nil && info.IsDir()
 }

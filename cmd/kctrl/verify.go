@@ -135,7 +135,7 @@ func runVerify(ctx context.Context, s *streams, o verifyOptions) error {
 	if err != nil {
 		return err
 	}
-	return tellVerified(s, o, result)
+	return printVerified(s, o, result)
 }
 
 // fixMarkers corrects markers with an unambiguous correction in the Go source of the directory.
@@ -162,8 +162,8 @@ func fixMarkers(ctx context.Context, s *streams, o verifyOptions) error {
 	return applyPlan(ctx, s.dir, "kctrl verify", fixes)
 }
 
-// tellVerified prints the findings, and returns the errors.
-func tellVerified(s *streams, o verifyOptions, result *verify.Result) error {
+// printVerified prints the findings, and returns the errors.
+func printVerified(s *streams, o verifyOptions, result *verify.Result) error {
 	var errs []error
 	all := []finding{}
 	for _, f := range result.Findings {

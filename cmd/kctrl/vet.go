@@ -107,7 +107,7 @@ func runVet(ctx context.Context, s *streams, o vetOptions) error {
 	if err != nil {
 		return err
 	}
-	return tellVetted(s, o, result)
+	return printVetted(s, o, result)
 }
 
 // fixVetted applies the certain corrections.
@@ -145,8 +145,8 @@ func fixVetted(ctx context.Context, s *streams, o vet.Options) error {
 	return nil
 }
 
-// tellVetted prints the findings, and returns them as errors.
-func tellVetted(s *streams, o vetOptions, result *vet.Result) error {
+// printVetted prints the findings, and returns them as errors.
+func printVetted(s *streams, o vetOptions, result *vet.Result) error {
 	for _, module := range result.Modules {
 		s.problem("warning: ", &diagnostic.Error{
 			Pos: token.Position{Filename: module + "/go.mod"}, Message: "another module, which was not checked",

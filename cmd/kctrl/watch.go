@@ -31,7 +31,7 @@ func watchProject(ctx context.Context, s *streams, o generateOptions) error {
 	}
 	project.Close()
 	o.watch, o.write.quiet = false, true
-	return watchFolder(ctx, s, project.dir, func(ctx context.Context, s *streams, inputs func(source.Inputs)) error {
+	return watchDir(ctx, s, project.dir, func(ctx context.Context, s *streams, inputs func(source.Inputs)) error {
 		o.Inputs = inputs
 		return runGenerate(ctx, s, o)
 	})
@@ -48,8 +48,8 @@ func checkWatch(check bool) error {
 // generation generates once. It records the files that it reads in inputs.
 type generation func(ctx context.Context, s *streams, inputs func(source.Inputs)) error
 
-// watchFolder generates now, and whenever a file in dir, an absolute path, or an input outside of dir changes.
-func watchFolder(ctx context.Context, s *streams, dir string, generate generation) error {
+// watchDir generates now, and whenever a file in dir, an absolute path, or an input outside of dir changes.
+func watchDir(ctx context.Context, s *streams, dir string, generate generation) error {
 	w := &watcher{streams: s, generate: generate, dir: dir}
 	return watch.Run(ctx, watch.Options{Dirs: []string{dir}, Run: w.run})
 }

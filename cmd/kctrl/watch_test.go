@@ -32,7 +32,7 @@ func TestProgressIsShownAfterASecond(t *testing.T) {
 	})
 }
 
-func TestWhatIsReadOutsideTheProjectIsWatched(t *testing.T) {
+func TestFilesOutsideTheProjectAreWatched(t *testing.T) {
 	dir := filepath.FromSlash("/p/project")
 	got := outside(dir, source.Inputs{
 		{Question: source.AskContent, Name: filepath.FromSlash("/p/project/go.mod")},

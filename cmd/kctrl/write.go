@@ -115,14 +115,14 @@ func begin(ctx context.Context, s *streams, dir string, a access) (release func(
 	if err != nil {
 		return nil, err
 	}
-	if err := recoverFolder(s, dir, a); err != nil {
+	if err := recoverDir(s, dir, a); err != nil {
 		lock.Release()
 		return nil, err
 	}
 	return lock.Release, nil
 }
 
-func recoverFolder(s *streams, dir string, a access) error {
+func recoverDir(s *streams, dir string, a access) error {
 	folder, err := transaction.OpenWithOutside(dir)
 	if err != nil {
 		return err

@@ -206,7 +206,7 @@ func (p *program) buildPackage(s *ssa.Package, pkg *packages.Package) {
 	defer func() {
 		if v := recover(); v != nil {
 			p.problems = append(p.problems, &diagnostic.Error{
-				Pos:     token.Position{Filename: p.relative(folderOf(pkg))},
+				Pos:     token.Position{Filename: p.relative(dirOf(pkg))},
 				Message: fmt.Sprintf("not analyzed: package %s does not compile: %v", pkg.PkgPath, v),
 				Hint:    "run go build ./... and repair what it reports",
 			})
@@ -215,7 +215,7 @@ func (p *program) buildPackage(s *ssa.Package, pkg *packages.Package) {
 	s.Build()
 }
 
-func folderOf(pkg *packages.Package) string {
+func dirOf(pkg *packages.Package) string {
 	if len(pkg.GoFiles) == 0 {
 		return pkg.PkgPath
 	}
@@ -468,7 +468,7 @@ func (p *program) reached(mains []*packages.Package) *reach {
 
 // isBeside reports whether a program is in a directory for other things than operators.
 func (p *program) isBeside(pkg *packages.Package) bool {
-	return slices.ContainsFunc(strings.Split(p.relative(folderOf(pkg)), "/"), func(name string) bool {
+	return slices.ContainsFunc(strings.Split(p.relative(dirOf(pkg)), "/"), func(name string) bool {
 		return slices.Contains(besideOperators, name)
 	})
 }

@@ -61,7 +61,7 @@ func builds(ctx context.Context, release string, opts Options) ([]*build, error)
 	if err != nil {
 		return nil, err
 	}
-	cache, err := cacheFolder("controlplane")
+	cache, err := cacheDir("controlplane")
 	if err != nil {
 		return nil, err
 	}
@@ -266,8 +266,8 @@ func goVersion(ctx context.Context) (string, error) {
 	return string(bytes.TrimSpace(out)), nil
 }
 
-// cacheFolder returns a directory of kctrl in the user's cache. It creates the directory.
-func cacheFolder(name string) (string, error) {
+// cacheDir returns a directory of kctrl in the user's cache. It creates the directory.
+func cacheDir(name string) (string, error) {
 	user, err := os.UserCacheDir()
 	if err != nil {
 		return "", &diagnostic.Error{Message: err.Error(), Hint: "set HOME or XDG_CACHE_HOME", Cause: err}

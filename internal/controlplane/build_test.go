@@ -94,7 +94,7 @@ func TestInterruptedBuildLeavesNothingBehind(t *testing.T) {
 	}
 }
 
-func TestFailedBuildSaysWhatGoSaid(t *testing.T) {
+func TestFailedBuildHasTheOutputOfGo(t *testing.T) {
 	for output, hint := range map[string]string{
 		"write /tmp/x: no space left on device":          "free some disk space",
 		"dial tcp: lookup proxy.example: no such host":   "check the network",
@@ -121,7 +121,7 @@ func TestFailedBuildSaysWhatGoSaid(t *testing.T) {
 	}
 }
 
-func TestWhatAKilledBuildHasLeftIsRemoved(t *testing.T) {
+func TestFilesOfKilledBuildsAreRemoved(t *testing.T) {
 	fakeGo(t, "test ! -e half && echo binary > $out")
 	dir := filepath.Dir(string(binaryOf(t, withoutControllers)))
 	if err := os.MkdirAll(dir+".build/half", 0o700); err != nil {
@@ -142,7 +142,7 @@ func binaryOf(t *testing.T, p program) binary {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cache, err := cacheFolder("controlplane")
+	cache, err := cacheDir("controlplane")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -228,7 +228,7 @@ func TestDamagedBinaryIsCompiledAgain(t *testing.T) {
 	}
 }
 
-func TestBuildWithoutGoSaysHowToGoOn(t *testing.T) {
+func TestBuildWithoutGoHasHint(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
 	t.Setenv(assetsVariable, "")
 	_, err := Build(t.Context(), Options{}, Progress{})

@@ -30,7 +30,7 @@ type Environments struct {
 
 // OpenEnvironments returns the environments in the user's cache.
 func OpenEnvironments() (*Environments, error) {
-	dir, err := cacheFolder("env")
+	dir, err := cacheDir("env")
 	if err != nil {
 		return nil, err
 	}
@@ -207,7 +207,7 @@ func (es *Environments) claim(ctx context.Context, env *Environment) error {
 	if env.DataDir == "" {
 		return es.save(env)
 	}
-	if env.DataDir, err = dataFolder(env.DataDir); err != nil {
+	if env.DataDir, err = dataDir(env.DataDir); err != nil {
 		return err
 	}
 	if within(es.dir, env.DataDir) {
@@ -218,7 +218,7 @@ func (es *Environments) claim(ctx context.Context, env *Environment) error {
 	}
 	all, _ := es.List() // ignores environments with a broken state; the lock of their etcd protects their data
 	for _, other := range all {
-		if other.Name != env.Name && sameFolder(other.DataDir, env.DataDir) && other.Crashed() == nil {
+		if other.Name != env.Name && sameDir(other.DataDir, env.DataDir) && other.Crashed() == nil {
 			return &diagnostic.Error{
 				Message: fmt.Sprintf("%s is the data directory of environment %q, which is running", env.DataDir, other.Name),
 				Hint:    "choose another --data-dir, or run kctrl env down --name " + other.Name,
@@ -233,7 +233,7 @@ func within(dir, path string) bool {
 	return err == nil && relative != ".." && !strings.HasPrefix(relative, ".."+string(filepath.Separator))
 }
 
-func sameFolder(a, b string) bool {
+func sameDir(a, b string) bool {
 	infoA, errA := os.Stat(a)
 	infoB, errB := os.Stat(b)
 	return errA == nil && errB == nil && os.SameFile(infoA, infoB)

@@ -159,7 +159,7 @@ func verifyEachOther(t *testing.T, opts Options) {
 	}
 }
 
-func TestDataFolderKeepsObjectsAndIsKept(t *testing.T) { onEach(t, keepObjects) }
+func TestDataDirKeepsObjectsAndIsKept(t *testing.T) { onEach(t, keepObjects) }
 
 func keepObjects(t *testing.T, opts Options) {
 	es := environments(t)
@@ -201,8 +201,8 @@ func TestCrashIsReportedWithTheEndOfItsLog(t *testing.T) {
 	})
 }
 
-// TestWhatDiedIsStartedAgainWithAllObjects kills every set of parts.
-func TestWhatDiedIsStartedAgainWithAllObjects(t *testing.T) {
+// TestDeadProcessesRestartWithAllObjects kills every set of parts.
+func TestDeadProcessesRestartWithAllObjects(t *testing.T) {
 	t.Run("memory", func(t *testing.T) { startsAgain(t, Options{InMemory: true}, [][]string{{inMemoryName}}) })
 	t.Run("real", func(t *testing.T) {
 		startsAgain(t, Options{}, [][]string{{apiServerName}, {etcdName}, {etcdName, apiServerName}})
@@ -240,7 +240,7 @@ func startsAgain(t *testing.T, opts Options, all [][]string) {
 	}
 }
 
-func TestPortThatSomebodyElseHasNowIsReplacedAndSaid(t *testing.T) { onEach(t, replacePorts) }
+func TestTakenPortIsReplacedAndReported(t *testing.T) { onEach(t, replacePorts) }
 
 func replacePorts(t *testing.T, opts Options) {
 	es := environments(t)
@@ -334,7 +334,7 @@ func recoverFromCut(t *testing.T, opts Options, cut func(es *Environments, env *
 	}
 }
 
-func TestRecoverLeavesAStartAloneThatGoesOn(t *testing.T) {
+func TestRecoverKeepsARunningStart(t *testing.T) {
 	es := environments(t)
 	unlock, err := es.lock(t.Context(), "starting")
 	if err != nil {
@@ -411,7 +411,7 @@ func TestPidOfAnotherIsNeverTakenForAProcess(t *testing.T) {
 	}
 }
 
-func TestEndOfALogIsWhatAPanicSays(t *testing.T) {
+func TestEndOfALogHasThePanic(t *testing.T) {
 	log := filepath.Join(t.TempDir(), "etcd.log")
 	text := "started\npanic: wal: no space left on device\n\ngoroutine 1 [running]:\n" +
 		strings.Repeat("main.main()\n\tmain.go:21\n", 50)
@@ -454,9 +454,9 @@ func TestStateCannotNameAnotherPlace(t *testing.T) {
 	}
 }
 
-func TestDataFolderIsOneHoweverItIsSpelt(t *testing.T) { onEach(t, haveOneDataFolder) }
+func TestDataDirIsTheSameInAnySpelling(t *testing.T) { onEach(t, haveOneDataDir) }
 
-func haveOneDataFolder(t *testing.T, opts Options) {
+func haveOneDataDir(t *testing.T, opts Options) {
 	es := environments(t)
 	root := t.TempDir()
 	data, link := filepath.Join(root, "data"), filepath.Join(root, "link")
@@ -552,7 +552,7 @@ func TestTakenPortIsRefused(t *testing.T) {
 	}
 }
 
-func TestNamesOfEnvironmentsStayInTheirFolder(t *testing.T) {
+func TestNamesOfEnvironmentsStayInTheirDirectory(t *testing.T) {
 	for _, name := range []string{"", "..", "a/b", "A", "-a", strings.Repeat("a", 41)} {
 		if err := ValidateName(name); !errors.Is(err, diagnostic.ErrUsage) {
 			t.Errorf("ValidateName(%q) = %v", name, err)

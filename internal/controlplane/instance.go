@@ -103,7 +103,7 @@ func Start(ctx context.Context, assets Assets, opts Options) (instance *Instance
 		startTimeout))
 	defer cancel()
 	if opts.DataDir != "" {
-		if opts.DataDir, err = dataFolder(opts.DataDir); err != nil {
+		if opts.DataDir, err = dataDir(opts.DataDir); err != nil {
 			return nil, err
 		}
 		if _, runs := opts.running(opts.servers()[0]); !runs {
@@ -140,8 +140,8 @@ func Start(ctx context.Context, assets Assets, opts Options) (instance *Instance
 	}
 }
 
-// dataFolder creates a data directory if it does not exist, and returns its path without symbolic links.
-func dataFolder(path string) (string, error) {
+// dataDir creates a data directory if it does not exist, and returns its path without symbolic links.
+func dataDir(path string) (string, error) {
 	refused := func(err error) error {
 		return &diagnostic.Error{Message: "data directory: " + err.Error(),
 			Hint: "choose a writable directory with --data-dir", Cause: err}

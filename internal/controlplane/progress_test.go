@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// TestProgressIsTold compiles 600 packages, one every half second of virtual time.
-func TestProgressIsTold(t *testing.T) {
+// TestProgressIsReported compiles 600 packages, one every half second of virtual time.
+func TestProgressIsReported(t *testing.T) {
 	compile := func(out io.Writer, columns func() int) {
 		output := &goOutput{began: time.Now()}
 		end := Progress{Out: out, Columns: columns}.during(output.state)

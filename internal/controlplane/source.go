@@ -13,7 +13,7 @@ import (
 // Programs with the simulator are compiled with it. Concurrent calls write it once, and an interrupted call leaves
 // nothing that a later one would use.
 func Source(ctx context.Context) (dir string, err error) {
-	cache, err := cacheFolder("source")
+	cache, err := cacheDir("source")
 	if err != nil {
 		return "", err
 	}

@@ -28,9 +28,9 @@ var Terminating = []os.Signal{
 	syscall.SIGALRM, syscall.SIGUSR1, syscall.SIGUSR2, syscall.SIGXCPU, syscall.SIGXFSZ, syscall.SIGVTALRM,
 }
 
-// TemporaryFolder returns a new directory for an instance that ends with this process, and a function that removes it.
+// TemporaryDir returns a new directory for an instance that ends with this process, and a function that removes it.
 // It first removes the directories of killed processes, and calls notice if that fails.
-func TemporaryFolder(ctx context.Context, notice func(what string)) (dir string, remove func(), err error) {
+func TemporaryDir(ctx context.Context, notice func(what string)) (dir string, remove func(), err error) {
 	parent, err := filepath.EvalSymlinks(os.TempDir())
 	if err != nil {
 		return "", nil, unwritable(os.TempDir(), err)

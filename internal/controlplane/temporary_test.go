@@ -10,11 +10,11 @@ import (
 	"testing"
 )
 
-func TestFoldersOfTheDeadAreSweptAndThoseOfTheLivingAreNot(t *testing.T) {
+func TestDirectoriesOfEndedProcessesAreRemoved(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
 	var notices []string
 	notice := func(what string) { notices = append(notices, what) }
-	living, remove, err := TemporaryFolder(t.Context(), notice)
+	living, remove, err := TemporaryDir(t.Context(), notice)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -32,7 +32,7 @@ func TestFoldersOfTheDeadAreSweptAndThoseOfTheLivingAreNot(t *testing.T) {
 	if err := os.Symlink(elsewhere, filepath.Join(parent, temporaryPrefix+"4")); err != nil {
 		t.Fatal(err)
 	}
-	_, removeNext, err := TemporaryFolder(t.Context(), notice)
+	_, removeNext, err := TemporaryDir(t.Context(), notice)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -62,14 +62,14 @@ func write(t *testing.T, path string) {
 	}
 }
 
-// TestSimultaneousFoldersStay creates directories while other ones are swept: none removes a new one.
-func TestSimultaneousFoldersStay(t *testing.T) {
+// TestConcurrentDirectoriesStay creates directories while other ones are swept: none removes a new one.
+func TestConcurrentDirectoriesStay(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
 	var all sync.WaitGroup
 	for range 16 {
 		all.Go(func() {
 			for range 20 {
-				dir, remove, err := TemporaryFolder(t.Context(), func(what string) { t.Error(what) })
+				dir, remove, err := TemporaryDir(t.Context(), func(what string) { t.Error(what) })
 				if err != nil {
 					t.Error(err)
 					return

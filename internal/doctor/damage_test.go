@@ -193,7 +193,7 @@ func (damage) check(t *testing.T, some []damage) {
 	if stopped && len(told) == 0 {
 		t.Error("nothing is told")
 	}
-	checkMended(t, p, some, found, stopped)
+	checkRepaired(t, p, some, found, stopped)
 }
 
 // isTold reports whether a finding reports the damage. Without a lock, edits by hand cannot be detected.
@@ -218,7 +218,7 @@ func examine(t *testing.T, p *doctor.Project) []doctor.Finding {
 	return slices.DeleteFunc(found, func(f doctor.Finding) bool { return f.Code == "runtime" })
 }
 
-func checkMended(t *testing.T, p *doctor.Project, some []damage, found []doctor.Finding, stopped bool) {
+func checkRepaired(t *testing.T, p *doctor.Project, some []damage, found []doctor.Finding, stopped bool) {
 	t.Helper()
 	if !slices.ContainsFunc(found, func(f doctor.Finding) bool { return f.Fixable }) {
 		return

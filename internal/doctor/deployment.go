@@ -30,7 +30,7 @@ func checkDeployment(ctx context.Context, p *Project) []Finding {
 	if err != nil {
 		return nil
 	}
-	others, err := p.toldElsewhere(generated)
+	others, err := p.reportedElsewhere(generated)
 	if err != nil {
 		return problems(err)
 	}
@@ -57,8 +57,8 @@ func checkDeployment(ctx context.Context, p *Project) []Finding {
 	return found
 }
 
-// toldElsewhere returns the notes of the plan that other checks report.
-func (p *Project) toldElsewhere(generated *plan.Plan) ([]error, error) {
+// reportedElsewhere returns the notes of the plan that other checks report.
+func (p *Project) reportedElsewhere(generated *plan.Plan) ([]error, error) {
 	stale, err := register.StaleBuilds(generated)
 	if err != nil {
 		return nil, err

@@ -289,7 +289,7 @@ func TestChangesThatDoNotCount(t *testing.T) {
 	}
 }
 
-func TestDamagedEntryIsMadeAnew(t *testing.T) {
+func TestDamagedEntryIsRecreated(t *testing.T) {
 	dir := cachedProject(t)
 	o := everything()
 	o.Cache.Dir = t.TempDir()
@@ -315,8 +315,8 @@ func TestDamagedEntryIsMadeAnew(t *testing.T) {
 	}
 }
 
-// TestEntryOfAnotherProjectIsMadeAnew replaces the cache entry of one project by the entry of another.
-func TestEntryOfAnotherProjectIsMadeAnew(t *testing.T) {
+// TestEntryOfAnotherProjectIsRecreated replaces the cache entry of one project by the entry of another.
+func TestEntryOfAnotherProjectIsRecreated(t *testing.T) {
 	o := everything()
 	o.Cache.Dir = t.TempDir()
 	cachedRun(t, cachedProject(t), o)
@@ -525,8 +525,8 @@ func TestListedPackagesAreAskedForOnce(t *testing.T) {
 	}
 }
 
-// TestWhatTheGoCommandLooksAtMayBeUnknown has projects in which it is not known when packages change.
-func TestWhatTheGoCommandLooksAtMayBeUnknown(t *testing.T) {
+// TestInputsOfTheGoCommandMayBeUnknown has projects in which it is not known when packages change.
+func TestInputsOfTheGoCommandMayBeUnknown(t *testing.T) {
 	calls := goCalls(t)
 	for name, prepare := range map[string]func(t *testing.T, dir string){
 		"a driver": func(t *testing.T, _ string) {

@@ -144,7 +144,7 @@ func TestKindsWithDeepCopiesByHandAreObjects(t *testing.T) {
 	}
 }
 
-func TestWhatCannotBeCopiedIsAnError(t *testing.T) {
+func TestUncopyableTypesAreErrors(t *testing.T) {
 	for field, want := range map[string]string{
 		"F func()": "api/v1/types.go:5:2: cannot generate a deep copy of func(): it has nothing that could be " +
 			"copied",

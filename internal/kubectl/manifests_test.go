@@ -74,7 +74,7 @@ func TestBrokenYAMLIsReportedWithItsLine(t *testing.T) {
 	}
 }
 
-func TestFoldersAreReadInOrderWithoutTheirKustomization(t *testing.T) {
+func TestDirectoriesAreReadInOrderWithoutTheirKustomization(t *testing.T) {
 	folder := t.TempDir()
 	write(t, filepath.Join(folder, "b.yml"), configMap+"b\n")
 	write(t, filepath.Join(folder, "a.yaml"), configMap+"a\n")

@@ -83,7 +83,7 @@ func TestWatchedObjectsAreDocuments(t *testing.T) {
 	}
 }
 
-func TestWhatIsNoSelectionIsWrongUsage(t *testing.T) {
+func TestInvalidSelectionsAreUsageErrors(t *testing.T) {
 	for _, args := range [][]string{{}, {""}, {"a", ""}, {"/"}, {"a/"}, {"/b"}, {"a/b/c"}, {"a/b", "c"}, {"a,b/c"}, {"a,"},
 		{",a"}, {"a,b", "c"}, {"a", "b/c"}} {
 		if s, err := Select(args); !errors.Is(err, diagnostic.ErrUsage) {

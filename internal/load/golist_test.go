@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestListErrorSaysWhatIsMissing parses errors of the loader for which the go command printed nothing.
-func TestListErrorSaysWhatIsMissing(t *testing.T) {
+// TestListErrorNamesTheMissingPart parses errors of the loader for which the go command printed nothing.
+func TestListErrorNamesTheMissingPart(t *testing.T) {
 	for text, want := range map[string]string{
 		`load packages in root "/p": err: exec: "go": executable file not found in $PATH: stderr: `: "go command not found",
 		`load packages in root "/p": err: chdir /p: no such file or directory: stderr: `:            "go list: chdir /p: no such file or directory",

@@ -47,7 +47,7 @@ func TestOrderIsThatOfTheLoader(t *testing.T) {
 		var patterns []string
 		for _, pattern := range []string{"./...", "./api/...", "./b/...", "./api/v1", "./nested/v1", "./x", "./nested/..."} {
 			target, tree := strings.CutSuffix(pattern, "/...")
-			if random.IntN(3) == 0 && (tree && isFolder(dir, target) || exists(dir, target)) {
+			if random.IntN(3) == 0 && (tree && isDir(dir, target) || exists(dir, target)) {
 				patterns = append(patterns, pattern)
 			}
 		}
@@ -84,7 +84,7 @@ func exists(dir, folder string) bool {
 	return err == nil
 }
 
-func isFolder(dir, folder string) bool {
+func isDir(dir, folder string) bool {
 	info, err := os.Stat(filepath.Join(dir, folder))
 	return err == nil && info.IsDir()
 }

@@ -95,9 +95,9 @@ func TestKnown(t *testing.T) {
 	}
 }
 
-// TestWhatIsLongIsCutAndReadOnce counts comparisons instead of measuring time: a long marker is compared with as many
+// TestLongValuesAreCutAndReadOnce counts comparisons instead of measuring time: a long marker is compared with as many
 // names as a short one, up to the length of the name.
-func TestWhatIsLongIsCutAndReadOnce(t *testing.T) {
+func TestLongValuesAreCutAndReadOnce(t *testing.T) {
 	registry, err := NewRegistry()
 	if err != nil {
 		t.Fatal(err)

@@ -14,7 +14,7 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/regular"
 )
 
-func TestNobodyWaitsForAPipe(t *testing.T) {
+func TestPipesDoNotBlock(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "go.mod")
 	if err := syscall.Mkfifo(name, 0o600); err != nil {
 		t.Fatal(err)

@@ -33,7 +33,7 @@ func wantNoChange(t *testing.T, plan *plan.Plan) {
 	}
 }
 
-func TestForceOnWhatNobodyTouchedChangesNothing(t *testing.T) {
+func TestForceOnUnchangedFilesChangesNothing(t *testing.T) {
 	p := newGuestbook(t)
 	again := guestbook
 	again.Force = true

@@ -392,8 +392,8 @@ func controllerOfShelf(folder string) string {
 	return "internal/controller/shelf_controller.go"
 }
 
-// TestListsWithFoldersUnderTheirOldName: what bases of a kustomization lists is listed.
-func TestListsWithFoldersUnderTheirOldName(t *testing.T) {
+// TestListsWithDirectoriesUnderTheirOldName: what bases of a kustomization lists is listed.
+func TestListsWithDirectoriesUnderTheirOldName(t *testing.T) {
 	p := newMemoryProject(t, scaffold.InitOptions{})
 	p.edit("config/default/kustomization.yaml", func(text []byte) []byte { return append(text, "bases:\n- ../crd\n"...) })
 	before := p.tree()["config/default/kustomization.yaml"]
@@ -512,9 +512,9 @@ func init() {
 }
 `
 
-// TestDeleteTellsOfWebhooksThatStayDeployed keeps an edited webhook. Because of its marker, API servers would call a
+// TestDeleteReportsDeployedWebhooks keeps an edited webhook. Because of its marker, API servers would call a
 // webhook that no process serves.
-func TestDeleteTellsOfWebhooksThatStayDeployed(t *testing.T) {
+func TestDeleteReportsDeployedWebhooks(t *testing.T) {
 	p := newEdited(t)
 	p.run(scaffold.WebhookOptions{Group: "webapp", Version: "v1", Kind: "Guestbook", Defaulting: true, Policy: true})
 	const name = "internal/webhook/guestbook_defaulter.go"

@@ -52,7 +52,7 @@ func PlanInit(fsys fs.FS, opts InitOptions) (*plan.Plan, error) {
 	if err != nil {
 		return nil, errors.Join(projectExists(fsys), err)
 	}
-	if err := checkNewFolder(fsys, existing); err != nil {
+	if err := checkNewDir(fsys, existing); err != nil {
 		return nil, err
 	}
 	proj, err := newProject(opts, existing.Path)
@@ -74,9 +74,9 @@ func PlanInit(fsys fs.FS, opts InitOptions) (*plan.Plan, error) {
 	return p, inTheWayOfInit(err)
 }
 
-// checkNewFolder rejects a directory that has a project, and one that is not a Go module but has other files than those
+// checkNewDir rejects a directory that has a project, and one that is not a Go module but has other files than those
 // a new project can start beside.
-func checkNewFolder(fsys fs.FS, existing gomod.GoModule) error {
+func checkNewDir(fsys fs.FS, existing gomod.GoModule) error {
 	entries, err := fs.ReadDir(fsys, ".")
 	if err != nil {
 		return diagnostic.AtFile("", "cannot read the directory", err)

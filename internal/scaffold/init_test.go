@@ -143,8 +143,8 @@ func TestMainIsShort(t *testing.T) {
 	}
 }
 
-// TestWhatInitAcceptsIsReadBack: whatever names and owners init takes, the next command reads from PROJECT as they are.
-func TestWhatInitAcceptsIsReadBack(t *testing.T) {
+// TestInitSettingsAreReadBack: whatever names and owners init takes, the next command reads from PROJECT as they are.
+func TestInitSettingsAreReadBack(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	owners := []string{
 		"A\tB", "A\nB", "A\x00", "*/", "true", "~", "12", "0x1F", "1e3", "null", "- a", "# no", "a: b", "{a}", "[b", "'", `"`,
@@ -222,7 +222,7 @@ func randomText(r *rand.Rand) string {
 	return string(text)
 }
 
-func TestProjectSaysWhichKctrlMadeIt(t *testing.T) {
+func TestProjectRecordsTheVersionOfKctrl(t *testing.T) {
 	for build, want := range map[project.Build][2]string{
 		{}:                   {"devel", ""},
 		{Version: "(devel)"}: {"devel", ""},

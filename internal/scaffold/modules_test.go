@@ -198,7 +198,7 @@ func addedLines(before, after []byte) []byte {
 func writeRuntime(t *testing.T, kubernetes string, tests bool) string {
 	t.Helper()
 	dir := t.TempDir()
-	testedByServer := foldersTestedByServer(t)
+	testedByServer := dirsTestedByServer(t)
 	err := fs.WalkDir(kctrl.Source, "runtime", func(name string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() || strings.HasSuffix(name, "_test.go") && (!tests || testedByServer[path.Dir(name)]) {
 			return err
@@ -278,8 +278,8 @@ func writeControllerRuntime(t *testing.T, runtime string) string {
 	return dir
 }
 
-// foldersTestedByServer returns the directories of the runtime whose tests import the test server.
-func foldersTestedByServer(t *testing.T) map[string]bool {
+// dirsTestedByServer returns the directories of the runtime whose tests import the test server.
+func dirsTestedByServer(t *testing.T) map[string]bool {
 	t.Helper()
 	folders := map[string]bool{}
 	err := fs.WalkDir(kctrl.Source, "runtime", func(name string, entry fs.DirEntry, err error) error {

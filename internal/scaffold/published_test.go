@@ -70,7 +70,7 @@ func moduleTree(t *testing.T) fstest.MapFS {
 		switch {
 		case err != nil:
 			return err
-		case entry.IsDir() && name != "." && (skipFolder(name) || isModule(root, name)):
+		case entry.IsDir() && name != "." && (skipDir(name) || isModule(root, name)):
 			return fs.SkipDir
 		case entry.IsDir(), strings.HasSuffix(name, "_test.go") && !strings.HasPrefix(name, "runtime/"),
 			path.Dir(name) == "." && !inRoot(name):
@@ -95,7 +95,7 @@ func isModule(root fs.FS, name string) bool {
 	return err == nil
 }
 
-func skipFolder(name string) bool {
+func skipDir(name string) bool {
 	first, _, nested := strings.Cut(name, "/")
 	return path.Base(name) == "testdata" || !nested && !slices.Contains(published, first)
 }

@@ -172,8 +172,8 @@ func TestKustomizationsMayHaveOtherNames(t *testing.T) {
 	}
 }
 
-// TestWhatIsOffTheListStaysOff: the user took CRDs and roles off, and no later command lists them again.
-func TestWhatIsOffTheListStaysOff(t *testing.T) {
+// TestUnlistedControllersStayOff: the user took CRDs and roles off, and no later command lists them again.
+func TestUnlistedControllersStayOff(t *testing.T) {
 	p := newGuestbook(t)
 	drop := func(file, item string) {
 		t.Helper()

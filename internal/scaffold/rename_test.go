@@ -262,9 +262,9 @@ func TestMovedPackagesTakeAlongWhatIsBesideThem(t *testing.T) {
 	}
 }
 
-// TestWhatStaysIsTold has a file beside packages that are separated, which kctrl cannot assign, and a relative path in
-// a moved test. kctrl must report both.
-func TestWhatStaysIsTold(t *testing.T) {
+// TestRemainingPartsAreReported separates packages with a file beside them, which kctrl cannot assign, and a relative
+// path in a moved test. kctrl must report both.
+func TestRemainingPartsAreReported(t *testing.T) {
 	p := newMemoryProject(t, scaffold.InitOptions{})
 	p.mustRun(scaffold.APIOptions{Group: "webapp", Version: "v1", Kind: "Guestbook", Resource: true, Controller: true,
 		Namespaced: true})
@@ -407,8 +407,8 @@ spec:
 	}
 }
 
-// TestOldPathsAreTold checks that kctrl reports uses of the old module path whose meaning it cannot determine.
-func TestOldPathsAreTold(t *testing.T) {
+// TestOldPathsAreReported checks that kctrl reports uses of the old module path whose meaning it cannot determine.
+func TestOldPathsAreReported(t *testing.T) {
 	p := newEdited(t)
 	for name, text := range map[string]string{
 		"test/go.mod": "module example.com/test\n\nrequire example.com/guestbook v0.0.0\n",

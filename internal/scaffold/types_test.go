@@ -108,7 +108,7 @@ func (p *testProject) checkTypes(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, name := range slices.Sorted(maps.Keys(source.folders)) {
-		if err := source.checkFolder(name); err != nil {
+		if err := source.checkDir(name); err != nil {
 			t.Error(err)
 		}
 	}
@@ -150,7 +150,7 @@ func (p *testProject) parse(t *testing.T) *projectSource {
 		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil && name != "." && name != "api" {
 			return fs.SkipDir
 		}
-		return source.parseFolder(dir, path.Join(source.repo, filepath.ToSlash(name)))
+		return source.parseDir(dir, path.Join(source.repo, filepath.ToSlash(name)))
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -158,7 +158,7 @@ func (p *testProject) parse(t *testing.T) *projectSource {
 	return source
 }
 
-func (s *projectSource) parseFolder(dir, importPath string) error {
+func (s *projectSource) parseDir(dir, importPath string) error {
 	system := build.Default
 	system.CgoEnabled = false
 	found, err := system.ImportDir(dir, 0)
@@ -207,8 +207,8 @@ func importsOf(parts ...[]*ast.File) map[string]bool {
 	return all
 }
 
-// checkFolder type-checks the package of a directory, the package with its tests, and its external tests.
-func (s *projectSource) checkFolder(importPath string) error {
+// checkDir type-checks the package of a directory, the package with its tests, and its external tests.
+func (s *projectSource) checkDir(importPath string) error {
 	folder := s.folders[importPath]
 	pkg, err := s.Import(importPath)
 	if err != nil {

@@ -397,8 +397,8 @@ func TestRenameKeepsWhatEditsAreMergedFrom(t *testing.T) {
 	}
 }
 
-// TestUpgradeTellsOnceOfFilesOfSomebodyElse, such as a migrated project has: they stay as they are, and unknown to the lock.
-func TestUpgradeTellsOnceOfFilesOfSomebodyElse(t *testing.T) {
+// TestUpgradeReportsForeignFilesOnce, such as a migrated project has: they stay as they are, and unknown to the lock.
+func TestUpgradeReportsForeignFilesOnce(t *testing.T) {
 	p := newEdited(t)
 	const foreign = "config/rbac/metrics_auth_role.yaml"
 	lock, err := project.LoadLock(afero.NewIOFS(p.fs))

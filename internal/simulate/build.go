@@ -160,8 +160,8 @@ func readMod(file string) (*modfile.File, error) {
 	return modfile.Parse(file, content, nil)
 }
 
-// workFolder returns a directory for a project in the user's cache.
-func workFolder(dir string) (string, error) {
+// workDir returns a directory for a project in the user's cache.
+func workDir(dir string) (string, error) {
 	user, err := os.UserCacheDir()
 	if err != nil {
 		return "", &diagnostic.Error{Message: err.Error(), Hint: "set HOME or XDG_CACHE_HOME", Cause: err}

@@ -118,7 +118,7 @@ func directories(ctx context.Context, dir string) (source, work string, err erro
 	if source, err = controlplane.Source(ctx); err != nil {
 		return "", "", err
 	}
-	work, err = workFolder(dir)
+	work, err = workDir(dir)
 	return source, work, err
 }
 

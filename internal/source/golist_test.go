@@ -263,7 +263,7 @@ func TestSettingsAreThoseOfTheGoCommand(t *testing.T) {
 				for _, folder := range []string{".", "api", "v1"} {
 					_, failure := goList(t, filepath.Join(dir, "m", folder), "./...")
 					if failure == nil {
-						sameFolders(t, filepath.Join(dir, "m"), folder, "/...")
+						sameDirs(t, filepath.Join(dir, "m"), folder, "/...")
 					}
 				}
 				t.Setenv(name, "")
@@ -321,8 +321,8 @@ func samePackages(t *testing.T, dir, pattern string) {
 	}
 }
 
-// TestFolderPatternsAreThoseOfTheGoCommand compares patterns for the directories of a project with the go command.
-func TestFolderPatternsAreThoseOfTheGoCommand(t *testing.T) {
+// TestDirectoryPatternsMatchTheGoCommand compares patterns for the directories of a project with the go command.
+func TestDirectoryPatternsMatchTheGoCommand(t *testing.T) {
 	for _, name := range []string{"one module", "ignored folders", "nested", "vendored"} {
 		t.Run(name, func(t *testing.T) {
 			for seed := range *seeds {
@@ -336,7 +336,7 @@ func TestFolderPatternsAreThoseOfTheGoCommand(t *testing.T) {
 				m := filepath.Join(dir, "m")
 				for _, pattern := range []string{"./...", "./api...", "./v1...", "./.../v1", "./...v1...", "./api/.../deep",
 					"./v1alpha1/...", "./...deep", "./.../vendor"} {
-					if !NewTree(nil).IsFolder(filepath.Join(m, resolve.NewPattern(pattern).Base())) {
+					if !NewTree(nil).IsDir(filepath.Join(m, resolve.NewPattern(pattern).Base())) {
 						continue
 					}
 					folders, _, err := opened(t, m).Dirs(m, []string{pattern}, false)
@@ -355,9 +355,9 @@ func TestFolderPatternsAreThoseOfTheGoCommand(t *testing.T) {
 	}
 }
 
-// TestFoldersOfControllerGenAreThoseOfTheGoCommand compares directories, and trees of them, named as controller-gen
+// TestDirectoriesOfControllerGenMatchTheGoCommand compares directories, and trees of them, named as controller-gen
 // does: it runs the go command in them.
-func TestFoldersOfControllerGenAreThoseOfTheGoCommand(t *testing.T) {
+func TestDirectoriesOfControllerGenMatchTheGoCommand(t *testing.T) {
 	for _, name := range []string{"one module", "ignored folders", "replaced", "vendored", "vendored, before Go 1.23",
 		"workspace", "before Go 1.17", "names without a dot"} {
 		t.Run(name, func(t *testing.T) {
@@ -372,18 +372,18 @@ func TestFoldersOfControllerGenAreThoseOfTheGoCommand(t *testing.T) {
 				m := filepath.Join(dir, "m")
 				for _, folder := range []string{".", "api", "v1", "_x", ".x", "testdata", "testdata/v1", "_x/api", "api/internal",
 					"vendor", "vendor/example.com", "vendor/example.com/lib", "vendor/example.com/lib/v1", "api/vendor"} {
-					if !NewTree(nil).IsFolder(filepath.Join(m, folder)) {
+					if !NewTree(nil).IsDir(filepath.Join(m, folder)) {
 						continue
 					}
-					sameFolders(t, m, folder, "")
-					sameFolders(t, m, folder, "/...")
+					sameDirs(t, m, folder, "")
+					sameDirs(t, m, folder, "/...")
 				}
 			}
 		})
 	}
 }
 
-func sameFolders(t *testing.T, m, folder, below string) {
+func sameDirs(t *testing.T, m, folder, below string) {
 	t.Helper()
 	want, failure := goList(t, filepath.Join(m, folder), "."+below)
 	folders, _, err := opened(t, m).Dirs(m, []string{"./" + folder + below}, true)

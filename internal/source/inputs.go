@@ -51,7 +51,7 @@ func (t *Tree) answer(question Question, name string) Answer {
 	case AskExists:
 		return answerBool(t.Exists(name))
 	case AskFolder:
-		return answerBool(t.IsFolder(name))
+		return answerBool(t.IsDir(name))
 	case AskGoFiles:
 		return answerNames(t.GoFiles(name))
 	case AskPackages:

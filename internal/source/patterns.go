@@ -130,13 +130,13 @@ func (r *resolver) match(pattern string) ([]Dir, error) {
 		return nil, patternError(pattern, "\"...\" matches directories and follows a slash",
 			"write "+strings.TrimRight(pattern, "./")+"/...")
 	}
-	dir, err := r.folderOf(pattern, filepath.ToSlash(pattern))
+	dir, err := r.dirOf(pattern, filepath.ToSlash(pattern))
 	if err != nil {
 		return nil, err
 	}
 	folders = resolve.NewPattern(filepath.ToSlash(dir))
 	dir, below := filepath.FromSlash(folders.Base()), folders.IsTree()
-	if !r.tree.IsFolder(dir) {
+	if !r.tree.IsDir(dir) {
 		if r.tree.Exists(dir) {
 			return nil, patternError(pattern, "is a file", "name its directory")
 		}
@@ -209,7 +209,7 @@ func (r *resolver) matchVendored(pattern string, start Dir, folders resolve.Patt
 	if err != nil {
 		return nil, err
 	}
-	vendor, ok := packages.VendorFolder()
+	vendor, ok := packages.VendorDir()
 	rel, err := filepath.Rel(vendor, start.Dir)
 	if !ok || err != nil || !filepath.IsLocal(rel) {
 		return nil, &resolve.UnusualError{Reason: pattern + " is in a vendor directory that provides no packages"}
@@ -350,8 +350,8 @@ func (t *Tree) modulesBelow(dir string) ([]string, error) {
 	return modules, nil
 }
 
-// folderOf returns the absolute path of the directory that base, a pattern without its dots, starts at.
-func (r *resolver) folderOf(pattern, base string) (string, error) {
+// dirOf returns the absolute path of the directory that base, a pattern without its dots, starts at.
+func (r *resolver) dirOf(pattern, base string) (string, error) {
 	dir := filepath.FromSlash(path.Clean(base))
 	if base == "" {
 		dir = "."

@@ -139,8 +139,8 @@ func (t *Tree) stamp(name string) {
 	}
 }
 
-// IsFolder reports whether there is a directory.
-func (t *Tree) IsFolder(name string) bool {
+// IsDir reports whether there is a directory.
+func (t *Tree) IsDir(name string) bool {
 	info, err := os.Stat(name)
 	t.stamps.dir(name, info, err)
 	found := t.added[name] || err == nil && info.IsDir()
@@ -346,7 +346,7 @@ type resolveFS struct{ tree *Tree }
 func (f resolveFS) ReadFile(name string) ([]byte, error)    { return f.tree.ReadFile(name) }
 func (f resolveFS) Open(name string) (io.ReadCloser, error) { return f.tree.open(name) }
 func (f resolveFS) Exists(name string) bool                 { return f.tree.Exists(name) }
-func (f resolveFS) IsFolder(name string) bool               { return f.tree.IsFolder(name) }
+func (f resolveFS) IsDir(name string) bool                  { return f.tree.IsDir(name) }
 
 // GoNames returns the names of the Go files in a directory. It records only whether there are any.
 func (f resolveFS) GoNames(dir string) ([]string, error) {

@@ -53,7 +53,7 @@ func TestOverlayHidesAndAddsFiles(t *testing.T) {
 	if _, err := tree.ReadFile(filepath.Join(dir, "a/gone.go")); !os.IsNotExist(err) {
 		t.Errorf("reading a file that is gone: %v", err)
 	}
-	if !tree.IsFolder(filepath.Join(dir, "a/deep")) || !tree.IsFolder(dir) || tree.IsFolder(filepath.Join(dir, "c")) {
+	if !tree.IsDir(filepath.Join(dir, "a/deep")) || !tree.IsDir(dir) || tree.IsDir(filepath.Join(dir, "c")) {
 		t.Error("folders are confused")
 	}
 }

@@ -25,7 +25,7 @@ func (d disk) check(changes []Change) error {
 		}
 	}
 	for _, c := range changes {
-		err := d.checkFolder(path.Dir(c.Path), folders)
+		err := d.checkDir(path.Dir(c.Path), folders)
 		switch {
 		case err != nil:
 		case !utf8.ValidString(c.Path): // a journal is JSON
@@ -42,21 +42,21 @@ func (d disk) check(changes []Change) error {
 	return errors.Join(errs...)
 }
 
-// checkFolder reports a file in the place of a directory once. known contains earlier results.
-func (d disk) checkFolder(dir string, known map[string]error) error {
+// checkDir reports a file in the place of a directory once. known contains earlier results.
+func (d disk) checkDir(dir string, known map[string]error) error {
 	if dir == path.Dir(dir) {
 		return nil
 	}
 	if err, ok := known[dir]; ok {
 		return err
 	}
-	err := d.checkFolder(path.Dir(dir), known)
+	err := d.checkDir(path.Dir(dir), known)
 	if err == nil {
 		info, statErr := d.Stat(dir)
 		switch {
 		case errors.Is(statErr, fs.ErrNotExist):
 		case errors.Is(statErr, syscall.ENOTDIR):
-			err = NoFolder(dir)
+			err = NoDir(dir)
 		case statErr != nil:
 			err = writeError(dir, statErr)
 		case !info.IsDir():
@@ -97,8 +97,8 @@ func (d disk) checkTarget(c Change) error {
 // InTheWay returns the error for an object on disk that prevents the write of a file.
 func InTheWay(path, message string) error { return inTheWay(path, message, nil) }
 
-// NoFolder returns the error for a path that leads through a file. It wraps syscall.ENOTDIR.
-func NoFolder(path string) error {
+// NoDir returns the error for a path that leads through a file. It wraps syscall.ENOTDIR.
+func NoDir(path string) error {
 	return inTheWay(path, "a file is where its directory should be", syscall.ENOTDIR)
 }
 

@@ -32,7 +32,7 @@ type system interface {
 func Open(dir string) (*Dir, error) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
-		return nil, folderError(dir, err)
+		return nil, dirError(dir, err)
 	}
 	return &Dir{system: rooted{root}, root: root}, nil
 }
@@ -50,7 +50,7 @@ func OpenWithOutside(dir string) (*Dir, error) {
 // Close closes the directory.
 func (f *Dir) Close() error { return f.root.Close() }
 
-func folderError(dir string, err error) error {
+func dirError(dir string, err error) error {
 	e := &diagnostic.Error{
 		Message: fmt.Sprintf("cannot open directory %q: %s", dir, diagnostic.PlainCause(err)),
 		Hint:    diagnostic.CauseHint(err),

@@ -52,7 +52,7 @@ func (t *transaction) begin() error {
 	if first := t.Files[0].Path; (errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS)) && path.IsAbs(first) {
 		// A command that writes only elsewhere needs no write permission in its own directory.
 		dir := path.Dir(first)
-		if missing := t.missingFolders(dir, map[string]bool{}); len(missing) > 0 {
+		if missing := t.missingDirs(dir, map[string]bool{}); len(missing) > 0 {
 			dir = path.Dir(missing[0])
 		}
 		err = create(dir)

@@ -43,7 +43,7 @@ const patience = time.Second
 func Acquire(ctx context.Context, dir string, o LockOptions) (*Lock, error) {
 	file, err := os.Open(dir)
 	if err != nil {
-		return nil, folderError(dir, err)
+		return nil, dirError(dir, err)
 	}
 	err = wait(ctx, file, o)
 	if errors.Is(err, errNoLocks) {

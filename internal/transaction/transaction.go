@@ -107,7 +107,7 @@ func newTransaction(d disk, o Options, changes []Change) *transaction {
 	seen := map[string]bool{".": true}
 	for i, c := range changes {
 		if c.After != nil {
-			t.Dirs = append(t.Dirs, d.missingFolders(path.Dir(c.Path), seen)...)
+			t.Dirs = append(t.Dirs, d.missingDirs(path.Dir(c.Path), seen)...)
 		}
 		temporary := fmt.Sprintf("%s%d-%d", prefix, os.Getpid(), i)
 		t.Files = append(t.Files, entry{Path: c.Path, Temporary: temporary, Before: hash(c.Before), After: hash(c.After)})
@@ -115,8 +115,8 @@ func newTransaction(d disk, o Options, changes []Change) *transaction {
 	return t
 }
 
-// missingFolders returns the missing parents of dir, and dir if missing, that are not in seen, parents first.
-func (d disk) missingFolders(dir string, seen map[string]bool) []string {
+// missingDirs returns the missing parents of dir, and dir if missing, that are not in seen, parents first.
+func (d disk) missingDirs(dir string, seen map[string]bool) []string {
 	if seen[dir] || dir == path.Dir(dir) {
 		return nil
 	}
@@ -124,7 +124,7 @@ func (d disk) missingFolders(dir string, seen map[string]bool) []string {
 	if _, err := d.Stat(dir); err == nil {
 		return nil
 	}
-	return append(d.missingFolders(path.Dir(dir), seen), dir)
+	return append(d.missingDirs(path.Dir(dir), seen), dir)
 }
 
 // run makes the changes of the journal, and commits them.

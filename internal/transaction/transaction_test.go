@@ -258,7 +258,7 @@ func TestEndOfContextTakesEverythingBack(t *testing.T) {
 	}
 }
 
-func TestLockWaitsAndSaysSo(t *testing.T) {
+func TestLockReportsThatItWaits(t *testing.T) {
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
 		first, err := Acquire(t.Context(), dir, LockOptions{})
@@ -302,7 +302,7 @@ func FuzzJournal(f *testing.F) {
 	})
 }
 
-func TestOpenWantsAFolder(t *testing.T) {
+func TestOpenRequiresADirectory(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")
 	must(t, os.WriteFile(file, nil, 0o644))
 	for dir, want := range map[string]string{file: "is not a directory", file + "s": "does not exist"} {

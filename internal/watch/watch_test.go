@@ -89,12 +89,12 @@ func TestErrorEndsWatching(t *testing.T) {
 // TestFilesAreWatched makes changes in turn, each of which leads to a run.
 func TestFilesAreWatched(t *testing.T) {
 	dir, other, above := t.TempDir(), t.TempDir(), t.TempDir()
-	makeFolder(t, dir, "api/v1")
-	makeFolder(t, dir, ".git")
+	makeDir(t, dir, "api/v1")
+	makeDir(t, dir, ".git")
 	steps := []func(){
 		func() { writeFile(t, dir, "go.mod") },
 		func() { writeFile(t, dir, "api/v1/types.go") },
-		func() { makeFolder(t, dir, "new/deep") },
+		func() { makeDir(t, dir, "new/deep") },
 		func() { writeFile(t, dir, "new/deep/file.go") },
 		func() { writeFile(t, other, "shared.go") },
 		func() { writeFile(t, above, "go.work") },
@@ -162,7 +162,7 @@ func TestWhatMatters(t *testing.T) {
 	}
 }
 
-func makeFolder(t *testing.T, dir, name string) {
+func makeDir(t *testing.T, dir, name string) {
 	t.Helper()
 	if err := os.MkdirAll(filepath.Join(dir, name), 0o755); err != nil {
 		t.Error(err)

@@ -69,7 +69,7 @@ func (a *api) put(resource string, o object.Object) {
 		a.objects[resource] = map[object.Key]json.RawMessage{}
 	}
 	a.objects[resource][object.KeyOf(o)] = data
-	a.tellLocked(resource, o, old, data)
+	a.notifyLocked(resource, o, old, data)
 }
 
 // remove deletes an object.
@@ -80,12 +80,12 @@ func (a *api) remove(resource string, o object.Object) {
 	o.SetResourceVersion(strconv.Itoa(a.version))
 	old := a.objects[resource][object.KeyOf(o)]
 	delete(a.objects[resource], object.KeyOf(o))
-	a.tellLocked(resource, o, old, nil)
+	a.notifyLocked(resource, o, old, nil)
 }
 
-// tellLocked sends a change from old, which may be nil, to the current state to all watches. A watch with a selector
+// notifyLocked sends a change from old, which may be nil, to the current state to all watches. A watch with a selector
 // treats an object that does not match as absent.
-func (a *api) tellLocked(resource string, o object.Object, old, now json.RawMessage) {
+func (a *api) notifyLocked(resource string, o object.Object, old, now json.RawMessage) {
 	for _, w := range a.watches {
 		if w.resource != resource || w.namespace != "" && w.namespace != o.GetNamespace() || !isNamed(w.fields, o.GetName()) {
 			continue

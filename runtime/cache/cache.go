@@ -220,8 +220,8 @@ func (c *Cache) declared(gvk schema.GroupVersionKind) *Informer {
 	return c.informers[gvk]
 }
 
-// tellUndeclared logs once per undeclared kind that its reads are live. In most programs this reveals a missing watch.
-func (c *Cache) tellUndeclared(gvk schema.GroupVersionKind) {
+// warnUndeclared logs once per undeclared kind that its reads are live. In most programs this reveals a missing watch.
+func (c *Cache) warnUndeclared(gvk schema.GroupVersionKind) {
 	c.mu.Lock()
 	_, logged := c.undeclared[gvk]
 	tell := !logged && c.hasBegun()

@@ -184,7 +184,7 @@ func TestRunReturnsAfterTheLastHandler(t *testing.T) {
 	})
 }
 
-func TestHandlerIsToldWhatExistsAndWhatChangesUntilItIsRemoved(t *testing.T) {
+func TestHandlerReceivesObjectsAndChangesUntilRemoved(t *testing.T) {
 	run(t, cache.Options{}, func(f *fixture) {
 		f.api.put(configMaps, configMap("ns", "a"))
 		i := f.declare(&corev1.ConfigMap{})

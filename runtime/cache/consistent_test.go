@@ -325,7 +325,7 @@ func TestReadFailsWhenTheCacheDoesNotCatchUp(t *testing.T) {
 	}
 }
 
-func TestStaleErrorSaysWhyTheInformerIsOutOfStep(t *testing.T) {
+func TestStaleErrorHasTheCause(t *testing.T) {
 	err := &cache.StaleError{GVK: configMapKind, Waited: time.Second, Err: errors.New("forbidden")}
 	if !strings.HasSuffix(err.Error(), "waited 1s: forbidden") || !errors.Is(err, err.Err) {
 		t.Error(err)

@@ -32,7 +32,7 @@ func (m *methods) OnUpdate(oldObj, newObj any) {
 
 func (m *methods) OnDelete(obj any) { m.tell("deleted", obj) }
 
-func TestHandlersOfThreeMethodsAreToldTheSame(t *testing.T) {
+func TestHandlersOfThreeMethodsReceiveTheSame(t *testing.T) {
 	run(t, cache.Options{}, func(f *fixture) {
 		f.api.put(configMaps, configMap("ns", "a"))
 		var m methods

@@ -73,7 +73,7 @@ func TestListSelectsByIndexedFields(t *testing.T) {
 	}
 }
 
-func TestCachedObjectsSayTheirKind(t *testing.T) {
+func TestCachedObjectsHaveTheirKind(t *testing.T) {
 	for name, prototype := range map[string]object.Object{"typed": &corev1.ConfigMap{}, "untyped": untyped()} {
 		run(t, cache.Options{}, func(f *fixture) {
 			bare := configMap("ns", "a")

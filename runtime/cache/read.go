@@ -69,7 +69,7 @@ func (c *Cache) cached(gvk schema.GroupVersionKind, live bool) *Informer {
 	i := c.declared(gvk)
 	switch {
 	case i == nil:
-		c.tellUndeclared(gvk)
+		c.warnUndeclared(gvk)
 		return nil
 	case i.live:
 		return nil

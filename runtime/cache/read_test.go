@@ -55,7 +55,7 @@ func TestReadsFollowTheWatch(t *testing.T) {
 	})
 }
 
-func TestWhatIsReadBelongsToTheCaller(t *testing.T) {
+func TestReadObjectsBelongToTheCaller(t *testing.T) {
 	run(t, cache.Options{}, func(f *fixture) {
 		f.api.put(configMaps, configMap("ns", "a"))
 		f.declare(&corev1.ConfigMap{})
@@ -232,7 +232,7 @@ func isLive(cached, reader string) bool {
 	return reader != cached && reader != "metadata" && (reader != "typed" || cached != "untyped")
 }
 
-func TestWhatOnlyTheServerKnowsIsReadLive(t *testing.T) {
+func TestUncachedKindsAreReadLive(t *testing.T) {
 	run(t, cache.Options{}, func(f *fixture) {
 		f.api.put(configMaps, configMap("ns", "a"))
 		f.declare(&corev1.ConfigMap{})
@@ -281,7 +281,7 @@ func TestReadWaitsUntilTheInformerHasSynced(t *testing.T) {
 	})
 }
 
-func TestReadThatWaitsTooLongSaysWhyTheInformerHasNotSynced(t *testing.T) {
+func TestTimedOutReadReportsWhyTheInformerIsNotSynced(t *testing.T) {
 	run(t, cache.Options{}, func(f *fixture) {
 		f.api.refuse("/api/v1/configmaps", "you may not list configmaps")
 		i := f.declare(&corev1.ConfigMap{})

@@ -121,9 +121,9 @@ func scopesHold(t *testing.T, live *client.REST) {
 	}
 }
 
-// TestWhatAScopeSelectsIsCertainOrForTheServerToSay compares fields as servers do. Some field names are not paths, and
+// TestScopeSelectsOrLeavesTheDecisionToTheServer compares fields as servers do. Some field names are not paths, and
 // a missing field may have a value.
-func TestWhatAScopeSelectsIsCertainOrForTheServerToSay(t *testing.T) {
+func TestScopeSelectsOrLeavesTheDecisionToTheServer(t *testing.T) {
 	claim := func(spec map[string]any) *unstructured.Unstructured {
 		return &unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{"name": "a"}, "spec": spec}}
 	}

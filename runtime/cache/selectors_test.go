@@ -132,7 +132,7 @@ func TestSelectorsOfANamespaceAmongAllAreAnError(t *testing.T) {
 	}
 }
 
-func TestReadsOfAKindThatNothingWatchesAreToldOnce(t *testing.T) {
+func TestReadsOfAnUnwatchedKindAreReportedOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := newAPI()
 		a.put(configMaps, configMap("one", "a"))

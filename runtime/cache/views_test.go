@@ -75,7 +75,7 @@ func TestHandlersOfAnotherGoTypeShareTheInformer(t *testing.T) {
 	})
 }
 
-func TestHandlerIsToldOfTheStatesAroundOneThatCannotBeConverted(t *testing.T) {
+func TestHandlerReceivesStatesAroundAnInconvertibleOne(t *testing.T) {
 	run(t, cache.Options{}, func(f *fixture) {
 		f.declare(untyped())
 		i, err := f.cache.Informer(&corev1.ConfigMap{})

@@ -114,7 +114,7 @@ func TestEveryWaitEnds(t *testing.T) {
 	}
 }
 
-func TestReadBeforeRunIsAnErrorAtOnceThatSaysWhatToDo(t *testing.T) {
+func TestReadBeforeRunIsAnErrorWithHint(t *testing.T) {
 	test := func(t *testing.T) {
 		a := newAPI()
 		c := cache.New(connect(t, a), cache.Options{})

@@ -83,9 +83,9 @@ func formatsOf(t *testing.T, obj runtime.Object) map[string][]byte {
 	return bodies
 }
 
-// TestAnswerThatIsCutIsNeverAnother cuts answers at each byte, from the status line on. The client must return the
+// TestTruncatedAnswerIsNeverAValidOne cuts answers at each byte, from the status line on. The client must return the
 // whole answer or an error.
-func TestAnswerThatIsCutIsNeverAnother(t *testing.T) {
+func TestTruncatedAnswerIsNeverAValidOne(t *testing.T) {
 	one := corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "a", Namespace: "default", UID: "u", ResourceVersion: "7"},
 		Data: map[string]string{"x": "y \"é\" 1"}}
 	two := *one.DeepCopy()
@@ -143,8 +143,8 @@ func TestAnswerThatIsCutIsNeverAnother(t *testing.T) {
 	}
 }
 
-// TestWatchThatIsCutTellsNothingElse cuts a watch at each byte. The events before its end are a prefix of those sent.
-func TestWatchThatIsCutTellsNothingElse(t *testing.T) {
+// TestCutWatchDeliversNothingElse cuts a watch at each byte. The events before its end are a prefix of those sent.
+func TestCutWatchDeliversNothingElse(t *testing.T) {
 	event := func(kind, name string) string {
 		return fmt.Sprintf(`{"type":%q,"object":{"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":%q,"resourceVersion":"7"}}}`+"\n", kind, name)
 	}

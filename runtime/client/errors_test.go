@@ -250,7 +250,7 @@ func TestAnswersOfAnotherKindAreDecodeErrorsAndLeaveTheObject(t *testing.T) {
 	}
 }
 
-func TestKindsThatCannotBeToldAreErrorsThatNameTheVerb(t *testing.T) {
+func TestAmbiguousKindsAreErrorsWithTheVerb(t *testing.T) {
 	c := connect(t, newServer(), client.Options{FieldOwner: "me"})
 	ctx, unknown := t.Context(), &gadget{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "a"}}
 	for verb, err := range map[string]error{

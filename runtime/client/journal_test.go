@@ -385,7 +385,7 @@ func writeTo(t *testing.T, w written, answered answer) ([]writes.Write, error) {
 	return kept.took(), err
 }
 
-func TestJournalIsToldOfEachWrite(t *testing.T) {
+func TestJournalRecordsEachWrite(t *testing.T) {
 	for what, w := range allWrites() {
 		told, err := writeTo(t, w, answer{body: w.answer})
 		if err != nil {
@@ -468,9 +468,9 @@ func (c cutBody) Read(p []byte) (int, error) {
 
 func (c cutBody) Close() error { return nil }
 
-// TestJournalIsToldOfAWriteWhoseAnswerIsLost cuts the connection before the answer and at each byte of it, with and
+// TestJournalRecordsWritesWithLostAnswers cuts the connection before the answer and at each byte of it, with and
 // without an error, because an answer may have no length. It also lets proxies answer.
-func TestJournalIsToldOfAWriteWhoseAnswerIsLost(t *testing.T) {
+func TestJournalRecordsWritesWithLostAnswers(t *testing.T) {
 	for what, w := range allWrites() {
 		lost := map[string]answer{
 			"reset":       {err: &net.OpError{Op: "read", Err: syscall.ECONNRESET}},
@@ -507,8 +507,8 @@ func TestJournalIsToldOfAWriteWhoseAnswerIsLost(t *testing.T) {
 	}
 }
 
-// TestJournalIsNotToldOfAWriteThatWasRefused has nothing to read again.
-func TestJournalIsNotToldOfAWriteThatWasRefused(t *testing.T) {
+// TestJournalDoesNotRecordRejectedWrites has nothing to read again.
+func TestJournalDoesNotRecordRejectedWrites(t *testing.T) {
 	for what, w := range allWrites() {
 		for how, answered := range map[string]answer{
 			"a conflict":  {code: 409, body: status(409, "Conflict", "no")},

@@ -227,7 +227,7 @@ func TestRequestsThatCannotBeMadeAreErrors(t *testing.T) {
 	}
 }
 
-func TestPrototypeMustTellItsKind(t *testing.T) {
+func TestPrototypeMustHaveAKind(t *testing.T) {
 	c := connect(t, newServer(), client.Options{})
 	for name, prototype := range map[string]object.Object{
 		"nothing":      nil,

@@ -56,7 +56,7 @@ func TestMaskedObjectIsPatchedAndNotReplaced(t *testing.T) {
 	}
 }
 
-func TestStatusOfAMaskedObjectIsUpdatedIfAllOfItIsThere(t *testing.T) {
+func TestStatusOfAMaskedObjectIsUpdatedIfComplete(t *testing.T) {
 	s := newServer()
 	c := connect(t, s, client.Options{})
 	const what = "PUT /apis/apps/v1/namespaces/default/deployments/web/status"
@@ -156,7 +156,7 @@ func TestBodyOfASubresourceHasTheNameOfTheObject(t *testing.T) {
 	}
 }
 
-func TestFailureInPlaceOfAnObjectIsWhatItSays(t *testing.T) {
+func TestStatusInsteadOfAnObjectIsItsError(t *testing.T) {
 	s := newServer()
 	c := connect(t, s, client.Options{})
 	s.says(getA, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"NotFound","message":"it is gone"}`)

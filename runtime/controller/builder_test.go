@@ -109,7 +109,7 @@ func TestNameThatIsTakenIsAnError(t *testing.T) {
 	}
 }
 
-func TestCompleteTellsEveryMistake(t *testing.T) {
+func TestCompleteReportsEveryMistake(t *testing.T) {
 	noEvents := func(context.Context, informer.Event[object.Object], handler.Queue[reconcile.Request]) {}
 	for _, r := range []struct {
 		name     string
@@ -226,7 +226,7 @@ func TestBuilderOfAnyRequests(t *testing.T) {
 }
 
 // The order of the calls does not count: Owns may come before For.
-func TestKindOfAControllerIsSaidLater(t *testing.T) {
+func TestKindOfAControllerIsSetLater(t *testing.T) {
 	m := newStub(t)
 	b := controller.ForRequests[reconcile.Request](m, "")
 	b.Owns(&corev1.Secret{}).WithEventFilter(predicate.SpecChanged())
@@ -359,7 +359,7 @@ func TestRateLimiterIsAnOptionForNamesOfObjects(t *testing.T) {
 	})
 }
 
-func TestRateLimiterSaysHowLongAFailedRequestWaits(t *testing.T) {
+func TestRateLimiterSetsTheDelayOfFailedRequests(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLog()
 		m := newStub(t)

@@ -46,7 +46,7 @@ func TestControllerWithoutSourcesWorks(t *testing.T) {
 	})
 }
 
-func TestSourceMaySayTwiceThatItHasSynced(t *testing.T) {
+func TestSourceMayReportSyncedTwice(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLog()
 		c := controller.New("test", l.takes(0), controller.Options{})
@@ -97,7 +97,7 @@ func TestReadyIsNilBeforeRun(t *testing.T) {
 	}
 }
 
-func TestReadySaysWhatTheAuthorOfTheOperatorCanDo(t *testing.T) {
+func TestReadyHasHintForTheAuthor(t *testing.T) {
 	forbidden := func(group, resource string) error {
 		err := apierrors.NewForbidden(schema.GroupResource{Group: group, Resource: resource}, "", errors.New("no"))
 		return &reflector.SyncError{Verb: "list", Resource: resource, Err: err}

@@ -30,7 +30,7 @@ func (s *run) because(name string, quiet bool) handler.Queue[string] {
 	return becauseOf(s.queue, "Thing", e)
 }
 
-func TestReconcilerIsToldWhy(t *testing.T) {
+func TestReconcilerReceivesTheReason(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLog()
 		s := start(t, func(ctx context.Context, request string) (reconcile.Result, error) {
@@ -61,7 +61,7 @@ func TestReconcilerIsToldWhy(t *testing.T) {
 	}
 }
 
-func TestWhatExistsGoesAfterWhatChanges(t *testing.T) {
+func TestExistingObjectsFollowChanges(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLog()
 		s := start(t, l.takes(time.Second), controller.Options{})
@@ -84,7 +84,7 @@ func TestWhatExistsGoesAfterWhatChanges(t *testing.T) {
 	})
 }
 
-func TestWhatExistsIsNotStarved(t *testing.T) {
+func TestExistingObjectsAreNotStarved(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLog()
 		s := start(t, l.takes(time.Second), controller.Options{})

@@ -364,7 +364,7 @@ func ending(o thing) thing {
 }
 
 // Q07: a change counts as foreign unless a write of the process certainly made it.
-func TestDoubtfulChangesAreSomebodyElses(t *testing.T) {
+func TestAmbiguousChangesCountAsForeign(t *testing.T) {
 	log, mine := &writes.Log{}, &writes.Writer{}
 	own := mine.Context(t.Context())
 	log.Record(own, writes.Write{UID: "u", ResourceVersion: "2"})

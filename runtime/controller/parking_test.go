@@ -76,7 +76,7 @@ func TestParkedRequestGoesWhenItsWritesAreSeen(t *testing.T) {
 	})
 }
 
-func TestRequestThatNobodyAskedForIsNotMadeByTheGate(t *testing.T) {
+func TestGateCreatesNoRequests(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g, opened := opened()
 		w := &fakeWrites{timeout: time.Second}
@@ -131,7 +131,7 @@ func TestLaterWritesTakeThePlaceOfEarlierOnes(t *testing.T) {
 	})
 }
 
-func TestClosedGateOpensForNobody(t *testing.T) {
+func TestClosedGateStaysClosed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g, opened := opened()
 		w := &fakeWrites{timeout: time.Second}

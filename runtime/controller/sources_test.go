@@ -117,7 +117,7 @@ func (l lost) Wait(ctx context.Context) error {
 	}
 }
 
-func TestAbsenceThatIsFoundLateIsToldAtOnce(t *testing.T) {
+func TestLateAbsenceIsReportedAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLog()
 		const late = 42*time.Second + 420*time.Millisecond
@@ -155,7 +155,7 @@ func (f there) Wait(ctx context.Context) error {
 	}
 }
 
-func TestOptionalSourceThatIsThereIsWaitedFor(t *testing.T) {
+func TestExistingOptionalSourceIsWaitedFor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for name, why := range map[string]error{"it lists": nil, "it may not": errors.New("forbidden")} {
 			c := controller.New("test", newLog().takes(0), controller.Options{})

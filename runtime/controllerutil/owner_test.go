@@ -187,7 +187,7 @@ func TestFinalizersAreAddedAndRemovedOnce(t *testing.T) {
 	}
 }
 
-func TestConditionsSayWhichGenerationTheyAreOf(t *testing.T) {
+func TestConditionsHaveTheObservedGeneration(t *testing.T) {
 	o := configMap("ns", "a")
 	o.Generation = 3
 	var conditions []metav1.Condition

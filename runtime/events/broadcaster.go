@@ -297,7 +297,7 @@ func (b *Broadcaster) write(ctx context.Context, r *record) {
 			attempts, "err", err)
 	default:
 		b.metrics.dropped.Inc(dropRefused)
-		b.tellRefused(e, err)
+		b.reportRejected(e, err)
 	}
 }
 
@@ -373,8 +373,8 @@ func isRefusal(err error) bool {
 	}
 }
 
-// tellRefused logs that the sink rejects e. That is expected in a namespace that is being deleted or gone.
-func (b *Broadcaster) tellRefused(e Event, err error) {
+// reportRejected logs that the sink rejects e. That is expected in a namespace that is being deleted or gone.
+func (b *Broadcaster) reportRejected(e Event, err error) {
 	const message = "an event is dropped because the API server refuses it"
 	switch {
 	case apierrors.HasStatusCause(err, namespaceTerminating), apierrors.IsNotFound(err):

@@ -23,7 +23,7 @@ import (
 // E01
 //
 // Stronger: only different events are dropped; repetitions of waiting events need no space.
-func TestRecordingNeverBlocksAndWhatDoesNotFitIsCountedAndToldOnce(t *testing.T) {
+func TestRecordingNeverBlocksAndReportsDroppedEventsOnce(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := newFixture(t, nil)
 		f.sink.hang()
@@ -202,7 +202,7 @@ func TestNamesAreUniqueAlsoAtOneInstant(t *testing.T) {
 	})
 }
 
-func TestMetricsTellWhatWasRecordedWrittenAndDropped(t *testing.T) {
+func TestMetricsCountRecordedWrittenAndDroppedEvents(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := newFixture(t, nil).run(t)
 		for range 3 {
@@ -259,7 +259,7 @@ func TestFailedWriteIsTriedTwelveTimes(t *testing.T) {
 	})
 }
 
-func TestEventThatWaitsForTheServerGoesOnCounting(t *testing.T) {
+func TestPendingEventKeepsCounting(t *testing.T) {
 	for name, correlation := range map[string]Correlation{"series": BySeries, "counts": ByCount} {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T) {

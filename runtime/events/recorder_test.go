@@ -35,7 +35,7 @@ func recorded(t *testing.T, record func(r *Recorder)) (events []Event, log *line
 	return events, log
 }
 
-func TestEventSaysWhatHappenedToWhom(t *testing.T) {
+func TestEventHasReasonAndObjects(t *testing.T) {
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: "p", UID: "u", ResourceVersion: "3"}}
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n", UID: "v"}}
 	before := time.Now()
@@ -286,7 +286,7 @@ func (t *told) Eventf(regarding, related runtime.Object, eventType, reason, acti
 		args...))
 }
 
-func TestARecorderOfOnesOwnIsToldEverything(t *testing.T) {
+func TestCustomRecorderReceivesEverything(t *testing.T) {
 	var own told
 	Of(&own).Eventf(&corev1.Pod{}, nil, Normal, "Made", "Make", "made %d", 3)
 	if want := "*v1.Pod <nil> Normal Made Make made 3"; len(own) != 1 || own[0] != want {

@@ -136,12 +136,12 @@ func (c *Collector) act(due changes) {
 	}
 	c.queue.AddWith(workqueue.AddOptions{Interrupt: workqueue.InterruptLimited}, tasks...)
 	for _, e := range due.invalid {
-		c.tellInvalid(e)
+		c.reportInvalid(e)
 	}
 }
 
-// tellInvalid reports a reference to an object in another namespace.
-func (c *Collector) tellInvalid(e *edge) {
+// reportInvalid reports a reference to an object in another namespace.
+func (c *Collector) reportInvalid(e *edge) {
 	c.graph.mu.Lock()
 	dependent, ref := e.dependent.public(), e.reference()
 	c.graph.mu.Unlock()

@@ -107,7 +107,7 @@ func TestRelationsAreThoseOfTheObjects(t *testing.T) {
 				var c changes
 				what := change(r, m, &rel, &c)
 				check(t, m, &rel)
-				checkTold(t, before, m.conditions(), &rel, &c)
+				checkDelivered(t, before, m.conditions(), &rel, &c)
 				if t.Failed() {
 					t.Fatalf("step %d: %s", step, what)
 				}
@@ -236,8 +236,8 @@ func check(t *testing.T, m *model, rel *relations) {
 	}
 }
 
-// checkTold checks that every object whose condition changed is queued.
-func checkTold(t *testing.T, before, after map[string]string, rel *relations, c *changes) {
+// checkDelivered checks that every object whose condition changed is queued.
+func checkDelivered(t *testing.T, before, after map[string]string, rel *relations, c *changes) {
 	t.Helper()
 	looked, verified := map[types.UID]bool{}, map[types.UID]bool{}
 	for _, n := range c.look {

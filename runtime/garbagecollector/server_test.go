@@ -70,7 +70,7 @@ func TestOnAServer(t *testing.T) {
 			"OwnerOfAnUnknownKindIsNotGone":            ownerOfAnUnknownKind,
 			"OwnerWithANameThatIsNoneIsNotGone":        ownerWithANameThatIsNone,
 			"KindsComeAndGo":                           kindsComeAndGo,
-			"OwnerInAVersionThatIsNoMoreIsNotGone":     ownerInAVersionThatIsNoMore,
+			"OwnerInAVersionThatIsNoMoreIsNotGone":     ownerInARemovedVersion,
 			"CircleGoesInTheForeground":                circleGoesInTheForeground,
 			"ChangesWithoutEndDoNotSaveAnObject":       changesWithoutEnd,
 			"WhatOwnersOfAFollowedKindOwnIsInTheGraph": graphAnswers,
@@ -383,9 +383,9 @@ func ownerWithANameThatIsNone(f *fixture) {
 	}
 }
 
-// ownerInAVersionThatIsNoMore makes the server stop serving a version that references use and that the collector has
+// ownerInARemovedVersion makes the server stop serving a version that references use and that the collector has
 // discovered. The answer is a 404, as for a deleted object.
-func ownerInAVersionThatIsNoMore(f *fixture) {
+func ownerInARemovedVersion(f *fixture) {
 	first := schema.GroupVersionKind{Group: "versions.kctrl.dev", Version: "v1", Kind: "Versioned"}
 	second := first.GroupKind().WithVersion("v2")
 	version := func(name string, served bool) map[string]any {

@@ -205,7 +205,7 @@ func TestForOwnerRequestsTheOldAndTheNewOwnerOfAnUpdate(t *testing.T) {
 	}
 }
 
-func TestMapRequestsWhatTheFunctionSays(t *testing.T) {
+func TestMapAddsTheRequestsOfTheFunction(t *testing.T) {
 	byName := handler.Map(func(_ context.Context, o obj) []reconcile.Request {
 		if o.Name == "" {
 			return nil

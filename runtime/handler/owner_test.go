@@ -185,7 +185,7 @@ func TestSlowLookupOfAnOwnerHoldsNoHandlerWhoseControllerStops(t *testing.T) {
 	}
 }
 
-func TestForOwnerOfWantsAKindOfTheScheme(t *testing.T) {
+func TestForOwnerOfRequiresAKindOfTheScheme(t *testing.T) {
 	defer func() {
 		if recover() == nil {
 			t.Error("a kind that the scheme does not have is taken")

@@ -38,7 +38,7 @@ func (f *flaky) RESTMapping(gk schema.GroupKind, versions ...string) (*meta.REST
 	return f.RESTMapper.RESTMapping(gk, versions...)
 }
 
-func TestForOwnerAsksAgainUntilTheMapperAnswersAndThenNoMore(t *testing.T) {
+func TestForOwnerRetriesUntilTheMapperAnswers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := &flaky{RESTMapper: mapper(), failures: 3}
 		h := handler.ForOwner[obj](shelf, m, true)

@@ -187,7 +187,7 @@ func TestOptionsOfTheFactoryAreThoseOfEachKind(t *testing.T) {
 }
 
 // S08
-func TestForgottenKindEndsAndIsMadeAnew(t *testing.T) {
+func TestForgottenKindEndsAndIsRecreated(t *testing.T) {
 	for _, runs := range []bool{true, false} {
 		synctest.Test(t, func(t *testing.T) {
 			c, l, f := newCluster("/a"), &log{}, newFactory(informer.FactoryOptions{})
@@ -236,7 +236,7 @@ func TestForgottenKindEndsAndIsMadeAnew(t *testing.T) {
 }
 
 // S08
-func TestKindsOfOneTypeAndNameAreToldApart(t *testing.T) {
+func TestKindsOfOneTypeAndNameAreDistinct(t *testing.T) {
 	c, f := newCluster(), newFactory(informer.FactoryOptions{})
 	var all []*informer.Scoped[listwatch.Object]
 	for _, version := range []string{"v1", "v2", "v1"} {

@@ -125,7 +125,7 @@ func expect(t *testing.T, what string, got []string, want ...string) {
 }
 
 // C01
-func TestHandlerIsToldEveryChangeInOrder(t *testing.T) {
+func TestHandlerReceivesEveryChangeInOrder(t *testing.T) {
 	inBothForms(t, func(t *testing.T, in form) {
 		s, l := listwatch.New("a", "b"), &log{}
 		inf := build(s, in(options{}))
@@ -174,7 +174,7 @@ func TestRecreationWithoutADeletionIsTwoEvents(t *testing.T) {
 }
 
 // C01
-func TestStateThatTheStoreHasIsNotToldAgain(t *testing.T) {
+func TestKnownStateIsNotDeliveredAgain(t *testing.T) {
 	inBothForms(t, func(t *testing.T, in form) {
 		s, l := listwatch.New("a"), &log{}
 		inf := start(t, s, in(options{}))
@@ -189,7 +189,7 @@ func TestStateThatTheStoreHasIsNotToldAgain(t *testing.T) {
 // C03, P01
 //
 // Stronger: an object in the same state as before the list causes no event.
-func TestStoreIsReplacedBeforeAnyHandlerIsTold(t *testing.T) {
+func TestStoreIsReplacedBeforeHandlersAreCalled(t *testing.T) {
 	inBothForms(t, func(t *testing.T, in form) {
 		s := listwatch.New("a", "b", "c")
 		inf := start(t, s, in(options{}))
@@ -218,7 +218,7 @@ func TestStoreIsReplacedBeforeAnyHandlerIsTold(t *testing.T) {
 
 // Stronger: client-go would deliver the new states too, because it has decoded and replaced all objects. Here the
 // version must not be mistaken for an unchanged state.
-func TestVersionsThatTheServerHasGivenTwiceAreReadAnew(t *testing.T) {
+func TestDuplicateVersionsAreReadAgain(t *testing.T) {
 	inBothForms(t, func(t *testing.T, in form) {
 		for _, listed := range []bool{true, false} {
 			s, l := listwatch.New("a", "b"), &log{}
@@ -281,7 +281,7 @@ func (d doubling) List(ctx context.Context, options metav1.ListOptions) (*client
 }
 
 // P01
-func TestObjectListedTwiceIsToldOnce(t *testing.T) {
+func TestObjectListedTwiceIsDeliveredOnce(t *testing.T) {
 	inBothForms(t, func(t *testing.T, in form) {
 		l := &log{}
 		inf := build(doubling{listwatch.New("a", "b")}, in(options{DisableWatchList: true}))
@@ -292,7 +292,7 @@ func TestObjectListedTwiceIsToldOnce(t *testing.T) {
 }
 
 // C03
-func TestRelistWithoutChangesTellsNothing(t *testing.T) {
+func TestRelistWithoutChangesDeliversNothing(t *testing.T) {
 	inBothForms(t, func(t *testing.T, in form) {
 		s, l := listwatch.New("a"), &log{}
 		inf := start(t, s, in(options{}))
@@ -326,7 +326,7 @@ func TestObjectRemovedWithoutAnEventIsFoundByTheRelist(t *testing.T) {
 }
 
 // F07
-func TestDeletionOfAnUnknownObjectIsTold(t *testing.T) {
+func TestDeletionOfAnUnknownObjectIsDelivered(t *testing.T) {
 	inBothForms(t, func(t *testing.T, in form) {
 		s, l := listwatch.New("hidden"), &log{}
 		hidden := s.Objects[listwatch.KeyOf("hidden")].DeepCopy()
@@ -367,7 +367,7 @@ func TestStoreKnowsHowFarItHasCome(t *testing.T) {
 	})
 }
 
-func TestMetricsTellOfListsWatchesAndFailures(t *testing.T) {
+func TestMetricsCountListsWatchesAndFailures(t *testing.T) {
 	inBothForms(t, func(t *testing.T, in form) {
 		s, registry := listwatch.New("a", "b"), metrics.NewRegistry()
 		s.OnWatch = listwatch.Once(listwatch.Forbidden("watch"))
@@ -463,7 +463,7 @@ func TestRunWaitsForTheReflector(t *testing.T) {
 //
 // Stronger: an informer has one period and no rounding, and a resync cannot fail. Only a resync delivers a state that
 // did not change, never a relist.
-func TestResyncTellsWhatTheStoreHasWithoutAskingTheServer(t *testing.T) {
+func TestResyncDeliversTheStoreWithoutRequests(t *testing.T) {
 	inBothForms(t, func(t *testing.T, in form) {
 		s, l := listwatch.New("a"), &log{}
 		inf := build(s, in(options{Resync: time.Minute}))
@@ -528,7 +528,7 @@ func marking(broken map[string]bool) func(listwatch.Object) (listwatch.Object, e
 }
 
 // C10
-func TestEachObjectIsTransformedOnceBeforeAnybodySeesIt(t *testing.T) {
+func TestEachObjectIsTransformedOnceBeforeHandlers(t *testing.T) {
 	for _, listed := range []bool{false, true} {
 		inBothForms(t, func(t *testing.T, in form) {
 			s := listwatch.New("a", "b")

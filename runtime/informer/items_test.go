@@ -248,7 +248,7 @@ func TestKeyHandlerReceivesPlaceholdersOfUnchangedObjects(t *testing.T) {
 	}
 }
 
-func TestObserverOfAPackedStoreIsToldOfTheFirstObjectsAtOnce(t *testing.T) {
+func TestObserverOfAPackedStoreReceivesTheFirstObjectsAtOnce(t *testing.T) {
 	packing, err := NewPacking(&metav1.PartialObjectMetadata{})
 	if err != nil {
 		t.Fatal(err)

@@ -136,7 +136,7 @@ func TestRemovedHandlerIsNotCalledAgain(t *testing.T) {
 //
 // Stronger: after Remove has returned, the handler receives no further event. Remove never waits, so a call cannot
 // deadlock. Done is closed after the last call has returned.
-func TestRemoveDoesNotWaitAndDoneTellsOfTheLastCall(t *testing.T) {
+func TestRemoveDoesNotWaitAndDoneFollowsTheLastCall(t *testing.T) {
 	inBothForms(t, func(t *testing.T, in form) {
 		inf := start(t, listwatch.New("a", "b"), in(options{}))
 		release, calls := make(chan struct{}), 0
@@ -159,7 +159,7 @@ func TestRemoveDoesNotWaitAndDoneTellsOfTheLastCall(t *testing.T) {
 }
 
 // C06
-func TestHandlerMayWaitForSomebodyWhoRemovesIt(t *testing.T) {
+func TestHandlerMayWaitForItsRemoval(t *testing.T) {
 	inBothForms(t, func(t *testing.T, in form) {
 		c := newCluster("x/a")
 		s := scoped(t, c, in(options{}), "x")
@@ -254,7 +254,7 @@ func TestPanicOfAHandlerEndsTheProgram(t *testing.T) {
 // C01
 //
 // A blocked handler costs memory for objects, and receives the last state of each object when it continues.
-func TestSlowHandlerIsToldTheLastState(t *testing.T) {
+func TestSlowHandlerReceivesTheLastState(t *testing.T) {
 	inBothForms(t, func(t *testing.T, in form) {
 		s, l := listwatch.New("busy", "quiet"), &log{}
 		inf := start(t, s, in(options{}))

@@ -55,7 +55,7 @@ func TestListerSelectsByNamespaceAndLabels(t *testing.T) {
 }
 
 // S07
-func TestListerSaysNotFoundInTheWordsOfTheServer(t *testing.T) {
+func TestListerReturnsTheServersNotFound(t *testing.T) {
 	inBothForms(t, func(t *testing.T, in form) {
 		l := start(t, labelled(), in(options{})).Lister()
 		if o, err := l.Namespace("x").Get("b"); err != nil || o.Name != "b" {

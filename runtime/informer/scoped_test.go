@@ -135,7 +135,7 @@ func TestNamespaceCanBeAddedWhileTheInformerRuns(t *testing.T) {
 // S08
 //
 // Stronger: namespaces come and go while the informers run.
-func TestRemovedNamespaceIsNotToldAndNotRead(t *testing.T) {
+func TestRemovedNamespaceIsNeitherDeliveredNorRead(t *testing.T) {
 	inBothForms(t, func(t *testing.T, in form) {
 		c, l, registry := newCluster("x/a", "y/b"), &log{}, metrics.NewRegistry()
 		s := scoped(t, c, in(options{Metrics: registry}), "x", "y")
@@ -170,7 +170,7 @@ func TestRemovedNamespaceIsNotToldAndNotRead(t *testing.T) {
 }
 
 // S08
-func TestEventOfARemovedNamespaceThatWaitedForItsTurnIsNotTold(t *testing.T) {
+func TestPendingEventOfARemovedNamespaceIsDropped(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCluster("x/a", "y/a")
 		s := scoped(t, c, options{}, "x", "y")

@@ -39,7 +39,7 @@ func TestOneOfTwoCandidatesLeads(t *testing.T) {
 	})
 }
 
-func TestLeaseTellsWhoLeads(t *testing.T) {
+func TestLeaseNamesTheLeader(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newServer()
 		a := start(t, s, "a")
@@ -362,7 +362,7 @@ func TestLeaderContextEndsBeforeTheLeaseCanBeTaken(t *testing.T) {
 	}
 }
 
-func TestLostTellsWhy(t *testing.T) {
+func TestLostHasTheCause(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := start(t, newServer(), "a")
 		<-a.leading
@@ -376,7 +376,7 @@ func TestLostTellsWhy(t *testing.T) {
 }
 
 // L01
-func TestLostWhenSomebodyElseHoldsTheLease(t *testing.T) {
+func TestLostWhenAnotherProcessHoldsTheLease(t *testing.T) {
 	for name, holder := range map[string]*string{"other": new("b"), "nobody": nil} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

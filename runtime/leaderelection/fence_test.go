@@ -204,7 +204,7 @@ func TestInnerTermEndsWithTheOuterOne(t *testing.T) {
 }
 
 // The fence also uses a clock that continues while the machine sleeps.
-func TestTermIsOverWhenEitherClockSaysSo(t *testing.T) {
+func TestTermEndsWithEitherClock(t *testing.T) {
 	now := time.Now()
 	for _, c := range []struct {
 		name     string

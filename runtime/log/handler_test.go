@@ -184,7 +184,7 @@ func TestEverythingElseIsLoggedAsItIs(t *testing.T) {
 }
 
 // The race detector finds reads of guarded values.
-func TestWhatIsNotExportedMayChangeMeanwhile(t *testing.T) {
+func TestUnexportedFieldsMayChangeConcurrently(t *testing.T) {
 	g := &guarded{next: &guarded{}}
 	changed := make(chan struct{})
 	go func() {

@@ -43,7 +43,7 @@ func scrape(t *testing.T, url, authorization string) (code int, body string, cer
 	return code, body, certificate
 }
 
-func TestMetricsAreForThoseWhomTheAPIServerAllows(t *testing.T) {
+func TestMetricsRequirePermissionOfTheAPIServer(t *testing.T) {
 	s := newAPIServer()
 	s.users = map[string]string{"good": "prometheus", "poor": "somebody"}
 	s.allowed = []string{"prometheus get /metrics"}

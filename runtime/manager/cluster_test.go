@@ -247,7 +247,7 @@ type grouped struct{ worker }
 
 func (grouped) LeaderElectionGroup() string { return "other" }
 
-func TestWhatDoesNotEndIsNamedAndWaitedForAgain(t *testing.T) {
+func TestSlowRunnablesAreNamedAndAwaitedAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m, log := newManager(t, newAPIServer(), manager.Options{})
 		r := start(t, m)

@@ -230,7 +230,7 @@ func TestLoggerOfTheProgramIsKept(t *testing.T) {
 	}
 }
 
-func TestProgramEndsWithoutAnErrorWhenItIsToldTo(t *testing.T) {
+func TestProgramEndsWithoutAnErrorOnRequest(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	var stderr strings.Builder
 	args := []string{"--kubeconfig", writeKubeconfig(t, "http://127.0.0.1:1"), "--health-probe-bind-address=0",

@@ -101,8 +101,8 @@ func TestReadBeforeRunIsAnErrorAtOnce(t *testing.T) {
 	})
 }
 
-// TestWhatAManagerRunsNeverReadsTooEarly reads in everything that runs before, beside and after the caches.
-func TestWhatAManagerRunsNeverReadsTooEarly(t *testing.T) {
+// TestRunnablesNeverReadTooEarly reads in everything that runs before, beside and after the caches.
+func TestRunnablesNeverReadTooEarly(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newAPIServer()
 		s.set(errBroken)
@@ -224,7 +224,7 @@ func TestStopGoesFromControllersToServers(t *testing.T) {
 	}
 }
 
-func TestWhatIsAddedWhileTheManagerRunsStartsAtOnce(t *testing.T) {
+func TestRunnablesAddedWhileRunningStartAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m, _ := newManager(t, newAPIServer(), manager.Options{})
 		begun := make(chan struct{})
@@ -695,7 +695,7 @@ func TestMigratingGroupEndsWithTheLeaseItCameFrom(t *testing.T) {
 	})
 }
 
-func TestLeaseThatNobodyNeedsIsLeftAlone(t *testing.T) {
+func TestUnusedLeaseIsNotTouched(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, on := newAPIServer(), newStage()
 		join(t, s, on.member("b", "one", "blue", ""))
@@ -770,7 +770,7 @@ func TestGroupsThatCannotBe(t *testing.T) {
 	}
 }
 
-func TestControllersSayTheirGroup(t *testing.T) {
+func TestControllersReportTheirGroup(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newAPIServer()
 		m, log := newManager(t, s, manager.Options{LeaderElection: manager.LeaderElectionOptions{Enabled: true,
@@ -797,7 +797,7 @@ func TestControllersSayTheirGroup(t *testing.T) {
 	})
 }
 
-func TestHealthzTellsOfALeaderThatDoesNotStop(t *testing.T) {
+func TestHealthzReportsALeaderThatDoesNotStop(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newAPIServer()
 		m, _ := newManager(t, s, manager.Options{
@@ -834,7 +834,7 @@ func TestHealthzTellsOfALeaderThatDoesNotStop(t *testing.T) {
 
 // A manager without a scheme has only the types of its own group. A missing type is an error when a controller is built
 // and when a client is used, before any request to the API server.
-func TestManagerWithoutASchemeSaysWhatToAdd(t *testing.T) {
+func TestManagerWithoutASchemeHasHint(t *testing.T) {
 	m, _ := newManager(t, newAPIServer(), manager.Options{})
 	idle := reconcile.Func[reconcile.Request](func(context.Context,
 		reconcile.Request) (reconcile.Result, error) {

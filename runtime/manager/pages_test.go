@@ -21,7 +21,7 @@ func (s say) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_, _ = io.WriteString(w, string(s)+" "+r.URL.Path)
 }
 
-func TestPagesAreForThoseWhomTheAPIServerAllows(t *testing.T) {
+func TestPagesRequirePermissionOfTheAPIServer(t *testing.T) {
 	s := newAPIServer()
 	s.users = map[string]string{"good": "prometheus"}
 	s.allowed = []string{"prometheus get /debug/a", "prometheus get /debug/controllers/x/y", "prometheus get /debug",
@@ -54,7 +54,7 @@ func TestPagesAreForThoseWhomTheAPIServerAllows(t *testing.T) {
 	}
 }
 
-func TestPagesAreNotServedToEverybody(t *testing.T) {
+func TestPagesRequirePermission(t *testing.T) {
 	m, log := newManager(t, newAPIServer(), manager.Options{Metrics: manager.MetricsOptions{BindAddress: loopback,
 		Insecure: true}})
 	ok(t, m.Handle("/debug/a", say("a")))
@@ -79,7 +79,7 @@ func TestPathHasOneHandler(t *testing.T) {
 	}
 }
 
-func TestStatuszTellsWhoLeadsAndWhatIsReady(t *testing.T) {
+func TestStatuszHasLeaderAndReadiness(t *testing.T) {
 	s := newAPIServer()
 	m, _ := newManager(t, s, manager.Options{
 		Metrics: manager.MetricsOptions{BindAddress: loopback}, LeaderElection: manager.LeaderElectionOptions{Enabled: true,

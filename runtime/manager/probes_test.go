@@ -58,7 +58,7 @@ func TestProbesWithoutChecksAreOK(t *testing.T) {
 	wantAnswer(t, url+"/metrics", 404, "404 page not found\n")
 }
 
-func TestReadyzSaysWhichControllerIsNotReadyAndWhy(t *testing.T) {
+func TestReadyzNamesTheControllerThatIsNotReady(t *testing.T) {
 	guestbook := newGauge(errors.Join(errors.New("kind Guestbook has not synced"),
 		errors.New("kind Deployment has not synced")))
 	url := probes(t, func(m *manager.Manager) {

@@ -16,7 +16,7 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/webhook/server"
 )
 
-func TestWebhooksSayWhatIsWrong(t *testing.T) {
+func TestWebhooksReportErrors(t *testing.T) {
 	empty := t.TempDir()
 	wrong := filepath.Join(t.TempDir(), "wrong.yaml")
 	if err := os.WriteFile(wrong, []byte("kind: [\n"), 0o600); err != nil {
@@ -127,8 +127,9 @@ func ended(t *testing.T, certificates string) *manager.Manager {
 	return m
 }
 
-// TestWebhooksAreServedOnceTheCertificateIsThere: an operator that makes its certificate itself sets up its webhooks while its manager runs.
-func TestWebhooksAreServedOnceTheCertificateIsThere(t *testing.T) {
+// TestWebhooksAreServedOnceTheCertificateExists runs an operator that issues its own certificate and sets up its
+// webhooks while its manager runs.
+func TestWebhooksAreServedOnceTheCertificateExists(t *testing.T) {
 	certificates := t.TempDir()
 	m, log := newManager(t, newAPIServer(), manager.Options{Webhook: manager.WebhookOptions{BindAddress: loopback,
 		CertDir: certificates}})

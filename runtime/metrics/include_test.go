@@ -39,7 +39,7 @@ func TestIncludedMetricsFollowThoseOfTheRegistry(t *testing.T) {
 	}
 }
 
-func TestMetricThatIsThereAlreadyIsNotIncluded(t *testing.T) {
+func TestExistingMetricIsNotIncluded(t *testing.T) {
 	r := NewRegistry()
 	r.Gauge("go_goroutines", "Ours.").Set(1)
 	r.Histogram("h", "Ours.", []float64{1}).Observe(1)
@@ -57,7 +57,7 @@ func TestMetricThatIsThereAlreadyIsNotIncluded(t *testing.T) {
 	}
 }
 
-func TestIncludedMetricsThatFailAreMissingAndToldOf(t *testing.T) {
+func TestFailingIncludedMetricsAreReported(t *testing.T) {
 	for name, r := range map[string]struct {
 		h    http.HandlerFunc
 		want string

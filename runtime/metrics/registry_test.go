@@ -60,7 +60,7 @@ func TestNilMetricsDoNothing(t *testing.T) {
 	}
 }
 
-func TestMistakesPanicAndSayWhy(t *testing.T) {
+func TestMistakesPanicWithTheReason(t *testing.T) {
 	r := NewRegistry()
 	r.Counter("a_total", "", "x")
 	r.Histogram("h", "", []float64{1})

@@ -255,7 +255,7 @@ func TestPushDoesNotWaitForTheConsumer(t *testing.T) {
 // D01, D02: the deltas of a busy object while the consumer is blocked.
 //
 // Stronger: compression begins only when hundreds of deltas wait; until then all are delivered, as F01 requires.
-func TestDeltasOfAnObjectAreCompressedWhenManyWait(t *testing.T) {
+func TestPendingDeltasOfAnObjectAreCompressed(t *testing.T) {
 	f := reflector.NewDeltaFIFO[listwatch.Object](nil)
 	f.Push(delta(reflector.Updated, "quiet", "0", 1))
 	f.Push(delta(reflector.Deleted, "a", "1", 2))

@@ -117,7 +117,7 @@ func TestReflectorsComeBackOneAfterTheOther(t *testing.T) {
 // are shortened together are spread over a second.
 const latest = 800*time.Millisecond + time.Second
 
-func TestReflectorThatAloneIsFailedHammersNobody(t *testing.T) {
+func TestFailedReflectorBacksOff(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := newOutage()
 		o.fail(errStorm)
@@ -163,7 +163,7 @@ func TestRefusalsAreNoOutages(t *testing.T) {
 	}
 }
 
-func TestAbsentKindIsFoundWithinSecondsAndToldOnce(t *testing.T) {
+func TestAbsentKindIsFoundWithinSecondsAndReportedOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := newOutage()
 		o.fail(errAbsent)

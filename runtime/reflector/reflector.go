@@ -309,7 +309,7 @@ func (r *Reflector[T]) list(ctx context.Context, s state[T]) (state[T], error) {
 	version := s.listVersion()
 	all, pages, err := r.readPages(r.asking(ctx, s), s, version, r.limit(s, version))
 	switch {
-	case err == nil && r.mustReadAnew(s, all):
+	case err == nil && r.mustRelist(s, all):
 		s.fresh = true
 		return s, nil
 	case err == nil:
@@ -329,8 +329,8 @@ func (r *Reflector[T]) list(ctx context.Context, s state[T]) (state[T], error) {
 	return s.complete(all.ResourceVersion), nil
 }
 
-// mustReadAnew reports whether all, which was read with objects of the store, may contain states that no longer exist.
-func (r *Reflector[T]) mustReadAnew(s state[T], all Delta[T]) bool {
+// mustRelist reports whether all, which was read with objects of the store, may contain states that no longer exist.
+func (r *Reflector[T]) mustRelist(s state[T], all Delta[T]) bool {
 	return r.store != nil && !s.fresh && s.wentBack(all.ResourceVersion)
 }
 
@@ -486,7 +486,7 @@ func (r *Reflector[T]) streamList(ctx context.Context, s state[T]) (state[T], er
 		}
 		return r.afterStreamList(s, version, err)
 	}
-	if r.mustReadAnew(s, all) {
+	if r.mustRelist(s, all) {
 		_ = stream.Close()
 		s.fresh = true
 		return s, nil

@@ -392,7 +392,7 @@ var streaming = reflector.Options[listwatch.Object]{}
 //
 // Stronger: the reflector and the client always request bookmarks with a streaming list, so no option can make an
 // informer wait forever for its end.
-func TestStreamingListGoesOnAsTheWatch(t *testing.T) {
+func TestStreamingListContinuesAsTheWatch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := listwatch.New("a", "b")
 		_, sink := reflect(t, s, streaming)
@@ -683,7 +683,7 @@ func (e endless) Watch(ctx context.Context, options metav1.ListOptions) (client.
 }
 
 // Stronger: client-go waits for ever.
-func TestWatchThatIsNotEndedInTimeIsOpenedAnew(t *testing.T) {
+func TestWatchThatEndsLateIsReopened(t *testing.T) {
 	for _, opts := range []reflector.Options[listwatch.Object]{{}, listOnly} {
 		synctest.Test(t, func(t *testing.T) {
 			s := listwatch.New("a")

@@ -93,7 +93,7 @@ func TestWrongGatesAreErrors(t *testing.T) {
 	}
 }
 
-func TestGatesThatWillGoAreToldOf(t *testing.T) {
+func TestDeprecatedGatesAreReported(t *testing.T) {
 	f := newGates(t, "1.4")
 	warnings, err := f.apply(map[string]bool{"Old": true, "Going": true, "Done": false, "Young": true, "AllBeta": true},
 		"")

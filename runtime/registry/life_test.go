@@ -100,9 +100,9 @@ func TestFailingControllerIsRestartedAndOthersGoOn(t *testing.T) {
 	})
 }
 
-// TestWhatARestartedControllerSetsUpTakesThePlaceOfWhatItHad checks that webhooks, conversions and pages serve while
+// TestRestartedControllerReplacesItsSetup checks that webhooks, conversions and pages serve while
 // the controller is stopped, and that the restarted controller replaces them.
-func TestWhatARestartedControllerSetsUpTakesThePlaceOfWhatItHad(t *testing.T) {
+func TestRestartedControllerReplacesItsSetup(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m, _ := newManager(t, newAPIServer(), manager.Options{Webhook: manager.WebhookOptions{BindAddress: manager.Off}})
 		ok(t, errors.Join(autoscalingv1.AddToScheme(m.Scheme()), autoscalingv2.AddToScheme(m.Scheme())))
@@ -406,7 +406,7 @@ func TestStragglerOfTheRegistryIsNamed(t *testing.T) {
 	})
 }
 
-func TestReadyAndHealthyAreWhatTheControllerSaysWhileItRuns(t *testing.T) {
+func TestReadyAndHealthyComeFromTheController(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m, _ := newManager(t, newAPIServer(), manager.Options{})
 		l := launched(t, m, Options{StartInterval: time.Second},
@@ -441,7 +441,7 @@ type part struct {
 func (p *part) Name() string             { return p.name }
 func (p *part) NeedLeaderElection() bool { return !p.always }
 
-func TestWhatIsAddedToTheContextIsPartOfTheController(t *testing.T) {
+func TestAdditionsToTheContextBelongToTheController(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m, _ := newManager(t, newAPIServer(), manager.Options{})
 		first, second, beside := &part{name: "first"}, &part{name: "second", fake: fake{ready: errBroken, health: errBroken}},
@@ -531,8 +531,8 @@ func TestInformersAreStartedBeforeControllers(t *testing.T) {
 	})
 }
 
-// TestSpecialControllerOfAnotherProcessStallsNobody has a lease that another process holds.
-func TestSpecialControllerOfAnotherProcessStallsNobody(t *testing.T) {
+// TestSpecialControllerOfAnotherProcessBlocksNothing has a lease that another process holds.
+func TestSpecialControllerOfAnotherProcessBlocksNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		opts := manager.Options{LeaderElection: manager.LeaderElectionOptions{Enabled: true, ID: "x", Namespace: "ns"}}
 		m, _ := newManager(t, newAPIServer(), opts) // which has no leases, so there is no leader

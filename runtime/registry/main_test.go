@@ -147,7 +147,7 @@ func TestDescriptorRunsBesideAScaffoldedSetup(t *testing.T) {
 	}
 }
 
-func TestMistakesOfTheProgramAreTold(t *testing.T) {
+func TestMistakesOfTheProgramAreReported(t *testing.T) {
 	for role, want := range map[string]string{
 		"twice":   "declared by the operator and by the registry: -controllers; give those of the operator other names\n",
 		"invalid": "controller a is registered twice, as descriptor 0 and 1\n",
@@ -158,7 +158,7 @@ func TestMistakesOfTheProgramAreTold(t *testing.T) {
 	}
 }
 
-func TestConfigFileSaysWhereAMistakeIs(t *testing.T) {
+func TestConfigFileErrorsHavePositions(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "config.yaml")
 	ok(t, os.WriteFile(file, []byte("log-level: debug\nfeature-gates: [Nope=true]\nconcurrent-own-syncs: many\n"), 0o600))
 	code, out := program(t, "descriptors", "--config="+file)

@@ -31,7 +31,7 @@ func migrationFile(t *testing.T, pairs ...string) string {
 	return writeMigration(t, text)
 }
 
-func TestLeaderMigrationSaysWhatIsWrong(t *testing.T) {
+func TestLeaderMigrationReportsMistakes(t *testing.T) {
 	const head = "apiVersion: controllermanager.config.k8s.io/v1alpha1\nkind: LeaderMigrationConfiguration\n"
 	for text, wants := range map[string][]string{
 		"kind: [": {"PATH: error converting YAML to JSON: yaml: line 1: did not find expected node " +
@@ -95,7 +95,7 @@ func TestLeaderMigrationThatCannotBeIsAUsageError(t *testing.T) {
 	}
 }
 
-func TestControllersThatMoveRunWhereTheMigrationSays(t *testing.T) {
+func TestMigratedControllersRunInTheirNewProcess(t *testing.T) {
 	m, _ := newManager(t, newAPIServer(), manager.Options{LeaderElection: manager.LeaderElectionOptions{Enabled: true,
 		ID: "here", Namespace: "ns"}})
 	r := New(Options{})

@@ -35,7 +35,7 @@ func launched(t *testing.T, m *manager.Manager, opts Options, descriptors ...Des
 	return l
 }
 
-func TestAllMistakesInDescriptorsAreToldAtOnce(t *testing.T) {
+func TestAllMistakesInDescriptorsAreReportedTogether(t *testing.T) {
 	r := New(Options{FeatureGates: []FeatureGate{{"Fast", []GateSpec{{Since: "1.0", Stage: Beta}}}}, StartInterval: -1,
 		Preflight: "maybe"})
 	fine := building(&fake{})
@@ -253,7 +253,7 @@ func TestGateAndNilControllersAreLeftOut(t *testing.T) {
 	})
 }
 
-func TestErrorsOfConstructorsComeTogether(t *testing.T) {
+func TestErrorsOfConstructorsAreJoined(t *testing.T) {
 	m, log := newManager(t, newAPIServer(), manager.Options{})
 	r := New(Options{})
 	r.Register(

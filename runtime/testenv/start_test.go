@@ -57,8 +57,8 @@ fi
 	}
 }
 
-// TestCRDsAreThoseBelowAFolder finds CRDs behind a link and skips the files that only kustomize reads, on both servers.
-func TestCRDsAreThoseBelowAFolder(t *testing.T) {
+// TestCRDsAreReadBelowADirectory finds CRDs behind a link, and skips files that only kustomize reads, on both servers.
+func TestCRDsAreReadBelowADirectory(t *testing.T) {
 	folder := t.TempDir()
 	for _, name := range []string{"a.yaml", "bases/b.json", "kustomization.yaml", "bases/kustomization.yml", "read.me"} {
 		path := filepath.Join(folder, "crds", name)

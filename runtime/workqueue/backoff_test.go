@@ -253,7 +253,7 @@ func TestFailuresOfAnItemThatIsNotQueuedExpire(t *testing.T) {
 	})
 }
 
-func TestBackoffThatIsGivenStandsInPlaceOfThatOfTheQueue(t *testing.T) {
+func TestGivenBackoffReplacesTheQueues(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := New[string](Options{BaseDelay: time.Second})
 		start := time.Now()

@@ -565,7 +565,7 @@ func TestDrainWaitsForItemsBetweenDoneAndGet(t *testing.T) {
 }
 
 // Q04.
-func TestDrainGivesUpWithItsContextAndSaysWhatIsLeft(t *testing.T) {
+func TestDrainEndsWithItsContextAndReportsTheRest(t *testing.T) {
 	q := New[string](Options{})
 	q.Add("a", "b", "c")
 	mustGet(t, q, "a")

@@ -95,7 +95,7 @@ func TestQueueHasNoGoroutineOfItsOwn(t *testing.T) {
 	})
 }
 
-func TestItemsOfOneHashAreToldApart(t *testing.T) {
+func TestItemsWithTheSameHashAreDistinct(t *testing.T) {
 	const items = 2000
 	q := New[int](Options{})
 	q.table.hash = func(item int) uint64 { return uint64(item % 3) }

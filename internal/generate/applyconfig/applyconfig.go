@@ -196,7 +196,7 @@ func (g *generation) files(schema string) ([]artifact.File, error) {
 		files = append(files, artifact.File{Path: filepath.Join(g.dir, filepath.FromSlash(name)), Content: content})
 		return err
 	}
-	sub := g.subfolder()
+	sub := g.subdir()
 	for _, t := range g.generated() {
 		f := newFile(path.Join(g.path, sub))
 		g.writeType(f, t)
@@ -214,8 +214,8 @@ func (g *generation) files(schema string) ([]artifact.File, error) {
 	return files, add("internal/internal.go", internal, "internal")
 }
 
-// subfolder returns the directory of the types: the last two elements of the import path.
-func (g *generation) subfolder() string {
+// subdir returns the directory of the types: the last two elements of the import path.
+func (g *generation) subdir() string {
 	parts := strings.Split(g.pkg.PkgPath, "/")
 	return strings.ToLower(path.Join(parts[max(0, len(parts)-2):]...))
 }
@@ -258,7 +258,7 @@ switch kind {
 	}
 	for _, t := range types {
 		version := f.qualified(g.pkg.PkgPath, groupVersion)
-		config := f.qualified(path.Join(g.path, g.subfolder()), t.name+suffix)
+		config := f.qualified(path.Join(g.path, g.subdir()), t.name+suffix)
 		f.printf("case %s.WithKind(%q):\nreturn &%s{}\n", version, upper(t.name), config)
 	}
 	if len(types) > 0 {

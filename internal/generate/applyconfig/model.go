@@ -122,7 +122,7 @@ func (g *generation) findTypes() {
 			reach(t.named, reached)
 		}
 	}
-	outPath := path.Join(g.path, g.subfolder())
+	outPath := path.Join(g.path, g.subdir())
 	g.addInstances(reached)
 	for _, t := range g.types {
 		if t.instance && hasTaggedField(t.named) {

@@ -169,7 +169,7 @@ func TestChangesOfInputsCount(t *testing.T) {
 	}
 }
 
-func TestInputsOfAKeptResultAreTold(t *testing.T) {
+func TestInputsOfACachedResultAreReported(t *testing.T) {
 	dir, store := warm(t, manyGenerators)
 	command, err := compat.Parse(strings.Fields(manyGenerators))
 	if err != nil {
@@ -197,7 +197,7 @@ func TestOptionsOfACommandCount(t *testing.T) {
 	}
 }
 
-func TestDamagedResultsAreMadeAnew(t *testing.T) {
+func TestDamagedResultsAreRecreated(t *testing.T) {
 	dir, store := warm(t, manyGenerators)
 	for name := range modified(t, store) {
 		name = filepath.Join(store.Dir, name)

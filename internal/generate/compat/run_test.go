@@ -15,8 +15,8 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/testing/oracle"
 )
 
-// TestWhatControllerGenPassesOverIsAWarning runs on code with mistakes that controller-gen does not see.
-func TestWhatControllerGenPassesOverIsAWarning(t *testing.T) {
+// TestMarkersThatControllerGenIgnoresAreWarnings runs on code with mistakes that controller-gen does not see.
+func TestMarkersThatControllerGenIgnoresAreWarnings(t *testing.T) {
 	tests := map[string]struct{ file, content, line string }{
 		"unknown marker": {"internal/agent/more.go",
 			"package agent\n\n// +kubebuilder:rbca:groups=a,verbs=get\n", "rbac:roleName=m paths=./internal/agent"},
@@ -129,8 +129,8 @@ func TestBuildTagsChooseFiles(t *testing.T) {
 	}
 }
 
-// TestFoldersOfTwoPackagesFail: the go command refuses them, whether types are needed or not.
-func TestFoldersOfTwoPackagesFail(t *testing.T) {
+// TestDirectoriesWithTwoPackagesFail: the go command refuses them, whether types are needed or not.
+func TestDirectoriesWithTwoPackagesFail(t *testing.T) {
 	for _, line := range []string{"object crd paths=./api/v1", "rbac:roleName=r paths=./internal/..."} {
 		theirs, ours := project(t), project(t)
 		for _, dir := range []string{theirs, ours} {
@@ -145,8 +145,9 @@ func TestFoldersOfTwoPackagesFail(t *testing.T) {
 	}
 }
 
-// TestWhatFollowsFromAMarkerIsNotToldTwice has a marker because of which the library knows no type of its package, which a kind has.
-func TestWhatFollowsFromAMarkerIsNotToldTwice(t *testing.T) {
+// TestConsequencesOfAMarkerAreReportedOnce checks a marker that hides a type of its package from the library. A kind
+// uses that type.
+func TestConsequencesOfAMarkerAreReportedOnce(t *testing.T) {
 	dir := project(t)
 	oracle.Write(t, dir, "few/v1/few.go", "package v1\n\n// +kubebuilder:validation:Minimum=few\ntype Few int\n")
 	oracle.Write(t, dir, "few/v2/few.go", `// +groupName=few.example.com
@@ -219,7 +220,7 @@ func TestWhyTheGoCommandIsAskedIsNoWarning(t *testing.T) {
 	}
 }
 
-func TestNoPathsMeansTheFolderItself(t *testing.T) {
+func TestNoPathsMeansTheDirectoryItself(t *testing.T) {
 	theirs, ours := filepath.Join(project(t), "shared"), filepath.Join(project(t), "shared")
 	if _, err := runPeer(t, theirs, []string{"object"}); err != nil {
 		t.Fatal(err)

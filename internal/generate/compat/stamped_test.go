@@ -113,9 +113,9 @@ func TestNothingIsReadTwice(t *testing.T) {
 	}
 }
 
-// TestTheSecondRunDoesNoMoreThanTheThird has files that changed so recently that their times might not show the next
+// TestSecondRunDoesAsLittleAsTheThird has files that changed so recently that their times might not show the next
 // change. The run then reads their content, and reads and generates nothing else.
-func TestTheSecondRunDoesNoMoreThanTheThird(t *testing.T) {
+func TestSecondRunDoesAsLittleAsTheThird(t *testing.T) {
 	dir, store := project(t), incremental.Store{Dir: filepath.Join(t.TempDir(), "cache")}
 	written(t, dir, toFiles, store)
 	for run := 2; run <= 3; run++ {

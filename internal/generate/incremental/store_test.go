@@ -207,7 +207,7 @@ func TestOtherFilesStay(t *testing.T) {
 	}
 }
 
-func TestStoreWithoutFolderIsEmpty(t *testing.T) {
+func TestStoreWithoutDirectoryIsEmpty(t *testing.T) {
 	if _, ok := (Store{}).Get(Key{}); ok {
 		t.Error("an entry from nowhere")
 	}
@@ -216,7 +216,7 @@ func TestStoreWithoutFolderIsEmpty(t *testing.T) {
 	}
 }
 
-func TestReadOnlyFolderIsRead(t *testing.T) {
+func TestReadOnlyDirectoryIsRead(t *testing.T) {
 	store := Store{Dir: t.TempDir()}
 	if err := store.Put(Key{1}, &Entry{}); err != nil {
 		t.Fatal(err)

@@ -94,7 +94,7 @@ func TestEnsureArgumentInsertsOnlyTheArgument(t *testing.T) {
 	}
 }
 
-func TestEnsureArgumentLeavesWhatIsThere(t *testing.T) {
+func TestEnsureArgumentKeepsExistingArguments(t *testing.T) {
 	imports := "package main\n\nimport \"" + managerPath + "\"\n\n"
 	for rule, src := range map[string]string{
 		"last":           imports + "func main() { manager.Main(opts, register) }\n",

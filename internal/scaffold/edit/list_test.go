@@ -124,7 +124,7 @@ func TestEnsureListItemReplacesNull(t *testing.T) {
 	}
 }
 
-func TestEnsureListItemLeavesWhatIsThere(t *testing.T) {
+func TestEnsureListItemKeepsExistingItems(t *testing.T) {
 	for _, src := range []string{
 		"resources:\n- a.yaml # mine\n- b\n", "resources: [b, 'a.yaml']\n", "resources:\n  -   \"a.yaml\"\n",
 		"{\"resources\": [\"a.yaml\"]}", "x: &x a.yaml\nresources:\n- *x\n", "resources:\n- >-\n  a.yaml\n",

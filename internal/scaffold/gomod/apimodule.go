@@ -116,7 +116,7 @@ func RequireForTypes(p *plan.Plan, proj *project.Project, folder string) error {
 	if module == "." {
 		return RequireDirectly(p, layout.TypesModule)
 	}
-	if err := errors.Join(provideForTypes(p, proj, module), requireFolder(p, path.Join(proj.Repo, module))); err != nil {
+	if err := errors.Join(provideForTypes(p, proj, module), requireDir(p, path.Join(proj.Repo, module))); err != nil {
 		return err
 	}
 	for _, e := range []*diagnostic.Error{unused(p, proj, module), copied(p, proj, module)} {
@@ -159,9 +159,9 @@ func provideForTypes(p *plan.Plan, proj *project.Project, module string) error {
 	return nil
 }
 
-// requireFolder plans that go.mod requires a module that it replaces by a directory. go mod tidy drops such a
+// requireDir plans that go.mod requires a module that it replaces by a directory. go mod tidy drops such a
 // requirement while no package of the module is imported.
-func requireFolder(p *plan.Plan, modulePath string) error {
+func requireDir(p *plan.Plan, modulePath string) error {
 	return EditRequirements(p, func(file *modfile.File) bool {
 		if !replaces(file, modulePath) || Requirement(file, modulePath) >= 0 {
 			return false
@@ -182,7 +182,7 @@ func unused(p *plan.Plan, proj *project.Project, module string) *diagnostic.Erro
 	if err != nil || replaces(file, path.Join(proj.Repo, module)) {
 		return nil
 	}
-	if work, err := readWork(p); err == nil && usesFolder(work, module) {
+	if work, err := readWork(p); err == nil && usesDir(work, module) {
 		return nil
 	}
 	hint := "go mod edit -replace=" + path.Join(proj.Repo, module) + "=./" + module +
@@ -285,7 +285,7 @@ func RequireAPIModules(p *plan.Plan, proj *project.Project) error {
 		return err
 	}
 	for _, module := range modules {
-		err = errors.Join(err, requireFolder(p, path.Join(proj.Repo, module)))
+		err = errors.Join(err, requireDir(p, path.Join(proj.Repo, module)))
 	}
 	return errors.Join(err, FollowImports(p, proj))
 }
@@ -394,11 +394,11 @@ func WriteAPIModule(p *plan.Plan, proj *project.Project) error {
 		// The only error of AddReplace is an invalid module path.
 		return !replaces(file, modulePath) && file.AddReplace(modulePath, "", "./"+project.APIFolder, "") == nil
 	})
-	if err := errors.Join(err, requireFolder(p, modulePath), dropTestedWith(p, proj)); err != nil {
+	if err := errors.Join(err, requireDir(p, modulePath), dropTestedWith(p, proj)); err != nil {
 		return err
 	}
 	return editWork(p, func(file *modfile.WorkFile) bool {
-		if !usesFolder(file, ".") || usesFolder(file, project.APIFolder) {
+		if !usesDir(file, ".") || usesDir(file, project.APIFolder) {
 			return false
 		}
 		return file.AddUse("./"+project.APIFolder, "") == nil
@@ -586,7 +586,7 @@ func readWork(p *plan.Plan) (*modfile.WorkFile, error) {
 	return file, nil
 }
 
-func usesFolder(file *modfile.WorkFile, folder string) bool {
+func usesDir(file *modfile.WorkFile, folder string) bool {
 	return file != nil && slices.ContainsFunc(file.Use, func(u *modfile.Use) bool { return path.Clean(u.Path) == folder })
 }
 

@@ -136,9 +136,9 @@ func isRootMarker(comment *ast.Comment) bool {
 	return ok && marked && (value == "" || value == "=true")
 }
 
-// ApiFolders lists the directories of the project with Go files that may have the marker, sorted. It skips directories
+// APIDirs lists the directories of the project with Go files that may have the marker, sorted. It skips directories
 // that the go command ignores, other modules, and the bundled runtime.
-func ApiFolders(p *plan.Plan, proj *project.Project) ([]string, error) {
+func APIDirs(p *plan.Plan, proj *project.Project) ([]string, error) {
 	modules, err := ApiModules(p, proj)
 	if err != nil {
 		return nil, err

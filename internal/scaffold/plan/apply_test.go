@@ -201,7 +201,7 @@ func TestFullDiskForNewDataLeavesTheTreeAsItWas(t *testing.T) {
 	})
 }
 
-func TestWhatCannotBeUndoneIsNamed(t *testing.T) {
+func TestIrreversibleChangesAreNamed(t *testing.T) {
 	fsys := afero.NewMemMapFs()
 	startingTree(t, fsys)
 	renames := 0
@@ -310,7 +310,7 @@ func TestEditDuringApplyIsKept(t *testing.T) {
 	})
 }
 
-func TestReadOnlyFolderLeavesTheTreeAsItWas(t *testing.T) {
+func TestReadOnlyDirectoryLeavesTheTreeUnchanged(t *testing.T) {
 	dir := t.TempDir()
 	root, err := transaction.Open(dir)
 	must(t, err)

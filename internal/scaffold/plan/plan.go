@@ -347,7 +347,7 @@ func readPlanned(fsys fs.FS, path string) (planned, error) {
 	case errors.Is(err, fs.ErrNotExist):
 		return planned{mode: defaultMode}, nil
 	case errors.Is(err, syscall.ENOTDIR):
-		return planned{}, transaction.NoFolder(path)
+		return planned{}, transaction.NoDir(path)
 	case err != nil:
 		return planned{}, diagnostic.AtFile(path, "cannot read", err)
 	case !info.Mode().IsRegular():

@@ -249,8 +249,8 @@ func (r *Refactoring) newPath(name string) string {
 	return name
 }
 
-// folderOfName returns the new directory of the file that declares a name.
-func (r *Refactoring) folderOfName(name gosource.GoName) string {
+// dirOfName returns the new directory of the file that declares a name.
+func (r *Refactoring) dirOfName(name gosource.GoName) string {
 	for old, to := range r.moved {
 		if path.Dir(old) != name.Pkg.Folder || path.Ext(old) != ".go" {
 			continue

@@ -164,7 +164,7 @@ func (r *Refactoring) newImport(s gosource.GoSource, importPath string) (string,
 		used := map[string]bool{}
 		for _, u := range s.Uses(r.before.Repo) {
 			if u.Pkg.Folder == folder && !u.Pkg.External {
-				used[r.folderOfName(u.GoName)] = true
+				used[r.dirOfName(u.GoName)] = true
 			}
 		}
 		targets = slices.Sorted(maps.Keys(used))

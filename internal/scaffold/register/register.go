@@ -104,7 +104,7 @@ func Registrations(p *plan.Plan, proj *project.Project, header string,
 			listed[view.Folder] = append(listed[view.Folder], r.Kind)
 		}
 	}
-	folders, err := gosource.ApiFolders(p, proj)
+	folders, err := gosource.APIDirs(p, proj)
 	if err != nil {
 		return nil, nil, err
 	}

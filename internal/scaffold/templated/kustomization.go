@@ -194,8 +194,8 @@ func (l *listed) follow(folder string) error {
 	}
 	for _, item := range ListedFiles(text, name) {
 		target := path.Join(folder, item.Value)
-		isFolder, err := noteUnless(l.plan, name, item, target)
-		if err == nil && isFolder {
+		isDir, err := noteUnless(l.plan, name, item, target)
+		if err == nil && isDir {
 			err = l.follow(target)
 		}
 		if err != nil {
@@ -302,7 +302,7 @@ func ListedFiles(text []byte, name string) []*yaml.Node {
 
 // noteUnless notes a missing target of a kustomization, and reports whether the target is a directory with its own
 // kustomization.
-func noteUnless(p *plan.Plan, kustomization string, item *yaml.Node, target string) (isFolder bool, err error) {
+func noteUnless(p *plan.Plan, kustomization string, item *yaml.Node, target string) (isDir bool, err error) {
 	if _, found, err := Kustomization(p, target); found || errors.Is(err, syscall.ENOTDIR) {
 		return found, nil
 	} else if err != nil {

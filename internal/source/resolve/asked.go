@@ -83,7 +83,7 @@ func (a *Asked) replacements(replace []*modfile.Replace, dir string) {
 		if !filepath.IsAbs(folder) {
 			folder = filepath.Join(dir, folder)
 		}
-		a.fsys.IsFolder(folder)
+		a.fsys.IsDir(folder)
 		if file, ok := a.module(folder, filepath.Join(folder, "go.mod")); ok {
 			a.fits(file.Go, nil)
 		}
@@ -92,7 +92,7 @@ func (a *Asked) replacements(replace []*modfile.Replace, dir string) {
 }
 
 func (a *Asked) vendor(dir string) {
-	if vendor := filepath.Join(dir, "vendor"); a.fsys.IsFolder(vendor) {
+	if vendor := filepath.Join(dir, "vendor"); a.fsys.IsDir(vendor) {
 		_, _ = a.fsys.ReadFile(filepath.Join(vendor, "modules.txt"))
 	}
 }

@@ -36,8 +36,8 @@ type FS interface {
 	Exists(name string) bool
 	// GoNames returns the names of the regular files in a directory that end in ".go", sorted.
 	GoNames(dir string) ([]string, error)
-	// IsFolder reports whether name is a directory.
-	IsFolder(name string) bool
+	// IsDir reports whether name is a directory.
+	IsDir(name string) bool
 }
 
 // UnusualError contains the reason why only the go command can find a package.

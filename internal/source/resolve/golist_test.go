@@ -31,7 +31,7 @@ func (disk) Exists(name string) bool {
 	return err == nil && info.Mode().IsRegular()
 }
 
-func (disk) IsFolder(name string) bool {
+func (disk) IsDir(name string) bool {
 	info, err := os.Stat(name)
 	return err == nil && info.IsDir()
 }
@@ -195,7 +195,7 @@ func TestResolvesModulesOfTheCache(t *testing.T) {
 	} {
 		t.Run(test.module, func(t *testing.T) {
 			t.Parallel()
-			compare(t, moduleFolder(t, test.module), test.patterns...)
+			compare(t, moduleDirOf(t, test.module), test.patterns...)
 		})
 	}
 }
@@ -208,7 +208,7 @@ func TestResolvesForOtherPlatforms(t *testing.T) {
 			system, architecture, _ := strings.Cut(platform, "/")
 			t.Setenv("GOOS", system)
 			t.Setenv("GOARCH", architecture)
-			dir := moduleFolder(t, "sigs.k8s.io/controller-tools")
+			dir := moduleDirOf(t, "sigs.k8s.io/controller-tools")
 			roots, want := goList(t, dir, "./...")
 			maps.DeleteFunc(want, func(_ string, p listed) bool { return p.Standard })
 			if diff := cmp.Diff(want, resolveAll(t, dir, roots, false)); diff != "" {
@@ -218,8 +218,8 @@ func TestResolvesForOtherPlatforms(t *testing.T) {
 	}
 }
 
-// moduleFolder returns where the module cache has a module that this one requires.
-func moduleFolder(t *testing.T, path string) string {
+// moduleDirOf returns where the module cache has a module that this one requires.
+func moduleDirOf(t *testing.T, path string) string {
 	t.Helper()
 	out, err := exec.CommandContext(t.Context(), "go", "list", "-m", "-f", "{{.Dir}}", path).Output()
 	if err != nil {

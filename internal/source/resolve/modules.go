@@ -11,7 +11,7 @@ import (
 	"golang.org/x/mod/semver"
 )
 
-// moduleFolder is a module and the directory of its packages.
+// moduleDir is a module and the directory of its packages.
 type moduleDir struct {
 	path  string
 	dir   string
@@ -242,7 +242,7 @@ func (m *modules) dirOf(path string) (moduleDir, error) {
 		found.dir = filepath.Join(m.env.ModuleCache, filepath.FromSlash(escapedPath)+"@"+escapedVersion)
 		found.local = false
 	}
-	if !m.fsys.IsFolder(found.dir) {
+	if !m.fsys.IsDir(found.dir) {
 		return found, unusual("the module cache has no " + actual.String())
 	}
 	if err := m.checkRequired(required); err != nil {

@@ -146,13 +146,13 @@ func (r *Resolver) locate(importPath string) (location, error) {
 	return found[0], nil
 }
 
-func (r *Resolver) standardFolder(importPath string) string {
+func (r *Resolver) standardDir(importPath string) string {
 	return filepath.Join(r.env.Root, "src", filepath.FromSlash(importPath))
 }
 
 // standard finds a vendored package of the standard library.
 func (r *Resolver) standard(importPath string) (*Package, error) {
-	return r.load(&Package{Path: importPath, Dir: r.standardFolder(importPath), Standard: true})
+	return r.load(&Package{Path: importPath, Dir: r.standardDir(importPath), Standard: true})
 }
 
 // load determines the name of a package from its first file.
@@ -174,7 +174,7 @@ func (r *Resolver) load(p *Package) (*Package, error) {
 func (r *Resolver) candidates(importPath string) ([]location, error) {
 	var found []location
 	first, _, _ := strings.Cut(importPath, "/")
-	if dir := r.standardFolder(importPath); !strings.Contains(first, ".") && r.hasGoFiles(dir) {
+	if dir := r.standardDir(importPath); !strings.Contains(first, ".") && r.hasGoFiles(dir) {
 		found = append(found, location{dir: dir, standard: true})
 	}
 	for prefix := importPath; prefix != "."; prefix = path.Dir(prefix) {

@@ -22,7 +22,7 @@ func extract(t *testing.T, archive string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	folder := moduleFolder(t, "github.com/google/go-cmp")
+	folder := moduleDirOf(t, "github.com/google/go-cmp")
 	_, version, _ := strings.Cut(filepath.Base(folder), "@")
 	for _, file := range txtar.Parse([]byte(archive)).Files {
 		name := filepath.Join(dir, filepath.FromSlash(file.Name))

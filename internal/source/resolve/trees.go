@@ -52,7 +52,7 @@ func (r *Resolver) Trees(p Pattern) ([]Tree, error) {
 		trees = append(trees, found...)
 	}
 	if v := r.modules.vendored; v != nil {
-		if !r.fsys.IsFolder(v.dir) {
+		if !r.fsys.IsDir(v.dir) {
 			return nil, unusual("there is no vendor directory")
 		}
 		trees = append(trees, r.below(Tree{v.dir, ""}, p.Base())...)
@@ -127,14 +127,14 @@ func (r *Resolver) below(tree Tree, base string) []Tree {
 		}
 		tree = Tree{filepath.Join(tree.Dir, filepath.FromSlash(rest)), base}
 	}
-	if !r.fsys.IsFolder(tree.Dir) {
+	if !r.fsys.IsDir(tree.Dir) {
 		return nil
 	}
 	return []Tree{tree}
 }
 
-// VendorFolder returns the vendor directory that provides packages, if there is one.
-func (r *Resolver) VendorFolder() (dir string, ok bool) {
+// VendorDir returns the vendor directory that provides packages, if there is one.
+func (r *Resolver) VendorDir() (dir string, ok bool) {
 	if r.modules.vendored == nil {
 		return "", false
 	}

@@ -35,7 +35,7 @@ func (m *modules) findVendored() error {
 		dir, line = m.mainDirs[0], m.main[0].Go
 	}
 	dir = filepath.Join(dir, "vendor")
-	exists := m.fsys.IsFolder(dir)
+	exists := m.fsys.IsDir(dir)
 	if m.env.vendor == vendorAuto && (!exists || line == nil || compareGo(line.Version, "1.14") < 0) {
 		return nil
 	}

@@ -118,7 +118,7 @@ func TestEnvironmentCallsWebhooks(t *testing.T) {
 	}
 }
 
-func TestEnvironmentSaysWhatIsMissing(t *testing.T) {
+func TestEnvironmentReportsMissingParts(t *testing.T) {
 	t.Setenv(testenv.ServerVariable, "")
 	for want, env := range map[string]*envtest.Environment{
 		"nowhere: no such file":             {CRDDirectoryPaths: []string{"nowhere"}, ErrorIfCRDPathMissing: true},

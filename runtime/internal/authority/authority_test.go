@@ -270,10 +270,10 @@ func leafOf(t *testing.T, a *authority.Authority) *tls.Certificate {
 	return c
 }
 
-// TestNobodyIsEverRefused runs three replicas for three lifetimes, with an API server that is down now and then. No
+// TestNoClientIsRejected runs three replicas for three lifetimes, with an API server that is down now and then. No
 // replica may ever serve a certificate that the API server rejects, even if it learns of its configurations minutes
 // late. No certificate may get older than two thirds of its lifetime.
-func TestNobodyIsEverRefused(t *testing.T) {
+func TestNoClientIsRejected(t *testing.T) {
 	seeds.Each(t, 1, func(t *testing.T, seed uint64) {
 		synctest.Test(t, func(t *testing.T) {
 			const lifetime = 2 * 24 * time.Hour

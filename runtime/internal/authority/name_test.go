@@ -85,8 +85,8 @@ func TestEveryNameIsCovered(t *testing.T) {
 	})
 }
 
-// TestWhatIsNoNameIsNoAuthority is about Options.Names.
-func TestWhatIsNoNameIsNoAuthority(t *testing.T) {
+// TestInvalidNamesAreNoAuthority is about Options.Names.
+func TestInvalidNamesAreNoAuthority(t *testing.T) {
 	for _, name := range []string{"", "*", "https://hooks.example.com", "01.2.3.4"} {
 		_, err := authority.New(authority.Options{Names: []string{"hooks", name}})
 		if want := fmt.Sprintf("a name for the certificate: %q: want a DNS name or an IP address", name); err == nil ||

@@ -33,7 +33,7 @@ func packerOf(t testing.TB, prototype object.Object) *pack.Packer[object.Object]
 	return p
 }
 
-func TestWhatIsUnpackedEqualsWhatWasPacked(t *testing.T) {
+func TestUnpackedObjectEqualsTheOriginal(t *testing.T) {
 	eachObject(t, 100, func(t *testing.T, prototype object.Object, p *pack.Packer[object.Object], n uint64) {
 		obj, same := random(prototype, n), random(prototype, n)
 		packed, err := p.Pack(obj)
@@ -175,7 +175,7 @@ func TestQuantityThatWouldTakeLongIsRefused(t *testing.T) {
 	}
 }
 
-func TestStatesAreToldApartWithoutUnpacking(t *testing.T) {
+func TestStatesAreComparedWithoutUnpacking(t *testing.T) {
 	for _, prototype := range []object.Object{&corev1.Pod{}, &unstructured.Unstructured{Object: map[string]any{}}} {
 		p := packerOf(t, prototype)
 		state := func(uid, version string) pack.Packed {

@@ -218,8 +218,8 @@ func testStreamArrives(t *testing.T, everywhere bool) {
 	}
 }
 
-// TestWhatFollowsAListIsAnError appends to lists in each format, and cuts them.
-func TestWhatFollowsAListIsAnError(t *testing.T) {
+// TestDataAfterAListIsAnError appends to lists in each format, and cuts them.
+func TestDataAfterAListIsAnError(t *testing.T) {
 	for what, data := range arrivingLists(t) {
 		d := decoderOf(t, &corev1.Pod{}, Options{GVK: podKind, Formats: []Format{Protobuf}})
 		for _, more := range [][]byte{{0}, {1}, {0x80}, {0xf6}, {0xff}, []byte("x"), []byte("{}"), data} {

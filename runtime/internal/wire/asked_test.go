@@ -130,7 +130,7 @@ func TestListIsOneOfWhatWasAskedFor(t *testing.T) {
 	}
 }
 
-func TestFailureInPlaceOfAListIsWhatItSays(t *testing.T) {
+func TestStatusInsteadOfAListIsItsError(t *testing.T) {
 	for want, is := range map[string]func(error) bool{
 		`{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"too old","reason":"Expired","code":410}`:                                                                   apierrors.IsResourceExpired,
 		`{"kind":"Status","apiVersion":"v1","status":"Failure","message":"too old: no","reason":"Forbidden","details":{"kind":"pods","causes":[{"reason":"ResourceVersionTooLarge"}]},"code":403}`: apierrors.IsForbidden,

@@ -166,7 +166,7 @@ func TestBinaryEventsAreDecodedAsByTheirCodec(t *testing.T) {
 	}
 }
 
-func TestWhatIsKnownIsNotBuiltAgainInAnyFormat(t *testing.T) {
+func TestKnownStatesAreNotRebuiltInAnyFormat(t *testing.T) {
 	for format, s := range binaryServers(t) {
 		data, _ := s.pods(t, 2)
 		have := object.Object(&corev1.Pod{})

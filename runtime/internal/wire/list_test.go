@@ -170,7 +170,7 @@ func TestManagedFieldsAreNotBuiltUnlessTheyAreKept(t *testing.T) {
 	}
 }
 
-func TestWhatIsKnownIsNotBuiltAgain(t *testing.T) {
+func TestKnownStatesAreNotRebuilt(t *testing.T) {
 	item := func(name, version string) string {
 		return fmt.Sprintf(`{"apiVersion":"v1","kind":"Pod","metadata":{"name":%q,"namespace":"n","uid":"u-%s","resourceVersion":%q},"spec":{"nodeName":7}}`, name, name, version)
 	}

@@ -102,9 +102,9 @@ func TestUnknownFieldsOfProtobufMayBeNested(t *testing.T) {
 	}
 }
 
-// TestGroupsAndNumbersThatNobodyKnowsAreSkippedAsUpstreamDoes puts fields that no list has where they may be, in pieces of any
+// TestUnknownGroupsAndNumbersAreSkipped puts fields that no list has where they may be, in pieces of any
 // size.
-func TestGroupsAndNumbersThatNobodyKnowsAreSkippedAsUpstreamDoes(t *testing.T) {
+func TestUnknownGroupsAndNumbersAreSkipped(t *testing.T) {
 	s := binaryServers(t)[Protobuf]
 	data, _ := s.pods(t, 2)
 	_, list, err := unwrap(data)

@@ -491,10 +491,10 @@ func readAll(stream *Stream[object.Object]) (all []object.Object, err error) {
 	}
 }
 
-// TestWhateverTheEncodingTheObjectsAreThoseOfTheCodec encodes random objects in valid ways, and damages some. The
+// TestObjectsMatchTheCodecInAnyEncoding encodes random objects in valid ways, and damages some. The
 // decoder must return the objects that upstream's codecs decode from the same bytes, or an error where they return one,
 // for any arrival of the bytes. It must reuse an object of the caller only if that is equal.
-func TestWhateverTheEncodingTheObjectsAreThoseOfTheCodec(t *testing.T) {
+func TestObjectsMatchTheCodecInAnyEncoding(t *testing.T) {
 	servers := upstream(t)
 	const count = 400
 	seeds.Each(t, 2, func(t *testing.T, seed uint64) {

@@ -203,7 +203,7 @@ func FuzzUntyped(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) { compare(t, d, untypedPrototype(), data) })
 }
 
-func TestSlicesHaveNoMoreRoomThanElements(t *testing.T) {
+func TestSlicesHaveNoSpareCapacity(t *testing.T) {
 	d := decoderOf(t, &corev1.Pod{}, Options{GVK: podKind})
 	c := d.cursor()
 	for n := range 40 {

@@ -126,7 +126,7 @@ type failing struct{ err error }
 
 func (f failing) Read([]byte) (int, error) { return 0, f.err }
 
-func TestWhatIsNoReviewIsOneClearError(t *testing.T) {
+func TestInvalidReviewsAreOneClearError(t *testing.T) {
 	called := admission.HandlerFunc(func(context.Context, *admission.Request) admission.Response {
 		t.Error("the handler was called")
 		return admission.Allowed("")
@@ -259,8 +259,8 @@ func TestRequestThatTheHandlerIsNotForIsRefused(t *testing.T) {
 	}
 }
 
-// TestObjectsThatSayNoKindAreOfTheOneRequested, as they are with controller-runtime: a patch adds none to them.
-func TestObjectsThatSayNoKindAreOfTheOneRequested(t *testing.T) {
+// TestObjectsWithoutAKindHaveTheRequestedOne, as they are with controller-runtime: a patch adds none to them.
+func TestObjectsWithoutAKindHaveTheRequestedOne(t *testing.T) {
 	got := review(t, defaulting(t, admission.DefaulterFunc[*thing](grow)),
 		body(t, "CREATE", `{"metadata":{"name":"a"},"spec":{"size":1}}`, "", nil))
 	if want := `[{"op":"replace","path":"/spec/size","value":2}]`; !got.Allowed || string(got.Patch) != want {
@@ -341,7 +341,7 @@ func TestErrorsBecomeTheStatusThatTheUserSees(t *testing.T) {
 
 // A test of a handler compares its result with the one in controller-runtime. The fields that the API server requires
 // are added later.
-func TestResponsesHaveNoMoreThanTheyAreGiven(t *testing.T) {
+func TestResponsesHaveOnlyGivenFields(t *testing.T) {
 	for name, c := range map[string]struct{ got, want admission.Response }{
 		"denied": {admission.Denied("no"), admission.Response{Result: &metav1.Status{Code: 403,
 			Reason: metav1.StatusReasonForbidden, Message: "no"}}},

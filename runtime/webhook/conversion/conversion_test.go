@@ -159,7 +159,7 @@ func TestObjectsOfAllVersionsBecomeOne(t *testing.T) {
 	}
 }
 
-func TestWhatAVersionCannotSayIsKept(t *testing.T) {
+func TestInexpressibleFieldsAreKept(t *testing.T) {
 	objects, _ := converted(t, review("example.com/v1", thing("v2", "a", `,"text":"x","style":"bold"`)))
 	if !strings.Contains(objects[0], `"annotations":{"conversion.kctrl.dev/kept":"\"bold\""}`) {
 		t.Fatal(objects[0])
@@ -184,7 +184,7 @@ func TestWhatAVersionCannotSayIsKept(t *testing.T) {
 	}
 }
 
-func TestWhatAPointerLeadsToIsKeptAlsoIfItIsZero(t *testing.T) {
+func TestZeroPointerTargetsAreKept(t *testing.T) {
 	type empty struct{}
 	for _, c := range []struct {
 		value any
@@ -243,7 +243,7 @@ func TestPanicIs500AndLogged(t *testing.T) {
 	}
 }
 
-func TestWhatIsNoReviewIsOneClearError(t *testing.T) {
+func TestInvalidReviewsAreOneClearError(t *testing.T) {
 	c := converter(t, slog.New(slog.DiscardHandler))
 	for name, want := range map[string]struct {
 		body   string
@@ -273,7 +273,7 @@ func TestWhatIsNoReviewIsOneClearError(t *testing.T) {
 	}
 }
 
-func TestWhatCannotBeRegisteredIsAnError(t *testing.T) {
+func TestUnregistrableValuesAreErrors(t *testing.T) {
 	other := runtime.NewScheme()
 	other.AddKnownTypeWithName(gvk("v2"), &hub{})
 	other.AddKnownTypeWithName(schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Other"}, &first{})

@@ -28,7 +28,7 @@ func Keep(spoke object.Object, value any) error {
 			"can hold", len(text), maxKept)
 	}
 	annotations := spoke.GetAnnotations()
-	if saysNothing(value, string(text)) {
+	if isEmptyOrNull(value, string(text)) {
 		delete(annotations, keptAnnotation)
 		return nil
 	}
@@ -40,8 +40,8 @@ func Keep(spoke object.Object, value any) error {
 	return nil
 }
 
-// saysNothing reports whether a value, whose encoding is text, is the default that [Restore] leaves.
-func saysNothing(value any, text string) bool {
+// isEmptyOrNull reports whether a value, whose encoding is text, is the default that [Restore] leaves.
+func isEmptyOrNull(value any, text string) bool {
 	if text == "null" {
 		return true
 	}

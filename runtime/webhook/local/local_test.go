@@ -84,7 +84,7 @@ func parse(t *testing.T, text string) *unstructured.Unstructured {
 
 func named(name string) string { return strings.Replace(validating, "NAME", name, 1) }
 
-func TestLoadTakesTheConfigurationsOfFilesAndFolders(t *testing.T) {
+func TestLoadReadsFilesAndDirectories(t *testing.T) {
 	folder := t.TempDir()
 	write(t, folder, "b.yaml", "# comment\n---\n"+named("one")+"--- # another\n"+crd+"---\n\n---\n"+named("two"))
 	write(t, folder, "a.yml", strings.ReplaceAll("---\n"+named("three")+"---\n"+named("four"), "\n", "\r\n"))
@@ -108,7 +108,7 @@ func TestLoadTakesTheConfigurationsOfFilesAndFolders(t *testing.T) {
 	}
 }
 
-func TestLoadSaysWhichFileIsWrong(t *testing.T) {
+func TestLoadNamesTheInvalidFile(t *testing.T) {
 	folder := t.TempDir()
 	for name, text := range map[string]string{"list.yaml": "- a\n", "half.yaml": named("a") + "---\nkind: [\n",
 		"text.yaml": "text"} {

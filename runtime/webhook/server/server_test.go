@@ -131,7 +131,7 @@ func TestTLS12AtLeast(t *testing.T) {
 	}
 }
 
-func TestWhatIsServedIsMeasuredByPathAndCode(t *testing.T) {
+func TestRequestsAreMeasuredByPathAndCode(t *testing.T) {
 	registry := metrics.NewRegistry()
 	url, _ := start(t, server.Options{Metrics: registry}, map[string]http.HandlerFunc{
 		"/echo":   echo,
@@ -175,9 +175,9 @@ func TestWhatIsServedIsMeasuredByPathAndCode(t *testing.T) {
 	}
 }
 
-// TestNoMoreThanMaxInFlightAreWorkedOn fills a server that handles two requests: ten times as many wait, and the server
+// TestAtMostMaxInFlightRequestsRun fills a server that handles two requests: ten times as many wait, and the server
 // rejects further ones.
-func TestNoMoreThanMaxInFlightAreWorkedOn(t *testing.T) {
+func TestAtMostMaxInFlightRequestsRun(t *testing.T) {
 	const inFlight = 2
 	begun, end := make(chan struct{}, 100), make(chan struct{})
 	url, _ := start(t, server.Options{MaxInFlight: inFlight}, map[string]http.HandlerFunc{
