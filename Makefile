@@ -8,7 +8,7 @@ SHARED := CGO_ENABLED=0 GOFLAGS=-trimpath
 STATICCHECK := go run honnef.co/go/tools/cmd/staticcheck@v0.8.2
 DEADCODE := go run golang.org/x/tools/cmd/deadcode@v0.51.0 -filter
 
-.PHONY: build demo test check vet-systems golden bench bench-runtime bench-webhook bench-generation bench-diff corpus postprocess test-large test-faults test-wire test-collector test-examples zoo test-matrix test-controller-runtime dropin test-porting test-chart test-modules test-skew bench-collector bench-inmemory test-peers fidelity test-all test-costs mutants fuzz site release release-snapshot clean
+.PHONY: build demo test check vet-systems golden bench bench-runtime bench-webhook bench-generation bench-diff corpus postprocess test-large test-faults test-wire test-collector test-examples zoo test-matrix test-controller-runtime test-samples dropin test-porting test-chart test-modules test-skew bench-collector bench-inmemory test-peers fidelity test-all test-costs mutants fuzz site release release-snapshot clean
 
 # Tests compile projects with the same flags, so shared packages are compiled once.
 build: ## Build bin/kctrl. With cgo it could load plugins, so the linker would keep unused functions.
@@ -85,6 +85,9 @@ KUBEBUILDER ?=
 test-peers: build ## Run client-go, a manager of controller-runtime and kubectl, unmodified, on the API server in memory; and, of the clone KUBEBUILDER, the suites of kubebuilder's samples.
 	cd bench && go vet ./inmemory ./cmd/kubectl && go test ./inmemory ./cmd/kubectl
 	$(if $(KUBEBUILDER),go run -C bench ./cmd/kubebuilder -kctrl $(KCTRL) -checkout $(abspath $(KUBEBUILDER)))
+
+test-samples: build ## Migrate the samples of the clone KUBEBUILDER, run their suites after each step, and undo both; takes a quarter of an hour.
+	go run -C bench ./cmd/kubebuilder -kctrl $(KCTRL) -checkout $(abspath $(KUBEBUILDER)) -migrate
 
 test-controller-runtime: build ## Run controller-runtime's own suites, unmodified, on the executables of kctrl env assets, and on the module in compat/: real, and in memory; takes half an hour.
 	go run -C bench ./cmd/controllerruntime -kctrl $(KCTRL)
