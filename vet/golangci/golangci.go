@@ -4,6 +4,7 @@ package golangci
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/golangci/plugin-module-register/register"
 	"golang.org/x/tools/go/analysis"
@@ -30,11 +31,38 @@ func New(settings any) (register.LinterPlugin, error) {
 	return &plugin{decoded}, nil
 }
 
-// BuildAnalyzers returns the enabled rules.
+// BuildAnalyzers returns the enabled rules. Their messages do not begin with the name of the rule, which golangci-lint
+// adds.
 func (p *plugin) BuildAnalyzers() ([]*analysis.Analyzer, error) {
-	return slices.DeleteFunc(slices.Clone(vet.Analyzers), func(a *analysis.Analyzer) bool {
-		return slices.Contains(p.settings.Disable, a.Name)
-	}), nil
+	plain := map[*analysis.Analyzer]*analysis.Analyzer{}
+	var enabled []*analysis.Analyzer
+	for _, rule := range vet.Analyzers { // an analyzer comes after those that it requires
+		plain[rule] = withoutName(rule)
+		for i, required := range plain[rule].Requires {
+			if own := plain[required]; own != nil {
+				plain[rule].Requires[i] = own
+			}
+		}
+		if !slices.Contains(p.settings.Disable, rule.Name) {
+			enabled = append(enabled, plain[rule])
+		}
+	}
+	return enabled, nil
+}
+
+// withoutName returns a copy of a rule whose messages do not begin with its name.
+func withoutName(rule *analysis.Analyzer) *analysis.Analyzer {
+	plain := *rule
+	plain.Requires = slices.Clone(rule.Requires)
+	plain.Run = func(pass *analysis.Pass) (any, error) {
+		inner := *pass
+		inner.Report = func(d analysis.Diagnostic) {
+			d.Message = strings.TrimPrefix(d.Message, rule.Name+": ")
+			pass.Report(d)
+		}
+		return rule.Run(&inner)
+	}
+	return &plain
 }
 
 // GetLoadMode asks for types: the rules follow values.
