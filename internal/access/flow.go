@@ -35,6 +35,8 @@ type flow struct {
 	globals map[*ssa.Global][]ssa.Value
 	// captures are the closures of functions.
 	captures map[*ssa.Function][]*ssa.MakeClosure
+	// selected are the values that keys of map literals select. A lookup whose key depends on itself has none.
+	selected map[*ssa.Lookup][]ssa.Value
 }
 
 // fieldOf identifies a field of a struct type.
@@ -49,7 +51,7 @@ const maxPlaces = 20_000
 func newFlow(r *reach) *flow {
 	f := &flow{
 		reach: r, stores: map[fieldOf][]ssa.Value{}, globals: map[*ssa.Global][]ssa.Value{},
-		captures: map[*ssa.Function][]*ssa.MakeClosure{},
+		captures: map[*ssa.Function][]*ssa.MakeClosure{}, selected: map[*ssa.Lookup][]ssa.Value{},
 	}
 	for _, in := range r.order {
 		for _, block := range in.fn.Blocks {
@@ -154,6 +156,13 @@ func (s *search) before(p place) ([]place, bool) {
 	case *ssa.Index:
 		return []place{{v.X, element + p.in}}, true
 	case *ssa.Lookup:
+		if _, known := s.selected[v]; !known {
+			s.selected[v] = nil
+			s.selected[v] = s.chosen(v)
+		}
+		if chosen := s.selected[v]; len(chosen) > 0 {
+			return each(chosen, p.in), true
+		}
 		return []place{{v.X, element + p.in}}, true
 	case *ssa.Call:
 		return s.results(v, 0, p.in)
@@ -179,6 +188,43 @@ func each(values []ssa.Value, in part) []place {
 		all[i] = place{v, in}
 	}
 	return all
+}
+
+// chosen returns the values of a map literal that constant keys of the program select, or nil if the key can be
+// something else. A field that is not set has the zero value, which counts as a key.
+func (s *search) chosen(lookup *ssa.Lookup) (values []ssa.Value) {
+	made, ok := lookup.X.(*ssa.MakeMap)
+	if !ok {
+		return nil
+	}
+	origins, complete := s.origins(place{lookup.Index, ""}, true, nil)
+	keys := map[string]bool{"0": true, `""`: true}
+	for _, p := range origins {
+		key, ok := p.v.(*ssa.Const)
+		if !ok || key.Value == nil || p.in != "" {
+			return nil
+		}
+		keys[key.Value.ExactString()] = true
+	}
+	for _, user := range *made.Referrers() {
+		switch user := user.(type) {
+		case *ssa.MapUpdate:
+			key, ok := user.Key.(*ssa.Const)
+			if !ok || key.Value == nil {
+				return nil
+			}
+			if keys[key.Value.ExactString()] {
+				values = append(values, user.Value)
+			}
+		case *ssa.Lookup:
+		default:
+			return nil // others may change the map
+		}
+	}
+	if !complete || len(origins) == 0 {
+		return nil
+	}
+	return values
 }
 
 // arguments returns what callers pass for a parameter.
