@@ -127,11 +127,10 @@ func (r *run) garbage() string {
 	}
 	for _, path := range slices.Sorted(maps.Keys(r.objects)) {
 		u := &unstructured.Unstructured{Object: r.objects[path]}
-		if !r.left.mayDelete(u.GetUID()) {
-			continue
-		}
 		owners := u.GetOwnerReferences()
-		isOwned := slices.ContainsFunc(owners, func(o metav1.OwnerReference) bool { return living[o.UID] })
+		isOwned := slices.ContainsFunc(owners, func(o metav1.OwnerReference) bool {
+			return living[o.UID] || !r.left.knows(o.UID)
+		})
 		if len(owners) > 0 && !isOwned && u.GetDeletionTimestamp() == nil {
 			return path
 		}

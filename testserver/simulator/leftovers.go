@@ -83,9 +83,8 @@ func (l *leftovers) add(path string, object map[string]any) {
 	l.created[uid] = path
 }
 
-// mayDelete reports whether the garbage collector of the run may delete an object. On a server of several runs, it does
-// not delete those of others.
-func (l *leftovers) mayDelete(uid types.UID) bool {
+// knows reports whether the run knows if an object exists. On a server of several runs, it knows only its own objects.
+func (l *leftovers) knows(uid types.UID) bool {
 	if l.server == nil {
 		return true
 	}
