@@ -30,8 +30,8 @@ var (
 	groupName = regexp.MustCompile(`(?m)GroupName\s*=\s*"([^"]*)"`)
 )
 
-// TestBuiltinTable compares the table of kinds with the clients of Kubernetes, which have the resource of each kind and
-// know whether it has a namespace. With -update it writes the table.
+// TestBuiltinTable compares the table of kinds with the clients of Kubernetes, which contain the resource of each kind
+// and whether it is namespaced. With -update it writes the table.
 func TestBuiltinTable(t *testing.T) {
 	lines := []string{"apiregistration.k8s.io APIService apiservices Cluster"} // its clients are in k8s.io/kube-aggregator
 	for _, typed := range typedClients {

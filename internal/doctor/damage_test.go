@@ -132,9 +132,9 @@ var damages = []damage{
 	{name: "tool of kubebuilder", do: add("bin/controller-gen", "\n"), file: "bin/controller-gen", say: "is a tool"},
 }
 
-// TestRandomDamageIsReportedOnceAndFixed damages projects, in each way and in several random ways at once. Each damage is
-// reported once, or after the damage that hides it is repaired. --fix repairs the fixable damages and changes nothing else,
-// and a second --fix changes nothing.
+// TestRandomDamageIsReportedOnceAndFixed damages projects in each way, and in several random ways at once. Each damage
+// is reported once, possibly after the repair of a damage that hides it. --fix repairs the fixable damages and changes
+// nothing else, and a second --fix changes nothing.
 func TestRandomDamageIsReportedOnceAndFixed(t *testing.T) {
 	for _, d := range damages {
 		t.Run(d.name, func(t *testing.T) { d.check(t, []damage{d}) })

@@ -45,8 +45,8 @@ properties:
       labels: {type: object, additionalProperties: {type: string}}
 `
 
-// TestAdmissionRefusesWhatAPIServersDo also expects errors for expressions that are always wrong by their schema, with
-// the position, and no error for expressions that may be right.
+// TestAdmissionRefusesWhatAPIServersDo also expects errors with positions for expressions that their schema makes
+// invalid, and no error for expressions that may be valid.
 func TestAdmissionRefusesWhatAPIServersDo(t *testing.T) {
 	admission, err := expression.NewAdmission("Shelf", schemaOf(t, shelf))
 	if err != nil {
@@ -97,7 +97,7 @@ func TestAdmissionRefusesWhatAPIServersDo(t *testing.T) {
 
 func place(p expression.Problem) string { return fmt.Sprintf("%d:%d ", p.Line, p.Column) }
 
-// TestAdmissionOfUnknownKinds knows the requests, and lets objects have anything.
+// TestAdmissionOfUnknownKinds checks expressions about requests, and allows all fields of objects.
 func TestAdmissionOfUnknownKinds(t *testing.T) {
 	admission, err := expression.NewAdmission("Deployment", nil)
 	if err != nil {
@@ -113,7 +113,8 @@ func TestAdmissionOfUnknownKinds(t *testing.T) {
 	}
 }
 
-// TestRulesAreThoseThatAPIServersTake: what does not compile, and what may cost too much, by the bounds of the schema.
+// TestRulesAreThoseThatAPIServersTake checks rules that do not compile, and rules whose cost may exceed the limit
+// according to the schema.
 func TestRulesAreThoseThatAPIServersTake(t *testing.T) {
 	for rules, want := range map[string]string{
 		`spec: {type: object, properties: {size: {type: integer, x-kubernetes-validations: [{rule: self > 3}]}}}`:                                                                                                                        "",

@@ -8,7 +8,7 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/scaffold/plan"
 )
 
-// BenchmarkRun generates everything for a project as kctrl scaffolds it.
+// BenchmarkRun generates all files of a scaffolded project.
 func BenchmarkRun(b *testing.B) {
 	dir := project(b, "scaffold")
 	for b.Loop() {

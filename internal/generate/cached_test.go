@@ -90,7 +90,7 @@ func cachedRun(t testing.TB, dir string, o generate.Options) (hit bool) {
 	return hit
 }
 
-// uncomparedRun does so without a comparison, and returns the result too.
+// uncomparedRun is like cachedRun, without the comparison, and also returns the result.
 func uncomparedRun(t testing.TB, dir string, o generate.Options) (hit bool, result map[string]string) {
 	t.Helper()
 	before := entries(t, o.Cache)
@@ -248,7 +248,7 @@ func TestChangesThatCount(t *testing.T) {
 	}
 }
 
-// TestChangesThatDoNotCount makes changes that no generator looks at, and to outputs, which are repaired.
+// TestChangesThatDoNotCount changes files that no generator reads, and outputs, which are repaired.
 func TestChangesThatDoNotCount(t *testing.T) {
 	const code, role = "api/v1/zz_generated.deepcopy.go", "config/rbac/role.yaml"
 	for name, change := range map[string]func(t *testing.T, dir string){
@@ -407,7 +407,7 @@ func TestCacheThatCannotBeWritten(t *testing.T) {
 	}
 }
 
-// goCalls puts a go command in PATH that counts its calls, and returns how many there were.
+// goCalls puts a go command in PATH that counts its calls, and returns a function that returns the count.
 func goCalls(t *testing.T) func() int {
 	t.Helper()
 	command, err := exec.LookPath("go")
@@ -441,12 +441,12 @@ func planned(t *testing.T, dir string, o generate.Options) error {
 	return generate.Run(t.Context(), dir, plan.New(os.DirFS(dir)), nil, o)
 }
 
-// TestListedPackagesAreAskedForOnce makes changes that the go command could see, in projects whose packages it lists.
+// TestListedPackagesAreAskedForOnce makes changes that affect the go command, in projects whose packages it lists.
 func TestListedPackagesAreAskedForOnce(t *testing.T) {
 	calls := goCalls(t)
 	for name, test := range map[string]struct {
 		change  func(t *testing.T, dir string)
-		nothing bool // the change means nothing
+		nothing bool // the change has no effect
 		fails   bool // the change is a mistake
 	}{
 		"nothing": {nothing: true, change: func(*testing.T, string) {}},
@@ -525,7 +525,7 @@ func TestListedPackagesAreAskedForOnce(t *testing.T) {
 	}
 }
 
-// TestInputsOfTheGoCommandMayBeUnknown has projects in which it is not known when packages change.
+// TestInputsOfTheGoCommandMayBeUnknown checks projects for which changes of packages cannot be detected.
 func TestInputsOfTheGoCommandMayBeUnknown(t *testing.T) {
 	calls := goCalls(t)
 	for name, prepare := range map[string]func(t *testing.T, dir string){
@@ -561,7 +561,7 @@ func TestInputsOfTheGoCommandMayBeUnknown(t *testing.T) {
 	}
 }
 
-// BenchmarkUnchanged generates everything for a project in which nothing has changed since the last run.
+// BenchmarkUnchanged generates all files of a project that is up to date.
 func BenchmarkUnchanged(b *testing.B) {
 	dir := project(b, "scaffold")
 	o := everything()

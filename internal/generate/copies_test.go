@@ -12,8 +12,8 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/testing/oracle"
 )
 
-// unusual are the declarations of API packages for which controller-gen fails, or writes deep copies that do not compile.
-// Each has a type Spec.
+// unusual are declarations for which controller-gen fails, or writes deep copies that do not compile. Each declares a
+// type Spec.
 var unusual = map[string]string{
 	"pointers": "type Spec struct {\n\tTimes []*metav1.Time\n\tQuantities []*resource.Quantity\n\tDeep " +
 		"map[string][]*metav1.Time\n}\n",
@@ -28,8 +28,8 @@ var unusual = map[string]string{
 		"struct{ Names map[string][]string }\n",
 	"unmarked": "type Spec struct {\n\tOne other.Plain\n\tMany []other.Plain\n\tNamed " +
 		"map[string]other.Plain\n\tPointer *other.Plain\n}\n",
-	"mentioned": "type Spec struct {\n\tOne told.Plain\n\tMany []told.Plain\n\tPointer *told.Plain\n\tOther " +
-		"told.Other\n}\n",
+	"mentioned": "type Spec struct {\n\tOne prose.Plain\n\tMany []prose.Plain\n\tPointer *prose.Plain\n\tOther " +
+		"prose.Other\n}\n",
 	"arrays": "type Spec struct {\n\tFlat [3]string\n\tDeep [2]*string\n\tOf [][2][]string\n\tBy " +
 		"map[[2]string][2][]string\n}\n\ntype Pair [2]*string\n",
 	"recursive": "type Spec struct {\n\tOne other.Plain\n\tTree Tree\n\tBy map[string]Forest\n\tHidden " +
@@ -47,7 +47,7 @@ var unusual = map[string]string{
 	"objects": "type Spec struct {\n\tOne runtime.Object\n\tMany []runtime.Object\n\tNamed map[string]runtime.Object\n}\n",
 }
 
-// other is a package without generated deep copies, and with some that are written by hand.
+// other is a package without generated deep copies, and with some handwritten ones.
 const other = `package other
 
 type Hidden struct{ names []string }
@@ -68,9 +68,10 @@ type Into struct{ Names []string }
 func (in *Into) DeepCopyInto(out *Into) { out.Names = append([]string(nil), in.Names...) }
 `
 
-// told is a package without deep copies, whose comments mention the markers that would add them.
-const told = `// Package told would have deep copies with +kubebuilder:object:generate=true, or with +k8s:deepcopy-gen=package.
-package told
+// prose is a package without deep copies, whose comments only mention the markers for them.
+const prose = `// Package prose would have deep copies with +kubebuilder:object:generate=true
+// or +k8s:deepcopy-gen=package.
+package prose
 
 // Plain has no deep copies: they would need a line that begins with +kubebuilder:object:generate=true.
 type Plain struct{ Names []string }
@@ -79,19 +80,19 @@ type Plain struct{ Names []string }
 type Other struct{ Names []string }
 `
 
-// unusualModule makes a module with the packages of unusual, each with a kind Thing.
+// unusualModule creates a module with the packages of unusual, each with a kind Thing.
 func unusualModule(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
 	oracle.Module(t, dir, "example.com/unusual")
 	oracle.Write(t, dir, "other/other.go", other)
-	oracle.Write(t, dir, "told/told.go", told)
+	oracle.Write(t, dir, "prose/prose.go", prose)
 	for name, declarations := range unusual {
 		imports := `import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"` + "\n"
 		for _, imported := range []struct{ use, path string }{
 			{"resource.", "k8s.io/apimachinery/pkg/api/resource"},
 			{"other.", "example.com/unusual/other"},
-			{"told.", "example.com/unusual/told"},
+			{"prose.", "example.com/unusual/prose"},
 			{"time.T", "time"},
 			{"runtime.", "k8s.io/apimachinery/pkg/runtime"},
 			{"sets.", "k8s.io/apimachinery/pkg/util/sets"},
@@ -169,7 +170,7 @@ func TestUncopyableTypesAreErrors(t *testing.T) {
 	}
 }
 
-// TestGeneratedFilesOfOtherPackagesHaveDeepCopies has types that have the methods although no marker requests them.
+// TestGeneratedFilesOfOtherPackagesHaveDeepCopies checks types that have the methods although no marker requests them.
 func TestGeneratedFilesOfOtherPackagesHaveDeepCopies(t *testing.T) {
 	const line = "object paths=./api"
 	module := func() string {

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// TestDifferencesNameTests looks for every test that docs/controller-gen.md names.
+// TestDifferencesNameTests checks that the tests in docs/controller-gen.md exist.
 func TestDifferencesNameTests(t *testing.T) {
 	root := filepath.Join("..", "..")
 	text, err := os.ReadFile(filepath.Join(root, "docs", "controller-gen.md"))

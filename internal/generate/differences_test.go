@@ -14,7 +14,7 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/testing/oracle"
 )
 
-// The tests of this file are the rows of docs/controller-gen.md: what controller-gen does wrong, and what kctrl does.
+// The tests of this file are the rows of docs/controller-gen.md: a mistake of controller-gen, and the output of kctrl.
 
 // kind begins an API package with the kind Thing, whose spec each test declares.
 const kind = `// +kubebuilder:object:generate=true
@@ -34,7 +34,7 @@ type Thing struct {
 
 const thingCRD = "out/x.example.com_things.yaml"
 
-// thing makes a module with the package api/v1.
+// thing creates a module with the package api/v1.
 func thing(t *testing.T, source string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -43,7 +43,7 @@ func thing(t *testing.T, source string) string {
 	return dir
 }
 
-// runTheirs runs controller-gen and returns the files it wrote, all it printed, and whether it failed.
+// runTheirs runs controller-gen. It returns the written files, the output, and whether it failed.
 func runTheirs(t *testing.T, source, generator string) (written map[string]string, printed string, failed bool) {
 	t.Helper()
 	return ranTheirs(t, oracle.Command{Dir: thing(t, source), Args: theirArgs(generator)})
@@ -59,7 +59,7 @@ func ranTheirs(t *testing.T, c oracle.Command) (written map[string]string, print
 	return result.Files, result.Stdout + result.Stderr, result.Failed
 }
 
-// runOurs runs the same arguments as kctrl gen does.
+// runOurs runs kctrl gen with the same arguments.
 func runOurs(t *testing.T, source, generator string) (written map[string]string, err error) {
 	t.Helper()
 	dir := thing(t, source)
@@ -165,7 +165,7 @@ func TestNothingIsWrittenIfAnythingIsWrong(t *testing.T) {
 	}
 }
 
-// recursive has two types that contain each other. controller-gen begins with either, as the iteration over a map goes.
+// recursive has two types that contain each other. controller-gen starts with either of them, in map order.
 const recursive = kind + "type ThingSpec struct {\n\tA *A `json:\"a\"`\n\tB *B `json:\"b\"`\n}\n\n" +
 	"type A struct {\n\tB *B `json:\"b,omitempty\"`\n}\n\ntype B struct {\n\tA *A `json:\"a,omitempty\"`\n}\n"
 

@@ -95,7 +95,7 @@ func setFlags(t *testing.T, o *generate.Options, lines string) {
 	}
 }
 
-// report spells errors as kctrl prints them.
+// report formats errors like kctrl.
 func report(err error) string {
 	var out strings.Builder
 	for _, e := range diagnostic.All(err) {

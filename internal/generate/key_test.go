@@ -51,7 +51,7 @@ func TestEveryOptionIsInTheKey(t *testing.T) {
 	fields := reflect.ValueOf(&o).Elem()
 	for i := range fields.NumField() {
 		switch name := fields.Type().Field(i).Name; name {
-		case "Warn", "Inputs", "Cache", "Made": // receiver of warnings, and place of the cache
+		case "Warn", "Inputs", "Cache", "Made": // the receiver of warnings, and the directory of the cache
 		case "Settings":
 			for _, g := range generators.All() {
 				settings := g.Settings()

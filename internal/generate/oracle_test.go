@@ -49,7 +49,7 @@ func outputs(p *plan.Plan) map[string]string {
 	return files
 }
 
-// run generates in dir and returns what would be written.
+// run generates in dir and returns the files of the plan.
 func run(t *testing.T, dir string, o generate.Options) map[string]string {
 	t.Helper()
 	p := plan.New(os.DirFS(dir))
@@ -59,12 +59,12 @@ func run(t *testing.T, dir string, o generate.Options) map[string]string {
 	return outputs(p)
 }
 
-// everything asks for all generators.
+// everything selects all generators.
 func everything() generate.Options {
 	return generate.Options{Generators: []string{generate.Object, generate.CRD, generate.RBAC}}
 }
 
-// setFlag sets an option as the flag of that name would. The generators are not changed after it.
+// setFlag sets an option like the flag of that name. Generators must not change afterwards.
 func setFlag[T any](t *testing.T, o *generate.Options, name string, value T) {
 	t.Helper()
 	for _, flag := range o.Flags() {
@@ -76,10 +76,10 @@ func setFlag[T any](t *testing.T, o *generate.Options, name string, value T) {
 	t.Fatalf("no flag %s", name)
 }
 
-// TestMain runs the tests, which may leave no recording of controller-gen unused.
+// TestMain runs the tests and fails if a recording of controller-gen is unused.
 func TestMain(m *testing.M) { os.Exit(oracle.Main(m)) }
 
-// runPeer returns the files that controller-gen writes in dir.
+// runPeer runs controller-gen in dir and returns its files.
 func runPeer(t *testing.T, dir string, args ...string) map[string]string {
 	t.Helper()
 	args = append(args, "paths=./...")
@@ -89,7 +89,7 @@ func runPeer(t *testing.T, dir string, args ...string) map[string]string {
 	return peerOutput(t, oracle.Command{Dir: dir, Args: args})
 }
 
-// peerOutput returns the files that a run of controller-gen writes, which may not fail.
+// peerOutput returns the files of a run of controller-gen, which must succeed.
 func peerOutput(t *testing.T, c oracle.Command) map[string]string {
 	t.Helper()
 	result := oracle.Run(t, c)
@@ -147,7 +147,8 @@ func TestOutputIsThatOfControllerGen(t *testing.T) {
 	}
 }
 
-// TestOutputIsTheSameInEveryRun has types on which controller-gen writes something else in about one run of three.
+// TestOutputIsTheSameInEveryRun checks types for which the output of controller-gen varies in about a third of the
+// runs.
 func TestOutputIsTheSameInEveryRun(t *testing.T) {
 	dir := project(t, "order")
 	onlyCRD := generate.Options{Generators: []string{generate.CRD}}
@@ -170,7 +171,7 @@ func TestPlannedFilesCountAsWritten(t *testing.T) {
 
 	planned := t.TempDir()
 	addModule(t, planned, "example.com/scaffold")
-	// A file that the plan deletes is not part of its package any more.
+	// A file that the plan deletes is no longer part of its package.
 	write(t, planned, "api/v1/old_types.go", "package v1\n\ntype GuestbookSpec struct{}\n")
 	p := plan.New(os.DirFS(planned))
 	var sources []string

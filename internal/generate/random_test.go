@@ -25,15 +25,15 @@ const (
 	randomModule = "example.com/random"
 	// fixedSeeds have recordings of controller-gen. With another seed its output is known only if it runs.
 	fixedSeeds, fixedGenericSeeds = 4, 2
-	// groups is how many API groups a seed makes, in one module, so that what all of them import is loaded once.
+	// number of API groups of a seed, in one module, so that their imports are loaded once
 	groups, genericGroups = 15, 6
 )
 
 // everyGroup are the arguments that generate deep copies and CRDs of all API groups of a module.
 var everyGroup = []string{"object", "crd", "paths=./...", "output:crd:dir=crds"}
 
-// TestRandomTypesAreThoseOfControllerGen makes API groups from random numbers, and compares deep copies and CRDs byte for
-// byte. The copies compile and share nothing with the original.
+// TestRandomTypesAreThoseOfControllerGen generates random API groups, and compares deep copies and CRDs byte for byte.
+// The deep copies compile and share no memory with the original.
 func TestRandomTypesAreThoseOfControllerGen(t *testing.T) {
 	seeds.Each(t, fixedSeeds, func(t *testing.T, seed uint64) {
 		dir, types := filepath.Join(t.TempDir(), "random"), 0
@@ -57,7 +57,7 @@ func TestRandomTypesAreThoseOfControllerGen(t *testing.T) {
 	})
 }
 
-// compareRuns generates again, with the output in place, into a cache and out of it.
+// compareRuns generates again with the output in place, with an empty cache and with a filled one.
 func compareRuns(t *testing.T, dir string, first map[string]string) {
 	t.Helper()
 	store := incremental.Store{Dir: t.TempDir()}
@@ -194,8 +194,8 @@ func checkCopies(t *testing.T, dir, module string) {
 	}
 }
 
-// TestArgumentsKeepAliasesOfAliases has a chain of aliases as a type argument. A field is then described by the alias that
-// the first one names.
+// TestArgumentsKeepAliasesOfAliases checks a chain of aliases as a type argument. The description of a field is that of
+// the alias to which the first one refers.
 func TestArgumentsKeepAliasesOfAliases(t *testing.T) {
 	const header = "// +groupName=example.com\npackage v1\n\nimport metav1 \"k8s.io/apimachinery/pkg/apis/meta/v1\"\n\n" +
 		"// +kubebuilder:object:root=true\ntype Thing struct {\n\tmetav1.TypeMeta `json:\",inline\"`\n\tmetav1.ObjectMeta " +

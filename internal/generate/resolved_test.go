@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// asksGo is a FIPS 140 module, which makes the go command list packages, and changes nothing else here.
+// asksGo is a version of a FIPS 140 module. It makes the go command list packages, and has no other effect here.
 const asksGo = "v1.0.0"
 
 // TestResolvedPackagesGiveTheSame compares the files generated from packages that kctrl found itself with those from
@@ -40,7 +40,7 @@ func TestResolvedPackagesGiveTheSame(t *testing.T) {
 	}
 }
 
-// TestGoCommandIsNotRun puts a program that fails in the place of the go command.
+// TestGoCommandIsNotRun replaces the go command by a program that fails.
 func TestGoCommandIsNotRun(t *testing.T) {
 	dir := project(t, "scaffold")
 	root, err := exec.CommandContext(t.Context(), "go", "env", "GOROOT").Output()

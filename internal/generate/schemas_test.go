@@ -12,9 +12,8 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/testing/oracle"
 )
 
-// TestSchemasOfAliasesBytesAndForeignTypes has fields for which controller-gen fails, each in its own words: those whose
-// type is another name for a list, a map, a pointer or a struct, or is []byte under a name; maps with keys of another
-// name; and limits on types of other packages.
+// TestSchemasOfAliasesBytesAndForeignTypes checks fields for which controller-gen fails: named lists, maps, pointers,
+// structs and bytes, maps with keys of named types, and limits on types of other packages.
 func TestSchemasOfAliasesBytesAndForeignTypes(t *testing.T) {
 	theirs := oracle.Run(t, oracle.Command{Dir: project(t, "schemas"),
 		Args: []string{"crd", "paths=./...", "output:stdout"}})

@@ -15,7 +15,7 @@ import (
 
 const crdFile = "config/crd/bases/webapp.example.com_guestbooks.yaml"
 
-// generated returns a project in which everything was generated, with the kustomization that lists its CRD.
+// generated returns a project with all generated files, and with the kustomization that lists its CRD.
 func generated(t *testing.T) string {
 	t.Helper()
 	dir := project(t, "scaffold")
@@ -24,7 +24,7 @@ func generated(t *testing.T) string {
 	return dir
 }
 
-// again generates in dir, applies the plan and returns what changed, without the lock.
+// again generates in dir, applies the plan and returns the changed files, without the lock.
 func again(t *testing.T, dir string, o generate.Options) []string {
 	t.Helper()
 	p := plan.New(os.DirFS(dir))

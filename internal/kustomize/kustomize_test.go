@@ -9,8 +9,8 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/kustomize"
 )
 
-// TestObjectsComeInTheOrderOfTheirKinds has a kustomization that lists its namespace last, as kubebuilder's do, and one
-// that sets its own order.
+// TestObjectsComeInTheOrderOfTheirKinds checks a kustomization that lists its namespace last, like kubebuilder's, and
+// one that sets its own order.
 func TestObjectsComeInTheOrderOfTheirKinds(t *testing.T) {
 	dir := t.TempDir()
 	put := func(name, content string) {

@@ -9,8 +9,8 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/access"
 )
 
-// The markers of the examples grant exactly the permissions that their code needs. Without one permission, kctrl rbac
-// reports it missing.
+// TestExamplesAreExact checks that the markers of the examples grant exactly the permissions that their code needs.
+// Without one permission, kctrl rbac reports it missing.
 func TestExamplesAreExact(t *testing.T) {
 	for _, name := range []string{"examples", "examples/cronjob"} {
 		t.Run(name, func(t *testing.T) {
@@ -39,7 +39,7 @@ func TestExamplesAreExact(t *testing.T) {
 }
 
 // checkEachRemoval removes one permission at a time, and expects a missing permission. The exceptions are the verb get
-// beside a list that the code needs, and what only calls with an unproven resource need.
+// with a list that the code needs, and permissions that only calls with an unproven resource need.
 func checkEachRemoval(t *testing.T, c *comparison) {
 	t.Helper()
 	all := c.rules
@@ -84,7 +84,7 @@ func permissionsOf(r rule) func(yield func(permission) bool) {
 	}
 }
 
-// without returns rules that grant what a rule grants but one permission.
+// without returns rules that grant all permissions of a rule except one.
 func without(r rule, removed permission) (rules []rule) {
 	for p := range permissionsOf(r) {
 		if p != removed {

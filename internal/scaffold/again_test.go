@@ -44,7 +44,7 @@ func TestForceOnUnchangedFilesChangesNothing(t *testing.T) {
 	wantNoChange(t, plan)
 }
 
-// TestGenerateAfterCreateChangesNothing: create api has generated everything already.
+// TestGenerateAfterCreateChangesNothing checks that create api has generated all files.
 func TestGenerateAfterCreateChangesNothing(t *testing.T) {
 	p := newGuestbook(t)
 	fsys := afero.NewIOFS(p.open(t))
@@ -61,7 +61,7 @@ func TestGenerateAfterCreateChangesNothing(t *testing.T) {
 	wantNoChange(t, plan)
 }
 
-// TestGenerateAfterInitChangesNothing: a project without kinds stays deployable.
+// TestGenerateAfterInitChangesNothing checks that a project without kinds can be deployed.
 func TestGenerateAfterInitChangesNothing(t *testing.T) {
 	for _, namespaced := range []bool{false, true} {
 		p := newProject(t)
@@ -106,7 +106,7 @@ func TestKindsInAnyOrderMakeTheSameTree(t *testing.T) {
 	}
 }
 
-// TestErrorLeavesTheTree: whatever is wrong is found before the first write.
+// TestErrorLeavesTheTree checks that errors are found before the first write.
 func TestErrorLeavesTheTree(t *testing.T) {
 	p := newGuestbook(t)
 	before := readTree(t, p.dir)

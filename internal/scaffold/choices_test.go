@@ -19,8 +19,8 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/testing/seeds"
 )
 
-// TestProjectKeepsWhatFilesFollowFrom renders the files of a kind again from PROJECT alone, for any flags with which it
-// and its webhooks were created. So kctrl can restore a lost lock.
+// TestProjectKeepsWhatFilesFollowFrom renders the files of a kind from PROJECT alone, for any flags of its creation and
+// of its webhooks. So kctrl can restore a lost lock.
 func TestProjectKeepsWhatFilesFollowFrom(t *testing.T) {
 	seeds.Each(t, 15, func(t *testing.T, seed uint64) {
 		t.Parallel()
@@ -78,7 +78,7 @@ func TestProjectKeepsWhatFilesFollowFrom(t *testing.T) {
 	})
 }
 
-// TestEveryChoiceIsKept: a flag of create that files follow from is in PROJECT, as it is typed.
+// TestEveryChoiceIsKept checks that PROJECT contains each flag of create that affects files, as it was typed.
 func TestEveryChoiceIsKept(t *testing.T) {
 	p := newMemoryProject(t, scaffold.InitOptions{})
 	api := scaffold.APIOptions{
@@ -132,7 +132,8 @@ func TestEveryChoiceIsKept(t *testing.T) {
 	}
 }
 
-// TestFlagsOfAnotherKctrlAreKept: what this kctrl cannot make again by them counts as edited, and moves and is renamed all the same.
+// TestFlagsOfAnotherKctrlAreKept checks flags of another version. Files that this kctrl cannot render count as edited,
+// but are moved and renamed like others.
 func TestFlagsOfAnotherKctrlAreKept(t *testing.T) {
 	for flag, inYAML := range map[string]string{
 		"--telepathy=on": "--telepathy=on", "--field=size:telepathy": "'--field=size:telepathy'",
@@ -151,7 +152,7 @@ func TestFlagsOfAnotherKctrlAreKept(t *testing.T) {
 		}
 		before := p.tree()
 		changes := changesOf(p.load())
-		delete(changes, "certificates") // for want of webhooks
+		delete(changes, "certificates") // without webhooks
 		for _, pair := range changes {
 			if !p.run(pair[0]) || !p.run(pair[1]) {
 				t.Fatalf("%s: %+v is refused", flag, pair)

@@ -19,10 +19,10 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/scaffold/render"
 )
 
-// The tests below guard against defects that kubebuilder v4 has. Further ones are TestOperandTestsFindEachDefect,
-// testdata/script/usage.txtar and TestGolden, which builds config/default after each command.
+// These tests check for defects of kubebuilder v4. So do TestOperandTestsFindEachDefect, testdata/script/usage.txtar,
+// and TestGolden, which builds config/default after each command.
 
-// withGuestbook returns a project with a kind of its own.
+// withGuestbook returns a project with one kind.
 func withGuestbook(t *testing.T) *randomProject {
 	t.Helper()
 	p := newRandomProject(t, rand.New(rand.NewPCG(2, 2)))
@@ -63,7 +63,7 @@ var (
 	validator = scaffold.WebhookOptions{Group: "webapp", Version: "v1", Kind: "Guestbook", Validation: true}
 )
 
-// TestCreateRestoresALostRegistration in main.go.
+// TestCreateRestoresALostRegistration removes a registration from main.go.
 func TestCreateRestoresALostRegistration(t *testing.T) {
 	p := withGuestbook(t)
 	_, main := p.read("cmd/main.go")
@@ -77,7 +77,7 @@ func TestCreateRestoresALostRegistration(t *testing.T) {
 	}
 }
 
-// TestBracesOfUsersStay in code and in strings: no template engine reads them.
+// TestBracesOfUsersStay checks that no template engine reads braces in code and strings.
 func TestBracesOfUsersStay(t *testing.T) {
 	p := withGuestbook(t)
 	p.mustRun(defaulter)
@@ -160,7 +160,8 @@ func TestFailedInitCanBeRepeated(t *testing.T) {
 	}
 }
 
-// TestControllersOfBuiltInKindsMayComeFirst in a project of one group: the group of the built-in kind does not count.
+// TestControllersOfBuiltInKindsMayComeFirst checks that the group of a built-in kind does not count as the project's
+// only group.
 func TestControllersOfBuiltInKindsMayComeFirst(t *testing.T) {
 	p := newMemoryProject(t, scaffold.InitOptions{})
 	p.mustRun(scaffold.ControllerOptions{Group: "apps", Version: "v1", Kind: "Deployment", Namespaced: true})
@@ -168,7 +169,7 @@ func TestControllersOfBuiltInKindsMayComeFirst(t *testing.T) {
 	p.check()
 }
 
-// TestGroupsOfOneIdentifierHaveTwoImports of different names.
+// TestGroupsOfOneIdentifierHaveTwoImports checks that the imports have different names.
 func TestGroupsOfOneIdentifierHaveTwoImports(t *testing.T) {
 	p := newMemoryProject(t, scaffold.InitOptions{MultiGroup: true})
 	for _, group := range []string{"foo.policy", "foo-policy"} {
@@ -192,7 +193,7 @@ func TestGroupsOfOneIdentifierHaveTwoImports(t *testing.T) {
 	p.check()
 }
 
-// TestRemovedComponentsStayRemoved from config/default.
+// TestRemovedComponentsStayRemoved removes components from config/default.
 func TestRemovedComponentsStayRemoved(t *testing.T) {
 	p := withGuestbook(t)
 	p.mustRun(defaulter)
@@ -208,7 +209,7 @@ func TestRemovedComponentsStayRemoved(t *testing.T) {
 	}
 }
 
-// TestControllersOfOperandsAreFormatted as all Go files are.
+// TestControllersOfOperandsAreFormatted checks the format of the Go files.
 func TestControllersOfOperandsAreFormatted(t *testing.T) {
 	p := withGuestbook(t)
 	runs := shelf
@@ -217,7 +218,7 @@ func TestControllersOfOperandsAreFormatted(t *testing.T) {
 	p.check()
 }
 
-// TestNoCommandRunsKctrl by its name, which may be another one or not in $PATH.
+// TestNoCommandRunsKctrl checks that no command runs kctrl by name, because the name may differ or not be in $PATH.
 func TestNoCommandRunsKctrl(t *testing.T) {
 	call := regexp.MustCompile(`exec\.Command(Context)?\([^)]*"kctrl"`)
 	for _, folder := range []string{".", "edit", "fields", "plan", "project", "versions", "../../cmd/kctrl"} {
@@ -240,7 +241,7 @@ func TestNoCommandRunsKctrl(t *testing.T) {
 	}
 }
 
-// TestListItemsAreIndentedAlike in kustomizations.
+// TestListItemsAreIndentedAlike checks kustomizations.
 func TestListItemsAreIndentedAlike(t *testing.T) {
 	p := withGuestbook(t)
 	for _, opts := range []any{shelf, defaulter, validator} {
@@ -262,7 +263,7 @@ func TestListItemsAreIndentedAlike(t *testing.T) {
 	}
 }
 
-// TestRepeatedCommandsWriteNothing, and no file is empty.
+// TestRepeatedCommandsWriteNothing also checks that no file is empty.
 func TestRepeatedCommandsWriteNothing(t *testing.T) {
 	p := withGuestbook(t)
 	p.mustRun(defaulter)
@@ -275,7 +276,7 @@ func TestRepeatedCommandsWriteNothing(t *testing.T) {
 	}
 }
 
-// TestNamespacedManagersWatchTheirOwnNamespace: the Deployment passes it by a flag.
+// TestNamespacedManagersWatchTheirOwnNamespace checks the flag in the Deployment.
 func TestNamespacedManagersWatchTheirOwnNamespace(t *testing.T) {
 	p := newMemoryProject(t, scaffold.InitOptions{Namespaced: true})
 	_, manager := p.read("config/manager/manager.yaml")

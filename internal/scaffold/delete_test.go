@@ -166,7 +166,7 @@ func TestCertificatesAreOfWebhooks(t *testing.T) {
 	if got := p.load().Certificates; got != project.CertManager {
 		t.Errorf("certificates are %q", got)
 	}
-	p.mustRun(change{scaffold.EditOptions{MultiGroup: new(true)}}) // makes all of it again
+	p.mustRun(change{scaffold.EditOptions{MultiGroup: new(true)}}) // renders all files again
 	p.mustRun(change{scaffold.EditOptions{MultiGroup: new(false)}})
 	for _, d := range inverse(both, nil, nil) {
 		p.mustRun(d)
@@ -305,7 +305,7 @@ func TestDeleteKeepsWhatUsersEdited(t *testing.T) {
 	}
 }
 
-// mineIn is something that a user writes at the end of a file.
+// mineIn returns a user's addition to a file.
 func mineIn(name string) string {
 	switch {
 	case strings.HasSuffix(name, ".go"):
@@ -392,7 +392,7 @@ func controllerOfShelf(folder string) string {
 	return "internal/controller/shelf_controller.go"
 }
 
-// TestListsWithDirectoriesUnderTheirOldName: what bases of a kustomization lists is listed.
+// TestListsWithDirectoriesUnderTheirOldName checks that entries of bases in a kustomization are recognized.
 func TestListsWithDirectoriesUnderTheirOldName(t *testing.T) {
 	p := newMemoryProject(t, scaffold.InitOptions{})
 	p.edit("config/default/kustomization.yaml", func(text []byte) []byte { return append(text, "bases:\n- ../crd\n"...) })
@@ -405,8 +405,8 @@ func TestListsWithDirectoriesUnderTheirOldName(t *testing.T) {
 	}
 }
 
-// TestKindsJoinPackagesThatWereMigrated creates a kind in a version that the project has by kinds of kubebuilder's, in each of its layouts:
-// it is in the package of these, whose builder registers it, and deleting it restores every byte.
+// TestKindsJoinPackagesThatWereMigrated creates a kind in a version that already has kinds of kubebuilder, in each of
+// its layouts. The kind joins their package and their builder registers it. Deleting it restores every byte.
 func TestKindsJoinPackagesThatWereMigrated(t *testing.T) {
 	for _, folder := range []string{"api/v1", "api/webapp/v1", "apis/webapp/v1", "apis/v1", "pkg/apis/webapp/v1"} {
 		for name, builder := range map[string]string{
@@ -439,7 +439,7 @@ func TestKindsJoinPackagesThatWereMigrated(t *testing.T) {
 				after := p.tree()
 				p.edit("PROJECT", func(text []byte) []byte {
 					return bytes.Replace(text, []byte("kctrl: "+memoryKctrl.Name()), []byte("kctrl: v0.0.1"),
-						1) // or nothing is to be upgraded
+						1) // disables the upgrade
 				})
 				p.upgrade(func(string, string) ([]byte, bool) { return nil, false })
 				if controller := controllerOfShelf(folder); after[controller] == nil ||
@@ -548,7 +548,8 @@ func newVersions(t *testing.T) (*randomProject, deletion) {
 	}
 }
 
-// TestAControllerThatWasMovedStays: the controller of a version that the user has moved to another one is of that.
+// TestAControllerThatWasMovedStays checks a controller that the user has moved to another version: it belongs to that
+// version.
 func TestAControllerThatWasMovedStays(t *testing.T) {
 	p, v1 := newVersions(t)
 	toV2 := strings.NewReplacer("webappv1", "webappv2", `/api/v1"`, `/api/v2"`)
@@ -567,7 +568,7 @@ func TestAControllerThatWasMovedStays(t *testing.T) {
 	}
 }
 
-// TestTheStoredVersionStaysMarked while the types of another one stay, because edited code needs them.
+// TestTheStoredVersionStaysMarked checks types that stay because edited code needs them.
 func TestTheStoredVersionStaysMarked(t *testing.T) {
 	p, v1 := newVersions(t)
 	const controller = "internal/controller/guestbook_controller.go"

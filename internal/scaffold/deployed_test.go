@@ -66,7 +66,7 @@ func (s apiServer) dryRun(t *testing.T, object *unstructured.Unstructured) error
 	gvk := object.GroupVersionKind()
 	if mapping, err := s.RESTMapper().RESTMapping(gvk.GroupKind(), gvk.Version); err == nil &&
 		mapping.Scope == meta.RESTScopeNamespace && object.GetNamespace() == "" {
-		object.SetNamespace(metav1.NamespaceDefault) // as a kubeconfig has it
+		object.SetNamespace(metav1.NamespaceDefault) // like a kubeconfig
 	}
 	return s.Apply(t.Context(), object, client.DryRunAll, client.FieldOwner("test"), client.ForceOwnership)
 }
@@ -87,7 +87,7 @@ func objectsIn(t *testing.T, manifests []byte) []*unstructured.Unstructured {
 	}
 }
 
-// externalCRDs names the CRDs of the kinds that components use and other operators define.
+// externalCRDs names the CRDs of other operators whose kinds components use.
 var externalCRDs = map[string]string{
 	"Certificate": "certificates.cert-manager.io", "Issuer": "issuers.cert-manager.io",
 	"ServiceMonitor": "servicemonitors.monitoring.coreos.com", "PrometheusRule": "prometheusrules.monitoring.coreos.com",
@@ -110,7 +110,7 @@ func writeExternalCRDs(t *testing.T) string {
 }
 
 // TestManifestsAreAccepted applies the manifests of the golden projects to an API server in memory and to a real one.
-// [TestMatrix] does so for each choice of the properties in which projects differ.
+// [TestMatrix] does the same for each choice of the properties of projects.
 func TestManifestsAreAccepted(t *testing.T) {
 	for name, start := range apiServers {
 		t.Run(name, func(t *testing.T) {
@@ -151,9 +151,9 @@ func (p *testProject) checkAccepted(t *testing.T, start startServer) {
 	})
 }
 
-// TestRulesOfPoliciesDecide has API servers decide by the rules that flags give to policies, for a kind of the project and
-// for a built-in kind. The servers refuse requests that break a rule, with its message, and accept all others, also a
-// creation under a rule that compares.
+// TestRulesOfPoliciesDecide checks the rules that flags add to policies, for a kind of the project and for a built-in
+// kind. API servers reject requests that violate a rule, with its message, and accept all others, including a creation
+// under a rule that compares.
 func TestRulesOfPoliciesDecide(t *testing.T) {
 	p := newGuestbook(t)
 	own := scaffold.WebhookOptions{
@@ -201,7 +201,7 @@ func (p *testProject) checkRules(t *testing.T, start startServer) {
 	refused := func(what, message string, do func() error) {
 		t.Helper()
 		var err error
-		for !apierrors.IsInvalid(err) && ctx.Err() == nil { // which takes some time after the write
+		for !apierrors.IsInvalid(err) && ctx.Err() == nil { // takes some time after the write
 			err = do()
 		}
 		if err == nil || !strings.Contains(err.Error(), message) {
@@ -257,8 +257,8 @@ func (p *testProject) wantNothing(t *testing.T, opts any) {
 	}
 }
 
-// withComponents adds components to config/default as users do: first each one alone, then all of them. It calls try
-// with the added ones.
+// withComponents adds components to config/default like users: first each alone, then all. It calls try with the added
+// components.
 func (p *testProject) withComponents(t *testing.T, try func(components string)) {
 	t.Helper()
 	entries, err := os.ReadDir(filepath.Join(p.dir, "config", "components"))
@@ -298,7 +298,7 @@ func each(list []string) [][]string {
 	return all
 }
 
-// accept fails the test for every object that the server refuses.
+// accept fails the test for each object that the server rejects.
 func (s apiServer) accept(t *testing.T, where string, objects []*unstructured.Unstructured) {
 	t.Helper()
 	if len(objects) == 0 {

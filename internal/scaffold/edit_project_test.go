@@ -27,7 +27,7 @@ func (c change) plan(fsys fs.FS, proj *project.Project) (*plan.Plan, error) {
 	return scaffold.PlanEdit(fsys, proj, c.EditOptions)
 }
 
-// changes are edits, each with its inverse.
+// changesOf returns edits, each with its inverse.
 func changesOf(proj *project.Project) map[string][2]change {
 	of := func(set func(*scaffold.EditOptions, bool)) [2]change {
 		var there, back change
@@ -65,7 +65,7 @@ func changesOf(proj *project.Project) map[string][2]change {
 }
 
 // TestEditThereAndBack applies edits to random projects and reverts them. After each step the project can be deployed,
-// and in the end every file is as it was. Consecutive seeds try all edits in turn.
+// and at the end every file is unchanged. Consecutive seeds try all edits in turn.
 func TestEditThereAndBack(t *testing.T) {
 	const perSeed = 4
 	names := slices.Sorted(maps.Keys(changesOf(&project.Project{})))
@@ -76,7 +76,7 @@ func TestEditThereAndBack(t *testing.T) {
 		for range length(r, 12) {
 			p.run(randomOptions(r))
 		}
-		// Something of the user's, in files of kctrl and beside them.
+		// Add text of the user to files of kctrl, and files of the user.
 		for file := range p.tree() {
 			if strings.HasSuffix(file, "_types.go") || strings.HasSuffix(file, "_controller.go") {
 				p.edit(file, func(text []byte) []byte { return append(text, "\n// mine is mine.\n"...) })
@@ -87,7 +87,7 @@ func TestEditThereAndBack(t *testing.T) {
 			name := names[(seed*perSeed+i)%uint64(len(names))]
 			pair := changesOf(p.load())[name]
 			if !p.run(pair[0]) {
-				continue // no command line that makes sense for such a project
+				continue // not a valid command line for such a project
 			}
 			accepted++
 			p.check()
@@ -115,7 +115,7 @@ func TestEditMakesWhatInitWouldHaveMade(t *testing.T) {
 		Name: "guestbook", License: "none"}) {
 		if name == "feature" || name == "certificates" || name == "repo" || name == "domain" || name == "name" ||
 			name == "license" || name == "owner" {
-			continue // which newMemoryProject does not choose
+			continue // newMemoryProject does not choose it
 		}
 		t.Run(name, func(t *testing.T) {
 			init := scaffold.InitOptions{}
@@ -153,7 +153,7 @@ func TestEditMakesWhatInitWouldHaveMade(t *testing.T) {
 	}
 }
 
-// TestEditMovesWhatIsBeside moves the files beside a package's generated ones, and updates the importing packages.
+// TestEditMovesWhatIsBeside moves files next to the generated files of a package, and updates importing packages.
 func TestEditMovesWhatIsBeside(t *testing.T) {
 	p := newMemoryProject(t, scaffold.InitOptions{})
 	p.run(scaffold.APIOptions{Group: "webapp", Version: "v1", Kind: "Guestbook", Resource: true, Controller: true,
@@ -228,7 +228,8 @@ func TestEditMakesWhatAMoveLeavesBehind(t *testing.T) {
 	}
 }
 
-// TestFilesOfTheUsersKeepTheirPlace: a file of kctrl's that would move to where the user has one stays, and so does all else.
+// TestFilesOfTheUsersKeepTheirPlace checks that a file of kctrl whose new path a user's file has is not moved, and that
+// nothing else changes.
 func TestFilesOfTheUsersKeepTheirPlace(t *testing.T) {
 	p := newMemoryProject(t, scaffold.InitOptions{MultiGroup: true})
 	p.run(scaffold.APIOptions{Group: "webapp", Version: "v1", Kind: "Guestbook", Resource: true, Namespaced: true})
@@ -245,7 +246,8 @@ func TestFilesOfTheUsersKeepTheirPlace(t *testing.T) {
 	}
 }
 
-// TestEditKeepsLineEnds: files that were checked out with CRLF and not edited are rewritten without a conflict, and end as before.
+// TestEditKeepsLineEnds checks that unedited files with CRLF are rewritten without a conflict, and keep their line
+// ends.
 func TestEditKeepsLineEnds(t *testing.T) {
 	p := newEdited(t)
 	p.run(scaffold.WebhookOptions{Group: "webapp", Version: "v1", Kind: "Guestbook", Validation: true})
@@ -271,7 +273,7 @@ func TestEditKeepsLineEnds(t *testing.T) {
 	}
 }
 
-// TestForcedConflictsAreNamed with the line where the markers of git begin.
+// TestForcedConflictsAreNamed expects the line of the first conflict marker.
 func TestForcedConflictsAreNamed(t *testing.T) {
 	const file = "config/default/kustomization.yaml"
 	p := newEdited(t)

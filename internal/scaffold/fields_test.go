@@ -23,7 +23,7 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/testenv"
 )
 
-// fieldWriter makes random flags about fields, all of which are right.
+// fieldWriter generates random valid flags about fields.
 type fieldWriter struct {
 	*rand.Rand
 	flags []string
@@ -101,8 +101,8 @@ func (w *fieldWriter) fields(prefix string, depth int) {
 	}
 }
 
-// TestRandomFieldsMakeKinds makes kinds of random fields: their Go is formatted and has no type errors, API servers accept
-// their CRDs and samples, and the tests pass, whose objects the CRDs accept.
+// TestRandomFieldsMakeKinds creates kinds with random fields. Their Go code is formatted and has no type errors, API
+// servers accept their CRDs and samples, and the tests pass.
 func TestRandomFieldsMakeKinds(t *testing.T) {
 	seeds.Each(t, 1, func(t *testing.T, seed uint64) {
 		p := newRandomKinds(t, rand.New(rand.NewPCG(seed, 7)))
@@ -118,7 +118,7 @@ func TestRandomFieldsMakeKinds(t *testing.T) {
 	})
 }
 
-// newRandomKinds makes a project with kinds of random fields.
+// newRandomKinds creates a project with kinds of random fields.
 func newRandomKinds(t *testing.T, r *rand.Rand) *testProject {
 	t.Helper()
 	p := newProject(t)
@@ -186,7 +186,7 @@ func TestOddNamesMakeKinds(t *testing.T) {
 	t.Run("tests", func(t *testing.T) { p.test(t, "./internal/...") })
 }
 
-// write does what create api does before it generates.
+// write does the part of create api that precedes generation.
 func (p *testProject) write(t *testing.T, opts scaffold.APIOptions) {
 	t.Helper()
 	p.planned(t, opts)
@@ -246,7 +246,8 @@ func (s apiServer) dryRunSamples(t *testing.T, p *testProject) {
 	}
 }
 
-// TestFurtherVersionHasMoreFields: a second version of a kind is a copy with fields of its own, and loses none on the way to the first.
+// TestFurtherVersionHasMoreFields checks that a second version of a kind is a copy with additional fields, and that
+// conversions to the first version lose none.
 func TestFurtherVersionHasMoreFields(t *testing.T) {
 	p := newGuestbook(t)
 	v2 := guestbook
@@ -284,7 +285,7 @@ func TestControllerOfTypesThatAreThere(t *testing.T) {
 	book := types
 	book.Kind = "Book"
 	p.createAPI(t, book)
-	book = guestbook // a version of types that are copied, with a controller
+	book = guestbook // a version with copied types and a controller
 	book.Kind, book.Version = "Book", "v2"
 	p.createAPI(t, book)
 	p.check(t)

@@ -22,11 +22,11 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/transaction"
 )
 
-// story is a project and the commands that make it.
+// story is a project and the commands that create it.
 type story struct {
 	golden string // the directory below testdata
 	init   scaffold.InitOptions
-	create []any // scaffold.APIOptions and the like
+	create []any // scaffold.APIOptions and others
 }
 
 func stories() []story {
@@ -141,7 +141,7 @@ func newProject(t *testing.T) *testProject {
 	return &testProject{dir: t.TempDir()}
 }
 
-// open returns the files of the project; they are closed when the test ends.
+// open returns the files of the project and closes them at the end of the test.
 func (p *testProject) open(t *testing.T) afero.Fs {
 	t.Helper()
 	root, err := transaction.Open(p.dir)

@@ -143,7 +143,7 @@ func TestMainIsShort(t *testing.T) {
 	}
 }
 
-// TestInitSettingsAreReadBack: whatever names and owners init takes, the next command reads from PROJECT as they are.
+// TestInitSettingsAreReadBack checks that the next command reads any names and owners unchanged from PROJECT.
 func TestInitSettingsAreReadBack(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	owners := []string{
@@ -206,7 +206,7 @@ func TestInitSettingsAreReadBack(t *testing.T) {
 	}
 }
 
-// randomText returns characters of all kinds, some of them none.
+// randomText returns random characters of all kinds.
 func randomText(r *rand.Rand) string {
 	var text []byte
 	for range r.IntN(6) {

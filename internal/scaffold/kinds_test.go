@@ -11,7 +11,7 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/scaffold"
 )
 
-// byHand is a kind that a user writes into a file of an API package.
+// byHand is a kind that a user has written in a file of an API package.
 const byHand = `package PACKAGE
 
 import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -96,10 +96,10 @@ func TestScheme(t *testing.T) {
 }
 `
 
-// handwritten are kinds that users write, by the place.
+// handwritten are kinds that users have written, by location.
 var handwritten = map[string]struct {
 	files map[string]string
-	kinds string // those that the manager knows
+	kinds string // kinds that the manager registers
 	notes []string
 }{
 	"beside kinds of kctrl": {
@@ -124,7 +124,7 @@ var handwritten = map[string]struct {
 	},
 	"in packages that Go hides, and does not": {
 		files: map[string]string{
-			"internal/pkg/internal/v1/a.go": strings.Replace(byHand, "root=true", "root=false", 2), // which is not a kind
+			"internal/pkg/internal/v1/a.go": strings.Replace(byHand, "root=true", "root=false", 2), // not a kind
 			"pkg/internal/v2/a.go":          byHand, "pkg/internal/v2/b.go": byHandGroup,
 			"internal/apis/v2/a.go": byHand, "internal/apis/v2/b.go": byHandGroup,
 			"cmd/internal/v3/a.go": byHand, "cmd/internal/v3/b.go": byHandGroup,
@@ -156,7 +156,7 @@ var handwritten = map[string]struct {
 	},
 }
 
-// writeHandwritten writes Go files. Each package is named after its directory, and has a group of its own.
+// writeHandwritten writes Go files. Each package has the name of its directory, and its own group.
 func (p *testProject) writeHandwritten(t *testing.T, files map[string]string) {
 	t.Helper()
 	for name, content := range files {
@@ -167,7 +167,7 @@ func (p *testProject) writeHandwritten(t *testing.T, files map[string]string) {
 	}
 }
 
-// TestKindsWrittenByHandAreRegisteredOrReported at the place where they are.
+// TestKindsWrittenByHandAreRegisteredOrReported expects reports with positions.
 func TestKindsWrittenByHandAreRegisteredOrReported(t *testing.T) {
 	for name, test := range handwritten {
 		t.Run(name, func(t *testing.T) {
@@ -201,7 +201,7 @@ func TestKindsWrittenByHandAreRegisteredOrReported(t *testing.T) {
 	}
 }
 
-// TestManagersKnowKindsWrittenByHand runs a program of a project that has all of them.
+// TestManagersKnowKindsWrittenByHand runs a program of a project with all of these kinds.
 func TestManagersKnowKindsWrittenByHand(t *testing.T) {
 	p := newGuestbook(t)
 	var kinds []string
@@ -223,8 +223,8 @@ func TestManagersKnowKindsWrittenByHand(t *testing.T) {
 	p.test(t, "./cmd")
 }
 
-// TestEveryGeneratorsOutputCompiles in a project as kctrl makes it, with kinds added before and after, and leaves
-// go.mod and go.sum as the go command would have them.
+// TestEveryGeneratorsOutputCompiles checks scaffolded projects with kinds added before and after generation. go.mod and
+// go.sum must be tidy.
 func TestEveryGeneratorsOutputCompiles(t *testing.T) {
 	for name, options := range map[string]scaffold.InitOptions{
 		"one group":      {Domain: "example.com", Repo: "example.com/guestbook"},
@@ -294,7 +294,7 @@ const hook = `package controller
 // +kubebuilder:webhook:path=/validate,mutating=false,failurePolicy=fail,sideEffects=None,groups=webapp.example.com,resources=guestbooks,verbs=create,versions=v1,name=vguestbook.example.com,admissionReviewVersions=v1
 `
 
-// TestVersionOfAKindLeavesOutKindsNamedLikeFields has types with a field Status, which does not use the kind Status.
+// TestVersionOfAKindLeavesOutKindsNamedLikeFields checks types with a field Status that does not use the kind Status.
 func TestVersionOfAKindLeavesOutKindsNamedLikeFields(t *testing.T) {
 	p := newMemoryProject(t, scaffold.InitOptions{})
 	for _, kind := range []string{"Guestbook", "Status", "Spec", "Items"} {

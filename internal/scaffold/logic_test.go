@@ -19,8 +19,8 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/scaffold/render"
 )
 
-// TestScaffoldedTestsFailWithoutLogic makes every function of a project that users write return at once, and every policy
-// allow everything. Each of the project's tests passes before, and fails then.
+// TestScaffoldedTestsFailWithoutLogic makes every function that users write return at once, and every policy allow
+// everything. Each test of the project passes before and fails afterwards.
 func TestScaffoldedTestsFailWithoutLogic(t *testing.T) {
 	p := newGuestbook(t)
 	for _, opts := range []any{
@@ -88,7 +88,7 @@ func TestScaffoldedTestsAskByEachVerb(t *testing.T) {
 	t.Run("tests", func(t *testing.T) { p.test(t, "./internal/webhook/...") })
 }
 
-// results returns the tests of an output of go test -v that have ended in one way, in order of their names.
+// results returns the tests with a result in the output of go test -v, sorted by name.
 func results(out, how string) []string {
 	var names []string
 	for line := range strings.Lines(out) {

@@ -54,7 +54,7 @@ func combinations() []combination {
 	return all
 }
 
-// eachChoice are a few combinations that together have each choice.
+// eachChoice are a few combinations that together contain each choice.
 var eachChoice = []combination{
 	{false, true, "conversion", "core", project.Module, false},
 	{true, false, "admission", "external", project.Bundled, true},
@@ -85,7 +85,7 @@ func TestMatrix(t *testing.T) {
 	})
 }
 
-// testTypes runs the tests that compile nothing.
+// testTypes runs the tests without compilation.
 func (c combination) testTypes(t *testing.T) {
 	p := c.make(t)
 	p.check(t)
@@ -105,7 +105,7 @@ func (c combination) test(t *testing.T) {
 	}
 	t.Run("build and test", func(t *testing.T) {
 		if c.runtime == project.Module {
-			goCommand(t, p.dir, moduleEnv(), "mod", "tidy") // go.sum has no checksums of a module that is replaced
+			goCommand(t, p.dir, moduleEnv(), "mod", "tidy") // go.sum has no checksums of a replaced module
 		}
 		p.build(t)
 		p.test(t, "./internal/...")
@@ -134,7 +134,7 @@ func (p *testProject) simulate(t *testing.T) {
 	if os.Getenv("GOCACHE") == "" {
 		t.Setenv("GOCACHE", filepath.Join(cache, "go-build"))
 	}
-	t.Setenv("XDG_CACHE_HOME", t.TempDir()) // the program goes with the test
+	t.Setenv("XDG_CACHE_HOME", t.TempDir()) // the compiled program is removed with the test
 	report, err := simulate.Run(t.Context(), p.dir, simulate.Options{Seed: 1}, func(string) {}, func(int, int) {})
 	if err != nil {
 		t.Fatal(err)
@@ -290,7 +290,7 @@ func (p *testProject) replaceRuntime(t *testing.T) {
 		runtimeModule, root))
 }
 
-// foreignDefinition is the definition of the kind of another project.
+// foreignDefinition is the CRD of another project's kind.
 const foreignDefinition = `apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
 metadata: {name: ships.fleet.example.io}

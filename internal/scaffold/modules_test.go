@@ -28,7 +28,7 @@ import (
 
 const (
 	runtimeModule = "github.com/kctrl-dev/kctrl"
-	// fakeVersion is the release of kctrl that is published in a module cache of its own.
+	// fakeVersion is a release of kctrl in a separate module cache.
 	fakeVersion = "v0.1.0"
 )
 
@@ -140,7 +140,7 @@ func TestModuleTemplatesAreTidy(t *testing.T) {
 	}
 }
 
-// typed is a file with what Go types import that kctrl writes.
+// typed is a file with all imports that kctrl writes into Go types.
 const typed = `package v1
 
 import (
@@ -162,7 +162,7 @@ import (
 )
 `
 
-// addedRequirements returns a go.mod with the requirements that one has and another has not, or has as indirect ones.
+// addedRequirements returns a go.mod with the requirements that after has in addition to before, or has as direct ones.
 func addedRequirements(t *testing.T, before, after []byte) []byte {
 	t.Helper()
 	var out bytes.Buffer
@@ -302,13 +302,13 @@ func bundledTemplate(t *testing.T, name string) []byte {
 	return bytes.TrimPrefix(content, []byte("{{- /* ModuleView */ -}}\n"))
 }
 
-// TestProjectsMayChooseOlderKubernetes follows docs/kubernetes.md: a scaffolded project takes older k8s.io modules, and it
-// is tidy and builds, also with kinds that are created then. A subtest vets the project and the runtime, and runs the tests
-// on a real API server.
+// TestProjectsMayChooseOlderKubernetes follows docs/kubernetes.md: a scaffolded project uses older k8s.io modules, is
+// tidy and builds, also with kinds that are created later. A subtest vets the project and the runtime, and runs the
+// tests on a real API server.
 func TestProjectsMayChooseOlderKubernetes(t *testing.T) {
 	for name, version := range map[string]string{
 		"oldest":                  olderKubernetes(t, 2) + ".0",
-		"last patch of oldest":    olderKubernetes(t, 2), // a version of two numbers is its last patch
+		"last patch of oldest":    olderKubernetes(t, 2), // a version with two numbers means its last patch
 		"last patch of the other": olderKubernetes(t, 1),
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -354,8 +354,8 @@ func TestProjectsMayChooseOlderKubernetes(t *testing.T) {
 	}
 }
 
-// olderKubernetes returns the minor version of the k8s.io modules that is some minor versions before what kctrl is tested with. The
-// bundled runtime requires the one of two before: a project may choose it or a newer one.
+// olderKubernetes returns the minor version of the k8s.io modules that is some minor versions older than the tested
+// one. The bundled runtime requires the one two versions older; a project may use it or a newer one.
 func olderKubernetes(t *testing.T, before int) string {
 	t.Helper()
 	root, err := modfile.Parse("go.mod", sourceFile(t, "go.mod"), nil)
@@ -371,7 +371,7 @@ func olderKubernetes(t *testing.T, before int) string {
 	return fmt.Sprintf("v0.%d", minor-before)
 }
 
-// kubernetesOf returns the modules of k8s.io that the program of a project is built from.
+// kubernetesOf returns the k8s.io modules of a project's program.
 func kubernetesOf(t *testing.T, p *testProject) []string {
 	t.Helper()
 	out := goCommand(t, p.dir, moduleEnv(), "list", "-m", "k8s.io/api", "k8s.io/apimachinery", "k8s.io/client-go")
@@ -407,7 +407,7 @@ func writeNewProject(t *testing.T, dir, runtimeVersion, replace string) {
 	}
 }
 
-// moduleTemplate makes a template of a go.mod.
+// moduleTemplate returns a template of a go.mod.
 func moduleTemplate(t *testing.T, dir, version, inTemplate string) []byte {
 	t.Helper()
 	text := string(readFile(t, dir, "go.mod"))
@@ -445,10 +445,10 @@ func tryGoCommand(ctx context.Context, dir string, env []string, args ...string)
 	return string(out), err
 }
 
-// cacheEnv is the environment of a go command that has the module cache and nothing else.
+// cacheEnv returns the environment of a go command that has only the module cache.
 func cacheEnv() []string { return append(moduleEnv(), "GOPROXY=off") }
 
-// moduleEnv is the environment of a go command that may download modules.
+// moduleEnv returns the environment of a go command that may download modules.
 func moduleEnv() []string {
 	// With -trimpath, code compiled in one directory is reused in every other one.
 	return []string{"GOFLAGS=-trimpath", "CGO_ENABLED=0", "GOTOOLCHAIN=local", "GOWORK=off"}
@@ -482,7 +482,7 @@ func writeFile(t *testing.T, path string, content []byte) {
 	}
 }
 
-// TestBundledRuntimeNeedsNoOtherModules holds the requirements of the bundle to what its packages import.
+// TestBundledRuntimeNeedsNoOtherModules checks that the bundle requires only modules that its packages import.
 func TestBundledRuntimeNeedsNoOtherModules(t *testing.T) {
 	imported := map[string]bool{}
 	err := fs.WalkDir(kctrl.Source, "runtime", func(name string, entry fs.DirEntry, err error) error {

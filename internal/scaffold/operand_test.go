@@ -22,7 +22,7 @@ func newOperand(t *testing.T) *testProject {
 	return p
 }
 
-// TestOperandRuns creates controllers that run an image: with all options, and with none.
+// TestOperandRuns creates controllers that run an image, with all options and with none.
 func TestOperandRuns(t *testing.T) {
 	p := newOperand(t)
 	plain := guestbook
@@ -32,7 +32,7 @@ func TestOperandRuns(t *testing.T) {
 	t.Run("tests", func(t *testing.T) { p.test(t, "./internal/controller/...") })
 }
 
-// TestOperandTestsFindEachDefect takes parts of the logic out of the controller. Its tests fail each time.
+// TestOperandTestsFindEachDefect removes parts of the controller's logic. Its tests must fail each time.
 func TestOperandTestsFindEachDefect(t *testing.T) {
 	p := newOperand(t)
 	file := filepath.Join(p.dir, "internal", "controller", "guestbook_controller.go")
@@ -60,8 +60,8 @@ func TestOperandTestsFindEachDefect(t *testing.T) {
 				t.Fatalf("the controller has no %q", change[0])
 			}
 			writeFile(t, file, []byte(changed))
-			// The timeout ends tests that wait for an event which does not come. One run in three may not find a
-			// defect, if another event came just then.
+			// The timeout ends tests that wait for a missing event. One run in three may not find a defect, if another
+			// event arrives at the right time.
 			out, err := tryGoCommand(t.Context(), p.dir, inMemoryEnv(t), "test", "-vet=off", "-count", "3", "-timeout", "20s",
 				"./internal/controller/...")
 			if err == nil || strings.Contains(out, "[build failed]") && !strings.Contains(out, "declared and not used") {

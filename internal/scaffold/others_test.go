@@ -10,7 +10,7 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/scaffold/project"
 )
 
-// TestKindsOfOthersAreNamedAsSuch has a kind of a migrated project, which must not be reported as missing.
+// TestKindsOfOthersAreNamedAsSuch checks a kind of a migrated project, which must not be reported as missing.
 func TestKindsOfOthersAreNamedAsSuch(t *testing.T) {
 	p := newMemoryProject(t, scaffold.InitOptions{})
 	proj := p.load()
@@ -40,7 +40,8 @@ func TestKindsOfOthersAreNamedAsSuch(t *testing.T) {
 	}
 }
 
-// TestKindsOfTheModuleFollowItsPath: the types of a migrated project are its own, and where they are changes with the module.
+// TestKindsOfTheModuleFollowItsPath checks that the types of a migrated project belong to it, and that their import
+// path changes with the module.
 func TestKindsOfTheModuleFollowItsPath(t *testing.T) {
 	p := newMemoryProject(t, scaffold.InitOptions{})
 	proj := p.load()

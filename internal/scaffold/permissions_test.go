@@ -36,7 +36,7 @@ import (
 	"github.com/kctrl-dev/kctrl/testserver/apiserver"
 )
 
-// permission is what one verb of a rule grants: on all objects of a resource, or on one of them.
+// permission is one verb of a rule, for all objects of a resource or one object.
 type permission struct{ verb, group, resource, name string }
 
 func (p permission) String() string {
@@ -79,8 +79,8 @@ func TestDeployedOperatorNeedsEachPermission(t *testing.T) {
 	t.Run("kctrl rbac", d.checkMarkers)
 }
 
-// checkMarkers removes the markers of the permissions that no request needs, and the roles for the certificate of the
-// webhooks, and expects kctrl rbac to miss them.
+// checkMarkers removes the markers of permissions that no request needs, and the roles for the webhook certificate, and
+// expects kctrl rbac to report them missing.
 func (d *deployed) checkMarkers(t *testing.T) {
 	want := slices.Collect(maps.Keys(notInRequests))
 	for _, p := range d.permissions(t) {
@@ -184,7 +184,7 @@ func (d *deployed) deployment(t *testing.T, one *unstructured.Unstructured) {
 	d.token = "/api/v1/namespaces/" + d.namespace + "/serviceaccounts/" + pod.ServiceAccountName + "/token"
 }
 
-// permissions returns what the roles of the service account grant.
+// permissions returns the permissions of the service account's roles.
 func (d *deployed) permissions(t *testing.T) (all []permission) {
 	t.Helper()
 	bound := map[string]bool{}
@@ -288,7 +288,7 @@ func (r *requests) used(verb, group, resource string) bool {
 	return false
 }
 
-// record notes the answer to a request.
+// record records the answer to a request.
 func (r *requests) record(info *request.RequestInfo, response *http.Response) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -309,7 +309,7 @@ func (r *requests) record(info *request.RequestInfo, response *http.Response) er
 		}
 		response.Body = io.NopCloser(bytes.NewReader(body))
 		if bytes.Contains(body, []byte(" cannot create resource ")) {
-			named.verb = "create" // an apply of an object that does not exist
+			named.verb = "create" // an apply of a missing object
 		}
 		r.forbidden[r.granting(named)] = true
 		return nil
@@ -322,7 +322,7 @@ func (r *requests) record(info *request.RequestInfo, response *http.Response) er
 	return nil
 }
 
-// granting returns the permission of the roles that a request on a named object needs, or one that they do not grant.
+// granting returns the permission that a request on a named object needs: one of the roles, or one that they lack.
 func (r *requests) granting(named permission) permission {
 	of := named
 	of.name = ""
@@ -332,8 +332,8 @@ func (r *requests) granting(named permission) permission {
 	return named
 }
 
-// run runs the operator on a new server until it has done everything, or, if a permission is removed, until a request
-// is forbidden.
+// run runs the operator on a new server until it has used all permissions or, if a permission is removed, until a
+// request is forbidden.
 func (d *deployed) run(t *testing.T, removed permission) *requests {
 	t.Helper()
 	server := apiserver.New(apiserver.Options{})
@@ -398,7 +398,7 @@ func (d *deployed) proxy(transport http.RoundTripper, seen *requests) http.Handl
 			r.Out.Header.Set("Impersonate-User", d.user)
 		},
 		Transport:     transport,
-		FlushInterval: -1, // events at once
+		FlushInterval: -1, // flush each event
 		ModifyResponse: func(response *http.Response) error {
 			info, err := infos.NewRequestInfo(response.Request)
 			if err != nil {
@@ -520,7 +520,7 @@ func (d *deployed) drive(
 				break
 			}
 			select {
-			case <-next: // the operator renews its lease all the time
+			case <-next: // the operator keeps renewing its lease
 			case <-ctx.Done():
 				return fmt.Errorf("%s: %w: %w", step.name, ctx.Err(), err)
 			}

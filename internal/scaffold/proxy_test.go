@@ -31,7 +31,7 @@ func newModuleProxy(t *testing.T, source fs.FS, version string) string {
 	return "file://" + filepath.ToSlash(dir)
 }
 
-// proxyEnv is the environment of a go command that has the proxy, and a module cache.
+// proxyEnv returns the environment of a go command with the proxy and a module cache.
 func proxyEnv(proxy, cache string) []string {
 	return []string{
 		"GOPROXY=" + proxy, "GOMODCACHE=" + cache, "GOSUMDB=off", "GOFLAGS=-modcacherw", "GOTOOLCHAIN=local", "GOWORK=off",
@@ -56,7 +56,7 @@ func writeModuleZip(t *testing.T, path string, source fs.FS, version string) {
 	}
 	for _, name := range sharedFiles {
 		if _, err := fs.Stat(source, name); err == nil {
-			continue // the tree of a whole module has it
+			continue // included in the tree of the module
 		}
 		if err := add(name, readFile(t, "../..", name)); err != nil {
 			t.Fatal(err)
@@ -108,7 +108,7 @@ func shadowModuleCache(t *testing.T) string {
 	return shadow
 }
 
-// linkEntries links to everything in from that is not in to.
+// linkEntries links to all entries of from that to lacks.
 func linkEntries(t *testing.T, from, to string) {
 	t.Helper()
 	entries, err := os.ReadDir(from)

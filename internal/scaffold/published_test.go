@@ -16,8 +16,8 @@ import (
 	"golang.org/x/mod/modfile"
 )
 
-// TestPublishedModule installs kctrl from a module proxy, as users do, and starts a project with it: the project requires
-// the published runtime, and builds from it without a network.
+// TestPublishedModule installs kctrl from a module proxy, like users, and creates a project with it. The project
+// requires the published runtime, and builds without a network.
 func TestPublishedModule(t *testing.T) {
 	source := moduleTree(t)
 	version := contentVersion(source)
@@ -49,7 +49,7 @@ func TestPublishedModule(t *testing.T) {
 	}
 }
 
-// TestModuleCanBeInstalled: go install takes no module with replacements or exclusions.
+// TestModuleCanBeInstalled checks that go.mod has neither replacements nor exclusions, which go install rejects.
 func TestModuleCanBeInstalled(t *testing.T) {
 	mod, err := modfile.Parse("go.mod", sourceFile(t, "go.mod"), nil)
 	if err != nil {
@@ -89,7 +89,7 @@ func moduleTree(t *testing.T) fstest.MapFS {
 // published are the top directories of the module that the program and the runtime import or embed.
 var published = []string{"cmd", "internal", "runtime", "testserver", "vet", "compat"}
 
-// isModule reports whether a directory has another module, which the archive of this one does not contain.
+// isModule reports whether a directory contains another module, which the archive of this one omits.
 func isModule(root fs.FS, name string) bool {
 	_, err := fs.Stat(root, path.Join(name, "go.mod"))
 	return err == nil
@@ -104,7 +104,7 @@ func inRoot(name string) bool {
 	return path.Ext(name) == ".go" || slices.Contains([]string{"go.mod", "go.sum", "LICENSE"}, name)
 }
 
-// contentVersion is a version that only this content has, so that the module cache never answers with another.
+// contentVersion returns a version that is unique to the content, so that the module cache never returns another one.
 func contentVersion(tree fstest.MapFS) string {
 	sum := sha256.New()
 	err := fs.WalkDir(tree, ".", func(name string, entry fs.DirEntry, err error) error {
@@ -119,7 +119,7 @@ func contentVersion(tree fstest.MapFS) string {
 	return fmt.Sprintf("v0.0.0-test.x%x", sum.Sum(nil)[:8])
 }
 
-// forgetVersion takes a version of this module out of the module cache. The version is this test's own.
+// forgetVersion removes a version from the module cache. Only this test uses the version.
 func forgetVersion(t *testing.T, cache, version string) {
 	t.Helper()
 	extracted := filepath.Join(cache, filepath.FromSlash(runtimeModule)+"@"+version)

@@ -32,10 +32,10 @@ type randomProject struct {
 	commits map[version][]byte
 }
 
-// version is one of a file, by its hash, as version control has them.
+// version identifies a version of a file by its hash, like version control.
 type version struct{ name, sum string }
 
-// commit has version control know the files as they are.
+// commit stores the current files in version control.
 func (p *randomProject) commit() {
 	p.Helper()
 	for name, content := range p.tree() {
@@ -49,7 +49,7 @@ func (p *randomProject) committed(name, sum string) ([]byte, bool) {
 	return content, found
 }
 
-// plan plans a command, with what version control has.
+// plan plans a command with the files in version control.
 func (p *randomProject) plan(opts any) (*plan.Plan, error) {
 	p.Helper()
 	switch o := opts.(type) {
@@ -74,12 +74,12 @@ func newRandomProject(t *testing.T, r *rand.Rand) *randomProject {
 // length returns the number of steps of a random sequence, which is usual on average.
 func length(r *rand.Rand, usual int) int { return usual/2 + 1 + r.IntN(usual) }
 
-// newMemoryProject is a project in memory with the layout and scope of opts.
+// newMemoryProject returns a project in memory with the layout and scope of opts.
 func newMemoryProject(t *testing.T, opts scaffold.InitOptions) *randomProject {
 	t.Helper()
 	p := &randomProject{t, afero.NewMemMapFs(), map[version][]byte{}}
 	opts.Domain, opts.Repo, opts.License, opts.Year = "example.com", "example.com/guestbook", "none", 2026
-	// Without hundreds of files that are the same every time.
+	// Omit hundreds of files that never differ.
 	opts.Runtime, opts.Kctrl = project.Module, memoryKctrl
 	plan, err := scaffold.PlanInit(afero.NewIOFS(p.fs), opts)
 	if err != nil {
@@ -91,7 +91,7 @@ func newMemoryProject(t *testing.T, opts scaffold.InitOptions) *randomProject {
 	return p
 }
 
-// memoryKctrl is the kctrl that makes projects in memory.
+// memoryKctrl is the kctrl that creates projects in memory.
 var memoryKctrl = project.Build{Version: "v1.0.0", Sum: "h1:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA="}
 
 // run executes a create command, and reports whether the command line was valid here.
@@ -154,7 +154,7 @@ func (p *randomProject) tree() map[string][]byte {
 	return tree
 }
 
-// check fails unless all Go is formatted, all YAML is YAML, and config/default and the samples can be built.
+// check fails unless all Go files are formatted, all YAML files parse, and config/default and the samples build.
 func (p *randomProject) check() {
 	p.Helper()
 	tree := p.tree()
@@ -217,7 +217,7 @@ func (p *randomProject) generate(disk filesys.FileSystem) {
 	}
 }
 
-// randomOptions are random options of create commands.
+// randomOptions returns random options of create commands.
 func randomOptions(r *rand.Rand) any {
 	pick := func(all ...string) string { return all[r.IntN(len(all))] }
 	yes := func() bool { return r.IntN(2) == 0 }
@@ -265,8 +265,8 @@ func randomOptions(r *rand.Rand) any {
 	return api
 }
 
-// randomShape returns the flags of create api that describe a kind. Every second time they describe only its fields,
-// which further versions can have too.
+// randomShape returns the flags of create api that describe a kind. Half of the time they describe only its fields,
+// which further versions can also have.
 func randomShape(r *rand.Rand) render.Shape {
 	some := func(all ...string) []string {
 		return slices.DeleteFunc(all, func(string) bool { return r.IntN(2) == 0 })
@@ -285,15 +285,15 @@ func randomShape(r *rand.Rand) render.Shape {
 	return s
 }
 
-// edits are what users do to files of theirs.
+// edits are typical edits by users.
 var edits = map[string]func([]byte) []byte{
 	"CRLF":       func(text []byte) []byte { return bytes.ReplaceAll(text, []byte("\n"), []byte("\r\n")) },
 	"braces":     func(text []byte) []byte { return append(text, "\n// {{ .Resource.Kind }} stays as it is.\n"...) },
 	"build tags": func(text []byte) []byte { return append([]byte("//go:build !none\n\n"), text...) },
 }
 
-// TestRandomCommandsKeepTheTreeWhole runs random commands in random projects. A command that is accepted changes nothing
-// the second time, and all written files can be read.
+// TestRandomCommandsKeepTheTreeWhole runs random commands in random projects. Repeating an accepted command changes
+// nothing, and all written files can be read.
 func TestRandomCommandsKeepTheTreeWhole(t *testing.T) {
 	seeds.Each(t, 12, func(t *testing.T, seed uint64) {
 		t.Parallel()
@@ -309,8 +309,8 @@ func TestRandomCommandsKeepTheTreeWhole(t *testing.T) {
 	})
 }
 
-// TestCommandsLeaveWhatUsersWrote edits the types and the main function in every way before further commands. They stay
-// as they are, except for the marker of the stored version.
+// TestCommandsLeaveWhatUsersWrote edits the types and the main function in each way before further commands. The edits
+// stay, except for the marker of the stored version.
 func TestCommandsLeaveWhatUsersWrote(t *testing.T) {
 	for name, change := range edits {
 		t.Run(name, func(t *testing.T) {
@@ -361,7 +361,7 @@ func TestIndependentCommandsCommute(t *testing.T) {
 			scaffold.ControllerOptions{Group: "webapp", Version: "v1", Kind: kind, Name: strings.ToLower(kind) + "-backup"},
 		}
 	}
-	// Lists are in the order of the commands, and the lock has hashes of them.
+	// Lists follow the order of the commands, and the lock has their hashes.
 	ordered := []string{"PROJECT", "cmd/zz_generated.register.go", "config/default/kustomization.yaml",
 		"config/samples/kustomization.yaml", "config/policy/kustomization.yaml"}
 	lines := func(content []byte) []string { return slices.Sorted(strings.Lines(string(content))) }

@@ -24,7 +24,7 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/scaffold/render"
 )
 
-// commands are the commands that write to a project, as cmd/kctrl calls them.
+// commands are the commands that write to a project, called like in cmd/kctrl.
 func commands() map[string]func(*testing.T, *testProject) (*plan.Plan, error) {
 	generated := func(o generate.Options) func(*testing.T, *testProject) (*plan.Plan, error) {
 		return func(t *testing.T, p *testProject) (*plan.Plan, error) { return p.planGenerate(t, o) }
@@ -40,7 +40,7 @@ func commands() map[string]func(*testing.T, *testProject) (*plan.Plan, error) {
 	}
 }
 
-// withRoleName returns the options of kctrl manifests --role-name, for the role alone.
+// withRoleName returns the options of kctrl manifests --role-name.
 func withRoleName(name string) generate.Options {
 	o := generate.Options{Generators: []string{generate.RBAC}}
 	for _, flag := range o.Flags() {
@@ -51,7 +51,7 @@ func withRoleName(name string) generate.Options {
 	return o
 }
 
-// planGenerate does what kctrl generate and kctrl manifests do before they write.
+// planGenerate does the planning of kctrl generate and kctrl manifests.
 func (p *testProject) planGenerate(t *testing.T, o generate.Options) (*plan.Plan, error) {
 	t.Helper()
 	fsys := afero.NewIOFS(p.open(t))
@@ -75,8 +75,8 @@ func (p *testProject) planGenerate(t *testing.T, o generate.Options) (*plan.Plan
 }
 
 // TestAnythingMayBeRemoved removes each file and directory of a project, and runs each command. The command returns an
-// error or a note that names the missing file and a remedy, or leaves a tree that kustomize builds. Where the tree is whole,
-// running the command again changes nothing.
+// error or a note with the missing file and a remedy, or leaves a tree that kustomize builds. If the tree is complete,
+// repeating the command changes nothing.
 func TestAnythingMayBeRemoved(t *testing.T) {
 	whole := newProject(t)
 	whole.initialize(t, scaffold.InitOptions{
@@ -129,7 +129,7 @@ func testWithout(t *testing.T, p *testProject, removed string,
 	for _, folder := range []string{"config/default", "config/crd", "config/samples"} {
 		if removed == folder || strings.HasPrefix(folder, removed+"/") || path.Dir(removed) == folder &&
 			path.Base(removed) == "kustomization.yaml" {
-			continue // taken away on purpose, and perhaps back
+			continue // removed on purpose, and possibly restored
 		}
 		_, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(filesys.MakeFsOnDisk(), filepath.Join(p.dir, folder))
 		if err != nil && !noted {
@@ -138,7 +138,7 @@ func testWithout(t *testing.T, p *testProject, removed string,
 	}
 	again, err := command(t, p)
 	if e, ok := errors.AsType[*diagnostic.Error](err); ok && strings.Contains(e.Message, "exists") {
-		return // create api, which adds a kind once
+		return // create api adds a kind once
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -146,7 +146,7 @@ func testWithout(t *testing.T, p *testProject, removed string,
 	wantNoChange(t, again)
 }
 
-// TestKustomizationsMayHaveOtherNames gives every kustomization each of the names that kustomize knows.
+// TestKustomizationsMayHaveOtherNames gives each kustomization all names that kustomize supports.
 func TestKustomizationsMayHaveOtherNames(t *testing.T) {
 	for _, base := range []string{"kustomization.yml", "Kustomization"} {
 		p := newGuestbook(t)
@@ -172,7 +172,8 @@ func TestKustomizationsMayHaveOtherNames(t *testing.T) {
 	}
 }
 
-// TestUnlistedControllersStayOff: the user took CRDs and roles off, and no later command lists them again.
+// TestUnlistedControllersStayOff checks that commands do not list CRDs and roles again that the user has removed from a
+// list.
 func TestUnlistedControllersStayOff(t *testing.T) {
 	p := newGuestbook(t)
 	drop := func(file, item string) {
@@ -252,7 +253,7 @@ func TestLostRuntimeComesBack(t *testing.T) {
 		}
 	}
 
-	// Another kctrl wrote a file that this one does not know, and one that it knows otherwise.
+	// Another kctrl wrote a file that this one does not have, and one with other content.
 	lock := strings.ReplaceAll(string(before["PROJECT.lock"]), "third_party/kctrl/runtime/object/object.go",
 		"third_party/kctrl/runtime/object/older.go")
 	writeFile(t, filepath.Join(p.dir, "PROJECT.lock"), []byte(lock))
@@ -271,7 +272,7 @@ func TestLostRuntimeComesBack(t *testing.T) {
 	}
 }
 
-// TestBindingFollowsTheRole that manifests gives another name, unless it binds another role.
+// TestBindingFollowsTheRole renames a role with kctrl manifests. A binding follows unless it binds another role.
 func TestBindingFollowsTheRole(t *testing.T) {
 	const binding = "config/rbac/role_binding.yaml"
 	for _, style := range []string{"manager-role", `"manager-role"`, "'manager-role' # ours"} {

@@ -15,7 +15,7 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/scaffold/plan"
 )
 
-// TestConversionsStandBesideWebhooksOfNamesakes has a kind in another group with the same name and with webhooks.
+// TestConversionsStandBesideWebhooksOfNamesakes checks a kind in another group with the same name and with webhooks.
 // Further webhooks would need the same files, but conversions have their own. They can be added, and are renamed with
 // the kind.
 func TestConversionsStandBesideWebhooksOfNamesakes(t *testing.T) {
@@ -47,8 +47,8 @@ func TestConversionsStandBesideWebhooksOfNamesakes(t *testing.T) {
 	}
 }
 
-// TestRenameLeavesNamesakesAlone has a kind of another group with the renamed name. It keeps its name in the files of
-// kctrl and in the user's code.
+// TestRenameLeavesNamesakesAlone checks a kind of another group with the renamed name. It keeps its name in the files
+// of kctrl and in the user's code.
 func TestRenameLeavesNamesakesAlone(t *testing.T) {
 	p := newMemoryProject(t, scaffold.InitOptions{MultiGroup: true})
 	own, other := shelf, shelf
@@ -100,8 +100,8 @@ func TestRenameFollowsInEditedDocComments(t *testing.T) {
 	}
 }
 
-// TestRenameFollowsInFieldsAndDotImports: a field that embeds a kind is called as the kind, also in a generic type; one that is only
-// called so is not.
+// TestRenameFollowsInFieldsAndDotImports checks that a field that embeds a kind gets its new name, also in a generic
+// type. Other fields of that name keep it.
 func TestRenameFollowsInFieldsAndDotImports(t *testing.T) {
 	p := newEdited(t)
 	const name = "internal/controller/mine.go"
@@ -285,7 +285,7 @@ func TestRemainingPartsAreReported(t *testing.T) {
 	}
 }
 
-// TestRenameLeavesWhatFunctionsDeclareAlone: parameters, type parameters and labels that are called as a kind.
+// TestRenameLeavesWhatFunctionsDeclareAlone checks parameters, type parameters and labels with the name of a kind.
 func TestRenameLeavesWhatFunctionsDeclareAlone(t *testing.T) {
 	p := newEdited(t)
 	p.put("api/v1/mine.go", `package v1
@@ -437,7 +437,8 @@ func TestOldPathsAreReported(t *testing.T) {
 	}
 }
 
-// TestALongerPathIsNotTheOldOne: what begins with the old path is the new one, in all that follows.
+// TestALongerPathIsNotTheOldOne checks paths with the old path as a prefix, in which all matches belong to the new
+// path.
 func TestALongerPathIsNotTheOldOne(t *testing.T) {
 	p := newEdited(t)
 	for _, repo := range []string{"example.com/guestbook/v2", "example.com/guestbook"} {
@@ -461,7 +462,8 @@ func noted(p *plan.Plan) []string {
 	return notes
 }
 
-// TestMovesKeepToWhatGoImports: an internal package stays where it is, and those alone may import it that are beside it or below.
+// TestMovesKeepToWhatGoImports checks that an internal package does not move, because only packages next to it or below
+// may import it.
 func TestMovesKeepToWhatGoImports(t *testing.T) {
 	p := newEdited(t)
 	p.put("internal/controller/internal/help/help.go", "package help\n")
@@ -484,8 +486,8 @@ var toVisitor = renaming{scaffold.RenameOptions{
 	Group: "webapp", Kind: "Guestbook", To: "Visitor", Kctrl: memoryKctrl,
 }, scaffold.PlanRenameKind}
 
-// TestEditedBodiesFollow: a user has written another body, other markers and other calls where kctrl writes other
-// comments, namespaces and paths now. Names, markers and paths follow, and nothing of that is a conflict.
+// TestEditedBodiesFollow checks code in which a user has changed bodies, markers and calls whose surrounding comments,
+// namespaces and paths kctrl now writes differently. Names, markers and paths follow without a conflict.
 func TestEditedBodiesFollow(t *testing.T) {
 	p := newEdited(t)
 	const name, test = "internal/controller/guestbook_controller.go", "internal/controller/guestbook_controller_test.go"
@@ -523,7 +525,7 @@ func TestEditedBodiesFollow(t *testing.T) {
 	}
 }
 
-// TestListsOfAnotherNameFollow: kustomize reads kustomization.yml, too.
+// TestListsOfAnotherNameFollow checks kustomization.yml, which kustomize also reads.
 func TestListsOfAnotherNameFollow(t *testing.T) {
 	p := newEdited(t)
 	if err := p.fs.Rename("config/samples/kustomization.yaml", "config/samples/kustomization.yml"); err != nil {

@@ -67,7 +67,8 @@ func isGenerated(name string) bool {
 			"hack/boilerplate.go.txt"}, name)
 }
 
-// isCopied reports whether a file has the types of a kind with several versions, one of which its author marks as stored.
+// isCopied reports whether a file has the types of a kind with several versions, one of which the author marks as
+// stored.
 func isCopied(proj *project.Project, name string) bool {
 	return slices.ContainsFunc(proj.Resources, func(r project.Resource) bool {
 		return len(proj.Versions(r)) > 0 && path.Base(name) == strings.ToLower(r.Kind)+"_types.go"

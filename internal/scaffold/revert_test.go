@@ -30,7 +30,7 @@ type renaming struct {
 	plan func(fs.FS, *project.Project, scaffold.RenameOptions) (*plan.Plan, error)
 }
 
-// upgrading is an upgrade from what version control has, which may be nothing.
+// upgrading is an upgrade from the files in version control, of which there may be none.
 type upgrading struct{ base sync.History }
 
 func (u upgrading) plan(fsys fs.FS, proj *project.Project) (*plan.Plan, error) {
@@ -40,7 +40,7 @@ func (u upgrading) plan(fsys fs.FS, proj *project.Project) (*plan.Plan, error) {
 	return upgrade.Plan(fsys, proj, upgrade.Options{Base: u.base, Kctrl: memoryKctrl})
 }
 
-// randomRenaming renames a kind, a version or a group of a project to names with a number; back takes it back.
+// randomRenaming renames a kind, a version or a group of a project to a name with a number; back reverts it.
 func randomRenaming(r *rand.Rand, proj *project.Project, number int) (there, back renaming, found bool) {
 	var own []project.Resource
 	for _, resource := range proj.Resources {
@@ -70,7 +70,7 @@ func randomRenaming(r *rand.Rand, proj *project.Project, number int) (there, bac
 	return there, back, true
 }
 
-// userEdits are edits of random files of kctrl, in places that no command has to change.
+// userEdits edits random files of kctrl in places that no command changes.
 func (p *randomProject) userEdits(r *rand.Rand) {
 	for _, name := range slices.Sorted(maps.Keys(p.tree())) {
 		isUsers := strings.HasPrefix(name, "api/") || strings.HasPrefix(name, "internal/")
@@ -81,9 +81,9 @@ func (p *randomProject) userEdits(r *rand.Rand) {
 	}
 }
 
-// TestRandomCommandsAndEditsCanBeReverted runs random commands of all kinds, with edits of the user between them. After each
-// command the project can be deployed, commands that change a whole project can be reverted, and a repeated command changes
-// nothing.
+// TestRandomCommandsAndEditsCanBeReverted runs random commands of all kinds, with edits by the user in between. After
+// each command the project can be deployed, commands that change a whole project can be reverted, and a repeated
+// command changes nothing.
 func TestRandomCommandsAndEditsCanBeReverted(t *testing.T) {
 	seeds.Each(t, 3, func(t *testing.T, seed uint64) {
 		t.Parallel()
@@ -126,7 +126,7 @@ func TestRandomCommandsAndEditsCanBeReverted(t *testing.T) {
 			}
 			p.wantNothing(upgrading{})
 			if r.IntN(3) == 0 {
-				continue // and on with it as it is
+				continue // continue with the unchanged project
 			}
 			if !p.run(back) {
 				t.Fatalf("%+v is refused after %+v", back, there)
@@ -158,7 +158,7 @@ func sum(counts map[string]int) (total int) {
 	return total
 }
 
-// restore makes the project one with the files of a tree.
+// restore replaces the files of the project with the files of a tree.
 func (p *randomProject) restore(tree map[string][]byte) {
 	p.Helper()
 	p.fs = afero.NewMemMapFs()
@@ -169,8 +169,8 @@ func (p *randomProject) restore(tree map[string][]byte) {
 	}
 }
 
-// TestFaultInAnyWriteOfAnyCommand fails writes of every command, from the first to the last. The tree is as it was or, once
-// everything is written, as the command makes it, and a second run completes the command.
+// TestFaultInAnyWriteOfAnyCommand fails each write of each command. Afterwards the tree is unchanged or, if all files
+// were written, complete. A second run completes the command.
 func TestFaultInAnyWriteOfAnyCommand(t *testing.T) {
 	start := newMemoryProject(t, scaffold.InitOptions{})
 	for _, opts := range []any{

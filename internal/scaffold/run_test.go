@@ -8,8 +8,8 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/testenv"
 )
 
-// TestScaffoldedTestsPass makes the golden projects, has the go command build and vet them, and runs their tests on API
-// servers of both kinds.
+// TestScaffoldedTestsPass creates the golden projects, builds and vets them, and runs their tests on both kinds of API
+// servers.
 func TestScaffoldedTestsPass(t *testing.T) {
 	for _, story := range stories() {
 		t.Run(story.golden, func(t *testing.T) {
@@ -27,28 +27,27 @@ func TestScaffoldedTestsPass(t *testing.T) {
 	}
 }
 
-// test runs the tests of packages of the project on API servers in memory, without the checks of go vet, which
-// [testProject.build] makes.
+// test runs the tests of packages of the project on API servers in memory, without vet, which [testProject.build] runs.
 func (p *testProject) test(t *testing.T, packages ...string) {
 	t.Helper()
 	goCommand(t, p.dir, inMemoryEnv(t), append([]string{"test", "-vet=off"}, packages...)...)
 }
 
-// inMemoryEnv is the environment of a go command that runs tests of a project. Tests that start a real API server by
-// default start one in memory, as a process of its own.
+// inMemoryEnv returns the environment of a go command that runs tests of a project. Tests that start a real API server
+// by default start one in memory, in a separate process.
 func inMemoryEnv(t *testing.T) []string {
 	t.Helper()
 	return append(cacheEnv(), "KCTRL="+kctrlCommand(t), testenv.ServerVariable+"=in-memory",
 		testenv.KubernetesVariable+"=")
 }
 
-// realServerEnv is the environment of a go command that runs all tests of a project on a real API server.
+// realServerEnv returns the environment of a go command that runs all tests of a project on a real API server.
 func realServerEnv(t *testing.T) []string {
 	t.Helper()
 	return append(cacheEnv(), "KCTRL="+kctrlCommand(t), testenv.ServerVariable+"=real")
 }
 
-// kctrlCommand returns the kctrl that make test built, or builds one.
+// kctrlCommand returns the kctrl that make test has built, or builds one.
 func kctrlCommand(t *testing.T) string {
 	t.Helper()
 	if command := os.Getenv("KCTRL"); command != "" {

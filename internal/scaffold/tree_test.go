@@ -18,8 +18,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// check fails unless the project is formatted, its types are right, and it can be deployed. [testProject.build] has the
-// go command build it, which takes ten times as long.
+// check fails unless the project is formatted, type-checks, and can be deployed. [testProject.build] builds it with the
+// go command, which takes ten times as long.
 func (p *testProject) check(t *testing.T) {
 	t.Helper()
 	p.checkFormat(t)
@@ -41,7 +41,7 @@ func (p *testProject) checkFormat(t *testing.T) {
 	}
 }
 
-// build builds and vets the modules of the project, which have to be tidy.
+// build builds and vets the modules of the project, which must be tidy.
 func (p *testProject) build(t *testing.T) {
 	t.Helper()
 	for _, dir := range p.modules(t) {
@@ -74,7 +74,7 @@ func (p *testProject) isTidied(t *testing.T) bool {
 	return err == nil && bytes.Contains(text, []byte("api: true"))
 }
 
-// checkDeployable builds everything that the project deploys.
+// checkDeployable builds all deployed manifests.
 func (p *testProject) checkDeployable(t *testing.T) {
 	t.Helper()
 	p.kustomize(t, "config/default")

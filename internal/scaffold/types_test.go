@@ -48,8 +48,8 @@ type compiledPackage struct {
 	Error *struct{ Err string }
 }
 
-// loadLocked has the go command compile packages, of the versions in the go.mod of this repository, with all that they
-// import. The build cache usually has them.
+// loadLocked compiles packages and their imports with the go command, in the versions of this repository's go.mod. They
+// are usually in the build cache.
 func (c *compiledPackages) loadLocked(paths []string) error {
 	missing := slices.DeleteFunc(slices.Clone(paths), func(path string) bool { _, found := c.found[path]; return found })
 	if c.types == nil {
@@ -238,7 +238,7 @@ func (w withTests) Import(importPath string) (*types.Package, error) {
 	return w.projectSource.Import(importPath)
 }
 
-// Import returns a package of the project, which it checks once, or one that is compiled.
+// Import returns a package of the project, which it checks once, or a compiled package.
 func (s *projectSource) Import(importPath string) (*types.Package, error) {
 	folder, own := s.folders[importPath]
 	switch {
@@ -304,8 +304,8 @@ func (s *projectSource) checkRequirements(t *testing.T, dir string) {
 	}
 }
 
-// needs returns the modules that the packages of a module import directly, and the versions of all that they import.
-// A version is empty where a replacement gives it.
+// needs returns the modules that the packages of a module import directly, and the versions of all direct and indirect
+// imports. The version is empty for a replaced module.
 func (s *projectSource) needs(module string) (direct map[string]bool, versions map[string]string) {
 	direct, versions = map[string]bool{}, map[string]string{}
 	api := s.repo + "/api"
@@ -316,7 +316,7 @@ func (s *projectSource) needs(module string) (direct map[string]bool, versions m
 	for name, folder := range s.folders {
 		isOwn := isAPI(name) == (module == api)
 		if !isOwn && module == api {
-			continue // API packages import none of the others
+			continue // API packages import no other packages of the project
 		}
 		for imported := range importsOf(folder.files, folder.tests, folder.external) {
 			if _, own := s.folders[imported]; own {

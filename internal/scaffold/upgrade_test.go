@@ -21,10 +21,10 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/testing/seeds"
 )
 
-// olderProject is a project in memory as an older kctrl would have made it, with what that wrote.
+// olderProject is a project in memory of an older kctrl, and the files that it wrote.
 type olderProject struct {
 	*randomProject
-	today, old map[string][]byte // old by hash
+	today, old map[string][]byte // old is by hash
 	changed    []string
 }
 
@@ -33,7 +33,7 @@ func hashOf(content []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// newOlderProject takes lines out of random files that kctrl writes, or adds some, as an older template might have.
+// newOlderProject removes lines from random files of kctrl, or adds some, like an older template.
 func newOlderProject(t *testing.T, r *rand.Rand) *olderProject {
 	p := &olderProject{randomProject: newRandomProject(t, r), old: map[string][]byte{}}
 	p.run(scaffold.APIOptions{Group: "webapp", Version: "v1", Kind: "Guestbook", Resource: true, Controller: true,
@@ -90,7 +90,7 @@ func (p *olderProject) fromHistory(_, sum string) ([]byte, bool) {
 	return content, found
 }
 
-// keepOld has a file be one that an upgrade has merged before: what kctrl wrote then is kept, and not in git.
+// keepOld simulates a file that an earlier upgrade has merged: kctrl kept the old content, which is not in git.
 func (p *olderProject) keepOld(name string) {
 	p.Helper()
 	lock, err := project.LoadLock(afero.NewIOFS(p.fs))
@@ -161,8 +161,9 @@ func TestUpgradeKeepsWhatItCannotMerge(t *testing.T) {
 	}
 }
 
-// TestUpgradeNamesTypesAndSamplesOfNewerTemplates reports these files once, in one note, edited or not. It does not
-// report further versions, which began as copies of the user's types, or files that equal the current templates.
+// TestUpgradeNamesTypesAndSamplesOfNewerTemplates checks that these files are reported once, in one note, edited or
+// not. Further versions, which started as copies of the user's types, and files equal to the current templates are not
+// reported.
 func TestUpgradeNamesTypesAndSamplesOfNewerTemplates(t *testing.T) {
 	const types, sample = "api/v1/guestbook_types.go", "config/samples/webapp_v1_guestbook.yaml"
 	for name, edited := range map[string]bool{"as it was": false, "edited": true} {
@@ -201,7 +202,7 @@ func TestUpgradeNamesTypesAndSamplesOfNewerTemplates(t *testing.T) {
 	}
 }
 
-// asOlder has a file be one that another kctrl has written with a line more, as the project's.
+// asOlder simulates a file that another kctrl has written with an additional line.
 func (p *randomProject) asOlder(name, line string) {
 	p.Helper()
 	text := append([]byte(nil), p.tree()[name]...)
@@ -223,8 +224,8 @@ func (p *randomProject) asOlder(name, line string) {
 	}
 }
 
-// TestUpgradeSeesNoTemplateInAnotherHeader changes the header of Go files, in edited and unedited files. A changed
-// header is not a newer template; a newer template is still reported.
+// TestUpgradeSeesNoTemplateInAnotherHeader changes the header of edited and unedited Go files. A changed header is not
+// a newer template; a newer template is still reported.
 func TestUpgradeSeesNoTemplateInAnotherHeader(t *testing.T) {
 	const header, types, controller = "// Copyright 2026 ACME.\n\n// All rights reserved.\n", "api/v1/guestbook_types.go",
 		"internal/controller/guestbook_controller.go"
@@ -237,7 +238,7 @@ func TestUpgradeSeesNoTemplateInAnotherHeader(t *testing.T) {
 	for name, test := range map[string]struct {
 		edits   []func([]byte) []byte
 		inGit   bool
-		newer   string // what an older template ends with
+		newer   string // last line of the older template
 		noticed int
 	}{
 		"as it was":                  {},
@@ -276,7 +277,7 @@ func TestUpgradeSeesNoTemplateInAnotherHeader(t *testing.T) {
 	}
 }
 
-// TestUpgradeLeavesConflictsToTheUser between the markers of git, in the line that is named.
+// TestUpgradeLeavesConflictsToTheUser expects conflict markers, and their line in the note.
 func TestUpgradeLeavesConflictsToTheUser(t *testing.T) {
 	p := newOlderProject(t, rand.New(rand.NewPCG(7, 4)))
 	name := p.changed[0]
@@ -322,8 +323,8 @@ func TestUpgradeLeavesConflictsToTheUser(t *testing.T) {
 	}
 }
 
-// TestUpgradeMergesEditsAfterARename renames the kind of projects of older templates, with edits, before they are upgraded: what kctrl
-// wrote once has the names of then, and is merged all the same.
+// TestUpgradeMergesEditsAfterARename renames the kind in edited projects of older templates and then upgrades them. The
+// old content of kctrl has the old names, and is merged nevertheless.
 func TestUpgradeMergesEditsAfterARename(t *testing.T) {
 	seeds.Each(t, 8, func(t *testing.T, seed uint64) {
 		t.Parallel()
@@ -397,7 +398,8 @@ func TestRenameKeepsWhatEditsAreMergedFrom(t *testing.T) {
 	}
 }
 
-// TestUpgradeReportsForeignFilesOnce, such as a migrated project has: they stay as they are, and unknown to the lock.
+// TestUpgradeReportsForeignFilesOnce checks files of a migrated project, for example. They do not change, and the lock
+// does not list them.
 func TestUpgradeReportsForeignFilesOnce(t *testing.T) {
 	p := newEdited(t)
 	const foreign = "config/rbac/metrics_auth_role.yaml"

@@ -18,7 +18,7 @@ import (
 )
 
 // layouts are arrangements of modules. Each function writes the go.mod files of m, of lib and of nested modules, and
-// further files that they need.
+// further required files.
 var layouts = map[string]func(t *testing.T, dir string){
 	"one module": func(t *testing.T, dir string) {
 		write(t, dir, "m/go.mod", "module example.com/m\n\ngo 1.26\n")
@@ -31,7 +31,7 @@ var layouts = map[string]func(t *testing.T, dir string){
 	},
 	"vendored": func(t *testing.T, dir string) {
 		replaced(t, dir)
-		// Only what is imported is vendored.
+		// Only imported packages are vendored.
 		var imports []string
 		listed, err := goList(t, filepath.Join(dir, "m"), "example.com/lib/...")
 		if err != nil {
@@ -92,7 +92,7 @@ var layouts = map[string]func(t *testing.T, dir string){
 const mainModule = "module example.com/m\n\ngo 1.26\n\nrequire example.com/lib v1.0.0\n\nreplace example.com/lib => " +
 	"../lib\n"
 
-// threeModules makes a module that requires another, which requires a third.
+// threeModules creates a module that requires a second one, which requires a third.
 func threeModules(t *testing.T, dir string) {
 	replaced(t, dir)
 	write(t, dir, "m/go.mod", mainModule+"\nreplace example.com/far => ../far\n")
@@ -153,7 +153,7 @@ func goList(t *testing.T, dir string, patterns ...string) ([]string, error) {
 
 var folderNames = []string{"api", "v1", "v1alpha1", "deep", "internal", "vendor", "testdata", "_x", ".x", "apis"}
 
-// randomFiles makes directories with and without packages.
+// randomFiles creates directories with and without packages.
 func randomFiles(t *testing.T, r *rand.Rand, dir string) {
 	for range 14 {
 		parts := []string{"m", "lib"}[r.IntN(2)]
@@ -208,8 +208,8 @@ func randomPattern(r *rand.Rand) string {
 	return text + "/..."
 }
 
-// TestImportPathsAreThoseOfTheGoCommand compares what patterns match with the go command, over random trees. Only what fails
-// may be left to it.
+// TestImportPathsAreThoseOfTheGoCommand compares the matches of patterns with the go command, over random trees. Only
+// failing patterns may be left to the go command.
 func TestImportPathsAreThoseOfTheGoCommand(t *testing.T) {
 	for name, layout := range layouts {
 		t.Run(name, func(t *testing.T) {
@@ -229,7 +229,7 @@ func TestImportPathsAreThoseOfTheGoCommand(t *testing.T) {
 	}
 }
 
-// TestSettingsAreThoseOfTheGoCommand does so with settings.
+// TestSettingsAreThoseOfTheGoCommand is like TestImportPathsAreThoseOfTheGoCommand, with settings.
 func TestSettingsAreThoseOfTheGoCommand(t *testing.T) {
 	for _, settings := range []string{
 		"GOFLAGS=-mod=mod", "GOFLAGS=-mod=readonly", "GOFLAGS=-mod=vendor", "GOFLAGS=-mod=other",
@@ -272,7 +272,7 @@ func TestSettingsAreThoseOfTheGoCommand(t *testing.T) {
 	}
 }
 
-// TestUnknownTagsAreLeftToTheGoCommand has a tag that is on in some builds only.
+// TestUnknownTagsAreLeftToTheGoCommand checks a tag that is set only in some builds.
 func TestUnknownTagsAreLeftToTheGoCommand(t *testing.T) {
 	t.Setenv("GOFLAGS", "-race")
 	for content, served := range map[string]bool{"package p\n": true, "//go:build race\n\npackage p\n": false,
@@ -355,8 +355,8 @@ func TestDirectoryPatternsMatchTheGoCommand(t *testing.T) {
 	}
 }
 
-// TestDirectoriesOfControllerGenMatchTheGoCommand compares directories, and trees of them, named as controller-gen
-// does: it runs the go command in them.
+// TestDirectoriesOfControllerGenMatchTheGoCommand compares directories and trees in the syntax of controller-gen, which
+// runs the go command in them.
 func TestDirectoriesOfControllerGenMatchTheGoCommand(t *testing.T) {
 	for _, name := range []string{"one module", "ignored folders", "replaced", "vendored", "vendored, before Go 1.23",
 		"workspace", "before Go 1.17", "names without a dot"} {
@@ -406,7 +406,7 @@ func sameDirs(t *testing.T, m, folder, below string) {
 	}
 }
 
-// opened returns the tree on disk, by the settings of the go command.
+// opened returns the tree on disk with the settings of the go command.
 func opened(t *testing.T, dir string) *Tree {
 	t.Helper()
 	environment, unusual := resolve.NewEnvironment(t.Context(), dir)

@@ -126,7 +126,7 @@ func checkQuery(t *testing.T, metrics map[string][]string, query, shown string) 
 	}
 	for _, s := range selectors {
 		name, labels := s[1], slices.Clone(targetLabels)
-		if name != "up" { // Prometheus' own
+		if name != "up" { // Prometheus' own metric
 			own, ok := metrics[name]
 			if !ok {
 				t.Errorf("the runtime has no metric %s", name)
@@ -177,7 +177,7 @@ func renderProjectFile(t *testing.T, file string) []byte {
 	return nil
 }
 
-// TestDashboardShowsMetricsThatAreThere, with labels that they have.
+// TestDashboardShowsMetricsThatAreThere checks the metrics and labels of the dashboard.
 func TestDashboardShowsMetricsThatAreThere(t *testing.T) {
 	var dashboard struct {
 		Panels []struct {
@@ -199,7 +199,7 @@ func TestDashboardShowsMetricsThatAreThere(t *testing.T) {
 	}
 }
 
-// TestAlertsAreAboutMetricsThatAreThere, with labels that they have.
+// TestAlertsAreAboutMetricsThatAreThere checks the metrics and labels of the alerts.
 func TestAlertsAreAboutMetricsThatAreThere(t *testing.T) {
 	var alerts struct {
 		Spec struct {

@@ -18,7 +18,7 @@ type listed struct {
 	render         func() ([]byte, error)
 }
 
-// index is every template that the tables of this package list, with a view.
+// index returns all templates that the tables of this package list, each with a view.
 func index(t *testing.T) []listed {
 	t.Helper()
 	project := NewProject(ProjectNames{Name: "guestbook", Domain: "example.com", Repo: "example.com/guestbook",
@@ -201,13 +201,14 @@ func TestWorkflowsPinActionsAndGrantNothingByDefault(t *testing.T) {
 	}
 }
 
-// TestEveryTemplateHasAnOwner: PROJECT.lock names templates by their source, from which commands find the owner.
+// TestEveryTemplateHasAnOwner checks that commands can find the owner of each template by its source, which
+// PROJECT.lock contains.
 func TestEveryTemplateHasAnOwner(t *testing.T) {
 	for _, template := range index(t) {
 		part, _, _ := strings.Cut(template.id, "/")
 		if slices.Contains([]string{"chart", "applyconfiguration", "apiapplyconfiguration"}, part) ||
 			template.id == "project/config/rbac/role.yaml" {
-			continue // of no file that PROJECT.lock names; or generated from then on
+			continue // PROJECT.lock lists no file of it, or the file is generated later
 		}
 		if _, found := owners()[template.id]; !found {
 			t.Errorf("owners has no %s", template.id)

@@ -73,10 +73,10 @@ func start(t *testing.T) (dir, outside string, changes []Change) {
 	}
 }
 
-// death is the panic value of a step that is the last one of its process.
+// death is the panic value of the last step of a simulated process.
 type death struct{}
 
-// applyUntil applies changes and dies before a step, counted from 1. It reports whether it came to that.
+// applyUntil applies changes and dies before a step, counted from 1. It reports whether it reached the step.
 func applyUntil(fsys afero.Fs, changes []Change, at int) (died bool, err error) {
 	steps, over := 0, false
 	Step = func() {
@@ -151,7 +151,7 @@ func TestEditsAfterADeathAreKept(t *testing.T) {
 		}
 		for _, name := range []string{"update", "sub/deep/delete", "a/b/create"} {
 			must(t, os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o755))
-			// As an editor saves: another file takes the name.
+			// Save like an editor: another file replaces this one.
 			must(t, os.WriteFile(filepath.Join(dir, "edited"), []byte("mine"), 0o644))
 			must(t, os.Rename(filepath.Join(dir, "edited"), filepath.Join(dir, name)))
 		}
@@ -222,7 +222,7 @@ func TestNothingIsTruncatedWhereNoFileCanBeBeside(t *testing.T) {
 	}
 }
 
-// refusing makes no new files with a suffix.
+// refusing rejects new files with a suffix.
 type refusing struct {
 	*Dir
 	suffix string

@@ -9,7 +9,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// sink is a CRD with every part that a mutation changes.
+// sink is a CRD that contains every part that a mutation changes.
 const sink = `
 apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
@@ -84,7 +84,7 @@ func kitchenSink(t *testing.T) named {
 	return named{"the kitchen sink", tree}
 }
 
-// mutant is a CRD that is being changed.
+// mutant is a CRD that mutations change.
 type mutant struct {
 	*rand.Rand
 	tree map[string]any
@@ -101,7 +101,7 @@ func (m *mutant) version() map[string]any {
 	return versions[m.IntN(len(versions))].(map[string]any)
 }
 
-// schema returns some schema of the CRD that is wanted, or nil.
+// schema returns a schema of the CRD for which wanted returns true, or nil.
 func (m *mutant) schema(wanted func(map[string]any) bool) map[string]any {
 	var found []map[string]any
 	var visit func(any)
@@ -148,7 +148,7 @@ func has(key string) func(map[string]any) bool {
 	return func(s map[string]any) bool { _, ok := s[key]; return ok }
 }
 
-// onSchema changes a schema of some form.
+// onSchema changes a schema for which wanted returns true.
 func onSchema(wanted func(map[string]any) bool, change func(m *mutant, s map[string]any)) func(*mutant) bool {
 	return func(m *mutant) bool {
 		s := m.schema(wanted)
@@ -160,7 +160,7 @@ func onSchema(wanted func(map[string]any) bool, change func(m *mutant, s map[str
 	}
 }
 
-// withRule adds a validation rule to a schema of some form.
+// withRule adds a validation rule to a schema for which wanted returns true.
 func withRule(wanted func(map[string]any) bool, rules ...map[string]any) func(*mutant) bool {
 	return onSchema(wanted, func(m *mutant, s map[string]any) {
 		s["x-kubernetes-validations"] = []any{rules[m.IntN(len(rules))]}

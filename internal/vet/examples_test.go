@@ -7,7 +7,7 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/vet"
 )
 
-// No rule has a finding in the examples.
+// TestExamplesHaveNoFindings checks that no rule has a finding in the examples.
 func TestExamplesHaveNoFindings(t *testing.T) {
 	for _, name := range []string{"examples", "examples/cronjob"} {
 		t.Run(name, func(t *testing.T) {

@@ -86,7 +86,7 @@ func TestErrorEndsWatching(t *testing.T) {
 	}
 }
 
-// TestFilesAreWatched makes changes in turn, each of which leads to a run.
+// TestFilesAreWatched makes changes in turn. Each causes a run.
 func TestFilesAreWatched(t *testing.T) {
 	dir, other, above := t.TempDir(), t.TempDir(), t.TempDir()
 	makeDir(t, dir, "api/v1")
@@ -112,7 +112,7 @@ func TestFilesAreWatched(t *testing.T) {
 			cancel()
 			return More{}, nil
 		}
-		// A step may lead to more than one run; the next is made then.
+		// A step may cause several runs; the next step follows the first of them.
 		go steps[done]()
 		done++
 		return More{Dirs: []string{other}, Files: []string{filepath.Join(above, "go.work")}}, nil

@@ -14,7 +14,7 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/testing/oracle"
 )
 
-// applied is an API package with apply configurations, and the tags of client-gen above its kind.
+// applied returns an API package with apply configurations, and with tags of client-gen above its kind.
 func applied(t *testing.T, tags, more string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -235,8 +235,8 @@ func TestEmbeddedStructsReferToTypesOfTheirPackage(t *testing.T) {
 	}
 }
 
-// TestBytesAreThoseOfControllerGen: it calls a uint8 a byte. It also takes an int8 for one, in which negative numbers have
-// no place.
+// TestBytesAreThoseOfControllerGen checks lists of uint8 and int8. controller-gen treats both as bytes, which cannot
+// hold negative numbers.
 func TestBytesAreThoseOfControllerGen(t *testing.T) {
 	const spec = "type ThingSpec struct {\n\tOne uint8 `json:\"one\"`\n\tMany []uint8 `json:\"many\"`\n\tPointer *uint8 " +
 		"`json:\"pointer\"`\n\tBy map[string]uint8 `json:\"by\"`\n\tB byte `json:\"b\"`\n"
@@ -402,7 +402,7 @@ func TestEmbeddedStructsWithTheSameNamesCompile(t *testing.T) {
 	}
 }
 
-// uncompiled returns the files in which the compiler finds mistakes.
+// uncompiled returns the files with compile errors.
 func uncompiled(t *testing.T, dir string) map[string]bool {
 	t.Helper()
 	out, _ := goCommand(t, dir, "build", "-mod=mod", "-gcflags=-e", "./...")
@@ -415,7 +415,7 @@ func uncompiled(t *testing.T, dir string) map[string]bool {
 	return broken
 }
 
-// TestEmbeddedInterfacesCompile has a kind without a schema, which may contain an interface.
+// TestEmbeddedInterfacesCompile checks a kind without a schema, which may contain an interface.
 func TestEmbeddedInterfacesCompile(t *testing.T) {
 	const spec = "type ThingSpec struct {\n\tLocal `json:\"local\"`\n\tOther `json:\",inline\"`\n\tAny any " +
 		"`json:\"any\"`\n}\n\n" +
@@ -435,8 +435,8 @@ func TestEmbeddedInterfacesCompile(t *testing.T) {
 	}
 }
 
-// TestAliasesInSchemasOfApplyConfigurations has aliases. In controller-gen the schema has, at random, either the alias
-// in the field or the aliased type.
+// TestAliasesInSchemasOfApplyConfigurations checks aliases. In controller-gen, the schema randomly has the alias or the
+// aliased type.
 func TestAliasesInSchemasOfApplyConfigurations(t *testing.T) {
 	dir := applied(t, "// +kubebuilder:resource", "")
 	oracle.Write(t, dir, "api/v1/spec.go", "package v1\n\nimport \"example.com/applied/common\"\n\ntype Provider = "+
@@ -462,8 +462,8 @@ func TestAliasesInSchemasOfApplyConfigurations(t *testing.T) {
 	}
 }
 
-// TestTypesWithoutApplyConfigurationsHaveAPosition: controller-gen panics at the last, and writes code that does not compile
-// for others.
+// TestTypesWithoutApplyConfigurationsHaveAPosition checks types for which controller-gen panics or writes code that
+// does not compile.
 func TestTypesWithoutApplyConfigurationsHaveAPosition(t *testing.T) {
 	for field, want := range map[string]string{"chan int": "chan int", "map[string]unsafe.Pointer": "unsafe.Pointer",
 		"[3]unsafe.Pointer": "unsafe.Pointer"} {

@@ -27,7 +27,7 @@ import (
 const manyGenerators = "object:headerFile=hack/boilerplate.go.txt rbac:roleName=manager crd:maxDescLen=9 webhook " +
 	"paths=./api/v1/... paths=./internal/... output:rbac:stdout"
 
-// results runs a command with a cache and without, and requires the same. It reports whether the cache was of use.
+// results runs a command with and without a cache, and requires the same result. It reports whether the cache had one.
 func results(t *testing.T, dir, line string, store incremental.Store) (result *compat.Result, hit bool) {
 	t.Helper()
 	result, hit = cached(t, dir, line, store)
@@ -44,7 +44,7 @@ func results(t *testing.T, dir, line string, store incremental.Store) (result *c
 	return result, hit
 }
 
-// cached runs a command with a cache, and reports whether that was of use.
+// cached runs a command with a cache, and reports whether the cache had the result.
 func cached(t *testing.T, dir, line string, store incremental.Store) (result *compat.Result, hit bool) {
 	t.Helper()
 	command, err := compat.Parse(strings.Fields(line))
@@ -68,7 +68,7 @@ func texts(errs []error) []string {
 	return all
 }
 
-// entries returns which entries there are, and since when. Stamps are written again as soon as they can be trusted, which takes seconds.
+// entries returns the entries and their times. Stamps are rewritten when they can be trusted, which takes seconds.
 func entries(t *testing.T, store incremental.Store) map[string]int64 {
 	t.Helper()
 	found := modified(t, store)
@@ -76,7 +76,7 @@ func entries(t *testing.T, store incremental.Store) map[string]int64 {
 	return found
 }
 
-// modified returns which files there are, and since when.
+// modified returns the files and their times.
 func modified(t *testing.T, store incremental.Store) map[string]int64 {
 	t.Helper()
 	files, err := os.ReadDir(store.Dir)
@@ -94,7 +94,7 @@ func modified(t *testing.T, store incremental.Store) map[string]int64 {
 	return found
 }
 
-// warm returns a project, with a result of the command in the cache that is written.
+// warm returns a project, and a cache that contains the result of the command.
 func warm(t *testing.T, line string) (dir string, store incremental.Store) {
 	t.Helper()
 	dir, store = project(t), incremental.Store{Dir: filepath.Join(t.TempDir(), "cache")}
@@ -267,7 +267,7 @@ func TestMistakesAreKept(t *testing.T) {
 	}
 }
 
-// TestMistakesOutsideAreNotKept: the next run may find the module that was missing.
+// TestMistakesOutsideAreNotKept checks that the next run searches for a missing module again.
 func TestMistakesOutsideAreNotKept(t *testing.T) {
 	dir, store := project(t), incremental.Store{Dir: filepath.Join(t.TempDir(), "cache")}
 	oracle.Write(t, dir, "api/v1/more.go", "package v1\n\nimport \"example.com/missing\"\n\ntype More missing.More\n")
@@ -279,7 +279,7 @@ func TestMistakesOutsideAreNotKept(t *testing.T) {
 	}
 }
 
-// TestTheYearOfAHeaderCounts: apply configurations have the year in which they are made.
+// TestTheYearOfAHeaderCounts checks that apply configurations contain the current year.
 func TestTheYearOfAHeaderCounts(t *testing.T) {
 	const line = "applyconfiguration:headerFile=hack/boilerplate.go.txt paths=./apply/v2"
 	dir, store := project(t), incremental.Store{Dir: filepath.Join(t.TempDir(), "cache")}
@@ -332,7 +332,7 @@ func shim(t *testing.T) (calls func() string) {
 	}
 }
 
-// TestShimsAreAskedWhatTheyRun has a shim as the go command in PATH. Each run reads its settings again; packages are
+// TestShimsAreAskedWhatTheyRun uses a shim as the go command in PATH. Each run reads its settings again; packages are
 // found and results are cached as with the real command. Only the current settings count.
 func TestShimsAreAskedWhatTheyRun(t *testing.T) {
 	const line = "object crd paths=./api/v1/... output:crd:dir=out"
@@ -360,7 +360,7 @@ func TestShimsAreAskedWhatTheyRun(t *testing.T) {
 		t.Errorf("two runs of which nothing has changed have called it for %s", got)
 	}
 
-	// It runs a go command for another system.
+	// The shim runs a go command for another system.
 	oracle.Write(t, dir, "api/v1/more_plan9.go", "package v1\n\n// +kubebuilder:object:generate=true\ntype OnPlan9 "+
 		"struct{ A []string }\n")
 	has := func(result *compat.Result) bool {
@@ -384,7 +384,7 @@ func TestShimsAreAskedWhatTheyRun(t *testing.T) {
 	}
 }
 
-// TestShimsThatDoNotAnswer falls back to packages that the go command lists.
+// TestShimsThatDoNotAnswer checks that the go command then lists the packages.
 func TestShimsThatDoNotAnswer(t *testing.T) {
 	const line = "object crd paths=./api/v1/... output:crd:dir=out"
 	plain := len(ranPlain(t, line, project(t)).Files())
@@ -413,7 +413,7 @@ func TestShimsThatDoNotAnswer(t *testing.T) {
 	}
 }
 
-// TestShimsAnswerForOneModule has a shim that runs another go command in the directory of another module.
+// TestShimsAnswerForOneModule uses a shim that runs another go command in the directory of another module.
 func TestShimsAnswerForOneModule(t *testing.T) {
 	dir := twoModules(t)
 	const line = "object paths=./config paths=./api/... output:stdout"

@@ -69,7 +69,7 @@ func TestEveryOptionIsInTheKey(t *testing.T) {
 	fields := reflect.TypeFor[Options]()
 	for i := range fields.NumField() {
 		switch name := fields.Field(i).Name; name {
-		case "Dir", "Cache", "Inputs": // another project, the place of its cache, and the receiver of its warnings
+		case "Dir", "Cache", "Inputs": // the project, the directory of its cache, and the receiver of its warnings
 		case "BuildTags":
 			count("no build tag", Options{BuildTags: []string{}}, "crd")
 			count("another build tag", Options{BuildTags: []string{"other"}}, "crd")
@@ -87,7 +87,7 @@ func TestEveryOptionIsInTheKey(t *testing.T) {
 	count("another manifest", Options{}, "schemapatch:manifests=manifests")
 }
 
-// sample returns what follows the name of an option that has one argument without a name, or arguments with names.
+// sample returns the text after the name of an option with one unnamed argument, or with named arguments.
 func sample(t *testing.T, fields map[string]markers.Argument) string {
 	text := ""
 	for i, name := range slices.Sorted(maps.Keys(fields)) {

@@ -13,7 +13,7 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/testing/oracle"
 )
 
-// twoModules makes a module that uses one type of another, which begins below it and has more types.
+// twoModules creates a module that uses one type of another module. The directory of the other module is below it.
 func twoModules(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()

@@ -26,10 +26,10 @@ func project(t testing.TB) string {
 	return dir
 }
 
-// TestMain runs the tests, which may leave no recording of controller-gen unused.
+// TestMain runs the tests and fails if a recording of controller-gen is unused.
 func TestMain(m *testing.M) { os.Exit(oracle.Main(m)) }
 
-// runPeer returns what controller-gen prints. Its files are in dir after that.
+// runPeer runs controller-gen in dir and returns its output.
 func runPeer(t testing.TB, dir string, args []string) (stdout string, err error) {
 	t.Helper()
 	hasYear := func(arg string) bool { return strings.HasPrefix(arg, "applyconfiguration:headerFile=") }
@@ -45,7 +45,7 @@ func peerResult(t testing.TB, c oracle.Command) (stdout string, err error) {
 	return result.Stdout, err
 }
 
-// run does the same with this package.
+// run is like runPeer, for this package.
 func run(t testing.TB, dir string, args []string, o compat.Options) (stdout string, err error) {
 	t.Helper()
 	command, err := compat.Parse(args)
@@ -60,7 +60,7 @@ func run(t testing.TB, dir string, args []string, o compat.Options) (stdout stri
 	return string(result.Stdout()), result.Write(t.Context(), "")
 }
 
-// TestOutputIsThatOfControllerGen compares every file, and what goes to standard output.
+// TestOutputIsThatOfControllerGen compares all files and standard output.
 func TestOutputIsThatOfControllerGen(t *testing.T) {
 	tests := []string{
 		"applyconfiguration paths=./apply/...",

@@ -23,7 +23,7 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/testing/seeds"
 )
 
-// ordinary are types of fields that controller-gen makes apply configurations for, and odd are others.
+// ordinary are field types for which controller-gen generates apply configurations, and odd are other types.
 var (
 	ordinary = []string{
 		"string", "int", "int32", "int64", "bool", "uint8", "byte", "[]byte", "float64", "metav1.Time", "metav1.Duration",
@@ -41,13 +41,13 @@ var (
 	}
 )
 
-// randomFieldType returns a type that a field may have.
+// randomFieldType returns a valid field type.
 func randomFieldType(r *rand.Rand, named []string, depth int) string {
 	if depth == 0 {
 		return named[r.IntN(len(named))]
 	}
 	inner := randomFieldType(r, named, depth-1)
-	// Of lists and maps of pointers, and pointers to them, controller-gen makes what does not compile.
+	// controller-gen's code for lists and maps of pointers, and for pointers to them, does not compile.
 	value := strings.TrimPrefix(inner, "*")
 	switch r.IntN(7) {
 	case 0:
@@ -63,7 +63,7 @@ func randomFieldType(r *rand.Rand, named []string, depth int) string {
 	return inner
 }
 
-// oddFieldType returns a type that a field may have, or that one had better not have.
+// oddFieldType returns a field type that may be unsupported.
 func oddFieldType(r *rand.Rand, depth int) string {
 	inner := randomFieldType(r, slices.Concat(ordinary, odd), depth)
 	switch r.IntN(9) {
@@ -81,7 +81,7 @@ func oddFieldType(r *rand.Rand, depth int) string {
 	return inner
 }
 
-// randomModule makes a module for packages with random fields, and one that they refer to.
+// randomModule creates a module for packages with random fields, and a package for them to refer to.
 func randomModule(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -129,7 +129,7 @@ func writeRandomPackage(t *testing.T, dir string, i int, r *rand.Rand, inlined b
 		}
 		for n := range 1 + r.IntN(4) {
 			of := fieldType(r)
-			// controller-gen does not end where a type contains itself.
+			// controller-gen does not terminate if a type contains itself.
 			if name == "L" && strings.Contains(of, "Local") {
 				of = "string"
 			}
@@ -224,7 +224,7 @@ func compareRandom(t *testing.T, theirs, ours string, c oracle.Command) {
 	}
 }
 
-// TestApplyConfigurationsCompileOrFailWithAPosition generates for fields of any type, inlined and not.
+// TestApplyConfigurationsCompileOrFailWithAPosition generates code for fields of any type, inlined or not.
 func TestApplyConfigurationsCompileOrFailWithAPosition(t *testing.T) {
 	const packages = 6
 	seeds.Each(t, 2, func(t *testing.T, seed uint64) {

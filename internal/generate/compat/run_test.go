@@ -15,7 +15,7 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/testing/oracle"
 )
 
-// TestMarkersThatControllerGenIgnoresAreWarnings runs on code with mistakes that controller-gen does not see.
+// TestMarkersThatControllerGenIgnoresAreWarnings runs on code with mistakes that controller-gen does not report.
 func TestMarkersThatControllerGenIgnoresAreWarnings(t *testing.T) {
 	tests := map[string]struct{ file, content, line string }{
 		"unknown marker": {"internal/agent/more.go",
@@ -50,7 +50,7 @@ func TestMarkersThatControllerGenIgnoresAreWarnings(t *testing.T) {
 	}
 }
 
-// TestFilesWithCgoAreReadWhereItIsOn has a file that imports C, which counts only if cgo is enabled.
+// TestFilesWithCgoAreReadWhereItIsOn checks a file that imports C, which counts only if cgo is enabled.
 func TestFilesWithCgoAreReadWhereItIsOn(t *testing.T) {
 	for _, enabled := range []string{"0", "1"} {
 		t.Run(enabled, func(t *testing.T) {
@@ -66,7 +66,7 @@ func TestFilesWithCgoAreReadWhereItIsOn(t *testing.T) {
 				t.Fatal(err)
 			}
 			if enabled == "1" && !hasCompiler(t) {
-				return // nor could the go command read the file
+				return // the go command cannot read the file either
 			}
 			mustRun(t, ours, strings.Join(args, " "))
 			if diff := cmp.Diff(oracle.Files(t, theirs), oracle.Files(t, ours)); diff != "" {
@@ -118,7 +118,7 @@ func TestBuildTagsChooseFiles(t *testing.T) {
 			if entries, err := os.ReadDir(store.Dir); err != nil || len(entries) == 0 {
 				t.Errorf("nothing is kept, so the loader of controller-gen had a say: %v", err)
 			}
-			// Other tags are another run.
+			// Other tags need another run.
 			if _, err := run(t, ours, args, compat.Options{Cache: store}); err != nil {
 				t.Fatal(err)
 			}
@@ -129,7 +129,7 @@ func TestBuildTagsChooseFiles(t *testing.T) {
 	}
 }
 
-// TestDirectoriesWithTwoPackagesFail: the go command refuses them, whether types are needed or not.
+// TestDirectoriesWithTwoPackagesFail checks directories that the go command rejects, whether types are needed or not.
 func TestDirectoriesWithTwoPackagesFail(t *testing.T) {
 	for _, line := range []string{"object crd paths=./api/v1", "rbac:roleName=r paths=./internal/..."} {
 		theirs, ours := project(t), project(t)
@@ -171,7 +171,7 @@ type Few struct {
 	}
 }
 
-// TestVersionsWithoutATypeAreNoPanic has a manifest with a version whose package declares only other kinds.
+// TestVersionsWithoutATypeAreNoPanic checks a manifest with a version whose package declares only other kinds.
 func TestVersionsWithoutATypeAreNoPanic(t *testing.T) {
 	dir := project(t)
 	oracle.Write(t, dir, "api/v2/groupversion_info.go", "// +groupName=webapp.example.com\npackage v2\n")
@@ -193,8 +193,8 @@ spec:
 	}
 }
 
-// TestFilesOfTestsAreNotRead has a test file whose package clause names neither the package of the directory nor its
-// external tests.
+// TestFilesOfTestsAreNotRead checks a test file whose package clause matches neither the package of the directory nor
+// its external tests.
 func TestFilesOfTestsAreNotRead(t *testing.T) {
 	dir := project(t)
 	oracle.Write(t, dir, "shared/other_test.go", "package other\n")
@@ -204,7 +204,7 @@ func TestFilesOfTestsAreNotRead(t *testing.T) {
 	mustRun(t, dir, "object paths=./shared")
 }
 
-// TestWhyTheGoCommandIsAskedIsNoWarning has import paths in settings that only the go command understands.
+// TestWhyTheGoCommandIsAskedIsNoWarning checks import paths in settings that only the go command supports.
 func TestWhyTheGoCommandIsAskedIsNoWarning(t *testing.T) {
 	dir := project(t)
 	overlay := filepath.Join(t.TempDir(), "overlay.json")
@@ -234,7 +234,7 @@ func TestNoPathsMeansTheDirectoryItself(t *testing.T) {
 	}
 }
 
-// TestKindMarkersOfTheStorageVersionCount has versions that do not agree, of which controller-gen takes any.
+// TestKindMarkersOfTheStorageVersionCount checks versions with different markers, of which controller-gen uses any.
 func TestKindMarkersOfTheStorageVersionCount(t *testing.T) {
 	dir := project(t)
 	name := filepath.Join(dir, "api/v1beta1/types.go")
@@ -259,8 +259,8 @@ func TestKindMarkersOfTheStorageVersionCount(t *testing.T) {
 	}
 }
 
-// TestSkippedVersionsLeaveNothing: controller-gen writes a definition without a name for a kind with no version left, and
-// fails by chance if the skipped version has other markers.
+// TestSkippedVersionsLeaveNothing checks a kind whose versions are all skipped. controller-gen writes a CRD without a
+// name, and fails randomly if the skipped version has other markers.
 func TestSkippedVersionsLeaveNothing(t *testing.T) {
 	dir := project(t)
 	oracle.Write(t, dir, "skipped/types.go", `// +groupName=skipped.example.com

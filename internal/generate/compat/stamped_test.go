@@ -27,8 +27,8 @@ func later(t *testing.T, f func(t *testing.T)) {
 	})
 }
 
-// ran runs a command, writes the result, and reports whether that was known to be up to date without the entry: the cache
-// has one again otherwise.
+// ran runs a command, writes the result, and reports whether it was up to date without the cache entry, which is then
+// restored.
 func ran(t *testing.T, dir, line string, store incremental.Store) (upToDate bool) {
 	t.Helper()
 	for name := range modified(t, store) {
@@ -113,8 +113,8 @@ func TestNothingIsReadTwice(t *testing.T) {
 	}
 }
 
-// TestSecondRunDoesAsLittleAsTheThird has files that changed so recently that their times might not show the next
-// change. The run then reads their content, and reads and generates nothing else.
+// TestSecondRunDoesAsLittleAsTheThird checks files that changed so recently that their times might not show the next
+// change. The second run reads only their content, and generates nothing.
 func TestSecondRunDoesAsLittleAsTheThird(t *testing.T) {
 	dir, store := project(t), incremental.Store{Dir: filepath.Join(t.TempDir(), "cache")}
 	written(t, dir, toFiles, store)

@@ -60,7 +60,7 @@ type Banana struct {
 }
 
 // TestVersionsOfPackagesThatPathsDoesNotName follows controller-gen, which searches for the versions of a kind in the
-// packages that it loaded earlier. Apple comes to v1beta1, and Banana after Apple.
+// packages that it has loaded before.
 func TestVersionsOfPackagesThatPathsDoesNotName(t *testing.T) {
 	for _, line := range []string{
 		"crd paths=./fruit/v1", "crd paths=./fruit/v1beta1", "crd paths=./fruit/...",
@@ -84,7 +84,8 @@ func TestVersionsOfPackagesThatPathsDoesNotName(t *testing.T) {
 	}
 }
 
-// TestTwoTypesAreOneVersionOfAKind: controller-gen gives the definition two versions of one name.
+// TestTwoTypesAreOneVersionOfAKind checks two types of one kind, for which controller-gen writes two versions of one
+// name.
 func TestTwoTypesAreOneVersionOfAKind(t *testing.T) {
 	dir := project(t)
 	const kind = "package v1\n\nimport metav1 \"k8s.io/apimachinery/pkg/apis/meta/v1\"\n\n%stype Apple struct " +
@@ -104,7 +105,8 @@ func TestTwoTypesAreOneVersionOfAKind(t *testing.T) {
 	}
 }
 
-// TestRawMessagesAreAnyJSON: controller-gen fails, as it takes them for lists in one place and for text in another.
+// TestRawMessagesAreAnyJSON checks types on which controller-gen fails, because it treats them as lists in one place
+// and as text in another.
 func TestRawMessagesAreAnyJSON(t *testing.T) {
 	dir := project(t)
 	oracle.Write(t, dir, "raw/v1/types.go", `// +groupName=raw.example.com

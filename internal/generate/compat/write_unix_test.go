@@ -11,7 +11,7 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/generate/compat"
 )
 
-// TestSpecialFilesAreNoOutputs has a pipe without a reader. The command must not wait for one.
+// TestSpecialFilesAreNoOutputs checks that the command does not wait for a reader of a pipe.
 func TestSpecialFilesAreNoOutputs(t *testing.T) {
 	dir := project(t)
 	if err := syscall.Mkfifo(filepath.Join(dir, "pipe"), 0o600); err != nil {

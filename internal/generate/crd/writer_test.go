@@ -14,7 +14,7 @@ import (
 	"sigs.k8s.io/controller-tools/pkg/genall"
 )
 
-// byTheLibrary returns what printDefinition does without the writer.
+// byTheLibrary returns the output of printDefinition without the writer.
 func byTheLibrary(definition apiextensionsv1.CustomResourceDefinition) (string, error) {
 	converted, err := crd.AsVersion(*definition.DeepCopy(), apiextensionsv1.SchemeGroupVersion)
 	if err != nil {
@@ -36,7 +36,7 @@ func definitionOf(schemas ...apiextensionsv1.JSONSchemaProps) apiextensionsv1.Cu
 	return definition
 }
 
-// compareWithLibrary prints definitions both ways, and reports whether the writer took them.
+// compareWithLibrary prints CRDs both ways, and reports whether the writer supports them.
 func compareWithLibrary(t *testing.T, schemas ...apiextensionsv1.JSONSchemaProps) bool {
 	t.Helper()
 	definition, omit := definitionOf(schemas...), true
@@ -75,14 +75,14 @@ func randomText(r *rand.Rand) string {
 	return text.String()
 }
 
-// plainText is one that the writer takes.
+// plainText returns a text that the writer supports.
 func plainText(r *rand.Rand) string {
 	all := []string{"Name is one.", "string", "a", "Words: they go on", "Some lines\nof a text\n\n  and more", "Ends.\n",
 		"yes", strings.Repeat("words of a sentence ", 1+r.IntN(12)) + "end", "^[a-z]$", "ä – b", "12"}
 	return all[r.IntN(len(all))]
 }
 
-// fill sets some of the fields of a schema. Every field of the struct has its turn.
+// fill sets some of the fields of a schema. It eventually sets each field of the struct.
 func fill(r *rand.Rand, v reflect.Value, depth int, odd bool) {
 	text, usual := plainText, 5
 	if odd {
@@ -133,7 +133,7 @@ func fill(r *rand.Rand, v reflect.Value, depth int, odd bool) {
 	}
 }
 
-// rare are the fields that the writer leaves to the library.
+// withoutRare clears the fields for which the writer uses the library.
 func withoutRare(s *apiextensionsv1.JSONSchemaProps) {
 	s.ID, s.Schema, s.Ref, s.PatternProperties, s.Dependencies, s.AdditionalItems, s.Definitions, s.ExternalDocs = "", "",
 		nil, nil, nil, nil, nil, nil

@@ -20,7 +20,7 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/transaction"
 )
 
-// docs are the options of a generator as a developer would add one.
+// docs has the options of an additional generator.
 type docs struct {
 	Title string `marker:",optional"`
 }
@@ -28,7 +28,7 @@ type docs struct {
 // RegisterMarkers registers nothing.
 func (docs) RegisterMarkers(*ctmarkers.Registry) error { return nil }
 
-// Generate is not asked.
+// Generate is not called.
 func (docs) Generate(*genall.GenerationContext) error { return nil }
 
 // TestAddingAGeneratorIsOneRow adds a generator as a developer would. Commands must then support it: flags, output, the

@@ -18,7 +18,7 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/source"
 )
 
-// TestMain lets a test run this program as a process that writes entries into a directory until it is killed.
+// TestMain lets a test run this binary as a process that writes entries into a directory until it is killed.
 func TestMain(m *testing.M) {
 	if dir := os.Getenv("PUT_FOREVER"); dir != "" {
 		for {
@@ -31,7 +31,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// large returns an entry that takes a while to write.
+// large returns an entry whose write takes a while.
 func large() *Entry {
 	return &Entry{Files: []File{{"config/large.yaml", "generate/crd", bytes.Repeat([]byte("large"), 1<<20)}}}
 }
@@ -72,7 +72,7 @@ func TestGetReturnsWhatWasPut(t *testing.T) {
 	}
 }
 
-// TestEveryDamageIsFound changes each byte of an entry, and cuts it off at each.
+// TestEveryDamageIsFound changes each byte of an entry, and truncates it at each byte.
 func TestEveryDamageIsFound(t *testing.T) {
 	key := Key{7}
 	whole := encode(key, &Entry{
@@ -99,7 +99,7 @@ func FuzzDecode(f *testing.F) {
 	f.Add([]byte("\x00\x00\x00\x04null"))
 	f.Add([]byte("\x01c\x03/go"))
 	f.Fuzz(func(t *testing.T, text []byte) {
-		// The hash is right, so that the text itself is read.
+		// The hash is valid, so the text itself is read.
 		r := reader{rest: text}
 		for !r.failed && len(r.rest) > 0 {
 			r.text()
@@ -128,7 +128,7 @@ func TestKilledWriterLeavesTheEntryWhole(t *testing.T) {
 			t.Fatal("the entry is gone")
 		}
 	}
-	// Leftover files do no harm, and are removed when they are old.
+	// Leftover files are ignored, and removed when they are old.
 	names, _ := filepath.Glob(filepath.Join(store.Dir, "*"+freshSuffix))
 	store.prune(time.Now())
 	if after, _ := filepath.Glob(filepath.Join(store.Dir, "*"+freshSuffix)); len(after) != len(names) {
@@ -228,7 +228,7 @@ func TestReadOnlyDirectoryIsRead(t *testing.T) {
 	if _, ok := store.Get(Key{1}); !ok {
 		t.Error("no entry")
 	}
-	// The super-user may write all the same.
+	// The superuser can write anyway.
 	if err := store.Put(Key{2}, &Entry{}); err != nil {
 		if _, ok := store.Get(Key{2}); ok {
 			t.Error("an entry that could not be put")

@@ -20,7 +20,7 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the tables of docs/postprocess.md")
 
-// part is a manifest as controller-gen would write it.
+// part is a manifest in the format of controller-gen.
 const part = `---
 apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
@@ -99,7 +99,7 @@ rules:
   - get
 `
 
-// input are both.
+// input returns both manifests.
 func input() Input {
 	return Input{
 		Files: []File{
@@ -131,7 +131,7 @@ func applied(t *testing.T, declaration, name string) string {
 	return ""
 }
 
-// TestOperations has what each operation changes, in lines that are removed and added.
+// TestOperations checks the removed and added lines of each operation.
 func TestOperations(t *testing.T) {
 	crd, rbac := "config/crd/example.com_parts.yaml", "config/rbac/role.yaml"
 	tests := []struct{ operation, patch, file, want string }{
@@ -169,7 +169,7 @@ func TestOperations(t *testing.T) {
 			before = role
 		}
 		if test.operation == "lists" {
-			before = "" // Every line is another.
+			before = "" // every line differs
 			_, after, _ = strings.Cut(after, "rules:\n")
 		}
 		if diff := cmp.Diff(test.want, changedLines(before, after)); diff != "" {
@@ -231,7 +231,7 @@ func TestNewKeysComeLastIfAsked(t *testing.T) {
 	}
 }
 
-// TestPaths has the places that paths lead to.
+// TestPaths checks the targets of paths.
 func TestPaths(t *testing.T) {
 	var root yaml.Node
 	if err := yaml.Unmarshal([]byte(`{properties: {a: {items: {properties: {b: {additionalProperties: {properties: {c: {}, "d.e": {}}}}}}}, "[]": {}, c: {}}}`), &root); err != nil {
@@ -256,7 +256,7 @@ func TestPaths(t *testing.T) {
 	}
 }
 
-// TestManyStepsOfAnyDepthAreLinear would not end otherwise.
+// TestManyStepsOfAnyDepthAreLinear does not terminate if the cost is exponential.
 func TestManyStepsOfAnyDepthAreLinear(t *testing.T) {
 	schema := &yaml.Node{Kind: yaml.MappingNode}
 	for range 200 {
@@ -327,7 +327,7 @@ func TestPrintedObjectsAreReadTheSame(t *testing.T) {
 	}
 }
 
-// FuzzParse tries that no file makes Parse panic or return an error without a place.
+// FuzzParse checks that Parse neither panics nor returns an error without a position.
 func FuzzParse(f *testing.F) {
 	for _, text := range []string{"patches: [{kinds: Part, at: a, delete: type}]", "outputs: [{kinds: '*', dir: a}]",
 		"a: &a [*a]", "a: &a\n b: *a", "- x", "patches: [[[]]]", "outputs: [1]", "patches: {}", "newKeys: []"} {

@@ -20,7 +20,7 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/kubectl"
 )
 
-// operatorVariable makes the test binary an operator that sends this number of requests, and then rests or ends.
+// operatorVariable makes the test binary an operator that sends this number of requests, and then idles or exits.
 const operatorVariable = "KCTRL_MEASURED_OPERATOR"
 
 func TestMain(m *testing.M) {
@@ -56,7 +56,7 @@ func operate(plan string) int {
 	select {} // until it is killed
 }
 
-// options are those of a server that answers each request.
+// options returns the options for a server that answers each request.
 func options(t *testing.T) (o Options, p *proxy, kubeconfig string) {
 	t.Helper()
 	upstream := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {

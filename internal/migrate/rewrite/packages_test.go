@@ -40,7 +40,7 @@ func project(t *testing.T, files map[string]string) rewrite.Module {
 	return rewrite.Module{Dir: dir}
 }
 
-// TestNamesOfImports: the file keeps its own names, and new imports get others.
+// TestNamesOfImports checks that the file keeps its import names, and that new imports get other names.
 func TestNamesOfImports(t *testing.T) {
 	const (
 		imports = "package p\n\nimport (\n\tctrl \"sigs.k8s.io/controller-runtime\"\n" +
@@ -94,7 +94,8 @@ func TestNamesOfImports(t *testing.T) {
 	}
 }
 
-// TestClientsAreConvertedAtTheBorder: a package moves, and the packages that pass it clients or get them do not.
+// TestClientsAreConvertedAtTheBorder moves a package. The packages that pass clients to it, or get clients from it, do
+// not move.
 func TestClientsAreConvertedAtTheBorder(t *testing.T) {
 	const client = "\"sigs.k8s.io/controller-runtime/pkg/client\""
 	m := project(t, map[string]string{
@@ -126,7 +127,7 @@ func TestClientsAreConvertedAtTheBorder(t *testing.T) {
 	}
 }
 
-// TestLoggers: a logger that logs lines is replaced, in functions with a request.
+// TestLoggers checks that loggers are replaced in functions with a request.
 func TestLoggers(t *testing.T) {
 	const before, after = "package p\n\nimport (\n\t\"sigs.k8s.io/controller-runtime/pkg/log\"\n" +
 		"\t\"sigs.k8s.io/controller-runtime/pkg/reconcile\"\n)\n\n",
@@ -163,8 +164,8 @@ func TestLoggers(t *testing.T) {
 	}
 }
 
-// TestGroupsThatDoNotFitAreDropped has a slice of one interface that the code passes as a slice of another. The package
-// is rewritten without the rules for interfaces, and with the other rules.
+// TestGroupsThatDoNotFitAreDropped checks a slice of one interface that the code passes as a slice of another. The
+// package is rewritten without the rules for interfaces, and with all other rules.
 func TestGroupsThatDoNotFitAreDropped(t *testing.T) {
 	m := project(t, map[string]string{
 		"a/a.go": "package a\n\nimport \"sigs.k8s.io/controller-runtime/pkg/reconcile\"\n\n" +

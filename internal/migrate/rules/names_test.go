@@ -48,8 +48,8 @@ func TestTypesProveTheTables(t *testing.T) {
 	}
 }
 
-// TestTypesOfClients: types that are not interfaces or structs have the same underlying type on both sides, so that
-// conversions and literals keep their meaning. The compiler checks the others in each package.
+// TestTypesOfClients checks that types other than interfaces and structs have the same underlying type on both sides,
+// so that conversions and literals keep their meaning. The compiler checks the other types in each package.
 func TestTypesOfClients(t *testing.T) {
 	lookup := loader(t)
 	for name, target := range clientTypes {

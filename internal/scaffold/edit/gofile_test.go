@@ -26,7 +26,7 @@ func ensureRegister(t *testing.T, src string) (string, error) {
 	return string(out), nil
 }
 
-// The text between « and » is what must be inserted.
+// TestEnsureArgumentInsertsOnlyTheArgument expects the insertion of the text between « and ».
 func TestEnsureArgumentInsertsOnlyTheArgument(t *testing.T) {
 	imports := "package main\n\nimport \"" + managerPath + "\"\n\n"
 	for rule, want := range map[string]string{
@@ -166,8 +166,8 @@ func TestEnsureArgumentRefusesWithPositionAndSnippet(t *testing.T) {
 	}
 }
 
-// A registration that the user removed comes back. One that the user commented on is not added twice. Code that looks
-// like a template is not parsed as one.
+// TestUsersMainSurvivesCreateAPI checks that a removed registration is restored, that a registration with the user's
+// comment is not added again, and that code which looks like a template is not parsed as one.
 func TestUsersMainSurvivesCreateAPI(t *testing.T) {
 	main := "package main\n\nimport (\n\t\"os\"\n\n\t\"" + managerPath + "\"\n)\n\n" +
 		"const banner = \"{{ .Resource.Kind }}\" // [[{{Name: \"http\"}}]]\n\n" +
@@ -183,7 +183,7 @@ func TestUsersMainSurvivesCreateAPI(t *testing.T) {
 	}
 }
 
-// FuzzEnsureArgument checks that a file is refused or only ever gets the argument inserted.
+// FuzzEnsureArgument checks that a file is rejected, or that only the argument is inserted.
 func FuzzEnsureArgument(f *testing.F) {
 	f.Add("package main\nimport \"" + managerPath + "\"\nfunc main() { manager.Main(a,\n/*x*/ b, // c\n) }\n")
 	f.Add("package main\r\nimport . \"" + managerPath + "\"\r\nvar _ = Main(func() {}, /* a\r\n */\r\n)\r\n")

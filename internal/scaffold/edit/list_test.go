@@ -10,7 +10,7 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
 )
 
-// marked splits a text with «inserted» parts: it returns the text without and with them.
+// marked splits a text with «inserted» parts. It returns the text without and with them.
 func marked(text string) (before, after string) {
 	for {
 		head, rest, ok := strings.Cut(text, "«")
@@ -24,7 +24,7 @@ func marked(text string) (before, after string) {
 	}
 }
 
-// The text between « and » is what must be inserted.
+// TestEnsureListItemInsertsOnlyTheItem expects the insertion of the text between « and ».
 func TestEnsureListItemInsertsOnlyTheItem(t *testing.T) {
 	for _, tt := range []struct{ rule, path, value, want string }{
 		{"at the end", "resources", "c.yaml", "resources:\n- a.yaml\n- b.yaml«\n- c.yaml»\n"},
@@ -136,7 +136,7 @@ func TestEnsureListItemKeepsExistingItems(t *testing.T) {
 	}
 }
 
-// Items that are added stand where the others do, so that kustomize and a reader see one list.
+// TestAddedItemsAreIndentedLikeTheOthers checks that added items have the indentation of existing ones.
 func TestAddedItemsAreIndentedLikeTheOthers(t *testing.T) {
 	src := []byte("apiVersion: kustomize.config.k8s.io/v1beta1\nresources:\n- ../crd\n- ../rbac\n#- ../webhook\n")
 	for _, item := range []string{"../a", "../b", "../a"} {
@@ -225,8 +225,7 @@ func TestYAMLEditsRefuseWithPositionAndSnippet(t *testing.T) {
 	}
 }
 
-// FuzzListItem checks that an edit is refused, or adds the value once, changes the meaning of nothing else, and is
-// undone by its opposite.
+// FuzzListItem checks that an edit is rejected, or adds the value once, changes nothing else, and can be reverted.
 func FuzzListItem(f *testing.F) {
 	for _, src := range []string{
 		"", "resources:\n- a\n", "resources:\n  - a # c\n\n# x\nb: |+\n  text\n\n", "resources: [a, 'b', \"c\"]\r\nx: y\r\n",

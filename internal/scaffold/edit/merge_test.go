@@ -29,8 +29,8 @@ func TestMergeTakesBothSides(t *testing.T) {
 	}
 }
 
-// TestMergeKeepsWhatOneSideChanged in random texts: a side that changed nothing gets the other, and texts that change lines far from
-// each other get both.
+// TestMergeKeepsWhatOneSideChanged merges random texts. If one side is unchanged, the result is the other side; changes
+// of distant lines are both in the result.
 func TestMergeKeepsWhatOneSideChanged(t *testing.T) {
 	for seed := range uint64(500) {
 		r := rand.New(rand.NewPCG(seed, 0))

@@ -20,7 +20,7 @@ import (
 	"github.com/spf13/afero"
 )
 
-// startingTree and mixedPlan make a plan with two creations in new directories, two updates, two deletions and the
+// startingTree and mixedPlan return a plan with two creations in new directories, two updates, two deletions and the
 // lock.
 func startingTree(t *testing.T, fsys afero.Fs) {
 	write(t, fsys, map[string]string{
@@ -82,7 +82,7 @@ func TestApplyWritesEveryChange(t *testing.T) {
 	})
 }
 
-// faultCases runs Apply of the mixed plan once for every mutating call, failing it with fails(n).
+// faultCases applies the mixed plan once for each mutating call, which fails with fails(n).
 func faultCases(t *testing.T, newFs func() afero.Fs, fails func(n int) func(int, string) error,
 	check func(t *testing.T, before, after, got map[string]string, calls []string, err error)) {
 	fsys := newFs()
@@ -280,7 +280,7 @@ func TestApplyRefusesWhatIsNotAsPlanned(t *testing.T) {
 	}
 }
 
-// editFs edits a file just before the rename that takes it away.
+// editFs edits a file just before the rename that moves it away.
 type editFs struct {
 	afero.Fs
 	t    *testing.T
@@ -340,7 +340,8 @@ func TestReadOnlyDirectoryLeavesTheTreeUnchanged(t *testing.T) {
 	}
 }
 
-// A plan whose application failed is followed by one that works: nothing half-done keeps a project from being made.
+// TestRetryAfterFailedFirstWriteWorks checks that a plan after a failed one works: incomplete writes do not prevent the
+// creation of a project.
 func TestRetryAfterFailedFirstWriteWorks(t *testing.T) {
 	fsys := afero.NewMemMapFs()
 	plan := func() *Plan {

@@ -94,7 +94,7 @@ func TestOwners(t *testing.T) {
 	}
 }
 
-// TestEdit keeps the note of whose a file is.
+// TestEdit checks that the lock keeps the owner of a file.
 func TestEdit(t *testing.T) {
 	for _, tt := range []struct {
 		rule, content, file string
@@ -117,7 +117,7 @@ func TestEdit(t *testing.T) {
 	}
 }
 
-// TestMove takes along permissions and the note of whose a file is.
+// TestMove checks that a moved file keeps its permissions and its owner.
 func TestMove(t *testing.T) {
 	for content, touched := range map[string]bool{"v1": false, "edit": true} {
 		fsys := written(t, content)
@@ -139,7 +139,7 @@ func TestMove(t *testing.T) {
 	}
 }
 
-// TestLinesEndAsTheyDid updates a file that git checked out with other line ends, which are not an edit.
+// TestLinesEndAsTheyDid updates a file that git checked out with other line ends, which do not count as an edit.
 func TestLinesEndAsTheyDid(t *testing.T) {
 	for name, rewrite := range map[string]func(*Plan, []byte) error{
 		"shared": func(p *Plan, text []byte) error { return p.Write("f.txt", text, "t") },
@@ -273,7 +273,7 @@ func TestLockIsSortedAndReadBack(t *testing.T) {
 	}
 }
 
-// TestFirstFormatOfTheLockIsReplaced has no other change, and reports that to the user.
+// TestFirstFormatOfTheLockIsReplaced checks that this is the only change, and that the user is notified.
 func TestFirstFormatOfTheLockIsReplaced(t *testing.T) {
 	sum := fmt.Sprintf("%x", sha256.Sum256([]byte("x")))
 	for name, text := range map[string]string{

@@ -12,7 +12,7 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/transaction"
 )
 
-// tree is everything below a root: contents and modes by path.
+// tree returns the contents and modes below a root by path.
 func tree(t *testing.T, fsys afero.Fs) map[string]string {
 	t.Helper()
 	found := map[string]string{}

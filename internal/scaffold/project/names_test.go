@@ -151,7 +151,7 @@ func TestPluralIsEnglish(t *testing.T) {
 	}
 }
 
-// FuzzNameHints checks that the proposal of a hint is valid itself.
+// FuzzNameHints checks that the names in hints are valid.
 func FuzzNameHints(f *testing.F) {
 	for _, seed := range []string{"", "A b", "https://x/y", "v1", "-", "a..b", "List", "é", "KindListList",
 		strings.Repeat("x", 300)} {

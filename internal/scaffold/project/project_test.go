@@ -51,7 +51,7 @@ func TestNewProjectIsWrittenAndReadBack(t *testing.T) {
 	before, _, _ := strings.Cut(projectText, "  - group")
 	kind := "  - {group: webapp, domain: example.com, version: v1, kind: Guestbook, plural: guestbooks, namespaced: " +
 		"true, api: true, controller: true}"
-	// A comment is the user's; lines of its own are what kctrl wrote for a kind at first.
+	// The user may have added a comment; in the first format, a kind had its own lines.
 	for _, text := range []string{before + kind + "\n", before + kind + " # ours\n", projectText} {
 		p, err := loadText(text)
 		must(t, err)
@@ -178,7 +178,7 @@ func TestRemovedResourceLeavesTheFile(t *testing.T) {
 	}
 }
 
-// TestFlagsAreKeptAsTheyAreTyped writes flags with anything in them, and reads them back.
+// TestFlagsAreKeptAsTheyAreTyped writes flags with arbitrary content, and reads them back.
 func TestFlagsAreKeptAsTheyAreTyped(t *testing.T) {
 	flags := []string{
 		"--field=a:string", `--field=b:string,doc="it's {so}, [and] #1: more"`, "--match-condition=a=x == '1' || true",
@@ -224,7 +224,7 @@ func TestBrokenProjectIsReportedWithPositionAndHint(t *testing.T) {
 	head := "version: kctrl/v1\ndomain: example.com\nrepo: example.com/g\nprojectName: g\n"
 	for _, tt := range []struct {
 		rule, text string
-		want       []string // error and the beginning of its hint
+		want       []string // error and start of its hint
 	}{
 		{"empty", "", []string{"PROJECT:1:1: not a project file", "restore it"}},
 		{"only a comment", "# nothing\n", []string{"PROJECT:1:1: not a project file", "restore it"}},
@@ -315,8 +315,8 @@ func TestBrokenProjectIsReportedWithPositionAndHint(t *testing.T) {
 	}
 }
 
-// TestKindsInAModuleOfTheirOwn are imported by the path of their directory. A module with another path does not belong
-// to the project.
+// TestKindsInAModuleOfTheirOwn checks that they are imported by the path of their directory. A module with another path
+// does not belong to the project.
 func TestKindsInAModuleOfTheirOwn(t *testing.T) {
 	load := func(text string, files map[string]string) error {
 		fsys := fstest.MapFS{File: {Data: []byte(text)}}

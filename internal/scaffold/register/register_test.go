@@ -26,7 +26,7 @@ func TestManagerIsGivenRegister(t *testing.T) {
 	const options = "run.Options{}"
 	tests := []struct {
 		name, setup, other string
-		want               string // the arguments afterwards, or empty for an error
+		want               string // resulting arguments, or empty for an error
 	}{
 		{name: "passed", setup: options + ", register", want: options + ", register"},
 		{name: "lost", setup: options, want: options + ", register"},
@@ -88,7 +88,7 @@ func TestProgramsAreFoundWhereverTheyAre(t *testing.T) {
 	for name, test := range map[string]struct {
 		files  map[string]string
 		folder string
-		edited string // the file that passes register on now
+		edited string // the file that now passes register
 		fails  string
 	}{
 		"in cmd": {files: map[string]string{"cmd/main.go": main}, folder: "cmd",

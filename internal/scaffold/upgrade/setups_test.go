@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// TestSetupMethodsTakeTheInterface changes the parameter and the imports, and names methods that need a whole manager.
+// TestSetupMethodsTakeTheInterface changes the parameter and the imports, and reports methods that need a whole
+// manager.
 func TestSetupMethodsTakeTheInterface(t *testing.T) {
 	const (
 		runtime  = "github.com/kctrl-dev/kctrl/runtime/"

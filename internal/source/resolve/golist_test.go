@@ -21,7 +21,7 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/source/resolve"
 )
 
-// disk is the disk as it is.
+// disk reads the real file system.
 type disk struct{}
 
 func (disk) ReadFile(name string) ([]byte, error)    { return os.ReadFile(name) }
@@ -47,12 +47,12 @@ func (d disk) GoNames(dir string) ([]string, error) {
 	return names, err
 }
 
-// listed is a package as the go command describes it, and as this package has to find it.
+// listed is a package in the output of the go command, and the expected result of this package.
 type listed struct {
 	ImportPath, Name, Dir string
 	Standard              bool
 	GoFiles               []string
-	Imports               []string // after ImportMap: what is really imported
+	Imports               []string // after ImportMap
 }
 
 // goList returns packages and all their imports from the go command, by import path.
@@ -86,7 +86,7 @@ func goList(t *testing.T, dir string, patterns ...string) (roots []string, packa
 		slices.Sort(p.Imports)
 		packages[p.ImportPath] = p.listed
 		if !p.DepOnly && len(p.GoFiles) == 0 {
-			// Nothing but tests.
+			// only tests
 			delete(packages, p.ImportPath)
 			continue
 		}
@@ -96,8 +96,8 @@ func goList(t *testing.T, dir string, patterns ...string) (roots []string, packa
 	}
 }
 
-// resolveAll finds the roots and all that they import.
-// Without deep set, packages of the standard library are only found, and not looked at.
+// resolveAll resolves the roots and all their imports. Without deep, packages of the standard library are only located,
+// not read.
 func resolveAll(t *testing.T, dir string, roots []string, deep bool) map[string]listed {
 	t.Helper()
 	environment, err := resolve.NewEnvironment(t.Context(), dir)
@@ -180,7 +180,7 @@ func TestResolvesThisModule(t *testing.T) {
 	compare(t, repository(t), "./...")
 }
 
-// TestResolvesModulesOfTheCache takes modules that are main modules themselves: each has its own requirements.
+// TestResolvesModulesOfTheCache uses modules of the cache as main modules: each has its own requirements.
 func TestResolvesModulesOfTheCache(t *testing.T) {
 	for _, test := range []struct {
 		module   string
@@ -218,7 +218,7 @@ func TestResolvesForOtherPlatforms(t *testing.T) {
 	}
 }
 
-// moduleDirOf returns where the module cache has a module that this one requires.
+// moduleDirOf returns the directory of a required module in the module cache.
 func moduleDirOf(t *testing.T, path string) string {
 	t.Helper()
 	out, err := exec.CommandContext(t.Context(), "go", "list", "-m", "-f", "{{.Dir}}", path).Output()

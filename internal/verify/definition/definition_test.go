@@ -126,7 +126,7 @@ func TestDeadParts(t *testing.T) {
 	}
 }
 
-// TestBoundsFitIntoTheirFormats checks bounds for which an API server accepts the CRD and rejects each object.
+// TestBoundsFitIntoTheirFormats checks bounds with which an API server accepts the CRD but rejects each object.
 func TestBoundsFitIntoTheirFormats(t *testing.T) {
 	for field, want := range map[string]string{
 		"size: {type: integer, format: int32, maximum: 4294967295}": "maximum: 4294967295 does not fit into int32",
