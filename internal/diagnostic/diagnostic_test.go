@@ -79,9 +79,9 @@ func TestYAMLIsAtTheLineOfTheMistake(t *testing.T) {
 			t.Errorf("%q is YAML", text)
 			continue
 		}
-		var told *diagnostic.Error
-		if !errors.As(diagnostic.YAML("f.yaml", []byte(text), err, "h"), &told) || told.Pos.Line != line {
-			t.Errorf("%q: %v, from %v, want line %d", text, told, err, line)
+		var reported *diagnostic.Error
+		if !errors.As(diagnostic.YAML("f.yaml", []byte(text), err, "h"), &reported) || reported.Pos.Line != line {
+			t.Errorf("%q: %v, from %v, want line %d", text, reported, err, line)
 		}
 	}
 }

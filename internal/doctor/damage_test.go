@@ -169,14 +169,14 @@ func (damage) check(t *testing.T, some []damage) {
 	}
 	t.Log(strings.Join(names, "; "))
 	found := examine(t, p)
-	told := map[int]int{}
+	reported := map[int]int{}
 	for _, f := range found {
 		at := slices.IndexFunc(some, func(d damage) bool { return d.isTold(f, locked) })
 		if at < 0 {
 			t.Errorf("nothing is wrong with %v", f.Error)
 			continue
 		}
-		told[at]++
+		reported[at]++
 		if f.Hint == "" {
 			t.Errorf("%v has no hint", f.Error)
 		}
@@ -186,11 +186,11 @@ func (damage) check(t *testing.T, some []damage) {
 	}
 	for i, d := range some {
 		hidden := stopped && d.generated || d.file == "none"
-		if told[i] != 1 && !(hidden && told[i] == 0) && !(stopped && d.stops && told[i] == 0) {
-			t.Errorf("%s is told %d times", d.name, told[i])
+		if reported[i] != 1 && !(hidden && reported[i] == 0) && !(stopped && d.stops && reported[i] == 0) {
+			t.Errorf("%s is told %d times", d.name, reported[i])
 		}
 	}
-	if stopped && len(told) == 0 {
+	if stopped && len(reported) == 0 {
 		t.Error("nothing is told")
 	}
 	checkRepaired(t, p, some, found, stopped)

@@ -525,14 +525,14 @@ func TestDeleteReportsDeployedWebhooks(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	told := 0
+	reported := 0
 	for _, note := range plan.Notes() {
 		if note.Pos.Filename == name && strings.Contains(note.Message, "API servers still call the webhook of its marker") &&
 			note.Hint != "" {
-			told++
+			reported++
 		}
 	}
-	if told != 1 {
+	if reported != 1 {
 		t.Errorf("notes %v", plan.Notes())
 	}
 }

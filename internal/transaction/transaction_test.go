@@ -264,13 +264,13 @@ func TestLockReportsThatItWaits(t *testing.T) {
 		first, err := Acquire(t.Context(), dir, LockOptions{})
 		must(t, err)
 		time.AfterFunc(3*time.Second, first.Release)
-		told := time.Duration(0)
+		notified := time.Duration(0)
 		begin := time.Now()
-		second, err := Acquire(t.Context(), dir, LockOptions{Waiting: func() { told = time.Since(begin) }})
+		second, err := Acquire(t.Context(), dir, LockOptions{Waiting: func() { notified = time.Since(begin) }})
 		must(t, err)
 		defer second.Release()
-		if waited := time.Since(begin); waited < 3*time.Second || told < time.Second || told > 2*time.Second {
-			t.Errorf("waited %v, told after %v", waited, told)
+		if waited := time.Since(begin); waited < 3*time.Second || notified < time.Second || notified > 2*time.Second {
+			t.Errorf("waited %v, told after %v", waited, notified)
 		}
 	})
 }

@@ -90,10 +90,10 @@ func BenchmarkEvent(b *testing.B) {
 		b.Run(name, func(b *testing.B) {
 			a := full()
 			_, i := benchmarked(b, a, opts)
-			told := make(chan struct{}, 1)
+			received := make(chan struct{}, 1)
 			if err := i.AddHandler(func(e informer.Event[object.Object]) {
 				if !e.Initial {
-					told <- struct{}{}
+					received <- struct{}{}
 				}
 			}).Wait(b.Context()); err != nil {
 				b.Fatal(err)
@@ -102,7 +102,7 @@ func BenchmarkEvent(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
 				a.put(configMaps, o)
-				<-told
+				<-received
 			}
 		})
 	}

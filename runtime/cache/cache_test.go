@@ -24,24 +24,24 @@ import (
 
 // recorder is a handler that records its events, as "Added ns/a".
 type recorder struct {
-	mu   sync.Mutex
-	told []string
+	mu       sync.Mutex
+	received []string
 }
 
 func (r *recorder) handle(e informer.Event[object.Object]) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.told = append(r.told, e.Type.String()+" "+object.KeyOf(e.Object).String())
+	r.received = append(r.received, e.Type.String()+" "+object.KeyOf(e.Object).String())
 }
 
 // took returns the events since the last call, sorted.
 func (r *recorder) took() []string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	told := r.told
-	r.told = nil
-	slices.Sort(told)
-	return told
+	received := r.received
+	r.received = nil
+	slices.Sort(received)
+	return received
 }
 
 func TestKindHasOneInformer(t *testing.T) {

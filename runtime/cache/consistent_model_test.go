@@ -79,8 +79,8 @@ func (a *author) put(name string, h *history) {
 	a.api.put(configMaps, h.now)
 }
 
-// tell reports a write to the cache, at once or after a time in which the watch may already have delivered it.
-func (a *author) tell(w writes.Write) {
+// report reports a write to the cache, at once or after a time in which the watch may already have delivered it.
+func (a *author) report(w writes.Write) {
 	if a.chance(3) {
 		time.Sleep(time.Duration(a.random.IntN(3000)) * time.Millisecond)
 	}
@@ -92,7 +92,7 @@ func (a *author) write() {
 	name, h := a.pick()
 	a.put(name, h)
 	o := h.now.DeepCopy()
-	a.tell(writes.Write{Key: object.KeyOf(o), UID: o.UID, ResourceVersion: o.ResourceVersion, Object: o})
+	a.report(writes.Write{Key: object.KeyOf(o), UID: o.UID, ResourceVersion: o.ResourceVersion, Object: o})
 	a.record(h, true)
 }
 
@@ -100,7 +100,7 @@ func (a *author) write() {
 func (a *author) subresource() {
 	if name, h := a.pick(); h.now != nil {
 		a.put(name, h)
-		a.tell(writes.Write{Key: object.KeyOf(h.now), UID: h.now.UID, ResourceVersion: h.now.ResourceVersion})
+		a.report(writes.Write{Key: object.KeyOf(h.now), UID: h.now.UID, ResourceVersion: h.now.ResourceVersion})
 		a.record(h, true)
 	}
 }
@@ -128,14 +128,14 @@ func (a *author) vague() {
 	default:
 		a.put(name, h)
 	}
-	a.tell(writes.Write{Key: object.Key{Namespace: "ns", Name: name}, Unknown: true})
+	a.report(writes.Write{Key: object.Key{Namespace: "ns", Name: name}, Unknown: true})
 	a.record(h, true)
 }
 
 // erase deletes an object, and may report its last version.
 func (a *author) erase() {
 	if _, h := a.pick(); h.now != nil {
-		a.tell(a.delete(h, false))
+		a.report(a.delete(h, false))
 		a.record(h, true)
 	}
 }
@@ -157,7 +157,7 @@ func (a *author) eraseAll() {
 		}
 	}
 	for _, w := range all {
-		a.tell(w)
+		a.report(w)
 	}
 	for _, h := range changed {
 		a.record(h, true)

@@ -10,27 +10,27 @@ import (
 )
 
 // methods records the calls of its methods.
-type methods struct{ told []string }
+type methods struct{ received []string }
 
-func (m *methods) tell(what string, obj any) {
+func (m *methods) record(what string, obj any) {
 	o := obj.(*corev1.ConfigMap)
-	m.told = append(m.told, what+" "+o.Name+"="+o.Data["key"])
+	m.received = append(m.received, what+" "+o.Name+"="+o.Data["key"])
 }
 
 func (m *methods) OnAdd(obj any, isInInitialList bool) {
 	if isInInitialList {
-		m.tell("first", obj)
+		m.record("first", obj)
 		return
 	}
-	m.tell("added", obj)
+	m.record("added", obj)
 }
 
 func (m *methods) OnUpdate(oldObj, newObj any) {
-	m.tell("from", oldObj)
-	m.tell("to", newObj)
+	m.record("from", oldObj)
+	m.record("to", newObj)
 }
 
-func (m *methods) OnDelete(obj any) { m.tell("deleted", obj) }
+func (m *methods) OnDelete(obj any) { m.record("deleted", obj) }
 
 func TestHandlersOfThreeMethodsReceiveTheSame(t *testing.T) {
 	run(t, cache.Options{}, func(f *fixture) {
@@ -54,6 +54,6 @@ func TestHandlersOfThreeMethodsReceiveTheSame(t *testing.T) {
 		}
 		f.api.remove(configMaps, changed)
 		synctest.Wait()
-		expect(t, "changes", m.told, "first a=a", "added b=b", "from b=b", "to b=changed", "deleted b=changed")
+		expect(t, "changes", m.received, "first a=a", "added b=b", "from b=b", "to b=changed", "deleted b=changed")
 	})
 }

@@ -102,10 +102,10 @@ func TestCachedObjectsHaveTheirKind(t *testing.T) {
 			for o := range cache.Each(f.ctx, f.cache, metadata()) {
 				check("metadata", o)
 			}
-			var told object.Object
-			i.AddHandler(func(e informer.Event[object.Object]) { told = e.Object })
+			var received object.Object
+			i.AddHandler(func(e informer.Event[object.Object]) { received = e.Object })
 			synctest.Wait()
-			check("event", told)
+			check("event", received)
 		})
 	}
 }

@@ -138,7 +138,7 @@ func TestReadsOfAnUnwatchedKindAreReportedOnce(t *testing.T) {
 		a.put(configMaps, configMap("one", "a"))
 		var text bytes.Buffer
 		c := cache.New(connect(t, a), cache.Options{Logger: slog.New(slog.NewTextHandler(&text, nil))})
-		told := func() int { return strings.Count(text.String(), "nothing watches it") }
+		received := func() int { return strings.Count(text.String(), "nothing watches it") }
 		read := func(opts ...client.GetOption) {
 			t.Helper()
 			if err := c.Get(t.Context(), object.Key{Namespace: "one", Name: "a"}, &corev1.ConfigMap{}, opts...); err != nil {
@@ -152,7 +152,7 @@ func TestReadsOfAnUnwatchedKindAreReportedOnce(t *testing.T) {
 		synctest.Wait()
 		read(client.Live)
 		read(client.NotOlderThan("1"))
-		if told() != 0 {
+		if received() != 0 {
 			t.Errorf("it was told of reads that are meant to be live: %s", &text)
 		}
 		for range 3 {
@@ -169,14 +169,14 @@ func TestReadsOfAnUnwatchedKindAreReportedOnce(t *testing.T) {
 				t.Error(err)
 			}
 		}
-		if told() != 1 || !strings.Contains(text.String(), "level=INFO") ||
+		if received() != 1 || !strings.Contains(text.String(), "level=INFO") ||
 			!strings.Contains(text.String(), "kind=ConfigMap version=v1") {
-			t.Errorf("told %d times: %s", told(), &text)
+			t.Errorf("told %d times: %s", received(), &text)
 		}
 		if err := c.List(t.Context(), &corev1.SecretList{}); err != nil {
 			t.Error(err)
 		}
-		if told() != 2 {
+		if received() != 2 {
 			t.Errorf("a second kind was not told: %s", &text)
 		}
 		cancel()

@@ -56,9 +56,9 @@ func readsAgree(t *testing.T, live *client.REST, ns string, prototype object.Obj
 	if err != nil {
 		t.Fatal(err)
 	}
-	told := make(chan string, 100)
+	received := make(chan string, 100)
 	registration := i.AddHandler(func(e informer.Event[object.Object]) {
-		told <- e.Type.String() + " " + e.Object.GetName() + " " + string(e.Object.GetUID())
+		received <- e.Type.String() + " " + e.Object.GetName() + " " + string(e.Object.GetUID())
 	})
 	if err := registration.Wait(ctx); err != nil {
 		t.Fatal(err)
@@ -69,12 +69,12 @@ func readsAgree(t *testing.T, live *client.REST, ns string, prototype object.Obj
 	if err := live.Create(ctx, temporary); err != nil {
 		t.Fatal(err)
 	}
-	await(t, ctx, told, "Added temporary "+string(temporary.UID))
+	await(t, ctx, received, "Added temporary "+string(temporary.UID))
 	sameRead(t, ctx, c, live, prototype, object.KeyOf(temporary))
 	if err := live.Delete(ctx, temporary); err != nil {
 		t.Fatal(err)
 	}
-	await(t, ctx, told, "Deleted temporary "+string(temporary.UID))
+	await(t, ctx, received, "Deleted temporary "+string(temporary.UID))
 	o := prototype.DeepCopyObject().(object.Object)
 	if err := c.Get(ctx, object.KeyOf(temporary), o); !apierrors.IsNotFound(err) {
 		t.Errorf("the deleted object: %v", err)
@@ -154,11 +154,11 @@ func pages(t *testing.T, ctx context.Context, r client.Reader, opts []client.Lis
 	}
 }
 
-func await(t *testing.T, ctx context.Context, told <-chan string, want string) {
+func await(t *testing.T, ctx context.Context, received <-chan string, want string) {
 	t.Helper()
 	for {
 		select {
-		case got := <-told:
+		case got := <-received:
 			if got == want {
 				return
 			}

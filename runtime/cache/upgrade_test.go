@@ -55,7 +55,7 @@ func TestKindIsCachedInTheGoTypeThatHasTheMost(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			a := newAPI()
 			c := cache.New(connect(t, a), cache.Options{})
-			told, toldOfKeys := make([]string, len(prototypes)), make([]string, len(prototypes))
+			received, receivedKeys := make([]string, len(prototypes)), make([]string, len(prototypes))
 			for _, n := range order {
 				if _, err := c.Informer(prototypes[n]); err != nil {
 					t.Fatal(order, err)
@@ -66,8 +66,8 @@ func TestKindIsCachedInTheGoTypeThatHasTheMost(t *testing.T) {
 				if err != nil {
 					t.Fatal(order, err)
 				}
-				i.AddHandler(func(e informer.Event[object.Object]) { told[n] = fmt.Sprintf("%T", e.Object) })
-				i.AddKeyHandler(func(e informer.Event[object.Object]) { toldOfKeys[n] = fmt.Sprintf("%T", e.Object) })
+				i.AddHandler(func(e informer.Event[object.Object]) { received[n] = fmt.Sprintf("%T", e.Object) })
+				i.AddKeyHandler(func(e informer.Event[object.Object]) { receivedKeys[n] = fmt.Sprintf("%T", e.Object) })
 			}
 			ctx, cancel := context.WithCancel(t.Context())
 			ended := make(chan error, 1)
@@ -81,8 +81,8 @@ func TestKindIsCachedInTheGoTypeThatHasTheMost(t *testing.T) {
 			a.put(configMaps, whole)
 			synctest.Wait()
 			a.took()
-			expect(t, fmt.Sprint(order), told, "*v1.PartialObjectMetadata", "*v1.ConfigMap", "*unstructured.Unstructured")
-			expect(t, fmt.Sprint(order), toldOfKeys, "*v1.PartialObjectMetadata", "*v1.ConfigMap", "*unstructured.Unstructured")
+			expect(t, fmt.Sprint(order), received, "*v1.PartialObjectMetadata", "*v1.ConfigMap", "*unstructured.Unstructured")
+			expect(t, fmt.Sprint(order), receivedKeys, "*v1.PartialObjectMetadata", "*v1.ConfigMap", "*unstructured.Unstructured")
 			read := untyped()
 			for _, o := range []object.Object{metadata(), &corev1.ConfigMap{}, read} {
 				if err := c.Get(ctx, object.KeyOf(whole), o); err != nil || o.GetName() != "a" {

@@ -54,11 +54,11 @@ func TestHandlersOfAnotherGoTypeShareTheInformer(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			var told []string
+			var received []string
 			r := i.AddHandler(func(e informer.Event[object.Object]) {
-				told = append(told, fmt.Sprintf("%s %T %s", e.Type, e.Object, e.Object.GetLabels()["name"]))
+				received = append(received, fmt.Sprintf("%s %T %s", e.Type, e.Object, e.Object.GetLabels()["name"]))
 				if e.Old != nil {
-					told = append(told, fmt.Sprintf("%T", e.Old))
+					received = append(received, fmt.Sprintf("%T", e.Old))
 				}
 			})
 			a := configMap("ns", "a")
@@ -67,7 +67,7 @@ func TestHandlersOfAnotherGoTypeShareTheInformer(t *testing.T) {
 			f.api.remove(configMaps, a)
 			synctest.Wait()
 			r.Remove()
-			expect(t, what, told, "Added "+what+" a", "Updated "+what+" a", what, "Deleted "+what+" a")
+			expect(t, what, received, "Added "+what+" a", "Updated "+what+" a", what, "Deleted "+what+" a")
 		}
 		if len(f.api.watches) != 1 {
 			t.Errorf("%d watches", len(f.api.watches))
@@ -82,9 +82,9 @@ func TestHandlerReceivesStatesAroundAnInconvertibleOne(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		var told []string
+		var received []string
 		i.AddHandler(func(e informer.Event[object.Object]) {
-			told = append(told, fmt.Sprint(e.Type, " ", e.Object.GetResourceVersion(), " ",
+			received = append(received, fmt.Sprint(e.Type, " ", e.Object.GetResourceVersion(), " ",
 				e.Object.(*corev1.ConfigMap).Data["key"], " ", e.Merged, " ", e.FinalStateUnknown, " ", e.Old != nil))
 		})
 		put := func(data any) *unstructured.Unstructured {
@@ -101,7 +101,7 @@ func TestHandlerReceivesStatesAroundAnInconvertibleOne(t *testing.T) {
 		put(map[string]any{"key": "better"})
 		f.api.remove(configMaps, put("bad"))
 		synctest.Wait()
-		expect(t, "events", told, "Added 12 good true false false", "Updated 13 better false false true",
+		expect(t, "events", received, "Added 12 good true false false", "Updated 13 better false false true",
 			"Deleted 15  false true false")
 	})
 }

@@ -55,7 +55,7 @@ func TestApplyOfATypedObjectSendsOnlyWhatItSets(t *testing.T) {
 	s := newServer()
 	c := connect(t, s, client.Options{FieldOwner: "me"})
 	const what = "PATCH /apis/apps/v1/namespaces/default/deployments/web"
-	s.says(what, `{"kind":"Deployment","apiVersion":"apps/v1","metadata":{"name":"web","resourceVersion":"8"}}`)
+	s.respond(what, `{"kind":"Deployment","apiVersion":"apps/v1","metadata":{"name":"web","resourceVersion":"8"}}`)
 	d := deployment()
 	if err := c.Apply(t.Context(), d); err != nil {
 		t.Fatal(err)
@@ -80,7 +80,7 @@ func TestApplyOfATypedObjectSendsOnlyWhatItSets(t *testing.T) {
 func TestApplyKeepsValuesThatEncodeThemselves(t *testing.T) {
 	s := newServer()
 	c := connect(t, s, client.Options{FieldOwner: "me"})
-	s.says("PATCH /api/v1/namespaces/default/pods/p", `{"kind":"Pod","apiVersion":"v1"}`)
+	s.respond("PATCH /api/v1/namespaces/default/pods/p", `{"kind":"Pod","apiVersion":"v1"}`)
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "p"}, Spec: corev1.PodSpec{
 		Overhead: corev1.ResourceList{"cpu": resource.MustParse("0")},
 		Containers: []corev1.Container{{Name: "c", Resources: corev1.ResourceRequirements{
@@ -127,7 +127,7 @@ var gadgets = schema.GroupVersion{Group: "example.com", Version: "v1"}
 // serveGadgets makes s and the scheme of the client know the kind Gadget.
 func serveGadgets(t *testing.T, s *server) client.Options {
 	t.Helper()
-	s.says("GET /apis/example.com/v1", resources("example.com/v1", "Gadget/gadgets/gadget"))
+	s.respond("GET /apis/example.com/v1", resources("example.com/v1", "Gadget/gadgets/gadget"))
 	scheme := newScheme(t)
 	scheme.AddKnownTypeWithName(gadgets.WithKind("Gadget"), &gadget{})
 	return client.Options{Scheme: scheme, FieldOwner: "me"}
@@ -136,7 +136,7 @@ func serveGadgets(t *testing.T, s *server) client.Options {
 func TestApplyDropsEmptyStructsAtAnyDepth(t *testing.T) {
 	s := newServer()
 	c := connect(t, s, serveGadgets(t, s))
-	s.says("PATCH /apis/example.com/v1/namespaces/default/gadgets/g", `{"kind":"Gadget","apiVersion":"example.com/v1"}`)
+	s.respond("PATCH /apis/example.com/v1/namespaces/default/gadgets/g", `{"kind":"Gadget","apiVersion":"example.com/v1"}`)
 	g := &gadget{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "g"},
 		embedded:   &embedded{},
@@ -157,7 +157,7 @@ func TestApplyDropsEmptyStructsAtAnyDepth(t *testing.T) {
 func TestApplyOfAnUnstructuredObjectLeavesOutOnlyManagedFields(t *testing.T) {
 	s := newServer()
 	c := connect(t, s, client.Options{FieldOwner: "me"})
-	s.says("PATCH /api/v1/namespaces/default/configmaps/a", `{"kind":"ConfigMap","apiVersion":"v1"}`)
+	s.respond("PATCH /api/v1/namespaces/default/configmaps/a", `{"kind":"ConfigMap","apiVersion":"v1"}`)
 	u := untyped("v1", "ConfigMap", "default", "a")
 	u.SetResourceVersion("7")
 	u.SetManagedFields([]metav1.ManagedFieldsEntry{{Manager: "other"}})
@@ -173,7 +173,7 @@ func TestApplyOfAnUnstructuredObjectLeavesOutOnlyManagedFields(t *testing.T) {
 func TestApplyOfMetadataSendsMetadata(t *testing.T) {
 	s := newServer()
 	c := connect(t, s, client.Options{FieldOwner: "me"})
-	s.says("PATCH /api/v1/namespaces/default/configmaps/a",
+	s.respond("PATCH /api/v1/namespaces/default/configmaps/a",
 		`{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1"}`)
 	m := metadataOf("a")
 	m.Labels = map[string]string{"x": "y"}
@@ -188,7 +188,7 @@ func TestStatusApplySendsNameAndStatusAlone(t *testing.T) {
 	s := newServer()
 	c := connect(t, s, client.Options{FieldOwner: "me"})
 	const what = "PATCH /apis/apps/v1/namespaces/default/deployments/web/status"
-	s.says(what, `{"kind":"Deployment","apiVersion":"apps/v1"}`)
+	s.respond(what, `{"kind":"Deployment","apiVersion":"apps/v1"}`)
 	for name, obj := range map[string]object.Object{"typed": deployment(), "unstructured": func() object.Object {
 		content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(deployment())
 		if err != nil {
@@ -218,7 +218,7 @@ func TestApplyToAnotherSubresourceSendsItsBody(t *testing.T) {
 	s := newServer()
 	c := connect(t, s, client.Options{FieldOwner: "me"})
 	const what = "PATCH /apis/apps/v1/namespaces/default/deployments/web/scale"
-	s.says(what, `{"kind":"Scale","apiVersion":"autoscaling/v1","spec":{"replicas":4}}`)
+	s.respond(what, `{"kind":"Scale","apiVersion":"autoscaling/v1","spec":{"replicas":4}}`)
 	scale := &autoscalingv1.Scale{ObjectMeta: metav1.ObjectMeta{Name: "web"}, Spec: autoscalingv1.ScaleSpec{Replicas: 2}}
 	if err := c.SubResource("scale").Apply(t.Context(), deployment(), client.WithSubResourceBody(scale)); err != nil {
 		t.Fatal(err)
@@ -237,8 +237,8 @@ func TestApplyWithoutAnOwnerIsAnError(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "apply configmaps default/a: a field owner is required") {
 		t.Errorf("got %v", err)
 	}
-	if took := s.took(); len(took) > 0 {
-		t.Errorf("requests were sent: %v", took)
+	if requests := s.take(); len(requests) > 0 {
+		t.Errorf("requests were sent: %v", requests)
 	}
 }
 

@@ -81,7 +81,7 @@ func TestRefusedRequestIsSentAgainAfterTheTimeTheServerAsksFor(t *testing.T) {
 				start = time.Now()
 				err = c.Update(t.Context(), cm)
 				check("update", err, test.update, time.Since(start))
-				for _, r := range s.took() {
+				for _, r := range s.take() {
 					if strings.HasPrefix(r.what, "PUT") && !strings.Contains(r.body, `"x":"y"`) {
 						t.Errorf("the body is %q", r.body)
 					}
@@ -129,7 +129,7 @@ func TestRequestIsSentTenTimesAtMost(t *testing.T) {
 		s.on(getA, func(int) answer { return busy(429, "1") })
 		start := time.Now()
 		err := c.Get(t.Context(), keyA, configMap(""))
-		if !apierrors.IsTooManyRequests(err) || len(s.took()) != 10 || time.Since(start) != 9*time.Second {
+		if !apierrors.IsTooManyRequests(err) || len(s.take()) != 10 || time.Since(start) != 9*time.Second {
 			t.Errorf("got %v after %s", err, time.Since(start))
 		}
 	})
@@ -188,9 +188,9 @@ func TestWarningsThatAreForgottenAreLoggedAgain(t *testing.T) {
 }
 
 // handler records the calls of a rest.WarningHandler.
-type handler struct{ told []string }
+type handler struct{ received []string }
 
-func (h *handler) HandleWarningHeader(_ int, _, text string) { h.told = append(h.told, text) }
+func (h *handler) HandleWarningHeader(_ int, _, text string) { h.received = append(h.received, text) }
 
 func (h *handler) HandleWarningHeaderWithContext(_ context.Context, code int, agent, text string) {
 	h.HandleWarningHeader(code, agent, "with context: "+text)
@@ -217,9 +217,9 @@ func TestWarningsGoToTheHandlerOfTheConfigEachTime(t *testing.T) {
 			}
 		}
 	}
-	if len(plain.told) != 2 || plain.told[0] != "old" || len(contextual.told) != 2 ||
-		contextual.told[0] != "with context: old" {
-		t.Errorf("got %q and %q", plain.told, contextual.told)
+	if len(plain.received) != 2 || plain.received[0] != "old" || len(contextual.received) != 2 ||
+		contextual.received[0] != "with context: old" {
+		t.Errorf("got %q and %q", plain.received, contextual.received)
 	}
 }
 
@@ -260,8 +260,8 @@ func TestNamesThatWouldAddressAnotherThingAreRefused(t *testing.T) {
 			t.Errorf("list in %q: got %v", hostile, err)
 		}
 	}
-	if took := s.took(); len(took) > 0 {
-		t.Errorf("requests were sent: %v", took)
+	if requests := s.take(); len(requests) > 0 {
+		t.Errorf("requests were sent: %v", requests)
 	}
 }
 
@@ -305,15 +305,15 @@ func TestKeyMustFitTheScopeOfTheKind(t *testing.T) {
 			t.Errorf("got %v, want %s", err, want)
 		}
 	}
-	if took := s.took(); len(took) > 0 {
-		t.Errorf("requests were sent: %v", took)
+	if requests := s.take(); len(requests) > 0 {
+		t.Errorf("requests were sent: %v", requests)
 	}
 }
 
 func TestServerMayBeBelowAPath(t *testing.T) {
 	s := newServer()
-	s.says("GET /clusters/one/api/v1", resources("v1", "ConfigMap/configmaps/configmap"))
-	s.says("GET /clusters/one/api/v1/namespaces/default/configmaps/a", foundA)
+	s.respond("GET /clusters/one/api/v1", resources("v1", "ConfigMap/configmaps/configmap"))
+	s.respond("GET /clusters/one/api/v1/namespaces/default/configmaps/a", foundA)
 	c, err := client.New(&rest.Config{Host: "https://server/clusters/one/", UserAgent: "tester"},
 		client.Options{Scheme: newScheme(t), HTTPClient: &http.Client{Transport: s}})
 	if err != nil {
@@ -322,7 +322,7 @@ func TestServerMayBeBelowAPath(t *testing.T) {
 	if err := c.Get(t.Context(), keyA, configMap("")); err != nil {
 		t.Fatal(err)
 	}
-	for _, r := range s.took() {
+	for _, r := range s.take() {
 		if r.header.Get("User-Agent") != "tester" || r.header.Get("Accept") != "application/json" {
 			t.Errorf("%s has the header %v", r.what, r.header)
 		}
@@ -332,7 +332,7 @@ func TestServerMayBeBelowAPath(t *testing.T) {
 func TestDefaultUserAgentNamesTheProgram(t *testing.T) {
 	s := newServer()
 	c := connect(t, s, client.Options{})
-	s.says(getA, foundA)
+	s.respond(getA, foundA)
 	if err := c.Get(t.Context(), keyA, configMap("")); err != nil {
 		t.Fatal(err)
 	}
@@ -350,7 +350,7 @@ func TestWriteThatIsRedirectedIsNoRead(t *testing.T) {
 		moved := func(int) answer { return answer{code: code, header: map[string]string{"Location": there}} }
 		for _, what := range []string{"GET", "PUT", "PATCH", "DELETE"} {
 			s.on(what+" /api/v1/namespaces/default/configmaps/a", moved)
-			s.says(what+" "+there,
+			s.respond(what+" "+there,
 				`{"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":"a","namespace":"default","uid":"u","resourceVersion":"1"}}`)
 		}
 		c := connect(t, s, client.Options{})

@@ -235,7 +235,7 @@ func TestAnswersOfAnotherKindAreDecodeErrorsAndLeaveTheObject(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := newServer()
 			c := connect(t, s, client.Options{})
-			s.says(getA, body)
+			s.respond(getA, body)
 			typed, plain := configMap("before"), untyped("v1", "ConfigMap", "default", "before")
 			for _, obj := range []object.Object{typed, plain, metadataOf("before")} {
 				err := c.Get(t.Context(), keyA, obj)
@@ -287,8 +287,8 @@ func TestUnknownKindsAreNoMatchErrors(t *testing.T) {
 			t.Errorf("got %v, want %s", err, want)
 		}
 	}
-	if took := s.took(); len(took) > 0 {
-		t.Errorf("requests were sent: %v", took)
+	if requests := s.take(); len(requests) > 0 {
+		t.Errorf("requests were sent: %v", requests)
 	}
 }
 

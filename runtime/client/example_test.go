@@ -15,7 +15,7 @@ import (
 // A program's own loop continues soon after an outage of the server, and sends no requests until then.
 func ExampleREST_Reachable() {
 	server := newServer()
-	server.says("GET /readyz", "ok")
+	server.respond("GET /readyz", "ok")
 	server.on(getA, func(n int) answer {
 		if n == 0 {
 			return answer{code: http.StatusInternalServerError, body: "etcd failed"}

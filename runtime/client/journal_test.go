@@ -27,8 +27,8 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/object"
 )
 
-// told keeps the writes that a journal records. All of them must be in flight, and none at the end of the test.
-type told struct {
+// recorder keeps the writes that a journal records. All of them must be in flight, and none at the end of the test.
+type recorder struct {
 	log    *writes.Log
 	begins uint64 // before the test
 
@@ -36,9 +36,9 @@ type told struct {
 	writes []writes.Write
 }
 
-func subscribe(t *testing.T, j *client.Journal) *told {
+func subscribe(t *testing.T, j *client.Journal) *recorder {
 	log := writes.LogOf(j)
-	kept := &told{log: log, begins: log.Begun()}
+	kept := &recorder{log: log, begins: log.Begun()}
 	key := object.Key{Namespace: "default", Name: "a"}
 	recorded := map[string]object.Key{"Deployment.apps": key, "Pod": key, "ServiceAccount": key}
 	log.Subscribe(func(_ context.Context, w writes.Write) {
@@ -47,7 +47,7 @@ func subscribe(t *testing.T, j *client.Journal) *told {
 		kept.writes = append(kept.writes, w)
 		recorded[w.GVK.GroupKind().String()] = w.Key
 		if !isInFlight(log, w.GVK.GroupKind().String(), w.Key) {
-			t.Errorf("told of %+v, which has not begun", w)
+			t.Errorf("recorded %+v, which has not begun", w)
 		}
 	})
 	t.Cleanup(func() {
@@ -65,10 +65,10 @@ func isInFlight(log *writes.Log, kind string, key object.Key) bool {
 }
 
 // begun returns the number of writes that have begun in the test.
-func (j *told) begun() uint64 { return j.log.Begun() - j.begins }
+func (j *recorder) begun() uint64 { return j.log.Begun() - j.begins }
 
-// took returns the writes since the last call.
-func (j *told) took() []writes.Write {
+// take returns the writes since the last call.
+func (j *recorder) take() []writes.Write {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	recorded := j.writes
@@ -76,12 +76,12 @@ func (j *told) took() []writes.Write {
 	return recorded
 }
 
-// took1 returns the only write since the last call.
-func (j *told) took1(t *testing.T, what string) writes.Write {
+// only returns the only write since the last call.
+func (j *recorder) only(t *testing.T, what string) writes.Write {
 	t.Helper()
-	recorded := j.took()
+	recorded := j.take()
 	if len(recorded) != 1 {
-		t.Fatalf("%s: told of %d writes: %+v", what, len(recorded), recorded)
+		t.Fatalf("%s: recorded %d writes: %+v", what, len(recorded), recorded)
 	}
 	return recorded[0]
 }
@@ -137,12 +137,12 @@ func testJournal(t *testing.T, c live) {
 		}, true},
 	} {
 		ok(t, step.do())
-		w := kept.took1(t, step.name)
+		w := kept.only(t, step.name)
 		event, err := stream.Next()
 		ok(t, err)
 		if w.ResourceVersion != event.ResourceVersion && !step.gone || w.UID != created.UID ||
 			w.Key != object.KeyOf(created) || w.GVK.Kind != "Pod" {
-			t.Errorf("%s: told of %s %s %s, the event has version %s", step.name, w.Key, w.UID, w.ResourceVersion,
+			t.Errorf("%s: recorded %s %s %s, the event has version %s", step.name, w.Key, w.UID, w.ResourceVersion,
 				event.ResourceVersion)
 		}
 		if w.Gone != step.gone || w.Gone != (event.Type == watch.Deleted) {
@@ -158,17 +158,17 @@ func testJournalOfDeletions(t *testing.T, c live) {
 	ok(t, c.Patch(t.Context(), c.configMap("a"), client.RawPatch("application/merge-patch+json", []byte(`{}`)),
 		client.DryRunAll))
 	ok(t, c.DeleteAllOf(t.Context(), &corev1.ConfigMap{}, client.InNamespace(c.namespace), client.DryRunAll))
-	if writes := kept.took(); len(writes) > 0 || kept.begun() > 0 {
-		t.Errorf("told of dry runs: %+v, of which %d have begun", writes, kept.begun())
+	if writes := kept.take(); len(writes) > 0 || kept.begun() > 0 {
+		t.Errorf("recorded dry runs: %+v, of which %d have begun", writes, kept.begun())
 	}
 	ok(t, c.Delete(t.Context(), c.configMap("a")))
-	if w := kept.took1(t, "delete"); w.UID != objects[0].UID || !w.Gone || w.Key != object.KeyOf(objects[0]) {
-		t.Errorf("told of %+v", w)
+	if w := kept.only(t, "delete"); w.UID != objects[0].UID || !w.Gone || w.Key != object.KeyOf(objects[0]) {
+		t.Errorf("recorded %+v", w)
 	}
 	ok(t, c.DeleteAllOf(t.Context(), &corev1.ConfigMap{}, client.InNamespace(c.namespace),
 		client.MatchingLabels{"name": "b"}))
-	if w := kept.took1(t, "delete all"); w.UID != objects[1].UID || !w.Ending || w.Key != object.KeyOf(objects[1]) {
-		t.Errorf("told of %+v", w)
+	if w := kept.only(t, "delete all"); w.UID != objects[1].UID || !w.Ending || w.Key != object.KeyOf(objects[1]) {
+		t.Errorf("recorded %+v", w)
 	}
 }
 
@@ -181,15 +181,15 @@ func testJournalIsShared(t *testing.T, c live) {
 		o := c.configMap("")
 		o.GenerateName = "generated-"
 		ok(t, another.Create(t.Context(), o))
-		if w := kept.took1(t, "create"); w.Key != object.KeyOf(o) || w.Key.Name == "" || w.Object != object.Object(o) {
-			t.Errorf("told of %+v, created %s", w, object.KeyOf(o))
+		if w := kept.only(t, "create"); w.Key != object.KeyOf(o) || w.Key.Name == "" || w.Object != object.Object(o) {
+			t.Errorf("recorded %+v, created %s", w, object.KeyOf(o))
 		}
 	}
 	if err := c.Create(t.Context(), c.configMap("Invalid Name")); err == nil {
 		t.Error("created")
 	}
-	if writes := kept.took(); len(writes) > 0 {
-		t.Errorf("told of %+v", writes)
+	if writes := kept.take(); len(writes) > 0 {
+		t.Errorf("recorded %+v", writes)
 	}
 }
 
@@ -230,10 +230,10 @@ func testJournalOfDeletedKinds(t *testing.T, c live) {
 		compare := func(call string, write func() error) {
 			t.Helper()
 			ok(t, write())
-			w := kept.took1(t, what)
+			w := kept.only(t, what)
 			err := c.Get(t.Context(), object.KeyOf(step.obj), step.obj.DeepCopyObject().(object.Object))
 			if gone := apierrors.IsNotFound(err); w.Gone != gone && !w.Ending || w.UID != step.obj.GetUID() {
-				t.Errorf("%s: %s is told as %+v, the server says %v", what, call, w, err)
+				t.Errorf("%s: %s is recorded as %+v, the server says %v", what, call, w, err)
 			}
 		}
 		compare("the deletion", func() error { return c.Delete(t.Context(), step.obj, step.opts...) })
@@ -364,7 +364,7 @@ var schemeOfWrites = sync.OnceValues(func() (*runtime.Scheme, error) {
 // writeTo returns the records of a write in the journal if the server answers every request with answer.
 func writeTo(t *testing.T, w written, answered answer) ([]writes.Write, error) {
 	s := newServer()
-	s.says("GET /api/v1", resources("v1", "Pod/pods/pod", "Binding/bindings/binding",
+	s.respond("GET /api/v1", resources("v1", "Pod/pods/pod", "Binding/bindings/binding",
 		"ServiceAccount/serviceaccounts/serviceaccount"))
 	for _, method := range []string{"POST", "PUT", "PATCH", "DELETE"} {
 		for _, path := range []string{
@@ -382,24 +382,24 @@ func writeTo(t *testing.T, w written, answered answer) ([]writes.Write, error) {
 	c := connect(t, s, client.Options{Scheme: scheme})
 	kept := subscribe(t, c.Journal())
 	err = w.call(t.Context(), c)
-	return kept.took(), err
+	return kept.take(), err
 }
 
 func TestJournalRecordsEachWrite(t *testing.T) {
 	for what, w := range allWrites() {
-		told, err := writeTo(t, w, answer{body: w.answer})
+		recorded, err := writeTo(t, w, answer{body: w.answer})
 		if err != nil {
 			t.Errorf("%s: %v", what, err)
 		}
 		if w.kind == "" {
-			if len(told) > 0 {
-				t.Errorf("%s: told of %+v", what, told)
+			if len(recorded) > 0 {
+				t.Errorf("%s: recorded %+v", what, recorded)
 			}
 			continue
 		}
-		if len(told) != 1 || told[0].Key != w.key || told[0].GVK.Kind != w.kind || told[0].Unknown != w.order ||
-			told[0].UID != "u" && !w.order {
-			t.Errorf("%s: told of %+v", what, told)
+		if len(recorded) != 1 || recorded[0].Key != w.key || recorded[0].GVK.Kind != w.kind || recorded[0].Unknown != w.order ||
+			recorded[0].UID != "u" && !w.order {
+			t.Errorf("%s: recorded %+v", what, recorded)
 		}
 	}
 }
@@ -492,16 +492,16 @@ func TestJournalRecordsWritesWithLostAnswers(t *testing.T) {
 			lost[fmt.Sprintf("ends at %d", n)] = answer{body: w.answer[:n]}
 		}
 		for how, answered := range lost {
-			told, err := writeTo(t, w, answered)
+			recorded, err := writeTo(t, w, answered)
 			if err == nil && !strings.HasPrefix(what, "delete") {
 				t.Errorf("%s, %s: no error", what, how)
 			}
 			switch {
-			case w.silent && len(told) > 0:
-				t.Errorf("%s, %s: told of %+v", what, how, told)
+			case w.silent && len(recorded) > 0:
+				t.Errorf("%s, %s: recorded %+v", what, how, recorded)
 			case w.silent:
-			case len(told) != 1 || told[0].Key != w.key || told[0].GVK.Kind != w.kind || !told[0].Unknown:
-				t.Errorf("%s, %s: told of %+v", what, how, told)
+			case len(recorded) != 1 || recorded[0].Key != w.key || recorded[0].GVK.Kind != w.kind || !recorded[0].Unknown:
+				t.Errorf("%s, %s: recorded %+v", what, how, recorded)
 			}
 		}
 	}
@@ -517,8 +517,8 @@ func TestJournalDoesNotRecordRejectedWrites(t *testing.T) {
 			"not sent":    {err: &net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}},
 			"not allowed": {code: 405, header: map[string]string{"Content-Type": "text/plain"}, body: "no"},
 		} {
-			if told, err := writeTo(t, w, answered); err == nil || len(told) > 0 {
-				t.Errorf("%s, %s: told of %+v, got %v", what, how, told, err)
+			if recorded, err := writeTo(t, w, answered); err == nil || len(recorded) > 0 {
+				t.Errorf("%s, %s: recorded %+v, got %v", what, how, recorded, err)
 			}
 		}
 	}

@@ -59,7 +59,7 @@ func TestScopeAndOptionsSelectTogether(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := newServer()
 			path, _, _ := strings.Cut(test.want, "?")
-			s.says("GET "+path, `{"kind":"ConfigMapList","apiVersion":"v1","metadata":{}}`)
+			s.respond("GET "+path, `{"kind":"ConfigMapList","apiVersion":"v1","metadata":{}}`)
 			lw := listWatcher(t, s, configMap(""), test.scope)
 			if _, err := lw.List(t.Context(), test.opts); err != nil {
 				t.Fatal(err)
@@ -83,7 +83,7 @@ func TestScopeAndOptionsSelectTogether(t *testing.T) {
 
 func TestStreamingListAsksForTheBookmarkThatEndsIt(t *testing.T) {
 	s := newServer()
-	s.says("GET /api/v1/configmaps", "")
+	s.respond("GET /api/v1/configmaps", "")
 	lw := listWatcher(t, s, configMap(""), client.Scope{})
 	opts := metav1.ListOptions{SendInitialEvents: new(true), ResourceVersionMatch: metav1.ResourceVersionMatchNotOlderThan,
 		TimeoutSeconds: new(int64(300))}
@@ -115,7 +115,7 @@ func TestPagesOfAListInEachForm(t *testing.T) {
 		}
 	}
 	s := newServer()
-	serve := func(kind string) { s.says("GET /api/v1/configmaps", `{"kind":"`+kind+`","apiVersion":"v1",`+items) }
+	serve := func(kind string) { s.respond("GET /api/v1/configmaps", `{"kind":"`+kind+`","apiVersion":"v1",`+items) }
 
 	serve("ConfigMapList")
 	typed, err := listWatcher(t, s, configMap(""), client.Scope{}).List(t.Context(), metav1.ListOptions{})
@@ -128,7 +128,7 @@ func TestPagesOfAListInEachForm(t *testing.T) {
 		t.Errorf("got %v", plain.Items[0])
 	}
 
-	s.says("GET /api/v1/configmaps", `{"kind":"PartialObjectMetadataList","apiVersion":"meta.k8s.io/v1",`+items)
+	s.respond("GET /api/v1/configmaps", `{"kind":"PartialObjectMetadataList","apiVersion":"meta.k8s.io/v1",`+items)
 	partial, err := listWatcher[object.Object](t, s, metadataOf(""), client.Scope{}).List(t.Context(),
 		metav1.ListOptions{})
 	page(t, s, names(partial), "PartialObjectMetadataList", partial.ResourceVersion, partial.Continue, err)
@@ -159,7 +159,7 @@ func TestPageThatCannotBeReadIsADecodeError(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newServer()
-			s.says("GET /api/v1/configmaps", body)
+			s.respond("GET /api/v1/configmaps", body)
 			_, typed := listWatcher(t, s, configMap(""), client.Scope{}).List(t.Context(), metav1.ListOptions{})
 			_, plain := listWatcher(t, s, untyped("v1", "ConfigMap", "", ""), client.Scope{}).List(t.Context(),
 				metav1.ListOptions{})
@@ -174,7 +174,7 @@ func TestPageThatCannotBeReadIsADecodeError(t *testing.T) {
 
 func TestNullInAListIsNoObject(t *testing.T) {
 	s := newServer()
-	s.says("GET /api/v1/configmaps", `{"kind":"ConfigMapList","apiVersion":"v1","items":[null]}`)
+	s.respond("GET /api/v1/configmaps", `{"kind":"ConfigMapList","apiVersion":"v1","items":[null]}`)
 	_, err := listWatcher(t, s, configMap(""), client.Scope{}).List(t.Context(), metav1.ListOptions{})
 	if err == nil || !strings.Contains(err.Error(), "item 0 is null") {
 		t.Errorf("got %v", err)
@@ -222,8 +222,8 @@ func TestRequestsThatCannotBeMadeAreErrors(t *testing.T) {
 			t.Errorf("got %v, want %s", err, want)
 		}
 	}
-	if took := s.took(); len(took) > 0 {
-		t.Errorf("requests were sent: %v", took)
+	if requests := s.take(); len(requests) > 0 {
+		t.Errorf("requests were sent: %v", requests)
 	}
 }
 
@@ -308,7 +308,7 @@ func TestAggregatedAPIThatHasNoVersionsIsListed(t *testing.T) {
 	} {
 		for form, of := range forms() {
 			s := newServer()
-			s.says("GET /apis/metrics.k8s.io/v1beta1", resources("metrics.k8s.io/v1beta1", "NodeMetrics/nodes//cluster",
+			s.respond("GET /apis/metrics.k8s.io/v1beta1", resources("metrics.k8s.io/v1beta1", "NodeMetrics/nodes//cluster",
 				"PodMetrics/pods/"))
 			s.on("GET /apis/metrics.k8s.io/v1beta1/pods", func(int) answer {
 				if s.isWatch() {
@@ -316,7 +316,7 @@ func TestAggregatedAPIThatHasNoVersionsIsListed(t *testing.T) {
 				}
 				return answer{body: list}
 			})
-			s.says("GET /apis/metrics.k8s.io/v1beta1/namespaces/default/pods/web",
+			s.respond("GET /apis/metrics.k8s.io/v1beta1/namespaces/default/pods/web",
 				strings.Replace(item, "{", `{"kind":"PodMetrics","apiVersion":"metrics.k8s.io/v1beta1",`, 1))
 			c := connect(t, s, client.Options{})
 			one, many := of[0].(object.Object), of[1].(object.List)

@@ -47,13 +47,13 @@ func expectDiscovery(t *testing.T, s *server, want ...string) {
 func TestKindWithAVersionCostsOneDocumentOnce(t *testing.T) {
 	s := newServer()
 	c := connect(t, s, client.Options{})
-	s.says(getA, foundA)
+	s.respond(getA, foundA)
 	for range 3 {
 		if err := c.Get(t.Context(), keyA, configMap("")); err != nil {
 			t.Fatal(err)
 		}
 	}
-	s.says("GET /api/v1/pods", `{"kind":"PodList","apiVersion":"v1"}`)
+	s.respond("GET /api/v1/pods", `{"kind":"PodList","apiVersion":"v1"}`)
 	if err := c.List(t.Context(), &corev1.PodList{}); err != nil {
 		t.Error(err)
 	}
@@ -123,9 +123,9 @@ func TestKindThatAppearsLaterIsFound(t *testing.T) {
 				t.Fatalf("got %v", err)
 			}
 		}
-		s.says("GET /apis/example.com",
+		s.respond("GET /apis/example.com",
 			`{"kind":"APIGroup","name":"example.com","versions":[{"version":"v1"}],"preferredVersion":{"version":"v1"}}`)
-		s.says(gadgetsPath, resources("example.com/v1", "Gadget/gadgets/gadget"))
+		s.respond(gadgetsPath, resources("example.com/v1", "Gadget/gadgets/gadget"))
 		time.Sleep(time.Second)
 		for _, versions := range [][]string{{"v1"}, nil, {"v2", "v1"}} {
 			mapping, err := m.RESTMapping(gadgetKind, versions...)
@@ -141,12 +141,12 @@ func TestKindThatAppearsLaterIsFound(t *testing.T) {
 func TestFirstMissInALoadedDocumentReloadsIt(t *testing.T) {
 	s := newServer()
 	m := mapperOf(t, s)
-	s.says(gadgetsPath, resources("example.com/v1", "Widget/widgets/widget/cluster"))
+	s.respond(gadgetsPath, resources("example.com/v1", "Widget/widgets/widget/cluster"))
 	widget, err := m.RESTMapping(schema.GroupKind{Group: "example.com", Kind: "Widget"}, "v1")
 	if err != nil || widget.Scope.Name() != meta.RESTScopeNameRoot {
 		t.Fatalf("got %v, %v", widget, err)
 	}
-	s.says(gadgetsPath, resources("example.com/v1", "Widget/widgets/widget/cluster", "Gadget/gadgets/gadget"))
+	s.respond(gadgetsPath, resources("example.com/v1", "Widget/widgets/widget/cluster", "Gadget/gadgets/gadget"))
 	if _, err := m.RESTMapping(gadgetKind, "v1"); err != nil {
 		t.Error(err)
 	}
@@ -156,13 +156,13 @@ func TestFirstMissInALoadedDocumentReloadsIt(t *testing.T) {
 func TestVersionThatIsAddedToAGroupIsFound(t *testing.T) {
 	s := newServer()
 	m := mapperOf(t, s)
-	s.says("GET /apis/example.com", `{"versions":[{"version":"v1"}]}`)
-	s.says(gadgetsPath, resources("example.com/v1", "Widget/widgets/widget"))
+	s.respond("GET /apis/example.com", `{"versions":[{"version":"v1"}]}`)
+	s.respond(gadgetsPath, resources("example.com/v1", "Widget/widgets/widget"))
 	if _, err := m.RESTMapping(schema.GroupKind{Group: "example.com", Kind: "Widget"}); err != nil {
 		t.Fatal(err)
 	}
-	s.says("GET /apis/example.com", `{"versions":[{"version":"v1"},{"version":"v2"}]}`)
-	s.says("GET /apis/example.com/v2", resources("example.com/v2", "Gadget/gadgets/gadget"))
+	s.respond("GET /apis/example.com", `{"versions":[{"version":"v1"},{"version":"v2"}]}`)
+	s.respond("GET /apis/example.com/v2", resources("example.com/v2", "Gadget/gadgets/gadget"))
 	mapping, err := m.RESTMapping(gadgetKind)
 	if err != nil || mapping.GroupVersionKind.Version != "v2" {
 		t.Errorf("got %v, %v", mapping, err)
@@ -172,12 +172,12 @@ func TestVersionThatIsAddedToAGroupIsFound(t *testing.T) {
 func TestKindWithoutAVersionIsThatOfThePreferredVersion(t *testing.T) {
 	s := newServer()
 	m := mapperOf(t, s)
-	s.says("GET /apis/example.com",
+	s.respond("GET /apis/example.com",
 		`{"versions":[{"version":"v2alpha1"},{"version":"v1"},{"version":"v1beta1"}],"preferredVersion":{"version":"v1"}}`)
-	s.says("GET /apis/example.com/v2alpha1", resources("example.com/v2alpha1", "Gadget/gadgets/gadget",
+	s.respond("GET /apis/example.com/v2alpha1", resources("example.com/v2alpha1", "Gadget/gadgets/gadget",
 		"Gizmo/gizmos/gizmo"))
-	s.says(gadgetsPath, resources("example.com/v1", "Gadget/gadgets/gadget"))
-	s.says("GET /apis/example.com/v1beta1", resources("example.com/v1beta1", "Gadget/gadgets/gadget"))
+	s.respond(gadgetsPath, resources("example.com/v1", "Gadget/gadgets/gadget"))
+	s.respond("GET /apis/example.com/v1beta1", resources("example.com/v1beta1", "Gadget/gadgets/gadget"))
 	mapping, err := m.RESTMapping(gadgetKind)
 	if err != nil || mapping.GroupVersionKind.Version != "v1" {
 		t.Errorf("got %v, %v", mapping, err)
@@ -201,7 +201,7 @@ func TestKindWhoseCRDIsDeletedIsForgotten(t *testing.T) {
 	s := newServer()
 	c := connect(t, s, serveGadgets(t, s))
 	const what = "GET /apis/example.com/v1/namespaces/default/gadgets/a"
-	s.says(what, `{"kind":"Gadget","apiVersion":"example.com/v1"}`)
+	s.respond(what, `{"kind":"Gadget","apiVersion":"example.com/v1"}`)
 	if err := c.Get(t.Context(), keyA, &gadget{}); err != nil {
 		t.Fatal(err)
 	}
@@ -298,14 +298,14 @@ func TestResetForgetsAll(t *testing.T) {
 // newMetricsServer has pods in two groups, widgets in two groups but not in the core, and a group that does not answer.
 func newMetricsServer() *server {
 	s := newServer()
-	s.says("GET /apis", `{"groups":[{"name":"apps"},{"name":"broken"},{"name":"metrics"},{"name":"example.com"}]}`)
+	s.respond("GET /apis", `{"groups":[{"name":"apps"},{"name":"broken"},{"name":"metrics"},{"name":"example.com"}]}`)
 	s.fails("GET /apis/broken", 503, status(503, "ServiceUnavailable", "the backend is down"))
 	s.fails("GET /apis/broken/v1", 503, status(503, "ServiceUnavailable", "the backend is down"))
-	s.says("GET /apis/metrics", `{"versions":[{"version":"v1"},{"version":"v1beta1"}]}`)
-	s.says("GET /apis/metrics/v1", resources("metrics/v1", "PodMetrics/pods/", "Widget/widgets/widget"))
-	s.says("GET /apis/metrics/v1beta1", resources("metrics/v1beta1", "PodMetrics/pods/"))
-	s.says("GET /apis/example.com", `{"versions":[{"version":"v1"}]}`)
-	s.says("GET /apis/example.com/v1", resources("example.com/v1", "Widget/widgets/widget", "Gadget/gadgets/gadget",
+	s.respond("GET /apis/metrics", `{"versions":[{"version":"v1"},{"version":"v1beta1"}]}`)
+	s.respond("GET /apis/metrics/v1", resources("metrics/v1", "PodMetrics/pods/", "Widget/widgets/widget"))
+	s.respond("GET /apis/metrics/v1beta1", resources("metrics/v1beta1", "PodMetrics/pods/"))
+	s.respond("GET /apis/example.com", `{"versions":[{"version":"v1"}]}`)
+	s.respond("GET /apis/example.com/v1", resources("example.com/v1", "Widget/widgets/widget", "Gadget/gadgets/gadget",
 		"GadgetView/gadgetviews/gadget"))
 	return s
 }
@@ -400,9 +400,9 @@ func TestResourceOfNoGroupIsFoundWhenItsGroupAppears(t *testing.T) {
 				t.Errorf("got %v", err)
 			}
 		}
-		s.says("GET /apis", `{"groups":[{"name":"apps"},{"name":"example.com"}]}`)
-		s.says("GET /apis/example.com", `{"versions":[{"version":"v1"}]}`)
-		s.says(gadgetsPath, resources("example.com/v1", "Gadget/gadgets/gadget"))
+		s.respond("GET /apis", `{"groups":[{"name":"apps"},{"name":"example.com"}]}`)
+		s.respond("GET /apis/example.com", `{"versions":[{"version":"v1"}]}`)
+		s.respond(gadgetsPath, resources("example.com/v1", "Gadget/gadgets/gadget"))
 		time.Sleep(10 * time.Second)
 		if got, err := m.ResourceFor(unknown); got != gadgets.WithResource("gadgets") {
 			t.Errorf("got %v, %v", got, err)

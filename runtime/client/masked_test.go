@@ -37,10 +37,10 @@ func TestMaskedObjectIsPatchedAndNotReplaced(t *testing.T) {
 			}
 		}
 	}
-	if took := s.took(); len(took) > 0 {
-		t.Errorf("requests were sent: %v", took)
+	if requests := s.take(); len(requests) > 0 {
+		t.Errorf("requests were sent: %v", requests)
 	}
-	s.says("PATCH /api/v1/namespaces/default/configmaps/a", foundA)
+	s.respond("PATCH /api/v1/namespaces/default/configmaps/a", foundA)
 	changed := masked.DeepCopy()
 	changed.Data = map[string]string{"k": "v"}
 	whole := changed.DeepCopy()
@@ -60,7 +60,7 @@ func TestStatusOfAMaskedObjectIsUpdatedIfComplete(t *testing.T) {
 	s := newServer()
 	c := connect(t, s, client.Options{})
 	const what = "PUT /apis/apps/v1/namespaces/default/deployments/web/status"
-	s.says(what, `{"kind":"Deployment","apiVersion":"apps/v1","metadata":{"name":"web"}}`)
+	s.respond(what, `{"kind":"Deployment","apiVersion":"apps/v1","metadata":{"name":"web"}}`)
 	for _, mask := range [][]string{{"status"}, {"metadata"}, {"metadata", "status.conditions"},
 		{"metadata.labels", "status"}} {
 		d := deployment()
@@ -69,7 +69,7 @@ func TestStatusOfAMaskedObjectIsUpdatedIfComplete(t *testing.T) {
 			t.Errorf("%v: the status is updated", mask)
 		}
 	}
-	s.says("PATCH"+strings.TrimPrefix(what, "PUT"),
+	s.respond("PATCH"+strings.TrimPrefix(what, "PUT"),
 		`{"kind":"Deployment","apiVersion":"apps/v1","metadata":{"name":"web"}}`)
 	for _, mask := range [][]string{{"metadata"}, {"status.conditions"}} {
 		d := deployment()
@@ -99,12 +99,12 @@ func TestNamespaceOfAClusterScopedObjectIsDropped(t *testing.T) {
 	c := connect(t, s, client.Options{FieldOwner: "me", Logger: logger})
 	const one = `{"kind":"Namespace","apiVersion":"v1","metadata":{"name":"n","resourceVersion":"2"}}`
 	for _, method := range []string{"GET", "PUT", "PATCH", "DELETE"} {
-		s.says(method+" /api/v1/namespaces/n", one)
+		s.respond(method+" /api/v1/namespaces/n", one)
 	}
-	s.says("POST /api/v1/namespaces", one)
-	s.says("PUT /api/v1/namespaces/n/status", one)
-	s.says("DELETE /api/v1/namespaces", `{"kind":"NamespaceList","apiVersion":"v1","items":[]}`)
-	s.says("GET /api/v1/namespaces", `{"kind":"NamespaceList","apiVersion":"v1","items":[]}`)
+	s.respond("POST /api/v1/namespaces", one)
+	s.respond("PUT /api/v1/namespaces/n/status", one)
+	s.respond("DELETE /api/v1/namespaces", `{"kind":"NamespaceList","apiVersion":"v1","items":[]}`)
+	s.respond("GET /api/v1/namespaces", `{"kind":"NamespaceList","apiVersion":"v1","items":[]}`)
 	placed := func() *corev1.Namespace {
 		return &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "n", Namespace: "x"}}
 	}
@@ -136,7 +136,7 @@ func TestBodyOfASubresourceHasTheNameOfTheObject(t *testing.T) {
 	c := connect(t, s, client.Options{FieldOwner: "me"})
 	const path = " /apis/apps/v1/namespaces/default/deployments/web/scale"
 	scale := &autoscalingv1.Scale{Spec: autoscalingv1.ScaleSpec{Replicas: 2}}
-	s.says("PUT"+path,
+	s.respond("PUT"+path,
 		`{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Conflict","message":"no","code":409}`)
 	if err := c.SubResource("scale").Update(t.Context(), deployment(),
 		client.WithSubResourceBody(scale)); !apierrors.IsConflict(err) {
@@ -145,8 +145,8 @@ func TestBodyOfASubresourceHasTheNameOfTheObject(t *testing.T) {
 	if scale.Name != "" || scale.Namespace != "" {
 		t.Errorf("a failure has changed the body: %v", scale)
 	}
-	s.took()
-	s.says("PUT"+path,
+	s.take()
+	s.respond("PUT"+path,
 		`{"kind":"Scale","apiVersion":"autoscaling/v1","metadata":{"name":"web","namespace":"default"},"spec":{"replicas":2}}`)
 	if err := c.SubResource("scale").Update(t.Context(), deployment(), client.WithSubResourceBody(scale)); err != nil {
 		t.Fatal(err)
@@ -159,7 +159,7 @@ func TestBodyOfASubresourceHasTheNameOfTheObject(t *testing.T) {
 func TestStatusInsteadOfAnObjectIsItsError(t *testing.T) {
 	s := newServer()
 	c := connect(t, s, client.Options{})
-	s.says(getA, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"NotFound","message":"it is gone"}`)
+	s.respond(getA, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"NotFound","message":"it is gone"}`)
 	cm := configMap("before")
 	if err := c.Get(t.Context(), keyA, cm); !apierrors.IsNotFound(err) || err.Error() != "it is gone" ||
 		cm.Name != "before" {

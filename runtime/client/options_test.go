@@ -57,7 +57,7 @@ func TestListOptionsBecomeQueryParameters(t *testing.T) {
 			s := newServer()
 			c := connect(t, s, client.Options{})
 			path, _, _ := strings.Cut(test.want, "?")
-			s.says("GET "+path, `{"kind":"PodList","apiVersion":"v1","items":[]}`)
+			s.respond("GET "+path, `{"kind":"PodList","apiVersion":"v1","items":[]}`)
 			if err := c.List(t.Context(), &corev1.PodList{}, test.opts...); err != nil {
 				t.Fatal(err)
 			}
@@ -74,7 +74,7 @@ func TestWriteOptionsBecomeQueryParameters(t *testing.T) {
 	body := toJSON(metav1.TypeMeta{Kind: "ConfigMap", APIVersion: "v1"})
 	const path = "/api/v1/namespaces/default/configmaps"
 	for _, method := range []string{"POST " + path, "PUT " + path + "/a", "PATCH " + path + "/a"} {
-		s.says(method, body)
+		s.respond(method, body)
 	}
 	patch := client.RawPatch(types.MergePatchType, []byte("{}"))
 	for name, test := range map[string]struct {
@@ -149,7 +149,7 @@ func TestDeleteOptionsBecomeTheBody(t *testing.T) {
 			s := newServer()
 			c := connect(t, s, client.Options{})
 			const what = "DELETE /api/v1/namespaces/default/configmaps/a"
-			s.says(what, `{"kind":"Status","apiVersion":"v1","status":"Success"}`)
+			s.respond(what, `{"kind":"Status","apiVersion":"v1","status":"Success"}`)
 			if err := c.Delete(t.Context(), configMap("a"), test.opts...); err != nil {
 				t.Fatal(err)
 			}
@@ -167,7 +167,7 @@ func TestDeleteOptionsBecomeTheBody(t *testing.T) {
 func TestDeleteAllOfSelectsInTheQueryAndDeletesByTheBody(t *testing.T) {
 	s := newServer()
 	c := connect(t, s, client.Options{})
-	s.says("DELETE /api/v1/namespaces/a/configmaps", `{"kind":"ConfigMapList","apiVersion":"v1","items":[]}`)
+	s.respond("DELETE /api/v1/namespaces/a/configmaps", `{"kind":"ConfigMapList","apiVersion":"v1","items":[]}`)
 	uid := types.UID("u")
 	err := c.DeleteAllOf(t.Context(), &corev1.ConfigMap{}, client.InNamespace("a"), client.MatchingLabels{"x": "y"},
 		client.HasLabels{"z"},
@@ -244,8 +244,8 @@ func TestContradictingOptionsAreAnErrorBeforeAnyRequest(t *testing.T) {
 			t.Errorf("%s: got %v, want %s", name, test.err, test.want)
 		}
 	}
-	if took := s.took(); len(took) > 0 {
-		t.Errorf("requests were sent: %v", took)
+	if requests := s.take(); len(requests) > 0 {
+		t.Errorf("requests were sent: %v", requests)
 	}
 }
 

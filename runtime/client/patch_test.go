@@ -177,7 +177,7 @@ func TestPatchSendsTypeAndData(t *testing.T) {
 				s := newServer()
 				c := connect(t, s, client.Options{})
 				what := "PATCH /api/v1/namespaces/default/configmaps/a" + sub
-				s.says(what, answer)
+				s.respond(what, answer)
 				obj := changed.DeepCopy()
 				if err := patch(c)(obj); err != nil {
 					t.Fatal(err)
@@ -197,7 +197,7 @@ func TestPatchSendsTypeAndData(t *testing.T) {
 func TestPatchOfASubresourceBodyComparesBodies(t *testing.T) {
 	s := newServer()
 	c := connect(t, s, client.Options{})
-	s.says("PATCH /apis/apps/v1/namespaces/default/deployments/web/scale",
+	s.respond("PATCH /apis/apps/v1/namespaces/default/deployments/web/scale",
 		`{"kind":"Scale","apiVersion":"autoscaling/v1"}`)
 	base := &autoscalingv1.Scale{ObjectMeta: metav1.ObjectMeta{Name: "web"}}
 	scale := base.DeepCopy()
@@ -225,7 +225,7 @@ func TestPatchThatCannotBeMadeIsNotSent(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "patch deployments/scale default/web: no kind") {
 		t.Errorf("got %v", err)
 	}
-	if took := s.took(); len(took) > 0 {
-		t.Errorf("requests were sent: %v", took)
+	if requests := s.take(); len(requests) > 0 {
+		t.Errorf("requests were sent: %v", requests)
 	}
 }

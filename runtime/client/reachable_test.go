@@ -49,7 +49,7 @@ func TestServerThatFailsIsProbedOnceASecondHoweverManyWait(t *testing.T) {
 		if got := s.probes(); ended() != 0 || got < 30 || got > 60 {
 			t.Errorf("%d probes in a minute, %d think that it is reachable", got, ended())
 		}
-		s.says("GET /readyz", "ok")
+		s.respond("GET /readyz", "ok")
 		time.Sleep(2 * time.Second)
 		if got := s.probes(); ended() != 50 || got != 1 {
 			t.Errorf("%d probes, %d think that it is reachable", got, ended())
@@ -117,7 +117,7 @@ func TestEndOfTheContextEndsTheWaitToBeReachable(t *testing.T) {
 		if got := s.probes(); got < 4 {
 			t.Errorf("%d probes: nobody took the turn of the one that left", got)
 		}
-		s.says("GET /readyz", "ok")
+		s.respond("GET /readyz", "ok")
 		time.Sleep(2 * time.Second)
 		if others() != 2 {
 			t.Errorf("%d have ended their wait", others())

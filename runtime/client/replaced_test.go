@@ -38,14 +38,14 @@ func defineGizmos(s *server, namespaced bool) {
 		"metadata":{"name":"a"` + namespace + `,"uid":"u","resourceVersion":"1"}}`
 	list := `{"apiVersion":"example.com/v1","kind":"GizmoList",
 		"metadata":{"resourceVersion":"1"},"items":[` + gizmo + `]}`
-	s.says("GET /apis/example.com/v1", resources("example.com/v1", kind))
-	s.says("GET "+at, list)
-	s.says("GET "+gizmosOfCluster, list)
-	s.says("POST "+at, gizmo)
-	s.says("DELETE "+at, list)
+	s.respond("GET /apis/example.com/v1", resources("example.com/v1", kind))
+	s.respond("GET "+at, list)
+	s.respond("GET "+gizmosOfCluster, list)
+	s.respond("POST "+at, gizmo)
+	s.respond("DELETE "+at, list)
 	for _, route := range []string{"GET ", "PUT ", "PATCH ", "DELETE "} {
-		s.says(route+at+"/a", gizmo)
-		s.says(route+at+"/a/status", gizmo)
+		s.respond(route+at+"/a", gizmo)
+		s.respond(route+at+"/a/status", gizmo)
 	}
 }
 
@@ -116,12 +116,12 @@ func TestClientNoticesThatADefinitionWasReplaced(t *testing.T) {
 					}
 					defineGizmos(s, r.namespaced)
 					time.Sleep(3 * time.Second)
-					s.took()
+					s.take()
 					if err := call(t.Context(), c, r.namespace); err != nil {
 						t.Fatal(err)
 					}
-					took := s.took()
-					path, _, _ := strings.Cut(took[len(took)-1].what, "?")
+					requests := s.take()
+					path, _, _ := strings.Cut(requests[len(requests)-1].what, "?")
 					if _, path, _ = strings.Cut(path, " "); !strings.HasPrefix(path, r.path) {
 						t.Errorf("got %s", path)
 					}

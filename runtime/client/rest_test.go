@@ -21,7 +21,7 @@ const metadataOfA = `{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v
 func TestGetLeavesNothingOfWhatTheObjectWas(t *testing.T) {
 	s := newServer()
 	c := connect(t, s, client.Options{})
-	s.says(getA, `{"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":"a","labels":{"new":"1"}},"data":{"n":"1"}}`)
+	s.respond(getA, `{"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":"a","labels":{"new":"1"}},"data":{"n":"1"}}`)
 
 	typed := configMap("old")
 	typed.Labels, typed.BinaryData = map[string]string{"old": "1"}, map[string][]byte{"old": nil}
@@ -42,7 +42,7 @@ func TestGetLeavesNothingOfWhatTheObjectWas(t *testing.T) {
 	if plain.GetKind() != "ConfigMap" {
 		t.Errorf("an unstructured object has the kind %q", plain.GetKind())
 	}
-	if accept := s.took()[0].header.Get("Accept"); accept != "application/json" {
+	if accept := s.take()[0].header.Get("Accept"); accept != "application/json" {
 		t.Errorf("the client accepts %s", accept)
 	}
 }
@@ -53,7 +53,7 @@ func TestGetOfMetadataAsksForMetadata(t *testing.T) {
 	for name, body := range map[string]string{"metadata": metadataOfA,
 		"whole object": `{"kind":"ConfigMap","apiVersion":"v1","metadata":{"labels":{"x":"y"}},"data":{"a":"b"}}`} {
 		t.Run(name, func(t *testing.T) {
-			s.says(getA, body)
+			s.respond(getA, body)
 			m := metadataOf("old")
 			if err := c.Get(t.Context(), keyA, m, client.NotOlderThan("0")); err != nil {
 				t.Fatal(err)
@@ -91,7 +91,7 @@ func TestListInEachForm(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := newServer()
 			c := connect(t, s, client.Options{})
-			s.says("GET /api/v1/configmaps", test.body)
+			s.respond("GET /api/v1/configmaps", test.body)
 			if err := c.List(t.Context(), test.list, client.Limit(2)); err != nil {
 				t.Fatal(err)
 			}
@@ -124,7 +124,7 @@ func TestListThatCannotBeReadIsADecodeErrorAndLeavesTheList(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := newServer()
 			c := connect(t, s, client.Options{})
-			s.says("GET /api/v1/configmaps", body)
+			s.respond("GET /api/v1/configmaps", body)
 			list := &corev1.ConfigMapList{Items: []corev1.ConfigMap{*configMap("before")}}
 			err := c.List(t.Context(), list)
 			if decode, ok := errors.AsType[*client.DecodeError](err); !ok || decode.What != "list configmaps" ||
@@ -149,13 +149,13 @@ func TestListNeedsAListKind(t *testing.T) {
 func TestListWithoutAGoTypeMayHaveTheKindOfItsItems(t *testing.T) {
 	s := newServer()
 	c := connect(t, s, client.Options{})
-	s.says("GET /api/v1/configmaps", `{"kind":"ConfigMapList","apiVersion":"v1","items":[{"metadata":{"name":"one"}}]}`)
+	s.respond("GET /api/v1/configmaps", `{"kind":"ConfigMapList","apiVersion":"v1","items":[{"metadata":{"name":"one"}}]}`)
 	untypedList := listOf(untyped("v1", "ConfigMap", "", ""))
 	if err := c.List(t.Context(), untypedList); err != nil || len(untypedList.Items) != 1 ||
 		untypedList.GetKind() != "ConfigMapList" || untypedList.Items[0].GetKind() != "ConfigMap" {
 		t.Errorf("got %v, %v", untypedList, err)
 	}
-	s.says("GET /api/v1/configmaps",
+	s.respond("GET /api/v1/configmaps",
 		`{"kind":"PartialObjectMetadataList","apiVersion":"meta.k8s.io/v1","items":[{"metadata":{"name":"one"}}]}`)
 	metadata := &metav1.PartialObjectMetadataList{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"}}
 	if err := c.List(t.Context(), metadata); err != nil || len(metadata.Items) != 1 || metadata.Kind != "ConfigMapList" ||
@@ -181,7 +181,7 @@ func TestWritesSendTheKindAndSetTheAnswer(t *testing.T) {
 		t.Run(what, func(t *testing.T) {
 			s := newServer()
 			c := connect(t, s, client.Options{})
-			s.says(what, answer)
+			s.respond(what, answer)
 			misnamed := &appsv1.Deployment{TypeMeta: metav1.TypeMeta{Kind: "Wrong"},
 				ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web"}}
 			named := &appsv1.Deployment{TypeMeta: metav1.TypeMeta{Kind: "Deployment", APIVersion: "apps/v1"},
@@ -223,8 +223,8 @@ func TestMetadataAloneCannotBeWritten(t *testing.T) {
 			t.Errorf("got %v", err)
 		}
 	}
-	if took := s.took(); len(took) > 0 {
-		t.Errorf("requests were sent: %v", took)
+	if requests := s.take(); len(requests) > 0 {
+		t.Errorf("requests were sent: %v", requests)
 	}
 }
 

@@ -52,13 +52,13 @@ type server struct {
 // newServer returns a server whose discovery documents have a few kinds of the groups "" and apps.
 func newServer() *server {
 	s := &server{routes: map[string]func(int) answer{}, count: map[string]int{}}
-	s.says("GET /api", `{"kind":"APIVersions","versions":["v1"]}`)
-	s.says("GET /api/v1", resources("v1", "Pod/pods/pod", "ConfigMap/configmaps/configmap",
+	s.respond("GET /api", `{"kind":"APIVersions","versions":["v1"]}`)
+	s.respond("GET /api/v1", resources("v1", "Pod/pods/pod", "ConfigMap/configmaps/configmap",
 		"Namespace/namespaces/namespace/cluster", "Scale/pods/scale"))
-	s.says("GET /apis", `{"kind":"APIGroupList","groups":[{"name":"apps"}]}`)
-	s.says("GET /apis/apps",
+	s.respond("GET /apis", `{"kind":"APIGroupList","groups":[{"name":"apps"}]}`)
+	s.respond("GET /apis/apps",
 		`{"kind":"APIGroup","name":"apps","versions":[{"version":"v1"}],"preferredVersion":{"version":"v1"}}`)
-	s.says("GET /apis/apps/v1", resources("apps/v1", "Deployment/deployments/deployment", "Scale/deployments/scale"))
+	s.respond("GET /apis/apps/v1", resources("apps/v1", "Deployment/deployments/deployment", "Scale/deployments/scale"))
 	return s
 }
 
@@ -83,8 +83,8 @@ func (s *server) on(what string, route func(n int) answer) {
 	s.routes[what] = route
 }
 
-// says makes the server answer every request of a kind with body.
-func (s *server) says(what, body string) {
+// respond makes the server answer every request of a kind with body.
+func (s *server) respond(what, body string) {
 	s.on(what, func(int) answer { return answer{body: body} })
 }
 
@@ -146,8 +146,8 @@ func (a answer) response() *http.Response {
 	return &http.Response{StatusCode: a.code, Status: strconv.Itoa(a.code), Header: header, Body: a.stream}
 }
 
-// took returns the requests since the last call, except discovery.
-func (s *server) took() []sent {
+// take returns the requests since the last call, except discovery.
+func (s *server) take() []sent {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var took []sent
@@ -183,11 +183,11 @@ func isDiscovery(what string) bool {
 // last returns the only request since the last call, except discovery.
 func (s *server) last(t *testing.T) sent {
 	t.Helper()
-	took := s.took()
-	if len(took) != 1 {
-		t.Fatalf("got %d requests, want one: %v", len(took), took)
+	requests := s.take()
+	if len(requests) != 1 {
+		t.Fatalf("got %d requests, want one: %v", len(requests), requests)
 	}
-	return took[0]
+	return requests[0]
 }
 
 // connect returns a client of s.

@@ -21,7 +21,7 @@ const scaleOfWeb = "/apis/apps/v1/namespaces/default/deployments/web/scale"
 func TestSubresourceIsReadIntoItsOwnKind(t *testing.T) {
 	s := newServer()
 	c := connect(t, s, client.Options{})
-	s.says("GET "+scaleOfWeb, `{"kind":"Scale","apiVersion":"autoscaling/v1","spec":{"replicas":3}}`)
+	s.respond("GET "+scaleOfWeb, `{"kind":"Scale","apiVersion":"autoscaling/v1","spec":{"replicas":3}}`)
 	scale := &autoscalingv1.Scale{}
 	if err := c.SubResource("scale").Get(t.Context(), deployment(), scale, client.NotOlderThan("5")); err != nil {
 		t.Fatal(err)
@@ -34,7 +34,7 @@ func TestSubresourceIsReadIntoItsOwnKind(t *testing.T) {
 func TestSubresourceIsUpdatedByItsBody(t *testing.T) {
 	s := newServer()
 	c := connect(t, s, client.Options{})
-	s.says("PUT "+scaleOfWeb,
+	s.respond("PUT "+scaleOfWeb,
 		`{"kind":"Scale","apiVersion":"autoscaling/v1","metadata":{"resourceVersion":"9"},"spec":{"replicas":3}}`)
 	scale := &autoscalingv1.Scale{ObjectMeta: metav1.ObjectMeta{Name: "web"}, Spec: autoscalingv1.ScaleSpec{Replicas: 3}}
 	d := deployment()
@@ -57,7 +57,7 @@ func TestEvictionIsAnsweredByAStatus(t *testing.T) {
 	const what = "POST /api/v1/namespaces/default/pods/p/eviction"
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "p"}}
 	eviction := &policyv1.Eviction{ObjectMeta: metav1.ObjectMeta{Name: "p"}}
-	s.says(what, `{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Success","code":201}`)
+	s.respond(what, `{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Success","code":201}`)
 	if err := c.SubResource("eviction").Create(t.Context(), pod, eviction); err != nil {
 		t.Fatal(err)
 	}
@@ -95,8 +95,8 @@ func TestJoinedClientReadsFromTheReaderUnlessAskedForAVersion(t *testing.T) {
 		reader.lists != 1 {
 		t.Errorf("the reader was asked %+v times", *reader)
 	}
-	if took := s.took(); len(took) > 0 {
-		t.Errorf("requests were sent: %v", took)
+	if requests := s.take(); len(requests) > 0 {
+		t.Errorf("requests were sent: %v", requests)
 	}
 	for what, err := range map[string]error{
 		"get":    c.Get(ctx, keyA, configMap(""), client.NotOlderThan("5")),

@@ -144,7 +144,7 @@ func (w *world) Reconcile(ctx context.Context, _ reconcile.Request) (reconcile.R
 		case kinds == 4:
 			certain = false
 		}
-		w.tell(ctx, kind, func() writes.Write {
+		w.writeAndReportLate(ctx, kind, func() writes.Write {
 			answer := w.write(kind, certain, change)
 			return writes.Write{
 				Key: object.KeyOf(answer), UID: answer.UID, ResourceVersion: answer.ResourceVersion, Changed: certain,
@@ -158,8 +158,8 @@ func (w *world) Reconcile(ctx context.Context, _ reconcile.Request) (reconcile.R
 	return reconcile.Result{}, errors.New("broken")
 }
 
-// tell makes a write of this process, and reports it long afterwards.
-func (w *world) tell(ctx context.Context, kind string, write func() writes.Write) {
+// writeAndReportLate makes a write of this process, and reports it long afterwards.
+func (w *world) writeAndReportLate(ctx context.Context, kind string, write func() writes.Write) {
 	long := time.Duration(1 + w.intN(int(200*time.Millisecond)))
 	w.mu.Lock()
 	w.busy[kind] = max(w.busy[kind], w.now()+long)
@@ -170,9 +170,9 @@ func (w *world) tell(ctx context.Context, kind string, write func() writes.Write
 		key.Name = "" // for all objects in a namespace
 	}
 	end := writes.LogOf(w.journal).Begin(ctx, writes.Write{GVK: gvk, Key: key})
-	told := write()
+	written := write()
 	<-time.After(long)
-	writes.LogOf(w.journal).Record(ctx, told)
+	writes.LogOf(w.journal).Record(ctx, written)
 	end()
 }
 
@@ -243,7 +243,7 @@ func (w *world) author(ctx context.Context, own bool) {
 		}
 		switch {
 		case own:
-			w.tell(context.Background(), kind, write)
+			w.writeAndReportLate(context.Background(), kind, write)
 		case w.intN(2) == 0:
 			writes.LogOf(w.journal).Record(new(writes.Writer).Context(ctx), write())
 		default:

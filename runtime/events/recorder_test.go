@@ -278,16 +278,16 @@ func TestFakeRecorderKeepsWhatIsRecordedAndKnowsEachKindByItsType(t *testing.T) 
 	}
 }
 
-// told is a call of the caller's own recorder.
-type told []string
+// calls are the calls of a recorder of the caller.
+type calls []string
 
-func (t *told) Eventf(regarding, related runtime.Object, eventType, reason, action, format string, args ...any) {
+func (t *calls) Eventf(regarding, related runtime.Object, eventType, reason, action, format string, args ...any) {
 	*t = append(*t, fmt.Sprintf("%T %v %s %s %s ", regarding, related, eventType, reason, action)+fmt.Sprintf(format,
 		args...))
 }
 
 func TestCustomRecorderReceivesEverything(t *testing.T) {
-	var own told
+	var own calls
 	Of(&own).Eventf(&corev1.Pod{}, nil, Normal, "Made", "Make", "made %d", 3)
 	if want := "*v1.Pod <nil> Normal Made Make made 3"; len(own) != 1 || own[0] != want {
 		t.Errorf("got %q, want %q", own, want)
@@ -296,12 +296,12 @@ func TestCustomRecorderReceivesEverything(t *testing.T) {
 
 // annotated is an Eventer that keeps annotations.
 type annotated struct {
-	told
+	calls
 	with map[string]string
 }
 
 func (a *annotated) WithAnnotations(annotations map[string]string) Eventer {
-	return &annotated{a.told, annotations}
+	return &annotated{a.calls, annotations}
 }
 
 func TestAnEventerOfOnesOwnGetsAllAnnotations(t *testing.T) {

@@ -440,7 +440,7 @@ func (tr *trial) each(do func(w *world) error) {
 
 // run creates the graphs, executes their steps and records the results. The collector starts before or after the
 // objects exist, and may restart after each step.
-func (tr *trial) run(anew, early bool, start func() (stop func())) {
+func (tr *trial) run(restart, early bool, start func() (stop func())) {
 	tr.Helper()
 	stop := func() {}
 	defer func() { stop() }()
@@ -456,7 +456,7 @@ func (tr *trial) run(anew, early bool, start func() (stop func())) {
 	}
 	settle := func() {
 		tr.settle()
-		if anew {
+		if restart {
 			stop()
 			stop = start()
 			tr.settle()

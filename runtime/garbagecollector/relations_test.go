@@ -254,7 +254,7 @@ func checkDelivered(t *testing.T, before, after map[string]string, rel *relation
 		if _, err := fmt.Sscanf(key, "%s -> %s %s", &dependent, &owner, &rest); err != nil {
 			_, _ = fmt.Sscanf(key, "%s %s", &rest, &dependent) // one that waits
 		}
-		if told := looked[dependent] || verified[owner] && (now == "virtual" || now == "absent"); !told {
+		if found := looked[dependent] || verified[owner] && (now == "virtual" || now == "absent"); !found {
 			t.Errorf("%s was %q and is %q, and nobody looks", key, before[key], now)
 		}
 	}

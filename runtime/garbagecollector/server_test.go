@@ -37,14 +37,14 @@ import (
 func TestOnAServer(t *testing.T) {
 	env := inmemory.Start(t, testenv.WithCRDs("testdata/crds.yaml"))
 	live := newClient(t, env)
-	told := make(chan events.Event, 2) // two rules deliver its events
-	broadcaster := events.New(events.Options{Scheme: runtime.NewScheme(), Sink: telling{events.NewSink(live), told}})
+	received := make(chan events.Event, 2) // two rules deliver its events
+	broadcaster := events.New(events.Options{Scheme: runtime.NewScheme(), Sink: notifyingSink{events.NewSink(live), received}})
 	httpClient, err := rest.HTTPClientFor(env.Config)
 	if err != nil {
 		t.Fatal(err)
 	}
-	meddler := &meddler{RoundTripper: httpClient.Transport, live: live}
-	httpClient.Transport = meddler
+	interferer := &interferer{RoundTripper: httpClient.Transport, live: live}
+	httpClient.Transport = interferer
 	collector, err := garbagecollector.New(env.Config, garbagecollector.Options{
 		GraphOptions: garbagecollector.GraphOptions{Logger: slog.New(slog.NewTextHandler(t.Output(), nil)),
 			HTTPClient: httpClient},
@@ -82,7 +82,7 @@ func TestOnAServer(t *testing.T) {
 				defer cancel()
 				namespace := strings.ToLower(name)
 				f := &fixture{T: t, ctx: ctx, live: live, namespace: namespace, collector: collector, config: env.Config,
-					told: told, meddler: meddler}
+					received: received, interferer: interferer}
 				if err := live.Create(ctx, untyped(schema.GroupVersionKind{Version: "v1", Kind: "Namespace"}, "",
 					namespace)); err != nil {
 					t.Fatal(err)
@@ -105,32 +105,32 @@ const patience = 3 * time.Minute
 
 var errPatience = fmt.Errorf("nothing has happened for %s", patience)
 
-// telling is a sink that announces the events that it has stored.
-type telling struct {
+// notifyingSink is a sink that announces the events that it has stored.
+type notifyingSink struct {
 	events.Sink
-	told chan events.Event
+	received chan events.Event
 }
 
-func (s telling) Create(ctx context.Context, e events.Event) error {
+func (s notifyingSink) Create(ctx context.Context, e events.Event) error {
 	err := s.Sink.Create(ctx, e)
 	if err == nil {
 		select {
-		case s.told <- e:
+		case s.received <- e:
 		case <-ctx.Done():
 		}
 	}
 	return err
 }
 
-// meddler changes an object whenever a request to delete it is on its way.
-type meddler struct {
+// interferer changes an object while a request to delete it is on its way.
+type interferer struct {
 	http.RoundTripper
 	live    *client.REST
 	object  atomic.Pointer[unstructured.Unstructured]
 	deletes atomic.Int32
 }
 
-func (m *meddler) RoundTrip(r *http.Request) (*http.Response, error) {
+func (m *interferer) RoundTrip(r *http.Request) (*http.Response, error) {
 	o := m.object.Load()
 	if o == nil || r.Method != http.MethodDelete || !strings.HasSuffix(r.URL.Path, "/"+o.GetNamespace()+"/configmaps/"+
 		o.GetName()) {
@@ -145,13 +145,13 @@ func (m *meddler) RoundTrip(r *http.Request) (*http.Response, error) {
 
 type fixture struct {
 	*testing.T
-	ctx       context.Context
-	live      *client.REST
-	namespace string
-	collector *garbagecollector.Collector
-	config    *rest.Config
-	told      <-chan events.Event
-	meddler   *meddler
+	ctx        context.Context
+	live       *client.REST
+	namespace  string
+	collector  *garbagecollector.Collector
+	config     *rest.Config
+	received   <-chan events.Event
+	interferer *interferer
 }
 
 // Context ends when the rule has had its time.
@@ -330,7 +330,7 @@ func ownerInAnotherNamespace(f *fixture) {
 	var e events.Event
 	for e.Namespace != f.namespace {
 		select {
-		case e = <-f.told:
+		case e = <-f.received:
 		case <-f.Context().Done():
 			f.Fatalf("no event was told of: %v", context.Cause(f.Context()))
 		}
@@ -545,10 +545,10 @@ func circleGoesInTheForeground(f *fixture) {
 func changesWithoutEnd(f *fixture) {
 	a := f.make(configMap, "a", nil)
 	b := f.make(configMap, "b", nil, a)
-	f.meddler.object.Store(b)
+	f.interferer.object.Store(b)
 	f.delete(a, metav1.DeletePropagationBackground)
 	f.gone(b)
-	if n := f.meddler.deletes.Load(); n < 2 {
+	if n := f.interferer.deletes.Load(); n < 2 {
 		f.Errorf("the object was deleted in the state that was read: %d requests", n)
 	}
 }

@@ -174,10 +174,10 @@ func TestPendingEventOfARemovedNamespaceIsDropped(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCluster("x/a", "y/a")
 		s := scoped(t, c, options{}, "x", "y")
-		var told []string
+		var received []string
 		first, turn := make(chan struct{}), make(chan struct{})
 		s.AddHandler(func(e informer.Event[listwatch.Object]) {
-			if told = append(told, e.Object.Namespace); len(told) == 1 {
+			if received = append(received, e.Object.Namespace); len(received) == 1 {
 				close(first)
 				<-turn
 			}
@@ -185,14 +185,14 @@ func TestPendingEventOfARemovedNamespaceIsDropped(t *testing.T) {
 		runScoped(t, s)
 		<-first
 		for _, namespace := range []string{"x", "y"} {
-			if namespace != told[0] {
+			if namespace != received[0] {
 				s.RemoveNamespace(namespace)
 			}
 		}
 		close(turn)
 		synctest.Wait()
-		if len(told) != 1 {
-			t.Errorf("got events of %v", told)
+		if len(received) != 1 {
+			t.Errorf("got events of %v", received)
 		}
 	})
 }

@@ -293,9 +293,9 @@ func (t *tap) await(ctx context.Context, test *testing.T, wanted answer) {
 // requires an absent object, and Updated and Deleted a present one. The UID changes only after Deleted. Versions
 // ascend, also from one incarnation of a name to the next.
 type journal[T object.Object] struct {
-	t    *testing.T
-	pace func() // called before each event; nil is nothing
-	told chan struct{}
+	t        *testing.T
+	pace     func() // called before each event; nil is nothing
+	received chan struct{}
 
 	mu     sync.Mutex
 	states map[object.Key]T
@@ -311,7 +311,7 @@ type lastSeen struct {
 
 func newJournal[T object.Object](t *testing.T, pace func()) *journal[T] {
 	return &journal[T]{
-		t: t, pace: pace, told: make(chan struct{}, 1), states: make(map[object.Key]T), last: make(map[object.Key]lastSeen),
+		t: t, pace: pace, received: make(chan struct{}, 1), states: make(map[object.Key]T), last: make(map[object.Key]lastSeen),
 	}
 }
 
@@ -329,7 +329,7 @@ func (j *journal[T]) handle(e informer.Event[T]) {
 		delete(j.states, e.Key())
 	}
 	select {
-	case j.told <- struct{}{}:
+	case j.received <- struct{}{}:
 	default:
 	}
 }
@@ -371,7 +371,7 @@ func (j *journal[T]) await(ctx context.Context, wanted func(map[object.Key]T) bo
 			return
 		}
 		select {
-		case <-j.told:
+		case <-j.received:
 		case <-ctx.Done():
 			j.t.Fatalf("%v: a handler was not told what it waits for; it has %d objects", context.Cause(ctx), len(j.states))
 		}

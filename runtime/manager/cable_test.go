@@ -50,8 +50,8 @@ func (c *cable) cut() {
 	c.ages++
 }
 
-// mend lets new connections through.
-func (c *cable) mend() {
+// repair lets new connections through.
+func (c *cable) repair() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.down = false

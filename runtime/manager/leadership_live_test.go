@@ -171,7 +171,7 @@ func takeOver(t *testing.T, c live, role, kubeconfig string,
 	t.Helper()
 	h = follow(t, c)
 	leader = c.startWriter(t, role, "one", kubeconfig)
-	leader.says(t, "leading")
+	leader.expectLine(t, "leading")
 	follower := c.startWriter(t, writerRole, "two", c.kubeconfig)
 	t.Cleanup(func() {
 		_ = follower.Process.Kill()
@@ -212,7 +212,7 @@ func signalTo(p *program, name string) error {
 func testLeaderFrozen(t *testing.T, c live) {
 	h, leader := takeOver(t, c, writerRole, c.kubeconfig, func(leader *program) { ok(t, signalTo(leader, "STOP")) })
 	ok(t, signalTo(leader, "CONT"))
-	leader.says(t, "refused")
+	leader.expectLine(t, "refused")
 	wantLost(t, leader)
 	wantOneHandover(t, h)
 }
@@ -236,8 +236,8 @@ func testLeaderCutOff(t *testing.T, c live) {
 	ok(t, os.WriteFile(path, []byte(strings.ReplaceAll(string(content), strings.TrimPrefix(c.config.Host, "https://"),
 		cable.address())), 0o600))
 	h, leader := takeOver(t, c, writerRole, path, func(*program) { cable.cut() })
-	cable.mend()
-	leader.says(t, "refused")
+	cable.repair()
+	leader.expectLine(t, "refused")
 	wantLost(t, leader)
 	wantOneHandover(t, h)
 }

@@ -80,8 +80,8 @@ func startProgram(t *testing.T, role string, env []string, args ...string) *prog
 	return p
 }
 
-// says waits for a line of output.
-func (p *program) says(t *testing.T, want string) {
+// expectLine waits for a line of output.
+func (p *program) expectLine(t *testing.T, want string) {
 	t.Helper()
 	if !p.out.Scan() || p.out.Text() != want {
 		t.Fatalf("got %q, want %q; it logged:\n%s", p.out.Text(), want, p.wait())
@@ -99,12 +99,12 @@ func (p *program) wait() string {
 func TestMainStopsInGoodOrderOnASignal(t *testing.T) {
 	for _, signal := range []os.Signal{syscall.SIGTERM, os.Interrupt} {
 		p := startProgram(t, "good", []string{"KUBECONFIG=" + writeKubeconfig(t, "http://127.0.0.1:1")})
-		p.says(t, "host http://127.0.0.1:1")
-		p.says(t, "running")
+		p.expectLine(t, "host http://127.0.0.1:1")
+		p.expectLine(t, "running")
 		if err := p.Process.Signal(signal); err != nil {
 			t.Fatal(err)
 		}
-		p.says(t, "stopping")
+		p.expectLine(t, "stopping")
 		log := p.wait()
 		if code := p.ProcessState.ExitCode(); code != 0 {
 			t.Errorf("%s: got exit code %d", signal, code)
@@ -115,12 +115,12 @@ func TestMainStopsInGoodOrderOnASignal(t *testing.T) {
 
 func TestSecondSignalEndsMainAtOnce(t *testing.T) {
 	p := startProgram(t, "stuck", []string{"KUBECONFIG=" + writeKubeconfig(t, "http://127.0.0.1:1")})
-	p.says(t, "host http://127.0.0.1:1")
-	p.says(t, "running")
+	p.expectLine(t, "host http://127.0.0.1:1")
+	p.expectLine(t, "running")
 	if err := p.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}
-	p.says(t, "stopping")
+	p.expectLine(t, "stopping")
 	if err := p.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}
@@ -178,7 +178,7 @@ func TestAPIServerIsFoundByFlagThenEnvironmentThenPodThenHome(t *testing.T) {
 		{nil, []string{user}, byHome},
 	} {
 		p := startProgram(t, "broken", test.env, test.args...)
-		p.says(t, "host "+test.want)
+		p.expectLine(t, "host "+test.want)
 		p.wait()
 	}
 	p := startProgram(t, "good", append(pod, user)) // whose token this machine does not have

@@ -445,8 +445,8 @@ func TestNegativeTimeoutIsNoBound(t *testing.T) {
 		if err := r.stop(); err != nil || time.Since(begun) != 3*time.Hour {
 			t.Errorf("got %v after %v", err, time.Since(begun))
 		}
-		if told := strings.Count(log.String(), "waiting for what still runs"); told < 100 || told > 1100 {
-			t.Errorf("told %d times", told)
+		if logged := strings.Count(log.String(), "waiting for what still runs"); logged < 100 || logged > 1100 {
+			t.Errorf("told %d times", logged)
 		}
 	})
 }
@@ -881,8 +881,8 @@ func TestControllersHaveATimeoutOfTheirOwnAndAreNamedMeanwhile(t *testing.T) {
 			!strings.Contains(err.Error(), "shutdown timeout: stuck") {
 			t.Errorf("got %v after %s", err, took)
 		}
-		if told := strings.Count(log.String(), "waiting for what still runs"); told != 2 {
-			t.Errorf("told %d times:\n%s", told, log)
+		if logged := strings.Count(log.String(), "waiting for what still runs"); logged != 2 {
+			t.Errorf("told %d times:\n%s", logged, log)
 		}
 	})
 }

@@ -11,15 +11,15 @@ import (
 	"testing"
 )
 
-// says is a handler that answers with text.
-func says(text string) http.HandlerFunc {
+// textHandler answers with text.
+func textHandler(text string) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, text) }
 }
 
 func TestIncludedMetricsFollowThoseOfTheRegistry(t *testing.T) {
 	r := NewRegistry()
 	r.Counter("a_total", "A.").Inc()
-	r.Include(says("# HELP b B.\n# TYPE b histogram\nb_bucket{le=\"+Inf\"} 1\nb_sum 1\nb_count 1\n\nc 3"))
+	r.Include(textHandler("# HELP b B.\n# TYPE b histogram\nb_bucket{le=\"+Inf\"} 1\nb_sum 1\nb_count 1\n\nc 3"))
 	r.Include(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		if req.Method != http.MethodGet || !strings.HasPrefix(req.Header.Get("Accept"), "text/plain") {
 			t.Errorf("got %s %s", req.Method, req.Header)
@@ -43,10 +43,10 @@ func TestExistingMetricIsNotIncluded(t *testing.T) {
 	r := NewRegistry()
 	r.Gauge("go_goroutines", "Ours.").Set(1)
 	r.Histogram("h", "Ours.", []float64{1}).Observe(1)
-	r.Include(says("# HELP go_goroutines Theirs.\n# TYPE go_goroutines gauge\ngo_goroutines 2\n# TYPE h " +
+	r.Include(textHandler("# HELP go_goroutines Theirs.\n# TYPE go_goroutines gauge\ngo_goroutines 2\n# TYPE h " +
 		"histogram\nh_bucket{le=\"1\"} 5\nh_count 5\nh_sum 5\n# TYPE new gauge\nnew 1\nnew_count 7\n# TYPE new_sum " +
 		"gauge\nnew_sum 8\n"))
-	r.Include(says("# TYPE new gauge\nnew 3\nnew_sum 3\nlast 1\n"))
+	r.Include(textHandler("# TYPE new gauge\nnew 3\nnew_sum 3\nlast 1\n"))
 	text := string(r.text(context.Background()))
 	if _, more, _ := strings.Cut(text, includeFailures+" 0\n"); more != "# TYPE new gauge\nnew 1\nnew_count 7\n# TYPE "+
 		"new_sum gauge\nnew_sum 8\nlast 1\n" {
@@ -83,7 +83,7 @@ func TestFailingIncludedMetricsAreReported(t *testing.T) {
 			registry := NewRegistry()
 			registry.Gauge("a", "A.").Set(1)
 			registry.Include(r.h)
-			registry.Include(says("b 2\n"))
+			registry.Include(textHandler("b 2\n"))
 			w := httptest.NewRecorder()
 			registry.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/metrics", nil))
 			for _, part := range []string{r.want, "\na 1\n", "\nb 2\n", includeFailures + " 1\n"} {
@@ -99,12 +99,12 @@ func TestIncludeIsSafeWhileMetricsAreRead(t *testing.T) {
 	r := NewRegistry()
 	var all sync.WaitGroup
 	for n := range 10 {
-		all.Go(func() { r.Include(says(fmt.Sprintf("m%d 1\n", n))) })
+		all.Go(func() { r.Include(textHandler(fmt.Sprintf("m%d 1\n", n))) })
 		all.Go(func() { r.text(context.Background()) })
 	}
 	all.Wait()
 	if got := strings.Count(string(r.text(context.Background())), "\nm"); got != 11 { // and one of the registry
 		t.Errorf("%d of them", got)
 	}
-	(*Registry)(nil).Include(says(""))
+	(*Registry)(nil).Include(textHandler(""))
 }

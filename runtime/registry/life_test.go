@@ -107,7 +107,7 @@ func TestRestartedControllerReplacesItsSetup(t *testing.T) {
 		m, _ := newManager(t, newAPIServer(), manager.Options{Webhook: manager.WebhookOptions{BindAddress: manager.Off}})
 		ok(t, errors.Join(autoscalingv1.AddToScheme(m.Scheme()), autoscalingv2.AddToScheme(m.Scheme())))
 		built := 0
-		says := func() http.Handler {
+		page := func() http.Handler {
 			text := fmt.Sprint("built ", built)
 			return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, text) })
 		}
@@ -117,7 +117,7 @@ func TestRestartedControllerReplacesItsSetup(t *testing.T) {
 				return nil
 			})
 			return errors.Join(
-				webhook.Handle(m, "/setup", says()), m.Handle("/page", says()),
+				webhook.Handle(m, "/setup", page()), m.Handle("/page", page()),
 				webhook.For[*corev1.ConfigMap](m).WithDefaulter(defaulter).Complete(),
 				webhook.For[*autoscalingv2.HorizontalPodAutoscaler](m).WithSpokes(scaledTo(built)).Complete(),
 				m.Add(runOnly(func(ctx context.Context) error {
@@ -131,10 +131,10 @@ func TestRestartedControllerReplacesItsSetup(t *testing.T) {
 		}
 		l := launched(t, m, Options{}, Descriptor{Name: "own", New: func(_ context.Context, c *Context) (Controller, error) {
 			built++
-			err := errors.Join(c.Setup(setUp), webhook.Handle(c, "/context", says()))
+			err := errors.Join(c.Setup(setUp), webhook.Handle(c, "/context", page()))
 			// A second registration in one build would be lost silently.
-			twice := errors.Join(c.Setup(func(m controller.Manager) error { return m.Handle("/page", says()) }),
-				webhook.Handle(c, "/setup", says()),
+			twice := errors.Join(c.Setup(func(m controller.Manager) error { return m.Handle("/page", page()) }),
+				webhook.Handle(c, "/setup", page()),
 				webhook.For[*autoscalingv2.HorizontalPodAutoscaler](c).WithSpokes(scaledTo(built)).Complete())
 			if want := "handle /page: it has another handler\n" + "there is another webhook at /setup; give one of them " +
 				"another path\n" +
@@ -171,11 +171,11 @@ func TestRestartedControllerReplacesItsSetup(t *testing.T) {
 		if got := answer("/setup") + answer("/context"); got != "built 3built 3" || converted() != "3" {
 			t.Errorf("after restarts the webhooks say %s, and objects are converted to %s", got, converted())
 		}
-		if err := webhook.Handle(m, "/setup", says()); err == nil {
-			t.Error("somebody else has taken the path of a webhook")
+		if err := webhook.Handle(m, "/setup", page()); err == nil {
+			t.Error("another caller may use the path of a webhook")
 		}
-		if err := m.Handle("/page", says()); err == nil {
-			t.Error("somebody else has taken the path of a page")
+		if err := m.Handle("/page", page()); err == nil {
+			t.Error("another caller may use the path of a page")
 		}
 		if err := webhook.For[*autoscalingv2.HorizontalPodAutoscaler](m).WithSpokes(scaledTo(9)).Complete(); err == nil {
 			t.Error("somebody else has taken the conversion of a kind")
@@ -207,19 +207,19 @@ func TestChecksOfARestartedControllerAreThoseOfTheNext(t *testing.T) {
 		if build > 1 {
 			<-again
 		}
-		says := func(what string) func(*http.Request) error {
+		failing := func(what string) func(*http.Request) error {
 			return func(*http.Request) error { return fmt.Errorf("%s of build %d", what, build) }
 		}
 		err := c.Setup(func(m controller.Manager) error {
-			m.AddHealthz("set-up", says("health"))
-			m.AddReadyz("set-up", says("readiness"))
-			m.AddHealthz("set-up", says("second")) // it may have two of a name
+			m.AddHealthz("set-up", failing("health"))
+			m.AddReadyz("set-up", failing("readiness"))
+			m.AddHealthz("set-up", failing("second")) // it may have two of a name
 			if build == 1 {
-				m.AddHealthz("once", says("single"))
+				m.AddHealthz("once", failing("single"))
 			}
 			return nil
 		})
-		return &fake{ready: says("own readiness")(nil), health: says("own health")(nil),
+		return &fake{ready: failing("own readiness")(nil), health: failing("own health")(nil),
 			run: func(ctx context.Context) error {
 				if build == 1 {
 					<-fail

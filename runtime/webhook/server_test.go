@@ -360,11 +360,11 @@ func testSelection(t *testing.T, env *testenv.Env) {
 	}, func(m *manager.Manager) error {
 		err := webhook.For[*guestbookV1](m).WithDefaulter(admission.DefaulterFunc[*guestbookV1](defaultReplicas)).Complete()
 		for _, path := range []string{"/labelled", "/matching", "/status"} {
-			tell := admission.HandlerFunc(func(_ context.Context, r *admission.Request) admission.Response {
+			handler := admission.HandlerFunc(func(_ context.Context, r *admission.Request) admission.Response {
 				return admission.Allowed("").WithWarnings(strings.TrimSpace(fmt.Sprintf("%s %s dry=%t %s", path, r.Operation,
 					r.IsDryRun(), r.SubResource)))
 			})
-			err = errors.Join(err, webhook.For[*guestbookV1](m).WithValidatePath(path).WithValidatingHandler(tell).Complete())
+			err = errors.Join(err, webhook.For[*guestbookV1](m).WithValidatePath(path).WithValidatingHandler(handler).Complete())
 		}
 		return err
 	}, defaulted)

@@ -175,12 +175,12 @@ func TestInputsOfACachedResultAreReported(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	inputs := func(store incremental.Store) (told source.Inputs) {
-		_, err := command.Run(t.Context(), compat.Options{Dir: dir, Cache: store, Inputs: func(i source.Inputs) { told = i }})
+	inputs := func(store incremental.Store) (reported source.Inputs) {
+		_, err := command.Run(t.Context(), compat.Options{Dir: dir, Cache: store, Inputs: func(i source.Inputs) { reported = i }})
 		if err != nil {
 			t.Fatal(err)
 		}
-		return told
+		return reported
 	}
 	if kept, made := inputs(store), inputs(incremental.Store{}); len(made) == 0 || len(kept) != len(made) {
 		t.Errorf("a kept result has %d inputs, one that is made %d", len(kept), len(made))
@@ -246,20 +246,20 @@ func TestMistakesAreKept(t *testing.T) {
 	const wrong = "package v1\n\n// +kubebuilder:validation:MinLength=long\ntype More string\n"
 	dir, store := project(t), incremental.Store{Dir: filepath.Join(t.TempDir(), "cache")}
 	oracle.Write(t, dir, "api/v1/more.go", wrong)
-	var told []string
+	var reported []string
 	for range 2 {
 		before := entries(t, store)
 		_, err := run(t, dir, []string{"crd", "paths=./api/v1"}, compat.Options{Cache: store})
 		if err == nil {
 			t.Fatal("the mistake was not reported")
 		}
-		told = append(told, fmt.Sprintf("%+v", *diagnostic.All(err)[0].(*diagnostic.Error)))
-		if len(told) > 1 && !cmp.Equal(before, entries(t, store)) {
+		reported = append(reported, fmt.Sprintf("%+v", *diagnostic.All(err)[0].(*diagnostic.Error)))
+		if len(reported) > 1 && !cmp.Equal(before, entries(t, store)) {
 			t.Error("the cache was of no use")
 		}
 	}
-	if told[0] != told[1] {
-		t.Errorf("got %s, and from the cache %s", told[0], told[1])
+	if reported[0] != reported[1] {
+		t.Errorf("got %s, and from the cache %s", reported[0], reported[1])
 	}
 	oracle.Write(t, dir, "api/v1/more.go", right)
 	if _, err := run(t, dir, []string{"crd", "paths=./api/v1"}, compat.Options{Cache: store}); err != nil {
@@ -389,15 +389,15 @@ func TestShimsThatDoNotAnswer(t *testing.T) {
 	const line = "object crd paths=./api/v1/... output:crd:dir=out"
 	plain := len(ranPlain(t, line, project(t)).Files())
 	calls := shim(t)
-	for _, says := range []string{"exit 7", "{ echo Using go 1.26; exit; }", "{ echo '{}'; exit; }",
+	for _, script := range []string{"exit 7", "{ echo Using go 1.26; exit; }", "{ echo '{}'; exit; }",
 		`{ echo '{"GOROOT":"/nowhere"}'; exit; }`} {
 		dir := project(t)
-		oracle.Write(t, dir, ".shim", `[ "$1" != env ] || `+says+"\n")
+		oracle.Write(t, dir, ".shim", `[ "$1" != env ] || `+script+"\n")
 		if got := len(ranPlain(t, line, dir).Files()); got != plain {
-			t.Errorf("%s: %d files, want %d", says, got, plain)
+			t.Errorf("%s: %d files, want %d", script, got, plain)
 		}
 		if got := calls(); !strings.Contains(got, "list") {
-			t.Errorf("%s: nobody has listed packages: %s", says, got)
+			t.Errorf("%s: nobody has listed packages: %s", script, got)
 		}
 	}
 	dir := project(t)

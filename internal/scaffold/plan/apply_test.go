@@ -152,7 +152,7 @@ func TestFaultInAnyCallLeavesTheTreeAsItWas(t *testing.T) {
 					}
 					if !complete {
 						for _, e := range diagnostic.All(err) {
-							if told, _ := errors.AsType[*diagnostic.Error](e); !slices.Contains(mixedFiles, told.Pos.Filename) {
+							if reported, _ := errors.AsType[*diagnostic.Error](e); !slices.Contains(mixedFiles, reported.Pos.Filename) {
 								t.Errorf("%s: %v, which is none of %v", calls[0], e, mixedFiles)
 							}
 						}

@@ -46,11 +46,11 @@ type memory struct {
 	down    bool
 	refuses string // the path of what may not be patched
 	writes  int
-	history []told // whom it trusted, since when
+	history []validity // whom it trusted, since when
 }
 
-// told is a bundle that applies from a time on.
-type told struct {
+// validity is a bundle that applies from a time on.
+type validity struct {
 	since  time.Time
 	bundle string
 }
@@ -74,7 +74,7 @@ func (m *memory) put(path string, o map[string]any) {
 	if path == configurationPath+"/hooks" {
 		webhook := o["webhooks"].([]any)[0].(map[string]any)
 		text, _ := webhook["clientConfig"].(map[string]any)["caBundle"].(string)
-		m.history = append(m.history, told{time.Now(), text})
+		m.history = append(m.history, validity{time.Now(), text})
 	}
 	close(m.changed)
 	m.changed = make(chan struct{})
