@@ -42,7 +42,7 @@ func benchmarked(b *testing.B, a *api, opts cache.Options) (*cache.Cache, *cache
 	return c, i
 }
 
-// scopes are what is cached.
+// scopes are the options of the measured caches.
 var scopes = map[string]cache.Options{"all": {}, "namespaces": {Namespaces: []string{"big", "small"}}}
 
 func BenchmarkGet(b *testing.B) {
@@ -84,7 +84,7 @@ func benchmarkList(b *testing.B, opts cache.Options, want int, of ...client.List
 	}
 }
 
-// BenchmarkEvent is the time from a change at the server to the call of a handler.
+// BenchmarkEvent measures the time from a change at the server to the call of a handler.
 func BenchmarkEvent(b *testing.B) {
 	for name, opts := range scopes {
 		b.Run(name, func(b *testing.B) {

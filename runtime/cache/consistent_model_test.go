@@ -39,7 +39,7 @@ type tally struct {
 	good, stale int
 }
 
-// history is how one object was. Nil is that it was not there, or not in scope.
+// history is the sequence of states of one object. A nil state means that it did not exist, or was not in scope.
 type history struct {
 	states []*corev1.ConfigMap
 	now    *corev1.ConfigMap
@@ -249,9 +249,9 @@ func (a *author) list() {
 	}
 }
 
-// TestNoReadIsOlderThanTheWritesBeforeIt lets authors write and read at random, in this process and elsewhere, with watches
-// that are late by up to two seconds or break, and with trackers that remember little. A read has to find each object as its
-// author left it, or as it was later. Where there is patience enough, no read fails.
+// TestNoReadIsOlderThanTheWritesBeforeIt lets authors write and read at random, in this process and elsewhere. Watches
+// are up to two seconds late, or break, and trackers remember few writes. A read has to return each object as its
+// author left it, or a later state. No read fails if the patience is long enough.
 func TestNoReadIsOlderThanTheWritesBeforeIt(t *testing.T) {
 	mine := labels.SelectorFromSet(labels.Set{"app": "mine"})
 	seeds.Each(t, 16, func(t *testing.T, seed uint64) {

@@ -13,7 +13,7 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/internal/writes"
 )
 
-// TestUnreachableCacheIsFreed has clients that outlive the caches in front of them, as a manager's client does.
+// TestUnreachableCacheIsFreed checks clients that outlive the caches in front of them, as a manager's client does.
 func TestUnreachableCacheIsFreed(t *testing.T) {
 	live, err := client.New(&rest.Config{Host: "http://localhost"}, client.Options{Scheme: apiruntime.NewScheme()})
 	if err != nil {

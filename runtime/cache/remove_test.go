@@ -100,7 +100,7 @@ func errorOf[T any](all func(yield func(T, error) bool)) (err error) {
 	return err
 }
 
-// TestAnInformerIsRemovedBeforeItHasSynced, while others wait for it.
+// TestAnInformerIsRemovedBeforeItHasSynced removes an informer while readers wait for its sync.
 func TestAnInformerIsRemovedBeforeItHasSynced(t *testing.T) {
 	run(t, cache.Options{}, func(f *fixture) {
 		f.api.refuse("/api/v1/configmaps", "not now")
@@ -122,7 +122,7 @@ func TestAnInformerIsRemovedBeforeItHasSynced(t *testing.T) {
 	})
 }
 
-// TestAReadThatWaitsForAWriteEndsWithItsInformer, which does not catch up any more.
+// TestAReadThatWaitsForAWriteEndsWithItsInformer removes an informer that does not reach the write.
 func TestAReadThatWaitsForAWriteEndsWithItsInformer(t *testing.T) {
 	run(t, cache.Options{}, func(f *fixture) {
 		f.declare(&corev1.ConfigMap{})
@@ -157,7 +157,7 @@ func TestAnInformerIsRemovedByItsHandler(t *testing.T) {
 	})
 }
 
-// TestWritesBeforeAnInformerComesAgainAreSeen by the reads of the next one.
+// TestWritesBeforeAnInformerComesAgainAreSeen expects that the reads of a new informer wait for earlier writes.
 func TestWritesBeforeAnInformerComesAgainAreSeen(t *testing.T) {
 	run(t, cache.Options{}, func(f *fixture) {
 		f.declare(&corev1.ConfigMap{})
@@ -174,7 +174,8 @@ func TestWritesBeforeAnInformerComesAgainAreSeen(t *testing.T) {
 	})
 }
 
-// TestReadsAreRightWhileInformersComeAndGo has readers of a kind that is declared and removed: none ever sees less than there is.
+// TestReadsAreRightWhileInformersComeAndGo reads a kind that is declared and removed meanwhile. No read may miss
+// objects.
 func TestReadsAreRightWhileInformersComeAndGo(t *testing.T) {
 	for _, opts := range []cache.Options{{}, {Namespaces: []string{"one", "two"}}} {
 		run(t, opts, func(f *fixture) {

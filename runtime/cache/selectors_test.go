@@ -186,7 +186,7 @@ func TestReadsOfAnUnwatchedKindAreReportedOnce(t *testing.T) {
 	})
 }
 
-// TestObjectThatASelectorHidesIsNamedWhenItCannotBeCreated has a reconciler that finds no object in the cache, and
+// TestObjectThatASelectorHidesIsNamedWhenItCannotBeCreated runs a reconciler that finds no object in the cache, and
 // creates it.
 func TestObjectThatASelectorHidesIsNamedWhenItCannotBeCreated(t *testing.T) {
 	const hint = `already exists; the cache does not have it, because it caches only objects of kind ConfigMap ` +

@@ -172,8 +172,8 @@ func TestChainThatIsWrittenInPartsIsShownWhole(t *testing.T) {
 	}
 }
 
-// TestCertificateThatExpiresWhileAConnectionIsOpen has an API server that keeps its connection. Requests on it are
-// answered. A new connection needs a valid certificate, and gets it as soon as the files have one.
+// TestCertificateThatExpiresWhileAConnectionIsOpen sends requests as an API server that keeps its connection. They are
+// answered. A new connection needs a valid certificate, and gets it as soon as the files contain one.
 func TestCertificateThatExpiresWhileAConnectionIsOpen(t *testing.T) {
 	folder, now := t.TempDir(), time.Now()
 	trusted := x509.NewCertPool()

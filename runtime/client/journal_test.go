@@ -404,8 +404,8 @@ func TestJournalRecordsEachWrite(t *testing.T) {
 	}
 }
 
-// TestWriteIsCertainIfTheServerCheckedItsVersion has writes that may have changed nothing, or certainly made the
-// version in the answer, which is 7.
+// TestWriteIsCertainIfTheServerCheckedItsVersion checks writes that may have changed nothing, and writes that certainly
+// made the version in the answer, which is 7.
 func TestWriteIsCertainIfTheServerCheckedItsVersion(t *testing.T) {
 	const deployment = `{"kind":"Deployment","apiVersion":"apps/v1",` +
 		`"metadata":{"namespace":"default","name":"a","uid":"u","resourceVersion":"7"}}`
@@ -507,7 +507,7 @@ func TestJournalRecordsWritesWithLostAnswers(t *testing.T) {
 	}
 }
 
-// TestJournalDoesNotRecordRejectedWrites has nothing to read again.
+// TestJournalDoesNotRecordRejectedWrites checks writes that did not reach the storage.
 func TestJournalDoesNotRecordRejectedWrites(t *testing.T) {
 	for what, w := range allWrites() {
 		for how, answered := range map[string]answer{

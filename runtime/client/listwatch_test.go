@@ -280,8 +280,8 @@ func drain[T object.Object](t *testing.T, events client.Stream[T]) {
 	}
 }
 
-// TestAggregatedAPIThatHasNoVersionsIsListed has a server such as that of metrics.k8s.io, without resource versions,
-// UIDs, formats other than JSON, and watches.
+// TestAggregatedAPIThatHasNoVersionsIsListed lists a server such as metrics.k8s.io, which has no resource versions,
+// UIDs and watches, and only JSON.
 func TestAggregatedAPIThatHasNoVersionsIsListed(t *testing.T) {
 	const item = `{"metadata":{"name":"web","namespace":"default","creationTimestamp":"2026-01-02T03:04:05Z"},"timestamp":"2026-01-02T03:04:05Z","window":"10s","containers":[{"name":"c","usage":{"cpu":"1m"}}]}`
 	const list = `{"kind":"PodMetricsList","apiVersion":"metrics.k8s.io/v1beta1","metadata":{},"items":[` + item + `]}`

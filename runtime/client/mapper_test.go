@@ -428,8 +428,8 @@ func TestMapperIsThatOfTheOptions(t *testing.T) {
 	expectDiscovery(t, s)
 }
 
-// TestAnotherAnswerIsNoDiscovery has proxies that answer for the server. Their answers do not prove that a kind does
-// not exist.
+// TestAnotherAnswerIsNoDiscovery checks answers that proxies send instead of the server. They do not prove that a kind
+// does not exist.
 func TestAnotherAnswerIsNoDiscovery(t *testing.T) {
 	for what, answered := range map[string]answer{
 		"an empty object":   {body: `{}`},

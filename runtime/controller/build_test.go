@@ -16,7 +16,7 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/source"
 )
 
-// TestSourceThatCannotRunAddsNoController has no informer for a kind that the scheme does not know.
+// TestSourceThatCannotRunAddsNoController builds a controller that watches a kind outside its scheme.
 func TestSourceThatCannotRunAddsNoController(t *testing.T) {
 	for name, wrap := range map[string]func(source.Source[reconcile.Request]) source.Source[reconcile.Request]{
 		"required": func(s source.Source[reconcile.Request]) source.Source[reconcile.Request] { return s },

@@ -14,8 +14,8 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/workqueue"
 )
 
-// BenchmarkEventToQueue is an update from the listener to the queue, and the request from there to its reconcile and its end:
-// by the queue alone, and by the eventQueue, which knows why, and whose change it was.
+// BenchmarkEventToQueue measures an update from the listener to the queue, and the request from there to the end of its
+// reconcile. It compares the queue alone with the eventQueue, which also keeps the reasons and the origin of changes.
 func BenchmarkEventToQueue(b *testing.B) {
 	const keys = 10_000
 	var events []event

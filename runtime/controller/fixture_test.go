@@ -104,7 +104,7 @@ func (s *run) end() error {
 	return <-s.ended
 }
 
-// log is what happened, and when.
+// log records events and their times.
 type log struct {
 	mu    sync.Mutex
 	start time.Time

@@ -62,7 +62,7 @@ func TestControllerThatNeverRunsIsFreed(t *testing.T) {
 	<-freed
 }
 
-// TestEventsAreMatchedWithTheWritesOfTheirSource has two clusters whose objects have the same UIDs and versions.
+// TestEventsAreMatchedWithTheWritesOfTheirSource uses two clusters whose objects have the same UIDs and versions.
 func TestEventsAreMatchedWithTheWritesOfTheirSource(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		attempts := 0

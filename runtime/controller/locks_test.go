@@ -26,7 +26,8 @@ func (o *observed) GetResourceVersion() string {
 	return o.PartialObjectMetadata.GetResourceVersion()
 }
 
-// TestEventQueueHoldsNoLockOverThatOfItsWrites has a request whose reconcile runs, and has failed, with more events than it keeps.
+// TestEventQueueHoldsNoLockOverThatOfItsWrites uses a request that has failed, is being reconciled, and has more events
+// than the queue keeps.
 func TestEventQueueHoldsNoLockOverThatOfItsWrites(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		begun, end := make(chan struct{}), make(chan struct{})

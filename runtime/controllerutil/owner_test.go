@@ -207,7 +207,7 @@ func TestConditionsHaveTheObservedGeneration(t *testing.T) {
 	}
 }
 
-// TestOwnersAreWhatHasMetadata has owners and objects by the interface of their metadata alone.
+// TestOwnersAreWhatHasMetadata passes owners and objects that only implement the interface of their metadata.
 func TestOwnersAreWhatHasMetadata(t *testing.T) {
 	var owner, owned metav1.Object = configMap("ns", "a"), secret("ns", "s")
 	if err := controllerutil.SetControllerReference(owner, owned, newScheme(t)); err != nil {

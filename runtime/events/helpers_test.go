@@ -184,7 +184,7 @@ func thing(name string) *metav1.PartialObjectMetadata {
 	}
 }
 
-// lines is what was logged.
+// lines are the lines of a log.
 type lines struct {
 	mu   sync.Mutex
 	text []string

@@ -675,7 +675,7 @@ func (tr *trial) states() []map[string]string {
 	return all
 }
 
-// describe is what must be the same of an object under both collectors.
+// describe returns the state of an object that must be equal under both collectors.
 func (w *world) describe(o *metav1.PartialObjectMetadata) string {
 	text := o.Kind
 	if o.DeletionTimestamp != nil {

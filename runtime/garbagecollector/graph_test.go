@@ -79,7 +79,7 @@ func TestListTakesAwayWhatIsNotInIt(t *testing.T) {
 	}
 }
 
-// TestKindInAnotherVersionKeepsItsObjects: the API server prefers another version, as after an update of a CRD.
+// TestKindInAnotherVersionKeepsItsObjects changes the preferred version of the API server, as after an update of a CRD.
 func TestKindInAnotherVersionKeepsItsObjects(t *testing.T) {
 	g, m := fed(t)
 	m.Push(delta{Type: reflector.Replaced, Objects: []*metav1.PartialObjectMetadata{near("1"), near("2", "1")}})

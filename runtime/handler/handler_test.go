@@ -116,7 +116,7 @@ func TestForObjectRequestsNothingWithoutAnObject(t *testing.T) {
 	q.expect(t, "no object")
 }
 
-// TestHandlersSurviveUpdatesWithoutAnObject has the events that tests of operators and channels send.
+// TestHandlersSurviveUpdatesWithoutAnObject passes the events that tests of operators and channels send.
 func TestHandlersSurviveUpdatesWithoutAnObject(t *testing.T) {
 	controlled := object("a", controlling(libraryV1, shelf.Kind, "s"))
 	for _, r := range []struct {

@@ -154,7 +154,8 @@ func (h held) RESTMapping(gk schema.GroupKind, versions ...string) (*meta.RESTMa
 	return h.RESTMapper.RESTMapping(gk, versions...)
 }
 
-// TestSlowLookupOfAnOwnerHoldsNoHandlerWhoseControllerStops has two handlers of one controller, such as of two namespaces.
+// TestSlowLookupOfAnOwnerHoldsNoHandlerWhoseControllerStops uses two handlers of one controller, such as those for two
+// namespaces.
 func TestSlowLookupOfAnOwnerHoldsNoHandlerWhoseControllerStops(t *testing.T) {
 	m := held{mapper(), make(chan struct{}, 10), make(chan struct{})}
 	h := handler.ForOwner[obj](shelf, m, true)

@@ -18,8 +18,8 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/informer"
 )
 
-// TestListAfterAnEventThatGoesBackTakesNothingFromTheStore has a server that has reached the version of the store again
-// before the list.
+// TestListAfterAnEventThatGoesBackTakesNothingFromTheStore uses a server that has reached the version of the store
+// again before the list.
 func TestListAfterAnEventThatGoesBackTakesNothingFromTheStore(t *testing.T) {
 	inBothForms(t, func(t *testing.T, in form) {
 		s, l := listwatch.New("a", "b"), &log{}
@@ -77,7 +77,7 @@ func TestStoreThatGoesBackIsLogged(t *testing.T) {
 	}
 }
 
-// Stronger: client-go waits for ever, and misses what happens until the server has come to the version of the watch.
+// Stronger: client-go waits for ever, and misses the events until the server has reached the version of the watch.
 func TestWatchOfAServerThatWasSetBackIsFoundOut(t *testing.T) {
 	inBothForms(t, func(t *testing.T, in form) {
 		for _, outage := range []bool{false, true} {

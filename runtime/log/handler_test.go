@@ -49,7 +49,7 @@ type holder struct {
 	any      any
 }
 
-// guarded is what changes while it is logged, as clients and caches do.
+// guarded has state that changes while it is logged, as clients and caches do.
 type guarded struct {
 	mu    sync.Mutex
 	known map[string]any

@@ -58,8 +58,8 @@ func TestLimitsOfAnySizeAreLimits(t *testing.T) {
 	}
 }
 
-// TestRequestsAndReadsOfCertificatesAreMeasured has the names and labels that dashboards for controller-runtime ask
-// for.
+// TestRequestsAndReadsOfCertificatesAreMeasured expects the names and labels that dashboards for controller-runtime
+// query.
 func TestRequestsAndReadsOfCertificatesAreMeasured(t *testing.T) {
 	m, _ := newManager(t, newAPIServer(), manager.Options{})
 	shows := func(line string) {

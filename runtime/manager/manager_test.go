@@ -156,7 +156,7 @@ func TestRunnablesNeverReadTooEarly(t *testing.T) {
 	})
 }
 
-// TestReadsEndWithAManagerThatCannotBegin has a reader that waits for the caches of a manager that finds an address taken.
+// TestReadsEndWithAManagerThatCannotBegin reads from the caches of a manager whose address is already in use.
 func TestReadsEndWithAManagerThatCannotBegin(t *testing.T) {
 	m, _ := newManager(t, newAPIServer(), manager.Options{HealthProbeBindAddress: taken(t)})
 	ok(t, corev1.AddToScheme(m.Scheme()))
@@ -386,7 +386,7 @@ func TestRunnableThatEndsEarlyEndsNothing(t *testing.T) {
 	})
 }
 
-// TestErrorDuringShutdownIsReturned has a runnable that fails while the group before it stops.
+// TestErrorDuringShutdownIsReturned adds a runnable that fails while the group before it stops.
 func TestErrorDuringShutdownIsReturned(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m, _ := newManager(t, newAPIServer(), manager.Options{})
@@ -430,7 +430,7 @@ func TestErrorOfWhatWasStoppedIsLogged(t *testing.T) {
 	})
 }
 
-// TestNegativeTimeoutIsNoBound has a runnable that takes hours to stop, which the log reports now and then.
+// TestNegativeTimeoutIsNoBound adds a runnable that takes hours to stop. The log reports it from time to time.
 func TestNegativeTimeoutIsNoBound(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m, log := newManager(t, newAPIServer(), manager.Options{GracefulShutdownTimeout: -1})
@@ -451,7 +451,7 @@ func TestNegativeTimeoutIsNoBound(t *testing.T) {
 	})
 }
 
-// TestStopBeforeTheStartIsNoError has an address with a host name, which is never resolved.
+// TestStopBeforeTheStartIsNoError uses an address with a host name, which is never resolved.
 func TestStopBeforeTheStartIsNoError(t *testing.T) {
 	for _, address := range []string{loopback, "localhost:0"} {
 		m, err := manager.New(&rest.Config{Host: "http://127.0.0.1:1"}, manager.Options{

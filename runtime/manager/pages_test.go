@@ -152,7 +152,8 @@ func TestConfigzNeverShowsASecret(t *testing.T) {
 	}
 }
 
-// TestPagesOfTheOptionsAreServedPlainly: Metrics.Insecure also holds for ExtraHandlers, and for no other page.
+// TestPagesOfTheOptionsAreServedPlainly checks that Metrics.Insecure also applies to ExtraHandlers, and to no other
+// page.
 func TestPagesOfTheOptionsAreServedPlainly(t *testing.T) {
 	page := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusTeapot) })
 	m, log := newManager(t, newAPIServer(), manager.Options{

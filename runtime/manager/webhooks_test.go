@@ -62,7 +62,8 @@ func TestWebhooksOfFilesAreServed(t *testing.T) {
 	}
 }
 
-// TestWebhooksAreServedWithWhatDeploymentsOfKubebuilderHave: the options name no certificate there.
+// TestWebhooksAreServedWithWhatDeploymentsOfKubebuilderHave expects the certificate of such deployments when the
+// options name none.
 func TestWebhooksAreServedWithWhatDeploymentsOfKubebuilderHave(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
 	mounted := filepath.Join(os.TempDir(), "k8s-webhook-server", "serving-certs")
@@ -165,8 +166,7 @@ func TestWebhooksAreServedOnceTheCertificateExists(t *testing.T) {
 	}
 }
 
-// TestWebhooksThatAreOffAreRegistered has an operator with disabled webhooks.
-// TestWebhooksThatNothingServesAreNotInstalled sets up one of several webhooks; the API server would reject the
+// TestWebhooksThatNothingServesAreNotInstalled sets up one of several webhooks. The API server would reject the
 // requests for the others.
 func TestWebhooksThatNothingServesAreNotInstalled(t *testing.T) {
 	manifests := filepath.Join(t.TempDir(), "manifests.yaml")

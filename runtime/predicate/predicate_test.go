@@ -251,7 +251,7 @@ func TestEventSeesAllOfTheEventInItsGoType(t *testing.T) {
 	}
 }
 
-// Tests of operators ask predicates about updates of which an object is missing.
+// Tests of operators pass updates without one of the objects to predicates.
 func TestUpdatesWithoutAnObject(t *testing.T) {
 	for _, e := range []event{{Type: informer.Updated}, {Type: informer.Updated, Old: newObject()},
 		{Type: informer.Updated, Object: newObject()}} {

@@ -469,7 +469,8 @@ func TestAdditionsToTheContextBelongToTheController(t *testing.T) {
 	})
 }
 
-// TestFailureOfWhatRunsBesideAControllerIsOneOfIt has a source that fails, which with WarmUp is not run by the controller.
+// TestFailureOfWhatRunsBesideAControllerIsOneOfIt uses a source that fails. With WarmUp, the controller does not run
+// it.
 func TestFailureOfWhatRunsBesideAControllerIsOneOfIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m, _ := newManager(t, newAPIServer(), manager.Options{})
@@ -531,7 +532,7 @@ func TestInformersAreStartedBeforeControllers(t *testing.T) {
 	})
 }
 
-// TestSpecialControllerOfAnotherProcessBlocksNothing has a lease that another process holds.
+// TestSpecialControllerOfAnotherProcessBlocksNothing uses a lease that another process holds.
 func TestSpecialControllerOfAnotherProcessBlocksNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		opts := manager.Options{LeaderElection: manager.LeaderElectionOptions{Enabled: true, ID: "x", Namespace: "ns"}}

@@ -25,7 +25,7 @@ import (
 // roleVariable makes the test program be an operator instead.
 const roleVariable = "REGISTRY_TEST_ROLE"
 
-// register is what kctrl scaffolds, with a runnable that ends the program.
+// register is like the scaffolded function, with a runnable that ends the program.
 func register(m controller.Manager) error {
 	return errors.Join(
 		corev1.AddToScheme(m.Scheme()),

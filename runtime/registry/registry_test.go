@@ -82,7 +82,7 @@ func TestAllMistakesInDescriptorsAreReportedTogether(t *testing.T) {
 	}
 }
 
-// TestOnlyInformersOfEnabledControllersRun has a controller for each of two kinds.
+// TestOnlyInformersOfEnabledControllersRun registers a controller for each of two kinds.
 func TestOnlyInformersOfEnabledControllersRun(t *testing.T) {
 	forConfigMaps := Descriptor{Name: "configmaps", Aliases: []string{"cm"},
 		New: func(_ context.Context, c *Context) (Controller, error) {
@@ -150,8 +150,8 @@ func TestScaffoldedSetupIsSelectedByNames(t *testing.T) {
 	})
 }
 
-// TestDescriptorsDescribeWhatSetupsAdd has a descriptor without a constructor, which describes the controller with its
-// name.
+// TestDescriptorsDescribeWhatSetupsAdd registers a descriptor without a constructor, which describes the controller
+// with its name.
 func TestDescriptorsDescribeWhatSetupsAdd(t *testing.T) {
 	register := func(_ context.Context, m controller.Manager) error {
 		return errors.Join(

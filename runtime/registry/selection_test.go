@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestControllerIsEnabledAsInKubeControllerManager has the rules of its IsControllerEnabled.
+// TestControllerIsEnabledAsInKubeControllerManager checks the rules of IsControllerEnabled.
 func TestControllerIsEnabledAsInKubeControllerManager(t *testing.T) {
 	for _, test := range []struct {
 		list     string

@@ -28,7 +28,7 @@ func (r *recorder) Fatalf(format string, args ...any) {
 	panic(r)
 }
 
-// record runs the test program in place of kctrl, with an answer, and returns the errors of a test.
+// record runs the test program with an answer instead of kctrl, and returns the errors of a test.
 func record(t *testing.T, answer string, o Options) (plans int, errors []string) {
 	t.Helper()
 	t.Setenv("KCTRL", os.Args[0])

@@ -44,7 +44,7 @@ func (l *late) RESTMapping(gk schema.GroupKind, versions ...string) (*meta.RESTM
 	return &meta.RESTMapping{Scope: meta.RESTScopeNamespace}, nil
 }
 
-// TestErrNamesTheOwnerKindThatAHandlerWaitsFor has an object whose owner's kind appears late.
+// TestErrNamesTheOwnerKindThatAHandlerWaitsFor uses an object whose owner's kind appears late.
 func TestErrNamesTheOwnerKindThatAHandlerWaitsFor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a, m := newAPI(), &late{}

@@ -87,7 +87,8 @@ func TestCompleteServesAllWebhooksOfAKindOrNone(t *testing.T) {
 	}
 }
 
-// TestFailedBuildLeavesWhatTheOneBeforeServes has an owner that is built again, as a controller of a registry is.
+// TestFailedBuildLeavesWhatTheOneBeforeServes builds the webhooks of an owner again, as a registry does for a
+// controller.
 func TestFailedBuildLeavesWhatTheOneBeforeServes(t *testing.T) {
 	m := newServed()
 	m.owner = server.Owner{Name: "a", Build: 1}

@@ -63,7 +63,7 @@ webhooks:
   rules: [{apiGroups: [""], apiVersions: [v1], operations: [CREATE], resources: [configmaps]}]
 `
 
-// TestEnvironmentCallsWebhooks is a suite as kubebuilder scaffolds it: the manager serves the webhooks that the
+// TestEnvironmentCallsWebhooks runs a suite as kubebuilder scaffolds it: the manager serves the webhooks that the
 // environment has installed.
 func TestEnvironmentCallsWebhooks(t *testing.T) {
 	t.Setenv(testenv.ServerVariable, "")

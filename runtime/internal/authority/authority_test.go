@@ -337,7 +337,7 @@ func (m *memory) putCertificates(t *testing.T, lifetime time.Duration) {
 	})
 }
 
-// TestCertificateOfAShorterLifetimeIsRotatedInItsTime has an operator whose setting for the lifetime was raised.
+// TestCertificateOfAShorterLifetimeIsRotatedInItsTime raises the lifetime in the settings of an operator.
 func TestCertificateOfAShorterLifetimeIsRotatedInItsTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := newMemory()
@@ -362,7 +362,7 @@ func TestCertificateOfAShorterLifetimeIsRotatedInItsTime(t *testing.T) {
 	})
 }
 
-// TestExpiredCertificateIsReplacedAtTheStart has an operator that was stopped for a long time.
+// TestExpiredCertificateIsReplacedAtTheStart starts an operator that was stopped for a long time.
 func TestExpiredCertificateIsReplacedAtTheStart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := newMemory()

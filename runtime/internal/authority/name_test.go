@@ -85,7 +85,7 @@ func TestEveryNameIsCovered(t *testing.T) {
 	})
 }
 
-// TestInvalidNamesAreNoAuthority is about Options.Names.
+// TestInvalidNamesAreNoAuthority checks Options.Names.
 func TestInvalidNamesAreNoAuthority(t *testing.T) {
 	for _, name := range []string{"", "*", "https://hooks.example.com", "01.2.3.4"} {
 		_, err := authority.New(authority.Options{Names: []string{"hooks", name}})
@@ -96,7 +96,7 @@ func TestInvalidNamesAreNoAuthority(t *testing.T) {
 	}
 }
 
-// TestLifetimeThatIsTooShortIsAnError: the certificate would be made again and again.
+// TestLifetimeThatIsTooShortIsAnError checks lifetimes after which the certificate would be replaced again and again.
 func TestLifetimeThatIsTooShortIsAnError(t *testing.T) {
 	for _, lifetime := range []time.Duration{time.Second, -time.Hour} {
 		_, err := authority.New(authority.Options{Names: []string{"hooks"}, Lifetime: lifetime})
@@ -107,7 +107,7 @@ func TestLifetimeThatIsTooShortIsAnError(t *testing.T) {
 	}
 }
 
-// TestNamesInAnyFormAreSignedOnce has an authority keep a certificate for a day.
+// TestNamesInAnyFormAreSignedOnce lets an authority keep a certificate for a day.
 func TestNamesInAnyFormAreSignedOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := newMemory()
@@ -186,7 +186,8 @@ func (m *memory) bundleOf(t *testing.T, name string, at int) []byte {
 }
 
 // TestOneBadTargetDoesNotStopTheRest has targets with invalid names, missing targets and targets that may not be
-// written. The others trust the authority under their names, also after rotations and after another target is added.
+// written. Clients of the other targets trust the authority under their names, also after rotations and after another
+// target is added.
 func TestOneBadTargetDoesNotStopTheRest(t *testing.T) {
 	for name, spoil := range map[string]func(m *memory){
 		`validating/bad has an invalid name of the server: "*.x": want a DNS name or an IP address, and not a pattern; "01.2.3.4": want a DNS name or an IP address`: func(m *memory) {

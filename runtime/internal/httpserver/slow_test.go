@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// soon is when a request has to be answered beside slow clients: long before these are cut off by their own timeouts.
+// soon is the deadline for an answer while slow clients are connected, long before the timeouts of those clients.
 const soon = 8 * time.Second
 
 // serve runs a server of an operator with its default bounds until the test ends, and returns its address.

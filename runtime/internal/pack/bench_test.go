@@ -99,7 +99,7 @@ func BenchmarkUnpack(b *testing.B) {
 	}
 }
 
-// BenchmarkDeepCopy is the cost of reading an object that is not packed, for a caller that changes it.
+// BenchmarkDeepCopy measures the read of an object that is not packed, by a caller that changes it.
 func BenchmarkDeepCopy(b *testing.B) {
 	w := newWidget(1)
 	b.ReportAllocs()

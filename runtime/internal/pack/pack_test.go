@@ -128,7 +128,7 @@ func TestObjectsStaySmallWhateverStringsRepeat(t *testing.T) {
 	}
 }
 
-// TestQuantityStaysAsItIsPrinted has quantities that servers do not write, and quantities after arithmetic or
+// TestQuantityStaysAsItIsPrinted checks quantities that servers do not write, and quantities after arithmetic or
 // formatting. Number and format must stay the same.
 func TestQuantityStaysAsItIsPrinted(t *testing.T) {
 	type quantities map[string]resource.Quantity
@@ -157,7 +157,7 @@ func TestQuantityStaysAsItIsPrinted(t *testing.T) {
 	}
 }
 
-// TestQuantityThatWouldTakeLongIsRefused has exponents whose value would not fit into memory.
+// TestQuantityThatWouldTakeLongIsRefused checks exponents whose value would not fit into memory.
 func TestQuantityThatWouldTakeLongIsRefused(t *testing.T) {
 	p := packerOf(t, &kind[resource.Quantity]{})
 	packed, err := p.Pack(&kind[resource.Quantity]{Field: resource.MustParse("1234567890123456789e100")})

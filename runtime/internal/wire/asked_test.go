@@ -159,7 +159,7 @@ func TestStatusInsteadOfAListIsItsError(t *testing.T) {
 	}
 }
 
-// TestListOfACustomResourceMayBeCalledAnything has CRDs with their own listKind.
+// TestListOfACustomResourceMayBeCalledAnything checks CRDs with their own listKind.
 func TestListOfACustomResourceMayBeCalledAnything(t *testing.T) {
 	failure := errors.New("cannot ask")
 	serves := func(kind string) (bool, error) {

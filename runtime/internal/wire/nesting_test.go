@@ -74,7 +74,7 @@ func testNesting(t *testing.T, everywhere bool) {
 	}
 }
 
-// TestUnknownFieldsOfProtobufMayBeNested has groups, which servers do not send, but whose end the decoder must find.
+// TestUnknownFieldsOfProtobufMayBeNested checks groups. Servers do not send them, but the decoder must find their end.
 func TestUnknownFieldsOfProtobufMayBeNested(t *testing.T) {
 	s := binaryServers(t)[Protobuf]
 	pod := s.encode(t, &corev1.Pod{TypeMeta: podType, ObjectMeta: metav1.ObjectMeta{Name: "a", ResourceVersion: "1"}})

@@ -590,7 +590,7 @@ func sameObjects(got, want []object.Object) bool {
 	return slices.EqualFunc(got, want, func(a, b object.Object) bool { return equality.Semantic.DeepEqual(a, b) })
 }
 
-// TestPartsOfAListAreReadAsByTheCodec has the encodings above that could make a list look like another one.
+// TestPartsOfAListAreReadAsByTheCodec checks encodings of the tests above that could make a list look like another one.
 func TestPartsOfAListAreReadAsByTheCodec(t *testing.T) {
 	message := func(field byte, parts ...string) string {
 		text := strings.Join(parts, "")
@@ -640,7 +640,7 @@ func TestPartsOfAListAreReadAsByTheCodec(t *testing.T) {
 	}
 }
 
-// TestNumbersInPlaceOfMessagesAreMalformed has them where every field has a length.
+// TestNumbersInPlaceOfMessagesAreMalformed encodes a number for each field that must have a length.
 func TestNumbersInPlaceOfMessagesAreMalformed(t *testing.T) {
 	for _, field := range []string{"\x08\x01", "\x10\x01", "\x18\x01", "\x20\x01", "\x25\x01\x01\x01\x01"} {
 		if _, _, err := unwrap([]byte(string(protoPrefix) + "\x12\x00" + field)); !errors.Is(err, errProto) {

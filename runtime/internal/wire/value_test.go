@@ -21,7 +21,7 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/object"
 )
 
-// codec is what decoded values are compared with.
+// codec decodes data as apimachinery does.
 func codec(data []byte, into any) error { return utiljson.Unmarshal(data, into) }
 
 // decodeObject returns the object that data is.
@@ -194,7 +194,7 @@ func FuzzTyped(f *testing.F) {
 	})
 }
 
-// FuzzUntyped does the same for unstructured objects.
+// FuzzUntyped compares values of unstructured objects.
 func FuzzUntyped(f *testing.F) {
 	for _, data := range gadgets {
 		f.Add([]byte(data))

@@ -278,8 +278,8 @@ func TestPatchMakesWhatTheDefaulterMade(t *testing.T) {
 	})
 }
 
-// TestElementsKeepWhatIsTheirsWhereverTheyMove has lists of all lengths. Their elements have names or other identifying
-// fields, and fields that the Go type does not have. A defaulter changes, moves, adds and removes elements.
+// TestElementsKeepWhatIsTheirsWhereverTheyMove checks lists of all lengths. Their elements have names or other
+// identifying fields, and fields that the Go type does not have. A defaulter changes, moves, adds and removes elements.
 func TestElementsKeepWhatIsTheirsWhereverTheyMove(t *testing.T) {
 	c := newComparer(reflect.TypeFor[sample]())
 	seeds.Each(t, 2, func(t *testing.T, seed uint64) {
@@ -455,7 +455,7 @@ func canonical(t *testing.T, text []byte) string {
 	return asJSON(t, v)
 }
 
-// TestPatchHoldsOnlyWhatChanged has documents that typed defaulters of other frameworks damage.
+// TestPatchHoldsOnlyWhatChanged checks documents that typed defaulters of other frameworks damage.
 func TestPatchHoldsOnlyWhatChanged(t *testing.T) {
 	for name, c := range map[string]struct {
 		raw    string

@@ -181,7 +181,8 @@ func TestInvalidReviewsAreOneClearError(t *testing.T) {
 	}
 }
 
-// TestReviewsWithoutAVersionAreOfV1, as they are with controller-runtime: tests of operators leave it out.
+// TestReviewsWithoutAVersionAreOfV1 checks reviews as tests of operators send them. controller-runtime accepts them
+// too.
 func TestReviewsWithoutAVersionAreOfV1(t *testing.T) {
 	allowed := admission.HandlerFunc(func(context.Context,
 		*admission.Request) admission.Response {
@@ -192,7 +193,7 @@ func TestReviewsWithoutAVersionAreOfV1(t *testing.T) {
 	}
 }
 
-// TestLargeObjectsAreReviewedWholeOrNotAtAll has reviews of an API server with a higher limit.
+// TestLargeObjectsAreReviewedWholeOrNotAtAll checks reviews of an API server with a higher limit.
 func TestLargeObjectsAreReviewedWholeOrNotAtAll(t *testing.T) {
 	s := server.New(server.Options{Logger: slog.New(slog.DiscardHandler)})
 	h := defaulting(t, admission.DefaulterFunc[*thing](grow))
@@ -223,7 +224,7 @@ func TestLargeObjectsAreReviewedWholeOrNotAtAll(t *testing.T) {
 	}
 }
 
-// TestRequestThatTheHandlerIsNotForIsRefused has well-formed reviews of other kinds and operations.
+// TestRequestThatTheHandlerIsNotForIsRefused checks well-formed reviews of other kinds and operations.
 func TestRequestThatTheHandlerIsNotForIsRefused(t *testing.T) {
 	validating, err := admission.NewValidating(scheme(), &thing{},
 		admission.Validator[*thing](admission.ValidatorFuncs[*thing]{}))
@@ -259,7 +260,7 @@ func TestRequestThatTheHandlerIsNotForIsRefused(t *testing.T) {
 	}
 }
 
-// TestObjectsWithoutAKindHaveTheRequestedOne, as they are with controller-runtime: a patch adds none to them.
+// TestObjectsWithoutAKindHaveTheRequestedOne also expects that a patch adds no kind. controller-runtime does the same.
 func TestObjectsWithoutAKindHaveTheRequestedOne(t *testing.T) {
 	got := review(t, defaulting(t, admission.DefaulterFunc[*thing](grow)),
 		body(t, "CREATE", `{"metadata":{"name":"a"},"spec":{"size":1}}`, "", nil))
@@ -425,7 +426,7 @@ func TestPanicIs500AndLogged(t *testing.T) {
 	}
 }
 
-// TestManagedFieldsAreLeftAlone has managed fields, which every object has and no defaulter receives.
+// TestManagedFieldsAreLeftAlone checks managed fields, which every object has and no defaulter receives.
 func TestManagedFieldsAreLeftAlone(t *testing.T) {
 	object := strings.Replace(small, `"metadata":{`,
 		`"metadata":{"managedFields":[{"manager":"kubectl","operation":"Update","fieldsV1":{"f:spec":{}}}],`, 1)

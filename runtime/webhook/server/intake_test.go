@@ -135,7 +135,7 @@ func TestRequestWaitsForTheMemoryOfThoseThatAreWorkedOn(t *testing.T) {
 	})
 }
 
-// TestBodiesThatWaitForEachOtherDoNotAllFail has two bodies that fill the memory together, before either is whole.
+// TestBodiesThatWaitForEachOtherDoNotAllFail sends two bodies that fill the memory together before either is complete.
 func TestBodiesThatWaitForEachOtherDoNotAllFail(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newBounded(t, 1<<20)

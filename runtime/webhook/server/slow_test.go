@@ -14,7 +14,7 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/webhook/server"
 )
 
-// soon is when a request has to be answered beside slow clients: long before these are cut off by their own timeouts.
+// soon is the deadline for an answer while slow clients are connected, long before the timeouts of those clients.
 const soon = 8 * time.Second
 
 // dial connects a client that sends text and nothing more, until the test ends.
@@ -46,7 +46,7 @@ func answersSoon(t *testing.T, url, body string) {
 	}
 }
 
-// TestSlowBodyTakesNoSlot has more clients than may wait, each of which sends a header and one byte.
+// TestSlowBodyTakesNoSlot connects more clients than may wait, each of which sends a header and one byte.
 func TestSlowBodyTakesNoSlot(t *testing.T) {
 	url, _ := start(t, server.Options{MaxInFlight: 1}, map[string]http.HandlerFunc{"/a": echo})
 	for range 20 {
@@ -55,7 +55,7 @@ func TestSlowBodyTakesNoSlot(t *testing.T) {
 	answersSoon(t, url+"/a", "good")
 }
 
-// TestSlowReaderOfAnAnswerTakesNoSlot has more clients than may wait, none of which reads its long answer.
+// TestSlowReaderOfAnAnswerTakesNoSlot connects more clients than may wait, none of which reads its long answer.
 func TestSlowReaderOfAnAnswerTakesNoSlot(t *testing.T) {
 	long := strings.Repeat("a", 16<<20)
 	begun := make(chan struct{}, 20)
