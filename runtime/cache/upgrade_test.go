@@ -82,7 +82,8 @@ func TestKindIsCachedInTheGoTypeThatHasTheMost(t *testing.T) {
 			synctest.Wait()
 			a.took()
 			expect(t, fmt.Sprint(order), received, "*v1.PartialObjectMetadata", "*v1.ConfigMap", "*unstructured.Unstructured")
-			expect(t, fmt.Sprint(order), receivedKeys, "*v1.PartialObjectMetadata", "*v1.ConfigMap", "*unstructured.Unstructured")
+			expect(t, fmt.Sprint(order), receivedKeys, "*v1.PartialObjectMetadata", "*v1.ConfigMap",
+				"*unstructured.Unstructured")
 			read := untyped()
 			for _, o := range []object.Object{metadata(), &corev1.ConfigMap{}, read} {
 				if err := c.Get(ctx, object.KeyOf(whole), o); err != nil || o.GetName() != "a" {

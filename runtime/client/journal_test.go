@@ -397,7 +397,8 @@ func TestJournalRecordsEachWrite(t *testing.T) {
 			}
 			continue
 		}
-		if len(recorded) != 1 || recorded[0].Key != w.key || recorded[0].GVK.Kind != w.kind || recorded[0].Unknown != w.order ||
+		if len(recorded) != 1 || recorded[0].Key != w.key || recorded[0].GVK.Kind != w.kind ||
+			recorded[0].Unknown != w.order ||
 			recorded[0].UID != "u" && !w.order {
 			t.Errorf("%s: recorded %+v", what, recorded)
 		}

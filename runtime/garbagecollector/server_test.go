@@ -38,7 +38,8 @@ func TestOnAServer(t *testing.T) {
 	env := inmemory.Start(t, testenv.WithCRDs("testdata/crds.yaml"))
 	live := newClient(t, env)
 	received := make(chan events.Event, 2) // two rules deliver its events
-	broadcaster := events.New(events.Options{Scheme: runtime.NewScheme(), Sink: notifyingSink{events.NewSink(live), received}})
+	broadcaster := events.New(events.Options{Scheme: runtime.NewScheme(), Sink: notifyingSink{events.NewSink(live),
+		received}})
 	httpClient, err := rest.HTTPClientFor(env.Config)
 	if err != nil {
 		t.Fatal(err)

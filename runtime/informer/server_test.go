@@ -311,7 +311,8 @@ type lastSeen struct {
 
 func newJournal[T object.Object](t *testing.T, pace func()) *journal[T] {
 	return &journal[T]{
-		t: t, pace: pace, received: make(chan struct{}, 1), states: make(map[object.Key]T), last: make(map[object.Key]lastSeen),
+		t: t, pace: pace, received: make(chan struct{}, 1), states: make(map[object.Key]T),
+		last: make(map[object.Key]lastSeen),
 	}
 }
 
