@@ -91,7 +91,7 @@ var chains = flag.Int("chains", 100, "objects of the consistency tests")
 // steps is how many steps an object has. Each takes two writes.
 const steps = 5
 
-// truth is the state that a reconciler has the objects without reading them.
+// truth is the state of the objects that a reconciler knows without reading them.
 type truth struct {
 	mu         sync.Mutex
 	step       map[string]int
