@@ -144,7 +144,7 @@ func selected(selector labels.Selector, data json.RawMessage) bool {
 	return selector.Matches(labels.Set(o.Labels))
 }
 
-// versioned returns the object that data is, with another version.
+// versioned returns the object in data with another version.
 func versioned(data json.RawMessage, version string) json.RawMessage {
 	var o map[string]any
 	if err := json.Unmarshal(data, &o); err != nil {
@@ -161,8 +161,8 @@ func (a *api) refuse(path, message string) {
 	a.refused[path] = message
 }
 
-// took returns the gets and lists since the last call.
-func (a *api) took() []string {
+// take returns the gets and lists since the last call.
+func (a *api) take() []string {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	reads := a.reads

@@ -34,8 +34,8 @@ func (r *recorder) handle(e informer.Event[object.Object]) {
 	r.received = append(r.received, e.Type.String()+" "+object.KeyOf(e.Object).String())
 }
 
-// took returns the events since the last call, sorted.
-func (r *recorder) took() []string {
+// take returns the events since the last call, sorted.
+func (r *recorder) take() []string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	received := r.received
@@ -193,16 +193,16 @@ func TestHandlerReceivesObjectsAndChangesUntilRemoved(t *testing.T) {
 		if err := registration.Wait(f.ctx); err != nil {
 			t.Fatal(err)
 		}
-		expect(t, "what exists", r.took(), "Added ns/a")
+		expect(t, "what exists", r.take(), "Added ns/a")
 		f.api.put(configMaps, configMap("ns", "b"))
 		f.api.put(configMaps, configMap("ns", "a"))
 		f.api.remove(configMaps, configMap("ns", "b"))
 		synctest.Wait()
-		expect(t, "changes", r.took(), "Added ns/b", "Deleted ns/b", "Updated ns/a")
+		expect(t, "changes", r.take(), "Added ns/b", "Deleted ns/b", "Updated ns/a")
 		registration.Remove()
 		f.api.put(configMaps, configMap("ns", "c"))
 		synctest.Wait()
-		expect(t, "after Remove", r.took())
+		expect(t, "after Remove", r.take())
 	})
 }
 
@@ -290,9 +290,9 @@ func TestResyncDeliversEverythingAgain(t *testing.T) {
 		var r recorder
 		f.declare(&corev1.ConfigMap{}).AddHandler(r.handle)
 		synctest.Wait()
-		expect(t, "at the start", r.took(), "Added ns/a")
+		expect(t, "at the start", r.take(), "Added ns/a")
 		<-time.After(time.Hour + time.Second)
-		expect(t, "an hour later", r.took(), "Updated ns/a")
+		expect(t, "an hour later", r.take(), "Updated ns/a")
 	})
 }
 

@@ -284,14 +284,14 @@ func TestEveryCachedNamespaceCatchesUpForItself(t *testing.T) {
 		f.write(f.ctx, withUID("a", "1"))
 		f.takes(0, func() { expect(t, "other", f.list(client.InNamespace("other"))) })
 		f.takes(time.Second, func() { expect(t, "all", f.list(), "ns/a") })
-		f.api.took()
+		f.api.take()
 		f.write(f.ctx, configMap("uncached", "a"))
 		f.takes(0, func() {
 			if err := f.get("uncached", "a", &corev1.ConfigMap{}); err != nil {
 				t.Error(err)
 			}
 		})
-		expect(t, "requests", f.api.took(), "namespaces/uncached/configmaps/a")
+		expect(t, "requests", f.api.take(), "namespaces/uncached/configmaps/a")
 	})
 }
 
@@ -380,7 +380,7 @@ func TestDisabledKindsAreReadLive(t *testing.T) {
 				t.Error(err)
 			}
 		})
-		expect(t, "requests", f.api.took(), "namespaces/ns/configmaps/a")
+		expect(t, "requests", f.api.take(), "namespaces/ns/configmaps/a")
 	})
 }
 

@@ -68,7 +68,7 @@ func TestListSelectsByIndexedFields(t *testing.T) {
 				`IndexField(ctx, &ConfigMap{}, "data.other"`) {
 				t.Errorf("got %v", err)
 			}
-			expect(t, "requests", f.api.took())
+			expect(t, "requests", f.api.take())
 		})
 	}
 }

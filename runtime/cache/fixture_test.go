@@ -35,7 +35,7 @@ func namespace(name string) *corev1.Namespace {
 		ObjectMeta: metav1.ObjectMeta{Name: name}}
 }
 
-// metadata is an empty ConfigMap of which only the metadata are wanted.
+// metadata is an empty ConfigMap of which only the metadata is read.
 func metadata() *metav1.PartialObjectMetadata {
 	o := &metav1.PartialObjectMetadata{}
 	o.APIVersion, o.Kind = "v1", "ConfigMap"
@@ -55,8 +55,8 @@ type fixture struct {
 	cache *cache.Cache
 }
 
-// run tests with a cache, and with one that keeps everything packed, each in a bubble of virtual time. The cache has run
-// to its end when the test has.
+// run tests a cache, and one that keeps all objects packed, each in a bubble of virtual time. Each cache stops before
+// its test ends.
 func run(t *testing.T, opts cache.Options, test func(f *fixture)) {
 	t.Helper()
 	for _, packed := range []bool{false, true} {
@@ -95,7 +95,7 @@ func (f *fixture) declare(prototype object.Object) *cache.Informer {
 		f.Fatal(err)
 	}
 	synctest.Wait()
-	f.api.took()
+	f.api.take()
 	return i
 }
 

@@ -40,7 +40,7 @@ func TestListsComeInTheGoTypeOfTheInformer(t *testing.T) {
 				if text := fmt.Sprint(l); !strings.Contains(text, "ns") {
 					t.Errorf("%s listed as %s: %s", name, reader, text)
 				}
-				if live := len(f.api.took()) > 0; live != isLive(name, reader) {
+				if live := len(f.api.take()) > 0; live != isLive(name, reader) {
 					t.Errorf("%s listed as %s: live is %t", name, reader, live)
 				}
 			}
@@ -82,7 +82,7 @@ func TestListSelects(t *testing.T) {
 		} {
 			expect(t, r.name, f.list(r.opts...), r.want...)
 		}
-		expect(t, "requests", f.api.took())
+		expect(t, "requests", f.api.take())
 	})
 }
 
@@ -105,7 +105,7 @@ func TestListWithALimitComesInPages(t *testing.T) {
 			}
 		}
 		expect(t, "pages", pages, "a/1 a/2", "a/3 b/1", "c/1")
-		expect(t, "requests", f.api.took())
+		expect(t, "requests", f.api.take())
 	})
 }
 

@@ -28,18 +28,18 @@ func TestNamespacesRestrictWhatIsCached(t *testing.T) {
 		if err := i.AddHandler(r.handle).Wait(f.ctx); err != nil {
 			t.Fatal(err)
 		}
-		expect(t, "events", r.took(), "Added one/a", "Added two/a")
+		expect(t, "events", r.take(), "Added one/a", "Added two/a")
 		expect(t, "all", f.list(), "one/a", "two/a")
 		expect(t, "a cached one", f.list(client.InNamespace("two")), "two/a")
 		if err := f.get("one", "a", &corev1.ConfigMap{}); err != nil {
 			t.Error(err)
 		}
-		expect(t, "requests so far", f.api.took())
+		expect(t, "requests so far", f.api.take())
 		expect(t, "another one", f.list(client.InNamespace("three")), "three/a")
 		if err := f.get("three", "a", &corev1.ConfigMap{}); err != nil {
 			t.Error(err)
 		}
-		expect(t, "live requests", f.api.took(), "namespaces/three/configmaps", "namespaces/three/configmaps/a")
+		expect(t, "live requests", f.api.take(), "namespaces/three/configmaps", "namespaces/three/configmaps/a")
 	})
 }
 
@@ -55,7 +55,7 @@ func TestClusterScopedKindsAreCachedWhole(t *testing.T) {
 		if err := f.get("", "two", &corev1.Namespace{}); err != nil {
 			t.Error(err)
 		}
-		expect(t, "requests", f.api.took())
+		expect(t, "requests", f.api.take())
 	})
 }
 
@@ -66,7 +66,7 @@ func TestEmptyNamespaceMeansAll(t *testing.T) {
 		var r recorder
 		f.declare(&corev1.ConfigMap{}).AddHandler(r.handle)
 		synctest.Wait()
-		expect(t, "events", r.took(), "Added one/a", "Added two/a")
+		expect(t, "events", r.take(), "Added one/a", "Added two/a")
 	})
 }
 
@@ -121,18 +121,18 @@ func TestNamespacesComeAndGoWhileTheCacheRuns(t *testing.T) {
 		var r recorder
 		registration := i.AddHandler(r.handle)
 		synctest.Wait()
-		expect(t, "events", r.took(), "Added one/a")
+		expect(t, "events", r.take(), "Added one/a")
 		for range 2 {
 			if err := f.cache.AddNamespace("two"); err != nil {
 				t.Fatal(err)
 			}
 		}
 		synctest.Wait()
-		expect(t, "events of the new namespace", r.took(), "Added two/a")
+		expect(t, "events of the new namespace", r.take(), "Added two/a")
 		expect(t, "all", f.list(), "one/a", "two/a")
-		f.api.took()
+		f.api.take()
 		expect(t, "in it", f.list(client.InNamespace("two")), "two/a")
-		expect(t, "requests", f.api.took())
+		expect(t, "requests", f.api.take())
 		for range 2 {
 			if err := f.cache.RemoveNamespace("one"); err != nil {
 				t.Fatal(err)
@@ -141,26 +141,26 @@ func TestNamespacesComeAndGoWhileTheCacheRuns(t *testing.T) {
 		f.api.put(configMaps, configMap("one", "b"))
 		f.api.put(configMaps, configMap("two", "b"))
 		synctest.Wait()
-		expect(t, "events without it", r.took(), "Added two/b")
+		expect(t, "events without it", r.take(), "Added two/b")
 		expect(t, "all without it", f.list(), "two/a", "two/b")
 		live := f.list(client.InNamespace("one"))
 		slices.Sort(live)
 		expect(t, "live", live, "one/a", "one/b")
-		if got := len(f.api.took()); got != 1 {
+		if got := len(f.api.take()); got != 1 {
 			t.Errorf("%d requests", got)
 		}
 		if err := f.cache.RemoveNamespace("two"); err != nil {
 			t.Fatal(err)
 		}
-		f.api.took()
+		f.api.take()
 		expect(t, "all of none", f.list())
-		expect(t, "requests", f.api.took())
+		expect(t, "requests", f.api.take())
 		registration.Remove()
 		if err := f.cache.AddNamespace("one"); err != nil {
 			t.Fatal(err)
 		}
 		synctest.Wait()
-		expect(t, "events of a handler that is gone", r.took())
+		expect(t, "events of a handler that is gone", r.take())
 	})
 	c := cache.New(connect(t, newAPI()), cache.Options{})
 	if c.AddNamespace("one") == nil || c.RemoveNamespace("one") == nil {
@@ -225,7 +225,7 @@ func TestReadsAreRightWhileNamespacesComeAndGo(t *testing.T) {
 		if err := i.AddHandler(r.handle).Wait(f.ctx); err != nil {
 			t.Error(err)
 		}
-		expect(t, "events", r.took(), "Added one/a", "Added two/a")
+		expect(t, "events", r.take(), "Added one/a", "Added two/a")
 		expect(t, "all", f.list(), "one/a", "two/a")
 	})
 }
@@ -261,13 +261,13 @@ func TestOtherNamespacesHaveAScopeOfTheirOwn(t *testing.T) {
 		if err := i.AddHandler(r.handle).Wait(f.ctx); err != nil {
 			t.Fatal(err)
 		}
-		expect(t, "events", r.took(), "Added one/one", "Added two/others")
+		expect(t, "events", r.take(), "Added one/one", "Added two/others")
 		expect(t, "all", f.list(), "one/one", "two/others")
 		expect(t, "the named one", f.list(client.InNamespace("one")), "one/one")
 		expect(t, "another one", f.list(client.InNamespace("two")), "two/others")
 		if err := f.get("two", "others", &corev1.ConfigMap{}); err != nil {
 			t.Error(err)
 		}
-		expect(t, "live requests", f.api.took())
+		expect(t, "live requests", f.api.take())
 	})
 }

@@ -58,11 +58,11 @@ func TestReadsOfAPackedKindAreTheReaders(t *testing.T) {
 				t.Errorf("%s: got %v", name, again.Data)
 			}
 		}
-		expect(t, "requests", f.api.took())
+		expect(t, "requests", f.api.take())
 	})
 }
 
-// unpackable is an object with a field that only itself can read.
+// unpackable is an object with a field that only its own decoder can read.
 type unpackable struct {
 	corev1.ConfigMap
 	hidden int
@@ -121,6 +121,6 @@ func TestIterationsOfAPackedKindUnpackOneObjectAtATime(t *testing.T) {
 				t.Errorf("%s: %d of %d objects", name, seen, count)
 			}
 		}
-		f.api.took()
+		f.api.take()
 	})
 }

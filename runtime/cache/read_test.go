@@ -30,7 +30,7 @@ func TestDeclaredKindIsReadFromItsInformer(t *testing.T) {
 			t.Errorf("got %+v", got)
 		}
 		expect(t, "lists", f.list(), "ns/a")
-		expect(t, "requests", f.api.took())
+		expect(t, "requests", f.api.take())
 	})
 }
 
@@ -82,7 +82,7 @@ func TestUndeclaredKindIsReadLiveAndNotDeclaredByThat(t *testing.T) {
 			}
 			f.list()
 			synctest.Wait()
-			expect(t, "requests", f.api.took(), "namespaces/ns/configmaps/a", "configmaps")
+			expect(t, "requests", f.api.take(), "namespaces/ns/configmaps/a", "configmaps")
 		}
 		if len(f.api.watches) != 0 {
 			t.Error("a read opened a watch")
@@ -148,7 +148,7 @@ func TestNamespaceOfAClusterScopedKindIsDropped(t *testing.T) {
 			if found != 2 {
 				t.Errorf("the index has %d", found)
 			}
-			expect(t, "requests", f.api.took())
+			expect(t, "requests", f.api.take())
 		})
 	}
 }
@@ -204,7 +204,7 @@ func TestKeyThatCanNameNothingIsNotNotFound(t *testing.T) {
 				t.Errorf("%s: %v", what, err)
 			}
 		}
-		expect(t, "requests", f.api.took())
+		expect(t, "requests", f.api.take())
 	})
 }
 
@@ -219,7 +219,7 @@ func TestGoTypesThatCannotBeMadeOfTheCachedOneAreReadLive(t *testing.T) {
 				if err := f.get("ns", "a", o); err != nil || o.GetName() != "a" {
 					t.Errorf("%s read as %s: %v", name, reader, err)
 				}
-				if live := len(f.api.took()) > 0; live != isLive(name, reader) {
+				if live := len(f.api.take()) > 0; live != isLive(name, reader) {
 					t.Errorf("%s read as %s: live is %t", name, reader, live)
 				}
 			}
@@ -227,7 +227,7 @@ func TestGoTypesThatCannotBeMadeOfTheCachedOneAreReadLive(t *testing.T) {
 	}
 }
 
-// isLive reports whether what reads as one Go type is live beside an informer of another.
+// isLive reports whether a read with the Go type reader is live while an informer has the type cached.
 func isLive(cached, reader string) bool {
 	return reader != cached && reader != "metadata" && (reader != "typed" || cached != "untyped")
 }
@@ -237,15 +237,15 @@ func TestUncachedKindsAreReadLive(t *testing.T) {
 		f.api.put(configMaps, configMap("ns", "a"))
 		f.declare(&corev1.ConfigMap{})
 		f.list(client.MatchingFields{"data.key": "a"}, client.Live)
-		expect(t, "another field", f.api.took(), "configmaps?fieldSelector=data.key%3Da")
+		expect(t, "another field", f.api.take(), "configmaps?fieldSelector=data.key%3Da")
 		f.list(client.Continue("token"))
-		expect(t, "a token of the server", f.api.took(), "configmaps?continue=token")
+		expect(t, "a token of the server", f.api.take(), "configmaps?continue=token")
 		f.list(client.NotOlderThan("11"))
-		expect(t, "a list of a version", f.api.took(), "configmaps?resourceVersion=11&resourceVersionMatch=NotOlderThan")
+		expect(t, "a list of a version", f.api.take(), "configmaps?resourceVersion=11&resourceVersionMatch=NotOlderThan")
 		if err := f.get("ns", "a", &corev1.ConfigMap{}, client.NotOlderThan("11")); err != nil {
 			t.Error(err)
 		}
-		expect(t, "an object of a version", f.api.took(), "namespaces/ns/configmaps/a?resourceVersion=11")
+		expect(t, "an object of a version", f.api.take(), "namespaces/ns/configmaps/a?resourceVersion=11")
 	})
 }
 

@@ -41,20 +41,20 @@ func TestRemovedInformers(t *testing.T) {
 		var r recorder
 		registration := i.AddHandler(r.handle)
 		synctest.Wait()
-		expect(t, "events", r.took(), "Added ns/a")
-		f.api.took()
+		expect(t, "events", r.take(), "Added ns/a")
+		f.api.take()
 
 		f.remove(&corev1.ConfigMap{})
 		f.remove(&corev1.ConfigMap{})
 		f.api.put(configMaps, configMap("ns", "b"))
 		synctest.Wait()
-		expect(t, "events of a handler of an informer that is gone", r.took())
-		expect(t, "requests of an informer that is gone", f.api.took())
+		expect(t, "events of a handler of an informer that is gone", r.take())
+		expect(t, "requests of an informer that is gone", f.api.take())
 		expect(t, "a list", slices.Sorted(slices.Values(f.list())), "ns/a", "ns/b") // the fixture lists in no order
 		if err := f.get("ns", "b", &corev1.ConfigMap{}); err != nil {
 			t.Error(err)
 		}
-		if requests := f.api.took(); len(requests) != 2 {
+		if requests := f.api.take(); len(requests) != 2 {
 			t.Errorf("reads make the requests %v", requests)
 		}
 		for what, err := range map[string]error{
@@ -82,9 +82,9 @@ func TestRemovedInformers(t *testing.T) {
 		again := f.declare(&corev1.ConfigMap{})
 		again.AddHandler(r.handle)
 		synctest.Wait()
-		expect(t, "events of the next one", r.took(), "Added ns/a", "Added ns/b")
+		expect(t, "events of the next one", r.take(), "Added ns/a", "Added ns/b")
 		expect(t, "all of the next one", f.list(), "ns/a", "ns/b")
-		expect(t, "requests of reads of the next one", f.api.took())
+		expect(t, "requests of reads of the next one", f.api.take())
 		var list corev1.ConfigMapList
 		var notIndexed *cache.NotIndexedError
 		if err := f.cache.List(f.ctx, &list, client.MatchingFields{"data.key": "a"}); !errors.As(err, &notIndexed) {

@@ -90,8 +90,8 @@ func TestSelectorsOfAKindAndOfANamespaceStandOverThoseOfAll(t *testing.T) {
 				for _, key := range r.want {
 					events = append(events, "Added "+key)
 				}
-				expect(t, "events", seen.took(), events...)
-				expect(t, "requests", f.api.took())
+				expect(t, "events", seen.take(), events...)
+				expect(t, "requests", f.api.take())
 				cached := strings.Join(r.want, " ")
 				for _, key := range []object.Key{{Namespace: "one", Name: "a"}, {Namespace: "one", Name: "b"}} {
 					err := f.get(key.Namespace, key.Name, &corev1.ConfigMap{})

@@ -80,7 +80,7 @@ func TestKindIsCachedInTheGoTypeThatHasTheMost(t *testing.T) {
 			whole.Object["unknown"] = "field"
 			a.put(configMaps, whole)
 			synctest.Wait()
-			a.took()
+			a.take()
 			expect(t, fmt.Sprint(order), received, "*v1.PartialObjectMetadata", "*v1.ConfigMap", "*unstructured.Unstructured")
 			expect(t, fmt.Sprint(order), receivedKeys, "*v1.PartialObjectMetadata", "*v1.ConfigMap",
 				"*unstructured.Unstructured")
@@ -93,7 +93,7 @@ func TestKindIsCachedInTheGoTypeThatHasTheMost(t *testing.T) {
 			if read.Object["unknown"] != "field" {
 				t.Errorf("%v: the unstructured view is %v", order, read.Object)
 			}
-			if reads := a.took(); len(a.watches) != 1 || len(reads) != 0 {
+			if reads := a.take(); len(a.watches) != 1 || len(reads) != 0 {
 				t.Errorf("%v: %d watches and %q", order, len(a.watches), reads)
 			}
 			cancel()

@@ -180,7 +180,7 @@ func TestReadsWithoutACopyAreShared(t *testing.T) {
 			t.Errorf("got %v, %v and %v", shared.Data, list.Items[0].Data, own.Data)
 		}
 		delete(view.Data, "mark")
-		expect(t, "requests", f.api.took())
+		expect(t, "requests", f.api.take())
 		if _, err := cache.View(f.ctx, f.cache, object.Key{Namespace: "ns", Name: "b"},
 			&corev1.ConfigMap{}); !apierrors.IsNotFound(err) {
 			t.Errorf("got %v", err)
@@ -207,14 +207,14 @@ func TestEachSelectsAsAListDoes(t *testing.T) {
 		}
 		in := client.InNamespace("one")
 		expect(t, "live", each(in), "one/a", "one/b")
-		expect(t, "live requests", f.api.took(), "namespaces/one/configmaps?limit=500")
+		expect(t, "live requests", f.api.take(), "namespaces/one/configmaps?limit=500")
 		f.api.put(namespaces, namespace("three"))
 		for o, err := range cache.Each(f.ctx, f.cache, &corev1.Namespace{}, in) {
 			if err != nil || o.Name != "three" {
 				t.Errorf("of a cluster-scoped kind: got %v, %v", o, err)
 			}
 		}
-		expect(t, "live requests", f.api.took(), "namespaces?limit=500")
+		expect(t, "live requests", f.api.take(), "namespaces?limit=500")
 		f.declare(&corev1.ConfigMap{})
 		expect(t, "all", each(), "one/a", "one/b", "two/a", "two/b")
 		expect(t, "selected", each(in, client.MatchingLabels{"name": "b"}), "one/b")
@@ -222,7 +222,7 @@ func TestEachSelectsAsAListDoes(t *testing.T) {
 		for range cache.Each(f.ctx, f.cache, &corev1.ConfigMap{}) {
 			break
 		}
-		expect(t, "requests", f.api.took())
+		expect(t, "requests", f.api.take())
 	})
 }
 

@@ -130,7 +130,7 @@ func TestReadBeforeRunIsAnErrorWithHint(t *testing.T) {
 				t.Errorf("%s: after %v", what, passed)
 			}
 		}
-		if asked := a.took(); len(asked) > 0 {
+		if asked := a.take(); len(asked) > 0 {
 			t.Errorf("the server was asked for %q", asked)
 		}
 	}

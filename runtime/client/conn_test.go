@@ -341,7 +341,8 @@ func TestDefaultUserAgentNamesTheProgram(t *testing.T) {
 	}
 }
 
-// TestWriteThatIsRedirectedIsNoRead follows no redirect that would turn a write into a read, whose answer looks like success.
+// TestWriteThatIsRedirectedIsNoRead checks that no redirect turns a write into a read, whose answer would look like
+// success.
 func TestWriteThatIsRedirectedIsNoRead(t *testing.T) {
 	for _, code := range []int{http.StatusMovedPermanently, http.StatusFound, http.StatusSeeOther,
 		http.StatusTemporaryRedirect, http.StatusPermanentRedirect} {

@@ -25,7 +25,7 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/client"
 )
 
-// wireServer answers each request, on a connection of its own in memory, with the bytes that answer has.
+// wireServer answers each request with the bytes of answer, on a separate connection in memory.
 type wireServer struct {
 	mu     sync.Mutex
 	answer []byte
@@ -45,7 +45,7 @@ func (s *wireServer) dial(context.Context, string, string) (net.Conn, error) {
 }
 
 // framings are the encodings of an answer and its end: HTTP/1.1 with a length or in chunks, with compression, and
-// HTTP/1.0, where the connection's end is the answer's.
+// HTTP/1.0, which ends the answer with the connection.
 func framings(contentType string, body []byte) map[string][]byte {
 	chunked := func(data []byte) (b []byte) {
 		for _, part := range [][]byte{data[:len(data)/3], data[len(data)/3:]} {
@@ -70,7 +70,7 @@ func framings(contentType string, body []byte) map[string][]byte {
 	}
 }
 
-// formats are a list of ConfigMaps in each format.
+// formatsOf returns the encoding of obj in each format.
 func formatsOf(t *testing.T, obj runtime.Object) map[string][]byte {
 	scheme := newScheme(t)
 	plain, err := json.Marshal(obj)

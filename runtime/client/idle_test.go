@@ -71,7 +71,7 @@ func (s slow) RoundTrip(req *http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: cmp.Or(s.code, http.StatusOK), Header: header, Body: reader, Request: req}, nil
 }
 
-// slowly returns what lists and watches config maps at s.
+// slowly returns a ListWatcher of ConfigMaps at s.
 func slowly(t *testing.T, s slow) *client.ListWatcher[*corev1.ConfigMap] {
 	t.Helper()
 	mapper := meta.NewDefaultRESTMapper(nil)
@@ -124,7 +124,7 @@ func TestListIsGivenUpWhenTheServerSendsNothing(t *testing.T) {
 	}
 }
 
-// thorough is an object that takes its time to be decoded.
+// thorough is an object that is slow to decode.
 type thorough struct{ corev1.ConfigMap }
 
 func (o *thorough) UnmarshalJSON(text []byte) error {

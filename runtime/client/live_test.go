@@ -36,7 +36,7 @@ type live struct {
 	namespace string
 }
 
-// TestOnAServer starts one API server for all that is to be true of one.
+// TestOnAServer starts one API server for all tests that need one.
 func TestOnAServer(t *testing.T) {
 	env := inmemory.Start(t)
 	c, err := client.New(env.Config, client.Options{Scheme: newScheme(t), FieldOwner: "tester"})
@@ -453,7 +453,7 @@ func (c live) resources(t *testing.T) (all []metav1.APIResource) {
 	return all
 }
 
-// testEveryResource lists and watches each resource of the server, untyped and as metadata, in what formats it has.
+// testEveryResource lists and watches each resource of the server, untyped and as metadata, in the formats that it has.
 func testEveryResource(t *testing.T, c live) {
 	all := c.resources(t)
 	if len(all) < 40 {
@@ -727,7 +727,7 @@ func gadgetCRD() *unstructured.Unstructured {
 	return crd
 }
 
-// eventually repeats what until it returns no error, for at most a minute.
+// eventually repeats try until it returns no error, for at most a minute.
 func eventually(t *testing.T, try func(ctx context.Context) error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)

@@ -85,7 +85,7 @@ func TestStrategicMergePatchNamesOnlyWhatDiffers(t *testing.T) {
 	}
 }
 
-// sameAfter fails unless the API server's own library makes modified of base by patch.
+// sameAfter fails unless the API server's own library applies patch to base with the result modified.
 func sameAfter(t *testing.T, patch []byte, base, modified *appsv1.Deployment) {
 	t.Helper()
 	before, err := json.Marshal(base)
@@ -105,7 +105,7 @@ func sameAfter(t *testing.T, patch []byte, base, modified *appsv1.Deployment) {
 	}
 }
 
-// TestStrategicMergePatchMakesWhatItWasMadeFrom changes objects at random.
+// TestStrategicMergePatchMakesWhatItWasMadeFrom checks patches of random changes.
 func TestStrategicMergePatchMakesWhatItWasMadeFrom(t *testing.T) {
 	seeds.Each(t, 2, func(t *testing.T, seed uint64) {
 		random := rand.New(rand.NewPCG(seed, 0))

@@ -196,7 +196,7 @@ func TestCompleteReportsEveryMistake(t *testing.T) {
 	}
 }
 
-// The whole builder exists for both kinds of requests. The controller waits for its sources in the order of the calls.
+// The builder exists for both types of requests. The controller waits for its sources in the order of the calls.
 func TestBuilderOfAnyRequests(t *testing.T) {
 	m := newStub(t)
 	timer := source.Func("timer", func(context.Context, handler.Queue[string], func()) error { return nil })
@@ -225,7 +225,7 @@ func TestBuilderOfAnyRequests(t *testing.T) {
 	}
 }
 
-// The order of the calls does not count: Owns may come before For.
+// The order of the calls does not matter: Owns may come before For.
 func TestKindOfAControllerIsSetLater(t *testing.T) {
 	m := newStub(t)
 	b := controller.ForRequests[reconcile.Request](m, "")
@@ -245,7 +245,7 @@ func TestKindOfAControllerIsSetLater(t *testing.T) {
 	}
 }
 
-// byKind is a manager that has another number of workers for a kind.
+// byKind is a manager that sets a different number of workers for one kind.
 type byKind struct{ *stub }
 
 func (byKind) Concurrency(kind schema.GroupKind) int {
@@ -351,7 +351,7 @@ func TestRateLimiterIsAnOptionForNamesOfObjects(t *testing.T) {
 		ended := make(chan error, 1)
 		go func() { ended <- c.Run(ctx) }()
 		pass(90 * time.Minute)
-		expect(t, "reconciles", l.took(), "0s a", "1h0m0s a")
+		expect(t, "reconciles", l.take(), "0s a", "1h0m0s a")
 		cancel()
 		if err := <-ended; err != nil {
 			t.Error(err)
@@ -380,11 +380,11 @@ func TestRateLimiterSetsTheDelayOfFailedRequests(t *testing.T) {
 		pass(2 * time.Minute)
 		queue.Add("a") // a foreign change requests an attempt, which does not end a backoff
 		pass(24 * time.Hour)
-		expect(t, "the first", l.took(), "0s a", "0s when a", "2m0s a", "2m0s when a", "1h0m0s a", "1h0m0s forget a",
+		expect(t, "the first", l.take(), "0s a", "0s when a", "2m0s a", "2m0s when a", "1h0m0s a", "1h0m0s forget a",
 			"1h1m0s a", "1h1m0s forget a")
 		queue.Add("never")
 		pass(time.Minute)
-		expect(t, "one that does not wait", l.took(), "24h2m0s never", "24h2m0s when never", "24h2m0.000000001s never",
+		expect(t, "one that does not wait", l.take(), "24h2m0s never", "24h2m0s when never", "24h2m0.000000001s never",
 			"24h2m0.000000001s forget never")
 		cancel()
 		if err := <-ended; err != nil {

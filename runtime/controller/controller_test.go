@@ -27,9 +27,9 @@ func TestNothingIsReconciledBeforeAllSourcesHaveSynced(t *testing.T) {
 			feed{name: "slower", existing: []string{"a", "b"}, delay: time.Hour},
 		)
 		pass(time.Hour - time.Second)
-		expect(t, "before", l.took())
+		expect(t, "before", l.take())
 		pass(time.Second)
-		expect(t, "after", l.took(), "1h0m0s begin a", "1h0m0s begin b")
+		expect(t, "after", l.take(), "1h0m0s begin a", "1h0m0s begin b")
 		s.end()
 	})
 }
@@ -59,7 +59,7 @@ func TestSourceMayReportSyncedTwice(t *testing.T) {
 		if err := c.Run(ctx); err != nil {
 			t.Error(err)
 		}
-		expect(t, "reconciles", l.took(), "1m0s begin a")
+		expect(t, "reconciles", l.take(), "1m0s begin a")
 	})
 }
 
@@ -151,7 +151,7 @@ func TestRunWaitsForWorkersAndSources(t *testing.T) {
 		if waited := time.Since(stopped); waited != 2*time.Hour {
 			t.Errorf("the source ended after 2h, Run after %v", waited)
 		}
-		lines := l.took()
+		lines := l.take()
 		if len(lines) != 4 || !strings.HasPrefix(lines[2], "1h0m0s end") || !strings.HasPrefix(lines[3], "1h0m0s end") {
 			t.Errorf("got %q, want two that begin and end", lines)
 		}
@@ -182,7 +182,7 @@ func TestRunEndsWhileSourcesSync(t *testing.T) {
 		if err := s.end(); err != nil {
 			t.Error(err)
 		}
-		expect(t, "reconciles", l.took())
+		expect(t, "reconciles", l.take())
 		if s.c.Ready() == nil {
 			t.Error("it is ready")
 		}
@@ -225,7 +225,7 @@ func TestSecondRunAndLateWatchAreErrors(t *testing.T) {
 	})
 }
 
-// A builder is given a prototype for a type that is of any kind.
+// A builder needs a prototype for a Go type that can have any kind.
 func TestKindOfAnUnstructuredControllerIsThatOfItsPrototype(t *testing.T) {
 	m := newStub(t)
 	if err := controller.ForRequests[reconcile.Request](m, "").For(gadget("", "")).Complete(nothing); err != nil {

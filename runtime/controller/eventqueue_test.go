@@ -17,8 +17,8 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/reconcile"
 )
 
-// because returns the queue of the controller for an update of an object of that name, which has changed it unless it is
-// quiet.
+// because returns the queue of the controller for an update of the object with that name. The update is a change unless
+// quiet is true.
 func (s *run) because(name string, quiet bool) handler.Queue[string] {
 	before := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name,
 		ResourceVersion: "1"}}
@@ -48,7 +48,7 @@ func TestReconcilerReceivesTheReason(t *testing.T) {
 		s.queue.Add("a")
 		s.because("quiet", true).Add("b")
 		pass(time.Minute)
-		expect(t, "reasons", l.took(),
+		expect(t, "reasons", l.take(),
 			"0s a: Updated Thing ns/one (0 more)",
 			"1s a: Updated Thing ns/n0, Updated Thing ns/n1, Updated Thing ns/n2, Updated Thing ns/n3, and more (2 more)",
 			"1m0s a:  (0 more)",
@@ -74,7 +74,7 @@ func TestExistingObjectsFollowChanges(t *testing.T) {
 		s.because("x", false).Add("existing and changed")
 		pass(time.Minute)
 		var order []string
-		for _, line := range l.took() {
+		for _, line := range l.take() {
 			if _, request, found := strings.Cut(line, "begin "); found {
 				order = append(order, request)
 			}
@@ -95,7 +95,7 @@ func TestExistingObjectsAreNotStarved(t *testing.T) {
 		for n := range 300 { // more than can be worked off
 			s.queue.Add(fmt.Sprint("a", n), fmt.Sprint("b", n))
 			pass(time.Second)
-			for _, line := range l.took() {
+			for _, line := range l.take() {
 				if strings.HasSuffix(line, "begin existing") {
 					seen = n
 				}
@@ -129,7 +129,7 @@ func TestResultSetsThePriorityOfTheNextReconcile(t *testing.T) {
 		pass(0)
 		s.queue.Add("busy")
 		pass(2 * time.Minute)
-		expect(t, "order", l.took(), "0s low", "0s high", "0s busy", "1m0s high", "1m0s low")
+		expect(t, "order", l.take(), "0s low", "0s high", "0s busy", "1m0s high", "1m0s low")
 		s.end()
 	})
 }
@@ -145,7 +145,7 @@ func TestEventsAreCollected(t *testing.T) {
 			pass(100 * time.Millisecond)
 		}
 		pass(time.Minute)
-		expect(t, "reconciles", l.took(), "0s begin existing", "1s begin a", "1s begin b", "2s begin a", "2s begin b")
+		expect(t, "reconciles", l.take(), "0s begin existing", "1s begin a", "1s begin b", "2s begin a", "2s begin b")
 		s.end()
 	})
 }
@@ -163,7 +163,7 @@ func TestReconcileHasADeadline(t *testing.T) {
 		}, controller.Options{ReconcileTimeout: time.Minute, BaseDelay: time.Second})
 		s.queue.Add("a")
 		pass(time.Hour)
-		expect(t, "reconciles", l.took(), "0s a", "1m1s a")
+		expect(t, "reconciles", l.take(), "0s a", "1m1s a")
 		var text strings.Builder
 		if _, err := s.metrics.WriteTo(&text); err != nil ||
 			!strings.Contains(text.String(), `controller_runtime_reconcile_timeouts_total{controller="test"} 1`) {

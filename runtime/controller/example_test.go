@@ -14,7 +14,7 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/source"
 )
 
-// A request may be any comparable type. Here all that happens to the ConfigMaps of a tenant is one request.
+// A request may be any comparable type. Here all events of a tenant's ConfigMaps lead to one request.
 func ExampleForRequests() {
 	server := exampleServer{tenantConfig("settings", "blue"), tenantConfig("quota", "blue"), tenantConfig("readme", "")}
 	m, err := manager.New(server.config(), manager.Options{Scheme: exampleScheme(), Logger: slog.New(slog.DiscardHandler)})
@@ -48,7 +48,7 @@ func ExampleForRequests() {
 	// Output: reconcile tenant blue
 }
 
-// A controller can be given more sources while it runs, and lose them again.
+// Sources can be added to a controller while it runs, and removed again.
 func ExampleController_Subscribe() {
 	reconciled := make(chan string)
 	c := controller.New("files", reconcile.Func[string](func(_ context.Context, path string) (reconcile.Result, error) {

@@ -18,8 +18,7 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/reconcile"
 )
 
-// feed is a source that a test drives. Its zero value is one that syncs at once. It cannot be compared, because no
-// source need be.
+// feed is a source that a test drives. Its zero value syncs at once. It is not comparable, because no source need be.
 type feed struct {
 	name     string
 	existing []string      // the requests of what exists at the start
@@ -91,7 +90,7 @@ func start(t *testing.T, r reconcile.Func[string], opts controller.Options, more
 	return s
 }
 
-// becauseOf returns the queue of a controller for one event, as a source of a kind requests it.
+// becauseOf returns the queue of a controller for one event, as a source of a kind does.
 func becauseOf[R comparable](queue handler.Queue[R], kind string, e informer.Event[object.Object]) handler.Queue[R] {
 	return queue.(interface {
 		Because(kind string, e informer.Event[object.Object]) handler.Queue[R]
@@ -113,15 +112,15 @@ type log struct {
 
 func newLog() *log { return &log{start: time.Now()} }
 
-// add notes that what happened now.
+// add records an event with the current time.
 func (l *log) add(what string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.lines = append(l.lines, time.Since(l.start).String()+" "+what)
 }
 
-// took returns the lines since the last call.
-func (l *log) took() []string {
+// take returns the lines since the last call.
+func (l *log) take() []string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	lines := l.lines
@@ -129,7 +128,7 @@ func (l *log) took() []string {
 	return lines
 }
 
-// takes returns a reconciler that notes its beginnings and ends, and takes d.
+// takes returns a reconciler that records when it begins and ends, and takes d.
 func (l *log) takes(d time.Duration) reconcile.Func[string] {
 	return func(_ context.Context, request string) (reconcile.Result, error) {
 		l.add("begin " + request)
@@ -141,8 +140,8 @@ func (l *log) takes(d time.Duration) reconcile.Func[string] {
 	}
 }
 
-// returns returns a reconciler that notes its beginnings, and returns the answers one after the other, the last one
-// for ever.
+// returns returns a reconciler that records when it begins, and returns one answer after the other, the last one for
+// ever.
 func (l *log) returns(answers ...answer) reconcile.Func[string] {
 	n := 0
 	return func(_ context.Context, request string) (reconcile.Result, error) {
@@ -159,7 +158,7 @@ type answer struct {
 	err     error
 }
 
-// pass lets time pass, until all that happens in it has happened.
+// pass advances the virtual time and waits until everything that is due has run.
 func pass(d time.Duration) {
 	<-time.After(d)
 	synctest.Wait()

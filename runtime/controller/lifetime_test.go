@@ -41,7 +41,7 @@ func doNothing(context.Context, reconcile.Request) (reconcile.Result, error) {
 	return reconcile.Result{}, nil
 }
 
-// TestControllerThatNeverRunsIsFreed builds a controller, writes in its name, and forgets it.
+// TestControllerThatNeverRunsIsFreed builds a controller, writes with its context, and drops it.
 func TestControllerThatNeverRunsIsFreed(t *testing.T) {
 	j := &client.Journal{}
 	c := New("test", reconcile.Func[reconcile.Request](doNothing), Options{})

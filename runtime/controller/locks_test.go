@@ -15,7 +15,7 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/reconcile"
 )
 
-// observed is an object that reports each look at its version. The log of writes looks at it with its lock.
+// observed is an object that reports each read of its version. The log of writes reads it while it holds its lock.
 type observed struct {
 	metav1.PartialObjectMetadata
 	look func()

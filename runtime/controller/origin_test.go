@@ -36,8 +36,8 @@ const (
 
 var theThing = reconcile.Request{NamespacedName: types.NamespacedName{Namespace: "ns", Name: "a"}}
 
-// world is an API server with a thing and a part of it, a watch that is late, and a controller of things whose every
-// reconcile fails. Each object is written by both sides.
+// world is an API server with a thing and a part of it, a late watch, and a controller of things whose every reconcile
+// fails. Own and foreign writes change each object.
 type world struct {
 	t       *testing.T
 	journal *client.Journal
@@ -228,8 +228,8 @@ func (w *world) Run(ctx context.Context, queue handler.Queue[reconcile.Request],
 	return nil
 }
 
-// author writes now and then. Its writes are either own writes outside a controller, such as those of a webhook, or
-// foreign writes, which may come from another controller of this process.
+// author writes from time to time. Its writes are either own writes outside a controller, such as those of a webhook,
+// or foreign writes, which may come from another controller of this process.
 func (w *world) author(ctx context.Context, own bool) {
 	most := time.Duration(1+w.intN(100)) * 100 * time.Millisecond
 	for ctx.Err() == nil && w.now() < 20*time.Minute {
@@ -295,7 +295,7 @@ func (w *world) run(length time.Duration) {
 	}
 }
 
-// check goes through the attempts in their order.
+// check compares the attempts, in their order, with the rules.
 func (w *world) check() {
 	var floor, extra time.Duration
 	failures := 0

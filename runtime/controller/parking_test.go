@@ -23,7 +23,7 @@ func (w *fakeWrites) WhenSeen(seen func()) bool {
 	return !w.already
 }
 
-// opened is a parking lot and the request for which it was opened.
+// opened is a parking lot and the request that opened it.
 func opened() (*parking[string], func(t *testing.T, want ...string)) {
 	var mu sync.Mutex
 	var lines []string
@@ -49,7 +49,7 @@ func opened() (*parking[string], func(t *testing.T, want ...string)) {
 	}
 }
 
-// askedWith is the priority of any request.
+// askedWith is the priority of every request.
 func askedWith(priority int) func(string) int { return func(string) int { return priority } }
 
 func TestParkedRequestGoesWhenItsWritesAreSeen(t *testing.T) {

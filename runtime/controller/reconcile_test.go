@@ -29,7 +29,7 @@ func TestRequestIsNeverReconciledTwiceAtOnce(t *testing.T) {
 		pass(time.Second)
 		s.queue.Add("a")
 		pass(time.Hour)
-		expect(t, "the added one, and one for all that came meanwhile", l.took(), "0s begin a", "1m0s end a", "1m0s begin a",
+		expect(t, "the added one, and one for all that came meanwhile", l.take(), "0s begin a", "1m0s end a", "1m0s begin a",
 			"2m0s end a")
 		if err := s.end(); err != nil {
 			t.Error(err)
@@ -45,7 +45,7 @@ func TestAsManyRequestsAreReconciledAtOnceAsThereAreWorkers(t *testing.T) {
 			s := start(t, l.takes(time.Minute), controller.Options{MaxConcurrentReconciles: workers})
 			s.queue.Add("a", "b", "c", "d", "e", "f")
 			pass(time.Hour)
-			lines := l.took()
+			lines := l.take()
 			if last := lines[len(lines)-1]; len(lines) != 12 || !strings.HasPrefix(last, want.String()+" ") {
 				t.Errorf("%d workers: the last is %q, want it after %v", workers, last, want)
 			}
@@ -61,7 +61,7 @@ func TestErrorIsRetriedWithBackoffUntilItSucceeds(t *testing.T) {
 			controller.Options{BaseDelay: time.Second})
 		s.queue.Add("a")
 		pass(time.Hour)
-		expect(t, "reconciles", l.took(), "0s a", "1s a", "3s a", "7s a")
+		expect(t, "reconciles", l.take(), "0s a", "1s a", "3s a", "7s a")
 		s.end()
 	})
 }
@@ -73,7 +73,7 @@ func TestBackoffHasAMaximum(t *testing.T) {
 			MaxDelay: 2 * time.Second})
 		s.queue.Add("a")
 		pass(8 * time.Second)
-		expect(t, "reconciles", l.took(), "0s a", "1s a", "3s a", "5s a", "7s a")
+		expect(t, "reconciles", l.take(), "0s a", "1s a", "3s a", "5s a", "7s a")
 		s.end()
 	})
 }
@@ -89,7 +89,7 @@ func TestSuccessEndsTheBackoff(t *testing.T) {
 			pass(10 * time.Second)
 			s.queue.Add("a")
 			pass(10 * time.Second)
-			expect(t, name, l.took(), "0s a", "1s a", "3s a", "10s a", "11s a")
+			expect(t, name, l.take(), "0s a", "1s a", "3s a", "10s a", "11s a")
 			s.end()
 		})
 	}
@@ -102,7 +102,7 @@ func TestRequeueAfterReconcilesAgainThen(t *testing.T) {
 			controller.Options{})
 		s.queue.Add("a")
 		pass(24 * time.Hour)
-		expect(t, "reconciles", l.took(), "0s a", "1m0s a", "1h1m0s a")
+		expect(t, "reconciles", l.take(), "0s a", "1m0s a", "1h1m0s a")
 		s.end()
 	})
 }
@@ -115,7 +115,7 @@ func TestRequeueBacksOffAndIsNoFailure(t *testing.T) {
 			answer{}), controller.Options{BaseDelay: time.Second})
 		s.queue.Add("a")
 		pass(time.Hour)
-		expect(t, "reconciles, of which one fails and the last but one says when", l.took(), "0s a", "1s a", "3s a", "7s a",
+		expect(t, "reconciles, of which one fails and the last but one says when", l.take(), "0s a", "1s a", "3s a", "7s a",
 			"15s a", "1m15s a")
 		wantMetrics(t, s,
 			`controller_runtime_reconcile_total{controller="test",result="requeue"} 3`,
@@ -129,8 +129,8 @@ func TestRequeueBacksOffAndIsNoFailure(t *testing.T) {
 	})
 }
 
-// TestCountersAreThereFromTheStart checks that counters start at zero, because a rate would otherwise miss the first
-// increment.
+// TestCountersAreThereFromTheStart checks that counters start at zero, because a rate would miss the first increment
+// otherwise.
 func TestCountersAreThereFromTheStart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := start(t, newLog().takes(0), controller.Options{})
@@ -153,7 +153,7 @@ func TestErrorCountsMoreThanRequeueAfter(t *testing.T) {
 			controller.Options{BaseDelay: time.Second})
 		s.queue.Add("a")
 		pass(24 * time.Hour)
-		expect(t, "reconciles", l.took(), "0s a", "1s a")
+		expect(t, "reconciles", l.take(), "0s a", "1s a")
 		s.end()
 	})
 }
@@ -169,10 +169,10 @@ func TestTerminalErrorIsReportedAndNotRetried(t *testing.T) {
 			s := start(t, l.returns(answer{err: err}), controller.Options{})
 			s.queue.Add("a")
 			pass(time.Hour)
-			expect(t, name, l.took(), "0s a")
+			expect(t, name, l.take(), "0s a")
 			s.queue.Add("a")
 			pass(time.Hour)
-			expect(t, name+", after a change", l.took(), "1h0m0s a")
+			expect(t, name+", after a change", l.take(), "1h0m0s a")
 			s.end()
 			if !strings.Contains(s.logs.String(), "broken") {
 				t.Errorf("%s: not logged: %s", name, s.logs)
@@ -190,7 +190,7 @@ func TestPanicIsAnErrorWithAStack(t *testing.T) {
 		}, controller.Options{BaseDelay: time.Second})
 		s.queue.Add("a")
 		pass(2 * time.Second)
-		expect(t, "retries", l.took(), "0s a", "1s a")
+		expect(t, "retries", l.take(), "0s a", "1s a")
 		s.end()
 		for _, part := range []string{"reconcile panicked", "oh no", "reconcile_test.go"} {
 			if !strings.Contains(s.logs.String(), part) {
@@ -208,7 +208,7 @@ func TestConflictIsNoErrorInTheLog(t *testing.T) {
 		s := start(t, l.returns(answer{err: conflict}, answer{}), controller.Options{BaseDelay: time.Second})
 		s.queue.Add("a")
 		pass(time.Minute)
-		expect(t, "reconciles", l.took(), "0s a", "1s a")
+		expect(t, "reconciles", l.take(), "0s a", "1s a")
 		s.end()
 		if log := s.logs.String(); strings.Contains(log, "level=ERROR") ||
 			!strings.Contains(log, "level=DEBUG msg=\"reconcile worked with an old state") {

@@ -17,8 +17,8 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/reconcile"
 )
 
-// fixOfAUserIsTriedAtOnce has a request that fails each time after it has written its object and an owned one. It is
-// retried only after its backoff, until a user changes the spec; then it is retried at once.
+// fixOfAUserIsTriedAtOnce uses a request that fails each time after it has written its object and an owned one. It is
+// retried only after its backoff, until a user changes the spec. Then it is retried at once.
 func fixOfAUserIsTriedAtOnce(f *fixture) {
 	const failures, base = 14, time.Millisecond
 	failed := make(chan time.Time, 1000)
@@ -97,14 +97,14 @@ func (f *fixture) keepsCount(ctx context.Context, c client.Client, o *corev1.Rep
 	return c.Update(ctx, owned)
 }
 
-// runnable is one that a function is.
+// runnable is a runnable function.
 type runnable func(ctx context.Context) error
 
 func (r runnable) Run(ctx context.Context) error { return r(ctx) }
 
-// otherWritesOfTheProcessEndNoBackoff tests that the conditional writes of a runnable, most of which a watch shows
-// before the answer has come, lead to no attempt at a request that backs off, and the next change by a user does; and
-// so does one by a reconcile of another controller, in whichever process that runs.
+// otherWritesOfTheProcessEndNoBackoff tests the conditional writes of a runnable, most of which a watch delivers before
+// their answer arrives. They do not end the backoff of a request. The next change by a user ends it, and so does a
+// change by a reconcile of another controller, in this process or in another one.
 func otherWritesOfTheProcessEndNoBackoff(f *fixture) {
 	const writes = 30
 	f.create(newConfigMap(f.namespace, "a"))

@@ -46,7 +46,7 @@ func gadget(namespace, name string) *unstructured.Unstructured {
 	return u
 }
 
-// until tries until try succeeds.
+// until repeats try until it succeeds.
 func (f *fixture) until(what string, try func() error) {
 	f.Helper()
 	tick := time.NewTicker(50 * time.Millisecond)
@@ -114,8 +114,8 @@ func optionalKindComesAndGoes(f *fixture) {
 // place is a request of another type.
 type place struct{ kind, name string }
 
-// requestsAreOfAnyType tests a controller with requests of its own type, of typed handlers and of metadata that share the
-// informer with the whole objects.
+// requestsAreOfAnyType tests a controller with its own type of requests, typed handlers, and metadata from the informer
+// of the whole objects.
 func requestsAreOfAnyType(f *fixture) {
 	f.run(f.config, func(m *keeper) error {
 		typed := func(_ context.Context, o *corev1.ConfigMap) []place {
@@ -156,8 +156,8 @@ func requestsAreOfAnyType(f *fixture) {
 	}
 }
 
-// endOfAnObjectIsReconciled tests that a predicate that looks at the spec alone does not keep a reconciler from removing
-// its finalizer.
+// endOfAnObjectIsReconciled tests that a reconciler can remove its finalizer although a predicate only accepts changes
+// of the spec.
 func endOfAnObjectIsReconciled(f *fixture) {
 	const finalizer = "controller.kctrl.test/cleanup"
 	onlyNew := predicate.Event(func(e informer.Event[*corev1.ConfigMap]) bool { return e.Type == informer.Added })

@@ -94,7 +94,7 @@ func (f *fixture) delete(o object.Object) {
 	}
 }
 
-// await waits until a reconciler has done what.
+// await waits until a reconciler has reported what.
 func (f *fixture) await(what string) {
 	f.Helper()
 	var seen []string
@@ -111,7 +111,7 @@ func (f *fixture) await(what string) {
 	}
 }
 
-// run runs a manager with what setup adds, until the test has ended, and returns the controllers by name.
+// run runs a manager with the parts that setup adds until the test ends, and returns the controllers by name.
 func (f *fixture) run(config *rest.Config,
 	setup func(m *keeper) error) map[string]*controller.Controller[reconcile.Request] {
 	f.Helper()
@@ -149,7 +149,7 @@ func (k *keeper) Add(r controller.Runnable) error {
 	return k.Manager.Add(r)
 }
 
-// notes returns a reconciler that notes the requests, after a prefix.
+// notes returns a reconciler that records the requests, after a prefix.
 func (f *fixture) notes(prefix string) reconcile.Func[reconcile.Request] {
 	return func(_ context.Context, request reconcile.Request) (reconcile.Result, error) {
 		f.seen <- prefix + request.Name
@@ -157,7 +157,7 @@ func (f *fixture) notes(prefix string) reconcile.Func[reconcile.Request] {
 	}
 }
 
-// keepsSecret returns a reconciler that makes a Secret for each ConfigMap, and deletes it after the ConfigMap.
+// keepsSecret returns a reconciler that creates a Secret for each ConfigMap, and deletes it after the ConfigMap.
 func (f *fixture) keepsSecret(c client.Client) reconcile.Func[reconcile.Request] {
 	return func(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
 		owned := secret(request.Namespace, request.Name)
@@ -291,7 +291,7 @@ func missingRightStallsItsController(f *fixture) {
 	f.awaitReady(controllers["stalled"], func(err error) bool { return err == nil })
 }
 
-// awaitReady waits until what c.Ready returns is as it should.
+// awaitReady waits until c.Ready returns the wanted result.
 func (f *fixture) awaitReady(c *controller.Controller[reconcile.Request], accept func(error) bool) {
 	f.Helper()
 	tick := time.NewTicker(20 * time.Millisecond)

@@ -34,7 +34,7 @@ func TestSourcesThatAreLateMakeTheControllerUnreadyAndNotCrash(t *testing.T) {
 			t.Errorf("after the timeout: got %v", err)
 		}
 		pass(2 * time.Minute)
-		expect(t, "reconciles", l.took(), "3m0s begin a")
+		expect(t, "reconciles", l.take(), "3m0s begin a")
 		if err := s.c.Ready(); err != nil {
 			t.Errorf("in the end: got %v", err)
 		}
@@ -62,7 +62,7 @@ func TestEventsOfAChannelMayBeWithoutObjects(t *testing.T) {
 			events <- e
 			pass(time.Second)
 		}
-		expect(t, "reconciles", l.took(), "0s begin false", "1s begin false", "2s begin false", "3s begin false",
+		expect(t, "reconciles", l.take(), "0s begin false", "1s begin false", "2s begin false", "3s begin false",
 			"4s begin true", "4s begin false")
 		if err := s.end(); err != nil {
 			t.Error(err)
@@ -83,7 +83,7 @@ func TestControllerDoesNotWaitForAnOptionalSourceThatIsAbsent(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		l.took()
+		l.take()
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan error, 1)
 		go func() { ended <- c.Run(ctx) }()
@@ -91,10 +91,10 @@ func TestControllerDoesNotWaitForAnOptionalSourceThatIsAbsent(t *testing.T) {
 		if err := c.Ready(); err != nil {
 			t.Errorf("got %v", err)
 		}
-		expect(t, "reconciles", l.took(), "0s begin a")
+		expect(t, "reconciles", l.take(), "0s begin a")
 		(<-absent.started).Add("of the absent")
 		pass(time.Second)
-		expect(t, "reconciles when the kind has come", l.took(), "1s begin of the absent")
+		expect(t, "reconciles when the kind has come", l.take(), "1s begin of the absent")
 		cancel()
 		if err := <-ended; err != nil {
 			t.Error(err)
@@ -132,7 +132,7 @@ func TestLateAbsenceIsReportedAtOnce(t *testing.T) {
 		ended := make(chan error, 1)
 		go func() { ended <- c.Run(ctx) }()
 		pass(late)
-		expect(t, "reconciles", l.took(), late.String()+" begin a")
+		expect(t, "reconciles", l.take(), late.String()+" begin a")
 		if err := c.Ready(); err != nil {
 			t.Error(err)
 		}
@@ -191,7 +191,7 @@ func TestSubscriptionsComeAndGoWhileTheControllerRuns(t *testing.T) {
 			t.Fatal(err)
 		}
 		pass(time.Second)
-		expect(t, "reconciles", l.took(), "0s begin a")
+		expect(t, "reconciles", l.take(), "0s begin a")
 		if err := s.c.Ready(); err == nil || !strings.Contains(err.Error(), "feed added has not synced") {
 			t.Errorf("got %v", err)
 		}
@@ -207,7 +207,7 @@ func TestSubscriptionsComeAndGoWhileTheControllerRuns(t *testing.T) {
 		}
 		s.queue.Add("b")
 		pass(0)
-		expect(t, "reconciles after Close", l.took(), "1m2s begin b")
+		expect(t, "reconciles after Close", l.take(), "1m2s begin b")
 		if err := s.end(); err != nil {
 			t.Error(err)
 		}
@@ -233,7 +233,7 @@ func TestSubscriptionThatIsClosedBeforeItHasSyncedHoldsUpNothing(t *testing.T) {
 		pass(time.Second)
 		slow.Close()
 		pass(0)
-		expect(t, "reconciles", l.took(), "1s begin a")
+		expect(t, "reconciles", l.take(), "1s begin a")
 		if err := c.Ready(); err != nil {
 			t.Error(err)
 		}
@@ -257,11 +257,11 @@ func TestWarmSourcesFeedTheQueueBeforeRun(t *testing.T) {
 			t.Error("ready while the sources sync")
 		}
 		pass(time.Hour)
-		expect(t, "reconciles of one that does not lead", l.took())
+		expect(t, "reconciles of one that does not lead", l.take())
 		leading, lost := context.WithCancel(t.Context())
 		go func() { ended <- c.Run(leading) }()
 		pass(0)
-		expect(t, "reconciles of the leader", l.took(), "1h0m30s begin a")
+		expect(t, "reconciles of the leader", l.take(), "1h0m30s begin a")
 		lost()
 		if err := <-ended; err != nil {
 			t.Error(err)

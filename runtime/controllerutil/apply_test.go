@@ -13,8 +13,8 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/controllerutil"
 )
 
-// testApplyAtRandom applies configurations at random as two owners. After each the object must be as a plain Apply
-// leaves it, and the same one again must write nothing.
+// testApplyAtRandom applies random configurations as two owners. After each, the object must equal the result of a
+// plain Apply. Applying the configuration again must write nothing.
 func testApplyAtRandom(c counting) {
 	ctx, random := c.Context(), rand.New(rand.NewPCG(1, 2))
 	unchanged := 0

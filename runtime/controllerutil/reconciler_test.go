@@ -28,7 +28,7 @@ func (p present) Get(_ context.Context, key object.Key, o object.Object, _ ...cl
 	return nil
 }
 
-// names notes what it is given.
+// names records its objects.
 type names[T object.Object] struct{ seen []string }
 
 func (n *names[T]) Reconcile(_ context.Context, o T) (reconcile.Result, error) {
@@ -37,7 +37,7 @@ func (n *names[T]) Reconcile(_ context.Context, o T) (reconcile.Result, error) {
 	return reconcile.Result{}, nil
 }
 
-// reconcileAll is generic itself, over objects of any kind.
+// reconcileAll is itself generic, over objects of any kind.
 func reconcileAll[T object.Object](t *testing.T, r controllerutil.ObjectReconciler[T], keys ...string) {
 	t.Helper()
 	reconciler := controllerutil.AsReconciler(present{name: "a"}, r)

@@ -148,7 +148,7 @@ func newFixture(t *testing.T, change func(*Options)) *fixture {
 	return f
 }
 
-// run starts Run, and stops it at the end of the test.
+// run starts Run, and stops it when the test ends.
 func (f *fixture) run(t *testing.T) *fixture {
 	ctx, cancel := context.WithCancel(t.Context())
 	f.stop = cancel
@@ -171,7 +171,7 @@ func (f *fixture) dropped(reason string) int {
 	return int(f.registry.Counter("kctrl_events_dropped_total", "", "reason").Value(reason))
 }
 
-// say records an event about an object, with that reason and note.
+// say records an event about an object with a reason and a note.
 func (f *fixture) say(about *metav1.PartialObjectMetadata, reason, note string) {
 	f.Eventf(about, nil, Normal, reason, "Testing", "%s", note)
 }

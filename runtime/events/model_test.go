@@ -98,7 +98,7 @@ func replay(t *testing.T, o Options, history []occurrence) map[string]int {
 // model returns the final written events of a history.
 var model = map[Correlation]func([]occurrence) map[string]int{BySeries: seriesModel, ByCount: countsModel}
 
-// tokens counts the writes about each object that were allowed.
+// tokens counts the allowed writes about each object.
 type tokens map[string][]time.Time
 
 // allow reports whether one more write is allowed: of the times at which a token would have been refilled, from the

@@ -13,7 +13,7 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/object"
 )
 
-// cleanup notes that it was called.
+// cleanup records that it was called.
 type cleanup struct {
 	name   string
 	calls  *[]string

@@ -140,7 +140,7 @@ func startReal(t *testing.T) *testenv.Env {
 	return env
 }
 
-// outcomes are the stories of each graph under one collector.
+// outcomes are the results of each graph under one collector.
 type outcomes map[uint64]map[string]bool
 
 // addTheirs adds kube-controller-manager's results for graphs.
@@ -600,8 +600,8 @@ func (w *world) act(ctx context.Context, live *client.REST, a action) error {
 	}
 }
 
-// settle returns when the collector has done all that the state of the server calls for: when nothing has changed while the
-// collector has three times collected an object of each kind, which come after all that it had to do.
+// settle returns when the collector has processed the current state of the server: the state did not change while the
+// collector deleted an object of each kind three times. Those objects come after all earlier work.
 func (tr *trial) settle() {
 	tr.Helper()
 	ctx, cancel := context.WithTimeoutCause(tr.Context(), patience, errPatience)

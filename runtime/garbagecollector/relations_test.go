@@ -193,7 +193,7 @@ func randomObject(r *rand.Rand, uid types.UID, old *metav1.PartialObjectMetadata
 	return o
 }
 
-// check compares nodes and edges.
+// check compares the nodes and edges.
 func check(t *testing.T, m *model, rel *relations) {
 	t.Helper()
 	for uid := range m.objects {

@@ -33,13 +33,14 @@ import (
 	"github.com/kctrl-dev/kctrl/testserver/inmemory"
 )
 
-// TestOnAServer runs one collector, and each rule in a namespace of its own.
+// TestOnAServer runs one collector, and tests each rule in a separate namespace.
 func TestOnAServer(t *testing.T) {
 	env := inmemory.Start(t, testenv.WithCRDs("testdata/crds.yaml"))
 	live := newClient(t, env)
 	received := make(chan events.Event, 2) // two rules deliver its events
-	broadcaster := events.New(events.Options{Scheme: runtime.NewScheme(), Sink: notifyingSink{events.NewSink(live),
-		received}})
+	broadcaster := events.New(events.Options{
+		Scheme: runtime.NewScheme(), Sink: notifyingSink{events.NewSink(live), received},
+	})
 	httpClient, err := rest.HTTPClientFor(env.Config)
 	if err != nil {
 		t.Fatal(err)
@@ -101,7 +102,7 @@ func TestOnAServer(t *testing.T) {
 	}
 }
 
-// patience fails a test after a time, with a description of the expected state.
+// patience fails a test after a time, and describes the expected state.
 const patience = 3 * time.Minute
 
 var errPatience = fmt.Errorf("nothing has happened for %s", patience)
@@ -155,10 +156,10 @@ type fixture struct {
 	interferer *interferer
 }
 
-// Context ends when the rule has had its time.
+// Context ends when the time of the rule is over.
 func (f *fixture) Context() context.Context { return f.ctx }
 
-// make creates an object with owners; an owner's references are to the objects as they are.
+// make creates an object with owners. The references have the current identity of the owners.
 func (f *fixture) make(gvk schema.GroupVersionKind, name string, change func(o *unstructured.Unstructured),
 	owners ...*unstructured.Unstructured) *unstructured.Unstructured {
 	f.Helper()
@@ -236,7 +237,7 @@ func (f *fixture) there(all ...*unstructured.Unstructured) {
 
 func held(o *unstructured.Unstructured) { o.SetFinalizers([]string{hold}) }
 
-// blocks makes an object one that blocks the deletion of its owner.
+// blocks makes an object block the deletion of its owner.
 func blocks(owner *unstructured.Unstructured) func(o *unstructured.Unstructured) {
 	return func(o *unstructured.Unstructured) {
 		ref, yes := reference(owner), true
@@ -365,8 +366,8 @@ func ownerOfAnUnknownKind(f *fixture) {
 	f.there(a)
 }
 
-// ownerWithANameThatIsNone uses names that would form another path of the API. Other impossible names are simply not
-// found.
+// ownerWithANameThatIsNone uses names that would form another path of the API. Objects with other impossible names are
+// not found.
 func ownerWithANameThatIsNone(f *fixture) {
 	for i, name := range []string{"a?watch=true", "a b", "#"} {
 		f.gone(f.make(configMap, "g"+string(rune('a'+i)), func(o *unstructured.Unstructured) {
@@ -442,7 +443,7 @@ func ownerInARemovedVersion(f *fixture) {
 	f.there(owner, dependent)
 }
 
-// awaitUnserved returns when the server does not know the kind of o any more, by a client that has not learnt it before.
+// awaitUnserved returns when the server no longer knows the kind of o. It asks with a new client.
 func (f *fixture) awaitUnserved(o *unstructured.Unstructured) {
 	f.Helper()
 	var last error
@@ -542,7 +543,7 @@ func circleGoesInTheForeground(f *fixture) {
 	f.gone(a, b)
 }
 
-// changesWithoutEnd writes to an object all the time, so that its resource version is never the one that was read.
+// changesWithoutEnd writes an object continuously, so that its resource version is never the last one read.
 func changesWithoutEnd(f *fixture) {
 	a := f.make(configMap, "a", nil)
 	b := f.make(configMap, "b", nil, a)

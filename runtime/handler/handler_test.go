@@ -51,7 +51,7 @@ func (q *queue) AddAfter(request reconcile.Request, _ time.Duration) { q.Add(req
 
 func (q *queue) AddWith(_ workqueue.AddOptions, requests ...reconcile.Request) { q.Add(requests...) }
 
-// expect fails unless one event led to the requests want, added in one step.
+// expect fails unless one event added the requests want, in one step.
 func (q *queue) expect(t *testing.T, what string, want ...string) {
 	t.Helper()
 	q.mu.Lock()

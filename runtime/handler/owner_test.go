@@ -57,7 +57,7 @@ func TestForOwnerDoesNotAskForObjectsWithoutANamespace(t *testing.T) {
 	}
 }
 
-// logs are lines that several goroutines write.
+// logs are the lines that several goroutines write.
 type logs struct {
 	mu   sync.Mutex
 	text bytes.Buffer
@@ -75,7 +75,7 @@ func (l *logs) lines() []string {
 	return strings.Split(strings.TrimSpace(l.text.String()), "\n")
 }
 
-// TestForOwnerLogsTheKindAndTheCauseWhileItWaits waits for a kind that is not there, and then for a server that is away.
+// TestForOwnerLogsTheKindAndTheCauseWhileItWaits waits for a missing kind, and then for an unreachable server.
 func TestForOwnerLogsTheKindAndTheCauseWhileItWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := &changing{RESTMapper: mapper()}

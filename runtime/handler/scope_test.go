@@ -78,7 +78,7 @@ func TestForOwnerGivesUpWhenTheContextEnds(t *testing.T) {
 	})
 }
 
-// slow is a mapper whose answers take until their context ends.
+// slow is a mapper that does not answer until its context ends.
 type slow struct{}
 
 func (slow) RESTMappingWithContext(ctx context.Context, _ schema.GroupKind, _ ...string) (*meta.RESTMapping, error) {

@@ -78,7 +78,7 @@ func ExampleForget() {
 	// Output: another one: true <nil>
 }
 
-// A program that keeps something in step with each namespace finds that by the informers of the namespaces.
+// A program that has state for each namespace creates and removes it with the informers of the namespaces.
 func ExampleScoped_In() {
 	open := func(opts informer.Options[node]) (*informer.Informer[node], error) {
 		opts.Observer = zones{nodes: map[string]int{}}

@@ -47,7 +47,7 @@ func packed(opts options) options {
 	return opts
 }
 
-// forms are all there are, by name.
+// forms are all forms, by name.
 var forms = map[string]form{"whole": whole, "packed": packed}
 
 // inBothForms runs a test in a bubble of virtual time for each form.

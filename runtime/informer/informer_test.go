@@ -111,7 +111,7 @@ func isClosed(c <-chan struct{}) bool {
 	}
 }
 
-// pass lets virtual time go by, and everything that is due in it happen.
+// pass advances the virtual time and waits until everything that is due has run.
 func pass(d time.Duration) {
 	<-time.After(d)
 	synctest.Wait()
@@ -271,7 +271,7 @@ func TestObjectListedInTwoStatesIsInTheLast(t *testing.T) {
 	})
 }
 
-// doubling is a source whose lists have everything twice.
+// doubling is a source whose lists contain each object twice.
 type doubling struct{ *listwatch.Source }
 
 func (d doubling) List(ctx context.Context, options metav1.ListOptions) (*client.Page[listwatch.Object], error) {

@@ -71,7 +71,7 @@ func runScoped(t *testing.T, s interface{ Run(context.Context) error }) {
 	synctest.Wait()
 }
 
-// in is a handler that writes down the namespace of each event too.
+// in is a handler that also records the namespace of each event.
 func (l *log) in(e informer.Event[listwatch.Object]) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -54,7 +54,7 @@ func (f *faulty) synced(ctx context.Context) {
 	}
 }
 
-// churn makes some changes. It fails the test if one fails, unless that is part of it.
+// churn makes some changes. An error fails the test, unless the test causes it.
 func (f *faulty) churn(ctx context.Context, mayFail bool) {
 	for range 60 {
 		if err := churn(ctx, f.server.admin, f.random, f.namespace, 8); err != nil && !mayFail {
@@ -63,7 +63,7 @@ func (f *faulty) churn(ctx context.Context, mayFail bool) {
 	}
 }
 
-// finish makes the last change and compares.
+// finish makes the last change and compares the results.
 func (f *faulty) finish(ctx context.Context) {
 	f.t.Helper()
 	if err := f.server.admin.Create(ctx, newConfigMap(f.namespace, "end", "")); err != nil {
@@ -123,8 +123,8 @@ func testEtcdIsKilled(t *testing.T, s *server) {
 	f.finish(ctx)
 }
 
-// testHistoryIsCompacted lets objects be deleted, and created again, in the part of the history that is lost. The API
-// server is restarted because it keeps the last changes in its memory.
+// testHistoryIsCompacted deletes and recreates objects in the part of the history that is lost. It restarts the API
+// server, which keeps the last changes in memory.
 func testHistoryIsCompacted(t *testing.T, s *server) {
 	ctx := deadline(t, 2*time.Minute)
 	f := newFaulty(ctx, t, s, "compacted", unchanged)

@@ -26,7 +26,7 @@ import (
 
 type configMap = *corev1.ConfigMap
 
-// C01, C02, C03, W01, W03, R01, S08: on an API server, with everything that clients can do to it.
+// C01, C02, C03, W01, W03, R01, S08: on an API server, with all operations of clients.
 func TestOnAServer(t *testing.T) {
 	onServer(t, inmemory.Start(t), []rule{
 		{"objects churn in namespaces that come and go", testNamespacesComeAndGo},
@@ -90,7 +90,7 @@ func (s *server) client(t *testing.T, config *rest.Config) *client.REST {
 	return c
 }
 
-// tapped returns a client of its own whose transport the test holds in its hand.
+// tapped returns a new client and the tap of its transport.
 func (s *server) tapped(t *testing.T, change func(*rest.Config)) (*client.REST, *tap) {
 	t.Helper()
 	config := rest.CopyConfig(s.env.Config)
@@ -114,7 +114,7 @@ func deadline(t *testing.T, d time.Duration) context.Context {
 	return ctx
 }
 
-// followServer runs an informer of what source has, with a journal as its handler, until end is called.
+// followServer runs an informer of source, with a journal as its handler, until end is called.
 func followServer[T object.Object](ctx context.Context, t *testing.T, source reflector.ListerWatcher[T],
 	opts informer.Options[T]) *followed[T] {
 	f := &followed[T]{t: t, informer: informer.New(source, opts), done: make(chan error, 1)}
@@ -198,7 +198,7 @@ func (s *server) versions(opts ...client.ListOption) func(context.Context) (map[
 	}
 }
 
-// tap is the connection of an informer to the API server, in the hand of the test.
+// tap is the connection of an informer to the API server. The test controls it.
 type tap struct {
 	next    http.RoundTripper
 	answers chan answer
@@ -274,7 +274,7 @@ func (t *tap) cut() {
 	t.open = nil
 }
 
-// await returns when the server has given an answer that is as wanted.
+// await returns when the server has given the wanted answer.
 func (t *tap) await(ctx context.Context, test *testing.T, wanted answer) {
 	test.Helper()
 	for {
@@ -361,7 +361,7 @@ func (j *journal[T]) check(e informer.Event[T]) {
 	}
 }
 
-// await returns when the replayed state is as wanted.
+// await returns when the replayed state is the wanted one.
 func (j *journal[T]) await(ctx context.Context, wanted func(map[object.Key]T) bool) {
 	j.t.Helper()
 	for {

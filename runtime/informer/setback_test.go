@@ -56,7 +56,7 @@ func (l *lines) count(text string) int {
 	return strings.Count(l.text.String(), text)
 }
 
-// TestStoreThatGoesBackIsLogged finds out by a list, after the watch was refused.
+// TestStoreThatGoesBackIsLogged detects it by a list, after the watch was refused.
 func TestStoreThatGoesBackIsLogged(t *testing.T) {
 	for _, disabled := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {

@@ -41,7 +41,7 @@ func (s *apiServer) config() *rest.Config {
 	return &rest.Config{Host: "http://apiserver", Transport: s}
 }
 
-// set makes s answer everything with err, or no longer when it is nil.
+// set makes s answer every request with err, or answer normally again when err is nil.
 func (s *apiServer) set(err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

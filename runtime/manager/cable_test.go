@@ -42,7 +42,7 @@ func plug(t *testing.T, to string) *cable {
 
 func (c *cable) address() string { return c.listener.Addr().String() }
 
-// cut swallows everything from now on, on old connections for ever.
+// cut discards all data from now on. Old connections stay blocked for ever.
 func (c *cable) cut() {
 	c.mu.Lock()
 	defer c.mu.Unlock()

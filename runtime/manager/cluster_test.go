@@ -74,7 +74,7 @@ func TestClustersThatCannotBe(t *testing.T) {
 	})
 }
 
-// testClusters has a manager of the test's namespace that copies the objects of another cluster, which is another
+// testClusters runs a manager of the test's namespace that copies the objects of another cluster, which is another
 // namespace here.
 func testClusters(t *testing.T, c live) {
 	remote := &corev1.Namespace{}
@@ -117,7 +117,7 @@ func testClusters(t *testing.T, c live) {
 	}
 }
 
-// testUnreachableCluster has a cluster that is not there.
+// testUnreachableCluster uses a cluster that does not exist.
 func testUnreachableCluster(t *testing.T, c live) {
 	m, log := c.newManager(t, c.config, manager.Options{HealthProbeBindAddress: loopback})
 	cluster, err := m.AddCluster("gone", &rest.Config{Host: "https://" + taken(t), Timeout: 2 * time.Second},
@@ -330,7 +330,7 @@ func TestFailureInAClusterStopsTheManager(t *testing.T) {
 	})
 }
 
-// testClustersComeAndGo has a manager of the test's namespace, and clusters that are another namespace.
+// testClustersComeAndGo runs a manager of the test's namespace. The clusters are another namespace.
 func testClustersComeAndGo(t *testing.T, c live) {
 	remote := &corev1.Namespace{}
 	remote.GenerateName = "remote-"

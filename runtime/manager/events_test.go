@@ -18,7 +18,7 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/manager"
 )
 
-// eventServer is as much of an API server as it takes to write events.
+// eventServer is an API server with only the requests that writing events needs.
 type eventServer struct {
 	mu      sync.Mutex
 	reasons []string // of the events that were created

@@ -12,7 +12,7 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/webhook/server"
 )
 
-// A program can collect the runnables of a setup function to run them in its own way, such as again after an error.
+// A program can collect the runnables of a setup function and run them itself, for example again after an error.
 func ExampleManager_Collect() {
 	m, err := manager.New(&rest.Config{Host: "http://127.0.0.1"}, manager.Options{})
 	if err != nil {

@@ -14,14 +14,14 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/internal/serve"
 )
 
-// Program is Main without a process.
+// Program runs Main without a process.
 func Program(ctx context.Context, program string, args []string, stderr io.Writer, defaults Options,
 	setup func(*Manager) error) int {
 	return run(ctx, program, args, stderr, defaults, nil,
 		func(_ context.Context, m controller.Manager) error { return setup(m.(*Manager)) })
 }
 
-// ProgramWithFlags is Program with flags of the operator.
+// ProgramWithFlags runs Program with flags of the operator.
 func ProgramWithFlags(ctx context.Context, args []string, stderr io.Writer, own *flag.FlagSet,
 	setup func(context.Context, *Manager) error) int {
 	return run(ctx, "guestbook", args, stderr, Options{}, own, func(ctx context.Context, m controller.Manager) error {
@@ -62,7 +62,7 @@ func NewGate(next http.Handler, live *client.REST, logger *slog.Logger) http.Han
 	return serve.NewAuthorizer(next, live, logger)
 }
 
-// TrimEvery is how often a trimmer looks.
+// TrimEvery is the interval of a trimmer.
 const TrimEvery = trimEvery
 
 // NewTrimmer returns a trimmer that frees memory by trim if read reports too much.

@@ -17,7 +17,7 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/manager"
 )
 
-// errSeen ends a program whose manager has been looked at.
+// errSeen ends a program after its manager was inspected.
 var errSeen = errors.New("seen")
 
 // writeKubeconfig writes a kubeconfig for an address without an API server, and returns its path.
@@ -33,7 +33,7 @@ func writeKubeconfig(t *testing.T, server string) string {
 	return path
 }
 
-// look runs a program with args until it has made its manager, and returns that.
+// look runs a program with args until it has created its manager, and returns the manager.
 func look(t *testing.T, defaults manager.Options, args ...string) *manager.Manager {
 	t.Helper()
 	var seen *manager.Manager
@@ -49,7 +49,7 @@ func look(t *testing.T, defaults manager.Options, args ...string) *manager.Manag
 	return seen
 }
 
-// inner returns the handler of a logger behind that which keeps objects out of the log.
+// inner returns the handler behind the one that keeps objects out of the log.
 func inner(logger *slog.Logger) slog.Handler {
 	return reflect.ValueOf(logger.Handler()).Elem().FieldByName("Handler").Interface().(slog.Handler)
 }

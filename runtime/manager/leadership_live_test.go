@@ -81,7 +81,7 @@ func scribble(ctx context.Context, write func(context.Context, object.Object, cl
 	}
 }
 
-// history is all that was ever written into the ConfigMap, in the order of the API server.
+// history records all writes of the ConfigMap, in the order of the API server.
 type history struct {
 	mu      sync.Mutex
 	writers []string
@@ -125,7 +125,7 @@ func (h *history) add(writer string) {
 	h.changed = make(chan struct{})
 }
 
-// wait waits until writer has written so often.
+// wait waits until writer has made that many writes.
 func (h *history) wait(t *testing.T, writer string, times int) {
 	t.Helper()
 	timeout := time.After(2 * time.Minute)
@@ -165,7 +165,7 @@ func (c live) startWriter(t *testing.T, role, name, kubeconfig string) *program 
 		"--leader-elect-retry-period=500ms")
 }
 
-// takeOver lets one writer lead and another wait, does something to the first, and returns when the second writes.
+// takeOver lets one writer lead and another wait, disturbs the first, and returns when the second one writes.
 func takeOver(t *testing.T, c live, role, kubeconfig string,
 	fault func(leader *program)) (h *history, leader *program) {
 	t.Helper()

@@ -21,7 +21,7 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/object"
 )
 
-// grant lets a user do something in the namespace.
+// grant gives a user a right in the namespace.
 func (c live) grant(t *testing.T, user, resource string) {
 	t.Helper()
 	role := &rbacv1.Role{ObjectMeta: c.meta(resource), Rules: []rbacv1.PolicyRule{
@@ -90,7 +90,7 @@ func (l *gadgetList) DeepCopyObject() kruntime.Object {
 	return list
 }
 
-// addGadgets teaches m the kind Gadget.
+// addGadgets adds the kind Gadget to m.
 func addGadgets(m *manager.Manager) {
 	version := schema.GroupVersion{Group: "manager.test.kctrl.dev", Version: "v1"}
 	m.Scheme().AddKnownTypeWithName(version.WithKind("Gadget"), &gadget{})

@@ -42,7 +42,7 @@ type rule struct {
 	test func(t *testing.T, c live)
 }
 
-// TestOnAServer starts one API server for all that is to be true on any.
+// TestOnAServer starts one API server for all tests that work with any.
 func TestOnAServer(t *testing.T) {
 	onServer(t, inmemory.Start(t), []rule{
 		{"a manager reconciles, is ready, measures, and stops without a trace", testLife},
@@ -131,7 +131,7 @@ func reconciles[T object.Object](t *testing.T, m *manager.Manager) <-chan string
 	return names
 }
 
-// await waits until a name comes.
+// await waits for a name.
 func await(t *testing.T, names <-chan string, want string) {
 	t.Helper()
 	if !comes(names, want) {
@@ -221,7 +221,7 @@ func leftovers() []string {
 	})
 }
 
-// testCacheOutlivesOthers has a runnable that needs the cache for its last work.
+// testCacheOutlivesOthers adds a runnable that needs the cache for its last work.
 func testCacheOutlivesOthers(t *testing.T, c live) {
 	m, log := c.newManager(t, c.config, manager.Options{})
 	i, err := m.Cache().Informer(&corev1.ConfigMap{})

@@ -78,7 +78,7 @@ func TestNothingRunsWhenAnAddressIsTaken(t *testing.T) {
 	again.Close()
 }
 
-// TestReadBeforeRunIsAnErrorAtOnce reads as a function does that registers controllers, and a main function of one's own.
+// TestReadBeforeRunIsAnErrorAtOnce reads as a function that registers controllers does, and as a main function does.
 func TestReadBeforeRunIsAnErrorAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newAPIServer()
@@ -101,7 +101,7 @@ func TestReadBeforeRunIsAnErrorAtOnce(t *testing.T) {
 	})
 }
 
-// TestRunnablesNeverReadTooEarly reads in everything that runs before, beside and after the caches.
+// TestRunnablesNeverReadTooEarly reads in every runnable before, beside and after the caches.
 func TestRunnablesNeverReadTooEarly(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newAPIServer()
@@ -555,7 +555,7 @@ func (m member) LeaderElectionLease() string        { return m.lease }
 func (m member) LeaderElectionGroup() string        { return m.group }
 func (m member) LeaderElectionMigratesFrom() string { return m.from }
 
-// stage is where the members of one name appear and leave.
+// stage records when the members of one name start and stop.
 type stage struct {
 	mu sync.Mutex
 	// on has the running members by kind; most is the largest number at one time.
@@ -587,14 +587,14 @@ func (s *stage) member(what, who, group, from string) member {
 	}}}
 }
 
-// who returns who is on.
+// who returns the running members.
 func (s *stage) who(what string) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return strings.Join(s.on[what], ",")
 }
 
-// join starts a replica with members.
+// join starts a replica with its members.
 func join(t *testing.T, s *apiServer, members ...member) *running {
 	t.Helper()
 	m, _ := newManager(t, s, manager.Options{

@@ -61,8 +61,8 @@ func (s *storm) RoundTrip(req *http.Request) (*http.Response, error) {
 	return resp, err
 }
 
-// rage answers everything with code until so many more requests were refused, and lets all pass again. It may begin with
-// the end of all watches.
+// rage answers every request with code until it has refused more requests, and then passes requests on again. It may
+// first end all watches.
 func (s *storm) rage(t *testing.T, code int32, sever bool, refusals int64) {
 	t.Helper()
 	from := s.refused.Load()
@@ -133,7 +133,7 @@ type load struct {
 	failed         atomic.Int64 // requests without an answer
 }
 
-// run counts up from several goroutines until ctx ends.
+// run increments counters from several goroutines until ctx ends.
 func (l *load) run(ctx context.Context) (wait func()) {
 	var all sync.WaitGroup
 	for worker := range 4 {
@@ -149,7 +149,7 @@ func (l *load) run(ctx context.Context) (wait func()) {
 	return all.Wait
 }
 
-// count counts one up.
+// count increments one counter.
 func (l *load) count(i int) {
 	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Second)
 	defer cancel()
@@ -172,7 +172,7 @@ func (l *load) count(i int) {
 	l.total.Add(1)
 }
 
-// suffer waits for so many more failures.
+// suffer waits for further failures.
 func (l *load) suffer(t *testing.T, times int64) {
 	t.Helper()
 	from := l.failed.Load()
@@ -184,7 +184,7 @@ func (l *load) suffer(t *testing.T, times int64) {
 	}))
 }
 
-// more waits for so many more.
+// more waits for further successful increments.
 func (l *load) more(t *testing.T, times int64) {
 	t.Helper()
 	from := l.total.Load()
@@ -200,7 +200,7 @@ func (c live) counter(i int) object.Key {
 	return object.Key{Namespace: c.namespace, Name: fmt.Sprintf("counter-%d", i)}
 }
 
-// settled returns nil when the controller has seen all counters as they are, and none was lost.
+// settled returns nil when the controller has seen the current state of all counters, and no increment was lost.
 func (l *load) settled(ctx context.Context) error {
 	for i := range counters {
 		cm := &corev1.ConfigMap{}
@@ -283,7 +283,7 @@ func testStorms(t *testing.T, c live) {
 	}
 }
 
-// calm counts every counter up once and waits until the controller has seen it.
+// calm increments every counter once and waits until the controller has seen it.
 func calm(t *testing.T, l *load) {
 	t.Helper()
 	for i := range counters {

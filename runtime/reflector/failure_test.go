@@ -50,8 +50,8 @@ func (o *outage) Reachable(ctx context.Context) error {
 	}
 }
 
-// took returns the requests since the last call.
-func (o *outage) took() []listwatch.Request {
+// take returns the requests since the last call.
+func (o *outage) take() []listwatch.Request {
 	synctest.Wait()
 	o.Source.Mu.Lock()
 	defer o.Source.Mu.Unlock()
@@ -94,13 +94,13 @@ func TestReflectorsComeBackOneAfterTheOther(t *testing.T) {
 			reflect(t, o, reflector.Options[listwatch.Object]{})
 		}
 		time.Sleep(10 * time.Minute)
-		o.took()
+		o.take()
 		o.Heal()
 		end := time.Now()
 		close(o.over)
 		time.Sleep(2 * time.Second)
 		moments := map[time.Duration]bool{}
-		for _, request := range o.took() {
+		for _, request := range o.take() {
 			if after := request.At.Sub(end); after > latest {
 				t.Errorf("one came %s after the end", after)
 			} else {
@@ -124,9 +124,9 @@ func TestFailedReflectorBacksOff(t *testing.T) {
 		close(o.over) // the server answers all other clients
 		reflect(t, o, reflector.Options[listwatch.Object]{})
 		time.Sleep(time.Minute)
-		o.took()
+		o.take()
 		time.Sleep(time.Hour)
-		if got := len(o.took()); got > 2*360 {
+		if got := len(o.take()); got > 2*360 {
 			t.Errorf("%d requests in an hour", got)
 		}
 	})
@@ -141,7 +141,7 @@ func TestReflectorWaitsAsLongAsTheServerHasAsked(t *testing.T) {
 		begin := time.Now()
 		reflect(t, o, reflector.Options[listwatch.Object]{})
 		time.Sleep(4900 * time.Millisecond)
-		if got := len(o.took()); got != 1 {
+		if got := len(o.take()); got != 1 {
 			t.Errorf("%d requests within %s", got, time.Since(begin))
 		}
 	})
@@ -155,7 +155,7 @@ func TestRefusalsAreNoOutages(t *testing.T) {
 			close(o.over)
 			reflect(t, o, reflector.Options[listwatch.Object]{})
 			time.Sleep(time.Hour)
-			o.took()
+			o.take()
 			if o.asked != 0 {
 				t.Errorf("%v is taken for an outage", refusal)
 			}
@@ -177,7 +177,7 @@ func TestAbsentKindIsFoundWithinSecondsAndReportedOnce(t *testing.T) {
 		if got := strings.Count(lines.String(), "level=WARN"); got != 1 {
 			t.Errorf("%d warnings in an hour", got)
 		}
-		if got := len(o.took()); got < 1800 || got > 3700 {
+		if got := len(o.take()); got < 1800 || got > 3700 {
 			t.Errorf("it was looked for %d times in an hour", got)
 		}
 		o.Heal()

@@ -42,8 +42,8 @@ func (q *queue) AddWith(_ workqueue.AddOptions, requests ...string) { q.Add(requ
 
 func (q *queue) synced() { q.Add("synced") }
 
-// took returns the lines since the last call.
-func (q *queue) took() []string {
+// take returns the lines since the last call.
+func (q *queue) take() []string {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	lines := q.lines
@@ -116,23 +116,23 @@ func TestKindSyncsAfterWhatExistedHasBeenAdded(t *testing.T) {
 		q := &queue{}
 		a.send("ADDED", configMap("a", "1"))
 		end := run(t, s, q)
-		expect(t, "before the informer has synced", q.took())
+		expect(t, "before the informer has synced", q.take())
 		a.sync()
 		synctest.Wait()
-		expect(t, "at the start", q.took(), "Added a initial", "synced")
+		expect(t, "at the start", q.take(), "Added a initial", "synced")
 		a.send("MODIFIED", configMap("a", "2"))
 		synctest.Wait()
 		a.send("ADDED", configMap("b", "1"))
 		synctest.Wait()
 		a.send("DELETED", configMap("a", "2"))
 		synctest.Wait()
-		expect(t, "later", q.took(), "Updated a 1->2", "Added b", "Deleted a")
+		expect(t, "later", q.take(), "Updated a 1->2", "Added b", "Deleted a")
 		if err := end(); err != nil {
 			t.Error(err)
 		}
 		a.send("ADDED", configMap("c", "1"))
 		synctest.Wait()
-		expect(t, "after the end", q.took())
+		expect(t, "after the end", q.take())
 	})
 }
 
@@ -144,7 +144,7 @@ func TestKindHandlesEventsThatCountForAllPredicates(t *testing.T) {
 		a.sync()
 		q := &queue{}
 		end := run(t, s, q)
-		expect(t, "requests", q.took(), "Added b initial", "synced")
+		expect(t, "requests", q.take(), "Added b initial", "synced")
 		end()
 	}, not("a"), not("c"))
 }
@@ -159,7 +159,7 @@ func TestKindEndsBeforeItHasSynced(t *testing.T) {
 		if err := end(); err != nil {
 			t.Error(err)
 		}
-		expect(t, "requests", q.took())
+		expect(t, "requests", q.take())
 	})
 }
 
@@ -211,7 +211,7 @@ func TestKindWorksOnObjectsInGeneral(t *testing.T) {
 		end := run(t, s, q)
 		a.send("MODIFIED", configMap("a", "2"))
 		synctest.Wait()
-		expect(t, "requests", q.took(), "Added *v1.ConfigMap false", "synced", "Updated *v1.ConfigMap true")
+		expect(t, "requests", q.take(), "Added *v1.ConfigMap false", "synced", "Updated *v1.ConfigMap true")
 		end()
 		cancel()
 		running.Wait()
@@ -236,12 +236,12 @@ func TestChannelIsSyncedFromTheStartAndPassesEvents(t *testing.T) {
 		events, q := make(chan informer.Event[*corev1.ConfigMap]), &queue{}
 		s := source.Channel(events, describe, not("b"))
 		end := run(t, s, q)
-		expect(t, "at the start", q.took(), "synced")
+		expect(t, "at the start", q.take(), "synced")
 		for _, name := range []string{"a", "b", "c"} {
 			events <- informer.Event[*corev1.ConfigMap]{Type: informer.Added, Object: configMap(name, "")}
 		}
 		synctest.Wait()
-		expect(t, "requests", q.took(), "Added a", "Added c")
+		expect(t, "requests", q.take(), "Added a", "Added c")
 		if err := s.Err(); err != nil {
 			t.Error(err)
 		}
@@ -280,7 +280,7 @@ func TestFuncIsASource(t *testing.T) {
 	if err := s.Run(t.Context(), q, q.synced); err != fails || s.Err() != fails {
 		t.Errorf("got %v, %v", err, s.Err())
 	}
-	if got := q.took(); !slices.Equal(got, []string{"a", "synced"}) {
+	if got := q.take(); !slices.Equal(got, []string{"a", "synced"}) {
 		t.Errorf("got %q", got)
 	}
 }

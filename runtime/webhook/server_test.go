@@ -33,8 +33,8 @@ import (
 	"github.com/kctrl-dev/kctrl/testserver/inmemory"
 )
 
-// TestOnAServer shows what webhooks do where they matter. The API server is started once, for all subtests. The one in this process
-// calls them without a network.
+// TestOnAServer tests webhooks as an API server calls them. All subtests use one API server. The in-memory server calls
+// the webhooks without a network.
 func TestOnAServer(t *testing.T) {
 	env := inmemory.Start(t, testenv.WithCRDs(writeFile(t, "crd.yaml", crdStoring("v1"))))
 	t.Run("Admission", func(t *testing.T) { testAdmission(t, env) })
@@ -96,7 +96,7 @@ func testLifetime(t *testing.T, env *testenv.Env) {
 	}
 }
 
-// testRemoved searches for configurations that the managers of the other tests installed while they ran.
+// testRemoved searches for configurations that managers of the other tests installed.
 func testRemoved(t *testing.T, env *testenv.Env) {
 	live, err := client.New(env.Config, client.Options{Scheme: newScheme()})
 	if err != nil {
@@ -352,7 +352,7 @@ webhooks:
   - {apiGroups: [webapp.example.com], apiVersions: [v1], operations: [UPDATE], resources: [guestbooks/status]}
 `
 
-// testSelection has several webhooks for one kind. The API server calls only the matching ones.
+// testSelection registers several webhooks for one kind. The API server calls only the matching ones.
 func testSelection(t *testing.T, env *testenv.Env) {
 	mutating, _, _ := strings.Cut(strings.TrimPrefix(configurations, "---\n"), "---\n")
 	run(t, env.Config, manager.Options{

@@ -161,7 +161,7 @@ func TestItemThatIsNotItselfDoesNoHarm(t *testing.T) {
 	q.ShutDown()
 }
 
-// entries is a table, or what could be one.
+// entries is a table, or an alternative to it.
 type entries[T comparable] interface {
 	at(item T) *entry[T]
 	find(item T) *entry[T]
@@ -237,7 +237,8 @@ func BenchmarkTable(b *testing.B) {
 	}
 }
 
-// TestTableHoldsItemsInLessThanAMap fails when a map of Go has become as good as the table, which then has no reason to be.
+// TestTableHoldsItemsInLessThanAMap fails when a map of Go uses as little memory as the table, which is then no longer
+// needed.
 func TestTableHoldsItemsInLessThanAMap(t *testing.T) {
 	items, took := benchItems(), map[string]int64{}
 	for name, build := range tables {

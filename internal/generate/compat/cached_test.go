@@ -176,8 +176,9 @@ func TestInputsOfACachedResultAreReported(t *testing.T) {
 		t.Fatal(err)
 	}
 	inputs := func(store incremental.Store) (reported source.Inputs) {
-		_, err := command.Run(t.Context(), compat.Options{Dir: dir, Cache: store,
-			Inputs: func(i source.Inputs) { reported = i }})
+		_, err := command.Run(t.Context(), compat.Options{
+			Dir: dir, Cache: store, Inputs: func(i source.Inputs) { reported = i },
+		})
 		if err != nil {
 			t.Fatal(err)
 		}

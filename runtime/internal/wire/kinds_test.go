@@ -110,12 +110,12 @@ type (
 
 func (g *gadget) DeepCopyObject() runtime.Object { c := *g; return &c }
 
-// sealed is a kind that decodes itself.
+// sealed is a kind with its own decoder.
 type sealed struct{ gadget }
 
 func (s *sealed) UnmarshalJSON(data []byte) error { return codec(data, &s.gadget) }
 
-// node is a kind that is within itself, in every way, as the schema of a CRD is.
+// node is a kind that contains itself, in every way, as the schema of a CRD does.
 type node struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty" protobuf:"bytes,1,opt,name=metadata"`
@@ -174,7 +174,7 @@ func decoderOf(t testing.TB, prototype object.Object, opts Options) *Decoder[obj
 	return d
 }
 
-// filler sets values to something, from a seed.
+// filler fills values from a seed.
 type filler struct{ *rand.Rand }
 
 func newFiller(seed uint64) filler { return filler{rand.New(rand.NewPCG(seed, 7))} }

@@ -24,7 +24,7 @@ var (
 
 const jsonType = "application/json"
 
-// chunks is a body that is read in pieces of a size; 0 is all at once, and its end with it.
+// chunks is a body that is read in pieces of a size. A size of 0 reads everything and the end at once.
 type chunks struct {
 	data []byte
 	size int
@@ -206,7 +206,7 @@ func TestKnownStatesAreNotRebuilt(t *testing.T) {
 	}
 }
 
-// FuzzList decodes any list, in pieces of any size, to the objects that the codec decodes.
+// FuzzList decodes lists in pieces of any size, and compares the objects with those of the codec.
 func FuzzList(f *testing.F) {
 	data, _ := podList(f, 2)
 	f.Add(data, uint8(0))

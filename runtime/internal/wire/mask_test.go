@@ -85,7 +85,7 @@ func filtered(t *testing.T, pod *corev1.Pod, paths []string) *corev1.Pod {
 	return whole
 }
 
-// keep returns what paths lead to in value.
+// keep returns the parts of value at paths.
 func keep(value any, paths [][]string) any {
 	switch value := value.(type) {
 	case []any:

@@ -24,7 +24,7 @@ import (
 // codec decodes data as apimachinery does.
 func codec(data []byte, into any) error { return utiljson.Unmarshal(data, into) }
 
-// decodeObject returns the object that data is.
+// decodeObject returns the object in data.
 func decodeObject(d *Decoder[object.Object], data []byte) (object.Object, error) {
 	c := d.cursor()
 	defer d.release(c)
@@ -87,7 +87,7 @@ func TestRandomObjectsAreDecodedAsByTheCodec(t *testing.T) {
 	}
 }
 
-// gadgets are objects that are mostly not as a server would write them.
+// gadgets are objects, most of which a server would not write.
 var gadgets = []string{
 	`{}`, ` { } `, `{"kind":"Gadget","apiVersion":"example.com/v1","metadata":{"name":"a","labels":{"a":"b","c":null}}}`,
 	`{"KIND":"x","Spec":{"Color":"no"},"spec":{"COLOR":"no","color":"yes","NoTag":"t","notag":"n","Hidden":"h","-":"d"}}`,
@@ -240,7 +240,7 @@ func TestElementsThatFailedAreNotLeftToOthers(t *testing.T) {
 	}
 }
 
-// TestBuffersOfFullSizeAreUsedAgain counts bytes: the race detector lets the pool forget every fourth buffer.
+// TestBuffersOfFullSizeAreUsedAgain counts bytes, because the race detector lets the pool drop every fourth buffer.
 func TestBuffersOfFullSizeAreUsedAgain(t *testing.T) {
 	d := decoderOf(t, &corev1.Pod{}, Options{GVK: podKind})
 	text := strings.Repeat(" ", 4*fullBuffer)
@@ -343,7 +343,7 @@ type Spelled struct {
 	By   string `json:"-"`
 }
 
-// UnmarshalJSON takes anything but true.
+// UnmarshalJSON accepts every value except true.
 func (s *Spelled) UnmarshalJSON(data []byte) error {
 	if string(data) == "true" {
 		return errors.New("true is no word")
@@ -358,7 +358,7 @@ type Lettered struct {
 	By   string `json:"-"`
 }
 
-// UnmarshalText takes anything.
+// UnmarshalText accepts every text.
 func (l *Lettered) UnmarshalText(data []byte) error {
 	l.By = "itself: " + string(data)
 	return nil

@@ -209,7 +209,7 @@ func (r random) fill(s *sample) {
 	}
 }
 
-// list returns a list that was changed as people do: sorted, with elements more, less and changed.
+// list returns a list with changes that people make: sorted, and with added, removed and changed elements.
 func (r random) list(l []element) []element {
 	l = slices.Clone(l)
 	switch r.IntN(5) {
@@ -232,7 +232,7 @@ func (r random) list(l []element) []element {
 	return l
 }
 
-// TestPatchMakesWhatTheDefaulterMade applies the patches of random changes by another library.
+// TestPatchMakesWhatTheDefaulterMade applies the patches of random changes with another library.
 func TestPatchMakesWhatTheDefaulterMade(t *testing.T) {
 	c := newComparer(reflect.TypeFor[sample]())
 	seeds.Each(t, 2, func(t *testing.T, seed uint64) {
@@ -369,7 +369,7 @@ func TestElementsKeepWhatIsTheirsWhereverTheyMove(t *testing.T) {
 	})
 }
 
-// write returns s as a user may write it: with unknown fields, zeros that the type omits, and nulls.
+// write returns s as a user may write it: with unknown fields, nulls, and zeros that the type omits.
 func (r random) write(t *testing.T, s *sample) []byte {
 	t.Helper()
 	var document map[string]any

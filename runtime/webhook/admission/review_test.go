@@ -290,7 +290,7 @@ func TestDefaultersMakeOnePatch(t *testing.T) {
 	}
 }
 
-// TestAnyKindCanBeDefaulted uses the type that is of any kind.
+// TestAnyKindCanBeDefaulted uses the Go type that can have any kind.
 func TestAnyKindCanBeDefaulted(t *testing.T) {
 	prototype := &unstructured.Unstructured{}
 	prototype.SetGroupVersionKind(gvk)
@@ -436,7 +436,7 @@ func TestManagedFieldsAreLeftAlone(t *testing.T) {
 	}
 }
 
-// FuzzReview sends anything: it is answered, and never by a panic.
+// FuzzReview sends any input. Each must be answered without a panic.
 func FuzzReview(f *testing.F) {
 	f.Add(`{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1","request":{"uid":"a","operation":"CREATE","kind":{"group":"example.com","version":"v1","kind":"Thing"},"object":` + small + `}}`)
 	f.Add(`{"request":{"object":null}}`)

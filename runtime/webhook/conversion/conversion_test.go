@@ -305,7 +305,7 @@ func TestUnregistrableValuesAreErrors(t *testing.T) {
 	}
 }
 
-// FuzzConvert sends anything: it is answered, and never by half a review.
+// FuzzConvert sends any input. Each must be answered with a complete review.
 func FuzzConvert(f *testing.F) {
 	f.Add(review("example.com/v2", thing("v1", "a", `,"message":"hello"`), thing("v3", "a", `,"texts":["a","b"]`)))
 	f.Add(review("example.com/v1", `null`, `{}`))

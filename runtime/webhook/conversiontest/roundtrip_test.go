@@ -84,7 +84,7 @@ func (r *recorder) Errorf(format string, args ...any) {
 	r.errors = append(r.errors, fmt.Sprintf(format, args...))
 }
 
-// TestSmallestCounterExampleIsReported breaks conversions in ways that people do.
+// TestSmallestCounterExampleIsReported checks conversions with typical mistakes.
 func TestSmallestCounterExampleIsReported(t *testing.T) {
 	for name, c := range map[string]struct {
 		fromHub func(context.Context, *hub, *spoke) error

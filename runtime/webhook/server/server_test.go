@@ -334,7 +334,7 @@ func TestRunEndsAfterTheLastAnswer(t *testing.T) {
 	}
 }
 
-// TestSlowClientHoldsNoOther sends a greeting and then nothing.
+// TestSlowClientHoldsNoOther sends only a greeting.
 func TestSlowClientHoldsNoOther(t *testing.T) {
 	url, _ := start(t, server.Options{}, map[string]http.HandlerFunc{"/a": echo})
 	slow, err := tls.Dial("tcp", strings.TrimPrefix(url, "https://"), &tls.Config{InsecureSkipVerify: true})
