@@ -289,7 +289,7 @@ func renewCertificates(t *testing.T, opts Options) {
 	}
 	env, outcome, err := es.Up(t.Context(), "old", compiled(t), opts)
 	if err != nil || outcome != Resumed || !has(t, env, "kept") {
-		t.Errorf("Up with certificates of somebody else: outcome %v, %v", outcome, err)
+		t.Errorf("Up with certificates of another authority: outcome %v, %v", outcome, err)
 	}
 }
 

@@ -130,6 +130,6 @@ func TestProxyEndsAConnectionWhoseOtherSideIsNotThere(t *testing.T) {
 	}
 	defer conn.Close()
 	if _, err := conn.Read(make([]byte, 1)); err == nil {
-		t.Error("somebody answered")
+		t.Error("a server answered")
 	}
 }

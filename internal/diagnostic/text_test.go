@@ -58,7 +58,7 @@ func TestYAMLErrorsAreOneForEachLine(t *testing.T) {
 		many += fmt.Sprintf("  line %d: cannot unmarshal !!seq into string\n", line+1)
 	}
 	if n := len(diagnostic.All(diagnostic.YAML("f", nil, errors.New(many), "h"))); n != 11 {
-		t.Errorf("a thousand errors are told in %d", n)
+		t.Errorf("a thousand errors are reported as %d", n)
 	}
 	if got := diagnostic.YAML("f", []byte("a: 1\n<<<<<<< HEAD\n"), err,
 		"h").Error(); got != "f:2:1: has the markers of a merge conflict" {

@@ -187,11 +187,11 @@ func (damage) check(t *testing.T, some []damage) {
 	for i, d := range some {
 		hidden := stopped && d.generated || d.file == "none"
 		if reported[i] != 1 && !(hidden && reported[i] == 0) && !(stopped && d.stops && reported[i] == 0) {
-			t.Errorf("%s is told %d times", d.name, reported[i])
+			t.Errorf("%s is reported %d times", d.name, reported[i])
 		}
 	}
 	if stopped && len(reported) == 0 {
-		t.Error("nothing is told")
+		t.Error("nothing is reported")
 	}
 	checkRepaired(t, p, some, found, stopped)
 }

@@ -70,7 +70,7 @@ func TestMergedValuesKeepWhatTheyWere(t *testing.T) {
 			t.Fatalf("%v of\n%s", err, src)
 		}
 		if !keeps(merged, src) {
-			t.Fatalf("merged\n%s\ndoes not say what this says\n%s", merged, src)
+			t.Fatalf("merged\n%s\ndoes not contain\n%s", merged, src)
 		}
 		again, missingAgain, err := mergeValues(merged, sections)
 		if err != nil || string(again) != string(merged) || len(missingAgain) != len(missing) {

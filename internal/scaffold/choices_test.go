@@ -73,7 +73,7 @@ func TestProjectKeepsWhatFilesFollowFrom(t *testing.T) {
 			t.Fatal(err)
 		}
 		if diff := sameTree(want, tree()); diff != "" {
-			t.Errorf("PROJECT says\n%s\nand the lock made from it is another (-want +got)\n%s", want[project.File], diff)
+			t.Errorf("PROJECT says\n%s\nand the lock made from it differs (-want +got)\n%s", want[project.File], diff)
 		}
 	})
 }

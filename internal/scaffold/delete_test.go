@@ -150,13 +150,13 @@ func TestCertificatesAreOfWebhooks(t *testing.T) {
 		Certificates: project.CertManager}
 	edited := change{scaffold.EditOptions{Certificates: new(project.CertManager)}}
 	if p.run(policy) || p.run(edited) {
-		t.Fatal("a project without webhooks is told who makes their certificates")
+		t.Fatal("a project without webhooks gets a note about their certificates")
 	}
 	policy.Certificates = ""
 	p.mustRun(policy)
 	before := p.tree()
 	if p.run(edited) {
-		t.Fatal("a policy is told who makes certificates")
+		t.Fatal("a policy gets a note about certificates")
 	}
 	both := scaffold.WebhookOptions{Group: "core", Version: "v1", Kind: "Pod", Defaulting: true,
 		Certificates: project.SelfSigned}
@@ -277,7 +277,7 @@ func TestDeleteKeepsWhatUsersEdited(t *testing.T) {
 			notes := p.notesOf(gone)
 			note := notes[name]
 			if note == nil || note.Hint == "" || !strings.Contains(note.Message, "kept") {
-				t.Errorf("nobody says that %s is kept: %v", name, notes)
+				t.Errorf("no note says that %s is kept: %v", name, notes)
 			}
 			left := p.tree()
 			if isList := strings.HasSuffix(name, "kustomization.yaml"); !isList && !bytes.Equal(left[name], mine) ||

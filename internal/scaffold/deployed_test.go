@@ -234,7 +234,7 @@ func (p *testProject) checkRules(t *testing.T, start startServer) {
 		}
 		if name == "other" {
 			if err := server.Delete(ctx, secret); err != nil {
-				t.Errorf("a secret that nobody keeps: %v", err)
+				t.Errorf("a secret that is not kept: %v", err)
 			}
 			continue
 		}

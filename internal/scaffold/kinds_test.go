@@ -151,7 +151,7 @@ var handwritten = map[string]struct {
 			"nested/go.mod":           "module example.com/nested\n",
 			"nested/v2/a.go":          byHand,
 			"_old/v2/a.go":            byHand,
-			"internal/prose/prose.go": "// Package prose tells of +kubebuilder:object:root=true.\npackage prose\n",
+			"internal/prose/prose.go": "// Package prose mentions +kubebuilder:object:root=true.\npackage prose\n",
 		},
 	},
 }

@@ -133,7 +133,7 @@ func testWithout(t *testing.T, p *testProject, removed string,
 		}
 		_, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(filesys.MakeFsOnDisk(), filepath.Join(p.dir, folder))
 		if err != nil && !noted {
-			t.Errorf("kustomize build %s: %v, and nothing told the user: %v", folder, err, plan.Notes())
+			t.Errorf("kustomize build %s: %v, and no note says so: %v", folder, err, plan.Notes())
 		}
 	}
 	again, err := command(t, p)

@@ -270,7 +270,7 @@ func TestLockReportsThatItWaits(t *testing.T) {
 		must(t, err)
 		defer second.Release()
 		if waited := time.Since(begin); waited < 3*time.Second || notified < time.Second || notified > 2*time.Second {
-			t.Errorf("waited %v, told after %v", waited, notified)
+			t.Errorf("waited %v, notified after %v", waited, notified)
 		}
 	})
 }

@@ -138,7 +138,7 @@ func TestReadsOfAnUnwatchedKindAreReportedOnce(t *testing.T) {
 		a.put(configMaps, configMap("one", "a"))
 		var text bytes.Buffer
 		c := cache.New(connect(t, a), cache.Options{Logger: slog.New(slog.NewTextHandler(&text, nil))})
-		received := func() int { return strings.Count(text.String(), "nothing watches it") }
+		logged := func() int { return strings.Count(text.String(), "nothing watches it") }
 		read := func(opts ...client.GetOption) {
 			t.Helper()
 			if err := c.Get(t.Context(), object.Key{Namespace: "one", Name: "a"}, &corev1.ConfigMap{}, opts...); err != nil {
@@ -152,8 +152,8 @@ func TestReadsOfAnUnwatchedKindAreReportedOnce(t *testing.T) {
 		synctest.Wait()
 		read(client.Live)
 		read(client.NotOlderThan("1"))
-		if received() != 0 {
-			t.Errorf("it was told of reads that are meant to be live: %s", &text)
+		if logged() != 0 {
+			t.Errorf("it logged reads that are meant to be live: %s", &text)
 		}
 		for range 3 {
 			read()
@@ -169,15 +169,15 @@ func TestReadsOfAnUnwatchedKindAreReportedOnce(t *testing.T) {
 				t.Error(err)
 			}
 		}
-		if received() != 1 || !strings.Contains(text.String(), "level=INFO") ||
+		if logged() != 1 || !strings.Contains(text.String(), "level=INFO") ||
 			!strings.Contains(text.String(), "kind=ConfigMap version=v1") {
-			t.Errorf("told %d times: %s", received(), &text)
+			t.Errorf("logged %d times: %s", logged(), &text)
 		}
 		if err := c.List(t.Context(), &corev1.SecretList{}); err != nil {
 			t.Error(err)
 		}
-		if received() != 2 {
-			t.Errorf("a second kind was not told: %s", &text)
+		if logged() != 2 {
+			t.Errorf("a second kind was not logged: %s", &text)
 		}
 		cancel()
 		if err := <-ended; err != nil {

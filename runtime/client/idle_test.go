@@ -117,7 +117,7 @@ func TestListIsGivenUpWhenTheServerSendsNothing(t *testing.T) {
 				case test.took > 0 && (err == nil || !strings.Contains(err.Error(), "sends nothing") || took != test.took):
 					t.Errorf("got %v, %v after %v", page, err, took)
 				case test.took > 0 && errors.Is(err, context.Canceled):
-					t.Errorf("nobody has canceled it: %v", err)
+					t.Errorf("it was not canceled: %v", err)
 				}
 			})
 		})

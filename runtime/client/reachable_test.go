@@ -56,7 +56,7 @@ func TestServerThatFailsIsProbedOnceASecondHoweverManyWait(t *testing.T) {
 		}
 		time.Sleep(time.Minute)
 		if got := s.probes(); got != 0 {
-			t.Errorf("%d probes for nobody", got)
+			t.Errorf("%d probes without a waiter", got)
 		}
 	})
 }
@@ -115,7 +115,7 @@ func TestEndOfTheContextEndsTheWaitToBeReachable(t *testing.T) {
 		}
 		time.Sleep(10 * time.Second)
 		if got := s.probes(); got < 4 {
-			t.Errorf("%d probes: nobody took the turn of the one that left", got)
+			t.Errorf("%d probes: no waiter replaced the one that left", got)
 		}
 		s.respond("GET /readyz", "ok")
 		time.Sleep(2 * time.Second)

@@ -30,7 +30,7 @@ func TestALineOfAReconcileHasItsAttributesWhateverIsDoneToTheLogger(t *testing.T
 	logger := newRequestLogger(base, attributes{&made})
 	logger.Debug("nobody listens")
 	if made != 0 {
-		t.Error("attributes were made of what nobody logs")
+		t.Error("attributes were computed for a record that is not logged")
 	}
 	logger.Info("plain")
 	logger.With("a", 1).Info("with")

@@ -302,7 +302,7 @@ func (w *world) check() {
 	for i, start := range w.starts {
 		if i > 0 && start < floor {
 			if !between(w.may, w.starts[i-1], start) {
-				w.t.Fatalf("attempt %d at %v: nobody has asked for it, and the backoff ends at %v", i, start, floor)
+				w.t.Fatalf("attempt %d at %v: no event requested it, and the backoff ends at %v", i, start, floor)
 			}
 			if extra != 0 && start < extra+time.Second {
 				w.t.Fatalf("attempt %d at %v: one was made for a change at %v", i, start, extra)
@@ -330,7 +330,7 @@ func (w *world) check() {
 				due = max(due, extra+time.Second)
 			}
 			if asked.at > start && asked.at < next && next > min(due, floor) {
-				w.t.Fatalf("attempt %d at %v: somebody changed something at %v, which was known at %v, the last attempt was %v "+
+				w.t.Fatalf("attempt %d at %v: a change was made at %v and known at %v, the last attempt was %v "+
 					"to %v, the last for a change at %v",
 					i+1, next, asked.at, asked.known, start, end, extra)
 			}

@@ -236,7 +236,7 @@ func eventFilterIsForEveryKind(f *fixture) {
 			}
 			delete(want, got)
 		case <-f.ctx.Done():
-			f.Fatalf("nobody reconciled %v", want)
+			f.Fatalf("%v was not reconciled", want)
 		}
 	}
 	o.Labels = map[string]string{"a": "b"}
@@ -250,7 +250,7 @@ func eventFilterIsForEveryKind(f *fixture) {
 			f.Errorf("got %q of a change that does not count", got)
 		}
 	case <-f.ctx.Done():
-		f.Fatal("nobody reconciled what is new")
+		f.Fatal("the new object was not reconciled")
 	}
 	f.delete(o)
 	f.await("a")

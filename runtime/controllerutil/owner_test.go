@@ -167,7 +167,7 @@ func TestOwnerReferencesAreFoundAndRemoved(t *testing.T) {
 		t.Errorf("got %v, %v", err, o.OwnerReferences)
 	}
 	if err := controllerutil.RemoveOwnerReference(b, o, scheme); err == nil {
-		t.Error("no owner was removed, and nobody says so")
+		t.Error("no owner was removed, and there is no error")
 	}
 }
 

@@ -43,7 +43,7 @@ func TestRecordingNeverBlocksAndReportsDroppedEventsOnce(t *testing.T) {
 			t.Errorf("%d are dropped, want 499", n)
 		}
 		if n := len(f.log.with("some are dropped")); n != 1 {
-			t.Errorf("it is told %d times", n)
+			t.Errorf("it is logged %d times", n)
 		}
 		f.sink.fail(nil)
 		time.Sleep(time.Minute)
@@ -249,10 +249,10 @@ func TestFailedWriteIsTriedTwelveTimes(t *testing.T) {
 			t.Errorf("%d tries in %s", tries, took)
 		}
 		if n := len(f.log.with("cannot be written now")); n != 1 {
-			t.Errorf("it is told %d times", n)
+			t.Errorf("it is logged %d times", n)
 		}
 		if n := len(f.log.with("could not be written")); n != 1 {
-			t.Errorf("the end is told %d times", n)
+			t.Errorf("the end is logged %d times", n)
 		}
 		f.say(thing("a"), "Bad", "")
 		want(t, f.sink.written(), "create Bad")

@@ -237,7 +237,7 @@ func TestWatcherMissesWhatItHasNoRoomFor(t *testing.T) {
 	slow.Stop()
 	r.Eventf(thing("a"), nil, Normal, "R", "A", "")
 	if slow.Dropped() != 3 || len(fast.C) != 6 {
-		t.Error("a stopped watcher is told, or another one is not")
+		t.Error("a stopped watcher gets an event, or another one does not")
 	}
 }
 

@@ -46,7 +46,7 @@ func TestOnAServer(t *testing.T) {
 		{"a series of events.k8s.io/v1 is created, patched, and created again when it is gone", testSeries},
 		{"core events are counted and combined", testCounts},
 		{"everything that a recorder lets through is taken", testLimits},
-		{"a forbidden event is told with the marker, and written once it is allowed", testForbidden},
+		{"a forbidden event is logged with the marker, and written once it is allowed", testForbidden},
 		{"events about cluster-scoped objects are in default, past ones have their time", testClusterScoped},
 	} {
 		t.Run(test.rule, func(t *testing.T) {

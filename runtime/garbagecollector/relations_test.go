@@ -255,7 +255,7 @@ func checkDelivered(t *testing.T, before, after map[string]string, rel *relation
 			_, _ = fmt.Sscanf(key, "%s %s", &rest, &dependent) // one that waits
 		}
 		if found := looked[dependent] || verified[owner] && (now == "virtual" || now == "absent"); !found {
-			t.Errorf("%s was %q and is %q, and nobody looks", key, before[key], now)
+			t.Errorf("%s was %q and is %q, and is not queued", key, before[key], now)
 		}
 	}
 }

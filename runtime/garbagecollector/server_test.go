@@ -334,7 +334,7 @@ func ownerInAnotherNamespace(f *fixture) {
 		select {
 		case e = <-f.received:
 		case <-f.Context().Done():
-			f.Fatalf("no event was told of: %v", context.Cause(f.Context()))
+			f.Fatalf("no event was created: %v", context.Cause(f.Context()))
 		}
 	}
 	if e.Reason != "OwnerRefInvalidNamespace" || !strings.Contains(e.Note, `does not exist in namespace "`+f.namespace+
@@ -589,7 +589,7 @@ func graphAnswers(f *fixture) {
 		f.Errorf("the graph has %+v, %t", n, ok)
 	}
 	if _, ok := graph.Node("nobody"); ok || graph.Len() == 0 || graph.Dependents("nobody") != nil {
-		f.Error("the graph knows nobody")
+		f.Error("the graph has a missing owner or no objects")
 	}
 	cancel()
 	if err := <-ended; err != nil {

@@ -273,7 +273,7 @@ func TestSlowHandlerReceivesTheLastState(t *testing.T) {
 		synctest.Wait()
 		lines := l.got()
 		if len(lines) > 300 {
-			t.Errorf("told %d events", len(lines))
+			t.Errorf("got %d events", len(lines))
 		}
 		last := make(map[string]string)
 		for _, line := range lines {

@@ -169,7 +169,7 @@ func (v *view) handle(e informer.Event[listwatch.Object]) {
 	}
 	version, _ := strconv.Atoi(e.Object.ResourceVersion)
 	if version < v.last[key] {
-		v.t.Errorf("%s, but version %d was told before", describe(e), v.last[key])
+		v.t.Errorf("%s, but version %d was delivered before", describe(e), v.last[key])
 	}
 	v.last[key] = version
 	v.state[key] = e.Object

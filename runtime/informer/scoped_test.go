@@ -456,7 +456,7 @@ func TestNamespacesAndHandlersComeAndGoAtOnce(t *testing.T) {
 			t.Error(err)
 		}
 		if got := l.got(); len(got) != len(keys) {
-			t.Errorf("told %q", got)
+			t.Errorf("got %q", got)
 		}
 		cancel()
 		<-done

@@ -123,7 +123,7 @@ func testObjectsChurn(t *testing.T, s *server, count int) {
 	close(over)
 	f.end(ctx, object.Key{Namespace: "many", Name: "end"}, s.versions(client.InNamespace("many")))
 	for n, j := range f.journals {
-		t.Logf("%d objects: handler %d was told of %d events", count, n, j.events)
+		t.Logf("%d objects: handler %d received %d events", count, n, j.events)
 	}
 }
 

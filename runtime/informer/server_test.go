@@ -356,7 +356,7 @@ func (j *journal[T]) check(e informer.Event[T]) {
 		j.t.Errorf("%v: %s went from %s to %s, %v", e.Type, e.Key(), last.version, e.Object.GetResourceVersion(), err)
 	}
 	if e.Type == informer.Updated && e.Old.GetResourceVersion() != last.version {
-		j.t.Errorf("%s was updated from %s, and %s was the last that was told", e.Key(), e.Old.GetResourceVersion(),
+		j.t.Errorf("%s was updated from %s, and %s was the last one delivered", e.Key(), e.Old.GetResourceVersion(),
 			last.version)
 	}
 }
@@ -374,7 +374,7 @@ func (j *journal[T]) await(ctx context.Context, wanted func(map[object.Key]T) bo
 		select {
 		case <-j.received:
 		case <-ctx.Done():
-			j.t.Fatalf("%v: a handler was not told what it waits for; it has %d objects", context.Cause(ctx), len(j.states))
+			j.t.Fatalf("%v: a handler did not reach the wanted state; it has %d objects", context.Cause(ctx), len(j.states))
 		}
 	}
 }

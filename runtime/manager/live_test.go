@@ -52,7 +52,7 @@ func TestOnAServer(t *testing.T) {
 		{"controllers watch another cluster", testClusters},
 		{"clusters come and go while the manager runs", testClustersComeAndGo},
 		{"a cluster that is away stalls its own controllers only", testUnreachableCluster},
-		{"a forbidden kind is told and stalls its own controller only", testForbidden},
+		{"a forbidden kind is reported and stalls its own controller only", testForbidden},
 		{"a kind without a CRD stalls its own controller only, until there is one", testMissingCRD},
 		{"metrics are for those whom RBAC allows", testSecureMetrics},
 	})

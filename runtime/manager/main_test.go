@@ -221,9 +221,9 @@ func TestUsageErrorOfASetupIsPrintedLineByLine(t *testing.T) {
 	var stderr strings.Builder
 	args := []string{"--kubeconfig", writeKubeconfig(t, "http://127.0.0.1:1"), "--health-probe-bind-address=0"}
 	code := manager.Program(t.Context(), "guestbook", args, &stderr, manager.Options{}, func(*manager.Manager) error {
-		return &manager.UsageError{Err: errors.Join(errBroken, errSeen), Hint: "mend it"}
+		return &manager.UsageError{Err: errors.Join(errBroken, errSeen), Hint: "repair it"}
 	})
-	if want := "guestbook: broken\nguestbook: " + errSeen.Error() + "\nhint: mend it\n"; code != 2 ||
+	if want := "guestbook: broken\nguestbook: " + errSeen.Error() + "\nhint: repair it\n"; code != 2 ||
 		!strings.HasSuffix(stderr.String(), want) {
 		t.Errorf("got %d, %s", code, &stderr)
 	}

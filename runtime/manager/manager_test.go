@@ -446,7 +446,7 @@ func TestNegativeTimeoutIsNoBound(t *testing.T) {
 			t.Errorf("got %v after %v", err, time.Since(begun))
 		}
 		if logged := strings.Count(log.String(), "waiting for what still runs"); logged < 100 || logged > 1100 {
-			t.Errorf("told %d times", logged)
+			t.Errorf("logged %d times", logged)
 		}
 	})
 }
@@ -882,7 +882,7 @@ func TestControllersHaveATimeoutOfTheirOwnAndAreNamedMeanwhile(t *testing.T) {
 			t.Errorf("got %v after %s", err, took)
 		}
 		if logged := strings.Count(log.String(), "waiting for what still runs"); logged != 2 {
-			t.Errorf("told %d times:\n%s", logged, log)
+			t.Errorf("logged %d times:\n%s", logged, log)
 		}
 	})
 }

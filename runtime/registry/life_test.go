@@ -178,7 +178,7 @@ func TestRestartedControllerReplacesItsSetup(t *testing.T) {
 			t.Error("another caller may use the path of a page")
 		}
 		if err := webhook.For[*autoscalingv2.HorizontalPodAutoscaler](m).WithSpokes(scaledTo(9)).Complete(); err == nil {
-			t.Error("somebody else has taken the conversion of a kind")
+			t.Error("another caller may register the conversion of a kind")
 		}
 		ok(t, r.stop())
 	})

@@ -195,9 +195,9 @@ func TestDescriptorsDescribeWhatSetupsAdd(t *testing.T) {
 			if got := states(l); got != want {
 				t.Errorf("%s: got %s, want %s", controllers, got, want)
 			}
-			if told := strings.Contains(log.String(), "controller=breaks missing="); told != strings.HasPrefix(controllers,
-				"*") {
-				t.Errorf("%s: that a kind is missing is told: %t", controllers, told)
+			if reported := strings.Contains(log.String(), "controller=breaks missing="); reported != strings.HasPrefix(
+				controllers, "*") {
+				t.Errorf("%s: a missing kind is reported: %t", controllers, reported)
 			}
 			ok(t, r.stop())
 		})

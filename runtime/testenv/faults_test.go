@@ -67,7 +67,7 @@ func TestFaultsTakeAServerThatIsMeantForThem(t *testing.T) {
 	t.Setenv(testenv.KubeconfigVariable, kubeconfig(t))
 	env := testenv.Start(t)
 	if err := env.Kill(testenv.Etcd); err == nil {
-		t.Error("a server that somebody else started was told to die")
+		t.Error("a server that another process started could be killed")
 	} else {
 		contains(t, err.Error(), "not started by testenv.WithFaults")
 	}

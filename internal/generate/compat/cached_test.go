@@ -399,7 +399,7 @@ func TestShimsThatDoNotAnswer(t *testing.T) {
 			t.Errorf("%s: %d files, want %d", script, got, plain)
 		}
 		if got := calls(); !strings.Contains(got, "list") {
-			t.Errorf("%s: nobody has listed packages: %s", script, got)
+			t.Errorf("%s: no command has listed packages: %s", script, got)
 		}
 	}
 	dir := project(t)

@@ -125,7 +125,7 @@ func TestSecondRunDoesAsLittleAsTheThird(t *testing.T) {
 	}
 	oracle.Write(t, dir, "config/rbac/role.yaml", "# mine\n")
 	if ran(t, dir, toFiles, store) {
-		t.Error("an output that somebody has changed passes for the right one")
+		t.Error("a changed output is accepted")
 	}
 	if !ran(t, dir, toFiles, store) {
 		t.Error("the run after one that wrote an output did more")

@@ -87,10 +87,10 @@ func TestEveryDamageIsFound(t *testing.T) {
 		damaged := bytes.Clone(whole)
 		damaged[i] ^= 0x40
 		if _, err := decode(key, damaged); err == nil {
-			t.Errorf("byte %d was changed, and nobody noticed", i)
+			t.Errorf("the change of byte %d was not detected", i)
 		}
 		if _, err := decode(key, whole[:i]); err == nil {
-			t.Errorf("all from byte %d on was missing, and nobody noticed", i)
+			t.Errorf("the loss of all bytes from %d on was not detected", i)
 		}
 	}
 }

@@ -142,7 +142,7 @@ func TestFaultInAnyCallLeavesTheTreeAsItWas(t *testing.T) {
 				faultCases(t, newFs, fails, func(t *testing.T, before, after, got map[string]string, calls []string, err error) {
 					complete := err == nil || strings.Contains(err.Error(), "all changes are written")
 					if err == nil && !strings.HasPrefix(calls[0], "link") {
-						t.Fatalf("%s failed, and nobody said so", calls[0])
+						t.Fatalf("%s failed without an error", calls[0])
 					}
 					if err != nil && !errors.Is(err, failure) {
 						t.Fatalf("got error %v, want one about %v", err, failure)

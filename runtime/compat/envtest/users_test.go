@@ -62,7 +62,7 @@ func TestUsersOfAnEnvironmentHaveTheRightsOfTheirGroups(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := listSecrets(t, nobody.Config()); !apierrors.IsForbidden(err) {
-		t.Errorf("somebody without rights lists secrets: %v", err)
+		t.Errorf("a user without rights lists secrets: %v", err)
 	}
 	admin, err := env.AddUser(envtest.User{Name: "admin", Groups: []string{"system:masters"}}, nil)
 	if err != nil {
@@ -89,7 +89,7 @@ func TestUsersOfAnEnvironmentHaveTheRightsOfTheirGroups(t *testing.T) {
 		other := rest.CopyConfig(config)
 		other.Impersonate.UserName, other.Impersonate.Groups = "other", []string{"system:masters"}
 		if err := listSecrets(t, other); !apierrors.IsForbidden(err) {
-			t.Errorf("as somebody else: %v", err)
+			t.Errorf("as another user: %v", err)
 		}
 		config.BearerToken = "guessed"
 		if err := listSecrets(t, config); !apierrors.IsUnauthorized(err) {

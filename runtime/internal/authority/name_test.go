@@ -236,7 +236,7 @@ func TestOneBadTargetDoesNotStopTheRest(t *testing.T) {
 						t.Error(err)
 					}
 					if !bytes.Equal(m.bundleOf(t, "bad", 0), m.bundleOf(t, "hooks", 0)) {
-						t.Error("the bad target trusts somebody else")
+						t.Error("the bad target trusts another authority")
 					}
 				}
 			})

@@ -178,7 +178,7 @@ func TestListOfACustomResourceMayBeCalledAnything(t *testing.T) {
 		}
 		if err := (Asked{GVK: gadgetKind}).List(gadgetKind.GroupVersion().WithKind(
 			kind)); (err == nil) != (kind == "GadgetList") {
-			t.Errorf("%s, when nobody knows: got %v", kind, err)
+			t.Errorf("%s, with unknown types: got %v", kind, err)
 		}
 	}
 	if err := asked.List(gadgetKind.GroupVersion().WithKind("UnknownList")); !errors.Is(err, failure) {

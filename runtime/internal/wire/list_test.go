@@ -198,7 +198,7 @@ func TestKnownStatesAreNotRebuilt(t *testing.T) {
 		}
 	}
 	if asked == 0 {
-		t.Error("nobody asked")
+		t.Error("no known object was looked up")
 	}
 	escaped := strings.Replace(item("known", "5"), `"known"`, `"\u006bnown"`, 1)
 	if page, err := list(escaped); err == nil {

@@ -366,7 +366,7 @@ func TestResponsesHaveOnlyGivenFields(t *testing.T) {
 		return admission.Denied("no")
 	})
 	if got := review(t, refuse, body(t, "CREATE", small, "", nil)); got.Result.Status != metav1.StatusFailure {
-		t.Errorf("the API server is told %+v", got.Result)
+		t.Errorf("the API server gets %+v", got.Result)
 	}
 }
 

@@ -171,7 +171,7 @@ func TestRequestsAreMeasuredByPathAndCode(t *testing.T) {
 		}
 	}
 	if strings.Contains(text.String(), "/none") {
-		t.Error("a path that nobody serves is measured")
+		t.Error("a path that is not served is measured")
 	}
 }
 
@@ -294,7 +294,7 @@ func TestRunReturnsNilWhateverEndsItsContext(t *testing.T) {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancelCause(t.Context())
-	cancel(errors.New("somebody wants it to end"))
+	cancel(errors.New("the test ends it"))
 	if err := s.Run(ctx); err != nil {
 		t.Errorf("it ended with %v", err)
 	}

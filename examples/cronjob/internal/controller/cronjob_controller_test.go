@@ -460,7 +460,7 @@ func testOthers(s *story) {
 	s.awaitActive(s.hour(2))
 	testenv.AwaitGone(s.ctx, s, s.live, s.job(s.hour(1)))
 	if err := s.live.Get(s.ctx, object.KeyOf(other), other); err != nil {
-		s.Errorf("the Job of somebody else: %v", err)
+		s.Errorf("the Job of another owner: %v", err)
 	}
 }
 
