@@ -97,11 +97,11 @@ func controlPlaneCache(t *testing.T) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	folder := filepath.Join(cache, "kctrl", "controlplane")
-	if err := os.MkdirAll(folder, 0o700); err != nil {
+	dir := filepath.Join(cache, "kctrl", "controlplane")
+	if err := os.MkdirAll(dir, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	return folder
+	return dir
 }
 
 // handleHangup makes SIGHUP end programs of scripts even if the tests run under nohup: child processes inherit ignored

@@ -16,11 +16,11 @@ const asksGo = "v1.0.0"
 // TestResolvedPackagesGiveTheSame compares the files generated from packages that kctrl found itself with those from
 // packages that the go command listed.
 func TestResolvedPackagesGiveTheSame(t *testing.T) {
-	folders, err := os.ReadDir("testdata")
+	dirs, err := os.ReadDir("testdata")
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, folder := range folders {
+	for _, folder := range dirs {
 		name := folder.Name()
 		if _, err := os.Stat(filepath.Join("testdata", name, "api")); err != nil {
 			continue

@@ -75,22 +75,22 @@ func TestBrokenYAMLIsReportedWithItsLine(t *testing.T) {
 }
 
 func TestDirectoriesAreReadInOrderWithoutTheirKustomization(t *testing.T) {
-	folder := t.TempDir()
-	write(t, filepath.Join(folder, "b.yml"), configMap+"b\n")
-	write(t, filepath.Join(folder, "a.yaml"), configMap+"a\n")
-	write(t, filepath.Join(folder, "kustomization.yaml"), "resources: [a.yaml]\n")
-	write(t, filepath.Join(folder, "README.md"), "# no object\n")
-	manifests, err := ReadManifests(folder, nil)
+	dir := t.TempDir()
+	write(t, filepath.Join(dir, "b.yml"), configMap+"b\n")
+	write(t, filepath.Join(dir, "a.yaml"), configMap+"a\n")
+	write(t, filepath.Join(dir, "kustomization.yaml"), "resources: [a.yaml]\n")
+	write(t, filepath.Join(dir, "README.md"), "# no object\n")
+	manifests, err := ReadManifests(dir, nil)
 	if err != nil || len(manifests) != 2 || manifests[0].Object.GetName() != "a" {
 		t.Errorf("ReadManifests = %v, %v", manifests, err)
 	}
 }
 
 func TestKustomizationsAreBuilt(t *testing.T) {
-	folder := t.TempDir()
-	write(t, filepath.Join(folder, "a.yaml"), configMap+"a\n")
-	write(t, filepath.Join(folder, "kustomization.yaml"), "resources: [a.yaml]\nnamePrefix: x-\n")
-	manifests, err := BuildKustomization(folder, "")
+	dir := t.TempDir()
+	write(t, filepath.Join(dir, "a.yaml"), configMap+"a\n")
+	write(t, filepath.Join(dir, "kustomization.yaml"), "resources: [a.yaml]\nnamePrefix: x-\n")
+	manifests, err := BuildKustomization(dir, "")
 	if err != nil || len(manifests) != 1 || manifests[0].Object.GetName() != "x-a" {
 		t.Errorf("BuildKustomization = %v, %v", manifests, err)
 	}

@@ -23,14 +23,14 @@ func TestOrderIsThatOfTheLoader(t *testing.T) {
 	seeds.Each(t, 5, func(t *testing.T, seed uint64) {
 		random := rand.New(rand.NewPCG(seed, 1))
 		dir := t.TempDir()
-		folders := []string{
+		dirs := []string{
 			"api", "api/v1", "api/v1beta1", "api-x", "api/z", "b", "b/c", "internal/t",
 			"nested", "nested/v1", "nested/deep/m", "x_y", "x",
 		}
 		write(t, dir, "go.mod", "module example.com/p\n\ngo 1.26\n")
 		write(t, dir, "nested/go.mod", "module example.com/p/nested\n\ngo 1.26\n")
 		// A package imports only packages that precede it in a random order, so imports have no cycles.
-		order := slices.Clone(folders)
+		order := slices.Clone(dirs)
 		random.Shuffle(len(order), func(i, j int) { order[i], order[j] = order[j], order[i] })
 		for i, folder := range order {
 			if random.IntN(6) == 0 {

@@ -221,8 +221,8 @@ func TestControllersOfOperandsAreFormatted(t *testing.T) {
 // TestNoCommandRunsKctrl checks that no command runs kctrl by name, because the name may differ or not be in $PATH.
 func TestNoCommandRunsKctrl(t *testing.T) {
 	call := regexp.MustCompile(`exec\.Command(Context)?\([^)]*"kctrl"`)
-	for _, folder := range []string{".", "edit", "fields", "plan", "project", "versions", "../../cmd/kctrl"} {
-		entries, err := os.ReadDir(folder)
+	for _, dir := range []string{".", "edit", "fields", "plan", "project", "versions", "../../cmd/kctrl"} {
+		entries, err := os.ReadDir(dir)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -230,12 +230,12 @@ func TestNoCommandRunsKctrl(t *testing.T) {
 			if path.Ext(entry.Name()) != ".go" || strings.HasSuffix(entry.Name(), "_test.go") {
 				continue
 			}
-			source, err := os.ReadFile(path.Join(folder, entry.Name()))
+			source, err := os.ReadFile(path.Join(dir, entry.Name()))
 			if err != nil {
 				t.Fatal(err)
 			}
 			if call.Match(source) {
-				t.Errorf("%s calls kctrl by its name", path.Join(folder, entry.Name()))
+				t.Errorf("%s calls kctrl by its name", path.Join(dir, entry.Name()))
 			}
 		}
 	}

@@ -385,8 +385,8 @@ func TestDeleteRefusesWhatOthersNeed(t *testing.T) {
 }
 
 // controllerOfShelf returns the file of a controller, in the layout of a directory of API packages.
-func controllerOfShelf(folder string) string {
-	if strings.Contains(folder, "webapp") {
+func controllerOfShelf(dir string) string {
+	if strings.Contains(dir, "webapp") {
 		return "internal/controller/webapp/shelf_controller.go"
 	}
 	return "internal/controller/shelf_controller.go"
@@ -408,15 +408,15 @@ func TestListsWithDirectoriesUnderTheirOldName(t *testing.T) {
 // TestKindsJoinPackagesThatWereMigrated creates a kind in a version that already has kinds of kubebuilder, in each of
 // its layouts. The kind joins their package and their builder registers it. Deleting it restores every byte.
 func TestKindsJoinPackagesThatWereMigrated(t *testing.T) {
-	for _, folder := range []string{"api/v1", "api/webapp/v1", "apis/webapp/v1", "apis/v1", "pkg/apis/webapp/v1"} {
+	for _, dir := range []string{"api/v1", "api/webapp/v1", "apis/webapp/v1", "apis/v1", "pkg/apis/webapp/v1"} {
 		for name, builder := range map[string]string{
 			"of nothing": "runtime.NewSchemeBuilder()", "of others": "runtime.NewSchemeBuilder(addLeaf)",
 			"of lines": "runtime.NewSchemeBuilder(\n\t\taddLeaf,\n\t)",
 		} {
-			t.Run(folder+" "+name, func(t *testing.T) {
-				p := newMemoryProject(t, scaffold.InitOptions{MultiGroup: strings.Contains(folder, "webapp")})
+			t.Run(dir+" "+name, func(t *testing.T) {
+				p := newMemoryProject(t, scaffold.InitOptions{MultiGroup: strings.Contains(dir, "webapp")})
 				write := func(name, text string) {
-					if err := afero.WriteFile(p.fs, folder+"/"+name, []byte(text), 0o644); err != nil {
+					if err := afero.WriteFile(p.fs, dir+"/"+name, []byte(text), 0o644); err != nil {
 						t.Fatal(err)
 					}
 				}
@@ -425,7 +425,7 @@ func TestKindsJoinPackagesThatWereMigrated(t *testing.T) {
 				write("leaf_types.go", migratedLeaf)
 				p.edit("PROJECT", func(text []byte) []byte {
 					leaf := "  - {group: webapp, domain: example.com, version: v1, kind: Leaf, plural: leaves, namespaced: true, " +
-						"path: example.com/guestbook/" + folder + "}\n"
+						"path: example.com/guestbook/" + dir + "}\n"
 					return append(bytes.TrimSuffix(text, []byte("resources: []\n")), "resources:\n"+leaf...)
 				})
 				back := deletion{scaffold.DeleteOptions{Group: "webapp", Kind: "Shelf"}, scaffold.PlanDeleteAPI}
@@ -442,25 +442,25 @@ func TestKindsJoinPackagesThatWereMigrated(t *testing.T) {
 						1) // disables the upgrade
 				})
 				p.upgrade(func(string, string) ([]byte, bool) { return nil, false })
-				if controller := controllerOfShelf(folder); after[controller] == nil ||
+				if controller := controllerOfShelf(dir); after[controller] == nil ||
 					!bytes.Equal(p.tree()[controller], after[controller]) {
 					t.Errorf("an upgrade makes of the controller\n%s", p.tree()[controller])
 				}
-				group := string(after[folder+"/groupversion_info.go"])
-				if after[folder+"/shelf_types.go"] == nil || strings.Count(group, "addKnownTypes") != 1 {
-					t.Errorf("the package is not %s, or does not register the kind:\n%s", folder, group)
+				group := string(after[dir+"/groupversion_info.go"])
+				if after[dir+"/shelf_types.go"] == nil || strings.Count(group, "addKnownTypes") != 1 {
+					t.Errorf("the package is not %s, or does not register the kind:\n%s", dir, group)
 				}
-				if register := string(after[folder+"/zz_generated.register.go"]); !strings.Contains(register, "&Shelf{}") {
+				if register := string(after[dir+"/zz_generated.register.go"]); !strings.Contains(register, "&Shelf{}") {
 					t.Errorf("registered are\n%s", register)
 				}
-				controller := "example.com/guestbook/" + folder + `"`
+				controller := "example.com/guestbook/" + dir + `"`
 				if !slices.ContainsFunc(slices.Collect(maps.Values(after)), func(text []byte) bool {
 					return bytes.Contains(text, []byte(controller)) && bytes.Contains(text, []byte("ShelfReconciler"))
 				}) {
 					t.Errorf("no controller imports %s", controller)
 				}
 				p.run(back)
-				if again := p.tree()[folder+"/groupversion_info.go"]; !bytes.Equal(again, written) {
+				if again := p.tree()[dir+"/groupversion_info.go"]; !bytes.Equal(again, written) {
 					t.Errorf("the package is not as it was:\n%s", again)
 				}
 				if diff := sameTree(before, p.tree()); diff != "" {

@@ -281,18 +281,18 @@ func writeControllerRuntime(t *testing.T, runtime string) string {
 // dirsTestedByServer returns the directories of the runtime whose tests import the test server.
 func dirsTestedByServer(t *testing.T) map[string]bool {
 	t.Helper()
-	folders := map[string]bool{}
+	dirs := map[string]bool{}
 	err := fs.WalkDir(kctrl.Source, "runtime", func(name string, entry fs.DirEntry, err error) error {
 		if err == nil && strings.HasSuffix(name, "_test.go") &&
 			bytes.Contains(sourceFile(t, name), []byte(`"`+runtimeModule+"/testserver/")) {
-			folders[path.Dir(name)] = true
+			dirs[path.Dir(name)] = true
 		}
 		return err
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return folders
+	return dirs
 }
 
 // bundledTemplate returns a module file of the bundled runtime, as projects get it.

@@ -178,12 +178,12 @@ func (p *randomProject) check() {
 		}
 	}
 	p.generate(disk)
-	for _, folder := range []string{"/config/default", "/config/samples"} {
-		if !disk.Exists(folder + "/kustomization.yaml") {
+	for _, dir := range []string{"/config/default", "/config/samples"} {
+		if !disk.Exists(dir + "/kustomization.yaml") {
 			continue
 		}
-		if _, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(disk, folder); err != nil {
-			p.Errorf("kustomize build %s: %v", folder, err)
+		if _, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(disk, dir); err != nil {
+			p.Errorf("kustomize build %s: %v", dir, err)
 		}
 	}
 }

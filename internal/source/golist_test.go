@@ -301,18 +301,18 @@ var seeds = flag.Int("seeds", 3, "how many random trees each layout has")
 func samePackages(t *testing.T, dir, pattern string) {
 	t.Helper()
 	want, failure := goList(t, dir, pattern)
-	folders, passed, err := opened(t, dir).Dirs(dir, []string{pattern}, true)
+	dirs, passed, err := opened(t, dir).Dirs(dir, []string{pattern}, true)
 	_, unusual := errors.AsType[*resolve.UnusualError](err)
 	switch {
 	case failure != nil && err == nil:
-		t.Errorf("%s in %s: %v, %v, but %v", pattern, dir, folders, err, failure)
+		t.Errorf("%s in %s: %v, %v, but %v", pattern, dir, dirs, err, failure)
 	case failure != nil:
 		return
 	case unusual:
 		t.Errorf("%s in %s is left to the go command: %v", pattern, dir, err)
 	}
 	var got []string
-	for _, f := range folders {
+	for _, f := range dirs {
 		got = append(got, f.ImportPath()+" "+f.Dir)
 	}
 	slices.Sort(got)
@@ -339,9 +339,9 @@ func TestDirectoryPatternsMatchTheGoCommand(t *testing.T) {
 					if !NewTree(nil).IsDir(filepath.Join(m, resolve.NewPattern(pattern).Base())) {
 						continue
 					}
-					folders, _, err := opened(t, m).Dirs(m, []string{pattern}, false)
+					dirs, _, err := opened(t, m).Dirs(m, []string{pattern}, false)
 					var got []string
-					for _, f := range folders {
+					for _, f := range dirs {
 						got = append(got, f.ImportPath()+" "+f.Dir)
 					}
 					slices.Sort(got)
@@ -386,10 +386,10 @@ func TestDirectoriesOfControllerGenMatchTheGoCommand(t *testing.T) {
 func sameDirs(t *testing.T, m, folder, below string) {
 	t.Helper()
 	want, failure := goList(t, filepath.Join(m, folder), "."+below)
-	folders, _, err := opened(t, m).Dirs(m, []string{"./" + folder + below}, true)
+	dirs, _, err := opened(t, m).Dirs(m, []string{"./" + folder + below}, true)
 	if failure != nil {
 		if err == nil {
-			t.Errorf("./%s%s in %s: %v, but %v", folder, below, m, folders, failure)
+			t.Errorf("./%s%s in %s: %v, but %v", folder, below, m, dirs, failure)
 		}
 		return
 	}
@@ -397,7 +397,7 @@ func sameDirs(t *testing.T, m, folder, below string) {
 		t.Errorf("./%s%s in %s is left to the go command: %v", folder, below, m, err)
 	}
 	var got []string
-	for _, f := range folders {
+	for _, f := range dirs {
 		got = append(got, f.ImportPath()+" "+f.Dir)
 	}
 	slices.Sort(got)

@@ -40,14 +40,14 @@ func TestOverlayHidesAndAddsFiles(t *testing.T) {
 		filepath.Join(dir, "a/deep/er/x.go"): []byte("package x\n"),
 		filepath.Join(dir, "b/x_test.go"):    []byte("package x\n"),
 	})
-	files, folders, err := tree.List(filepath.Join(dir, "a"))
+	files, dirs, err := tree.List(filepath.Join(dir, "a"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff([]string{"kept.go", "new.go"}, files); diff != "" {
 		t.Error(diff)
 	}
-	if diff := cmp.Diff([]string{"deep", "sub"}, folders); diff != "" {
+	if diff := cmp.Diff([]string{"deep", "sub"}, dirs); diff != "" {
 		t.Error(diff)
 	}
 	if _, err := tree.ReadFile(filepath.Join(dir, "a/gone.go")); !os.IsNotExist(err) {
@@ -98,13 +98,13 @@ func TestPatterns(t *testing.T) {
 		dir + "/api/v2":      {root + "/api/v2"},
 	}
 	for pattern, want := range tests {
-		folders, _, err := NewTree(nil).Dirs(dir, strings.Fields(pattern), false)
+		dirs, _, err := NewTree(nil).Dirs(dir, strings.Fields(pattern), false)
 		if err != nil {
 			t.Errorf("%s: %v", pattern, err)
 			continue
 		}
 		var got []string
-		for _, f := range folders {
+		for _, f := range dirs {
 			got = append(got, f.ImportPath())
 		}
 		if diff := cmp.Diff(want, got); diff != "" {
@@ -113,8 +113,8 @@ func TestPatterns(t *testing.T) {
 	}
 	for _, pattern := range []string{"./docs", "./tests/...", "./nowhere", "..", "/", "./apis...", "./vendor/v", "main.go",
 		"./api/empty"} {
-		if folders, _, err := NewTree(nil).Dirs(dir, []string{pattern}, false); err == nil {
-			t.Errorf("%s matches %v", pattern, folders)
+		if dirs, _, err := NewTree(nil).Dirs(dir, []string{pattern}, false); err == nil {
+			t.Errorf("%s matches %v", pattern, dirs)
 		}
 	}
 }

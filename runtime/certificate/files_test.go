@@ -28,14 +28,14 @@ import (
 )
 
 // writePair writes a certificate and its key as two files with the given time, and returns the certificate to trust.
-func writePair(t *testing.T, folder string, made time.Time, lifetime time.Duration, changed time.Time) (ca []byte) {
+func writePair(t *testing.T, dir string, made time.Time, lifetime time.Duration, changed time.Time) (ca []byte) {
 	t.Helper()
 	entries, err := entriesOf(made, lifetime, "localhost")
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, name := range []string{"tls.crt", "tls.key"} {
-		writeFile(t, filepath.Join(folder, name), entries[name], changed)
+		writeFile(t, filepath.Join(dir, name), entries[name], changed)
 	}
 	return entries["ca.crt"]
 }
@@ -51,14 +51,14 @@ func writeFile(t *testing.T, path string, text []byte, changed time.Time) {
 }
 
 func TestFilesAreReadAgainWhenTheyChange(t *testing.T) {
-	folder, logger := t.TempDir(), slog.New(slog.DiscardHandler)
-	certificateFile, keyFile := filepath.Join(folder, "tls.crt"), filepath.Join(folder, "tls.key")
+	dir, logger := t.TempDir(), slog.New(slog.DiscardHandler)
+	certificateFile, keyFile := filepath.Join(dir, "tls.crt"), filepath.Join(dir, "tls.key")
 	if _, err := certificate.NewFiles(certificateFile, keyFile, logger); err == nil ||
 		!strings.Contains(err.Error(), "tls.crt") {
 		t.Errorf("without files: %v", err)
 	}
 	now := time.Now()
-	writePair(t, folder, now, time.Hour, now.Add(-3*time.Hour))
+	writePair(t, dir, now, time.Hour, now.Add(-3*time.Hour))
 	files, err := certificate.NewFiles(certificateFile, keyFile, logger)
 	if err != nil {
 		t.Fatal(err)
@@ -105,9 +105,9 @@ func TestFilesAreReadAgainWhenTheyChange(t *testing.T) {
 // time and volumes with one time for all files do. The change is noticed by the identity of the files, within seconds.
 func TestFilesAreReadAgainAlthoughTheirTimeIsTheSame(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		folder, now := t.TempDir(), time.Now()
-		writePair(t, folder, now, time.Hour, now)
-		files, err := certificate.NewFiles(filepath.Join(folder, "tls.crt"), filepath.Join(folder, "tls.key"), nil)
+		dir, now := t.TempDir(), time.Now()
+		writePair(t, dir, now, time.Hour, now)
+		files, err := certificate.NewFiles(filepath.Join(dir, "tls.crt"), filepath.Join(dir, "tls.key"), nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -128,7 +128,7 @@ func TestFilesAreReadAgainAlthoughTheirTimeIsTheSame(t *testing.T) {
 		other := t.TempDir()
 		writePair(t, other, now, time.Hour, now)
 		for _, name := range []string{"tls.crt", "tls.key"} {
-			if err := os.Rename(filepath.Join(other, name), filepath.Join(folder, name)); err != nil {
+			if err := os.Rename(filepath.Join(other, name), filepath.Join(dir, name)); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -137,7 +137,7 @@ func TestFilesAreReadAgainAlthoughTheirTimeIsTheSame(t *testing.T) {
 		}
 		// Other contents, perhaps as long as before.
 		for range 5 {
-			writePair(t, folder, now, time.Hour, now)
+			writePair(t, dir, now, time.Hour, now)
 			<-time.After(11 * time.Second)
 			if !shown() {
 				t.Error("files that were written again are not read")
@@ -149,12 +149,12 @@ func TestFilesAreReadAgainAlthoughTheirTimeIsTheSame(t *testing.T) {
 // TestChainThatIsWrittenInPartsIsShownWhole reads a file after only its first certificate was written. The time of the
 // file does not change with the rest.
 func TestChainThatIsWrittenInPartsIsShownWhole(t *testing.T) {
-	folder, now := t.TempDir(), time.Now()
+	dir, now := t.TempDir(), time.Now()
 	entries, err := entriesOf(now, time.Hour, "localhost")
 	if err != nil {
 		t.Fatal(err)
 	}
-	certificateFile, keyFile := filepath.Join(folder, "tls.crt"), filepath.Join(folder, "tls.key")
+	certificateFile, keyFile := filepath.Join(dir, "tls.crt"), filepath.Join(dir, "tls.key")
 	writeFile(t, keyFile, entries["tls.key"], now)
 	writeFile(t, certificateFile, entries["tls.crt"], now)
 	files, err := certificate.NewFiles(certificateFile, keyFile, nil)
@@ -175,10 +175,10 @@ func TestChainThatIsWrittenInPartsIsShownWhole(t *testing.T) {
 // TestCertificateThatExpiresWhileAConnectionIsOpen sends requests as an API server that keeps its connection. They are
 // answered. A new connection needs a valid certificate, and gets it as soon as the files contain one.
 func TestCertificateThatExpiresWhileAConnectionIsOpen(t *testing.T) {
-	folder, now := t.TempDir(), time.Now()
+	dir, now := t.TempDir(), time.Now()
 	trusted := x509.NewCertPool()
-	trusted.AppendCertsFromPEM(writePair(t, folder, now, time.Hour, now.Add(-time.Hour)))
-	files, err := certificate.NewFiles(filepath.Join(folder, "tls.crt"), filepath.Join(folder, "tls.key"),
+	trusted.AppendCertsFromPEM(writePair(t, dir, now, time.Hour, now.Add(-time.Hour)))
+	files, err := certificate.NewFiles(filepath.Join(dir, "tls.crt"), filepath.Join(dir, "tls.key"),
 		slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
@@ -225,7 +225,7 @@ func TestCertificateThatExpiresWhileAConnectionIsOpen(t *testing.T) {
 	if _, err := post(); err == nil || !strings.Contains(err.Error(), "expired") {
 		t.Errorf("a new connection with a certificate that has expired: %v", err)
 	}
-	trusted.AppendCertsFromPEM(writePair(t, folder, now, 3*time.Hour, now))
+	trusted.AppendCertsFromPEM(writePair(t, dir, now, 3*time.Hour, now))
 	for _, want := range []bool{false, true} {
 		if reused, err := post(); err != nil || reused != want {
 			t.Errorf("with the next certificate: reused %v, %v", reused, err)
@@ -239,9 +239,9 @@ func TestCertificateThatExpiresWhileAConnectionIsOpen(t *testing.T) {
 
 func TestCertificateOfFilesThatExpiredIsNotReady(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		folder := t.TempDir()
-		writePair(t, folder, time.Now().Add(2*time.Hour), time.Hour, time.Now())
-		files, err := certificate.NewFiles(filepath.Join(folder, "tls.crt"), filepath.Join(folder, "tls.key"),
+		dir := t.TempDir()
+		writePair(t, dir, time.Now().Add(2*time.Hour), time.Hour, time.Now())
+		files, err := certificate.NewFiles(filepath.Join(dir, "tls.crt"), filepath.Join(dir, "tls.key"),
 			slog.New(slog.DiscardHandler))
 		if err != nil {
 			t.Fatal(err)
@@ -260,9 +260,9 @@ func TestCertificateOfFilesThatExpiredIsNotReady(t *testing.T) {
 // TestReadsOfFilesAreCounted counts reads before the metrics are registered and failed reads, but not checks of
 // unchanged files.
 func TestReadsOfFilesAreCounted(t *testing.T) {
-	folder, now := t.TempDir(), time.Now()
-	writePair(t, folder, now, time.Hour, now.Add(-3*time.Hour))
-	certificateFile, keyFile := filepath.Join(folder, "tls.crt"), filepath.Join(folder, "tls.key")
+	dir, now := t.TempDir(), time.Now()
+	writePair(t, dir, now, time.Hour, now.Add(-3*time.Hour))
+	certificateFile, keyFile := filepath.Join(dir, "tls.crt"), filepath.Join(dir, "tls.key")
 	files, err := certificate.NewFiles(certificateFile, keyFile, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
@@ -281,7 +281,7 @@ func TestReadsOfFilesAreCounted(t *testing.T) {
 		}
 	}
 	want("unchanged", 1, 0)
-	writePair(t, folder, now, time.Hour, now.Add(-2*time.Hour))
+	writePair(t, dir, now, time.Hour, now.Add(-2*time.Hour))
 	want("changed", 2, 0)
 	writeFile(t, keyFile, []byte("nonsense"), now.Add(-time.Hour))
 	want("broken", 3, 1)

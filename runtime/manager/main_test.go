@@ -153,14 +153,14 @@ func TestExitCodesOfMain(t *testing.T) {
 // home returns the environment of a user with a kubeconfig in the usual place.
 func home(t *testing.T, server string) string {
 	t.Helper()
-	folder := t.TempDir()
-	if err := os.Mkdir(filepath.Join(folder, ".kube"), 0o700); err != nil {
+	dir := t.TempDir()
+	if err := os.Mkdir(filepath.Join(dir, ".kube"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Rename(writeKubeconfig(t, server), filepath.Join(folder, ".kube", "config")); err != nil {
+	if err := os.Rename(writeKubeconfig(t, server), filepath.Join(dir, ".kube", "config")); err != nil {
 		t.Fatal(err)
 	}
-	return "HOME=" + folder
+	return "HOME=" + dir
 }
 
 func TestAPIServerIsFoundByFlagThenEnvironmentThenPodThenHome(t *testing.T) {

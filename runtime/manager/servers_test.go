@@ -37,11 +37,11 @@ func TestMetricsInPlain(t *testing.T) {
 }
 
 func TestCertificateFilesAreReadAgain(t *testing.T) {
-	folder := t.TempDir()
+	dir := t.TempDir()
 	hour := time.Now().Truncate(time.Hour)
-	writeCertificate(t, folder, "first", hour)
+	writeCertificate(t, dir, "first", hour)
 	m, log := newManager(t, newAPIServer(), manager.Options{Metrics: manager.MetricsOptions{BindAddress: loopback,
-		CertDir: folder}})
+		CertDir: dir}})
 	start(t, m)
 	url := log.url(t, "metrics")
 	want := func(name, when string) {
@@ -51,24 +51,24 @@ func TestCertificateFilesAreReadAgain(t *testing.T) {
 		}
 	}
 	want("first", "at start")
-	writeCertificate(t, folder, "second", hour.Add(time.Minute))
+	writeCertificate(t, dir, "second", hour.Add(time.Minute))
 	want("second", "when both files have changed")
-	writePEM(t, filepath.Join(folder, "tls.crt"), "CERTIFICATE", []byte("half"), hour.Add(2*time.Minute))
+	writePEM(t, filepath.Join(dir, "tls.crt"), "CERTIFICATE", []byte("half"), hour.Add(2*time.Minute))
 	want("second", "when a file is broken")
 	log.wait(t, "level=WARN", "could not be read again", "tls.crt")
-	writeCertificate(t, folder, "third", hour.Add(3*time.Minute))
+	writeCertificate(t, dir, "third", hour.Add(3*time.Minute))
 	want("third", "when it is mended")
-	if err := os.Remove(filepath.Join(folder, "tls.crt")); err != nil {
+	if err := os.Remove(filepath.Join(dir, "tls.crt")); err != nil {
 		t.Fatal(err)
 	}
 	want("third", "when the file is gone")
 }
 
 func TestMetricsNeedTheCertificateThatWasGiven(t *testing.T) {
-	folder := t.TempDir()
+	dir := t.TempDir()
 	newWith := func() error {
 		_, err := manager.New(newAPIServer().config(), manager.Options{Metrics: manager.MetricsOptions{BindAddress: loopback,
-			CertDir: folder}})
+			CertDir: dir}})
 		return err
 	}
 	if err := newWith(); err == nil {
@@ -76,7 +76,7 @@ func TestMetricsNeedTheCertificateThatWasGiven(t *testing.T) {
 	} else {
 		contains(t, err.Error(), "metrics server: ", "tls.crt")
 	}
-	writePEM(t, filepath.Join(folder, "tls.crt"), "CERTIFICATE", []byte("half"), time.Now())
+	writePEM(t, filepath.Join(dir, "tls.crt"), "CERTIFICATE", []byte("half"), time.Now())
 	if err := newWith(); err == nil {
 		t.Error("a broken file: got no error")
 	}
@@ -183,7 +183,7 @@ func TestSlowClientsAreNamedAtTheShutdown(t *testing.T) {
 }
 
 // writeCertificate writes tls.crt and tls.key for name into a directory, with a given modification time.
-func writeCertificate(t *testing.T, folder, name string, changed time.Time) {
+func writeCertificate(t *testing.T, dir, name string, changed time.Time) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -199,8 +199,8 @@ func writeCertificate(t *testing.T, folder, name string, changed time.Time) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	writePEM(t, filepath.Join(folder, "tls.key"), "PRIVATE KEY", keyDER, changed)
-	writePEM(t, filepath.Join(folder, "tls.crt"), "CERTIFICATE", certificate, changed)
+	writePEM(t, filepath.Join(dir, "tls.key"), "PRIVATE KEY", keyDER, changed)
+	writePEM(t, filepath.Join(dir, "tls.crt"), "CERTIFICATE", certificate, changed)
 }
 
 func writePEM(t *testing.T, path, kind string, der []byte, changed time.Time) {

@@ -15,8 +15,8 @@ import (
 )
 
 func TestOptionsAreArgumentsOfTheCommand(t *testing.T) {
-	folder := t.TempDir()
-	said := filepath.Join(folder, "said")
+	dir := t.TempDir()
+	said := filepath.Join(dir, "said")
 	use(t, script(t, `echo "$@" >>`+said+`
 if test "$2" = up; then
 	echo '{"kubeconfig":"`+kubeconfig(t)+`"}'
@@ -59,14 +59,14 @@ fi
 
 // TestCRDsAreReadBelowADirectory finds CRDs behind a link, and skips files that only kustomize reads, on both servers.
 func TestCRDsAreReadBelowADirectory(t *testing.T) {
-	folder := t.TempDir()
+	dir := t.TempDir()
 	for _, name := range []string{"a.yaml", "bases/b.json", "kustomization.yaml", "bases/kustomization.yml", "read.me"} {
-		path := filepath.Join(folder, "crds", name)
+		path := filepath.Join(dir, "crds", name)
 		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, nil, 0o600)); err != nil {
 			t.Fatal(err)
 		}
 	}
-	link, said := filepath.Join(folder, "link"), filepath.Join(folder, "said")
+	link, said := filepath.Join(dir, "link"), filepath.Join(dir, "said")
 	if err := os.Symlink("crds", link); err != nil {
 		t.Fatal(err)
 	}

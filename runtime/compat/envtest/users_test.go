@@ -102,18 +102,18 @@ func TestUsersOfAnEnvironmentHaveTheRightsOfTheirGroups(t *testing.T) {
 // item of a list.
 func TestCRDsAreFoundAsTheCommandFindsThem(t *testing.T) {
 	t.Setenv(testenv.ServerVariable, "")
-	folder, link := writeCRD(t), filepath.Join(t.TempDir(), "link")
-	if err := os.Symlink(folder, link); err != nil {
+	dir, link := writeCRD(t), filepath.Join(t.TempDir(), "link")
+	if err := os.Symlink(dir, link); err != nil {
 		t.Fatal(err)
 	}
 	const list = `{"apiVersion":"v1","kind":"List","items":[{"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition","metadata":{"name":"things.example.com"},
 "spec":{"group":"example.com","scope":"Cluster","names":{"kind":"Thing","plural":"things"},"versions":[{"name":"v1","served":true,"storage":true,"schema":{"openAPIV3Schema":{"type":"object"}}}]}}]}`
 	for name, content := range map[string]string{"list.json": list, "kustomization.yml": "resources: [list.json]\n"} {
-		if err := os.WriteFile(filepath.Join(folder, name), []byte(content), 0o600); err != nil {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
-	env := testenv.Start(t, testenv.WithCRDs(link, filepath.Join(folder, "list.json")))
+	env := testenv.Start(t, testenv.WithCRDs(link, filepath.Join(dir, "list.json")))
 	if crds, err := envtest.InstallCRDs(env.Config, envtest.CRDInstallOptions{Paths: []string{link}}); err != nil ||
 		len(crds) != 1 {
 		t.Errorf("installed %d: %v", len(crds), err)
@@ -133,8 +133,8 @@ func TestCRDsAreFoundAsTheCommandFindsThem(t *testing.T) {
 
 func TestCRDsAreInstalledUpdatedAndUninstalled(t *testing.T) {
 	env := startEnvironment(t)
-	folder := writeCRD(t)
-	options := envtest.CRDInstallOptions{Paths: []string{folder, "nowhere"}}
+	dir := writeCRD(t)
+	options := envtest.CRDInstallOptions{Paths: []string{dir, "nowhere"}}
 	for range 2 {
 		crds, err := envtest.InstallCRDs(env.Config, options)
 		if err != nil || len(crds) != 1 {

@@ -64,9 +64,9 @@ spec:
 
 const webhookURL = "https://127.0.0.1:9443"
 
-func write(t *testing.T, folder, name, text string) string {
+func write(t *testing.T, dir, name, text string) string {
 	t.Helper()
-	path := filepath.Join(folder, name)
+	path := filepath.Join(dir, name)
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -85,17 +85,17 @@ func parse(t *testing.T, text string) *unstructured.Unstructured {
 func named(name string) string { return strings.Replace(validating, "NAME", name, 1) }
 
 func TestLoadReadsFilesAndDirectories(t *testing.T) {
-	folder := t.TempDir()
-	write(t, folder, "b.yaml", "# comment\n---\n"+named("one")+"--- # another\n"+crd+"---\n\n---\n"+named("two"))
-	write(t, folder, "a.yml", strings.ReplaceAll("---\n"+named("three")+"---\n"+named("four"), "\n", "\r\n"))
-	write(t, folder, "c.json",
+	dir := t.TempDir()
+	write(t, dir, "b.yaml", "# comment\n---\n"+named("one")+"--- # another\n"+crd+"---\n\n---\n"+named("two"))
+	write(t, dir, "a.yml", strings.ReplaceAll("---\n"+named("three")+"---\n"+named("four"), "\n", "\r\n"))
+	write(t, dir, "c.json",
 		`{"apiVersion": "admissionregistration.k8s.io/v1", "kind": "MutatingWebhookConfiguration", "metadata": {"name": "five"}}`)
-	write(t, folder, "README.md", "kind: [")
-	if err := os.Mkdir(filepath.Join(folder, "below.yaml"), 0o700); err != nil {
+	write(t, dir, "README.md", "kind: [")
+	if err := os.Mkdir(filepath.Join(dir, "below.yaml"), 0o700); err != nil {
 		t.Fatal(err)
 	}
 	single := write(t, t.TempDir(), "single.txt", named("six"))
-	all, err := local.Load(folder, single)
+	all, err := local.Load(dir, single)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -109,20 +109,20 @@ func TestLoadReadsFilesAndDirectories(t *testing.T) {
 }
 
 func TestLoadNamesTheInvalidFile(t *testing.T) {
-	folder := t.TempDir()
+	dir := t.TempDir()
 	for name, text := range map[string]string{"list.yaml": "- a\n", "half.yaml": named("a") + "---\nkind: [\n",
 		"text.yaml": "text"} {
-		path := write(t, folder, name, text)
+		path := write(t, dir, name, text)
 		if _, err := local.Load(path); err == nil || !strings.HasPrefix(err.Error(), path+": ") ||
 			strings.Contains(err.Error(), "\n") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	missing := filepath.Join(folder, "missing.yaml")
+	missing := filepath.Join(dir, "missing.yaml")
 	if _, err := local.Load(missing); !errors.Is(err, os.ErrNotExist) || !strings.Contains(err.Error(), missing) {
 		t.Errorf("a file that is not there: %v", err)
 	}
-	other := write(t, folder, "other.yaml", crd)
+	other := write(t, dir, "other.yaml", crd)
 	if _, err := local.Load(other); err == nil || err.Error() != "there is no webhook configuration in "+other {
 		t.Errorf("a file without a configuration: %v", err)
 	}
