@@ -46,16 +46,26 @@ func preconditions(options []ssa.Value) bool {
 	})
 }
 
-// fromCache reports whether the object of a delete was read from the cache in the same function.
+// fromCache reports whether the object of a delete was read from the cache in the same function, and not written since:
+// after a write, it is the answer of the API server.
 func fromCache(r *reporter, fn *ssa.Function, del *code.Op) bool {
 	target := container(del.Object)
+	var read ssa.Instruction
 	for call := range code.Calls(fn) {
-		if op := r.OpOf(call); op != nil && r.ReadsCache(op) && op.Object == target && code.Dominates(call, del.Call) {
-			return true
+		op := r.OpOf(call)
+		switch {
+		case op == nil || !code.Dominates(call, del.Call):
+		case op.Object == target && r.ReadsCache(op):
+			read = call
+		case op.Object == del.Object && read != nil && slices.Contains(answered, op.Verb) && code.Dominates(read, call):
+			read = nil
 		}
 	}
-	return false
+	return read != nil
 }
+
+// answered are the verbs after which an object is the answer of the API server.
+var answered = []code.Verb{code.Create, code.Update, code.Patch}
 
 // container returns the list that an element is in, or the object itself.
 func container(object ssa.Value) ssa.Value {

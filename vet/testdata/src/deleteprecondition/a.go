@@ -20,6 +20,19 @@ func failed(ctx context.Context, c client.Client, key client.ObjectKey) error {
 	return nil
 }
 
+func created(ctx context.Context, c client.Client, key client.ObjectKey, pod *corev1.Pod) error {
+	if err := c.Get(ctx, key, pod); err == nil {
+		return nil
+	}
+	if err := c.Create(ctx, pod); err != nil {
+		return err
+	}
+	if pod.Spec.NodeName == "" { // the field of the answer
+		return c.Delete(ctx, pod)
+	}
+	return nil
+}
+
 func elements(ctx context.Context, c kclient.Client) error {
 	pods := &corev1.PodList{}
 	if err := c.List(ctx, pods); err != nil {
