@@ -43,7 +43,8 @@ func atEnd(names ...string) (disabled []string) {
 // which the end differs from that of a run without errors, or 0.
 func (s specimen) randomErrors(t *testing.T, fixed bool) (seed uint64, err error) {
 	s.user = ""
-	reference, err := simulator.Learn(t, s.operator(fixed), 1)
+	operator := s.operator(fixed)
+	reference, err := simulator.Learn(t, operator, 1)
 	if err != nil {
 		return 0, err
 	}
@@ -52,8 +53,9 @@ func (s specimen) randomErrors(t *testing.T, fixed bool) (seed uint64, err error
 		failing.setup = func(m controller.Manager, fixed bool) error {
 			return s.setup(failingManager{m, rand.New(rand.NewPCG(seed, 0))}, fixed)
 		}
-		failure, err := simulator.Try(t, failing.operator(fixed), reference, simulator.Plan{Seed: seed},
-			atEnd("converges", "state"))
+		operator.Setup = failing.operator(fixed).Setup
+		plan := simulator.Plan{Seed: seed}
+		failure, err := simulator.Try(t, operator, reference, plan, atEnd("converges", "state"))
 		if failure != nil || err != nil {
 			return seed, err
 		}
@@ -65,13 +67,15 @@ func (s specimen) randomErrors(t *testing.T, fixed bool) (seed uint64, err error
 // its author expects, which are those of the fixed operator, deletes the samples, and waits until they are gone.
 func (s specimen) scaffoldedTest(t *testing.T, fixed bool) (found bool, err error) {
 	s.user = ""
-	expected, err := simulator.Learn(t, s.operator(true), 1)
+	operator := s.operator(true)
+	expected, err := simulator.Learn(t, operator, 1)
 	if err != nil {
 		return false, err
 	}
+	operator.Setup = s.operator(fixed).Setup
 	for _, then := range []simulator.Kind{"", simulator.Delete} {
 		plan := simulator.Plan{Seed: 1, Then: then}
-		failure, err := simulator.Try(t, s.operator(fixed), expected, plan, atEnd("runs", "converges", "state"))
+		failure, err := simulator.Try(t, operator, expected, plan, atEnd("runs", "converges", "state"))
 		if failure != nil || err != nil {
 			return failure != nil, err
 		}
