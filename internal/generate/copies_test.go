@@ -28,8 +28,8 @@ var unusual = map[string]string{
 		"struct{ Names map[string][]string }\n",
 	"unmarked": "type Spec struct {\n\tOne other.Plain\n\tMany []other.Plain\n\tNamed " +
 		"map[string]other.Plain\n\tPointer *other.Plain\n}\n",
-	"mentioned": "type Spec struct {\n\tOne prose.Plain\n\tMany []prose.Plain\n\tPointer *prose.Plain\n\tOther " +
-		"prose.Other\n}\n",
+	"mentioned": "type Spec struct {\n\tOne told.Plain\n\tMany []told.Plain\n\tPointer *told.Plain\n\tOther " +
+		"told.Other\n}\n",
 	"arrays": "type Spec struct {\n\tFlat [3]string\n\tDeep [2]*string\n\tOf [][2][]string\n\tBy " +
 		"map[[2]string][2][]string\n}\n\ntype Pair [2]*string\n",
 	"recursive": "type Spec struct {\n\tOne other.Plain\n\tTree Tree\n\tBy map[string]Forest\n\tHidden " +
@@ -68,10 +68,9 @@ type Into struct{ Names []string }
 func (in *Into) DeepCopyInto(out *Into) { out.Names = append([]string(nil), in.Names...) }
 `
 
-// prose is a package without deep copies, whose comments only mention the markers for them.
-const prose = `// Package prose would have deep copies with +kubebuilder:object:generate=true
-// or +k8s:deepcopy-gen=package.
-package prose
+// mentioned is a package without deep copies, whose comments only mention the markers for them.
+const mentioned = `// Package told would have deep copies with +kubebuilder:object:generate=true, or with +k8s:deepcopy-gen=package.
+package told
 
 // Plain has no deep copies: they would need a line that begins with +kubebuilder:object:generate=true.
 type Plain struct{ Names []string }
@@ -86,13 +85,13 @@ func unusualModule(t *testing.T) string {
 	dir := t.TempDir()
 	oracle.Module(t, dir, "example.com/unusual")
 	oracle.Write(t, dir, "other/other.go", other)
-	oracle.Write(t, dir, "prose/prose.go", prose)
+	oracle.Write(t, dir, "told/told.go", mentioned)
 	for name, declarations := range unusual {
 		imports := `import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"` + "\n"
 		for _, imported := range []struct{ use, path string }{
 			{"resource.", "k8s.io/apimachinery/pkg/api/resource"},
 			{"other.", "example.com/unusual/other"},
-			{"prose.", "example.com/unusual/prose"},
+			{"told.", "example.com/unusual/told"},
 			{"time.T", "time"},
 			{"runtime.", "k8s.io/apimachinery/pkg/runtime"},
 			{"sets.", "k8s.io/apimachinery/pkg/util/sets"},
