@@ -57,7 +57,7 @@ var layouts = map[string]layout{
 		modules: map[string]string{".": "example.com/guestbook", "api": "example.com/guestbook/api"},
 		lines: []string{
 			"go mod edit -require example.com/guestbook/api@v0.0.0 -replace example.com/guestbook/api=./api",
-			"go -C api mod tidy", "go mod tidy", "go mod vendor",
+			"go list -mod=mod -deps ./...", "go mod vendor", // go mod tidy needs modules for tests of dependencies
 		},
 	},
 	"adopted": {from: "kubebuilder-committed", lines: []string{

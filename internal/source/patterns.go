@@ -295,7 +295,11 @@ func (r *resolver) matchImport(pattern string) ([]Dir, error) {
 	return found, nil
 }
 
-// walkModules adds the directories of all modules below dir.
+// bundled are the modules that kctrl writes into third_party. They have nothing to generate, and the versions that they
+// require need not be in the module cache: the project builds them with its own.
+var bundled = []string{"github.com/kctrl-dev/kctrl", "sigs.k8s.io/controller-runtime"}
+
+// walkModules adds the directories of all modules below dir, except bundled ones.
 func (r *resolver) walkModules(dir string, found *[]Dir) error {
 	modules, err := r.tree.modulesBelow(dir)
 	r.tree.noteModules(dir, modules, err)
@@ -309,6 +313,9 @@ func (r *resolver) walkModules(dir string, found *[]Dir) error {
 		mod, err := r.moduleOf(name)
 		if err != nil {
 			return err
+		}
+		if slices.Contains(bundled, mod.Path) {
+			continue
 		}
 		matched, err := r.matching(Dir{Dir: name, Module: mod}, true, func(Dir) bool { return true })
 		if err != nil {

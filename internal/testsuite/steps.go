@@ -37,6 +37,15 @@ var steps = []step{
 		name: "download controller-runtime", dir: "compat/controller-runtime/apitest", env: tool,
 		command: []string{"go", "mod", "download"},
 	},
+	{
+		// In a workspace, the go command looks for json-patch/v5 in this module too.
+		name: "download json-patch", dir: "compat/controller-runtime/apitest", env: tool,
+		command: []string{"go", "mod", "download", "github.com/evanphx/json-patch@v0.5.2"},
+	},
+	{
+		name: "compile controller-runtime's API", dir: "compat/controller-runtime", env: tool,
+		command: []string{"go", "build", "./..."},
+	},
 	{name: "compile the API server in memory", env: tool, command: []string{"bin/kctrl", "env", "build", "--in-memory"}},
 	{name: "compile the real API server", env: tool, command: []string{"bin/kctrl", "env", "build"}},
 	{
