@@ -66,7 +66,7 @@ var importRules = []importRule{
 	},
 	{
 		in:     []string{"testserver"},
-		forbid: under(module+"/internal", module+"/cmd", module+"/runtime/compat"),
+		forbid: under(module+"/internal", module+"/cmd", module+"/runtime/compat/envtest"),
 		reason: "kctrl compiles the test server from a copy of only runtime/ and testserver/",
 	},
 	{
@@ -119,9 +119,9 @@ var importRules = []importRule{
 	{
 		in:     []string{"."},
 		forbid: under("github.com/spf13/cobra", "github.com/spf13/pflag"),
-		except: []string{"cmd/kctrl"},
+		except: []string{"cmd/kctrl", "testserver/simulator/program"},
 		tests:  true,
-		reason: "only cmd/kctrl parses command lines",
+		reason: "only cmd/kctrl parses command lines; a simulation prepares the flags of another program",
 	},
 	{
 		in:     []string{"."},
@@ -229,7 +229,7 @@ var runtimeLayers = []string{
 	"predicate", "handler", "source", "webhook/server", "controller", "internal/authority", "certificate", "webhook/local",
 	"internal/serve", "manager",
 	"webhook/admission", "webhook/conversion", "webhook/conversiontest", "webhook", "registry",
-	"garbagecollector", "testenv", "compat/envtest", "sim",
+	"garbagecollector", "testenv", "compat/envtest", "compat/simulated", "sim",
 }
 
 // testserverLayers orders the packages of testserver/ in the same way.

@@ -20,6 +20,12 @@ var Source embed.FS
 //go:embed compat/controller-runtime.zip
 var controllerRuntime []byte
 
+// The oldest and the newest release of controller-runtime whose API the module has.
+const (
+	OldestControllerRuntime = "v0.23"
+	NewestControllerRuntime = "v0.25"
+)
+
 // ControllerRuntime returns go.mod, go.sum and the Go files of compat/controller-runtime, without tests.
 func ControllerRuntime() (fs.FS, error) {
 	return zip.NewReader(bytes.NewReader(controllerRuntime), int64(len(controllerRuntime)))

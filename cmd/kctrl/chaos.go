@@ -46,10 +46,6 @@ The exit code is 1 if a plan fails. A failure counts if it happens twice.`,
 	}
 	flags := cmd.Flags()
 	o.addTo(flags, &o.Options)
-	flags.StringVar(&o.Config, "config", "", "`path` of the CRDs and roles of the operator (default config/default)")
-	flags.StringVar(&o.Samples, "samples", "", "`path` of the objects of its user (default config/samples)")
-	flags.StringVar(&o.Namespace, "namespace", "", "`namespace` of the operator (default that of its Deployment)")
-	flags.BoolVar(&o.AsAdmin, "as-admin", false, "send its requests with all permissions, not as its service account")
 	flags.StringVar(&o.env, "env", "", "use the server of the environment with this `name`, see kctrl env up")
 	flags.DurationVar(&o.Quiet, "quiet", 2*time.Second, "the operator is at rest after this `time` without requests")
 	flags.DurationVar(&o.Longest, "longest", time.Minute, "maximum `time` until the operator comes to rest")

@@ -66,6 +66,10 @@ func (f *simFlags) addTo(flags *pflag.FlagSet, o *simulate.Options) {
 	flags.StringSliceVar(&o.Only, "only", nil, "only these `kinds` of faults: "+strings.Join(f.groups(), ", "))
 	flags.StringSliceVar(&o.Disabled, "disable", nil, "skip the `rules` with these names")
 	flags.StringVar(&f.replay, "replay", "", "run only the plan in this `file`")
+	flags.StringVar(&o.Config, "config", "", "`path` of the CRDs and roles of the operator (default config/default)")
+	flags.StringVar(&o.Samples, "samples", "", "`path` of the objects of its user (default config/samples)")
+	flags.StringVar(&o.Namespace, "namespace", "", "`namespace` of the operator (default that of its Deployment)")
+	flags.BoolVar(&o.AsAdmin, "as-admin", false, "send its requests with all permissions, not as its service account")
 	flags.VarP(simFormat{&f.output}, "output", "o", "output format: `text|json|junit|html`")
 }
 
@@ -102,18 +106,21 @@ func plansProgress(p controlplane.Progress) func(done, planned int) {
 // simOptions are the options of sim.
 type simOptions struct {
 	simFlags
-	simulate.Options
+	simulate.SimOptions
 }
 
 func newSimCommand(s *streams) *cobra.Command {
 	o := simOptions{simFlags: simFlags{output: outputText, name: "sim"}}
 	cmd := &cobra.Command{
-		Use:   "sim",
+		Use:   "sim [flags] [-- ARGUMENT...]",
 		Short: "Test the operator against crashes, stale reads and conflicts",
 		Long: `Run the whole operator against planned faults, in virtual time, on an API server in memory. The
 command needs no test code: config/samples has the desired state, and config/default has the
 definitions and the role. The optional directory config/sim has further objects that exist before the
 operator, such as definitions of other projects.
+
+An operator on controller-runtime needs no change: the simulation compiles it with kctrl's runtime, as
+kctrl migrate does, and changes no file. Arguments after -- replace those of the Deployment.
 
 A run without faults shows what the operator writes and which events it receives. Each plan then
 injects a fault at one of these places: a crash before or after a write, a lost answer, a conflict,
@@ -129,11 +136,22 @@ that --replay runs again.`,
 		Example: `  kctrl sim
   kctrl sim --only crash,stale --budget 30s
   kctrl sim --replay bin/sim/1.yaml`,
-		Args: noArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return runSim(cmd.Context(), s, o) },
+		Args: func(cmd *cobra.Command, args []string) error {
+			if cmd.ArgsLenAtDash() == 0 {
+				return nil
+			}
+			return noArgs(cmd, args)
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if cmd.ArgsLenAtDash() == 0 {
+				o.Args = args
+			}
+			return runSim(cmd.Context(), s, o)
+		},
 	}
 	flags := cmd.Flags()
 	flags.Uint64Var(&o.Seed, "seed", 1, "seed of the order of requests and events")
+	flags.StringVar(&o.Main, "main", "", "`package` of the program, such as ./cmd (default the only one with a manager)")
 	o.addTo(flags, &o.Options)
 	return cmd
 }
@@ -150,7 +168,7 @@ func runSim(ctx context.Context, s *streams, o simOptions) error {
 		return err
 	}
 	progress := progress(s)
-	report, err := simulate.Run(ctx, dir, o.Options, progress.Step, plansProgress(progress))
+	report, err := simulate.Run(ctx, dir, o.SimOptions, progress.Step, plansProgress(progress))
 	if err != nil {
 		return err
 	}
@@ -172,7 +190,7 @@ func (f *simFlags) print(s *streams, dir string, report *simulate.Report) error 
 	default:
 		err = f.printText(s, dir, report)
 	}
-	if err == nil && report.Run == 0 && f.budget > 0 {
+	if err == nil && report.Run == 0 && len(report.Failures) == 0 && f.budget > 0 {
 		err = &diagnostic.Error{
 			Message: "no plan ran: the run without faults took longer than --budget " + f.budget.String(),
 			Hint:    "raise --budget; 0 is no limit",

@@ -5,9 +5,16 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
+
+	kctrl "github.com/kctrl-dev/kctrl"
 )
+
+// DropIn is the directory of the module with controller-runtime's API, in that of [Source].
+const DropIn = "compat/controller-runtime"
 
 // Source writes the module of the runtime and the test server into the user's cache, and returns its directory.
 // Programs with the simulator are compiled with it. Concurrent calls write it once, and an interrupted call leaves
@@ -21,6 +28,11 @@ func Source(ctx context.Context) (dir string, err error) {
 	if err != nil {
 		return "", err
 	}
+	dropIn, err := dropInModule()
+	if err != nil {
+		return "", err
+	}
+	files = append(files, dropIn...)
 	hash := sha256.New()
 	for _, file := range files {
 		fmt.Fprintln(hash, file.name, len(file.content))
@@ -46,4 +58,22 @@ func Source(ctx context.Context) (dir string, err error) {
 		return "", unwritable(dir, err)
 	}
 	return dir, nil
+}
+
+// dropInModule returns the files of the module with controller-runtime's API.
+func dropInModule() ([]moduleFile, error) {
+	source, err := kctrl.ControllerRuntime()
+	if err != nil {
+		return nil, err
+	}
+	var files []moduleFile
+	err = fs.WalkDir(source, ".", func(name string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		content, err := fs.ReadFile(source, name)
+		files = append(files, moduleFile{path.Join(DropIn, name), content})
+		return err
+	})
+	return files, err
 }

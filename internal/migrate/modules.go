@@ -16,6 +16,7 @@ import (
 	"golang.org/x/mod/modfile"
 	"golang.org/x/mod/semver"
 
+	kctrl "github.com/kctrl-dev/kctrl"
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
 	"github.com/kctrl-dev/kctrl/internal/scaffold/gomod"
 	"github.com/kctrl-dev/kctrl/internal/scaffold/layout"
@@ -27,12 +28,6 @@ const (
 	goSum             = "go.sum"
 	goWork            = "go.work"
 	vendorDir         = "vendor"
-)
-
-// The versions of controller-runtime whose API the module in third_party has.
-const (
-	oldestRelease = "v0.23"
-	newestRelease = "v0.25"
 )
 
 // ignoredDirs have Go modules and files that are not the project's own.
@@ -150,12 +145,12 @@ func (m *module) check() *diagnostic.Error {
 		}
 	}
 	switch release := semver.MajorMinor(m.version); {
-	case semver.Compare(release, oldestRelease) < 0:
-		return failed(fmt.Sprintf("controller-runtime %s is older than %s", m.version, oldestRelease),
-			"upgrade it first: go get "+controllerRuntime+"@"+newestRelease)
-	case semver.Compare(release, newestRelease) > 0:
+	case semver.Compare(release, kctrl.OldestControllerRuntime) < 0:
+		return failed(fmt.Sprintf("controller-runtime %s is older than %s", m.version, kctrl.OldestControllerRuntime),
+			"upgrade it first: go get "+controllerRuntime+"@"+kctrl.NewestControllerRuntime)
+	case semver.Compare(release, kctrl.NewestControllerRuntime) > 0:
 		return failed(fmt.Sprintf("controller-runtime %s is newer than %s, the latest that kctrl replaces", m.version,
-			newestRelease), "use a newer kctrl")
+			kctrl.NewestControllerRuntime), "use a newer kctrl")
 	}
 	return nil
 }

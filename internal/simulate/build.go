@@ -7,15 +7,20 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"go/token"
 	"io/fs"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"golang.org/x/mod/modfile"
 	"golang.org/x/mod/semver"
 
+	kctrl "github.com/kctrl-dev/kctrl"
+	"github.com/kctrl-dev/kctrl/internal/controlplane"
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
 )
 
@@ -26,6 +31,14 @@ const ownPath = "github.com/kctrl-dev/kctrl"
 const hook = `package main
 
 import _ "` + ownPath + `/testserver/simulator/program"
+`
+
+// hookOfMain is the hook for a program on controller-runtime's API.
+const hookOfMain = `package main
+
+import "` + ownPath + `/testserver/simulator/program"
+
+func init() { program.SimulateMain(main) }
 `
 
 // hookWithRules is the hook for a project with rules. The verb is the import path of their package.
@@ -48,11 +61,14 @@ func (p *project) build(ctx context.Context, source, work string) (string, error
 		return "", err
 	}
 	added := hook
-	if p.rules {
+	switch {
+	case p.main.theirs:
+		added = hookOfMain
+	case p.rules:
 		added = fmt.Sprintf(hookWithRules, p.module+"/"+rulesDirectory)
 	}
 	overlay, err := json.Marshal(map[string]map[string]string{
-		"Replace": {filepath.Join(p.dir, p.main, "zz_simulation.go"): filepath.Join(work, "hook.go")},
+		"Replace": {filepath.Join(p.main.dir, "zz_simulation.go"): filepath.Join(work, "hook.go")},
 	})
 	if err != nil {
 		return "", err
@@ -67,7 +83,7 @@ func (p *project) build(ctx context.Context, source, work string) (string, error
 	program := filepath.Join(work, "simulation")
 	err = goBuild(
 		ctx, p.dir, "-mod=mod", "-modfile="+filepath.Join(work, "go.mod"),
-		"-overlay="+filepath.Join(work, "overlay.json"), "-o", program, p.mainPackage(),
+		"-overlay="+filepath.Join(work, "overlay.json"), "-o", program, p.main.path,
 	)
 	if err != nil {
 		return "", err
@@ -81,11 +97,7 @@ func compileError(ctx context.Context, err error, output string) error {
 		return context.Cause(ctx)
 	}
 	if errors.Is(err, exec.ErrNotFound) {
-		return &diagnostic.Error{
-			Message: "no go command on PATH, which compiles the simulation",
-			Hint:    "install Go 1.26 or newer",
-			Cause:   err,
-		}
+		return noGoCommand(err)
 	}
 	for line := range strings.Lines(output) {
 		line = strings.TrimSpace(line)
@@ -100,6 +112,14 @@ func compileError(ctx context.Context, err error, output string) error {
 	return fmt.Errorf("compile the simulation: %w", err)
 }
 
+func noGoCommand(err error) error {
+	return &diagnostic.Error{
+		Message: "no go command on PATH, which compiles the simulation",
+		Hint:    "install Go 1.26 or newer",
+		Cause:   err,
+	}
+}
+
 // modules returns go.mod and go.sum for the program: those of the project, and the requirements of the test server.
 func (p *project) modules(source string) (mod, sum []byte, err error) {
 	ours, err := readMod(filepath.Join(source, "go.mod"))
@@ -110,39 +130,30 @@ func (p *project) modules(source string) (mod, sum []byte, err error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	required := map[string]string{}
-	for _, r := range theirs.Require {
-		required[r.Mod.Path] = r.Mod.Version
-	}
-	for _, r := range ours.Require {
-		if semver.Compare(r.Mod.Version, required[r.Mod.Path]) > 0 {
-			if err := theirs.AddRequire(r.Mod.Path, r.Mod.Version); err != nil {
-				return nil, nil, err
-			}
+	sources := map[string]string{ownPath: source}
+	directories := []string{p.dir, source}
+	required := ours.Require
+	if p.main.theirs {
+		if err := checkControllerRuntime(theirs); err != nil {
+			return nil, nil, err
 		}
-	}
-	for _, r := range theirs.Replace {
-		if r.Old.Path == ownPath {
-			if err := theirs.DropReplace(r.Old.Path, r.Old.Version); err != nil {
-				return nil, nil, err
-			}
+		dropIn := filepath.Join(source, filepath.FromSlash(controlplane.DropIn))
+		sources[controllerRuntime], directories = dropIn, append(directories, dropIn)
+		more, err := readMod(filepath.Join(dropIn, "go.mod"))
+		if err != nil {
+			return nil, nil, err
 		}
+		required = slices.Concat(required, more.Require)
 	}
-	if err := theirs.AddReplace(ownPath, "", source, ""); err != nil {
+	if err := errors.Join(require(theirs, required), replace(theirs, sources)); err != nil {
 		return nil, nil, err
-	}
-	if required[ownPath] == "" {
-		return nil, nil, &diagnostic.Error{
-			Message: "go.mod does not require " + ownPath,
-			Hint:    "kctrl sim runs operators on kctrl's runtime; kctrl migrate moves others to it",
-		}
 	}
 	theirs.Cleanup()
 	p.module = theirs.Module.Mod.Path
 	if mod, err = theirs.Format(); err != nil {
 		return nil, nil, err
 	}
-	for _, directory := range []string{p.dir, source} {
+	for _, directory := range directories {
 		content, err := os.ReadFile(filepath.Join(directory, "go.sum"))
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return nil, nil, err
@@ -150,6 +161,57 @@ func (p *project) modules(source string) (mod, sum []byte, err error) {
 		sum = append(append(sum, content...), '\n')
 	}
 	return mod, sum, nil
+}
+
+// checkControllerRuntime fails if a module requires a release whose API kctrl does not have.
+func checkControllerRuntime(file *modfile.File) error {
+	for _, r := range file.Require {
+		release := semver.MajorMinor(r.Mod.Version)
+		if r.Mod.Path == controllerRuntime && (semver.Compare(release, kctrl.OldestControllerRuntime) < 0 ||
+			semver.Compare(release, kctrl.NewestControllerRuntime) > 0) {
+			return &diagnostic.Error{
+				Pos: token.Position{Filename: "go.mod", Line: r.Syntax.Start.Line},
+				Message: fmt.Sprintf("controller-runtime %s: kctrl simulates operators on %s to %s", r.Mod.Version,
+					kctrl.OldestControllerRuntime, kctrl.NewestControllerRuntime),
+				Hint: "kctrl chaos tests operators on any version",
+			}
+		}
+	}
+	return nil
+}
+
+// require adds requirements, unless the file has newer ones.
+func require(file *modfile.File, all []*modfile.Require) error {
+	versions := map[string]string{}
+	for _, r := range file.Require {
+		versions[r.Mod.Path] = r.Mod.Version
+	}
+	for _, r := range all {
+		if semver.Compare(r.Mod.Version, versions[r.Mod.Path]) > 0 {
+			versions[r.Mod.Path] = r.Mod.Version
+			if err := file.AddRequire(r.Mod.Path, r.Mod.Version); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// replace replaces modules by directories.
+func replace(file *modfile.File, directories map[string]string) error {
+	for _, r := range slices.Clone(file.Replace) {
+		if directories[r.Old.Path] != "" {
+			if err := file.DropReplace(r.Old.Path, r.Old.Version); err != nil {
+				return err
+			}
+		}
+	}
+	for _, module := range slices.Sorted(maps.Keys(directories)) {
+		if err := file.AddReplace(module, "", directories[module], ""); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func readMod(file string) (*modfile.File, error) {

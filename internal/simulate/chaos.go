@@ -24,13 +24,6 @@ type ChaosOptions struct {
 	Options
 	// Args are the program and its arguments.
 	Args []string
-	// Config and Samples are files, directories or kustomizations, relative to the directory: what is installed before
-	// the operator starts, and the objects of its user. Empty means config/default and config/samples.
-	Config, Samples string
-	// Namespace is that of the operator. Empty means that of the Deployment in Config.
-	Namespace string
-	// AsAdmin sends the operator's requests with all permissions, and not as the service account of its Deployment.
-	AsAdmin bool
 	// Kubeconfig selects an API server. Empty means one in memory for each plan.
 	Kubeconfig string
 	// Controlled means that controllers of a cluster run on this server, so that chaos starts no fake ones.
@@ -47,7 +40,7 @@ func Chaos(
 	ctx context.Context, dir string, opts ChaosOptions, step func(string), progress func(done, planned int),
 ) (*Report, error) {
 	p := &project{dir: dir}
-	if err := p.readManifests(opts); err != nil {
+	if err := p.readManifests(opts.Options); err != nil {
 		return nil, err
 	}
 	if err := findProgram(dir, opts.Args); err != nil {
@@ -105,10 +98,10 @@ func (p *project) exists(name string, sample int) error {
 }
 
 // readManifests reads what is installed and the samples.
-func (p *project) readManifests(opts ChaosOptions) error {
+func (p *project) readManifests(opts Options) error {
 	config, err := p.manifests(opts.Config, filepath.Join("config", "default"), "--config")
 	if err != nil {
-		return err
+		return inProject(p.dir, err)
 	}
 	for _, u := range config {
 		p.add(u)

@@ -1,6 +1,7 @@
 package simulate
 
 import (
+	"context"
 	"errors"
 	"go/ast"
 	"go/parser"
@@ -20,7 +21,7 @@ import (
 // project is what a simulation reads of a project.
 type project struct {
 	dir       string // absolute
-	main      string // directory of the main package, relative
+	main      mainPackage
 	module    string // path of the module, set by build
 	rules     bool   // it has rules of its own
 	objects   []*unstructured.Unstructured
@@ -32,21 +33,16 @@ type project struct {
 	env       map[string]string
 }
 
-const runtimeManager = "github.com/kctrl-dev/kctrl/runtime/manager"
-
-func readProject(dir string) (*project, error) {
+func readProject(ctx context.Context, dir string, opts SimOptions) (*project, error) {
 	p := &project{dir: dir}
-	var err error
-	if p.main, err = findMain(dir); err != nil {
+	if err := p.findMain(ctx, opts.Main); err != nil {
 		return nil, err
 	}
-	built, err := kubectl.BuildKustomization(filepath.Join(dir, "config", "default"),
-		"repair the kustomization: its role, CRDs and webhooks are simulated")
-	if err != nil {
-		return nil, inProject(dir, err)
+	if err := p.readManifests(opts.Options); err != nil {
+		return nil, err
 	}
-	for _, m := range built {
-		p.add(m.Object)
+	if opts.Args != nil {
+		p.args = opts.Args
 	}
 	if directory := filepath.Join(dir, "config", "sim"); exists(directory) {
 		given, err := kubectl.ReadManifests(directory, nil)
@@ -57,12 +53,10 @@ func readProject(dir string) (*project, error) {
 			p.objects = append(p.objects, m.Object)
 		}
 	}
-	if err := p.readSamples(); err != nil {
-		return nil, err
-	}
 	if file := filepath.Join(dir, "config", "webhook", "manifests.yaml"); exists(file) {
 		p.webhooks = []string{file}
 	}
+	var err error
 	p.rules, err = findRules(dir)
 	return p, err
 }
@@ -108,57 +102,6 @@ func findRules(dir string) (bool, error) {
 		}
 	}
 	return imports, nil
-}
-
-// findMain returns the directory of the main package, whose main function must call manager.Main.
-func findMain(dir string) (string, error) {
-	for _, directory := range []string{"cmd", "."} {
-		file := filepath.Join(dir, directory, "main.go")
-		if !exists(file) {
-			continue
-		}
-		parsed, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.SkipObjectResolution)
-		if err != nil {
-			return "", &diagnostic.Error{
-				Message: err.Error(),
-				Hint:    "correct the file, then run the command again",
-				Cause:   err,
-			}
-		}
-		if !callsMain(parsed) {
-			return "", &diagnostic.Error{
-				Pos:     token.Position{Filename: filepath.Join(directory, "main.go")},
-				Message: "main does not call manager.Main of the runtime, through which kctrl simulates an operator",
-				Hint:    "call os.Exit(manager.Main(options, setup)) in main",
-			}
-		}
-		return directory, nil
-	}
-	return "", &diagnostic.Error{
-		Message: "no main.go in " + dir + " or in its directory cmd", Hint: "run the command in the directory of a project",
-	}
-}
-
-func callsMain(file *ast.File) bool {
-	name := ""
-	for _, spec := range file.Imports {
-		if path, err := strconv.Unquote(spec.Path.Value); err == nil && path == runtimeManager {
-			if name = "manager"; spec.Name != nil {
-				name = spec.Name.Name
-			}
-		}
-	}
-	found := false
-	ast.Inspect(file, func(n ast.Node) bool {
-		if call, ok := n.(*ast.CallExpr); ok && name != "" {
-			if selector, ok := call.Fun.(*ast.SelectorExpr); ok && selector.Sel.Name == "Main" {
-				of, ok := selector.X.(*ast.Ident)
-				found = found || ok && of.Name == name
-			}
-		}
-		return !found
-	})
-	return found
 }
 
 // deployed are the groups of the objects that exist before an operator runs. Its Deployment names its user.
@@ -216,6 +159,7 @@ func inProject(dir string, err error) error {
 	if d, ok := errors.AsType[*diagnostic.Error](err); ok {
 		d.Pos = diagnostic.Relative(dir, d.Pos)
 		d.Message = strings.ReplaceAll(d.Message, dir+string(filepath.Separator), "")
+		d.Hint = strings.ReplaceAll(d.Hint, dir+string(filepath.Separator), "")
 	}
 	return err
 }
@@ -251,9 +195,4 @@ func noSamples() error {
 func exists(path string) bool {
 	_, err := os.Stat(path)
 	return err == nil
-}
-
-// mainPackage is the argument of the go command.
-func (p *project) mainPackage() string {
-	return "./" + strings.TrimPrefix(filepath.ToSlash(p.main), "./")
 }

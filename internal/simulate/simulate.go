@@ -19,8 +19,17 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
 )
 
-// Options choose the plans.
+// Options choose the plans and the manifests.
 type Options struct {
+	// Config and Samples are files, directories or kustomizations, relative to the directory: what is installed before
+	// the operator starts, and the objects of its user. Empty means config/default and config/samples.
+	Config  string `json:"-"`
+	Samples string `json:"-"`
+	// Namespace is that of the operator. Empty means that of the Deployment in Config.
+	Namespace string `json:"-"`
+	// AsAdmin sends the operator's requests with all permissions, and not as the service account of its Deployment.
+	AsAdmin bool `json:"-"`
+
 	Seed     uint64        `json:"seed"`
 	Plans    int           `json:"plans,omitempty"`  // the maximum number; 0 means all
 	Budget   time.Duration `json:"budget,omitempty"` // for all plans; 0 means no limit
@@ -122,12 +131,21 @@ func directories(ctx context.Context, dir string) (source, work string, err erro
 	return source, work, err
 }
 
+// SimOptions are the parameters of [Run].
+type SimOptions struct {
+	Options
+	// Main is the package of the program, such as ./cmd. Empty means the only one that runs an operator.
+	Main string
+	// Args replace the arguments of the container in the Deployment, unless they are nil.
+	Args []string
+}
+
 // Run simulates the operator of the project in dir. It calls step when a step begins, and progress with the number of
 // plans.
 func Run(
-	ctx context.Context, dir string, opts Options, step func(string), progress func(done, planned int),
+	ctx context.Context, dir string, opts SimOptions, step func(string), progress func(done, planned int),
 ) (*Report, error) {
-	p, err := readProject(dir)
+	p, err := readProject(ctx, dir, opts)
 	if err != nil {
 		return nil, err
 	}
@@ -140,7 +158,7 @@ func Run(
 	if err != nil {
 		return nil, err
 	}
-	return p.execute(ctx, program, work, request{Options: opts}, progress)
+	return p.execute(ctx, program, work, request{Options: opts.Options}, progress)
 }
 
 // execute runs the program and reads its report.

@@ -241,13 +241,14 @@ func isSetup() bool {
 // probe asks the handler of a logger for the attributes of its reconcile.
 type probe struct{ controller, key string }
 
-type probeKey struct{}
+// probeKey is the key of the attribute with a probe.
+const probeKey = "kctrl probe"
 
 // requestOf returns the controller and the key of the reconcile to which ctx belongs, or "".
 func requestOf(ctx context.Context) string {
 	p := &probe{}
-	ctx = context.WithValue(ctx, probeKey{}, p)
 	record := slog.NewRecord(time.Time{}, slog.LevelError, "", 0)
+	record.Add(probeKey, p) // an attribute also reaches handlers behind a logr.Logger, a value of the context does not
 	logger := kctrllog.FromContext(ctx)
 	if logger == slog.Default() {
 		return ""
@@ -267,22 +268,49 @@ type logHandler struct {
 
 func (h *logHandler) Enabled(context.Context, slog.Level) bool { return true }
 
-func (h *logHandler) Handle(ctx context.Context, record slog.Record) error {
-	if p, ok := ctx.Value(probeKey{}).(*probe); ok && record.Message == "" {
-		for _, a := range h.attrs {
-			switch a.Key {
-			case "controller":
-				p.controller = a.Value.String()
-			case "key":
-				p.key = a.Value.String()
-			}
-		}
+func (h *logHandler) Handle(_ context.Context, record slog.Record) error {
+	if p := probeIn(record); p != nil {
+		h.answer(p)
 		return nil
 	}
 	if record.Level >= slog.LevelWarn && h.alive.Err() == nil {
 		h.lines.add(record, h.attrs)
 	}
 	return nil
+}
+
+// probeIn returns the probe of a record, or nil.
+func probeIn(record slog.Record) (p *probe) {
+	if record.Message != "" {
+		return nil
+	}
+	record.Attrs(func(a slog.Attr) bool {
+		if a.Key == probeKey {
+			p, _ = a.Value.Any().(*probe)
+		}
+		return p == nil
+	})
+	return p
+}
+
+// answer sets the controller and the key of a reconcile. controller-runtime's loggers have the parts of the key.
+func (h *logHandler) answer(p *probe) {
+	var namespace, name string
+	for _, a := range h.attrs {
+		switch a.Key {
+		case "controller":
+			p.controller = a.Value.String()
+		case "key":
+			p.key = a.Value.String()
+		case "namespace":
+			namespace = a.Value.String()
+		case "name":
+			name = a.Value.String()
+		}
+	}
+	if p.key == "" && name != "" {
+		p.key = strings.TrimPrefix(namespace+"/"+name, "/")
+	}
 }
 
 func (h *logHandler) WithAttrs(attrs []slog.Attr) slog.Handler {

@@ -39,9 +39,12 @@ func controllersFor(calls []*Call) []string {
 	return slices.Sorted(maps.Keys(names))
 }
 
+// clusterName is the name of the process with the controllers of the cluster.
+const clusterName = "cluster"
+
 // startCluster starts the garbage collector and the fake controllers of the run, which end with it.
 func (r *run) startCluster() {
-	p := &process{name: "cluster", run: r, ctx: r.ctx}
+	p := &process{name: clusterName, run: r, ctx: r.ctx}
 	r.processes.Go(func() { r.collectGarbage(p) })
 	if r.operator.Command != nil && r.operator.Command.Controlled {
 		return

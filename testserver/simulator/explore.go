@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"regexp"
 	"runtime"
 	"slices"
 	"strings"
@@ -23,7 +24,7 @@ type Reference struct {
 	Again   *Result         // with the same seed
 	Deleted *Result         // the user deletes the samples at rest
 	Others  []*Result       // the user recreates, changes or rolls back samples
-	masks   map[string]bool // fields that differ between seeds, by kind and path
+	masks   map[string]bool // fields that differ between seeds or times, by kind and path; kinds with other objects
 	samples int
 	elects  bool // the operator may elect a leader
 	command bool // the operator is a process in real time
@@ -114,17 +115,22 @@ type Failure struct {
 // process.
 var Stuck = func(err error) { panic(err) }
 
-// inBubble runs f in a synctest bubble of a subtest. A deadlock of the bubble is an error.
-func inBubble(t *testing.T, sources string, f func(beats *atomic.Int64) error) (err error) {
+// inBubble runs f in a synctest bubble of a subtest. A deadlock of the bubble is an error. Goroutines that a main
+// function leaves behind are not: they would end with their process.
+func inBubble(t *testing.T, operator *Operator, f func(beats *atomic.Int64) error) (err error) {
 	var beats atomic.Int64
-	defer watch(&beats, sources, Stuck)()
+	defer watch(&beats, operator.Sources, Stuck)()
 	t.Run("plan", func(t *testing.T) {
+		ended := false
 		defer func() {
-			if problem := recover(); problem != nil {
+			if problem := recover(); problem != nil && !(ended && operator.Main != nil) {
 				err = fmt.Errorf("the simulation cannot end: %v", problem)
 			}
 		}()
-		synctest.Test(t, func(*testing.T) { err = f(&beats) })
+		synctest.Test(t, func(*testing.T) {
+			err = f(&beats)
+			ended = true
+		})
 	})
 	return err
 }
@@ -137,7 +143,7 @@ func runIn(t *testing.T, operator *Operator, plan Plan, done func(state) bool) (
 		}
 		return runUntil(operator, plan, new(atomic.Int64), done)
 	}
-	err = inBubble(t, operator.Sources, func(beats *atomic.Int64) error {
+	err = inBubble(t, operator, func(beats *atomic.Int64) error {
 		result, err = runUntil(operator, plan, beats, done)
 		return err
 	})
@@ -180,14 +186,47 @@ func learnFirst(t *testing.T, operator *Operator, seed uint64) (*Reference, erro
 		}
 		*run.to = result
 	}
-	for { // each difference between seeds is masked
-		d := compare(r.First.state, other.state, r.masks)
-		if d == nil || d.field == "" {
-			return r, nil
+	r.mask(other.state, false)
+	if r.First.periodic != nil {
+		r.mask(r.First.periodic, true)
+	}
+	return r, nil
+}
+
+// mask masks the fields that differ between the first run and another state, and with kinds also kinds with other
+// objects.
+func (r *Reference) mask(other state, kinds bool) {
+	want, got := maps.Clone(r.First.state), maps.Clone(other)
+	for {
+		d := compare(want, got, r.masks)
+		if d == nil {
+			return
 		}
 		kind, _, _ := strings.Cut(d.object, " ")
+		if d.field == "" && !kinds {
+			delete(want, d.object)
+			delete(got, d.object)
+			continue
+		}
 		r.masks[kind+d.field] = true
 	}
+}
+
+// numbers are digits in names, which may be those of a time.
+var numbers = regexp.MustCompile(`[0-9]+`)
+
+// isPeriodic reports whether the operator makes such a write from time to time, because it creates objects at certain
+// times. The names of these objects differ in numbers.
+func (r *Reference) isPeriodic(call *Call) bool {
+	if r.First.periodic == nil {
+		return false
+	}
+	for target := range r.First.watched {
+		if numbers.ReplaceAllString(target, "#") == numbers.ReplaceAllString(call.Target, "#") {
+			return true
+		}
+	}
+	return false
 }
 
 // learnOthers carries out the runs in which the user acts on the operator at rest. A change that the server does not
@@ -431,7 +470,7 @@ func Explore(t *testing.T, operator *Operator, opts Options) (*Report, error) {
 	var failed atomic.Bool
 	var mu sync.Mutex
 	var workers sync.WaitGroup
-	for range cmp.Or(opts.Parallel, runtime.GOMAXPROCS(0)) {
+	for range operator.parallel(opts.Parallel) {
 		workers.Go(func() {
 			for {
 				i := int(next.Add(1)) - 1
@@ -472,6 +511,15 @@ func Explore(t *testing.T, operator *Operator, opts Options) (*Report, error) {
 	}
 	report.Took = time.Since(began)
 	return report, err
+}
+
+// parallel returns the number of plans that run at a time. Main functions share the variables of their packages, so
+// that only one runs.
+func (o *Operator) parallel(wanted int) int {
+	if o.Main != nil {
+		return 1
+	}
+	return cmp.Or(wanted, runtime.GOMAXPROCS(0))
 }
 
 // Try carries out one plan and returns its failure, or nil. disabled are names of invariants. In real time a slow

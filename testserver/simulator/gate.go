@@ -28,6 +28,7 @@ type operation struct {
 	order  string    // determines the order of pending operations; equal ones are interchangeable
 	from   time.Time // it passes at this time or later
 	quiet  bool      // it does not count as activity
+	polls  bool      // it counts only while it waits, because its answer may show that nothing happened
 	passed chan struct{}
 }
 
@@ -114,7 +115,7 @@ func (g *gate) next() (passed bool, wait time.Duration) {
 	slices.SortStableFunc(ready, func(a, b *operation) int { return strings.Compare(a.order, b.order) })
 	op := ready[g.random.IntN(len(ready))]
 	g.pending = slices.DeleteFunc(g.pending, func(other *operation) bool { return other == op })
-	if !op.quiet {
+	if !op.quiet && !op.polls {
 		g.last = now
 	}
 	close(op.passed)

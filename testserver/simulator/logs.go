@@ -37,11 +37,11 @@ func (l *logLines) add(record slog.Record, attrs []slog.Attr) {
 	fmt.Fprintf(&text, "%s %s", time.Since(l.began), record.Message)
 	for _, a := range attrs {
 		if a.Key != "reconcileID" {
-			fmt.Fprintf(&text, " %s=%s", a.Key, a.Value)
+			fmt.Fprintf(&text, " %s=%s", a.Key, shorten(a.Value.String()))
 		}
 	}
 	record.Attrs(func(a slog.Attr) bool {
-		fmt.Fprintf(&text, " %s=%s", a.Key, a.Value)
+		fmt.Fprintf(&text, " %s=%s", a.Key, shorten(a.Value.String()))
 		return true
 	})
 	if record.Message == "waiting for sources" {

@@ -26,6 +26,9 @@ type Operator struct {
 	Options manager.Options
 	// Setup adds the controllers to a manager. It is called for each process, in a synctest bubble.
 	Setup func(context.Context, controller.Manager) error
+	// Main is the main function of an operator on controller-runtime's API. It replaces Options and Setup, and is called
+	// for each process, in a synctest bubble.
+	Main func()
 	// Command runs another program instead of a manager, in real time. Options, Setup and Webhooks then have no effect.
 	Command *Command
 	// Objects are created before the operator starts: definitions, namespaces, roles and bindings.
@@ -61,6 +64,9 @@ type base struct {
 func (o *Operator) run(p *process, logger *slog.Logger, replicas int) error {
 	if o.Command != nil {
 		return o.Command.run(p)
+	}
+	if o.Main != nil {
+		return o.runMain(p, logger, replicas)
 	}
 	return o.start(p, p.config(), logger, replicas)
 }
@@ -175,8 +181,8 @@ func (o *Operator) start(p *process, config *rest.Config, logger *slog.Logger, r
 	options.Cache.Mutated = p.run.mutated
 	options.Metrics.BindAddress, options.HealthProbeBindAddress = manager.Off, manager.Off
 	options.PprofBindAddress = manager.Off
-	if p.run.plan.Resync {
-		options.MinResyncPeriod = p.run.pace.watch / 4
+	if interval := p.run.resyncInterval(); interval > 0 {
+		options.MinResyncPeriod = interval
 	}
 	options.LeaderElection.Enabled = replicas > 1
 	if options.LeaderElection.Enabled && options.LeaderElection.ID == "" {

@@ -28,6 +28,7 @@ type process struct {
 	began  time.Time
 
 	connected bool // it has sent a request; the mutex of the run guards it
+	started   bool // its manager has started, if the operator has a main function; the mutex of the run guards it
 
 	ctx   context.Context // ends with a crash
 	crash context.CancelFunc
@@ -60,6 +61,14 @@ func (p *process) HandleWebhooks(handler http.Handler) (url string, release func
 
 // RoundTrip implements http.RoundTripper.
 func (p *process) RoundTrip(request *http.Request) (*http.Response, error) {
+	response, err := p.roundTrip(request)
+	if errors.Is(err, errCrashed) {
+		p.endSetup()
+	}
+	return response, err
+}
+
+func (p *process) roundTrip(request *http.Request) (*http.Response, error) {
 	request = request.Clone(request.Context())
 	call, err := newCall(p.name, p.run.began, request)
 	if err != nil {
@@ -82,6 +91,9 @@ func (p *process) RoundTrip(request *http.Request) (*http.Response, error) {
 		order: p.name + " " + call.Target + " " + string(call.sent),
 		quiet: call.resource.isBackground() || call.resource.name == "" || call.verb == "watch",
 	}
+	// An operator may poll, or repeat a write without effect, forever. In real time, a process that starts only reads for
+	// a while.
+	op.polls = isWrite(call.verb) || p.run.operator.Command == nil
 	op.from = p.run.stalledUntil(p)
 	ctx, cancel := context.WithCancel(request.Context())
 	defer context.AfterFunc(p.ctx, cancel)()
@@ -239,6 +251,9 @@ func (p *process) send(request *http.Request, call *Call) (*http.Response, error
 	}
 	response.Body = io.NopCloser(bytes.NewReader(body))
 	p.run.answered(call, body)
+	if isWrite(call.verb) && !call.resource.isBackground() && (call.Changed || call.Status >= 300) {
+		p.run.gate.touch()
+	}
 	if call.Changed {
 		p.run.checkRules(call)
 	}

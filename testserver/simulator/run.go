@@ -41,6 +41,7 @@ type Result struct {
 	absent   []*Call                   // lists and watches of kinds that the server does not serve
 	broken   []Violation               // of the project's rules
 	watched  map[string]bool           // targets of writes at rest, without a restart
+	periodic state                     // some time later, if the operator creates objects from time to time
 	resync   []*Call                   // writes after a resync at rest
 	kept     string                    // why the deleted namespace still exists
 	given    map[string]map[string]any // objects that existed before the operator, by path
@@ -112,6 +113,7 @@ type run struct {
 	down     time.Time       // until then, the webhooks of the operator fail
 	rewind   *rewind
 	removed  chan struct{} // has a value after an object was removed
+	turn     chan struct{} // full while a main function runs that has not started its manager
 }
 
 // Run carries out a plan. It must be called in a synctest bubble, whose goroutines have all ended when it returns. An
@@ -137,7 +139,7 @@ func runUntil(operator *Operator, plan Plan, beats *atomic.Int64, done func(stat
 		objects: maps.Clone(given), latest: map[string]string{}, unsent: map[string]int{},
 		hidden: map[string]time.Time{}, living: map[string]*process{}, given: given,
 		history: map[string][]version{}, absent: map[string]*Call{},
-		removed: make(chan struct{}, 1), left: left,
+		removed: make(chan struct{}, 1), turn: make(chan struct{}, 1), left: left,
 	}
 	for path, object := range given {
 		r.history[path] = []version{{object: object}}
@@ -163,6 +165,14 @@ func runUntil(operator *Operator, plan Plan, beats *atomic.Int64, done func(stat
 	closeGate()
 	gate.Wait()
 	return result, errors.Join(err, left.delete())
+}
+
+// resyncInterval returns the interval of resyncs that the plan asks for, or 0.
+func (r *run) resyncInterval() time.Duration {
+	if r.plan.Resync {
+		return r.pace.watch / 4
+	}
+	return 0
 }
 
 // exchange sends a request past the gate and returns the answer.
@@ -283,6 +293,12 @@ func (r *run) atRest(result *Result, n int) error {
 	result.watched = map[string]bool{}
 	for _, c := range writes {
 		result.watched[c.Target] = true
+		if c.verb == "create" && result.periodic == nil {
+			var err error
+			if result.periodic, err = r.state(); err != nil {
+				return err
+			}
+		}
 	}
 	for controller, n := range r.reconciles() {
 		if float64(n-before[controller]) > r.pace.watch.Seconds()*float64(max(1, len(r.operator.Samples))) {
@@ -535,7 +551,8 @@ func (r *run) answered(c *Call, body []byte) {
 		r.history[path] = append(r.history[path], version{object, c.Process + " " + c.Request})
 		c.Changed = c.before == nil || latest != u.GetResourceVersion()
 		r.objects[path] = object
-		if u.GetDeletionTimestamp() != nil && len(u.GetFinalizers()) == 0 {
+		if u.GetDeletionTimestamp() != nil && len(u.GetFinalizers()) == 0 { // its version may stay the same
+			c.Changed = c.Changed || c.before != nil
 			delete(r.objects, path)
 		}
 	}

@@ -13,6 +13,24 @@ const before = 3
 // mostLines bounds the timeline in a story.
 const mostLines = 40
 
+// mostAlike bounds the lines of one request with the same outcome.
+const mostAlike = 3
+
+// mostText bounds messages and values of logs in a story.
+const mostText = 200
+
+// shorten returns the first line of a text, at most its first mostText bytes.
+func shorten(text string) string {
+	line, _, more := strings.Cut(strings.TrimSpace(text), "\n")
+	if len(line) > mostText {
+		line, more = strings.ToValidUTF8(line[:mostText], ""), true
+	}
+	if more {
+		line += "..."
+	}
+	return line
+}
+
 // WriteStory writes a description of a failed run.
 func (f *Failure) WriteStory(w io.Writer, name string) {
 	fmt.Fprintf(w, "%s: %s\n", name, f.Title())
@@ -52,9 +70,26 @@ func (f *Failure) WriteStory(w io.Writer, name string) {
 	for _, other := range f.Also {
 		fmt.Fprintf(w, "    also with %s: %s\n", other.class(), other.describe())
 	}
-	for _, line := range f.Result.Logs[:min(3, len(f.Result.Logs))] {
+	for _, line := range f.logs() {
 		fmt.Fprintf(w, "    log %s\n", line)
 	}
+}
+
+// mostLogs bounds the lines of the log in a story.
+const mostLogs = 3
+
+// logs returns the first lines of the log that differ in more than their times.
+func (f *Failure) logs() []string {
+	var lines []string
+	seen := map[string]bool{}
+	for _, line := range f.Result.Logs {
+		_, text, _ := strings.Cut(line, " ")
+		if text = numbers.ReplaceAllString(text, "#"); !seen[text] && len(lines) < mostLogs {
+			seen[text] = true
+			lines = append(lines, line)
+		}
+	}
+	return lines
 }
 
 // Title describes the first violated invariant in one sentence.
@@ -76,10 +111,17 @@ func (f *Failure) lines() []string {
 		first = len(all)
 	}
 	var lines []string
+	seen, again := map[Entry]int{}, 0
 	for _, e := range all[max(0, first-before-len(f.Result.Events)):] {
-		if len(lines) < mostLines {
+		same := Entry{Process: e.Process, Text: e.Text, Outcome: e.Outcome, Fault: e.Fault}
+		if seen[same]++; seen[same] > mostAlike {
+			again++
+		} else if len(lines) < mostLines {
 			lines = append(lines, e.line())
 		}
+	}
+	if again > 0 {
+		lines = append(lines, fmt.Sprintf("%d further requests like those above", again))
 	}
 	return lines
 }
@@ -89,7 +131,7 @@ func outcome(c *Call) string {
 	case c.Status == 0:
 		return "no answer"
 	case c.Status >= 300:
-		return fmt.Sprintf("%d %s", c.Status, strings.TrimSpace(c.Message))
+		return fmt.Sprintf("%d %s", c.Status, shorten(c.Message))
 	case !c.Changed:
 		return "no change"
 	}

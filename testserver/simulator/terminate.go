@@ -85,7 +85,7 @@ func checkNamespace(c *comparison) []Violation {
 func checkResync(c *comparison) []Violation {
 	var all []Violation
 	for _, call := range c.result.resync {
-		if !c.reference.First.watched[call.Target] {
+		if !c.reference.First.watched[call.Target] && !c.reference.isPeriodic(call) {
 			all = append(all, Violation{
 				Message: "the operator writes, although nothing has changed: " + call.Target, Call: call,
 			})

@@ -106,29 +106,39 @@ func simulate(options manager.Options, setup func(context.Context, controller.Ma
 		return 1
 	}
 	slog.SetDefault(slog.New(slog.DiscardHandler))
-	saveTime()
 	options, err := request.configure(options)
 	if err != nil {
 		request.write(Report{Error: err.Error()})
 		return 0
 	}
-	operator := &simulator.Operator{
-		Options: options, Setup: setup,
-		Objects: request.Objects, Samples: request.Samples, Webhooks: request.Webhooks,
-		User: request.User, Namespace: request.Namespace, Sources: request.Sources, Rules: rules,
-	}
+	operator := request.operator()
+	operator.Options, operator.Setup = options, setup
 	if len(options.Namespaces) > 0 {
 		operator.SampleNamespace = options.Namespaces[0]
 	}
+	request.runTest(operator)
+	return 0
+}
+
+// operator returns the operator without its program.
+func (r *Request) operator() *simulator.Operator {
+	return &simulator.Operator{
+		Objects: r.Objects, Samples: r.Samples, Webhooks: r.Webhooks,
+		User: r.User, Namespace: r.Namespace, Sources: r.Sources, Rules: rules,
+	}
+}
+
+// runTest simulates the operator and writes the report.
+func (r *Request) runTest(operator *simulator.Operator) {
+	saveTime()
 	simulator.Stuck = func(err error) {
-		request.write(Report{Error: err.Error()})
+		r.write(Report{Error: err.Error()})
 		os.Exit(0)
 	}
 	// testing.Main ends the process. It is the only way for a program to get the testing.T that synctest needs.
 	testing.Main(func(string, string) (bool, error) { return true, nil }, []testing.InternalTest{{
-		Name: "simulation", F: func(t *testing.T) { request.answer(t, operator) },
+		Name: "simulation", F: func(t *testing.T) { r.answer(t, operator) },
 	}}, nil, nil)
-	return 0
 }
 
 // configure sets the environment of the container, and returns the options with the arguments of the container, as

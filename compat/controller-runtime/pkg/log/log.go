@@ -13,6 +13,7 @@ import (
 
 	"github.com/go-logr/logr"
 
+	"github.com/kctrl-dev/kctrl/runtime/compat/simulated"
 	klog "github.com/kctrl-dev/kctrl/runtime/log"
 )
 
@@ -20,7 +21,12 @@ import (
 var Log = logr.New(&delegate{root: program})
 
 // SetLogger sets the logger of the program. The first call affects all loggers derived from [Log].
-func SetLogger(l logr.Logger) { program.set(l.GetSink()) }
+func SetLogger(l logr.Logger) {
+	if p := simulated.Current(); p != nil {
+		l = logr.FromSlogHandler(p.Logger.Handler())
+	}
+	program.set(l.GetSink())
+}
 
 // FromContext returns the logger of ctx, or [Log], with the given keys and values.
 func FromContext(ctx context.Context, keysAndValues ...any) logr.Logger {

@@ -13,6 +13,7 @@ import (
 	"github.com/go-logr/logr"
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 
+	"github.com/kctrl-dev/kctrl/runtime/compat/simulated"
 	kleaderelection "github.com/kctrl-dev/kctrl/runtime/leaderelection"
 
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -36,6 +37,7 @@ type manager struct {
 	metricsServer    metricsserver.Server   // nil if disabled
 	probes, profiles net.Listener           // nil if disabled
 	converters       conversion.Registry
+	process          *simulated.Process // nil in a program that is not simulated
 
 	// The groups in start order.
 	servers, webhooks, caches, others, warmup, leaders group
@@ -91,6 +93,9 @@ func (m *manager) Add(r Runnable) error {
 	case interface{ GetCache() cache.Cache }:
 		return m.caches.add(r.(Runnable), func(ctx context.Context) bool { return r.GetCache().WaitForCacheSync(ctx) })
 	case webhook.Server:
+		if m.process != nil {
+			return m.webhooks.add(simulatedWebhooks{r, m.process}, nil)
+		}
 		return m.webhooks.add(r, nil)
 	}
 	if warm, ok := r.(warmupRunnable); ok {
@@ -165,6 +170,13 @@ func (m *manager) Elected() <-chan struct{} { return m.elected }
 
 // Start implements [Manager].
 func (m *manager) Start(ctx context.Context) (err error) {
+	if m.process != nil {
+		return m.startSimulated(ctx)
+	}
+	return m.start(ctx)
+}
+
+func (m *manager) start(ctx context.Context) (err error) {
 	m.mu.Lock()
 	again := m.started
 	m.started = true

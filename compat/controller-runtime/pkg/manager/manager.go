@@ -17,6 +17,7 @@ import (
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 	"k8s.io/client-go/tools/record"
 
+	"github.com/kctrl-dev/kctrl/runtime/compat/simulated"
 	kleaderelection "github.com/kctrl-dev/kctrl/runtime/leaderelection"
 
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -182,8 +183,13 @@ func New(config *rest.Config, options Options) (Manager, error) {
 	if config == nil {
 		return nil, errors.New("must specify Config")
 	}
+	process := simulated.Current()
+	if process != nil {
+		config = simulate(process, config, &options)
+	}
 	options.complete()
 	m := newManager(options)
+	m.process = process
 	if err := m.connect(config); err != nil {
 		return nil, err
 	}

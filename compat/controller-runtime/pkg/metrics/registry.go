@@ -3,6 +3,7 @@ package metrics
 
 import (
 	"bytes"
+	"errors"
 	"slices"
 	"strings"
 
@@ -12,6 +13,7 @@ import (
 	"github.com/prometheus/common/expfmt"
 	"github.com/prometheus/common/model"
 
+	"github.com/kctrl-dev/kctrl/runtime/compat/simulated"
 	kmetrics "github.com/kctrl-dev/kctrl/runtime/metrics"
 )
 
@@ -52,6 +54,24 @@ func newRegistry() registry {
 		collectors.NewGoCollector(),
 	)
 	return r
+}
+
+// Register implements prometheus.Registerer. Each simulated process registers the same metrics again.
+func (r registry) Register(c prometheus.Collector) error {
+	err := r.Registry.Register(c)
+	if _, again := errors.AsType[prometheus.AlreadyRegisteredError](err); again && simulated.Current() != nil {
+		return nil
+	}
+	return err
+}
+
+// MustRegister implements prometheus.Registerer.
+func (r registry) MustRegister(all ...prometheus.Collector) {
+	for _, c := range all {
+		if err := r.Register(c); err != nil {
+			panic(err)
+		}
+	}
 }
 
 // Gather implements prometheus.Gatherer. A metric of the program hides a metric of kctrl with the same name.

@@ -11,6 +11,8 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
+	"github.com/kctrl-dev/kctrl/runtime/compat/simulated"
+
 	logf "sigs.k8s.io/controller-runtime/pkg/internal/log"
 )
 
@@ -53,6 +55,9 @@ func GetConfigWithContext(context string) (*rest.Config, error) {
 }
 
 func load(context string) (*rest.Config, error) {
+	if p := simulated.Current(); p != nil {
+		return rest.CopyConfig(p.Config), nil
+	}
 	if kubeconfig != "" {
 		return fromKubeconfig(&clientcmd.ClientConfigLoadingRules{ExplicitPath: kubeconfig}, context)
 	}

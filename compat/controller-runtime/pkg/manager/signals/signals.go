@@ -6,6 +6,8 @@ import (
 	"os"
 	"os/signal"
 	"sync/atomic"
+
+	"github.com/kctrl-dev/kctrl/runtime/compat/simulated"
 )
 
 var taken atomic.Bool
@@ -13,6 +15,9 @@ var taken atomic.Bool
 // SetupSignalHandler returns a context that ends at the first SIGTERM or SIGINT. The second signal exits the program
 // immediately. It panics if it is called twice.
 func SetupSignalHandler() context.Context {
+	if p := simulated.Current(); p != nil {
+		return p.Context
+	}
 	if taken.Swap(true) {
 		panic("SetupSignalHandler was called twice")
 	}

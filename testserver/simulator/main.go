@@ -1,0 +1,112 @@
+package simulator
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net/http"
+	"runtime"
+	"slices"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	kruntime "k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/kctrl-dev/kctrl/runtime/client"
+	"github.com/kctrl-dev/kctrl/runtime/compat/simulated"
+	"github.com/kctrl-dev/kctrl/runtime/metrics"
+	"github.com/kctrl-dev/kctrl/runtime/webhook/local"
+)
+
+var errNoManager = errors.New("its main function ended and started no manager")
+
+// runMain runs the main function of the operator as the process p, until its manager has ended. Main functions of one
+// run begin one after the other, because package simulated has one current process.
+func (o *Operator) runMain(p *process, logger *slog.Logger, replicas int) error {
+	turn := p.run.turn
+	select {
+	case turn <- struct{}{}:
+	case <-p.ctx.Done():
+		return nil
+	}
+	started := sync.OnceFunc(func() { <-turn })
+	config := p.config()
+	config.Host = "http://127.0.0.1:1" // refuses connections that do not use the transport, such as those of exec
+	err, ended := errNoManager, make(chan struct{})
+	go func() {
+		defer close(ended) // also if the goroutine ends with its manager
+		defer started()
+		simulated.Enter(&simulated.Process{
+			Context: p.ctx, Config: config, Logger: logger,
+			Elects: replicas > 1, Namespace: o.namespace(), Resync: p.run.resyncInterval(),
+			ServeWebhooks: func(ctx context.Context, mux *http.ServeMux) error { return o.serveWebhooks(ctx, p, mux) },
+			Started: func(scheme *kruntime.Scheme, registry *metrics.Registry) {
+				p.setMetrics(registry)
+				p.run.setScheme(scheme)
+				p.setStarted()
+				started()
+			},
+			Ended: func(result error) { err = result },
+		})
+		o.Main()
+	}()
+	<-ended
+	return err
+}
+
+// setStarted records that the manager of the process starts.
+func (p *process) setStarted() {
+	p.run.mu.Lock()
+	defer p.run.mu.Unlock()
+	p.started = true
+}
+
+// endSetup ends the goroutine of a main function whose process has crashed before its manager started. A main function
+// that received an error instead would end the program.
+func (p *process) endSetup() {
+	p.run.mu.Lock()
+	inSetup := p.run.operator.Main != nil && p.faulty && !p.started
+	p.run.mu.Unlock()
+	if inSetup {
+		runtime.Goexit()
+	}
+}
+
+// serveWebhooks makes the API server call the webhooks of a mux until ctx ends.
+func (o *Operator) serveWebhooks(ctx context.Context, p *process, mux *http.ServeMux) error {
+	if len(o.Webhooks) == 0 && !o.converts() {
+		<-ctx.Done()
+		return nil
+	}
+	live, err := client.New(p.config(), client.Options{Scheme: kruntime.NewScheme()})
+	if err != nil {
+		return err
+	}
+	var configurations []*unstructured.Unstructured
+	if len(o.Webhooks) > 0 {
+		if configurations, err = local.Load(o.Webhooks...); err != nil {
+			return err
+		}
+	}
+	url, release := p.HandleWebhooks(mux)
+	defer release()
+	i := &local.Installation{
+		Client: live, URL: url, Configurations: configurations, Kinds: o.converted(),
+		Logger: slog.New(slog.DiscardHandler),
+	}
+	return i.Run(ctx, func() {})
+}
+
+// converted returns the kinds that a webhook converts.
+func (o *Operator) converted() []schema.GroupKind {
+	var all []schema.GroupKind
+	for _, u := range o.Objects {
+		if strategy, _, _ := unstructured.NestedString(u.Object, "spec", "conversion", "strategy"); strategy == "Webhook" {
+			group, _, _ := unstructured.NestedString(u.Object, "spec", "group")
+			kind, _, _ := unstructured.NestedString(u.Object, "spec", "names", "kind")
+			all = append(all, schema.GroupKind{Group: group, Kind: kind})
+		}
+	}
+	return slices.Clip(all)
+}

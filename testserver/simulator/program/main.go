@@ -1,0 +1,89 @@
+package program
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+
+	"github.com/spf13/pflag"
+)
+
+// SimulateMain makes a program on controller-runtime's API simulate itself, if it should. main is its main function.
+// The file that is compiled with the main package calls it in an init function, which then does not return.
+func SimulateMain(main func()) {
+	if os.Getenv(Variable) == "" {
+		return
+	}
+	request := &Request{}
+	if err := readRequest(request); err != nil {
+		fmt.Fprintln(os.Stderr, "simulation:", err)
+		os.Exit(1)
+	}
+	for name, value := range request.Env {
+		if err := os.Setenv(name, value); err != nil {
+			request.write(Report{Error: err.Error()})
+			os.Exit(0)
+		}
+	}
+	slog.SetDefault(slog.New(slog.DiscardHandler))
+	disconnect()
+	program := os.Args[0]
+	os.Args = os.Args[:1] // for package testing, which parses them
+	defined, definedLong := definedFlags(flag.CommandLine), definedLongFlags(pflag.CommandLine)
+	operator := request.operator()
+	operator.SampleNamespace = request.Env["WATCH_NAMESPACE"]
+	operator.Main = func() {
+		os.Args = append([]string{program}, request.Args...)
+		flag.CommandLine, pflag.CommandLine = defined.copy(program), definedLong.copy(program)
+		main()
+	}
+	request.runTest(operator)
+}
+
+// disconnect makes the resolver and the default HTTP client fail at once. A real answer would depend on the machine,
+// and a wait for it would keep virtual time from passing.
+func disconnect() {
+	refuse := func(_ context.Context, network, address string) (net.Conn, error) {
+		return nil, &net.OpError{Op: "dial", Net: network, Err: fmt.Errorf("%s: a simulation has no network", address)}
+	}
+	net.DefaultResolver = &net.Resolver{PreferGo: true, Dial: refuse}
+	_, _ = net.LookupHost("localhost") // creates state of the resolver that no bubble may own
+	if transport, ok := http.DefaultTransport.(*http.Transport); ok {
+		transport.DialContext = refuse
+	}
+}
+
+// flags are the flags that packages define before a main function runs. Each process defines and parses its own.
+type flags []*flag.Flag
+
+func definedFlags(set *flag.FlagSet) (all flags) {
+	set.VisitAll(func(f *flag.Flag) { all = append(all, f) })
+	return all
+}
+
+func (f flags) copy(program string) *flag.FlagSet {
+	set := flag.NewFlagSet(program, flag.ExitOnError)
+	for _, each := range f {
+		set.Var(each.Value, each.Name, each.Usage)
+	}
+	return set
+}
+
+type longFlags []*pflag.Flag
+
+func definedLongFlags(set *pflag.FlagSet) (all longFlags) {
+	set.VisitAll(func(f *pflag.Flag) { all = append(all, f) })
+	return all
+}
+
+func (f longFlags) copy(program string) *pflag.FlagSet {
+	set := pflag.NewFlagSet(program, pflag.ExitOnError)
+	for _, each := range f {
+		set.AddFlag(each)
+	}
+	return set
+}
