@@ -1,6 +1,7 @@
 package simulate
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -14,7 +15,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"golang.org/x/mod/modfile"
 	"golang.org/x/mod/semver"
@@ -85,6 +85,9 @@ func (p *project) build(ctx context.Context, source, work string) (string, error
 		ctx, p.dir, "-mod=mod", "-modfile="+filepath.Join(work, "go.mod"),
 		"-overlay="+filepath.Join(work, "overlay.json"), "-o", program, p.main.path,
 	)
+	if e, ok := errors.AsType[*diagnostic.Error](err); ok && p.main.theirs {
+		e.Hint += "; if there are none, use kctrl chaos, because the simulation needs newer Kubernetes libraries"
+	}
 	if err != nil {
 		return "", err
 	}
@@ -99,17 +102,11 @@ func compileError(ctx context.Context, err error, output string) error {
 	if errors.Is(err, exec.ErrNotFound) {
 		return noGoCommand(err)
 	}
-	for line := range strings.Lines(output) {
-		line = strings.TrimSpace(line)
-		if line != "" && !strings.HasPrefix(line, "#") && !strings.HasPrefix(line, "go: downloading") {
-			return &diagnostic.Error{
-				Message: "compile the simulation: " + line,
-				Hint:    "go build ./... shows the errors of the project",
-				Cause:   err,
-			}
-		}
+	return &diagnostic.Error{
+		Message: "compile the simulation: " + cmp.Or(firstReason(output), err).Error(),
+		Hint:    "go build ./... shows the errors of the project",
+		Cause:   err,
 	}
-	return fmt.Errorf("compile the simulation: %w", err)
 }
 
 func noGoCommand(err error) error {

@@ -1,6 +1,7 @@
 package simulate
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -156,12 +157,25 @@ func goCommand(ctx context.Context, dir string, args ...string) (string, error) 
 		return "", noGoCommand(err)
 	}
 	if err != nil {
-		for line := range strings.Lines(stderr.String()) {
-			if !strings.HasPrefix(line, "# ") && !strings.HasPrefix(line, "go: downloading ") {
-				return "", errors.New(strings.TrimSpace(line))
-			}
-		}
-		return "", err
+		return "", cmp.Or(firstReason(stderr.String()), err)
 	}
 	return string(out), nil
+}
+
+// firstReason returns the first line that the go command reports, with the next one if it ends with a colon, or nil.
+func firstReason(output string) error {
+	reason := ""
+	for line := range strings.Lines(output) {
+		line = strings.TrimSpace(line)
+		switch {
+		case strings.HasSuffix(reason, ":"):
+			return errors.New(reason + " " + line)
+		case strings.HasPrefix(line, "#") || strings.HasPrefix(line, "go: downloading ") || line == "":
+			continue
+		}
+		if reason = line; !strings.HasSuffix(line, ":") {
+			return errors.New(reason)
+		}
+	}
+	return nil
 }

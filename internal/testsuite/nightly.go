@@ -23,6 +23,11 @@ var nightly = []test{
 		"testserver/simulator ^TestBugsAreFound$",
 	},
 	{
+		"cmd/kctrl", `^TestScript$/^sim_controller_runtime$`,
+		"it compiles an operator with the API server and controller-runtime's API",
+		"testserver/simulator ^TestMainFunctionsAreSimulated$",
+	},
+	{
 		"cmd/kctrl", `^TestScript$/^chaos$`,
 		"it compiles two operators and the API server, and its plans take real time",
 		"testserver/simulator ^TestBugsOfProcessesAreFound$",
