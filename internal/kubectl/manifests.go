@@ -104,6 +104,13 @@ func ReadTree(path string) ([]Manifest, error) {
 	return ReadManifests(path, nil)
 }
 
+// FillSpec makes a null spec an empty one: kubebuilder's samples have only a comment there.
+func (m Manifest) FillSpec() {
+	if spec, found := m.Object.Object["spec"]; found && spec == nil {
+		m.Object.Object["spec"] = map[string]any{}
+	}
+}
+
 // BuildKustomization returns the objects of the kustomization in a directory. Errors have the hint.
 func BuildKustomization(directory, hint string) ([]Manifest, error) {
 	resources, err := kustomize.Build(directory, hint)

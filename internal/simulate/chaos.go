@@ -116,6 +116,7 @@ func (p *project) readManifests(opts Options) error {
 	} else if p.samples, err = p.manifests(opts.Samples, "", "--samples"); err != nil {
 		return err
 	}
+	p.samples = oneVersion(p.samples)
 	if opts.Namespace != "" {
 		p.namespace = opts.Namespace
 	}
@@ -123,6 +124,19 @@ func (p *project) readManifests(opts Options) error {
 		p.user = ""
 	}
 	return nil
+}
+
+// oneVersion returns the first object of each kind with a name: samples of several versions are one object.
+func oneVersion(all []*unstructured.Unstructured) (kept []*unstructured.Unstructured) {
+	seen := map[string]bool{}
+	for _, u := range all {
+		key := u.GroupVersionKind().GroupKind().String() + " " + u.GetNamespace() + "/" + u.GetName()
+		if u.GetName() == "" || !seen[key] {
+			kept = append(kept, u)
+		}
+		seen[key] = true
+	}
+	return kept
 }
 
 // manifests reads a file, a directory or a kustomization.
@@ -146,6 +160,7 @@ func (p *project) manifests(name, standard, flag string) ([]*unstructured.Unstru
 	}
 	var all []*unstructured.Unstructured
 	for _, m := range manifests {
+		m.FillSpec()
 		all = append(all, m.Object)
 	}
 	if len(all) == 0 {

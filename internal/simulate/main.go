@@ -44,7 +44,7 @@ func (p *project) findMain(ctx context.Context, pattern string) error {
 	}
 	const format = `{{if eq .Name "main"}}{{.ImportPath}}{{"\t"}}{{.Dir}}{{"\t"}}{{join .Imports " "}}{{"\t"}}` +
 		`{{join .Deps " "}}{{end}}`
-	out, err := goCommand(ctx, p.dir, "list", "-e", "-f", format, patterns)
+	out, err := goCommand(ctx, p.dir, "list", "-f", format, patterns)
 	if err != nil {
 		return &diagnostic.Error{
 			Message: "cannot list the packages: " + err.Error(),

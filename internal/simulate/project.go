@@ -175,6 +175,7 @@ func (p *project) readSamples() error {
 		return inProject(p.dir, err)
 	}
 	for _, m := range manifests {
+		m.FillSpec()
 		p.samples = append(p.samples, m.Object)
 	}
 	if len(p.samples) == 0 {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -77,6 +78,9 @@ func Check(operator *Operator, reference *Reference, result *Result, disabled []
 
 func checkRuns(c *comparison) []Violation {
 	var all []Violation
+	if kind := missingKind(c.result.Logs); kind != "" && len(c.result.Ends) > 0 {
+		all = append(all, Violation{Message: absent(kind)})
+	}
 	for _, end := range slices.Compact(slices.Clone(c.result.Ends)) {
 		all = append(all, Violation{Message: "the process ended: " + end})
 	}
@@ -84,14 +88,27 @@ func checkRuns(c *comparison) []Violation {
 		all = append(all, Violation{Message: "a controller does not start: " + c.result.waits})
 	}
 	for _, call := range c.result.absent {
-		all = append(all, Violation{
-			Message: fmt.Sprintf(
-				"the operator waits for %s, a kind that the server does not have; "+
-					"definitions of other projects belong in config/sim", call.resource.kind(),
-			),
-		})
+		all = append(all, Violation{Message: absent(call.resource.kind())})
 	}
 	return all
+}
+
+func absent(kind string) string {
+	return fmt.Sprintf("the operator waits for %s, a kind that the server does not have; "+
+		"definitions of other projects belong in config/sim", kind)
+}
+
+// noMatch is the error of a RESTMapper for a kind that the server does not have.
+var noMatch = regexp.MustCompile(`no matches for kind "([^"]+)" in version "([^"]+)"`)
+
+// missingKind returns the first kind that a log names as missing, or "".
+func missingKind(logs []string) string {
+	for _, line := range logs {
+		if found := noMatch.FindStringSubmatch(line); found != nil {
+			return found[1] + " of " + found[2]
+		}
+	}
+	return ""
 }
 
 func checkAllowed(c *comparison) []Violation {

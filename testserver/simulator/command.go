@@ -2,7 +2,10 @@ package simulator
 
 import (
 	"bytes"
+	"cmp"
 	"context"
+	"crypto/tls"
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"io"
@@ -15,11 +18,13 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"time"
 
 	"google.golang.org/protobuf/encoding/protowire"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
+	certutil "k8s.io/client-go/util/cert"
 )
 
 // Command is an operator that runs as a process of the operating system, in real time. A proxy on loopback injects the
@@ -43,6 +48,11 @@ type Command struct {
 	Longest time.Duration
 
 	lone bool // see leftovers; one run after another uses it
+
+	mu          sync.Mutex      // held while the certificate is created
+	certificate tls.Certificate // of the proxies
+	authority   []byte          // in PEM
+	key         []byte          // in PEM
 }
 
 // KubeconfigArgument represents the path of the kubeconfig in the arguments of a command.
@@ -93,9 +103,13 @@ func (r *run) connected() error {
 	if len(r.ends) > 0 {
 		return fmt.Errorf("%s ends before it sends a request: %s", program, r.ends[0])
 	}
+	printed := ""
+	if lines := r.logs.all(); len(lines) > 0 {
+		printed = "; its last message: " + shorten(lines[len(lines)-1])
+	}
 	return fmt.Errorf(
-		"%s has sent no request within %s; it must read the environment variable KUBECONFIG, or have the argument %s",
-		program, startTime, KubeconfigArgument,
+		"%s has sent no request within %s; it must read the environment variable KUBECONFIG, or have the argument %s%s",
+		program, startTime, KubeconfigArgument, printed,
 	)
 }
 
@@ -126,15 +140,22 @@ func (s *realServer) RoundTrip(request *http.Request) (*http.Response, error) {
 
 // run runs a process until its context or the program ends.
 func (c *Command) run(p *process) error {
+	if err := c.certify(); err != nil {
+		return err
+	}
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return err
 	}
-	server := &http.Server{Handler: p.proxy(), ReadHeaderTimeout: time.Minute}
+	server := &http.Server{
+		Handler: p.proxy(), ReadHeaderTimeout: time.Minute, ErrorLog: log.New(io.Discard, "", 0),
+		TLSConfig:    &tls.Config{Certificates: []tls.Certificate{c.certificate}},
+		TLSNextProto: map[string]func(*http.Server, *tls.Conn, http.Handler){}, // an answer is lost with its connection
+	}
 	served := make(chan struct{})
 	go func() { // ends with server
 		defer close(served)
-		_ = server.Serve(listener)
+		_ = server.ServeTLS(listener, "", "")
 	}()
 	defer func() {
 		_ = server.Close()
@@ -146,7 +167,10 @@ func (c *Command) run(p *process) error {
 	}
 	defer os.RemoveAll(dir)
 	kubeconfig := filepath.Join(dir, "kubeconfig")
-	if err := os.WriteFile(kubeconfig, kubeconfigFor(listener.Addr().String(), p.run.operator), 0o600); err != nil {
+	if err := os.WriteFile(kubeconfig, c.kubeconfig(listener.Addr().String(), p.run.operator), 0o600); err != nil {
+		return err
+	}
+	if err := c.writeServingCertificate(dir); err != nil {
 		return err
 	}
 	args := make([]string, len(c.Args))
@@ -155,7 +179,7 @@ func (c *Command) run(p *process) error {
 	}
 	cmd := exec.CommandContext(p.ctx, args[0], args[1:]...)
 	cmd.Dir = c.Dir
-	cmd.Env = append(os.Environ(), "KUBECONFIG="+kubeconfig)
+	cmd.Env = append(os.Environ(), "KUBECONFIG="+kubeconfig, "TMPDIR="+dir)
 	cmd.WaitDelay = 5 * time.Second
 	killGroup(cmd)
 	output := &tail{lines: p.run.logs}
@@ -170,8 +194,37 @@ func (c *Command) run(p *process) error {
 	return err
 }
 
-// kubeconfigFor returns a kubeconfig for a proxy, with the namespace of the operator.
-func kubeconfigFor(address string, o *Operator) []byte {
+// certify creates the certificate of the proxies once. Some clients accept no server without one.
+func (c *Command) certify() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.authority != nil {
+		return nil
+	}
+	authority, key, err := certutil.GenerateSelfSignedCertKeyWithFixtures("localhost", []net.IP{{127, 0, 0, 1}}, nil, "")
+	if err != nil {
+		return err
+	}
+	if c.certificate, err = tls.X509KeyPair(authority, key); err != nil {
+		return err
+	}
+	c.authority, c.key = authority, key
+	return nil
+}
+
+// writeServingCertificate writes the certificate of a webhook server to where controller-runtime looks for it below the
+// directory of temporary files. The webhooks are not called, but their server does not start without one.
+func (c *Command) writeServingCertificate(temporary string) error {
+	dir := filepath.Join(temporary, "k8s-webhook-server", "serving-certs")
+	return cmp.Or(
+		os.MkdirAll(dir, 0o700),
+		os.WriteFile(filepath.Join(dir, "tls.crt"), c.authority, 0o600),
+		os.WriteFile(filepath.Join(dir, "tls.key"), c.key, 0o600),
+	)
+}
+
+// kubeconfig returns a kubeconfig for a proxy, with the namespace of the operator.
+func (c *Command) kubeconfig(address string, o *Operator) []byte {
 	namespace := o.Namespace
 	if namespace == "" {
 		namespace = "default"
@@ -181,7 +234,8 @@ kind: Config
 clusters:
 - name: chaos
   cluster:
-    server: http://%s
+    server: https://%s
+    certificate-authority-data: %s
 users:
 - name: chaos
   user: {}
@@ -192,7 +246,7 @@ contexts:
     user: chaos
     namespace: %s
 current-context: chaos
-`, address, namespace)
+`, address, base64.StdEncoding.EncodeToString(c.authority), namespace)
 }
 
 // proxy passes requests to the transport of the process.

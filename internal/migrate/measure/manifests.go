@@ -50,9 +50,7 @@ func readManifests(o Options) (*manifests, error) {
 	}
 	for _, s := range samples {
 		if slices.Contains(groups, s.Object.GroupVersionKind().Group) {
-			if spec, found := s.Object.Object["spec"]; found && spec == nil {
-				s.Object.Object["spec"] = map[string]any{} // kubebuilder's samples have a comment there
-			}
+			s.FillSpec()
 			m.samples = append(m.samples, s)
 		} else {
 			m.once = append(m.once, s)
