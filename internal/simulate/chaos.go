@@ -3,7 +3,6 @@ package simulate
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"go/token"
 	"os"
@@ -12,8 +11,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
 	"github.com/kctrl-dev/kctrl/internal/kubectl"
@@ -41,6 +38,9 @@ func Chaos(
 ) (*Report, error) {
 	p := &project{dir: dir}
 	if err := p.readManifests(opts.Options); err != nil {
+		return nil, err
+	}
+	if err := p.checkKinds(); err != nil {
 		return nil, err
 	}
 	if err := findProgram(dir, opts.Args); err != nil {
@@ -95,78 +95,6 @@ func (p *project) exists(name string, sample int) error {
 		}
 	}
 	return e
-}
-
-// readManifests reads what is installed and the samples.
-func (p *project) readManifests(opts Options) error {
-	config, err := p.manifests(opts.Config, filepath.Join("config", "default"), "--config")
-	if err != nil {
-		return inProject(p.dir, err)
-	}
-	for _, u := range config {
-		p.add(u)
-	}
-	if opts.Samples == "" {
-		if err := p.readSamples(); err != nil {
-			if e, ok := errors.AsType[*diagnostic.Error](err); ok {
-				e.Hint += "; or --samples names a file, directory or kustomization with the objects of its user"
-			}
-			return err
-		}
-	} else if p.samples, err = p.manifests(opts.Samples, "", "--samples"); err != nil {
-		return err
-	}
-	p.samples = oneVersion(p.samples)
-	if opts.Namespace != "" {
-		p.namespace = opts.Namespace
-	}
-	if opts.AsAdmin {
-		p.user = ""
-	}
-	return nil
-}
-
-// oneVersion returns the first object of each kind with a name: samples of several versions are one object.
-func oneVersion(all []*unstructured.Unstructured) (kept []*unstructured.Unstructured) {
-	seen := map[string]bool{}
-	for _, u := range all {
-		key := u.GroupVersionKind().GroupKind().String() + " " + u.GetNamespace() + "/" + u.GetName()
-		if u.GetName() == "" || !seen[key] {
-			kept = append(kept, u)
-		}
-		seen[key] = true
-	}
-	return kept
-}
-
-// manifests reads a file, a directory or a kustomization.
-func (p *project) manifests(name, standard, flag string) ([]*unstructured.Unstructured, error) {
-	path := name
-	if name == "" {
-		path = standard
-	}
-	if !filepath.IsAbs(path) {
-		path = filepath.Join(p.dir, path)
-	}
-	if name == "" && !exists(path) {
-		return nil, &diagnostic.Error{
-			Message: "no " + filepath.ToSlash(standard) + " in " + p.dir,
-			Hint:    flag + " names a file, directory or kustomization with the CRDs and roles of the operator",
-		}
-	}
-	manifests, err := kubectl.ReadTree(path)
-	if err != nil {
-		return nil, err
-	}
-	var all []*unstructured.Unstructured
-	for _, m := range manifests {
-		m.FillSpec()
-		all = append(all, m.Object)
-	}
-	if len(all) == 0 {
-		return nil, &diagnostic.Error{Message: "no objects in " + name, Hint: flag + " needs at least one manifest"}
-	}
-	return all, nil
 }
 
 // findProgram fails if the program does not exist, and makes its path absolute.

@@ -44,13 +44,10 @@ func (p *project) findMain(ctx context.Context, pattern string) error {
 	}
 	const format = `{{if eq .Name "main"}}{{.ImportPath}}{{"\t"}}{{.Dir}}{{"\t"}}{{join .Imports " "}}{{"\t"}}` +
 		`{{join .Deps " "}}{{end}}`
-	out, err := goCommand(ctx, p.dir, "list", "-f", format, patterns)
+	const problems = `{{with .Error}}{{.}}{{end}}{{range .DepsErrors}}{{.}}{{"\n"}}{{end}}`
+	out, err := goCommand(ctx, p.dir, "list", "-e", "-f", format, patterns)
 	if err != nil {
-		return &diagnostic.Error{
-			Message: "cannot list the packages: " + err.Error(),
-			Hint:    "repair what go list " + patterns + " reports",
-			Cause:   err,
-		}
+		return notListed(patterns, err)
 	}
 	var found []mainPackage
 	programs := 0
@@ -66,6 +63,12 @@ func (p *project) findMain(ctx context.Context, pattern string) error {
 			found = append(found, mainPackage{path: fields[0], dir: fields[1], theirs: theirs})
 		}
 	}
+	if len(found) == 0 { // packages with errors may lack imports
+		out, err := goCommand(ctx, p.dir, "list", "-e", "-f", problems, patterns)
+		if err = cmp.Or(err, firstReason(out)); err != nil {
+			return notListed(patterns, err)
+		}
+	}
 	if len(found) != 1 {
 		return notOneMain(found, programs, pattern)
 	}
@@ -74,6 +77,14 @@ func (p *project) findMain(ctx context.Context, pattern string) error {
 		return p.checkMain()
 	}
 	return nil
+}
+
+func notListed(patterns string, err error) error {
+	return &diagnostic.Error{
+		Message: "cannot list the packages: " + err.Error(),
+		Hint:    "repair what go list " + patterns + " reports",
+		Cause:   err,
+	}
 }
 
 // checkMain fails if the program does not call manager.Main.

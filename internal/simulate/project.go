@@ -8,7 +8,6 @@ import (
 	"go/token"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -26,6 +25,7 @@ type project struct {
 	rules     bool   // it has rules of its own
 	objects   []*unstructured.Unstructured
 	samples   []*unstructured.Unstructured
+	positions map[*unstructured.Unstructured]token.Position // of samples
 	webhooks  []string
 	user      string
 	namespace string
@@ -52,6 +52,9 @@ func readProject(ctx context.Context, dir string, opts SimOptions) (*project, er
 		for _, m := range given {
 			p.objects = append(p.objects, m.Object)
 		}
+	}
+	if err := p.checkKinds(); err != nil {
+		return nil, err
 	}
 	if file := filepath.Join(dir, "config", "webhook", "manifests.yaml"); exists(file) {
 		p.webhooks = []string{file}
@@ -104,56 +107,6 @@ func findRules(dir string) (bool, error) {
 	return imports, nil
 }
 
-// deployed are the groups of the objects that exist before an operator runs. Its Deployment names its user.
-var deployed = []string{"", "rbac.authorization.k8s.io", "apiextensions.k8s.io", "scheduling.k8s.io"}
-
-func (p *project) add(u *unstructured.Unstructured) {
-	gvk := u.GroupVersionKind()
-	if gvk.Kind == "Deployment" {
-		account, _, _ := unstructured.NestedString(u.Object, "spec", "template", "spec", "serviceAccountName")
-		if account == "" {
-			account = "default"
-		}
-		p.namespace = u.GetNamespace()
-		p.user = "system:serviceaccount:" + p.namespace + ":" + account
-		p.addContainer(u)
-	}
-	if slices.Contains(deployed, gvk.Group) && gvk.Kind != "Service" && gvk.Kind != "Pod" {
-		p.objects = append(p.objects, u)
-	}
-}
-
-// addContainer reads the arguments and the environment of the first container. Variables from other objects are unset.
-func (p *project) addContainer(deployment *unstructured.Unstructured) {
-	containers, _, _ := unstructured.NestedSlice(deployment.Object, "spec", "template", "spec", "containers")
-	if len(containers) == 0 {
-		return
-	}
-	container, _ := containers[0].(map[string]any)
-	variables, _, _ := unstructured.NestedSlice(container, "env")
-	p.env = map[string]string{}
-	for _, variable := range variables {
-		fields, _ := variable.(map[string]any)
-		name, _ := fields["name"].(string)
-		value, _ := fields["value"].(string)
-		path, _, _ := unstructured.NestedString(fields, "valueFrom", "fieldRef", "fieldPath")
-		if path == "metadata.namespace" {
-			value = p.namespace
-		}
-		if name != "" && value != "" {
-			p.env[name] = value
-		}
-	}
-	args, _, _ := unstructured.NestedStringSlice(container, "args")
-	p.args = nil
-	for _, arg := range args {
-		for name, value := range p.env {
-			arg = strings.ReplaceAll(arg, "$("+name+")", value)
-		}
-		p.args = append(p.args, arg)
-	}
-}
-
 // inProject returns an error whose paths are relative to the project.
 func inProject(dir string, err error) error {
 	if d, ok := errors.AsType[*diagnostic.Error](err); ok {
@@ -162,35 +115,6 @@ func inProject(dir string, err error) error {
 		d.Hint = strings.ReplaceAll(d.Hint, dir+string(filepath.Separator), "")
 	}
 	return err
-}
-
-// readSamples reads the objects of config/samples.
-func (p *project) readSamples() error {
-	directory := filepath.Join(p.dir, "config", "samples")
-	if !exists(directory) {
-		return noSamples()
-	}
-	manifests, err := kubectl.ReadTree(directory)
-	if err != nil {
-		return inProject(p.dir, err)
-	}
-	for _, m := range manifests {
-		m.FillSpec()
-		p.samples = append(p.samples, m.Object)
-	}
-	if len(p.samples) == 0 {
-		return noSamples()
-	}
-	return nil
-}
-
-func noSamples() error {
-	return &diagnostic.Error{
-		Pos: token.Position{
-			Filename: filepath.Join("config", "samples"),
-		}, Message: "no samples: a simulation creates the objects in config/samples",
-		Hint: "add an object of each kind that the operator reconciles",
-	}
 }
 
 func exists(path string) bool {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -97,7 +98,7 @@ func (o *Operator) newServer(seed uint64, left *leftovers) (
 // create creates the objects that exist before the operator starts, and returns them by path.
 func (o *Operator) create(server http.RoundTripper, left *leftovers) (map[string]map[string]any, error) {
 	all := map[string]map[string]any{}
-	for _, object := range append(o.leaseNamespace(), o.Objects...) {
+	for _, object := range append(o.namespaces(), o.Objects...) {
 		data, err := object.MarshalJSON()
 		if err != nil {
 			return nil, err
@@ -142,18 +143,37 @@ func (o *Operator) context() context.Context {
 // namespace returns the namespace of the operator.
 func (o *Operator) namespace() string { return cmp.Or(o.Namespace, "kctrl-sim") }
 
-// leaseNamespace returns the namespace of the operator, unless Objects has it.
-func (o *Operator) leaseNamespace() []*unstructured.Unstructured {
-	for _, u := range o.Objects {
-		if u.GetKind() == "Namespace" && u.GetName() == o.namespace() {
-			return nil
+// systemNamespaces are those that an API server creates.
+var systemNamespaces = map[string]bool{
+	"default": true, "kube-system": true, "kube-public": true, "kube-node-lease": true,
+}
+
+// namespaces returns those of the operator and of its samples, unless Objects or the samples have them.
+func (o *Operator) namespaces() (all []*unstructured.Unstructured) {
+	exist := maps.Clone(systemNamespaces)
+	exist[""] = true
+	for _, u := range slices.Concat(o.Objects, o.Samples) {
+		if u.GetKind() == "Namespace" {
+			exist[u.GetName()] = true
 		}
 	}
-	u := &unstructured.Unstructured{}
-	u.SetAPIVersion("v1")
-	u.SetKind("Namespace")
-	u.SetName(o.namespace())
-	return []*unstructured.Unstructured{u}
+	add := func(name string) {
+		if exist[name] {
+			return
+		}
+		exist[name] = true
+		u := &unstructured.Unstructured{}
+		u.SetAPIVersion("v1")
+		u.SetKind("Namespace")
+		u.SetName(name)
+		all = append(all, u)
+	}
+	add(o.namespace())
+	add(o.SampleNamespace)
+	for _, sample := range o.Samples {
+		add(sample.GetNamespace())
+	}
+	return all
 }
 
 // elects reports whether two replicas can be simulated: the operator may write leases, and has no webhooks, which each

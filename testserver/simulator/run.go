@@ -546,16 +546,23 @@ func (r *run) answered(c *Call, body []byte) {
 	switch {
 	case c.verb == "delete" && (c.object == nil || u.GetDeletionTimestamp() == nil || len(u.GetFinalizers()) == 0):
 		c.Changed = true
-		delete(r.objects, path)
+		r.removeLocked(path)
 	case c.object != nil:
 		r.history[path] = append(r.history[path], version{object, c.Process + " " + c.Request})
 		c.Changed = c.before == nil || latest != u.GetResourceVersion()
 		r.objects[path] = object
 		if u.GetDeletionTimestamp() != nil && len(u.GetFinalizers()) == 0 { // its version may stay the same
 			c.Changed = c.Changed || c.before != nil
-			delete(r.objects, path)
+			r.removeLocked(path)
 		}
 	}
+}
+
+// removeLocked removes the object at a path, in all API versions.
+func (r *run) removeLocked(path string) {
+	uid := uidOf(r.objects[path])
+	delete(r.objects, path)
+	maps.DeleteFunc(r.objects, func(_ string, object map[string]any) bool { return uid != "" && uidOf(object) == uid })
 }
 
 // forbidden records a request that the server has refused for lack of permission.

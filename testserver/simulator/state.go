@@ -64,7 +64,8 @@ func (r *run) state() (state, error) {
 		for _, item := range list.Items {
 			u := &unstructured.Unstructured{Object: item}
 			uid := string(u.GetUID())
-			if clusters[uid] || given[uid] && !listed[path] { // not all runs list them
+			isSystems := kinds[path].kind() == "namespaces" && systemNamespaces[u.GetName()] // the server creates them later
+			if isSystems || clusters[uid] || given[uid] && !listed[path] {                   // not all runs list the latter
 				continue
 			}
 			name := u.GetName()
