@@ -526,3 +526,70 @@ func TestQuestionsHaveShortAnswers(t *testing.T) {
 		t.Errorf("how-do-i.md does not answer %q", question)
 	}
 }
+
+// notTyped are the commands of the guide that no script types, by a prefix, with the reason.
+var notTyped = []struct{ command, reason string }{
+	{"$ kctrl manifests", "the script guide_chapters compares its error"},
+	{"git tag", "it publishes a module"},
+	{"make docker-build", "it needs a container engine"},
+	{"make deploy", "it needs a cluster"},
+	{"make undeploy", "it needs a cluster"},
+	{"kubectl", "it needs a cluster"},
+	{"helm", "it needs a cluster; make test-chart installs the chart"},
+	{"make test", "the script guide_first_operator types it in chapter 1"},
+	{"$ curl", "it needs a running operator; testMissingCRD of runtime/manager compares the reason"},
+	{"go build ./... && go vet", "the script guide_migration runs go vet"},
+	{"kctrl manifests --watch", "it ends with an interrupt; the script watch runs it"},
+}
+
+// TestGuideCommandsRun checks that a script types each command of the guide, or that notTyped has a reason.
+func TestGuideCommandsRun(t *testing.T) {
+	typed := map[string][]*regexp.Regexp{} // by page
+	scripts, err := filepath.Glob("testdata/script/*.txtar")
+	if err != nil {
+		t.Fatal(err)
+	}
+	line := regexp.MustCompile(`(?m)^console (\S+)(?: '(.*)')?$`)
+	for _, script := range scripts {
+		text, err := os.ReadFile(script)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, found := range line.FindAllStringSubmatch(string(text), -1) {
+			typed[found[1]] = append(typed[found[1]], regexp.MustCompile(found[2]))
+		}
+	}
+	used := map[string]bool{}
+	for page, text := range guidePages(t) {
+		for _, b := range blocks(page, text) {
+			if b.language != "sh" && b.language != "console" {
+				continue
+			}
+			for _, command := range strings.Split(strings.ReplaceAll(b.text, "\\\n", " "), "\n") {
+				if command == "" || b.language == "console" && !strings.HasPrefix(command, "$ ") {
+					continue // output
+				}
+				isTyped := slices.ContainsFunc(typed[page], func(pattern *regexp.Regexp) bool {
+					all := pattern.String() == ""
+					return all || b.language == "sh" && pattern.MatchString(command)
+				})
+				if isTyped {
+					continue
+				}
+				i := slices.IndexFunc(notTyped, func(n struct{ command, reason string }) bool {
+					return strings.HasPrefix(command, n.command)
+				})
+				if i < 0 {
+					t.Errorf("%s:%d: no script types %q", page, b.line, command)
+					continue
+				}
+				used[notTyped[i].command] = true
+			}
+		}
+	}
+	for _, n := range notTyped {
+		if !used[n.command] {
+			t.Errorf("notTyped has %q, which is not in the guide", n.command)
+		}
+	}
+}

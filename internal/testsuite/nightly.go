@@ -28,6 +28,11 @@ var nightly = []test{
 		"testserver/simulator ^TestMainFunctionsAreSimulated$",
 	},
 	{
+		"cmd/kctrl", `^TestScript$/^guide_testing$`,
+		"it compiles an operator with the API server, and runs its tests",
+		". ^TestGuideCommandsRun$",
+	},
+	{
 		"cmd/kctrl", `^TestScript$/^chaos$`,
 		"it compiles two operators and the API server, and its plans take real time",
 		"testserver/simulator ^TestBugsOfProcessesAreFound$",
