@@ -135,7 +135,8 @@ func (p *testProject) simulate(t *testing.T) {
 		t.Setenv("GOCACHE", filepath.Join(cache, "go-build"))
 	}
 	t.Setenv("XDG_CACHE_HOME", t.TempDir()) // the compiled program is removed with the test
-	report, err := simulate.Run(t.Context(), p.dir, simulate.Options{Seed: 1}, func(string) {}, func(int, int) {})
+	opts := simulate.SimOptions{Options: simulate.Options{Seed: 1}}
+	report, err := simulate.Run(t.Context(), p.dir, opts, func(string) {}, func(int, int) {})
 	if err != nil {
 		t.Fatal(err)
 	}
