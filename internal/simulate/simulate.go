@@ -244,13 +244,23 @@ func (p *project) execute(
 
 // crashed is the error of a program that ended without a report.
 func crashed(err error, printed string) error {
-	first, _, _ := strings.Cut(strings.TrimSpace(printed), "\n")
-	if first == "" {
-		first = err.Error()
+	printed = strings.TrimSpace(printed)
+	reason, _, _ := strings.Cut(printed, "\n")
+	for line := range strings.Lines(printed) {
+		line = strings.TrimSpace(line)
+		if logged, ok := strings.CutPrefix(line, "error: "); ok { // by a main function, see setupErrors
+			reason = logged
+		} else if strings.HasPrefix(line, "panic:") || strings.HasPrefix(line, "fatal error:") {
+			reason = line
+			break // a stack follows
+		}
+	}
+	if reason == "" {
+		reason = err.Error()
 	}
 	return &diagnostic.Error{
-		Message: "the simulated program ended: " + first,
-		Hint:    "a panic outside of Reconcile ends the process",
+		Message: "the simulated program ended: " + reason,
+		Hint:    "a panic outside of Reconcile and os.Exit end the process",
 		Cause:   err,
 	}
 }

@@ -1,6 +1,7 @@
 package simulator
 
 import (
+	"encoding/json"
 	"fmt"
 	"log/slog"
 	"maps"
@@ -104,41 +105,102 @@ func (r *run) collectGarbage(p *process) {
 		case <-r.ctx.Done():
 			return
 		}
-		for path := r.garbage(); path != ""; path = r.garbage() {
+		for next := r.nextCollection(); next != nil; next = r.nextCollection() {
 			r.gate.hold(r.ctx, collectorDelay)
-			if !r.gate.pass(r.ctx, &operation{order: "cluster delete " + path}) {
+			if !r.gate.pass(r.ctx, &operation{order: "cluster " + next.method + " " + next.path}) {
 				return
 			}
-			err := r.sendAs(p, http.MethodDelete, path, nil)
+			err := r.sendData(p, next.method, next.path+next.query, mergePatch, next.data)
 			if r.ctx.Err() != nil {
 				return
 			}
-			if err == nil || isNotFound(err) {
-				r.forget(path)
+			if isNotFound(err) || err == nil && next.method == http.MethodDelete {
+				r.forget(next.path)
+			} else if err != nil {
+				break // until the next removal
 			}
 		}
 	}
 }
 
-// garbage returns the path of the first object all of whose owners are gone, or "".
-func (r *run) garbage() string {
+// collection is a request of the garbage collector.
+type collection struct {
+	method, path, query string
+	data                []byte
+}
+
+// deleteInBackground returns the deletion of an object, whose dependents follow.
+func deleteInBackground(path string) *collection {
+	return &collection{method: http.MethodDelete, path: path, query: "?propagationPolicy=Background"}
+}
+
+// nextCollection returns the next request, or nil: the deletion of an object all of whose owners are gone, or a step of
+// a deletion that waits for dependents.
+func (r *run) nextCollection() *collection {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	living := map[types.UID]bool{}
+	living, paths := map[types.UID]bool{}, slices.Sorted(maps.Keys(r.objects))
 	for _, object := range r.objects {
 		living[(&unstructured.Unstructured{Object: object}).GetUID()] = true
 	}
-	for _, path := range slices.Sorted(maps.Keys(r.objects)) {
+	for _, path := range paths {
 		u := &unstructured.Unstructured{Object: r.objects[path]}
 		owners := u.GetOwnerReferences()
 		isOwned := slices.ContainsFunc(owners, func(o metav1.OwnerReference) bool {
 			return living[o.UID] || !r.left.knows(o.UID)
 		})
 		if len(owners) > 0 && !isOwned && u.GetDeletionTimestamp() == nil {
-			return path
+			return deleteInBackground(path)
 		}
 	}
-	return ""
+	for _, path := range paths {
+		u := &unstructured.Unstructured{Object: r.objects[path]}
+		for _, finalizer := range []string{metav1.FinalizerOrphanDependents, metav1.FinalizerDeleteDependents} {
+			if u.GetDeletionTimestamp() == nil || !slices.Contains(u.GetFinalizers(), finalizer) {
+				continue
+			}
+			if next := r.cascadeLocked(path, u, finalizer, paths); next != nil {
+				return next
+			}
+		}
+	}
+	return nil
+}
+
+// cascadeLocked returns the next step of the deletion of an owner: it orphans or deletes a dependent, or removes the
+// finalizer after the last one. It returns nil while dependents are being deleted.
+func (r *run) cascadeLocked(
+	path string, owner *unstructured.Unstructured, finalizer string, paths []string,
+) *collection {
+	isOwner := func(o metav1.OwnerReference) bool { return o.UID == owner.GetUID() }
+	waits := false
+	for _, at := range paths {
+		u := &unstructured.Unstructured{Object: r.objects[at]}
+		owners := u.GetOwnerReferences()
+		switch {
+		case !slices.ContainsFunc(owners, isOwner):
+		case finalizer == metav1.FinalizerOrphanDependents:
+			return patchMetadata(at, "ownerReferences", slices.DeleteFunc(slices.Clone(owners), isOwner))
+		case u.GetDeletionTimestamp() == nil:
+			return deleteInBackground(at)
+		default:
+			waits = true
+		}
+	}
+	if waits {
+		return nil
+	}
+	rest := slices.DeleteFunc(slices.Clone(owner.GetFinalizers()), func(f string) bool { return f == finalizer })
+	return patchMetadata(path, "finalizers", rest)
+}
+
+// patchMetadata returns a patch of a field of metadata.
+func patchMetadata(path, field string, value any) *collection {
+	data, err := json.Marshal(map[string]any{"metadata": map[string]any{field: value}})
+	if err != nil {
+		panic(err) // the values are lists of plain data
+	}
+	return &collection{method: http.MethodPatch, path: path, data: data}
 }
 
 // forget drops an object that another client may have removed.

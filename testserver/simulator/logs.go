@@ -33,8 +33,19 @@ func (l *logLines) waiting() string {
 const maxLines = 200
 
 func (l *logLines) add(record slog.Record, attrs []slog.Attr) {
+	text := fmt.Sprintf("%s %s", time.Since(l.began), describe(record, attrs))
+	if record.Message == "waiting for sources" {
+		l.mu.Lock()
+		l.waits, l.since = text, time.Since(l.began)
+		l.mu.Unlock()
+	}
+	l.append(text)
+}
+
+// describe returns the message and the attributes of a record.
+func describe(record slog.Record, attrs []slog.Attr) string {
 	var text strings.Builder
-	fmt.Fprintf(&text, "%s %s", time.Since(l.began), record.Message)
+	text.WriteString(record.Message)
 	for _, a := range attrs {
 		if a.Key != "reconcileID" {
 			fmt.Fprintf(&text, " %s=%s", a.Key, shorten(a.Value.String()))
@@ -44,12 +55,7 @@ func (l *logLines) add(record slog.Record, attrs []slog.Attr) {
 		fmt.Fprintf(&text, " %s=%s", a.Key, shorten(a.Value.String()))
 		return true
 	})
-	if record.Message == "waiting for sources" {
-		l.mu.Lock()
-		l.waits, l.since = text.String(), time.Since(l.began)
-		l.mu.Unlock()
-	}
-	l.append(text.String())
+	return text.String()
 }
 
 // addLine adds a line of a program.

@@ -3,8 +3,10 @@ package simulator
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"net/http"
+	"os"
 	"runtime"
 	"slices"
 	"sync"
@@ -31,6 +33,7 @@ func (o *Operator) runMain(p *process, logger *slog.Logger, replicas int) error 
 		return nil
 	}
 	started := sync.OnceFunc(func() { <-turn })
+	logger = slog.New(setupErrors{logger.Handler(), p})
 	config := p.config()
 	config.Host = "http://127.0.0.1:1" // refuses connections that do not use the transport, such as those of exec
 	err, ended := errNoManager, make(chan struct{})
@@ -53,6 +56,31 @@ func (o *Operator) runMain(p *process, logger *slog.Logger, replicas int) error 
 	}()
 	<-ended
 	return err
+}
+
+// setupErrors prints errors that a main function logs before its manager starts, because it may then end the program.
+type setupErrors struct {
+	slog.Handler
+	p *process
+}
+
+// Handle implements slog.Handler.
+func (h setupErrors) Handle(ctx context.Context, record slog.Record) error {
+	if record.Level >= slog.LevelError && record.Message != "" && !h.p.hasStarted() && h.p.ctx.Err() == nil {
+		fmt.Fprintln(os.Stderr, "error:", describe(record, nil))
+	}
+	return h.Handler.Handle(ctx, record)
+}
+
+// WithAttrs implements slog.Handler.
+func (h setupErrors) WithAttrs(attrs []slog.Attr) slog.Handler {
+	return setupErrors{h.Handler.WithAttrs(attrs), h.p}
+}
+
+func (p *process) hasStarted() bool {
+	p.run.mu.Lock()
+	defer p.run.mu.Unlock()
+	return p.started
 }
 
 // setStarted records that the manager of the process starts.

@@ -2,6 +2,7 @@ package simulator
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	goruntime "runtime"
@@ -163,4 +164,38 @@ func (p *periodic) Reconcile(ctx context.Context, req reconcile.Request) (reconc
 		return reconcile.Result{}, err
 	}
 	return reconcile.Result{RequeueAfter: time.Until(now.Add(time.Minute))}, nil
+}
+
+// TestCascades checks that the garbage collector of a run ends deletions that orphan, or wait for, dependents.
+func TestCascades(t *testing.T) {
+	for policy, want := range map[string]string{"Orphan": "configmaps default/a-copy", "Foreground": ""} {
+		t.Run(policy, func(t *testing.T) {
+			operator := copies("")
+			inner := operator.Setup
+			operator.Setup = func(ctx context.Context, m controller.Manager) error {
+				return errors.Join(inner(ctx, m), controller.For[*corev1.ConfigMap](m).Named("deleter").Complete(
+					reconcile.Func[reconcile.Request](func(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+						from := &corev1.ConfigMap{}
+						if err := m.Client().Get(ctx, req.NamespacedName, from); err != nil || from.Annotations["copy"] == "" {
+							return reconcile.Result{}, client.IgnoreNotFound(err)
+						}
+						propagation := client.PropagationPolicy(policy)
+						return reconcile.Result{}, client.IgnoreNotFound(m.Client().Delete(ctx, from, propagation))
+					})))
+			}
+			result, err := runIn(t, operator, Plan{Seed: 1}, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := ""
+			for key := range result.state {
+				if strings.HasPrefix(key, "configmaps default/a") {
+					got += key
+				}
+			}
+			if !result.Rest || got != want {
+				t.Errorf("at rest %t with %q, want %q", result.Rest, got, want)
+			}
+		})
+	}
 }

@@ -193,7 +193,7 @@ func exchange(server http.RoundTripper, method, path string, data []byte) ([]byt
 	}
 	request.Header.Set("Content-Type", "application/json")
 	if method == http.MethodPatch {
-		request.Header.Set("Content-Type", "application/merge-patch+json")
+		request.Header.Set("Content-Type", mergePatch)
 	}
 	request.Header.Set("Accept", "application/json")
 	return readAnswer(server.RoundTrip(request))
@@ -344,6 +344,9 @@ func (r *run) send(method, path string, object *unstructured.Unstructured) error
 
 // jsonType is the content type of objects.
 const jsonType = "application/json"
+
+// mergePatch is the content type of merge patches.
+const mergePatch = "application/merge-patch+json"
 
 // sendAs sends a request of a process, past the gate, and records it.
 func (r *run) sendAs(p *process, method, path string, object *unstructured.Unstructured) error {

@@ -100,7 +100,7 @@ func (r *run) edit(value any) error {
 		return err
 	}
 	path := r.collectionOf(sample) + "/" + sample.GetName()
-	return r.sendData(r.user, http.MethodPatch, path, "application/merge-patch+json", data)
+	return r.sendData(r.user, http.MethodPatch, path, mergePatch, data)
 }
 
 // maxEdits is the number of changes of samples.
