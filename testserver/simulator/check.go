@@ -165,7 +165,7 @@ func checkSpec(c *comparison) []Violation {
 			!c.result.isSample(call) {
 			continue
 		}
-		if d := diff("", ".spec", orEmpty(call.before["spec"]), orEmpty(call.object["spec"]), nil); d != nil {
+		if d := diff("", ".spec", call.before["spec"], call.object["spec"], nil); d != nil {
 			all = append(all, Violation{
 				Message: fmt.Sprintf(
 					"%s changes %s of the user's object from %s to %s",
@@ -298,14 +298,6 @@ func overwritten(path string, given, before, after any) string {
 		}
 	}
 	return ""
-}
-
-// orEmpty returns an empty object for an unset field, because clients with Go types write it that way.
-func orEmpty(v any) any {
-	if v == nil {
-		return map[string]any{}
-	}
-	return v
 }
 
 func checkState(c *comparison) []Violation {

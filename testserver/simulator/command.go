@@ -35,6 +35,8 @@ type Command struct {
 	// Args are the program and its arguments. KubeconfigArgument in an argument is replaced by the path of a kubeconfig,
 	// which the environment variable KUBECONFIG has too.
 	Args []string
+	// Env has variables for the program, unless the environment of this process sets them.
+	Env map[string]string
 	// Dir is the working directory. Empty means the working directory of this process.
 	Dir string
 	// Server is the transport to an API server. Nil means a new server in memory for each run. Runs on a server delete
@@ -180,6 +182,11 @@ func (c *Command) run(p *process) error {
 	cmd := exec.CommandContext(p.ctx, args[0], args[1:]...)
 	cmd.Dir = c.Dir
 	cmd.Env = append(os.Environ(), "KUBECONFIG="+kubeconfig, "TMPDIR="+dir)
+	for name, value := range c.Env {
+		if _, set := os.LookupEnv(name); !set {
+			cmd.Env = append(cmd.Env, name+"="+value)
+		}
+	}
 	cmd.WaitDelay = 5 * time.Second
 	killGroup(cmd)
 	output := &tail{lines: p.run.logs}

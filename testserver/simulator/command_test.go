@@ -53,11 +53,11 @@ func runCopier(variant string) error {
 // programOf returns the copier as a process.
 func programOf(t *testing.T, variant string) *Operator {
 	t.Helper()
-	t.Setenv(variantVariable, variant)
 	return &Operator{
 		Samples: copies(variant).Samples,
 		Command: &Command{
-			Context: t.Context(), Args: []string{os.Args[0]}, Quiet: 400 * time.Millisecond, Longest: 4 * time.Second,
+			Context: t.Context(), Args: []string{os.Args[0]}, Env: map[string]string{variantVariable: variant},
+			Quiet: 400 * time.Millisecond, Longest: 4 * time.Second,
 		},
 	}
 }

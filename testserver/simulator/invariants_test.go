@@ -254,3 +254,17 @@ data: {z: there}
 		}
 	}
 }
+
+// TestUnsetIsAnEmptyObject checks that a client may write an unset object as an empty one, but not with fields.
+func TestUnsetIsAnEmptyObject(t *testing.T) {
+	unset, empty := map[string]any{}, map[string]any{"override": map[string]any{}}
+	if d := diff("", ".spec", unset, empty, nil); d != nil {
+		t.Error(d)
+	}
+	if d := diff("", ".spec", empty, unset, nil); d != nil {
+		t.Error(d)
+	}
+	if diff("", ".spec", unset, map[string]any{"override": map[string]any{"a": "b"}}, nil) == nil {
+		t.Error("a new field is no difference")
+	}
+}

@@ -181,7 +181,7 @@ func Chaos(ctx context.Context) error {
 		return err
 	}
 	c := &simulator.Command{
-		Context: ctx, Args: r.Command.Args, Dir: r.Command.Dir, Quiet: r.Command.Quiet, Longest: r.Command.Longest,
+		Context: ctx, Args: r.Command.Args, Env: r.Env, Dir: r.Command.Dir, Quiet: r.Command.Quiet, Longest: r.Command.Longest,
 		Controlled: r.Command.Controlled,
 	}
 	if r.Command.Kubeconfig != "" {
