@@ -181,8 +181,8 @@ func Chaos(ctx context.Context) error {
 		return err
 	}
 	c := &simulator.Command{
-		Context: ctx, Args: r.Command.Args, Env: r.Env, Dir: r.Command.Dir, Quiet: r.Command.Quiet, Longest: r.Command.Longest,
-		Controlled: r.Command.Controlled,
+		Context: ctx, Args: r.Command.Args, Env: r.Env, Dir: r.Command.Dir, Controlled: r.Command.Controlled,
+		Quiet: r.Command.Quiet, Longest: r.Command.Longest,
 	}
 	if r.Command.Kubeconfig != "" {
 		config, err := clientcmd.BuildConfigFromFlags("", r.Command.Kubeconfig)
