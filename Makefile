@@ -126,8 +126,8 @@ SEQUENCES ?= 200
 test-examples: build ## Compare the Deployment controller of examples/ with kube-controller-manager's in 200 random sequences; takes ten minutes.
 	cd examples && KCTRL_TEST_SEEDS=$(SEQUENCES) go test -timeout 1h -run 'ManagerDoes$$' -v ./deployment
 
-zoo: ## Simulate small operators with known bugs, and their fixed twins; takes minutes. The results are in docs/sim.md.
-	$(SHARED) go run -C examples/zoo .
+zoo: build ## Simulate small operators with known bugs, their fixed twins, and projects; takes minutes. The results are in docs/sim.md.
+	$(SHARED) go run -C examples/zoo . -kctrl ../../bin/kctrl
 
 FAULTS ?= 60
 PAIRS ?= 60

@@ -1,6 +1,6 @@
 // Zoo simulates small operators, each with a bug that real operators have had, and their fixed twins. It prints the
 // bugs that the simulator finds, with the violated rules, and those that other tests find: a client with random errors,
-// and the test of a scaffolded controller.
+// and the test of a scaffolded controller. Then it simulates projects, in which it should find nothing.
 package main
 
 import (
@@ -21,6 +21,7 @@ const limit = 10 * time.Second
 
 func main() {
 	only := flag.String("run", "", "simulate only the operators whose names contain this `text`")
+	kctrl := flag.String("kctrl", "", "also simulate scaffolded projects and examples, with this `program`")
 	stories := flag.Bool("v", false, "print the stories of failures that are not expected")
 	flag.Parse()
 	slog.SetDefault(slog.New(slog.DiscardHandler))
@@ -39,6 +40,11 @@ func main() {
 				}
 			}
 			v.total()
+			if *kctrl != "" {
+				if err := simulateProjects(os.Stdout, *kctrl); err != nil {
+					t.Error(err)
+				}
+			}
 		},
 	}}, nil, nil)
 }

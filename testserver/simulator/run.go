@@ -360,8 +360,23 @@ func (r *run) sendAs(p *process, method, path string, object *unstructured.Unstr
 	return r.sendData(p, method, path, jsonType, data)
 }
 
-// sendData sends a request of a process, past the gate, and records it.
+// attempts bounds the requests of a user whom the server answers with an internal error.
+const attempts = 60
+
+// sendData sends a request of a process, past the gate, and records it. Users repeat a request while the server cannot
+// call the webhooks of an operator that has crashed.
 func (r *run) sendData(p *process, method, path, contentType string, data []byte) error {
+	for i := 1; ; i++ {
+		err := r.sendOnce(p, method, path, contentType, data)
+		failed, ok := errors.AsType[*statusError](err)
+		if p != r.user || !ok || failed.code < http.StatusInternalServerError || i == attempts || r.ctx.Err() != nil {
+			return err
+		}
+		time.Sleep(r.pace.step)
+	}
+}
+
+func (r *run) sendOnce(p *process, method, path, contentType string, data []byte) error {
 	request, err := http.NewRequestWithContext(
 		context.Background(),
 		method,
