@@ -13,7 +13,7 @@ import (
 	kctrl "github.com/kctrl-dev/kctrl"
 )
 
-// DropIn is the directory of the module with controller-runtime's API, in that of [Source].
+// DropIn is the directory of the module with controller-runtime's API, relative to the directory of [Source].
 const DropIn = "compat/controller-runtime"
 
 // Source writes the module of the runtime and the test server into the user's cache, and returns its directory.

@@ -31,7 +31,8 @@ type mainPackage struct {
 	theirs bool   // it uses controller-runtime's API, not manager.Main
 }
 
-// findMain finds the main package: that of a pattern such as ./cmd, or the only one that runs an operator.
+// findMain finds the main package that pattern names, such as ./cmd. Without a pattern, it finds the only one that runs
+// an operator.
 func (p *project) findMain(ctx context.Context, pattern string) error {
 	if !exists(filepath.Join(p.dir, "go.mod")) {
 		return &diagnostic.Error{

@@ -15,7 +15,7 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/kubectl"
 )
 
-// readManifests reads what is installed and the samples.
+// readManifests reads the objects that exist before the operator, and the samples.
 func (p *project) readManifests(opts Options) error {
 	config, err := p.manifests(opts.Config, filepath.Join("config", "default"), "--config")
 	if err != nil {

@@ -21,11 +21,11 @@ import (
 
 // Options choose the plans and the manifests.
 type Options struct {
-	// Config and Samples are files, directories or kustomizations, relative to the directory: what is installed before
-	// the operator starts, and the objects of its user. Empty means config/default and config/samples.
+	// Config and Samples are files, directories or kustomizations, relative to the directory: the objects that exist
+	// before the operator starts, and the objects of its user. Empty means config/default and config/samples.
 	Config  string `json:"-"`
 	Samples string `json:"-"`
-	// Namespace is that of the operator. Empty means that of the Deployment in Config.
+	// Namespace is the operator's namespace. Empty means the namespace of the Deployment in Config.
 	Namespace string `json:"-"`
 	// AsAdmin sends the operator's requests with all permissions, and not as the service account of its Deployment.
 	AsAdmin bool `json:"-"`

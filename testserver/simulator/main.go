@@ -36,7 +36,7 @@ func (o *Operator) runMain(p *process, logger *slog.Logger, replicas int) error 
 	logger = slog.New(setupErrors{logger.Handler(), p})
 	config := p.config()
 	config.Host = "http://127.0.0.1:1" // refuses connections that do not use the transport, such as those of exec
-	err, ended := errNoManager, make(chan struct{})
+	result, ended := make(chan error, 1), make(chan struct{})
 	go func() {
 		defer close(ended) // also if the goroutine ends with its manager
 		defer started()
@@ -50,12 +50,22 @@ func (o *Operator) runMain(p *process, logger *slog.Logger, replicas int) error 
 				p.setStarted()
 				started()
 			},
-			Ended: func(result error) { err = result },
+			Ended: func(err error) {
+				select {
+				case result <- err:
+				default: // the main function has several managers, and the first result counts
+				}
+			},
 		})
 		o.Main()
 	}()
 	<-ended
-	return err
+	select {
+	case err := <-result:
+		return err
+	default:
+		return errNoManager
+	}
 }
 
 // setupErrors prints errors that a main function logs before its manager starts, because it may then end the program.
