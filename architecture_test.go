@@ -358,7 +358,8 @@ var internalLayers = []internalLayer{
 	{"kustomize", "diagnostic", "builds any kustomization"},
 	{"kubectl", "diagnostic regular kustomize", "sends requests to any API server"},
 	{"controlplane", "diagnostic", "starts API servers"},
-	{"simulate", "diagnostic kubectl controlplane",
+	{"gocommand", "", "runs the go command in any directory"},
+	{"simulate", "diagnostic gocommand kubectl controlplane",
 		"compiles and runs a project's program without changing the project"},
 	{"demo", "kubectl", "an ordinary program on the public API of the runtime"},
 	{"testsuite", "", "a program that runs tests, in any package"},
@@ -429,7 +430,7 @@ var internalLayers = []internalLayer{
 	{"migrate/rules", "migrate/rewrite", "a rule is one row or one function"},
 	{"migrate", "diagnostic yamlnode migrate/rewrite migrate/rules scaffold/gomod scaffold/layout scaffold/plan " +
 		"scaffold/project", "converts projects of kubebuilder into ordinary projects"},
-	{"migrate/measure", "diagnostic kubectl migrate scaffold/plan scaffold/project",
+	{"migrate/measure", "diagnostic gocommand kubectl migrate scaffold/plan scaffold/project",
 		"runs an operator before and after a migration, on any API server"},
 	{"release", "diagnostic regular kustomize yamlnode templates scaffold/edit scaffold/plan",
 		"packages the output of config/ for distribution; uses neither PROJECT nor generators"},

@@ -22,6 +22,7 @@ import (
 	kctrl "github.com/kctrl-dev/kctrl"
 	"github.com/kctrl-dev/kctrl/internal/controlplane"
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
+	"github.com/kctrl-dev/kctrl/internal/gocommand"
 )
 
 // ownPath is the path of the module of the runtime and the test server.
@@ -103,7 +104,7 @@ func compileError(ctx context.Context, err error, output string) error {
 		return noGoCommand(err)
 	}
 	return &diagnostic.Error{
-		Message: "compile the simulation: " + cmp.Or(firstReason(output), err).Error(),
+		Message: "compile the simulation: " + cmp.Or(gocommand.Reason(output), err).Error(),
 		Hint:    "go build ./... shows the errors of the project",
 		Cause:   err,
 	}

@@ -15,6 +15,7 @@ import (
 	"strings"
 
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
+	"github.com/kctrl-dev/kctrl/internal/gocommand"
 )
 
 // The packages of managers. A program imports one of them.
@@ -46,7 +47,7 @@ func (p *project) findMain(ctx context.Context, pattern string) error {
 	const format = `{{if eq .Name "main"}}{{.ImportPath}}{{"\t"}}{{.Dir}}{{"\t"}}{{join .Imports " "}}{{"\t"}}` +
 		`{{join .Deps " "}}{{end}}`
 	const problems = `{{with .Error}}{{.}}{{end}}{{range .DepsErrors}}{{.}}{{"\n"}}{{end}}`
-	out, err := goCommand(ctx, p.dir, "list", "-e", "-f", format, patterns)
+	out, err := gocommand.Output(ctx, p.dir, "list", "-e", "-f", format, patterns)
 	if err != nil {
 		return notListed(patterns, err)
 	}
@@ -65,8 +66,8 @@ func (p *project) findMain(ctx context.Context, pattern string) error {
 		}
 	}
 	if len(found) == 0 { // packages with errors may lack imports
-		out, err := goCommand(ctx, p.dir, "list", "-e", "-f", problems, patterns)
-		if err = cmp.Or(err, firstReason(out)); err != nil {
+		out, err := gocommand.Output(ctx, p.dir, "list", "-e", "-f", problems, patterns)
+		if err = cmp.Or(err, gocommand.Reason(out)); err != nil {
 			return notListed(patterns, err)
 		}
 	}
@@ -81,6 +82,9 @@ func (p *project) findMain(ctx context.Context, pattern string) error {
 }
 
 func notListed(patterns string, err error) error {
+	if errors.Is(err, exec.ErrNotFound) {
+		return noGoCommand(err)
+	}
 	return &diagnostic.Error{
 		Message: "cannot list the packages: " + err.Error(),
 		Hint:    "repair what go list " + patterns + " reports",
@@ -153,41 +157,4 @@ func notOneMain(found []mainPackage, programs int, pattern string) error {
 		e.Message, e.Hint = "the module has no main package", "run the command in the directory of an operator's module"
 	}
 	return e
-}
-
-// goCommand returns the output of the go command in a directory. An error is the first line that the command reports.
-func goCommand(ctx context.Context, dir string, args ...string) (string, error) {
-	cmd := exec.CommandContext(ctx, "go", args...)
-	cmd.Dir = dir
-	var stderr strings.Builder
-	cmd.Stderr = &stderr
-	out, err := cmd.Output()
-	if ctx.Err() != nil {
-		return "", context.Cause(ctx)
-	}
-	if errors.Is(err, exec.ErrNotFound) {
-		return "", noGoCommand(err)
-	}
-	if err != nil {
-		return "", cmp.Or(firstReason(stderr.String()), err)
-	}
-	return string(out), nil
-}
-
-// firstReason returns the first line that the go command reports, with the next one if it ends with a colon, or nil.
-func firstReason(output string) error {
-	reason := ""
-	for line := range strings.Lines(output) {
-		line = strings.TrimSpace(line)
-		switch {
-		case strings.HasSuffix(reason, ":"):
-			return errors.New(reason + " " + line)
-		case strings.HasPrefix(line, "#") || strings.HasPrefix(line, "go: downloading ") || line == "":
-			continue
-		}
-		if reason = line; !strings.HasSuffix(line, ":") {
-			return errors.New(reason)
-		}
-	}
-	return nil
 }

@@ -1,16 +1,13 @@
 package simulate
 
 import (
-	"bufio"
-	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
-	"fmt"
 	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -194,31 +191,16 @@ func (p *project) execute(
 		"KUBECONFIG="+filepath.Join(work, "none"),
 		"KUBERNETES_SERVICE_HOST=",
 	)
-	stderr, err := cmd.StderrPipe()
-	if err != nil {
-		return nil, err
-	}
-	var printed bytes.Buffer
-	cmd.Stdout = io.Discard
-	if err := cmd.Start(); err != nil {
-		return nil, err
-	}
-	for lines := bufio.NewScanner(stderr); lines.Scan(); {
-		var done, planned int
-		if n, _ := fmt.Sscanf(lines.Text(), "%d %d", &done, &planned); n == 2 {
-			progress(done, planned)
-			continue
-		}
-		printed.WriteString(lines.Text() + "\n")
-	}
-	if err := cmd.Wait(); err != nil {
+	printed := &messages{progress: progress}
+	cmd.Stdout, cmd.Stderr = io.Discard, printed
+	if err := cmd.Run(); err != nil {
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
 		}
-		return nil, crashed(err, printed.String())
+		return nil, crashed(err, printed.reason())
 	}
 	if data, err = os.ReadFile(output); err != nil {
-		return nil, crashed(err, printed.String())
+		return nil, crashed(err, printed.reason())
 	}
 	report := &Report{}
 	if err := json.Unmarshal(data, report); err != nil {
@@ -242,24 +224,10 @@ func (p *project) execute(
 	return report, nil
 }
 
-// crashed is the error of a program that ended without a report.
-func crashed(err error, printed string) error {
-	printed = strings.TrimSpace(printed)
-	reason, _, _ := strings.Cut(printed, "\n")
-	for line := range strings.Lines(printed) {
-		line = strings.TrimSpace(line)
-		if logged, ok := strings.CutPrefix(line, "error: "); ok { // by a main function, see setupErrors
-			reason = logged
-		} else if strings.HasPrefix(line, "panic:") || strings.HasPrefix(line, "fatal error:") {
-			reason = line
-			break // a stack follows
-		}
-	}
-	if reason == "" {
-		reason = err.Error()
-	}
+// crashed is the error of a program that ended without a report. reason may be empty.
+func crashed(err error, reason string) error {
 	return &diagnostic.Error{
-		Message: "the simulated program ended: " + reason,
+		Message: "the simulated program ended: " + cmp.Or(reason, err.Error()),
 		Hint:    "a panic outside of Reconcile and os.Exit end the process",
 		Cause:   err,
 	}

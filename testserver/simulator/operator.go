@@ -143,7 +143,7 @@ func (o *Operator) context() context.Context {
 // namespace returns the namespace of the operator.
 func (o *Operator) namespace() string { return cmp.Or(o.Namespace, "kctrl-sim") }
 
-// systemNamespaces are those that an API server creates.
+// systemNamespaces are the namespaces that an API server creates.
 var systemNamespaces = map[string]bool{
 	"default": true, "kube-system": true, "kube-public": true, "kube-node-lease": true,
 }

@@ -9,13 +9,13 @@ import (
 	"go/token"
 	"io/fs"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
+	"github.com/kctrl-dev/kctrl/internal/gocommand"
 	"github.com/kctrl-dev/kctrl/internal/migrate"
 	"github.com/kctrl-dev/kctrl/internal/scaffold/plan"
 	"github.com/kctrl-dev/kctrl/internal/scaffold/project"
@@ -196,7 +196,7 @@ func (s *side) build(ctx context.Context, pkg, work string) error {
 		}
 	}
 	s.program = filepath.Join(work, strings.ReplaceAll(strings.ReplaceAll(s.name, " ", "-"), "'", ""))
-	_, err := goCommand(ctx, s.dir, "build", "-buildvcs=false", "-ldflags=-s -w", "-o", s.program, pkg)
+	_, err := gocommand.Output(ctx, s.dir, "build", "-buildvcs=false", "-ldflags=-s -w", "-o", s.program, pkg)
 	if err != nil {
 		return &diagnostic.Error{
 			Message: "the operator does not compile on " + s.name + ": " + err.Error(),
@@ -211,7 +211,7 @@ func (s *side) build(ctx context.Context, pkg, work string) error {
 func mainPackage(ctx context.Context, dir string) (string, error) {
 	const manager = "sigs.k8s.io/controller-runtime/pkg/manager"
 	const format = `{{if eq .Name "main"}}{{.ImportPath}}{{range .Deps}} {{.}}{{end}}{{end}}`
-	out, err := goCommand(ctx, dir, "list", "-f", format, "./...")
+	out, err := gocommand.Output(ctx, dir, "list", "-f", format, "./...")
 	if err != nil {
 		return "", &diagnostic.Error{
 			Message: "cannot list the packages: " + err.Error(), Hint: "repair what go list ./... reports", Cause: err,
@@ -235,24 +235,4 @@ func mainPackage(ctx context.Context, dir string) (string, error) {
 		e.Message = fmt.Sprintf("%d main packages use controller-runtime's manager: %s", len(found), names)
 	}
 	return "", e
-}
-
-func goCommand(ctx context.Context, dir string, args ...string) (string, error) {
-	cmd := exec.CommandContext(ctx, "go", args...)
-	cmd.Dir = dir
-	var stderr strings.Builder
-	cmd.Stderr = &stderr
-	out, err := cmd.Output()
-	if ctx.Err() != nil {
-		return "", context.Cause(ctx)
-	}
-	if err != nil {
-		for line := range strings.Lines(stderr.String()) {
-			if !strings.HasPrefix(line, "# ") && !strings.HasPrefix(line, "go: downloading ") {
-				return "", errors.New(strings.TrimSpace(line)) // the first reason; the hint names the command for all
-			}
-		}
-		return "", err
-	}
-	return string(out), nil
 }

@@ -27,7 +27,7 @@ type Process struct {
 	// Elects turns leader election on, with a lease in Namespace. Otherwise it is off, whatever the operator's options.
 	Elects    bool
 	Namespace string
-	// Resync is the interval of resyncs. 0 means that of the operator.
+	// Resync is the interval of resyncs. 0 means the interval in the operator's options.
 	Resync time.Duration
 	// ServeWebhooks makes the API server call the webhooks of a mux until the context ends.
 	ServeWebhooks func(context.Context, *http.ServeMux) error

@@ -1,0 +1,48 @@
+// Package gocommand runs the go command and finds the reason in what it reports.
+package gocommand
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"os/exec"
+	"strings"
+)
+
+// Output returns the output of the go command in a directory. If the command fails, the error is that of [Reason], or
+// of the command without a reason. If ctx ends, it is the cause of that.
+func Output(ctx context.Context, dir string, args ...string) (string, error) {
+	cmd := exec.CommandContext(ctx, "go", args...)
+	cmd.Dir = dir
+	var stderr strings.Builder
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
+	switch {
+	case ctx.Err() != nil:
+		return "", context.Cause(ctx)
+	case err != nil:
+		return "", cmp.Or(Reason(stderr.String()), err)
+	}
+	return string(out), nil
+}
+
+// Reason returns the first line that the go command reports, with the next one if it ends with a colon, or nil.
+func Reason(output string) error {
+	reason := ""
+	for line := range strings.Lines(output) {
+		line = strings.TrimSpace(line)
+		switch {
+		case strings.HasSuffix(reason, ":"):
+			return errors.New(reason + " " + line)
+		case strings.HasPrefix(line, "#") || strings.HasPrefix(line, "go: downloading ") || line == "":
+			continue
+		}
+		if reason = line; !strings.HasSuffix(line, ":") {
+			return errors.New(reason)
+		}
+	}
+	if reason != "" {
+		return errors.New(reason)
+	}
+	return nil
+}
