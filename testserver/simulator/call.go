@@ -15,29 +15,29 @@ import (
 	kctrllog "github.com/kctrl-dev/kctrl/runtime/log"
 )
 
-// Call is a request of a process to the API server, with its outcome.
+// Call is a request of a process to the API server, and its outcome.
 type Call struct {
 	Time     time.Duration `json:"time"` // since the start of the run
 	Process  string        `json:"process"`
 	Target   string        `json:"target"`            // verb, resource and object
-	Number   int           `json:"number"`            // counts calls with this target in the run, from 1
-	Request  string        `json:"request,omitempty"` // the controller and key of the reconcile that sent it
+	Number   int           `json:"number"`            // number among the run's calls with this target, from 1
+	Request  string        `json:"request,omitempty"` // controller and key of the reconcile that sent it
 	Source   string        `json:"source,omitempty"`  // file and line in the operator's code
-	Behind   int           `json:"behind,omitempty"`  // events that the server had sent, and the process had not received
-	Status   int           `json:"status"`            // 0 without an answer
-	Fault    string        `json:"fault,omitempty"`   // injected here
+	Behind   int           `json:"behind,omitempty"`  // number of events that the process had not received yet
+	Status   int           `json:"status"`            // 0 means no response
+	Fault    string        `json:"fault,omitempty"`   // kind of the injected fault
 	Changed  bool          `json:"changed,omitempty"` // the object's version changed
-	Message  string        `json:"message,omitempty"` // of a failure
+	Message  string        `json:"message,omitempty"` // of a failed request
 	operator bool          // the operator sent it
 	verb     string
 	resource resource
 	object   map[string]any // after the call
-	before   map[string]any // the object before the call, if a run has seen it
-	outdated bool           // before is older: a client has changed the object in another API version
+	before   map[string]any // the object before the call, or nil if the run has not seen it
+	outdated bool           // before is not the latest state: a client has changed the object in another API version
 	sent     []byte
 }
 
-// resource is a resource in a path, with the subresource.
+// resource is the resource in a request path, with namespace, object and subresource.
 type resource struct {
 	group, version, name, subresource string
 	namespace, object                 string
@@ -83,7 +83,7 @@ func (r resource) path() string {
 	return path
 }
 
-// parsePath splits the path of a request. ok is false for discovery and other pages.
+// parsePath parses the path of a request. ok is false for discovery and other paths without a resource.
 func parsePath(path string) (r resource, ok bool) {
 	parts := strings.Split(strings.Trim(path, "/"), "/")
 	switch {
@@ -107,7 +107,7 @@ func parsePath(path string) (r resource, ok bool) {
 	return r, true
 }
 
-// verbOf returns the verb of a request as roles name it.
+// verbOf returns the verb of a request, as RBAC rules write it.
 func verbOf(method string, watch bool, r resource) string {
 	switch {
 	case method == http.MethodGet && watch:
@@ -132,7 +132,7 @@ func isWrite(verb string) bool {
 	return false
 }
 
-// isBackground reports whether a resource serves the runtime and not the operator's purpose.
+// isBackground reports whether a resource serves the runtime rather than the operator's purpose.
 func (r resource) isBackground() bool {
 	switch r.kind() {
 	case "coordination.k8s.io/leases", "events", "events.k8s.io/events",
@@ -142,7 +142,7 @@ func (r resource) isBackground() bool {
 	return false
 }
 
-// newCall describes a request. It reads the body, which it replaces.
+// newCall returns the call for a request. It reads the body of the request and replaces it with a copy.
 func newCall(process string, began time.Time, request *http.Request) (*Call, error) {
 	r, ok := parsePath(request.URL.Path)
 	if !ok {
@@ -170,7 +170,7 @@ func newCall(process string, began time.Time, request *http.Request) (*Call, err
 	return c, nil
 }
 
-// nameIn returns the name of an object in JSON or protobuf, or its generated name with a star.
+// nameIn returns the name of an object in JSON or protobuf, or its generateName with a star.
 func nameIn(data []byte) string {
 	if name, generateName, ok := nameInProtobuf(data); ok {
 		if name == "" && generateName != "" {
@@ -193,7 +193,7 @@ func nameIn(data []byte) string {
 	return partial.Metadata.Name
 }
 
-// frameworks are the import paths whose functions are not the operator's code.
+// frameworks has prefixes of functions that are not the operator's code.
 var frameworks = []string{
 	"github.com/kctrl-dev/kctrl/runtime/",
 	"github.com/kctrl-dev/kctrl/testserver/",
@@ -223,7 +223,8 @@ func callSite() string {
 	}
 }
 
-// isSetup reports whether the runtime installs webhooks, which a deployment does before the operator starts.
+// isSetup reports whether the caller is the runtime while it installs webhooks. In a cluster, the deployment installs
+// them before the operator starts.
 func isSetup() bool {
 	var counters [64]uintptr
 	frames := runtime.CallersFrames(counters[:runtime.Callers(3, counters[:])])
@@ -238,7 +239,7 @@ func isSetup() bool {
 	}
 }
 
-// probe asks the handler of a logger for the attributes of its reconcile.
+// probe receives the attributes of a reconcile from the handler of its logger.
 type probe struct{ controller, key string }
 
 // probeKey is the key of the attribute with a probe.
@@ -248,7 +249,7 @@ const probeKey = "kctrl probe"
 func requestOf(ctx context.Context) string {
 	p := &probe{}
 	record := slog.NewRecord(time.Time{}, slog.LevelError, "", 0)
-	record.Add(probeKey, p) // an attribute also reaches handlers behind a logr.Logger, a value of the context does not
+	record.Add(probeKey, p) // unlike a context value, an attribute also reaches handlers behind a logr.Logger
 	logger := kctrllog.FromContext(ctx)
 	if logger == slog.Default() {
 		return ""
@@ -259,7 +260,7 @@ func requestOf(ctx context.Context) string {
 	return strings.TrimSpace(p.controller + " " + p.key)
 }
 
-// logHandler receives the logs of an operator. It keeps errors for stories, and answers probes.
+// logHandler receives the logs of an operator. It keeps warnings and errors for stories, and answers probes.
 type logHandler struct {
 	attrs []slog.Attr
 	lines *logLines
@@ -293,7 +294,8 @@ func probeIn(record slog.Record) (p *probe) {
 	return p
 }
 
-// answer sets the controller and the key of a reconcile. controller-runtime's loggers have the parts of the key.
+// answer sets the controller and the key of a reconcile. controller-runtime's loggers have namespace and name instead
+// of the key.
 func (h *logHandler) answer(p *probe) {
 	var namespace, name string
 	for _, a := range h.attrs {

@@ -11,29 +11,29 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// Violation is an invariant that a run violates.
+// Violation describes how a run violates an invariant.
 type Violation struct {
-	Invariant string `json:"invariant"` // the name of its row in Invariants, or of a rule of the project
+	Invariant string `json:"invariant"` // name of the row in Invariants, or of a rule of the project
 	Message   string `json:"message"`
-	Call      *Call  `json:"call,omitempty"` // the call that violates it
+	Call      *Call  `json:"call,omitempty"` // call that violates the invariant
 }
 
 // Invariant is a property of every correct operator.
 type Invariant struct {
 	Name string
-	// Rule is the property in a sentence.
+	// Rule is a sentence that states the property.
 	Rule  string
 	check func(*comparison) []Violation
 }
 
-// comparison has what an invariant reads.
+// comparison is the input of an invariant.
 type comparison struct {
 	operator  *Operator
 	reference *Reference
 	result    *Result
 }
 
-// Invariants are all invariants, in the order of reports: the first that fails explains the later ones.
+// Invariants has all invariants, in the order of reports: the first violation explains the later ones.
 var Invariants = []Invariant{
 	{"runs", "the operator starts, and no process ends by itself", checkRuns},
 	{"allowed", "the operator's role allows each of its requests", checkAllowed},
@@ -45,20 +45,20 @@ var Invariants = []Invariant{
 	{"cache", "the operator does not modify objects that it shares with its cache", checkCache},
 	{"spec", "the operator does not change the spec of the user's objects", checkSpec},
 	{"generation", "observedGeneration neither decreases nor exceeds the generation", checkGeneration},
-	{"foreign", "the operator neither deletes nor overwrites what others have created", checkForeign},
+	{"foreign", "the operator neither deletes nor overwrites objects that other clients created", checkForeign},
 	{"blind", "an update without a resourceVersion does not revert the change of another write", checkBlind},
-	{"state", "the end state is that of the run without faults", checkState},
+	{"state", "the end state is the same as in the run without faults", checkState},
 	{"creations", "each object is created as often as without faults", checkCreations},
 	{"leak", "after the user's objects are deleted, the operator's objects are gone", checkLeak},
 	{"namespace", "after the deletion of the namespace of the user's objects, it is gone", checkNamespace},
-	{"path", "after a change of the spec, the operator's objects are those of an object created with it", checkPath},
-	{"rollback", "after a change of the spec and back, the end state is that before the change", checkRollback},
-	{"unused", "a change of the spec changes anything but the spec", checkUnused},
+	{"path", "after a change of the spec, the operator's objects equal those of a new sample with that spec", checkPath},
+	{"rollback", "after a change of the spec and back, the end state is the same as before the change", checkRollback},
+	{"unused", "a change of the spec has an effect outside the spec", checkUnused},
 	{"silent", "the status or an event reports a request that the server rejects", checkSilent},
 	{"deterministic", "two runs without faults write the same", checkDeterministic},
 }
 
-// Check returns the violations of a run. disabled are names of invariants.
+// Check returns the violations of a run, except those of the invariants and rules that disabled names.
 func Check(operator *Operator, reference *Reference, result *Result, disabled []string) []Violation {
 	c := &comparison{operator, reference, result}
 	var all []Violation
@@ -98,10 +98,10 @@ func absent(kind string) string {
 		"definitions of other projects belong in config/sim", kind)
 }
 
-// noMatch is the error of a RESTMapper for a kind that the server does not have.
+// noMatch matches the error of a RESTMapper for a kind that the server does not have.
 var noMatch = regexp.MustCompile(`no matches for kind "([^"]+)" in version "([^"]+)"`)
 
-// missingKind returns the first kind that a log names as missing, or "".
+// missingKind returns the first kind that logs report as missing, or "".
 func missingKind(logs []string) string {
 	for _, line := range logs {
 		if found := noMatch.FindStringSubmatch(line); found != nil {
@@ -180,7 +180,7 @@ func checkSpec(c *comparison) []Violation {
 	return all
 }
 
-// sampleNames returns the samples as calls name them.
+// sampleNames returns the samples in the form of call targets.
 func (o *Operator) sampleNames() map[string]bool {
 	all := map[string]bool{}
 	for _, u := range o.Samples {
@@ -244,8 +244,8 @@ func checkGeneration(c *comparison) []Violation {
 	return all
 }
 
-// checkForeign finds three kinds of damage: deletions without a UID of a sample that the operator had not seen,
-// deletions of objects that existed before the operator, and writes that change what these had.
+// checkForeign finds deletions of samples without a UID precondition while events had not reached the operator,
+// deletions of objects that existed before the operator, and writes that change fields which these objects had.
 func checkForeign(c *comparison) []Violation {
 	var all []Violation
 	for _, call := range c.result.Calls {
@@ -275,10 +275,11 @@ func checkForeign(c *comparison) []Violation {
 	return all
 }
 
-// settings are the groups whose objects an operator completes, such as the certificates of its webhooks.
+// settings has the API groups of objects that an operator may complete, for example with the certificates of its
+// webhooks.
 var settings = map[string]bool{"admissionregistration.k8s.io": true, "apiextensions.k8s.io": true}
 
-// overwritten returns the path of a field that still has its given value before a call, and another one after it.
+// overwritten returns the path of a field that has its given value before a call and another value after it, or "".
 func overwritten(path string, given, before, after any) string {
 	if unequal[path] || path == ".status" || path == ".metadata.ownerReferences" {
 		return ""
@@ -290,7 +291,7 @@ func overwritten(path string, given, before, after any) string {
 		}
 		return ""
 	}
-	b, _ := before.(map[string]any) // a field without fields has none of the given ones
+	b, _ := before.(map[string]any) // nil, without any given field, if the value is not an object
 	a, _ := after.(map[string]any)
 	for _, key := range slices.Sorted(maps.Keys(fields)) {
 		if field := overwritten(path+"."+key, fields[key], b[key], a[key]); field != "" {
@@ -311,7 +312,7 @@ func checkState(c *comparison) []Violation {
 	return nil
 }
 
-// lastWriteOf returns the last write of the operator to an object of a state.
+// lastWriteOf returns the operator's last write to an object of a state, or nil.
 func lastWriteOf(calls []*Call, key string) *Call {
 	for _, call := range slices.Backward(calls) {
 		at := call.resource
@@ -346,7 +347,7 @@ func checkCreations(c *comparison) []Violation {
 	return all
 }
 
-// creations returns the successful creations of the operator by target.
+// creations returns the operator's successful creations, by target.
 func creations(r *Result) map[string][]*Call {
 	all := map[string][]*Call{}
 	for _, call := range r.Calls {
@@ -381,7 +382,7 @@ func (r *Result) wasGiven(key string) bool {
 	return false
 }
 
-// creatorOf returns the first write of the operator that created an object, or nil.
+// creatorOf returns the operator's first write that created an object, or nil.
 func creatorOf(calls []*Call, key string) *Call {
 	for _, call := range calls {
 		if call.operator && call.Changed && call.before == nil && call.resource.String() == key {
@@ -398,10 +399,10 @@ func checkDeterministic(c *comparison) []Violation {
 	again := c.reference.Again
 	for i, call := range c.reference.First.Calls {
 		if i >= len(again.Calls) || again.Calls[i].Target != call.Target {
-			return nil // another order; the same seed gives the same order, unless the program depends on chance
+			return nil // another order; with the same seed, the order is the same unless the program behaves randomly
 		}
 		if call.resource.kind() == "secrets" {
-			continue // passwords and keys depend on chance, and two of them are equally good
+			continue // passwords and keys are random
 		}
 		if d := diff(call.resource.kind(), "", call.object, again.Calls[i].object, nil); d != nil {
 			return []Violation{{

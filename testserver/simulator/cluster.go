@@ -16,7 +16,7 @@ import (
 	"github.com/kctrl-dev/kctrl/testserver/fakecontrollers"
 )
 
-// workloads are the fake controllers that a run needs for objects of a kind.
+// workloads has the fake controllers that a run needs for objects of a kind.
 var workloads = map[string][]string{
 	"apps/deployments":       {"deployment-controller", "replicaset-controller", "kubelet"},
 	"apps/replicasets":       {"replicaset-controller", "kubelet"},
@@ -81,7 +81,7 @@ func (r *run) runControllers(p *process, names []string) error {
 	return m.Run(r.ctx)
 }
 
-// collectorDelay is the time after which the garbage collector notices an object without an owner.
+// collectorDelay is the time after which the garbage collector handles an object whose owner is gone.
 const collectorDelay = time.Second
 
 // noteGarbage wakes the garbage collector after a write that may have removed an object or created an orphan. The
@@ -97,7 +97,7 @@ func (r *run) noteGarbage(c *Call) {
 }
 
 // collectGarbage deletes objects whose owners are gone, as the cluster's garbage collector does, until the run ends. It
-// knows all objects from the answers to writes, so that it needs no watches.
+// needs no watches, because the run records all objects from the responses to writes.
 func (r *run) collectGarbage(p *process) {
 	for {
 		select {
@@ -129,13 +129,13 @@ type collection struct {
 	data                []byte
 }
 
-// deleteInBackground returns the deletion of an object, whose dependents follow.
+// deleteInBackground returns the request that deletes an object. Its dependents are deleted later.
 func deleteInBackground(path string) *collection {
 	return &collection{method: http.MethodDelete, path: path, query: "?propagationPolicy=Background"}
 }
 
-// nextCollection returns the next request, or nil: the deletion of an object all of whose owners are gone, or a step of
-// a deletion that waits for dependents.
+// nextCollection returns the next request of the garbage collector, or nil. The request deletes an object whose owners
+// are all gone, or is a step of a deletion that waits for dependents.
 func (r *run) nextCollection() *collection {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -167,8 +167,8 @@ func (r *run) nextCollection() *collection {
 	return nil
 }
 
-// cascadeLocked returns the next step of the deletion of an owner: it orphans or deletes a dependent, or removes the
-// finalizer after the last one. It returns nil while dependents are being deleted.
+// cascadeLocked returns the next step of the deletion of an owner. The step orphans or deletes a dependent, or removes
+// the finalizer after the last dependent. It is nil while dependents are being deleted. The caller holds mu.
 func (r *run) cascadeLocked(
 	path string, owner *unstructured.Unstructured, finalizer string, paths []string,
 ) *collection {
@@ -194,16 +194,16 @@ func (r *run) cascadeLocked(
 	return patchMetadata(path, "finalizers", rest)
 }
 
-// patchMetadata returns a patch of a field of metadata.
+// patchMetadata returns the request that patches a field of an object's metadata.
 func patchMetadata(path, field string, value any) *collection {
 	data, err := json.Marshal(map[string]any{"metadata": map[string]any{field: value}})
 	if err != nil {
-		panic(err) // the values are lists of plain data
+		panic(err) // JSON can represent all values that callers pass
 	}
 	return &collection{method: http.MethodPatch, path: path, data: data}
 }
 
-// forget drops an object that another client may have removed.
+// forget drops an object that is gone from the server, unless its deletion waits for finalizers.
 func (r *run) forget(path string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -27,29 +27,29 @@ import (
 	certutil "k8s.io/client-go/util/cert"
 )
 
-// Command is an operator that runs as a process of the operating system, in real time. A proxy on loopback injects the
-// faults of a plan into its requests and watches. A crash kills the process.
+// Command is an operator that runs as an operating system process, in real time. A proxy on loopback injects the faults
+// of a plan into its requests and watches. To simulate a crash, the run kills the process.
 type Command struct {
 	// Context ends all processes. It must not be nil.
 	Context context.Context
-	// Args are the program and its arguments. KubeconfigArgument in an argument is replaced by the path of a kubeconfig,
-	// which the environment variable KUBECONFIG has too.
+	// Args has the program and its arguments. In the arguments, [KubeconfigArgument] is replaced by the path of a
+	// kubeconfig. The environment variable KUBECONFIG also has this path.
 	Args []string
-	// Env has variables for the program, unless the environment of this process sets them.
+	// Env has environment variables for the program. Variables of this process take precedence.
 	Env map[string]string
 	// Dir is the working directory. Empty means the working directory of this process.
 	Dir string
-	// Server is the transport to an API server. Nil means a new server in memory for each run. Runs on a server delete
-	// the objects that they have created.
+	// Server is the transport to an API server. Nil means a new in-memory server for each run. If it is set, each run
+	// deletes the objects that it has created.
 	Server http.RoundTripper
-	// Controlled means that controllers of a cluster run on Server, so that a run starts no fake ones.
+	// Controlled means that controllers of a cluster run on Server, so that a run starts no fake controllers.
 	Controlled bool
 	// Quiet is the time without requests after which a run is at rest. The default is 2 s.
 	Quiet time.Duration
 	// Longest is the time in which a run must come to rest. The default is 60 s.
 	Longest time.Duration
 
-	lone bool // see leftovers; one run after another uses it
+	lone bool // see leftovers; only one run at a time uses it
 
 	mu          sync.Mutex      // held while the certificate is created
 	certificate tls.Certificate // of the proxies
@@ -57,7 +57,7 @@ type Command struct {
 	key         []byte          // in PEM
 }
 
-// KubeconfigArgument represents the path of the kubeconfig in the arguments of a command.
+// KubeconfigArgument is the placeholder for the path of the kubeconfig in the arguments of a command.
 const KubeconfigArgument = "{kubeconfig}"
 
 // startTime is the time in which a program must send its first request.
@@ -76,7 +76,7 @@ func (c *Command) pace() pace {
 	return p
 }
 
-// shorten limits the delays of faults, which are for virtual time.
+// shorten limits the delays of faults, whose defaults are for virtual time.
 func (c *Command) shorten(plans []Plan) {
 	most := c.pace().delay
 	for _, plan := range plans {
@@ -86,7 +86,7 @@ func (c *Command) shorten(plans []Plan) {
 	}
 }
 
-// connected returns an error if a program has sent no request.
+// connected returns an error if the operator is a command and no process has sent a request.
 func (r *run) connected() error {
 	if r.operator.Command == nil {
 		return nil
@@ -128,7 +128,7 @@ func RealServer(config *rest.Config) (http.RoundTripper, error) {
 	return &realServer{transport, base}, nil
 }
 
-// realServer sends requests to an API server instead of the one in memory.
+// realServer sends requests for the in-memory API server to another API server.
 type realServer struct {
 	transport http.RoundTripper
 	base      *url.URL
@@ -140,7 +140,7 @@ func (s *realServer) RoundTrip(request *http.Request) (*http.Response, error) {
 	return s.transport.RoundTrip(request)
 }
 
-// run runs a process until its context or the program ends.
+// run runs the program of a process until the program or the context of the process ends.
 func (c *Command) run(p *process) error {
 	if err := c.certify(); err != nil {
 		return err
@@ -152,7 +152,7 @@ func (c *Command) run(p *process) error {
 	server := &http.Server{
 		Handler: p.proxy(), ReadHeaderTimeout: time.Minute, ErrorLog: log.New(io.Discard, "", 0),
 		TLSConfig:    &tls.Config{Certificates: []tls.Certificate{c.certificate}},
-		TLSNextProto: map[string]func(*http.Server, *tls.Conn, http.Handler){}, // an answer is lost with its connection
+		TLSNextProto: map[string]func(*http.Server, *tls.Conn, http.Handler){}, // a lost response closes its connection
 	}
 	served := make(chan struct{})
 	go func() { // ends with server
@@ -201,7 +201,8 @@ func (c *Command) run(p *process) error {
 	return err
 }
 
-// certify creates the certificate of the proxies once. Some clients accept no server without one.
+// certify creates the certificate of the proxies once. The proxies need one, because some clients reject servers
+// without TLS.
 func (c *Command) certify() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -219,8 +220,8 @@ func (c *Command) certify() error {
 	return nil
 }
 
-// writeServingCertificate writes the certificate of a webhook server to where controller-runtime looks for it below the
-// directory of temporary files. The webhooks are not called, but their server does not start without one.
+// writeServingCertificate writes a certificate for a webhook server below the directory of temporary files, where
+// controller-runtime looks for it. The webhooks are not called, but their server does not start without a certificate.
 func (c *Command) writeServingCertificate(temporary string) error {
 	dir := filepath.Join(temporary, "k8s-webhook-server", "serving-certs")
 	return cmp.Or(
@@ -264,7 +265,7 @@ func (p *process) proxy() http.Handler {
 			r.Out.Header.Del("Authorization")
 		},
 		Transport:     p,
-		FlushInterval: -1, // events at once
+		FlushInterval: -1, // sends events at once
 		ErrorHandler: func(http.ResponseWriter, *http.Request, error) {
 			panic(http.ErrAbortHandler) // the connection ends without an answer
 		},
@@ -272,7 +273,7 @@ func (p *process) proxy() http.Handler {
 	}
 }
 
-// tail keeps the lines of a program that report errors. Its process writes to it from one goroutine.
+// tail keeps the lines of a program's output that report errors. Only one goroutine writes to it.
 type tail struct {
 	lines *logLines
 	rest  []byte
@@ -312,7 +313,7 @@ func (t *tail) last() string {
 	return t.final
 }
 
-// nameInProtobuf returns the names in the metadata of an object in Kubernetes' protobuf format.
+// nameInProtobuf returns the name and the generateName of an object in Kubernetes' protobuf format.
 func nameInProtobuf(data []byte) (name, generateName string, ok bool) {
 	data, ok = bytes.CutPrefix(data, []byte("k8s\x00"))
 	if !ok {
@@ -323,7 +324,7 @@ func nameInProtobuf(data []byte) (name, generateName string, ok bool) {
 	return string(field(metadata, 1)), string(field(metadata, 2)), true
 }
 
-// field returns the first field of a message with this number and a length, or nil.
+// field returns the first length-delimited field of a message with this number, or nil.
 func field(message []byte, number protowire.Number) []byte {
 	for len(message) > 0 {
 		n, kind, size := protowire.ConsumeTag(message)

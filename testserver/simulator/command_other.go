@@ -4,5 +4,5 @@ package simulator
 
 import "os/exec"
 
-// killGroup does nothing: the end of the context kills the program alone.
+// killGroup does nothing, so the end of the context kills only the program and not its children.
 func killGroup(*exec.Cmd) {}

@@ -17,7 +17,7 @@ import (
 	"github.com/kctrl-dev/kctrl/testserver/apiserver"
 )
 
-// variantVariable makes the test binary run a variant of the copier with the API server of KUBECONFIG.
+// variantVariable makes the test binary run a variant of the copier against the API server in KUBECONFIG.
 const variantVariable = "KCTRL_TEST_COPIER"
 
 func TestMain(m *testing.M) {
@@ -50,7 +50,7 @@ func runCopier(variant string) error {
 	return m.Run(context.Background())
 }
 
-// programOf returns the copier as a process.
+// programOf returns an operator that runs the copier as a process.
 func programOf(t *testing.T, variant string) *Operator {
 	t.Helper()
 	return &Operator{
@@ -62,7 +62,7 @@ func programOf(t *testing.T, variant string) *Operator {
 	}
 }
 
-// TestBugsOfProcessesAreFound checks that plans which find a bug in the simulator also find it in a process.
+// TestBugsOfProcessesAreFound checks that a plan that finds a bug in the simulator also finds it in a process.
 func TestBugsOfProcessesAreFound(t *testing.T) {
 	for variant, want := range map[string]string{"": "", "notes before it copies": "state"} {
 		t.Run(variant, func(t *testing.T) {
@@ -87,7 +87,8 @@ func TestBugsOfProcessesAreFound(t *testing.T) {
 	}
 }
 
-// TestProgramsThatEndAreAnError checks that a program that does not reach the server is an error and not a failed plan.
+// TestProgramsThatEndAreAnError checks that a program that does not connect to the server is an error instead of a
+// failed plan.
 func TestProgramsThatEndAreAnError(t *testing.T) {
 	_, err := Explore(nil, programOf(t, "ends"), Options{Seed: 1})
 	want := "ends before it sends a request: operator-0: exit status 1: error: no license"
@@ -96,7 +97,7 @@ func TestProgramsThatEndAreAnError(t *testing.T) {
 	}
 }
 
-// sharedServer returns an operator whose runs share an API server, and that server.
+// sharedServer returns an operator whose runs share one API server, and that server.
 func sharedServer(t *testing.T, variant string) (*Operator, http.RoundTripper) {
 	server := apiserver.New(apiserver.Options{Isolated: true})
 	t.Cleanup(server.Close)
@@ -138,8 +139,8 @@ const foreign = `{"apiVersion":"v1","kind":"ConfigMap","metadata":{
 	"name":%q,"labels":{"source":"true"},"finalizers":["example.com/x"],
 	"ownerReferences":[{"apiVersion":"v1","kind":"Node","name":"n","uid":"1"}]}}`
 
-// The runs delete the objects that they have created, with the namespace, and no others: not those that the operator
-// has changed, and not those whose owners the run does not know.
+// The runs delete the objects that they have created, together with the namespace. They do not delete objects that the
+// operator has only changed, or objects whose owners the run does not know.
 func TestServersAreLeftAsTheyWere(t *testing.T) {
 	operator, server := sharedServer(t, "")
 	create(t, server, "/api/v1/namespaces/default/configmaps", fmt.Sprintf(foreign, "other"))
@@ -160,7 +161,7 @@ func TestServersAreLeftAsTheyWere(t *testing.T) {
 func TestInterruptedRunsDeleteTheirObjects(t *testing.T) {
 	operator, server := sharedServer(t, "")
 	before := contentOf(t, server)
-	operator.Command.lone = true // the test above waits for a controller that removes the namespace
+	operator.Command.lone = true // without the controller that deletes the namespace, for which the test above waits
 	ctx, interrupt := context.WithCancel(t.Context())
 	operator.Command.Context = ctx
 	go func() {
@@ -180,7 +181,7 @@ func TestInterruptedRunsDeleteTheirObjects(t *testing.T) {
 	}
 }
 
-// A sample that exists before the first run is an error, and stays as it is.
+// If a sample exists before the first run, the run fails and leaves the sample unchanged.
 func TestSamplesOfOthersAreAnError(t *testing.T) {
 	operator, server := sharedServer(t, "")
 	create(t, server, "/api/v1/namespaces/default/configmaps", fmt.Sprintf(foreign, "a"))

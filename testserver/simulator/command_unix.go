@@ -7,7 +7,7 @@ import (
 	"syscall"
 )
 
-// killGroup makes the end of the context kill a program with its children.
+// killGroup makes the end of the command's context kill the program and its children.
 func killGroup(cmd *exec.Cmd) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }

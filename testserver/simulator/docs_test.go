@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestDocsHaveEachRow checks that docs/sim.md has a row for each kind of fault and each invariant.
+// TestDocsHaveEachRow checks that docs/sim.md has a row for each kind of fault and for each invariant.
 func TestDocsHaveEachRow(t *testing.T) {
 	page, err := os.ReadFile("../../docs/sim.md")
 	if err != nil {

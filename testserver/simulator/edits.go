@@ -20,19 +20,20 @@ func (r *Reference) want(plan Plan) state {
 	return r.of(plan).state
 }
 
-// differs returns the first difference of an end state from the one that a plan must reach.
+// differs returns the first difference between got and want, the end state that a plan must reach, or nil.
 func differs(o *Operator, reference *Reference, plan Plan, want, got state) *difference {
 	if plan.has(Change) {
 		return compare(settled(o, want, reference.First), settled(o, got, reference.First), reference.masks)
 	}
-	// The cluster may still have its objects for deleted ones, or for a state that the operator had read again.
+	// The cluster's controllers may still keep objects for deleted objects, or for an old state that the operator has
+	// read.
 	if plan.recreates() || plan.has(Rewind) {
 		want, got = ofUsers(o, want, reference.First), ofUsers(o, got, reference.First)
 	}
 	return compare(want, got, reference.masks)
 }
 
-// ofUsers returns the objects of a state that the user or the operator writes.
+// ofUsers returns the objects of a state that the user or the operator has written.
 func ofUsers(o *Operator, s state, like *Result) state {
 	kinds, samples := written(like), o.sampleNames()
 	all := state{}
@@ -41,7 +42,7 @@ func ofUsers(o *Operator, s state, like *Result) state {
 		for _, object := range objects {
 			if !samples[key] {
 				object = maps.Clone(object)
-				delete(object, "status") // the cluster writes it, and it contains generated names
+				delete(object, "status") // written by the cluster, with generated names
 			}
 			if samples[key] || slices.Contains(kinds, kind) {
 				all[key] = append(all[key], object)
@@ -51,7 +52,7 @@ func ofUsers(o *Operator, s state, like *Result) state {
 	return all
 }
 
-// checkPath compares an object after a change with an object that was created with the change.
+// checkPath compares the state after a change of a sample with the state of a run that created the changed sample.
 func checkPath(c *comparison) []Violation {
 	plan := c.result.Plan
 	if !plan.changes() || plan.Then == Change && len(plan.Faults) > 0 || !c.result.Rest || c.result.Refused {
@@ -59,10 +60,10 @@ func checkPath(c *comparison) []Violation {
 	}
 	created := c.reference.created(plan.Change)
 	if c.reference.First.periodic != nil {
-		return nil // what it has created depends on the time
+		return nil // the created objects depend on the time
 	}
 	if created == nil || !slices.Equal(written(created), written(c.reference.First)) {
-		return nil // a spec that the operator does not accept may keep the objects of an earlier one
+		return nil // after a change to a spec that the operator rejects, the objects of the earlier spec may remain
 	}
 	want, got := settled(c.operator, created.state, created), settled(c.operator, c.result.state, created)
 	d := compare(want, got, c.reference.masks)
@@ -79,7 +80,7 @@ func checkPath(c *comparison) []Violation {
 	}}
 }
 
-// checkRollback compares a change and its reversal with the state before it.
+// checkRollback compares the state after a change and its reversal with the state before the change.
 func checkRollback(c *comparison) []Violation {
 	plan := c.result.Plan
 	if plan.Then != Rollback || len(plan.Faults) > 0 || !c.result.Rest || c.result.Refused {
@@ -95,7 +96,7 @@ func checkRollback(c *comparison) []Violation {
 	}}
 }
 
-// written returns the resources that an operator has written, other than the samples.
+// written returns the kinds of the objects, except the samples, that an operator has written.
 func written(r *Result) []string {
 	all := map[string]bool{}
 	for _, call := range r.Calls {
@@ -106,9 +107,9 @@ func written(r *Result) []string {
 	return slices.Sorted(maps.Keys(all))
 }
 
-// settled returns the part of a state that does not depend on how the run reached it: the objects that the operator
-// writes, without the status, and the texts and booleans in the status of the samples. Numbers and times in a status,
-// and reasons and messages of conditions, may differ.
+// settled returns the part of a state that does not depend on its history: the objects that the operator writes,
+// without the status, and the strings and booleans in the status of the samples. Numbers and times in a status, and
+// reasons and messages of conditions, may differ.
 func settled(o *Operator, s state, like *Result) state {
 	kinds := written(like)
 	samples := o.sampleNames()
@@ -116,7 +117,7 @@ func settled(o *Operator, s state, like *Result) state {
 	for key, objects := range s {
 		kind, _, _ := strings.Cut(key, " ")
 		if !samples[key] && !slices.Contains(kinds, kind) {
-			continue // the cluster writes it
+			continue // written by the cluster
 		}
 		for _, object := range objects {
 			object = maps.Clone(object)
@@ -132,7 +133,7 @@ func settled(o *Operator, s state, like *Result) state {
 	return all
 }
 
-// lasting returns the fields of a status that do not depend on the history.
+// lasting returns the fields of a status that do not depend on its history.
 func lasting(v any) any {
 	switch v := v.(type) {
 	case map[string]any:
@@ -171,14 +172,14 @@ func lasting(v any) any {
 	return nil
 }
 
-// patient are parts of names of fields whose effect a run may not show: it depends on time, failures or the deletion of
-// other objects.
+// patient has parts of the names of fields whose effect a run may not show, because the effect depends on time,
+// failures or the deletion of other objects.
 var patient = []string{
 	"timeout", "period", "interval", "deadline", "seconds", "limit", "history", "backoff", "policy", "retr", "ttl",
 	"schedule", "suspend", "pause", "delay", "window", "expir", "duration", "zone", "threshold", "max", "min",
 }
 
-// checkUnused finds fields of a spec that change nothing.
+// checkUnused finds fields of a spec whose change has no effect.
 func checkUnused(c *comparison) []Violation {
 	plan := c.result.Plan
 	if plan.Change == nil || plan.Then != "" || len(plan.Faults) > 0 || c.result.Refused {
@@ -199,8 +200,8 @@ func checkUnused(c *comparison) []Violation {
 	return []Violation{{Message: fmt.Sprintf("%s changes nothing", plan.Change)}}
 }
 
-// owns reports whether the operator has created an object for a sample, which owns it. Operators without such objects
-// may be unfinished.
+// owns reports whether the operator has created an object whose owner is a sample. Operators that create no such
+// objects may be unfinished.
 func (r *Result) owns(sample *unstructured.Unstructured) bool {
 	return slices.ContainsFunc(r.Calls, func(call *Call) bool {
 		owners := (&unstructured.Unstructured{Object: call.object}).GetOwnerReferences()

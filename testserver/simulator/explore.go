@@ -18,21 +18,21 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Reference has the runs without faults, which other runs are compared with.
+// Reference has the results of the runs without faults. The results of other runs are compared with them.
 type Reference struct {
 	First   *Result
 	Again   *Result         // with the same seed
 	Deleted *Result         // the user deletes the samples at rest
 	Others  []*Result       // the user recreates, changes or rolls back samples
-	masks   map[string]bool // fields that differ between seeds or times, by kind and path; kinds with other objects
+	masks   map[string]bool // fields that differ between seeds or times, by kind and path; kinds whose objects differ
 	samples int
-	elects  bool // the operator may elect a leader
+	elects  bool // two replicas can be simulated
 	command bool // the operator is a process in real time
-	hooked  bool // the server calls webhooks of the operator
+	hooked  bool // the server calls the operator's webhooks
 	movable bool // the samples can be created in another namespace
 }
 
-// has reports whether plans with a kind of fault can be carried out for the operator.
+// has reports whether the operator can be simulated with a kind of fault.
 func (r *Reference) has(kind Kind) bool {
 	switch kind {
 	case LoseLease:
@@ -47,7 +47,7 @@ func (r *Reference) has(kind Kind) bool {
 	return true
 }
 
-// of returns the result without faults that a plan is compared with.
+// of returns the result without faults with which a plan's result is compared.
 func (r *Reference) of(plan Plan) *Result {
 	if plan.deletes() {
 		return r.Deleted
@@ -60,7 +60,7 @@ func (r *Reference) of(plan Plan) *Result {
 	return r.First
 }
 
-// created returns the result for samples that are created with a change.
+// created returns the result of the run in which the user creates the samples with a change, or nil.
 func (r *Reference) created(e *Edit) *Result {
 	for _, other := range r.Others {
 		if other.Plan.Then == "" && other.Plan.Change.equal(e) {
@@ -70,7 +70,7 @@ func (r *Reference) created(e *Edit) *Result {
 	return nil
 }
 
-// Writes returns the number of writes of the operator that changed an object.
+// Writes returns the number of the operator's writes that changed an object.
 func (r *Reference) Writes() int {
 	n := 0
 	for _, call := range r.First.Calls {
@@ -84,9 +84,9 @@ func (r *Reference) Writes() int {
 // Options configure [Explore].
 type Options struct {
 	Seed     uint64
-	Plans    int           // the maximum number of plans; 0 means all
-	Budget   time.Duration // of real time; 0 means no limit
-	Parallel int           // the number of plans that run at a time; 0 means the number of cores
+	Plans    int           // maximum number of plans; 0 means all
+	Budget   time.Duration // limit of real time; 0 means no limit
+	Parallel int           // number of plans that run at a time; 0 means the number of cores
 	Only     []string      // groups of faults; empty means all
 	Disabled []string      // names of invariants
 	First    bool          // start no plan after the first failure
@@ -108,15 +108,15 @@ type Failure struct {
 	Result     *Result
 	Violations []Violation
 	Similar    int    // further failures with the same first cause
-	Also       []Plan // the smallest of their plans, one for each other class of faults
+	Also       []Plan // the smallest of these failures' plans for each other class of faults
 }
 
-// Stuck is called with a [*StuckError] if a run makes no progress. The run cannot be ended, so Stuck must end the
+// Stuck is called with a [*StuckError] if a run makes no progress. Such a run cannot be stopped, so Stuck must end the
 // process.
 var Stuck = func(err error) { panic(err) }
 
-// inBubble runs f in a synctest bubble of a subtest. A deadlock of the bubble is an error. Goroutines that a main
-// function leaves behind are not: they would end with their process.
+// inBubble runs f in a synctest bubble of a subtest. It returns an error if the bubble deadlocks, except if only
+// goroutines of a main function remain: in reality, they would end with their process.
 func inBubble(t *testing.T, operator *Operator, f func(beats *atomic.Int64) error) (err error) {
 	var beats atomic.Int64
 	defer watch(&beats, operator.Sources, Stuck)()
@@ -135,7 +135,7 @@ func inBubble(t *testing.T, operator *Operator, f func(beats *atomic.Int64) erro
 	return err
 }
 
-// runIn carries out a plan in a bubble, or with a command in real time.
+// runIn carries out a plan in a bubble, or in real time if the operator is a command.
 func runIn(t *testing.T, operator *Operator, plan Plan, done func(state) bool) (result *Result, err error) {
 	if operator.Command != nil {
 		if err := context.Cause(operator.Command.Context); err != nil {
@@ -150,7 +150,7 @@ func runIn(t *testing.T, operator *Operator, plan Plan, done func(state) bool) (
 	return result, err
 }
 
-// Learn carries out the runs without faults.
+// Learn carries out the runs without faults and returns their results.
 func Learn(t *testing.T, operator *Operator, seed uint64) (*Reference, error) {
 	r, err := learnFirst(t, operator, seed)
 	if err != nil || !r.First.Rest {
@@ -159,7 +159,7 @@ func Learn(t *testing.T, operator *Operator, seed uint64) (*Reference, error) {
 	return r, r.learnOthers(t, operator, seed)
 }
 
-// learnFirst carries out the runs in which the user at most deletes the samples.
+// learnFirst carries out the runs in which the user only creates or deletes the samples.
 func learnFirst(t *testing.T, operator *Operator, seed uint64) (*Reference, error) {
 	if err := operator.findSamples(); err != nil {
 		return nil, err
@@ -193,8 +193,8 @@ func learnFirst(t *testing.T, operator *Operator, seed uint64) (*Reference, erro
 	return r, nil
 }
 
-// mask masks the fields that differ between the first run and another state, and with kinds also kinds with other
-// objects.
+// mask masks the fields that differ between the first run and another state. If kinds is true, it also masks the kinds
+// whose objects differ.
 func (r *Reference) mask(other state, kinds bool) {
 	want, got := maps.Clone(r.First.state), maps.Clone(other)
 	for {
@@ -212,11 +212,11 @@ func (r *Reference) mask(other state, kinds bool) {
 	}
 }
 
-// numbers are digits in names, which may be those of a time.
+// numbers matches digits in names, which may be a time.
 var numbers = regexp.MustCompile(`[0-9]+`)
 
-// isPeriodic reports whether the operator makes such a write from time to time, because it creates objects at certain
-// times. The names of these objects differ in numbers.
+// isPeriodic reports whether the operator makes such a write periodically, because it creates objects at certain times.
+// The names of these objects differ only in numbers.
 func (r *Reference) isPeriodic(call *Call) bool {
 	if r.First.periodic == nil {
 		return false
@@ -229,8 +229,8 @@ func (r *Reference) isPeriodic(call *Call) bool {
 	return false
 }
 
-// learnOthers carries out the runs in which the user acts on the operator at rest. A change that the server does not
-// accept, or with which the operator does not come to rest, is skipped.
+// learnOthers carries out the runs in which the user acts when the operator is at rest. It skips changes that the
+// server rejects, and changes after which the operator does not come to rest.
 func (r *Reference) learnOthers(t *testing.T, operator *Operator, seed uint64) error {
 	again, err := runIn(t, operator, Plan{Seed: seed, Then: Recreate}, nil)
 	if err != nil {
@@ -263,7 +263,7 @@ func (r *Reference) learnOthers(t *testing.T, operator *Operator, seed uint64) e
 	return nil
 }
 
-// chooseControllers adds fake controllers until a run creates no object that needs another one.
+// chooseControllers adds fake controllers until a run creates no object that needs a further fake controller.
 func (o *Operator) chooseControllers(t *testing.T, seed uint64) error {
 	for {
 		result, err := runIn(t, o, Plan{Seed: seed, Then: Delete}, nil)
@@ -278,7 +278,8 @@ func (o *Operator) chooseControllers(t *testing.T, seed uint64) error {
 	}
 }
 
-// Plans returns the plans for a reference, in a fixed order. only are groups of faults; empty means all but reject.
+// Plans returns the plans for a reference, in a fixed order. only selects groups of faults; empty means all except
+// reject.
 func Plans(reference *Reference, seed uint64, only []string) []Plan {
 	wanted := func(kind Kind) bool {
 		group := kinds[kind].group
@@ -297,7 +298,7 @@ func Plans(reference *Reference, seed uint64, only []string) []Plan {
 		case Delete, Recreate, Rollback:
 			later, late := faultsIn(result, result.Plan, wanted)
 			groups = append(groups, later, late)
-		case Change: // also before rest
+		case Change: // also before the operator is at rest
 			if wanted(Change) {
 				groups = append(groups, changesIn(reference.First, result.Plan))
 			}
@@ -306,7 +307,7 @@ func Plans(reference *Reference, seed uint64, only []string) []Plan {
 	return append(inTurns(groups), pairs(slices.Concat(writes, events), seed)...)
 }
 
-// inTurns returns the plans of all groups in turns, so that a budget covers each group.
+// inTurns interleaves the plans of all groups, so that a limited budget covers each group.
 func inTurns(groups [][]Plan) []Plan {
 	var all []Plan
 	for i := 0; ; i++ {
@@ -322,11 +323,11 @@ func inTurns(groups [][]Plan) []Plan {
 	}
 }
 
-// later are the groups of faults after the user acted on the operator at rest.
+// later has the groups of faults that are injected after the user has acted at rest.
 var later = []string{"crash", "lost", "conflict", "stale"}
 
-// faultsIn returns the plans with one fault at each write and at each event of a run, after the user acted on the
-// operator at rest.
+// faultsIn returns the plans with one fault at a write or at an event of a run. If the user acts at rest, it considers
+// only later writes and events.
 func faultsIn(result *Result, base Plan, wanted func(Kind) bool) (writes, events []Plan) {
 	order := slices.Sorted(maps.Keys(kinds))
 	add := func(all []Plan, kind Kind, target string, number int) []Plan {
@@ -345,7 +346,7 @@ func faultsIn(result *Result, base Plan, wanted func(Kind) bool) (writes, events
 	}
 	for _, call := range result.Calls {
 		if !call.operator || !call.Changed || call.Time < result.began {
-			continue // a write without effect does not matter
+			continue // a fault at a write without effect tests nothing
 		}
 		for _, kind := range order {
 			where := kinds[kind].where
@@ -417,8 +418,8 @@ func pairs(single []Plan, seed uint64) []Plan {
 	return all
 }
 
-// Explore carries out the plans for an operator, concurrently, and checks their results. An error means that the
-// operator could not be simulated.
+// Explore carries out the plans for an operator concurrently, checks the results, and returns a report. An error means
+// that the operator could not be simulated.
 func Explore(t *testing.T, operator *Operator, opts Options) (*Report, error) {
 	began := time.Now()
 	reference, err := learnFirst(t, operator, opts.Seed)
@@ -434,7 +435,7 @@ func Explore(t *testing.T, operator *Operator, opts Options) (*Report, error) {
 	}
 	for _, result := range append([]*Result{reference.First, reference.Deleted}, reference.Others...) {
 		v := Check(operator, reference, result, opts.Disabled)
-		if len(v) > 0 && operator.Command != nil { // it counts if it happens twice
+		if len(v) > 0 && operator.Command != nil { // a violation counts only if it happens twice
 			again, err := tryOnce(t, operator, reference, result.Plan, opts.Disabled)
 			if err != nil {
 				return nil, err
@@ -449,7 +450,7 @@ func Explore(t *testing.T, operator *Operator, opts Options) (*Report, error) {
 		}
 	}
 	if len(report.Failures) > 0 && (opts.First || !reference.First.Rest) {
-		report.Took = time.Since(began) // without rest there is no end state with which runs could be compared
+		report.Took = time.Since(began) // an operator that does not come to rest has no end state for comparisons
 		return report, nil
 	}
 	plans := Plans(reference, opts.Seed, opts.Only)
@@ -513,8 +514,8 @@ func Explore(t *testing.T, operator *Operator, opts Options) (*Report, error) {
 	return report, err
 }
 
-// parallel returns the number of plans that run at a time. Main functions share the variables of their packages, so
-// that only one runs.
+// parallel returns the number of plans that run at a time. For a main function it is 1, because all processes share the
+// package variables.
 func (o *Operator) parallel(wanted int) int {
 	if o.Main != nil {
 		return 1
@@ -522,8 +523,8 @@ func (o *Operator) parallel(wanted int) int {
 	return cmp.Or(wanted, runtime.GOMAXPROCS(0))
 }
 
-// Try carries out one plan and returns its failure, or nil. disabled are names of invariants. In real time a slow
-// machine can delay a process, so a failure counts if it happens twice.
+// Try carries out one plan and returns its failure, or nil. It ignores violations of the invariants that disabled
+// names. In real time, a slow machine can delay a process, so Try returns a failure only if it happens twice.
 func Try(t *testing.T, operator *Operator, reference *Reference, plan Plan, disabled []string) (*Failure, error) {
 	failure, err := tryOnce(t, operator, reference, plan, disabled)
 	if failure == nil || err != nil || operator.Command == nil {
@@ -557,7 +558,7 @@ func tryOnce(t *testing.T, operator *Operator, reference *Reference, plan Plan, 
 	return nil, nil
 }
 
-// Replay carries out one plan and checks it.
+// Replay carries out one plan, checks its result, and returns a report.
 func Replay(t *testing.T, operator *Operator, plan Plan, disabled []string) (*Report, error) {
 	began := time.Now()
 	reference, err := Learn(t, operator, plan.Seed)

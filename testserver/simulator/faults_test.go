@@ -23,7 +23,7 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/webhook/admission"
 )
 
-// doer reconciles ConfigMaps with the label source=true by calling a function.
+// doer reconciles ConfigMaps that have the label source=true by calling a function.
 type doer struct {
 	client.Client
 	do func(ctx context.Context, d *doer, c *corev1.ConfigMap) error
@@ -42,7 +42,7 @@ func (d *doer) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.
 	return reconcile.Result{}, d.do(ctx, d, c.DeepCopy())
 }
 
-// operatorThat returns an operator with the sample of the copier.
+// operatorThat returns an operator with the copier's sample that calls do.
 func operatorThat(do func(ctx context.Context, d *doer, c *corev1.ConfigMap) error) *Operator {
 	operator := copies("")
 	operator.Setup = func(_ context.Context, m controller.Manager) error {
@@ -66,8 +66,8 @@ func (d *doer) mark(ctx context.Context, c *corev1.ConfigMap, key, value string)
 	return d.Update(ctx, c)
 }
 
-// farewell writes a Secret and deletes it before it releases a deleted object. With tolerant, it accepts that the
-// namespace is deleted too.
+// farewell writes a Secret and deletes it before it removes the finalizer of a deleted object. If tolerant is true, it
+// accepts that the namespace is deleted too.
 func farewell(tolerant bool) func(ctx context.Context, d *doer, c *corev1.ConfigMap) error {
 	return func(ctx context.Context, d *doer, c *corev1.ConfigMap) error {
 		if c.DeletionTimestamp.IsZero() {
@@ -92,7 +92,8 @@ func farewell(tolerant bool) func(ctx context.Context, d *doer, c *corev1.Config
 	}
 }
 
-// deadline marks an object that is not copied within half an hour as failed: permanently, or until the next reconcile.
+// deadline marks an object that was not copied within half an hour as failed. The mark is permanent if lasting is true,
+// and otherwise lasts until the next reconcile.
 func deadline(lasting bool) func(ctx context.Context, d *doer, c *corev1.ConfigMap) error {
 	return func(ctx context.Context, d *doer, c *corev1.ConfigMap) error {
 		if c.Annotations["state"] == "failed" && lasting || !c.DeletionTimestamp.IsZero() {
@@ -110,7 +111,7 @@ func deadline(lasting bool) func(ctx context.Context, d *doer, c *corev1.ConfigM
 	}
 }
 
-// uptime marks an object with the time since the first reconcile of the process, if that is more than a minute.
+// uptime marks an object with the time since the first reconcile of the process if that is more than a minute.
 func uptime(ctx context.Context, d *doer, c *corev1.ConfigMap) error {
 	if d.first.IsZero() {
 		d.first = time.Now()
@@ -170,7 +171,7 @@ func TestFaultsFindBugs(t *testing.T) {
 	}
 }
 
-// TestClassesOfOneCause checks that a failure keeps one plan of each class of faults with the same cause.
+// TestClassesOfOneCause checks that a failure keeps one plan for each class of faults that have the same cause.
 func TestClassesOfOneCause(t *testing.T) {
 	failure := func(kinds ...Kind) Failure {
 		f := Failure{Violations: []Violation{{Invariant: "state", Message: "m"}}}
@@ -212,7 +213,7 @@ func (accepting) ValidateDelete(context.Context, *corev1.Secret) (admission.Warn
 	return nil, nil
 }
 
-// reviewing makes the server call the operator for each new Secret.
+// reviewing is a configuration that makes the server call the operator's webhook for each new Secret.
 const reviewing = `apiVersion: admissionregistration.k8s.io/v1
 kind: ValidatingWebhookConfiguration
 metadata: {name: review}
@@ -226,7 +227,8 @@ webhooks:
   - {apiGroups: [""], apiVersions: [v1], resources: [secrets], operations: [CREATE]}
 `
 
-// tries creates a Secret. With patience, it returns errors to the queue; otherwise it gives up after three attempts.
+// tries creates a Secret. If patience is true, errors return the request to the queue. Otherwise tries gives up after
+// three attempts.
 func tries(patience bool) func(ctx context.Context, d *doer, c *corev1.ConfigMap) error {
 	return func(ctx context.Context, d *doer, c *corev1.ConfigMap) error {
 		if c.Annotations["state"] != "" || !c.DeletionTimestamp.IsZero() {
@@ -257,7 +259,7 @@ func tries(patience bool) func(ctx context.Context, d *doer, c *corev1.ConfigMap
 	}
 }
 
-// TestWebhooksThatFailFindBugs makes the webhooks of an operator fail for a while.
+// TestWebhooksThatFailFindBugs makes an operator's webhooks fail for a while.
 func TestWebhooksThatFailFindBugs(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "webhook.yaml")
 	if err := os.WriteFile(file, []byte(reviewing), 0o600); err != nil {

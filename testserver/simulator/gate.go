@@ -10,25 +10,25 @@ import (
 	"time"
 )
 
-// gate lets operations (requests and events) pass one at a time. It is safe for concurrent use.
+// gate lets operations, which are requests and events, pass one at a time. It is safe for concurrent use.
 type gate struct {
-	random *rand.Rand // used by run alone
+	random *rand.Rand // only run uses it
 	wake   chan struct{}
 	beats  *atomic.Int64 // increases while the bubble makes progress
-	settle func()        // waits until all goroutines have used what passed before
+	settle func()        // waits until all goroutines have processed the previous operation
 
 	mu      sync.Mutex
 	pending []*operation
-	held    int       // operations that have passed, and that a fault holds back
-	last    time.Time // when the last operation that counts as activity passed
+	held    int       // operations that have passed, but that a fault holds back
+	last    time.Time // time of the last activity
 }
 
-// operation waits for the gate.
+// operation is a request or an event that waits for the gate.
 type operation struct {
-	order  string    // determines the order of pending operations; equal ones are interchangeable
-	from   time.Time // it passes at this time or later
-	quiet  bool      // it does not count as activity
-	polls  bool      // it counts only while it waits, because its answer may show that nothing happened
+	order  string    // sort key of pending operations; operations with equal keys are interchangeable
+	from   time.Time // earliest time at which the operation passes
+	quiet  bool      // the operation does not count as activity
+	polls  bool      // it counts as activity only while it waits, because its response may show that nothing changed
 	passed chan struct{}
 }
 
@@ -38,7 +38,7 @@ func newGate(seed uint64, beats *atomic.Int64, settle func()) *gate {
 	}
 }
 
-// pass waits until the operation may pass, and reports whether ctx did not end before.
+// pass waits until the operation passes, and returns true. It returns false if ctx ends before.
 func (g *gate) pass(ctx context.Context, op *operation) bool {
 	op.passed = make(chan struct{})
 	g.mu.Lock()
@@ -68,8 +68,8 @@ func (g *gate) poke() {
 	}
 }
 
-// fast is the number of operations of a run that take no time. Each further one takes a second, so that an endless loop
-// of operations reaches the end of the run.
+// fast is the number of operations of a run that take no virtual time. Each further operation takes a second, so that a
+// run with an endless loop of operations reaches its time limit.
 const fast = 3000
 
 // run lets operations pass until ctx ends.
@@ -95,7 +95,7 @@ func (g *gate) run(ctx context.Context) {
 	}
 }
 
-// next lets one operation pass. If none may pass yet, it returns the time until one may.
+// next lets one operation pass. If no operation may pass yet, it returns the time until one may.
 func (g *gate) next() (passed bool, wait time.Duration) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -122,7 +122,7 @@ func (g *gate) next() (passed bool, wait time.Duration) {
 	return true, 0
 }
 
-// hold keeps an operation that has passed for a time, or until ctx ends.
+// hold holds back an operation that has passed, for a time or until ctx ends.
 func (g *gate) hold(ctx context.Context, d time.Duration) {
 	g.mu.Lock()
 	g.held++
@@ -139,14 +139,15 @@ func (g *gate) hold(ctx context.Context, d time.Duration) {
 	g.last = time.Now()
 }
 
-// touch counts as activity.
+// touch records activity.
 func (g *gate) touch() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.last = time.Now()
 }
 
-// idle returns the time since the last activity. Operations that wait for their time do not count.
+// idle returns the time since the last activity. It returns 0 while an operation is held back, and while an operation
+// waits that counts as activity.
 func (g *gate) idle() time.Duration {
 	g.mu.Lock()
 	defer g.mu.Unlock()

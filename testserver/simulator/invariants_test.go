@@ -24,7 +24,7 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/reconcile"
 )
 
-// app is a custom kind, whose fields a simulation changes.
+// app is a custom kind whose fields the simulation changes.
 type app struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
@@ -121,7 +121,7 @@ func appOperator(
 	}
 }
 
-// configure writes the spec of an app into a ConfigMap, and the phase. variant selects a bug.
+// configure writes the spec of an app into a ConfigMap, and sets the phase. variant selects a bug.
 func configure(variant string) func(ctx context.Context, c client.Client, a *app) (reconcile.Result, error) {
 	return func(ctx context.Context, c client.Client, a *app) (reconcile.Result, error) {
 		result, phase := reconcile.Result{}, "Configured"
@@ -207,8 +207,8 @@ func TestInvariantsOfChanges(t *testing.T) {
 	}
 }
 
-// TestBlindUpdates checks that an update without a version reverts the change of another reconcile, which the cache has
-// not received.
+// TestBlindUpdates checks that an update without a resourceVersion reverts a change of another reconcile that the cache
+// has not received yet.
 func TestBlindUpdates(t *testing.T) {
 	for _, blind := range []bool{false, true} {
 		operator := operatorThat(func(ctx context.Context, d *doer, c *corev1.ConfigMap) error {
@@ -255,7 +255,8 @@ data: {z: there}
 	}
 }
 
-// TestUnsetIsAnEmptyObject checks that a client may write an unset object as an empty one, but not with fields.
+// TestUnsetIsAnEmptyObject checks that a client may write an unset object as an empty object, but not as one with
+// fields.
 func TestUnsetIsAnEmptyObject(t *testing.T) {
 	unset, empty := map[string]any{}, map[string]any{"override": map[string]any{}}
 	if d := diff("", ".spec", unset, empty, nil); d != nil {

@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/json"
 )
 
-// ExistsError reports a sample that the API server has before the first run. Runs would change and delete it.
+// ExistsError reports a sample that exists on the API server before the first run. The runs would change and delete it.
 type ExistsError struct {
 	Sample int // index in the samples of the operator
 	Name   string
@@ -22,7 +22,7 @@ type ExistsError struct {
 
 func (e *ExistsError) Error() string { return e.Name + " already exists on the API server" }
 
-// findSamples returns an [*ExistsError] if a server that serves several runs has a sample.
+// findSamples returns an [*ExistsError] if a sample already exists on a server that serves several runs.
 func (o *Operator) findSamples() error {
 	if o.Command == nil || o.Command.Server == nil {
 		return nil
@@ -43,7 +43,7 @@ func (o *Operator) findSamples() error {
 // leftovers are the objects that a run has created on a server that serves several runs.
 type leftovers struct {
 	server http.RoundTripper // nil for a server of one run, which needs no cleanup
-	lone   *bool             // no program of the cluster removes namespaces; the runs on a server share it
+	lone   *bool             // no controller of the cluster removes namespaces; all runs on a server share this value
 
 	mu      sync.Mutex
 	ended   bool // no further write begins
@@ -59,7 +59,7 @@ func (o *Operator) leftovers() *leftovers {
 	return l
 }
 
-// begin reports whether a write may begin. Then done must be called.
+// begin reports whether a write may begin. If it may, the caller must call done after the write.
 func (l *leftovers) begin() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -83,7 +83,8 @@ func (l *leftovers) add(path string, object map[string]any) {
 	l.created[uid] = path
 }
 
-// knows reports whether the run knows if an object exists. On a server of several runs, it knows only its own objects.
+// knows reports whether the run can determine if an object exists. On a server that serves several runs, it can do so
+// only for its own objects.
 func (l *leftovers) knows(uid types.UID) bool {
 	if l.server == nil {
 		return true
@@ -94,11 +95,12 @@ func (l *leftovers) knows(uid types.UID) bool {
 	return ours
 }
 
-// cleanTime is the time in which the objects of a run are deleted.
+// cleanTime is the maximum time for the deletion of a run's objects.
 const cleanTime = 45 * time.Second
 
-// delete waits for the last write, and deletes the objects that still exist, even if the runs have been interrupted:
-// first those that do not contain others, with what controllers of the cluster have created for them.
+// delete waits for the last write, and then deletes the objects of the run that still exist, even if the runs were
+// interrupted. It deletes CRDs and namespaces last. It also deletes objects that controllers of the cluster have
+// created for deleted objects.
 func (l *leftovers) delete() error {
 	if l.server == nil {
 		return nil
@@ -134,19 +136,19 @@ func (l *leftovers) delete() error {
 	return errors.Join(errs...)
 }
 
-// dependents are the collections in which controllers of the cluster create objects for others.
+// dependents has the collections in which controllers of the cluster create objects for other objects.
 var dependents = []string{
 	"/apis/apps/v1/replicasets", "/apis/apps/v1/controllerrevisions", "/apis/batch/v1/jobs",
 	"/apis/discovery.k8s.io/v1/endpointslices", "/api/v1/pods",
 }
 
-// addDependents adds the objects whose owner the run has created, and returns the new ones.
+// addDependents records the objects whose owner the run has created, and returns the UIDs of the new ones.
 func (l *leftovers) addDependents() (found []types.UID) {
 	for _, collection := range dependents {
 		answer, err := exchange(l.server, http.MethodGet, collection, nil)
 		list := &unstructured.UnstructuredList{}
 		if err != nil || list.UnmarshalJSON(answer) != nil {
-			continue // the server does not have the kind
+			continue // the server does not serve the kind
 		}
 		for _, item := range list.Items {
 			_, known := l.created[item.GetUID()]
@@ -164,7 +166,7 @@ func (l *leftovers) addDependents() (found []types.UID) {
 	return found
 }
 
-// remove deletes the object with a UID, without its finalizers, and waits until it is gone.
+// remove removes the finalizers of the object with a UID, deletes it, and waits until it is gone.
 func (l *leftovers) remove(path string, uid types.UID, end time.Time) error {
 	began := time.Now()
 	at, _ := parsePath(path) // a path of an object has a resource
@@ -178,7 +180,7 @@ func (l *leftovers) remove(path string, uid types.UID, end time.Time) error {
 			err = json.Unmarshal(answer, &u.Object)
 		}
 		if err == nil && u.GetUID() != uid {
-			return nil // another client has created it again
+			return nil // another client has created a new object with this name
 		}
 		if err == nil {
 			err = l.release(at, u, time.Since(began))
@@ -197,11 +199,11 @@ func (l *leftovers) remove(path string, uid types.UID, end time.Time) error {
 	}
 }
 
-// namespaceTime is the time in which a controller of the cluster removes a deleted namespace, if there is one.
+// namespaceTime is the time in which a controller of the cluster, if it exists, starts to remove a deleted namespace.
 const namespaceTime = 10 * time.Second
 
-// release removes the finalizers of an object. The server itself deletes the objects of a definition. A namespace is
-// finalized if no controller of the cluster does it.
+// release removes the finalizers of an object. It skips CRDs, because the server itself deletes their objects. It
+// finalizes a namespace if no controller of the cluster does so.
 func (l *leftovers) release(at resource, u *unstructured.Unstructured, waited time.Duration) error {
 	switch at.kind() {
 	case "apiextensions.k8s.io/customresourcedefinitions":

@@ -15,11 +15,11 @@ type logLines struct {
 
 	mu    sync.Mutex
 	lines []string
-	waits string // the last line of a controller that waits for a kind
+	waits string // the last line about a controller that waits for a kind
 	since time.Duration
 }
 
-// waiting returns the line of a controller that has waited for a kind in the last minutes, or "".
+// waiting returns the last line about a controller that waits for a kind, or "" if there is none in the last minutes.
 func (l *logLines) waiting() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -29,7 +29,7 @@ func (l *logLines) waiting() string {
 	return l.waits
 }
 
-// maxLines bounds the lines of a run.
+// maxLines is the maximum number of log lines of a run.
 const maxLines = 200
 
 func (l *logLines) add(record slog.Record, attrs []slog.Attr) {
@@ -58,7 +58,7 @@ func describe(record slog.Record, attrs []slog.Attr) string {
 	return text.String()
 }
 
-// addLine adds a line of a program.
+// addLine adds a line that a program has printed.
 func (l *logLines) addLine(text string) {
 	l.append(fmt.Sprintf("%.1fs %s", time.Since(l.began).Seconds(), text))
 }

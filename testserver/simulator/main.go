@@ -23,8 +23,9 @@ import (
 
 var errNoManager = errors.New("its main function ended and started no manager")
 
-// runMain runs the main function of the operator as the process p, until its manager has ended. Main functions of one
-// run begin one after the other, because package simulated has one current process.
+// runMain runs the main function of the operator as the process p, until its manager has ended. In a run, a main
+// function begins only after the previous one has started its manager, because package simulated has one current
+// process.
 func (o *Operator) runMain(p *process, logger *slog.Logger, replicas int) error {
 	turn := p.run.turn
 	select {
@@ -53,7 +54,7 @@ func (o *Operator) runMain(p *process, logger *slog.Logger, replicas int) error 
 			Ended: func(err error) {
 				select {
 				case result <- err:
-				default: // the main function has several managers, and the first result counts
+				default: // the main function has several managers; the first result counts
 				}
 			},
 		})
@@ -68,7 +69,8 @@ func (o *Operator) runMain(p *process, logger *slog.Logger, replicas int) error 
 	}
 }
 
-// setupErrors prints errors that a main function logs before its manager starts, because it may then end the program.
+// setupErrors also prints errors that a main function logs before its manager starts, because the main function may
+// then end the program.
 type setupErrors struct {
 	slog.Handler
 	p *process
@@ -100,8 +102,8 @@ func (p *process) setStarted() {
 	p.started = true
 }
 
-// endSetup ends the goroutine of a main function whose process has crashed before its manager started. A main function
-// that received an error instead would end the program.
+// endSetup ends the goroutine of a main function if its process has crashed before its manager started. If the main
+// function received an error instead, it would end the program.
 func (p *process) endSetup() {
 	p.run.mu.Lock()
 	inSetup := p.run.operator.Main != nil && p.faulty && !p.started
@@ -136,7 +138,7 @@ func (o *Operator) serveWebhooks(ctx context.Context, p *process, mux *http.Serv
 	return i.Run(ctx, func() {})
 }
 
-// converted returns the kinds that a webhook converts.
+// converted returns the kinds that webhooks convert.
 func (o *Operator) converted() []schema.GroupKind {
 	var all []schema.GroupKind
 	for _, u := range o.Objects {

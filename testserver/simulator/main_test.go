@@ -23,7 +23,7 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/reconcile"
 )
 
-// asMain returns an operator with a main function instead of options and a setup. setup may be nil.
+// asMain returns an operator that has a main function instead of options and a setup function. setup may be nil.
 func asMain(o *Operator, setup func(*simulated.Process) error) *Operator {
 	inner := o.Setup
 	o.Setup = nil
@@ -42,9 +42,9 @@ func asMain(o *Operator, setup func(*simulated.Process) error) *Operator {
 			err = setup(p)
 		}
 		if err != nil {
-			os.Exit(3) // as main functions do; endSetup prevents it after a crash
+			os.Exit(3) // as main functions do; after a crash, endSetup prevents it
 		}
-		go func() { <-make(chan struct{}) }() // a process would end it
+		go func() { <-make(chan struct{}) }() // a goroutine that only the end of the process would end
 		p.Started(m.Scheme(), m.Metrics())
 		p.Ended(m.Run(p.Context))
 		goruntime.Goexit()
@@ -52,7 +52,7 @@ func asMain(o *Operator, setup func(*simulated.Process) error) *Operator {
 	return o
 }
 
-// TestMainFunctionsAreSimulated checks that bugs are found in an operator that is known only by its main function, and
+// TestMainFunctionsAreSimulated checks that bugs are found in an operator that only provides its main function, and
 // that the operator without bugs has no failure.
 func TestMainFunctionsAreSimulated(t *testing.T) {
 	for variant, want := range map[string]string{"": "", "notes before it copies": "state"} {
@@ -72,7 +72,7 @@ func TestMainFunctionsAreSimulated(t *testing.T) {
 	}
 }
 
-// TestCrashInAMainFunction checks that a process which crashes before its manager starts does not end the program.
+// TestCrashInAMainFunction checks that a process that crashes before its manager starts does not end the test program.
 func TestCrashInAMainFunction(t *testing.T) {
 	object := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": "early", "namespace": "default"},
@@ -98,7 +98,7 @@ func TestCrashInAMainFunction(t *testing.T) {
 	}
 }
 
-// TestMainFunctionWithoutManager checks the message about a main function that starts no manager.
+// TestMainFunctionWithoutManager checks the message about a main function that does not start a manager.
 func TestMainFunctionWithoutManager(t *testing.T) {
 	operator := copies("")
 	operator.Setup, operator.Main = nil, func() {}
@@ -111,7 +111,7 @@ func TestMainFunctionWithoutManager(t *testing.T) {
 	}
 }
 
-// TestPeriodicOperator checks that jobs at certain times violate nothing, and that a bug between two of them is found.
+// TestPeriodicOperator checks that periodic jobs violate no invariant, and that a bug between two of them is found.
 func TestPeriodicOperator(t *testing.T) {
 	for variant, want := range map[string]string{"polls": "", "creates jobs": "", "creates jobs and leaks": "leak"} {
 		t.Run(variant, func(t *testing.T) {
@@ -137,7 +137,7 @@ func TestPeriodicOperator(t *testing.T) {
 	}
 }
 
-// periodic creates a ConfigMap each minute, or updates without a change every ten seconds.
+// periodic creates a ConfigMap every minute, or makes an update without a change every ten seconds.
 type periodic struct {
 	client.Client
 	variant string
@@ -166,7 +166,7 @@ func (p *periodic) Reconcile(ctx context.Context, req reconcile.Request) (reconc
 	return reconcile.Result{RequeueAfter: time.Until(now.Add(time.Minute))}, nil
 }
 
-// TestCascades checks that the garbage collector of a run ends deletions that orphan, or wait for, dependents.
+// TestCascades checks that a run's garbage collector completes deletions that orphan dependents or wait for them.
 func TestCascades(t *testing.T) {
 	for policy, want := range map[string]string{"Orphan": "configmaps default/a-copy", "Foreground": ""} {
 		t.Run(policy, func(t *testing.T) {

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// size is the number of parts of a plan that can be removed.
+// size returns the number of faults and user actions in a plan.
 func (p Plan) size() int {
 	n := len(p.Faults)
 	for _, kind := range []Kind{p.Create, p.Then} {
@@ -18,8 +18,8 @@ func (p Plan) size() int {
 	return n
 }
 
-// cause identifies the first cause of a failure: the rule, and the line of the operator that violates it or else the
-// beginning of the message.
+// cause identifies the first cause of a failure: the rule, and the operator's line that violates it. If the line is not
+// known, cause uses the beginning of the message.
 func (f *Failure) cause() string {
 	v := f.Violations[0]
 	if v.Call != nil && v.Call.Source != "" {
@@ -29,7 +29,7 @@ func (f *Failure) cause() string {
 	return v.Invariant + " " + text
 }
 
-// distinct returns the first failure of each cause, with the number of further ones.
+// distinct returns the first failure of each cause, with the number of further failures.
 func distinct(failures []Failure) []Failure {
 	var all []Failure
 	for _, f := range failures {
@@ -43,8 +43,8 @@ func distinct(failures []Failure) []Failure {
 	return all
 }
 
-// add adds a failure with the same cause, which is not smaller. If its faults are of another class, it may have another
-// reason in spite of that, so that its plan is kept.
+// add adds a failure that has the same cause, and whose plan is not smaller. If its faults are of another class,
+// another bug may be the reason, so add keeps its plan.
 func (f *Failure) add(other Failure) {
 	f.Similar++
 	known := func(p Plan) bool { return p.class() == other.Plan.class() }
@@ -53,7 +53,7 @@ func (f *Failure) add(other Failure) {
 	}
 }
 
-// class names the groups of the faults of a plan, or what the user does in it.
+// class returns the groups of a plan's faults, or else the actions of the user.
 func (p Plan) class() string {
 	var groups []string
 	for _, f := range p.Faults {

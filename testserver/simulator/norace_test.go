@@ -2,5 +2,5 @@
 
 package simulator
 
-// cacheBug is the variant of an operator that modifies its cache, which is a data race.
+// cacheBug is the variant of an operator that modifies cached objects, which is a data race.
 var cacheBug = map[string]string{"modifies the cache": "cache"}

@@ -14,7 +14,7 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/metrics"
 )
 
-// version is a version of an object, with the process and the reconcile that wrote it.
+// version is one version of an object, with the process and the reconcile that wrote it.
 type version struct {
 	object map[string]any
 	author string
@@ -24,14 +24,14 @@ func (v version) number() string {
 	return (&unstructured.Unstructured{Object: v.object}).GetResourceVersion()
 }
 
-// setMetrics makes the metrics of the manager of a process readable.
+// setMetrics sets the metrics registry of the process's manager.
 func (p *process) setMetrics(registry *metrics.Registry) {
 	p.run.mu.Lock()
 	defer p.run.mu.Unlock()
 	p.metrics = registry
 }
 
-// reconciles returns the number of reconciles by controller, of the living processes.
+// reconciles returns the number of reconciles in the running processes, by controller.
 func (r *run) reconciles() map[string]int {
 	r.mu.Lock()
 	var registries []*metrics.Registry
@@ -45,7 +45,7 @@ func (r *run) reconciles() map[string]int {
 	for _, registry := range registries {
 		var text bytes.Buffer
 		if _, err := registry.WriteTo(&text); err != nil {
-			continue // a buffer accepts all writes
+			continue // cannot happen: a buffer accepts all writes
 		}
 		for line := range strings.Lines(text.String()) {
 			rest, found := strings.CutPrefix(line, `controller_runtime_reconcile_total{controller="`)
@@ -69,14 +69,14 @@ func (r *run) mutated(e *informer.MutationError) {
 	r.mutants = append(r.mutants, e.Error())
 }
 
-// notServed records a list or watch of a kind that the server does not have.
+// notServed records a list or watch of a kind that the server does not serve.
 func (r *run) notServed(c *Call) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.absent[c.resource.kind()] = c
 }
 
-// saw records that a process has received a version of an object.
+// saw records that a process has received a version of an object in an event.
 func (r *run) saw(p *process, path, version string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -85,7 +85,7 @@ func (r *run) saw(p *process, path, version string) {
 	}
 }
 
-// read records that a process has read the present versions of the objects of a call.
+// read records that a process has read the current versions of the objects that a call returns.
 func (r *run) read(p *process, c *Call) {
 	if p.seen == nil || c.verb == "watch" {
 		return
@@ -101,8 +101,8 @@ func (r *run) read(p *process, c *Call) {
 	}
 }
 
-// findLost records an update without a version that reverts a change of another client or reconcile, which the process
-// has not received.
+// findLost records an update without a resourceVersion that reverts a change of another client or reconcile, if the
+// process has not received that change.
 func (r *run) findLost(p *process, c *Call) {
 	sent := &unstructured.Unstructured{}
 	if !c.Changed || c.before == nil || c.outdated || c.object == nil ||
@@ -133,8 +133,8 @@ func (r *run) findLost(p *process, c *Call) {
 	}
 }
 
-// reverted returns the path of a field that another client has changed from seen to before, and that has its earlier
-// value again.
+// reverted returns the path of a field that another client has changed from seen to before, and that has its value of
+// seen again after the write, or "".
 func reverted(path string, seen, before, after any) string {
 	if unequal[path] || path == ".metadata.managedFields" {
 		return ""

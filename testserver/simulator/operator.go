@@ -23,23 +23,24 @@ import (
 
 // Operator is the operator under test, and the objects of its user.
 type Operator struct {
-	// Options are the options that the program passes to its manager. The run sets servers, logger and leader election.
+	// Options has the options that the program passes to its manager. The run overrides the options for the manager's
+	// servers, logger and leader election.
 	Options manager.Options
 	// Setup adds the controllers to a manager. It is called for each process, in a synctest bubble.
 	Setup func(context.Context, controller.Manager) error
-	// Main is the main function of an operator on controller-runtime's API. It replaces Options and Setup, and is called
+	// Main is the main function of an operator on controller-runtime's API. It replaces Options and Setup. It is called
 	// for each process, in a synctest bubble.
 	Main func()
-	// Command runs another program instead of a manager, in real time. Options, Setup and Webhooks then have no effect.
+	// Command, if set, runs a program in real time instead of a manager. Options, Setup and Webhooks then have no effect.
 	Command *Command
-	// Objects are created before the operator starts: definitions, namespaces, roles and bindings.
+	// Objects has the objects that exist before the operator starts: CRDs, namespaces, roles and bindings.
 	Objects []*unstructured.Unstructured
-	// Webhooks are files with webhook configurations.
+	// Webhooks has the files with webhook configurations.
 	Webhooks []string
 	// User is the service account of the operator, such as system:serviceaccount:system:manager. Empty means all
 	// permissions.
 	User string
-	// Sources is the prefix of the names of the operator's source files, which reports omit.
+	// Sources is a prefix of the names of the operator's source files. Reports omit it.
 	Sources string
 	// Namespace is the namespace of the operator, for its lease. Empty means kctrl-sim.
 	Namespace string
@@ -47,14 +48,14 @@ type Operator struct {
 	Rules []sim.Rule
 	// SampleNamespace is the namespace of samples that specify none. Empty means default.
 	SampleNamespace string
-	// Samples are the objects that the user creates. They are the desired state of all runs.
+	// Samples has the objects that the user creates. They are the desired state of all runs.
 	Samples []*unstructured.Unstructured
 
-	controllers []string // names of the fake controllers that its objects need, set by Learn
+	controllers []string // fake controllers that the operator's objects need, set by Learn
 	base        base
 }
 
-// base is the server with the objects that exist before an operator starts. Each run uses a fork of it.
+// base is a server with the objects that exist before the operator starts. Each run uses a fork of the server.
 type base struct {
 	mu      sync.Mutex // held while the server is created
 	server  *apiserver.Server
@@ -72,7 +73,7 @@ func (o *Operator) run(p *process, logger *slog.Logger, replicas int) error {
 	return o.start(p, p.config(), logger, replicas)
 }
 
-// newServer returns the transport of an API server, a function that closes it, and its objects, by path.
+// newServer returns the transport of an API server, a function that closes the server, and its objects by path.
 func (o *Operator) newServer(seed uint64, left *leftovers) (
 	http.RoundTripper, func(), map[string]map[string]any, error,
 ) {
@@ -106,7 +107,7 @@ func (o *Operator) create(server http.RoundTripper, left *leftovers) (map[string
 		path := collectionOf(o, object)
 		answer, err := exchange(server, http.MethodPost, path, data)
 		exists := isConflict(err)
-		if exists { // a server that serves several runs already has it
+		if exists { // the server serves several runs and already has the object
 			answer, err = exchange(server, http.MethodGet, path+"/"+object.GetName(), nil)
 		}
 		if err != nil {
@@ -124,7 +125,7 @@ func (o *Operator) create(server http.RoundTripper, left *leftovers) (map[string
 	return all, nil
 }
 
-// pace returns the times of a run.
+// pace returns the durations that control a run.
 func (o *Operator) pace() pace {
 	if o.Command != nil {
 		return o.Command.pace()
@@ -143,12 +144,12 @@ func (o *Operator) context() context.Context {
 // namespace returns the namespace of the operator.
 func (o *Operator) namespace() string { return cmp.Or(o.Namespace, "kctrl-sim") }
 
-// systemNamespaces are the namespaces that an API server creates.
+// systemNamespaces has the namespaces that an API server creates.
 var systemNamespaces = map[string]bool{
 	"default": true, "kube-system": true, "kube-public": true, "kube-node-lease": true,
 }
 
-// namespaces returns those of the operator and of its samples, unless Objects or the samples have them.
+// namespaces returns the namespaces of the operator and of its samples, except those among Objects or the samples.
 func (o *Operator) namespaces() (all []*unstructured.Unstructured) {
 	exist := maps.Clone(systemNamespaces)
 	exist[""] = true
@@ -176,8 +177,8 @@ func (o *Operator) namespaces() (all []*unstructured.Unstructured) {
 	return all
 }
 
-// elects reports whether two replicas can be simulated: the operator may write leases, and has no webhooks, which each
-// process would install. A command controls its own leader election.
+// elects reports whether two replicas can be simulated. This requires that the operator may write leases, and that it
+// has no webhooks, because each process would install them. A command controls its own leader election.
 func (o *Operator) elects() bool {
 	mayLead := slices.ContainsFunc(o.Objects, func(u *unstructured.Unstructured) bool {
 		rules, _, _ := unstructured.NestedSlice(u.Object, "rules")
@@ -186,7 +187,7 @@ func (o *Operator) elects() bool {
 	return o.Command == nil && len(o.Webhooks) == 0 && !o.converts() && (o.User == "" || mayLead)
 }
 
-// converts reports whether a webhook converts objects of a definition.
+// converts reports whether a webhook converts objects of a CRD.
 func (o *Operator) converts() bool {
 	return slices.ContainsFunc(o.Objects, func(u *unstructured.Unstructured) bool {
 		strategy, _, _ := unstructured.NestedString(u.Object, "spec", "conversion", "strategy")

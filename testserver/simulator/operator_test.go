@@ -20,7 +20,7 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/reconcile"
 )
 
-// copier keeps a copy of each ConfigMap with the label source=true. variant selects a bug.
+// copier keeps a copy of each ConfigMap that has the label source=true. variant selects a bug.
 type copier struct {
 	client.Client
 	variant string
@@ -35,7 +35,7 @@ func (c *copier) Reconcile(ctx context.Context, req reconcile.Request) (reconcil
 		return reconcile.Result{}, nil
 	}
 	if c.variant == "notes before it copies" && from.Annotations["copy"] == "" {
-		// A crash after this write leaves the object without a copy, because the note records that one exists.
+		// A crash after this write leaves the object without a copy, because the note claims that a copy exists.
 		if err := c.note(ctx, from); err != nil {
 			return reconcile.Result{}, err
 		}
@@ -144,7 +144,7 @@ func TestBugsAreFound(t *testing.T) {
 	}
 }
 
-// TestPlanDeterminesRun checks that the same plan has the same requests, events and objects.
+// TestPlanDeterminesRun checks that runs of the same plan have the same requests, events and objects.
 func TestPlanDeterminesRun(t *testing.T) {
 	plan := Plan{Seed: 7, Faults: []Fault{{Kind: CrashAfter, At: "create configmaps default/a-copy", Number: 1}}}
 	var runs []*Result
@@ -203,7 +203,7 @@ func TestPlanFiles(t *testing.T) {
 	}
 }
 
-// TestStuckGoroutine checks that the error for a goroutine that waits outside of the bubble contains its line.
+// TestStuckGoroutine checks that the error about a goroutine that blocks outside the bubble contains its source line.
 func TestStuckGoroutine(t *testing.T) {
 	stacks := "goroutine 1 [running]:\nmain.main()\n\t/a/main.go:3 +0x1\n\n" +
 		"goroutine 7 [select (durable), synctest bubble 2]:\nx.Wait()\n\texample.com/shop/w.go:9 +0x1\n\n" +

@@ -11,22 +11,23 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// Plan is one simulation: the faults, and the seed of the order of operations. The zero value has no fault.
+// Plan describes one simulation by its faults, and by the seed that determines the order of operations. The zero value
+// has no fault.
 type Plan struct {
 	// Seed determines the order of operations, names and UIDs.
 	Seed uint64 `json:"seed"`
-	// Replicas is the number of processes; 0 means 1. With more, they elect a leader.
+	// Replicas is the number of processes; 0 means 1. Several processes elect a leader.
 	Replicas int `json:"replicas,omitempty"`
-	// Faults are injected where the run reaches their places.
+	// Faults are injected when the run reaches their places.
 	Faults []Fault `json:"faults,omitempty"`
 	// Create defines how the user creates the samples: at once, [Slow] or [Reverse].
 	Create Kind `json:"create,omitempty"`
 	// Resync makes the caches deliver all objects again while the operator is at rest.
 	Resync bool `json:"resync,omitempty"`
-	// Then defines the action of the user when the operator is at rest: none, [Delete], [Recreate], [Change],
-	// [Rollback] or [Terminate].
+	// Then is the user's action when the operator is at rest: none, [Delete], [Recreate], [Change], [Rollback] or
+	// [Terminate].
 	Then Kind `json:"then,omitempty"`
-	// Change is the change of a sample for [Change] and [Rollback]. In a plan without either, the user creates the
+	// Change is the change of a sample for [Change] and [Rollback]. In a plan without these two, the user creates the
 	// sample with the change.
 	Change *Edit `json:"change,omitempty"`
 }
@@ -37,7 +38,7 @@ func (p Plan) deletes() bool { return p.Then == Delete || p.Then == Terminate ||
 // recreates reports whether the user creates objects again.
 func (p Plan) recreates() bool { return p.Then == Recreate || p.has(Recreate) }
 
-// changes reports whether the user changes a sample that exists.
+// changes reports whether the user changes an existing sample.
 func (p Plan) changes() bool { return p.Then == Change || p.has(Change) }
 
 func (p Plan) has(kind Kind) bool {
@@ -120,28 +121,28 @@ const (
 	Terminate    Kind = "terminate"
 )
 
-// where is the place of a kind of fault.
+// where is the kind of place at which a fault can happen.
 type where int
 
 const (
 	atWrite  where = iota // any write of the operator
 	atUpdate              // a write that the server can reject with a conflict
 	atEvent               // an event of a watch
-	atUser                // a write; the user acts on a sample before it
+	atUser                // a write, before which the user acts on a sample
 	atPast                // an event of a sample that the user changes or recreates
 	atChild               // a write to an object that is not a sample
 	inPlan                // a field of the plan, not a fault
 )
 
-// kindInfo describes a kind of fault.
+// kindInfo has the properties of a kind of fault.
 type kindInfo struct {
-	does  string // the effect, in a story
+	does  string // description of the effect, for stories
 	where where
-	group string // selects it in --only
+	group string // value of --only that selects the kind
 	delay time.Duration
 }
 
-// kinds has a row for each kind of fault. Adding one takes a row here, and its effect in process.go.
+// kinds has a row for each kind of fault. To add a kind, add a row here and implement its effect in process.go.
 var kinds = map[Kind]kindInfo{
 	CrashBefore:  {"the process crashes before it", atWrite, "crash", 0},
 	CrashAfter:   {"the process crashes after the server commits it", atWrite, "crash", 0},
@@ -202,11 +203,11 @@ func ParsePlan(data []byte) (Plan, error) {
 	return p, nil
 }
 
-// Bytes returns the plan as a file for [ParsePlan].
+// Bytes returns the content of a plan file, which [ParsePlan] reads.
 func (p Plan) Bytes() []byte {
 	data, err := yaml.Marshal(p)
 	if err != nil {
-		panic(err) // all fields have a form in YAML
+		panic(err) // YAML can represent all fields
 	}
 	return data
 }

@@ -24,20 +24,20 @@ type process struct {
 	name   string
 	run    *run
 	user   string // service account; empty means all permissions
-	faulty bool   // it is the operator, into whose requests faults are injected
+	faulty bool   // it is the operator, so faults are injected into its requests
 	began  time.Time
 
-	connected bool // it has sent a request; the mutex of the run guards it
-	started   bool // its manager has started, if the operator has a main function; the mutex of the run guards it
+	connected bool // it has sent a request; the run's mu guards the field
+	started   bool // its manager has started, if the operator has a main function; the run's mu guards the field
 
 	ctx   context.Context // ends with a crash
 	crash context.CancelFunc
 
 	// The run's mu guards the fields below.
-	metrics   *metrics.Registry // of the manager; nil until there is one
-	leaseless time.Time         // until then, the process cannot renew its lease
-	stalled   time.Time         // until then, its requests and events wait
-	seen      map[string]string // last version of objects that the process has read, by path
+	metrics   *metrics.Registry // of the manager; nil until it exists
+	leaseless time.Time         // the process cannot renew its lease until this time
+	stalled   time.Time         // its requests and events wait until this time
+	seen      map[string]string // last version of each object that the process has read, by path
 }
 
 // errCrashed is the result of requests of a process that has crashed.
@@ -47,7 +47,7 @@ func (p *process) config() *rest.Config {
 	return &rest.Config{Host: "http://in-memory", Transport: p, QPS: -1}
 }
 
-// HandleWebhooks lets a manager serve its webhooks in this process. It has the signature that manager looks for.
+// HandleWebhooks lets a manager serve its webhooks in this process. Package manager calls it by its signature.
 func (p *process) HandleWebhooks(handler http.Handler) (url string, release func()) {
 	return p.run.network.(interface {
 		HandleWebhooks(handler http.Handler) (url string, release func())
@@ -75,7 +75,7 @@ func (p *process) roundTrip(request *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	plainJSON(request)
-	if isSetup() { // a deployment installs the webhooks, and a process that crashes does not remove them
+	if isSetup() { // in a cluster, the deployment installs the webhooks, and a crash does not remove them
 		if p.ctx.Err() != nil {
 			return nil, errCrashed
 		}
@@ -91,8 +91,8 @@ func (p *process) roundTrip(request *http.Request) (*http.Response, error) {
 		order: p.name + " " + call.Target + " " + string(call.sent),
 		quiet: call.resource.isBackground() || call.resource.name == "" || call.verb == "watch",
 	}
-	// An operator may poll, or repeat a write without effect, forever. In real time, a process that starts only reads for
-	// a while.
+	// An operator may poll forever, or repeat a write without effect forever. In real time, reads count as activity,
+	// because a new process only reads for a while.
 	op.polls = isWrite(call.verb) || p.run.operator.Command == nil
 	op.from = p.run.stalledUntil(p)
 	ctx, cancel := context.WithCancel(request.Context())
@@ -108,7 +108,7 @@ func (p *process) roundTrip(request *http.Request) (*http.Response, error) {
 	return p.serve(request, call, faulty)
 }
 
-// serve sends a request that has passed the gate, with its fault.
+// serve injects the fault into a request that has passed the gate, and sends the request.
 func (p *process) serve(request *http.Request, call *Call, faulty bool) (*http.Response, error) {
 	p.run.record(call, p)
 	fault := Kind("")
@@ -130,7 +130,7 @@ func (p *process) serve(request *http.Request, call *Call, faulty bool) (*http.R
 		p.run.restart(p)
 		return nil, errCrashed
 	case CrashAfter:
-		// End the watches of the process before the commit. Otherwise chance determines whether they receive its event.
+		// End the watches of the process before the commit. Otherwise, it is random whether they receive the event.
 		request = request.WithContext(context.WithoutCancel(request.Context()))
 		p.crash()
 		p.run.gate.pass(request.Context(), &operation{order: "crash " + p.name, quiet: true})
@@ -193,7 +193,7 @@ func (p *process) serve(request *http.Request, call *Call, faulty bool) (*http.R
 	return response, nil
 }
 
-// send sends a request to the server and records the answer. The events of a watch pass the gate.
+// send sends a request to the server and records the response. The events of a watch pass the gate.
 func (p *process) send(request *http.Request, call *Call) (*http.Response, error) {
 	served := request
 	if call.verb == "watch" {
@@ -206,7 +206,7 @@ func (p *process) send(request *http.Request, call *Call) (*http.Response, error
 		switch {
 		case call.verb == "list":
 			request = past(request, p.run.rewind.version)
-		case request.URL.Query().Get("sendInitialEvents") == "true": // a list serves it
+		case request.URL.Query().Get("sendInitialEvents") == "true": // the client then uses a list
 			return refuse(request, call, http.StatusUnprocessableEntity, metav1.StatusReasonInvalid,
 				"sendInitialEvents: Forbidden: the server does not stream lists")
 		}
@@ -214,7 +214,7 @@ func (p *process) send(request *http.Request, call *Call) (*http.Response, error
 	if call.verb != "watch" {
 		served = request
 	}
-	if isWrite(call.verb) && p.run.left.server != nil { // its answer shows what to delete, also after a crash
+	if isWrite(call.verb) && p.run.left.server != nil { // the response has the object to delete later, also after a crash
 		if !p.run.left.begin() {
 			return nil, errCrashed
 		}
@@ -263,7 +263,7 @@ func (p *process) send(request *http.Request, call *Call) (*http.Response, error
 	return response, nil
 }
 
-// plainJSON removes protobuf from the formats that a request accepts, so that the simulator can read answers.
+// plainJSON removes protobuf from the formats that a request accepts, so that the simulator can read the response.
 func plainJSON(request *http.Request) {
 	var kept []string
 	for format := range strings.SplitSeq(request.Header.Get("Accept"), ",") {
@@ -278,7 +278,7 @@ func plainJSON(request *http.Request) {
 	request.Header.Del("Accept-Encoding")
 }
 
-// groupsOf returns the groups of a service account.
+// groupsOf returns the groups of a user, which is usually a service account.
 func groupsOf(user string) []string {
 	parts := strings.Split(user, ":")
 	if len(parts) != 4 {
@@ -287,7 +287,7 @@ func groupsOf(user string) []string {
 	return []string{"system:serviceaccounts", "system:serviceaccounts:" + parts[2], "system:authenticated"}
 }
 
-// refuse answers a request instead of the server.
+// refuse returns an error response without sending the request to the server.
 func refuse(
 	request *http.Request,
 	call *Call,
@@ -354,7 +354,7 @@ func newStream(p *process, r resource, ctx context.Context, from io.ReadCloser) 
 	return s
 }
 
-// frame is an event as the server sends it.
+// frame is the part of a watch event that the simulator reads.
 type frame struct {
 	Type   string `json:"type"`
 	Object struct {
@@ -386,7 +386,7 @@ func (s *stream) pump() {
 	}
 }
 
-// event passes one event through the gate. It returns false when the watch has ended.
+// event passes one event through the gate. It returns false if the watch has ended.
 func (s *stream) event(f frame, raw []byte) bool {
 	r := s.resource
 	if r.object == "" {

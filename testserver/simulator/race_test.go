@@ -2,5 +2,5 @@
 
 package simulator
 
-// cacheBug has no variant: the race detector reports the bug itself.
+// cacheBug is empty, because the race detector itself reports the bug.
 var cacheBug = map[string]string{}

@@ -23,7 +23,7 @@ type ruleError struct {
 
 func (e *ruleError) Error() string { return fmt.Sprintf("the rule %q panics: %v", e.rule, e.problem) }
 
-// setScheme sets the types that rules read.
+// setScheme sets the scheme with which rules read objects.
 func (r *run) setScheme(scheme *runtime.Scheme) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -56,7 +56,7 @@ func (r *run) checkRules(c *Call) {
 	}
 }
 
-// checkRule calls a rule, and returns a panic as a ruleError.
+// checkRule calls a rule. It returns a ruleError if the rule panics.
 func checkRule(rule sim.Rule, objects sim.Objects) (err error) {
 	defer func() {
 		if problem := recover(); problem != nil {
@@ -72,8 +72,8 @@ func (r *run) isBroken(name string) bool {
 	return r.failed != nil || slices.ContainsFunc(r.broken, func(v Violation) bool { return v.Invariant == name })
 }
 
-// view returns the present objects for rules. If clients have written an object in several versions, it is read again
-// in those that are outdated.
+// view returns the current objects for rules. If clients have written an object in several API versions, view reads the
+// outdated versions again.
 func (r *run) view() sim.Objects {
 	r.mu.Lock()
 	view := sim.Objects{Scheme: r.scheme}
@@ -100,7 +100,7 @@ func (r *run) view() sim.Objects {
 	return view
 }
 
-// isNewer compares the resource versions of an object.
+// isNewer reports whether one resource version of an object is newer than another.
 func isNewer(version, than string) bool {
 	if len(version) != len(than) {
 		return len(version) > len(than)

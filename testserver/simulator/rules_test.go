@@ -12,7 +12,7 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/sim"
 )
 
-// noteMeansCopy is a rule that each object with a note and without a copy violates.
+// noteMeansCopy is a rule that is violated by each object that has a note but no copy.
 func noteMeansCopy(o sim.Objects) error {
 	for _, c := range sim.List[*corev1.ConfigMap](o) {
 		key := object.KeyOf(c)
@@ -26,7 +26,7 @@ func noteMeansCopy(o sim.Objects) error {
 	return nil
 }
 
-// TestRulesOfProjects checks that the rules of a project are evaluated after each write, and at the end.
+// TestRulesOfProjects checks that a project's rules are evaluated after each write and at the end.
 func TestRulesOfProjects(t *testing.T) {
 	always := sim.Always("a note means a copy", noteMeansCopy)
 	eventually := sim.Eventually("a note means a copy at the end", noteMeansCopy)
@@ -34,7 +34,7 @@ func TestRulesOfProjects(t *testing.T) {
 		variant string
 		rule    sim.Rule
 		faults  []Fault
-		want    string // the message and the call
+		want    string // message and call
 	}{
 		{"", always, nil, ""},
 		{"", eventually, nil, ""},
@@ -70,7 +70,7 @@ func TestRulesOfProjects(t *testing.T) {
 	}
 }
 
-// others returns the names of the invariants except one.
+// others returns the names of all invariants except one.
 func others(name string) []string {
 	var all []string
 	for _, i := range Invariants {
@@ -81,7 +81,7 @@ func others(name string) []string {
 	return all
 }
 
-// TestRuleThatPanics checks that a rule that panics ends the simulation.
+// TestRuleThatPanics checks that a panic in a rule ends the simulation.
 func TestRuleThatPanics(t *testing.T) {
 	operator := copies("")
 	operator.Rules = []sim.Rule{sim.Always("bad", func(sim.Objects) error { panic("oops") })}

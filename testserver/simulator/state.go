@@ -18,9 +18,10 @@ import (
 	"k8s.io/apimachinery/pkg/util/json"
 )
 
-// state has the objects at the end of a run by resource, namespace and name, without the parts that differ between
-// runs, and without what the controllers of the cluster have created: it follows from other objects, and its number
-// depends on when they ran. Several objects with a generated name share one entry.
+// state has the objects at the end of a run, by resource, namespace and name. In names, a star replaces parts that
+// differ between runs. Objects that the controllers of the cluster have created are omitted, because they follow from
+// other objects, and their number depends on when the controllers ran. Objects with the same generateName share one
+// entry.
 type state map[string][]map[string]any
 
 // state lists the objects of the kinds that the run has written.
@@ -84,10 +85,10 @@ func uidOf(object map[string]any) string {
 	return string((&unstructured.Unstructured{Object: object}).GetUID())
 }
 
-// uuids are the parts of names that differ between runs, such as those of volumes.
+// uuids matches parts of names that differ between runs, such as the names of volumes.
 var uuids = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`)
 
-// readAnswer returns the body of an answer, or its status as an error.
+// readAnswer returns the body of a successful response, or the status as an error.
 func readAnswer(response *http.Response, err error) ([]byte, error) {
 	if err != nil {
 		return nil, err
@@ -107,7 +108,7 @@ func readAnswer(response *http.Response, err error) ([]byte, error) {
 	return body, nil
 }
 
-// collectionOf returns the path of the objects of the kind and namespace of an object.
+// collectionOf returns the path of the collection that contains an object.
 func collectionOf(o *Operator, u *unstructured.Unstructured) string {
 	gvk := u.GroupVersionKind()
 	r := resource{group: gvk.Group, version: gvk.Version}
@@ -138,7 +139,7 @@ func (o *Operator) namespaceOf(u *unstructured.Unstructured) string {
 	return cmp.Or(u.GetNamespace(), o.SampleNamespace, "default")
 }
 
-// clusterScoped are the built-in kinds without a namespace that projects contain.
+// clusterScoped has the built-in kinds without a namespace that projects contain.
 var clusterScoped = map[schema.GroupKind]bool{
 	{Kind: "Namespace"}: true, {Kind: "Node"}: true, {Kind: "PersistentVolume"}: true,
 	{Group: "rbac.authorization.k8s.io", Kind: "ClusterRole"}:                         true,
@@ -155,7 +156,7 @@ var clusterScoped = map[schema.GroupKind]bool{
 // difference is the first difference of two states.
 type difference struct {
 	object string // key of the state
-	field  string // path, or empty if the object is only in one
+	field  string // path; empty if the numbers of objects differ
 	want   any
 	got    any
 }
@@ -178,7 +179,7 @@ func inJSON(v any) string {
 	return string(data)
 }
 
-// compare returns the first difference, without the masked kinds and fields.
+// compare returns the first difference outside the masked kinds and fields, or nil.
 func compare(want, got state, masks map[string]bool) *difference {
 	keys := slices.Sorted(maps.Keys(want))
 	for key := range got {
@@ -205,7 +206,7 @@ func compare(want, got state, masks map[string]bool) *difference {
 	return nil
 }
 
-// unequal are fields which the server, the time or the number of earlier allocations determines.
+// unequal has the fields whose values depend on the server, the time or the number of earlier allocations.
 var unequal = map[string]bool{
 	".status.podIP": true, ".status.podIPs[].ip": true, ".endpoints[].addresses[]": true,
 	".spec.clusterIP": true, ".spec.clusterIPs[]": true, ".spec.ports[].nodePort": true,
@@ -217,9 +218,9 @@ var unequal = map[string]bool{
 	".spec.claimRef.uid":                      true, ".spec.claimRef.resourceVersion": true, ".spec.volumeName": true,
 }
 
-// diff returns the first difference of two values. Fields in lists have the path of the list, with brackets.
+// diff returns the first difference of two values, or nil. Elements of a list have the path of the list with brackets.
 func diff(kind, path string, want, got any, masks map[string]bool) *difference {
-	if want == nil && isEmpty(got) || isEmpty(want) && got == nil { // clients with Go types write it either way
+	if want == nil && isEmpty(got) || isEmpty(want) && got == nil { // a client with Go types may write either
 		return nil
 	}
 	if unequal[path] || masks[kind+path] || isTime(want) && isTime(got) || path == ".status" && isClusters(kind) {
@@ -268,7 +269,8 @@ func isEmpty(v any) bool {
 	return ok && len(fields) == 0
 }
 
-// isClusters reports whether the controllers of the cluster write the status of a kind. It depends on when they ran.
+// isClusters reports whether the controllers of the cluster write the status of a kind. Such a status depends on when
+// they ran.
 func isClusters(kind string) bool {
 	group, _, grouped := strings.Cut(kind, "/")
 	return !grouped && kind != "" || group == "apps" || group == "batch" || group == "policy" || group == "autoscaling"

@@ -10,16 +10,16 @@ import (
 // before is the number of writes that a story shows before the first fault.
 const before = 3
 
-// mostLines bounds the timeline in a story.
+// mostLines is the maximum number of timeline entries in a story.
 const mostLines = 40
 
-// mostAlike bounds the lines of one request with the same outcome.
+// mostAlike is the maximum number of timeline entries for the same request with the same outcome.
 const mostAlike = 3
 
-// mostText bounds messages and values of logs in a story.
+// mostText is the maximum length of messages and log values in a story, in bytes.
 const mostText = 200
 
-// shorten returns the first line of a text, at most its first mostText bytes.
+// shorten returns the first line of a string, cut after mostText bytes.
 func shorten(text string) string {
 	line, _, more := strings.Cut(strings.TrimSpace(text), "\n")
 	if len(line) > mostText {
@@ -75,10 +75,10 @@ func (f *Failure) WriteStory(w io.Writer, name string) {
 	}
 }
 
-// mostLogs bounds the lines of the log in a story.
+// mostLogs is the maximum number of log lines in a story.
 const mostLogs = 3
 
-// logs returns the first lines of the log that differ in more than their times.
+// logs returns the first lines of the log, without lines that repeat an earlier one except for its numbers.
 func (f *Failure) logs() []string {
 	var lines []string
 	seen := map[string]bool{}
@@ -92,7 +92,7 @@ func (f *Failure) logs() []string {
 	return lines
 }
 
-// Title describes the first violated invariant in one sentence.
+// Title returns a phrase with the first violated invariant.
 func (f *Failure) Title() string {
 	name := f.Violations[0].Invariant
 	if i := slices.IndexFunc(Invariants, func(i Invariant) bool { return i.Name == name }); i >= 0 {
@@ -101,7 +101,7 @@ func (f *Failure) Title() string {
 	return "violates \"" + name + "\""
 }
 
-// lines returns the timeline from shortly before the first fault.
+// lines returns the entries of the timeline, from shortly before the first fault.
 func (f *Failure) lines() []string {
 	all := f.Timeline()
 	first := slices.IndexFunc(all, func(e Entry) bool {

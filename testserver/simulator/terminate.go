@@ -16,8 +16,8 @@ const ofSamples = "kctrl-samples"
 
 var samplesNamespace = []byte(`{"apiVersion":"v1","kind":"Namespace","metadata":{"name":"` + ofSamples + `"}}`)
 
-// canMove reports whether the samples can be created in another namespace: none names one, and there are namespaced
-// ones.
+// canMove reports whether the samples can be created in another namespace. At least one sample must be namespaced, and
+// no sample may specify a namespace other than default.
 func (o *Operator) canMove() bool {
 	namespaced := func(u *unstructured.Unstructured) bool { return strings.Contains(collectionOf(o, u), "/namespaces/") }
 	named := func(u *unstructured.Unstructured) bool {
@@ -36,7 +36,7 @@ func (r *run) collectionOf(sample *unstructured.Unstructured) string {
 	return path
 }
 
-// sampleNames returns the samples as calls name them.
+// sampleNames returns the samples in the form of call targets.
 func (r *run) sampleNames() map[string]bool {
 	all := map[string]bool{}
 	for _, u := range r.operator.Samples {
@@ -46,7 +46,7 @@ func (r *run) sampleNames() map[string]bool {
 	return all
 }
 
-// kept returns why the deleted namespace still exists, or "".
+// kept returns the reason why the deleted namespace still exists, or "" if it is gone.
 func (r *run) kept() string {
 	answer, err := r.exchange(http.MethodGet, "/api/v1/namespaces/"+ofSamples, nil)
 	if isNotFound(err) {
@@ -65,7 +65,7 @@ func (r *run) kept() string {
 	return text
 }
 
-// checkNamespace finds objects that keep a deleted namespace.
+// checkNamespace finds a deleted namespace that still exists.
 func checkNamespace(c *comparison) []Violation {
 	if c.result.kept == "" {
 		return nil
@@ -81,7 +81,7 @@ func checkNamespace(c *comparison) []Violation {
 	}}
 }
 
-// checkResync finds writes after a resync, other than those that the operator also makes without one.
+// checkResync finds writes after a resync, except those that the operator also makes without a resync.
 func checkResync(c *comparison) []Violation {
 	var all []Violation
 	for _, call := range c.result.resync {

@@ -16,12 +16,12 @@ type Entry struct {
 	Text    string        `json:"text"`
 	Outcome string        `json:"outcome,omitempty"` // of a request
 	Fault   string        `json:"fault,omitempty"`   // description of the injected fault
-	Behind  int           `json:"behind,omitempty"`  // events that the process had not received
+	Behind  int           `json:"behind,omitempty"`  // number of events that the process had not received yet
 	Source  string        `json:"source,omitempty"`  // the line of the operator's code
 	Request string        `json:"request,omitempty"` // the reconcile that sent it
 }
 
-// Timeline returns the writes of a run, and the events with a fault, in order.
+// Timeline returns the writes of a run and the events with a fault, ordered by time.
 func (f *Failure) Timeline() []Entry {
 	var all []Entry
 	for _, c := range f.Result.Calls {
@@ -38,7 +38,7 @@ func (f *Failure) Timeline() []Entry {
 	return all
 }
 
-// Difference is a field, or the number of objects, that differs from the run without faults at the end.
+// Difference is a field or a number of objects that, at the end, differs from the run without faults.
 type Difference struct {
 	Object string `json:"object"`
 	Field  string `json:"field,omitempty"` // empty: the number of objects with this name differs
@@ -46,7 +46,7 @@ type Difference struct {
 	Got    string `json:"got"`
 }
 
-// mostDifferences bounds the differences of a failure.
+// mostDifferences is the maximum number of differences of a failure.
 const mostDifferences = 20
 
 // Differences compares the end state of a run with the reference.
@@ -71,7 +71,7 @@ func (f *Failure) Differences(reference *Reference) []Difference {
 	return all
 }
 
-// line is an entry in a story.
+// line returns the entry as a line of a story.
 func (e Entry) line() string {
 	text := fmt.Sprintf("%9s  %-10s %s", e.Time.Round(time.Millisecond), e.Process, e.Text)
 	if e.Outcome != "" {

@@ -18,14 +18,14 @@ type Edit struct {
 	Sample int    `json:"sample"` // index, from 0
 	Field  string `json:"field"`  // path below the spec, such as "size" or "storage.class"
 	Value  any    `json:"value"`
-	Was    any    `json:"was"` // in the sample
+	Was    any    `json:"was"` // value in the sample
 }
 
 func (e *Edit) String() string {
 	return fmt.Sprintf("spec.%s of sample %d from %s to %s", e.Field, e.Sample, inJSON(e.Was), inJSON(e.Value))
 }
 
-// equal reports whether two edits, which may be nil, are the same.
+// equal reports whether two edits are the same. Both may be nil.
 func (e *Edit) equal(other *Edit) bool {
 	if e == nil || other == nil {
 		return e == other
@@ -71,7 +71,7 @@ func (r *run) sample(u *unstructured.Unstructured) *unstructured.Unstructured {
 
 func (e *Edit) path() []string { return append([]string{"spec"}, strings.Split(e.Field, ".")...) }
 
-// act does what the plan defines at rest. A last step is not awaited.
+// act carries out the user's action at rest. It does not wait for the effect of the last step.
 func (r *run) act() error {
 	switch r.plan.Then {
 	case Delete, Recreate:
@@ -103,10 +103,10 @@ func (r *run) edit(value any) error {
 	return r.sendData(r.user, http.MethodPatch, path, mergePatch, data)
 }
 
-// maxEdits is the number of changes of samples.
+// maxEdits is the maximum number of edits.
 const maxEdits = 6
 
-// edits returns a change of each scalar in the specs of the samples of custom kinds, in a fixed order.
+// edits returns changes of scalars in the specs of samples of custom kinds, in a fixed order and at most maxEdits.
 func (o *Operator) edits() []*Edit {
 	var all []*Edit
 	for i, sample := range o.Samples {
@@ -140,7 +140,7 @@ func editsIn(object, schema map[string]any, prefix string, add func(field string
 	}
 }
 
-// otherValue returns another value of a scalar, or nil.
+// otherValue returns a different value that the schema allows for a scalar, or nil.
 func otherValue(was any, schema map[string]any) any {
 	if values, _, _ := unstructured.NestedSlice(schema, "enum"); len(values) > 0 {
 		for _, value := range values {
@@ -181,7 +181,7 @@ func number(v any) (float64, bool) {
 	return 0, false
 }
 
-// schemaOf returns the schema of an object's kind from its CRD, or nil.
+// schemaOf returns the schema of an object's kind and version from its CRD, or nil.
 func (o *Operator) schemaOf(u *unstructured.Unstructured) map[string]any {
 	for _, definition := range o.Objects {
 		group, _, _ := unstructured.NestedString(definition.Object, "spec", "group")
@@ -200,14 +200,14 @@ func (o *Operator) schemaOf(u *unstructured.Unstructured) map[string]any {
 	return nil
 }
 
-// rewind is an earlier state of a kind.
+// rewind is an earlier state of a kind, which a restarted operator reads.
 type rewind struct {
 	kind    string
 	version string
-	until   time.Time // then the process learns what has happened since; zero until the operator restarts
+	until   time.Time // the process receives later events from this time on; zero until the operator restarts
 }
 
-// past remembers the version of an event to which the operator goes back later. The caller does not hold mu.
+// past records the version of an event, if the plan takes the operator back to it later. The caller must not hold mu.
 func (r *run) past(e *Event, version string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -216,7 +216,7 @@ func (r *run) past(e *Event, version string) {
 	}
 }
 
-// goBack restarts the operator with an earlier state of a kind, if the plan has one, and reports whether it does.
+// goBack restarts the operator with an earlier state of a kind, if the plan defines one, and reports whether it does.
 func (r *run) goBack() bool {
 	r.mu.Lock()
 	back := r.rewind
@@ -230,14 +230,14 @@ func (r *run) goBack() bool {
 	return back != nil
 }
 
-// isRewound reports whether the operator sees the earlier state of the kind of a call.
+// isRewound reports whether a call must return the earlier state of its kind.
 func (r *run) isRewound(c *Call) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.rewind != nil && r.rewind.kind == c.resource.kind() && time.Now().Before(r.rewind.until)
 }
 
-// past returns a list with an earlier version.
+// past returns a copy of a list request that requests an earlier version.
 func past(request *http.Request, version string) *http.Request {
 	request = request.Clone(request.Context())
 	query := request.URL.Query()
@@ -258,8 +258,8 @@ func (r *run) eventFrom(p *process, kind string) time.Time {
 	return p.stalled
 }
 
-// delay holds back a write for a fault, in which the process loses its lease or its network. It returns an error if
-// the request ends meanwhile.
+// delay holds a write back for a fault that interrupts the process's lease, network or clock. It returns an error if
+// the request ends during the delay.
 func (r *run) delay(p *process, fault Kind, request *http.Request) error {
 	d := kinds[fault].delay
 	if r.operator.Command != nil {
@@ -306,4 +306,44 @@ func (r *run) isLeaseless(p *process) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return time.Now().Before(p.leaseless)
+}
+
+// actOnSamples deletes the samples. For Recreate, it then creates them again.
+func (r *run) actOnSamples(kind Kind) error {
+	for _, sample := range r.operator.Samples {
+		err := r.send(http.MethodDelete, r.collectionOf(sample)+"/"+sample.GetName(), nil)
+		if err != nil && !isNotFound(err) {
+			return err
+		}
+	}
+	if kind != Recreate {
+		return nil
+	}
+	for _, sample := range r.operator.Samples {
+		err := r.send(http.MethodPost, r.collectionOf(sample), sample)
+		if isConflict(err) { // a finalizer keeps the deleted sample
+			r.processes.Go(func() { r.createAgain(sample) })
+			continue
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// createAgain creates a sample as soon as the deleted one is gone and the server accepts it, or until the run ends.
+func (r *run) createAgain(sample *unstructured.Unstructured) {
+	tick := time.NewTicker(time.Second)
+	defer tick.Stop()
+	for {
+		select {
+		case <-tick.C:
+		case <-r.ctx.Done():
+			return
+		}
+		if err := r.send(http.MethodPost, r.collectionOf(sample), sample); err == nil || isRefused(err) {
+			return
+		}
+	}
 }

@@ -12,19 +12,19 @@ import (
 // patience is the real time without progress after which a run is stuck.
 const patience = 20 * time.Second
 
-// StuckError reports a goroutine that keeps a bubble from virtual time: it waits for something outside of the bubble,
-// such as a socket, a C call or a lock of another bubble.
+// StuckError reports a goroutine that stops the virtual time of a bubble, because it waits for something outside the
+// bubble, such as a socket, a C call or a lock of another bubble.
 type StuckError struct {
-	State  string // as the Go runtime names it, such as "IO wait"
-	Source string // file and line in the operator's code, or the innermost line
+	State  string // state in the Go runtime, such as "IO wait"
+	Source string // innermost file and line in the operator's code, or in any code if there is none
 }
 
 func (e *StuckError) Error() string {
 	return fmt.Sprintf("a goroutine is in the state %q at %s, and virtual time cannot pass", e.State, e.Source)
 }
 
-// watch calls stuck when beats has not increased for a while. The returned function ends the watch. Call it outside of
-// the bubble, because it uses real time.
+// watch calls stuck when beats has not changed for the duration of patience. The returned function ends the watch. Call
+// watch outside the bubble, because it uses real time.
 func watch(beats *atomic.Int64, sources string, stuck func(error)) (end func()) {
 	stop, ended := make(chan struct{}), make(chan struct{})
 	go func() { // ends with end
@@ -56,7 +56,7 @@ func allStacks() []byte {
 	return stacks[:runtime.Stack(stacks, true)]
 }
 
-// blocked returns the goroutine of a bubble that does not wait within the bubble.
+// blocked returns a StuckError for the goroutine of a bubble that does not wait within the bubble.
 func blocked(stacks []byte, sources string) error {
 	found := &StuckError{State: "unknown", Source: "an unknown line"}
 	for stack := range bytes.SplitSeq(stacks, []byte("\n\n")) {
@@ -78,7 +78,8 @@ func blocked(stacks []byte, sources string) error {
 	return found
 }
 
-// lineIn returns the innermost line of the operator's code in the frames of a stack, or the innermost line.
+// lineIn returns the innermost line of the operator's code in the frames of a stack. If there is none, it returns the
+// innermost line, and own is false.
 func lineIn(frames, sources string) (line string, own bool) {
 	first := ""
 	for frame := range strings.Lines(frames) {

@@ -12,8 +12,9 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// SimulateMain makes a program on controller-runtime's API simulate itself, if it should. main is its main function.
-// The file that is compiled with the main package calls it in an init function, which then does not return.
+// SimulateMain makes a program on controller-runtime's API simulate itself if the environment variable [Variable] is
+// set. main is the main function of the program. The file that kctrl adds to the main package calls SimulateMain in an
+// init function, which then does not return.
 func SimulateMain(main func()) {
 	if os.Getenv(Variable) == "" {
 		return
@@ -32,7 +33,7 @@ func SimulateMain(main func()) {
 	slog.SetDefault(slog.New(slog.DiscardHandler))
 	disconnect()
 	program := os.Args[0]
-	os.Args = os.Args[:1] // for package testing, which parses them
+	os.Args = os.Args[:1] // package testing parses them
 	defined, definedLong := definedFlags(flag.CommandLine), definedLongFlags(pflag.CommandLine)
 	operator := request.operator()
 	operator.SampleNamespace = request.Env["WATCH_NAMESPACE"]
@@ -44,20 +45,20 @@ func SimulateMain(main func()) {
 	request.runTest(operator)
 }
 
-// disconnect makes the resolver and the default HTTP client fail at once. A real answer would depend on the machine,
-// and a wait for it would keep virtual time from passing.
+// disconnect makes the resolver and the default HTTP client fail at once. Real responses would depend on the machine,
+// and waits for them would stop virtual time.
 func disconnect() {
 	refuse := func(_ context.Context, network, address string) (net.Conn, error) {
 		return nil, &net.OpError{Op: "dial", Net: network, Err: fmt.Errorf("%s: a simulation has no network", address)}
 	}
 	net.DefaultResolver = &net.Resolver{PreferGo: true, Dial: refuse}
-	_, _ = net.LookupHost("localhost") // creates state of the resolver that no bubble may own
+	_, _ = net.LookupHost("localhost") // creates the resolver's state outside any bubble
 	if transport, ok := http.DefaultTransport.(*http.Transport); ok {
 		transport.DialContext = refuse
 	}
 }
 
-// flags are the flags that packages define before a main function runs. Each process defines and parses its own.
+// flags has the flags that packages define before a main function runs. Each process gets its own copy of the flag set.
 type flags []*flag.Flag
 
 func definedFlags(set *flag.FlagSet) (all flags) {

@@ -1,6 +1,6 @@
-// Package program makes the program of an operator simulate itself. A file that imports it is compiled with the
-// operator's main package; manager.Main then runs simulations instead of a manager. [Chaos] runs the same plans against
-// the process of any program.
+// Package program makes the program of an operator simulate itself. kctrl adds a file that imports this package to the
+// operator's main package; manager.Main then runs simulations instead of a manager. [Chaos] runs plans against the
+// process of any program.
 package program
 
 import (
@@ -27,7 +27,8 @@ import (
 	"github.com/kctrl-dev/kctrl/testserver/simulator"
 )
 
-// Variable is the environment variable with a [Request] in JSON. Without it the program is an ordinary operator.
+// Variable is the environment variable with the path of a file that contains a [Request] in JSON. If it is unset, the
+// program is an ordinary operator.
 const Variable = "KCTRL_SIMULATION"
 
 // Request has the parameters of the simulation.
@@ -39,33 +40,33 @@ type Request struct {
 	Namespace string                       `json:"namespace,omitempty"` // of the operator
 	Args      []string                     `json:"args,omitempty"`      // of its container
 	Env       map[string]string            `json:"env,omitempty"`       // of its container
-	// Sources is the prefix of the names of the operator's source files, which reports omit.
+	// Sources is a prefix of the names of the operator's source files. Reports omit it.
 	Sources  string        `json:"sources,omitempty"`
 	Seed     uint64        `json:"seed"`
 	Plans    int           `json:"plans,omitempty"`
 	Budget   time.Duration `json:"budget,omitempty"`
 	Only     []string      `json:"only,omitempty"`
 	Disabled []string      `json:"disabled,omitempty"`
-	Replay   []byte        `json:"replay,omitempty"`  // a plan file
+	Replay   []byte        `json:"replay,omitempty"`  // content of a plan file
 	Command  *Command      `json:"command,omitempty"` // of [Chaos]
-	Output   string        `json:"output"`            // a file for the report
+	Output   string        `json:"output"`            // path of the file for the report
 }
 
 // Command is the program that [Chaos] runs.
 type Command struct {
 	Args       []string      `json:"args"`
 	Dir        string        `json:"dir"`
-	Kubeconfig string        `json:"kubeconfig,omitempty"` // of a real API server; empty means one in memory for each run
+	Kubeconfig string        `json:"kubeconfig,omitempty"` // of a real API server; empty means in-memory servers
 	Controlled bool          `json:"controlled,omitempty"` // controllers of a cluster run on that server
 	Quiet      time.Duration `json:"quiet"`
 	Longest    time.Duration `json:"longest"`
 	Parallel   int           `json:"parallel"`
 }
 
-// Report is the result, which the program writes to the output file.
+// Report is the result of a simulation. The program writes it to the output file.
 type Report struct {
-	Error    string    `json:"error,omitempty"`  // why the operator could not be simulated
-	Exists   int       `json:"exists,omitempty"` // the number of a sample that the API server has already, from 1
+	Error    string    `json:"error,omitempty"`  // reason why the operator could not be simulated
+	Exists   int       `json:"exists,omitempty"` // number, from 1, of a sample that already exists on the API server
 	Planned  int       `json:"planned"`
 	Run      int       `json:"run"`
 	Seconds  float64   `json:"seconds"`
@@ -77,7 +78,7 @@ type Report struct {
 // Failure is a plan that violates invariants.
 type Failure struct {
 	Title       string                 `json:"title"`
-	Plan        string                 `json:"plan"` // as a file
+	Plan        string                 `json:"plan"` // content of a plan file
 	Faults      []string               `json:"faults,omitempty"`
 	Violations  []simulator.Violation  `json:"violations"`
 	Story       string                 `json:"story"`
@@ -89,7 +90,7 @@ type Failure struct {
 // rules are the rules of the project.
 var rules []sim.Rule
 
-// SetRules sets the rules of the project. The file that is compiled with the main package calls it.
+// SetRules sets the rules of the project. The file that kctrl adds to the main package calls it.
 func SetRules(all []sim.Rule) { rules = all }
 
 func init() {
@@ -98,7 +99,8 @@ func init() {
 	}
 }
 
-// simulate simulates an operator with the options and the setup that it passes to manager.Main.
+// simulate simulates an operator with the options and the setup function that the program passes to manager.Main. It
+// returns the exit code of the program.
 func simulate(options manager.Options, setup func(context.Context, controller.Manager) error) int {
 	request := &Request{}
 	if err := readRequest(request); err != nil {
@@ -120,7 +122,7 @@ func simulate(options manager.Options, setup func(context.Context, controller.Ma
 	return 0
 }
 
-// operator returns the operator without its program.
+// operator returns the operator of the request, without options, setup function and main function.
 func (r *Request) operator() *simulator.Operator {
 	return &simulator.Operator{
 		Objects: r.Objects, Samples: r.Samples, Webhooks: r.Webhooks,
@@ -141,8 +143,8 @@ func (r *Request) runTest(operator *simulator.Operator) {
 	}}, nil, nil)
 }
 
-// configure sets the environment of the container, and returns the options with the arguments of the container, as
-// manager.Main does.
+// configure sets the environment variables of the container. It returns the options after it has parsed the arguments
+// of the container, as manager.Main does.
 func (r *Request) configure(defaults manager.Options) (manager.Options, error) {
 	for name, value := range r.Env {
 		if err := os.Setenv(name, value); err != nil {
@@ -163,8 +165,8 @@ func (r *Request) configure(defaults manager.Options) (manager.Options, error) {
 	return flags.Options()
 }
 
-// saveTime lets the heap grow more between garbage collections: runs leave much garbage and keep little. The variables
-// GOGC and GOMEMLIMIT override it.
+// saveTime makes garbage collections less frequent, because runs produce much garbage and retain little memory. The
+// environment variables GOGC and GOMEMLIMIT take precedence.
 func saveTime() {
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(800)
