@@ -24,21 +24,21 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/object"
 )
 
-// api is an API server in memory, without sockets: ConfigMaps, Secrets and Namespaces with lists, streaming lists and
-// watches. It knows label selectors, and of field selectors metadata.name.
+// api is an in-memory API server without sockets. It serves ConfigMaps, Secrets and Namespaces with lists, streaming
+// lists and watches. It supports label selectors, and of the field selectors only metadata.name.
 type api struct {
 	mu      sync.Mutex
 	version int
 	objects map[string]map[object.Key]json.RawMessage // by resource
 	watches []*watch
-	refused map[string]string // path of a collection to the message with which it is forbidden
+	refused map[string]string // message of the 403 answer, by path of the collection
 	reads   []string          // the paths and queries of gets and lists
 	down    bool              // every request fails
-	lag     time.Duration     // delay of watches for later changes
-	stale   bool              // streaming lists begin empty, at an old version
+	lag     time.Duration     // delay with which watches deliver later changes
+	stale   bool              // streaming lists start empty, at an old version
 }
 
-// watch is an open watch of a resource in a namespace, or in all.
+// watch is an open watch of a resource in one namespace, or in all namespaces.
 type watch struct {
 	resource, namespace string
 	selector            labels.Selector
@@ -47,7 +47,7 @@ type watch struct {
 	cut                 chan struct{} // closed when the stream ends
 }
 
-// timed is a frame and when it is sent.
+// timed is a frame of a watch and the time at which it is sent.
 type timed struct {
 	due  time.Time
 	text string
@@ -83,8 +83,8 @@ func (a *api) remove(resource string, o object.Object) {
 	a.notifyLocked(resource, o, old, nil)
 }
 
-// notifyLocked sends a change from old, which may be nil, to the current state to all watches. A watch with a selector
-// treats an object that does not match as absent.
+// notifyLocked sends the change from the state old, which may be nil, to the state now to all watches. A watch with a
+// selector treats an object that does not match as absent.
 func (a *api) notifyLocked(resource string, o object.Object, old, now json.RawMessage) {
 	for _, w := range a.watches {
 		if w.resource != resource || w.namespace != "" && w.namespace != o.GetNamespace() || !isNamed(w.fields, o.GetName()) {
@@ -144,7 +144,7 @@ func selected(selector labels.Selector, data json.RawMessage) bool {
 	return selector.Matches(labels.Set(o.Labels))
 }
 
-// versioned returns the object in data with another version.
+// versioned returns the object in data with version as its resource version.
 func versioned(data json.RawMessage, version string) json.RawMessage {
 	var o map[string]any
 	if err := json.Unmarshal(data, &o); err != nil {
@@ -154,7 +154,7 @@ func versioned(data json.RawMessage, version string) json.RawMessage {
 	return encode(o)
 }
 
-// refuse forbids to list and to watch the collection at path, or allows it again when message is empty.
+// refuse makes the server forbid lists and watches of the collection at path. It allows them again if message is empty.
 func (a *api) refuse(path, message string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -223,7 +223,7 @@ func kindOf(resource string) string {
 	return map[string]string{"configmaps": "ConfigMap", "secrets": "Secret", "namespaces": "Namespace"}[resource]
 }
 
-// inLocked returns the objects of a resource in a namespace, or in all.
+// inLocked returns the objects of a resource in one namespace, or in all namespaces.
 func (a *api) inLocked(resource, namespace string, selector labels.Selector, fields string) []json.RawMessage {
 	items := []json.RawMessage{}
 	for key, data := range a.objects[resource] {
@@ -361,7 +361,7 @@ func connect(t testing.TB, a *api) *client.REST {
 	return live
 }
 
-// expect fails unless got is want.
+// expect fails the test unless got equals want.
 func expect(t *testing.T, what string, got []string, want ...string) {
 	t.Helper()
 	if !slices.Equal(got, want) {
@@ -369,7 +369,7 @@ func expect(t *testing.T, what string, got []string, want ...string) {
 	}
 }
 
-// late delays the events of all later changes.
+// late makes watches deliver all later changes after lag.
 func (a *api) late(lag time.Duration) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

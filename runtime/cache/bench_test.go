@@ -60,7 +60,7 @@ func BenchmarkGet(b *testing.B) {
 	}
 }
 
-// BenchmarkListOfASmallNamespace lists 10 objects of 50,000.
+// BenchmarkListOfASmallNamespace lists a namespace that has 10 of 50,000 cached objects.
 func BenchmarkListOfASmallNamespace(b *testing.B) {
 	for name, opts := range scopes {
 		b.Run(name, func(b *testing.B) { benchmarkList(b, opts, 10, client.InNamespace("small")) })
@@ -124,7 +124,7 @@ func BenchmarkMemory(b *testing.B) {
 	}
 }
 
-// heap returns how many bytes are in use.
+// heap returns the number of heap bytes in use.
 func heap() int64 {
 	var m runtime.MemStats
 	runtime.GC()

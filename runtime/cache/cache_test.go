@@ -124,7 +124,7 @@ func TestInformersDeclaredBeforeAndDuringRunAreStarted(t *testing.T) {
 		if err := <-ended; err != nil {
 			t.Error(err)
 		}
-		synctest.Wait() // only the goroutines of the fake remain, and the bubble fails if they do not end
+		synctest.Wait() // the fake's goroutines remain; the bubble fails if they do not end
 	})
 }
 

@@ -19,20 +19,20 @@ import (
 // defaultConsistencyTimeout is the default of Options.ConsistencyTimeout.
 const defaultConsistencyTimeout = 5 * time.Second
 
-// ErrStale is in the error of a read that would have missed an earlier write of this process because the cache did not
-// catch up in time. The error is a [*StaleError].
+// ErrStale is the cause if a read fails because the cache did not receive an earlier write of this process in time. The
+// error is a [*StaleError].
 var ErrStale = errors.New("cache has not caught up with a write of this process")
 
-// StaleError identifies the write for which a cached read waited.
+// StaleError is the error of a cached read that waited too long for an earlier write of this process.
 type StaleError struct {
 	GVK schema.GroupVersionKind
-	// Key names the written object. It is zero if the write preceded the declaration of its kind, or if it was one of
-	// too many to record each.
+	// Key is the key of the written object. It is zero if the object was written before its kind was declared, or if there
+	// were too many writes to record each of them.
 	Key object.Key
 	// Waited is how long the read waited.
 	Waited time.Duration
-	// Err is why the informer lags behind the API server, or why a request for the state of the object failed. It is
-	// nil if neither is known.
+	// Err is the reason why the informer lags behind the API server, or the error of a request for the state of the
+	// object. It is nil if neither is known.
 	Err error
 }
 
@@ -51,14 +51,14 @@ func (e *StaleError) Is(target error) bool { return target == ErrStale }
 // Unwrap returns Err.
 func (e *StaleError) Unwrap() error { return e.Err }
 
-// reading is a read of an informer that must see all earlier writes.
+// reading is one read from an informer. It must see all earlier writes.
 type reading struct {
 	informer *Informer
 	sources  []source
 	started  time.Time // zero until the read has waited
 }
 
-// source is a part of the informer, with the writes that the read must see in it.
+// source is a part of the informer, and the writes that the read must see in that part.
 type source struct {
 	part   *part
 	before writes.Snapshot
@@ -93,8 +93,8 @@ func (r *reading) begin(ctx context.Context) error {
 	return nil
 }
 
-// read returns the objects that found returns for each part. It calls found again while one of them is older than an
-// earlier write.
+// read returns the objects that found returns for all parts. While one of them is older than an earlier write, read
+// waits and calls found again.
 func (r *reading) read(ctx context.Context, found func(*part) []object.Object) ([]object.Object, error) {
 	for {
 		var all []object.Object
@@ -121,7 +121,7 @@ func (r *reading) read(ctx context.Context, found func(*part) []object.Object) (
 	}
 }
 
-// late returns an error if the read has taken longer than the timeout.
+// late returns a [*StaleError] if the read has taken longer than the timeout, or if why is set.
 func (r *reading) late(e *writes.Entry, why error) error {
 	if r.started.IsZero() {
 		r.started = time.Now()
@@ -160,7 +160,7 @@ func (r *reading) await(ctx context.Context, p *part, e *writes.Entry) error {
 			return nil
 		}
 		select {
-		case <-seen: // or another entry has replaced e
+		case <-seen: // the store has caught up, or another entry has replaced e
 		case <-r.informer.removed:
 			leave()
 			return r.informer.isRemoved()
@@ -176,7 +176,7 @@ func (r *reading) await(ctx context.Context, p *part, e *writes.Entry) error {
 
 // server resolves outcomes of writes with requests to the API server of a part.
 type server struct {
-	asking chan struct{} // holds a token while a read sends requests
+	asking chan struct{} // full while a read sends requests
 	live   *client.REST
 	gvk    schema.GroupVersionKind
 	scope  client.Scope
@@ -184,7 +184,8 @@ type server struct {
 
 var errNoVersion = errors.New("the API server sent no version that can be compared")
 
-// stateOf requests the current state of an object, or for a zero key the version of the server.
+// stateOf requests the current state of the object named key, or for a zero key the current resource version of the
+// server.
 func (s server) stateOf(ctx context.Context, key object.Key) (writes.Answer, error) {
 	if key == (object.Key{}) {
 		version, err := s.version(ctx)
@@ -207,7 +208,7 @@ func (s server) stateOf(ctx context.Context, key object.Key) (writes.Answer, err
 	return a, nil
 }
 
-// version requests the version of the server.
+// version requests the current resource version of the server.
 func (s server) version(ctx context.Context) (uint64, error) {
 	list, err := s.list(ctx, s.scope.Namespace, client.Limit(1))
 	if err != nil {
@@ -230,7 +231,7 @@ func (s server) list(ctx context.Context, namespace string,
 	return list, err
 }
 
-// resolve requests the outcome of e while it is unknown, and returns the entry that the store has to catch up with, or
+// resolve requests the outcome of e while it is unknown. It returns the entry that the store has to catch up with, or
 // nil.
 func (p *part) resolve(ctx context.Context, e *writes.Entry) (*writes.Entry, error) {
 	for {
@@ -244,7 +245,8 @@ func (p *part) resolve(ctx context.Context, e *writes.Entry) (*writes.Entry, err
 	}
 }
 
-// ask requests the outcome of e if it is still unknown. One read at a time does, for all.
+// ask requests the outcome of e if it is still unknown. Only one read at a time sends requests; the other reads use the
+// result.
 func (p *part) ask(ctx context.Context, e *writes.Entry) error {
 	select {
 	case p.server.asking <- struct{}{}:
@@ -263,8 +265,8 @@ func (p *part) ask(ctx context.Context, e *writes.Entry) error {
 	return err
 }
 
-// askVersion requests the version of the server. If that fails, or another read does so already, a later read tries
-// again.
+// askVersion requests the current resource version of the server. If the request fails, or another read is already
+// sending one, a later read tries again.
 func (p *part) askVersion(ctx context.Context, patience time.Duration, q writes.Question) {
 	select {
 	case p.server.asking <- struct{}{}:

@@ -22,7 +22,8 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/object"
 )
 
-// author makes all writes to some objects: those of this process, which it reports to the cache, and foreign ones.
+// author makes all writes to some objects. It reports the writes of this process to the cache, and does not report
+// foreign writes.
 type author struct {
 	*fixture
 	random  *rand.Rand
@@ -39,11 +40,11 @@ type tally struct {
 	good, stale int
 }
 
-// history is the sequence of states of one object. A nil state means that it did not exist, or was not in scope.
+// history is the sequence of states of one object. A nil state means that the object did not exist or was out of scope.
 type history struct {
 	states []*corev1.ConfigMap
 	now    *corev1.ConfigMap
-	seen   int // which of states a read must have come to
+	seen   int // index of the oldest state that a read may still return
 }
 
 func (a *author) pick() (string, *history) {
@@ -54,7 +55,7 @@ func (a *author) pick() (string, *history) {
 	return name, a.objects[name]
 }
 
-// record stores the current state of the object. own is true for a write that is reported to the cache.
+// record appends the current state of the object. own is true if the write is reported to the cache.
 func (a *author) record(h *history, own bool) {
 	var state *corev1.ConfigMap
 	if h.now != nil && (a.scope == nil || a.scope.Matches(labels.Set(h.now.Labels))) {
@@ -79,7 +80,7 @@ func (a *author) put(name string, h *history) {
 	a.api.put(configMaps, h.now)
 }
 
-// report reports a write to the cache, at once or after a time in which the watch may already have delivered it.
+// report reports a write to the cache, at once or after a delay in which the watch may already have delivered it.
 func (a *author) report(w writes.Write) {
 	if a.chance(3) {
 		time.Sleep(time.Duration(a.random.IntN(3000)) * time.Millisecond)
@@ -96,7 +97,7 @@ func (a *author) write() {
 	a.record(h, true)
 }
 
-// subresource changes an object so that the answer does not have it, such as its scale.
+// subresource changes an object by a write, such as one of its scale, whose answer does not contain the object.
 func (a *author) subresource() {
 	if name, h := a.pick(); h.now != nil {
 		a.put(name, h)
@@ -117,7 +118,7 @@ func (a *author) foreign() {
 	a.record(h, false)
 }
 
-// vague makes a write whose answer is lost or has no content. The write may have had no effect.
+// vague makes a write whose answer is lost or has no content, so the cache does not learn whether it had an effect.
 func (a *author) vague() {
 	name, h := a.pick()
 	switch {
@@ -140,7 +141,7 @@ func (a *author) erase() {
 	}
 }
 
-// eraseAll deletes all objects in one request. Some of them stay for a while.
+// eraseAll deletes all objects in one request. Some of them are only marked as deleted at first.
 func (a *author) eraseAll() {
 	var all []writes.Write
 	var changed []*history
@@ -179,7 +180,8 @@ func (a *author) delete(h *history, all bool) writes.Write {
 	return w
 }
 
-// check fails unless got, which is empty for no object, is a state that the object had since the last own write.
+// check fails unless the object was in the read state at the time of the last own write or later. uid and version are
+// empty if the read found no object.
 func (a *author) check(what, name string, h *history, uid types.UID, version string,
 	shown func(*corev1.ConfigMap) bool) {
 	for _, state := range h.states[h.seen:] {
@@ -249,9 +251,9 @@ func (a *author) list() {
 	}
 }
 
-// TestNoReadIsOlderThanTheWritesBeforeIt lets authors write and read at random, in this process and elsewhere. Watches
-// are up to two seconds late, or break, and trackers remember few writes. A read has to return each object as its
-// author left it, or a later state. No read fails if the patience is long enough.
+// TestNoReadIsOlderThanTheWritesBeforeIt lets authors write and read at random, as this process and as other processes.
+// Watches are up to two seconds late or break, and trackers remember few writes. A read must return each object as its
+// author last wrote it, or a later state. With a timeout of an hour, no read may fail as stale.
 func TestNoReadIsOlderThanTheWritesBeforeIt(t *testing.T) {
 	mine := labels.SelectorFromSet(labels.Set{"app": "mine"})
 	seeds.Each(t, 16, func(t *testing.T, seed uint64) {

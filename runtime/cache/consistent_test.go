@@ -25,14 +25,14 @@ import (
 
 var configMapKind = schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}
 
-// withUID is a ConfigMap of that name and incarnation.
+// withUID returns a ConfigMap with that name and UID.
 func withUID(name, uid string) *corev1.ConfigMap {
 	o := configMap("ns", name)
 	o.UID = types.UID(uid)
 	return o
 }
 
-// record records a write in the journal of the client, of a ConfigMap unless w has a kind.
+// record records a write in the client's journal. The write is to a ConfigMap unless w has a kind.
 func (f *fixture) record(ctx context.Context, w writes.Write) {
 	if w.GVK.Empty() {
 		w.GVK = configMapKind
@@ -54,7 +54,7 @@ func (f *fixture) erase(ctx context.Context, o *corev1.ConfigMap) {
 	f.record(ctx, writes.Write{Key: object.KeyOf(o), UID: o.UID, Gone: true})
 }
 
-// takes fails unless what takes d.
+// takes fails the test unless what takes exactly d.
 func (f *fixture) takes(d time.Duration, what func()) {
 	f.Helper()
 	start := time.Now()
@@ -64,7 +64,7 @@ func (f *fixture) takes(d time.Duration, what func()) {
 	}
 }
 
-// lagging tests with a cache of ConfigMaps whose watch is a second late.
+// lagging runs a test with a cache of ConfigMaps whose watch is one second late.
 func lagging(t *testing.T, opts cache.Options, test func(f *fixture)) {
 	t.Helper()
 	run(t, opts, func(f *fixture) {
@@ -77,7 +77,7 @@ func lagging(t *testing.T, opts cache.Options, test func(f *fixture)) {
 
 // S05
 //
-// Stronger: each read waits for the writes before it, so callers need not name the written objects.
+// Stronger: each read waits for all earlier writes, so callers need not name the objects that they wrote.
 func TestReadSeesWritesThatReturnedBefore(t *testing.T) {
 	lagging(t, cache.Options{}, func(f *fixture) {
 		a := withUID("a", "1")
@@ -164,10 +164,10 @@ func TestObjectThatIsDeletedAndCreatedAgainIsTheNewOne(t *testing.T) {
 	})
 }
 
-// restore resets the server to that version with o, as from a backup, and ends all watches.
+// restore resets the server to that version with the object o, as if from a backup, and ends all watches.
 func (f *fixture) restore(version int, o *corev1.ConfigMap) {
 	f.Helper()
-	synctest.Wait() // the cache has reached versions that the server rolls back
+	synctest.Wait() // the cache has reached versions that the server then rolls back
 	f.api.mu.Lock()
 	f.api.version, f.api.objects = version, map[string]map[object.Key]json.RawMessage{}
 	f.api.cutLocked()
@@ -209,7 +209,7 @@ func TestObjectThatIsBackFromABackupIsTheOneOfTheBackup(t *testing.T) {
 			f.write(f.ctx, withUID("other", "0"))
 		}
 		a.Data = map[string]string{"key": "another"}
-		f.restore(version-1, a) // under the version that it had
+		f.restore(version-1, a) // the changed object gets the same version as before
 		var got corev1.ConfigMap
 		if err := f.get("ns", "a", &got); err != nil || got.ResourceVersion != strconv.Itoa(version) ||
 			got.Data["key"] != "another" {
@@ -392,7 +392,7 @@ func TestWritesAreTracked(t *testing.T) {
 		}
 		a := withUID("a", "1")
 		f.write(ctx, a)
-		f.write(f.ctx, withUID("c", "3")) // not tracked
+		f.write(f.ctx, withUID("c", "3")) // without ctx, so it is not tracked
 		time.Sleep(time.Second / 2)
 		f.write(ctx, withUID("b", "2"))
 		f.erase(ctx, withUID("existing", "0"))
@@ -409,7 +409,7 @@ func TestWritesAreTracked(t *testing.T) {
 	})
 }
 
-// eraseMany makes many objects that are to be erased.
+// eraseMany creates many objects for a test to erase.
 func (f *fixture) eraseMany(count int) []*corev1.ConfigMap {
 	var all []*corev1.ConfigMap
 	for n := range count {

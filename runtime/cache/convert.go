@@ -13,11 +13,11 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/object"
 )
 
-// convert returns an object in another Go type. It may share parts of the original.
+// convert converts an object to another Go type. The result may share parts of the original.
 type convert func(object.Object) (object.Object, error)
 
-// converter returns the conversion of objects of from's Go type to that of to, or nil if the types are equal. It
-// reports false if the conversion would lose fields.
+// converter returns the conversion from the Go type of from to the Go type of to, or nil if the types are equal. It
+// reports false if from's type lacks fields of to's type.
 func converter(from, to object.Object, gvk schema.GroupVersionKind) (convert, bool) {
 	wanted := reflect.TypeOf(to)
 	if reflect.TypeOf(from) == wanted {
@@ -68,7 +68,7 @@ func (k *kind) to(prototype object.Object) (convert, bool) {
 	return converter(k.stored.Load().prototype, prototype, k.gvk)
 }
 
-// as returns o converted, or o itself if f is nil.
+// as returns the result of f for o, or o itself if f is nil.
 func (f convert) as(o object.Object) (object.Object, error) {
 	if f == nil {
 		return o, nil
@@ -76,8 +76,9 @@ func (f convert) as(o object.Object) (object.Object, error) {
 	return f(o)
 }
 
-// converting returns a handler that converts objects before it calls h. An event whose new state cannot be converted is
-// logged and skipped, and the events around it are adjusted accordingly.
+// converting returns a handler that converts objects before it calls h. If the new state in an event cannot be
+// converted, the handler logs an error and skips the event. It then adjusts the next event of the object, for example
+// to Added.
 func (i *Informer) converting(h informer.Handler[object.Object], f convert) informer.Handler[object.Object] {
 	return func(e informer.Event[object.Object]) {
 		e, err := f.event(e)
@@ -105,7 +106,7 @@ func (f convert) event(e informer.Event[object.Object]) (informer.Event[object.O
 		return e, nil
 	}
 	if e.Old, err = f(e.Old); err != nil {
-		// The handler did not receive that state, but must receive the one that replaced it.
+		// The handler did not receive the old state, but must receive the new one.
 		e.Type, e.Old, e.Merged = informer.Added, nil, true
 	}
 	return e, nil

@@ -9,7 +9,7 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/cache"
 )
 
-// methods records the calls of its methods.
+// methods records which of its methods were called.
 type methods struct{ received []string }
 
 func (m *methods) record(what string, obj any) {

@@ -16,7 +16,7 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/object"
 )
 
-// exampleCache runs a cache in front of an API server in memory with two ConfigMaps until stop is called.
+// exampleCache runs a cache in front of an in-memory API server with two ConfigMaps until stop is called.
 func exampleCache() (c *cache.Cache, stop func()) {
 	server := newAPI()
 	for _, name := range []string{"blue", "green"} {
@@ -60,7 +60,7 @@ func ExampleEach() {
 	// Output: keys in all ConfigMaps: 2
 }
 
-// An index finds objects by a value that a function takes from them, and ranges of values in their order.
+// An index finds objects by a value that a function derives from them, and iterates over ranges of values in order.
 func ExampleNewIndex() {
 	c, stop := exampleCache()
 	defer stop()
@@ -83,7 +83,7 @@ func ExampleNewIndex() {
 	// blue <nil>
 }
 
-// A program without a manager announces that the cache will run, so that reads wait for it.
+// A program without a manager announces that the cache will run, so that reads wait instead of failing.
 func ExampleCache_Begin() {
 	server := newAPI()
 	server.put(configMaps, configMap("default", "blue"))

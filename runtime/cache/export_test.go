@@ -10,17 +10,17 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/object"
 )
 
-// Selects reports whether a cache waits for a write.
+// Selects reports whether a scope selects an object, and whether that is certain.
 var Selects = selects
 
-// SetBounds limits how many writes later declared kinds remember, instead of the defaults.
+// SetBounds limits how many writes are remembered for each kind that is declared later.
 func (c *Cache) SetBounds(unheld, past int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.limits = writes.Limits{Entries: unheld, Past: past}
 }
 
-// Open returns how many writes the stores have not caught up with.
+// Open returns the number of writes that the stores have not yet caught up with.
 func (i *Informer) Open() (open int) {
 	for _, p := range i.in("") {
 		open += int(p.tracker.Open())
@@ -28,7 +28,7 @@ func (i *Informer) Open() (open int) {
 	return open
 }
 
-// HoldTrackers keeps the writes of a kind from being recorded until release is called.
+// HoldTrackers blocks the recording of a kind's writes until release is called.
 func (c *Cache) HoldTrackers(gvk schema.GroupVersionKind) (release func()) {
 	held, end := make(chan struct{}), make(chan struct{})
 	parts := c.declared(gvk).in("")
@@ -44,7 +44,7 @@ func (c *Cache) HoldTrackers(gvk schema.GroupVersionKind) (release func()) {
 	return func() { close(end) }
 }
 
-// AwaitWriter returns when a write is being recorded.
+// AwaitWriter returns once a goroutine that records a write holds the lock.
 func (c *Cache) AwaitWriter() {
 	for c.mu.TryLock() {
 		c.mu.Unlock()

@@ -35,7 +35,7 @@ func namespace(name string) *corev1.Namespace {
 		ObjectMeta: metav1.ObjectMeta{Name: name}}
 }
 
-// metadata is an empty ConfigMap of which only the metadata is read.
+// metadata returns an empty ConfigMap prototype for metadata-only reads.
 func metadata() *metav1.PartialObjectMetadata {
 	o := &metav1.PartialObjectMetadata{}
 	o.APIVersion, o.Kind = "v1", "ConfigMap"
@@ -46,7 +46,7 @@ func untyped() *unstructured.Unstructured {
 	return &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "ConfigMap"}}
 }
 
-// fixture is a cache that runs in front of an API server in memory.
+// fixture is a running cache in front of an in-memory API server.
 type fixture struct {
 	*testing.T
 	ctx   context.Context
@@ -55,8 +55,8 @@ type fixture struct {
 	cache *cache.Cache
 }
 
-// run tests a cache, and one that keeps all objects packed, each in a bubble of virtual time. Each cache stops before
-// its test ends.
+// run runs a test twice, each time in a bubble of virtual time: with a cache that keeps objects unpacked, and with one
+// that packs them. Each cache stops before its test ends.
 func run(t *testing.T, opts cache.Options, test func(f *fixture)) {
 	t.Helper()
 	for _, packed := range []bool{false, true} {
@@ -67,7 +67,7 @@ func run(t *testing.T, opts cache.Options, test func(f *fixture)) {
 	}
 }
 
-// runIn is run with the form of objects in opts.
+// runIn is like run, with only the form of objects that opts sets.
 func runIn(t *testing.T, opts cache.Options, test func(f *fixture)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -87,7 +87,7 @@ func runIn(t *testing.T, opts cache.Options, test func(f *fixture)) {
 	})
 }
 
-// declare declares the kind of prototype and forgets the requests so far.
+// declare declares the kind of prototype and drops the requests recorded so far.
 func (f *fixture) declare(prototype object.Object) *cache.Informer {
 	f.Helper()
 	i, err := f.cache.Informer(prototype)

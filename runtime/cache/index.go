@@ -16,8 +16,8 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/object"
 )
 
-// Index finds cached objects of type T by values of type K that a function derives from them. It is safe for concurrent
-// use. The objects are shared with the cache and must not be modified.
+// Index finds cached objects of type T by values of type K that a function computes from them. It is safe for
+// concurrent use. The objects are shared with the cache and must not be modified.
 type Index[T object.Object, K comparable] struct {
 	cache     *Cache
 	informer  *Informer
@@ -26,8 +26,9 @@ type Index[T object.Object, K comparable] struct {
 }
 
 // NewIndex declares the kind of prototype, as [Cache.Informer] does, and indexes each object by the results of values.
-// An object without values is not in the index. values must depend only on the object. It runs while the cache changes,
-// and must not read the cache. NewIndex is cheapest before the cache runs. It fails for a kind that is read live.
+// An object without values is not in the index. The result of values must depend only on the object. values runs while
+// the cache changes, so it must not read the cache. NewIndex is cheapest before the cache runs. It fails for a kind
+// that is read live.
 func NewIndex[T object.Object, K cmp.Ordered](c *Cache, prototype T, values func(T) []K) (*Index[T, K], error) {
 	i, err := c.Informer(prototype)
 	if err != nil {
@@ -41,7 +42,7 @@ func NewIndex[T object.Object, K cmp.Ordered](c *Cache, prototype T, values func
 	return &Index[T, K]{cache: c, informer: i, prototype: prototype, index: index}, nil
 }
 
-// of adapts values to the Go type in which objects are cached.
+// of returns a function that converts an object from the cached Go type and calls values for it.
 func of[T object.Object, K any](gvk schema.GroupVersionKind, prototype T, values func(T) []K) func(object.Object) []K {
 	return func(o object.Object) []K {
 		convert, ok := converter(o, prototype, gvk)
@@ -50,7 +51,7 @@ func of[T object.Object, K any](gvk schema.GroupVersionKind, prototype T, values
 		}
 		typed, err := convert.as(o)
 		if err != nil {
-			return nil // readers of the object get the error
+			return nil // reads of the object return the error
 		}
 		return values(typed.(T))
 	}
@@ -68,11 +69,11 @@ func (k *kind) addIndexLocked(ix index) {
 	ix.addTo(k.stored.Load().informers)
 }
 
-// IndexerFunc returns the values of a field of an object. An object without values is not in the index. The function
-// must depend only on the object, and must not modify it.
+// IndexerFunc returns the values of a field of an object. An object without values is not in the index. The result must
+// depend only on the object. The function must not modify the object.
 type IndexerFunc func(object.Object) []string
 
-// FieldIndexer declares fields by which cached objects can be listed. A *[Cache] is one.
+// FieldIndexer declares fields by which cached objects can be listed. *[Cache] implements it.
 type FieldIndexer interface {
 	IndexField(ctx context.Context, prototype object.Object, field string, values IndexerFunc) error
 }
@@ -114,7 +115,7 @@ func (c *Cache) IndexField(ctx context.Context, prototype object.Object, field s
 	return nil
 }
 
-// fieldIndexes returns the indexes by field. The map must not be modified.
+// fieldIndexes returns the field indexes by the name of the field. The map must not be modified.
 func (k *kind) fieldIndexes() map[string]*fieldIndex {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -127,22 +128,23 @@ type NotIndexedError struct {
 	Field string
 }
 
-// Error returns the field, and how to index it.
+// Error returns the name of the field, and how to index it.
 func (e *NotIndexedError) Error() string {
 	return fmt.Sprintf("the cache has no index of %s by %s; declare it before the cache runs: IndexField(ctx, &%s{}, "+
 		"%q, func(o object.Object) []string {...}); or let the server select, with client.Live",
 		e.GVK.Kind, e.Field, e.GVK.Kind, e.Field)
 }
 
-// Get returns an iterator over the objects with that value, in no order. It waits as [Cache.List] does. Of the options
-// of a List, selectors, namespace and consistency apply. After an error, which is yielded with the zero value of T, the
-// iteration ends.
+// Get returns an iterator over the objects that have value, in no particular order. It waits as [Cache.List] does. It
+// supports the selectors, the namespace and the consistency option of a List, and ignores other options. On an error,
+// the iterator yields the error with the zero value of T, and ends.
 func (ix *Index[T, K]) Get(ctx context.Context, value K, opts ...client.ListOption) iter.Seq2[T, error] {
 	return ix.read(ctx, opts, func(p *part) iter.Seq[object.Object] { return ix.index.get(p, value) })
 }
 
-// Range returns an iterator over the objects with values from from up to but not including to, ordered by value within
-// each cached namespace. Otherwise it is like [Index.Get]. An object with several such values is yielded several times.
+// Range returns an iterator over the objects that have a value v with from <= v < to, ordered by value within each
+// cached namespace. In all other respects it is like [Index.Get]. An object with several such values is yielded once
+// for each of them.
 func (ix *Index[T, K]) Range(ctx context.Context, from, to K, opts ...client.ListOption) iter.Seq2[T, error] {
 	return ix.read(ctx, opts, func(p *part) iter.Seq[object.Object] { return ix.index.between(p, from, to) })
 }

@@ -33,29 +33,29 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/object"
 )
 
-// KindOptions decide which objects of a kind are cached, and which of their fields. Zero fields, including those of the
-// scope, default to [Options]. Readers do not find objects that the selectors exclude.
+// KindOptions configure the cache of one kind: which objects are cached, and which of their fields. Zero fields,
+// including those of the scope, default to [Options]. Reads do not find objects that the selectors exclude.
 type KindOptions struct {
-	// Object identifies the kind: a typed object, or one with its kind set.
+	// Object identifies the kind. It is a typed object, or an unstructured or metadata-only object with its kind set.
 	Object object.Object
-	// Scope decides which objects are cached, and which of their fields. Its Namespace must be one of Namespaces.
-	// labels.Everything() and fields.Everything() override selectors of Options. Objects from a cache with a Mask are
-	// incomplete, so change them by patches and apply. They are marked, see [object.Mask], and an Update of such an
-	// object or its copy fails with a [*client.MaskedError]. Reads with [client.Live] return complete objects.
+	// Scope selects which objects are cached, and which of their fields. Its Namespace must be one of Namespaces.
+	// labels.Everything() and fields.Everything() override selectors of Options. If Mask is set, cached objects are
+	// incomplete: change them with Patch or Apply. They are marked, see [object.Mask], and an Update of such an object or
+	// of its copy fails with a [*client.MaskedError]. Reads with [client.Live] return complete objects.
 	client.Scope
 	// Namespaces override the namespaces of the cache; "" means all.
 	Namespaces []string
-	// ByNamespace overrides Scope in single namespaces, as Scope overrides Options. Its namespaces are cached even if
-	// Namespaces is not empty and lacks them. Beside others, "" means all namespaces that are not named.
+	// ByNamespace overrides Scope in single namespaces, as Scope overrides Options. Its keys are cached in addition to
+	// Namespaces. If the map has other keys, the key "" means all namespaces that are not keys.
 	ByNamespace map[string]client.Scope
 	// Unpacked keeps the objects as Go values, see [Options].Unpacked.
 	Unpacked bool
-	// Transform is applied to each object before it is cached. It may modify the object except its namespace, name, UID
+	// Transform is called for each object before it is cached. It may modify the object, except its namespace, name, UID
 	// and resource version.
 	Transform func(object.Object) (object.Object, error)
 }
 
-// optionsOf returns the options of a kind, with defaults from the options of the cache.
+// optionsOf returns the options of a kind, with defaults from the cache's options.
 func (c *Cache) optionsOf(gvk schema.GroupVersionKind) (KindOptions, error) {
 	var opts KindOptions
 	for _, of := range c.opts.ByKind {
@@ -87,8 +87,8 @@ func withKeys(namespaces []string, scopes map[string]client.Scope) []string {
 	return slices.AppendSeq(slices.Clip(namespaces), maps.Keys(scopes))
 }
 
-// oneOrAll fails if scopes has single namespaces although all are cached together, or if the Namespace of a scope
-// differs from its key.
+// oneOrAll returns an error if scopes has single namespaces although all are cached together, or if the Namespace of a
+// scope differs from its key.
 func oneOrAll(together bool, scopes map[string]client.Scope) error {
 	for _, namespace := range slices.Sorted(maps.Keys(scopes)) {
 		if namespace != metav1.NamespaceAll && together {
@@ -102,7 +102,7 @@ func oneOrAll(together bool, scopes map[string]client.Scope) error {
 	return nil
 }
 
-// cachedNamespaces returns the namespaces of the kind, sorted and without duplicates, or nil if all are cached together.
+// cachedNamespaces returns the kind's namespaces, sorted and without duplicates, or nil if all are cached together.
 func (o KindOptions) cachedNamespaces() []string {
 	if _, others := o.ByNamespace[metav1.NamespaceAll]; others && len(o.ByNamespace) > 1 {
 		return slices.Sorted(maps.Keys(o.ByNamespace))
@@ -110,8 +110,8 @@ func (o KindOptions) cachedNamespaces() []string {
 	return restricted(o.Namespaces)
 }
 
-// scope returns the scope of the kind in a namespace, or in all if it is "". Options of the kind override options of
-// the cache; within each, options of the namespace come first.
+// scope returns the scope of the kind in a namespace, or in all namespaces if namespace is "". The kind's options
+// override the cache's options. Within each of them, the options of the namespace override the general ones.
 func (o KindOptions) scope(namespace string, all Options) client.Scope {
 	var scope client.Scope
 	of := client.Scope{Labels: all.DefaultLabels, KeepManagedFields: all.KeepManagedFields}
@@ -137,7 +137,7 @@ func (o KindOptions) scope(namespace string, all Options) client.Scope {
 	return scope
 }
 
-// exceptNamed returns selected without the objects of the namespaces with a scope of their own.
+// exceptNamed returns a selector that restricts selected to namespaces that are not keys of ByNamespace.
 func (o KindOptions) exceptNamed(selected fields.Selector) fields.Selector {
 	for _, namespace := range slices.Sorted(maps.Keys(o.ByNamespace)) {
 		if namespace == metav1.NamespaceAll {
@@ -153,14 +153,14 @@ func (o KindOptions) exceptNamed(selected fields.Selector) fields.Selector {
 	return selected
 }
 
-// Informer is the informer of one kind, in the requested Go type. It covers all namespaces, or several as if they were
-// one.
+// Informer is the informer of one kind, in the requested Go type. It covers all namespaces, or the cached namespaces as
+// if they were one.
 type Informer struct {
 	*kind
 	prototype object.Object // Go type of the objects that handlers receive
 }
 
-// kind is the state that all Informers of one kind share.
+// kind is the state that all values of type Informer for one kind share.
 type kind struct {
 	gvk      schema.GroupVersionKind
 	opts     KindOptions
@@ -185,21 +185,23 @@ type stored struct {
 	packed    bool // the stores keep objects packed
 }
 
-// in returns the parts that together have the objects of a namespace, or of all cached namespaces if it is "". It
-// returns none if the namespace is not cached.
+// in returns the parts that together hold the objects of a namespace, or of all cached namespaces if namespace is "".
+// It returns no parts if the namespace is not cached.
 func (k *kind) in(namespace string) []*part { return k.stored.Load().informers.in(namespace) }
 
 // Informer declares the kind of prototype and returns its informer, which runs as long as the cache. prototype is a
-// typed object, or an unstructured or metadata-only one with its kind set. Handlers receive objects of its Go type.
+// typed object, or an unstructured or metadata-only object with its kind set. Handlers receive objects of the Go type
+// of prototype.
 //
-// A kind is cached in one Go type. Before the cache runs and before the first handler, that is the most complete
-// requested form: metadata, typed, or unstructured. After that it does not change. Handlers of another type receive
-// converted objects, from unstructured to typed, and from any to metadata. Informer fails if the conversion is not
-// possible. A kind with a Transform that was declared typed never becomes unstructured, since Transform would receive
-// objects of another type.
+// The objects of a kind are cached in one Go type. Until the cache runs or a handler is added, this is the most
+// complete type in which the kind was declared: unstructured is more complete than typed, and typed more complete than
+// metadata-only. After that it does not change. Handlers of another type receive converted objects: unstructured
+// objects can be converted to typed ones, and all objects to metadata. Informer fails if the conversion is not
+// possible. A kind that has a Transform and was declared typed does not become unstructured, because Transform would
+// receive objects of another type.
 //
-// With [Options].Namespaces, Informer asks the API server whether the kind is namespaced. It fails with [ErrEnded] for
-// a new kind after the cache has ended.
+// If [Options].Namespaces is set, Informer may request from the API server whether the kind is namespaced. After the
+// cache has ended, Informer fails with [ErrEnded] for a kind that was not declared before.
 func (c *Cache) Informer(prototype object.Object) (*Informer, error) {
 	gvk, err := object.GVK(prototype, c.live.Scheme())
 	if err != nil {
@@ -227,8 +229,8 @@ func (c *Cache) Informer(prototype object.Object) (*Informer, error) {
 	return i, nil
 }
 
-// InformerForKind is [Cache.Informer] for a kind whose Go type is in the scheme. It fails for other kinds; for those,
-// pass Informer an unstructured object with its kind set.
+// InformerForKind calls [Cache.Informer] with a new object of the Go type that the scheme has for gvk. It fails if the
+// scheme does not have the kind; in that case, call Informer with an unstructured object with its kind set.
 func (c *Cache) InformerForKind(gvk schema.GroupVersionKind) (*Informer, error) {
 	prototype, err := c.live.Scheme().New(gvk)
 	if err != nil {
@@ -241,14 +243,14 @@ func (c *Cache) InformerForKind(gvk schema.GroupVersionKind) (*Informer, error) 
 	return c.Informer(o)
 }
 
-// RemoveInformer removes the informer of prototype's kind, for example when a user no longer refers to that kind: the
-// cache stops its watch and drops its objects. Later reads of the kind are live. Declaring the kind again creates a new
-// informer without the old indexes.
+// RemoveInformer removes the informer of prototype's kind: the cache stops its watch and drops its objects. It is for
+// kinds that are no longer needed, for example because no object refers to them. Later reads of the kind are live. If
+// the kind is declared again, it gets a new informer without the old indexes.
 //
-// Handlers, including those of controllers, receive no further events, since nothing was deleted. A handler call that
-// is in progress may outlast RemoveInformer, and [Cache.Run] waits for it. A handler may call RemoveInformer. Waits on
-// the old informer and reads of its [Index] fail with [ErrInformerRemoved], and the registration of a handler that is
-// added later has ended. RemoveInformer does nothing for an undeclared kind.
+// Handlers, including those of controllers, receive no further events, and no Deleted events, because no object was
+// deleted. A handler call that is in progress may return after RemoveInformer, and [Cache.Run] waits for it. A handler
+// may call RemoveInformer. Waits on the old informer and reads of its [Index] fail with [ErrInformerRemoved]. A handler
+// that is added to the old informer is never called. RemoveInformer does nothing for an undeclared kind.
 func (c *Cache) RemoveInformer(prototype object.Object) error {
 	gvk, err := object.GVK(prototype, c.live.Scheme())
 	if err != nil {
@@ -268,7 +270,7 @@ func (c *Cache) RemoveInformer(prototype object.Object) error {
 	return nil
 }
 
-// viewLocked returns known in the Go type of prototype.
+// viewLocked returns an Informer that shares the kind of known and has the Go type of prototype.
 func (c *Cache) viewLocked(known *Informer, prototype object.Object) (*Informer, error) {
 	if reflect.TypeOf(known.prototype) == reflect.TypeOf(prototype) {
 		return known, nil
@@ -286,7 +288,7 @@ func (c *Cache) viewLocked(known *Informer, prototype object.Object) (*Informer,
 	return &Informer{kind: k, prototype: prototype}, c.storeLocked(k, prototype)
 }
 
-// hasMore reports whether objects of wanted's type have all fields of those of stored's type.
+// hasMore reports whether the Go type of wanted has all fields of the Go type of stored.
 func hasMore(wanted, stored object.Object, opts KindOptions) bool {
 	if _, onlyMetadata := stored.(*metav1.PartialObjectMetadata); onlyMetadata {
 		return true
@@ -320,7 +322,7 @@ func (c *Cache) newInformerLocked(gvk schema.GroupVersionKind, prototype object.
 	return &Informer{kind: k, prototype: prototype}, c.storeLocked(k, prototype)
 }
 
-// storeLocked makes k store objects of prototype's Go type. k's mutex is held, or k is not shared yet.
+// storeLocked makes k store objects of prototype's Go type. The caller holds k's mutex, or k is not shared yet.
 func (c *Cache) storeLocked(k *kind, prototype object.Object) error {
 	packing := packingOf(k.opts, prototype)
 	informers, err := newInformers(c, k, prototype, packing)
@@ -334,8 +336,8 @@ func (c *Cache) storeLocked(k *kind, prototype object.Object) error {
 	return nil
 }
 
-// named returns a transform that sets the apiVersion and kind of gvk on objects without them, and then calls then,
-// which may be nil. All objects share the strings.
+// named returns a transform that sets the apiVersion and kind of gvk in objects that lack them, and then calls then,
+// which may be nil. All objects share the two strings.
 func named(gvk schema.GroupVersionKind, then func(object.Object) (object.Object, error)) func(object.Object) (
 	object.Object, error) {
 	apiVersion, kind := gvk.ToAPIVersionAndKind()
@@ -367,8 +369,8 @@ func setKind(o object.Object, apiVersion, kind string) {
 	}
 }
 
-// marking returns a transform that calls transform and then marks objects as masked. The mark is in managedFields,
-// which transforms often remove, so it comes last.
+// marking returns a transform that calls transform and then marks the object as masked. The mark is added last because
+// it is stored in managedFields, which transforms often remove.
 func marking(transform func(object.Object) (object.Object, error),
 	mask []string) func(object.Object) (object.Object, error) {
 	if len(mask) == 0 {
@@ -390,14 +392,14 @@ func marking(transform func(object.Object) (object.Object, error),
 // GVK returns the kind.
 func (i *Informer) GVK() schema.GroupVersionKind { return i.gvk }
 
-// AddHandler calls h for every object and every change, as [informer.Scoped.AddHandler] does: for all cached
-// namespaces, including those added later, one event at a time.
+// AddHandler makes the informer call h for every object and every change in all cached namespaces, including namespaces
+// that are added later, one event at a time. See [informer.Scoped.AddHandler].
 func (i *Informer) AddHandler(h informer.Handler[object.Object]) *informer.Registration {
 	return i.addHandler(h, false)
 }
 
-// AddKeyHandler is [Informer.AddHandler] for a handler that reads only key, UID and resource version of objects that
-// have not changed; see [informer.Informer.AddKeyHandler]. Such objects are not unpacked.
+// AddKeyHandler is like [Informer.AddHandler], for a handler that reads only the key, UID and resource version of
+// objects that have not changed; see [informer.Informer.AddKeyHandler]. The informer does not unpack such objects.
 func (i *Informer) AddKeyHandler(h informer.Handler[object.Object]) *informer.Registration {
 	return i.addHandler(h, true)
 }
@@ -408,7 +410,7 @@ func (i *Informer) addHandler(h informer.Handler[object.Object], byKey bool) *in
 	i.handled = true
 	s := i.stored.Load()
 	if convert, ok := converter(s.prototype, i.prototype, i.gvk); ok && convert != nil {
-		return s.informers.AddHandler(i.converting(h, convert)) // the conversion needs the complete object
+		return s.informers.AddHandler(i.converting(h, convert)) // the conversion requires the complete object
 	}
 	if byKey {
 		return s.informers.AddKeyHandler(h)
@@ -416,14 +418,15 @@ func (i *Informer) addHandler(h informer.Handler[object.Object], byKey bool) *in
 	return s.informers.AddHandler(h)
 }
 
-// Wait blocks until the informer has synced, also before [Cache.Run]. If ctx ends first, the error wraps its cause and
-// [Informer.Err]. If the cache ends first, Wait fails with [ErrEnded]. Wait does not wait for removed namespaces. It
-// fails for a kind that the server does not serve, and for a kind that [Cache.RemoveInformer] has removed.
+// Wait blocks until the informer has synced. It may be called before [Cache.Run]. If ctx ends first, the error wraps
+// its cause and [Informer.Err]. If the cache ends first, Wait fails with [ErrEnded]. Wait ignores removed namespaces.
+// It fails for a kind that the server does not serve, and with [ErrInformerRemoved] for a kind that
+// [Cache.RemoveInformer] has removed.
 func (i *Informer) Wait(ctx context.Context) error {
 	for {
 		s := i.stored.Load()
 		err := i.wait(ctx)
-		if i.stored.Load() == s { // the Go type has not changed meanwhile
+		if i.stored.Load() == s { // the Go type has not changed during the wait
 			return err
 		}
 	}
@@ -442,7 +445,7 @@ func (i *Informer) wait(ctx context.Context) error {
 	return nil
 }
 
-// ready blocks until p has synced. It fails if p has ended, and if the server does not or no longer serves the kind.
+// ready blocks until p has synced. It fails if p ended before it synced, and if the server does not serve the kind.
 func (k *kind) ready(ctx context.Context, p *part) error {
 	err := p.informer.Wait(ctx)
 	if err != nil && errors.Is(err, ErrEnded) && life.IsClosed(k.removed) {
@@ -457,15 +460,15 @@ func (k *kind) ready(ctx context.Context, p *part) error {
 // isRemoved returns the error of an informer that was removed.
 func (k *kind) isRemoved() error { return fmt.Errorf("%s: %w", k.gvk.Kind, ErrInformerRemoved) }
 
-// Err returns why the informer is not in step with the API server: an *[reflector.SyncError] for each such namespace,
-// joined, or nil.
+// Err returns nil, or the reason why the informer lags behind the API server: the joined *[reflector.SyncError] of each
+// namespace that lags behind.
 func (i *Informer) Err() error {
 	return i.stored.Load().informers.Err()
 }
 
-// isEverywhere reports whether the kind is independent of the cache's namespaces. A kind that the server does not serve
-// yet counts as namespaced. If the server does not answer, isEverywhere fails, because a wrong result would be
-// permanent.
+// isEverywhere reports whether the kind is independent of the cache's namespaces. If the server does not serve the kind
+// yet, isEverywhere assumes that it is namespaced. If the server does not answer, isEverywhere fails, because a wrong
+// result would be permanent.
 func (c *Cache) isEverywhere(gvk schema.GroupVersionKind, opts KindOptions) (bool, error) {
 	if opts.Namespaces != nil {
 		return true, nil
@@ -491,8 +494,8 @@ func restricted(namespaces []string) []string {
 	return slices.Compact(slices.Sorted(slices.Values(namespaces)))
 }
 
-// selects reports whether the labels and fields of s select an object, and whether the result is certain: the server
-// may use the name of a field for another one.
+// selects reports whether the labels and fields of s select an object. The result is not certain if the value that the
+// server compares with a field selector is not known.
 func selects(s client.Scope, o object.Object) (selected, certain bool) {
 	if s.Labels != nil && !s.Labels.Matches(labels.Set(o.GetLabels())) {
 		return false, true
@@ -516,9 +519,9 @@ func selects(s client.Scope, o object.Object) (selected, certain bool) {
 	return true, certain
 }
 
-// fieldAt returns the value at a dotted path in an object whose JSON is content, in the form that the server compares.
-// known is false if that form is not known, as for an absent field: an absent string is empty, while an absent number
-// or bool may be "0", "false" or empty.
+// fieldAt returns the value at a dotted path in an object whose JSON is content, as the string that the server
+// compares. known is false if that string is not known. For example, an absent string is empty, while the server may
+// compare an absent number or bool as "0", "false" or an empty string.
 func fieldAt(o object.Object, content any, path string) (text string, known bool) {
 	form := reflect.TypeOf(o)
 	for name := range strings.SplitSeq(path, ".") {
@@ -549,7 +552,7 @@ func memberOf(t reflect.Type, name string) reflect.Type {
 	return nil
 }
 
-// pointed returns the type at the end of t's pointers, or t, which may be nil.
+// pointed returns the type that t points to, through any number of pointers, or t itself. t may be nil.
 func pointed(t reflect.Type) reflect.Type {
 	for t != nil && t.Kind() == reflect.Pointer {
 		t = t.Elem()

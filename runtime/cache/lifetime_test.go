@@ -13,7 +13,8 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/internal/writes"
 )
 
-// TestUnreachableCacheIsFreed checks clients that outlive the caches in front of them, as a manager's client does.
+// TestUnreachableCacheIsFreed checks that a client does not keep a cache in memory. A manager's client outlives the
+// caches in front of it.
 func TestUnreachableCacheIsFreed(t *testing.T) {
 	live, err := client.New(&rest.Config{Host: "http://localhost"}, client.Options{Scheme: apiruntime.NewScheme()})
 	if err != nil {
@@ -23,7 +24,7 @@ func TestUnreachableCacheIsFreed(t *testing.T) {
 	freed := make(chan struct{})
 	runtime.AddCleanup(c, func(freed chan struct{}) { close(freed) }, freed)
 	reference := weak.Make(c)
-	// It has run: nothing of that keeps it either.
+	// Run has returned, so nothing that Run started keeps the cache either.
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
 	if err := c.Run(ended); err != nil {
@@ -36,5 +37,5 @@ func TestUnreachableCacheIsFreed(t *testing.T) {
 		t.Fatal("the journal of the client keeps the cache")
 	}
 	<-freed
-	writes.LogOf(live.Journal()).Record(t.Context(), writes.Write{}) // without a receiver
+	writes.LogOf(live.Journal()).Record(t.Context(), writes.Write{}) // no cache receives the write
 }

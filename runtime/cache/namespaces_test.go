@@ -239,7 +239,8 @@ func isOver(c <-chan struct{}) bool {
 	}
 }
 
-// TestOtherNamespacesHaveAScopeOfTheirOwn caches one namespace by a label and all others by another one.
+// TestOtherNamespacesHaveAScopeOfTheirOwn caches one namespace with one label selector and all other namespaces with
+// another.
 func TestOtherNamespacesHaveAScopeOfTheirOwn(t *testing.T) {
 	one := client.Scope{Labels: labels.SelectorFromSet(labels.Set{"in": "one"})}
 	others := client.Scope{Labels: labels.SelectorFromSet(labels.Set{"in": "others"})}

@@ -62,7 +62,7 @@ func TestReadsOfAPackedKindAreTheReaders(t *testing.T) {
 	})
 }
 
-// unpackable is an object with a field that only its own decoder can read.
+// unpackable has an unexported field, so the cache cannot pack it.
 type unpackable struct {
 	corev1.ConfigMap
 	hidden int
@@ -85,7 +85,7 @@ func TestKindThatCannotBePackedIsKeptUnpacked(t *testing.T) {
 	})
 }
 
-// Each and an Index unpack an object when the iteration reaches it. A caller may read the cache meanwhile.
+// Each and an Index unpack an object only when the iteration reaches it. The loop's body may read the cache.
 func TestIterationsOfAPackedKindUnpackOneObjectAtATime(t *testing.T) {
 	const count = 500
 	runIn(t, cache.Options{}, func(f *fixture) {

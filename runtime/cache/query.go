@@ -19,7 +19,7 @@ func compareKeys(a, b object.Key) int {
 	return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
 }
 
-// tokenPrefix begins the continue tokens of cached lists. Tokens of the API server contain no colon.
+// tokenPrefix is the prefix of continue tokens of cached lists. Tokens of the API server contain no colon.
 const tokenPrefix = "cached:"
 
 // tokenAfter returns the continue token of a page that ends with last.
@@ -41,7 +41,7 @@ const (
 	namespaceField = "metadata.namespace"
 )
 
-// query is the selection of a cached List.
+// query selects the objects of a cached List.
 type query struct {
 	client.ListOptions
 	after object.Key // last key of the previous page
@@ -51,8 +51,8 @@ type query struct {
 	nothing       bool // the field selector selects no object
 }
 
-// newQuery returns the query of o for objects that are indexed by indexes. It fails with a [*NotIndexedError] for any
-// other field.
+// newQuery returns the query of o for objects that are indexed by indexes. It fails with a [*NotIndexedError] for a
+// field without an index.
 func newQuery(gvk schema.GroupVersionKind, o client.ListOptions, indexes map[string]*fieldIndex) (*query, error) {
 	q := &query{ListOptions: o, indexes: indexes}
 	q.after, _ = afterToken(o.Continue)
@@ -112,12 +112,12 @@ func (q *query) selectsKeys() bool {
 	return !q.nothing && len(q.names) == 0 && q.after == object.Key{}
 }
 
-// matches reports whether q selects an object whose key it selects.
+// matches reports whether q selects an object, given that q selects its key.
 func (q *query) matches(cached object.Object) bool {
 	return (q.LabelSelector == nil || q.LabelSelector.Matches(labels.Set(cached.GetLabels()))) && q.matchesFields(cached)
 }
 
-// matchesFields reports whether q selects an object whose key and labels it selects.
+// matchesFields reports whether q selects an object, given that q selects its key and labels.
 func (q *query) matchesFields(cached object.Object) bool {
 	for _, r := range q.values {
 		if slices.Contains(q.indexes[r.Field].values(cached), r.Value) == (r.Operator == selection.NotEquals) {
@@ -130,8 +130,9 @@ func (q *query) matchesFields(cached object.Object) bool {
 // find returns the selected objects in the store of a part.
 func (q *query) find(p *part) []object.Object { return slices.Collect(q.each(p)) }
 
-// each iterates over the selected objects in the store of a part, in the state at the moment of the call. It uses the
-// cheapest way: a single key, the index with the fewest objects of a required value, or all objects of the namespace.
+// each iterates over the selected objects in the store of a part, in their state at the time of the call. It reads as
+// few objects as possible: a single key, the objects of a required value from the index that has the fewest of them, or
+// all objects of the namespace.
 func (q *query) each(p *part) iter.Seq[object.Object] {
 	if name, ok := q.exactly(nameField); ok && cmp.Or(q.Namespace, p.informer.Namespace()) != "" {
 		key := object.Key{Namespace: cmp.Or(q.Namespace, p.informer.Namespace()), Name: name}
@@ -169,7 +170,7 @@ func (q *query) among(objects iter.Seq[object.Object]) iter.Seq[object.Object] {
 	}
 }
 
-// shortest returns the index with the fewest objects of a required value, and that value.
+// shortest returns the index that has the fewest objects with a required value, and that value.
 func (q *query) shortest(p *part) (shortest *fieldIndex, value string) {
 	fewest := 0
 	for _, r := range q.values {

@@ -22,9 +22,9 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/object"
 )
 
-// Get reads the object named key into obj. It reads from the informer if the kind is declared, in a Go type that can be
-// converted to that of obj, and the namespace is cached. Otherwise, and with [client.Live] or [client.NotOlderThan], it
-// reads live.
+// Get reads the object named key into obj. It reads from the informer if the kind is declared, its cached Go type can
+// be converted to that of obj, and the namespace is cached. Otherwise, and with [client.Live] or [client.NotOlderThan],
+// it reads directly from the API server.
 func (c *Cache) Get(ctx context.Context, key object.Key, obj object.Object, opts ...client.GetOption) error {
 	return Reader{c, c.live}.Get(ctx, key, obj, opts...)
 }
@@ -35,7 +35,7 @@ type Reader struct {
 	Live  client.Reader
 }
 
-// Get is [Cache.Get].
+// Get is [Cache.Get] with live reads through r.Live.
 func (r Reader) Get(ctx context.Context, key object.Key, obj object.Object, opts ...client.GetOption) error {
 	c := r.Cache
 	o, err := client.GetOptionsOf(opts...)
@@ -78,7 +78,7 @@ func (c *Cache) cached(gvk schema.GroupVersionKind, live bool) *Informer {
 }
 
 // get returns the object named key in the Go type of prototype. The object is shared. isCached is false if the read
-// must be live, which includes a nil i.
+// must be live; it must be if i is nil.
 func (c *Cache) get(ctx context.Context, i *Informer, key object.Key, prototype object.Object,
 	o client.GetOptions) (obj object.Object, isCached bool, err error) {
 	if i == nil {
@@ -93,7 +93,7 @@ func (c *Cache) get(ctx context.Context, i *Informer, key object.Key, prototype 
 	switch {
 	case err != nil:
 		return nil, true, fmt.Errorf("get %s %s: %w", i.gvk.Kind, key, err)
-	// Checked only if nothing was found, since it may send a discovery request.
+	// Checked only if no object was found, because it may send a discovery request.
 	case cached == nil && key.Namespace != "" && c.isClusterScoped(ctx, i.gvk):
 		key.Namespace = "" // as the live client does
 		return c.get(ctx, i, key, prototype, o)
@@ -108,7 +108,7 @@ func (c *Cache) get(ctx context.Context, i *Informer, key object.Key, prototype 
 func (i *Informer) get(ctx context.Context, p *part, key object.Key, o client.GetOptions) (object.Object, error) {
 	var before writes.Snapshot
 	if !o.DisableReadYourWritesConsistency {
-		// This comes first: the read must see all writes up to now.
+		// This comes first, because the read must see all writes before this call.
 		before = p.tracker.Before(key)
 	}
 	if !life.IsClosed(i.begun) {
@@ -138,8 +138,8 @@ func (i *Informer) get(ctx context.Context, p *part, key object.Key, o client.Ge
 	return found[0], nil
 }
 
-// notFound returns the API server's error for a key that the store does not have. It differs between an absent object
-// and a key that cannot name an object of the kind.
+// notFound returns the API server's error for a key that the store does not have: NotFound for an absent object, or
+// another error for a key that no object of the kind can have.
 func (c *Cache) notFound(ctx context.Context, key object.Key, gvk schema.GroupVersionKind) error {
 	mapping, err := apimachinery.RESTMapping(ctx, c.live.RESTMapper(), gvk.GroupKind(), gvk.Version)
 	if err != nil { // the store has synced, so the kind is known
@@ -156,8 +156,8 @@ func (c *Cache) notFound(ctx context.Context, key object.Key, gvk schema.GroupVe
 	return apierrors.NewNotFound(mapping.Resource.GroupResource(), key.Name)
 }
 
-// HiddenBy returns the selectors, as text, because of which the cache may lack o although it exists. It returns "" for
-// an object in the cache, and for a kind that is unrestricted or read live.
+// HiddenBy describes the selectors of o's kind, because of which the cache may lack o although o exists. It returns ""
+// if the cache has o, if the kind has no selectors, or if it is read live.
 func (c *Cache) HiddenBy(o object.Object) string {
 	gvk, err := object.GVK(o, c.live.Scheme())
 	if err != nil {
@@ -189,7 +189,7 @@ func (c *Cache) HiddenBy(o object.Object) string {
 	return fmt.Sprintf("it caches only objects of kind %s with %s", gvk.Kind, strings.Join(selectors, " and "))
 }
 
-// HiddenBy is [Cache.HiddenBy].
+// HiddenBy is [Cache.HiddenBy] of r.Cache.
 func (r Reader) HiddenBy(o object.Object) string { return r.Cache.HiddenBy(o) }
 
 // isClusterScoped reports whether a kind is known to be cluster-scoped.
@@ -199,23 +199,24 @@ func (c *Cache) isClusterScoped(ctx context.Context, gvk schema.GroupVersionKind
 }
 
 // dropNamespace removes the namespace from o for a declared cluster-scoped kind, as the live client does. Before the
-// cache runs, it sends no request, since the read fails anyway.
+// cache runs, it does nothing, because the read then fails in any case.
 func (c *Cache) dropNamespace(ctx context.Context, gvk schema.GroupVersionKind, o *client.ListOptions) {
 	if o.Namespace != "" && c.declared(gvk) != nil && c.hasBegun() && c.isClusterScoped(ctx, gvk) {
 		o.Namespace = ""
 	}
 }
 
-// List reads objects into list, ordered by namespace and name. It reads from the informer if the kind is declared, in a
-// Go type that can be converted to that of the items, and the namespace is cached. Otherwise, and with [client.Live] or
-// [client.NotOlderThan], it reads live. Field selectors need an index for each field, see [Cache.IndexField], except
-// metadata.name and metadata.namespace; otherwise the error is a [*NotIndexedError]. A limit splits the list into
-// pages, as on the server, but the pages are not from one moment.
+// List reads objects into list, ordered by namespace and name. It reads from the informer if the kind is declared, its
+// cached Go type can be converted to that of the items, and the namespace is cached. Otherwise, and with [client.Live]
+// or [client.NotOlderThan], it reads directly from the API server. In a cached List, each field of a field selector
+// except metadata.name and metadata.namespace must have an index, see [Cache.IndexField]; otherwise List fails with a
+// [*NotIndexedError]. A limit splits the list into pages. Unlike pages from the server, each page has the state of the
+// time at which it is read.
 func (c *Cache) List(ctx context.Context, list object.List, opts ...client.ListOption) error {
 	return Reader{c, c.live}.List(ctx, list, opts...)
 }
 
-// List is [Cache.List].
+// List is [Cache.List] with live reads through r.Live.
 func (r Reader) List(ctx context.Context, list object.List, opts ...client.ListOption) error {
 	c := r.Cache
 	o, err := client.ListOptionsOf(opts...)
@@ -228,7 +229,7 @@ func (r Reader) List(ctx context.Context, list object.List, opts ...client.ListO
 	}
 	gvk.Kind = strings.TrimSuffix(gvk.Kind, "List")
 	c.dropNamespace(ctx, gvk, &o)
-	// The server may support an item type that is unknown here.
+	// The live client may support an item type that the cache cannot create.
 	prototype, ok := itemOf(list)
 	if !ok {
 		return r.Live.List(ctx, list, opts...)
@@ -257,13 +258,13 @@ func (i *Informer) list(ctx context.Context, parts []*part,
 		return q.find(p)
 	})
 	if len(parts) > 1 {
-		version = "" // the watches of several namespaces have no common version
+		version = "" // the watches of several namespaces do not have a common version
 	}
 	return matching, version, err
 }
 
-// find returns the objects that found returns for each part, which q must select. They are shared, and not older than
-// any earlier write, for which find waits. It calls found again after an outdated result.
+// find returns the objects that found returns for all parts. q must select these objects. They are shared. find waits
+// until they are not older than any earlier write, and calls found again after an outdated result.
 func (i *Informer) find(ctx context.Context, parts []*part, q *query,
 	found func(*part) []object.Object) ([]object.Object, error) {
 	r, err := i.begin(ctx, parts, q)
@@ -273,8 +274,8 @@ func (i *Informer) find(ctx context.Context, parts []*part, q *query,
 	return r.read(ctx, found)
 }
 
-// each is find for an iteration that unpacks objects lazily. If the stores may lack a write, it checks the objects
-// first. The state is that of the moment of the call.
+// each is the variant of find for iterations that unpack objects lazily. If the stores may lack a write, it checks all
+// objects first. The iteration sees the state at the time of the call.
 func (i *Informer) each(
 	ctx context.Context, parts []*part, q *query, all func(*part) iter.Seq[object.Object],
 ) (iter.Seq[object.Object], error) {
@@ -301,10 +302,10 @@ func (i *Informer) each(
 	}, nil
 }
 
-// begin returns the read of parts for q once they can be read.
+// begin waits until parts can be read for q, and returns the read.
 func (i *Informer) begin(ctx context.Context, parts []*part, q *query) (*reading, error) {
 	r := &reading{informer: i}
-	// All trackers are read first, so that the read has one point in time: waiting for a part takes time.
+	// Read all trackers before waiting for any part, so that the read sees the writes before one point in time.
 	for _, part := range parts {
 		var before writes.Snapshot
 		if !q.DisableReadYourWritesConsistency {
@@ -323,8 +324,8 @@ func (i *Informer) begin(ctx context.Context, parts []*part, q *query) (*reading
 	return r, r.begin(ctx)
 }
 
-// answering returns the informer and its parts that serve a List, or nil if the List must be live, and the conversion
-// to the Go type of prototype.
+// answering returns the informer and the parts that serve a List, and the conversion to the Go type of prototype. The
+// informer is nil if the List must be live.
 func (c *Cache) answering(gvk schema.GroupVersionKind, prototype object.Object,
 	o client.ListOptions) (*Informer, []*part, convert) {
 	i := c.cached(gvk, o.Live || o.NotOlderThan != "")
@@ -332,22 +333,22 @@ func (c *Cache) answering(gvk schema.GroupVersionKind, prototype object.Object,
 		return nil, nil, nil
 	}
 	convert, ok := i.to(prototype)
-	// A token of the server belongs to the server, which knows the end of its page.
+	// Only the server can continue a List with a token that it issued.
 	if _, fromCache := afterToken(o.Continue); !fromCache || !ok {
 		return nil, nil, nil
 	}
 	parts := i.in(o.Namespace)
-	// The namespace is not cached. Without a namespace, an empty list is correct unless the informer was removed
-	// meanwhile.
+	// Without parts, the namespace is not cached. If no namespace was requested, an empty list is correct unless the
+	// informer has been removed.
 	if len(parts) == 0 && o.Namespace != "" || life.IsClosed(i.removed) {
 		return nil, nil, nil
 	}
 	return i, parts, convert
 }
 
-// fill copies the objects to list, or shares them if o requests that.
+// fill sets the items of list to copies of the objects, or to the objects themselves if o requests that.
 func fill(list object.List, matching []object.Object, version string, o client.ListOptions, convert convert) error {
-	// Pages need an order. Programs are used to the server's.
+	// Pages require an order. Use the server's, which programs may expect.
 	slices.SortFunc(matching, func(a, b object.Object) int { return compareKeys(object.KeyOf(a), object.KeyOf(b)) })
 	next := ""
 	if o.Limit > 0 && int64(len(matching)) > o.Limit {
@@ -386,9 +387,9 @@ func itemOf(list object.List) (object.Object, bool) {
 	return o, ok
 }
 
-// View returns the object named key without a copy. The object is shared with the cache and must not be modified, nor
-// passed to code that may modify it, such as a write. prototype declares the kind as for [Cache.Informer]. View finds
-// objects and waits as [Cache.Get] does. The result of a live read is not shared.
+// View returns the object named key without a copy. The object is shared with the cache: it must not be modified, nor
+// passed to code that may modify it, such as a write. View declares the kind of prototype, as [Cache.Informer] does,
+// and reads and waits as [Cache.Get] does. The result of a live read is not shared.
 func View[T object.Object](ctx context.Context, c *Cache, key object.Key, prototype T,
 	opts ...client.GetOption) (T, error) {
 	var none T
@@ -415,11 +416,13 @@ func View[T object.Object](ctx context.Context, c *Cache, key object.Key, protot
 	return live, nil
 }
 
-// Each returns an iterator over the objects that a [Cache.List] with these options would return, in no order and
-// without copies. The objects are shared with the cache and must not be modified, nor passed to code that may modify
-// them, such as a write. prototype declares the kind as for [Cache.Informer]. The iteration may wait at its beginning
-// as List does, sees the state of that moment, and holds no lock while it yields. Live reads are paged, and their
-// objects are not shared. After an error, which is yielded with the zero value of T, the iteration ends.
+// Each returns an iterator over the objects that [Cache.List] would return for opts, in no particular order and without
+// copies. The objects are shared with the cache: they must not be modified, nor passed to code that may modify them,
+// such as a write. Each declares the kind of prototype, as [Cache.Informer] does.
+//
+// At its beginning, the iteration waits as List does. It sees the state of that time, and holds no lock while it
+// yields. Live reads are paged, and their objects are not shared. On an error, the iterator yields the error with the
+// zero value of T, and ends.
 func Each[T object.Object](ctx context.Context, c *Cache, prototype T, opts ...client.ListOption) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		var none T

@@ -227,7 +227,7 @@ func TestGoTypesThatCannotBeMadeOfTheCachedOneAreReadLive(t *testing.T) {
 	}
 }
 
-// isLive reports whether a read with the Go type reader is live while an informer has the type cached.
+// isLive reports whether a read of type reader goes to the server while an informer caches the kind as type cached.
 func isLive(cached, reader string) bool {
 	return reader != cached && reader != "metadata" && (reader != "typed" || cached != "untyped")
 }

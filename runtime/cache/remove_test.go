@@ -26,7 +26,7 @@ func (f *fixture) remove(prototype object.Object) {
 
 func TestRemovedInformers(t *testing.T) {
 	run(t, cache.Options{}, func(f *fixture) {
-		f.remove(&corev1.ConfigMap{}) // which has no declaration
+		f.remove(&corev1.ConfigMap{}) // removing an undeclared kind does nothing
 		f.api.put(configMaps, configMap("ns", "a"))
 		i := f.declare(&corev1.ConfigMap{})
 		byKey, err := cache.NewIndex(f.cache, &corev1.ConfigMap{},
@@ -50,7 +50,7 @@ func TestRemovedInformers(t *testing.T) {
 		synctest.Wait()
 		expect(t, "events of a handler of an informer that is gone", r.take())
 		expect(t, "requests of an informer that is gone", f.api.take())
-		expect(t, "a list", slices.Sorted(slices.Values(f.list())), "ns/a", "ns/b") // the fixture lists in no order
+		expect(t, "a list", slices.Sorted(slices.Values(f.list())), "ns/a", "ns/b") // the fixture's lists are unordered
 		if err := f.get("ns", "b", &corev1.ConfigMap{}); err != nil {
 			t.Error(err)
 		}
@@ -93,7 +93,7 @@ func TestRemovedInformers(t *testing.T) {
 	})
 }
 
-// errorOf returns the error of an iteration.
+// errorOf returns the error with which an iteration ended.
 func errorOf[T any](all func(yield func(T, error) bool)) (err error) {
 	for _, err = range all {
 	}
@@ -122,7 +122,7 @@ func TestAnInformerIsRemovedBeforeItHasSynced(t *testing.T) {
 	})
 }
 
-// TestAReadThatWaitsForAWriteEndsWithItsInformer removes an informer that does not reach the write.
+// TestAReadThatWaitsForAWriteEndsWithItsInformer removes an informer whose store never reaches the write.
 func TestAReadThatWaitsForAWriteEndsWithItsInformer(t *testing.T) {
 	run(t, cache.Options{}, func(f *fixture) {
 		f.declare(&corev1.ConfigMap{})
@@ -157,7 +157,8 @@ func TestAnInformerIsRemovedByItsHandler(t *testing.T) {
 	})
 }
 
-// TestWritesBeforeAnInformerComesAgainAreSeen expects that the reads of a new informer wait for earlier writes.
+// TestWritesBeforeAnInformerComesAgainAreSeen checks that the reads of a new informer wait for writes that were made
+// before it existed.
 func TestWritesBeforeAnInformerComesAgainAreSeen(t *testing.T) {
 	run(t, cache.Options{}, func(f *fixture) {
 		f.declare(&corev1.ConfigMap{})
@@ -174,8 +175,7 @@ func TestWritesBeforeAnInformerComesAgainAreSeen(t *testing.T) {
 	})
 }
 
-// TestReadsAreRightWhileInformersComeAndGo reads a kind that is declared and removed meanwhile. No read may miss
-// objects.
+// TestReadsAreRightWhileInformersComeAndGo reads a kind while it is declared and removed. No read may miss objects.
 func TestReadsAreRightWhileInformersComeAndGo(t *testing.T) {
 	for _, opts := range []cache.Options{{}, {Namespaces: []string{"one", "two"}}} {
 		run(t, opts, func(f *fixture) {

@@ -19,8 +19,8 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/object"
 )
 
-// scopesHold tests on an API server that caches with selectors have exactly the selected objects, and that reads wait
-// for exactly the writes that they can see.
+// scopesHold tests on an API server that caches with selectors contain exactly the selected objects, and that their
+// reads wait for exactly the writes that they can see.
 func scopesHold(t *testing.T, live *client.REST) {
 	const ns = "scopes"
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -121,8 +121,8 @@ func scopesHold(t *testing.T, live *client.REST) {
 	}
 }
 
-// TestScopeSelectsOrLeavesTheDecisionToTheServer compares fields as servers do. Some field names are not paths, and
-// a missing field may have a value.
+// TestScopeSelectsOrLeavesTheDecisionToTheServer checks that a scope selects objects as servers do. It must be
+// uncertain where only the server can decide: some field names are not paths, and a missing field may have a default.
 func TestScopeSelectsOrLeavesTheDecisionToTheServer(t *testing.T) {
 	claim := func(spec map[string]any) *unstructured.Unstructured {
 		return &unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{"name": "a"}, "spec": spec}}

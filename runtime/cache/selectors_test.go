@@ -19,14 +19,14 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/object"
 )
 
-// labelled selects the ConfigMap of a name by its label.
+// labelled selects the ConfigMap of that name by its label.
 func labelled(name string) labels.Selector { return labels.SelectorFromSet(labels.Set{"name": name}) }
 
 func TestSelectorsOfAKindAndOfANamespaceStandOverThoseOfAll(t *testing.T) {
 	everything := client.Scope{Labels: labels.Everything()}
 	for name, r := range map[string]struct {
 		opts cache.Options
-		want []string // of the ConfigMaps a and b in the namespaces one, two and three
+		want []string // selected ConfigMaps among a and b in the namespaces one, two and three
 	}{
 		"all": {cache.Options{DefaultLabels: labelled("a")}, []string{"one/a", "three/a", "two/a"}},
 		"namespaces": {cache.Options{ByNamespace: map[string]client.Scope{"one": {Labels: labelled("a")}, "two": {}}},
@@ -145,7 +145,7 @@ func TestReadsOfAnUnwatchedKindAreReportedOnce(t *testing.T) {
 				t.Error(err)
 			}
 		}
-		read() // impossible before it runs
+		read() // a read is served live before the cache runs
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan error, 1)
 		go func() { ended <- c.Run(ctx) }()
@@ -186,8 +186,8 @@ func TestReadsOfAnUnwatchedKindAreReportedOnce(t *testing.T) {
 	})
 }
 
-// TestObjectThatASelectorHidesIsNamedWhenItCannotBeCreated runs a reconciler that finds no object in the cache, and
-// creates it.
+// TestObjectThatASelectorHidesIsNamedWhenItCannotBeCreated checks the hint in the error if a program creates an object
+// that exists but is not in the cache.
 func TestObjectThatASelectorHidesIsNamedWhenItCannotBeCreated(t *testing.T) {
 	const hint = `already exists; the cache does not have it, because it caches only objects of kind ConfigMap ` +
 		`with labels "app=web": change the object to match, or widen the selector in cache.Options`
@@ -200,7 +200,7 @@ func TestObjectThatASelectorHidesIsNamedWhenItCannotBeCreated(t *testing.T) {
 	selecting, web := cache.Options{DefaultLabels: selector}, map[string]string{"app": "web"}
 	for name, r := range map[string]struct {
 		opts    cache.Options
-		labels  map[string]string // of the object that exists
+		labels  map[string]string // labels of the existing object
 		declare bool
 		hidden  bool
 	}{

@@ -18,7 +18,7 @@ import (
 	"github.com/kctrl-dev/kctrl/testserver/inmemory"
 )
 
-// TestOnAServer compares cached with live reads of an API server.
+// TestOnAServer compares cached reads with live reads of an API server.
 func TestOnAServer(t *testing.T) {
 	scheme := runtime.NewScheme()
 	if err := corev1.AddToScheme(scheme); err != nil {
@@ -38,7 +38,7 @@ func TestOnAServer(t *testing.T) {
 	t.Run("views", func(t *testing.T) { viewsShare(t, config, live) })
 }
 
-// readsAgree checks that reads of a cache of prototype finally equal reads of the server.
+// readsAgree checks that cached reads eventually equal reads of the server.
 func readsAgree(t *testing.T, live *client.REST, ns string, prototype object.Object) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
@@ -85,7 +85,7 @@ func readsAgree(t *testing.T, live *client.REST, ns string, prototype object.Obj
 	}
 }
 
-// sameRead fails unless the cache and the server give the same object for key.
+// sameRead fails unless the cache and the server return the same object for key.
 func sameRead(t *testing.T, ctx context.Context, cached, live client.Reader, prototype object.Object, key object.Key) {
 	t.Helper()
 	a, b := prototype.DeepCopyObject().(object.Object), prototype.DeepCopyObject().(object.Object)

@@ -14,15 +14,16 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/object"
 )
 
-// This file has all uses of informers of [object.Object], behind interfaces. The compiler compiles a generic type again
-// in each package that has a type with a field of it, directly or indirectly. Informers in the fields of [Cache] made
-// up two thirds of the compiled code of a package with one controller (TestUsersOfTheCacheDoNotCompileInformers).
+// This file contains all uses of informers of [object.Object], behind interfaces. The compiler compiles a generic type
+// again in each package that uses a type with a field of the generic type, directly or indirectly. When [Cache] had
+// informers in its fields, they were two thirds of the compiled code of a package with one controller
+// (TestUsersOfTheCacheDoNotCompileInformers).
 
 // informers are the informers of a kind: one per namespace, or one for all.
 type informers interface {
-	// in returns the parts that together have the objects of a namespace, or of all namespaces if it is "".
+	// in returns the parts that together hold the objects of a namespace, or of all namespaces if namespace is "".
 	in(namespace string) []*part
-	// of returns the part that has all objects of a namespace, or nil if no part or several parts have them.
+	// of returns the part that holds all objects of a namespace, or nil if no part or several parts hold them.
 	of(namespace string) *part
 	// forget ends the informers and removes them from the factory.
 	forget()
@@ -31,7 +32,7 @@ type informers interface {
 	Err() error
 }
 
-// part is the informer of one namespace, or of all, with its tracker. It is the informer's observer.
+// part is the informer of one namespace, or of all namespaces, with its tracker. It is the informer's observer.
 type part struct {
 	informer following
 	store    store // the informer's store
@@ -80,11 +81,11 @@ type index interface{ addTo(i informers) }
 // values is an index by values of type K.
 type values[K comparable] interface {
 	index
-	// get iterates over the objects of p with that value, in the state at the moment of the call.
+	// get iterates over the objects of p with that value, in their state at the time of the call.
 	get(p *part, value K) iter.Seq[object.Object]
 	// count returns the number of these objects.
 	count(p *part, value K) int
-	// between iterates over the objects of p with values from from up to but not including to, in order.
+	// between iterates over the objects of p that have a value v with from <= v < to, ordered by value.
 	between(p *part, from, to K) iter.Seq[object.Object]
 }
 
@@ -100,7 +101,7 @@ func packingOf(opts KindOptions, prototype object.Object) *informer.Packing[obje
 	return packing
 }
 
-// newInformers replaces the informers of k by informers of prototype's Go type. c is locked.
+// newInformers replaces the informers of k with informers of prototype's Go type. c is locked.
 func newInformers(
 	c *Cache, k *kind, prototype object.Object, packing *informer.Packing[object.Object],
 ) (informers, error) {

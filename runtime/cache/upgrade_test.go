@@ -24,7 +24,7 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/object"
 )
 
-// named is a Go type of ConfigMaps without their data.
+// named is a Go type for ConfigMaps that omits their data.
 type named struct {
 	metav1.TypeMeta
 	metav1.ObjectMeta `json:"metadata"`
@@ -34,7 +34,7 @@ func (n *named) DeepCopyObject() runtime.Object {
 	return &named{n.TypeMeta, *n.ObjectMeta.DeepCopy()}
 }
 
-// namedList is a list of them.
+// namedList is a list of named.
 type namedList struct {
 	metav1.TypeMeta
 	metav1.ListMeta `json:"metadata"`
@@ -124,7 +124,7 @@ func TestKindThatHasAHandlerOrATransformStaysTyped(t *testing.T) {
 	}
 }
 
-// counted counts the requests for collections of ConfigMaps, and all others for them.
+// counted counts GET requests for collections of ConfigMaps and for single ConfigMaps.
 type counted struct {
 	next                http.RoundTripper
 	collections, others atomic.Int64
@@ -141,8 +141,8 @@ func (c *counted) RoundTrip(req *http.Request) (*http.Response, error) {
 	return c.next.RoundTrip(req)
 }
 
-// viewsShare tests that typed, unstructured and metadata reads of one kind, of which the Go type knows a part, come from
-// one informer, and that each sees the writes before it.
+// viewsShare tests that typed, unstructured and metadata reads of one kind share one informer, and that each sees
+// earlier writes. The Go type has only some of the kind's fields.
 func viewsShare(t *testing.T, config *rest.Config, live *client.REST) {
 	const ns = "views"
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)

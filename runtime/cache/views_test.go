@@ -241,7 +241,7 @@ func TestIterationsAndViewsSeeWritesThatReturnedBefore(t *testing.T) {
 						t.Error(err)
 					}
 				}
-				return n - 1 // existing
+				return n - 1 // without the object named existing
 			},
 			"view": func(stale bool) int {
 				_, err := cache.View(f.ctx, f.cache, object.Key{Namespace: "ns", Name: "a"}, metadata(), client.StaleRead(stale))

@@ -22,7 +22,7 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/object"
 )
 
-// waits returns everything that waits for ConfigMaps in namespace one.
+// waits returns all calls that wait for ConfigMaps in namespace one.
 func waits(t *testing.T, c *cache.Cache) map[string]func(context.Context) error {
 	i, err := c.Informer(&corev1.ConfigMap{})
 	if err != nil {
@@ -62,8 +62,8 @@ func TestEveryWaitEnds(t *testing.T) {
 	gaveUp := errors.New("gave up")
 	for name, end := range map[string]struct {
 		by   func(c *cache.Cache, stop, giveUp func()) error
-		want error // of a read
-		wait error // of a wait for all that is cached
+		want error // error of a read
+		wait error // error of a wait for the whole cache
 	}{
 		"namespace removed": {func(c *cache.Cache, _, _ func()) error { return c.RemoveNamespace("one") },
 			cache.ErrNamespaceRemoved, nil},
@@ -138,7 +138,7 @@ func TestReadBeforeRunIsAnErrorWithHint(t *testing.T) {
 	t.Run(virtual, func(t *testing.T) { synctest.Test(t, test) })
 }
 
-// virtual ends the name of a test in virtual time.
+// virtual is the suffix in the names of tests that run in virtual time.
 const virtual = "virtual time"
 
 func isVirtual(t *testing.T) bool {
@@ -205,7 +205,7 @@ func TestReadsEndWithARunThatEndsAtOnce(t *testing.T) {
 	})
 }
 
-// nothing is an API server without resources that counts its requests.
+// nothing is an API server that serves no resources and counts its requests.
 type nothing struct{ asked map[string]int }
 
 func (n nothing) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -213,8 +213,8 @@ func (n nothing) RoundTrip(r *http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: http.StatusNotFound, Body: http.NoBody, Request: r}, nil
 }
 
-// TestKindsThatAreNotThereCostTheServerARequestInTwoSeconds checks all kinds of one version together: one request gets
-// the discovery document of the version for all of them.
+// TestKindsThatAreNotThereCostTheServerARequestInTwoSeconds also checks that the number of requests does not grow with
+// the number of kinds: one request gets the discovery document for all kinds of a version.
 func TestKindsThatAreNotThereCostTheServerARequestInTwoSeconds(t *testing.T) {
 	for _, kinds := range []int{1, 20} {
 		synctest.Test(t, func(t *testing.T) {

@@ -8,7 +8,7 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/object"
 )
 
-// written records w in the trackers of its kind, in all versions of the kind.
+// written records w in the trackers of its kind, for all API versions of the kind.
 func (s *Cache) written(ctx context.Context, w writes.Write) {
 	tracked := writes.TrackedIn(ctx)
 	s.mu.RLock()
@@ -29,7 +29,7 @@ func (s *Cache) written(ctx context.Context, w writes.Write) {
 	}
 }
 
-// selector returns the function that reports whether scope selects an object, or nil if it selects all.
+// selector returns the function that reports whether scope selects an object, or nil if scope selects all objects.
 func selector(scope client.Scope) func(object.Object) (selected, certain bool) {
 	if scope.Labels == nil && scope.Fields == nil {
 		return nil

@@ -12,8 +12,8 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/object"
 )
 
-// TestWritesOfOneKindDoNotWaitForAnother holds up a write of a ConfigMap, and writes a Secret, which is cached too, and
-// a Namespace, which is not.
+// TestWritesOfOneKindDoNotWaitForAnother holds up a write of a ConfigMap. Meanwhile it writes a Secret, whose kind is
+// cached, and a Namespace, whose kind is not.
 func TestWritesOfOneKindDoNotWaitForAnother(t *testing.T) {
 	c := cache.New(connect(t, newAPI()), cache.Options{})
 	for _, prototype := range []object.Object{&corev1.ConfigMap{}, &corev1.Secret{}} {
@@ -31,7 +31,7 @@ func TestWritesOfOneKindDoNotWaitForAnother(t *testing.T) {
 		}()
 		return noted
 	}
-	// The first write of a kind allocates the cache's memory of writes.
+	// The first write of each kind also allocates the kind's tracker, so the test makes it before it measures.
 	for _, kind := range []string{"ConfigMap", "Secret", "Namespace"} {
 		<-write(kind)
 	}

@@ -1,4 +1,4 @@
-// Package certificate reads the certificates of servers from files that another program writes, such as cert-manager.
+// Package certificate reads the certificates of servers from files that another program, such as cert-manager, writes.
 package certificate
 
 import (
@@ -14,7 +14,7 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/metrics"
 )
 
-// Files is a certificate in two files, as cert-manager and the kubelet write them. It reads the files again when they
+// Files is a certificate in two files, as cert-manager and the kubelet write them. It reads the files again after they
 // have changed. It is safe for concurrent use.
 type Files struct {
 	certificate, key string
@@ -28,8 +28,7 @@ type Files struct {
 	read   time.Time      // time of that read
 }
 
-// NewFiles returns the certificate in the two PEM files, or the error of reading them. A nil logger means
-// slog.Default().
+// NewFiles returns the certificate in the two PEM files, or an error reading them. A nil logger means slog.Default().
 func NewFiles(certificate, key string, logger *slog.Logger) (*Files, error) {
 	f := &Files{certificate: certificate, key: key, logger: cmp.Or(logger, slog.Default())}
 	f.reads, f.failed = measure(nil)
@@ -37,15 +36,15 @@ func NewFiles(certificate, key string, logger *slog.Logger) (*Files, error) {
 	return f, err
 }
 
-// measure returns the counters certwatcher_read_certificate_total and certwatcher_read_certificate_errors_total, to
-// which [Files.Measure] adds. A nil registry discards them.
+// measure returns the counters certwatcher_read_certificate_total and certwatcher_read_certificate_errors_total, which
+// [Files.Measure] uses. If r is nil, the counters are not exposed.
 func measure(r *metrics.Registry) (reads, failed *metrics.Counter) {
-	return r.Counter("certwatcher_read_certificate_total", "Reads of certificates from files, failed ones included."),
-		r.Counter("certwatcher_read_certificate_errors_total", "Reads of certificates from files that failed.")
+	return r.Counter("certwatcher_read_certificate_total", "Reads of certificate files, including failed reads."),
+		r.Counter("certwatcher_read_certificate_errors_total", "Failed reads of certificate files.")
 }
 
-// Measure counts all reads of the files in r, including earlier ones. All Files measured in r share the counters. On
-// the zero value of Files, Measure registers the metrics with value zero.
+// Measure counts all reads of the files in r, including earlier ones. All Files that are measured in r share the
+// counters. On the zero value of Files, Measure registers the metrics with value zero.
 func (f *Files) Measure(r *metrics.Registry) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -57,8 +56,8 @@ func (f *Files) Measure(r *metrics.Registry) {
 	f.reads, f.failed = reads, failed
 }
 
-// trustStat is how long equal file information does not prove that the files are unchanged: modification times can be
-// as coarse as a kernel tick, and a copy can keep the modification time of its original.
+// trustStat is how long after a read equal file information counts as proof that the files are unchanged. It is short,
+// because modification times can be as coarse as a kernel tick, and a copy can keep the time of its original.
 const trustStat = 10 * time.Second
 
 // GetCertificate implements tls.Config.GetCertificate. If the files cannot be read, it returns the last certificate.
@@ -92,7 +91,7 @@ func (f *Files) stat() (files [2]os.FileInfo, err error) {
 	return files, nil
 }
 
-// isUnchanged reports whether files are the loaded ones, judged without reading them.
+// isUnchanged reports whether files are the loaded files. It does not read them.
 func (f *Files) isUnchanged(files [2]os.FileInfo) bool {
 	for i, now := range files {
 		was := f.files[i]
@@ -103,7 +102,7 @@ func (f *Files) isUnchanged(files [2]os.FileInfo) bool {
 	return time.Since(f.read) < trustStat
 }
 
-// unlessLoaded returns err if no certificate is loaded, and logs it otherwise.
+// unlessLoaded returns err if no certificate is loaded. Otherwise it logs err and returns nil.
 func (f *Files) unlessLoaded(err error) error {
 	if f.loaded == nil {
 		return err
@@ -118,8 +117,8 @@ func (f *Files) Run(ctx context.Context) error {
 	return nil
 }
 
-// Ready returns an error unless a certificate is loaded that is valid now. The program that writes the files also
-// configures the API server to trust it.
+// Ready returns an error unless a certificate is loaded and currently valid. The program that writes the files must
+// also configure the API server to trust the certificate.
 func (f *Files) Ready() error {
 	c, err := f.GetCertificate(nil)
 	if err != nil {

@@ -27,7 +27,8 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/webhook/server"
 )
 
-// writePair writes a certificate and its key as two files with the given time, and returns the certificate to trust.
+// writePair writes a certificate and its key to two files with the modification time changed, and returns the
+// certificate to trust.
 func writePair(t *testing.T, dir string, made time.Time, lifetime time.Duration, changed time.Time) (ca []byte) {
 	t.Helper()
 	entries, err := entriesOf(made, lifetime, "localhost")
@@ -75,7 +76,7 @@ func TestFilesAreReadAgainWhenTheyChange(t *testing.T) {
 	if err := files.Ready(); err != nil || serial() != first {
 		t.Errorf("ready: %v", err)
 	}
-	// One of the two files is written later.
+	// The new certificate is written before its key.
 	other, err := entriesOf(now, time.Hour, "localhost")
 	if err != nil {
 		t.Fatal(err)
@@ -101,8 +102,8 @@ func TestFilesAreReadAgainWhenTheyChange(t *testing.T) {
 	}
 }
 
-// TestFilesAreReadAgainAlthoughTheirTimeIsTheSame replaces files by others with the same time, as copies that keep the
-// time and volumes with one time for all files do. The change is noticed by the identity of the files, within seconds.
+// TestFilesAreReadAgainAlthoughTheirTimeIsTheSame replaces files by files with the same modification time. Copies that
+// keep the time do this, and so do volumes that give all files one time. The new content must be served within seconds.
 func TestFilesAreReadAgainAlthoughTheirTimeIsTheSame(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dir, now := t.TempDir(), time.Now()
@@ -124,7 +125,7 @@ func TestFilesAreReadAgainAlthoughTheirTimeIsTheSame(t *testing.T) {
 			return changed
 		}
 		shown()
-		// Other files under the names, as by the rename that the kubelet makes.
+		// Replace the files by renames, as the kubelet does.
 		other := t.TempDir()
 		writePair(t, other, now, time.Hour, now)
 		for _, name := range []string{"tls.crt", "tls.key"} {
@@ -135,7 +136,7 @@ func TestFilesAreReadAgainAlthoughTheirTimeIsTheSame(t *testing.T) {
 		if !shown() {
 			t.Error("files that were renamed are not read")
 		}
-		// Other contents, perhaps as long as before.
+		// Overwrite the files in place. The new content may have the same length.
 		for range 5 {
 			writePair(t, dir, now, time.Hour, now)
 			<-time.After(11 * time.Second)
@@ -146,8 +147,8 @@ func TestFilesAreReadAgainAlthoughTheirTimeIsTheSame(t *testing.T) {
 	})
 }
 
-// TestChainThatIsWrittenInPartsIsShownWhole reads a file after only its first certificate was written. The time of the
-// file does not change with the rest.
+// TestChainThatIsWrittenInPartsIsShownWhole reads a file when only the first certificate of the chain has been written.
+// The rest follows without a change of the file's modification time.
 func TestChainThatIsWrittenInPartsIsShownWhole(t *testing.T) {
 	dir, now := t.TempDir(), time.Now()
 	entries, err := entriesOf(now, time.Hour, "localhost")
@@ -172,8 +173,9 @@ func TestChainThatIsWrittenInPartsIsShownWhole(t *testing.T) {
 	}
 }
 
-// TestCertificateThatExpiresWhileAConnectionIsOpen sends requests as an API server that keeps its connection. They are
-// answered. A new connection needs a valid certificate, and gets it as soon as the files contain one.
+// TestCertificateThatExpiresWhileAConnectionIsOpen sends requests over one connection, as an API server does. They are
+// answered although the certificate expires. A new connection requires a valid certificate, and gets it as soon as the
+// files contain one.
 func TestCertificateThatExpiresWhileAConnectionIsOpen(t *testing.T) {
 	dir, now := t.TempDir(), time.Now()
 	trusted := x509.NewCertPool()
@@ -193,7 +195,7 @@ func TestCertificateThatExpiresWhileAConnectionIsOpen(t *testing.T) {
 	ended := make(chan error, 1)
 	go func() { ended <- s.Run(ctx) }()
 
-	var late atomic.Int64 // the clock of the client
+	var late atomic.Int64 // what the client's clock is ahead
 	config := &tls.Config{RootCAs: trusted, ServerName: "localhost",
 		Time: func() time.Time { return now.Add(time.Duration(late.Load())) }}
 	transport := &http.Transport{TLSClientConfig: config}
@@ -257,8 +259,8 @@ func TestCertificateOfFilesThatExpiredIsNotReady(t *testing.T) {
 	})
 }
 
-// TestReadsOfFilesAreCounted counts reads before the metrics are registered and failed reads, but not checks of
-// unchanged files.
+// TestReadsOfFilesAreCounted checks that the metrics count failed reads and reads before the metrics are registered,
+// but not checks that found the files unchanged.
 func TestReadsOfFilesAreCounted(t *testing.T) {
 	dir, now := t.TempDir(), time.Now()
 	writePair(t, dir, now, time.Hour, now.Add(-3*time.Hour))
@@ -291,7 +293,7 @@ func TestReadsOfFilesAreCounted(t *testing.T) {
 	want("gone", 4, 2)
 }
 
-// entriesOf returns the entries of a Secret with a self-signed certificate that was issued at that time.
+// entriesOf returns the entries of a Secret with a self-signed certificate that was issued at the time made.
 func entriesOf(made time.Time, lifetime time.Duration, name string) (map[string][]byte, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {

@@ -12,15 +12,15 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/object"
 )
 
-// Applier applies objects. A [Client] is one, and so is the writer of a subresource, such as Client.Status.
+// Applier applies objects. [Client] and [SubResourceWriter], such as the result of Client.Status, implement it.
 type Applier interface {
 	Apply(ctx context.Context, obj object.Object, opts ...ApplyOption) error
 }
 
-// ApplyConfiguration applies a typed apply configuration, such as the applyconfiguration packages that kctrl and
-// client-go's generators write: a pointer to any type whose JSON is an object with apiVersion, kind and name. Fields
-// that are absent from the JSON are not applied. On success typed is set to the server's answer; on error it is
-// unchanged. Pass c.Status() to apply the status.
+// ApplyConfiguration applies a typed apply configuration, such as a type of the applyconfiguration packages that kctrl
+// and client-go's generators write. typed must be a pointer to a value whose JSON is an object with apiVersion, kind
+// and name. Fields that are absent from the JSON are not applied. On success typed is set to the server's answer; on
+// error it is unchanged. Pass c.Status() to apply the status.
 func ApplyConfiguration(ctx context.Context, c Applier, typed any, opts ...ApplyOption) error {
 	v := reflect.ValueOf(typed)
 	if v.Kind() != reflect.Pointer || v.IsNil() {

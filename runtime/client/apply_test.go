@@ -17,7 +17,7 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/object"
 )
 
-// serverMetadata is the metadata that a server writes.
+// serverMetadata returns metadata in which the fields that a server writes are set.
 func serverMetadata(name string) metav1.ObjectMeta {
 	return metav1.ObjectMeta{
 		Namespace: "default", Name: name, UID: "u", ResourceVersion: "7", CreationTimestamp: metav1.Unix(1, 0),
@@ -26,7 +26,7 @@ func serverMetadata(name string) metav1.ObjectMeta {
 	}
 }
 
-// deployment is a Deployment that was read from a server, and changed.
+// deployment returns a Deployment that was read from a server and then changed.
 func deployment() *appsv1.Deployment {
 	return &appsv1.Deployment{
 		ObjectMeta: serverMetadata("web"),
@@ -64,8 +64,8 @@ func TestApplyOfATypedObjectSendsOnlyWhatItSets(t *testing.T) {
 	if got.what != what+"?fieldManager=me" || got.header.Get("Content-Type") != "application/apply-patch+yaml" {
 		t.Errorf("got %s %s", got.what, got.header)
 	}
-	// Values behind pointers are set even if they are zero: replicas, selector, emptyDir. strategy, resources and the
-	// metadata of the template are zero structs, so they are unset. A numeric port of 0 and an empty label are values.
+	// Values behind pointers are sent even if they are zero: replicas, selector, emptyDir. The fields strategy, resources
+	// and the template's metadata are zero structs, so they are omitted. A numeric port of 0 and an empty label are sent.
 	sameJSON(t, got.body, `{"apiVersion":"apps/v1","kind":"Deployment",
 		"metadata":{"namespace":"default","name":"web","uid":"u","labels":{"empty":""}},
 		"spec":{"replicas":0,"selector":{},"template":{"spec":{"automountServiceAccountToken":false,
@@ -94,7 +94,7 @@ func TestApplyKeepsValuesThatEncodeThemselves(t *testing.T) {
 		"spec":{"overhead":{"cpu":"0"},"containers":[{"name":"c","resources":{"limits":{"memory":"1Gi"}}}]}}`)
 }
 
-// part and gadget are a kind as users write them: fields without tags, empty structs at several depths, nulls.
+// part and gadget form a kind as users write them: fields without tags, empty structs at several depths, nulls.
 type part struct {
 	Options struct {
 		Fast bool `json:"fast,omitempty"`
@@ -124,7 +124,7 @@ func (g *gadget) DeepCopyObject() runtime.Object { clone := *g; return &clone }
 
 var gadgets = schema.GroupVersion{Group: "example.com", Version: "v1"}
 
-// serveGadgets makes s and the scheme of the client know the kind Gadget.
+// serveGadgets adds the kind Gadget to s and to the client's scheme.
 func serveGadgets(t *testing.T, s *server) client.Options {
 	t.Helper()
 	s.respond("GET /apis/example.com/v1", resources("example.com/v1", "Gadget/gadgets/gadget"))
@@ -148,7 +148,8 @@ func TestApplyDropsEmptyStructsAtAnyDepth(t *testing.T) {
 	if err := c.Apply(t.Context(), g); err != nil {
 		t.Fatal(err)
 	}
-	// A null in a list is a position; the empty objects in raw are the user's; Kept and Plain have no omitempty.
+	// A null in a list holds a position, so it is sent. The empty objects in raw were set by the user. Kept and Plain have
+	// no omitempty.
 	sameJSON(t, s.last(t).body, `{"apiVersion":"example.com/v1","kind":"Gadget","metadata":{"namespace":"default","name":"g"},
 		"inner":{"size":0},"Parts":{"a":{"size":0}},"list":[{"size":1},{"size":0}],"Plain":{},"kept":{},"raw":{"config":{}},
 		"any":{"deep":[null,{}]}}`)

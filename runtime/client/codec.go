@@ -40,8 +40,8 @@ func (e *bareStatusError) Error() string {
 	return fmt.Sprintf("the server sent a bare Status: %q", e.message)
 }
 
-// decode sets obj to the object in data, which must be of kind gvk, and replaces its whole content. For other data it
-// leaves obj unchanged, and returns the failure in a Status, or a [*bareStatusError].
+// decode sets obj to the object in data, which must be of kind gvk, and replaces its whole content. On error obj is
+// unchanged. If data is a Status, decode returns the failure in it, or a [*bareStatusError].
 func decode(data []byte, obj runtime.Object, gvk schema.GroupVersionKind) error {
 	asked := wire.Asked{GVK: gvk, Metadata: isMetadata(obj)}
 	return decodeAs(data, obj, func(decoded runtime.Object) error {

@@ -22,10 +22,10 @@ import (
 )
 
 const (
-	// maxTries is how often a request is sent if the server requests retries.
+	// maxTries is the maximum number of times that a request is sent if the server requests retries.
 	maxTries = 10
-	// maxRetryAfter is the longest wait for a retry. If the server requests a longer one, the caller receives the
-	// answer and decides.
+	// maxRetryAfter is the longest wait for a retry. If the server requests a longer wait, the caller receives the error
+	// instead.
 	maxRetryAfter = 30 * time.Second
 	// maxIdle is how long a list, watch or lookup waits without receiving data. API servers end requests themselves
 	// after a minute.
@@ -81,8 +81,8 @@ type request struct {
 	accept      string
 	contentType string
 	body        []byte
-	// idleTimeout is how long the request waits without receiving data: before the header, and then, except for a
-	// watch, before more of the body. Zero means no limit.
+	// idleTimeout is how long the request waits without receiving data, first for the header and then for each part of the
+	// body. It does not apply to the body of a watch. Zero means no limit.
 	idleTimeout time.Duration
 }
 
@@ -106,7 +106,7 @@ func (r *request) String() string {
 	return s
 }
 
-// path returns the URL path of the request, relative to the server's.
+// path returns the URL path of the request, relative to the server's base path.
 func (r *request) path() string {
 	if r.raw != "" {
 		return r.raw
@@ -185,7 +185,7 @@ func (c *conn) send(ctx context.Context, r *request) (*http.Response, error) {
 	if err != nil {
 		return nil, idle.failed(err)
 	}
-	waits := idle.timer.Stop() // or the timer has expired with the header
+	waits := idle.timer.Stop() // false if the timer expired just when the header arrived
 	idle.ReadCloser, resp.Body = resp.Body, idle
 	if r.verb == "watch" && isSuccess(resp) && waits {
 		resp.Body = struct {
@@ -231,8 +231,9 @@ func isSuccess(resp *http.Response) bool {
 	return resp.StatusCode >= http.StatusOK && resp.StatusCode < http.StatusMultipleChoices
 }
 
-// retryDelay reports whether the server requests a retry, and its delay. It never allows the retry of a request that
-// may have taken effect: 429 refuses a request, and 503 is retried only for reads.
+// retryDelay returns the delay after which the server requests a retry, and whether to retry. It never allows the retry
+// of a write that may have taken effect: 429 means that the server refused the request, and after a 5xx code only reads
+// are retried.
 func retryDelay(resp *http.Response, method string) (time.Duration, bool) {
 	switch resp.StatusCode {
 	case http.StatusTooManyRequests:
@@ -267,7 +268,7 @@ func retryAfterSeconds(resp *http.Response) (int, bool) {
 	if err != nil {
 		now = time.Now()
 	}
-	// Rounded up, since an earlier retry would be refused again.
+	// Round up, because the server would refuse an earlier retry.
 	seconds := math.Ceil(at.Sub(now).Seconds())
 	return int(max(0, min(seconds, math.MaxInt32))), true
 }

@@ -19,7 +19,7 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/object"
 )
 
-// busy is an answer that requests a delay.
+// busy returns an answer that asks the client to retry after a delay.
 func busy(code int, after string) answer {
 	return answer{code: code, header: map[string]string{"Retry-After": after},
 		body: status(code, metav1.StatusReasonTooManyRequests, "busy")}
@@ -34,8 +34,8 @@ func TestRefusedRequestIsSentAgainAfterTheTimeTheServerAsksFor(t *testing.T) {
 	for name, test := range map[string]struct {
 		code   int
 		after  string
-		get    bool // whether a read is sent again
-		update bool // whether a write is
+		get    bool // whether a read is retried
+		update bool // whether a write is retried
 	}{
 		"too many requests":     {429, "3", true, true},
 		"at once":               {429, "0", true, true},
@@ -91,7 +91,8 @@ func TestRefusedRequestIsSentAgainAfterTheTimeTheServerAsksFor(t *testing.T) {
 	}
 }
 
-// The server's clock may differ from the client's, which is at the beginning of 2000 here.
+// The server's clock, which the Date header shows, may differ from the client's clock. The latter starts at the
+// beginning of 2000 here.
 func TestRetryAfterMayBeADateOfTheServersClock(t *testing.T) {
 	for _, test := range []struct {
 		date, after string
@@ -341,8 +342,8 @@ func TestDefaultUserAgentNamesTheProgram(t *testing.T) {
 	}
 }
 
-// TestWriteThatIsRedirectedIsNoRead checks that no redirect turns a write into a read, whose answer would look like
-// success.
+// TestWriteThatIsRedirectedIsNoRead checks that no redirect turns a write into a GET, whose answer would look like a
+// successful write.
 func TestWriteThatIsRedirectedIsNoRead(t *testing.T) {
 	for _, code := range []int{http.StatusMovedPermanently, http.StatusFound, http.StatusSeeOther,
 		http.StatusTemporaryRedirect, http.StatusPermanentRedirect} {

@@ -25,7 +25,7 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/client"
 )
 
-// wireServer answers each request with the bytes of answer, on a separate connection in memory.
+// wireServer answers each request with the bytes of answer, on a separate in-memory connection.
 type wireServer struct {
 	mu     sync.Mutex
 	answer []byte
@@ -44,8 +44,8 @@ func (s *wireServer) dial(context.Context, string, string) (net.Conn, error) {
 	return near, nil
 }
 
-// framings are the encodings of an answer and its end: HTTP/1.1 with a length or in chunks, with compression, and
-// HTTP/1.0, which ends the answer with the connection.
+// framings returns an answer in each encoding that marks its end in another way: HTTP/1.1 with a length, in chunks or
+// compressed, and HTTP/1.0, where the end of the connection ends the answer.
 func framings(contentType string, body []byte) map[string][]byte {
 	chunked := func(data []byte) (b []byte) {
 		for _, part := range [][]byte{data[:len(data)/3], data[len(data)/3:]} {
@@ -83,8 +83,8 @@ func formatsOf(t *testing.T, obj runtime.Object) map[string][]byte {
 	return bodies
 }
 
-// TestTruncatedAnswerIsNeverAValidOne cuts answers at each byte, from the status line on. The client must return the
-// whole answer or an error.
+// TestTruncatedAnswerIsNeverAValidOne cuts answers at each byte, starting in the status line. The client must return
+// the whole answer or an error.
 func TestTruncatedAnswerIsNeverAValidOne(t *testing.T) {
 	one := corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "a", Namespace: "default", UID: "u", ResourceVersion: "7"},
 		Data: map[string]string{"x": "y \"é\" 1"}}
@@ -106,7 +106,7 @@ func TestTruncatedAnswerIsNeverAValidOne(t *testing.T) {
 	ok(t, err)
 	calls := map[string]struct {
 		sends    runtime.Object
-		anything bool // not JSON alone
+		anything bool // accepts all formats, not only JSON
 		call     func() (any, error)
 	}{
 		"get":    {&one, false, func() (any, error) { got := configMap(""); return got, c.Get(t.Context(), keyA, got) }},
@@ -143,7 +143,8 @@ func TestTruncatedAnswerIsNeverAValidOne(t *testing.T) {
 	}
 }
 
-// TestCutWatchDeliversNothingElse cuts a watch at each byte. The events before its end are a prefix of those sent.
+// TestCutWatchDeliversNothingElse cuts a watch at each byte. The delivered events must be a prefix of the events that
+// were sent.
 func TestCutWatchDeliversNothingElse(t *testing.T) {
 	event := func(kind, name string) string {
 		return fmt.Sprintf(`{"type":%q,"object":{"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":%q,"resourceVersion":"7"}}}`+"\n", kind, name)

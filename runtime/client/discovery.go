@@ -17,7 +17,7 @@ import (
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 )
 
-// apiVersion has the resources of one group version.
+// apiVersion holds the resources of one group version.
 type apiVersion struct {
 	kinds     map[string]*served // by kind
 	resources map[string]*served // by plural and by singular name
@@ -29,13 +29,13 @@ type served struct {
 	singular string
 }
 
-// apiGroup has the versions of one group, the preferred one first. A group that does not exist has none.
+// apiGroup holds the versions of one group, the preferred version first. It is empty for a group that does not exist.
 type apiGroup struct{ versions []string }
 
-// apiGroups has the names of the server's groups except the core group, in the server's order.
+// apiGroups holds the names of the server's groups except the core group, in the server's order.
 type apiGroups struct{ names []string }
 
-// loadVersion requests the resources of gv. A version that does not exist has none.
+// loadVersion requests the resources of gv. The result is empty for a version that does not exist.
 func (c *conn) loadVersion(ctx context.Context, gv schema.GroupVersion) (*apiVersion, error) {
 	var list metav1.APIResourceList
 	if err := c.discover(ctx, versionPath(gv), "APIResourceList", &list,
@@ -51,7 +51,7 @@ func (c *conn) loadVersion(ctx context.Context, gv schema.GroupVersion) (*apiVer
 	return v, nil
 }
 
-// add adds a resource. If two resources have one kind, the kind maps to the first.
+// add adds a resource. If two resources have the same kind, the kind maps to the first.
 func (v *apiVersion) add(gv schema.GroupVersion, r metav1.APIResource) {
 	s := &served{
 		mapping: meta.RESTMapping{
@@ -113,9 +113,9 @@ func (c *conn) loadGroups(ctx context.Context) (*apiGroups, error) {
 	return groups, nil
 }
 
-// discover reads the discovery document of that kind into doc, and leaves doc empty if the server has none. Any other
-// answer is an error, since an empty document would mean that kinds do not exist. A document without a kind is accepted
-// if names reports that it has its content.
+// discover reads the discovery document at path, which is of the given kind, into doc. It leaves doc empty if the
+// server does not have the document. Any other answer is an error, because an empty document would mean that kinds do
+// not exist. A document without a kind is accepted if names reports that doc has content.
 func (c *conn) discover(ctx context.Context, path, kind string, doc runtime.Object, names func() bool) error {
 	r := &request{verb: "discover", method: http.MethodGet, raw: path, accept: acceptJSON, idleTimeout: maxIdle}
 	body, err := c.do(ctx, r)
@@ -138,7 +138,7 @@ func (c *conn) discover(ctx context.Context, path, kind string, doc runtime.Obje
 	return nil
 }
 
-// named adds r to an error of the server, which does not contain it.
+// named adds a description of r to an error of the server, which lacks one.
 func named(r *request, err error) error {
 	if _, ok := err.(apierrors.APIStatus); ok {
 		return fmt.Errorf("%s: %w", r, err)
@@ -151,9 +151,9 @@ const (
 	maxReload = 2 * time.Second
 )
 
-// lazy is a document of the API server that is loaded when it is first needed, and again when a lookup does not find
-// its entry. Loads that find nothing new are spaced at growing intervals, which limits the load of repeated lookups of
-// a missing kind. Concurrent lookups share one load and its failure.
+// lazy is a document of the API server that is loaded when it is first needed, and loaded again when a lookup does not
+// find an entry. Loads that do not find the entry are repeated at growing intervals, which limits the load on the
+// server when a missing kind is looked up repeatedly. Concurrent lookups share one load and its error.
 type lazy[T any] struct {
 	load func(ctx context.Context) (*T, error)
 
@@ -218,7 +218,7 @@ func lookup[T, R any](ctx context.Context, l *lazy[T], find func(*T) (R, bool)) 
 // forget makes the next lookup load the document again.
 func (l *lazy[T]) forget() { l.current.Store(nil) }
 
-// expire is forget for a document older than maxReload. It reports whether the next lookup loads the document again.
+// expire calls forget for a document older than maxReload. It reports whether the next lookup loads the document again.
 func (l *lazy[T]) expire(ctx context.Context) bool {
 	select {
 	case <-l.turn:

@@ -19,14 +19,14 @@ import (
 // maxErrorText limits the part of a non-Status answer that an error quotes.
 const maxErrorText = 2048
 
-// MaskedError reports the write of an object that was read from a cache with only some of its fields. The write would
-// remove the other fields, or with Apply those that its field owner owns. Instead, patch the object, apply a new one,
-// or read it with [Live] first. An Update of the status is possible if the cache has all of metadata and status, and an
-// Apply of the status if it has all of status.
+// MaskedError is the error of a write of an object that was read from a cache with only some of its fields. The write
+// would remove the other fields; an Apply would remove those of them that its field owner owns. Instead, patch the
+// object, apply a new one, or read it with [Live] first. An Update of the status is possible if the cache has the whole
+// metadata and status, and an Apply of the status if the cache has the whole status.
 type MaskedError struct {
 	// Description of the write, such as "update pods default/web".
 	What string
-	// Mask has the fields that the object has.
+	// Mask lists the fields with which the object was read.
 	Mask []string
 }
 
@@ -83,15 +83,16 @@ func errorText(resp *http.Response, body []byte) string {
 	return strings.TrimSpace(strings.ToValidUTF8(string(body), "?"))
 }
 
-// isMissingPath reports whether err is a 404 for a path that the server does not serve, as after the deletion of the
-// kind's CRD, and not for an absent object.
+// isMissingPath reports whether err is a 404 because the server does not serve the path, for example after the deletion
+// of the kind's CRD. A 404 for an absent object is different.
 func isMissingPath(err error) bool {
 	return apierrors.IsNotFound(err) && apierrors.HasStatusCause(err, metav1.CauseTypeUnexpectedServerResponse)
 }
 
-// DecodeError reports the body of a list or watch that violates the API's format. The stream cannot be read further.
+// DecodeError is the error of an answer that violates the API's format or does not match the request. A stream that
+// returned it has ended.
 type DecodeError struct {
-	// Description of the decoded value, such as "watch event of pods".
+	// Description of the decoded value, such as "event of watch pods".
 	What string
 	// Err is the cause.
 	Err error

@@ -35,7 +35,7 @@ func (b *closing) Close() error {
 	return nil
 }
 
-// fixedAnswer is a transport that gives every request the same answer.
+// fixedAnswer is a transport that returns the same answer to every request.
 type fixedAnswer struct{ *http.Response }
 
 func (a fixedAnswer) RoundTrip(*http.Request) (*http.Response, error) { return a.Response, nil }
@@ -138,7 +138,7 @@ func TestAnswersThatAreNoStatusNameVerbAndResource(t *testing.T) {
 	}
 }
 
-// detailsOf returns the content of a Status apart from its message.
+// detailsOf formats the fields of a Status except its message.
 func detailsOf(err error) string {
 	var failure apierrors.APIStatus
 	if !errors.As(err, &failure) {
@@ -211,7 +211,7 @@ func TestBodyThatBreaksOffIsANetworkError(t *testing.T) {
 	}
 }
 
-// broken is a body that fails.
+// broken is a body whose reads fail.
 type broken struct{ err error }
 
 func (b broken) Read([]byte) (int, error) { return 0, b.err }

@@ -12,7 +12,8 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/client"
 )
 
-// A program's own loop continues soon after an outage of the server, and sends no requests until then.
+// A program's own loop can wait for the server after an outage: it continues soon after the server is back, and sends
+// no requests before.
 func ExampleREST_Reachable() {
 	server := newServer()
 	server.respond("GET /readyz", "ok")

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// errSilent reports a server, or a proxy, that keeps a connection open and sends nothing.
+// errSilent means that a server or proxy keeps the connection open but sends nothing.
 var errSilent = errors.New("the server sends nothing")
 
 // idleBody is the body of an answer with an idle timeout. The timeout applies to the wait for the header, and then to
@@ -21,7 +21,7 @@ type idleBody struct {
 	expired       atomic.Bool // the timer has canceled the request
 }
 
-// withIdleTimeout returns the context for a request, and the body to wrap around its answer's.
+// withIdleTimeout returns a context for the request, and the body that wraps the body of its answer.
 func withIdleTimeout(ctx context.Context, timeout time.Duration) (context.Context, *idleBody) {
 	b := &idleBody{timeout: timeout}
 	ctx, b.cancel = context.WithCancel(ctx)
@@ -32,7 +32,7 @@ func withIdleTimeout(ctx context.Context, timeout time.Duration) (context.Contex
 	return ctx, b
 }
 
-// failed ends a request without an answer, and returns its error.
+// failed ends a request that failed with err before an answer, and returns the error to report.
 func (b *idleBody) failed(err error) error {
 	if b.expired.Load() {
 		err = errSilent

@@ -24,17 +24,17 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/client"
 )
 
-// piece is a part of the body of an answer, and its delay after the part before it.
+// piece is a part of an answer's body, and its delay after the previous part.
 type piece struct {
 	after time.Duration
 	text  string
 }
 
-// slow is a transport that answers after a delay with a body in parts. After the last part the body blocks, unless that
-// part is the end.
+// slow is a transport that answers after a delay with a body in parts. After the last part, reads of the body block
+// unless that part is theEnd.
 type slow struct {
 	header time.Duration
-	code   int // 0 is that of a success
+	code   int // 0 means success
 	parts  []piece
 }
 
@@ -98,7 +98,7 @@ func TestListIsGivenUpWhenTheServerSendsNothing(t *testing.T) {
 	slowBody = append(slowBody, piece{time.Minute, item + "]}"}, piece{time.Minute, theEnd})
 	for name, test := range map[string]struct {
 		slow
-		took time.Duration // until it is given up; 0 is not
+		took time.Duration // time until the client gives up; 0 means that it does not
 	}{
 		"no answer":              {slow{header: time.Hour}, 2 * time.Minute},
 		"late answer":            {slow{header: 110 * time.Second, parts: []piece{{0, head + "]}"}, {0, theEnd}}}, 0},
@@ -124,7 +124,7 @@ func TestListIsGivenUpWhenTheServerSendsNothing(t *testing.T) {
 	}
 }
 
-// thorough is an object that is slow to decode.
+// thorough is an object that takes three minutes to decode.
 type thorough struct{ corev1.ConfigMap }
 
 func (o *thorough) UnmarshalJSON(text []byte) error {
@@ -201,7 +201,7 @@ func TestDiscoveryIsGivenUpWhenTheServerSendsNothing(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		// All requests that wait for the same document fail with it.
+		// If a discovery document cannot be read, all requests that wait for it fail.
 		var waiting sync.WaitGroup
 		for range 3 {
 			waiting.Go(func() {
@@ -213,7 +213,7 @@ func TestDiscoveryIsGivenUpWhenTheServerSendsNothing(t *testing.T) {
 				}
 			})
 		}
-		// A request whose caller gave up does not fail the others: the next one sends it again.
+		// A request whose caller gave up does not fail the other requests: the next request reads the document again.
 		waiting.Go(func() {
 			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 			defer cancel()

@@ -9,9 +9,9 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/object"
 )
 
-// Interceptor has a function for each intercepted call of a client. A function receives the underlying client, which it
-// may call in any way or not at all. A nil function does not intercept the call. Calls of Status() go to the
-// SubResource functions, with the name "status".
+// Interceptor has functions that replace methods of a client. A function receives the underlying client, which it may
+// call in any way or not at all. A method whose function is nil is not intercepted. Calls on the result of Status() are
+// passed to the SubResource functions, with the name "status".
 type Interceptor struct {
 	Get         func(ctx context.Context, c Client, key object.Key, obj object.Object, opts ...GetOption) error
 	List        func(ctx context.Context, c Client, list object.List, opts ...ListOption) error
@@ -34,7 +34,8 @@ type Interceptor struct {
 	SubResourceApply func(ctx context.Context, c Client, subResource string, obj object.Object, opts ...ApplyOption) error
 }
 
-// Intercept returns c with the functions of i in front of it. The result is a [WithWatch] if c is.
+// Intercept returns a client that calls the functions of i in place of the methods of c. The result implements
+// [WithWatch] if c does.
 func Intercept(c Client, i Interceptor) Client {
 	intercepted := &interceptor{Client: c, with: i}
 	if watching, ok := c.(WithWatch); ok {
@@ -174,7 +175,7 @@ func NewDryRunClient(c Client) Client { return withDefaults(c, defaults{dryRun: 
 // WithFieldOwner returns c with owner as the default field owner of writes.
 func WithFieldOwner(c Client, owner string) Client { return withDefaults(c, defaults{owner: owner}) }
 
-// WithFieldValidation returns c with validation as the default of writes, see [FieldValidation].
+// WithFieldValidation returns c with validation as the default field validation of writes, see [FieldValidation].
 func WithFieldValidation(c Client, validation FieldValidation) Client {
 	return withDefaults(c, defaults{validation: string(validation)})
 }
@@ -197,7 +198,7 @@ func (d defaults) fill(o WriteOptions, err error) (*WriteOptions, error) {
 	return &o, err
 }
 
-// withDefaults returns c with default options of its writes. The result is a [WithWatch] if c is.
+// withDefaults returns c with default options for its writes. The result implements [WithWatch] if c does.
 func withDefaults(c Client, d defaults) Client {
 	return Intercept(c, Interceptor{
 		Create: func(ctx context.Context, c Client, obj object.Object, opts ...CreateOption) error {
@@ -267,9 +268,9 @@ func withDefaults(c Client, d defaults) Client {
 	})
 }
 
-// NewNamespacedClient returns c restricted to one namespace. Objects and keys without a namespace get it, and another
-// namespace is an error before any request. List and DeleteAllOf are restricted to it. Cluster-scoped kinds are not
-// affected. The result is a [WithWatch] if c is.
+// NewNamespacedClient returns c restricted to one namespace. The client sets this namespace in objects and keys that
+// have none, and fails for any other namespace before it sends a request. It restricts List, Watch and DeleteAllOf to
+// the namespace. Cluster-scoped kinds are not affected. The result implements [WithWatch] if c does.
 func NewNamespacedClient(c Client, namespace string) Client {
 	n := namespaced{client: c, namespace: namespace}
 	return Intercept(c, Interceptor{
@@ -340,7 +341,7 @@ type namespaced struct {
 	namespace string
 }
 
-// fillNamespace sets an empty namespace to the client's if the kind of obj is namespaced, and fails for another
+// fillNamespace sets an empty namespace to that of the client if the kind of obj is namespaced, and fails for any other
 // namespace.
 func (n namespaced) fillNamespace(obj runtime.Object, namespace *string) error {
 	has, err := n.client.IsObjectNamespaced(obj)

@@ -16,8 +16,8 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/object"
 )
 
-// seen returns an interceptor that blocks all calls and records them, with the options of writes that are set and the
-// namespace of the object.
+// seen returns an interceptor that records all calls instead of passing them on, with the object's namespace and the
+// write options that are set.
 func seen(calls *[]string) client.Interceptor {
 	note := func(verb string, o object.Object, write client.WriteOptions) error {
 		call := verb
@@ -102,7 +102,7 @@ func seen(calls *[]string) client.Interceptor {
 	}
 }
 
-// everyCall makes one call of each method of c, about an object without a namespace.
+// everyCall calls each method of c once, with an object without a namespace.
 func everyCall(t *testing.T, c client.Client) {
 	t.Helper()
 	ctx, patch := t.Context(), client.RawPatch(types.MergePatchType, []byte("{}"))
@@ -125,7 +125,7 @@ func everyCall(t *testing.T, c client.Client) {
 func TestInterceptorSeesEveryCall(t *testing.T) {
 	var calls []string
 	c := client.Intercept(connect(t, newServer(), client.Options{}), seen(&calls))
-	c = client.Intercept(c, client.Interceptor{}) // lets all pass
+	c = client.Intercept(c, client.Interceptor{}) // an empty interceptor passes all calls on
 	everyCall(t, c)
 	want := []string{
 		"watch in ", "get /a", "list in ", "create in ", "update in ", "patch in ", "apply in ", "delete in ",

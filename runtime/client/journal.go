@@ -17,8 +17,9 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/object"
 )
 
-// Journal passes the writes of all clients that share it to the caches and controllers of this process. The zero value
-// is ready for use. It is safe for concurrent use. It keeps a limited number of the last writes, without their objects.
+// Journal records the writes of all clients that share it, and passes them to the caches and controllers of this
+// process. The zero value is ready for use. A Journal is safe for concurrent use. It keeps a limited number of recent
+// writes, without their objects.
 type Journal = writes.Journal
 
 // Journal returns the journal in which c records its writes.
@@ -72,7 +73,7 @@ func (c *REST) recordWritten(ctx context.Context, r *request, base string, obj o
 	c.record(ctx, w)
 }
 
-// isConditional reports whether the server rejects r unless the object has the version base.
+// isConditional reports whether the server rejects r if the current version of the object is not base.
 func (r *request) isConditional(base string) bool {
 	if base == "" || r.method == http.MethodPut {
 		return base != ""
@@ -91,13 +92,14 @@ func (r *request) isAction() bool {
 	return r.verb == "create" && (r.subresource != "" || r.resource.gvk.GroupKind() == bindingKind)
 }
 
-// bindingKind is posted like an object, but changes the pod with its name.
+// bindingKind is posted like an object, but changes the pod of the same name.
 var bindingKind = schema.GroupKind{Kind: "Binding"}
 
-// tokenSubresource returns a token of a service account. It does not change the object.
+// tokenSubresource is the subresource that issues tokens for a service account. A request for it does not change the
+// object.
 const tokenSubresource = "token"
 
-// recordUnknown records a request whose outcome is unknown. It skips requests with a generated name and those for a
+// recordUnknown records a request whose outcome is unknown. It skips requests with a generated name and requests for a
 // collection.
 func (c *REST) recordUnknown(ctx context.Context, r *request) {
 	w := r.target()
@@ -108,8 +110,8 @@ func (c *REST) recordUnknown(ctx context.Context, r *request) {
 	c.record(ctx, w)
 }
 
-// recordLost records a request that failed with err, unless the server certainly did not execute it. A request with a
-// lost or invalid answer, or with an internal error, may have taken effect.
+// recordLost records a request that failed with err, unless it is certain that the server did not execute it. If the
+// answer was lost or invalid, or if the server reports an internal error, the request may have taken effect.
 func (c *REST) recordLost(ctx context.Context, r *request, err error) {
 	var status apierrors.APIStatus
 	if errors.As(err, &status) && isRefusal(status.Status().Code) {
@@ -128,11 +130,11 @@ func isRefusal(code int32) bool {
 
 func (r *request) isDryRun() bool { return r.query.Has("dryRun") }
 
-// namespaceKind can also have finalizers in its spec.
+// namespaceKind is the kind that can have finalizers in its spec as well as in its metadata.
 var namespaceKind = schema.GroupKind{Kind: "Namespace"}
 
-// endOf reports whether obj, in the state that a write returned, no longer exists: it has a deletion timestamp and no
-// finalizers. A namespace may still exist, and is reported as ending.
+// endOf reports in gone whether obj, as a write returned it, no longer exists, because it has a deletion timestamp and
+// no finalizers. Such a namespace may still exist; for it, endOf returns ending instead.
 func (r resource) endOf(obj metav1.Object) (gone, ending bool) {
 	grace := obj.GetDeletionGracePeriodSeconds()
 	if obj.GetDeletionTimestamp() == nil || len(obj.GetFinalizers()) > 0 || grace != nil && *grace > 0 {
@@ -142,7 +144,7 @@ func (r resource) endOf(obj metav1.Object) (gone, ending bool) {
 	return !ending, ending
 }
 
-// deletion decodes the answers of deletions: a Status that names the object, the object, or a list of objects.
+// deletion decodes the answers to deletions: a Status with the UID of the object, the object, or a list of objects.
 type deletion struct {
 	metav1.PartialObjectMetadata
 	Status  json.RawMessage                `json:"status"`
@@ -150,8 +152,8 @@ type deletion struct {
 	Items   []metav1.PartialObjectMetadata `json:"items"`
 }
 
-// recordDeleted records a deletion of obj that was answered with body. An answer that cannot be read, or is of another
-// kind, counts as lost.
+// recordDeleted records a deletion of obj that was answered with body. If the answer cannot be decoded, or is of
+// another kind, the outcome is recorded as unknown.
 func (c *REST) recordDeleted(ctx context.Context, r *request, obj object.Object, body []byte) {
 	var answer deletion
 	if err := json.Unmarshal(body, &answer); err != nil {

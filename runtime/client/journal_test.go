@@ -27,10 +27,11 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/object"
 )
 
-// recorder keeps the writes that a journal records. All of them must be in flight, and none at the end of the test.
+// recorder keeps the writes that a journal records. It fails if a recorded write is not in flight, or if a write is
+// still in flight at the end of the test.
 type recorder struct {
 	log    *writes.Log
-	begins uint64 // before the test
+	begins uint64 // value of log.Begun before the test
 
 	mu     sync.Mutex
 	writes []writes.Write
@@ -86,7 +87,7 @@ func (j *recorder) only(t *testing.T, what string) writes.Write {
 	return recorded[0]
 }
 
-// testJournal compares the records of the journal with the watch events of the same writes.
+// testJournal compares the journal's records with the watch events that the same writes cause.
 func testJournal(t *testing.T, c live) {
 	kept := subscribe(t, c.Journal())
 	lw, err := client.NewListWatcher(c.REST, &corev1.Pod{}, client.Scope{Namespace: c.namespace})
@@ -193,7 +194,8 @@ func testJournalIsShared(t *testing.T, c live) {
 	}
 }
 
-// testJournalOfDeletedKinds deletes objects of kinds that end in their own ways, and compares the journal with a watch.
+// testJournalOfDeletedKinds deletes objects of kinds that are deleted in different ways, and compares the journal with
+// a watch.
 func testJournalOfDeletedKinds(t *testing.T, c live) {
 	template := corev1.PodTemplateSpec{
 		ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"a": "b"}},
@@ -251,17 +253,17 @@ func testJournalOfDeletedKinds(t *testing.T, c live) {
 	}
 }
 
-// written is a write whose answer contains the resulting object, with the given key unless that is empty.
+// written is a write and its expected record. The record contains the object of the answer unless order is set.
 type written struct {
 	call   func(ctx context.Context, c *client.REST) error
-	answer string     // of the server
-	key    object.Key // of the object in the journal's record
-	kind   string     // of it
+	answer string     // the server's answer
+	key    object.Key // the object's key in the record; may be empty
+	kind   string     // the object's kind in the record
 	order  bool       // the answer does not contain the resulting object
-	silent bool       // without a known key there is nothing to read again
+	silent bool       // nothing is recorded if the key is unknown, as no object could be read again
 }
 
-// allWrites are calls of each verb, in each form and to each sort of subresource.
+// allWrites returns calls of each verb, in each form and for each sort of subresource.
 func allWrites() map[string]written {
 	const (
 		deployment = `{"kind":"Deployment","apiVersion":"apps/v1","metadata":{"namespace":"default","name":"a","uid":"u","resourceVersion":"7"}}`
@@ -354,14 +356,15 @@ func allWrites() map[string]written {
 	}
 }
 
-// schemeOfWrites has the kinds of all writes. One serves every call of writeTo, since its kinds take longer than a write.
+// schemeOfWrites contains the kinds of all writes. All calls of writeTo share it, because building it takes longer than
+// a write.
 var schemeOfWrites = sync.OnceValues(func() (*runtime.Scheme, error) {
 	scheme := runtime.NewScheme()
 	return scheme, errors.Join(corev1.AddToScheme(scheme), appsv1.AddToScheme(scheme), autoscalingv1.AddToScheme(scheme),
 		policyv1.AddToScheme(scheme), authenticationv1.AddToScheme(scheme))
 })
 
-// writeTo returns the records of a write in the journal if the server answers every request with answer.
+// writeTo returns the journal's records of a write if the server gives the answer answered to every request.
 func writeTo(t *testing.T, w written, answered answer) ([]writes.Write, error) {
 	s := newServer()
 	s.respond("GET /api/v1", resources("v1", "Pod/pods/pod", "Binding/bindings/binding",
@@ -405,8 +408,8 @@ func TestJournalRecordsEachWrite(t *testing.T) {
 	}
 }
 
-// TestWriteIsCertainIfTheServerCheckedItsVersion checks writes that may have changed nothing, and writes that certainly
-// made the version in the answer, which is 7.
+// TestWriteIsCertainIfTheServerCheckedItsVersion compares writes that may have changed nothing with writes that
+// certainly created the version in the answer, which is 7.
 func TestWriteIsCertainIfTheServerCheckedItsVersion(t *testing.T) {
 	const deployment = `{"kind":"Deployment","apiVersion":"apps/v1",` +
 		`"metadata":{"namespace":"default","name":"a","uid":"u","resourceVersion":"7"}}`
@@ -453,7 +456,7 @@ func TestWriteIsCertainIfTheServerCheckedItsVersion(t *testing.T) {
 	}
 }
 
-// cutBody brings data and then fails with err, at the connection.
+// cutBody returns data and then fails with err, as a broken connection does.
 type cutBody struct {
 	data io.Reader
 	err  error
@@ -469,8 +472,9 @@ func (c cutBody) Read(p []byte) (int, error) {
 
 func (c cutBody) Close() error { return nil }
 
-// TestJournalRecordsWritesWithLostAnswers cuts the connection before the answer and at each byte of it, with and
-// without an error, because an answer may have no length. It also lets proxies answer.
+// TestJournalRecordsWritesWithLostAnswers cuts the connection before the answer and at each byte of it. The cut causes
+// a read error or not, because the end of an answer without a length looks like a cut. In other cases a proxy answers
+// instead.
 func TestJournalRecordsWritesWithLostAnswers(t *testing.T) {
 	for what, w := range allWrites() {
 		lost := map[string]answer{
@@ -508,7 +512,7 @@ func TestJournalRecordsWritesWithLostAnswers(t *testing.T) {
 	}
 }
 
-// TestJournalDoesNotRecordRejectedWrites checks writes that did not reach the storage.
+// TestJournalDoesNotRecordRejectedWrites checks writes that did not reach the server's storage.
 func TestJournalDoesNotRecordRejectedWrites(t *testing.T) {
 	for what, w := range allWrites() {
 		for how, answered := range map[string]answer{

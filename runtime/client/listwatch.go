@@ -18,8 +18,8 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/object"
 )
 
-// Scope selects the listed and watched objects of a kind, and their fields. The zero value selects all objects without
-// their managedFields.
+// Scope selects which objects of a kind are listed and watched, and which of their fields are kept. The zero value
+// selects all objects without their managedFields.
 type Scope struct {
 	// Namespace is the only namespace; empty means all. It must be empty for a cluster-scoped kind.
 	Namespace string
@@ -29,15 +29,15 @@ type Scope struct {
 	Fields fields.Selector
 	// KeepManagedFields keeps metadata.managedFields, which a [ListWatcher] otherwise omits.
 	KeepManagedFields bool
-	// Mask has the paths of the fields to keep, each with everything below, such as "metadata" and "status.conditions".
-	// Empty keeps all. A path continues through lists. Identity and state of the object are always kept: apiVersion,
-	// kind, and of metadata name, namespace, uid, resourceVersion, generation and deletionTimestamp. Masked objects are
-	// marked, see [object.Mask]; writing one as a whole fails with a [*MaskedError]. Together with packing in informers
-	// and caches, a mask needs the least memory.
+	// Mask lists the paths of the fields to keep, such as "metadata" and "status.conditions". Everything below a path is
+	// kept, and a path continues through the items of lists. An empty mask keeps all fields. These fields are always kept:
+	// apiVersion, kind, and in metadata name, namespace, uid, resourceVersion, generation and deletionTimestamp. Masked
+	// objects are marked, see [object.Mask]; writing one as a whole fails with a [*MaskedError]. Memory use is lowest if a
+	// mask is combined with packing in informers and caches.
 	Mask []string
-	// Formats are the accepted encodings in order of preference. JSON is added as the last, since every server supports
-	// it. Empty means Protobuf and JSON. Protobuf is used only for Go types with a protobuf form, such as the built-in
-	// kinds.
+	// Formats are the accepted encodings in order of preference. JSON is always accepted as the last one, because every
+	// server supports it. Empty means Protobuf and JSON. Protobuf is used only for Go types that implement it, such as
+	// those of the built-in kinds.
 	Formats []Format
 }
 
@@ -51,8 +51,8 @@ const (
 )
 
 // ListWatcher lists and watches the objects of one kind within a [Scope]. It is safe for concurrent use and stateless:
-// each call is one request. A request fails if the server sends nothing for two minutes, either no answer or no further
-// part of a list. This does not apply to an open watch.
+// each call is one request. A request fails if the server sends nothing for two minutes, whether before its answer or
+// in the middle of a list. The limit does not apply to an open watch.
 type ListWatcher[T object.Object] struct {
 	client  *REST
 	gvk     schema.GroupVersionKind
@@ -60,9 +60,10 @@ type ListWatcher[T object.Object] struct {
 	decoder *wire.Decoder[T]
 }
 
-// NewListWatcher returns a ListWatcher for the kind of prototype: the kind of a typed object's Go type, or the kind
-// that an *unstructured.Unstructured or *metav1.PartialObjectMetadata has set. T may be that pointer type or an
-// interface such as object.Object. NewListWatcher sends no request. It fails if prototype has no known kind.
+// NewListWatcher returns a ListWatcher for the kind of prototype. The kind of a typed object is that of its Go type; an
+// *unstructured.Unstructured or *metav1.PartialObjectMetadata must have its kind set. T may be the pointer type of
+// prototype or an interface such as object.Object. NewListWatcher sends no request. It fails if the kind of prototype
+// is unknown.
 func NewListWatcher[T object.Object](c *REST, prototype T, scope Scope) (*ListWatcher[T], error) {
 	if v := reflect.ValueOf(prototype); v.Kind() != reflect.Pointer || v.IsNil() {
 		return nil, fmt.Errorf("list and watch: the prototype is %T, which is nil or no pointer", prototype)
@@ -114,8 +115,9 @@ func (lw *ListWatcher[T]) List(ctx context.Context, opts metav1.ListOptions) (*P
 	return (*Page[T])(page), nil
 }
 
-// Watch opens a watch of the objects in scope. It lasts until ctx ends, the server ends it, or it is closed. It
-// requests bookmarks if opts does, and always with SendInitialEvents, whose end is a bookmark.
+// Watch opens a watch of the objects in scope. The watch lasts until ctx ends, the server ends it, or the caller closes
+// it. It requests bookmarks if opts does, and always with SendInitialEvents, because a bookmark marks the end of the
+// initial events.
 func (lw *ListWatcher[T]) Watch(ctx context.Context, opts metav1.ListOptions) (Stream[T], error) {
 	opts.Watch = true
 	if opts.SendInitialEvents != nil && *opts.SendInitialEvents {
@@ -178,7 +180,7 @@ func (lw *ListWatcher[T]) request(ctx context.Context, verb string, opts metav1.
 type Page[T object.Object] struct {
 	// Items are the objects in the server's order. The caller owns them.
 	Items []T
-	// ResourceVersion is the version of the list. A watch from it misses no change.
+	// ResourceVersion is the version of the list. A watch that starts from this version misses no change.
 	ResourceVersion string
 	// Continue is the token of the next page. It is empty on the last page.
 	Continue string

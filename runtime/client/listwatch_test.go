@@ -243,8 +243,8 @@ func TestPrototypeMustHaveAKind(t *testing.T) {
 	}
 }
 
-// FuzzWatch checks that a watch of any input ends with an error that stays the same, and that every event except a
-// bookmark has an object.
+// FuzzWatch checks that a watch of any input ends with an error, that further calls return the same error, and that
+// every event except a bookmark has an object.
 func FuzzWatch(f *testing.F) {
 	for _, stream := range []string{
 		"", "{", "null", bookmark12, initialEnd,
@@ -280,8 +280,8 @@ func drain[T object.Object](t *testing.T, events client.Stream[T]) {
 	}
 }
 
-// TestAggregatedAPIThatHasNoVersionsIsListed lists a server such as metrics.k8s.io, which has no resource versions,
-// UIDs and watches, and only JSON.
+// TestAggregatedAPIThatHasNoVersionsIsListed lists a server such as metrics.k8s.io, which has no resource versions, no
+// UIDs and no watches, and serves only JSON.
 func TestAggregatedAPIThatHasNoVersionsIsListed(t *testing.T) {
 	const item = `{"metadata":{"name":"web","namespace":"default","creationTimestamp":"2026-01-02T03:04:05Z"},"timestamp":"2026-01-02T03:04:05Z","window":"10s","containers":[{"name":"c","usage":{"cpu":"1m"}}]}`
 	const list = `{"kind":"PodMetricsList","apiVersion":"metrics.k8s.io/v1beta1","metadata":{},"items":[` + item + `]}`
@@ -347,7 +347,7 @@ func TestAggregatedAPIThatHasNoVersionsIsListed(t *testing.T) {
 	}
 }
 
-// TestTableIsNoAnswer rejects a Table, which servers send to kubectl and which some proxies request.
+// TestTableIsNoAnswer checks that a Table is rejected. Servers send Tables to kubectl, and some proxies request them.
 func TestTableIsNoAnswer(t *testing.T) {
 	const table = `{"kind":"Table","apiVersion":"meta.k8s.io/v1","metadata":{"resourceVersion":"5"},"columnDefinitions":[{"name":"Name"}],"rows":[{"cells":["a"],"object":{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1","metadata":{"name":"a","namespace":"default"}}}]}`
 	for _, contentType := range []string{"application/json", "application/json;as=Table;v=v1;g=meta.k8s.io",

@@ -29,7 +29,7 @@ import (
 	"github.com/kctrl-dev/kctrl/testserver/inmemory"
 )
 
-// live is a client of a real API server and a namespace there that no other test uses.
+// live is a client of a real API server, and a namespace on it that no other test uses.
 type live struct {
 	*client.REST
 	config    *rest.Config
@@ -85,7 +85,7 @@ func TestOnAServer(t *testing.T) {
 	}
 }
 
-// ok ends the test at an error.
+// ok fails the test if err is not nil.
 func ok(t *testing.T, err error) {
 	t.Helper()
 	if err != nil {
@@ -93,7 +93,7 @@ func ok(t *testing.T, err error) {
 	}
 }
 
-// create creates ConfigMaps with the label name.
+// create creates ConfigMaps with a label that contains their name.
 func (c live) create(t *testing.T, names ...string) []*corev1.ConfigMap {
 	t.Helper()
 	var created []*corev1.ConfigMap
@@ -213,7 +213,7 @@ func testPatches(t *testing.T, c live) {
 	}
 }
 
-// testPatchOfAnotherObject patches an object that was deleted and created again after it was read.
+// testPatchOfAnotherObject patches an object that was deleted and recreated after it was read.
 func testPatchOfAnotherObject(t *testing.T, c live) {
 	ctx, read := t.Context(), c.web()
 	ok(t, c.Create(ctx, read))
@@ -276,7 +276,7 @@ func testApply(t *testing.T, c live) {
 	}
 }
 
-// web is a Deployment that the server accepts.
+// web returns a Deployment that the server accepts.
 func (c live) web() *appsv1.Deployment {
 	labels := map[string]string{"app": "web"}
 	return &appsv1.Deployment{
@@ -349,8 +349,8 @@ func testStatusOfAMaskedObject(t *testing.T, c live) {
 	}
 }
 
-// testNamespaceOfClusterScoped writes namespaces and cluster roles with a namespace in the request, as
-// controller-runtime lets programs do.
+// testNamespaceOfClusterScoped sets a namespace in requests for namespaces and cluster roles, which controller-runtime
+// allows programs to do.
 func testNamespaceOfClusterScoped(t *testing.T, c live) {
 	ctx, key := t.Context(), object.Key{Namespace: "elsewhere", Name: c.namespace + "-x"}
 	in := client.InNamespace(key.Namespace)
@@ -395,7 +395,7 @@ func testNamespaceOfClusterScoped(t *testing.T, c live) {
 		}
 		events, err := c.Watch(ctx, list, in, client.MatchingLabels{"applied": "yes"})
 		ok(t, err)
-		if gvk.Group == "" { // namespaces are not deleted as a collection
+		if gvk.Group == "" { // the server cannot delete a collection of namespaces
 			ok(t, c.Delete(ctx, empty()))
 		} else {
 			ok(t, c.DeleteAllOf(ctx, empty(), in, client.MatchingLabels{"applied": "yes"}))
@@ -418,7 +418,7 @@ func testNamespaceOfClusterScoped(t *testing.T, c live) {
 	}
 }
 
-// resources returns all resources in the server's discovery that can be listed.
+// resources returns all listable resources in the server's discovery.
 func (c live) resources(t *testing.T) (all []metav1.APIResource) {
 	t.Helper()
 	config := rest.CopyConfig(c.config)
@@ -453,7 +453,8 @@ func (c live) resources(t *testing.T) (all []metav1.APIResource) {
 	return all
 }
 
-// testEveryResource lists and watches each resource of the server, untyped and as metadata, in the formats that it has.
+// testEveryResource lists and watches each resource of the server, untyped and as metadata, in each format that it
+// supports.
 func testEveryResource(t *testing.T, c live) {
 	all := c.resources(t)
 	if len(all) < 40 {
@@ -503,7 +504,7 @@ func testEveryResource(t *testing.T, c live) {
 			}
 		}
 	}
-	if total < 30 { // that a server has from its start
+	if total < 30 { // the number of objects on a new server
 		t.Errorf("the server has %d objects", total)
 	}
 }
@@ -696,7 +697,7 @@ func testPages(t *testing.T, c live) {
 	pagesOf(t, partial)
 }
 
-// pagesOf lists a, b and c in two pages.
+// pagesOf lists a, b and c in two pages and checks the pages.
 func pagesOf[T object.Object](t *testing.T, lw *client.ListWatcher[T]) {
 	t.Helper()
 	first, err := lw.List(t.Context(), metav1.ListOptions{Limit: 2})
@@ -771,7 +772,7 @@ func testCustomResource(t *testing.T, c live) {
 	if err := c.Patch(t.Context(), changed.DeepCopy(), client.MergeFrom(read)); !apierrors.IsConflict(err) {
 		t.Errorf("a patch of another object: got %v", err)
 	}
-	// As documented for MergeFrom and the status.
+	// The documentation of MergeFrom states that a patch of the status does not check the UID.
 	if err := c.Status().Patch(t.Context(), changed.DeepCopy(), client.MergeFrom(read)); err != nil {
 		t.Errorf("the server looks at the UID in a patch of the status: %v", err)
 	}
@@ -800,7 +801,7 @@ type configuration struct {
 	Data            map[string]string `json:"data,omitempty"`
 }
 
-// MetadataPart is embedded as generated ones are.
+// MetadataPart is embedded like the metadata in generated apply configurations.
 type MetadataPart struct {
 	Name      *string           `json:"name,omitempty"`
 	Namespace *string           `json:"namespace,omitempty"`

@@ -16,30 +16,31 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// discoveryTimeout limits lookups without a context.
+// discoveryTimeout is the timeout of lookups without a context.
 const discoveryTimeout = 30 * time.Second
 
-// Mapper maps kinds to resources and scopes, and resources to kinds, by the API server's discovery documents. It
+// Mapper maps kinds to resources and scopes, and resources to kinds. It uses the API server's discovery documents. It
 // implements meta.RESTMapper, meta.RESTMapperWithContext and meta.ResettableRESTMapper.
 //
-// It loads only the documents that it needs: one for a kind with a known version, the versions of a group otherwise,
-// and the list of groups only for a resource without a group. A lookup of a missing kind loads the document again, at
-// growing intervals from a quarter of a second to two seconds. So a kind is found soon after the creation of its CRD,
-// and repeated lookups cost the server little.
+// A Mapper loads only the documents that a lookup needs: one document if the version of the kind is given, otherwise
+// the documents of the group, and the list of all groups only for a resource without a group. A lookup of a missing
+// kind loads the document again, at growing intervals from a quarter of a second to two seconds. So a kind is found
+// soon after its CRD is created, and repeated lookups put little load on the server.
 //
-// The client invalidates an entry when the server no longer serves its path, as after the deletion of the CRD, or when
-// a request does not fit the kind's scope, which a new CRD can have changed. The client then repeats the request if
-// discovery returns another path.
+// A [REST] that uses the Mapper invalidates an entry in two cases: the server no longer serves its path, for example
+// because the CRD was deleted, or a request does not fit the kind's scope, which a new CRD may have changed. The client
+// then repeats the request if discovery returns another path.
 //
-// Lookups without a result return *meta.NoKindMatchError or *meta.NoResourceMatchError. Any other error means that the
-// server did not answer, for example within two minutes. A group that fails does not hide the others.
+// A lookup that finds nothing returns *meta.NoKindMatchError or *meta.NoResourceMatchError. Any other error means that
+// the server failed, or sent no answer within two minutes. A lookup in all groups succeeds if one of the groups has a
+// match, even if the documents of another group cannot be loaded.
 //
 // A Mapper is safe for concurrent use. The caller owns the results.
 type Mapper struct {
 	conn   *conn
 	groups *lazy[apiGroups]
 
-	mu       sync.Mutex // guards the maps, but not the documents
+	mu       sync.Mutex // guards the maps, but not the documents in them
 	group    map[string]*lazy[apiGroup]
 	versions map[schema.GroupVersion]*lazy[apiVersion]
 }
@@ -77,14 +78,14 @@ func (m *Mapper) Reset() {
 // forget makes the next lookup in gv load its document again.
 func (m *Mapper) forget(gv schema.GroupVersion) { m.version(gv).forget() }
 
-// expire is forget, unless the document was loaded in the last seconds. It reports whether the next lookup loads it
-// again.
+// expire calls forget, unless the document was loaded in the last seconds. It reports whether the next lookup loads the
+// document again.
 func (m *Mapper) expire(ctx context.Context, gv schema.GroupVersion) bool {
 	return m.version(gv).expire(ctx)
 }
 
-// RESTMappingWithContext returns the mapping of gk in the first of versions that has it. Without versions, it uses the
-// server's preferred version.
+// RESTMappingWithContext returns the mapping of gk in the first of versions that has it. Without versions, it searches
+// the versions of the group, beginning with the one that the server prefers.
 func (m *Mapper) RESTMappingWithContext(ctx context.Context, gk schema.GroupKind,
 	versions ...string) (*meta.RESTMapping, error) {
 	found, err := m.mappings(ctx, gk, versions, true)
@@ -101,7 +102,8 @@ func (m *Mapper) RESTMappingsWithContext(ctx context.Context, gk schema.GroupKin
 	return m.mappings(ctx, gk, versions, false)
 }
 
-// KindForWithContext returns the kind of a resource. Group and version may be empty, and the name may be singular.
+// KindForWithContext returns the kind of a resource. The group and version of resource may be empty, and the name may
+// be singular.
 func (m *Mapper) KindForWithContext(ctx context.Context,
 	resource schema.GroupVersionResource) (schema.GroupVersionKind, error) {
 	s, err := m.one(ctx, resource)
@@ -111,7 +113,7 @@ func (m *Mapper) KindForWithContext(ctx context.Context,
 	return s.mapping.GroupVersionKind, nil
 }
 
-// KindsForWithContext returns the kinds of all resources that match a partial one.
+// KindsForWithContext returns the kinds of all resources that match resource, whose group and version may be empty.
 func (m *Mapper) KindsForWithContext(ctx context.Context,
 	resource schema.GroupVersionResource) ([]schema.GroupVersionKind, error) {
 	all, err := m.matches(ctx, resource, true)
@@ -122,7 +124,8 @@ func (m *Mapper) KindsForWithContext(ctx context.Context,
 	return kinds, err
 }
 
-// ResourceForWithContext completes a resource. Group and version may be empty, and the name may be singular.
+// ResourceForWithContext returns the complete group, version and plural name of a resource. In input, group and version
+// may be empty, and the name may be singular.
 func (m *Mapper) ResourceForWithContext(ctx context.Context,
 	input schema.GroupVersionResource) (schema.GroupVersionResource, error) {
 	s, err := m.one(ctx, input)
@@ -132,7 +135,7 @@ func (m *Mapper) ResourceForWithContext(ctx context.Context,
 	return s.mapping.Resource, nil
 }
 
-// ResourcesForWithContext returns all resources that match a partial one.
+// ResourcesForWithContext returns all resources that match input, whose group and version may be empty.
 func (m *Mapper) ResourcesForWithContext(ctx context.Context,
 	input schema.GroupVersionResource) ([]schema.GroupVersionResource, error) {
 	all, err := m.matches(ctx, input, true)
@@ -171,7 +174,7 @@ func (m *Mapper) mappings(ctx context.Context, gk schema.GroupKind, versions []s
 	return mappings, nil
 }
 
-// one returns the resource that a partial one identifies, or an error if it is ambiguous.
+// one returns the resource that partial identifies, or an error if partial is ambiguous.
 func (m *Mapper) one(ctx context.Context, partial schema.GroupVersionResource) (*served, error) {
 	found, err := m.matches(ctx, partial, false)
 	if err != nil {
@@ -189,7 +192,7 @@ func (m *Mapper) one(ctx context.Context, partial schema.GroupVersionResource) (
 }
 
 // matches returns the resources that match partial: at least one, or an error. Unless all is set, it stops at the first
-// version of each group, and at the core group if that has a match.
+// version of each group, and does not search other groups if the core group has a match.
 func (m *Mapper) matches(ctx context.Context, partial schema.GroupVersionResource, all bool) ([]*served, error) {
 	var versions []string
 	if partial.Version != "" {
@@ -236,8 +239,8 @@ func (m *Mapper) matchesInGroups(ctx context.Context, in func(group string) ([]*
 	}
 }
 
-// search returns the results of find in the given versions of group. Without versions, it searches the versions of the
-// group, the preferred one first. If first is set, it stops at the first result.
+// search returns the results of find in the given versions of group. Without versions, it searches all versions of the
+// group, the preferred version first. If first is set, it stops at the first result.
 func (m *Mapper) search(ctx context.Context, group string, versions []string, first bool,
 	find func(*apiVersion) *served) ([]*served, error) {
 	if versions = withoutInternal(versions); len(versions) > 0 {
@@ -281,7 +284,7 @@ func (m *Mapper) searchVersions(ctx context.Context, group string, versions []st
 	return found, nil
 }
 
-// withoutInternal returns versions without those that no server has.
+// withoutInternal returns versions without apimachinery's internal version, which no server serves.
 func withoutInternal(versions []string) []string {
 	return slices.DeleteFunc(slices.Clone(versions), func(v string) bool {
 		return v == "" || v == runtime.APIVersionInternal
@@ -356,8 +359,8 @@ func (m *Mapper) version(gv schema.GroupVersion) *lazy[apiVersion] {
 		func(v *apiVersion) bool { return len(v.resources) == 0 })
 }
 
-// maxDocuments is the number of documents of one type from which on a mapper drops empty ones. Callers can look up any
-// number of names, while the names of a server are limited.
+// maxDocuments is the number of documents of one type at which a mapper begins to drop empty documents. This limits its
+// memory, because callers can look up any number of names that no server has.
 const maxDocuments = 1000
 
 // remembered returns the document for key in all, and adds it if needed.

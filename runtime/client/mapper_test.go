@@ -295,7 +295,8 @@ func TestResetForgetsAll(t *testing.T) {
 	expectDiscovery(t, s, first...)
 }
 
-// newMetricsServer has pods in two groups, widgets in two groups but not in the core, and a group that does not answer.
+// newMetricsServer returns a server with pods in two groups, widgets in two groups but not in the core group, and a
+// group whose requests fail.
 func newMetricsServer() *server {
 	s := newServer()
 	s.respond("GET /apis", `{"groups":[{"name":"apps"},{"name":"broken"},{"name":"metrics"},{"name":"example.com"}]}`)
@@ -370,7 +371,7 @@ func TestGroupThatCannotBeAskedHidesNoOther(t *testing.T) {
 	if _, err := m.RESTMapping(gadgetKind, "v1"); err != nil {
 		t.Error(err)
 	}
-	// A resource that may belong to the group without an answer is not reported as missing.
+	// A resource is not reported as missing if it may belong to the group that does not answer.
 	_, err = m.ResourceFor(schema.GroupVersionResource{Resource: "unknown"})
 	if err == nil || meta.IsNoMatchError(err) || !strings.Contains(err.Error(), "the backend is down") {
 		t.Errorf("got %v", err)
@@ -428,8 +429,8 @@ func TestMapperIsThatOfTheOptions(t *testing.T) {
 	expectDiscovery(t, s)
 }
 
-// TestAnotherAnswerIsNoDiscovery checks answers that proxies send instead of the server. They do not prove that a kind
-// does not exist.
+// TestAnotherAnswerIsNoDiscovery checks answers that proxies send instead of the server. Such an answer does not prove
+// that a kind does not exist.
 func TestAnotherAnswerIsNoDiscovery(t *testing.T) {
 	for what, answered := range map[string]answer{
 		"an empty object":   {body: `{}`},

@@ -124,7 +124,7 @@ func TestNamespaceOfAClusterScopedObjectIsDropped(t *testing.T) {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
-	// The second declares a mask that is smaller than its fields.
+	// Without its namespace, the call deletes more than the caller may expect, so the client logs it.
 	if !strings.Contains(out.String(),
 		"delete all namespaces of the cluster: the kind is in no namespace, and so not in x") {
 		t.Errorf("logged: %s", out)

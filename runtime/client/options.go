@@ -43,7 +43,7 @@ type DeleteAllOfOption interface{ ApplyToDeleteAllOf(*DeleteAllOfOptions) }
 type GetOptions struct {
 	// NotOlderThan is the lowest accepted resourceVersion; empty requests the latest state, "0" accepts any.
 	NotOlderThan string
-	// Live, UnsafeDisableDeepCopy and DisableReadYourWritesConsistency set the options of these names.
+	// Live, UnsafeDisableDeepCopy and DisableReadYourWritesConsistency have the effect of the options of the same names.
 	Live, UnsafeDisableDeepCopy, DisableReadYourWritesConsistency bool
 
 	conflicts
@@ -62,12 +62,12 @@ type ListOptions struct {
 	FieldSelector fields.Selector
 	// Limit is the maximum number of items in one answer; 0 means no limit.
 	Limit int64
-	// Continue is the token of the next page.
+	// Continue is the token that the previous page returned.
 	Continue string
 	// NotOlderThan is the lowest accepted resourceVersion; empty requests the latest state, "0" accepts any. With
 	// Continue, the value of the first page applies.
 	NotOlderThan string
-	// Live, UnsafeDisableDeepCopy and DisableReadYourWritesConsistency set the options of these names.
+	// Live, UnsafeDisableDeepCopy and DisableReadYourWritesConsistency have the effect of the options of the same names.
 	Live, UnsafeDisableDeepCopy, DisableReadYourWritesConsistency bool
 
 	conflicts
@@ -76,11 +76,11 @@ type ListOptions struct {
 // forServer reports whether only the API server can answer a read with these options.
 func (o *ListOptions) forServer() bool { return o.Live || o.NotOlderThan != "" }
 
-// beginsNotOlder reports whether to send NotOlderThan. Later pages have the state of the first one, and the server
-// rejects another version for them.
+// beginsNotOlder reports whether to send NotOlderThan. Later pages are read at the version of the first page, and the
+// server rejects requests for them that set a version.
 func (o *ListOptions) beginsNotOlder() bool { return o.NotOlderThan != "" && o.Continue == "" }
 
-// AsListOptions converts the options to apimachinery's type, without the namespace.
+// AsListOptions converts the options to apimachinery's type, which has no namespace.
 func (o *ListOptions) AsListOptions() *metav1.ListOptions {
 	options := &metav1.ListOptions{Limit: o.Limit, Continue: o.Continue}
 	if o.beginsNotOlder() {
@@ -95,30 +95,18 @@ func (o *ListOptions) AsListOptions() *metav1.ListOptions {
 	return options
 }
 
-// AsApplyOptions converts options of a patch to options of an apply.
-func AsApplyOptions(opts ...PatchOption) []ApplyOption { return []ApplyOption{patchOptions(opts)} }
-
-// patchOptions implement ApplyOption.
-type patchOptions []PatchOption
-
-func (p patchOptions) ApplyToApply(o *WriteOptions) {
-	for _, option := range p {
-		option.ApplyToPatch(o)
-	}
-}
-
 // WriteOptions combines all options of a Create, Update, Patch or Apply. A pointer to it is an option.
 type WriteOptions struct {
-	// DryRun runs all steps of the write without storing the object.
+	// DryRun makes the server run all steps of the write without storing the object.
 	DryRun bool
-	// FieldOwner is the owner of the written fields; empty means the default of the client.
+	// FieldOwner is the owner of the written fields; empty means the client's default.
 	FieldOwner string
-	// FieldValidation decides about unknown and duplicate fields: Ignore, Warn or Strict; empty means the server's
-	// default, Warn.
+	// FieldValidation is how the server treats unknown and duplicate fields: Ignore, Warn or Strict; empty means the
+	// server's default, Warn.
 	FieldValidation string
-	// Force takes fields from other owners. It is for Apply only.
+	// Force takes over fields that have other owners. Only Apply supports it.
 	Force bool
-	// SubResourceBody is sent instead of the object. It is for subresources only.
+	// SubResourceBody is sent instead of the object. Only writes of subresources support it.
 	SubResourceBody object.Object
 
 	conflicts
@@ -126,11 +114,11 @@ type WriteOptions struct {
 
 // DeleteOptions combines all options of a Delete. A pointer to it is an option.
 type DeleteOptions struct {
-	// DryRun runs all steps of the deletion without deleting.
+	// DryRun makes the server run all steps of the deletion without deleting the object.
 	DryRun bool
-	// GracePeriodSeconds limits the time until the object ends; nil means the default of its kind.
+	// GracePeriodSeconds is the time in seconds until the object is removed; nil means the default of its kind.
 	GracePeriodSeconds *int64
-	// PropagationPolicy decides about dependents; empty means the default of the kind.
+	// PropagationPolicy is how the dependents of the object are treated; empty means the default of its kind.
 	PropagationPolicy metav1.DeletionPropagation
 	// Preconditions must hold for the deletion; otherwise it fails with a conflict.
 	Preconditions Preconditions
@@ -153,8 +141,8 @@ func GetOptionsOf(opts ...GetOption) (GetOptions, error) {
 	return o, o.err()
 }
 
-// ListOptionsOf combines opts. Objects must match all selectors. It fails if two options contradict each other, or if a
-// label is invalid.
+// ListOptionsOf combines opts. If several options have selectors, objects must match all of them. ListOptionsOf fails
+// if two options contradict each other, or if a label is invalid.
 func ListOptionsOf(opts ...ListOption) (ListOptions, error) {
 	var o ListOptions
 	o.ApplyOptions(opts)
@@ -240,8 +228,8 @@ func (o *ListOptions) andFields(selector fields.Selector) {
 	}
 }
 
-// checkSelectors returns an error if a selector matches no object. A query cannot express this: without a selector it
-// returns all objects.
+// checkSelectors returns an error if a selector matches no object. A query cannot express such a selector: it would be
+// sent as an empty one, which selects all objects.
 func (o *ListOptions) checkSelectors() error {
 	if o.LabelSelector != nil {
 		if _, selectable := o.LabelSelector.Requirements(); !selectable {
@@ -254,8 +242,8 @@ func (o *ListOptions) checkSelectors() error {
 	return nil
 }
 
-// isNothing reports whether selector contains [fields.Nothing], which neither its text nor its requirements show: the
-// selector rejects an object that meets all requirements.
+// isNothing reports whether selector contains [fields.Nothing]. Neither the string nor the requirements of the selector
+// show this, so isNothing tests whether the selector rejects an object that meets all requirements.
 func isNothing(selector fields.Selector) bool {
 	requirements, object := selector.Requirements(), fields.Set{}
 	for _, r := range requirements {
@@ -276,13 +264,13 @@ func isNothing(selector fields.Selector) bool {
 	return !selector.Matches(object)
 }
 
-// conflicts collects the errors in the options of one call.
+// conflicts collects the contradictions between the options of one call.
 type conflicts struct{ problems []error }
 
 func (c *conflicts) err() error { return errors.Join(c.problems...) }
 
-// set sets field to the value of an option, unless that is the zero value. Two options with different values are a
-// problem.
+// set sets field to the value of an option, unless that is the zero value. If the field already has a different value,
+// set records a problem.
 func set[V comparable](c *conflicts, option string, field *V, value V) {
 	var zero V
 	switch {
@@ -418,7 +406,7 @@ func (h HasLabels) ApplyToList(o *ListOptions) {
 // ApplyToDeleteAllOf adds the labels to a DeleteAllOf.
 func (h HasLabels) ApplyToDeleteAllOf(o *DeleteAllOfOptions) { h.ApplyToList(&o.ListOptions) }
 
-// MatchingLabelsSelector selects objects by any label selector. A nil Selector selects all.
+// MatchingLabelsSelector selects objects by a label selector of any form. A nil Selector selects all.
 type MatchingLabelsSelector struct{ labels.Selector }
 
 // ApplyToList adds the selector to a List.
@@ -429,8 +417,8 @@ func (m MatchingLabelsSelector) ApplyToDeleteAllOf(o *DeleteAllOfOptions) {
 	m.ApplyToList(&o.ListOptions)
 }
 
-// MatchingFields selects objects whose fields have these values. The server, or the indexes of a cache, determine the
-// supported fields.
+// MatchingFields selects objects whose fields have these values. The API server supports some fields of each kind; a
+// cache supports the fields that it has an index for.
 type MatchingFields map[string]string
 
 // ApplyToList adds the fields to a List.
@@ -443,7 +431,7 @@ func (m MatchingFields) ApplyToList(o *ListOptions) {
 // ApplyToDeleteAllOf adds the fields to a DeleteAllOf.
 func (m MatchingFields) ApplyToDeleteAllOf(o *DeleteAllOfOptions) { m.ApplyToList(&o.ListOptions) }
 
-// MatchingFieldsSelector selects objects by any field selector. A nil Selector selects all.
+// MatchingFieldsSelector selects objects by a field selector of any form. A nil Selector selects all.
 type MatchingFieldsSelector struct{ fields.Selector }
 
 // ApplyToList adds the selector to a List.
@@ -454,7 +442,7 @@ func (m MatchingFieldsSelector) ApplyToDeleteAllOf(o *DeleteAllOfOptions) {
 	m.ApplyToList(&o.ListOptions)
 }
 
-// Limit is the maximum number of items that one List returns. The list has a continue token if there are more.
+// Limit is the maximum number of items that one List returns. If more items exist, the list has a continue token.
 type Limit int64
 
 // ApplyToList adds the limit to a List.
@@ -468,7 +456,7 @@ func (c Continue) ApplyToList(o *ListOptions) {
 	set(&o.conflicts, "Continue", &o.Continue, string(c))
 }
 
-// NotOlderThan allows the server to answer from its cache if that is at least as new as this resourceVersion. "0"
+// NotOlderThan allows the server to answer from its cache if the cache is at least as new as this resourceVersion. "0"
 // allows any age, which is the cheapest read.
 type NotOlderThan string
 
@@ -501,8 +489,8 @@ func (f FieldOwner) ApplyToPatch(o *WriteOptions) { f.apply(o) }
 // ApplyToApply adds the owner to an Apply.
 func (f FieldOwner) ApplyToApply(o *WriteOptions) { f.apply(o) }
 
-// FieldValidation decides about unknown and duplicate fields: "Ignore", "Warn" (the server's default) or "Strict",
-// which rejects the write.
+// FieldValidation is how the server treats unknown and duplicate fields: "Ignore" accepts them, "Warn" (the server's
+// default) accepts them with a warning, and "Strict" rejects the write.
 type FieldValidation string
 
 func (f FieldValidation) apply(o *WriteOptions) {
@@ -521,13 +509,14 @@ func (f FieldValidation) ApplyToPatch(o *WriteOptions) { f.apply(o) }
 // Ownership is the type of [ForceOwnership].
 type Ownership bool
 
-// ForceOwnership makes an Apply take the fields it sets from other owners instead of failing with a conflict.
+// ForceOwnership makes an Apply take over the fields that it sets and that have other owners, instead of failing with a
+// conflict.
 const ForceOwnership Ownership = true
 
-// ApplyToPatch adds the force to a Patch. The server accepts it only for a raw apply patch.
+// ApplyToPatch adds the option to a Patch. The server accepts it only for a raw apply patch.
 func (f Ownership) ApplyToPatch(o *WriteOptions) { o.Force = o.Force || bool(f) }
 
-// ApplyToApply adds the force to an Apply.
+// ApplyToApply adds the option to an Apply.
 func (f Ownership) ApplyToApply(o *WriteOptions) { o.Force = o.Force || bool(f) }
 
 // DryRun is the type of [DryRunAll].
@@ -554,7 +543,7 @@ func (d DryRun) ApplyToDelete(o *DeleteOptions) { o.DryRun = o.DryRun || bool(d)
 // ApplyToDeleteAllOf makes a DeleteAllOf a dry run.
 func (d DryRun) ApplyToDeleteAllOf(o *DeleteAllOfOptions) { d.ApplyToDelete(&o.DeleteOptions) }
 
-// PropagationPolicy decides about the dependents of a deleted object: Orphan, Background or Foreground.
+// PropagationPolicy is how the dependents of a deleted object are treated: Orphan, Background or Foreground.
 type PropagationPolicy metav1.DeletionPropagation
 
 // ApplyToDelete adds the policy to a Delete.
@@ -567,7 +556,7 @@ func (p PropagationPolicy) ApplyToDeleteAllOf(o *DeleteAllOfOptions) {
 	p.ApplyToDelete(&o.DeleteOptions)
 }
 
-// GracePeriodSeconds is the time until a deleted object ends. Zero deletes it at once.
+// GracePeriodSeconds is the time in seconds until a deleted object is removed. Zero removes it immediately.
 type GracePeriodSeconds int64
 
 // ApplyToDelete adds the grace period to a Delete.
@@ -580,12 +569,12 @@ func (g GracePeriodSeconds) ApplyToDeleteAllOf(o *DeleteAllOfOptions) {
 	g.ApplyToDelete(&o.DeleteOptions)
 }
 
-// Preconditions must hold for an object to be deleted; otherwise the delete fails with a conflict. Nil fields are
-// ignored.
+// Preconditions are conditions that an object must meet to be deleted; otherwise the deletion fails with a conflict.
+// Nil fields are ignored.
 type Preconditions struct {
-	// UID is the UID of the object to delete. A recreated object of the same name is not deleted.
+	// UID is the UID of the object to delete. A new object of the same name has another UID, so it is not deleted.
 	UID *types.UID
-	// ResourceVersion is the version of the object to delete. An object that has changed is not deleted.
+	// ResourceVersion is the version of the object to delete. An object that has changed since is not deleted.
 	ResourceVersion *string
 }
 
@@ -599,7 +588,8 @@ func (p Preconditions) ApplyToDelete(o *DeleteOptions) {
 func (p Preconditions) ApplyToDeleteAllOf(o *DeleteAllOfOptions) { p.ApplyToDelete(&o.DeleteOptions) }
 
 // WithSubResourceBody makes a write to a subresource send body instead of the object, such as a Scale for a Deployment.
-// The answer is stored in body. Except in a Patch, a body without name and namespace gets those of the object.
+// The write sets body to the server's answer. Except in a Patch, a body without name and namespace gets those of the
+// object.
 func WithSubResourceBody(body object.Object) SubResourceBody { return SubResourceBody{body: body} }
 
 // SubResourceBody is the type of [WithSubResourceBody].
@@ -618,7 +608,7 @@ func (b SubResourceBody) apply(o *WriteOptions) {
 	set(&o.conflicts, "WithSubResourceBody", &o.SubResourceBody, b.body)
 }
 
-// setPointer is set for fields whose zero value has a meaning.
+// setPointer is the variant of set for fields whose zero value has a meaning.
 func setPointer[V comparable](c *conflicts, option string, field **V, value *V) {
 	switch {
 	case value == nil:
@@ -661,8 +651,8 @@ func (s SharedRead) ApplyToList(o *ListOptions) {
 // StaleRead is the type of [DisableReadYourWritesConsistency].
 type StaleRead bool
 
-// DisableReadYourWritesConsistency allows a cached read to miss writes of this process: the read does not wait for the
-// cache.
+// DisableReadYourWritesConsistency allows a cached read to miss writes of this process, because the read does not wait
+// until the cache has received them.
 const DisableReadYourWritesConsistency StaleRead = true
 
 // ApplyToGet allows a stale Get.

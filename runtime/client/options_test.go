@@ -312,11 +312,3 @@ func TestListOptionsOfAPIMachinery(t *testing.T) {
 		t.Errorf("of a page that goes on: got %v", got)
 	}
 }
-
-func TestOptionsOfAPatchAreThoseOfAnApply(t *testing.T) {
-	o, err := client.ApplyOptionsOf(client.AsApplyOptions(client.FieldOwner("me"), client.ForceOwnership,
-		client.DryRunAll)...)
-	if err != nil || o.FieldOwner != "me" || !o.Force || !o.DryRun {
-		t.Errorf("got %+v, %v", o, err)
-	}
-}

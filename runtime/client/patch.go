@@ -16,7 +16,7 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/object"
 )
 
-// Patch is a change to an object that one request sends.
+// Patch is a change to an object, which is sent in one request.
 type Patch interface {
 	// Type is the content type of the patch.
 	Type() types.PatchType
@@ -24,7 +24,7 @@ type Patch interface {
 	Data(obj object.Object) ([]byte, error)
 }
 
-// RawPatch returns a patch with a given body.
+// RawPatch returns a patch of type patchType with data as its body.
 func RawPatch(patchType types.PatchType, data []byte) Patch {
 	return &patch{patchType: patchType, data: data}
 }
@@ -34,24 +34,26 @@ func RawPatch(patchType types.PatchType, data []byte) Patch {
 var Merge Patch = wholePatch{}
 
 // MergeFrom returns the JSON merge patch from base, a copy that was taken before the changes, to the object that is
-// passed to Patch. It contains only the fields that differ; a list that differs is sent whole. It never contains the
-// resourceVersion, so the last writer wins. base must not be modified until Patch has returned. For an object that a
-// cache has in parts, base must be a copy with the same fields; otherwise Patch fails with a [*MaskedError].
+// passed to Patch. The patch contains only the fields that differ; of a list that differs, it contains all items. It
+// never contains the resourceVersion, so the last writer wins. base must not be modified until Patch has returned. If
+// the object was read from a cache with only some of its fields, base must have the same fields; otherwise Patch fails
+// with a [*MaskedError].
 //
-// A patch with changes contains the UID of base, if set, so that it does not change a new object of the same name: the
-// server then reports a conflict, as for an Update. The server ignores the UID in a patch of the status of a custom
-// resource. To protect such a status, use [MergeFromWithOptimisticLock].
+// A patch with changes contains the UID of base, if set. If the object has since been replaced by a new object of the
+// same name, Patch fails with a conflict, like an Update. The server ignores the UID in a patch of the status of a
+// custom resource. To protect such a status, use [MergeFromWithOptimisticLock].
 func MergeFrom(base object.Object) Patch {
 	return &mergeFromPatch{patchType: types.MergePatchType, base: base}
 }
 
-// MergeFromWithOptimisticLock is [MergeFrom] with the resourceVersion of base, which must be set. The patch fails with
-// a conflict if the object has changed since.
+// MergeFromWithOptimisticLock returns the patch of [MergeFrom] with the resourceVersion of base, which must be set. The
+// patch fails with a conflict if the object has changed since.
 func MergeFromWithOptimisticLock(base object.Object) Patch {
 	return &mergeFromPatch{patchType: types.MergePatchType, base: base, lock: true}
 }
 
-// Mocks refer to these types by name, such as AnythingOfType("*client.mergeFromPatch"), so the names must not change.
+// The names of these types must not change, because mocks refer to them, for example as
+// AnythingOfType("*client.mergeFromPatch").
 
 type patch struct {
 	patchType types.PatchType
@@ -71,7 +73,7 @@ func (wholePatch) Data(obj object.Object) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	if object.Mask(obj) != nil { // the mark is not part of the object
+	if object.Mask(obj) != nil { // the mark of a mask is not part of the object
 		dropManagedFields(fields)
 	}
 	return json.Marshal(fields)
@@ -115,7 +117,7 @@ func toMaps(base, obj object.Object) (before, after map[string]any, err error) {
 	if after, err = configuration.Map(obj); err != nil {
 		return nil, nil, err
 	}
-	if object.Mask(base) != nil || object.Mask(obj) != nil { // the mark is not a change
+	if object.Mask(base) != nil || object.Mask(obj) != nil { // the mark of a mask is not a change
 		dropManagedFields(before)
 		dropManagedFields(after)
 	}
@@ -128,8 +130,8 @@ func dropManagedFields(fields map[string]any) {
 	}
 }
 
-// finishPatch encodes a patch without fields that are not changes. A patch with changes or a lock gets the UID of base
-// if set, and with lock its resourceVersion.
+// finishPatch encodes patch, without fields that differ but are not changes. A patch with changes or with lock gets the
+// UID of base if set, and with lock also the resourceVersion of base.
 func finishPatch(patch map[string]any, base object.Object, lock bool) ([]byte, error) {
 	delete(patch, "apiVersion")
 	delete(patch, "kind")
@@ -158,8 +160,8 @@ func finishPatch(patch map[string]any, base object.Object, lock bool) ([]byte, e
 	return json.Marshal(patch)
 }
 
-// ofAnother converts the server's error for a patch with the UID of another object to a conflict, as the server does
-// for updates. Other errors are returned unchanged.
+// ofAnother converts the server's error for a patch with the UID of another object to a conflict, which the server
+// returns for such updates. It returns other errors unchanged.
 func (r *request) ofAnother(err error) error {
 	status, ok := errors.AsType[*apierrors.StatusError](err)
 	if !ok || !apierrors.IsInvalid(err) || status.Status().Details == nil {

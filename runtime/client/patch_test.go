@@ -66,7 +66,7 @@ func TestMergePatchNamesOnlyWhatDiffers(t *testing.T) {
 	}
 }
 
-// Mocks of clients ask for patches by the names of their types, such as AnythingOfType("*client.mergeFromPatch").
+// Mock clients match patches by the names of their types, for example AnythingOfType("*client.mergeFromPatch").
 func TestPatchesHaveTheNamesThatMocksAskFor(t *testing.T) {
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{ResourceVersion: "1"}}
 	for _, merge := range []client.Patch{

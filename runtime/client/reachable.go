@@ -11,15 +11,15 @@ import (
 )
 
 const (
-	// probeEvery is the shortest interval of probes of a failing server. The longest is twice that.
+	// probeEvery is the shortest interval between probes of a failing server. The longest is twice that.
 	probeEvery = time.Second
 	// probeTimeout is the timeout of a probe.
 	probeTimeout = 5 * time.Second
-	// readyPath is the path of a probe. Its answer covers the server's dependencies, such as its storage.
+	// readyPath is the path that a probe requests. It fails if the server's dependencies, such as its storage, fail.
 	readyPath = "/readyz"
 )
 
-// answers wakes callers whose requests failed when the server answers any request again.
+// answers wakes callers whose requests have failed as soon as the server answers any request successfully.
 type answers struct {
 	next atomic.Pointer[chan struct{}] // closed by the next answer; nil without waiters
 	turn chan struct{}                 // holds one token, taken by the goroutine that probes
@@ -54,10 +54,11 @@ func (a *answers) wait() <-chan struct{} {
 	}
 }
 
-// Reachable blocks until any request of c succeeds, or ctx ends. It is for loops whose requests have failed and that
-// would otherwise back off for long. While callers wait, one request every one to two seconds probes /readyz,
-// independent of their number. A server that denies the user access to /readyz counts as reachable when it answers so.
-// The server may still fail the caller's request, so callers should retry with jitter.
+// Reachable blocks until any request of c succeeds, or ctx ends; then it returns the error of ctx. Use it in loops
+// whose requests have failed, so that they retry as soon as the server recovers instead of after a long backoff. While
+// callers wait, the client sends one probe to /readyz every one to two seconds, whatever the number of callers. If the
+// server denies access to /readyz, that answer also means that it is reachable. The caller's own request may still
+// fail, so callers should retry with jitter.
 func (c *REST) Reachable(ctx context.Context) error { return c.conn.reachable(ctx) }
 
 func (c *conn) reachable(ctx context.Context) error {
@@ -105,5 +106,6 @@ func (c *conn) probe(ctx context.Context) {
 	}
 }
 
-// Reachable is [REST.Reachable] of the client. A source that wraps a ListWatcher should forward it for the informer.
+// Reachable calls [REST.Reachable] of the client. A type that wraps a ListWatcher for an informer should forward this
+// method.
 func (lw *ListWatcher[T]) Reachable(ctx context.Context) error { return lw.client.Reachable(ctx) }

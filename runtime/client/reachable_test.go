@@ -14,7 +14,7 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/client"
 )
 
-// waiters lets several wait until c is reachable, and returns how many have ended their wait.
+// waiters starts count goroutines that wait until c is reachable. ended returns how many of them have returned.
 func waiters(ctx context.Context, c *client.REST, count int) (ended func() int) {
 	done := make(chan error, count)
 	for range count {
@@ -27,7 +27,7 @@ func waiters(ctx context.Context, c *client.REST, count int) (ended func() int) 
 	}
 }
 
-// probes returns the number of readiness requests since the last call.
+// probes returns the number of readiness probes since the last call.
 func (s *server) probes() (count int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -73,7 +73,7 @@ func TestAnyRequestThatSucceedsMakesTheServerReachable(t *testing.T) {
 		})
 		c := connect(t, s, client.Options{})
 		if err := c.Get(t.Context(), keyA, &corev1.ConfigMap{}); err != nil {
-			t.Fatal(err) // it has also requested the resource of the kind
+			t.Fatal(err) // this also requested the discovery document of the kind
 		}
 		ended := waiters(t.Context(), c, 3)
 		if err := c.Get(t.Context(), keyA, &corev1.ConfigMap{}); err == nil || ended() != 0 {

@@ -18,8 +18,8 @@ import (
 
 const gizmosOfDefault, gizmosOfCluster = "/apis/example.com/v1/namespaces/default/gizmos", "/apis/example.com/v1/gizmos"
 
-// defineGizmos replaces the server's definition of Gizmo. A namespaced kind has no path for an object without a
-// namespace, but one for lists of all namespaces.
+// defineGizmos replaces the server's definition of Gizmo. If the kind is namespaced, the path without a namespace
+// serves only lists of all namespaces.
 func defineGizmos(s *server, namespaced bool) {
 	kind, at, namespace := "Gizmo/gizmos/gizmo/cluster", gizmosOfCluster, ""
 	if namespaced {
@@ -49,7 +49,7 @@ func defineGizmos(s *server, namespaced bool) {
 	}
 }
 
-// requestsOfGizmos are one request of each form for the Gizmo a of a namespace.
+// requestsOfGizmos has one request of each verb for the Gizmo a in a namespace.
 var requestsOfGizmos = map[string]func(ctx context.Context, c client.WithWatch, namespace string) error{
 	"get": func(ctx context.Context, c client.WithWatch, namespace string) error {
 		return c.Get(ctx, object.Key{Namespace: namespace, Name: "a"}, gizmoIn(namespace))
@@ -92,13 +92,13 @@ func gizmoIn(namespace string) *unstructured.Unstructured {
 	return untyped("example.com/v1", "Gizmo", namespace, "a")
 }
 
-// TestClientNoticesThatADefinitionWasReplaced replaces the definition of a kind by one of another scope, long after the
-// client has read it.
+// TestClientNoticesThatADefinitionWasReplaced replaces a kind's definition by one with another scope, long after the
+// client has read the first one.
 func TestClientNoticesThatADefinitionWasReplaced(t *testing.T) {
 	for name, call := range requestsOfGizmos {
 		for _, r := range []struct {
 			name       string
-			namespaced bool // at the end
+			namespaced bool // scope after the replacement
 			namespace  string
 			path       string
 		}{
@@ -131,8 +131,8 @@ func TestClientNoticesThatADefinitionWasReplaced(t *testing.T) {
 	}
 }
 
-// TestMissingNamespaceIsNoMissingObject reads an object without a namespace, which was correct before the definition
-// was replaced.
+// TestMissingNamespaceIsNoMissingObject checks that a get without a namespace does not return NotFound. The get was
+// correct until the definition was replaced.
 func TestMissingNamespaceIsNoMissingObject(t *testing.T) {
 	s := newServer()
 	c := connect(t, s, client.Options{})
@@ -149,7 +149,8 @@ func TestMissingNamespaceIsNoMissingObject(t *testing.T) {
 	}
 }
 
-// TestMissingNamespaceCostsTheServerLittle repeats the mistake of a program for a minute.
+// TestMissingNamespaceCostsTheServerLittle counts the discovery requests of a program that gets an object without its
+// namespace ten times a second for a minute.
 func TestMissingNamespaceCostsTheServerLittle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newServer()

@@ -21,7 +21,7 @@ const (
 	acceptMetadataList = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json"
 )
 
-// resource is the path, scope and form under which a kind is served.
+// resource is the resource under which a server serves a kind, and its scope.
 type resource struct {
 	gvk        schema.GroupVersionKind // kind of one object, even in requests for lists
 	gvr        schema.GroupVersionResource
@@ -36,8 +36,8 @@ func versionPath(gv schema.GroupVersion) string {
 	return "/apis/" + gv.Group + "/" + gv.Version
 }
 
-// within returns the namespace of an object that is addressed in namespace. It is empty for a cluster-scoped kind,
-// since programs set a namespace when they do not know the scope.
+// within returns namespace, or the empty string for a cluster-scoped kind: programs that do not know the scope of a
+// kind set a namespace.
 func (r resource) within(namespace string) string {
 	if !r.namespaced {
 		return ""
@@ -48,7 +48,7 @@ func (r resource) within(namespace string) string {
 // scopeError reports a request that contradicts the scope of its kind.
 type scopeError struct {
 	text string
-	// surplus means that a cluster-scoped kind was addressed with a namespace.
+	// surplus means that the request for a cluster-scoped kind has a namespace.
 	surplus bool
 }
 
@@ -71,7 +71,8 @@ func (r resource) checkSurplus(namespace string) error {
 	return nil
 }
 
-// ignoreSurplus returns nil for an error of checkSurplus, since the namespace is ignored.
+// ignoreSurplus returns nil for an error of checkSurplus, and err otherwise. It is for requests that ignore the
+// namespace.
 func ignoreSurplus(err error) error {
 	if scope, ok := errors.AsType[*scopeError](err); ok && scope.surplus {
 		return nil
@@ -79,7 +80,7 @@ func ignoreSurplus(err error) error {
 	return err
 }
 
-// checkKey returns an error if key cannot name an object of the kind.
+// checkKey returns an error if key cannot be the key of an object of the kind.
 func (r resource) checkKey(key object.Key) error {
 	if err := r.checkScope(key.Namespace); err != nil {
 		return err
@@ -169,7 +170,7 @@ func itemKind(list runtime.Object, scheme *runtime.Scheme) (schema.GroupVersionK
 	return gvk.GroupVersion().WithKind(kind), nil
 }
 
-// resourceOf returns the resource of obj, after a check that key can name an object of the kind.
+// resourceOf returns the resource of obj. It fails if key cannot be the key of an object of the kind.
 func (c *REST) resourceOf(ctx context.Context, verb string, key object.Key, obj object.Object) (resource, error) {
 	gvk, err := object.GVK(obj, c.scheme)
 	if err != nil {
@@ -198,8 +199,8 @@ func (c *REST) resourceOfKind(ctx context.Context, gvk schema.GroupVersionKind) 
 	}, nil
 }
 
-// locate returns the resource of gvk, and the error of check. If check fails, a new CRD may have changed the scope, so
-// locate asks the server again, unless it did so in the last seconds.
+// locate returns the resource of gvk, and the error of check for it. If check fails, a new CRD may have changed the
+// scope, so locate reads the discovery document again, unless it was loaded in the last seconds.
 func (c *REST) locate(ctx context.Context, gvk schema.GroupVersionKind, check func(resource) error) (resource, error) {
 	res, err := c.resourceOfKind(ctx, gvk)
 	if err != nil {
@@ -218,8 +219,8 @@ func (c *REST) locate(ctx context.Context, gvk schema.GroupVersionKind, check fu
 	return res, check(res)
 }
 
-// serves returns a function that reports whether gv has a kind. The name of a list's kind must not be that of another
-// kind, see [wire.Asked].
+// serves returns a function that reports whether gv has a kind. It is needed because the kind of a list must not be the
+// name of another kind, see [wire.Asked].
 func (c *REST) serves(gv schema.GroupVersion) func(kind string) (bool, error) {
 	return func(kind string) (bool, error) {
 		_, err := c.mapper.RESTMapping(gv.WithKind(kind).GroupKind(), gv.Version)
@@ -230,7 +231,8 @@ func (c *REST) serves(gv schema.GroupVersion) func(kind string) (bool, error) {
 	}
 }
 
-// learn makes the mapper load the path of r again if the server does not serve it, and reports whether it does.
+// learn makes the mapper load the document of r's resource again if err means that the server does not serve the path
+// of r. It reports whether the mapper loads the document again.
 func (c *REST) learn(r *request, err error) bool {
 	m, ok := c.mapper.(*Mapper)
 	if !ok || !isMissingPath(err) {

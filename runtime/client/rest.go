@@ -20,22 +20,21 @@ import (
 
 // Options configure a [REST]. Only Scheme is required.
 type Options struct {
-	// Scheme maps Go types to kinds. It must be set; an empty one suffices for unstructured and metadata-only objects.
-	// There is no default scheme with the built-in kinds, because it would link the code of all their groups into every
-	// program.
+	// Scheme maps Go types to kinds. It must be set; an empty scheme suffices for unstructured and metadata-only objects.
+	// The package has no default scheme with the built-in kinds, because it would link the code of all their groups into
+	// every program.
 	Scheme *runtime.Scheme
-	// HTTPClient sends the requests. Nil means a new client from the rest.Config, with its certificates, tokens and
-	// timeout.
+	// HTTPClient sends the requests. Nil means a new client with the certificates, tokens and timeout of the rest.Config.
 	HTTPClient *http.Client
 	// Mapper maps kinds to resources. Nil means a new [Mapper].
 	Mapper meta.RESTMapper
 	// FieldOwner is the default field owner of writes. If it is empty, the server derives an owner from the user agent,
 	// and Apply requires [FieldOwner] on each call.
 	FieldOwner string
-	// Journal receives every write, so that the caches of this process know which writes to wait for. Clients for one
-	// API server should share a Journal. Nil means a new one.
+	// Journal records every write, so that the caches of this process know which writes to wait for. All clients of one
+	// API server should share a Journal. Nil means a new Journal.
 	Journal *Journal
-	// Logger receives the server's warnings, each text once. Nil means slog.Default().
+	// Logger logs the server's warnings, each of them once. Nil means slog.Default().
 	Logger *slog.Logger
 }
 
@@ -57,8 +56,8 @@ var errNoScheme = errors.New("client: Options.Scheme is nil: pass the scheme tha
 	"alone")
 
 // New returns a client for the API server of config. It sends no request, and fails only if config is invalid or the
-// scheme is missing. It ignores QPS, Burst and content type of config: the server's flow control limits requests, and
-// everything except the reads of a [ListWatcher] uses JSON.
+// scheme is missing. It ignores QPS, Burst and content type of config, because the server's flow control limits
+// requests, and all requests except those of a [ListWatcher] use JSON.
 func New(config *rest.Config, opts Options) (*REST, error) {
 	if opts.Logger == nil {
 		opts.Logger = slog.Default()
@@ -126,7 +125,7 @@ func (c *REST) List(ctx context.Context, list object.List, opts ...ListOption) e
 		return fmt.Errorf("list: %w", err)
 	}
 	wanted := o.Namespace
-	// The scope is checked again for a namespace that is ignored, since the request would list all namespaces.
+	// locate checks the scope again before the namespace is ignored, because the request then lists all namespaces.
 	res, err := c.locate(ctx, gvk, func(res resource) error { return res.checkSurplus(wanted) })
 	if err := ignoreSurplus(err); err != nil {
 		return fmt.Errorf("list %s: %w", gvk.Kind, err)
@@ -165,7 +164,7 @@ func (r *request) checkCollection(o ListOptions) error {
 }
 
 // exchange sends r and sets obj to the object of kind gvk in the answer. If r posts an action, such as an eviction, the
-// answer may be a Status, and obj stays unchanged.
+// answer may be a Status; then obj is unchanged.
 func (c *REST) exchange(ctx context.Context, r *request, obj object.Object, gvk schema.GroupVersionKind) error {
 	r.accept = accept(obj)
 	base := obj.GetResourceVersion()
@@ -190,8 +189,8 @@ func (c *REST) exchange(ctx context.Context, r *request, obj object.Object, gvk 
 	return nil
 }
 
-// answerError returns the error of an unexpected answer to r: the server's failure, or that the answer cannot be
-// decoded.
+// answerError returns the error for an unexpected answer to r: err if it is a failure that the server reported, or a
+// [*DecodeError].
 func answerError(r *request, err error) error {
 	if status := apierrors.APIStatus(nil); errors.As(err, &status) {
 		return err
@@ -199,8 +198,8 @@ func answerError(r *request, err error) error {
 	return &DecodeError{What: r.String(), Err: err}
 }
 
-// send sends r and returns the body of the answer. If the server does not serve the path, and the kind has another path
-// now, as after its definition was replaced, send sends r there.
+// send sends r and returns the body of the answer. If the server does not serve the path, and the kind now has another
+// path because its CRD was replaced, send sends r to the new path.
 func (c *REST) send(ctx context.Context, r *request) ([]byte, error) {
 	body, err := c.conn.do(ctx, r)
 	if !c.learn(r, err) {

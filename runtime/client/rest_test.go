@@ -76,7 +76,7 @@ func TestListInEachForm(t *testing.T) {
 		list   object.List
 		body   string
 		accept string
-		kind   string // of the items
+		kind   string // kind of the items
 	}{
 		"typed": {&corev1.ConfigMapList{}, `{"kind":"ConfigMapList","apiVersion":"v1",` + items, "application/json",
 			"ConfigMap"},
@@ -135,8 +135,8 @@ func TestListThatCannotBeReadIsADecodeErrorAndLeavesTheList(t *testing.T) {
 	}
 }
 
-// TestListNeedsAListKind checks the error, which meta.IsNoMatchError distinguishes from a failure when a caller lists
-// all kinds of a scheme.
+// TestListNeedsAListKind checks an error for callers that list all kinds of a scheme: meta.IsNoMatchError must
+// distinguish it from failures.
 func TestListNeedsAListKind(t *testing.T) {
 	c := connect(t, newServer(), client.Options{})
 	err := c.List(t.Context(), listOf(untyped("v1", "List", "", "")))

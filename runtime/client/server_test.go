@@ -25,31 +25,31 @@ import (
 
 // answer is the server's answer to one request.
 type answer struct {
-	code   int // 0 is 200
+	code   int // 0 means 200
 	header map[string]string
 	body   string
-	stream io.ReadCloser // in place of body
-	err    error         // in place of any answer
+	stream io.ReadCloser // replaces body
+	err    error         // replaces the answer
 }
 
-// sent is a request that the server got.
+// sent is a request that the server received.
 type sent struct {
 	what   string // "GET /api/v1/pods?limit=1"
 	header http.Header
 	body   string
 }
 
-// server is an API server in memory, without sockets. It answers each path by its route and all else with the 404 of a
-// path that is not served.
+// server is an in-memory API server without sockets. It answers each path by its route, and all other paths with the
+// 404 of a path that is not served.
 type server struct {
 	mu sync.Mutex
-	// routes are by method and path; a route gets the number of requests that it has had before.
+	// routes has a function by method and path. The function receives the number of earlier requests to the route.
 	routes map[string]func(n int) answer
 	count  map[string]int
 	sent   []sent
 }
 
-// newServer returns a server whose discovery documents have a few kinds of the groups "" and apps.
+// newServer returns a server whose discovery documents contain a few kinds of the core group and of apps.
 func newServer() *server {
 	s := &server{routes: map[string]func(int) answer{}, count: map[string]int{}}
 	s.respond("GET /api", `{"kind":"APIVersions","versions":["v1"]}`)
@@ -227,7 +227,7 @@ func toJSON(value any) string {
 	return string(data)
 }
 
-// sameJSON reports a difference between two JSON texts, whatever the order of their fields.
+// sameJSON reports a difference between two JSON texts. The order of their fields does not matter.
 func sameJSON(t *testing.T, got, want string) {
 	t.Helper()
 	var a, b any

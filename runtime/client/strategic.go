@@ -13,15 +13,15 @@ import (
 )
 
 // StrategicMergeFrom returns the strategic merge patch from base, a copy that was taken before the changes, to the
-// object that is passed to Patch. It is the equivalent of [MergeFrom] for built-in kinds, whose Go types define lists
-// that are merged by a key. Of such a list the patch contains only the items that differ, so it keeps concurrent
-// changes to other items. The server rejects it for custom resources. The objects must be typed.
+// object that is passed to Patch. It is the equivalent of [MergeFrom] for built-in kinds, whose Go types define which
+// lists are merged by a key. Of such a list, the patch contains only the items that differ, so concurrent changes to
+// other items are kept. The objects must be typed. The server rejects strategic merge patches for custom resources.
 func StrategicMergeFrom(base object.Object) Patch {
 	return &mergeFromPatch{patchType: types.StrategicMergePatchType, base: base}
 }
 
-// StrategicMergeFromWithOptimisticLock is [StrategicMergeFrom] with the resourceVersion of base, which must be set. The
-// patch fails with a conflict if the object has changed since.
+// StrategicMergeFromWithOptimisticLock returns the patch of [StrategicMergeFrom] with the resourceVersion of base,
+// which must be set. The patch fails with a conflict if the object has changed since.
 func StrategicMergeFromWithOptimisticLock(base object.Object) Patch {
 	return &mergeFromPatch{patchType: types.StrategicMergePatchType, base: base, lock: true}
 }
@@ -36,8 +36,8 @@ const (
 	setElementOrder = "$setElementOrder/"
 )
 
-// strategicMaps returns the strategic merge patch from base to modified, which are the JSON of values of type t. It is
-// empty if they are equal.
+// strategicMaps returns the strategic merge patch from base to modified, which are values of type t as decoded JSON.
+// The patch is empty if they are equal.
 func strategicMaps(t reflect.Type, base, modified map[string]any) map[string]any {
 	patch := map[string]any{}
 	for name, old := range base {
@@ -144,7 +144,7 @@ func strategicItems(patch map[string]any, name string, f patchField, old, items 
 	}
 }
 
-// byKey returns the items by their key. It reports false if an item has no key, or two items have the same.
+// byKey returns the items by their key. It reports false if an item has no key, or if two items have the same key.
 func byKey(items []any, key string) (byKey map[any]map[string]any, unique bool) {
 	byKey = map[any]map[string]any{}
 	for _, item := range items {
@@ -165,22 +165,23 @@ func byKey(items []any, key string) (byKey map[any]map[string]any, unique bool) 
 	return byKey, true
 }
 
-// patchField has the patch settings in the tags of a field.
+// patchField holds the patch settings from the tags of a field.
 type patchField struct {
 	of         reflect.Type // type of the value, or of the items of a list
-	opaque     bool         // the fields below are unknown
+	opaque     bool         // the fields in the value are unknown
 	strategies []string
 	key        string // key of the items of a list
 }
 
 func (f patchField) has(strategy string) bool { return slices.Contains(f.strategies, strategy) }
 
-// retain adds the list of fields that value has, if the field is a union, so that the server removes all others.
+// retain adds to patch the list of fields that are set in value, if f is a union, so that the server removes all other
+// fields.
 func (f patchField) retain(patch, value map[string]any) {
 	if !f.has("retainKeys") || len(patch) == 0 {
 		return
 	}
-	keys := []any{} // an empty list is encoded too
+	keys := []any{} // not nil, so that an empty list is encoded
 	for _, key := range slices.Sorted(maps.Keys(value)) {
 		if value[key] != nil {
 			keys = append(keys, key)

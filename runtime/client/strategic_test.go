@@ -85,7 +85,7 @@ func TestStrategicMergePatchNamesOnlyWhatDiffers(t *testing.T) {
 	}
 }
 
-// sameAfter fails unless the API server's own library applies patch to base with the result modified.
+// sameAfter fails unless the API server's own library, applied to base and patch, returns modified.
 func sameAfter(t *testing.T, patch []byte, base, modified *appsv1.Deployment) {
 	t.Helper()
 	before, err := json.Marshal(base)
@@ -105,7 +105,7 @@ func sameAfter(t *testing.T, patch []byte, base, modified *appsv1.Deployment) {
 	}
 }
 
-// TestStrategicMergePatchMakesWhatItWasMadeFrom checks patches of random changes.
+// TestStrategicMergePatchMakesWhatItWasMadeFrom checks that the patch of a random change results in the changed object.
 func TestStrategicMergePatchMakesWhatItWasMadeFrom(t *testing.T) {
 	seeds.Each(t, 2, func(t *testing.T, seed uint64) {
 		random := rand.New(rand.NewPCG(seed, 0))
@@ -129,7 +129,7 @@ func TestStrategicMergePatchMakesWhatItWasMadeFrom(t *testing.T) {
 	})
 }
 
-// disturb makes one change.
+// disturb makes one random change.
 func disturb(random *rand.Rand, o *appsv1.Deployment) {
 	spec := &o.Spec.Template.Spec
 	name := func() string { return string(rune('a' + random.IntN(5))) }
@@ -168,7 +168,7 @@ func disturb(random *rand.Rand, o *appsv1.Deployment) {
 	}
 }
 
-// change changes an item of a list, or adds, removes or moves one.
+// change changes, adds or removes one item of a list, shuffles the list, or does nothing.
 func change[T any](random *rand.Rand, list *[]T, item func(*T), another func() T) {
 	n := len(*list)
 	switch what := random.IntN(6); {

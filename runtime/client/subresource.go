@@ -10,10 +10,10 @@ import (
 
 const statusSubresource = "status"
 
-// Status writes the status subresource on the API server.
+// Status returns a writer of the status subresource.
 func (c *REST) Status() SubResourceWriter { return c.SubResource(statusSubresource) }
 
-// SubResource reads and writes the named subresource on the API server.
+// SubResource returns a client of the named subresource.
 func (c *REST) SubResource(name string) SubResourceClient { return &subresource{client: c, name: name} }
 
 // subresource is a subresource of any kind.

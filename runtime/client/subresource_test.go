@@ -72,7 +72,7 @@ func TestEvictionIsAnsweredByAStatus(t *testing.T) {
 	}
 }
 
-// cached is a Reader that counts.
+// cached is a Reader that counts its calls.
 type cached struct{ gets, lists int }
 
 func (c *cached) Get(context.Context, object.Key, object.Object, ...client.GetOption) error {

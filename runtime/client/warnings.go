@@ -10,7 +10,7 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// maxWarnings is the number of texts after which warnings forgets all.
+// maxWarnings is the number of reported warnings after which warnings forgets all of them.
 const maxWarnings = 256
 
 // warnings reports each warning of the server once, to the handler of the rest.Config if set, and otherwise to the
@@ -20,7 +20,7 @@ type warnings struct {
 	logger  *slog.Logger
 
 	mu   sync.Mutex
-	seen map[string]bool // reported texts, at most maxWarnings
+	seen map[string]bool // reported warnings, at most maxWarnings
 }
 
 func newWarnings(config *rest.Config, logger *slog.Logger) *warnings {
@@ -55,7 +55,7 @@ func (w *warnings) handle(ctx context.Context, header http.Header) {
 	}
 }
 
-// logOnce logs a warning of the client, once for each text.
+// logOnce logs a warning of the client, unless it was reported recently.
 func (w *warnings) logOnce(ctx context.Context, text string) {
 	if w.first(text) {
 		w.logger.WarnContext(ctx, text)

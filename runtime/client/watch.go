@@ -20,19 +20,25 @@ import (
 // WatchEvent is one event of a watch. Its fields are:
 //
 //   - Type, a watch.EventType: Added, Modified, Deleted or Bookmark. Next returns the server's Error events as errors.
-//   - Object, a T: the object after the change; its last state for Deleted; the zero value for Bookmark. The caller
-//     owns it.
+//   - Object, a T: the object after the change, or its last state for Deleted, or the zero value for Bookmark. The
+//     caller owns it.
 //   - ResourceVersion, a string: the version of the object or bookmark.
-//   - InitialEventsEnd, a bool: set on the bookmark that ends the initial events of a streaming list (KEP-3157), after
-//     all objects that existed at ResourceVersion.
+//   - InitialEventsEnd, a bool: true for the bookmark that ends the initial events of a streaming list (KEP-3157). It
+//     follows the events for all objects that existed at ResourceVersion.
 type WatchEvent[T object.Object] = wire.Event[T]
 
-// Stream is an open watch. One goroutine reads it. Close is safe for concurrent use, and may be called more than once.
+// Stream is an open watch. Only one goroutine may call Next. Close is safe for concurrent use, and may be called more
+// than once.
 type Stream[T object.Object] interface {
-	// Next blocks until the next event arrives. It returns io.EOF when the server ended the watch regularly, an
-	// apierrors.APIStatus error for an Error event, a *DecodeError for an event that cannot be decoded, and the
-	// context's error after its end. After a broken connection it returns that error, which is io.ErrUnexpectedEOF
-	// within an event. After any error, the stream has ended.
+	// Next blocks until the next event arrives. It returns:
+	//
+	//   - io.EOF when the server has ended the watch normally
+	//   - an apierrors.APIStatus error for an Error event
+	//   - a *DecodeError for an event that cannot be decoded
+	//   - the context's error after the context has ended
+	//   - the error of a broken connection, which is io.ErrUnexpectedEOF in the middle of an event
+	//
+	// After any error, the stream has ended.
 	Next() (WatchEvent[T], error)
 	// Close ends the watch and releases its connection. Next then returns an error.
 	Close() error
@@ -134,7 +140,7 @@ func (c *REST) Watch(ctx context.Context, list object.List, opts ...ListOption) 
 			return nil, err
 		}
 		stream, err := watcher.Watch(ctx, metav1.ListOptions{ResourceVersion: version})
-		// The definition of the kind may have been replaced; the mapper has dropped the old one.
+		// The kind's CRD may have been replaced. The mapper has dropped the old document, so try once more.
 		if !isMissingPath(err) || last != (resource{}) {
 			return stream, err
 		}

@@ -255,7 +255,7 @@ func TestCloseEndsARead(t *testing.T) {
 }
 
 func TestWatchOfAnUnknownListIsAnError(t *testing.T) {
-	list := &metav1.PartialObjectMetadataList{} // it names no kind
+	list := &metav1.PartialObjectMetadataList{} // a list without a kind
 	if stream, err := connect(t, newServer(), client.Options{}).Watch(t.Context(), list); err == nil {
 		stream.Close()
 		t.Error("a watch of a list without a kind began")

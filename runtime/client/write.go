@@ -68,8 +68,8 @@ func (c *REST) update(ctx context.Context, obj object.Object, subresource string
 	return r.named(o.SubResourceBody, func() error { return c.write(ctx, r, o, o.SubResourceBody) })
 }
 
-// named calls call with the name and namespace of r's object set on body, unless body has its own. If call fails, named
-// restores body.
+// named sets the name and namespace of r's object in body, unless body has its own, and then calls call. If call fails,
+// named restores body.
 func (r *request) named(body object.Object, call func() error) error {
 	name, namespace := body.GetName(), body.GetNamespace()
 	body.SetName(cmp.Or(name, r.name))
@@ -102,9 +102,9 @@ func (c *REST) write(ctx context.Context, r *request, o WriteOptions, obj object
 	return c.exchange(ctx, r, obj, gvk)
 }
 
-// whole returns obj as the body of a request that removes missing fields: all fields of its resource, or for an apply
-// those of its field owner. It fails with a [*MaskedError] if obj lacks some of them. For the status subresource, the
-// server uses the status and, for some kinds, the metadata.
+// whole returns obj as the body of a request that removes the fields that obj lacks. An apply removes only fields of
+// its field owner. whole fails with a [*MaskedError] if obj was read without some of the fields that the server uses.
+// For the status subresource, the server uses the status and, for some kinds, the metadata.
 func (r *request) whole(obj object.Object) (object.Object, error) {
 	mask := object.Mask(obj)
 	if mask == nil {
@@ -124,7 +124,7 @@ func (r *request) whole(obj object.Object) (object.Object, error) {
 	return unmarked, nil
 }
 
-// Patch changes what obj names on the API server by patch, see [Writer].
+// Patch applies patch to the object with the name and namespace of obj on the API server, see [Writer].
 func (c *REST) Patch(ctx context.Context, obj object.Object, patch Patch, opts ...PatchOption) error {
 	return c.patch(ctx, obj, patch, "", opts)
 }
@@ -198,7 +198,7 @@ func (c *REST) sendApply(ctx context.Context, r *request, body object.Object) er
 	return c.exchange(ctx, r, body, gvk)
 }
 
-// Delete deletes what obj names on the API server, see [Writer].
+// Delete deletes the object with the name and namespace of obj on the API server, see [Writer].
 func (c *REST) Delete(ctx context.Context, obj object.Object, opts ...DeleteOption) error {
 	var o DeleteOptions
 	for _, opt := range opts {
@@ -219,7 +219,7 @@ func (c *REST) Delete(ctx context.Context, obj object.Object, opts ...DeleteOpti
 	return c.sendDelete(ctx, r, obj, o)
 }
 
-// DeleteAllOf deletes the selected objects of the kind of obj on the API server, see [Writer].
+// DeleteAllOf deletes the objects of the kind of obj that match the options on the API server, see [Writer].
 func (c *REST) DeleteAllOf(ctx context.Context, obj object.Object, opts ...DeleteAllOfOption) error {
 	var o DeleteAllOfOptions
 	for _, opt := range opts {

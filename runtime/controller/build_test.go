@@ -16,7 +16,8 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/source"
 )
 
-// TestSourceThatCannotRunAddsNoController builds a controller that watches a kind outside its scheme.
+// TestSourceThatCannotRunAddsNoController builds a controller that watches a kind outside its scheme. The build must
+// fail without adding a controller or taking its name.
 func TestSourceThatCannotRunAddsNoController(t *testing.T) {
 	for name, wrap := range map[string]func(source.Source[reconcile.Request]) source.Source[reconcile.Request]{
 		"required": func(s source.Source[reconcile.Request]) source.Source[reconcile.Request] { return s },
@@ -37,7 +38,7 @@ func TestSourceThatCannotRunAddsNoController(t *testing.T) {
 	}
 }
 
-// runner is a manager that runs added runnables at once, and to which sources of a controller cannot be added.
+// runner is a manager that runs added runnables at once.
 type runner struct {
 	*stub
 	ctx   context.Context
@@ -53,7 +54,8 @@ func (r runner) Add(added controller.Runnable) error {
 	return nil
 }
 
-// TestControllerWhoseWarmUpCannotBeAddedDoesNotRun adds a controller to a manager that runs, and to one that runs later.
+// TestControllerWhoseWarmUpCannotBeAddedDoesNotRun adds a controller to a manager that already runs, and to one that
+// has not started.
 func TestControllerWhoseWarmUpCannotBeAddedDoesNotRun(t *testing.T) {
 	for _, runs := range []bool{true, false} {
 		synctest.Test(t, func(t *testing.T) {

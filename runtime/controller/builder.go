@@ -19,8 +19,8 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/source"
 )
 
-// Builder configures a controller with requests of type R and, for [For], objects of type T. [Builder.Complete] reports
-// all mistakes.
+// Builder configures a controller with requests of type R. T is the type of the reconciled objects if the builder is
+// from [For]. The methods of a Builder return no errors; [Builder.Complete] returns all of them.
 type Builder[T object.Object, R comparable] struct {
 	manager    Manager
 	name       string
@@ -31,14 +31,14 @@ type Builder[T object.Object, R comparable] struct {
 	kind       schema.GroupVersionKind            // kind of prototype
 	predicates []predicate.Predicate              // for the kind of For
 	filters    []predicate.Predicate              // for all kinds
-	watches    []func() (source.Source[R], error) // in order; they declare kinds at the cache, which only Complete does
+	watches    []func() (source.Source[R], error) // in order; called by Complete, because they declare kinds at the cache
 	limiter    RateLimiter[R]
 	errs       []error
 }
 
 // For returns a builder of a controller that reconciles objects of type T, a pointer to a type in the manager's scheme,
-// such as *webappv1.Guestbook. Several controllers of one kind need different names. For types of any kind, such as
-// *unstructured.Unstructured, use [Builder.For].
+// such as *webappv1.Guestbook. If several controllers reconcile the same kind, give them different names with
+// [Builder.Named]. For Go types without a fixed kind, such as *unstructured.Unstructured, use [Builder.For].
 func For[T object.Object](m Manager) *Builder[T, reconcile.Request] {
 	if form := reflect.TypeFor[T](); form.Kind() != reflect.Pointer {
 		b := &Builder[T, reconcile.Request]{manager: m, forKind: true}
@@ -47,9 +47,10 @@ func For[T object.Object](m Manager) *Builder[T, reconcile.Request] {
 	return (&Builder[T, reconcile.Request]{manager: m}).For(object.New[T]())
 }
 
-// For sets the kind to reconcile to that of prototype. An *unstructured.Unstructured or *metav1.PartialObjectMetadata
-// must have its apiVersion and kind set. The builder keeps prototype, which must not change. For can be called once, on
-// a builder from [ForRequests] of reconcile.Request. The predicates are those of [Builder.WithPredicates].
+// For makes the controller reconcile objects of prototype's kind. An *unstructured.Unstructured or
+// *metav1.PartialObjectMetadata must have its apiVersion and kind set. The builder keeps prototype, which must not be
+// modified. For can be called once, and only on a builder that [ForRequests] has returned for reconcile.Request. The
+// predicates have the effect of [Builder.WithPredicates].
 func (b *Builder[T, R]) For(prototype T, predicates ...predicate.Predicate) *Builder[T, R] {
 	forObject, namesObjects := any(handler.ForObject[object.Object]()).(handler.Handler[object.Object, R])
 	if !namesObjects || b.forKind {
@@ -76,7 +77,7 @@ func (b *Builder[T, R]) For(prototype T, predicates ...predicate.Predicate) *Bui
 }
 
 // ForRequests returns a builder of a controller whose requests are of any comparable type R, such as a struct of a
-// cluster and a key. For a reconcile.Request, [Builder.For] can set the kind, and the name if that is empty.
+// cluster and a key. If R is reconcile.Request, [Builder.For] sets the kind, and the default name if name is empty.
 func ForRequests[R comparable](m Manager, name string) *Builder[object.Object, R] {
 	return &Builder[object.Object, R]{manager: m, name: name}
 }
@@ -96,22 +97,22 @@ func (b *Builder[T, R]) Named(name string) *Builder[T, R] {
 	return b
 }
 
-// WithOptions sets options. Zero fields mean the manager's default where it has one.
+// WithOptions sets the options of the controller. For zero fields, the manager's default applies if it has one.
 func (b *Builder[T, R]) WithOptions(opts Options) *Builder[T, R] {
 	b.opts = opts
 	return b
 }
 
 // WithRateLimiter makes l determine the backoff of failed requests, instead of BaseDelay and MaxDelay of the options.
-// The rules for interrupting a backoff apply to it too: writes of this process do not end it.
+// The same rules as for the default backoff determine which events interrupt it, see the package comment.
 func (b *Builder[T, R]) WithRateLimiter(l RateLimiter[R]) *Builder[T, R] {
 	b.limiter = l
 	return b
 }
 
 // WithPredicates drops events of the kind of [For] unless all predicates accept them. It does not affect other watches.
-// The predicates cannot drop the end of an object: an update that begins its deletion or changes its finalizers passes
-// if they accept the object as a new one, see [predicate.OrEnding].
+// An update that begins the deletion of an object or changes its finalizers is not dropped if the predicates would
+// accept the object as a new one, see [predicate.OrEnding].
 func (b *Builder[T, R]) WithPredicates(predicates ...predicate.Predicate) *Builder[T, R] {
 	if !b.forKind {
 		return b.fail(errors.New("WithPredicates is for the kind of For; a watch has predicates of its own"))
@@ -121,21 +122,21 @@ func (b *Builder[T, R]) WithPredicates(predicates ...predicate.Predicate) *Build
 }
 
 // WithEventFilter drops events of every watched kind, including kinds that are added later, unless all predicates
-// accept them. It does not affect sources of [Builder.WatchesSource]. It cannot drop the end of an object of the kind
-// of [For], see [Builder.WithPredicates].
+// accept them. It does not affect sources of [Builder.WatchesSource]. For the kind of [For], the exception of
+// [Builder.WithPredicates] for deletions applies.
 func (b *Builder[T, R]) WithEventFilter(predicates ...predicate.Predicate) *Builder[T, R] {
 	b.filters = append(b.filters, predicates...)
 	return b
 }
 
-// Owns also reconciles an object when an object of prototype's kind changes that it controls. With a
-// *metav1.PartialObjectMetadata that has its kind set, only the metadata of owned objects are watched and cached. Owns
-// requires a kind of [For].
+// Owns makes the controller also reconcile an object when an object of prototype's kind changes whose controlling owner
+// it is. If prototype is a *metav1.PartialObjectMetadata with its kind set, only the metadata of owned objects are
+// watched and cached. Owns requires that [For] or [Builder.For] sets the kind of the owner.
 func (b *Builder[T, R]) Owns(prototype object.Object, predicates ...predicate.Predicate) *Builder[T, R] {
 	return b.owns(prototype, false, predicates)
 }
 
-// OwnsOptional is [Builder.Owns] for a kind that the server may not have, see [source.Optional].
+// OwnsOptional is like [Builder.Owns], for a kind that the server may not serve, see [source.Optional].
 func (b *Builder[T, R]) OwnsOptional(prototype object.Object, predicates ...predicate.Predicate) *Builder[T, R] {
 	return b.owns(prototype, true, predicates)
 }
@@ -143,15 +144,15 @@ func (b *Builder[T, R]) OwnsOptional(prototype object.Object, predicates ...pred
 func (b *Builder[T, R]) owns(prototype object.Object, optional bool, predicates []predicate.Predicate) *Builder[T, R] {
 	b.owning = true
 	return b.watch(func() source.Source[R] {
-		// The kind of For may be set after the call of Owns, so it is read here, see declare.
+		// Read the kind here, because For may be called after Owns, see declare.
 		owner := handler.ForOwner[object.Object](b.kind.GroupKind(), b.manager.RESTMapper(), true)
 		requestOwner, _ := any(owner).(handler.Handler[object.Object, R])
 		return source.Kind(b.manager.Cache(), prototype, requestOwner, slices.Concat(b.filters, predicates)...)
 	}, optional)
 }
 
-// Watches makes h decide which requests to add when an object of prototype's kind changes. [handler.For] returns both
-// arguments for a function of the kind's Go type:
+// Watches calls h when an object of prototype's kind changes; h decides which requests to add. [handler.For] returns
+// both arguments for a function of the kind's Go type:
 //
 //	Watches(handler.For(func(ctx context.Context, s *corev1.Secret) []reconcile.Request { ... }))
 func (b *Builder[T, R]) Watches(
@@ -160,15 +161,15 @@ func (b *Builder[T, R]) Watches(
 	return b.watchesKind(prototype, h, false, predicates)
 }
 
-// WatchesOptional is [Builder.Watches] for a kind that the server may not have, see [source.Optional].
+// WatchesOptional is like [Builder.Watches], for a kind that the server may not serve, see [source.Optional].
 func (b *Builder[T, R]) WatchesOptional(
 	prototype object.Object, h handler.Handler[object.Object, R], predicates ...predicate.Predicate,
 ) *Builder[T, R] {
 	return b.watchesKind(prototype, h, true, predicates)
 }
 
-// WatchesMetadata is [Builder.Watches] for the metadata of a kind: prototype may have any Go type, and the events have
-// *metav1.PartialObjectMetadata objects.
+// WatchesMetadata is like [Builder.Watches], but watches and caches only the metadata of the kind. prototype may have
+// any Go type of the kind; the objects in events are *metav1.PartialObjectMetadata.
 func (b *Builder[T, R]) WatchesMetadata(
 	prototype object.Object, h handler.Handler[object.Object, R], predicates ...predicate.Predicate,
 ) *Builder[T, R] {
@@ -200,7 +201,7 @@ func (b *Builder[T, R]) watch(declare func() source.Source[R], optional bool) *B
 	return b
 }
 
-// WatchesSource adds any source of requests.
+// WatchesSource adds a source of requests of any kind, see package source.
 func (b *Builder[T, R]) WatchesSource(s source.Source[R]) *Builder[T, R] {
 	b.watches = append(b.watches, func() (source.Source[R], error) {
 		if err := source.Failure(s); err != nil {
@@ -211,27 +212,27 @@ func (b *Builder[T, R]) WatchesSource(s source.Source[R]) *Builder[T, R] {
 	return b
 }
 
-// Complete creates the controller and adds it to the manager, or returns all mistakes. A controller with an error never
-// reconciles. A controller without watches is an error.
+// Complete creates the controller and adds it to the manager. It returns the errors of all calls of the builder,
+// joined; then the controller never reconciles. A controller without watches is an error.
 func (b *Builder[T, R]) Complete(r reconcile.Reconciler[R]) error {
 	_, err := b.build(r, false)
 	return err
 }
 
-// Build is [Builder.Complete] for callers that need the controller, for example to [Controller.Subscribe] later. The
-// controller may have no watches yet.
+// Build is like [Builder.Complete], and returns the controller, for example for later calls of [Controller.Subscribe].
+// A controller without watches is not an error.
 func (b *Builder[T, R]) Build(r reconcile.Reconciler[R]) (*Controller[R], error) {
 	return b.build(r, true)
 }
 
-// build implements Build and Complete. With watchesLater the controller may have no watches yet.
+// build implements Build and Complete. With watchesLater, a controller without watches is not an error.
 func (b *Builder[T, R]) build(r reconcile.Reconciler[R], watchesLater bool) (*Controller[R], error) {
 	if r == nil {
 		b.fail(errors.New("the reconciler is nil"))
 	}
 	if m, chooses := b.manager.(interface{ Enabled(name string) bool }); chooses && len(b.errs) == 0 &&
 		!m.Enabled(b.name) {
-		return New(b.name, r, Options{Logger: b.manager.Logger()}), nil // it watches nothing and never runs
+		return New(b.name, r, Options{Logger: b.manager.Logger()}), nil // the manager does not run this controller
 	}
 	sources, err := b.declare()
 	if err == nil && len(sources) == 0 && !watchesLater {
@@ -258,7 +259,7 @@ func (b *Builder[T, R]) build(r reconcile.Reconciler[R], watchesLater bool) (*Co
 	return c, nil
 }
 
-// add adds the controller to the manager, and its sources if they warm up.
+// add adds the controller to the manager, and with Options.WarmUp also its sources.
 func (b *Builder[T, R]) add(c *Controller[R]) error {
 	if err := b.manager.Add(c); err != nil || !b.opts.WarmUp {
 		return err
@@ -270,7 +271,8 @@ func (b *Builder[T, R]) add(c *Controller[R]) error {
 	return err
 }
 
-// declare declares the watched kinds at the cache and returns all sources, unless there was a mistake before.
+// declare declares the watched kinds at the cache and returns all sources. It does nothing if a call of the builder has
+// failed.
 func (b *Builder[T, R]) declare() ([]source.Source[R], error) {
 	if b.owning && !b.forKind {
 		b.fail(errors.New("Owns needs a kind of owners: begin with For"))

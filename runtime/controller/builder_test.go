@@ -33,7 +33,7 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/source"
 )
 
-// stub is a controller.Manager without a server that keeps added runnables.
+// stub is a controller.Manager without a server. It keeps the runnables that are added.
 type stub struct {
 	controller.Manager // nil
 	live               *client.REST
@@ -196,7 +196,7 @@ func TestCompleteReportsEveryMistake(t *testing.T) {
 	}
 }
 
-// The builder exists for both types of requests. The controller waits for its sources in the order of the calls.
+// The builder accepts requests of any type. The controller waits for its sources in the order of the calls.
 func TestBuilderOfAnyRequests(t *testing.T) {
 	m := newStub(t)
 	timer := source.Func("timer", func(context.Context, handler.Queue[string], func()) error { return nil })
@@ -245,7 +245,7 @@ func TestKindOfAControllerIsSetLater(t *testing.T) {
 	}
 }
 
-// byKind is a manager that sets a different number of workers for one kind.
+// byKind is a manager whose options set the number of workers for one kind.
 type byKind struct{ *stub }
 
 func (byKind) Concurrency(kind schema.GroupKind) int {
@@ -323,7 +323,7 @@ func (m limiter) When(r string) time.Duration {
 
 func (m limiter) Forget(r string) { m.l.add("forget " + r) }
 
-// hourly is a rate limiter of names of objects.
+// hourly is a rate limiter with a delay of an hour.
 type hourly struct{}
 
 func (hourly) When(reconcile.Request) time.Duration { return time.Hour }
@@ -378,7 +378,7 @@ func TestRateLimiterSetsTheDelayOfFailedRequests(t *testing.T) {
 		queue := <-feed.started
 		queue.Add("a")
 		pass(2 * time.Minute)
-		queue.Add("a") // a foreign change requests an attempt, which does not end a backoff
+		queue.Add("a") // a foreign change causes an attempt but does not end the backoff
 		pass(24 * time.Hour)
 		expect(t, "the first", l.take(), "0s a", "0s when a", "2m0s a", "2m0s when a", "1h0m0s a", "1h0m0s forget a",
 			"1h1m0s a", "1h1m0s forget a")

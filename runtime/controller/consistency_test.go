@@ -23,7 +23,7 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/reconcile"
 )
 
-// late is a transport that delays the events of its watches.
+// late is a transport that delays the events of watches.
 type late struct {
 	http.RoundTripper
 	lag time.Duration
@@ -37,7 +37,7 @@ func (l late) RoundTrip(req *http.Request) (*http.Response, error) {
 	return resp, err
 }
 
-// lateBody delivers the bytes of a body after a lag. Its goroutine ends when it is closed.
+// lateBody delivers the bytes of a body after a delay. Closing it ends its goroutine.
 type lateBody struct {
 	*io.PipeReader
 	body io.ReadCloser
@@ -85,13 +85,13 @@ func (l *lateBody) Close() error {
 	return l.body.Close()
 }
 
-// chains is how many objects go through their steps at once.
+// chains is the number of objects that are reconciled at the same time.
 var chains = flag.Int("chains", 100, "objects of the consistency tests")
 
-// steps is how many steps an object has. Each takes two writes.
+// steps is the number of steps of each object. Each step makes two writes.
 const steps = 5
 
-// truth is the state of the objects that a reconciler knows without reading them.
+// truth is the expected state of the objects, which a reconciler knows without reading them.
 type truth struct {
 	mu         sync.Mutex
 	step       map[string]int
@@ -101,8 +101,8 @@ type truth struct {
 	done       chan struct{}
 }
 
-// climb is a reconciler that takes an object to the next step: it creates another child with a generated name, and
-// writes the number of the step. It counts reads that differ from its last write.
+// climb returns a reconciler that takes an object to the next step: it creates another child with a generated name, and
+// writes the number of the step into the object. It counts the reads that do not show its last write.
 func (f *fixture) climb(m *manager.Manager, l *truth) reconcile.Func[reconcile.Request] {
 	return func(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
 		c := m.Client()
@@ -145,7 +145,7 @@ func (f *fixture) climb(m *manager.Manager, l *truth) reconcile.Func[reconcile.R
 	}
 }
 
-// climbAll runs the reconciler on all objects with late watches, and returns its counts.
+// climbAll runs the reconciler on all objects while watches are late, and returns what it counted.
 func (f *fixture) climbAll(lag time.Duration, inconsistent bool) *truth {
 	f.Helper()
 	for n := range *chains {
@@ -181,7 +181,7 @@ func (f *fixture) climbAll(lag time.Duration, inconsistent bool) *truth {
 	return l
 }
 
-// children returns how many children each object has on the server.
+// children returns the number of children that each object has on the server.
 func (f *fixture) children() map[string]int {
 	var list corev1.SecretList
 	if err := f.client.List(f.ctx, &list, client.InNamespace(f.namespace)); err != nil {
@@ -194,9 +194,10 @@ func (f *fixture) children() map[string]int {
 	return count
 }
 
-// noDecisionIsStale runs the chains with that lag. Every reconcile must read the earlier writes, and each object must
-// have the right number of children. No object may be reconciled much more often than it changes: each step causes two
-// events and requests another reconcile, and each of these may cause one reconcile without work.
+// noDecisionIsStale reconciles all objects while watches are late by lag. Every reconcile must read the earlier writes,
+// and each object must have the right number of children. No object may be reconciled more than four times per step:
+// each step causes two events and requests another reconcile, and each of these may cause one reconcile that finds no
+// work.
 func noDecisionIsStale(lag time.Duration) func(f *fixture) {
 	return func(f *fixture) {
 		l := f.climbAll(lag, false)
@@ -216,7 +217,7 @@ func noDecisionIsStale(lag time.Duration) func(f *fixture) {
 	}
 }
 
-// withoutConsistencyDecisionsAreStale shows that the test finds stale decisions.
+// withoutConsistencyDecisionsAreStale shows that the test detects stale decisions.
 func withoutConsistencyDecisionsAreStale(f *fixture) {
 	l := f.climbAll(time.Second, true)
 	children, twice := f.children(), 0

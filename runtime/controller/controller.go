@@ -21,7 +21,7 @@ import (
 )
 
 var (
-	// ErrSyncTimeout is in the error of [Controller.Ready] if the sources have not synced within
+	// ErrSyncTimeout is wrapped by the error of [Controller.Ready] if the sources have not synced within
 	// [Options].CacheSyncTimeout.
 	ErrSyncTimeout = errors.New("the sources have not synced in time")
 )
@@ -44,7 +44,7 @@ type Controller[R comparable] struct {
 	events     *eventQueue[R]
 	parking    *parking[R]
 	limiter    RateLimiter[R] // nil means the queue's backoff
-	synced     chan struct{}  // closed when Run has no source left to wait for
+	synced     chan struct{}  // closed when all sources that Run waits for have synced
 
 	mu        sync.Mutex
 	ran       bool       // Run was called
@@ -57,8 +57,8 @@ type Controller[R comparable] struct {
 	late  bool // CacheSyncTimeout has passed
 }
 
-// New returns a controller that calls reconciler. It starts no goroutine; call [Controller.Run]. The name is in its log
-// lines and metrics.
+// New returns a controller that calls reconciler. It starts no goroutine; call [Controller.Run]. name identifies the
+// controller in logs and metrics.
 func New[R comparable](name string, reconciler reconcile.Reconciler[R], opts Options) *Controller[R] {
 	opts.MaxConcurrentReconciles = max(1, opts.MaxConcurrentReconciles)
 	opts.CacheSyncTimeout = cmp.Or(opts.CacheSyncTimeout, defaultSyncTimeout)
@@ -76,7 +76,7 @@ func New[R comparable](name string, reconciler reconcile.Reconciler[R], opts Opt
 	}
 	c.events = newEventQueue(c.queue, opts.Debounce)
 	c.parking = newParking(func(request R, priority int) {
-		// The request was already due, even if it backs off.
+		// The request was due when it was parked, so a backoff must not delay it.
 		c.queue.AddWith(workqueue.AddOptions{Priority: priority, Interrupt: workqueue.InterruptAlways}, request)
 	})
 	return c
@@ -85,15 +85,15 @@ func New[R comparable](name string, reconciler reconcile.Reconciler[R], opts Opt
 // Name returns the name.
 func (c *Controller[R]) Name() string { return c.name }
 
-// Watch adds a source, also while the controller runs. It fails after Run. See [Controller.Subscribe].
+// Watch adds a source, before Run or while the controller runs. It fails after Run. See [Controller.Subscribe].
 func (c *Controller[R]) Watch(s source.Source[R]) error {
 	_, err := c.Subscribe(s)
 	return err
 }
 
-// Ready returns why the controller does not reconcile yet: an error for each source that has not synced. It returns nil
-// when the controller reconciles, and before the sources run, since a controller that waits for leadership cannot be
-// more ready. Optional sources whose kind is missing do not count.
+// Ready returns nil, or the reason why the controller does not reconcile yet: an error for each source that has not
+// synced. It also returns nil before the sources run, because a controller that waits for leadership is as ready as it
+// can be. It ignores optional sources whose kind is missing.
 func (c *Controller[R]) Ready() error {
 	var errs []error
 	for _, s := range c.unsynced() {
@@ -116,7 +116,8 @@ func notSynced[R comparable](s source.Source[R]) error {
 }
 
 // Run starts the sources, waits until all have synced, and reconciles until ctx ends. It returns after the last
-// reconcile and the last source have ended: nil, or the error of a source that ended early. It can be called once.
+// reconcile and the last source have ended. It returns nil, or the error of a source that ended early. It can be called
+// only once.
 func (c *Controller[R]) Run(ctx context.Context) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -142,8 +143,8 @@ func (c *Controller[R]) Run(ctx context.Context) error {
 	return sourceFailure(ctx)
 }
 
-// abandon ends Run, or makes it return at once, for a controller that was added to a manager only in part. An abandoned
-// controller is ready.
+// abandon ends Run, or makes a later call return immediately. It is for a controller that could not be added to a
+// manager completely. Ready returns nil for an abandoned controller.
 func (c *Controller[R]) abandon() {
 	c.mu.Lock()
 	stop := c.stop
@@ -173,7 +174,7 @@ func (c *Controller[R]) waitSynced(ctx context.Context) bool {
 			c.late = true
 			c.mu.Unlock()
 			c.metrics.syncTimeouts.Inc(c.name)
-			// The controller keeps trying: other controllers work, and this one will once its sources have synced.
+			// Keep waiting: other controllers work, and this one reconciles as soon as its sources have synced.
 			c.logger.Error("the controller does not reconcile", "err", c.Ready())
 		case <-ctx.Done():
 			return false
@@ -184,7 +185,7 @@ func (c *Controller[R]) waitSynced(ctx context.Context) bool {
 // work runs the workers until ctx ends, and returns after the last reconcile.
 func (c *Controller[R]) work(ctx context.Context) {
 	c.logger.Info("controller started", "workers", c.opts.MaxConcurrentReconciles)
-	// Other controllers treat a write with this context as foreign.
+	// With this context, other controllers treat the writes as foreign.
 	ctx = c.events.writer.Context(ctx)
 	var workers sync.WaitGroup
 	for range c.opts.MaxConcurrentReconciles {
@@ -199,7 +200,7 @@ func (c *Controller[R]) work(ctx context.Context) {
 		})
 	}
 	workers.Wait()
-	// The workers, which park requests, have ended.
+	// No request is parked after this, because the workers have ended.
 	c.parking.close()
 	c.logger.Info("controller stopped")
 }
@@ -212,24 +213,25 @@ type Options struct {
 	BaseDelay time.Duration
 	// MaxDelay is the longest delay after a failure. Zero means 1000 s.
 	MaxDelay time.Duration
-	// RateLimiter replaces BaseDelay and MaxDelay: it decides the delay of failed requests. [Builder.WithRateLimiter]
-	// accepts one for requests of other types, and overrides this.
+	// RateLimiter determines the delay of failed requests, instead of BaseDelay and MaxDelay. For requests of other types,
+	// use [Builder.WithRateLimiter], which overrides this field.
 	RateLimiter RateLimiter[reconcile.Request]
-	// Debounce is how long events of one request are collected, starting with the first, before it is reconciled.
-	// Objects that exist at the start are reconciled at once. Zero disables it.
+	// Debounce is the time from the first event of a request to its reconcile, in which further events are merged. Objects
+	// that exist at the start are reconciled without this delay. Zero disables it.
 	Debounce time.Duration
-	// ReconcileTimeout is the timeout of the context of a reconcile. Zero means no timeout.
+	// ReconcileTimeout is the time after which the context of a reconcile ends. Zero means no timeout.
 	ReconcileTimeout time.Duration
-	// CacheSyncTimeout is the time after which sources that have not synced are an error: in the log, and in Ready,
-	// which then returns an [ErrSyncTimeout]. The controller keeps trying, and works once they have synced. Zero means
-	// 2 min.
+	// CacheSyncTimeout is the time after which the controller logs an error if sources have not synced, and Ready returns
+	// an error that wraps [ErrSyncTimeout]. The controller continues to wait, and reconciles as soon as they have synced.
+	// Zero means 2 min.
 	CacheSyncTimeout time.Duration
-	// WarmUp starts the sources with the manager, before it leads, so that a new leader reconciles at once. Every
-	// replica then watches. See [Controller.WarmUp].
+	// WarmUp starts the sources before the manager becomes the leader, so that a new leader begins to reconcile
+	// immediately. Every replica then watches the kinds. See [Controller.WarmUp].
 	WarmUp bool
-	// Election decides which replica runs the controller.
+	// Election configures which replica runs the controller.
 	Election Election
-	// PanicsCrash lets a panic of the reconciler end the program. By default a panic is an error of the reconcile.
+	// PanicsCrash lets a panic of the reconciler end the program. By default, the controller treats a panic as an error of
+	// the reconcile.
 	PanicsCrash bool
 	// Logger is the logger of the controller and, through the context, of the reconciler. Nil means the manager's
 	// logger, or slog.Default().
@@ -238,8 +240,8 @@ type Options struct {
 	Metrics *metrics.Registry
 }
 
-// RateLimiter decides the delay of failed requests, see [Builder.WithRateLimiter]. client-go's rate limiters implement
-// it. Implementations are safe for concurrent use.
+// RateLimiter determines the delay of failed requests, see [Builder.WithRateLimiter]. client-go's rate limiters
+// implement it. Implementations are safe for concurrent use.
 type RateLimiter[R comparable] interface {
 	// When returns the delay of the request. It is called for each failed reconcile.
 	When(request R) time.Duration
@@ -250,26 +252,26 @@ type RateLimiter[R comparable] interface {
 // MainGroup is the default leader election group. Its lease has the name of the operator.
 const MainGroup = "main"
 
-// Election decides which replica runs a controller when managers elect leaders. The zero value means the leader of
+// Election configures which replica runs a controller if leader election is enabled. The zero value means the leader of
 // [MainGroup].
 type Election struct {
 	// Off runs the controller in every replica.
 	Off bool
-	// Group is the group whose leader runs the controller. Each group has its own lease, so that the controllers of an
-	// operator can be spread over its replicas. Empty means MainGroup.
+	// Group is the group whose leader runs the controller. Each group has its own lease, so different replicas can run
+	// different controllers of an operator. Empty means MainGroup.
 	Group string
 	// MigratesFrom is the previous group of the controller, set for the one release that moves it to Group. In that
-	// release the controller runs only in a process that leads both groups, and the process acquires the lease of
-	// MigratesFrom first. So the controller runs neither beside a process of the previous release, which uses the old
-	// group, nor beside one of the next, which uses only Group. The whole Group waits for MigratesFrom. Leave it empty
-	// otherwise.
+	// release, the controller runs only in a process that leads both groups; the process acquires the lease of
+	// MigratesFrom first. So it runs neither at the same time as in a process of the previous release, which uses the old
+	// group, nor as in a process of the next release, which uses only Group. All controllers of Group wait for
+	// MigratesFrom. In all other releases, leave it empty.
 	MigratesFrom string
-	// Lease is the name of the lease of a Group other than MainGroup. A controller that moves between programs is in a
-	// group of both programs with the same lease. Empty means the name of the operator, a dash, and Group.
+	// Lease is the name of the lease of a Group other than MainGroup. To move a controller between programs, put it into a
+	// group with the same lease in both programs. Empty means the name of the operator, a dash, and Group.
 	Lease string
 }
 
-// NeedLeaderElection reports whether the controller runs only in a leader.
+// NeedLeaderElection reports whether the controller runs only in the leader.
 func (c *Controller[R]) NeedLeaderElection() bool { return !c.opts.Election.Off }
 
 // LeaderElectionGroup returns the group whose leader runs the controller. Empty means [MainGroup].
@@ -290,23 +292,24 @@ type Runnable interface {
 // Subscription is a source of a controller that can be removed.
 type Subscription struct{ unsubscribe func() }
 
-// Close removes the source and waits until it has ended, after which it adds no requests. Requests that it has added
-// are reconciled. Further calls do nothing. A handler or the source itself must not call Close, which would deadlock.
+// Close removes the source and waits until it has ended. After that, the source adds no requests; requests that it has
+// already added are reconciled. Further calls do nothing. A handler or the source itself must not call Close, because
+// the call would deadlock.
 func (s *Subscription) Close() { s.unsubscribe() }
 
-// feed is a source of a controller. The controller's mutex guards the fields that are not constant.
+// feed is a source of a controller, and its state. The controller's mutex guards the fields that are not constant.
 type feed[R comparable] struct {
 	source source.Source[R] // constant
 	first  bool             // constant: added before all sources had synced, so Run waits for it
 	ended  chan struct{}    // constant, closed when the source has ended
 
-	waiting bool // it runs and has not synced
+	waiting bool // the source runs and has not synced
 	stop    context.CancelFunc
 }
 
-// Subscribe adds a source, also while the controller runs. Run waits for sources that are added before all sources have
-// synced. A later source does not stop reconciles, but Ready reports it until it has synced. Subscribe fails after Run,
-// and for a source that cannot run, see [source.Failure].
+// Subscribe adds a source, before Run or while the controller runs. Until all sources have synced, Run also waits for a
+// source that is added. After that, reconciles continue while a new source syncs, and Ready reports the source until it
+// has synced. Subscribe fails after Run, and for a source that cannot run, see [source.Failure].
 func (c *Controller[R]) Subscribe(s source.Source[R]) (*Subscription, error) {
 	if err := source.Failure(s); err != nil {
 		return nil, fmt.Errorf("watch %s: %w", s, err)
@@ -329,19 +332,19 @@ func (c *Controller[R]) drop(f *feed[R]) {
 	c.mu.Lock()
 	c.feeds = slices.DeleteFunc(c.feeds, func(other *feed[R]) bool { return other == f })
 	stop := f.stop
-	// This feed may have been the last that Run waited for.
+	// Run may have waited only for this feed.
 	c.noteSyncedLocked(f)
 	c.mu.Unlock()
 	if stop != nil {
-		// Called without the lock, which the source acquires when it syncs.
+		// Called without the lock, because the source acquires it when it syncs.
 		stop()
 		<-f.ended
 	}
 }
 
-// runSources runs the sources, including later ones, until ctx ends. It calls fail for a source that ends before. The
-// returned function waits for the sources; call it after the end of ctx. If the sources run already, as after WarmUp,
-// runSources does nothing.
+// runSources runs the sources, including later ones, until ctx ends. It calls fail for a source that ends before ctx.
+// The returned function waits for the sources; call it after ctx has ended. If the sources already run, for example
+// because of WarmUp, runSources does nothing.
 func (c *Controller[R]) runSources(ctx context.Context, fail context.CancelCauseFunc) (wait func()) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -370,7 +373,7 @@ func (c *Controller[R]) runSources(ctx context.Context, fail context.CancelCause
 	c.noteSyncedLocked(nil)
 	return func() {
 		c.mu.Lock()
-		// This precedes the wait, so that Subscribe cannot add a source that is not waited for.
+		// This comes before the wait, so that Subscribe cannot add a source that the wait misses.
 		c.start, c.ended = nil, true
 		c.mu.Unlock()
 		running.Wait()
@@ -400,14 +403,14 @@ func sourceFailure(ctx context.Context) error {
 	return nil
 }
 
-// noteSynced records that Run need not wait for a feed any longer.
+// noteSynced records that Run no longer has to wait for a feed.
 func (c *Controller[R]) noteSynced(f *feed[R]) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.noteSyncedLocked(f)
 }
 
-// noteSyncedLocked is noteSynced. With nil it only checks whether all feeds have synced.
+// noteSyncedLocked implements noteSynced. With nil, it only checks whether all feeds have synced.
 func (c *Controller[R]) noteSyncedLocked(f *feed[R]) {
 	if f != nil {
 		f.waiting = false
@@ -431,9 +434,9 @@ func (c *Controller[R]) unsynced() []source.Source[R] {
 	return unsynced
 }
 
-// WarmUp returns a runnable that runs the controller's sources in every replica. With [Options].WarmUp the builder adds
-// it to the manager. Run then finds the sources running and their requests in the queue. If Run starts first, it runs
-// the sources itself.
+// WarmUp returns a runnable that runs the controller's sources in every replica. With [Options].WarmUp, the builder
+// adds it to the manager. When Run begins, the sources already run and the queue has their requests. If Run begins
+// before the runnable, it runs the sources itself.
 func (c *Controller[R]) WarmUp() Runnable { return &warmUp[R]{c} }
 
 type warmUp[R comparable] struct{ controller *Controller[R] }

@@ -11,7 +11,7 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/reflector"
 )
 
-// explain adds advice for the author of the operator to an error of the API server.
+// explain adds advice for the operator's author to an error of the API server.
 func explain(err error) error {
 	switch {
 	case apierrors.IsForbidden(err):

@@ -17,8 +17,8 @@ import (
 )
 
 const (
-	// quietPriority is the priority of requests without a change: objects that exist at the start, and resyncs. They
-	// age in the queue like all others, so that changes go first, but not forever.
+	// quietPriority is the priority of requests without a change: objects that exist at the start, and resyncs. Changes
+	// are reconciled before them. Because priorities grow with the time in the queue, these requests do not wait forever.
 	quietPriority = -100
 	// maxUndecided is the number of events of unknown origin that are kept per request during its reconcile.
 	maxUndecided = 16
@@ -37,15 +37,16 @@ type eventQueue[R comparable] struct {
 	queue    *workqueue.Queue[R]
 	debounce time.Duration
 	writer   *writes.Writer // the writer of the controller's reconciles
-	// kind is the kind of the requested objects, in the form of [Cause]; it is empty if the requests name no objects. A
-	// change of only the status of such an object answers its spec and does not interrupt a backoff.
+	// kind is the kind of the requested objects, in the form of [Cause]. It is empty if requests do not refer to objects.
+	// An event that changes only the status of such an object does not interrupt a backoff, because a controller writes
+	// the status in response to the spec.
 	kind string
 
 	mu sync.Mutex
-	// No other lock is acquired under mu: logs of writes are called before or after.
+	// No other lock is acquired while mu is held: methods of writes.Log are called before or after.
 	//
-	// requests has the requests that are being reconciled, whose last reconcile has failed, or that were added for an
-	// event and not taken since.
+	// requests holds each request that is being reconciled, whose last reconcile has failed, or that was added for an
+	// event and has not been taken since.
 	requests map[R]*requestState[R]
 	free     []*requestState[R]
 	begun    uint64 // number of reconciles that have begun
@@ -56,12 +57,12 @@ type eventQueue[R comparable] struct {
 type requestState[R comparable] struct {
 	request R
 	reason  reason // causes since the request was last taken
-	begun   uint64 // number of the last reconcile, in the count of the eventQueue
+	begun   uint64 // number of the last reconcile, as counted by the eventQueue
 	running bool
 	failed  bool // so it backs off
-	// undecided are events that arrived during the reconcile. At its end, and only if it failed, the queue decides
-	// whether they require another attempt: before that the writes of the reconcile may be unrecorded, and most
-	// reconciles succeed.
+	// undecided are events that arrived during the reconcile. If the reconcile fails, the queue decides at its end whether
+	// they require another attempt. It does not decide earlier, because some writes of the reconcile may not be recorded
+	// yet, and because most reconciles succeed.
 	undecided []undecided
 }
 
@@ -70,11 +71,11 @@ type undecided struct {
 	log   *writes.Log // the writes that may have caused it
 	kind  string
 	event event
-	opts  workqueue.AddOptions // options with which the request is added if so
-	begun uint64               // the last reconcile before it
-	// writes is the number of writes that had begun before it.
+	opts  workqueue.AddOptions // options with which the request is added in that case
+	begun uint64               // number of the last reconcile before the event
+	// writes is the number of writes that had begun before the event.
 	writes uint64
-	// number identifies it in its queue.
+	// number identifies the event in its queue.
 	number uint64
 }
 
@@ -84,7 +85,7 @@ func newEventQueue[R comparable](queue *workqueue.Queue[R], debounce time.Durati
 	}
 }
 
-// of returns the queue for a source. log has the writes that can cause its events.
+// of returns the queue for a source. log contains the writes that can cause its events.
 func (q *eventQueue[R]) of(log *writes.Log) sourceQueue[R] { return sourceQueue[R]{q, log} }
 
 // sourceQueue is an eventQueue for one source.
@@ -101,7 +102,8 @@ func (q sourceQueue[R]) Because(kind string, e event) handler.Queue[R] {
 	return &causalQueue[R]{queue: q.eventQueue, log: q.log, kind: kind, event: e}
 }
 
-// isQuiet reports whether an event is not a change: the object existed at the start, or a resync delivers it again.
+// isQuiet reports whether an event is not a change, because the object existed at the start, or because a resync
+// delivers it again.
 func isQuiet(e event) bool {
 	if e.Type != informer.Updated {
 		return e.Initial
@@ -116,16 +118,16 @@ func (q *eventQueue[R]) AddAfter(request R, d time.Duration) {
 	q.AddWith(workqueue.AddOptions{After: d}, request)
 }
 
-// AddWith adds requests without an event. The source is not part of the reconciler, so they interrupt a backoff.
+// AddWith adds requests that have no event. They interrupt a backoff, because the source is not part of the reconciler.
 func (q *eventQueue[R]) AddWith(o workqueue.AddOptions, requests ...R) {
 	o.After = max(o.After, q.debounce)
 	o.Interrupt = workqueue.InterruptLimited
-	// This comes before a worker can take them, so that a later event finds a backoff to interrupt.
+	// This comes before a worker can take the requests, so that a later event can interrupt their backoff.
 	q.noteFailures(o, requests)
 	q.queue.AddWith(o, requests...)
 }
 
-// noteFailures records that requests back off, if o is rate limited.
+// noteFailures records that the requests back off, if o is rate limited.
 func (q *eventQueue[R]) noteFailures(o workqueue.AddOptions, requests []R) {
 	if !o.RateLimited {
 		return
@@ -160,12 +162,13 @@ func (q *eventQueue[R]) begin(request R) (s *requestState[R], because reason) {
 	s = q.stateLocked(request)
 	q.begun++
 	s.running, s.begun = true, q.begun
-	// Later events are a reason of the next reconcile.
+	// Later events belong to the reason of the next reconcile.
 	because, s.reason = s.reason, reason{}
 	return s, because
 }
 
-// end decides about the events since begin. After a success there is no backoff to interrupt.
+// end decides whether the events since begin require another attempt. After a success, they do not, because the request
+// does not back off.
 func (q *eventQueue[R]) end(s *requestState[R], failed bool) {
 	request := s.request
 	events := q.leave(s, failed)
@@ -183,10 +186,10 @@ func (q *eventQueue[R]) end(s *requestState[R], failed bool) {
 type fate int
 
 const (
-	interrupts fate = iota // it may interrupt; no decision is needed
-	postponed              // it is kept until the end of the reconcile
-	crowded                // it should be kept, but the limit is reached
-	open                   // the request backs off: the origin of the event decides
+	interrupts fate = iota // the event may interrupt a backoff without a further decision
+	postponed              // the event is kept until the end of the reconcile
+	crowded                // the event should be kept, but the limit is reached
+	open                   // the request backs off; the origin of the event decides whether to interrupt
 )
 
 // note records that a request is added for an event, and returns the event's fate.
@@ -215,8 +218,8 @@ func (s *requestState[R]) keep(u *undecided) fate {
 	return postponed
 }
 
-// makeRoom replaces kept events that can be decided by now, since their writes were recorded meanwhile, by a new event.
-// It returns the fate of the new event.
+// makeRoom replaces kept events with a new event if they can be decided by now, because their writes have been
+// recorded. It returns the fate of the new event.
 func (q *eventQueue[R]) makeRoom(request R, u *undecided) fate {
 	q.mu.Lock()
 	var kept []undecided
@@ -243,13 +246,13 @@ func (q *eventQueue[R]) makeRoom(request R, u *undecided) fate {
 	return s.keep(u)
 }
 
-// leave records the end of a reconcile, and returns the events that arrived meanwhile.
+// leave records the end of a reconcile, and returns the events that arrived during it.
 func (q *eventQueue[R]) leave(s *requestState[R], failed bool) []undecided {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	events := s.undecided
 	s.running, s.failed, s.undecided = false, failed, nil
-	// With a reason, the request was added again, and the next begin needs its state.
+	// If s has a reason, the request was added again, and the next begin needs its state.
 	if !failed && !s.reason.known {
 		delete(q.requests, s.request)
 		if *s = (requestState[R]{}); len(q.free) < maxFree {
@@ -259,22 +262,22 @@ func (q *eventQueue[R]) leave(s *requestState[R], failed bool) []undecided {
 	return events
 }
 
-// counts reports whether an event requires another attempt now at a request that backs off. If that depends on writes
-// in flight, counts returns false and the decision follows later.
+// counts reports whether an event requires an immediate attempt at a request that backs off. If that depends on writes
+// in flight, counts returns false, and the decision is made when they have ended.
 func (q *eventQueue[R]) counts(request R, u undecided) bool {
 	if q.isAnswer(request, u) || q.isMine(u) {
 		return false
 	}
 	key := object.KeyOf(u.event.Object)
 	later := u.log.WhenRecorded(q.writer, u.kind, key, u.writes, func() { q.decide(request, u) })
-	// Checked again, since the write may have been recorded in between.
+	// Check again, because the write may have been recorded in between.
 	return !later && !q.isMine(u)
 }
 
 func (q *eventQueue[R]) isMine(u undecided) bool { return isMine(u.log, q.writer, u.event) }
 
-// decide adds a request for an event after all own writes that may have caused it are recorded, unless one of them has.
-// A reconcile that has begun since has seen the change.
+// decide is called when all writes of this process that may have caused an event are recorded. It adds the request,
+// unless one of them has caused the event, or a reconcile that began after the event has seen the change.
 func (q *eventQueue[R]) decide(request R, u undecided) {
 	q.mu.Lock()
 	s, ok := q.requests[request]
@@ -285,7 +288,7 @@ func (q *eventQueue[R]) decide(request R, u undecided) {
 	}
 }
 
-// isAnswer reports whether an event changes only the status of the object that a request names.
+// isAnswer reports whether an event changes only the status of the request's own object.
 func (q *eventQueue[R]) isAnswer(request R, u undecided) bool {
 	if q.kind == "" || u.kind != q.kind {
 		return false
@@ -313,7 +316,7 @@ func (c *causalQueue[R]) AddWith(o workqueue.AddOptions, requests ...R) {
 	c.queue.noteFailures(o, requests)
 	plain := c.note(o, requests)
 	o.Interrupt = workqueue.InterruptLimited
-	// Nearly every event takes this path, in one step.
+	// Nearly every event takes this path, with a single call.
 	if plain == nil {
 		c.queue.queue.AddWith(o, requests...)
 		return
@@ -328,7 +331,7 @@ func (c *causalQueue[R]) AddWith(o workqueue.AddOptions, requests ...R) {
 }
 
 // note records the causes of requests before a worker can take them. It returns which of them must not interrupt their
-// backoff, or nil if none: most events have no backoff to interrupt.
+// backoff, or nil if all may, which is the case for most events.
 func (c *causalQueue[R]) note(o workqueue.AddOptions, requests []R) (plain []bool) {
 	o.Interrupt = workqueue.InterruptLimited
 	u := undecided{log: c.log, kind: c.kind, event: c.event, opts: o, writes: c.log.Begun()}
@@ -367,24 +370,24 @@ func (q quietQueue[R]) AddWith(o workqueue.AddOptions, requests ...R) {
 
 // Cause is an event that caused a request.
 type Cause struct {
-	// Kind is the kind of the object, such as "Deployment.apps", or the name of the source for an object without a
-	// kind.
+	// Kind is the kind of the object, such as "Deployment.apps". If the object has no kind, it is the name of the source.
 	Kind string
 	// Type is the type of the event.
 	Type informer.EventType
-	// Key names the object.
+	// Key is the key of the object.
 	Key object.Key
 }
 
 // String returns the cause for logs, such as "Updated Deployment.apps default/web".
 func (c Cause) String() string { return fmt.Sprintf("%s %s %s", c.Type, c.Kind, c.Key) }
 
-// Reason has the causes of a reconcile.
+// Reason lists the causes of a reconcile.
 type Reason struct {
 	// Causes are the first events since the last reconcile of the request began, in order. It is empty for objects that
-	// existed when the controller started, and for requests of the reconciler itself, by an error or RequeueAfter.
+	// existed when the controller started, and if the reconciler itself requested the reconcile, by an error or
+	// RequeueAfter.
 	Causes []Cause
-	// More is the number of further events.
+	// More is the number of events that Causes omits.
 	More int
 }
 
@@ -403,9 +406,9 @@ func (r Reason) String() string {
 	return text.String()
 }
 
-// reason collects a Reason. Most have one cause, which needs no slice.
+// reason collects a Reason. Most reasons have one cause, which is stored without a slice.
 type reason struct {
-	known bool // there is a cause
+	known bool // the reason has a cause
 	first Cause
 	rest  []Cause
 	more  int
@@ -426,8 +429,9 @@ func (r *reason) add(kind string, e event) {
 
 type reasonKey struct{}
 
-// ReasonFrom returns the reason of the reconcile with this context. The caller owns it. It is for logs and metrics: a
-// reconciler should act only on the state that it reads, because events are merged, and a new leader has none.
+// ReasonFrom returns the reason of the reconcile with this context. The caller owns it. Use it only for logs and
+// metrics. A reconciler should act only on the state that it reads, because events are merged, and because a new leader
+// has not received earlier events.
 func ReasonFrom(ctx context.Context) Reason {
 	because, ok := ctx.Value(reasonKey{}).(reason)
 	if !ok {

@@ -14,8 +14,9 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/workqueue"
 )
 
-// BenchmarkEventToQueue measures an update from the listener to the queue, and the request from there to the end of its
-// reconcile. It compares the queue alone with the eventQueue, which also keeps the reasons and the origin of changes.
+// BenchmarkEventToQueue measures the path of an update from the listener to the queue, and of its request to the end of
+// the reconcile. It compares the plain queue with the eventQueue, which also keeps the reasons and the origin of
+// changes.
 func BenchmarkEventToQueue(b *testing.B) {
 	const keys = 10_000
 	var events []event

@@ -17,8 +17,8 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/reconcile"
 )
 
-// because returns the queue of the controller for an update of the object with that name. The update is a change unless
-// quiet is true.
+// because returns the controller's queue for an update of the object with that name. If quiet is true, the update
+// changes nothing, as in a resync.
 func (s *run) because(name string, quiet bool) handler.Queue[string] {
 	before := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name,
 		ResourceVersion: "1"}}
@@ -92,7 +92,7 @@ func TestExistingObjectsAreNotStarved(t *testing.T) {
 		synctest.Wait()
 		s.because("x", true).Add("existing")
 		seen := -1
-		for n := range 300 { // more than can be worked off
+		for n := range 300 { // more requests than the controller can process
 			s.queue.Add(fmt.Sprint("a", n), fmt.Sprint("b", n))
 			pass(time.Second)
 			for _, line := range l.take() {

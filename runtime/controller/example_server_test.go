@@ -13,7 +13,7 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// exampleServer is an API server in memory, with ConfigMaps that never change.
+// exampleServer is an in-memory API server with ConfigMaps that never change.
 type exampleServer []corev1.ConfigMap
 
 // config connects to s.

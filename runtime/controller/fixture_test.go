@@ -18,14 +18,15 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/reconcile"
 )
 
-// feed is a source that a test drives. Its zero value syncs at once. It is not comparable, because no source need be.
+// feed is a source that a test drives. Its zero value syncs at once. Its type is not comparable, because sources need
+// not be comparable.
 type feed struct {
 	name     string
-	existing []string      // the requests of what exists at the start
-	delay    time.Duration // until it syncs
-	fails    time.Duration // when it ends with failure, if that is set
+	existing []string      // requests for the objects that exist at the start
+	delay    time.Duration // time until it syncs
+	fails    time.Duration // time after which it ends with failure; 0 means never
 	failure  error
-	lingers  time.Duration // how long it runs after the end of its context
+	lingers  time.Duration // how long it continues to run after its context ends
 	why      error         // result of Err
 	started  chan handler.Queue[string]
 }
@@ -65,11 +66,11 @@ type run struct {
 	ended   chan error
 	c       *controller.Controller[string]
 	queue   handler.Queue[string] // of the controller
-	logs    *bytes.Buffer         // to be read when the controller is idle
+	logs    *bytes.Buffer         // to be read only when the controller is idle
 	metrics *metrics.Registry
 }
 
-// start runs a controller with a source that has synced, and with more.
+// start runs a controller with a source that has synced, and with the sources in more.
 func start(t *testing.T, r reconcile.Func[string], opts controller.Options, more ...feed) *run {
 	t.Helper()
 	s := &run{t: t, start: time.Now(), ended: make(chan error, 1), logs: &bytes.Buffer{}, metrics: metrics.NewRegistry()}
@@ -90,7 +91,7 @@ func start(t *testing.T, r reconcile.Func[string], opts controller.Options, more
 	return s
 }
 
-// becauseOf returns the queue of a controller for one event, as a source of a kind does.
+// becauseOf returns a controller's queue for one event, as a source of a kind requests it.
 func becauseOf[R comparable](queue handler.Queue[R], kind string, e informer.Event[object.Object]) handler.Queue[R] {
 	return queue.(interface {
 		Because(kind string, e informer.Event[object.Object]) handler.Queue[R]
@@ -128,7 +129,7 @@ func (l *log) take() []string {
 	return lines
 }
 
-// takes returns a reconciler that records when it begins and ends, and takes d.
+// takes returns a reconciler that takes d and records its beginning and its end.
 func (l *log) takes(d time.Duration) reconcile.Func[string] {
 	return func(_ context.Context, request string) (reconcile.Result, error) {
 		l.add("begin " + request)
@@ -140,8 +141,8 @@ func (l *log) takes(d time.Duration) reconcile.Func[string] {
 	}
 }
 
-// returns returns a reconciler that records when it begins, and returns one answer after the other, the last one for
-// ever.
+// returns returns a reconciler that records its calls and returns the answers in order. After the last answer, it
+// repeats that one.
 func (l *log) returns(answers ...answer) reconcile.Func[string] {
 	n := 0
 	return func(_ context.Context, request string) (reconcile.Result, error) {
@@ -158,13 +159,13 @@ type answer struct {
 	err     error
 }
 
-// pass advances the virtual time and waits until everything that is due has run.
+// pass advances the virtual time by d and waits until everything that is then due has run.
 func pass(d time.Duration) {
 	<-time.After(d)
 	synctest.Wait()
 }
 
-// expect fails unless got is want.
+// expect fails the test unless got equals want.
 func expect(t *testing.T, what string, got []string, want ...string) {
 	t.Helper()
 	if !slices.Equal(got, want) {
@@ -172,7 +173,7 @@ func expect(t *testing.T, what string, got []string, want ...string) {
 	}
 }
 
-// twice is a feed that reports twice that it has synced.
+// twice is a feed that reports its sync twice.
 type twice struct{ feed }
 
 func (f twice) Run(ctx context.Context, queue handler.Queue[string], synced func()) error {

@@ -17,11 +17,11 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/source"
 )
 
-// journaled is a source whose objects are written by clients of a journal. It is synced at once and ends with its
+// journaled is a source whose objects are written by the clients of a journal. It syncs at once and ends with its
 // context.
 type journaled struct {
 	journal *client.Journal
-	queue   chan<- handler.Queue[reconcile.Request] // receives the queue, unless it is nil
+	queue   chan<- handler.Queue[reconcile.Request] // receives the source's queue, unless it is nil
 }
 
 func (j journaled) Run(ctx context.Context, queue handler.Queue[reconcile.Request], synced func()) error {
@@ -41,7 +41,8 @@ func doNothing(context.Context, reconcile.Request) (reconcile.Result, error) {
 	return reconcile.Result{}, nil
 }
 
-// TestControllerThatNeverRunsIsFreed builds a controller, writes with its context, and drops it.
+// TestControllerThatNeverRunsIsFreed builds a controller, writes with its context and drops it. The log of writes must
+// not keep it.
 func TestControllerThatNeverRunsIsFreed(t *testing.T) {
 	j := &client.Journal{}
 	c := New("test", reconcile.Func[reconcile.Request](doNothing), Options{})
@@ -62,7 +63,8 @@ func TestControllerThatNeverRunsIsFreed(t *testing.T) {
 	<-freed
 }
 
-// TestEventsAreMatchedWithTheWritesOfTheirSource uses two clusters whose objects have the same UIDs and versions.
+// TestEventsAreMatchedWithTheWritesOfTheirSource uses two clusters whose objects have the same UIDs and versions. A
+// write counts as own only for events of the cluster that it was sent to.
 func TestEventsAreMatchedWithTheWritesOfTheirSource(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		attempts := 0

@@ -15,7 +15,8 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/reconcile"
 )
 
-// observed is an object that reports each read of its version. The log of writes reads it while it holds its lock.
+// observed is an object that reports each read of its version. The log of writes reads the version while it holds its
+// own lock.
 type observed struct {
 	metav1.PartialObjectMetadata
 	look func()
@@ -26,8 +27,8 @@ func (o *observed) GetResourceVersion() string {
 	return o.PartialObjectMetadata.GetResourceVersion()
 }
 
-// TestEventQueueHoldsNoLockOverThatOfItsWrites uses a request that has failed, is being reconciled, and has more events
-// than the queue keeps.
+// TestEventQueueHoldsNoLockOverThatOfItsWrites checks that the event queue does not hold its lock while it calls the
+// log of writes. The request has failed, is being reconciled, and has more events than the queue keeps.
 func TestEventQueueHoldsNoLockOverThatOfItsWrites(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		begun, end := make(chan struct{}), make(chan struct{})
@@ -64,9 +65,9 @@ func TestEventQueueHoldsNoLockOverThatOfItsWrites(t *testing.T) {
 		end <- struct{}{}
 		synctest.Wait()
 		during := looks
-		c.events.of(writes.LogOf(j)).Because(partKind, e).Add(theThing) // while it backs off
+		c.events.of(writes.LogOf(j)).Because(partKind, e).Add(theThing) // during the backoff
 		synctest.Wait()
-		if during <= maxUndecided+2 || looks <= during+1 { // Because itself looks once each
+		if during <= maxUndecided+2 || looks <= during+1 { // each call of Because reads the version once itself
 			t.Errorf("%d looks while it ran, and %d after it", during, looks-during)
 		}
 		if held > 0 {

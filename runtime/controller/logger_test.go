@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// attributes counts the calls that turn a request into attributes.
+// attributes counts how often a request is formatted as log attributes.
 type attributes struct{ made *int }
 
 func (a attributes) String() string {

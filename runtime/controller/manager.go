@@ -15,37 +15,38 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/webhook/server"
 )
 
-// Cluster is access to one API server. *manager.Manager and *manager.Cluster implement it.
+// Cluster provides access to one API server. *manager.Manager and *manager.Cluster implement it.
 type Cluster interface {
-	// Client returns the client of the reconcilers. It reads watched kinds from the cache.
+	// Client returns the client for reconcilers. It reads watched kinds from the cache.
 	Client() client.Client
 	Cache() *cache.Cache
 	Scheme() *runtime.Scheme
 	RESTMapper() meta.RESTMapper
 	// Config returns the configuration of the clients. It must not be modified.
 	Config() *rest.Config
-	// EventRecorder returns a recorder for the events of the controller of that name.
+	// EventRecorder returns a recorder for the events of the named controller.
 	EventRecorder(controller string) *events.Recorder
 }
 
 // Manager runs controllers. *manager.Manager and *manager.Cluster implement it. Functions that set up controllers and
-// webhooks take this interface, so that a test can pass a struct that embeds it and has the methods that the function
-// calls.
+// webhooks take this interface. So a test can pass a struct that embeds the interface and implements only the methods
+// that the function calls.
 //
-// Two methods are optional. Enabled(name string) bool reports whether the manager runs a controller of that name: the
-// builders skip others, which watch nothing. Concurrency(kind schema.GroupKind) int returns the number of workers of the
-// controllers for a kind; zero means MaxConcurrentReconciles.
+// A Manager may have two optional methods. Enabled(name string) bool reports whether the manager runs the named
+// controller; the builders do not add other controllers and declare no kinds for them. Concurrency(kind
+// schema.GroupKind) int returns the number of workers of the controllers for a kind; zero means
+// MaxConcurrentReconciles.
 type Manager interface {
 	Cluster
-	// Add makes the manager run r. It fails if the manager has another runnable of the same name.
+	// Add makes the manager run r. It fails if the manager has another runnable with the same name.
 	Add(r Runnable) error
 	// AddHealthz adds a check to the liveness probe.
 	AddHealthz(name string, check func(*http.Request) error)
 	// AddReadyz adds a check to the readiness probe.
 	AddReadyz(name string, check func(*http.Request) error)
-	// Handle serves a page beside the metrics, to authorized clients.
+	// Handle adds a page to the metrics server, for authorized clients.
 	Handle(path string, h http.Handler) error
-	// Webhooks returns the server of webhooks.
+	// Webhooks returns the webhook server.
 	Webhooks() (*server.Server, error)
 	Logger() *slog.Logger
 	Metrics() *metrics.Registry

@@ -9,22 +9,22 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/internal/writes"
 )
 
-// isMine reports whether e is certainly a write of w, or of this process outside of reconciles, and contains no other
-// change. A write by another controller's reconciles is foreign: otherwise the second of two chained controllers would
-// wait for the end of its backoff although the object exists.
+// isMine reports whether e is certainly the event of a write by w, or by this process outside of reconciles, and
+// contains no other change. Writes by reconciles of another controller are foreign. Otherwise, a controller that waits
+// for an object from another controller would wait for the end of its backoff although the object exists.
 func isMine(log *writes.Log, w *writes.Writer, e event) bool {
 	uid := e.Object.GetUID()
-	if uid == "" || e.Merged || e.FinalStateUnknown { // it may contain other changes of any origin
+	if uid == "" || e.Merged || e.FinalStateUnknown { // the event may contain other changes of any origin
 		return false
 	}
-	version := "" // the end of an object has no version of its own
+	version := "" // the removal of an object has no version of its own
 	if e.Type != informer.Deleted {
 		version = e.Object.GetResourceVersion()
 	}
 	return log.Mine(w, uid, version) || beginsDeletion(e) && log.MineEnding(w, uid)
 }
 
-// beginsDeletion reports whether e is the beginning of a deletion, or the end of an object without one.
+// beginsDeletion reports whether e sets a deletion timestamp, or is the removal of an object that had none.
 func beginsDeletion(e event) bool {
 	switch e.Type {
 	case informer.Updated:

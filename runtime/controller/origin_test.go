@@ -36,8 +36,8 @@ const (
 
 var theThing = reconcile.Request{NamespacedName: types.NamespacedName{Namespace: "ns", Name: "a"}}
 
-// world is an API server with a thing and a part of it, a late watch, and a controller of things whose every reconcile
-// fails. Own and foreign writes change each object.
+// world is an API server with a thing and a part of it, late watches, and a controller of things whose every reconcile
+// fails. Own and foreign writes change both objects.
 type world struct {
 	t       *testing.T
 	journal *client.Journal
@@ -49,15 +49,15 @@ type world struct {
 	version int
 	objects map[string]thing // by kind
 	watches map[string]chan seen
-	starts  []time.Duration // of reconciles
+	starts  []time.Duration // start times of reconciles
 	ends    []time.Duration
-	busy    map[string]time.Duration // until when an own write of a kind is under way
-	must    []asked                  // events that call for an attempt
-	may     []time.Duration          // when events came that allow for one
+	busy    map[string]time.Duration // by kind, the time until which an own write is in flight
+	must    []asked                  // events that require an attempt
+	may     []time.Duration          // times of events that allow an attempt
 }
 
-// asked is an event that requires an attempt: its time, and the time when all own writes of its object that had begun
-// by then were reported.
+// asked is an event that requires an attempt: its time, and the time at which all own writes of its object that had
+// begun before the event were reported.
 type asked struct{ at, known time.Duration }
 
 // seen is a change that the watch delivers.
@@ -86,7 +86,7 @@ func (w *world) pause(most time.Duration) {
 	<-time.After(time.Duration(1 + w.intN(int(most))))
 }
 
-// write changes an object as another client does, and returns the server's answer.
+// write changes an object on the server and returns the answer. The change counts as foreign unless own is true.
 func (w *world) write(kind string, own bool, change func(o thing)) thing {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -99,7 +99,7 @@ func (w *world) write(kind string, own bool, change func(o thing)) thing {
 		now = old.DeepCopy()
 	}
 	if change == nil {
-		return now // it changes nothing
+		return now // a write that changes nothing causes no event
 	}
 	change(now)
 	w.version++
@@ -121,12 +121,13 @@ func (w *world) change() func(o thing) {
 	case 2:
 		return func(o thing) { o.Annotations["a"] = text }
 	}
-	return func(thing) {} // of the status
+	return func(thing) {} // a change of the status
 }
 
 func (w *world) kind() string { return [...]string{thingKind, partKind}[w.intN(2)] }
 
-// Reconcile writes, and fails. It reports its writes when they return, which may be long after their events.
+// Reconcile writes and then fails. A write is reported when it returns, which may be long after the watch delivered its
+// event.
 func (w *world) Reconcile(ctx context.Context, _ reconcile.Request) (reconcile.Result, error) {
 	w.mu.Lock()
 	w.starts = append(w.starts, w.now())
@@ -136,7 +137,8 @@ func (w *world) Reconcile(ctx context.Context, _ reconcile.Request) (reconcile.R
 	}
 	for range w.intN(4) {
 		kind, change := w.kind(), w.change()
-		// A conditional write, an apply that changes nothing, or a patch of unclear effect, which counts as foreign.
+		// Some writes are applies that change nothing, and some are patches with an uncertain effect, which count as foreign.
+		// All others are conditional writes.
 		certain, kinds := true, w.intN(12)
 		switch {
 		case kinds < 4:
@@ -158,7 +160,7 @@ func (w *world) Reconcile(ctx context.Context, _ reconcile.Request) (reconcile.R
 	return reconcile.Result{}, errors.New("broken")
 }
 
-// writeAndReportLate makes a write of this process, and reports it long afterwards.
+// writeAndReportLate makes a write of this process and reports it after a long delay.
 func (w *world) writeAndReportLate(ctx context.Context, kind string, write func() writes.Write) {
 	long := time.Duration(1 + w.intN(int(200*time.Millisecond)))
 	w.mu.Lock()
@@ -167,7 +169,7 @@ func (w *world) writeAndReportLate(ctx context.Context, kind string, write func(
 	gvk := schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: strings.TrimSuffix(kind, ".example.com")}
 	key := object.Key{Namespace: "ns", Name: "a"}
 	if w.intN(4) == 0 {
-		key.Name = "" // for all objects in a namespace
+		key.Name = "" // the write affects all objects in a namespace
 	}
 	end := writes.LogOf(w.journal).Begin(ctx, writes.Write{GVK: gvk, Key: key})
 	written := write()
@@ -176,7 +178,7 @@ func (w *world) writeAndReportLate(ctx context.Context, kind string, write func(
 	end()
 }
 
-// watch delivers the changes of a kind, late, and some of them together.
+// watch delivers the changes of a kind late, and merges some of them.
 func (w *world) watch(ctx context.Context, kind string) {
 	for {
 		var s seen
@@ -200,12 +202,12 @@ func (w *world) watch(ctx context.Context, kind string) {
 			w.must = append(w.must, asked{w.now(), max(w.now(), w.busy[kind])})
 		}
 		if s.must || merged {
-			w.may = append(w.may, w.now(), max(w.now(), w.busy[kind])) // a worker may get the request as that becomes known
+			w.may = append(w.may, w.now(), max(w.now(), w.busy[kind])) // the worker may start the attempt at either time
 		}
 		w.mu.Unlock()
 		queue := w.queue.(sourceQueue[reconcile.Request])
 		queue.Because(kind, e).Add(theThing)
-		if w.intN(4) == 0 { // a resync
+		if w.intN(4) == 0 { // deliver a resync
 			queue.Because(kind, event{Type: informer.Updated, Old: s.now, Object: s.now}).Add(theThing)
 		}
 	}
@@ -228,8 +230,8 @@ func (w *world) Run(ctx context.Context, queue handler.Queue[reconcile.Request],
 	return nil
 }
 
-// author writes from time to time. Its writes are either own writes outside a controller, such as those of a webhook,
-// or foreign writes, which may come from another controller of this process.
+// author writes now and then. Its writes are either own writes outside a reconcile, such as those of a webhook, or
+// foreign writes, some of which come from another controller of this process.
 func (w *world) author(ctx context.Context, own bool) {
 	most := time.Duration(1+w.intN(100)) * 100 * time.Millisecond
 	for ctx.Err() == nil && w.now() < 20*time.Minute {
@@ -253,8 +255,8 @@ func (w *world) author(ctx context.Context, own bool) {
 }
 
 // Q07: an attempt is made only when the backoff ends or after a foreign change that counts, even if events are late or
-// merged. A change by another controller of this process is foreign. The attempt after a foreign change is certain and
-// immediate, with at most one per second. The backoff grows as if it had made only its own attempts.
+// merged. A change by another controller of this process is foreign. A foreign change always causes an immediate
+// attempt, but at most one per second. These attempts do not change how the backoff grows.
 func TestBackoffIsInterruptedByOthersAlone(t *testing.T) {
 	seeds.Each(t, 12, func(t *testing.T, seed uint64) {
 		synctest.Test(t, func(t *testing.T) {
@@ -363,7 +365,7 @@ func ending(o thing) thing {
 	return o
 }
 
-// Q07: a change counts as foreign unless a write of the process certainly made it.
+// Q07: a change counts as foreign unless it is certain that a write of this process made it.
 func TestAmbiguousChangesCountAsForeign(t *testing.T) {
 	log, mine := &writes.Log{}, &writes.Writer{}
 	own := mine.Context(t.Context())
@@ -418,7 +420,7 @@ func TestAmbiguousChangesCountAsForeign(t *testing.T) {
 	}
 }
 
-// Q07: a request at the end of its backoff that must wait for the caches runs when they are ready.
+// Q07: if a request must wait for the caches at the end of its backoff, it runs as soon as they are ready.
 func TestInterruptedBackoffSurvivesTheWaitForTheCaches(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		begun := time.Now()

@@ -7,9 +7,10 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/internal/writes"
 )
 
-// parking defers requests until the caches have the writes of their last reconcile. Otherwise the next reconcile would
-// block a worker for that time. A request is deferred no longer than a read would wait. parking belongs to this package
-// because it depends on requests and priorities, and of package writes only on the two methods of unseenWrites.
+// parking defers requests until the caches have received the writes of their last reconcile. Otherwise, the next
+// reconcile would block a worker for that time. A request is deferred no longer than a read would wait. parking belongs
+// to this package because it depends on requests and priorities; of package writes, it uses only the two methods of
+// unseenWrites.
 type parking[R comparable] struct {
 	// requeue is called, without a lock, for a parked request that is released.
 	requeue func(request R, priority int)
@@ -18,7 +19,7 @@ type parking[R comparable] struct {
 	waiters map[R]*waiter
 }
 
-// unseenWrites are writes of a reconcile that the caches do not have yet. *[writes.Tracked] implements it.
+// unseenWrites are writes of a reconcile that the caches have not received yet. *[writes.Tracked] implements it.
 type unseenWrites interface {
 	Timeout() time.Duration
 	WhenSeen(seen func()) bool
@@ -29,15 +30,15 @@ var _ unseenWrites = (*writes.Tracked)(nil)
 // waiter is a deferred request.
 type waiter struct {
 	timer    *time.Timer
-	parked   bool // a worker has taken it
-	priority int  // the highest priority with which a worker has taken it
+	parked   bool // a worker has taken the request
+	priority int  // the highest priority with which a worker has taken the request
 }
 
 func newParking[R comparable](requeue func(request R, priority int)) *parking[R] {
 	return &parking[R]{requeue: requeue, waiters: map[R]*waiter{}}
 }
 
-// deferUntil defers the request until the caches have the writes.
+// deferUntil defers the request until the caches have received the writes.
 func (p *parking[R]) deferUntil(request R, unseen unseenWrites) {
 	timeout := unseen.Timeout()
 	if timeout == 0 {
@@ -49,7 +50,7 @@ func (p *parking[R]) deferUntil(request R, unseen unseenWrites) {
 	w.timer = time.AfterFunc(timeout, func() { p.release(request, w) })
 	p.waiters[request] = w
 	p.mu.Unlock()
-	// Called without the lock: if the caches have the writes already, WhenSeen calls release.
+	// Called without the lock, because release acquires it, and is called at once if the caches already have the writes.
 	if !unseen.WhenSeen(func() { p.release(request, w) }) {
 		p.release(request, w)
 	}
@@ -63,7 +64,7 @@ func (p *parking[R]) release(request R, w *waiter) {
 		p.dropLocked(request)
 	}
 	p.mu.Unlock()
-	// Called without the lock, since it adds to the queue. w was dropped, so no other goroutine has it.
+	// Called without the lock, because requeue adds to the queue. No other goroutine uses w, because it was removed.
 	if current && w.parked {
 		p.requeue(request, w.priority)
 	}
@@ -76,7 +77,7 @@ func (p *parking[R]) dropLocked(request R) {
 	}
 }
 
-// park reports whether the request is deferred. It calls priority only then.
+// park reports whether the request is deferred. If it is, park calls priority and records the result.
 func (p *parking[R]) park(request R, priority func(R) int) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// fakeWrites are seen when the test reports them.
+// fakeWrites are writes that become visible when the test calls seen.
 type fakeWrites struct {
 	timeout time.Duration
 	seen    func()
@@ -23,7 +23,7 @@ func (w *fakeWrites) WhenSeen(seen func()) bool {
 	return !w.already
 }
 
-// opened is a parking lot and the request that opened it.
+// opened returns a parking lot, and a function that checks which requests it has released.
 func opened() (*parking[string], func(t *testing.T, want ...string)) {
 	var mu sync.Mutex
 	var lines []string
@@ -49,7 +49,7 @@ func opened() (*parking[string], func(t *testing.T, want ...string)) {
 	}
 }
 
-// askedWith is the priority of every request.
+// askedWith returns a function that gives every request the same priority.
 func askedWith(priority int) func(string) int { return func(string) int { return priority } }
 
 func TestParkedRequestGoesWhenItsWritesAreSeen(t *testing.T) {

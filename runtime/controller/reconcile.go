@@ -19,11 +19,11 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/workqueue"
 )
 
-// attempt reconciles one request and schedules its next reconcile. A request whose writes the caches do not have yet is
-// parked until they do.
+// attempt reconciles one request and schedules its next reconcile. If the caches have not received the writes of the
+// last reconcile, attempt parks the request until they have.
 func (c *Controller[R]) attempt(ctx context.Context, request R) {
 	defer c.queue.Done(request)
-	// The request is Done and blocks no worker: parking adds it again.
+	// The request is Done and does not block a worker. parking adds it again.
 	if c.parking.park(request, c.queue.Priority) {
 		c.metrics.parked.Inc(c.name)
 		return
@@ -33,7 +33,7 @@ func (c *Controller[R]) attempt(ctx context.Context, request R) {
 	defer c.metrics.active.Add(-1, c.name)
 	start := time.Now()
 	tracking, tracked := writes.Track(log.IntoContext(ctx, logger))
-	// This comes as late as possible: the reconcile may not have read the state of a later event.
+	// This comes as late as possible, because the reconcile may not see the state of events that arrive after it.
 	state, because := c.events.begin(request)
 	if because.known {
 		tracking = context.WithValue(tracking, reasonKey{}, because)
@@ -67,7 +67,7 @@ func (c *Controller[R]) attempt(ctx context.Context, request R) {
 	}
 }
 
-// retry adds a request again with a backoff.
+// retry adds a request again after its backoff.
 func (c *Controller[R]) retry(request R, result reconcile.Result) {
 	c.queue.AddWith(workqueue.AddOptions{Priority: c.nextPriority(request, result), RateLimited: true,
 		Backoff: c.backoff(request)}, request)
@@ -110,7 +110,7 @@ func (c *Controller[R]) reconcile(ctx context.Context, request R) (result reconc
 				return
 			}
 			c.metrics.timeouts.Inc(c.name)
-			// Most reconcilers return only that a context has ended, so the error names the timeout.
+			// Most reconcilers return only that a context has ended, so add the timeout to the error.
 			if err != nil && !errors.Is(err, errTooLong) {
 				err = fmt.Errorf("%w: %w", errTooLong, err)
 			}
@@ -118,7 +118,7 @@ func (c *Controller[R]) reconcile(ctx context.Context, request R) (result reconc
 		ctx = inTime
 	}
 	if !c.opts.PanicsCrash {
-		defer func() { // runs before the defer above, which handles a panic like any error
+		defer func() { // runs before the deferred function above, which handles a panic like any other error
 			if value := recover(); value != nil {
 				c.metrics.panics.Inc(c.name)
 				result, err = reconcile.Result{}, &reconcile.PanicError{Value: value, Stack: debug.Stack()}
@@ -148,7 +148,7 @@ func (o outcome) String() string {
 func outcomeOf(ctx context.Context, result reconcile.Result, err error) outcome {
 	switch {
 	case err != nil && ctx.Err() != nil && (errors.Is(err, ctx.Err()) || errors.Is(err, context.Cause(ctx))):
-		// This is not a failure of the request: the next leader begins without a backoff.
+		// This is not a failure of the request, so it does not affect the backoff.
 		return stopped
 	case errors.Is(err, reconcile.ErrTerminal):
 		return terminal
@@ -176,7 +176,7 @@ func logFailure(logger *slog.Logger, err error) {
 }
 
 // newRequestLogger returns logger with the attributes of one reconcile of request. They are created when the first line
-// is logged, since most reconciles log nothing.
+// is logged, because most reconciles log nothing.
 func newRequestLogger[R comparable](logger *slog.Logger, request R) *slog.Logger {
 	return slog.New(&requestHandler[R]{Handler: logger.Handler(), request: request, id: rand.Uint64()})
 }

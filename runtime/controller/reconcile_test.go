@@ -129,8 +129,8 @@ func TestRequeueBacksOffAndIsNoFailure(t *testing.T) {
 	})
 }
 
-// TestCountersAreThereFromTheStart checks that counters start at zero, because a rate would miss the first increment
-// otherwise.
+// TestCountersAreThereFromTheStart checks that counters exist with the value zero before they are first incremented.
+// Otherwise a rate would miss the first increment.
 func TestCountersAreThereFromTheStart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := start(t, newLog().takes(0), controller.Options{})
@@ -289,7 +289,7 @@ func TestMetricsCountReconcilesByResult(t *testing.T) {
 	})
 }
 
-// wantMetrics fails unless the metrics of the controller have the lines.
+// wantMetrics fails the test unless the controller's metrics contain the lines.
 func wantMetrics(t *testing.T, s *run, lines ...string) {
 	t.Helper()
 	var text strings.Builder

@@ -17,8 +17,8 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/reconcile"
 )
 
-// fixOfAUserIsTriedAtOnce uses a request that fails each time after it has written its object and an owned one. It is
-// retried only after its backoff, until a user changes the spec. Then it is retried at once.
+// fixOfAUserIsTriedAtOnce uses a request that fails each time after it has written its object and an owned one. These
+// writes do not end the backoff. When a user changes the spec, the request is retried at once.
 func fixOfAUserIsTriedAtOnce(f *fixture) {
 	const failures, base = 14, time.Millisecond
 	failed := make(chan time.Time, 1000)
@@ -60,8 +60,8 @@ func fixOfAUserIsTriedAtOnce(f *fixture) {
 	}
 }
 
-// failsAfterWrites returns a reconciler that counts its attempts in an annotation of the object and in a Secret that it owns,
-// and then fails.
+// failsAfterWrites returns a reconciler that counts its attempts in an annotation of the object and in a Secret that it
+// owns, and then fails.
 func (f *fixture) failsAfterWrites(c client.Client, failed chan<- time.Time) reconcile.Func[reconcile.Request] {
 	attempts := 0
 	return func(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
@@ -81,7 +81,7 @@ func (f *fixture) failsAfterWrites(c client.Client, failed chan<- time.Time) rec
 	}
 }
 
-// keepsCount writes the number of the attempt to the Secret of o.
+// keepsCount writes the number of the attempt to a Secret that o owns.
 func (f *fixture) keepsCount(ctx context.Context, c client.Client, o *corev1.ReplicationController, attempt int) error {
 	owned := secret(o.Namespace, o.Name)
 	if err := c.Get(ctx, object.KeyOf(owned), owned); client.IgnoreNotFound(err) != nil {
@@ -97,14 +97,14 @@ func (f *fixture) keepsCount(ctx context.Context, c client.Client, o *corev1.Rep
 	return c.Update(ctx, owned)
 }
 
-// runnable is a runnable function.
+// runnable makes a function a runnable.
 type runnable func(ctx context.Context) error
 
 func (r runnable) Run(ctx context.Context) error { return r(ctx) }
 
-// otherWritesOfTheProcessEndNoBackoff tests the conditional writes of a runnable, most of which a watch delivers before
-// their answer arrives. They do not end the backoff of a request. The next change by a user ends it, and so does a
-// change by a reconcile of another controller, in this process or in another one.
+// otherWritesOfTheProcessEndNoBackoff tests the conditional writes of a runnable. A watch delivers most of them before
+// their answers arrive. They do not end the backoff of a request. The next change by a user ends it, and so does a
+// change by another controller's reconcile.
 func otherWritesOfTheProcessEndNoBackoff(f *fixture) {
 	const writes = 30
 	f.create(newConfigMap(f.namespace, "a"))

@@ -46,7 +46,7 @@ func gadget(namespace, name string) *unstructured.Unstructured {
 	return u
 }
 
-// until repeats try until it succeeds.
+// until repeats try until it returns no error.
 func (f *fixture) until(what string, try func() error) {
 	f.Helper()
 	tick := time.NewTicker(50 * time.Millisecond)
@@ -64,7 +64,7 @@ func (f *fixture) until(what string, try func() error) {
 	}
 }
 
-// optionalKindComesAndGoes tests a controller that watches a kind whose CRD is not installed, then is, is removed, and is
+// optionalKindComesAndGoes tests a controller that watches a kind whose CRD is missing, then installed, removed, and
 // installed again.
 func optionalKindComesAndGoes(f *fixture) {
 	var c client.Client
@@ -111,11 +111,11 @@ func optionalKindComesAndGoes(f *fixture) {
 	}
 }
 
-// place is a request of another type.
+// place is a custom type of requests.
 type place struct{ kind, name string }
 
-// requestsAreOfAnyType tests a controller with its own type of requests, typed handlers, and metadata from the informer
-// of the whole objects.
+// requestsAreOfAnyType tests a controller with its own type of requests, typed handlers, and a metadata handler that
+// receives its objects from the typed informer.
 func requestsAreOfAnyType(f *fixture) {
 	f.run(f.config, func(m *keeper) error {
 		typed := func(_ context.Context, o *corev1.ConfigMap) []place {
@@ -156,8 +156,8 @@ func requestsAreOfAnyType(f *fixture) {
 	}
 }
 
-// endOfAnObjectIsReconciled tests that a reconciler can remove its finalizer although a predicate only accepts changes
-// of the spec.
+// endOfAnObjectIsReconciled tests that a deleted object is reconciled although a predicate accepts only changes of the
+// spec, so that the reconciler can remove its finalizer.
 func endOfAnObjectIsReconciled(f *fixture) {
 	const finalizer = "controller.kctrl.test/cleanup"
 	onlyNew := predicate.Event(func(e informer.Event[*corev1.ConfigMap]) bool { return e.Type == informer.Added })
@@ -194,7 +194,7 @@ func endOfAnObjectIsReconciled(f *fixture) {
 }
 
 // eventFilterIsForEveryKind tests that a filter drops events of all watched kinds, whether they were declared before or
-// after it. It does not drop events of other sources or the end of an object.
+// after the filter. It drops neither the events of other sources nor the deletion of an object.
 func eventFilterIsForEveryKind(f *fixture) {
 	const finalizer = "controller.kctrl.test/cleanup"
 	sent := make(chan informer.Event[*corev1.ConfigMap])
@@ -243,7 +243,7 @@ func eventFilterIsForEveryKind(f *fixture) {
 	if err := f.client.Update(f.ctx, o); err != nil {
 		f.Fatal(err)
 	}
-	f.create(newConfigMap(f.namespace, "b")) // after the label: that would have been seen first
+	f.create(newConfigMap(f.namespace, "b")) // a request for the label change would arrive before this one
 	select {
 	case got := <-f.seen:
 		if got != "b" {

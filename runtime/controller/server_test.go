@@ -30,7 +30,7 @@ import (
 
 // Q07.
 //
-// TestOnAServer runs controllers on an API server, each in a namespace of its own.
+// TestOnAServer runs controllers on an API server, each in its own namespace.
 func TestOnAServer(t *testing.T) {
 	env := inmemory.Start(t)
 	for name, test := range map[string]func(f *fixture){
@@ -57,9 +57,9 @@ type fixture struct {
 	*testing.T
 	ctx       context.Context
 	config    *rest.Config
-	client    *client.REST // of an administrator
+	client    *client.REST // an administrator's client
 	namespace string
-	seen      chan string // what reconcilers have done
+	seen      chan string // what the reconcilers reported
 }
 
 func newFixture(t *testing.T, config *rest.Config, namespace string) *fixture {
@@ -94,7 +94,7 @@ func (f *fixture) delete(o object.Object) {
 	}
 }
 
-// await waits until a reconciler has reported what.
+// await waits until a reconciler reports what.
 func (f *fixture) await(what string) {
 	f.Helper()
 	var seen []string
@@ -111,7 +111,7 @@ func (f *fixture) await(what string) {
 	}
 }
 
-// run runs a manager with the parts that setup adds until the test ends, and returns the controllers by name.
+// run runs a manager with the controllers that setup adds until the test ends, and returns the controllers by name.
 func (f *fixture) run(config *rest.Config,
 	setup func(m *keeper) error) map[string]*controller.Controller[reconcile.Request] {
 	f.Helper()
@@ -136,7 +136,7 @@ func (f *fixture) run(config *rest.Config,
 	return k.controllers
 }
 
-// keeper is a manager that keeps the controllers that are added.
+// keeper is a manager that keeps the controllers that are added to it.
 type keeper struct {
 	*manager.Manager
 	controllers map[string]*controller.Controller[reconcile.Request]
@@ -149,7 +149,7 @@ func (k *keeper) Add(r controller.Runnable) error {
 	return k.Manager.Add(r)
 }
 
-// notes returns a reconciler that records the requests, after a prefix.
+// notes returns a reconciler that reports the name of each request after a prefix.
 func (f *fixture) notes(prefix string) reconcile.Func[reconcile.Request] {
 	return func(_ context.Context, request reconcile.Request) (reconcile.Result, error) {
 		f.seen <- prefix + request.Name
@@ -157,7 +157,8 @@ func (f *fixture) notes(prefix string) reconcile.Func[reconcile.Request] {
 	}
 }
 
-// keepsSecret returns a reconciler that creates a Secret for each ConfigMap, and deletes it after the ConfigMap.
+// keepsSecret returns a reconciler that creates a Secret for each ConfigMap, and deletes it when the ConfigMap is
+// deleted.
 func (f *fixture) keepsSecret(c client.Client) reconcile.Func[reconcile.Request] {
 	return func(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
 		owned := secret(request.Namespace, request.Name)
@@ -291,7 +292,7 @@ func missingRightStallsItsController(f *fixture) {
 	f.awaitReady(controllers["stalled"], func(err error) bool { return err == nil })
 }
 
-// awaitReady waits until c.Ready returns the wanted result.
+// awaitReady waits until accept returns true for the result of c.Ready.
 func (f *fixture) awaitReady(c *controller.Controller[reconcile.Request], accept func(error) bool) {
 	f.Helper()
 	tick := time.NewTicker(20 * time.Millisecond)

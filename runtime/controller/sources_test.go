@@ -45,7 +45,7 @@ func TestSourcesThatAreLateMakeTheControllerUnreadyAndNotCrash(t *testing.T) {
 	})
 }
 
-// TestEventsOfAChannelMayBeWithoutObjects sends an event without an object, as a timer does.
+// TestEventsOfAChannelMayBeWithoutObjects sends an event without an object, for example as a timer does.
 func TestEventsOfAChannelMayBeWithoutObjects(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLog()
@@ -102,7 +102,7 @@ func TestControllerDoesNotWaitForAnOptionalSourceThatIsAbsent(t *testing.T) {
 	})
 }
 
-// lost is a feed whose kind disappears at some time.
+// lost is a feed whose kind disappears at a given time.
 type lost struct {
 	feed
 	at time.Time
@@ -143,7 +143,7 @@ func TestLateAbsenceIsReportedAtOnce(t *testing.T) {
 	})
 }
 
-// a feed exists, and its kind exists
+// there is a feed whose kind exists
 type there struct{ feed }
 
 func (f there) Wait(ctx context.Context) error {

@@ -17,7 +17,7 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/reconcile"
 )
 
-// lists counts the lists that it passes on.
+// lists is a server that counts the lists of ConfigMaps.
 type lists struct {
 	exampleServer
 	count atomic.Int32

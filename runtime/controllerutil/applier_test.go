@@ -13,7 +13,7 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/object"
 )
 
-// testApplierRemembers applies quantities that the server writes in another way.
+// testApplierRemembers applies quantities that the server stores in another notation.
 func testApplierRemembers(c counting) {
 	ctx, owner := c.Context(), client.FieldOwner("tester")
 	limits := func(cpu string) *unstructured.Unstructured {
@@ -88,7 +88,7 @@ func testApplierRemembers(c counting) {
 	c.wrote("status", 1)
 }
 
-// applyWithoutMemory returns ApplyIfDifferent with the client of c.
+// applyWithoutMemory returns ApplyIfDifferent with c as its client.
 func applyWithoutMemory(c counting) func(ctx context.Context, o object.Object,
 	opts ...client.ApplyOption) (controllerutil.OperationResult, error) {
 	return func(ctx context.Context, o object.Object, opts ...client.ApplyOption) (controllerutil.OperationResult, error) {

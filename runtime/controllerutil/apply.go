@@ -22,20 +22,20 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/object"
 )
 
-// ApplyIfDifferent applies o (server-side apply, see [client.Writer]) unless that would certainly change nothing: the
-// stored object has all values of o, and the field owner owns these fields and no others. Pass the owner by
-// [client.FieldOwner]. ApplyIfDifferent sets o to the stored object, and leaves it unchanged on an error.
+// ApplyIfDifferent applies o (server-side apply, see [client.Writer]), but sends no request if the apply would
+// certainly change nothing: the stored object has all values of o, and the field owner owns exactly these fields. Pass
+// the owner with [client.FieldOwner]. ApplyIfDifferent sets o to the stored object. On error o is unchanged.
 //
-// It reads the object live and compares in memory, so a call without a change costs one read. In doubt it applies, for
-// instance each time for values that the server spells differently (the quantity "1000m" of an unstructured object,
-// which becomes "1"). Then the API server stores nothing, and the result is [OperationResultNone]. An [Applier] skips
-// these applies too.
+// It reads the object directly from the API server and compares in memory, so a call without a change costs one read.
+// In doubt it applies. For example, it always applies a value that the server stores in another form, such as the
+// quantity "1000m" of an unstructured object, which becomes "1". If the API server then stores nothing, the result is
+// [OperationResultNone]. An [Applier] also avoids these requests.
 func ApplyIfDifferent(ctx context.Context, c client.Client, o object.Object,
 	opts ...client.ApplyOption) (OperationResult, error) {
 	return application{c: c, apply: c.Apply}.do(ctx, o, opts)
 }
 
-// ApplyStatusIfDifferent is [ApplyIfDifferent] for the status of o.
+// ApplyStatusIfDifferent is like [ApplyIfDifferent], for the status of o.
 func ApplyStatusIfDifferent(ctx context.Context, c client.Client, o object.Object,
 	opts ...client.ApplyOption) (OperationResult, error) {
 	return statusOnly(application{c: c, subresource: "status", apply: c.Status().Apply}.do(ctx, o, opts))
@@ -48,7 +48,7 @@ func statusOnly(result OperationResult, err error) (OperationResult, error) {
 	return result, err
 }
 
-// application has the parameters of an apply.
+// application holds the parameters of an apply.
 type application struct {
 	c           client.Client
 	subresource string
@@ -56,7 +56,7 @@ type application struct {
 	memory      *memory // nil records nothing
 }
 
-// do applies o unless that changes nothing.
+// do applies o unless the apply would change nothing.
 func (a application) do(ctx context.Context, o object.Object, opts []client.ApplyOption) (OperationResult, error) {
 	options, err := client.ApplyOptionsOf(opts...)
 	if err != nil {
@@ -121,28 +121,28 @@ func become(o object.Object, live *unstructured.Unstructured) error {
 const maxRemembered = 10_000
 
 // Applier applies as [ApplyIfDifferent] does. It also remembers configurations that the API server stores in another
-// form, such as other spellings of quantities, or changes of an admission webhook. It does not send such a
-// configuration again until the configuration, a field that it sets, or the ownership of one changes. It remembers a
-// hash for each of at most ten thousand objects. All methods are safe for concurrent use.
+// form, for example because it normalizes quantities or an admission webhook changes the object. It does not send such
+// a configuration again until the configuration changes, or the value or owner of a field that it sets. It remembers
+// one hash for each of at most ten thousand objects. All methods are safe for concurrent use.
 //
-// An Applier does not notice a webhook whose behavior changes.
+// An Applier does not notice when a webhook changes its behavior.
 type Applier struct {
 	client client.Client
 	memory *memory
 }
 
-// NewApplier returns an Applier that reads and writes through c. A restarted program applies such configurations once
-// more.
+// NewApplier returns an Applier that reads and writes through c. It has an empty memory, so a restarted program sends
+// each remembered configuration once more.
 func NewApplier(c client.Client) *Applier {
 	return &Applier{client: c, memory: &memory{hashes: map[place][sha256.Size]byte{}}}
 }
 
-// Apply is [ApplyIfDifferent].
+// Apply is like [ApplyIfDifferent], and uses the memory of a.
 func (a *Applier) Apply(ctx context.Context, o object.Object, opts ...client.ApplyOption) (OperationResult, error) {
 	return application{c: a.client, apply: a.client.Apply, memory: a.memory}.do(ctx, o, opts)
 }
 
-// ApplyStatus is [ApplyStatusIfDifferent].
+// ApplyStatus is like [ApplyStatusIfDifferent], and uses the memory of a.
 func (a *Applier) ApplyStatus(ctx context.Context, o object.Object,
 	opts ...client.ApplyOption) (OperationResult, error) {
 	return statusOnly(application{c: a.client, subresource: "status", apply: a.client.Status().Apply,
@@ -162,7 +162,7 @@ type place struct {
 	subresource string
 }
 
-// note records the stored form of d if a comparison does not show that they are equal.
+// note records the stored form of d, unless a comparison shows that it equals d.
 func (m *memory) note(d desired, live *unstructured.Unstructured) {
 	if m == nil {
 		return
@@ -184,7 +184,7 @@ func (m *memory) note(d desired, live *unstructured.Unstructured) {
 	m.hashes[at] = hash
 }
 
-// has reports whether live has the recorded form of d.
+// has reports whether live equals the recorded form of d.
 func (m *memory) has(d desired, live *unstructured.Unstructured) bool {
 	if m == nil {
 		return false
@@ -203,7 +203,7 @@ func (m *memory) has(d desired, live *unstructured.Unstructured) bool {
 }
 
 // hash returns a hash of the configuration, of the fields that its owner owns in live, and of their values in live. It
-// reports false if the owner owns nothing.
+// reports false if the owner owns no fields.
 func (d desired) hash(live *unstructured.Unstructured) (hash [sha256.Size]byte, known bool) {
 	owned := d.ownedIn(live)
 	if owned == nil {
@@ -238,7 +238,7 @@ func ownedValue(live any, owned node) any {
 	return live
 }
 
-// ownedItems is ownedValue for a list whose items have key fields.
+// ownedItems is the variant of ownedValue for a list whose items have key fields.
 func ownedItems(live []any, owned node) (items []any) {
 	for _, item := range live {
 		for name, below := range owned {
@@ -252,7 +252,7 @@ func ownedItems(live []any, owned node) (items []any) {
 	return items
 }
 
-// ownedMembers is ownedValue for a list that is a set of values.
+// ownedMembers is the variant of ownedValue for a list that is a set of values.
 func ownedMembers(live []any, owned node) (members []any) {
 	for _, member := range live {
 		text, err := json.Marshal(member)

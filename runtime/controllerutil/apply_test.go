@@ -13,8 +13,8 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/controllerutil"
 )
 
-// testApplyAtRandom applies random configurations as two owners. After each, the object must equal the result of a
-// plain Apply. Applying the configuration again must write nothing.
+// testApplyAtRandom applies random configurations as two owners. After each apply, the object must equal the result of
+// a plain Apply. Applying the same configuration again must not write.
 func testApplyAtRandom(c counting) {
 	ctx, random := c.Context(), rand.New(rand.NewPCG(1, 2))
 	unchanged := 0
@@ -44,7 +44,7 @@ func testApplyAtRandom(c counting) {
 	c.Logf("%d of 150 were as they should be", unchanged)
 }
 
-// randomDeployment returns a Deployment with few fields, so that two of them differ in few fields.
+// randomDeployment returns a Deployment with few fields, so that two of them differ only in some fields.
 func randomDeployment(random *rand.Rand, namespace string) *appsv1.Deployment {
 	name := func() string { return string(rune('a' + random.IntN(2))) }
 	d := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "d"}}

@@ -5,9 +5,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// SetCondition sets a condition in conditions, which belong to the status of o. The observed generation becomes that of
-// o. The time of the last transition changes only with the status, so setting an equal condition changes nothing.
-// SetCondition reports whether it changed conditions.
+// SetCondition adds condition to conditions, or replaces the condition of the same type. conditions belong to the
+// status of o. SetCondition sets the observed generation to the generation of o. It changes the time of the last
+// transition only if the status of the condition changes, so setting an equal condition changes nothing. It reports
+// whether it changed conditions.
 //
 //	controllerutil.SetCondition(g, &g.Status.Conditions, metav1.Condition{
 //		Type: "Ready", Status: metav1.ConditionTrue, Reason: "Deployed",

@@ -8,9 +8,9 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/object"
 )
 
-// DeleteWithUID deletes o, but not another object of the same name: an object from a cache may have been deleted and
-// created again. It fails with a conflict (apierrors.IsConflict) if another object has the name, or if o has no UID. It
-// succeeds if o no longer exists.
+// DeleteWithUID deletes o, but not another object of the same name, which can exist if o is from a cache and has since
+// been deleted and created again. It fails with a conflict (apierrors.IsConflict) if another object has the name, or if
+// o has no UID. It succeeds if o no longer exists.
 func DeleteWithUID(ctx context.Context, c client.Writer, o object.Object, opts ...client.DeleteOption) error {
 	uid := o.GetUID()
 	if uid == "" {

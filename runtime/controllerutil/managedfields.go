@@ -10,9 +10,9 @@ import (
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 )
 
-// node is a part of a managedFields entry: the owned fields, list items and set values below a path, in the FieldsV1
-// format: "f:" and a field, "k:" and the key fields of an item as JSON, "v:" and a value as JSON, "i:" and an index, or
-// "." for the path itself. An empty node is a path that is owned as a whole.
+// node is a part of a managedFields entry in the FieldsV1 format. Its keys are the owned fields, list items and set
+// values below a path: "f:" and a field, "k:" and the key fields of an item as JSON, "v:" and a value as JSON, "i:" and
+// an index, or "." for the path itself. An empty node means that the path is owned as a whole.
 type node = map[string]any
 
 // desired is a configuration and its field owner.
@@ -50,11 +50,11 @@ func (d desired) ownedIn(live *unstructured.Unstructured) node {
 	return nil
 }
 
-// applicable returns the fields of configuration that can be owned. It reports false if one of the other fields has an
-// effect of its own, such as a precondition, or differs from live.
+// applicable returns the fields of configuration that can have owners. It reports false if one of the other fields has
+// an additional effect, such as a precondition, or differs from live.
 func applicable(configuration map[string]any, live *unstructured.Unstructured) (applied map[string]any, certain bool) {
 	data, err := json.Marshal(configuration)
-	if err != nil || utiljson.Unmarshal(data, &applied) != nil { // numbers then have the types of a decoded object
+	if err != nil || utiljson.Unmarshal(data, &applied) != nil { // numbers then have the types of decoded JSON
 		return nil, false
 	}
 	delete(applied, "apiVersion")
@@ -130,7 +130,8 @@ func sameFields(value, live map[string]any, owned node) bool {
 	return true
 }
 
-// sameItems is same for a list whose items have key fields. The items must be in the same order in both lists.
+// sameItems is the variant of same for a list whose items have key fields. The items must be in the same order in both
+// lists.
 func sameItems(value, live []any, owned node) bool {
 	if len(value) != count(owned) {
 		return false
@@ -156,9 +157,9 @@ func sameItems(value, live []any, owned node) bool {
 	return true
 }
 
-// entryOf returns the key fields of item's entry in owned, and the fields below. Absent key fields of item have their
-// default, so any value matches if there is only one such entry: a value other than the default would be owned as a
-// field, which item does not have.
+// entryOf returns the key fields of item's entry in owned, and the fields below. A key field that item lacks has its
+// default. entryOf does not know the default, so it accepts any value if only one entry matches: with a value other
+// than the default, the key field would be an owned field, which item does not have.
 func entryOf(item map[string]any, owned node) (key map[string]any, below node) {
 	for name, value := range owned {
 		text, ok := strings.CutPrefix(name, "k:")
@@ -178,7 +179,7 @@ func entryOf(item map[string]any, owned node) (key map[string]any, below node) {
 	return key, below
 }
 
-// fits reports whether the key fields of item equal those of key, as far as item has them.
+// fits reports whether the key fields that item has equal those of key.
 func fits(item, key map[string]any) bool {
 	for name, value := range key {
 		if v, ok := item[name]; ok && !reflect.DeepEqual(v, value) {
@@ -201,7 +202,7 @@ func hasKey(live any, key map[string]any) bool {
 	return true
 }
 
-// sameValues is same for a list that is a set of values.
+// sameValues is the variant of same for a list that is a set of values.
 func sameValues(value, live []any, owned node) bool {
 	if len(value) != count(owned) {
 		return false

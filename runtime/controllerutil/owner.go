@@ -11,15 +11,15 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/object"
 )
 
-// AlreadyOwnedError is the error of [SetControllerReference] for an object that another object controls.
+// AlreadyOwnedError is the error of [SetControllerReference] for an object that already has another controlling owner.
 type AlreadyOwnedError struct {
-	// Object is the object to be controlled, unchanged.
+	// Object is the object that was passed to SetControllerReference. It is unchanged.
 	Object metav1.Object
-	// Owner is the reference to the object that controls it.
+	// Owner is the reference to its current controlling owner.
 	Owner metav1.OwnerReference
 }
 
-// Error returns both objects.
+// Error returns a message with both objects.
 func (e *AlreadyOwnedError) Error() string {
 	return fmt.Sprintf("%s is controlled by %s %s (UID %s)", object.KeyOf(e.Object), e.Owner.Kind, e.Owner.Name,
 		e.Owner.UID)
@@ -28,18 +28,18 @@ func (e *AlreadyOwnedError) Error() string {
 // OwnerReferenceOption configures an owner reference.
 type OwnerReferenceOption func(*metav1.OwnerReference)
 
-// WithBlockOwnerDeletion sets whether a foreground deletion of the owner waits for the object. The default is true for
-// [SetControllerReference], and unset for [SetOwnerReference]. True requires permission to update the finalizers of the
-// owner, on API servers that check it.
+// WithBlockOwnerDeletion sets whether a foreground deletion of the owner waits for the deletion of the object. The
+// default is true for [SetControllerReference], and unset for [SetOwnerReference]. Some API servers require permission
+// to update the finalizers of the owner if the value is true.
 func WithBlockOwnerDeletion(block bool) OwnerReferenceOption {
 	return func(ref *metav1.OwnerReference) { ref.BlockOwnerDeletion = &block }
 }
 
-// SetControllerReference makes owner the controlling owner of o: o is deleted after owner, and a change of o causes a
-// reconcile of owner in a controller that Owns the kind of o. It fails with an unwrapped [*AlreadyOwnedError] if
-// another object controls o, including one with the name of owner and another UID. It also fails if owner is namespaced
-// and o is not in the same namespace. Setting the same owner again changes only the API version and blockOwnerDeletion,
-// which becomes true unless opts differ.
+// SetControllerReference makes owner the controlling owner of o: the garbage collector deletes o after owner, and a
+// controller that Owns the kind of o reconciles owner when o changes. It fails with an unwrapped [*AlreadyOwnedError]
+// if another object controls o, even if that object has the name of owner and only another UID. It also fails if owner
+// is namespaced and o is not in the same namespace. If owner already controls o, only the API version and
+// blockOwnerDeletion of the reference change; blockOwnerDeletion becomes true unless opts set it.
 func SetControllerReference(owner, o metav1.Object, scheme *runtime.Scheme, opts ...OwnerReferenceOption) error {
 	gvk, err := ownerKind(owner, o, scheme)
 	if err != nil {
@@ -52,10 +52,10 @@ func SetControllerReference(owner, o metav1.Object, scheme *runtime.Scheme, opts
 	return nil
 }
 
-// SetOwnerReference makes owner an owner of o: o is deleted after the last of its owners. It fails if owner is in
-// another namespace. Setting the same owner again changes only the API version and the settings of opts: a controlling
-// owner keeps control. It replaces the reference to an earlier object with the kind and name of owner, unless that
-// object controls o.
+// SetOwnerReference makes owner an owner of o: the garbage collector deletes o after the last of its owners. It fails
+// if owner is in another namespace. If owner already is an owner of o, only the API version and the settings of opts
+// change; a controlling owner stays the controlling owner. A reference to an earlier object with the kind and name of
+// owner is replaced, unless that object controls o.
 func SetOwnerReference(owner, o metav1.Object, scheme *runtime.Scheme, opts ...OwnerReferenceOption) error {
 	gvk, err := ownerKind(owner, o, scheme)
 	if err != nil {
@@ -74,7 +74,7 @@ func SetOwnerReference(owner, o metav1.Object, scheme *runtime.Scheme, opts ...O
 	return nil
 }
 
-// ownerKind returns the kind of owner, after a check that owner can own o.
+// ownerKind returns the kind of owner, or an error if owner cannot own o.
 func ownerKind(owner, o metav1.Object, scheme *runtime.Scheme) (schema.GroupVersionKind, error) {
 	gvk, err := gvkOf(owner, scheme)
 	if err != nil {

@@ -95,7 +95,7 @@ func TestSetControllerReferenceRefuses(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), r.want) {
 			t.Errorf("%s: got %v", r.name, err)
 		}
-		// Callers also assert the type, as they do with controller-runtime.
+		// Callers of controller-runtime use a type assertion instead of errors.As, so the error must not be wrapped.
 		if _, owned := err.(*controllerutil.AlreadyOwnedError); owned != strings.Contains(r.want, "is controlled by") {
 			t.Errorf("%s: got %T", r.name, err)
 		}
@@ -207,7 +207,7 @@ func TestConditionsHaveTheObservedGeneration(t *testing.T) {
 	}
 }
 
-// TestOwnersAreWhatHasMetadata passes owners and objects that only implement the interface of their metadata.
+// TestOwnersAreWhatHasMetadata passes owners and objects as metav1.Object.
 func TestOwnersAreWhatHasMetadata(t *testing.T) {
 	var owner, owned metav1.Object = configMap("ns", "a"), secret("ns", "s")
 	if err := controllerutil.SetControllerReference(owner, owned, newScheme(t)); err != nil {

@@ -10,14 +10,15 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/reconcile"
 )
 
-// ObjectReconciler reconciles objects that the caller read.
+// ObjectReconciler reconciles objects that its caller has read, see [AsReconciler].
 type ObjectReconciler[T object.Object] interface {
 	// Reconcile moves the state of the cluster toward obj. It may modify obj.
 	Reconcile(ctx context.Context, obj T) (reconcile.Result, error)
 }
 
-// AsReconciler returns a reconciler that reads the object of each request with c and passes it to r. It skips deleted
-// objects. T must be a pointer to a struct; AsReconciler panics otherwise. Concurrency and errors are those of r.
+// AsReconciler returns a reconciler that reads the object of each request with c and passes it to r. It does not call r
+// for objects that no longer exist. T must be a pointer to a struct; AsReconciler panics otherwise. The reconciler
+// calls r concurrently, and returns its errors.
 func AsReconciler[T object.Object](c client.Reader, r ObjectReconciler[T]) reconcile.Reconciler[reconcile.Request] {
 	t := reflect.TypeFor[T]()
 	if t.Kind() != reflect.Pointer {

@@ -28,16 +28,16 @@ func (p present) Get(_ context.Context, key object.Key, o object.Object, _ ...cl
 	return nil
 }
 
-// names records its objects.
+// names records the names of the objects that it reconciles.
 type names[T object.Object] struct{ seen []string }
 
 func (n *names[T]) Reconcile(_ context.Context, o T) (reconcile.Result, error) {
 	n.seen = append(n.seen, o.GetName())
-	o.SetName("changed") // it is its own
+	o.SetName("changed") // the reconciler may change its copy
 	return reconcile.Result{}, nil
 }
 
-// reconcileAll is itself generic, over objects of any kind.
+// reconcileAll takes a reconciler for any type of object, as generic code does.
 func reconcileAll[T object.Object](t *testing.T, r controllerutil.ObjectReconciler[T], keys ...string) {
 	t.Helper()
 	reconciler := controllerutil.AsReconciler(present{name: "a"}, r)

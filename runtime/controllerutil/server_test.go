@@ -25,7 +25,7 @@ type counting struct {
 	writes    *int
 }
 
-// wrote fails unless exactly want writes were made since the last call.
+// wrote fails the test unless exactly want writes were made since the last call.
 func (c counting) wrote(what string, want int) {
 	c.Helper()
 	if *c.writes != want {

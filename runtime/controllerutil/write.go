@@ -30,16 +30,17 @@ const (
 	OperationResultUpdatedStatusOnly OperationResult = "updatedStatusOnly"
 )
 
-// MutateFn changes an object to its desired state. It must not change the name or the namespace, and a second call must
-// change nothing.
+// MutateFn sets an object to its desired state. It must not change the name or the namespace, and it must be
+// idempotent.
 type MutateFn func() error
 
-// CreateOrUpdate reads o with c, calls f to change it, and writes the change by an Update. If the object does not
-// exist, f changes o as given, and CreateOrUpdate creates it. It writes nothing if f changes nothing, and never writes
-// the status. It fails with a conflict (apierrors.IsConflict) if the object has changed since c read it.
+// CreateOrUpdate reads o with c, calls f to change it, and writes the change with Update. If the object does not exist,
+// f changes o as the caller passed it, and CreateOrUpdate creates it. If f changes nothing, CreateOrUpdate sends no
+// write. It never writes the status. It fails with a conflict (apierrors.IsConflict) if the object has changed since c
+// read it.
 //
-// If f sets whole structs in which the server sets defaults, each call changes the object. [ApplyIfDifferent] avoids
-// this.
+// If f sets a whole struct in which the server sets defaults, each call removes the defaults and so sends an update.
+// [ApplyIfDifferent] avoids this.
 func CreateOrUpdate(ctx context.Context, c client.Client, o object.Object, f MutateFn) (OperationResult, error) {
 	before, result, err := readOrCreate(ctx, c, o, f)
 	if before == nil || err != nil {
@@ -54,9 +55,9 @@ func CreateOrUpdate(ctx context.Context, c client.Client, o object.Object, f Mut
 	return OperationResultUpdated, nil
 }
 
-// CreateOrPatch is [CreateOrUpdate] with merge patches, so that foreign changes of other fields cause no conflict. It
-// also writes the status: if f changes the status of an existing object, a second patch writes it to the status
-// subresource, which the kind must have.
+// CreateOrPatch is like [CreateOrUpdate], but writes with merge patches, so concurrent changes of other fields cause no
+// conflict. It also writes the status of an existing object: if f changes the status, a second patch writes it to the
+// status subresource, which the kind must have.
 func CreateOrPatch(ctx context.Context, c client.Client, o object.Object, f MutateFn) (OperationResult, error) {
 	before, result, err := readOrCreate(ctx, c, o, f)
 	if before == nil || err != nil {
@@ -85,7 +86,7 @@ func CreateOrPatch(ctx context.Context, c client.Client, o object.Object, f Muta
 	return OperationResultUpdatedStatusOnly, nil
 }
 
-// readOrCreate reads o and calls f. It returns the state before f, or nil if it created o.
+// readOrCreate reads o and calls f, or creates o. It returns the state before the call of f, or nil if it created o.
 func readOrCreate(ctx context.Context, c client.Client, o object.Object,
 	f MutateFn) (before object.Object, result OperationResult, err error) {
 	key := object.KeyOf(o)

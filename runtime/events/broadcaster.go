@@ -26,39 +26,40 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/workqueue"
 )
 
-// Broadcaster passes events from recorders to a sink, to watchers and to the log. Call [New] for one.
+// Broadcaster passes events from recorders to a sink, to watchers and to the log. Create one with [New].
 type Broadcaster struct {
 	opts Options
 	// reference returns the reference to an object.
 	reference func(object.Object) (Reference, error)
 	metrics   *instruments
-	// queue has the unwritten records, including those that wait for a retry, and sometimes sweep.
+	// queue holds the unwritten records, including those that wait for a retry, and sometimes sweep.
 	queue queue
-	// sweep is a marker instead of a record: it schedules the check for ended series.
+	// sweep is a marker in the queue instead of a record. It schedules the check for ended series.
 	sweep *record
 
 	mu         sync.Mutex
 	correlator correlator
-	// unwritten has the records that the sink does not have in their current state, at most QueueSize.
+	// unwritten holds the records whose current state the sink does not have, at most QueueSize.
 	unwritten map[*record]struct{}
-	// records is the number of records so far.
+	// records is the number of records that have been created.
 	records uint64
 	// sweeping means that sweep is in the queue.
 	sweeping bool
-	// filtered is the part of correlator.filtered that the metrics have counted.
+	// filtered is the part of correlator.filtered that the metrics already include.
 	filtered int
 	// stamp is the last used timestamp.
 	stamp time.Duration
 	// logged is when each trouble was last logged.
 	logged map[trouble]time.Time
-	// watchers is replaced, never modified, so that it can be read after mu is released.
+	// watchers is replaced but never modified, so that it can be read after mu has been released.
 	watchers []*Watcher
-	// started is set by Run. closed is set at the end of its context: the sink then gets no new events.
+	// started is set by Run. closed is set when the context of Run ends; after that, the sink gets no new events.
 	started, closed bool
 }
 
 // queue is a [workqueue.Queue], behind an interface. The compiler compiles a generic type again in each package that
-// has a type with a field of it, directly or indirectly, and every package with a recorder has a Broadcaster.
+// uses a type with a field of the generic type, directly or indirectly, and every package with a recorder uses
+// Broadcaster.
 type queue interface {
 	Get(ctx context.Context) (r *record, ok bool)
 	Done(r *record)
@@ -81,8 +82,8 @@ func (b *Broadcaster) referenceOf(o runtime.Object) (Reference, error) {
 	return b.reference(named)
 }
 
-// New returns a broadcaster. It starts no goroutine: until [Broadcaster.Run], events reach watchers and the log at
-// once, and wait for the sink.
+// New returns a broadcaster. It starts no goroutine. Watchers and the log receive events immediately; the sink receives
+// them when [Broadcaster.Run] is called.
 func New(opts Options) *Broadcaster {
 	opts = opts.complete()
 	return &Broadcaster{
@@ -97,8 +98,8 @@ func New(opts Options) *Broadcaster {
 	}
 }
 
-// Recorder returns a recorder for the controller of that name, such as "guestbook" or "example.com/guestbook". It
-// panics if the name is not a qualified name, which an API server requires of a reportingController.
+// Recorder returns a recorder for the named controller, such as "guestbook" or "example.com/guestbook". It panics if
+// the name is not a qualified name, because API servers reject events with such a reportingController.
 func (b *Broadcaster) Recorder(controller string) *Recorder {
 	if problems := validation.IsQualifiedName(controller); len(problems) > 0 {
 		panic("events: the name of a controller is not valid: " + controller + ": " + problems[0])
@@ -106,7 +107,7 @@ func (b *Broadcaster) Recorder(controller string) *Recorder {
 	return &Recorder{broadcaster: b, controller: controller, instance: cut(controller+"-"+b.opts.Instance, maxInstance)}
 }
 
-// record passes an event that lacks only its name to the sink, the watchers and the log.
+// record sets the name of an event, and passes the event to the sink, the watchers and the log.
 func (b *Broadcaster) record(e Event) {
 	b.metrics.recorded.Inc(e.Type)
 	watchers, lost, closed := b.keep(&e)
@@ -123,8 +124,8 @@ func (b *Broadcaster) record(e Event) {
 	b.opts.Logger.Log(context.Background(), b.opts.LogLevel.Level(), "recorded an event", "event", e)
 }
 
-// keep names e, counts it, and queues the records to write for it. It returns the number of events that exceed the
-// limit, or that the broadcaster is closed.
+// keep sets the name of e, counts e, and queues the records to write for it. It returns the current watchers, the
+// number of events that exceed the limit, and whether the broadcaster is closed.
 func (b *Broadcaster) keep(e *Event) (watchers []*Watcher, lost int, closed bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -169,9 +170,9 @@ func (b *Broadcaster) queueLocked(records ...*record) (lost int) {
 	return lost
 }
 
-// Run writes events to the sink until ctx ends, and then once each remaining event within FlushTimeout. It returns nil
-// after its goroutine has ended. Events that could not be written are counted, and their number is logged. Events that
-// are recorded later reach only watchers and the log. Run can be called once.
+// Run writes events to the sink until ctx ends. It then tries once to write each remaining event, within FlushTimeout,
+// and returns nil after its goroutine has ended. It logs the number of events that it could not write. Events that are
+// recorded after the end of ctx reach only watchers and the log. Run can be called only once.
 func (b *Broadcaster) Run(ctx context.Context) error {
 	if !b.start() {
 		return life.ErrAlreadyRun
@@ -266,7 +267,7 @@ func (b *Broadcaster) close() {
 }
 
 const (
-	// maxAttempts is the number of attempts at a write. With the pauses below they take two minutes.
+	// maxAttempts is the number of attempts of a write. With the pauses below, they take two minutes.
 	maxAttempts = 12
 	retryBase   = time.Second
 	retryMax    = 15 * time.Second
@@ -301,8 +302,8 @@ func (b *Broadcaster) write(ctx context.Context, r *record) {
 	}
 }
 
-// put creates e, or patches it if it is stored. A deleted event is created again. An event that exists although it was
-// not recorded as stored was created by an attempt whose answer was lost.
+// put creates e, or patches e if it is stored. It creates a deleted event again. If an event exists although it is not
+// recorded as stored, an attempt whose answer was lost has created it; put then patches it if its count has changed.
 func (b *Broadcaster) put(ctx context.Context, e Event, stored bool) (verb string, err error) {
 	if stored {
 		err := b.opts.Sink.Patch(ctx, e)
@@ -320,7 +321,7 @@ func (b *Broadcaster) put(ctx context.Context, e Event, stored bool) (verb strin
 	return "patch", b.opts.Sink.Patch(ctx, e)
 }
 
-// take returns the event to send for r, and whether the sink has r already.
+// take returns the event to send for r, and whether the sink already has r.
 func (b *Broadcaster) take(r *record) (e Event, stored bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -352,8 +353,8 @@ func (b *Broadcaster) failed(r *record, err error) (attempts int, again bool) {
 	return attempts, true
 }
 
-// isRefusal reports whether a repeated write would fail again: the API server rejects it, cannot execute it, or has
-// executed it with an invalid answer.
+// isRefusal reports whether a repeated write would fail again, because the API server rejects it, cannot execute it, or
+// has executed it and sent an invalid answer.
 func isRefusal(err error) bool {
 	if meta.IsNoMatchError(err) {
 		return true
@@ -373,7 +374,8 @@ func isRefusal(err error) bool {
 	}
 }
 
-// reportRejected logs that the sink rejects e. That is expected in a namespace that is being deleted or gone.
+// reportRejected logs that the sink has rejected e. This is expected in a namespace that is being deleted or no longer
+// exists.
 func (b *Broadcaster) reportRejected(e Event, err error) {
 	const message = "an event is dropped because the API server refuses it"
 	switch {
@@ -386,7 +388,7 @@ func (b *Broadcaster) reportRejected(e Event, err error) {
 	}
 }
 
-// Watcher receives all events of a [Broadcaster] as they are recorded, including repetitions, each with count 1.
+// Watcher receives each event of a [Broadcaster] when it is recorded. Repetitions are separate events with the count 1.
 type Watcher struct {
 	// C delivers the events. It is never closed.
 	C <-chan Event
@@ -396,8 +398,8 @@ type Watcher struct {
 	broadcaster *Broadcaster
 }
 
-// Watch returns a watcher that buffers up to size events. It does not need Run. A full watcher loses events, since the
-// broadcaster never waits. Stop it when it is no longer used.
+// Watch returns a watcher that buffers up to size events. It works without Run. The broadcaster never waits, so a
+// watcher whose buffer is full loses events. Stop the watcher when it is no longer used.
 func (b *Broadcaster) Watch(size int) *Watcher {
 	events := make(chan Event, size)
 	w := &Watcher{C: events, events: events, broadcaster: b}
@@ -426,7 +428,7 @@ func (w *Watcher) send(e Event) {
 	}
 }
 
-// trouble is a problem of many events at once.
+// trouble is a problem that can affect many events at the same time.
 type trouble string
 
 const (
@@ -472,10 +474,10 @@ func (e Event) LogValue() slog.Value {
 	)...)
 }
 
-// Reasons for dropped events, as label values of the metrics.
+// Reasons for dropping events. They are label values of the metrics.
 const (
 	dropInvalid     = "invalid"     // an API server would reject it
-	dropSpam        = "spam"        // too many events of one object; it still counts
+	dropSpam        = "spam"        // too many events of one object; the event is still counted
 	dropOverload    = "overload"    // the limit of unwritten records is reached
 	dropRefused     = "refused"     // the API server rejected it
 	dropUnreachable = "unreachable" // the API server did not answer for two minutes
@@ -490,6 +492,6 @@ func newInstruments(r *metrics.Registry) *instruments {
 	return &instruments{
 		recorded: r.Counter("kctrl_events_recorded_total", "Events that controllers recorded.", "type"),
 		written:  r.Counter("kctrl_events_written_total", "Writes of events to the API server.", "verb"),
-		dropped:  r.Counter("kctrl_events_dropped_total", "Events and counts of events that were not written.", "reason"),
+		dropped:  r.Counter("kctrl_events_dropped_total", "Events and event counts that were not written.", "reason"),
 	}
 }

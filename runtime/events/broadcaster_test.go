@@ -22,7 +22,7 @@ import (
 
 // E01
 //
-// Stronger: only different events are dropped; repetitions of waiting events need no space.
+// Stronger: only events that differ from all waiting events are dropped, because a repetition needs no space.
 func TestRecordingNeverBlocksAndReportsDroppedEventsOnce(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := newFixture(t, nil)
@@ -32,10 +32,10 @@ func TestRecordingNeverBlocksAndReportsDroppedEventsOnce(t *testing.T) {
 		for i := range 1500 {
 			f.say(thing(fmt.Sprint("a", i)), "Pulled", "")
 			if i == 0 {
-				synctest.Wait() // The first is being written.
+				synctest.Wait() // until the first event is being written
 			}
 		}
-		f.say(thing("a1"), "Pulled", "") // Waits already.
+		f.say(thing("a1"), "Pulled", "") // the same event is already waiting
 		if time.Since(begun) > 0 {
 			t.Error("recording took time")
 		}
@@ -53,7 +53,7 @@ func TestRecordingNeverBlocksAndReportsDroppedEventsOnce(t *testing.T) {
 	})
 }
 
-// E01, E02: the remaining events are written at the end, each once.
+// E01, E02: Run writes the remaining events when it ends, each once.
 func TestRunWritesWhatIsLeft(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := newFixture(t, nil).run(t)
@@ -172,7 +172,7 @@ func TestEventsOfManyGoroutinesAreAllCounted(t *testing.T) {
 				}
 				all.Wait()
 				time.Sleep(time.Hour)
-				f.say(thing("a0"), "Pulled", "note") // Makes the filter report the events that it dropped.
+				f.say(thing("a0"), "Pulled", "note") // makes the filter report how many events it dropped
 				f.shutDown()
 				total := 0
 				for _, e := range f.sink.all() {
@@ -225,8 +225,8 @@ func TestMetricsCountRecordedWrittenAndDroppedEvents(t *testing.T) {
 
 // E01
 //
-// Stronger: an event that cannot be written does not delay the others, except that a write without an answer delays
-// them by at most half a minute. The pauses grow from one second to fifteen.
+// Stronger: an event that cannot be written does not delay other events. The exception is a write that gets no answer,
+// which delays them by at most half a minute. The pauses grow from one second to fifteen.
 func TestFailedWriteIsTriedTwelveTimes(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := newFixture(t, nil)
@@ -312,7 +312,7 @@ func TestRefusedEventIsLoggedAndDropped(t *testing.T) {
 				if n := f.dropped(dropRefused); n != 1 {
 					t.Errorf("counted %d times", n)
 				}
-				f.sink.fail(nil) // Events that are allowed later are written then.
+				f.sink.fail(nil) // the API server now allows events, so later ones are written
 				f.say(thing("a"), "Pulled", "")
 				want(t, f.sink.written(), "create Pulled")
 			})

@@ -8,11 +8,11 @@ import (
 
 // record is one Event object, and its state in the sink. The broadcaster's mutex guards it.
 type record struct {
-	// event is the desired content in the sink.
+	// event is the content that the sink should have.
 	event Event
 	// order is the number of the record in the order of creation.
 	order uint64
-	// stored means that the sink has the event, with the count written.
+	// stored means that the sink has the event. written is the count that the sink has.
 	stored  bool
 	written int
 	// wrote is the time of the last write to the sink.
@@ -30,8 +30,8 @@ func (r *record) again(e Event) {
 	r.event.Note = e.Note
 }
 
-// isOther reports whether e has another note than the event, about an object in another state. In the same series, that
-// note would be lost.
+// isOther reports whether both the note of e and the state of its object differ from those of the event. Such a note
+// would be lost in the same series.
 func (r *record) isOther(e Event) bool {
 	return e.Note != r.event.Note &&
 		(e.Regarding.ResourceVersion != r.event.Regarding.ResourceVersion ||
@@ -43,15 +43,15 @@ func (r *record) behind() bool { return r.stored && r.written < r.event.Count }
 
 // correlator detects repeated events. It is not safe for concurrent use.
 type correlator interface {
-	// observe counts e, and returns the records to write now. Call expire before it. queued reports whether a record is
-	// unwritten already.
+	// observe counts e, and returns the records to write now. Call expire before observe. queued reports whether a record
+	// is already waiting to be written.
 	observe(e Event, now time.Time, queued func(*record) bool) []*record
-	// expire drops ended series. It returns those of them to write a last time, and when to call expire next; the zero
-	// time means never.
+	// expire drops ended series. It returns the series that must be written a last time, and the time at which to call
+	// expire next; the zero time means never.
 	expire(now time.Time) (last []*record, next time.Time)
-	// unfinished returns the records to write before the process ends.
+	// unfinished returns the records that must be written before the process ends.
 	unfinished() []*record
-	// filtered returns the number of writes that the spam filter has suppressed.
+	// filtered returns the number of writes that the spam filter has prevented.
 	filtered() int
 }
 
@@ -65,15 +65,15 @@ func newCorrelator(o Options) correlator {
 const (
 	// seriesEnd is the time without occurrences after which a series has ended.
 	seriesEnd = 6 * time.Minute
-	// seriesRefresh is how often the count of an active series is written. API servers keep an event for an hour after
-	// its last write.
+	// seriesRefresh is the interval at which the count of an active series is written. API servers keep an event for an
+	// hour after its last write.
 	seriesRefresh = 30 * time.Minute
 )
 
-// series is the correlator [BySeries]. It implements "Changes in EventRecorder" of KEP-383, with three differences. A
-// series continues if the object has changed in between and the note has not, since most controllers change the objects
-// on which they report. The last count is written at the end of the series, instead of at a periodic check. The number
-// of writes about one object is limited, see [spamFilter].
+// series is the correlator [BySeries]. It implements "Changes in EventRecorder" of KEP-383, with three differences.
+// First, a series continues if the object has changed but the note has not, because most controllers change the objects
+// on which they report. Second, the last count is written at the end of the series instead of at a periodic check.
+// Third, the number of writes about one object is limited, see [spamFilter].
 type series struct {
 	records *lru[seriesKey, *record]
 	spam    *spamFilter
@@ -159,7 +159,7 @@ func (s *series) unfinished() (all []*record) {
 
 func (s *series) filtered() int { return s.dropped }
 
-// combinedMark starts the note of an event that combines similar ones.
+// combinedMark is the prefix of the note of an event that combines similar events.
 const combinedMark = "(combined from similar events): "
 
 // counts is the correlator [ByCount].
@@ -179,7 +179,7 @@ type groupKey struct {
 	reason string
 }
 
-// group has the state of similar events.
+// group is the state of similar events.
 type group struct {
 	last  time.Time
 	notes map[uint64]struct{} // hashes of the notes that are counted separately; fewer than after
@@ -188,7 +188,7 @@ type group struct {
 // countKey identifies events that differ only in time.
 type countKey struct {
 	groupKey
-	combined     bool // if true, all fields below are empty
+	combined     bool // if true, the fields below are empty
 	note, action string
 	related      Reference
 }
@@ -231,8 +231,8 @@ func (c *counts) observe(e Event, now time.Time, queued func(*record) bool) (wri
 	return nil
 }
 
-// combine records an event of the group, and reports whether it is beyond the number of separate notes. The first notes
-// of a group stay separate.
+// combine records an event of the group, and reports whether it must be combined with others, because the group already
+// has the maximum number of separate notes. The first notes of a group stay separate.
 func (c *counts) combine(key groupKey, note string, now time.Time) bool {
 	g, ok := c.groups.get(key)
 	if !ok || now.Sub(g.last) > c.within {
@@ -253,19 +253,20 @@ func (c *counts) combine(key groupKey, note string, now time.Time) bool {
 
 func (c *counts) expire(time.Time) ([]*record, time.Time) { return nil, time.Time{} }
 
-// unfinished returns nil: every count is written when it changes.
+// unfinished returns nil, because every count is written when it changes.
 func (c *counts) unfinished() []*record { return nil }
 
 func (c *counts) filtered() int { return c.dropped }
 
-// spamFilter has a token bucket for each [source]: at most burst tokens, with one more for each refill.
+// spamFilter has a token bucket for each [source]. A bucket holds at most burst tokens, and gets a new token in each
+// refill interval.
 type spamFilter struct {
 	refill  time.Duration
 	full    time.Duration // time to fill an empty bucket
 	buckets *lru[source, *bucket]
 }
 
-// bucket has a number of tokens, expressed as the time to refill them, which is exact.
+// bucket stores a number of tokens as the time in which they are refilled, which avoids rounding errors.
 type bucket struct {
 	credit time.Duration
 	at     time.Time // time of the last update of credit; it never decreases
@@ -290,7 +291,7 @@ func sourceOf(e Event) source {
 	return source{controller: e.Controller, instance: e.Instance, regarding: e.Regarding.object(), eventType: e.Type}
 }
 
-// allow removes a token for e, and reports whether there was one.
+// allow removes a token for e, and reports whether the bucket had one.
 func (f *spamFilter) allow(e Event, now time.Time) bool {
 	key := sourceOf(e)
 	b, ok := f.buckets.get(key)

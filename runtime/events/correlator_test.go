@@ -32,8 +32,8 @@ func TestFirstEventIsWrittenAtOnceAndTheSecondMakesItASeries(t *testing.T) {
 
 // E02
 //
-// Stronger: the last count of a series is written six minutes after its last event, and not at the next of the checks
-// that come every six minutes.
+// Stronger: the last count of a series is written six minutes after its last event. client-go writes it at the next of
+// its checks, which run every six minutes.
 func TestCountOfASeriesIsWrittenEveryHalfHourAndAtItsEnd(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := newFixture(t, nil).run(t)
@@ -74,8 +74,8 @@ func TestCountOfASeriesIsWrittenEveryHalfHourAndAtItsEnd(t *testing.T) {
 
 // E02
 //
-// Stronger: the version of the object is not part of what makes events with one note equal, since most controllers change the object
-// that they report about.
+// Stronger: events with the same note are equal even if the version of their object differs, because most controllers
+// change the object that they report about.
 func TestSeriesAreOfEventsThatDifferInNoteAndTimeOnly(t *testing.T) {
 	changed := thing("a")
 	changed.ResourceVersion = "8"
@@ -154,7 +154,7 @@ func TestSeriesThatIsGoneIsCreatedAgainWithItsCount(t *testing.T) {
 
 // E02
 //
-// Stronger: a controller that reports a thousand different reasons about one object writes 25 events and not a
+// Stronger: a controller that reports a thousand different reasons about one object writes 25 events instead of a
 // thousand, and later series have their complete count.
 func TestNewSeriesAboutOneObjectAreLimited(t *testing.T) {
 	bubble(t, func(t *testing.T) {
@@ -165,7 +165,7 @@ func TestNewSeriesAboutOneObjectAreLimited(t *testing.T) {
 		if n := len(f.sink.written()); n != 25 {
 			t.Errorf("%d writes, want 25", n)
 		}
-		f.say(thing("b"), "Pulled", "") // Another object has its own limit.
+		f.say(thing("b"), "Pulled", "") // each object has its own limit
 		want(t, f.sink.written(), "create Pulled")
 		if n := f.dropped(dropSpam); n != 975 {
 			t.Errorf("%d are counted as dropped", n)
@@ -179,7 +179,7 @@ func TestNewSeriesAboutOneObjectAreLimited(t *testing.T) {
 	})
 }
 
-// E02: the state is bounded, and a count that has to go is written before.
+// E02: the number of remembered series is bounded, and the count of a series is written before the series is dropped.
 func TestForgottenSeriesIsWrittenBefore(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := newFixture(t, func(o *Options) { o.CacheSize = 2 }).run(t)
@@ -283,7 +283,7 @@ func TestTenthSimilarEventIsCombinedWithAllFurtherOnes(t *testing.T) {
 			f.say(thing("a"), "Pulled", fmt.Sprintf("note %d", i))
 			synctest.Wait()
 		}
-		f.say(thing("a"), "Pulled", "note 0") // One of the first events stays outside a series.
+		f.say(thing("a"), "Pulled", "note 0") // an event with one of the first notes is not combined
 		synctest.Wait()
 		got := f.sink.all()
 		if len(got) != 10 {
@@ -359,7 +359,7 @@ func TestSpamIsFilteredAfterABurstOf25AndStillCounts(t *testing.T) {
 			t.Errorf("%d writes, want 25", n)
 		}
 		f.say(thing("b"), "Pulled", "note")
-		f.Eventf(thing("a"), nil, Warning, "Pulled", "Testing", "note") // Warnings are not lost for normal events.
+		f.Eventf(thing("a"), nil, Warning, "Pulled", "Testing", "note") // warnings have their own limit
 		if n := len(f.sink.written()); n != 2 {
 			t.Errorf("%d writes about others, want 2", n)
 		}

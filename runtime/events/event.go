@@ -33,25 +33,25 @@ const (
 	maxNote     = 1024
 )
 
-// Event describes an action or condition of an object. Its fields have the names of events.k8s.io/v1.
+// Event is an event about an object. It is independent of the API version in which it is stored.
 type Event struct {
-	// Namespace is the namespace of the regarding object, or "default" if that is cluster-scoped.
+	// Namespace is the namespace of the regarding object, or "default" if that object is cluster-scoped.
 	Namespace string
-	// Name is unique.
+	// Name is the unique name of the Event object.
 	Name string
-	// Annotations of the Event object. They must not be modified.
+	// Annotations are those of the Event object. They must not be modified.
 	Annotations map[string]string
 	// Type is Normal or Warning.
 	Type string
-	// Reason is one word for programs that states why the action was taken, such as "FailedMount".
+	// Reason is a word for programs that states why the action was taken, such as "FailedMount".
 	Reason string
-	// Action is one word for programs that states which action was taken, such as "MountVolume".
+	// Action is a word for programs that states which action was taken, such as "MountVolume".
 	Action string
 	// Note is the description for people, at most 1024 bytes.
 	Note string
 	// Regarding is the object that the event is about.
 	Regarding Reference
-	// Related is a second object involved; the zero value means none.
+	// Related is a second object that is involved; the zero value means none.
 	Related Reference
 	// Controller is the name of the reporting controller.
 	Controller string
@@ -61,14 +61,14 @@ type Event struct {
 	First time.Time
 	// Last is the time of the last occurrence that Count includes.
 	Last time.Time
-	// Count is the number of occurrences. It is 1 until a broadcaster counts.
+	// Count is the number of occurrences. It is 1 until a broadcaster counts repetitions.
 	Count int
 }
 
 // String returns the type, the reason and the note, such as "Warning FailedMount no such volume".
 func (e Event) String() string { return e.Type + " " + e.Reason + " " + e.Note }
 
-// Reference names an object and its state.
+// Reference identifies an object and its resource version.
 type Reference struct {
 	APIVersion      string
 	Kind            string
@@ -94,7 +94,8 @@ func (r Reference) object() Reference {
 
 const truncated = "... (truncated)"
 
-// fitNote returns note in a form that the API server accepts: valid UTF-8, and truncated with a mark.
+// fitNote returns note in a form that the API server accepts: it is valid UTF-8, and a note that is too long is
+// truncated and marked.
 func fitNote(note string) string {
 	note = strings.ToValidUTF8(note, string(utf8.RuneError))
 	if len(note) <= maxNote {
@@ -124,8 +125,8 @@ func later(a, b time.Time) time.Time {
 
 var errNoObject = errors.New("there is no object")
 
-// ReferenceTo returns a reference to o in its current state. The kind of a typed object is taken from scheme, or from
-// the object if scheme does not have its type.
+// ReferenceTo returns a reference to o in its current state. ReferenceTo takes the kind of a typed object from scheme,
+// or from the object if scheme does not have its type.
 func ReferenceTo(o object.Object, scheme *runtime.Scheme) (Reference, error) {
 	if isNil(o) {
 		return Reference{}, errNoObject

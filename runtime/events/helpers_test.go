@@ -26,15 +26,15 @@ var (
 	eventResource = schema.GroupResource{Group: "events.k8s.io", Resource: "events"}
 )
 
-// memory is a Sink that keeps events as an API server does.
+// memory is a Sink that stores events as an API server does.
 type memory struct {
 	mu sync.Mutex
-	// calls has all calls, including failed ones, such as "create web.1".
+	// calls contains all calls, including failed ones, for example "create web.1".
 	calls []string
-	// order has the names of the events in stored, in the order of their creation.
+	// order contains the names of the stored events in the order of their creation.
 	order  []string
 	stored map[string]Event
-	// before decides on a call before it has an effect, after on its answer; nil lets it succeed.
+	// before can fail a call before it has an effect, and after can fail it afterwards. nil lets all calls succeed.
 	before, after func(ctx context.Context, verb string, e Event) error
 }
 
@@ -82,21 +82,21 @@ func (m *memory) call(ctx context.Context, verb string, e Event, do func() error
 	return err
 }
 
-// fail makes all calls fail with err, or lets them succeed again when it is nil.
+// fail makes all calls fail with err. If err is nil, calls succeed again.
 func (m *memory) fail(err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.before = func(context.Context, string, Event) error { return err }
 }
 
-// hang makes all calls wait for the end of their context.
+// hang makes all calls block until their context ends.
 func (m *memory) hang() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.before = func(ctx context.Context, _ string, _ Event) error { <-ctx.Done(); return ctx.Err() }
 }
 
-// forget deletes all events, as their time to live does.
+// forget deletes all events, as if their time to live had passed.
 func (m *memory) forget() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -114,7 +114,7 @@ func (m *memory) all() (events []Event) {
 	return events
 }
 
-// written returns the calls up to now, and forgets them.
+// written returns the calls since the last call of written.
 func (m *memory) written() []string {
 	synctest.Wait()
 	m.mu.Lock()
@@ -124,7 +124,7 @@ func (m *memory) written() []string {
 	return calls
 }
 
-// fixture is a broadcaster with a sink in memory, in a bubble of synctest.
+// fixture is a broadcaster with an in-memory sink, in a synctest bubble.
 type fixture struct {
 	*Recorder
 	broadcaster *Broadcaster
@@ -148,7 +148,7 @@ func newFixture(t *testing.T, change func(*Options)) *fixture {
 	return f
 }
 
-// run starts Run, and stops it when the test ends.
+// run starts Run and stops it when the test ends.
 func (f *fixture) run(t *testing.T) *fixture {
 	ctx, cancel := context.WithCancel(t.Context())
 	f.stop = cancel
@@ -166,7 +166,7 @@ func (f *fixture) shutDown() {
 	<-f.ended
 }
 
-// dropped returns how many events were dropped for a reason.
+// dropped returns the number of events that were dropped for a reason.
 func (f *fixture) dropped(reason string) int {
 	return int(f.registry.Counter("kctrl_events_dropped_total", "", "reason").Value(reason))
 }

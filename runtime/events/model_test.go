@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// FuzzCorrelation decodes a history of events from bytes and sends it to a correlator whose records are written at
-// once. It compares the written events with the rules applied to the whole history.
+// FuzzCorrelation decodes a history of events from bytes and sends it to a correlator whose events are written at once.
+// It compares the written events with a model that applies the rules to the whole history.
 func FuzzCorrelation(f *testing.F) {
 	random := rand.New(rand.NewPCG(1, 1))
 	for range 100 {
@@ -43,13 +43,14 @@ type occurrence struct {
 	at time.Time
 }
 
-// pauses are the times between two events, around everything that the rules call a time.
+// pauses are the possible times between two events. They include values just below, at and above each duration in the
+// rules.
 var pauses = []time.Duration{
 	0, 0, 0, 0, 0, 0, time.Second, time.Minute, 5 * time.Minute, seriesEnd - 1, seriesEnd, 10 * time.Minute,
 	10*time.Minute + 1, 20 * time.Minute,
 }
 
-// historyOf decodes an event from two bytes: the object, the content, and the time since the event before.
+// historyOf decodes each event from two bytes: the object, the content, and the time since the previous event.
 func historyOf(steps []byte) (history []occurrence) {
 	now := time.Unix(1e9, 0)
 	for pair := range slices.Chunk(steps, 2) {
@@ -71,7 +72,7 @@ func historyOf(steps []byte) (history []occurrence) {
 	return history
 }
 
-// replay returns the counts that were written, by the name of the event.
+// replay returns the written counts by the name of the event.
 func replay(t *testing.T, o Options, history []occurrence) map[string]int {
 	o = o.complete()
 	c, stored := newCorrelator(o), map[string]int{}
@@ -95,14 +96,13 @@ func replay(t *testing.T, o Options, history []occurrence) map[string]int {
 	return stored
 }
 
-// model returns the final written events of a history.
+// model returns the counts that must be written for a history.
 var model = map[Correlation]func([]occurrence) map[string]int{BySeries: seriesModel, ByCount: countsModel}
 
 // tokens counts the allowed writes about each object.
 type tokens map[string][]time.Time
 
-// allow reports whether one more write is allowed: of the times at which a token would have been refilled, from the
-// first write on, the bucket holds at most 25.
+// allow reports whether another write is allowed. The bucket holds at most 25 tokens and gains one every five minutes.
 func (t tokens) allow(e occurrence) bool {
 	key := e.Regarding.Name + e.Type
 	free, at := 25*5*time.Minute, e.at
@@ -171,7 +171,7 @@ func countsModel(history []occurrence) map[string]int {
 	return stored
 }
 
-// identity returns the identity of the last event of a history: its content, or its group if the group has too many
+// identity returns what identifies the last event of a history: its content, or its group if the group has too many
 // different notes.
 func identity(history []occurrence) string {
 	e := history[len(history)-1]

@@ -11,48 +11,49 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/metrics"
 )
 
-// Correlation decides which events are repetitions, and when they are written.
+// Correlation is the rule that determines which events are repetitions, and when they are written.
 type Correlation int
 
 const (
-	// BySeries combines events that differ only in time, or in note and time for one state of an object, into series
-	// (KEP-383). Use it with [NewSink].
+	// BySeries combines events into series (KEP-383). The events of a series differ only in time, or only in note and time
+	// while the object does not change. Use it with [NewSink].
 	BySeries Correlation = iota
-	// ByCount counts events that differ only in time, and combines similar ones. Use it with [NewCoreSink].
+	// ByCount counts events that differ only in time, and combines similar events. Use it with [NewCoreSink].
 	ByCount
 )
 
-// Options configure a Broadcaster. With the zero value, events reach watchers and the log, but are not stored.
+// Options configure a [Broadcaster]. With the zero value, events reach watchers and the log, but are not stored.
 type Options struct {
 	// Scheme maps Go types to kinds. Nil means an empty scheme.
 	Scheme *runtime.Scheme
 	// Sink stores the events. Nil means that they are not stored.
 	Sink Sink
-	// Correlation decides which events are repetitions. The zero value is BySeries.
+	// Correlation determines which events are repetitions. The zero value is BySeries.
 	Correlation Correlation
 	// Instance identifies this process among those that run the same controllers. Empty means the host name.
 	Instance string
-	// Logger receives every event, and failures. Nil means slog.Default().
+	// Logger logs every event, and failures. Nil means slog.Default().
 	Logger *slog.Logger
 	// LogLevel is the level at which events are logged. Nil means slog.LevelDebug.
 	LogLevel slog.Leveler
 	// Metrics receives the kctrl_events_* metrics. Nil disables them.
 	Metrics *metrics.Registry
-	// QueueSize is the maximum number of unwritten events. Zero means 1000.
+	// QueueSize is the maximum number of events that wait to be written. Zero means 1000.
 	QueueSize int
-	// CacheSize is the maximum number of events, of groups of similar events, and of objects in the spam filter that
-	// are remembered. The least recently active is dropped first. Zero means 4096.
+	// CacheSize is the maximum number of events that are remembered. The same limit applies to groups of similar events,
+	// and to objects in the spam filter. The least recently active entry is dropped first. Zero means 4096.
 	CacheSize int
-	// SpamBurst is the number of writes in a burst for the events of one controller, object and type. Zero means 25.
+	// SpamBurst is the maximum number of writes in a burst for the events of one controller, object and type. Zero means
+	// 25.
 	SpamBurst int
-	// SpamRefill is the time until one more write is allowed. Zero means 5 minutes.
+	// SpamRefill is the interval after which one more write is allowed. Zero means 5 minutes.
 	SpamRefill time.Duration
-	// CombineAfter is the number of different notes for one object and reason from which on ByCount combines events.
+	// CombineAfter is the number of different notes for one object and reason at which ByCount begins to combine events.
 	// Zero means 10.
 	CombineAfter int
 	// CombineWithin is how long such notes are remembered after the last similar event. Zero means 10 minutes.
 	CombineWithin time.Duration
-	// FlushTimeout limits how long Run continues to write after its context has ended. Zero means 5 s.
+	// FlushTimeout is the maximum time that Run continues to write after its context has ended. Zero means 5 s.
 	FlushTimeout time.Duration
 }
 

@@ -12,7 +12,8 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/object"
 )
 
-// Recorder creates the events of one controller. Call [Broadcaster.Recorder] for one. A nil *Recorder records nothing.
+// Recorder records the events of one controller. Create one with [Broadcaster.Recorder]. A nil *Recorder records
+// nothing.
 type Recorder struct {
 	broadcaster          *Broadcaster
 	controller, instance string
@@ -21,8 +22,9 @@ type Recorder struct {
 	instead              Eventer // if set, receives all events, and the fields above are unused
 }
 
-// Eventer is a program's own recorder, such as a fake in its tests. To record annotations, it implements a method
-// WithAnnotations(annotations map[string]string) Eventer, which returns an Eventer whose events have these annotations.
+// Eventer is implemented by a program's own recorder, such as a fake in its tests. To record annotations, it also has a
+// method WithAnnotations(annotations map[string]string) Eventer, which returns an Eventer whose events have these
+// annotations.
 type Eventer interface {
 	Eventf(regarding, related runtime.Object, eventType, reason, action, format string, args ...any)
 }
@@ -30,21 +32,14 @@ type Eventer interface {
 // Of returns a recorder that passes all events unchanged to e.
 func Of(e Eventer) *Recorder { return &Recorder{instead: e} }
 
-// Eventer returns the argument of [Of], or nil for a recorder of a [Broadcaster].
-func (r *Recorder) Eventer() Eventer {
-	if r == nil {
-		return nil
-	}
-	return r.instead
-}
-
 // Eventf records an event about regarding. eventType is [Normal] or [Warning]. reason states in one word why an action
-// was taken, and action which one; both are for programs and have at most 128 bytes, such as "FailedMount" and
-// "MountVolume". The note is for people. It is formatted as in fmt.Sprintf, and truncated with a mark after 1024 bytes.
-// related is a second object involved, such as one that was created, or nil. The objects are not retained.
+// was taken, such as "FailedMount", and action states in one word which action was taken, such as "MountVolume". Both
+// are for programs and have at most 128 bytes. The note is for people. Eventf formats it like fmt.Sprintf, and
+// truncates it to 1024 bytes with a mark. related is a second object that is involved, such as an object that was
+// created, or nil. Eventf does not retain the objects.
 //
-// Eventf does not block and cannot fail. It logs and drops an event that an API server would reject, such as one about
-// an object without metadata.
+// Eventf does not block and cannot fail. If an API server would reject the event, for example because the object has no
+// metadata, Eventf logs and drops the event.
 func (r *Recorder) Eventf(regarding, related runtime.Object, eventType, reason, action, format string, args ...any) {
 	if r == nil {
 		return
@@ -69,7 +64,8 @@ func (r *Recorder) Eventf(regarding, related runtime.Object, eventType, reason, 
 	b.record(e)
 }
 
-// At returns a recorder whose events occurred at t, which may be long ago. The zero time means the time of recording.
+// At returns a recorder whose events have the time t, which may be in the past. The zero time means the time of
+// recording.
 func (r *Recorder) At(t time.Time) *Recorder {
 	if r == nil {
 		return nil
@@ -136,7 +132,8 @@ func (e Event) check() (problems []error) {
 	return problems
 }
 
-// FakeRecorder is a recorder for tests. It sends its events only to the channel Events. Call [NewFakeRecorder] for one.
+// FakeRecorder is a recorder for tests. It sends its events only to the channel Events. Create one with
+// [NewFakeRecorder].
 type FakeRecorder struct {
 	*Recorder
 	// Events delivers the recorded events in order. It is never closed.
@@ -145,8 +142,8 @@ type FakeRecorder struct {
 	watcher *Watcher
 }
 
-// NewFakeRecorder returns a recorder that buffers up to size events; more are dropped and counted. For objects without
-// a kind it uses the name of the Go type. Pass its Recorder to the reconciler:
+// NewFakeRecorder returns a recorder that buffers up to size events. Further events are dropped and counted. If the
+// kind of an object is unknown, the recorder uses the name of the Go type. Pass its Recorder to the reconciler:
 //
 //	recorder := events.NewFakeRecorder(10)
 //	r := &GuestbookReconciler{Client: c, Recorder: recorder.Recorder}

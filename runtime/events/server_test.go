@@ -23,14 +23,14 @@ import (
 	"github.com/kctrl-dev/kctrl/testserver/inmemory"
 )
 
-// live is a real API server and a namespace there that no other test uses.
+// live is a real API server and a namespace on it that no other test uses.
 type live struct {
 	*client.REST
 	config    *rest.Config
 	namespace string
 }
 
-// E01, E02: on an API server, which checks every field.
+// E01, E02: on an API server, which validates every field.
 func TestOnAServer(t *testing.T) {
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, eventsv1.AddToScheme} {
@@ -63,7 +63,7 @@ type broadcaster struct {
 	*events.Recorder
 	registry *metrics.Registry
 	log      *buffer
-	shutDown func() // ends Run, which writes the remaining events
+	shutDown func() // ends Run, which first writes the remaining events
 }
 
 func (c live) broadcaster(t *testing.T, opts events.Options) *broadcaster {
@@ -84,7 +84,7 @@ func (c live) broadcaster(t *testing.T, opts events.Options) *broadcaster {
 	return b
 }
 
-// written waits until the broadcaster has written that often.
+// written waits until the broadcaster has made that many writes of a verb.
 func (b *broadcaster) written(t *testing.T, verb string, times int) {
 	t.Helper()
 	counter := b.registry.Counter("kctrl_events_written_total", "", "verb")
@@ -170,7 +170,7 @@ func testCounts(t *testing.T, c live) {
 	if combined.Count != 3 || combined.Message != "(combined from similar events): layer 11" {
 		t.Errorf("the API server has %+v", combined)
 	}
-	// The other form shows them too.
+	// The events.k8s.io form of the same events has the same counts.
 	for _, e := range c.events(t) {
 		if e.Name == same.Name && (e.DeprecatedCount != 3 || e.Note != "the same") {
 			t.Errorf("the API server has %+v", e)

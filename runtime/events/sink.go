@@ -14,19 +14,19 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/client"
 )
 
-// Sink stores events. The broadcaster calls its methods sequentially; they must return when ctx ends.
-// apierrors.IsNotFound and its siblings must work on their errors: a 4xx code, except 401, 408, 409 and 429, prevents
-// retries.
+// Sink stores events. The broadcaster calls its methods sequentially. They must return when ctx ends.
+// apierrors.IsNotFound and similar functions must work on their errors. The broadcaster does not retry after an error
+// with a 4xx code, except 401, 408, 409 and 429.
 type Sink interface {
 	// Create stores a new event, whose Count may be more than 1. It fails with AlreadyExists if an event has that name.
 	Create(ctx context.Context, e Event) error
-	// Patch updates a stored event to Count, Last and, where it may change, Note of e. It fails with NotFound if the
-	// event no longer exists.
+	// Patch sets the count, the time of the last occurrence and, if the API allows it, the note of a stored event to those
+	// of e. It fails with NotFound if the event no longer exists.
 	Patch(ctx context.Context, e Event) error
 }
 
 // NewSink returns a Sink that writes events.k8s.io/v1 through w, which should be a live client. It needs permission to
-// create and patch events in each namespace of the regarding objects:
+// create and patch events in the namespaces of the regarding objects:
 //
 //	// +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
 func NewSink(w client.Writer) Sink {
@@ -46,8 +46,8 @@ func NewCoreSink(w client.Writer) Sink {
 type server struct {
 	writer            client.Writer
 	apiVersion, group string
-	body              func(Event) map[string]any // without the fields that all objects have
-	change            func(Event) map[string]any // as a merge patch
+	body              func(Event) map[string]any // returns the content without the fields that all objects have
+	change            func(Event) map[string]any // returns a merge patch
 }
 
 // Create stores e.
@@ -101,7 +101,7 @@ func body(e Event) map[string]any {
 	return content
 }
 
-// change returns the mutable fields of an events.k8s.io/v1 Event. A single event has no series.
+// change returns the mutable fields of an events.k8s.io/v1 Event. An event that has occurred once has no series.
 func change(e Event) map[string]any {
 	if e.Count < 2 {
 		return map[string]any{}
@@ -109,8 +109,8 @@ func change(e Event) map[string]any {
 	return map[string]any{"series": map[string]any{"count": int64(e.Count), "lastObservedTime": microTime(e.Last)}}
 }
 
-// coreBody returns the content of a core/v1 Event. Without an eventTime it has the old form, which permits the other
-// fields of the new form.
+// coreBody returns the content of a core/v1 Event. The content has no eventTime: the API server then accepts the older
+// form, together with the other fields of the new form.
 func coreBody(e Event) map[string]any {
 	content := coreChange(e)
 	content["firstTimestamp"] = seconds(e.First)

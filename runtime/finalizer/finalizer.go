@@ -1,12 +1,12 @@
-// Package finalizer is a registry of the finalizers of a controller. The controller registers each cleanup once, under
-// the name of its finalizer, and each reconcile calls Finalize with the object that it has read:
+// Package finalizer provides a registry of the finalizers of a controller. The controller registers each cleanup once,
+// under the name of its finalizer. Each reconcile then calls Finalize with the object that it has read:
 //
 //	result, err := r.finalizers.Finalize(ctx, guestbook)
 //	if result.Updated {
 //		err = errors.Join(err, r.Update(ctx, guestbook))
 //	}
 //
-// For one finalizer, AddFinalizer and RemoveFinalizer of the package controllerutil are enough.
+// For a single finalizer, AddFinalizer and RemoveFinalizer of package controllerutil are sufficient.
 package finalizer
 
 import (
@@ -19,19 +19,20 @@ import (
 )
 
 // Finalizer cleans up before obj is deleted, and may modify obj. It is called until it returns no error, so it must be
-// repeatable.
+// idempotent.
 type Finalizer interface {
 	Finalize(ctx context.Context, obj object.Object) (Result, error)
 }
 
-// Registerer registers finalizers by names such as "example.com/storage". A duplicate name is an error.
+// Registerer registers finalizers under names such as "example.com/storage". Registering a name twice is an error.
 type Registerer interface {
 	Register(name string, f Finalizer) error
 }
 
-// Finalizers are the finalizers of one kind. Finalize adds missing finalizers to obj. For an object in deletion it
-// calls the finalizers that obj has, in the order of registration, and removes each one that returns no error. It calls
-// all of them, and its error joins their errors. It writes nothing: the Result reports whether the caller must write.
+// Finalizers are the finalizers of one kind. Finalize adds missing finalizers to obj. If obj is being deleted, it
+// instead calls the finalizers that obj has, in the order of registration, and removes each finalizer that returns no
+// error. It calls all of them, and returns their joined errors. Finalize does not write obj: the Result reports whether
+// the caller must write it.
 type Finalizers interface {
 	Registerer
 	Finalizer
@@ -39,14 +40,14 @@ type Finalizers interface {
 
 // Result reports changes of an object that the caller must write.
 type Result struct {
-	// Updated reports a change outside of the status, such as one of finalizers.
+	// Updated reports a change outside the status, such as an added or removed finalizer.
 	Updated bool
 	// StatusUpdated reports a change of the status.
 	StatusUpdated bool
 }
 
-// NewFinalizers returns an empty registry. Call Register before the first Finalize. Several goroutines may call
-// Finalize.
+// NewFinalizers returns an empty registry. Register all finalizers before the first call of Finalize. Finalize may be
+// called concurrently.
 func NewFinalizers() Finalizers { return &registered{} }
 
 type registered struct{ all []named }

@@ -25,24 +25,24 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/workqueue"
 )
 
-// Name is the name of the collector in events and metrics, which is that of kube-controller-manager's collector.
+// Name is the name of the collector in events and metrics. It is the name of kube-controller-manager's collector.
 const Name = "garbage-collector-controller"
 
-// Options configure a [Collector]. The zero value is ready for use.
+// Options configures a [Collector]. The zero value is ready for use.
 type Options struct {
 	GraphOptions
-	// Workers is the number of objects that are processed at once. Zero means 20.
+	// Workers is the number of objects that are processed concurrently. Zero means 20.
 	Workers int
-	// SyncTimeout is how long the collector waits at its start for kinds that cannot be read. Until the graph has them,
-	// it may end a foreground deletion before their objects are gone. Zero means 30 s.
+	// SyncTimeout is how long the collector waits at its start for kinds that cannot be read. Until the graph has the
+	// objects of these kinds, the collector may end a foreground deletion too early. Zero means 30 s.
 	SyncTimeout time.Duration
-	// Recorder reports references into other namespaces as events. If it is nil, only the log reports them.
+	// Recorder reports references into other namespaces as events. If it is nil, such references are only logged.
 	Recorder *events.Recorder
 }
 
-// Collector deletes objects whose owners are gone, and completes foreground and orphaning deletions. Run one Collector
-// per API server; the caller must ensure this. Several Collectors, or one beside kube-controller-manager's, only
-// duplicate work.
+// Collector deletes objects whose owners no longer exist, and completes foreground and orphaning deletions. The caller
+// must ensure that only one Collector runs per API server. Several Collectors, or a Collector in addition to
+// kube-controller-manager's, only duplicate work.
 type Collector struct {
 	graph   *Graph
 	queue   queue
@@ -52,7 +52,7 @@ type Collector struct {
 	log     *slog.Logger
 }
 
-// queue is a [workqueue.Queue], behind an interface for the same reason as [follower].
+// queue is an interface to [workqueue.Queue], for the same reason as [follower].
 type queue interface {
 	Get(ctx context.Context) (t task, ok bool)
 	Done(t task)
@@ -62,13 +62,15 @@ type queue interface {
 	ShutDown()
 }
 
-// task is a node to process: an object whose owners or dependents have changed, or a virtual node that may be absent.
+// task is a node to process. It is either an object whose owners or dependents have changed, or a virtual node that may
+// be absent.
 type task struct {
 	*node
 	verify bool
 }
 
-// maxDelay is the longest backoff of an object, and the interval of lookups of owners whose kind is not followed.
+// maxDelay is the longest backoff of an object, and the interval at which owners are looked up whose kind is not
+// followed.
 const maxDelay = time.Minute
 
 // New returns a collector for the API server of config. It sends no request and starts no goroutine; call
@@ -90,7 +92,7 @@ func New(config *rest.Config, opts Options) (*Collector, error) {
 	return c, nil
 }
 
-// Graph returns the collector's graph. The collector's Run runs it.
+// Graph returns the collector's graph, which [Collector.Run] runs.
 func (c *Collector) Graph() *Graph { return c.graph }
 
 // Run collects until ctx ends, and returns nil after its last goroutine has ended. It can be called once; further calls
@@ -124,8 +126,8 @@ func (c *Collector) awaitGraph(ctx context.Context) {
 	}
 }
 
-// act queues the nodes to process. A new reference to an owner that was not found at another place does not wait for
-// the retry of that lookup.
+// act queues the nodes to process. A node with a new reference to its owner does not wait for the retry of a lookup
+// that did not find the owner at another place.
 func (c *Collector) act(due changes) {
 	tasks := make([]task, 0, len(due.look)+len(due.verify))
 	for _, n := range due.look {
@@ -195,9 +197,9 @@ func (c *Collector) process(ctx context.Context, t task) (again bool) {
 var (
 	// errNamespacedOwner reports a cluster-scoped object with an owner of a namespaced kind. It is permanent.
 	errNamespacedOwner = errors.New("a cluster-scoped object cannot have a namespaced owner")
-	// errNoName reports a reference with a name that no object can have, so that the server cannot be asked.
+	// errNoName reports a reference with a name that no object can have, so that it cannot be requested from the server.
 	errNoName = errors.New("nothing can have the name of the owner")
-	// errUnseen reports an owner that exists but that the graph has not seen yet. The graph may never see it.
+	// errUnseen reports an owner that exists but that the graph has not seen yet, and may never see.
 	errUnseen = errors.New("the owner was not seen yet")
 )
 
@@ -220,7 +222,7 @@ func (c *Collector) itemOf(n *node) item {
 	}
 }
 
-// step does the work that the state of a node requires.
+// step performs the action that the state of a node requires.
 func (c *Collector) step(ctx context.Context, i item, verify bool) error {
 	switch {
 	case i.removed || i.Virtual != verify:
@@ -239,8 +241,8 @@ func (c *Collector) step(ctx context.Context, i item, verify bool) error {
 	return c.collect(ctx, i)
 }
 
-// verify checks on the API server whether an unseen owner exists, at each place that references name. It fails with
-// errUnseen if it does.
+// verify checks on the API server whether an unseen owner exists, at each place to which references point. If it
+// exists, verify fails with errUnseen.
 func (c *Collector) verify(ctx context.Context, i item) error {
 	c.graph.mu.Lock()
 	places := i.node.unverified()
@@ -282,7 +284,7 @@ func (c *Collector) namespaced(ctx context.Context, ref metav1.OwnerReference) (
 	return c.graph.live.IsObjectNamespaced(owner)
 }
 
-// owner reads an owner from the API server. It returns nil if the name is unused, or belongs to an object with another
+// owner reads an owner from the API server. It returns nil if no object has the name, or if that object has another
 // UID. namespaced and err are the result of looking up the kind.
 func (c *Collector) owner(ctx context.Context, ref metav1.OwnerReference, namespace string, namespaced bool,
 	err error) (*metav1.PartialObjectMetadata, error) {
@@ -298,13 +300,14 @@ func (c *Collector) owner(ctx context.Context, ref metav1.OwnerReference, namesp
 		Key: object.Key{Namespace: namespace, Name: ref.Name}, UID: ref.UID})
 }
 
-// read returns an object from the API server, or nil if there is none with that UID.
+// read returns an object from the API server, or nil if no object has this name and UID.
 func (c *Collector) read(ctx context.Context, n Node) (*metav1.PartialObjectMetadata, error) {
 	obj := metadataOf(n)
 	err := c.graph.live.Get(ctx, n.Key, obj)
 	switch {
 	case apierrors.HasStatusCause(err, metav1.CauseTypeUnexpectedServerResponse):
-		// A 404 for a path that is not served, such as that of a removed version, proves nothing about the object.
+		// The server also answers 404 for a path that it does not serve, such as the path of a removed version. This proves
+		// nothing about the object.
 		return nil, fmt.Errorf("the API server does not serve %s %s: %w", n.APIVersion, n.Kind, err)
 	case apierrors.IsNotFound(err), err == nil && obj.UID != n.UID:
 		return nil, nil
@@ -312,11 +315,11 @@ func (c *Collector) read(ctx context.Context, n Node) (*metav1.PartialObjectMeta
 	return obj, err
 }
 
-// collect deletes an object without remaining owners, and removes its references to owners that are gone.
+// collect deletes an object without remaining owners, or removes its references to owners that no longer exist.
 func (c *Collector) collect(ctx context.Context, i item) error {
 	latest, err := c.read(ctx, i.Node)
 	if err != nil || latest == nil || len(latest.OwnerReferences) == 0 {
-		return err // the graph receives the deletion of an object that is gone
+		return err // the graph receives the deletion if the object does not exist
 	}
 	owners, err := c.classify(ctx, i, latest)
 	if err != nil {
@@ -333,14 +336,14 @@ func (c *Collector) collect(ctx context.Context, i item) error {
 	return c.delete(ctx, latest, propagation(latest))
 }
 
-// owners classifies the owners of an object on the API server.
+// owners classifies the owners of an object by their state on the API server.
 type owners struct {
 	solid   bool        // an owner exists and does not wait for its dependents
 	waiting bool        // an owner exists and is being deleted in the foreground
-	lost    []types.UID // owners that are not solid; another reference may have the same UID
+	lost    []types.UID // owners that are not solid; several references may have the same UID
 }
 
-// without returns the references with other UIDs.
+// without returns refs except those with the UIDs of owners.
 func without(refs []metav1.OwnerReference, owners ...types.UID) []metav1.OwnerReference {
 	return slices.DeleteFunc(slices.Clone(refs), func(ref metav1.OwnerReference) bool {
 		return slices.Contains(owners,
@@ -375,7 +378,7 @@ func (c *Collector) classify(ctx context.Context, i item,
 	return all, nil
 }
 
-// propagation returns the default effect of a deletion of obj on its own dependents.
+// propagation returns how a deletion of obj by default affects its own dependents.
 func propagation(obj *metav1.PartialObjectMetadata) metav1.DeletionPropagation {
 	switch {
 	case slices.Contains(obj.Finalizers, metav1.FinalizerOrphanDependents):
@@ -386,8 +389,8 @@ func propagation(obj *metav1.PartialObjectMetadata) metav1.DeletionPropagation {
 	return metav1.DeletePropagationBackground
 }
 
-// deleteInForeground deletes an object with dependents for an owner that waits for it. If a dependent waits for its own
-// dependents, there may be a cycle: then the object must not block its owners.
+// deleteInForeground deletes an object that has dependents and whose owner waits for it. If one of the dependents waits
+// for its own dependents, there may be a cycle. In that case the object must not block its owners.
 func (c *Collector) deleteInForeground(ctx context.Context, i item, latest *metav1.PartialObjectMetadata) error {
 	if c.dependentWaits(i.node) && slices.ContainsFunc(latest.OwnerReferences, blocks) {
 		unblocked := slices.Clone(latest.OwnerReferences)
@@ -462,7 +465,7 @@ func (c *Collector) setOwners(ctx context.Context, latest *metav1.PartialObjectM
 }
 
 // patch changes the metadata of an object, with its resource version as a precondition. On success, latest has the new
-// resource version. A missing object needs no patch.
+// resource version. patch succeeds if the object does not exist.
 func (c *Collector) patch(ctx context.Context, latest *metav1.PartialObjectMetadata, metadata map[string]any) error {
 	metadata["uid"], metadata["resourceVersion"] = latest.UID, latest.ResourceVersion
 	data, err := json.Marshal(map[string]any{"metadata": metadata})
@@ -472,8 +475,8 @@ func (c *Collector) patch(ctx context.Context, latest *metav1.PartialObjectMetad
 	return client.IgnoreNotFound(c.graph.live.Patch(ctx, latest, client.RawPatch(types.MergePatchType, data)))
 }
 
-// delete deletes an object if it is unchanged since it was read, or has the same owner references: frequent changes of
-// other fields must not prevent the deletion.
+// delete deletes an object if it is unchanged since it was read, or if its owner references are unchanged. Frequent
+// changes of other fields must not prevent the deletion.
 func (c *Collector) delete(ctx context.Context, latest *metav1.PartialObjectMetadata,
 	policy metav1.DeletionPropagation) error {
 	uid, version := latest.UID, latest.ResourceVersion

@@ -46,13 +46,13 @@ const (
 // TestCollectsWhatKubeControllerManagerCollects write the recording.
 const recordVariable = "KCTRL_TEST_FIDELITY"
 
-// latencies has one entry for each try: the longest time that a request of our collector takes.
+// latencies has one entry for each try: the maximum random delay of our collector's requests.
 var latencies = []time.Duration{
 	0, 0, 0, 0, 20 * time.Millisecond, 0, 50 * time.Millisecond, 0, 0, 0, 100 * time.Millisecond, 0,
 }
 
-// TestCollectsWhatKubeControllerManagerCollected compares our collector with the recording. A graph that differs is tried
-// again, as in TestCollectsWhatKubeControllerManagerCollects.
+// TestCollectsWhatKubeControllerManagerCollected compares our collector with the recording. Graphs with different
+// results are tried again, as in TestCollectsWhatKubeControllerManagerCollects.
 func TestCollectsWhatKubeControllerManagerCollected(t *testing.T) {
 	theirs := load(t)
 	if len(theirs) != recorded {
@@ -70,13 +70,13 @@ func TestCollectsWhatKubeControllerManagerCollected(t *testing.T) {
 // with the same owner references and finalizers.
 //
 // The result of some graphs depends on the order in which a collector processes objects, for example if one owner
-// orphans an object while another one is deleted. So the test repeats a graph with different results, and fails if no
-// result of our attempts is among theirs.
+// orphans an object while another one is deleted. So the test repeats a graph with different results, and fails if none
+// of our results is among theirs.
 //
 // Each attempt has its own API server, because a starting collector would first process the objects of earlier
-// attempts. From the second attempt on, the collector restarts after each step, because failed lookups of owners are
-// retried after growing delays. In every second attempt it starts before the objects exist. In some attempts our
-// requests take random times.
+// attempts. From the second attempt on, the collector restarts after each step, because a running collector retries
+// failed lookups of owners after growing delays. In every second attempt it starts before the objects exist. In some
+// attempts our requests are delayed at random.
 func TestCollectsWhatKubeControllerManagerCollects(t *testing.T) {
 	if os.Getenv(recordVariable) == "record" {
 		theirs := outcomes{}
@@ -129,7 +129,7 @@ func upTo(n uint64) (all []uint64) {
 	return all
 }
 
-// startReal starts a real API server with a kube-controller-manager that does not run.
+// startReal starts a real API server. Its kube-controller-manager is stopped until the test restarts it.
 func startReal(t *testing.T) *testenv.Env {
 	t.Helper()
 	env := testenv.Start(t, testenv.WithFaults(), testenv.WithControllerManager("garbage-collector-controller"),
@@ -140,10 +140,10 @@ func startReal(t *testing.T) *testenv.Env {
 	return env
 }
 
-// outcomes are the results of each graph under one collector.
+// outcomes contains the results of each graph under one collector.
 type outcomes map[uint64]map[string]bool
 
-// addTheirs adds kube-controller-manager's results for graphs.
+// addTheirs adds the results of kube-controller-manager's collector for the graphs.
 func (o outcomes) addTheirs(t *testing.T, env *testenv.Env, try int, graphs []uint64) {
 	t.Helper()
 	o.add(newTrial(t, newClient(t, env), "theirs", graphs), try, func() (stop func()) {
@@ -226,7 +226,7 @@ func newClient(t *testing.T, env *testenv.Env) *client.REST {
 	return live
 }
 
-// late delays each request by a random time of up to most, so that a collector processes objects in another order.
+// late delays each request by a random time of up to most, so that a collector processes objects in a different order.
 type late struct {
 	http.RoundTripper
 	most time.Duration
@@ -242,7 +242,7 @@ func (l late) RoundTrip(r *http.Request) (*http.Response, error) {
 	return l.RoundTripper.RoundTrip(r)
 }
 
-// collect runs a collector until stop, whose requests take a random time of up to most.
+// collect runs a collector until stop is called. Each of its requests is delayed by a random time of up to most.
 func collect(t *testing.T, env *testenv.Env, most time.Duration) (stop func()) {
 	httpClient, err := rest.HTTPClientFor(env.Config)
 	if err != nil {
@@ -281,7 +281,7 @@ var (
 
 const hold = "collector.kctrl.dev/hold" // a finalizer of another controller
 
-// plan is a random graph, and what happens to it.
+// plan is a random graph and the actions that change it.
 type plan struct {
 	objects []planned
 	actions []action
@@ -289,18 +289,18 @@ type plan struct {
 
 type planned struct {
 	gvk        schema.GroupVersionKind
-	namespace  int // 0 or 1, for a namespaced kind
+	namespace  int // 0 or 1 for a namespaced kind
 	owners     []ownerPlan
 	finalizers []string
-	late       bool // it is made by an action
+	late       bool // created by an action instead of at the start
 }
 
-// ownerPlan is a reference to an object, perhaps with something wrong in it.
+// ownerPlan is an owner reference, possibly with an incorrect field.
 type ownerPlan struct {
-	object int // -1 is one that never existed
+	object int // -1 means an owner that never existed
 	wrong  string
 	block  *bool
-	gvk    schema.GroupVersionKind // of one that never existed
+	gvk    schema.GroupVersionKind // kind of an owner that never existed
 }
 
 type action struct {
@@ -327,7 +327,7 @@ func (p plan) String() string {
 	return b.String()
 }
 
-// newPlan makes the graph of a seed.
+// newPlan returns the graph of a seed.
 func newPlan(seed uint64) plan {
 	r := rand.New(rand.NewPCG(seed, 7))
 	var p plan
@@ -381,7 +381,7 @@ func randomOwner(r *rand.Rand, i, n int) ownerPlan {
 	case kind < 14 && i > 0:
 		owner.object = r.IntN(i)
 	case kind < 17:
-		owner.object = r.IntN(n) // perhaps one that is made later, or itself
+		owner.object = r.IntN(n) // may be the object itself, or one that is created later
 	}
 	if owner.object >= 0 && r.IntN(6) == 0 {
 		owner.wrong = []string{"uid", "name", "kind"}[r.IntN(3)]
@@ -394,12 +394,12 @@ type world struct {
 	plan
 	seed   uint64
 	prefix string
-	made   []*unstructured.Unstructured // as they were made; nil is not yet
+	made   []*unstructured.Unstructured // as created; nil means not yet created
 	names  map[types.UID]string
-	story  []map[string]string // the objects after each step
+	story  []map[string]string // all objects after each step
 }
 
-// trial is all graphs under one collector.
+// trial runs all graphs under one collector.
 type trial struct {
 	*testing.T
 	live   *client.REST
@@ -483,8 +483,8 @@ func (tr *trial) run(restart, early bool, start func() (stop func())) {
 	}
 }
 
-// begin creates the initial objects. Each has the references to owners that exist by then. A second round adds the
-// others, so that the graph may have cycles.
+// begin creates the initial objects. Each gets the references to owners that exist by then. A second round adds the
+// remaining references, so that the graph may have cycles.
 func (w *world) begin(ctx context.Context, live *client.REST) error {
 	for i := range 2 {
 		ns := untyped(schema.GroupVersionKind{Version: "v1", Kind: "Namespace"}, "", w.namespace(i))
@@ -512,7 +512,7 @@ func (w *world) begin(ctx context.Context, live *client.REST) error {
 		}
 		err = live.Patch(ctx, w.made[i].DeepCopy(), client.RawPatch(types.MergePatchType, patch))
 		if err := client.IgnoreNotFound(err); err != nil {
-			return err // of one that was collected already, nothing more becomes
+			return err // NotFound means that the object was already collected
 		}
 	}
 	return nil
@@ -545,7 +545,7 @@ func (w *world) create(ctx context.Context, live *client.REST, i int) error {
 	return nil
 }
 
-// references are the owner references of an object, without those to objects that do not exist yet.
+// references returns the owner references of an object, except those to objects that do not exist yet.
 func (w *world) references(i int) []metav1.OwnerReference {
 	var refs []metav1.OwnerReference
 	for j, owner := range w.objects[i].owners {
@@ -588,7 +588,7 @@ func (w *world) act(ctx context.Context, live *client.REST, a action) error {
 		return client.IgnoreNotFound(live.Delete(ctx, made.DeepCopy(), client.PropagationPolicy(a.policy),
 			client.Preconditions{UID: &uid}))
 	}
-	for { // a collector writes a few times, if at all
+	for { // a conflict is rare: a collector writes an object a few times at most
 		now := untyped(made.GroupVersionKind(), made.GetNamespace(), made.GetName())
 		if err := live.Get(ctx, object.KeyOf(made), now); err != nil {
 			return client.IgnoreNotFound(err)
@@ -600,8 +600,9 @@ func (w *world) act(ctx context.Context, live *client.REST, a action) error {
 	}
 }
 
-// settle returns when the collector has processed the current state of the server: the state did not change while the
-// collector deleted an object of each kind three times. Those objects come after all earlier work.
+// settle returns when the collector has processed the current state of the server. To detect that, it creates an object
+// of each kind that the collector must delete, which happens only after all earlier work. The state must not change
+// while it does so three times.
 func (tr *trial) settle() {
 	tr.Helper()
 	ctx, cancel := context.WithTimeoutCause(tr.Context(), patience, errPatience)
@@ -622,7 +623,7 @@ func (tr *trial) settle() {
 	}
 }
 
-// mark creates an object of each kind whose owner does not exist, and returns when they are deleted.
+// mark creates an object of each kind whose owner does not exist, and returns when the collector has deleted them.
 func (tr *trial) mark(ctx context.Context) {
 	tr.Helper()
 	tr.rounds++
@@ -650,7 +651,7 @@ func (tr *trial) mark(ctx context.Context) {
 	}
 }
 
-// states returns the objects of each world, by their numbers.
+// states returns the objects of each world by their numbers.
 func (tr *trial) states() []map[string]string {
 	tr.Helper()
 	byPrefix := map[string]int{}
@@ -675,7 +676,7 @@ func (tr *trial) states() []map[string]string {
 	return all
 }
 
-// describe returns the state of an object that must be equal under both collectors.
+// describe returns the part of an object's state that must be equal under both collectors.
 func (w *world) describe(o *metav1.PartialObjectMetadata) string {
 	text := o.Kind
 	if o.DeletionTimestamp != nil {
@@ -685,7 +686,7 @@ func (w *world) describe(o *metav1.PartialObjectMetadata) string {
 		text += " " + f
 	}
 	for _, ref := range o.OwnerReferences {
-		block := ref.BlockOwnerDeletion != nil && *ref.BlockOwnerDeletion // nil is false
+		block := ref.BlockOwnerDeletion != nil && *ref.BlockOwnerDeletion // nil means false
 		text += fmt.Sprintf(" [%s %s block=%t]", ref.Kind, w.names[ref.UID], block)
 	}
 	return text

@@ -15,13 +15,14 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// discoveryFormats request all resources of all groups at once. Servers older than 1.30 support only the second.
+// discoveryFormats requests all resources of all groups at once. Servers older than 1.30 support only the second
+// format.
 const discoveryFormats = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList," +
 	"application/json;g=apidiscovery.k8s.io;v=v2beta1;as=APIGroupDiscoveryList"
 
 // kinds are the kinds of an API server.
 type kinds struct {
-	// kinds has the kinds that can be deleted, listed and watched, each in the server's preferred version.
+	// kinds are the kinds that can be deleted, listed and watched, each in the server's preferred version.
 	kinds map[schema.GroupResource]schema.GroupVersionKind
 	// unknown are versions whose resources the server currently cannot list.
 	unknown map[schema.GroupVersion]bool

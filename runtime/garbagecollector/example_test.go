@@ -10,7 +10,7 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/object"
 )
 
-// A Graph alone answers questions about ownership.
+// A Graph answers questions about ownership without a collector.
 func ExampleGraph() {
 	show := func(ctx context.Context, config *rest.Config, owner object.Object) error {
 		graph, err := garbagecollector.NewGraph(config, garbagecollector.GraphOptions{})
@@ -30,5 +30,5 @@ func ExampleGraph() {
 		cancel()
 		return <-ended
 	}
-	_ = show // It takes an API server.
+	_ = show // not called, because it needs an API server
 }

@@ -27,48 +27,49 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/reflector"
 )
 
-// GraphOptions configure a [Graph]. The zero value is ready for use.
+// GraphOptions configures a [Graph]. The zero value is ready for use.
 type GraphOptions struct {
-	// Ignored are resources that are not followed, in addition to events.
+	// Ignored are resources that the graph does not follow, in addition to events.
 	Ignored []schema.GroupResource
-	// Resync is the interval of discovery. Discovery also runs soon after a change of a CustomResourceDefinition or an
-	// APIService. Zero means 30 s.
+	// Resync is the interval at which the graph discovers kinds. It also discovers them soon after a
+	// CustomResourceDefinition or an APIService has changed. Zero means 30 s.
 	Resync time.Duration
-	// HTTPClient sends the requests. Nil means a new client from the rest.Config.
+	// HTTPClient sends the requests. If it is nil, a new client is created from the rest.Config.
 	HTTPClient *http.Client
-	// Logger receives failures. Nil means slog.Default().
+	// Logger receives messages about failures. Nil means slog.Default().
 	Logger *slog.Logger
 	// Metrics receives the metrics of the graph's reflectors and of the collector's queue. Nil disables them.
 	Metrics *metrics.Registry
 }
 
-// alwaysIgnored are numerous, short-lived, and own nothing.
+// alwaysIgnored are resources that are numerous, short-lived, and own nothing.
 var alwaysIgnored = []schema.GroupResource{{Resource: "events"}, {Group: "events.k8s.io", Resource: "events"}}
 
-// Graph has the ownership relations of all objects of an API server whose kinds can be listed, watched and deleted. It
-// corresponds to kube-controller-manager's GraphBuilder. All methods are safe for concurrent use and read only memory.
+// Graph holds the ownership relations of all objects of an API server whose kinds can be listed, watched and deleted.
+// It corresponds to kube-controller-manager's GraphBuilder. All methods are safe for concurrent use. Methods that
+// return nodes only read memory and send no requests.
 type Graph struct {
 	live    *client.REST
 	groups  *discovery
 	opts    GraphOptions
 	log     *slog.Logger
 	synced  chan struct{}
-	changed chan struct{} // buffer of size one: the kinds of the API server may have changed
+	changed chan struct{} // buffer of size one: a value means that kinds may have changed
 
 	mu        sync.Mutex
 	ran       bool
 	relations relations
-	lists     uint32 // number of applied lists
+	lists     uint32 // number of lists that were applied
 	monitors  map[schema.GroupResource]*monitor
 	known     bool  // discovery has succeeded once
-	waiting   int   // number of kinds of the first discovery that are not listed yet
-	failure   error // error of discovery
+	waiting   int   // number of kinds of the first discovery that have not been listed yet
+	failure   error // error of the last discovery
 
 	// act handles changes of the graph. It is set before Run and called without mu. It may be nil.
 	act func(changes)
 }
 
-// NewGraph returns a graph for the API server of config, which [Graph.Run] fills. It sends no request.
+// NewGraph returns an empty graph for the API server of config. [Graph.Run] fills it. NewGraph sends no request.
 func NewGraph(config *rest.Config, opts GraphOptions) (*Graph, error) {
 	if opts.HTTPClient == nil {
 		httpClient, err := rest.HTTPClientFor(config)
@@ -80,7 +81,7 @@ func NewGraph(config *rest.Config, opts GraphOptions) (*Graph, error) {
 	opts.Resync = cmp.Or(opts.Resync, 30*time.Second)
 	opts.Ignored = slices.Concat(alwaysIgnored, opts.Ignored)
 	log := cmp.Or(opts.Logger, slog.Default())
-	// The graph reads all kinds, so warnings about deprecated ones are of no use.
+	// The graph reads all kinds, so warnings about deprecated kinds are not useful.
 	warnings := slog.New(slog.DiscardHandler)
 	live, err := client.New(config, client.Options{Scheme: runtime.NewScheme(), HTTPClient: opts.HTTPClient,
 		Logger: warnings})
@@ -99,8 +100,8 @@ func NewGraph(config *rest.Config, opts GraphOptions) (*Graph, error) {
 	}, nil
 }
 
-// Run keeps the graph in step with the API server until ctx ends, and returns nil after its last goroutine has ended.
-// It can be called once; further calls return an error.
+// Run keeps the graph up to date with the API server until ctx ends, and returns nil after its last goroutine has
+// ended. It can be called once; further calls return an error.
 func (g *Graph) Run(ctx context.Context) error {
 	g.mu.Lock()
 	ran := g.ran
@@ -120,7 +121,8 @@ func (g *Graph) Run(ctx context.Context) error {
 		select {
 		case <-ctx.Done():
 		case <-timer.C:
-			// A CRD is served some time after its status reports so: discover again, at growing intervals.
+			// A CRD is served some time after its status reports that it is. Discovery is therefore repeated, at growing
+			// intervals.
 			pause = min(2*pause, g.opts.Resync)
 		case <-g.changed:
 			pause = min(firstPause, g.opts.Resync)
@@ -142,7 +144,7 @@ func (g *Graph) quiet(ctx context.Context) {
 	}
 }
 
-// discover starts and stops reflectors to match the server's kinds.
+// discover starts and stops reflectors so that they match the server's kinds.
 func (g *Graph) discover(ctx context.Context, reflectors *sync.WaitGroup) {
 	found, err := g.groups.deletable(ctx)
 	if ctx.Err() != nil {
@@ -188,7 +190,7 @@ func (g *Graph) discovered() {
 	}
 }
 
-// stopGone stops the reflectors of kinds that the server no longer has. Their objects are gone too.
+// stopGone stops the reflectors of kinds that the server no longer has, whose objects no longer exist either.
 func (g *Graph) stopGone(found *kinds) {
 	g.mu.Lock()
 	gone := maps.Clone(g.monitors)
@@ -222,7 +224,7 @@ func (g *Graph) notAwaitedLocked(m *monitor) {
 	}
 }
 
-// follow starts a reflector for a resource, unless one runs for that version.
+// follow starts a reflector for a resource, unless one already runs for this version.
 func (g *Graph) follow(ctx context.Context, reflectors *sync.WaitGroup, resource schema.GroupResource, found *kinds) {
 	gvk := found.kinds[resource]
 	g.mu.Lock()
@@ -268,12 +270,12 @@ func definesKinds(resource schema.GroupResource) bool {
 		resource == schema.GroupResource{Group: "apiregistration.k8s.io", Resource: "apiservices"}
 }
 
-// monitor follows one resource. It is the sink of a reflector, which pushes from one goroutine.
+// monitor tracks one resource. A reflector calls its methods from a single goroutine.
 type monitor struct {
 	graph        *Graph
 	gvk          schema.GroupVersionKind
 	kind         unique.Handle[kindName]
-	former       unique.Handle[kindName] // kind of the monitor that it replaced, or zero
+	former       unique.Handle[kindName] // kind of the replaced monitor, or zero
 	definesKinds bool
 	reflector    follower
 	cancel       context.CancelFunc
@@ -281,11 +283,11 @@ type monitor struct {
 
 	// Guarded by the graph's mu.
 	listed  bool
-	awaited bool // the graph is not synced before its first list
+	awaited bool // the graph is not synced before the first list of this monitor
 }
 
-// follower is a [reflector.Reflector], behind an interface. The compiler compiles a generic type again in each package
-// that has a type with a field of it.
+// follower is an interface to [reflector.Reflector]. It avoids a field of that generic type, which the compiler would
+// compile again in each package that has a type with such a field.
 type follower interface {
 	Run(ctx context.Context)
 	Err() error
@@ -320,13 +322,13 @@ func (m *monitor) Push(d reflector.Delta[*metav1.PartialObjectMetadata]) {
 	if announce {
 		select {
 		case g.changed <- struct{}{}:
-		default: // a change is pending already
+		default: // a change is already pending
 		}
 	}
 }
 
-// replaceLocked replaces all objects of a kind. Objects that are absent from the list are gone, except those that could
-// not be decoded.
+// replaceLocked replaces all objects of a kind. Objects that are not in the list no longer exist, except those that
+// could not be decoded.
 func (g *Graph) replaceLocked(m *monitor, d reflector.Delta[*metav1.PartialObjectMetadata], c *changes) {
 	g.lists++
 	for _, obj := range d.Objects {
@@ -350,11 +352,11 @@ func (g *Graph) pass(c changes) {
 	}
 }
 
-// Synced is closed when the graph has all objects of all kinds that the first discovery found.
+// Synced returns a channel that is closed when the graph has all objects of all kinds that the first discovery found.
 func (g *Graph) Synced() <-chan struct{} { return g.synced }
 
-// Err returns why the graph is not in step with the API server, or nil: a *[reflector.SyncError] for each kind that
-// cannot be read, joined with the error of discovery.
+// Err returns why the graph is out of date, or nil if it is up to date. The error joins a *[reflector.SyncError] for
+// each kind that cannot be read and the error of discovery.
 func (g *Graph) Err() error {
 	g.mu.Lock()
 	failure, monitors := g.failure, maps.Clone(g.monitors)
@@ -372,8 +374,8 @@ type Node struct {
 	APIVersion, Kind string
 	// Key has an empty namespace for a cluster-scoped object.
 	Key object.Key
-	// Virtual means that the object was not seen: kind, name and namespace are those of a reference. It does not exist,
-	// was not seen yet, or is of a kind that is not followed.
+	// Virtual means that the object was not seen, and that its kind, name and namespace come from a reference. It may not
+	// exist, may not have been seen yet, or may be of a kind that the graph does not follow.
 	Virtual bool
 	// Deleting means that the object has a deletion timestamp.
 	Deleting bool
@@ -381,7 +383,7 @@ type Node struct {
 	Owners []metav1.OwnerReference
 }
 
-// String names the object, such as "ReplicaSet.apps default/web".
+// String returns a description such as "ReplicaSet.apps default/web".
 func (n Node) String() string {
 	gv, err := schema.ParseGroupVersion(n.APIVersion)
 	kind := schema.GroupKind{Group: gv.Group, Kind: n.Kind}.String()
@@ -395,7 +397,7 @@ func (n Node) String() string {
 	return fmt.Sprintf("%s %s", kind, name)
 }
 
-// Len returns the number of nodes, virtual ones included.
+// Len returns the number of nodes, including virtual ones.
 func (g *Graph) Len() int {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -414,7 +416,7 @@ func (g *Graph) Node(uid types.UID) (Node, bool) {
 }
 
 // Dependents returns the objects with a reference to that UID, ordered by kind, namespace and name. The other fields of
-// the reference may be wrong.
+// the reference may be wrong, because only the UID is compared.
 func (g *Graph) Dependents(uid types.UID) []Node {
 	var all []Node
 	g.mu.Lock()
@@ -431,7 +433,7 @@ func (g *Graph) Dependents(uid types.UID) []Node {
 	return slices.CompactFunc(all, func(a, b Node) bool { return a.UID == b.UID }) // an object may have two references
 }
 
-// public returns n for a caller. The graph is locked.
+// public returns n as a [Node]. The graph must be locked.
 func (n *node) public() Node {
 	kind := n.kind.Value()
 	all := Node{UID: n.uid, APIVersion: kind.apiVersion, Kind: kind.kind, Key: n.key(), Virtual: n.virtual,

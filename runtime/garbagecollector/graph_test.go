@@ -18,7 +18,7 @@ import (
 
 type delta = reflector.Delta[*metav1.PartialObjectMetadata]
 
-// fed is a graph with one kind, whose monitor the test feeds.
+// fed returns a graph with one kind, and the monitor of that kind for the test to feed.
 func fed(t *testing.T) (*Graph, *monitor) {
 	g, err := NewGraph(&rest.Config{Host: "http://127.0.0.1:0"}, GraphOptions{})
 	if err != nil {
@@ -96,8 +96,8 @@ func TestKindInAnotherVersionKeepsItsObjects(t *testing.T) {
 	}
 }
 
-// TestKindThatIsGoneTakesItsObjectsAlong removes a kind. The owners of its objects no longer wait for them, and their
-// dependents are not known to have no owners.
+// TestKindThatIsGoneTakesItsObjectsAlong removes a kind. Its objects no longer block the deletion of their owners.
+// Their dependents are not treated as ownerless: the collector must first verify that the owners are absent.
 func TestKindThatIsGoneTakesItsObjectsAlong(t *testing.T) {
 	g, m := fed(t)
 	m.cancel, m.done = func() {}, make(chan struct{})
@@ -141,7 +141,7 @@ func BenchmarkMemoryOfAnObject(b *testing.B) {
 	}
 }
 
-// fill gives a monitor objects, of which each hundredth owns the others.
+// fill adds objects to a monitor. Every hundredth object owns the objects that follow it.
 func fill(m *monitor, objects int) {
 	owner := ""
 	for i := range objects {
@@ -155,7 +155,7 @@ func fill(m *monitor, objects int) {
 	}
 }
 
-// bytesOf returns how much more memory is in use after make.
+// bytesOf returns by how many bytes the heap grows in make.
 func bytesOf(make func()) float64 {
 	in := func() uint64 {
 		runtime.GC()

@@ -11,10 +11,11 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/object"
 )
 
-// kindName is an apiVersion and a kind, as in an owner reference. Nodes refer to it by a handle of one pointer.
+// kindName is an apiVersion and a kind, as in an owner reference. Nodes refer to it by a handle that has the size of
+// one pointer.
 type kindName struct{ apiVersion, kind string }
 
-// coordinates identify an object by kind, namespace and name. The namespace of a cluster-scoped object is
+// coordinates identify an object by kind, namespace and name. For a cluster-scoped object, the namespace is
 // clusterScoped.
 type coordinates struct {
 	kind      unique.Handle[kindName]
@@ -24,21 +25,22 @@ type coordinates struct {
 
 var clusterScoped = unique.Make("")
 
-// node is an object that was seen, or that owner references name.
+// node is an object that was seen, or to which owner references point.
 type node struct {
-	// For a virtual node, these are the coordinates of its first reference, or those at which it is known to be absent.
+	// For a virtual node, these are the coordinates of its first reference, or coordinates at which it is known to be
+	// absent.
 	coordinates
 	uid types.UID
 
 	owners     []edge // one per owner reference, in order; replaced as a whole
-	dependents *edge  // the first of the list of all edges to this node
-	blocking   int32  // number of these edges with block set
+	dependents *edge  // the first element of the list of all edges to this node
+	blocking   int32  // number of these edges whose block is set
 
-	list     uint32 // the last list that had the object
-	virtual  bool   // never seen, or no longer; it has dependents
+	list     uint32 // the last list that contained the object
+	virtual  bool   // not seen, or no longer present; has dependents
 	absent   bool   // virtual, and no object with this UID is at its coordinates
 	deleting bool   // it has a deletion timestamp
-	// For a deleting node: it has the finalizer.
+	// foreground and orphan report whether a node in deletion has the respective finalizer.
 	foreground, orphan bool
 	removed            bool // no longer in the graph
 }
@@ -50,7 +52,7 @@ type edge struct {
 	kind             unique.Handle[kindName]
 	name             string
 	block            bool // blockOwnerDeletion
-	absent           bool // the API server has no such owner
+	absent           bool // the API server does not have this owner
 }
 
 // at returns the coordinates of the owner, if it is namespaced.
@@ -72,19 +74,19 @@ func dependentsOf(n *node) func(yield func(*edge) bool) {
 	}
 }
 
-// relations has all nodes by UID. Its methods add the nodes that need processing to a changes value. It is not safe for
-// concurrent use.
+// relations holds all nodes by UID. Its methods add the nodes that need processing to a changes value. It is not safe
+// for concurrent use.
 //
-// An edge is in the list of its owner's dependents as long as its dependent has it. A node is in the map iff it is not
-// virtual, or has dependents.
+// An edge is in its owner's list of dependents as long as its dependent has the edge. A node is in the map if and only
+// if it is not virtual or has dependents.
 type relations struct {
 	nodes map[types.UID]*node
 }
 
 // changes collects the nodes that a collector must process after a change of relations.
 type changes struct {
-	// look has the objects whose owners or dependents have changed, verify the virtual nodes that may be absent. A node
-	// may occur twice.
+	// look are the objects whose owners or dependents have changed, and verify the virtual nodes that may be absent. A
+	// node may occur twice.
 	look, verify []*node
 	// invalid are references to objects in other namespaces.
 	invalid []*edge
@@ -108,7 +110,7 @@ func (r *relations) observe(kind unique.Handle[kindName], obj metav1.Object, c *
 	return n
 }
 
-// appear turns n into an object that was seen. Dependents whose reference has its UID but other coordinates need
+// appear turns n into an object that was seen. Dependents whose reference has the UID of n but other coordinates need
 // processing.
 func (r *relations) appear(n *node, at coordinates, c *changes) {
 	at.name = strings.Clone(at.name)
@@ -121,7 +123,7 @@ func (r *relations) appear(n *node, at coordinates, c *changes) {
 	}
 }
 
-// mismatched records an edge whose owner was seen at other coordinates than those of the reference.
+// mismatched records an edge whose owner was seen at coordinates other than those of the reference.
 func (c *changes) mismatched(e *edge) {
 	c.look = append(c.look, e.dependent)
 	if e.owner.namespace != clusterScoped && e.owner.namespace != e.dependent.namespace {
@@ -136,7 +138,8 @@ func (n *node) setDeletion(obj metav1.Object, c *changes) {
 	foreground := n.deleting && slices.Contains(obj.GetFinalizers(), metav1.FinalizerDeleteDependents)
 	begins := foreground && !n.foreground
 	if begins {
-		// This precedes n itself, which does not wait for dependents that do not block it: they must find it waiting.
+		// The dependents are added before n itself. n does not wait for dependents that do not block it, and these must still
+		// find n waiting.
 		for e := range dependentsOf(n) {
 			c.look = append(c.look, e.dependent)
 		}
@@ -160,7 +163,7 @@ func (r *relations) setOwners(n *node, refs []metav1.OwnerReference, c *changes)
 	for i, ref := range refs {
 		r.link(n, &n.owners[i], ref, old, c)
 	}
-	// This comes last: an owner that stays is never without the edge, and does not appear unblocked.
+	// The old edges are removed last, so that an owner that is kept always has the edge and does not appear unblocked.
 	for i := range old {
 		r.unlink(&old[i], c)
 	}
@@ -213,7 +216,7 @@ func (r *relations) link(n *node, e *edge, ref metav1.OwnerReference, old []edge
 	c.linked(e)
 }
 
-// linked adds the nodes that need processing because of a new edge.
+// linked records the nodes that need processing because of a new edge.
 func (c *changes) linked(e *edge) {
 	switch owner := e.owner; {
 	case owner.absent && e.names(owner.coordinates):
@@ -255,8 +258,8 @@ func (r *relations) drop(n *node) {
 	delete(r.nodes, n.uid)
 }
 
-// remove removes an object that the API server no longer has. While references to it exist, it stays as a virtual node,
-// which with gone is known to be absent.
+// remove removes an object that the API server no longer has. While references to the object exist, it remains as a
+// virtual node. If gone is set, this node is known to be absent.
 func (r *relations) remove(n *node, gone bool, c *changes) {
 	for i := range n.owners {
 		r.unlink(&n.owners[i], c)
@@ -278,8 +281,8 @@ func (r *relations) remove(n *node, gone bool, c *changes) {
 	}
 }
 
-// unverified returns the coordinates of a virtual node in its references, except where it is known to be absent. An
-// object found at one of them exists for all dependents.
+// unverified returns the coordinates at which references expect a virtual node, except those at which it is known to be
+// absent. If an object is found at one of them, it exists for all dependents.
 func (n *node) unverified() []coordinates {
 	var all []coordinates
 	known := map[coordinates]bool{}
@@ -292,8 +295,8 @@ func (n *node) unverified() []coordinates {
 	return all
 }
 
-// verifiedAbsent records that the API server has no object with the UID of n at those coordinates, unless n was seen
-// meanwhile.
+// verifiedAbsent records that the API server has no object with the UID of n at those coordinates. It does nothing if n
+// was seen in the meantime.
 func (r *relations) verifiedAbsent(n *node, at coordinates, c *changes) {
 	if !n.virtual || n.removed {
 		return
@@ -307,7 +310,7 @@ func (r *relations) verifiedAbsent(n *node, at coordinates, c *changes) {
 	}
 }
 
-// knownAbsent reports whether the owner of a reference of n is known to be absent.
+// knownAbsent reports whether the owner that a reference of n points to is known to be absent.
 func (n *node) knownAbsent(ref metav1.OwnerReference) bool {
 	return slices.ContainsFunc(n.owners, func(e edge) bool {
 		return e.absent && e.owner.uid == ref.UID && e.name == ref.Name && e.kind.Value() == kindName{ref.APIVersion,
@@ -315,7 +318,7 @@ func (n *node) knownAbsent(ref metav1.OwnerReference) bool {
 	})
 }
 
-// key returns namespace and name.
+// key returns the namespace and the name.
 func (c coordinates) key() object.Key {
 	return object.Key{Namespace: c.namespace.Value(), Name: c.name}
 }

@@ -14,14 +14,14 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/testing/seeds"
 )
 
-// model computes the expected relations from all objects after each step.
+// model computes the expected relations from the list of all objects.
 type model struct {
 	objects map[types.UID]*metav1.PartialObjectMetadata
-	absent  map[place]bool // verified, or seen to go
+	absent  map[place]bool // owners that were verified as absent, or whose deletion was observed
 }
 
-// place is the place of an owner according to a reference. Namespace is that of the dependent, or empty for a
-// cluster-scoped kind.
+// place identifies an owner as a reference does. Its namespace is that of the dependent, or empty for a cluster-scoped
+// kind.
 type place struct {
 	uid                          types.UID
 	version, kind, in, namespace string
@@ -31,7 +31,7 @@ func placeOf(o *metav1.PartialObjectMetadata) place {
 	return place{o.UID, o.APIVersion, o.Kind, o.Name, o.Namespace}
 }
 
-// condition is the state of an owner reference.
+// condition returns the state of an owner reference.
 func (m *model) condition(o *metav1.PartialObjectMetadata, ref metav1.OwnerReference) string {
 	owner := m.objects[ref.UID]
 	at := place{ref.UID, ref.APIVersion, ref.Kind, ref.Name, o.Namespace}
@@ -54,7 +54,7 @@ func waits(o *metav1.PartialObjectMetadata, finalizer string) bool {
 	return o.DeletionTimestamp != nil && slices.Contains(o.Finalizers, finalizer)
 }
 
-// conditions are the conditions of all references, and of all waiting objects.
+// conditions returns the conditions of all references and of all waiting objects.
 func (m *model) conditions() map[string]string {
 	all := map[string]string{}
 	for uid, o := range m.objects {
@@ -94,8 +94,8 @@ func (m *model) dependents(owner types.UID) (all []string) {
 	return all
 }
 
-// TestRelationsAreThoseOfTheObjects makes random changes and compares with a model: nodes, edges, and the objects to
-// process after each change.
+// TestRelationsAreThoseOfTheObjects makes random changes and compares the relations with the model: nodes, edges, and
+// the objects to process after each change.
 func TestRelationsAreThoseOfTheObjects(t *testing.T) {
 	seeds.Each(t, 4, func(t *testing.T, seed uint64) {
 		r := rand.New(rand.NewPCG(seed, 1))
@@ -116,7 +116,7 @@ func TestRelationsAreThoseOfTheObjects(t *testing.T) {
 	})
 }
 
-// change makes one random change to both.
+// change makes one random change to the model and to the relations.
 func change(r *rand.Rand, m *model, rel *relations, c *changes) string {
 	uid := types.UID(fmt.Sprintf("uid-%d", r.IntN(7)))
 	switch n := rel.nodes[uid]; {
@@ -152,12 +152,12 @@ func change(r *rand.Rand, m *model, rel *relations, c *changes) string {
 	return fmt.Sprintf("observe %+v", o)
 }
 
-// prune removes owners without references.
+// prune removes absent owners that no object references.
 func (m *model) prune() {
 	maps.DeleteFunc(m.absent, func(p place, _ bool) bool { return len(m.dependents(p.uid)) == 0 })
 }
 
-// randomObject is old with other owner references and another state, or a new one.
+// randomObject returns old with other owner references and another state, or a new object.
 func randomObject(r *rand.Rand, uid types.UID, old *metav1.PartialObjectMetadata) *metav1.PartialObjectMetadata {
 	o := &metav1.PartialObjectMetadata{}
 	o.APIVersion, o.Kind = "v1", []string{"Cluster", "Near"}[r.IntN(2)]
@@ -228,7 +228,7 @@ func check(t *testing.T, m *model, rel *relations) {
 		}
 		for i := range n.owners {
 			ref := m.objects[uid].OwnerReferences[i]
-			// Of an owner that references place differently, only the last place where it is not is kept for new ones.
+			// If references give one owner several places, the node remembers only the last place where the owner is absent.
 			if absent := m.condition(m.objects[uid], ref) == "absent"; n.knownAbsent(ref) && !absent {
 				t.Errorf("%s takes its owner %+v for absent", uid, ref)
 			}
@@ -236,7 +236,7 @@ func check(t *testing.T, m *model, rel *relations) {
 	}
 }
 
-// checkDelivered checks that every object whose condition changed is queued.
+// checkDelivered checks that every object whose condition changed was queued.
 func checkDelivered(t *testing.T, before, after map[string]string, rel *relations, c *changes) {
 	t.Helper()
 	looked, verified := map[types.UID]bool{}, map[types.UID]bool{}
@@ -252,7 +252,7 @@ func checkDelivered(t *testing.T, before, after map[string]string, rel *relation
 		}
 		var dependent, owner, rest types.UID
 		if _, err := fmt.Sscanf(key, "%s -> %s %s", &dependent, &owner, &rest); err != nil {
-			_, _ = fmt.Sscanf(key, "%s %s", &rest, &dependent) // one that waits
+			_, _ = fmt.Sscanf(key, "%s %s", &rest, &dependent) // the key of a waiting object
 		}
 		if found := looked[dependent] || verified[owner] && (now == "virtual" || now == "absent"); !found {
 			t.Errorf("%s was %q and is %q, and is not queued", key, before[key], now)

@@ -33,11 +33,11 @@ import (
 	"github.com/kctrl-dev/kctrl/testserver/inmemory"
 )
 
-// TestOnAServer runs one collector, and tests each rule in a separate namespace.
+// TestOnAServer runs one collector and tests each rule in a separate namespace.
 func TestOnAServer(t *testing.T) {
 	env := inmemory.Start(t, testenv.WithCRDs("testdata/crds.yaml"))
 	live := newClient(t, env)
-	received := make(chan events.Event, 2) // two rules deliver its events
+	received := make(chan events.Event, 2) // two of the rules cause an event
 	broadcaster := events.New(events.Options{
 		Scheme: runtime.NewScheme(), Sink: notifyingSink{events.NewSink(live), received},
 	})
@@ -102,12 +102,12 @@ func TestOnAServer(t *testing.T) {
 	}
 }
 
-// patience fails a test after a time, and describes the expected state.
+// patience is how long a rule may wait for the expected state before its test fails.
 const patience = 3 * time.Minute
 
 var errPatience = fmt.Errorf("nothing has happened for %s", patience)
 
-// notifyingSink is a sink that announces the events that it has stored.
+// notifyingSink is a sink that sends the events that it has stored to a channel.
 type notifyingSink struct {
 	events.Sink
 	received chan events.Event
@@ -124,7 +124,7 @@ func (s notifyingSink) Create(ctx context.Context, e events.Event) error {
 	return err
 }
 
-// interferer changes an object while a request to delete it is on its way.
+// interferer changes an object just before each request to delete it.
 type interferer struct {
 	http.RoundTripper
 	live    *client.REST
@@ -156,10 +156,10 @@ type fixture struct {
 	interferer *interferer
 }
 
-// Context ends when the time of the rule is over.
+// Context returns a context that ends when the time limit of the rule is reached.
 func (f *fixture) Context() context.Context { return f.ctx }
 
-// make creates an object with owners. The references have the current identity of the owners.
+// make creates an object with owners. The references contain the owners' current UIDs.
 func (f *fixture) make(gvk schema.GroupVersionKind, name string, change func(o *unstructured.Unstructured),
 	owners ...*unstructured.Unstructured) *unstructured.Unstructured {
 	f.Helper()
@@ -206,7 +206,7 @@ func (f *fixture) await(o *unstructured.Unstructured, done func(o *unstructured.
 	testenv.Await(f.Context(), f, f.live, o, done)
 }
 
-// settled returns when the collector is idle: it has collected an object that was created later.
+// settled returns when the collector is idle, that is, when it has collected an object that was created later.
 func (f *fixture) settled() {
 	f.Helper()
 	for range 2 {
@@ -214,8 +214,8 @@ func (f *fixture) settled() {
 	}
 }
 
-// seen returns when the graph has all existing objects of a kind: the collector has collected an object that was
-// created later.
+// seen returns when the graph has all existing objects of a kind, that is, when the collector has collected an object
+// of that kind that was created later.
 func (f *fixture) seen(gvk schema.GroupVersionKind) {
 	f.Helper()
 	f.gone(f.make(gvk, "mark", func(o *unstructured.Unstructured) {
@@ -224,7 +224,7 @@ func (f *fixture) seen(gvk schema.GroupVersionKind) {
 	}))
 }
 
-// there fails unless the objects exist.
+// there fails the test unless the objects exist.
 func (f *fixture) there(all ...*unstructured.Unstructured) {
 	f.Helper()
 	for _, o := range all {
@@ -237,7 +237,7 @@ func (f *fixture) there(all ...*unstructured.Unstructured) {
 
 func held(o *unstructured.Unstructured) { o.SetFinalizers([]string{hold}) }
 
-// blocks makes an object block the deletion of its owner.
+// blocks returns a change that makes an object block the deletion of its owner.
 func blocks(owner *unstructured.Unstructured) func(o *unstructured.Unstructured) {
 	return func(o *unstructured.Unstructured) {
 		ref, yes := reference(owner), true
@@ -366,8 +366,8 @@ func ownerOfAnUnknownKind(f *fixture) {
 	f.there(a)
 }
 
-// ownerWithANameThatIsNone uses names that would form another path of the API. Objects with other impossible names are
-// not found.
+// ownerWithANameThatIsNone uses invalid owner names. If a name would change the path of the request, the object is
+// kept. Owners with other invalid names do not exist, so their dependents are collected.
 func ownerWithANameThatIsNone(f *fixture) {
 	for i, name := range []string{"a?watch=true", "a b", "#"} {
 		f.gone(f.make(configMap, "g"+string(rune('a'+i)), func(o *unstructured.Unstructured) {
@@ -386,7 +386,7 @@ func ownerWithANameThatIsNone(f *fixture) {
 }
 
 // ownerInARemovedVersion makes the server stop serving a version that references use and that the collector has
-// discovered. The answer is a 404, as for a deleted object.
+// discovered. The server then answers 404, as for a deleted object, but the dependent must be kept.
 func ownerInARemovedVersion(f *fixture) {
 	first := schema.GroupVersionKind{Group: "versions.kctrl.dev", Version: "v1", Kind: "Versioned"}
 	second := first.GroupKind().WithVersion("v2")
@@ -411,7 +411,8 @@ func ownerInARemovedVersion(f *fixture) {
 	dependent := f.make(configMap, "dependent", func(o *unstructured.Unstructured) {
 		o.SetOwnerReferences([]metav1.OwnerReference{inSecond})
 	})
-	// The collector removes the reference to a deleted owner, and discovers the kind of the other owner.
+	// look makes the collector process the dependent: it adds a reference to an absent owner, which the collector removes
+	// after it has looked up both owners.
 	look := func(name string) {
 		f.Helper()
 		patch := func(refs ...metav1.OwnerReference) {
@@ -443,7 +444,8 @@ func ownerInARemovedVersion(f *fixture) {
 	f.there(owner, dependent)
 }
 
-// awaitUnserved returns when the server no longer knows the kind of o. It asks with a new client.
+// awaitUnserved returns when the server no longer serves the kind of o. It uses new clients, which have no cached
+// discovery.
 func (f *fixture) awaitUnserved(o *unstructured.Unstructured) {
 	f.Helper()
 	var last error
@@ -497,15 +499,15 @@ func kindsComeAndGo(f *fixture) {
 		}
 		f.gone(made)
 		f.delete(d, metav1.DeletePropagationForeground)
-		f.gone(d) // as the graph does not have what blocked it any more
+		f.gone(d) // the graph no longer has the object that blocked the deletion
 		if n, seen := f.collector.Graph().Node(e.GetUID()); seen {
 			f.Errorf("the graph has %s of a kind that is gone", n)
 		}
 	}
 }
 
-// makeServed creates an object of a new kind, which the API server serves a moment after it reports the kind as
-// established.
+// makeServed creates an object of a new kind. It retries, because the API server serves a kind a moment after it
+// reports the kind as established.
 func (f *fixture) makeServed(gvk schema.GroupVersionKind, name string,
 	owner *unstructured.Unstructured) (o *unstructured.Unstructured) {
 	f.Helper()
@@ -543,7 +545,8 @@ func circleGoesInTheForeground(f *fixture) {
 	f.gone(a, b)
 }
 
-// changesWithoutEnd writes an object continuously, so that its resource version is never the last one read.
+// changesWithoutEnd tests an object that changes before every delete request, so that the collector's resource version
+// is always outdated.
 func changesWithoutEnd(f *fixture) {
 	a := f.make(configMap, "a", nil)
 	b := f.make(configMap, "b", nil, a)

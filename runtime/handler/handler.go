@@ -1,4 +1,5 @@
-// Package handler maps events to requests: for the object itself, for its owner, or for the results of a function.
+// Package handler provides handlers that map an event to requests: a request for the object itself, for its owner, or
+// for the results of a function.
 package handler
 
 import (
@@ -12,7 +13,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -36,12 +36,13 @@ type Queue[R comparable] interface {
 	AddWith(o workqueue.AddOptions, requests ...R)
 }
 
-// Handler adds the requests that result from an event to the queue. It must not modify the objects of the event. It is
-// called concurrently. The context ends when the controller stops.
+// Handler adds the requests that result from an event to the queue. It must not modify the objects of the event. It
+// must be safe for concurrent use. The context ends when the controller stops.
 type Handler[T object.Object, R comparable] func(ctx context.Context, e informer.Event[T], queue Queue[R])
 
-// ForObject returns a handler that requests the object of the event. If an update lacks the new state, the handler uses
-// the old one. It logs an event without an object, which channels may send, and requests nothing.
+// ForObject returns a handler that adds a request for the object of the event. If an update lacks the new state, the
+// handler uses the old state. For an event without an object, which a channel may send, it adds no request and logs the
+// event.
 func ForObject[T object.Object]() Handler[T, reconcile.Request] {
 	return func(ctx context.Context, e informer.Event[T], queue Queue[reconcile.Request]) {
 		o := e.Object
@@ -52,7 +53,7 @@ func ForObject[T object.Object]() Handler[T, reconcile.Request] {
 			log.FromContext(ctx).Error("an event has no object, and requests nothing", "type", e.Type.String())
 			return
 		}
-		// Add would allocate a slice for each of these many events.
+		// AddAfter avoids the slice that Add would allocate for each event.
 		queue.AddAfter(reconcile.Request{NamespacedName: object.KeyOf(o)}, 0)
 	}
 }
@@ -63,7 +64,7 @@ func isNil[T object.Object](o T) bool {
 	return !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil()
 }
 
-// states yields the objects of an event: the new state, and the old one of an update.
+// states yields the objects of an event: the new state and, for an update, the old state.
 func states[T object.Object](e informer.Event[T]) iter.Seq[T] {
 	return func(yield func(T) bool) {
 		if !isNil(e.Object) && !yield(e.Object) {
@@ -75,11 +76,12 @@ func states[T object.Object](e informer.Event[T]) iter.Seq[T] {
 	}
 }
 
-// MapFunc returns the requests that result from an object of any kind. It must not modify the object.
+// MapFunc returns the requests that result from an event of an object of any kind. It must not modify the object.
 type MapFunc = func(ctx context.Context, o object.Object) []reconcile.Request
 
-// Map returns a handler that requests the results of requests for the object; for an update, for the new and the old
-// state. A missing state is the zero value of T, as in a timer event of a channel.
+// Map returns a handler that adds the requests that the function requests returns for the object of an event. For an
+// update, the handler calls it for the new and the old state. If the event has no object, such as a timer event of a
+// channel, the argument is the zero value of T.
 func Map[T object.Object, R comparable](requests func(ctx context.Context, o T) []R) Handler[T, R] {
 	return func(ctx context.Context, e informer.Event[T], queue Queue[R]) {
 		all := slices.Clone(requests(ctx, e.Object))
@@ -90,13 +92,13 @@ func Map[T object.Object, R comparable](requests func(ctx context.Context, o T) 
 	}
 }
 
-// For returns an object of T's kind and a handler of its events, which together are the arguments of the builder's
+// For returns an empty object of type T and a handler of its events, which together are the arguments of the builder's
 // Watches:
 //
 //	controller.For[*v1.Widget](m).Watches(handler.For(r.widgetsOf)).Complete(r)
 //
-// The handler requests the results of requests, as [Map] does, for events that all predicates accept. It ignores events
-// of objects of another Go type, such as metadata. T is a pointer to a type of the scheme; For panics if it is not a
+// For events that all predicates accept, the handler adds the results of requests, as [Map] does. It ignores events of
+// objects of another Go type, such as metadata. T must be a pointer to a type in the scheme; For panics if it is not a
 // pointer.
 func For[T object.Object, R comparable](
 	requests func(ctx context.Context, o T) []R, predicates ...predicate.Predicate,
@@ -109,8 +111,8 @@ func For[T object.Object, R comparable](
 	}
 }
 
-// addOnce adds requests to queue in one step and without duplicates. In two steps, a worker could take a request before
-// the same event adds it again.
+// addOnce adds requests to queue in one step and without duplicates. With two steps, a worker could take a request
+// before the same event adds the request again.
 func addOnce[R comparable](queue Queue[R], requests []R) {
 	var once []R
 	seen := make(map[R]struct{}, len(requests))
@@ -123,12 +125,13 @@ func addOnce[R comparable](queue Queue[R], requests []R) {
 	queue.Add(once...)
 }
 
-// ForOwner returns a handler that requests the owners of the object of that kind, in any version: the current ones and,
-// for an update, the previous ones. With controllerOnly, only the owner with controller: true counts.
+// ForOwner returns a handler that adds requests for the owners of the event's object that are of the given kind, in any
+// version. For an update, these are the current and the previous owners. With controllerOnly, the handler ignores all
+// owners except the one with controller: true.
 //
-// At the first event of a namespaced object with an owner, the handler asks mapper whether the owner's kind is
-// namespaced. While the mapper fails, the handler blocks and retries each second. The log and the readiness of the
-// controller then contain the kind and the cause.
+// At the first event of a namespaced object with an owner, the handler calls mapper to find whether the owner's kind is
+// namespaced. While the mapper fails, the handler blocks and retries every second, and the log and the readiness check
+// of the controller report the kind and the cause.
 func ForOwner[T object.Object](owner schema.GroupKind, mapper meta.RESTMapper,
 	controllerOnly bool) Handler[T, reconcile.Request] {
 	s := &scope{kind: owner, mapper: mapper}
@@ -175,7 +178,7 @@ func ownersOf(o metav1.Object, kind schema.GroupKind, controllerOnly bool) []ref
 	return owners
 }
 
-// scope determines once whether a kind is namespaced.
+// scope determines whether a kind is namespaced, and keeps the result.
 type scope struct {
 	kind   schema.GroupKind
 	mapper meta.RESTMapper
@@ -221,8 +224,8 @@ func (s *scope) namespaced(ctx context.Context, version string) (bool, error) {
 	}
 }
 
-// begin returns the known result, or the channel of the handler that calls the mapper. If both are nil, the caller must
-// call it.
+// begin returns the known result, or the channel of the handler that is calling the mapper. If both are nil, the caller
+// must call the mapper.
 func (s *scope) begin() (known *bool, asked <-chan struct{}) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -233,7 +236,7 @@ func (s *scope) begin() (known *bool, asked <-chan struct{}) {
 	return s.known, s.asking
 }
 
-// ask calls the mapper, for all handlers.
+// ask calls the mapper, and shares the result with all handlers.
 func (s *scope) ask(ctx context.Context, version string) error {
 	mapping, err := apimachinery.RESTMapping(ctx, s.mapper, s.kind, version)
 	if meta.IsNoMatchError(err) { // references may have a version that is no longer served
@@ -250,15 +253,15 @@ func (s *scope) ask(ctx context.Context, version string) error {
 	return err
 }
 
-// wait has the reason why a handler blocks. The zero value means that it does not block.
+// wait holds the reason why a handler blocks. The zero value means that it does not block.
 type wait struct {
 	cause  string
 	logged time.Time
-	over   func() // nil if it does not block
+	over   func() // nil if the handler does not block
 }
 
-// because adds the mapper's error to the readiness of the controller. It logs each new cause, and repeats an old one
-// periodically.
+// because adds the mapper's error to the readiness check of the controller. It logs each new cause at once, and an
+// unchanged cause periodically.
 func (w *wait) because(ctx context.Context, kind schema.GroupKind, err error) {
 	if ctx.Err() != nil {
 		return
@@ -276,14 +279,4 @@ func (w *wait) end() {
 	if w.over != nil {
 		w.over()
 	}
-}
-
-// ForOwnerOf is [ForOwner] for the kind of owner, a Go type in scheme. It panics if scheme does not have the type.
-func ForOwnerOf[T object.Object](owner runtime.Object, scheme *runtime.Scheme, mapper meta.RESTMapper,
-	controllerOnly bool) Handler[T, reconcile.Request] {
-	gvk, err := object.GVK(owner, scheme)
-	if err != nil {
-		panic(err)
-	}
-	return ForOwner[T](gvk.GroupKind(), mapper, controllerOnly)
 }

@@ -21,7 +21,7 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/workqueue"
 )
 
-// obj is the kind that these tests use.
+// obj is the Go type of the objects in these tests.
 type obj = *metav1.PartialObjectMetadata
 
 type event = informer.Event[obj]
@@ -51,7 +51,7 @@ func (q *queue) AddAfter(request reconcile.Request, _ time.Duration) { q.Add(req
 
 func (q *queue) AddWith(_ workqueue.AddOptions, requests ...reconcile.Request) { q.Add(requests...) }
 
-// expect fails unless one event added the requests want, in one step.
+// expect fails the test unless a single call added exactly the requests want.
 func (q *queue) expect(t *testing.T, what string, want ...string) {
 	t.Helper()
 	q.mu.Lock()
@@ -65,13 +65,13 @@ func (q *queue) expect(t *testing.T, what string, want ...string) {
 	}
 }
 
-// object returns an object with these owners.
+// object returns an object with the given owners.
 func object(name string, owners ...metav1.OwnerReference) obj {
 	return &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name,
 		OwnerReferences: owners}}
 }
 
-// owner is a reference that does not control, controlling one that does.
+// owner returns a reference that is not a controller reference, and controlling returns one that is.
 func owner(apiVersion, kind, name string) metav1.OwnerReference {
 	return metav1.OwnerReference{APIVersion: apiVersion, Kind: kind, Name: name, UID: types.UID(name)}
 }
@@ -89,7 +89,7 @@ var (
 
 const libraryV1, libraryV2 = "library.example.com/v1", "library.example.com/v2"
 
-// mapper knows Shelf, which is namespaced, and Region, which is not.
+// mapper returns a mapper with the kinds Shelf, which is namespaced, and Region, which is not.
 func mapper() meta.RESTMapper {
 	m := meta.NewDefaultRESTMapper([]schema.GroupVersion{{Group: shelf.Group, Version: "v1"}})
 	m.Add(shelf.WithVersion("v1"), meta.RESTScopeNamespace)
@@ -116,7 +116,7 @@ func TestForObjectRequestsNothingWithoutAnObject(t *testing.T) {
 	q.expect(t, "no object")
 }
 
-// TestHandlersSurviveUpdatesWithoutAnObject passes the events that tests of operators and channels send.
+// TestHandlersSurviveUpdatesWithoutAnObject uses events as tests of operators and channels send them.
 func TestHandlersSurviveUpdatesWithoutAnObject(t *testing.T) {
 	controlled := object("a", controlling(libraryV1, shelf.Kind, "s"))
 	for _, r := range []struct {

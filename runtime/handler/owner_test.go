@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kctrl-dev/kctrl/runtime/handler"
@@ -35,7 +34,7 @@ func (r *record) RESTMapping(gk schema.GroupKind, versions ...string) (*meta.RES
 func TestForOwnerAsksForTheVersionOfTheReferenceFirst(t *testing.T) {
 	for version, want := range map[string][]string{
 		libraryV1: {"Shelf v1"},
-		libraryV2: {"Shelf v2", "Shelf"}, // which is served no longer
+		libraryV2: {"Shelf v2", "Shelf"}, // this version is no longer served
 	} {
 		m, q := &record{RESTMapper: mapper()}, &queue{}
 		handler.ForOwner[obj](shelf, m, true)(t.Context(), event{Type: informer.Added,
@@ -57,7 +56,7 @@ func TestForOwnerDoesNotAskForObjectsWithoutANamespace(t *testing.T) {
 	}
 }
 
-// logs are the lines that several goroutines write.
+// logs collects the log lines of several goroutines.
 type logs struct {
 	mu   sync.Mutex
 	text bytes.Buffer
@@ -75,7 +74,8 @@ func (l *logs) lines() []string {
 	return strings.Split(strings.TrimSpace(l.text.String()), "\n")
 }
 
-// TestForOwnerLogsTheKindAndTheCauseWhileItWaits waits for a missing kind, and then for an unreachable server.
+// TestForOwnerLogsTheKindAndTheCauseWhileItWaits lets a handler wait for a missing kind, and then for an unreachable
+// server.
 func TestForOwnerLogsTheKindAndTheCauseWhileItWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := &changing{RESTMapper: mapper()}
@@ -119,7 +119,7 @@ func TestForOwnerLogsALongWaitEachMinute(t *testing.T) {
 	})
 }
 
-// changing is a mapper that fails with an error once that is set.
+// changing is a mapper that fails with err if that is set.
 type changing struct {
 	meta.RESTMapper
 
@@ -142,7 +142,7 @@ func (c *changing) RESTMapping(gk schema.GroupKind, versions ...string) (*meta.R
 	return c.RESTMapper.RESTMapping(gk, versions...)
 }
 
-// held is a mapper that answers once it is released.
+// held is a mapper that blocks until it is released.
 type held struct {
 	meta.RESTMapper
 	asked, release chan struct{}
@@ -154,8 +154,8 @@ func (h held) RESTMapping(gk schema.GroupKind, versions ...string) (*meta.RESTMa
 	return h.RESTMapper.RESTMapping(gk, versions...)
 }
 
-// TestSlowLookupOfAnOwnerHoldsNoHandlerWhoseControllerStops uses two handlers of one controller, such as those for two
-// namespaces.
+// TestSlowLookupOfAnOwnerHoldsNoHandlerWhoseControllerStops uses one handler in two informers, such as those of two
+// namespaces. One call waits for the mapper, and the context of the other call has ended.
 func TestSlowLookupOfAnOwnerHoldsNoHandlerWhoseControllerStops(t *testing.T) {
 	m := held{mapper(), make(chan struct{}, 10), make(chan struct{})}
 	h := handler.ForOwner[obj](shelf, m, true)
@@ -184,13 +184,4 @@ func TestSlowLookupOfAnOwnerHoldsNoHandlerWhoseControllerStops(t *testing.T) {
 	if len(m.asked) > 0 {
 		t.Errorf("the mapper was asked %d times more", len(m.asked))
 	}
-}
-
-func TestForOwnerOfRequiresAKindOfTheScheme(t *testing.T) {
-	defer func() {
-		if recover() == nil {
-			t.Error("a kind that the scheme does not have is taken")
-		}
-	}()
-	handler.ForOwnerOf[obj](object("a"), runtime.NewScheme(), nil, true)
 }

@@ -78,7 +78,7 @@ func TestForOwnerGivesUpWhenTheContextEnds(t *testing.T) {
 	})
 }
 
-// slow is a mapper that does not answer until its context ends.
+// slow is a mapper that blocks until its context ends.
 type slow struct{}
 
 func (slow) RESTMappingWithContext(ctx context.Context, _ schema.GroupKind, _ ...string) (*meta.RESTMapping, error) {
@@ -86,7 +86,7 @@ func (slow) RESTMappingWithContext(ctx context.Context, _ schema.GroupKind, _ ..
 	return nil, context.Cause(ctx)
 }
 
-// both is a mapper with and without contexts, as the one of the client is.
+// both is a mapper with and without a context parameter, like the client's mapper.
 type both struct {
 	meta.RESTMapper
 	slow

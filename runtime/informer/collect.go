@@ -15,7 +15,7 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/reflector"
 )
 
-// sink is the queue of an informer. It lets the reflector skip work for objects that the store has in the same state.
+// sink is the queue of an informer. It lets the reflector skip work for objects whose state is already in the store.
 type sink[T object.Object] struct {
 	*reflector.DeltaFIFO[T]
 	contents *contents[T]
@@ -37,7 +37,7 @@ func (s sink[T]) Collect(size int) collect.Collector[T] {
 	})
 }
 
-// same returns the stored object of key, and whether it is in the state of obj.
+// same returns the stored object of key, and reports whether its state is the state of obj.
 func (c *contents[T]) same(key object.Key, obj T) (held stored[T], same bool) {
 	c.mu.RLock()
 	held, same = c.items.find(key)
@@ -49,8 +49,8 @@ func (c *contents[T]) same(key object.Key, obj T) (held stored[T], same bool) {
 	return held, same && held.sameObject(&now) && held.sameState(&now)
 }
 
-// kept is a placeholder for a packed object of the store, in a list for a [packedState], and in an event for a handler
-// that reads only keys. It identifies the object and its state; its other methods panic.
+// kept is a placeholder for a packed object of the store, in a list for a [packedState] and in an event for a handler
+// that reads only keys. It identifies the object and its state. Its other methods panic.
 type kept[T object.Object] struct {
 	object.Object
 	packed pack.Packed
@@ -66,8 +66,8 @@ func (k *kept[T]) GetUID() types.UID { return k.packer.UID(k.packed) }
 func (k *kept[T]) GetResourceVersion() string { return k.packer.ResourceVersion(k.packed) }
 
 // packedState collects a list for a store of packed objects. It packs each object on arrival, and reuses the packed
-// object of the store if the state is the same. It needs no map while the objects arrive in the order of their keys, in
-// which API servers send them.
+// object of the store if the state is the same. It needs no map while the objects arrive in the order of their keys,
+// which is the order in which API servers send them.
 type packedState[T object.Object] struct {
 	store     *contents[T]
 	order     []pack.Packed      // in the order of first arrival; "" for removed objects
@@ -81,7 +81,7 @@ type packedState[T object.Object] struct {
 func newPackedState[T object.Object](store *contents[T], size int) *packedState[T] {
 	return &packedState[T]{
 		store:    store,
-		order:    make([]pack.Packed, 0, size+size/32), // some may have been created
+		order:    make([]pack.Packed, 0, size+size/32), // because some may have been created meanwhile
 		retained: make(map[object.Key]bool),
 	}
 }
@@ -100,7 +100,7 @@ func (s *packedState[T]) Keep(key object.Key, obj T) bool {
 	return same
 }
 
-// Set implements [collect.Collector]. An object that cannot be packed is retained.
+// Set implements [collect.Collector]. If an object cannot be packed, its key is retained.
 func (s *packedState[T]) Set(key object.Key, obj T) {
 	packed, err := s.store.packer.Pack(obj)
 	if err != nil {
@@ -191,7 +191,7 @@ func (s *packedState[T]) State() (collect.State, []object.Key) {
 	return all, slices.Collect(maps.Keys(s.retained))
 }
 
-// listed has the objects of a list in the form in which the store keeps them.
+// listed holds the objects of a list in the form in which the store keeps them.
 type listed[T object.Object] interface {
 	collect.State
 	has(key object.Key) bool
@@ -199,7 +199,7 @@ type listed[T object.Object] interface {
 	all() iter.Seq2[object.Key, stored[T]]
 }
 
-// listed returns the objects of d, a complete list that c has collected.
+// listed returns the objects of d, which is a complete list that c has collected.
 func (c *contents[T]) listed(d reflector.Delta[T]) listed[T] {
 	if packed, ok := d.Stored.(*packedList[T]); ok {
 		return packed
@@ -207,7 +207,7 @@ func (c *contents[T]) listed(d reflector.Delta[T]) listed[T] {
 	return wholeList[T]{d.Stored.(*collect.Objects[T])}
 }
 
-// wholeList has objects that are not packed.
+// wholeList holds objects that are not packed.
 type wholeList[T object.Object] struct{ *collect.Objects[T] }
 
 func (w wholeList[T]) has(key object.Key) bool {
@@ -225,7 +225,7 @@ func (w wholeList[T]) all() iter.Seq2[object.Key, stored[T]] {
 	}
 }
 
-// packedList has packed objects.
+// packedList holds packed objects.
 type packedList[T object.Object] struct {
 	packer    *pack.Packer[T]
 	order     []pack.Packed

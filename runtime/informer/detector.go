@@ -22,17 +22,16 @@ type MutationError struct {
 	Informer string
 	// Key is the key of the object when it entered the store.
 	Key object.Key
-	// Diff has the modification as lines of JSON: "-" for the original, "+" for the modified object.
+	// Diff describes the modification in lines of JSON, with "-" for the original and "+" for the modified object.
 	Diff string
 }
 
-// Error returns the object and its modification.
+// Error returns a message with the object and its modification.
 func (e *MutationError) Error() string {
 	return fmt.Sprintf("%s %s was modified in the store; copy what you change:\n%s", e.Informer, e.Key, e.Diff)
 }
 
-// mutationDetector detects modifications of objects in a store, which readers and handlers share. A nil detector does
-// nothing.
+// mutationDetector detects modifications of shared objects in a store. A nil detector does nothing.
 type mutationDetector[T object.Object] struct {
 	informer string
 	report   func(*MutationError)
@@ -53,7 +52,7 @@ func copied[T object.Object](key object.Key, obj T) original[T] {
 	return original[T]{key: key, obj: obj, was: obj.DeepCopyObject().(T)}
 }
 
-// enter records the state of obj. The store has no object of that key.
+// enter records the state of obj. The store must not have an object of that key yet.
 func (d *mutationDetector[T]) enter(key object.Key, obj T) {
 	if d == nil {
 		return
@@ -76,7 +75,7 @@ func (d *mutationDetector[T]) leave(key object.Key) {
 	}
 }
 
-// replace does leave and enter for a store whose whole content changes from old to items.
+// replace calls leave and enter for a store whose whole content changes from old to items.
 func (d *mutationDetector[T]) replace(old, items items[T]) {
 	if d == nil {
 		return
@@ -93,8 +92,7 @@ func (d *mutationDetector[T]) replace(old, items items[T]) {
 	}
 }
 
-// check compares all objects in the store, and those that have left it, with their originals. It reports each
-// modification once.
+// check compares the objects in the store, and those that have left it, with their originals, and reports changes once.
 func (d *mutationDetector[T]) check() {
 	if d == nil {
 		return
@@ -120,7 +118,7 @@ func (d *mutationDetector[T]) accept(o original[T]) {
 	}
 }
 
-// diff returns the differing lines of the JSON of was and is, without their common beginning and end.
+// diff returns the lines that differ between the JSON of was and is, without the common beginning and end.
 func diff(was, is any) string {
 	a, b := lines(was), lines(is)
 	for len(a) > 0 && len(b) > 0 && a[0] == b[0] {

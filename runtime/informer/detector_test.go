@@ -33,7 +33,8 @@ func (r *reports) got() []string {
 	return r.all
 }
 
-// modify changes a in the store. The update of b lets the detector know, as far as the race detector is concerned.
+// modify changes the object a in the store. The update of b makes the detector run after the change, so that the race
+// detector finds no race.
 func modify(s *listwatch.Source, store informer.Store[listwatch.Object]) {
 	o, _ := store.Get(listwatch.KeyOf("a"))
 	o.Labels = map[string]string{"changed": "yes"}
@@ -43,8 +44,8 @@ func modify(s *listwatch.Source, store informer.Store[listwatch.Object]) {
 
 // S06
 //
-// Stronger: the detector also compares objects that have left the store. Each finding names the object and shows the
-// difference, and the program continues.
+// Stronger: the detector also compares objects that are no longer in the store. Each finding names the object and shows
+// the difference, and the program continues.
 func TestModifiedObjectOfTheStoreIsReportedOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, found := listwatch.New("a", "b"), &reports{}

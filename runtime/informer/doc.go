@@ -1,7 +1,7 @@
-// Package informer keeps a local copy of a resource of a Kubernetes API server, and reports its changes to handlers.
+// Package informer maintains a local copy of a resource of a Kubernetes API server, and reports changes to handlers.
 //
-// An [Informer] has a reflector, which pushes changes of the resource to a queue. The informer takes the deltas from
-// the queue, changes its [Store], and passes the resulting events to its handlers, each of which has its own goroutine
+// An [Informer] runs a reflector, which pushes changes of the resource to a queue. The informer takes the deltas from
+// the queue, updates its [Store], and passes the resulting events to its handlers. Each handler has its own goroutine
 // and buffer:
 //
 //	inf := informer.New(source, informer.Options[*corev1.Pod]{Name: "pods"})
@@ -10,42 +10,41 @@
 //	<-reg.Synced()
 //	pod, ok := inf.Store().Get(key)
 //
-// Further types:
+// Other types and options:
 //
-//   - An [Index] finds objects by values of an ordered type, or by ranges of values; a [Lister] by namespace and
-//     labels.
-//   - A [Scoped] informer covers several namespaces, which can be added and removed. A [Factory] has one per kind, and
-//     runs them together.
-//   - With [Options].Packed the store keeps its objects packed, in a fraction of the memory.
-//   - For tests, [Options].Mutated reports modifications of objects in a store.
+//   - An [Index] finds objects by values of an ordered type or by ranges, and a [Lister] by namespace and labels.
+//   - A [Scoped] informer covers several namespaces, which can be added and removed at run time. A [Factory] holds one
+//     scoped informer per kind and runs them together.
+//   - With [Options].Packed, the store keeps its objects in a packed form, which takes a fraction of the memory.
+//   - In tests, [Options].Mutated reports objects that were modified while they were in a store.
 //
 // # Guarantees
 //
-//   - The events of one key that a handler receives are an ordered subsequence of its changes: states may be skipped,
-//     but never reordered, and the last state is always delivered. There is no order between keys.
+//   - A handler receives an ordered subsequence of the changes of each key: states may be skipped, but they are never
+//     reordered, and the last state is always delivered. Events of different keys are not ordered.
 //   - An object that is deleted and created again under the same name is reported as Deleted and then Added, even if
-//     both were missed and detected by a later list, or merged in a buffer.
+//     the watch missed both changes and a later list revealed them, or if a buffer merged them.
 //   - The store and its indexes change before handlers receive the event. The store may have changed again by then.
 //   - A list replaces the state of the store in one step.
 //   - A handler that is added late receives the content of the store as Added events with Initial set, and then every
 //     later change, without gaps or duplicates. Its [Registration.Synced] is closed after the last of the initial
-//     events, never before.
-//   - No failure of the source ends an informer. It follows the source, as package reflector describes, through
-//     failures, lost connections, and a server that was reset to an earlier state; [Informer.Err] returns why it is out
-//     of step.
-//   - Memory is bounded by the number of objects. A buffer delivers every event while few wait, and merges the events
-//     of each object when many do. There are two buffers with the same rule: the queue of deltas bounds the lag of the
-//     store behind the watch, and the outbox of each handler bounds the lag of that handler behind the store. A handler
-//     with such a lag does not see an object that was created and deleted meanwhile.
+//     events, never earlier.
+//   - No failure of the source ends an informer. As package reflector describes, it continues after errors, lost
+//     connections, and a server that was reset to an earlier state. [Informer.Err] returns the reason while the store
+//     is out of date.
+//   - Memory is bounded by the number of objects. A buffer delivers every event while few events wait, and merges the
+//     events of each object when many wait. Two buffers follow this rule: the queue of deltas limits how far the store
+//     can lag behind the watch, and each handler's outbox limits how far that handler can lag behind the store. A
+//     handler that lags this far does not see an object that was created and deleted in the meantime.
 //
 // # Concurrency
 //
 // [New] starts no goroutine. [Informer.Run] starts one goroutine for the reflector, one per handler, and one for
-// resyncs if enabled, and returns when all have ended. [Factory.Run] starts one more for each namespace of each kind.
-// Handlers run concurrently with each other, but each receives one event at a time. Handlers may call all methods of
-// this package, but must not wait for Run to return. A panic in a handler, a transform or an index function is not
-// recovered. Index functions run with the store locked.
+// resyncs if they are enabled. It returns when all of them have ended. [Factory.Run] starts one more goroutine for each
+// namespace of each kind. Handlers run concurrently with each other, but each handler receives one event at a time.
+// Handlers may call all methods of this package, but must not wait for Run to return. A panic in a handler, a transform
+// or an index function is not recovered. Index functions run while the store is locked.
 //
 // The package does not copy objects: handlers and readers receive the objects of the store and must not modify them.
-// Readers of a packed store receive their own objects, but handlers share the objects of events even then.
+// Readers of a packed store receive objects of their own, but even then handlers share the objects of events.
 package informer

@@ -15,9 +15,9 @@ const (
 	Added EventType = iota + 1
 	// Updated means that the object has a new state, or is delivered again by a resync.
 	Updated
-	// Deleted means that the object is gone.
+	// Deleted means that the object no longer exists.
 	Deleted
-	// Generic is none of these. Informers do not send it: it is for events from outside the cluster.
+	// Generic marks an event from outside the cluster. Informers do not send it.
 	Generic
 )
 
@@ -30,32 +30,31 @@ func (t EventType) String() string {
 	return fmt.Sprintf("EventType(%d)", int(t))
 }
 
-// Event is one change of one object. Object and Old are shared with the store and with other handlers, and must not be
-// modified.
+// Event is one change of one object. The store and other handlers share Object and Old, so they must not be modified.
 type Event[T object.Object] struct {
 	// Type is Added, Updated or Deleted.
 	Type EventType
-	// Object is the new state, or for Deleted the last known state.
+	// Object is the new state. In a Deleted event, it is the last known state.
 	Object T
-	// Old is, for Updated, the state that the handler received before. In a resync it is Object itself.
+	// Old is the state that the handler received before, in an Updated event. In a resync, it is Object itself.
 	Old T
-	// Initial marks an Added event for the state at the time when the handler was added, or for the first list.
+	// Initial marks an Added event for an object that existed when the handler was added, or that was in the first list.
 	Initial bool
-	// FinalStateUnknown marks a Deleted event that the watch missed and a later list revealed: Object is the last known
-	// state, and may be older than the final one.
+	// FinalStateUnknown marks a Deleted event that the watch missed and a later list revealed. Object is then the last
+	// known state, which may be older than the final one.
 	FinalStateUnknown bool
-	// Merged marks an event that may combine several changes: those of a time without a watch, or those that were
-	// merged for a slow consumer. Any other event is one change.
+	// Merged marks an event that may combine several changes, because they happened while no watch was running, or because
+	// they were merged for a slow consumer. Any other event is exactly one change.
 	Merged bool
 
 	bytes int // size of the watch event, or 0 if unknown
 }
 
-// Key returns the key of the object, for every type of event.
+// Key returns the key of the object. It works for every type of event.
 func (e Event[T]) Key() object.Key { return object.KeyOf(e.Object) }
 
-// As returns e with its objects in the Go type To. It reports false if they are of another type. A nil object, as in
-// tests of predicates, stays nil.
+// As returns e with its objects converted to the Go type To. It reports false if they have another type. A nil object,
+// as in tests of predicates, stays nil.
 func As[To, From object.Object](e Event[From]) (as Event[To], ok bool) {
 	as = Event[To]{Type: e.Type, Initial: e.Initial, FinalStateUnknown: e.FinalStateUnknown, Merged: e.Merged}
 	if as.Object, ok = any(e.Object).(To); !ok && any(e.Object) != nil {
@@ -69,6 +68,6 @@ func As[To, From object.Object](e Event[From]) (as Event[To], ok bool) {
 	return as, true
 }
 
-// Handler receives every change, one at a time. It should return quickly. Meanwhile its changes are buffered and, if
-// there are many, merged per object. A panic in a Handler is not recovered: it ends the program.
+// Handler receives every change, one at a time. It should return quickly: until it returns, further changes are
+// buffered, and are merged per object if there are many. A panic in a Handler is not recovered and ends the program.
 type Handler[T object.Object] func(Event[T])

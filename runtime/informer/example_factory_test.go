@@ -10,7 +10,8 @@ import (
 
 func ExampleFactory() {
 	factory := informer.NewFactory(informer.FactoryOptions{Resync: 10 * time.Hour})
-	open := func(opts informer.Options[node]) (*informer.Informer[node], error) { // or informer.FromClient
+	// A real program uses informer.FromClient.
+	open := func(opts informer.Options[node]) (*informer.Informer[node], error) {
 		return informer.New(nodes{}, opts), nil
 	}
 	shared, err := informer.Shared(factory, open, informer.KindOptions[node]{
@@ -44,7 +45,7 @@ func ExampleIndex_Range() {
 	go func() { done <- inf.Run(ctx) }()
 	<-inf.Synced()
 	for length, n := range byLength.Range(inf.Store(), 1, 10) {
-		if n.Name == "n1" { // n2 leaves at some time
+		if n.Name == "n1" { // n2 is deleted at some time
 			fmt.Println(length, n.Name)
 		}
 	}
@@ -53,7 +54,7 @@ func ExampleIndex_Range() {
 	// Output: 2 n1
 }
 
-// A program that watches changing kinds, such as those of CRDs, removes the informers that it no longer needs.
+// A program that watches a changing set of kinds, such as those of CRDs, removes the informers that it no longer needs.
 func ExampleForget() {
 	factory := informer.NewFactory(informer.FactoryOptions{})
 	open := func(opts informer.Options[node]) (*informer.Informer[node], error) {
@@ -78,7 +79,7 @@ func ExampleForget() {
 	// Output: another one: true <nil>
 }
 
-// A program that has state for each namespace creates and removes it with the informers of the namespaces.
+// A program that keeps state for each namespace creates and removes that state with the informer of the namespace.
 func ExampleScoped_In() {
 	open := func(opts informer.Options[node]) (*informer.Informer[node], error) {
 		opts.Observer = zones{nodes: map[string]int{}}
@@ -97,7 +98,7 @@ func ExampleScoped_In() {
 	go func() { done <- factory.Run(ctx) }()
 	<-scoped.Synced()
 	cancel()
-	<-done // from here on the zones have no other user
+	<-done // no other goroutine uses the zones from here on
 	for _, one := range scoped.In("") {
 		fmt.Println(one.Namespace(), one.Observer().(zones).nodes["a"] > 0)
 	}

@@ -16,7 +16,7 @@ import (
 
 type node = *metav1.PartialObjectMetadata
 
-// nodes is a source with two nodes, of which one leaves.
+// nodes is a source with two nodes, one of which is deleted.
 type nodes struct{}
 
 func (nodes) List(context.Context, metav1.ListOptions) (*client.Page[node], error) {
@@ -77,7 +77,7 @@ func Example() {
 	// nodes in zone a: 1
 }
 
-// zones counts nodes, in step with a store.
+// zones counts the nodes of each zone, in step with a store.
 type zones struct{ nodes map[string]int }
 
 func (z zones) Applied(_ string, events []informer.Event[node]) {
@@ -97,7 +97,7 @@ func (z zones) Listed(_ string, all iter.Seq[node]) {
 	}
 }
 
-// An observer keeps a data structure in step with a store: it is never behind the events of a handler.
+// An observer keeps a data structure in step with a store: handlers never see an event that the structure lacks.
 func ExampleObserver() {
 	z := zones{nodes: map[string]int{}}
 	inf := informer.New(nodes{}, informer.Options[node]{DisableWatchList: true, Observer: z})

@@ -24,15 +24,15 @@ func (s *Scoped[T]) Run(ctx context.Context) error {
 	return nil
 }
 
-// AddNamespace takes a namespace into scope.
+// AddNamespace adds a namespace to the scope.
 func (s *Scoped[T]) AddNamespace(namespace string) error { return s.addNamespace(namespace) }
 
-// RemoveNamespace takes a namespace out of scope.
+// RemoveNamespace removes a namespace from the scope.
 func (s *Scoped[T]) RemoveNamespace(namespace string) (wait func()) {
 	return s.removeNamespace(namespace)
 }
 
-// Namespaces returns the namespaces in scope, in order.
+// Namespaces returns the namespaces in scope in sorted order.
 func (s *Scoped[T]) Namespaces() []string {
 	var all []string
 	for _, i := range s.In("") {

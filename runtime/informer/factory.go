@@ -18,32 +18,32 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/object"
 )
 
-// FactoryOptions configure a [Factory]. The zero value means all namespaces and no resync.
+// FactoryOptions configures a [Factory]. The zero value means all namespaces and no resync.
 type FactoryOptions struct {
-	// Namespaces are the default namespaces of kinds; empty means all.
+	// Namespaces are the namespaces of kinds that set none of their own. Empty means all namespaces.
 	Namespaces []string
 	// Resync, Logger and Metrics are the defaults for kinds; see [Options].
 	Resync  time.Duration
 	Logger  *slog.Logger
 	Metrics *metrics.Registry
-	// Transform, if set, is applied to the objects of all kinds, before the transform of the kind. If it fails for an
-	// object, the error is logged and the object keeps its previous state.
+	// Transform, if set, is applied to the objects of all kinds, before the transform of the kind. If it returns an error
+	// for an object, the error is logged and the object keeps its previous state.
 	Transform func(object.Object) error
 }
 
-// KindOptions configure one kind of a [Factory].
+// KindOptions configures one kind of a [Factory].
 type KindOptions[T object.Object] struct {
 	Options[T]
-	// Kind distinguishes kinds with the same type T and name, such as those of unstructured objects. It has no other
-	// effect, so the zero value suffices if T belongs to one kind.
+	// Kind distinguishes kinds with the same type T and name, such as kinds of unstructured objects. It has no other
+	// effect, so it can be empty if T belongs to one kind.
 	Kind schema.GroupVersionKind
-	// Namespaces override the namespaces of the factory. [""] means all, and is also for cluster-scoped kinds. Beside
-	// others, "" means all that are not named, and Open must exclude the named ones. Nil means the namespaces of the
-	// factory, including later additions and removals.
+	// Namespaces overrides the factory's namespaces. Nil means the factory's namespaces, including namespaces that are
+	// added and removed later. [""] means all namespaces, and is also the value for cluster-scoped kinds. If "" is in a
+	// list with other namespaces, it means all namespaces that are not in the list, and Open must exclude the listed ones.
 	Namespaces []string
 }
 
-// Factory has the informers of a program, one per kind, and runs them together. It is safe for concurrent use.
+// Factory holds the informers of a program, one per kind, and runs them together. It is safe for concurrent use.
 type Factory struct {
 	opts FactoryOptions
 
@@ -92,8 +92,8 @@ func NewFactory(opts FactoryOptions) *Factory {
 	return f
 }
 
-// Shared returns f's informer for T and for the name and kind in opts. The first call creates it with open and opts,
-// whose unset fields default to the factory's options. If the factory runs, the informer starts at once.
+// Shared returns f's informer for T and for the name and kind in opts. The first call creates it with open and opts;
+// unset fields of opts default to the factory's options. If the factory is running, the informer starts at once.
 func Shared[T object.Object](f *Factory, open Open[T], opts KindOptions[T]) (*Scoped[T], error) {
 	name := kindName{reflect.TypeFor[T](), cmp.Or(opts.Name, reflect.TypeFor[T]().String()), opts.Kind}
 	f.mu.Lock()
@@ -124,9 +124,9 @@ func Shared[T object.Object](f *Factory, open Open[T], opts KindOptions[T]) (*Sc
 	return s, nil
 }
 
-// Forget removes the informer s from f and ends it; the next call of [Shared] creates another. It is for programs whose
-// kinds change. wait blocks until all goroutines of the informer have ended, including handler calls in progress, so a
-// handler must not call it.
+// Forget removes the informer s from f and ends it. The next call of [Shared] creates a new one. Use it in programs
+// whose set of kinds changes. wait blocks until all goroutines of the informer have ended, including handler calls in
+// progress, so a handler must not call it.
 func Forget[T object.Object](f *Factory, s *Scoped[T]) (wait func()) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -134,7 +134,7 @@ func Forget[T object.Object](f *Factory, s *Scoped[T]) (wait func()) {
 	return s.close()
 }
 
-// both returns the transform that applies first and then; both may be nil.
+// both returns a transform that applies first and then then. Either may be nil.
 func both[T object.Object](first func(object.Object) error, then func(T) (T, error)) func(T) (T, error) {
 	if first == nil {
 		return then
@@ -147,9 +147,9 @@ func both[T object.Object](first func(object.Object) error, then func(T) (T, err
 	}
 }
 
-// AddNamespace adds a namespace to all kinds that follow the factory: their handlers receive its objects as Added
-// events with Initial set. Adding a present namespace does nothing. If it fails for some kinds, it still covers the
-// others, and can be called again.
+// AddNamespace adds a namespace to all kinds that follow the factory's namespaces. Their handlers receive its objects
+// as Added events with Initial set. Adding a namespace that is already covered does nothing. If AddNamespace fails for
+// some kinds, it still adds the namespace to the other kinds, and can be called again.
 func (f *Factory) AddNamespace(namespace string) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -168,9 +168,9 @@ func (f *Factory) AddNamespace(namespace string) error {
 	return errors.Join(all...)
 }
 
-// RemoveNamespace removes a namespace from all kinds that follow the factory. Handlers receive no events, since nothing
-// was deleted, and no further events of that namespace. wait blocks until all goroutines for it have ended, including
-// handler calls in progress, so a handler must not call it. The namespace "" cannot be removed.
+// RemoveNamespace removes a namespace from all kinds that follow the factory's namespaces. Handlers receive no further
+// events of it, and no Deleted events, because no object was deleted. wait blocks until all goroutines for the
+// namespace have ended, including handler calls in progress, so a handler must not call it. "" cannot be removed.
 func (f *Factory) RemoveNamespace(namespace string) (wait func()) {
 	var waits []func()
 	f.mu.Lock()
@@ -187,8 +187,8 @@ func (f *Factory) RemoveNamespace(namespace string) (wait func()) {
 	return all(waits)
 }
 
-// Wait blocks until the informers of all current kinds have synced. If ctx or Run ends first, the error has the kinds
-// that have not and the reasons, see [Scoped.Wait].
+// Wait blocks until the informers of all current kinds have synced. If ctx or Run ends first, the error lists the kinds
+// that have not synced and the reasons, as in [Scoped.Wait].
 func (f *Factory) Wait(ctx context.Context) error {
 	f.mu.Lock()
 	members := slices.Collect(maps.Values(f.kinds))
@@ -209,9 +209,8 @@ func (f *Factory) Wait(ctx context.Context) error {
 	return nil
 }
 
-// Run runs the informers of all kinds, including kinds that are added while it runs, until ctx ends. It returns nil
-// after the last goroutine has ended and the last handler has returned. It can be called once; further calls return
-// ErrAlreadyRun.
+// Run runs the informers of all kinds, including kinds that are added later, until ctx ends. It returns nil after the
+// last goroutine and the last handler call have ended. It can be called once; further calls return [ErrAlreadyRun].
 func (f *Factory) Run(ctx context.Context) error {
 	var workers sync.WaitGroup
 	if !f.begin(ctx, &workers) {

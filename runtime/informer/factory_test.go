@@ -22,7 +22,7 @@ func newFactory(opts informer.FactoryOptions) *informer.Factory {
 	return informer.NewFactory(opts)
 }
 
-// share returns the informer of the kind of that name.
+// share returns the factory's informer for the kind with that name.
 func share(t *testing.T, f *informer.Factory, c cluster, name string,
 	namespaces ...string) *informer.Scoped[listwatch.Object] {
 	t.Helper()
@@ -52,7 +52,7 @@ func TestFactoryHasOneInformerForEachKind(t *testing.T) {
 
 // S08
 //
-// Stronger: Run starts and ends everything. An informer cannot be forgotten, and there is no Start to call again.
+// Stronger: Run starts and ends everything. No informer can be forgotten, and there is no Start to call a second time.
 func TestFactoryStartsInformersThatAreAddedLater(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, f := newCluster("/a"), newFactory(informer.FactoryOptions{})

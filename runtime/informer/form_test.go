@@ -32,12 +32,12 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/reflector"
 )
 
-// form returns options with the form in which an informer keeps its objects.
+// form sets in the options how an informer keeps its objects.
 type form func(options) options
 
 func whole(opts options) options { return opts }
 
-// packed keeps the objects packed.
+// packed makes the informer keep its objects packed.
 func packed(opts options) options {
 	packing, err := informer.NewPacking[listwatch.Object](&metav1.PartialObjectMetadata{})
 	if err != nil {
@@ -47,10 +47,10 @@ func packed(opts options) options {
 	return opts
 }
 
-// forms are all forms, by name.
+// forms contains all forms by name.
 var forms = map[string]form{"whole": whole, "packed": packed}
 
-// inBothForms runs a test in a bubble of virtual time for each form.
+// inBothForms runs a test for each form, in a bubble of virtual time.
 func inBothForms(t *testing.T, test func(t *testing.T, in form)) {
 	t.Helper()
 	for name, in := range forms {
@@ -60,11 +60,11 @@ func inBothForms(t *testing.T, test func(t *testing.T, in form)) {
 	}
 }
 
-// relister answers each streaming list with the config maps of the next round, and ends the last watch with 410.
+// relister answers each streaming list with the config maps of the next round, and ends the previous watch with 410.
 type relister struct {
 	mu     sync.Mutex
 	rounds []string
-	expire chan struct{} // closed to end the watch that is open
+	expire chan struct{} // closed to end the open watch
 }
 
 func (r *relister) RoundTrip(request *http.Request) (*http.Response, error) {
@@ -96,7 +96,7 @@ func (r *relister) RoundTrip(request *http.Request) (*http.Response, error) {
 	return answer(200, read)
 }
 
-// round is a streaming list of config maps with these names, of these versions in turn.
+// round returns a streaming list of config maps. The arguments are alternately a name and its version.
 func round(version string, objects ...string) string {
 	var b strings.Builder
 	for i := 0; i < len(objects); i += 2 {
@@ -109,7 +109,7 @@ func round(version string, objects ...string) string {
 	return b.String()
 }
 
-// changing is a source that modifies the objects that it delivers, which a source with its own objects may do.
+// changing is a source that modifies the objects that it delivers. A source may do that if the objects are its own.
 type changing struct {
 	reflector.ListerWatcher[configMap]
 }
@@ -129,8 +129,8 @@ func (c changed) Next() (client.WatchEvent[configMap], error) {
 	return event, err
 }
 
-// TestRelistKeepsTheObjectsThatHaveNotChanged checks that unchanged objects stay the same values and are transformed
-// once, with every store and every wrapper of the client.
+// TestRelistKeepsTheObjectsThatHaveNotChanged checks that a relist keeps the values of unchanged objects and transforms
+// each object once, for every store and every wrapper of the client.
 func TestRelistKeepsTheObjectsThatHaveNotChanged(t *testing.T) {
 	for _, packed := range []bool{false, true} {
 		for _, between := range []string{"", "?"} {
@@ -209,7 +209,7 @@ func relistKeeps(t *testing.T, packed bool, between string) {
 
 type lease = *coordinationv1.Lease
 
-// leases is an API server in memory with a number of leases in one list, and watches without events.
+// leases is an in-memory API server with a number of leases in one list, and watches without events.
 type leases struct {
 	mu    sync.Mutex
 	count int
@@ -286,13 +286,13 @@ func TestKeepingOneObjectDoesNotKeepTheListItCameIn(t *testing.T) {
 			held++
 		}
 	}
-	if held > 5 { // that the stack of an ended goroutine may still hold
+	if held > 5 { // the stack of an ended goroutine may still hold some objects
 		t.Errorf("%d of 99 objects are held by one of their list", held)
 	}
 	goruntime.KeepAlive(kept)
 }
 
-// newObject returns the metadata of an object as typical programs write them.
+// newObject returns the metadata of an object as typical programs set it.
 func newObject(i int) listwatch.Object {
 	name := fmt.Sprintf("widget-%06d", i)
 	o := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{
@@ -306,7 +306,7 @@ func newObject(i int) listwatch.Object {
 	return o
 }
 
-// listing is a source that has one list and nothing else.
+// listing is a source with one list and no events.
 type listing struct{ count int }
 
 func (l listing) List(context.Context, metav1.ListOptions) (*client.Page[listwatch.Object], error) {
@@ -322,7 +322,7 @@ func (l listing) Watch(ctx context.Context, _ metav1.ListOptions) (client.Stream
 	return nil, ctx.Err()
 }
 
-// storeOf returns a store with that many objects.
+// storeOf returns a store with count objects.
 func storeOf(b *testing.B, in form, count int) informer.Store[listwatch.Object] {
 	b.Helper()
 	inf := informer.New(listing{count}, in(options{DisableWatchList: true, Logger: slog.New(slog.DiscardHandler)}))
@@ -345,7 +345,7 @@ func heap() float64 {
 	return float64(stats.HeapAlloc)
 }
 
-// BenchmarkStoreAll iterates over 10,000 objects, and reports the heap size of each.
+// BenchmarkStoreAll iterates over 10,000 objects, and reports the heap size of each object.
 func BenchmarkStoreAll(b *testing.B) {
 	const count = 10_000
 	for name, in := range forms {

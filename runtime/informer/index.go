@@ -10,31 +10,30 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/object"
 )
 
-// Index finds objects by values of type K that a function derives from them. One Index can be added to several
-// informers, at any time. Adding it twice does nothing. It has no content of its own: each informer's store keeps the
-// index's content in step with its objects. An Index is safe for concurrent use.
+// Index finds objects by values of type K that a function derives from them. An Index can be added to several
+// informers, at any time; adding it twice to one informer does nothing. It has no content of its own: the store of each
+// informer keeps the content of the index up to date with its objects. An Index is safe for concurrent use.
 type Index[T object.Object, K cmp.Ordered] struct {
 	values func(T) []K
 }
 
-// Indexer is an *[Index] with any K.
+// Indexer is an *[Index] with any type K.
 type Indexer[T object.Object] interface {
 	table(objects iter.Seq2[object.Key, T]) table[T]
 }
 
-// NewIndex returns an index of objects by the results of values. An object without values is not in the index. The
-// function must depend only on the object, and must not read the store: it is called during changes of the store, and
-// again with the same object when that is replaced.
+// NewIndex returns an index of objects by the results of values. An object for which values returns nothing is not in
+// the index. The function must depend only on the object and must not read the store. The store calls it during
+// changes, and calls it a second time with the same object when that object is replaced.
 func NewIndex[T object.Object, K cmp.Ordered](values func(T) []K) *Index[T, K] {
 	return &Index[T, K]{values: values}
 }
 
-// Get returns the objects of view with that value, in no order. It panics if the index was not added to the informer of
-// view.
+// Get returns the objects of view with that value, in no order. It panics if the informer of view lacks the index.
 func (ix *Index[T, K]) Get(view View[T], value K) []T { return slices.Collect(ix.All(view, value)) }
 
-// All returns an iterator over the objects of view with that value, in no order. It has the state at the moment of the
-// call, and holds no lock. Packed objects are unpacked one by one. It panics as [Index.Get] does.
+// All returns an iterator over the objects of view with that value, in no order. The iterator has the state at the time
+// of the call and holds no lock. Packed objects are unpacked one by one. All panics as [Index.Get] does.
 func (ix *Index[T, K]) All(view View[T], value K) iter.Seq[T] {
 	var found []iter.Seq[T]
 	for _, s := range view.stores() {
@@ -51,7 +50,7 @@ func (ix *Index[T, K]) All(view View[T], value K) iter.Seq[T] {
 	}
 }
 
-// Len returns the number of objects of view with that value. It panics as [Index.Get] does.
+// Len returns the number of objects of view with that value. It panics in the same case as [Index.Get].
 func (ix *Index[T, K]) Len(view View[T], value K) int {
 	count := 0
 	for _, s := range view.stores() {
@@ -66,10 +65,10 @@ func (ix *Index[T, K]) count(c *contents[T], value K) int {
 	return len(ix.of(c).keys[value])
 }
 
-// Range returns an iterator over the objects with values from from up to but not including to, ordered by value within
-// each store. An object with several such values is yielded several times. The state of a store is that when the
-// iteration reaches it, and no lock is held while it yields. The first Range sorts all values. From then on they are
-// kept in order, which makes changes of the store more expensive. It panics as [Index.Get] does.
+// Range returns an iterator over the objects with values in the range from <= value < to. Within each store, the
+// objects are ordered by value. An object with several such values is yielded several times. The iterator reads a
+// store's state when it reaches that store, and holds no lock while it yields. The first call of Range sorts all
+// values. The store then keeps them sorted, which makes its changes more expensive. Range panics as [Index.Get] does.
 func (ix *Index[T, K]) Range(view View[T], from, to K) iter.Seq2[K, T] {
 	return func(yield func(K, T) bool) {
 		for _, s := range view.stores() {
@@ -84,14 +83,13 @@ func (ix *Index[T, K]) Range(view View[T], from, to K) iter.Seq2[K, T] {
 	}
 }
 
-// with returns the objects with that value.
 func (ix *Index[T, K]) with(c *contents[T], value K) iter.Seq[T] {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
 	return c.items.pick(maps.Keys(ix.of(c).keys[value]))
 }
 
-// between returns the values from from up to but not including to, and for each value an object.
+// between returns the values in the range from <= value < to, and an object for each value.
 func (ix *Index[T, K]) between(c *contents[T], from, to K) ([]K, iter.Seq[T]) {
 	ix.sort(c)
 	c.mu.RLock()
@@ -110,7 +108,7 @@ func (ix *Index[T, K]) between(c *contents[T], from, to K) ([]K, iter.Seq[T]) {
 	return values, c.items.pick(slices.Values(keys))
 }
 
-// sort makes the table in c keep its values in order, if it does not yet.
+// sort sorts the values of the table in c, which from then on keeps them sorted. It does nothing if they are sorted.
 func (ix *Index[T, K]) sort(c *contents[T]) {
 	c.mu.RLock()
 	ordered := ix.of(c).ordered

@@ -23,7 +23,7 @@ func version(o listwatch.Object) []int {
 
 // S02
 //
-// Stronger: an index is a value and not a name, so two cannot conflict, and its keys have a type.
+// Stronger: an index is a value instead of a name, so two indexes cannot conflict, and its keys are typed.
 func TestIndexCanBeAddedLater(t *testing.T) {
 	inBothForms(t, func(t *testing.T, in form) {
 		s := listwatch.New("a", "b")

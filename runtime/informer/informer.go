@@ -20,7 +20,7 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/reflector"
 )
 
-// Informer keeps a store in step with a resource of the API server, and reports its changes to any number of handlers.
+// Informer keeps a store up to date with a resource of the API server, and reports changes to any number of handlers.
 // It is safe for concurrent use.
 type Informer[T object.Object] struct {
 	name      string
@@ -34,11 +34,11 @@ type Informer[T object.Object] struct {
 	failures  signal
 	detector  *mutationDetector[T] // may be nil
 
-	// mu makes a change of the store and passing its events to the listeners atomic, so that a new handler sees each
-	// object exactly once. Lock order: mu, then the mutexes of the store and of the listeners.
+	// mu makes two steps atomic: changing the store, and passing the resulting events to the listeners. A new handler
+	// therefore sees each object exactly once. Lock order: mu, then the mutexes of the store and of the listeners.
 	mu        sync.Mutex
 	stage     stage
-	synced    bool          // the store has the first list, and the listeners have its events
+	synced    bool          // the store has the first list, and the listeners have received its events
 	onSynced  func()        // if set, called when synced is set; must not block. Set before Run
 	ended     chan struct{} // closed when stage is ended
 	listeners map[*listener[T]]struct{}
@@ -88,13 +88,12 @@ func New[T object.Object](source reflector.ListerWatcher[T], opts Options[T]) *I
 	return i
 }
 
-// Synced is closed when the store has the first complete state of the source.
+// Synced returns a channel that is closed when the store has the first complete state of the source.
 func (i *Informer[T]) Synced() <-chan struct{} { return i.fifo.Synced() }
 
-// Wait blocks until [Informer.Synced] is closed. It fails with [ErrEnded] if Run ends first, and with the error of ctx
-// and its cause if ctx ends first. Both errors include the reason why the informer has not synced, if known. Wait fails
-// at once for a kind that the API server does not, or no longer, serve: meta.IsNoMatchError reports true for this
-// error.
+// Wait blocks until [Informer.Synced] is closed. It fails with [ErrEnded] if Run ends first, and with the error and
+// cause of ctx if ctx ends first. Both errors include the reason why the informer has not synced, if known. Wait fails
+// at once for a kind that the API server does not serve: meta.IsNoMatchError reports true for that error.
 func (i *Informer[T]) Wait(ctx context.Context) error {
 	if isDone(i.Synced()) && i.Err() == nil {
 		return nil
@@ -109,10 +108,10 @@ func (i *Informer[T]) Wait(ctx context.Context) error {
 	return fmt.Errorf("%s has not synced: %w", i.label, why)
 }
 
-// errAbsent precedes the reflector's error, which has the kind.
+// errAbsent is prepended to the reflector's error, which has the kind.
 var errAbsent = errors.New("the API server does not know the kind")
 
-// wait returns why the informer cannot sync.
+// wait returns the reason why the informer cannot sync.
 func (i *Informer[T]) wait(ctx context.Context) error {
 	for {
 		failed := i.failures.next() // called before Err
@@ -142,22 +141,22 @@ func (i *Informer[T]) AddIndex(ix Indexer[T]) {
 	i.contents.addIndex(ix)
 }
 
-// AddHandler calls h for every existing object, as Added events with Initial set, and for every later change. It can be
-// called at any time and does not wait for h. Handlers run independently of each other. One handler receives one event
-// at a time, and the events of one object in order. After Run has returned, h is not called again.
+// AddHandler calls h for every existing object, with Added events that have Initial set, and for every later change. It
+// can be called at any time and does not wait for h. Handlers run independently of each other. Each handler receives
+// one event at a time, and the events of one object in order. After Run has returned, h is not called again.
 func (i *Informer[T]) AddHandler(h Handler[T]) *Registration {
 	return i.addHandler(h, false, func() {}, func() {})
 }
 
-// AddKeyHandler is [Informer.AddHandler] for a handler that reads only key, UID and resource version of objects that
-// have not changed: in Initial events and in resyncs. If T is an interface, a packed store does not unpack these
-// objects: the events have placeholders, whose other methods panic. All other events have the objects.
+// AddKeyHandler is [Informer.AddHandler] for a handler that reads only the key, UID and resource version of unchanged
+// objects, as in Initial events and resyncs. If T is an interface, a packed store does not unpack these objects. The
+// events instead contain placeholders, whose other methods panic. All other events contain the objects.
 func (i *Informer[T]) AddKeyHandler(h Handler[T]) *Registration {
 	return i.addHandler(h, true, func() {}, func() {})
 }
 
-// addHandler is AddHandler, or AddKeyHandler with byKey. It calls onSynced after the initial events, and onDone after
-// the last call of the handler. They must not block.
+// addHandler implements AddHandler and, if byKey is set, AddKeyHandler. It calls onSynced after the initial events, and
+// onDone after the last call of the handler. The two functions must not block.
 func (i *Informer[T]) addHandler(h Handler[T], byKey bool, onSynced, onDone func()) *Registration {
 	l := newListener(h, onSynced, onDone)
 	l.byKey = byKey
@@ -179,8 +178,8 @@ func (i *Informer[T]) addHandler(h Handler[T], byKey bool, onSynced, onDone func
 	return &Registration{synced: l.synced, done: l.done, remove: func() { i.removeHandler(l) }, err: l.err}
 }
 
-// Run keeps the store in step and calls the handlers until ctx ends. It returns nil after its last goroutine has ended
-// and the last handler has returned. It can be called once; further calls return ErrAlreadyRun.
+// Run keeps the store up to date and calls the handlers until ctx ends. It returns nil after its last goroutine has
+// ended and the last handler has returned. It can be called once; further calls return [ErrAlreadyRun].
 func (i *Informer[T]) Run(ctx context.Context) error {
 	if !i.begin() {
 		return ErrAlreadyRun
@@ -197,7 +196,7 @@ func (i *Informer[T]) endUnrun() {
 	}
 }
 
-// begin starts the handlers that were added before. It reports whether this is the first Run.
+// begin starts the handlers that were added before Run. It reports whether this is the first Run.
 func (i *Informer[T]) begin() bool {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -261,61 +260,61 @@ func (i *Informer[T]) handle(deltas reflector.Deltas[T]) {
 	}
 }
 
-// ErrAlreadyRun is the error of the second Run of an informer or a factory.
+// ErrAlreadyRun is returned by every call of Run after the first one, of an informer or a factory.
 var ErrAlreadyRun = life.ErrAlreadyRun
 
 // minResync is the minimum resync interval.
 const minResync = time.Second
 
-// Options configure an [Informer] or a [Scoped] informer. The zero value is ready for use.
+// Options configures an [Informer] or a [Scoped] informer. The zero value is ready for use.
 type Options[T object.Object] struct {
-	// Name is the name of the informer in logs, metrics and errors. It should be the name of the resource, such as
+	// Name identifies the informer in logs, metrics and errors. It should be the name of the resource, such as
 	// "guestbooks.webapp.example.com". The default is the name of the type T.
 	Name string
-	// Namespace is the namespace of the objects, if there is only one. It is added to Name in logs and errors.
+	// Namespace is the only namespace of the objects, or "". Logs and errors show it with Name.
 	Namespace string
-	// Logger receives failures. Nil means slog.Default().
+	// Logger receives messages about failures. Nil means slog.Default().
 	Logger *slog.Logger
-	// Resync is the interval at which handlers receive every object of the store again, as Updated events. It causes no
-	// requests. Zero disables it; the minimum is one second.
+	// Resync is the interval at which handlers receive every object of the store again, as Updated events. A resync sends
+	// no requests. Zero disables resyncs; the minimum is one second.
 	Resync time.Duration
-	// Transform, if set, is applied to each object once on arrival, before the store and the handlers see it. It may
-	// modify the object except its namespace and name. If it fails, the error is logged and the object keeps its
-	// previous state.
+	// Transform, if set, is applied once to each object that arrives, before the store and the handlers see it. It may
+	// modify everything except the namespace and the name. If it returns an error, the error is logged and the object
+	// keeps its previous state.
 	Transform func(T) (T, error)
 	// Indexes are the initial indexes of the store.
 	Indexes []Indexer[T]
-	// DisableWatchList makes the informer begin with a LIST even if the server can stream the initial state.
+	// DisableWatchList makes the informer start with a LIST request even if the server can stream the initial state.
 	DisableWatchList bool
-	// PageSize is the number of objects per page of a LIST. Zero means 500 where paging does not bypass the server's
-	// cache, and one page otherwise. Other values always apply.
+	// PageSize is the number of objects per page of a LIST. If it is zero, the informer requests pages of 500 objects
+	// where paging does not bypass the server's cache, and a single page otherwise. Any other value always applies.
 	PageSize int64
-	// Observer, if set, receives each change of the store before the handlers do.
+	// Observer, if set, receives each change of the store before the handlers receive it.
 	Observer Observer[T]
-	// Packed, if set, keeps the objects packed in the store, in a fraction of the memory: about a fifth if metadata and
-	// conditions are kept. Reads from the store, and the old state in an event, are unpacked each time. That takes
-	// about as long as a deep copy, and the reader owns the object. The handlers still share the object of an event,
-	// except in initial events and resyncs. Index functions receive temporary objects. If an object cannot be packed,
-	// the error is logged and the object keeps its previous state.
+	// Packed, if set, makes the store keep its objects in a packed form, which takes a fraction of the memory: about a
+	// fifth if metadata and conditions are kept. Each read from the store, and each read of the old state in an event,
+	// unpacks the object. Unpacking takes about as long as a deep copy, and the reader owns the result. The handlers still
+	// share the object of an event, except in initial events and resyncs. Index functions receive temporary objects. If an
+	// object cannot be packed, the error is logged and the object keeps its previous state.
 	Packed *Packing[T]
 	// Metrics receives the informer's metrics. Nil disables them.
 	Metrics *metrics.Registry
-	// Mutated, if set, is called for each object that was modified although it is in the store. It is for tests, which
-	// pass a function that calls t.Error: detection needs a copy of each object, and compares all of them each second
-	// and at the end of Run. Mutated is called from goroutines of Run, which waits for it. With Packed, nothing is
-	// detected, since the store has no objects.
+	// Mutated, if set, is called for each object that was modified while it was in the store. It is intended for tests,
+	// which pass a function that calls t.Error. Detection keeps a copy of each object, and compares all objects with their
+	// copies each second and at the end of Run. Mutated is called from goroutines of Run, which waits for it. With Packed,
+	// it detects nothing, because the store keeps no objects that readers could modify.
 	Mutated func(*MutationError)
 }
 
-// Observer receives each change of a store. It is for state that must be in step with the store, such as a custom
-// index; handlers receive changes later.
+// Observer receives each change of a store. Use it for state that must stay up to date with the store, such as a custom
+// index. Handlers receive changes later.
 type Observer[T object.Object] interface {
-	// Applied is called after each change: the store has all changes up to version, and events are the resulting
-	// events. Bookmarks and resyncs of packed stores have no events. The calls are sequential. Applied must not call
-	// the informer, and must not block, since everything waits for it.
+	// Applied is called after each change. The store then has all changes up to version, and events are the resulting
+	// events. There are no events for bookmarks and for resyncs of packed stores. The calls are sequential. Applied must
+	// not call the informer and must not block, because the informer waits for it.
 	Applied(version string, events []Event[T])
-	// Listed is called instead of Applied when an empty packed store has received a complete state. The iteration is
-	// valid during the call, and unpacks the objects one by one.
+	// Listed is called instead of Applied when an empty packed store has received a complete state. The iterator is valid
+	// only during the call, and unpacks the objects one by one.
 	Listed(version string, objects iter.Seq[T])
 }
 
@@ -328,19 +327,18 @@ func (i *Informer[T]) Namespace() string { return i.namespace }
 // Observer returns Options.Observer.
 func (i *Informer[T]) Observer() Observer[T] { return i.contents.observer }
 
-// Store returns the read side of the store. It is empty before the first list, and keeps the last state after Run.
+// Store returns the read side of the store, which is empty before the first list and keeps its last state after Run.
 func (i *Informer[T]) Store() Store[T] { return Store[T]{i.contents} }
 
-// Err returns why the store is not in step with the source, as a *[reflector.SyncError]. It returns nil if the store is
-// in step, and before Run. Failing lists and watches are retried until Run ends.
+// Err returns the reason why the store is out of date, as a *[reflector.SyncError]. It returns nil if the store is up
+// to date, and before Run. The informer retries failing lists and watches until Run ends.
 func (i *Informer[T]) Err() error { return i.reflector.Err() }
 
 func (i *Informer[T]) store(string) (Store[T], bool) { return i.Store(), true }
 
 func (i *Informer[T]) stores() []Store[T] { return []Store[T]{i.Store()} }
 
-// follow calls handle for the changes of the source, sequentially, until ctx ends. It returns after its last goroutine
-// has ended.
+// follow calls handle sequentially for the changes of the source until ctx ends and its last goroutine has ended.
 func (i *Informer[T]) follow(ctx context.Context) {
 	var workers sync.WaitGroup
 	workers.Go(func() { i.reflector.Run(ctx) })
@@ -353,7 +351,7 @@ func (i *Informer[T]) follow(ctx context.Context) {
 		workers.Go(func() { every(ctx, mutationPeriod, i.detector.check) })
 	}
 	_ = i.fifo.Run(ctx, i.handle) // returns when ctx ends
-	// Closed before the wait, so that pushes of the reflector are dropped.
+	// The queue is closed before the wait, so that it drops further pushes of the reflector.
 	i.fifo.Close()
 	workers.Wait()
 }
@@ -397,11 +395,11 @@ func (s *signal) send() {
 	}
 }
 
-// ErrRemoved is in the error of a wait for a handler that was removed.
+// ErrRemoved is wrapped by the error of a wait for a handler that was removed.
 var ErrRemoved = errors.New("the handler was removed")
 
-// ErrEnded is in the error of a wait for an informer whose Run has ended, and of [Shared] for a new kind after the
-// factory's Run has ended.
+// ErrEnded is wrapped by the error of a wait for an informer whose Run has ended. [Shared] returns it for a new kind
+// after the factory's Run has ended.
 var ErrEnded = errors.New("the informer has ended")
 
 // Registration is the registration of a handler with an informer. It is safe for concurrent use.
@@ -412,8 +410,8 @@ type Registration struct {
 	err    func() error // returns why done is closed
 }
 
-// Foreign returns a registration for a foreign informer, such as a test double. It has synced. Remove calls remove
-// once, and closes Done.
+// Foreign returns a registration for an informer that this package does not implement, such as a test double. Its
+// Synced is closed from the start. Remove calls remove once, and closes Done.
 func Foreign(remove func()) *Registration {
 	synced, done := make(chan struct{}), make(chan struct{})
 	close(synced)
@@ -426,9 +424,9 @@ func Foreign(remove func()) *Registration {
 	}
 }
 
-// Synced is closed after the handler has returned from the last of its Initial events: it has then seen all objects
-// that existed when it was added, or the first list. It is never closed earlier, and never if the handler is removed or
-// the informer ends before that; [Registration.Wait] fails then.
+// Synced returns a channel that is closed after the handler has returned from the last of its Initial events. The
+// handler has then seen all objects that existed when it was added, or the first list. If the handler is removed or the
+// informer ends earlier, the channel is never closed, and [Registration.Wait] fails.
 func (r *Registration) Synced() <-chan struct{} { return r.synced }
 
 // Wait blocks until [Registration.Synced] is closed. It fails with [ErrRemoved] if the handler was removed first, with
@@ -437,7 +435,7 @@ func (r *Registration) Wait(ctx context.Context) error {
 	select {
 	case <-r.synced:
 	case <-r.done:
-		// Both may be closed, and select chooses either.
+		// Both channels may be closed, in which case select chooses either.
 		if !isDone(r.synced) {
 			return r.err()
 		}
@@ -449,17 +447,17 @@ func (r *Registration) Wait(ctx context.Context) error {
 	return nil
 }
 
-// Remove removes the handler: it receives no further events. Remove does not wait for a call in progress, so the
-// handler itself may call it; [Registration.Done] is closed when that call has returned. Further calls, and calls after
-// the end of the informer, do nothing.
+// Remove removes the handler, which then receives no further events. Remove does not wait for a call in progress, so
+// the handler itself may call it; [Registration.Done] is closed when that call has returned. Remove does nothing if it
+// was called before or if the informer has ended.
 func (r *Registration) Remove() { r.remove() }
 
-// Done is closed when the handler was removed, or its informer has ended, and the last call of the handler has
-// returned. A handler must not wait for its own Done.
+// Done returns a channel that is closed when the handler was removed, or its informer has ended, and the last call of
+// the handler has returned. A handler must not wait for its own Done.
 func (r *Registration) Done() <-chan struct{} { return r.done }
 
-// waitFor blocks until done is closed. If ctx ends first, the error has the error of ctx and the results of unsynced.
-// If ended is closed first, it has ErrEnded instead.
+// waitFor blocks until done is closed. If ctx ends first, it returns the error of ctx together with the results of
+// unsynced. If ended is closed first, it returns ErrEnded instead.
 func waitFor(ctx context.Context, done, ended <-chan struct{}, unsynced func() []error) error {
 	why := ErrEnded
 	select {
@@ -474,7 +472,7 @@ func waitFor(ctx context.Context, done, ended <-chan struct{}, unsynced func() [
 	return errors.Join(append(unsynced(), why)...)
 }
 
-// endOf returns the error of ctx, and its cause if that is more specific.
+// endOf returns the error of ctx together with its cause, if the cause is more specific.
 func endOf(ctx context.Context) error {
 	if cause := context.Cause(ctx); cause != ctx.Err() {
 		return fmt.Errorf("%w: %w", ctx.Err(), cause)
@@ -482,7 +480,7 @@ func endOf(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// notSynced returns the error that an informer with that name has not synced, with the reason if known.
+// notSynced returns the error for an informer that has not synced, with that name and the reason if it is known.
 func notSynced(name string, why error) error {
 	if why == nil {
 		return fmt.Errorf("%s has not synced", name)
@@ -499,7 +497,6 @@ func isDone(c <-chan struct{}) bool {
 	}
 }
 
-// instruments are the metrics of one informer.
 type instruments struct {
 	registry *metrics.Registry
 	folded   *metrics.Counter
@@ -510,12 +507,11 @@ func newInstruments(registry *metrics.Registry) instruments {
 	return instruments{
 		registry: registry,
 		folded: registry.Counter("informer_folded_events_total",
-			"Events of slow handlers folded into others of the same object.", "informer"),
+			"Events for slow handlers that were merged with other events of the same object.", "informer"),
 		objects: registry.Gauge("informer_objects", "Objects in the store.", "informer"),
 	}
 }
 
-// label returns the label of an informer in metrics.
 func label(name, namespace string) string {
 	if namespace == "" {
 		return name

@@ -63,7 +63,7 @@ func run(t *testing.T, inf *informer.Informer[listwatch.Object]) {
 	synctest.Wait()
 }
 
-// log is a handler that records its events: "+a@11!" is an initial Added of a in version 11, "~a@11>12" an Updated,
+// log is a handler that records its events: "+a@11!" is an initial Added of a at version 11, "~a@11>12" an Updated,
 // "-a@13" a Deleted, and "-a@13?" a Deleted whose final state is unknown.
 type log struct {
 	mu    sync.Mutex
@@ -111,7 +111,7 @@ func isClosed(c <-chan struct{}) bool {
 	}
 }
 
-// pass advances the virtual time and waits until everything that is due has run.
+// pass advances the virtual time by d and waits until everything that is then due has run.
 func pass(d time.Duration) {
 	<-time.After(d)
 	synctest.Wait()
@@ -142,7 +142,7 @@ func TestHandlerReceivesEveryChangeInOrder(t *testing.T) {
 
 // C02
 //
-// Stronger: an object that was deleted and created again, which its UID shows, always causes Deleted and then Added. So
+// Stronger: an object that was deleted and recreated always causes Deleted and then Added, because its UID shows it. So
 // a handler that does not compare UIDs is correct too.
 func TestRecreationMissedByTheWatchIsTwoEvents(t *testing.T) {
 	inBothForms(t, func(t *testing.T, in form) {
@@ -188,7 +188,7 @@ func TestKnownStateIsNotDeliveredAgain(t *testing.T) {
 
 // C03, P01
 //
-// Stronger: an object in the same state as before the list causes no event.
+// Stronger: an object that a list returns in an unchanged state causes no event.
 func TestStoreIsReplacedBeforeHandlersAreCalled(t *testing.T) {
 	inBothForms(t, func(t *testing.T, in form) {
 		s := listwatch.New("a", "b", "c")
@@ -216,8 +216,8 @@ func TestStoreIsReplacedBeforeHandlersAreCalled(t *testing.T) {
 	})
 }
 
-// Stronger: client-go would deliver the new states too, because it has decoded and replaced all objects. Here the
-// version must not be mistaken for an unchanged state.
+// Stronger: client-go also delivers the new states, because it decodes and replaces all objects. Here an object with
+// the same version but another content must not be mistaken for an unchanged one.
 func TestDuplicateVersionsAreReadAgain(t *testing.T) {
 	inBothForms(t, func(t *testing.T, in form) {
 		for _, listed := range []bool{true, false} {
@@ -244,7 +244,7 @@ func TestDuplicateVersionsAreReadAgain(t *testing.T) {
 	})
 }
 
-// changingTwice is a source whose lists have each object twice, the second time in a later state.
+// changingTwice is a source whose lists contain each object twice, the second time in a later state.
 type changingTwice struct{ *listwatch.Source }
 
 func (c changingTwice) List(ctx context.Context, options metav1.ListOptions) (*client.Page[listwatch.Object], error) {
@@ -388,8 +388,8 @@ func TestMetricsCountListsWatchesAndFailures(t *testing.T) {
 
 // C07
 //
-// Stronger: what must be set before the start is in Options and cannot be set too late, and a second Run is an error
-// and not a warning.
+// Stronger: everything that must be set before the start is in Options, so it cannot be set too late. A second Run
+// returns an error instead of logging a warning.
 func TestInformerRunsOnce(t *testing.T) {
 	inBothForms(t, func(t *testing.T, in form) {
 		s, l := listwatch.New("a"), &log{}
@@ -461,8 +461,8 @@ func TestRunWaitsForTheReflector(t *testing.T) {
 
 // C09, R11
 //
-// Stronger: an informer has one period and no rounding, and a resync cannot fail. Only a resync delivers a state that
-// did not change, never a relist.
+// Stronger: an informer has one resync period without rounding, and a resync cannot fail. Only a resync delivers an
+// unchanged state; a relist never does.
 func TestResyncDeliversTheStoreWithoutRequests(t *testing.T) {
 	inBothForms(t, func(t *testing.T, in form) {
 		s, l := listwatch.New("a"), &log{}
@@ -513,7 +513,7 @@ func TestInformerIsSyncedWithTheFirstCompleteState(t *testing.T) {
 	})
 }
 
-// marking is a transform that marks each object it sees, and fails for objects and versions named in broken.
+// marking returns a transform that marks each object it sees, and fails for the objects and versions named in broken.
 func marking(broken map[string]bool) func(listwatch.Object) (listwatch.Object, error) {
 	return func(o listwatch.Object) (listwatch.Object, error) {
 		if o.Labels["transformed"] != "" {
@@ -555,8 +555,8 @@ func TestEachObjectIsTransformedOnceBeforeHandlers(t *testing.T) {
 
 // C10
 //
-// Stronger: an object that cannot be transformed keeps its last good state in the store, and a relist does not take it
-// for deleted.
+// Stronger: an object that cannot be transformed keeps its last good state in the store, and a relist does not treat it
+// as deleted.
 func TestObjectThatCannotBeTransformedStaysAsItWas(t *testing.T) {
 	for _, listed := range []bool{false, true} {
 		inBothForms(t, func(t *testing.T, in form) {
@@ -588,8 +588,8 @@ func TestObjectThatCannotBeTransformedStaysAsItWas(t *testing.T) {
 
 // C11
 //
-// Stronger: handlers need no case for a tombstone type. Object has everything that is known about a deleted object, so
-// it always has a key, a name and a UID.
+// Stronger: handlers need no case for a tombstone type. Object has all known data of a deleted object, so it always has
+// a key, a name and a UID.
 func TestDeletedObjectIsAlwaysThere(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := listwatch.New("watched", "missed", "unreadable", "recreated")
@@ -691,7 +691,7 @@ func TestEveryWaitEnds(t *testing.T) {
 	})
 }
 
-// F08, C09: a waiting resync adopts the version of the change behind it.
+// F08, C09: if a bookmark follows a resync in the queue, the waiting resync takes over its version.
 func TestVersionOfABookmarkBehindAResyncReachesTheStore(t *testing.T) {
 	inBothForms(t, func(t *testing.T, in form) {
 		s := listwatch.New("a")
@@ -705,7 +705,7 @@ func TestVersionOfABookmarkBehindAResyncReachesTheStore(t *testing.T) {
 		})}))
 		run(t, inf)
 		synctest.Wait()
-		s.Update("a") // is being applied, while a resync and then a bookmark come
+		s.Update("a") // applying this update blocks, so a resync and then a bookmark wait behind it
 		time.Sleep(time.Minute)
 		s.Send(listwatch.Bookmark("99"))
 		synctest.Wait()

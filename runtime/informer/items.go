@@ -13,15 +13,15 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/object"
 )
 
-// items has the objects of a store by key, in the form of the store: whole or packed.
+// items holds the objects of a store by key, in the form in which the store keeps them: whole or packed.
 type items[T object.Object] interface {
 	len() int
 	find(key object.Key) (stored[T], bool)
-	// lookUp is find. It does not allocate for the key.
+	// lookUp is like find, but does not allocate memory for the key.
 	lookUp(namespace, name []byte) (stored[T], bool)
 	// form returns obj in the form of the store, without storing it.
 	form(obj T) (stored[T], error)
-	// put sets the object of key, and returns the key with strings that the object keeps alive anyway.
+	// put sets the object of key. It returns the key with strings that the object keeps alive in any case.
 	put(key object.Key, obj stored[T]) object.Key
 	remove(key object.Key)
 	// all iterates over the current objects.
@@ -42,10 +42,10 @@ type items[T object.Object] interface {
 
 // query selects objects of a store.
 type query struct {
-	namespace string // "" is all
+	namespace string // "" means all
 	selector  labels.Selector
 	selected  func(object.Key) bool
-	among     iter.Seq[object.Key] // keys of objects that exist, among which are all that are selected; nil is all
+	among     iter.Seq[object.Key] // keys of existing objects, including all that are selected; nil means all keys
 }
 
 // stored is an object in the form of a store.
@@ -63,8 +63,8 @@ func (r *stored[T]) object() T {
 	return r.whole
 }
 
-// sameObject reports whether r and other, which have the same key and form, are states of one object, and not of one
-// that was deleted and created again.
+// sameObject reports whether r and other, which have the same key and form, are states of the same object. It reports
+// false if that object was deleted and created again in between.
 func (r *stored[T]) sameObject(other *stored[T]) bool {
 	if r.packed != "" {
 		return r.packed.SameObject(other.packed)
@@ -72,7 +72,7 @@ func (r *stored[T]) sameObject(other *stored[T]) bool {
 	return r.whole.GetUID() == other.whole.GetUID()
 }
 
-// sameState reports whether r and other, which are states of one object, are the same state.
+// sameState reports whether r and other, which are states of the same object, are the same state.
 func (r *stored[T]) sameState(other *stored[T]) bool {
 	if r.packed != "" {
 		return r.packed.SameState(other.packed)
@@ -81,7 +81,7 @@ func (r *stored[T]) sameState(other *stored[T]) bool {
 	return version != "" && version == other.whole.GetResourceVersion()
 }
 
-// sameContent reports whether r and other, of the same form, are certainly equal.
+// sameContent reports whether r and other, which have the same form, are certainly equal.
 func (r *stored[T]) sameContent(other *stored[T]) bool {
 	if r.packed != "" {
 		return r.packed == other.packed
@@ -106,7 +106,7 @@ func unpack[T object.Object](packer *pack.Packer[T], packed pack.Packed) T {
 	return obj
 }
 
-// newItems returns empty items in the form of packing; nil means whole.
+// newItems returns empty items in the form of packing. If packing is nil, the items are whole objects.
 func newItems[T object.Object](packing *Packing[T]) items[T] {
 	if packing == nil {
 		return &wholeItems[T]{newKeyed[T]()}
@@ -125,7 +125,7 @@ func objects[T object.Object](i items[T]) iter.Seq2[object.Key, T] {
 	}
 }
 
-// keyed has values by namespace and name.
+// keyed holds values by namespace and name.
 type keyed[R any] struct {
 	spaces map[string]map[string]R // no inner map is empty
 	total  int
@@ -186,14 +186,13 @@ func (k *keyed[R]) each() iter.Seq2[object.Key, R] {
 	}
 }
 
-// entry is a value with its key.
 type entry[R any] struct {
 	key   object.Key
 	value R
 }
 
-// entries returns the values of a query for which matches, in place of its selector, returns true. A nil function
-// selects all.
+// entries returns the values of a query for which matches returns true. matches takes the place of the query's
+// selector; a nil function matches all values.
 func (k *keyed[R]) entries(q query, matches func(R) bool) []entry[R] {
 	namespace, selected := q.namespace, q.selected
 	var found []entry[R]
@@ -232,7 +231,6 @@ func (k *keyed[R]) entries(q query, matches func(R) bool) []entry[R] {
 	return found
 }
 
-// opened iterates over entries and opens each one.
 func opened[R any, T object.Object](entries []entry[R], open func(R) T) iter.Seq2[object.Key, T] {
 	return func(yield func(object.Key, T) bool) {
 		for _, e := range entries {
@@ -259,7 +257,7 @@ func picked[R any, T object.Object](k *keyed[R], keys iter.Seq[object.Key], open
 	}
 }
 
-// wholeItems has objects that readers share with the store.
+// wholeItems holds objects that readers share with the store.
 type wholeItems[T object.Object] struct{ keyed[T] }
 
 func (w *wholeItems[T]) find(key object.Key) (stored[T], bool) {
@@ -319,7 +317,7 @@ func (w *wholeItems[T]) events(example Event[T]) batch[T] {
 
 func (*wholeItems[T]) empty() items[T] { return &wholeItems[T]{newKeyed[T]()} }
 
-// about returns a copy of example for obj.
+// about returns a copy of example in which the object is obj.
 func about[T object.Object](obj T, example Event[T]) Event[T] {
 	example.Object = obj
 	if example.Type == Updated {
@@ -328,13 +326,13 @@ func about[T object.Object](obj T, example Event[T]) Event[T] {
 	return example
 }
 
-// Packing packs objects of one Go type for the stores of informers. It is safe for concurrent use. The informers of one
-// type can share it, and then share the strings that repeat in their objects.
+// Packing packs objects of one Go type for the stores of informers. It is safe for concurrent use. Informers of the
+// same type can use the same Packing, so that their stores share the strings that repeat in their objects.
 type Packing[T object.Object] struct{ packer *pack.Packer[T] }
 
-// NewPacking returns the Packing of objects with the Go type of prototype. T may be that pointer type or an interface
+// NewPacking returns a Packing for objects with the Go type of prototype. T may be that pointer type or an interface
 // such as object.Object. NewPacking fails if the type has a field that cannot be packed: a channel, a function, or a
-// struct with unexported fields that does not encode itself as JSON.
+// struct with unexported fields that does not implement its own JSON encoding.
 func NewPacking[T object.Object](prototype T) (*Packing[T], error) {
 	packer, err := pack.New(prototype)
 	if err != nil {
@@ -343,8 +341,7 @@ func NewPacking[T object.Object](prototype T) (*Packing[T], error) {
 	return &Packing[T]{packer}, nil
 }
 
-// packedItems has packed objects. Each read returns a new object. The names in the keys are substrings of the packed
-// objects.
+// packedItems holds packed objects, whose substrings are the names in the keys. Each read returns a new object.
 type packedItems[T object.Object] struct {
 	keyed[pack.Packed]
 	packer *pack.Packer[T]
@@ -419,18 +416,17 @@ func (p *packedItems[T]) empty() items[T] {
 	return &packedItems[T]{newKeyed[pack.Packed](), p.packer}
 }
 
-// packedEvents are events of packed objects, which are unpacked on delivery.
+// packedEvents holds events of packed objects, which are unpacked on delivery.
 type packedEvents[T object.Object] struct {
 	packed  []pack.Packed
 	packer  *pack.Packer[T]
 	example Event[T]
-	byKey   bool // the events have placeholders for the objects
+	byKey   bool // the events contain placeholders instead of the objects
 }
 
-// unchanged reports whether the objects have not changed: initial events, or events of a resync.
+// unchanged reports whether the objects are unchanged, which holds for initial events and for events of a resync.
 func (s *packedEvents[T]) unchanged() bool { return s.example.Initial || s.example.Type == Updated }
 
-// event returns the event of an object.
 func (s *packedEvents[T]) event(packed pack.Packed) Event[T] {
 	if s.byKey {
 		if obj, ok := any(&kept[T]{packed: packed, packer: s.packer}).(T); ok {

@@ -29,7 +29,7 @@ func packedContents[T object.Object](t *testing.T, prototype T) *contents[T] {
 	return newContents(nil, packing)
 }
 
-// list returns a whole state, as a reflector gathers it for c.
+// list returns a complete list for c, as a reflector collects it.
 func list[T object.Object](c *contents[T], version string, objects ...T) reflector.Delta[T] {
 	all := sink[T]{contents: c}.Collect(0)
 	for _, o := range objects {
@@ -40,14 +40,14 @@ func list[T object.Object](c *contents[T], version string, objects ...T) reflect
 	return whole(all, version)
 }
 
-// whole returns the state that all has gathered.
+// whole returns the delta of the state that all has collected.
 func whole[T object.Object](all collect.Collector[T], version string) reflector.Delta[T] {
 	d := reflector.Delta[T]{Type: reflector.Replaced, ResourceVersion: version}
 	d.Stored, d.Retained = all.State()
 	return d
 }
 
-// listedNodes returns the list of nodes in a version.
+// listedNodes returns a list of the nodes at a version.
 func listedNodes(c *contents[meta], version int, names ...string) reflector.Delta[meta] {
 	all := newPackedState(c, 0)
 	for _, name := range names {
@@ -75,7 +75,7 @@ func TestRelistKeepsWhatWasPacked(t *testing.T) {
 	if c.advance(reflector.Deltas[meta]{listedNodes(c, 1, "a")}); packedAt("a") != a || packedAt("b") != nil {
 		t.Error("the list has packed again what has not changed, or has kept what is gone")
 	}
-	// the list was read before the store came to its state
+	// This list was read before the store reached its current state.
 	early := newPackedState(packedContents(t, &metav1.PartialObjectMetadata{}), 0)
 	o := node("a", 1)
 	early.Set(object.KeyOf(o), o)
@@ -207,7 +207,7 @@ func TestEventsOfPackedObjectsAreUnpackedWhenTheyAreDelivered(t *testing.T) {
 	}
 }
 
-// A key handler receives placeholders for objects that have not changed, and the objects of all other events.
+// A key handler receives placeholders for unchanged objects, and the whole objects for all other events.
 func TestKeyHandlerReceivesPlaceholdersOfUnchangedObjects(t *testing.T) {
 	c := packedContents[object.Object](t, &metav1.PartialObjectMetadata{})
 	l := newListener(func(Event[object.Object]) {}, func() {}, func() {})
@@ -293,13 +293,13 @@ func nodeDelta(kind reflector.DeltaType, name string, version int) reflector.Del
 
 // P02
 //
-// Stronger: the events of a batch start from the store's content, so none is delivered twice.
+// Stronger: the events of a batch are computed from the store's content, so no event is delivered twice.
 func TestBatchIsAppliedInOneStep(t *testing.T) {
 	c := newContents[meta](nil, nil)
 	watched := NewIndex(func(o meta) []string {
 		if c.mu.TryRLock() {
 			c.mu.RUnlock()
-			if o.ResourceVersion != "1" { // that one is indexed before the index is in the store
+			if o.ResourceVersion != "1" { // version 1 is indexed before the index is added to the store
 				t.Errorf("a reader can see the store between %s and the rest of its batch", o.Name)
 			}
 		}
@@ -324,7 +324,8 @@ func TestBatchIsAppliedInOneStep(t *testing.T) {
 	}
 }
 
-// A relist brings a packed store and a whole one to the same state by the same events, in any order of the objects.
+// A relist brings a packed store and an unpacked store to the same state by the same events, in any order of the
+// objects.
 func TestRelistDoesTheSameInBothForms(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for round := range 60 {
@@ -351,7 +352,7 @@ func TestRelistDoesTheSameInBothForms(t *testing.T) {
 	}
 }
 
-// gather returns a list of some of size objects, of which many are in the state that the store has.
+// gather returns a list of some of size objects. Many of them are unchanged compared with the store.
 func gather(c *contents[meta], rng *rand.Rand, size int, inOrder bool, drift int) reflector.Delta[meta] {
 	all := sink[meta]{contents: c}.Collect(size / 2)
 	for n := range size {

@@ -14,9 +14,9 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/object"
 )
 
-// Bounds of label indexes. One is built after reads by its label have looked at scansPerIndex times the objects of the
-// store in vain, and removed after changesPerIndex times as many changes without a read. A store has at most
-// mostLabelIndexes, and none below leastIndexed objects.
+// Bounds of label indexes. The store builds an index after reads by its label have examined, without a match,
+// scansPerIndex times the number of objects in the store. It removes the index after changesPerIndex times as many
+// changes without a read. A store has at most mostLabelIndexes, and none if it has fewer than leastIndexed objects.
 const (
 	scansPerIndex    = 16
 	changesPerIndex  = 16
@@ -24,28 +24,28 @@ const (
 	leastIndexed     = 1000
 )
 
-// labelIndexes are the indexes of one store by the values of labels that reads select often. Reads build them and
+// labelIndexes are the indexes of one store by the values of labels that reads often select. Reads build them and
 // changes remove them. The mutex of the contents guards byLabel.
 type labelIndexes struct {
 	byLabel map[string]*labelIndex
 
-	mu     sync.Mutex     // guards wasted; can be taken with the mutex of the contents held
-	wasted map[string]int // objects that reads by a label without an index looked at in vain; at most 16 labels
+	mu     sync.Mutex     // guards wasted; may be locked while the mutex of the contents is held
+	wasted map[string]int // objects that reads by an unindexed label examined without a match; at most 16 labels
 }
 
-// labelIndex has the keys of the objects by their value of one label.
+// labelIndex maps the values of one label to the keys of the objects.
 type labelIndex struct {
 	keys map[string]*keySet // no set is empty
 	idle atomic.Int64       // changes since the last read
 }
 
-// keySet is a set of keys. A small set is a slice: many labels have a value for each object.
+// keySet is a set of keys. A small set is a slice, because many labels have a different value for each object.
 type keySet struct {
 	few  []object.Key
 	many map[object.Key]struct{} // all keys; nil for a small set
 }
 
-// mostFew is the largest size of a set in a slice.
+// mostFew is the largest size of a set that is kept as a slice.
 const mostFew = 8
 
 func (s *keySet) len() int { return max(len(s.few), len(s.many)) }
@@ -119,7 +119,7 @@ func (ix *labelIndex) with(values []string) (keys iter.Seq[object.Key], count in
 	}, count
 }
 
-// equality returns a label that selector requires to have one of some values, or nothing.
+// equality returns a label for which selector accepts only the returned values, or "" if there is none.
 func equality(selector labels.Selector) (label string, values []string) {
 	if selector == nil {
 		return "", nil
@@ -136,10 +136,10 @@ func equality(selector labels.Selector) (label string, values []string) {
 	return "", nil
 }
 
-// mostWasted is the number of labels that a store counts scans for.
+// mostWasted is the maximum number of labels for which a store counts scans.
 const mostWasted = 16
 
-// scanned notes that a read by a label looked at objects in vain, and reports whether an index of the label pays.
+// scanned records that a read by a label examined inVain objects, and reports whether an index is worthwhile.
 func (l *labelIndexes) scanned(label string, inVain, objects int) bool {
 	if objects < leastIndexed {
 		return false
@@ -160,7 +160,7 @@ func (l *labelIndexes) scanned(label string, inVain, objects int) bool {
 	return true
 }
 
-// buildLabelIndex adds an index of a label, in place of the one that was not read for longest if there are too many.
+// buildLabelIndex adds an index of a label. If there are too many, it replaces the one that was unused the longest.
 func (c *contents[T]) buildLabelIndex(label string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -179,7 +179,7 @@ func (c *contents[T]) buildLabelIndex(label string) {
 	c.labels.byLabel[label] = indexByLabel(c.items, label)
 }
 
-// rebuiltLabels returns the label indexes for other items. Readers may continue.
+// rebuiltLabels returns the label indexes for other items. Readers may continue meanwhile.
 func (c *contents[T]) rebuiltLabels(items items[T]) map[string]*labelIndex {
 	c.mu.RLock()
 	names := slices.Collect(maps.Keys(c.labels.byLabel))
@@ -201,7 +201,7 @@ func indexByLabel[T object.Object](items items[T], label string) *labelIndex {
 	return ix
 }
 
-// insertLabelsLocked adds an object to the label indexes. It removes an index that is changed but not read.
+// insertLabelsLocked adds an object to the label indexes. It removes indexes that changed often without being read.
 func (c *contents[T]) insertLabelsLocked(key object.Key, obj *stored[T]) {
 	for label, ix := range c.labels.byLabel {
 		if ix.idle.Add(1) > int64(changesPerIndex*max(c.items.len(), leastIndexed)) {
@@ -212,7 +212,6 @@ func (c *contents[T]) insertLabelsLocked(key object.Key, obj *stored[T]) {
 	}
 }
 
-// removeLabelsLocked removes an object from the label indexes.
 func (c *contents[T]) removeLabelsLocked(key object.Key, old *stored[T]) {
 	for label, ix := range c.labels.byLabel {
 		if value, ok := c.items.label(old, label); ok {

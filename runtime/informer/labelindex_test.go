@@ -38,7 +38,7 @@ func newLabelStore(t *testing.T, packed bool) *labelStore {
 	return &labelStore{newContents[*corev1.ConfigMap](nil, packing), map[object.Key]*corev1.ConfigMap{}, 0}
 }
 
-// object returns a new state of an object, with random labels.
+// object returns a new state of object n with random labels.
 func (s *labelStore) object(random *rand.Rand, n int) *corev1.ConfigMap {
 	s.version++
 	o := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
@@ -87,7 +87,8 @@ func (s *labelStore) check(t *testing.T, namespace string, selector labels.Selec
 
 func (s *labelStore) indexed() []string { return slices.Sorted(maps.Keys(s.labels.byLabel)) }
 
-// TestReadsByLabelAreThoseOfAScan reads by label between changes and relists, often enough for indexes to come and go.
+// TestReadsByLabelAreThoseOfAScan reads by label between changes and relists, often enough for label indexes to be
+// built and dropped.
 func TestReadsByLabelAreThoseOfAScan(t *testing.T) {
 	seeds.Each(t, 1, func(t *testing.T, seed uint64) {
 		for _, packed := range []bool{false, true} {
@@ -100,7 +101,7 @@ func TestReadsByLabelAreThoseOfAScan(t *testing.T) {
 			for range 500 {
 				switch n := random.IntN(1100); random.IntN(40) {
 				case 0:
-					// Some relists change more objects than [changedInPlace].
+					// Some of the relists change more than [changedInPlace] objects.
 					odds := 1 + random.IntN(4)
 					var all []*corev1.ConfigMap
 					for key, o := range s.want {

@@ -9,8 +9,8 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/object"
 )
 
-// listener calls one handler from one goroutine. Undelivered events wait in an outbox, which compacts them per key, so
-// that a slow handler delays no other and needs memory per object instead of per change.
+// listener calls one handler from one goroutine. Undelivered events wait in an outbox, which compacts them per key. A
+// slow handler therefore delays no other handler, and needs memory per object instead of per change.
 type listener[T object.Object] struct {
 	handler  Handler[T]
 	byKey    bool   // see [Informer.AddKeyHandler]
@@ -33,8 +33,7 @@ func newListener[T object.Object](handler Handler[T], onSynced, onDone func()) *
 	return l
 }
 
-// push appends the events of b, followed by the sync mark if initial is set. It returns the number of events that were
-// folded into others.
+// push appends the events of b, followed by the sync mark if initial is set. It returns how many events were folded.
 func (l *listener[T]) push(b batch[T], initial bool) int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -58,13 +57,13 @@ func (l *listener[T]) run() {
 			return
 		}
 		if synced {
-			// This precedes closing the channel, whose receivers may read what onSynced sets.
+			// onSynced is called before the channel is closed, because receivers of the channel may read what onSynced sets.
 			l.onSynced()
 			close(l.synced)
 			continue
 		}
 		for _, e := range events {
-			// Checked between events, so that Remove takes effect at once and not after a batch.
+			// This check is between events, so that Remove takes effect at once and not after a batch.
 			if l.stopped.Load() {
 				return
 			}
@@ -111,11 +110,11 @@ func (l *listener[T]) stop() {
 }
 
 // atOnce is the number of events that a listener takes at a time. Events that were taken are delivered unchanged;
-// others can still be folded.
+// events that still wait can be folded.
 const atOnce = 8
 
-// outbox has the undelivered events of a listener, in the batches in which they arrived, which all listeners share, and
-// the sync mark. It compacts itself when its bound is exceeded. Its owner's mutex guards it.
+// outbox holds the undelivered events of a listener, in the batches that all listeners share, and the sync mark. It
+// compacts itself when its bound is exceeded. The mutex of its owner guards it.
 type outbox[T object.Object] struct {
 	batches []batch[T]
 	events  int // number in all batches
@@ -124,7 +123,7 @@ type outbox[T object.Object] struct {
 
 func (o *outbox[T]) empty() bool { return len(o.batches) == 0 }
 
-// push appends the events of b, and the mark if initial is set, and returns the number of events that compaction
+// push appends the events of b, followed by the mark if initial is set. It returns the number of events that compaction
 // removed. Events of one batch usually have different keys, so the bound grows with the batch.
 func (o *outbox[T]) push(b batch[T], initial bool) int {
 	if count := b.len(); count > 0 {
@@ -174,7 +173,7 @@ func (o *outbox[T]) take() (events []Event[T], synced bool) {
 		o.batches = o.batches[1:]
 	}
 	if len(o.batches) == 0 {
-		// At the end of a burst, its array and its bound are released.
+		// The array and the bound are released at the end of a burst.
 		*o = outbox[T]{}
 	}
 	return events, synced
@@ -226,8 +225,8 @@ func (n notice[T]) slot() (object.Key, compact.Slot) {
 	return object.KeyOf(n.event.Object), compact.Key
 }
 
-// fold relies on the events of a key being a sequence in which each starts in the state in which the previous one
-// ended: the handler does not have an object before its Added, so an Added and a Deleted cancel out.
+// fold combines n with next, the following event of the same key, which starts in the state in which n ended. Until a
+// handler has received Added, it does not have the object, so Added followed by Deleted cancels out.
 func (n notice[T]) fold(next notice[T]) (notice[T], compact.Folding) {
 	switch {
 	case n.event.Type == Deleted && next.event.Type == Deleted:
@@ -235,19 +234,18 @@ func (n notice[T]) fold(next notice[T]) (notice[T], compact.Folding) {
 	case n.event.Type == Deleted:
 		return n, compact.Both
 	case next.event.Type != Deleted:
-		// Old stays that of the first event, which is the state that the handler has.
+		// Old keeps the value of the first event, which is the state that the handler has.
 		n.event.Object, n.event.Merged, n.event.bytes = next.event.Object, true, next.event.bytes
 		return n, compact.Merged
 	case n.event.Type == Added:
-		// The handler has not seen the object, and need not.
+		// The handler has not seen the object, and does not need to see it.
 		return n, compact.None
 	}
 	next.event.Merged = true
 	return next, compact.Merged
 }
 
-// batch has events that arrived together or, if empty, the sync mark of a listener. The events are shared and
-// immutable.
+// batch is a group of events, shared and immutable, that arrived together. An empty batch is a listener's sync mark.
 type batch[T object.Object] struct {
 	events []Event[T]
 	packed *packedEvents[T] // further events; may be nil
@@ -270,7 +268,7 @@ func (b batch[T]) markInitial() {
 	}
 }
 
-// own returns a copy of b from which events can be taken.
+// own returns a copy of b from which the caller can take events.
 func (b batch[T]) own() batch[T] {
 	if b.packed != nil {
 		packed := *b.packed
@@ -319,7 +317,6 @@ func (b batch[T]) all() iter.Seq[Event[T]] {
 	}
 }
 
-// objects iterates over the objects of the events.
 func (b batch[T]) objects() iter.Seq[T] {
 	return func(yield func(T) bool) {
 		for e := range b.all() {

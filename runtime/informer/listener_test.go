@@ -18,7 +18,7 @@ import (
 
 // C04
 //
-// Stronger: adding a handler passes the whole store in one step and does not wait for the handler, so it blocks nothing
+// Stronger: adding a handler queues the whole store in one step and does not wait for the handler, so it blocks nothing
 // else.
 func TestLateHandlerSeesEachObjectOnce(t *testing.T) {
 	inBothForms(t, func(t *testing.T, in form) {
@@ -134,7 +134,7 @@ func TestRemovedHandlerIsNotCalledAgain(t *testing.T) {
 
 // C06
 //
-// Stronger: after Remove has returned, the handler receives no further event. Remove never waits, so a call cannot
+// Stronger: after Remove has returned, the handler receives no further event. Remove never waits, so it cannot
 // deadlock. Done is closed after the last call has returned.
 func TestRemoveDoesNotWaitAndDoneFollowsTheLastCall(t *testing.T) {
 	inBothForms(t, func(t *testing.T, in form) {
@@ -230,7 +230,7 @@ func TestHandlerMayAddAHandler(t *testing.T) {
 	})
 }
 
-// C08: this runs in a process of its own, because the process must not survive.
+// C08: the test runs itself in a child process, because the panic must end the process.
 //
 // Stronger: the process always ends, so no event is skipped, and no handler continues in an undefined state.
 func TestPanicOfAHandlerEndsTheProgram(t *testing.T) {
@@ -253,7 +253,8 @@ func TestPanicOfAHandlerEndsTheProgram(t *testing.T) {
 
 // C01
 //
-// A blocked handler costs memory for objects, and receives the last state of each object when it continues.
+// While a handler is blocked, the memory for its events grows only with the number of objects. When it continues, it
+// receives the last state of each object.
 func TestSlowHandlerReceivesTheLastState(t *testing.T) {
 	inBothForms(t, func(t *testing.T, in form) {
 		s, l := listwatch.New("busy", "quiet"), &log{}

@@ -8,8 +8,8 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/object"
 )
 
-// Lister reads the objects of one kind from the store or stores of an informer. The objects are shared and must not be
-// modified. A Lister is a small value and safe for concurrent use.
+// Lister reads the objects of one kind from the store or stores of an informer. Readers share the objects and must not
+// modify them. A Lister is a small value and safe for concurrent use.
 type Lister[T object.Object] struct {
 	view      View[T]
 	resource  schema.GroupResource
@@ -19,8 +19,7 @@ type Lister[T object.Object] struct {
 // Lister returns a lister of the informer's store.
 func (i *Informer[T]) Lister() Lister[T] { return newLister[T](i, i.name) }
 
-// newLister returns a lister of all objects of view. name is the name of the informer, by convention that of the
-// resource.
+// newLister returns a lister of all objects of view. name is the informer's name, by convention that of the resource.
 func newLister[T object.Object](view View[T], name string) Lister[T] {
 	return Lister[T]{view: view, resource: schema.ParseGroupResource(name)}
 }
@@ -31,8 +30,8 @@ func (l Lister[T]) Namespace(namespace string) Lister[T] {
 	return l
 }
 
-// Get returns the object with that name in the lister's namespace. Only cluster-scoped kinds are read without a
-// namespace. If the object does not exist, apierrors.IsNotFound reports true for the error.
+// Get returns the object with that name in the lister's namespace. A lister without a namespace finds only
+// cluster-scoped objects. If the object does not exist, apierrors.IsNotFound reports true for the error.
 func (l Lister[T]) Get(name string) (T, error) {
 	key := object.Key{Namespace: l.namespace, Name: name}
 	if s, ok := l.view.store(key.Namespace); ok {
@@ -44,8 +43,8 @@ func (l Lister[T]) Get(name string) (T, error) {
 	return none, apierrors.NewNotFound(l.resource, name)
 }
 
-// List returns the objects that selector selects, in no order; nil selects all. In a namespace, the cost depends only
-// on its objects, see [Store.Select].
+// List returns the objects that match selector, in no particular order. A nil selector matches all objects. If the
+// lister has a namespace, the cost depends only on the objects in it; see [Store.Select].
 func (l Lister[T]) List(selector labels.Selector) []T {
 	stores := l.view.stores()
 	if l.namespace != "" {

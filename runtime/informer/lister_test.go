@@ -10,7 +10,7 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/testing/listwatch"
 )
 
-// labelled is a source of the objects x/a, x/b and y/a in one list, where names ending in a have the label size.
+// labelled returns a source with the objects x/a, x/b and y/a in one list. Objects with the name a have the label size.
 func labelled() *listwatch.Source {
 	s := listwatch.New()
 	for _, key := range []string{"x/a", "x/b", "y/a"} {

@@ -22,9 +22,9 @@ import (
 
 // C01, C02, C04, D02, P01
 //
-// For any behavior of the source, the store finally equals the source, and each handler received a consistent sequence:
-// no change of an absent object, no creation of a present one, no state older than the last, and no event of an
-// incarnation after its deletion.
+// For any behavior of the source, the store eventually equals the source, and each handler receives a consistent
+// sequence: it contains no change of an absent object, no creation of a present one, no state older than the last, and
+// no event of an incarnation after its deletion.
 func TestInformerFollowsAnySource(t *testing.T) {
 	seeds.Each(t, 16, func(t *testing.T, seed uint64) {
 		inBothForms(t, func(t *testing.T, in form) { follow(t, in, rand.New(rand.NewPCG(seed, 7))) })
@@ -94,7 +94,7 @@ func mutate(s *listwatch.Source, random *rand.Rand) {
 	}
 }
 
-// disturb makes something go wrong, now and then.
+// disturb makes the source fail now and then.
 func disturb(s *listwatch.Source, random *rand.Rand) {
 	failures := []error{
 		io.EOF, io.ErrUnexpectedEOF, listwatch.TooMany(1), apierrors.NewResourceExpired("expired"), errors.New("no route"),
@@ -121,7 +121,7 @@ func disturb(s *listwatch.Source, random *rand.Rand) {
 	}
 }
 
-// view is a handler, perhaps a slow one, that replays its events and checks them.
+// view is a handler, possibly a slow one, that replays its events and checks them.
 type view struct {
 	t     *testing.T
 	reg   *informer.Registration

@@ -16,8 +16,8 @@ import (
 
 type meta = *metav1.PartialObjectMetadata
 
-// notices returns events of one key from a word such as "a1 u2 d2 A3": added, updated, deleted; the digit is the state,
-// a capital letter begins a new incarnation.
+// notices returns the events of one key from a word such as "a1 u2 d2 A3": added, updated, deleted. The digit is the
+// state, and a capital letter begins a new incarnation.
 func notices(word string) []notice[meta] {
 	var out []notice[meta]
 	var last meta
@@ -101,7 +101,7 @@ func TestCompactKeepsWhatTheReceiverHas(t *testing.T) {
 }
 
 // Replaying the events from compact must lead to the same state as replaying its input, and the Old of every update
-// must be the receiver's state.
+// must be the state that the receiver had before.
 func TestCompactedEventsLeadToTheSameState(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	for range 2000 {
@@ -161,8 +161,8 @@ func replay(t *testing.T, state map[string]string, events []notice[meta]) {
 	}
 }
 
-// checkMerged tests that an event without the mark for merged events equals one of the input, because handlers use it
-// to find the author of a change.
+// checkMerged tests that an event that is not marked as merged equals an event of the input, because handlers use such
+// events to find the author of a change.
 func checkMerged(t *testing.T, all, compacted []notice[meta]) {
 	t.Helper()
 	for _, n := range compacted {

@@ -14,9 +14,9 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/object"
 )
 
-// Open returns an informer of one kind with the given options. Its namespace is that of the options; "" means all
-// namespaces, and is the only one for a cluster-scoped kind. Open sends no request and must not call the informer or
-// the factory that it is for.
+// Open returns an informer of one kind with the given options. The informer covers the namespace in the options; ""
+// means all namespaces, and is the only value for a cluster-scoped kind. Open must not send requests, and must not call
+// the informer or the factory that calls it.
 type Open[T object.Object] func(Options[T]) (*Informer[T], error)
 
 // FromClient returns an Open for the kind of prototype that uses c. The selectors of scope apply in each namespace.
@@ -31,17 +31,17 @@ func FromClient[T object.Object](c *client.REST, prototype T, scope client.Scope
 	}
 }
 
-// Scoped is the informer of one kind in several namespaces. It works like one informer, but each namespace has its own,
-// so that a namespace that cannot be read delays no other. Its [Factory] runs it, and can add and remove namespaces at
-// any time. It is safe for concurrent use.
+// Scoped is the informer of one kind in several namespaces. It behaves like one informer, but consists of an informer
+// per namespace, so a namespace that cannot be read delays no other namespace. Its [Factory] runs it, and can add and
+// remove namespaces at any time. It is safe for concurrent use.
 type Scoped[T object.Object] struct {
 	open   Open[T]
 	opts   Options[T]
 	others bool // the informer of "" has the objects of the namespaces without an informer
 	synced *latch[*Informer[T]]
 
-	// informers are the informers of the namespaces in order: one for all or all others, or one for each. The slice is
-	// replaced under mu, never modified.
+	// informers are the informers, ordered by namespace: one informer per namespace, and possibly one for all namespaces
+	// or for all remaining ones. The slice is replaced under mu, never modified.
 	informers atomic.Pointer[[]*Informer[T]]
 
 	// mu makes changes of informers and handlers atomic, so that each handler is registered with each informer. Lock
@@ -61,9 +61,9 @@ type lifetime struct {
 	ended chan struct{}      // closed after Run has returned
 }
 
-// newScoped returns an informer for namespaces; empty means no namespace yet, and "" means all. It starts no goroutine;
-// begin does. It fails if open does. If "" is one of several namespaces, open must select the objects of the others for
-// it.
+// newScoped returns an informer for namespaces. No namespaces means none yet, and "" means all. newScoped starts no
+// goroutine; begin does. It fails if open fails. If namespaces has "" together with others, open must exclude the
+// objects of the other namespaces from the informer for "".
 func newScoped[T object.Object](open Open[T], namespaces []string, opts Options[T]) (*Scoped[T], error) {
 	opts.Name = cmp.Or(opts.Name, reflect.TypeFor[T]().String())
 	s := &Scoped[T]{
@@ -85,9 +85,9 @@ func newScoped[T object.Object](open Open[T], namespaces []string, opts Options[
 	return s, nil
 }
 
-// In returns the informers that together have the objects of a namespace, or of all namespaces if it is "", ordered by
-// namespace. It is for queries about single namespaces, such as why one has not synced. It returns none if the
-// namespace is not covered. The caller must not modify the slice or run the informers.
+// In returns the informers that together cover a namespace, or all namespaces if it is "", ordered by namespace. Use it
+// for questions about single namespaces, such as why one has not synced. It returns none if the namespace is not
+// covered. The caller must not modify the slice or run the informers.
 func (s *Scoped[T]) In(namespace string) []*Informer[T] {
 	all := *s.informers.Load()
 	if namespace == "" {
@@ -110,9 +110,9 @@ func find[T object.Object](informers []*Informer[T], namespace string) (int, boo
 	})
 }
 
-// addNamespace adds a namespace for all handlers and indexes: the handlers receive its objects as Added events with
-// Initial set. Adding a present namespace, or any after Run, does nothing. It fails if open fails, if all namespaces
-// are covered and a single one is added, and the other way round.
+// addNamespace adds a namespace to all handlers and indexes. The handlers receive its objects as Added events with
+// Initial set. It does nothing if the namespace is already covered, or after Run. It fails if open fails, if s covers
+// all namespaces and namespace is a single one, and in the opposite case.
 func (s *Scoped[T]) addNamespace(namespace string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -143,9 +143,9 @@ func (s *Scoped[T]) addNamespace(namespace string) error {
 	return nil
 }
 
-// removeNamespace removes a namespace other than "". Handlers receive no events, since nothing was deleted, and no
-// further events of that namespace. Waits for it fail with [ErrEnded]. wait blocks until all goroutines for it have
-// ended, including handler calls in progress, so a handler must not call it.
+// removeNamespace removes a namespace other than "". Handlers receive no further events of that namespace, and no
+// Deleted events, because no object was deleted. Waits for the namespace fail with [ErrEnded]. wait blocks until all
+// goroutines for the namespace have ended, including handler calls in progress, so a handler must not call it.
 func (s *Scoped[T]) removeNamespace(namespace string) (wait func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -179,7 +179,7 @@ func (s *Scoped[T]) removeLocked(namespace string) (wait func()) {
 	return func() { <-life.ended }
 }
 
-// AddIndex is [Informer.AddIndex] for all current and future namespaces.
+// AddIndex adds an index to the stores of all current and future namespaces, as [Informer.AddIndex] does.
 func (s *Scoped[T]) AddIndex(ix Indexer[T]) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -191,20 +191,20 @@ func (s *Scoped[T]) AddIndex(ix Indexer[T]) {
 	}
 }
 
-// Lister returns a lister of all covered namespaces.
+// Lister returns a lister of the objects in all covered namespaces.
 func (s *Scoped[T]) Lister() Lister[T] { return newLister[T](s, s.opts.Name) }
 
-// Synced is closed when the stores of all namespaces that were added until then have a complete state.
+// Synced returns a channel that is closed when the stores of all namespaces added until then have a complete state.
 func (s *Scoped[T]) Synced() <-chan struct{} { return s.synced.done }
 
-// Wait blocks until [Scoped.Synced] is closed. If ctx or Run ends first, the error has the namespaces that have not
+// Wait blocks until [Scoped.Synced] is closed. If ctx or Run ends first, the error lists the namespaces that have not
 // synced and the reasons. It wraps the error of ctx or [ErrEnded], and each *[reflector.SyncError].
 func (s *Scoped[T]) Wait(ctx context.Context) error {
 	return waitFor(ctx, s.Synced(), s.ended, s.unsynced)
 }
 
-// Err returns why the stores are not in step with the source: a *[reflector.SyncError] for each such namespace, joined,
-// or nil.
+// Err returns the reasons why stores are out of date: a *[reflector.SyncError] for each such namespace, joined into one
+// error. It returns nil if all stores are up to date.
 func (s *Scoped[T]) Err() error {
 	var all []error
 	for _, i := range s.In("") {
@@ -243,8 +243,8 @@ func (s *Scoped[T]) stores() []Store[T] {
 	return all
 }
 
-// begin starts the current and future informers, each as one of workers, until ctx ends. It reports whether it is the
-// first call. The caller must call end after ctx has ended, and then wait for workers.
+// begin starts the current and future informers, each as one of workers, and runs them until ctx ends. It reports
+// whether this is the first call. The caller must call end after ctx has ended, and then wait for workers.
 func (s *Scoped[T]) begin(ctx context.Context, workers *sync.WaitGroup) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -299,7 +299,6 @@ func (s *Scoped[T]) close() (wait func()) {
 	return all(waits)
 }
 
-// all returns a function that calls all of waits.
 func all(waits []func()) func() {
 	return func() {
 		for _, wait := range waits {
@@ -326,12 +325,12 @@ type place struct {
 	left atomic.Bool // the informer was removed: events that wait for their turn are dropped
 }
 
-// AddHandler is [Informer.AddHandler] for all current and future namespaces. h receives one event at a time, across all
-// namespaces. [Registration.Synced] is closed when h has received the objects of all namespaces that were added until
+// AddHandler adds a handler for all current and future namespaces, as [Informer.AddHandler] does. h receives one event
+// at a time, across namespaces. [Registration.Synced] is closed when h has all objects of the namespaces added until
 // then.
 func (s *Scoped[T]) AddHandler(h Handler[T]) *Registration { return s.addHandler(h, false) }
 
-// AddKeyHandler is [Scoped.AddHandler] for handlers of [Informer.AddKeyHandler].
+// AddKeyHandler is [Scoped.AddHandler] for the handlers that [Informer.AddKeyHandler] describes.
 func (s *Scoped[T]) AddKeyHandler(h Handler[T]) *Registration { return s.addHandler(h, true) }
 
 func (s *Scoped[T]) addHandler(h Handler[T], byKey bool) *Registration {
@@ -360,7 +359,6 @@ func (s *Scoped[T]) addHandler(h Handler[T], byKey bool) *Registration {
 		err: added.err}
 }
 
-// join registers the handler with i.
 func (h *scopedHandler[T]) join(i *Informer[T]) {
 	onSynced := func() {}
 	if h.synced.add(i) {
@@ -392,7 +390,7 @@ func (h *scopedHandler[T]) err() error {
 	return ErrEnded
 }
 
-// call calls the handler once no other informer does.
+// call calls the handler when no other informer is calling it.
 func (h *scopedHandler[T]) call(at *place, e Event[T]) {
 	h.turn <- struct{}{}
 	defer func() { <-h.turn }()
@@ -415,7 +413,7 @@ func (s *Scoped[T]) removeHandler(h *scopedHandler[T]) {
 	h.done.arm()
 }
 
-// latch closes done when it is armed and everything that was added to it was released. done then stays closed.
+// latch closes done when it is armed and everything that was added to it has been released. done then stays closed.
 type latch[K comparable] struct {
 	done chan struct{}
 
@@ -429,7 +427,7 @@ func newLatch[K comparable]() *latch[K] {
 	return &latch[K]{done: make(chan struct{}), awaited: make(map[K]struct{})}
 }
 
-// add makes the latch wait for k too. It reports false if done is closed already.
+// add makes the latch also wait for k. It reports false if done is already closed.
 func (l *latch[K]) add(k K) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -439,7 +437,6 @@ func (l *latch[K]) add(k K) bool {
 	return !l.closed
 }
 
-// release ends the wait for k.
 func (l *latch[K]) release(k K) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -447,7 +444,7 @@ func (l *latch[K]) release(k K) {
 	l.closeIfDoneLocked()
 }
 
-// arm reports that everything that the latch must wait for initially was added.
+// arm reports to the latch that everything it must initially wait for has been added.
 func (l *latch[K]) arm() {
 	l.mu.Lock()
 	defer l.mu.Unlock()

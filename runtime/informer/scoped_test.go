@@ -23,7 +23,7 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/reflector"
 )
 
-// cluster has one source for each namespace.
+// cluster has one source per namespace.
 type cluster map[string]*listwatch.Source
 
 // newCluster returns a cluster with objects such as "ns/a".
@@ -134,7 +134,7 @@ func TestNamespaceCanBeAddedWhileTheInformerRuns(t *testing.T) {
 
 // S08
 //
-// Stronger: namespaces come and go while the informers run.
+// Stronger: namespaces can be added and removed while the informers run.
 func TestRemovedNamespaceIsNeitherDeliveredNorRead(t *testing.T) {
 	inBothForms(t, func(t *testing.T, in form) {
 		c, l, registry := newCluster("x/a", "y/b"), &log{}, metrics.NewRegistry()
@@ -338,8 +338,8 @@ func TestScopedHandlerMayRemoveItself(t *testing.T) {
 
 // C12
 //
-// Stronger: waiting returns an error that has the cause of each informer that has not synced, such as a missing right,
-// and not their names alone.
+// Stronger: the error of a wait contains the cause for each informer that has not synced, such as a missing permission,
+// and not only the names.
 func TestWaitNamesWhatHasNotSyncedAndWhy(t *testing.T) {
 	inBothForms(t, func(t *testing.T, in form) {
 		c := newCluster("x/a", "y/b", "z/c")

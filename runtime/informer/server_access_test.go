@@ -44,7 +44,7 @@ func newGadgetCRD() *unstructured.Unstructured {
 	}}
 }
 
-// testCRDIsDeletedAndCreatedAgain begins before the CRD exists.
+// testCRDIsDeletedAndCreatedAgain starts the informer before the CRD exists.
 func testCRDIsDeletedAndCreatedAgain(t *testing.T, s *server) {
 	ctx := deadline(t, 2*time.Minute)
 	c, tap := s.tapped(t, unchanged)
@@ -87,7 +87,7 @@ func testCRDIsDeletedAndCreatedAgain(t *testing.T, s *server) {
 
 const reader = "reader"
 
-// grant is the right of reader to follow config maps.
+// grant returns a role and a binding that allow reader to list and watch config maps.
 func grant(namespace string) (*rbacv1.Role, *rbacv1.RoleBinding) {
 	meta := metav1.ObjectMeta{Namespace: namespace, Name: reader}
 	return &rbacv1.Role{
@@ -106,7 +106,7 @@ func testRightsAreTakenAwayAndGivenBack(t *testing.T, s *server) {
 	f := newFaulty(ctx, t, s, "rights", func(config *rest.Config) {
 		config.Impersonate = rest.ImpersonationConfig{UserName: reader, Groups: []string{"system:authenticated"}}
 	})
-	f.tap.await(ctx, t, answer{watch: true, status: http.StatusForbidden}) // it has no right yet
+	f.tap.await(ctx, t, answer{watch: true, status: http.StatusForbidden}) // reader has no permission yet
 	role, binding := grant(f.namespace)
 	for _, o := range []object.Object{role, binding} {
 		if err := s.admin.Create(ctx, o); err != nil {
@@ -131,8 +131,8 @@ func testRightsAreTakenAwayAndGivenBack(t *testing.T, s *server) {
 	}
 }
 
-// awaitForbidden cuts the watch, because the server does not end it, until the server rejects the next one. It waits
-// until the informer reports the rejection.
+// awaitForbidden cuts the watch until the server rejects the next one, because the server does not end an open watch.
+// Then it waits until the informer reports the rejection.
 func (f *faulty) awaitForbidden(ctx context.Context) {
 	f.t.Helper()
 	for forbidden := false; !forbidden; {
@@ -145,7 +145,8 @@ func (f *faulty) awaitForbidden(ctx context.Context) {
 		}
 	}
 	f.tap.await(ctx, f.t,
-		answer{watch: true, status: http.StatusForbidden}) // the next one, so the first has been reported
+		// The informer has reported the first rejection before it sends this watch.
+		answer{watch: true, status: http.StatusForbidden})
 	if err := f.informer.Err(); !apierrors.IsForbidden(err) {
 		f.t.Errorf("without the right it says %v", err)
 	}

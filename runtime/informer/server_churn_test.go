@@ -26,7 +26,7 @@ func newConfigMap(namespace, name, data string) configMap {
 	}
 }
 
-// churn changes one of count config maps.
+// churn makes a random change to one of count config maps.
 func churn(ctx context.Context, c *client.REST, random *rand.Rand, namespace string, count int) error {
 	cm := newConfigMap(namespace, fmt.Sprint("cm-", random.IntN(count)), fmt.Sprint(random.Int()))
 	switch random.IntN(3) {
@@ -93,7 +93,7 @@ func testNamespacesComeAndGo(t *testing.T, s *server) {
 	compareWith(t, "the lister", listed, want)
 }
 
-// testObjectsChurn has three handlers: one keeps up, one blocks until the end, and one is added halfway.
+// testObjectsChurn uses three handlers: one keeps up, one blocks until the end, and one is added halfway.
 func testObjectsChurn(t *testing.T, s *server, count int) {
 	ctx := deadline(t, time.Minute+time.Duration(count)*10*time.Millisecond)
 	s.createNamespace(ctx, t, "many")
@@ -127,7 +127,7 @@ func testObjectsChurn(t *testing.T, s *server, count int) {
 	}
 }
 
-// atOnce calls work for the numbers below count, from several goroutines.
+// atOnce calls work once for each number below count, from several goroutines.
 func (s *server) atOnce(t *testing.T, count int, work func(random *rand.Rand, n int) error) {
 	t.Helper()
 	const workers = 8

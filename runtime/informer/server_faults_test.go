@@ -19,7 +19,7 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/testenv"
 )
 
-// faulty is an informer of the config maps of a namespace, with the helpers of the test.
+// faulty is an informer of a namespace's config maps, with helpers for tests that cause failures.
 type faulty struct {
 	*followed[configMap]
 	tap       *tap
@@ -29,7 +29,7 @@ type faulty struct {
 	server    *server
 }
 
-// newFaulty makes the namespace and runs the informer until it has synced.
+// newFaulty creates the namespace and runs the informer until it has synced.
 func newFaulty(ctx context.Context, t *testing.T, s *server, namespace string, change func(*rest.Config)) *faulty {
 	t.Helper()
 	s.createNamespace(ctx, t, namespace)
@@ -54,7 +54,7 @@ func (f *faulty) synced(ctx context.Context) {
 	}
 }
 
-// churn makes some changes. An error fails the test, unless the test causes it.
+// churn makes some changes. Errors fail the test unless mayFail is true.
 func (f *faulty) churn(ctx context.Context, mayFail bool) {
 	for range 60 {
 		if err := churn(ctx, f.server.admin, f.random, f.namespace, 8); err != nil && !mayFail {
@@ -63,7 +63,7 @@ func (f *faulty) churn(ctx context.Context, mayFail bool) {
 	}
 }
 
-// finish makes the last change and compares the results.
+// finish makes the last change, waits for it, and compares the results.
 func (f *faulty) finish(ctx context.Context) {
 	f.t.Helper()
 	if err := f.server.admin.Create(ctx, newConfigMap(f.namespace, "end", "")); err != nil {
@@ -73,7 +73,7 @@ func (f *faulty) finish(ctx context.Context) {
 	f.end(ctx, last, f.server.versions(client.InNamespace(f.namespace)))
 }
 
-// lists returns how often the informer has read the whole state.
+// lists returns how often the informer has listed all objects.
 func (f *faulty) lists() (n int) {
 	f.t.Helper()
 	var text strings.Builder
@@ -89,7 +89,7 @@ func (f *faulty) lists() (n int) {
 
 func unchanged(*rest.Config) {}
 
-// kill kills a part while objects change, and starts it again.
+// kill kills a part of the server while objects change, and restarts it.
 func (f *faulty) kill(ctx context.Context, part testenv.Part) {
 	f.t.Helper()
 	var changing sync.WaitGroup
@@ -123,8 +123,8 @@ func testEtcdIsKilled(t *testing.T, s *server) {
 	f.finish(ctx)
 }
 
-// testHistoryIsCompacted deletes and recreates objects in the part of the history that is lost. It restarts the API
-// server, which keeps the last changes in memory.
+// testHistoryIsCompacted deletes and recreates objects while the watch is down, and makes the server lose that part of
+// the history. It also restarts the API server, because the server keeps the last changes in memory.
 func testHistoryIsCompacted(t *testing.T, s *server) {
 	ctx := deadline(t, 2*time.Minute)
 	f := newFaulty(ctx, t, s, "compacted", unchanged)

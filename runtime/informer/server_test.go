@@ -26,7 +26,7 @@ import (
 
 type configMap = *corev1.ConfigMap
 
-// C01, C02, C03, W01, W03, R01, S08: on an API server, with all operations of clients.
+// C01, C02, C03, W01, W03, R01, S08: on an API server, with all operations that clients use.
 func TestOnAServer(t *testing.T) {
 	onServer(t, inmemory.Start(t), []rule{
 		{"objects churn in namespaces that come and go", testNamespacesComeAndGo},
@@ -45,7 +45,7 @@ func TestOnAServerWithManyObjects(t *testing.T) {
 
 // R01, R06.
 //
-// TestOnAServerThatFails kills the processes of a real one.
+// TestOnAServerThatFails kills the processes of a real server.
 func TestOnAServerThatFails(t *testing.T) {
 	onServer(t, testenv.Start(t, testenv.WithFaults()), []rule{
 		{"the API server is killed", testAPIServerIsKilled},
@@ -68,7 +68,7 @@ func onServer(t *testing.T, env *testenv.Env, rules []rule) {
 	}
 }
 
-// rule is a guarantee to test on a server. The first rules do not see the objects of later ones.
+// rule is a guarantee to test on a server. A rule does not see objects of the rules after it.
 type rule struct {
 	name string
 	test func(*testing.T, *server)
@@ -114,7 +114,7 @@ func deadline(t *testing.T, d time.Duration) context.Context {
 	return ctx
 }
 
-// followServer runs an informer of source, with a journal as its handler, until end is called.
+// followServer runs an informer of source until end is called. Its handler is a journal.
 func followServer[T object.Object](ctx context.Context, t *testing.T, source reflector.ListerWatcher[T],
 	opts informer.Options[T]) *followed[T] {
 	f := &followed[T]{t: t, informer: informer.New(source, opts), done: make(chan error, 1)}
@@ -124,7 +124,7 @@ func followServer[T object.Object](ctx context.Context, t *testing.T, source ref
 	return f
 }
 
-// followed is an informer that runs.
+// followed is a running informer.
 type followed[T object.Object] struct {
 	t        *testing.T
 	informer *informer.Informer[T]
@@ -134,7 +134,7 @@ type followed[T object.Object] struct {
 	done     chan error
 }
 
-// addJournal adds a handler. It is slowed by pace, if that is not nil.
+// addJournal adds a journal as a handler. If pace is not nil, it slows the handler down.
 func (f *followed[T]) addJournal(pace func()) *journal[T] {
 	j := newJournal[T](f.t, pace)
 	f.informer.AddHandler(j.handle)
@@ -142,8 +142,8 @@ func (f *followed[T]) addJournal(pace func()) *journal[T] {
 	return j
 }
 
-// end waits until all journals have the server's last state, which an object with that key marks. It stops the
-// informer, and compares the journals and the store with want.
+// end waits until all journals have the server's last state, which contains an object with the key last. Then it stops
+// the informer and compares the journals and the store with the list.
 func (f *followed[T]) end(ctx context.Context, last object.Key,
 	list func(context.Context) (map[object.Key]string, error)) {
 	f.t.Helper()
@@ -168,7 +168,7 @@ func (f *followed[T]) end(ctx context.Context, last object.Key,
 	}
 }
 
-// compareWith compares states with the versions that the server has.
+// compareWith compares states with the server's versions of the objects.
 func compareWith[T object.Object](t *testing.T, whose string, states map[object.Key]T, want map[object.Key]string) {
 	t.Helper()
 	if len(states) != len(want) {
@@ -183,7 +183,7 @@ func compareWith[T object.Object](t *testing.T, whose string, states map[object.
 	}
 }
 
-// versions returns the versions of the config maps that the options select, from a quorum read.
+// versions returns a function that reads the versions of the selected config maps with quorum.
 func (s *server) versions(opts ...client.ListOption) func(context.Context) (map[object.Key]string, error) {
 	return func(ctx context.Context) (map[object.Key]string, error) {
 		var list corev1.ConfigMapList
@@ -198,14 +198,14 @@ func (s *server) versions(opts ...client.ListOption) func(context.Context) (map[
 	}
 }
 
-// tap is the connection of an informer to the API server. The test controls it.
+// tap is an informer's connection to the API server, which the test can interrupt.
 type tap struct {
 	next    http.RoundTripper
 	answers chan answer
 
 	mu   sync.Mutex
-	open []io.Closer   // the bodies of watches
-	gate chan struct{} // closed lets requests pass
+	open []io.Closer   // bodies of open watches
+	gate chan struct{} // closed while requests may pass
 }
 
 // answer is the server's answer to a list or a watch.
@@ -251,7 +251,7 @@ func (t *tap) RoundTrip(request *http.Request) (*http.Response, error) {
 	return response, nil
 }
 
-// hold makes all requests wait until release.
+// hold blocks all requests until release is called.
 func (t *tap) hold() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -264,7 +264,7 @@ func (t *tap) release() {
 	close(t.gate)
 }
 
-// cut breaks all watches that are open.
+// cut breaks all open watches.
 func (t *tap) cut() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -274,7 +274,7 @@ func (t *tap) cut() {
 	t.open = nil
 }
 
-// await returns when the server has given the wanted answer.
+// await waits until the server has given the wanted answer.
 func (t *tap) await(ctx context.Context, test *testing.T, wanted answer) {
 	test.Helper()
 	for {
@@ -290,11 +290,11 @@ func (t *tap) await(ctx context.Context, test *testing.T, wanted answer) {
 }
 
 // journal is a handler that replays its events and checks that they are a possible history of each object. Added
-// requires an absent object, and Updated and Deleted a present one. The UID changes only after Deleted. Versions
-// ascend, also from one incarnation of a name to the next.
+// requires an absent object, and Updated and Deleted a present one. The UID changes only after Deleted. Versions only
+// increase, also from one incarnation of an object to the next.
 type journal[T object.Object] struct {
 	t        *testing.T
-	pace     func() // called before each event; nil is nothing
+	pace     func() // called before each event, unless it is nil
 	received chan struct{}
 
 	mu     sync.Mutex
@@ -303,7 +303,7 @@ type journal[T object.Object] struct {
 	events int
 }
 
-// lastSeen is the last state of an object in the events of a journal.
+// lastSeen is the last state of an object that a journal has received.
 type lastSeen struct {
 	uid     types.UID
 	version string
@@ -361,7 +361,7 @@ func (j *journal[T]) check(e informer.Event[T]) {
 	}
 }
 
-// await returns when the replayed state is the wanted one.
+// await waits until wanted returns true for the replayed state.
 func (j *journal[T]) await(ctx context.Context, wanted func(map[object.Key]T) bool) {
 	j.t.Helper()
 	for {

@@ -18,8 +18,8 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/informer"
 )
 
-// TestListAfterAnEventThatGoesBackTakesNothingFromTheStore uses a server that has reached the version of the store
-// again before the list.
+// TestListAfterAnEventThatGoesBackTakesNothingFromTheStore lists from a server that was reset, but whose version has
+// reached that of the store again. The list must not reuse objects of the store.
 func TestListAfterAnEventThatGoesBackTakesNothingFromTheStore(t *testing.T) {
 	inBothForms(t, func(t *testing.T, in form) {
 		s, l := listwatch.New("a", "b"), &log{}
@@ -27,7 +27,7 @@ func TestListAfterAnEventThatGoesBackTakesNothingFromTheStore(t *testing.T) {
 		inf.AddHandler(l.handle)
 		synctest.Wait()
 		l.got()
-		s.SetBack(12, "later") // a and b have other states under their versions
+		s.SetBack(12, "later") // after the reset, a and b have other states under the same versions
 		s.Heal()
 		s.Send(listwatch.Older(watch.Modified, s, "a", "9"))
 		pass(time.Minute)
@@ -38,7 +38,7 @@ func TestListAfterAnEventThatGoesBackTakesNothingFromTheStore(t *testing.T) {
 	})
 }
 
-// lines is a log that several goroutines write.
+// lines collects the lines that several goroutines log.
 type lines struct {
 	mu   sync.Mutex
 	text bytes.Buffer
@@ -56,7 +56,7 @@ func (l *lines) count(text string) int {
 	return strings.Count(l.text.String(), text)
 }
 
-// TestStoreThatGoesBackIsLogged detects it by a list, after the watch was refused.
+// TestStoreThatGoesBackIsLogged resets the server and breaks the watch. The informer detects the reset when it lists.
 func TestStoreThatGoesBackIsLogged(t *testing.T) {
 	for _, disabled := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
@@ -77,7 +77,8 @@ func TestStoreThatGoesBackIsLogged(t *testing.T) {
 	}
 }
 
-// Stronger: client-go waits for ever, and misses the events until the server has reached the version of the watch.
+// Stronger: client-go waits until the server has reached the version of the watch again, and misses the events until
+// then.
 func TestWatchOfAServerThatWasSetBackIsFoundOut(t *testing.T) {
 	inBothForms(t, func(t *testing.T, in form) {
 		for _, outage := range []bool{false, true} {
@@ -91,7 +92,7 @@ func TestWatchOfAServerThatWasSetBackIsFoundOut(t *testing.T) {
 			l.got()
 			s.Took()
 			if outage {
-				// The object is absent until the watch starts again, which delivers the version at once.
+				// During the outage no watch is open. When it ends, the pauses between attempts have become long.
 				s.Mu.Lock()
 				s.OnList, s.OnWatch = listwatch.Always(syscall.ECONNREFUSED), listwatch.Always(syscall.ECONNREFUSED)
 				s.Mu.Unlock()
@@ -104,7 +105,7 @@ func TestWatchOfAServerThatWasSetBackIsFoundOut(t *testing.T) {
 			s.SilentLater(12, "later")
 			s.Delete("b")
 			if outage {
-				pass(2*time.Minute + 5*time.Second) // the longest pauses, before the watch and before the list
+				pass(2*time.Minute + 5*time.Second) // the longest pauses before the watch and before the list
 			} else {
 				pass(10 * time.Second)
 				expect(t, "events in between", l.got())
@@ -126,7 +127,7 @@ func TestWatchOfAServerThatWasSetBackIsFoundOut(t *testing.T) {
 					lists++
 				}
 			}
-			if asked == 0 || lists != 1 { // a watch after the shortest ones requests it again
+			if asked == 0 || lists != 1 { // each watch may check the version, so asked can exceed 1
 				t.Errorf("outage %v: %d lists of one object and %d of all, want one of all", outage, asked, lists)
 			}
 			s.Create("c")

@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// maxChunk is the maximum number of values in a chunk of a sorted set, and the maximum that an insertion moves.
+// maxChunk is the maximum number of values in a chunk of a sorted set, and so the most that an insertion moves.
 const maxChunk = 512
 
 // sortedSet is an ordered set. It keeps its values in chunks, so that a change of a set of n values moves about
@@ -54,7 +54,7 @@ func (s *sortedSet[K]) remove(value K) {
 	}
 }
 
-// between iterates over the values from from up to but not including to.
+// between iterates over the values in the range from <= value < to.
 func (s *sortedSet[K]) between(from, to K) iter.Seq[K] {
 	return func(yield func(K) bool) {
 		for c := s.chunkOf(from); c < len(s.chunks); c++ {

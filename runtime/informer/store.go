@@ -16,15 +16,15 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/reflector"
 )
 
-// Store is the read side of an informer's store. Each call reads one consistent state of objects and indexes. The
-// objects are shared with all readers and must not be modified, except those of a packed store, which the caller owns:
-// see [Options].Packed. A Store is a small value and safe for concurrent use. [Informer.Store] returns one.
+// Store is the read side of an informer's store. Each call reads one consistent state of objects and indexes. All
+// readers share the objects and must not modify them. The objects of a packed store are an exception: the caller owns
+// them, see [Options].Packed. A Store is a small value and safe for concurrent use. [Informer.Store] returns one.
 type Store[T object.Object] struct {
 	contents *contents[T]
 }
 
-// View is read by an [Index] and a [Lister]: a [Store], or a [Scoped] informer with a store for each namespace. Each
-// store is read in its own consistent state.
+// View is what an [Index] or a [Lister] reads: a [Store], or a [Scoped] informer, which has a store for each namespace.
+// Each store is read in a consistent state of its own.
 type View[T object.Object] interface {
 	// store returns the store with the objects of a namespace; "" is for cluster-scoped objects.
 	store(namespace string) (Store[T], bool)
@@ -45,19 +45,20 @@ func (s Store[T]) Get(key object.Key) (T, bool) {
 // Has reports whether an object has that key.
 func (s Store[T]) Has(key object.Key) bool { return s.contents.has(key) }
 
-// All returns an iterator over the objects, in no order. It has the state at the moment of the call, and holds no lock;
-// the call copies one key and one pointer per object. Packed objects are unpacked one by one.
+// All returns an iterator over the objects, in no particular order. The iterator has the state at the time of the call
+// and holds no lock. The call copies one key and one pointer per object. Packed objects are unpacked one by one.
 func (s Store[T]) All() iter.Seq2[object.Key, T] {
 	return s.Select("", nil, nil)
 }
 
-// Select is [Store.All] for the objects in one namespace, or in all if it is "", whose labels and keys are selected; a
-// nil selector or function selects all. Other objects are not unpacked. selector and selected run with the store locked
-// and must not call it. In a namespace, the cost depends only on its objects.
+// Select returns an iterator over the objects in one namespace, or in all namespaces if it is "", whose labels match
+// selector and for whose keys selected returns true. A nil selector or function selects all objects. Objects that are
+// not selected are not unpacked. selector and selected run while the store is locked and must not call it. If a
+// namespace is given, the cost depends only on the objects in it. In other respects, Select works like [Store.All].
 //
-// A selector that requires a value of a label reads an index if there is one. The store builds it after 16 reads by
-// that label that looked at all of at least 1,000 objects in vain, keeps at most four, and removes one that is not
-// read.
+// A selector that requires a value of a label reads an index of that label, if the store has one. The store builds an
+// index when reads by that label have examined, without a match, 16 times as many objects as the store has. It builds
+// none for fewer than 1,000 objects, keeps at most four, and removes an index that is no longer read.
 func (s Store[T]) Select(
 	namespace string, selector labels.Selector, selected func(object.Key) bool,
 ) iter.Seq2[object.Key, T] {
@@ -67,16 +68,16 @@ func (s Store[T]) Select(
 // Len returns the number of objects.
 func (s Store[T]) Len() int { return s.contents.len() }
 
-// ResourceVersion returns the version of the store: every change up to this version is in it. Single objects may be
-// newer. It is empty before the first list.
+// ResourceVersion returns the resource version of the store. The store has every change up to this version, and some
+// objects may be newer. ResourceVersion is empty before the first list.
 func (s Store[T]) ResourceVersion() string {
 	s.contents.mu.RLock()
 	defer s.contents.mu.RUnlock()
 	return s.contents.version
 }
 
-// contents is the content of a Store. The informer's mutex ensures that it has one writer at a time. mu separates the
-// writer from the readers, so the writer may read without it.
+// contents is the content of a Store. The informer's mutex ensures that there is only one writer at a time. mu
+// separates the writer from the readers, so the writer may read without locking it.
 type contents[T object.Object] struct {
 	mu       sync.RWMutex
 	items    items[T]
@@ -90,7 +91,7 @@ type contents[T object.Object] struct {
 	labels   labelIndexes
 }
 
-// newContents returns an empty store with these indexes. With a nil packing the objects stay whole.
+// newContents returns an empty store with these indexes. If packing is nil, the store keeps whole objects.
 func newContents[T object.Object](indexes []Indexer[T], packing *Packing[T]) *contents[T] {
 	c := &contents[T]{items: newItems(packing), log: slog.Default(), indexes: make(map[Indexer[T]]table[T])}
 	if packing != nil {
@@ -115,7 +116,7 @@ func (c *contents[T]) has(key object.Key) bool {
 	return ok
 }
 
-// known returns a function that finds objects that need not be decoded again, or nil if there are none.
+// known returns a function that finds objects that the decoder can reuse, or nil if the store is empty.
 func (c *contents[T]) known() wire.Known[T] {
 	if c.len() == 0 {
 		// Every lookup of a first list would fail.
@@ -156,9 +157,9 @@ func (c *contents[T]) free(k *kept[T]) {
 
 // setLocked replaces old, which may be nil, by obj as the object of key.
 func (c *contents[T]) setLocked(key object.Key, obj, old *stored[T]) {
-	// old leaves the indexes before it is replaced, since they derive its values from it.
+	// old is removed from the indexes before it is replaced, because the indexes derive its values from it.
 	c.removeLocked(key, old)
-	// The store's key does not keep the body alive from which a name was cut.
+	// put returns a key that does not keep the response body alive from which a name was cut.
 	key = c.items.put(key, *obj)
 	c.detector.enter(key, obj.whole)
 	c.insertLabelsLocked(key, obj)
@@ -186,7 +187,7 @@ func (c *contents[T]) advanceLocked(version string) {
 	}
 }
 
-// swap replaces the whole content at once. It builds the new indexes before it excludes readers.
+// swap replaces the whole content at once. It builds the new indexes before it locks out readers.
 func (c *contents[T]) swap(items items[T], version string) {
 	indexes := make(map[Indexer[T]]table[T], len(c.indexes))
 	for ix := range c.indexes {
@@ -200,8 +201,8 @@ func (c *contents[T]) swap(items items[T], version string) {
 	c.advanceLocked(version)
 }
 
-// snapshot returns the current objects of a namespace, or of all if it is "", whose labels and keys are selected; a nil
-// selector or function selects all. The iteration needs no lock.
+// snapshot returns the current objects of a namespace, or of all if it is "", whose labels match selector and for whose
+// keys selected returns true. A nil selector or function selects all objects. The iteration needs no lock.
 func (c *contents[T]) snapshot(
 	namespace string, selector labels.Selector, selected func(object.Key) bool,
 ) iter.Seq2[object.Key, T] {
@@ -213,8 +214,8 @@ func (c *contents[T]) snapshot(
 	return found
 }
 
-// find returns the objects of q, which selects values of a label if that is not empty. It reads an index of the label
-// if that is less work. build reports whether an index of the label pays.
+// find returns the objects of q, which requires one of values for a label unless label is empty. It reads an index of
+// the label if that is less work. build reports whether it is worthwhile to build an index of the label.
 func (c *contents[T]) find(q query, label string, values []string) (found iter.Seq2[object.Key, T], build bool) {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
@@ -248,15 +249,14 @@ func (c *contents[T]) at(key object.Key) (obj T, ok bool, version string) {
 	held, ok := c.items.find(key)
 	version = c.version
 	c.mu.RUnlock()
-	// Unpacked after unlocking, since that takes as long as a copy.
+	// The object is unpacked after unlocking, because unpacking takes as long as a deep copy.
 	if ok {
 		obj = held.object()
 	}
 	return obj, ok, version
 }
 
-// advance applies deltas, which come from [reflector.DeltaFIFO.Pop], calls the observer, and returns the resulting
-// events for handlers.
+// advance applies deltas from [reflector.DeltaFIFO.Pop], calls the observer, and returns the events for handlers.
 func (c *contents[T]) advance(deltas reflector.Deltas[T]) (events batch[T]) {
 	switch deltas[0].Type {
 	case reflector.Replaced:
@@ -268,12 +268,12 @@ func (c *contents[T]) advance(deltas reflector.Deltas[T]) (events batch[T]) {
 		}
 	case reflector.Sync:
 		c.mu.Lock()
-		c.advanceLocked(deltas[0].ResourceVersion) // the version of a bookmark, or of deltas that cancelled out before it
+		c.advanceLocked(deltas[0].ResourceVersion) // version of a bookmark, or of deltas that canceled each other out
 		c.mu.Unlock()
 		events = c.items.events(Event[T]{Type: Updated})
 	default:
 		changes, failed := c.apply(deltas)
-		if len(changes) <= cap(changes)/2 { // listeners keep them for a while
+		if len(changes) <= cap(changes)/2 { // because listeners keep them for some time
 			changes = slices.Clone(changes)
 		}
 		events = batch[T]{events: changes}
@@ -288,8 +288,8 @@ func (c *contents[T]) advance(deltas reflector.Deltas[T]) (events batch[T]) {
 	return events
 }
 
-// apply applies deltas in one step for readers. It returns the resulting events, and the errors of objects that could
-// not be kept, for which the previous state stays.
+// apply applies deltas in one step for readers. It returns the resulting events, and an error for each object that
+// could not be kept and therefore keeps its previous state.
 func (c *contents[T]) apply(deltas reflector.Deltas[T]) (events []Event[T], failed []error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -321,8 +321,7 @@ func (c *contents[T]) apply(deltas reflector.Deltas[T]) (events []Event[T], fail
 	return events, failed
 }
 
-// setStateLocked replaces old by now as the object of key, and appends the resulting event, unless both are the same
-// state.
+// setStateLocked replaces old with now as the object of key, and appends the event unless both are the same state.
 func (c *contents[T]) setStateLocked(events []Event[T], key object.Key, old, now *stored[T]) []Event[T] {
 	before := old
 	if old != nil && !old.sameObject(now) {
@@ -337,8 +336,8 @@ func (c *contents[T]) setStateLocked(events []Event[T], key object.Key, old, now
 	return append(events, change(before, now))
 }
 
-// replace makes the list d the whole content and returns the resulting events: the missed deletions in the order of
-// their keys, then the changes in the order of the list. An object in an unchanged state is kept.
+// replace makes the list d the whole content and returns the resulting events: first the missed deletions in the order
+// of their keys, then the changes in the order of the list. An object whose state has not changed is kept.
 func (c *contents[T]) replace(d reflector.Delta[T]) batch[T] {
 	all := c.listed(d)
 	if packed, ok := all.(*packedList[T]); ok && c.items.len() == 0 {
@@ -347,7 +346,7 @@ func (c *contents[T]) replace(d reflector.Delta[T]) batch[T] {
 	}
 	changes, present := c.changes(all, d.SetBack)
 	missing := c.missing(all, d.Retained, present)
-	// This precedes the change of the store, since the events have the old states.
+	// The events are built before the store changes, because they contain the old states.
 	var deletions, events []Event[T]
 	if len(changes) > 0 {
 		events = make([]Event[T], 0, len(changes))
@@ -378,8 +377,8 @@ func (c *contents[T]) replace(d reflector.Delta[T]) batch[T] {
 	return batch[T]{events: append(deletions, events...)}
 }
 
-// changedInPlace is the maximum number of objects that a relist changes while readers wait. For more, it builds new
-// items and indexes first.
+// changedInPlace is the maximum number of objects that a relist changes while readers wait. To change more objects, it
+// builds new items and indexes first.
 const changedInPlace = 1000
 
 // replaced is the change of one object by a list.
@@ -389,8 +388,7 @@ type replaced[T object.Object] struct {
 	now stored[T]  // set for a listed object
 }
 
-// changes returns the listed objects whose state the store does not have, and the number of listed objects that the
-// store has in any state.
+// changes returns the listed objects whose state differs from the store's, and how many listed objects the store has.
 func (c *contents[T]) changes(all listed[T], setBack bool) (changes []replaced[T], present int) {
 	if c.items.len() == 0 {
 		changes = make([]replaced[T], 0, all.Len())
@@ -472,14 +470,13 @@ func change[T object.Object](old, now *stored[T]) Event[T] {
 	return Event[T]{Type: Updated, Object: now.object(), Old: old.object()}
 }
 
-// merged marks an event of a list, since the states in between were not seen.
+// merged marks an event that results from a list, because the states in between were not seen.
 func merged[T object.Object](e Event[T]) Event[T] {
 	e.Merged = true
 	return e
 }
 
-// appendDeletion appends the event of a deleted object. old is nil if the object was never seen; its deletion is
-// reported too.
+// appendDeletion appends the event of a deleted object. old is nil for an object that was never seen.
 func appendDeletion[T object.Object](events []Event[T], old *stored[T], d reflector.Delta[T]) []Event[T] {
 	if d.FinalStateUnknown {
 		if old != nil {
@@ -487,7 +484,7 @@ func appendDeletion[T object.Object](events []Event[T], old *stored[T], d reflec
 		}
 		return events
 	}
-	// Handlers receive each object by its UID, including one whose deletion was missed.
+	// Handlers receive each object by its UID, including an object whose deletion was missed.
 	if old != nil && old.object().GetUID() != d.Object.GetUID() {
 		events = append(events, missed(old.object()))
 	}

@@ -14,14 +14,14 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/metrics"
 )
 
-// ErrLost is in the error of [Elector.Run], and in the cause of the leader's context, if the leadership ended before
-// the leader did.
+// ErrLost is wrapped by the error of [Elector.Run], and by the cause of the leader's context, if the leadership was
+// lost before the leader had stopped.
 var ErrLost = errors.New("leadership lost")
 
-// errEnded is the reason why a context cannot be used for writes after its term has ended regularly.
+// errEnded is the reason why a context cannot be used for requests after its term has ended normally.
 var errEnded = errors.New("the leader has stopped, and the lease may be released")
 
-// Elector is a candidate for one Lease. Call [New] for one.
+// Elector is a candidate for one Lease. Create one with [New].
 type Elector struct {
 	leases Leases
 	opts   Options
@@ -30,7 +30,7 @@ type Elector struct {
 	mu sync.Mutex
 	// leader is the holder of the Lease at the last read or write, or "".
 	leader string
-	// tenure is the current term. It stays set until everything that was started in the term has ended.
+	// tenure is the current term. It stays set until all work that was started in the term has ended.
 	tenure *tenure
 }
 
@@ -56,8 +56,8 @@ func (e *Elector) Leader() string {
 	return e.leader
 }
 
-// Healthy returns an error if this candidate became the leader, has not renewed the Lease for its duration plus margin,
-// and has still not stopped its work as leader. Only the end of the process helps then.
+// Healthy returns an error if this candidate was the leader, has not renewed the Lease for the lease duration plus
+// margin, and has still not stopped its work as the leader. In this case the process must be ended.
 func (e *Elector) Healthy(margin time.Duration) error {
 	e.mu.Lock()
 	t := e.tenure
@@ -78,22 +78,24 @@ func (e *Elector) setTenure(t *tenure) {
 }
 
 // Run waits until this candidate is the leader, calls lead once, and returns after lead has returned. It may be called
-// again afterwards, but not concurrently.
+// again after that, but not concurrently.
 //
-// The context of lead ends when ctx ends, and when the leadership is lost, which is before another candidate can get
-// it. After a loss, Run returns an [ErrLost], joined with the error of lead unless that only reports the end of its
-// context. A caller that cannot be sure that everything lead started has stopped should then end the process. Otherwise
-// Run returns the error of lead, or nil if ctx ended before lead was called.
+// The context of lead ends when ctx ends, and when the leadership is lost; in that case, it ends before another
+// candidate can become the leader. After a loss, Run returns an error that wraps [ErrLost], joined with the error of
+// lead unless that only reports the end of its context. The caller should then end the process, unless all work that
+// lead started has certainly stopped. Without a loss, Run returns the error of lead, or nil if ctx ended before lead
+// was called.
 //
-// lead may itself Run an Elector of another Lease with its context: the inner term ends when either Lease is lost.
+// lead may itself call Run of an Elector for another Lease with its context. The inner term ends when either Lease is
+// lost.
 func (e *Elector) Run(ctx context.Context, lead func(ctx context.Context) error) error {
 	t := &term{elector: e}
-	// This term may be nested in another: its Lease must be released even if the outer one is lost.
+	// This term may be nested in another term. Its Lease must be released even if the outer Lease is lost.
 	calls := unfenced(ctx)
 	if !t.acquire(calls) {
 		return nil
 	}
-	// The Lease was acquired as ctx ended: other candidates must not wait until it expires.
+	// The Lease was acquired while ctx ended. Release it, so that other candidates need not wait until it expires.
 	if ctx.Err() != nil {
 		t.release(calls)
 		return nil
@@ -103,14 +105,14 @@ func (e *Elector) Run(ctx context.Context, lead func(ctx context.Context) error)
 		if errors.Is(leadErr, context.Canceled) || errors.Is(leadErr, ErrLost) {
 			leadErr = nil
 		}
-		// Nothing is released, since the Lease may belong to another candidate.
+		// Do not release the Lease, because it may belong to another candidate.
 		return errors.Join(lostErr, leadErr)
 	}
 	t.release(calls)
 	return leadErr
 }
 
-// lead calls fn while a goroutine renews the Lease, and returns after that has ended. lostErr is the reason if the
+// lead calls fn while a goroutine renews the Lease, and returns after both have ended. lostErr is the reason if the
 // leadership was lost.
 func (t *term) lead(ctx context.Context, fn func(context.Context) error) (leadErr, lostErr error) {
 	e := t.elector
@@ -120,24 +122,24 @@ func (t *term) lead(ctx context.Context, fn func(context.Context) error) (leadEr
 
 	t.tenure = &tenure{lease: e.opts.Namespace + "/" + e.opts.Name}
 	t.tenure.renew(t.renewed, e.opts.RenewDeadline)
-	// This precedes the context of fn: the fence must have the term before a request is sent in it.
+	// This comes before the context of fn is created, because the fence must have the term before a request is sent in it.
 	e.opts.Fence.add(t.tenure)
 	e.setTenure(t.tenure)
 	defer e.setTenure(nil)
 	leadCtx, endLead := context.WithCancelCause(t.tenure.begin(ctx))
 	defer endLead(nil)
-	// The term continues when ctx ends: the Lease is held until fn has returned.
+	// The term continues when ctx ends, because the Lease is held until fn has returned.
 	termCtx, endTerm := context.WithCancelCause(context.WithoutCancel(unfenced(ctx)))
 	defer endTerm(nil)
 	held := make(chan struct{})
 	go func() {
 		defer close(held)
 		t.hold(termCtx, func(err error) {
-			// The term ends first: fn may return as soon as its context ends.
+			// End the term first, because fn may return as soon as its context ends.
 			if endTerm(err); context.Cause(termCtx) != err {
 				return
 			}
-			// This precedes the end of the context, which wakes other goroutines: no request is sent from here on.
+			// This comes before the context ends and wakes other goroutines, so that no request is sent from here on.
 			t.tenure.end(err)
 			endLead(err)
 			e.opts.Fence.remove(t.tenure, true)
@@ -146,7 +148,7 @@ func (t *term) lead(ctx context.Context, fn func(context.Context) error) (leadEr
 		})
 	}()
 	leadErr = fn(leadCtx)
-	// Goroutines that fn has left running can send no requests, so the Lease can be released.
+	// After this, goroutines that fn has not stopped can send no requests, so the Lease can be released.
 	t.tenure.end(errEnded)
 	e.opts.Fence.remove(t.tenure, false)
 	endTerm(nil)
@@ -157,15 +159,15 @@ func (t *term) lead(ctx context.Context, fn func(context.Context) error) (leadEr
 	return leadErr, lostErr
 }
 
-// hold renews the Lease until ctx ends. It calls lose if another candidate has the Lease, and if it was not renewed in
-// time, even while an attempt hangs.
+// hold renews the Lease until ctx ends. It calls lose if another candidate has the Lease, or if the Lease was not
+// renewed in time, even while an attempt hangs.
 func (t *term) hold(ctx context.Context, lose func(error)) {
 	opts := t.elector.opts
 	var failure atomic.Pointer[error]
 	expiry := time.NewTimer(t.remaining())
 	defer expiry.Stop()
-	// This needs its own goroutine, since an attempt may hang for longer than the term. It ends with ctx, which ends
-	// here at the latest when the Lease is lost.
+	// This requires its own goroutine, because an attempt may hang for longer than the term. The goroutine ends with ctx,
+	// which ends at the latest when the Lease is lost.
 	var expiring sync.WaitGroup
 	defer expiring.Wait()
 	expiring.Go(func() {
@@ -194,13 +196,14 @@ func (t *term) hold(ctx context.Context, lose func(error)) {
 		default:
 			failure.Store(nil)
 			t.tenure.renew(t.renewed, opts.RenewDeadline)
-			// This counts from the start of the request. Other candidates count from when they see it, which is later.
+			// The remaining time counts from the start of the request. Other candidates count from the time when they see the
+			// renewal, which is later.
 			expiry.Reset(t.remaining())
 		}
 	}
 }
 
-// remaining returns the time until the leader must stop without a renewal.
+// remaining returns the time until the leader must stop if no renewal succeeds.
 func (t *term) remaining() time.Duration {
 	return time.Until(t.renewed.Add(t.elector.opts.RenewDeadline))
 }

@@ -191,18 +191,18 @@ var (
 	errDown = errors.New("connection refused")
 )
 
-// candidate is an Elector that runs in a goroutine.
+// candidate is an Elector that runs in its own goroutine.
 type candidate struct {
 	*Elector
 	link *link
 	stop context.CancelFunc
-	// leading is closed when the leader's function was called; its context is then in leadCtx.
+	// leading is closed when the leader's function is called. From then on, leadCtx is its context.
 	leading chan struct{}
 	leadCtx context.Context
-	// drain is how long the leader continues after the end of its context, and result is its result.
+	// drain is how long the leader continues after its context has ended, and result is what it returns.
 	drain  time.Duration
 	result error
-	// left is when the leader returned.
+	// left is the time at which the leader returned.
 	left time.Time
 	// ended is closed when Run has returned err.
 	ended chan struct{}

@@ -14,26 +14,26 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// Fence prevents requests that a process sends as leader from reaching the API server after its term. Call [NewFence]
-// for one, and set it in the Options of an [Elector]. It checks clocks instead of relying on timers, so it also works
-// after a process was suspended. It is safe for concurrent use.
+// Fence prevents a process from sending requests as the leader after its term has ended. Create one with [NewFence],
+// set it in the Options of an [Elector], and create clients with [Fence.Guard]. A Fence checks clocks instead of
+// relying on timers, so it also works after the process was suspended. It is safe for concurrent use.
 //
-// A request is rejected before it is sent if its context belongs to a term that has ended, or derives from such a
-// context, even by context.WithoutCancel. Connections are reset when a term is lost, so that data in a buffer of this
-// machine is never sent.
+// A request fails before it is sent if its context is the context of a term that has ended, or is derived from it, even
+// with context.WithoutCancel. When a term is lost, the Fence resets all connections, so that data in the buffers of
+// this machine is never sent.
 type Fence struct {
 	mu    sync.Mutex
 	terms map[*tenure]struct{}     // current terms
 	conns map[*fencedConn]struct{} // open connections
 }
 
-// NewFence returns a fence without terms, which rejects nothing.
+// NewFence returns a fence without terms, which rejects no requests.
 func NewFence() *Fence {
 	return &Fence{terms: map[*tenure]struct{}{}, conns: map[*fencedConn]struct{}{}}
 }
 
-// TermErr returns nil if ctx belongs to no term or to a current one. Otherwise it returns why the term has ended. An
-// ErrLost means that another process may be the leader by now.
+// TermErr returns nil if ctx belongs to no term or to a current term. Otherwise it returns the reason why the term has
+// ended. If the error wraps [ErrLost], another process may already be the leader.
 func TermErr(ctx context.Context) error {
 	own, _ := ctx.Value(tenureKey{}).(*tenure)
 	for t := own; t != nil; t = t.outer {
@@ -44,7 +44,7 @@ func TermErr(ctx context.Context) error {
 	return nil
 }
 
-// Guard returns a copy of config whose clients send no requests of a term that has ended.
+// Guard returns a copy of config. Clients with this configuration send no requests of a term that has ended.
 func (f *Fence) Guard(config *rest.Config) *rest.Config {
 	config = rest.CopyConfig(config)
 	if config.Transport == nil {
@@ -62,7 +62,7 @@ func (f *Fence) roundTripper(next http.RoundTripper) http.RoundTripper { return 
 
 type dial = func(ctx context.Context, network, address string) (net.Conn, error)
 
-// dialer returns open with connections that are reset when a term of this fence is lost.
+// dialer returns a variant of open whose connections are reset when a term of this fence is lost.
 func (f *Fence) dialer(open dial) dial {
 	return func(ctx context.Context, network, address string) (net.Conn, error) {
 		conn, err := open(ctx, network, address)
@@ -98,7 +98,7 @@ func (f *Fence) remove(t *tenure, lost bool) {
 		open = slices.Collect(maps.Keys(f.conns))
 	}
 	f.mu.Unlock()
-	// Called without the lock, which each connection acquires to remove itself.
+	// Called without the lock, because each connection acquires it to remove itself.
 	for _, c := range open {
 		c.reset()
 	}
@@ -116,7 +116,7 @@ func (f *Fence) overdue() error {
 	return nil
 }
 
-// fencedTripper is an http.RoundTripper that checks the term first.
+// fencedTripper is an http.RoundTripper that checks the term before it sends a request.
 type fencedTripper struct{ next http.RoundTripper }
 
 // RoundTrip implements http.RoundTripper.
@@ -140,7 +140,7 @@ type fencedConn struct {
 	fence *Fence
 }
 
-// Write resets the connection if a term is over, since the data may belong to it.
+// Write resets the connection if a term has ended, because the data may belong to that term.
 func (c *fencedConn) Write(p []byte) (int, error) {
 	if err := c.fence.overdue(); err != nil {
 		c.reset()
@@ -149,7 +149,7 @@ func (c *fencedConn) Write(p []byte) (int, error) {
 	return c.Conn.Write(p)
 }
 
-// Close closes the connection regularly.
+// Close closes the connection normally.
 func (c *fencedConn) Close() error {
 	c.forget()
 	return c.Conn.Close()
@@ -159,7 +159,7 @@ func (c *fencedConn) Close() error {
 func (c *fencedConn) reset() {
 	c.forget()
 	if conn, ok := c.Conn.(interface{ SetLinger(sec int) error }); ok {
-		// Otherwise the kernel sends its buffer at any later time.
+		// Without this, the kernel could send the data in its buffer at any later time.
 		_ = conn.SetLinger(0)
 	}
 	c.Conn.Close()
@@ -171,12 +171,13 @@ func (c *fencedConn) forget() {
 	delete(c.fence.conns, c)
 }
 
-// tenure is a term in the view of code that acts in it.
+// tenure is the part of a term that code acting in the term uses.
 type tenure struct {
 	lease string
 	// outer is the term in which this one was acquired, or nil: both must be current.
 	outer *tenure
-	// renewed is the start of the last successful renewal, and deadline is when the term ends without another one.
+	// renewed is the start of the last successful renewal. deadline is the time when the term ends if no further renewal
+	// succeeds.
 	renewed, deadline atomic.Pointer[time.Time]
 	ended             atomic.Pointer[error]
 }
@@ -189,7 +190,7 @@ func (t *tenure) begin(ctx context.Context) context.Context {
 	return context.WithValue(ctx, tenureKey{}, t)
 }
 
-// unfenced returns a context that belongs to no term, for requests about Leases.
+// unfenced returns a context that belongs to no term, for requests that read or write Leases.
 func unfenced(ctx context.Context) context.Context {
 	return context.WithValue(ctx, tenureKey{}, (*tenure)(nil))
 }

@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// counter is an http.RoundTripper that answers everything and counts.
+// counter is an http.RoundTripper that answers every request and counts the requests.
 type counter struct{ sent atomic.Int32 }
 
 func (c *counter) RoundTrip(*http.Request) (*http.Response, error) {
@@ -60,7 +60,7 @@ func TestNothingIsSentInTheNameOfALostTerm(t *testing.T) {
 func TestTermOfAFrozenProcessIsOverBeforeItsTimersAre(t *testing.T) {
 	var f tenure
 	f.lease = "ns/guestbook"
-	f.renew(time.Now().Add(-time.Minute), 10*time.Second) // as it is after a freeze: no timer has fired yet
+	f.renew(time.Now().Add(-time.Minute), 10*time.Second) // as after a freeze, when no timer has fired yet
 	ctx := f.begin(context.Background())
 	if err := TermErr(ctx); !errors.Is(err, ErrLost) || ctx.Err() != nil {
 		t.Errorf("got %v", err)
@@ -90,10 +90,10 @@ func TestTermIsOverWhenTheLeaderHasReturned(t *testing.T) {
 	})
 }
 
-// pipes is a Dial whose connections are kept.
+// pipes is a dialer that keeps its connections.
 type pipes struct{ far []*resettable }
 
-// resettable is a connection that notes how it is closed.
+// resettable is a connection that records how it is closed.
 type resettable struct {
 	net.Conn
 	linger int
@@ -203,7 +203,7 @@ func TestInnerTermEndsWithTheOuterOne(t *testing.T) {
 	})
 }
 
-// The fence also uses a clock that continues while the machine sleeps.
+// The term ends by the monotonic clock or by the wall clock, which also advances while the machine sleeps.
 func TestTermEndsWithEitherClock(t *testing.T) {
 	now := time.Now()
 	for _, c := range []struct {

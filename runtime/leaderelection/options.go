@@ -16,18 +16,18 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/object"
 )
 
-// Leases reads and writes Leases at the API server, never through a cache. Each method sets lease to the server's
-// answer, returns when ctx ends, and returns errors that the functions of k8s.io/apimachinery/pkg/api/errors recognize.
+// Leases reads and writes Leases at the API server, never through a cache. Each method must set lease to the server's
+// answer, return when ctx ends, and return errors that the functions of k8s.io/apimachinery/pkg/api/errors recognize.
 type Leases interface {
-	// Get reads the Lease of that key into lease.
+	// Get reads the Lease named key into lease.
 	Get(ctx context.Context, key object.Key, lease *coordinationv1.Lease) error
-	// Create creates lease. It fails with AlreadyExists if it exists.
+	// Create creates lease. It fails with AlreadyExists if the Lease exists.
 	Create(ctx context.Context, lease *coordinationv1.Lease) error
-	// Update replaces the Lease. It fails with Conflict if its resourceVersion differs from that of lease.
+	// Update replaces the stored Lease with lease. It fails with Conflict if their resourceVersions differ.
 	Update(ctx context.Context, lease *coordinationv1.Lease) error
 }
 
-// Options configure an Elector. All candidates for one Lease should have the same options, except Identity.
+// Options configure an [Elector]. All candidates for one Lease should have the same options, except Identity.
 type Options struct {
 	// Namespace and Name identify the Lease. Both are required.
 	Namespace, Name string
@@ -36,28 +36,30 @@ type Options struct {
 	// LeaseDuration is how long other candidates wait for a leader that does not renew the Lease. It is stored in whole
 	// seconds, rounded up. Zero means 15 s.
 	LeaseDuration time.Duration
-	// RenewDeadline is how long the leader continues without a successful renewal. It must be shorter than
+	// RenewDeadline is how long the leader continues to act without a successful renewal. It must be shorter than
 	// LeaseDuration. Zero means 10 s.
 	RenewDeadline time.Duration
-	// RetryPeriod is the longest wait of a candidate or leader between two attempts. Each wait is shortened by a random
-	// part of up to a quarter. RenewDeadline must be longer by more than a fifth. Zero means 2 s.
+	// RetryPeriod is the longest time that a candidate or leader waits between two attempts. Each wait is shortened by a
+	// random part of up to a quarter. RenewDeadline must be longer than RetryPeriod by more than a fifth. Zero means 2 s.
 	RetryPeriod time.Duration
-	// ReleaseOnExit releases the Lease after the leader has stopped regularly, so that the next leader need not wait
-	// until it expires. Code that needs the Lease must have ended when Run returns.
+	// ReleaseOnExit releases the Lease after the leader has stopped normally, so that the next leader need not wait until
+	// it expires. If it is set, all work that requires the Lease must have stopped when the leader's function returns.
 	ReleaseOnExit bool
-	// Yield returns how long this candidate leaves a free Lease to others, each time it finds one. A process that
-	// already leads several groups can so let others lead. Nil means no time.
+	// Yield returns how long this candidate leaves a free Lease to other candidates. It is called each time the candidate
+	// finds the Lease free. With it, a process that already leads several groups lets other processes lead. Nil means no
+	// time.
 	Yield func() time.Duration
-	// Fence rejects requests of a term after its end. Nil relies on the leader's context alone.
+	// Fence rejects requests of a term after its end. With nil, only the end of the leader's context stops requests.
 	Fence *Fence
-	// Logger receives changes of leadership. Nil means slog.Default().
+	// Logger logs changes of leadership. Nil means slog.Default().
 	Logger *slog.Logger
-	// Metrics receives leader_election_master_status, which is 1 for the leader and 0 for others. Nil disables it.
+	// Metrics receives leader_election_master_status, which is 1 for the leader and 0 for other candidates. Nil disables
+	// it.
 	Metrics *metrics.Registry
 }
 
-// maxLeaseDuration is the maximum that a Lease can represent: a longer one would be stored as a shorter one, and other
-// candidates would acquire the Lease from a leader that renews it.
+// maxLeaseDuration is the longest duration that a Lease can store. A longer one would be stored as a shorter one, and
+// other candidates would acquire the Lease from a leader that still renews it.
 const maxLeaseDuration = math.MaxInt32 * time.Second
 
 // complete returns o with defaults set, and all mistakes as one error.

@@ -12,10 +12,10 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/object"
 )
 
-// server keeps Leases in memory with the conflicts of an API server.
+// server keeps Leases in memory and returns conflicts as an API server does.
 type server struct {
 	mu sync.Mutex
-	// leases has the stored objects; version is the last resourceVersion that was given.
+	// leases contains the stored objects. version is the last resourceVersion that the server assigned.
 	leases  map[object.Key]*coordinationv1.Lease
 	version int
 }
@@ -73,7 +73,7 @@ func (s *server) lease() *coordinationv1.Lease {
 	return lease
 }
 
-// edit changes the stored Lease as a user of kubectl does.
+// edit changes the stored Lease as a user does with kubectl.
 func (s *server) edit(change func(*coordinationv1.Lease)) {
 	lease := s.lease()
 	change(lease)
@@ -93,11 +93,11 @@ type link struct {
 	*server
 
 	mu sync.Mutex
-	// fault, if set, is called before each request, and its error replaces the server's answer.
+	// fault, if set, is called before each request. Its error replaces the server's answer.
 	fault func(ctx context.Context, verb string) error
-	// after, when set, may turn the answer of a call that the server has carried out into an error.
+	// after, if set, is called after each request that the server has carried out. Its error replaces the answer.
 	after func(verb string) error
-	// calls counts by verb.
+	// calls counts the requests by verb.
 	calls map[string]int
 }
 

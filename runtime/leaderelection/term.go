@@ -15,23 +15,23 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/object"
 )
 
-// term is one run of a candidate, with its knowledge of the Lease. It is not safe for concurrent use.
+// term is one run of a candidate, with the last known state of the Lease. It is not safe for concurrent use.
 type term struct {
 	elector *Elector
 
 	// lease is the Lease at the last read or write, or nil before.
 	lease *coordinationv1.Lease
-	// changed is when, on the clock of this process, the current spec of lease was first seen.
+	// changed is the time, on the clock of this process, when the current spec of lease was first seen.
 	changed time.Time
-	// current means that lease is probably still the server's state, so that a write needs no read.
+	// current means that lease is probably still the server's state, so a write requires no read before it.
 	current bool
 	// leading means that this candidate has had the Lease without interruption since it acquired it.
 	leading bool
-	// renewed is the start of the last successful write: no candidate can have seen it earlier.
+	// renewed is the start of the last successful write. No candidate can have seen the write before that time.
 	renewed time.Time
 	// freed is when the Lease was first found free, or zero if it was not free at the last check.
 	freed time.Time
-	// tenure is this term for other code, or nil until it begins.
+	// tenure is the part of this term that other code uses. It is nil until the term begins.
 	tenure *tenure
 }
 
@@ -71,13 +71,13 @@ func (t *term) untilNextLook() time.Duration {
 	return wait
 }
 
-// attempt acquires or renews the Lease, and reports whether this candidate now holds it. false without an error means
-// that another candidate holds, or held, it. An attempt takes at most half of the renew deadline, which leaves time for
-// another.
+// attempt acquires or renews the Lease, and reports whether this candidate now holds it. If held is false and err is
+// nil, another candidate holds the Lease, or held it until recently. An attempt takes at most half of the renew
+// deadline, which leaves time for another attempt.
 func (t *term) attempt(ctx context.Context) (held bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, t.elector.opts.RenewDeadline/2)
 	defer cancel()
-	// A renewal is one request as long as no other client writes the Lease.
+	// As long as no other client writes the Lease, a renewal takes one request.
 	if t.current && holder(t.lease) == t.elector.opts.Identity {
 		err := t.write(ctx, t.elector.leases.Update, t.claim())
 		if !apierrors.IsConflict(err) && !apierrors.IsNotFound(err) {
@@ -93,7 +93,7 @@ func (t *term) attempt(ctx context.Context) (held bool, err error) {
 	case err != nil:
 		return false, err
 	case !t.free():
-		// When the Lease is free again, the time counts from then.
+		// When the Lease is free again, the time to yield begins again.
 		t.freed = time.Time{}
 		return false, nil
 	}
@@ -104,7 +104,7 @@ func (t *term) attempt(ctx context.Context) (held bool, err error) {
 	return err == nil, err
 }
 
-// yields reports whether this candidate leaves a free Lease to others for now.
+// yields reports whether this candidate leaves a free Lease to other candidates for now.
 func (t *term) yields() bool {
 	// A candidate does not yield a Lease that it holds or has just held.
 	if t.leading || t.elector.opts.Yield == nil || holder(t.lease) == t.elector.opts.Identity {
@@ -122,7 +122,8 @@ func (t *term) free() bool {
 	case t.elector.opts.Identity:
 		return true
 	case "":
-		// If the leader finds no holder, another client has released the Lease: its term was interrupted.
+		// If the leader finds that the Lease has no holder, another client has released it, and the leader's term was
+		// interrupted.
 		return !t.leading
 	}
 	// This uses the local clock and the last change seen, because clocks of machines may differ.
@@ -148,8 +149,8 @@ func (t *term) claim() *coordinationv1.Lease {
 		if lease.Spec.LeaseTransitions != nil {
 			transitions = max(0, *lease.Spec.LeaseTransitions)
 		}
-		// The counter stays at its maximum: the API server rejects a Lease with a negative number, and no candidate
-		// could ever lead.
+		// The counter must not overflow, because the API server rejects a Lease with a negative number, so no candidate could
+		// lead.
 		transitions += min(1, math.MaxInt32-transitions)
 	}
 	if holder(lease) != opts.Identity {
@@ -157,7 +158,7 @@ func (t *term) claim() *coordinationv1.Lease {
 		lease.Spec.AcquireTime = &now
 		lease.Spec.LeaseTransitions = &transitions
 	}
-	// Rounded up, so that others wait at least as long as the term lasts.
+	// Round up, so that other candidates wait at least as long as the term lasts.
 	seconds := int32((opts.LeaseDuration + time.Second - 1) / time.Second)
 	lease.Spec.LeaseDurationSeconds = &seconds
 	lease.Spec.RenewTime = &now
@@ -184,7 +185,8 @@ func (t *term) write(ctx context.Context, call func(context.Context, *coordinati
 	if err := call(ctx, lease); err != nil {
 		return err
 	}
-	// The start of the request, since the server may have answered late, and others may have seen the write earlier.
+	// Use the start of the request, because the server may have answered late, and other candidates may have seen the
+	// write before the answer.
 	t.renewed = begun
 	t.know(lease)
 	return nil
@@ -207,7 +209,7 @@ func (t *term) release(ctx context.Context) {
 	if !opts.ReleaseOnExit {
 		return
 	}
-	// ctx has usually ended: that is the reason for the release.
+	// ctx has usually ended, because that is why the Lease is released.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), opts.RenewDeadline)
 	defer cancel()
 	for {
@@ -218,7 +220,7 @@ func (t *term) release(ctx context.Context) {
 		opts.Logger.Warn("lease not released", "err", err)
 		pause := opts.RetryPeriod
 		if apierrors.IsConflict(err) {
-			// Another client has written it, perhaps only an annotation: read it again soon.
+			// Another client has written the Lease, perhaps only an annotation, so read it again soon.
 			pause /= 10
 		}
 		if life.Sleep(ctx, spread(pause)) != nil {
@@ -240,7 +242,7 @@ func (t *term) tryRelease(ctx context.Context) error {
 	if holder(t.lease) != t.elector.opts.Identity {
 		return nil
 	}
-	// The duration is short for candidates that ignore the holder and wait for the duration.
+	// The duration is short, because some candidates ignore the empty holder and wait for the duration.
 	now, second := metav1.NowMicro(), int32(1)
 	lease := t.lease.DeepCopy()
 	lease.Spec.HolderIdentity = nil

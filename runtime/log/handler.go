@@ -11,18 +11,19 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// NewHandler returns a handler that replaces each API object in a record by its kind, namespace and name, and passes
-// the record to next. So a logger does not reveal the data of a Secret. [Full] exempts an object.
+// NewHandler returns a handler that replaces each API object in a record with the object's kind, namespace and name,
+// and passes the record to next. A logger with this handler does not reveal the data of a Secret. Use [Full] to log an
+// object completely.
 //
-// An object is a value with the methods of metav1.Object or runtime.Object, also with pointer receivers; an apply
-// configuration; or a map[string]any with apiVersion and kind. The handler finds objects as values of attributes and
-// groups, as results of a LogValuer, and in pointers, slices, arrays, maps and the fields of structs. It logs a struct
-// that contains an object as the map of its exported fields. It does not follow pointers in unexported fields, which
-// are not printed and may change concurrently. In values with objects, it replaces data below ten levels by its type.
-// Errors and strings are not changed, nor are parts of objects, such as a spec or the data of a Secret: a caller that
-// logs these does so explicitly.
+// An object is one of the following: a value with the methods of metav1.Object or runtime.Object, including methods
+// with pointer receivers; an apply configuration; or a map[string]any with apiVersion and kind. The handler finds
+// objects in the values of attributes and groups, in the results of a LogValuer, and in pointers, slices, arrays, maps
+// and the fields of structs. It logs a struct that contains an object as a map of its exported fields. It does not
+// follow pointers in unexported fields, which are not printed and may change concurrently. In values that contain
+// objects, it replaces data below ten levels with its type. It does not change errors, strings, and parts of objects,
+// such as a spec or the data of a Secret: the caller has logged those explicitly.
 //
-// A handler that NewHandler has returned is returned unchanged.
+// If next was returned by NewHandler, it is returned unchanged.
 func NewHandler(next slog.Handler) slog.Handler {
 	if done, ok := next.(*handler); ok {
 		return done
@@ -30,7 +31,7 @@ func NewHandler(next slog.Handler) slog.Handler {
 	return &handler{next}
 }
 
-// Brief returns logger with a handler from [NewHandler], or logger itself if it has one.
+// Brief returns logger with a handler that [NewHandler] returns, or logger itself if it already has one.
 func Brief(logger *slog.Logger) *slog.Logger {
 	if _, done := logger.Handler().(*handler); done {
 		return logger
@@ -66,14 +67,14 @@ func (h *handler) WithAttrs(attrs []slog.Attr) slog.Handler {
 // WithGroup implements slog.Handler.
 func (h *handler) WithGroup(name string) slog.Handler { return &handler{h.Handler.WithGroup(name)} }
 
-// Full returns v as an attribute value that a handler of [NewHandler] does not change:
+// Full returns v as an attribute value that the handler of [NewHandler] does not change:
 //
 //	log.FromContext(ctx).Debug("read", "deployment", log.Full(deployment))
 func Full(v any) slog.LogValuer { return full{v} }
 
 type full struct{ value any }
 
-// LogValue implements slog.LogValuer, for other handlers.
+// LogValue implements slog.LogValuer for other handlers.
 func (f full) LogValue() slog.Value { return slog.AnyValue(f.value) }
 
 // isPlain reports whether v cannot contain an object.
@@ -132,7 +133,7 @@ type identity struct {
 	Name      string `json:"name,omitempty"`
 }
 
-// String returns the identity as text, for one of several objects.
+// String returns the identity as a string. It is used when a value contains several objects.
 func (i identity) String() string {
 	switch {
 	case i.Name == "":
@@ -228,8 +229,9 @@ func holdsObject(v reflect.Value, depth int) bool {
 	return false
 }
 
-// printsObject reports whether printing v, of an unexported field, may print an object. A pointer is printed as an
-// address. Its target, and the content of slices and maps, may change concurrently, so these are judged by their types.
+// printsObject reports whether printing v, the value of an unexported field, may print an object. A pointer is printed
+// as an address. The target of a pointer and the content of slices and maps may change concurrently, so they are judged
+// by their types.
 func printsObject(v reflect.Value, depth int) bool {
 	if v.Kind() == reflect.Interface {
 		return !v.IsNil() && (depth < 0 || printsObject(v.Elem(), depth-1))
@@ -303,7 +305,7 @@ func isContent(v reflect.Value) bool {
 		textAt(v, "apiVersion") != ""
 }
 
-// textAt returns the string in a map with that key, or "".
+// textAt returns the string in a map under that key, or "".
 func textAt(m reflect.Value, key string) string {
 	v := m.MapIndex(reflect.ValueOf(key).Convert(m.Type().Key()))
 	for v.IsValid() && v.Kind() == reflect.Interface {
@@ -387,7 +389,7 @@ func orEmpty(text *string, without string) string {
 	return *text
 }
 
-// contentIdentity is identify for the content of an unstructured object.
+// contentIdentity returns the identity of the object with this unstructured content.
 func contentIdentity(v reflect.Value) identity {
 	id := identity{Kind: textAt(v, "kind")}
 	metadata := v.MapIndex(reflect.ValueOf("metadata").Convert(v.Type().Key()))

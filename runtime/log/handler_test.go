@@ -37,7 +37,7 @@ func content() map[string]any {
 	}
 }
 
-// valuer is a LogValuer of anything.
+// valuer is a LogValuer with any value.
 type valuer struct{ value any }
 
 func (v valuer) LogValue() slog.Value { return slog.AnyValue(v.value) }
@@ -49,7 +49,7 @@ type holder struct {
 	any      any
 }
 
-// guarded has state that changes while it is logged, as clients and caches do.
+// guarded has state that changes while it is logged, as in clients and caches.
 type guarded struct {
 	mu    sync.Mutex
 	known map[string]any
@@ -68,7 +68,7 @@ func (s *secretApply) GetKind() *string      { return &s.kind }
 func (s *secretApply) GetNamespace() *string { return &s.namespace }
 func (s *secretApply) GetName() *string      { return &s.name }
 
-// shapes are values with a Secret somewhere.
+// shapes returns values that contain a Secret in different places.
 func shapes() map[string]any {
 	s := secret()
 	var asInterface any = s
@@ -154,7 +154,7 @@ func TestIdentityIsReadable(t *testing.T) {
 	}
 }
 
-// Values without objects are logged as they are without the handler.
+// Values that contain no objects are logged exactly as without the handler.
 func TestEverythingElseIsLoggedAsItIs(t *testing.T) {
 	type point struct {
 		X, y int
@@ -183,7 +183,7 @@ func TestEverythingElseIsLoggedAsItIs(t *testing.T) {
 	}
 }
 
-// The race detector finds reads of guarded values.
+// The race detector reports if the handler reads guarded values.
 func TestUnexportedFieldsMayChangeConcurrently(t *testing.T) {
 	g := &guarded{next: &guarded{}}
 	changed := make(chan struct{})

@@ -1,14 +1,14 @@
 // Package log carries a logger in a context. A controller puts its logger, with the attributes controller, key and
-// reconcileID, into the context of every reconcile. Code that the reconciler calls uses it, so that its log lines can
-// be assigned to the reconcile:
+// reconcileID, into the context of every reconcile. If the reconciler and the code that it calls use that logger, each
+// log line can be assigned to its reconcile:
 //
 //	log.FromContext(ctx).Info("created deployment", "deployment", name)
 //
 // The logger is a [slog.Logger] of the standard library. This package has no logger, level or format of its own. All
 // functions are safe for concurrent use.
 //
-// Managers and controllers use a handler of [NewHandler]: for an object among the arguments, such as a Secret, a line
-// has only kind, namespace and name. [Full] logs the whole object.
+// Managers and controllers use a handler that [NewHandler] returns. If an argument contains an object, such as a
+// Secret, the log line contains only the object's kind, namespace and name. [Full] logs the whole object.
 package log
 
 import (
@@ -18,8 +18,8 @@ import (
 
 type contextKey struct{}
 
-// FromContext returns the logger that [IntoContext] put into ctx or one of its parents, or [slog.Default] if there
-// is none, or if ctx is nil. It never returns nil.
+// FromContext returns the logger that [IntoContext] put into ctx or one of its parents. If there is none, or if ctx is
+// nil, it returns [slog.Default]. It never returns nil.
 func FromContext(ctx context.Context) *slog.Logger {
 	if ctx == nil {
 		return slog.Default()
@@ -30,7 +30,7 @@ func FromContext(ctx context.Context) *slog.Logger {
 	return slog.Default()
 }
 
-// IntoContext returns a context from which [FromContext] returns logger. With a nil logger, the logger of ctx stays.
+// IntoContext returns a context from which [FromContext] returns logger. If logger is nil, the logger of ctx is kept.
 func IntoContext(ctx context.Context, logger *slog.Logger) context.Context {
 	if logger == nil {
 		return ctx

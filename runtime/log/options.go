@@ -8,13 +8,13 @@ import (
 	"os"
 )
 
-// Formats of [Options].
+// Formats for [Options].
 const (
 	Text = "text"
 	JSON = "json"
 )
 
-// Options configure a logger of [New]. The zero value writes text to standard error, from level info on.
+// Options configures a logger that [New] returns. The zero value writes text to standard error, from level info on.
 type Options struct {
 	// Level is the minimum level.
 	Level slog.Level
@@ -33,7 +33,7 @@ func (o *Options) BindFlags(set *flag.FlagSet) {
 	set.StringVar(&o.Format, "log-format", o.Format, "`format` of the log: text or json")
 }
 
-// New returns a logger with the options. Pass it to [slog.SetDefault] to use it in the whole program.
+// New returns a logger with the given options. Pass it to [slog.SetDefault] to use it in the whole program.
 func New(opts Options) *slog.Logger {
 	if opts.Output == nil {
 		opts.Output = os.Stderr
@@ -46,11 +46,10 @@ func New(opts Options) *slog.Logger {
 }
 
 // Default returns a logger that passes each line to the current slog.Default. Use it in package variables, which are
-// initialized before a main function calls [slog.SetDefault].
+// initialized before the main function calls [slog.SetDefault].
 func Default() *slog.Logger { return slog.New(following{}) }
 
-// following is a handler that uses the current default handler for each line, and applies its attributes and groups to
-// it in order.
+// following is a handler that applies its attributes and groups to the current default handler, for each line.
 type following struct {
 	added func(slog.Handler) slog.Handler // may be nil
 }

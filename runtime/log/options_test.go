@@ -25,7 +25,7 @@ func TestLoggerOfFlags(t *testing.T) {
 	}
 }
 
-// TestDefaultFollows makes a logger before the default one is set, as a variable of a package is.
+// TestDefaultFollows creates a logger before the default logger is set, as package-level variables do.
 func TestDefaultFollows(t *testing.T) {
 	early := log.Default().With("logger", "setup").WithGroup("g").With("a", 1)
 	before := slog.Default()

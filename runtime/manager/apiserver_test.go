@@ -18,16 +18,15 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// apiServer is as much of an API server as a manager needs for itself, in memory and without sockets: Leases and
-// reviews.
+// apiServer is an in-memory API server without sockets that serves what a manager itself needs: Leases and reviews.
 type apiServer struct {
 	mu      sync.Mutex
 	leases  map[string]*coordinationv1.Lease // by name
-	version int                              // the last resourceVersion
+	version int                              // last resourceVersion
 	users   map[string]string                // by bearer token
-	allowed []string                         // "user verb path"
-	reviews int                              // how many were asked for
-	down    error                            // the answer to everything, when set
+	allowed []string                         // entries such as "user verb path"
+	reviews int                              // number of requested reviews
+	down    error                            // if set, every request fails with it
 
 	failAccess bool // whether access reviews fail
 }
@@ -48,7 +47,7 @@ func (s *apiServer) set(err error) {
 	s.down = err
 }
 
-// asked returns the number of reviews.
+// asked returns the number of requested reviews.
 func (s *apiServer) asked() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -65,7 +64,7 @@ func (s *apiServer) holder(name string) string {
 	return ""
 }
 
-// give writes a holder into a Lease as a user of kubectl does.
+// give sets the holder of a Lease, as a user does with kubectl.
 func (s *apiServer) give(name, holder string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -18,12 +18,12 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/manager"
 )
 
-// trusting sends requests to servers without checking their certificates.
+// trusting returns a transport that does not verify the certificates of servers.
 func trusting() *http.Transport {
 	return &http.Transport{DisableKeepAlives: true, TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}
 }
 
-// scrape gets /metrics over TLS and returns the certificate of the server too.
+// scrape gets /metrics over TLS and also returns the server's certificate.
 func scrape(t *testing.T, url, authorization string) (code int, body string, certificate *x509.Certificate) {
 	t.Helper()
 	transport := &http.Transport{DisableKeepAlives: true, TLSClientConfig: &tls.Config{
@@ -76,7 +76,7 @@ func TestMetricsRequirePermissionOfTheAPIServer(t *testing.T) {
 	}
 }
 
-// newAuthorizer returns a guarded of s in front of an empty answer.
+// newAuthorizer returns a handler that lets s authorize requests, in front of an empty handler.
 func newAuthorizer(t *testing.T, s *apiServer, log *journal) http.Handler {
 	t.Helper()
 	live, err := client.New(s.config(), client.Options{Scheme: runtime.NewScheme()})
@@ -146,7 +146,7 @@ func TestStrangersAreAskedAboutAtALimitedRate(t *testing.T) {
 		if len(codes) != 2 || codes[http.StatusTooManyRequests] < 5900 || codes[http.StatusUnauthorized] < 20 {
 			t.Errorf("got %v", codes)
 		}
-		for n := range 100 { // with any requests by strangers, and after the cached result for the valid user has expired
+		for n := range 100 { // by strangers, after the cached decision for the valid user has expired
 			knock(guarded, fmt.Sprint("last ", n), "/metrics")
 		}
 		if code := knock(guarded, "good", "/metrics"); code != http.StatusOK {

@@ -15,11 +15,11 @@ type cable struct {
 
 	mu    sync.Mutex
 	down  bool
-	ages  int        // how often it was cut
-	conns []net.Conn // all that were ever open
+	ages  int        // number of cuts
+	conns []net.Conn // all connections since the start
 }
 
-// plug returns a cable to an address, which lasts until the test ends.
+// plug returns a cable to an address. The cable works until the test ends.
 func plug(t *testing.T, to string) *cable {
 	t.Helper()
 	listener, err := net.Listen("tcp", loopback)
@@ -42,7 +42,7 @@ func plug(t *testing.T, to string) *cable {
 
 func (c *cable) address() string { return c.listener.Addr().String() }
 
-// cut discards all data from now on. Old connections stay blocked for ever.
+// cut discards all data from now on. Connections that are open stay blocked forever.
 func (c *cable) cut() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -50,7 +50,7 @@ func (c *cable) cut() {
 	c.ages++
 }
 
-// repair lets new connections through.
+// repair lets new connections pass data.
 func (c *cable) repair() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -80,7 +80,7 @@ func (c *cable) accept() {
 	}
 }
 
-// copy forwards data of a connection of that age while the cable is not cut.
+// copy forwards the data of a connection of that age until the cable is cut.
 func (c *cable) copy(to, from net.Conn, age int) {
 	io.Copy(writerFunc(func(p []byte) (int, error) {
 		c.mu.Lock()

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// cancels returns the variable that gets the function which cancels a context, "" if s is another statement.
+// cancels returns the variable to which s assigns a context's cancel function, or "" if s is another statement.
 func cancels(s ast.Node) string {
 	assigned, ok := s.(*ast.AssignStmt)
 	if !ok || len(assigned.Lhs) != 2 || len(assigned.Rhs) != 1 {
@@ -34,8 +34,8 @@ func cancels(s ast.Node) string {
 	return name.Name
 }
 
-// TestNoFunctionThatCancelsIsDropped searches for a variable that holds two functions which cancel a context, one after
-// the other, in one function. Vet does not report that the first can no longer be called.
+// TestNoFunctionThatCancelsIsDropped searches for functions that assign two cancel functions to one variable, one after
+// the other. Vet does not report that the first one can no longer be called.
 func TestNoFunctionThatCancelsIsDropped(t *testing.T) {
 	files, found := token.NewFileSet(), 0
 	err := filepath.WalkDir("..", func(path string, d fs.DirEntry, err error) error {

@@ -23,22 +23,22 @@ import (
 )
 
 // Cluster is an additional API server of a manager, see [Manager.AddCluster]. It has its own clients, cache and mapper.
-// A controller that is built with the cluster instead of the manager watches it:
+// To watch its kinds, build a controller with the cluster instead of the manager:
 //
 //	controller.For[*corev1.Secret](remote).Named("remote-secret").Complete(r)
 //
-// Such controllers belong to the manager: their names are unique in it, and its lease elects their leader. Clusters can
-// be added and stopped while the manager runs, together with their controllers. All methods are safe for concurrent
-// use.
+// Such controllers belong to the manager: their names must be unique in the manager, and leader election uses the
+// manager's lease. Clusters can be added and stopped while the manager runs, together with their controllers. All
+// methods are safe for concurrent use.
 type Cluster struct {
 	*connection
 	name    string
 	manager *Manager
-	// metrics is the registry of the controllers, and cached that of the cache. Stop closes them.
+	// metrics is the registry of the controllers, and cached is the registry of the cache. Stop closes them.
 	metrics, cached *metrics.Registry
 	recording       *eventWriter
 
-	// These end in this order: runnables of the cluster, its events, its cache.
+	// The phases end in this order: the cluster's runnables, its event writer, its cache.
 	runnables, writers, informers phase
 
 	mu       sync.Mutex
@@ -48,22 +48,23 @@ type Cluster struct {
 
 // ClusterOptions configure a [Cluster]. The zero value means the scheme and the namespaces of the manager.
 type ClusterOptions struct {
-	// Scheme has the Go types of the kinds that are read and written. Nil means the manager's.
+	// Scheme has the Go types of the kinds that the program reads and writes. Nil means the manager's scheme.
 	Scheme *runtime.Scheme
-	// Namespaces restrict the cached and watched namespaces. Nil means the manager's, and non-nil but empty means all.
-	// A controller for a restricted cache cannot be built while the API server is unreachable.
+	// Namespaces are the cached and watched namespaces. Nil means the manager's namespaces, and an empty slice that is not
+	// nil means all. If it is not empty, no controller can be built for the cluster while its API server is unreachable.
 	Namespaces []string
-	// Cache configures the cache further. The Namespaces above override its Namespaces, and its Logger defaults to the
-	// manager's. Its Metrics are not the manager's by default, since the metrics of other clusters have the same names.
+	// Cache has the other options of the cache. The Namespaces above override its Namespaces, and its Logger defaults to
+	// the manager's logger. Its Metrics do not default to the manager's registry, because the metrics of other clusters
+	// have the same names.
 	Cache cache.Options
 }
 
 var _ controller.Manager = (*Cluster)(nil)
 
-// AddCluster connects the manager to another API server. It sends no request. The cache, and the controllers that are
-// built with the cluster, start and stop with the manager's, or start at once if those run. While the API server is
-// unreachable, only the controllers that watch it wait. AddCluster fails after Run has ended, with [ErrStopped], and if
-// a cluster has that name.
+// AddCluster connects the manager to another API server. It sends no request. The cluster's cache and controllers start
+// and stop with those of the manager, or start immediately if those already run. While the API server is unreachable,
+// only the controllers that watch it wait. AddCluster fails if a cluster already has that name, and with [ErrStopped]
+// after Run has ended.
 func (m *Manager) AddCluster(name string, config *rest.Config, opts ClusterOptions) (*Cluster, error) {
 	if name == "" {
 		return nil, errors.New("a cluster needs a name")
@@ -105,11 +106,11 @@ func (m *Manager) AddCluster(name string, config *rest.Config, opts ClusterOptio
 	return c, nil
 }
 
-// Stop ends the controllers and other runnables of the cluster, then the writer of its events, and then its cache, and
-// returns after all have ended. Its name, and the names of its controllers, are then available. If ctx ends first, the
-// error has the names of those that still run, and Stop can be called again. It must not be called by a goroutine that
-// it waits for, such as a reconciler of the cluster. The manager continues; at its end it stops the rest of the
-// cluster.
+// Stop ends the controllers and other runnables of the cluster, then its event writer, and then its cache, and returns
+// after all of them have ended. The name of the cluster and the names of its controllers can then be used again. The
+// manager continues to run. If ctx ends first, the error contains the names of the runnables that still run, and Stop
+// can be called again; otherwise they stop with the manager. A goroutine that Stop waits for, such as a reconciler of
+// the cluster, must not call Stop.
 func (c *Cluster) Stop(ctx context.Context) error {
 	c.mu.Lock()
 	c.stopped = true
@@ -172,9 +173,9 @@ func (m *Manager) Cluster(name string) *Cluster {
 // Name returns the name.
 func (c *Cluster) Name() string { return c.name }
 
-// Add adds r to the manager, see [Manager.Add], until the cluster is stopped. If the manager runs already, r starts at
-// once, or when this manager leads. Then the leader election group of r, if any, must have existed when the manager
-// started.
+// Add makes the manager run r until the cluster is stopped, see [Manager.Add]. If the manager already runs, r starts
+// immediately, or when this manager becomes the leader. In that case, the leader election group of r, if any, must have
+// existed when the manager started.
 func (c *Cluster) Add(r Runnable) error {
 	c.manager.mu.Lock()
 	defer c.manager.mu.Unlock()
@@ -204,13 +205,13 @@ func (c *Cluster) AddReadyz(name string, check func(*http.Request) error) {
 // Handle adds a page to the manager's metrics server, see [Manager.Handle].
 func (c *Cluster) Handle(path string, h http.Handler) error { return c.manager.Handle(path, h) }
 
-// Webhooks returns the manager's webhook server, which the cluster's API server may call too.
+// Webhooks returns the manager's webhook server. The cluster's API server may also call it.
 func (c *Cluster) Webhooks() (*server.Server, error) { return c.manager.Webhooks() }
 
 // Logger returns the manager's logger with the name of the cluster.
 func (c *Cluster) Logger() *slog.Logger { return c.manager.logger.With("cluster", c.name) }
 
-// Metrics returns a registry whose metrics the manager's registry exposes until [Cluster.Stop].
+// Metrics returns the cluster's registry. The manager's registry exposes its metrics until [Cluster.Stop].
 func (c *Cluster) Metrics() *metrics.Registry { return c.metrics }
 
 // MaxConcurrentReconciles returns the default number of workers of controllers.
@@ -278,7 +279,7 @@ func (o owned) LeaderElectionLease() string { return electionLease(o.Runnable) }
 // phase is a set of runnables that are stopped together. The zero value is open.
 type phase struct {
 	mu      sync.Mutex
-	over    bool // no runnable can enter
+	over    bool // no runnable can be added
 	entered int
 	running map[int]entered // by order of entry
 	// idle is closed when the phase is over and empty; it is nil before the phase is over.
@@ -322,8 +323,8 @@ func (p *phase) isOver() bool {
 	return p.over
 }
 
-// end ends the phase, and waits until its runnables have ended. If ctx ends first, the error has the names of those
-// that still run.
+// end ends the phase, and waits until its runnables have ended. If ctx ends first, the error contains the names of the
+// runnables that still run.
 func (p *phase) end(ctx context.Context) error {
 	idle := p.close()
 	select {

@@ -74,8 +74,8 @@ func TestClustersThatCannotBe(t *testing.T) {
 	})
 }
 
-// testClusters runs a manager of the test's namespace that copies the objects of another cluster, which is another
-// namespace here.
+// testClusters runs a manager of the test's namespace that copies the objects of another cluster. Another namespace of
+// the server takes the place of that cluster.
 func testClusters(t *testing.T, c live) {
 	remote := &corev1.Namespace{}
 	remote.GenerateName = "remote-"
@@ -117,7 +117,7 @@ func testClusters(t *testing.T, c live) {
 	}
 }
 
-// testUnreachableCluster uses a cluster that does not exist.
+// testUnreachableCluster uses a cluster whose server cannot be reached.
 func testUnreachableCluster(t *testing.T, c live) {
 	m, log := c.newManager(t, c.config, manager.Options{HealthProbeBindAddress: loopback})
 	cluster, err := m.AddCluster("gone", &rest.Config{Host: "https://" + taken(t), Timeout: 2 * time.Second},
@@ -132,7 +132,7 @@ func testUnreachableCluster(t *testing.T, c live) {
 	contains(t, body, "[+] configmap\n[-] far: kind Secret has not synced")
 }
 
-// addCluster adds a cluster that is an API server in memory.
+// addCluster adds a cluster whose server is an in-memory API server.
 func addCluster(t *testing.T, m *manager.Manager, name string) *manager.Cluster {
 	t.Helper()
 	c, err := m.AddCluster(name, newAPIServer().config(), manager.ClusterOptions{})
@@ -140,7 +140,7 @@ func addCluster(t *testing.T, m *manager.Manager, name string) *manager.Cluster 
 	return c
 }
 
-// begins runs until it is stopped, and reports its beginning and its end.
+// begins returns a runnable that runs until it is stopped, and reports its beginning and its end.
 func begins(begun, ended chan<- struct{}) runFunc {
 	return func(ctx context.Context) error {
 		begun <- struct{}{}
@@ -242,7 +242,7 @@ func TestClusterOfAFollowerRunsWhenItLeads(t *testing.T) {
 	})
 }
 
-// grouped is a worker of a leader election group.
+// grouped is a worker that belongs to a leader election group.
 type grouped struct{ worker }
 
 func (grouped) LeaderElectionGroup() string { return "other" }
@@ -273,7 +273,7 @@ func TestSlowRunnablesAreNamedAndAwaitedAgain(t *testing.T) {
 	})
 }
 
-// series returns the lines of a registry whose labels name one of names.
+// series returns the lines of a registry that have a label value beginning with one of names.
 func series(t *testing.T, r *metrics.Registry, names ...string) []string {
 	t.Helper()
 	var text strings.Builder
@@ -330,7 +330,7 @@ func TestFailureInAClusterStopsTheManager(t *testing.T) {
 	})
 }
 
-// testClustersComeAndGo runs a manager of the test's namespace. The clusters are another namespace.
+// testClustersComeAndGo runs a manager of the test's namespace. Another namespace takes the place of the clusters.
 func testClustersComeAndGo(t *testing.T, c live) {
 	remote := &corev1.Namespace{}
 	remote.GenerateName = "remote-"
@@ -342,7 +342,7 @@ func testClustersComeAndGo(t *testing.T, c live) {
 	ok(t, c.Create(t.Context(), &corev1.ConfigMap{ObjectMeta: c.meta("a")}))
 	await(t, here, "a")
 	before := 0
-	for range 20 { // the stack of a goroutine that has not started does not show its creator
+	for range 20 { // the stack of a goroutine that has not started does not contain its creator
 		wantAnswer(t, log.url(t, "probes")+"/readyz?verbose", 200, "[+] configmap\n")
 		before = max(before, len(managerGoroutines()))
 	}
@@ -385,7 +385,7 @@ func testClustersComeAndGo(t *testing.T, c live) {
 	}))
 }
 
-// wantEvent fails the test unless there is an event about the object.
+// wantEvent fails the test unless an event about the object exists.
 func wantEvent(t *testing.T, c live, about object.Key) {
 	t.Helper()
 	list := &unstructured.UnstructuredList{}

@@ -17,20 +17,22 @@ import (
 
 // Collection configures the manager that a setup function receives from [Manager.Collect].
 type Collection struct {
-	// Enabled reports by name which controllers are built. The builders of package controller skip the others, and
-	// declare nothing for them. Nil means all.
+	// Enabled reports whether the named controller is built. The builders of package controller skip other controllers and
+	// declare no kinds for them. Nil means that all controllers are built.
 	Enabled func(name string) bool
-	// Live is the client of that manager. Nil means the manager's.
+	// Live is the live client of the manager that setup receives. Nil means the live client of m.
 	Live *client.REST
-	// Workers is the default number of workers of controllers. Zero means the manager's.
+	// Workers is the default number of workers of controllers. Zero means the default of m.
 	Workers int
-	// Owner is the owner of the setup. Its webhooks, conversions, pages and checks replace those of its earlier builds,
-	// and checks that it no longer adds are removed. Without an Owner, a duplicate is an error.
+	// Owner identifies the setup in repeated calls of Collect. The webhooks, conversions, pages and checks that setup adds
+	// replace those of earlier calls with the same Owner, and checks that it no longer adds are removed. Without an Owner,
+	// a duplicate is an error.
 	Owner server.Owner
 }
 
-// Collect calls setup with a manager that does not run the runnables that setup adds. Collect returns them, and the
-// caller runs them. All other methods are those of m. Runnables that setup adds to a [Cluster] are not collected.
+// Collect calls setup with a manager that does not run the runnables that setup adds; it returns them, and the caller
+// must run them. All other methods of that manager are those of m. Runnables that setup adds to a [Cluster] are not
+// returned, and m runs them.
 func (m *Manager) Collect(as Collection, setup func(controller.Manager) error) ([]Runnable, error) {
 	c := &collector{Manager: m, as: as}
 	err := setup(c)
@@ -59,7 +61,7 @@ func (c *collector) Add(r Runnable) error {
 	return nil
 }
 
-// Run fails: setup must not run the manager.
+// Run returns an error, because setup must not run the manager.
 func (c *collector) Run(context.Context) error {
 	return errors.New("a function that sets up a manager cannot run it")
 }

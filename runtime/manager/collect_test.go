@@ -51,5 +51,5 @@ func TestCollectTakesWhatASetupAddsAndLeavesOutWhatIsNotEnabled(t *testing.T) {
 	}
 	ok(t,
 		m.Add(worker{name: "configmap",
-			runFunc: func(context.Context) error { return nil }})) // the name is free: nothing was added
+			runFunc: func(context.Context) error { return nil }})) // the name is free, because nothing was added
 }

@@ -12,12 +12,13 @@ import (
 // errNoServer is the error of LoadConfig if it finds no configuration.
 var errNoServer = errors.New("no API server is named")
 
-// LoadConfig finds the API server by the given kubeconfig unless it is empty, by $KUBECONFIG, by the pod's service
-// account, or by ~/.kube/config. The caller owns the configuration.
+// LoadConfig returns the configuration for the API server from the first of these sources that is set or exists: the
+// kubeconfig with the given path, $KUBECONFIG, the pod's service account, and ~/.kube/config. The caller owns the
+// configuration.
 func LoadConfig(kubeconfig string) (*rest.Config, error) {
 	rules := clientcmd.NewDefaultClientConfigLoadingRules()
 	rules.ExplicitPath = kubeconfig
-	rules.WarnIfAllMissing = false // the error below has this information
+	rules.WarnIfAllMissing = false // the error below reports this
 	fromEnv := os.Getenv(clientcmd.RecommendedConfigPathEnvVar)
 	if kubeconfig == "" && fromEnv == "" {
 		config, err := rest.InClusterConfig()

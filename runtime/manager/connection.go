@@ -18,8 +18,8 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/metrics"
 )
 
-// connection is the manager's connection to one API server: clients that share a pool of connections and a mapper, and
-// a cache that receives the writes of all of them.
+// connection is the manager's connection to one API server. It has clients that share a connection pool and a mapper,
+// and a cache that receives the writes of all these clients.
 type connection struct {
 	config *rest.Config
 	// dials means that only this connection uses its dial function.
@@ -30,8 +30,8 @@ type connection struct {
 	cache  *cache.Cache
 }
 
-// connect creates the clients for the API server of config. With a fence they send no writes of an ended term. With a
-// throttle they wait for their turn before the fence checks. Sent requests are counted in measures.
+// connect creates the clients for the API server of config. With a fence, they send no requests of an ended term. With
+// a throttle, they wait for their turn before the fence checks the term. measures counts the sent requests.
 func connect(
 	config *rest.Config, scheme *runtime.Scheme, fence *leaderelection.Fence, limit *throttle,
 	measures *metrics.Registry, logger *slog.Logger,
@@ -40,7 +40,7 @@ func connect(
 		return nil, errors.New("connect to the API server: no rest.Config")
 	}
 	dials := fence != nil && config.Transport == nil
-	config = counted(config, measures) // first, so that it is closest to the connections
+	config = counted(config, measures) // first, so that only requests that are sent are counted
 	if fence != nil {
 		config = fence.Guard(config)
 	}
@@ -66,7 +66,7 @@ func (c *connection) newClient(scheme *runtime.Scheme, mapper meta.RESTMapper,
 	return live, nil
 }
 
-// close ends reads that wait for a cache that will not run, and closes idle connections that are not shared.
+// close ends reads that wait for the cache if it never runs, and closes idle connections that are not shared.
 func (c *connection) close() {
 	ended, end := context.WithCancel(context.Background())
 	end()
@@ -82,18 +82,19 @@ func (c *connection) open(opts cache.Options) {
 	c.client = client.NewClient(c.cache, c.live)
 }
 
-// HTTPClient returns the HTTP client of the clients, for further clients that share its connections. It has the
+// HTTPClient returns the HTTP client of the clients. Use it for further clients that share its connections. It has the
 // credentials and the fence of the configuration.
 func (c *connection) HTTPClient() *http.Client {
 	return c.http
 }
 
-// Client returns the client for controllers: it reads watched kinds from the cache, and sends all other requests live.
+// Client returns the client for controllers. It reads watched kinds from the cache, and sends all other requests
+// directly to the API server.
 func (c *connection) Client() client.Client {
 	return c.client
 }
 
-// Live returns the client that also reads from the API server.
+// Live returns the client that sends all requests, including reads, directly to the API server.
 func (c *connection) Live() *client.REST { return c.live }
 
 // Cache returns the cache.
@@ -111,8 +112,8 @@ func (c *connection) RESTMapper() meta.RESTMapper {
 	return c.live.RESTMapper()
 }
 
-// Config returns the configuration of the clients. With leader election, clients of this configuration send no writes
-// of an ended term. It must not be modified.
+// Config returns the configuration of the clients. With leader election, clients with this configuration send no
+// requests of an ended term. It must not be modified.
 func (c *connection) Config() *rest.Config {
 	return c.config
 }

@@ -58,7 +58,7 @@ func TestLimitsOfAnySizeAreLimits(t *testing.T) {
 	}
 }
 
-// TestRequestsAndReadsOfCertificatesAreMeasured expects the names and labels that dashboards for controller-runtime
+// TestRequestsAndReadsOfCertificatesAreMeasured checks the names and labels that dashboards for controller-runtime
 // query.
 func TestRequestsAndReadsOfCertificatesAreMeasured(t *testing.T) {
 	m, _ := newManager(t, newAPIServer(), manager.Options{})

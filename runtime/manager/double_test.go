@@ -11,7 +11,7 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/controller"
 )
 
-// double is a manager for a test. It has only the methods that the tested function calls.
+// double is a manager for tests. It has only the methods that the tested function calls.
 type double struct {
 	controller.Manager // nil
 

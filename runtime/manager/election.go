@@ -24,7 +24,7 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/object"
 )
 
-// watchdogMargin is the time after the end of its lease that a leader has for stopping before /healthz fails.
+// watchdogMargin is the time after which /healthz fails if a leader whose lease has expired has not stopped.
 const watchdogMargin = 20 * time.Second
 
 // electionGroup returns the leader election group of r, and the group from which it migrates, or "".
@@ -68,8 +68,8 @@ func checkElection(r Runnable) error {
 	return nil
 }
 
-// electLocked makes the runnables of each group run only while this manager holds its lease, if leader election is
-// enabled. lost is called as soon as a lease is lost, even if some runnables do not stop.
+// electLocked makes the runnables of each group run only while this manager holds the lease of the group, if leader
+// election is enabled. It calls lost as soon as a lease is lost, even if some runnables do not stop.
 func (m *Manager) electLocked(lost func(error)) error {
 	if !m.opts.LeaderElection.Enabled {
 		return nil
@@ -102,8 +102,8 @@ func (m *Manager) electLocked(lost func(error)) error {
 	return nil
 }
 
-// electedGroups sorts runnables by group, the main group first, and puts each migrating group into the one that must be
-// led first.
+// electedGroups returns the groups of runnables, the main group first. It puts each migrating group into the group that
+// must be led first.
 func electedGroups(runnables []Runnable) ([]*electedGroup, error) {
 	groups := []*electedGroup{{name: controller.MainGroup}}
 	named := func(name string) *electedGroup {
@@ -160,8 +160,9 @@ type election struct {
 	led       atomic.Int32      // number of groups that this manager leads
 }
 
-// prepare creates the elector of g. The process has one identity in all leases. The more leases it has, the longer it
-// yields a free one. It does not check all leases at once, so that processes that start together share them.
+// prepare creates the elector of g. The process has the same identity in all leases. The more leases it holds, the
+// longer it yields a free lease to other processes. It does not check all leases at the same time, so that processes
+// that start together share the leases.
 func (e *election) prepare(g *electedGroup) error {
 	m := e.manager
 	o := m.opts.LeaderElection
@@ -182,7 +183,7 @@ func (e *election) prepare(g *electedGroup) error {
 	if len(e.electors) > 0 {
 		opts.Identity = e.electors[0].Identity()
 	}
-	if place := len(e.electors); g.from == "" { // a migrating group can only be led where the other group is
+	if place := len(e.electors); g.from == "" { // a migrating group can be led only by the leader of the other group
 		opts.Yield = func() time.Duration {
 			return time.Duration(place+int(e.led.Load())) * cmp.Or(o.RetryPeriod, defaultRetryPeriod)
 		}
@@ -200,7 +201,7 @@ func (e *election) prepare(g *electedGroup) error {
 // defaultRetryPeriod is the default of package leaderelection.
 const defaultRetryPeriod = 2 * time.Second
 
-// healthy is a check that fails if this manager still does work for which it has lost the lease.
+// healthy is a check that fails if a runnable still runs although this manager has lost its lease.
 func (e *election) healthy(*http.Request) error {
 	var errs []error
 	for _, elector := range e.electors {
@@ -212,9 +213,10 @@ func (e *election) healthy(*http.Request) error {
 // electedGroup runs the runnables of a group while this manager leads it.
 type electedGroup struct {
 	name string
-	// lease is the name of its lease. Empty means the default, derived from the manager and the group.
+	// lease is the name of the group's lease. Empty means the default name, derived from the manager's lease and the
+	// group.
 	lease string
-	// from is the group that must also be led, and first: this group is then among its runnables. It may be empty.
+	// from is the group that must be led before this one, or "". This group then is one of the runnables of that group.
 	from    string
 	elector *leaderelection.Elector
 	led     *atomic.Int32
@@ -224,7 +226,7 @@ type electedGroup struct {
 
 	mu        sync.Mutex
 	runnables []Runnable
-	leading   *group // nil while another manager leads, and after the last runnable has ended
+	leading   *group // nil if this manager does not lead, and after the last runnable has ended
 }
 
 // Name returns the name of the group.
@@ -252,7 +254,7 @@ func (g *electedGroup) Run(ctx context.Context) error {
 		case <-failed.happened:
 		}
 		group.cancel()
-		<-group.ended // the lease is held until the last runnable has ended
+		<-group.ended // hold the lease until the last runnable has ended
 		return failed.first()
 	})
 }
@@ -286,8 +288,8 @@ func (g *electedGroup) forget(c *Cluster) {
 	g.runnables = withoutOwned(g.runnables, c)
 }
 
-// stragglers returns the names of the runnables of the group that still run, or the name of the group if only the lease
-// remains.
+// stragglers returns the names of the group's runnables that still run, or the name of the group if only its lease is
+// still held.
 func (g *electedGroup) stragglers() []string {
 	g.mu.Lock()
 	leading := g.leading
@@ -298,7 +300,7 @@ func (g *electedGroup) stragglers() []string {
 	return leading.stragglers()
 }
 
-// leases reads and writes Leases live.
+// leases reads and writes Leases directly at the API server.
 type leases struct{ live *client.REST }
 
 func (l leases) Get(ctx context.Context, key object.Key, lease *coordinationv1.Lease) error {
@@ -313,8 +315,8 @@ func (l leases) Update(ctx context.Context, lease *coordinationv1.Lease) error {
 	return l.live.Update(ctx, lease)
 }
 
-// LeaderElectionID returns the name of the lease of the main group, which identifies the program on its API server. It
-// is empty without leader election.
+// LeaderElectionID returns the name of the main group's lease, which identifies the program on its API server. It
+// returns "" without leader election.
 func (m *Manager) LeaderElectionID() string {
 	if !m.opts.LeaderElection.Enabled {
 		return ""

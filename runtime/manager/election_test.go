@@ -21,10 +21,10 @@ type candidate struct {
 	log        *journal
 	manager    *manager.Manager
 	controller chan struct{} // closed when the controller begins
-	other      chan struct{} // closed when what needs no lease begins
+	other      chan struct{} // closed when the runnable that needs no lease begins
 }
 
-// elect starts a manager that competes for the lease guestbook.
+// elect starts a manager that is a candidate for the lease guestbook.
 func elect(t *testing.T, s *apiServer, more ...manager.Runnable) *candidate {
 	t.Helper()
 	m, log := newManager(t, s, manager.Options{
@@ -193,7 +193,7 @@ func TestLeaseThatIsNotGivenBackIsAStraggler(t *testing.T) {
 		if err := r.stop(); err == nil || !strings.HasSuffix(err.Error(), ": leader election") {
 			t.Errorf("got %v", err)
 		}
-		time.Sleep(time.Minute) // until it gives up
+		time.Sleep(time.Minute) // until the elector gives up
 	})
 }
 

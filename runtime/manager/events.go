@@ -7,10 +7,11 @@ import (
 )
 
 // EventRecorder returns a recorder for the events of a controller, such as "guestbook". It may be called at any time.
-// The first call starts the writer of the events, which writes events.k8s.io/v1. Events that controllers have recorded
-// before they end are still written. It panics for an invalid name, see [events.Broadcaster.Recorder].
+// The first call starts the event writer, which writes events.k8s.io/v1. The writer stops after the controllers, so
+// that it also writes the last events of a controller. EventRecorder panics for an invalid name, see
+// [events.Broadcaster.Recorder].
 //
-// Events are written in the namespace of their objects. This needs a permission that an operator does not have by
+// Events are written to the namespace of their objects. This requires a permission that an operator does not have by
 // default:
 //
 //	// +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
@@ -22,7 +23,7 @@ func (m *Manager) EventRecorder(controller string) *events.Recorder {
 	})
 }
 
-// EventRecorder returns a recorder for events about objects of the cluster, which are written there; see
+// EventRecorder returns a recorder for events about objects of the cluster. The events are written to that cluster, see
 // [Manager.EventRecorder]. Events that are recorded after [Cluster.Stop] are not written.
 func (c *Cluster) EventRecorder(controller string) *events.Recorder {
 	c.mu.Lock()
@@ -32,10 +33,10 @@ func (c *Cluster) EventRecorder(controller string) *events.Recorder {
 	})
 }
 
-// eventWriter writes events once a recorder was created.
+// eventWriter writes events after the first recorder has been created.
 type eventWriter struct {
 	*onDemand
-	broadcaster *events.Broadcaster // nil until a recorder was created; guarded by the owner's mutex
+	broadcaster *events.Broadcaster // nil before the first recorder; guarded by the owner's mutex
 }
 
 func newEventWriter(name string) *eventWriter { return &eventWriter{onDemand: newOnDemand(name)} }
@@ -49,8 +50,8 @@ func (w *eventWriter) recorderLocked(controller string, opts func() events.Optio
 	return w.broadcaster.Recorder(controller)
 }
 
-// onDemand is a runnable whose implementation may be set after its start. Programs without events do not link the code
-// of events: only the methods that return recorders refer to it.
+// onDemand is a runnable whose implementation may be set after it has started. With it, only the methods that return
+// recorders refer to the code for events, so programs without events do not link that code.
 type onDemand struct {
 	name  string
 	start chan Runnable // buffer of size one
@@ -59,8 +60,8 @@ type onDemand struct {
 // Name returns the name.
 func (o *onDemand) Name() string { return o.name }
 
-// Run waits for the runnable and runs it. A runnable that was set before the end of ctx runs even after that, so that
-// it can finish.
+// Run waits for the runnable and runs it. A runnable that was set before the end of ctx is run even after ctx has
+// ended, so that it can finish.
 func (o *onDemand) Run(ctx context.Context) error {
 	select {
 	case r := <-o.start:

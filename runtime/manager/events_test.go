@@ -18,11 +18,11 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/manager"
 )
 
-// eventServer is an API server with only the requests that writing events needs.
+// eventServer is an API server with only the requests that are needed to write events.
 type eventServer struct {
 	mu      sync.Mutex
-	reasons []string // of the events that were created
-	hangs   bool     // whether events are answered when their requests end only
+	reasons []string // reasons of the created events
+	hangs   bool     // block requests for events until their context ends
 }
 
 // RoundTrip implements http.RoundTripper.
@@ -50,7 +50,7 @@ func (s *eventServer) RoundTrip(req *http.Request) (*http.Response, error) {
 	return answer(http.StatusCreated, event), nil
 }
 
-// created returns the reasons of all events.
+// created returns the reasons of all created events.
 func (s *eventServer) created() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -132,7 +132,7 @@ func TestEventsThatCannotBeWrittenHoldUpTheEndForABoundedTime(t *testing.T) {
 				if named := err != nil && strings.Contains(err.Error(), "events"); named != (timeout < 5*time.Second) {
 					t.Errorf("got %v", err)
 				}
-				time.Sleep(5 * time.Second) // A program ends here, with what still runs.
+				time.Sleep(5 * time.Second) // a program would exit here, with everything that still runs
 			})
 		})
 	}

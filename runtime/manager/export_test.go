@@ -14,14 +14,14 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/internal/serve"
 )
 
-// Program runs Main without a process.
+// Program runs Main without exiting the process.
 func Program(ctx context.Context, program string, args []string, stderr io.Writer, defaults Options,
 	setup func(*Manager) error) int {
 	return run(ctx, program, args, stderr, defaults, nil,
 		func(_ context.Context, m controller.Manager) error { return setup(m.(*Manager)) })
 }
 
-// ProgramWithFlags runs Program with flags of the operator.
+// ProgramWithFlags runs Program with an operator's own flags.
 func ProgramWithFlags(ctx context.Context, args []string, stderr io.Writer, own *flag.FlagSet,
 	setup func(context.Context, *Manager) error) int {
 	return run(ctx, "guestbook", args, stderr, Options{}, own, func(ctx context.Context, m controller.Manager) error {
@@ -29,7 +29,7 @@ func ProgramWithFlags(ctx context.Context, args []string, stderr io.Writer, own 
 	})
 }
 
-// ServedManifests returns the webhook configurations that would be installed, after Webhooks.
+// ServedManifests returns the webhook configurations that the manager would install. Call it after Webhooks.
 func ServedManifests(m *Manager) ([]*unstructured.Unstructured, error) {
 	for _, s := range m.servers {
 		if l, ok := s.(*localWebhooks); ok {
@@ -39,19 +39,19 @@ func ServedManifests(m *Manager) ([]*unstructured.Unstructured, error) {
 	return nil, nil
 }
 
-// PodNamespace reads the namespace of the pod from a file.
+// PodNamespace reads the pod's namespace from a file.
 var PodNamespace = podNamespace
 
-// LimitMemory sets the memory limit of the control group.
+// LimitMemoryOf sets the memory limit from the control group.
 var LimitMemoryOf = limitMemory
 
-// LoopbackUnlessNamed completes the address of pprof.
+// LoopbackUnlessNamed adds the loopback host to a pprof address that has no host.
 var LoopbackUnlessNamed = serve.LoopbackUnlessNamed
 
 // EnvPrefix returns the prefix of a program's environment variables.
 var EnvPrefix = envPrefix
 
-// OptionsOf returns the options that a manager runs with.
+// OptionsOf returns the options with which a manager runs.
 func OptionsOf(m *Manager) Options { return m.opts }
 
 // HealthzOf returns the handler of /healthz.
@@ -65,7 +65,7 @@ func NewGate(next http.Handler, live *client.REST, logger *slog.Logger) http.Han
 // TrimEvery is the interval of a trimmer.
 const TrimEvery = trimEvery
 
-// NewTrimmer returns a trimmer that frees memory by trim if read reports too much.
+// NewTrimmer returns a trimmer that calls trim if read reports that too much memory is unused.
 func NewTrimmer(read func() (live, held, allocated uint64), trim func()) Runnable {
 	return &trimmer{trim: trim, read: func() heapState {
 		live, held, allocated := read()
@@ -79,7 +79,7 @@ func ReadHeap() (live, held, allocated uint64) {
 	return h.live, h.held, h.allocated
 }
 
-// DecisionsOf returns how many decisions the authorizer of /metrics remembers.
+// DecisionsOf returns how many decisions the authorizer of /metrics has cached.
 func DecisionsOf(h http.Handler) int {
 	return serve.Decisions(h)
 }

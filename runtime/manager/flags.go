@@ -17,8 +17,8 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/log"
 )
 
-// Flags are the flags of an operator, on a flag set that the caller owns and that may have other flags. Call
-// [BindFlags] in a program with its own main:
+// Flags are the flags of an operator. [BindFlags] declares them on a flag set that the caller owns and that may have
+// other flags. It is for programs with their own main function:
 //
 //	flags := manager.BindFlags(flag.CommandLine, manager.Options{
 //		LeaderElection: manager.LeaderElectionOptions{ID: "guestbook.example.com"},
@@ -54,10 +54,10 @@ func BindFlags(set *flag.FlagSet, defaults Options) *Flags {
 	return f
 }
 
-// Options returns the options after the command line was parsed. Each unset flag of the set, including the caller's
-// own, takes the value of its environment variable, or of its field in the file of --config. Without a Logger in the
-// defaults, Options creates one that writes to standard error as configured by --log-level and --log-format. An error
-// names the flag, the variable, or the position in the file.
+// Options returns the options after the command line was parsed. It sets each flag that is not on the command line,
+// including the caller's own flags, from its environment variable or from its field in the file of --config. If the
+// defaults have no Logger, Options creates a logger that writes to standard error as configured by --log-level and
+// --log-format. Errors contain the flag, the variable, or the position in the file.
 func (f *Flags) Options() (Options, error) {
 	if !f.completed {
 		if err := f.complete(); err != nil {
@@ -68,10 +68,10 @@ func (f *Flags) Options() (Options, error) {
 	return f.options, nil
 }
 
-// Config finds the API server, see [LoadConfig], with the value of --kubeconfig.
+// Config returns [LoadConfig] for the value of --kubeconfig.
 func (f *Flags) Config() (*rest.Config, error) { return LoadConfig(f.kubeconfig) }
 
-// complete sets the unset flags.
+// complete sets flags that are not on the command line from the environment and the configuration file.
 func (f *Flags) complete() error {
 	prefix := envPrefix(f.options.EnvPrefix, filepath.Base(f.set.Name()))
 	given := map[string]bool{}
@@ -101,10 +101,10 @@ func (f *Flags) complete() error {
 	return nil
 }
 
-// Shown is a flag.Value whose text is not a secret, so that /configz shows it.
+// Shown is a flag.Value that is not a secret, so /configz shows it.
 type Shown interface {
 	flag.Value
-	// Shown marks the type.
+	// Shown does nothing. It marks the type.
 	Shown()
 }
 
@@ -147,12 +147,12 @@ func harmless(value flag.Value) bool {
 	return false
 }
 
-// ServeHTTP writes the effective values of all flags as a JSON object. It serves /configz of [Main]. Text values of the
-// operator's own flags are hidden, since they may be secrets, unless they are [Shown].
+// ServeHTTP writes the effective values of all flags as a JSON object. [Main] serves it at /configz. String values of
+// the operator's own flags are replaced, because they may be secrets, unless their type implements [Shown].
 func (f *Flags) ServeHTTP(w http.ResponseWriter, _ *http.Request) { writeJSON(w, f.settings) }
 
-// parse parses the command line of a program. own has flags of the operator, or is nil. With --help it prints all flags
-// and returns flag.ErrHelp.
+// parse parses the command line of a program. own contains flags of the operator, or is nil. With --help, it prints all
+// flags and returns flag.ErrHelp.
 func parse(program string, args []string, env lookup, defaults Options, stderr io.Writer,
 	own *flag.FlagSet) (*Flags, error) {
 	set := flag.NewFlagSet(program, flag.ContinueOnError)
@@ -176,7 +176,7 @@ func parse(program string, args []string, env lookup, defaults Options, stderr i
 	return f, err
 }
 
-// adopt declares the flags of own on set. own then counts as parsed.
+// adopt declares the flags of own on set, and marks own as parsed.
 func adopt(set, own *flag.FlagSet) error {
 	if own == nil {
 		return nil
@@ -200,7 +200,7 @@ func adopt(set, own *flag.FlagSet) error {
 	return own.Parse(nil)
 }
 
-// bind declares all flags. These are all settings: the environment and the file have no others.
+// bind declares all flags. The environment and the configuration file have no further settings.
 func (f *Flags) bind() {
 	o, flags := &f.options, f.set
 	f.own = map[string]bool{}
@@ -271,7 +271,7 @@ func (f *Flags) bind() {
 	f.log.BindFlags(flags)
 }
 
-// check returns an error for values that are invalid although they have the flag's type.
+// check returns an error for values that have the flag's type but are invalid.
 func (f *Flags) check() error {
 	if err := checkNamespaces(f.options.Namespaces); err != nil {
 		return fmt.Errorf("-namespaces: %w", err)

@@ -17,10 +17,10 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/manager"
 )
 
-// errSeen ends a program after its manager was inspected.
+// errSeen ends a program after the test has inspected its manager.
 var errSeen = errors.New("seen")
 
-// writeKubeconfig writes a kubeconfig for an address without an API server, and returns its path.
+// writeKubeconfig writes a kubeconfig with the address of a server that does not exist, and returns the path.
 func writeKubeconfig(t *testing.T, server string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "kubeconfig")
@@ -33,7 +33,7 @@ func writeKubeconfig(t *testing.T, server string) string {
 	return path
 }
 
-// look runs a program with args until it has created its manager, and returns the manager.
+// look runs a program with args until its manager exists, and returns the manager.
 func look(t *testing.T, defaults manager.Options, args ...string) *manager.Manager {
 	t.Helper()
 	var seen *manager.Manager
@@ -49,7 +49,7 @@ func look(t *testing.T, defaults manager.Options, args ...string) *manager.Manag
 	return seen
 }
 
-// inner returns the handler behind the one that keeps objects out of the log.
+// inner returns the handler that is wrapped by the one that keeps objects out of the log.
 func inner(logger *slog.Logger) slog.Handler {
 	return reflect.ValueOf(logger.Handler()).Elem().FieldByName("Handler").Interface().(slog.Handler)
 }
@@ -328,7 +328,7 @@ func TestPrefixOfTheEnvironmentIsTheNameOfTheProgram(t *testing.T) {
 	}
 }
 
-// refused runs a program with invalid settings, and returns its output.
+// refused runs a program with invalid settings and returns its error message.
 func refused(t *testing.T, args ...string) string {
 	t.Helper()
 	var stderr strings.Builder
@@ -393,7 +393,7 @@ func TestSettingsOfTheFileAreCheckedAsFlagsAre(t *testing.T) {
 	}
 }
 
-// texts is a flag that can be given several times.
+// texts is a flag that can be set several times.
 type texts []string
 
 func (t *texts) String() string { return strings.Join(*t, ",") }

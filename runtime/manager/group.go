@@ -18,11 +18,11 @@ import (
 type groupName string
 
 const (
-	servers     groupName = "servers"     // first, so that probes answer from the start
-	caches      groupName = "caches"      // before their readers
-	recorders   groupName = "recorders"   // while runnables may record events
+	servers     groupName = "servers"     // first, so that probes are answered from the start
+	caches      groupName = "caches"      // before the runnables that read them
+	recorders   groupName = "recorders"   // before runnables that may record events
 	others      groupName = "others"      // independent of leadership
-	controllers groupName = "controllers" // while this manager leads
+	controllers groupName = "controllers" // while this manager is the leader
 )
 
 // startOrder is the order in which groups start. They stop in the opposite order.
@@ -65,7 +65,7 @@ type group struct {
 	running map[int]Runnable // by order of start, since a Runnable need not be comparable
 }
 
-// add also runs r. It reports false if the group is being stopped.
+// add runs r in addition. It reports false if the group is being stopped.
 func (g *group) add(r Runnable) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -101,8 +101,8 @@ func (g *group) run(ctx context.Context, place int, r Runnable) {
 // tellStragglers is the interval at which the names of still running runnables are logged if there is no timeout.
 const tellStragglers = 10 * time.Second
 
-// stop ends all runnables and waits for them. It names those that still run: in the log after each third of the time
-// until ctx ends, and in the error when it ends.
+// stop ends all runnables and waits for them. It logs the names of those that still run after each third of the time
+// until ctx ends, and returns them in the error when ctx ends.
 func (g *group) stop(ctx context.Context) error {
 	g.cancel()
 	period := tellStragglers

@@ -20,7 +20,7 @@ const loopback = "127.0.0.1:0"
 
 var errBroken = errors.New("broken")
 
-// runFunc is a runnable of a type that cannot be compared.
+// runFunc is a runnable whose type is not comparable.
 type runFunc func(ctx context.Context) error
 
 func (f runFunc) Run(ctx context.Context) error { return f(ctx) }
@@ -33,12 +33,12 @@ type worker struct {
 
 func (w worker) Name() string { return w.name }
 
-// always is a worker that runs on followers too.
+// always is a worker that also runs without leadership.
 type always struct{ worker }
 
 func (always) NeedLeaderElection() bool { return false }
 
-// until is a Run that does nothing until it is stopped, and closes running when it begins.
+// until returns a runnable that closes running when it begins, and then waits until it is stopped.
 func until(running chan<- struct{}) runFunc {
 	return func(ctx context.Context) error {
 		close(running)
@@ -51,7 +51,7 @@ func until(running chan<- struct{}) runFunc {
 type journal struct {
 	mu      sync.Mutex
 	lines   []string
-	changed chan struct{} // closed with the next line
+	changed chan struct{} // closed at the next line
 }
 
 func newJournal() *journal { return &journal{changed: make(chan struct{})} }
@@ -71,7 +71,7 @@ func (j *journal) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// find returns the first line with all the words, and a channel that is closed when there are more lines.
+// find returns the first line that contains all the words, and a channel that is closed when more lines arrive.
 func (j *journal) find(words []string) (string, <-chan struct{}) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -83,7 +83,7 @@ func (j *journal) find(words []string) (string, <-chan struct{}) {
 	return "", j.changed
 }
 
-// wait waits for a line with all the words and returns it.
+// wait waits for a line that contains all the words, and returns it.
 func (j *journal) wait(t *testing.T, words ...string) string {
 	t.Helper()
 	timeout := time.After(time.Minute)
@@ -106,14 +106,14 @@ func (j *journal) String() string {
 	return strings.Join(j.lines, "\n")
 }
 
-// url returns where a server of the manager is reached.
+// url returns the URL of a manager's server.
 func (j *journal) url(t *testing.T, server string) string {
 	t.Helper()
 	_, address, _ := strings.Cut(j.wait(t, "msg=serving", "server="+server), "address=")
 	return "http://" + address
 }
 
-// newManager returns a manager of s that logs to the journal.
+// newManager returns a manager of s that writes its log to the journal.
 func newManager(t *testing.T, s *apiServer, opts manager.Options) (*manager.Manager, *journal) {
 	t.Helper()
 	log := newJournal()
@@ -127,14 +127,14 @@ func newManager(t *testing.T, s *apiServer, opts manager.Options) (*manager.Mana
 	return m, log
 }
 
-// running is a manager that runs.
+// running is a running manager.
 type running struct {
 	cancel context.CancelFunc
 	ended  chan struct{}
-	err    error // what Run returned; set before ended is closed
+	err    error // result of Run; set before ended is closed
 }
 
-// start runs m until the test ends or stop is called.
+// start runs m until the test ends or until stop is called.
 func start(t *testing.T, m *manager.Manager) *running {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -150,7 +150,7 @@ func start(t *testing.T, m *manager.Manager) *running {
 	return r
 }
 
-// stop ends the manager as a signal would, and returns the error of Run.
+// stop ends the manager as a signal does, and returns the error of Run.
 func (r *running) stop() error {
 	r.cancel()
 	<-r.ended
@@ -166,7 +166,7 @@ func add(t *testing.T, m *manager.Manager, runnables ...manager.Runnable) {
 	}
 }
 
-// get returns code and body of an answer. The connection is not used again.
+// get returns the status code and body of an answer. The connection is not reused.
 func get(t *testing.T, url string) (int, string) {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
@@ -190,7 +190,7 @@ func send(t *testing.T, transport http.RoundTripper, req *http.Request) (int, st
 	return resp.StatusCode, string(body)
 }
 
-// taken returns an address on which another listener listens until the test ends.
+// taken returns an address that is in use until the test ends.
 func taken(t *testing.T) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", loopback)
@@ -216,6 +216,6 @@ func managerGoroutines() []string {
 	return slices.DeleteFunc(leftovers(), func(stack string) bool {
 		served := strings.Contains(stack, "apiserver.(*Server).ServeHTTP") ||
 			strings.Contains(stack, "apiserver.startObjectWatch")
-		return served || !strings.Contains(stack, "/kctrl/runtime/") // a server in memory serves as it must
+		return served || !strings.Contains(stack, "/kctrl/runtime/") // the in-memory server may still serve
 	})
 }

@@ -26,7 +26,8 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/object"
 )
 
-// The environment of a writer, which is an operator that leads without any regard for its context.
+// A writer is an operator that ignores the end of its leader context. These are its roles and its environment
+// variables.
 const (
 	writerRole        = "writer"
 	unfencedRole      = "unfenced writer"
@@ -36,8 +37,9 @@ const (
 
 const leaseDuration = 3 * time.Second
 
-// writer sets up an operator that writes its name and a counter into a ConfigMap every few milliseconds, from its first
-// leadership until its process ends. It ignores its context. An unfenced operator writes with its own client.
+// writer sets up an operator that writes its name and a counter into a ConfigMap every few milliseconds, from the time
+// it is first elected until its process ends. It ignores its context. An unfenced operator writes with its own client
+// instead of the manager's.
 func writer(fenced bool) func(controller.Manager) error {
 	return func(m controller.Manager) error {
 		if err := corev1.AddToScheme(m.Scheme()); err != nil {
@@ -81,14 +83,14 @@ func scribble(ctx context.Context, write func(context.Context, object.Object, cl
 	}
 }
 
-// history records all writes of the ConfigMap, in the order of the API server.
+// history records all writes of the ConfigMap, in the API server's order.
 type history struct {
 	mu      sync.Mutex
 	writers []string
-	changed chan struct{} // closed with the next write
+	changed chan struct{} // closed at the next write
 }
 
-// follow creates the ConfigMap and watches it from the start.
+// follow creates the ConfigMap and watches it from its creation.
 func follow(t *testing.T, c live) *history {
 	t.Helper()
 	ok(t, c.Create(t.Context(), &corev1.ConfigMap{ObjectMeta: c.meta("history")}))
@@ -149,7 +151,7 @@ func (h *history) wait(t *testing.T, writer string, times int) {
 	}
 }
 
-// turns returns the writers without repetitions in a row.
+// turns returns the writers in order, without consecutive repetitions.
 func (h *history) turns() []string {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -165,7 +167,7 @@ func (c live) startWriter(t *testing.T, role, name, kubeconfig string) *program 
 		"--leader-elect-retry-period=500ms")
 }
 
-// takeOver lets one writer lead and another wait, disturbs the first, and returns when the second one writes.
+// takeOver lets one writer lead while another waits, causes a fault at the first, and returns when the second writes.
 func takeOver(t *testing.T, c live, role, kubeconfig string,
 	fault func(leader *program)) (h *history, leader *program) {
 	t.Helper()
@@ -204,7 +206,8 @@ func testLeaderKilled(t *testing.T, c live) {
 	wantOneHandover(t, h)
 }
 
-// signalTo sends a signal that not every system has by its name, so that the tests compile on all of them.
+// signalTo sends a signal by its name through the kill command, because package syscall does not define it on every
+// system on which the tests must compile.
 func signalTo(p *program, name string) error {
 	return exec.Command("kill", "-"+name, strconv.Itoa(p.Process.Pid)).Run()
 }
@@ -217,7 +220,7 @@ func testLeaderFrozen(t *testing.T, c live) {
 	wantOneHandover(t, h)
 }
 
-// testUnfencedLeaderFrozen shows that the test can fail.
+// testUnfencedLeaderFrozen shows that the test detects writes of a former leader.
 func testUnfencedLeaderFrozen(t *testing.T, c live) {
 	h, leader := takeOver(t, c, unfencedRole, c.kubeconfig, func(leader *program) { ok(t, signalTo(leader, "STOP")) })
 	ok(t, signalTo(leader, "CONT"))
@@ -242,7 +245,7 @@ func testLeaderCutOff(t *testing.T, c live) {
 	wantOneHandover(t, h)
 }
 
-// wantLost waits for the end of an operator, whose log must report the lost lease.
+// wantLost waits for the end of an operator, whose log must contain the loss of the lease.
 func wantLost(t *testing.T, p *program) {
 	t.Helper()
 	log := p.wait()
@@ -252,7 +255,7 @@ func wantLost(t *testing.T, p *program) {
 	}
 }
 
-// testGroupsOnTwoManagers splits two controllers over two managers.
+// testGroupsOnTwoManagers distributes two controllers over two managers.
 func testGroupsOnTwoManagers(t *testing.T, c live) {
 	opts := manager.Options{LeaderElection: manager.LeaderElectionOptions{Enabled: true, ID: "guestbook",
 		Namespace: c.namespace}}

@@ -21,7 +21,7 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/object"
 )
 
-// grant gives a user a right in the namespace.
+// grant allows a user to read a resource in the namespace.
 func (c live) grant(t *testing.T, user, resource string) {
 	t.Helper()
 	role := &rbacv1.Role{ObjectMeta: c.meta(resource), Rules: []rbacv1.PolicyRule{
@@ -46,7 +46,7 @@ func testForbidden(t *testing.T, c live) {
 	configMaps, secrets := reconciles[*corev1.ConfigMap](t, m), reconciles[*corev1.Secret](t, m)
 	start(t, m)
 	await(t, configMaps, "a")
-	log.wait(t, "forbidden", "secrets") // of the informer, which runs before the controllers do
+	log.wait(t, "forbidden", "secrets") // logged by the informer, which runs before the controllers
 	log.wait(t, "waiting for sources", "controller=secret", "resources=secrets,verbs=get;list;watch")
 	code, body := get(t, log.url(t, "probes")+"/readyz")
 	if code != http.StatusInternalServerError {
@@ -65,7 +65,7 @@ func testForbidden(t *testing.T, c live) {
 	wantAnswer(t, log.url(t, "probes")+"/readyz", 200, "ok\n")
 }
 
-// gadget is an object of a kind whose CRD is installed late.
+// gadget is an object of a kind whose CRD is installed while the manager runs.
 type gadget struct {
 	metav1.TypeMeta
 	metav1.ObjectMeta `json:"metadata"`
@@ -75,7 +75,7 @@ func (g *gadget) DeepCopyObject() kruntime.Object {
 	return &gadget{g.TypeMeta, *g.ObjectMeta.DeepCopy()}
 }
 
-// gadgetList is a list of them.
+// gadgetList is a list of gadgets.
 type gadgetList struct {
 	metav1.TypeMeta
 	metav1.ListMeta `json:"metadata"`
@@ -90,7 +90,7 @@ func (l *gadgetList) DeepCopyObject() kruntime.Object {
 	return list
 }
 
-// addGadgets adds the kind Gadget to m.
+// addGadgets adds the kind Gadget to the scheme of m.
 func addGadgets(m *manager.Manager) {
 	version := schema.GroupVersion{Group: "manager.test.kctrl.dev", Version: "v1"}
 	m.Scheme().AddKnownTypeWithName(version.WithKind("Gadget"), &gadget{})
@@ -159,7 +159,7 @@ func testMissingCRD(t *testing.T, c live) {
 	}
 }
 
-// eventually calls try until it succeeds or a minute has passed.
+// eventually repeats try until it succeeds or a minute has passed.
 func eventually(t *testing.T, try func() error) error {
 	t.Helper()
 	tick, timeout := time.NewTicker(100*time.Millisecond), time.After(time.Minute)

@@ -27,12 +27,12 @@ import (
 	"github.com/kctrl-dev/kctrl/testserver/inmemory"
 )
 
-// live is an API server and a namespace there that no other test uses.
+// live is an API server and a namespace on it that no other test uses.
 type live struct {
 	*client.REST
 	env        *testenv.Env
 	config     *rest.Config
-	kubeconfig string // of a real one
+	kubeconfig string // set only for a real server
 	namespace  string
 }
 
@@ -42,7 +42,7 @@ type rule struct {
 	test func(t *testing.T, c live)
 }
 
-// TestOnAServer starts one API server for all tests that work with any.
+// TestOnAServer starts one API server for all tests that work on any kind of server.
 func TestOnAServer(t *testing.T) {
 	onServer(t, inmemory.Start(t), []rule{
 		{"a manager reconciles, is ready, measures, and stops without a trace", testLife},
@@ -58,8 +58,7 @@ func TestOnAServer(t *testing.T) {
 	})
 }
 
-// TestOnAServerOfProcesses runs operators as processes, which need a kubeconfig, and kills the processes of a real
-// server.
+// TestOnAServerOfProcesses runs operators as processes, which need a kubeconfig, and kills processes of a real server.
 func TestOnAServerOfProcesses(t *testing.T) {
 	onServer(t, testenv.Start(t, testenv.WithFaults()), []rule{
 		{"a leader that is killed is followed", testLeaderKilled},
@@ -67,7 +66,7 @@ func TestOnAServerOfProcesses(t *testing.T) {
 		{"without a fence it would", testUnfencedLeaderFrozen},
 		{"a leader that was cut off writes nothing after the next one", testLeaderCutOff},
 		{"slow storage loses no update, leaves nothing behind, and makes no second leader", testSlowStorage},
-		{"no storm and no restart loses an update, or leaves anything behind", testStorms}, // the last two kill the server
+		{"no storm and no restart loses an update, or leaves anything behind", testStorms}, // the last two disturb the server
 	})
 }
 
@@ -100,12 +99,12 @@ func ok(t *testing.T, err error) {
 	}
 }
 
-// meta names an object in the namespace of the test.
+// meta returns metadata with that name in the test's namespace.
 func (c live) meta(name string) metav1.ObjectMeta {
 	return metav1.ObjectMeta{Namespace: c.namespace, Name: name}
 }
 
-// newManager returns a manager of the namespace, as the user of config.
+// newManager returns a manager for the test's namespace that connects with config.
 func (c live) newManager(t *testing.T, config *rest.Config, opts manager.Options) (*manager.Manager, *journal) {
 	t.Helper()
 	log := newJournal()
@@ -118,7 +117,7 @@ func (c live) newManager(t *testing.T, config *rest.Config, opts manager.Options
 	return m, log
 }
 
-// reconciles adds a controller of a kind to m, and returns the names of its requests.
+// reconciles adds a controller of a kind to m, and returns a channel with the names of its requests.
 func reconciles[T object.Object](t *testing.T, m *manager.Manager) <-chan string {
 	t.Helper()
 	names := make(chan string, 100)
@@ -131,7 +130,7 @@ func reconciles[T object.Object](t *testing.T, m *manager.Manager) <-chan string
 	return names
 }
 
-// await waits for a name.
+// await waits until names returns want.
 func await(t *testing.T, names <-chan string, want string) {
 	t.Helper()
 	if !comes(names, want) {
@@ -139,7 +138,7 @@ func await(t *testing.T, names <-chan string, want string) {
 	}
 }
 
-// comes reports whether a name arrives within a minute.
+// comes reports whether names returns want within a minute.
 func comes(names <-chan string, want string) bool {
 	timeout := time.After(time.Minute)
 	for {
@@ -199,7 +198,7 @@ func testLife(t *testing.T, c live) {
 	if took := time.Since(stopped); took > 20*time.Second {
 		t.Errorf("stop took %s", took)
 	}
-	// Connections are client-go's, which keeps them for the next client; they are idle soon after their last request.
+	// client-go owns the connections and keeps them for the next client. They become idle soon after their last request.
 	transport, err := rest.TransportFor(c.config)
 	ok(t, err)
 	for end := time.Now().Add(10 * time.Second); len(leftovers()) > 0 && time.Now().Before(end); {
@@ -221,7 +220,7 @@ func leftovers() []string {
 	})
 }
 
-// testCacheOutlivesOthers adds a runnable that needs the cache for its last work.
+// testCacheOutlivesOthers adds a runnable that still needs the cache while it stops.
 func testCacheOutlivesOthers(t *testing.T, c live) {
 	m, log := c.newManager(t, c.config, manager.Options{})
 	i, err := m.Cache().Informer(&corev1.ConfigMap{})

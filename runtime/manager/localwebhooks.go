@@ -59,7 +59,7 @@ func (m *Manager) newLocalWebhooks(opts server.Options) (*server.Server, webhook
 
 // Run serves until ctx ends, with its webhook configurations installed at the API server.
 func (l *localWebhooks) Run(ctx context.Context) error {
-	// The server outlives its configurations at the API server.
+	// The server stops after its configurations have been removed from the API server.
 	serving, stop := context.WithCancel(context.WithoutCancel(ctx))
 	ctx, cancel := context.WithCancel(ctx)
 	var served error
@@ -110,12 +110,12 @@ func (l *localWebhooks) installAt(ctx context.Context, url string, bundle []byte
 	return i.Run(ctx, func() { close(l.installed) })
 }
 
-// inProcess is the transport of an API server in this process, which calls webhooks without a network.
+// inProcess is implemented by the transport of an API server in this process, which calls webhooks without a network.
 type inProcess interface {
 	HandleWebhooks(handler http.Handler) (url string, release func())
 }
 
-// hostedWebhooks are called by an API server in this process: they need no listener and no certificate.
+// hostedWebhooks is a webhook server that an API server in this process calls, without a listener and a certificate.
 type hostedWebhooks struct {
 	*localWebhooks
 	here inProcess
@@ -146,8 +146,8 @@ func (h *hostedWebhooks) Ready() error {
 
 var errNotInstalled = errors.New("the webhooks are not installed at the API server yet")
 
-// served returns the manifests without webhooks whose path has no handler here: a test may set up only some of them,
-// and the API server would reject all requests that the others should review.
+// served returns the manifests without the webhooks whose path has no handler in this process. A test may set up only
+// some of the webhooks, and the API server would reject all requests that the other webhooks should review.
 func (l *localWebhooks) served() ([]*unstructured.Unstructured, error) {
 	var all []*unstructured.Unstructured
 	for _, manifest := range l.manifests {

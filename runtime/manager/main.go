@@ -23,26 +23,29 @@ const (
 	exitUsage = 2
 )
 
-// Setup is a function that adds controllers to a manager in [Main]. Its context ends with the first signal.
+// Setup is a function that [Main] calls to add controllers to a manager. Its context ends with the first signal.
 type Setup interface {
 	func(controller.Manager) error | func(context.Context, controller.Manager) error
 }
 
-// Main is the main function of an operator. It parses the flags (--help lists them; defaults are their defaults), finds
-// the API server, calls setup to add controllers, and runs the manager until SIGINT or SIGTERM, which starts a graceful
-// shutdown. A second signal ends the process at once. The log is written to standard error. Main returns the exit code.
+// Main is the main function of an operator. It parses the flags, whose default values are defaults, loads the
+// kubeconfig, calls setup to add controllers, and runs the manager until SIGINT or SIGTERM, which starts a graceful
+// shutdown. A second signal ends the process immediately. The flag --help lists all flags. Main writes the log to
+// standard error, and returns the exit code.
 //
-// Main also parses the flags that the operator has declared on flag.CommandLine, before it calls setup. A name that
-// Main uses is an error.
+// Before it calls setup, Main also parses the flags that the operator has declared on flag.CommandLine. It fails if one
+// of them has the name of a flag of Main.
 //
-// Each flag is also an environment variable, prefixed with the name of the program (see Options.EnvPrefix), and a field
-// of the file of --config. A flag overrides the variable, which overrides the field, which overrides defaults.
+// Each flag can also be set by an environment variable, whose prefix is the name of the program (see
+// Options.EnvPrefix), or by a field in the file of --config. The command line overrides the environment, the
+// environment overrides the file, and the file overrides defaults.
 //
-// The manager that setup receives is a *Manager. A setup that adds clusters or pages asserts that type.
+// The manager that setup receives is a *Manager. To add clusters, setup must assert that type.
 //
-// Main limits and trims the memory, see [LimitMemory] and [TrimMemory].
+// Main calls [LimitMemory], and runs [TrimMemory].
 //
-// A program with its own main can call [BindFlags], [LimitMemory], [SignalContext], [New] and TrimMemory instead.
+// A program with its own main function can call [BindFlags], [LimitMemory], [SignalContext], [New] and TrimMemory
+// instead.
 func Main[S Setup](defaults Options, setup S) int {
 	if instead != nil {
 		return instead(defaults, withContext(setup))
@@ -52,17 +55,17 @@ func Main[S Setup](defaults Options, setup S) int {
 	return run(ctx, filepath.Base(os.Args[0]), os.Args[1:], os.Stderr, defaults, flag.CommandLine, withContext(setup))
 }
 
-// instead replaces Main, see [SetMain].
+// instead is called by Main if it is not nil, see [SetMain].
 var instead func(Options, func(context.Context, controller.Manager) error) int
 
-// SetMain makes [Main] call main with its arguments, and return the result, without anything else. It is for programs
-// that test an operator as a whole, such as the one that kctrl sim compiles. Call it before main begins, in an init
-// function.
+// SetMain makes [Main] only call main with its arguments and return the result. It is for programs that test a complete
+// operator, such as the program that kctrl sim compiles. Call it in an init function, before the operator's main
+// function begins.
 func SetMain(main func(defaults Options, setup func(context.Context, controller.Manager) error) int) {
 	instead = main
 }
 
-// withContext adapts setup to a function with a context.
+// withContext converts setup to a function with a context argument.
 func withContext[S Setup](setup S) func(context.Context, controller.Manager) error {
 	switch setup := any(setup).(type) {
 	case func(controller.Manager) error:
@@ -73,8 +76,8 @@ func withContext[S Setup](setup S) func(context.Context, controller.Manager) err
 	panic("manager: invalid type of Setup")
 }
 
-// SignalContext returns a context that ends with parent and with the first SIGINT or SIGTERM. After that, signals have
-// their default effect, so that a second one ends the process. cancel releases the resources.
+// SignalContext returns a context that ends when parent ends, or at the first SIGINT or SIGTERM. After that, signals
+// have their default effect, so a second signal ends the process. cancel ends the context and releases its resources.
 func SignalContext(parent context.Context) (ctx context.Context, cancel context.CancelFunc) {
 	ctx, cancel = context.WithCancel(parent)
 	signals := make(chan os.Signal, 1)
@@ -84,13 +87,13 @@ func SignalContext(parent context.Context) (ctx context.Context, cancel context.
 		case <-signals:
 		case <-ctx.Done():
 		}
-		signal.Stop(signals) // before the end of ctx is visible
+		signal.Stop(signals) // before other goroutines can see that ctx has ended
 		cancel()
 	}()
 	return ctx, cancel
 }
 
-// run is Main without access to the process.
+// run implements Main without access to the state of the process.
 func run(
 	ctx context.Context, program string, args []string, stderr io.Writer, defaults Options, own *flag.FlagSet,
 	setup func(context.Context, controller.Manager) error,
@@ -132,14 +135,14 @@ func run(
 	return exitOK
 }
 
-// UsageError is the error of a setup function for an invalid command line or its equivalent: Main prints each line of
-// the error and the hint, and returns 2.
+// UsageError is the error that a setup function returns for an invalid command line, environment variable or
+// configuration file. Main then prints each line of the error and the hint, and returns 2.
 type UsageError struct {
 	Err  error
-	Hint string // empty means the hint how to list the flags
+	Hint string // empty means the hint to run the program with --help
 }
 
-// Error is that of Err.
+// Error returns the message of Err.
 func (e *UsageError) Error() string { return e.Err.Error() }
 
 // Unwrap returns Err.

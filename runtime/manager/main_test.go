@@ -17,7 +17,7 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/manager"
 )
 
-// roleVariable makes the test program be an operator instead.
+// roleVariable makes the test binary run as an operator instead.
 const roleVariable = "MANAGER_TEST_ROLE"
 
 func TestMain(m *testing.M) {
@@ -33,7 +33,7 @@ func TestMain(m *testing.M) {
 	}
 }
 
-// operator sets up an operator that prints its progress.
+// operator returns the setup of an operator that prints its progress.
 func operator(role string) func(controller.Manager) error {
 	return func(m controller.Manager) error {
 		fmt.Println("host", m.Config().Host)
@@ -52,14 +52,14 @@ func operator(role string) func(controller.Manager) error {
 	}
 }
 
-// program is an operator in a process of its own.
+// program is an operator in its own process.
 type program struct {
 	*exec.Cmd
 	out    *bufio.Scanner
 	stderr bytes.Buffer
 }
 
-// startProgram starts an operator with nothing in its environment but env and an empty home.
+// startProgram starts an operator whose environment contains only env and an empty home directory.
 func startProgram(t *testing.T, role string, env []string, args ...string) *program {
 	t.Helper()
 	executable, err := os.Executable()
@@ -88,7 +88,7 @@ func (p *program) expectLine(t *testing.T, want string) {
 	}
 }
 
-// wait waits for the end of the operator and returns its log.
+// wait waits until the operator ends and returns its log.
 func (p *program) wait() string {
 	for p.out.Scan() {
 	}
@@ -150,7 +150,7 @@ func TestExitCodesOfMain(t *testing.T) {
 	}
 }
 
-// home returns the environment of a user with a kubeconfig in the usual place.
+// home returns the environment of a user whose kubeconfig is in the default place.
 func home(t *testing.T, server string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -181,7 +181,7 @@ func TestAPIServerIsFoundByFlagThenEnvironmentThenPodThenHome(t *testing.T) {
 		p.expectLine(t, "host "+test.want)
 		p.wait()
 	}
-	p := startProgram(t, "good", append(pod, user)) // whose token this machine does not have
+	p := startProgram(t, "good", append(pod, user)) // this machine does not have the pod's token
 	contains(t, p.wait(), "cannot find the API server: ", "serviceaccount/token")
 }
 

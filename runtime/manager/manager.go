@@ -29,29 +29,30 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/webhook/server"
 )
 
-// Runnable is run by a manager while it leads. Optional methods change this:
+// Runnable is a task that a manager runs while it is the leader. These optional methods change this:
 //
-//   - NeedLeaderElection() bool: if it returns false, the Runnable runs whether or not the manager leads.
-//   - LeaderElectionGroup() string names the group that must be led. LeaderElectionMigratesFrom() string names another
-//     one that must be led too, and LeaderElectionLease() string returns the lease of the group, see
-//     controller.Election.
+//   - NeedLeaderElection() bool: if it returns false, the Runnable also runs if the manager is not the leader.
+//   - LeaderElectionGroup() string returns the group that the manager must lead. LeaderElectionMigratesFrom() string
+//     returns another group that it must also lead, and LeaderElectionLease() string returns the name of the group's
+//     lease, see controller.Election.
 //   - Name() string returns a unique name.
 //   - Ready() error adds a check to /readyz.
 type Runnable = controller.Runnable
 
-// LeaderElectionRunnable is implemented by a [Runnable] to control whether it runs only while this manager leads.
+// LeaderElectionRunnable is implemented by a [Runnable] that defines whether it runs only while the manager is the
+// leader.
 type LeaderElectionRunnable interface {
 	NeedLeaderElection() bool
 }
 
-// RunnableFunc is a function that a manager runs while it leads. It returns after the last goroutine that it started
-// has ended, and its error ends the manager.
+// RunnableFunc is a function that implements [Runnable]. It must return after the last goroutine that it started has
+// ended. If it returns an error, the manager ends.
 type RunnableFunc func(ctx context.Context) error
 
 // Run calls f.
 func (f RunnableFunc) Run(ctx context.Context) error { return f(ctx) }
 
-// Manager runs an operator. Call [New] for one. All methods are safe for concurrent use.
+// Manager runs an operator. Create one with [New]. All methods are safe for concurrent use.
 type Manager struct {
 	*connection
 	opts      Options
@@ -81,7 +82,7 @@ type Manager struct {
 	created         time.Time
 }
 
-// ErrStopped is the error of calls that require a running [Manager.Run] or [Cluster].
+// ErrStopped is wrapped by the errors of calls after the end of [Manager.Run], or on a stopped [Cluster].
 var ErrStopped = errors.New("has been stopped")
 
 // New returns a manager for the API server of config. It sends no request and starts no goroutine; call [Manager.Run].
@@ -98,7 +99,7 @@ func New(config *rest.Config, opts Options) (*Manager, error) {
 	m.leads = make(chan struct{})
 	m.lead = sync.OnceFunc(func() { close(m.leads) })
 	metrics.RegisterProcess(m.metrics)
-	(&certificate.Files{}).Measure(m.metrics) // alerts need the metrics even if no file is read
+	(&certificate.Files{}).Measure(m.metrics) // create the metrics even if no file is read, for alerts
 	if err := m.connect(config); err != nil {
 		return nil, err
 	}
@@ -152,9 +153,9 @@ func (m *Manager) connect(config *rest.Config) error {
 	return err
 }
 
-// Add adds r to the manager. If the manager runs already, r starts at once, or when this manager leads. Then the leader
-// election group of r, if any, must have existed when the manager started. Add fails after the end of Run, with
-// [ErrStopped], and if another runnable has the name of r.
+// Add makes the manager run r. If the manager already runs, r starts immediately, or when this manager becomes the
+// leader. In that case, the leader election group of r, if any, must have existed when the manager started. Add fails
+// if another runnable has the name of r, and with [ErrStopped] after the end of Run.
 func (m *Manager) Add(r Runnable) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -162,7 +163,8 @@ func (m *Manager) Add(r Runnable) error {
 	return err
 }
 
-// addLocked adds r, which runs as the runnable as. remove undoes the side effects of the addition after r has ended.
+// addLocked adds r. The manager runs the runnable as in place of r. remove undoes the side effects of the addition
+// after r has ended.
 func (m *Manager) addLocked(r, as Runnable) (remove func(), err error) {
 	if err := checkElection(r); err != nil {
 		return nil, fmt.Errorf("add %s: %w", nameOf(r), err)
@@ -214,9 +216,10 @@ func (m *Manager) Concurrency(kind schema.GroupKind) int {
 	return m.opts.Controller.GroupKindConcurrency[kind.String()]
 }
 
-// Run runs everything until ctx ends, and then shuts down gracefully within the timeout. It then returns nil. It
-// returns early, after the same shutdown, with the first error of a runnable, or with leaderelection.ErrLost; the
-// process should then end. Errors of stopped runnables are only logged. Run can be called once.
+// Run runs all runnables until ctx ends. It then shuts down gracefully within the timeout, and returns nil. If a
+// runnable fails or a lease is lost, Run shuts down in the same way, and returns the error of the runnable or
+// leaderelection.ErrLost; the process should then end. Errors that runnables return after they were stopped are only
+// logged. Run can be called only once.
 func (m *Manager) Run(ctx context.Context) error {
 	if err := m.begin(); err != nil {
 		return err
@@ -228,11 +231,11 @@ func (m *Manager) Run(ctx context.Context) error {
 	}
 	switch err := m.listen(ctx); {
 	case err != nil && ctx.Err() != nil:
-		return nil // stopped before anything began
+		return nil // ctx ended before any runnable started
 	case err != nil:
 		return err
 	}
-	// Groups outlive ctx: they are stopped one after the other.
+	// Groups run longer than ctx, because they are stopped one after the other.
 	alive, kill := context.WithCancel(context.WithoutCancel(ctx))
 	defer kill()
 	var started []*group
@@ -247,7 +250,7 @@ func (m *Manager) Run(ctx context.Context) error {
 	return errors.Join(failed.first(), stopErr)
 }
 
-// close closes the connections to all API servers. Nothing can be added afterwards.
+// close closes the connections to all API servers. No runnable or cluster can be added afterwards.
 func (m *Manager) close() {
 	m.mu.Lock()
 	m.ended = true
@@ -277,9 +280,9 @@ func (m *Manager) start(ctx context.Context, name groupName, fail func(error)) *
 	return g
 }
 
-// Elected returns a channel that is closed when this manager first leads the group controller.MainGroup, or any group
-// if that has no runnables. Without leader election it is closed when the controllers start. It stays closed. A manager
-// that no longer leads ends.
+// Elected returns a channel that is closed when this manager becomes the leader of the group controller.MainGroup, or
+// of any group if MainGroup has no runnables. Without leader election, it is closed when the controllers start. The
+// channel is never reopened, because a manager that loses the leadership ends.
 func (m *Manager) Elected() <-chan struct{} {
 	return m.leads
 }
@@ -301,7 +304,7 @@ func (m *Manager) enlistLocked(name groupName, r Runnable) error {
 	return nil
 }
 
-// enlistElectedLocked makes r run while this manager, which has started, leads its group.
+// enlistElectedLocked makes r run while this manager leads the group of r. The manager has started.
 func (m *Manager) enlistElectedLocked(r Runnable) error {
 	name, from := electionGroup(r)
 	n := slices.IndexFunc(m.elected, func(g *electedGroup) bool { return g.name == name && g.from == from })
@@ -328,8 +331,8 @@ func (m *Manager) begin() error {
 	return nil
 }
 
-// stop stops the groups in reverse order. After the timeout the remaining ones end with the context that Run gave them.
-// If the controllers use up their own share of the time, the others still end regularly.
+// stop stops the groups in reverse order. After the timeout, the contexts of the remaining runnables end. If the
+// controllers use up their own share of the time, the other groups still have time to stop normally.
 func (m *Manager) stop(started []*group) error {
 	m.logger.Info("stopping")
 	whole := context.Background()

@@ -78,7 +78,7 @@ func TestNothingRunsWhenAnAddressIsTaken(t *testing.T) {
 	again.Close()
 }
 
-// TestReadBeforeRunIsAnErrorAtOnce reads as a function that registers controllers does, and as a main function does.
+// TestReadBeforeRunIsAnErrorAtOnce reads before Run, as a function that registers controllers or a main function might.
 func TestReadBeforeRunIsAnErrorAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newAPIServer()
@@ -101,7 +101,7 @@ func TestReadBeforeRunIsAnErrorAtOnce(t *testing.T) {
 	})
 }
 
-// TestRunnablesNeverReadTooEarly reads in every runnable before, beside and after the caches.
+// TestRunnablesNeverReadTooEarly reads in runnables that start before, together with and after the caches.
 func TestRunnablesNeverReadTooEarly(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newAPIServer()
@@ -156,7 +156,8 @@ func TestRunnablesNeverReadTooEarly(t *testing.T) {
 	})
 }
 
-// TestReadsEndWithAManagerThatCannotBegin reads from the caches of a manager whose address is already in use.
+// TestReadsEndWithAManagerThatCannotBegin reads from the caches of a manager that cannot start because its address is
+// in use.
 func TestReadsEndWithAManagerThatCannotBegin(t *testing.T) {
 	m, _ := newManager(t, newAPIServer(), manager.Options{HealthProbeBindAddress: taken(t)})
 	ok(t, corev1.AddToScheme(m.Scheme()))
@@ -180,7 +181,8 @@ func TestReadsEndWithAManagerThatCannotBegin(t *testing.T) {
 	}
 }
 
-// TestStopGoesFromControllersToServers stops a manager whose controller checks the other parts before it ends.
+// TestStopGoesFromControllersToServers checks the order in which a manager stops its parts: controllers, other
+// runnables, servers.
 func TestStopGoesFromControllersToServers(t *testing.T) {
 	m, log := newManager(t, newAPIServer(), manager.Options{HealthProbeBindAddress: loopback})
 	begun, otherBegun := make(chan struct{}), make(chan struct{})
@@ -386,7 +388,7 @@ func TestRunnableThatEndsEarlyEndsNothing(t *testing.T) {
 	})
 }
 
-// TestErrorDuringShutdownIsReturned adds a runnable that fails while the group before it stops.
+// TestErrorDuringShutdownIsReturned adds a runnable that fails while the group that stops before it is still stopping.
 func TestErrorDuringShutdownIsReturned(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m, _ := newManager(t, newAPIServer(), manager.Options{})
@@ -430,7 +432,7 @@ func TestErrorOfWhatWasStoppedIsLogged(t *testing.T) {
 	})
 }
 
-// TestNegativeTimeoutIsNoBound adds a runnable that takes hours to stop. The log reports it from time to time.
+// TestNegativeTimeoutIsNoBound adds a runnable that takes hours to stop. The log must mention it from time to time.
 func TestNegativeTimeoutIsNoBound(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m, log := newManager(t, newAPIServer(), manager.Options{GracefulShutdownTimeout: -1})
@@ -451,7 +453,7 @@ func TestNegativeTimeoutIsNoBound(t *testing.T) {
 	})
 }
 
-// TestStopBeforeTheStartIsNoError uses an address with a host name, which is never resolved.
+// TestStopBeforeTheStartIsNoError also uses an address with a host name, which must not be resolved.
 func TestStopBeforeTheStartIsNoError(t *testing.T) {
 	for _, address := range []string{loopback, "localhost:0"} {
 		m, err := manager.New(&rest.Config{Host: "http://127.0.0.1:1"}, manager.Options{
@@ -532,7 +534,7 @@ func TestNamesThatCannotBeAreErrors(t *testing.T) {
 		}
 	}
 	m, _ := newManager(t, newAPIServer(), manager.Options{LeaderElection: manager.LeaderElectionOptions{ID: "Me"},
-		Namespaces: []string{""}}) // of which none is used
+		Namespaces: []string{""}}) // LeaderElection is disabled, so its invalid ID is not used
 	_, err := m.AddCluster("remote", newAPIServer().config(), manager.ClusterOptions{Namespaces: []string{" b"}})
 	if want := `cluster remote: " b" cannot be a namespace: `; err == nil || !strings.HasPrefix(err.Error(), want) {
 		t.Errorf("got %v, want %s", err, want)
@@ -545,7 +547,7 @@ func TestNewNeedsAConfig(t *testing.T) {
 	}
 }
 
-// member is a worker of a leader election group.
+// member is a worker that belongs to a leader election group.
 type member struct {
 	worker
 	group, from, lease string
@@ -555,17 +557,17 @@ func (m member) LeaderElectionLease() string        { return m.lease }
 func (m member) LeaderElectionGroup() string        { return m.group }
 func (m member) LeaderElectionMigratesFrom() string { return m.from }
 
-// stage records when the members of one name start and stop.
+// stage records which members with one name run at the same time.
 type stage struct {
 	mu sync.Mutex
-	// on has the running members by kind; most is the largest number at one time.
+	// on contains the running members by name, and most the largest number that ran at one time.
 	on   map[string][]string
 	most int
 }
 
 func newStage() *stage { return &stage{on: map[string][]string{}} }
 
-// member returns a member of a kind with a name.
+// member returns a member with the name what, on the replica who.
 func (s *stage) member(what, who, group, from string) member {
 	return member{group: group, from: from, worker: worker{name: what, runFunc: func(ctx context.Context) error {
 		s.mu.Lock()
@@ -587,14 +589,14 @@ func (s *stage) member(what, who, group, from string) member {
 	}}}
 }
 
-// who returns the running members.
+// who returns the replicas on which the members named what run.
 func (s *stage) who(what string) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return strings.Join(s.on[what], ",")
 }
 
-// join starts a replica with its members.
+// join starts a replica that has the given members.
 func join(t *testing.T, s *apiServer, members ...member) *running {
 	t.Helper()
 	m, _ := newManager(t, s, manager.Options{
@@ -636,7 +638,8 @@ func TestGroupsAreSpreadOverReplicas(t *testing.T) {
 	})
 }
 
-// TestMigrationNeverOverlaps replaces two replicas by replicas of the next release, twice.
+// TestMigrationNeverOverlaps replaces two replicas with replicas of the next release, twice. A member may never run on
+// two replicas at one time.
 func TestMigrationNeverOverlaps(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, on := newAPIServer(), newStage()
@@ -706,13 +709,13 @@ func TestUnusedLeaseIsNotTouched(t *testing.T) {
 	})
 }
 
-// at returns m with a name for the lease of its group.
+// at returns m with that name for the lease of its group.
 func (m member) at(lease string) member {
 	m.lease = lease
 	return m
 }
 
-// TestLeaseWithANameIsSharedByPrograms checks that the holder of the lease runs the group, even if programs use
+// TestLeaseWithANameIsSharedByPrograms checks that the holder of a named lease runs the group, even if two programs use
 // different names for the group.
 func TestLeaseWithANameIsSharedByPrograms(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -832,8 +835,8 @@ func TestHealthzReportsALeaderThatDoesNotStop(t *testing.T) {
 	})
 }
 
-// A manager without a scheme has only the types of its own group. A missing type is an error when a controller is built
-// and when a client is used, before any request to the API server.
+// A manager without a scheme knows only its own built-in types. A missing type is an error when a controller is built
+// and when a client is used, before any request is sent.
 func TestManagerWithoutASchemeHasHint(t *testing.T) {
 	m, _ := newManager(t, newAPIServer(), manager.Options{})
 	idle := reconcile.Func[reconcile.Request](func(context.Context,
@@ -897,7 +900,7 @@ func TestControllersThatAreLateDoNotCutTheOthersOff(t *testing.T) {
 		add(t, m, worker{name: "stuck", runFunc: func(context.Context) error { <-release; return nil }})
 		add(t, m, always{worker{name: "other", runFunc: func(ctx context.Context) error {
 			<-ctx.Done()
-			time.Sleep(2 * time.Second) // for what it has begun
+			time.Sleep(2 * time.Second) // time to finish work that has begun
 			finished = true
 			return nil
 		}}})

@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// noLimit is the limit of an unlimited control group of version 1: the largest number of whole pages.
+// noLimit is the limit that an unlimited control group of version 1 reports: the largest number of whole pages.
 const noLimit = math.MaxInt64 &^ (1<<16 - 1)
 
 // LimitMemory sets the memory limit of the garbage collector to nine tenths of the limit of the process's control
@@ -23,7 +23,7 @@ func LimitMemory(logger *slog.Logger) {
 	limitMemory(os.DirFS("/"), os.LookupEnv, debug.SetMemoryLimit, logger)
 }
 
-// limitMemory calls set with nine tenths of the control group's limit, so that the garbage collector works harder
+// limitMemory calls set with nine tenths of the control group's limit, so that the garbage collector runs more often
 // before the kernel kills the process. $GOMEMLIMIT overrides it.
 func limitMemory(root fs.FS, env lookup, set func(int64) int64, logger *slog.Logger) {
 	if value, _ := env("GOMEMLIMIT"); value != "" {
@@ -38,7 +38,8 @@ func limitMemory(root fs.FS, env lookup, set func(int64) int64, logger *slog.Log
 	logger.Info("memory limit set", "bytes", limit, "cgroup", allowed)
 }
 
-// memoryLimit returns the lowest limit of this process's control group and its parents, of version 2 or 1.
+// memoryLimit returns the lowest memory limit of this process's control group and its parents. It supports control
+// groups of versions 1 and 2.
 func memoryLimit(root fs.FS) (limit int64, found bool) {
 	content, err := fs.ReadFile(root, "proc/self/cgroup")
 	if err != nil {
@@ -75,11 +76,11 @@ func smallest(root fs.FS, top, group, file string) int64 {
 }
 
 const (
-	// trimEvery is the interval of checks, and the minimum interval of collections that a trimmer causes.
+	// trimEvery is the interval between checks, and the minimum interval between collections that a trimmer causes.
 	trimEvery = 20 * time.Second
-	// quietShare is the fraction of the live heap that a quiet process allocates at most between two checks.
+	// quietShare defines a quiet process: between two checks, it allocates at most 1/quietShare of the live heap.
 	quietShare = 8
-	// spareShare is the fraction of the live heap that must be spare to justify a collection.
+	// spareShare defines how much memory must be spare to justify a collection: at least 1/spareShare of the live heap.
 	spareShare = 4
 	// leastSpare is the minimum spare memory that justifies a collection.
 	leastSpare = 4 << 20
@@ -88,22 +89,23 @@ const (
 // heapState is the state of the process's heap, in bytes.
 type heapState struct {
 	live      uint64 // found by the last collection
-	held      uint64 // obtained from the system and not returned, whether used or not
+	held      uint64 // obtained from the system and not returned, in use or not
 	allocated uint64 // since the process started
 }
 
-// trimmer returns memory to the system once the process is quiet. Go keeps memory of a busy period for the next one, up
-// to about twice the live heap. An operator is busy for seconds at its start and then quiet for days.
+// trimmer returns memory to the system when the process is quiet. After a busy period, Go keeps up to about twice the
+// live heap for the next busy period, but an operator is busy for seconds at its start and then quiet for days.
 type trimmer struct {
 	read func() heapState
 	trim func()
 }
 
-// TrimMemory returns a runnable that returns memory of a busy period to the system, once the process is quiet.
+// TrimMemory returns a runnable that, after a busy period of the process, returns unused memory to the operating
+// system.
 func TrimMemory() Runnable { return &trimmer{read: readHeap, trim: debug.FreeOSMemory} }
 
-// Run trims until ctx ends. A trim is a collection, so Run trims only when few bytes are allocated, much memory is
-// spare, and enough was allocated since the last trim to expect a result.
+// Run trims until ctx ends. Each trim is a garbage collection. Therefore Run trims only when the process allocates
+// little, much memory is spare, and the process has allocated enough since the last trim for a trim to have an effect.
 func (t *trimmer) Run(ctx context.Context) error {
 	ticker := time.NewTicker(trimEvery)
 	defer ticker.Stop()

@@ -75,8 +75,8 @@ func TestMemoryIsGivenBackOnceTheProcessIsQuiet(t *testing.T) {
 	type look struct{ live, held, allocated uint64 }
 	busy := look{100 * mib, 190 * mib, 400 * mib}
 	for name, test := range map[string]struct {
-		looks []look // the first one comes from the start
-		trims []int  // after which of them memory was given back
+		looks []look // the first one is read at the start
+		trims []int  // indexes of the looks after which memory was released
 	}{
 		"quiet after a busy start": {[]look{{}, busy, {100 * mib, 190 * mib, 401 * mib}}, []int{2}},
 		"still busy":               {[]look{{}, busy, {100 * mib, 190 * mib, 500 * mib}}, nil},

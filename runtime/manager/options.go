@@ -24,46 +24,46 @@ import (
 // Off is the address of a disabled server.
 const Off = "0"
 
-// Options configure a manager. The zero value runs a cache, and no servers. In a program that uses [Main] they are
-// defaults, which flags, environment variables and the file of --config override.
+// Options configure a manager. The zero value runs a cache and no servers. In a program that uses [Main], Options are
+// the defaults; flags, environment variables and the file of --config override them.
 type Options struct {
-	// Scheme has the Go types of the kinds that are read and written. Nil means a new one with coordination.k8s.io/v1,
-	// to which the program adds its kinds with [Manager.Scheme] and the AddToScheme of their packages, before it builds
-	// the controllers. This includes built-in kinds.
+	// Scheme has the Go types of the kinds that the program reads and writes. Nil means a new scheme with only
+	// coordination.k8s.io/v1. The program must then add all other kinds, including built-in kinds, to [Manager.Scheme]
+	// with the AddToScheme functions of their packages before it builds the controllers.
 	Scheme *runtime.Scheme
-	// Logger is the logger of all components. Nil means slog.Default(). Objects among the arguments are logged by kind,
-	// namespace and name, see log.NewHandler.
+	// Logger is the logger of all components. Nil means slog.Default(). Objects that are logged appear as kind, namespace
+	// and name, see log.NewHandler.
 	Logger *slog.Logger
-	// Namespaces restrict the cached and watched namespaces; empty means all.
+	// Namespaces are the cached and watched namespaces; empty means all.
 	Namespaces []string
 	// Cache configures the cache. Its Namespaces, Logger and Metrics default to those of the manager.
 	Cache cache.Options
-	// Controller has the defaults of the controllers.
+	// Controller has defaults for the options of controllers.
 	Controller ControllerOptions
 	// Metrics configures the server of /metrics.
 	Metrics MetricsOptions
 	// Webhook configures the webhook server of programs with webhooks.
 	Webhook WebhookOptions
-	// LeaderElection runs the controllers in one replica at a time.
+	// LeaderElection configures leader election, which runs the controllers in one replica at a time.
 	LeaderElection LeaderElectionOptions
 	// HealthProbeBindAddress is the address of /healthz and /readyz, such as ":8081". Empty means [Off].
 	HealthProbeBindAddress string
-	// LivenessEndpointName and ReadinessEndpointName are the paths of the two probes. Empty means /healthz and /readyz.
-	// A path below them runs one check, such as /readyz/webhooks; ?exclude=webhooks runs all other checks. [New] fails
-	// if one is not a path or both are equal.
+	// LivenessEndpointName and ReadinessEndpointName are the paths of the two probes. Empty means /healthz and /readyz. A
+	// request for a path below them, such as /readyz/webhooks, runs only that check; ?exclude=webhooks runs all other
+	// checks. [New] fails if one of them is not a path, or if both are equal.
 	LivenessEndpointName, ReadinessEndpointName string
-	// PprofBindAddress is the address of /debug/pprof, such as ":6060". It requires no authorization. Without a host it
-	// is the loopback address. Empty means [Off].
+	// PprofBindAddress is the address of /debug/pprof, such as ":6060". The server requires no authorization. Without a
+	// host, it listens on the loopback address. Empty means [Off].
 	PprofBindAddress string
-	// GracefulShutdownTimeout limits the time from the end of the context to the return of Run. Zero means 30 s;
-	// negative means no limit.
+	// GracefulShutdownTimeout is the maximum time from the end of the context to the return of Run. Zero means 30 s; a
+	// negative value means no limit.
 	GracefulShutdownTimeout time.Duration
-	// MinResyncPeriod is the minimum resync interval of the controllers. The manager adds a random part of up to the
-	// same length, so that replicas do not resync together. Zero disables resyncs. A Resync of Cache overrides it.
+	// MinResyncPeriod is the minimum resync interval of the controllers. The manager adds a random time of up to the same
+	// length, so that replicas do not resync at the same time. Zero disables resyncs. Cache.Resync overrides it.
 	MinResyncPeriod time.Duration
-	// QPS and Burst limit the requests of all clients of the process to its API server: the number per second, and the
-	// number at once. Leases are not limited. Zero means no limit, since the API server has its own; a Burst of zero
-	// means 1.
+	// QPS and Burst limit the requests of all the process's clients to its API server: QPS is the number of requests per
+	// second, and Burst the number of requests that may be sent at once. Requests for Leases are not limited. A QPS of
+	// zero means no limit, because the API server has its own limits; a Burst of zero means 1.
 	QPS   float64
 	Burst int
 	// EnvPrefix is the prefix of the environment variables that [Main] reads, such as "GUESTBOOK" for
@@ -75,11 +75,11 @@ type Options struct {
 type ControllerOptions struct {
 	// MaxConcurrentReconciles is the number of workers of a controller. Zero means 1.
 	MaxConcurrentReconciles int
-	// GroupKindConcurrency is the number of workers of controllers For a kind, by kind and group in the form of
-	// schema.GroupKind, such as "ReplicaSet.apps" and "Pod". Other kinds have MaxConcurrentReconciles.
+	// GroupKindConcurrency is the number of workers of the controllers that reconcile a kind. Its keys are kinds in the
+	// form of schema.GroupKind, such as "ReplicaSet.apps" and "Pod". For other kinds, MaxConcurrentReconciles applies.
 	GroupKindConcurrency map[string]int
-	// ShutdownTimeout limits the controllers' part of the graceful shutdown. After it, the manager logs the names of
-	// those that still run, and stops the rest in order. Zero means no separate limit.
+	// ShutdownTimeout is the maximum time that the graceful shutdown waits for the controllers. After it, the manager logs
+	// the names of the controllers that still run, and continues with the other groups. Zero means no separate limit.
 	ShutdownTimeout time.Duration
 }
 
@@ -87,74 +87,75 @@ type ControllerOptions struct {
 type MetricsOptions struct {
 	// BindAddress is the address of the metrics server, such as ":8443". Empty means [Off].
 	BindAddress string
-	// Insecure serves metrics over plain HTTP without authorization. Otherwise the server uses TLS, and answers clients
-	// with a bearer token that the API server authenticates and authorizes to get /metrics.
+	// Insecure serves metrics over plain HTTP without authorization. Otherwise, the server uses TLS, and requires a bearer
+	// token that the API server authenticates and authorizes to get /metrics.
 	Insecure bool
-	// CertDir has the certificate and its key, which are read again when they change. Empty means a self-signed
-	// certificate, which clients cannot verify.
+	// CertDir is the directory of the certificate and its key. The server reads them again when they change. Empty means a
+	// self-signed certificate, which clients cannot verify.
 	CertDir string
-	// CertName and KeyName are the names of the two files there. Empty means tls.crt and tls.key.
+	// CertName and KeyName are the names of the two files in CertDir. Empty means tls.crt and tls.key.
 	CertName, KeyName string
 	// TLSOpts modify the TLS configuration, in order. The default is at least TLS 1.2, and HTTP/1.1.
 	TLSOpts []func(*tls.Config)
-	// ExtraHandlers are additional pages by path, see [Manager.Handle]. With Insecure they require no authorization
-	// either.
+	// ExtraHandlers are additional pages by path, see [Manager.Handle]. If Insecure is set, they also require no
+	// authorization.
 	ExtraHandlers map[string]http.Handler
 }
 
 // LeaderElectionOptions configure the leader election of the controllers.
 type LeaderElectionOptions struct {
-	// Enabled runs controllers only while this manager holds the lease.
+	// Enabled makes the manager run controllers only while it holds the lease.
 	Enabled bool
 	// ID is the name of the lease.
 	ID string
-	// Namespace is the namespace of the lease. Empty means the pod's.
+	// Namespace is the namespace of the lease. Empty means the namespace of the pod.
 	Namespace string
-	// LeaseDuration, RenewDeadline and RetryPeriod set these fields of leaderelection.Options. Zero means 15 s, 10 s
-	// and 2 s.
+	// LeaseDuration, RenewDeadline and RetryPeriod set the fields of the same names in leaderelection.Options. Zero means
+	// 15 s, 10 s and 2 s.
 	LeaseDuration, RenewDeadline, RetryPeriod time.Duration
 }
 
 // WebhookOptions configure the server of [Manager.Webhooks], and how the API server trusts it. A program without
 // webhooks ignores them.
 type WebhookOptions struct {
-	// BindAddress is the address of the webhook server. Empty means ":9443", or a free port of loopback with Manifests.
-	// [Off] disables it, so that an operator with webhooks can run without them.
+	// BindAddress is the address of the webhook server. Empty means ":9443" or, if Manifests is set, a free port on the
+	// loopback address. [Off] disables the server, so that an operator with webhooks can run without them.
 	BindAddress string
-	// HTTP2 enables HTTP/2, which the API server does not need.
+	// HTTP2 enables HTTP/2, which the API server does not require.
 	HTTP2 bool
-	// TLSOpts modify the TLS configuration, in order, see [server.Options]. The server uses a certificate that they set
-	// unless CertDir or Targets are set too.
+	// TLSOpts modify the TLS configuration, in order, see [server.Options]. If they set a certificate, the server uses it,
+	// unless CertDir or Targets is set.
 	TLSOpts []func(*tls.Config)
-	// CertDir has the certificate and its key, which are read again when they change, such as those of cert-manager.
-	// Their issuer also sets the CA bundle at the API server. Empty, without Targets, means
-	// k8s-webhook-server/serving-certs in the directory of temporary files, if the files exist; kubebuilder's
-	// deployments mount them there.
+	// CertDir is the directory of the certificate and its key, for example those that cert-manager issues. The server
+	// reads them again when they change. Their issuer must also set the CA bundle at the API server. If CertDir and
+	// Targets are both empty, the default is k8s-webhook-server/serving-certs in the directory of temporary files, where
+	// kubebuilder's deployments mount the certificate, if the files exist.
 	CertDir string
-	// CertName and KeyName are the names of the two files there. Empty means tls.crt and tls.key.
+	// CertName and KeyName are the names of the two files in CertDir. Empty means tls.crt and tls.key.
 	CertName, KeyName string
-	// Targets are the objects in which the manager sets the CA bundle of its own certificate: mutating/NAME and
-	// validating/NAME are webhook configurations, crd/NAME is a CustomResourceDefinition.
+	// Targets are the objects in which the manager sets the CA bundle of a certificate that it issues itself.
+	// mutating/NAME and validating/NAME are webhook configurations; crd/NAME is a CustomResourceDefinition.
 	Targets []string
-	// Secret is the name of the Secret with this certificate. Empty means webhook-certificates.
+	// Secret is the name of the Secret in which the manager stores this certificate. Empty means webhook-certificates.
 	Secret string
-	// SecretNamespace is the namespace of the Secret. Empty means the pod's.
+	// SecretNamespace is the namespace of the Secret. Empty means the namespace of the pod.
 	SecretNamespace string
 	// CertLifetime is the lifetime of this certificate. Zero means a year; less than a minute is an error.
 	CertLifetime time.Duration
-	// Manifests are files and directories with webhook configurations. While the manager runs, it installs them at the
-	// API server, with the URL of this process instead of a Service. They are for development and tests. The manager
-	// skips webhooks whose path has no handler, and also installs conversions.
+	// Manifests are files and directories with webhook configurations. While the manager runs, it installs the
+	// configurations at the API server, with the URL of this process instead of a Service. Use this in development and
+	// tests. The manager skips webhooks whose path has no handler. It also installs conversion webhooks.
 	Manifests []string
-	// URL is the URL of this process for Manifests. Empty means https://127.0.0.1; without a port it has that of
-	// BindAddress. If only URL is set, the manager installs only conversions.
+	// URL is the URL of this process for Manifests. Empty means https://127.0.0.1. If it has no port, the manager adds the
+	// port of BindAddress. If URL is set and Manifests is not, the manager installs only conversion webhooks.
 	URL string
 }
 
 // defaultWebhookSecret is the default of WebhookOptions.Secret.
 const defaultWebhookSecret = "webhook-certificates"
 
-// minCertLifetime gives replicas and API servers enough time to adopt the next certificate.
+// minCertLifetime is the minimum of CertLifetime. It gives replicas and API servers enough time to adopt the next
+// certificate.
 const minCertLifetime = time.Minute
 
 func (o *WebhookOptions) validLifetime() bool {
@@ -180,8 +181,8 @@ func (o *Options) complete() error {
 	return coordinationv1.AddToScheme(o.Scheme)
 }
 
-// checkNames returns an error for invalid names in the options. An API server would not report them: the list of a
-// namespace that cannot exist is empty.
+// checkNames returns an error for invalid names in the options. An API server does not report them: it returns an empty
+// list for a namespace that cannot exist.
 func (o *Options) checkNames() error {
 	errs := []error{checkNamespaces(o.Namespaces), checkNamespaces(o.Cache.Namespaces)}
 	id := o.LeaderElection.ID
@@ -192,7 +193,7 @@ func (o *Options) checkNames() error {
 	return errors.Join(errs...)
 }
 
-// checkNamespaces returns an error for the first invalid namespace. The empty one means all.
+// checkNamespaces returns an error for the first invalid namespace. The empty namespace, which means all, is valid.
 func checkNamespaces(all []string) error {
 	for _, namespace := range all {
 		if wrong := validation.IsDNS1123Label(namespace); namespace != "" && len(wrong) > 0 {
@@ -202,7 +203,7 @@ func checkNamespaces(all []string) error {
 	return nil
 }
 
-// setProbePaths sets the default paths of the probes, and checks the others.
+// setProbePaths sets the default paths of the probes, and checks paths that are set.
 func (o *Options) setProbePaths() error {
 	o.LivenessEndpointName = cmp.Or(o.LivenessEndpointName, "/healthz")
 	o.ReadinessEndpointName = cmp.Or(o.ReadinessEndpointName, "/readyz")

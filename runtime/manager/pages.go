@@ -21,21 +21,21 @@ type sections struct {
 	byName map[string]func() any
 }
 
-// Handle makes h serve path on the metrics server, for GET, including all paths below it if it ends in a slash. Clients
-// need a bearer token that the API server authenticates, and permission to get the path:
+// Handle makes the metrics server call h for GET requests of path. If path ends in a slash, h also serves all paths
+// below it. Clients must send a bearer token that the API server authenticates, and need permission to get the path:
 //
 //	// in a ClusterRole
 //	- nonResourceURLs: ["/debug/controllers/*"]
 //	  verbs: ["get"]
 //
-// The page is not available without a metrics server, or if that is insecure. Handle may be called at any time, and
-// fails if the path has another handler.
+// The page is not available if the metrics server is disabled or insecure. Handle may be called at any time. It fails
+// if the path already has a handler.
 func (m *Manager) Handle(path string, h http.Handler) error {
 	return m.pages.Add(server.Owner{}, path, h)
 }
 
-// AddStatus adds a section to /statusz with the result of of as JSON. of is called for each request, possibly
-// concurrently. A later section replaces one of the same name.
+// AddStatus adds a section to /statusz, which contains the result of the function of as JSON. The server calls of for
+// each request, possibly concurrently. A later section replaces an earlier section of the same name.
 func (m *Manager) AddStatus(name string, of func() any) {
 	m.sections.mu.Lock()
 	defer m.sections.mu.Unlock()

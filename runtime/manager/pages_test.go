@@ -14,7 +14,7 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/manager"
 )
 
-// say answers with a text and the path.
+// say is a handler that answers with a text and the path.
 type say string
 
 func (s say) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -111,7 +111,7 @@ func TestStatuszHasLeaderAndReadiness(t *testing.T) {
 	}
 }
 
-// public is a text that is not secret.
+// public is a flag value that is not secret.
 type public struct{ text string }
 
 func (p *public) String() string        { return p.text }

@@ -19,7 +19,7 @@ func probeServer(opts Options, healthz, readyz *serve.Checks) httpserver.Options
 	return httpserver.Options{Name: "probes", Address: opts.HealthProbeBindAddress, Handler: mux}
 }
 
-// AddHealthz adds a check to the liveness probe, /healthz. If it fails, the kubelet restarts the pod.
+// AddHealthz adds a check to the liveness probe, /healthz. If the probe fails, the kubelet restarts the container.
 func (m *Manager) AddHealthz(name string, check func(*http.Request) error) {
 	m.healthz.Set(server.Owner{}, name, check)
 }

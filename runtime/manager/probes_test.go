@@ -12,7 +12,7 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/manager"
 )
 
-// gauge is a runnable that is ready when its error is nil.
+// gauge is a runnable whose readiness is err.
 type gauge struct {
 	runFunc
 	err atomic.Pointer[error]
@@ -113,7 +113,8 @@ func TestProbesAreRead(t *testing.T) {
 	}
 }
 
-// cut is an answer that the API server breaks off, as it does if the time is up after the answer has begun.
+// cut represents an answer that the API server breaks off, which happens if a timeout occurs after the answer has
+// begun.
 const cut = 0
 
 func TestChecksAreAskedAlone(t *testing.T) {

@@ -45,7 +45,7 @@ func (m *Manager) addServer(opts httpserver.Options) {
 	m.groups[servers] = append(m.groups[servers], s)
 }
 
-// patience returns how long servers may take to answer the last requests.
+// patience returns how long servers may take to answer the last requests during a shutdown.
 func (m *Manager) patience() time.Duration {
 	if m.opts.GracefulShutdownTimeout < 0 {
 		return httpserver.DefaultPatience
@@ -63,7 +63,7 @@ type listener interface {
 
 func wanted(address string) bool { return address != "" && address != Off }
 
-// listen binds the addresses of all servers, so that an address in use is an error before anything runs.
+// listen binds the addresses of all servers, so that an address in use is reported before any group starts.
 func (m *Manager) listen(ctx context.Context) error {
 	for i, s := range m.servers {
 		if err := s.Listen(ctx); err != nil {

@@ -121,7 +121,7 @@ func TestTLSOptionsOfMetricsAreThoseThatWereGiven(t *testing.T) {
 	}
 }
 
-// A client that does not send its announced body does not delay the end of a server.
+// A client that does not send the body that it announced must not delay a server's shutdown.
 func TestSlowClientsDoNotFailTheShutdown(t *testing.T) {
 	for name, begin := range map[string]string{
 		"nothing":       "",

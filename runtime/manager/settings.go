@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// envPrefix returns the prefix of a program's environment variables, or Off if it reads none.
+// envPrefix returns the prefix of a program's environment variables, or Off if the program reads none.
 func envPrefix(given, program string) string {
 	if given != "" {
 		return given
@@ -108,7 +108,7 @@ func setField(flags *flag.FlagSet, name string, value any, given map[string]bool
 	return nil
 }
 
-// scalar returns a value of the file in the form of the command line.
+// scalar returns a value from the file in the syntax of the command line.
 func scalar(value any) (string, error) {
 	switch value := value.(type) {
 	case string:
@@ -138,8 +138,8 @@ func quoted(value any) string {
 	return string(text)
 }
 
-// position returns the position of a field's name in the mapping: the first line up to which the beginning of the file
-// has the field.
+// position returns the position of a field's name in the mapping. It finds the line by parsing growing parts of the
+// file until the field appears.
 func position(content []byte, name string) (line, column int) {
 	var begun []byte
 	for text := range bytes.Lines(content) {
@@ -154,7 +154,7 @@ func position(content []byte, name string) (line, column int) {
 	return 1, 1
 }
 
-// parseFields returns the fields of a YAML mapping. Numbers keep their text.
+// parseFields returns the fields of a YAML mapping. Numbers keep their notation.
 func parseFields(content []byte) (map[string]any, error) {
 	text, err := yaml.YAMLToJSONStrict(content)
 	if err != nil {

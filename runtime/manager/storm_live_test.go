@@ -29,14 +29,14 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/testenv"
 )
 
-// storm is a proxy in front of the API server that can also answer itself.
+// storm is a proxy in front of the API server that can also answer requests itself.
 type storm struct {
 	next    http.RoundTripper
-	code    atomic.Int32 // what everything is answered with, 0 when it passes
-	refused atomic.Int64 // how many requests were answered so
+	code    atomic.Int32 // answer every request with this code; 0 passes requests on
+	refused atomic.Int64 // number of requests that the proxy answered
 
 	mu      sync.Mutex
-	watches map[*severable]struct{} // those that are open
+	watches map[*severable]struct{} // open watches
 }
 
 // RoundTrip implements http.RoundTripper.
@@ -61,8 +61,8 @@ func (s *storm) RoundTrip(req *http.Request) (*http.Response, error) {
 	return resp, err
 }
 
-// rage answers every request with code until it has refused more requests, and then passes requests on again. It may
-// first end all watches.
+// rage answers every request with code until it has done so for that many further requests. Then it passes requests on
+// again. If sever is true, it first breaks all watches.
 func (s *storm) rage(t *testing.T, code int32, sever bool, refusals int64) {
 	t.Helper()
 	from := s.refused.Load()
@@ -79,8 +79,8 @@ func (s *storm) rage(t *testing.T, code int32, sever bool, refusals int64) {
 	s.code.Store(0)
 }
 
-// rageOn breaks all watches and answers everything with 500 until the manager's informer is out of step, whose pauses the
-// storms before have made long, and waits until it is back.
+// rageOn breaks all watches and answers every request with 500 until the manager's informer reports an error. Then it
+// passes requests on and waits until the informer has recovered, whose pauses have become long by then.
 func (s *storm) rageOn(t *testing.T, m *manager.Manager) {
 	t.Helper()
 	i, err := m.Cache().Informer(&corev1.ConfigMap{})
@@ -109,7 +109,7 @@ func (s *storm) sever() {
 	}
 }
 
-// severable is the body of a watch.
+// severable is the body of a watch that storm can close.
 type severable struct {
 	io.ReadCloser
 	storm *storm
@@ -124,13 +124,13 @@ func (b *severable) Close() error {
 
 const counters = 40
 
-// load are clients that count up in ConfigMaps.
+// load increments counters in ConfigMaps from several clients.
 type load struct {
 	c live
-	// done is how often each counter was incremented, and doubtful how often the result is unknown.
+	// done counts the successful increments of each counter, and doubtful those with an unknown result.
 	done, doubtful [counters]atomic.Int64
-	total          atomic.Int64 // of both
-	failed         atomic.Int64 // requests without an answer
+	total          atomic.Int64 // both together
+	failed         atomic.Int64 // requests that failed
 }
 
 // run increments counters from several goroutines until ctx ends.
@@ -172,7 +172,7 @@ func (l *load) count(i int) {
 	l.total.Add(1)
 }
 
-// suffer waits for further failures.
+// suffer waits until that many more requests have failed.
 func (l *load) suffer(t *testing.T, times int64) {
 	t.Helper()
 	from := l.failed.Load()
@@ -184,7 +184,7 @@ func (l *load) suffer(t *testing.T, times int64) {
 	}))
 }
 
-// more waits for further successful increments.
+// more waits until that many more increments were made.
 func (l *load) more(t *testing.T, times int64) {
 	t.Helper()
 	from := l.total.Load()
@@ -200,7 +200,7 @@ func (c live) counter(i int) object.Key {
 	return object.Key{Namespace: c.namespace, Name: fmt.Sprintf("counter-%d", i)}
 }
 
-// settled returns nil when the controller has seen the current state of all counters, and no increment was lost.
+// settled returns nil if the controller has seen the current state of all counters and no increment was lost.
 func (l *load) settled(ctx context.Context) error {
 	for i := range counters {
 		cm := &corev1.ConfigMap{}
@@ -218,7 +218,7 @@ func (l *load) settled(ctx context.Context) error {
 	return nil
 }
 
-// sees is a reconciler that records in each counter the value that it read.
+// sees returns a reconciler that writes into each counter the value that it has read.
 func sees(c client.Client) reconcile.Func[reconcile.Request] {
 	return func(ctx context.Context, r reconcile.Request) (reconcile.Result, error) {
 		cm := &corev1.ConfigMap{}
@@ -230,7 +230,7 @@ func sees(c client.Client) reconcile.Func[reconcile.Request] {
 	}
 }
 
-// testStorms needs a server of its test alone.
+// testStorms disturbs its server, so no other test may use the server at the same time.
 func testStorms(t *testing.T, c live) {
 	for i := range counters {
 		cm := &corev1.ConfigMap{ObjectMeta: c.meta(c.counter(i).Name), Data: map[string]string{"want": "0"}}
@@ -256,7 +256,7 @@ func testStorms(t *testing.T, c live) {
 			s.rage(t, code, false, 20)
 		}
 		l.more(t, 50)
-		s.rage(t, code, true, 3) // a watch that is refused waits before it tries again
+		s.rage(t, code, true, 3) // after a rejected watch, the informer waits before it retries
 	}
 	s.rageOn(t, m)
 	for _, part := range []testenv.Part{testenv.APIServer, testenv.Etcd} {
@@ -283,7 +283,7 @@ func testStorms(t *testing.T, c live) {
 	}
 }
 
-// calm increments every counter once and waits until the controller has seen it.
+// calm increments every counter once and waits until the controller has seen the result.
 func calm(t *testing.T, l *load) {
 	t.Helper()
 	for i := range counters {
@@ -292,7 +292,7 @@ func calm(t *testing.T, l *load) {
 	ok(t, eventually(t, func() error { return l.settled(t.Context()) }))
 }
 
-// heapSize returns how many bytes are in use.
+// heapSize returns the number of heap bytes in use.
 func heapSize() int64 {
 	runtime.GC()
 	var stats runtime.MemStats
@@ -300,17 +300,17 @@ func heapSize() int64 {
 	return int64(stats.HeapAlloc)
 }
 
-// replicas are processes of one operator, as goroutines.
+// replicas are the processes of one operator, each as a goroutine.
 type replicas struct {
 	c       live
-	leading atomic.Int32 // how many lead
-	terms   atomic.Int32 // how often one began to lead
-	twice   atomic.Bool  // two led at a time
-	lost    atomic.Int32 // how often a replica ended because it had lost its lease
+	leading atomic.Int32 // number of leading replicas
+	terms   atomic.Int32 // how often a replica began to lead
+	twice   atomic.Bool  // whether two replicas ever led at the same time
+	lost    atomic.Int32 // how often a replica ended because it lost its lease
 }
 
-// run restarts each replica, as the kubelet would, when it has lost its lease or could not read its initial state from
-// the API server, until ctx ends.
+// run runs count replicas until ctx ends. It restarts a replica that has lost its lease or could not read its initial
+// state from the API server, as the kubelet would.
 func (r *replicas) run(ctx context.Context, t *testing.T, count int) (wait func()) {
 	var all sync.WaitGroup
 	for range count {
@@ -349,7 +349,7 @@ func (r *replicas) manager() (*manager.Manager, error) {
 		m.Add(worker{name: "term", runFunc: r.term}))
 }
 
-// term lasts as long as its replica leads.
+// term runs as long as its replica leads.
 func (r *replicas) term(ctx context.Context) error {
 	r.terms.Add(1)
 	if r.leading.Add(1) > 1 {
@@ -360,7 +360,7 @@ func (r *replicas) term(ctx context.Context) error {
 	return nil
 }
 
-// testSlowStorage needs a server of its test alone.
+// testSlowStorage slows its server down, so no other test may use the server at the same time.
 func testSlowStorage(t *testing.T, c live) {
 	for i := range counters {
 		cm := &corev1.ConfigMap{ObjectMeta: c.meta(c.counter(i).Name), Data: map[string]string{"want": "0"}}
@@ -374,7 +374,7 @@ func testSlowStorage(t *testing.T, c live) {
 	working, pause := context.WithCancel(ctx)
 	loadEnded := l.run(working)
 	defer func() { cancel(); loadEnded(); replicasEnded() }()
-	// The tests that follow have the same server.
+	// The tests after this one use the same server.
 	defer func() { ok(t, c.env.Slow(0)) }()
 
 	ok(t, c.env.Slow(100*time.Millisecond))
@@ -421,7 +421,7 @@ func testSlowStorage(t *testing.T, c live) {
 	}))
 }
 
-// refusals returns how the API server answers writes that its storage is too slow for.
+// refusals returns the status codes with which the API server answers writes while its storage is too slow.
 func (c live) refusals(t *testing.T) (codes []int) {
 	t.Helper()
 	httpClient, err := rest.HTTPClientFor(c.config)

@@ -14,7 +14,7 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/metrics"
 )
 
-// counted returns config with a counter of sent requests, which has the name and the labels of client-go's.
+// counted returns config with a counter of sent requests. The counter has the name and labels of client-go's counter.
 func counted(config *rest.Config, measures *metrics.Registry) *rest.Config {
 	sent := measures.Counter("rest_client_requests_total", "Requests to API servers by status code, method and host.",
 		"code", "method", "host")
@@ -43,7 +43,7 @@ func (c counting) RoundTrip(req *http.Request) (*http.Response, error) {
 // WrappedRoundTripper returns the underlying round tripper.
 func (c counting) WrappedRoundTripper() http.RoundTripper { return c.next }
 
-// throttle limits the rate and the burst of requests, and passes them in order.
+// throttle limits the rate and the burst of requests. Requests are sent in the order in which they arrive.
 type throttle struct {
 	every time.Duration // interval of requests
 	saved time.Duration // maximum time that can be saved up
@@ -102,7 +102,7 @@ type throttled struct {
 
 // RoundTrip implements http.RoundTripper.
 func (t throttled) RoundTrip(req *http.Request) (*http.Response, error) {
-	// A lease that had to wait for other requests would be lost.
+	// Requests for leases do not wait, because a lease that is renewed too late is lost.
 	if !strings.Contains(req.URL.Path, "/apis/"+coordinationv1.GroupName+"/") {
 		if err := t.limit.wait(req.Context()); err != nil {
 			if req.Body != nil {

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// insecure is the value of --metrics-secure, which is the negation of the option.
+// insecure is the value of --metrics-secure. It sets the option Insecure to the opposite.
 type insecure struct{ insecure *bool }
 
 // String returns the value in the form of the command line, or "" for the zero value.

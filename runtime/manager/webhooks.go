@@ -17,22 +17,23 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/webhook/server"
 )
 
-// Webhooks returns the webhook server, with which webhook.For registers webhooks. The first call creates it, so a
-// program without webhooks has no server. A server that is created before Run listens before the caches start, because
-// reads of kinds that it converts depend on it. A server that is created while the manager runs listens at once, for
-// example after a wait for a certificate. After the end of Run the error is [ErrStopped].
+// Webhooks returns the webhook server, on which webhook.For registers webhooks. The first call creates the server, so a
+// program without webhooks has none. If the server is created before Run, it listens before the caches start, because
+// reads of kinds that it converts depend on it. If it is created while the manager runs, for example after a wait for a
+// certificate, it listens immediately. After the end of Run, Webhooks fails with [ErrStopped].
 //
-// Its certificate is in files ([WebhookOptions].CertDir). Alternatively, the manager creates and rotates it, keeps it
-// in a Secret for all replicas, and sets the CA bundle in the objects of [WebhookOptions].Targets. That needs the
-// following permissions. The first two belong in a Role, and only create cannot be restricted to a name:
+// The server reads its certificate from files ([WebhookOptions].CertDir). Alternatively, the manager issues and rotates
+// the certificate, stores it in a Secret for all replicas, and sets the CA bundle in the objects of
+// [WebhookOptions].Targets. This requires the following permissions. The first two belong in a Role. The verb create
+// cannot be restricted to a name, so it has its own rule:
 //
 //	// +kubebuilder:rbac:groups="",namespace=system,resources=secrets,verbs=create
 //	// +kubebuilder:rbac:groups="",namespace=system,resources=secrets,resourceNames=webhook-certificates,verbs=get;list;watch;update
 //	// +kubebuilder:rbac:groups=admissionregistration.k8s.io,resources=mutatingwebhookconfigurations;validatingwebhookconfigurations,resourceNames=NAME,verbs=get;list;watch;patch
 //	// +kubebuilder:rbac:groups=apiextensions.k8s.io,resources=customresourcedefinitions,resourceNames=NAME,verbs=get;list;watch;patch
 //
-// For development, the manager can install the webhooks at the API server by URL ([WebhookOptions].Manifests), which
-// needs no permissions in the operator's role.
+// For development, the manager can install webhook configurations with a URL at the API server
+// ([WebhookOptions].Manifests). This requires no permissions in the operator's role.
 func (m *Manager) Webhooks() (*server.Server, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -50,7 +51,8 @@ func (m *Manager) Webhooks() (*server.Server, error) {
 	return s, nil
 }
 
-// serveLocked runs a server with the others. If the manager has started, the server binds its address at once.
+// serveLocked adds a server to the group of servers. If the manager has started, the server binds its address
+// immediately.
 func (m *Manager) serveLocked(run webhookServer) error {
 	switch {
 	case m.ended:
@@ -135,7 +137,7 @@ func certificateFiles(dir, cert, key string, logger *slog.Logger) (*certificate.
 		logger)
 }
 
-// given reports whether TLSOpts set a certificate.
+// given reports whether TLSOpts sets a certificate.
 func (o *WebhookOptions) given() bool {
 	config := &tls.Config{}
 	for _, change := range o.TLSOpts {

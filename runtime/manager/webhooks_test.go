@@ -62,8 +62,8 @@ func TestWebhooksOfFilesAreServed(t *testing.T) {
 	}
 }
 
-// TestWebhooksAreServedWithWhatDeploymentsOfKubebuilderHave expects the certificate of such deployments when the
-// options name none.
+// TestWebhooksAreServedWithWhatDeploymentsOfKubebuilderHave checks that webhooks use the certificate that kubebuilder's
+// deployments mount if the options set none.
 func TestWebhooksAreServedWithWhatDeploymentsOfKubebuilderHave(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
 	mounted := filepath.Join(os.TempDir(), "k8s-webhook-server", "serving-certs")
@@ -128,8 +128,8 @@ func ended(t *testing.T, certificates string) *manager.Manager {
 	return m
 }
 
-// TestWebhooksAreServedOnceTheCertificateExists runs an operator that issues its own certificate and sets up its
-// webhooks while its manager runs.
+// TestWebhooksAreServedOnceTheCertificateExists runs an operator that issues its own certificate. It sets up its
+// webhooks while the manager runs.
 func TestWebhooksAreServedOnceTheCertificateExists(t *testing.T) {
 	certificates := t.TempDir()
 	m, log := newManager(t, newAPIServer(), manager.Options{Webhook: manager.WebhookOptions{BindAddress: loopback,
@@ -166,8 +166,8 @@ func TestWebhooksAreServedOnceTheCertificateExists(t *testing.T) {
 	}
 }
 
-// TestWebhooksThatNothingServesAreNotInstalled sets up one of several webhooks. The API server would reject the
-// requests for the others.
+// TestWebhooksThatNothingServesAreNotInstalled sets up one of several webhooks. If the other webhooks were installed
+// too, the API server would reject the requests for them.
 func TestWebhooksThatNothingServesAreNotInstalled(t *testing.T) {
 	manifests := filepath.Join(t.TempDir(), "manifests.yaml")
 	const text = `kind: ValidatingWebhookConfiguration

@@ -32,10 +32,10 @@ type family struct {
 	short map[shortKey]*series
 }
 
-// shortKey is a few label values.
+// shortKey is a list of at most two label values.
 type shortKey [2]string
 
-// series has the value or the distribution for one list of label values.
+// series holds the value or the distribution for one list of label values.
 type series struct {
 	// bits is the float64 of a counter or gauge.
 	bits atomic.Uint64
@@ -55,7 +55,7 @@ type distribution struct {
 	sum    float64
 }
 
-// at returns the series with those label values, and creates it if needed.
+// at returns the series with those label values, and creates it if necessary.
 func (f *family) at(values []string) *series {
 	if len(values) != len(f.labels) {
 		panic(fmt.Sprintf("metrics: %s has %d labels %q, got the values %q", f.name, len(f.labels), f.labels, values))
@@ -72,7 +72,7 @@ func (f *family) at(values []string) *series {
 	return f.atText(values, few)
 }
 
-// atText is at by the labels as text. It also adds the series to short under few, if few has all values.
+// atText is like at, but finds the series by the labels as text. If few has all values, it adds the series to short.
 func (f *family) atText(values []string, few shortKey) *series {
 	var space [128]byte
 	key := appendLabels(space[:0], f.labels, values)
@@ -121,7 +121,7 @@ func (s *series) read() float64 {
 	return math.Float64frombits(s.bits.Load())
 }
 
-// observe counts one observation in the first bucket that includes it. NaN is above every bound.
+// observe counts one observation in the first bucket whose bound is not below value. NaN is above every bound.
 func (d *distribution) observe(value float64, bounds []float64) {
 	bucket := len(bounds)
 	if !math.IsNaN(value) {
@@ -144,7 +144,7 @@ func (f *family) sameShape(other *family) bool {
 	return f.kind == other.kind && slices.Equal(f.labels, other.labels) && slices.Equal(f.buckets, other.buckets)
 }
 
-// shape describes the properties that two metrics of one name must share.
+// shape describes the properties that two metrics of the same name must share.
 func (f *family) shape() string {
 	text := fmt.Sprintf("%s with labels %q", f.kind, f.labels)
 	if f.kind == kindHistogram {
@@ -172,8 +172,8 @@ func (f *family) mustBeValid() {
 	}
 }
 
-// validName reports whether name is valid in the text format: letters, digits and underscores, not beginning with a
-// digit, and for metrics also colons.
+// validName reports whether name is valid in the text format: it consists of letters, digits and underscores and does
+// not begin with a digit. If colons is set, as for metrics, it may also contain colons.
 func validName(name string, colons bool) bool {
 	for i, c := range []byte(name) {
 		letter := c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c == '_' || colons && c == ':'

@@ -10,18 +10,18 @@ import (
 	"strings"
 )
 
-// Include makes the registry also expose the metrics that h serves: the answer to a GET in the Prometheus text format,
-// such as that of promhttp. A program with client_golang collectors so exposes them together with these metrics, and
-// other programs do not link that library:
+// Include makes the registry also expose the metrics that h serves. h must answer a GET in the Prometheus text format,
+// as the handlers of promhttp do. A program with client_golang collectors can thus expose them together with these
+// metrics, while other programs need not link that library:
 //
 //	collectors := prometheus.NewRegistry()
 //	collectors.MustRegister(requests)
 //	m.Metrics().Include(promhttp.HandlerFor(collectors, promhttp.HandlerOpts{}))
 //
-// A metric whose name the registry or an earlier included handler has is omitted, since a scraper would reject the
-// whole answer. h is called at each scrape, concurrently, with the context of the scrape. If it fails, panics, answers
-// in another format or with more than 16 MiB, the other metrics are exposed without it: a comment has the reason, and
-// metrics_include_failures_total counts it.
+// A metric is omitted if the registry or an earlier included handler has a metric of the same name, because a scraper
+// would reject the whole answer. h is called at each scrape, concurrently, with the context of the scrape. If h fails,
+// panics, or answers in another format or with more than 16 MiB, the other metrics are exposed without it. A comment in
+// the output then states the reason, and metrics_include_failures_total counts the failure.
 func (r *Registry) Include(h http.Handler) {
 	if r == nil {
 		return
@@ -35,7 +35,7 @@ func (r *Registry) Include(h http.Handler) {
 
 const (
 	includeFailures     = "metrics_include_failures_total"
-	includeFailuresHelp = "Scrapes in which metrics of another registry are missing."
+	includeFailuresHelp = "Scrapes that lack the metrics of an included registry."
 )
 
 // includedText returns the metrics of the included handlers, except those in names, and adds their names to names.
@@ -59,7 +59,7 @@ func (r *Registry) includedText(ctx context.Context, names map[string]bool) (tex
 	return text
 }
 
-// ask returns the answer of h to a scrape.
+// ask returns the answer of h to a scrape request.
 func ask(ctx context.Context, h http.Handler) (text []byte, err error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "/metrics", http.NoBody)
 	if err != nil {
@@ -91,7 +91,7 @@ const maxIncluded = 16 << 20
 
 var errTooLong = errors.New("the answer has more than 16 MiB")
 
-// answer records an answer of up to maxIncluded bytes.
+// answer records an answer of at most maxIncluded bytes.
 type answer struct {
 	header  http.Header
 	status  int // zero before the first write
@@ -111,7 +111,7 @@ func (a *answer) Write(p []byte) (int, error) {
 	return a.body.Write(p)
 }
 
-// appendOthers appends the metrics in more that are not in names, and adds their names.
+// appendOthers appends the metrics in more whose names are not in names, and adds their names to names.
 func appendOthers(text, more []byte, names map[string]bool) []byte {
 	current, keep := "", false
 	for line := range bytes.Lines(more) {
@@ -126,8 +126,8 @@ func appendOthers(text, more []byte, names map[string]bool) []byte {
 	return text
 }
 
-// familyOf returns the name of the metric of a line, and whether the line is a header: # HELP or # TYPE. The name is
-// empty for other comments, and for lines with a name among the labels.
+// familyOf returns the name of the metric of a line, and reports whether the line is a header: # HELP or # TYPE. The
+// name is empty for other comments, and for samples that have the name as a label.
 func familyOf(line string) (name string, header bool) {
 	if words := strings.Fields(line); len(words) > 2 && words[0] == "#" && (words[1] == "HELP" || words[1] == "TYPE") {
 		return words[2], true
@@ -139,7 +139,7 @@ func familyOf(line string) (name string, header bool) {
 	return line[:max(0, end)], false
 }
 
-// isOf reports whether a sample of that name belongs to a metric: histograms and summaries have samples with suffixes.
+// isOf reports whether a sample of that name belongs to a metric. Samples of histograms and summaries have suffixes.
 func isOf(sample, metric string) bool {
 	suffix, ok := strings.CutPrefix(sample, metric)
 	return ok && metric != "" && (suffix == "_bucket" || suffix == "_sum" || suffix == "_count")

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Counter is a number that only increases, such as a number of errors. A nil *Counter counts nothing.
+// Counter is a number that only increases, such as a number of errors. A nil *Counter ignores all calls.
 type Counter struct{ family *family }
 
 // Inc adds one to the series with those label values, which are in the order of the label names. Like all methods with
@@ -25,7 +25,7 @@ func (c *Counter) Add(delta float64, labelValues ...string) {
 	c.family.at(labelValues).add(delta)
 }
 
-// Value returns the count of the series with those label values, or zero if there is none.
+// Value returns the count of the series with those label values, or zero if the series does not exist.
 func (c *Counter) Value(labelValues ...string) float64 {
 	if c == nil {
 		return 0
@@ -33,7 +33,7 @@ func (c *Counter) Value(labelValues ...string) float64 {
 	return c.family.at(labelValues).read()
 }
 
-// Gauge is a number that increases and decreases, such as the length of a queue. A nil *Gauge holds nothing.
+// Gauge is a number that can increase and decrease, such as the length of a queue. A nil *Gauge ignores all calls.
 type Gauge struct{ family *family }
 
 // Set sets the value of the series with those label values.
@@ -43,22 +43,22 @@ func (g *Gauge) Set(value float64, labelValues ...string) {
 	}
 }
 
-// Add adds delta to the series with those label values. It has no visible effect on a series with a function.
+// Add adds delta to the series with those label values. It has no visible effect on a series set by [Gauge.SetFunc].
 func (g *Gauge) Add(delta float64, labelValues ...string) {
 	if g != nil {
 		g.family.at(labelValues).add(delta)
 	}
 }
 
-// SetFunc makes the series with those label values return the result of value at each scrape, until the next Set or
-// SetFunc. The goroutines of scrapes call value concurrently.
+// SetFunc makes the series with those label values expose the result of value at each scrape, until the next call of
+// Set or SetFunc. The goroutines of scrapes call value concurrently.
 func (g *Gauge) SetFunc(value func() float64, labelValues ...string) {
 	if g != nil {
 		g.family.at(labelValues).setFunc(value)
 	}
 }
 
-// Value returns the value of the series with those label values, or zero if it was never set.
+// Value returns the value of the series with those label values, or zero if it has not been set.
 func (g *Gauge) Value(labelValues ...string) float64 {
 	if g == nil {
 		return 0
@@ -66,7 +66,7 @@ func (g *Gauge) Value(labelValues ...string) float64 {
 	return g.family.at(labelValues).read()
 }
 
-// Histogram counts observations, such as durations in seconds, by size. A nil *Histogram observes nothing.
+// Histogram counts observations by size, such as durations in seconds. A nil *Histogram ignores all calls.
 type Histogram struct{ family *family }
 
 // Observe counts value in the series with those label values.
@@ -76,7 +76,7 @@ func (h *Histogram) Observe(value float64, labelValues ...string) {
 	}
 }
 
-// ObserveSince observes the seconds that have passed since start.
+// ObserveSince observes the time that has passed since start, in seconds.
 func (h *Histogram) ObserveSince(start time.Time, labelValues ...string) {
 	h.Observe(time.Since(start).Seconds(), labelValues...)
 }
@@ -103,13 +103,13 @@ func (h *Histogram) Sum(labelValues ...string) float64 {
 	return sum
 }
 
-// DefaultBuckets returns bounds for durations of network requests in seconds: 5 ms to 10 s. The caller owns them.
+// DefaultBuckets returns bounds for durations of network requests, from 0.005 to 10 seconds. The caller owns the slice.
 func DefaultBuckets() []float64 {
 	return []float64{.005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10}
 }
 
-// ExponentialBuckets returns count bounds, starting at start, each factor times the previous one. It panics unless
-// start is positive and factor above one.
+// ExponentialBuckets returns count bounds. The first is start, and each further one is factor times the previous one.
+// It panics unless start is positive and factor is greater than one.
 func ExponentialBuckets(start, factor float64, count int) []float64 {
 	if !(start > 0 && factor > 1) {
 		panic(fmt.Sprintf("metrics: exponential buckets from %v by %v", start, factor))

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// statLine is a self/stat whose command name tries to be mistaken for fields.
+// statLine is the content of /proc/self/stat for a command whose name looks like further fields.
 const statLine = "42 (op) S 1 (x) S 1 42 42 0 -1 4194560 100 0 0 0 250 150 0 0 20 0 8 0 5000 1000000 300 " +
 	"18446744073709551615\n"
 

@@ -10,24 +10,25 @@ import (
 // Registry creates metrics and exposes them. The metrics of a nil *Registry are not exposed.
 type Registry struct {
 	mu sync.RWMutex
-	// families has every metric by name.
+	// families holds every metric by name.
 	families map[string]*family
-	// included have further metrics. The slice is replaced, never modified.
+	// included are handlers that serve further metrics. The slice is replaced, never modified.
 	included []http.Handler
-	// parent exposes the metrics until Close. It is nil for a registry of NewRegistry.
+	// parent is the registry that exposes the metrics until Close. It is nil for a registry that NewRegistry returned.
 	parent *Registry
 	subs   []*Registry // not closed, in order of creation
-	// shapes has the first family of each name, including those of subs, in a registry without a parent.
+	// shapes has the first family of each name, including those of subs. It is used only in a registry without a parent.
 	shapes map[string]*family
 }
 
-// NewRegistry returns an empty registry. See [RegisterProcess] for the metrics of the process itself.
+// NewRegistry returns an empty registry. [RegisterProcess] adds the metrics of the process.
 func NewRegistry() *Registry {
 	return &Registry{families: map[string]*family{}, shapes: map[string]*family{}}
 }
 
 // Sub returns a registry for the metrics of one owner with a limited lifetime, such as a queue or a cluster. r exposes
-// them with its own until [Registry.Close]. If both have a series with the same labels, r exposes its own.
+// these metrics together with its own until [Registry.Close]. If both registries have a series with the same name and
+// labels, r exposes its own.
 func (r *Registry) Sub() *Registry {
 	if r == nil {
 		return nil
@@ -40,8 +41,8 @@ func (r *Registry) Sub() *Registry {
 	return sub
 }
 
-// Close ends the exposition of a registry from [Registry.Sub], and releases the functions of its gauges. Its metrics
-// continue to count. Further calls, and calls on other registries, do nothing.
+// Close ends the exposure of a registry that [Registry.Sub] returned, and releases the functions of its gauges. Its
+// metrics can still be used. Further calls, and calls on other registries, do nothing.
 func (r *Registry) Close() {
 	if r == nil || r.parent == nil {
 		return
@@ -73,27 +74,27 @@ func (r *Registry) mustHaveShape(wanted *family) {
 	}
 }
 
-// Counter returns the counter of that name, which by convention ends in _total, and creates it if needed. It panics if
-// the name belongs to another type of metric or one with other labels, and for an invalid name.
+// Counter returns the counter of that name, and creates it if necessary. By convention, the name ends in _total.
+// Counter panics if the name is invalid, or belongs to a metric of another type or with other labels.
 func (r *Registry) Counter(name, help string, labels ...string) *Counter {
 	return &Counter{r.family(&family{kind: kindCounter, name: name, help: help, labels: labels})}
 }
 
-// Gauge returns the gauge of that name, and creates it if needed. It panics as [Registry.Counter] does.
+// Gauge returns the gauge of that name, and creates it if necessary. It panics in the same cases as [Registry.Counter].
 func (r *Registry) Gauge(name, help string, labels ...string) *Gauge {
 	return &Gauge{r.family(&family{kind: kindGauge, name: name, help: help, labels: labels})}
 }
 
-// Histogram returns the histogram of that name, and creates it if needed. The buckets are upper bounds in ascending
-// order; the last one, +Inf, is implied; no buckets mean [DefaultBuckets]. It panics as [Registry.Counter] does, and if
-// the buckets are not ascending or differ from those of the existing histogram.
+// Histogram returns the histogram of that name, and creates it if necessary. The buckets are upper bounds in ascending
+// order. The last bound, +Inf, is implied. Without buckets, the bounds are [DefaultBuckets]. Histogram panics in the
+// same cases as [Registry.Counter], and if the buckets are not ascending or differ from those of the existing
+// histogram.
 func (r *Registry) Histogram(name, help string, buckets []float64, labels ...string) *Histogram {
 	return &Histogram{r.family(&family{kind: kindHistogram, name: name, help: help, labels: labels,
 		buckets: upperBounds(buckets)})}
 }
 
-// GaugeFunc exposes the result of value at each scrape as a gauge without labels. A second call for the same name
-// replaces the function.
+// GaugeFunc exposes the result of value at each scrape as a gauge without labels. Another call replaces the function.
 func (r *Registry) GaugeFunc(name, help string, value func() float64) {
 	r.Gauge(name, help).SetFunc(value)
 }
@@ -103,7 +104,7 @@ func (r *Registry) CounterFunc(name, help string, value func() float64) {
 	r.Counter(name, help).family.at(nil).setFunc(value)
 }
 
-// family returns the metric with the name and shape of wanted. It adds wanted if there is none.
+// family returns the metric with the name and shape of wanted. If there is none, it adds wanted.
 func (r *Registry) family(wanted *family) *family {
 	wanted.mustBeValid()
 	wanted.labels = slices.Clone(wanted.labels)

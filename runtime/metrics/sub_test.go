@@ -26,7 +26,7 @@ func TestASubIsExposedUntilItIsClosed(t *testing.T) {
 	called := false
 	a.Gauge("depth", "Depth.", "queue").SetFunc(func() float64 { called = true; return 3 }, "a")
 	a.Counter("items_total", "Items.", "queue").Add(2, "a")
-	b.Counter("items_total", "Items.", "queue").Add(5, "main") // hidden by that of r
+	b.Counter("items_total", "Items.", "queue").Add(5, "main") // hidden by the series of r with the same labels
 	b.Counter("items_total", "Items.", "queue").Inc("b")
 	deeper.Histogram("seconds", "Seconds.", []float64{1}, "queue").Observe(2, "deep")
 	const header = "# HELP items_total Items.\n# TYPE items_total counter\n"
@@ -39,13 +39,13 @@ func TestASubIsExposedUntilItIsClosed(t *testing.T) {
 	}
 	a.Close()
 	a.Close()
-	r.Close() // of NewRegistry
+	r.Close() // closing a registry that is not a Sub has no effect
 	called = false
 	want = header + "items_total{queue=\"b\"} 1\nitems_total{queue=\"main\"} 1\n"
 	if got := text(t, r); got != want || called {
 		t.Errorf("after Close, got\n%swant\n%s", got, want)
 	}
-	a.Counter("items_total", "Items.", "queue").Inc("a") // still counts
+	a.Counter("items_total", "Items.", "queue").Inc("a") // a closed Sub still counts
 	if got := a.Counter("items_total", "Items.", "queue").Value("a"); got != 3 {
 		t.Errorf("a closed registry counts to %v", got)
 	}
@@ -66,7 +66,7 @@ func TestMetricsOfOneNameHaveOneShapeInAllSubs(t *testing.T) {
 	r.Sub().Gauge("items_total", "Items.")
 }
 
-// A program whose queues come and go, such as one for each tenant, gives each a registry of its own.
+// A program whose queues come and go, such as one queue per tenant, gives each queue its own registry.
 func ExampleRegistry_Sub() {
 	all := metrics.NewRegistry()
 	tenant := all.Sub()

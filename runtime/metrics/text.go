@@ -17,7 +17,7 @@ func (r *Registry) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	text := r.text(req.Context())
 	w.Header().Set("Content-Type", textFormat+"; charset=utf-8")
 	w.Header().Set("Content-Length", strconv.Itoa(len(text)))
-	_, _ = w.Write(text) // The only error is that the scraper has disconnected.
+	_, _ = w.Write(text) // The only possible error is that the scraper has disconnected.
 }
 
 // WriteTo writes all metrics to w in the Prometheus text format 0.0.4.
@@ -35,14 +35,14 @@ func (r *Registry) text(ctx context.Context) []byte {
 	for _, same := range all {
 		names[same[0].name] = true
 	}
-	more := r.includedText(ctx, names) // counts those that fail
+	more := r.includedText(ctx, names) // increments the counter of failures
 	for _, same := range all {
 		text = appendText(text, same)
 	}
 	return append(text, more...)
 }
 
-// sorted returns the metrics of r and its subs by name. Those of one name are together, with r's first.
+// sorted returns the metrics of r and its subs by name. Those with the same name are together, r's own first.
 func (r *Registry) sorted() [][]*family {
 	byName := map[string][]*family{}
 	r.collect(byName)
@@ -70,7 +70,7 @@ func (r *Registry) collect(byName map[string][]*family) {
 // appendText appends the header and all series of metrics with one name, or nothing if they have no series yet.
 func appendText(text []byte, same []*family) []byte {
 	all := map[string]*series{}
-	for _, f := range slices.Backward(same) { // the first of two series with the same labels stays
+	for _, f := range slices.Backward(same) { // so that the first of two series with the same labels is kept
 		f.mu.RLock()
 		maps.Copy(all, f.series)
 		f.mu.RUnlock()
@@ -109,7 +109,7 @@ func (f *family) appendDistribution(text []byte, labels string, d *distribution)
 	return appendSample(text, f.name, "_count", labels, "", float64(total))
 }
 
-// appendSample appends one line. labels and extra are in the form between the braces.
+// appendSample appends one line. labels and extra have the form of the text between the braces.
 func appendSample(text []byte, name, suffix, labels, extra string, value float64) []byte {
 	text = append(append(text, name...), suffix...)
 	if labels != "" || extra != "" {
@@ -123,7 +123,7 @@ func appendSample(text []byte, name, suffix, labels, extra string, value float64
 	return append(text, '\n')
 }
 
-// appendLabels appends the labels in the form between the braces.
+// appendLabels appends the labels in the form of the text between the braces.
 func appendLabels(text []byte, names, values []string) []byte {
 	for i, name := range names {
 		if i > 0 {

@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// text returns what the registry shows.
+// text returns the registry's metrics in the text format.
 func text(t *testing.T, r *Registry) string {
 	t.Helper()
 	var b strings.Builder

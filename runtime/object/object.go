@@ -14,21 +14,21 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/internal/partial"
 )
 
-// Object is an instance of a Kubernetes kind: it has metadata and can be copied and encoded. Pointers to API types
-// such as *corev1.Pod are Objects, as are *unstructured.Unstructured and *metav1.PartialObjectMetadata.
+// Object is an instance of a Kubernetes kind. It has metadata and can be copied and encoded. Pointers to API types such
+// as *corev1.Pod are Objects, as are *unstructured.Unstructured and *metav1.PartialObjectMetadata.
 type Object interface {
 	metav1.Object
 	runtime.Object
 }
 
-// List is a list kind such as *corev1.PodList.
+// List is a list of objects, such as *corev1.PodList.
 type List interface {
 	metav1.ListInterface
 	runtime.Object
 }
 
-// Key names an object within its kind. Its String is "namespace/name". Cluster-scoped objects have an empty Namespace,
-// and keys that print as "/name".
+// Key identifies an object within its kind. Its String method returns "namespace/name". The key of a cluster-scoped
+// object has an empty Namespace, and its String method returns "/name".
 type Key = types.NamespacedName
 
 // KeyOf returns the key of o.
@@ -36,8 +36,8 @@ func KeyOf(o metav1.Object) Key {
 	return Key{Namespace: o.GetNamespace(), Name: o.GetName()}
 }
 
-// GVK returns the group, version and kind of o. Unstructured and metadata-only objects contain it; for others, GVK
-// looks up the Go type in scheme. It fails if the type is not registered, or is registered as several kinds.
+// GVK returns the group, version and kind of o. Unstructured and metadata-only objects contain them; for other objects,
+// GVK looks up the Go type in scheme. It fails if the type is not registered, or is registered as several kinds.
 func GVK(o runtime.Object, scheme *runtime.Scheme) (schema.GroupVersionKind, error) {
 	switch o.(type) {
 	case runtime.Unstructured, *metav1.PartialObjectMetadata, *metav1.PartialObjectMetadataList:
@@ -67,6 +67,6 @@ func New[T Object]() T {
 	return reflect.New(t.Elem()).Interface().(T)
 }
 
-// Mask returns the fields of o if it was read with a mask, such as "metadata" and "status.conditions", and nil if o is
-// complete. Do not write a masked object as a whole object.
+// Mask returns the fields that o has, such as "metadata" and "status.conditions", if o was read with a mask. It returns
+// nil if o is complete. Do not write a masked object as a whole object.
 func Mask(o metav1.Object) []string { return partial.Of(o) }

@@ -16,7 +16,7 @@ import (
 
 var leaseKind = coordinationv1.SchemeGroupVersion.WithKind("Lease")
 
-// The three forms in which a program can hold an object are Objects, and their lists Lists.
+// All three forms in which a program can hold an object implement Object, and their lists implement List.
 var (
 	_ object.Object = (*coordinationv1.Lease)(nil)
 	_ object.Object = (*unstructured.Unstructured)(nil)

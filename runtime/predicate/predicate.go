@@ -1,7 +1,7 @@
-// Package predicate filters the events of watched objects. A rejected event reaches no queue.
+// Package predicate provides predicates, which filter the events of watched objects. A rejected event adds no request.
 //
-// Reject only changes on which the reconciler does not act. Nearly always pass the initial state, which arrives as
-// Added events: a controller that starts must reconcile every object once.
+// Reject only changes on which the reconciler does not act. Nearly always accept Added events, because the initial
+// state arrives as Added events, and a controller that starts must reconcile every object once.
 package predicate
 
 import (
@@ -16,31 +16,31 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/object"
 )
 
-// Predicate reports whether an event of any kind passes. It must not modify the objects, and is called concurrently.
-// [Object] and [Event] return predicates from functions of a Go type.
+// Predicate reports whether an event of an object of any kind passes. It must not modify the objects, and must be safe
+// for concurrent use. [Object] and [Event] convert functions for one Go type to predicates.
 type Predicate func(informer.Event[object.Object]) bool
 
-// And passes events that all predicates pass. And() passes every event.
+// And returns a predicate that passes an event if all predicates pass it. And() passes every event.
 func And(predicates ...Predicate) Predicate {
 	return func(e informer.Event[object.Object]) bool {
 		return !slices.ContainsFunc(predicates, func(p Predicate) bool { return !p(e) })
 	}
 }
 
-// Or passes events that at least one predicate passes. Or() rejects every event.
+// Or returns a predicate that passes an event if at least one of predicates passes it. Or() rejects every event.
 func Or(predicates ...Predicate) Predicate {
 	return func(e informer.Event[object.Object]) bool {
 		return slices.ContainsFunc(predicates, func(p Predicate) bool { return p(e) })
 	}
 }
 
-// Not passes events that p rejects.
+// Not returns a predicate that passes the events that p rejects.
 func Not(p Predicate) Predicate {
 	return func(e informer.Event[object.Object]) bool { return !p(e) }
 }
 
-// Object returns a predicate that examines only the object, for updates its new state. Events of objects of other Go
-// types pass.
+// Object returns a predicate that calls accept with the object of the event; for an update, with the new state. Events
+// of objects of other Go types pass.
 func Object[T object.Object](accept func(T) bool) Predicate {
 	return func(e informer.Event[object.Object]) bool {
 		o, is := e.Object.(T)
@@ -48,7 +48,8 @@ func Object[T object.Object](accept func(T) bool) Predicate {
 	}
 }
 
-// Event returns a predicate for the events of objects of one Go type. Events of other Go types pass.
+// Event returns a predicate that calls accept for events of objects of type T. Events of objects of other Go types
+// pass.
 func Event[T object.Object](accept func(informer.Event[T]) bool) Predicate {
 	return func(e informer.Event[object.Object]) bool {
 		typed, is := informer.As[T](e)
@@ -56,17 +57,18 @@ func Event[T object.Object](accept func(informer.Event[T]) bool) Predicate {
 	}
 }
 
-// Matching passes events of objects whose labels match. An update passes if the old or the new state matches, so that
-// the reconciler runs once more for an object that no longer matches. An event without an object is rejected.
+// Matching returns a predicate that passes events of objects whose labels match selector. An update passes if the old
+// or the new state matches, so that the reconciler runs once more for an object that no longer matches. An event
+// without an object is rejected.
 func Matching(selector labels.Selector) Predicate {
 	return func(e informer.Event[object.Object]) bool {
 		return matches(selector, e.Object) || e.Type == informer.Updated && matches(selector, e.Old)
 	}
 }
 
-// LabelSelectorPredicate passes events of objects whose labels match a selector of the API. Unlike [Matching] it
-// examines only the new state, and rejects an update after which the object no longer matches. It returns an error for
-// an invalid selector.
+// LabelSelectorPredicate returns a predicate that passes events of objects whose labels match selector. Unlike
+// [Matching], the predicate examines only the new state, so it rejects an update after which the object no longer
+// matches. LabelSelectorPredicate returns an error for an invalid selector.
 func LabelSelectorPredicate(selector metav1.LabelSelector) (Predicate, error) {
 	parsed, err := metav1.LabelSelectorAsSelector(&selector)
 	if err != nil {
@@ -80,7 +82,8 @@ func matches(selector labels.Selector, o object.Object) bool {
 	return !isNil(o) && selector.Matches(labels.Set(o.GetLabels()))
 }
 
-// isNil reports whether an event lacks an object. In converted events of a Go type the object is a nil pointer.
+// isNil reports whether an event lacks an object. In an event that was converted from a typed event, the missing object
+// is a nil pointer.
 func isNil(o object.Object) bool {
 	v := reflect.ValueOf(o)
 	return !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil()
@@ -91,9 +94,9 @@ func isWholeUpdate(e informer.Event[object.Object]) bool {
 	return e.Type == informer.Updated && !isNil(e.Old) && !isNil(e.Object)
 }
 
-// SpecChanged rejects updates that change only status, labels or annotations, and resyncs. A new generation, a deletion
-// timestamp and a change of finalizers pass, and so do all events other than updates. For kinds without a generation,
-// such as ConfigMap, every update that changes the object passes.
+// SpecChanged returns a predicate that rejects resyncs, and updates that change only status, labels or annotations.
+// Updates that change the generation, the deletion timestamp or the finalizers pass, and so do all events other than
+// updates. For kinds without a generation, such as ConfigMap, every update that changes the object passes.
 func SpecChanged() Predicate {
 	return updates(func(before, after object.Object) bool {
 		if after.GetGeneration() == 0 {
@@ -104,8 +107,8 @@ func SpecChanged() Predicate {
 }
 
 // OrEnding returns p with an exception for updates that begin the deletion of an object or change its finalizers: such
-// an update passes if p passes the object as a new one. Without the exception, a predicate that examines only the spec
-// would prevent the cleanup.
+// an update also passes if p would pass an Added event of the object. Without the exception, a predicate that examines
+// only changes of the spec would prevent the cleanup.
 func OrEnding(p Predicate) Predicate {
 	return func(e informer.Event[object.Object]) bool {
 		if p(e) {
@@ -122,27 +125,27 @@ func ends(before, after object.Object) bool {
 		!slices.Equal(before.GetFinalizers(), after.GetFinalizers())
 }
 
-// ResourceVersionChanged rejects updates without a change, which a resync sends.
+// ResourceVersionChanged returns a predicate that rejects updates without a change, which a resync sends.
 func ResourceVersionChanged() Predicate {
 	return updates(func(before, after object.Object) bool {
 		return before.GetResourceVersion() != after.GetResourceVersion()
 	})
 }
 
-// LabelsChanged rejects updates that do not change the labels.
+// LabelsChanged returns a predicate that rejects updates that do not change the labels.
 func LabelsChanged() Predicate {
 	return updates(func(before, after object.Object) bool { return !maps.Equal(before.GetLabels(), after.GetLabels()) })
 }
 
-// AnnotationsChanged rejects updates that do not change the annotations.
+// AnnotationsChanged returns a predicate that rejects updates that do not change the annotations.
 func AnnotationsChanged() Predicate {
 	return updates(func(before, after object.Object) bool {
 		return !maps.Equal(before.GetAnnotations(), after.GetAnnotations())
 	})
 }
 
-// updates filters updates by changed and passes all other events. It rejects an update without an object, which only
-// tests and channels send.
+// updates returns a predicate that passes an update if changed returns true, and passes all other events. It rejects an
+// update without an object, which only tests and channels send.
 func updates(changed func(before, after object.Object) bool) Predicate {
 	return func(e informer.Event[object.Object]) bool {
 		return e.Type != informer.Updated || isWholeUpdate(e) && changed(e.Old, e.Object)

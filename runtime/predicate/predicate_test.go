@@ -13,7 +13,7 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/predicate"
 )
 
-// obj is the kind that these tests use.
+// obj is the Go type of the objects in these tests.
 type obj = *metav1.PartialObjectMetadata
 
 type (
@@ -21,7 +21,7 @@ type (
 	accept = predicate.Predicate
 )
 
-// newObject returns an object at generation 1 and version 1, changed by changes.
+// newObject returns an object with generation 1 and version 1 to which changes were applied.
 func newObject(changes ...func(obj)) obj {
 	o := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{
 		Name: "a", Generation: 1, ResourceVersion: "1",
@@ -43,17 +43,17 @@ func deleted(o obj)       { o.DeletionTimestamp = &metav1.Time{Time: time.Unix(1
 func oneFinalizer(o obj)  { o.Finalizers = o.Finalizers[:1] }
 func noFinalizers(o obj)  { o.Finalizers = nil }
 
-// updated is an update of an object by change, with a new version.
+// updated returns an update event in which changes were applied to an object that also got a new version.
 func updated(changes ...func(obj)) event {
 	return event{Type: informer.Updated, Old: newObject(), Object: newObject(append(changes, newVersion)...)}
 }
 
-// update is the update from before to after.
+// update returns the update event from before to after.
 func update(before, after obj) event {
 	return event{Type: informer.Updated, Old: before, Object: after}
 }
 
-// row is an event and whether it should count.
+// row is an event and the expected result of a predicate.
 type row struct {
 	name  string
 	event event
@@ -69,7 +69,7 @@ func check(t *testing.T, p accept, rows ...row) {
 	}
 }
 
-// yes and no are predicates with a constant result.
+// yes and no are predicates with constant results.
 func yes(event) bool { return true }
 func no(event) bool  { return false }
 
@@ -251,7 +251,7 @@ func TestEventSeesAllOfTheEventInItsGoType(t *testing.T) {
 	}
 }
 
-// Tests of operators pass updates without one of the objects to predicates.
+// Tests of operators call predicates with updates in which one of the objects is missing.
 func TestUpdatesWithoutAnObject(t *testing.T) {
 	for _, e := range []event{{Type: informer.Updated}, {Type: informer.Updated, Old: newObject()},
 		{Type: informer.Updated, Object: newObject()}} {
@@ -266,8 +266,8 @@ func TestUpdatesWithoutAnObject(t *testing.T) {
 	}
 }
 
-// TestPredicatesSurviveUpdatesWithoutAnObject covers predicates that look at the objects themselves: typed nil pointers
-// are missing objects too, as they come from tests of typed handlers.
+// TestPredicatesSurviveUpdatesWithoutAnObject covers predicates that read the objects themselves. A typed nil pointer,
+// which tests of typed handlers pass, also counts as a missing object.
 func TestPredicatesSurviveUpdatesWithoutAnObject(t *testing.T) {
 	selector := metav1.LabelSelector{MatchLabels: map[string]string{"app": "a"}}
 	bySelector, err := predicate.LabelSelectorPredicate(selector)

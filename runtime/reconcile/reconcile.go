@@ -9,49 +9,51 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Request names the object to reconcile. It does not describe the event: a reconciler reads the current state and acts
-// on it.
+// Request identifies the object to reconcile. It does not describe the event that caused it, because a reconciler reads
+// the current state and acts on that.
 type Request struct {
 	types.NamespacedName
 }
 
 // Result schedules the next reconcile after a success.
 type Result struct {
-	// RequeueAfter is the delay until the next reconcile of the request. Zero means that only an event leads to one. It
-	// is ignored if Reconcile returns an error.
+	// RequeueAfter is the delay until the next reconcile of the request. Zero means that the request is reconciled again
+	// only after an event. It is ignored if Reconcile returns an error.
 	RequeueAfter time.Duration
-	// Requeue schedules another reconcile of the request after the backoff of an error. It is not an error: nothing is
-	// logged. The backoff grows until a reconcile does not set Requeue. Use RequeueAfter for a known delay; it takes
+	// Requeue schedules another reconcile of the request after the same backoff as an error, but no error is logged. The
+	// backoff grows with each consecutive reconcile that sets Requeue. Use RequeueAfter for a known delay; it takes
 	// precedence.
 	Requeue bool
 	// Priority is the priority of the next reconcile, if a field above or an error schedules one. Nil keeps the current
-	// priority. Higher priorities come first. Events have priority 0, and objects that exist at the start a lower one.
+	// priority. Requests with higher priorities are reconciled first. The priority of events is 0; that of objects that
+	// exist at the start is lower.
 	Priority *int
 }
 
 // IsZero reports whether r, which may be nil, schedules nothing.
 func (r *Result) IsZero() bool { return r == nil || *r == (Result{}) }
 
-// Reconciler moves the object that a request names toward its spec. R is the request type of the controller, usually
-// [Request].
+// Reconciler moves the cluster toward the state that the requested object specifies. R is the request type of the
+// controller, usually [Request].
 //
-// Reconcile is called concurrently, but never twice at once for one request. An error is retried with exponential
-// backoff, unless it is a [TerminalError]. The context ends when the controller stops.
+// The controller calls Reconcile concurrently, but never for the same request at the same time. After an error, it
+// retries the request with exponential backoff, unless the error is a [TerminalError]. The context ends when the
+// controller stops.
 type Reconciler[R comparable] interface {
 	Reconcile(ctx context.Context, request R) (Result, error)
 }
 
-// Func implements Reconciler by a function.
+// Func is a function that implements Reconciler.
 type Func[R comparable] func(ctx context.Context, request R) (Result, error)
 
 // Reconcile calls f.
 func (f Func[R]) Reconcile(ctx context.Context, request R) (Result, error) { return f(ctx, request) }
 
-// ErrTerminal matches every [TerminalError] in errors.Is.
+// ErrTerminal is wrapped by every [TerminalError]: test with errors.Is(err, ErrTerminal).
 var ErrTerminal = errors.New("terminal error")
 
-// TerminalError wraps err so that the controller reports it without a retry. Only an event leads to another reconcile.
-// The result is an error even if err is nil.
+// TerminalError wraps err so that the controller reports the error but does not retry the request. The request is
+// reconciled again only after an event. The result is not nil even if err is nil.
 func TerminalError(err error) error { return &terminalError{err: err} }
 
 type terminalError struct{ err error }

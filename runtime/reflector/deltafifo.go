@@ -12,7 +12,7 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/object"
 )
 
-// DeltaType is the type of a [Delta]. It determines which fields of the delta are set.
+// DeltaType is the type of a [Delta]. It determines which other fields of the delta are set.
 type DeltaType int
 
 // Types of deltas.
@@ -21,11 +21,11 @@ const (
 	Added DeltaType = iota + 1
 	// Updated means that the object has a new state.
 	Updated
-	// Deleted means that the object is gone.
+	// Deleted means that the object no longer exists.
 	Deleted
-	// Replaced means that the objects of a list, or of a streaming list, are the complete state.
+	// Replaced means that the objects of a list, or of a streaming list, are the complete state of the source.
 	Replaced
-	// Sync requests that the receiver delivers all its objects again.
+	// Sync requests that the receiver deliver all its objects again.
 	Sync
 	// Bookmark means that nothing has changed up to a resource version.
 	Bookmark
@@ -45,34 +45,34 @@ func (t DeltaType) String() string {
 // Delta is a change from one state of the source to a later one.
 type Delta[T object.Object] struct {
 	Type DeltaType
-	// Key is the key of the object of Added, Updated and Deleted. Push sets it from Object.
+	// Key is the key of the object, for Added, Updated and Deleted. Push sets it from Object.
 	Key object.Key
-	// Object is the new state for Added and Updated, and the last one for Deleted.
+	// Object is the new state for Added and Updated, and the last state for Deleted.
 	Object T
-	// FinalStateUnknown marks a Deleted without Object: the receiver has the last known state.
+	// FinalStateUnknown marks a Deleted delta without Object. The receiver has the last known state.
 	FinalStateUnknown bool
-	// Merged means that other deltas of the object were folded into this one.
+	// Merged means that other deltas of the same object were folded into this one.
 	Merged bool
-	// Objects has, for Replaced, all objects.
+	// Objects are all objects, for Replaced.
 	Objects []T
-	// Retained has, for Replaced, the keys of existing objects that could not be decoded: their known state stays.
+	// Retained are keys of existing objects that could not be decoded, for Replaced. Their known state is kept.
 	Retained []object.Key
-	// SetBack marks a Replaced of a server that was reset to an earlier state, as from a backup: equal resource
-	// versions then do not imply equal states.
+	// SetBack marks a Replaced delta from a server that was reset to an earlier state, for example from a backup. Equal
+	// resource versions then do not imply equal states.
 	SetBack bool
-	// Stored has, for Replaced, the objects in the form of an informer's store, instead of Objects. It is nil for other
-	// sinks.
+	// Stored takes the place of Objects for Replaced if the sink is an informer: it has the objects in the form of the
+	// informer's store. It is nil for other sinks.
 	Stored collect.State
-	// ResourceVersion is the version of the source after this delta. It is empty if unknown.
+	// ResourceVersion is the version of the source after this delta. It is empty if it is unknown.
 	ResourceVersion string
-	// Bytes is the size of the event on the wire, or 0 if unknown. It also counts for the bound of the queue.
+	// Bytes is the size of the event on the wire, or 0 if it is unknown. It counts toward the byte limit of the queue.
 	Bytes int
 }
 
 // Deltas are successive changes, oldest first.
 type Deltas[T object.Object] []Delta[T]
 
-// count returns the number of objects of a Replaced.
+// count returns the number of objects of a Replaced delta.
 func (d Delta[T]) count() int {
 	if d.Stored != nil {
 		return d.Stored.Len()
@@ -90,40 +90,40 @@ func (d Delta[T]) slot() (object.Key, compact.Slot) {
 	return object.Key{}, compact.Mark
 }
 
-// fold keeps the resource version of the earlier delta, whose position it takes, before pending changes of other
-// objects.
+// fold combines d with next, the following delta of the same object. The result takes the position of d, which is
+// before pending changes of other objects, so it keeps the resource version of d.
 func (d Delta[T]) fold(next Delta[T]) (Delta[T], compact.Folding) {
 	if d.Type == Deleted && next.Type != Deleted {
-		// Handlers must receive the end of one object before the beginning of the other.
+		// Handlers must receive the end of the old object before the beginning of the new one.
 		return d, compact.Both
 	}
 	merged := next
 	switch {
 	case d.Type == Deleted && (next.FinalStateUnknown || !d.FinalStateUnknown):
-		// The deletion with the last state is more informative.
+		// The deletion with the last state is kept, because it carries more information.
 		merged = d
 	case d.Type == Added && next.Type == Updated:
-		// The consumer has not seen the first delta, so the object is new to it.
+		// The consumer has not seen the first delta, so the object is still new to it.
 		merged.Type = Added
 	}
 	merged.ResourceVersion, merged.Merged = d.ResourceVersion, true
 	return merged, compact.Merged
 }
 
-// ErrClosed is the error of [DeltaFIFO.Pop] when the queue is closed and empty.
+// ErrClosed is returned by [DeltaFIFO.Pop] when the queue is closed and empty.
 var ErrClosed = errors.New("delta queue is closed")
 
-// maxBatch is the maximum number of deltas of one Pop.
+// maxBatch is the maximum number of deltas that one Pop delivers.
 const maxBatch = 1000
 
-// DeltaFIFO passes deltas from one producer to one consumer in order: from a reflector, which the server would
-// disconnect if it waited, to a store.
+// DeltaFIFO passes deltas from one producer to one consumer in order. It decouples a reflector, which the server would
+// disconnect if it waited, from a slower store.
 //
-// A list arrives as one Replaced delta and is delivered alone, so that the consumer can apply the complete state at
-// once, and finds missed deletions by comparison. While the consumer keeps up, it receives every delta. When hundreds
-// of deltas, or megabytes, wait, the deltas of each object are folded: successive states become the latest one, while a
-// deletion and a new creation remain two deltas. A later Replaced supersedes one that still waits. So the memory is
-// bounded by the number of objects, not by the number of changes.
+// A list arrives as one Replaced delta and is delivered alone. The consumer can therefore apply the complete state at
+// once, and find missed deletions by comparison. While the consumer keeps up, it receives every delta. When hundreds of
+// deltas, or megabytes, wait, the queue folds the deltas of each object: successive states become the latest state,
+// while a deletion and a new creation remain two deltas. A later Replaced supersedes one that still waits. Memory is
+// therefore bounded by the number of objects, not by the number of changes.
 //
 // A DeltaFIFO is safe for concurrent use, but only one goroutine may be in Pop.
 type DeltaFIFO[T object.Object] struct {
@@ -134,13 +134,13 @@ type DeltaFIFO[T object.Object] struct {
 	changed  sync.Cond // signaled after a push or Close
 	pending  Deltas[T]
 	bound    compact.Bound
-	inflight Deltas[T] // taken by Pop, and possibly not yet in the consumer's state
+	inflight Deltas[T] // taken by Pop, and possibly not yet applied by the consumer
 	closed   bool
 }
 
-// NewDeltaFIFO returns an empty queue. known reports whether the consumer has an object with that key. It runs with the
-// queue locked, so it must not call the queue. With known, folding drops deletions of objects that the consumer has
-// never seen; with a nil known, every deletion is kept.
+// NewDeltaFIFO returns an empty queue. known reports whether the consumer has an object with that key. The queue calls
+// known while it is locked, so known must not call the queue. Folding uses known to drop deletions of objects that the
+// consumer has never seen. If known is nil, every deletion is kept.
 func NewDeltaFIFO[T object.Object](known func(object.Key) bool) *DeltaFIFO[T] {
 	if known == nil {
 		known = func(object.Key) bool { return true }
@@ -161,13 +161,13 @@ func (f *DeltaFIFO[T]) Push(d Delta[T]) {
 	case Replaced:
 		d.SetBack = f.supersedeLocked() || d.SetBack
 	case Sync:
-		// A waiting Sync delivers the state at its turn, as another one would.
+		// The waiting Sync already delivers the complete state when its turn comes.
 		if f.indexLocked(Sync) >= 0 {
 			return
 		}
 	case Bookmark:
 		if n := len(f.pending); n > 0 {
-			// Otherwise a quiet kind would fill the queue of a slow consumer with bookmarks.
+			// Otherwise bookmarks of a kind without changes would fill the queue of a slow consumer.
 			f.pending[n-1].ResourceVersion = d.ResourceVersion
 			return
 		}
@@ -185,14 +185,14 @@ func (f *DeltaFIFO[T]) Push(d Delta[T]) {
 }
 
 // Pop waits for deltas and calls process with the next ones: either a single Replaced or Sync, or up to a thousand
-// others. No lock is held during process. Pop returns the error of ctx if that ends first, and ErrClosed when the queue
-// is closed and empty.
+// other deltas. It holds no lock while process runs. Pop returns the error of ctx if ctx ends first, and [ErrClosed]
+// when the queue is closed and empty.
 func (f *DeltaFIFO[T]) Pop(ctx context.Context, process func(Deltas[T])) error {
 	defer f.wakeAtEnd(ctx)()
 	return f.pop(ctx, process)
 }
 
-// Run calls [DeltaFIFO.Pop] until that returns an error, and returns the error.
+// Run calls [DeltaFIFO.Pop] until Pop returns an error, and returns that error.
 func (f *DeltaFIFO[T]) Run(ctx context.Context, process func(Deltas[T])) error {
 	defer f.wakeAtEnd(ctx)()
 	for {
@@ -220,7 +220,7 @@ func (f *DeltaFIFO[T]) pop(ctx context.Context, process func(Deltas[T])) error {
 	process(batch)
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	// Only now does known reflect the batch.
+	// Only from here on does known reflect the batch.
 	f.inflight = nil
 	if batch[0].Type == Replaced {
 		f.closeSyncedLocked()
@@ -228,7 +228,7 @@ func (f *DeltaFIFO[T]) pop(ctx context.Context, process func(Deltas[T])) error {
 	return nil
 }
 
-// Synced is closed when process has returned for the first Replaced: the consumer then has a complete state.
+// Synced returns a channel that is closed when process has returned for the first Replaced, a complete state.
 func (f *DeltaFIFO[T]) Synced() <-chan struct{} { return f.synced }
 
 // Len returns the number of waiting deltas.
@@ -238,7 +238,7 @@ func (f *DeltaFIFO[T]) Len() int {
 	return len(f.pending)
 }
 
-// Close makes Push do nothing, and Pop return ErrClosed once the queue is empty. Further calls do nothing.
+// Close makes Push do nothing, and makes Pop return ErrClosed once the queue is empty. Further calls do nothing.
 func (f *DeltaFIFO[T]) Close() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -260,7 +260,7 @@ func (f *DeltaFIFO[T]) take(ctx context.Context) (Deltas[T], error) {
 	for len(f.pending) == 0 && !f.closed && ctx.Err() == nil {
 		f.changed.Wait()
 	}
-	// This precedes waiting deltas, since no caller waits for them any longer.
+	// The context is checked before waiting deltas, because the caller no longer waits for them.
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
@@ -278,8 +278,8 @@ func (f *DeltaFIFO[T]) take(ctx context.Context) (Deltas[T], error) {
 	return f.inflight, nil
 }
 
-// batchLocked returns the number of deltas of the next batch: those before the next Replaced or Sync, or that one
-// alone.
+// batchLocked returns the number of deltas in the next batch. A Replaced or Sync is a batch of its own; any other batch
+// ends before the next Replaced or Sync.
 func (f *DeltaFIFO[T]) batchLocked() int {
 	alone := slices.IndexFunc(f.pending, func(d Delta[T]) bool { return d.Type == Replaced || d.Type == Sync })
 	switch alone {
@@ -295,8 +295,8 @@ func (f *DeltaFIFO[T]) indexLocked(t DeltaType) int {
 	return slices.IndexFunc(f.pending, func(d Delta[T]) bool { return d.Type == t })
 }
 
-// supersedeLocked drops a waiting Replaced and the deltas after it, which a new one supersedes. Earlier deltas stay,
-// with the deletions that they report. It reports whether the dropped Replaced was SetBack.
+// supersedeLocked drops a waiting Replaced and the deltas after it, because a new Replaced supersedes them. Earlier
+// deltas and the deletions that they report are kept. It reports whether the dropped Replaced was SetBack.
 func (f *DeltaFIFO[T]) supersedeLocked() (setBack bool) {
 	if i := f.indexLocked(Replaced); i >= 0 {
 		setBack = f.pending[i].SetBack
@@ -306,13 +306,12 @@ func (f *DeltaFIFO[T]) supersedeLocked() (setBack bool) {
 	return setBack
 }
 
-// compactLocked folds the waiting deltas as far as possible. The last one keeps the last version: when it is applied,
-// all are.
+// compactLocked folds the waiting deltas as far as possible. The last delta keeps the last version.
 func (f *DeltaFIFO[T]) compactLocked() {
 	version := lastVersion(f.pending)
 	f.pending = f.withoutUnseenLocked(compact.Fold(f.pending, Delta[T].slot, Delta[T].fold))
 	if len(f.pending) == 0 {
-		// All cancelled out, but the consumer must receive the version.
+		// All deltas canceled each other out, but the consumer must receive the version.
 		f.pending = append(f.pending, Delta[T]{Type: Bookmark})
 	}
 	f.pending[len(f.pending)-1].ResourceVersion = version
@@ -335,7 +334,7 @@ func lastVersion[T object.Object](pending []Delta[T]) string {
 	return ""
 }
 
-// withoutUnseenLocked drops each deletion of an object that the consumer will not have at that point.
+// withoutUnseenLocked drops each deletion of an object that the consumer will not have when the deletion is delivered.
 func (f *DeltaFIFO[T]) withoutUnseenLocked(pending []Delta[T]) []Delta[T] {
 	known := f.knownLocked()
 	first := make(map[object.Key]bool) // the keys seen since the start or the last Replaced
@@ -346,7 +345,7 @@ func (f *DeltaFIFO[T]) withoutUnseenLocked(pending []Delta[T]) []Delta[T] {
 			known = knownAfter(d)
 			clear(first)
 		case Added, Updated, Deleted:
-			// After a waiting Added, the consumer will have the object.
+			// If an Added waits, the consumer will have the object.
 			if d.Type == Deleted && !first[d.Key] && !known(d.Key) {
 				continue
 			}
@@ -365,7 +364,7 @@ func (f *DeltaFIFO[T]) knownLocked() func(object.Key) bool {
 	inflight := make(map[object.Key]bool, len(f.inflight))
 	for _, d := range f.inflight {
 		if d.Type == Replaced {
-			// The consumer is between two states: an extra deletion does no harm, a missing one would.
+			// The consumer is between two states. An extra deletion does no harm, but a missing one would.
 			return func(object.Key) bool { return true }
 		}
 		inflight[d.Key] = true

@@ -25,7 +25,7 @@ func thing(name, uid string, version int) listwatch.Object {
 	}}
 }
 
-// delta returns a delta of thing(name, uid, version) that arrives at that version.
+// delta returns a delta of kind with thing(name, uid, version) and that version.
 func delta(kind reflector.DeltaType, name, uid string, version int) reflector.Delta[listwatch.Object] {
 	return reflector.Delta[listwatch.Object]{Type: kind, Object: thing(name, uid, version),
 		ResourceVersion: strconv.Itoa(version)}
@@ -36,7 +36,7 @@ func replaced(version int, objects ...listwatch.Object) reflector.Delta[listwatc
 		ResourceVersion: strconv.Itoa(version)}
 }
 
-// popped returns the batches that wait in f, in short: "Updated a/1@12" is object a of UID 1 in version 12.
+// popped pops all batches of f and formats them: "Updated a/1@12" is object a with UID 1 at version 12.
 func popped(t *testing.T, f *reflector.DeltaFIFO[listwatch.Object]) [][]string {
 	t.Helper()
 	var batches [][]string
@@ -84,8 +84,8 @@ func TestDeltasComeOutInTheOrderInWhichTheyWentIn(t *testing.T) {
 
 // D03, F02, F03
 //
-// Stronger: a list is always one delta, never a row of deletions and additions, so the store goes from one whole state
-// to the next.
+// Stronger: a list is always one delta instead of a sequence of deletions and additions, so the store changes from one
+// complete state to the next.
 func TestReplacedIsHandedOutAloneAndWhole(t *testing.T) {
 	f := reflector.NewDeltaFIFO[listwatch.Object](nil)
 	f.Push(delta(reflector.Added, "a", "1", 1))
@@ -108,8 +108,8 @@ func TestLaterReplacedTakesThePlaceOfOneThatWaits(t *testing.T) {
 
 // F04
 //
-// Stronger: an object may be in a batch more than once, since the deltas of a batch are applied one after the other; so
-// a busy object does not cut batches short.
+// Stronger: an object may occur more than once in a batch, since the deltas of a batch are applied in order. So a busy
+// object does not make batches shorter.
 func TestBatchHasAtMostAThousandDeltas(t *testing.T) {
 	f := reflector.NewDeltaFIFO[listwatch.Object](nil)
 	for i := range 2500 {
@@ -123,8 +123,8 @@ func TestBatchHasAtMostAThousandDeltas(t *testing.T) {
 
 // D05, F03
 //
-// Stronger: a resync waits as one entry, and reads the store when its turn comes, so its state cannot be older than the
-// store.
+// Stronger: a resync waits in the queue as one entry and reads the store only when it is processed, so its state cannot
+// be older than the store.
 func TestOneSyncWaitsAtATime(t *testing.T) {
 	f := reflector.NewDeltaFIFO[listwatch.Object](nil)
 	for range 3 {
@@ -221,7 +221,7 @@ func TestClosedQueueHandsOutWhatWaits(t *testing.T) {
 
 // D08
 //
-// Stronger: the delta has the key, so key functions need no case for a tombstone type.
+// Stronger: the delta contains the key, so key functions need no case for a tombstone type.
 func TestDeletionWithoutAnObjectKeepsItsKey(t *testing.T) {
 	f := reflector.NewDeltaFIFO[listwatch.Object](nil)
 	f.Push(reflector.Delta[listwatch.Object]{Type: reflector.Deleted, Key: listwatch.KeyOf("a"), FinalStateUnknown: true})
@@ -230,8 +230,8 @@ func TestDeletionWithoutAnObjectKeepsItsKey(t *testing.T) {
 
 // F06
 //
-// Stronger: a slow consumer never holds up the watch, which the server would end, nor does it cost more memory for each
-// event: what waits is compressed per object.
+// Stronger: a slow consumer never blocks the watch, which the server would otherwise end. Nor does memory grow with
+// each event, because waiting deltas are compressed per object.
 func TestPushDoesNotWaitForTheConsumer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := reflector.NewDeltaFIFO[listwatch.Object](nil)
@@ -254,7 +254,7 @@ func TestPushDoesNotWaitForTheConsumer(t *testing.T) {
 
 // D01, D02: the deltas of a busy object while the consumer is blocked.
 //
-// Stronger: compression begins only when hundreds of deltas wait; until then all are delivered, as F01 requires.
+// Stronger: compression begins only when hundreds of deltas wait. Until then all deltas are delivered, as F01 requires.
 func TestPendingDeltasOfAnObjectAreCompressed(t *testing.T) {
 	f := reflector.NewDeltaFIFO[listwatch.Object](nil)
 	f.Push(delta(reflector.Updated, "quiet", "0", 1))
@@ -305,8 +305,8 @@ func TestCompressedBacklogEndsAtItsLastVersion(t *testing.T) {
 
 // D04, F07
 //
-// Stronger: a deletion is delivered even of an unknown object, and dropped only under load and when the consumer never
-// saw the object.
+// Stronger: the deletion of an unknown object is delivered. It is dropped only under load, and only if the consumer
+// never saw the object.
 func TestMemoryIsBoundedByObjectsThatTheConsumerKnowsOrThatExist(t *testing.T) {
 	f := reflector.NewDeltaFIFO[listwatch.Object](func(key object.Key) bool { return key == listwatch.KeyOf("known") })
 	f.Push(replaced(0))
@@ -334,7 +334,7 @@ func TestMemoryIsBoundedByObjectsThatTheConsumerKnowsOrThatExist(t *testing.T) {
 	}
 }
 
-// D04: the delta that is being processed may become known at any moment.
+// D04: an object that is being processed counts as known, since the consumer may store it at any moment.
 func TestDeletionOfAnObjectInProcessIsKept(t *testing.T) {
 	f := reflector.NewDeltaFIFO[listwatch.Object](func(object.Key) bool { return false })
 	f.Push(delta(reflector.Added, "a", "1", 1))
@@ -365,9 +365,9 @@ func TestQueueForgetsThatItWasLong(t *testing.T) {
 
 // D01, D02, D03, D04, F01, F02, F03, F08
 //
-// A consumer that sometimes blocks for hundreds of deltas ends with the state of the producer. It never sees an
-// incarnation follow another without the deletion between them, and at each version that it reaches it has all objects
-// of that version.
+// A consumer that sometimes blocks for hundreds of deltas ends with the producer's state. It never sees one incarnation
+// of an object follow another without the deletion between them. At each version that it reaches, it has all objects of
+// that version.
 func TestQueueLeadsTheConsumerToTheStateOfTheProducer(t *testing.T) {
 	seeds.Each(t, 10, func(t *testing.T, seed uint64) { produceAndConsume(t, rand.New(rand.NewPCG(seed, 11))) })
 }
@@ -401,7 +401,7 @@ func produceAndConsume(t *testing.T, random *rand.Rand) {
 	}
 }
 
-// producer makes deltas, and remembers when each key changed.
+// producer creates deltas and records when each key changed.
 type producer struct {
 	random  *rand.Rand
 	keys    int
@@ -409,10 +409,10 @@ type producer struct {
 	uid     int
 	state   map[object.Key]listwatch.Object
 	changes []step
-	last    map[object.Key]int // the version of the last change
+	last    map[object.Key]int // version of the last change
 }
 
-// step is one change: of key, at version, to an object or to nothing.
+// step is one change: at version, the object with the key became object, or was deleted if object is nil.
 type step struct {
 	key     object.Key
 	version int
@@ -468,8 +468,8 @@ type consumer struct {
 	fifo     *reflector.DeltaFIFO[listwatch.Object]
 	state    map[object.Key]listwatch.Object
 	version  int
-	past     int                 // how many changes of the producer are not after version
-	latest   map[object.Key]step // the last of those, by key
+	past     int                 // number of the producer's changes up to version
+	latest   map[object.Key]step // by key, the last of these changes
 }
 
 func (c *consumer) process(deltas reflector.Deltas[listwatch.Object]) {

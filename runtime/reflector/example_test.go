@@ -15,7 +15,7 @@ import (
 
 type node = *metav1.PartialObjectMetadata
 
-// nodes is a source with two nodes, of which one leaves.
+// nodes is a source with two nodes, one of which is deleted.
 type nodes struct{}
 
 func (nodes) List(context.Context, metav1.ListOptions) (*client.Page[node], error) {

@@ -19,14 +19,13 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/internal/life"
 )
 
-// isExpired reports whether the server no longer has the requested data: the changes since a version, or the rest of a
-// paged list.
+// isExpired reports whether the server no longer has the changes since a version, or the rest of a paged list.
 func isExpired(err error) bool {
 	return apierrors.IsResourceExpired(err) || apierrors.IsGone(err)
 }
 
-// isTooLarge reports whether the server has not reached the requested version yet. Servers report this by a cause,
-// older ones only by the text.
+// isTooLarge reports whether the server has not yet reached the requested version. Servers report this with a cause,
+// older servers only with a message.
 func isTooLarge(err error) bool {
 	if apierrors.HasStatusCause(err, metav1.CauseTypeResourceVersionTooLarge) {
 		return true
@@ -71,8 +70,8 @@ func isUnsupported(err error) bool {
 	return ok && (status.Code == http.StatusNotAcceptable || status.Code == http.StatusUnsupportedMediaType)
 }
 
-// isBroken reports whether the connection ended, regularly or not, without an error of the server and without data that
-// cannot be followed.
+// isBroken reports whether the connection ended, normally or not, without an error from the server and without data
+// that the reflector cannot follow.
 func isBroken(err error) bool {
 	if errors.Is(err, io.EOF) {
 		return true
@@ -87,7 +86,7 @@ func isBroken(err error) bool {
 	return !ok
 }
 
-// statusOf returns the server's Status, if err has one.
+// statusOf returns the server's Status, if err contains one.
 func statusOf(err error) (metav1.Status, bool) {
 	var status apierrors.APIStatus
 	if !errors.As(err, &status) {
@@ -96,13 +95,12 @@ func statusOf(err error) (metav1.Status, bool) {
 	return status.Status(), true
 }
 
-// SyncError reports why a reflector or informer is not in step with the API server. Unwrap returns the cause, so that
-// apierrors.IsForbidden and meta.IsNoMatchError work.
+// SyncError reports why a reflector or informer is not up to date with the API server. Unwrap returns the cause, so
+// apierrors.IsForbidden and meta.IsNoMatchError work on a SyncError.
 type SyncError struct {
-	// Verb is the failed verb: "list" or "watch".
+	// Verb is the verb of the failed request: "list" or "watch".
 	Verb string
-	// Resource is the name of the reflector, by convention that of the resource, such as
-	// "guestbooks.webapp.example.com".
+	// Resource is the reflector's name, by convention that of the resource: "guestbooks.webapp.example.com".
 	Resource string
 	// Namespace is the namespace of the reflector, if it has one.
 	Namespace string
@@ -110,7 +108,7 @@ type SyncError struct {
 	Err error
 }
 
-// Error returns the verb, the resource, the namespace and the cause.
+// Error returns a message with the verb, the resource, the namespace and the cause.
 func (e *SyncError) Error() string {
 	if e.Namespace != "" {
 		return fmt.Sprintf("%s %s in namespace %s: %v", e.Verb, e.Resource, e.Namespace, e.Err)
@@ -126,28 +124,27 @@ const (
 	longestPause = 30 * time.Second
 	// healthyAfter is the time without failures after which the pauses start again at the shortest.
 	healthyAfter = 2 * time.Minute
-	// cutEvery is the minimum interval of pauses that are cut short. It limits the requests to a server that answers
-	// others but always fails this reflector.
+	// cutEvery is the minimum interval between pauses that are cut short. It limits the requests to a server that answers
+	// other requests but always fails those of this reflector.
 	cutEvery = 10 * time.Second
 	// cutSpread is the time over which reflectors spread their requests when their pauses are cut short together.
 	cutSpread = time.Second
 	// absentPause is the shortest pause while the server does not serve the kind; the longest is twice that. The mapper
-	// decides how often this causes a request.
+	// decides how often such a pause leads to a request.
 	absentPause = time.Second
 )
 
-// backoff computes the pauses after failures: each twice as long as the last, up to a limit, and extended by a random
-// factor of up to two, so that reflectors do not act simultaneously. A kind that is not served is looked up at a
-// constant rate. The zero value is ready for use.
+// backoff computes the pauses after failures. Each pause is twice as long as the previous one, up to a limit, and is
+// extended by a random factor of up to two, so that reflectors do not retry simultaneously. A kind that is not served
+// is looked up at a constant rate. The zero value is ready for use.
 type backoff struct {
 	pause time.Duration // the last pause without its random part; 0 before the first
 	ended time.Time     // end of the last pause
 	cut   time.Time     // when a pause was last cut short
 }
 
-// wait pauses after err, or until ctx ends. It observes a longer Retry-After of the server. When cure, if not nil,
-// returns nil, the cause of err is over, and the pause ends early, but not before the shortest pause and the
-// Retry-After.
+// wait pauses after err, or until ctx ends, and at least for the server's Retry-After. If cure is not nil and returns
+// nil, the pause ends early, but not before the shortest pause and the Retry-After.
 func (b *backoff) wait(ctx context.Context, err error, cure func(context.Context) error) {
 	begun := time.Now()
 	ctx, cancel := context.WithDeadline(ctx, begun.Add(b.next(err)))
@@ -169,7 +166,6 @@ func (b *backoff) awaitCure(ctx context.Context, from time.Time, cure func(conte
 	return life.Sleep(ctx, time.Until(from)) == nil && cure(ctx) == nil
 }
 
-// next returns the pause after err.
 func (b *backoff) next(err error) time.Duration {
 	switch {
 	case isAbsent(err):
@@ -183,7 +179,6 @@ func (b *backoff) next(err error) time.Duration {
 	return max(b.pause+rand.N(b.pause), retryAfter(err))
 }
 
-// retryAfter returns the delay that the server requests.
 func retryAfter(err error) time.Duration {
 	seconds, _ := apierrors.SuggestsClientDelay(err)
 	return time.Duration(seconds) * time.Second

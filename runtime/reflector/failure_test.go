@@ -26,7 +26,7 @@ var (
 	errAbsent    = &meta.NoKindMatchError{GroupKind: schema.GroupKind{Kind: "Thing"}}
 )
 
-// outage is a server whose requests all fail until it is over. Its clients learn the end.
+// outage is a server whose requests all fail until over is closed. Its clients are notified of the end.
 type outage struct {
 	*listwatch.Source
 	mu    sync.Mutex
@@ -113,8 +113,8 @@ func TestReflectorsComeBackOneAfterTheOther(t *testing.T) {
 	})
 }
 
-// latest is when the last reflector retries: a pause that has just begun is not shortened for 800 ms, and pauses that
-// are shortened together are spread over a second.
+// latest is the time after which the last reflector has retried: a pause that has just begun is not shortened for 800
+// ms, and pauses that are shortened together are spread over a second.
 const latest = 800*time.Millisecond + time.Second
 
 func TestFailedReflectorBacksOff(t *testing.T) {

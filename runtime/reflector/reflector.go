@@ -24,49 +24,48 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/object"
 )
 
-// Sink receives the deltas of a [Reflector], in order. Push must not block for long. *[DeltaFIFO] implements it.
+// Sink receives the deltas of a [Reflector] in order. Push must not block for long. *[DeltaFIFO] implements Sink.
 type Sink[T object.Object] interface {
 	Push(Delta[T])
 }
 
-// Options configure a [Reflector]. The zero value is ready for use.
+// Options configures a [Reflector]. The zero value is ready for use.
 type Options[T object.Object] struct {
-	// Name is the name of the reflector in logs, metrics and errors. It should be the name of the resource, such as
+	// Name identifies the reflector in logs, metrics and errors. It should be the name of the resource, such as
 	// "guestbooks.webapp.example.com". The default is the name of the type T.
 	Name string
-	// Namespace is the namespace of the objects, if there is only one. It is added to Name in logs and errors.
+	// Namespace is the only namespace of the objects, or "". Logs and errors show it with Name.
 	Namespace string
-	// Logger receives failures. Nil means slog.Default().
+	// Logger receives messages about failures. Nil means slog.Default().
 	Logger *slog.Logger
-	// Transform, if set, is applied to each object once on arrival, before the sink receives it. It may modify the
-	// object except its namespace and name. If it fails, the error is logged and the object is retained in its previous
-	// state.
+	// Transform, if set, is applied once to each object that arrives, before the sink receives it. It may modify all but
+	// the namespace and the name. If it fails, the error is logged and the object keeps its previous state.
 	Transform func(T) (T, error)
-	// DisableWatchList makes the reflector begin with a LIST even if the server can stream the initial state.
+	// DisableWatchList makes the reflector start with a LIST request even if the server can stream the initial state.
 	DisableWatchList bool
-	// PageSize is the number of objects per page of a LIST. Zero means 500 where paging does not bypass the server's
-	// cache, and one page otherwise. Other values always apply.
+	// PageSize is the number of objects per page of a LIST. If it is zero, the reflector requests pages of 500 objects
+	// where paging does not bypass the server's cache, and a single page otherwise. Any other value always applies.
 	PageSize int64
 	// Metrics receives the reflector's metrics. Nil disables them.
 	Metrics *metrics.Registry
-	// Failed, if set, is called for each failed list or watch, after Err returns the error. It must not block.
+	// Failed, if set, is called for each failed list or watch, when Err already returns the error. It must not block.
 	Failed func(*SyncError)
 }
 
 // ListerWatcher is a source of objects: one resource in one scope of an API server. *client.ListWatcher implements it.
 // If the source also has a method Reachable(ctx context.Context) error, as that type does, the reflector recovers
-// quickly after an outage. For an informer, a *client.ListWatcher does not decode objects that the store has; a type
-// that wraps one decodes everything.
+// quickly after an outage. In an informer, a *client.ListWatcher does not decode objects that are already in the store;
+// a type that wraps one decodes every object.
 type ListerWatcher[T object.Object] interface {
-	// List returns one page of the objects that options select.
+	// List returns one page of the objects that match options.
 	List(ctx context.Context, options metav1.ListOptions) (*client.Page[T], error)
-	// Watch opens a stream of changes. The stream ends when ctx ends, if not before.
+	// Watch opens a stream of changes. The stream ends when ctx ends, if not earlier.
 	Watch(ctx context.Context, options metav1.ListOptions) (client.Stream[T], error)
 }
 
-// Reflector follows one resource of an API server: it reads the complete state, pushes it to its sink as one Replaced,
-// and then pushes every change, forever. After a failure it waits, longer each time, and continues where it stopped. It
-// reads the complete state again only if the server no longer has the changes since then.
+// Reflector follows one resource of an API server. It reads the complete state, pushes it to its sink as one Replaced,
+// and then pushes every change. After a failure it waits, longer each time, and continues where it stopped. It reads
+// the complete state again only if the server no longer has the changes since then.
 type Reflector[T object.Object] struct {
 	source    ListerWatcher[T]
 	sink      Sink[T]
@@ -75,7 +74,7 @@ type Reflector[T object.Object] struct {
 	label     string // the reflector's label in metrics
 	log       *slog.Logger
 	transform func(T) (T, error)
-	streaming bool // begin with a streaming list
+	streaming bool // start with a streaming list
 	pageSize  int64
 	lists     *metrics.Counter
 	watches   *metrics.Counter
@@ -85,12 +84,12 @@ type Reflector[T object.Object] struct {
 	received  atomic.Int64 // number of events of all watches
 
 	size int // number of objects of the last streaming list; only for Run
-	// store is the sink, if it has a store: objects in the store are not decoded and transformed again. It is nil for
-	// other sinks.
+	// store is the sink, if the sink has a store. Objects that are already in the store are not decoded and transformed
+	// again. store is nil for other sinks.
 	store collect.Store[T]
 }
 
-// New returns a reflector from source to sink. It starts no goroutine; call [Reflector.Run].
+// New returns a reflector that pushes the changes of source to sink. It starts no goroutine; call [Reflector.Run].
 func New[T object.Object](source ListerWatcher[T], sink Sink[T], opts Options[T]) *Reflector[T] {
 	name := cmp.Or(opts.Name, reflect.TypeFor[T]().String())
 	label := name
@@ -108,7 +107,7 @@ func New[T object.Object](source ListerWatcher[T], sink Sink[T], opts Options[T]
 		transform: opts.Transform,
 		streaming: !opts.DisableWatchList,
 		pageSize:  opts.PageSize,
-		lists:     opts.Metrics.Counter("informer_lists_total", "Complete states read from the API server.", "informer"),
+		lists:     opts.Metrics.Counter("informer_lists_total", "Complete lists read from the API server.", "informer"),
 		watches:   opts.Metrics.Counter("informer_watches_total", "Watches opened.", "informer"),
 		failures:  opts.Metrics.Counter("informer_failures_total", "Lists and watches that failed.", "informer", "verb"),
 		onFailure: opts.Failed,
@@ -116,8 +115,7 @@ func New[T object.Object](source ListerWatcher[T], sink Sink[T], opts Options[T]
 	}
 }
 
-// Err returns why the sink is not in step with the source, as a *[SyncError]. It returns nil if the sink is in step,
-// and before Run.
+// Err returns why the sink is out of date, as a *[SyncError], or nil if it is up to date or Run has not begun.
 func (r *Reflector[T]) Err() error {
 	if err := r.err.Load(); err != nil {
 		return err
@@ -131,9 +129,9 @@ func (r *Reflector[T]) Run(ctx context.Context) {
 	if s.streaming {
 		s.phase = streamingList
 	}
-	// A closure, because s changes with each step.
+	// The call is in a closure because s changes with each step.
 	defer func() { s.closeStream() }()
-	// Other sources might modify their objects, so they receive none of the store.
+	// Other sources might modify their objects, so they receive no objects of the store.
 	if _, direct := r.source.(*client.ListWatcher[T]); direct && r.store != nil {
 		ctx = wire.WithKnown(ctx, r.store.Known)
 	}
@@ -155,7 +153,7 @@ type recoverable interface {
 	Reachable(ctx context.Context) error
 }
 
-// cure returns a function that waits for the end of err's cause, or nil if the end cannot be detected.
+// cure returns a function that waits until the cause of err is over, or nil if that cannot be detected.
 func (r *Reflector[T]) cure(err error) func(context.Context) error {
 	if source, ok := r.source.(recoverable); ok && isOutage(err) {
 		return source.Reachable
@@ -176,12 +174,12 @@ func (r *Reflector[T]) report(ctx context.Context, err error) {
 	r.failures.Inc(r.label, failure.Verb)
 	level := slog.LevelWarn
 	if isExpired(err) || known != nil && isAbsent(known) && isAbsent(err) {
-		level = slog.LevelDebug // the first is normal in the life of a watch, and the second was logged before
+		level = slog.LevelDebug // the first is normal for a watch, and the second was already logged
 	}
 	r.log.Log(ctx, level, "out of step with the API server", "err", err)
 }
 
-// healthy clears the error of Err.
+// healthy clears the error that Err returns.
 func (r *Reflector[T]) healthy() {
 	r.watches.Inc(r.label)
 	r.err.Store(nil)
@@ -191,7 +189,7 @@ func (r *Reflector[T]) failed(verb string, err error) *SyncError {
 	return &SyncError{Verb: verb, Resource: r.name, Namespace: r.namespace, Err: err}
 }
 
-// transformed returns obj after the transform, and whether the transform succeeded.
+// transformed returns obj after the transform, and reports whether the transform succeeded.
 func (r *Reflector[T]) transformed(obj T) (T, bool) {
 	if r.transform == nil {
 		return obj, true
@@ -208,26 +206,24 @@ func (r *Reflector[T]) transformed(obj T) (T, bool) {
 // state is the complete state of a reflector between two steps.
 type state[T object.Object] struct {
 	phase phase
-	// version is the version of the sink, at which the next watch starts. It is empty before the first complete state.
+	// version is the version of the sink, from which the next watch starts. It is empty before the first complete state.
 	version string
 	// latest makes the next list request the latest state, because the server rejected version.
 	latest bool
-	// streaming makes the next list a streaming one. It becomes false permanently if the server does not support
-	// streaming lists.
+	// streaming makes the next list a streaming list. It stays false once the server does not support these.
 	streaming bool
-	// cut is the number of consecutive streaming lists that ended before they were complete.
+	// cut counts consecutive streaming lists that ended before they were complete.
 	cut int
-	// paged means that the server pages even lists that it may answer from its cache, so it has no such cache.
+	// paged means that the server sends pages even for lists that it could answer from its cache, so it has no such cache.
 	paged bool
-	// fresh means that the next list must not reuse objects of the store: the server was reset to an earlier state.
+	// fresh means that the server was reset, so the next list must not reuse objects of the store.
 	fresh bool
-	// heard is when the server last reported its version: by a complete state, an event, a bookmark, or an answer to a
-	// check.
+	// heard is when the server last reported its version: by a state, an event, a bookmark or an answer.
 	heard time.Time
 	// stuck means that the last watch ended at once without progress.
 	stuck bool
-	// stream is the stream of a streaming list, which continues as a watch; nil opens a new one. The server was
-	// requested to end it at end.
+	// stream is the stream of a streaming list, which continues as a watch. If it is nil, a new watch is opened. The
+	// server was requested to end the stream at the time end.
 	stream client.Stream[T]
 	end    time.Time
 }
@@ -236,9 +232,9 @@ type state[T object.Object] struct {
 type phase int
 
 const (
-	// streamingList reads the complete state from a watch that sends it first.
+	// streamingList reads the complete state from a watch that first sends the existing objects.
 	streamingList phase = iota
-	// listing reads the complete state by a LIST, page by page.
+	// listing reads the complete state with a LIST, page by page.
 	listing
 	// watching reads the changes since version.
 	watching
@@ -257,7 +253,7 @@ func (r *Reflector[T]) step(ctx context.Context, s state[T]) (state[T], error) {
 	}
 }
 
-// relist returns s with reading the complete state as the next action.
+// relist returns s with the phase changed so that the next action reads the complete state.
 func (s state[T]) relist() state[T] {
 	s.phase = listing
 	if s.streaming {
@@ -266,21 +262,21 @@ func (s state[T]) relist() state[T] {
 	return s
 }
 
-// complete returns s after the complete state of that version was pushed. The next action is watching.
+// complete returns s after the complete state of that version was pushed. The next action is to watch.
 func (s state[T]) complete(version string) state[T] {
 	s.phase, s.version, s.latest, s.cut, s.fresh = watching, version, false, 0, false
 	s.heard = time.Now()
 	return s
 }
 
-// wentBack reports whether a complete state of that version is known to be older than the previous one: the server was
-// reset, as from a backup. Equal versions before and after the reset may belong to different states.
+// wentBack reports whether a complete state of that version is known to be older than the previous one, because the
+// server was reset. Equal versions before and after a reset may belong to different states.
 func (s state[T]) wentBack(version string) bool { return newer(s.version, version) }
 
-// unversioned reports whether s has no version that servers count.
+// unversioned reports whether s has no version that a server could have assigned.
 func (s state[T]) unversioned() bool { return s.version == "" || s.version == "0" }
 
-// newer reports whether version a is known to be after b.
+// newer reports whether version a is known to be later than b.
 func newer(a, b string) bool {
 	order, err := resourceversion.CompareResourceVersion(a, b)
 	return err == nil && order > 0
@@ -297,14 +293,14 @@ func (s *state[T]) closeStream() {
 // defaultPageSize is the limit of a list request where paging costs the server nothing extra.
 const defaultPageSize = 500
 
-// errNoVersion reports a list or event without a resource version, which no watch can follow.
+// errNoVersion reports a list or event without a resource version, from which no watch can start.
 var errNoVersion = errors.New("the server sent no resourceVersion")
 
-// errWentBack reports an event, bookmark or list with a version before that of the watch: the server was reset, as from
-// a backup. Applying it would move the store back, which only a complete list may do.
+// errWentBack reports an event, bookmark or list with a version before that of the watch, which means that the server
+// was reset, for example from a backup. Applying it would move the store back, which only a complete list may do.
 var errWentBack = errors.New("the server has gone back to an earlier resourceVersion")
 
-// list reads the complete state by LIST requests and pushes it.
+// list reads the complete state with LIST requests and pushes it.
 func (r *Reflector[T]) list(ctx context.Context, s state[T]) (state[T], error) {
 	version := s.listVersion()
 	all, pages, err := r.readPages(r.asking(ctx, s), s, version, r.limit(s, version))
@@ -314,11 +310,11 @@ func (r *Reflector[T]) list(ctx context.Context, s state[T]) (state[T], error) {
 		return s, nil
 	case err == nil:
 	case version != "" && (isExpired(err) || isTooLarge(err)):
-		// This needs no pause: the server has reported what it lacks, and that it has the latest.
+		// No pause is needed, because the server has reported that it lacks this version and has the latest one.
 		s.latest = true
 		return s, nil
 	default:
-		// Streaming lists that were only cut are tried again, since the next server may complete them.
+		// A streaming list that was only cut is tried again, because the next server may complete it.
 		return s.relist(), r.failed("list", err)
 	}
 	// A cache would have sent all objects at once, regardless of the limit.
@@ -329,13 +325,13 @@ func (r *Reflector[T]) list(ctx context.Context, s state[T]) (state[T], error) {
 	return s.complete(all.ResourceVersion), nil
 }
 
-// mustRelist reports whether all, which was read with objects of the store, may contain states that no longer exist.
+// mustRelist reports whether all, read with reused objects of the store, may have states that no longer exist.
 func (r *Reflector[T]) mustRelist(s state[T], all Delta[T]) bool {
 	return r.store != nil && !s.fresh && s.wentBack(all.ResourceVersion)
 }
 
-// asking returns the context for a request that begins a complete state. If s.fresh is set, the context omits the
-// objects of the store.
+// asking returns the context for a request that begins a complete state. If s.fresh is set, the context does not
+// include the objects of the store.
 func (r *Reflector[T]) asking(ctx context.Context, s state[T]) context.Context {
 	if !s.fresh {
 		return ctx
@@ -343,8 +339,8 @@ func (r *Reflector[T]) asking(ctx context.Context, s state[T]) context.Context {
 	return wire.WithKnown(ctx, func() wire.Known[T] { return nil })
 }
 
-// listVersion returns the version that a list requests: any at first, later none older than the sink's, and the latest
-// if the server could not provide that.
+// listVersion returns the version for a list request. The first list accepts any version. Later lists require a version
+// that is not older than the sink's, or the latest one if the server could not provide that.
 func (s state[T]) listVersion() string {
 	switch {
 	case s.latest:
@@ -355,8 +351,8 @@ func (s state[T]) listVersion() string {
 	return s.version
 }
 
-// limit returns the page size for a list at version. A limit makes the server bypass its cache for a list that is not
-// older than a version, so such a list is paged only if the server has no cache.
+// limit returns the page size for a list at version. A limit makes the server bypass its cache for a list that requires
+// a minimum version, so such a list is paged only if the server has no cache.
 func (r *Reflector[T]) limit(s state[T], version string) int64 {
 	switch {
 	case r.pageSize > 0:
@@ -371,18 +367,18 @@ func (r *Reflector[T]) limit(s state[T], version string) int64 {
 var errCircle = errors.New("the server continues the list with a page that it has sent before")
 
 // readPages returns all objects as one Replaced, and the number of pages. If the server drops the list between two
-// pages, everything is read again in one page. A server that also sends that in pages, and drops them, is an error, as
-// is one that repeats pages forever.
+// pages, readPages reads everything again in one page. It fails if the server also splits that list into pages and
+// drops it, or if the server repeats pages forever.
 func (r *Reflector[T]) readPages(ctx context.Context, s state[T], version string, limit int64) (Delta[T], int, error) {
 	all := r.collector(0)
-	first := "" // the version of the first page, which is that of the list
+	first := "" // the version of the first page, which is the version of the list
 	options := metav1.ListOptions{ResourceVersion: version, Limit: limit}
 	again := false
-	passed := "" // the token of a page whose number is a power of two: a cycle returns to it
+	passed := "" // the token of a page whose number is a power of two: a cycle comes back to it
 	for pages := 1; ; pages++ {
 		page, err := r.source.List(ctx, options)
 		if err != nil && options.Continue != "" && isExpired(err) && !again {
-			// The state of the pages so far is gone, and pages of two states must not be mixed.
+			// The server no longer has the state of the pages read so far, and pages of two states must not be mixed.
 			all, again, passed = r.collector(0), true, ""
 			options = metav1.ListOptions{ResourceVersion: version}
 			continue
@@ -396,7 +392,7 @@ func (r *Reflector[T]) readPages(ctx context.Context, s state[T], version string
 		for _, obj := range page.Items {
 			r.gather(s, all, obj)
 		}
-		// Later pages may have later versions, although they belong to the state of the first.
+		// Later pages may report later versions, although they belong to the state of the first page.
 		if options.Continue == "" {
 			first = page.ResourceVersion
 		}
@@ -412,11 +408,10 @@ func (r *Reflector[T]) readPages(ctx context.Context, s state[T], version string
 	}
 }
 
-// gather adds obj to a state.
 func (r *Reflector[T]) gather(s state[T], all collect.Collector[T], obj T) {
 	key := object.KeyOf(obj)
 	if !s.fresh && all.Keep(key, obj) {
-		return // transformed when it first arrived
+		return // it was transformed when it first arrived
 	}
 	if obj, ok := r.transformed(obj); ok {
 		all.Set(key, obj)
@@ -433,7 +428,6 @@ func (r *Reflector[T]) collector(size int) collect.Collector[T] {
 	return r.store.Collect(size)
 }
 
-// replaced returns the delta of a complete state.
 func (r *Reflector[T]) replaced(s state[T], all collect.Collector[T], version string) Delta[T] {
 	d := Delta[T]{Type: Replaced, ResourceVersion: version, SetBack: s.fresh}
 	d.Stored, d.Retained = all.State()
@@ -443,7 +437,7 @@ func (r *Reflector[T]) replaced(s state[T], all collect.Collector[T], version st
 	return d
 }
 
-// push makes all the state of the sink. It clears the error first, so that code that waits for the state finds none.
+// push makes all the state of the sink. It first clears the error, so that code that waits for the state finds none.
 func (r *Reflector[T]) push(s state[T], all Delta[T]) {
 	if s.wentBack(all.ResourceVersion) {
 		r.log.Warn("the API server was set back, and the cache with it", "from", s.version, "to", all.ResourceVersion)
@@ -461,7 +455,7 @@ var (
 		silentFor*waitingAfter)
 )
 
-// streamList reads the complete state from a watch that sends it first, pushes it, and keeps the stream for the watch.
+// streamList reads and pushes the complete state from a watch that sends it first, and keeps the stream for the watch.
 func (r *Reflector[T]) streamList(ctx context.Context, s state[T]) (state[T], error) {
 	version := s.version
 	if s.latest {
@@ -475,12 +469,11 @@ func (r *Reflector[T]) streamList(ctx context.Context, s state[T]) (state[T], er
 	}
 	detach := closeWith(ctx, stream)
 	all, err := r.readInitial(ctx, s, stream)
-	// This precedes handing on the stream, which its next watch closes.
+	// detach must be called before the stream is passed to the next watch, which closes it.
 	detach()
 	if err != nil {
 		_ = stream.Close()
-		// A proxy that ends long requests would cut every streaming list, so after two in a row the reflector uses a
-		// LIST.
+		// A proxy that ends long requests would cut every streaming list: after two cuts, use a LIST.
 		if isBroken(err) && !ignoresStreaming(err) {
 			err = errors.Join(errCut, unlessEOF(err))
 		}
@@ -511,7 +504,7 @@ func (r *Reflector[T]) afterStreamList(s state[T], version string, err error) (s
 		s.latest = true
 		return s, nil
 	case isRefusal(err):
-		// A busy or unavailable server must not receive a list, which costs it more.
+		// A busy or unavailable server must not receive a list request, which costs it more.
 		return s, r.failed("watch", err)
 	case errors.Is(err, errCut) && s.cut == 0:
 		s.cut++
@@ -521,7 +514,7 @@ func (r *Reflector[T]) afterStreamList(s state[T], version string, err error) (s
 	return s, r.failed("watch", err)
 }
 
-// streamListOptions request the existing objects, not older than version, and later changes. Without bookmarks the
+// streamListOptions requests the existing objects, not older than version, and later changes. Without bookmarks, the
 // server would not report the end of the initial objects.
 func streamListOptions(version string) metav1.ListOptions {
 	options := watchOptions(version)
@@ -532,10 +525,9 @@ func streamListOptions(version string) metav1.ListOptions {
 }
 
 const (
-	// waitingAfter is the interval at which an unfinished streaming list is logged.
+	// waitingAfter is the interval at which the reflector logs that a streaming list is unfinished.
 	waitingAfter = 10 * time.Second
-	// silentFor is the number of these intervals without data after which the server counts as ignoring streaming
-	// lists.
+	// silentFor is the number of these intervals without data after which a streaming list counts as ignored.
 	silentFor = 3
 )
 
@@ -547,7 +539,7 @@ func (r *Reflector[T]) readInitial(ctx context.Context, s state[T], stream clien
 	for {
 		event, err := stream.Next()
 		if err != nil {
-			// The supervisor has closed the stream, so its error is meaningless.
+			// The supervisor has closed the stream, so the error of the stream is meaningless.
 			if silent() {
 				err = errSilent
 			}
@@ -560,7 +552,7 @@ func (r *Reflector[T]) readInitial(ctx context.Context, s state[T], stream clien
 			r.size = all.count()
 			return all, nil
 		}
-		// The stream of a kind that changes permanently is never silent.
+		// The stream of a kind that changes constantly is never silent.
 		if event.Type == watch.Bookmark && time.Since(begun) >= silentFor*waitingAfter {
 			silent()
 			return Delta[T]{}, errIgnored
@@ -569,8 +561,8 @@ func (r *Reflector[T]) readInitial(ctx context.Context, s state[T], stream clien
 	}
 }
 
-// superviseInitial logs that the initial events have not ended, and closes stream if nothing arrives for too long. The
-// returned function ends the supervision and reports whether it closed stream.
+// superviseInitial logs that the initial events have not ended, and closes stream if it receives nothing for too long.
+// The returned function ends the supervision and reports whether it closed stream.
 func (r *Reflector[T]) superviseInitial(ctx context.Context, stream client.Stream[T],
 	received *atomic.Int64) func() bool {
 	ctx, cancel := context.WithCancel(ctx)
@@ -590,7 +582,7 @@ func (r *Reflector[T]) superviseInitial(ctx context.Context, stream client.Strea
 				last, idle = n, 0
 			} else if idle++; idle == silentFor {
 				silent = true
-				// Only this wakes Next.
+				// Only Close wakes a blocked Next.
 				_ = stream.Close()
 				return
 			}
@@ -604,7 +596,6 @@ func (r *Reflector[T]) superviseInitial(ctx context.Context, stream client.Strea
 	}
 }
 
-// applyInitial applies event to initial.
 func (r *Reflector[T]) applyInitial(s state[T], initial collect.Collector[T], event client.WatchEvent[T]) {
 	switch event.Type {
 	case watch.Bookmark:
@@ -624,12 +615,12 @@ const (
 	shortWatch = time.Second
 )
 
-// errShortWatch reports a server or proxy that accepts watches and ends them at once.
+// errShortWatch reports that a server or proxy accepts watches and ends them at once.
 var errShortWatch = errors.New("the watch ended within a second and brought nothing new")
 
-// watch reads changes from the version of s until the stream ends.
+// watch reads changes, starting from the version of s, until the stream ends.
 func (r *Reflector[T]) watch(ctx context.Context, s state[T]) (state[T], error) {
-	// A streaming list continues as the watch: a new watch could miss changes in between.
+	// A streaming list continues as the watch, because a new watch could miss changes in between.
 	stream := s.stream
 	s.stream = nil
 	if stream == nil {
@@ -638,7 +629,7 @@ func (r *Reflector[T]) watch(ctx context.Context, s state[T]) (state[T], error) 
 		s.end = endOfWatch(options)
 		stream, err = r.source.Watch(ctx, options)
 		if err != nil {
-			// After a refusal the version is still valid; after any other error it may be the cause.
+			// After a refusal the version is still valid. After any other error the version may be the cause.
 			if !isRefusal(err) {
 				s = s.relist()
 			}
@@ -664,11 +655,11 @@ func (r *Reflector[T]) watch(ctx context.Context, s state[T]) (state[T], error) 
 	switch {
 	case ctx.Err() != nil:
 		return s, nil
-	// Otherwise it would be opened again, without a pause, forever.
+	// Without this case, the reflector would reopen the watch forever without a pause.
 	case s.stuck && (events == 0 || before) && isBroken(err):
 		return s.relist(), r.failed("watch", errors.Join(errShortWatch, unlessEOF(err)))
 	case errors.Is(err, io.EOF), overdue:
-		// The server ends each watch as requested, which is not a failure. If it does not, a new watch is opened.
+		// The requested end of a watch is not a failure. An overdue watch is opened again.
 		return s, nil
 	case isBroken(err), isRefusal(err):
 		return s, r.failed("watch", err)
@@ -680,9 +671,9 @@ func (r *Reflector[T]) watch(ctx context.Context, s state[T]) (state[T], error) 
 // askFor is the timeout of the request of isBehind.
 const askFor = 30 * time.Second
 
-// isBehind checks, by a list of one object, whether the server is at a version before that of s. Such a server sends no
-// event and no bookmark until it has reached that version, and then continues from there. If the request fails, the
-// check is repeated after the next watch.
+// isBehind requests a list of one object to check whether the server is at a version before that of s. Such a server
+// sends no event and no bookmark until it has reached that version, and then continues from there. If the request
+// fails, the check is repeated after the next watch.
 func (r *Reflector[T]) isBehind(ctx context.Context, s state[T]) bool {
 	if s.unversioned() {
 		return false
@@ -697,8 +688,8 @@ func (r *Reflector[T]) isBehind(ctx context.Context, s state[T]) bool {
 	return s.wentBack(page.ResourceVersion)
 }
 
-// overdueAfter is how long a watch may continue without data after the server should have ended it: a proxy or network
-// may have lost it, and no event would ever arrive.
+// overdueAfter is how long a watch may continue without data after the server should have ended it. A proxy or network
+// may have lost the watch, in which case no event would ever arrive.
 const overdueAfter = time.Minute
 
 // endOfWatch returns when the server should end a watch that is opened now.
@@ -706,8 +697,8 @@ func endOfWatch(options metav1.ListOptions) time.Time {
 	return time.Now().Add(time.Duration(*options.TimeoutSeconds) * time.Second)
 }
 
-// endOverdue closes stream once its end has passed and no data arrives, until stop is called, which reports whether it
-// closed stream.
+// endOverdue closes stream when end has passed and no further data arrives. The returned stop function ends this
+// supervision and reports whether stream was closed.
 func (r *Reflector[T]) endOverdue(stream client.Stream[T], end time.Time) (stop func() (ended bool)) {
 	var mu sync.Mutex
 	var timer *time.Timer
@@ -738,11 +729,9 @@ func (r *Reflector[T]) endOverdue(stream client.Stream[T], end time.Time) (stop 
 	}
 }
 
-// follow pushes the events of stream until it ends, and returns their number and the reason of the end. It updates the
-// version of s with each event.
+// follow pushes the events of stream until it ends, updates s.version, and returns their number and the reason.
 func (r *Reflector[T]) follow(stream client.Stream[T], s *state[T]) (int, error) {
-	// A watch without a version begins with the existing objects in any order: only later events have the version of
-	// the sink.
+	// A watch without a version begins with the existing objects, whose versions are not that of the sink.
 	replaying := s.unversioned()
 	for events := 0; ; events++ {
 		event, err := stream.Next()
@@ -772,13 +761,12 @@ func (r *Reflector[T]) follow(stream client.Stream[T], s *state[T]) (int, error)
 	}
 }
 
-// isKnown reports whether a watch may send events of that type. The versions of others are meaningless.
+// isKnown reports whether a watch may send events of that type. The versions of other events are meaningless.
 func isKnown(t watch.EventType) bool {
 	return t == watch.Bookmark || t == watch.Added || t == watch.Modified || t == watch.Deleted
 }
 
-// delta returns the delta of event. It reports false for an event of an unknown type. If the transform fails, the delta
-// is a bookmark.
+// delta returns the delta of event, or false for an unknown type. If the transform fails, it returns a bookmark.
 func (r *Reflector[T]) delta(event client.WatchEvent[T]) (Delta[T], bool) {
 	d := Delta[T]{ResourceVersion: event.ResourceVersion, Bytes: event.Bytes}
 	switch event.Type {
@@ -803,20 +791,19 @@ func (r *Reflector[T]) delta(event client.WatchEvent[T]) (Delta[T], bool) {
 	case d.Type == Deleted:
 		d.FinalStateUnknown = true
 	default:
-		// The store keeps the previous state, but has the version of this event, after which a watch continues.
+		// The store keeps the object's previous state, but a later watch continues from this event's version.
 		return Delta[T]{Type: Bookmark, ResourceVersion: d.ResourceVersion}, true
 	}
 	return d, true
 }
 
-// watchOptions request the changes since version. Bookmarks keep the version of a quiet watch within the server's
-// history.
+// watchOptions requests the changes since version. Bookmarks keep a quiet watch within the server's history.
 func watchOptions(version string) metav1.ListOptions {
 	seconds := int64((minWatch + rand.N(minWatch)) / time.Second)
 	return metav1.ListOptions{ResourceVersion: version, AllowWatchBookmarks: true, TimeoutSeconds: &seconds}
 }
 
-// closeWith closes stream when ctx ends, until detach is called, which waits for a Close in progress.
+// closeWith closes stream when ctx ends, unless detach is called first. detach waits for a Close in progress.
 func closeWith[T object.Object](ctx context.Context, stream client.Stream[T]) (detach func()) {
 	closed := make(chan struct{})
 	stop := context.AfterFunc(ctx, func() {
@@ -825,7 +812,7 @@ func closeWith[T object.Object](ctx context.Context, stream client.Stream[T]) (d
 	})
 	return func() {
 		if !stop() {
-			// Close must not affect the stream after the caller hands it on.
+			// Close must not affect the stream after the caller passes it on.
 			<-closed
 		}
 	}

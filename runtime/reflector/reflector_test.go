@@ -67,7 +67,7 @@ func reflect(t *testing.T, source reflector.ListerWatcher[listwatch.Object],
 	return r, sink
 }
 
-// pass lets virtual time go by, and everything that is due in it happen.
+// pass advances the virtual time by d and waits until everything that is then due has run.
 func pass(d time.Duration) {
 	<-time.After(d)
 	synctest.Wait()
@@ -114,7 +114,7 @@ const healthy = 2 * time.Minute
 
 // R04
 //
-// Stronger: a pause is also at least as long as the server requests.
+// Stronger: a pause is at least as long as the server requests.
 func TestRetryAfterIsHonoured(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := listwatch.New()
@@ -128,7 +128,7 @@ func TestRetryAfterIsHonoured(t *testing.T) {
 	})
 }
 
-// blocking is a source that does not answer before the context ends.
+// blocking is a source that does not answer until the context ends.
 type blocking struct{ list, watch bool }
 
 func (b blocking) List(ctx context.Context, _ metav1.ListOptions) (*client.Page[listwatch.Object], error) {
@@ -149,7 +149,7 @@ func (b blocking) Watch(ctx context.Context, options metav1.ListOptions) (client
 
 // R10
 //
-// Stronger: Run returns after its last goroutine, so a test that leaks one fails by itself.
+// Stronger: Run returns only after its last goroutine has ended, so a test in which a goroutine leaks fails by itself.
 func TestRunEndsWithItsContextWhateverItIsDoing(t *testing.T) {
 	for name, source := range map[string]blocking{
 		"in a list": {list: true}, "opening a watch": {watch: true}, "in a watch": {},
@@ -174,7 +174,7 @@ func TestRunEndsWithItsContextWhateverItIsDoing(t *testing.T) {
 	}
 }
 
-// cancelling is a sink that ends the reflector with the first complete state.
+// cancelling is a sink that stops the reflector when it receives the first complete state.
 type cancelling context.CancelFunc
 
 func (c cancelling) Push(reflector.Delta[listwatch.Object]) { c() }
@@ -299,7 +299,7 @@ func TestListForgottenBetweenPagesIsReadInOne(t *testing.T) {
 	})
 }
 
-// forgetful is a source that sends every list in pages, and has forgotten it by the second.
+// forgetful is a source that sends every list in pages, but answers the request for a second page with 410 Gone.
 type forgetful struct{ *listwatch.Source }
 
 func (f forgetful) List(ctx context.Context, options metav1.ListOptions) (*client.Page[listwatch.Object], error) {
@@ -330,7 +330,7 @@ func TestListForgottenBetweenPagesAgainAndAgainIsNotAskedForWithoutAPause(t *tes
 	})
 }
 
-// circling is a source that sends each list in pages that lead back to the one with that number.
+// circling is a source that sends each list in pages, the last of which leads back to an earlier page.
 type circling struct {
 	*listwatch.Source
 	pages, back int
@@ -347,7 +347,7 @@ func (c circling) List(ctx context.Context, options metav1.ListOptions) (*client
 	return page, err
 }
 
-// Stronger: an endless streaming list would otherwise fill the memory.
+// Stronger: an endless list would otherwise fill the memory.
 func TestListWhosePagesGoInACircleIsAFailure(t *testing.T) {
 	for _, c := range []circling{{pages: 1, back: 0}, {pages: 7, back: 6}, {pages: 7, back: 1}, {pages: 64, back: 1},
 		{pages: 100, back: 50}} {
@@ -391,7 +391,7 @@ var streaming = reflector.Options[listwatch.Object]{}
 // W01, W04
 //
 // Stronger: the reflector and the client always request bookmarks with a streaming list, so no option can make an
-// informer wait forever for its end.
+// informer wait forever for the end of the list.
 func TestStreamingListContinuesAsTheWatch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := listwatch.New("a", "b")
@@ -551,8 +551,8 @@ func TestOtherFailureOfAStreamingListIsFollowedByAList(t *testing.T) {
 
 // W02
 //
-// Stronger: a server that takes the request for a streaming list and sends nothing is given up after half a minute, and
-// listed; upstream warns for ever.
+// Stronger: if a server accepts the request for a streaming list but sends nothing for half a minute, the reflector
+// gives up and lists. client-go logs warnings forever.
 func TestServerThatIgnoresInitialEventsIsListed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := listwatch.New("a")
@@ -659,7 +659,7 @@ func TestWatchesAreAskedToEndAfterFiveToTenMinutes(t *testing.T) {
 		seen := make(map[int64]bool)
 		for _, r := range s.Requests[1:] {
 			if r.Verb == "list" && r.Options.Limit == 1 && r.Options.ResourceVersion == "" && r.Options.Continue == "" {
-				continue // what version the server is at, since it sends no bookmarks
+				continue // requests the server's version, since the server sends no bookmarks
 			}
 			seconds := *r.Options.TimeoutSeconds
 			if r.Verb != "watch" || seconds < 300 || seconds >= 600 || !r.Options.AllowWatchBookmarks {
@@ -673,7 +673,7 @@ func TestWatchesAreAskedToEndAfterFiveToTenMinutes(t *testing.T) {
 	})
 }
 
-// endless is a source that does not end watches, as one whose connections are lost on the way.
+// endless is a source that never ends a watch, as if its connections were lost on the way.
 type endless struct{ *listwatch.Source }
 
 func (e endless) Watch(ctx context.Context, options metav1.ListOptions) (client.Stream[listwatch.Object], error) {
@@ -682,7 +682,7 @@ func (e endless) Watch(ctx context.Context, options metav1.ListOptions) (client.
 	return e.Source.Watch(ctx, options)
 }
 
-// Stronger: client-go waits for ever.
+// Stronger: client-go waits forever.
 func TestWatchThatEndsLateIsReopened(t *testing.T) {
 	for _, opts := range []reflector.Options[listwatch.Object]{{}, listOnly} {
 		synctest.Test(t, func(t *testing.T) {
@@ -691,7 +691,7 @@ func TestWatchThatEndsLateIsReopened(t *testing.T) {
 			s.Took()
 			pass(4 * time.Minute)
 			expect(t, "requests in its time", s.Took())
-			// A connection that delivers data is not lost.
+			// A connection that still delivers data is kept.
 			for n := range 20 {
 				s.Send(client.WatchEvent[listwatch.Object]{Type: watch.Bookmark, ResourceVersion: strconv.Itoa(11 + n)})
 				pass(50 * time.Second)
@@ -713,8 +713,8 @@ func TestWatchThatEndsLateIsReopened(t *testing.T) {
 
 // R08
 //
-// Stronger: it shows in Err and is followed by a growing pause, so a proxy that cuts every watch is seen and not
-// hammered.
+// Stronger: Err reports the failure and a growing pause follows, so a proxy that cuts every watch is noticed and does
+// not cause a flood of requests.
 func TestVeryShortWatchIsAFailure(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := listwatch.New("a")
@@ -785,7 +785,7 @@ func TestBookmarkMovesTheVersion(t *testing.T) {
 	})
 }
 
-// versionless is a source whose lists have a version without meaning: "0", or none at all.
+// versionless is a source whose lists have the meaningless version "0", or no version.
 type versionless struct {
 	*listwatch.Source
 	version string
@@ -826,7 +826,7 @@ func TestEventWithoutAVersionIsAnErrorAndRelists(t *testing.T) {
 	})
 }
 
-// Stronger: what happened before the server was set back, and has not happened now, would stay in the store.
+// Stronger: without a relist, the store would keep objects from before the reset that no longer exist.
 func TestBookmarkThatGoesBackIsAnErrorAndRelists(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := listwatch.New("a", "b")
@@ -845,8 +845,8 @@ func TestBookmarkThatGoesBackIsAnErrorAndRelists(t *testing.T) {
 	})
 }
 
-// Stronger: the reflector sends no request to a server with bookmarks, and lists one object from a server without. An
-// answer without a version changes nothing.
+// Stronger: the reflector sends no requests to a server that sends bookmarks, and lists a single object from a server
+// that does not. An answer without a version changes nothing.
 func TestQuietWatchIsFollowedByOneSmallListUnlessThereAreBookmarks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := listwatch.New("a", "b", "c")
@@ -906,7 +906,7 @@ func TestReplayedObjectsOfAVersionlessWatchDoNotMoveTheVersion(t *testing.T) {
 	})
 }
 
-// Stronger: client-go takes the event, and its store goes back.
+// Stronger: client-go accepts the event, and its store goes back to an older state.
 func TestEventThatGoesBackIsAnErrorAndRelists(t *testing.T) {
 	for _, kind := range []watch.EventType{watch.Added, watch.Modified, watch.Deleted} {
 		synctest.Test(t, func(t *testing.T) {
@@ -918,7 +918,7 @@ func TestEventThatGoesBackIsAnErrorAndRelists(t *testing.T) {
 			sink.got()
 			s.Took()
 			s.Send(listwatch.Older(kind, s, "a", "11"))
-			s.Create("c") // which the watch would show
+			s.Create("c") // a watch that is still open would deliver it
 			synctest.Wait()
 			expect(t, "deltas", sink.got())
 			if err := r.Err(); err == nil || !strings.Contains(err.Error(), "gone back") {

@@ -25,12 +25,13 @@ import (
 	webhooks "github.com/kctrl-dev/kctrl/runtime/webhook/server"
 )
 
-// Context is passed to the constructor of a controller. It is a controller.Manager, so the builders accept it:
+// Context is the argument of the constructor of a controller. It implements controller.Manager, so the builders accept
+// it:
 //
 //	controller.For[*webappv1.Guestbook](c).Build(r)
 //
-// The controller then has the name, the client identity and the number of workers that the registry assigns. All
-// methods are safe for concurrent use.
+// The registry assigns the name, the client identity and the number of workers of the controller. All methods are safe
+// for concurrent use.
 type Context struct {
 	owner   webhooks.Owner
 	launch  *launch
@@ -64,12 +65,14 @@ func (l *launch) newContext(name string) (*Context, error) {
 // Name returns the name of the controller.
 func (c *Context) Name() string { return c.owner.Name }
 
-// Manager returns the manager that runs the controller, for functions that the Context does not have. Its clients are
-// not the controller's, and checks and pages that are added to it remain when the controller is restarted.
+// Manager returns the manager that runs the controller. Use it for methods that the Context does not have. Its clients
+// do not have the controller's identity, and checks and pages that are added to it are kept when the controller is
+// restarted.
 func (c *Context) Manager() *manager.Manager { return c.launch.manager }
 
-// Add makes r run and end with the controller. If both run without leader election, such as the sources of a controller
-// that warms up, r runs beside the controller, and its failure counts as one of the controller.
+// Add makes r run and end with the controller. The exception is an r that runs without leader election although the
+// controller requires it, such as the sources of a controller with WarmUp: the manager runs it separately, and its
+// failure is treated as a failure of the controller.
 func (c *Context) Add(r manager.Runnable) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -77,10 +80,10 @@ func (c *Context) Add(r manager.Runnable) error {
 	return nil
 }
 
-// Setup calls a function that sets up a manager, such as the SetupWithManager of a scaffolded reconciler. Its runnables
-// are added to the Context, and its client is that of the controller. Its webhooks, pages and checks serve while the
-// controller is stopped. After a restart, those of the new build replace them, and checks that the new build does not
-// register are removed.
+// Setup calls a function that sets up a manager, such as the SetupWithManager method of a scaffolded reconciler.
+// Runnables that the function adds are added to the Context, and the client that it gets is that of the controller. Its
+// webhooks, pages and checks continue to serve while the controller is stopped. After a restart, those of the new build
+// replace them, and checks that the new build does not add are removed.
 func (c *Context) Setup(setup func(controller.Manager) error) error {
 	added, err := c.launch.manager.Collect(manager.Collection{Live: c.live, Workers: c.workers, Owner: c.owner}, setup)
 	c.mu.Lock()
@@ -89,19 +92,19 @@ func (c *Context) Setup(setup func(controller.Manager) error) error {
 	return err
 }
 
-// AddHealthz adds a check to the liveness probe, with the lifetime of [Context.Setup].
+// AddHealthz adds a check to the liveness probe. The check is kept and replaced as described for [Context.Setup].
 func (c *Context) AddHealthz(name string, check func(*http.Request) error) {
 	// the only error is that of setup
 	_ = c.Setup(func(m controller.Manager) error { m.AddHealthz(name, check); return nil })
 }
 
-// AddReadyz adds a check to the readiness probe, with the lifetime of [Context.Setup].
+// AddReadyz adds a check to the readiness probe. The check is kept and replaced as described for [Context.Setup].
 func (c *Context) AddReadyz(name string, check func(*http.Request) error) {
 	// the only error is that of setup
 	_ = c.Setup(func(m controller.Manager) error { m.AddReadyz(name, check); return nil })
 }
 
-// Handle adds a page to the metrics server, with the lifetime of [Context.Setup].
+// Handle adds a page to the metrics server. The page is kept and replaced as described for [Context.Setup].
 func (c *Context) Handle(path string, h http.Handler) error {
 	return c.Setup(func(m controller.Manager) error { return m.Handle(path, h) })
 }
@@ -113,15 +116,16 @@ func (c *Context) Webhooks() (*webhooks.Server, error) { return c.launch.manager
 // Owner returns the controller as an owner, for webhook.For.
 func (c *Context) Owner() webhooks.Owner { return c.owner }
 
-// Client returns the client of the controller: it reads watched kinds from the cache, and sends all other requests
-// live. Its user agent has the name of the controller. Its credentials are those of the process or, with
-// --use-service-account-credentials, of the service account with the controller's name.
+// Client returns the client of the controller. It reads watched kinds from the cache, and sends all other requests
+// directly to the API server. Its user agent contains the name of the controller. It uses the credentials of the
+// process or, with --use-service-account-credentials, those of the service account with the controller's name.
 func (c *Context) Client() client.Client { return c.client }
 
-// Live returns the client of the controller that also reads from the API server.
+// Live returns the controller's client that sends all requests, including reads, directly to the API server.
 func (c *Context) Live() *client.REST { return c.live }
 
-// ClientFor returns a client like [Context.Client] with another name, for a part of the controller.
+// ClientFor returns a client like [Context.Client] for a part of the controller. name replaces the name of the
+// controller in its user agent and service account.
 func (c *Context) ClientFor(name string) (client.Client, error) {
 	live, err := c.launch.clientOf(name)
 	if err != nil {
@@ -130,7 +134,7 @@ func (c *Context) ClientFor(name string) (client.Client, error) {
 	return c.launch.split(live), nil
 }
 
-// Cache returns the manager's cache, which all controllers share, and which reads with the credentials of the process.
+// Cache returns the manager's cache. All controllers share it, and it uses the credentials of the process.
 func (c *Context) Cache() *cache.Cache { return c.launch.manager.Cache() }
 
 // Informer returns the shared informer of the kind of prototype, see [cache.Cache.Informer].
@@ -138,15 +142,16 @@ func (c *Context) Informer(prototype object.Object) (*cache.Informer, error) {
 	return c.Cache().Informer(prototype)
 }
 
-// MetadataInformer returns the shared informer of a kind whose handlers receive the metadata of objects. If any
-// controller watches complete objects of the kind, it uses that informer; otherwise only the metadata are watched.
+// MetadataInformer returns the shared informer of a kind; its handlers receive only the metadata of objects. If a
+// controller watches complete objects of the kind, the same watch serves both; otherwise only the metadata are watched.
 func (c *Context) MetadataInformer(kind schema.GroupVersionKind) (*cache.Informer, error) {
 	prototype := &metav1.PartialObjectMetadata{}
 	prototype.SetGroupVersionKind(kind)
 	return c.Cache().Informer(prototype)
 }
 
-// InformersStarted is closed when the informers of all controllers that were built at the start have started.
+// InformersStarted returns a channel that is closed when the informers of all controllers that were built at the start
+// have started.
 func (c *Context) InformersStarted() <-chan struct{} { return c.launch.informersStarted }
 
 // ResyncPeriod returns a random time between --min-resync-period and twice that. Zero disables resyncs.
@@ -167,11 +172,11 @@ func (c *Context) Logger() *slog.Logger { return c.logger }
 // Metrics returns the registry that /metrics exposes.
 func (c *Context) Metrics() *metrics.Registry { return c.launch.manager.Metrics() }
 
-// MaxConcurrentReconciles returns the number of workers: that of --concurrent-<name>-syncs, or the manager's.
+// MaxConcurrentReconciles returns the number of workers of --concurrent-<name>-syncs, or the manager's default.
 func (c *Context) MaxConcurrentReconciles() int { return c.workers }
 
-// EventRecorder returns an event recorder in the name of a controller, by default that of the descriptor. Events are
-// written with the credentials of the process.
+// EventRecorder returns an event recorder for the named controller. If controller is empty, the name is that of the
+// descriptor. Events are written with the credentials of the process.
 func (c *Context) EventRecorder(controller string) *events.Recorder {
 	return c.launch.manager.EventRecorder(cmp.Or(controller, c.Name()))
 }
@@ -179,7 +184,7 @@ func (c *Context) EventRecorder(controller string) *events.Recorder {
 // FeatureEnabled reports whether a feature gate is on.
 func (c *Context) FeatureEnabled(gate string) bool { return c.launch.registry.gates.Enabled(gate) }
 
-// ControllerEnabled reports whether flags and feature gates enable a controller in this program. It accepts aliases.
+// ControllerEnabled reports whether flags and feature gates enable a controller in this program. name may be an alias.
 func (c *Context) ControllerEnabled(name string) bool { return c.launch.isEnabled(name) }
 
 // countBuild counts a build of the controller of that name, and returns the number of builds so far.
@@ -190,7 +195,7 @@ func (l *launch) countBuild(name string) int {
 	return l.builds[name]
 }
 
-// split returns a client that reads watched kinds from the cache, and sends all other requests through live.
+// split returns a client that reads watched kinds from the cache, and uses live for all other requests.
 func (l *launch) split(live *client.REST) client.Client {
 	return client.NewClient(cache.Reader{Cache: l.manager.Cache(), Live: live}, live)
 }
@@ -217,8 +222,8 @@ func (l *launch) clientOf(name string) (*client.REST, error) {
 	})
 }
 
-// serviceAccountClient returns the http.Client with the credentials of the service account of that name. There is one
-// per name.
+// serviceAccountClient returns the http.Client with the credentials of the service account of that name. Each name has
+// one client.
 func (l *launch) serviceAccountClient(config *rest.Config, name string) (*http.Client, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -14,11 +14,12 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/controller"
 )
 
-// Controller is run by a registry. Optional methods are called while it runs: Ready() error for /readyz,
-// Healthy(*http.Request) error for /healthz, and DebugHandler() http.Handler for /debug/controllers/<name>.
+// Controller is a controller that a registry runs. While it runs, the registry calls the following methods if the
+// controller has them: Ready() error for /readyz, Healthy(*http.Request) error for /healthz, and DebugHandler()
+// http.Handler for /debug/controllers/<name>.
 type Controller interface {
-	// Run runs the controller until ctx ends, and returns after its last goroutine has ended. An earlier error is a
-	// failure, see [RestartPolicy].
+	// Run runs the controller until ctx ends, and returns after its last goroutine has ended. If Run returns an error
+	// before ctx ends, the controller has failed, see [RestartPolicy].
 	Run(ctx context.Context) error
 }
 
@@ -30,16 +31,17 @@ type (
 	named     interface{ Name() string }
 )
 
-// RestartPolicy decides what to do after a failure of a controller: an error or a panic before it was stopped.
+// RestartPolicy is how the registry reacts to a failure of a controller: an error or a panic before the controller was
+// stopped.
 type RestartPolicy int
 
 const (
-	// OnError builds and runs it again after a delay, which doubles with each failure from 1 s to 5 min, and returns to
-	// 1 s after it has run for 10 min.
+	// OnError builds and runs the controller again after a delay. The delay is 1 s after the first failure, and doubles
+	// with each further failure up to 5 min. It returns to 1 s after the controller has run for 10 min.
 	OnError RestartPolicy = iota
-	// Never does not restart it. /readyz reports the failure.
+	// Never does not restart the controller. /readyz reports the failure.
 	Never
-	// Fatal ends the manager with its error.
+	// Fatal ends the manager with the controller's error.
 	Fatal
 )
 
@@ -56,43 +58,46 @@ func (p RestartPolicy) String() string {
 	return fmt.Sprintf("RestartPolicy(%d)", int(p))
 }
 
-// Descriptor describes a controller. Name is required, and so is New unless a setup adds the controller, see
+// Descriptor describes a controller. Name is required. New is required unless a setup function adds the controller, see
 // [Registry.RegisterSetup].
 type Descriptor struct {
-	// Name identifies the controller in flags, logs, metrics and on the API server, such as "guestbook-controller". It
-	// is a DNS name.
+	// Name identifies the controller in flags, logs and metrics, and to the API server. It must be a DNS name, such as
+	// "guestbook-controller".
 	Name string
-	// Aliases are former names. They are still accepted, with a warning, so never remove one.
+	// Aliases are former names. Flags accept them with a warning. Do not remove an alias, because users may have it in
+	// their flags.
 	Aliases []string
 	// FeatureGates must all be enabled for the controller to run.
 	FeatureGates []string
-	// DisabledByDefault prevents it from running unless --controllers names it; * does not suffice.
+	// DisabledByDefault disables the controller unless --controllers contains its name; * does not enable it.
 	DisabledByDefault bool
-	// SpecialHandling builds the controller before all others, and starts it before the others of its leader election
-	// group, or before all if it runs without election. It is for controllers on which the start of others depends.
+	// SpecialHandling makes the registry build the controller before all others, and start it before the other controllers
+	// of its leader election group, or before all controllers if it runs without leader election. Set it for a controller
+	// that other controllers need at their start.
 	SpecialHandling bool
-	// Needs are its permissions on the API server, which are checked before anything starts.
+	// Needs are the kinds and permissions that the controller needs. The registry checks them before it builds the
+	// controllers.
 	Needs []Need
-	// Election decides which process runs it. The zero value means the election of the controller that New returns, if
-	// any, and otherwise the group of the manager.
+	// Election configures which process runs the controller. The zero value means the Election of the controller that New
+	// returns, if it has one, and otherwise the main group of the manager.
 	Election controller.Election
-	// Restart decides what to do after a failure.
+	// Restart is how the registry reacts to a failure of the controller.
 	Restart RestartPolicy
-	// Concurrency is the default of --concurrent-<name>-syncs. Zero means the manager's.
+	// Concurrency is the default of --concurrent-<name>-syncs. Zero means the manager's default.
 	Concurrency int
-	// New builds the controller without starting it, and does not retain ctx, which has the logger. It is called again
-	// when the controller is restarted. If New returns a nil Controller and added nothing to c, the controller has
-	// nothing to do and is skipped. Runnables that were added to c run together with the returned controller, or
-	// instead of it if that is nil.
+	// New builds the controller but does not start it. It must not retain ctx, which contains the logger. The registry
+	// calls New again when it restarts the controller. Runnables that New adds to c run together with the returned
+	// controller, or instead of it if New returns nil. If New returns a nil Controller and adds nothing to c, the
+	// controller has nothing to do and is skipped.
 	//
-	// A nil New describes a controller that a setup adds. It is not rebuilt: OnError then acts like Fatal, and the
-	// setup decides its concurrency.
+	// If New is nil, the descriptor describes a controller that a setup function adds. The registry cannot build such a
+	// controller again, so OnError has the effect of Fatal. The setup function determines the number of workers.
 	New func(ctx context.Context, c *Context) (Controller, error)
 }
 
 // Need is a set of permissions for a kind.
 type Need struct {
-	// Kind is looked up in its version, or in any if the version is empty.
+	// Kind is the required kind. If its version is empty, any version suffices.
 	Kind schema.GroupVersionKind
 	// Verbs are RBAC verbs, such as "list".
 	Verbs []string
@@ -101,14 +106,14 @@ type Need struct {
 	// Namespace is the namespace of the permissions, if there is only one. Empty means the manager's namespaces, or
 	// all.
 	Namespace string
-	// Optional means that the controller works without it.
+	// Optional means that the controller also works without the kind and the permissions.
 	Optional bool
 }
 
 // maxName is the maximum length of a name.
 const maxName = 63
 
-// validate returns every mistake in the descriptors, each with the name of the controller.
+// validate returns all mistakes in the descriptors, each with the name of the controller.
 func validate(all []Descriptor, setups bool, gates *FeatureGates) error {
 	var errs []error
 	owners := map[string]int{} // indexes by name
@@ -140,8 +145,8 @@ func validate(all []Descriptor, setups bool, gates *FeatureGates) error {
 	return errors.Join(errs...)
 }
 
-// validate returns the mistakes that are independent of other descriptors. With setups, one of these may add the
-// controller.
+// validate returns the mistakes that are independent of other descriptors. setups means that the registry has setup
+// functions, one of which may add the controller.
 func (d *Descriptor) validate(setups bool, gates *FeatureGates) (errs []error) {
 	wrong := func(format string, args ...any) {
 		errs = append(errs, fmt.Errorf("controller %s: "+format, append([]any{d.title()}, args...)...))

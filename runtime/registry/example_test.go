@@ -7,7 +7,7 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/registry"
 )
 
-// loop is a controller that has nothing to do.
+// loop is a controller that does nothing.
 type loop struct{}
 
 func (loop) Run(ctx context.Context) error {
@@ -15,7 +15,7 @@ func (loop) Run(ctx context.Context) error {
 	return nil
 }
 
-// A unit test of a program validates its descriptors, which reports all mistakes at once.
+// A program's unit test validates its descriptors. The error contains all mistakes at once.
 func ExampleRegistry_Validate() {
 	build := func(context.Context, *registry.Context) (registry.Controller, error) { return loop{}, nil }
 	r := registry.New(registry.Options{FeatureGates: []registry.FeatureGate{
@@ -32,7 +32,7 @@ func ExampleRegistry_Validate() {
 	// controller sync-controller: the alias "guestbook" is one of controller guestbook-controller already
 }
 
-// A feature is on by its gate, which has a history.
+// A feature gate enables a feature. The gate records the versions in which its default changed.
 func ExampleFeatureGates_Enabled() {
 	r := registry.New(registry.Options{Version: "1.3", FeatureGates: []registry.FeatureGate{
 		{Name: "FastSync", Specs: []registry.GateSpec{

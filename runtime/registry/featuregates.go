@@ -15,7 +15,7 @@ import (
 // Stage is the maturity of a feature.
 type Stage string
 
-// Stages in the order in which a feature passes through them.
+// Stages of a feature, in their usual order.
 const (
 	Alpha      Stage = "ALPHA"
 	Beta       Stage = "BETA"
@@ -23,21 +23,21 @@ const (
 	Deprecated Stage = "DEPRECATED"
 )
 
-// Gates that set all gates of a stage, except those that are set by name.
+// Gates that set all gates of a stage, except gates that are set by their own name.
 const (
 	allAlpha = "AllAlpha"
 	allBeta  = "AllBeta"
 )
 
-// GateSpec is the specification of a feature gate since a version of the program.
+// GateSpec specifies a feature gate from one version of the program on.
 type GateSpec struct {
-	// Since is the version, such as "1.2".
+	// Since is the first version to which the specification applies, such as "1.2".
 	Since string
-	// Stage is its maturity since then.
+	// Stage is the maturity of the feature in these versions.
 	Stage Stage
-	// Default is its state if it is not set.
+	// Default is the state of the gate if the user does not set it.
 	Default bool
-	// Locked prevents changes of the default, as for a feature that is GA.
+	// Locked means that users cannot change the default, for example because the feature is GA.
 	Locked bool
 }
 
@@ -49,11 +49,11 @@ type FeatureGate struct {
 	Specs []GateSpec
 }
 
-// FeatureGates are the feature gates of a program, in the version that it emulates. The zero value has none. All
+// FeatureGates are the feature gates of a program, in the version that it emulates. The zero value has no gates. All
 // methods are safe for concurrent use.
 type FeatureGates struct {
 	mu     sync.Mutex
-	binary *version.Version // nil is newer than all
+	binary *version.Version // nil means newer than all versions
 	// emulated is the version whose specs apply; nil means binary.
 	emulated *version.Version
 	gates    map[string][]spec
@@ -66,7 +66,8 @@ type spec struct {
 	since *version.Version
 }
 
-// newFeatureGates returns gates for a program of that version; empty means newer than all.
+// newFeatureGates returns the gates of a program. of is the version of the program; empty means newer than all
+// versions.
 func newFeatureGates(of string, gates []FeatureGate) (*FeatureGates, error) {
 	f := &FeatureGates{gates: map[string][]spec{}, set: map[string]bool{}}
 	var errs []error
@@ -119,8 +120,8 @@ func (f *FeatureGates) add(gate FeatureGate) error {
 	return nil
 }
 
-// Enabled reports whether a feature is enabled. A gate that the emulated version does not have yet is disabled, and so
-// is an unknown one.
+// Enabled reports whether a feature is enabled. It returns false for an unknown gate, and for a gate that the emulated
+// version does not have yet.
 func (f *FeatureGates) Enabled(name string) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -142,7 +143,7 @@ func (f *FeatureGates) Enabled(name string) bool {
 	return s.Default
 }
 
-// specLocked returns the effective spec: the last one that is not newer than the emulated version.
+// specLocked returns the effective spec of a gate, which is the last spec that is not newer than the emulated version.
 func (f *FeatureGates) specLocked(name string) (spec, bool) {
 	at := f.emulated
 	if at == nil {
@@ -156,7 +157,7 @@ func (f *FeatureGates) specLocked(name string) (spec, bool) {
 	return spec{}, false
 }
 
-// known returns an error with the most similar name if no version has the gate.
+// known returns an error if no version has the gate. The error suggests the most similar name.
 func (f *FeatureGates) known(name string) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -189,7 +190,8 @@ func (f *FeatureGates) parseGates(text string) (map[string]bool, error) {
 	return set, errors.Join(errs...)
 }
 
-// apply sets gates in the emulated version; empty means that of the program. It returns warnings for the user.
+// apply sets the emulated version and then the gates in set. An empty version means the version of the program. apply
+// returns warnings for the user.
 func (f *FeatureGates) apply(set map[string]bool, emulated string) (warnings []string, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -131,7 +131,7 @@ func TestHelpListsGatesThatCanBeChanged(t *testing.T) {
 	}
 }
 
-// FuzzParseGates checks that a text either is an error or sets existing gates.
+// FuzzParseGates checks that every input is an error or sets only existing gates.
 func FuzzParseGates(f *testing.F) {
 	for _, seed := range []string{"Old=true", "AllAlpha=true,Young=false", "=,=", "Old=t,Old=f"} {
 		f.Add(seed)

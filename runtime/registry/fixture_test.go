@@ -25,19 +25,19 @@ import (
 
 var errBroken = errors.New("broken")
 
-// apiServer is the part of an API server that a registry needs, in memory: readiness, discovery, access reviews and
-// tokens. It records lists and their users, and has no objects.
+// apiServer is an in-memory API server with the parts that a registry needs: readiness, discovery, access reviews and
+// tokens. It contains no objects. It records lists and the users who sent them.
 type apiServer struct {
 	mu       sync.Mutex
-	unready  int                 // so many answers to /readyz are failures
-	refused  []string            // "verb resource" or "user verb resource" that reviews refuse
-	listed   map[string]bool     // resources
+	unready  int                 // number of /readyz requests that fail
+	refused  []string            // "verb resource" or "user verb resource" that access reviews deny
+	listed   map[string]bool     // listed resources
 	agents   map[string]bool     // user agents
 	accounts map[string]bool     // service accounts that exist
-	tokens   map[string]string   // who a token is of
-	issued   int                 // tokens
-	lifetime time.Duration       // of tokens
-	down     error               // the answer to token requests, when set
+	tokens   map[string]string   // by token, its user
+	issued   int                 // number of issued tokens
+	lifetime time.Duration       // lifetime of issued tokens
+	down     error               // if set, token requests fail with it
 	seen     map[string][]string // users by path
 }
 
@@ -239,7 +239,7 @@ type running struct {
 	err    error // set before ended is closed
 }
 
-// start runs m until the bubble is done with it.
+// start runs m until the test ends.
 func start(t *testing.T, m *manager.Manager) *running {
 	ctx, cancel := context.WithCancel(t.Context())
 	r := &running{t: t, cancel: cancel, ended: make(chan struct{})}
@@ -251,7 +251,7 @@ func start(t *testing.T, m *manager.Manager) *running {
 	return r
 }
 
-// pass lets virtual time pass, and all settle that it has woken: what that has done can then be read.
+// pass advances the virtual time by d and waits until everything that is then due has run.
 func pass(d time.Duration) {
 	time.Sleep(d)
 	synctest.Wait()

@@ -10,9 +10,10 @@ import (
 )
 
 // BindFlags declares the flags of the registry on set: --controllers, --feature-gates, --concurrent-<name>-syncs and
-// others. The first two may be repeated, as for kube-controller-manager: later values are added. [manager.BindFlags]
-// declares the manager's flags. Like package flag, BindFlags panics if set has a flag of the same name. Register all
-// descriptors before; the options are the defaults. [Registry.AddTo] reports errors that depend on several flags.
+// others. As in kube-controller-manager, the first two may be repeated: the values are joined. The defaults are the
+// options of the registry. Register all descriptors before this call. Like package flag, BindFlags panics if set has a
+// flag of the same name. [Registry.AddTo] reports errors that depend on several flags. [manager.BindFlags] declares the
+// manager's flags.
 func (r *Registry) BindFlags(set *flag.FlagSet) {
 	set.Var(&text{value: strings.Join(r.controllers, ","), set: r.setControllers, adds: true}, "controllers",
 		describe(r.known(), len(r.setups) > 0))
@@ -50,7 +51,7 @@ type text struct {
 	value string // all values that were set
 	set   func(string) error
 	adds  bool // values are added to earlier ones
-	given bool // it was set
+	given bool // the flag was set
 }
 
 // String returns the value.
@@ -71,7 +72,8 @@ func (t *text) Set(value string) error {
 // Shown marks the value for /configz.
 func (*text) Shown() {}
 
-// setControllers checks names at once if all are known, so that the error has the position of the mistake.
+// setControllers checks the names immediately if all names are known, so that the error has the position of the
+// mistake.
 func (r *Registry) setControllers(value string) error {
 	s, err := parseSelection(value)
 	if err != nil {

@@ -34,22 +34,22 @@ type State string
 
 // States of a controller.
 const (
-	// Disabled means not enabled by --controllers or the feature gates.
+	// Disabled means that --controllers or the feature gates do not enable the controller.
 	Disabled State = "disabled"
-	// Elsewhere means that another program runs it, by --leader-migration-config.
+	// Elsewhere means that another program runs the controller, according to --leader-migration-config.
 	Elsewhere State = "elsewhere"
-	// Skipped means that its constructor found nothing to do.
+	// Skipped means that the constructor found nothing to do.
 	Skipped State = "skipped"
-	// Waiting means that it is built, and waits for leadership, for controllers with special handling, or for its part
-	// of the start interval.
+	// Waiting means that the controller is built, and waits for leadership, for controllers with special handling, or for
+	// its part of the start interval.
 	Waiting State = "waiting"
 	// Running means that Run is in progress.
 	Running State = "running"
-	// Restarting means that it has failed and will be built again.
+	// Restarting means that the controller has failed and will be built again.
 	Restarting State = "restarting"
-	// Failed means that it has failed and is not restarted.
+	// Failed means that the controller has failed and is not restarted.
 	Failed State = "failed"
-	// Ended means that it has returned, or was stopped.
+	// Ended means that the controller has returned, or was stopped.
 	Ended State = "ended"
 )
 
@@ -57,23 +57,23 @@ const (
 type Status struct {
 	Name  string `json:"name"`
 	State State  `json:"state"`
-	// Reason is why it is in that state, or why it runs but is not ready.
+	// Reason is the reason why the controller is in State, or why it runs but is not ready.
 	Reason   string `json:"reason,omitempty"`
 	Restarts int    `json:"restarts,omitempty"`
 }
 
-// runner is a controller as a runnable of the manager. It starts the controller in order, and restarts it after
-// failures.
+// runner is the manager's runnable for a controller. It starts the controller when it is its turn, and restarts it
+// after failures.
 type runner struct {
 	launch     *launch
 	descriptor Descriptor
 	election   controller.Election
-	begun      chan struct{} // closed when the controller was first started, or will not be
+	begun      chan struct{} // closed when the controller is first started, or will never be
 	once       sync.Once     // closes begun
-	besides    firstError    // of the runnables beside the first build
+	besides    firstError    // of the companions of the first build
 
 	mu       sync.Mutex
-	current  Controller // the current build, or the next
+	current  Controller // the current build, or the next one
 	state    State
 	err      error // of the last failure
 	restarts int
@@ -103,8 +103,8 @@ func (f *firstError) first() error {
 	}
 }
 
-// build builds the runner of a descriptor, and returns the runnables beside it. The runner is nil if there is nothing
-// to run.
+// build builds the runner of a descriptor, and returns the runnables that run beside it, see companion. The runner is
+// nil if the descriptor's controller has nothing to do.
 func (l *launch) build(ctx context.Context, d Descriptor) (r *runner, beside []manager.Runnable, err error) {
 	built, beside, err := l.construct(ctx, d)
 	if err != nil || built == nil {
@@ -170,7 +170,7 @@ func (l *launch) construct(ctx context.Context, d Descriptor) (built Controller,
 	return parts, beside, nil
 }
 
-// claim reserves the names of a build in logs and metrics. Two controllers must not share one.
+// claim reserves the names of a build in logs and metrics. Two controllers must not have the same name.
 func (l *launch) claim(owner string, built []Controller) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -188,8 +188,8 @@ func (l *launch) claim(owner string, built []Controller) error {
 	return nil
 }
 
-// twice returns an error if two of the added runnables have the same name, since each could be confused with the
-// returned controller or with the other.
+// twice returns an error if two of the added runnables have the same name, because logs and metrics could not
+// distinguish them.
 func twice(added []manager.Runnable) error {
 	first := map[string]manager.Runnable{} // by name
 	for _, r := range added {
@@ -259,7 +259,7 @@ func (l *launch) log(what, name string, err error, more ...any) {
 	l.manager.Logger().Error(what, args...)
 }
 
-// together are controllers that run as one: the first failure ends all.
+// together are controllers that run as one. The first failure ends all of them.
 type together []Controller
 
 // Run runs all.
@@ -301,7 +301,8 @@ func (t together) Healthy(req *http.Request) error {
 	return errors.Join(errs...)
 }
 
-// companion runs beside a controller as a runnable of the manager. Its failure counts as one of the controller.
+// companion is a runnable of the manager that runs beside a controller. Its failure is treated as a failure of the
+// controller.
 type companion struct {
 	name string
 	run  func(ctx context.Context) error
@@ -323,7 +324,7 @@ func (r *runner) besideIt(n int, part manager.Runnable) manager.Runnable {
 // Name returns the name of the runnable.
 func (c companion) Name() string { return c.name }
 
-// NeedLeaderElection returns false: it runs in every replica.
+// NeedLeaderElection returns false, because a companion runs in every replica.
 func (companion) NeedLeaderElection() bool { return false }
 
 // Run runs until ctx ends. It returns an error only if the controller's failures end the manager.
@@ -332,13 +333,13 @@ func (c companion) Run(ctx context.Context) error {
 	if err == nil || ctx.Err() != nil || c.of.descriptor.Restart == Fatal {
 		return err
 	}
-	// The controller may wait for leadership, and report the failure only then.
+	// Log the failure now, because the controller may be waiting for leadership, and reports the failure only after that.
 	c.of.launch.log("what runs beside a controller has failed", c.of.Name(), err, "runnable", c.name)
 	c.of.besides.report(fmt.Errorf("%s: %w", c.name, err))
 	return nil
 }
 
-// readyCompanion is a companion with a readiness.
+// readyCompanion is a companion with a readiness check.
 type readyCompanion struct {
 	companion
 	readier
@@ -362,7 +363,7 @@ func debugHandlerOf(c Controller) http.Handler {
 // Name returns the name of the descriptor.
 func (r *runner) Name() string { return r.descriptor.Name }
 
-// NeedLeaderElection reports whether the controller runs only in a leader.
+// NeedLeaderElection reports whether the controller runs only in the leader.
 func (r *runner) NeedLeaderElection() bool { return !r.election.Off }
 
 // LeaderElectionGroup returns the group of the controller.
@@ -374,8 +375,8 @@ func (r *runner) LeaderElectionMigratesFrom() string { return r.election.Migrate
 // LeaderElectionLease returns the name of its group's lease. Empty means the default.
 func (r *runner) LeaderElectionLease() string { return r.election.Lease }
 
-// Run starts the controller in order, and runs it until ctx ends, with restarts by its policy. It returns an error only
-// to end the manager.
+// Run starts the controller when it is its turn, and runs it until ctx ends. It restarts the controller according to
+// its policy. It returns an error only to end the manager.
 func (r *runner) Run(ctx context.Context) error {
 	defer r.once.Do(func() { close(r.begun) })
 	if !r.wait(ctx) {
@@ -406,7 +407,7 @@ func (r *runner) Run(ctx context.Context) error {
 			pause = restartBase
 		}
 		r.note(Restarting, err)
-		// Jitter spreads the restarts of controllers that failed for a common reason.
+		// Jitter spreads the restarts of controllers that failed for the same reason.
 		if life.Sleep(ctx, pause/2+rand.N(pause/2+1)) != nil {
 			r.note(Ended, nil)
 			return nil
@@ -438,7 +439,7 @@ func (r *runner) wait(ctx context.Context) bool {
 
 func groupName(e controller.Election) string { return cmp.Or(e.Group, controller.MainGroup) }
 
-// runOnce builds the controller, unless it is built, and runs it.
+// runOnce builds the controller unless it is already built, and runs it.
 func (r *runner) runOnce(ctx context.Context) error {
 	current, first, err := r.next(ctx)
 	if err != nil || current == nil {
@@ -474,7 +475,8 @@ func (r *runner) runFirst(ctx context.Context, current Controller) error {
 	return err
 }
 
-// next returns the build to run, or nil if there is nothing to do, and whether it is the first.
+// next returns the build to run, and whether it is the first build. The build is nil if the controller has nothing to
+// do.
 func (r *runner) next(ctx context.Context) (current Controller, first bool, err error) {
 	r.mu.Lock()
 	current, again := r.current, r.state == Restarting
@@ -484,7 +486,7 @@ func (r *runner) next(ctx context.Context) (current Controller, first bool, err 
 		if current, beside, err = r.launch.construct(ctx, r.descriptor); err != nil {
 			return nil, false, err
 		}
-		// The companions of the first build continue, unless one has failed: then those of this build run with it.
+		// The companions of the first build continue to run. If one of them has failed, those of this build run with it.
 		if current != nil && r.besides.first() != nil {
 			current = with(current, beside)
 		}
@@ -519,8 +521,8 @@ func (r *runner) note(state State, err error) {
 	}
 }
 
-// Ready returns why the controller does not work: its failure, or its own readiness while it runs. A controller that
-// waits for its turn is ready.
+// Ready returns nil, or the reason why the controller does not work: its last failure, or the error of its own Ready
+// method while it runs. It returns nil for a controller that waits for its turn.
 func (r *runner) Ready() error {
 	r.mu.Lock()
 	current, state, err := r.current, r.state, r.err
@@ -538,7 +540,7 @@ func (r *runner) Ready() error {
 	return nil
 }
 
-// healthy returns the controller's own health while it runs.
+// healthy returns the error of the controller's own Healthy method while it runs.
 func (r *runner) healthy(req *http.Request) error {
 	r.mu.Lock()
 	current, state := r.current, r.state

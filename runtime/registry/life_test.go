@@ -35,7 +35,7 @@ func metaOf(name string) metav1.ObjectMeta { return metav1.ObjectMeta{Namespace:
 
 func corev1Key(name string) object.Key { return object.Key{Namespace: "ns", Name: name} }
 
-// runOnly is a controller that has nothing but Run.
+// runOnly is a controller that has no method except Run.
 type runOnly func(ctx context.Context) error
 
 func (f runOnly) Run(ctx context.Context) error { return f(ctx) }
@@ -100,8 +100,8 @@ func TestFailingControllerIsRestartedAndOthersGoOn(t *testing.T) {
 	})
 }
 
-// TestRestartedControllerReplacesItsSetup checks that webhooks, conversions and pages serve while
-// the controller is stopped, and that the restarted controller replaces them.
+// TestRestartedControllerReplacesItsSetup checks that webhooks, conversions and pages are served while the controller
+// is stopped, and that the restarted controller replaces them.
 func TestRestartedControllerReplacesItsSetup(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m, _ := newManager(t, newAPIServer(), manager.Options{Webhook: manager.WebhookOptions{BindAddress: manager.Off}})
@@ -132,7 +132,7 @@ func TestRestartedControllerReplacesItsSetup(t *testing.T) {
 		l := launched(t, m, Options{}, Descriptor{Name: "own", New: func(_ context.Context, c *Context) (Controller, error) {
 			built++
 			err := errors.Join(c.Setup(setUp), webhook.Handle(c, "/context", page()))
-			// A second registration in one build would be lost silently.
+			// A second registration in one build must fail, because it would otherwise be dropped silently.
 			twice := errors.Join(c.Setup(func(m controller.Manager) error { return m.Handle("/page", page()) }),
 				webhook.Handle(c, "/setup", page()),
 				webhook.For[*autoscalingv2.HorizontalPodAutoscaler](c).WithSpokes(scaledTo(built)).Complete())
@@ -184,7 +184,7 @@ func TestRestartedControllerReplacesItsSetup(t *testing.T) {
 	})
 }
 
-// scaledTo is a spoke whose objects have so many replicas as hubs.
+// scaledTo returns a spoke whose hubs have that number of replicas.
 func scaledTo(replicas int) conversion.Spoke[*autoscalingv2.HorizontalPodAutoscaler] {
 	return conversion.NewSpoke(
 		func(context.Context, *autoscalingv2.HorizontalPodAutoscaler, *autoscalingv1.HorizontalPodAutoscaler) error {
@@ -196,8 +196,8 @@ func scaledTo(replicas int) conversion.Spoke[*autoscalingv2.HorizontalPodAutosca
 		})
 }
 
-// TestChecksOfARestartedControllerAreThoseOfTheNext sends the requests of a kubelet's probes. The checks that a
-// controller has set up stay while it is stopped; its own health check runs only while it runs.
+// TestChecksOfARestartedControllerAreThoseOfTheNext probes the manager as a kubelet does. The checks that a controller
+// has set up remain while it is stopped. The controller's own health check is called only while it runs.
 func TestChecksOfARestartedControllerAreThoseOfTheNext(t *testing.T) {
 	m, log := newManager(t, newAPIServer(), manager.Options{HealthProbeBindAddress: "127.0.0.1:0"})
 	var built atomic.Int32
@@ -213,7 +213,7 @@ func TestChecksOfARestartedControllerAreThoseOfTheNext(t *testing.T) {
 		err := c.Setup(func(m controller.Manager) error {
 			m.AddHealthz("set-up", failing("health"))
 			m.AddReadyz("set-up", failing("readiness"))
-			m.AddHealthz("set-up", failing("second")) // it may have two of a name
+			m.AddHealthz("set-up", failing("second")) // two checks may have the same name
 			if build == 1 {
 				m.AddHealthz("once", failing("single"))
 			}
@@ -374,7 +374,7 @@ func TestSpecialControllerIsBuiltAndStartedFirst(t *testing.T) {
 		release := make(chan struct{})
 		l.special[0].current = &fake{run: func(ctx context.Context) error {
 			<-release
-			return errBroken // which stalls no other controller
+			return errBroken // must not stall other controllers
 		}}
 		r := start(t, m)
 		close(release)
@@ -431,7 +431,7 @@ func TestReadyAndHealthyComeFromTheController(t *testing.T) {
 	})
 }
 
-// part is a runnable of a context.
+// part is a runnable that a controller adds to its context.
 type part struct {
 	fake
 	name   string
@@ -469,8 +469,8 @@ func TestAdditionsToTheContextBelongToTheController(t *testing.T) {
 	})
 }
 
-// TestFailureOfWhatRunsBesideAControllerIsOneOfIt uses a source that fails. With WarmUp, the controller does not run
-// it.
+// TestFailureOfWhatRunsBesideAControllerIsOneOfIt uses a source that fails. With WarmUp, the source runs beside the
+// controller and not in it.
 func TestFailureOfWhatRunsBesideAControllerIsOneOfIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m, _ := newManager(t, newAPIServer(), manager.Options{})
@@ -532,11 +532,11 @@ func TestInformersAreStartedBeforeControllers(t *testing.T) {
 	})
 }
 
-// TestSpecialControllerOfAnotherProcessBlocksNothing uses a lease that another process holds.
+// TestSpecialControllerOfAnotherProcessBlocksNothing uses a leader election that this process cannot win.
 func TestSpecialControllerOfAnotherProcessBlocksNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		opts := manager.Options{LeaderElection: manager.LeaderElectionOptions{Enabled: true, ID: "x", Namespace: "ns"}}
-		m, _ := newManager(t, newAPIServer(), opts) // which has no leases, so there is no leader
+		m, _ := newManager(t, newAPIServer(), opts) // the server stores no leases, so there is no leader
 		l := launched(t, m, Options{},
 			Descriptor{Name: "special", SpecialHandling: true, New: building(&fake{})},
 			Descriptor{Name: "elected", New: building(&fake{})},
@@ -600,7 +600,7 @@ func TestServerThatDoesNotAnswerIsNotWaitedForWithoutEnd(t *testing.T) {
 	})
 }
 
-// hanging is the way to a server that takes requests and answers none.
+// hanging is a transport to a server that accepts requests and never answers.
 type hanging struct{}
 
 func (hanging) RoundTrip(req *http.Request) (*http.Response, error) {

@@ -22,10 +22,10 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/manager"
 )
 
-// roleVariable makes the test program be an operator instead.
+// roleVariable makes the test binary run as an operator instead.
 const roleVariable = "REGISTRY_TEST_ROLE"
 
-// register is like the scaffolded function, with a runnable that ends the program.
+// register is similar to the scaffolded function. It also adds a runnable whose error ends the program.
 func register(m controller.Manager) error {
 	return errors.Join(
 		corev1.AddToScheme(m.Scheme()),
@@ -43,7 +43,7 @@ func TestMain(m *testing.M) {
 	case "manager":
 		os.Exit(manager.Main(options, register))
 	case "scaffolded":
-		os.Exit(Main(options, register)) // the line that changes
+		os.Exit(Main(options, register)) // instead of manager.Main
 	case "descriptors":
 		flag.String("region", "north", "a flag of the operator")
 		os.Exit(Main(options, register, Descriptor{Name: "own", Aliases: []string{"mine"}, DisabledByDefault: true,
@@ -61,7 +61,7 @@ func TestMain(m *testing.M) {
 	}
 }
 
-// program runs an operator until it ends, and returns its exit code and its output.
+// program runs an operator until it ends, and returns its exit code and output.
 func program(t *testing.T, role string, args ...string) (code int, out string) {
 	t.Helper()
 	s := newAPIServer()

@@ -13,15 +13,16 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/controller"
 )
 
-// leaderMigration decides which program runs a controller while it moves between programs, like the
+// leaderMigration determines which program runs a controller while the controller moves between programs, like the
 // LeaderMigrationConfiguration of kube-controller-manager. All participating programs share a lease in addition to
-// their own, and a moving controller runs only in a process that holds both. The move consists of rolling out a new
-// file to one program after the other. Two programs never run the controller at once.
+// their own leases. A moving controller runs only in a process that holds both its program's lease and the shared
+// lease. To move it, users roll out a new file to one program after the other. Two programs never run the controller at
+// the same time.
 type leaderMigration struct {
 	path  string
 	lease string
-	// program maps the name of a controller to the name of the lease of the program that runs it, or to * for any
-	// program with both leases.
+	// program maps the name of a controller to the lease name of the program that runs it, or to * for any program that
+	// holds both leases.
 	program map[string]string
 }
 
@@ -34,7 +35,7 @@ var migrationVersions = []string{
 	"controllermanager.config.k8s.io/v1",
 }
 
-// loadLeaderMigration reads a LeaderMigrationConfiguration. The error has every mistake.
+// loadLeaderMigration reads a LeaderMigrationConfiguration. The error reports all mistakes in it.
 func loadLeaderMigration(path string) (*leaderMigration, error) {
 	content, err := os.ReadFile(path)
 	if err != nil {
@@ -81,7 +82,7 @@ func loadLeaderMigration(path string) (*leaderMigration, error) {
 	return m, errors.Join(errs...)
 }
 
-// checkMigration returns why a migration is not possible.
+// checkMigration returns nil, or the reason why a migration is not possible.
 func (l *launch) checkMigration() error {
 	if l.registry.migration != nil && l.manager.LeaderElectionID() == "" {
 		return errors.New("leader-migration-config: the program runs without leader election; set leader-elect too")
@@ -90,7 +91,7 @@ func (l *launch) checkMigration() error {
 }
 
 // checkMigrating returns an error for controllers that the migration assigns to this program but that it does not have.
-// The controllers of other programs are not known here.
+// It cannot check the controllers of other programs.
 func (l *launch) checkMigrating() error {
 	m := l.registry.migration
 	if m == nil {
@@ -130,7 +131,7 @@ func (l *launch) programOf(name string) string {
 	return ""
 }
 
-// elsewhere reports whether another program runs a controller.
+// elsewhere reports whether the migration assigns a controller to another program.
 func (l *launch) elsewhere(name string) bool {
 	program := l.programOf(name)
 	return program != "" && program != "*" && program != l.manager.LeaderElectionID()
@@ -144,8 +145,8 @@ func (l *launch) whyNot(name string) State {
 	return Disabled
 }
 
-// electionOf returns the election of a build: that of its descriptor, or its own, with the shared lease if it moves
-// between programs.
+// electionOf returns the election of a build: that of its descriptor, or its own. If the controller moves between
+// programs, electionOf adds the shared lease.
 func (l *launch) electionOf(d Descriptor, built Controller) (controller.Election, error) {
 	e := d.electionOf(built)
 	if l.programOf(d.Name) == "" {

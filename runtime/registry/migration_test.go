@@ -20,7 +20,7 @@ func writeMigration(t *testing.T, text string) string {
 	return path
 }
 
-// migrationFile writes a file with controllers and the programs that run them.
+// migrationFile writes a LeaderMigrationConfiguration. The arguments are alternately a controller and its program.
 func migrationFile(t *testing.T, pairs ...string) string {
 	t.Helper()
 	text := "apiVersion: controllermanager.config.k8s.io/v1\nkind: LeaderMigrationConfiguration\nleaderName: " +

@@ -24,7 +24,7 @@ import (
 const (
 	// defaultAPIServerTimeout is the default timeout of the wait for the API server.
 	defaultAPIServerTimeout = 10 * time.Second
-	// readyEvery is the interval of requests.
+	// readyEvery is the interval between requests.
 	readyEvery = time.Second
 	// readyTimeout is the timeout of one request.
 	readyTimeout = 5 * time.Second
@@ -32,8 +32,8 @@ const (
 	checksAtOnce = 8
 )
 
-// WaitForAPIServer waits until the API server of m reports at /readyz that it is ready, or denies this user access.
-// After timeout it fails with the last answer.
+// WaitForAPIServer waits until the API server of m reports at /readyz that it is ready, or denies access to /readyz.
+// After timeout, it fails with the last answer.
 func WaitForAPIServer(ctx context.Context, m *manager.Manager, timeout time.Duration) error {
 	url, _, err := rest.DefaultServerUrlFor(m.Config())
 	if err != nil {
@@ -49,7 +49,7 @@ func WaitForAPIServer(ctx context.Context, m *manager.Manager, timeout time.Dura
 			return nil
 		}
 		if ctx.Err() == nil || last == nil {
-			last = err // keep the last answer instead of the timeout
+			last = err // report the last answer instead of the timeout
 		}
 		select {
 		case <-tick.C:
@@ -83,20 +83,20 @@ func askReady(ctx context.Context, c *http.Client, url string) error {
 	return fmt.Errorf("%s: %s", resp.Status, strings.Join(strings.Fields(string(text)), " "))
 }
 
-// Preflight decides what to do about missing kinds and permissions.
+// Preflight is how a [Registry] reacts to missing kinds and permissions.
 type Preflight string
 
 // Values of Preflight.
 const (
-	// PreflightWarn logs what is missing. The controllers start, and work once it exists.
+	// PreflightWarn logs the missing kinds and permissions. The controllers start, and work as soon as those exist.
 	PreflightWarn Preflight = "warn"
-	// PreflightFail ends the program before anything starts.
+	// PreflightFail ends the program before the controllers are built.
 	PreflightFail Preflight = "fail"
 	// PreflightOff skips the checks.
 	PreflightOff Preflight = "off"
 )
 
-// missing is an unmet need of a controller, as one line.
+// missing is one line about an unmet need of a controller.
 type missing struct {
 	Controller string `json:"controller"`
 	Text       string `json:"missing"`
@@ -135,7 +135,7 @@ func (l *launch) check(ctx context.Context, d Descriptor) (all []missing) {
 	return all
 }
 
-// lacks returns why a need is not met, with one line per reason.
+// lacks returns the reasons why a need is not met, one line each.
 func (l *launch) lacks(ctx context.Context, live *client.REST, need Need) []string {
 	kind := need.Kind
 	var versions []string
@@ -164,7 +164,7 @@ func (l *launch) lacks(ctx context.Context, live *client.REST, need Need) []stri
 		for _, verb := range need.Verbs {
 			asks := live
 			if verb == "list" || verb == "watch" {
-				asks = l.manager.Live() // the cache sends them, for all controllers
+				asks = l.manager.Live() // the cache sends these requests, for all controllers
 			}
 			allowed, err := r.review(ctx, asks, verb)
 			switch {
@@ -194,7 +194,7 @@ type right struct{ group, resource, subresource, namespace string }
 // path returns the resource in RBAC notation.
 func (r right) path() string { return strings.Trim(r.resource+"/"+r.subresource, "/") }
 
-// text returns the permissions for verbs as text.
+// text describes the permissions for verbs.
 func (r right) text(verbs []string) string {
 	what := strings.Join(verbs, ", ") + " " + r.path()
 	if r.namespace == "" {

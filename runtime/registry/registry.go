@@ -21,37 +21,40 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/metrics"
 )
 
-// Options configure how a [Registry] launches its controllers. The zero value runs all that are enabled by default,
-// with the credentials of the process, at once. In a program that uses Main they are defaults, which flags override.
+// Options configure how a [Registry] launches its controllers. The zero value starts all controllers that are enabled
+// by default, without delays and with the credentials of the process. In a program that uses Main, Options are the
+// defaults, which flags override.
 type Options struct {
-	// Version is the version of the program, such as "1.4", for feature gates. Empty is newer than all.
+	// Version is the version of the program, such as "1.4", which determines the specifications of feature gates. Empty
+	// means newer than all versions.
 	Version string
 	// FeatureGates are the feature gates of the program.
 	FeatureGates []FeatureGate
 	// Controllers are the controllers to run, in the form of --controllers. Empty means "*".
 	Controllers []string
-	// StartInterval spreads the starts: each controller waits between one and two intervals. Zero starts all at once.
+	// StartInterval spreads the starts of controllers over time: each controller waits between one and two intervals. Zero
+	// starts all of them at the same time.
 	StartInterval time.Duration
-	// UseServiceAccountCredentials makes the clients of each controller use a service account with its name, see
-	// [Context.Client]. The process needs permission to create serviceaccounts and serviceaccounts/token in the
-	// namespace.
+	// UseServiceAccountCredentials makes the clients of each controller use a service account with the controller's name,
+	// see [Context.Client]. The process needs permission to create serviceaccounts and serviceaccounts/token in the
+	// namespace of the service accounts.
 	UseServiceAccountCredentials bool
-	// ServiceAccountNamespace is the namespace of the service accounts. Empty means the manager's.
+	// ServiceAccountNamespace is the namespace of the service accounts. Empty means the manager's namespace.
 	ServiceAccountNamespace string
-	// Preflight decides what to do about missing kinds and permissions. Empty means PreflightWarn.
+	// Preflight is how the registry reacts to missing kinds and permissions. Empty means PreflightWarn.
 	Preflight Preflight
 	// APIServerTimeout is the timeout of the wait for the API server at the start. Zero means 10 s.
 	APIServerTimeout time.Duration
 }
 
-// Registry has the controllers of a program. Call [New] for one.
+// Registry holds the controllers of a program. Create one with [New].
 type Registry struct {
 	opts        Options
 	descriptors []Descriptor
 	setups      []func(context.Context, controller.Manager) error
 	gates       *FeatureGates
 	gatesErr    error
-	discovered  []known // the controllers of setups, after these have run
+	discovered  []known // the controllers of setup functions, after these have been called
 
 	// Set by flags.
 	controllers  selection
@@ -61,7 +64,7 @@ type Registry struct {
 	concurrency  map[string]*int // by controller name
 }
 
-// New returns a registry without controllers. [Registry.Validate] reports errors in opts.
+// New returns a registry without controllers. It does not check opts; [Registry.Validate] does.
 func New(opts Options) *Registry {
 	r := &Registry{opts: opts, controllers: selection(opts.Controllers), concurrency: map[string]*int{}}
 	if len(r.controllers) == 0 {
@@ -73,24 +76,26 @@ func New(opts Options) *Registry {
 	return r
 }
 
-// Register adds controllers. [Registry.Validate] reports errors in them.
+// Register adds controllers. It does not check the descriptors; [Registry.Validate] does.
 func (r *Registry) Register(descriptors ...Descriptor) {
 	r.descriptors = append(r.descriptors, descriptors...)
 }
 
-// RegisterSetup adds the controllers that a function adds to a manager, such as the scaffolded register. --controllers
-// accepts their names. They are not restarted; a failure ends the manager. A [Descriptor] without New adds aliases,
-// feature gates and other settings to one of them. A runnable without Name and Ready, which all controllers from
-// builders have, is passed to the manager unchanged.
+// RegisterSetup adds the controllers that the function setup adds to a manager. An example of such a function is the
+// scaffolded register. --controllers accepts the names of these controllers. The registry does not restart them; a
+// failure ends the manager. To give one of them aliases, feature gates or other settings, register a [Descriptor]
+// without New. All controllers from builders have the methods Name and Ready; the registry passes a runnable without
+// them to the manager unchanged.
 func (r *Registry) RegisterSetup(setup func(context.Context, controller.Manager) error) {
 	r.setups = append(r.setups, setup)
 }
 
-// FeatureGates returns the gates. They reflect the flags after [Registry.AddTo] was called.
+// FeatureGates returns the gates of the program. They have the values of the flags after [Registry.AddTo] has been
+// called.
 func (r *Registry) FeatureGates() *FeatureGates { return r.gates }
 
-// Validate returns all errors in descriptors and options: duplicate or invalid names, aliases that are names, unknown
-// feature gates, and others. It is for a unit test; AddTo and Main also validate.
+// Validate returns all errors in descriptors and options, such as duplicate or invalid names, aliases that are also
+// names, and unknown feature gates. Call it in a unit test; AddTo and Main also validate.
 func (r *Registry) Validate() error {
 	return errors.Join(r.gatesErr, r.validateDescriptors(), r.checkOptions())
 }
@@ -114,22 +119,22 @@ func (r *Registry) checkOptions() error {
 	return errors.Join(errs...)
 }
 
-// known returns the controllers that are known before they are built.
+// known returns the controllers whose names are known before they are built.
 func (r *Registry) known() []known {
 	var all []known
 	for _, d := range r.descriptors {
 		all = append(all, known{d.Name, d.Aliases, d.DisabledByDefault})
 	}
 	for _, k := range r.discovered {
-		if !slices.ContainsFunc(all, func(other known) bool { return other.name == k.name }) { // it has no descriptor
+		if !slices.ContainsFunc(all, func(other known) bool { return other.name == k.name }) { // k has no descriptor
 			all = append(all, k)
 		}
 	}
 	return all
 }
 
-// Main is the main function of a program with the controllers that setup adds to a manager, and with descriptors. It is
-// [manager.Main] with a registry. A scaffolded main calls it instead:
+// Main is the main function of a program with the controllers that setup adds to a manager, and those of descriptors.
+// It replaces [manager.Main] in a scaffolded main function:
 //
 //	os.Exit(registry.Main(manager.Options{
 //		LeaderElection: manager.LeaderElectionOptions{ID: "guestbook.example.com"},
@@ -146,9 +151,9 @@ func Main[S manager.Setup](defaults manager.Options, setup S, descriptors ...Des
 	return r.Main(defaults)
 }
 
-// Main is the main function of a program with these controllers: [manager.Main] with the flags of the registry in
-// addition to those of the manager and the operator; environment and file apply to all of them. --help runs no code of
-// the program, so it does not list the controllers of [Registry.RegisterSetup].
+// Main is the main function of a program with the controllers of r. It is like [manager.Main], and also has the flags
+// of the registry. All flags can be set in the environment and the configuration file. --help does not call setup
+// functions, so it does not list the controllers of [Registry.RegisterSetup].
 func (r *Registry) Main(defaults manager.Options) int {
 	program := filepath.Base(os.Args[0])
 	if err := r.Validate(); err != nil {
@@ -199,9 +204,9 @@ type launch struct {
 	missing  []missing         // results of the preflight
 }
 
-// AddTo adds the enabled controllers to a manager that has not started: it waits for the API server, checks the needs
-// of the controllers, and builds them. An error that the user can correct with flags is a [manager.UsageError]. After
-// an error, do not run the manager. A manager accepts one registry.
+// AddTo adds the enabled controllers to a manager that has not started. It waits for the API server, checks the needs
+// of the controllers, and builds them. If the user can correct an error with flags, it is a [*manager.UsageError].
+// After an error, do not run the manager. A manager accepts only one registry.
 func (r *Registry) AddTo(ctx context.Context, m *manager.Manager) error {
 	_, err := r.launch(ctx, m)
 	return err
@@ -237,7 +242,7 @@ func (r *Registry) launch(ctx context.Context, m *manager.Manager) (*launch, err
 	return l, l.addAll()
 }
 
-// decide applies the gates and selects the controllers to run.
+// decide applies the feature gates and selects the controllers to run.
 func (l *launch) decide() error {
 	r := l.registry
 	warnings, err := r.gates.apply(r.gateSettings, r.emulated)
@@ -274,7 +279,7 @@ func (l *launch) resolve(more []known) error {
 	return nil
 }
 
-// withoutAliases is resolve before the names of setups are known.
+// withoutAliases is the variant of resolve for the time before the names of setups are known.
 func (l *launch) withoutAliases() selection {
 	var s selection
 	for _, item := range l.registry.controllers {
@@ -319,7 +324,7 @@ func (l *launch) isEnabled(name string) bool {
 	return l.runners[name] != nil
 }
 
-// look reports unmet needs, or fails, depending on the preflight.
+// look reports unmet needs, or returns them as an error, depending on Options.Preflight.
 func (l *launch) look(ctx context.Context, descriptors []Descriptor) error {
 	if l.registry.opts.Preflight == PreflightOff {
 		return nil
@@ -342,7 +347,7 @@ func (l *launch) look(ctx context.Context, descriptors []Descriptor) error {
 	return errors.Join(errs...)
 }
 
-// buildAll builds the controllers of descriptors and setups, and returns the errors of all.
+// buildAll builds the controllers of all descriptors and setups, and returns all errors.
 func (l *launch) buildAll(ctx context.Context, descriptors []Descriptor) error {
 	var errs []error
 	for _, d := range descriptors {
@@ -442,7 +447,7 @@ func (l *launch) collect(ctx context.Context, setup func(context.Context, contro
 			continue
 		}
 		if !slices.ContainsFunc(found, func(k known) bool { return k.name == name.Name() }) && !enabled(name.Name()) {
-			continue // it was not created by a builder, which checks before
+			continue // no builder created it; builders check this earlier
 		}
 		d := l.described(name.Name())
 		election, wrong := l.electionOf(d, c)
@@ -494,7 +499,8 @@ func (l *launch) statuses() []Status {
 }
 
 // debug serves /debug/controllers/<name> and all paths below it with the controller's handler, which receives the rest
-// of the path. Without a handler it serves the controller's status, and without a name the status of all.
+// of the path. For a controller without a handler, it serves the status of the controller; without a name, it serves
+// the status of all controllers.
 func (l *launch) debug(w http.ResponseWriter, req *http.Request) {
 	const root = "/debug/controllers/"
 	name, _, _ := strings.Cut(strings.TrimPrefix(req.URL.Path, root), "/")
@@ -522,8 +528,8 @@ func writeJSON(w http.ResponseWriter, value any) {
 	_ = json.NewEncoder(w).Encode(value) // the client detects errors of the connection
 }
 
-// informersRunnable runs in every replica, before the controllers. It reports that the manager has started the
-// informers, and closes connections that are not shared at the end.
+// informersRunnable runs in every replica, before the controllers. It signals that the manager has started the
+// informers. At the end, it closes connections that are not shared.
 type informersRunnable struct{ launch *launch }
 
 // Name returns the name in logs.
@@ -532,7 +538,7 @@ func (informersRunnable) Name() string { return "registry" }
 // NeedLeaderElection returns false, so that it runs on every replica.
 func (informersRunnable) NeedLeaderElection() bool { return false }
 
-// Run closes informersStarted and waits for the end of ctx.
+// Run closes informersStarted and waits until ctx ends.
 func (i informersRunnable) Run(ctx context.Context) error {
 	close(i.launch.informersStarted)
 	<-ctx.Done()

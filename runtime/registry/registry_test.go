@@ -25,7 +25,7 @@ var idle = reconcile.Func[reconcile.Request](func(context.Context, reconcile.Req
 	return reconcile.Result{}, nil
 })
 
-// launched launches a registry with descriptors into a manager.
+// launched launches a registry with the descriptors in a manager.
 func launched(t *testing.T, m *manager.Manager, opts Options, descriptors ...Descriptor) *launch {
 	t.Helper()
 	r := New(opts)
@@ -82,7 +82,7 @@ func TestAllMistakesInDescriptorsAreReportedTogether(t *testing.T) {
 	}
 }
 
-// TestOnlyInformersOfEnabledControllersRun registers a controller for each of two kinds.
+// TestOnlyInformersOfEnabledControllersRun registers controllers of two kinds and enables one of them.
 func TestOnlyInformersOfEnabledControllersRun(t *testing.T) {
 	forConfigMaps := Descriptor{Name: "configmaps", Aliases: []string{"cm"},
 		New: func(_ context.Context, c *Context) (Controller, error) {
@@ -150,8 +150,8 @@ func TestScaffoldedSetupIsSelectedByNames(t *testing.T) {
 	})
 }
 
-// TestDescriptorsDescribeWhatSetupsAdd registers a descriptor without a constructor, which describes the controller
-// with its name.
+// TestDescriptorsDescribeWhatSetupsAdd registers descriptors without constructors. Each describes the controller of the
+// same name that the setup function adds.
 func TestDescriptorsDescribeWhatSetupsAdd(t *testing.T) {
 	register := func(_ context.Context, m controller.Manager) error {
 		return errors.Join(

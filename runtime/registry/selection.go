@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// known is a controller that is not built yet.
+// known is a controller whose name is known before it is built.
 type known struct {
 	name     string
 	aliases  []string
@@ -17,8 +17,8 @@ type known struct {
 // selection is the value of --controllers: names, names with a minus, and a star.
 type selection []string
 
-// enabled reports whether a controller runs. The first item with its name decides. Without one, a star enables it
-// unless it is disabled by default. The selection has no aliases, see resolve.
+// enabled reports whether s enables a controller. The first item with its name decides. Without such an item, a star
+// enables the controller unless it is disabled by default. s must not contain aliases, see resolve.
 func (s selection) enabled(name string, disabledByDefault bool) bool {
 	star := false
 	for _, item := range s {
@@ -34,11 +34,11 @@ func (s selection) enabled(name string, disabledByDefault bool) bool {
 	return star && !disabledByDefault
 }
 
-// alias is an alias in use, with the name to use instead.
+// alias is an alias that the user has used, and the name to use instead.
 type alias struct{ used, name string }
 
-// resolve returns s with names instead of aliases, and the aliases. The error has every item that matches no
-// controller.
+// resolve returns s with names instead of aliases, and the aliases that s contains. The error reports every item that
+// matches no controller.
 func (s selection) resolve(all []known) (selection, []alias, error) {
 	var resolved selection
 	var used []alias
@@ -89,7 +89,7 @@ func namesOf(all []known) []string {
 	return names
 }
 
-// describe lists the controllers for --help, which does not include those of setups.
+// describe lists the controllers for --help, without those of setups.
 func describe(all []known, setUp bool) string {
 	var on, off []string
 	for _, k := range all {
@@ -124,7 +124,7 @@ func didYouMean(written string, names []string) string {
 		}
 	}
 	if best == "" {
-		for _, name := range names { // users may remember only a part of the name
+		for _, name := range names { // a user may remember only a part of the name
 			if len(written) > 2 && strings.HasPrefix(strings.ToLower(name), strings.ToLower(written)) {
 				best = name
 				break
@@ -137,7 +137,7 @@ func didYouMean(written string, names []string) string {
 	return fmt.Sprintf("; did you mean %q?", best)
 }
 
-// distance returns the number of insertions, deletions and replacements between two texts.
+// distance returns the number of insertions, deletions and replacements between two strings.
 func distance(a, b string) int {
 	row := make([]int, len(b)+1)
 	for j := range row {

@@ -22,7 +22,7 @@ import (
 	"github.com/kctrl-dev/kctrl/testserver/inmemory"
 )
 
-// server is a real API server and a namespace of the test.
+// server is a real API server and a namespace on it for the test.
 type server struct {
 	*client.REST
 	config    *rest.Config
@@ -63,7 +63,7 @@ func (s server) newManager(t *testing.T, opts manager.Options) (*manager.Manager
 	return m, log
 }
 
-// eventually calls try until it succeeds or a minute has passed.
+// eventually repeats try until it succeeds or a minute has passed.
 func eventually(t *testing.T, try func() error) {
 	t.Helper()
 	tick, timeout := time.NewTicker(50*time.Millisecond), time.After(time.Minute)
@@ -81,7 +81,7 @@ func eventually(t *testing.T, try func() error) {
 	}
 }
 
-// grant lets a service account create ConfigMaps.
+// grant allows a service account to create ConfigMaps.
 func (s server) grant(t *testing.T, account string) {
 	t.Helper()
 	named := metav1.ObjectMeta{Namespace: s.namespace, Name: account}
@@ -133,20 +133,20 @@ func testServiceAccount(t *testing.T, s server) {
 	ok(t, <-ended)
 }
 
-// release is a program that has the controller that moves.
+// release is a running program with the controller that moves.
 type release struct {
 	cancel context.CancelFunc
 	ended  chan error
 	led    chan struct{} // closed when the controller runs
 }
 
-// deploy runs a release whose controller is elected in that way.
+// deploy runs a release whose controller has that election.
 func (s server) deploy(t *testing.T, running *atomic.Int32, election controller.Election) *release {
 	t.Helper()
 	return s.deployProgram(t, running, "movers", "", election)
 }
 
-// deployProgram runs a release of a program, with its LeaderMigrationConfiguration if it has one.
+// deployProgram runs a release of a program, with the LeaderMigrationConfiguration in file unless that is empty.
 func (s server) deployProgram(t *testing.T, running *atomic.Int32, program, file string,
 	election controller.Election) *release {
 	t.Helper()
@@ -190,7 +190,8 @@ func (d *release) leads() bool {
 	}
 }
 
-// testMoveToAnotherProgram moves a controller from one program to another by rolling out another file to both, one after the other.
+// testMoveToAnotherProgram moves a controller from one program to another: both programs are rolled out with a new
+// file, one after the other.
 func testMoveToAnotherProgram(t *testing.T, s server) {
 	var running atomic.Int32
 	inOld, inNew := migrationFile(t, "mover", "old"), migrationFile(t, "mover", "new")
@@ -198,7 +199,7 @@ func testMoveToAnotherProgram(t *testing.T, s server) {
 	<-old.led
 	idle := s.deployProgram(t, &running, "new", inOld, controller.Election{})
 	next := s.deployProgram(t, &running, "new", inNew,
-		controller.Election{}) // waits for the first of its program, and for the old one
+		controller.Election{}) // waits for the other replica of its program and for the old program
 	idle.stop(t)
 	if idle.leads() || next.leads() {
 		t.Error("the controller runs in a program that it has not moved to")
@@ -213,7 +214,8 @@ func testMoveToAnotherProgram(t *testing.T, s server) {
 	}
 }
 
-// testMigration deploys three releases one over the other: before, while and after the controller moves.
+// testMigration deploys three releases, each replacing the one before: before, during and after the move of the
+// controller.
 func testMigration(t *testing.T, s server) {
 	var running atomic.Int32
 	before := s.deploy(t, &running, controller.Election{})

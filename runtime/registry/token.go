@@ -21,12 +21,12 @@ const (
 	tokenLifetime = time.Hour
 	// tokenShare is the fraction of its lifetime after which a token is replaced.
 	tokenShare = 0.8
-	// tokenRetry is how long a still valid token is used after its replacement failed.
+	// tokenRetry is how long a token that is still valid is used after a failed replacement, before the next attempt.
 	tokenRetry = 10 * time.Second
 )
 
-// tokens has the current token of a service account. It requests a token for the first request, and replaces it before
-// it expires. It creates the service account if needed.
+// tokens holds the current token of a service account. It requests a token when the first request is sent, and replaces
+// the token before it expires. It creates the service account if necessary.
 type tokens struct {
 	live            *client.REST // of the process, which may create tokens
 	namespace, name string
@@ -55,7 +55,7 @@ func (t *tokens) get(ctx context.Context) (string, error) {
 		return "", context.Cause(ctx)
 	}
 	defer func() { t.turn <- struct{}{} }()
-	token, fresh := t.cached() // another goroutine may have requested one meanwhile
+	token, fresh := t.cached() // another goroutine may have requested one during the wait
 	if fresh {
 		return token, nil
 	}
@@ -65,8 +65,8 @@ func (t *tokens) get(ctx context.Context) (string, error) {
 	defer t.mu.Unlock()
 	switch {
 	case err == nil:
-		// With a clock ahead of the API server's, every token would appear expired, and each request would need a new
-		// one.
+		// If the local clock is ahead of the API server's clock, every token appears to be expired, and without this each
+		// request would request a new token.
 		t.token = renewed
 		t.refresh = asked.Add(max(tokenRetry, time.Duration(tokenShare*float64(expires.Sub(asked)))))
 		t.expires = expires
@@ -130,14 +130,14 @@ func (t *tokens) request(ctx context.Context) (string, time.Time, error) {
 	return token, expires, nil
 }
 
-// asServiceAccount returns config with tokens instead of its credentials.
+// asServiceAccount returns config with the tokens of t instead of its credentials.
 func asServiceAccount(config *rest.Config, t *tokens) *rest.Config {
 	config = rest.CopyConfig(config)
 	config.Username, config.Password, config.BearerToken, config.BearerTokenFile = "", "", "", ""
 	config.CertData, config.CertFile, config.KeyData, config.KeyFile = nil, "", nil, ""
 	config.Impersonate, config.AuthProvider, config.AuthConfigPersister, config.ExecProvider = rest.ImpersonationConfig{},
 		nil, nil, nil
-	// Outermost, so that the fence of leader election checks after the wait for a token.
+	// This wrapper is the outermost, so that the fence of leader election checks the term after the wait for a token.
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return bearer{t, next} })
 	return config
 }
@@ -148,8 +148,8 @@ type bearer struct {
 	next   http.RoundTripper
 }
 
-// RoundTrip implements http.RoundTripper. A request whose token was rejected is sent again with another one, if
-// possible.
+// RoundTrip implements http.RoundTripper. If the server rejects the token of a request, RoundTrip sends the request
+// again with another token, if possible.
 func (b bearer) RoundTrip(req *http.Request) (*http.Response, error) {
 	resp, token, err := b.send(req, req.Body)
 	if err != nil || resp.StatusCode != http.StatusUnauthorized {
@@ -166,7 +166,7 @@ func (b bearer) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 	body, err := req.GetBody()
 	if err != nil {
-		return resp, nil // it has the same information
+		return resp, nil // this answer has the same information
 	}
 	resp.Body.Close()
 	resp, _, err = b.send(req, body)

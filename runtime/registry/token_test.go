@@ -16,7 +16,7 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/manager"
 )
 
-// account launches a controller with the credentials of its service account.
+// account launches a controller that uses the credentials of its service account, and returns the controller's context.
 func account(t *testing.T, s *apiServer, opts manager.Options) *Context {
 	t.Helper()
 	m, _ := newManager(t, s, opts)
@@ -32,7 +32,7 @@ func account(t *testing.T, s *apiServer, opts manager.Options) *Context {
 
 const somewhere = "/api/v1/namespaces/ns/configmaps/a"
 
-// users returns the users who requested the ConfigMap since the last call.
+// users returns the users who have requested the ConfigMap since the last call.
 func (s *apiServer) users() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -106,7 +106,7 @@ func TestTokenThatIsRefusedIsReplaced(t *testing.T) {
 	c := account(t, s, manager.Options{})
 	ok(t, client.IgnoreNotFound(c.Live().Get(t.Context(), corev1Key("a"), &corev1.ConfigMap{})))
 	s.mu.Lock()
-	clear(s.tokens) // as if the service account had been created again
+	clear(s.tokens) // as if the service account had been recreated
 	s.mu.Unlock()
 	ok(t, c.Live().Create(t.Context(), &corev1.ServiceAccount{ObjectMeta: metaOf("x")})) // a request with a body
 	s.mu.Lock()

@@ -11,15 +11,15 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/object"
 )
 
-// Rule is a property of one operator, which kctrl sim checks in all runs besides its own rules. [Always] and
+// Rule is a property of one operator. kctrl sim checks it in all runs, in addition to its own rules. [Always] and
 // [Eventually] return rules.
 type Rule struct {
 	// Name is the property in a sentence. It identifies the rule in reports and in --disable.
 	Name string
-	// Always means after each write. Otherwise the rule is checked at the end of each run.
+	// Always makes kctrl sim check the rule after each write. Otherwise it checks the rule at the end of each run.
 	Always bool
-	// Check returns an error if the objects violate the rule. It runs in virtual time, one call at a time, and must not
-	// keep anything between calls, for each run has other objects.
+	// Check returns an error if the objects violate the rule. It runs in virtual time, one call at a time. It must not
+	// keep state between calls, because each run has different objects.
 	Check func(Objects) error
 }
 
@@ -29,23 +29,23 @@ func Always(name string, check func(Objects) error) Rule {
 	return Rule{Name: name, Always: true, Check: check}
 }
 
-// Eventually returns a rule that holds at the end of each run, when the operator is at rest: "each order has a
-// Secret". Runs also end after the user has deleted all samples. Runs in which the server rejects requests of the
-// operator for good (--only reject) are not checked.
+// Eventually returns a rule that holds at the end of each run, when the operator is at rest, such as "each order has a
+// Secret". In some runs, the user deletes all samples before the end. The rule is not checked in runs in which the
+// server rejects requests of the operator permanently (--only reject).
 func Eventually(name string, check func(Objects) error) Rule {
 	return Rule{Name: name, Check: check}
 }
 
-// Objects are the objects of the API server at one moment of a run. Tests of rules can make one themselves.
+// Objects has all objects of the API server at one moment of a run. Tests of rules can create such values.
 type Objects struct {
 	// Scheme has the types of the operator.
 	Scheme *runtime.Scheme
-	// Items are the objects of all kinds, in the versions in which clients have written them. They must not be modified.
+	// Items has the objects of all kinds, in the API versions in which clients have written them. Do not modify them.
 	Items []*unstructured.Unstructured
 }
 
-// List returns the objects of a type, ordered by namespace and name. The caller owns them. It panics if the scheme
-// lacks the type, which ends the simulation with an error.
+// List returns the objects of a type, ordered by namespace and name. The caller owns them. List panics if the scheme
+// does not have the type; the panic ends the simulation with an error.
 func List[T object.Object](o Objects) []T {
 	gvk, err := object.GVK(object.New[T](), o.Scheme)
 	if err != nil {
@@ -68,8 +68,8 @@ func List[T object.Object](o Objects) []T {
 	return all
 }
 
-// Find returns the object of a type with the namespace and the name, and whether there is one. The caller owns it. It
-// panics like [List].
+// Find returns the object of a type with the namespace and name in key, and reports whether it exists. The caller owns
+// the object. Find panics in the same cases as [List].
 func Find[T object.Object](o Objects, key object.Key) (found T, ok bool) {
 	for _, item := range List[T](o) {
 		if object.KeyOf(item) == key {

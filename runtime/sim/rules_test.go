@@ -14,7 +14,7 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/sim"
 )
 
-// Rules of an operator that keeps a Secret beside each ConfigMap.
+// Rules returns the rules of an operator that keeps a Secret for each ConfigMap.
 func Rules() []sim.Rule {
 	return []sim.Rule{
 		sim.Eventually("each ConfigMap has a Secret", func(o sim.Objects) error {

@@ -1,14 +1,14 @@
-// Package sim runs kctrl sim in tests: the operator of a project against crashes, lost answers, conflicts and stale
-// reads, in virtual time.
+// Package sim runs kctrl sim in tests. It simulates a project's operator with crashes, lost responses, conflicts and
+// stale reads, in virtual time.
 //
 //	func TestOperator(t *testing.T) {
 //		sim.Run(t, sim.Options{Budget: time.Minute})
 //	}
 //
-// A project can add rules of its own: kctrl sim compiles its package internal/sim, and checks what the function Rules
-// there returns, see [Always] and [Eventually].
+// A project can add its own rules: kctrl sim compiles the project's package internal/sim, and checks the rules that its
+// function Rules returns. See [Always] and [Eventually].
 //
-// The environment variable KCTRL has the path of the kctrl command; without it, the command is looked up in PATH.
+// The environment variable KCTRL has the path of the kctrl command. If it is unset, the command must be in PATH.
 package sim
 
 import (
@@ -28,10 +28,10 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/internal/testhost"
 )
 
-// Options select the plans. The zero value runs all plans for the project of the working directory.
+// Options select the plans. The zero value runs all plans for the project that contains the working directory.
 type Options struct {
-	// Dir is the directory of the project. Empty means the nearest directory with a PROJECT file, from the working
-	// directory upward.
+	// Dir is the directory of the project. If it is empty, the project is the nearest directory with a PROJECT file, from
+	// the working directory upward.
 	Dir string
 	// Seed determines the order of requests and events. 0 means 1.
 	Seed uint64
@@ -41,7 +41,7 @@ type Options struct {
 	Budget time.Duration
 	// Only are the kinds of faults, such as "crash" and "stale". Empty means all.
 	Only []string
-	// Disable are the names of rules that do not hold for this operator.
+	// Disable has the names of rules to skip, because they do not hold for this operator.
 	Disable []string
 }
 
@@ -54,8 +54,8 @@ type report struct {
 	} `json:"failures"`
 }
 
-// Run runs kctrl sim. It reports each plan that fails as an error of t, with what happened and the plan, and ends
-// the test if the operator cannot be simulated. It returns the number of plans that ran.
+// Run runs kctrl sim and returns the number of plans that ran. It reports each failed plan as an error of t, with the
+// requests around the fault and the plan. If the operator cannot be simulated, it ends the test.
 func Run(t testing.TB, o Options) int {
 	t.Helper()
 	dir, err := o.directory()

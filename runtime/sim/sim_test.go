@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// recorder is a testing.TB that keeps the errors.
+// recorder is a testing.TB that records errors instead of failing.
 type recorder struct {
 	testing.TB
 	errors []string
@@ -28,7 +28,8 @@ func (r *recorder) Fatalf(format string, args ...any) {
 	panic(r)
 }
 
-// record runs the test program with an answer instead of kctrl, and returns the errors of a test.
+// record runs a simulation with the test binary in place of kctrl, which prints answer. It returns the errors that the
+// simulation reports.
 func record(t *testing.T, answer string, o Options) (plans int, errors []string) {
 	t.Helper()
 	t.Setenv("KCTRL", os.Args[0])

@@ -20,9 +20,9 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/client"
 )
 
-// api is an API server in memory, without sockets, that streams the ConfigMaps that are put, to one watch.
+// api is an in-memory API server without sockets that streams the ConfigMaps that a test sends to one watch.
 type api struct {
-	frames  chan string // of the watch
+	frames  chan string // frames of the watch
 	refused bool        // lists and watches are forbidden; set before use
 
 	mu      sync.Mutex
@@ -31,7 +31,7 @@ type api struct {
 
 func newAPI() *api { return &api{frames: make(chan string, 100)} }
 
-// send puts an event of a ConfigMap into the watch.
+// send sends an event of a ConfigMap on the watch.
 func (a *api) send(kind string, o *corev1.ConfigMap) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -44,10 +44,12 @@ func (a *api) send(kind string, o *corev1.ConfigMap) {
 	a.frames <- fmt.Sprintf(`{"type":%q,"object":%s}`, kind, data)
 }
 
-// sync puts the end of the initial events into the watch.
+// sync sends the bookmark that ends the initial events.
 func (a *api) sync() {
 	a.send("BOOKMARK",
-		&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{metav1.InitialEventsAnnotationKey: "true"}}})
+		&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
+			Annotations: map[string]string{metav1.InitialEventsAnnotationKey: "true"},
+		}})
 }
 
 // RoundTrip implements http.RoundTripper.

@@ -21,7 +21,7 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/workqueue"
 )
 
-// late is a mapper of one kind that appears.
+// late is a mapper of a kind that is missing at first.
 type late struct {
 	meta.RESTMapper
 
@@ -44,7 +44,7 @@ func (l *late) RESTMapping(gk schema.GroupKind, versions ...string) (*meta.RESTM
 	return &meta.RESTMapping{Scope: meta.RESTScopeNamespace}, nil
 }
 
-// TestErrNamesTheOwnerKindThatAHandlerWaitsFor uses an object whose owner's kind appears late.
+// TestErrNamesTheOwnerKindThatAHandlerWaitsFor uses an object with an owner whose kind appears late.
 func TestErrNamesTheOwnerKindThatAHandlerWaitsFor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a, m := newAPI(), &late{}

@@ -23,18 +23,18 @@ import (
 
 // Source adds requests to the queue of a controller.
 type Source[R comparable] interface {
-	// Run adds requests to queue until ctx ends, and returns after the last request was added. It calls synced once,
-	// when it has added the requests for the state at the start. It is called once.
+	// Run adds requests to queue until ctx ends, and returns after the last request was added. It calls synced once, after
+	// it has added the requests for the initial state. A controller calls Run at most once.
 	Run(ctx context.Context, queue handler.Queue[R], synced func()) error
-	// Err returns why the source has not synced or is out of date, or nil.
+	// Err returns nil, or the reason why the source has not synced or is out of date.
 	Err() error
 	// String returns the name of the source for logs, such as "kind Guestbook".
 	String() string
 }
 
-// Kind returns a source of the events of prototype's kind, which it declares at informers. Events that all predicates
-// accept are passed to h. If the cache cannot have the kind, the source has a [Failure], and a controller that watches
-// it fails.
+// Kind returns a source that passes the events of prototype's kind to h if all predicates accept them. It declares the
+// kind at the cache informers. If the cache rejects the kind, [Failure] returns the error, and a controller does not
+// accept the source.
 func Kind[T object.Object, R comparable](informers *cache.Cache, prototype T, h handler.Handler[T, R],
 	predicates ...predicate.Predicate) Source[R] {
 	untyped, ok := any(h).(handler.Handler[object.Object, R])
@@ -48,15 +48,16 @@ func Kind[T object.Object, R comparable](informers *cache.Cache, prototype T, h 
 	return kindOf(informers, prototype, &kind[R]{handler: untyped, accept: predicate.And(predicates...)})
 }
 
-// Keys is [Kind] for a handler that reads only the keys of objects that have not changed, such as [handler.ForObject]:
-// the cache does not unpack objects for initial events and resyncs. Events of changes have complete objects.
+// Keys is like [Kind], for a handler that reads only the keys of objects that have not changed, such as
+// [handler.ForObject]. It is cheaper, because the cache does not unpack objects for initial events and resyncs. Events
+// of changes have complete objects.
 func Keys[R comparable](
 	informers *cache.Cache, prototype object.Object, h handler.Handler[object.Object, R],
 ) Source[R] {
 	return kindOf(informers, prototype, &kind[R]{handler: h, accept: predicate.And(), byKey: true})
 }
 
-// kindOf returns k for the kind of prototype.
+// kindOf completes k for the kind of prototype.
 func kindOf[R comparable](informers *cache.Cache, prototype object.Object, k *kind[R]) Source[R] {
 	i, err := informers.Informer(prototype)
 	if err != nil {
@@ -66,7 +67,7 @@ func kindOf[R comparable](informers *cache.Cache, prototype object.Object, k *ki
 	return k
 }
 
-// Failure returns why s cannot run, for example because the scheme does not have its kind, or nil.
+// Failure returns nil, or the reason why s cannot run, for example that the scheme does not have its kind.
 func Failure[R comparable](s Source[R]) error {
 	switch s := s.(type) {
 	case failed[R]:
@@ -125,7 +126,7 @@ func (k *kind[R]) Run(ctx context.Context, queue handler.Queue[R], synced func()
 // Journal is called by [writes.JournalOf].
 func (k *kind[R]) Journal() *client.Journal { return k.journal }
 
-// Err returns why the informer is out of date, or why the handler waits.
+// Err returns nil, or the reason why the informer is out of date or the handler waits.
 func (k *kind[R]) Err() error {
 	if err := k.informer.Err(); err != nil {
 		return err
@@ -156,9 +157,9 @@ func reasons[R comparable](queue handler.Queue[R]) func(kind string, e informer.
 // ErrClosed is the error of a channel source whose channel was closed.
 var ErrClosed = errors.New("channel was closed")
 
-// Channel returns a source of events that other code sends on a channel, such as changes outside the cluster. It is
-// synced from the start. Senders block while the controller is not running. An event may have no object, such as a
-// timer event: predicates and h receive it unchanged.
+// Channel returns a source that passes the events from a channel to h, such as changes outside the cluster. It is
+// synced from the start. Senders block while the controller is not running. An event may have no object, for example a
+// timer event; predicates and h receive it unchanged.
 func Channel[T object.Object, R comparable](events <-chan informer.Event[T], h handler.Handler[T, R],
 	predicates ...predicate.Predicate) Source[R] {
 	return &channel[T, R]{
@@ -219,9 +220,9 @@ func (c *channel[T, R]) Err() error {
 func (c *channel[T, R]) String() string { return c.name }
 
 // Func returns a source of the requests that run adds to the queue, such as those of a timer or a message broker. run
-// follows the contract of [Source].Run: it calls synced when it has added the requests for the state at the start,
-// continues until ctx ends, and returns after the last request was added. An earlier error stops the controller. The
-// name identifies the source in logs.
+// has the contract of [Source].Run: it calls synced after it has added the requests for the initial state, continues
+// until ctx ends, and returns after it has added the last request. If run returns an error before ctx ends, the
+// controller stops. The name identifies the source in logs.
 func Func[R comparable](name string, run func(ctx context.Context, queue handler.Queue[R],
 	synced func()) error) Source[R] {
 	return &function[R]{name: name, run: run}
@@ -250,15 +251,16 @@ func (f *function[R]) Err() error {
 
 func (f *function[R]) String() string { return f.name }
 
-// Optional returns a source of a kind that the API server may not have. While the kind is missing, a controller does
-// not wait for s. When the kind appears, its events arrive without a restart; when it disappears, s waits for it to
-// return. s is a source of [Kind], or has a method Wait(ctx context.Context) error that blocks until the source has
-// synced, and fails if the kind is missing, see meta.IsNoMatchError. Any other s is unaffected.
+// Optional returns a variant of s for a kind that the API server may not serve. While the kind is missing, a controller
+// does not wait for the source. When the kind appears, its events arrive without a restart; when it disappears, the
+// source waits until it appears again. Optional applies to sources of [Kind], and to sources with a method Wait(ctx
+// context.Context) error that blocks until the source has synced, and returns an error for which meta.IsNoMatchError is
+// true if the kind is missing. It has no effect on other sources.
 func Optional[R comparable](s Source[R]) Source[R] { return optional[R]{s} }
 
 type optional[R comparable] struct{ Source[R] }
 
-// Run runs the source. If the kind is missing, it has synced, since there are no objects to add.
+// Run runs the source. If the kind is missing, Run calls synced, because there are no objects to add.
 func (o optional[R]) Run(ctx context.Context, queue handler.Queue[R], synced func()) error {
 	awaited, ok := o.Source.(interface {
 		Wait(ctx context.Context) error

@@ -24,7 +24,7 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/workqueue"
 )
 
-// queue records added requests, and when the source has synced.
+// queue records the added requests, and the sync of the source as a line between them.
 type queue struct {
 	mu    sync.Mutex
 	lines []string
@@ -51,7 +51,7 @@ func (q *queue) take() []string {
 	return lines
 }
 
-// describe is a handler whose requests describe its events, such as "Added a".
+// describe is a handler that adds a description of each event as a request, such as "Added a".
 func describe(_ context.Context, e informer.Event[*corev1.ConfigMap], queue handler.Queue[string]) {
 	line := fmt.Sprint(e.Type, " ", e.Object.Name)
 	if e.Old != nil {
@@ -67,12 +67,12 @@ func configMap(name, value string) *corev1.ConfigMap {
 	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name}, Data: map[string]string{"key": value}}
 }
 
-// not is a predicate that drops the object with a name.
+// not returns a predicate that drops events of the object with that name.
 func not(name string) predicate.Predicate {
 	return predicate.Object(func(o *corev1.ConfigMap) bool { return o.Name != name })
 }
 
-// run runs s in the background until the returned function is called, which returns what Run returned.
+// run runs s in the background. Calling end stops it and returns the result of Run.
 func run(t *testing.T, s source.Source[string], q *queue) (end func() error) {
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
@@ -91,7 +91,8 @@ func expect(t *testing.T, what string, got []string, want ...string) {
 	}
 }
 
-// withKind tests a source of ConfigMaps, which may be refused, in a bubble of virtual time.
+// withKind tests a source of ConfigMaps in a bubble of virtual time. If refused is true, the server forbids access to
+// ConfigMaps.
 func withKind(t *testing.T, refused bool, test func(t *testing.T, a *api, s source.Source[string]),
 	predicates ...predicate.Predicate) {
 	t.Helper()
@@ -285,7 +286,8 @@ func TestFuncIsASource(t *testing.T) {
 	}
 }
 
-// waits is a source that syncs when it is let, and whose Wait ends with an error, or when its context does if that is nil.
+// waits is a source that does not sync before its context ends. Its Wait returns err, or waits for the end of its
+// context if err is nil.
 type waits struct {
 	source.Source[string]
 	err error
@@ -308,7 +310,7 @@ func TestOptionalSourceSyncsWhenItsKindIsFoundToBeAbsent(t *testing.T) {
 	unknown := fmt.Errorf("list things: %w", &meta.NoKindMatchError{})
 	for what, r := range map[string]struct {
 		source source.Source[string]
-		want   int // how often it reports that it has synced before the end
+		want   int // number of syncs before the end
 	}{
 		"required":      {waits{err: unknown}, 0},
 		"optional":      {source.Optional[string](waits{err: unknown}), 1},

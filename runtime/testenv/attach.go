@@ -23,9 +23,9 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/client"
 )
 
-// Attach gives a test an API server that already runs. It creates CRDs by requests instead of the kctrl command.
-// Options that would start further processes fail the test, and the Env has no kubeconfig. The server still runs after
-// the test. Attach does not modify config.
+// Attach uses an API server that is already running for a test. It creates CRDs with requests instead of the kctrl
+// command. Options that would start further processes fail the test, and the Env has no kubeconfig. The server
+// continues to run after the test. Attach does not modify config.
 func Attach(t testing.TB, config *rest.Config, opts ...Option) *Env {
 	t.Helper()
 	var o options
@@ -50,7 +50,7 @@ func Attach(t testing.TB, config *rest.Config, opts ...Option) *Env {
 }
 
 // createAll creates the objects in files and directories, and waits until the server serves the kinds that they define.
-// It applies an object that exists already, for example because a file is named twice, as the kctrl command does.
+// It applies objects that already exist, as the kctrl command does, for example because a file is listed twice.
 func createAll(ctx context.Context, config *rest.Config, paths []string) error {
 	live, err := client.New(config, client.Options{Scheme: runtime.NewScheme()})
 	if err != nil {
@@ -88,15 +88,15 @@ func definedBy(definition *unstructured.Unstructured) (kinds []schema.GroupVersi
 	return kinds
 }
 
-// awaitServed returns once discovery has all kinds, which is immediately for a server in memory. After the timeout it
-// fails: two definitions may have the same name.
+// awaitServed returns when discovery has all kinds, which is immediately the case for an in-memory server. It fails
+// after a timeout, because two definitions may have the same name.
 func awaitServed(ctx context.Context, config *rest.Config, kinds []schema.GroupVersionKind) error {
 	const most, interval = 10 * time.Second, 50 * time.Millisecond
 	ctx, cancel := context.WithTimeoutCause(ctx, most, fmt.Errorf("not served within %v: see the status of its definition",
 		most))
 	defer cancel()
 	for len(kinds) > 0 {
-		mapper, err := client.NewMapper(config, nil) // a new mapper, since the old one remembers the missing kind
+		mapper, err := client.NewMapper(config, nil) // a new mapper, because the old one caches the missing kind
 		if err != nil {
 			return err
 		}
@@ -135,8 +135,8 @@ func eachObject(paths []string, f func(object *unstructured.Unstructured) error)
 	return nil
 }
 
-// manifestsIn returns the files with objects in a directory and below, except files of kustomize. The path may also be
-// a file or a symbolic link.
+// manifestsIn returns the files with objects in a directory and its subdirectories, except files of kustomize. The path
+// may also be a file or a symbolic link.
 func manifestsIn(path string) (files []string, err error) {
 	info, err := os.Stat(path)
 	if err != nil || !info.IsDir() {

@@ -16,11 +16,11 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/object"
 )
 
-// Await waits until done returns true for the object that obj names, and returns the object. It calls done with the
-// current state and after every change, by a watch, without polling. It also waits for an object that does not exist
-// yet. done must depend only on the object, since other changes do not cause a call. Await does not modify obj, and the
-// caller owns the result. If ctx ends first, or the server rejects a request, the test fails with the last state; use a
-// ctx with a deadline, so that a wait in vain fails.
+// Await waits until done returns true for the object with the key of obj, and returns that object. It calls done with
+// the current state and with the state after every change. It uses a watch and does not poll. It also waits for an
+// object that does not exist yet. done must depend only on the object, because other changes do not cause a call. Await
+// does not modify obj, and the caller owns the result. If ctx ends first, or the server rejects a request, the test
+// fails with the last state. Use a ctx with a deadline, so that the test fails if the condition is never met.
 //
 //	guestbook = testenv.Await(ctx, t, live, guestbook, func(g *v1.Guestbook) bool {
 //		return meta.IsStatusConditionTrue(g.Status.Conditions, "Ready")
@@ -44,8 +44,8 @@ func Await[T object.Object](ctx context.Context, t testing.TB, live *client.REST
 	return last
 }
 
-// AwaitGone waits until the object that obj names no longer exists. A later object of the same name, with another UID,
-// is a different one. Otherwise it is like [Await].
+// AwaitGone waits until the object with the key of obj no longer exists. A later object with the same key and another
+// UID is a different object. In other respects, AwaitGone works like [Await].
 func AwaitGone[T object.Object](ctx context.Context, t testing.TB, live *client.REST, obj T) {
 	t.Helper()
 	var finalizers []string
@@ -62,8 +62,8 @@ func AwaitGone[T object.Object](ctx context.Context, t testing.TB, live *client.
 	}
 }
 
-// follow calls seen with the object that obj names: its current state, and its state after each change, until seen
-// returns true. It opens an ended watch again.
+// follow calls seen with the object with the key of obj: first its current state, then its state after each change,
+// until seen returns true. It reopens a watch that has ended.
 func follow[T object.Object](ctx context.Context, live *client.REST, obj T,
 	seen func(current T, exists bool) bool) error {
 	byName := client.Scope{
@@ -118,8 +118,7 @@ func followWatch[T object.Object](ctx context.Context, watcher *client.ListWatch
 	}
 }
 
-// unlessOver returns nil for errors after which a new list helps: the end of the watch, a broken connection, and an
-// expired version.
+// unlessOver returns nil for errors after which a new list helps: a watch that ended, broke, or expired.
 func unlessOver(err error) error {
 	var status apierrors.APIStatus
 	fromServer := errors.As(err, &status)

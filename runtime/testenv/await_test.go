@@ -19,7 +19,7 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/testenv"
 )
 
-// answers is an API server that gives its answers in order. After the last one it ends the context of the test.
+// answers is an API server that sends its bodies in order. After the last one it cancels the test's context.
 type answers struct {
 	bodies []string
 	asked  []string
@@ -58,7 +58,7 @@ func status(code int, reason string) string {
 	return fmt.Sprintf(`{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"no","reason":%q,"code":%d}`, reason, code)
 }
 
-// await runs a wait against answers, and returns the failure of its test.
+// await runs wait against an API server with these answers, and returns the failures and the requests.
 func await(t *testing.T, wait func(ctx context.Context, t testing.TB, live *client.REST),
 	bodies ...string) (failures string, asked []string) {
 	t.Helper()
@@ -86,7 +86,7 @@ func await(t *testing.T, wait func(ctx context.Context, t testing.TB, live *clie
 
 var one = &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "one", Namespace: "default", UID: "u1"}}
 
-// TestAwaitFollowsTheObject through everything that may end a watch.
+// TestAwaitFollowsTheObject checks that a wait survives everything that can end a watch.
 func TestAwaitFollowsTheObject(t *testing.T) {
 	wanted := configMap("9", "u1", "wanted")
 	for name, bodies := range map[string][]string{

@@ -10,7 +10,7 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/testenv"
 )
 
-// BenchmarkFurtherServer starts a server in the process of the test binary, and stops it.
+// BenchmarkFurtherServer starts and stops another server in the process of the test binary.
 func BenchmarkFurtherServer(b *testing.B) {
 	b.Setenv(testenv.ServerVariable, "in-memory")
 	testenv.Start(b)
@@ -21,7 +21,7 @@ func BenchmarkFurtherServer(b *testing.B) {
 	}
 }
 
-// BenchmarkFurtherClient builds a client with an object, and reads that.
+// BenchmarkFurtherClient builds a client with one object and reads that object.
 func BenchmarkFurtherClient(b *testing.B) {
 	given := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "a"}}
 	builder := testenv.NewClientBuilder().WithScheme(coreScheme(b)).WithObjects(given)

@@ -16,16 +16,16 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/object"
 )
 
-// ClientBuilder builds clients for tests of single functions. Call [NewClientBuilder] for one. Each client has its own
-// API server in memory, in the process of [Start], independent of [ServerVariable] and [KubeconfigVariable]. A server
-// stops after its client has become unreachable, at the latest with the test binary. Neither the builder nor a client
-// works in a synctest bubble.
+// ClientBuilder builds clients for tests of single functions. Use [NewClientBuilder] to create one. Each client has an
+// in-memory API server of its own. The servers run in the process that [Start] uses, and ignore [ServerVariable] and
+// [KubeconfigVariable]. A server stops after its client has become unreachable, or at the latest when the test binary
+// ends. Neither the builder nor a client works in a synctest bubble.
 //
-// The server validates objects as a real one does. It creates a namespace when an object is written into it. A kind
-// without a definition is served with a schema that accepts any fields. It is namespaced unless
-// [ClientBuilder.WithRESTMapper] differs.
+// The server validates objects as a real server does. It creates a namespace when an object is written into it. A kind
+// without a definition is served with a schema that accepts any fields. Such a kind is namespaced unless
+// [ClientBuilder.WithRESTMapper] specifies otherwise.
 //
-// A builder is not safe for concurrent use. Its methods return the builder itself, which can build several clients.
+// A builder is not safe for concurrent use. Its methods return the builder itself. A builder can build several clients.
 type ClientBuilder struct {
 	builder
 	crds []string

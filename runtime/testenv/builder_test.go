@@ -23,7 +23,7 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/testenv"
 )
 
-// coreScheme returns a scheme with the group core.
+// coreScheme returns a scheme with the core group.
 func coreScheme(t testing.TB) *runtime.Scheme {
 	t.Helper()
 	scheme := runtime.NewScheme()
@@ -33,7 +33,7 @@ func coreScheme(t testing.TB) *runtime.Scheme {
 	return scheme
 }
 
-// gadget returns an object of a kind without a definition.
+// gadget returns an object of a kind that has no definition.
 func gadget(version, name string) *unstructured.Unstructured {
 	return &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "example.com/" + version, "kind": "Gadget",
@@ -81,7 +81,7 @@ func TestBuiltClientCreatesNamespaces(t *testing.T) {
 	}
 }
 
-// TestBuiltClientBeginsWithGivenObjects removes the finalizer of an object that is deleted already.
+// TestBuiltClientBeginsWithGivenObjects also uses an object that is already being deleted, and removes its finalizer.
 func TestBuiltClientBeginsWithGivenObjects(t *testing.T) {
 	now := metav1.Now()
 	given := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
@@ -214,7 +214,8 @@ func TestBuilderPanicsWithTheReason(t *testing.T) {
 	}
 }
 
-// TestBuiltClientsHaveServersOfTheirOwn builds clients while $KCTRL_TEST_SERVER and $KCTRL_TEST_KUBECONFIG name others.
+// TestBuiltClientsHaveServersOfTheirOwn builds clients while $KCTRL_TEST_SERVER and $KCTRL_TEST_KUBECONFIG are set to
+// other servers.
 func TestBuiltClientsHaveServersOfTheirOwn(t *testing.T) {
 	t.Setenv(testenv.ServerVariable, "real")
 	t.Setenv(testenv.KubeconfigVariable, filepath.Join(t.TempDir(), "missing"))
@@ -233,7 +234,8 @@ func TestBuiltClientsHaveServersOfTheirOwn(t *testing.T) {
 	}
 }
 
-// TestFakeControllersLeaveOneOut acts for the kubelet, which would otherwise make the pods of a Deployment ready.
+// TestFakeControllersLeaveOneOut runs without the fake kubelet, which would make the pods ready, and sets the status of
+// the pod in its place.
 func TestFakeControllersLeaveOneOut(t *testing.T) {
 	t.Setenv(testenv.ServerVariable, "in-memory")
 	env := testenv.Start(t, testenv.WithFakeControllers("kubelet"))

@@ -13,7 +13,7 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/testenv"
 )
 
-// recorder is a test whose failures do not count.
+// recorder is a testing.TB that records failures instead of failing.
 type recorder struct {
 	testing.TB
 	failures []string
@@ -44,7 +44,7 @@ func (r *recorder) Fatalf(format string, args ...any) {
 	runtime.Goexit()
 }
 
-// record runs a test to its end, with its cleanup, and returns its errors.
+// record runs a test and its cleanups, and returns its errors.
 func record(test func(t testing.TB)) (failures string) {
 	r := &recorder{}
 	done := make(chan struct{})
@@ -71,7 +71,7 @@ func script(t *testing.T, body string) string {
 	return path
 }
 
-// kubeconfig writes a kubeconfig for a server that is not there and returns its path.
+// kubeconfig writes a kubeconfig for a server that does not exist, and returns the path.
 func kubeconfig(t *testing.T) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "kubeconfig")
@@ -83,7 +83,7 @@ func kubeconfig(t *testing.T) string {
 	return path
 }
 
-// use makes Start use that command, and start a server by it, of the version that it has by itself.
+// use makes Start run that command, and clears the other variables that would choose a server or a version.
 func use(t *testing.T, command string) {
 	t.Helper()
 	t.Setenv(testenv.CommandVariable, command)

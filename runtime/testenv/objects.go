@@ -19,10 +19,10 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/object"
 )
 
-// WithObjects creates objects before the test begins, in order, each with its status. Their kinds are in scheme, or
-// they are unstructured; for those scheme may be nil. CustomResourceDefinitions among them are installed first, as with
-// [WithCRDs]. The server validates the objects, and the test fails if it rejects one. WithObjects does not modify the
-// objects.
+// WithObjects creates objects before the test begins, in order, each with its status. The kinds of the objects must be
+// in scheme, except those of unstructured objects, for which scheme may be nil. CustomResourceDefinitions among the
+// objects are installed first, as with [WithCRDs]. The server validates the objects, and the test fails if the server
+// rejects one. WithObjects does not modify the objects.
 func WithObjects(scheme *runtime.Scheme, objects ...object.Object) Option {
 	return func(o *options) {
 		for _, obj := range objects {
@@ -59,7 +59,7 @@ func (i initial) unstructured() (*unstructured.Unstructured, error) {
 	return u, nil
 }
 
-// prepare reads the objects. It writes definitions among them to a directory of the test, for installation.
+// prepare reads the objects. It writes definitions among them to a directory of the test, to install them from there.
 func (o *options) prepare(t testing.TB) (others []*unstructured.Unstructured, err error) {
 	folder := ""
 	for n, one := range o.objects {
@@ -112,7 +112,7 @@ func createWithStatus(ctx context.Context, live *client.REST, u *unstructured.Un
 		return nil
 	}
 	u.Object["status"] = status
-	// without that subresource, the create has set the status
+	// A kind without the status subresource got its status when it was created.
 	if err := live.Status().Update(ctx, u); err != nil && !apierrors.IsNotFound(err) {
 		return err
 	}

@@ -23,15 +23,16 @@ const rbacVersion = "rbac.authorization.k8s.io/v1"
 // users counts the users of Restricted, for unique names.
 var users atomic.Int64
 
-// Restricted returns a config with the permissions of the deployed operator: those of the roles in the files and
-// directories that are bound to a ServiceAccount there, or of all roles if none is. So a missing marker fails the test.
-// A manager with this config gets Forbidden for everything else, and its readiness reports the missing permissions. The
-// roles are created under unique names, in their namespace, or in default if they have none. Missing namespaces are
-// created. Everything is deleted at the end of the test. The config impersonates another user. The caller owns it.
+// Restricted returns a config with the permissions of the deployed operator, so that the test fails if a marker for a
+// permission is missing. The permissions are those of the roles in the files and directories that are bound to a
+// ServiceAccount there, or of all roles if none is bound. A manager with this config gets Forbidden for everything
+// else, and its readiness reports the missing permissions. The roles are created under unique names, in their
+// namespace, or in default if they have none. Missing namespaces are created. Everything is deleted at the end of the
+// test. The config impersonates another user. The caller owns it.
 //
 //	m, err := manager.New(env.Restricted(t, "../../config/rbac"), manager.Options{})
 //
-// Webhooks that such a manager installs itself ([manager.WebhookOptions].Manifests) need further permissions.
+// Webhooks that such a manager installs itself ([manager.WebhookOptions].Manifests) need additional permissions.
 func (e *Env) Restricted(t testing.TB, paths ...string) *rest.Config {
 	t.Helper()
 	name := fmt.Sprintf("kctrl-restricted-%d-%d", time.Now().UnixNano(), users.Add(1))
@@ -77,7 +78,7 @@ func (e *Env) restrict(t testing.TB, config *rest.Config, name string, paths []s
 	return nil
 }
 
-// grantedRoles returns the roles that are bound to a ServiceAccount, or all if none is.
+// grantedRoles returns the roles that are bound to a ServiceAccount, or all roles if none is bound.
 func grantedRoles(paths []string) (roles []grantedRole, err error) {
 	var bindings []*unstructured.Unstructured
 	err = eachObject(paths, func(object *unstructured.Unstructured) error {
@@ -121,7 +122,7 @@ func binds(binding *unstructured.Unstructured, role grantedRole) bool {
 	return false
 }
 
-// grant creates a role and binds it to a user. It returns the namespaces of the bindings; empty means all.
+// grant creates a role and binds it to a user. It returns the namespaces of the bindings; empty means all namespaces.
 func grant(t testing.TB, live *client.REST, role grantedRole, user, name string) (namespaces []string, err error) {
 	copied := role.DeepCopy()
 	copied.Object["metadata"] = map[string]any{"name": name}
@@ -167,7 +168,7 @@ func orDefault(namespace string) string {
 	return namespace
 }
 
-// createForTest creates an object, and its namespace if needed. Both are deleted at the end of the test.
+// createForTest creates an object, and its namespace if necessary. Both are deleted at the end of the test.
 func createForTest(t testing.TB, live *client.REST, object *unstructured.Unstructured) error {
 	err := live.Create(t.Context(), object)
 	if apierrors.IsNotFound(err) && object.GetNamespace() != "" {
@@ -190,7 +191,7 @@ func createForTest(t testing.TB, live *client.REST, object *unstructured.Unstruc
 	return nil
 }
 
-// awaitGranted waits until a role and its bindings take effect, which takes a real server some milliseconds.
+// awaitGranted waits until a role and its bindings take effect, which takes some milliseconds on a real server.
 func awaitGranted(ctx context.Context, as *client.REST, role grantedRole, namespaces []string) error {
 	asked := askable(role)
 	if asked == nil {

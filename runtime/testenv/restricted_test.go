@@ -13,7 +13,8 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/testenv"
 )
 
-// TestRestrictedTakesScaffoldedRoles grants the roles of a scaffolded project, one of which is in a namespace that no server has.
+// TestRestrictedTakesScaffoldedRoles grants the roles of a scaffolded project. One of them is in a namespace that does
+// not exist on a new server.
 func TestRestrictedTakesScaffoldedRoles(t *testing.T) {
 	env := testenv.Start(t)
 	restricted, err := client.New(env.Restricted(t, "../../testdata/project/config/rbac"),

@@ -24,7 +24,7 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/testenv"
 )
 
-// ownerVariable makes this program start a server and wait to be killed.
+// ownerVariable makes the test binary start a server and wait until it is killed.
 const ownerVariable = "TESTENV_TEST_OWNER"
 
 func TestMain(m *testing.M) {
@@ -57,7 +57,7 @@ spec:
           spec: {type: object, properties: {size: {type: integer}}}
 `
 
-// address returns where the server of a config listens.
+// address returns the address on which the server of a config listens.
 func address(t *testing.T, host string) string {
 	t.Helper()
 	u, err := url.Parse(host)
@@ -105,7 +105,7 @@ func testReady(t *testing.T, config *rest.Config) {
 	}
 }
 
-// testKubeconfig hands a running server on, as KCTRL_TEST_KUBECONFIG does.
+// testKubeconfig passes a running server to Start through KCTRL_TEST_KUBECONFIG.
 func testKubeconfig(t *testing.T, env *testenv.Env) {
 	t.Setenv(testenv.KubeconfigVariable, env.Kubeconfig)
 	same := testenv.Start(t)
@@ -172,7 +172,8 @@ func TestServerEndsWithAKilledProcess(t *testing.T) {
 	if _, err := conn.Read(make([]byte, 1)); err == nil {
 		t.Error("the server sent something")
 	}
-	// The system closes the connections of a process that ends before it closes the listener.
+	// When a process ends, the system may close its connections before its listener, so retry until the listener is
+	// closed.
 	deadline := time.Now().Add(10 * time.Second)
 	for {
 		again, err := net.Dial("tcp", conn.RemoteAddr().String())
@@ -188,7 +189,7 @@ func TestServerEndsWithAKilledProcess(t *testing.T) {
 	}
 }
 
-// connect returns a connection that has had an answer and waits for the next request, until the server ends.
+// connect returns a connection on which one request was answered. The server keeps it open until the server ends.
 func connect(t *testing.T, address string) net.Conn {
 	t.Helper()
 	conn, err := tls.Dial("tcp", address, &tls.Config{InsecureSkipVerify: true})

@@ -57,7 +57,8 @@ fi
 	}
 }
 
-// TestCRDsAreReadBelowADirectory finds CRDs behind a link, and skips files that only kustomize reads, on both servers.
+// TestCRDsAreReadBelowADirectory checks on both kinds of servers that CRDs behind a link are found and that kustomize's
+// own files are skipped.
 func TestCRDsAreReadBelowADirectory(t *testing.T) {
 	dir := t.TempDir()
 	for _, name := range []string{"a.yaml", "bases/b.json", "kustomization.yaml", "bases/kustomization.yml", "read.me"} {
@@ -227,7 +228,8 @@ func TestHostThatFails(t *testing.T) {
 	}
 }
 
-// TestServersOfABinaryShareNothing starts two servers of one process, and looks for the object of one in the other.
+// TestServersOfABinaryShareNothing starts two servers in one process. An object that is created on one must not exist
+// on the other.
 func TestServersOfABinaryShareNothing(t *testing.T) {
 	t.Setenv(testenv.ServerVariable, "in-memory")
 	configMap := func() *unstructured.Unstructured {

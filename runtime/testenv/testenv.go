@@ -23,30 +23,31 @@ import (
 
 // Environment variables that Start reads.
 const (
-	// CommandVariable names the kctrl command.
+	// CommandVariable specifies the kctrl command.
 	CommandVariable = testhost.CommandVariable
-	// KubeconfigVariable names the kubeconfig of a server to use instead of starting one. Tests that share a server see
-	// each other's objects.
+	// KubeconfigVariable specifies the kubeconfig of a running server to use. Tests that share it see each other's
+	// objects.
 	KubeconfigVariable = "KCTRL_TEST_KUBECONFIG"
-	// ServerVariable selects the API server to start: "in-memory", the default, or "real" for etcd and kube-apiserver.
-	// KubernetesVariable, and options that only the real one supports, also select it. Any other value fails the test.
+	// ServerVariable selects the API server to start. The value is "in-memory", the default, or "real" for etcd and
+	// kube-apiserver; any other value fails the test. KubernetesVariable, and options that only the real server supports,
+	// also select the real server.
 	ServerVariable = "KCTRL_TEST_SERVER"
-	// KubernetesVariable selects the version of Kubernetes for tests without WithKubernetes.
+	// KubernetesVariable selects the Kubernetes version for tests that do not use [WithKubernetes].
 	KubernetesVariable = "KCTRL_TEST_KUBERNETES"
 )
 
 // Env is a running API server.
 type Env struct {
-	// Config has administrator permissions and no request limits. The caller owns it.
+	// Config has administrator permissions and no limit on the request rate. The caller owns it.
 	Config *rest.Config
 	// Kubeconfig is the path of a kubeconfig with the same permissions.
 	Kubeconfig string
 
-	control *control // nil without WithFaults
+	control *control // nil unless WithFaults is used
 	hosted  bool     // one of the servers of a host
 }
 
-// Option configures Start.
+// Option configures [Start].
 type Option func(*options)
 
 type options struct {
@@ -56,17 +57,17 @@ type options struct {
 	kubernetes      string
 	faults          bool
 	collect         bool
-	fakeControllers []string // in the form of --controllers; nil runs none
+	fakeControllers []string // in the form of the flag --controllers; nil runs none
 }
 
-// WithCRDs installs the CustomResourceDefinitions in the given files and directories, recursively, and waits until they
-// are served.
+// WithCRDs installs the CustomResourceDefinitions in files and directories, recursively, and waits until they are
+// served.
 func WithCRDs(paths ...string) Option {
 	return func(o *options) { o.crds = append(o.crds, paths...) }
 }
 
-// WithControllerManager also runs kube-controller-manager with these controllers, such as garbage-collector-controller,
-// or with all if none is given: garbage collection, namespaces, service accounts.
+// WithControllerManager also runs kube-controller-manager with these controllers, such as garbage-collector-controller.
+// Without arguments it runs all controllers, for example those for garbage collection, namespaces and service accounts.
 func WithControllerManager(controllers ...string) Option {
 	return func(o *options) {
 		o.args = append(o.args, "--controller-manager")
@@ -76,17 +77,17 @@ func WithControllerManager(controllers ...string) Option {
 	}
 }
 
-// WithGarbageCollector deletes objects whose owner was deleted, and completes foreground and orphaning deletions,
-// without kube-controller-manager. The collector is a process beside the server. A server of [KubeconfigVariable] has
-// its own.
+// WithGarbageCollector runs a garbage collector without kube-controller-manager. It deletes objects whose owner was
+// deleted, and completes foreground and orphaning deletions. The collector is a process of its own. The option has no
+// effect on a server of [KubeconfigVariable], which has its own garbage collector.
 func WithGarbageCollector() Option {
 	return func(o *options) { o.collect = true }
 }
 
-// WithFakeControllers runs fakes of kube-controller-manager, the scheduler and the kubelets beside a server in memory:
-// Deployments get pods that become ready, Jobs complete, claims are bound, and garbage is collected. Those in except,
-// such as "kubelet", do not run, so that the test can act for them. docs/guide/06-testing.md lists the names. On a real
-// server use [WithControllerManager] instead.
+// WithFakeControllers runs fakes of kube-controller-manager, the scheduler and the kubelets for an in-memory server:
+// Deployments get pods that become ready, Jobs complete, claims are bound, and garbage is collected. The fakes in
+// except, such as "kubelet", do not run, so that the test can act in their place. docs/guide/06-testing.md lists the
+// names. For a real server, use [WithControllerManager] instead.
 func WithFakeControllers(except ...string) Option {
 	return func(o *options) {
 		o.fakeControllers = []string{"*"}
@@ -96,8 +97,8 @@ func WithFakeControllers(except ...string) Option {
 	}
 }
 
-// WithKubernetes selects another minor version of Kubernetes than the newest, such as "1.34". `kctrl env up --help`
-// lists the versions; each is compiled at its first use.
+// WithKubernetes selects a minor version of Kubernetes other than the newest, such as "1.34". `kctrl env up --help`
+// lists the versions. Each version is compiled when it is first used.
 func WithKubernetes(version string) Option {
 	return func(o *options) { o.kubernetes = version }
 }
@@ -107,8 +108,8 @@ func WithFeatureGates(gates string) Option {
 	return func(o *options) { o.args = append(o.args, "--feature-gates="+gates) }
 }
 
-// Start starts an API server for the test, and stops it when the test and its subtests have ended. On failure, the test
-// fails with advice. Concurrent tests can each start a server.
+// Start starts an API server for the test, and stops it when the test and its subtests have ended. If the server cannot
+// be started, the test fails with a message that explains the remedy. Concurrent tests can each start a server.
 func Start(t testing.TB, opts ...Option) *Env {
 	t.Helper()
 	var o options
@@ -187,7 +188,7 @@ func (o options) start(t testing.TB) (*Env, error) {
 	return env, err
 }
 
-// startHosted starts an API server in memory in the process of this test binary.
+// startHosted starts an in-memory API server in the kctrl process of this test binary.
 func (o options) startHosted(t testing.TB) (*Env, error) {
 	server, err := testhost.Start(testhost.Options{FakeControllers: o.fakeControllers})
 	if err != nil {
@@ -224,12 +225,12 @@ func load(kubeconfig string) (*Env, error) {
 	if err != nil {
 		return &Env{}, err
 	}
-	config.QPS = -1 // otherwise client-go sends five requests per second
+	config.QPS = -1 // by default, client-go sends at most five requests per second
 	return &Env{Config: config, Kubeconfig: kubeconfig}, nil
 }
 
 // runCommand starts cmd and waits until it reports that the server is ready. The command ends when its standard input
-// closes, which stop does, or the kernel when this process ends.
+// is closed, by stop or, when this process ends, by the kernel.
 func runCommand(cmd *exec.Cmd) (server *running, stop func() error, err error) {
 	stdin, err := cmd.StdinPipe()
 	if err != nil {
@@ -276,7 +277,7 @@ type running struct {
 	control    control
 }
 
-// installCRDs applies CRDs by the kctrl command, which waits until the server serves them.
+// installCRDs applies CRDs with the kctrl command, which waits until the server serves them.
 func installCRDs(ctx context.Context, command, kubeconfig string, paths []string) error {
 	for _, path := range paths {
 		args := []string{"env", "apply", "--kubeconfig", kubeconfig}

@@ -8,7 +8,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// The kind of the tests, Guestbook, has two versions. The first calls its text a message and knows no style.
+// The kind of these tests, Guestbook, has two versions. The text of version 2 is the field message in version 1, which
+// has no style.
 var (
 	v1GVK = schema.GroupVersionKind{Group: "webapp.example.com", Version: "v1", Kind: "Guestbook"}
 	v2GVK = schema.GroupVersionKind{Group: "webapp.example.com", Version: "v2", Kind: "Guestbook"}
@@ -78,7 +79,7 @@ func addTo(scheme *runtime.Scheme) {
 	metav1.AddToGroupVersion(scheme, v2GVK.GroupVersion())
 }
 
-// crd is the CustomResourceDefinition of the kind. It does not set a conversion webhook.
+// crd is the CustomResourceDefinition of the kind, without a conversion webhook.
 const crd = `
 apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
@@ -124,7 +125,7 @@ spec:
               tags: {type: object, additionalProperties: {type: string}}
 `
 
-// configurations are the webhook configurations as the markers of controller-gen make them.
+// configurations are webhook configurations as controller-gen generates them from markers.
 const configurations = `---
 apiVersion: admissionregistration.k8s.io/v1
 kind: MutatingWebhookConfiguration

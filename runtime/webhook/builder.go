@@ -26,7 +26,7 @@ type Manager interface {
 	Logger() *slog.Logger
 }
 
-// Builder configures the webhooks of the kind T. [Builder.Complete] reports all mistakes.
+// Builder configures the webhooks of the kind T. [Builder.Complete] reports all errors in the configuration.
 type Builder[T object.Object] struct {
 	manager   Manager
 	prototype T
@@ -43,8 +43,8 @@ type chain[T object.Object] struct {
 	handlers []func() (admission.Handler, error)
 }
 
-// For returns a builder of webhooks for the kind T, a pointer to a type in the manager's scheme, such as
-// *webappv1.Guestbook. Use [ForPrototype] for types of any kind, such as *unstructured.Unstructured.
+// For returns a builder of webhooks for the kind T, which is a pointer to a type in the manager's scheme, such as
+// *webappv1.Guestbook. For a type that can have any kind, such as *unstructured.Unstructured, use [ForPrototype].
 func For[T object.Object](m Manager) *Builder[T] {
 	if form := reflect.TypeFor[T](); form.Kind() != reflect.Pointer {
 		return &Builder[T]{manager: m, errs: []error{fmt.Errorf("For needs a pointer to a type of the scheme, not %s", form)}}
@@ -52,7 +52,8 @@ func For[T object.Object](m Manager) *Builder[T] {
 	return ForPrototype(m, object.New[T]())
 }
 
-// ForPrototype is [For] for the kind of prototype. An *unstructured.Unstructured must have its apiVersion and kind set.
+// ForPrototype returns a builder of webhooks for the kind of prototype. If prototype is an *unstructured.Unstructured,
+// its apiVersion and kind must be set.
 func ForPrototype[T object.Object](m Manager, prototype T) *Builder[T] {
 	b := &Builder[T]{manager: m, prototype: prototype}
 	gvk, err := object.GVK(prototype, m.Scheme())
@@ -73,8 +74,8 @@ func pathOf(gvk schema.GroupVersionKind) string {
 	return strings.ReplaceAll(gvk.Group, ".", "-") + "-" + gvk.Version + "-" + strings.ToLower(gvk.Kind)
 }
 
-// WithDefaulter adds defaulters, which change created and updated objects, in order and with one patch. It may be
-// called again.
+// WithDefaulter adds defaulters, which change created and updated objects. They run in order, and their changes form
+// one patch. WithDefaulter may be called several times.
 func (b *Builder[T]) WithDefaulter(defaulters ...admission.Defaulter[T]) *Builder[T] {
 	return b.add(&b.mutating, func() (admission.Handler, error) {
 		return admission.NewDefaulting(b.manager.Scheme(), b.prototype, defaulters...)
@@ -88,12 +89,12 @@ func (b *Builder[T]) WithValidator(validators ...admission.Validator[T]) *Builde
 	})
 }
 
-// WithMutatingHandler adds a handler that is called after the defaulters and mutating handlers added before.
+// WithMutatingHandler adds a handler that is called after the defaulters and mutating handlers that were added earlier.
 func (b *Builder[T]) WithMutatingHandler(h admission.Handler) *Builder[T] {
 	return b.add(&b.mutating, func() (admission.Handler, error) { return h, nil })
 }
 
-// WithValidatingHandler adds a handler that is called after the validators and validating handlers added before.
+// WithValidatingHandler adds a handler that is called after the validators and validating handlers added earlier.
 func (b *Builder[T]) WithValidatingHandler(h admission.Handler) *Builder[T] {
 	return b.add(&b.verifying, func() (admission.Handler, error) { return h, nil })
 }
@@ -103,26 +104,26 @@ func (b *Builder[T]) add(c *chain[T], h func() (admission.Handler, error)) *Buil
 	return b
 }
 
-// WithMutatePath sets another path for defaulters and mutating handlers, for several webhooks of one kind.
+// WithMutatePath sets the path for defaulters and mutating handlers. Use it if a kind has several mutating webhooks.
 func (b *Builder[T]) WithMutatePath(path string) *Builder[T] {
 	b.mutating.path = path
 	return b
 }
 
-// WithValidatePath sets another path for validators and validating handlers, for several webhooks of one kind.
+// WithValidatePath sets the path for validators and validating handlers, for a kind with several validating webhooks.
 func (b *Builder[T]) WithValidatePath(path string) *Builder[T] {
 	b.verifying.path = path
 	return b
 }
 
-// WithSpokes adds conversions between the hub T and other versions of the kind. It may be called again.
+// WithSpokes adds conversions between the hub T and other versions of the kind. It may be called several times.
 func (b *Builder[T]) WithSpokes(spokes ...conversion.Spoke[T]) *Builder[T] {
 	b.spokes, b.converts = append(b.spokes, spokes...), true
 	return b
 }
 
-// Complete registers the webhooks with the manager's server. It registers all of them, or returns all mistakes and
-// registers none.
+// Complete registers the webhooks with the manager's server. It either registers all of them, or registers none and
+// returns all errors in the configuration.
 func (b *Builder[T]) Complete() error {
 	if len(b.mutating.handlers)+len(b.verifying.handlers) == 0 && !b.converts {
 		b.errs = append(b.errs, errors.New("there is neither a defaulter nor a validator nor a spoke"))
@@ -145,7 +146,7 @@ func (b *Builder[T]) Complete() error {
 	if err != nil || converter == nil {
 		return err
 	}
-	// This comes last, since it can fail and cannot be undone.
+	// This call is the last one, because it can fail and cannot be undone.
 	if err := conversion.RegisterFor(converter, owner, b.manager.Scheme(), b.spokes...); err != nil {
 		undo()
 		return err
@@ -153,8 +154,7 @@ func (b *Builder[T]) Complete() error {
 	return nil
 }
 
-// ownerOf returns the owner of the registration, if it may register again, such as a controller that a registry
-// restarts.
+// ownerOf returns the owner of the registration, if it may register again, as a controller that a registry restarts.
 func ownerOf(m Manager) (owner server.Owner) {
 	if of, ok := m.(interface{ Owner() server.Owner }); ok {
 		owner = of.Owner()
@@ -162,7 +162,7 @@ func ownerOf(m Manager) (owner server.Owner) {
 	return owner
 }
 
-// converter returns the server's only converter, and the endpoint of a new one. It returns nil without spokes.
+// converter returns the server's only converter and the endpoint of a new one, or nil if b has no spokes.
 func (b *Builder[T]) converter(s *server.Server) (*conversion.Converter, []server.Endpoint) {
 	if len(b.spokes) == 0 {
 		return nil, nil
@@ -174,7 +174,7 @@ func (b *Builder[T]) converter(s *server.Server) (*conversion.Converter, []serve
 	return converter, []server.Endpoint{{Path: conversion.Path, Handler: converter, MaxBytes: server.MaxConversion}}
 }
 
-// reviewer returns the endpoint of the handlers of a path, if there are any.
+// reviewer returns the endpoint of the handlers of a path, or none if the path has no handlers.
 func (b *Builder[T]) reviewer(c *chain[T]) ([]server.Endpoint, error) {
 	if len(c.handlers) == 0 {
 		return nil, nil
@@ -191,7 +191,7 @@ func (b *Builder[T]) reviewer(c *chain[T]) ([]server.Endpoint, error) {
 	return []server.Endpoint{{Path: c.path, Handler: reviewer, MaxBytes: server.MaxReview}}, nil
 }
 
-// Handle serves any handler at path, with bodies of at most server.MaxReview bytes.
+// Handle serves a handler of any type at path, with bodies of at most [server.MaxReview] bytes.
 func Handle(m Manager, path string, h http.Handler) error {
 	s, err := m.Webhooks()
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/webhook/server"
 )
 
-// served is a manager that has a server of webhooks, and runs nothing.
+// served is a manager that has a webhook server but runs nothing.
 type served struct {
 	server *server.Server
 	owner  server.Owner
@@ -35,7 +35,7 @@ const (
 	validatePath = "/validate-webapp-example-com-v1-guestbook"
 )
 
-// complete registers webhooks of the kind, and its conversion.
+// complete registers the webhooks and the conversion of the kind.
 func complete(m *served, validateAt string, spoke conversion.Spoke[*guestbookV1]) error {
 	nothing := admission.DefaulterFunc[*guestbookV1](func(context.Context, *guestbookV1) error { return nil })
 	return webhook.For[*guestbookV1](m).WithDefaulter(nothing).WithValidatePath(validateAt).
@@ -47,13 +47,14 @@ func convertingV2() conversion.Spoke[*guestbookV1] {
 		func(context.Context, *guestbookV2, *guestbookV1) error { return nil })
 }
 
-// convertingItself converts the version of the hub, which is a mistake.
+// convertingItself returns a spoke for the version that is also the hub, which is a mistake.
 func convertingItself() conversion.Spoke[*guestbookV1] {
 	return conversion.NewSpoke(func(context.Context, *guestbookV1, *guestbookV1) error { return nil },
 		func(context.Context, *guestbookV1, *guestbookV1) error { return nil })
 }
 
-// TestCompleteServesAllWebhooksOfAKindOrNone makes one mistake, and then none.
+// TestCompleteServesAllWebhooksOfAKindOrNone completes a build with one mistake, which must serve nothing, and then one
+// without mistakes.
 func TestCompleteServesAllWebhooksOfAKindOrNone(t *testing.T) {
 	for _, c := range []struct {
 		name     string
@@ -87,8 +88,8 @@ func TestCompleteServesAllWebhooksOfAKindOrNone(t *testing.T) {
 	}
 }
 
-// TestFailedBuildLeavesWhatTheOneBeforeServes builds the webhooks of an owner again, as a registry does for a
-// controller.
+// TestFailedBuildLeavesWhatTheOneBeforeServes builds the webhooks of an owner a second time, as a registry does for a
+// restarted controller. If the build fails, the webhooks of the first build must still be served.
 func TestFailedBuildLeavesWhatTheOneBeforeServes(t *testing.T) {
 	m := newServed()
 	m.owner = server.Owner{Name: "a", Build: 1}

@@ -33,8 +33,8 @@ import (
 	"github.com/kctrl-dev/kctrl/testserver/inmemory"
 )
 
-// TestOnAServer tests webhooks as an API server calls them. All subtests use one API server. The in-memory server calls
-// the webhooks without a network.
+// TestOnAServer tests webhooks as an API server calls them. All subtests share one API server. The in-memory server
+// calls the webhooks without a network.
 func TestOnAServer(t *testing.T) {
 	env := inmemory.Start(t, testenv.WithCRDs(writeFile(t, "crd.yaml", crdStoring("v1"))))
 	t.Run("Admission", func(t *testing.T) { testAdmission(t, env) })
@@ -44,7 +44,7 @@ func TestOnAServer(t *testing.T) {
 	t.Run("NothingIsLeftBehind", func(t *testing.T) { testRemoved(t, env) })
 }
 
-// testLifetime checks the certificate of an operator that sets its lifetime.
+// testLifetime checks the certificate of an operator whose options set the lifetime.
 func testLifetime(t *testing.T, env *testenv.Env) {
 	live, err := client.New(env.Config, client.Options{Scheme: newScheme()})
 	if err != nil {
@@ -96,7 +96,7 @@ func testLifetime(t *testing.T, env *testenv.Env) {
 	}
 }
 
-// testRemoved searches for configurations that managers of the other tests installed.
+// testRemoved checks that the configurations that managers of the other tests installed no longer exist.
 func testRemoved(t *testing.T, env *testenv.Env) {
 	live, err := client.New(env.Config, client.Options{Scheme: newScheme()})
 	if err != nil {
@@ -134,13 +134,14 @@ func writeFile(t *testing.T, name, text string) string {
 	return path
 }
 
-// crdStoring returns the CRD that stores a version.
+// crdStoring returns the CRD with the given version as the stored version.
 func crdStoring(version string) string {
 	stored := map[bool]string{true: "true", false: "false"}
 	return strings.NewReplacer("STORED_V1", stored[version == "v1"], "STORED_V2", stored[version == "v2"]).Replace(crd)
 }
 
-// run runs a manager with webhooks until the test ends, and returns once the API server calls what calls ask about.
+// run runs a manager with webhooks until the test ends. It returns once each of calls returns nil, that is, once the
+// API server calls the webhooks.
 func run(t *testing.T, config *rest.Config, opts manager.Options, setup func(*manager.Manager) error,
 	calls ...func(context.Context, *manager.Manager) error) {
 	t.Helper()
@@ -178,7 +179,7 @@ func run(t *testing.T, config *rest.Config, opts manager.Options, setup func(*ma
 	})
 }
 
-// defaulted returns an error unless the API server calls the defaulter: a dry run of a guestbook shows it.
+// defaulted returns nil if the API server calls the defaulter, which it checks with a dry run.
 func defaulted(ctx context.Context, m *manager.Manager) error {
 	probe := &guestbookV1{ObjectMeta: metav1.ObjectMeta{Name: "probe", Namespace: "default"}}
 	if err := m.Live().Create(ctx, probe, client.DryRunAll); err != nil {
@@ -190,7 +191,7 @@ func defaulted(ctx context.Context, m *manager.Manager) error {
 	return nil
 }
 
-// validated returns an error unless the API server calls the validator, whose configuration is installed after the
+// validated returns nil if the API server calls the validator. The validator's configuration is installed after the
 // defaulter's.
 func validated(ctx context.Context, m *manager.Manager) error {
 	err := m.Live().Create(ctx, &guestbookV1{ObjectMeta: metav1.ObjectMeta{Name: "probe", Namespace: "default"},
@@ -201,7 +202,7 @@ func validated(ctx context.Context, m *manager.Manager) error {
 	return nil
 }
 
-// warnings collects the warnings of the API server.
+// warnings collects the warnings that the API server sends.
 type warnings struct {
 	mu  sync.Mutex
 	all []string
@@ -228,7 +229,7 @@ func defaultReplicas(_ context.Context, g *guestbookV1) error {
 	return nil
 }
 
-// validator rejects a message, and rejects updates and deletions by the old object.
+// validator rejects one message, and rejects some updates and deletions because of the old object.
 var validator = admission.ValidatorFuncs[*guestbookV1]{
 	Create: func(_ context.Context, g *guestbookV1) (admission.Warnings, error) {
 		if g.Spec.Message == "bad" {
@@ -273,7 +274,7 @@ func testAdmission(t *testing.T, env *testenv.Env) {
 	}
 	ctx := t.Context()
 
-	// A field that the Go type does not have, and a zero that the user wrote, survive the defaulter.
+	// A field that the Go type does not have, and a zero value that the user wrote, must survive the defaulter.
 	u := &unstructured.Unstructured{Object: map[string]any{
 		"spec": map[string]any{"message": "", "newer": "unknown to Go", "tags": map[string]any{}},
 	}}
@@ -323,7 +324,7 @@ func testAdmission(t *testing.T, env *testenv.Env) {
 	}
 }
 
-// selecting are three webhooks of one kind, each for a part of the requests.
+// selecting contains three webhooks for one kind, each of which selects some of the requests.
 const selecting = `---
 apiVersion: admissionregistration.k8s.io/v1
 kind: ValidatingWebhookConfiguration
@@ -352,7 +353,7 @@ webhooks:
   - {apiGroups: [webapp.example.com], apiVersions: [v1], operations: [UPDATE], resources: [guestbooks/status]}
 `
 
-// testSelection registers several webhooks for one kind. The API server calls only the matching ones.
+// testSelection registers several webhooks for one kind. The API server may call only the matching ones.
 func testSelection(t *testing.T, env *testenv.Env) {
 	mutating, _, _ := strings.Cut(strings.TrimPrefix(configurations, "---\n"), "---\n")
 	run(t, env.Config, manager.Options{
@@ -381,7 +382,7 @@ func testSelection(t *testing.T, env *testenv.Env) {
 	}
 	stored := newGuestbook("stored", "text", nil)
 	yes := map[string]string{"ask": "yes"}
-	await(t, func() error { // the API server uses them a moment after it has stored them
+	await(t, func() error { // the API server applies the webhooks a moment after it has stored them
 		if err := live.Create(t.Context(), newGuestbook("probe", "ask", yes), client.DryRunAll); err != nil {
 			return err
 		}
@@ -436,7 +437,7 @@ func toV2(_ context.Context, spoke *guestbookV1, hub *guestbookV2) error {
 	return conversion.Restore(spoke, &hub.Spec.Text.Style)
 }
 
-// testConversion converts between two served versions, and migrates stored objects from the old one to the new.
+// testConversion converts between two served versions, and migrates stored objects from the old version to the new one.
 func testConversion(t *testing.T, env *testenv.Env) {
 	run(t, env.Config, manager.Options{
 		Webhook: manager.WebhookOptions{Manifests: []string{writeFile(t, "manifests.yaml", configurations)}},
@@ -456,7 +457,7 @@ func testConversion(t *testing.T, env *testenv.Env) {
 	if err := live.Create(ctx, old); err != nil {
 		t.Fatal(err)
 	}
-	// The API server learns of the converter by a watch; until then it changes nothing but the version.
+	// The API server learns about the converter by a watch. Until then it changes only the version.
 	key := object.Key{Namespace: "default", Name: "old"}
 	current := &guestbookV2{}
 	await(t, func() error {
@@ -467,7 +468,7 @@ func testConversion(t *testing.T, env *testenv.Env) {
 		}
 		return err
 	})
-	// Fields that v1 does not have survive an update by a client of v1.
+	// Fields that v1 does not have survive an update by a client that uses v1.
 	current.Spec.Text.Style = "bold"
 	if err := live.Update(ctx, current); err != nil {
 		t.Fatal(err)
@@ -486,7 +487,7 @@ func testConversion(t *testing.T, env *testenv.Env) {
 		t.Errorf("as v2 it is %+v with annotations %v", current.Spec.Text, current.Annotations)
 	}
 
-	// One that cannot be converted is named.
+	// The error of a list names the object that cannot be converted.
 	stuck := &guestbookV1{ObjectMeta: metav1.ObjectMeta{Name: "stuck", Namespace: "default"},
 		Spec: specV1{Message: "cannot be converted"}}
 	if err := live.Create(ctx, stuck); err != nil {
@@ -503,7 +504,7 @@ func testConversion(t *testing.T, env *testenv.Env) {
 		t.Fatal(err)
 	}
 
-	// Storage migration: v2 is stored from now on, and every object is written once.
+	// Migrate the storage: from now on v2 is stored, and each object is written once.
 	definition := &unstructured.Unstructured{}
 	definition.SetGroupVersionKind(schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1",
 		Kind: "CustomResourceDefinition"})
@@ -547,7 +548,7 @@ func testConversion(t *testing.T, env *testenv.Env) {
 	}
 }
 
-// await repeats do until it succeeds.
+// await repeats do until it returns no error.
 func await(t *testing.T, do func() error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)

@@ -84,7 +84,7 @@ func TestBackoffDoesNotOverflow(t *testing.T) {
 	}
 }
 
-// fail gets the item, which fails.
+// fail gets the item and reports a failure.
 func fail(t *testing.T, q *Queue[string], item string) {
 	t.Helper()
 	mustGet(t, q, item)
@@ -92,7 +92,7 @@ func fail(t *testing.T, q *Queue[string], item string) {
 	q.Done(item)
 }
 
-// wantGetAfter gets the item, and checks how long that took.
+// wantGetAfter gets the item and checks how long Get blocked.
 func wantGetAfter(t *testing.T, q *Queue[string], item string, want time.Duration) {
 	t.Helper()
 	start := time.Now()
@@ -102,7 +102,7 @@ func wantGetAfter(t *testing.T, q *Queue[string], item string, want time.Duratio
 	}
 }
 
-// Q07: the event of its own write does not let an item jump the backoff.
+// Q07: a plain Add during the backoff, such as for the event of the item's own write, does not shorten the backoff.
 func TestAddDuringBackoffWaitsForItsEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := New[string](Options{BaseDelay: time.Minute})
@@ -120,7 +120,7 @@ func TestAddDuringBackoffWaitsForItsEnd(t *testing.T) {
 	})
 }
 
-// Q07: an event between Get and the failure is as old as the failure.
+// Q07: a plain Add between Get and the failure waits for the end of the backoff, like one before Get.
 func TestAddBeforeTheFailureWaitsForTheEndOfTheBackoff(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := New[string](Options{BaseDelay: time.Minute})
@@ -203,7 +203,7 @@ func TestInterruptAlwaysIsImmediateAndKeepsTheFailures(t *testing.T) {
 			t.Errorf("%d retries, want 1", retries)
 		}
 		time.Sleep(time.Second)
-		q.AddRateLimited("a") // An early failure: the backoff continues.
+		q.AddRateLimited("a") // an early failure does not change the backoff
 		q.Done("a")
 		wantGetAfter(t, q, "a", 59*time.Second)
 		q.AddWith(always, "a")
@@ -212,7 +212,7 @@ func TestInterruptAlwaysIsImmediateAndKeepsTheFailures(t *testing.T) {
 		wantGetAfter(t, q, "a", 0)
 		q.Done("a")
 		time.Sleep(24 * time.Hour)
-		wantItems(t, got(q)) // The always attempt was the retry.
+		wantItems(t, got(q)) // the forced attempt was also the retry
 	})
 }
 
@@ -226,7 +226,7 @@ func TestDelayCanInterruptTheBackoff(t *testing.T) {
 	})
 }
 
-// Q05, Q07: an item without a call of Forget is forgotten after a time.
+// Q05, Q07: the failures of an item for which Forget is never called expire.
 func TestFailuresOfAnItemThatIsNotQueuedExpire(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := New[string](Options{BaseDelay: time.Second, MaxDelay: time.Minute})
@@ -237,7 +237,7 @@ func TestFailuresOfAnItemThatIsNotQueuedExpire(t *testing.T) {
 		if retries := q.Retries("a"); retries != 1 {
 			t.Errorf("%d retries, want 1", retries)
 		}
-		q.Add("a") // It is in use again, and expires later.
+		q.Add("a") // the item is in use again, so its failures expire later
 		mustGet(t, q, "a")
 		time.Sleep(time.Hour)
 		q.Done("a")
@@ -270,7 +270,7 @@ func TestGivenBackoffReplacesTheQueues(t *testing.T) {
 		q.Add("a")
 		got(time.Minute)
 		q.AddWith(AddOptions{RateLimited: true, Backoff: time.Millisecond}, "a")
-		q.AddWith(AddOptions{RateLimited: true, Backoff: time.Hour}, "a") // before the end of the other
+		q.AddWith(AddOptions{RateLimited: true, Backoff: time.Hour}, "a") // the earlier backoff has not ended yet
 		got(time.Millisecond)
 		if q.Retries("a") != 2 {
 			t.Errorf("%d failures", q.Retries("a"))
@@ -280,7 +280,7 @@ func TestGivenBackoffReplacesTheQueues(t *testing.T) {
 		q.AddWith(AddOptions{RateLimited: true, Backoff: time.Second, After: time.Minute}, "a")
 		got(time.Minute)
 		q.Forget("a")
-		q.AddWith(AddOptions{Backoff: time.Minute}, "a") // it has not failed
+		q.AddWith(AddOptions{Backoff: time.Minute}, "a") // without a failure no backoff applies
 		got(0)
 	})
 }

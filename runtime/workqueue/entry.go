@@ -14,8 +14,7 @@ func (i instant) add(d time.Duration) instant {
 
 func (i instant) sub(j instant) time.Duration { return time.Duration(i - j) }
 
-// entry is the state of one item. The first list creates one entry per object, so an entry has only the fields that
-// every item needs.
+// entry is the state of one item. It has only the fields that every item needs, because each object has an entry.
 type entry[T comparable] struct {
 	item T
 	// same is the next entry in the chain of the table.
@@ -27,14 +26,14 @@ type entry[T comparable] struct {
 	processing bool
 	// interrupt is the strongest Interrupt of the adds during processing.
 	interrupt Interrupt
-	// priority is the highest priority of the adds since the item became dirty.
+	// priority is the highest priority of all adds since the item became dirty.
 	priority priority
-	// placed is the priority of the level that has the entry. While the entry is processing, it is the priority at Get.
+	// placed is the priority of the level that contains the entry, or while processing, that at the time of Get.
 	placed priority
 
-	// since is when the item became dirty, and got when a worker got it.
+	// since is the time at which the item became dirty, and got the time at which a worker got it.
 	since, got instant
-	// rank is the position among all ready entries: the lowest rank is first.
+	// rank is the position among all ready entries. The entry with the lowest rank is first.
 	rank instant
 
 	// delay is never nil. Entries without a delay of their own share one that is zero and never changes.
@@ -43,21 +42,20 @@ type entry[T comparable] struct {
 
 // delay is the additional state of an item that waits or has failed.
 type delay struct {
-	// at is when the item becomes dirty. An item waits iff at is not zero.
+	// at is the time at which the item becomes dirty. An item waits if and only if at is not zero.
 	at instant
-	// floor is the end of the backoff after the last failure. The item does not become ready earlier, except by an
-	// [Interrupt].
+	// floor is the end of the backoff. Only an [Interrupt] makes the item ready earlier.
 	floor instant
-	// extra is when InterruptLimited last made the item dirty during a backoff.
+	// extra is the time at which InterruptLimited last made the item dirty during a backoff.
 	extra instant
 	// failures counts the failures since the last Forget.
 	failures int32
 	// waitPriority is the highest priority of the adds since at was set.
 	waitPriority priority
 
-	// wake is the entry's time in the schedule: at if it is set, otherwise when the failures expire.
+	// wake is the entry's time in the schedule: at if it is set, and otherwise when the failures expire.
 	wake instant
-	// order orders entries of equal wake: first scheduled, first out.
+	// order orders entries with equal wake: the entry that was scheduled first leaves first.
 	order uint64
 	// place is the index in the schedule plus one. It is zero for an entry that is not scheduled.
 	place int

@@ -10,8 +10,8 @@ import (
 func Example() {
 	queue := workqueue.New[string](workqueue.Options{Name: "guestbook"})
 	queue.Add("default/hello", "default/world")
-	queue.Add("default/hello") // Is ready already.
-	queue.ShutDown()           // Get still returns ready items.
+	queue.Add("default/hello") // already ready
+	queue.ShutDown()           // Get still returns items that are ready
 
 	for {
 		item, ok := queue.Get(context.Background())

@@ -1,10 +1,9 @@
 package workqueue
 
-// node is an element of a heap.
 type node[E any] interface {
 	// before reports whether the node comes before other.
 	before(other E) bool
-	// position returns the address of the node's index in the heap plus one. Zero means that the node is not in a heap.
+	// position returns the address of a field that holds the node's index in the heap plus one, or zero outside a heap.
 	position() *int
 }
 

@@ -10,7 +10,7 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/metrics"
 )
 
-// queueMetrics has the seven metrics of every Kubernetes work queue. Their labels name and controller have the same
+// queueMetrics holds the seven metrics of every Kubernetes work queue. Their labels name and controller have the same
 // value, so that dashboards can use either. A nil *queueMetrics records nothing.
 type queueMetrics struct {
 	name          string
@@ -21,8 +21,8 @@ type queueMetrics struct {
 	queueDuration *metrics.Histogram
 	workDuration  *metrics.Histogram
 
-	mu sync.Mutex // held to replace shown
-	// shown has the priorities with a depth series of their own. The map is replaced, never modified.
+	mu sync.Mutex // held while shown is replaced
+	// shown is the set of priorities that have a depth series of their own. The map is replaced, never modified.
 	shown atomic.Pointer[map[priority]struct{}]
 	full  atomic.Bool // all further priorities share one series
 }
@@ -34,9 +34,9 @@ const (
 	otherPriorities = "exceeded_cardinality_limit"
 )
 
-// measured is read by the gauges at a scrape.
+// measured is a queue whose values the gauges read at each scrape.
 type measured interface {
-	// readyItems counts the ready items whose priority is counted.
+	// readyItems returns the number of ready items for whose priority counted returns true.
 	readyItems(counted func(priority) bool) int
 	unfinished() (total, longest time.Duration)
 }
@@ -45,29 +45,29 @@ func newQueueMetrics(name string, r *metrics.Registry, q measured) *queueMetrics
 	if name == "" || r == nil {
 		return nil
 	}
-	const byName, byController = "name", "controller" // labels with one value
+	const byName, byController = "name", "controller" // two labels with the same value
 	buckets := metrics.ExponentialBuckets(10e-9, 10, 12)
 	m := &queueMetrics{
 		name:    name,
 		queue:   q,
-		adds:    r.Counter("workqueue_adds_total", "Items that became dirty.", byName, byController),
-		retries: r.Counter("workqueue_retries_total", "Items that were added with a delay.", byName, byController),
-		depth:   r.Gauge("workqueue_depth", "Items that are ready, by priority.", byName, byController, "priority"),
+		adds:    r.Counter("workqueue_adds_total", "Items added to the queue, without duplicates.", byName, byController),
+		retries: r.Counter("workqueue_retries_total", "Items added with a delay.", byName, byController),
+		depth:   r.Gauge("workqueue_depth", "Items that wait for a worker, by priority.", byName, byController, "priority"),
 		queueDuration: r.Histogram("workqueue_queue_duration_seconds",
-			"Seconds from when an item became dirty until a worker got it.", buckets, byName, byController),
-		workDuration: r.Histogram("workqueue_work_duration_seconds", "Seconds that workers took from Get to Done.",
+			"Seconds that items waited in the queue for a worker.", buckets, byName, byController),
+		workDuration: r.Histogram("workqueue_work_duration_seconds", "Seconds that workers needed to process an item.",
 			buckets, byName, byController),
 	}
 	m.adds.Add(0, name, name)
 	m.retries.Add(0, name, name)
 	m.shown.Store(&map[priority]struct{}{})
 	m.show(0)
-	r.Gauge("workqueue_unfinished_work_seconds", "Seconds that all items now processing have taken together.",
+	r.Gauge("workqueue_unfinished_work_seconds", "Total processing time in seconds of the items in progress.",
 		byName, byController).SetFunc(func() float64 {
 		total, _ := q.unfinished()
 		return total.Seconds()
 	}, name, name)
-	r.Gauge("workqueue_longest_running_processor_seconds", "Seconds that the item longest processing has taken.",
+	r.Gauge("workqueue_longest_running_processor_seconds", "Processing time in seconds of the oldest item in progress.",
 		byName, byController).SetFunc(func() float64 {
 		_, longest := q.unfinished()
 		return longest.Seconds()
@@ -75,7 +75,7 @@ func newQueueMetrics(name string, r *metrics.Registry, q measured) *queueMetrics
 	return m
 }
 
-// show adds a depth series for a priority before an item has it.
+// show adds a depth series for a priority before any item has it.
 func (m *queueMetrics) show(p priority) {
 	if m == nil || m.isShown(p) || m.full.Load() {
 		return
@@ -105,7 +105,7 @@ func (m *queueMetrics) isShown(p priority) bool {
 	return shown
 }
 
-// readyItems counts the ready items whose priority is counted.
+// readyItems returns the number of ready items for whose priority counted returns true.
 func (q *Queue[T]) readyItems(counted func(priority) bool) (n int) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -117,7 +117,7 @@ func (q *Queue[T]) readyItems(counted func(priority) bool) (n int) {
 	return n
 }
 
-// unfinished returns how long items have been processing: the sum over all items, and the longest.
+// unfinished returns how long items have been processing: the sum over all items, and the longest time.
 func (q *Queue[T]) unfinished() (total, longest time.Duration) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -144,7 +144,7 @@ func (m *queueMetrics) retried(n int) {
 	}
 }
 
-// got observes how long an item was dirty before it was got.
+// got observes how long an item was dirty before a worker got it.
 func (m *queueMetrics) got(waited time.Duration) {
 	if m != nil {
 		m.queueDuration.Observe(waited.Seconds(), m.name, m.name)

@@ -9,7 +9,7 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/metrics"
 )
 
-// sample returns the value of a metric for the queue "crons" as text. The labels are those of controller-runtime.
+// sample returns the value of a metric for the queue "crons" as text. The labels match those of controller-runtime.
 func sample(t *testing.T, registry *metrics.Registry, metric string) string {
 	t.Helper()
 	labels := `name="crons",controller="crons"`
@@ -62,7 +62,7 @@ func TestDepthIsCountedByPriority(t *testing.T) {
 	for _, priority := range []string{"0", "5", "-100"} {
 		want(priority, "0")
 	}
-	// Dashboards cannot show any number of series.
+	// The number of series is limited, because dashboards cannot show arbitrarily many.
 	for n := range 100 {
 		q.AddWith(AddOptions{Priority: n + 10}, n)
 	}

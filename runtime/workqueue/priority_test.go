@@ -58,7 +58,7 @@ func TestWaitingItemKeepsTheHighestOfItsPriorities(t *testing.T) {
 	})
 }
 
-// Q06, Q09: an item that waits, and is added meanwhile, is got twice, with a priority each time.
+// Q06, Q09: if an item is added while it also waits for a delay, Get returns it twice, each time with its own priority.
 func TestDelayAndAddHaveTheirOwnPriorities(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := New[string](Options{})
@@ -101,7 +101,7 @@ func TestPriorityOfAnAddDuringProcessingIsThatOfTheNextGet(t *testing.T) {
 	}
 }
 
-// Q09: an endless stream of items with a high priority delays an item with a low one by at most the bound.
+// Q09: even an endless stream of items with a high priority delays an item with a low priority by at most the bound.
 func TestItemOfLowPriorityIsGotWithinTheBound(t *testing.T) {
 	for _, test := range []struct {
 		aging     time.Duration
@@ -143,7 +143,7 @@ func TestRaiseNeverMovesAnItemBack(t *testing.T) {
 		q.Add("old")
 		time.Sleep(time.Minute)
 		q.AddWith(withPriority(30), "young")
-		q.AddWith(withPriority(30), "old") // Its minute is worth more.
+		q.AddWith(withPriority(30), "old") // its age of a minute counts for more
 		mustGet(t, q, "old")
 		if p := q.Priority("old"); p != 30 {
 			t.Errorf("got with priority %d, want 30", p)
@@ -152,7 +152,7 @@ func TestRaiseNeverMovesAnItemBack(t *testing.T) {
 	})
 }
 
-// Q09: the longest aging does not overflow.
+// Q09: the longest possible aging does not overflow.
 func TestPriorityCountsWithTheLongestAging(t *testing.T) {
 	q := New[string](Options{Aging: math.MaxInt64})
 	q.AddWith(withPriority(math.MinInt), "lowest")
@@ -163,7 +163,7 @@ func TestPriorityCountsWithTheLongestAging(t *testing.T) {
 	wantItems(t, got(q), "highest", "as high", "normal", "lower", "lowest")
 }
 
-// Q01: a batch is one step.
+// Q01: a batch is added in one step.
 func TestWholeBatchIsAddedBeforeAnyOfItIsGot(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := New[string](Options{})

@@ -11,36 +11,35 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/metrics"
 )
 
-// Options configure the name of a queue and its backoff. The zero value is ready for use.
+// Options configures the name of a queue and its backoff. The zero value is ready for use.
 type Options struct {
-	// Name is the value of the metrics' label name. A queue without a name has no metrics.
+	// Name is the value of the label name in the metrics. A queue without a name has no metrics.
 	Name string
 	// BaseDelay is the delay after an item's first failure. Zero means 5 ms.
 	BaseDelay time.Duration
 	// MaxDelay is the longest delay after a failure. Zero means 1000 s.
 	MaxDelay time.Duration
-	// ExtraEvery is the minimum interval of attempts at one item that [InterruptLimited] causes during its backoff.
-	// Zero means 1 s.
+	// ExtraEvery is the minimum interval of attempts that [InterruptLimited] causes in a backoff. Zero means 1 s.
 	ExtraEvery time.Duration
-	// Aging is how long an item is ready before it rises by one priority. Zero means 1 s.
+	// Aging is the time after which the priority of a ready item rises by one. Zero means 1 s.
 	Aging time.Duration
 	// Metrics receives the workqueue_* metrics. Nil disables them.
 	Metrics *metrics.Registry
 }
 
-// Queue holds each item at most once. Get blocks until an item is ready or the queue is closed. Call [New] for a Queue.
+// Queue holds each item at most once. Get blocks until an item is ready or the queue is closed. Use [New] for a Queue.
 type Queue[T comparable] struct {
 	backoff backoff
 	metrics *queueMetrics
 	// extraEvery is Options.ExtraEvery.
 	extraEvery time.Duration
-	// start is the zero of all instants.
+	// start is the time from which all instants are counted.
 	start time.Time
-	// idle is closed once the queue is closed and nothing is ready or processing. That state is final.
+	// idle is closed once the queue is closed and no item is ready or processing. That state is final.
 	idle chan struct{}
 
 	mu sync.Mutex
-	// table has the entry of every item that is queued or has failed.
+	// table has the entry of every item that is dirty, processing or waiting, or that has failed.
 	table table[T]
 	// ready has the entries that are dirty and not processing.
 	ready readyList[T]
@@ -48,8 +47,7 @@ type Queue[T comparable] struct {
 	processing list[T]
 	// processings is the length of processing.
 	processings int
-	// schedule has the entries that wait, and the entries that only record failures. It is empty when the queue is
-	// closed.
+	// schedule has the entries that wait, and the entries that only record failures. It is empty when the queue is closed.
 	schedule heap[*entry[T]]
 	// scheduled counts the entries that were scheduled, and orders them.
 	scheduled uint64
@@ -58,8 +56,8 @@ type Queue[T comparable] struct {
 	alarm instant
 	// blocked has the signals of the getters that block. A signal is sent by the code that removes it from blocked.
 	blocked []signal
-	// signaled counts the getters that were signaled and have not looked yet. It is positive whenever an item is ready
-	// and a getter blocks.
+	// signaled counts the getters that were signaled and have not yet checked the queue. It is positive whenever an item
+	// is ready and a getter blocks.
 	signaled int
 	// spares are unused signals.
 	spares []signal
@@ -67,7 +65,7 @@ type Queue[T comparable] struct {
 	closed bool
 }
 
-// New returns an empty queue. A queue without getters needs no ShutDown.
+// New returns an empty queue. A queue that no getter uses needs no ShutDown.
 func New[T comparable](opts Options) *Queue[T] {
 	q := &Queue[T]{
 		backoff:    newBackoff(opts.BaseDelay, opts.MaxDelay),
@@ -84,11 +82,11 @@ func New[T comparable](opts Options) *Queue[T] {
 	return q
 }
 
-// now returns the time, which is never zero.
+// now returns the current instant, which is never zero.
 func (q *Queue[T]) now() instant { return instant(time.Since(q.start)) + 1 }
 
-// Get blocks until an item is ready and returns it. The caller owns the item until it calls Done. Get returns false
-// when ctx has ended, even if an item is ready, and when the queue is closed and nothing is ready.
+// Get blocks until an item is ready, and returns it. The caller owns the item until it calls Done. Get returns false
+// when ctx has ended, even if an item is ready, and when the queue is closed and no item is ready.
 func (q *Queue[T]) Get(ctx context.Context) (item T, ok bool) {
 	var s signal
 	for ctx.Err() == nil {
@@ -111,8 +109,8 @@ func (q *Queue[T]) Get(ctx context.Context) (item T, ok bool) {
 	return item, false
 }
 
-// take moves the first ready entry to processing, and returns how long it was dirty. If nothing is ready and the queue
-// is open, take sets s to the signal that wakes the getter; otherwise s is nil.
+// take moves the first ready entry to processing, and returns how long it was dirty. If no entry is ready and the queue
+// is open, take sets s to the signal that wakes the getter; otherwise it sets s to nil.
 func (q *Queue[T]) take(s *signal) (item T, waited time.Duration, ok bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -140,8 +138,8 @@ func (q *Queue[T]) take(s *signal) (item T, waited time.Duration, ok bool) {
 	return e.item, waited, true
 }
 
-// Done reports that the caller has finished with the item that it got. The item becomes ready again if it was added
-// since. Done does nothing for an item that is not processing.
+// Done reports that the caller has finished with the item that it got. If the item was added in the meantime, it
+// becomes ready again. Done does nothing for an item that is not processing.
 func (q *Queue[T]) Done(item T) {
 	if worked, ok := q.done(item); ok {
 		q.metrics.done(worked)
@@ -162,7 +160,7 @@ func (q *Queue[T]) done(item T) (worked time.Duration, ok bool) {
 	q.processing.remove(e)
 	q.processings--
 	q.returnLocked(e)
-	// The entry was returned first: if it is ready again, the queue is not idle.
+	// The entry has been returned by now: if it is ready again, the queue is not idle.
 	q.closeIdleLocked()
 	return worked, true
 }
@@ -170,7 +168,7 @@ func (q *Queue[T]) done(item T) (worked time.Duration, ok bool) {
 // returnLocked moves an entry that is no longer processing to its next state.
 func (q *Queue[T]) returnLocked(e *entry[T]) {
 	interrupt := e.interrupt
-	// interrupt belonged to this attempt. Later adds decide about the next backoff.
+	// The interrupt belonged to this attempt. Later adds decide about the next backoff.
 	e.interrupt = InterruptNever
 	if !e.dirty {
 		q.releaseLocked(e)
@@ -200,7 +198,7 @@ func (q *Queue[T]) returnLocked(e *entry[T]) {
 	q.setTimerLocked(now)
 }
 
-// releaseLocked drops an entry without state. An entry that only records failures is scheduled for removal.
+// releaseLocked drops an entry that has no state. It schedules an entry that only records failures for removal.
 func (q *Queue[T]) releaseLocked(e *entry[T]) {
 	switch {
 	case e.queued():
@@ -237,8 +235,8 @@ func (q *Queue[T]) Retries(item T) int {
 	return 0
 }
 
-// Priority returns the priority with which a worker got an item that is processing, for callers that add it again. It
-// is zero for any other item.
+// Priority returns the priority with which a worker got an item that is being processed, so that the caller can add the
+// item again with it. It is zero for any other item.
 func (q *Queue[T]) Priority(item T) int {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -255,15 +253,15 @@ func (q *Queue[T]) Len() int {
 	return q.ready.count
 }
 
-// AddOptions configure [Queue.AddWith]. The zero value adds as [Queue.Add] does.
+// AddOptions configures [Queue.AddWith]. The zero value makes AddWith behave like [Queue.Add].
 type AddOptions struct {
-	// Priority orders ready items: the highest is first. An item that is added again keeps the higher of its
-	// priorities. See [MaxPriority].
+	// Priority orders ready items: workers get the item with the highest priority first. An item that is added again keeps
+	// the higher of its two priorities. See [MaxPriority].
 	Priority int
-	// After delays the item. Of two delays the earlier counts.
+	// After delays the item. If the item already waits, the earlier time applies.
 	After time.Duration
-	// RateLimited reports a failure of the item, which then backs off as with [Queue.AddRateLimited]. If After is set
-	// too, the later time counts.
+	// RateLimited reports a failure of the item, which then backs off as with [Queue.AddRateLimited]. If After is also
+	// set, the later time applies.
 	RateLimited bool
 	// Backoff overrides the length of the backoff if RateLimited is set. Zero means the delay from the queue's options.
 	Backoff time.Duration
@@ -271,39 +269,38 @@ type AddOptions struct {
 	Interrupt Interrupt
 }
 
-// Interrupt decides whether an item becomes ready before the end of its backoff. An interrupt does not reset the
-// failures. An attempt that fails before the end neither ends nor extends the backoff.
+// Interrupt decides whether an item becomes ready before the end of its backoff. An interrupt does not reset the count
+// of failures. If an attempt fails before the end of the backoff, it neither ends nor extends the backoff.
 type Interrupt int8
 
 const (
 	// InterruptNever waits for the end of the backoff.
 	InterruptNever Interrupt = iota
-	// InterruptLimited is for a change that justifies another attempt, such as a user's edit. Of several during a
-	// backoff, the first causes an attempt at once. The others cause one when [Options].ExtraEvery has passed since the
-	// last such attempt.
+	// InterruptLimited is for a change that justifies another attempt, such as a user's edit. The first one in a backoff
+	// causes an attempt at once, later ones when [Options].ExtraEvery has passed since the previous attempt.
 	InterruptLimited
 	// InterruptAlways is for an attempt that is already due.
 	InterruptAlways
 )
 
 // Add marks the items as dirty, in one step. A dirty item keeps its position, a processing item becomes ready at its
-// Done, and an item that backs off becomes ready at the end of its backoff. On a closed queue Add does nothing.
+// Done, and an item that backs off becomes ready at the end of its backoff. If the queue is closed, Add does nothing.
 func (q *Queue[T]) Add(items ...T) { q.AddWith(AddOptions{}, items...) }
 
-// AddAfter adds the item when d has passed, or at once if d is not positive. If the item waits already, the earlier
-// time counts. AddAfter never ends a backoff. On a closed queue it does nothing.
+// AddAfter adds the item when d has passed, or at once if d is not positive. If the item already waits, the earlier
+// time applies. AddAfter never ends a backoff. If the queue is closed, AddAfter does nothing.
 func (q *Queue[T]) AddAfter(item T, d time.Duration) { q.AddWith(AddOptions{After: d}, item) }
 
 // AddRateLimited reports a failure of the item, and adds it after a delay: the base delay, doubled for each earlier
-// failure since the last [Queue.Forget]. During this backoff only an [Interrupt] makes the item ready, and further
-// calls neither count as failures nor extend it. On a closed queue AddRateLimited does nothing.
+// failure since the last [Queue.Forget]. During this backoff, only an [Interrupt] makes the item ready, and further
+// calls neither count as failures nor extend the backoff. If the queue is closed, AddRateLimited does nothing.
 func (q *Queue[T]) AddRateLimited(item T) { q.AddWith(AddOptions{RateLimited: true}, item) }
 
-// AddWith adds all items in one step, configured by o. On a closed queue it does nothing.
+// AddWith adds all items in one step with the given options. If the queue is closed, AddWith does nothing.
 func (q *Queue[T]) AddWith(o AddOptions, items ...T) {
 	q.metrics.show(clampPriority(o.Priority))
 	added, ok := q.addAll(&o, items)
-	// Metrics are foreign code, so they are called without the lock.
+	// Metrics are not part of this package, so they are called without holding the lock.
 	if added > 0 {
 		q.metrics.added(added)
 	}
@@ -312,7 +309,7 @@ func (q *Queue[T]) AddWith(o AddOptions, items ...T) {
 	}
 }
 
-// addAll returns the number of items that became dirty, and false if the queue is closed.
+// addAll returns the number of items that became dirty. It reports false if the queue is closed.
 func (q *Queue[T]) addAll(o *AddOptions, items []T) (added int, ok bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -325,20 +322,20 @@ func (q *Queue[T]) addAll(o *AddOptions, items []T) (added int, ok bool) {
 			added++
 		}
 	}
-	// One signal suffices: a getter that was signaled signals the next while more items are ready.
+	// One signal suffices, because a getter that was signaled signals the next one while more items are ready.
 	q.signalLocked()
 	q.setTimerLocked(now)
 	return added, true
 }
 
-// addLocked reports whether the item became dirty.
+// addLocked adds one item and reports whether it became dirty.
 func (q *Queue[T]) addLocked(e *entry[T], o *AddOptions, now instant) bool {
 	p := clampPriority(o.Priority)
 	at := now
 	if o.After > 0 {
 		at = now.add(o.After)
 	}
-	// The failure comes first, since the rest depends on the backoff that it begins.
+	// The failure is recorded first, because the rest depends on the backoff that it begins.
 	if o.RateLimited {
 		q.failLocked(e, o.Backoff, now)
 	}
@@ -360,13 +357,13 @@ func (q *Queue[T]) addLocked(e *entry[T], o *AddOptions, now instant) bool {
 		return false
 	}
 	if e.processing {
-		// Done decides, since it is unknown whether the current attempt fails and backs off.
+		// Done decides, because it is not yet known whether the current attempt fails and starts a backoff.
 		e.interrupt = max(e.interrupt, interrupt)
 	}
 	return q.dirtyLocked(e, p, now)
 }
 
-// nextExtra returns when a backoff can be interrupted. That is never later than its end.
+// nextExtra returns the earliest time at which the backoff can be interrupted, which is never later than its end.
 func (q *Queue[T]) nextExtra(e *entry[T]) instant {
 	if e.extra == 0 {
 		return 0
@@ -374,8 +371,8 @@ func (q *Queue[T]) nextExtra(e *entry[T]) instant {
 	return min(e.extra.add(q.extraEvery), e.floor)
 }
 
-// interruptLocked returns when an entry that was added with InterruptLimited becomes ready, and records the interrupt
-// if that is now.
+// interruptLocked returns the time at which an entry that was added with InterruptLimited becomes ready. If that time
+// is now, it records the interrupt.
 func (q *Queue[T]) interruptLocked(e *entry[T], now instant) instant {
 	if e.floor <= now {
 		return now
@@ -387,10 +384,9 @@ func (q *Queue[T]) interruptLocked(e *entry[T], now instant) instant {
 	return at
 }
 
-// failLocked begins a backoff, unless the last one has not ended. Zero for wanted means the delay from the number of
-// failures.
+// failLocked begins a backoff, unless one is in progress. If wanted is zero, the failures determine the length.
 func (q *Queue[T]) failLocked(e *entry[T], wanted time.Duration, now instant) {
-	// A second failure within one backoff, as of an attempt that interrupted it, does not count.
+	// A second failure within one backoff, such as the failure of an attempt that interrupted it, does not count.
 	if now < e.floor {
 		return
 	}
@@ -409,7 +405,7 @@ func (q *Queue[T]) failLocked(e *entry[T], wanted time.Duration, now instant) {
 	}
 }
 
-// waitLocked makes the entry dirty at the given time, or at the time it waits for if that is earlier.
+// waitLocked makes the entry dirty at the given time, or at the time for which it already waits if that is earlier.
 func (q *Queue[T]) waitLocked(e *entry[T], at instant, p priority) {
 	q.table.own(e)
 	switch {
@@ -425,7 +421,7 @@ func (q *Queue[T]) waitLocked(e *entry[T], at instant, p priority) {
 	q.scheduleLocked(e, at)
 }
 
-// dirtyLocked marks an entry as dirty, regardless of its floor. It reports whether the entry was clean.
+// dirtyLocked marks an entry as dirty, regardless of its floor. It reports whether the entry was not dirty before.
 func (q *Queue[T]) dirtyLocked(e *entry[T], p priority, now instant) bool {
 	p = max(p, q.overtakeLocked(e, now))
 	switch {
@@ -434,7 +430,7 @@ func (q *Queue[T]) dirtyLocked(e *entry[T], p priority, now instant) bool {
 		e.since = now
 		e.priority = p
 		if !e.processing {
-			// A processing entry is only dirty: two workers never have one item.
+			// An entry that is processing is only marked, because two workers must never have the same item.
 			q.ready.push(e, now)
 		}
 		return true
@@ -447,8 +443,8 @@ func (q *Queue[T]) dirtyLocked(e *entry[T], p priority, now instant) bool {
 	return false
 }
 
-// overtakeLocked cancels the wait for the end of a backoff, which an earlier attempt makes needless, and returns the
-// priority of that wait.
+// overtakeLocked cancels the wait for the end of a backoff, because an earlier attempt makes the wait unnecessary. It
+// returns the priority of that wait.
 func (q *Queue[T]) overtakeLocked(e *entry[T], now instant) (waited priority) {
 	waited = -MaxPriority
 	if e.at != 0 && e.at <= max(now, e.floor) {
@@ -489,8 +485,8 @@ func (b backoff) delay(failures int) time.Duration {
 	return b.base << failures
 }
 
-// ShutDown closes the queue: it accepts no items, and drops waiting items, including those that back off. Getters still
-// get the ready items, and the processing items that were added again before. Further calls do nothing.
+// ShutDown closes the queue. A closed queue accepts no items and drops waiting items, including those that back off.
+// Getters still receive the ready items, and the processing items that had been added again. Further calls do nothing.
 func (q *Queue[T]) ShutDown() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -512,7 +508,7 @@ func (q *Queue[T]) ShutDown() {
 	q.closeIdleLocked()
 }
 
-// closeIdleLocked closes idle if the queue is closed, empty and not processing.
+// closeIdleLocked closes idle if the queue is closed and no item is ready or processing.
 func (q *Queue[T]) closeIdleLocked() {
 	if !q.closed || q.ready.count > 0 || q.processings > 0 {
 		return
@@ -524,12 +520,11 @@ func (q *Queue[T]) closeIdleLocked() {
 	}
 }
 
-// Drain closes the queue as ShutDown does, and waits until workers have finished all ready items. It requires workers
-// that call Get until it returns false. If ctx ends earlier, the error wraps its cause and has the number of remaining
-// items.
+// Drain closes the queue as ShutDown does, and waits until workers, which must call Get until it returns false, have
+// finished all ready items. If ctx ends earlier, the error wraps its cause and has the number of remaining items.
 func (q *Queue[T]) Drain(ctx context.Context) error {
 	q.ShutDown()
-	// An idle queue is drained, even if the context has ended.
+	// An idle queue is drained, even if the context has already ended.
 	select {
 	case <-q.idle:
 		return nil
@@ -549,11 +544,10 @@ func (q *Queue[T]) Drain(ctx context.Context) error {
 // maxSpares is how many unused signals are kept.
 const maxSpares = 64
 
-// signal wakes a blocked getter. Its buffer has room for the one value that the code sends which removes it from
-// blocked.
+// signal wakes a blocked getter. Its buffer has room for the value sent by the code that removes it from blocked.
 type signal chan struct{}
 
-// blockLocked records a getter that found nothing. It uses the getter's signal if there is one.
+// blockLocked records a getter that found no item. It reuses the signal of the getter, if there is one.
 func (q *Queue[T]) blockLocked(s *signal) {
 	if last := len(q.spares) - 1; *s == nil && last >= 0 {
 		*s = q.spares[last]
@@ -567,23 +561,22 @@ func (q *Queue[T]) blockLocked(s *signal) {
 
 // unblockLocked collects the signal of a getter that no longer blocks.
 func (q *Queue[T]) unblockLocked(s *signal) {
-	// On a slow queue a getter blocks for each item, so its channel is reused.
+	// A getter of a slow queue blocks for each item, so its channel is reused.
 	if *s != nil && len(q.spares) < maxSpares {
 		q.spares = append(q.spares, *s)
 	}
 	*s = nil
 }
 
-// signalLocked wakes a getter if items are ready, unless a woken getter has not looked yet, which wakes the next one
-// itself. So the number of woken getters follows the number of items, and getters do not contend. The getter that
-// blocked last is woken first, since its caches are warm.
+// signalLocked wakes a getter if items are ready. It does nothing while a woken getter has not yet checked the queue,
+// because that getter wakes the next one. The number of woken getters therefore follows the number of items, and
+// getters do not contend. The getter that blocked last is woken first, because its caches are warm.
 func (q *Queue[T]) signalLocked() {
 	if q.ready.count > 0 && q.signaled == 0 && len(q.blocked) > 0 {
 		q.signalOneLocked()
 	}
 }
 
-// signalAllLocked wakes all getters.
 func (q *Queue[T]) signalAllLocked() {
 	for len(q.blocked) > 0 {
 		q.signalOneLocked()
@@ -597,7 +590,7 @@ func (q *Queue[T]) signalOneLocked() {
 	q.signaled++
 }
 
-// leave ends the wait of a getter whose context has ended. If the getter was signaled, another one is.
+// leave ends the wait of a getter whose context has ended. If it was signaled, leave signals another getter.
 func (q *Queue[T]) leave(s signal) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -606,7 +599,7 @@ func (q *Queue[T]) leave(s signal) {
 		q.unblockLocked(&s)
 		return
 	}
-	// The signal arrived between the end of the context and the lock. The next getter needs an empty signal.
+	// The signal arrived after the end of the context. The next getter needs an empty signal.
 	select {
 	case <-s:
 	default:
@@ -616,7 +609,6 @@ func (q *Queue[T]) leave(s signal) {
 	q.signalLocked()
 }
 
-// scheduleLocked schedules e for wake.
 func (q *Queue[T]) scheduleLocked(e *entry[T], wake instant) {
 	e.wake = wake
 	if e.place != 0 {
@@ -629,7 +621,6 @@ func (q *Queue[T]) scheduleLocked(e *entry[T], wake instant) {
 	q.schedule.push(e)
 }
 
-// unscheduleLocked removes e from the schedule, if it is scheduled.
 func (q *Queue[T]) unscheduleLocked(e *entry[T]) {
 	if e.place != 0 {
 		q.schedule.remove(e)
@@ -642,7 +633,7 @@ func (q *Queue[T]) setTimerLocked(now instant) {
 		return
 	}
 	wake := q.schedule.top().wake
-	// A timer that fires too early only looks again. That costs less than setting it for every add.
+	// A timer that fires too early only checks the schedule again, which costs less than setting the timer for every add.
 	if q.alarm != 0 && q.alarm <= wake {
 		return
 	}
@@ -661,8 +652,7 @@ func (q *Queue[T]) ring() {
 	}
 }
 
-// promote marks the items as dirty whose delay has passed, and returns their number. It drops failures that have
-// expired.
+// promote marks items whose delay has passed as dirty and returns their number. It drops expired failures.
 func (q *Queue[T]) promote() (added int) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -680,7 +670,7 @@ func (q *Queue[T]) promote() (added int) {
 		if now < e.floor {
 			e.extra = now
 			if e.processing {
-				e.interrupt = InterruptAlways // the time has come, so Done must not let the item wait again
+				e.interrupt = InterruptAlways // the delay has passed, so Done must not let the item wait again
 			}
 		}
 		if q.dirtyLocked(e, e.waitPriority, now) {

@@ -15,10 +15,10 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/testing/seeds"
 )
 
-// These tests check rules of the conformance list: Q01 dedup, Q02 one worker per item, Q03 an add of a dirty item, Q04
-// shutdown and drain, Q05 collection, Q06 delays, Q07 backoff, Q08 metrics, Q09 priorities.
+// These tests check the rules Q01 to Q09 of the conformance list: Q01 deduplication, Q02 one worker per item, Q03 an
+// add of a dirty item, Q04 shutdown and drain, Q05 collection, Q06 delays, Q07 backoff, Q08 metrics, Q09 priorities.
 
-// got returns the items that can be got now, each of them Done at once, in their order.
+// got returns all items that are ready, in order, and marks each of them as done.
 func got(q *Queue[string]) []string {
 	var items []string
 	for q.Len() > 0 {
@@ -102,7 +102,7 @@ func TestDoneWithoutGetDoesNothing(t *testing.T) {
 	wantItems(t, got(q), "a")
 }
 
-// Q02: run with -race, which sees two workers in one slot of busy.
+// Q02: the race detector reports if two workers use one slot of busy at the same time.
 func TestNoTwoWorkersHaveOneItem(t *testing.T) {
 	q := New[int](Options{})
 	const items, adds, workers = 8, 2000, 6
@@ -195,7 +195,7 @@ func TestGetEndsWithItsContext(t *testing.T) {
 	})
 }
 
-// A getter that goes away must not take with it the wake-up that was meant for another one.
+// If a getter's context ends after the getter was woken, it must wake another getter.
 func TestGetterThatEndsPassesTheItemOn(t *testing.T) {
 	for range 100 {
 		synctest.Test(t, func(t *testing.T) {
@@ -316,7 +316,8 @@ func TestDelayThatPassesDuringProcessingRunsAgain(t *testing.T) {
 
 var interrupt = AddOptions{Interrupt: InterruptLimited}
 
-// Q07: of several changes during a backoff the first makes an attempt at once, and the next one each second.
+// Q07: the first change during a backoff causes an attempt at once. Further changes cause at most one attempt per
+// second.
 func TestChangesInterruptABackoffOnceASecond(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := New[string](Options{BaseDelay: time.Minute})
@@ -325,7 +326,7 @@ func TestChangesInterruptABackoffOnceASecond(t *testing.T) {
 		time.Sleep(10 * time.Second)
 		q.AddWith(interrupt, "a")
 		wantGetAfter(t, q, "a", 0)
-		q.AddWith(interrupt, "a") // while it is processing
+		q.AddWith(interrupt, "a") // while the item is being processed
 		q.AddRateLimited("a")
 		q.AddWith(interrupt, "a")
 		q.Done("a")
@@ -344,7 +345,7 @@ func TestChangesInterruptABackoffOnceASecond(t *testing.T) {
 	})
 }
 
-// Q07: a failing attempt does not know a change that occurs between Get and the failure.
+// Q07: a failing attempt may have missed a change that occurs between Get and the failure.
 func TestChangeDuringTheFailingAttemptMakesAnother(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := New[string](Options{BaseDelay: time.Minute})
@@ -360,7 +361,7 @@ func TestChangeDuringTheFailingAttemptMakesAnother(t *testing.T) {
 	})
 }
 
-// Q07: a change that is collected for a while, and one that meets no backoff.
+// Q07: a change can wait for a delay, and can occur when no backoff is running.
 func TestChangeCanBeDelayed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := New[string](Options{BaseDelay: time.Minute})
@@ -380,9 +381,9 @@ func TestChangeCanBeDelayed(t *testing.T) {
 	})
 }
 
-// Q07: an item always fails, and is interrupted and added at random, also during its processing. Get returns it exactly
-// when its backoff ends or a change requires it: no change is lost, none causes two attempts, and the delays grow as if
-// there were no changes.
+// Q07: an item always fails, and is interrupted and added at random, also while it is being processed. Get returns it
+// exactly when its backoff ends or when a change requires it: no change is lost, none causes two attempts, and the
+// delays grow as if there were no changes.
 func TestBackoffWithRandomChangesFollowsTheRule(t *testing.T) {
 	seeds.Each(t, 20, func(t *testing.T, seed uint64) {
 		synctest.Test(t, func(t *testing.T) { runChanges(t, rand.New(rand.NewPCG(seed, 7))) })
@@ -399,7 +400,7 @@ func runChanges(t *testing.T, random *rand.Rand) {
 	}
 	others := rand.New(rand.NewPCG(random.Uint64(), 1))
 	var mu sync.Mutex
-	var asked time.Duration // when the first change came since the last Get, zero for none
+	var asked time.Duration // time of the first change since the last Get; 0 means none
 	go func() {
 		most := time.Duration(1+others.IntN(30)) * 100 * time.Millisecond
 		for t.Context().Err() == nil && now() < time.Hour {
@@ -533,7 +534,7 @@ func TestDrainOfAnIdleQueueReturnsAtOnce(t *testing.T) {
 	}
 }
 
-// Q04: an item that was added while it was processing is ready between its Done and the next Get.
+// Q04: an item that was added while it was processed is ready between Done and the next Get, so Drain must wait for it.
 func TestDrainWaitsForItemsBetweenDoneAndGet(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := New[string](Options{})

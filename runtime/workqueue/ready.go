@@ -2,7 +2,7 @@ package workqueue
 
 import "time"
 
-// MaxPriority is the highest priority, and -MaxPriority the lowest. Values beyond are clamped.
+// MaxPriority is the highest priority, and -MaxPriority the lowest. Values outside this range are clamped to it.
 const MaxPriority = 1000
 
 const (
@@ -23,8 +23,8 @@ func clampAging(d time.Duration) time.Duration {
 	return min(d, maxAging)
 }
 
-// readyList holds ready entries. An entry's rank is the time at which it became ready, minus its priority times aging.
-// An entry therefore rises by one priority in each aging without a move, since all others rise as well.
+// readyList holds ready entries. The rank of an entry is the time at which it became ready, minus its priority times
+// aging. So an entry rises by one priority in each aging period without being moved, because later entries rank higher.
 type readyList[T comparable] struct {
 	aging time.Duration
 	count int
@@ -44,8 +44,8 @@ type level[T comparable] struct {
 	place    int
 }
 
-// before reports whether the first entry of l is got before that of m. Of equal ranks, the lower priority is first,
-// since its entry is older.
+// before reports whether the first entry of l is got before that of m. If the ranks are equal, the entry of the lower
+// priority is first, because it is older.
 func (l *level[T]) before(m *level[T]) bool {
 	a, b := l.entries.first.rank, m.entries.first.rank
 	return a < b || a == b && l.priority < m.priority
@@ -62,7 +62,7 @@ func (r *readyList[T]) rank(p priority, now instant) instant {
 	return now - instant(p)*instant(r.aging)
 }
 
-// push adds an entry, which must not be in a list, as ready since now.
+// push adds an entry, which must not be in a list. The entry is ready since now.
 func (r *readyList[T]) push(e *entry[T], now instant) {
 	l := r.level(e.priority)
 	e.rank = r.rank(e.priority, now)
@@ -75,9 +75,9 @@ func (r *readyList[T]) push(e *entry[T], now instant) {
 	}
 }
 
-// level returns the level of a priority, and creates it if needed.
+// level returns the level of a priority, and creates it if necessary.
 func (r *readyList[T]) level(p priority) *level[T] {
-	// Nearly all entries have one priority, and a map lookup for each push and pop would be slower.
+	// Nearly all entries have the same priority, and a map lookup for each push and pop would be slower.
 	if r.used != nil && r.used.priority == p {
 		return r.used
 	}
@@ -90,18 +90,18 @@ func (r *readyList[T]) level(p priority) *level[T] {
 	return l
 }
 
-// raise gives an entry in the list a higher priority. The entry goes behind the entries of this priority, unless its
+// raise gives an entry in the list a higher priority. The entry moves behind the entries of this priority, unless its
 // age puts it before them.
 func (r *readyList[T]) raise(e *entry[T], p priority, now instant) {
 	e.priority = p
-	// The entry keeps the better of two ranks: a raise must not cost it its age.
+	// The entry keeps the better of the two ranks, so that a raise does not lose its age.
 	if r.rank(p, now) < e.rank {
 		r.remove(e)
 		r.push(e, now)
 	}
 }
 
-// pop removes and returns the entry of lowest rank. The list must not be empty.
+// pop removes and returns the entry with the lowest rank. The list must not be empty.
 func (r *readyList[T]) pop() *entry[T] {
 	e := r.byRank.top().entries.first
 	r.remove(e)

@@ -7,28 +7,29 @@ const (
 	minCapacity = 1024
 	// minChains is the initial number of chains.
 	minChains = 8
-	// maxFree is the number of entries, and of delays, that are kept for reuse.
+	// maxFree is the maximum number of entries, and of delays, that are kept for reuse.
 	maxFree = 128
 )
 
-// table finds entries by their item. Only the entry stores the item, and the table adds one word per entry, so that a
-// queue of many items is small and a short-lived request is cheap: 106 bytes and 310 ns. A Go map stores the item twice
-// and hashes it once more: 159 bytes and 550 ns. Measure with:
+// table finds entries by their item. Only the entry stores the item, and the table adds one word per entry. A queue of
+// many items is therefore small, and a short-lived request is cheap: 106 bytes and 310 ns. A Go map stores the item
+// twice and hashes it a second time: 159 bytes and 550 ns. Measure with:
 //
 //	go test ./runtime/workqueue -run TestTableHolds -bench Table -benchtime 1000000x -count 6
 type table[T comparable] struct {
 	hash func(T) uint64
-	// chains has an entry iff its item is queued or has failed. The hash of the item selects the chain, and same links
-	// its entries. The number of chains is a power of two, and at least count unless that is small.
+	// chains has an entry if and only if its item is queued or has failed. The hash of the item selects the chain, and the
+	// same fields link the entries of a chain. The number of chains is a power of two. It is at least count, unless count
+	// is small.
 	chains []*entry[T]
 	count  int
 	// found is the last entry found, and foundHash the hash of its item: Done finds an entry and then removes it.
 	found     *entry[T]
 	foundHash uint64
-	// free has entries without an item, linked by next.
+	// free has entries without an item, linked by their next fields.
 	free  *entry[T]
 	frees int
-	// none is the shared delay of all entries without their own.
+	// none is the delay that all entries without their own delay share.
 	none *delay
 	// delays are zero values for reuse.
 	delays []*delay
@@ -57,7 +58,7 @@ func (t *table[T]) find(item T) *entry[T] {
 	return e
 }
 
-// at returns the entry of the item, and creates it if needed.
+// at returns the entry of the item, and creates it if necessary.
 func (t *table[T]) at(item T) *entry[T] {
 	if e := t.find(item); e != nil {
 		return e
@@ -83,7 +84,7 @@ func (t *table[T]) link(e *entry[T], hash uint64) {
 	e.same, *chain = *chain, e
 }
 
-// own gives e a delay that may be changed, unless it has one.
+// own gives e a delay of its own, which may be changed, unless it already has one.
 func (t *table[T]) own(e *entry[T]) {
 	if e.delay != t.none {
 		return
@@ -96,7 +97,7 @@ func (t *table[T]) own(e *entry[T]) {
 	e.delay, t.delays = t.delays[last], t.delays[:last]
 }
 
-// remove removes e, which must be in no list and in no heap.
+// remove removes e, which must not be in a list or a heap.
 func (t *table[T]) remove(e *entry[T]) {
 	hash := t.foundHash
 	if e != t.found {

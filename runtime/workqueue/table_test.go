@@ -37,7 +37,7 @@ func TestItemsThatAreDoneAreCollected(t *testing.T) {
 	runtime.KeepAlive(q)
 }
 
-// heapInUse returns the bytes of live memory.
+// heapInUse returns the number of bytes in live objects.
 func heapInUse() int64 {
 	runtime.GC()
 	runtime.GC()
@@ -66,7 +66,7 @@ func TestMemoryIsGivenBackAfterABurst(t *testing.T) {
 					item, _ := q.Get(t.Context())
 					q.Done(item)
 				}
-				time.Sleep(2 * time.Hour) // Failures expire.
+				time.Sleep(2 * time.Hour) // until the failures expire
 				synctest.Wait()
 				if left := heapInUse() - before; left > burst/20 || q.table.count != 0 {
 					t.Errorf("of %d bytes %d are left, and %d entries", burst, left, q.table.count)
@@ -87,7 +87,7 @@ func TestQueueHasNoGoroutineOfItsOwn(t *testing.T) {
 		if now := runtime.NumGoroutine(); now > before {
 			t.Errorf("%d goroutines, and %d before", now, before)
 		}
-		for range 100 { // The bubble does not end before all of them have.
+		for range 100 { // the bubble ends only after all of them have returned
 			go q.Get(t.Context())
 		}
 		time.Sleep(10 * time.Second)
@@ -161,14 +161,14 @@ func TestItemThatIsNotItselfDoesNoHarm(t *testing.T) {
 	q.ShutDown()
 }
 
-// entries is a table, or an alternative to it.
+// entries is the table or an alternative implementation of it.
 type entries[T comparable] interface {
 	at(item T) *entry[T]
 	find(item T) *entry[T]
 	remove(e *entry[T])
 }
 
-// mapTable is a table by a map of Go, which has each item a second time.
+// mapTable is a table that uses a Go map, which stores each item a second time as a key.
 type mapTable[T comparable] struct {
 	entries map[T]*entry[T]
 	free    []*entry[T]
@@ -209,7 +209,7 @@ func benchItems() (items []benchItem) {
 	return items
 }
 
-// tables are the ways to find entries by their items.
+// tables contains the implementations to compare.
 var tables = map[string]func() entries[benchItem]{
 	"table": func() entries[benchItem] {
 		t := newTable[benchItem]()
@@ -220,7 +220,7 @@ var tables = map[string]func() entries[benchItem]{
 	},
 }
 
-// BenchmarkTable measures adding a request to a table of a hundred, finding it after its processing, and removing it.
+// BenchmarkTable measures adding a request to a table of a hundred, finding it after it was processed, and removing it.
 func BenchmarkTable(b *testing.B) {
 	items := benchItems()
 	for name, build := range tables {
@@ -237,8 +237,8 @@ func BenchmarkTable(b *testing.B) {
 	}
 }
 
-// TestTableHoldsItemsInLessThanAMap fails when a map of Go uses as little memory as the table, which is then no longer
-// needed.
+// TestTableHoldsItemsInLessThanAMap fails if a Go map needs little more memory than the table. The table would then no
+// longer be needed.
 func TestTableHoldsItemsInLessThanAMap(t *testing.T) {
 	items, took := benchItems(), map[string]int64{}
 	for name, build := range tables {

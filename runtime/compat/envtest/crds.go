@@ -23,17 +23,18 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/object"
 )
 
-// CRDInstallOptions select the CustomResourceDefinitions that [InstallCRDs] installs.
+// CRDInstallOptions selects the CustomResourceDefinitions that [InstallCRDs] installs.
 type CRDInstallOptions struct {
 	// Paths are files and directories with definitions.
 	Paths []string
-	// CRDs are further definitions.
+	// CRDs are additional definitions.
 	CRDs []*apiextensionsv1.CustomResourceDefinition
-	// ErrorIfPathMissing makes missing paths an error.
+	// ErrorIfPathMissing makes InstallCRDs fail if a path does not exist.
 	ErrorIfPathMissing bool
 	// MaxTime limits the wait until the server serves the definitions. Zero means ten seconds.
 	MaxTime time.Duration
-	// PollInterval is the interval of checks for served definitions. Zero means 100 milliseconds.
+	// PollInterval is the interval at which InstallCRDs checks whether the definitions are served. Zero means 100
+	// milliseconds.
 	PollInterval time.Duration
 }
 
@@ -74,7 +75,7 @@ func ReadCRDFiles(options *CRDInstallOptions) error {
 	return nil
 }
 
-// readCRDs returns the definitions among the documents of a file.
+// readCRDs returns the documents of a file that are definitions.
 func readCRDs(name string) (all []*apiextensionsv1.CustomResourceDefinition, err error) {
 	file, err := os.Open(name)
 	if err != nil {
@@ -129,7 +130,7 @@ func createOrUpdate(ctx context.Context, live *client.REST, crd *apiextensionsv1
 	}
 }
 
-// WaitForCRDs waits until the server serves all served versions of definitions.
+// WaitForCRDs waits until the server serves all versions that the definitions mark as served.
 func WaitForCRDs(config *rest.Config, crds []*apiextensionsv1.CustomResourceDefinition,
 	options CRDInstallOptions) error {
 	if options.MaxTime == 0 {
@@ -158,7 +159,7 @@ func WaitForCRDs(config *rest.Config, crds []*apiextensionsv1.CustomResourceDefi
 // awaitServed waits until a server serves a kind.
 func awaitServed(ctx context.Context, config *rest.Config, gvk schema.GroupVersionKind, interval time.Duration) error {
 	for {
-		mapper, err := client.NewMapper(config, nil) // a new mapper, since the old one remembers the missing kind
+		mapper, err := client.NewMapper(config, nil) // a new mapper, because the old one caches the missing kind
 		if err != nil {
 			return err
 		}
@@ -173,7 +174,7 @@ func awaitServed(ctx context.Context, config *rest.Config, gvk schema.GroupVersi
 	}
 }
 
-// UninstallCRDs deletes definitions. Missing ones are ignored.
+// UninstallCRDs deletes definitions. It ignores definitions that do not exist.
 func UninstallCRDs(config *rest.Config, options CRDInstallOptions) error {
 	if err := ReadCRDFiles(&options); err != nil {
 		return err

@@ -29,44 +29,44 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/webhook/local"
 )
 
-// Environment runs the server of [testenv.Start] for a suite with its own start and stop, such as a Ginkgo suite. The
-// zero value is a server without CRDs. An Environment is not safe for concurrent use.
+// Environment runs the server of [testenv.Start] for a suite that starts and stops it explicitly, such as a Ginkgo
+// suite. The zero value is a server without CRDs. An Environment is not safe for concurrent use.
 type Environment struct {
 	// CRDDirectoryPaths are files and directories with CustomResourceDefinitions.
 	CRDDirectoryPaths []string
-	// CRDs are further CustomResourceDefinitions.
+	// CRDs are additional CustomResourceDefinitions.
 	CRDs []*apiextensionsv1.CustomResourceDefinition
-	// ErrorIfCRDPathMissing makes Start fail for missing paths.
+	// ErrorIfCRDPathMissing makes Start fail if a path in CRDDirectoryPaths does not exist.
 	ErrorIfCRDPathMissing bool
-	// WebhookInstallOptions configure the webhooks that the server calls.
+	// WebhookInstallOptions configures the webhooks that the server calls.
 	WebhookInstallOptions WebhookInstallOptions
-	// Config is the clients' configuration. Start sets it.
+	// Config is the configuration for clients. Start sets it.
 	Config *rest.Config
 
 	suite *suite
 }
 
-// WebhookInstallOptions configure webhooks that a manager of the test serves.
+// WebhookInstallOptions configures webhooks that a manager in the test serves.
 type WebhookInstallOptions struct {
 	// Paths are files and directories with webhook configurations.
 	Paths []string
-	// MutatingWebhooks and ValidatingWebhooks are further webhook configurations. Start does not modify them.
+	// MutatingWebhooks and ValidatingWebhooks are additional webhook configurations. Start does not modify them.
 	MutatingWebhooks   []*admissionregistrationv1.MutatingWebhookConfiguration
 	ValidatingWebhooks []*admissionregistrationv1.ValidatingWebhookConfiguration
-	// LocalServingHost, LocalServingPort and LocalServingCertDir are the options for the manager's webhook server.
-	// Start sets empty fields.
+	// LocalServingHost, LocalServingPort and LocalServingCertDir are options for the manager's webhook server. Start sets
+	// the fields that are empty.
 	LocalServingHost    string
 	LocalServingPort    int
 	LocalServingCertDir string
 }
 
-// Address returns the address at which the manager of the test serves webhooks.
+// Address returns the address at which the manager in the test serves webhooks.
 func (o WebhookInstallOptions) Address() string {
 	return net.JoinHostPort(o.LocalServingHost, strconv.Itoa(o.LocalServingPort))
 }
 
-// Start starts the server, installs the definitions and webhooks, and returns the clients' configuration. After an
-// error nothing runs.
+// Start starts the server, installs the definitions and webhooks, and returns the configuration for clients. If it
+// fails, it stops what it has started.
 func (e *Environment) Start() (config *rest.Config, err error) {
 	e.suite = newSuite()
 	defer func() {
@@ -182,7 +182,7 @@ func (o WebhookInstallOptions) configurations() (all []*unstructured.Unstructure
 	return all, nil
 }
 
-// freePort returns an unused port.
+// freePort returns a port that is not in use.
 func freePort(host string) (int, error) {
 	listener, err := net.Listen("tcp", net.JoinHostPort(host, "0"))
 	if err != nil {
@@ -212,14 +212,14 @@ func writeCertificate(folder, host string) (bundle []byte, err error) {
 
 // suite implements the parts of testing.TB that [testenv.Start] uses.
 type suite struct {
-	testing.TB // nil: only the methods below are called
+	testing.TB // nil, because only the methods below are called
 	ctx        context.Context
 	cancel     context.CancelFunc
 	cleanups   []func() // run in reverse order
 	errs       []error
 }
 
-// failure is the panic value of a suite that fails in Start.
+// failure is the panic value of a suite whose Start fails.
 type failure struct{ error }
 
 func newSuite() *suite {

@@ -41,7 +41,7 @@ spec:
         properties: {spec: {type: object, properties: {size: {type: integer, default: 3}}}}
 `
 
-// writeCRD writes the definition of widgets into a directory of the test.
+// writeCRD writes the CRD of widgets into a temporary directory and returns the directory.
 func writeCRD(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -63,8 +63,8 @@ webhooks:
   rules: [{apiGroups: [""], apiVersions: [v1], operations: [CREATE], resources: [configmaps]}]
 `
 
-// TestEnvironmentCallsWebhooks runs a suite as kubebuilder scaffolds it: the manager serves the webhooks that the
-// environment has installed.
+// TestEnvironmentCallsWebhooks runs a suite as kubebuilder scaffolds it: the environment installs the webhooks, and the
+// manager serves them.
 func TestEnvironmentCallsWebhooks(t *testing.T) {
 	t.Setenv(testenv.ServerVariable, "")
 	folder := t.TempDir()
@@ -99,7 +99,7 @@ func TestEnvironmentCallsWebhooks(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- m.Run(ctx) }()
-	<-m.Elected() // the webhooks are served before
+	<-m.Elected() // webhooks are served before the manager is elected
 	one := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "one"}}
 	if err := m.Live().Create(ctx, one); err != nil || one.Data["defaulted"] != "yes" {
 		t.Errorf("got %v, %v", one.Data, err)
@@ -146,7 +146,7 @@ func TestEnvironmentInstallsObjects(t *testing.T) {
 		yaml.Unmarshal([]byte(podWebhook), validating)); err != nil {
 		t.Fatal(err)
 	}
-	validating.Kind, validating.Name = "", "validating" // its Go type determines it
+	validating.Kind, validating.Name = "", "validating" // the Go type determines the kind
 	env := &envtest.Environment{
 		CRDs: []*apiextensionsv1.CustomResourceDefinition{crd},
 		WebhookInstallOptions: envtest.WebhookInstallOptions{

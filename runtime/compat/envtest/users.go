@@ -15,7 +15,7 @@ import (
 	"k8s.io/client-go/transport"
 )
 
-// User is a user for [Environment.AddUser].
+// User describes a user for [Environment.AddUser].
 type User struct {
 	Name   string
 	Groups []string
@@ -27,9 +27,9 @@ type AuthenticatedUser struct {
 	suite  *suite
 }
 
-// AddUser returns a user that the configuration of the environment impersonates. The user has the rights of its role
-// bindings and its groups, such as system:masters. base, which may be nil, sets the request limits. AddUser fails
-// before Start.
+// AddUser returns a user, whom the configuration of the environment impersonates. The user has the permissions of its
+// role bindings and its groups, such as system:masters. base, which may be nil, sets the request limits. AddUser fails
+// if it is called before Start.
 func (e *Environment) AddUser(user User, base *rest.Config) (*AuthenticatedUser, error) {
 	if e.Config == nil {
 		return nil, errors.New("add a user: the environment has not started")
@@ -45,11 +45,11 @@ func (e *Environment) AddUser(user User, base *rest.Config) (*AuthenticatedUser,
 	return &AuthenticatedUser{config: config, suite: e.suite}, nil
 }
 
-// Config returns the configuration for clients of the user.
+// Config returns a configuration for clients that act as the user.
 func (u *AuthenticatedUser) Config() *rest.Config { return u.config }
 
-// KubeConfig returns a kubeconfig of the user. Its server is a proxy on loopback, which forwards requests with the
-// user's token to the API server until the environment stops.
+// KubeConfig returns a kubeconfig for the user. Its server is a proxy on the loopback interface, which forwards
+// requests with the user's token to the API server until the environment stops.
 func (u *AuthenticatedUser) KubeConfig() ([]byte, error) {
 	token := rand.Text()
 	address, authority, err := u.serve(token)
@@ -90,7 +90,7 @@ func (u *AuthenticatedUser) serve(token string) (address string, authority []byt
 			http.Error(w, "Unauthorized", http.StatusUnauthorized)
 			return
 		}
-		if r.Header.Get(transport.ImpersonateUserHeader) != "" { // impersonation could gain all rights
+		if r.Header.Get(transport.ImpersonateUserHeader) != "" { // because impersonation could gain any permission
 			http.Error(w, "a user of an environment cannot impersonate others", http.StatusForbidden)
 			return
 		}

@@ -20,7 +20,7 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/testenv"
 )
 
-// startEnvironment returns an environment that has started, and stops with the test.
+// startEnvironment starts an environment and stops it when the test ends.
 func startEnvironment(t *testing.T) *envtest.Environment {
 	t.Helper()
 	env := &envtest.Environment{}
@@ -35,7 +35,7 @@ func startEnvironment(t *testing.T) *envtest.Environment {
 	return env
 }
 
-// listSecrets lists the secrets of all namespaces by a configuration.
+// listSecrets lists the secrets of all namespaces with the given configuration.
 func listSecrets(t *testing.T, config *rest.Config) error {
 	t.Helper()
 	scheme := runtime.NewScheme()
@@ -98,8 +98,8 @@ func TestUsersOfAnEnvironmentHaveTheRightsOfTheirGroups(t *testing.T) {
 	}
 }
 
-// TestCRDsAreFoundAsTheCommandFindsThem passes a link to a directory, and one of its files twice. One definition is an
-// item of a list.
+// TestCRDsAreFoundAsTheCommandFindsThem passes a link to a directory, and one of the directory's files again. One of
+// the CRDs is an item of a list.
 func TestCRDsAreFoundAsTheCommandFindsThem(t *testing.T) {
 	t.Setenv(testenv.ServerVariable, "")
 	dir, link := writeCRD(t), filepath.Join(t.TempDir(), "link")

@@ -22,7 +22,7 @@ func RESTMapping(ctx context.Context, mapper meta.RESTMapper, kind schema.GroupK
 	return mapper.RESTMapping(kind, versions...)
 }
 
-// IsPathSegmentName returns why a name cannot be a segment of a URL path, or nothing if it can.
+// IsPathSegmentName returns the reasons why a name cannot be a segment of a URL path, or nothing if it can.
 func IsPathSegmentName(name string) (problems []string) {
 	if name == "." || name == ".." {
 		return []string{fmt.Sprintf("may not be '%s'", name)}

@@ -32,7 +32,7 @@ func FuzzPathSegmentsAreThoseOfApimachinery(f *testing.F) {
 
 var errAsked = errors.New("asked")
 
-// withContext is a mapper with a method that takes a context, and plain is one without.
+// withContext is a mapper with a method that takes a context; plain is one without it.
 type (
 	plain       struct{ meta.RESTMapper }
 	withContext struct{ meta.RESTMapper }

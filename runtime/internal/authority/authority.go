@@ -26,47 +26,45 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/object"
 )
 
-// Options configure an [Authority].
+// Options configures an [Authority].
 type Options struct {
-	// Client reads and writes the Secret and the targets. It is required unless there is neither.
+	// Client reads and writes the Secret and the targets. It is required if there is a Secret or a target.
 	Client *client.REST
-	// Secret has the certificates of all replicas. Without a Secret they are in the memory of the process.
+	// Secret is the key of the Secret with the certificates of all replicas. Without it, they are only in memory.
 	Secret object.Key
 	// Targets are the objects in which the authority sets its CA bundle.
 	Targets []Target
-	// Names are names of the server, in addition to those with which the targets call it: DNS names, including
-	// international names and those with the prefix *., and IP addresses. Case, a trailing dot, brackets and duplicates
-	// are ignored.
+	// Names are names of the server in addition to those by which the targets call it. A name is an IP address or a DNS
+	// name, which may be international or have the prefix *. in front. Case, a trailing dot, brackets and duplicates are
+	// ignored.
 	Names []string
-	// Lifetime is the lifetime of the certificates. Zero means a year; less than 12 s is an error. The next CA is
-	// created after half of it, and signs before two thirds have passed.
+	// Lifetime is the lifetime of the certificates. Zero means one year; less than 12 s is an error. The next CA is
+	// created after half of the lifetime, and signs before two thirds have passed.
 	Lifetime time.Duration
 	// Subject is the subject of the CA. The default common name is "kctrl webhook CA".
 	Subject pkix.Name
-	// Usages are the extended key usages of the certificate. Nil means server authentication; an empty list permits all
-	// usages.
+	// Usages are the certificate's extended key usages. Nil means server authentication; an empty list permits all.
 	Usages []x509.ExtKeyUsage
-	// CertificateEntry and KeyEntry are the keys of the Secret for the certificate and its private key. Empty means
-	// tls.crt and tls.key.
+	// CertificateEntry and KeyEntry are the Secret's keys for certificate and key. Empty means tls.crt and tls.key.
 	CertificateEntry, KeyEntry string
-	// AdoptSecret takes over a Secret with another CA, which stays trusted until the next rotation. Otherwise such a
-	// Secret is an error.
+	// AdoptSecret makes the authority use a Secret with another CA, which stays trusted until the next rotation. If it is
+	// false, such a Secret is an error.
 	AdoptSecret bool
-	// OptionalTargets permits missing targets. A target that is created later gets the CA bundle then.
+	// OptionalTargets permits targets that do not exist. A target that is created later then receives the CA bundle.
 	OptionalTargets bool
-	// UpdateTargets writes targets by update instead of patch, for roles without permission to patch.
+	// UpdateTargets makes the authority write targets with update instead of patch, for roles without permission to patch.
 	UpdateTargets bool
-	// FieldOwner is the field manager of writes to targets. Empty means the default of the client.
+	// FieldOwner is the field manager for writes to targets. Empty means the default of the client.
 	FieldOwner string
 	// SecretWritten is called after each write of the Secret by this process. It must not block.
 	SecretWritten func()
-	// Logger is the logger of the authority. Nil means slog.Default().
+	// Logger receives the authority's messages. Nil means slog.Default().
 	Logger *slog.Logger
 }
 
 // Authority is an operator's own certificate authority: it signs the certificate of the operator's webhooks, and
-// distributes its CA bundle to API servers. Call [New] for one; Run keeps it current. Its methods are safe for
-// concurrent use.
+// distributes its CA bundle to API servers. Use [New] to create one. Run keeps the certificates up to date. The methods
+// of an Authority are safe for concurrent use.
 type Authority struct {
 	opts   Options
 	names  []string // normalized Options.Names
@@ -75,9 +73,9 @@ type Authority struct {
 	wake   chan struct{} // buffer of size one
 
 	mu      sync.Mutex
-	current *generation      // the last generation in the Secret; nil before
-	serving *tls.Certificate // the certificate of current, or of the previous one while targets do not trust current yet
-	err     error            // why clients may reject serving
+	current *generation      // the last generation in the Secret; nil before the first
+	serving *tls.Certificate // certificate of current, or of the previous one until targets trust current
+	err     error            // the reason why clients may reject serving
 	// agreed is the time since which all targets have trusted the next signer, agreedOn, without interruption.
 	agreed   time.Time
 	agreedOn *big.Int      // the serial number; may be nil
@@ -87,15 +85,14 @@ type Authority struct {
 const (
 	// defaultLifetime is the default of Options.Lifetime.
 	defaultLifetime = 365 * 24 * time.Hour
-	// minLifetime gives replicas and API servers one second to adopt the next CA: for a twelfth of the lifetime it is
-	// signed by, and trusted together with, the previous one.
+	// minLifetime gives replicas and API servers one second to adopt the next CA, which is trusted for a twelfth of the
+	// lifetime before it signs.
 	minLifetime = 12 * time.Second
 )
 
 var errNotYet = errors.New("the certificate has not been made yet")
 
-// New returns an authority. It sends no request and starts no goroutine. It fails for invalid names and for too short a
-// lifetime.
+// New returns an authority. It sends no request and starts no goroutine. It fails for invalid names or lifetimes.
 func New(opts Options) (*Authority, error) {
 	names, err := normalNames(opts.Names)
 	if err != nil {
@@ -116,8 +113,7 @@ func New(opts Options) (*Authority, error) {
 	}, nil
 }
 
-// GetCertificate implements tls.Config.GetCertificate. At the start it waits for a certificate, until the client gives
-// up.
+// GetCertificate implements tls.Config.GetCertificate. It waits for the first certificate until the client gives up.
 func (a *Authority) GetCertificate(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
 	if err := a.awaitServed(hello); err != nil {
 		return nil, err
@@ -148,8 +144,8 @@ func (a *Authority) awaitServed(hello *tls.ClientHelloInfo) error {
 	}
 }
 
-// Ready returns an error unless the certificate is valid and all targets trust it, by the last known state of the API
-// server.
+// Ready returns an error unless the certificate is valid and all targets trust it. It uses the last known state of the
+// API server and sends no request.
 func (a *Authority) Ready() error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -159,7 +155,7 @@ func (a *Authority) Ready() error {
 	return ValidNow(a.serving, "webhooks")
 }
 
-// Bundle returns the CA bundle in PEM, once there is a certificate.
+// Bundle returns the CA bundle in PEM. It waits until there is a certificate.
 func (a *Authority) Bundle(ctx context.Context) ([]byte, error) {
 	select {
 	case <-a.served:
@@ -177,7 +173,7 @@ func (a *Authority) known() *generation {
 }
 
 const (
-	// resync is the interval of checks without notification of a change.
+	// resync is the interval of checks in addition to those that changes cause.
 	resync = 10 * time.Minute
 	// firstRetry and lastRetry are the shortest and longest delay after a failure.
 	firstRetry = 200 * time.Millisecond
@@ -186,8 +182,8 @@ const (
 	syncTimeout = 30 * time.Second
 )
 
-// Run keeps the certificates and the targets current until ctx ends: it creates what is missing, repairs damage, and
-// rotates in time. It returns nil. Failures are logged, reported by Ready, and retried.
+// Run keeps the certificates and the targets up to date until ctx ends: it creates missing objects, repairs damaged
+// ones, and rotates certificates in time. It returns nil. It logs failures, reports them through Ready, and retries.
 func (a *Authority) Run(ctx context.Context) error {
 	var watching sync.WaitGroup
 	defer watching.Wait()
@@ -236,7 +232,7 @@ func (a *Authority) watched() []*unstructured.Unstructured {
 	return all
 }
 
-// sync checks everything once, and takes the next step. It returns the delay until the next call.
+// sync checks everything once, and performs the next step. It returns the delay until the next call.
 func (a *Authority) sync(ctx context.Context) (time.Duration, error) {
 	ctx, cancel := context.WithTimeout(ctx, syncTimeout)
 	defer cancel()
@@ -256,7 +252,7 @@ func (a *Authority) sync(ctx context.Context) (time.Duration, error) {
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.err != nil || !isOutage(err) { // after an outage, the served certificate is still trusted
+	if a.err != nil || !isOutage(err) { // after an outage, targets still trust the served certificate
 		a.err = err
 	}
 	if err != nil {
@@ -265,13 +261,13 @@ func (a *Authority) sync(ctx context.Context) (time.Duration, error) {
 	return min(max(time.Until(a.dueLocked()), 100*time.Millisecond), resync), nil
 }
 
-// outageError is the error of a read that the API server could not answer, or that did not reach it. It proves nothing
-// about the object.
+// outageError is the error of a read that did not reach the API server, or that the API server could not answer. It
+// reveals nothing about the object.
 type outageError struct{ error }
 
 func (e *outageError) Unwrap() error { return e.error }
 
-// answered returns the error of a read, as an [outageError] if it is one.
+// answered returns the error of a read. If that error is an outage, the result is an [outageError].
 func answered(err error) error {
 	var status apierrors.APIStatus
 	_, unreadable := errors.AsType[*client.DecodeError](err)
@@ -295,7 +291,8 @@ func isOutage(err error) bool {
 	return ok
 }
 
-// readTargets returns the targets that could be read, and whether these are all. A missing target counts as untrusting.
+// readTargets returns the targets that could be read, and reports whether these are all targets. A missing target
+// counts as one that does not trust the CA.
 func (a *Authority) readTargets(ctx context.Context) (trusts []*trust, complete bool, err error) {
 	var errs []error
 	complete = true
@@ -317,8 +314,7 @@ func (a *Authority) readTargets(ctx context.Context) (trusts []*trust, complete 
 // maxConflicts is the maximum number of consecutive conflicts.
 const maxConflicts = 10
 
-// store writes the desired generation to the Secret and returns the generation that the Secret then has: that of the
-// first writer.
+// store writes the desired generation to the Secret. It returns the Secret's generation, which is the first writer's.
 func (a *Authority) store(ctx context.Context, names []string, trusts []*trust, complete bool) (*generation, error) {
 	for range maxConflicts {
 		stored, secret, err := a.load(ctx)
@@ -348,7 +344,7 @@ func (a *Authority) store(ctx context.Context, names []string, trusts []*trust, 
 	return nil, fmt.Errorf("secret %s: others changed it %d times", a.opts.Secret, maxConflicts)
 }
 
-// wanted returns the generation to store. A lost generation is stored again if it is known.
+// wanted returns the generation to store. It restores a generation that the Secret has lost, if this process knows it.
 func (a *Authority) wanted(stored *generation, names []string, trusts []*trust, complete bool) (*generation, error) {
 	now := time.Now()
 	base := stored
@@ -369,8 +365,8 @@ func (a *Authority) wanted(stored *generation, names []string, trusts []*trust, 
 	return wanted, err
 }
 
-// trusted reports whether the next signer of g may sign: once all targets have trusted it for a while, since API
-// servers receive changes of targets by watches.
+// trusted reports whether the next signer of g may sign. All targets must have trusted it for a while, because API
+// servers receive changes of targets through watches.
 func (a *Authority) trusted(g *generation, now time.Time, everybody bool) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -396,7 +392,7 @@ func (a *Authority) dueLocked() time.Time {
 	return due
 }
 
-// secret returns the Secret with only its identity.
+// secret returns the Secret with only its kind and key.
 func (a *Authority) secret() *unstructured.Unstructured {
 	u := &unstructured.Unstructured{}
 	u.SetGroupVersionKind(schema.GroupVersionKind{Version: "v1", Kind: "Secret"})
@@ -405,7 +401,7 @@ func (a *Authority) secret() *unstructured.Unstructured {
 	return u
 }
 
-// ownLabel is set on Secrets that an Authority created.
+// ownLabel is a label of the Secrets that an Authority created.
 const ownLabel = "kctrl.dev/webhook-ca"
 
 // load returns the generation in the Secret and the Secret itself; either may be nil.
@@ -454,7 +450,7 @@ func entriesOf(secret *unstructured.Unstructured) map[string][]byte {
 	data, _, _ := unstructured.NestedStringMap(secret.Object, "data")
 	all := map[string][]byte{}
 	for name, text := range data {
-		all[name], _ = base64.StdEncoding.DecodeString(text) // the API server has validated it
+		all[name], _ = base64.StdEncoding.DecodeString(text) // the API server has validated the encoding
 	}
 	return all
 }
@@ -513,13 +509,14 @@ func (a *Authority) save(ctx context.Context, secret *unstructured.Unstructured,
 	return a.opts.Client.Update(ctx, secret)
 }
 
-// distribute sets the CA bundle of g in all targets, and then serves its certificate.
+// distribute sets the CA bundle of g in all targets, and then serves the certificate of g.
 func (a *Authority) distribute(ctx context.Context, g *generation, trusts []*trust) error {
 	a.mu.Lock()
 	a.current = g
 	if a.serving == nil || ValidNow(a.serving, "") != nil ||
 		a.serving.Leaf.CheckSignatureFrom(g.signer.certificate) == nil {
-		// There is no better certificate, or clients that accept the current one accept this one, which has more names.
+		// Either there is no better certificate, or clients that accept the current certificate also accept this one, which
+		// has more names.
 		a.serveLocked(g)
 	}
 	a.mu.Unlock()
@@ -547,7 +544,7 @@ func (a *Authority) usages() []x509.ExtKeyUsage {
 	return a.pace.profile.usages
 }
 
-// teach sets bundle in a target, while other replicas do the same.
+// teach sets bundle in a target. Other replicas may do the same concurrently.
 func (a *Authority) teach(ctx context.Context, t *trust, bundle []byte) error {
 	for range maxConflicts {
 		if t.has(bundle) {
@@ -564,7 +561,7 @@ func (a *Authority) teach(ctx context.Context, t *trust, bundle []byte) error {
 		// The target has changed since it was read.
 		fresh, err := t.target.read(ctx, a.opts.Client)
 		if outage, ok := errors.AsType[*outageError](err); ok {
-			return outage.error // it is known that the target has another CA bundle
+			return outage.error // the target is known to have another CA bundle
 		}
 		if err != nil {
 			return err

@@ -36,20 +36,20 @@ const (
 	configurationPath = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations"
 )
 
-// memory is an API server as the transport of a client, with only the requests of an [authority.Authority]. It uses the
-// time of its bubble.
+// memory is an in-memory API server that serves as the transport of a client. It handles only the requests of an
+// [authority.Authority], and uses the time of the test's bubble.
 type memory struct {
 	mu      sync.Mutex
-	objects map[string]map[string]any // by path
+	objects map[string]map[string]any // closed at the next change
 	version int
-	changed chan struct{} // closed with the next change
+	changed chan struct{} // path of an object that may not be patched
 	down    bool
 	refuses string // the path of what may not be patched
 	writes  int
-	history []validity // whom it trusted, since when
+	history []validity // the trusted bundles and since when each applies
 }
 
-// validity is a bundle that applies from a time on.
+// validity is a bundle and the time from which it applies.
 type validity struct {
 	since  time.Time
 	bundle string
@@ -86,7 +86,7 @@ func (m *memory) setDown(down bool) {
 	m.down = down
 }
 
-// bundle returns whom the API server trusts if it is that late to learn of it.
+// bundle returns the bundle that the API server trusts if it learns of changes after the delay late.
 func (m *memory) bundle(t *testing.T, late time.Duration) []byte {
 	t.Helper()
 	m.mu.Lock()
@@ -135,7 +135,7 @@ func status(code int, reason string) (int, any) {
 		"message": reason}
 }
 
-// serve answers all but a watch.
+// serve answers all requests except watches.
 func (m *memory) serve(r *http.Request) (int, any) {
 	path := r.URL.Path
 	var body []byte
@@ -191,7 +191,7 @@ func (m *memory) serve(r *http.Request) (int, any) {
 	return http.StatusOK, sent
 }
 
-// stream is the body of a watch. It ends at the first change, or at the end of its context.
+// stream is the body of a watch. It ends at the first change, or when its context ends.
 type stream struct {
 	m       *memory
 	ctx     context.Context
@@ -208,7 +208,7 @@ func (s *stream) Read([]byte) (int, error) {
 	}
 }
 
-// newAuthority returns one that keeps its certificates on the server.
+// newAuthority returns an authority that stores its certificates on the server m.
 func newAuthority(t *testing.T, m *memory, lifetime time.Duration) *authority.Authority {
 	t.Helper()
 	a, err := authority.New(authorityOptions(t, m, lifetime, "validating/hooks"))
@@ -244,7 +244,7 @@ func authorityOptions(t *testing.T, m *memory, lifetime time.Duration, targets .
 	return opts
 }
 
-// running runs authorities until the test ends.
+// running runs the authorities until the test ends.
 func running(t *testing.T, all ...*authority.Authority) {
 	ctx, cancel := context.WithCancel(t.Context())
 	var ended sync.WaitGroup
@@ -270,9 +270,9 @@ func leafOf(t *testing.T, a *authority.Authority) *tls.Certificate {
 	return c
 }
 
-// TestNoClientIsRejected runs three replicas for three lifetimes, with an API server that is down now and then. No
-// replica may ever serve a certificate that the API server rejects, even if it learns of its configurations minutes
-// late. No certificate may get older than two thirds of its lifetime.
+// TestNoClientIsRejected runs three replicas for three lifetimes, with an API server that is sometimes down. No replica
+// may ever serve a certificate that the API server rejects, even if the server learns of its configurations minutes
+// late. Each served certificate must be valid for at least another third of its lifetime.
 func TestNoClientIsRejected(t *testing.T) {
 	seeds.Each(t, 1, func(t *testing.T, seed uint64) {
 		synctest.Test(t, func(t *testing.T) {
@@ -305,7 +305,7 @@ func TestNoClientIsRejected(t *testing.T) {
 					shows[leaf.SerialNumber.String()] = true
 				}
 			}
-			if len(shows) < 5 || len(shows) > 7 { // two for each lifetime
+			if len(shows) < 5 || len(shows) > 7 { // two per lifetime
 				t.Errorf("%d certificates were shown", len(shows))
 			}
 			m.setDown(false)
@@ -320,7 +320,7 @@ func TestNoClientIsRejected(t *testing.T) {
 	})
 }
 
-// putCertificates makes a Secret as an operator would have that keeps certificates for that lifetime.
+// putCertificates creates the Secret of an operator whose certificates have that lifetime.
 func (m *memory) putCertificates(t *testing.T, lifetime time.Duration) {
 	t.Helper()
 	entries, err := authority.Entries(time.Now(), lifetime, "webhook-service.system.svc")
@@ -337,7 +337,8 @@ func (m *memory) putCertificates(t *testing.T, lifetime time.Duration) {
 	})
 }
 
-// TestCertificateOfAShorterLifetimeIsRotatedInItsTime raises the lifetime in the settings of an operator.
+// TestCertificateOfAShorterLifetimeIsRotatedInItsTime raises the lifetime in an operator's options. The existing
+// certificate is still rotated in time for its own, shorter lifetime.
 func TestCertificateOfAShorterLifetimeIsRotatedInItsTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := newMemory()
@@ -362,7 +363,8 @@ func TestCertificateOfAShorterLifetimeIsRotatedInItsTime(t *testing.T) {
 	})
 }
 
-// TestExpiredCertificateIsReplacedAtTheStart starts an operator that was stopped for a long time.
+// TestExpiredCertificateIsReplacedAtTheStart starts an operator that was stopped for longer than its certificate was
+// valid.
 func TestExpiredCertificateIsReplacedAtTheStart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := newMemory()
@@ -380,7 +382,8 @@ func TestExpiredCertificateIsReplacedAtTheStart(t *testing.T) {
 	})
 }
 
-// TestNotReadyWithoutAServer checks that the error names the reason, and that the authority serves as soon as it can.
+// TestNotReadyWithoutAServer checks that the error names the reason, and that the authority is ready soon after the
+// server is back.
 func TestNotReadyWithoutAServer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := newMemory()
@@ -399,8 +402,8 @@ func TestNotReadyWithoutAServer(t *testing.T) {
 	})
 }
 
-// TestReadyWhileTheServerIsDown checks that a bundle that clients already trusted is still trusted after an outage of
-// the API server.
+// TestReadyWhileTheServerIsDown checks that an authority whose bundle clients already trust stays ready during an
+// outage of the API server.
 func TestReadyWhileTheServerIsDown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := newMemory()

@@ -10,24 +10,26 @@
 //
 // # Guarantees
 //
-//   - All replicas have one CA. It is in a Secret, which is written with the read version as a precondition, so that
-//     the first writer wins. No leader is needed.
+//   - All replicas share one CA, which is stored in a Secret. Each write of the Secret has the resource version that
+//     was read as a precondition, so the first writer wins and no leader is needed.
 //   - The certificate is replaced after half and before two thirds of its lifetime. All targets trust the next CA
-//     before it signs, and the last one until the next rotation, so no client rejects the certificate in between.
+//     before it signs, and trust the previous CA until the next rotation, so no client rejects the certificate in
+//     between.
 //   - A certificate is valid from one hour before its creation, for clients whose clock is behind.
-//   - A deleted or damaged Secret is restored with the same CA, as long as one replica has it. A target that was
-//     changed is changed back. Both are detected by watches of only these objects.
-//   - A target that is missing, cannot be written, or has an invalid name of the server is an error of
-//     [Authority.Ready]. The other targets still trust the certificate, which has their names of the server.
-//   - A Secret with other content is not changed, and the error names it.
+//   - A deleted or damaged Secret is restored with the same CA, as long as one replica has that CA. A changed target is
+//     reverted. The authority detects both with watches of only these objects.
+//   - [Authority.Ready] returns an error if a target is missing, cannot be written, or calls the server by an invalid
+//     name. The other targets still trust the certificate, which contains the names by which they call the server.
+//   - A Secret with other content is not changed, and the error identifies it.
 //   - [Authority.Ready] returns nil when the API server has confirmed, after the last change, that every target trusts
-//     the served certificate. An outage of the API server does not change readiness, so that webhooks are available
-//     when it returns.
+//     the served certificate. An outage of the API server does not change readiness, so webhooks are available when it
+//     returns.
 //
 // # Permissions
 //
-// The authority needs get, list, watch and update of its Secret, and create of Secrets in its namespace; get, list,
-// watch and patch of each target. All permissions except create can be restricted to these names.
+// The authority requires these permissions: get, list, watch and update of its Secret; create of Secrets in its
+// namespace; and get, list, watch and patch of each target. All permissions except create can be restricted to the
+// names of these objects.
 //
 // # Concurrency
 //

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Entries returns the entries of a Secret that an operator writes at that time.
+// Entries returns the entries of the Secret that an operator would write at the time now.
 func Entries(now time.Time, lifetime time.Duration, names ...string) (map[string][]byte, error) {
 	g, err := newProfile(lifetime).newGeneration(now, names)
 	if err != nil {
@@ -20,10 +20,10 @@ func Accepts(bundle []byte, leaf *x509.Certificate, now time.Time) error {
 	return accepts(bundle, leaf, now)
 }
 
-// NormalName returns the form in which a certificate has a name.
+// NormalName returns the form of a name that certificates contain.
 func NormalName(text string) (string, error) { return normalName(text) }
 
-// Covered returns an error if a certificate that is made for name would be made again.
+// Covered returns an error if a certificate for name would be issued again at once.
 func Covered(name string) error {
 	p := pace{newProfile(time.Hour)}
 	g, err := p.newGeneration(time.Now(), []string{name})

@@ -16,10 +16,10 @@ import (
 	"time"
 )
 
-// backdate is how long before its creation a certificate is valid, for clients whose clock is behind.
+// backdate is how long before its creation a certificate becomes valid, for clients whose clock is behind.
 const backdate = time.Hour
 
-// Keys of the Secret. Two of them are those of Secrets of type kubernetes.io/tls.
+// Keys in the Secret. Two of them are those of Secrets of type kubernetes.io/tls.
 const (
 	entryCertificate = "tls.crt"
 	entryKey         = "tls.key"
@@ -38,11 +38,12 @@ type signer struct {
 	key         *ecdsa.PrivateKey
 }
 
-// issued returns the creation time.
+// issued returns the time at which the signer was created.
 func (s *signer) issued() time.Time { return s.certificate.NotBefore.Add(backdate) }
 
-// generation is a signer and the certificate that it has signed, with the adjacent signers: the next is trusted before
-// it signs, and the previous as long as replicas may serve its certificate. A generation is immutable.
+// generation is a signer and the certificate that it has signed, together with the adjacent signers. The next signer is
+// trusted before it signs, and the previous one as long as replicas may serve its certificate. A generation is
+// immutable.
 type generation struct {
 	signer   *signer
 	leaf     *tls.Certificate
@@ -50,7 +51,7 @@ type generation struct {
 	previous *x509.Certificate // nil at first
 }
 
-// profile has the parameters of new certificates.
+// profile holds the parameters of new certificates.
 type profile struct {
 	lifetime time.Duration
 	subject  pkix.Name          // subject of signers
@@ -83,7 +84,7 @@ func (p profile) newSigner(now time.Time) (*signer, error) {
 	return &signer{certificate, key}, err
 }
 
-// sign creates a server certificate with those names, which is valid as long as the signer.
+// sign creates a server certificate with those names. The certificate is valid as long as the signer.
 func (p profile) sign(s *signer, now time.Time, names []string) (*tls.Certificate, error) {
 	template, err := newTemplate(names[0], now.Add(-backdate), s.certificate.NotAfter)
 	if err != nil {
@@ -123,7 +124,7 @@ func (p profile) newGeneration(now time.Time, names []string) (*generation, erro
 	return &generation{signer: s, leaf: leaf}, err
 }
 
-// after returns g with a previously trusted CA.
+// after returns a copy of g that also trusts the previous CA.
 func (g *generation) after(previous *x509.Certificate) *generation {
 	changed := *g
 	changed.previous = previous
@@ -145,7 +146,7 @@ func (g *generation) bundle() []byte {
 // pace schedules rotations.
 type pace struct{ profile }
 
-// life returns the lifetime of g, which may differ from the configured one, or be that of a foreign CA.
+// life returns the lifetime of g, which may differ from the configured lifetime, or be that of a foreign CA.
 func (p pace) life(g *generation) time.Duration {
 	end := g.signer.certificate.NotAfter
 	if g.leaf.Leaf.NotAfter.Before(end) {
@@ -157,10 +158,10 @@ func (p pace) life(g *generation) time.Duration {
 // overlap returns how long the signer after g is trusted before it signs.
 func (p pace) overlap(g *generation) time.Duration { return min(10*time.Minute, p.life(g)/12) }
 
-// rotation returns when the next signer is created, so that it signs before two thirds of the lifetime have passed.
+// rotation returns when the next signer is created. It then signs before two thirds of the lifetime have passed.
 func (p pace) rotation(g *generation) time.Time { return g.signer.issued().Add(p.life(g) / 2) }
 
-// due returns when to call advance again.
+// due returns the time at which advance must be called again.
 func (p pace) due(g *generation) time.Time {
 	if g.next != nil {
 		return g.next.issued().Add(p.overlap(g))
@@ -168,8 +169,7 @@ func (p pace) due(g *generation) time.Time {
 	return p.rotation(g)
 }
 
-// advance returns the generation that replaces g now, or g itself. The next signer signs only if trusted reports that
-// all targets trust it.
+// advance returns the generation that replaces g now, or g. The next signer signs only if all targets trust it.
 func (p pace) advance(g *generation, now time.Time, names []string, trusted bool) (*generation, error) {
 	if now.After(g.leaf.Leaf.NotAfter) || now.After(g.signer.certificate.NotAfter) {
 		return p.newGeneration(now, names)
@@ -198,14 +198,14 @@ func covers(leaf *x509.Certificate, names []string) bool {
 	return !slices.ContainsFunc(names, func(name string) bool { return leaf.VerifyHostname(name) != nil })
 }
 
-// lacksUsage reports whether the certificate lacks one of the required usages. Additional usages may belong to a
-// replica of the previous or next release.
+// lacksUsage reports whether the certificate lacks a required usage. Additional usages are accepted, because a replica
+// of the previous or next release may require them.
 func (p profile) lacksUsage(leaf *x509.Certificate) bool {
 	return len(leaf.ExtKeyUsage) > 0 && slices.ContainsFunc(p.usages,
 		func(usage x509.ExtKeyUsage) bool { return !slices.Contains(leaf.ExtKeyUsage, usage) })
 }
 
-// withUsages returns p with additional usages, unless p permits all by having none.
+// withUsages returns p with additional usages. If p has no usages, which permits all, it returns p unchanged.
 func (p profile) withUsages(more []x509.ExtKeyUsage) profile {
 	if len(p.usages) > 0 {
 		p.usages = slices.Clone(p.usages)
@@ -218,11 +218,10 @@ func (p profile) withUsages(more []x509.ExtKeyUsage) profile {
 	return p
 }
 
-// maxNames is the maximum number of names in a certificate that accumulates them. The oldest names of removed services
-// are kept.
+// maxNames limits the names in a certificate that accumulates them. The oldest names of removed services are kept.
 const maxNames = 50
 
-// union returns a, followed by those of b that a lacks, up to limit.
+// union returns a, followed by the elements of b that a lacks. The result has at most limit elements.
 func union(a, b []string, limit int) []string {
 	all := slices.Clone(a)
 	for _, name := range b {
@@ -247,8 +246,7 @@ func namesOf(leaf *x509.Certificate) []string {
 	return names
 }
 
-// accepts returns an error unless clients that trust bundle accept leaf for one of the usages; no usages means server
-// authentication.
+// accepts returns an error unless clients that trust bundle accept leaf for a usage, by default server authentication.
 func accepts(bundle []byte, leaf *x509.Certificate, now time.Time, usages ...x509.ExtKeyUsage) error {
 	roots := x509.NewCertPool()
 	if !roots.AppendCertsFromPEM(bundle) {
@@ -282,7 +280,7 @@ func (g *generation) entries() (map[string][]byte, error) {
 	return all, nil
 }
 
-// parseGeneration returns the generation in the entries of a Secret. All entries must be in the form of entries.
+// parseGeneration returns the generation in the entries of a Secret, which have the form that method entries returns.
 func parseGeneration(all map[string][]byte) (*generation, error) {
 	g := &generation{}
 	var err error

@@ -16,7 +16,7 @@ const (
 )
 
 // normalName returns the normal form of a server's name: an IP address in its usual notation, or an ASCII DNS name in
-// lower case without a trailing dot. It fails for names that a certificate cannot have.
+// lower case without a trailing dot. It fails for a name that a certificate cannot contain.
 func normalName(text string) (string, error) {
 	address := text
 	if len(text) > 1 && text[0] == '[' && text[len(text)-1] == ']' {
@@ -30,7 +30,7 @@ func normalName(text string) (string, error) {
 	if len(labels) > 1 && labels[0] == "*" {
 		labels = labels[1:]
 	}
-	// A numeric last label belongs to an IP address. At this point such a name is not a valid one, and its
+	// A numeric last label belongs to an IP address. At this point the name is not a valid IP address, so its
 	// interpretation would be ambiguous.
 	if len(name) > maxName || strings.Trim(labels[len(labels)-1], "0123456789") == "" ||
 		slices.ContainsFunc(labels, isNoLabel) {
@@ -54,7 +54,7 @@ func normalNames(names []string) ([]string, error) {
 	return all, nil
 }
 
-// calledName is normalName for the host of a call, which cannot be a pattern.
+// calledName is normalName for the host of a call, which must not be a pattern.
 func calledName(text string) (string, error) {
 	name, err := normalName(text)
 	if err == nil && strings.HasPrefix(name, "*") {
@@ -71,8 +71,8 @@ func isNoLabel(text string) bool {
 		})
 }
 
-// asciiHost returns the ASCII form of an international host name, as certificates and net/http use it. If there is
-// none, it returns the name unchanged, which is not a valid host.
+// asciiHost returns the ASCII form of an international host name, which certificates and net/http use. If there is no
+// such form, it returns the name unchanged, which is not a valid host.
 func asciiHost(host string) string {
 	pattern, rest := "", host
 	if after, ok := strings.CutPrefix(host, "*."); ok {

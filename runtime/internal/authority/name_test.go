@@ -15,7 +15,7 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/internal/authority"
 )
 
-// names maps texts to names; a text that is not a name has an empty one.
+// names maps inputs to their normal names. Invalid names map to an empty string.
 var names = map[string]string{
 	"hooks": "hooks", "hooks.system.svc": "hooks.system.svc", "Hooks.Example.COM": "hooks.example.com",
 	"hooks.example.com.":    "hooks.example.com",
@@ -52,8 +52,8 @@ func TestNamesHaveOneForm(t *testing.T) {
 	}
 }
 
-// TestEveryNameIsCovered issues certificates for random names. A valid name must be covered by its certificate, because
-// the certificate would otherwise be issued again and again.
+// TestEveryNameIsCovered issues certificates for random names. The certificate of a valid name must cover that name.
+// Otherwise the authority would issue it again and again.
 func TestEveryNameIsCovered(t *testing.T) {
 	seeds.Each(t, 1, func(t *testing.T, seed uint64) {
 		r := rand.New(rand.NewPCG(seed, 0))
@@ -73,7 +73,7 @@ func TestEveryNameIsCovered(t *testing.T) {
 				t.Errorf("%q is %q, and that is %q, %v", text.String(), name, again, err)
 			}
 			if valid++; valid > 75 {
-				continue // to sign costs
+				continue // signing is expensive
 			}
 			if err := authority.Covered(name); err != nil {
 				t.Errorf("%q: %v", text.String(), err)
@@ -85,7 +85,7 @@ func TestEveryNameIsCovered(t *testing.T) {
 	})
 }
 
-// TestInvalidNamesAreNoAuthority checks Options.Names.
+// TestInvalidNamesAreNoAuthority checks that New rejects invalid Options.Names.
 func TestInvalidNamesAreNoAuthority(t *testing.T) {
 	for _, name := range []string{"", "*", "https://hooks.example.com", "01.2.3.4"} {
 		_, err := authority.New(authority.Options{Names: []string{"hooks", name}})
@@ -96,7 +96,7 @@ func TestInvalidNamesAreNoAuthority(t *testing.T) {
 	}
 }
 
-// TestLifetimeThatIsTooShortIsAnError checks lifetimes after which the certificate would be replaced again and again.
+// TestLifetimeThatIsTooShortIsAnError uses lifetimes so short that the certificate would be replaced all the time.
 func TestLifetimeThatIsTooShortIsAnError(t *testing.T) {
 	for _, lifetime := range []time.Duration{time.Second, -time.Hour} {
 		_, err := authority.New(authority.Options{Names: []string{"hooks"}, Lifetime: lifetime})
@@ -107,7 +107,8 @@ func TestLifetimeThatIsTooShortIsAnError(t *testing.T) {
 	}
 }
 
-// TestNamesInAnyFormAreSignedOnce lets an authority keep a certificate for a day.
+// TestNamesInAnyFormAreSignedOnce runs an authority for a day. It must not sign again because a name is not in normal
+// form.
 func TestNamesInAnyFormAreSignedOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := newMemory()
@@ -158,7 +159,7 @@ func TestNamesByWhichItIsCalledAreThereHoweverManyThereAre(t *testing.T) {
 	})
 }
 
-// hooks is a configuration whose webhooks are called by url.
+// hooks returns a configuration whose webhooks are called by URL.
 func hooks(name string, urls ...string) map[string]any {
 	var webhooks []any
 	for _, url := range urls {
@@ -170,7 +171,7 @@ func hooks(name string, urls ...string) map[string]any {
 	}
 }
 
-// bundleOf returns whom a webhook of a configuration trusts.
+// bundleOf returns the bundle that a configuration has for one of its webhooks.
 func (m *memory) bundleOf(t *testing.T, name string, at int) []byte {
 	t.Helper()
 	m.mu.Lock()
@@ -185,9 +186,9 @@ func (m *memory) bundleOf(t *testing.T, name string, at int) []byte {
 	return bundle
 }
 
-// TestOneBadTargetDoesNotStopTheRest has targets with invalid names, missing targets and targets that may not be
-// written. Clients of the other targets trust the authority under their names, also after rotations and after another
-// target is added.
+// TestOneBadTargetDoesNotStopTheRest uses targets with invalid names, missing targets and targets that may not be
+// written. The clients of the other targets must trust the authority under their names, even after rotations and after
+// another target is added.
 func TestOneBadTargetDoesNotStopTheRest(t *testing.T) {
 	for name, spoil := range map[string]func(m *memory){
 		`validating/bad has an invalid name of the server: "*.x": want a DNS name or an IP address, and not a pattern; "01.2.3.4": want a DNS name or an IP address`: func(m *memory) {

@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// ValidNow returns an error unless the certificate is valid now.
+// ValidNow returns an error unless the certificate is currently valid.
 func ValidNow(c *tls.Certificate, where string) error {
 	switch now := time.Now(); {
 	case now.Before(c.Leaf.NotBefore):
@@ -23,7 +23,7 @@ func ValidNow(c *tls.Certificate, where string) error {
 	return nil
 }
 
-// SelfSigned creates a certificate that outlives any process, for clients that do not verify it.
+// SelfSigned creates a certificate that is valid for longer than any process runs, for clients that do not verify it.
 func SelfSigned(name string, dnsNames ...string) (tls.Certificate, error) {
 	now := time.Now()
 	template, err := newTemplate(name, now.Add(-time.Hour), now.AddDate(10, 0, 0))

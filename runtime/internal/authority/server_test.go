@@ -26,7 +26,7 @@ import (
 	"github.com/kctrl-dev/kctrl/testserver/inmemory"
 )
 
-// TestOnAServer checks that the API server can always call a webhook, with every change of its certificates.
+// TestOnAServer checks that the API server can call a webhook at any time while its certificates change.
 func TestOnAServer(t *testing.T) {
 	env := inmemory.Start(t)
 	t.Run("RotationUnderLoad", func(t *testing.T) { testRotation(t, env.Config) })
@@ -54,7 +54,7 @@ type replica struct {
 	stop      func()
 }
 
-// start starts a replica. Its Secret and its configuration are called name.
+// start starts a replica. name is the name of its Secret and of its webhook configuration.
 func start(t *testing.T, live *client.REST, name string, lifetime time.Duration) *replica {
 	t.Helper()
 	target, err := authority.ParseTarget("validating/" + name)
@@ -101,7 +101,8 @@ func configuration(name string) *unstructured.Unstructured {
 	return u
 }
 
-// install makes the API server call a replica for ConfigMaps with the label name. It does not set the trusted bundle.
+// install makes the API server call a replica for ConfigMaps with a label that contains name. It does not set the
+// trusted bundle.
 func install(t *testing.T, live *client.REST, name string, r *replica) {
 	t.Helper()
 	u := configuration(name)
@@ -123,7 +124,7 @@ func install(t *testing.T, live *client.REST, name string, r *replica) {
 	})
 }
 
-// ask makes the API server ask the webhook.
+// ask sends a request for which the API server calls the webhook.
 func ask(ctx context.Context, live *client.REST, name string) error {
 	u := &unstructured.Unstructured{}
 	u.SetGroupVersionKind(schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"})
@@ -133,7 +134,7 @@ func ask(ctx context.Context, live *client.REST, name string) error {
 	return live.Create(ctx, u, client.DryRunAll)
 }
 
-// await repeats do until it succeeds.
+// await repeats do until it returns no error.
 func await(t *testing.T, do func() error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -157,7 +158,7 @@ func await(t *testing.T, do func() error) {
 type asked struct {
 	count   int64
 	failed  error         // the first failure
-	slowest time.Duration // from the tick before the request's to its answer
+	slowest time.Duration // from the previous tick to the answer
 }
 
 // load sends 50 requests a second until it is stopped.
@@ -196,7 +197,7 @@ func load(t *testing.T, live *client.REST, name string) (stop func() asked) {
 	}
 }
 
-// shown returns the certificate that a replica shows.
+// shown returns the certificate that a replica serves.
 func shown(t *testing.T, r *replica) *tls.Certificate {
 	t.Helper()
 	conn, err := tls.Dial("tcp", r.server.Addr().String(), &tls.Config{InsecureSkipVerify: true})
@@ -207,7 +208,7 @@ func shown(t *testing.T, r *replica) *tls.Certificate {
 	return &tls.Certificate{Leaf: conn.ConnectionState().PeerCertificates[0]}
 }
 
-// trusted returns the bundle that the API server has.
+// trusted returns the bundle in the webhook configuration on the API server.
 func trusted(t *testing.T, live *client.REST, name string) []byte {
 	t.Helper()
 	u := configuration(name)
@@ -223,9 +224,9 @@ func trusted(t *testing.T, live *client.REST, name string) []byte {
 	return bundle
 }
 
-// testRotation rotates twice under load. API servers learn of targets in less than the overlap of two signers, a
-// twelfth of the lifetime. On a machine that is blocked for a large part of that time, a failure proves nothing, so the
-// test repeats it with a longer lifetime.
+// testRotation rotates certificates twice under load. An API server applies a changed configuration within the time in
+// which both signers are trusted, a twelfth of the lifetime. If the machine stalls for a large part of that time, a
+// failure proves nothing, so the test repeats with a longer lifetime.
 func testRotation(t *testing.T, config *rest.Config) {
 	live := connect(t, config)
 	for lifetime := 24 * time.Second; ; lifetime *= 2 {
@@ -240,7 +241,8 @@ func testRotation(t *testing.T, config *rest.Config) {
 	}
 }
 
-// rotate has two replicas rotate twice, and returns what went wrong, and how long the slowest request took.
+// rotate makes two replicas rotate their certificates twice. It returns the first failure and how long the slowest
+// request took.
 func rotate(t *testing.T, live *client.REST, name string, lifetime time.Duration) (slowest time.Duration, err error) {
 	r, other := start(t, live, name, lifetime), start(t, live, name, lifetime)
 	install(t, live, name, r)
@@ -254,7 +256,7 @@ func rotate(t *testing.T, live *client.REST, name string, lifetime time.Duration
 	for begun := time.Now(); len(shows) < 3 && late == nil; <-ticks.C {
 		leaf := shown(t, r).Leaf
 		shows[leaf.SerialNumber.String()] = true
-		if rest := time.Until(leaf.NotAfter); rest < lifetime/3-time.Second { // which it has in whole seconds
+		if rest := time.Until(leaf.NotAfter); rest < lifetime/3-time.Second { // NotAfter is in whole seconds
 			late = fmt.Errorf("a certificate with %s of %s left is shown", rest, lifetime)
 		} else if time.Since(begun) > 2*lifetime {
 			late = fmt.Errorf("%d certificates were shown in %s", len(shows), time.Since(begun))
@@ -333,7 +335,7 @@ func testHeals(t *testing.T, config *rest.Config) {
 	} {
 		t.Log(damage)
 		patch := []byte(damage)
-		if damage == `{"data":null}` { // which the type of the Secret does not allow
+		if damage == `{"data":null}` { // the Secret's type requires both entries
 			patch = []byte(`{"data":{"ca.crt":null,"ca.key":null,"tls.crt":"","tls.key":""}}`)
 		}
 		if err := live.Patch(t.Context(), secret("heals"), client.RawPatch(types.MergePatchType, patch)); err != nil {
@@ -348,7 +350,7 @@ func testHeals(t *testing.T, config *rest.Config) {
 	if so := stop(); so.failed != nil {
 		t.Errorf("one of %d requests failed: %v", so.count, so.failed)
 	}
-	// No request succeeds while the API server trusts no authority, but that does not last.
+	// While the webhook configuration has no bundle, every request fails. The authority must restore the bundle.
 	remove := client.RawPatch(types.JSONPatchType, []byte(`[{"op":"remove","path":"/webhooks/0/clientConfig/caBundle"}]`))
 	if err := live.Patch(t.Context(), configuration("heals"), remove); err != nil {
 		t.Fatal(err)
@@ -356,7 +358,8 @@ func testHeals(t *testing.T, config *rest.Config) {
 	await(t, func() error { return ask(t.Context(), live, "heals") })
 }
 
-// testClockOff starts with a Secret that a replica has made whose clock is ten minutes ahead, and with one ten minutes behind.
+// testClockOff starts with a Secret from a replica whose clock is ten minutes ahead, and with one whose clock is ten
+// minutes behind.
 func testClockOff(t *testing.T, config *rest.Config) {
 	live := connect(t, config)
 	for name, off := range map[string]time.Duration{"ahead": 10 * time.Minute, "behind": -10 * time.Minute} {

@@ -18,7 +18,7 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/object"
 )
 
-// Target is an API object with CA bundles, which the API server uses when it calls a webhook.
+// Target is an API object that contains CA bundles, which the API server uses when it calls a webhook.
 type Target struct {
 	kind *targetKind
 	name string
@@ -41,7 +41,7 @@ var targetKinds = []targetKind{
 	{"provider", schema.GroupVersionKind{Group: "externaldata.gatekeeper.sh", Version: "v1beta1", Kind: "Provider"}},
 }
 
-// ParseTarget parses a target: mutating/NAME and validating/NAME are webhook configurations, crd/NAME is a
+// ParseTarget parses a target. mutating/NAME and validating/NAME are webhook configurations, crd/NAME is a
 // CustomResourceDefinition, apiservice/NAME an APIService, and provider/NAME a Gatekeeper Provider.
 func ParseTarget(text string) (Target, error) {
 	short, name, _ := strings.Cut(text, "/")
@@ -56,7 +56,7 @@ func ParseTarget(text string) (Target, error) {
 // String returns the form that [ParseTarget] parses.
 func (t Target) String() string { return t.kind.short + "/" + t.name }
 
-// object returns the target with only its identity.
+// object returns the target with only its kind and name.
 func (t Target) object() *unstructured.Unstructured {
 	u := &unstructured.Unstructured{}
 	u.SetGroupVersionKind(t.kind.gvk)
@@ -84,8 +84,8 @@ func (t Target) read(ctx context.Context, live client.Client) (*trust, error) {
 	return &trust{t, u, configs}, nil
 }
 
-// names returns the names with which the API server calls the webhooks of the target: names of Services, and hosts of
-// URLs. Invalid names are skipped and reported in the error.
+// names returns the names by which the API server calls the webhooks of the target, which are the names of Services and
+// the hosts of URLs. It skips invalid names and reports them in the error.
 func (t *trust) names() ([]string, error) {
 	var names, wrong []string
 	for _, config := range t.configs {
@@ -124,7 +124,7 @@ func (t *trust) has(bundle []byte) bool {
 	return true
 }
 
-// inject sets the CA bundles of the target, unless it has changed since it was read.
+// inject sets the CA bundles of the target. It fails if the target has changed since it was read.
 func (t *trust) inject(ctx context.Context, opts Options, bundle []byte) error {
 	text := base64.StdEncoding.EncodeToString(bundle)
 	if opts.UpdateTargets {
@@ -153,7 +153,7 @@ func (t *trust) inject(ctx context.Context, opts Options, bundle []byte) error {
 	return err
 }
 
-// update is inject for clients that may only update.
+// update does the same as inject, for clients that may only update.
 func (t *trust) update(ctx context.Context, opts Options, text string) error {
 	for _, config := range t.configs {
 		config["caBundle"] = text

@@ -14,8 +14,8 @@ import (
 // watchPause is the average delay before an ended watch is opened again.
 const watchPause = 5 * time.Second
 
-// watchOne calls changed whenever the object that u names may have changed, until ctx ends. It watches only that
-// object, so a role that names it suffices.
+// watchOne calls changed whenever the object with the kind and key of u may have changed, until ctx ends. It watches
+// only that object, so it works with a role that is restricted to the name of the object.
 func watchOne(ctx context.Context, live *client.REST, u *unstructured.Unstructured, logger *slog.Logger,
 	changed func()) {
 	for ctx.Err() == nil {
@@ -25,7 +25,7 @@ func watchOne(ctx context.Context, live *client.REST, u *unstructured.Unstructur
 		select {
 		case <-ctx.Done():
 		case <-time.After(watchPause/2 + rand.N(watchPause)):
-			changed() // a change may have been missed
+			changed() // because a change may have been missed
 		}
 	}
 }
@@ -43,7 +43,7 @@ func followOne(ctx context.Context, live *client.REST, u *unstructured.Unstructu
 		return err
 	}
 	defer stream.Close()
-	changed() // a change may precede the watch
+	changed() // because a change may have preceded the watch
 	for {
 		if _, err := stream.Next(); err != nil {
 			return err

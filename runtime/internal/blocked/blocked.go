@@ -1,6 +1,5 @@
 // Package blocked lets a handler that waits, for example for an answer of the API server, report the reason in the
-// readiness of its controller. A source passes [Reasons] to its handlers by the context, and a handler adds a reason
-// with [Because].
+// readiness of its controller. A source passes [Reasons] to handlers in the context. They add reasons with [Because].
 package blocked
 
 import (
@@ -30,8 +29,7 @@ type key struct{}
 // Into returns a context whose handlers add their reasons to r.
 func Into(ctx context.Context, r *Reasons) context.Context { return context.WithValue(ctx, key{}, r) }
 
-// Because adds err to the reasons of ctx until over is called. Further calls of over do nothing. Without reasons in
-// ctx, Because does nothing.
+// Because adds err to the reasons of ctx, if it has any, until over is called. Further calls of over do nothing.
 func Because(ctx context.Context, err error) (over func()) {
 	r, _ := ctx.Value(key{}).(*Reasons)
 	if r == nil {

@@ -1,5 +1,5 @@
-// Package clientconfig finds the client configurations of an object, which define how the API server calls a webhook
-// and which CA it trusts: in webhook configurations, CustomResourceDefinitions, and other objects with a caBundle.
+// Package clientconfig finds the client configurations in webhook configurations, CustomResourceDefinitions, and other
+// objects with a caBundle. A client configuration defines how the API server calls a webhook and which CA it trusts.
 package clientconfig
 
 import (
@@ -10,8 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Of returns the client configurations by their paths in the object. The maps are parts of the object. For a webhook
-// configuration or CRD without one, Of fails; for other kinds it returns none.
+// Of returns the client configurations by their paths in the object. The maps are parts of the object. If there is
+// none, Of fails for a webhook configuration or CRD, and returns an empty result for other kinds.
 func Of(u *unstructured.Unstructured) (map[string]map[string]any, error) {
 	switch gvk := u.GroupVersionKind(); gvk.GroupKind() {
 	case schema.GroupKind{Group: "admissionregistration.k8s.io", Kind: "MutatingWebhookConfiguration"},

@@ -10,15 +10,15 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/object"
 )
 
-// State is a complete list: each object once, in the order in which the source first sent it.
+// State is a complete list. It contains each object once, in the order in which the source first sent the objects.
 type State interface {
 	Len() int
 	Keys() iter.Seq[object.Key]
 }
 
-// Store is the sink of a reflector, with the objects of earlier deltas.
+// Store is the sink of a reflector. It contains the objects of earlier deltas.
 type Store[T object.Object] interface {
-	// Known returns a function that finds objects that need not be decoded again; nil finds none.
+	// Known returns a function that finds objects that the decoder can reuse. If the result is nil, there are none.
 	Known() wire.Known[T]
 	// Collect returns an empty collector with capacity for size objects.
 	Collect(size int) Collector[T]
@@ -26,11 +26,11 @@ type Store[T object.Object] interface {
 
 // Collector assembles a complete list from the objects that a source sends.
 type Collector[T object.Object] interface {
-	// Keep reuses the store's object of key if it is in the state of obj, and reports whether it is.
+	// Keep reuses the store's object of key if its state is the state of obj, and reports whether it is.
 	Keep(key object.Key, obj T) bool
 	// Set sets the object of key.
 	Set(key object.Key, obj T)
-	// Retain records that the object of key exists but cannot be decoded: the store keeps its state.
+	// Retain records that the object of key exists but cannot be decoded. The store keeps the state that it has.
 	Retain(key object.Key)
 	// Remove removes the object of key.
 	Remove(key object.Key)
@@ -58,8 +58,8 @@ func (o *Objects[T]) Keys() iter.Seq[object.Key] {
 	}
 }
 
-// Whole is a [Collector] of [Objects]. Usually a source sends each object once, so Whole only appends. A growing map
-// would need twice the memory of one that is created with the final size.
+// Whole is a [Collector] of [Objects]. A source usually sends each object once, so Whole only appends. A growing map
+// would need twice the memory of a map that is created with its final size.
 type Whole[T object.Object] struct {
 	held     func(key object.Key, obj T) (T, bool) // returns the store's object in the state of obj; may be nil
 	order    collected[T]                          // all received states, including replaced ones
@@ -67,8 +67,7 @@ type Whole[T object.Object] struct {
 	retained map[object.Key]bool
 }
 
-// NewWhole returns an empty collector with capacity for size objects. It reuses the objects that held returns, which
-// may be nil.
+// NewWhole returns an empty collector with capacity for size objects. It reuses objects that held, if set, returns.
 func NewWhole[T object.Object](size int, held func(key object.Key, obj T) (T, bool)) *Whole[T] {
 	return &Whole[T]{held: held, order: collected[T]{room: size}, retained: map[object.Key]bool{}}
 }
@@ -140,7 +139,7 @@ func (w *Whole[T]) latest() []T {
 // collectedPart is the number of objects per part, unless there are fewer.
 const collectedPart = 1024
 
-// collected has objects in the order of addition, in parts, so that growth moves none of them.
+// collected holds objects in the order of addition. It consists of parts, so that growth moves no objects.
 type collected[T object.Object] struct {
 	room  int // capacity of the first part
 	parts [][]T

@@ -16,7 +16,7 @@ func named(name, version string) thing {
 	return &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: name, ResourceVersion: version}}
 }
 
-// gathered describes the objects of a state, in their order.
+// gathered formats the objects of a state in order.
 func gathered(t *testing.T, all State) string {
 	objects := all.(*Objects[thing])
 	var names []string

@@ -1,5 +1,5 @@
-// Package compact folds changes that wait for a slow consumer, so that a buffer is bounded by the number of objects and
-// not by the number of changes.
+// Package compact folds changes that wait for a slow consumer, so that the size of a buffer is bounded by the number of
+// objects and not by the number of changes.
 package compact
 
 import "github.com/kctrl-dev/kctrl/runtime/object"
@@ -14,23 +14,23 @@ const (
 	Barrier             // belongs to no key; no edge is folded across it
 )
 
-// Folding is the outcome of two successive edges of one key.
+// Folding is the result of combining two successive edges of the same key.
 type Folding int
 
 // Outcomes of Fold.
 const (
 	Both   Folding = iota // both edges remain, such as a deletion and a new creation
 	Merged                // one edge replaces both, at the position of the earlier
-	None                  // they cancel out
+	None                  // they cancel each other out
 )
 
-// Fold returns pending with the edges of each key folded as far as possible, which leaves at most two per key between
-// two barriers. It keeps the order; a merged edge has the position of the earlier one. slot returns the key of an edge
-// and its slot. fold combines two edges; its first result is used for Merged.
+// Fold returns pending with the edges of each key folded as far as possible, so that at most two edges per key remain
+// between two barriers. It keeps the order: a merged edge has the position of the earlier edge. slot returns the key
+// and the slot of an edge. fold combines two edges. Its first result is used only for Merged.
 func Fold[E any](pending []E, slot func(E) (object.Key, Slot), fold func(earlier, later E) (E, Folding)) []E {
 	out := make([]E, 0, len(pending))
 	gone := make([]bool, 0, len(pending))
-	open := make(map[object.Key][]int) // indexes in out of the edges of a key that later edges may be folded into
+	open := make(map[object.Key][]int) // indexes in out, by key, of edges into which later edges may be folded
 	for _, e := range pending {
 		out, gone = append(out, e), append(gone, false)
 		key, kind := slot(e)
@@ -54,7 +54,7 @@ func Fold[E any](pending []E, slot func(E) (object.Key, Slot), fold func(earlier
 	return kept
 }
 
-// foldLast folds the last edges of one key, whose indexes in out are stack, until two remain separate.
+// foldLast folds the last two edges of one key as often as possible. stack has the indexes in out of the key's edges.
 func foldLast[E any](out []E, gone []bool, stack []int, fold func(earlier, later E) (E, Folding)) []int {
 	for len(stack) >= 2 {
 		top := len(stack) - 1
@@ -75,22 +75,22 @@ func foldLast[E any](out []E, gone []bool, stack []int, fold func(earlier, later
 	return stack
 }
 
-// above is the number of edges that may wait before they are folded: up to it, all are delivered unchanged.
+// above is the number of edges that may wait without being folded.
 const above = 256
 
-// aboveBytes is the number of bytes that may wait before edges are folded.
+// aboveBytes is the number of bytes that may wait without being folded.
 const aboveBytes = 4 << 20
 
-// Bound limits the number of edges and bytes that wait in a buffer before it folds them. Both limits are twice the
-// result of the last folding, so that a buffer never has more than twice the size of its objects, and a push costs O(1)
+// Bound limits the number of edges and bytes that wait in a buffer before the buffer folds them. Both limits are twice
+// the result of the last folding. The buffer therefore has at most twice the size of its objects, and a push costs O(1)
 // on average. The zero value permits 256 edges and 4 MiB, which are also the minimum.
 type Bound struct {
 	limit int
-	bytes int // size of the waiting edges, as far as known
+	bytes int // size of the waiting edges whose size is known
 	most  int
 }
 
-// Add adds the size of an edge that waits, or a negative size for one that no longer does.
+// Add adds the size of an edge that waits. A negative size is for an edge that no longer waits.
 func (b *Bound) Add(bytes int) { b.bytes += bytes }
 
 // IsPassed reports whether the limit of edges or of bytes is exceeded.

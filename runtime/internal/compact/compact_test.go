@@ -7,7 +7,7 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/object"
 )
 
-// edge is one letter for its key and a digit for each folded edge; "-" is a mark and "|" a barrier.
+// edge consists of a letter, its key, and one digit for each edge folded into it. "-" is a mark and "|" a barrier.
 type edge string
 
 func (e edge) slot() (object.Key, Slot) {
@@ -20,7 +20,8 @@ func (e edge) slot() (object.Key, Slot) {
 	return object.Key{Name: string(e[:1])}, Key
 }
 
-// fold makes a 0 and a 9 cancel out, keeps a 9 and what follows apart, and merges everything else.
+// fold makes a 0 and a following 9 cancel each other out, keeps a 9 and the edge after it apart, and merges all other
+// edges.
 func (e edge) fold(next edge) (edge, Folding) {
 	switch {
 	case e[1:] == "0" && next[1:] == "9":

@@ -1,5 +1,5 @@
-// Package configuration converts objects to the body of a server-side apply, for the client that sends it and for
-// callers that compare it with the stored object first.
+// Package configuration converts objects to the body of a server-side apply. The client sends that body, and other
+// callers first compare it with the stored object.
 package configuration
 
 import (
@@ -16,8 +16,8 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/object"
 )
 
-// Of returns the body of a server-side apply of obj: the fields that obj sets. For the status subresource that is only
-// the name and the status.
+// Of returns the body of a server-side apply of obj, which consists of the fields that obj sets. For the status
+// subresource, it consists only of the name and the status.
 func Of(obj object.Object, gvk schema.GroupVersionKind, statusOnly bool) (map[string]any, error) {
 	configuration, err := Map(obj)
 	if err != nil {
@@ -58,8 +58,7 @@ func statusConfiguration(obj metav1.Object, configuration map[string]any) map[st
 	return result
 }
 
-// dropNulls removes null entries of maps, at any depth. Nulls in lists stay, since removing them would move other
-// items.
+// dropNulls removes null entries of maps, at any depth. It keeps nulls in lists, where removal would move items.
 func dropNulls(value any) {
 	switch value := value.(type) {
 	case map[string]any:
@@ -77,10 +76,10 @@ func dropNulls(value any) {
 	}
 }
 
-// dropEmptyStructs removes from encoded, the JSON of v, the empty objects of struct fields with the tag omitempty, and
-// the zero values of such fields whose type encodes itself, such as a port or a quantity. encoding/json cannot omit
-// structs, so these values are not settings. An empty object behind a pointer, in a list or in a map stays, because it
-// was set explicitly.
+// dropEmptyStructs removes two kinds of values from encoded, the JSON of v: the empty objects of struct fields with the
+// tag omitempty, and the zero values of such fields whose type has its own encoding, such as a port or a quantity.
+// encoding/json cannot omit structs, so these values are not settings. It keeps an empty object behind a pointer, in a
+// list or in a map, because such an object was set explicitly.
 func dropEmptyStructs(v reflect.Value, encoded any) {
 	for v.Kind() == reflect.Pointer || v.Kind() == reflect.Interface {
 		if v.IsNil() {
@@ -110,7 +109,7 @@ func dropEmptyStructs(v reflect.Value, encoded any) {
 	}
 }
 
-// dropEmptyFields is dropEmptyStructs for a struct.
+// dropEmptyFields does for a struct what dropEmptyStructs does for any value.
 func dropEmptyFields(v reflect.Value, encoded map[string]any) {
 	for i := range v.NumField() {
 		field := v.Type().Field(i)
@@ -144,7 +143,7 @@ func EncodesItself(t reflect.Type) bool {
 	return t.Implements(marshaler) || reflect.PointerTo(t).Implements(marshaler)
 }
 
-// Map returns obj as decoded JSON, which shares no memory with it.
+// Map returns obj as decoded JSON. The result shares no memory with obj.
 func Map(obj any) (map[string]any, error) {
 	data, err := json.Marshal(obj)
 	if err != nil {

@@ -12,17 +12,16 @@ import (
 	"time"
 )
 
-// patient is the wait after which a client counts as slow. Other clients need a fraction of it for a handshake and a
-// request.
+// patient is the wait after which a client counts as slow. Others need a fraction of it for handshake and request.
 const patient = time.Second
 
-// connections limits the number of connections of a server. For a new connection beyond the limit, it closes the one
-// that has waited longest for its client: for the handshake, for the rest of a request, or for reading the answer.
-// Without a slow client that is the connection that was idle longest. A connection whose handlers work is never closed
-// for another.
+// connections limits the number of connections of a server. To accept a connection beyond the limit, it closes the one
+// that has waited longest for its client, which may owe the handshake or the rest of a request, or may be reading the
+// answer. If no client is slow, it closes the connection that was idle longest. It never closes a connection whose
+// handlers are working.
 type connections struct {
 	limit int
-	full  func(address string) // called without a lock for each connection that is closed for another
+	full  func(address string) // called without a lock for each connection closed to make room
 
 	mu  sync.Mutex
 	all map[net.Conn]*connection
@@ -73,7 +72,7 @@ func (c *connections) accept(ctx context.Context, conn net.Conn) context.Context
 	return context.WithValue(ctx, connectionKey{}, added)
 }
 
-// victimLocked returns the connection to close for another, or nil if all have working handlers.
+// victimLocked returns the connection to close to make room, or nil if the handlers of all connections are working.
 func (c *connections) victimLocked() *connection {
 	var oldest [working]*connection
 	for _, one := range c.all {
@@ -90,7 +89,7 @@ func (c *connections) victimLocked() *connection {
 	return cmp.Or(oldest[idle], oldest[awaited])
 }
 
-// close closes the connection below TLS, since TLS's Close writes to a client that may not read.
+// close closes the connection below TLS, because the Close method of TLS writes to the client, which may not read.
 func (c *connection) close() {
 	if secure, ok := c.conn.(*tls.Conn); ok {
 		secure.NetConn().Close()
@@ -182,7 +181,7 @@ func (b *body) Read(p []byte) (int, error) {
 	return b.ReadCloser.Read(p)
 }
 
-// writer is an answer. Its writers wait for the client.
+// writer writes an answer. Its writers wait for the client.
 type writer struct {
 	http.ResponseWriter
 	of *connection

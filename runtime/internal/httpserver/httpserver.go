@@ -1,8 +1,9 @@
-// Package httpserver runs an HTTP server of an operator, with limits for slow clients, a drain at its end, and an
-// address that is bound before anything else starts.
+// Package httpserver runs an HTTP server of an operator. The server has limits for slow clients, completes requests
+// when it stops, and binds its address before anything else starts.
 //
-// Clients need no credentials to be slow. The server therefore limits the number of its connections, the time for a
-// request and its answer, and the size of headers and bodies. A slow client loses its connection to one that is not.
+// A slow client needs no credentials to do harm. The server therefore limits the number of its connections, the time
+// for a request and its answer, and the size of headers and bodies. A slow client loses its connection to a client that
+// is not slow.
 package httpserver
 
 import (
@@ -17,7 +18,7 @@ import (
 	"time"
 )
 
-// Options configure a [Server].
+// Options configures a [Server].
 type Options struct {
 	// Name is the name of the server in logs and errors.
 	Name    string
@@ -28,15 +29,15 @@ type Options struct {
 	Logger *slog.Logger
 	// Hasty cancels requests when the server stops, instead of waiting for their answers.
 	Hasty bool
-	// Patience is how long requests may take after the stop of the server; zero means 5 s.
+	// Patience is how long requests may take after the server was stopped. Zero means 5 s.
 	Patience time.Duration
-	// MaxConnections is the maximum number of connections; zero means 256.
+	// MaxConnections is the maximum number of connections. Zero means 256.
 	MaxConnections int
-	// MaxBody is the maximum size of a request body; zero means 64 KiB. Negative leaves the limit to the handler.
+	// MaxBody is the maximum size of a body in bytes. Zero means 64 KiB. Negative leaves the limit to the handler.
 	MaxBody int64
 }
 
-// Server is a runnable HTTP server. Call [New] for one.
+// Server is an HTTP server that can be run. Use [New] to create one.
 type Server struct {
 	opts     Options
 	listener net.Listener // set by Listen, which precedes Run
@@ -79,7 +80,7 @@ func fullLog(opts Options) func(address string) {
 const (
 	// ReadTimeout is the timeout for a whole request, and for the handshake before it.
 	ReadTimeout = 10 * time.Second
-	// writeTimeout is the timeout from then on until the client has read the answer.
+	// writeTimeout is the timeout from the end of the request until the client has read the answer.
 	writeTimeout = time.Minute
 	// maxHeader is the maximum size of a request header.
 	maxHeader = 64 << 10
@@ -93,7 +94,7 @@ const (
 // Name returns Options.Name.
 func (s *Server) Name() string { return s.opts.Name }
 
-// Listen binds the address: from then on connections wait for Run.
+// Listen binds the address. From then on, clients can connect, and wait until Run serves them.
 func (s *Server) Listen(ctx context.Context) error {
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", s.opts.Address)
 	if err != nil {
@@ -106,14 +107,13 @@ func (s *Server) Listen(ctx context.Context) error {
 	return nil
 }
 
-// Addr returns the address of the server, after Listen.
+// Addr returns the address of the server. Call it after Listen.
 func (s *Server) Addr() net.Addr { return s.listener.Addr() }
 
-// Close releases the address if Run is not called.
+// Close releases the address. Call it if Run is not called.
 func (s *Server) Close() { s.listener.Close() }
 
-// Run serves until ctx ends, and returns after the last request was answered. Requests that take too long are canceled
-// and logged.
+// Run serves until ctx ends and the last request was answered. It cancels and logs requests that take too long.
 func (s *Server) Run(ctx context.Context) error {
 	s.opts.Logger.Info("serving", "server", s.opts.Name, "address", s.listener.Addr().String())
 	httpServer := &http.Server{

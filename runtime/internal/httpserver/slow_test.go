@@ -15,10 +15,11 @@ import (
 	"time"
 )
 
-// soon is the deadline for an answer while slow clients are connected, long before the timeouts of those clients.
+// soon is the time limit for an answer while slow clients are connected. It is much shorter than the timeouts of those
+// clients.
 const soon = 8 * time.Second
 
-// serve runs a server of an operator with its default bounds until the test ends, and returns its address.
+// serve runs a server with an operator's default bounds until the test ends, and returns its address.
 func serve(t *testing.T, opts Options) string {
 	t.Helper()
 	opts.Name, opts.Address, opts.Logger = "test", "127.0.0.1:0", slog.New(slog.NewTextHandler(t.Output(), nil))
@@ -40,7 +41,7 @@ func serve(t *testing.T, opts Options) string {
 	return s.Addr().String()
 }
 
-// dial connects a client that sends text and nothing more, until the test ends.
+// dial connects a client that sends text and then nothing until the test ends.
 func dial(t *testing.T, address, text string) net.Conn {
 	t.Helper()
 	conn, err := net.Dial("tcp", address)
@@ -54,7 +55,7 @@ func dial(t *testing.T, address, text string) net.Conn {
 	return conn
 }
 
-// isCutOff reports whether the server closes a connection soon.
+// isCutOff reports whether the server closes a connection within the time soon.
 func isCutOff(t *testing.T, conn net.Conn) bool {
 	t.Helper()
 	if err := conn.SetReadDeadline(time.Now().Add(soon)); err != nil {
@@ -64,7 +65,7 @@ func isCutOff(t *testing.T, conn net.Conn) bool {
 	return !errors.Is(err, os.ErrDeadlineExceeded)
 }
 
-// TestSlowClientsLoseTheirConnectionsToOthers opens more connections than there may be to a server of metrics, or of probes.
+// TestSlowClientsLoseTheirConnectionsToOthers opens more connections than a server of metrics or probes allows.
 func TestSlowClientsLoseTheirConnectionsToOthers(t *testing.T) {
 	long, begun := make([]byte, 16<<20), make(chan struct{}, 10)
 	address := serve(t, Options{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -115,13 +116,13 @@ func TestBodyIsBoundedWhereNoneIsWanted(t *testing.T) {
 	}
 }
 
-// clients are connections of a server in virtual time.
+// clients contains a server's connections in virtual time.
 type clients struct {
 	*connections
 	closed []string
 }
 
-// fake is a connection without a network.
+// fake is a connection without a network. It records when it is closed.
 type fake struct {
 	net.Conn
 	name string
@@ -164,13 +165,13 @@ func TestConnectionThatGoesIsTheSlowestOrTheLongestIdle(t *testing.T) {
 		<-time.After(2 * time.Second)
 		b := c.connect("b")
 		c.expect(t, "of two slow ones", "slow")
-		c.note(slow, http.StateClosed) // as the server does that notices
+		c.note(slow, http.StateClosed) // the server does this once it notices the close
 		later := c.connect("c")
 		c.expect(t, "of a slow one and one that has just come", "a")
 		<-time.After(time.Second)
 		c.note(b, http.StateClosed)
 		c.note(later, http.StateClosed)
-		c.all[busy].count(0, 1) // its client reads the answer
+		c.all[busy].count(0, 1) // the client reads the answer
 		<-time.After(time.Second)
 		c.connect("d")
 		c.connect("e")
@@ -192,7 +193,8 @@ func TestConnectionIsRefusedWhileAllHandlersWork(t *testing.T) {
 	}
 }
 
-// TestStopOfAServerNamesNoIdleClients checks the log line about clients that were cut off at the end.
+// TestStopOfAServerNamesNoIdleClients checks that the log line about the clients cut off at the stop does not contain
+// idle clients.
 func TestStopOfAServerNamesNoIdleClients(t *testing.T) {
 	c := &clients{connections: &connections{limit: 9, full: func(string) {}}}
 	c.note(c.connect("idle"), http.StateIdle)

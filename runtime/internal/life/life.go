@@ -1,4 +1,4 @@
-// Package life has shared code of lifecycles.
+// Package life contains code that types with a lifecycle share.
 package life
 
 import (
@@ -7,10 +7,10 @@ import (
 	"time"
 )
 
-// ErrAlreadyRun is the error of the second Run of a value that can run once.
+// ErrAlreadyRun is returned by the second call of Run of a value that can run only once.
 var ErrAlreadyRun = errors.New("was run before")
 
-// Sleep waits for d. It returns the error of ctx if that ends first.
+// Sleep waits for d. If ctx ends first, it returns the error of ctx.
 func Sleep(ctx context.Context, d time.Duration) error {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

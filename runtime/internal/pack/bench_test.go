@@ -12,7 +12,7 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/internal/pack"
 )
 
-// widget is an object of which only metadata and conditions are kept.
+// widget is an object with a spec of which the benchmark keeps only metadata and conditions.
 type widget struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
@@ -56,7 +56,7 @@ func newWidget(i int) *widget {
 	return w
 }
 
-// warm returns a packer that has seen many objects, and these packed.
+// warm returns a packer that has already packed many objects, and the packed objects.
 func warm(b *testing.B, count int) (*pack.Packer[*widget], []pack.Packed) {
 	b.Helper()
 	p, err := pack.New(&widget{})
@@ -99,7 +99,7 @@ func BenchmarkUnpack(b *testing.B) {
 	}
 }
 
-// BenchmarkDeepCopy measures the read of an object that is not packed, by a caller that changes it.
+// BenchmarkDeepCopy measures what a caller pays that reads an unpacked object and changes it.
 func BenchmarkDeepCopy(b *testing.B) {
 	w := newWidget(1)
 	b.ReportAllocs()

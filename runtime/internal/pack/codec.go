@@ -20,7 +20,7 @@ var (
 	metaType        = reflect.TypeFor[metav1.ObjectMeta]()
 )
 
-// maxPrealloc is the number of elements that are allocated before the first was read.
+// maxPrealloc is the maximum number of elements that are allocated before the first one was read.
 const maxPrealloc = 64
 
 // codec packs and unpacks the values of one type. Each value takes at least one byte.
@@ -35,8 +35,7 @@ type compiler struct {
 	codecs map[reflect.Type]*codec
 }
 
-// newCodec returns the codec of t, the type of an object. With identified, metadata are packed without the fields of
-// the identity.
+// newCodec returns the codec of t, the type of an object. If identified is set, it omits the identity in metadata.
 func newCodec(t reflect.Type, identified bool) (*codec, error) {
 	c := compiler{make(map[reflect.Type]*codec)}
 	if !identified {
@@ -120,7 +119,7 @@ func (c compiler) compile(t reflect.Type, path string) (*codec, error) {
 	return nil, fmt.Errorf("%s: a %s cannot be packed", path, t)
 }
 
-// structure returns the codec of a struct: field by field, or by its JSON if it has unexported fields.
+// structure returns the codec of a struct. The struct is packed field by field, or as JSON if it has unexported fields.
 func (c compiler) structure(t reflect.Type, path string) (*codec, error) {
 	var fields []packedField
 	for i := range t.NumField() {
@@ -236,17 +235,16 @@ func (c compiler) array(t reflect.Type, path string) (*codec, error) {
 	}, nil
 }
 
-// packedField is a field of a struct.
 type packedField struct {
 	index int
 	codec *codec
 }
 
-// fieldsPerMap is the number of fields per presence bitmap. If only the first seven are set, it takes one byte.
+// fieldsPerMap is the number of fields per presence bitmap, which takes one byte if only the first seven are set.
 const fieldsPerMap = 56
 
-// structOf returns the codec of a struct with these fields: for each 56 of them a bitmap of the non-zero fields,
-// followed by those.
+// structOf returns the codec of a struct with these fields. For each group of 56 fields, it writes a bitmap of the
+// fields that are not zero, followed by these fields.
 func structOf(fields []packedField) *codec {
 	if len(fields) == 1 {
 		return onlyField(fields[0])
@@ -269,7 +267,7 @@ func structOf(fields []packedField) *codec {
 	}
 }
 
-// onlyField returns the codec of a struct with one field, which is packed like that field.
+// onlyField returns the codec of a struct with a single field. The struct is packed like that field.
 func onlyField(f packedField) *codec {
 	return &codec{
 		pack: func(w *writer, v reflect.Value) { f.codec.pack(w, v.Field(f.index)) },
@@ -310,7 +308,7 @@ func unpackFields(r *reader, v reflect.Value, fields []packedField) {
 	}
 }
 
-// mapping returns the codec of a map: its entries in the order of their keys.
+// mapping returns the codec of a map. It writes the entries in the order of their keys.
 func (c compiler) mapping(t reflect.Type, path string) (*codec, error) {
 	if t == stringMapType {
 		return &codec{pack: packStringMap, unpack: unpackStringMap}, nil
@@ -339,7 +337,7 @@ func (c compiler) mapping(t reflect.Type, path string) (*codec, error) {
 	}, nil
 }
 
-// comparison returns the order of the keys of a map, or nil if they cannot be packed.
+// comparison returns the function that orders the keys of a map, or nil if such keys cannot be packed.
 func comparison(key reflect.Kind) func(a, b reflect.Value) int {
 	switch key {
 	case reflect.String:
@@ -446,7 +444,7 @@ func unpackBytes(r *reader, v reflect.Value) {
 	}
 }
 
-// packNil packs a value of an interface type. It must be nil, since the type does not determine a concrete one.
+// packNil packs a value of an interface type, which must be nil, because the type determines no concrete type.
 func packNil(w *writer, v reflect.Value) {
 	if !v.IsNil() {
 		w.fail(fmt.Errorf("a %s is a %s, of which no other can be made", v.Type(), v.Elem().Type()))
@@ -456,7 +454,7 @@ func packNil(w *writer, v reflect.Value) {
 
 func unpackNil(r *reader, _ reflect.Value) { r.byte() }
 
-// packJSON packs a value by its own JSON.
+// packJSON packs a value as the JSON that its own method returns.
 func packJSON(w *writer, v reflect.Value) {
 	if !v.CanAddr() { // an element of a map
 		addressable := reflect.New(v.Type()).Elem()

@@ -8,7 +8,7 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/object"
 )
 
-// FuzzUnpack unpacks what no packer has made: it is refused, or becomes an object that can be packed.
+// FuzzUnpack unpacks arbitrary bytes. Unpack returns an error, or an object that can be packed.
 func FuzzUnpack(f *testing.F) {
 	var packers []*pack.Packer[object.Object]
 	for which, prototype := range prototypes() {
@@ -35,7 +35,7 @@ func FuzzUnpack(f *testing.F) {
 			return
 		}
 		settled := false
-		for range 2 { // a quantity may be another text at first
+		for range 2 { // a quantity may change its notation the first time
 			again, err := p.Pack(obj)
 			if err != nil {
 				t.Fatalf("what was unpacked cannot be packed: %v", err)
@@ -52,5 +52,5 @@ func FuzzUnpack(f *testing.F) {
 	})
 }
 
-// hasNaN reports whether v is not deeply equal to itself, as a NaN is not.
+// hasNaN reports whether v contains a NaN, since then it is not deeply equal to its copy.
 func hasNaN(v object.Object) bool { return !reflect.DeepEqual(v, v.DeepCopyObject()) }

@@ -7,8 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 )
 
-// Labels are the labels of a packed object, read in place. They are valid as long as the object, and not safe for
-// concurrent use.
+// Labels are the labels in a packed object. They are valid as long as it is, and not safe for concurrent use.
 type Labels struct {
 	at    reader
 	count int
@@ -37,7 +36,7 @@ func (l *Labels) Get(key string) string {
 	return value
 }
 
-// Lookup returns the value of a label, and whether it exists.
+// Lookup returns the value of a label, and reports whether the label exists.
 func (l *Labels) Lookup(key string) (value string, has bool) {
 	r := l.at
 	for range l.count {
@@ -63,7 +62,7 @@ func (w *writer) labels(all map[string]string) {
 	w.keys = w.keys[:start]
 }
 
-// word writes a text that is read without allocating: directly, or as a reference to the table.
+// word writes a string so that it can be read without allocating: directly, or as a reference to the table.
 func (w *writer) word(s string) {
 	if n, ok := w.strings.number(s, w.object); ok {
 		w.uint(uint64(n)<<2 | knownText)

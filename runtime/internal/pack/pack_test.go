@@ -21,7 +21,7 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/object"
 )
 
-// unexported makes differences in unexported fields seen.
+// unexported makes cmp compare unexported fields.
 var unexported = cmp.Exporter(func(reflect.Type) bool { return true })
 
 func packerOf(t testing.TB, prototype object.Object) *pack.Packer[object.Object] {
@@ -57,7 +57,7 @@ func TestUnpackedObjectEqualsTheOriginal(t *testing.T) {
 	})
 }
 
-// checkLabels compares the labels that are read in place with the labels of the object.
+// checkLabels compares the labels that are read from the packed object with want.
 func checkLabels(t *testing.T, p *pack.Packer[object.Object], packed pack.Packed, want map[string]string) {
 	t.Helper()
 	var got pack.Labels
@@ -72,7 +72,7 @@ func checkLabels(t *testing.T, p *pack.Packer[object.Object], packed pack.Packed
 	}
 }
 
-// eachObject calls property with random objects of each prototype: count of them for each seed.
+// eachObject calls property with count random objects of each prototype per seed.
 func eachObject(t *testing.T, count uint64, property func(*testing.T, object.Object, *pack.Packer[object.Object],
 	uint64)) {
 	t.Helper()
@@ -98,7 +98,7 @@ func TestDecodedObjectsStayWhatTheyAre(t *testing.T) {
 			into = &u.Object
 		}
 		if err := utiljson.Unmarshal(data, into); err != nil {
-			return // a text that is not valid UTF-8
+			return // a string is not valid UTF-8
 		}
 		packed, err := p.Pack(decoded)
 		if err != nil {
@@ -128,8 +128,8 @@ func TestObjectsStaySmallWhateverStringsRepeat(t *testing.T) {
 	}
 }
 
-// TestQuantityStaysAsItIsPrinted checks quantities that servers do not write, and quantities after arithmetic or
-// formatting. Number and format must stay the same.
+// TestQuantityStaysAsItIsPrinted packs quantities that servers do not write, and quantities after arithmetic or
+// formatting. Their value and their notation must not change.
 func TestQuantityStaysAsItIsPrinted(t *testing.T) {
 	type quantities map[string]resource.Quantity
 	p := packerOf(t, &kind[quantities]{})
@@ -157,7 +157,7 @@ func TestQuantityStaysAsItIsPrinted(t *testing.T) {
 	}
 }
 
-// TestQuantityThatWouldTakeLongIsRefused checks exponents whose value would not fit into memory.
+// TestQuantityThatWouldTakeLongIsRefused checks that Unpack rejects exponents whose value would not fit into memory.
 func TestQuantityThatWouldTakeLongIsRefused(t *testing.T) {
 	p := packerOf(t, &kind[resource.Quantity]{})
 	packed, err := p.Pack(&kind[resource.Quantity]{Field: resource.MustParse("1234567890123456789e100")})
@@ -212,7 +212,7 @@ func TestStatesAreComparedWithoutUnpacking(t *testing.T) {
 	}
 }
 
-// kind is an object with a field of type F.
+// kind is an object with one field of type F.
 type kind[F any] struct {
 	metav1.TypeMeta
 	metav1.ObjectMeta

@@ -13,7 +13,7 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/object"
 )
 
-// Packed is a packed object. It begins with the identity and version of the object, followed by its labels.
+// Packed is a packed object. It begins with the identity and resource version of the object, followed by its labels.
 type Packed string
 
 // Packer packs objects of one Go type. It is safe for concurrent use.
@@ -29,7 +29,7 @@ type Packer[T object.Object] struct {
 
 // New returns a packer of objects with the Go type of prototype. T may be that pointer type or an interface such as
 // object.Object. New fails if the type has a field that cannot be packed: a channel, a function, or a struct with
-// unexported fields that does not encode itself as JSON.
+// unexported fields that does not implement its own JSON encoding.
 func New[T object.Object](prototype T) (*Packer[T], error) {
 	form := reflect.TypeOf(prototype)
 	if form == nil || form.Kind() != reflect.Pointer || form.Elem().Kind() != reflect.Struct {
@@ -49,8 +49,7 @@ func New[T object.Object](prototype T) (*Packer[T], error) {
 	return p, err
 }
 
-// Pack returns the packed form of obj. It does not retain obj. It fails if a field of an interface type has a value
-// that no decoder creates.
+// Pack returns the packed form of obj, which it does not retain. It fails for interface values that no decoder creates.
 func (p *Packer[T]) Pack(obj T) (Packed, error) {
 	v := reflect.ValueOf(obj)
 	if !v.IsValid() || v.Type() != reflect.PointerTo(p.form) || v.IsNil() {
@@ -75,8 +74,7 @@ func (p *Packer[T]) Pack(obj T) (Packed, error) {
 	return Packed(w.buf), nil
 }
 
-// Unpack returns a new object that is equal to the one that was packed. It fails for data that the packer has not
-// created.
+// Unpack returns a new object that is equal to the packed one. It fails for data that the packer has not created.
 func (p *Packer[T]) Unpack(packed Packed) (T, error) {
 	var none T
 	r := reader{data: string(packed), strings: p.strings.all()}
@@ -125,16 +123,16 @@ func (p *Packer[T]) ResourceVersion(packed Packed) string {
 	return r.text()
 }
 
-// SameObject reports whether p and other, which have the same key, are states of one object, and not of one that was
-// deleted and created again: whether their UIDs are equal.
+// SameObject reports whether p and other, which have the same key, are states of the same object, which means that
+// their UIDs are equal. It reports false if the object was deleted and created again in between.
 func (p Packed) SameObject(other Packed) bool {
 	r := reader{data: string(p)}
 	r.skipText()
 	return strings.HasPrefix(string(other), string(p[:r.at]))
 }
 
-// SameState reports whether p and other are the same state of one object: whether they have the same UID and the same
-// non-empty resource version.
+// SameState reports whether p and other are the same state of the same object, which means that they have the same UID
+// and the same resource version, and that this version is not empty.
 func (p Packed) SameState(other Packed) bool {
 	r := reader{data: string(p)}
 	r.skipText()

@@ -8,8 +8,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-// packQuantity packs a quantity as its canonical text. A quantity that was parsed from another text, such as 1000m, or
-// that was computed, is unpacked as one parsed from the canonical text.
+// packQuantity packs a quantity as its canonical text. A quantity that was computed, or parsed from another text such
+// as 1000m, is unpacked as if it had been parsed from the canonical text.
 func packQuantity(w *writer, v reflect.Value) {
 	q, ok := resource.Quantity{}, v.CanAddr()
 	if ok {
@@ -19,7 +19,7 @@ func packQuantity(w *writer, v reflect.Value) {
 	}
 	text := "" // the text of the zero quantity
 	if q != (resource.Quantity{}) {
-		text = q.String() // String caches its result, in the copy
+		text = q.String() // String caches its result in q, which is a copy
 	}
 	if err := checkQuantity(text); err != nil {
 		w.fail(err)
@@ -44,7 +44,7 @@ func unpackQuantity(r *reader, v reflect.Value) {
 const (
 	// fastDigits is the number of digits up to which a number is parsed without computing powers of ten.
 	fastDigits = 18
-	// maxExponent is the longest exponent of a longer number, since the time for computing the power grows with it.
+	// maxExponent limits the exponent of longer numbers, because the time for computing the power grows with it.
 	maxExponent = len("e-999")
 )
 

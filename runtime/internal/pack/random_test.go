@@ -22,7 +22,7 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/object"
 )
 
-// prototypes are objects of the types that the tests pack.
+// prototypes returns an object of each type that the tests pack.
 func prototypes() []object.Object {
 	return []object.Object{
 		&corev1.Pod{}, &corev1.Service{}, &corev1.ConfigMap{}, &corev1.Secret{}, &corev1.Node{},
@@ -32,7 +32,7 @@ func prototypes() []object.Object {
 	}
 }
 
-// gadget is a kind with a field of each form that Go types of APIs have.
+// gadget is a kind that has a field of each form that occurs in Go types of APIs.
 type gadget struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
@@ -70,11 +70,11 @@ type (
 	common struct {
 		Shared string `json:"shared,omitempty"`
 	}
-	// Pointed is embedded by a pointer.
+	// Pointed is embedded as a pointer.
 	Pointed struct {
 		Pointed string `json:"pointed,omitempty"`
 	}
-	// ownJSON has a field that only itself can read.
+	// ownJSON has an unexported field that only its own JSON methods can read.
 	ownJSON struct{ text string }
 )
 
@@ -84,7 +84,7 @@ func (o *ownJSON) UnmarshalJSON(data []byte) error { return json.Unmarshal(data,
 
 func (g *gadget) DeepCopyObject() runtime.Object { c := *g; return &c }
 
-// filler sets values at random, to what decoders make.
+// filler fills values at random with what decoders produce.
 type filler struct{ *rand.Rand }
 
 func random(prototype object.Object, seed uint64) object.Object {
@@ -123,7 +123,7 @@ func (f filler) text() string {
 	return string(b)
 }
 
-// quantityTexts are quantities in all sorts of forms.
+// quantityTexts contains quantities in many notations.
 var quantityTexts = []string{
 	"0", "1", "100m", "1000m", "1500m", "1Gi", "1024Mi", "1e3", "1.5", "0.1Gi", "9223372036854775807",
 	"9223372036854775808", "3.14159n", "12E",
@@ -133,7 +133,7 @@ var quantityTexts = []string{
 	"1Ei", "16Ei",
 }
 
-// quantity is one as a server sends it: in its canonical text.
+// quantity returns a quantity in the canonical notation that servers send.
 func (f filler) quantity() resource.Quantity {
 	made := resource.MustParse(quantityTexts[f.IntN(len(quantityTexts))])
 	if f.IntN(4) == 0 {
@@ -191,7 +191,7 @@ func (f filler) untypedMap(depth int) map[string]any {
 	return m
 }
 
-// fill sets v, of a value of which depth is how far it is from the object.
+// fill sets v, which is at the given depth below the object.
 func (f filler) fill(v reflect.Value, depth int) {
 	if !v.CanSet() && v.Kind() != reflect.Struct || depth > 0 && f.IntN(4) == 0 {
 		return

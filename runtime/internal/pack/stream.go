@@ -49,7 +49,7 @@ func (w *writer) uint(n uint64) { w.buf = appendUint(w.buf, n) }
 
 func (w *writer) int(n int64) { w.buf = binary.AppendVarint(w.buf, n) }
 
-// length writes the length of a value that may be nil, which differs from empty.
+// length writes the length of a value that may be nil. Nil differs from empty.
 func (w *writer) length(n int, isNil bool) {
 	if isNil {
 		w.uint(0)
@@ -75,7 +75,7 @@ func (w *writer) fail(err error) {
 
 func appendUint(b []byte, n uint64) []byte { return binary.AppendUvarint(b, n) }
 
-// reader reads one packed object. After a failure it returns only zero values.
+// reader reads one packed object. After a failure, all its methods return zero values.
 type reader struct {
 	data    string
 	at      int
@@ -133,7 +133,7 @@ func (r *reader) int() int64 {
 	return int64(n>>1) ^ -int64(n&1)
 }
 
-// length returns the length of a value with at least one byte per element, and whether it is not nil.
+// length returns the length of a value that has at least one byte per element. It reports false if the value is nil.
 func (r *reader) length() (int, bool) {
 	n := r.uint()
 	if n == 0 {
@@ -146,7 +146,6 @@ func (r *reader) length() (int, bool) {
 	return int(n - 1), true
 }
 
-// take returns the next n bytes.
 func (r *reader) take(n uint64) string {
 	if n > uint64(r.left()) {
 		r.stop(errShort)
@@ -167,7 +166,7 @@ func (r *reader) enter() bool {
 
 func (r *reader) leave() { r.depth-- }
 
-// A text begins with a number: the two low bits are the encoding, the others its parameter.
+// A string begins with a number. Its two low bits are the encoding, the other bits the parameter of the encoding.
 const (
 	plainText   = iota // the number of bytes
 	knownText          // the index in the table
@@ -184,7 +183,7 @@ const (
 	uuidLength     = 36
 )
 
-// appendText appends s without the table, so that equal texts have equal bytes.
+// appendText appends s without using the table, so that equal strings have equal bytes.
 func appendText[S string | []byte](b []byte, s S) []byte {
 	if n, ok := decimal(s); ok {
 		return appendUint(b, (n+1)<<2|specialText)
@@ -245,7 +244,7 @@ func isHex[S string | []byte](s S) bool {
 	return true
 }
 
-// hexValue returns the value of a lower-case hexadecimal digit, and more than 15 for any other byte.
+// hexValue returns the value of a lower-case hexadecimal digit, or a value above 15 for any other byte.
 func hexValue(b byte) byte {
 	switch {
 	case '0' <= b && b <= '9':
@@ -305,7 +304,6 @@ func uuid(bytes string) string {
 	return string(text[:])
 }
 
-// skipText skips a text.
 func (r *reader) skipText() {
 	head := r.uint()
 	switch {

@@ -11,14 +11,14 @@ const (
 	tableLongest = 64
 	// tableEntries is the maximum number of strings in a table.
 	tableEntries = 4096
-	// tableCandidates is the number of strings that are observed for repetition at a time. It must be a power of two.
+	// tableCandidates is the number of strings observed for repetition at the same time, a power of two.
 	tableCandidates = 1024
-	// tableObjects is the number of objects with a string before it enters the table.
+	// tableObjects is the number of objects that must contain a string before the string enters the table.
 	tableObjects = 3
 )
 
-// table has strings that repeat across objects. It only grows, so the index of a string is stable. Additions are not
-// safe for concurrent use; reads are.
+// table holds strings that repeat across objects. It only grows, so the index of a string is stable. Reads are safe for
+// concurrent use; additions are not.
 type table struct {
 	entries    atomic.Pointer[[]entry]
 	numbers    map[string]int // index by entry
@@ -34,8 +34,8 @@ type entry struct {
 // candidate is a string that may repeat, identified by its hash.
 type candidate struct {
 	hash uint32
-	last uint32 // the last object with it
-	seen uint8  // the number of objects with it
+	last uint32 // the last object that contains it
+	seen uint8  // the number of objects that contain it
 }
 
 func newTable() *table {
@@ -70,7 +70,7 @@ func (t *table) number(s string, object uint32) (int, bool) {
 	return n, true
 }
 
-// repeats records s in that object, and reports whether it occurred in enough objects.
+// repeats records that the object contains s, and reports whether s has occurred in enough objects.
 func (t *table) repeats(s string, object uint32) bool {
 	hash := maphash.String(t.seed, s)
 	c := &t.candidates[hash%tableCandidates]

@@ -7,8 +7,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// BenchmarkTable packs and unpacks objects that share labels, annotations and owners, with a table of repeated strings,
-// and with a table without room.
+// BenchmarkTable packs and unpacks objects that share labels, annotations and owners. It runs with a table for repeated
+// strings, and with a table that is already full.
 func BenchmarkTable(b *testing.B) {
 	objects := make([]*metav1.PartialObjectMetadata, 1000)
 	for i := range objects {

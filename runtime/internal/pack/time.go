@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// First byte of a time: its location, and whether it has a fraction of a second.
+// First byte of a packed time. It specifies the location, and whether the time has a fraction of a second.
 const (
 	noTime    = iota
 	localTime // the result of decoders

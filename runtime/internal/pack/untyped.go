@@ -31,7 +31,7 @@ func unpackInterface(r *reader, v reflect.Value) {
 	}
 }
 
-// untyped writes a value of the types that decoders create for untyped data.
+// untyped writes a value of a type that decoders create for untyped data.
 func (w *writer) untyped(value any) {
 	switch value := value.(type) {
 	case nil:
@@ -73,7 +73,7 @@ func (w *writer) untyped(value any) {
 	}
 }
 
-// members writes the members of m, in order, except those that omit has with the same value.
+// members writes the members of m in order. It omits members that have the same value in omit.
 func (w *writer) members(m map[string]any, omit map[string]string) {
 	start := len(w.keys)
 	for key, value := range m {
@@ -155,7 +155,7 @@ func (r *reader) elements() []any {
 	return list
 }
 
-// count returns the number of elements that follow, each of at least one byte.
+// count returns the number of elements that follow. Each takes at least one byte.
 func (r *reader) count() int {
 	n := r.uint()
 	if n > uint64(r.left()) {
@@ -165,7 +165,7 @@ func (r *reader) count() int {
 	return int(n)
 }
 
-// metadata is the member of an unstructured object with its identity.
+// metadata is the member of an unstructured object that contains its identity.
 const metadata = "metadata"
 
 // packUnstructured packs an unstructured object, without repeating its identity in the metadata.

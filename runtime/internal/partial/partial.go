@@ -1,5 +1,5 @@
-// Package partial marks objects that have only the fields of a mask. [Of] returns the mask to code that would write
-// such an object. The mark survives deep copies, conversions and JSON.
+// Package partial marks objects that have only the fields of a mask. Code that is about to write an object calls [Of]
+// to get its mask. The mark survives deep copies, conversions and JSON.
 package partial
 
 import (
@@ -10,20 +10,20 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// manager is the prefix of the manager of a managedFields entry, which is the mark. The mask follows the prefix.
+// manager is the prefix of the manager of the managedFields entry that is the mark. The mask follows the prefix.
 // managedFields survive a deep copy, a conversion to another Go type and a round trip through JSON, and the API server
 // ignores entries that are not its own. No real manager has a colon after a domain.
 const manager = "kctrl.dev/mask:"
 
-// Mark is the mark for one mask. The zero value is for complete objects.
+// Mark is the mark for one mask. The zero value marks complete objects.
 type Mark struct {
 	manager string
 	// shared is the entry that all marked objects share.
 	shared []metav1.ManagedFieldsEntry
 }
 
-// New returns the mark of objects that have only the fields in mask, such as "metadata" and "status.conditions". With
-// an empty mask it is the mark of complete objects.
+// New returns the mark for objects that have only the fields in mask, such as "metadata" and "status.conditions". If
+// mask is empty, it returns the mark for complete objects.
 func New(mask []string) Mark {
 	if len(mask) == 0 {
 		return Mark{}
@@ -33,7 +33,7 @@ func New(mask []string) Mark {
 	return m
 }
 
-// Put replaces the mark of o by m. It does not modify data that o shares with other objects.
+// Put replaces the mark of o with m. It does not modify data that o shares with other objects.
 func (m Mark) Put(o metav1.Object) {
 	if u, ok := o.(*unstructured.Unstructured); ok && m.manager != "" {
 		metadata, ok := u.Object["metadata"].(map[string]any)
@@ -42,7 +42,7 @@ func (m Mark) Put(o metav1.Object) {
 			return
 		}
 	}
-	var entries []metav1.ManagedFieldsEntry // allocated in the exact size, since masked objects are numerous
+	var entries []metav1.ManagedFieldsEntry // in the exact size, because masked objects are numerous
 	if old := o.GetManagedFields(); len(old) > 0 {
 		entries = slices.DeleteFunc(slices.Clone(old), isMark)
 	}
@@ -55,8 +55,9 @@ func (m Mark) Put(o metav1.Object) {
 	o.SetManagedFields(entries)
 }
 
-// Share is Put for an object that is only read from then on, such as a cached one: if it has no other entries, it
-// shares the entry with all objects of m. Masked objects are small and numerous, and an entry takes 96 bytes.
+// Share is like Put, but is for an object that is only read from then on, such as a cached object. If o has no other
+// entries, it shares the entry with all objects of m. Masked objects are small and numerous, and an entry takes 96
+// bytes.
 func (m Mark) Share(o metav1.Object) {
 	old := o.GetManagedFields()
 	if _, untyped := o.(*unstructured.Unstructured); untyped || m.shared == nil || len(old) > 1 || len(old) == 1 &&

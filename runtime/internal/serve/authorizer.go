@@ -17,36 +17,34 @@ import (
 
 const (
 	decisionLifetime = 10 * time.Second
-	// maxDecisions is the maximum number of remembered refusals, and of remembered permissions.
+	// maxDecisions is the maximum number of refusals, and of permissions, that are cached.
 	maxDecisions = 256
 	// askTimeout is the timeout for a decision of the API server.
 	askTimeout = 10 * time.Second
-	// askBurst and askEvery limit the requests for unknown clients: a burst of askBurst, and one more each askEvery.
+	// askBurst and askEvery limit the requests for unknown clients: askBurst requests at once, and one more each askEvery.
 	askBurst = 20
 	askEvery = 200 * time.Millisecond
 )
 
-// authorizer passes requests whose bearer token the API server authenticates, and whose verb and path it authorizes
-// (TokenReview and SubjectAccessReview). It remembers decisions for a few seconds, combines concurrent equal questions,
-// and limits questions about unknown clients, so that they cannot cause unlimited requests. A client that was
-// authorized before is not unknown.
+// authorizer passes a request on if the API server authenticates its bearer token and authorizes its verb and path. It
+// sends a TokenReview and a SubjectAccessReview. It caches decisions for a few seconds, combines concurrent equal
+// questions, and limits questions about unknown clients, so that these cannot cause an unlimited number of requests. A
+// client that was authorized before is not unknown.
 type authorizer struct {
 	next   http.Handler
 	live   *client.REST
 	logger *slog.Logger
 
 	mu sync.Mutex
-	// refused and allowed have at most maxDecisions each; tokens are hashed. Permissions stay in allowed after they
-	// have expired.
+	// refused and allowed have at most maxDecisions each, by hashed token. Expired permissions stay in allowed.
 	refused, allowed map[question]decision
 	asking           map[question]*asked
-	// free is the number of unknown clients that may be checked, at the time refilled.
+	// free is the number of unknown clients that could be checked at the time refilled.
 	free     int
 	refilled time.Time
 }
 
-// ServeHTTP passes the request on, or answers 401, 403, 429 for too many unknown clients, or 500 if the API server did
-// not answer.
+// ServeHTTP passes the request on, or answers with 401, 403, 429 (too many unknown clients), or 500 (no answer).
 func (z *authorizer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
 	if token = strings.TrimSpace(token); !strings.EqualFold(scheme, "Bearer") || token == "" {
@@ -76,7 +74,7 @@ func (z *authorizer) decide(ctx context.Context, token, verb, path string) (int,
 		return status, nil
 	}
 	if mine {
-		// Other requests wait for the result, so the first client's disconnect must not cancel it.
+		// Other requests wait for the result, so a disconnect of the first client must not cancel the review.
 		asking, cancel := context.WithTimeout(context.WithoutCancel(ctx), askTimeout)
 		defer cancel()
 		status, err := z.ask(asking, token, verb, path)
@@ -91,7 +89,7 @@ func (z *authorizer) decide(ctx context.Context, token, verb, path string) (int,
 	}
 }
 
-// begin returns the known decision, or the question in progress. If mine is true, the caller must ask it.
+// begin returns the cached decision, or the question in progress. If mine is true, the caller must send the question.
 func (z *authorizer) begin(q question) (status int, a *asked, mine bool) {
 	z.mu.Lock()
 	defer z.mu.Unlock()
@@ -126,7 +124,7 @@ func (z *authorizer) mayAskLocked(now time.Time) bool {
 	return true
 }
 
-// end records a decision. A failed question is asked again.
+// end records a decision. A question that failed will be sent again.
 func (z *authorizer) end(q question, a *asked, status int, err error) {
 	z.mu.Lock()
 	defer z.mu.Unlock()
@@ -174,8 +172,8 @@ func (z *authorizer) ask(ctx context.Context, token, verb, path string) (int, er
 	return http.StatusOK, nil
 }
 
-// review creates a review object and returns its status, which is the answer. The objects are unstructured because the
-// Go types of these two groups would add a fifth of a megabyte to every operator.
+// review creates a review object and returns its status, which contains the decision. The objects are unstructured,
+// because the Go types of these two groups would add a fifth of a megabyte to every operator.
 func (z *authorizer) review(ctx context.Context, apiVersion, kind string, spec map[string]any) (map[string]any, error) {
 	o := &unstructured.Unstructured{Object: map[string]any{"apiVersion": apiVersion, "kind": kind, "spec": spec}}
 	if err := z.live.Create(ctx, o); err != nil {
@@ -210,7 +208,7 @@ func NewAuthorizer(next http.Handler, live *client.REST, logger *slog.Logger) ht
 	}
 }
 
-// Decisions returns the number of decisions that a handler of [NewAuthorizer] remembers.
+// Decisions returns the number of decisions that a handler of [NewAuthorizer] has cached.
 func Decisions(h http.Handler) int {
 	z := h.(*authorizer)
 	z.mu.Lock()

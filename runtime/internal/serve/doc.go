@@ -1,3 +1,3 @@
-// Package serve has the handlers of a manager other than webhooks: probes, pages for authorized clients, and profiles.
-// The manager has the servers and their addresses.
+// Package serve provides the handlers of a manager other than webhooks: probes, pages for authorized clients, and
+// profiles. The servers and their addresses belong to the manager.
 package serve

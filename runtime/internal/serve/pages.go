@@ -15,14 +15,12 @@ type Pages struct {
 	byPath map[string]page
 }
 
-// page is a handler with its owner.
 type page struct {
 	http.Handler
 	owner server.Owner
 }
 
-// Add adds the handler of a path, which includes all paths below it if it ends in a slash. It fails if another owner
-// has the path.
+// Add adds the handler of a path, or of all paths below it if it ends in a slash, unless another owner has the path.
 func (p *Pages) Add(owner server.Owner, path string, h http.Handler) error {
 	if !strings.HasPrefix(path, "/") {
 		return fmt.Errorf("handle %q: want a path that begins with a slash", path)

@@ -10,7 +10,7 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/webhook/server"
 )
 
-// Checks are the checks of a probe. The zero value has none, which is healthy.
+// Checks are the checks of a probe. The zero value has no checks, and its probe succeeds.
 type Checks struct {
 	mu  sync.Mutex
 	all []*check // by name, and in order of addition within a name
@@ -22,7 +22,7 @@ type check struct {
 	owner server.Owner // who added the check
 }
 
-// Add adds a check. remove removes it.
+// Add adds a check. Call remove to remove it.
 func (c *Checks) Add(name string, run func(*http.Request) error) (remove func()) {
 	added := &check{name: name, run: run}
 	c.mu.Lock()
@@ -66,8 +66,8 @@ func (c *Checks) snapshot() []*check {
 	return slices.Clone(c.all)
 }
 
-// ServeHTTP answers 200 if all checks pass and 500 otherwise. With ?verbose, and on failure, it lists all results.
-// ?exclude=NAME, which may be repeated, skips a check.
+// ServeHTTP answers with 200 if all checks pass, and with 500 otherwise. With ?verbose, and on failure, the answer
+// lists all results. ?exclude=NAME skips a check and may be repeated.
 func (c *Checks) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	healthy := true
 	excluded := r.URL.Query()["exclude"]
@@ -94,7 +94,7 @@ func (c *Checks) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	fmt.Fprintln(w, "ok")
 }
 
-// ServeOne answers for the check named in the path, or for all checks if the name is empty.
+// ServeOne answers for the check whose name is in the path, or for all checks if the name is empty.
 func (c *Checks) ServeOne(w http.ResponseWriter, r *http.Request) {
 	name := r.PathValue("name")
 	if name == "" {

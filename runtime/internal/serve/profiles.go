@@ -15,11 +15,11 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/internal/httpserver"
 )
 
-// defaultProfileTime is the default of ?seconds for CPU profiles.
+// defaultProfileTime is the default duration of CPU profiles, if ?seconds is not set.
 const defaultProfileTime = 30 * time.Second
 
-// Profiles returns the server of /debug/pprof. It does not use net/http/pprof, which links a parser of profiles, and
-// registers its handlers with http.DefaultServeMux.
+// Profiles returns the options of the server for /debug/pprof. It does not use net/http/pprof, because that links a
+// parser of profiles and registers its handlers with http.DefaultServeMux.
 func Profiles(address string) (httpserver.Options, error) {
 	address, err := LoopbackUnlessNamed(address)
 	if err != nil {
@@ -57,7 +57,7 @@ func listProfiles(w http.ResponseWriter, _ *http.Request) {
 	fmt.Fprintln(w, "cmdline\nprofile")
 }
 
-// writeProfile writes the named profile: in the format of go tool pprof, or as text with ?debug=1.
+// writeProfile writes the profile named in the path, in the format of go tool pprof, or as text with ?debug=1.
 func writeProfile(w http.ResponseWriter, r *http.Request) {
 	profile := pprof.Lookup(r.PathValue("name"))
 	if profile == nil {
@@ -87,11 +87,11 @@ func profileCPU(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer pprof.StopCPUProfile()
-	begun.flush() // the client learns that the profile has begun
+	begun.flush() // so that the client sees that the profile has begun
 	<-ctx.Done()
 }
 
-// lockedWriter is an answer that another goroutine writes.
+// lockedWriter is an answer that another goroutine writes concurrently.
 type lockedWriter struct {
 	mu sync.Mutex
 	w  http.ResponseWriter

@@ -10,8 +10,8 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/object"
 )
 
-// Builder is the common part of client builders. B is the builder that embeds it, and the result of the methods. It is
-// not safe for concurrent use.
+// Builder is the part that client builders share. B is the builder that embeds it, and the result type of the methods.
+// A Builder is not safe for concurrent use.
 type Builder[B any] struct {
 	self    B
 	opts    Options
@@ -20,27 +20,27 @@ type Builder[B any] struct {
 	connect func(opts Options, objects []runtime.Object) (client.WithWatch, error)
 }
 
-// NewBuilder returns a builder. connect creates its clients from options with a scheme and from the objects to store.
+// NewBuilder returns a builder. connect creates clients from options with a scheme and from the objects to store.
 func NewBuilder[B any](
 	self B, opts Options, connect func(opts Options, objects []runtime.Object) (client.WithWatch, error),
 ) Builder[B] {
 	return Builder[B]{self: self, opts: opts, connect: connect}
 }
 
-// WithScheme sets the Go types that the client reads and writes. nil means the default of the builder.
+// WithScheme sets the Go types that the client reads and writes. Nil means the default of the builder.
 func (b *Builder[B]) WithScheme(scheme *runtime.Scheme) B {
 	b.opts.Scheme = scheme
 	return b.self
 }
 
-// WithRESTMapper sets the resources and scopes of kinds without a definition. The client's RESTMapper returns mapper.
+// WithRESTMapper sets the resources and scopes of kinds without definition. The client's RESTMapper returns mapper.
 func (b *Builder[B]) WithRESTMapper(mapper meta.RESTMapper) B {
 	b.opts.Mapper = mapper
 	return b.self
 }
 
-// WithObjects adds initial objects of the server. They are stored unchanged, including status, UID, finalizers and
-// times, such as the deletion timestamp.
+// WithObjects adds objects that the server has initially. They are stored unchanged, including status, UID, finalizers
+// and times such as the deletion timestamp.
 func (b *Builder[B]) WithObjects(objects ...object.Object) B {
 	for _, obj := range objects {
 		b.objects = append(b.objects, obj)
@@ -56,21 +56,20 @@ func (b *Builder[B]) WithLists(lists ...object.List) B {
 	return b.self
 }
 
-// WithStatusSubresource sets kinds without a definition whose status only Status() writes. Built-in kinds with a status
-// always behave so, other kinds never.
+// WithStatusSubresource sets which kinds without a definition have the status subresource, so that only Status() writes
+// their status. Built-in kinds with a status always have it, and other kinds never have it.
 func (b *Builder[B]) WithStatusSubresource(objects ...object.Object) B {
 	b.opts.Statuses = append(b.opts.Statuses, objects...)
 	return b.self
 }
 
-// WithIndex allows lists of prototype's kind to select by a field with [client.MatchingFields], like an index of a
-// cache.
+// WithIndex allows lists of prototype's kind to select objects by a field with [client.MatchingFields].
 func (b *Builder[B]) WithIndex(prototype object.Object, field string, values func(object.Object) []string) B {
 	b.opts.Indexes = append(b.opts.Indexes, Index{Prototype: prototype, Field: field, Values: values})
 	return b.self
 }
 
-// WithInterceptorFuncs puts functions before the calls of the client, see [client.Intercept].
+// WithInterceptorFuncs sets functions that intercept the calls of the client, see [client.Intercept].
 func (b *Builder[B]) WithInterceptorFuncs(calls client.Interceptor) B {
 	b.calls = &calls
 	return b.self

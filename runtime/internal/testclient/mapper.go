@@ -18,14 +18,14 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/client"
 )
 
-// openMapper maps kinds to resources. It defines kinds that the server does not serve.
+// openMapper maps kinds to resources. If the server does not serve a kind, openMapper defines the kind on the server.
 type openMapper struct {
 	*client.Mapper
 	live     client.Client
 	scheme   *runtime.Scheme
 	given    meta.RESTMapper // may be nil
 	statuses map[schema.GroupKind]bool
-	mu       sync.Mutex // held during the definition of a kind
+	mu       sync.Mutex // held while a kind is defined
 }
 
 func newOpenMapper(config *rest.Config, http *http.Client, scheme *runtime.Scheme,
@@ -63,7 +63,7 @@ func (m *openMapper) RESTMappingWithContext(ctx context.Context, kind schema.Gro
 	return m.Mapper.RESTMappingWithContext(ctx, kind, versions...)
 }
 
-// define makes the server serve a kind, in the versions in the scheme, with a schema that accepts any fields.
+// define makes the server serve a kind in the versions that the scheme contains, with a schema that accepts any fields.
 func (m *openMapper) define(ctx context.Context, kind schema.GroupVersionKind) error {
 	plural, singular := meta.UnsafeGuessKindToResource(kind)
 	scope := "Namespaced"

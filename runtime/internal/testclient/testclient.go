@@ -1,5 +1,5 @@
-// Package testclient creates clients for tests of single functions. Each has its own API server, in the process of
-// package testhost. The server stops after the client has become unreachable.
+// Package testclient creates clients for tests of single functions. Each client has an API server of its own, in the
+// process of package testhost. The server stops after the client has become unreachable.
 package testclient
 
 import (
@@ -29,24 +29,23 @@ type Options struct {
 	Unchecked bool
 	// Scheme has the Go types of kinds. It is required.
 	Scheme *runtime.Scheme
-	// Mapper has the resources and scopes of kinds without a definition, and is the mapper of the client. If it is nil,
-	// these kinds are namespaced.
+	// Mapper specifies the resources and scopes of kinds that have no definition, and is the mapper of the client. If it
+	// is nil, these kinds are namespaced.
 	Mapper meta.RESTMapper
-	// Statuses have the kinds without a definition that have the status subresource.
+	// Statuses contains an object of each kind that has no definition but has the status subresource.
 	Statuses []object.Object
-	// Indexes are additional fields by which lists can select.
+	// Indexes are additional fields by which lists can select objects.
 	Indexes []Index
 }
 
-// Index is a field by which lists of a kind can select.
+// Index is a field by which lists of a kind can select objects.
 type Index struct {
 	Prototype object.Object
 	Field     string
 	Values    func(object.Object) []string
 }
 
-// Client is a client with its own server. Kinds that the server does not have are served with a schema that accepts any
-// fields.
+// Client is a client with its own server, which serves undefined kinds with a schema that accepts any fields.
 type Client struct {
 	client.WithWatch
 	// Config is the configuration of the server. It does not keep the server alive.
@@ -106,7 +105,7 @@ func New(opts Options) (*Client, error) {
 	return c, nil
 }
 
-// RESTMapper returns the mapper of the options, or one of the served kinds.
+// RESTMapper returns the mapper of the options or, if that is nil, a mapper of the served kinds.
 func (c *Client) RESTMapper() meta.RESTMapper { return c.shown }
 
 // Unstructured returns a copy of an object with its kind, and the mapping of the kind.
@@ -133,7 +132,7 @@ func (c *Client) Put(resource schema.GroupVersionResource, u *unstructured.Unstr
 	return nil
 }
 
-// List selects by the indexes itself, and passes other selectors to the server.
+// List applies the selectors for indexes itself, and passes other selectors to the server.
 func (c *Client) List(ctx context.Context, list object.List, opts ...client.ListOption) error {
 	o, err := client.ListOptionsOf(opts...)
 	if err != nil {
@@ -162,7 +161,7 @@ func (c *Client) List(ctx context.Context, list object.List, opts ...client.List
 	return meta.SetList(list, kept)
 }
 
-// condition requires that an index has a value, or that it does not.
+// condition requires that an index has a value, or that it does not have it.
 type condition struct {
 	values func(object.Object) []string
 	value  string
@@ -173,7 +172,7 @@ func selects(wanted []condition, obj object.Object) bool {
 	return !slices.ContainsFunc(wanted, func(w condition) bool { return slices.Contains(w.values(obj), w.value) == w.not })
 }
 
-// split returns the requirements of a selector for indexes, and a selector with the other requirements.
+// split returns the requirements of a selector that concern indexes, and a selector with the remaining requirements.
 func (c *Client) split(kind schema.GroupVersionKind,
 	selector fields.Selector) (wanted []condition, others fields.Selector) {
 	if selector == nil || selector.Empty() {

@@ -13,7 +13,7 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/object"
 )
 
-// watched returns the only watch of a client, and the address of the server.
+// watched returns the only open watch of a client, and the server's address.
 func watched(t *testing.T) (client.Stream[object.Object], string) {
 	t.Helper()
 	c, err := New(Options{Scheme: kruntime.NewScheme()})

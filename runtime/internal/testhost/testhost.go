@@ -1,7 +1,7 @@
-// Package testhost runs API servers in memory for a test binary, in a separate kctrl process.
+// Package testhost runs in-memory API servers for a test binary, in a separate kctrl process.
 //
-// The process starts with the first server and serves all further ones. It ends with the test binary, even after a
-// crash, because its standard input closes then.
+// The process is started for the first server and serves all further ones. It ends with the test binary, even after a
+// crash, because its standard input is then closed.
 package testhost
 
 import (
@@ -24,13 +24,13 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// CommandVariable is the environment variable with the kctrl command.
+// CommandVariable is the environment variable that specifies the kctrl command.
 const CommandVariable = "KCTRL"
 
 // Command returns the kctrl command to run.
 func Command() string { return cmp.Or(os.Getenv(CommandVariable), "kctrl") }
 
-// Explain adds advice to the error of a command that does not exist.
+// Explain adds advice to the error that the command does not exist.
 func Explain(err error) error {
 	if errors.Is(err, exec.ErrNotFound) || errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("%w; install kctrl, or set %s to its path", err, CommandVariable)
@@ -38,23 +38,23 @@ func Explain(err error) error {
 	return err
 }
 
-// Options configure a server.
+// Options configures a server.
 type Options struct {
-	// FakeControllers are the fake controllers to run, in the form of the flag --controllers of
-	// kube-controller-manager: "*" for all, "-kubelet" to exclude one. Empty runs none.
+	// FakeControllers are the fake controllers to run, in the form of the flag --controllers of kube-controller-manager:
+	// "*" for all controllers, "-kubelet" to exclude one. If it is empty, no controller runs.
 	FakeControllers []string
 	// Unchecked makes the server store objects unchanged.
 	Unchecked bool
 }
 
-// hosts are the processes with the servers of this test binary: one per command line, which contains the kctrl command
-// and whether fake controllers may run.
+// hosts are the processes with the servers of this test binary. There is one process per command line, which contains
+// the kctrl command and whether fake controllers may run.
 var hosts = struct {
-	mu      sync.Mutex // held during the start of a process
+	mu      sync.Mutex // held while a process is started
 	running map[string]*host
 }{running: map[string]*host{}}
 
-// hostOf returns a process of the kctrl command. It starts one if none runs.
+// hostOf returns a process of the kctrl command. It starts one if none is running.
 func hostOf(fakeControllers bool) (*host, error) {
 	cmd := exec.Command(Command(), "env", "host")
 	if fakeControllers {
@@ -80,7 +80,7 @@ type host struct {
 	mu       sync.Mutex // held from a request to its answer
 	requests *json.Encoder
 	answers  *json.Decoder
-	ended    error                   // why the process has ended
+	ended    error                   // the reason why the process has ended
 	end      func(cause error) error // ends the process, waits for it, and returns the cause with its output
 }
 
@@ -118,7 +118,7 @@ func startHost(cmd *exec.Cmd) (*host, error) {
 	return h, nil
 }
 
-// noEOF returns nil for io.EOF, since the exit code explains the end.
+// noEOF returns nil for io.EOF, because the exit code explains the end of the output.
 func noEOF(err error) error {
 	if errors.Is(err, io.EOF) {
 		return nil
@@ -126,7 +126,7 @@ func noEOF(err error) error {
 	return err
 }
 
-// request is a request to a host. One field is set.
+// request is a request to a host. Exactly one field is set.
 type request struct {
 	Start *start `json:"start,omitempty"`
 	Stop  int    `json:"stop,omitempty"` // ID of a server
@@ -180,7 +180,7 @@ type Server struct {
 	url  string
 }
 
-// Start starts a server, and its process unless that runs already.
+// Start starts a server. It first starts the process if it is not running yet.
 func Start(opts Options) (*Server, error) {
 	h, err := hostOf(len(opts.FakeControllers) > 0)
 	if err != nil {
@@ -199,10 +199,10 @@ func (s *Server) Stop() error {
 	return err
 }
 
-// Config returns a new configuration with administrator permissions and without request limits.
+// Config returns a new configuration with administrator permissions and without a limit on the request rate.
 func (s *Server) Config() *rest.Config {
 	return &rest.Config{
-		Host: s.url, QPS: -1, // otherwise client-go sends five requests per second
+		Host: s.url, QPS: -1, // by default, client-go sends at most five requests per second
 		TLSClientConfig: rest.TLSClientConfig{CAData: s.host.authority, CertData: s.host.certificate, KeyData: s.host.key},
 	}
 }
@@ -210,14 +210,14 @@ func (s *Server) Config() *rest.Config {
 // OwningClient returns an HTTP client that owns the server: the server stops after the garbage collector has found that
 // neither the client nor the body of one of its answers is reachable.
 func (s *Server) OwningClient() (*http.Client, error) {
-	// The owner must not be in the configuration, which idle connections keep reachable.
+	// The configuration must not refer to the owner, because idle connections keep the configuration reachable.
 	shared, err := rest.HTTPClientFor(s.Config())
 	if err != nil {
 		return nil, err
 	}
 	owner := &owner{s}
 	runtime.AddCleanup(owner, func(s *Server) {
-		_ = s.Stop() // if the process has ended, so has the server
+		_ = s.Stop() // if the process has ended, the server has ended as well
 	}, s)
 	return &http.Client{Transport: &ownedTransport{shared.Transport, owner}}, nil
 }
@@ -238,7 +238,7 @@ func (t *ownedTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	return response, err
 }
 
-// ownedBody is the body of an answer, such as a watch, that keeps its server alive.
+// ownedBody is the body of an answer, such as a watch. It keeps its server alive.
 type ownedBody struct {
 	io.ReadCloser
 	owner *owner
@@ -250,8 +250,9 @@ func (b *ownedBody) Read(p []byte) (int, error) {
 	return b.ReadCloser.Read(p)
 }
 
-// Put stores an object of a served resource unchanged: with its status, UID, finalizers, managed fields and times,
-// including the deletion timestamp. An unchecked server also keeps its resource version. The name must be unused.
+// Put stores an object of a served resource unchanged, including its status, UID, finalizers, managed fields and times
+// such as the deletion timestamp. An unchecked server also keeps the resource version of the object. The name must be
+// unused.
 func (s *Server) Put(resource schema.GroupVersionResource, object *unstructured.Unstructured) error {
 	_, err := s.host.ask(request{Put: &put{s.id, resource.Group, resource.Version, resource.Resource, object.Object}})
 	return err

@@ -18,10 +18,10 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/object"
 )
 
-// arrival is a body whose reads return the results of next in order.
+// arrival is a body whose reads return the elements of reads in order.
 type arrival struct {
 	reads [][]byte
-	eof   bool // comes with the last bytes
+	eof   bool // the last bytes and io.EOF come in one read
 }
 
 func (a *arrival) Read(p []byte) (int, error) {
@@ -38,8 +38,9 @@ func (a *arrival) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// arrivals calls check with data in the ways in which it arrives: cut once, at every position or at some that differ from
-// call to call, byte by byte, with the end or before it, and with reads between that bring nothing.
+// arrivals calls check with a body for each way in which data can arrive: cut in two, byte by byte, with io.EOF in the
+// last read or after it, and with empty reads in between. If everywhere is false, only some positions are cut, and
+// which ones depends on call.
 func arrivals(everywhere bool, call int, data []byte, check func(how string, body io.Reader)) {
 	var bytewise, slowly [][]byte
 	for i := range data {
@@ -50,7 +51,7 @@ func arrivals(everywhere bool, call int, data []byte, check func(how string, bod
 		check(fmt.Sprintf("at once, end with it %v", eof), &arrival{[][]byte{data}, eof})
 		check(fmt.Sprintf("byte by byte, end with it %v", eof), &arrival{slices.Clone(bytewise), eof})
 		for i := range data {
-			if !everywhere && (i+call)%37 > 0 || eof && i%16 > 0 { // which arrives with the same last bytes
+			if !everywhere && (i+call)%37 > 0 || eof && i%16 > 0 { // with eof, most cuts end alike
 				continue
 			}
 			check(fmt.Sprintf("cut behind %q, end with it %v", data[max(0, i-12):i], eof),
@@ -60,7 +61,7 @@ func arrivals(everywhere bool, call int, data []byte, check func(how string, bod
 	check("byte by byte, with empty reads", &arrival{slowly, false})
 }
 
-// arriving are the decoders with different strategies, by name.
+// arriving returns decoders with different strategies, by name.
 func arriving(t *testing.T, prototype object.Object, kind Options) map[string]*Decoder[object.Object] {
 	kind.Formats = []Format{Protobuf, JSON}
 	alone, many := decoderOf(t, prototype, kind), decoderOf(t, prototype, kind)
@@ -69,7 +70,7 @@ func arriving(t *testing.T, prototype object.Object, kind Options) map[string]*D
 	return map[string]*Decoder[object.Object]{"alone": alone, "with others": many, "masked": decoderOf(t, prototype, kind)}
 }
 
-// arrivingPods are pods with texts that are difficult to split.
+// arrivingPods returns pods whose strings are difficult to split.
 func arrivingPods() *corev1.PodList {
 	list := &corev1.PodList{TypeMeta: metav1.TypeMeta{Kind: "PodList", APIVersion: "v1"}}
 	list.ResourceVersion, list.Continue = "42", "mo\"re"
@@ -84,7 +85,7 @@ func arrivingPods() *corev1.PodList {
 	return list
 }
 
-// arrivingLists are lists of pods in each format, by content type and a word for them.
+// arrivingLists returns lists of pods in each format, by content type and a description.
 func arrivingLists(t *testing.T) map[[2]string][]byte {
 	list := arrivingPods()
 	plain, err := json.Marshal(list)
@@ -218,7 +219,7 @@ func testStreamArrives(t *testing.T, everywhere bool) {
 	}
 }
 
-// TestDataAfterAListIsAnError appends to lists in each format, and cuts them.
+// TestDataAfterAListIsAnError appends data to lists in each format, and truncates the lists.
 func TestDataAfterAListIsAnError(t *testing.T) {
 	for what, data := range arrivingLists(t) {
 		d := decoderOf(t, &corev1.Pod{}, Options{GVK: podKind, Formats: []Format{Protobuf}})

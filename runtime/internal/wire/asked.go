@@ -15,17 +15,16 @@ import (
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 )
 
-// Asked is the subject of a request: objects of one kind, or their metadata. It decides for all formats which answers
-// are acceptable: only the requested kind in the requested version.
+// Asked describes what a request asks for: objects of one kind, or their metadata. For all formats, it decides which
+// answers are acceptable, namely only those with the requested kind in the requested version.
 type Asked struct {
 	// GVK is the kind of the objects.
 	GVK schema.GroupVersionKind
-	// Metadata means that only metadata were requested. A server that does not support that form sends the complete
-	// objects.
+	// Metadata means that only metadata were requested. A server that does not support that form sends complete objects.
 	Metadata bool
-	// Serves reports whether the server has another kind in the group version of GVK. It is called for a list whose
-	// kind is not that of the objects with the suffix List, which a CustomResourceDefinition can define: such a list is
-	// accepted unless its kind is that of other objects. Nil rejects such lists.
+	// Serves reports whether the server has another kind in the group version of GVK. It is called for a list whose kind
+	// is not the kind of the objects with the suffix List, which a CustomResourceDefinition can define. Such a list is
+	// accepted unless its kind is the kind of other objects. If Serves is nil, such lists are rejected.
 	Serves func(kind string) (bool, error)
 }
 
@@ -66,8 +65,7 @@ func (a Asked) Object(got schema.GroupVersionKind) error {
 	return a.mismatch(got, a.GVK)
 }
 
-// Item returns an error unless got and name belong to an item of a list. The server omits the kind of items of built-in
-// kinds.
+// Item returns an error unless got and name belong to an item of a list. Items of built-in kinds have no kind.
 func (a Asked) Item(got schema.GroupVersionKind, name string) error {
 	if !got.Empty() {
 		if err := a.Object(got); err != nil {
@@ -103,8 +101,7 @@ const (
 	Protobuf Format = "application/vnd.kubernetes.protobuf"
 )
 
-// FormatOf returns the format of a Content-Type. It fails for a format that was not requested. An answer without a
-// Content-Type counts as JSON.
+// FormatOf returns the format for a Content-Type, by default JSON. It fails for a format that was not requested.
 func FormatOf(contentType string, asked ...Format) (Format, error) {
 	format := JSON
 	if contentType != "" {
@@ -117,7 +114,7 @@ func FormatOf(contentType string, asked ...Format) (Format, error) {
 	return format, nil
 }
 
-// formats returns those of wanted from which a type can be decoded, and JSON.
+// formats returns the formats in wanted from which a type can be decoded, followed by JSON.
 func formats(wanted []Format, form reflect.Type) []Format {
 	if len(wanted) == 0 {
 		wanted = []Format{Protobuf}
@@ -131,8 +128,8 @@ func formats(wanted []Format, form reflect.Type) []Format {
 	return all
 }
 
-// Accept returns the Accept header of a request for a watch or a list: the formats in order of preference, restricted
-// to metadata if the decoder needs nothing else.
+// Accept returns the Accept header of a request for a watch or a list. The header lists the formats in order of
+// preference. It requests only metadata if the decoder needs no other fields.
 func (d *Decoder[T]) Accept(list bool) string {
 	var clauses []string
 	if d.form == reflect.TypeFor[metav1.PartialObjectMetadata]() {
@@ -151,8 +148,8 @@ func (d *Decoder[T]) Accept(list bool) string {
 	return strings.Join(clauses, ",")
 }
 
-// Status returns the failure Status in data, in the format of contentType, if it is one. A server that rejects a
-// request answers in a format that the request accepts.
+// Status returns the Status in data, in the format of contentType, if data is a Status of a failure. A server that
+// rejects a request answers in a format that the request accepts.
 func Status(data []byte, contentType string) (*metav1.Status, bool) {
 	status := &metav1.Status{}
 	format, err := FormatOf(contentType, Protobuf, JSON)
@@ -170,8 +167,8 @@ func Status(data []byte, contentType string) (*metav1.Status, bool) {
 	return status, true
 }
 
-// statusError returns the error for an unexpected Status in a successful answer: a failure as an apierrors.APIStatus
-// error, and any other as an *[Error] that quotes it.
+// statusError returns the error for an unexpected Status in a successful answer. A failure is returned as an
+// apierrors.APIStatus error, and any other Status as an *[Error] that quotes it.
 func statusError(status *metav1.Status) error {
 	if status.Status == metav1.StatusFailure {
 		status.Message = cmp.Or(status.Message, "the server failed without a reason")
@@ -180,7 +177,7 @@ func statusError(status *metav1.Status) error {
 	return &Error{fmt.Errorf("the server sent a bare Status: %q", status.Message)}
 }
 
-// isOfStatus reports whether name is a member of a Status but not of a list.
+// isOfStatus reports whether name is a member that a Status has and a list does not have.
 func isOfStatus(name string) bool {
 	return slices.Contains([]string{"status", "message", "reason", "code", "details"}, name)
 }

@@ -20,14 +20,15 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/object"
 )
 
-// prototypesOf returns a prototype of kind for each form of objects.
+// prototypesOf returns a prototype of kind in each form: typed, untyped and as metadata.
 func prototypesOf(kind schema.GroupVersionKind, typed object.Object) map[string]object.Object {
 	untyped := &unstructured.Unstructured{}
 	untyped.SetGroupVersionKind(kind)
 	return map[string]object.Object{"typed": typed, "untyped": untyped, "metadata": &metav1.PartialObjectMetadata{}}
 }
 
-// inEachFormat returns a body of JSON in each format; in protobuf it has only the fields of t.
+// inEachFormat returns the object in a JSON body in each format. The protobuf encoding has only the fields of the Go
+// type.
 func inEachFormat(t *testing.T, body string) map[string][]byte {
 	t.Helper()
 	var fields map[string]any
@@ -38,7 +39,7 @@ func inEachFormat(t *testing.T, body string) map[string][]byte {
 	kind := (&unstructured.Unstructured{Object: fields}).GroupVersionKind()
 	obj, err := testScheme(t).New(kind)
 	if err != nil {
-		return bodies // a custom resource
+		return bodies // a custom resource, which has no protobuf encoding
 	}
 	var b bytes.Buffer
 	if json.Unmarshal([]byte(body), obj) == nil && binaryServers(t)[Protobuf].serializer.Encode(obj, &b) == nil {
@@ -47,7 +48,7 @@ func inEachFormat(t *testing.T, body string) map[string][]byte {
 	return bodies
 }
 
-// TestListIsOneOfWhatWasAskedFor lists the answers that servers and proxies may send.
+// TestListIsOneOfWhatWasAskedFor uses the answers that servers and proxies may send instead of the requested list.
 func TestListIsOneOfWhatWasAskedFor(t *testing.T) {
 	list := func(apiVersion, kind string, items ...string) string {
 		return fmt.Sprintf(`{"kind":%q,"apiVersion":%q,"metadata":{"resourceVersion":"5"},"items":[%s]}`, kind, apiVersion,
@@ -59,7 +60,7 @@ func TestListIsOneOfWhatWasAskedFor(t *testing.T) {
 	const bare = `{"metadata":{"name":"a"}}`
 	for _, test := range []struct {
 		what, body, want string
-		metadata         bool // servers may send it if only metadata was requested
+		metadata         bool // allowed if only metadata was requested
 	}{
 		{"a list", list("v1", "PodList", bare), "", true},
 		{"an empty list", list("v1", "PodList"), "", true},
@@ -105,7 +106,7 @@ func TestListIsOneOfWhatWasAskedFor(t *testing.T) {
 				}
 				if contentType == string(Protobuf) && strings.HasPrefix(test.what, "an item") &&
 					!strings.Contains(test.what, "without") {
-					continue // items have no meaning in protobuf
+					continue // protobuf items have no kind of their own
 				}
 				for _, size := range []int{0, 1} {
 					page, err := d.List(&chunks{body, size}, contentType, nil)
@@ -148,7 +149,7 @@ func TestStatusInsteadOfAListIsItsError(t *testing.T) {
 				if strings.Contains(want, "TooLarge") != apierrors.HasStatusCause(err, metav1.CauseTypeResourceVersionTooLarge) {
 					t.Errorf("%s, %s: got %#v", form, contentType, err)
 				}
-				for _, size := range []int{0, 1, 7} { // a watch may be answered so too
+				for _, size := range []int{0, 1, 7} { // the server may also answer a watch like this
 					event, err := d.Watch(&chunks{body, size}, contentType, nil).Next()
 					if event.Object != nil || !is(err) || !strings.Contains(err.Error(), "too old") {
 						t.Errorf("%s, %s: got %v, %v", form, contentType, event, err)
@@ -159,7 +160,7 @@ func TestStatusInsteadOfAListIsItsError(t *testing.T) {
 	}
 }
 
-// TestListOfACustomResourceMayBeCalledAnything checks CRDs with their own listKind.
+// TestListOfACustomResourceMayBeCalledAnything checks that CRDs may define their own listKind.
 func TestListOfACustomResourceMayBeCalledAnything(t *testing.T) {
 	failure := errors.New("cannot ask")
 	serves := func(kind string) (bool, error) {
@@ -242,7 +243,7 @@ func TestEventIsAboutWhatWasAskedFor(t *testing.T) {
 	}
 }
 
-// eventOf is the stream of one event with an object that is encoded already.
+// eventOf returns a stream of one event whose object is already encoded.
 func eventOf(t *testing.T, contentType string, eventType watch.EventType, raw []byte) io.Reader {
 	t.Helper()
 	if contentType == jsonType {

@@ -9,14 +9,14 @@ import (
 )
 
 const (
-	// backlogBytes is the amount of received list data from which on several processors decode it: less is decoded
-	// before another goroutine has started.
+	// backlogBytes is the minimum amount of received list data that is decoded on several processors. A smaller amount is
+	// decoded before another goroutine has started.
 	backlogBytes = 32 << 10
 	// maxWorkers is the maximum number of goroutines for one backlog.
 	maxWorkers = 4
 )
 
-// workers returns the number of goroutines for decoding that many received bytes of a list.
+// workers returns the number of goroutines with which that many received bytes of a list are decoded.
 func (d *Decoder[T]) workers(waiting int) int {
 	if waiting < d.backlog {
 		return 1
@@ -27,8 +27,8 @@ func (d *Decoder[T]) workers(waiting int) int {
 // longestHead is the length of the part of an item that is searched for the common beginning of all items.
 const longestHead = 512
 
-// itemHead returns the beginning of the first item in data, which all items of the list probably share: everything up
-// to its metadata. It returns nil if it does not find them.
+// itemHead returns the beginning of the first item in data, up to its metadata. All items of the list probably begin in
+// the same way. It returns nil if it finds no metadata.
 func itemHead(data []byte) []byte {
 	metadata := []byte(`"metadata":{`)
 	n := bytes.Index(data[:min(len(data), longestHead)], metadata)
@@ -38,8 +38,8 @@ func itemHead(data []byte) []byte {
 	return data[:n+len(metadata)]
 }
 
-// splitItems divides data, which begins with an item, into at most n parts of similar length at probable beginnings of
-// items. The commas in between are in no part.
+// splitItems divides data, which begins with an item, into at most n parts of similar length. It divides at probable
+// beginnings of items. The parts do not include the commas between them.
 func splitItems(data []byte, n int) [][]byte {
 	head := itemHead(data)
 	if head == nil {
@@ -90,8 +90,8 @@ func (d *Decoder[T]) itemsPart(c *cursor, data []byte, known Known[T]) (part ite
 }
 
 // decodeBacklog decodes the items that have already arrived, on several processors, and reports whether there were any.
-// It guesses the beginnings of items. Data after a wrong guess is decoded again: a part is accepted only if all parts
-// before it consisted of complete items. It returns after the last goroutine has ended.
+// It guesses where items begin. A part is accepted only if all parts before it consisted of complete items, so data
+// after a wrong guess is decoded again. It returns after the last goroutine has ended.
 func (r *listReader[T]) decodeBacklog(workers int) bool {
 	parts := splitItems(r.source.unused(), workers)
 	if len(parts) == 1 {

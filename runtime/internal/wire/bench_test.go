@@ -13,7 +13,7 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/object"
 )
 
-// benchPods are pods of a few deployments as in a cluster: pods share most strings.
+// benchPods returns a list of pods of a few deployments. As in a real cluster, the pods share most strings.
 func benchPods(count int) []byte {
 	list := &corev1.PodList{TypeMeta: metav1.TypeMeta{Kind: "PodList", APIVersion: "v1"},
 		ListMeta: metav1.ListMeta{ResourceVersion: "1"}}
@@ -51,7 +51,7 @@ func benchPods(count int) []byte {
 	return data
 }
 
-// BenchmarkList decodes a list of which most strings repeat.
+// BenchmarkList decodes a list in which most strings repeat.
 func BenchmarkList(b *testing.B) {
 	data := benchPods(2000)
 	for form, prototype := range map[string]object.Object{"typed": &corev1.Pod{}, "untyped": untypedPrototype()} {
@@ -60,7 +60,7 @@ func BenchmarkList(b *testing.B) {
 			if err != nil {
 				b.Fatal(err)
 			}
-			d.backlog = 1 << 40 // one goroutine
+			d.backlog = 1 << 40 // disables the other goroutines
 			b.ReportAllocs()
 			b.SetBytes(int64(len(data)))
 			for b.Loop() {
@@ -72,7 +72,8 @@ func BenchmarkList(b *testing.B) {
 	}
 }
 
-// BenchmarkPlaces decodes lists in slices, as they are, and with slices that grow with their elements instead.
+// BenchmarkPlaces decodes lists with the buffers in which a cursor collects the elements of slices, and without them,
+// so that each slice grows with its elements.
 func BenchmarkPlaces(b *testing.B) {
 	data := benchPods(500)
 	for _, places := range []bool{true, false} {
@@ -81,7 +82,7 @@ func BenchmarkPlaces(b *testing.B) {
 			if err != nil {
 				b.Fatal(err)
 			}
-			d.backlog = 1 << 40 // one goroutine
+			d.backlog = 1 << 40 // disables the other goroutines
 			list := func() {
 				if _, err := d.List(bytes.NewReader(data), jsonType, nil); err != nil {
 					b.Fatal(err)
@@ -99,7 +100,7 @@ func BenchmarkPlaces(b *testing.B) {
 	}
 }
 
-// BenchmarkBacklog decodes a list that has arrived already: on one processor, and on all.
+// BenchmarkBacklog decodes a list that has already arrived, on one processor and on all processors.
 func BenchmarkBacklog(b *testing.B) {
 	page, err := json.Marshal(json.RawMessage(benchPods(2000)))
 	if err != nil {

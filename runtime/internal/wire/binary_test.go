@@ -22,7 +22,7 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/object"
 )
 
-// server encodes as the API server does, in one format.
+// server encodes objects in one format as the API server does.
 type server struct {
 	contentType string
 	serializer  runtime.Serializer
@@ -73,12 +73,12 @@ func (s server) watch(t testing.TB, events ...watch.Event) []byte {
 	return b.Bytes()
 }
 
-// pods are a list of pods, and their encoding by the codec.
+// pods returns a list of n pods and its encoding.
 func (s server) pods(t testing.TB, n int) (data []byte, want *corev1.PodList) {
 	_, list := podList(t, n)
 	list.TypeMeta = metav1.TypeMeta{Kind: "PodList", APIVersion: "v1"}
 	for i := range list.Items {
-		list.Items[i].TypeMeta = metav1.TypeMeta{} // as in the lists of a server
+		list.Items[i].TypeMeta = metav1.TypeMeta{} // items in a server's list have no kind
 		list.Items[i].Name, list.Items[i].UID, list.Items[i].ResourceVersion = "p", "u", "1"
 		list.Items[i].Spec.Volumes = append(list.Items[i].Spec.Volumes,
 			corev1.Volume{Name: "v", VolumeSource: corev1.VolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: "/"},
@@ -110,7 +110,7 @@ func TestBinaryListsAreDecodedAsByTheirCodec(t *testing.T) {
 				}
 			}
 		}
-		const trailer = 4 // bytes that protobuf has behind the list
+		const trailer = 4 // number of bytes after the list in the protobuf encoding
 		for n := 0; n < len(data)-trailer; n += len(data) / 50 {
 			if _, err := d.List(bytes.NewReader(data[:n]), s.contentType, nil); err == nil {
 				t.Fatalf("%s: a list is read from %d of %d bytes", format, n, len(data))
@@ -203,8 +203,8 @@ func TestFormatsAreAskedForInOrder(t *testing.T) {
 	}
 }
 
-// FuzzBinary reads any bytes as a list and as a watch. Both end, either with the objects that the codec decodes or with
-// an error.
+// FuzzBinary reads arbitrary bytes as a list and as a watch. Both must end with the objects that the codec decodes, or
+// with an error.
 func FuzzBinary(f *testing.F) {
 	servers := binaryServers(f)
 	pod := &corev1.Pod{TypeMeta: metav1.TypeMeta{Kind: "Pod", APIVersion: "v1"}, ObjectMeta: metav1.ObjectMeta{Name: "a",

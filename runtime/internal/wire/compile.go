@@ -23,11 +23,11 @@ var (
 
 // valueDecoder decodes the values of one type. It is immutable after its creation.
 type valueDecoder struct {
-	// decode sets v, which is addressable, to the value at the cursor, merged over its content.
+	// decode sets v, which is addressable, to the value at the cursor. It merges the value over the content of v.
 	decode func(c *cursor, v reflect.Value) error
 }
 
-// compiler creates the decoders of a type and of the types within it.
+// compiler creates the decoders for a type and for the types within it.
 type compiler struct {
 	decoders map[compileKey]*valueDecoder
 }
@@ -38,7 +38,7 @@ type compileKey struct {
 }
 
 // newValueDecoder returns a decoder of the fields of t that m keeps. It fails if m contains a field that t does not
-// have, or one inside a type that decodes itself.
+// have, or a field inside a type that has its own decoding method.
 func newValueDecoder(t reflect.Type, m *mask) (*valueDecoder, error) {
 	return compiler{make(map[compileKey]*valueDecoder)}.compile(t, m, "")
 }
@@ -127,7 +127,7 @@ func (c compiler) structDecoder(t reflect.Type, m *mask, path string) (func(*cur
 	return func(c *cursor, v reflect.Value) error { return decodeStruct(c, v, table) }, nil
 }
 
-// wholly returns decode for a type without separate fields. It fails if m keeps only some of them.
+// wholly returns decode for a type whose fields cannot be decoded separately. It fails if m keeps only some fields.
 func wholly(decode func(*cursor, reflect.Value) error, t reflect.Type, m *mask,
 	path string) (func(*cursor, reflect.Value) error, error) {
 	if m != nil && m.only {
@@ -144,8 +144,7 @@ func join(path, name string) string {
 }
 
 func (c compiler) pointerDecoder(t reflect.Type, m *mask, path string) (func(*cursor, reflect.Value) error, error) {
-	// An unnamed struct has methods by embedding. The codec calls those of a pointer to such a struct, but not of the
-	// struct.
+	// The codec calls methods that an unnamed struct embeds for a pointer to such a struct, not for the struct.
 	promotes := t.Elem().Name() == "" && t.NumMethod() > 0
 	if t.Name() != "" || promotes || t.Elem().Kind() == reflect.Pointer || t.Elem().Kind() == reflect.Interface {
 		return wholly(decodeByCodec, t, m, path)
@@ -214,8 +213,8 @@ func decodeByMethod(c *cursor, v reflect.Value) error {
 	return v.Addr().Interface().(json.Unmarshaler).UnmarshalJSON(span)
 }
 
-// within returns the decoder of a struct of type t inside another value. The codec calls the decoding method of such a
-// struct only if t is named, while it always calls the method of a pointer.
+// within returns the decoder for a struct of type t inside another value. The codec always calls the decoding method of
+// a pointer, but calls that of a struct only if t is named.
 func within(t reflect.Type) func(*cursor, reflect.Value) error {
 	if t.Name() != "" || reflect.PointerTo(t).NumMethod() == 0 {
 		return decodeByCodec
@@ -235,7 +234,7 @@ func within(t reflect.Type) func(*cursor, reflect.Value) error {
 	}
 }
 
-// decodeByCodec decodes a value of a rare type by apimachinery's codec.
+// decodeByCodec decodes a value of a rare type with apimachinery's codec.
 func decodeByCodec(c *cursor, v reflect.Value) error {
 	span, err := c.span()
 	if err != nil {
@@ -255,7 +254,7 @@ type field struct {
 }
 
 // fieldsOf returns the members of the struct type t by the rules of encoding/json. It reports false for a struct with
-// features that are not supported here: quoted values and embedded pointers.
+// features that are not supported here, which are quoted values and embedded pointers.
 func fieldsOf(t reflect.Type) ([]field, bool) {
 	all, ok := appendFields(nil, t, nil)
 	byName := make(map[string][]field)
@@ -312,8 +311,8 @@ func appendFields(fields []field, t reflect.Type, prefix []int) ([]field, bool) 
 	return fields, true
 }
 
-// dominant returns the field of a name: the least nested one; of several, the one with a tag; and none if several
-// remain.
+// dominant returns the field that a name refers to. This is the least nested field or, if there are several, the only
+// one with a tag. If several fields remain, no field has the name.
 func dominant(fields []field) (field, bool) {
 	best, count := fields[0], 1
 	for _, f := range fields[1:] {

@@ -11,7 +11,7 @@ import (
 	"unicode/utf8"
 )
 
-// maxDepth is the maximum nesting depth of JSON, which is that of apimachinery.
+// maxDepth is the maximum nesting depth of JSON. It equals apimachinery's limit.
 const maxDepth = 10000
 
 // maxList is the maximum capacity of the list of an idle cursor.
@@ -20,19 +20,19 @@ const maxList = 1024
 // errShort reports that the data ended before the value.
 var errShort = errors.New("unexpected end of JSON input")
 
-// cursor reads JSON from data. It checks the syntax of everything that it passes. After a failed method, its position
-// is undefined. A method that needs more data fails with errShort.
+// cursor reads JSON from data. It checks the syntax of everything that it reads or skips. After a method has failed,
+// the position is undefined. A method that needs more data fails with errShort.
 type cursor struct {
 	data  []byte
 	at    int
 	depth int
 	// whole means that data ends where the JSON ends, so that a number may end there.
 	whole bool
-	// scratch has the last unescaped string.
+	// scratch contains the last unescaped string.
 	scratch []byte
 	strings interner
 	places  map[*valueDecoder]*elements // by decoder of the elements
-	// list has the elements of the untyped lists that are being decoded. Its capacity is kept up to maxList.
+	// list has the elements of the untyped lists being decoded. A capacity up to maxList is kept for reuse.
 	list []any
 }
 
@@ -153,7 +153,6 @@ func (c *cursor) name() ([]byte, error) {
 	return name, err
 }
 
-// skip skips a value.
 func (c *cursor) skip() error {
 	b, err := c.peek()
 	if err != nil {
@@ -259,9 +258,9 @@ const (
 	highs = 0x8080808080808080
 )
 
-// oddBytes returns a word that is zero iff none of the eight bytes in x is a quote, a backslash, a control character or
-// non-ASCII. The lowest bit set is in the first such byte. Checking each byte instead costs BenchmarkList a tenth more
-// CPU time.
+// oddBytes returns zero if and only if none of the eight bytes in x is a quote, a backslash, a control character or
+// non-ASCII. Otherwise the lowest bit that is set belongs to the first such byte. A check of each byte would cost
+// BenchmarkList a tenth more CPU time.
 func oddBytes(x uint64) uint64 {
 	quote, slash := x^(ones*'"'), x^(ones*'\\')
 	return (((quote - ones) | (slash - ones) | (x - ones*' ')) | x) & highs
@@ -270,8 +269,8 @@ func oddBytes(x uint64) uint64 {
 // word returns the eight bytes at i.
 func word(data []byte, i int) uint64 { return binary.LittleEndian.Uint64(data[i:]) }
 
-// scanText skips the string at the cursor. It returns the text between the quotes, and whether it is plain: ASCII
-// without escapes.
+// scanText skips the string at the cursor. It returns the text between the quotes, and reports whether the text is
+// plain, which means ASCII without escapes.
 func (c *cursor) scanText() (raw []byte, plain bool, err error) {
 	start := c.at + 1
 	i := start
@@ -388,7 +387,7 @@ func appendUnescaped(b, raw []byte) []byte {
 	return b
 }
 
-// unicodeEscape returns the character of the \u escape, or pair of them, at the beginning of raw, and its length.
+// unicodeEscape returns the character of the \u escape, or pair of escapes, at the beginning of raw, and its length.
 func unicodeEscape(raw []byte) (rune, int) {
 	r := hexEscape(raw)
 	if !utf16.IsSurrogate(r) {
@@ -450,7 +449,7 @@ func (c *cursor) digits() bool {
 	return c.at > start
 }
 
-// integer returns the value of number if it is an integer of 64 bits without fraction and exponent.
+// integer returns the value of number, or false unless it is a 64-bit integer without a fraction and an exponent.
 func integer(number []byte) (int64, bool) {
 	if len(number) > 18 {
 		n, err := strconv.ParseInt(string(number), 10, 64)
@@ -476,18 +475,17 @@ func integer(number []byte) (int64, bool) {
 const (
 	// maxStrings is the maximum number of strings.
 	maxStrings = 1024
-	// internLongest is the maximum length of a kept string: longer ones seldom repeat.
+	// internLongest is the maximum length of a string that is kept. Longer strings seldom repeat.
 	internLongest = 64
 )
 
-// interner keeps strings that repeat within and across objects, so that each is allocated once. It is bounded: at its
-// limit it starts again from empty. Frequent strings soon return. The zero value is ready for use.
+// interner keeps strings that repeat within and across objects, so that each is allocated only once. Its size is
+// bounded: at its limit it is emptied, and frequent strings soon return. The zero value is ready for use.
 type interner struct {
 	texts map[string]string
 	boxes map[string]any // strings that were requested as an any
 }
 
-// text returns b as a string.
 func (t *interner) text(b []byte) string {
 	if len(b) == 0 || len(b) > internLongest {
 		return string(b)
@@ -506,7 +504,6 @@ func (t *interner) text(b []byte) string {
 	return text
 }
 
-// boxed returns b as a string in an interface.
 func (t *interner) boxed(b []byte) any {
 	if len(b) == 0 || len(b) > internLongest {
 		return string(b)

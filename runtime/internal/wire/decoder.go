@@ -14,23 +14,23 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/object"
 )
 
-// Options configure a [Decoder].
+// Options configures a [Decoder].
 type Options struct {
 	// GVK is the kind of the objects. An object of another kind is an error.
 	GVK schema.GroupVersionKind
-	// Serves reports other kinds of the group version, see [Asked].
+	// Serves reports whether the server has another kind in the group version, see [Asked].
 	Serves func(kind string) (bool, error)
-	// KeepManagedFields decodes metadata.managedFields, which are a third of the bytes of a typical object and are
-	// otherwise skipped.
+	// KeepManagedFields makes the decoder keep metadata.managedFields. By default they are skipped, because they are a
+	// third of the bytes of a typical object.
 	KeepManagedFields bool
-	// Mask has the fields to decode, with everything below them, such as "metadata" or "status.conditions"; empty means
-	// all. A path continues through lists. Identity and state of the object are always decoded: apiVersion, kind, and
-	// of metadata name, namespace, uid, resourceVersion, generation and deletionTimestamp. Masked objects are marked,
-	// see [object.Mask].
+	// Mask lists the fields to decode, including everything below them, such as "metadata" or "status.conditions". Empty
+	// means all fields. A path applies to the elements of a list that it goes through. The identity and state of the
+	// object are always decoded: apiVersion, kind, and the metadata name, namespace, uid, resourceVersion, generation and
+	// deletionTimestamp. Masked objects are marked, see [object.Mask].
 	Mask []string
-	// Formats are the accepted encodings in order of preference. JSON is added as the last, since every server supports
-	// it. Empty means Protobuf and JSON. Protobuf is used only for Go types with a protobuf form, such as the built-in
-	// kinds.
+	// Formats are the accepted encodings in order of preference. JSON is added as the last one, because every server
+	// supports it. Empty means Protobuf and JSON. Protobuf is used only for Go types with a protobuf form, such as the
+	// built-in kinds.
 	Formats []Format
 }
 
@@ -45,7 +45,7 @@ type Decoder[T object.Object] struct {
 	partial  bool // objects get mark
 	mark     partial.Mark
 	formats  []Format
-	backlog  int // size of received list data from which on several processors decode
+	backlog  int // bytes of received list data from which on several processors decode
 	proto    *protoMask
 	value    *valueDecoder // nil for unstructured objects
 	list     *valueDecoder // of metav1.ListMeta
@@ -58,7 +58,7 @@ type Decoder[T object.Object] struct {
 
 // NewDecoder returns a Decoder of objects with the Go type of prototype. T may be that pointer type or an interface
 // such as object.Object. It fails if a path of the mask does not exist in prototype, or leads into a value that cannot
-// be decoded in part: a map, or a type that decodes itself.
+// be decoded in part, which is a map or a type with its own decoding method.
 func NewDecoder[T object.Object](prototype T, opts Options) (*Decoder[T], error) {
 	form := reflect.TypeOf(prototype)
 	if form == nil || form.Kind() != reflect.Pointer {
@@ -94,10 +94,8 @@ func NewDecoder[T object.Object](prototype T, opts Options) (*Decoder[T], error)
 	return d, err
 }
 
-// source returns a source that reads body.
 func (d *Decoder[T]) source(body io.Reader) source { return source{body: body, spare: &d.buffers} }
 
-// empty returns a new object.
 func (d *Decoder[T]) empty() T { return reflect.New(d.form).Interface().(T) }
 
 // object skips an object and returns its decoded part.
@@ -119,7 +117,7 @@ func (d *Decoder[T]) object(c *cursor) (T, error) {
 	}
 	built := obj.Interface().(T)
 	if !d.keep && len(built.GetManagedFields()) > 0 {
-		built.SetManagedFields(nil) // the type decodes itself
+		built.SetManagedFields(nil) // because the type has its own decoding method
 	}
 	return built, nil
 }
@@ -149,8 +147,8 @@ func (d *Decoder[T]) accept(obj T, item bool) error {
 }
 
 // List decodes the list in body, in the format of contentType. It reuses objects that known returns; known may be nil.
-// A format that was not requested, and a body that is not a list of the kind, are an *[Error]. A failure Status is an
-// apierrors.APIStatus error. Errors of the body are returned unchanged.
+// It returns an *[Error] for a format that was not requested and for a body that is not a list of the kind, and an
+// apierrors.APIStatus error for the Status of a failure. It returns errors of the body unchanged.
 func (d *Decoder[T]) List(body io.Reader, contentType string, known Known[T]) (*Page[T], error) {
 	format, err := FormatOf(contentType, d.formats...)
 	switch {
@@ -162,9 +160,9 @@ func (d *Decoder[T]) List(body io.Reader, contentType string, known Known[T]) (*
 	return d.listJSON(body, known)
 }
 
-// Watch returns the stream of the events in body, in the format of contentType. Before the end of the initial events,
-// it reuses objects that known returns; known may be nil. A format that was not requested is the error of the first
-// Next.
+// Watch returns the stream of the events in body, in the format of contentType. Until the end of the initial events, it
+// reuses objects that known returns; known may be nil. If the format was not requested, the first call of Next returns
+// an error.
 func (d *Decoder[T]) Watch(body io.Reader, contentType string, known Known[T]) *Stream[T] {
 	s := &Stream[T]{decoder: d, cursor: d.cursor(), frames: frames{source: d.source(body)}, known: known}
 	format, err := FormatOf(contentType, d.formats...)

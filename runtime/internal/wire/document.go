@@ -8,8 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// DocumentDecoder decodes single JSON documents into Go values of one type, like a [Decoder] decodes lists. It is safe
-// for concurrent use.
+// DocumentDecoder decodes single JSON documents into Go values of one type. It is safe for concurrent use.
 type DocumentDecoder struct {
 	form  reflect.Type
 	value *valueDecoder // nil for unstructured objects
@@ -18,7 +17,7 @@ type DocumentDecoder struct {
 	cursors
 }
 
-// NewDocumentDecoder returns a decoder for values of type form. Without managedFields, it skips metadata.managedFields.
+// NewDocumentDecoder returns a decoder for values of type form. managedFields keeps metadata.managedFields.
 func NewDocumentDecoder(form reflect.Type, managedFields bool) (*DocumentDecoder, error) {
 	m, err := newMask(nil, managedFields)
 	if err != nil {
@@ -43,7 +42,7 @@ func (d *DocumentDecoder) Decode(data []byte, v reflect.Value) error {
 	}
 	switch {
 	case errors.Is(err, errShort):
-		return &Error{errors.New(errShort.Error())} // there is no more data
+		return &Error{errors.New(errShort.Error())} // because the data ends here
 	case err != nil:
 		return &Error{err}
 	}
@@ -66,8 +65,8 @@ func (d *DocumentDecoder) decode(c *cursor, v reflect.Value) error {
 	return err
 }
 
-// Member returns the text of the member with that name in the JSON object data; of several it is the last. It returns
-// nil if there is none, and if data is not an object.
+// Member returns the text of the member with that name in the JSON object data. If there are several, it returns the
+// last one. It returns nil if there is none, or if data is not an object.
 func Member(data []byte, name string) []byte {
 	c := cursor{data: data, whole: true}
 	if b, err := c.peek(); err != nil || b != '{' {
@@ -92,7 +91,7 @@ func Member(data []byte, name string) []byte {
 	return found
 }
 
-// Elements returns the texts of the elements of the JSON list data, or nil if data is not a list.
+// Elements returns the JSON of each element of the JSON list data, or nil if data is not a list.
 func Elements(data []byte) [][]byte {
 	c := cursor{data: data, whole: true}
 	if b, err := c.peek(); err != nil || b != '[' {
@@ -120,7 +119,7 @@ type Field struct {
 }
 
 // Fields returns the members of the struct type t by the rules of encoding/json. It reports false for a struct with
-// unsupported features, and for one that decodes itself, whose members are not known.
+// unsupported features, and for a struct with its own decoding method, whose members are unknown.
 func Fields(t reflect.Type) ([]Field, bool) {
 	fields, ok := fieldsOf(t)
 	var all []Field

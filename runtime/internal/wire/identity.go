@@ -11,15 +11,14 @@ type Identity struct {
 	Namespace, Name, UID, ResourceVersion []byte
 }
 
-// Known returns the caller's object in the identified state, if the caller has it. The decoding goroutines call it
-// before they decode an object.
+// Known returns the caller's object in the identified state, if it has one. Decoders call it before they decode.
 type Known[T object.Object] func(Identity) (T, bool)
 
 type knownKey[T object.Object] struct{}
 
-// WithKnown returns a context for lists and watches of a caller that has many of the objects: known is called at the
-// beginning of each, and returns the function to use, or nil. The caller receives objects that it shares with others,
-// so the context is only for calls of the client.
+// WithKnown returns a context for lists and watches of a caller that already has many of the objects. known is called
+// at the beginning of each list or watch, and returns the function to use, or nil. The caller receives objects that it
+// shares with other code, so the context must be used only for calls of the client.
 func WithKnown[T object.Object](ctx context.Context, known func() Known[T]) context.Context {
 	return context.WithValue(ctx, knownKey[T]{}, known)
 }
@@ -32,8 +31,8 @@ func KnownBy[T object.Object](ctx context.Context) Known[T] {
 	return nil
 }
 
-// reuse returns the known object for the object at the cursor, and skips it. If there is none, or the identity is
-// unclear, the cursor does not move.
+// reuse returns the known object for the object at the cursor, and skips the latter. If no object is known, or the
+// identity is unclear, the cursor does not move.
 func (d *Decoder[T]) reuse(c *cursor, known Known[T]) (T, bool) {
 	var none T
 	if known == nil {
@@ -47,7 +46,7 @@ func (d *Decoder[T]) reuse(c *cursor, known Known[T]) (T, bool) {
 	return obj, ok
 }
 
-// lookUp skips an object as far as necessary to identify it, and returns the known one.
+// lookUp skips as much of an object as is necessary to identify it, and returns the known object.
 func lookUp[T object.Object](c *cursor, known Known[T]) (obj T, found bool) {
 	more, err := c.enter('}')
 	for more && err == nil {

@@ -21,7 +21,7 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/object"
 )
 
-// gadget is a kind of a CRD, with a field of each form that Go types of APIs have.
+// gadget is a kind of a CRD that has a field of each form that occurs in Go types of APIs.
 type gadget struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
@@ -69,7 +69,7 @@ type gadgetSpec struct {
 type (
 	quantity = resource.Quantity
 	labels   map[string]string
-	// oddSpec is decoded by the codec.
+	// oddSpec has features that the decoder leaves to the codec.
 	oddSpec struct {
 		common   `json:",inline"`
 		*Pointed `json:",inline"`
@@ -84,7 +84,7 @@ type (
 		Color    string   `json:"color,omitempty"`
 		Sizes    []uint32 `json:"sizes,omitempty"`
 	}
-	// Pointed is embedded by a pointer.
+	// Pointed is embedded as a pointer.
 	Pointed struct {
 		Pointed string `json:"pointed,omitempty"`
 	}
@@ -98,7 +98,7 @@ type (
 		Conditions []metav1.Condition `json:"conditions,omitempty"`
 		Plain      plainGadget        `json:"plain"`
 	}
-	// plainGadget has no field that the codec decodes.
+	// plainGadget has only fields that the decoder decodes itself.
 	plainGadget struct {
 		Common `json:",inline"`
 		Item   *gadgetItem    `json:"item"`
@@ -115,7 +115,7 @@ type sealed struct{ gadget }
 
 func (s *sealed) UnmarshalJSON(data []byte) error { return codec(data, &s.gadget) }
 
-// node is a kind that contains itself, in every way, as the schema of a CRD does.
+// node is a recursive kind: it contains itself in every form, as the schema of a CRD does.
 type node struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty" protobuf:"bytes,1,opt,name=metadata"`
@@ -134,7 +134,7 @@ func (n *node) Size() int { return 0 }
 
 func (n *node) Unmarshal([]byte) error { panic("a recursive type is not asked for in protobuf") }
 
-// nodeOrBool decodes itself: from true, false or a node.
+// nodeOrBool has its own decoder, which accepts true, false or a node.
 type nodeOrBool struct {
 	Allows bool
 	Node   *node
@@ -157,7 +157,7 @@ func (n *nodeOrBool) UnmarshalJSON(data []byte) error {
 
 var gadgetKind = schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Gadget"}
 
-// prototypes are the types that are decoded in tests.
+// prototypes returns an object of each type that the tests decode.
 func prototypes() []object.Object {
 	return []object.Object{
 		&corev1.Pod{}, &corev1.Secret{}, &appsv1.Deployment{}, &node{},
@@ -272,7 +272,7 @@ func (f filler) fillKind(v reflect.Value, depth int) {
 	}
 }
 
-// random returns an object like prototype with random contents.
+// random returns an object of prototype's type with random contents.
 func random(prototype object.Object, seed uint64) object.Object {
 	v := reflect.New(reflect.TypeOf(prototype).Elem())
 	newFiller(seed).fill(v.Elem(), 0)

@@ -38,10 +38,9 @@ type listReader[T object.Object] struct {
 	items            []T
 	reused           []bool // for each item, if known is set
 	listed           bool   // the member items exists
-	alone            bool   // only this goroutine decodes, since items have no common beginning
+	alone            bool   // only this goroutine decodes, because items have no common beginning
 }
 
-// listJSON decodes the list in body.
 func (d *Decoder[T]) listJSON(body io.Reader, known Known[T]) (*Page[T], error) {
 	r := &listReader[T]{decoder: d, cursor: d.cursor(), source: d.source(body), known: known}
 	defer d.release(r.cursor)
@@ -55,7 +54,6 @@ func (d *Decoder[T]) listJSON(body io.Reader, known Known[T]) (*Page[T], error) 
 	return r.page()
 }
 
-// page returns the decoded page.
 func (r *listReader[T]) page() (*Page[T], error) {
 	if err := r.checkKind(); err != nil {
 		return nil, err
@@ -96,7 +94,6 @@ func (r *listReader[T]) note(name string, value any) {
 	r.status[name] = value
 }
 
-// members reads the members of the list.
 func (r *listReader[T]) members() error {
 	var more bool
 	err := r.source.value(r.cursor, 0, func() (err error) {
@@ -162,8 +159,7 @@ func (r *listReader[T]) member(name string) error {
 	})
 }
 
-// untypedMeta reads the metadata of a list of untyped objects. Like all untyped values, they are not merged with
-// earlier ones.
+// untypedMeta reads the metadata of a list of untyped objects. Metadata that occur twice are not merged.
 func (r *listReader[T]) untypedMeta() error {
 	metadata, err := r.cursor.untyped(nil)
 	if err != nil {
@@ -174,7 +170,7 @@ func (r *listReader[T]) untypedMeta() error {
 	return nil
 }
 
-// begin checks, before the first item, that the list is the requested one, if its kind is known by then.
+// begin checks, before the first item, whether the list is the requested one, if its kind is already known.
 func (r *listReader[T]) begin() error {
 	if r.kind == "" || r.apiVersion == "" {
 		return nil
@@ -182,7 +178,6 @@ func (r *listReader[T]) begin() error {
 	return r.checkKind()
 }
 
-// list reads the items.
 func (r *listReader[T]) list() error {
 	if err := r.begin(); err != nil {
 		return err
@@ -200,7 +195,7 @@ func (r *listReader[T]) list() error {
 		more, err = r.cursor.enter(']')
 		return err
 	})
-	r.listed = true // set after the call, since short input is read again
+	r.listed = true // set after the call, because short input is read again
 	for more && err == nil {
 		if workers := r.decoder.workers(len(r.source.unused())); r.alone || workers == 1 || !r.decodeBacklog(workers) {
 			err = r.source.value(r.cursor, 2, r.item)
@@ -212,7 +207,6 @@ func (r *listReader[T]) list() error {
 	return err
 }
 
-// item reads one item.
 func (r *listReader[T]) item() error {
 	b, err := r.cursor.peek()
 	if err != nil {

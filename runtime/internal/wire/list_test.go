@@ -24,7 +24,7 @@ var (
 
 const jsonType = "application/json"
 
-// chunks is a body that is read in pieces of a size. A size of 0 reads everything and the end at once.
+// chunks is a body whose reads return at most size bytes. With size 0, one read returns all bytes and io.EOF.
 type chunks struct {
 	data []byte
 	size int
@@ -43,7 +43,7 @@ func (c *chunks) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// podList is a list of n random pods in JSON.
+// podList returns a list of n random pods, as JSON and as an object.
 func podList(t testing.TB, n int) ([]byte, *corev1.PodList) {
 	list := &corev1.PodList{}
 	list.Kind, list.APIVersion = "PodList", "v1"
@@ -187,7 +187,7 @@ func TestKnownStatesAreNotRebuilt(t *testing.T) {
 		body := `{"kind":"PodList","apiVersion":"v1","items":[` + strings.Join(items, ",") + `]}`
 		return decoderOf(t, &corev1.Pod{}, Options{GVK: podKind}).List(&chunks{[]byte(body), 64}, jsonType, known)
 	}
-	// The spec cannot be decoded, so unknown objects fail.
+	// The spec cannot be decoded, so only an object that is reused from the caller succeeds.
 	if page, err := list(item("known", "5")); err != nil || page.Items[0] != have {
 		t.Errorf("got %v, %v", page, err)
 	}
@@ -206,7 +206,7 @@ func TestKnownStatesAreNotRebuilt(t *testing.T) {
 	}
 }
 
-// FuzzList decodes lists in pieces of any size, and compares the objects with those of the codec.
+// FuzzList decodes lists in pieces of any size and compares the objects with the codec's.
 func FuzzList(f *testing.F) {
 	data, _ := podList(f, 2)
 	f.Add(data, uint8(0))
@@ -220,7 +220,7 @@ func FuzzList(f *testing.F) {
 	for i := range decoders {
 		decoders[i] = decoderOf(f, &gadget{}, Options{GVK: gadgetKind, KeepManagedFields: true})
 	}
-	decoders[0].backlog = 16 // with others
+	decoders[0].backlog = 16 // several goroutines decode
 	f.Fuzz(func(t *testing.T, data []byte, size uint8) {
 		d := decoders[size%2]
 		var want struct {
@@ -234,7 +234,7 @@ func FuzzList(f *testing.F) {
 			if _, ok := errors.AsType[*Error](err); !ok {
 				t.Fatalf("%q: got %v", data, err)
 			}
-			return // the decoder checks more of a list than the codec
+			return // the decoder validates lists more strictly than the codec
 		}
 		if wantErr != nil || len(page.Items) != len(want.Items) {
 			t.Fatalf("%q: got %v, the codec %v", data, page, wantErr)

@@ -5,22 +5,21 @@ import (
 	"strings"
 )
 
-// mask selects the members of an object to decode, and the masks below them. Nil selects all.
+// mask selects the members of an object to decode, and the masks for their own members. A nil mask selects all.
 type mask struct {
 	only   bool             // decode only the members in fields
 	fields map[string]*mask // masks of members; nil means all
 	drop   map[string]bool  // members to skip
 }
 
-// identity are fields that every mask keeps: without them an object cannot be stored and compared.
+// identity lists the fields that every mask keeps, because an object cannot be stored and compared without them.
 var identity = []string{
 	"apiVersion", "kind",
 	"metadata.name", "metadata.namespace", "metadata.uid", "metadata.resourceVersion",
 	"metadata.generation", "metadata.deletionTimestamp",
 }
 
-// newMask returns the mask for paths, or for all fields if there are none. managedFields are included only if
-// requested.
+// newMask returns the mask for paths, or for all fields if there are none. It skips managedFields by default.
 func newMask(paths []string, managedFields bool) (*mask, error) {
 	if len(paths) == 0 && managedFields {
 		return nil, nil
@@ -55,7 +54,7 @@ func (m *mask) keep(path []string) error {
 	}
 	child, known := m.fields[name]
 	switch {
-	case known && child == nil: // everything below is kept already
+	case known && child == nil: // everything below is already kept
 		return nil
 	case len(path) == 1:
 		m.fields[name] = nil

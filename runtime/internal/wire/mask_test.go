@@ -60,12 +60,11 @@ func typed(t *testing.T, obj object.Object) *corev1.Pod {
 		pod); err != nil {
 		t.Fatal(err)
 	}
-	pod.TypeMeta = podType // which unstructured items of built-in kinds have not in what keep gets
+	pod.TypeMeta = podType // keep drops the kind, because unstructured items of built-in kinds have none
 	return pod
 }
 
-// filtered returns pod with only the fields of paths and its identity, and with the annotation that marks a masked
-// object.
+// filtered returns pod with its identity, the fields at paths, and the annotation that marks a masked object.
 func filtered(t *testing.T, pod *corev1.Pod, paths []string) *corev1.Pod {
 	t.Helper()
 	fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(pod)

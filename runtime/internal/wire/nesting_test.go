@@ -13,7 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// deepBodies returns JSON values that are nested levels deep.
+// deepBodies returns JSON values that are nested to the given depth.
 func deepBodies(levels int) [][]byte {
 	wrap := func(open, value, shut string) []byte {
 		b := bytes.Repeat([]byte(open), levels)
@@ -25,13 +25,13 @@ func deepBodies(levels int) [][]byte {
 }
 
 // TestNestingIsBoundedInEachPlace puts deeply nested values into fields that the decoder reads and into fields that it
-// skips. Too deep a recursion overflows the stack, which the test makes small.
+// skips. Unbounded recursion would overflow the stack, which the test makes small.
 func TestNestingIsBoundedInEachPlace(t *testing.T) { testNesting(t, false) }
 
 func TestNestingIsBoundedInEveryPlace(t *testing.T) { testNesting(t, true) }
 
 func testNesting(t *testing.T, everywhere bool) {
-	places := []string{ // with the value at the %s
+	places := []string{ // the value replaces %s
 		`{"kind":"GadgetList","apiVersion":"example.com/v1","metadata":{"resourceVersion":"1"},"items":[{"metadata":{"name":"a"},%s}]}`,
 		`{"kind":"GadgetList","apiVersion":"example.com/v1","metadata":{},"items":[{"metadata":{"name":"a"},"spec":{%s}}]}`,
 		`{"kind":"GadgetList","apiVersion":"example.com/v1","items":[],%s}`,
@@ -44,13 +44,13 @@ func testNesting(t *testing.T, everywhere bool) {
 	names := []string{"unknown", "spec", "extension", "code", "details", "managedFields", "annotations", "any"}
 	debug.SetMaxStack(64 << 20)
 	defer debug.SetMaxStack(1 << 30)
-	turn := 0 // of the places, for each value
+	turn := 0 // rotates the places, so that each value is tested in some
 	for _, levels := range []int{9990, maxDepth + 10, 300_000} {
 		values := deepBodies(levels)
 		for form, prototype := range prototypesOf(gadgetKind, &gadget{}) {
 			for _, opts := range []Options{{}, {KeepManagedFields: true}, {Mask: []string{"metadata.annotations"}}} {
 				if levels != maxDepth+10 && !everywhere && (form != "typed" || opts.KeepManagedFields || opts.Mask != nil) {
-					continue // they pass by in one way
+					continue // these options do not change how unknown values are skipped
 				}
 				opts.GVK = gadgetKind
 				d := decoderOf(t, prototype, opts)
@@ -74,7 +74,8 @@ func testNesting(t *testing.T, everywhere bool) {
 	}
 }
 
-// TestUnknownFieldsOfProtobufMayBeNested checks groups. Servers do not send them, but the decoder must find their end.
+// TestUnknownFieldsOfProtobufMayBeNested uses protobuf groups. Servers do not send them, but the decoder must find
+// where they end.
 func TestUnknownFieldsOfProtobufMayBeNested(t *testing.T) {
 	s := binaryServers(t)[Protobuf]
 	pod := s.encode(t, &corev1.Pod{TypeMeta: podType, ObjectMeta: metav1.ObjectMeta{Name: "a", ResourceVersion: "1"}})
@@ -102,8 +103,8 @@ func TestUnknownFieldsOfProtobufMayBeNested(t *testing.T) {
 	}
 }
 
-// TestUnknownGroupsAndNumbersAreSkipped puts fields that no list has where they may be, in pieces of any
-// size.
+// TestUnknownGroupsAndNumbersAreSkipped inserts unknown fields wherever a list may contain fields, and reads the list
+// in pieces of any size.
 func TestUnknownGroupsAndNumbersAreSkipped(t *testing.T) {
 	s := binaryServers(t)[Protobuf]
 	data, _ := s.pods(t, 2)
@@ -155,8 +156,8 @@ func TestUnknownGroupsAndNumbersAreSkipped(t *testing.T) {
 	}
 }
 
-// TestRecursiveTypesAreNotReadFromProtobuf shows why a nested message cannot overflow the stack. The decoders of such
-// types do not limit their depth, so the client does not request protobuf for them, and does not decode it.
+// TestRecursiveTypesAreNotReadFromProtobuf shows why a nested message cannot overflow the stack. The generated decoders
+// of recursive types do not limit their depth, so the client neither requests nor decodes protobuf for such types.
 func TestRecursiveTypesAreNotReadFromProtobuf(t *testing.T) {
 	d := decoderOf(t, &node{}, Options{GVK: podKind, Formats: []Format{Protobuf}})
 	if _, err := d.List(bytes.NewReader(protoPrefix), string(Protobuf), nil); !isRefusedFormat(err) {

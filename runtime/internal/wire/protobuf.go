@@ -46,14 +46,14 @@ func (d *Decoder[T]) protoObject(c *cursor, data []byte, known Known[T]) (obj T,
 	return built, false, nil
 }
 
-// Highest field numbers of runtime.Unknown, of metav1.WatchEvent and of lists. All of these fields have a length.
+// Highest field numbers of runtime.Unknown, of metav1.WatchEvent and of lists. All these fields have a length.
 const (
 	unknownFields = 4
 	eventFields   = 2
 	listFields    = 2
 )
 
-// unwrap returns the kind and the message of a value in the form in which servers send it outside of lists.
+// unwrap returns the kind and the message of a value outside of lists, which servers wrap in a runtime.Unknown.
 func unwrap(data []byte) (kind schema.GroupVersionKind, message []byte, err error) {
 	var typeMeta runtime.TypeMeta // may arrive in parts
 	data, ok := bytes.CutPrefix(data, protoPrefix)
@@ -199,7 +199,6 @@ func (d *Decoder[T]) setProto(c *cursor, event *Event[T], raw []byte, known Know
 	return fmt.Errorf("unknown event type %q", event.Type)
 }
 
-// listProto decodes the list in body.
 func (d *Decoder[T]) listProto(body io.Reader, known Known[T]) (*Page[T], error) {
 	r := &protoLister[T]{decoder: d, cursor: d.cursor(), source: d.source(body), known: known, page: &Page[T]{}}
 	defer d.release(r.cursor)
@@ -347,8 +346,8 @@ func (r *protoLister[T]) item(message []byte) error {
 }
 
 // field skips the head of a protobuf field, and returns its number, the length of the content after the head, and the
-// length of the head. A group is all head. Fields with numbers up to known must have a length. At the end it returns
-// io.EOF.
+// length of the head. A group consists only of a head. Fields with numbers up to known must have a length. At the end
+// of the data, field returns io.EOF.
 func (s *source) field(known int) (number int, length int64, head int, err error) {
 	for more := s.fill; ; more = s.double {
 		number, length, head, err = fieldHead(s.unused(), known)
@@ -367,7 +366,7 @@ func (s *source) field(known int) (number int, length int64, head int, err error
 	}
 }
 
-// Types of protobuf fields, which are the low bits of their tags.
+// Wire types of protobuf fields, which are the low bits of their tags.
 const (
 	wireVarint   = 0
 	wireFixed64  = 1
@@ -378,8 +377,8 @@ const (
 )
 
 // fieldHead returns the number of the field at the beginning of data, the length of the content after its head, and the
-// length of the head. A group is all head. Fields with numbers up to known must have a length. It fails with errShort
-// if data ends within the head.
+// length of the head. A group consists only of a head. Fields with numbers up to known must have a length. If data ends
+// within the head, fieldHead fails with errShort.
 func fieldHead(data []byte, known int) (number int, length int64, n int, err error) {
 	tag, n := binary.Uvarint(data)
 	if err := uvarintError(n); err != nil {
@@ -392,8 +391,7 @@ func fieldHead(data []byte, known int) (number int, length int64, n int, err err
 	return int(tag >> 3), length, n + m, err
 }
 
-// fieldLength returns the length of a field's content in data, which follows the tag, and the length of the bytes
-// before the content.
+// fieldLength returns the length of a field's content in data, after the tag, and the number of bytes before it.
 func fieldLength(wireType uint64, data []byte) (length int64, n int, err error) {
 	switch wireType {
 	case wireVarint:
@@ -416,8 +414,8 @@ func fieldLength(wireType uint64, data []byte) (length int64, n int, err error) 
 	return 0, 0, errProto
 }
 
-// groupLength returns the length of a group's content in data, which follows its tag, including its end tag. Like
-// apimachinery, it counts nested groups to any depth and ignores their numbers.
+// groupLength returns the length of a group's content in data, which begins after the group's tag. The length includes
+// the end tag. Like apimachinery, it allows groups to be nested to any depth and ignores their numbers.
 func groupLength(data []byte) (n int, err error) {
 	for depth := 1; depth > 0; {
 		tag, m := binary.Uvarint(data[n:])
@@ -445,7 +443,7 @@ func groupLength(data []byte) (n int, err error) {
 	return n, nil
 }
 
-// uvarintError returns the error for the second result of binary.Uvarint.
+// uvarintError returns the error for n, the second result of binary.Uvarint.
 func uvarintError(n int) error {
 	switch {
 	case n == 0:
@@ -469,13 +467,12 @@ type protoMessage interface {
 	Unmarshal([]byte) error
 }
 
-// hasProtobuf reports whether a type can be decoded from protobuf. Recursive types are excluded, because their decoders
-// do not limit the depth.
+// hasProtobuf reports whether a type can be decoded from protobuf: recursive types cannot, as nothing limits the depth.
 func hasProtobuf(form reflect.Type) bool {
 	return reflect.PointerTo(form).Implements(reflect.TypeFor[protoMessage]()) && !recursive(form, nil)
 }
 
-// recursive reports whether a value of type t can contain, at any depth, a value of its type or of one in above.
+// recursive reports whether a value of type t can contain, at any depth, a value of type t or of a type in above.
 func recursive(t reflect.Type, above []reflect.Type) bool {
 	if slices.Contains(above, t) {
 		return true
@@ -496,7 +493,6 @@ func recursive(t reflect.Type, above []reflect.Type) bool {
 	return false
 }
 
-// protoField is one field of a message.
 type protoField struct {
 	number int
 	value  []byte // of a field with a length; otherwise nil
@@ -595,7 +591,7 @@ func (p *protoMask) appendMasked(b, data []byte) ([]byte, error) {
 // appendField appends the fields of the message in f that p keeps.
 func (p *protoMask) appendField(b []byte, f protoField) ([]byte, error) {
 	b = binary.AppendUvarint(b, uint64(f.number)<<3|2)
-	const reserved = 4 // bytes for the length, which is known only afterwards
+	const reserved = 4 // bytes for the length, which is known only later
 	length := len(b)
 	b = append(b, make([]byte, reserved)...)
 	b, err := p.appendMasked(b, f.value)
@@ -613,7 +609,7 @@ func (p *protoMask) appendField(b []byte, f protoField) ([]byte, error) {
 	return b, nil
 }
 
-// protoIdentity returns the identity in the message of an object, and reports false if it is unclear.
+// protoIdentity returns the identity in the message of an object. It reports false if the identity is unclear.
 func protoIdentity(data []byte) (id Identity, ok bool) {
 	for len(data) > 0 {
 		f, rest, err := nextField(data)

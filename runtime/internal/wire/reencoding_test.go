@@ -33,16 +33,16 @@ import (
 // fields, and with every notation of a value.
 type encoder struct {
 	*rand.Rand
-	odd int // of a thousand places, how many are odd
+	odd int // probability of an unusual encoding, in thousandths
 }
 
 func (e encoder) oddly() bool { return e.IntN(1000) < e.odd }
 
-// keyed are required members: without them the value is not a list.
+// keyed contains the members that must not be null, since the value would not be a list without them.
 var keyed = map[string]bool{"kind": true, "apiVersion": true, "items": true, "metadata": true, "name": true,
 	"type": true, "object": true}
 
-// stale is an earlier value of a field, which the last value replaces or is merged into.
+// stale returns an earlier value for a repeated field. The last value replaces it or is merged into it.
 func (e encoder) stale(value any) any {
 	switch value := value.(type) {
 	case map[string]any:
@@ -61,13 +61,14 @@ func (e encoder) stale(value any) any {
 	return value
 }
 
-// member is one of an object; late ones replace or are merged into those before.
+// member is a member of a JSON object. A later member replaces an earlier one with the same name, or is merged into it.
 type member struct {
 	name  string
 	value any
 }
 
-// members returns the members of an object in any order, except that repeated members keep theirs.
+// members returns the members of an object in random order. The last of several members with one name is the current
+// one.
 func (e encoder) members(object map[string]any, again bool) []member {
 	var all []member
 	for name, value := range object {
@@ -87,7 +88,7 @@ func (e encoder) members(object map[string]any, again bool) []member {
 		last[m.name] = m.value
 	}
 	e.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
-	for i := range all { // the last of two members with one name counts
+	for i := range all { // move the current value to the last place
 		for j := i + 1; j < len(all); j++ {
 			if all[i].name == all[j].name && reflect.DeepEqual(all[i].value, last[all[i].name]) {
 				all[i], all[j] = all[j], all[i]
@@ -152,13 +153,13 @@ func (e encoder) jsonText(b []byte, text string) []byte {
 }
 
 func (e encoder) jsonNumber(text string) string {
-	if !e.oddly() || e.IntN(8) > 0 { // most of these are not valid integers
+	if !e.oddly() || e.IntN(8) > 0 { // most of these suffixes make an integer invalid
 		return text
 	}
 	return text + []string{"e0", ".0", "E+0", "e-0", ".50", "0"}[e.IntN(6)]
 }
 
-// proto appends the message data of a Go type.
+// proto appends the encoding of a message of a Go type, with the fields of data.
 func (e encoder) proto(b, data []byte, form reflect.Type) []byte {
 	fields := protoTypes(form)
 	byNumber := map[int][][]byte{}
@@ -176,12 +177,12 @@ func (e encoder) proto(b, data []byte, form reflect.Type) []byte {
 		data = rest
 		kind := fields[f.number]
 		switch {
-		case kind == nil || whole[0]&7 != 2 && kind.Kind() != reflect.Slice: // a number, or an unknown type
+		case kind == nil || whole[0]&7 != 2 && kind.Kind() != reflect.Slice: // a number or a field of unknown type
 			if kind != nil && e.oddly() {
-				add(f.number, e.protoTag(nil, f.number, 0, []byte{7})) // another, before it
+				add(f.number, e.protoTag(nil, f.number, 0, []byte{7})) // an earlier value of the same field
 			}
 			add(f.number, whole)
-		case whole[0]&7 != 2: // one of several numbers: packed, alone
+		case whole[0]&7 != 2: // one number of a repeated field; may be written as a packed list of one
 			if !e.oddly() {
 				add(f.number, whole)
 				break
@@ -195,7 +196,7 @@ func (e encoder) proto(b, data []byte, form reflect.Type) []byte {
 				break
 			}
 			cut := 0
-			if singular(form, f.number) && e.oddly() { // in two, which are merged
+			if singular(form, f.number) && e.oddly() { // split in two messages, which are merged
 				for cut < len(message) && e.IntN(3) > 0 {
 					_, rest, _ := nextField(message[cut:])
 					cut = len(message) - len(rest)
@@ -214,12 +215,12 @@ func (e encoder) proto(b, data []byte, form reflect.Type) []byte {
 		add(1000, [][]byte{e.protoTag(nil, 1000, 0, []byte{0x80, 1}), e.protoTag(nil, 1000, 1, make([]byte, 8)),
 			e.protoTag(nil, 1000, 5, make([]byte, 4)),
 			e.protoBytes(nil, 1000, []byte("unknown")), []byte("\xc3\x3e\x0b\x22\x02ab\x0c\xc4\x3e")}[e.IntN(
-			5)]) // the last is a group
+			5)]) // the last one is a group
 	}
 	if e.IntN(4) > 0 {
 		e.Shuffle(len(numbers), func(i, j int) { numbers[i], numbers[j] = numbers[j], numbers[i] })
 	}
-	for _, number := range numbers { // each in its turn
+	for _, number := range numbers { // repeated values keep their order
 		b = append(b, byNumber[number][0]...)
 		byNumber[number] = byNumber[number][1:]
 	}
@@ -234,7 +235,7 @@ func (e encoder) protoBytes(b []byte, number int, value []byte) []byte {
 	return append(e.varint(e.protoTag(b, number, 2, nil), uint64(len(value))), value...)
 }
 
-// varint appends a number, perhaps in more bytes than it takes.
+// varint appends a number, possibly in more bytes than necessary.
 func (e encoder) varint(b []byte, n uint64) []byte {
 	b = binary.AppendUvarint(b, n)
 	for more := 0; more < 3 && e.oddly(); more++ {
@@ -244,8 +245,8 @@ func (e encoder) varint(b []byte, n uint64) []byte {
 	return b
 }
 
-// protoTypes returns the types of the fields of a message by number. A repeated field has the type of its element if
-// that is a message, and otherwise the slice type.
+// protoTypes returns the types of a message's fields by number. For a repeated field it is the element type if that is
+// a message, and otherwise the slice type.
 func protoTypes(form reflect.Type) map[int]reflect.Type {
 	all := map[int]reflect.Type{}
 	for number, field := range protoFields(form) {
@@ -282,14 +283,14 @@ func singular(form reflect.Type, number int) bool {
 	return kind != reflect.Slice && kind != reflect.Map
 }
 
-// isMessage reports whether the fields of a struct equal the fields of its message. A time, and a type with its own
-// decoder, differ.
+// isMessage reports whether a struct has the same fields as its protobuf message. This does not hold for times and for
+// types with their own decoder.
 func isMessage(form reflect.Type) bool {
 	return len(protoFields(form)) > 0 && form != reflect.TypeFor[metav1.Time]() &&
 		form != reflect.TypeFor[metav1.MicroTime]()
 }
 
-// reencoded are the kinds that are encoded in odd ways.
+// reencoded contains the kinds that the tests encode in unusual ways.
 var reencoded = []struct {
 	kind schema.GroupVersionKind
 	obj  object.Object
@@ -302,7 +303,7 @@ var reencoded = []struct {
 	{appsv1.SchemeGroupVersion.WithKind("Deployment"), &appsv1.Deployment{}, &appsv1.DeploymentList{}},
 }
 
-// upstream are the codecs of clients, by format.
+// upstream returns the codecs that clients use, by format.
 func upstream(t testing.TB) map[Format]server {
 	all := binaryServers(t)
 	scheme := testScheme(t)
@@ -311,7 +312,7 @@ func upstream(t testing.TB) map[Format]server {
 	return all
 }
 
-// trial is one list, or one object of a watch, in one format, with its decoder.
+// trial is a list or an object of a watch, encoded in one format.
 type trial struct {
 	format   Format
 	form     string // typed, untyped, metadata
@@ -320,7 +321,7 @@ type trial struct {
 	list     bool
 }
 
-// newTrial returns one for a seed.
+// newTrial returns a random trial.
 func newTrial(t testing.TB, servers map[Format]server, e encoder) trial {
 	t.Helper()
 	tr := trial{format: []Format{JSON, Protobuf}[e.IntN(2)], form: []string{"typed", "untyped", "metadata"}[e.IntN(3)],
@@ -381,7 +382,7 @@ func newTrial(t testing.TB, servers map[Format]server, e encoder) trial {
 	return tr
 }
 
-// prototype is the type into which the contents are decoded.
+// prototype returns an object of the type into which the contents are decoded.
 func (tr trial) prototype() object.Object {
 	return prototypesOf(reencoded[tr.which].kind, reencoded[tr.which].obj)[tr.form]
 }
@@ -445,14 +446,14 @@ func (tr trial) want(s server) ([]object.Object, error) {
 	return all, nil
 }
 
-// pageObject returns the metadata of the list of a page as a further object.
+// pageObject returns the metadata of a list as an object, so that it is compared like the items.
 func pageObject(version, next string) object.Object {
 	page := &metav1.PartialObjectMetadata{}
 	page.Name, page.ResourceVersion = "page before "+next, version
 	return page
 }
 
-// got returns the objects that a decoder reads from the contents, in pieces of that size.
+// got returns the objects that a decoder reads from the contents in pieces of that size.
 func (tr trial) got(d *Decoder[object.Object], s server, size int,
 	known Known[object.Object]) ([]object.Object, error) {
 	if tr.list {
@@ -465,7 +466,7 @@ func (tr trial) got(d *Decoder[object.Object], s server, size int,
 	return readAll(d.Watch(&chunks{tr.event(s), size}, s.contentType, known))
 }
 
-// event returns the stream of one event with the contents.
+// event returns a stream with one event that has the contents as its object.
 func (tr trial) event(s server) []byte {
 	if tr.format == JSON {
 		return append(append([]byte(`{"type":"ADDED","object":`), tr.contents...), '}')
@@ -491,9 +492,9 @@ func readAll(stream *Stream[object.Object]) (all []object.Object, err error) {
 	}
 }
 
-// TestObjectsMatchTheCodecInAnyEncoding encodes random objects in valid ways, and damages some. The
-// decoder must return the objects that upstream's codecs decode from the same bytes, or an error where they return one,
-// for any arrival of the bytes. It must reuse an object of the caller only if that is equal.
+// TestObjectsMatchTheCodecInAnyEncoding encodes random objects in valid ways, and damages some encodings. In whatever
+// pieces the bytes arrive, the decoder must return the objects that upstream's codecs decode, or an error where the
+// codecs return one. It may reuse an object of the caller only if that is equal.
 func TestObjectsMatchTheCodecInAnyEncoding(t *testing.T) {
 	servers := upstream(t)
 	const count = 400
@@ -526,7 +527,7 @@ func TestObjectsMatchTheCodecInAnyEncoding(t *testing.T) {
 	})
 }
 
-// damage cuts the contents, flips a bit of them, repeats their end or takes out a byte.
+// damage truncates the contents, flips one bit, repeats their end or deletes a byte.
 func (tr *trial) damage(e encoder) {
 	at := e.IntN(len(tr.contents))
 	switch e.IntN(4) {
@@ -541,7 +542,7 @@ func (tr *trial) damage(e encoder) {
 	}
 }
 
-// check compares the decoded objects with upstream's, and reports whether the contents could be decoded.
+// check compares the decoded objects with those of upstream, and reports whether the contents could be decoded.
 func (tr trial) check(t *testing.T, d *Decoder[object.Object], s server, e encoder, what string, damaged bool) bool {
 	what = fmt.Sprintf("%s: %s %s %s, list %v", what, tr.format, tr.form, reencoded[tr.which].kind.Kind, tr.list)
 	want, wantErr := tr.want(s)
@@ -559,21 +560,21 @@ func (tr trial) check(t *testing.T, d *Decoder[object.Object], s server, e encod
 	if _, ok := errors.AsType[*Error](err); err != nil && !ok && err != io.ErrUnexpectedEOF && !damaged {
 		t.Errorf("%s: got %v", what, err)
 	}
-	// The caller's object equals the decoded one.
+	// The caller returns an object with the identity of each object that it knows.
 	known := func(id Identity) (object.Object, bool) {
 		if string(id.ResourceVersion) != "1" {
 			return nil, false
 		}
 		o := &metav1.PartialObjectMetadata{}
 		o.Name, o.Namespace, o.ResourceVersion = string(id.Name), string(id.Namespace), string(id.ResourceVersion)
-		o.GenerateName = string(id.UID) // whatever they were read from
+		o.GenerateName = string(id.UID) // records the UID from which the object was looked up
 		return o, true
 	}
 	reused, err := tr.got(d, s, size, known)
 	for i, o := range reused {
 		o, ok := o.(*metav1.PartialObjectMetadata)
 		if err != nil || wantErr != nil || !ok || tr.form == "metadata" {
-			continue // one that is wrong elsewhere is not looked at, when it is known
+			continue // a known object is reused without decoding the rest, so errors there are not found
 		}
 		if strings.HasPrefix(o.Name, "page before ") {
 			continue
@@ -590,7 +591,8 @@ func sameObjects(got, want []object.Object) bool {
 	return slices.EqualFunc(got, want, func(a, b object.Object) bool { return equality.Semantic.DeepEqual(a, b) })
 }
 
-// TestPartsOfAListAreReadAsByTheCodec checks encodings of the tests above that could make a list look like another one.
+// TestPartsOfAListAreReadAsByTheCodec checks some of these encodings, in which a list could be mistaken for another
+// list.
 func TestPartsOfAListAreReadAsByTheCodec(t *testing.T) {
 	message := func(field byte, parts ...string) string {
 		text := strings.Join(parts, "")
@@ -640,7 +642,7 @@ func TestPartsOfAListAreReadAsByTheCodec(t *testing.T) {
 	}
 }
 
-// TestNumbersInPlaceOfMessagesAreMalformed encodes a number for each field that must have a length.
+// TestNumbersInPlaceOfMessagesAreMalformed encodes a number for each field whose encoding must have a length.
 func TestNumbersInPlaceOfMessagesAreMalformed(t *testing.T) {
 	for _, field := range []string{"\x08\x01", "\x10\x01", "\x18\x01", "\x20\x01", "\x25\x01\x01\x01\x01"} {
 		if _, _, err := unwrap([]byte(string(protoPrefix) + "\x12\x00" + field)); !errors.Is(err, errProto) {

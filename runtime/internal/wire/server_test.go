@@ -24,7 +24,7 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/testenv"
 )
 
-// formatServer is a server whose answers in JSON and in protobuf are compared.
+// formatServer is a server whose answers are compared between JSON and protobuf.
 type formatServer struct {
 	*client.REST
 	env       *testenv.Env
@@ -32,7 +32,7 @@ type formatServer struct {
 	answers   *answers
 }
 
-// TestFormatsOfARealServer compares the answers of one server in each format.
+// TestFormatsOfARealServer compares the answers of one server between formats.
 func TestFormatsOfARealServer(t *testing.T) {
 	env := testenv.Start(t, testenv.WithFaults())
 	scheme := runtime.NewScheme()
@@ -64,7 +64,7 @@ func TestFormatsOfARealServer(t *testing.T) {
 	}
 }
 
-// answers notes the Content-Type of the last answer.
+// answers records the Content-Type of the last answer.
 type answers struct {
 	mu   sync.Mutex
 	last string
@@ -94,7 +94,7 @@ func (t tripper) RoundTrip(r *http.Request) (*http.Response, error) {
 	return resp, err
 }
 
-// scopes are the requests in each format: for whole objects, and for parts of them.
+// scopes returns the scopes to request in a format: whole objects, objects with managed fields, and parts of objects.
 func (s formatServer) scopes(format client.Format, paths ...string) []client.Scope {
 	return []client.Scope{
 		{Namespace: s.namespace, Formats: []client.Format{format}},
@@ -113,7 +113,7 @@ func listWatcher[T object.Object](t *testing.T, s formatServer, prototype T,
 	return lw
 }
 
-// compareLists checks that lists of prototype in format are those in JSON.
+// compareLists checks that lists of prototype in format equal the lists in JSON.
 func compareLists[T object.Object](t *testing.T, s formatServer, prototype T, format client.Format, media string,
 	paths ...string) {
 	t.Helper()
@@ -133,7 +133,7 @@ func compareLists[T object.Object](t *testing.T, s formatServer, prototype T, fo
 		if !reflect.DeepEqual(got.Items, want.Items) {
 			t.Errorf("%T, scope %d: got\n%+v\nwant\n%+v", prototype, i, got.Items, want.Items)
 		}
-		// The server itself may have written in between.
+		// The server itself may write between the two lists.
 		if before, after := version(t, want.ResourceVersion), version(t, got.ResourceVersion); after < before {
 			t.Errorf("%T, scope %d: version %d, want at least %d", prototype, i, after, before)
 		}
@@ -149,8 +149,7 @@ func version(t *testing.T, text string) uint64 {
 	return version
 }
 
-// compareWatches checks that streaming lists of prototype in each of formats are those in JSON, and so is what happens
-// while they are open.
+// compareWatches checks that the streaming lists of prototype, and the events after them, are equal in all formats.
 func compareWatches[T object.Object](t *testing.T, s formatServer, prototype T, formats map[client.Format]string,
 	change func()) {
 	t.Helper()
@@ -175,7 +174,7 @@ func compareWatches[T object.Object](t *testing.T, s formatServer, prototype T, 
 				t.Fatalf("%s: got %v", format, err)
 			}
 			if event.Type == watch.Bookmark && !event.InitialEventsEnd {
-				continue // they come when the server thinks so
+				continue // the server decides when it sends bookmarks
 			}
 			read[format] = append(read[format], event)
 		}
@@ -218,7 +217,7 @@ func testBuiltInKindInEachFormat(t *testing.T, s formatServer) {
 	compareWatches(t, s, &corev1.Secret{}, media, func() { change(t, s, secret(101), &corev1.Secret{}) })
 }
 
-// testExpiredWatchInEachFormat watches from a version that the server has forgotten.
+// testExpiredWatchInEachFormat watches from a version that the server no longer has.
 func testExpiredWatchInEachFormat(t *testing.T, s formatServer) {
 	create(t, s, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: "later"}})
 	for _, fault := range []func() error{
@@ -263,7 +262,7 @@ func create(t *testing.T, s formatServer, obj object.Object) {
 	}
 }
 
-// change creates obj, gives it a label and deletes it. It reads it into empty.
+// change creates obj, adds a label and deletes it. It uses empty for reading.
 func change(t *testing.T, s formatServer, obj, empty object.Object) {
 	t.Helper()
 	create(t, s, obj)

@@ -7,12 +7,12 @@ import (
 	"sync"
 )
 
-// MaxObject is the maximum size of an object or watch event. It is far beyond what servers store.
+// MaxObject is the maximum size in bytes of an object or watch event. It is much larger than stored objects.
 const MaxObject = 16 << 20
 
 const (
-	// firstBuffer and fullBuffer are the initial and maximum size of the buffer for short objects, and bufferGrowth is
-	// its growth factor.
+	// firstBuffer and fullBuffer are the initial and the maximum size of the buffer for short objects. bufferGrowth is the
+	// factor by which the buffer grows.
 	firstBuffer  = 4 << 10
 	fullBuffer   = 256 << 10
 	bufferGrowth = 8
@@ -21,7 +21,7 @@ const (
 // Error reports a body that violates the API's format. Errors of the connection have other types.
 type Error struct{ Err error }
 
-// Error returns the text of the cause.
+// Error returns the message of the cause.
 func (e *Error) Error() string { return e.Err.Error() }
 
 // Unwrap returns the cause.
@@ -30,7 +30,7 @@ func (e *Error) Unwrap() error { return e.Err }
 // source buffers a body.
 type source struct {
 	body io.Reader
-	// buf[start:end] has the data that was read from body and not used yet.
+	// buf[start:end] contains the data that was read from body and has not been used yet.
 	buf        []byte
 	start, end int
 	err        error // error that ended body
@@ -38,11 +38,11 @@ type source struct {
 	full       bool  // the last read filled buf: more data is available
 	// first is the buffer of size firstBuffer, kept while a larger one is in use.
 	first []byte
-	// spare has unused buffers of full size. Nil has none.
+	// spare contains unused buffers of full size. It may be nil.
 	spare *sync.Pool
 }
 
-// unused returns the data that was read and not used yet. It is valid until the next read.
+// unused returns the data that was read and has not been used yet. It is valid until the next read.
 func (s *source) unused() []byte { return s.buf[s.start:s.end] }
 
 // maxEmptyReads is the maximum number of consecutive reads without data or an error.
@@ -71,8 +71,8 @@ func (s *source) fill() error {
 	return err
 }
 
-// makeRoom makes room in buf. It grows buf when it is too small for an object, or when data arrives faster than it is
-// used, and shrinks it when little data arrives.
+// makeRoom makes room in buf. It grows buf if it is too small for an object, or if data arrives faster than it is used.
+// It shrinks buf if little data arrives.
 func (s *source) makeRoom() {
 	size := len(s.buf)
 	switch used := s.end - s.start; {
@@ -98,7 +98,7 @@ func (s *source) makeRoom() {
 	}
 }
 
-// take returns a buffer of that size, or an existing one of full size instead of an intermediate size.
+// take returns a buffer of that size. Instead of an intermediate size, it may return an existing buffer of full size.
 func (s *source) take(size int) []byte {
 	if size == firstBuffer {
 		if s.first == nil {
@@ -140,8 +140,8 @@ func (s *source) double() error {
 	return nil
 }
 
-// value calls read with c at the next value of the body, which is at nesting depth depth. While the buffer does not
-// have the complete value, read fails with errShort and is called again with more data.
+// value calls read with c at the next value of the body, which is at nesting depth depth. If the buffer does not yet
+// contain the complete value, read fails with errShort and is called again with more data.
 func (s *source) value(c *cursor, depth int, read func() error) error {
 	for {
 		ended := s.err == io.EOF
@@ -164,7 +164,7 @@ func (s *source) value(c *cursor, depth int, read func() error) error {
 
 var errTooLong = fmt.Errorf("longer than %d bytes", MaxObject)
 
-// need reads until n bytes are unused and returns them without using them.
+// need reads until n bytes are unused, and returns them without marking them as used.
 func (s *source) need(n int) ([]byte, error) {
 	for s.end-s.start < n {
 		if err := s.fill(); err != nil {

@@ -11,7 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// null skips a null and reports whether there was one.
+// null skips a null value and reports whether there was one.
 func (c *cursor) null() (bool, error) {
 	b, err := c.peek()
 	if err != nil || b != 'n' {
@@ -20,7 +20,7 @@ func (c *cursor) null() (bool, error) {
 	return true, c.literal("null")
 }
 
-// nullOr sets v to nil for a null, and otherwise fails because the value does not fit v.
+// nullOr sets v to nil if the value is null. Otherwise it fails, because the value does not fit v.
 func (c *cursor) nullOr(v reflect.Value) error {
 	null, err := c.null()
 	if err != nil {
@@ -33,7 +33,7 @@ func (c *cursor) nullOr(v reflect.Value) error {
 	return nil
 }
 
-// mismatch fails because the value does not fit v, unless it is null, which leaves v unchanged.
+// mismatch fails because the value does not fit v. If the value is null, it leaves v unchanged and does not fail.
 func (c *cursor) mismatch(v reflect.Value) error {
 	if null, err := c.null(); null || err != nil {
 		return err
@@ -72,8 +72,8 @@ func decodeStruct(c *cursor, v reflect.Value, fields fieldTable) error {
 	return err
 }
 
-// decodeSlice decodes into the elements within the capacity of v, without clearing them, and then into new ones. This
-// merges members that occur twice.
+// decodeSlice decodes into the elements within the capacity of v, without clearing them, and then into new elements. In
+// this way, members that occur twice are merged.
 func decodeSlice(c *cursor, v reflect.Value, elem *valueDecoder) error {
 	more, err := c.enter(']')
 	if err != nil {
@@ -175,7 +175,6 @@ func decodeStringMap(c *cursor, v reflect.Value) error {
 	return err
 }
 
-// decodeBytes decodes a base64 string.
 func decodeBytes(c *cursor, v reflect.Value) error {
 	text, err := c.text()
 	if err != nil {
@@ -187,7 +186,7 @@ func decodeBytes(c *cursor, v reflect.Value) error {
 	return err
 }
 
-// decodeTime is the UnmarshalJSON of metav1.Time, without a copy of the usual input.
+// decodeTime does what UnmarshalJSON of metav1.Time does, but does not copy the usual input.
 func decodeTime(c *cursor, v reflect.Value) error {
 	span, err := c.span()
 	if err != nil {
@@ -204,7 +203,7 @@ func decodeTime(c *cursor, v reflect.Value) error {
 	return json.Unmarshaler(into).UnmarshalJSON(span)
 }
 
-// scalarDecoder returns the decoder of a kind that consists of one token, if k is one.
+// scalarDecoder returns the decoder for kind k. It reports false unless values of k consist of one token.
 func scalarDecoder(k reflect.Kind) (func(*cursor, reflect.Value) error, bool) {
 	switch k {
 	case reflect.String:
@@ -299,17 +298,17 @@ func decodeFloat(c *cursor, v reflect.Value) error {
 	return nil
 }
 
-// maxElements is the maximum size of a kept buffer for elements, in bytes.
+// maxElements is the maximum size in bytes of a buffer for elements that is kept.
 const maxElements = 8 << 10
 
-// elements is the buffer in which a cursor decodes elements of a slice until their number is known. The slice is then
-// allocated once, in its final size.
+// elements is the buffer in which a cursor decodes the elements of a slice until their number is known. The slice is
+// then allocated once, in its final size.
 type elements struct {
 	slice reflect.Value // an empty slice, unless it is in use
-	used  bool          // elements of a slice are being decoded; a nested slice needs another buffer
+	used  bool          // elements are being decoded, so a nested slice needs another buffer
 }
 
-// elements returns the buffer for elements of elem, of slices of type t, or nil if it is in use.
+// elements returns the buffer for elements of slices of type t, which elem decodes, or nil if that buffer is in use.
 func (c *cursor) elements(elem *valueDecoder, t reflect.Type) *elements {
 	e, ok := c.places[elem]
 	if !ok {
@@ -344,7 +343,6 @@ func (e *elements) moveTo(v reflect.Value) {
 	reflect.Copy(v, e.slice)
 }
 
-// release clears the buffer.
 func (e *elements) release() {
 	e.used = false
 	if uintptr(e.slice.Cap())*e.slice.Type().Elem().Size() > maxElements {
@@ -418,8 +416,8 @@ func (c *cursor) untypedObject(m *mask) (map[string]any, error) {
 	return object, err
 }
 
-// untypedList returns a list, with m applied to each element. The elements are collected on top of those of the
-// enclosing lists until their number is known.
+// untypedList returns a list, with m applied to each element. Until the number of elements is known, they are collected
+// behind the elements of the enclosing lists.
 func (c *cursor) untypedList(m *mask) ([]any, error) {
 	bottom := len(c.list)
 	more, err := c.enter(']')

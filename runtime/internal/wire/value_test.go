@@ -21,7 +21,7 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/object"
 )
 
-// codec decodes data as apimachinery does.
+// codec decodes data with apimachinery's JSON decoder.
 func codec(data []byte, into any) error { return utiljson.Unmarshal(data, into) }
 
 // decodeObject returns the object in data.
@@ -39,14 +39,14 @@ func decodeObject(d *Decoder[object.Object], data []byte) (object.Object, error)
 	return obj, err
 }
 
-// compare decodes data by d and by the codec into an object like prototype.
+// compare decodes data with d and with the codec, and compares the objects.
 func compare(t *testing.T, d *Decoder[object.Object], prototype object.Object, data []byte) {
 	t.Helper()
 	got, err := decodeObject(d, data)
 	want := reflect.New(reflect.TypeOf(prototype).Elem()).Interface().(object.Object)
 	wantErr := codec(data, want)
 	if untyped, ok := want.(*unstructured.Unstructured); ok {
-		wantErr = codec(data, &untyped.Object) // the kind is looked at later
+		wantErr = codec(data, &untyped.Object) // the codec checks the kind only later
 	}
 	if trimmed := strings.TrimLeft(string(data), " \t\r\n"); !strings.HasPrefix(trimmed, "{") {
 		wantErr = errors.New("no object")
@@ -87,7 +87,7 @@ func TestRandomObjectsAreDecodedAsByTheCodec(t *testing.T) {
 	}
 }
 
-// gadgets are objects, most of which a server would not write.
+// gadgets contains objects, most of which a server would not write.
 var gadgets = []string{
 	`{}`, ` { } `, `{"kind":"Gadget","apiVersion":"example.com/v1","metadata":{"name":"a","labels":{"a":"b","c":null}}}`,
 	`{"KIND":"x","Spec":{"Color":"no"},"spec":{"COLOR":"no","color":"yes","NoTag":"t","notag":"n","Hidden":"h","-":"d"}}`,
@@ -171,8 +171,8 @@ func TestRecursionOfATypeIsBounded(t *testing.T) {
 	}
 }
 
-// FuzzTyped decodes any bytes into each type. The result must equal the codec's, and errors must occur in the same
-// cases.
+// FuzzTyped decodes arbitrary bytes into each type. The result must equal the codec's, and the decoder must fail in
+// exactly the cases in which the codec fails.
 func FuzzTyped(f *testing.F) {
 	all := prototypes()
 	decoders := make([]*Decoder[object.Object], len(all))
@@ -186,7 +186,7 @@ func FuzzTyped(f *testing.F) {
 	}
 	for i, data := range gadgets {
 		f.Add(uint8(i), []byte(data))
-		f.Add(uint8(4), []byte(data)) // the type that has all of it
+		f.Add(uint8(4), []byte(data)) // the type that has all the fields
 	}
 	f.Fuzz(func(t *testing.T, which uint8, data []byte) {
 		i := int(which) % len(all)
@@ -194,7 +194,7 @@ func FuzzTyped(f *testing.F) {
 	})
 }
 
-// FuzzUntyped compares values of unstructured objects.
+// FuzzUntyped compares the values of unstructured objects with the codec's.
 func FuzzUntyped(f *testing.F) {
 	for _, data := range gadgets {
 		f.Add([]byte(data))
@@ -216,7 +216,7 @@ func TestSlicesHaveNoSpareCapacity(t *testing.T) {
 			t.Fatalf("got %v of %d, %v", pod, cap(pod.Spec.Containers), err)
 		}
 		for _, container := range pod.Spec.Containers {
-			want := cap(append([]string(nil), make([]string, n)...)) // what Go allocates for n at once
+			want := cap(append([]string(nil), make([]string, n)...)) // the capacity that Go allocates for n elements at once
 			if len(container.Args) != n || cap(container.Args) > want {
 				t.Errorf("%d elements have room for %d, want %d", n, cap(container.Args), want)
 			}
@@ -240,7 +240,8 @@ func TestElementsThatFailedAreNotLeftToOthers(t *testing.T) {
 	}
 }
 
-// TestBuffersOfFullSizeAreUsedAgain counts bytes, because the race detector lets the pool drop every fourth buffer.
+// TestBuffersOfFullSizeAreUsedAgain measures allocated bytes, because under the race detector the pool drops every
+// fourth buffer.
 func TestBuffersOfFullSizeAreUsedAgain(t *testing.T) {
 	d := decoderOf(t, &corev1.Pod{}, Options{GVK: podKind})
 	text := strings.Repeat(" ", 4*fullBuffer)
@@ -298,7 +299,7 @@ func TestTableOfStringsIsBounded(t *testing.T) {
 	}
 }
 
-// unnamed is a kind with anonymous structs, which have the methods of their embedded types. The codec calls these
+// unnamed is a kind with anonymous structs, which get the methods of the types that they embed. The codec calls these
 // methods only for pointers to such structs.
 type unnamed struct {
 	metav1.TypeMeta   `json:",inline"`
@@ -337,7 +338,7 @@ type unnamed struct {
 
 func (u *unnamed) DeepCopyObject() runtime.Object { c := *u; return &c }
 
-// Spelled decodes itself from JSON.
+// Spelled has its own JSON decoder.
 type Spelled struct {
 	Word string `json:"word"`
 	By   string `json:"-"`
@@ -352,7 +353,7 @@ func (s *Spelled) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// Lettered decodes itself from text.
+// Lettered has its own text decoder.
 type Lettered struct {
 	Word string `json:"word"`
 	By   string `json:"-"`
@@ -392,7 +393,7 @@ func TestMaskDoesNotReachIntoWhatDecodesItself(t *testing.T) {
 	var _ json.Unmarshaler = &struct{ Spelled }{}
 }
 
-// TestOddBytesAreFoundWhereTheyAre compares words with a look at each of their bytes.
+// TestOddBytesAreFoundWhereTheyAre compares the search in words with a loop over their bytes.
 func TestOddBytesAreFoundWhereTheyAre(t *testing.T) {
 	for at := range 8 {
 		for b := range 256 {

@@ -27,8 +27,8 @@ type Stream[T object.Object] struct {
 }
 
 // Next returns the next event as soon as it has arrived. It returns io.EOF at the end of the body, io.ErrUnexpectedEOF
-// within an event, an apierrors.APIStatus error for an Error event, an *[Error] for invalid data, and any other error
-// of the body unchanged. After an error the stream has ended, and Next returns the same error.
+// if the body ends within an event, an apierrors.APIStatus error for an Error event, an *[Error] for invalid data, and
+// any other error of the body unchanged. After an error the stream has ended, and Next returns the same error.
 func (s *Stream[T]) Next() (Event[T], error) {
 	if s.err != nil {
 		return Event[T]{}, s.err
@@ -73,8 +73,7 @@ func (s *Stream[T]) nextJSON() (Event[T], error) {
 	return event, nil
 }
 
-// instead returns the failure in frame if that is a Status, which a server may send instead of events, and otherwise
-// err.
+// instead returns the failure in frame if that is a Status, which may replace the events, and otherwise err.
 func instead(err error, frame []byte, format Format) error {
 	if status, ok := Status(frame, string(format)); ok {
 		return apierrors.FromObject(status)
@@ -82,7 +81,7 @@ func instead(err error, frame []byte, format Format) error {
 	return err
 }
 
-// formError returns err as an *Error, unless it is an error of the server or an *Error already.
+// formError returns err as an *Error, unless it is an error of the server or already an *Error.
 func formError(err error) error {
 	if err == nil {
 		return nil
@@ -96,17 +95,17 @@ func formError(err error) error {
 	return &Error{err}
 }
 
-// frames finds watch events in a body: consecutive JSON objects, separated by white space. Servers end each with a line
-// break, so a frame is first assumed to end there.
+// frames finds watch events in a body. The events are consecutive JSON objects, separated by white space. Servers end
+// each event with a line break, so a frame is first assumed to end at a line break.
 type frames struct {
 	source
 	scan    scanner
 	scanned int // number of bytes of the frame that scan has seen
 }
 
-// next returns the next probable event, and whether it is certainly complete: an event with a line break inside is not.
-// It is valid until the next call, before which used must be called. At the end next returns io.EOF, within an event
-// io.ErrUnexpectedEOF, and any other error of the body unchanged.
+// next returns the next probable event, and reports whether it is certainly complete; an event that contains a line
+// break is not. The event is valid until the next call, before which used must be called. next returns io.EOF at the
+// end of the body, io.ErrUnexpectedEOF if the body ends within an event, and any other error of the body unchanged.
 func (f *frames) next() (frame []byte, whole bool, err error) {
 	for {
 		for f.start < f.end && isSpace(f.buf[f.start]) {
@@ -129,7 +128,7 @@ func (f *frames) next() (frame []byte, whole bool, err error) {
 	}
 }
 
-// whole returns the event by its brackets, regardless of line breaks.
+// whole finds the end of the event by its brackets, regardless of line breaks, and returns the event.
 func (f *frames) whole() ([]byte, error) {
 	for {
 		if frame := f.balanced(); frame != nil {
@@ -141,7 +140,7 @@ func (f *frames) whole() ([]byte, error) {
 	}
 }
 
-// balanced returns the event if its last bracket was read, or nil.
+// balanced returns the event if its last bracket has been read, or nil.
 func (f *frames) balanced() []byte {
 	data := f.unused()
 	for ; f.scanned < len(data); f.scanned++ {
@@ -152,7 +151,6 @@ func (f *frames) balanced() []byte {
 	return nil
 }
 
-// more reads more of the event.
 func (f *frames) more() error {
 	if f.end-f.start >= MaxObject {
 		return &Error{errTooLong}
@@ -203,19 +201,19 @@ func (s *scanner) step(b byte) (done bool) {
 type Event[T object.Object] struct {
 	// Type is Added, Modified, Deleted or Bookmark. Next returns Error events as errors.
 	Type watch.EventType
-	// Object is the object after the change; its last state for Deleted; the zero value for Bookmark. The caller owns
-	// it, unless a [Known] returned it.
+	// Object is the object after the change. For Deleted it is the last state, and for Bookmark the zero value. The caller
+	// owns it, unless a [Known] returned it.
 	Object T
 	// ResourceVersion is the version of the object or bookmark.
 	ResourceVersion string
 	// InitialEventsEnd is set on the bookmark that ends the initial events.
 	InitialEventsEnd bool
-	// Bytes is the size of the event on the wire, or 0 if unknown.
+	// Bytes is the size of the event on the wire, or 0 if it is unknown.
 	Bytes int
 }
 
-// event skips the watch event at the cursor and returns it. An Error event is an apierrors.APIStatus error; all other
-// errors are about the format.
+// event skips the watch event at the cursor and returns it. An Error event is returned as an apierrors.APIStatus error;
+// all other errors concern the format.
 func (d *Decoder[T]) event(c *cursor, known Known[T]) (Event[T], error) {
 	var (
 		event       Event[T]
@@ -286,13 +284,13 @@ func (d *Decoder[T]) lateObject(c *cursor, raw []byte, event *Event[T]) error {
 	c.reset(before, 0, false)
 	c.at = at
 	if errors.Is(err, errShort) {
-		err = errors.New(errShort.Error()) // there is no more data
+		err = errors.New(errShort.Error()) // because the data ends here
 	}
 	return err
 }
 
-// eventObject decodes the object of event, by its type, from the value at the cursor. It reports whether known returned
-// the object.
+// eventObject decodes the object of event, according to the type of event, from the value at the cursor. It reports
+// whether known returned the object.
 func (d *Decoder[T]) eventObject(c *cursor, event *Event[T], known Known[T]) (reused bool, err error) {
 	switch event.Type {
 	case watch.Added, watch.Modified, watch.Deleted:
@@ -325,7 +323,7 @@ func (d *Decoder[T]) eventObject(c *cursor, event *Event[T], known Known[T]) (re
 	return false, fmt.Errorf("unknown event type %q", event.Type)
 }
 
-// setBookmark makes event a bookmark, which is an object of the kind with only a version and annotations.
+// setBookmark makes event a bookmark. A bookmark is an object of the kind that has only a version and annotations.
 func (d *Decoder[T]) setBookmark(event *Event[T], kind schema.GroupVersionKind,
 	bookmark *metav1.PartialObjectMetadata) error {
 	if err := d.asked.Object(kind); err != nil {

@@ -18,7 +18,7 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/object"
 )
 
-// streams are bodies of watches, well-formed and not.
+// streams contains bodies of watches, both well-formed and malformed.
 var streams = []string{
 	"", "\n \t\r", "{", "null", "[]", "}", `"`, "7", "nul", "{}", "{,}", "{]}", "\xef\xbb\xbf{}",
 	`{"type":"ADDED","object":{"kind":"Gadget","apiVersion":"example.com/v1","metadata":{"name":"a","resourceVersion":"1"}}}` + "\n",
@@ -46,7 +46,7 @@ type plainEvent struct {
 	Object json.RawMessage `json:"object"`
 }
 
-// eventsIn returns the events at the beginning of data, and whether there is nothing else in it.
+// eventsIn returns the events at the beginning of data, and reports whether data contains nothing else.
 func eventsIn(data []byte) (events []plainEvent, clean bool) {
 	decoder := json.NewDecoder(bytes.NewReader(data))
 	for {
@@ -63,8 +63,8 @@ func eventsIn(data []byte) (events []plainEvent, clean bool) {
 	}
 }
 
-// FuzzWatch decodes any stream, in pieces of any size. Each event must equal the codec's, no other events may appear,
-// and the stream must end: with io.EOF only if it was well-formed.
+// FuzzWatch decodes arbitrary streams, in pieces of any size. The events must equal the codec's, with none missing or
+// added before the end. The stream must end, and with io.EOF only if it is well-formed.
 func FuzzWatch(f *testing.F) {
 	for i, data := range streams {
 		f.Add([]byte(strings.Repeat(data, 3)), uint8(2*i))
@@ -112,7 +112,7 @@ func checkEvent(t *testing.T, data []byte, got Event[object.Object], want plainE
 	}
 }
 
-// checkEnd checks that a stream ended with err for a valid reason; rest is its unread part.
+// checkEnd checks that err is a valid reason for the end of the stream. rest contains the events that were not read.
 func checkEnd(t *testing.T, data []byte, rest []plainEvent, clean bool, err error) {
 	t.Helper()
 	status := apierrors.APIStatus(nil)
@@ -124,13 +124,13 @@ func checkEnd(t *testing.T, data []byte, rest []plainEvent, clean bool, err erro
 	case malformed && len(rest) == 0 && !clean:
 	case malformed && len(rest) > 0 && refusable(rest[0]):
 	case malformed && len(rest) > 0 && bytes.Count(data, []byte(`e":`))+bytes.Count(data,
-		[]byte(`t":`)) > 2*len(rest): // a member twice
+		[]byte(`t":`)) > 2*len(rest): // a member occurs twice
 	default:
 		t.Fatalf("%q: ended with %v before %q, clean %v", data, err, rest, clean)
 	}
 }
 
-// refusable reports whether an event is well-formed JSON, but no event of gadgets.
+// refusable reports whether an event is well-formed JSON but not a valid event of gadgets.
 func refusable(event plainEvent) bool {
 	obj := &gadget{}
 	switch watch.EventType(event.Type) {
@@ -235,7 +235,7 @@ func TestStreamThatEndsWithinAnEventIsTruncated(t *testing.T) {
 	}
 }
 
-// manyEvents are events of pods named 0 to n-1, with ending behind each.
+// manyEvents returns events of pods named 0 to n-1, with ending after each of them.
 func manyEvents(n int, ending string) string {
 	var b strings.Builder
 	for i := range n {

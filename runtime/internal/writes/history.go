@@ -7,10 +7,10 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// maxUnresolved is the maximum number of writes without a version that a log keeps per kind.
+// maxUnresolved is the maximum number of writes without a version that a log keeps for each kind.
 const maxUnresolved = 1024
 
-// histories have the past writes of each kind, for trackers of caches that start later. The zero value is empty.
+// histories holds the past writes of each kind, for trackers of caches that start later. The zero value is empty.
 type histories struct {
 	mu    sync.Mutex
 	kinds map[schema.GroupKind]history // keys are results of StoredAs
@@ -19,12 +19,12 @@ type histories struct {
 // history is a summary of the writes of a kind.
 type history struct {
 	version uint64 // of the last write
-	// unresolved are writes without a version. full means that some were dropped.
+	// unresolved are writes without a version. full means that some of them were dropped.
 	unresolved []Write
 	full       bool
 }
 
-// StoredAs returns the kind under which the server stores objects of kind, which may be available in two groups.
+// StoredAs returns the kind under which the server stores objects of kind. A kind may be available in two groups.
 func StoredAs(kind schema.GroupKind) schema.GroupKind {
 	if kind == (schema.GroupKind{Group: "events.k8s.io", Kind: "Event"}) {
 		kind.Group = ""

@@ -1,5 +1,5 @@
 // Package writes records the writes of a process. Clients record each write in a [Log], cached reads wait for recorded
-// writes, and controllers look up whether a change was a write of this process.
+// writes, and controllers check whether a change was a write of this process.
 package writes
 
 import (
@@ -16,41 +16,39 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/object"
 )
 
-// Write is a change that the API server made, or may have made, for a client of this process. Dry runs are not
-// recorded.
+// Write is a change that the API server made, or may have made, for a client of this process, except dry runs.
 type Write struct {
 	// GVK is the kind of the changed object, in the version of the request.
 	GVK schema.GroupVersionKind
-	// Key and UID name the changed object. UID is empty when the server did not return it.
+	// Key and UID identify the changed object. UID is empty if the server did not return it.
 	Key object.Key
 	UID types.UID
-	// ResourceVersion is the version of the object after the change. It is empty when the server did not return it, as
-	// for most deletions.
+	// ResourceVersion is the version after the change. It is empty if the server returned none, as for deletions.
 	ResourceVersion string
-	// Before is a version at which an object that is Gone or Ending existed. It is empty if unknown.
+	// Before is a version at which an object that is Gone or Ending existed. It is empty if it is unknown.
 	Before string
-	// Unknown means that the outcome is unknown: the object may have changed, or may be gone. This is the case after a
-	// binding or an eviction of a pod, and after a lost answer.
+	// Unknown means that the outcome is unknown: the object may have changed, or may no longer exist. This is the case
+	// after a binding or an eviction of a pod, and after a lost answer.
 	Unknown bool
 	// Gone means that the object no longer exists.
 	Gone bool
-	// Ending means that the object is gone or has a deletion timestamp: the server did not return which.
+	// Ending means that the object either no longer exists or has a deletion timestamp. The server did not return which.
 	Ending bool
-	// Changed means that this write created ResourceVersion. It is false if the write may have changed nothing, so that
-	// the version may be foreign.
+	// Changed means that this write created ResourceVersion. It is false if the write may have changed nothing, because
+	// the version may then come from a foreign write.
 	Changed bool
-	// Object is the object after the change, as the caller gets it, or nil. Subscribers may read it until they return.
+	// Object is the object after the change, as the caller receives it, or nil. Subscribers may read it until they return.
 	Object object.Object
 }
 
-// Journal is a [Log] without methods, which package client exports.
+// Journal wraps a [Log] without its methods, so that package client can export it.
 type Journal struct{ log Log }
 
 // LogOf returns the log behind j, which must not be nil.
 func LogOf(j *Journal) *Log { return &j.log }
 
-// JournalOf returns the journal of the writes that can cause the events of source: the result of its method Journal. It
-// returns nil if source has no such method.
+// JournalOf returns the journal of the writes that can cause the events of source, which is the result of source's
+// method Journal. It returns nil if source has no such method.
 func JournalOf(source any) *Journal {
 	if has, ok := source.(interface{ Journal() *Journal }); ok {
 		return has.Journal()
@@ -58,7 +56,7 @@ func JournalOf(source any) *Journal {
 	return nil
 }
 
-// Log passes the writes of all clients that share it to caches, and remembers the last ones for controllers, see
+// Log passes the writes of all clients that share it to caches. It keeps the latest writes for controllers, see
 // [Log.Mine]. The zero value is ready for use, and all methods are safe for concurrent use.
 type Log struct {
 	subscribers subscribers
@@ -74,7 +72,7 @@ type subscribers struct {
 
 type subscriber func(ctx context.Context, w Write)
 
-// add adds a subscriber until cancel is called. The list is replaced and never changed, so that calls need no lock.
+// add adds a subscriber until cancel is called. The list is replaced, never modified, so calls need no lock.
 func (s *subscribers) add(f subscriber) (cancel func()) {
 	added := &f
 	s.replace(func(all []*subscriber) []*subscriber { return append(all, added) })
@@ -85,7 +83,7 @@ func (s *subscribers) add(f subscriber) (cancel func()) {
 	}
 }
 
-// replace sets the list to the result of change, which gets a copy.
+// replace sets the list to the result of change, which receives a copy of the list.
 func (s *subscribers) replace(change func(all []*subscriber) []*subscriber) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -101,15 +99,15 @@ func (s *subscribers) list() []*subscriber {
 	return nil
 }
 
-// Subscribe calls written for each write until cancel is called. The call happens before the write returns, with its
-// context. written must not block. Calls may be concurrent, and a running call may end after cancel returned. The log
-// keeps written in memory until then. A second cancel does nothing.
+// Subscribe calls written for each write until cancel is called. The call happens before the write returns, and has the
+// context of the write. written must not block. Calls may be concurrent, and a call that is running may end after
+// cancel has returned. The log keeps written in memory until then. A second call of cancel does nothing.
 func (l *Log) Subscribe(written func(ctx context.Context, w Write)) (cancel func()) {
 	return l.subscribers.add(written)
 }
 
-// SubscribeFor is [Log.Subscribe] for as long as owner is reachable: the log does not keep owner in memory. written
-// gets the owner, and must not refer to it otherwise.
+// SubscribeFor is [Log.Subscribe] for as long as owner is reachable. The log does not keep owner in memory. written
+// receives the owner as a parameter, and must not refer to it in any other way.
 func SubscribeFor[T any](l *Log, owner *T, written func(owner *T, ctx context.Context, w Write)) {
 	reference := weak.Make(owner)
 	cancel := l.Subscribe(func(ctx context.Context, w Write) {
@@ -120,11 +118,10 @@ func SubscribeFor[T any](l *Log, owner *T, written func(owner *T, ctx context.Co
 	runtime.AddCleanup(owner, func(cancel func()) { cancel() }, cancel)
 }
 
-// Record records w, and passes it to the subscribers. A client calls it before the writing call returns, with the
-// context of that call.
+// Record records w and passes it to the subscribers, with the writing call's context, before that call returns.
 func (l *Log) Record(ctx context.Context, w Write) {
 	l.own.record(ctx, w)
-	l.histories.record(w) // recorded first: a tracker gets w from Seed, from a subscriber, or from both
+	l.histories.record(w) // first, so that a tracker receives w from Seed, from a subscriber, or from both
 	for _, written := range l.subscribers.list() {
 		(*written)(ctx, w)
 	}

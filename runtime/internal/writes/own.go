@@ -12,11 +12,11 @@ import (
 )
 
 const (
-	// maxOwn is the maximum number of versions that a log keeps. Older ones count as foreign.
+	// maxOwn is the maximum number of versions that a log keeps. Older versions count as foreign.
 	maxOwn = 8192
-	// maxCallers is the maximum number of callers that wait for one write in flight. Further ones do not wait.
+	// maxCallers is the maximum number of callers that wait for one write in flight. Further callers do not wait.
 	maxCallers = 16
-	// recordWithin limits the wait for a write in flight, since a foreign change must not wait for a write that hangs.
+	// recordWithin limits the wait for a write in flight, because a foreign change must not wait for a write that hangs.
 	recordWithin = time.Second
 )
 
@@ -25,20 +25,20 @@ type Writer struct{ _ byte } // not empty: writers differ by their addresses
 
 type writerKey struct{}
 
-// Context returns a context whose writes are the writer's.
+// Context returns a context whose writes belong to the writer.
 func (w *Writer) Context(ctx context.Context) context.Context {
 	return context.WithValue(ctx, writerKey{}, w)
 }
 
-// writerOf returns the writer of the writes with ctx, or nil for the process as a whole.
+// writerOf returns the writer to which writes with ctx belong, or nil if they belong to the process as a whole.
 func writerOf(ctx context.Context) *Writer {
 	w, _ := ctx.Value(writerKey{}).(*Writer)
 	return w
 }
 
-// own has the writes in flight and the versions that this process made, each with its writer. The zero value is empty.
+// own holds the writes in flight and the versions that this process made, by writer. The zero value is empty.
 type own struct {
-	begun atomic.Uint64 // writes that have begun so far; grows with mu held
+	begun atomic.Uint64 // number of writes that have begun; increased while mu is held
 
 	mu       sync.Mutex
 	inFlight map[*inFlight]struct{}
@@ -47,19 +47,19 @@ type own struct {
 	next     int
 }
 
-// version identifies a state of an object. The end of an object has no resource version.
+// version identifies a state of an object. The state in which the object no longer exists has no resource version.
 type version struct {
 	uid             types.UID
 	resourceVersion string
 	ending          bool // the state may be the end, or the beginning of the deletion
 }
 
-// inFlight is a write that is being sent and is not recorded yet. A watch may show it earlier.
+// inFlight is a write that is being sent and has not been recorded yet. A watch may show its effect earlier.
 type inFlight struct {
 	kind    string     // as GroupKind.String returns it
-	key     object.Key // empty name for a whole collection, and for a generated name
+	key     object.Key // without a name for a whole collection or a generated name
 	writer  *Writer
-	number  uint64 // of writes that had begun by then
+	number  uint64 // number of writes that had begun by then
 	callers []*caller
 }
 
@@ -69,7 +69,7 @@ type caller struct {
 	timeout *time.Timer
 }
 
-// isOf reports whether a write of w counts as one of by: writes without a writer belong to every controller.
+// isOf reports whether a write of w counts as one of by. Writes without a writer belong to every controller.
 func isOf(w, by *Writer) bool { return w == nil || w == by }
 
 func (f *inFlight) concerns(kind string, key object.Key) bool {
@@ -82,7 +82,7 @@ func (f *inFlight) concerns(kind string, key object.Key) bool {
 	return f.key == key
 }
 
-// record records the states that w certainly made.
+// record records the states that w has certainly made.
 func (o *own) record(ctx context.Context, w Write) {
 	if w.UID == "" {
 		return
@@ -120,21 +120,21 @@ func (o *own) has(v version, by *Writer) bool {
 	return made && isOf(w, by)
 }
 
-// Mine reports whether a write of by, or of no writer, certainly made the object's resourceVersion. An empty
-// resourceVersion means the end of the object.
+// Mine reports whether a write of by, or of no writer, has certainly made the object's resourceVersion. An empty
+// resourceVersion refers to the end of the object.
 func (l *Log) Mine(by *Writer, uid types.UID, resourceVersion string) bool {
 	return l.own.has(version{uid: uid, resourceVersion: resourceVersion}, by)
 }
 
-// MineEnding reports whether by, or no writer, deleted the object in a request for several objects, whose answer does
-// not distinguish an end from the beginning of a deletion.
+// MineEnding reports whether by, or no writer, deleted the object with a request for several objects. The answer to
+// such a request does not distinguish between the end of an object and the beginning of its deletion.
 func (l *Log) MineEnding(by *Writer, uid types.UID) bool {
 	return l.own.has(version{uid: uid, ending: true}, by)
 }
 
 // Begin records that a client is about to send w, of which only GVK and Key are used. The client calls end after
-// Record, or after the write has failed. Key has no name for a whole collection, nor for a name that the server
-// generates.
+// Record, or after the write has failed. Key has no name if the write is for a whole collection, or if the server
+// generates the name.
 func (l *Log) Begin(ctx context.Context, w Write) (end func()) {
 	o := &l.own
 	f := &inFlight{kind: w.GVK.GroupKind().String(), key: w.Key, writer: writerOf(ctx)}
@@ -163,9 +163,9 @@ func (o *own) end(f *inFlight) {
 // Begun returns the number of writes that have begun.
 func (l *Log) Begun() uint64 { return l.own.begun.Load() }
 
-// WhenRecorded reports whether writes of the object, by the given writer or by none, are in flight among the first
-// begun writes. If so, it calls recorded once from another goroutine: when they have been recorded or have failed, but
-// within a second. kind is a GroupKind in the form of its String method.
+// WhenRecorded reports whether, among the first begun writes, writes of the object by the given writer or by none are
+// in flight. If so, it calls recorded once, from another goroutine, when these writes have been recorded or have
+// failed, or after at most a second. kind is the result of the String method of a GroupKind.
 func (l *Log) WhenRecorded(by *Writer, kind string, key object.Key, begun uint64, recorded func()) bool {
 	o := &l.own
 	o.mu.Lock()

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Tracked collects the writes of one context that the caches did not have when they were made. It is safe for
+// Tracked collects the writes of one context that the caches did not have when the writes were made. It is safe for
 // concurrent use. A nil *Tracked ignores writes.
 type Tracked struct {
 	mu      sync.Mutex
@@ -28,8 +28,8 @@ func TrackedIn(ctx context.Context) *Tracked {
 	return writes
 }
 
-// Add adds a write that a cache does not have yet, for which a read would wait up to timeout. await calls seen once the
-// cache has the write, or returns false if it has it already.
+// Add adds a write that a cache does not have yet, and for which a read would wait up to timeout. await calls seen once
+// the cache has the write. If the cache already has it, await returns false.
 func (w *Tracked) Add(timeout time.Duration, await func(seen func()) (waits bool)) {
 	if w == nil {
 		return
@@ -40,8 +40,8 @@ func (w *Tracked) Add(timeout time.Duration, await func(seen func()) (waits bool
 	w.unseen = append(w.unseen, await)
 }
 
-// WhenSeen calls seen once, when the caches have all writes so far. seen must not block. If the caches have them
-// already, WhenSeen returns false and does not call seen.
+// WhenSeen calls seen once, when the caches have all writes so far. seen must not block. If the caches already have
+// them, WhenSeen returns false and does not call seen.
 func (w *Tracked) WhenSeen(seen func()) bool {
 	w.mu.Lock()
 	unseen := w.unseen
@@ -50,7 +50,7 @@ func (w *Tracked) WhenSeen(seen func()) bool {
 	return awaitAll(unseen, seen)
 }
 
-// awaitAll calls seen after the last of unseen. It returns false if none waits.
+// awaitAll calls seen when the caches have all writes of unseen. It returns false if they already have them.
 func awaitAll(unseen []func(seen func()) bool, seen func()) bool {
 	for n, await := range unseen {
 		next := func() {

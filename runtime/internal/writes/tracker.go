@@ -21,9 +21,9 @@ type state int
 const (
 	// pending: the store will show the object at the entry's version.
 	pending state = iota
-	// tombstone: the store must not show the object as it was before the write. It may never show anything.
+	// tombstone: the store must not show the object as it was before the write. It need not show the object at all.
 	tombstone
-	// unknown: the server must be asked for the outcome of the write.
+	// unknown: the outcome of the write must be requested from the server.
 	unknown
 	// confirmed: the store has caught up with the write. The state is final.
 	confirmed
@@ -34,14 +34,14 @@ type input int
 
 const (
 	reached input = iota // the store has reached the entry's version, and shows no older object
-	shown                // the store shows the object as the write left it, or later
-	removed              // the store has removed the object, which will not come back
-	left                 // the store has removed an object that may come back, since it has only selected objects
+	shown                // the store shows the object as the write left it, or a later state
+	removed              // the store has removed the object, which cannot return
+	left                 // the store has removed the object, which may return, because only selected objects are stored
 	found                // the server has the object at a version that the store will show
-	absent               // the server has no such object for the store
+	absent               // the server has no such object that belongs in the store
 )
 
-// transitions has the next state for each input that changes a state. All other inputs leave it.
+// transitions maps a state and an input to the next state. All other inputs do not change the state.
 var transitions = map[state]map[input]state{
 	pending:   {reached: confirmed, left: unknown},
 	tombstone: {reached: confirmed, shown: confirmed, removed: confirmed},
@@ -61,19 +61,19 @@ type Entry struct {
 	labels labels.Set // of the object after the write; nil if unknown
 	last   uint64     // number of the entry's last write
 
-	current     bool   // it is in byKey
+	current     bool   // the entry is in byKey
 	next        *Entry // the entry that replaced this one, or nil
-	confirmedAt uint64 // number of confirmations including this one
+	confirmedAt uint64 // number of confirmations up to and including this one
 	waiters     map[*waiter]struct{}
 }
 
-// waiter is woken once: when the store has caught up with an entry, or has changed its object.
+// waiter is woken once, when the store has caught up with an entry or has changed the object of the entry.
 type waiter struct{ wake func() }
 
 // Key returns the key of the object. It is zero for an entry about all objects.
 func (e *Entry) Key() object.Key { return e.key }
 
-// isOlder reports whether obj, which has the key of e, precedes the write, or may precede it.
+// isOlder reports whether obj, which has the key of e, is older than the write, or may be older.
 func (e *Entry) isOlder(obj object.Object) bool {
 	version := VersionOf(obj.GetResourceVersion())
 	switch {
@@ -87,7 +87,7 @@ func (e *Entry) isOlder(obj object.Object) bool {
 	return version > 0 && version < e.version
 }
 
-// latest returns the entry that has replaced e, or e.
+// latest returns the entry that has replaced e, or e if there is none.
 func (e *Entry) latest() *Entry {
 	for e.next != nil {
 		e = e.next
@@ -102,17 +102,17 @@ type Store interface {
 	Len() int
 }
 
-// Limits are limits of a tracker. The zero value means the defaults.
+// Limits limits the memory of a tracker. The zero value means the defaults.
 type Limits struct {
-	// Entries is the number of deletions and unknown outcomes that a tracker keeps beyond the number of objects in its
-	// store. If there are more, reads wait until the store reaches the server's version. The default is 8192.
+	// Entries is the number of deletions and unknown outcomes that a tracker keeps in addition to the number of objects in
+	// its store. If there are more, reads wait until the store reaches the server's version. The default is 8192.
 	Entries int
 	// Past is the number of past deletions in the store that a tracker keeps for late answers. The default is 1024.
 	Past int
 }
 
-// Tracker has the writes of this process that one store does not have yet. It is safe for concurrent use. Its memory is
-// bounded by the number of objects and by [Limits].
+// Tracker holds the writes of this process that one store does not have yet. It is safe for concurrent use. Its memory
+// is bounded by the number of objects and by [Limits].
 type Tracker struct {
 	store     Store
 	namespace string
@@ -127,10 +127,10 @@ type Tracker struct {
 	bound    uint64 // version in the last call of boundLocked
 	extra    int    // entries in byKey that are not pending
 
-	// byKey has the entries that the store has not caught up with: for each key at most one pending, one unknown, and
-	// one tombstone for each UID.
+	// byKey contains the entries that the store has not caught up with. For each key, there is at most one pending entry,
+	// one unknown entry, and one tombstone for each UID.
 	byKey map[object.Key][]*Entry
-	// versions has the entries with until, ordered by it: those of byKey, and replaced pending ones with waiters.
+	// versions contains the entries with until in order: those of byKey and replaced pending ones with waiters.
 	versions []*Entry
 	past     map[types.UID]struct{} // the last objects that the store has removed
 	pastRing []types.UID            // the keys of past; once full, a ring whose oldest is at pastNext
@@ -138,8 +138,9 @@ type Tracker struct {
 	woken    []*waiter // to be woken after mu is unlocked
 }
 
-// NewTracker returns a tracker for a store with the objects of a namespace, or of all if it is empty. selects reports
-// whether the store has an object, and whether that is certain; nil means that it has all objects.
+// NewTracker returns a tracker for a store with the objects of a namespace, or of all namespaces if it is empty.
+// selects reports whether the store should have an object, and whether that is certain. If selects is nil, the store
+// has all objects.
 func NewTracker(
 	store Store, namespace string, selects func(object.Object) (selected, certain bool), limits Limits,
 ) *Tracker {
@@ -162,7 +163,7 @@ func VersionOf(text string) uint64 {
 // Open returns the number of writes that the store does not have yet.
 func (t *Tracker) Open() int64 { return t.open.Load() }
 
-// unlockAndWake unlocks mu, and wakes the waiters without it, since they may call the tracker.
+// unlockAndWake unlocks mu and then wakes the waiters, which may call the tracker.
 func (t *Tracker) unlockAndWake() {
 	woken := t.woken
 	t.woken = nil
@@ -187,8 +188,7 @@ func (t *Tracker) findLocked(key object.Key, s state, uid types.UID) *Entry {
 	return nil
 }
 
-// Record adds a write, and returns the entries to wait for. There are none if the store has caught up already, and none
-// for an unknown outcome.
+// Record adds a write, and returns the entries to wait for: none if the store has caught up or the outcome is unknown.
 func (t *Tracker) Record(w Write) (open []*Entry) {
 	if t.namespace != "" && w.Key.Namespace != t.namespace && w.Key != (object.Key{}) {
 		return nil
@@ -200,7 +200,7 @@ func (t *Tracker) Record(w Write) (open []*Entry) {
 	if w.Unknown {
 		t.addUnknownLocked(w.Key)
 	}
-	// The store has all versions up to reached: the event preceded the answer.
+	// The store has all versions up to reached. A lower version means that the event arrived before the answer.
 	if version := VersionOf(w.ResourceVersion); version > t.reached {
 		e := &Entry{key: w.Key, version: version, until: version}
 		switch e.state, e.labels = t.outcomeLocked(w, isHeld); e.state {
@@ -220,8 +220,8 @@ func (t *Tracker) Record(w Write) (open []*Entry) {
 	return open
 }
 
-// outcomeLocked returns the first state of a write with a version, and the labels of the object if the store then has
-// it.
+// outcomeLocked returns the first state of a write with a version, and the labels of an object that the store will
+// have.
 func (t *Tracker) outcomeLocked(w Write, isHeld bool) (state, labels.Set) {
 	selected, certain := true, t.selects == nil || w.Key == (object.Key{})
 	if !certain && w.Object != nil {
@@ -232,7 +232,7 @@ func (t *Tracker) outcomeLocked(w Write, isHeld bool) (state, labels.Set) {
 		return tombstone, nil
 	case certain && w.Object != nil:
 		return pending, labelsOf(w.Object.GetLabels())
-	// The watch shows the write, even if it removes the object from the store.
+	// The watch shows the write, even if the write removes the object from the store.
 	case certain || isHeld || t.findLocked(w.Key, pending, "") != nil:
 		return pending, nil
 	}
@@ -251,7 +251,7 @@ func labelsOf(set map[string]string) labels.Set {
 func (t *Tracker) recordDeletionLocked(w Write) *Entry {
 	held, isHeld := t.store.Get(w.Key)
 	if e := t.findLocked(w.Key, tombstone, w.UID); e != nil {
-		// A deletion timestamp no longer suffices once the object is gone, nor does a version from before this write.
+		// A deletion timestamp does not suffice once the object is gone, nor does a version before this write.
 		if e.last, e.ending = t.recorded, e.ending && w.Ending; e.version == 0 {
 			t.unlistLocked(e)
 			e.until = 0
@@ -287,7 +287,7 @@ func (t *Tracker) addPendingLocked(e *Entry) *Entry {
 		}
 		t.dropLocked(old)
 		if len(old.waiters) == 0 {
-			t.unlistLocked(old) // reads that wait for old do not wait for later writes
+			t.unlistLocked(old) // reads that wait for old need not wait for later writes
 		}
 	}
 	return t.addLocked(e)
@@ -304,8 +304,7 @@ func (t *Tracker) addTombstoneLocked(e *Entry) *Entry {
 	return t.addLocked(e)
 }
 
-// addUnknownLocked adds an unknown outcome. One question resolves all unknown outcomes of a key, if it is asked after
-// the last.
+// addUnknownLocked adds an unknown outcome. One later question resolves all unknown outcomes of a key.
 func (t *Tracker) addUnknownLocked(key object.Key) *Entry {
 	if old := t.findLocked(key, unknown, ""); old != nil {
 		old.last = t.recorded
@@ -327,7 +326,6 @@ func (t *Tracker) addLocked(e *Entry) *Entry {
 	return e
 }
 
-// dropLocked removes e from byKey.
 func (t *Tracker) dropLocked(e *Entry) {
 	if !e.current {
 		return
@@ -343,7 +341,7 @@ func (t *Tracker) dropLocked(e *Entry) {
 	}
 }
 
-// overflowLocked replaces all deletions and unknown outcomes by one unknown outcome about all objects.
+// overflowLocked replaces all deletions and unknown outcomes with one unknown outcome that concerns all objects.
 func (t *Tracker) overflowLocked() {
 	all := &Entry{state: unknown}
 	for _, e := range slices.Concat(slices.Collect(maps.Values(t.byKey))...) {
@@ -373,7 +371,6 @@ func (t *Tracker) listLocked(e *Entry) {
 	}
 }
 
-// unlistLocked removes e from versions.
 func (t *Tracker) unlistLocked(e *Entry) {
 	for at := t.searchLocked(e.until); at < len(t.versions) && t.versions[at].until == e.until; at++ {
 		if t.versions[at] == e {
@@ -383,12 +380,12 @@ func (t *Tracker) unlistLocked(e *Entry) {
 	}
 }
 
-// moveLocked changes the state of e by an input. answer has the version and labels of found and absent.
+// moveLocked changes the state of e by an input. a has the version and labels for found and absent.
 func (t *Tracker) moveLocked(e *Entry, in input, a Answer) {
 	to, changes := transitions[e.state][in]
 	if !changes {
 		if in == left || in == removed {
-			t.wakeLocked(e) // so that they check the object again
+			t.wakeLocked(e) // so that the waiters check the object again
 		}
 		return
 	}
@@ -409,9 +406,9 @@ func (t *Tracker) moveLocked(e *Entry, in input, a Answer) {
 	}
 }
 
-// Applied records that the store has reached version by changes: objects, and whether each was removed. It must be
-// called after each change of the store, in order. A version decreases only when the server was restored from a backup:
-// then no earlier write counts.
+// Applied records that the store has reached version through changes, which has each changed object and reports whether
+// it was removed. It must be called after each change of the store, in order. The version decreases only if the server
+// was restored from a backup. In that case, earlier writes no longer count.
 func (t *Tracker) Applied(version string, changes iter.Seq2[object.Object, bool]) {
 	t.mu.Lock()
 	defer t.unlockAndWake()
@@ -421,7 +418,7 @@ func (t *Tracker) Applied(version string, changes iter.Seq2[object.Object, bool]
 	}
 }
 
-// Listed is Applied for the first objects of the store. It does not iterate over them if no write is open.
+// Listed is Applied for the first list of the store. It does not iterate over the objects if no write is open.
 func (t *Tracker) Listed(version string, objects iter.Seq[object.Object]) {
 	t.mu.Lock()
 	defer t.unlockAndWake()
@@ -462,26 +459,26 @@ func (t *Tracker) confirmLocked(e *Entry) {
 	e.state, e.confirmedAt = confirmed, t.confirms
 }
 
-// reachLocked changes the entries whose version the store has reached.
+// reachLocked updates the entries whose version the store has reached.
 func (t *Tracker) reachLocked(version uint64) {
 	n := t.searchLocked(version + 1)
 	for _, e := range slices.Clone(t.versions[:n]) {
 		if e.state == tombstone && t.showsOlder(e) {
 			t.unlistLocked(e)
-			e.until = 0 // the end of the object confirms it
+			e.until = 0 // because the end of the object confirms it
 			continue
 		}
 		t.moveLocked(e, reached, Answer{})
 	}
 }
 
-// showsOlder reports whether the store has an object from before the write.
+// showsOlder reports whether the store has the object in a state from before the write.
 func (t *Tracker) showsOlder(e *Entry) bool {
 	obj, ok := t.store.Get(e.key)
 	return ok && e.isOlder(obj)
 }
 
-// changedLocked changes the entries of an object that the store has changed or removed.
+// changedLocked updates the entries of an object that the store has changed or removed.
 func (t *Tracker) changedLocked(obj object.Object, isRemoved bool) {
 	uid := obj.GetUID()
 	if isRemoved {
@@ -500,12 +497,11 @@ func (t *Tracker) changedLocked(obj object.Object, isRemoved bool) {
 		case !isRemoved && (isItself || e.uid == "") && !e.isOlder(obj):
 			t.moveLocked(e, shown, Answer{})
 		case e.state == tombstone:
-			t.wakeLocked(e) // so that they check the object again
+			t.wakeLocked(e) // so that the waiters check the object again
 		}
 	}
 }
 
-// rememberLocked adds an object to past.
 func (t *Tracker) rememberLocked(uid types.UID) {
 	if len(t.pastRing) < t.limits.Past {
 		t.pastRing = append(t.pastRing, uid)
@@ -517,9 +513,9 @@ func (t *Tracker) rememberLocked(uid types.UID) {
 	t.past[uid] = struct{}{}
 }
 
-// Await calls wake once, when the store has, or may have, caught up with e: the caller then reads again. It reports
-// false, and does nothing, if the store has caught up or has no older object. leave ends the wait; wake may still be
-// called.
+// Await calls wake once, when the store has caught up with e or may have caught up with it. The caller then reads
+// again. Await reports false, and does nothing, if the store has caught up or has no older object. leave ends the wait,
+// but wake may still be called.
 func (t *Tracker) Await(e *Entry, wake func()) (leave func(), waits bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -547,22 +543,22 @@ func (t *Tracker) leave(e *Entry, w *waiter) {
 	}
 }
 
-// Snapshot has the writes before a read of a store. The zero value has none.
+// Snapshot describes the writes before a read of a store. The zero value contains no writes.
 type Snapshot struct {
 	tracker *Tracker
-	// First has the entries to wait for before the store is read.
+	// First contains the entries to wait for before the store is read.
 	First   []*Entry
 	entries map[object.Key][]*Entry
 	// confirms and reached are the values of the tracker when the store was read.
 	confirms, reached uint64
 }
 
-// IsEmpty reports whether the store had all writes.
+// IsEmpty reports whether the store already had all writes.
 func (s *Snapshot) IsEmpty() bool { return s.tracker == nil }
 
 // Before returns the writes before a read of one object.
 func (t *Tracker) Before(key object.Key) Snapshot {
-	// A read without open writes costs one atomic load.
+	// If no write is open, a read costs only one atomic load.
 	if t.open.Load() == 0 {
 		return Snapshot{}
 	}
@@ -577,8 +573,8 @@ func (t *Tracker) Before(key object.Key) Snapshot {
 	return s
 }
 
-// BeforeList returns the writes before a read of the objects whose keys selects accepts, and whose labels selector
-// matches; nil matches all.
+// BeforeList returns the writes before a read of objects. The objects are those whose keys selects accepts and whose
+// labels match selector. Nil matches all objects.
 func (t *Tracker) BeforeList(selects func(object.Key) bool, selector labels.Selector) Snapshot {
 	if t.open.Load() == 0 {
 		return Snapshot{}
@@ -598,7 +594,7 @@ func (t *Tracker) BeforeList(selects func(object.Key) bool, selector labels.Sele
 			}
 		}
 	}
-	// The last version comes first: when the store has reached it, it has reached the others.
+	// The latest version comes first: when the store has reached it, it has reached the other versions as well.
 	slices.SortFunc(s.First, func(a, b *Entry) int { return cmp.Compare(b.version, a.version) })
 	return s
 }
@@ -613,8 +609,7 @@ func (s *Snapshot) Look() {
 	s.confirms, s.reached = s.tracker.confirms, s.tracker.reached
 }
 
-// Older returns the entries of the snapshot that are later than the objects, which were read since Look. If there are
-// any, the store must be read again.
+// Older returns the entries of the snapshot later than objects, read since Look. If any, the store must be read again.
 func (s *Snapshot) Older(objects []object.Object) (older []*Entry) {
 	if s.tracker == nil {
 		return nil
@@ -639,9 +634,9 @@ func (s *Snapshot) hadSeenLocked(e *Entry) bool {
 	return e.state == confirmed && e.confirmedAt <= s.confirms || e.state == pending && e.version <= s.reached
 }
 
-// Question is a question to the server.
+// Question is a request for the outcome of a write, or for the server's version.
 type Question struct {
-	// Entry is the entry of unknown outcome, or nil if only the server's version is missing.
+	// Entry is the entry with the unknown outcome, or nil if only the server's version is needed.
 	Entry *Entry
 	last  uint64
 }
@@ -653,8 +648,8 @@ type Answer struct {
 	Labels  labels.Set
 }
 
-// Current returns the entry that has replaced e, or nil if the store has caught up with it. ask means that its outcome
-// is unknown: pass the answer to q to Answered.
+// Current returns the entry that has replaced e, or nil if the store has caught up with it. ask means that the outcome
+// is unknown: the caller must pass the answer to q to Answered.
 func (t *Tracker) Current(e *Entry) (now *Entry, q Question, ask bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -664,14 +659,14 @@ func (t *Tracker) Current(e *Entry) (now *Entry, q Question, ask bool) {
 	return e, Question{Entry: e, last: t.recorded}, e.state == unknown
 }
 
-// Full reports whether to ask the server for its version, before there are too many entries.
+// Full reports whether the server must be asked for its version, which happens before there are too many entries.
 func (t *Tracker) Full() (q Question, full bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return Question{last: t.recorded}, t.bound <= t.reached && t.extra > t.limits.Entries/2+t.store.Len()
 }
 
-// Answered records the answer to a question. It has no effect if the entry has received another write since.
+// Answered records the answer to a question. It has no effect if the entry has received another write in the meantime.
 func (t *Tracker) Answered(q Question, a Answer) {
 	t.mu.Lock()
 	defer t.unlockAndWake()
@@ -707,7 +702,6 @@ func (t *Tracker) boundLocked(q Question, version uint64) {
 	t.reachLocked(t.reached)
 }
 
-// seed records the writes of a history.
 func (t *Tracker) seed(h history) {
 	for _, w := range h.unresolved {
 		t.Record(w)

@@ -41,7 +41,7 @@ func listed(objects ...object.Object) iter.Seq[object.Object] { return slices.Va
 
 func nothing(func(object.Object, bool) bool) {}
 
-// everything selects all objects, as a selector that is not nil.
+// everything is a selector that is not nil and selects all objects.
 func everything(object.Object) (selected, certain bool) { return true, true }
 
 func TestOnlyAnAnswerMakesAnEntryPendingOrATombstone(t *testing.T) {
@@ -55,7 +55,7 @@ func TestOnlyAnAnswerMakesAnEntryPendingOrATombstone(t *testing.T) {
 	}
 }
 
-// TestTransitionsOfAnEntry records a write and gives the tracker one input.
+// TestTransitionsOfAnEntry records a write and then gives the tracker one input.
 func TestTransitionsOfAnEntry(t *testing.T) {
 	update := Write{Key: key("a"), UID: "1", ResourceVersion: "7"}
 	deletion := Write{Key: key("a"), UID: "1", Gone: true}

@@ -14,12 +14,12 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/object"
 )
 
-// Request is a request of the API server to review an operation on an object. Handlers share it and must not modify it.
+// Request is the API server's request to review an operation on an object. Handlers share it and must not modify it.
 type Request struct {
 	admissionv1.AdmissionRequest
 }
 
-// Key returns the key of the object. A create with a generated name has none yet.
+// Key returns the key of the object. The key has no name when an object is created with a generated name.
 func (r *Request) Key() object.Key { return object.Key{Namespace: r.Namespace, Name: r.Name} }
 
 // GVK returns the kind of the objects in the request.
@@ -28,7 +28,7 @@ func (r *Request) GVK() schema.GroupVersionKind { return schema.GroupVersionKind
 // IsDryRun reports whether the operation is a dry run, in which a handler must have no side effects.
 func (r *Request) IsDryRun() bool { return r.DryRun != nil && *r.DryRun }
 
-// Decode sets obj to the object of the request: the new one, or for a deletion the deleted one.
+// Decode sets obj to the object of the request, which for a deletion is the deleted object.
 func (r *Request) Decode(obj any) error {
 	if r.Operation == admissionv1.Delete {
 		return r.DecodeOld(obj)
@@ -36,7 +36,7 @@ func (r *Request) Decode(obj any) error {
 	return decode("object", r.Object.Raw, obj)
 }
 
-// DecodeOld sets obj to the stored object. Only updates and deletions have one.
+// DecodeOld sets obj to the stored object. Only updates and deletions have a stored object.
 func (r *Request) DecodeOld(obj any) error { return decode("oldObject", r.OldObject.Raw, obj) }
 
 func decode(what string, raw []byte, obj any) error {
@@ -49,27 +49,27 @@ func decode(what string, raw []byte, obj any) error {
 	return nil
 }
 
-// Response is the answer to a request. The zero value rejects it without a reason.
+// Response is the answer to a request. The zero value rejects the request without a reason.
 type Response struct {
 	// Allowed permits the operation.
 	Allowed bool
-	// Result is the reason of a rejection, with a code and a message. Nil means 403 for a rejection.
+	// Result is the reason for a rejection, with a code and a message. If it is nil, a rejection has code 403.
 	Result *metav1.Status
-	// Patches are applied to the object before it is stored. A rejection has none.
+	// Patches are applied to the object before it is stored. A rejection has no patches.
 	Patches []Operation
-	// Warnings are shown to the user by clients such as kubectl. The API server truncates them to 256 bytes.
+	// Warnings are messages that clients such as kubectl show to the user. The API server truncates each to 256 bytes.
 	Warnings []string
 	// AuditAnnotations are added to the audit log of the API server.
 	AuditAnnotations map[string]string
 }
 
-// WithWarnings returns the response with more warnings.
+// WithWarnings returns a copy of the response with additional warnings.
 func (r Response) WithWarnings(warnings ...string) Response {
 	r.Warnings = append(r.Warnings[:len(r.Warnings):len(r.Warnings)], warnings...)
 	return r
 }
 
-// Allowed returns a response that permits the operation. The optional message is for the audit log.
+// Allowed returns a response that permits the operation. The message is optional and appears in the audit log.
 func Allowed(message string) Response {
 	return Response{Allowed: true, Result: &metav1.Status{Code: http.StatusOK, Message: message}}
 }
@@ -80,7 +80,7 @@ func Denied(message string) Response {
 		Message: message}}
 }
 
-// ValidationResponse returns [Allowed] or [Denied] with the message.
+// ValidationResponse returns [Allowed] or [Denied], depending on allowed, with the message.
 func ValidationResponse(allowed bool, message string) Response {
 	if allowed {
 		return Allowed(message)
@@ -88,8 +88,7 @@ func ValidationResponse(allowed bool, message string) Response {
 	return Denied(message)
 }
 
-// Errored returns a response that rejects the operation with a code such as http.StatusBadRequest. The user sees the
-// error.
+// Errored returns a response that rejects the operation with a code, such as 400. The user sees the error.
 func Errored(code int32, err error) Response {
 	return Response{Result: &metav1.Status{Code: code, Message: err.Error()}}
 }
@@ -101,7 +100,7 @@ func Patched(message string, patches ...Operation) Response {
 	return r
 }
 
-// PatchResponseFromRaw returns a response with the patches from the JSON of the request's object to current.
+// PatchResponseFromRaw returns a response whose patches change original, the JSON of the request's object, to current.
 func PatchResponseFromRaw(original, current []byte) Response {
 	patches, err := Diff(original, current)
 	if err != nil {
@@ -110,7 +109,7 @@ func PatchResponseFromRaw(original, current []byte) Response {
 	return Response{Allowed: true, Patches: patches}
 }
 
-// Handler answers requests. It is called concurrently.
+// Handler answers requests. Its method is called concurrently.
 type Handler interface {
 	Handle(ctx context.Context, req *Request) Response
 }
@@ -123,7 +122,7 @@ func (f HandlerFunc) Handle(ctx context.Context, req *Request) Response { return
 
 type requestKey struct{}
 
-// RequestFromContext returns the request of a call of a handler, a defaulter or a validator.
+// RequestFromContext returns the request in the context of a handler, a defaulter or a validator, or an error.
 func RequestFromContext(ctx context.Context) (*Request, error) {
 	req, ok := ctx.Value(requestKey{}).(*Request)
 	if !ok {
@@ -132,14 +131,14 @@ func RequestFromContext(ctx context.Context) (*Request, error) {
 	return req, nil
 }
 
-// ContextWithRequest returns a context with req, for tests of defaulters and validators.
+// ContextWithRequest returns a context that contains req. Use it in tests of defaulters and validators.
 func ContextWithRequest(ctx context.Context, req *Request) context.Context {
 	return context.WithValue(ctx, requestKey{}, req)
 }
 
-// Chain returns a handler that calls handlers in order. Each receives the object as patched by the previous ones. The
-// first rejection is the answer; otherwise all patches are combined in order. The answer has the warnings and audit
-// annotations of all called handlers.
+// Chain returns a handler that calls handlers in order. Each handler receives the object as patched by the previous
+// ones. The answer is the first rejection, or otherwise all patches, combined in order. It contains the warnings and
+// audit annotations of all handlers that were called.
 func Chain(handlers ...Handler) Handler {
 	if len(handlers) == 1 {
 		return handlers[0]

@@ -15,11 +15,10 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/internal/wire"
 )
 
-// differ computes the operations from one state of a JSON document to another, given two states of a Go value. The
-// document may have fields that the Go type does not have: equal parts stay in their original notation.
+// differ computes the operations that change one JSON document to another, given two states of a Go value. The document
+// may have fields that the Go type does not have. Parts that are equal keep their original notation.
 type differ struct {
-	// path is the path to the current value. Each step caches the document's text at that point, after the operations
-	// so far.
+	// path is the path to the current value. Each step caches its text in the document after the operations so far.
 	path []step
 	ops  []Operation
 	err  error // of the first value that could not be encoded
@@ -125,19 +124,18 @@ func (d *differ) fail(err error) {
 	}
 }
 
-// quote returns the JSON of a string.
+// quote returns s as JSON.
 func quote(s string) []byte {
 	quoted, _ := json.Marshal(s) // strings can always be encoded
 	return quoted
 }
 
-// comparer compares two values of one type, and adds the operations from one to the other. It is immutable after its
-// creation.
+// comparer adds the operations that change one value of a type to another. It is immutable after its creation.
 type comparer struct {
 	diff func(d *differ, before, after reflect.Value)
 }
 
-// comparers creates the comparers of a type and of the types within it.
+// comparers holds the comparers of a type and of the types within it, and creates them on demand.
 type comparers map[reflect.Type]*comparer
 
 // newComparer returns the comparer of values of type t.
@@ -185,7 +183,7 @@ func (cs comparers) diffOf(t reflect.Type) func(d *differ, before, after reflect
 	return diffEncoded
 }
 
-// encodesItself reports whether a value of type t has its own encoding method.
+// encodesItself reports whether type t has its own encoding method.
 func encodesItself(t reflect.Type) bool {
 	p := reflect.PointerTo(t)
 	return t.Name() != "" && (p.Implements(reflect.TypeFor[json.Marshaler]()) ||
@@ -215,7 +213,7 @@ func diffEncoded(d *differ, before, after reflect.Value) {
 	d.untyped(old, new)
 }
 
-// marshal returns the JSON of v, by a method of its pointer if there is one.
+// marshal returns the JSON of v. It calls the method of the pointer to v if that has one.
 func marshal(v reflect.Value) ([]byte, error) {
 	if v.CanAddr() {
 		v = v.Addr()
@@ -246,7 +244,7 @@ func (cs comparers) diffOfPointer(t reflect.Type) func(d *differ, before, after 
 type member struct {
 	wire.Field
 	*comparer
-	whole bool // the Go type has all fields of the document
+	whole bool // the Go type has all fields that the document can have
 }
 
 func (cs comparers) diffOfStruct(t reflect.Type) func(d *differ, before, after reflect.Value) {
@@ -268,8 +266,8 @@ func (cs comparers) diffOfStruct(t reflect.Type) func(d *differ, before, after r
 	}
 }
 
-// compare compares a field of two structs. An omitted field may still be in the document: as an explicit zero, or with
-// members that the Go type does not have.
+// compare compares a field of two structs. An omitted field may still be in the document, either as an explicit zero or
+// with members that the Go type does not have.
 func (m *member) compare(d *differ, before, after reflect.Value) {
 	was, is := !m.omits(before), !m.omits(after)
 	switch {
@@ -304,14 +302,14 @@ func (m *member) omits(v reflect.Value) bool {
 	return v.IsZero()
 }
 
-// zeroer has its own definition of zero.
+// zeroer is a type with its own definition of zero.
 type zeroer interface{ IsZero() bool }
 
-// isZero reports whether v is zero, by a method of its type or its pointer type, or by Go's definition.
+// isZero reports whether v is zero, by a method of its type or its pointer type, and otherwise by Go's definition.
 func isZero(v reflect.Value) bool {
 	if !v.Type().Implements(reflect.TypeFor[zeroer]()) &&
 		reflect.PointerTo(v.Type()).Implements(reflect.TypeFor[zeroer]()) {
-		pointer := reflect.New(v.Type()) // v may be in a map, and then has no address
+		pointer := reflect.New(v.Type()) // v may be in a map, in which case it has no address
 		pointer.Elem().Set(v)
 		v = pointer
 	}

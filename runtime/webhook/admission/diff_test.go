@@ -21,7 +21,7 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/testing/seeds"
 )
 
-// sample has a field of every form.
+// sample has a field of each form.
 type sample struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
@@ -44,7 +44,7 @@ type sampleSpec struct {
 	Strings  []string           `json:"strings"`
 	Struct   element            `json:"struct,omitempty"`
 	Optional *element           `json:"optional,omitempty"`
-	// Types that encode themselves, or that only a codec knows.
+	// These types have their own encoding, or only a codec can encode them.
 	Time     *metav1.Time                 `json:"time,omitempty"`
 	Quantity resource.Quantity            `json:"quantity,omitempty"`
 	Limits   map[string]resource.Quantity `json:"limits,omitempty"`
@@ -56,7 +56,7 @@ type sampleSpec struct {
 	Array    [2]int                       `json:"array"`
 	Encoded  encoded                      `json:"encoded,omitempty"`
 	ByNumber map[int]string               `json:"byNumber,omitempty"`
-	// Types that are omitted if they are zero, some of which have their own IsZero.
+	// These fields are omitted if they are zero. Some of the types define IsZero.
 	Zero  element           `json:"zero,omitzero"`
 	Start metav1.Time       `json:"start,omitzero"`
 	Both  map[string]string `json:"both,omitempty,omitzero"`
@@ -64,12 +64,12 @@ type sampleSpec struct {
 	Parts []element         `json:"parts,omitempty,omitzero"`
 }
 
-// Inlined is a part of the spec.
+// Inlined is embedded in the spec.
 type Inlined struct {
 	Inline string `json:"inline,omitempty"`
 }
 
-// encoded is a struct whose fields only the codec finds.
+// encoded is a struct whose fields the comparer does not see, but the JSON encoder does.
 type encoded struct {
 	inlinedElement `json:",inline"`
 	List           []element `json:"list,omitempty"`
@@ -107,7 +107,7 @@ func (s *sample) DeepCopyObject() runtime.Object {
 	return c
 }
 
-// random makes values.
+// random generates random values.
 type random struct{ *rand.Rand }
 
 func (r random) word() string {
@@ -128,7 +128,7 @@ func (r random) element(depth int) element {
 	return e
 }
 
-// fill sets fields of s at random, and keeps the others.
+// fill sets some fields of s at random and keeps the other fields.
 func (r random) fill(s *sample) {
 	spec := &s.Spec
 	for range r.IntN(6) {
@@ -209,7 +209,7 @@ func (r random) fill(s *sample) {
 	}
 }
 
-// list returns a list with changes that people make: sorted, and with added, removed and changed elements.
+// list returns l with a change that users make: it is sorted, or elements are added, removed or changed.
 func (r random) list(l []element) []element {
 	l = slices.Clone(l)
 	switch r.IntN(5) {
@@ -232,7 +232,7 @@ func (r random) list(l []element) []element {
 	return l
 }
 
-// TestPatchMakesWhatTheDefaulterMade applies the patches of random changes with another library.
+// TestPatchMakesWhatTheDefaulterMade applies the patches of random changes with an independent library.
 func TestPatchMakesWhatTheDefaulterMade(t *testing.T) {
 	c := newComparer(reflect.TypeFor[sample]())
 	seeds.Each(t, 2, func(t *testing.T, seed uint64) {
@@ -243,7 +243,7 @@ func TestPatchMakesWhatTheDefaulterMade(t *testing.T) {
 				r.fill(before)
 			}
 			raw := r.write(t, before)
-			before = &sample{} // as it is decoded
+			before = &sample{} // decode the document, as a server does
 			if err := json.Unmarshal(raw, before); err != nil {
 				t.Fatal(err)
 			}
@@ -278,8 +278,9 @@ func TestPatchMakesWhatTheDefaulterMade(t *testing.T) {
 	})
 }
 
-// TestElementsKeepWhatIsTheirsWhereverTheyMove checks lists of all lengths. Their elements have names or other
+// TestElementsKeepWhatIsTheirsWhereverTheyMove checks lists of many lengths. Their elements have names or other
 // identifying fields, and fields that the Go type does not have. A defaulter changes, moves, adds and removes elements.
+// Each element must keep its unknown fields.
 func TestElementsKeepWhatIsTheirsWhereverTheyMove(t *testing.T) {
 	c := newComparer(reflect.TypeFor[sample]())
 	seeds.Each(t, 2, func(t *testing.T, seed uint64) {
@@ -305,7 +306,7 @@ func TestElementsKeepWhatIsTheirsWhereverTheyMove(t *testing.T) {
 			}
 			list := after.Spec.Elements
 			for n := range list {
-				if named && r.IntN(2) == 0 { // only its unchanged fields identify an element without a name
+				if named && r.IntN(2) == 0 { // an element without a name is identified by its fields, so they must not change
 					list[n].Count += 7
 				}
 			}
@@ -322,7 +323,7 @@ func TestElementsKeepWhatIsTheirsWhereverTheyMove(t *testing.T) {
 			}
 			for range r.IntN(4) {
 				if removes && !named {
-					break // an element without a name may be new or the old one
+					break // a new element without a name could be mistaken for a removed one
 				}
 				list = slices.Insert(list, r.IntN(len(list)+1), element{Name: fmt.Sprint("new", r.Uint64()), Value: "new"})
 			}
@@ -369,7 +370,7 @@ func TestElementsKeepWhatIsTheirsWhereverTheyMove(t *testing.T) {
 	})
 }
 
-// write returns s as a user may write it: with unknown fields, nulls, and zeros that the type omits.
+// write returns s as a user may write it: with unknown fields, nulls, and zero values that the Go type omits.
 func (r random) write(t *testing.T, s *sample) []byte {
 	t.Helper()
 	var document map[string]any
@@ -402,7 +403,7 @@ func (r random) write(t *testing.T, s *sample) []byte {
 	return text
 }
 
-// decorate adds members that the type does not know to objects that are structs.
+// decorate adds unknown fields to objects that are structs in the Go type.
 func (r random) decorate(v any, isStruct bool) {
 	switch v := v.(type) {
 	case map[string]any:
@@ -455,7 +456,7 @@ func canonical(t *testing.T, text []byte) string {
 	return asJSON(t, v)
 }
 
-// TestPatchHoldsOnlyWhatChanged checks documents that typed defaulters of other frameworks damage.
+// TestPatchHoldsOnlyWhatChanged uses documents to which typed defaulters of other frameworks make unwanted changes.
 func TestPatchHoldsOnlyWhatChanged(t *testing.T) {
 	for name, c := range map[string]struct {
 		raw    string
@@ -536,7 +537,7 @@ func TestPatchHoldsOnlyWhatChanged(t *testing.T) {
 	}
 }
 
-// FuzzApply compares the patches that chains apply with another library.
+// FuzzApply applies arbitrary patches to arbitrary documents.
 func FuzzApply(f *testing.F) {
 	f.Add(`{"a":[1,{"b":null}],"c":{"d":1}}`,
 		`[{"op":"move","from":"/a/1","path":"/c/e"},{"op":"copy","from":"/c/d","path":"/a/-"},{"op":"test","path":"/a/0","value":1}]`)
@@ -547,6 +548,6 @@ func FuzzApply(f *testing.F) {
 		if json.Unmarshal([]byte(patch), &ops) != nil || !strings.HasPrefix(document, "{") || !json.Valid([]byte(document)) {
 			return
 		}
-		_, _ = apply([]byte(document), ops) // whatever it is, it ends
+		_, _ = apply([]byte(document), ops) // must return without a panic
 	})
 }

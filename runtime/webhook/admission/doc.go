@@ -1,7 +1,8 @@
 // Package admission reviews objects before the API server stores them: it sets defaults and rejects invalid objects.
 //
-// [NewDefaulting] and [NewValidating] return handlers for functions of Go types. webhook.For registers them under the
-// paths of controller-gen's markers. Any [Handler] can answer requests, and [Chain] combines several for one path.
+// [NewDefaulting] and [NewValidating] return handlers that call functions of Go types. webhook.For registers them at
+// the paths of controller-gen's markers. Any [Handler] can answer requests, and [Chain] combines several handlers for
+// one path.
 //
 //	handler, err := admission.NewDefaulting(scheme, &v1.Guestbook{}, admission.DefaulterFunc[*v1.Guestbook](
 //		func(ctx context.Context, g *v1.Guestbook) error {
@@ -12,17 +13,16 @@
 //
 // # Guarantees
 //
-//   - The patch of a defaulter contains exactly its changes, regardless of the notation of the object: unknown fields,
-//     explicit zeros, and other spellings of a value (1000m for 1) stay. An element of a list keeps its unknown fields
-//     when it moves, if its name or another field identifies it.
+//   - The patch of a defaulter contains exactly its changes, regardless of how the object is written: unknown fields,
+//     explicit zeros, and other notations of a value (1000m for 1) are kept. When an element of a list moves, it keeps
+//     its unknown fields if its name or another field identifies it.
 //   - In a chain, each handler receives the object as changed by the previous ones, and one rejection rejects the
 //     request.
-//   - A body that is not a review, or a review of another kind, is answered with one line that has the error, and no
-//     handler is called.
-//   - A handler that panics answers 500. The failure policy of the webhook decides about the request.
+//   - A body that is not a review, or is of another kind, is answered with one line that has the error.
+//   - If a handler panics, the answer has code 500. The failure policy of the webhook then decides about the request.
 //
 // # Concurrency
 //
-// All handlers are called concurrently. The context of a call ends with the API server's timeout, and has the request
-// ([RequestFromContext]) and a logger.
+// All handlers are called concurrently. The context of a call ends with the API server's timeout. It contains the
+// request, which [RequestFromContext] returns, and a logger.
 package admission

@@ -10,12 +10,12 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/internal/wire"
 )
 
-// lists has two states of a list, whose elements are accessed by index.
+// lists describes two states of a list, whose elements are accessed by index.
 type lists struct {
 	before, after int // numbers of elements
 	equal         func(i, j int) bool
-	// alike returns how much an old and a new element have in common. Zero means nothing, and a negative result that
-	// they are different elements.
+	// alike returns how much an old and a new element have in common. Zero means nothing. A negative result means that
+	// they are certainly different elements.
 	alike func(i, j int) int
 	// oldName and newName return the name of an element, or "".
 	oldName, newName func(k int) string
@@ -24,8 +24,9 @@ type lists struct {
 	whole            any // the new list
 }
 
-// list adds the operations from the old to the new list at the path. It matches elements that are equal or have
-// something in common, wherever elements were inserted or removed, so that each keeps its unknown fields.
+// list adds the operations that change the old list at the path to the new one. It matches elements that are equal or
+// have something in common, even if other elements were inserted or removed, so that each element keeps its unknown
+// fields.
 func (d *differ) list(l lists) {
 	elements := wire.Elements(d.here())
 	if elements == nil || len(elements) != l.before {
@@ -65,8 +66,8 @@ func (d *differ) list(l lists) {
 	}
 }
 
-// value returns the JSON of a new element: that of its old element with the changes, or the encoding of the Go value if
-// from is -1.
+// value returns the JSON of a new element. If from is -1, this is the encoding of the Go value. Otherwise it is the
+// JSON of the old element from, with the changes.
 func (l lists) value(j, from int, elements [][]byte) ([]byte, error) {
 	switch {
 	case from < 0:
@@ -82,12 +83,13 @@ func (l lists) value(j, from int, elements [][]byte) ([]byte, error) {
 	return apply(elements[from], d.ops)
 }
 
-// maxPairs limits the pairwise comparison of elements: to two ranges of fifty changed elements without names. In longer
-// ranges elements are matched by index.
+// maxPairs limits the pairwise comparison of elements to two ranges of fifty changed elements without names. In longer
+// ranges, elements are matched by index.
 const maxPairs = 2_500
 
-// pair returns for each new element the old element at the same relative position, in ascending order, or -1; and for
-// each other new element the old element that has moved, or -1.
+// pair returns two slices with an entry for each new element. of has the old element at the same relative position, in
+// ascending order, or -1. For the remaining new elements, moved has the old element that has moved to this position, or
+// -1.
 func (l lists) pair() (of, moved []int) {
 	of, moved = make([]int, l.after), make([]int, l.after)
 	for j := range of {
@@ -110,7 +112,7 @@ func (l lists) pair() (of, moved []int) {
 	return of, moved
 }
 
-// span returns the numbers from start up to but not including end.
+// span returns the numbers from start to end-1.
 func span(start, end int) (all []int) {
 	for k := start; k < end; k++ {
 		all = append(all, k)
@@ -136,7 +138,7 @@ func (l lists) pairStretch(of, olds, news []int) {
 		}
 		return
 	}
-	// best[a][b] is the maximum that the elements from a and b on can have in common.
+	// best[a][b] is the highest score of the elements from old element a and new element b on.
 	best, score := make([][]int, n+1), make([][]int, n)
 	best[n] = make([]int, m+1)
 	for a := n - 1; a >= 0; a-- {
@@ -163,7 +165,7 @@ func (l lists) pairStretch(of, olds, news []int) {
 	}
 }
 
-// pairMatches pairs elements with equal names, and equal elements, and then the elements between these.
+// pairMatches first pairs elements with equal names and equal elements, and then pairs the elements between them.
 func (l lists) pairMatches(of, moved, olds, news []int) {
 	matched := l.matches(olds, news)
 	from := make([]int, 0, len(matched)) // old elements of matched, in the order of the new ones
@@ -206,7 +208,8 @@ func (l lists) pairMatches(of, moved, olds, news []int) {
 	gap(-1)
 }
 
-// matches maps new elements to old ones with the same unique name, or without a name and equal.
+// matches maps new elements to old elements. Two elements match if they have the same unique name, or if they are equal
+// and have no name.
 func (l lists) matches(olds, news []int) map[int]int {
 	matched := map[int]int{}
 	byName := func(names func(int) string, all []int) map[string]int {
@@ -269,8 +272,8 @@ func ascending(numbers []int) []int {
 	return part
 }
 
-// pairMoved finds the old elements of unpaired new ones: first equal ones, then those with the same name, then those
-// that have more in common with each other than with any other element.
+// pairMoved finds the old elements of new elements that are not paired yet. It first pairs equal elements, then
+// elements with the same name, and then elements that have more in common with each other than with any other element.
 func (l lists) pairMoved(of, moved, olds, news []int) {
 	used := map[int]bool{}
 	for j := range of {
@@ -345,10 +348,10 @@ func nameOf(v reflect.Value) string {
 	return ""
 }
 
-// sameName is the score of equal names, by which lists of the API are merged.
+// sameName is the score of equal names. API lists are merged by name.
 const sameName = 100
 
-// alikeValues returns how much two elements have in common: equal non-empty members, and above all their name.
+// alikeValues returns how much two elements have in common: equal non-empty members, and above all an equal name.
 func alikeValues(a, b reflect.Value) int {
 	for a.IsValid() && b.IsValid() && (a.Kind() == reflect.Pointer || a.Kind() == reflect.Interface) &&
 		a.Kind() == b.Kind() {
@@ -391,7 +394,7 @@ func alikeStructs(a, b reflect.Value) (score int) {
 	return score
 }
 
-// alikeMaps is alikeStructs for maps.
+// alikeMaps does for maps what alikeStructs does for structs.
 func alikeMaps(a, b reflect.Value) (score int) {
 	if a.Type().Key().Kind() != reflect.String {
 		return 0

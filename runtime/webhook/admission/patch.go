@@ -19,18 +19,7 @@ type Operation struct {
 	Value json.RawMessage `json:"value,omitempty"`
 }
 
-// NewOperation returns an operation with a value, such as NewOperation("add", "/metadata/labels/app", "web"). It panics
-// if the value cannot be encoded.
-func NewOperation(op, path string, value any) Operation {
-	text, err := json.Marshal(value)
-	if err != nil {
-		panic(fmt.Errorf("patch: %s %s: %w", op, path, err))
-	}
-	return Operation{Op: op, Path: path, Value: text}
-}
-
-// Diff returns the operations from the JSON document original to current. Equal parts have none. The result is never
-// nil.
+// Diff returns the operations that change the JSON document original to current. The result is never nil.
 func Diff(original, current []byte) ([]Operation, error) {
 	var before, after any
 	if err := utiljson.Unmarshal(original, &before); err != nil {
@@ -45,7 +34,7 @@ func Diff(original, current []byte) ([]Operation, error) {
 	return d.ops, d.err
 }
 
-// apply returns document after the operations.
+// apply returns document with ops applied.
 func apply(document []byte, ops []Operation) ([]byte, error) {
 	var root any
 	if err := utiljson.Unmarshal(document, &root); err != nil {
@@ -60,7 +49,7 @@ func apply(document []byte, ops []Operation) ([]byte, error) {
 	return json.Marshal(root)
 }
 
-// apply returns root after the operation. It modifies parts of root.
+// apply returns root with the operation applied. It may modify parts of root.
 func (o Operation) apply(root any) (any, error) {
 	path, err := parsePointer(o.Path)
 	if err != nil {
@@ -136,7 +125,7 @@ func clone(value any) (copied any, err error) {
 	return copied, err
 }
 
-// change replaces the container of the last step of path by the result of edit, and returns the new root.
+// change replaces the container that the last step of path refers to with the result of edit, and returns the new root.
 func change(root any, path []string, edit func(container any, last string) (any, error)) (any, error) {
 	if len(path) == 1 {
 		return edit(root, path[0])
@@ -181,7 +170,7 @@ func find(root any, path []string) (any, error) {
 	return root, nil
 }
 
-// put adds value at path: it replaces a member, or inserts an element.
+// put adds value at path. It replaces a member of an object, or inserts an element into a list.
 func put(root any, path []string, value any) (any, error) {
 	if len(path) == 0 {
 		return value, nil
@@ -227,7 +216,7 @@ func take(root any, path []string) (rest, taken any, err error) {
 	return rest, taken, err
 }
 
-// index returns the index that name denotes in list. With adding, - denotes the index after the end.
+// index returns the index that name refers to in list. If adding is set, - refers to the index after the end.
 func index(list []any, name string, adding bool) (int, error) {
 	if name == "-" && adding {
 		return len(list), nil

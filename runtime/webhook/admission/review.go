@@ -21,8 +21,8 @@ import (
 )
 
 // Reviewer answers the AdmissionReviews of the API server, in admission.k8s.io/v1 or v1beta1, by calling a [Handler].
-// It rejects other requests with a line of text: 400 for an invalid review, 405, 413 or 415. It is safe for concurrent
-// use. It does not limit the size of bodies; a server does.
+// It rejects other requests with a line of text and one of the codes 400 (invalid review), 405, 413 or 415. It is safe
+// for concurrent use. The server, not the Reviewer, limits the size of bodies.
 type Reviewer struct {
 	handler Handler
 	logger  *slog.Logger
@@ -74,7 +74,7 @@ func (v *Reviewer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Write(answer)
 }
 
-// badReview is the reason why a request is not answered.
+// badReview is the reason why the handler is not called for a request.
 type badReview struct {
 	code int
 	err  error
@@ -120,7 +120,7 @@ func (v *Reviewer) giveBack(body *bytes.Buffer) {
 }
 
 func check(review *admissionv1.AdmissionReview) error {
-	if review.Kind == "AdmissionReview" && review.APIVersion == "" { // API servers send it, but tests of operators may not
+	if review.Kind == "AdmissionReview" && review.APIVersion == "" { // tests of operators may omit it
 		review.APIVersion = admissionv1.SchemeGroupVersion.String()
 	}
 	gvk := review.GroupVersionKind()
@@ -149,7 +149,7 @@ func (v *Reviewer) handle(r *http.Request, logger *slog.Logger, req *Request) (r
 	return v.handler.Handle(ContextWithRequest(log.IntoContext(r.Context(), logger), req), req), false
 }
 
-// encode returns the review with an answer instead of its request.
+// encode returns the review with its request replaced by the answer.
 func encode(review *admissionv1.AdmissionReview, r Response) ([]byte, error) {
 	answer := &admissionv1.AdmissionResponse{
 		UID: review.Request.UID, Allowed: r.Allowed, Result: statusOf(r), Warnings: r.Warnings,

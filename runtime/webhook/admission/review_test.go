@@ -53,7 +53,7 @@ func scheme() *runtime.Scheme {
 	return s
 }
 
-// body returns a review of an operation on a Thing. fields override the fields of its request.
+// body returns the review of an operation on a Thing. The values in fields override fields of its request.
 func body(t *testing.T, operation admissionv1.Operation, object, oldObject string, fields map[string]any) string {
 	t.Helper()
 	request := map[string]any{
@@ -79,7 +79,7 @@ func body(t *testing.T, operation admissionv1.Operation, object, oldObject strin
 
 const small = `{"apiVersion":"example.com/v1","kind":"Thing","metadata":{"name":"a"},"spec":{"size":1,"unknown":true}}`
 
-// post sends a body to a handler and returns the code and the text of the answer.
+// post sends a body to a handler, and returns the status code and the text of the answer.
 func post(h admission.Handler, body io.Reader, change func(*http.Request)) (int, string) {
 	r := httptest.NewRequest(http.MethodPost, "/path?timeout=10s", body)
 	r.Header.Set("Content-Type", "application/json")
@@ -106,7 +106,7 @@ func review(t *testing.T, h admission.Handler, body string) *admissionv1.Admissi
 	return answer.Response
 }
 
-// defaulting returns a handler of typed defaulters.
+// defaulting returns a handler that calls typed defaulters.
 func defaulting(t *testing.T, defaulters ...admission.Defaulter[*thing]) admission.Handler {
 	t.Helper()
 	h, err := admission.NewDefaulting(scheme(), &thing{}, defaulters...)
@@ -121,7 +121,7 @@ func grow(_ context.Context, o *thing) error {
 	return nil
 }
 
-// failing is a body that cannot be read.
+// failing is a body whose reads fail.
 type failing struct{ err error }
 
 func (f failing) Read([]byte) (int, error) { return 0, f.err }
@@ -181,8 +181,8 @@ func TestInvalidReviewsAreOneClearError(t *testing.T) {
 	}
 }
 
-// TestReviewsWithoutAVersionAreOfV1 checks reviews as tests of operators send them. controller-runtime accepts them
-// too.
+// TestReviewsWithoutAVersionAreOfV1 uses reviews without a version, which tests of operators send. controller-runtime
+// also accepts them.
 func TestReviewsWithoutAVersionAreOfV1(t *testing.T) {
 	allowed := admission.HandlerFunc(func(context.Context,
 		*admission.Request) admission.Response {
@@ -193,7 +193,7 @@ func TestReviewsWithoutAVersionAreOfV1(t *testing.T) {
 	}
 }
 
-// TestLargeObjectsAreReviewedWholeOrNotAtAll checks reviews of an API server with a higher limit.
+// TestLargeObjectsAreReviewedWholeOrNotAtAll sends reviews of a server that allows objects larger than usual.
 func TestLargeObjectsAreReviewedWholeOrNotAtAll(t *testing.T) {
 	s := server.New(server.Options{Logger: slog.New(slog.DiscardHandler)})
 	h := defaulting(t, admission.DefaulterFunc[*thing](grow))
@@ -224,7 +224,7 @@ func TestLargeObjectsAreReviewedWholeOrNotAtAll(t *testing.T) {
 	}
 }
 
-// TestRequestThatTheHandlerIsNotForIsRefused checks well-formed reviews of other kinds and operations.
+// TestRequestThatTheHandlerIsNotForIsRefused uses well-formed reviews of other kinds and operations.
 func TestRequestThatTheHandlerIsNotForIsRefused(t *testing.T) {
 	validating, err := admission.NewValidating(scheme(), &thing{},
 		admission.Validator[*thing](admission.ValidatorFuncs[*thing]{}))
@@ -260,7 +260,8 @@ func TestRequestThatTheHandlerIsNotForIsRefused(t *testing.T) {
 	}
 }
 
-// TestObjectsWithoutAKindHaveTheRequestedOne also expects that a patch adds no kind. controller-runtime does the same.
+// TestObjectsWithoutAKindHaveTheRequestedOne also checks that the patch adds no kind. controller-runtime behaves in the
+// same way.
 func TestObjectsWithoutAKindHaveTheRequestedOne(t *testing.T) {
 	got := review(t, defaulting(t, admission.DefaulterFunc[*thing](grow)),
 		body(t, "CREATE", `{"metadata":{"name":"a"},"spec":{"size":1}}`, "", nil))
@@ -290,7 +291,7 @@ func TestDefaultersMakeOnePatch(t *testing.T) {
 	}
 }
 
-// TestAnyKindCanBeDefaulted uses the Go type that can have any kind.
+// TestAnyKindCanBeDefaulted defaults unstructured objects.
 func TestAnyKindCanBeDefaulted(t *testing.T) {
 	prototype := &unstructured.Unstructured{}
 	prototype.SetGroupVersionKind(gvk)
@@ -340,8 +341,8 @@ func TestErrorsBecomeTheStatusThatTheUserSees(t *testing.T) {
 	}
 }
 
-// A test of a handler compares its result with the one in controller-runtime. The fields that the API server requires
-// are added later.
+// Tests written for controller-runtime compare the result of a handler with an expected Response. So the fields that
+// the API server requires are added only when the answer is sent.
 func TestResponsesHaveOnlyGivenFields(t *testing.T) {
 	for name, c := range map[string]struct{ got, want admission.Response }{
 		"denied": {admission.Denied("no"), admission.Response{Result: &metav1.Status{Code: 403,
@@ -353,7 +354,8 @@ func TestResponsesHaveOnlyGivenFields(t *testing.T) {
 			admission.Response{Result: &metav1.Status{Code: 400, Message: "bad"}}},
 		"allowed": {admission.Allowed(""), admission.Response{Allowed: true, Result: &metav1.Status{Code: 200}}},
 		"patched": {admission.PatchResponseFromRaw([]byte(`{}`), []byte(`{"a":"b"}`)),
-			admission.Response{Allowed: true, Patches: []admission.Operation{admission.NewOperation("add", "/a", "b")}}},
+			admission.Response{Allowed: true, Patches: []admission.Operation{
+				{Op: "add", Path: "/a", Value: json.RawMessage(`"b"`)}}}},
 		"same": {admission.PatchResponseFromRaw([]byte(`{}`), []byte(`{}`)),
 			admission.Response{Allowed: true, Patches: []admission.Operation{}}},
 	} {
@@ -370,7 +372,7 @@ func TestResponsesHaveOnlyGivenFields(t *testing.T) {
 	}
 }
 
-// TestChainPassesOnWhatItsHandlersMade mixes typed handlers and others.
+// TestChainPassesOnWhatItsHandlersMade combines typed handlers with other handlers.
 func TestChainPassesOnWhatItsHandlersMade(t *testing.T) {
 	var sizes []int
 	look := admission.HandlerFunc(func(ctx context.Context, req *admission.Request) admission.Response {
@@ -426,7 +428,8 @@ func TestPanicIs500AndLogged(t *testing.T) {
 	}
 }
 
-// TestManagedFieldsAreLeftAlone checks managed fields, which every object has and no defaulter receives.
+// TestManagedFieldsAreLeftAlone checks that a patch does not touch managed fields, which every object has and no
+// defaulter receives.
 func TestManagedFieldsAreLeftAlone(t *testing.T) {
 	object := strings.Replace(small, `"metadata":{`,
 		`"metadata":{"managedFields":[{"manager":"kubectl","operation":"Update","fieldsV1":{"f:spec":{}}}],`, 1)
@@ -436,7 +439,7 @@ func TestManagedFieldsAreLeftAlone(t *testing.T) {
 	}
 }
 
-// FuzzReview sends any input. Each must be answered without a panic.
+// FuzzReview sends arbitrary bodies. Each must be answered without a panic.
 func FuzzReview(f *testing.F) {
 	f.Add(`{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1","request":{"uid":"a","operation":"CREATE","kind":{"group":"example.com","version":"v1","kind":"Thing"},"object":` + small + `}}`)
 	f.Add(`{"request":{"object":null}}`)

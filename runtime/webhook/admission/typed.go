@@ -20,15 +20,15 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/object"
 )
 
-// Defaulter sets omitted fields of objects of the type T, a pointer such as *v1.Guestbook.
+// Defaulter sets omitted fields of objects of the type T, which is a pointer such as *v1.Guestbook.
 type Defaulter[T object.Object] interface {
-	// Default changes obj. It runs for creates and updates, and gets the object without metadata.managedFields. An
-	// error rejects the request: an error of apimachinery's package errors is sent unchanged, errors of package field
+	// Default changes obj. It is called for creates and updates, and receives the object without metadata.managedFields.
+	// An error rejects the request. Errors of apimachinery's package errors are sent unchanged, errors of package field
 	// are sent with code 422, and all other errors with code 403.
 	Default(ctx context.Context, obj T) error
 }
 
-// DefaulterFunc implements [Defaulter] by a function.
+// DefaulterFunc is a function that implements [Defaulter].
 type DefaulterFunc[T object.Object] func(ctx context.Context, obj T) error
 
 // Default calls f.
@@ -38,14 +38,14 @@ func (f DefaulterFunc[T]) Default(ctx context.Context, obj T) error { return f(c
 type Warnings []string
 
 // Validator rejects invalid objects of the type T. Changes that its methods make to an object have no effect. Errors
-// have the meaning that they have for a [Defaulter].
+// have the same meaning as for a [Defaulter].
 type Validator[T object.Object] interface {
 	ValidateCreate(ctx context.Context, obj T) (Warnings, error)
 	ValidateUpdate(ctx context.Context, oldObj, newObj T) (Warnings, error)
 	ValidateDelete(ctx context.Context, obj T) (Warnings, error)
 }
 
-// ValidatorFuncs implements [Validator] by functions. A nil function accepts every object.
+// ValidatorFuncs implements [Validator] with functions. If a function is nil, every object is accepted.
 type ValidatorFuncs[T object.Object] struct {
 	Create func(ctx context.Context, obj T) (Warnings, error)
 	Update func(ctx context.Context, oldObj, newObj T) (Warnings, error)
@@ -96,7 +96,7 @@ func newKind[T object.Object](scheme *runtime.Scheme, prototype T) (*kind[T], er
 	return &kind[T]{gvk: gvk, form: form.Elem(), decoder: decoder}, err
 }
 
-// refuse returns an error if the object of req has another kind.
+// refuse returns an error if the object of req has a different kind.
 func (k *kind[T]) refuse(req *Request) error {
 	if got := req.GVK(); got != k.gvk {
 		return fmt.Errorf("the request is about %s, this webhook is for %s: check the rules of its configuration", got, k.gvk)
@@ -114,7 +114,8 @@ func (k *kind[T]) decode(what string, raw []byte) (T, error) {
 	if err := k.decoder.Decode(raw, v.Elem()); err != nil {
 		return obj, fmt.Errorf("%s: %w", what, err)
 	}
-	// An object without a kind has that of the request. API servers always send the kind; tests of operators may not.
+	// An object that does not specify its kind has the kind of the request. API servers always send the kind, but tests of
+	// operators may omit it.
 	if got := obj.GetObjectKind().GroupVersionKind(); !got.Empty() && got != k.gvk {
 		return obj, fmt.Errorf("%s is a %s, want a %s", what, got, k.gvk)
 	}
@@ -122,8 +123,8 @@ func (k *kind[T]) decode(what string, raw []byte) (T, error) {
 }
 
 // NewDefaulting returns a handler that calls defaulters in order for created and updated objects of the kind of
-// prototype. It answers with one patch of their changes, and accepts deletions and connections. Only the type of
-// prototype matters, and scheme must contain its kind, unless the type can have any kind.
+// prototype. The answer is one patch with all their changes. Deletions and connections are accepted without calling a
+// defaulter. Only the type of prototype matters. scheme must contain its kind, unless the type can have any kind.
 func NewDefaulting[T object.Object](scheme *runtime.Scheme, prototype T, defaulters ...Defaulter[T]) (Handler, error) {
 	k, err := newKind(scheme, prototype)
 	if err != nil {
@@ -166,7 +167,8 @@ func (h *defaulting[T]) Handle(ctx context.Context, req *Request) Response {
 }
 
 // NewValidating returns a handler that calls validators in order for created, updated and deleted objects of the kind
-// of prototype. The first error rejects the request. The response has the warnings of all validators that were called.
+// of prototype. The first error rejects the request. The response contains the warnings of all validators that were
+// called.
 func NewValidating[T object.Object](scheme *runtime.Scheme, prototype T, validators ...Validator[T]) (Handler, error) {
 	k, err := newKind(scheme, prototype)
 	if err != nil {
@@ -208,7 +210,7 @@ func (h *validating[T]) Handle(ctx context.Context, req *Request) Response {
 	return response
 }
 
-// question returns the call of validators for a request.
+// question returns a function that calls the method of a validator that applies to the request.
 func (h *validating[T]) question(req *Request) (func(context.Context, Validator[T]) (Warnings, error), error) {
 	var current, old T
 	var err error
@@ -235,7 +237,7 @@ func (h *validating[T]) question(req *Request) (func(context.Context, Validator[
 	return nil, fmt.Errorf("there is no operation %q", req.Operation)
 }
 
-// refusal returns the response for an error of a defaulter or a validator.
+// refusal returns the response to an error of a defaulter or a validator.
 func refusal(req *Request, err error) Response {
 	var status apierrors.APIStatus
 	if errors.As(err, &status) {
@@ -249,7 +251,7 @@ func refusal(req *Request, err error) Response {
 	return Denied(err.Error())
 }
 
-// fieldErrors returns the errors that err joins, if all of them are errors of package field.
+// fieldErrors returns the errors that err joins, if all of them belong to package field.
 func fieldErrors(err error) field.ErrorList {
 	if one, ok := errors.AsType[*field.Error](err); ok && error(one) == err {
 		return field.ErrorList{one}

@@ -19,17 +19,17 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/webhook/server"
 )
 
-// Spoke is a version of a kind whose hub has the Go type H.
+// Spoke is a version of a kind other than the hub, which has the Go type H.
 type Spoke[H object.Object] struct {
 	form    reflect.Type // a pointer
 	fromHub func(ctx context.Context, hub H, spoke object.Object) error
 	toHub   func(ctx context.Context, spoke object.Object, hub H) error
-	// ifKnown skips the version if the scheme does not have it.
+	// ifKnown skips the version if the scheme does not contain it.
 	ifKnown bool
 }
 
-// NewSpoke returns the version with Go type S, a pointer such as *v1.Guestbook. The functions set the fields of their
-// second object, whose metadata are set already. They may retain parts of the first object.
+// NewSpoke returns the version with Go type S, which is a pointer such as *v1.Guestbook. Each function sets the fields
+// of its second object, whose metadata are already set. It may retain parts of the first object.
 func NewSpoke[H, S object.Object](fromHub func(ctx context.Context, hub H, spoke S) error,
 	toHub func(ctx context.Context, spoke S, hub H) error) Spoke[H] {
 	return Spoke[H]{
@@ -39,7 +39,7 @@ func NewSpoke[H, S object.Object](fromHub func(ctx context.Context, hub H, spoke
 	}
 }
 
-// FromHub converts hub, including metadata, to spoke, which must have the type of s.
+// FromHub converts hub, including its metadata, to spoke, which must have the type of s.
 func (s Spoke[H]) FromHub(ctx context.Context, hub H, spoke object.Object) error {
 	if err := copyMetadata(hub, spoke); err != nil {
 		return err
@@ -47,7 +47,7 @@ func (s Spoke[H]) FromHub(ctx context.Context, hub H, spoke object.Object) error
 	return s.fromHub(ctx, hub, spoke)
 }
 
-// ToHub converts spoke, including metadata, to hub. The metadata of a hub do not contain the data of [Keep].
+// ToHub converts spoke, including its metadata, to hub. The metadata of hub do not contain the data that [Keep] stored.
 func (s Spoke[H]) ToHub(ctx context.Context, spoke object.Object, hub H) error {
 	if err := copyMetadata(spoke, hub); err != nil {
 		return err
@@ -65,7 +65,7 @@ func (s Spoke[H]) ToHub(ctx context.Context, spoke object.Object, hub H) error {
 // New returns an empty object of the version.
 func (s Spoke[H]) New() object.Object { return reflect.New(s.form.Elem()).Interface().(object.Object) }
 
-// copyMetadata copies the metadata of from to to, with new maps.
+// copyMetadata copies the metadata of from to to. The maps are copied too.
 func copyMetadata(from, to object.Object) error {
 	source, ok := metadataOf(from)
 	target, also := metadataOf(to)
@@ -101,7 +101,7 @@ func (v *version) new() object.Object {
 	return o
 }
 
-// decode returns the object in raw, if it is of this version.
+// decode returns the object in raw. It fails if the object has another version.
 func (v *version) decode(raw []byte) (object.Object, error) {
 	o := reflect.New(v.form)
 	if err := v.decoder.Decode(raw, o.Elem()); err != nil {
@@ -110,7 +110,7 @@ func (v *version) decode(raw []byte) (object.Object, error) {
 	return o.Interface().(object.Object), nil
 }
 
-// kind has all versions of a kind.
+// kind holds all versions of a kind.
 type kind struct {
 	owner    server.Owner // owner of the registration
 	hub      *version
@@ -134,8 +134,8 @@ func newVersion(scheme *runtime.Scheme, form reflect.Type) (*version, error) {
 	return &version{gvk: gvk, form: form.Elem(), decoder: decoder}, err
 }
 
-// Converter converts objects of the kinds that [Register] adds. As an http.Handler it answers the ConversionReviews of
-// the API server. Call [New] for one. It is safe for concurrent use.
+// Converter converts objects of the kinds that [Register] adds. It is an http.Handler that answers the
+// ConversionReviews of the API server. Use [New] to create one. It is safe for concurrent use.
 type Converter struct {
 	handler
 	mu    sync.RWMutex
@@ -152,13 +152,13 @@ func (c *Converter) Kinds() []schema.GroupKind {
 	})
 }
 
-// Register adds conversions between the hub H and its spokes to c. scheme has the kinds of the Go types. It fails if
-// the kind is already registered, and for spokes of another kind.
+// Register adds conversions between the hub H and its spokes to c. scheme must contain the kinds of the Go types.
+// Register fails if the kind is already registered, or if a spoke has another kind.
 func Register[H object.Object](c *Converter, scheme *runtime.Scheme, spokes ...Spoke[H]) error {
 	return RegisterFor(c, server.Owner{}, scheme, spokes...)
 }
 
-// RegisterFor is [Register] for an owner: its registration of a kind replaces that of an earlier build of the owner.
+// RegisterFor is [Register] for an owner. It replaces the registration of the kind by an earlier build of the owner.
 func RegisterFor[H object.Object](c *Converter, owner server.Owner, scheme *runtime.Scheme, spokes ...Spoke[H]) error {
 	hub, err := newVersion(scheme, reflect.TypeFor[H]())
 	if err != nil {
@@ -213,7 +213,7 @@ func addSpoke[H object.Object](k *kind, scheme *runtime.Scheme, s Spoke[H]) erro
 	return nil
 }
 
-// convert returns o, which is of version from, as an object of version to.
+// convert returns o, which has version from, as an object of version to.
 func (k *kind) convert(ctx context.Context, o object.Object, from, to *version) (object.Object, error) {
 	if from == to {
 		return o, nil
@@ -232,13 +232,13 @@ func (k *kind) convert(ctx context.Context, o object.Object, from, to *version) 
 	return spoke, to.fromHub(ctx, o, spoke)
 }
 
-// Hub is a version of a kind without its own conversions: the others convert to and from it.
+// Hub is a version of a kind that has no conversions of its own: the other versions convert to and from it.
 type Hub interface {
 	runtime.Object
 	Hub()
 }
 
-// Convertible is a version of a kind that converts itself by methods. [ByMethods] converts it to a [Spoke].
+// Convertible is a version of a kind that has methods for its conversion. [ByMethods] returns its [Spoke].
 type Convertible interface {
 	object.Object
 	// ConvertTo converts this object to a hub.
@@ -247,8 +247,8 @@ type Convertible interface {
 	ConvertFrom(hub Hub) error
 }
 
-// ByMethods returns the version with Go type S, which converts itself to and from the hub H. It is skipped if the
-// scheme does not have the version, for example in a test of another version.
+// ByMethods returns the version with Go type S, which converts to and from the hub H by its own methods. The version is
+// skipped if the scheme does not contain it, for example in a test of another version.
 func ByMethods[H interface {
 	object.Object
 	Hub
@@ -261,9 +261,9 @@ func ByMethods[H interface {
 	return spoke
 }
 
-// Convertibles returns the versions in scheme of the kind of the hub H that convert themselves, see [ByMethods]. It is
-// for packages that cannot refer to these versions, because the packages of the versions import that of the hub. It
-// returns none if scheme does not have the kind.
+// Convertibles returns the versions of the kind of the hub H in scheme that have conversion methods, as for
+// [ByMethods]. Use it in packages that cannot refer to these versions, because the versions import the package of the
+// hub. It returns none if scheme does not contain the kind.
 func Convertibles[H interface {
 	object.Object
 	Hub

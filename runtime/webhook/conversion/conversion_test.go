@@ -19,7 +19,7 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/webhook/conversion"
 )
 
-// The kind Thing has three versions, of which v2 is the hub. They differ in where they have their text.
+// The kind Thing has three versions, of which v2 is the hub. Each version stores its text in another field.
 type (
 	hub struct {
 		metav1.TypeMeta   `json:",inline"`
@@ -91,7 +91,7 @@ func converter(t testing.TB, logger *slog.Logger) *conversion.Converter {
 	return c
 }
 
-// review returns a ConversionReview of objects.
+// review returns a ConversionReview that requests the conversion of objects to a version.
 func review(version string, objects ...string) string {
 	return fmt.Sprintf(`{"kind":"ConversionReview","apiVersion":"apiextensions.k8s.io/v1","request":{"uid":"some-uid","desiredAPIVersion":%q,"objects":[%s]}}`,
 		version, strings.Join(objects, ","))
@@ -112,7 +112,7 @@ func post(h http.Handler, body string, change func(*http.Request)) (int, string)
 	return w.Code, strings.TrimSpace(w.Body.String())
 }
 
-// answer is a ConversionReview as the API server reads it.
+// answer is the response of a ConversionReview as the API server reads it.
 type answer struct {
 	Kind, APIVersion string
 	Response         struct {
@@ -188,7 +188,7 @@ func TestZeroPointerTargetsAreKept(t *testing.T) {
 	type empty struct{}
 	for _, c := range []struct {
 		value any
-		want  string // in the annotation; empty is none
+		want  string // in the annotation; empty means none
 	}{
 		{new(bool), "false"}, {new(int32), "0"}, {new(string), `""`}, {&empty{}, "{}"},
 		{(*bool)(nil), ""}, {false, ""}, {0, ""}, {"", ""}, {empty{}, ""}, {[]string{}, ""}, {nil, ""},
@@ -305,7 +305,7 @@ func TestUnregistrableValuesAreErrors(t *testing.T) {
 	}
 }
 
-// FuzzConvert sends any input. Each must be answered with a complete review.
+// FuzzConvert sends arbitrary bodies. Each must be answered with a complete review.
 func FuzzConvert(f *testing.F) {
 	f.Add(review("example.com/v2", thing("v1", "a", `,"message":"hello"`), thing("v3", "a", `,"texts":["a","b"]`)))
 	f.Add(review("example.com/v1", `null`, `{}`))
@@ -332,7 +332,8 @@ func (o *third) ConvertFrom(from conversion.Hub) error {
 	return nil
 }
 
-// TestMethodsConvert registers a version that converts itself, in a scheme that has it and in one that does not.
+// TestMethodsConvert registers a spoke that converts with its own methods. It uses a scheme that contains the version
+// and one that does not.
 func TestMethodsConvert(t *testing.T) {
 	spoke := conversion.ByMethods[*hub, *third]()
 	var there, back hub
@@ -354,7 +355,7 @@ func TestMethodsConvert(t *testing.T) {
 	}
 }
 
-// A scheme has the versions that convert themselves: in this one third does, and first does not.
+// A scheme contains the versions that have conversion methods. In this scheme, third has them and first does not.
 func TestConvertibleVersionsOfAScheme(t *testing.T) {
 	spokes := conversion.Convertibles[*hub](scheme())
 	if len(spokes) != 1 {

@@ -7,8 +7,8 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/webhook/server"
 )
 
-// A part of a program that is set up again after a failure registers its kind again. Another part cannot replace the
-// registration.
+// A part of a program that is set up again after a failure may register its kind again. Another part may not replace
+// the registration.
 func ExampleRegisterFor() {
 	c := conversion.New(nil)
 	fmt.Println(conversion.RegisterFor(c, server.Owner{Name: "things", Build: 1}, scheme(), ofFirst))

@@ -14,10 +14,10 @@ const keptAnnotation = "conversion.kctrl.dev/kept"
 // maxKept is the maximum size of the annotation: the API server limits all annotations of an object to 256 KiB.
 const maxKept = 200 << 10
 
-// Keep stores value, for which a version has no field, in an annotation of spoke, as JSON. The function that converts a
-// hub to a spoke calls it once; for several values, pass a struct. Empty values are not stored: the zero value of a
-// type, and values that are encoded as null, {} or []. The target of a pointer was set explicitly, and is stored even
-// if it is zero, such as a false.
+// Keep stores value, for which a version has no field, as JSON in an annotation of spoke. The function that converts a
+// hub to a spoke calls it once; to keep several values, pass a struct. Keep does not store zero values, and values
+// whose JSON is null, {} or []. The target of a pointer was set explicitly, so it is stored even if it is zero, such as
+// false.
 func Keep(spoke object.Object, value any) error {
 	text, err := json.Marshal(value)
 	if err != nil {
@@ -40,7 +40,7 @@ func Keep(spoke object.Object, value any) error {
 	return nil
 }
 
-// isEmptyOrNull reports whether a value, whose encoding is text, is the default that [Restore] leaves.
+// isEmptyOrNull reports whether value, whose encoding is text, equals what [Restore] leaves, and need not be stored.
 func isEmptyOrNull(value any, text string) bool {
 	if text == "null" {
 		return true
@@ -49,8 +49,8 @@ func isEmptyOrNull(value any, text string) bool {
 	return v.Kind() != reflect.Pointer && (v.IsZero() || text == "{}" || text == "[]")
 }
 
-// Restore sets the value to which into points to the value that Keep stored in spoke. It leaves the value unchanged if
-// there is none, as for objects that were created in the spoke's version.
+// Restore sets the value that into points to, to the value that [Keep] stored in spoke. If spoke has no stored value,
+// as for objects that were created in the spoke's version, Restore does not change the value.
 func Restore(spoke object.Object, into any) error {
 	text, ok := spoke.GetAnnotations()[keptAnnotation]
 	if !ok {

@@ -41,7 +41,7 @@ type request struct {
 	at int // index of the object that is being converted
 }
 
-// raw is a JSON value in the body, with which it shares memory.
+// raw is a JSON value in the body. It shares memory with the body.
 type raw []byte
 
 // UnmarshalJSON retains text.
@@ -50,7 +50,7 @@ func (r *raw) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
-// handler has the resources with which a [Converter] answers requests.
+// handler holds the resources that a [Converter] needs to answer requests.
 type handler struct {
 	logger  *slog.Logger
 	decoder *wire.DocumentDecoder
@@ -70,7 +70,7 @@ func New(logger *slog.Logger) *Converter {
 }
 
 // ServeHTTP answers a ConversionReview. It rejects other bodies with a line of text. If an object cannot be converted,
-// the answer names it.
+// the answer identifies the object.
 func (c *Converter) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body, answer := c.buffer(), c.buffer()
 	defer c.giveBack(body, answer)
@@ -125,7 +125,7 @@ func (c *Converter) read(r *http.Request, body *bytes.Buffer) (*request, int, er
 	return v.Request, 0, nil
 }
 
-// response is the answer to a [request] without its objects, which come last.
+// response is the answer to a [request] without the objects, which are written after it.
 type response struct {
 	UID    string        `json:"uid"`
 	Result metav1.Status `json:"result"`
@@ -199,8 +199,8 @@ type source struct {
 	version *version
 }
 
-// decode returns an object with its kind and version. Objects usually have the version of the previous one, which is
-// tried first.
+// decode returns an object with its kind and version. It tries the version of the previous object first, because most
+// objects have the same version.
 func (c *Converter) decode(text []byte, last source) (object.Object, source, error) {
 	if last.kind != nil {
 		o, err := last.version.decode(text)
@@ -237,7 +237,7 @@ func textOf(value []byte) string {
 	return text
 }
 
-// describe identifies object i in errors: by version, kind, namespace and name, as far as it has them.
+// describe identifies object i in errors by version, kind, namespace and name, as far as the object has them.
 func describe(i int, text []byte) string {
 	apiVersion, kindName := textOf(wire.Member(text, "apiVersion")), textOf(wire.Member(text, "kind"))
 	metadata := wire.Member(text, "metadata")

@@ -1,4 +1,4 @@
 package conversiontest
 
-// Recode sets to, which is empty, to what from is on the wire.
+// Recode sets to, which must be empty, to the decoded JSON of from.
 var Recode = recode

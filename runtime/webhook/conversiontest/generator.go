@@ -25,7 +25,7 @@ type generator struct {
 // maxDepth limits the depth of recursive types.
 const maxDepth = 8
 
-// known generates values of apimachinery's types that encode themselves.
+// known generates values of those apimachinery types that have their own encoding.
 var known = map[reflect.Type]func(g generator) any{
 	reflect.TypeFor[metav1.Time](): func(g generator) any { return metav1.Unix(1_700_000_000+int64(g.IntN(1e6)), 0) },
 	reflect.TypeFor[metav1.MicroTime](): func(g generator) any {
@@ -140,8 +140,8 @@ func (g generator) container(v reflect.Value, depth int) {
 	}
 }
 
-// raw fills a type that decodes itself, if it holds arbitrary JSON, such as the JSON type of apiextensions. Others need
-// [Fill].
+// raw fills a type with its own decoding, if it holds arbitrary JSON, such as the JSON type of apiextensions. Other
+// such types require [Fill].
 func (g generator) raw(v reflect.Value) {
 	if v.Kind() == reflect.Struct {
 		if field := v.FieldByName("Raw"); field.IsValid() && field.CanSet() && field.Type() == reflect.TypeFor[[]byte]() {
@@ -153,7 +153,7 @@ func (g generator) raw(v reflect.Value) {
 // maxShrinks limits the attempts to shrink a counterexample.
 const maxShrinks = 5000
 
-// shrink returns an object that fails, and of which no part can be removed without making it pass.
+// shrink returns an object that fails and that passes if any part of it is removed.
 func shrink(obj object.Object, fails func(object.Object) bool) object.Object {
 	attempts := 0
 	for smaller := true; smaller; {
@@ -179,7 +179,7 @@ func shrink(obj object.Object, fails func(object.Object) bool) object.Object {
 // attempt applies do to shrink an object; undo restores it.
 type attempt func(do, undo func())
 
-// visit tries smaller values for all parts of v, large parts first.
+// visit tries smaller values for all parts of v, beginning with large parts.
 func visit(v reflect.Value, try attempt) {
 	if !v.CanSet() {
 		return

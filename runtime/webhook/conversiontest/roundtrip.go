@@ -4,7 +4,7 @@
 //		conversiontest.RoundTrip(t, conversion.NewSpoke(v1FromV2, v1ToV2))
 //	}
 //
-// It is only for tests.
+// Use it only in tests.
 package conversiontest
 
 import (
@@ -29,11 +29,11 @@ type options struct {
 	fill map[reflect.Type]func(r *rand.Rand, v reflect.Value)
 }
 
-// Runs sets the number of objects of each version, instead of 1000.
+// Runs sets the number of objects that are generated for each version. The default is 1000.
 func Runs(n int) Option { return func(o *options) { o.runs = n } }
 
-// Fill makes fill generate the values of type T, such as those of an enum, or of a type whose fields exclude each
-// other. fill receives the zero value, and must depend only on r.
+// Fill makes fill generate the values of type T. Use it for an enum, or for a type whose fields exclude each other.
+// fill receives the zero value, and its result must depend only on r.
 func Fill[T any](fill func(r *rand.Rand, v *T)) Option {
 	return func(o *options) {
 		o.fill[reflect.TypeFor[T]()] = func(r *rand.Rand, v reflect.Value) { fill(r, v.Addr().Interface().(*T)) }
@@ -107,7 +107,7 @@ func recode(from, to any) {
 	}
 }
 
-// fails returns why obj does not survive the trip, or "".
+// fails returns the reason why obj does not survive the trip, or "".
 func (p trip) fails(obj object.Object) (why string) {
 	before := textOf(obj)
 	var between string

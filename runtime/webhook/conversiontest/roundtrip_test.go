@@ -53,7 +53,7 @@ type spokeSpec struct {
 func (h *hub) DeepCopyObject() runtime.Object   { return copyOf(h) }
 func (s *spoke) DeepCopyObject() runtime.Object { return copyOf(s) }
 
-// copyOf copies the fields that the conversions of the tests change, and the fields that are shrunk.
+// copyOf copies the fields that the test's conversions change and the fields that are shrunk, through JSON.
 func copyOf[T any](v *T) *T {
 	c := new(T)
 	conversiontest.Recode(v, c)
@@ -74,7 +74,7 @@ func TestConversionThatLosesNothingPasses(t *testing.T) {
 	conversiontest.RoundTrip(t, conversion.NewSpoke(fromHub, toHub))
 }
 
-// recorder is a test that may fail.
+// recorder is a testing.TB that records errors.
 type recorder struct {
 	testing.TB
 	errors []string
@@ -84,12 +84,12 @@ func (r *recorder) Errorf(format string, args ...any) {
 	r.errors = append(r.errors, fmt.Sprintf(format, args...))
 }
 
-// TestSmallestCounterExampleIsReported checks conversions with typical mistakes.
+// TestSmallestCounterExampleIsReported checks conversions that contain typical mistakes.
 func TestSmallestCounterExampleIsReported(t *testing.T) {
 	for name, c := range map[string]struct {
 		fromHub func(context.Context, *hub, *spoke) error
 		toHub   func(context.Context, *spoke, *hub) error
-		want    []string // a line for each
+		want    []string // one line per error
 	}{
 		"a field is forgotten": {
 			func(_ context.Context, h *hub, s *spoke) error {

@@ -1,5 +1,5 @@
-// Package local makes an API server call the webhooks of an operator outside the cluster by URL: on loopback, for `make
-// run` and for tests, without a Service, cert-manager or cluster network.
+// Package local makes an API server call the webhooks of an operator outside the cluster by URL, on the loopback
+// interface. It is for `make run` and for tests, and requires no Service, cert-manager or cluster network.
 package local
 
 import (
@@ -29,9 +29,9 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/object"
 )
 
-// Installation is a set of local webhooks at an API server. Install installs them, and Remove restores the previous
-// configurations and conversions if they called a Service. Previous ones with a URL count as remains of a killed
-// process, and are deleted. An Installation is not safe for concurrent use.
+// Installation is a set of local webhooks that an API server calls. Install installs them. Remove restores the previous
+// configurations and conversions if they called a Service. If they called a URL, Remove deletes them, because they
+// remained from a process that was killed. An Installation is not safe for concurrent use.
 type Installation struct {
 	// Client writes to the API server.
 	Client *client.REST
@@ -39,21 +39,21 @@ type Installation struct {
 	URL string
 	// Bundle is the CA bundle in PEM.
 	Bundle []byte
-	// Configurations are webhook configurations, see [Load]. The URL replaces the Service in them.
+	// Configurations are webhook configurations, as returned by [Load]. In them, the URL replaces the Service.
 	Configurations []*unstructured.Unstructured
-	// Kinds are kinds whose CustomResourceDefinitions, which exist on the server, should convert by the webhook.
+	// Kinds are kinds that the webhook converts. Their CustomResourceDefinitions must exist on the server.
 	Kinds []schema.GroupKind
-	// Logger receives a line per change. Nil means slog.Default().
+	// Logger receives one line per change. Nil means slog.Default().
 	Logger *slog.Logger
 
 	undo []func(context.Context) error
 }
 
-// owner is the field manager of what is installed.
+// owner is the field manager of the installed objects.
 const owner = client.FieldOwner("kctrl-local-webhooks")
 
-// Load returns the webhook configurations in YAML and JSON files, and in the files of directories. It skips other
-// kinds, and fails if there are no configurations.
+// Load returns the webhook configurations in YAML and JSON files, and in the files of directories. It skips objects of
+// other kinds, and fails if it finds no configurations.
 func Load(paths ...string) ([]*unstructured.Unstructured, error) {
 	var all []*unstructured.Unstructured
 	for _, path := range paths {
@@ -75,7 +75,7 @@ func Load(paths ...string) ([]*unstructured.Unstructured, error) {
 	return all, nil
 }
 
-// filesAt returns the manifests in a directory, in order, or path itself if it is a file.
+// filesAt returns the manifests in a directory, in order. If path is a file, it returns path.
 func filesAt(path string) ([]string, error) {
 	info, err := os.Stat(path)
 	if err != nil || !info.IsDir() {
@@ -184,7 +184,7 @@ func (i *Installation) apply(ctx context.Context, u *unstructured.Unstructured) 
 	return nil
 }
 
-// byService reports whether an object calls a Service, which means that it was deployed.
+// byService reports whether an object calls a Service, which means that it was deployed to the cluster.
 func byService(u *unstructured.Unstructured) bool {
 	configs, err := clientconfig.Of(u)
 	return err == nil && slices.ContainsFunc(slices.Collect(maps.Values(configs)), func(config map[string]any) bool {
@@ -203,7 +203,7 @@ func (i *Installation) setWebhooks(ctx context.Context, u *unstructured.Unstruct
 
 func (i *Installation) logger() *slog.Logger { return cmp.Or(i.Logger, slog.Default()) }
 
-// convert makes the CustomResourceDefinition of a kind convert by the webhook.
+// convert makes the API server call the webhook to convert objects of a kind.
 func (i *Installation) convert(ctx context.Context, kind schema.GroupKind) error {
 	mapping, err := i.Client.RESTMapper().RESTMapping(kind)
 	if err != nil {

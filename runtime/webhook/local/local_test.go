@@ -23,7 +23,7 @@ import (
 	"github.com/kctrl-dev/kctrl/testserver/inmemory"
 )
 
-// validating is a webhook configuration as kctrl manifests makes them.
+// validating is a webhook configuration as kctrl manifests generates it.
 const validating = `apiVersion: admissionregistration.k8s.io/v1
 kind: ValidatingWebhookConfiguration
 metadata:
@@ -128,7 +128,7 @@ func TestLoadNamesTheInvalidFile(t *testing.T) {
 	}
 }
 
-// TestOnAServer checks the objects on an API server during an installation, and that they are unchanged after it.
+// TestOnAServer checks the objects on an API server during an installation, and checks that they are restored after it.
 func TestOnAServer(t *testing.T) {
 	env := inmemory.Start(t, testenv.WithCRDs(write(t, t.TempDir(), "crd.yaml", crd)))
 	live, err := client.New(env.Config, client.Options{Scheme: runtime.NewScheme(), Logger: slog.New(slog.DiscardHandler)})
@@ -155,7 +155,7 @@ func (f *fixture) installation(t *testing.T, name string) *local.Installation {
 	}
 }
 
-// get returns the object on the API server, or nil.
+// get returns the object on the API server, or nil if it does not exist.
 func (f *fixture) get(t *testing.T, gvk schema.GroupVersionKind, name string) *unstructured.Unstructured {
 	t.Helper()
 	u := &unstructured.Unstructured{}
@@ -170,7 +170,7 @@ func (f *fixture) get(t *testing.T, gvk schema.GroupVersionKind, name string) *u
 	return u
 }
 
-// clients returns where the webhooks of a configuration are, each as a Service or a URL.
+// clients returns where the API server calls the webhooks of a configuration, each as a Service or a URL.
 func (f *fixture) clients(t *testing.T, name string) (all []string) {
 	t.Helper()
 	u := f.get(t, parse(t, validating).GroupVersionKind(), name)
@@ -189,7 +189,7 @@ func (f *fixture) clients(t *testing.T, name string) (all []string) {
 	return all
 }
 
-// conversion returns the strategy of the CRD, and where its webhook is.
+// conversion returns the conversion strategy of the CRD and where the API server calls its webhook.
 func (f *fixture) conversion(t *testing.T) string {
 	t.Helper()
 	u := f.get(t, parse(t, crd).GroupVersionKind(), "things.local.example.com")
@@ -202,7 +202,7 @@ func (f *fixture) conversion(t *testing.T) string {
 
 const elsewhere = "https://elsewhere.example.com/w"
 
-// run runs an installation, inspects the objects meanwhile, and returns its result.
+// run runs an installation, calls during while it is installed, and returns its result.
 func run(t *testing.T, i *local.Installation, during func()) error {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())

@@ -7,8 +7,8 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/webhook/server"
 )
 
-// A part of a program that is set up again after a failure registers its webhooks again. A part may not register a
-// webhook twice at once, or one of another part.
+// A part of a program that is set up again after a failure may register its webhooks again. A part may not register the
+// same path twice in one setup, and may not register the path of another part.
 func ExampleServer_HandleFor() {
 	s := server.New(server.Options{})
 	for _, owner := range []server.Owner{{Name: "guestbook", Build: 1}, {Name: "guestbook", Build: 2},

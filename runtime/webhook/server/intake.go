@@ -12,21 +12,22 @@ import (
 )
 
 const (
-	// leastBytes and mostBytes are the limits for the bytes of all bodies in memory. Between them the limit is a
-	// quarter of the process's memory.
+	// leastBytes and mostBytes are the smallest and the largest limit for the total size of all bodies in memory. Between
+	// them, the limit is a quarter of the process's memory limit.
 	leastBytes = 32 << 20
 	mostBytes  = MaxConversion
 	// patient is the wait after which a client counts as slow.
 	patient = time.Second
-	// firstBytes is the minimum capacity of a buffer. maxPooled is its maximum initial capacity, and the maximum of a
-	// reused buffer.
+	// firstBytes is the minimum capacity of a buffer. maxPooled is its maximum initial capacity, and the maximum capacity
+	// of a buffer that is reused.
 	firstBytes = 4 << 10
 	maxPooled  = 64 << 10
 )
 
-// intake has the bodies of requests. It reads a body completely before the handler may run, so that slow clients do not
-// occupy handlers. When there is no room for more bytes, it disconnects the slow client with the longest body: one that
-// has taken more than a second to send its body or to read its answer. If there is none, it waits for running handlers.
+// intake holds the bodies of requests. It reads a body completely before the handler may run, so that slow clients do
+// not occupy handlers. When there is no room for more bytes, it disconnects a slow client: one that has taken more than
+// a second to send its body or to read its answer. It chooses the slow client with the longest body. If no client is
+// slow, it waits for running handlers.
 type intake struct {
 	limit   int64     // limit of bytes; constant
 	buffers sync.Pool // of []byte
@@ -34,23 +35,23 @@ type intake struct {
 	mu      sync.Mutex
 	bytes   int64                 // size of all bodies
 	awaited map[*arrival]struct{} // requests that wait for their client
-	freed   chan struct{}         // closed and replaced when there is more room
+	freed   chan struct{}         // closed and replaced when memory is released
 }
 
-// arrival is a request in an intake. The intake's mutex guards its fields except data, which belongs to the request's
-// goroutine.
+// arrival is a request in an intake. The intake's mutex guards all of its fields except data, which belongs to the
+// request's goroutine.
 type arrival struct {
 	intake  *intake
 	data    []byte // its capacity counts as bytes
 	bytes   int64
 	since   time.Time     // beginning of the wait for the client
-	blocked bool          // waiting for room, so the client is not slow
+	blocked bool          // waits for room, so the client is not slow
 	cut     func()        // ends the wait for the client; constant
 	gone    chan struct{} // closed after cut was called
 	isGone  bool
 }
 
-// newIntake returns an intake for a process with that memory limit; math.MaxInt64 means none.
+// newIntake returns an intake for a process with that memory limit in bytes. math.MaxInt64 means no limit.
 func newIntake(memory int64) *intake {
 	limit := int64(mostBytes)
 	if memory < math.MaxInt64 {
@@ -73,7 +74,7 @@ func (i *intake) arrive(w http.ResponseWriter) *arrival {
 	a := &arrival{intake: i, gone: make(chan struct{}), since: time.Now()}
 	a.cut = func() {
 		past := time.Unix(1, 0)
-		_, _ = control.SetReadDeadline(past), control.SetWriteDeadline(past) // a writer without deadlines is not a connection
+		_, _ = control.SetReadDeadline(past), control.SetWriteDeadline(past) // without deadlines, w is not a connection
 	}
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -81,7 +82,7 @@ func (i *intake) arrive(w http.ResponseWriter) *arrival {
 	return a
 }
 
-// read reads the body of r, up to most bytes. After an error the connection must not be reused.
+// read reads the body of r, up to most bytes. After an error, the connection must not be reused.
 func (a *arrival) read(r *http.Request, most int64) error {
 	most = min(most, a.intake.limit-1)
 	if r.ContentLength > most {
@@ -118,8 +119,8 @@ func (a *arrival) hasRead(err error) error {
 	return err
 }
 
-// grow makes room for more bytes of a body of at most most bytes. The client announced the length announced, unless
-// that is negative. A buffer grows with the received data, regardless of the announcement.
+// grow makes room for more bytes of a body, whose maximum is most. announced is the length that the client announced,
+// or negative. The buffer grows with the received data, regardless of the announced length.
 func (a *arrival) grow(ctx context.Context, announced, most int64) error {
 	i, has := a.intake, int64(cap(a.data))
 	if has == 0 {
@@ -129,7 +130,7 @@ func (a *arrival) grow(ctx context.Context, announced, most int64) error {
 			return err
 		}
 	}
-	whole := most + 1 // one byte more detects the end
+	whole := most + 1 // one more byte detects the end
 	if announced >= 0 {
 		whole = announced + 1
 	}
@@ -152,7 +153,7 @@ func (a *arrival) grow(ctx context.Context, announced, most int64) error {
 }
 
 // reserve waits until there is room for more bytes of a, and returns the number of reserved bytes. If it must wait, it
-// reserves all of rest at once: bodies that share the room would wait for each other again.
+// reserves all of rest at once. Otherwise the bodies that share the room would soon wait for each other again.
 func (i *intake) reserve(ctx context.Context, a *arrival, more, rest int64) (reserved int64, err error) {
 	began := time.Now()
 	for {
@@ -176,8 +177,8 @@ func (i *intake) reserve(ctx context.Context, a *arrival, more, rest int64) (res
 	}
 }
 
-// tryReserve reserves more bytes for a, which has waited for them since began. Without room it returns a channel that
-// is closed when there may be some, and the time until another client counts as slow.
+// tryReserve reserves more bytes for a, which has waited for them since began. If there is no room, it returns a
+// channel that is closed when there may be room, and the time until another client counts as slow.
 func (i *intake) tryReserve(a *arrival, more int64,
 	began time.Time) (freed <-chan struct{}, slow time.Duration, err error) {
 	i.mu.Lock()
@@ -193,7 +194,7 @@ func (i *intake) tryReserve(a *arrival, more int64,
 		return nil, 0, nil
 	}
 	a.blocked = true
-	blocked, slow := int64(0), patient // a waits too
+	blocked, slow := int64(0), patient // a also waits
 	var victim, longest *arrival
 	for other := range i.awaited {
 		switch left := patient - now.Sub(other.since); {
@@ -209,7 +210,7 @@ func (i *intake) tryReserve(a *arrival, more int64,
 		}
 	}
 	if victim == nil && blocked == i.bytes {
-		victim = longest // otherwise all would wait for each other
+		victim = longest // otherwise all requests would wait for each other
 	}
 	if victim != nil {
 		i.cutLocked(victim)
@@ -217,7 +218,7 @@ func (i *intake) tryReserve(a *arrival, more int64,
 	return i.freed, slow, nil
 }
 
-// longer returns the one with more bytes; either may be nil.
+// longer returns the arrival with more bytes. Either may be nil.
 func longer(a, b *arrival) *arrival {
 	if a != nil && a.bytes >= b.bytes {
 		return a
@@ -225,8 +226,7 @@ func longer(a, b *arrival) *arrival {
 	return b
 }
 
-// cutLocked disconnects a client. It requires the lock, since a request with a running handler must not lose its
-// connection.
+// cutLocked disconnects a client. It needs the lock, as no request with a running handler may lose its connection.
 func (i *intake) cutLocked(a *arrival) {
 	a.isGone = true
 	close(a.gone)
@@ -258,14 +258,14 @@ func (a *arrival) end() {
 	a.data = nil
 }
 
-// whole is a body that was read in advance. It is readable until its request ends.
+// whole is a body that was read in advance. It can be read until its request ends.
 type whole struct {
 	mu   sync.Mutex
 	rest []byte
 	done bool
 }
 
-// Bytes returns the unread rest.
+// Bytes returns the part of the body that has not been read.
 func (b *whole) Bytes() []byte {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -289,7 +289,7 @@ func (b *whole) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// Close ends the body, whose memory is reused.
+// Close ends the body. Its memory is then reused.
 func (b *whole) Close() error {
 	b.mu.Lock()
 	defer b.mu.Unlock()

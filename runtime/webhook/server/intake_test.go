@@ -15,7 +15,8 @@ import (
 	"time"
 )
 
-// sender is a body that arrives in parts, and ends when it is closed. The deadline of [connection] cuts off its client.
+// sender is a body that arrives in parts and ends when it is closed. A passed read deadline of its [connection] breaks
+// it.
 type sender struct {
 	*io.PipeReader
 	to *io.PipeWriter
@@ -26,7 +27,7 @@ func newSender() *sender {
 	return &sender{from, to}
 }
 
-// connection is an answer over a connection, whose deadlines cut off a sender.
+// connection is the answer on a connection. When its read deadline has passed, the sender fails.
 type connection struct {
 	*httptest.ResponseRecorder
 	from *sender
@@ -41,7 +42,8 @@ func (c *connection) SetReadDeadline(at time.Time) error {
 	return nil
 }
 
-// bounded is a server whose bodies may have so many bytes together. It answers each request with the length of its body.
+// bounded is a server with a limit for the total bytes of all bodies. It answers each request with a text as long as
+// the body.
 type bounded struct {
 	*Server
 	requests sync.WaitGroup
@@ -63,7 +65,7 @@ func newBounded(t *testing.T, limit int64) *bounded {
 	return &bounded{Server: s}
 }
 
-// send begins a request of unknown length.
+// send starts a request whose body has an unknown length.
 func (b *bounded) send(from *sender) *connection {
 	w := &connection{httptest.NewRecorder(), from}
 	r := httptest.NewRequest(http.MethodPost, "/a", from)
@@ -71,14 +73,14 @@ func (b *bounded) send(from *sender) *connection {
 	return w
 }
 
-// post sends a body at once.
+// post sends a request whose whole body is available at once.
 func (b *bounded) post(body string) *httptest.ResponseRecorder {
 	w := httptest.NewRecorder()
 	b.ServeHTTP(w, httptest.NewRequest(http.MethodPost, "/a", strings.NewReader(body)))
 	return w
 }
 
-// held returns how many bytes are counted.
+// held returns the number of bytes that the server counts towards the limit.
 func (b *bounded) held() int64 {
 	b.intake.mu.Lock()
 	defer b.intake.mu.Unlock()
@@ -120,7 +122,7 @@ func TestRequestWaitsForTheMemoryOfThoseThatAreWorkedOn(t *testing.T) {
 		s := newBounded(t, 1<<20)
 		body := strings.Repeat("b", 600<<10)
 		begun := time.Now()
-		for range 3 { // of which one has room at once
+		for range 3 { // the limit has room for one at a time
 			s.requests.Go(func() {
 				if w := s.post(body); w.Code != http.StatusOK {
 					t.Errorf("%d: %s", w.Code, w.Body)
@@ -135,7 +137,7 @@ func TestRequestWaitsForTheMemoryOfThoseThatAreWorkedOn(t *testing.T) {
 	})
 }
 
-// TestBodiesThatWaitForEachOtherDoNotAllFail sends two bodies that fill the memory together before either is complete.
+// TestBodiesThatWaitForEachOtherDoNotAllFail sends two bodies that together reach the limit before either is complete.
 func TestBodiesThatWaitForEachOtherDoNotAllFail(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newBounded(t, 1<<20)

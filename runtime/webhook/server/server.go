@@ -1,22 +1,23 @@
 // Package server serves webhooks to an API server: with TLS, limits and metrics.
 //
-// A [Server] has handlers by path, such as admission.Reviewer and conversion.Converter. manager.Manager.Webhooks
-// returns that of an operator; [New] returns one for a program without a manager.
+// A [Server] serves handlers by path, such as admission.Reviewer and conversion.Converter. manager.Manager.Webhooks
+// returns the server of an operator; [New] returns a server for a program without a manager.
 //
 // # Guarantees
 //
 //   - A body that is longer than its handler permits is rejected with 413, and is not kept in memory.
-//   - At most [Options].MaxInFlight handlers run at once. Further requests wait, as long as the API server waits for
-//     them; beyond ten times that number they are rejected with 503 at once. A request counts from when its body was
-//     read until its answer is written: a client that is slow with either delays no other.
-//   - The number of connections is limited, and so is the size of all bodies in memory: to 512 MiB, or a quarter of the
-//     process's memory limit if that is less. Beyond a limit a slow client is disconnected.
+//   - At most [Options].MaxInFlight handlers run at once. Further requests wait as long as the API server waits for
+//     them. When ten times that number of requests wait, the server rejects new requests with 503 at once. A request
+//     counts from the time its body was read until its answer is written, so a client that sends or reads slowly delays
+//     no other client.
+//   - The number of connections is limited. The total size of all bodies in memory is limited to 512 MiB, or to a
+//     quarter of the process's memory limit if that is less. When a limit is reached, a slow client is disconnected.
 //   - The context of a request ends with the timeout of the API server, and when the API server disconnects.
 //     Conversions, which have no such timeout, may take 50 s.
-//   - A handler that panics answers 500, and the stack is logged. The failure policy of the webhook decides about the
-//     request.
+//   - If a handler panics, the answer has code 500, and the stack is logged. The failure policy of the webhook then
+//     decides about the request.
 //   - A client that takes more than ten seconds to send its request is disconnected.
-//   - When Run ends, every request that had arrived was answered, unless it took longer than [Options].Patience.
+//   - When Run returns, every request that had arrived is answered, unless it took longer than [Options].Patience.
 package server
 
 import (
@@ -40,32 +41,32 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/metrics"
 )
 
-// Certificates provide the certificate of a [Server]. *certificate.Files and *authority.Authority implement it.
+// Certificates provides the certificate of a [Server]. *certificate.Files and *authority.Authority implement it.
 type Certificates interface {
-	// Run keeps the certificate current until ctx ends.
+	// Run keeps the certificate up to date until ctx ends.
 	Run(ctx context.Context) error
 	// GetCertificate implements tls.Config.GetCertificate.
 	GetCertificate(*tls.ClientHelloInfo) (*tls.Certificate, error)
-	// Ready returns an error unless clients accept the certificate.
+	// Ready returns an error if clients do not accept the certificate.
 	Ready() error
 }
 
-// Options configure a [Server].
+// Options configures a [Server].
 type Options struct {
 	// Address is the listen address; empty means ":9443".
 	Address string
-	// Certificates are required.
+	// Certificates provides the certificate. It is required.
 	Certificates Certificates
-	// HTTP2 also enables HTTP/2. The API server needs only HTTP/1.1, which has a smaller attack surface.
+	// HTTP2 also enables HTTP/2. The API server needs only HTTP/1.1, which exposes a smaller attack surface.
 	HTTP2 bool
-	// TLSOpts modify the TLS configuration, in order: cipher suites, curves, client certificates. The default is at
-	// least TLS 1.2, with Certificates, and HTTP/1.1 unless HTTP2 is set.
+	// TLSOpts modify the TLS configuration, in order. Use them for cipher suites, curves or client certificates. The
+	// default requires at least TLS 1.2, uses Certificates, and allows only HTTP/1.1 unless HTTP2 is set.
 	TLSOpts []func(*tls.Config)
-	// MaxInFlight is the maximum number of running handlers. Zero means 256.
+	// MaxInFlight is the maximum number of handlers that run at once. Zero means 256.
 	MaxInFlight int
-	// Patience is how long requests may take after the end of Run's context. Zero means 5 s.
+	// Patience is how long requests may take after Run's context has ended. Zero means 5 s.
 	Patience time.Duration
-	// Logger is the logger of the server. Nil means slog.Default().
+	// Logger receives the server's messages. Nil means slog.Default().
 	Logger *slog.Logger
 	// Metrics receives the server's metrics. Nil disables them.
 	Metrics *metrics.Registry
@@ -75,19 +76,18 @@ type Options struct {
 const DefaultAddress = ":9443"
 
 const (
-	// MaxReview is the maximum size of an AdmissionReview: it has two objects, each of which the API server limits to 3
-	// MiB.
+	// MaxReview is the maximum size of an AdmissionReview in bytes. It has two objects of at most 3 MiB each.
 	MaxReview = 8 << 20
-	// MaxConversion is the maximum size of a ConversionReview. The API server sends all objects of a list in one.
+	// MaxConversion is the maximum size in bytes of a ConversionReview, which has all objects of a list.
 	MaxConversion = 512 << 20
-	// maxTimeout is the longest timeout of an API server for a webhook.
+	// maxTimeout is the longest timeout that an API server uses for a webhook.
 	maxTimeout = 30 * time.Second
-	// unsaidTimeout is the timeout of requests without one: conversions have none, and API servers wait for them
-	// indefinitely. It leaves time to write a long answer before the server closes the connection.
+	// unsaidTimeout is the timeout of requests that specify none. Conversion requests specify none, and API servers wait
+	// for them indefinitely. The value leaves time to write a long answer before the server closes the connection.
 	unsaidTimeout = 50 * time.Second
-	// waitFactor is the number of requests that may wait per running handler.
+	// waitFactor is the number of requests that may wait for each running handler.
 	waitFactor = 10
-	// maxSlow is the number of connections beyond those of waiting and running requests.
+	// maxSlow is the number of connections that are allowed in addition to those of waiting and running requests.
 	maxSlow = 256
 )
 
@@ -97,23 +97,23 @@ type Server struct {
 	http    *httpserver.Server
 	intake  *intake
 	slots   chan struct{} // one element per running handler
-	waiting chan struct{} // one element per request whose body was read and that is not answered
+	waiting chan struct{} // one element per request that was read and is not yet answered
 	instruments
 
 	mu    sync.RWMutex
 	paths map[string]*endpoint
 }
 
-// Owner identifies who registers webhooks, conversions and similar handlers, if it may register them again: a
-// controller that a registry rebuilds when it restarts it. The zero value means no owner.
+// Owner identifies the code that registers webhooks, conversions and similar handlers, if it may register them again.
+// An example is a controller that a registry builds again to restart it. The zero value means no owner.
 type Owner struct {
 	Name string
-	// Build increases with each build.
+	// Build is the number of the build. It increases with each build.
 	Build int
 }
 
-// Replaces reports whether registrations of o replace those of other: if other is an earlier build of o. Registering
-// twice in one build is a mistake.
+// Replaces reports whether registrations of o replace those of other, which holds if other is an earlier build of o.
+// Registering twice in the same build is an error.
 func (o Owner) Replaces(other Owner) bool {
 	return o.Name != "" && o.Name == other.Name && o.Build > other.Build
 }
@@ -155,28 +155,27 @@ func New(opts Options) *Server {
 // Name returns "webhooks".
 func (s *Server) Name() string { return s.http.Name() }
 
-// Handle serves h at path, with bodies of at most maxBytes. It fails for a path in use and for an invalid one. It may
-// be called at any time.
+// Handle serves h at path, with bodies of at most maxBytes. It fails if the path is invalid or in use.
 func (s *Server) Handle(path string, h http.Handler, maxBytes int64) error {
 	return s.HandleFor(Owner{}, path, h, maxBytes)
 }
 
-// HandleFor is Handle for an owner: the handler replaces that of an earlier build of the owner at the path, which
-// completes its current requests.
+// HandleFor is [Server.Handle] for an owner. h replaces the handler that an earlier build of the owner registered at
+// the path. The earlier handler completes its current requests.
 func (s *Server) HandleFor(owner Owner, path string, h http.Handler, maxBytes int64) error {
 	_, err := s.HandleAll(owner, Endpoint{path, h, maxBytes})
 	return err
 }
 
-// Endpoint is a handler at a path, with bodies of at most MaxBytes.
+// Endpoint is a handler at a path that accepts bodies of at most MaxBytes.
 type Endpoint struct {
 	Path     string
 	Handler  http.Handler
 	MaxBytes int64
 }
 
-// HandleAll is HandleFor for several endpoints: it adds all of them, or returns an error and adds none. undo restores
-// the previous endpoints.
+// HandleAll is [Server.HandleFor] for several endpoints. It either adds all of them, or adds none and returns an error.
+// undo restores the previous endpoints.
 func (s *Server) HandleAll(owner Owner, endpoints ...Endpoint) (undo func(), err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -203,7 +202,7 @@ func (s *Server) HandleAll(owner Owner, endpoints ...Endpoint) (undo func(), err
 	return func() { s.restore(added, before) }, nil
 }
 
-// restore restores the endpoints in before where those in added are still served.
+// restore restores the endpoints in before, unless the endpoints in added have been replaced since.
 func (s *Server) restore(added, before map[string]*endpoint) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -228,19 +227,19 @@ func (s *Server) At(path string) http.Handler {
 	return nil
 }
 
-// Listen binds the address: from then on clients wait for Run.
+// Listen binds the address. From then on, clients can connect, and wait until Run serves them.
 func (s *Server) Listen(ctx context.Context) error { return s.http.Listen(ctx) }
 
-// Addr returns the address of the server, after Listen.
+// Addr returns the address of the server. Call it after Listen.
 func (s *Server) Addr() net.Addr { return s.http.Addr() }
 
-// Close releases the address if Run is not called after Listen.
+// Close releases the address. Call it if Run is not called after Listen.
 func (s *Server) Close() { s.http.Close() }
 
-// Run serves until ctx ends, after Listen, and keeps the certificates current. It returns after the last request was
-// answered: nil, or the error that stopped it.
+// Run serves until ctx ends, and keeps the certificates up to date. Call Listen first. Run returns after the last
+// request was answered, with nil or the error that stopped it.
 func (s *Server) Run(ctx context.Context) error {
-	// If one ends early, the other ends too.
+	// If either the server or the certificates end early, the other ends as well.
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	var keeping sync.WaitGroup
@@ -259,7 +258,7 @@ func (s *Server) Run(ctx context.Context) error {
 	return cmp.Or(err, failure)
 }
 
-// Ready returns an error unless clients accept the certificate.
+// Ready returns an error if clients do not accept the certificate.
 func (s *Server) Ready() error {
 	if s.opts.Certificates == nil {
 		return nil
@@ -331,8 +330,8 @@ func refuse(w http.ResponseWriter, err error) {
 	http.Error(w, err.Error(), code)
 }
 
-// enter waits for a slot, which leave releases; leave may be called twice. If too many requests wait, or the time of
-// this one ends first, enter answers the request.
+// enter waits for a slot, which leave releases; leave may be called twice. If too many requests wait, or the context of
+// this request ends first, enter answers the request and reports false.
 func (s *Server) enter(w http.ResponseWriter, r *http.Request) (leave func(), ok bool) {
 	select {
 	case s.waiting <- struct{}{}:
@@ -354,7 +353,7 @@ func (s *Server) enter(w http.ResponseWriter, r *http.Request) (leave func(), ok
 	return sync.OnceFunc(func() { <-s.slots; <-s.waiting }), true
 }
 
-// timeoutOf returns the API server's timeout, which is in the query.
+// timeoutOf returns the API server's timeout, which is a parameter of the URL.
 func timeoutOf(r *http.Request) time.Duration {
 	if r.URL.RawQuery == "" {
 		return unsaidTimeout
@@ -383,7 +382,7 @@ func (a *answer) WriteHeader(code int) {
 	a.ResponseWriter.WriteHeader(code)
 }
 
-// Write releases the slot of the request first, since the client may read slowly.
+// Write first releases the slot of the request, because the client may read slowly.
 func (a *answer) Write(p []byte) (int, error) {
 	if a.begun != nil {
 		a.begun()
@@ -405,7 +404,7 @@ func (a *answer) Panicked() { a.server.panics.Inc(a.path) }
 // Unwrap returns the underlying writer, for http.ResponseController.
 func (a *answer) Unwrap() http.ResponseWriter { return a.ResponseWriter }
 
-// instruments are the metrics, under the names that common dashboards use.
+// instruments are the metrics of a server. Their names are those that common dashboards use.
 type instruments struct {
 	total, panics *metrics.Counter
 	inFlight      *metrics.Gauge
@@ -417,8 +416,8 @@ func newInstruments(r *metrics.Registry) instruments {
 		total: r.Counter("controller_runtime_webhook_requests_total", "Requests to webhooks by path and HTTP code.",
 			"webhook", "code"),
 		panics:   r.Counter("controller_runtime_webhook_panics_total", "Requests whose handler panicked.", "webhook"),
-		inFlight: r.Gauge("controller_runtime_webhook_requests_in_flight", "Requests that are not answered yet.", "webhook"),
-		seconds: r.Histogram("controller_runtime_webhook_latency_seconds", "How long requests took.",
+		inFlight: r.Gauge("controller_runtime_webhook_requests_in_flight", "Requests that are being processed.", "webhook"),
+		seconds: r.Histogram("controller_runtime_webhook_latency_seconds", "Duration of requests to webhooks, in seconds.",
 			slices.Concat([]float64{.001, .0025}, metrics.DefaultBuckets()), "webhook"),
 	}
 }

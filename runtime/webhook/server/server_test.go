@@ -23,10 +23,10 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/webhook/server"
 )
 
-// always is a certificate that is never changed.
+// always is a source of one certificate that never changes.
 type always struct {
 	tls.Certificate
-	ended error // what Run returns at once, if it is set
+	ended error // if set, Run returns it at once
 }
 
 func newAlways(t *testing.T) *always {
@@ -49,7 +49,7 @@ func (a *always) Run(ctx context.Context) error {
 	return a.ended
 }
 
-// start runs a server until the test ends, or stop is called.
+// start runs a server until the test ends or until stop is called.
 func start(t *testing.T, opts server.Options, paths map[string]http.HandlerFunc) (url string, stop func() error) {
 	t.Helper()
 	opts.Address = "127.0.0.1:0"
@@ -77,7 +77,7 @@ func start(t *testing.T, opts server.Options, paths map[string]http.HandlerFunc)
 	return "https://" + s.Addr().String(), stop
 }
 
-// client returns a client that keeps no connection of another test.
+// client returns a client that shares no connections with other tests.
 func client(t *testing.T, config *tls.Config) *http.Client {
 	transport := &http.Transport{TLSClientConfig: config, ForceAttemptHTTP2: true}
 	config.InsecureSkipVerify = true
@@ -175,8 +175,8 @@ func TestRequestsAreMeasuredByPathAndCode(t *testing.T) {
 	}
 }
 
-// TestAtMostMaxInFlightRequestsRun fills a server that handles two requests: ten times as many wait, and the server
-// rejects further ones.
+// TestAtMostMaxInFlightRequestsRun fills a server that handles two requests at a time. Ten times as many requests wait,
+// and the server rejects further requests.
 func TestAtMostMaxInFlightRequestsRun(t *testing.T) {
 	const inFlight = 2
 	begun, end := make(chan struct{}, 100), make(chan struct{})
@@ -205,7 +205,7 @@ func TestAtMostMaxInFlightRequestsRun(t *testing.T) {
 	for range inFlight * 11 {
 		send("")
 	}
-	for refused := 0; refused < inFlight; refused++ { // all but two wait
+	for refused := 0; refused < inFlight; refused++ { // two requests of these are rejected and the others wait
 		if code := <-codes; code != http.StatusServiceUnavailable {
 			t.Errorf("beyond those that may wait: %d", code)
 		}
@@ -225,7 +225,7 @@ func TestAtMostMaxInFlightRequestsRun(t *testing.T) {
 	}
 }
 
-// reading is an answer of which the deadline for the request's body can be set.
+// reading is an answer that records the deadline for reading the request's body.
 type reading struct {
 	*httptest.ResponseRecorder
 	deadline time.Time
@@ -277,7 +277,7 @@ func TestContextEndsWithTheTimeOfTheAPIServer(t *testing.T) {
 	}
 	for query, want := range map[string]time.Duration{
 		"?timeout=3s": 3 * time.Second, "?timeout=1h": 30 * time.Second,
-		// as of a conversion, which sets none
+		// requests of conversions, which set no timeout
 		"": 50 * time.Second, "?timeout=-1s": 50 * time.Second, "?timeout=x": 50 * time.Second,
 	} {
 		s.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodPost, "/a"+query, nil))
@@ -334,7 +334,7 @@ func TestRunEndsAfterTheLastAnswer(t *testing.T) {
 	}
 }
 
-// TestSlowClientHoldsNoOther sends only a greeting.
+// TestSlowClientHoldsNoOther sends only the beginning of a request and keeps the connection open.
 func TestSlowClientHoldsNoOther(t *testing.T) {
 	url, _ := start(t, server.Options{}, map[string]http.HandlerFunc{"/a": echo})
 	slow, err := tls.Dial("tcp", strings.TrimPrefix(url, "https://"), &tls.Config{InsecureSkipVerify: true})
@@ -346,7 +346,7 @@ func TestSlowClientHoldsNoOther(t *testing.T) {
 	if code, _, _ := post(t, client(t, &tls.Config{}), url+"/a", "x"); code != http.StatusOK {
 		t.Errorf("beside a slow client: %d", code)
 	}
-	answer, err := bufio.NewReader(slow).ReadString('\n') // after ten seconds
+	answer, err := bufio.NewReader(slow).ReadString('\n') // the server answers after ten seconds
 	if err == nil && !strings.Contains(answer, "408") {
 		t.Errorf("answered %q", answer)
 	}

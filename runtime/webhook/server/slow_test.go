@@ -14,10 +14,11 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/webhook/server"
 )
 
-// soon is the deadline for an answer while slow clients are connected, long before the timeouts of those clients.
+// soon is the time limit for an answer while slow clients are connected. It is much shorter than the timeouts of those
+// clients.
 const soon = 8 * time.Second
 
-// dial connects a client that sends text and nothing more, until the test ends.
+// dial connects a client that sends text and then nothing until the test ends.
 func dial(t *testing.T, url, text string) net.Conn {
 	t.Helper()
 	conn, err := tls.Dial("tcp", strings.TrimPrefix(url, "https://"), &tls.Config{InsecureSkipVerify: true})
@@ -31,7 +32,7 @@ func dial(t *testing.T, url, text string) net.Conn {
 	return conn
 }
 
-// answersSoon fails unless a request is answered.
+// answersSoon fails the test unless the server answers a request within the time soon.
 func answersSoon(t *testing.T, url, body string) {
 	t.Helper()
 	c := client(t, &tls.Config{})
@@ -46,7 +47,8 @@ func answersSoon(t *testing.T, url, body string) {
 	}
 }
 
-// TestSlowBodyTakesNoSlot connects more clients than may wait, each of which sends a header and one byte.
+// TestSlowBodyTakesNoSlot connects more slow clients than requests may wait. Each sends a header and one byte of the
+// body.
 func TestSlowBodyTakesNoSlot(t *testing.T) {
 	url, _ := start(t, server.Options{MaxInFlight: 1}, map[string]http.HandlerFunc{"/a": echo})
 	for range 20 {
@@ -55,7 +57,8 @@ func TestSlowBodyTakesNoSlot(t *testing.T) {
 	answersSoon(t, url+"/a", "good")
 }
 
-// TestSlowReaderOfAnAnswerTakesNoSlot connects more clients than may wait, none of which reads its long answer.
+// TestSlowReaderOfAnAnswerTakesNoSlot connects more slow clients than requests may wait. None of them reads its long
+// answer.
 func TestSlowReaderOfAnAnswerTakesNoSlot(t *testing.T) {
 	long := strings.Repeat("a", 16<<20)
 	begun := make(chan struct{}, 20)
@@ -77,8 +80,8 @@ func TestSlowReaderOfAnAnswerTakesNoSlot(t *testing.T) {
 	answersSoon(t, url+"/a", "good")
 }
 
-// TestSlowClientsLoseTheirConnectionsToOthers opens more connections than there may be, which all wait for their client: for
-// its handshake, its header or its body.
+// TestSlowClientsLoseTheirConnectionsToOthers opens more connections than the server allows. On all of them, the server
+// waits for the client: for its handshake, its header or its body.
 func TestSlowClientsLoseTheirConnectionsToOthers(t *testing.T) {
 	url, _ := start(t, server.Options{MaxInFlight: 1}, map[string]http.HandlerFunc{"/a": echo})
 	address := strings.TrimPrefix(url, "https://")
@@ -93,8 +96,8 @@ func TestSlowClientsLoseTheirConnectionsToOthers(t *testing.T) {
 		dial(t, url, "POST /a HTTP/1.1\r\nHost: a\r\nContent-Length: 100\r\n\r\n1"),
 		dial(t, url, "POST /nothing HTTP/1.1\r\nHost: a\r\nContent-Length: 100\r\n\r\n1"),
 	}
-	answersSoon(t, url+"/a", "good") // after which the server waits for the others
-	for range 500 {                  // 1 and 10 and 256 may be connected
+	answersSoon(t, url+"/a", "good") // then the server waits for the other clients
+	for range 500 {                  // 1 handled, 10 waiting and 256 more connections are allowed
 		conn, err := net.Dial("tcp", address)
 		if err != nil {
 			t.Fatal(err)
