@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// hooks serves webhooks for both servers. The path determines the answer.
+// hooks serves webhooks for both servers. The path of a request determines the answer.
 type hooks struct {
 	url    string
 	bundle string
@@ -24,7 +24,8 @@ type hooks struct {
 func newHooks(t testing.TB) *hooks {
 	over := make(chan struct{})
 	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		// hang until the end of the test: if the client gives up first, the order of answers is random
+		// The handler blocks until the end of the test, because the order of the answers is random if the client gives up
+		// first.
 		if r.URL.Path == "/hang" {
 			<-over
 			return
@@ -159,7 +160,7 @@ var hookPaths = []string{
 	"/wrong-version", "/empty", "/text", "/500", "/404", "/status", "/panic",
 }
 
-// admissionOf returns the requests of a seed about webhooks and policies, and about objects that pass them.
+// admissionOf returns the requests of a seed that write webhooks and policies, and objects to which these apply.
 func (h *hooks) admissionOf(seed uint64, salt string) []asked {
 	s := &sequence{Rand: rand.New(rand.NewPCG(seed, 2)), namespace: fmt.Sprintf("a%d%s", seed, salt), hooks: h}
 	s.add(asked{method: "POST", path: "/api/v1/namespaces", body: object("v1", "Namespace", s.namespace, "",
@@ -209,7 +210,7 @@ func (s *sequence) configure(kind, mark string) {
 		var webhooks []any
 		count := 1 + s.IntN(3)
 		if kind == "Validating" {
-			count = 1 // the calls are concurrent, and the real server reports the first answer
+			count = 1 // webhooks are called concurrently, and the real server reports the first answer
 		}
 		for i := range count {
 			webhooks = append(webhooks, s.webhook(kind, fmt.Sprintf("h%d.fidelity.kctrl.dev", i), wrong))
@@ -260,7 +261,7 @@ func (s *sequence) configure(kind, mark string) {
 	s.sync(kind, mark, `denied the request: not today`)
 }
 
-// own selects the namespace of the sequence.
+// own returns a selector of the sequence's namespace.
 func (s *sequence) own() map[string]any {
 	return map[string]any{"matchLabels": map[string]any{"kubernetes.io/metadata.name": s.namespace}}
 }
@@ -275,7 +276,7 @@ func (s *sequence) note(name, path string) {
 	}
 }
 
-// forget deletes the objects that would affect other sequences.
+// forget deletes the sequence's objects that would affect other sequences.
 func (s *sequence) forget() {
 	for _, path := range s.paths {
 		s.add(asked{method: "DELETE", path: path})
@@ -408,7 +409,7 @@ func (s *sequence) govern(mark string) {
 	}
 	s.add(asked{method: "POST", path: bindings, body: object("admissionregistration.k8s.io/v1",
 		"ValidatingAdmissionPolicyBinding", name+"-wrong", "", map[string]any{"spec": s.wrongBinding(name)}), dry: true})
-	// One object tests the policy, the other the binding, because they take effect in any order.
+	// One object tests the policy and the other tests the binding, because the two take effect in any order.
 	s.sync("Policy", mark, "sync "+mark+"\"")
 }
 
@@ -543,7 +544,7 @@ func (s *sequence) mutatePolicies(mark string) {
 	}
 	spec, binding := map[string]any{"spec": s.mutatingPolicy(mark)}, map[string]any{"spec": s.mutatingBinding(name)}
 	switch {
-	case s.made[name] && s.IntN(4) == 0: // an invalid part
+	case s.made[name] && s.IntN(4) == 0: // an update with an invalid part
 		s.spoilMutatingPolicy(spec["spec"].(map[string]any))
 		s.add(asked{method: "PUT", path: path + "/" + name, body: object(version, policyKind, name, "{{version "+name+"}}",
 			spec), dry: true})
@@ -578,7 +579,7 @@ func (s *sequence) mutatePolicies(mark string) {
 	if spec["spec"].(map[string]any)["paramKind"] != nil && strings.Contains(fmt.Sprint(spec), "none.kctrl.dev") {
 		until = "none.kctrl.dev"
 	}
-	// A custom resource: policies of the real server learn its schema last.
+	// The object is a custom resource, because policies of the real server learn its schema last.
 	body := object("fidelity.kctrl.dev/v1", "Widget", "sync", "",
 		map[string]any{"metadata": map[string]any{"labels": map[string]any{"sync": "Mutate" + mark}},
 			"spec": map[string]any{"color": "red"}})
@@ -617,12 +618,13 @@ func (s *sequence) mutatingPolicy(mark string) map[string]any {
 	if s.IntN(8) == 0 {
 		spec["paramKind"], spec["failurePolicy"] = map[string]any{"apiVersion": "none.kctrl.dev/v1", "kind": "Missing"},
 			"Fail"
-		spec["matchConstraints"].(map[string]any)["objectSelector"] = map[string]any{"matchLabels": map[string]any{"sync": "Mutate" + mark}}
+		labels := map[string]any{"sync": "Mutate" + mark}
+		spec["matchConstraints"].(map[string]any)["objectSelector"] = map[string]any{"matchLabels": labels}
 	}
 	return spec
 }
 
-// mutation changes each request except those of sync.
+// mutation returns a mutation that changes each request except those of sync.
 func (s *sequence) mutation(isSync string) map[string]any {
 	if s.IntN(2) == 0 {
 		expression := pick(s,
@@ -708,7 +710,7 @@ func (s *sequence) spoilMutatingPolicy(spec map[string]any) {
 	}
 }
 
-// forget deletes the objects that interrupted sequences have left.
+// forget deletes the objects that interrupted sequences did not delete.
 func (p *peer) forget(t testing.TB) {
 	for _, kind := range []string{"mutatingwebhookconfigurations", "validatingwebhookconfigurations",
 		"validatingadmissionpolicies", "validatingadmissionpolicybindings", "mutatingadmissionpolicies",
@@ -758,7 +760,7 @@ func rightsOf(seed uint64, salt string) []asked {
 				if s.requests[i].user == "" {
 					s.requests[i].user = user
 				}
-				if s.requests[i].accept == "application/yaml" { // whose lines are not masked
+				if s.requests[i].accept == "application/yaml" { // lines of YAML are not masked
 					s.requests[i].accept = ""
 				}
 			}
@@ -936,10 +938,10 @@ func (s *sequence) bind(string) {
 		"metadata": s.metadata()})
 }
 
-// escalate writes roles as a user who may lack the permission.
+// escalate writes a role or binding as a user who may lack the permission to do so.
 func (s *sequence) escalate() { pick(s, s.role, s.bind)("") }
 
-// ask requests access reviews.
+// ask sends access reviews.
 func (s *sequence) ask() {
 	attributes := map[string]any{"resourceAttributes": map[string]any{
 		"namespace": pick(s, s.namespace, s.namespace, ""), "verb": pick(s, "get", "list", "create", "delete", "*"),

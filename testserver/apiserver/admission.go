@@ -19,7 +19,7 @@ import (
 	"github.com/kctrl-dev/kctrl/testserver/apiserver/internal/builtin"
 )
 
-// admissions run the admission of a write in the order of the real server: mutation first, then validation.
+// admissions run the admission of a write in the real server's order: first mutation, then validation.
 type admissions struct {
 	plugins  []admission.MutationInterface // plugins of every server
 	changing *mutatingPolicies
@@ -30,8 +30,8 @@ type admissions struct {
 
 func (admissions) Handles(admission.Operation) bool { return true }
 
-// Admit runs the admission, and runs it again for an object that a webhook has changed, as far as reinvocation policies
-// request it.
+// Admit runs the admission. If a webhook or policy has changed the object, Admit runs it again, and calls only the
+// webhooks and policies whose reinvocation policy requests this.
 func (as admissions) Admit(ctx context.Context, a admission.Attributes, o admission.ObjectInterfaces) error {
 	if err := as.admit(ctx, a, o); err != nil {
 		return err
@@ -72,7 +72,7 @@ func (as admissions) Validate(ctx context.Context, a admission.Attributes, o adm
 	return as.checking.Validate(ctx, a, ownVersions{o})
 }
 
-// plugins returns the admission plugins of every server, except one that stores objects unchanged.
+// plugins returns the admission plugins of every server that does not store objects unchanged.
 func (s *Server) plugins() []admission.MutationInterface {
 	if s.options.Unchecked {
 		return nil
@@ -94,13 +94,12 @@ func (s *Server) newAdmissions() admissions {
 	}
 }
 
-// exempt reports whether a write is exempt from policies in the server, which could otherwise lock out their
-// administrator.
+// exempt reports whether a write is exempt from policies. Otherwise, a policy could lock out its own administrator.
 func exempt(a admission.Attributes) bool {
 	return builtin.Reviews.Has(a.GetResource().GroupResource()) || rulematcher.IsExemptAdmissionConfigurationResource(a)
 }
 
-// ownVersions also convert objects of Go types to their own version, which is the hub of most kinds here.
+// ownVersions also converts objects of Go types to their own version, which is the hub of most kinds in this server.
 type ownVersions struct{ admission.ObjectInterfaces }
 
 func (o ownVersions) GetObjectConvertor() runtime.ObjectConvertor {
@@ -136,13 +135,13 @@ func newMatching(namespaces, objects *metav1.LabelSelector, policy *admissionv1.
 	return m
 }
 
-// subject is the kind and resource in which an object is reviewed.
+// subject is the kind and resource as which an object is reviewed.
 type subject struct {
 	kind     schema.GroupVersionKind
 	resource schema.GroupVersionResource
 }
 
-// selected reports whether the selectors select an object. An error counts only if the rules match.
+// selected reports whether the selectors select an object. The caller reports an error only if the rules match.
 func (m *matching) selected(s *Server, a admission.Attributes) (bool, *apierrors.StatusError) {
 	namespace, err := s.selectsNamespace(m, a)
 	if !namespace && err == nil {
@@ -185,8 +184,8 @@ func (s *Server) selectsNamespace(m *matching, a admission.Attributes) (bool, *a
 	return m.namespaces.Matches(labels.Set(namespace.Labels)), nil
 }
 
-// match finds the rule that applies to an object: in the requested version or, with the match policy Equivalent, in
-// another one.
+// match finds the rule that applies to an object in the requested version or, with the match policy Equivalent, in
+// another version.
 func (m *matching) match(rulesOf []admissionv1.NamedRuleWithOperations, a admission.Attributes,
 	o admission.ObjectInterfaces) (found subject, ok bool, err error) {
 	for _, rule := range rulesOf {
@@ -219,7 +218,7 @@ func matchesRule(rule *admissionv1.NamedRuleWithOperations, a admission.Attribut
 	return m.Matches() && (len(rule.ResourceNames) == 0 || sets.New(rule.ResourceNames...).Has(a.GetName()))
 }
 
-// otherResource is an object as if it had been requested as another resource.
+// otherResource has the attributes that a write would have if it had been requested as another resource.
 type otherResource struct {
 	admission.Attributes
 	resource schema.GroupVersionResource

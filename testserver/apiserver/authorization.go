@@ -50,8 +50,8 @@ func rbacKinds() []kind {
 	}
 }
 
-// roleAuthorizer authorizes requests by the roles in the server, with upstream's authorizer, and everything for
-// system:masters.
+// roleAuthorizer authorizes requests with upstream's authorizer, based on the stored roles. It authorizes all requests
+// of system:masters.
 type roleAuthorizer struct {
 	*rbacauthorizer.RBACAuthorizer
 	rules                         *validation.DefaultRuleResolver
@@ -75,12 +75,12 @@ func (a *roleAuthorizer) Authorize(ctx context.Context,
 	}
 	decision, reason, err := a.RBACAuthorizer.Authorize(ctx, attributes)
 	if decision == authorizer.DecisionNoOpinion && reason != "" {
-		reason = "rbac: " + reason // a chain of authorizers prefixes the name of the one that decides
+		reason = "rbac: " + reason // a chain of authorizers adds the name of the deciding one as a prefix
 	}
 	return decision, reason, err
 }
 
-// ConditionsAwareAuthorize decides like Authorize: there are no conditions.
+// ConditionsAwareAuthorize decides like Authorize, because there are no conditions.
 func (a *roleAuthorizer) ConditionsAwareAuthorize(
 	ctx context.Context, attributes authorizer.Attributes,
 ) authorizer.ConditionsAwareDecision {
@@ -91,7 +91,7 @@ func isMaster(who user.Info) bool {
 	return slices.Contains(who.GetGroups(), user.SystemPrivilegedGroup)
 }
 
-// storedRoles reads roles and bindings from the store, for upstream's resolver.
+// storedRoles gives upstream's resolver the roles and bindings in the store.
 type storedRoles struct {
 	roles, bindings, clusterRoles, clusterBindings *store.Table
 }
@@ -124,7 +124,7 @@ func (t storedRoles) ListClusterRoleBindings(context.Context) (all []*rbacv1.Clu
 	return all, nil
 }
 
-// rolePrefix begins the keys of roles and bindings in the store.
+// rolePrefix is the prefix of the keys of roles and bindings in the store.
 const rolePrefix = "/registry/" + rbacv1.GroupName + "/"
 
 // attributesOf returns the attributes of a request.
@@ -150,9 +150,10 @@ func attributesOf(ctx context.Context, info *request.RequestInfo) authorizer.Att
 	return a
 }
 
-// Users may not grant permissions that they do not have, unless they may escalate, or bind the role.
+// Users may not grant permissions that they do not have, unless they have the verb escalate, or the verb bind for the
+// role.
 
-// heldRights checks writes of roles or bindings against the permissions of the writer.
+// heldRights checks that the writer of a role or binding has the permissions that it grants.
 type heldRights struct {
 	*registry
 	check func(ctx context.Context, object, old runtime.Object) error // old is nil for a creation
@@ -234,8 +235,8 @@ var everyRight = []rbacv1.PolicyRule{
 	{Verbs: []string{"*"}, NonResourceURLs: []string{"*"}},
 }
 
-// mayEscalate reports whether a request may write rules that its user does not have. Requests of the server itself have
-// no user.
+// mayEscalate reports whether a request may write rules with permissions that its user does not have. Requests of the
+// server itself have no user.
 func (s *Server) mayEscalate(ctx context.Context) bool {
 	_, named := request.UserFrom(ctx)
 	return !named || rbacregistry.EscalationAllowed(ctx) || rbacregistry.RoleEscalationAuthorized(ctx, s.authorizer)
@@ -246,7 +247,7 @@ func (s *Server) mayBind(ctx context.Context, role rbacv1.RoleRef, namespace str
 	return rbacregistry.BindingAuthorized(ctx, ref, namespace, s.authorizer)
 }
 
-// firstRoles are the initial roles, a subset of those of the real server: permissions of every user, and of
+// firstRoles are the initial roles, a subset of the real server's. They contain the permissions of all users, and of
 // administrators.
 const firstRoles = `[
 {"kind":"ClusterRole","metadata":{"name":"cluster-admin"},"rules":[{"apiGroups":["*"],"resources":["*"],"verbs":["*"]},{"nonResourceURLs":["*"],"verbs":["*"]}]},
@@ -263,7 +264,8 @@ const firstRoles = `[
 {"kind":"ClusterRoleBinding","metadata":{"name":"system:public-info-viewer"},"roleRef":{"apiGroup":"rbac.authorization.k8s.io","kind":"ClusterRole","name":"system:public-info-viewer"},"subjects":[{"apiGroup":"rbac.authorization.k8s.io","kind":"Group","name":"system:authenticated"},{"apiGroup":"rbac.authorization.k8s.io","kind":"Group","name":"system:unauthenticated"}]}
 ]`
 
-// addFirstRoles stores the missing initial roles unchanged and without an endpoint, unless the store is persistent.
+// addFirstRoles adds the missing initial roles directly to the store. It creates their endpoints only if the store is
+// persistent.
 func (s *Server) addFirstRoles() error {
 	var raw []json.RawMessage
 	must.Do(json.Unmarshal([]byte(firstRoles), &raw))
@@ -293,7 +295,8 @@ func (s *Server) addFirstRoles() error {
 	return nil
 }
 
-// impersonated returns the user that the headers impersonate. The requesting user needs permission for it.
+// impersonated returns the user that the headers impersonate. The requesting user needs the permission to impersonate
+// that user.
 func (s *Server) impersonated(ctx context.Context, header http.Header,
 	who user.Info) (user.Info, *authorizer.AttributesRecord, string, error) {
 	name, groups, uid := header.Get("Impersonate-User"), slices.Clone(header["Impersonate-Group"]),
@@ -347,7 +350,7 @@ func (s *Server) impersonated(ctx context.Context, header http.Header,
 	return &user.DefaultInfo{Name: name, UID: uid, Groups: groups, Extra: extra}, nil, "", nil
 }
 
-// unescapedKey returns a key without the escaping for headers, if it was escaped.
+// unescapedKey returns the key in a header. It removes the escaping, if the key was escaped.
 func unescapedKey(key string) string {
 	if plain, err := url.PathUnescape(key); err == nil {
 		return plain

@@ -24,7 +24,7 @@ func BenchmarkStart(b *testing.B) {
 	}
 }
 
-// BenchmarkRequests measures requests to the server in memory, and to a real one if KCTRL_TEST_KUBECONFIG is set.
+// BenchmarkRequests measures requests to the in-memory server, and to a real one if KCTRL_TEST_KUBECONFIG is set.
 func BenchmarkRequests(b *testing.B) {
 	b.Run("in memory", func(b *testing.B) {
 		benchmarkRequests(b,

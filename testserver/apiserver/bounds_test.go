@@ -150,7 +150,7 @@ func boundRequests() []asked {
 		{method: "DELETE", path: configMaps + "/none", body: `{"preconditions":` + strings.Repeat(`{"a":`, 10_001) + "1" +
 			strings.Repeat("}", 10_001) + `}`},
 	}
-	// the oldest of many update managers are merged into one; all apply managers are kept
+	// The server merges the oldest of many update managers into one, and keeps all apply managers.
 	for _, collection := range []string{gadgets, configMaps} {
 		requests = append(requests, asked{method: "POST", path: collection,
 			body: map[string]string{gadgets: gadget("managers", long(1)),

@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/serializer/protobuf"
 )
 
-// breadthOf returns requests of a seed about two kinds, in forms that Go clients rarely use:
+// breadthOf returns the requests of a seed about two kinds, in forms that Go clients rarely use:
 //
 //	other methods
 //	unusual spellings of paths and queries
@@ -35,7 +35,7 @@ func breadthOf(seed uint64, salt string) []asked {
 	}
 	for i, a := range s.requests {
 		s.requests[i].decoded = true
-		// In memory, metadata-only DaemonSets have an additional annotation.
+		// The in-memory server adds an annotation to metadata-only DaemonSets.
 		if strings.Contains(a.path, "/daemonsets") && strings.Contains(a.accept, "PartialObjectMetadata") {
 			s.requests[i].accept = ""
 		}
@@ -43,7 +43,7 @@ func breadthOf(seed uint64, salt string) []asked {
 	return s.requests
 }
 
-// broadKinds are the varied kinds and the other kinds of these sequences.
+// broadKinds contains the varied kinds and further kinds for these sequences.
 var broadKinds = append(slices.Clone(variedKinds),
 	sampleKind{"/api/v1/namespaces/%s/pods", "v1", "Pod", []string{"status", "resize", "ephemeralcontainers", "binding",
 		"eviction"}, []string{
@@ -219,7 +219,7 @@ func (s *sequence) broaden(k sampleKind) {
 					`[{"op":"test","path":"/metadata/labels/~2","value":"x"}]`)},
 		))
 	case 15:
-		if k.kind == "Service" { // the server allocates its address before it checks the name
+		if k.kind == "Service" { // the server allocates a Service's address before it checks the name
 			return
 		}
 		s.add(asked{method: "POST", path: path, body: strings.Replace(whole(""), `"name":"`+name+`"`,

@@ -6,8 +6,8 @@ import (
 	"regexp"
 )
 
-// Three certificate requests, of which one has an invalid signature and one requests forbidden permissions, and a
-// certificate.
+// These are three certificate requests and a certificate. One request has an invalid signature, and one requests
+// forbidden permissions.
 const (
 	signable     = "LS0tLS1CRUdJTiBDRVJUSUZJQ0FURSBSRVFVRVNULS0tLS0KTUlIVk1INENBUUF3SERFT01Bd0dBMVVFQ2hNRmEyTjBjbXd4Q2pBSUJnTlZCQU1UQVdFd1dUQVRCZ2NxaGtqTwpQUUlCQmdncWhrak9QUU1CQndOQ0FBUlVSL09RN2x5ZnJQMjBRcDdJOFRMYmF4RlVuZGlDcXdzV1BncWpndUtUCi9NbW9WMTdlQ254WHFHVHZLOVZidXdmSEpxT25RcndOWVRQNGl5cTVJUFlYb0FBd0NnWUlLb1pJemowRUF3SUQKUndBd1JBSWdkVk5NSExJdHB6bDVHQXRLUjFDeDFzUGlRUnFZaFh6SW4rNzBpaExiakVNQ0lEK1JIK01OZjVuVwpTdTNkNWZPRXlMYXhZUytTNkhNbkNTWUw1QzFhaG5EdAotLS0tLUVORCBDRVJUSUZJQ0FURSBSRVFVRVNULS0tLS0K"
 	unsignable   = "LS0tLS1CRUdJTiBDRVJUSUZJQ0FURSBSRVFVRVNULS0tLS0KTUlIVk1INENBUUF3SERFT01Bd0dBMVVFQ2hNRmEyTjBjbXd4Q2pBSUJnTlZCQU1UQVdFd1dUQVRCZ2NxaGtqTwpQUUlCQmdncWhrak9QUU1CQndOQ0FBUlVSL09RN2x5ZnJQMjBRcDdJOFRMYmF4RlVuZGlDcXdzV1BncWpndUtUCi9NbW9WMTdlQ254WHFHVHZLOVZidXdmSEpxT25RcndOWVRQNGl5cTVJUFlYb0FBd0NnWUlLb1pJemowRUF3SUQKUndBd1JBSWdkVk5NSExJdHB6bDVHQXRLUjFDeDFzUGlRUnFZaFh6SW4rNzBpaExiakVNQ0lEK1JIK01OZjVuVwpTdTNkNWZPRXlMYXhZUytTNkhNbkNTWUw1QzFhaG5EcwotLS0tLUVORCBDRVJUSUZJQ0FURSBSRVFVRVNULS0tLS0K"
@@ -19,7 +19,7 @@ const (
 // the descriptions of columns, which the real server takes from an older version.
 var (
 	credential = regexp.MustCompile(`"extra": \{\s*"authentication.kubernetes.io/credential-id": \[\s*"[^"]*"\s*\]\s*\},\s*`)
-	// in the description of an object in an error
+	// quoted matches the same data where an error contains the object.
 	quoted    = regexp.MustCompile(`,?\\+"authentication.kubernetes.io/credential-id\\+":\[\\+"[^"]*"\]`)
 	noExtra   = regexp.MustCompile(`,\\+"extra\\+":\{\}`)
 	whoAsks   = regexp.MustCompile(`\b(?:kctrl|kubernetes)-admin\b`)

@@ -23,8 +23,8 @@ import (
 	"github.com/kctrl-dev/kctrl/testserver/apiserver/internal/store"
 )
 
-// customCodec stores objects in the storage version and reads them in another. Objects that were stored under another
-// schema are converted to the current one when they are read.
+// customCodec stores objects in the storage version and reads them in another version. When it reads an object that was
+// stored under another schema, it adapts the object to the current schema.
 type customCodec struct {
 	definition *definition
 	version    string
@@ -66,7 +66,7 @@ func (c *customCodec) encode(object runtime.Object) (*store.Record, error) {
 	return r, nil
 }
 
-// settled returns true: defaults are written too.
+// settled returns true, because defaults are stored.
 func (*customCodec) settled(*store.Record) bool { return true }
 
 func (c *customCodec) decode(r *store.Record) (runtime.Object, error) {
@@ -87,7 +87,7 @@ func (c *customCodec) decode(r *store.Record) (runtime.Object, error) {
 	return c.convert(object.DeepCopy(), c.version)
 }
 
-// verbatim reports whether readers get an object in its stored form.
+// verbatim reports whether readers receive an object in its stored form.
 func (c *customCodec) verbatim(r *store.Record) bool {
 	return r.Schema == c.definition && c.version == c.definition.storageVersion
 }
@@ -123,7 +123,7 @@ func (d *definition) setDefaults(u runtime.Unstructured) {
 	defaulting.Default(u.UnstructuredContent(), d.schemas[u.GetObjectKind().GroupVersionKind().Version])
 }
 
-// settled reports whether coercion would certainly change nothing in an object. It ignores managedFields.
+// settled reports whether it is certain that coercion would not change an object. It ignores managedFields.
 func (d *definition) settled(u *unstructured.Unstructured) bool {
 	kind, known := u.GroupVersionKind(), d.known[u.GroupVersionKind().Version]
 	if known == nil || kind.Group != d.crd.Spec.Group || kind.Kind != d.crd.Status.AcceptedNames.Kind ||
@@ -144,7 +144,8 @@ func (d *definition) settled(u *unstructured.Unstructured) bool {
 	return err == nil && reflect.DeepEqual(again, metadata)
 }
 
-// canonical returns a JSON value in the form after writing and reading: an integer is an int64.
+// canonical returns a JSON value in the form that it has after it was written and read. In this form, an integer is an
+// int64.
 func canonical(value any) any {
 	switch value := value.(type) {
 	case map[string]any:
@@ -166,7 +167,7 @@ func canonical(value any) any {
 	return value
 }
 
-// coercer removes fields from objects that their schema does not have, and checks their metadata.
+// coercer removes the fields of an object that its schema lacks, and checks its metadata.
 type coercer struct {
 	definition *definition
 	lenient    bool // drop invalid metadata
@@ -248,7 +249,7 @@ func mediaTypes(typer runtime.ObjectTyper) []runtime.SerializerInfo {
 			Serializer:       jsonWith(json.SerializerOptions{Yaml: true}),
 			StrictSerializer: jsonWith(json.SerializerOptions{Yaml: true, Strict: true}),
 		},
-		{ // for tables and metadata only
+		{ // for tables and metadata-only objects
 			MediaType: "application/vnd.kubernetes.protobuf", MediaTypeType: "application",
 			MediaTypeSubType: "vnd.kubernetes.protobuf",
 			Serializer: protobuf.NewSerializerWithOptions(customCreater{}, typer,
@@ -311,7 +312,8 @@ func (d coercingDecoder) Decode(data []byte, defaults *runtimeschema.GroupVersio
 	return object, kind, nil
 }
 
-// defaulter sets the defaults of the schemas, and passes other kinds, such as options, to others.
+// defaulter returns a defaulter that sets the defaults of the schemas. It passes objects of other kinds, such as
+// options, to others.
 func (d *definition) defaulter(others runtime.ObjectDefaulter) runtime.ObjectDefaulter {
 	return customDefaulter{d, others}
 }
@@ -339,7 +341,7 @@ func (customCreater) New(kind runtimeschema.GroupVersionKind) (runtime.Object, e
 	return u, nil
 }
 
-// customTyper returns the kinds of unstructured objects, and asks others for other objects.
+// customTyper returns the kinds of unstructured objects. For all other objects, it calls others.
 type customTyper struct{ others runtime.ObjectTyper }
 
 func (t customTyper) ObjectKinds(object runtime.Object) ([]runtimeschema.GroupVersionKind, bool, error) {

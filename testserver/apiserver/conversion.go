@@ -32,8 +32,8 @@ type converter struct {
 	convert    func(object runtime.Object, target schema.GroupVersion) (runtime.Object, error)
 }
 
-// newConverter returns a converter between the versions of a definition. Its webhook requests end with the server,
-// since a conversion has no context of its own.
+// newConverter returns a converter between the versions of a definition. A conversion has no context of its own, so its
+// webhook requests end when the server is closed.
 func (s *Server) newConverter(crd *apiextensionsv1.CustomResourceDefinition) (*converter, error) {
 	c := &converter{versions: sets.New[schema.GroupVersion](),
 		namespaced: crd.Spec.Scope == apiextensionsv1.NamespaceScoped, selectable: map[schema.GroupVersion]sets.Set[string]{}}
@@ -57,7 +57,7 @@ func (s *Server) newConverter(crd *apiextensionsv1.CustomResourceDefinition) (*c
 	return c, nil
 }
 
-// rename converts by changing only the version.
+// rename converts an object by changing only its version.
 func rename(object runtime.Object, target schema.GroupVersion) (runtime.Object, error) {
 	if list, ok := object.(*unstructured.UnstructuredList); ok {
 		for i := range list.Items {
@@ -124,7 +124,7 @@ func (c *converter) ConvertToVersion(in runtime.Object, target runtime.GroupVers
 	return c.convert(in, to.GroupVersion())
 }
 
-// safeConverter does not modify its arguments.
+// safeConverter is a converter that does not modify its arguments.
 type safeConverter struct{ *converter }
 
 func (c safeConverter) Convert(in, out, hint any) error {
@@ -139,7 +139,7 @@ func (c safeConverter) ConvertToVersion(in runtime.Object, target runtime.GroupV
 	return c.converter.ConvertToVersion(in.DeepCopyObject(), target)
 }
 
-// conversionWebhook converts custom resources by a webhook.
+// conversionWebhook converts custom resources with a webhook.
 type conversionWebhook struct {
 	ctx      context.Context // ends with the server
 	client   *rest.RESTClient
@@ -174,7 +174,7 @@ func (s *Server) newConversionWebhook(crd *apiextensionsv1.CustomResourceDefinit
 	return &conversionWebhook{s.ctx, client, crd.Spec.Conversion.Webhook.ConversionReviewVersions}, nil
 }
 
-// convert converts an object, or the objects of a list that have another version, in one request.
+// convert converts an object, or those objects of a list that have another version, with one request.
 func (c *conversionWebhook) convert(object runtime.Object, target schema.GroupVersion) (runtime.Object, error) {
 	list, isList := object.(*unstructured.UnstructuredList)
 	var originals []*unstructured.Unstructured
@@ -213,7 +213,7 @@ func (c *conversionWebhook) convert(object runtime.Object, target schema.GroupVe
 	return object, nil
 }
 
-// ask sends objects to the webhook and returns the objects in its answer.
+// ask sends objects to the webhook and returns the objects in the response.
 func (c *conversionWebhook) ask(originals []*unstructured.Unstructured,
 	target schema.GroupVersion) ([]runtime.RawExtension, error) {
 	var objects []runtime.RawExtension
@@ -267,8 +267,8 @@ func converted(objects []runtime.RawExtension, result metav1.Status, want,
 	return nil, fmt.Errorf("response.result.status was '%s', not 'Success'", result.Status)
 }
 
-// accept replaces an object by its conversion, with the original metadata except labels and annotations. With an error
-// it returns the invalid part; # is the index of the object.
+// accept returns the result of a conversion with the metadata of the original, except labels and annotations. With an
+// error, it returns a description of the invalid part, in which # means the index of the object.
 func accept(original *unstructured.Unstructured, raw runtime.RawExtension,
 	target schema.GroupVersion) (what string, err error) {
 	type pair struct {

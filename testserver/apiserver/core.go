@@ -40,7 +40,7 @@ func deprecated(text string) func(*Server, *registry, *endpoint) {
 	return func(_ *Server, _ *registry, e *endpoint) { e.warnings = []string{text} }
 }
 
-// proxyPart is the subresource that proxies requests to a node or service: here it has no backend.
+// proxyPart returns the subresource that proxies requests to a node or service. In this server, it has no backend.
 func proxyPart(options string) extraPart {
 	return extraPart{
 		name: "proxy", kind: builtin.CoreV1.WithKind(options), verbs: proxyVerbs,

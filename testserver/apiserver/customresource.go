@@ -30,7 +30,7 @@ import (
 	"github.com/kctrl-dev/kctrl/testserver/apiserver/internal/validity"
 )
 
-// definition is a served CustomResourceDefinition, in the state of its first use.
+// definition is a served CustomResourceDefinition, in the state that it had when it was first used.
 type definition struct {
 	*preparation
 	crd            *apiextensionsv1.CustomResourceDefinition
@@ -38,7 +38,7 @@ type definition struct {
 	unchecked      bool // objects get no defaults
 	converter      *converter
 	versions       map[string]*customResource
-	stopped        chan struct{} // closed when another definition replaces it
+	stopped        chan struct{} // closed when another state of the definition replaces this one
 }
 
 // preparation is the part of a definition that depends only on its spec. It is immutable.
@@ -66,7 +66,7 @@ type customResource struct {
 	endpoint                       *endpoint // has all of the fields above
 }
 
-// newDefinition prepares everything that the versions of a definition need, which takes some milliseconds.
+// newDefinition returns the served form of a definition with all of its versions. This takes some milliseconds.
 func (s *Server) newDefinition(crd *apiextensionsv1.CustomResourceDefinition) (*definition, error) {
 	storageVersion, err := apihelpers.GetCRDStorageVersion(crd)
 	if err != nil {
@@ -99,8 +99,8 @@ func (s *Server) newDefinition(crd *apiextensionsv1.CustomResourceDefinition) (*
 	return d, nil
 }
 
-// prepare returns the preparation of a definition. Definitions whose specs differ only in the way of their conversion
-// share one.
+// prepare returns the preparation of a definition. Definitions whose specs differ only in their conversion share one
+// preparation.
 func (s *Server) prepare(crd *apiextensionsv1.CustomResourceDefinition) (*preparation, error) {
 	shared := s.definitions.prepared
 	shared.mu.Lock()
@@ -142,13 +142,13 @@ func (s *Server) prepare(crd *apiextensionsv1.CustomResourceDefinition) (*prepar
 	return p, nil
 }
 
-// fits reports whether a spec has the same preparation.
+// fits reports whether the preparation is valid for a spec.
 func (p *preparation) fits(spec *apiextensionsv1.CustomResourceDefinitionSpec) bool {
 	return p.spec == spec || p.spec.Scope == spec.Scope && p.spec.PreserveUnknownFields == spec.PreserveUnknownFields &&
 		equality.Semantic.DeepEqual(p.spec.Names, spec.Names) && equality.Semantic.DeepEqual(p.spec.Versions, spec.Versions)
 }
 
-// structural returns the structural schema of a version, with defaults pruned by the schema.
+// structural returns the structural schema of a version, in which the defaults are pruned by the schema.
 func structural(given *apiextensionsv1.CustomResourceValidation, preserve bool) (*schema.Structural, error) {
 	internal, err := internalSchema(given)
 	if err != nil {
@@ -178,7 +178,7 @@ func (d *definition) resource() runtimeschema.GroupResource {
 
 func (d *definition) namespaced() bool { return d.crd.Spec.Scope == apiextensionsv1.NamespaceScoped }
 
-// newCustomResource returns a version: its registries and its scopes for upstream's handlers.
+// newCustomResource returns a version of a definition, with its registries and its scopes for upstream's handlers.
 func (s *Server) newCustomResource(d *definition, v apiextensionsv1.CustomResourceDefinitionVersion) (
 	*customResource, error) {
 	names, gv := d.crd.Status.AcceptedNames, d.groupVersion(v.Name)
@@ -249,8 +249,8 @@ func deprecation(deprecated string, crd apiextensionsv1.CustomResourceDefinition
 	return text + fmt.Sprintf("; use %s/%s %s", crd.Group, newest, crd.Names.Kind)
 }
 
-// setScopes creates the scopes of the objects and of their scale subresource; the scope of the status needs all
-// versions.
+// setScopes creates the scopes of the objects and of their scale subresource. It does not create the scope of the
+// status, which needs all versions.
 func (d *definition) setScopes(s *Server, c *customResource, v apiextensionsv1.CustomResourceDefinitionVersion) error {
 	gv := d.groupVersion(v.Name)
 	parameters := runtime.NewScheme()
@@ -286,7 +286,7 @@ func (d *definition) setScopes(s *Server, c *customResource, v apiextensionsv1.C
 	return nil
 }
 
-// setStatusScopes creates the scopes of status subresources: fields that any version resets are reset in all.
+// setStatusScopes creates the scopes of status subresources. If one version resets a field, all versions reset it.
 func (d *definition) setStatusScopes() error {
 	reset := map[fieldpath.APIVersion]*fieldpath.Set{}
 	for _, c := range d.versions {
@@ -331,7 +331,7 @@ func (d *definition) equivalents() runtime.EquivalentResourceMapper {
 	return known
 }
 
-// replicasPaths returns the paths of the replicas in each version, which a scale subresource shows.
+// replicasPaths returns the path of the number of replicas in each version with a scale subresource.
 func (d *definition) replicasPaths() managedfields.ResourcePathMappings {
 	paths := managedfields.ResourcePathMappings{}
 	for _, v := range d.crd.Spec.Versions {
@@ -371,7 +371,7 @@ func addModel(models map[string]*spec.Schema, kind runtimeschema.GroupVersionKin
 
 const metaModel = "io.k8s.apimachinery.pkg.apis.meta.v1."
 
-// generatedModels are upstream's generated models of Go types: of definitions, and of the common fields of objects.
+// generatedModels are upstream's generated models of the Go types of definitions, and of the common fields of objects.
 var generatedModels = sync.OnceValue(func() map[string]*spec.Schema {
 	reference := func(name string) spec.Ref {
 		return spec.MustCreateRef("#/components/schemas/" + kubeopenapi.EscapeJsonPointer(name))
@@ -383,7 +383,7 @@ var generatedModels = sync.OnceValue(func() map[string]*spec.Schema {
 	return models
 })
 
-// metaModels are the models of ObjectMeta and its parts.
+// metaModels are the models of ObjectMeta and of the types in it.
 var metaModels = sync.OnceValue(func() map[string]*spec.Schema {
 	models := maps.Clone(generatedModels())
 	maps.DeleteFunc(models, func(name string, _ *spec.Schema) bool { return !strings.HasPrefix(name, metaModel) })

@@ -125,8 +125,8 @@ var definitionColumns = func() []builtin.Column {
 	}
 }()
 
-// validateDefinitionStatus validates an update of the status. The oldest supported apiextensions-apiserver expects no
-// context.
+// validateDefinitionStatus validates an update of the status. It supports the oldest apiextensions-apiserver, whose
+// function has no context parameter.
 func validateDefinitionStatus(crd, was *apiextensions.CustomResourceDefinition) field.ErrorList {
 	switch validate := any(validation.ValidateUpdateCustomResourceDefinitionStatus).(type) {
 	case func(context.Context, *apiextensions.CustomResourceDefinition,
@@ -148,12 +148,12 @@ func noteStored(crd *apiextensions.CustomResourceDefinition) {
 		if !apiextensions.IsStoredVersion(crd, v.Name) {
 			crd.Status.StoredVersions = append(crd.Status.StoredVersions, v.Name)
 		}
-		return // a second one is invalid
+		return // a second storage version is invalid
 	}
 }
 
-// definitionWarnings returns the warnings for unchecked formats, ordered by name, and for sets that server-side apply
-// cannot merge.
+// definitionWarnings returns the warnings for formats that the server does not check, ordered by name, and for sets
+// that server-side apply cannot merge.
 func definitionWarnings(crd *apiextensions.CustomResourceDefinition) (warnings []string) {
 	unmergeable := sets.New[string]()
 	visit := func(schema *apiextensions.CustomResourceValidation) {
@@ -184,7 +184,7 @@ func definitionWarnings(crd *apiextensions.CustomResourceDefinition) (warnings [
 	return append(warnings, sets.List(unmergeable)...)
 }
 
-// definitionStorage deletes definitions in two steps: their objects first.
+// definitionStorage deletes definitions in two steps. The first step deletes the objects of the definition.
 type definitionStorage struct{ *registry }
 
 func (s *definitionStorage) Delete(ctx context.Context, name string, validate rest.ValidateObjectFunc,
@@ -212,20 +212,20 @@ func (s *definitionStorage) Delete(ctx context.Context, name string, validate re
 	})
 }
 
-// definitions has the served definitions, and the state of their reconciliation.
+// definitions are the served definitions, with the state of their reconciliation.
 type definitions struct {
 	mu     sync.Mutex
 	served map[string]*definition                                      // by name
 	read   map[*store.Record]*apiextensionsv1.CustomResourceDefinition // stored definitions in v1; immutable
 
 	prepared *preparations // shared with the servers of Fork
-	busy     bool          // a goroutine reconciles
-	again    bool          // and must repeat
+	busy     bool          // a goroutine is reconciling definitions
+	again    bool          // that goroutine must reconcile once more
 }
 
-// reconcileDefinitions does the work after a write of a definition, before the write returns: it accepts names and sets
-// conditions, deletes the objects of definitions in deletion, and ends the endpoints of outdated ones. For concurrent
-// writes, one goroutine does the work for all.
+// reconcileDefinitions reconciles all definitions after one of them was written, before that write returns. It accepts
+// names, sets conditions, deletes the objects of definitions in deletion, and ends the endpoints of outdated
+// definitions. If several writes are concurrent, one goroutine reconciles for all of them.
 func (s *Server) reconcileDefinitions() {
 	d := &s.definitions
 	d.mu.Lock()
@@ -249,7 +249,8 @@ func (s *Server) reconcileDefinitions() {
 	d.mu.Unlock()
 }
 
-// finishDefinition is called after a write of an object: it may have been the last object of a definition in deletion.
+// finishDefinition is called after a write of an object, because that write may have removed the last object of a
+// definition in deletion.
 func (s *Server) finishDefinition(name string) {
 	if record := s.crds.table.Get(s.crds.prefix + "/" + name); record != nil &&
 		must.Access(record.Object).GetDeletionTimestamp() != nil {
@@ -305,7 +306,7 @@ func (s *Server) endOutdated(crds []*apiextensionsv1.CustomResourceDefinition) {
 	}
 }
 
-// serves reports whether a definition is unchanged in everything that affects requests.
+// serves reports whether crd has the same state as the definition in all fields that affect requests.
 func (d *definition) serves(crd *apiextensionsv1.CustomResourceDefinition) bool {
 	return crd == d.crd || crd.UID == d.crd.UID && equality.Semantic.DeepEqual(crd.Spec, d.crd.Spec) &&
 		equality.Semantic.DeepEqual(crd.Status.AcceptedNames, d.crd.Status.AcceptedNames)
@@ -314,9 +315,9 @@ func (d *definition) serves(crd *apiextensionsv1.CustomResourceDefinition) bool 
 // errOutdated reports that a definition was written or deleted since it was read.
 var errOutdated = errors.New("the definition is not as it was")
 
-// definition returns the served form of a definition, which the first request for one of its objects creates. If crd is
-// not the stored state, it fails with errOutdated: otherwise it would replace the served form, and end watches of other
-// requests.
+// definition returns the served form of a definition. The first request for one of its objects creates that form. If
+// crd is not the stored state, definition fails with errOutdated. Otherwise it would replace a newer served form, and
+// end the watches of other requests.
 func (s *Server) definition(crd *apiextensionsv1.CustomResourceDefinition) (*definition, error) {
 	s.definitions.mu.Lock()
 	defer s.definitions.mu.Unlock()
@@ -338,7 +339,7 @@ func (s *Server) definition(crd *apiextensionsv1.CustomResourceDefinition) (*def
 	return d, nil
 }
 
-// reconcileDefinition takes the next step of a definition, if there is one. A step is a write, after which all
+// reconcileDefinition performs the next step for a definition, if one is needed. A step is a write, after which all
 // definitions are reconciled again.
 func (s *Server) reconcileDefinition(crd *apiextensionsv1.CustomResourceDefinition,
 	all []*apiextensionsv1.CustomResourceDefinition) {
@@ -367,8 +368,8 @@ func condition(kind apiextensionsv1.CustomResourceDefinitionConditionType, statu
 	return apiextensionsv1.CustomResourceDefinitionCondition{Type: kind, Status: status, Reason: reason, Message: message}
 }
 
-// acceptNames accepts the names of a definition that no other definition of the group has. It reports whether that
-// changes its status.
+// acceptNames accepts those names of a definition that no other definition of the group has. It reports whether the
+// status of the definition has changed.
 func acceptNames(crd *apiextensionsv1.CustomResourceDefinition, all []*apiextensionsv1.CustomResourceDefinition) bool {
 	if equality.Semantic.DeepEqual(crd.Spec.Names, crd.Status.AcceptedNames) {
 		return false
@@ -441,7 +442,7 @@ func freeShortNames(wanted, accepted []string, used sets.Set[string]) error {
 	return nil
 }
 
-// setApproval sets the approval condition of definitions in groups of Kubernetes.
+// setApproval sets the approval condition of a definition in one of Kubernetes' own groups.
 func setApproval(crd *apiextensionsv1.CustomResourceDefinition) bool {
 	if !apihelpers.IsProtectedCommunityGroup(crd.Spec.Group) {
 		return false
@@ -467,9 +468,11 @@ func setApproval(crd *apiextensionsv1.CustomResourceDefinition) bool {
 	return true
 }
 
-// writeDefinition writes the status and finalizers of a definition, unless it has changed meanwhile: then it is
-// reconciled again. It returns the written definition, or nil.
-func (s *Server) writeDefinition(crd *apiextensionsv1.CustomResourceDefinition) *apiextensionsv1.CustomResourceDefinition {
+// writeDefinition writes the status and finalizers of a definition, and returns the written definition. If the
+// definition has changed since it was read, writeDefinition returns nil, and the definition is reconciled again.
+func (s *Server) writeDefinition(
+	crd *apiextensionsv1.CustomResourceDefinition,
+) *apiextensionsv1.CustomResourceDefinition {
 	internal := &apiextensions.CustomResourceDefinition{}
 	must.Do(definitionScheme.Convert(crd, internal, nil))
 	status := s.crds.with(&kindStrategy{definitionScheme, s.names, genericStoreOnly{}, s, &definitionKind,
@@ -487,7 +490,8 @@ func (s *Server) writeDefinition(crd *apiextensionsv1.CustomResourceDefinition) 
 	return versioned(written)
 }
 
-// cleanUp deletes the objects of a definition in deletion, and removes its finalizer when none remains.
+// cleanUp deletes the objects of a definition in deletion, and removes the definition's finalizer when no object
+// remains.
 func (s *Server) cleanUp(crd *apiextensionsv1.CustomResourceDefinition) {
 	progress := condition(apiextensionsv1.Terminating, apiextensionsv1.ConditionTrue, "InstanceDeletionInProgress",
 		"CustomResource deletion is in progress")
@@ -504,7 +508,7 @@ func (s *Server) cleanUp(crd *apiextensionsv1.CustomResourceDefinition) {
 		done = condition(apiextensionsv1.Terminating, apiextensionsv1.ConditionFalse, "NeverEstablished",
 			"resource was never established")
 	} else if left := s.deleteObjects(crd); left {
-		return // the deletion of the last object calls this again
+		return // the deletion of the last object calls cleanUp again
 	}
 	apihelpers.SetCRDCondition(crd, done)
 	apihelpers.CRDRemoveFinalizer(crd, apiextensionsv1.CustomResourceCleanupFinalizer)
@@ -526,7 +530,7 @@ func (s *Server) deleteObjects(crd *apiextensionsv1.CustomResourceDefinition) (l
 	return err != nil || len(records) > 0
 }
 
-// beginCustom is begin for custom resources, by the current state of their definition.
+// beginCustom is like begin, for custom resources. It uses the current state of their definition.
 func (s *Server) beginCustom(w http.ResponseWriter, r *http.Request, info *request.RequestInfo) http.HandlerFunc {
 	record := s.crds.table.Get(s.crds.prefix + "/" + info.Resource + "." + info.APIGroup)
 	if record == nil {

@@ -17,8 +17,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// definitionRequests creates random CRDs. Many of them may be invalid and are only dry runs. For one CRD, the sequence
-// writes objects, changes the schema, adds and removes versions, and deletes the CRD.
+// definitionRequests returns requests that create random CRDs. Many of these CRDs may be invalid, so they are only dry
+// runs. For one CRD, the sequence also writes objects, changes the schema, adds and removes versions, and deletes the
+// CRD.
 func definitionRequests(seed uint64, salt string) []asked {
 	s := &definitions{sequence: &sequence{Rand: rand.New(rand.NewPCG(seed, 11)),
 		namespace: fmt.Sprintf("d%d%s", seed, salt)}}
@@ -37,19 +38,19 @@ func definitionRequests(seed uint64, salt string) []asked {
 type definitions struct {
 	*sequence
 	group string
-	odds  int // one of this many places is invalid; 0 means none
+	odds  int // how rarely a place is invalid; 0 means never
 
 	versions []any // of the created CRD
-	mark     int   // name of a column, which shows that the server applies a change
+	mark     int   // number in a column's name that shows when the server applies a change
 }
 
 // quotedWarnings matches the warnings of an answer.
 var quotedWarnings = regexp.MustCompile(`"299 - (?:[^"\\]|\\.)*"`)
 
-// firstProblem keeps the first of several reported problems.
+// firstProblem matches the place of the first of several problems.
 var firstProblem = regexp.MustCompile(`(cannot be handled as a Thing: |failed to convert new object: ).*?(json: cannot unmarshal|field not declared)`)
 
-// selfTypes matches random names from the CEL compiler.
+// selfTypes matches random names that the CEL compiler generates.
 var selfTypes = regexp.MustCompile(`selfType\d+`)
 
 // maskedDefinitions returns an answer with sorted warnings and without the place of the first problem, because the real
@@ -68,10 +69,10 @@ func maskedDefinitions(answer string) string {
 
 const definitionsPath = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 
-// wrong draws whether a place becomes invalid.
+// wrong reports whether to make a place invalid.
 func (s *definitions) wrong() bool { return s.odds > 0 && s.IntN(s.odds*12) == 0 }
 
-// some draws whether an optional part exists.
+// some reports whether to include an optional part.
 func (s *definitions) some(odds int) bool { return s.IntN(odds) == 0 }
 
 // tryDefinition creates a CRD, which may be invalid, in a dry run.
@@ -355,13 +356,13 @@ func (s *definitions) schema(depth int) map[string]any {
 	s.vary(schema, 20, "example", "x", 1)
 	s.vary(schema, 24, "externalDocs", map[string]any{"url": "https://example.com"})
 	if _, ok := schema["default"]; ok && s.odds == 0 {
-		delete(schema, "default") // it may be invalid; live adds the rules of the created CRD
+		delete(schema, "default") // the default may become invalid, because live adds the rules of the created CRD
 	}
 	s.mistake(schema)
 	return schema
 }
 
-// list draws how an array is merged.
+// list chooses how an array is merged.
 func (s *definitions) list(schema map[string]any) {
 	items := schema["items"].(map[string]any)
 	switch kind, _ := items["type"].(string); {
@@ -437,7 +438,7 @@ func (s *definitions) mistake(schema map[string]any) {
 		map[string]any{"x-kubernetes-validations": []any{map[string]any{}}}))
 }
 
-// value returns a value of a schema. Odd values may have other fields and invalid values.
+// value returns a value of a schema. If odd is set, it may have other fields and invalid values.
 func (s *definitions) value(schema map[string]any, odd int) any {
 	if s.some(odd) {
 		return pick[any](s.sequence, nil, "abc", "", 1, -3, 1.5, true, []any{}, []any{"a"}, map[string]any{},
@@ -489,7 +490,7 @@ func (s *definitions) value(schema map[string]any, odd int) any {
 	return value
 }
 
-// formatted returns a value in the format of a string, or almost.
+// formatted returns a string that has the schema's format, or almost has it.
 func (s *definitions) formatted(schema map[string]any) any {
 	format, _ := schema["format"].(string)
 	return pick(s.sequence, append([]any{"x"}, map[string][]any{
@@ -601,7 +602,7 @@ func (s *definitions) valid(make func() map[string]any) map[string]any {
 	}
 }
 
-// marked returns the versions, each with a column that shows that the server applies them.
+// marked returns the versions with a new column that shows when the server applies them.
 func (s *definitions) marked() []any {
 	s.mark++
 	for _, version := range s.versions {

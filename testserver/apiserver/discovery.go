@@ -26,7 +26,7 @@ import (
 	"github.com/kctrl-dev/kctrl/testserver/apiserver/internal/must"
 )
 
-// resourceInfo describes a resource in discovery, or a subresource, whose name contains a slash.
+// resourceInfo describes a resource or a subresource in discovery. The name of a subresource contains a slash.
 type resourceInfo struct {
 	gv         schema.GroupVersion
 	name       string
@@ -132,7 +132,7 @@ func storageHash(kind schema.GroupVersionKind) string {
 	return base64.StdEncoding.EncodeToString(sum[:8])
 }
 
-// serveDiscovery serves all paths without objects.
+// serveDiscovery serves all paths that are not paths of objects.
 func (s *Server) serveDiscovery(w http.ResponseWriter, r *http.Request) {
 	path := strings.Trim(r.URL.Path, "/")
 	parts := strings.Split(path, "/")
@@ -176,7 +176,7 @@ func writeJSON(w http.ResponseWriter, contentType string, document any) {
 	_, _ = w.Write(append(data, '\n'))
 }
 
-// versionInfo is the version of the real server of kctrl env, except the source revision.
+// versionInfo is the version that the real server in kctrl env reports, without the source revision.
 var versionInfo = version.Info{
 	Major: "1", Minor: "37", EmulationMajor: "1", EmulationMinor: "37", MinCompatibilityMajor: "1",
 	MinCompatibilityMinor: "36", GitVersion: "v1.37.0",
@@ -184,9 +184,10 @@ var versionInfo = version.Info{
 	Platform: goruntime.GOOS + "/" + goruntime.GOARCH,
 }
 
-// routed answers requests for documents of built-in groups with a wrong method or an unacceptable media type, as the
-// real server's router does before it calls a handler. It reports whether the request must still be handled. The
-// documents of all groups, of one group, and of custom resources have no router.
+// routed checks the method and the media type of a request for a document of a built-in group. If one is not supported,
+// it answers like the real server's router, which does so before it calls a handler. routed reports whether the request
+// must still be handled. The real server has no router for the documents of all groups, of one group, and of custom
+// resources.
 func routed(w http.ResponseWriter, r *http.Request, produced ...string) bool {
 	info, _ := request.RequestInfoFrom(r.Context())
 	switch accept := r.Header.Get("Accept"); {
@@ -207,15 +208,15 @@ func writeDiscovery(w http.ResponseWriter, r *http.Request, document runtime.Obj
 		schema.GroupVersion{}, w, r, http.StatusOK, document, false)
 }
 
-// verbatimSerializer writes objects unchanged: APIVersions and the resources of the core group have no version.
+// verbatimSerializer writes objects unchanged, because APIVersions and the resources of the core group have no version.
 type verbatimSerializer struct{ runtime.NegotiatedSerializer }
 
 func (verbatimSerializer) EncoderForVersion(encoder runtime.Encoder, _ runtime.GroupVersioner) runtime.Encoder {
 	return encoder
 }
 
-// serveAggregated answers a request for the aggregated document, and reports whether it was one. An unchanged document
-// has no body.
+// serveAggregated answers a request for the aggregated document, and reports whether the request was for that document.
+// If the client has the current document, the response has no body.
 func (s *Server) serveAggregated(w http.ResponseWriter, r *http.Request, core bool) bool {
 	media, acceptable := negotiation.NegotiateMediaTypeOptions(r.Header.Get("Accept"), metaCodecs.SupportedMediaTypes(),
 		aggregatedRestrictions{})
@@ -242,7 +243,7 @@ func aggregates(kind *schema.GroupVersionKind) bool {
 	return kind != nil && *kind == apidiscoveryv2.SchemeGroupVersion.WithKind("APIGroupDiscoveryList")
 }
 
-// aggregatedRestrictions allow the kind of the aggregated document.
+// aggregatedRestrictions allow media types that request the kind of the aggregated document.
 type aggregatedRestrictions struct{}
 
 func (aggregatedRestrictions) AllowsMediaTypeTransform(_, _ string, kind *schema.GroupVersionKind) bool {
@@ -251,8 +252,8 @@ func (aggregatedRestrictions) AllowsMediaTypeTransform(_, _ string, kind *schema
 func (aggregatedRestrictions) AllowsServerVersion(string) bool       { return false }
 func (aggregatedRestrictions) AllowsStreamSchema(stream string) bool { return stream == "watch" }
 
-// groupOrder is the order of the built-in groups in discovery: clients use the first group with a resource of a name.
-// Groups of definitions follow, by name.
+// groupOrder is the order of the built-in groups in discovery. The order matters, because a client that looks up the
+// name of a resource uses the first group that has it. The groups of definitions follow, sorted by name.
 var groupOrder = []string{
 	"apps", "events.k8s.io", "authentication.k8s.io", "authorization.k8s.io", "autoscaling", "batch",
 	"certificates.k8s.io", "networking.k8s.io", "policy", "rbac.authorization.k8s.io",
@@ -267,7 +268,7 @@ func groupRank(name string) int {
 	return len(groupOrder)
 }
 
-// groups returns all groups except the core group, each with its versions, the preferred one first.
+// groups returns all groups except the core group. The versions of each group begin with the preferred one.
 func (s *Server) groups() []metav1.APIGroup {
 	groups := []metav1.APIGroup{}
 	for _, one := range s.resources() {

@@ -10,12 +10,14 @@ import (
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 )
 
-// Upstream's error handler that delays successive errors keeps the time of the last error for the whole process. The
-// clock of a synctest bubble is decades earlier, so the handler would make the bubble sleep for decades. It is skipped
-// in bubbles. Nothing else changes, since test binaries of operators link this package.
+// One of upstream's error handlers delays successive errors. It stores the time of the last error in a variable of the
+// process. The clock of a synctest bubble is decades earlier, so the handler would make the bubble sleep for decades.
+// The handler is skipped only in bubbles, because test binaries of operators link this package and must otherwise not
+// change their behavior.
 func init() { skipBackoffInBubbles(utilruntime.ErrorHandlers, time.Now()) }
 
-// skipBackoffInBubbles wraps upstream's backoff among handlers. Clocks before started are those of bubbles.
+// skipBackoffInBubbles wraps the handler among handlers that is upstream's backoff. A clock that shows a time before
+// started is the clock of a bubble.
 func skipBackoffInBubbles(handlers []utilruntime.ErrorHandler, started time.Time) {
 	for i, handler := range handlers {
 		if !isBackoff(handler) {
@@ -29,7 +31,7 @@ func skipBackoffInBubbles(handlers []utilruntime.ErrorHandler, started time.Time
 	}
 }
 
-// isBackoff reports whether a handler is upstream's backoff, which only its name identifies.
+// isBackoff reports whether a handler is upstream's backoff. It can identify the handler only by its name.
 func isBackoff(handler utilruntime.ErrorHandler) bool {
 	name := runtime.FuncForPC(reflect.ValueOf(handler).Pointer()).Name()
 	return strings.HasPrefix(name, "k8s.io/apimachinery/pkg/util/runtime.") && strings.Contains(name, "ackoff")

@@ -10,8 +10,8 @@ import (
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 )
 
-// TestImportKeepsTheErrorHandlersOfTheProcess checks that the two error handlers of upstream, for logs and for delays,
-// remain.
+// TestImportKeepsTheErrorHandlersOfTheProcess checks that an import keeps upstream's two error handlers, which log and
+// delay.
 func TestImportKeepsTheErrorHandlersOfTheProcess(t *testing.T) {
 	if n := len(utilruntime.ErrorHandlers); n != 2 {
 		t.Fatalf("there are %d error handlers, want the two of upstream", n)

@@ -22,7 +22,7 @@ import (
 
 var evictionKind = policyv1.SchemeGroupVersion.WithKind("Eviction")
 
-// evictionPart deletes a pod if the disruption budgets that select it allow it.
+// evictionPart returns the subresource that deletes a pod, if the disruption budgets that select the pod allow it.
 func evictionPart(s *Server, objects *registry, k *kind, f family) part {
 	evict := func(ctx context.Context, name string, object runtime.Object, validate rest.ValidateObjectFunc,
 		options *metav1.CreateOptions) (runtime.Object, error) {
@@ -60,7 +60,8 @@ func evictionPart(s *Server, objects *registry, k *kind, f family) part {
 		scope: newScopeOf(k, f, evictionKind, policyv1.SchemeGroupVersion, "eviction", nil, objects)}
 }
 
-// deletionOf returns the options for the deletion of an evicted pod. It is a dry run if either request is.
+// deletionOf returns the options for the deletion of an evicted pod. The deletion is a dry run if eviction or options
+// request a dry run.
 func deletionOf(eviction *policyv1.Eviction, options *metav1.CreateOptions) (*metav1.DeleteOptions, error) {
 	if eviction.DeleteOptions == nil {
 		return &metav1.DeleteOptions{DryRun: options.DryRun}, nil
@@ -116,7 +117,7 @@ func noteDisruption(ctx context.Context, s *Server, name string, deletion *metav
 	return err
 }
 
-// disrupt subtracts a disruption of the pod from its budget. If the budget is exhausted, it returns a status.
+// disrupt subtracts a disruption from the pod's budget. If the budget is exhausted, it returns a status.
 func (s *Server) disrupt(ctx context.Context, pod *corev1.Pod, dryRun bool) (runtime.Object, error) {
 	if pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed ||
 		pod.Status.Phase == corev1.PodPending || pod.DeletionTimestamp != nil {

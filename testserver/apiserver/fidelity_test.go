@@ -29,8 +29,8 @@ import (
 	"github.com/kctrl-dev/kctrl/testserver/apiserver"
 )
 
-// subjects are the compared subjects: the requests of seeds, and the file with the real API server's answers to some of
-// them. The requests of the last three do not depend on the seed.
+// subjects contains the compared subjects: the requests of seeds, and the file with the real API server's answers to
+// some of them. The requests of the last three subjects do not depend on the seed.
 var subjects = map[string]subject{
 	"resources": {"testdata/answers.json.gz", upTo(40), func(testing.TB) requester { return requestsOf }, nil},
 	"kinds":     {"testdata/kinds.json.gz", upTo(60), func(testing.TB) requester { return kindRequests }, maskedKinds},
@@ -92,7 +92,7 @@ var about = map[string]string{
 
 var update = flag.Bool("update", false, "write the table of docs/fidelity.md")
 
-// TestFidelityTable compares the table of docs/fidelity.md with the recordings. With -update it writes it.
+// TestFidelityTable compares the table in docs/fidelity.md with the recordings. With -update it writes the table.
 func TestFidelityTable(t *testing.T) {
 	const path, begin, end = "../../docs/fidelity.md",
 		"<!-- go test ./testserver/apiserver -run TestFidelityTable -update -->\n", "<!-- end -->\n"
@@ -139,10 +139,10 @@ type subject struct {
 	recording string
 	recorded  []uint64 // recorded seeds
 	requests  func(t testing.TB) requester
-	mask      func(answer string) string // removes further parts of an answer before the comparison; may be nil
+	mask      func(answer string) string // masks further parts of an answer before the comparison; may be nil
 }
 
-// upTo returns the first n seeds, and seeds that once showed a difference.
+// upTo returns the first n seeds, and further seeds that once showed a difference.
 func upTo(n uint64, different ...uint64) (seeds []uint64) {
 	for seed := range n {
 		seeds = append(seeds, seed)
@@ -150,12 +150,12 @@ func upTo(n uint64, different ...uint64) (seeds []uint64) {
 	return append(seeds, different...)
 }
 
-// requester returns the requests of a seed. The salt is part of names that all servers share.
+// requester returns the requests of a seed. The salt becomes part of the names that all sequences on a server share.
 type requester func(seed uint64, salt string) []asked
 
-// TestAnswersAsTheRealServerDid compares with the recordings. It runs in a bubble: on a busy machine, a second that
-// passes within a sequence turns an apply without a change into a write of its time, on any server. Calls of admission
-// webhooks use sockets, which do not work in a bubble.
+// TestAnswersAsTheRealServerDid compares the answers of the in-memory server with the recordings. It runs in a bubble,
+// because on a busy machine a second may pass within a sequence. An apply without a change then becomes a write of its
+// time, on any server. Calls of admission webhooks use sockets, which do not work in a bubble.
 func TestAnswersAsTheRealServerDid(t *testing.T) {
 	for name, s := range subjects {
 		t.Run(name, func(t *testing.T) {
@@ -184,7 +184,7 @@ func TestAnswersAsTheRealServerDid(t *testing.T) {
 // "record".
 const recordVariable = "KCTRL_TEST_FIDELITY"
 
-// TestAnswersAsTheRealServer compares the answers of the server in memory with the answers of the real API server.
+// TestAnswersAsTheRealServer compares the answers of the in-memory server with the answers of the real API server.
 func TestAnswersAsTheRealServer(t *testing.T) {
 	for name, s := range subjects {
 		t.Run(name, func(t *testing.T) {
@@ -208,7 +208,8 @@ func (s subject) record(t *testing.T) {
 	store(t, s.recording, answers)
 }
 
-// renewed is the number of seeds per server. After five minutes the real one drops its first versions.
+// renewed is the number of seeds after which the servers are replaced. The real server drops its first versions after
+// five minutes.
 const renewed = 100
 
 func (s subject) compare(t *testing.T) {
@@ -276,7 +277,7 @@ func store(t *testing.T, recording string, what any) {
 // peer is one of the compared servers.
 type peer struct {
 	name   string
-	salt   string // part of namespace names, for a server that has processed the seeds before
+	salt   string // part of namespace names, for a server that has already processed the seeds
 	client *http.Client
 	host   string
 	of     requester // the requests of a seed
@@ -318,7 +319,7 @@ func newPeer(t testing.TB, name string, server *apiserver.Server) *peer {
 	return p
 }
 
-// await repeats a request until a resource is served, soon after its CRD was created.
+// await repeats a request until a resource is served, which happens soon after its CRD was created.
 func (p *peer) await(t testing.TB, path string) {
 	for deadline := time.Now().Add(time.Minute); ; {
 		status, body, _ := p.do(t, asked{method: "GET", path: path})
@@ -336,12 +337,12 @@ func (p *peer) await(t testing.TB, path string) {
 type asked struct {
 	method, path, contentType, accept, body string
 
-	user  string // the user of the request; empty means the administrator
-	until string // text that an answer must contain; the request is repeated until then
+	user  string // empty means the administrator
+	until string // the request is repeated until the answer contains this text
 	dry   bool   // dry run
 
 	header  [2]string // one additional header, by name and value
-	decoded bool      // whether to compare the decoded content of an answer in protobuf
+	decoded bool      // whether to decode answers in protobuf before the comparison
 }
 
 func (a asked) String() string {
@@ -454,7 +455,7 @@ func dryRun(path string) string {
 	return path + "?dryRun=All"
 }
 
-// compare sends the requests of a seed, and reports whether the answers equal those of another server.
+// compare sends the requests of a seed and reports whether the answers equal those of another server.
 func (p *peer) compare(t *testing.T, seed uint64, answers []string) bool {
 	t.Helper()
 	m := newMask()
@@ -465,11 +466,11 @@ func (p *peer) compare(t *testing.T, seed uint64, answers []string) bool {
 	for i, a := range requests {
 		theirs := answers[i]
 		if p.mask != nil {
-			theirs = p.mask(theirs) // a recording may be older than the masks
+			theirs = p.mask(theirs) // a recording may be older than the mask
 		}
 		if diff := gocmp.Diff(theirs, p.answer(t, m, a)); diff != "" {
 			t.Errorf("seed %d, request %d: %s\n-real +in memory\n%s", seed, i, a, diff)
-			return false // later answers differ for the same reason
+			return false // later answers would differ for the same reason
 		}
 	}
 	return true
@@ -500,7 +501,7 @@ var (
 	yamlContinue = regexp.MustCompile(`\n  continue: (\S+)\n`)
 	listVersion  = regexp.MustCompile(`\n  resourceVersion: "\d+"\n`)
 	ages         = regexp.MustCompile(`^\d+s$`)
-	allowed      = regexp.MustCompile(`RBAC: allowed by .*`) // the first in the order of a map
+	allowed      = regexp.MustCompile(`RBAC: allowed by .*`) // depends on map order
 	several      = regexp.MustCompile(`RBAC: \[.*\]`)
 	resolution   = regexp.MustCompile(`resolution errors: .*`)
 	hosts        = regexp.MustCompile(`127\.0\.0\.1:\d+`)
@@ -547,7 +548,7 @@ func (m *mask) masked(body []byte) string {
 	}
 	sortCauses(value)
 	value = m.value(value, "")
-	sortCauses(value) // by generated names before masking
+	sortCauses(value) // before masking, causes were sorted by generated names
 	data, err := json.MarshalIndent(value, "", " ")
 	if err != nil {
 		return err.Error()
@@ -555,7 +556,7 @@ func (m *mask) masked(body []byte) string {
 	return string(data)
 }
 
-// sortCauses sorts texts that the real server writes in map order, such as the problems of an object.
+// sortCauses sorts values that the real server writes in map order, such as the problems of an object.
 func sortCauses(value any) {
 	status, _ := value.(map[string]any)
 	details, _ := status["details"].(map[string]any)
@@ -564,7 +565,7 @@ func sortCauses(value any) {
 		slices.SortFunc(resources, func(a, b any) int { return strings.Compare(marshal(a), marshal(b)) })
 	}
 	sortTypeErrors(status, "): ")
-	for _, cause := range causes { // of policies
+	for _, cause := range causes { // causes of policies
 		if cause, ok := cause.(map[string]any); ok {
 			sortTypeErrors(cause, ": .")
 		}
@@ -583,16 +584,16 @@ func sortCauses(value any) {
 	status["message"] = strings.Join(words, " ")
 }
 
-// builtIn reports whether the problems of a group's kinds have an order. Problems of CRDs and custom resources are
-// found with schemas, which are maps.
+// builtIn reports whether the problems of a group's kinds have a fixed order. The problems of CRDs and custom resources
+// have none, because schemas are maps.
 func builtIn(group string) bool {
 	return !strings.Contains(group, ".") || strings.HasSuffix(group, ".k8s.io") && group != "apiextensions.k8s.io"
 }
 
-// inMap matches the path of a field up to the key of a map.
+// inMap matches a field's path up to the key of a map.
 var inMap = regexp.MustCompile(`^(.*?)(annotations\b|(?:containerResource|external|object|pods|resource)$|labels\b|nodeSelector\b|\[[^\]]*[^\]\d][^\]]*\]).*`)
 
-// sortRuns sorts consecutive problems with entries of a map.
+// sortRuns sorts consecutive problems that concern entries of the same map.
 func sortRuns(causes []any) {
 	place := func(cause any) string {
 		path := fmt.Sprint(cause.(map[string]any)["field"])
@@ -611,8 +612,8 @@ func sortRuns(causes []any) {
 	}
 }
 
-// sortTypeErrors reduces type errors of a patch to the part that does not depend on the order of maps. The names of
-// fields follow a prefix that ends with the given text.
+// sortTypeErrors reduces the type errors of a patch to the part that does not depend on map order. The names of fields
+// follow the text before.
 func sortTypeErrors(status map[string]any, before string) {
 	message, _ := status["message"].(string)
 	if strings.Contains(message, "field not declared in schema") {
@@ -692,8 +693,8 @@ func (m *mask) value(value any, name string) any {
 	return value
 }
 
-// isInitialEnd reports whether an object is the bookmark at the end of a streamed list. For Events, which are not
-// cached, its version is the version of the whole storage, in which the real server also writes.
+// isInitialEnd reports whether an object is the bookmark at the end of a streamed list. Its version is masked, because
+// Events are not cached: their bookmark has the version of the whole storage, to which the real server also writes.
 func isInitialEnd(metadata map[string]any) bool {
 	annotations, _ := metadata["annotations"].(map[string]any)
 	return annotations["k8s.io/initial-events-end"] == "true"
@@ -722,7 +723,7 @@ func (m *mask) metadata(metadata map[string]any, list bool) {
 		}
 		return
 	}
-	// Entries are sorted by time, and the two servers have different clocks.
+	// Managed fields are sorted by time, and the two servers have different clocks.
 	if managed, ok := metadata["managedFields"].([]any); ok {
 		slices.SortFunc(managed, func(a, b any) int { return strings.Compare(marshal(a), marshal(b)) })
 	}

@@ -17,11 +17,11 @@ import (
 	"github.com/kctrl-dev/kctrl/testserver/apiserver"
 )
 
-// describedKind is a kind as described by OpenAPI: the path of its objects, and all their fields.
+// describedKind is a kind as OpenAPI describes it: the path of its objects and all its fields.
 type describedKind struct {
 	sampleKind
 	fields  []describedField
-	answers bool            // answered and not stored
+	answers bool            // the kind is answered but not stored
 	others  []describedPart // subresources with another kind
 }
 
@@ -34,8 +34,8 @@ type describedPart struct {
 
 type partSample struct{ apiVersion, kind, body string }
 
-// describedField is a field of a kind: its path from the object, and its schema. A step is a name, [each] for the
-// elements of a list, or [any] for the values of a map.
+// describedField is a field of a kind: its path from the object and its schema. A step of the path is a name, [each]
+// for the elements of a list, or [anyValue] for the values of a map.
 type describedField struct {
 	path   []string
 	schema openAPISchema
@@ -49,7 +49,7 @@ const (
 
 func (f describedField) String() string { return strings.Join(f.path, ".") }
 
-// openAPISchema is a schema for random values.
+// openAPISchema is the part of a schema from which random values are generated.
 type openAPISchema struct {
 	Ref                  string `json:"$ref"`
 	Type, Format         string
@@ -85,7 +85,7 @@ func (d openAPIDocument) resolved(s openAPISchema) (resolved openAPISchema, name
 	return model, name
 }
 
-// eachField adds the fields of a schema. It follows a recursive model once.
+// eachField adds the fields of a schema to found. It does not follow a model within itself.
 func (d openAPIDocument) eachField(s openAPISchema, path, within []string, around []openAPISchema,
 	found *[]describedField) {
 	s, name := d.resolved(s)
@@ -111,7 +111,7 @@ func (d openAPIDocument) eachField(s openAPISchema, path, within []string, aroun
 	}
 }
 
-// unfolded returns a schema with the schemas of its members, a few levels deep.
+// unfolded returns a schema that contains the schemas of its members to the given depth.
 func (d openAPIDocument) unfolded(s openAPISchema, depth int) openAPISchema {
 	s, _ = d.resolved(s)
 	if depth == 0 {
@@ -181,7 +181,7 @@ func (d openAPIDocument) operation(path, method string) (o operation, ok bool) {
 	return o, ok
 }
 
-// describedKinds are all kinds that clients can create according to the server's OpenAPI, in the order of their paths.
+// describedKinds returns all kinds that clients can create according to the server's OpenAPI documents, sorted by path.
 func describedKinds(t testing.TB, p *peer) (kinds []describedKind) {
 	get := func(path string, into any) {
 		status, body, _ := p.do(t, asked{method: "GET", path: path})
@@ -243,19 +243,19 @@ func (d openAPIDocument) kind(path string, create operation) describedKind {
 	return k
 }
 
-// unaskedField reports whether a field is not checked here.
+// unaskedField reports whether these tests skip a field.
 func unaskedField(f describedField) bool {
 	return slices.ContainsFunc(f.path, func(step string) bool { return slices.Contains(unasked, step) })
 }
 
-// unasked lists fields without requests: types of volumes without a driver, which are counted, and kinds of groups that
-// are not served.
+// unasked lists fields for which no requests are sent: types of volumes without a driver, which are counted, and kinds
+// of groups that are not served.
 var unasked = []string{
 	"resourceClaims", "externalID", "globalDefault",
 }
 
-// fieldSamples are bodies of kinds for which other sequences use different ones. Webhooks and policies among them apply
-// only to unused resources.
+// fieldSamples contains bodies of kinds for which other sequences use different bodies. Webhooks and policies among
+// them apply only to resources that no test uses.
 var fieldSamples = []sampleKind{
 	{apiVersion: "admissionregistration.k8s.io/v1", kind: "ValidatingWebhookConfiguration",
 		bodies: []string{`{"webhooks":[{"name":"a.example.com","clientConfig":{"url":"https://127.0.0.1:1/x"},"rules":[{"operations":["CREATE"],"apiGroups":["nobody.example.com"],"apiVersions":["v1"],"resources":["nothings"]}],"sideEffects":"None","admissionReviewVersions":["v1"]}]}`}},
@@ -299,9 +299,9 @@ var partSamples = map[string]partSample{
 	"token":    {"authentication.k8s.io/v1", "TokenRequest", `{"spec":{"audiences":["a"],"expirationSeconds":600}}`},
 }
 
-// fieldsOf returns the requests of a seed about fields. It reads the fields from the server in memory, so that a seed
-// has the same requests for every server. [TestOpenAPINamesTheFieldsOfTheRealServer] compares these fields with the
-// real server's.
+// fieldsOf returns a function that returns the requests of a seed about fields. It reads the fields from the in-memory
+// server, so that a seed has the same requests for every server. [TestOpenAPINamesTheFieldsOfTheRealServer] compares
+// these fields with the real server's.
 func fieldsOf(t testing.TB) requester {
 	kinds := describedKinds(t, newPeer(t, "in memory", apiserver.New(apiserver.Options{})))
 	for _, k := range kinds {
@@ -323,8 +323,8 @@ func fieldsOf(t testing.TB) requester {
 	}
 }
 
-// fieldSequence sends requests about the fields of one kind. Most of them change nothing, so each concerns one field.
-// Each body contains an object with the sequence number.
+// fieldSequence generates requests about the fields of one kind. Most requests change no stored object, so each
+// concerns one field. Each body contains an object with the number of the sequence.
 type fieldSequence struct {
 	*sequence
 	of describedKind
@@ -367,7 +367,7 @@ func (s *fieldSequence) keep() {
 	}
 }
 
-// remove deletes the objects that would affect other sequences.
+// remove deletes the sequence's objects that would affect other sequences.
 func (s *fieldSequence) remove() {
 	if s.of.answers || s.namespaced() {
 		return
@@ -380,7 +380,7 @@ func (s *fieldSequence) remove() {
 	}
 }
 
-// written returns an object, unless its metadata are of another type.
+// written returns an object with the content. If the content's metadata is not a map, it sets only apiVersion and kind.
 func written(apiVersion, kind, name, version string, content map[string]any) string {
 	if metadata, ok := content["metadata"]; ok {
 		if _, ok := metadata.(map[string]any); !ok {
@@ -459,8 +459,8 @@ func (s *fieldSequence) step() {
 	}
 }
 
-// change changes a body at one field, near it, or at two fields. It rarely changes fields below the named one, such as
-// fields of the status in other writes.
+// change changes a body at one field, near it, or at two fields. It rarely changes fields below rare, such as fields of
+// the status in writes of the object.
 func (s *fieldSequence) change(content map[string]any, fields []describedField, rare string) {
 	for range 1 + max(0, s.IntN(5)-3) {
 		f := pick(s.sequence, fields...)
@@ -506,7 +506,7 @@ func (s *fieldSequence) double(content map[string]any) {
 	}
 }
 
-// set sets the value of a field and creates missing parents. around has the schema of each step's parent.
+// set sets the value of a field and creates its missing parents. around contains the schema of each step's parent.
 func (s *fieldSequence) set(content any, path []string, around []openAPISchema, value any) any {
 	if len(path) == 0 {
 		return value
@@ -565,7 +565,7 @@ var (
 	oddValues = []any{"x", 5, true, []any{}, map[string]any{}, []any{1}, map[string]any{"a": 1}, 1.5, nil, ""}
 )
 
-// fresh returns a copy that may be changed.
+// fresh returns a copy of a value that the caller may change.
 func fresh(value any) any {
 	switch value := value.(type) {
 	case map[string]any:
@@ -593,7 +593,7 @@ func (s *fieldSequence) value(schema openAPISchema, name string, depth int) any 
 			2147483648)
 	case schema.Format == "byte":
 		return pick[any](s.sequence, "eA==", "x", "", "e A=", signable)
-	case len(schema.OneOf) > 0: // such as a quantity
+	case len(schema.OneOf) > 0: // for example a quantity
 		return pick[any](s.sequence, "1", "100m", "1Gi", "-1", "0", "1.5", "x", 5, "1n", "0.0001", "1e3", "10E", "", "1Ki",
 			1.5, "9223372036854775808")
 	}
@@ -643,10 +643,10 @@ func (s *fieldSequence) value(schema openAPISchema, name string, depth int) any 
 	return content
 }
 
-// embeddedProblem matches one of several problems with embedded objects, reported in the order of Go's maps.
+// embeddedProblem matches one of several problems with embedded objects, which the server reports in map order.
 var embeddedProblem = regexp.MustCompile(`(cannot be handled as a Widget: spec\.template)[^\n]*`)
 
-// maskedFields masks random parts of the answers of all kinds, and parts with different wording.
+// maskedFields masks the random parts of answers about all kinds, and parts whose wording differs.
 func maskedFields(answer string) string {
 	if strings.Contains(answer, "apiextensions.k8s.io") {
 		answer = maskedDefinitions(answer)
@@ -656,7 +656,7 @@ func maskedFields(answer string) string {
 
 const namesRecording = "testdata/names.json.gz"
 
-// TestOpenAPINamesTheFieldsOfTheRealServer compares the fields of all kinds of the server in memory with the fields of
+// TestOpenAPINamesTheFieldsOfTheRealServer compares the fields of all kinds of the in-memory server with the fields of
 // the real API server.
 func TestOpenAPINamesTheFieldsOfTheRealServer(t *testing.T) {
 	ours, real := newPeer(t, "in memory", apiserver.New(apiserver.Options{})), newPeer(t, "real", nil)

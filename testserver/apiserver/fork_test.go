@@ -37,7 +37,7 @@ const forkedDefinition = `{"apiVersion":"apiextensions.k8s.io/v1","kind":"Custom
 "size":{"type":"integer","default":1},"%s":{"type":"string"}}}}}}}]}}`
 
 // TestForksAreIndependent checks that a fork has the objects, the CRDs and the history of built-in kinds of its origin,
-// and that later writes affect one server only.
+// and that later writes to one of the servers do not affect the other.
 func TestForksAreIndependent(t *testing.T) {
 	origin := apiserver.New(apiserver.Options{})
 	defer origin.Close()
@@ -77,7 +77,7 @@ func TestForksAreIndependent(t *testing.T) {
 		t.Errorf("a fork has no history: %s", past)
 	}
 
-	// A CRD that changes in one fork is prepared again there.
+	// A CRD that changes in one fork is compiled again there, and stays unchanged in the other fork.
 	_, definition := answerOf(t, one, "GET", definitions+"/apps.example.com", "")
 	write(one, "PUT", definitions+"/apps.example.com", strings.ReplaceAll(definition, `"image"`, `"picture"`))
 	body := `{"apiVersion":"example.com/v1","kind":"App","metadata":{"name":"c"},"spec":{"image":"x","picture":"y"}}`

@@ -23,10 +23,10 @@ import (
 	"github.com/kctrl-dev/kctrl/testserver/apiserver/internal/must"
 )
 
-// Put stores an object unchanged: with its status, UID, finalizers, managed fields and times, including the deletion
-// timestamp, instead of the values that writes set. An unchecked server also keeps its resource version. The resource
-// must be served and the name unused. Other servers set defaults, validate the object, and set a UID and a creation
-// time if it has none. Put does not modify object.
+// Put stores an object as given, with its status, UID, finalizers, managed fields and times, including the deletion
+// timestamp. A write of a client would replace these values. The resource must be served, and the name must be unused.
+// An unchecked server also keeps the object's resource version. Any other server sets defaults, validates the object,
+// and sets a UID and a creation time if the object has none. Put does not modify object.
 func (s *Server) Put(ctx context.Context, resource schema.GroupVersionResource,
 	object *unstructured.Unstructured) error {
 	bare := object.DeepCopy()
@@ -67,7 +67,7 @@ type givenKey struct{}
 
 var namespaceResource = schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}
 
-// storageFor returns the storage for a creation. For Put that is only the registry.
+// storageFor returns the storage for a creation. For Put, this is the registry itself.
 func (e *endpoint) storageFor(r *http.Request) rest.Creater {
 	storage, has := e.objects.(interface{ stored() *registry })
 	if !has {
@@ -83,8 +83,8 @@ func (e *endpoint) storageFor(r *http.Request) rest.Creater {
 	return givenStorage{storage.stored(), given}
 }
 
-// createdIn returns the metadata in the body of a creation that upstream's handler removes, except those of a deletion.
-// The body can be read again.
+// createdIn returns the metadata in the body of a creation that upstream's handler removes, except the metadata of a
+// deletion. The body can be read again afterwards.
 func createdIn(r *http.Request) *unstructured.Unstructured {
 	data, err := io.ReadAll(io.LimitReader(r.Body, maxBody))
 	left := r.Body
@@ -114,7 +114,7 @@ type givenStorage struct {
 func (g givenStorage) Create(ctx context.Context, object runtime.Object, validate rest.ValidateObjectFunc,
 	options *metav1.CreateOptions) (runtime.Object, error) {
 	r := *g.registry
-	r.first, _ = strconv.ParseInt(g.given.GetResourceVersion(), 10, 64) // an invalid number counts as unset
+	r.first, _ = strconv.ParseInt(g.given.GetResourceVersion(), 10, 64) // an invalid number is treated as unset
 	r.strategy = givenStrategy{strategy: r.strategy, given: g.given, status: statusOf(object)}
 	return r.Create(ctx, object, validate, options)
 }
@@ -164,12 +164,12 @@ func (givenStrategy) DeclarativeValidationConfig(context.Context, runtime.Object
 	return rest.DeclarativeValidationConfig{}
 }
 
-// NoUID is the UID of objects without one in an unchecked server: upstream's handlers treat objects without a UID as
-// missing.
+// NoUID is the UID that an unchecked server gives objects without a UID, because upstream's handlers treat such objects
+// as missing.
 const NoUID types.UID = "kctrl-no-uid"
 
-// uncheckedStrategy is the strategy of an unchecked server: only the status subresource writes the status, and
-// everything else is stored unchanged.
+// uncheckedStrategy is the strategy of an unchecked server. Only the status subresource writes the status, and all
+// other fields are stored unchanged.
 type uncheckedStrategy struct {
 	strategy
 	part *unchecked
@@ -213,8 +213,8 @@ func (uncheckedStrategy) WarningsOnUpdate(_ context.Context, _, _ runtime.Object
 	return nil
 }
 
-// ValidateDeclaratively implements [rest.DeclarativeValidationStrategy]. It also drops upstream's errors in the
-// metadata.
+// ValidateDeclaratively implements [rest.DeclarativeValidationStrategy]. It also drops the errors that upstream reports
+// for metadata.
 func (uncheckedStrategy) ValidateDeclaratively(_ context.Context, _, _ runtime.Object, _ field.ErrorList,
 	_ operation.Type, _ rest.DeclarativeValidationConfig) field.ErrorList {
 	return nil
@@ -226,8 +226,8 @@ func (uncheckedStrategy) DeclarativeValidationConfig(context.Context, runtime.Ob
 	return rest.DeclarativeValidationConfig{}
 }
 
-// CheckGracefulDelete implements [rest.RESTGracefulDeleteStrategy] without grace, since no controller would complete
-// the deletion.
+// CheckGracefulDelete implements [rest.RESTGracefulDeleteStrategy]. It sets no grace period, because no controller
+// would complete the deletion.
 func (uncheckedStrategy) CheckGracefulDelete(context.Context, runtime.Object, *metav1.DeleteOptions) bool {
 	return false
 }
@@ -256,7 +256,7 @@ func statusOf(object runtime.Object) any {
 	return nil
 }
 
-// setStatusOf sets the status of an object, or removes it for nil.
+// setStatusOf sets the status of an object. If status is nil, it removes the status.
 func setStatusOf(object runtime.Object, status any) {
 	if u, ok := object.(*unstructured.Unstructured); ok {
 		if delete(u.Object, "status"); status != nil {
@@ -279,5 +279,5 @@ func become(object, other runtime.Object) {
 	reflect.ValueOf(object).Elem().Set(reflect.ValueOf(other).Elem())
 }
 
-// BuiltinScheme returns a new scheme of the built-in kinds. It has no defaults.
+// BuiltinScheme returns a new scheme with the built-in kinds. The scheme sets no defaults.
 func BuiltinScheme() *runtime.Scheme { return newBuiltinScheme(loadBuiltin().groups, func(any) {}) }

@@ -13,7 +13,7 @@ import (
 // warnOfOrphans adds a warning to deletions of jobs.
 func warnOfOrphans(_ *Server, r *registry, e *endpoint) { e.objects = jobStorage{r} }
 
-// jobStorage warns clients that delete jobs about the fate of the pods.
+// jobStorage warns clients that delete a Job without a propagation policy, because the pods of the Job then remain.
 type jobStorage struct{ *registry }
 
 func warnOfDeletion(ctx context.Context, options *metav1.DeleteOptions) {

@@ -99,18 +99,19 @@ func newFamily(scheme *runtime.Scheme) family {
 	return family{scheme: scheme, codecs: codecs}
 }
 
-// kind is a kind with the server's behavior beyond its rules.
+// kind is a built-in kind with its rules and with additional behavior of the server.
 type kind struct {
 	builtin.Kind
-	of       *kind                                     // the kind of which this is another version
+	of       *kind                                     // if set, this is another version of that kind
 	parts    []extraPart                               // subresources other than status and scale
 	complete func(s *Server, r *registry, e *endpoint) // completes the endpoint
 
-	// mayWrite returns the permission that the writer of a valid object lacks, or nil; old is nil for creations.
+	// mayWrite returns an error with the permission that the writer of a valid object lacks, or nil; old is nil for
+	// creations.
 	mayWrite func(ctx context.Context, s *Server, object, old runtime.Object) *field.Error
 }
 
-// ruled returns kinds whose only behavior is their rules.
+// ruled returns kinds that have rules and no additional behavior.
 func ruled(rows ...builtin.Kind) (kinds []kind) {
 	for _, row := range rows {
 		k := kind{Kind: row}
@@ -122,7 +123,7 @@ func ruled(rows ...builtin.Kind) (kinds []kind) {
 	return kinds
 }
 
-// extraPart is a subresource other than status and scale, as in discovery.
+// extraPart is a subresource other than status and scale, in its form in discovery.
 type extraPart struct {
 	name  string
 	kind  schema.GroupVersionKind
@@ -148,7 +149,8 @@ func makePriorities(_ *Server, r *registry, e *endpoint) {
 	}
 }
 
-// priorityStorage protects the classes of the system, except from deletions of all at once, like the real server.
+// priorityStorage rejects deletions of the system's priority classes. Like the real server, it does not reject the
+// deletion of a collection that contains them.
 type priorityStorage struct{ *registry }
 
 func (s priorityStorage) Delete(ctx context.Context, name string, validate rest.ValidateObjectFunc,
@@ -164,8 +166,8 @@ func (s priorityStorage) Delete(ctx context.Context, name string, validate rest.
 	return s.registry.Delete(ctx, name, validate, options)
 }
 
-// newBuiltinScheme returns a scheme of the built-in kinds, with their defaults and selectors. A version is its own hub,
-// except for other versions of a kind.
+// newBuiltinScheme returns a scheme with the built-in kinds, their defaults and their selectors. Each version is its
+// own hub, except a version whose kind is stored in another version.
 func newBuiltinScheme(groups [][]kind, defaults func(any)) *runtime.Scheme {
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{
@@ -191,7 +193,7 @@ func newBuiltinScheme(groups [][]kind, defaults func(any)) *runtime.Scheme {
 	return scheme
 }
 
-// typedCodec stores objects of Go types in the form after a round trip through JSON.
+// typedCodec stores objects of Go types in the form that they have after a round trip through JSON.
 type typedCodec struct {
 	codec runtime.Codec
 	shown func(object runtime.Object) // may be nil
@@ -223,7 +225,7 @@ func (c typedCodec) settled(r *store.Record) bool {
 	return err != nil || again.Sum == r.Sum
 }
 
-// decode returns a copy, since encoders set the kind in objects of Go types.
+// decode returns a copy, because encoders set the kind in objects of Go types.
 func (typedCodec) decode(r *store.Record) (runtime.Object, error) {
 	return r.Object.DeepCopyObject(), nil
 }
@@ -236,11 +238,11 @@ type kindStrategy struct {
 	server *Server
 	kind   *kind
 	rules  builtin.Rules
-	// mayWrite is that of the kind, or nil for subresources.
+	// mayWrite is the kind's function mayWrite, or nil for subresources.
 	mayWrite func(ctx context.Context, s *Server, object, old runtime.Object) *field.Error
 }
 
-// GenerateName returns a unique name, unless generateName is the whole name.
+// GenerateName returns a unique name, except for kinds in which generateName is the complete name.
 func (s *kindStrategy) GenerateName(base string) string {
 	if s.kind.Rules.NamesLiterally() {
 		return base
@@ -254,7 +256,7 @@ func (s *kindStrategy) unconditional() bool {
 	return s.rules.AllowUnconditionalUpdate(context.Background())
 }
 
-// in returns a context with the written version, which upstream's strategies require.
+// in returns a context with the version that is written, because upstream's strategies require it.
 func (s *kindStrategy) in(ctx context.Context) context.Context {
 	if _, ok := request.RequestInfoFrom(ctx); ok {
 		return ctx
@@ -292,7 +294,7 @@ func (s *kindStrategy) GetResetFields() map[fieldpath.APIVersion]*fieldpath.Set 
 	return reset
 }
 
-// PrepareForCreate calls the rules of the kind: a subresource creates objects as the resource does.
+// PrepareForCreate calls the rules of the kind, because a subresource creates objects in the same way as the resource.
 func (s *kindStrategy) PrepareForCreate(ctx context.Context, object runtime.Object) {
 	s.kind.Rules.PrepareForCreate(s.in(ctx), object)
 }
@@ -311,7 +313,7 @@ func (s *kindStrategy) ValidateUpdate(ctx context.Context, object, old runtime.O
 	return s.authorized(ctx, s.rules.ValidateUpdate(s.in(ctx), object, old), object, old)
 }
 
-// authorized returns the problems of an object, or, if there are none, the missing permission of its writer.
+// authorized returns the problems of an object or, if there are none, the permission that the writer lacks.
 func (s *kindStrategy) authorized(ctx context.Context, problems field.ErrorList, object,
 	old runtime.Object) field.ErrorList {
 	if len(problems) == 0 && s.mayWrite != nil {
@@ -322,7 +324,7 @@ func (s *kindStrategy) authorized(ctx context.Context, problems field.ErrorList,
 	return problems
 }
 
-// ValidateDeclaratively adds the errors of generated checks.
+// ValidateDeclaratively adds the errors of upstream's generated checks.
 func (s *kindStrategy) ValidateDeclaratively(ctx context.Context, object, old runtime.Object, problems field.ErrorList,
 	of operation.Type, _ rest.DeclarativeValidationConfig) field.ErrorList {
 	return s.rules.ValidateDeclaratively(s.in(ctx), object, old, problems, of)
@@ -350,7 +352,7 @@ func (k *kind) typeConverter() managedfields.TypeConverter {
 	return definitionModels()
 }
 
-// definitionModels has the schema of definitions. It takes milliseconds to create, and all servers share it.
+// definitionModels returns the schema of definitions. All servers share it, because its creation takes milliseconds.
 var definitionModels = sync.OnceValue(func() managedfields.TypeConverter {
 	models := maps.Clone(generatedModels())
 	model := *models[definitionKind.ModelName]
@@ -361,11 +363,11 @@ var definitionModels = sync.OnceValue(func() managedfields.TypeConverter {
 	return types
 })
 
-// family has the shared data of the kinds of one scheme.
+// family is the data that the kinds of one scheme share.
 type family struct {
 	scheme *runtime.Scheme
 	codecs serializer.CodecFactory
-	hub    schema.GroupVersion // the internal version; empty means that of each kind
+	hub    schema.GroupVersion // the internal version; empty means that each kind has its own
 }
 
 // hubOf returns the internal version of a kind.
@@ -402,7 +404,7 @@ func (k *kind) versions() (all []schema.GroupVersion) {
 	return all
 }
 
-// errorNames has the names of built-in kinds in errors, if they differ from the resource.
+// errorNames are the names of built-in kinds in errors, if these differ from the name of the resource.
 var errorNames = map[schema.GroupResource]string{
 	{Resource: "replicationcontrollers"}: "controllers", {Resource: "endpoints"}: "services/endpoints",
 	{Resource: "nodes"}: "minions", {Resource: "services"}: "services/specs",
@@ -515,7 +517,7 @@ func (s *Server) newEndpoint(k *kind, f family, r *registry) *endpoint {
 	return e
 }
 
-// newKinds returns the endpoints of the built-in kinds, which are created at their first use, and of definitions.
+// newKinds returns the endpoints of the built-in kinds and of definitions. They are created when they are first used.
 func (s *Server) newKinds() map[schema.GroupVersionResource]func() *endpoint {
 	endpoints := map[schema.GroupVersionResource]func() *endpoint{}
 	for _, kinds := range kindGroups() {
@@ -585,7 +587,7 @@ func (p presets) kindOf(a admission.Attributes) *kind {
 	return e.kind.stored()
 }
 
-// cluster returns the access to the server for rules.
+// cluster returns the functions with which rules access the server.
 func (s *Server) cluster() builtin.Cluster {
 	return builtin.Cluster{Authorizer: s.authorizer, Read: s.readObject, ReadAll: s.readAll}
 }
@@ -598,7 +600,7 @@ func (s *Server) readObject(group, version, resource, namespace, name string) (r
 		name, &metav1.GetOptions{})
 }
 
-// readAll returns the objects of a namespace, or of the cluster if it is empty.
+// readAll returns the objects in a namespace, or all objects if namespace is empty.
 func (s *Server) readAll(group, version, resource, namespace string) (objects []runtime.Object) {
 	ctx := request.WithRequestInfo(request.WithNamespace(request.NewContext(), namespace),
 		&request.RequestInfo{APIGroup: group, Resource: resource})

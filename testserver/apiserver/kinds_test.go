@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// These parts of answers are not compared: random values, and formatted Go values whose types differ from the real
+// These parts of answers are not compared: random values, and formatted Go values whose Go types differ from the real
 // server's.
 var (
 	clusterAddress = regexp.MustCompile(`\b10\.0\.0\.\d+\b`)
@@ -24,7 +24,7 @@ var (
 
 func maskedKinds(text string) string {
 	if strings.Contains(text, `"message": "unknown patch type: `) || strings.HasSuffix(text, broken) {
-		return broken // upstream panics or rejects, depending on map order
+		return broken // upstream panics or rejects the request, depending on map order
 	}
 	text = goDiff.ReplaceAllString(text, "$1")
 	text = goValue.ReplaceAllString(text, "Invalid value: {}$1")
@@ -41,7 +41,7 @@ func maskedKinds(text string) string {
 
 // sampleKind is a kind for requests.
 type sampleKind struct {
-	path       string // with a verb for the namespace, if the kind is namespaced
+	path       string // contains %s for the namespace if the kind is namespaced
 	apiVersion string
 	kind       string
 	parts      []string
@@ -99,7 +99,7 @@ func (s *sequence) kindStep(k sampleKind) {
 		}
 	case 11:
 		list := path
-		if !strings.Contains(k.path, "%s") { // other sequences also have objects there
+		if !strings.Contains(k.path, "%s") { // other sequences also have objects of cluster-scoped kinds
 			list += "?fieldSelector=metadata.name%3D" + name
 		}
 		s.add(asked{method: "GET", path: pick(s, list, path+"/"+name), accept: pick(s, "", asTable)})
@@ -163,7 +163,7 @@ func (s *sequence) podStep(path, name string) {
 	}
 }
 
-// kindBody returns a valid body, or one with one changed value.
+// kindBody returns a valid body, or one in which one or two values were changed.
 func (s *sequence) kindBody(k sampleKind, name, version string) string {
 	var content map[string]any
 	if err := json.Unmarshal([]byte(pick(s, k.bodies...)), &content); err != nil {
@@ -186,7 +186,7 @@ func (s *sequence) kindBody(k sampleKind, name, version string) string {
 	return object(k.apiVersion, k.kind, name, version, content)
 }
 
-// mutate changes one random value.
+// mutate changes one random value of a body.
 func (s *sequence) mutate(content map[string]any) {
 	type place struct {
 		set func(any)

@@ -13,7 +13,7 @@ var problemsOfLimits = regexp.MustCompile(`(is forbidden: \[)(.*)\]`)
 
 func maskedLimits(text string) string {
 	if strings.Contains(text, `pods \"mark\" is forbidden`) {
-		return "" // the plugin may have applied the change between its two halves
+		return "" // the plugin may apply the change between its defaulting and its validation
 	}
 	text = problemsOfLimits.ReplaceAllStringFunc(text, func(found string) string {
 		parts := problemsOfLimits.FindStringSubmatch(found)
@@ -26,7 +26,7 @@ func maskedLimits(text string) string {
 }
 
 // limitRequests returns requests about pods and claims, and about a LimitRange that changes. The real server's plugin
-// applies the change a moment after the write.
+// applies a change a moment after the write.
 func limitRequests(seed uint64, salt string) []asked {
 	s := &sequence{Rand: rand.New(rand.NewPCG(seed, 7)), namespace: fmt.Sprintf("l%d%s", seed, salt)}
 	s.add(asked{method: "POST", path: "/api/v1/namespaces", body: object("v1", "Namespace", s.namespace, "", nil)})
@@ -75,13 +75,13 @@ func limitRequests(seed uint64, salt string) []asked {
 	return s.requests
 }
 
-// marked is a resource whose limit equals the number of changes of the LimitRange.
+// marked is a resource whose limit shows how often the LimitRange has changed.
 const marked = "example.com/mark"
 
-// quantities are in ascending order.
+// quantities contains quantities in ascending order.
 var quantities = []string{"0", "1m", "100m", "0.5", "1", "1500m", "2", "3.7", "64Mi", "1Gi", "1.5Gi", "9e12", "8Ei"}
 
-// ordered returns n quantities in ascending order, or none.
+// ordered returns n random quantities in ascending order.
 func (s *sequence) ordered(n int) (some []any) {
 	var at []int
 	for range n {
@@ -137,7 +137,8 @@ func (s *sequence) limits(mark int) []any {
 	return all
 }
 
-// possible reports whether no ratio is random: max may not exceed min by a rejected factor.
+// possible reports whether no resource has both a minimum and a ratio. With both, the server may reject the LimitRange,
+// depending on the factor by which the maximum exceeds the minimum.
 func possible(limits []any) bool {
 	return !slices.ContainsFunc(limits, func(one any) bool {
 		least, _ := one.(map[string]any)["min"].(map[string]any)
@@ -146,7 +147,7 @@ func possible(limits []any) bool {
 	})
 }
 
-// asks returns requests and limits.
+// asks returns random requests and limits of resources.
 func (s *sequence) asks() map[string]any {
 	requests, limits := map[string]any{}, map[string]any{}
 	for _, resource := range []string{"cpu", "memory", "ephemeral-storage"} {

@@ -27,7 +27,7 @@ import (
 	"github.com/kctrl-dev/kctrl/testserver/apiserver/internal/must"
 )
 
-// mutatingPolicies change objects by the expressions of MutatingAdmissionPolicies with bindings.
+// mutatingPolicies change objects with the expressions of those MutatingAdmissionPolicies that have bindings.
 type mutatingPolicies struct {
 	server *Server
 	bound  boundPolicies[*compiledMutations, *mutatingBinding]
@@ -95,7 +95,7 @@ func compileMutations(policy *admissionv1.MutatingAdmissionPolicy) (*mutations, 
 
 const mutatingPolicyName = "MutatingAdmissionPolicy"
 
-// invocation is an invocation of a policy, by a binding, with one parameter object.
+// invocation is an invocation of a policy, for a binding and one parameter object.
 type invocation struct {
 	policy  *compiledMutations
 	binding *mutatingBinding
@@ -149,7 +149,7 @@ func (p *mutatingPolicies) Admit(ctx context.Context, a admission.Attributes, o 
 	return m.refused()
 }
 
-// refused returns the client's error if an expression could not be evaluated.
+// refused returns the error for the client if an expression could not be evaluated.
 func (m *mutation) refused() error {
 	if len(m.refusals) == 0 {
 		return nil
@@ -169,7 +169,7 @@ func (m *mutation) refused() error {
 	return status
 }
 
-// refuse records an error of a policy, unless its failures are ignored.
+// refuse records an error of a policy, unless the policy ignores failures.
 func (m *mutation) refuse(policy *compiledMutations, binding *mutatingBinding, err error, reason metav1.StatusReason) {
 	if policy.Spec.FailurePolicy != nil && *policy.Spec.FailurePolicy == admissionv1.Ignore {
 		return
@@ -220,8 +220,8 @@ func (m *mutation) invocations(ctx context.Context, policy *compiledMutations,
 	return all
 }
 
-// versioned returns the object in a version. As in the real server, it lacks changes that policies made in another
-// version.
+// versioned returns the object in a version. As in the real server, the result lacks changes that policies made in
+// another version.
 func (m *mutation) versioned(kind schema.GroupVersionKind) (_ *admission.VersionedAttributes, err error) {
 	if m.versions[kind] == nil {
 		versioned, err := admission.NewVersionedAttributes(m.attributes, kind, m.interfaces)
@@ -233,7 +233,7 @@ func (m *mutation) versioned(kind schema.GroupVersionKind) (_ *admission.Version
 	return m.versions[kind], nil
 }
 
-// invoke runs the policies in order: all of them, or those with reinvocation after a change.
+// invoke runs the policies in order. In a reinvocation, it runs only the policies that request one.
 func (m *mutation) invoke(ctx context.Context, all []invocation) error {
 	again := m.attributes.GetReinvocationContext()
 	known := invocationsOf[invocationKey](again, mutatingPolicyName)
@@ -276,8 +276,8 @@ func (m *mutation) invoke(ctx context.Context, all []invocation) error {
 	return nil
 }
 
-// one runs a policy on the object if its conditions match. It reports whether it was invoked, and whether it has
-// changed the object.
+// one runs a policy on the object if the policy's conditions match. It reports whether the policy was invoked, and
+// whether the policy has changed the object.
 func (m *mutation) one(ctx context.Context, i *invocation, a *admission.VersionedAttributes,
 	namespace *corev1.Namespace, known *invocations[invocationKey]) (invoked, changed bool, err error) {
 	compiled, err := i.policy.expressions()
@@ -359,7 +359,7 @@ func (s *Server) typeConverterOf(gvk schema.GroupVersionKind) managedfields.Type
 	return nil
 }
 
-// noTypes has no kinds, for kinds of subresources.
+// noTypes is a converter without kinds, for the kinds of subresources.
 var noTypes = sync.OnceValue(func() managedfields.TypeConverter {
 	types, err := managedfields.NewTypeConverter(nil, false)
 	must.Do(err)

@@ -52,10 +52,10 @@ func namespaces() kind {
 	}
 }
 
-// updater can only update: the finalize subresource cannot be read.
+// updater can only update, because the finalize subresource cannot be read.
 type updater struct{ rest.Updater }
 
-// namespaceStorage deletes namespaces in two steps: they terminate until they are empty.
+// namespaceStorage deletes namespaces in two steps. A namespace is terminating until it is empty.
 type namespaceStorage struct{ *registry }
 
 func (s *namespaceStorage) Delete(ctx context.Context, name string, validate rest.ValidateObjectFunc,
@@ -102,8 +102,8 @@ func (s *Server) namespace(name string) *corev1.Namespace {
 	return record.Object.(*corev1.Namespace)
 }
 
-// lifecycle enforces the lifecycle of namespaces: no object is created in a missing or terminating one, and some cannot
-// be deleted.
+// lifecycle enforces the lifecycle of namespaces. It rejects the creation of objects in missing or terminating
+// namespaces, and the deletion of some namespaces.
 type lifecycle struct{ server *Server }
 
 func (lifecycle) Handles(operation admission.Operation) bool {
@@ -140,7 +140,8 @@ func (l lifecycle) Admit(_ context.Context, a admission.Attributes, _ admission.
 	return err
 }
 
-// localReviews check permissions in a namespace even if it does not exist, so that clients do not learn which ones do.
+// localReviews check permissions in a namespace even if the namespace does not exist, so that clients cannot find out
+// which namespaces exist.
 var localReviews = schema.GroupResource{Group: "authorization.k8s.io", Resource: "localsubjectaccessreviews"}
 
 var immortal = sets.New("default", "kube-system", "kube-public")

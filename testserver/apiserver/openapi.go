@@ -20,10 +20,10 @@ import (
 	"github.com/kctrl-dev/kctrl/testserver/apiserver/internal/must"
 )
 
-// openAPI has the documents that were requested. All except those of definitions are equal for all servers.
+// openAPI has the documents that were requested. Documents of groups without definitions are equal in all servers.
 type openAPI struct {
 	mu        sync.Mutex
-	documents map[string]*openAPIDocument // by path; created again when its hash has changed
+	documents map[string]*openAPIDocument // by path; a document is created again when its hash has changed
 }
 
 // openAPIDocument is the document of a group version, in the requested media types.
@@ -100,7 +100,8 @@ func (s *Server) definitionsOf(gv schema.GroupVersion) (found []*apiextensionsv1
 	return found
 }
 
-// openAPIHash returns a hash of a document's inputs, so that the index does not create the documents.
+// openAPIHash returns a hash of a document's inputs. With this hash, the server can serve the index without creating
+// the documents.
 func openAPIHash(resources []resourceInfo, crds []*apiextensionsv1.CustomResourceDefinition) string {
 	hash := sha512.New()
 	for _, one := range resources {
@@ -154,7 +155,7 @@ func (s *Server) openAPIDocument(path, hash string, build func() any) *openAPIDo
 	return d
 }
 
-// openAPIBinary returns a document in protobuf, which has a message for each part of the JSON.
+// openAPIBinary returns a document in protobuf, in which each part of the JSON is a message.
 func (s *Server) openAPIBinary(d *openAPIDocument, media string) []byte {
 	s.openAPI.mu.Lock()
 	defer s.openAPI.mu.Unlock()
@@ -198,7 +199,8 @@ func (s *Server) openAPIOf(resources []resourceInfo) map[string]any {
 		"components": map[string]any{"schemas": m.schemas}}
 }
 
-// swagger returns the complete document as OpenAPI v2, for clients without support for v3: only the kinds.
+// swagger returns the document with all groups as OpenAPI v2, for clients that do not support v3. It contains only the
+// kinds.
 func (s *Server) swagger(resources []resourceInfo) map[string]any {
 	m := newOpenAPIModels()
 	m.v2 = true

@@ -17,14 +17,14 @@ import (
 	"github.com/kctrl-dev/kctrl/testserver/apiserver"
 )
 
-// documents are parts of OpenAPI documents, by path: complete ones of custom resources, and the models and paths of
-// built-in kinds.
+// documents contains parts of OpenAPI documents by path: complete documents of custom resources, and the models and
+// paths of built-in kinds.
 type documents map[string]map[string]any
 
 const documentsRecording = "testdata/openapi.json.gz"
 
 // TestOpenAPIOfDefinitionsMatchesTheRealServer compares the documents of custom resources, and the models and paths of
-// built-in kinds, between the server in memory and the real API server.
+// built-in kinds, between the in-memory server and the real API server.
 func TestOpenAPIOfDefinitionsMatchesTheRealServer(t *testing.T) {
 	ours, theirs := documentsOf(t, newPeer(t, "in memory", apiserver.New(apiserver.Options{}))),
 		documentsOf(t, newPeer(t, "real", nil))
@@ -37,7 +37,7 @@ func TestOpenAPIOfDefinitionsMatchesTheRealServer(t *testing.T) {
 	compareDocuments(t, theirs, ours)
 }
 
-// TestOpenAPIOfDefinitionsMatchesTheRecording compares with the recording.
+// TestOpenAPIOfDefinitionsMatchesTheRecording compares the same parts with the recording.
 func TestOpenAPIOfDefinitionsMatchesTheRecording(t *testing.T) {
 	var theirs documents
 	load(t, documentsRecording, &theirs)
@@ -49,7 +49,7 @@ func documentsOf(t *testing.T, p *peer) documents {
 	all := documents{}
 	for _, version := range []string{"v1", "v1beta1"} {
 		path := "/openapi/v3/apis/fidelity.kctrl.dev/" + version
-		p.await(t, path) // it appears some time after its CRD
+		p.await(t, path) // the document appears some time after the CRD is created
 		all[path] = openAPIOf(t, p, path)
 	}
 	for _, path := range []string{"/openapi/v3/api/v1", "/openapi/v3/apis/apiextensions.k8s.io/v1"} {
@@ -60,7 +60,7 @@ func documentsOf(t *testing.T, p *peer) documents {
 	return all
 }
 
-// compareDocuments compares the parts that both documents have.
+// compareDocuments compares the parts that both servers have.
 func compareDocuments(t *testing.T, theirs, ours documents) {
 	t.Helper()
 	for path, parts := range ours {
@@ -78,8 +78,8 @@ func compareDocuments(t *testing.T, theirs, ours documents) {
 	}
 }
 
-// connects reports whether a path or model belongs to a log, or to a connection to a pod, a node or a service. OpenAPI
-// wrongly describes them as objects.
+// connects reports whether a path or model is that of a log, or of a connection to a pod, a node or a service. The
+// OpenAPI documents wrongly describe these as objects.
 func connects(name string) bool {
 	return slices.ContainsFunc([]string{"/attach", "/exec", "/log", "/portforward", "/proxy", "/proxy/{path}",
 		"AttachOptions", "ExecOptions", "PortForwardOptions", "ProxyOptions"}, func(end string) bool {
@@ -96,7 +96,7 @@ func openAPIOf(t *testing.T, p *peer, path string) (document map[string]any) {
 	if err := json.Unmarshal(body, &document); err != nil {
 		t.Fatal(err)
 	}
-	// The real server lists all groups that it was compiled with.
+	// The real server's document contains all groups that were compiled into it.
 	schemas := document["components"].(map[string]any)["schemas"].(map[string]any)
 	for _, name := range []string{"DeleteOptions", "WatchEvent"} {
 		if model, ok := schemas["io.k8s.apimachinery.pkg.apis.meta.v1."+name].(map[string]any); ok {
@@ -106,7 +106,7 @@ func openAPIOf(t *testing.T, p *peer, path string) (document map[string]any) {
 	return document
 }
 
-// withoutDeleted removes the answers to deletions from paths, which differ between kinds.
+// withoutDeleted removes the responses to deletions from paths. They differ between kinds.
 func withoutDeleted(paths any) any {
 	for _, path := range paths.(map[string]any) {
 		if deletion, ok := path.(map[string]any)["delete"].(map[string]any); ok {
@@ -116,9 +116,9 @@ func withoutDeleted(paths any) any {
 	return paths
 }
 
-// withoutMarkers returns a schema without the parts that come from comments and markers of Go types, not all of which
-// are available here: merge strategies of lists and maps, optional fields, defaults, enumerations, unions, and line
-// breaks.
+// withoutMarkers returns a schema without the parts that are generated from comments and markers of Go types, because
+// not all of these are available here: merge strategies of lists and maps, optional fields, defaults, enumerations,
+// unions, and line breaks.
 func withoutMarkers(value any) any {
 	switch value := value.(type) {
 	case map[string]any:
@@ -146,7 +146,7 @@ func withoutMarkers(value any) any {
 	return value
 }
 
-// TestOpenAPIDocumentsMatchTheirHash follows the index, like clients with a cache.
+// TestOpenAPIDocumentsMatchTheirHash follows the links of the index, as clients with a cache do.
 func TestOpenAPIDocumentsMatchTheirHash(t *testing.T) {
 	p := newPeer(t, "in memory", apiserver.New(apiserver.Options{}))
 	p.client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
@@ -181,7 +181,7 @@ func TestOpenAPIDocumentsMatchTheirHash(t *testing.T) {
 	}
 }
 
-// TestOpenAPIInProtobuf reads the documents like old and new clients.
+// TestOpenAPIInProtobuf requests the documents with the media types of old and of new clients.
 func TestOpenAPIInProtobuf(t *testing.T) {
 	p := newPeer(t, "in memory", apiserver.New(apiserver.Options{}))
 	_, body, _ := p.do(t, asked{method: "GET", path: "/openapi/v2",

@@ -18,8 +18,8 @@ import (
 
 const schemaPrefix = "#/components/schemas/"
 
-// openAPIModels are the schemas of a document by name: those of definitions, upstream's generated ones, and those of Go
-// types.
+// openAPIModels are the schemas of a document by name. They come from definitions, from upstream's generated code, and
+// from Go types.
 type openAPIModels struct {
 	schemas   map[string]any
 	listKinds map[string]string // by kind
@@ -45,7 +45,7 @@ func (m *openAPIModels) addDefinition(crd *apiextensionsv1.CustomResourceDefinit
 	docs := metav1.PartialObjectMetadata{}.SwaggerDoc()
 	model := &spec.Schema{SchemaProps: spec.SchemaProps{Type: []string{"object"}}}
 	s := publishedSchema(v.Schema)
-	// kubectl would treat a part of it as all
+	// kubectl would treat a partial schema as a complete one
 	unknown := m.v2 && s != nil && (s.XPreserveUnknownFields || crd.Spec.PreserveUnknownFields)
 	if m.v2 {
 		s = openapiv2.ToStructuralOpenAPIV2(s)
@@ -82,7 +82,8 @@ func (m *openAPIModels) addDefinition(crd *apiextensionsv1.CustomResourceDefinit
 	m.listKinds[names.Kind] = names.ListKind
 }
 
-// publishedSchema returns the schema of a definition if it is structural, since only those are published.
+// publishedSchema returns the schema of a definition if it is structural, because only structural schemas are
+// published.
 func publishedSchema(given *apiextensionsv1.CustomResourceValidation) *structuralschema.Structural {
 	if given == nil || given.OpenAPIV3Schema == nil {
 		return nil
@@ -135,7 +136,7 @@ func requireEmbedded(model *spec.Schema, metadata string) {
 	}
 }
 
-// meta returns the name of a model that all groups have.
+// meta returns the name of a model for a kind that all groups have.
 func (m *openAPIModels) meta(kind string) string {
 	m.addGenerated(metaModel + kind)
 	return metaModel + kind
@@ -172,8 +173,8 @@ func (m *openAPIModels) add(name string, model *spec.Schema) {
 	m.complete(content, false)
 }
 
-// complete adds the models to which a schema refers, and converts it to OpenAPI v3: a reference has no siblings, and an
-// element has no default.
+// complete adds the models to which a schema refers, and converts the schema to OpenAPI v3, in which a reference has no
+// siblings and an element has no default.
 func (m *openAPIModels) complete(model map[string]any, element bool) {
 	if reference, ok := model["$ref"].(string); ok {
 		m.addGenerated(strings.TrimPrefix(reference, schemaPrefix))

@@ -78,7 +78,7 @@ type openAPIOperation struct {
 	content    map[string]any
 }
 
-// path adds operations to a path. Their common parameters become parameters of the path.
+// path adds operations to a path. Parameters that all of them have become parameters of the path.
 func (o resourceOperations) path(paths map[string]any, path string, all ...openAPIOperation) {
 	if len(all) == 0 {
 		return
@@ -276,8 +276,8 @@ func parameter(name, in, kind, description string) map[string]any {
 	return p
 }
 
-// optionParameters returns the fields of the options of a verb. The documents of custom resources have slightly
-// different descriptions.
+// optionParameters returns the fields of a verb's options as parameters. In documents of custom resources, the
+// descriptions are slightly different.
 func (o resourceOperations) optionParameters(verb string) (parameters []map[string]any) {
 	switch {
 	case o.custom:

@@ -43,7 +43,7 @@ func podParts() []extraPart {
 	}
 }
 
-// streamPart answers requests that a kubelet would serve.
+// streamPart returns a subresource whose requests a kubelet would serve.
 func streamPart(s *Server, objects *registry, k *kind, _ family) part {
 	return part{serve: func(w http.ResponseWriter, r *http.Request, info *request.RequestInfo) {
 		object, err := objects.Get(request.WithNamespace(r.Context(), info.Namespace), info.Name, &metav1.GetOptions{})
@@ -57,7 +57,7 @@ func streamPart(s *Server, objects *registry, k *kind, _ family) part {
 	}}
 }
 
-// logPart returns no lines, since no containers run.
+// logPart returns the subresource for logs. They are empty, because no containers run.
 func logPart(s *Server, objects *registry, k *kind, _ family) part {
 	return part{serve: func(w http.ResponseWriter, r *http.Request, info *request.RequestInfo) {
 		object, err := objects.Get(request.WithNamespace(r.Context(), info.Namespace), info.Name, &metav1.GetOptions{})
@@ -104,7 +104,7 @@ func (c creater) Create(ctx context.Context, name string, object runtime.Object,
 	return c.create(ctx, name, object, validate, options)
 }
 
-// bindings is the kind of bindings with their own path, which is older than the subresource of pods.
+// bindings returns the kind of bindings that have their own path. This path is older than the subresource of pods.
 func bindings() kind {
 	return kind{
 		Kind: builtin.Kind{GVK: builtin.CoreV1.WithKind("Binding"), Resource: "bindings", Namespaced: true,

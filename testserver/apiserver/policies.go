@@ -30,7 +30,7 @@ import (
 	"github.com/kctrl-dev/kctrl/testserver/apiserver/internal/store"
 )
 
-// validatingPolicies validate objects by the rules of ValidatingAdmissionPolicies with bindings.
+// validatingPolicies validate objects with the rules of those ValidatingAdmissionPolicies that have bindings.
 type validatingPolicies struct {
 	server *Server
 	bound  boundPolicies[*compiledPolicy, *compiledBinding]
@@ -69,7 +69,7 @@ func (s *Server) newPolicies() *validatingPolicies {
 	}}
 }
 
-// boundPolicies are the stored policies of a kind, P, and their bindings, B, each compiled once.
+// boundPolicies are the stored policies of a kind P, and their bindings of a kind B. Each is compiled once.
 type boundPolicies[P, B any] struct {
 	policies, bindings *store.Table
 	newPolicy          func(object runtime.Object) P
@@ -85,7 +85,7 @@ type bound[B any] struct {
 	binding B
 }
 
-// all returns the policies ordered by name, with the bindings of each.
+// all returns the policies, ordered by name, and the bindings of each policy.
 func (p *boundPolicies[P, B]) all() (policies []P, bindings map[string][]B) {
 	records, _, err := p.policies.List("/", "", 0)
 	must.Do(err)
@@ -109,7 +109,7 @@ func (p *boundPolicies[P, B]) all() (policies []P, bindings map[string][]B) {
 	return policies, bindings
 }
 
-// kept returns the values for records, and reuses the known ones of unchanged records.
+// kept returns the values for records. It reuses the known values of records that have not changed.
 func kept[T any](known map[*store.Record]T, records []*store.Record,
 	newOf func(r *store.Record) T) (now map[*store.Record]T, all []T) {
 	now = make(map[*store.Record]T, len(records))
@@ -132,7 +132,7 @@ func newMatchingOf(match *admissionv1.MatchResources) matching {
 	return m
 }
 
-// matchAll is match with selectors and exclusions. Without rules everything matches.
+// matchAll is like match, and also checks selectors and exclusions. Without rules, every object matches.
 func (m *matching) matchAll(s *Server, a admission.Attributes, o admission.ObjectInterfaces) (*subject, error) {
 	selected, selection := m.selected(s, a)
 	if !selected {
@@ -215,9 +215,9 @@ func compilePolicy(policy *admissionv1.ValidatingAdmissionPolicy) (*policyExpres
 	return e, nil
 }
 
-// denial is the reason why a policy denies an object.
+// denial is the reason for which a policy denies an object.
 type denial struct {
-	policy, binding string // without a binding, the policy could not be evaluated
+	policy, binding string // if binding is empty, the policy could not be evaluated
 	message         string
 	reason          metav1.StatusReason
 }
@@ -230,7 +230,7 @@ func (d denial) String() string {
 		d.message)
 }
 
-// status returns the client's error.
+// status returns the error for the client.
 func (d denial) status(a admission.Attributes) error {
 	err := admission.NewForbidden(a, errors.New(d.String()))
 	var status *apierrors.StatusError
@@ -295,7 +295,7 @@ func (p *validatingPolicies) Validate(ctx context.Context, a admission.Attribute
 	return e.denials[0].status(a)
 }
 
-// misconfigured records that a policy cannot be evaluated, which denies the request unless failures are ignored.
+// misconfigured records that a policy cannot be evaluated. This denies the request, unless the policy ignores failures.
 func (e *evaluation) misconfigured(policy *compiledPolicy, b *compiledBinding, err error) {
 	d := denial{policy: policy.Name, message: "failed to configure policy: " + err.Error()}
 	if b != nil {
@@ -446,8 +446,8 @@ func (p *compiledPolicy) evaluate(ctx context.Context, s *Server, as *subject, a
 	return found
 }
 
-// message returns the message of a failed validation: the result of its message expression if that is one line, or its
-// message, or the expression.
+// message returns the message of a failed validation. This is the result of the message expression if it has one line,
+// or else the message of the validation, or else its expression.
 func message(validation *admissionv1.Validation, results []plugincel.EvaluationResult, i int) string {
 	if i < len(results) && results[i].Error == nil && results[i].EvalResult != nil {
 		text, _ := results[i].EvalResult.Value().(string)
@@ -462,7 +462,7 @@ func message(validation *admissionv1.Validation, results []plugincel.EvaluationR
 	return "failed expression: " + strings.TrimSpace(validation.Expression)
 }
 
-// knowsParams returns an error if the kind of the parameters does not exist.
+// knowsParams returns an error if the server does not have the kind of the parameters.
 func (s *Server) knowsParams(kind *admissionv1.ParamKind) error {
 	if kind == nil {
 		return nil
@@ -474,7 +474,7 @@ func (s *Server) knowsParams(kind *admissionv1.ParamKind) error {
 	return err
 }
 
-// params returns the parameter objects of a binding, whose kind exists; nil means no parameter.
+// params returns the parameter objects of a binding. Their kind must exist. A nil object means no parameter.
 func (s *Server) params(ctx context.Context, kind *admissionv1.ParamKind, ref *admissionv1.ParamRef,
 	namespace string) ([]runtime.Object, error) {
 	if kind == nil || ref == nil {
@@ -512,7 +512,8 @@ func (s *Server) params(ctx context.Context, kind *admissionv1.ParamKind, ref *a
 	return found, err
 }
 
-// named returns the objects with a name in a namespace or, without a name, those that a selector selects.
+// named returns the objects with a name in a namespace. If the name is empty, it returns the objects that a selector
+// selects.
 func (r *registry) named(namespace, name string, selector labels.Selector) (found []runtime.Object, err error) {
 	prefix := r.prefix + "/"
 	if namespace != "" {

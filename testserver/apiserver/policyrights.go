@@ -17,8 +17,8 @@ import (
 	"github.com/kctrl-dev/kctrl/testserver/apiserver/internal/must"
 )
 
-// Policies may reveal their parameters in their answers, so writers of a policy or a binding need permission to read
-// the parameters.
+// A policy may reveal its parameters in its messages, so a user who writes a policy or a binding needs permission to
+// read the parameters.
 
 // admissionKinds returns the kinds of admissionregistration.k8s.io/v1.
 func admissionKinds() []kind {
@@ -69,8 +69,8 @@ func readsParamKind[P runtime.Object](of func(policy P) *admissionv1.ParamKind) 
 	}
 }
 
-// readsParams returns the check of writers of bindings for a kind of policies; lacks is the error, a format for a user
-// and a verb.
+// readsParams returns the check of writers of bindings for a kind of policies. lacks is the format of the error, for a
+// user and a verb.
 func readsParams[B, P runtime.Object](policies string, of func(binding B) (policy string, ref *admissionv1.ParamRef),
 	kindOf func(policy P) *admissionv1.ParamKind,
 	lacks string,
@@ -114,14 +114,14 @@ func readsParams[B, P runtime.Object](policies string, of func(binding B) (polic
 	}
 }
 
-// limitedUser returns the user of a request, unless it is the server itself or a member of system:masters.
+// limitedUser returns the user of a request. It returns false for the server itself and for members of system:masters.
 func limitedUser(ctx context.Context) (user.Info, bool) {
 	who, ok := request.UserFrom(ctx)
 	return who, ok && !isMaster(who)
 }
 
-// mayReadParams reports whether a user may read parameters of a kind. An unknown kind requires permission to read
-// everything.
+// mayReadParams reports whether a user may read parameters of a kind. If the kind is unknown, the user needs permission
+// to read all resources.
 func (s *Server) mayReadParams(ctx context.Context, who user.Info, kind *admissionv1.ParamKind, verb, name,
 	namespace string) bool {
 	asked := authorizer.AttributesRecord{User: who, Verb: verb, APIGroup: "*", APIVersion: "*", Resource: "*", Name: name,

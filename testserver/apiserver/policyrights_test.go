@@ -5,7 +5,7 @@ import (
 	"math/rand/v2"
 )
 
-// readerRequests returns writes of policies with parameters, and of their bindings, by a user with some read
+// readerRequests returns writes of policies with parameters and of their bindings, sent by a user who has some read
 // permissions.
 func readerRequests(seed uint64, salt string) []asked {
 	s := &sequence{Rand: rand.New(rand.NewPCG(seed, 13)), namespace: fmt.Sprintf("e%d%s", seed, salt)}

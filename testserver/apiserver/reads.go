@@ -44,7 +44,7 @@ func (r *registry) Get(ctx context.Context, name string, options *metav1.GetOpti
 	return r.codec.decode(record)
 }
 
-// waitUntil waits for a limited time until the store has reached the version that a reader requests.
+// waitUntil waits until the store has reached the version that a reader requests, but only for a limited time.
 func (r *registry) waitUntil(ctx context.Context, version string) error {
 	const patience = 3 * time.Second
 	revision, err := versioner.ParseResourceVersion(version)
@@ -72,7 +72,7 @@ func (r *registry) waitUntil(ctx context.Context, version string) error {
 	}
 }
 
-// predicate returns the selection of a list or watch.
+// predicate returns the predicate that selects the objects of a list or watch.
 func (r *registry) predicate(options *internalversion.ListOptions) storage.SelectionPredicate {
 	p := storage.SelectionPredicate{Label: labels.Everything(), Field: fields.Everything(), GetAttrs: r.attrs}
 	if options == nil {
@@ -153,7 +153,7 @@ func (r *registry) listRecords(ctx context.Context, prefix string,
 	}
 	limit := options.Predicate.Limit
 	if options.ResourceVersion == "0" {
-		limit = 0 // a cache returns all objects at once
+		limit = 0 // a cache returns all objects in one response
 	}
 	taken, last, more, err := r.take(records, options, limit)
 	if err != nil {
@@ -167,12 +167,13 @@ func (r *registry) listRecords(ctx context.Context, prefix string,
 	return taken, list, versioner.UpdateList(list, uint64(revision), next, remaining)
 }
 
-// take returns up to limit records that the options select, the key of the last, and whether there may be more.
+// take returns up to limit records that the options select, the key of the last one, and whether there may be more
+// records.
 func (r *registry) take(records []*store.Record, options storage.ListOptions,
 	limit int64) (taken []*store.Record, last string, more bool, err error) {
 	for i, record := range records {
 		if !options.Recursive && i > 0 {
-			break // a key is a prefix of others, and the request is for a single object
+			break // a key can be a prefix of other keys, but the request is for a single object
 		}
 		if matches, err := r.selects(record, options.Predicate); err != nil || !matches {
 			if err != nil {
@@ -188,7 +189,8 @@ func (r *registry) take(records []*store.Record, options storage.ListOptions,
 	return taken, last, false, nil
 }
 
-// selects reports whether a predicate selects a record. A record has its labels; for fields it must be decoded.
+// selects reports whether a predicate selects a record. A record contains its labels, but selects must decode the
+// record to read fields.
 func (r *registry) selects(record *store.Record, p storage.SelectionPredicate) (bool, error) {
 	if p.Empty() {
 		return true, nil
@@ -215,7 +217,7 @@ func setItems(list runtime.Object, objects []runtime.Object) error {
 	return meta.SetList(list, objects)
 }
 
-// Messages of the API server.
+// Messages of the real API server.
 const (
 	listExpired     = "The resourceVersion for the provided list is too old."
 	continueExpired = "The provided continue parameter is too old to display a consistent list result. You can start a " +
@@ -272,15 +274,15 @@ func (r *registry) newWatcher(ctx context.Context, options *internalversion.List
 	return w, nil
 }
 
-// look reads the current objects. It runs before the client gets the watch, which must include all changes from then
-// on.
+// look reads the current objects. It runs before the client receives the watch, which must contain all later changes.
 func (w *watcher) look() (err error) {
 	w.there, w.seen, err = w.registry.table.List(w.prefix, "", 0)
 	return err
 }
 
-// watcher sends changes to one client. It reads them from the history of the table after the client has received the
-// previous ones, so that nothing is buffered for a slow client; a client that falls behind the history loses its watch.
+// watcher sends changes to one client. It reads a change from the history of the table only after the client has
+// received the previous changes, so it buffers nothing for a slow client. If a client is slower than the history
+// allows, its watch ends.
 type watcher struct {
 	registry  *registry
 	prefix    string
@@ -288,20 +290,20 @@ type watcher struct {
 	predicate storage.SelectionPredicate
 	from      int64 // the revision of the last change that the client has
 	initial   bool  // send the current objects first
-	marked    bool  // followed by a bookmark that marks their end
+	marked    bool  // send a bookmark after them that marks their end
 	there     []*store.Record
-	seen      int64 // the revision of there; 0 before look
+	seen      int64 // the revision of the current objects; 0 before look
 	client    watchClient
 }
 
-// watchClient receives the events of a watcher. Its methods report whether it has received the event; if not, it gets
-// no further ones.
+// watchClient receives the events of a watcher. Its methods report whether it has received the event. If it has not, it
+// receives no further events.
 type watchClient interface {
-	// change is called with an object in the state of a record.
+	// change is called for an object that has the state in a record.
 	change(ctx context.Context, event watch.EventType, r *store.Record) bool
 	// event is called for bookmarks and errors.
 	event(ctx context.Context, event watch.Event) bool
-	// caughtUp is called when the client has all changes.
+	// caughtUp is called when the client has received all changes.
 	caughtUp()
 }
 
@@ -328,7 +330,7 @@ func startObjectWatch(ctx context.Context, w *watcher) *objectWatch {
 
 func (o *objectWatch) ResultChan() <-chan watch.Event { return o.result }
 
-// Stop ends the watch and waits for its end. It must be called once.
+// Stop ends the watch and waits until it has ended. It must be called once.
 func (o *objectWatch) Stop() {
 	close(o.stop)
 	<-o.ended
@@ -355,10 +357,10 @@ func (o *objectWatch) event(ctx context.Context, event watch.Event) bool {
 
 func (o *objectWatch) caughtUp() {}
 
-// bookmarks is the interval of bookmarks for clients that accept them.
+// bookmarks is the interval of bookmarks, for clients that accept them.
 const bookmarks = time.Minute
 
-// run sends changes until the client fails to receive one, or stop is closed.
+// run sends changes until the client does not receive one, or stop is closed.
 func (w *watcher) run(ctx context.Context, stop <-chan struct{}) {
 	if w.initial {
 		if !w.sendCurrent(ctx) {
@@ -448,8 +450,8 @@ func (w *watcher) bookmark(ctx context.Context, revision int64, initialEnd bool)
 	return w.client.event(ctx, watch.Event{Type: watch.Bookmark, Object: mark})
 }
 
-// send sends a change in the view of the client: an object that becomes selected is added, one that is no longer
-// selected is deleted.
+// send sends a change as the client sees it: it reports an object that becomes selected as added, and an object that is
+// no longer selected as deleted.
 func (w *watcher) send(ctx context.Context, c store.Change) bool {
 	w.from = max(w.from, c.Revision)
 	if w.single && c.Key != w.prefix || !strings.HasPrefix(c.Key, w.prefix) {

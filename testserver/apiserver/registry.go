@@ -28,14 +28,15 @@ import (
 	"k8s.io/apimachinery/pkg/api/validate/content"
 )
 
-// strategy has the differences between kinds in writes.
+// strategy has the methods in which writes of different kinds differ.
 type strategy interface {
 	rest.RESTCreateStrategy
 	rest.RESTUpdateStrategy
 	rest.RESTDeleteStrategy
 	rest.ResetFieldsStrategy
 
-	// creates reports whether an update creates a missing object, and unconditional whether it may omit the version.
+	// creates reports whether an update creates a missing object, and unconditional reports whether an update may omit the
+	// version.
 	creates() bool
 	unconditional() bool
 }
@@ -51,16 +52,18 @@ type codec interface {
 	encode(object runtime.Object) (*store.Record, error)
 	// decode returns the object of a record for readers of this registry. It must not be modified.
 	decode(r *store.Record) (runtime.Object, error)
-	// settled reports whether the object that a reader sees would be stored unchanged. If not, as for a Job to which
-	// readers add the labels of its template, the real server writes the same object again.
+	// settled reports whether the object would be stored unchanged in the form that readers receive. If not, the real
+	// server also writes an object that an update does not change. An example is a Job, to which reads add the labels of
+	// its template.
 	settled(r *store.Record) bool
 }
 
-// registry implements requests for the objects of one kind in one version on the store, in the order and with the
-// errors of the generic registry of Kubernetes. Upstream's request handlers call it.
+// registry implements requests for the objects of one kind in one version, and keeps these objects in the store. Its
+// steps have the same order and return the same errors as in the generic registry of Kubernetes. Upstream's request
+// handlers call it.
 type registry struct {
 	table       *store.Table
-	prefix      string // of keys: /registry/ and the resource
+	prefix      string // prefix of keys: /registry/ and the resource
 	errorPrefix string // replaces prefix in error messages, if not empty
 	resource    schema.GroupResource
 	kind        schema.GroupVersionKind
@@ -71,14 +74,14 @@ type registry struct {
 	attrs       storage.AttrFunc
 	names       *generator
 	started     int64           // lowest revision of a watch
-	first       int64           // the resourceVersion of created objects, if objects count their own; 0 means the default
+	first       int64           // resourceVersion of created objects, if objects count their own; 0 means the default
 	stopped     <-chan struct{} // closed when it no longer serves watches
 
 	rest.TableConvertor
 	singular      string
-	returnDeleted bool // whether a deletion answers with the object instead of a Status
-	uncached      bool // whether read errors are those of the storage instead of a cache
-	// deletable reports whether the update that removes the last finalizer may delete the object. It may be nil.
+	returnDeleted bool // whether a deletion returns the object instead of a Status
+	uncached      bool // whether reads return the errors of the storage instead of those of a cache
+	// deletable reports whether an update that removes the last finalizer may delete the object. It may be nil.
 	deletable func(updated, existing runtime.Object) bool
 	// written is called after a write, without locks. It may be nil.
 	written func()
@@ -103,7 +106,7 @@ func (r *registry) GetResetFields() map[fieldpath.APIVersion]*fieldpath.Set {
 	return r.strategy.GetResetFields()
 }
 
-// with returns the registry with another strategy, for subresources.
+// with returns a copy of the registry with another strategy, for subresources.
 func (r *registry) with(s strategy) *registry {
 	other := *r
 	other.strategy, other.allocate = s, nil
@@ -149,7 +152,7 @@ func (r *registry) qualified(ctx context.Context) schema.GroupResource {
 	return r.resource
 }
 
-// own returns the object of a record for modification.
+// own returns the object of a record. The caller may modify it.
 func (r *registry) own(record *store.Record) (runtime.Object, error) {
 	object, err := r.codec.decode(record)
 	if err != nil {
@@ -158,7 +161,7 @@ func (r *registry) own(record *store.Record) (runtime.Object, error) {
 	return object.DeepCopyObject(), nil
 }
 
-// Create creates an object. If a generated name exists already, it tries others.
+// Create creates an object. If a generated name is already in use, it tries other names.
 func (r *registry) Create(ctx context.Context, object runtime.Object, validate rest.ValidateObjectFunc,
 	options *metav1.CreateOptions) (runtime.Object, error) {
 	const attempts = 8
@@ -221,7 +224,7 @@ func (r *registry) create(ctx context.Context, object runtime.Object, validate r
 	return r.codec.decode(stored)
 }
 
-// exists returns the error of a creation of an existing object.
+// exists returns the error for the creation of an object that already exists.
 func (r *registry) exists(ctx context.Context, object runtime.Object, existing *store.Record) error {
 	name := must.Access(object).GetName()
 	err := rest.CheckGeneratedNameError(ctx, r.strategy, apierrors.NewAlreadyExists(r.qualified(ctx), name), object)
@@ -264,7 +267,7 @@ func (r *registry) prepareCreation(ctx context.Context, object runtime.Object, v
 	return validate(ctx, object.DeepCopyObject())
 }
 
-// dry returns the answer of a dry run.
+// dry returns the result of a dry run.
 func (r *registry) dry(object runtime.Object) (runtime.Object, error) {
 	version, link := must.Access(object).GetResourceVersion(), must.Access(object).GetSelfLink()
 	stored, err := r.codec.encode(object)
@@ -276,7 +279,7 @@ func (r *registry) dry(object runtime.Object) (runtime.Object, error) {
 		return nil, err
 	}
 	must.Access(shown).SetResourceVersion(version)
-	must.Access(shown).SetSelfLink(link) // only stored objects lose it
+	must.Access(shown).SetSelfLink(link) // only stored objects lose the link
 	return shown, nil
 }
 
@@ -286,7 +289,7 @@ func (r *registry) notify() {
 	}
 }
 
-// errEmptied reports that an update has removed the last finalizer of an object in deletion.
+// errEmptied means that an update has removed the last finalizer of an object in deletion.
 var errEmptied = errors.New("the last finalizer is removed")
 
 // Update changes an object, or creates it if permitted.
@@ -326,7 +329,7 @@ func (r *registry) Update(ctx context.Context, name string, info rest.UpdatedObj
 	case errors.Is(err, errEmptied):
 		_, err := r.remove(ctx, key, name, preconditions, rest.ValidateAllObjectFunc, dryRun)
 		if apierrors.IsNotFound(err) {
-			err = nil // another request has removed it
+			err = nil // another request has removed the object
 		}
 		return updated, false, err
 	case created:
@@ -402,7 +405,7 @@ func distinctCauses(s strategy, err error) error {
 const optimisticLockMessage = "the object has been modified; please apply your changes to the latest version and try " +
 	"again"
 
-// emptied reports whether nothing prevents the removal of an object in deletion.
+// emptied reports whether an object in deletion can be removed.
 func (r *registry) emptied(updated, existing runtime.Object) bool {
 	was := must.Access(existing)
 	grace := was.GetDeletionGracePeriodSeconds()
@@ -411,8 +414,8 @@ func (r *registry) emptied(updated, existing runtime.Object) bool {
 		(r.deletable == nil || r.deletable(updated, existing))
 }
 
-// guarded writes the result of update for the stored object, and repeats this until no other write intervenes. A write
-// without changes is skipped. An error of update is returned with its object.
+// guarded calls update with the stored object and writes the result. If another write has intervened, it repeats both.
+// It skips a write without changes. If update fails, guarded returns the error and the object that update returned.
 func (r *registry) guarded(ctx context.Context, key string, mayCreate bool, preconditions storage.Preconditions,
 	dryRun bool,
 	update func(existing runtime.Object) (runtime.Object, error),
@@ -465,7 +468,8 @@ func (r *registry) guarded(ctx context.Context, key string, mayCreate bool, prec
 	}
 }
 
-// shown returns a key for errors. In a dry run, the code that adds the prefix does not run.
+// shown returns a key for errors. In a dry run, the key lacks /registry, because upstream does not run the code that
+// adds it.
 func (r *registry) shown(key string, dryRun bool) string {
 	key = cmp.Or(r.errorPrefix, r.prefix) + strings.TrimPrefix(key, r.prefix)
 	if dryRun {
@@ -555,7 +559,8 @@ func (r *registry) Delete(ctx context.Context, name string, validate rest.Valida
 	return r.deleted(ctx, last), true, nil
 }
 
-// pinned returns the preconditions of a deletion of exactly this object, and not of a later one with its name.
+// pinned returns preconditions with which a deletion deletes exactly this object, and not a later object with the same
+// name.
 func (r *registry) pinned(object runtime.Object, options *metav1.DeleteOptions,
 	failed string) (storage.Preconditions, error) {
 	accessor := must.Access(object)
@@ -610,14 +615,14 @@ func (r *registry) terminate(ctx context.Context, name string, preconditions sto
 	return nil, false, err
 }
 
-// errDeleteNow reports that nothing prevents the removal of an object, and errDeleting that it is already in deletion.
+// errDeleteNow means that an object can be removed, and errDeleting means that it is already in deletion.
 var (
 	errDeleteNow = errors.New("nothing keeps the object")
 	errDeleting  = errors.New("the object is being deleted")
 )
 
-// mark marks an object as in deletion, and reports whether nothing prevents its removal. As in upstream's registry, an
-// object that is removed without a mark is returned empty, which is visible in dry runs and preconditions.
+// mark marks an object as in deletion, and reports whether the object can be removed. If an object is removed without a
+// mark, mark returns an empty object, as upstream's registry does. Dry runs and preconditions show this.
 func (r *registry) mark(ctx context.Context, key, name string, preconditions storage.Preconditions,
 	validate rest.ValidateObjectFunc, options *metav1.DeleteOptions) (
 	marked runtime.Object, gone bool, err error,
@@ -691,7 +696,8 @@ func (r *registry) deletionFinalizers(ctx context.Context, object metav1.Object,
 	return finalizers, !slices.Equal(slices.Compact(was), slices.Compact(is))
 }
 
-// propagation returns the propagation policy: that of the options, or of a finalizer, or the default of the kind.
+// propagation returns the propagation policy of the options or, without one, that of a finalizer, or else the default
+// of the kind.
 func (r *registry) propagation(ctx context.Context, object metav1.Object,
 	options *metav1.DeleteOptions) metav1.DeletionPropagation {
 	usual := rest.DeleteDependents
@@ -725,7 +731,7 @@ func (r *registry) propagation(ctx context.Context, object metav1.Object,
 	return metav1.DeletePropagationBackground
 }
 
-// deleted returns the answer to the deletion of a removed object.
+// deleted returns the response to a deletion that has removed the object.
 func (r *registry) deleted(ctx context.Context, last runtime.Object) runtime.Object {
 	if r.returnDeleted {
 		return last
@@ -736,8 +742,9 @@ func (r *registry) deleted(ctx context.Context, last runtime.Object) runtime.Obj
 	return &metav1.Status{Status: metav1.StatusSuccess, Details: details}
 }
 
-// DeleteCollection deletes the objects of a list one by one, and returns the list. A list with a version has exactly
-// that version, since the real server reads it in pages: objects that were created later stay.
+// DeleteCollection deletes the objects of a list one by one, and returns the list. If the options have a version, the
+// list has exactly that version, because the real server reads the list in pages. Objects that were created later are
+// therefore not deleted.
 func (r *registry) DeleteCollection(ctx context.Context, validate rest.ValidateObjectFunc,
 	options *metav1.DeleteOptions, listOptions *internalversion.ListOptions) (runtime.Object, error) {
 	if listOptions != nil && listOptions.Limit == 0 && listOptions.ResourceVersionMatch == "" &&

@@ -12,13 +12,13 @@ import (
 type sequence struct {
 	*rand.Rand
 	namespace string
-	generated bool // a request generated a name; a second one would make the order random
+	generated bool // a request has generated a name; a second one would make the order random
 	requests  []asked
 
-	hooks  *hooks          // in sequences about admission
+	hooks  *hooks          // set in sequences about admission
 	synced int             // number of configuration changes
 	made   map[string]bool // created cluster-scoped objects, by name
-	paths  []string        // paths of these objects
+	paths  []string        // paths of the objects in made
 }
 
 // requestsOf returns the requests of a seed.
@@ -101,7 +101,7 @@ func (s *sequence) step() {
 	steps[s.IntN(len(steps))]()
 }
 
-// options returns the query parameters of a write.
+// options returns random query parameters of a write.
 func (s *sequence) options() string {
 	values := url.Values{}
 	if s.IntN(8) == 0 {
@@ -119,7 +119,7 @@ func (s *sequence) options() string {
 	return "?" + values.Encode()
 }
 
-// body returns a widget, which may be invalid.
+// body returns a random widget, which may be invalid.
 func (s *sequence) body(name, version string) string {
 	content := map[string]any{"spec": s.spec(), "metadata": s.metadata()}
 	if s.IntN(4) == 0 {
@@ -265,7 +265,7 @@ func (s *sequence) list() {
 		accept: pick(s, "", "", "", "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io")})
 }
 
-// unescaped returns a query whose references are not escaped.
+// unescaped returns a query in which {{references}} are not escaped.
 func unescaped(values url.Values) string {
 	if len(values) == 0 {
 		return ""
@@ -535,7 +535,7 @@ func (s *sequence) discover() {
 	))
 }
 
-// watch watches the changes of the sequence in several ways.
+// watch adds requests that watch the changes of the sequence in several ways.
 func (s *sequence) watch() {
 	path := "/apis/fidelity.kctrl.dev/v1/namespaces/" + s.namespace + "/widgets?watch=1&timeoutSeconds=10&resourceVersion="
 	for _, query := range []string{
@@ -544,7 +544,7 @@ func (s *sequence) watch() {
 		"&sendInitialEvents=true", "{{start}}&fieldSelector=metadata.name%3Dsentinel",
 	} {
 		if strings.Contains(query, "labelSelector") {
-			query = "{{start}}&labelSelector=app%21%3Dx" // matches the sentinel
+			query = "{{start}}&labelSelector=app%21%3Dx" // also selects the sentinel
 		}
 		s.add(asked{method: "GET", path: path + query})
 	}

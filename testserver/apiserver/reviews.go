@@ -36,8 +36,8 @@ import (
 	"github.com/kctrl-dev/kctrl/testserver/apiserver/internal/must"
 )
 
-// Kinds of authentication.k8s.io/v1 and authorization.k8s.io/v1, which are answered and not stored, and tokens of
-// service accounts.
+// This file has the kinds of authentication.k8s.io/v1 and authorization.k8s.io/v1, which are not stored, and the tokens
+// of service accounts.
 
 var (
 	authenticationV1 = authenticationv1.SchemeGroupVersion
@@ -74,7 +74,7 @@ func authorizationKinds() []kind {
 	}
 }
 
-// reviewKind returns a kind that can only be created, and that upstream's storage answers.
+// reviewKind returns a kind that can only be created. Upstream's storage answers its requests.
 func reviewKind(
 	gvk schema.GroupVersionKind, resource string, namespaced bool, storage func(s *Server) rest.Creater,
 ) kind {
@@ -83,7 +83,7 @@ func reviewKind(
 	return k
 }
 
-// answeredKind returns a kind whose objects are answered when they are created, and not stored.
+// answeredKind returns a kind whose objects are not stored. A creation returns the answer.
 func answeredKind(
 	gvk schema.GroupVersionKind, resource string, review func(s *Server, r *registry) rest.Creater,
 ) kind {
@@ -185,7 +185,7 @@ func bearer(token string) string {
 // issuer is the issuer of tokens, and their default audience.
 const issuer = "https://kubernetes.default.svc"
 
-// claims of a token.
+// claims are the claims of a token.
 type claims struct {
 	Issuer    string   `json:"iss"`
 	Subject   string   `json:"sub"`
@@ -198,7 +198,7 @@ type claims struct {
 		Namespace      string      `json:"namespace"`
 		ServiceAccount objectClaim `json:"serviceaccount"`
 
-		// The object to which the token is bound, and the node of a pod.
+		// Pod, Secret and Node identify the object to which the token is bound; Node is also the node of a bound pod.
 		Pod    *objectClaim `json:"pod,omitempty"`
 		Secret *objectClaim `json:"secret,omitempty"`
 		Node   *objectClaim `json:"node,omitempty"`
@@ -227,7 +227,8 @@ func (s *Server) signature(text string) []byte {
 
 var errInvalidToken = errors.New("invalid bearer token")
 
-// authenticate returns the service account of a token for one of the wanted audiences, and the audiences of both.
+// authenticate returns the service account of a token that is valid for one of the wanted audiences. It also returns
+// the wanted audiences that the token has.
 func (s *Server) authenticate(token string, wanted []string) (user.Info, []string, error) {
 	parts := strings.Split(token, ".")
 	if len(parts) != 3 {
@@ -295,7 +296,8 @@ func (s *Server) boundObject(kind, namespace, name string) (metav1.Object, error
 	return must.Access(object), nil
 }
 
-// bind adds the object to which a request binds a token to the claims. The token is valid as long as the object exists.
+// bind adds the object to which a request binds a token to the token's claims. The token is valid as long as the object
+// exists.
 func (s *Server) bind(c *claims, to *authenticationv1.BoundObjectReference, account, namespace string) error {
 	kind := schema.FromAPIVersionAndKind(to.APIVersion, to.Kind)
 	if _, known := bindable[kind.Kind]; !known || kind.Group != "" {
@@ -395,7 +397,7 @@ func (t tokens) Create(ctx context.Context, name string, object runtime.Object, 
 	if len(asked.Spec.Audiences) == 0 {
 		asked.Spec.Audiences = []string{issuer}
 	}
-	if asked.Spec.ExpirationSeconds == nil { // in a server without defaults
+	if asked.Spec.ExpirationSeconds == nil { // if the server sets no defaults
 		asked.Spec.ExpirationSeconds = new(int64(3600))
 	}
 	now := time.Now()
@@ -409,7 +411,7 @@ func (t tokens) Create(ctx context.Context, name string, object runtime.Object, 
 	if seconds > 1<<32 {
 		problems = append(problems, field.Invalid(path, seconds, "may not specify a duration larger than 2^32 seconds"))
 	}
-	if len(asked.Spec.Attestations) > 0 { // they are for webhooks
+	if len(asked.Spec.Attestations) > 0 { // attestations are for webhooks
 		problems = field.ErrorList{field.Invalid(field.NewPath("spec", "attestations"), asked.Spec.Attestations,
 			"attestations may only be specified with a webhook bound object reference")}
 	}
@@ -437,8 +439,8 @@ func (t tokens) Create(ctx context.Context, name string, object runtime.Object, 
 	return asked, nil
 }
 
-// identify returns the user whose permissions a request has: that of its token, or of its connection, or the
-// administrator, and then the user that it impersonates.
+// identify returns the user whose permissions a request has. This is the user of its token or of its connection, or
+// else the administrator. If the request impersonates a user, it is the impersonated user instead.
 func (s *Server) identify(ctx context.Context, r *http.Request) (
 	who user.Info, denied *authorizer.AttributesRecord, reason string, err error) {
 	who, named := request.UserFrom(ctx)

@@ -5,7 +5,7 @@ import (
 	"math/rand/v2"
 )
 
-// classRequests returns requests about pods and their RuntimeClass, which is created, changed and deleted.
+// classRequests returns requests that create, change and delete a RuntimeClass, and requests about pods that use it.
 func classRequests(seed uint64, salt string) []asked {
 	s := &sequence{Rand: rand.New(rand.NewPCG(seed, 11)), namespace: fmt.Sprintf("c%d%s", seed, salt)}
 	s.add(asked{method: "POST", path: "/api/v1/namespaces", body: object("v1", "Namespace", s.namespace, "", nil)})

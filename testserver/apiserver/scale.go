@@ -60,7 +60,7 @@ func scaleModel() *spec.Schema {
 	return model
 }
 
-// scaleStorage is the scale subresource of custom resources: a view of some of their fields.
+// scaleStorage is the scale subresource of custom resources, which is a view of some of their fields.
 type scaleStorage struct {
 	objects  *registry
 	paths    apiextensionsv1.CustomResourceSubresourceScale
@@ -88,7 +88,7 @@ func (s *scaleStorage) Get(ctx context.Context, name string, options *metav1.Get
 	return scale, nil
 }
 
-// of returns the scale of an object, and whether the object has the number of desired replicas.
+// of returns the scale of an object, and whether the object has the field with the desired number of replicas.
 func (s *scaleStorage) of(object runtime.Object) (scale *autoscalingv1.Scale, found bool, err error) {
 	u := object.(*unstructured.Unstructured)
 	replicas, found, err := unstructured.NestedInt64(u.Object, pathOf(s.paths.SpecReplicasPath)...)
@@ -142,7 +142,7 @@ func (s *scaleStorage) Update(ctx context.Context, name string, info rest.Update
 	return scale, false, nil
 }
 
-// scaleUpdate converts an update of a scale to one of the object.
+// scaleUpdate converts an update of a scale to an update of the object.
 type scaleUpdate struct {
 	rest.UpdatedObjectInfo
 	storage *scaleStorage
@@ -235,7 +235,7 @@ func (s *kindScale) Update(ctx context.Context, name string, info rest.UpdatedOb
 	return s.scale(object), false, nil
 }
 
-// kindScaleUpdate converts an update of a scale to one of the object.
+// kindScaleUpdate converts an update of a scale to an update of the object.
 type kindScaleUpdate struct {
 	rest.UpdatedObjectInfo
 	storage *kindScale

@@ -19,12 +19,12 @@ import (
 	"k8s.io/apiserver/pkg/endpoints/request"
 )
 
-// Serve serves requests over TLS until ctx or the server ends, and closes the listener. It returns after the current
-// requests have ended; watches end at once.
+// Serve serves requests over TLS until ctx ends or the server is closed, and closes the listener. It returns after the
+// current requests have ended; it ends watches immediately.
 //
-// The user of a request is the common name of its client certificate, which a CA in clients has signed, with its
-// organizations as groups, or the service account of its token. Other requests belong to system:anonymous, who may read
-// health and version.
+// If a request has a client certificate that a CA in clients has signed, its user is the common name of the
+// certificate, and its groups are the organizations. If it has a token, its user is the token's service account. The
+// user of any other request is system:anonymous, who may read only health and version.
 func (s *Server) Serve(ctx context.Context, listener net.Listener, certificate tls.Certificate,
 	clients *x509.CertPool) error {
 	ctx, cancel := context.WithCancel(ctx)
@@ -61,11 +61,11 @@ func shutdown(server *http.Server) error {
 	if server.Shutdown(ctx) == nil {
 		return nil
 	}
-	return server.Close() // for clients that do not read their answers
+	return server.Close() // for clients that do not read their responses
 }
 
-// idleConnections are connections without a request. The server closes them itself, since Shutdown leaves those of
-// HTTP/2 open for a second.
+// idleConnections are connections without a request. Serve closes them itself, because Shutdown keeps those of HTTP/2
+// open for a second.
 type idleConnections struct {
 	mu    sync.Mutex
 	conns map[net.Conn]bool
@@ -90,7 +90,7 @@ func (i *idleConnections) close() {
 	}
 }
 
-// shutdownGrace is how long current requests may take after the end.
+// shutdownGrace is the time that current requests may take after Serve begins to end.
 const shutdownGrace = 5 * time.Second
 
 // authenticated sets the user of a request from its certificate or token, or system:anonymous.
@@ -107,7 +107,7 @@ func (a authenticated) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			Name: subject.CommonName, Groups: append(slices.Clone(subject.Organization), user.AllAuthenticated),
 			Extra: map[string][]string{user.CredentialIDKey: {fmt.Sprintf("X509SHA256=%x", sha256.Sum256(certificate.Raw))}},
 		}
-		r.Header.Del("Authorization") // with a certificate, the token is not checked
+		r.Header.Del("Authorization") // if the request has a certificate, the token is not checked
 		a.server.ServeHTTP(w, r.WithContext(request.WithUser(r.Context(), named)))
 		return
 	}
@@ -115,5 +115,5 @@ func (a authenticated) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		r = r.WithContext(request.WithUser(r.Context(), &user.DefaultInfo{Name: user.Anonymous,
 			Groups: []string{user.AllUnauthenticated}}))
 	}
-	a.server.ServeHTTP(w, r) // it authenticates tokens
+	a.server.ServeHTTP(w, r) // the server authenticates tokens
 }

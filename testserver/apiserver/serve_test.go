@@ -35,7 +35,8 @@ func newAuthority(t *testing.T) *authority {
 	return a
 }
 
-// issue returns a certificate of a server on loopback or of a client. The first certificate is the CA's.
+// issue returns a certificate for a server on loopback or for a client. The first certificate that it issues is the
+// CA's.
 func (a *authority) issue(t *testing.T, name string, groups ...string) tls.Certificate {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -71,7 +72,7 @@ func (a *authority) pool() *x509.CertPool {
 	return pool
 }
 
-// client returns a client that trusts the authority and has certificates.
+// client returns a client that trusts the authority and presents the certificates.
 func (a *authority) client(t *testing.T, certificates ...tls.Certificate) *http.Client {
 	transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: a.pool(), Certificates: certificates},
 		ForceAttemptHTTP2: true}
@@ -163,7 +164,7 @@ func TestOnlyCertificatesOfClientsAreServed(t *testing.T) {
 		response.Body.Close()
 		t.Errorf("a certificate of another CA got %s", response.Status)
 	}
-	// A watch ends with the server, which then serves no further requests.
+	// A watch ends when the server ends. The server then serves no further requests.
 	watch, err := known.Get(base + "/api/v1/configmaps?watch=true")
 	if err != nil {
 		t.Fatal(err)
@@ -182,7 +183,7 @@ func TestOnlyCertificatesOfClientsAreServed(t *testing.T) {
 	}
 }
 
-// serve serves a server to its certificates until the test ends.
+// serve serves a server with certificates until the test ends.
 func serve(t *testing.T) (url string, authority *authority, client tls.Certificate) {
 	t.Helper()
 	authority = newAuthority(t)
@@ -204,8 +205,8 @@ func serve(t *testing.T) (url string, authority *authority, client tls.Certifica
 	return "https://" + listener.Addr().String(), authority, authority.issue(t, "somebody", "system:masters")
 }
 
-// TestClientsMayLeaveAtAnyByte cuts requests and responses after each byte. The server does not execute incomplete
-// requests, and continues to serve other clients.
+// TestClientsMayLeaveAtAnyByte cuts requests and responses after each byte. The server must not execute incomplete
+// requests, and must continue to serve other clients.
 func TestClientsMayLeaveAtAnyByte(t *testing.T) {
 	url, authority, certificate := serve(t)
 	const configMaps = "/api/v1/namespaces/default/configmaps"
@@ -249,8 +250,8 @@ func TestClientsMayLeaveAtAnyByte(t *testing.T) {
 	}
 }
 
-// TestSlowWatcherDoesNotBlockOthers opens watches over sockets that it never reads, and causes more events than the
-// sockets and the history hold. The server still answers other clients, and stops.
+// TestSlowWatcherDoesNotBlockOthers opens watches on sockets that it never reads, and causes more events than the
+// sockets and the history can hold. The server must still answer other clients, and must be able to stop.
 func TestSlowWatcherDoesNotBlockOthers(t *testing.T) {
 	url, authority, certificate := serve(t)
 	const configMaps = "/api/v1/namespaces/default/configmaps"

@@ -39,31 +39,31 @@ import (
 	"github.com/kctrl-dev/kctrl/testserver/apiserver/internal/store"
 )
 
-// Options configure a server. The zero value is like a real server after its start.
+// Options configure a server. With the zero value, the server is like a real server that has just started.
 type Options struct {
-	// Seed determines UIDs and generated names: with the same seed and the same sequential requests, a server answers
-	// the same. Timestamps come from the clock, which is virtual in a synctest bubble.
+	// Seed determines UIDs and generated names. With the same seed and the same sequential requests, a server returns the
+	// same responses. Timestamps come from the clock, which is virtual in a synctest bubble.
 	Seed uint64
 	// History is the number of changes of each resource that are kept for watches and earlier lists. The default is
 	// 4096.
 	History int
-	// Isolated makes calls of webhooks outside of this process fail at once, without the network.
+	// Isolated makes calls of webhooks outside of this process fail immediately, without network access.
 	Isolated bool
-	// Unchecked makes the server store objects unchanged, like a fake client: it sets no defaults, and of the metadata
-	// only the version and generated names. Objects without a UID get [NoUID]. It validates nothing, requires no
-	// namespaces, and has none initially. Each object counts its own resource versions, so only versions of lists order
-	// writes. Definitions are validated, and if a kind has a status subresource, only that changes the status.
+	// Unchecked makes the server store objects unchanged, like a fake client. It sets no defaults, and only two fields of
+	// the metadata: the version and generated names. Objects without a UID get [NoUID]. The server validates only
+	// definitions. It requires no namespaces, and initially has none. Each object counts its own resource versions, so
+	// only versions of lists order writes. If a kind has a status subresource, only that subresource changes the status.
 	Unchecked bool
 }
 
-// Server is an API server in memory. Call New for one. It is safe for concurrent use.
+// Server is an in-memory API server, which New or Open returns. It is safe for concurrent use.
 type Server struct {
 	options    Options
 	store      *store.Store
 	names      *generator
 	builtin    map[schema.GroupVersionResource]func() *endpoint
 	crds       *registry
-	crdScope   *handlers.RequestScope // of the status, for writes of the server itself
+	crdScope   *handlers.RequestScope // scope of the status, for writes of the server itself
 	resolver   request.RequestInfoResolver
 	admission  admission.Interface
 	roles      *roleAuthorizer
@@ -91,7 +91,7 @@ func New(options Options) *Server {
 	return s
 }
 
-// DataError is the reason why a file of objects cannot be used. The file is unchanged.
+// DataError is the reason why a file of objects cannot be used. Open does not change the file.
 type DataError struct {
 	Path   string
 	Line   int   // 0 for an error of the file
@@ -111,13 +111,13 @@ func (e *DataError) Error() string {
 
 func (e *DataError) Unwrap() error { return e.Err }
 
-// Open returns a server with the objects in the file at path, and persists its own there; it creates a missing file. A
-// write is on the disk before it is acknowledged or visible. After any end of the process or the machine, the next
-// server has all acknowledged writes, and possibly some of the writes in progress. Concurrent writes share the wait for
-// the disk. The history is not persisted: an earlier watch fails with 410 Gone.
+// Open returns a server with the objects in the file at path, in which it persists its objects. It creates a missing
+// file. A write is on the disk before it is acknowledged or visible. If the process or the machine fails, the next
+// server has all acknowledged writes, and possibly some of the writes that were in progress. Concurrent writes share
+// one wait for the disk. The history is not persisted, so a watch from an earlier version fails with 410 Gone.
 //
-// Only one server may use a file at a time; the caller must ensure this. A damaged file, or one of a later version, is
-// a [*DataError].
+// Only one server may use a file at a time; the caller must ensure this. If the file is damaged or has a later version,
+// the error is a [*DataError].
 func Open(path string, options Options) (*Server, error) {
 	s := newServer(options)
 	if err := s.store.Open(path, s.makeBuiltin); err != nil {
@@ -126,7 +126,7 @@ func Open(path string, options Options) (*Server, error) {
 		}
 		return nil, err
 	}
-	s.names.random = rand.New(rand.NewPCG(options.Seed, uint64(s.store.Current()))) // distinct from existing ones
+	s.names.random = rand.New(rand.NewPCG(options.Seed, uint64(s.store.Current()))) // new names differ from existing ones
 	if err := s.createFirst(); err != nil {
 		return nil, errors.Join(err, s.store.Close())
 	}
@@ -134,9 +134,9 @@ func Open(path string, options Options) (*Server, error) {
 	return s, nil
 }
 
-// Repair drops the damaged lines of the file at path, which no server may have open, and returns a report, or "" if
-// there was no damage. Writes in these lines are lost: their objects have the state of earlier writes. The damaged file
-// is kept beside the repaired one.
+// Repair drops the damaged lines of the file at path, and returns a report, or "" if there was no damage. No server may
+// have the file open. The writes in these lines are lost, so their objects have the state of earlier writes. The
+// damaged file is kept beside the repaired one.
 func Repair(path string) (report string, err error) {
 	r, err := store.Repair(path)
 	if err != nil || r.Dropped == 0 {
@@ -146,9 +146,10 @@ func Repair(path string) (report string, err error) {
 		r.Dropped+r.Kept, r.Bytes, r.Copy), nil
 }
 
-// Fork returns a server that begins with the objects of s, and the history of its built-in kinds. It takes a fraction
-// of the time that their creation takes, and shares what s has prepared for its definitions. Later writes to one of the
-// servers do not affect the other. s must be a server of New without requests in progress.
+// Fork returns a server that begins with the objects of s, and with the history of its built-in kinds. It takes a
+// fraction of the time that it would take to create them, and shares the data that s has prepared for its definitions.
+// Later writes to one of the servers do not affect the other server. s must be a server that New returned, without
+// requests in progress.
 func (s *Server) Fork(seed uint64) *Server {
 	options := s.options
 	options.Seed = seed
@@ -189,10 +190,10 @@ func newServerOn(options Options, objects *store.Store) *Server {
 	return s
 }
 
-// makeBuiltin creates the endpoints of a built-in resource, which sets the object type of its table.
+// makeBuiltin creates the endpoints of a built-in resource, and thereby sets the object type of its table.
 func (s *Server) makeBuiltin(resource schema.GroupResource) {
 	for gvr, endpoint := range s.builtin {
-		if gvr.Resource == resource.Resource { // it may be stored in another group too
+		if gvr.Resource == resource.Resource { // in any group, because another group may store the objects
 			endpoint()
 		}
 	}
@@ -214,7 +215,7 @@ func (s *Server) createFirst() error {
 	return nil
 }
 
-// Config returns a new configuration of clients with all permissions. The caller owns it.
+// Config returns a new configuration for clients that have all permissions. The caller owns it.
 func (s *Server) Config() *clientrest.Config {
 	return &clientrest.Config{
 		Host:      "http://in-memory",
@@ -223,8 +224,8 @@ func (s *Server) Config() *clientrest.Config {
 	}
 }
 
-// Close ends all requests and waits for them, except those of Serve, which waits for its own. Later requests fail.
-// Further calls do nothing.
+// Close ends all requests and waits for them, except for the requests of Serve, for which Serve waits. Later requests
+// fail. Further calls of Close have no effect.
 func (s *Server) Close() {
 	s.cancel()
 	s.requests.Wait()
@@ -234,15 +235,15 @@ func (s *Server) Close() {
 // Compact drops the history, as a server does periodically: watches from earlier versions fail with 410 Gone.
 func (s *Server) Compact() { s.store.Compact() }
 
-// ServeHTTP serves a request. Without a user in its context, it has administrator permissions.
+// ServeHTTP serves a request. If the request's context has no user, the request has administrator permissions.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r, rest := s.begin(w, r); rest != nil {
 		rest(w, r)
 	}
 }
 
-// begin parses and authorizes a request. It answers a request that it rejects, or that needs no wait. Otherwise it
-// returns the handler that answers it.
+// begin parses and authorizes a request. If it rejects the request, or can answer it without a wait, it writes the
+// response. Otherwise it returns the handler that writes the response.
 func (s *Server) begin(w http.ResponseWriter, r *http.Request) (*http.Request, http.HandlerFunc) {
 	if strings.HasPrefix(r.URL.Path, "//") {
 		http.NotFound(w, r)
@@ -305,7 +306,7 @@ func within(timeout time.Duration, handler http.HandlerFunc) http.HandlerFunc {
 // longest is the maximum duration of requests other than watches.
 const longest = time.Minute
 
-// timeoutOf returns the timeout of a request: the requested one, but at most longest; 0 means none.
+// timeoutOf returns the timeout of a request, which is the requested one but at most longest. 0 means no timeout.
 func timeoutOf(r *http.Request, info *request.RequestInfo) (time.Duration, error) {
 	if info.Verb == "watch" || slices.Contains([]string{"proxy", "exec", "attach", "portforward", "log"},
 		info.Subresource) {
@@ -327,11 +328,11 @@ func timeoutOf(r *http.Request, info *request.RequestInfo) (time.Duration, error
 var administrator = &user.DefaultInfo{Name: "kubernetes-admin",
 	Groups: []string{"system:masters", "system:authenticated"}}
 
-// endpoint is a kind that is served in one version.
+// endpoint serves a kind in one version.
 type endpoint struct {
 	objects  rest.StandardStorage
 	registry *registry    // the registry of objects, which may wrap it
-	review   rest.Creater // of kinds that are answered and not stored
+	review   rest.Creater // for kinds that are answered and not stored
 	scope    *handlers.RequestScope
 	parts    map[string]part // subresources by name
 	patches  []string        // types of patches
@@ -340,7 +341,7 @@ type endpoint struct {
 	kind     *kind // of a built-in kind
 }
 
-// part is a subresource. One without a Getter can only be updated.
+// part is a subresource. A subresource without a Getter can only be updated.
 type part struct {
 	storage rest.Updater
 	scope   *handlers.RequestScope
@@ -351,10 +352,11 @@ type part struct {
 var customPatches = []string{string(types.JSONPatchType), string(types.MergePatchType),
 	string(types.ApplyYAMLPatchType)}
 
-// minimumTimeout is the minimum timeout of watches without one: they end after one to two times of it.
+// minimumTimeout is the minimum timeout of watches that do not request one. They end after one to two times this
+// duration.
 const minimumTimeout = 30 * time.Minute
 
-// beginOn is begin for a request for a kind.
+// beginOn is like begin, for a request for a kind.
 func (s *Server) beginOn(w http.ResponseWriter, r *http.Request, info *request.RequestInfo, e *endpoint,
 	admit admission.Interface) http.HandlerFunc {
 	if !e.custom && !negotiate(w, r, info, e) {
@@ -377,7 +379,7 @@ func (s *Server) beginOn(w http.ResponseWriter, r *http.Request, info *request.R
 func (s *Server) serve(w http.ResponseWriter, r *http.Request, info *request.RequestInfo, e *endpoint,
 	admit admission.Interface) {
 	if _, going := admit.(noCreation); e.custom && !going && !s.plain && s.isUnguarded() && s.open(info.Namespace) {
-		admit = nil // this avoids copies of objects and of their managedFields
+		admit = nil // without admission, objects and their managedFields are not copied
 		r = r.WithContext(context.WithValue(r.Context(), unguarded{}, true))
 	}
 	if info.Subresource != "" {
@@ -440,12 +442,12 @@ func (s *Server) servePart(w http.ResponseWriter, r *http.Request, info *request
 	}
 }
 
-// produced are the media types of answers.
+// produced are the media types of responses.
 var produced = []string{"application/json", "application/yaml", "application/vnd.kubernetes.protobuf"}
 
-// negotiate answers requests for built-in kinds whose media types their path does not support, as the real server's
-// router does before it calls a handler: the only pattern is */*, and types are case-sensitive. It reports whether the
-// request must still be handled.
+// negotiate checks the media types of a request for a built-in kind. If the path does not support them, it answers like
+// the real server's router, which does so before it calls a handler. The only pattern is */*, and types are
+// case-sensitive. negotiate reports whether the request must still be handled.
 func negotiate(w http.ResponseWriter, r *http.Request, info *request.RequestInfo, e *endpoint) bool {
 	produced := slices.Clone(produced)
 	if info.Verb == "list" || info.Verb == "watch" {
@@ -454,10 +456,10 @@ func negotiate(w http.ResponseWriter, r *http.Request, info *request.RequestInfo
 	_, known := e.parts[info.Subresource]
 	one, all := info.Verb == "update" || info.Verb == "patch", info.Verb == "create"
 	deeper := len(info.Parts) > 3 && info.Subresource != "proxy"
-	// only lists exist here
+	// such a path has only lists
 	everywhere := e.kind != nil && e.kind.Namespaced && e.kind.Verbs == nil && info.Namespace == ""
 	elsewhere := e.kind != nil && !e.kind.Namespaced && info.Namespace != "" && info.Resource != "namespaces"
-	// reviews have one path, and can only be created
+	// a review has one path, and can only be created
 	unanswered := e.review != nil && (len(info.Parts) > 1 || e.kind.Namespaced && info.Namespace == "")
 	_, oneByOne := e.objects.(*namespaceStorage)
 	switch accept := r.Header.Get("Accept"); {
@@ -482,7 +484,7 @@ func negotiate(w http.ResponseWriter, r *http.Request, info *request.RequestInfo
 	return false
 }
 
-// notFound answers requests for unknown paths in a group: for groups with built-in kinds as the router does.
+// notFound answers requests for unknown paths in a group. If the group has built-in kinds, it answers like the router.
 func (s *Server) notFound(w http.ResponseWriter, r *http.Request, group string) {
 	for resource := range s.builtin {
 		if info, ok := request.RequestInfoFrom(r.Context()); ok && resource.Group == group {
@@ -500,7 +502,8 @@ func routeError(w http.ResponseWriter, r *http.Request, info *request.RequestInf
 		w, r)
 }
 
-// names reports whether a media type in a header, which may have parameters, is one of the given types.
+// names reports whether one of the media types in a header is one of the given types. Parameters of media types are
+// ignored.
 func names(header string, types []string) bool {
 	for one := range strings.SplitSeq(header, ",") {
 		one, _, _ = strings.Cut(one, ";")
@@ -537,7 +540,7 @@ var (
 	metaCodecs = serializer.NewCodecFactory(metaScheme)
 )
 
-// warnings are the warnings of one request: headers of its response, without duplicates.
+// warnings are the warnings of one request. They are headers of its response, without duplicates.
 type warnings struct {
 	mu     sync.Mutex
 	header http.Header
@@ -597,8 +600,8 @@ func (s *Server) open(name string) bool {
 	return namespace != nil && namespace.Status.Phase != "Terminating"
 }
 
-// unguarded marks the contexts of writes without admission.
+// unguarded marks the contexts of writes that have no admission.
 type unguarded struct{}
 
-// isUnguarded reports whether there are no webhooks and policies for writes.
+// isUnguarded reports whether no webhooks and no policies review writes.
 func (s *Server) isUnguarded() bool { return !s.store.HasAny(s.guards) }

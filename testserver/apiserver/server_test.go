@@ -25,7 +25,8 @@ import (
 	"github.com/kctrl-dev/kctrl/testserver/apiserver"
 )
 
-// TestSameSeedSameBytes sends the same requests to two servers with one seed, each in a bubble with the same clock.
+// TestSameSeedSameBytes sends the same requests to two servers with the same seed, each in a bubble with the same
+// clock. The answers must be identical.
 func TestSameSeedSameBytes(t *testing.T) {
 	run := func(seed, sequence uint64, collects bool) (all []byte) {
 		synctest.Test(t, func(t *testing.T) {
@@ -33,7 +34,7 @@ func TestSameSeedSameBytes(t *testing.T) {
 			m := newMask()
 			for _, a := range requestsOf(sequence, "") {
 				a.path, a.body = m.fill(a.path), m.fill(a.body)
-				if collects { // the server drops its parsed documents
+				if collects { // makes the server drop its parsed documents
 					runtime.GC()
 				}
 				status, body, header := p.do(t, a)
@@ -56,8 +57,8 @@ func TestSameSeedSameBytes(t *testing.T) {
 	}
 }
 
-// sortCauseBytes sorts the lines of answers about invalid objects and conflicts, which upstream writes in the order of
-// Go's maps.
+// sortCauseBytes drops the lines of answers about invalid objects and conflicts, because upstream writes their parts in
+// map order.
 func sortCauseBytes(all []byte) []byte {
 	lines := bytes.Split(all, []byte("\n"))
 	for i, line := range lines {
@@ -69,7 +70,7 @@ func sortCauseBytes(all []byte) []byte {
 	return bytes.Join(lines, []byte("\n"))
 }
 
-// TestWatchLastsInABubble watches for hours of virtual time, over bookmarks, and ends with the server.
+// TestWatchLastsInABubble watches for hours of virtual time, across bookmarks, until the server ends.
 func TestWatchLastsInABubble(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := apiserver.New(apiserver.Options{})
@@ -140,8 +141,8 @@ func TestErrorsTakeNoVirtualTime(t *testing.T) {
 	})
 }
 
-// TestSlowWatchLosesItsPlace checks that the server buffers nothing for a watcher that does not read, and sends it an
-// error.
+// TestSlowWatchLosesItsPlace checks that the server buffers nothing for a watcher that does not read, and that it sends
+// the watcher an error.
 func TestSlowWatchLosesItsPlace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := apiserver.New(apiserver.Options{History: 8})
@@ -218,7 +219,7 @@ func TestResponsesAreCompleteForAnyReadSize(t *testing.T) {
 	}
 }
 
-// TestDefinitionIsDeletedWithItsLastObject deletes a CRD whose objects are kept by finalizers.
+// TestDefinitionIsDeletedWithItsLastObject deletes a CRD while finalizers keep its objects.
 func TestDefinitionIsDeletedWithItsLastObject(t *testing.T) {
 	p := newPeer(t, "in memory", apiserver.New(apiserver.Options{}))
 	const gadgets, crd = "/apis/fidelity.kctrl.dev/v1/gadgets",
@@ -246,8 +247,8 @@ func TestDefinitionIsDeletedWithItsLastObject(t *testing.T) {
 	expect(404, asked{method: "GET", path: gadgets}, "")
 }
 
-// TestWatchesEndWithTheirDefinition creates and deletes definitions while clients watch their objects. A watch receives
-// all objects, and ends when its definition is deleted, not before.
+// TestWatchesEndWithTheirDefinition creates and deletes CRDs while clients watch their objects. A watch must receive
+// all objects, and must end when its CRD is deleted but not before.
 func TestWatchesEndWithTheirDefinition(t *testing.T) {
 	p := newPeer(t, "in memory", apiserver.New(apiserver.Options{}))
 	const crds, gadgets = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", "/apis/late.kctrl.dev/v1/lates"
@@ -270,7 +271,7 @@ func TestWatchesEndWithTheirDefinition(t *testing.T) {
 			t.Fatalf("%d %s", status, body)
 		}
 		var watches []*http.Response
-		for _, accept := range []string{"application/json", asPartial} { // stored form, and upstream's
+		for _, accept := range []string{"application/json", asPartial} { // in the stored form and in upstream's
 			request, err := http.NewRequestWithContext(ctx, http.MethodGet, p.host+gadgets+"?watch=1", nil)
 			if err != nil {
 				t.Fatal(err)
@@ -307,13 +308,13 @@ func TestWatchesEndWithTheirDefinition(t *testing.T) {
 	}
 }
 
-// certificate returns the CA bundle of a server, as bytes in JSON.
+// certificate returns a server's CA bundle as a JSON string.
 func certificate(server *httptest.Server) []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
 }
 
-// TestWebhooksConvert converts on writes and reads, single objects and lists, and checks the errors for invalid answers
-// of a webhook.
+// TestWebhooksConvert checks conversions on writes and on reads, of single objects and of lists, and the errors for
+// invalid answers of a webhook.
 func TestWebhooksConvert(t *testing.T) {
 	answer := func(object map[string]any) {
 		spec, _ := object["spec"].(map[string]any)
@@ -404,7 +405,7 @@ func TestWebhooksConvert(t *testing.T) {
 			"conversion webhook for hooks.kctrl.dev/v1, Kind=Hook "+wrong.want)
 	}
 
-	// A request ends with its context or with the server, even while it waits for a webhook. Reads without a webhook do
+	// A request ends when its context or the server ends, even while it waits for a webhook. Reads that need no webhook do
 	// not wait.
 	begun, answered := make(chan struct{}, 2), make(chan struct{})
 	mangle = func(map[string]any) {
@@ -440,8 +441,8 @@ func TestWebhooksConvert(t *testing.T) {
 	<-waiting
 }
 
-// TestEndlessBodyEndsWithItsRequest checks that neither the server nor its Close waits for data that a client does not
-// send.
+// TestEndlessBodyEndsWithItsRequest checks that neither a request nor the server's Close waits for data that a client
+// does not send.
 func TestEndlessBodyEndsWithItsRequest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := apiserver.New(apiserver.Options{})
@@ -472,7 +473,7 @@ func TestEndlessBodyEndsWithItsRequest(t *testing.T) {
 	})
 }
 
-// TestNamespaceStaysUntilItIsFinalized checks that no write to the status ends the namespace earlier.
+// TestNamespaceStaysUntilItIsFinalized checks that a write of the status does not end the namespace earlier.
 func TestNamespaceStaysUntilItIsFinalized(t *testing.T) {
 	server := apiserver.New(apiserver.Options{})
 	defer server.Close()
@@ -499,8 +500,8 @@ func TestNamespaceStaysUntilItIsFinalized(t *testing.T) {
 	}
 }
 
-// TestReviewsCanOnlyBeCreated checks that reviews support only creation, and that an operator that lists all kinds of
-// its scheme receives a Status for them.
+// TestReviewsCanOnlyBeCreated checks that reviews support only creation. An operator that lists all kinds of its scheme
+// must receive a Status for them.
 func TestReviewsCanOnlyBeCreated(t *testing.T) {
 	server := apiserver.New(apiserver.Options{})
 	defer server.Close()
@@ -532,7 +533,7 @@ func TestReviewsCanOnlyBeCreated(t *testing.T) {
 	}
 }
 
-// TestNodePortsOfAServiceDiffer adds a port before one that keeps its node port.
+// TestNodePortsOfAServiceDiffer adds a port before a port that keeps its node port.
 func TestNodePortsOfAServiceDiffer(t *testing.T) {
 	p := newPeer(t, "in memory", apiserver.New(apiserver.Options{}))
 	const services = "/api/v1/namespaces/default/services"
@@ -581,7 +582,8 @@ func TestDefaultsOfReadsAreWritten(t *testing.T) {
 	}
 }
 
-// TestInvalidVersionsOfCreations creates objects with invalid versions: an apply parses them, a creation does not.
+// TestInvalidVersionsOfCreations creates objects with invalid resource versions. An apply parses the version, but a
+// creation does not.
 func TestInvalidVersionsOfCreations(t *testing.T) {
 	p := newPeer(t, "in memory", apiserver.New(apiserver.Options{}))
 	const configMaps = "/api/v1/namespaces/default/configmaps"
@@ -601,7 +603,7 @@ func TestInvalidVersionsOfCreations(t *testing.T) {
 	}
 }
 
-// TestColumnsOfDefinitions requests a CRD like kubectl get.
+// TestColumnsOfDefinitions requests a CRD as a table, as kubectl get does.
 func TestColumnsOfDefinitions(t *testing.T) {
 	p := newPeer(t, "in memory", apiserver.New(apiserver.Options{}))
 	const definitions = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
@@ -635,14 +637,14 @@ func TestColumnsOfDefinitions(t *testing.T) {
 		t.Errorf("columns are %v, want %v", names, want)
 	}
 	cells := table.Rows[0].Cells
-	cells[3] = "" // the time
+	cells[3] = "" // the creation time
 	if want := []any{"as.b.c", "Cluster", "v1,v2(storage)", "", "b.c", "A", "x,y", true}; !cmp.Equal(cells, want) {
 		t.Errorf("cells are %v, want %v", cells, want)
 	}
 }
 
-// TestStatusOfADefinitionChangesItsLabelsToo checks the behavior of kube-apiserver, which protects metadata for other
-// kinds: https://github.com/kubernetes/kubernetes/issues/137681.
+// TestStatusOfADefinitionChangesItsLabelsToo checks that a write of a CRD's status also changes its labels, as in
+// kube-apiserver, which protects the metadata of other kinds: https://github.com/kubernetes/kubernetes/issues/137681.
 func TestStatusOfADefinitionChangesItsLabelsToo(t *testing.T) {
 	p := newPeer(t, "in memory", apiserver.New(apiserver.Options{}))
 	const definitions = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
@@ -671,7 +673,7 @@ func TestStatusOfADefinitionChangesItsLabelsToo(t *testing.T) {
 	}
 }
 
-// TestDuplicateServiceKeepsTheAddress creates a service twice. The first one holds the requested address.
+// TestDuplicateServiceKeepsTheAddress creates a service twice. The first service keeps the requested address.
 func TestDuplicateServiceKeepsTheAddress(t *testing.T) {
 	p := newPeer(t, "in memory", apiserver.New(apiserver.Options{}))
 	for _, spec := range []string{`{"clusterIP":"10.0.0.77","ports":[{"port":1}]}`,
@@ -692,7 +694,7 @@ func TestDuplicateServiceKeepsTheAddress(t *testing.T) {
 	}
 }
 
-// TestEvictionsAreConditions evicts a pod that exists until a kubelet ends it.
+// TestEvictionsAreConditions evicts a pod. The pod exists until a kubelet ends it.
 func TestEvictionsAreConditions(t *testing.T) {
 	p := newPeer(t, "in memory", apiserver.New(apiserver.Options{}))
 	const pod = "/api/v1/namespaces/default/pods/a"
@@ -735,8 +737,8 @@ func TestEvictionsAreConditions(t *testing.T) {
 	}
 }
 
-// TestDiscoveryHasTheMediaTypesOfObjects requests discovery documents in other types, and with methods other than GET,
-// which only built-in groups reject.
+// TestDiscoveryHasTheMediaTypesOfObjects requests discovery documents with other media types, and with methods other
+// than GET, which only built-in groups reject.
 func TestDiscoveryHasTheMediaTypesOfObjects(t *testing.T) {
 	p := newPeer(t, "in memory", apiserver.New(apiserver.Options{}))
 	const (
@@ -787,7 +789,8 @@ func TestDiscoveryHasTheMediaTypesOfObjects(t *testing.T) {
 	}
 }
 
-// TestDiscoveryHasTheOrderOfTheRealServer compares the order of groups and resources, and which of them are stored.
+// TestDiscoveryHasTheOrderOfTheRealServer compares the order of groups and resources with the real server's, and which
+// of them are stored.
 func TestDiscoveryHasTheOrderOfTheRealServer(t *testing.T) {
 	p := newPeer(t, "in memory", apiserver.New(apiserver.Options{}))
 	type document struct {
@@ -832,8 +835,8 @@ func TestDiscoveryHasTheOrderOfTheRealServer(t *testing.T) {
 	}
 }
 
-// TestVolumesAndAddressesAreChecked creates and updates objects with one mistake each, and expects the error of the
-// real server.
+// TestVolumesAndAddressesAreChecked creates and updates objects with one mistake each. The expected errors are the real
+// server's.
 func TestVolumesAndAddressesAreChecked(t *testing.T) {
 	p := newPeer(t, "in memory", apiserver.New(apiserver.Options{}))
 	const pods, quotas, deployments = "/api/v1/namespaces/default/pods", "/api/v1/namespaces/default/resourcequotas",
@@ -875,7 +878,8 @@ func TestVolumesAndAddressesAreChecked(t *testing.T) {
 	}
 }
 
-// TestTokensAreBound creates tokens that are valid while an object exists. The expected answers are the real server's.
+// TestTokensAreBound creates tokens that are valid only while an object exists. The expected answers are the real
+// server's.
 func TestTokensAreBound(t *testing.T) {
 	p := newPeer(t, "in memory", apiserver.New(apiserver.Options{}))
 	const namespace = "/api/v1/namespaces/default"
@@ -979,7 +983,7 @@ func TestRareAnswers(t *testing.T) {
 		{asked{method: "DELETE", path: namespaces}, 405, "the server does not allow this method on the requested resource"},
 		{asked{method: "DELETE", path: configMaps + "?resourceVersion=" + at.Metadata.ResourceVersion}, 200, `"early"`},
 		{asked{method: "GET", path: configMaps + "/early"}, 404, ""},
-		{asked{method: "GET", path: configMaps + "/late"}, 200, ""}, // newer than the deletion's version
+		{asked{method: "GET", path: configMaps + "/late"}, 200, ""}, // newer than the version of the deletion
 		{asked{method: "PATCH", path: configMaps + "/late", contentType: "application/json-patch+json",
 			body: "[" + copies + "]"}, 422, "the server rejected our request due to an error in our request"},
 		{asked{method: "PATCH", path: configMaps + "/late", contentType: "application/merge-patch+json,application/json",
@@ -991,7 +995,7 @@ func TestRareAnswers(t *testing.T) {
 		{asked{method: "GET", path: "/apis/fidelity.kctrl.dev/v1/gadgets/plain", header: curl}, 200,
 			"\n  \"kind\": \"Gadget\""},
 		{asked{method: "GET", path: namespaces + "/default"}, 200, `"kind":"Namespace"`},
-		// after a token was issued for another audience
+		// The same request after a token was issued for another audience.
 		{asked{method: "GET", path: namespaces + "/default", header: curl}, 200, "\n  \"kind\": \"Namespace\""},
 		{asked{method: "POST", path: "/api/v1/watch/namespaces/default/configmaps?timeoutSeconds=1", body: "{}"}, 405,
 			"the server does not allow this method on the requested resource"},
@@ -1002,8 +1006,8 @@ func TestRareAnswers(t *testing.T) {
 	}
 }
 
-// TestReadDefaultsFollowTheSchema converts an object, which stores no defaults: the defaults of reads belong to the
-// current schema.
+// TestReadDefaultsFollowTheSchema converts an object that is stored without defaults. Readers must see the defaults of
+// the current schema.
 func TestReadDefaultsFollowTheSchema(t *testing.T) {
 	p := newPeer(t, "in memory", apiserver.New(apiserver.Options{}))
 	const crds, things = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", "/apis/moved.kctrl.dev/v1/things"

@@ -55,14 +55,14 @@ type selectableField struct {
 	path *jsonpath.JSONPath
 }
 
-// of returns the strategy for a server.
+// of returns a copy of the strategy for a server.
 func (s *customStrategy) of(server *Server, d *definition, kind runtimeschema.GroupVersionKind) *customStrategy {
 	st := *s
 	st.generator, st.kind, st.namespaced = server.names, kind, d.namespaced()
 	return &st
 }
 
-// newCustomStrategy returns the strategy of a version, without the fields that of sets.
+// newCustomStrategy returns the strategy of a version, without the fields that the method of sets.
 func (p *preparation) newCustomStrategy(v apiextensionsv1.CustomResourceDefinitionVersion) (*customStrategy, error) {
 	st := &customStrategy{
 		customTyper: customTyper{metaScheme}, structural: p.schemas[v.Name], known: p.known[v.Name],
@@ -136,7 +136,7 @@ func (s *customStrategy) PrepareForUpdate(_ context.Context, object, old runtime
 	}
 }
 
-// setStatus sets the status of an object to that of a content, or removes it.
+// setStatus sets the status of an object to the status in content, or removes it if content has none.
 func setStatus(u *unstructured.Unstructured, content map[string]any) {
 	if status, ok := content["status"]; ok {
 		u.Object["status"] = status
@@ -186,12 +186,12 @@ func (s *customStrategy) ValidateUpdate(ctx context.Context, object, old runtime
 	return append(problems, s.validateRules(ctx, problems, u, was, cel.WithRatcheting(both))...)
 }
 
-// right reports whether an object certainly conforms to the schema.
+// right reports whether it is certain that an object conforms to the schema.
 func (s *customStrategy) right(u *unstructured.Unstructured) bool {
 	return s.known != nil && s.known.Has(u.Object) && s.known.Valid(u.Object)
 }
 
-// validateLists validates lists that are sets or maps, unless the old object was invalid too.
+// validateLists validates lists that are sets or maps, unless the old object was also invalid.
 func (s *customStrategy) validateLists(u, was *unstructured.Unstructured) field.ErrorList {
 	problems := listtype.ValidateListSetsAndMaps(nil, s.structural, u.Object)
 	if len(problems) > 0 && len(listtype.ValidateListSetsAndMaps(nil, s.structural, was.Object)) > 0 {
@@ -200,8 +200,8 @@ func (s *customStrategy) validateLists(u, was *unstructured.Unstructured) field.
 	return problems
 }
 
-// validateChange validates a changed value, in which unchanged parts may be invalid. A value that is valid as a new one
-// is valid here too, and checking that first takes a fifth of the time.
+// validateChange validates a changed value, in which unchanged parts may be invalid. A value that would be valid in a
+// new object is also valid here. This check takes a fifth of the time, so it comes first.
 func validateChange(path *field.Path, value, was any, schema validation.SchemaValidator,
 	options ...validation.ValidationOption) field.ErrorList {
 	if len(validation.ValidateCustomResource(path, value, schema)) == 0 {
@@ -241,8 +241,8 @@ func (s *customStrategy) validateType(u *unstructured.Unstructured) (problems fi
 	return problems
 }
 
-// validateEmbedded validates the metadata of embedded objects. The oldest supported apiextensions-apiserver expects no
-// context.
+// validateEmbedded validates the metadata of embedded objects. It supports the oldest apiextensions-apiserver, whose
+// function has no context parameter.
 func (s *customStrategy) validateEmbedded(ctx context.Context, u *unstructured.Unstructured) field.ErrorList {
 	switch validate := any(objectmeta.Validate).(type) {
 	case func(context.Context, *field.Path, any, *schema.Structural, bool) field.ErrorList:
@@ -326,7 +326,7 @@ func (s *customStrategy) WarningsOnUpdate(_ context.Context, object, old runtime
 	return finalizerWarnings(object, must.Access(old).GetFinalizers())
 }
 
-// finalizerWarnings returns warnings for new finalizers whose names other programs may use too.
+// finalizerWarnings returns warnings for new finalizers whose names other programs may also use.
 func finalizerWarnings(object runtime.Object, known []string) (warnings []string) {
 	path := field.NewPath("metadata", "finalizers").String()
 	for _, finalizer := range slices.Compact(slices.Sorted(slices.Values(must.Access(object).GetFinalizers()))) {

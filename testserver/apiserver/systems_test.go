@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// systemRequests returns requests for pods and templates with features of Linux, of Windows, and of neither.
+// systemRequests returns requests for pods and templates with features of Linux, of Windows, or of neither.
 func systemRequests(seed uint64, salt string) []asked {
 	s := &sequence{Rand: rand.New(rand.NewPCG(seed, 9)), namespace: fmt.Sprintf("y%d%s", seed, salt)}
 	s.add(asked{method: "POST", path: "/api/v1/namespaces", body: object("v1", "Namespace", s.namespace, "", nil)})
@@ -31,7 +31,7 @@ func systemRequests(seed uint64, salt string) []asked {
 	return s.requests
 }
 
-// placed adds affinities and topology spreads that refer to labels of the pod by key.
+// placed adds affinities and topology spreads that refer to the pod's labels by key.
 func (s *sequence) placed(spec map[string]any) {
 	selector := func() any {
 		return pick[any](s, nil, map[string]any{}, map[string]any{"matchLabels": map[string]any{pick(s, "a", "c"): "x"}},

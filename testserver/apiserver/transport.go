@@ -11,7 +11,8 @@ import (
 	"github.com/kctrl-dev/kctrl/testserver/apiserver/internal/store"
 )
 
-// transport passes requests to a handler in this process, without sockets, so that time passes in a synctest bubble.
+// transport passes requests to a handler in this process. It uses no sockets, because the time in a synctest bubble
+// stops while a goroutine waits for a socket.
 type transport struct {
 	begin    beginner
 	ctx      context.Context // ends with the server
@@ -19,8 +20,8 @@ type transport struct {
 	server   *Server // the server of HandleWebhooks; nil for a webhook's transport
 }
 
-// beginner answers a request that needs no wait. Otherwise it returns the handler that answers it, and the request with
-// the information so far.
+// beginner answers a request that needs no wait. Otherwise it returns the handler that answers the request, and the
+// request with the information that was added until then.
 type beginner func(w http.ResponseWriter, r *http.Request) (*http.Request, http.HandlerFunc)
 
 // waits returns the beginner for a handler that may wait.
@@ -30,8 +31,9 @@ func waits(handler http.Handler) beginner {
 	}
 }
 
-// RoundTrip serves a request: at once if it needs no wait, otherwise in a goroutine, which ends with the request's
-// context, with the server, or when the response's body is closed. It returns when the handler flushes or ends.
+// RoundTrip serves a request. It serves a request that needs no wait immediately, and any other request in a goroutine.
+// The goroutine ends when the request's context ends, the server is closed, or the response's body is closed. RoundTrip
+// returns when the handler flushes or ends.
 func (t *transport) RoundTrip(request *http.Request) (*http.Response, error) {
 	served := asServed(request)
 	err := request.Context().Err()
@@ -89,7 +91,7 @@ func (t *transport) tryAtOnce(w *response, r *http.Request) (served *http.Reques
 	return served, rest, nil
 }
 
-// serve runs the rest of a request in a goroutine. The client may reuse its data from now on.
+// serve runs the rest of a request in a goroutine. The client may then reuse the data of the request.
 func (t *transport) serve(w *response, begun *http.Request, rest http.HandlerFunc) {
 	ctx, cancel := context.WithCancel(begun.Context())
 	unlink := context.AfterFunc(t.ctx, cancel)
@@ -97,13 +99,13 @@ func (t *transport) serve(w *response, begun *http.Request, rest http.HandlerFun
 	w.started, w.cancel = make(chan struct{}), cancel
 	stopped := context.AfterFunc(ctx, func() {
 		w.fail(context.Cause(ctx))
-		_ = served.Body.Close() // the handler may wait for its end
+		_ = served.Body.Close() // the handler may wait for the end of the body
 	})
 	t.requests.Go(func() {
 		defer served.Body.Close()
 		defer unlink()
 		defer stopped()
-		defer func() { // a panic of upstream breaks the connection, as in an HTTP server
+		defer func() { // a panic in upstream's code breaks the connection, as in an HTTP server
 			if problem := recover(); problem != nil {
 				w.fail(panicked(problem))
 			}
@@ -127,10 +129,10 @@ const window = 1 << 20
 
 // response connects a handler that writes with a client that reads.
 type response struct {
-	header  http.Header   // of the handler; a copy is sent
+	header  http.Header   // the handler's header; a copy is sent
 	started chan struct{} // closed when RoundTrip can return; nil if the response is complete before it is read
 	cancel  context.CancelFunc
-	bare    bool // it has no body, such as an answer to HEAD
+	bare    bool // it has no body, such as a response to HEAD
 
 	mu       sync.Mutex
 	progress sync.Cond // L is mu; signaled when a field below changes
@@ -179,7 +181,7 @@ func (w *response) Write(data []byte) (int, error) {
 	return len(data), nil
 }
 
-// give writes data at once. The data must not change afterwards.
+// give writes data without waiting for the client. The data must not change afterwards.
 func (w *response) give(data []byte) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -32,9 +32,9 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
-// varietyOf returns the requests of a seed about two kinds, custom or built in: all verbs, subresources, types of
-// patches and queries for each of them, metadata, fields that no sample has, and watches. Other sequences send typical
-// requests of operators; this one sends unusual ones.
+// varietyOf returns the requests of a seed about two kinds, custom or built-in. They contain all verbs, subresources,
+// patch types and queries of these kinds, metadata, fields that no sample has, and watches. Other sequences send
+// typical requests of operators; these send unusual ones.
 func varietyOf(seed uint64, salt string) []asked { return varietyAbout(variedKinds, seed, salt) }
 
 func varietyAbout(all []sampleKind, seed uint64, salt string) []asked {
@@ -58,7 +58,7 @@ func varietyAbout(all []sampleKind, seed uint64, salt string) []asked {
 				accept: pick(s, "", "", asTable, asPartial, "application/json;stream=watch", "application/yaml")})
 		}
 	}
-	for i, a := range s.requests { // in memory, metadata-only DaemonSets have an additional annotation
+	for i, a := range s.requests { // the in-memory server adds an annotation to metadata-only DaemonSets
 		if strings.Contains(a.path, "/daemonsets") && (a.accept == asPartial ||
 			strings.Contains(a.accept, "PartialObjectMetadataList")) {
 			s.requests[i].accept = ""
@@ -67,7 +67,7 @@ func varietyAbout(all []sampleKind, seed uint64, salt string) []asked {
 	return s.requests
 }
 
-// variedKinds are the sample kinds and the kinds of other sequences.
+// variedKinds contains the sample kinds and the kinds of other sequences.
 var variedKinds = append(slices.Clone(sampleKinds),
 	sampleKind{"/api/v1/namespaces/%s/configmaps", "v1", "ConfigMap", nil,
 		[]string{`{"data":{"k":"v","l":"w"},"binaryData":{"b":"eA=="}}`, `{}`}, []string{labelPatch, `{"data":{"k":null}}`,
@@ -96,7 +96,7 @@ var variedKinds = append(slices.Clone(sampleKinds),
 		[]string{`{"roleRef":{"apiGroup":"rbac.authorization.k8s.io","kind":"ClusterRole","name":"cluster-admin"},"subjects":[{"kind":"ServiceAccount","name":"a","namespace":"b"},{"kind":"User","name":"u","apiGroup":"rbac.authorization.k8s.io"}]}`}, []string{labelPatch, `{"subjects":[]}`, `{"roleRef":{"name":"view"}}`}},
 )
 
-// ours returns a selector of this sequence's objects, for kinds with objects of other sequences.
+// ours returns a selector of this sequence's objects if other sequences also have objects of the kind.
 func (s *sequence) ours(k sampleKind, separator string) string {
 	if strings.Contains(k.path, "%s") {
 		return ""
@@ -111,7 +111,7 @@ func (s *sequence) sample(k sampleKind) (content map[string]any) {
 	return content
 }
 
-// varied returns a body of a kind: a sample, one with an additional field, or an invalid one.
+// varied returns a body of a kind: a sample, a sample with an additional field, or an invalid one.
 func (s *sequence) varied(k sampleKind) map[string]any {
 	content := s.sample(k)
 	switch s.IntN(6) {
@@ -157,7 +157,7 @@ func (s *sequence) variedMetadata() map[string]any {
 	return metadata
 }
 
-// variedQuery returns the query of a write.
+// variedQuery returns a random query of a write.
 func (s *sequence) variedQuery(more ...string) string {
 	values := url.Values{}
 	optional := func(odds int, name string, of ...string) {
@@ -280,7 +280,7 @@ func (s *sequence) vary(k sampleKind) {
 	}
 }
 
-// oddly sometimes changes the text of a body: it repeats a field, adds an unknown one, or changes the case of names.
+// oddly sometimes changes the text of a body: it repeats a field, adds an unknown field, or changes the case of names.
 func (s *sequence) oddly(body string) string {
 	switch s.IntN(25) {
 	case 0:
@@ -312,7 +312,7 @@ func (s *sequence) lists(k sampleKind, path string) {
 		values.Set("fieldSelector", "metadata.name="+s.kindName(k))
 	}
 	optional(5, "limit", "1", "2", "0", "-1", "x", "99999999999999999999")
-	optional(6, "resourceVersion", "{{start}}", "{{start}}", "x", "-1") // 0 means any cached version
+	optional(6, "resourceVersion", "{{start}}", "{{start}}", "x", "-1") // 0 would allow any cached version
 	optional(8, "resourceVersionMatch", "Exact", "NotOlderThan", "x")
 	optional(25, "continue", "x", "eyJ2IjoibWV0YS5rOHMuaW8vdjEiLCJydiI6MSwic3RhcnQiOiJhIn0", "{{continue}}")
 	optional(25, "sendInitialEvents", "true")
@@ -328,7 +328,7 @@ func (s *sequence) lists(k sampleKind, path string) {
 	}
 }
 
-// deletion returns the body of a deletion, or "".
+// deletion returns the body of a delete request, which may be empty.
 func (s *sequence) deletion(name string) string {
 	options := map[string]any{}
 	optional := func(odds int, name string, values ...any) {
@@ -352,7 +352,7 @@ func (s *sequence) deletion(name string) string {
 	return marshal(options)
 }
 
-// some returns a part of a body, like a patch, without some of its values.
+// some returns a body without some of its values, as for a patch.
 func (s *sequence) some(content map[string]any) map[string]any {
 	part := map[string]any{}
 	for _, key := range sortedKeys(content) {
@@ -373,7 +373,7 @@ func (s *sequence) some(content map[string]any) map[string]any {
 	return part
 }
 
-// direct adds directives to a strategic merge patch.
+// direct adds directives of strategic merge patches to a value.
 func (s *sequence) direct(value any) any {
 	switch value := value.(type) {
 	case map[string]any:
@@ -405,7 +405,7 @@ func (s *sequence) direct(value any) any {
 	return value
 }
 
-// operations returns the operations of a JSON patch, at places that exist in a body.
+// operations returns a JSON patch whose operations refer to places that exist in a body.
 func (s *sequence) operations(content map[string]any) string {
 	var paths []string
 	values := map[string]any{}
@@ -462,7 +462,7 @@ var goTypes = sync.OnceValue(func() *runtime.Scheme {
 func (s *sequence) graft(k sampleKind, content map[string]any) {
 	model, err := goTypes().New(schema.FromAPIVersionAndKind(k.apiVersion, k.kind))
 	if err != nil {
-		s.mutate(content) // a custom resource
+		s.mutate(content) // a custom resource has no Go type
 		return
 	}
 	type place struct {
@@ -521,7 +521,7 @@ var ungrafted = []string{
 	"globalDefault", "matchLabelKeys", "mismatchLabelKeys",
 }
 
-// eachField calls f for the fields of a struct, with their JSON names.
+// eachField calls f for each field of a struct with its JSON name.
 func eachField(t reflect.Type, f func(name string, of reflect.Type)) {
 	for i := range t.NumField() {
 		field := t.Field(i)
@@ -595,7 +595,7 @@ func (s *sequence) value(t reflect.Type, name string, depth int) any {
 	return nil
 }
 
-// enumerated lists the values of string types that have few.
+// enumerated lists the values of string types that have only a few values.
 var enumerated = map[string][]string{
 	"Protocol": {"TCP", "UDP", "SCTP"}, "URIScheme": {"HTTP", "HTTPS"}, "PullPolicy": {"Always", "Never", "IfNotPresent"},
 	"DNSPolicy": {"ClusterFirst", "Default", "None"}, "RestartPolicy": {"Always", "OnFailure", "Never"},

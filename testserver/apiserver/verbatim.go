@@ -29,12 +29,12 @@ import (
 	"github.com/kctrl-dev/kctrl/testserver/apiserver/internal/store"
 )
 
-// Most reads request objects as JSON in the stored version. These are answered with the stored bytes, without
-// upstream's handlers, which would decode and encode each object. The handlers answer all other requests, and report
-// all errors, so that there is one implementation of them.
+// Most reads request objects as JSON in the stored version. The server answers these reads with the stored bytes,
+// without upstream's handlers, which would decode and encode each object. Upstream's handlers answer all other requests
+// and report all errors, so errors have only one implementation.
 
-// getVerbatim answers a get of one object with its stored form, and reports whether it has. It does not wait: objects
-// that need a conversion, possibly by a webhook, are excluded.
+// getVerbatim answers a get of one object with the object's stored form, and reports whether it did. It never waits,
+// because it excludes objects that need a conversion, for which a webhook may be called.
 func getVerbatim(w http.ResponseWriter, r *http.Request, info *request.RequestInfo, e *endpoint) bool {
 	if info.Verb != "get" || r.URL.RawQuery != "" {
 		return false
@@ -43,7 +43,7 @@ func getVerbatim(w http.ResponseWriter, r *http.Request, info *request.RequestIn
 	return ok && v.get(request.WithNamespace(r.Context(), info.Namespace), w, r)
 }
 
-// listVerbatim answers a list or watch with the stored form, and reports whether it has.
+// listVerbatim answers a list or watch with the stored form of objects, and reports whether it did.
 func listVerbatim(w http.ResponseWriter, r *http.Request, info *request.RequestInfo, e *endpoint) bool {
 	if info.Verb != "list" && info.Verb != "watch" {
 		return false
@@ -73,13 +73,13 @@ func newVerbatim(r *http.Request, info *request.RequestInfo, e *endpoint) (v ver
 	if err != nil || accepted.Convert != nil || media.MediaType != runtime.ContentTypeJSON {
 		return v, false
 	}
-	if media.Serializer == media.PrettySerializer { // pretty output, which browsers and curl get too
+	if media.Serializer == media.PrettySerializer { // pretty output, which browsers and curl also receive
 		return v, false
 	}
 	return verbatim{storage.stored(), e.scope, media, info}, true
 }
 
-// stored returns the registry, also for storages that embed it and extend some writes.
+// stored returns the registry. Storages that embed a registry to extend some writes also have this method.
 func (r *registry) stored() *registry { return r }
 
 type verbatim struct {
@@ -107,7 +107,7 @@ func (v verbatim) get(ctx context.Context, w http.ResponseWriter, r *http.Reques
 	return ok
 }
 
-// appendObject appends an object as JSON, if its stored form is the one that readers see.
+// appendObject appends an object as JSON, if its stored form is the form that readers receive.
 func (v verbatim) appendObject(data []byte, r *store.Record, item bool) ([]byte, bool) {
 	if r.Object == nil {
 		if !v.codec.(*customCodec).verbatim(r) {
@@ -233,7 +233,7 @@ func (v verbatim) list(ctx context.Context, w http.ResponseWriter, r *http.Reque
 	return true
 }
 
-// write writes an answer, and compresses a long one if the client accepts it.
+// write writes a response. It compresses a long response if the client accepts that.
 func (v verbatim) write(w http.ResponseWriter, r *http.Request, status int, data []byte) {
 	const long = 128 << 10
 	w.Header().Set("Content-Type", v.media.MediaType)
@@ -305,7 +305,7 @@ type verbatimWatch struct {
 	buffer []byte // unwritten events
 }
 
-// burst is the size of events that are written at once.
+// burst is the size of buffered events from which they are written.
 const burst = 32 << 10
 
 func (t *verbatimWatch) change(ctx context.Context, event watch.EventType, r *store.Record) bool {

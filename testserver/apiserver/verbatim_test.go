@@ -15,8 +15,8 @@ import (
 	"github.com/kctrl-dev/kctrl/testserver/apiserver"
 )
 
-// TestVerbatimAnswersMatchUpstream sends random requests and then reads everything twice: like most clients, answered
-// with stored bytes, and so that upstream's handlers answer.
+// TestVerbatimAnswersMatchUpstream sends random requests and then reads all objects twice. The server answers the first
+// read with stored bytes, as it does for most clients, and the second with upstream's handlers.
 func TestVerbatimAnswersMatchUpstream(t *testing.T) {
 	seeds.Each(t, 5, func(t *testing.T, seed uint64) {
 		synctest.Test(t, func(t *testing.T) {

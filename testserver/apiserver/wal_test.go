@@ -30,7 +30,7 @@ import (
 	"github.com/kctrl-dev/kctrl/testserver/apiserver"
 )
 
-// writerVariable makes this test binary write to the server of a file until it is killed.
+// writerVariable makes the test binary write to a server with a file until it is killed.
 const writerVariable = "KCTRL_TEST_WAL_WRITER"
 
 func TestMain(m *testing.M) {
@@ -66,7 +66,7 @@ const crate = `{"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDef
 	"versions":[{"name":"v1","served":true,"storage":true,"subresources":{"status":{}},"schema":{"openAPIV3Schema":{"type":"object","properties":{
 		"spec":{"type":"object","properties":{"size":{"type":"integer","default":3},"weight":{"type":"number"}}}}}}}]}}`
 
-// state returns the state of a server by resource and name, with versions and UIDs.
+// state returns the objects of a server by resource and name, with their versions and UIDs.
 func state(t *testing.T, server *apiserver.Server) map[string]string {
 	t.Helper()
 	live, err := clientOf(server)
@@ -83,7 +83,7 @@ func state(t *testing.T, server *apiserver.Server) map[string]string {
 		list := &unstructured.UnstructuredList{}
 		list.SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind + "List"))
 		if err := live.List(t.Context(), list); err != nil {
-			continue // the CRD does not exist
+			continue // the resource is missing, because its CRD does not exist
 		}
 		for _, item := range list.Items {
 			text, err := item.MarshalJSON()
@@ -110,7 +110,7 @@ func compareStates(t *testing.T, what string, got, want map[string]string) {
 	}
 }
 
-// fill writes objects of Go types, a CRD and custom resources, and changes and deletes some.
+// fill writes objects of Go types, a CRD and custom resources, and then changes and deletes some of them.
 func fill(t *testing.T, server *apiserver.Server) {
 	t.Helper()
 	live, err := clientOf(server)
@@ -146,7 +146,7 @@ func fill(t *testing.T, server *apiserver.Server) {
 	}
 	if err := live.Delete(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default",
 		Name: "m1"}}); err != nil {
-		t.Fatal(err) // it is only marked
+		t.Fatal(err) // a finalizer keeps the object, so it is only marked as deleted
 	}
 }
 
@@ -182,7 +182,7 @@ func TestObjectsOutliveTheServer(t *testing.T) {
 			t.Errorf("a new object has the UID or the version of %s: %s", name, text)
 		}
 	}
-	// The server has no history from before the restart, and reports that.
+	// The server has no history from before the restart, and must report that to watchers.
 	watcher, err := client.NewListWatcher(live, &corev1.ConfigMap{}, client.Scope{})
 	if err != nil {
 		t.Fatal(err)
@@ -211,7 +211,7 @@ func TestEveryPrefixOfTheFileIsAState(t *testing.T) {
 	before, ends := map[string]string(nil), 0
 	for end := header; end <= len(content); end++ {
 		if boundary := content[end-1] == '\n'; !boundary && end%97 != 0 {
-			continue // opens a server for only some of the bytes within a line, to save time
+			continue // to save time, open a server for only some of the bytes within a line
 		}
 		cut := filepath.Join(t.TempDir(), "objects")
 		if err := os.WriteFile(cut, content[:end], 0o600); err != nil {
@@ -231,8 +231,8 @@ func TestEveryPrefixOfTheFileIsAState(t *testing.T) {
 	}
 }
 
-// withoutFresh removes objects and fields that a server creates again if they are missing: namespaces, roles, and the
-// times of conditions.
+// withoutFresh removes the objects and fields that a server creates again if they are missing: namespaces, roles, and
+// the times of conditions.
 func withoutFresh(state map[string]string) map[string]string {
 	kept := map[string]string{}
 	for name, text := range state {
@@ -337,7 +337,7 @@ func TestFileSizeIsBoundedByObjects(t *testing.T) {
 	compareStates(t, "after rewrites", state(t, open(t, path)), want)
 }
 
-// writers is the number of concurrent writers. Each writes its own objects.
+// writers is the number of concurrent writers. Each writer has its own objects.
 const writers = 4
 
 // writeUntilKilled writes objects and prints each acknowledged write.
@@ -368,7 +368,7 @@ func writeUntilKilled(ctx context.Context, path string) error {
 	return <-failed
 }
 
-// writeOne creates, updates or deletes an object and returns its name and version.
+// writeOne creates, updates or deletes an object, and returns its name and version.
 func writeOne(ctx context.Context, live *client.REST, i int) (string, error) {
 	m := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: fmt.Sprintf("m%d", i%20)},
 		Data: map[string]string{"data": strings.Repeat("x", rand.IntN(200<<10))}}
@@ -388,8 +388,8 @@ func writeOne(ctx context.Context, live *client.REST, i int) (string, error) {
 	return m.Name + " " + m.ResourceVersion + "\n", err
 }
 
-// TestKilledProcessKeepsAcknowledgedWrites kills a writing process repeatedly, and compares the file with the
-// acknowledged writes.
+// TestKilledProcessKeepsAcknowledgedWrites kills a writing process repeatedly, and compares the file with the writes
+// that were acknowledged.
 func TestKilledProcessKeepsAcknowledgedWrites(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "objects")
 	answered := map[string]string{}
@@ -432,7 +432,8 @@ func TestKilledProcessKeepsAcknowledgedWrites(t *testing.T) {
 	}
 }
 
-// compareAnswered returns the objects that differ from the answer to their last write, and records their state.
+// compareAnswered returns the objects that differ from the answer to their last write. It then records their current
+// state.
 func compareAnswered(t *testing.T, server *apiserver.Server, answered map[string]string) (differ []string) {
 	t.Helper()
 	live, err := clientOf(server)

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// warned are objects that the real server accepts with a warning. The names of cluster-scoped objects contain the name
-// of the sequence's namespace.
+// warned contains objects that the real server accepts with a warning. The names of cluster-scoped objects contain the
+// name of the sequence's namespace.
 var warned = []struct{ path, body, status string }{
 	{"/api/v1/namespaces/%s/persistentvolumeclaims", `{"apiVersion":"v1","kind":"PersistentVolumeClaim","metadata":{"name":"%s","annotations":{"volume.beta.kubernetes.io/storage-class":"x"}},
 		"spec":{"accessModes":["ReadWriteOnce"],"resources":{"requests":{"storage":"1500m"},"limits":{"storage":"2500m"}}}}`, ""},
@@ -57,7 +57,7 @@ var warned = []struct{ path, body, status string }{
 		`{"apiVersion":"v1","kind":"Service","metadata":{"name":"%s"},"spec":{"type":"LoadBalancer","ports":[{"port":1}],"externalIPs":["fd00:0::1"]}}`, `{"status":{"loadBalancer":{"ingress":[{"ip":"fd00:0::1"}]}}}`},
 }
 
-// warnedRequests writes each of these objects in all ways.
+// warnedRequests returns requests that write each of these objects in all ways.
 func warnedRequests(seed uint64, salt string) []asked {
 	s := &sequence{Rand: rand.New(rand.NewPCG(seed, 8)), namespace: fmt.Sprintf("w%d%s", seed, salt)}
 	s.add(asked{method: "POST", path: "/api/v1/namespaces", body: object("v1", "Namespace", s.namespace, "", nil)})

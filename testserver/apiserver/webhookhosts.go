@@ -30,10 +30,10 @@ type host struct {
 	ended context.CancelFunc
 }
 
-// HandleWebhooks registers a handler for a host that webhook configurations and conversions may use, such as
-// webhooks.in-memory, or NAME.NAMESPACE.svc for a Service, possibly with a port. The handler is called in this process,
-// without a socket, regardless of the caBundle. It replaces an earlier handler of the host. release ends the current
-// calls, and from then on the host is looked up in the network.
+// HandleWebhooks registers a handler for a host that webhook configurations and conversions may use. A host is a name
+// such as webhooks.in-memory, or NAME.NAMESPACE.svc for a Service, and may have a port. The server calls the handler in
+// this process, without a socket, regardless of the caBundle. The handler replaces an earlier handler of the host.
+// release ends the current calls. After release, the server sends requests for the host to the network.
 func (s *Server) HandleWebhooks(name string, handler http.Handler) (release func()) {
 	h := &host{}
 	h.begin, h.requests = waits(recovering{handler}), &s.requests
@@ -54,7 +54,7 @@ func (s *Server) HandleWebhooks(name string, handler http.Handler) (release func
 	}
 }
 
-// handleWebhooks is HandleWebhooks with a unique host.
+// handleWebhooks is like HandleWebhooks, with a unique host.
 func (s *Server) handleWebhooks(handler http.Handler) (url string, release func()) {
 	s.hosts.mu.Lock()
 	s.hosts.count++
@@ -100,7 +100,7 @@ func (s *Server) newClients() *webhook.ClientManager {
 	return &clients
 }
 
-// connect makes clients of webhooks use those in this process.
+// connect makes clients call the webhooks in this process.
 func (s *Server) connect(clients *webhook.ClientManager) {
 	authentication, err := webhook.NewDefaultAuthenticationInfoResolver("")
 	must.Do(err)

@@ -15,7 +15,7 @@ import (
 	"github.com/kctrl-dev/kctrl/testserver/apiserver/internal/builtin"
 )
 
-// review is a request to a webhook, in the version that it supports.
+// review is a request to a webhook, in a version that the webhook supports.
 type review struct {
 	uid               types.UID
 	request, response runtime.Object
@@ -76,7 +76,7 @@ func addOldReview(scheme *runtime.Scheme) error {
 	return nil
 }
 
-// verified returns the answer, if it belongs to the request.
+// verified returns the response, if it belongs to the request.
 func (r *review) verified(mutating bool) (*admissionreviewv1.AdmissionResponse, error) {
 	switch given := r.response.(type) {
 	case *oldReview:

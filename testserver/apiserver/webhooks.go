@@ -33,8 +33,8 @@ import (
 	"github.com/kctrl-dev/kctrl/testserver/apiserver/internal/store"
 )
 
-// The limit for copies in JSON patches, of requests and of webhooks, is a variable of the library. Like the real
-// server, it is set before any patch is applied, so that a few copies cannot exhaust the memory.
+// The limit for copies in JSON patches, from requests and from webhooks, is a variable of the library. Like the real
+// server, this package sets it before any patch is applied, so that a few copies cannot exhaust the memory.
 func init() { jsonpatch.AccumulatedCopySizeLimit = maxBody }
 
 // webhooks calls the webhooks of webhook configurations.
@@ -135,7 +135,7 @@ func (h *compiledHook) ignored(err error) bool {
 	return errors.As(err, &failed) && h.FailurePolicy != nil && *h.FailurePolicy == admissionv1.Ignore
 }
 
-// refusal returns the client's error for an error of a webhook.
+// refusal returns the error for the client, given the error of a webhook.
 func refusal(err error) error {
 	var failed *webhook.ErrCallingWebhook
 	var rejected *webhook.ErrWebhookRejection
@@ -148,7 +148,7 @@ func refusal(err error) error {
 	return err
 }
 
-// reply is the answer of a webhook.
+// reply is the response of a webhook.
 type reply struct {
 	patch    []byte
 	kind     admissionreviewv1.PatchType
@@ -233,14 +233,14 @@ type mutatingWebhooks struct{ *webhooks }
 
 const mutatingName = "MutatingAdmissionWebhook"
 
-// invocations has the state of the webhooks or policies that were called for one object.
+// invocations is the state of the webhooks or policies that were called for one object.
 type invocations[K comparable] struct {
 	last  runtime.Object // the object after the last call
-	asked sets.Set[K]    // called ones with reinvocation
-	again sets.Set[K]    // those of them after which the object changed
+	asked sets.Set[K]    // called ones that request reinvocation
+	again sets.Set[K]    // those of asked after whose call the object changed
 }
 
-// invocationsOf returns the state under the name of a plugin.
+// invocationsOf returns the state that is stored under the name of a plugin.
 func invocationsOf[K comparable](again admission.ReinvocationContext, plugin string) *invocations[K] {
 	known, ok := again.Value(plugin).(*invocations[K])
 	if !ok {
@@ -271,7 +271,7 @@ type hookKey struct {
 
 func (h *compiledHook) key() hookKey { return hookKey{h.Configuration, h.Index} }
 
-// changed marks those that were called for reinvocation.
+// changed marks the called webhooks or policies for reinvocation.
 func (i *invocations[K]) changed() {
 	i.again = i.again.Union(i.asked)
 	i.asked = sets.New[K]()
@@ -344,7 +344,7 @@ func (m *mutatingWebhooks) admit(ctx context.Context, a admission.Attributes, o 
 	return nil
 }
 
-// change calls a webhook and applies its patch. It reports whether that has changed the object.
+// change calls a webhook and applies its patch. It reports whether the patch has changed the object.
 func (m *mutatingWebhooks) change(ctx context.Context, h *compiledHook, as *subject, a *admission.VersionedAttributes,
 	o admission.ObjectInterfaces) (bool, error) {
 	answered, err := m.ask(ctx, m.server.names.uid(), h, as, a)

@@ -15,8 +15,8 @@ import (
 	"github.com/kctrl-dev/kctrl/testserver/apiserver"
 )
 
-// TestShortcutsChangeNothing sends random requests to two servers with one seed, each in a bubble. One has no
-// shortcuts. Their answers must be identical.
+// TestShortcutsChangeNothing sends random requests to two servers with the same seed, each in a bubble. One server has
+// no shortcuts. The answers must be identical.
 func TestShortcutsChangeNothing(t *testing.T) {
 	run := func(t *testing.T, requests []asked, plain bool) (answers [][]byte) {
 		synctest.Test(t, func(t *testing.T) {
@@ -51,7 +51,7 @@ func TestShortcutsChangeNothing(t *testing.T) {
 	})
 }
 
-// customKinds returns the sample kinds that have a CRD.
+// customKinds returns the sample kinds that are defined by a CRD.
 func customKinds() (kinds []sampleKind) {
 	for _, k := range variedKinds {
 		if strings.HasPrefix(k.apiVersion, "fidelity.kctrl.dev/") {
@@ -61,7 +61,7 @@ func customKinds() (kinds []sampleKind) {
 	return kinds
 }
 
-// writesOf returns writes that are mostly valid.
+// writesOf returns the writes of a seed, most of which are valid.
 func writesOf(seed uint64) []asked {
 	s := &sequence{Rand: rand.New(rand.NewPCG(seed, 9)), namespace: fmt.Sprintf("w%d", seed)}
 	s.add(asked{method: "POST", path: "/api/v1/namespaces", body: object("v1", "Namespace", s.namespace, "", nil)})
@@ -96,7 +96,7 @@ func writesOf(seed uint64) []asked {
 	return s.requests
 }
 
-// right returns a valid widget without some parts: a patch has no name.
+// right returns a valid widget in which some parts are missing. For a patch, the name is empty.
 func (s *sequence) right(name, version string) string {
 	spec, metadata, status := map[string]any{}, map[string]any{}, map[string]any{}
 	optional := func(of map[string]any, odds int, name string, values ...any) {

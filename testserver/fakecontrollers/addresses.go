@@ -10,22 +10,23 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/object"
 )
 
-// addresses allocates the addresses of a network, each to one object at a time, in order. It supports only a single
-// worker.
+// addresses allocates the addresses of a network in ascending order. An address belongs to at most one object at a
+// time. Only one worker may use it.
 type addresses[T object.Object] struct {
 	network netip.Prefix
 	taken   *cache.Index[T, string]
 	last    netip.Addr // last allocated address
 }
 
-// newAddresses returns the addresses of network for objects like prototype; of returns the addresses of an object.
+// newAddresses returns an allocator of the addresses in network, for objects with the type of prototype. of returns the
+// addresses that an object has.
 func newAddresses[T object.Object](m *manager.Manager, network netip.Prefix, prototype T,
 	of func(T) []string) (*addresses[T], error) {
 	taken, err := cache.NewIndex(m.Cache(), prototype, of)
 	return &addresses[T]{network: network, taken: taken}, err
 }
 
-// next returns an address that no object has.
+// next returns an address that no object uses.
 func (a *addresses[T]) next(ctx context.Context) (string, error) {
 	for range 1 << (32 - a.network.Bits()) {
 		if a.last = a.last.Next(); !a.network.Contains(a.last) {

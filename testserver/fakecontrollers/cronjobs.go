@@ -21,7 +21,7 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/reconcile"
 )
 
-// cronJobs creates Jobs at the times of a schedule.
+// cronJobs creates the Jobs of CronJobs at the scheduled times.
 var cronJobs = Controller{"cronjob-controller", func(m *manager.Manager) error {
 	jobs, err := newOwned(m, &batchv1.Job{})
 	if err != nil {
@@ -105,8 +105,8 @@ func (p *cronJobController) delete(ctx context.Context, job *batchv1.Job) error 
 	return controllerutil.DeleteWithUID(ctx, p.Client, job, client.PropagationPolicy(metav1.DeletePropagationBackground))
 }
 
-// schedule creates the Job of the latest due time, and returns the delay until the next time. It skips earlier due
-// times.
+// schedule creates the Job of the latest due time, and returns the delay until the next scheduled time. It skips
+// earlier due times.
 func (p *cronJobController) schedule(ctx context.Context, cron *batchv1.CronJob,
 	active []*batchv1.Job) (again time.Duration, err error) {
 	if cron.Spec.Suspend != nil && *cron.Spec.Suspend {
@@ -139,7 +139,7 @@ func (p *cronJobController) schedule(ctx context.Context, cron *batchv1.CronJob,
 	return again, p.begin(ctx, cron, active, due)
 }
 
-// begin creates the Job of a time if the concurrency policy allows it.
+// begin creates the Job of a scheduled time if the concurrency policy allows it.
 func (p *cronJobController) begin(ctx context.Context, cron *batchv1.CronJob, active []*batchv1.Job,
 	due time.Time) error {
 	switch {
@@ -165,7 +165,7 @@ func (p *cronJobController) begin(ctx context.Context, cron *batchv1.CronJob, ac
 	}
 	metav1.SetMetaDataAnnotation(&job.ObjectMeta, batchv1.CronJobScheduledTimestampAnnotation, stamp.Format(time.RFC3339))
 	switch err := createOwned(ctx, p.Client, cron, job); {
-	case apierrors.IsAlreadyExists(err): // it was created, but the status was not written
+	case apierrors.IsAlreadyExists(err): // an earlier attempt created the Job, but did not write the status
 	case err != nil:
 		return err
 	default:
@@ -182,7 +182,7 @@ func valueOr[T any](p *T, otherwise T) T {
 	return *p
 }
 
-// schedule has the five fields of a cron expression as sets of bits, one bit per value.
+// schedule is a parsed cron expression: each of the five fields is a set of bits, with one bit per value.
 type schedule struct {
 	minute, hour, day, month, weekday uint64
 	anyDay, anyWeekday                bool
@@ -209,7 +209,7 @@ func parseSchedule(text string, zone *string) (s schedule, err error) {
 			zone, text = &name, strings.TrimSpace(rest)
 		}
 	}
-	s.zone = time.UTC // the time zone of kube-controller-manager
+	s.zone = time.UTC // kube-controller-manager's default time zone
 	if zone != nil {
 		if s.zone, err = time.LoadLocation(*zone); err != nil {
 			return s, err
@@ -249,7 +249,7 @@ func parseSchedule(text string, zone *string) (s schedule, err error) {
 	return s, nil
 }
 
-// parseRange parses one of *, 3, 3-5, mon-fri, each optionally with a step after a slash.
+// parseRange parses *, or a value such as 3, or a range such as 3-5 or mon-fri. Each can end in a slash and a step.
 func parseRange(text string, least, most int, names []string) (bits uint64, err error) {
 	number := func(text string) int {
 		if i := slices.Index(names, strings.ToLower(text)); i >= 0 {
@@ -285,8 +285,8 @@ func parseRange(text string, least, most int, names []string) (bits uint64, err 
 
 func has(bits uint64, n int) bool { return bits&(1<<n) != 0 }
 
-// onDay reports whether the schedule has times on the day of t. If both day and weekday are restricted, one match is
-// enough.
+// onDay reports whether the schedule has times on the day of t. If both the day and the weekday are restricted, it is
+// enough that one of them matches.
 func (s schedule) onDay(t time.Time) bool {
 	day, weekday := has(s.day, t.Day()), has(s.weekday, int(t.Weekday()))
 	if s.anyDay || s.anyWeekday {
@@ -312,7 +312,7 @@ func (s schedule) next(t time.Time) time.Time {
 					continue
 				}
 				at := time.Date(date.Year(), date.Month(), date.Day(), hour, minute, 0, 0, s.zone)
-				if at.Hour() == hour && at.After(t) { // an hour that the clock skips has no times
+				if at.Hour() == hour && at.After(t) { // skip an hour that does not exist because the clock was set forward
 					return at
 				}
 			}

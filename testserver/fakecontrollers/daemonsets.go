@@ -18,7 +18,7 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/reconcile"
 )
 
-// daemonSets keeps one pod on each node that a DaemonSet selects.
+// daemonSets maintains one pod of each DaemonSet on each node that the DaemonSet selects.
 var daemonSets = Controller{"daemonset-controller", func(m *manager.Manager) error {
 	pods, err := newOwned(m, &corev1.Pod{})
 	if err != nil {
@@ -41,7 +41,7 @@ type daemonSetController struct {
 	revisions *owned[*appsv1.ControllerRevision]
 }
 
-// onNodes requests all DaemonSets, since each may select a changed node.
+// onNodes returns requests for all DaemonSets, because each of them may select the changed node.
 func (p *daemonSetController) onNodes(ctx context.Context, _ *corev1.Node) (requests []reconcile.Request) {
 	var all appsv1.DaemonSetList
 	if err := p.List(ctx, &all); err != nil {
@@ -57,7 +57,7 @@ func (p *daemonSetController) onNodes(ctx context.Context, _ *corev1.Node) (requ
 type daemons struct {
 	*daemonSetController
 	*appsv1.DaemonSet
-	hash   string // of the current template
+	hash   string // hash of the current template
 	nodes  []corev1.Node
 	byNode map[string][]*corev1.Pod
 }
@@ -117,7 +117,7 @@ func (p *daemonSetController) syncHistory(ctx context.Context,
 	return known, known[len(known)-1].Labels[appsv1.DefaultDaemonSetUniqueLabelKey], nil
 }
 
-// nodeOf returns the node of a pod, or the one that its affinity requires.
+// nodeOf returns the node of a pod or, if the pod is not scheduled, the node that its affinity requires.
 func nodeOf(pod *corev1.Pod) string {
 	if pod.Spec.NodeName != "" || pod.Spec.Affinity == nil || pod.Spec.Affinity.NodeAffinity == nil ||
 		pod.Spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution == nil {
@@ -133,7 +133,7 @@ func nodeOf(pod *corev1.Pod) string {
 	return ""
 }
 
-// shouldRun reports whether a node should have a pod, and stays whether an existing one may stay.
+// shouldRun reports whether a node should have a pod. stays reports whether an existing pod on the node may stay.
 func (d *daemons) shouldRun(node *corev1.Node) (shouldRun, stays bool) {
 	spec := d.Spec.Template.Spec.DeepCopy()
 	tolerateFaults(spec)
@@ -143,8 +143,8 @@ func (d *daemons) shouldRun(node *corev1.Node) (shouldRun, stays bool) {
 	return tolerates(spec, node, corev1.TaintEffectNoSchedule), tolerates(spec, node)
 }
 
-// step creates missing pods. It deletes unwanted and ended ones, and of those with an old template as many as may be
-// unavailable.
+// step creates missing pods, and deletes pods that have ended or should not run on their node. It also deletes pods
+// with an old template, as many as may be unavailable.
 func (d *daemons) step(ctx context.Context) error {
 	spare := d.mayBeMissing() - d.missing()
 	onDelete := d.Spec.UpdateStrategy.Type == appsv1.OnDeleteDaemonSetStrategyType
@@ -234,8 +234,8 @@ func pinTo(spec *corev1.PodSpec, node string) {
 	}
 }
 
-// mayBeMissing returns the number of nodes that may be without a pod during an update. A surge counts as that too,
-// since the old pod is always deleted first.
+// mayBeMissing returns the number of nodes that may be without a pod during an update. It includes maxSurge, because
+// this controller always deletes the old pod first.
 func (d *daemons) mayBeMissing() int {
 	rolling, wanted := d.Spec.UpdateStrategy.RollingUpdate, int32(0)
 	for i := range d.nodes {
@@ -248,7 +248,7 @@ func (d *daemons) mayBeMissing() int {
 	return int(max(1, scaled(rolling.MaxUnavailable, wanted, true), scaled(rolling.MaxSurge, wanted, true)))
 }
 
-// missing returns the number of nodes without an available pod that should have one.
+// missing returns the number of nodes that should have an available pod, but have none.
 func (d *daemons) missing() (n int) {
 	for i := range d.nodes {
 		available := slices.ContainsFunc(d.byNode[d.nodes[i].Name], func(pod *corev1.Pod) bool {

@@ -29,7 +29,8 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/reconcile"
 )
 
-// deployments rolls out templates: each has a ReplicaSet, and pods move from the old ones to the current one.
+// deployments rolls out the templates of Deployments. Each template has a ReplicaSet. During a rollout, the controller
+// scales the old ReplicaSets down and the current one up.
 var deployments = Controller{"deployment-controller", func(m *manager.Manager) error {
 	sets, err := newOwned(m, &appsv1.ReplicaSet{})
 	if err != nil {
@@ -45,16 +46,16 @@ var deployments = Controller{"deployment-controller", func(m *manager.Manager) e
 		Complete(byName[appsv1.Deployment](m.Client(), p.reconcile))
 }}
 
-// Annotations of ReplicaSets, and the first also of Deployments.
+// These are annotations of ReplicaSets. Deployments also have the first one.
 const (
 	revisionAnnotation = "deployment.kubernetes.io/revision"
-	// the earlier revisions of a ReplicaSet that became the current one again
+	// historyAnnotation lists the earlier revisions of a ReplicaSet that became the current one again.
 	historyAnnotation = "deployment.kubernetes.io/revision-history"
 	desiredAnnotation = "deployment.kubernetes.io/desired-replicas"
 	maxAnnotation     = "deployment.kubernetes.io/max-replicas"
 )
 
-// notCopied are annotations that a ReplicaSet does not get from its Deployment.
+// notCopied are annotations that are not copied from a Deployment to its ReplicaSets.
 var notCopied = []string{corev1.LastAppliedConfigAnnotation, revisionAnnotation, historyAnnotation, desiredAnnotation,
 	maxAnnotation, appsv1.DeprecatedRollbackTo}
 
@@ -80,17 +81,17 @@ func (p *deploymentController) reconcile(ctx context.Context, d *appsv1.Deployme
 	return reconcile.Result{RequeueAfter: ro.untilDeadline()}, err
 }
 
-// rollout is one reconcile of a Deployment. It owns all its objects.
+// rollout is the state of one reconcile of a Deployment. All its objects are copies.
 type rollout struct {
 	*deploymentController
 	*appsv1.Deployment
 	before  *appsv1.Deployment
-	current *appsv1.ReplicaSet   // of the template, or nil
+	current *appsv1.ReplicaSet   // ReplicaSet of the template, or nil
 	old     []*appsv1.ReplicaSet // oldest first
-	created bool                 // current is new
+	created bool                 // this reconcile created current
 }
 
-// split finds the ReplicaSet of the template; of several, the oldest.
+// split separates the ReplicaSet of the template from the old ones. If several have the template, it uses the oldest.
 func (ro *rollout) split(sets []*appsv1.ReplicaSet) {
 	slices.SortStableFunc(sets, func(a, b *appsv1.ReplicaSet) int {
 		return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), cmp.Compare(revision(a), revision(b)))
@@ -104,7 +105,8 @@ func (ro *rollout) split(sets []*appsv1.ReplicaSet) {
 	}
 }
 
-// sameTemplate ignores the hash, which templates of Deployments do not have.
+// sameTemplate reports whether two templates are equal. It ignores the hash label, which templates of Deployments do
+// not have.
 func sameTemplate(a, b *corev1.PodTemplateSpec) bool {
 	a, b = a.DeepCopy(), b.DeepCopy()
 	delete(a.Labels, appsv1.DefaultDeploymentUniqueLabelKey)
@@ -118,7 +120,7 @@ func revision(set *appsv1.ReplicaSet) int64 {
 	return n
 }
 
-// step takes one step of the rollout. The event of its write causes the next.
+// step takes one step of the rollout. Its write causes an event, which triggers the next step.
 func (ro *rollout) step(ctx context.Context) error {
 	if ro.DeletionTimestamp != nil {
 		return nil
@@ -137,7 +139,7 @@ func (ro *rollout) step(ctx context.Context) error {
 	return ro.roll(ctx)
 }
 
-// resizePaused applies the size of the Deployment if only one ReplicaSet has pods.
+// resizePaused applies the size of a paused Deployment if only one ReplicaSet has pods.
 func (ro *rollout) resizePaused(ctx context.Context) error {
 	with := slices.DeleteFunc(ro.all(), func(set *appsv1.ReplicaSet) bool { return *set.Spec.Replicas == 0 })
 	switch {
@@ -171,8 +173,8 @@ func (ro *rollout) recreate(ctx context.Context) error {
 	return errors.Join(ro.resize(ctx, ro.current, *ro.Spec.Replicas), ro.forget(ctx))
 }
 
-// roll scales up the current ReplicaSet within the surge, or else scales down the old ones within the allowed
-// unavailability.
+// roll scales up the current ReplicaSet if the surge allows it. Otherwise it scales down the old ReplicaSets, as far as
+// the allowed number of unavailable pods permits.
 func (ro *rollout) roll(ctx context.Context) error {
 	want, others := *ro.Spec.Replicas, size(ro.old)
 	surge, unavailable := ro.bounds()
@@ -180,7 +182,7 @@ func (ro *rollout) roll(ctx context.Context) error {
 	if ro.current != nil {
 		has = *ro.current.Spec.Replicas
 	}
-	room := min(max(want+surge-others, has), want) // never a decrease, unless the Deployment was scaled down
+	room := min(max(want+surge-others, has), want) // do not scale down, unless the Deployment was scaled down
 	if err := ro.ensureCurrent(ctx, room); err != nil {
 		return err
 	}
@@ -221,7 +223,7 @@ func size(sets []*appsv1.ReplicaSet) (n int32) {
 	return n
 }
 
-// bounds returns the allowed number of pods beyond the desired ones, and of unavailable ones.
+// bounds returns how many pods may exist beyond the desired number, and how many pods may be unavailable.
 func (ro *rollout) bounds() (surge, unavailable int32) {
 	rolling := ro.Spec.Strategy.RollingUpdate
 	if ro.Spec.Strategy.Type != appsv1.RollingUpdateDeploymentStrategyType || rolling == nil {
@@ -235,7 +237,7 @@ func (ro *rollout) bounds() (surge, unavailable int32) {
 	return surge, min(unavailable, *ro.Spec.Replicas)
 }
 
-// scaled returns a number, or a percentage of a size. The API server rejects other values.
+// scaled resolves a number, or a percentage of a size. The API server rejects other values.
 func scaled(of *intstr.IntOrString, size int32, up bool) int32 {
 	n, err := intstr.GetScaledValueFromIntOrPercent(intstr.ValueOrDefault(of, intstr.FromInt32(0)), int(size), up)
 	if err != nil {
@@ -244,7 +246,7 @@ func scaled(of *intstr.IntOrString, size int32, up bool) int32 {
 	return int32(n)
 }
 
-// resize writes a size and the annotations about the Deployment's size.
+// resize writes the size of a ReplicaSet and the annotations that record the size of the Deployment.
 func (ro *rollout) resize(ctx context.Context, set *appsv1.ReplicaSet, to int32) error {
 	noted := ro.noteSizes(set)
 	if *set.Spec.Replicas == to && (!noted || to == 0) {
@@ -307,7 +309,8 @@ func (ro *rollout) copyAnnotations(set *appsv1.ReplicaSet) {
 	metav1.SetMetaDataAnnotation(&set.ObjectMeta, revisionAnnotation, strconv.FormatInt(newest+1, 10))
 }
 
-// ensureCurrent creates the ReplicaSet of the template if needed, under the same name as in every cluster.
+// ensureCurrent creates the ReplicaSet of the template if it does not exist. The name is the one that
+// kube-controller-manager would choose.
 func (ro *rollout) ensureCurrent(ctx context.Context, size int32) error {
 	if ro.current != nil {
 		return nil
@@ -347,7 +350,7 @@ func (ro *rollout) ensureCurrent(ctx context.Context, size int32) error {
 	return nil
 }
 
-// templateHash is the hash function of kube-controller-manager.
+// templateHash returns the hash of a template that kube-controller-manager computes.
 func templateHash(template *corev1.PodTemplateSpec, collisions *int32) string {
 	hash := fnv.New32a()
 	//lint:ignore SA1019 go mod tidy would add the latest version of its successor, which projects do not require
@@ -375,7 +378,7 @@ func (ro *rollout) forget(ctx context.Context) error {
 	})
 }
 
-// judge computes the status from those of the ReplicaSets.
+// judge computes the status of the Deployment from the statuses of its ReplicaSets.
 func (ro *rollout) judge() {
 	status, was := &ro.Status, ro.before.Status
 	status.ObservedGeneration = ro.Generation
@@ -449,7 +452,8 @@ func (ro *rollout) judgeProgress(was *appsv1.DeploymentStatus) {
 	}
 }
 
-// judgeFailure copies the reason why a ReplicaSet cannot create pods, preferably the current one.
+// judgeFailure copies the reason why a ReplicaSet cannot create pods. The reason of the current ReplicaSet takes
+// precedence.
 func (ro *rollout) judgeFailure() {
 	sets := ro.all()
 	slices.Reverse(sets)
@@ -491,7 +495,7 @@ func (ro *rollout) untilDeadline() time.Duration {
 		ro.complete() {
 		return 0
 	}
-	return max(time.Until(ro.deadline(c)), 0) + time.Second // the times of conditions are whole seconds
+	return max(time.Until(ro.deadline(c)), 0) + time.Second // times in conditions are whole seconds
 }
 
 func (ro *rollout) condition(kind appsv1.DeploymentConditionType) *appsv1.DeploymentCondition {
@@ -503,7 +507,8 @@ func (ro *rollout) condition(kind appsv1.DeploymentConditionType) *appsv1.Deploy
 	return nil
 }
 
-// setCondition keeps a condition with the same status and reason. A changed condition moves to the end.
+// setCondition sets a condition. It keeps an existing condition with the same status and reason, and moves a changed
+// condition to the end.
 func (ro *rollout) setCondition(kind appsv1.DeploymentConditionType, status corev1.ConditionStatus, reason,
 	message string) {
 	now := metav1.Now()
@@ -519,7 +524,7 @@ func (ro *rollout) setCondition(kind appsv1.DeploymentConditionType, status core
 		func(c appsv1.DeploymentCondition) bool { return c.Type == kind }), c)
 }
 
-// store writes the status and the revision: a patch of the status may change annotations.
+// store writes the status and the revision in one request, because a patch of the status can also change annotations.
 func (ro *rollout) store(ctx context.Context) error {
 	return writeStatus(ctx, ro.Client, ro.before, ro.Deployment)
 }

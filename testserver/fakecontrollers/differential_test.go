@@ -33,14 +33,14 @@ import (
 	"github.com/kctrl-dev/kctrl/testserver/inmemory"
 )
 
-// recording is the file with kube-controller-manager's objects after each step of each scenario.
+// recording is the file with the objects after each step of each scenario under kube-controller-manager.
 const recording = "testdata/scenarios.json.gz"
 
 // recordVariable names the environment variable that makes TestAsTheRealControllers write the recording if it is
 // "record".
 const recordVariable = "KCTRL_TEST_FIDELITY"
 
-// outcomeOfPods makes the pods of some workloads fail, and others never ready.
+// outcomeOfPods makes the pods of some workloads fail, and the pods of other workloads never become ready.
 func outcomeOfPods() fakecontrollers.Controller {
 	return fakecontrollers.Pods(func(pod *corev1.Pod) fakecontrollers.Outcome {
 		switch pod.Labels["app"] {
@@ -113,7 +113,7 @@ func TestAsTheRealControllers(t *testing.T) {
 	}
 }
 
-// compare returns the difference of the objects after a step.
+// compare returns an error with the difference between the objects after a step.
 func compare(step int, want, got string) error {
 	if want == got {
 		return nil
@@ -173,7 +173,7 @@ type world struct {
 	namespace string
 }
 
-// newWorld returns a namespace for a scenario, after its service account exists.
+// newWorld creates a namespace for a scenario, and returns it once its default service account exists.
 func newWorld(ctx context.Context, t *testing.T, c *client.REST, s scenario) *world {
 	t.Helper()
 	namespace := strings.ToLower(s.name)
@@ -248,7 +248,7 @@ func remove(o object.Object) func(context.Context, *world) error {
 	}
 }
 
-// is waits until f is true for an object.
+// is returns a function that waits until f is true for an object.
 func is[T any, P interface {
 	*T
 	object.Object
@@ -265,7 +265,7 @@ func is[T any, P interface {
 	}
 }
 
-// empty waits until the namespace has no pods and no workloads.
+// empty returns nil once the namespace contains no pods and no workloads.
 func empty(ctx context.Context, w *world) error {
 	for _, list := range []object.List{&corev1.PodList{}, &appsv1.ReplicaSetList{}, &appsv1.ControllerRevisionList{},
 		&batchv1.JobList{}} {
@@ -340,7 +340,9 @@ func scenarios() []scenario {
 		Capacity:                      corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("2Gi")},
 		AccessModes:                   []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},
 		PersistentVolumeReclaimPolicy: corev1.PersistentVolumeReclaimRetain,
-		PersistentVolumeSource:        corev1.PersistentVolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: "/tmp/one"}},
+		PersistentVolumeSource: corev1.PersistentVolumeSource{
+			HostPath: &corev1.HostPathVolumeSource{Path: "/tmp/one"},
+		},
 	}}
 	service := &corev1.Service{ObjectMeta: meta("web"), Spec: corev1.ServiceSpec{Selector: map[string]string{"app": "web"},
 		Ports: []corev1.ServicePort{
@@ -415,7 +417,7 @@ func scenarios() []scenario {
 		}},
 		{"CronJob", []step{
 			{create(cron), is("minutely", func(*batchv1.CronJob) bool { return true })},
-			{func(ctx context.Context, w *world) error { // its time was at the beginning of the year
+			{func(ctx context.Context, w *world) error { // its scheduled time was at the beginning of the year
 				c := &batchv1.CronJob{}
 				if err := w.Get(ctx, object.Key{Name: "minutely"}, c); err != nil {
 					return err
@@ -450,7 +452,7 @@ func scenarios() []scenario {
 	}
 }
 
-// kinds are the kinds whose objects are compared.
+// kinds contains the kinds whose objects are compared.
 var kinds = []schema.GroupVersionKind{
 	{Version: "v1", Kind: "Pod"}, {Version: "v1", Kind: "PersistentVolumeClaim"},
 	{Version: "v1", Kind: "PersistentVolume"}, {Version: "v1", Kind: "ServiceAccount"},
@@ -462,7 +464,7 @@ var kinds = []schema.GroupVersionKind{
 	{Group: "discovery.k8s.io", Version: "v1", Kind: "EndpointSlice"},
 }
 
-// jobOfATime matches the name of a Job of the CronJob, which ends with the minute of its time.
+// jobOfATime matches the name of a CronJob's Job, which ends with the minute of its scheduled time.
 var jobOfATime = regexp.MustCompile(`minutely-\d+`)
 
 var timestamp = regexp.MustCompile(`"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z"`)
@@ -513,13 +515,13 @@ func (w *world) state(ctx context.Context, t *testing.T) string {
 	return strings.Join(texts, "\n")
 }
 
-// mask removes fields without meaning, and fields that controllers do not write.
+// mask removes fields that have no meaning for the comparison, and fields that controllers do not write.
 func mask(o *unstructured.Unstructured) {
 	for _, path := range [][]string{{"metadata", "managedFields"}, {"metadata", "resourceVersion"},
 		{"metadata", "creationTimestamp"}} {
 		unstructured.RemoveNestedField(o.Object, path...)
 	}
-	if o.GetKind() == "Pod" { // added by the service account admission plugin, which only one of the servers has
+	if o.GetKind() == "Pod" { // only one of the servers has the service account admission plugin, which adds these fields
 		for _, field := range []string{"serviceAccount", "serviceAccountName", "volumes"} {
 			unstructured.RemoveNestedField(o.Object, "spec", field)
 		}
@@ -530,11 +532,11 @@ func mask(o *unstructured.Unstructured) {
 		_ = unstructured.SetNestedSlice(o.Object, containers, "spec", "containers")
 	}
 	if o.GetKind() == "ReplicaSet" ||
-		o.GetKind() == "EndpointSlice" { // the number of steps depends on the order of pods
+		o.GetKind() == "EndpointSlice" { // the number of writes depends on the order of the pods
 		unstructured.RemoveNestedField(o.Object, "metadata", "generation")
 		unstructured.RemoveNestedField(o.Object, "status", "observedGeneration")
 	}
-	unstructured.RemoveNestedField(o.Object, "spec", "claimRef", "uid") // the claim may be deleted
+	unstructured.RemoveNestedField(o.Object, "spec", "claimRef", "uid") // the claim may already be deleted
 	forget(o.Object, "resourceVersion")
 	if conditions, ok, _ := unstructured.NestedSlice(o.Object, "status", "conditions"); ok {
 		slices.SortFunc(conditions, func(a, b any) int {

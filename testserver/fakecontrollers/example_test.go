@@ -15,7 +15,7 @@ import (
 	"github.com/kctrl-dev/kctrl/testserver/fakecontrollers"
 )
 
-// Example runs fake controllers in a program without a test.
+// Example runs fake controllers in a program that is not a test.
 func Example() {
 	server := apiserver.New(apiserver.Options{})
 	defer server.Close()

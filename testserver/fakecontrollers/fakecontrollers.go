@@ -34,14 +34,15 @@ import (
 
 // Controller is a fake of one controller of a cluster.
 type Controller struct {
-	// Name is the name of the controller in a cluster, such as "deployment-controller". Of several with one name the
-	// last runs.
+	// Name is the name of the controller in a cluster, such as "deployment-controller". If several controllers have the
+	// same name, only the last one runs.
 	Name string
 	// Add adds the controller to m. The scheme of m has the groups core, apps, batch and discovery.k8s.io.
 	Add func(m *manager.Manager) error
 }
 
-// All returns a new list of all fake controllers. Pods of workloads become ready at once and others succeed, see [Pods].
+// All returns a new list of all fake controllers. Pods whose containers always restart become ready at once, and all
+// other pods succeed; see [Pods].
 func All() []Controller {
 	return []Controller{
 		namespaces, serviceAccounts, rootCertificates, GarbageCollector,
@@ -76,17 +77,18 @@ func Select(names ...string) (selected []Controller, err error) {
 
 // Options configure [New].
 type Options struct {
-	// Controllers are the controllers to run; empty runs none.
+	// Controllers are the controllers to run. If it is empty, no controller runs.
 	Controllers []Controller
-	// Logger is their logger; nil means slog.Default().
+	// Logger is the logger of the controllers. Nil means slog.Default().
 	Logger *slog.Logger
 }
 
 // New returns a manager that runs fake controllers on the API server of config until the context of its Run ends. New
-// sends no request and starts no goroutine. It fails for a controller without a name or Add, and if an Add fails.
+// sends no request and starts no goroutine. It returns an error if a controller has no Name or no Add, or if an Add
+// fails.
 func New(config *rest.Config, opts Options) (*manager.Manager, error) {
 	config = rest.CopyConfig(config)
-	// namespaces delete deprecated kinds too
+	// ignore warnings, because the controller of namespaces also deletes objects of deprecated kinds
 	config.WarningHandler, config.WarningHandlerWithContext = rest.NoWarnings{}, nil
 	m, err := manager.New(config, manager.Options{Logger: opts.Logger})
 	if err != nil {
@@ -112,7 +114,8 @@ func New(config *rest.Config, opts Options) (*manager.Manager, error) {
 	return m, nil
 }
 
-// Start runs fake controllers until the test ends, and returns when they run. They log warnings to the test.
+// Start starts fake controllers, which run until the test ends, and returns when they are running. They log warnings to
+// the test.
 func Start(t testing.TB, config *rest.Config, controllers ...Controller) {
 	t.Helper()
 	m, err := New(config, Options{
@@ -141,7 +144,7 @@ func Start(t testing.TB, config *rest.Config, controllers ...Controller) {
 	}
 }
 
-// GarbageCollector deletes objects whose owner was deleted, with the runtime's own collector.
+// GarbageCollector deletes objects whose owners were deleted. It is the garbage collector of kctrl's runtime.
 var GarbageCollector = Controller{garbagecollector.Name, func(m *manager.Manager) error {
 	c, err := garbagecollector.New(m.Config(), garbagecollector.Options{
 		GraphOptions: garbagecollector.GraphOptions{HTTPClient: m.HTTPClient(), Logger: m.Logger()},
@@ -152,7 +155,7 @@ var GarbageCollector = Controller{garbagecollector.Name, func(m *manager.Manager
 	return m.Add(c)
 }}
 
-// byName returns a reconciler that calls a function with its own copy of the cached object. It ignores deleted objects.
+// byName returns a reconciler that calls a function with a copy of the cached object. It ignores deleted objects.
 func byName[T any, P interface {
 	*T
 	object.Object
@@ -181,10 +184,10 @@ func writeStatus[T object.Object](ctx context.Context, c client.Client, before, 
 	return client.IgnoreNotFound(c.Status().Patch(ctx, after, client.MergeFrom(base)))
 }
 
-// owned finds the objects of type T that an object controls.
+// owned finds the objects of type T that an owner controls.
 type owned[T object.Object] struct {
 	client client.Client
-	index  *cache.Index[T, types.UID] // by the UID of the controller, or "" without one
+	index  *cache.Index[T, types.UID] // by the UID of the controller; "" for objects without a controller
 }
 
 func newOwned[T object.Object](m *manager.Manager, prototype T) (*owned[T], error) {
@@ -209,7 +212,8 @@ func (w *owned[T]) by(ctx context.Context, namespace string, owner types.UID) (a
 	return all, nil
 }
 
-// claim is by for an owner that adopts matching objects without a controller, and releases those that no longer match.
+// claim returns the objects that owner controls, as by does. First, it adopts matching objects without a controller,
+// and releases objects that no longer match.
 func (w *owned[T]) claim(ctx context.Context, owner object.Object, selector *metav1.LabelSelector,
 	mine func(T) bool) ([]T, error) {
 	match, err := metav1.LabelSelectorAsSelector(selector)
@@ -250,7 +254,7 @@ func (w *owned[T]) claim(ctx context.Context, owner object.Object, selector *met
 	return claimed, err
 }
 
-// change patches o with the changes of f, unless it has changed concurrently.
+// change patches o with the changes that f makes. It fails if o has changed on the server in the meantime.
 func (w *owned[T]) change(ctx context.Context, o T, f func(T) error) error {
 	base := o.DeepCopyObject().(object.Object)
 	if err := f(o); err != nil {
@@ -259,8 +263,8 @@ func (w *owned[T]) change(ctx context.Context, o T, f func(T) error) error {
 	return client.IgnoreNotFound(w.client.Patch(ctx, o, client.StrategicMergeFromWithOptimisticLock(base)))
 }
 
-// adopters returns a handler for objects without a controller: it requests all objects of the kind of a list in the
-// same namespace, one of which may adopt the object.
+// adopters returns a handler for objects without a controller. It requests all objects in the same namespace whose kind
+// is that of the list, because one of them may adopt the object.
 func adopters(c client.Client, newList func() object.List) handler.Handler[object.Object, reconcile.Request] {
 	return handler.Map(func(ctx context.Context, o object.Object) (requests []reconcile.Request) {
 		if metav1.GetControllerOfNoCopy(o) != nil {
@@ -268,7 +272,7 @@ func adopters(c client.Client, newList func() object.List) handler.Handler[objec
 		}
 		list := newList()
 		if err := c.List(ctx, list, client.InNamespace(o.GetNamespace())); err != nil {
-			return nil // the context has ended, or all are reconciled once they can be read
+			return nil // the context has ended, or the cache cannot be read yet, after which all objects are reconciled
 		}
 		_ = meta.EachListItem(list, func(o runtime.Object) error {
 			requests = append(requests, requestFor(o.(metav1.Object)))

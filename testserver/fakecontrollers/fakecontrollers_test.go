@@ -30,7 +30,7 @@ import (
 	"github.com/kctrl-dev/kctrl/testserver/inmemory"
 )
 
-// stage is a server in memory with fake controllers in a bubble.
+// stage is an in-memory server with fake controllers in a bubble.
 type stage struct {
 	*testing.T
 	*client.REST
@@ -199,7 +199,7 @@ func TestOutcomesOfPods(t *testing.T) {
 		check("succeeds", corev1.PodRunning, false, runs)
 		s.pass(time.Minute)
 		check("late", corev1.PodRunning, true, runs)
-		check("crashes", corev1.PodRunning, false, crashed(3)) // after another 10 and 20 seconds
+		check("crashes", corev1.PodRunning, false, crashed(3)) // after further 10 and 20 seconds
 		s.pass(time.Hour)
 		check("succeeds", corev1.PodSucceeded, false,
 			func(c corev1.ContainerStatus) bool { return c.State.Terminated.ExitCode == 0 })
@@ -336,15 +336,17 @@ func TestJobs(t *testing.T) {
 	}, outcome)
 }
 
+var oneGiB = corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("1Gi")}
+
 func TestClaimsAreBound(t *testing.T) {
 	inBubble(t, func(s *stage) {
 		claim := &corev1.PersistentVolumeClaim{ObjectMeta: meta("data"), Spec: corev1.PersistentVolumeClaimSpec{
 			AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},
-			Resources:   corev1.VolumeResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("1Gi")}},
+			Resources:   corev1.VolumeResourceRequirements{Requests: oneGiB},
 		}}
 		user := pod("user", "")
-		user.Spec.Volumes = []corev1.Volume{{Name: "data",
-			VolumeSource: corev1.VolumeSource{PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: "data"}}}}
+		source := &corev1.PersistentVolumeClaimVolumeSource{ClaimName: "data"}
+		user.Spec.Volumes = []corev1.Volume{{Name: "data", VolumeSource: corev1.VolumeSource{PersistentVolumeClaim: source}}}
 		s.create(claim, user)
 		s.now(claim)
 		if claim.Status.Phase != corev1.ClaimBound || claim.Spec.VolumeName == "" ||
@@ -361,7 +363,7 @@ func TestClaimsAreBound(t *testing.T) {
 				s.Fatal(err)
 			}
 			if s.settle(); o == claim {
-				s.now(claim) // a pod uses it
+				s.now(claim) // a pod uses the claim
 			}
 		}
 		s.gone(claim)
@@ -429,7 +431,7 @@ func TestNamespaceIsDeletedWhenEmpty(t *testing.T) {
 			s.Fatal(err)
 		}
 		s.settle()
-		s.now(account) // it was created again
+		s.now(account) // the controller has recreated the account
 		d, held := deployment("web", 2), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "going", Name: "held",
 			Finalizers: []string{"example.com/hold"}}}
 		d.Namespace = "going"
@@ -513,7 +515,7 @@ func TestStatefulSetKeepsItsOrder(t *testing.T) {
 			VolumeClaimTemplates: []corev1.PersistentVolumeClaim{{ObjectMeta: metav1.ObjectMeta{Name: "data"},
 				Spec: corev1.PersistentVolumeClaimSpec{
 					AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},
-					Resources:   corev1.VolumeResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("1Gi")}},
+					Resources:   corev1.VolumeResourceRequirements{Requests: oneGiB},
 				}}},
 		}}
 		s.create(set)
@@ -546,7 +548,9 @@ func TestStatefulSetKeepsItsOrder(t *testing.T) {
 			}
 		}
 	},
-		fakecontrollers.Pods(func(*corev1.Pod) fakecontrollers.Outcome { return fakecontrollers.Outcome{After: 10 * time.Second} }))
+		fakecontrollers.Pods(func(*corev1.Pod) fakecontrollers.Outcome {
+			return fakecontrollers.Outcome{After: 10 * time.Second}
+		}))
 }
 
 func TestDaemonSetHasPodOnEachNode(t *testing.T) {

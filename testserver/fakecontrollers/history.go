@@ -18,11 +18,11 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/object"
 )
 
-// history has the ControllerRevisions of a StatefulSet or DaemonSet: its templates, oldest first.
+// history is the list of ControllerRevisions of a StatefulSet or DaemonSet, oldest first. Each contains a template.
 type history []*appsv1.ControllerRevision
 
-// sync gives the revision of the current template the highest number, and creates it from fresh if there is none.
-// Revisions with equal data are the same.
+// sync gives the revision of the current template the highest number. If no revision has equal data, it creates the
+// revision from fresh.
 func (h history) sync(ctx context.Context, c client.Client, owner object.Object, data []byte,
 	fresh *appsv1.ControllerRevision) (history, error) {
 	slices.SortFunc(h, func(a, b *appsv1.ControllerRevision) int { return cmp.Compare(a.Revision, b.Revision) })
@@ -44,7 +44,7 @@ func (h history) sync(ctx context.Context, c client.Client, owner object.Object,
 		runtime.RawExtension{Raw: data}, maps.Clone(owner.GetAnnotations())
 	err := createOwned(ctx, c, owner, fresh)
 	if apierrors.IsAlreadyExists(err) {
-		return nil, err // a collision, which the caller may count
+		return nil, err // the name collides with another revision; the caller may count this
 	}
 	return append(h, fresh), err
 }
@@ -60,7 +60,7 @@ func (h history) forget(ctx context.Context, c client.Client, limit *int32,
 		func(r *appsv1.ControllerRevision) error { return controllerutil.DeleteWithUID(ctx, c, r) })
 }
 
-// revisionData returns the data of a revision for a template: the patch that restores it.
+// revisionData returns the data of the revision for a template, which is a patch that restores the template.
 func revisionData(template *corev1.PodTemplateSpec) ([]byte, error) {
 	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(template)
 	if err != nil {
@@ -87,7 +87,7 @@ func labelled(labels map[string]string, key, value string) map[string]string {
 	return meta.Labels
 }
 
-// templateIn returns the template in a revision.
+// templateIn returns the template that a revision contains.
 func templateIn(r *appsv1.ControllerRevision) (*corev1.PodTemplateSpec, error) {
 	var kept struct {
 		Spec struct{ Template corev1.PodTemplateSpec }

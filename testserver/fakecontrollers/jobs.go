@@ -24,7 +24,7 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/reconcile"
 )
 
-// jobs runs pods until enough have succeeded, or too many have failed.
+// jobs runs the pods of Jobs until enough pods have succeeded or too many have failed.
 var jobs = Controller{"job-controller", func(m *manager.Manager) error {
 	pods, err := newOwned(m, &corev1.Pod{})
 	if err != nil {
@@ -63,8 +63,8 @@ func (p *jobController) reconcile(ctx context.Context, r reconcile.Request) (rec
 	return w.step(ctx)
 }
 
-// removeFinalizers removes the finalizer from the pods of a deleted job, which no longer counts them. An empty uid
-// means any job.
+// removeFinalizers removes the finalizer from the pods of a deleted Job, because the Job no longer counts them. An
+// empty uid means any Job.
 func (p *jobController) removeFinalizers(ctx context.Context, job types.NamespacedName, uid types.UID) error {
 	var pods corev1.PodList
 	if err := p.List(ctx, &pods, client.InNamespace(job.Namespace)); err != nil {
@@ -82,7 +82,7 @@ func (p *jobController) removeFinalizers(ctx context.Context, job types.Namespac
 	return nil
 }
 
-// untrack removes the finalizer from a pod, which has kept it until it was counted.
+// untrack removes the finalizer that keeps a pod until the Job has counted it.
 func (p *jobController) untrack(ctx context.Context, pod *corev1.Pod) error {
 	if !controllerutil.ContainsFinalizer(pod, batchv1.JobTrackingFinalizer) {
 		return nil
@@ -93,7 +93,7 @@ func (p *jobController) untrack(ctx context.Context, pod *corev1.Pod) error {
 	})
 }
 
-// work is one reconcile of a Job.
+// work is the state of one reconcile of a Job.
 type work struct {
 	*jobController
 	*batchv1.Job
@@ -101,7 +101,7 @@ type work struct {
 	pods   []*corev1.Pod
 
 	active             []*corev1.Pod
-	succeeded, failed  int32 // including those that the status does not count yet
+	succeeded, failed  int32 // including pods that the status does not count yet
 	again              time.Duration
 	terminating, ready int32
 }
@@ -122,7 +122,7 @@ func (w *work) step(ctx context.Context) (reconcile.Result, error) {
 	if err := writeStatus(ctx, w.Client, w.before, w.Job); err != nil || failure != nil {
 		return reconcile.Result{}, errors.Join(unlessTerminating(failure), err)
 	}
-	// The status counts them, so they may be deleted.
+	// The status counts these pods, so they may be deleted.
 	err := each(w.pods, func(pod *corev1.Pod) error {
 		if !hasEnded(pod) {
 			return nil
@@ -160,7 +160,7 @@ func (w *work) set(kind batchv1.JobConditionType, status corev1.ConditionStatus,
 
 func (w *work) finished() bool { return w.is(batchv1.JobComplete) || w.is(batchv1.JobFailed) }
 
-// ending reports whether the outcome of the job is decided.
+// ending reports whether the outcome of the Job is decided.
 func (w *work) ending() bool {
 	return w.is(batchv1.JobSuccessCriteriaMet) || w.is(batchv1.JobFailureTarget)
 }
@@ -171,8 +171,8 @@ func (w *work) indexed() bool {
 	return w.Spec.CompletionMode != nil && *w.Spec.CompletionMode == batchv1.IndexedCompletion
 }
 
-// count distinguishes ended pods from running ones. Ended pods are first recorded in the status with their UIDs, then
-// lose their finalizer, and are then counted: so each counts once, whatever happens in between.
+// count separates ended pods from running ones. It first records the UIDs of ended pods in the status, then removes
+// their finalizers, and then counts them. So each pod is counted exactly once, even after an error between these steps.
 func (w *work) count() {
 	if w.Status.UncountedTerminatedPods == nil {
 		w.Status.UncountedTerminatedPods = &batchv1.UncountedTerminatedPods{}
@@ -209,7 +209,7 @@ func (w *work) count() {
 			noted.Failed = append(noted.Failed, pod.UID)
 		}
 	}
-	if w.indexed() { // per index only the first success counts
+	if w.indexed() { // count only the first success of each index
 		w.succeeded = int32(len(w.completed()))
 		w.Status.Succeeded, noted.Succeeded = w.succeeded, nil
 	} else {
@@ -218,7 +218,7 @@ func (w *work) count() {
 	w.failed = w.Status.Failed + int32(len(noted.Failed))
 }
 
-// decide starts and stops pods, or decides the outcome of the job.
+// decide starts and stops pods, or decides the outcome of the Job.
 func (w *work) decide(ctx context.Context) error {
 	if !w.ending() {
 		w.judge()
@@ -250,7 +250,7 @@ func (w *work) soon(d time.Duration) {
 	}
 }
 
-// judge decides whether the job has succeeded or failed.
+// judge decides whether the Job has succeeded or failed.
 func (w *work) judge() {
 	restarts := int32(0)
 	if w.Spec.Template.Spec.RestartPolicy == corev1.RestartPolicyOnFailure {
@@ -293,7 +293,7 @@ func (w *work) finish() {
 	w.again = 0
 }
 
-// stop deletes pods, which count when they end.
+// stop deletes pods. They are counted when they end.
 func (w *work) stop(ctx context.Context, pods []*corev1.Pod) error {
 	w.active = slices.DeleteFunc(slices.Clone(w.active), func(pod *corev1.Pod) bool { return slices.Contains(pods, pod) })
 	w.terminating += int32(len(pods))
@@ -306,14 +306,14 @@ func (w *work) stop(ctx context.Context, pods []*corev1.Pod) error {
 	})
 }
 
-// resize adjusts the number of running pods to the remaining work. After a failure the next pod waits.
+// resize adjusts the number of running pods to the remaining work. After a failure, it delays the next pod.
 func (w *work) resize(ctx context.Context) error {
 	want := *w.Spec.Parallelism
 	switch {
 	case w.Spec.Completions != nil:
 		want = min(want, *w.Spec.Completions-w.succeeded)
 	case w.succeeded > 0:
-		want = int32(len(w.active)) // the first success of a work queue ends the job once the other pods have ended
+		want = int32(len(w.active)) // after the first success, a work queue only waits until its running pods end
 	}
 	if surplus := len(w.active) - int(max(want, 0)); surplus > 0 {
 		slices.SortFunc(w.active, firstToGo)
@@ -335,7 +335,7 @@ func (w *work) resize(ctx context.Context) error {
 	return nil
 }
 
-// Delays before the pod after a failed one: doubled up to the last.
+// The delay before the pod after a failed pod starts at the first value and doubles up to the second.
 const (
 	firstRetry = 10 * time.Second
 	lastRetry  = 10 * time.Minute
@@ -357,7 +357,7 @@ func (w *work) backoff() time.Duration {
 				last = at
 			}
 		case at.After(last):
-			failures = 0 // since the last success
+			failures = 0 // count only failures since the last success
 		}
 	}
 	if failures == 0 {
@@ -376,7 +376,7 @@ func endOf(pod *corev1.Pod) (at time.Time) {
 	return at
 }
 
-// missingIndexes returns n indexes without a successful or running pod, or n times -1 for a job without indexes.
+// missingIndexes returns n indexes that have no successful or running pod. For a Job without indexes, each is -1.
 func (w *work) missingIndexes(n int) (missing []int) {
 	if !w.indexed() {
 		return slices.Repeat([]int{-1}, n)
@@ -418,7 +418,7 @@ func (w *work) create(ctx context.Context, index int) error {
 	return nil
 }
 
-// giveIndex sets the index of the pod in a container's environment.
+// giveIndex adds the index of the pod to the environment of a container.
 func giveIndex(c *corev1.Container) {
 	const name = "JOB_COMPLETION_INDEX"
 	if slices.ContainsFunc(c.Env, func(e corev1.EnvVar) bool { return e.Name == name }) {
@@ -437,7 +437,7 @@ func completionIndex(pod *corev1.Pod) int {
 	return n
 }
 
-// completed returns the successful indexes, which the status has in the form 1,3-5.
+// completed returns the successful indexes. The status lists them in the form 1,3-5.
 func (w *work) completed() (all []int) {
 	for part := range strings.SplitSeq(w.Status.CompletedIndexes, ",") {
 		first, last, isRange := strings.Cut(part, "-")
@@ -478,7 +478,7 @@ func spell(indexes []int) string {
 	return strings.Join(parts, ",")
 }
 
-// expiredJobs deletes Jobs whose TTL after their end has expired.
+// expiredJobs deletes finished Jobs whose TTL has expired.
 var expiredJobs = Controller{"ttl-after-finished-controller", func(m *manager.Manager) error {
 	c := m.Client()
 	return controller.For[*batchv1.Job](m).Named("ttl-after-finished-controller").

@@ -23,7 +23,7 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/reconcile"
 )
 
-// namespaces empties a namespace in deletion, and then finalizes it.
+// namespaces deletes all objects in namespaces that are being deleted, and then finalizes the namespaces.
 var namespaces = Controller{"namespace-controller", func(m *manager.Manager) error {
 	config := rest.CopyConfig(m.Config())
 	config.GroupVersion = &schema.GroupVersion{}
@@ -54,7 +54,7 @@ func (p *namespaceController) reconcile(ctx context.Context, namespace *corev1.N
 		return reconcile.Result{}, err
 	}
 	pods := func(kind namespaced) bool { return kind.kind.Group == "" && kind.resource == "pods" }
-	if at := slices.IndexFunc(kinds, pods); at > 0 { // pods are deleted before objects that they may use
+	if at := slices.IndexFunc(kinds, pods); at > 0 { // delete pods before objects that they may use
 		kinds[0], kinds[at] = kinds[at], kinds[0]
 	}
 	var left remains
@@ -71,7 +71,7 @@ func (p *namespaceController) reconcile(ctx context.Context, namespace *corev1.N
 	if err := writeStatus(ctx, p.Client, before, namespace); err != nil {
 		return reconcile.Result{}, err
 	}
-	if left.objects > 0 { // finalizers hold it, and their removal causes no event
+	if left.objects > 0 { // finalizers block the deletion, and their removal causes no event
 		since := time.Since(namespace.DeletionTimestamp.Time)
 		return reconcile.Result{RequeueAfter: min(max(since/2, 50*time.Millisecond), 15*time.Second)}, nil
 	}
@@ -79,7 +79,7 @@ func (p *namespaceController) reconcile(ctx context.Context, namespace *corev1.N
 		func(f corev1.FinalizerName) bool { return f == corev1.FinalizerKubernetes })
 	err = p.SubResource("finalize").Update(ctx, namespace)
 	if apierrors.IsConflict(err) {
-		return reconcile.Result{}, nil // the change that conflicts is the next request
+		return reconcile.Result{}, nil // the conflicting change triggers the next reconcile
 	}
 	return reconcile.Result{}, client.IgnoreNotFound(err)
 }
@@ -88,7 +88,7 @@ func (p *namespaceController) reconcile(ctx context.Context, namespace *corev1.N
 type namespaced struct {
 	kind     schema.GroupVersionKind
 	resource string
-	atOnce   bool // supports deletecollection
+	atOnce   bool // the kind supports deletecollection
 }
 
 // kinds returns all kinds whose objects can be listed and deleted, in the server's preferred version.
@@ -151,7 +151,7 @@ func (p *namespaceController) empty(ctx context.Context, namespace string, kind 
 	return err
 }
 
-// list lists the metadata of the objects of a kind in a namespace. A kind that no longer exists has none.
+// list returns the metadata of the objects of a kind in a namespace. If the kind no longer exists, the list is empty.
 func (p *namespaceController) list(ctx context.Context, namespace string,
 	kind namespaced) ([]metav1.PartialObjectMetadata, error) {
 	list := &metav1.PartialObjectMetadataList{}
@@ -160,10 +160,10 @@ func (p *namespaceController) list(ctx context.Context, namespace string,
 	return list.Items, client.IgnoreNotFound(err)
 }
 
-// remains are the objects that remain after the deletion.
+// remains describes the objects that remain after the deletion.
 type remains struct {
 	objects    int
-	resources  []string // in the form of the condition
+	resources  []string // in the form that the condition has
 	finalizers map[string]int
 }
 
@@ -184,7 +184,7 @@ func (r *remains) note(kind namespaced, objects []metav1.PartialObjectMetadata) 
 	}
 }
 
-// judge sets the conditions with the reasons why a namespace still exists.
+// judge sets the conditions that report why a namespace still exists.
 func (r *remains) judge(namespace *corev1.Namespace) {
 	slices.Sort(r.resources)
 	var finalizers []string

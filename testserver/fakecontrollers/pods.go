@@ -24,10 +24,10 @@ import (
 )
 
 // Outcome is the outcome of a pod. With the zero value, a pod whose containers always restart runs and is ready, and
-// any other succeeds.
+// any other pod succeeds.
 type Outcome struct {
-	// Phase is the final phase: Running, Succeeded, Failed, or Pending for containers that never start. If the
-	// restartPolicy of the pod restarts containers after the exit, Failed means that they crash repeatedly.
+	// Phase is the final phase: Running, Succeeded, Failed, or Pending for containers that never start. If the pod's
+	// restartPolicy restarts containers after they exit, Failed means that they crash repeatedly.
 	Phase corev1.PodPhase
 	// NotReady prevents a Running pod from becoming ready.
 	NotReady bool
@@ -40,8 +40,8 @@ type Outcome struct {
 	Reason, Message string
 }
 
-// Name of the node that is created if there is none, and of the fake controller of pods, which is the scheduler and all
-// kubelets.
+// These are the names of the node that is created if there is none, and of the fake controller of pods, which acts as
+// the scheduler and as all kubelets.
 const (
 	nodeName = "node"
 	podsName = "kubelet"
@@ -49,8 +49,9 @@ const (
 
 // Pods returns the fake controller that schedules and runs pods. It binds each pod to the node with the fewest pods
 // among those that its selectors, affinity and tolerations permit, sets its status, and removes deleted pods. If there
-// is no Node when it starts, it creates one. outcome determines the outcome of a pod. It must depend only on the pod,
-// is called again after each change, and must not modify the pod. A nil outcome means the zero [Outcome] for all.
+// is no Node when it starts, it creates one. outcome determines the outcome of a pod. It is called again after each
+// change of the pod. It must depend only on the pod and must not modify it. A nil function means the zero [Outcome] for
+// all pods.
 func Pods(outcome func(pod *corev1.Pod) Outcome) Controller {
 	if outcome == nil {
 		outcome = func(*corev1.Pod) Outcome { return Outcome{} }
@@ -74,7 +75,7 @@ func Pods(outcome func(pod *corev1.Pod) Outcome) Controller {
 			return err
 		}
 		return controller.For[*corev1.Pod](m).Named(podsName).
-			WithOptions(controller.Options{MaxConcurrentReconciles: 1}). // addresses are allocated once
+			WithOptions(controller.Options{MaxConcurrentReconciles: 1}). // so that each address is allocated only once
 			Watches(handler.For(k.waiting)).
 			Complete(byName[corev1.Pod](k, k.reconcile))
 	}}
@@ -105,7 +106,7 @@ func (k *kubelet) register(ctx context.Context) error {
 	return err
 }
 
-// tend makes a node without conditions ready, and removes the taint from a ready node.
+// tend sets a node without conditions ready, and removes the not-ready taint from a ready node.
 func (k *kubelet) tend(ctx context.Context, node *corev1.Node) (reconcile.Result, error) {
 	before := node.DeepCopy()
 	ready := slices.IndexFunc(node.Status.Conditions,
@@ -151,7 +152,7 @@ func beReady(node *corev1.Node) {
 	}
 }
 
-// waiting requests the unscheduled pods, since a changed node may permit them.
+// waiting returns requests for the unscheduled pods, because a changed node may accept them.
 func (k *kubelet) waiting(ctx context.Context, _ *corev1.Node) (requests []reconcile.Request) {
 	for pod, err := range k.byNode.Get(ctx, "") {
 		if err != nil {
@@ -179,7 +180,7 @@ func (k *kubelet) reconcile(ctx context.Context, pod *corev1.Pod) (reconcile.Res
 	return reconcile.Result{RequeueAfter: again}, writeStatus(ctx, k.Client, before, pod)
 }
 
-// schedule binds the pod to a node, or sets the condition that there is none for it.
+// schedule binds the pod to a node. If no node accepts the pod, it sets the condition that reports this.
 func (k *kubelet) schedule(ctx context.Context, pod *corev1.Pod) error {
 	if len(pod.Spec.SchedulingGates) > 0 {
 		return nil
@@ -226,7 +227,7 @@ func (k *kubelet) countOn(ctx context.Context, node string) (n int, err error) {
 	return n, nil
 }
 
-// end removes a pod in deletion. If a finalizer holds it, its containers are first marked as stopped.
+// end removes a pod that is being deleted. If the pod has finalizers, end first marks its containers as stopped.
 func (k *kubelet) end(ctx context.Context, pod *corev1.Pod) error {
 	if len(pod.Finalizers) > 0 && pod.Spec.NodeName != "" && !hasEnded(pod) {
 		before := pod.DeepCopy()
@@ -245,7 +246,7 @@ func hasEnded(pod *corev1.Pod) bool {
 	return pod.Status.Phase == corev1.PodFailed || pod.Status.Phase == corev1.PodSucceeded
 }
 
-// play updates the status of a scheduled pod, and returns when to update it again.
+// play updates the status of a scheduled pod, and returns the delay until the next update.
 func (k *kubelet) play(ctx context.Context, pod *corev1.Pod) (again time.Duration, err error) {
 	if err := k.start(ctx, pod); err != nil {
 		return 0, err
@@ -284,7 +285,7 @@ func (k *kubelet) play(ctx context.Context, pod *corev1.Pod) (again time.Duratio
 	return 0, nil
 }
 
-// hostAddress is the address of all created nodes.
+// hostAddress is the address of each node that this package creates.
 const hostAddress = "192.168.0.1"
 
 // start sets the addresses and the start time of a scheduled pod.
@@ -382,7 +383,7 @@ func terminated(pod *corev1.Pod, phase corev1.PodPhase, o Outcome) {
 	setReadiness(pod, true, false, reason)
 }
 
-// stopped returns the state of a container that exits now.
+// stopped returns the state of a container that is exiting now.
 func stopped(pod *corev1.Pod, s *corev1.ContainerStatus, o Outcome) corev1.ContainerState {
 	now := metav1.Now()
 	started := now
@@ -396,13 +397,13 @@ func stopped(pod *corev1.Pod, s *corev1.ContainerStatus, o Outcome) corev1.Conta
 		Message: o.Message, StartedAt: started, FinishedAt: now}}
 }
 
-// Delays before a crashed container restarts: doubled up to the last.
+// The delay before a crashed container restarts starts at the first value and doubles up to the second.
 const (
 	firstRestart = 10 * time.Second
 	lastRestart  = 5 * time.Minute
 )
 
-// crash makes containers exit as soon as they start, and returns when they restart next.
+// crash makes containers exit as soon as they start, and returns the delay until they restart.
 func crash(pod *corev1.Pod, o Outcome) (again time.Duration) {
 	pod.Status.Phase = corev1.PodRunning
 	setContainers(pod, true, false, false, func(s *corev1.ContainerStatus) {
@@ -425,7 +426,7 @@ func crash(pod *corev1.Pod, o Outcome) (again time.Duration) {
 	return max(again, time.Millisecond)
 }
 
-// setReadiness sets the conditions that kubelets set. reason is for a pod that has ended.
+// setReadiness sets the conditions that kubelets set. reason is the reason in the conditions of a pod that has ended.
 func setReadiness(pod *corev1.Pod, initialized, ready bool, reason string) {
 	names := make([]string, 0, len(pod.Spec.Containers))
 	for i := range pod.Spec.Containers {
@@ -475,7 +476,7 @@ func podCondition(pod *corev1.Pod, kind corev1.PodConditionType) *corev1.PodCond
 	return nil
 }
 
-// setPodCondition changes the time of a condition only with its status.
+// setPodCondition sets a condition. It changes the transition time only if the status changes.
 func setPodCondition(pod *corev1.Pod, kind corev1.PodConditionType, status corev1.ConditionStatus, reason,
 	message string) {
 	c := podCondition(pod, kind)
@@ -490,7 +491,7 @@ func setPodCondition(pod *corev1.Pod, kind corev1.PodConditionType, status corev
 	c.ObservedGeneration = pod.Generation
 }
 
-// fits reports whether the selectors of a pod permit a node.
+// fits reports whether the selectors of a pod accept a node.
 func fits(spec *corev1.PodSpec, node *corev1.Node) bool {
 	if spec.NodeName != "" && spec.NodeName != node.Name ||
 		!labels.SelectorFromSet(spec.NodeSelector).Matches(labels.Set(node.Labels)) {

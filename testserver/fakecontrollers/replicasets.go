@@ -21,7 +21,7 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/reconcile"
 )
 
-// replicaSets keeps the number of pods that a ReplicaSet requests.
+// replicaSets maintains the number of pods that each ReplicaSet requests.
 var replicaSets = Controller{"replicaset-controller", func(m *manager.Manager) error {
 	pods, err := newOwned(m, &corev1.Pod{})
 	if err != nil {
@@ -106,7 +106,7 @@ func replicaSetStatus(set *appsv1.ReplicaSet, pods, active []*corev1.Pod, failur
 	return status
 }
 
-// Functions that all workloads share for their pods.
+// The following functions are for the pods of all workloads.
 
 // podOf returns a pod from a template, without a name.
 func podOf(template *corev1.PodTemplateSpec) *corev1.Pod {
@@ -126,7 +126,7 @@ func createOwned(ctx context.Context, c client.Client, owner, o object.Object) e
 	return c.Create(ctx, o)
 }
 
-// unlessTerminating returns nil for the error of creating an object in a terminating namespace.
+// unlessTerminating returns err, or nil if err means that the namespace of a new object is being deleted.
 func unlessTerminating(err error) error {
 	if apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) {
 		return nil
@@ -169,7 +169,7 @@ func one(is bool) int32 {
 	return 0
 }
 
-// firstToGo orders pods by how little they matter.
+// firstToGo orders pods for deletion, the least important ones first.
 func firstToGo(a, b *corev1.Pod) int {
 	rank := func(pod *corev1.Pod) int32 {
 		return 4*one(pod.Spec.NodeName != "") + 2*one(pod.Status.Phase == corev1.PodRunning) + one(isReady(pod))

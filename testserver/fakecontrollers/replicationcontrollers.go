@@ -16,7 +16,7 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/reconcile"
 )
 
-// replicationControllers keeps the number of pods that a ReplicationController requests.
+// replicationControllers maintains the number of pods that each ReplicationController requests.
 var replicationControllers = Controller{"replicationcontroller-controller", func(m *manager.Manager) error {
 	pods, err := newOwned(m, &corev1.Pod{})
 	if err != nil {
@@ -53,7 +53,7 @@ func (r *replicationControllerController) reconcile(ctx context.Context,
 	return reconcile.Result{RequeueAfter: untilAvailable(rc.Spec.MinReadySeconds, active)}, unlessTerminating(failure)
 }
 
-// replicaSetOf converts a ReplicationController to a ReplicaSet, which differs only in its types.
+// replicaSetOf converts a ReplicationController to a ReplicaSet. The two differ only in their Go types.
 func replicaSetOf(rc *corev1.ReplicationController) *appsv1.ReplicaSet {
 	set := &appsv1.ReplicaSet{ObjectMeta: rc.ObjectMeta, Spec: appsv1.ReplicaSetSpec{
 		Replicas: rc.Spec.Replicas, MinReadySeconds: rc.Spec.MinReadySeconds,

@@ -15,13 +15,14 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/reconcile"
 )
 
-// serviceAccounts keeps the service account "default" in each namespace.
+// serviceAccounts maintains the service account "default" in each namespace.
 var serviceAccounts = Controller{"serviceaccount-controller", func(m *manager.Manager) error {
 	return keepInNamespaces(m, "serviceaccount-controller",
 		func(account *corev1.ServiceAccount) { account.Name = "default" })
 }}
 
-// rootCertificates keeps the CA certificate of the API server in each namespace. It is empty for a server without TLS.
+// rootCertificates maintains a ConfigMap with the API server's CA certificate in each namespace. The certificate is
+// empty for a server without TLS.
 var rootCertificates = Controller{"root-ca-certificate-publisher-controller", func(m *manager.Manager) error {
 	authority := string(m.Config().CAData)
 	return keepInNamespaces(m, "root-ca-certificate-publisher-controller", func(c *corev1.ConfigMap) {
@@ -33,7 +34,7 @@ var rootCertificates = Controller{"root-ca-certificate-publisher-controller", fu
 	})
 }}
 
-// keepInNamespaces keeps an object, which fill initializes, in each namespace that is not in deletion.
+// keepInNamespaces maintains an object, which fill initializes, in each namespace that is not being deleted.
 func keepInNamespaces[T any, P interface {
 	*T
 	object.Object

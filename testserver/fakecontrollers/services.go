@@ -38,7 +38,7 @@ var services = Controller{"service-controller", func(m *manager.Manager) error {
 	return controller.For[*corev1.Service](m).Named("service-controller").
 		Owns(&discoveryv1.EndpointSlice{}).
 		Watches(handler.For(p.selecting)).
-		WithOptions(controller.Options{MaxConcurrentReconciles: 1}). // addresses are allocated once
+		WithOptions(controller.Options{MaxConcurrentReconciles: 1}). // so that each address is allocated only once
 		Complete(byName[corev1.Service](m.Client(), p.reconcile))
 }}
 
@@ -55,7 +55,7 @@ func balancedAt(service *corev1.Service) (addresses []string) {
 	return addresses
 }
 
-// selecting requests the Services that select a pod.
+// selecting returns requests for the Services that select a pod.
 func (p *serviceController) selecting(ctx context.Context, pod *corev1.Pod) (requests []reconcile.Request) {
 	var all corev1.ServiceList
 	if err := p.List(ctx, &all, client.InNamespace(pod.Namespace)); err != nil {
@@ -92,10 +92,10 @@ func (p *serviceController) reconcile(ctx context.Context, service *corev1.Servi
 	return reconcile.Result{}, unlessTerminating(p.sync(ctx, service, slicesFor(service, pods.Items), has))
 }
 
-// loadBalancers is a range reserved for benchmarks, which no host has.
+// loadBalancers is an address range that is reserved for benchmarks, so no host uses it.
 var loadBalancers = netip.MustParsePrefix("198.18.0.0/15")
 
-// balance assigns an address to a Service of type LoadBalancer, and removes it from one that no longer has that type.
+// balance assigns an address to a Service of type LoadBalancer, and removes the address if the type has changed.
 func (p *serviceController) balance(ctx context.Context, service *corev1.Service) error {
 	before := service.DeepCopy()
 	switch is, has := service.Spec.Type == corev1.ServiceTypeLoadBalancer, len(service.Status.LoadBalancer.Ingress) > 0; {
@@ -117,7 +117,7 @@ func (p *serviceController) balance(ctx context.Context, service *corev1.Service
 // most is the maximum number of endpoints in a slice.
 const most = 100
 
-// slicesFor returns the slices that a Service should have, without names. Pods with different numbers for a named port
+// slicesFor returns the slices that a Service should have, without names. Pods whose named ports have different numbers
 // are in different slices.
 func slicesFor(service *corev1.Service, pods []corev1.Pod) (all []*discoveryv1.EndpointSlice) {
 	byPorts := map[string]*discoveryv1.EndpointSlice{}
@@ -160,8 +160,8 @@ func newSlice(service *corev1.Service, ports []discoveryv1.EndpointPort) *discov
 	return slice
 }
 
-// noteChange sets the time at which an endpoint started to serve, if that is the reason for a change or creation of a
-// slice.
+// noteChange sets the annotation with the time at which an endpoint started to serve, if this is the reason why the
+// slice is created or changed.
 func noteChange(slice, was *discoveryv1.EndpointSlice) {
 	serves := func(e discoveryv1.Endpoint) bool { return e.Conditions.Serving != nil && *e.Conditions.Serving }
 	isNew := func(e discoveryv1.Endpoint) bool {
@@ -178,7 +178,8 @@ func noteChange(slice, was *discoveryv1.EndpointSlice) {
 		time.Now().UTC().Format(time.RFC3339Nano))
 }
 
-// portsOf returns the ports of a pod to which a Service forwards. It skips names that no container of the pod has.
+// portsOf returns the ports of a pod to which a Service forwards. It skips named ports that no container of the pod
+// has.
 func portsOf(service *corev1.Service, pod *corev1.Pod) (ports []discoveryv1.EndpointPort) {
 	for i := range service.Spec.Ports {
 		port := &service.Spec.Ports[i]
@@ -220,7 +221,7 @@ func endpointOf(service *corev1.Service, pod *corev1.Pod) discoveryv1.Endpoint {
 	return e
 }
 
-// sync replaces the existing slices by the wanted ones.
+// sync updates the existing slices of a Service to the wanted slices.
 func (p *serviceController) sync(ctx context.Context, service *corev1.Service, want,
 	has []*discoveryv1.EndpointSlice) error {
 	for i, slice := range want {

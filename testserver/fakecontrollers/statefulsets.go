@@ -24,8 +24,8 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/reconcile"
 )
 
-// statefulSets keeps pods with stable names and claims, which are created, deleted and replaced in the order of their
-// ordinals.
+// statefulSets maintains the pods of StatefulSets. The pods have stable names and claims, and are created, deleted and
+// replaced in the order of their ordinals.
 var statefulSets = Controller{"statefulset-controller", func(m *manager.Manager) error {
 	pods, err := newOwned(m, &corev1.Pod{})
 	if err != nil {
@@ -81,7 +81,7 @@ func (p *statefulSetController) reconcile(ctx context.Context, set *appsv1.State
 	return reconcile.Result{RequeueAfter: untilAvailable(set.Spec.MinReadySeconds, all)}, err
 }
 
-// syncHistory records the current template, whose revision is the update revision.
+// syncHistory records the current template. Its revision is the update revision.
 func (p *statefulSetController) syncHistory(ctx context.Context, set *appsv1.StatefulSet,
 	known history) (history, error) {
 	data, err := revisionData(&set.Spec.Template)
@@ -104,7 +104,7 @@ func (p *statefulSetController) syncHistory(ctx context.Context, set *appsv1.Sta
 
 func revisionOf(pod *corev1.Pod) string { return pod.Labels[appsv1.StatefulSetRevisionLabel] }
 
-// ordinal returns the ordinal of a pod, or a negative number.
+// ordinal returns the ordinal of a pod, or a negative number if the pod has none.
 func ordinal(set *appsv1.StatefulSet, pod *corev1.Pod) int {
 	n, err := strconv.Atoi(strings.TrimPrefix(pod.Name, set.Name+"-"))
 	if err != nil {
@@ -120,8 +120,8 @@ func firstOrdinal(set *appsv1.StatefulSet) int {
 	return 0
 }
 
-// step creates missing pods, deletes excess ones, and replaces those with an old template. Unless the policy is
-// Parallel, a pod that is not ready delays all later ones.
+// step creates missing pods, deletes excess pods, and replaces pods with an old template. Unless the policy is
+// Parallel, a pod that is not ready delays all later pods.
 func (p *statefulSetController) step(ctx context.Context, set *appsv1.StatefulSet, all []*corev1.Pod) error {
 	byOrdinal := map[int]*corev1.Pod{}
 	for _, pod := range all {
@@ -146,7 +146,7 @@ func (p *statefulSetController) step(ctx context.Context, set *appsv1.StatefulSe
 	return p.update(ctx, set, byOrdinal)
 }
 
-// keep ensures that the pod of an ordinal exists, and reports whether later ones must wait for it.
+// keep ensures that the pod with an ordinal exists, and reports whether later pods must wait for it.
 func (p *statefulSetController) keep(ctx context.Context, set *appsv1.StatefulSet, n int,
 	pod *corev1.Pod) (held bool, err error) {
 	switch {
@@ -167,8 +167,8 @@ func (p *statefulSetController) remove(ctx context.Context, pod *corev1.Pod) err
 	return controllerutil.DeleteWithUID(ctx, p.Client, pod)
 }
 
-// create creates the pod of an ordinal and its claims. A pod below the partition has the previous revision, if that is
-// known.
+// create creates the pod with an ordinal and its claims. A pod below the partition gets the previous revision, if that
+// is known.
 func (p *statefulSetController) create(ctx context.Context, set *appsv1.StatefulSet, n int) error {
 	revision, template := set.Status.UpdateRevision, &set.Spec.Template
 	if n < firstOrdinal(set)+partition(set) && set.Status.CurrentRevision != revision {
@@ -218,7 +218,7 @@ func (p *statefulSetController) templateOf(ctx context.Context, set *appsv1.Stat
 	return templateIn(revision)
 }
 
-// partition returns the number of ordinals from the first that keep their template.
+// partition returns how many pods, counted from the first ordinal, keep their template during an update.
 func partition(set *appsv1.StatefulSet) int {
 	if rolling := set.Spec.UpdateStrategy.RollingUpdate; rolling != nil && rolling.Partition != nil {
 		return int(*rolling.Partition)
@@ -226,7 +226,7 @@ func partition(set *appsv1.StatefulSet) int {
 	return 0
 }
 
-// update deletes the last pod with an old template, unless a pod that was replaced is not ready yet.
+// update deletes the last pod with an old template, unless a pod that it has already replaced is not ready yet.
 func (p *statefulSetController) update(ctx context.Context, set *appsv1.StatefulSet,
 	byOrdinal map[int]*corev1.Pod) error {
 	if set.Spec.UpdateStrategy.Type == appsv1.OnDeleteStatefulSetStrategyType {
@@ -247,7 +247,8 @@ func (p *statefulSetController) update(ctx context.Context, set *appsv1.Stateful
 	return nil
 }
 
-// judgeStatefulSet sets the status. When all pods have the update revision and are ready, it becomes the current one.
+// judgeStatefulSet sets the status. When all pods have the update revision and are ready, the update revision becomes
+// the current revision.
 func judgeStatefulSet(set *appsv1.StatefulSet, all []*corev1.Pod) {
 	status := &set.Status
 	status.ObservedGeneration = set.Generation

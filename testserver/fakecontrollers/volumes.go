@@ -19,8 +19,8 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/reconcile"
 )
 
-// volumes binds claims: to a matching volume, or to one that it creates, unless the claim requests no class. It removes
-// the protection of claims and volumes when they are no longer in use.
+// volumes binds each claim to a matching volume. If there is none, it creates a volume, unless the claim requests the
+// empty class. It removes the protection of claims and volumes when they are no longer in use.
 var volumes = Controller{"persistentvolume-binder-controller", func(m *manager.Manager) error {
 	if err := storagev1.AddToScheme(m.Scheme()); err != nil {
 		return err
@@ -48,7 +48,8 @@ const (
 
 type volumeController struct{ client.Client }
 
-// claims requests the claim to which a volume is bound, or those that wait for one.
+// claims returns a request for the claim to which a volume is bound. For an unbound volume, it returns requests for the
+// claims that wait for a volume.
 func (p *volumeController) claims(ctx context.Context, volume *corev1.PersistentVolume) (requests []reconcile.Request) {
 	if ref := volume.Spec.ClaimRef; ref != nil {
 		return []reconcile.Request{{NamespacedName: object.Key{Namespace: ref.Namespace, Name: ref.Name}}}
@@ -65,7 +66,7 @@ func (p *volumeController) claims(ctx context.Context, volume *corev1.Persistent
 	return requests
 }
 
-// claimsOf requests the claims that a pod uses.
+// claimsOf returns requests for the claims that a pod uses.
 func claimsOf(_ context.Context, pod *corev1.Pod) (requests []reconcile.Request) {
 	for i := range pod.Spec.Volumes {
 		v := &pod.Spec.Volumes[i]
@@ -128,7 +129,8 @@ func (p *volumeController) bind(ctx context.Context, claim *corev1.PersistentVol
 	return reconcile.Result{}, writeStatus(ctx, p.Client, before, claim)
 }
 
-// volumeFor returns the volume of a claim, or the one to bind it to, or nil.
+// volumeFor returns the volume of a claim or, if the claim is not bound, a volume that satisfies it. It returns nil if
+// there is none.
 func (p *volumeController) volumeFor(ctx context.Context,
 	claim *corev1.PersistentVolumeClaim) (*corev1.PersistentVolume, error) {
 	var all corev1.PersistentVolumeList
@@ -157,7 +159,7 @@ func (p *volumeController) volumeFor(ctx context.Context,
 	return p.provision(ctx, claim)
 }
 
-// willDo reports whether a free volume satisfies a claim.
+// willDo reports whether an unbound volume satisfies a claim.
 func willDo(volume *corev1.PersistentVolume, claim *corev1.PersistentVolumeClaim) bool {
 	selector, err := metav1.LabelSelectorAsSelector(claim.Spec.Selector)
 	if claim.Spec.Selector == nil {
@@ -174,7 +176,7 @@ func willDo(volume *corev1.PersistentVolume, claim *corev1.PersistentVolumeClaim
 		})
 }
 
-// provision creates a volume of the claim's size, with its class or none.
+// provision creates a volume with the size and the class of a claim.
 func (p *volumeController) provision(ctx context.Context,
 	claim *corev1.PersistentVolumeClaim) (*corev1.PersistentVolume, error) {
 	name, policy := "pvc-"+string(claim.UID), corev1.PersistentVolumeReclaimDelete
@@ -194,7 +196,9 @@ func (p *volumeController) provision(ctx context.Context,
 			AccessModes: claim.Spec.AccessModes,
 			VolumeMode:  claim.Spec.VolumeMode, StorageClassName: valueOr(claim.Spec.StorageClassName, ""),
 			PersistentVolumeReclaimPolicy: policy,
-			PersistentVolumeSource:        corev1.PersistentVolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: "/volumes/" + name}},
+			PersistentVolumeSource: corev1.PersistentVolumeSource{
+				HostPath: &corev1.HostPathVolumeSource{Path: "/volumes/" + name},
+			},
 			ClaimRef: &corev1.ObjectReference{
 				Kind: "PersistentVolumeClaim", APIVersion: "v1", Namespace: claim.Namespace, Name: claim.Name, UID: claim.UID,
 				ResourceVersion: claim.ResourceVersion,
@@ -215,7 +219,7 @@ func (p *volumeController) inUse(ctx context.Context, claim *corev1.PersistentVo
 	}), nil
 }
 
-// noteUse annotates a claim that no pod uses, and removes the annotation when one does.
+// noteUse annotates a claim that no pod uses, and removes the annotation when a pod uses the claim.
 func (p *volumeController) noteUse(ctx context.Context, claim *corev1.PersistentVolumeClaim) error {
 	used, err := p.inUse(ctx, claim)
 	if err != nil {
@@ -251,8 +255,8 @@ func (p *volumeController) releaseClaim(ctx context.Context, claim *corev1.Persi
 	return client.IgnoreNotFound(p.Update(ctx, claim))
 }
 
-// keep makes a volume follow its claim: after the deletion of the claim it is deleted or retained by its policy, and a
-// deleted volume is removed once it is unbound.
+// keep updates a volume after changes of its claim. If the claim was deleted, the volume is deleted or retained, as its
+// policy requires. A deleted volume is removed when it is no longer bound.
 func (p *volumeController) keep(ctx context.Context, volume *corev1.PersistentVolume) (reconcile.Result, error) {
 	ref, bound := volume.Spec.ClaimRef, false
 	if ref != nil {

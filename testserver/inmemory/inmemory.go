@@ -1,5 +1,5 @@
-// Package inmemory starts API servers in the process of a test, for tests in virtual time: in a synctest bubble the server
-// is in the bubble, and hours take milliseconds.
+// Package inmemory starts API servers in the process of a test, for tests in virtual time: in a synctest bubble the
+// server is in the bubble, and hours take milliseconds.
 //
 //	func TestReconcile(t *testing.T) {
 //		env := inmemory.Start(t, testenv.WithCRDs("../../config/crd/bases"))
@@ -7,8 +7,8 @@
 //		...
 //	}
 //
-// Package apiserver documents what a server serves. With KCTRL_TEST_SERVER=real in the environment the same tests run on
-// the server of [testenv.Start]. A test links more than 300 packages of the API server's libraries, so the tests of
+// Package apiserver documents what a server serves. With KCTRL_TEST_SERVER=real in the environment the same tests run
+// on the server of [testenv.Start]. A test links more than 300 packages of the API server's libraries, so the tests of
 // projects use package testenv, whose servers run in another process.
 package inmemory
 

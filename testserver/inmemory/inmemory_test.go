@@ -55,9 +55,9 @@ func writeCRD(t *testing.T) string {
 	return dir
 }
 
-// TestReconcilesInABubble runs a manager with a controller on the server in memory, for hours of virtual time.
+// TestReconcilesInABubble runs a manager with a controller on the in-memory server for hours of virtual time.
 func TestReconcilesInABubble(t *testing.T) {
-	t.Setenv(testenv.ServerVariable, "") // a real server is not in the bubble
+	t.Setenv(testenv.ServerVariable, "") // a real server does not run in the bubble
 	crds := writeCRD(t)
 	synctest.Test(t, func(t *testing.T) {
 		start := time.Now()
@@ -105,7 +105,7 @@ func TestReconcilesInABubble(t *testing.T) {
 	})
 }
 
-// TestInitialObjects starts each kind of server with a CRD and objects.
+// TestInitialObjects starts each kind of server with a CRD and initial objects.
 func TestInitialObjects(t *testing.T) {
 	var definition, widget unstructured.Unstructured
 	if err := yaml.Unmarshal([]byte(widgets), &definition.Object); err != nil {

@@ -1,4 +1,5 @@
-// Command program serves an API server in memory on loopback. kctrl compiles and runs it for `kctrl env up --in-memory`.
+// Command program serves an API server in memory on loopback. kctrl compiles and runs it for `kctrl env up
+// --in-memory`.
 package main
 
 import (

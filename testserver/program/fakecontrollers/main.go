@@ -1,5 +1,5 @@
-// Command fakecontrollers serves an API server in memory on loopback and runs fake controllers on it. kctrl compiles and
-// runs it for `kctrl env up --in-memory --fake-controllers`.
+// Command fakecontrollers serves an API server in memory on loopback and runs fake controllers on it. kctrl compiles
+// and runs it for `kctrl env up --in-memory --fake-controllers`.
 package main
 
 import (

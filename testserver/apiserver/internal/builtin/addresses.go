@@ -10,7 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// IPAddresses and ServiceCIDRs are stored as written: the server allocates addresses of Services without them.
+// IPAddresses and ServiceCIDRs are stored as written. The server does not use them to allocate the addresses of
+// Services.
 
 func addresses() Kind {
 	type address = networkingv1.IPAddress
@@ -19,7 +20,7 @@ func addresses() Kind {
 		Columns: []Column{
 			Col("ParentRef", "string", networkingv1.IPAddressSpec{}.SwaggerDoc()["parentRef"],
 				func(a *address) any { return parentText(a.Spec.ParentRef) }),
-			{value: SinceColumn.value}, // upstream has omitted its name
+			{value: SinceColumn.value}, // upstream omits the column's name
 		},
 		Rules: By(ipaddressregistry.Strategy),
 	}

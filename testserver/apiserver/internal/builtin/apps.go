@@ -28,7 +28,7 @@ import (
 
 var appsV1 = appsv1.SchemeGroupVersion
 
-// AppsKinds returns the kinds of apps.
+// AppsKinds returns the kinds of the group apps.
 func AppsKinds() []Kind {
 	return []Kind{controllerRevisions(), daemonSets(), deployments(), replicaSets(), statefulSets()}
 }
@@ -170,7 +170,8 @@ func replicaSets() Kind {
 
 var templatePath = field.NewPath("spec", "template")
 
-// dnsLabelWarning returns a warning for a name with dots from which DNS labels are derived.
+// dnsLabelWarning returns a warning for a name that is not a DNS label, such as one with dots, if use derives
+// labels from it.
 func dnsLabelWarning(name, use string) []string {
 	problems := utilvalidation.IsDNS1123Label(name)
 	if len(problems) == 0 {

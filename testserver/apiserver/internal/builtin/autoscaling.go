@@ -14,7 +14,7 @@ import (
 
 type autoscaler = autoscalingv2.HorizontalPodAutoscaler
 
-// AutoscalingKinds returns one kind in two versions. The newer version is stored.
+// AutoscalingKinds returns the kind HorizontalPodAutoscaler in two versions. The newer version is stored.
 func AutoscalingKinds() []Kind {
 	stored := autoscalers()
 	older := Kind{
@@ -51,7 +51,7 @@ func autoscalers() Kind {
 	}
 }
 
-// targetsText returns the column of the metrics with their current values.
+// targetsText returns the table cell that lists the metrics with their current and target values.
 func targetsText(a *autoscaler) string {
 	var list []string
 	current := func(value *resource.Quantity) string {
@@ -117,4 +117,4 @@ func targetsText(a *autoscaler) string {
 	return strings.Join(list, ", ")
 }
 
-// The older version has a field only for the use of CPU, and annotations for other data.
+// The older version has a field only for the target CPU utilization. Annotations contain all other data.

@@ -167,8 +167,8 @@ func jobRules() Rules {
 	return rules.Rules()
 }
 
-// selectPods sets a job's selector for its own pods, by its UID, and the labels of the pods, unless the job has its own
-// selector.
+// selectPods sets a job's selector to the job's UID, and adds labels with the job's name and UID to the pod template.
+// It does nothing if the job has a manual selector.
 func selectPods(j *batch.Job) {
 	if Deref(j.Spec.ManualSelector) {
 		return
@@ -198,9 +198,9 @@ func selectPods(j *batch.Job) {
 	}
 }
 
-// appliedLabels reports whether a job may have its own labels. By default, they are the same map as the labels of its
-// template, as for a job that was sent as a whole. An applied job was copied in between, and has its own labels only if
-// its manager owns some.
+// appliedLabels reports whether a job may have its own labels. If not, upstream's defaults make them the same map as
+// the labels of the template, as for a job that was sent as a whole. An applied job was copied in between, so it has
+// its own labels only if its manager owns some.
 func appliedLabels(j *batch.Job) bool {
 	for _, entry := range j.ManagedFields {
 		if entry.Operation == metav1.ManagedFieldsOperationApply {
@@ -216,7 +216,8 @@ func appliedLabels(j *batch.Job) bool {
 	return true
 }
 
-// jobUpdateOptions return which fields of a job may change: more while it is suspended and has no pods.
+// jobUpdateOptions returns which fields of a job may change. More of them may change while the job is suspended and has
+// no pods.
 func jobUpdateOptions(j, old *batch.Job) batchvalidation.JobValidationOptions {
 	options := batchvalidation.JobValidationOptions{PodValidationOptions: podutil.GetValidationOptionsFromPodTemplate(
 		&j.Spec.Template, &old.Spec.Template)}
@@ -247,8 +248,8 @@ func jobStatusRules() Rules {
 	}.Rules()
 }
 
-// jobStatusOptions enable checks for the fields that an update changes, so that an update can leave invalid fields
-// unchanged.
+// jobStatusOptions enables checks only for the fields that an update changes, so that an update can keep other invalid
+// fields.
 func jobStatusOptions(j, old *batch.Job) batchvalidation.JobStatusValidationOptions {
 	changed := func(of func(j *batch.Job) any) bool { return !equality.Semantic.DeepEqual(of(j), of(old)) }
 	condition := func(kind batch.JobConditionType) bool {

@@ -21,8 +21,8 @@ import (
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 )
 
-// CertificateSigningRequests, of certificates.k8s.io/v1. The server does not sign them: the test does, or the signer
-// under test.
+// CertificateSigningRequests are a kind of certificates.k8s.io/v1. The server does not sign them. The test or the
+// signer under test does that.
 
 type signingRequest = certificatesv1.CertificateSigningRequest
 
@@ -104,8 +104,8 @@ func parseRequest(data []byte) (*x509.CertificateRequest, error) {
 	return x509.ParseCertificateRequest(block.Bytes)
 }
 
-// reviewSigning rejects writes by users who may not approve or sign for a signer, and requests for more than any user
-// may get.
+// reviewSigning rejects writes by users who lack the permission to approve or sign for a signer, and requests for
+// permissions that no user may get.
 func reviewSigning(cluster Cluster, a admission.Attributes) error {
 	old, _ := a.GetOldObject().(*signingRequest)
 	r, ok := a.GetObject().(*signingRequest)
@@ -135,7 +135,7 @@ func reviewSigning(cluster Cluster, a admission.Attributes) error {
 	return nil
 }
 
-// maySign reports whether a user may approve, or sign, for a signer or for all of its domain.
+// maySign reports whether a user may use verb, approve or sign, for a signer or for all signers of its domain.
 func (cluster Cluster) maySign(a admission.Attributes, verb, signer string) bool {
 	domain, _, _ := strings.Cut(signer, "/")
 	for _, name := range []string{signer, domain + "/*"} {

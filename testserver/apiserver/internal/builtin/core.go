@@ -23,14 +23,14 @@ import (
 	volumevalidation "k8s.io/kubernetes/pkg/volume/validation"
 )
 
-// Rules on internal types for kinds whose upstream strategies have too many dependencies: see own.
+// This file contains rules on internal types for kinds whose upstream strategies have too many dependencies (see Own).
 
-// without adapts a check that needs no context.
+// without adapts a check that does not need a context.
 func without[T any](check func(object T) field.ErrorList) func(context.Context, T) field.ErrorList {
 	return func(_ context.Context, object T) field.ErrorList { return check(object) }
 }
 
-// without2 is without for updates.
+// without2 adapts a check of updates that does not need a context.
 func without2[T any](check func(object, old T) field.ErrorList) func(_ context.Context, object, old T) field.ErrorList {
 	return func(_ context.Context, object, old T) field.ErrorList { return check(object, old) }
 }
@@ -125,7 +125,7 @@ func NamespaceRules() (rules, status, finalize Rules) {
 	return rules, status, finalize
 }
 
-// ipWarnings returns the warnings for addresses, each at its path.
+// ipWarnings returns the warnings for the addresses in a list, each with its path.
 func ipWarnings[T any](list []T, at *field.Path, name string, ip func(item T) string) (warnings []string) {
 	for i, item := range list {
 		if text := ip(item); text != "" {
@@ -189,7 +189,8 @@ func sliceRules() Rules {
 	}.Rules()
 }
 
-// dropTopology removes a field that only old versions could set from changed endpoints. The node name in it is kept.
+// dropTopology removes the deprecated topology from changed endpoints, because only old versions could set it. It keeps
+// the node name.
 func dropTopology(s, old *discovery.EndpointSlice) {
 	const host = "kubernetes.io/hostname"
 	known := map[string]bool{}
@@ -277,7 +278,7 @@ func claimRules() (rules, status Rules) {
 	rules = Own[*core.PersistentVolumeClaim]{
 		Reset: []string{"status"},
 		Create: func(_ context.Context, c *core.PersistentVolumeClaim) {
-			c.Status = core.PersistentVolumeClaimStatus{} // readers see the phase, and the next update stores it
+			c.Status = core.PersistentVolumeClaimStatus{} // readers see the phase, but it is stored only by the next update
 			prepare(c, nil)
 		},
 		Update: func(_ context.Context, c, old *core.PersistentVolumeClaim) {
@@ -384,7 +385,7 @@ func serviceRules() (rules, status Rules) {
 	return rules, status
 }
 
-// dropOfOtherType clears fields that the old type of a service had and the new one does not, unless the user has
+// dropOfOtherType clears the fields that belong to a service's old type and not to the new one, unless the update has
 // changed them.
 func dropOfOtherType(s, old *core.Service) {
 	now, was := &s.Spec, &old.Spec
@@ -425,7 +426,7 @@ func dropOfOtherType(s, old *core.Service) {
 	}
 }
 
-// dropNodePorts clears the node ports, unless one is new.
+// dropNodePorts clears the node ports unless one of them is new.
 func dropNodePorts(ports, old []core.ServicePort) {
 	had := map[int32]bool{0: true}
 	for _, port := range old {
@@ -455,7 +456,7 @@ func signingRules() (rules, status, approval Rules) {
 					r.Spec.Extra[key] = value
 				}
 			}
-			conditions := []certificates.CertificateSigningRequestCondition{} // empty, not nil
+			conditions := []certificates.CertificateSigningRequestCondition{} // empty instead of nil
 			r.Status = certificates.CertificateSigningRequestStatus{Conditions: conditions}
 		},
 		Update:         func(_ context.Context, r, old *signing) { r.Spec, r.Status = old.Spec, old.Status },
@@ -485,7 +486,8 @@ func signingRules() (rules, status, approval Rules) {
 	return rules, status, approval
 }
 
-// sameVerdicts keeps conditions of a type unchanged, unless their number has changed, which is rejected.
+// sameVerdicts restores the old conditions of a type. If their number has changed, it keeps them, and validation
+// rejects the update.
 func sameVerdicts(r, old *signing, of certificates.RequestConditionType) {
 	verdicts := func(r *signing) (found []*certificates.CertificateSigningRequestCondition) {
 		for i := range r.Status.Conditions {
@@ -504,7 +506,7 @@ func sameVerdicts(r, old *signing, of certificates.RequestConditionType) {
 	}
 }
 
-// dateConditions sets missing times of conditions.
+// dateConditions sets the missing times of conditions.
 func dateConditions(r, old *signing) {
 	now := metav1.Now()
 	for i := range r.Status.Conditions {

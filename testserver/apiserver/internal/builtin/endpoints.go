@@ -41,7 +41,7 @@ func Endpoints() Kind {
 	}
 }
 
-// listed formats a list. A table shows only the first elements.
+// listed formats a list. It shows at most the given number of elements, and how many more exist.
 func listed(list []string, most int) string {
 	if len(list) > most {
 		return fmt.Sprintf("%s + %d more...", strings.Join(list[:most], ","), len(list)-most)

@@ -7,7 +7,7 @@ import (
 	discoveryv1 "k8s.io/api/discovery/v1"
 )
 
-// DiscoveryKinds returns the kinds of discovery.k8s.io.
+// DiscoveryKinds returns the kinds of the group discovery.k8s.io.
 func DiscoveryKinds() []Kind {
 	type slice = discoveryv1.EndpointSlice
 	doc := slice{}.SwaggerDoc()

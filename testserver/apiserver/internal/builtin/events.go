@@ -13,10 +13,10 @@ import (
 	"github.com/kctrl-dev/kctrl/testserver/apiserver/internal/must"
 )
 
-// eventHub has the stored Go type of the core group, under the internal version of the events group.
+// eventHub is the internal version of the events group. Its Go type is the one of the core group, which is stored.
 var eventHub = schema.GroupVersion{Group: eventsv1.GroupName, Version: runtime.APIVersionInternal}
 
-// EventKinds returns one kind in two groups.
+// EventKinds returns the kind Event in the core group and in events.k8s.io.
 func EventKinds() []Kind {
 	stored := events()
 	newer := Kind{

@@ -18,7 +18,7 @@ import (
 	"github.com/kctrl-dev/kctrl/testserver/apiserver/internal/must"
 )
 
-// Expression is a CEL expression with its permitted types.
+// Expression is a CEL expression with the types that its result may have.
 type Expression struct {
 	Text  string
 	Types []*cel.Type
@@ -28,7 +28,7 @@ func (e *Expression) GetExpression() string { return e.Text }
 
 func (e *Expression) ReturnTypes() []*cel.Type { return e.Types }
 
-// Variable is an expression with a name.
+// Variable is a named expression.
 type Variable struct {
 	Expression
 	Name string
@@ -43,26 +43,27 @@ var (
 	AnyTypes      = []*cel.Type{cel.AnyType, cel.DynType}
 )
 
-// statelessCompiler compiles expressions without variables. Its environment takes milliseconds to create, and all
-// servers share it.
+// statelessCompiler returns a compiler for expressions without variables. All servers share it, because its environment
+// takes milliseconds to create.
 var statelessCompiler = sync.OnceValue(func() plugincel.Compiler {
 	return plugincel.NewCompiler(environment.MustBaseEnvSet(environment.DefaultCompatibilityVersion()))
 })
 
-// newComposedCompiler returns a compiler for expressions that may refer to variables of the policy.
+// newComposedCompiler returns a compiler for expressions that may refer to the variables of a policy.
 func newComposedCompiler() *plugincel.CompositedCompiler {
 	compiler, err := plugincel.NewCompositedCompiler(environment.MustBaseEnvSet(environment.DefaultCompatibilityVersion()))
 	must.Do(err)
 	return compiler
 }
 
-// compiled returns the errors of an expression.
+// compiled returns the errors that the compiler finds in an expression.
 func compiled(compiler plugincel.Compiler, e plugincel.ExpressionAccessor,
 	variables plugincel.OptionalVariableDeclarations, known bool, path *field.Path) field.ErrorList {
 	return compilation(compiler.CompileCELExpression(e, variables, environmentType(known)), e, path)
 }
 
-// environmentType returns the environment of an expression: stored expressions may use features that new ones may not.
+// environmentType returns the environment for an expression. A stored expression may use features that a new one may
+// not use yet.
 func environmentType(known bool) environment.Type {
 	if known {
 		return environment.StoredExpressions

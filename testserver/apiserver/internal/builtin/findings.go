@@ -8,16 +8,16 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// Findings collects the errors of an object, in the words of the API server.
+// Findings collects the validation errors of an object in the API server's wording.
 type Findings struct{ List field.ErrorList }
 
-// Add adds problems.
+// Add adds errors.
 func (f *Findings) Add(found ...*field.Error) { f.List = append(f.List, found...) }
 
-// Required adds the error that a value is missing.
+// Required adds an error for a missing value.
 func (f *Findings) Required(path *field.Path, detail string) { f.Add(field.Required(path, detail)) }
 
-// invalid adds one error per message.
+// invalid adds an error for each message.
 func (f *Findings) invalid(path *field.Path, value any, messages ...string) {
 	for _, message := range messages {
 		f.Add(field.Invalid(path, value, message))
@@ -34,14 +34,14 @@ func Deref[T any](value *T) (v T) {
 	return v
 }
 
-// Set sets a zero value to a default.
+// Set sets *value to usual if it is zero.
 func Set[T comparable](value *T, usual T) {
 	if *value == *new(T) {
 		*value = usual
 	}
 }
 
-// SetPointer sets a nil pointer to a default.
+// SetPointer sets *value to a pointer to usual if it is nil.
 func SetPointer[T any](value **T, usual T) {
 	if *value == nil {
 		*value = &usual

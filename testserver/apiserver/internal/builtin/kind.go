@@ -21,7 +21,7 @@ import (
 	"github.com/kctrl-dev/kctrl/testserver/apiserver/internal/must"
 )
 
-// Kind is a built-in kind. Its rules apply to objects of its Go type, which is the type of the stored version.
+// Kind is a built-in kind. Its rules apply to objects of its Go type, which is the Go type of the stored version.
 type Kind struct {
 	GVK        schema.GroupVersionKind
 	Resource   string
@@ -29,62 +29,62 @@ type Kind struct {
 	Short      []string
 	Categories []string
 	Namespaced bool
-	Uncached   bool // reads bypass the cache, whose errors differ
-	// converts a written object to the form that readers see
+	Uncached   bool // reads bypass the cache and return other errors than it does
+	// Shown converts a written object to the form that readers see.
 	Shown      func(object runtime.Object)
 	unshown    string                                                 // an annotation that tables omit
 	Verbs      []string                                               // nil means all
 	Columns    []Column                                               // of tables; nil means name and creation time
-	conditions func(object runtime.Object) []metav1.TableRowCondition // of table rows
+	conditions func(object runtime.Object) []metav1.TableRowCondition // conditions of table rows
 	Rules      Rules
-	Status     *Rules                                      // of the status subresource, or nil
-	Scale      func(object runtime.Object) Scaled          // of the scale subresource, or nil
-	Fields     func(object runtime.Object, set fields.Set) // additional fields for selectors
-	Returned   bool                                        // a deletion returns the object
+	Status     *Rules                                      // rules of the status subresource; nil means none
+	Scale      func(object runtime.Object) Scaled          // values of the scale subresource; nil means none
+	Fields     func(object runtime.Object, set fields.Set) // adds fields for field selectors
+	Returned   bool                                        // a delete request returns the object
 	Deletable  func(updated, existing runtime.Object) bool // whether an object without finalizers may be deleted
 
-	// Allocate sets values that an object leaves to the server and that are unique; existing is nil for creations.
+	// Allocate sets unique values that an object leaves to the server. existing is nil if the object is created.
 	Allocate func(cluster Cluster, object, existing runtime.Object, dryRun bool) error
 
-	// Admit implements the admission plugins of every server that run before webhooks, for creations and updates,
-	// including subresources.
+	// Admit implements the admission plugins of every server that run before webhooks. It is called for creations and
+	// updates, including those of subresources.
 	Admit func(cluster Cluster, a admission.Attributes) error
-	// Review implements their validation of the object after webhooks.
+	// Review implements the validating part of these plugins, which runs after webhooks.
 	Review func(cluster Cluster, a admission.Attributes) error
 
-	Of *Kind // the kind of which this is another version
-	// hub version: the version under which the scheme has the Go type of Of; empty for the kind's own
+	Of *Kind // the kind of which this kind is another version
+	// Hub is the version under which the scheme contains the Go type of Of. Empty means the version of the kind itself.
 	Hub schema.GroupVersion
 
-	ModelName string // name of a generated model, for a kind whose Go type is in another package
+	ModelName string // name of the generated model of a kind whose Go type is in another package
 }
 
-// Cluster gives rules access to the server.
+// Cluster gives rules access to the server's objects and authorizer.
 type Cluster struct {
 	Authorizer authorizer.Authorizer
 	Read       func(group, version, resource, namespace, name string) (runtime.Object, error)
-	ReadAll    func(group, version, resource, namespace string) []runtime.Object // an empty namespace means all
+	ReadAll    func(group, version, resource, namespace string) []runtime.Object // an empty namespace means all namespaces
 }
 
-// CoreV1 is the core group.
+// CoreV1 is version v1 of the core group.
 var CoreV1 = corev1.SchemeGroupVersion
 
-// Column is a column of a table. One without a name appears only in rows.
+// Column is a column of a table. A column without a name appears only in the rows.
 type Column struct {
 	metav1.TableColumnDefinition
 	value func(object runtime.Object) any
 }
 
-// Rules are the rules for writes of a kind. All stored kinds have them.
+// Rules are the rules for writes of a kind. Every stored kind has rules.
 type Rules struct {
 	*Strategy
-	Reset []string // fields that a write does not set; nil means those of the strategy
+	Reset []string // fields that a write does not change; nil means the strategy's
 }
 
 var (
 	nameColumn = metav1.TableColumnDefinition{Name: "Name", Type: "string", Format: "name",
 		Description: metav1.ObjectMeta{}.SwaggerDoc()["name"]}
-	// SinceColumn has the age of an object.
+	// SinceColumn contains the age of an object.
 	SinceColumn = Column{
 		metav1.TableColumnDefinition{Name: "Age", Type: "string",
 			Description: metav1.ObjectMeta{}.SwaggerDoc()["creationTimestamp"]},
@@ -99,7 +99,8 @@ func since(t metav1.Time) string {
 	return duration.HumanDuration(time.Since(t.Time))
 }
 
-// Col returns a column whose value is computed from an object of a Go type. A wide column is shown only on request.
+// Col returns a column whose value is computed from an object of a Go type. A column with the format wide is shown only
+// on request.
 func Col[T runtime.Object](name, format, description string, value func(object T) any) Column {
 	kind, format, _ := strings.Cut(format, " ")
 	c := Column{metav1.TableColumnDefinition{Name: name, Type: kind, Description: description},
@@ -183,12 +184,12 @@ func (k *Kind) SingularName() string {
 	return strings.ToLower(k.GVK.Kind)
 }
 
-// Answers reports whether the kind is only answered and not stored.
+// Answers reports whether the server only answers requests for the kind and does not store objects.
 func (k *Kind) Answers() bool { return slices.Equal(k.Verbs, []string{"create"}) }
 
-// Scaled has the values of an object for its scale subresource.
+// Scaled contains an object's values for its scale subresource.
 type Scaled struct {
-	Replicas *int32 // points into the object
+	Replicas *int32 // pointer into the object
 	Current  int32
 	Selector string
 }

@@ -12,7 +12,7 @@ import (
 	"k8s.io/apiserver/pkg/admission"
 )
 
-// limitRangesIn returns the LimitRanges of a namespace by name: the real server uses any order.
+// limitRangesIn returns the LimitRanges of a namespace sorted by name. The real server uses any order.
 func (cluster Cluster) limitRangesIn(namespace string) (ranges []*corev1.LimitRange) {
 	for _, object := range cluster.ReadAll("", "v1", "limitranges", namespace) {
 		ranges = append(ranges, object.(*corev1.LimitRange))
@@ -21,8 +21,8 @@ func (cluster Cluster) limitRangesIn(namespace string) (ranges []*corev1.LimitRa
 	return ranges
 }
 
-// limited returns the pod of a write to which LimitRanges apply, or nil: containers are set by a creation, and their
-// resources change only by a resize.
+// limited returns the pod of a write to which LimitRanges apply, or nil. LimitRanges apply to creations, which set the
+// containers, and to resizes, because only these change the resources of containers.
 func limited(a admission.Attributes) *corev1.Pod {
 	pod, ok := a.GetObject().(*corev1.Pod)
 	if old, is := a.GetOldObject().(*corev1.Pod); is && old.DeletionTimestamp != nil {
@@ -35,8 +35,8 @@ func limited(a admission.Attributes) *corev1.Pod {
 	return pod
 }
 
-// defaultByLimits sets resources of containers from the LimitRanges of the namespace where they are unset, and adds an
-// annotation.
+// defaultByLimits sets unset resources of containers from the LimitRanges of the namespace, and adds an annotation that
+// lists them.
 func (cluster Cluster) defaultByLimits(a admission.Attributes) {
 	pod := limited(a)
 	if pod == nil {
@@ -62,7 +62,7 @@ func (cluster Cluster) defaultByLimits(a admission.Attributes) {
 	}
 }
 
-// fillContainer returns a description of the values that it has set.
+// fillContainer sets unset resources of a container, and returns a description of what it has set.
 func fillContainer(container *corev1.Container, sort string, limit corev1.LimitRangeItem) (given []string) {
 	fill := func(list *corev1.ResourceList, from corev1.ResourceList, what string) {
 		var names []string
@@ -110,7 +110,8 @@ func (cluster Cluster) reviewPodLimits(a admission.Attributes) error {
 	})
 }
 
-// ofPod returns the resources of a pod as a whole: processors and memory at pod level override those of containers.
+// ofPod returns the resources of a whole pod. CPU and memory that are set for the pod override the sum of its
+// containers.
 func ofPod(pod *corev1.Pod, of func(*corev1.Container) corev1.ResourceList,
 	whole func(*corev1.ResourceRequirements) corev1.ResourceList) corev1.ResourceList {
 	sum := together(&pod.Spec, of)
@@ -148,7 +149,8 @@ func (cluster Cluster) reviewClaimLimits(a admission.Attributes) error {
 	})
 }
 
-// reviewLimits returns all objections of one LimitRange to a write.
+// reviewLimits rejects a write if it violates a LimitRange. The error contains all violations of the first such
+// LimitRange.
 func (cluster Cluster) reviewLimits(a admission.Attributes, problems func(limit corev1.LimitRangeItem) []error) error {
 	for _, limits := range cluster.limitRangesIn(a.GetNamespace()) {
 		var all []error
@@ -235,7 +237,7 @@ func overRatio(of corev1.LimitType, name corev1.ResourceName, most resource.Quan
 	return nil
 }
 
-// inMilli returns the ratio of two quantities, computed in thousandths unless that overflows.
+// inMilli returns the ratio of two quantities. It is computed in thousandths, unless that overflows.
 func inMilli(limit, request resource.Quantity) float64 {
 	if limit.Value() <= resource.MaxMilliValue && request.Value() <= resource.MaxMilliValue {
 		return float64(limit.MilliValue()) / float64(request.MilliValue())
@@ -246,8 +248,8 @@ func inMilli(limit, request resource.Quantity) float64 {
 func requestsOf(container *corev1.Container) corev1.ResourceList { return container.Resources.Requests }
 func limitsOf(container *corev1.Container) corev1.ResourceList   { return container.Resources.Limits }
 
-// together returns the resources that the containers of a pod need at once: all of them, or an init container with the
-// restartable ones before it.
+// together returns the resources that the containers of a pod need at the same time: all containers, or an init
+// container with the restartable init containers before it.
 func together(spec *corev1.PodSpec, of func(*corev1.Container) corev1.ResourceList) corev1.ResourceList {
 	add := func(sum, list corev1.ResourceList) {
 		for name, quantity := range list {
@@ -262,7 +264,7 @@ func together(spec *corev1.PodSpec, of func(*corev1.Container) corev1.ResourceLi
 	}
 	for i := range spec.InitContainers {
 		container := &spec.InitContainers[i]
-		needed := of(container).DeepCopy() // first, since a sum has the format of its first term
+		needed := of(container).DeepCopy() // first, because a sum has the format of its first term
 		if needed == nil {
 			needed = corev1.ResourceList{}
 		}
@@ -277,7 +279,7 @@ func together(spec *corev1.PodSpec, of func(*corev1.Container) corev1.ResourceLi
 	return all
 }
 
-// most raises the quantities of a list to those of other.
+// most raises each quantity of a list to that of other, if that is larger.
 func most(list, other corev1.ResourceList) {
 	for name, quantity := range other {
 		if was, ok := list[name]; !ok || quantity.Cmp(was) > 0 {

@@ -21,9 +21,9 @@ import (
 	"github.com/kctrl-dev/kctrl/testserver/apiserver/internal/must"
 )
 
-// Models has the schemas of Go types for server-side apply. Reflection determines the fields; the patch tags and
+// Models contains the schemas of Go types for server-side apply. Reflection determines the fields. The patch tags and
 // merging.txt determine how lists and maps are merged. A schema is created at its first use, and all servers share it.
-// It is safe for concurrent use.
+// Models is safe for concurrent use.
 type Models struct {
 	Scheme *runtime.Scheme
 
@@ -52,7 +52,7 @@ func (m *Models) typeOf(kind runtimeschema.GroupVersionKind) (*typed.ParseableTy
 	return &t, nil
 }
 
-// ObjectToTyped returns an object with its schema.
+// ObjectToTyped returns an object together with its schema.
 func (m *Models) ObjectToTyped(object runtime.Object, options ...typed.ValidationOptions) (*typed.TypedValue, error) {
 	t, err := m.typeOf(object.GetObjectKind().GroupVersionKind())
 	if err != nil {
@@ -64,7 +64,7 @@ func (m *Models) ObjectToTyped(object runtime.Object, options ...typed.Validatio
 	return t.FromStructured(object, options...)
 }
 
-// TypedToObject returns an unstructured object.
+// TypedToObject returns the value as an unstructured object.
 func (*Models) TypedToObject(value *typed.TypedValue) (runtime.Object, error) {
 	content, ok := value.AsValue().Unstructured().(map[string]any)
 	if !ok {
@@ -88,13 +88,14 @@ var (
 	}}
 )
 
-// merging.txt has the markers in the source of k8s.io/api that tags do not repeat: per field or type its list type with
-// keys, its map type, or its default. A test generates it.
+// merging.txt contains the markers in the source of k8s.io/api that tags do not repeat. For a field or type, it
+// contains the list type with keys, the map type, or the default. A test generates the file.
 //
 //go:embed merging.txt
 var mergingText string
 
-// merging is the file's text by type or field: map keys,..., set, atomic, granular, or default and a JSON value.
+// merging returns the content of merging.txt by type or field: map keys,..., set, atomic, granular, or default and a
+// JSON value.
 var merging = sync.OnceValue(func() map[string]string {
 	known := map[string]string{}
 	for line := range strings.Lines(mergingText) {
@@ -106,7 +107,7 @@ var merging = sync.OnceValue(func() map[string]string {
 
 func goName(t reflect.Type) string { return t.PkgPath() + "." + t.Name() }
 
-// modelBuilder creates the schema of a type and of all types to which it refers.
+// modelBuilder creates the schemas of a type and of all types to which it refers.
 type modelBuilder struct {
 	named  map[reflect.Type]string
 	schema *schema.Schema
@@ -122,7 +123,7 @@ func (b *modelBuilder) reference(t reflect.Type) schema.TypeRef {
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()
 	}
-	if t == reflect.TypeFor[intstr.IntOrString]() { // its type varies
+	if t == reflect.TypeFor[intstr.IntOrString]() { // may be a string or a number
 		return schema.TypeRef{NamedType: &deducedName}
 	}
 	if scalar, ok := scalarModels[t]; ok {
@@ -214,7 +215,7 @@ func (b *modelBuilder) fields(t, in reflect.Type) (fields []schema.StructField) 
 	return fields
 }
 
-// zeroDefault returns the default of a field that is always written.
+// zeroDefault returns the default of a field that is encoded even if it is zero.
 func zeroDefault(t reflect.Type) any {
 	if _, special := scalarModels[t]; special {
 		return nil

@@ -18,7 +18,7 @@ import (
 
 var update = flag.Bool("update", false, "write merging.txt")
 
-// mergedPackages are the packages of the served types.
+// mergedPackages contains the packages of the served types.
 var mergedPackages = []string{
 	"k8s.io/api/admissionregistration/v1", "k8s.io/api/apps/v1", "k8s.io/api/autoscaling/v1", "k8s.io/api/autoscaling/v2",
 	"k8s.io/api/batch/v1", "k8s.io/api/certificates/v1", "k8s.io/api/coordination/v1",
@@ -89,13 +89,14 @@ func markersOf(t *testing.T, path, file string) (lines []string) {
 	return lines
 }
 
-// howMerged returns the merge strategy in the markers of a comment, unless the tags have the same strategy.
+// howMerged returns the merge strategy in the markers of a comment, or an empty string if the tags have the same
+// strategy.
 func howMerged(comment *ast.CommentGroup, tag reflect.StructTag) string {
 	if comment == nil {
 		return ""
 	}
 	marked, keys := map[string]string{}, []string(nil)
-	for _, line := range comment.List { // Text omits markers
+	for _, line := range comment.List { // CommentGroup.Text omits markers
 		if found := marker.FindStringSubmatch(strings.TrimSpace(strings.TrimPrefix(line.Text, "//"))); found != nil {
 			marked[found[1]] = found[2]
 			if found[1] == "listMapKey" {

@@ -12,7 +12,7 @@ import (
 	"k8s.io/apiserver/pkg/admission/plugin/policy/mutating/patch"
 )
 
-// Kinds of MutatingAdmissionPolicies, of admissionregistration.k8s.io/v1.
+// This file contains the kinds of MutatingAdmissionPolicies, of admissionregistration.k8s.io/v1.
 
 // MutatingPolicyKind returns the kind MutatingAdmissionPolicy.
 func MutatingPolicyKind() Kind {
@@ -69,7 +69,7 @@ func validateMutatingBinding(spec *admissionv1.MutatingAdmissionPolicyBindingSpe
 		operationsAmong(spec.MatchResources, mutatedOperations, path.Child("matchResources"))...)
 }
 
-// mutatedOperations are the operations with an object that may be changed.
+// mutatedOperations contains the operations that have an object which a policy may change.
 var mutatedOperations = []admissionv1.OperationType{admissionv1.OperationAll, admissionv1.Connect, admissionv1.Create,
 	admissionv1.Update}
 
@@ -95,8 +95,8 @@ func mutatingFrame(policy *admissionv1.MutatingAdmissionPolicy) *policyFrame {
 		policy.Spec.MatchConditions, mutatedOperations}
 }
 
-// validateMutatingPolicy validates the spec of a policy. Expressions of the old policy may use features that new ones
-// may not.
+// validateMutatingPolicy validates the spec of a policy. An expression of the old policy may use features that a new
+// expression may not.
 func validateMutatingPolicy(policy, old *admissionv1.MutatingAdmissionPolicy) field.ErrorList {
 	spec, path := &policy.Spec, field.NewPath("spec")
 	problems := mutatingFrame(policy).validate(mutatingFrame(old), path)
@@ -109,7 +109,7 @@ func validateMutatingPolicy(policy, old *admissionv1.MutatingAdmissionPolicy) fi
 	if len(spec.Mutations) == 0 {
 		problems = append(problems, field.Required(path.Child("mutations"), "mutations must contain at least one item"))
 	}
-	known := sets.New[string]() // only of applied configurations, with which JSON patches are compared too
+	known := sets.New[string]() // only apply configurations, with which JSON patches are compared too
 	if old != nil {
 		for _, m := range old.Spec.Mutations {
 			if m.ApplyConfiguration != nil {

@@ -17,15 +17,15 @@ import (
 	"github.com/kctrl-dev/kctrl/testserver/apiserver/internal/must"
 )
 
-// Own defines the strategy of a kind whose upstream strategy imports a client of etcd, with 350 packages. It combines
-// upstream's parts, which validate, and drop the fields of disabled features. Nil functions do nothing.
+// Own defines the strategy of a kind whose upstream strategy imports an etcd client with 350 packages. It combines the
+// parts of upstream that validate objects and drop the fields of disabled features. Nil functions do nothing.
 type Own[T runtime.Object] struct {
 	Cluster        bool // the kind is cluster-scoped
 	Creates        bool // an update creates a missing object
 	Conditional    bool // an update requires a version
 	Reset          []string
 	Policy         rest.GarbageCollectionPolicy
-	Spec           func(object T) any // changes of it increase the generation
+	Spec           func(object T) any // the generation increases if its result changes
 	Create         func(ctx context.Context, object T)
 	Update         func(ctx context.Context, object, old T)
 	Canonicalize   func(object T)
@@ -35,20 +35,20 @@ type Own[T runtime.Object] struct {
 	Grace          func(object T, options *metav1.DeleteOptions) bool
 }
 
-// Rules returns the rules of a kind whose Go type in Own is the internal one.
+// Rules returns the rules of a kind. The Go type of o is the internal type.
 func (o Own[T]) Rules() Rules {
 	declared := rest.DeclarativeValidation{Scheme: legacyscheme.Scheme}
 	return Rules{Strategy: &Strategy{own[T]{declared, names.SimpleNameGenerator, o}, false}, Reset: resets(o.Reset)}
 }
 
-// VersionedRules is Rules for the Go type that the server uses.
+// VersionedRules is like Rules, but the Go type of o is the one that the server uses.
 func (o Own[T]) VersionedRules() Rules {
 	rules := o.Rules()
 	rules.versioned = true
 	return rules
 }
 
-// literally is equal to another value only if that has the same empty lists.
+// literally is a value that equals another value only if that has the same empty lists.
 type literally struct{ value any }
 
 func resets(names []string) []string {
@@ -58,14 +58,14 @@ func resets(names []string) []string {
 	return names
 }
 
-// own is the strategy of an Own.
+// own implements the strategy that an Own defines.
 type own[T runtime.Object] struct {
 	rest.DeclarativeValidation
 	names.NameGenerator
 	of Own[T]
 }
 
-// DeclarativeValidationConfig returns the features that generated checks of these kinds use.
+// DeclarativeValidationConfig returns the features that the generated checks of these kinds depend on.
 func (s own[T]) DeclarativeValidationConfig(context.Context, runtime.Object,
 	runtime.Object) rest.DeclarativeValidationConfig {
 	job, node, gate := features.WorkloadWithJob, features.InPlacePodVerticalScalingSchedulerPreemption,

@@ -93,7 +93,8 @@ func VolumeClaims() Kind {
 	}
 }
 
-// reviewGrowth rejects a larger request of a claim unless it is bound and its class allows expansion.
+// reviewGrowth rejects an update that increases a claim's storage request, unless the claim is bound and its class
+// allows expansion.
 func reviewGrowth(cluster Cluster, a admission.Attributes) error {
 	now, ok := a.GetObject().(*corev1.PersistentVolumeClaim)
 	was, old := a.GetOldObject().(*corev1.PersistentVolumeClaim)
@@ -116,7 +117,8 @@ func reviewGrowth(cluster Cluster, a admission.Attributes) error {
 		"that provisions the pvc must support resize"))
 }
 
-// storageClassOf returns the class of a claim or volume, which may also be in the annotation that preceded the field.
+// storageClassOf returns the class of a claim or volume. The annotation that preceded the field takes precedence over
+// it.
 func storageClassOf(object metav1.Object, field string) string {
 	if class, there := object.GetAnnotations()[corev1.BetaStorageClassAnnotation]; there {
 		return class

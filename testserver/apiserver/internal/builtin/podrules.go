@@ -17,7 +17,7 @@ import (
 
 func podSpec(p *core.Pod) any { return p.Spec }
 
-// podOptions returns the strictness of checks of a pod, which may keep invalid values of the old one.
+// podOptions returns how strictly to validate a pod. Invalid values that the old pod already has are allowed.
 func podOptions(p, old *core.Pod) corevalidation.PodValidationOptions {
 	var spec *core.PodSpec
 	var metadata *metav1.ObjectMeta
@@ -29,7 +29,7 @@ func podOptions(p, old *core.Pod) corevalidation.PodValidationOptions {
 	return options
 }
 
-// checkedPod adapts a check of pod updates.
+// checkedPod adapts a validation of pod updates.
 func checkedPod(check func(p, old *core.Pod, options corevalidation.PodValidationOptions) field.ErrorList) func(
 	_ context.Context, p, old *core.Pod,
 ) field.ErrorList {
@@ -49,7 +49,7 @@ func podRules() Rules {
 		},
 		ValidateUpdate: checkedPod(corevalidation.ValidatePodUpdate),
 		Warnings: func(ctx context.Context, p, old *core.Pod) []string {
-			if old != nil { // the many updates have no reader of warnings
+			if old != nil { // updates are frequent, and no user reads their warnings
 				return nil
 			}
 			return append(dnsLabelWarning(p.Name, "the Pod's hostname"), podutil.GetWarningsForPod(ctx, p, nil)...)
@@ -72,7 +72,7 @@ func createPod(ctx context.Context, p *core.Pod) {
 	p.Status.QOSClass = qos.GetPodQOS(p)
 }
 
-// selectByLabels adds the pod's own values of named labels to its selectors.
+// selectByLabels adds the pod's own values of the named labels to the selectors that name them.
 func selectByLabels(p *core.Pod) {
 	add := func(selector *metav1.LabelSelector, operator metav1.LabelSelectorOperator, names []string) {
 		for _, name := range names {
@@ -107,7 +107,7 @@ func selectByLabels(p *core.Pod) {
 	}
 }
 
-// armorFields sets the AppArmor profiles of containers from annotations, with a warning.
+// armorFields sets the AppArmor profiles of containers from annotations, and adds a warning.
 func armorFields(ctx context.Context, p *core.Pod) {
 	if p.Spec.OS != nil && p.Spec.OS.Name == core.Windows {
 		return
@@ -142,14 +142,14 @@ func armorFields(ctx context.Context, p *core.Pod) {
 		})
 }
 
-// keepPodResources keeps the pod-level resources for clients that do not have the field.
+// keepPodResources keeps the pod-level resources if a client that does not have the field omits them.
 func keepPodResources(p, old *core.Pod) {
 	if p.Spec.Resources == nil && old.Spec.Resources != nil {
 		p.Spec.Resources = old.Spec.Resources.DeepCopy()
 	}
 }
 
-// podGrace determines the grace period of a pod: one without a node ends at once.
+// podGrace sets the grace period of a pod in options. A pod without a node is deleted at once.
 func podGrace(p *core.Pod, options *metav1.DeleteOptions) bool {
 	if options == nil {
 		return false
@@ -176,7 +176,7 @@ func podStatusRules() Rules {
 			p.Spec, p.DeletionTimestamp, p.OwnerReferences = old.Spec, nil, old.OwnerReferences
 			now, was := &p.Status, &old.Status
 			Set(&now.QOSClass, was.QOSClass)
-			if now.ResourceClaimStatuses == nil { // old kubelets do not have the field
+			if now.ResourceClaimStatuses == nil { // old kubelets do not send the field
 				now.ResourceClaimStatuses = was.ResourceClaimStatuses
 			}
 			if now.ExtendedResourceClaimStatus == nil {
@@ -197,8 +197,8 @@ func podStatusRules() Rules {
 	}.Rules()
 }
 
-// keepObserved keeps observed generations that a client clears, in the status and in its conditions, which may have
-// several of one type.
+// keepObserved restores observed generations that a client has cleared, in the status and in its conditions. Several
+// conditions may have the same type.
 func keepObserved(now, was *core.PodStatus) {
 	Set(&now.ObservedGeneration, was.ObservedGeneration)
 	known := map[core.PodConditionType][]int64{}
@@ -228,7 +228,7 @@ func EphemeralRules() Rules {
 	}.Rules()
 }
 
-// keepBesides restores the old pod except some of its metadata.
+// keepBesides restores the old pod except for some of its metadata.
 func keepBesides(p, old *core.Pod) {
 	p.Spec, p.Status = old.Spec, old.Status
 	metav1.ResetObjectMetaForStatus(&p.ObjectMeta, &old.ObjectMeta)
@@ -250,8 +250,8 @@ func ResizeRules() Rules {
 	}.Rules()
 }
 
-// resize restores the old pod except the resources of the pod and its containers. A pod with other containers stays
-// unchanged, and is rejected.
+// resize restores the old pod except for the resources of the pod and its containers. It does not change a pod whose
+// containers differ from the old ones, because validation rejects that pod.
 func resize(p, old *core.Pod) {
 	if len(p.Spec.Containers) != len(old.Spec.Containers) || len(p.Spec.InitContainers) != len(old.Spec.InitContainers) {
 		return

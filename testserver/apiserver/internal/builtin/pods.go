@@ -75,7 +75,7 @@ func Pods() Kind {
 	}
 }
 
-// podSummary has the columns of a table for the containers of a pod.
+// podSummary contains the table columns that depend on a pod's containers.
 type podSummary struct{ ready, reason, restarts string }
 
 func summaryOf(pod *corev1.Pod) podSummary {
@@ -202,7 +202,7 @@ func gatesOf(pod *corev1.Pod) string {
 	return fmt.Sprintf("%d/%d", open, len(pod.Spec.ReadinessGates))
 }
 
-// labelByTopology sets the topology labels of a pod, or of its binding, from the node.
+// labelByTopology copies the topology labels of the node to the pod or its binding.
 func (cluster Cluster) labelByTopology(a admission.Attributes) {
 	var object metav1.Object
 	node := ""
@@ -220,7 +220,7 @@ func (cluster Cluster) labelByTopology(a admission.Attributes) {
 		return
 	}
 	found, err := cluster.Read("", "v1", "nodes", "", node)
-	if err != nil { // like upstream, a missing node is ignored
+	if err != nil { // upstream also ignores a missing node
 		return
 	}
 	for _, name := range []string{corev1.LabelTopologyZone, corev1.LabelTopologyRegion} {
@@ -232,8 +232,8 @@ func (cluster Cluster) labelByTopology(a admission.Attributes) {
 	}
 }
 
-// admitPod implements the pod admission of every server: topology, limits, priorities, and tolerations of unreachable
-// nodes.
+// admitPod implements the pod admission plugins of every server: topology labels, limits, priorities, tolerations of
+// unreachable nodes, and runtime classes.
 func admitPod(cluster Cluster, a admission.Attributes) error {
 	cluster.labelByTopology(a)
 	cluster.defaultByLimits(a)
@@ -269,7 +269,7 @@ func admitPod(cluster Cluster, a admission.Attributes) error {
 	return nil
 }
 
-// reviewPod rejects a pod outside the limits, and one with another overhead than its class.
+// reviewPod rejects a pod that violates a LimitRange or whose overhead differs from that of its runtime class.
 func reviewPod(cluster Cluster, a admission.Attributes) error {
 	if err := cluster.reviewPodLimits(a); err != nil {
 		return err
@@ -281,12 +281,12 @@ func reviewPod(cluster Cluster, a admission.Attributes) error {
 	return rejected(a, cluster.reviewOverhead(pod))
 }
 
-// prioritize sets the priority of a pod from its class or the default class.
+// prioritize sets the priority of a pod from its priority class or from the default class.
 func (cluster Cluster) prioritize(pod *corev1.Pod) error {
 	var class *schedulingv1.PriorityClass
 	if name := pod.Spec.PriorityClassName; name != "" {
 		object, err := cluster.Read("scheduling.k8s.io", "v1", "priorityclasses", "", name)
-		if err != nil { // or the name is invalid
+		if err != nil { // the class is missing, or its name is invalid
 			return fmt.Errorf("no PriorityClass with name %v was found", name)
 		}
 		class = object.(*schedulingv1.PriorityClass)

@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// Columns of kinds with a pod template.
+// These are the columns of kinds with a pod template.
 const (
 	containersText = "Names of each container in the template."
 	imagesText     = "Images referenced by each container in the template."
@@ -49,7 +49,7 @@ func selectorText(selector *metav1.LabelSelector) string {
 	return parsed.String()
 }
 
-// PodTemplates returns the kind PodTemplate, which only other systems use.
+// PodTemplates returns the kind PodTemplate. Nothing in the server uses it; only other systems do.
 func PodTemplates() Kind {
 	return Kind{
 		GVK: CoreV1.WithKind("PodTemplate"), Resource: "podtemplates", Namespaced: true, Returned: true,

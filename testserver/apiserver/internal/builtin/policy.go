@@ -14,10 +14,10 @@ import (
 	"k8s.io/apiserver/pkg/admission"
 )
 
-// Budget is a PodDisruptionBudget.
+// Budget is the Go type of a PodDisruptionBudget.
 type Budget = policyv1.PodDisruptionBudget
 
-// PolicyKinds returns the kinds of policy.
+// PolicyKinds returns the kinds of the group policy.
 func PolicyKinds() []Kind {
 	return []Kind{{
 		GVK: policyv1.SchemeGroupVersion.WithKind("PodDisruptionBudget"), Resource: "poddisruptionbudgets",
@@ -44,7 +44,7 @@ func PolicyKinds() []Kind {
 	}}
 }
 
-// CoordinationKinds returns the kinds of coordination.k8s.io.
+// CoordinationKinds returns the kinds of the group coordination.k8s.io.
 func CoordinationKinds() []Kind {
 	type lease = coordinationv1.Lease
 	return []Kind{{
@@ -58,7 +58,7 @@ func CoordinationKinds() []Kind {
 	}}
 }
 
-// SystemPriorities returns the initial priority classes.
+// SystemPriorities returns the priority classes that a new server has.
 func SystemPriorities() (classes []*schedulingv1.PriorityClass) {
 	for _, name := range sortedMap(systemClasses) {
 		one := systemClasses[name]

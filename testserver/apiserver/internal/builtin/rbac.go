@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// Kinds of rbac.authorization.k8s.io/v1. The server enforces them.
+// This file contains the kinds of rbac.authorization.k8s.io/v1. The server enforces them.
 
 var rbacV1 = rbacv1.SchemeGroupVersion
 
@@ -44,7 +44,7 @@ var ClusterRoleBindingKind = Kind{
 	Rules: By(clusterrolebindingregistry.Strategy),
 }
 
-// Binding is the common part of bindings in one namespace and in all.
+// Binding is the common part of RoleBindings and ClusterRoleBindings.
 type Binding struct {
 	Role     rbacv1.RoleRef
 	subjects []rbacv1.Subject
@@ -62,7 +62,7 @@ func ClusterRoleBindingOf(object runtime.Object) Binding {
 	return Binding{b.RoleRef, b.Subjects}
 }
 
-// names returns the names of the subjects of a kind.
+// names returns the names of the subjects that have the given kind.
 func (b Binding) names(kind string) string {
 	var names []string
 	for _, s := range b.subjects {
@@ -92,7 +92,7 @@ func bindingColumns(what, doc string, of func(object runtime.Object) Binding) []
 	return columns
 }
 
-// invalid returns an error per message for an invalid value.
+// invalid returns an error for each message about a value.
 func invalid(path *field.Path, value any, messages []string) (problems field.ErrorList) {
 	for _, message := range messages {
 		problems = append(problems, field.Invalid(path, value, message))

@@ -14,9 +14,9 @@ import (
 	"k8s.io/apiserver/pkg/admission"
 )
 
-// RuntimeClasses, of node.k8s.io/v1, and their effects on pods.
+// This file contains the kind RuntimeClass of node.k8s.io/v1 and its effects on pods.
 
-// NodeKinds returns the kinds of node.k8s.io.
+// NodeKinds returns the kinds of the group node.k8s.io.
 func NodeKinds() []Kind { return []Kind{runtimeClasses()} }
 
 func runtimeClasses() Kind {
@@ -31,7 +31,7 @@ func runtimeClasses() Kind {
 	}
 }
 
-// runtimeClassOf returns the class of a pod, or nil if it has none.
+// runtimeClassOf returns the runtime class of a pod, or nil if the pod names none.
 func (cluster Cluster) runtimeClassOf(pod *corev1.Pod) (*nodev1.RuntimeClass, error) {
 	if pod.Spec.RuntimeClassName == nil {
 		return nil, nil
@@ -43,18 +43,18 @@ func (cluster Cluster) runtimeClassOf(pod *corev1.Pod) (*nodev1.RuntimeClass, er
 		return nil, unaskable("resource name may not be empty")
 	}
 	object, err := cluster.Read(nodev1.GroupName, "v1", "runtimeclasses", "", name)
-	if err != nil { // or the name is invalid
+	if err != nil { // the class is missing, or its name is invalid
 		return nil, fmt.Errorf("pod rejected: RuntimeClass %q not found", name)
 	}
 	return object.(*nodev1.RuntimeClass), nil
 }
 
-// unaskable is an error about a name that no path can have. It is returned unchanged.
+// unaskable is the error for a name that cannot be part of a path. The server returns it unchanged.
 type unaskable string
 
 func (u unaskable) Error() string { return string(u) }
 
-// rejected returns the client's error for an error about the class of a pod.
+// rejected converts an error about the runtime class of a pod to the error that the client receives.
 func rejected(a admission.Attributes, err error) error {
 	if _, ok := err.(unaskable); ok || err == nil {
 		return err
@@ -64,7 +64,7 @@ func rejected(a admission.Attributes, err error) error {
 
 var errOtherOverhead = errors.New("pod rejected: Pod's Overhead doesn't match RuntimeClass's defined Overhead")
 
-// runAsClass sets the overhead and the scheduling of a new pod from its class.
+// runAsClass sets the overhead and the scheduling of a new pod from its runtime class.
 func (cluster Cluster) runAsClass(pod *corev1.Pod) error {
 	class, err := cluster.runtimeClassOf(pod)
 	if class == nil {
@@ -97,7 +97,7 @@ func (cluster Cluster) runAsClass(pod *corev1.Pod) error {
 	return nil
 }
 
-// mergedTolerations returns tolerations without those that others cover.
+// mergedTolerations returns the tolerations that no other toleration covers.
 func mergedTolerations(all []corev1.Toleration) (merged []corev1.Toleration) {
 	for i, t := range all {
 		covered := slices.ContainsFunc(merged, func(other corev1.Toleration) bool { return tolerates(other, t) }) ||
@@ -111,7 +111,7 @@ func mergedTolerations(all []corev1.Toleration) (merged []corev1.Toleration) {
 	return merged
 }
 
-// tolerates reports whether one tolerates everything that other does.
+// tolerates reports whether one tolerates everything that other tolerates.
 func tolerates(one, other corev1.Toleration) bool {
 	switch all := one.Key == "" && one.Operator == corev1.TolerationOpExists; {
 	case equality.Semantic.DeepEqual(one, other):
@@ -129,7 +129,7 @@ func tolerates(one, other corev1.Toleration) bool {
 	return one.Operator == corev1.TolerationOpExists
 }
 
-// reviewOverhead rejects a new pod with another overhead than its class.
+// reviewOverhead rejects a new pod whose overhead differs from that of its runtime class.
 func (cluster Cluster) reviewOverhead(pod *corev1.Pod) error {
 	class, err := cluster.runtimeClassOf(pod)
 	switch {

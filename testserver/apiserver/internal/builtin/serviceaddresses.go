@@ -14,14 +14,13 @@ import (
 	corevalidation "k8s.io/kubernetes/pkg/apis/core/validation"
 )
 
-// The server allocates addresses and ports of services in order, starting with the lowest free one: the real server
-// chooses randomly.
+// The server allocates the lowest free address or port for a service. The real server chooses one at random.
 
 var clusterRange, firstAddress = netip.MustParsePrefix("10.0.0.0/24"), netip.MustParseAddr("10.0.0.1")
 
 const firstNodePort, lastNodePort = 30000, 32767
 
-// allocateService sets the values that a service leaves to the server, before validation.
+// allocateService sets the values that a service leaves to the server. It runs before validation.
 func (cluster Cluster) allocateService(object, existing runtime.Object, dryRun bool) error {
 	service := object.(*corev1.Service)
 	if existing != nil {
@@ -69,8 +68,8 @@ func (cluster Cluster) allocateService(object, existing runtime.Object, dryRun b
 	return allocatePorts(service, existing == nil, dryRun, ports, invalid, at)
 }
 
-// familyPolicy determines the number of IP families of a service, if unset, and checks that the service has at most
-// that many.
+// familyPolicy sets the IP family policy of a service if it is unset, and checks that the service has at most the
+// number of IP families that the policy allows.
 func (f *Findings) familyPolicy(service, old *corev1.Service, at *field.Path) {
 	spec, here := &service.Spec, at.Child("ipFamilyPolicy")
 	switch {
@@ -120,7 +119,7 @@ func (f *Findings) familyPolicy(service, old *corev1.Service, at *field.Path) {
 	}
 }
 
-// onlyFamily checks that a service requests only the family of the cluster.
+// onlyFamily checks that a service requests only the IP family of the cluster.
 func (f *Findings) onlyFamily(service *corev1.Service, at *field.Path) {
 	if *service.Spec.IPFamilyPolicy == corev1.IPFamilyPolicyRequireDualStack {
 		f.invalid(at.Child("ipFamilyPolicy"), service.Spec.IPFamilyPolicy,
@@ -133,7 +132,7 @@ func (f *Findings) onlyFamily(service *corev1.Service, at *field.Path) {
 	}
 }
 
-// anyFamily sets both families for a service without a selector, independent of the cluster.
+// anyFamily sets the IP families of a service without a selector. They do not depend on the families of the cluster.
 func anyFamily(service *corev1.Service) {
 	if *service.Spec.IPFamilyPolicy == corev1.IPFamilyPolicySingleStack {
 		if len(service.Spec.IPFamilies) == 0 {
@@ -151,8 +150,8 @@ func anyFamily(service *corev1.Service) {
 	}
 }
 
-// allocated returns the allocations of all services, except the one that is updated. A created one is included: a
-// second service of the same name requests the allocations of the first.
+// allocated returns the allocations of all services. It omits those of the same service if that is updated. It includes
+// them for a creation, because a second service of the same name conflicts with the allocations of the first.
 func (cluster Cluster) allocated(service *corev1.Service,
 	created bool) (addresses sets.Set[string], ports sets.Set[int32]) {
 	addresses, ports = sets.New[string](), sets.New[int32]()
@@ -170,14 +169,14 @@ func (cluster Cluster) allocated(service *corev1.Service,
 	return addresses, ports
 }
 
-// assignable reports whether Services may have an address: the first and the last of the range are the network and
-// broadcast addresses.
+// assignable reports whether a Service may have an address. The first and the last address of the range are the network
+// and the broadcast address.
 func assignable(address netip.Addr) bool {
 	return clusterRange.Contains(address) && clusterRange.Contains(address.Prev()) && clusterRange.Contains(address.Next())
 }
 
-// allocateAddress assigns an address to a service, or checks the requested ones. A dry run allocates nothing, and does
-// not check whether addresses are free.
+// allocateAddress assigns an address to a service, or checks the requested addresses. A dry run does not check whether
+// addresses are free.
 func allocateAddress(service *corev1.Service, taken sets.Set[string], dryRun bool,
 	invalid func(*field.Path, any, string) error, at *field.Path) error {
 	if service.Spec.Type == corev1.ServiceTypeExternalName || headless(service) {
@@ -195,7 +194,7 @@ func allocateAddress(service *corev1.Service, taken sets.Set[string], dryRun boo
 	for _, ip := range service.Spec.ClusterIPs {
 		address, err := netip.ParseAddr(ip)
 		switch {
-		case err != nil: // validation reports it
+		case err != nil: // validation reports the error
 		case !assignable(address) && dryRun:
 			return invalid(at.Child("clusterIPs"), service.Spec.ClusterIPs,
 				fmt.Sprintf("failed to allocate IP %s: the provided IP (%v) is not in the valid range. The range of valid IPs is %s", ip, ip, clusterRange))
@@ -210,8 +209,8 @@ func allocateAddress(service *corev1.Service, taken sets.Set[string], dryRun boo
 	return nil
 }
 
-// allocatePorts assigns node ports to a service, or checks the requested ones. A dry run does not check whether ports
-// are free.
+// allocatePorts assigns node ports to a service, or checks the requested ports. A dry run does not check whether they
+// are in the valid range.
 func allocatePorts(service *corev1.Service, created, dryRun bool, taken sets.Set[int32],
 	invalid func(*field.Path, any, string) error, at *field.Path) error {
 	free := func() int32 {
@@ -246,7 +245,7 @@ func allocatePorts(service *corev1.Service, created, dryRun bool, taken sets.Set
 			given[one] = true
 		}
 		taken.Insert(service.Spec.HealthCheckNodePort)
-		shared := map[int32]int32{} // created ports of one number and two protocols share a node port
+		shared := map[int32]int32{} // in a new service, ports with the same number and different protocols share a node port
 		for _, port := range service.Spec.Ports {
 			if shared[port.Port] == 0 {
 				shared[port.Port] = port.NodePort
@@ -269,7 +268,7 @@ func allocatePorts(service *corev1.Service, created, dryRun bool, taken sets.Set
 	return nil
 }
 
-// keepAllocated keeps values that an update does not set.
+// keepAllocated keeps allocated values that an update leaves unset.
 func keepAllocated(service, old *corev1.Service) {
 	external := func(s *corev1.Service) bool { return s.Spec.Type == corev1.ServiceTypeExternalName }
 	if !external(service) && !external(old) {

@@ -36,7 +36,7 @@ func Services() Kind {
 		Shown: func(object runtime.Object) {
 			s := object.(*corev1.Service)
 			if s.Spec.Type == corev1.ServiceTypeExternalName {
-				s.Spec.InternalTrafficPolicy = nil // it was set before the service had this type
+				s.Spec.InternalTrafficPolicy = nil // set while the service had another type
 			}
 		},
 		Columns: []Column{

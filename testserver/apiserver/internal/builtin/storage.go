@@ -16,7 +16,7 @@ import (
 
 var storageV1 = storagev1.SchemeGroupVersion
 
-// StorageKinds returns the kinds of storage.k8s.io.
+// StorageKinds returns the kinds of the group storage.k8s.io.
 func StorageKinds() []Kind {
 	return []Kind{drivers(), driverNodes(), capacities(), storageClasses(), attachments(), attributesClasses()}
 }
@@ -26,7 +26,8 @@ func isDefaultStorage(class *storagev1.StorageClass) bool {
 		class.Annotations["storageclass.beta.kubernetes.io/is-default-class"] == "true"
 }
 
-// defaultStorageClass returns the class for claims without one: the newest that is marked as default, or "".
+// defaultStorageClass returns the class for claims that name none: the newest class that is marked as the default, or
+// "".
 func (cluster Cluster) defaultStorageClass() string {
 	var usual *storagev1.StorageClass
 	for _, object := range cluster.ReadAll("storage.k8s.io", "v1", "storageclasses", "") {

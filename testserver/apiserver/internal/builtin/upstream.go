@@ -58,9 +58,9 @@ import (
 	"github.com/kctrl-dev/kctrl/testserver/apiserver/internal/must"
 )
 
-// upstream returns the scheme of Kubernetes, with internal types, conversions, defaults and generated checks.
-// Upstream's strategies refer to it. It has only the served groups and versions: k8s.io/kubernetes/pkg/apis/*/install
-// would link all others too.
+// upstream returns Kubernetes' scheme, with internal types, conversions, defaults and generated checks. Upstream's
+// strategies refer to it. It contains only the groups and versions that are served. The packages
+// k8s.io/kubernetes/pkg/apis/*/install would also link all others.
 var upstream = sync.OnceValue(func() *runtime.Scheme {
 	scheme := legacyscheme.Scheme
 	for _, add := range []func(*runtime.Scheme) error{
@@ -80,8 +80,8 @@ var upstream = sync.OnceValue(func() *runtime.Scheme {
 	return scheme
 })
 
-// SetDefaults sets upstream's defaults in an object, and converts it to the internal version and back, which normalizes
-// it.
+// SetDefaults sets upstream's defaults in an object. It also converts the object to the internal version and back,
+// which normalizes it.
 func SetDefaults(value any) {
 	object := value.(runtime.Object)
 	upstream().Default(object)
@@ -101,7 +101,7 @@ func internalOf(object runtime.Object) runtime.Object {
 	return internal
 }
 
-// change calls f with an object in the internal version, and converts the result back.
+// change calls f with the internal version of an object, and converts the result back.
 func change(object runtime.Object, f func(internal runtime.Object)) {
 	kinds, _, err := upstream().ObjectKinds(object)
 	must.Do(err)
@@ -114,10 +114,10 @@ func change(object runtime.Object, f func(internal runtime.Object)) {
 	object.GetObjectKind().SetGroupVersionKind(kind)
 }
 
-// Scheme returns the scheme of Kubernetes, to which upstream's storages of reviews refer.
+// Scheme returns Kubernetes' scheme, which upstream's storages of reviews require.
 func Scheme() *runtime.Scheme { return upstream() }
 
-// ByInternal calls f with an object in the internal version, and returns the result in the version of the object.
+// ByInternal calls f with the internal version of an object, and returns the result in the version of the object.
 func ByInternal(object runtime.Object, f func(internal runtime.Object) (runtime.Object, error)) (
 	runtime.Object, error) {
 	kinds, _, err := upstream().ObjectKinds(object)
@@ -131,7 +131,8 @@ func ByInternal(object runtime.Object, f func(internal runtime.Object) (runtime.
 	return versioned, nil
 }
 
-// AddConversions adds conversions of kinds with two versions or groups to a scheme, through the internal version.
+// AddConversions adds conversions to a scheme for kinds with two versions or groups. They convert through the internal
+// version.
 func AddConversions(scheme *runtime.Scheme) error {
 	scheme.AddKnownTypeWithName(eventHub.WithKind("Event"), &apicorev1.Event{})
 	scheme.AddKnownTypeWithName(eventHub.WithKind("EventList"), &apicorev1.EventList{})
@@ -151,17 +152,17 @@ func AddConversions(scheme *runtime.Scheme) error {
 	return nil
 }
 
-// Labels returns the conversion of a kind's selectable fields to those of the stored version.
+// Labels returns a function that converts the selectable fields of a kind to those of the stored version.
 func Labels(kind schema.GroupVersionKind) func(label, value string) (string, string, error) {
 	return func(label, value string) (string, string, error) {
 		return upstream().ConvertFieldLabel(kind, label, value)
 	}
 }
 
-// Strategy applies a strategy of upstream, which works on the internal version, to objects of another version.
+// Strategy applies an upstream strategy, which uses internal types, to objects of another version.
 type Strategy struct {
 	of        rest.RESTCreateUpdateStrategy
-	versioned bool // whether of works with the version too
+	versioned bool // of uses the versioned type, so nothing is converted
 }
 
 func (s *Strategy) internal(object runtime.Object) runtime.Object {
@@ -179,7 +180,7 @@ func (s *Strategy) change(object runtime.Object, f func(internal runtime.Object)
 	}
 }
 
-// By returns the rules of a strategy of upstream.
+// By returns the rules of an upstream strategy.
 func By(s rest.RESTCreateUpdateStrategy) Rules { return Rules{Strategy: &Strategy{of: s}} }
 
 // PrepareForCreate modifies an object before validation.
@@ -206,7 +207,7 @@ func (s *Strategy) ValidateUpdate(ctx context.Context, object, old runtime.Objec
 	return s.of.ValidateUpdate(ctx, s.internal(object), s.internal(old))
 }
 
-// ValidateDeclaratively adds the errors of generated checks, for kinds that have some.
+// ValidateDeclaratively adds the errors of upstream's generated checks, for kinds that have such checks.
 func (s *Strategy) ValidateDeclaratively(ctx context.Context, object, old runtime.Object, problems field.ErrorList,
 	of operation.Type) (
 	all field.ErrorList,
@@ -230,7 +231,7 @@ func (s *Strategy) WarningsOnUpdate(ctx context.Context, object, old runtime.Obj
 	return s.of.WarningsOnUpdate(ctx, s.internal(object), s.internal(old))
 }
 
-// NamesLiterally reports whether generateName is used as the name.
+// NamesLiterally reports whether generateName is used as the name without a suffix.
 func (s *Strategy) NamesLiterally() bool { return s.of.GenerateName("") == "" }
 
 // AllowCreateOnUpdate reports whether an update creates a missing object.
@@ -238,12 +239,12 @@ func (s *Strategy) AllowCreateOnUpdate(ctx context.Context) bool {
 	return s.of.AllowCreateOnUpdate(ctx)
 }
 
-// AllowUnconditionalUpdate reports whether an update may omit the version.
+// AllowUnconditionalUpdate reports whether an update may omit the resourceVersion.
 func (s *Strategy) AllowUnconditionalUpdate(ctx context.Context) bool {
 	return s.of.AllowUnconditionalUpdate(ctx)
 }
 
-// DefaultGarbageCollectionPolicy returns the default effect of a deletion on dependents.
+// DefaultGarbageCollectionPolicy returns how a deletion affects dependents by default.
 func (s *Strategy) DefaultGarbageCollectionPolicy(ctx context.Context) rest.GarbageCollectionPolicy {
 	if collected, ok := s.of.(rest.GarbageCollectionDeleteStrategy); ok {
 		return collected.DefaultGarbageCollectionPolicy(ctx)
@@ -251,13 +252,13 @@ func (s *Strategy) DefaultGarbageCollectionPolicy(ctx context.Context) rest.Garb
 	return rest.DeleteDependents
 }
 
-// CheckGracefulDelete reports whether a deletion has a grace period, which it sets in the options.
+// CheckGracefulDelete reports whether a deletion has a grace period, and sets that in options.
 func (s *Strategy) CheckGracefulDelete(ctx context.Context, object runtime.Object, options *metav1.DeleteOptions) bool {
 	graceful, ok := s.of.(rest.RESTGracefulDeleteStrategy)
 	return ok && graceful.CheckGracefulDelete(ctx, s.internal(object), options)
 }
 
-// GetResetFields returns the fields that a write does not set.
+// GetResetFields returns the fields that a write does not change.
 func (s *Strategy) GetResetFields() map[fieldpath.APIVersion]*fieldpath.Set {
 	if resets, ok := s.of.(rest.ResetFieldsStrategy); ok {
 		return resets.GetResetFields()

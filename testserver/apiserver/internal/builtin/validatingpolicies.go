@@ -75,16 +75,16 @@ func paramKindColumn(of func(object runtime.Object) *admissionv1.ParamKind) Colu
 		})
 }
 
-// policyFrame is the common part of both kinds of policies.
+// policyFrame is the common part of validating and mutating policies.
 type policyFrame struct {
 	failure    *admissionv1.FailurePolicyType
 	params     *admissionv1.ParamKind
 	match      *admissionv1.MatchResources
 	conditions []admissionv1.MatchCondition
-	operations []admissionv1.OperationType // permitted in rules; nil means all
+	operations []admissionv1.OperationType // operations that rules may contain; nil means all
 }
 
-// validate validates the common part of policies; was is nil for a creation.
+// validate validates the common part of policies. was is nil if the policy is created.
 func (f *policyFrame) validate(was *policyFrame, path *field.Path) (problems field.ErrorList) {
 	if problems = givenOneOf(path.Child("failurePolicy"), f.failure, failurePolicies); f.failure == nil {
 		problems = append(problems, field.Required(path.Child("failurePolicy"), ""))
@@ -123,7 +123,8 @@ func validatingFrame(policy *admissionv1.ValidatingAdmissionPolicy) *policyFrame
 		policy.Spec.MatchConditions, nil}
 }
 
-// validatePolicy validates the spec of a policy. Expressions of the old policy may use features that new ones may not.
+// validatePolicy validates the spec of a policy. An expression of the old policy may use features that a new expression
+// may not.
 func validatePolicy(policy, old *admissionv1.ValidatingAdmissionPolicy) field.ErrorList {
 	path := field.NewPath("spec")
 	problems := validatingFrame(policy).validate(validatingFrame(old), path)
@@ -174,14 +175,14 @@ func validateExpressions(policy *admissionv1.ValidatingAdmissionPolicy, old *adm
 	return problems
 }
 
-// policyChecks validates the expressions of one policy.
+// policyChecks validates the expressions of a policy.
 type policyChecks struct {
 	compiler           plugincel.Compiler
 	old                *admissionv1.ValidatingAdmissionPolicySpec
 	variables, message plugincel.OptionalVariableDeclarations
 }
 
-// known reports whether a validation of the old policy has the expression.
+// known reports whether the old policy has a validation with the expression.
 func (c *policyChecks) known(text string) bool {
 	return slices.ContainsFunc(c.old.Validations, func(v admissionv1.Validation) bool { return v.Expression == text })
 }
@@ -391,7 +392,7 @@ func validatePolicyBinding(spec *admissionv1.ValidatingAdmissionPolicyBindingSpe
 	problems := validateBound(spec.PolicyName, spec.ParamRef, spec.MatchResources, path)
 	for _, problem := range problems {
 		if problem.Type == field.ErrorTypeRequired && problem.Field == "spec.policyName" {
-			problem.MarkCoveredByDeclarative() // the other kind has no generated check
+			problem.MarkCoveredByDeclarative() // bindings of mutating policies have no generated check
 		}
 	}
 	actions := path.Child("validationActions")

@@ -21,7 +21,7 @@ import (
 	"github.com/kctrl-dev/kctrl/testserver/apiserver/internal/must"
 )
 
-// Kinds of admissionregistration.k8s.io/v1. The server enforces them.
+// This file contains the kinds of webhook configurations of admissionregistration.k8s.io/v1. The server enforces them.
 
 // AdmissionV1 is admissionregistration.k8s.io/v1.
 var AdmissionV1 = admissionv1.SchemeGroupVersion
@@ -58,13 +58,13 @@ var ValidatingHookKind = Kind{
 	}),
 }
 
-// Hook is a webhook of either kind. It is immutable.
+// Hook is a validating or a mutating webhook. It is immutable.
 type Hook struct {
 	admissionv1.ValidatingWebhook
 	Mutating      bool
 	Configuration string
 	Index         int
-	Reinvocation  *admissionv1.ReinvocationPolicyType // for a mutating webhook
+	Reinvocation  *admissionv1.ReinvocationPolicyType // only for mutating webhooks
 }
 
 // ValidatingHooks returns the webhooks of a configuration in order.
@@ -113,7 +113,7 @@ func hookRules(hooks func(object runtime.Object) []Hook) Rules {
 	}.VersionedRules()
 }
 
-// Reviews are the resources that are not stored, and that webhooks do not review.
+// Reviews contains the resources that are not stored and for which no webhooks are called.
 var Reviews = sets.New(
 	schema.GroupResource{Group: "authentication.k8s.io", Resource: "selfsubjectreviews"},
 	schema.GroupResource{Group: "authentication.k8s.io", Resource: "tokenreviews"},
@@ -123,7 +123,7 @@ var Reviews = sets.New(
 	schema.GroupResource{Group: "authorization.k8s.io", Resource: "subjectaccessreviews"},
 )
 
-// warnReviews returns warnings for such resources in a rule.
+// warnReviews returns a warning for each of the Reviews in a rule.
 func warnReviews(path *field.Path, rule *admissionv1.Rule) (warnings []string) {
 	if slices.Contains(rule.APIGroups, "*") || slices.Contains(rule.Resources, "*") {
 		return nil
@@ -139,7 +139,7 @@ func warnReviews(path *field.Path, rule *admissionv1.Rule) (warnings []string) {
 	return slices.Compact(warnings)
 }
 
-// staticSuffix is the suffix of names of configurations from files.
+// staticSuffix is the suffix in the names of configurations that are read from files.
 const staticSuffix = ".static.k8s.io"
 
 func validateAdmissionMetadata(object runtime.Object, created bool) field.ErrorList {
@@ -153,7 +153,7 @@ func validateAdmissionMetadata(object runtime.Object, created bool) field.ErrorL
 	return problems
 }
 
-// validateHooks validates the webhooks of a configuration. Errors of the old ones are tolerated.
+// validateHooks validates the webhooks of a configuration. Errors that the old webhooks already have are tolerated.
 func validateHooks(hooks, old []Hook) (problems field.ErrorList) {
 	was, names := leniencyOf(old), sets.New[string]()
 	unchanged := slices.EqualFunc(hooks, old, func(a, b Hook) bool {
@@ -177,10 +177,10 @@ func validateHooks(hooks, old []Hook) (problems field.ErrorList) {
 	return problems
 }
 
-// leniency has the errors that are tolerated because the old object has them.
+// leniency records the errors that are tolerated because the old object has them.
 type leniency struct {
 	names, versions, sideEffects, selectors bool
-	conditions                              sets.Set[string] // expressions
+	conditions                              sets.Set[string] // match conditions by their expressions
 }
 
 func leniencyOf(old []Hook) leniency {
@@ -225,7 +225,7 @@ var (
 // IsReviewVersion reports whether a version is valid for AdmissionReviews.
 func IsReviewVersion(version string) bool { return slices.Contains(reviewVersions, version) }
 
-// givenOneOf checks that a value, if set, is one of the permitted ones.
+// givenOneOf checks that a value is unset or one of the permitted values.
 func givenOneOf[T ~string](path *field.Path, value *T, of []T) field.ErrorList {
 	if value == nil || slices.Contains(of, *value) {
 		return nil
@@ -334,7 +334,7 @@ func validateOperations(rule *admissionv1.RuleWithOperations, path *field.Path) 
 	return append(problems, givenOneOf(path.Child("scope"), rule.Scope, scopes)...)
 }
 
-// validateRuleResources checks that a rule does not contain a resource twice, either itself or through an earlier
+// validateRuleResources checks that a rule does not contain a resource twice, either by its name or through an earlier
 // wildcard.
 func validateRuleResources(resources []string, path *field.Path) (problems field.ErrorList) {
 	if len(resources) == 0 {

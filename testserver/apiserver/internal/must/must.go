@@ -1,4 +1,4 @@
-// Package must panics on errors that only a mistake in this module could cause.
+// Package must panics if an error occurs that only a bug in this module could cause.
 package must
 
 import (
@@ -14,7 +14,7 @@ func Do(err error) {
 	}
 }
 
-// Access returns the metadata of an object, which all objects of a server have.
+// Access returns the metadata of an object. Every object of a server has metadata.
 func Access(object runtime.Object) metav1.Object {
 	accessor, err := meta.Accessor(object)
 	Do(err)

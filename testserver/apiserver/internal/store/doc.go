@@ -1,5 +1,5 @@
-// Package store keeps the objects of an API server in memory, with all revisions in its history: lists and changes are
-// read as of a revision, as in etcd. An optional write-ahead log persists them.
+// Package store keeps the objects of an API server in memory, together with a history of revisions. As in etcd, callers
+// read lists and changes as of a revision. An optional write-ahead log persists the objects.
 //
-// It uses only the resourceVersion of objects, and has no code for requests: writes are validated before.
+// The package uses only the resourceVersion of objects and has no code for requests. Callers validate writes before.
 package store

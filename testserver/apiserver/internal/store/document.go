@@ -10,14 +10,14 @@ import (
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 )
 
-// Document is an object as JSON, in the bytes that clients receive, except the version, which is set when it is
-// written, and again when it is deleted. It is immutable.
+// Document is an object as JSON, in the bytes that clients receive. It does not contain the resourceVersion, which is
+// inserted when the document is read. It is immutable.
 type Document struct {
 	Data    []byte
-	version int // position of the version in Data
+	version int // where the resourceVersion is inserted in Data
 }
 
-// NewDocument returns the document of an object, which must have metadata.
+// NewDocument returns the document of an object. The object must have metadata.
 func NewDocument(object map[string]any) (Document, error) {
 	e := encoder{version: -1}
 	metadata, ok := object["metadata"].(map[string]any)
@@ -37,14 +37,14 @@ func Encode(object map[string]any) ([]byte, error) {
 	return e.data, err
 }
 
-// AppendTo appends the document with a version.
+// AppendTo appends the document with the given resourceVersion to data.
 func (d Document) AppendTo(data []byte, revision int64) []byte {
 	data = append(data, d.Data[:d.version]...)
 	data = strconv.AppendInt(data, revision, 10)
 	return append(data, d.Data[d.version:]...)
 }
 
-// decode returns the object with a version. The caller owns it.
+// decode returns the object with the given resourceVersion. The caller owns the object.
 func (d Document) decode(revision int64) (*unstructured.Unstructured, error) {
 	u := &unstructured.Unstructured{}
 	if err := utiljson.Unmarshal(d.Data, &u.Object); err != nil {
@@ -54,14 +54,14 @@ func (d Document) decode(revision int64) (*unstructured.Unstructured, error) {
 	return u, nil
 }
 
-// encoder writes JSON values like encoding/json, but without reflection, in a fifth of the time.
+// encoder writes JSON values as encoding/json does, but without reflection, in a fifth of the time.
 type encoder struct {
 	data    []byte
-	keys    []string // keys of the open objects, those of inner objects after those of outer ones
-	version int      // position of the object's version
+	keys    []string // keys of the objects being written, outer objects first
+	version int      // position of the object's resourceVersion
 }
 
-// object writes an object. Depth 0 is the object of a kind, whose metadata have the version.
+// object writes an object. At depth 0 it is the object of a kind, whose metadata contains the resourceVersion.
 func (e *encoder) object(object map[string]any, depth int) error {
 	first := len(e.keys)
 	e.keys = slices.AppendSeq(e.keys, maps.Keys(object))
@@ -75,7 +75,7 @@ func (e *encoder) object(object map[string]any, depth int) error {
 		name := e.keys[i]
 		e.text(name)
 		e.data = append(e.data, ':')
-		inner := depth + 2 // it has no version
+		inner := depth + 2 // objects at this depth have no resourceVersion
 		switch {
 		case depth == 0 && name == "metadata":
 			inner = 1
@@ -131,7 +131,7 @@ func (e *encoder) value(value any, depth int) error {
 func (e *encoder) text(text string) {
 	for i := range len(text) {
 		if c := text[i]; c < ' ' || c > '~' || c == '"' || c == '\\' || c == '<' || c == '>' || c == '&' {
-			quoted, _ := json.Marshal(text) // this cannot fail
+			quoted, _ := json.Marshal(text) // cannot fail for a string
 			e.data = append(e.data, quoted...)
 			return
 		}

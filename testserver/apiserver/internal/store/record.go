@@ -14,31 +14,31 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// Record is an object in one revision: of a Go type, or a custom resource, which is kept as a document and decoded on
-// demand. It is immutable.
+// Record is an object at one revision. It is an object of a Go type, or a custom resource, which is kept as a document
+// and decoded on demand. A Record is immutable.
 type Record struct {
 	Key      string
 	revision int64
-	Version  int64          // the resourceVersion: the revision, or the store's own counter
-	Object   runtime.Object // of a Go type
+	Version  int64          // resourceVersion: the revision, or the object's own counter
+	Object   runtime.Object // an object of a Go type
 	Sum      string         // hash of the written object, which may have fewer fields than a reader sees; empty if unknown
-	Document Document       // of a custom resource, in the form that readers see
-	Written  []byte         // the written document, without the defaults that a reader sees; nil if they are equal
-	Schema   any            // schema under which it was written
-	Labels   labels.Set     // of a custom resource
+	Document Document       // a custom resource in the form that readers see
+	Written  []byte         // the document as written, without the defaults that readers see; nil if they are equal
+	Schema   any            // schema with which it was written
+	Labels   labels.Set     // labels of a custom resource
 
 	// Caches of derived values.
-	read    atomic.Pointer[weak.Pointer[unstructured.Unstructured]] // the custom resource, while it is in use
-	Encoded atomic.Pointer[Encoded]                                 // the object of a Go type
+	read    atomic.Pointer[weak.Pointer[unstructured.Unstructured]] // the decoded custom resource, while it is in use
+	Encoded atomic.Pointer[Encoded]                                 // the encoded object of a Go type
 }
 
-// Encoded is an object of a Go type as JSON in one version.
+// Encoded is an object of a Go type, encoded as JSON in one version.
 type Encoded struct {
-	Kind string // its first fields, which items of lists omit
+	Kind string // the first fields of the object, which items of lists omit
 	Data []byte
 }
 
-// At returns the record in another revision.
+// At returns the record at another revision.
 func (r *Record) At(revision, version int64) *Record {
 	other := &Record{Key: r.Key, revision: revision, Version: version, Document: r.Document, Written: r.Written,
 		Schema: r.Schema, Labels: r.Labels}
@@ -50,7 +50,7 @@ func (r *Record) At(revision, version int64) *Record {
 	return other
 }
 
-// Custom returns the custom resource. It must not be modified.
+// Custom returns the custom resource. The caller must not modify it.
 func (r *Record) Custom() (*unstructured.Unstructured, error) {
 	if u := r.current(); u != nil {
 		return u, nil
@@ -62,7 +62,8 @@ func (r *Record) Custom() (*unstructured.Unstructured, error) {
 	return u, err
 }
 
-// Stored returns the custom resource as written, without the defaults that readers saw then. The caller owns it.
+// Stored returns the custom resource as it was written, without the defaults that readers saw at that time. The caller
+// owns it.
 func (r *Record) Stored() (*unstructured.Unstructured, error) {
 	if r.Written != nil {
 		return Document{Data: r.Written}.decode(r.Version)
@@ -74,7 +75,7 @@ func (r *Record) Stored() (*unstructured.Unstructured, error) {
 	return u.DeepCopy(), nil
 }
 
-// current returns the custom resource if it is in use, or nil.
+// current returns the decoded custom resource while it is in use, and otherwise nil.
 func (r *Record) current() *unstructured.Unstructured {
 	if pointer := r.read.Load(); pointer != nil {
 		return pointer.Value()
@@ -87,7 +88,7 @@ func (r *Record) Keep(u *unstructured.Unstructured) {
 	r.read.Store(&pointer)
 }
 
-// setRevision sets the revision of a record that is not shared yet.
+// setRevision sets the revision of a record that no other goroutine uses yet.
 func (r *Record) setRevision(revision, version int64) {
 	r.revision, r.Version = revision, version
 	if r.Object != nil {
@@ -98,7 +99,7 @@ func (r *Record) setRevision(revision, version int64) {
 	}
 }
 
-// Same reports whether another record has the same object, regardless of the revision.
+// Same reports whether two records contain the same object, regardless of their revisions.
 func (r *Record) Same(other *Record) bool {
 	if r.Object != nil && r.Sum != "" && other.Sum != "" {
 		return r.Sum == other.Sum
@@ -110,11 +111,11 @@ func (r *Record) Same(other *Record) bool {
 	return bytes.Equal(r.last(), other.last())
 }
 
-// ErrTooLarge is the error of etcd, which upstream's handlers recognize.
+// ErrTooLarge is etcd's error for requests that are too large. Upstream's handlers recognize it.
 var ErrTooLarge = errors.New("etcdserver: request is too large")
 
-// TooLarge reports whether a custom resource exceeds the limit of the request to etcd that the real server would send:
-// the object, its key in each step of the transaction, and the overhead.
+// TooLarge reports whether the write of a custom resource would exceed etcd's request limit on a real server. The
+// request contains the object, its key in each step of the transaction, and overhead.
 func (r *Record) TooLarge(key string, was *Record) bool {
 	const most = 3 << 19
 	if r.Object != nil {
@@ -127,7 +128,7 @@ func (r *Record) TooLarge(key string, was *Record) bool {
 	return size+3*len(key)+64 > most
 }
 
-// last returns the document as written.
+// last returns the document of a custom resource as it was written.
 func (r *Record) last() []byte {
 	if r.Written != nil {
 		return r.Written

@@ -10,16 +10,16 @@ import (
 	"strconv"
 )
 
-// Repaired reports the result of a repair. The zero value means that there was no damage.
+// Repaired is the result of a repair. It is zero if the file was not damaged.
 type Repaired struct {
 	Kept    int    // number of lines
 	Dropped int    // number of lines
-	Bytes   int64  // size of the dropped lines
-	Copy    string // path of the damaged file
+	Bytes   int64  // total size of the dropped lines
+	Copy    string // path to which the damaged file was moved
 }
 
-// Repair replaces the file at path by its undamaged lines, and keeps the damaged file beside it. Writes in dropped
-// lines are lost: their objects have the state of an earlier write. An undamaged file is not changed.
+// Repair replaces the file at path with its undamaged lines, and keeps the damaged file beside it. Writes in
+// dropped lines are lost, so their objects have the state of an earlier write. An undamaged file is not changed.
 func Repair(path string) (r Repaired, err error) {
 	data, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -64,7 +64,7 @@ func Repair(path string) (r Repaired, err error) {
 	return r, errors.Join(err, syncDir(filepath.Dir(path)))
 }
 
-// readable reports whether a line is a header, or returns why it cannot be read.
+// readable reports whether a line is a header. It returns an error if the line cannot be read.
 func readable(line []byte) (header bool, err error) {
 	text, err := walText(line)
 	if err != nil {
@@ -74,7 +74,7 @@ func readable(line []byte) (header bool, err error) {
 	return json.Unmarshal(text, &h) == nil && h.Format == walFormat, nil
 }
 
-// unused returns a path with a prefix that does not exist.
+// unused returns a path that begins with prefix and does not exist.
 func unused(prefix string) (string, error) {
 	path := prefix
 	for n := 2; ; n++ {

@@ -14,35 +14,36 @@ import (
 // ErrCompacted reports that a revision precedes the history of a table.
 var ErrCompacted = errors.New("the revision is compacted")
 
-// Store has the objects of all resources. A write has a revision, which is the resourceVersion of the written object,
-// and is greater than all before. Each table keeps its last changes, so that it can return earlier states and the
-// changes since then. A Store is safe for concurrent use. Nothing in it blocks, except for the disk if writes are
-// persisted.
+// Store contains the objects of all resources. Each write has a revision that is greater than all earlier ones and
+// becomes the resourceVersion of the written object. Each table keeps its last changes, so that it can return earlier
+// states and the changes since then. A Store is safe for concurrent use. Its methods do not block, except on the disk
+// if writes are persisted.
 type Store struct {
-	length int // number of changes per table
-	// each object counts its own writes, from 1 or its initial version, as its resourceVersion; there is no log
+	length int // number of changes that each table keeps
+	// counts means that each object has its own counter of writes as its resourceVersion, which starts at 1 or at the
+	// initial version. Such a store has no log.
 	counts bool
-	oldest int64 // the revision of a loaded file, or up to which the history was compacted; earlier states are unknown
+	oldest int64 // states before this revision are unknown, because of a compaction or a loaded file
 
-	// writing is held by a write while it is decided and, without a log, until it is done. It is acquired before mu.
-	// Readers do not wait for it, and it is not held during a wait for the disk.
+	// writing is held while a write is decided and, without a log, until the write is complete. It is acquired before mu.
+	// Readers do not acquire it, and it is not held while a write waits for the disk.
 	writing sync.Mutex
-	decided int64 // the revision of the last decided write
-	log     *wal  // nil without persistence
+	decided int64 // revision of the last write that was decided
+	log     *wal  // nil if writes are not persisted
 
 	mu       sync.Mutex
-	revision int64         // of the last completed write
-	advanced chan struct{} // closed by the next write; nil without waiters
+	revision int64         // revision of the last completed write
+	advanced chan struct{} // closed by the next write; nil if nothing waits
 	tables   map[schema.GroupResource]*Table
 }
 
-// New returns an empty store whose tables keep length changes. With counts each object counts its own writes.
+// New returns an empty store whose tables keep length changes. If counts is true, each object counts its own writes.
 func New(length int, counts bool) *Store {
 	return &Store{length: length, counts: counts, decided: 1, revision: 1, tables: map[schema.GroupResource]*Table{}}
 }
 
-// Fork returns a store with the objects and the history of s. They share the records. s must have no log, and no write
-// in progress. Later writes of one of them do not affect the other.
+// Fork returns a store with the objects and the history of s. The two stores share the records, but later writes to one
+// of them do not affect the other. s must have no log and no write in progress.
 func (s *Store) Fork() *Store {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -57,7 +58,7 @@ func (s *Store) Fork() *Store {
 	return f
 }
 
-// Change is a write: a creation has no previous record, a deletion no current one.
+// Change is a write. A creation has no previous record, and a deletion has no current record.
 type Change struct {
 	Revision int64
 	Key      string
@@ -65,21 +66,21 @@ type Change struct {
 	Current  *Record
 }
 
-// Table has the objects of one resource. The store's mu guards its fields.
+// Table contains the objects of one resource. The store's mu guards its fields.
 type Table struct {
 	Store    *Store
 	resource schema.GroupResource
-	codec    runtime.Codec     // of objects of Go types, for the log; nil for custom resources; guarded by writing
-	underway map[string]*batch // decided but incomplete writes, by key; guarded by writing
+	codec    runtime.Codec     // encodes objects of Go types for the log; nil for custom resources; guarded by writing
+	underway map[string]*batch // by key, writes that are decided but not complete; guarded by writing
 
-	keys    []string // of records, sorted
+	keys    []string // sorted keys of the records
 	records map[string]*Record
-	history []Change      // the last changes, oldest first
-	oldest  int64         // history has all changes after this revision
-	changed chan struct{} // closed by the next change; nil without waiters
+	history []Change      // last changes, oldest first
+	oldest  int64         // history contains all changes after this revision
+	changed chan struct{} // closed by the next change; nil if nothing waits
 }
 
-// Table returns the table of a resource, and creates it if needed.
+// Table returns the table of a resource. It creates the table if necessary.
 func (s *Store) Table(resource schema.GroupResource) *Table {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -92,21 +93,22 @@ func (s *Store) Table(resource schema.GroupResource) *Table {
 	return t
 }
 
-// HasAny reports whether any of tables has an object.
+// HasAny reports whether any of the tables contains an object.
 func (s *Store) HasAny(tables []*Table) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.ContainsFunc(tables, func(t *Table) bool { return len(t.records) > 0 })
 }
 
-// Current returns the revision of the last write of any resource.
+// Current returns the revision of the last completed write of any resource.
 func (s *Store) Current() int64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.revision
 }
 
-// Reached returns a channel that is closed when the store may have reached a revision, or nil if it has.
+// Reached returns a channel that is closed when the store may have reached a revision. It returns nil if the store has
+// already reached it.
 func (s *Store) Reached(revision int64) <-chan struct{} {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -125,8 +127,8 @@ func (t *Table) Get(key string) *Record {
 	return t.records[key]
 }
 
-// Put writes a record, which the table owns from then on, in place of was, or as a new one. If another write was first,
-// it writes nothing and reports false. An error means that the write could not be persisted.
+// Put replaces was with the record now, or adds now if was is nil. The table then owns now. If another write came
+// first, Put writes nothing and returns false. An error means that the write could not be persisted.
 func (t *Table) Put(key string, was, now *Record) (bool, error) {
 	return t.commit(key, was, func(revision int64) Change {
 		now.Key = key
@@ -135,7 +137,7 @@ func (t *Table) Put(key string, was, now *Record) (bool, error) {
 	})
 }
 
-// version returns the resourceVersion of a write in place of was, which is nil for a new record.
+// version returns the resourceVersion of a write that replaces was. was is nil for a new record.
 func (s *Store) version(revision int64, was, now *Record) int64 {
 	switch {
 	case !s.counts:
@@ -146,7 +148,7 @@ func (s *Store) version(revision int64, was, now *Record) int64 {
 	return max(now.Version, 1)
 }
 
-// LastVersion returns the resourceVersion of a deleted record.
+// LastVersion returns the resourceVersion of the deletion of was.
 func (s *Store) LastVersion(revision int64, was *Record) int64 {
 	if s.counts {
 		return was.Version
@@ -154,8 +156,8 @@ func (s *Store) LastVersion(revision int64, was *Record) int64 {
 	return revision
 }
 
-// Remove deletes was and returns it in the revision of the deletion, or nil if another write was first. An error means
-// that the deletion could not be persisted.
+// Remove deletes was and returns it at the revision of the deletion. It returns nil if another write came first. An
+// error means that the deletion could not be persisted.
 func (t *Table) Remove(was *Record) (last *Record, err error) {
 	removed, err := t.commit(was.Key, was, func(revision int64) Change {
 		last = was.At(revision, t.Store.LastVersion(revision, was))
@@ -167,12 +169,12 @@ func (t *Table) Remove(was *Record) (last *Record, err error) {
 	return last, nil
 }
 
-// commit makes a change of the record of a key, if that is was. It returns when the change is persisted, complete and
+// commit changes the record of a key if that record is was. It returns when the change is persisted, complete and
 // visible.
 func (t *Table) commit(key string, was *Record, decide func(revision int64) Change) (bool, error) {
 	s := t.Store
 	s.writing.Lock()
-	for t.underway[key] != nil { // its outcome determines the current record
+	for t.underway[key] != nil { // the outcome of that write determines the current record
 		done := t.underway[key].done
 		s.writing.Unlock()
 		<-done
@@ -202,7 +204,7 @@ func (t *Table) commit(key string, was *Record, decide func(revision int64) Chan
 	return b.err == nil, b.err
 }
 
-// do applies a decided change, after those before it.
+// do applies a decided change. All earlier changes must already be applied.
 func (s *Store) do(t *Table, c Change) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -223,7 +225,7 @@ func (s *Store) do(t *Table, c Change) {
 
 func (t *Table) noteLocked(c Change) {
 	t.Store.revision = c.Revision
-	if len(t.history) >= 2*t.Store.length { // dropping half at once keeps the cost of a write constant
+	if len(t.history) >= 2*t.Store.length { // dropping half of the history at a time keeps the cost of a write constant
 		t.compactLocked(t.history[len(t.history)-t.Store.length-1].Revision)
 	}
 	t.history = append(t.history, c)
@@ -238,7 +240,7 @@ func wake(waiting *chan struct{}) {
 	}
 }
 
-// compactLocked drops the changes up to a revision.
+// compactLocked drops the changes up to and including a revision.
 func (t *Table) compactLocked(revision int64) {
 	first, _ := slices.BinarySearchFunc(t.history, revision+1, func(c Change, r int64) int { return int(c.Revision - r) })
 	t.history = slices.Clone(t.history[first:])
@@ -255,8 +257,8 @@ func (s *Store) Compact() {
 	}
 }
 
-// List returns the records of the table, now or at a revision other than 0, with keys that have the prefix and are not
-// less than from. It returns the revision of the list.
+// List returns the records whose keys have the prefix and are not less than from, and the revision of the list. If at
+// is not 0, it returns the records as of that revision.
 func (t *Table) List(prefix, from string, at int64) ([]*Record, int64, error) {
 	t.Store.mu.Lock()
 	defer t.Store.mu.Unlock()
@@ -266,7 +268,7 @@ func (t *Table) List(prefix, from string, at int64) ([]*Record, int64, error) {
 	if at < t.oldest {
 		return nil, 0, ErrCompacted
 	}
-	was := map[string]*Record{} // earlier states of records that have changed since
+	was := map[string]*Record{} // by key, the state at that revision of records that have changed since
 	for _, c := range slices.Backward(t.history) {
 		if c.Revision <= at {
 			break
@@ -288,14 +290,14 @@ func (t *Table) List(prefix, from string, at int64) ([]*Record, int64, error) {
 	return found, at, nil
 }
 
-// All returns the current records with keys that have the prefix.
+// All returns the current records whose keys have the prefix.
 func (t *Table) All(prefix string) []*Record {
 	t.Store.mu.Lock()
 	defer t.Store.mu.Unlock()
 	return t.allLocked(prefix, prefix)
 }
 
-// allLocked returns the records with keys that have the prefix and are not less than from.
+// allLocked returns the records whose keys have the prefix and are not less than from.
 func (t *Table) allLocked(prefix, from string) (found []*Record) {
 	first, _ := slices.BinarySearch(t.keys, max(prefix, from))
 	for _, key := range t.keys[first:] {
@@ -307,7 +309,7 @@ func (t *Table) allLocked(prefix, from string) (found []*Record) {
 	return found
 }
 
-// Since returns the changes after a revision, and, if there are none, a channel that the next change closes.
+// Since returns the changes after a revision. If there are none, it returns a channel that the next change closes.
 func (t *Table) Since(revision int64) ([]Change, <-chan struct{}, error) {
 	t.Store.mu.Lock()
 	defer t.Store.mu.Unlock()

@@ -22,7 +22,7 @@ import (
 )
 
 // TestListsAndChangesAtEachRevision makes random writes. It compares the list at each revision, and the changes since
-// then, with a map.
+// that revision, with maps.
 func TestListsAndChangesAtEachRevision(t *testing.T) {
 	seeds.Each(t, 20, func(t *testing.T, seed uint64) {
 		random := rand.New(rand.NewPCG(seed, 0))
@@ -115,7 +115,8 @@ func checkSince(t *testing.T, table *Table, revision int64, had, now map[string]
 	}
 }
 
-// TestConcurrentWritesShareALine keeps the disk busy while writes arrive. One line then contains them in order.
+// TestConcurrentWritesShareALine keeps the disk busy while writes arrive. A single line of the file must then contain
+// these writes in order.
 func TestConcurrentWritesShareALine(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "objects")
 	s := New(10, false)

@@ -23,41 +23,42 @@ import (
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 )
 
-// wal is the write-ahead log of a store: a file that has each write before it is visible, synced to the disk. After any
-// end of the process or the machine, the file has all acknowledged writes, and possibly some of the writes in progress.
+// wal is the write-ahead log of a store: a file to which each write is appended and synced before it becomes visible.
+// However the process or the machine ends, the file contains all acknowledged writes, and possibly some of the writes
+// in progress.
 //
-// Each line is the CRC-32C of a JSON document, a space and the document. The first is a walHeader. The others are a
-// walEntry, or a list of the entries of writes that arrived while the disk was busy with the previous line, and that
-// share one sync. The order is that of the writes. Periodically, a new file without superseded entries replaces the
-// file.
+// Each line is the CRC-32C of a JSON document, a space and the document. The first line is a walHeader. Each other line
+// is a walEntry, or a list of entries whose writes arrived while the disk was busy with the previous line and which
+// share one sync. The entries are in the order of the writes. From time to time, a new file without superseded entries
+// replaces the file.
 type wal struct {
-	open *batch // the batch that a write can join; nil if none is waiting; guarded by the store's writing
+	open *batch // the batch that a write can join; nil if none waits; guarded by the store's writing
 
-	// syncing is held by the batch that is being written, and acquired before writing. It guards the fields below.
+	// syncing is held while a batch is written, and is acquired before writing. It guards the fields below.
 	syncing sync.Mutex
 
 	path string
 	file *os.File // opened for appending
 	size int64
-	used int64 // size of the file without superseded entries
-	// failed is why no further write is possible: it is unknown whether the last write is in the file.
+	used int64 // size of the file if superseded entries are not counted
+	// failed is the reason why no further write is possible: it is unknown whether the file contains the last write.
 	failed error
 }
 
 const (
 	walFormat  = "kctrl API server"
-	walVersion = 2 // 1 had no lists
-	// walSlack is the permitted size of superseded entries, in addition to the size of the current ones.
+	walVersion = 2 // version 1 had no lists of entries
+	// walSlack is the size that superseded entries may have in addition to the size of the current entries.
 	walSlack = 4 << 20
 )
 
 type walHeader struct {
 	Format   string `json:"format"`
 	Version  int    `json:"version"`
-	Revision int64  `json:"revision"` // of the last dropped write
+	Revision int64  `json:"revision"` // revision of the last write that was dropped from the file
 }
 
-// walEntry is a write. An entry without an object is a deletion.
+// walEntry is a write. A walEntry without an object is a deletion.
 type walEntry struct {
 	Revision int64           `json:"revision"`
 	Group    string          `json:"group,omitempty"`
@@ -66,12 +67,12 @@ type walEntry struct {
 	Object   json.RawMessage `json:"object,omitempty"`
 }
 
-// batch is a set of writes that are persisted together: either all of them or none.
+// batch is a group of writes that are persisted together or not at all.
 type batch struct {
 	changes []tableChange
 	entries []walEntry
-	err     error         // why they are not persisted; set before done is closed
-	done    chan struct{} // closed when all of them are done or have failed
+	err     error         // why the writes are not persisted; set before done is closed
+	done    chan struct{} // closed when the writes are complete or have failed
 }
 
 type tableChange struct {
@@ -79,10 +80,10 @@ type tableChange struct {
 	Change
 }
 
-// LineError is the reason why a file cannot be read, in a line, or in the whole file if Line is 0.
+// LineError is the reason why a line of a file cannot be read, or the whole file if Line is 0.
 type LineError struct {
 	Line   int
-	Offset int64 // of the line in the file
+	Offset int64 // offset of the line in the file
 	Err    error
 }
 
@@ -102,7 +103,7 @@ func walLine(document any) ([]byte, error) {
 	return fmt.Appendf(nil, "%08x %s\n", crc32.Checksum(text, castagnoli), text), nil
 }
 
-// walText returns the document of a line, without its end.
+// walText returns the document in a line, without the line end.
 func walText(line []byte) ([]byte, error) {
 	sum, text, ok := bytes.Cut(line, []byte(" "))
 	if !ok || string(sum) != fmt.Sprintf("%08x", crc32.Checksum(text, castagnoli)) {
@@ -111,9 +112,9 @@ func walText(line []byte) ([]byte, error) {
 	return text, nil
 }
 
-// Open reads the file at path into an empty store, and makes the store persist its writes there. It creates a missing
-// file. It calls prepare for each resource in the file before it reads the objects. If the file cannot be read, Open
-// returns a [*LineError] and leaves it unchanged.
+// Open reads the file at path into an empty store, and makes the store persist its writes in that file. It creates the
+// file if it is missing. Before it reads the objects, it calls prepare for each resource in the file. If the file
+// cannot be read, Open returns a [*LineError] and leaves the file unchanged.
 func (s *Store) Open(path string, prepare func(schema.GroupResource)) error {
 	if err := s.load(path, prepare); err != nil {
 		return err
@@ -147,7 +148,7 @@ func (s *Store) load(path string, prepare func(schema.GroupResource)) error {
 		line, err := lines.ReadBytes('\n')
 		switch {
 		case errors.Is(err, io.EOF) && n > 1:
-			return nil // the rest has no line end: a write that was not acknowledged
+			return nil // without a line end, the rest is a write that was not acknowledged
 		case errors.Is(err, io.EOF):
 			err = errForeign
 		case err == nil:
@@ -163,14 +164,14 @@ func (s *Store) load(path string, prepare func(schema.GroupResource)) error {
 	}
 }
 
-// torn reports whether a line is the last one, and belongs to a write that a power failure interrupted: the disk
-// allocated some of its blocks without writing them.
+// torn reports whether a line is the last one and belongs to a write that a power failure interrupted. In this case the
+// disk has allocated some blocks of the line without writing them.
 func torn(line []byte, rest *bufio.Reader) bool {
 	_, err := rest.ReadByte()
 	return errors.Is(err, io.EOF) && bytes.IndexByte(line, 0) >= 0
 }
 
-// plain returns an error of the file system without the path.
+// plain returns a file system error without the path.
 func plain(err error) error {
 	if e, ok := errors.AsType[*fs.PathError](err); ok {
 		return e.Err
@@ -229,7 +230,7 @@ func (s *Store) loadEntry(e walEntry, prepare func(schema.GroupResource)) error 
 	return nil
 }
 
-// unmarshal returns the record of an object in the file.
+// unmarshal returns the record of an object that was read from the file.
 func (t *Table) unmarshal(text []byte) (*Record, error) {
 	if t.codec != nil {
 		object, err := apiruntime.Decode(t.codec, text)
@@ -246,7 +247,7 @@ func (t *Table) unmarshal(text []byte) (*Record, error) {
 	return &Record{Document: d, Labels: u.GetLabels()}, err
 }
 
-// entry returns the entry of a record. codec encodes the objects of Go types.
+// entry returns the log entry of a record. codec encodes objects of Go types.
 func (t *Table) entry(codec apiruntime.Codec, r *Record) (walEntry, error) {
 	e := walEntry{Revision: r.revision, Group: t.resource.Group, Resource: t.resource.Resource, Key: r.Key,
 		Object: r.last()}
@@ -258,17 +259,18 @@ func (t *Table) entry(codec apiruntime.Codec, r *Record) (walEntry, error) {
 	return e, err
 }
 
-// Persistent reports whether writes are persisted.
+// Persistent reports whether the store persists its writes.
 func (s *Store) Persistent() bool { return s.log != nil }
 
-// KeepAs sets the codec for the objects of the table.
+// KeepAs sets the codec with which the log encodes the objects of the table.
 func (t *Table) KeepAs(codec apiruntime.Codec) {
 	t.Store.writing.Lock()
 	defer t.Store.writing.Unlock()
 	t.codec = codec
 }
 
-// join adds a change to the next batch, and reports whether it is the first of the batch. The caller holds writing.
+// join adds a change to the next batch, and reports whether it is the first change of the batch. The caller holds
+// writing.
 func (s *Store) join(t *Table, c Change) (b *batch, first bool, err error) {
 	e := walEntry{Revision: c.Revision, Group: t.resource.Group, Resource: t.resource.Resource, Key: c.Key}
 	if c.Current != nil {
@@ -286,8 +288,8 @@ func (s *Store) join(t *Table, c Change) (b *batch, first bool, err error) {
 	return b, first, nil
 }
 
-// keep persists and then applies the changes of a batch. Its first change calls it. Changes that arrive while the
-// previous batch is written join the batch.
+// keep persists the changes of a batch and then applies them. The first change of the batch calls it. Changes that
+// arrive while the previous batch is being written join the batch.
 func (s *Store) keep(b *batch) {
 	s.log.syncing.Lock()
 	defer s.log.syncing.Unlock()
@@ -317,7 +319,7 @@ func (l *wal) keep(s *Store, entries []walEntry) error {
 	}
 	if l.size > 2*l.used+walSlack {
 		if err := l.rewrite(s); err != nil {
-			l.used = l.size // the old file remains valid; the next attempt follows when it has grown by the same size
+			l.used = l.size // the old file stays valid, and the next attempt follows when it has grown by the same size again
 		}
 	}
 	return l.append(line)
@@ -342,7 +344,7 @@ func (l *wal) append(line []byte) error {
 	return nil
 }
 
-// rewrite replaces the file by one with only the current objects.
+// rewrite replaces the file with one that contains only the current objects.
 func (l *wal) rewrite(s *Store) (err error) {
 	temporary := l.path + ".tmp"
 	file, err := os.OpenFile(temporary, os.O_CREATE|os.O_WRONLY|os.O_TRUNC|os.O_APPEND, 0o600)
@@ -365,16 +367,16 @@ func (l *wal) rewrite(s *Store) (err error) {
 		return err
 	}
 	if l.file != nil {
-		l.file.Close() // its content is synced, and the file is no longer reachable by name
+		l.file.Close() // its content is synced, and no name refers to the file any more
 	}
 	l.file, l.size, l.used = file, size, size
 	if err := syncDir(filepath.Dir(l.path)); err != nil {
-		l.failed = fmt.Errorf("%w; further writes fail", err) // after a power failure, the old file may be there
+		l.failed = fmt.Errorf("%w; further writes fail", err) // after a power failure, the name may refer to the old file
 	}
 	return nil
 }
 
-// writeAll writes the header and the current objects of the store.
+// writeAll writes the header and the current objects of the store to a file.
 func (s *Store) writeAll(to io.Writer) (size int64, err error) {
 	s.writing.Lock()
 	s.mu.Lock()
@@ -417,7 +419,7 @@ func (s *Store) writeAll(to io.Writer) (size int64, err error) {
 	return size, out.Flush()
 }
 
-// syncDir syncs the entries of a directory to the disk. It does nothing on systems without support for it.
+// syncDir syncs the entries of a directory to the disk. It does nothing on systems that do not support this.
 func syncDir(path string) error {
 	if runtime.GOOS == "windows" {
 		return nil
@@ -429,7 +431,7 @@ func syncDir(path string) error {
 	return errors.Join(dir.Sync(), dir.Close())
 }
 
-// Close closes the file: later writes fail.
+// Close closes the file. Later writes fail.
 func (s *Store) Close() error {
 	if s.log == nil {
 		return nil
@@ -443,5 +445,5 @@ func (s *Store) Close() error {
 	return s.log.file.Close()
 }
 
-// ErrClosed is the error of requests to a closed server, and of writes after its log is closed.
+// ErrClosed is returned for requests to a closed server, and for writes after the log is closed.
 var ErrClosed = errors.New("the API server is closed")

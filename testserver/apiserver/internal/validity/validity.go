@@ -1,11 +1,11 @@
-// Package validity recognizes custom resources that are certainly valid, in a fraction of the time of upstream's
-// validators.
+// Package validity recognizes custom resources that are certainly valid, in a fraction of the time that upstream's
+// validators need.
 //
-// A [Schema] is compiled once from the structural schema of a version. Has reports that pruning and coercion would
-// change nothing in an object. Valid reports that all values conform to the schema, including lists that are sets and
-// maps. A false result means nothing: then the validators of k8s.io/apiextensions-apiserver decide and return the
-// errors. Tests compare both with random schemas and objects. Expressions (x-kubernetes-validations) and metadata are
-// not checked here.
+// A [Schema] is compiled once from the structural schema of a version. Has reports that pruning and coercion would not
+// change an object. Valid reports that all values conform to the schema, and that lists which are sets or maps contain
+// no duplicates. If one of them returns false, the object may still be valid: the validators of
+// k8s.io/apiextensions-apiserver then decide and return the errors. Tests compare the results of both with random
+// schemas and objects. Expressions (x-kubernetes-validations) and metadata are not checked here.
 package validity
 
 import (
@@ -22,18 +22,18 @@ import (
 
 // Schema is a compiled schema. It is immutable.
 type Schema struct {
-	kinds      []reflect.Kind // permitted kinds of values; nil means any
+	kinds      []reflect.Kind // permitted kinds of values; nil means all kinds
 	properties map[string]*Schema
-	others     *Schema // schema of other names; nil if there are none
-	items      *Schema // nil if there are none
+	others     *Schema // schema of the values of other names; nil if no others are allowed
+	items      *Schema // schema of the items; nil if no items are allowed
 
-	defaults bool // the schema or a part of it has a default
-	unsure   bool // only upstream can check it
+	defaults bool // the schema or one of its parts has a default
+	unsure   bool // only upstream can validate values
 	checks   []func(value any) bool
 }
 
-// New compiles the schema of the objects of a version. It returns nil without a schema, and if fields of all objects,
-// or the status as a whole, have their own rules.
+// New compiles the schema of the objects of a version. It returns nil if there is no schema, or if the schema has its
+// own rules for the status as a whole or for fields that all objects have.
 func New(s *schema.Structural) *Schema {
 	if s == nil || s.Type != "object" {
 		return nil
@@ -58,7 +58,7 @@ func New(s *schema.Structural) *Schema {
 	return c
 }
 
-// anything is the schema of values that are always kept.
+// anything is the schema of values that are always kept unchanged.
 var anything = func() *Schema {
 	s := &Schema{}
 	s.others, s.items = s, s
@@ -105,7 +105,7 @@ func compile(s *schema.Structural) *Schema {
 // Defaults reports whether the schema has defaults.
 func (s *Schema) Defaults() bool { return s.defaults }
 
-// Has reports whether reading a value by the schema would change nothing.
+// Has reports whether reading a value with the schema would not change it.
 func (s *Schema) Has(value any) bool {
 	kind := reflect.Invalid
 	switch value := value.(type) {
@@ -142,7 +142,7 @@ func (s *Schema) of(name string) *Schema {
 	return s.others
 }
 
-// Valid reports whether a value for which Has is true is certainly valid.
+// Valid reports whether a value is certainly valid. Has must be true for the value.
 func (s *Schema) Valid(value any) bool {
 	if s.unsure || slices.ContainsFunc(s.checks, func(check func(any) bool) bool { return !check(value) }) {
 		return false
@@ -160,7 +160,7 @@ func (s *Schema) Valid(value any) bool {
 	return true
 }
 
-// check adds a check of values of one type. It fails for other types.
+// check adds a check for values of type T. Values of other types fail the check.
 func check[T any](s *Schema, passes func(value T) bool) {
 	s.checks = append(s.checks, func(value any) bool {
 		typed, ok := value.(T)
@@ -168,7 +168,8 @@ func check[T any](s *Schema, passes func(value T) bool) {
 	})
 }
 
-// addChecks compiles the rules of the value itself. Upstream checks rules that are not handled here.
+// addChecks compiles the rules for the value itself. If some rules are not handled here, only upstream can validate
+// values.
 func (s *Schema) addChecks(of *schema.Structural) {
 	rest := *of.ValueValidation
 	if v := rest; v.Required != nil {
@@ -194,7 +195,7 @@ func (s *Schema) addChecks(of *schema.Structural) {
 	}
 	s.addBounds(&rest)
 	for _, bound := range []*float64{rest.Minimum, rest.Maximum} {
-		// Upstream rejects every value below a bound that does not fit into the format.
+		// If a bound does not fit into the format, upstream rejects every value.
 		s.unsure = s.unsure || bound != nil && validate.IsValueValidAgainstRange(*bound, of.Type, rest.Format, "", "") != nil
 	}
 	s.addFormat(rest.Format, of.Type == "string" || of.Type == "" || of.XIntOrString)
@@ -215,7 +216,8 @@ func between(number int, least, most *int64) bool {
 	return (least == nil || int64(number) >= *least) && (most == nil || int64(number) <= *most)
 }
 
-// addBounds compiles bounds of integers. Upstream truncates the fraction of some bounds.
+// addBounds compiles the bounds of integers. It leaves bounds with a fraction to upstream, which truncates some of
+// them.
 func (s *Schema) addBounds(v *schema.ValueValidation) {
 	least, most := math.Inf(-1), math.Inf(1)
 	if v.Minimum != nil {
@@ -244,7 +246,7 @@ func (s *Schema) addFormat(format string, text bool) {
 		s.unsure = s.unsure || text
 	case "int32":
 		check(s, func(number int64) bool { return int64(int32(number)) == number })
-	case "date-time": // in the form in which Go programs write the times of objects
+	case "date-time": // only in the form in which Go programs write the times of objects
 		check(s, func(text string) bool {
 			_, err := time.Parse("2006-01-02T15:04:05Z", text)
 			return err == nil && len(text) == len("2006-01-02T15:04:05Z")
@@ -254,7 +256,7 @@ func (s *Schema) addFormat(format string, text bool) {
 	}
 }
 
-// addUnique compiles the check that a set, or a map with one key, has no duplicate items.
+// addUnique compiles the check that a set, or a map list with one key, has no duplicate items.
 func (s *Schema) addUnique(of *schema.Structural) {
 	if of.XListType == nil || *of.XListType != "set" && *of.XListType != "map" {
 		return

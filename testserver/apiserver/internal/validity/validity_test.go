@@ -20,7 +20,8 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/testing/seeds"
 )
 
-// TestValidObjectsPassUpstream generates random schemas and objects, and checks definite results with upstream's code.
+// TestValidObjectsPassUpstream generates random schemas and objects, and compares definite results with those of
+// upstream's code.
 func TestValidObjectsPassUpstream(t *testing.T) {
 	valid, certain := 0, 0
 	seeds.Each(t, 4, func(t *testing.T, seed uint64) {
@@ -84,7 +85,7 @@ func newSubject(t *testing.T, g generator) subject {
 	return s
 }
 
-// check fails if upstream contradicts a definite result, and prints upstream's errors.
+// check fails the test if upstream contradicts a definite result. It prints upstream's errors.
 func (s subject) check(t *testing.T, object map[string]any) (unchanged, right bool) {
 	t.Helper()
 	read := runtime.DeepCopyJSON(object)
@@ -187,7 +188,7 @@ func (g generator) schema(depth int) *apiextensionsv1.JSONSchemaProps {
 	return s
 }
 
-// value returns a value of a schema, or almost.
+// value returns a value that conforms to a schema, or almost conforms.
 func (g generator) value(s *apiextensionsv1.JSONSchemaProps) any {
 	if g.IntN(80) == 0 {
 		return one[any](g, nil, "a", int64(1), 1.5, 2.0, true, map[string]any{}, []any{}, map[string]any{"x": nil})
