@@ -1,5 +1,5 @@
-// Package controllerruntime provides the API of controller-runtime on the runtime of kctrl. One line of go.mod replaces
-// the original; docs/drop-in.md of kctrl lists the differences.
+// Package controllerruntime implements controller-runtime's API with kctrl's runtime. A replace line in go.mod selects
+// it instead of the original. The page docs/drop-in.md of kctrl's repository lists the differences.
 package controllerruntime
 
 import (
@@ -17,11 +17,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/scheme"
 )
 
-// Types of the packages below pkg and of apimachinery.
+// Aliases of types in the packages below pkg and in apimachinery.
 type (
 	// Builder builds controllers.
 	Builder = builder.Builder
-	// Request names the object to reconcile.
+	// Request identifies the object to reconcile.
 	Request = reconcile.Request
 	// Result is the result of a reconcile.
 	Result = reconcile.Result
@@ -41,7 +41,7 @@ type (
 	ObjectMeta = metav1.ObjectMeta
 )
 
-// Functions and variables of the packages below pkg.
+// Functions and variables from the packages below pkg.
 var (
 	// RegisterFlags adds the flag --kubeconfig.
 	RegisterFlags = config.RegisterFlags

@@ -10,16 +10,16 @@ import (
 	"strings"
 )
 
-// comparison finds programs' uses of the original API that do not compile with ours. Types correspond if both modules
-// export them under the same name, even if one is an alias of a type elsewhere. apidiff of golang.org/x/exp reports
-// such aliases as changes.
+// comparison finds uses of the original API that would not compile with ours. Two types correspond if both modules
+// export them under the same name, even if one is an alias of a type in another package. The package
+// golang.org/x/exp/apidiff would report such an alias as a change.
 type comparison struct {
 	original, ours map[string]*types.Package
 	types          map[*types.TypeName]types.Type // our type for each type name of the original
 	found          []string
 }
 
-// compare returns the incompatible differences between both APIs, sorted, one line each.
+// compare returns the incompatible differences between the two APIs, sorted, with one line for each.
 func compare(original, ours map[string]*types.Package) []string {
 	c := &comparison{original: original, ours: ours, types: map[*types.TypeName]types.Type{}}
 	c.pair()
@@ -274,7 +274,8 @@ func (c *comparison) identicalNamed(o, n *types.Named) bool {
 	return old.Name() == now.Name() && (old.Pkg() == nil || now.Pkg() != nil && old.Pkg().Path() == now.Pkg().Path())
 }
 
-// identicalHidden compares types that programs cannot name: only their exported fields and methods count.
+// identicalHidden compares unexported types. Programs can use only their exported fields and methods, so it compares
+// only those.
 func (c *comparison) identicalHidden(o, n *types.Named) bool {
 	before := len(c.found)
 	if under, isStruct := o.Underlying().(*types.Struct); isStruct {

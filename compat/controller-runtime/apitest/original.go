@@ -1,7 +1,7 @@
 // Package apitest compares the APIs of this module and of controller-runtime.
 package apitest
 
-// These imports make go.mod require all packages of the original.
+// These imports keep the modules that the original's packages need in go.mod and go.sum.
 import (
 	_ "sigs.k8s.io/controller-runtime"
 	_ "sigs.k8s.io/controller-runtime/pkg/cache/informertest"

@@ -86,7 +86,7 @@ func (blder *TypedBuilder[request]) For(object client.Object, opts ...ForOption)
 	return blder
 }
 
-// Owns reconciles the controlling owner of an object of this kind when the object changes.
+// Owns watches a kind of owned objects. When such an object changes, its controlling owner is reconciled.
 func (blder *TypedBuilder[request]) Owns(object client.Object, opts ...OwnsOption) *TypedBuilder[request] {
 	owned := OwnsInput{input: input{object: object}}
 	for _, opt := range opts {
@@ -263,7 +263,8 @@ func (blder *TypedBuilder[request]) allSources() (all []source.TypedSource[reque
 	return append(all, blder.sources...), nil
 }
 
-// ownerHandler returns the handler of an owned kind. Its requests are objects, as [TypedBuilder.For] has checked.
+// ownerHandler returns the handler of an owned kind. Its requests identify objects, because Owns can only be used with
+// For.
 func (blder *TypedBuilder[request]) ownerHandler(owned OwnsInput) handler.TypedEventHandler[client.Object, request] {
 	var opts []handler.OwnerOption
 	if !owned.everyOwner {

@@ -202,7 +202,7 @@ func (blder *WebhookBuilder[T]) validating() (*admission.Webhook, error) {
 
 var validPath = regexp.MustCompile(`^((/[a-zA-Z0-9-_]+)+|/)$`)
 
-// register registers a webhook, which may be nil. The stem is mutat or validat.
+// register registers a webhook, which may be nil. The stem is "mutat" or "validat", from which the path is formed.
 func (blder *WebhookBuilder[T]) register(hook *admission.Webhook, stem, path string) error {
 	if hook == nil {
 		return nil

@@ -1,5 +1,5 @@
-// Package cache provides caches with the API of controller-runtime on the informers of kctrl: objects are packed, and a
-// read that begins after a write of this process sees that write.
+// Package cache provides caches that have controller-runtime's API and use kctrl's informers. Cached objects are
+// packed, and a read that begins after a write of this process sees that write.
 //
 // As in controller-runtime, a read of a kind without an informer starts one. Each kind has separate informers for
 // typed, unstructured and metadata-only objects.
@@ -59,7 +59,7 @@ type Informers = cacheapi.Informers
 // Informer passes the events of one kind to handlers.
 type Informer = cacheapi.Informer
 
-// AllNamespaces is the key for all namespaces without options of their own.
+// AllNamespaces is the key of the options for all namespaces that have no options of their own.
 const AllNamespaces = metav1.NamespaceAll
 
 // Options are the options of [New].
@@ -126,7 +126,7 @@ type Config struct {
 	UnsafeDisableDeepCopy *bool
 	// EnableWatchBookmarks has no effect: the cache always requests bookmarks.
 	EnableWatchBookmarks *bool
-	// SyncPeriod is the resync interval. It must equal the interval of the kind.
+	// SyncPeriod is the resync interval. It must be equal to the interval of the kind.
 	SyncPeriod *time.Duration
 }
 
@@ -214,7 +214,7 @@ func TransformStripManagedFields() toolscache.TransformFunc {
 	}
 }
 
-// optionsOf has the options of one kind, with the cache's options as defaults.
+// optionsOf are the options of one kind, in which the cache's options are the defaults.
 type optionsOf struct {
 	namespaces map[string]Config
 	defaults   Config

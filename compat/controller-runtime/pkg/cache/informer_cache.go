@@ -29,7 +29,7 @@ type ErrCacheNotStarted struct{}
 // Error implements error.
 func (*ErrCacheNotStarted) Error() string { return "the cache is not started, can not read objects" }
 
-// ErrResourceNotCached is the error of a read of a kind without an informer, with ReaderFailOnMissingInformer.
+// ErrResourceNotCached is the error of a read of a kind without an informer, if ReaderFailOnMissingInformer is set.
 type ErrResourceNotCached struct {
 	GVK schema.GroupVersionKind
 }
@@ -37,7 +37,7 @@ type ErrResourceNotCached struct {
 // Error implements error.
 func (r ErrResourceNotCached) Error() string { return fmt.Sprintf("%s is not cached", r.GVK.String()) }
 
-// form is the cached form of objects.
+// form is the form in which objects are cached: typed, unstructured or only metadata.
 type form int8
 
 const (
@@ -244,7 +244,8 @@ func (c *informerCache) prototype(key kindKey, given client.Object) (client.Obje
 	return obj, nil
 }
 
-// wait waits until k has synced. It removes a kind that the server does not have, so that a later call retries.
+// wait waits until k has synced. If the server does not have the kind, wait removes k, so that a later call tries
+// again.
 func (c *informerCache) wait(ctx context.Context, k *kind) error {
 	err := k.informer.Wait(ctx)
 	switch {

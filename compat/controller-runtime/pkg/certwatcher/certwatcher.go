@@ -23,7 +23,7 @@ const defaultInterval = 10 * time.Second
 // statInterval is the interval between checks of the files.
 const statInterval = time.Second
 
-// CertWatcher holds the certificate of two files. Its mutex guards the certificate.
+// CertWatcher holds the certificate in two files. Its mutex guards the certificate.
 type CertWatcher struct {
 	sync.RWMutex
 
@@ -65,7 +65,7 @@ func (cw *CertWatcher) RegisterCallback(callback func(tls.Certificate)) {
 	}
 }
 
-// GetCertificate is the GetCertificate function of a tls.Config.
+// GetCertificate returns the current certificate. It is for the field GetCertificate of a tls.Config.
 func (cw *CertWatcher) GetCertificate(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 	cw.RLock()
 	defer cw.RUnlock()

@@ -50,7 +50,7 @@ func (s *subResource) Apply(ctx context.Context, obj runtime.ApplyConfiguration,
 	return setConfiguration(all.SubResourceBody, body)
 }
 
-// apply applies obj and sets it to the response.
+// apply sends an apply of obj, and sets obj to the response.
 func apply(ctx context.Context, to kclient.Applier, obj runtime.ApplyConfiguration, o *kclient.WriteOptions) error {
 	if u, ok := obj.(*unstructuredConfiguration); ok {
 		return to.Apply(ctx, u.Unstructured, o)

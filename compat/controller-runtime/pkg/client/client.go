@@ -1,4 +1,4 @@
-// Package client provides clients with the API of controller-runtime. Kctrl's client sends their requests.
+// Package client provides clients with controller-runtime's API. They send their requests through kctrl's client.
 package client
 
 import (
@@ -36,7 +36,7 @@ type Options struct {
 	DryRun *bool
 	// FieldOwner is the default field owner of writes.
 	FieldOwner string
-	// FieldValidation is the default field validation of writes: how the server treats unknown fields.
+	// FieldValidation is the default field validation of writes, which determines how the server treats unknown fields.
 	FieldValidation string
 	// Log is the logger of the client.
 	Log logr.Logger
@@ -48,7 +48,7 @@ type CacheOptions struct {
 	Reader Reader
 	// DisableFor lists objects whose kinds are read from the server.
 	DisableFor []Object
-	// Unstructured also serves unstructured objects from the cache.
+	// Unstructured makes reads of unstructured objects use the cache too.
 	Unstructured bool
 	// EnableReadYourWritesConsistency makes cached reads wait for earlier writes of this process. Nil means true.
 	EnableReadYourWritesConsistency *bool
@@ -200,7 +200,7 @@ func (c *client) journal() *kclient.Journal {
 	return nil
 }
 
-// Kctrl returns kctrl's client of the server, for code that has moved to it.
+// Kctrl returns kctrl's client of the server, for code that has been migrated to kctrl's API.
 func (c *client) Kctrl() kclient.WithWatch { return c.live }
 
 // isLive reports whether obj, an object or a list, is read from the server.
@@ -327,8 +327,8 @@ func (c *client) DeleteAllOf(ctx context.Context, obj Object, opts ...DeleteAllO
 	return c.call(obj, func() error { return c.live.DeleteAllOf(ctx, obj, o) })
 }
 
-// call calls f, which reads or writes obj on the server. Afterwards, a typed object has the same apiVersion and kind as
-// before, and the items of a typed list have none.
+// call calls f, which reads or writes obj on the server. It restores the apiVersion and the kind of a typed object, and
+// clears those of the items of a typed list.
 func (c *client) call(obj runtime.Object, f func() error) error {
 	kind := obj.GetObjectKind()
 	before := kind.GroupVersionKind()

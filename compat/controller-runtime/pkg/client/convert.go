@@ -16,11 +16,12 @@ import (
 )
 
 // This file converts the options of calls into options of kctrl's client. Options without an equivalent, such as those
-// of Raw, travel in the context to [queryTransport], which adds them to the query of the request.
+// of Raw, are stored in the context. [queryTransport] adds them to the query of the request.
 
 type queryKey struct{}
 
-// withRaw returns ctx with the fields of options, a struct such as metav1.GetOptions, for the query of the request.
+// withRaw returns a context with the fields of options, a struct such as metav1.GetOptions, which [queryTransport] adds
+// to the query.
 func withRaw(ctx context.Context, options runtime.Object) (context.Context, error) {
 	query, err := queryparams.Convert(options)
 	if err != nil {
@@ -69,7 +70,7 @@ func withQueryTransport(c *http.Client) *http.Client {
 	return &wrapped
 }
 
-// dryRun reports whether stages request a dry run. It passes other stages than All to the server, which rejects them.
+// dryRun reports whether stages request a dry run. It passes stages other than All to the server, which rejects them.
 func dryRun(ctx context.Context, stages []string) (context.Context, bool) {
 	if len(stages) == 0 || slices.Equal(stages, allStages()) {
 		return ctx, len(stages) > 0
@@ -173,7 +174,7 @@ func (o *ListOptions) cached() *kclient.ListOptions {
 		UnsafeDisableDeepCopy:            isTrue(o.UnsafeDisableDeepCopy),
 		DisableReadYourWritesConsistency: o.DisableReadYourWritesConsistency,
 	}
-	// Unwrap the selectors: kctrl detects a selector that matches nothing by its type.
+	// Unwrap the selectors, because kctrl detects a selector that matches nothing by its type.
 	switch selector := o.LabelSelector.(type) {
 	case MatchingLabelsSelector:
 		converted.LabelSelector = selector.Selector

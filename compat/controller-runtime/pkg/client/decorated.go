@@ -19,14 +19,14 @@ func WithFieldValidation(c Client, validation FieldValidation) Client {
 	return &decorated{Client: c, first: validation}
 }
 
-// decorated is a client that adds options to writes. The caller's options override first, and last overrides the
-// caller's options. Each is added to the writes that support it.
+// decorated is a client that adds options to writes. The caller's options override the option first, and the option
+// last overrides the caller's options. A write that does not support an option does not receive it.
 type decorated struct {
 	Client
 	first, last any
 }
 
-// surround returns opts with first and last, if these have type T.
+// surround returns opts with first at the beginning and last at the end, if these have type T.
 func surround[T any](first, last any, opts []T) []T {
 	all := make([]T, 0, len(opts)+1)
 	if option, ok := first.(T); ok {

@@ -44,11 +44,11 @@ type Writer interface {
 	Apply(ctx context.Context, obj runtime.ApplyConfiguration, opts ...ApplyOption) error
 	// Create creates obj.
 	Create(ctx context.Context, obj Object, opts ...CreateOption) error
-	// Delete deletes the object that obj names.
+	// Delete deletes the object with the name and namespace of obj.
 	Delete(ctx context.Context, obj Object, opts ...DeleteOption) error
 	// Update replaces the object.
 	Update(ctx context.Context, obj Object, opts ...UpdateOption) error
-	// Patch changes the object that obj names.
+	// Patch changes the object with the name and namespace of obj.
 	Patch(ctx context.Context, obj Object, patch Patch, opts ...PatchOption) error
 	// DeleteAllOf deletes the selected objects of the kind of obj.
 	DeleteAllOf(ctx context.Context, obj Object, opts ...DeleteAllOfOption) error

@@ -10,9 +10,9 @@ import (
 	kclient "github.com/kctrl-dev/kctrl/runtime/client"
 )
 
-// ToKctrl returns c with the API of kctrl, for packages that have moved to it. Reads come from the cache of c, if it
-// has one. Apply, Live and NotOlderThan need a client of [New], of [NewWithWatch] or of a manager without options for
-// writes; other clients return an error.
+// ToKctrl returns a client with kctrl's API that calls c, for packages that have been migrated to that API. If c has a
+// cache, reads use it. Apply, Live and NotOlderThan require that c is from [New], [NewWithWatch] or a manager, and has
+// no options for writes; with any other client they return an error.
 func ToKctrl(c Client) kclient.Client {
 	if c == nil {
 		return nil
@@ -24,7 +24,7 @@ func ToKctrl(c Client) kclient.Client {
 	return &toKctrl{Client: c, base: base}
 }
 
-// undecorated returns c as a client of this package, or nil if a wrapper changes its calls.
+// undecorated returns c as a client of this package, or nil if a wrapper changes the calls of c.
 func undecorated(c Client) *client {
 	if w, ok := c.(*watching); ok {
 		c = w.Client
@@ -33,8 +33,8 @@ func undecorated(c Client) *client {
 	return base
 }
 
-// FromKctrl returns a client of kctrl with the API of this package, for packages that still use it. Watch needs a
-// client that supports watches.
+// FromKctrl returns a client with the API of this package that calls c, for packages that still use this API. Watch
+// fails unless c supports watches.
 func FromKctrl(c kclient.Client) WithWatch {
 	live, ok := c.(kclient.WithWatch)
 	if !ok {
@@ -62,7 +62,7 @@ func (u unwatched) Watch(context.Context, ObjectList, ...kclient.ListOption) (kc
 	return nil, fmt.Errorf("watch: not supported by a %T", u.Client)
 }
 
-// toKctrl is a client with the API of kctrl.
+// toKctrl is a client with kctrl's API.
 type toKctrl struct {
 	Client
 	base *client // nil if the client changes calls or is not from this package
@@ -185,7 +185,7 @@ func (c *toKctrl) SubResource(name string) kclient.SubResourceClient {
 	return &toKctrlSubResource{name: name, of: c, SubResourceClient: c.Client.SubResource(name)}
 }
 
-// toKctrlSubResource is a client of a subresource with the API of kctrl.
+// toKctrlSubResource is a client of a subresource with kctrl's API.
 type toKctrlSubResource struct {
 	SubResourceClient
 	name string
@@ -238,7 +238,8 @@ func (s *toKctrlSubResource) Apply(ctx context.Context, obj Object, opts ...kcli
 	return live.SubResource(s.name).Apply(ctx, obj, opts...)
 }
 
-// These functions are the inverse of convert: they convert options of kctrl into options of this package.
+// The following functions are the inverse of those in convert.go: they convert kctrl's options to options of this
+// package.
 
 func listOptions(o kclient.ListOptions) *ListOptions {
 	return &ListOptions{
@@ -281,7 +282,7 @@ func stages(dryRun bool) []string {
 	return nil
 }
 
-// truth returns a pointer to true, or nil for false, because an unset option does not override another.
+// truth returns a pointer to true, or nil for false, because an option that is nil does not override another one.
 func truth(b bool) *bool {
 	if !b {
 		return nil

@@ -20,7 +20,7 @@ type namespaced struct {
 	namespace string
 }
 
-// otherNamespace is the error for an object in another namespace than the client's.
+// otherNamespace returns the error for an object whose namespace is not the client's.
 func (n *namespaced) otherNamespace(namespace, name string) error {
 	return fmt.Errorf("namespace %s of the object %s does not match the namespace %s on the client",
 		namespace, name, n.namespace)

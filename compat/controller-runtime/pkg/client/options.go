@@ -537,7 +537,7 @@ func (p Preconditions) ApplyToDelete(o *DeleteOptions) { o.Preconditions = (*met
 // ApplyToDeleteAllOf sets the preconditions of a DeleteAllOf.
 func (p Preconditions) ApplyToDeleteAllOf(o *DeleteAllOfOptions) { p.ApplyToDelete(&o.DeleteOptions) }
 
-// PropagationPolicy is the effect of a delete on dependents.
+// PropagationPolicy determines how a delete treats the dependents of an object.
 type PropagationPolicy metav1.DeletionPropagation
 
 // ApplyToDelete sets the policy of a Delete.
@@ -550,10 +550,10 @@ func (p PropagationPolicy) ApplyToDeleteAllOf(o *DeleteAllOfOptions) {
 	p.ApplyToDelete(&o.DeleteOptions)
 }
 
-// MatchingLabels selects objects with these labels.
+// MatchingLabels selects objects that have all of these labels.
 type MatchingLabels map[string]string
 
-// ApplyToList adds the labels to a List. It does not validate them: the server does.
+// ApplyToList adds the labels to a List. The server validates them.
 func (m MatchingLabels) ApplyToList(o *ListOptions) {
 	wanted := labels.SelectorFromValidatedSet(labels.Set(m))
 	if o.LabelSelector == nil {
@@ -601,7 +601,7 @@ func (m MatchingLabelsSelector) ApplyToDeleteAllOf(o *DeleteAllOfOptions) {
 	m.ApplyToList(&o.ListOptions)
 }
 
-// MatchingFields selects objects whose fields have these values.
+// MatchingFields selects objects whose fields have all of these values.
 type MatchingFields fields.Set
 
 // ApplyToList sets the fields of a List.

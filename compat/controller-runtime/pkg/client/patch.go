@@ -106,7 +106,7 @@ func (d *difference) Data(obj Object) ([]byte, error) {
 		if version == "" {
 			return nil, errors.New("cannot use OptimisticLock: the base of the patch has no resource version")
 		}
-		// Without it in the base, the difference contains the version.
+		// The base has no resource version, so the difference contains the version of the modified object.
 		base, modified = base.DeepCopyObject().(Object), modified.DeepCopyObject().(Object)
 		base.SetResourceVersion("")
 		modified.SetResourceVersion(version)

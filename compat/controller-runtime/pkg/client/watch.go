@@ -16,7 +16,7 @@ import (
 	kclient "github.com/kctrl-dev/kctrl/runtime/client"
 )
 
-// NewWithWatch is like [New], for a client that can also watch.
+// NewWithWatch is like [New], but the client can also watch.
 func NewWithWatch(config *rest.Config, options Options) (WithWatch, error) {
 	c, err := newClient(config, options)
 	if err != nil {
@@ -30,7 +30,7 @@ type watching struct {
 	base *client
 }
 
-// Kctrl returns kctrl's client of the server, for code that has moved to it.
+// Kctrl returns kctrl's client of the server, for code that has been migrated to kctrl's API.
 func (w *watching) Kctrl() kclient.WithWatch { return w.base.live }
 
 // Watch implements [WithWatch].
@@ -43,7 +43,7 @@ func (w *watching) Watch(ctx context.Context, list ObjectList, opts ...ListOptio
 	if _, err := w.GroupVersionKindFor(list); err != nil {
 		return nil, err
 	}
-	// Only Raw can set the version to start from.
+	// Only Raw can set the version from which the watch starts.
 	prototype := list.DeepCopyObject().(ObjectList)
 	prototype.SetResourceVersion("")
 	ctx, cancel := context.WithCancel(ctx)
@@ -55,8 +55,8 @@ func (w *watching) Watch(ctx context.Context, list ObjectList, opts ...ListOptio
 	return newStreamWatch(stream, cancel), nil
 }
 
-// newStreamWatch returns the events of stream as a watch.Interface. It calls stop after Stop, or at the end of the
-// stream.
+// newStreamWatch returns the events of stream as a watch.Interface. The watch calls stop after Stop, or at the end of
+// the stream.
 func newStreamWatch(stream kclient.Stream[Object], stop func()) watch.Interface {
 	s := &streamWatch{stream: stream, stop: stop, events: make(chan watch.Event), stopped: make(chan struct{})}
 	go s.run()

@@ -1,4 +1,4 @@
-// Package config contains the defaults of controllers.
+// Package config defines the default options of controllers.
 package config
 
 import (

@@ -1,4 +1,4 @@
-// Package controller provides controllers with the API of controller-runtime on the queue and workers of kctrl.
+// Package controller provides controllers that have controller-runtime's API and use kctrl's queue and workers.
 package controller
 
 import (
@@ -150,7 +150,7 @@ func NewTypedUnmanaged[request comparable](
 	return c, err
 }
 
-// names has the names of the program's controllers.
+// names are the names of all controllers in the program.
 var names = struct {
 	sync.Mutex
 	taken map[string]struct{}
@@ -198,7 +198,7 @@ type controller[request comparable] struct {
 	warming sync.WaitGroup
 }
 
-// build returns the controller of kctrl, without its logs: this package logs instead.
+// build returns kctrl's controller. It logs nothing, because this package logs instead.
 func (c *controller[request]) build() (*kcontroller.Controller[request], error) {
 	o := c.options
 	builder := kcontroller.ForRequests[request](host{metrics: metrics.Kctrl()}, c.name).WithOptions(kcontroller.Options{
@@ -306,7 +306,7 @@ func (c *controller[request]) Start(ctx context.Context) error {
 	return err
 }
 
-// waitSynced waits until the previously added sources have synced. It fails after a timeout.
+// waitSynced waits until the sources that were added before the call have synced. It fails after a timeout.
 func (c *controller[request]) waitSynced(ctx context.Context) error {
 	c.mu.Lock()
 	c.running = true

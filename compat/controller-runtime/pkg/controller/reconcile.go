@@ -19,7 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 )
 
-// panics counts the panics of reconcilers that reach callers of Reconcile.
+// panics counts the panics of reconcilers that Reconcile calls directly.
 var panics = metrics.Kctrl().Counter(
 	"controller_runtime_reconcile_panics_total", "Reconciles that panicked.", "controller")
 
@@ -130,7 +130,7 @@ func (s *lazySink) sink() logr.LogSink {
 	return s.made
 }
 
-// deeper returns the sink with a call depth that skips this sink's frame.
+// deeper returns the sink with a call depth that skips the stack frame of this sink.
 func (s *lazySink) deeper() logr.LogSink {
 	if deep, ok := s.sink().(logr.CallDepthLogSink); ok {
 		return deep.WithCallDepth(1)

@@ -36,8 +36,8 @@ func (u *AuthenticatedUser) Config() *rest.Config { return u.user.Config() }
 // KubeConfig returns a kubeconfig of the user.
 func (u AuthenticatedUser) KubeConfig() ([]byte, error) { return u.user.KubeConfig() }
 
-// ControlPlane is the server of an [Environment]. It has no settings: Start fails if flags or paths of binaries are
-// set.
+// ControlPlane is the server of an [Environment]. The server has no settings, so Start fails if flags or paths of
+// binaries are set.
 type ControlPlane struct {
 	// APIServer is the API server.
 	APIServer *APIServer
@@ -245,7 +245,7 @@ func (e *Etcd) Configure() *Arguments {
 	return e.arguments
 }
 
-// errNoEtcd is the error for an etcd without an API server.
+// errNoEtcd is the error of an attempt to start etcd without an API server.
 var errNoEtcd = errors.New("envtest: etcd does not run alone; start the control plane")
 
 // Start fails, because the server has its own store.
@@ -288,7 +288,7 @@ func (a *Arguments) Get(key string) Arg {
 	return defaultedArg(nil)
 }
 
-// Enable sets a flag without a value.
+// Enable sets a flag that has no value.
 func (a *Arguments) Enable(key string) *Arguments { return a.SetRaw(key, userArg{""}) }
 
 // Disable removes a flag.
@@ -340,7 +340,7 @@ func (a *Arguments) AsStrings(defaults map[string][]string) []string {
 	return all
 }
 
-// DefaultKubeAPIServerFlags are flags of kube-apiserver that environments once needed.
+// DefaultKubeAPIServerFlags were the flags with which environments started kube-apiserver. It is empty.
 //
 // Deprecated: use APIServer.Configure.
 var DefaultKubeAPIServerFlags []string

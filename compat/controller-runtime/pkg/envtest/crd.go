@@ -31,14 +31,14 @@ const (
 	defaultMaxTime      = 10 * time.Second
 )
 
-// Tests expect that the scheme of client-go has CustomResourceDefinitions.
+// init adds CustomResourceDefinition to client-go's scheme, because tests expect it there.
 func init() {
 	if err := apiextensionsv1.AddToScheme(scheme.Scheme); err != nil {
 		panic(err)
 	}
 }
 
-// CRDInstallOptions select the CRDs that [InstallCRDs] installs.
+// CRDInstallOptions determine which CRDs [InstallCRDs] installs, and how.
 type CRDInstallOptions struct {
 	// Scheme has the Go types of the kinds. Convertible kinds get a conversion webhook.
 	Scheme *runtime.Scheme
@@ -90,8 +90,8 @@ func InstallCRDs(
 	return options.CRDs, nil
 }
 
-// ReadCRDFiles adds the CRDs in the files and directories of Paths to CRDs. If several have the same name, the last one
-// wins.
+// ReadCRDFiles adds the CRDs in the files and directories of Paths to CRDs. If several CRDs have the same name, the
+// last one replaces the others.
 func ReadCRDFiles(options *CRDInstallOptions) error {
 	for _, path := range options.Paths {
 		files, err := filesAt(path)
@@ -258,7 +258,7 @@ func awaitServed(ctx context.Context, config *rest.Config, gvr schema.GroupVersi
 	}
 }
 
-// UninstallCRDs deletes CRDs. It ignores missing ones.
+// UninstallCRDs deletes CRDs. It ignores CRDs that do not exist.
 func UninstallCRDs(config *rest.Config, options CRDInstallOptions) error {
 	if err := ReadCRDFiles(&options); err != nil {
 		return err

@@ -1,5 +1,6 @@
-// Package envtest runs kctrl's test servers: API servers in memory, or etcd and kube-apiserver with
-// KCTRL_TEST_SERVER=real. KUBEBUILDER_ASSETS may name the directory of these two; without it, kctrl compiles them.
+// Package envtest runs kctrl's test servers. They are in-memory API servers, or etcd and kube-apiserver if
+// KCTRL_TEST_SERVER is "real". KUBEBUILDER_ASSETS is the directory with the binaries of these two; if it is unset,
+// kctrl compiles them.
 package envtest
 
 import (
@@ -59,13 +60,13 @@ type Environment struct {
 	CRDs []*apiextensionsv1.CustomResourceDefinition
 	// CRDDirectoryPaths are additional files and directories with CRDs.
 	CRDDirectoryPaths []string
-	// DownloadBinaryAssets has no effect: nothing needs to be downloaded.
+	// DownloadBinaryAssets has no effect, because kctrl compiles all binaries.
 	DownloadBinaryAssets bool
 	// DownloadBinaryAssetsVersion has no effect.
 	DownloadBinaryAssetsVersion string
 	// DownloadBinaryAssetsIndexURL has no effect.
 	DownloadBinaryAssetsIndexURL string
-	// BinaryAssetsDirectory has no effect; KUBEBUILDER_ASSETS names the directory of etcd and kube-apiserver.
+	// BinaryAssetsDirectory has no effect. Set KUBEBUILDER_ASSETS to the directory with etcd and kube-apiserver instead.
 	BinaryAssetsDirectory string
 	// UseExistingCluster uses the server of Config, or of the kubeconfig, instead of starting one.
 	UseExistingCluster *bool
@@ -126,7 +127,7 @@ func (te *Environment) startServer() (err error) {
 	return err
 }
 
-// createKubernetesService creates the Service of the API server, which the server in memory does not create.
+// createKubernetesService creates the Service of the API server, which the in-memory server does not create itself.
 func createKubernetesService(cfg *rest.Config) error {
 	if os.Getenv(serverVariable) == "real" {
 		return nil

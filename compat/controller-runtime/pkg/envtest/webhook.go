@@ -21,7 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// WebhookInstallOptions select the webhooks that the server calls in a manager of the test.
+// WebhookInstallOptions select the webhooks in the test's manager that the API server calls.
 type WebhookInstallOptions struct {
 	// Paths are files and directories with webhook configurations.
 	Paths []string

@@ -6,7 +6,7 @@ import kfinalizer "github.com/kctrl-dev/kctrl/runtime/finalizer"
 // Registerer registers finalizers.
 type Registerer = kfinalizer.Registerer
 
-// Finalizer does the work that must precede the deletion of an object.
+// Finalizer does the work that must be done before an object is deleted.
 type Finalizer = kfinalizer.Finalizer
 
 // Finalizers is a registry of finalizers.

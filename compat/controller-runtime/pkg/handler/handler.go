@@ -30,7 +30,7 @@ type EventHandler = TypedEventHandler[client.Object, reconcile.Request]
 
 // TypedEventHandler adds requests for events to a queue. It must not modify the objects.
 type TypedEventHandler[object any, request comparable] interface {
-	// Create is called for new objects, and for objects that exist at the start of the watch.
+	// Create is called for new objects, and for objects that exist when the watch starts.
 	Create(context.Context, event.TypedCreateEvent[object], workqueue.TypedRateLimitingInterface[request])
 	// Update is called for changes.
 	Update(context.Context, event.TypedUpdateEvent[object], workqueue.TypedRateLimitingInterface[request])
@@ -356,7 +356,7 @@ func (o *owned[object]) enqueue(q workqueue.TypedRateLimitingInterface[reconcile
 	}
 }
 
-// owners returns the selected owners of obj: all, or the controlling one.
+// owners returns the selected owners of obj: all owners, or the controlling one.
 func (o *owned[object]) owners(obj object) []metav1.OwnerReference {
 	if !o.controllerOnly {
 		return obj.GetOwnerReferences()

@@ -20,7 +20,7 @@ type Checker func(req *http.Request) error
 // Ping is always healthy.
 var Ping Checker = func(*http.Request) error { return nil }
 
-// Handler runs all checks at its root, and single checks at /name. Without checks it has ping.
+// Handler runs all checks at its root path, and a single check at /name. If it has no checks, it has the check ping.
 type Handler struct {
 	// Checks are the checks by name.
 	Checks map[string]Checker

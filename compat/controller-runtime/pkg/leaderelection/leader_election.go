@@ -27,7 +27,7 @@ type Options struct {
 	LeaderElectionNamespace string
 	// LeaderElectionID is the name of the lock.
 	LeaderElectionID string
-	// RenewDeadline limits requests for the lock to half its value.
+	// RenewDeadline limits the time of each request for the lock to half of its value.
 	RenewDeadline time.Duration
 	// LeaderLabels are labels of the lock.
 	LeaderLabels map[string]string

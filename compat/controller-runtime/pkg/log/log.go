@@ -17,7 +17,8 @@ import (
 	klog "github.com/kctrl-dev/kctrl/runtime/log"
 )
 
-// Log is the root logger. Loggers derived from it log to the logger that [SetLogger] sets, and drop logs before that.
+// Log is the root logger. It and the loggers derived from it log to the logger that [SetLogger] sets. Before that, they
+// drop all logs.
 var Log = logr.New(&delegate{root: program})
 
 // SetLogger sets the logger of the program. The first call affects all loggers derived from [Log].
@@ -39,7 +40,7 @@ func FromContext(ctx context.Context, keysAndValues ...any) logr.Logger {
 	return logger.WithValues(keysAndValues...)
 }
 
-// IntoContext returns a context with logger for [FromContext], and for code that uses the package log of kctrl.
+// IntoContext returns a context with logger for [FromContext], and for code that uses kctrl's package log.
 func IntoContext(ctx context.Context, logger logr.Logger) context.Context {
 	return logr.NewContext(klog.IntoContext(ctx, slog.New(logr.ToSlogHandler(logger))), logger)
 }
@@ -115,7 +116,7 @@ func (d *delegate) sink() logr.LogSink {
 	return d.derived
 }
 
-// same reports whether two sinks are equal. Incomparable sinks are not.
+// same reports whether two sinks are equal. Sinks that cannot be compared are not equal.
 func same(a, b logr.LogSink) (is bool) {
 	defer func() { _ = recover() }()
 	return a == b

@@ -68,7 +68,7 @@ func (m *manager) groups() []*group {
 	return []*group{&m.servers, &m.webhooks, &m.caches, &m.others, &m.warmup, &m.leaders}
 }
 
-// fail ends the manager with err. Only the first error counts.
+// fail ends the manager with err. Later errors are ignored.
 func (m *manager) fail(err error) {
 	select {
 	case m.failed <- err:

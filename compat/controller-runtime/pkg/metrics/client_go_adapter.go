@@ -10,7 +10,7 @@ import (
 	clientmetrics "k8s.io/client-go/tools/metrics"
 )
 
-// RESTClientMetric is a metric of requests to the API server that is registered on demand.
+// RESTClientMetric is a metric of requests to the API server that is registered only on demand.
 type RESTClientMetric int
 
 const (

@@ -154,7 +154,7 @@ func Or[object any](predicates ...TypedPredicate[object]) TypedPredicate[object]
 	return combined[object]{predicates, false}
 }
 
-// combined calls predicates in order until one does not return all.
+// combined calls predicates in order, until one of them returns a value other than all.
 type combined[object any] struct {
 	predicates []TypedPredicate[object]
 	all        bool

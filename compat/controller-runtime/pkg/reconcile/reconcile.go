@@ -1,4 +1,4 @@
-// Package reconcile defines the interfaces of reconcilers. Requests and results are types of kctrl.
+// Package reconcile defines the interfaces of reconcilers. Requests and results have kctrl's types.
 package reconcile
 
 import (

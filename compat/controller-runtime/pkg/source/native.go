@@ -20,7 +20,7 @@ import (
 
 // This file adapts sources of this package to kctrl's controllers.
 
-// Native returns src as a source of kctrl. Only packages of this module use it.
+// Native returns src as one of kctrl's sources. Only packages of this module use it.
 func Native[request comparable](src TypedSource[request], o bridge.Options[request]) (ksource.Source[request], error) {
 	if own, ok := src.(interface {
 		native(o bridge.Options[request]) (ksource.Source[request], error)
@@ -30,7 +30,8 @@ func Native[request comparable](src TypedSource[request], o bridge.Options[reque
 	return foreign(src, o), nil
 }
 
-// foreign returns a source that starts src. It is synced when Start and, if src has it, WaitForSync have returned.
+// foreign returns a source that starts src. It is synced when Start has returned, and WaitForSync, if src has that
+// method.
 func foreign[request comparable](src TypedSource[request], o bridge.Options[request]) ksource.Source[request] {
 	run := func(ctx context.Context, queue khandler.Queue[request], synced func()) error {
 		if err := src.Start(ctx, bridge.Queue(queue, o)); err != nil {
@@ -73,7 +74,7 @@ func (k *kind[object, request]) native(o bridge.Options[request]) (ksource.Sourc
 	return &nativeKind[object, request]{kind: k, cache: native, options: o}, nil
 }
 
-// nativeKind is a kind as a source of kctrl. It waits until the cache has the kind.
+// nativeKind is one of kctrl's sources, for a kind. It waits until the cache has the kind.
 type nativeKind[object client.Object, request comparable] struct {
 	kind    *kind[object, request]
 	cache   kctrlCache

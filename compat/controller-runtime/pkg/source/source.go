@@ -37,7 +37,7 @@ type TypedSource[request comparable] interface {
 // SyncingSource is a source that a controller waits for.
 type SyncingSource = TypedSyncingSource[reconcile.Request]
 
-// TypedSyncingSource is a source of requests of any type that a controller waits for.
+// TypedSyncingSource is a source of requests of any type. A controller waits until it has synced.
 type TypedSyncingSource[request comparable] interface {
 	TypedSource[request]
 	// WaitForSync waits until the source has added the initial requests.

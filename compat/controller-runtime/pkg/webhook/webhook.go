@@ -1,4 +1,4 @@
-// Package webhook serves admission and conversion webhooks, within the limits of kctrl's server.
+// Package webhook serves admission and conversion webhooks. Its server has the limits of kctrl's webhook server.
 package webhook
 
 import (
@@ -30,7 +30,7 @@ import (
 
 var log = logf.RuntimeLog.WithName("webhook")
 
-// Types of package admission.
+// Aliases of types in package admission.
 type (
 	// CustomDefaulter is a defaulter of objects of any type.
 	//
@@ -54,7 +54,7 @@ type (
 	JSONPatchOp = jsonpatch.Operation
 )
 
-// Functions of package admission.
+// Functions from package admission.
 var (
 	// Allowed returns a response that admits the object.
 	Allowed = admission.Allowed
@@ -162,7 +162,7 @@ func (s *DefaultServer) Register(path string, hook http.Handler) {
 	}
 	s.paths[path] = struct{}{}
 	handler := hook
-	// The bounded server supports only exact paths, not patterns.
+	// The server with limits supports only exact paths, not patterns.
 	if !strings.ContainsAny(path, " {}") && !strings.HasSuffix(path, "/") {
 		if err := s.bounded.Handle(path, hook, kserver.MaxConversion); err != nil {
 			panic(err)

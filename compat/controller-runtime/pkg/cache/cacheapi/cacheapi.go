@@ -1,4 +1,5 @@
-// Package cacheapi has the interfaces of caches for packages that the package cache imports.
+// Package cacheapi defines the interfaces of caches, for packages that package cache imports and that therefore cannot
+// import it.
 package cacheapi
 
 import (
@@ -13,7 +14,7 @@ import (
 
 // InformerGetOptions are the options of [Informers].GetInformer.
 type InformerGetOptions struct {
-	// BlockUntilSynced makes the call wait until the informer has synced, if the cache runs. Nil is true.
+	// BlockUntilSynced makes the call wait until the informer has synced, if the cache runs. Nil means true.
 	BlockUntilSynced *bool
 }
 
@@ -54,8 +55,8 @@ type Informers interface {
 
 // Informer passes the events of one kind to handlers.
 type Informer interface {
-	// ResourceEventHandlerRegistration has HasSynced, which reports whether the informer has synced. Since v0.36 of
-	// client-go, it also has HasSyncedChecker, to wait for that.
+	// ResourceEventHandlerRegistration has the method HasSynced, which reports whether the informer has synced. Since
+	// client-go v0.36, it also has HasSyncedChecker, with which callers wait for the sync.
 	toolscache.ResourceEventHandlerRegistration
 	// AddEventHandler adds a handler.
 	AddEventHandler(handler toolscache.ResourceEventHandler) (toolscache.ResourceEventHandlerRegistration, error)
@@ -69,7 +70,7 @@ type Informer interface {
 	) (toolscache.ResourceEventHandlerRegistration, error)
 	// RemoveEventHandler removes a handler.
 	RemoveEventHandler(handle toolscache.ResourceEventHandlerRegistration) error
-	// AddIndexers fails in caches of this module. Use IndexField.
+	// AddIndexers returns an error in caches of this module. Use IndexField instead.
 	AddIndexers(indexers toolscache.Indexers) error
 	// IsStopped reports whether the informer has stopped.
 	IsStopped() bool

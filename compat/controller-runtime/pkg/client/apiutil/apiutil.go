@@ -34,7 +34,7 @@ func NewDynamicRESTMapper(cfg *rest.Config, httpClient *http.Client) (meta.RESTM
 // ErrResourceDiscoveryFailed has the error of each group version whose discovery failed.
 type ErrResourceDiscoveryFailed map[schema.GroupVersion]error
 
-// Error lists the errors in the order of their text.
+// Error lists the errors, sorted by their text.
 func (e *ErrResourceDiscoveryFailed) Error() string {
 	var all []string
 	for gv, err := range *e {
@@ -173,7 +173,7 @@ func hasProtobuf(gvk schema.GroupVersionKind) bool {
 	return protobufKinds.scheme.Recognizes(gvk)
 }
 
-// zeroing returns decoders that clear the target first, so that no field keeps an old value.
+// zeroing returns decoders that first clear the object into which they decode, so that no field keeps an old value.
 type zeroing struct{ runtime.NegotiatedSerializer }
 
 // DecoderToVersion implements runtime.NegotiatedSerializer.

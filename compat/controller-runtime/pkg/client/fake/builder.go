@@ -131,8 +131,8 @@ func (f *ClientBuilder) WithReturnManagedFields() *ClientBuilder {
 	return f
 }
 
-// Build returns the client. It panics if it is called twice, if options conflict, and for objects that an API server
-// would have deleted: with deletionTimestamp and without finalizers.
+// Build returns the client. It panics if it is called twice, if options conflict, or if an object has a
+// deletionTimestamp but no finalizers, because an API server would have deleted that object.
 func (f *ClientBuilder) Build() client.WithWatch {
 	if f.built {
 		panic("Build() must not be called multiple times when creating a ClientBuilder")
@@ -185,7 +185,8 @@ func (f *ClientBuilder) schemeOrDefault() *runtime.Scheme {
 	return f.scheme
 }
 
-// convertersOrDefault returns the converters. Those of client-go support only its own kinds.
+// convertersOrDefault returns the converters, or the default ones. Client-go's converter supports only client-go's
+// kinds.
 func (f *ClientBuilder) convertersOrDefault() converters {
 	if len(f.converters) > 0 {
 		return f.converters
@@ -197,7 +198,7 @@ func (f *ClientBuilder) convertersOrDefault() converters {
 	return converters{applyconfigurations.NewTypeConverter(builtin), managedfields.NewDeducedTypeConverter()}
 }
 
-// converters is a list of converters. The first that supports an object converts it.
+// converters is a list of converters. The first one that supports an object converts it.
 type converters []managedfields.TypeConverter
 
 // ObjectToTyped implements managedfields.TypeConverter.

@@ -483,5 +483,5 @@ func setConfiguration(obj runtime.ApplyConfiguration, u *unstructured.Unstructur
 	return convert(u, obj)
 }
 
-// dry reports whether a call is a dry run, which does nothing.
+// dry reports whether a call is a dry run, which has no effect.
 func dry(stages []string) bool { return slices.Contains(stages, metav1.DryRunAll) }

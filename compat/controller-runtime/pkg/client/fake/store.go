@@ -138,8 +138,9 @@ type change struct {
 	deletes   bool // sets deletionTimestamp
 }
 
-// replaceLocked stores next with save. It sets the resourceVersion of next, and restores the unaffected fields: the
-// status, or all others. It removes an object that is being deleted once it has no finalizers.
+// replaceLocked stores next with save. It sets the resourceVersion of next, and restores the fields that the write does
+// not affect: the status, or all fields except the status. It removes an object that is being deleted and has no
+// finalizers.
 func (s *store) replaceLocked(c change, next client.Object, save func(runtime.Object) error) error {
 	if next.GetName() == "" {
 		return nameless(c.kind)
@@ -230,7 +231,8 @@ func (s *store) afterLocked(version string) (string, error) {
 	return strconv.FormatUint(n+1, 10), nil
 }
 
-// typed returns obj in the Go type of its kind in the scheme. A tracker lists the objects of a kind in one type.
+// typed returns obj in the Go type that the scheme has for its kind, because a tracker lists the objects of a kind in
+// one type.
 func (s *store) typed(obj runtime.Object) (runtime.Object, error) {
 	if hasType(obj) {
 		return obj, nil
@@ -246,8 +248,8 @@ func (s *store) typed(obj runtime.Object) (runtime.Object, error) {
 	return stored, convert(obj, stored)
 }
 
-// merge restores the status of current in next, or with status all fields except the status. It keeps the version and
-// the managed fields of next.
+// merge copies the status of current to next. If status is set, it copies all fields except the status instead. It
+// keeps the version and the managed fields of next.
 func merge(current, next client.Object, status bool) error {
 	kept, err := fieldsOf(current)
 	if err != nil {

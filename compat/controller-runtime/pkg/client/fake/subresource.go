@@ -21,7 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Subresources with special rules. All others are written like a status.
+// Subresources with special rules. All other subresources are written like a status.
 const (
 	statusName   = "status"
 	scaleName    = "scale"
@@ -209,7 +209,7 @@ func (c *fakeClient) empty(u *unstructured.Unstructured) (client.Object, error) 
 	return obj, nil
 }
 
-// scalable has the fields of an object that a scale shows.
+// scalable has those fields of an object that its scale contains.
 type scalable struct {
 	metav1.ObjectMeta `json:"metadata"`
 
@@ -249,7 +249,7 @@ func scaleOf(kind schema.GroupVersionKind, obj client.Object) (*autoscalingv1.Sc
 	return scale, nil
 }
 
-// selectorOf returns the selector of a scale: labels, or the text of a LabelSelector, like the original.
+// selectorOf returns the selector of a scale as a string. Like the original, it accepts labels or a LabelSelector.
 func selectorOf(kind schema.GroupVersionKind, selector any) (string, error) {
 	if kind.Group == corev1.GroupName {
 		set := labels.Set{}

@@ -1,4 +1,4 @@
-// Package interceptor wraps clients for tests: functions replace individual calls.
+// Package interceptor wraps clients for tests, in which functions replace individual calls.
 package interceptor
 
 import (
@@ -10,7 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Funcs replace calls of a client. Calls without a function go to the client.
+// Funcs replace calls of a client. A call whose function is nil goes to the client.
 type Funcs struct {
 	Get func(
 		ctx context.Context, client client.WithWatch,

@@ -1,5 +1,5 @@
-// Package controllertest provides fakes for tests of handlers and sources. Its types are not APIs, but kctrl gen
-// paths=./... reads this package in projects that contain it.
+// Package controllertest provides fakes for tests of handlers and sources. The marker below excludes its types, which
+// are not APIs, from kctrl gen paths=./... in projects that contain this package.
 //
 // +kubebuilder:skip
 package controllertest

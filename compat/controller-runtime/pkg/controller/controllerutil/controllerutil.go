@@ -39,13 +39,13 @@ func (e *AlreadyOwnedError) Error() string {
 // OwnerReferenceOption changes the owner reference.
 type OwnerReferenceOption func(*metav1.OwnerReference)
 
-// WithBlockOwnerDeletion sets whether a foreground deletion of the owner waits for the object.
+// WithBlockOwnerDeletion sets whether a foreground deletion of the owner waits until the object is deleted.
 func WithBlockOwnerDeletion(blockOwnerDeletion bool) OwnerReferenceOption {
 	return func(ref *metav1.OwnerReference) { ref.BlockOwnerDeletion = &blockOwnerDeletion }
 }
 
 // SetControllerReference makes owner the controlling owner of controlled. It fails with an [*AlreadyOwnedError] if
-// another object controls it, and if owner is in another namespace.
+// another object already controls it. It also fails if owner is in another namespace.
 func SetControllerReference(
 	owner, controlled metav1.Object, scheme *runtime.Scheme, opts ...OwnerReferenceOption,
 ) error {

@@ -1,4 +1,4 @@
-// Package priorityqueue provides the work queue of kctrl with the methods of client-go's queues.
+// Package priorityqueue provides kctrl's work queue with the methods of client-go's queues.
 package priorityqueue
 
 import (
@@ -36,7 +36,7 @@ type PriorityQueue[T comparable] interface {
 type Opts[T comparable] struct {
 	// RateLimiter computes the delay of rate-limited items.
 	RateLimiter workqueue.TypedRateLimiter[T]
-	// MetricProvider must be nil: the metrics of the queue are in metrics.Registry.
+	// MetricProvider must be nil. The queue always adds its metrics to metrics.Registry.
 	MetricProvider workqueue.MetricsProvider
 	// Log is the logger.
 	Log logr.Logger

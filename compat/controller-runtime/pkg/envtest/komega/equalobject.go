@@ -115,7 +115,7 @@ func (d difference) String() string {
 	return fmt.Sprintf("(%s/%s)", strings.Join(d.names, "."), strings.Join(d.json, "."))
 }
 
-// below reports whether one of the paths begins with one of prefixes.
+// below reports whether one of the two paths begins with one of prefixes.
 func (d difference) below(prefixes [][]string) bool {
 	for _, prefix := range prefixes {
 		if begins(d.names, prefix) || begins(d.json, prefix) {

@@ -21,7 +21,7 @@ type Options[R comparable] struct {
 	NoPriorities bool
 }
 
-// Queue returns the queue of a controller for handlers and sources, which add requests. Only the controller removes
+// Queue returns the queue of a controller, to which handlers and sources add requests. Only the controller removes
 // requests: the methods for that panic.
 func Queue[R comparable](q khandler.Queue[R], o Options[R]) workqueue.TypedRateLimitingInterface[R] {
 	adding := queue[R]{q, o.Limiter}

@@ -1,4 +1,4 @@
-// Package recorder provides event recorders that write with kctrl's broadcasters.
+// Package recorder provides event recorders that write events through kctrl's broadcasters.
 package recorder
 
 import (
@@ -58,7 +58,7 @@ func New(
 	return p, nil
 }
 
-// Start writes events until ctx ends, including those recorded before that.
+// Start writes events until ctx ends, and then writes the remaining recorded ones.
 func (p *Provider) Start(ctx context.Context) error {
 	p.mu.Lock()
 	p.ctx = ctx

@@ -1,5 +1,5 @@
 // Package synced implements the method HasSyncedChecker for every version of client-go. Versions before v0.36 lack its
-// result type. No code can therefore name the type; the compiler infers it.
+// result type, so this package cannot name the type; the compiler infers it.
 package synced
 
 import (
@@ -28,7 +28,8 @@ type registration[C any] struct{ Syncer }
 // HasSyncedChecker returns the checker of the registration.
 func (r registration[C]) HasSyncedChecker() C { return r.Syncer.(C) }
 
-// anyVersion has the method of client-go or, with an older version, the method of older, which is embedded more deeply.
+// anyVersion has client-go's method. With an older client-go, it has the method of older, which is embedded more
+// deeply.
 type anyVersion struct {
 	toolscache.ResourceEventHandlerRegistration
 	embedded

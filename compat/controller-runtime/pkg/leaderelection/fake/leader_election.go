@@ -27,7 +27,7 @@ type ControllableResourceLockInterface interface {
 	UnblockLeaderElection()
 }
 
-// NewResourceLock returns a lock in memory that its candidate acquires immediately.
+// NewResourceLock returns an in-memory lock that its candidate acquires immediately.
 func NewResourceLock(
 	_ *rest.Config, _ recorder.Provider, _ leaderelection.Options,
 ) (resourcelock.Interface, error) {

@@ -83,8 +83,8 @@ func UseFlagOptions(in *Options) Opts { return func(o *Options) { *o = *in } }
 
 // Options are the options of a logger.
 type Options struct {
-	// Development selects the defaults of development: text from the debug level, with stacks from the warn level. The
-	// defaults of production are JSON from the info level, with stacks from the error level, and sampling.
+	// Development selects the defaults for development: text output from the debug level, with stacks from the warn level.
+	// The defaults for production are JSON output from the info level, with stacks from the error level and with sampling.
 	Development bool
 	// Encoder encodes the entries. It replaces NewEncoder.
 	Encoder zapcore.Encoder

@@ -28,9 +28,9 @@ const (
 	askTimeout   = 10 * time.Second
 )
 
-// WithAuthenticationAndAuthorization returns a filter that passes requests with a bearer token that the API server
-// accepts, if its user may access the path with the verb. It needs permissions to create TokenReviews and
-// SubjectAccessReviews.
+// WithAuthenticationAndAuthorization returns a filter for requests with a bearer token. A request passes if the API
+// server accepts the token and its user may access the path with the verb. It needs permissions to create TokenReviews
+// and SubjectAccessReviews.
 func WithAuthenticationAndAuthorization(config *rest.Config, httpClient *http.Client) (metricsserver.Filter, error) {
 	scheme := runtime.NewScheme()
 	if err := authenticationv1.AddToScheme(scheme); err != nil {
@@ -61,7 +61,7 @@ func WithAuthenticationAndAuthorization(config *rest.Config, httpClient *http.Cl
 	}, nil
 }
 
-// authorizer checks with the API server who may access a path.
+// authorizer asks the API server whether a user may access a path.
 type authorizer struct {
 	live *kclient.REST
 

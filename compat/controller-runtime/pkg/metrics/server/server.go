@@ -50,7 +50,7 @@ type Options struct {
 	ExtraHandlers map[string]http.Handler
 	// FilterProvider creates a filter for all handlers, for example for authorization.
 	FilterProvider func(c *rest.Config, httpClient *http.Client) (Filter, error)
-	// CertDir is the directory of the certificate. Without a certificate there, the server creates one.
+	// CertDir is the directory of the certificate. If it contains no certificate, the server creates one.
 	CertDir string
 	// CertName is the file of the certificate. Empty means tls.crt.
 	CertName string
@@ -211,7 +211,7 @@ func (s *server) listen(ctx context.Context, watching *sync.WaitGroup) (net.List
 	return tls.NewListener(listener, config), nil
 }
 
-// setCertificate sets the certificate of the files, or a new one if no files exist.
+// setCertificate sets the certificate in the files, or a new certificate if the files do not exist.
 func (s *server) setCertificate(ctx context.Context, config *tls.Config, watching *sync.WaitGroup) error {
 	certPath := filepath.Join(s.options.CertDir, s.options.CertName)
 	keyPath := filepath.Join(s.options.CertDir, s.options.KeyName)

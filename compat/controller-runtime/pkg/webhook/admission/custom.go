@@ -32,7 +32,7 @@ type defaulterOptions struct{ removeUnknown bool }
 // DefaulterOption changes a webhook of [WithDefaulter].
 type DefaulterOption func(*defaulterOptions)
 
-// DefaulterRemoveUnknownOrOmitableFields removes fields that the Go type lacks or omits.
+// DefaulterRemoveUnknownOrOmitableFields makes the defaulter remove fields that the Go type lacks or omits.
 func DefaulterRemoveUnknownOrOmitableFields(o *defaulterOptions) { o.removeUnknown = true }
 
 // Warnings are warnings for the client.
@@ -138,7 +138,7 @@ func (h *defaultingHandler[T]) Handle(ctx context.Context, req Request) Response
 	return keepUnknown(response, original, req.Object.Raw)
 }
 
-// keepUnknown drops the patches of a response that remove fields which the Go type of original lacks.
+// keepUnknown drops those patches of a response that remove fields missing in the Go type of original.
 func keepUnknown(response Response, original runtime.Object, raw []byte) Response {
 	removes := func(p jsonpatch.JsonPatchOperation) bool { return p.Operation == "remove" }
 	if !slices.ContainsFunc(response.Patches, removes) {
@@ -198,7 +198,7 @@ func (h *validating[T]) Handle(ctx context.Context, req Request) Response {
 	return Allowed("").WithWarnings(warnings...)
 }
 
-// validate returns the verdict of the validator, or an error if it could not be called.
+// validate returns the result of the validator, or an error if the validator could not be called.
 func (h *validating[T]) validate(ctx context.Context, req Request) (warnings Warnings, invalid, err error) {
 	obj := h.newObject()
 	switch req.Operation {

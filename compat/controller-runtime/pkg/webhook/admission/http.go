@@ -105,7 +105,7 @@ type StandaloneOptions struct {
 	MetricsPath string
 }
 
-// StandaloneWebhook returns a webhook for a server of the caller.
+// StandaloneWebhook returns a webhook that the caller registers with its own HTTP server.
 func StandaloneWebhook(hook *Webhook, opts StandaloneOptions) (http.Handler, error) {
 	if opts.Logger.GetSink() != nil {
 		hook.log = opts.Logger

@@ -165,7 +165,7 @@ func (wh *webhook) convertThroughHub(src, dst conversion.Convertible) error {
 	return nil
 }
 
-// versions has the versions of a kind by the interfaces that they implement.
+// versions has the versions of a kind, grouped by the interfaces that they implement.
 type versions struct {
 	kind                    schema.GroupVersionKind
 	hubs, spokes, nonSpokes []runtime.Object
@@ -221,7 +221,7 @@ func IsConvertible(scheme *runtime.Scheme, obj runtime.Object) (bool, error) {
 // PartialImplementationError reports that only some versions of a kind are convertible.
 type PartialImplementationError struct{ versions versions }
 
-// Error describes the missing implementations.
+// Error lists the missing implementations.
 func (e PartialImplementationError) Error() string {
 	switch v := e.versions; {
 	case len(v.hubs) == 0:

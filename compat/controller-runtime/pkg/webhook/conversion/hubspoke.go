@@ -99,7 +99,7 @@ func (c *spokeConverter[hubObject, spokeObject]) ConvertSpokeToHub(
 }
 
 // NewHubSpokeConverter returns a function that creates a converter between hub and all other versions of the kind in
-// the scheme, which must match converters.
+// the scheme. There must be exactly one of converters for each of these versions.
 func NewHubSpokeConverter[hubObject runtime.Object](
 	hub hubObject, converters ...SpokeConverter[hubObject],
 ) func(scheme *runtime.Scheme) (Converter, error) {
@@ -189,7 +189,7 @@ func (c *hubSpokeConverter[hubObject]) ConvertObject(ctx context.Context, src, d
 	return spoke.ConvertHubToSpoke(ctx, hub, dst)
 }
 
-// toHub converts src to the hub: into dst, if dst is a hub.
+// toHub converts src to the hub. If dst is a hub, it converts into dst.
 func (c *hubSpokeConverter[hubObject]) toHub(
 	ctx context.Context, from schema.GroupVersionKind, src runtime.Object, to schema.GroupVersionKind, dst runtime.Object,
 ) (hub hubObject, err error) {
