@@ -7,7 +7,7 @@ var blockingSleep = &Rule{
 	Reason: "A sleeping reconcile occupies a worker, and other objects wait for it.",
 	Hint:   "return RequeueAfter, or watch what you wait for",
 	Details: "The rule reports time.Sleep and the polling functions of package wait in a reconciler and in the " +
-		"functions that it calls, also in other packages of the module. It does not follow goroutines.",
+		"functions that it calls. It follows calls into other packages of the module, but not goroutines.",
 	check: func(r *reporter) {
 		for fn, caller := range r.Reconciles {
 			for call := range code.Calls(fn) {

@@ -13,9 +13,9 @@ var contextBackground = &Rule{
 	Name:   "contextbackground",
 	Reason: "The call continues after the manager has stopped or the reconcile has timed out, and has no logger.",
 	Hint:   "pass the context of the function",
-	Details: "The rule reports a client call with context.Background or context.TODO, also through WithCancel " +
-		"and WithValue, in a function that has a context parameter. It does not report a context with a timeout, " +
-		"deferred calls and goroutines, which may outlive the parameter on purpose. The fix passes the parameter.",
+	Details: "The rule reports a client call with context.Background or context.TODO, even if WithCancel or WithValue " +
+		"wraps it, in a function that has a context parameter. It does not report contexts with a timeout, deferred calls " +
+		"and goroutines, which may outlive the parameter on purpose. The fix passes the parameter.",
 	check: func(r *reporter) {
 		for _, fn := range r.Funcs {
 			parameter := contextParameter(fn)
@@ -36,7 +36,7 @@ var contextBackground = &Rule{
 	},
 }
 
-// contextParameter returns the parameter of a function that is its context, or nil if there is none with a name.
+// contextParameter returns the named context parameter of a function, or nil.
 func contextParameter(fn *ssa.Function) *types.Var {
 	for param := range fn.Signature.Params().Variables() {
 		if code.IsContext(param.Type()) && param.Name() != "" && param.Name() != "_" {
@@ -46,7 +46,7 @@ func contextParameter(fn *ssa.Function) *types.Var {
 	return nil
 }
 
-// freshContext returns the call of context.Background or context.TODO that a context comes from, or nil.
+// freshContext returns the call of context.Background or context.TODO that creates a context, or nil.
 func freshContext(v ssa.Value) *ssa.Call {
 	if extract, ok := v.(*ssa.Extract); ok {
 		v = extract.Tuple
@@ -65,7 +65,7 @@ func freshContext(v ssa.Value) *ssa.Call {
 	return nil
 }
 
-// passed replaces the call with the parameter where the name still means the parameter.
+// passed returns a fix that replaces the call with the parameter, or nil if another variable hides the parameter.
 func passed(r *reporter, origin *ssa.Call, parameter *types.Var) []analysis.SuggestedFix {
 	call := r.CallAt(origin.Pos())
 	if call == nil {

@@ -17,9 +17,9 @@ var deletePrecondition = &Rule{
 	Name:   "deleteprecondition",
 	Reason: "The cache may still show a predecessor: the delete then hits a new object of the same name.",
 	Hint:   "pass client.Preconditions with the UID of the object that was read",
-	Details: "The rule reports a Delete without preconditions of an object that came from the cache, where a " +
-		"field of that object decided about the delete. A delete that does not depend on the state of the object " +
-		"is not reported. The fix adds the precondition.",
+	Details: "The rule reports a Delete without preconditions of an object that was read from the cache, if the delete " +
+		"depends on a field of that object. It does not report a delete that does not depend on the state of the object. " +
+		"The fix adds the precondition.",
 	check: func(r *reporter) {
 		for _, fn := range r.Funcs {
 			for call := range code.Calls(fn) {
@@ -38,7 +38,7 @@ var deletePrecondition = &Rule{
 	},
 }
 
-// preconditions reports whether options of a Delete may have preconditions.
+// preconditions reports whether the options of a Delete may contain preconditions.
 func preconditions(options []ssa.Value) bool {
 	return slices.ContainsFunc(options, func(option ssa.Value) bool {
 		_, name := code.NameOf(option.Type())
@@ -46,8 +46,8 @@ func preconditions(options []ssa.Value) bool {
 	})
 }
 
-// fromCache reports whether the object of a delete was read from the cache in the same function, and not written since:
-// after a write, it is the answer of the API server.
+// fromCache reports whether the same function reads the object of a delete from the cache and does not write it later.
+// After a write, the object holds the response of the API server.
 func fromCache(r *reporter, fn *ssa.Function, del *code.Op) bool {
 	target := container(del.Object)
 	var read ssa.Instruction
@@ -64,10 +64,10 @@ func fromCache(r *reporter, fn *ssa.Function, del *code.Op) bool {
 	return read != nil
 }
 
-// answered are the verbs after which an object is the answer of the API server.
+// answered are the verbs after which an object holds the response of the API server.
 var answered = []code.Verb{code.Create, code.Update, code.Patch}
 
-// container returns the list that an element is in, or the object itself.
+// container returns the list that contains an object, or the object itself.
 func container(object ssa.Value) ssa.Value {
 	at, ok := object.(*ssa.IndexAddr)
 	if !ok {
@@ -88,7 +88,7 @@ func container(object ssa.Value) ssa.Value {
 	return items.X
 }
 
-// rangeCopy returns the element that a loop variable is a copy of, or nil.
+// rangeCopy returns the list element that a loop variable copies, or nil.
 func rangeCopy(v ssa.Value) *ssa.IndexAddr {
 	alloc, ok := v.(*ssa.Alloc)
 	if !ok {
@@ -111,7 +111,7 @@ func rangeCopy(v ssa.Value) *ssa.IndexAddr {
 	return at
 }
 
-// decidedBy returns the field of the object that a dominating branch tests, or "".
+// decidedBy returns the field of the object on which the delete depends, because a dominating branch tests it, or "".
 func decidedBy(op *code.Op) string {
 	for guard := range code.Guards(op.Call.Block()) {
 		field := ""
@@ -149,7 +149,7 @@ func receiverObject(v ssa.Value) ssa.Value {
 	return v
 }
 
-// sameObject reports whether two pointers are to the same object: the same element of a list if both are elements.
+// sameObject reports whether two pointers refer to the same object or to the same element of a list.
 func sameObject(a, b ssa.Value) bool {
 	if a == b {
 		return true
@@ -159,7 +159,7 @@ func sameObject(a, b ssa.Value) bool {
 	return isElement && ok && x.Index == y.Index && container(x) == container(y)
 }
 
-// preconditionFix appends the precondition to the arguments, if package client has a name in the file.
+// preconditionFix returns a fix that appends the precondition to the arguments, if the file imports package client.
 func preconditionFix(r *reporter, call *ssa.Call) []analysis.SuggestedFix {
 	expr := r.CallAt(call.Pos())
 	if expr == nil || len(expr.Args) < 2 || expr.Ellipsis.IsValid() {
@@ -186,7 +186,7 @@ func preconditionFix(r *reporter, call *ssa.Call) []analysis.SuggestedFix {
 	}}
 }
 
-// clientName returns the name of package client, which path names, in the file at pos, or "".
+// clientName returns the name that the file at pos uses for the client package at path, or "".
 func clientName(r *reporter, pos token.Pos, path string) string {
 	for _, spec := range r.FileOf(pos).Imports {
 		if strings.Trim(spec.Path.Value, `"`) != path || !strings.HasSuffix(path, "/client") {

@@ -15,9 +15,9 @@ var errorAndRequeue = &Rule{
 	Name:   "errorandrequeue",
 	Reason: "The controller ignores the Result if there is an error, and retries with its own backoff.",
 	Hint:   "return the error alone, or handle it and return RequeueAfter with nil",
-	Details: "The rule reports a return statement whose Result sets RequeueAfter or Requeue and whose error " +
-		"cannot be nil: it was compared with nil, or is a new error. A Result from a variable is not reported. " +
-		"The fix empties the Result.",
+	Details: "The rule reports a return statement whose Result sets RequeueAfter or Requeue and whose error cannot be " +
+		"nil, because it was compared with nil or is a new error. It does not report a Result that is stored in a " +
+		"variable. The fix empties the Result.",
 	check: func(r *reporter) {
 		for _, fn := range r.Funcs {
 			if !returnsResult(fn) {
@@ -43,7 +43,7 @@ func returnsResult(fn *ssa.Function) bool {
 	return results.Len() == 2 && code.IsResult(results.At(0).Type()) && code.IsError(results.At(1).Type())
 }
 
-// requeueLiteral returns the literal of a Result in the return statement at pos, if it schedules another reconcile.
+// requeueLiteral returns the Result literal in the return statement at pos if it requeues the request, or nil.
 func requeueLiteral(r *reporter, pos token.Pos) *ast.CompositeLit {
 	for _, node := range r.Enclosing(pos) {
 		ret, ok := node.(*ast.ReturnStmt)
@@ -86,7 +86,7 @@ func emptied(literal *ast.CompositeLit) analysis.SuggestedFix {
 	}
 }
 
-// nonNil reports whether an error cannot be nil in a block: it is new, or a dominating branch tested it.
+// nonNil reports whether an error cannot be nil in a block, because it is new or a dominating branch tested it.
 func nonNil(v ssa.Value, block *ssa.BasicBlock) bool {
 	switch x := v.(type) {
 	case *ssa.Call:

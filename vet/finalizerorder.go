@@ -12,9 +12,9 @@ var finalizerOrder = &Rule{
 	Name:   "finalizerorder",
 	Reason: "If the cleanup fails or the process stops in between, the object is gone before its cleanup.",
 	Hint:   "clean up first, and remove the finalizer after the cleanup succeeded",
-	Details: "The rule reports cleanup on the path after RemoveFinalizer and the write of the object. Cleanup " +
-		"is a Delete of another object, or a function that takes a context, returns an error, and has a name such " +
-		"as cleanUp, deleteBucket or teardown.",
+	Details: "The rule reports cleanup that follows RemoveFinalizer and the write of the object. Cleanup is a Delete " +
+		"of another object, or a call of a function that takes a context, returns an error, and has a name such as " +
+		"cleanUp, deleteBucket or teardown.",
 	check: func(r *reporter) {
 		for _, fn := range r.Funcs {
 			for call := range code.Calls(fn) {
@@ -47,7 +47,7 @@ func checkCleanup(r *reporter, removal *ssa.Call) {
 	}, nil)
 }
 
-// storeOf returns the call that certainly follows and writes an object.
+// storeOf returns the first call that writes the object and that only code after the given call can reach, or nil.
 func storeOf(r *reporter, after *ssa.Call, object ssa.Value) *ssa.Call {
 	var stored *ssa.Call
 	code.Walk(after, func(instr ssa.Instruction) bool {

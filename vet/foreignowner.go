@@ -10,9 +10,9 @@ var foreignOwner = &Rule{
 	Name:   "foreignowner",
 	Reason: "The garbage collector deletes an object whose owner is in another namespace, as if the owner were missing.",
 	Hint:   "create the object in the namespace of the owner, or use labels and a finalizer",
-	Details: "The rule reports SetControllerReference and SetOwnerReference with a namespaced owner of an " +
-		"object that is cluster-scoped or has a constant namespace. It knows the scope of built-in kinds, and " +
-		"that of kinds in the module by their markers.",
+	Details: "The rule reports SetControllerReference and SetOwnerReference if the owner is namespaced, and the object " +
+		"is cluster-scoped or has a constant namespace. The rule knows the scope of built-in kinds, and reads the scope " +
+		"of the module's kinds from their markers.",
 	check: func(r *reporter) {
 		for _, fn := range r.Funcs {
 			for call := range code.Calls(fn) {

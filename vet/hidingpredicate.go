@@ -11,12 +11,13 @@ import (
 var hidingPredicate = &Rule{
 	Name:   "hidingpredicate",
 	Reason: "The predicate drops changes that the reconciler reacts to.",
-	Hint:   "combine the predicate by Or with one for what is read, or set it on the other watches only",
-	Details: "The rule knows GenerationChangedPredicate and kctrl's SpecChanged, which drop changes of labels, " +
-		"annotations and status. It reports one on the reconciled kind if the reconciler reads its labels or " +
-		"annotations. It reports one on another watch if the reconciler reads the status of that kind. It reports " +
-		"GenerationChangedPredicate on ConfigMaps and Secrets, which have no generation. Combinations by Or, and " +
-		"kinds with two watches, are not reported.",
+	Hint:   "combine the predicate by Or with one that accepts these changes, or set it on the other watches only",
+	Details: "The rule checks GenerationChangedPredicate and kctrl's SpecChanged, which drop changes of labels, " +
+		"annotations and status. It reports three cases:\n\n" +
+		"- The predicate filters the reconciled kind, and the reconciler reads labels or annotations of this kind.\n" +
+		"- The predicate filters another watched kind, and the reconciler reads the status of this kind.\n" +
+		"- GenerationChangedPredicate filters ConfigMaps or Secrets, which have no generation.\n\n" +
+		"The rule does not report combinations by Or, or kinds with two watches.",
 	check: func(r *reporter) {
 		for _, s := range setups(r) {
 			functions := tree(r, s.reconcile)
@@ -40,13 +41,13 @@ var hidingPredicate = &Rule{
 	},
 }
 
-// twice reports whether a controller has a second watch for the kind of a watch, which may see what the first one
-// drops.
+// twice reports whether a controller has a second watch for the kind of a watch. The second watch may deliver the
+// changes that the predicate of the first one drops.
 func twice(s *setup, watch *code.Watch) bool {
 	return slices.ContainsFunc(s.watches, func(w *code.Watch) bool { return w != watch && w.Kind == watch.Kind })
 }
 
-// own reports whether a call is one of kctrl's runtime, whose predicate accepts all changes of kinds without a
+// own reports whether a call belongs to kctrl's runtime, whose predicate accepts all changes of kinds without a
 // generation.
 func own(call *ssa.Call) bool {
 	return !code.Is(code.Callee(&call.Call), "pkg/builder", "-", "For", "Owns", "Watches")
@@ -65,7 +66,7 @@ func variadicArguments(call *ssa.Call) []ssa.Value {
 	return []ssa.Value{code.Unwrap(last)}
 }
 
-// generationOption reports whether an option of a watch, or a predicate, drops all changes but those of the generation.
+// generationOption reports whether a watch option or a predicate drops all changes except those of the generation.
 func generationOption(v ssa.Value) bool {
 	if generationOnly(v) {
 		return true
@@ -77,7 +78,7 @@ func generationOption(v ssa.Value) bool {
 	return slices.ContainsFunc(variadicArguments(call), generationOnly)
 }
 
-// generationOnly reports whether a predicate, alone or by And, drops all changes but those of the generation.
+// generationOnly reports whether a predicate, alone or in an And, drops all changes except those of the generation.
 func generationOnly(v ssa.Value) bool {
 	v = code.Unwrap(v)
 	if _, name := code.NameOf(v.Type()); name == "GenerationChangedPredicate" {
@@ -97,7 +98,7 @@ func generationOnly(v ssa.Value) bool {
 	return false
 }
 
-// checkHidden reports what the functions of a reconciler read of a kind and do not learn about.
+// checkHidden reports a field of a kind that the functions of a reconciler read and whose changes the predicate drops.
 func checkHidden(r *reporter, functions []*ssa.Function, watch *code.Watch, filter *ssa.Call, own, watchedTwice bool) {
 	if watch.Kind == "" || watch.Metadata || watchedTwice {
 		return
@@ -124,7 +125,7 @@ func checkHidden(r *reporter, functions []*ssa.Function, watch *code.Watch, filt
 	}
 }
 
-// readsField returns which of the fields of an object of a kind an instruction reads.
+// readsField returns the one of fields that an instruction reads from an object of a kind, or "".
 func readsField(instr ssa.Instruction, kind string, fields []string) string {
 	switch x := instr.(type) {
 	case *ssa.UnOp:
@@ -149,7 +150,7 @@ func readsField(instr ssa.Instruction, kind string, fields []string) string {
 	return ""
 }
 
-// onlyWritten reports whether a map is only changed and compared with nil.
+// onlyWritten reports whether the only uses of a map are changes and comparisons with nil.
 func onlyWritten(v ssa.Value) bool {
 	for _, use := range *v.Referrers() {
 		switch use := use.(type) {

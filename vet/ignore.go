@@ -11,10 +11,10 @@ import (
 	"github.com/kctrl-dev/kctrl/vet/internal/code"
 )
 
-// otherTool is the name in comments for kctrl rbac.
+// otherTool is the rule name in //kctrl:ignore comments for kctrl rbac.
 const otherTool = "rbac"
 
-// ignoreDirective begins the comments that disable a rule.
+// ignoreDirective is the prefix of comments that disable a rule.
 const ignoreDirective = "//kctrl:ignore"
 
 // ignoreComment is a comment "//kctrl:ignore rule: reason".
@@ -24,7 +24,7 @@ type ignoreComment struct {
 	rule, reason string
 }
 
-// covers reports whether a comment is on the line of a finding or on the line above.
+// covers reports whether the comment is on the line of a finding or on the line above.
 func (c *ignoreComment) covers(at token.Position) bool {
 	return c.at.Filename == at.Filename && (c.at.Line == at.Line || c.at.Line == at.Line-1)
 }
@@ -48,8 +48,8 @@ func ignoreComments(p *code.Package) []ignoreComment {
 	return all
 }
 
-// ignoreAnalyzer reports //kctrl:ignore comments without a reason, with an unknown rule, and those that suppress
-// nothing.
+// ignoreAnalyzer returns an analyzer that reports //kctrl:ignore comments that have no reason, name an unknown rule, or
+// suppress no finding.
 func ignoreAnalyzer(rules []*analysis.Analyzer) *analysis.Analyzer {
 	return &analysis.Analyzer{
 		Name:       "ignorecomment",
@@ -73,7 +73,7 @@ func ignoreAnalyzer(rules []*analysis.Analyzer) *analysis.Analyzer {
 	}
 }
 
-// problem returns what is wrong with a comment, or "".
+// problem returns the message about an invalid comment, or "" for a valid one.
 func problem(pass *analysis.Pass, comment ignoreComment) string {
 	if comment.rule == otherTool && comment.reason != "" {
 		return ""

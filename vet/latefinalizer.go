@@ -13,9 +13,9 @@ var lateFinalizer = &Rule{
 	Name:   "latefinalizer",
 	Reason: "If the object is deleted before the finalizer is stored, nothing cleans up what the reconcile created.",
 	Hint:   "store the finalizer before the first side effect, and before the function returns",
-	Details: "The rule reports a reconciler that adds a finalizer and then returns without an error on a path " +
-		"that does not write the object. The object counts as written as soon as any other function gets it. The " +
-		"rule also reports a Create before AddFinalizer, if the created object has no owner reference.",
+	Details: "The rule reports a reconciler that adds a finalizer and then returns without an error on a path that " +
+		"does not write the object. It assumes that a function that receives the object writes it. The rule also reports " +
+		"a Create before AddFinalizer if the created object has no owner reference.",
 	check: func(r *reporter) {
 		for _, fn := range r.Funcs {
 			for call := range code.Calls(fn) {
@@ -35,13 +35,13 @@ var lateFinalizer = &Rule{
 func checkStored(r *reporter, fn *ssa.Function, added *ssa.Call) {
 	object := code.Unwrap(added.Call.Args[0])
 	switch object.(type) {
-	case *ssa.Parameter, *ssa.UnOp: // a function literal or another structure may have the variable of a load
+	case *ssa.Parameter, *ssa.UnOp: // the caller, a function literal or another structure may hold the object too
 		return
 	}
 	if kept(fn, object) {
 		return
 	}
-	// A branch on the result of AddFinalizer, or on a variable that notes it, is taken.
+	// Only the true branch of a test of AddFinalizer's result, or of a variable with it, can be taken.
 	changed := func(from *ssa.BasicBlock, i int) bool {
 		branch, ok := from.Instrs[len(from.Instrs)-1].(*ssa.If)
 		if !ok || i == 0 {
@@ -58,7 +58,7 @@ func checkStored(r *reporter, fn *ssa.Function, added *ssa.Call) {
 	}, changed)
 }
 
-// kept reports whether a deferred call, a function literal or a variable has an object.
+// kept reports whether a deferred call, a function literal or a variable holds an object.
 func kept(fn *ssa.Function, object ssa.Value) bool {
 	for instr := range code.Instructions(fn) {
 		switch instr.(type) {
@@ -73,7 +73,7 @@ func kept(fn *ssa.Function, object ssa.Value) bool {
 
 var provisionName = regexp.MustCompile(`^(Create|Provision|Allocate)[A-Z]`)
 
-// checkEffects reports what a function creates before it adds a finalizer.
+// checkEffects reports objects and external resources that a function creates before it adds a finalizer.
 func checkEffects(r *reporter, fn *ssa.Function, added *ssa.Call) {
 	object := code.Unwrap(added.Call.Args[0])
 	for call := range code.Calls(fn) {
@@ -87,7 +87,7 @@ func checkEffects(r *reporter, fn *ssa.Function, added *ssa.Call) {
 			}
 			continue
 		}
-		// The method of an interface that the module declares represents an external system.
+		// An interface that the package declares usually represents an external system.
 		callee := code.Callee(&call.Call)
 		if call.Call.IsInvoke() && callee.Pkg() == r.Pkg && provisionName.MatchString(callee.Name()) &&
 			callee.Signature().Params().Len() > 0 && code.IsContext(callee.Signature().Params().At(0).Type()) {
@@ -96,7 +96,7 @@ func checkEffects(r *reporter, fn *ssa.Function, added *ssa.Call) {
 	}
 }
 
-// owned reports whether a function sets an owner of an object, or may get one for it elsewhere.
+// owned reports whether a function sets the owner of an object, or another function may have set it.
 func owned(fn *ssa.Function, object ssa.Value) bool {
 	if _, known := object.(*ssa.Alloc); !known {
 		return true

@@ -12,10 +12,10 @@ var lockedCall = &Rule{
 	Name:   "lockedcall",
 	Reason: "Other workers wait for the lock as long as the API server takes to answer.",
 	Hint:   "copy what you need under the lock, and call the API server after the unlock",
-	Details: "The rule reports the first write, live read or sleep between Lock and Unlock of a mutex in " +
-		"a reconciler and in the functions that it calls. A deferred Unlock holds the lock to the end of the " +
-		"function. The mutex must be a field of the receiver or a variable of the package. A mutex from a map " +
-		"may belong to one object.",
+	Details: "The rule reports the first write, uncached read or sleep between Lock and Unlock of a mutex, in a " +
+		"reconciler and in the functions that it calls. With a deferred Unlock, the function holds the lock until it " +
+		"returns. The mutex must be a field of the receiver or a package variable, because a mutex from a map may belong " +
+		"to one object.",
 	check: func(r *reporter) {
 		for fn := range r.Reconciles {
 			for call := range code.Calls(fn) {
@@ -33,7 +33,7 @@ func mutexMethod(common *ssa.CallCommon, name string) bool {
 		strings.HasSuffix(fn.FullName(), "Mutex)."+name)
 }
 
-// checkLocked reports what happens while the mutex of lock is locked.
+// checkLocked reports the first slow call while the mutex of lock is locked.
 func checkLocked(r *reporter, lock *ssa.Call) {
 	mutex := lock.Call.Args[0]
 	if !shared(lock.Parent(), mutex) {
@@ -56,7 +56,7 @@ func checkLocked(r *reporter, lock *ssa.Call) {
 	}, nil)
 }
 
-// shared reports whether all workers share a mutex: it is a field of the receiver, or a variable of the package. A
+// shared reports whether all workers share a mutex, because it is a field of the receiver or a package variable. A
 // mutex from a call or a map may belong to one object.
 func shared(fn *ssa.Function, mutex ssa.Value) bool {
 	for {
@@ -70,7 +70,7 @@ func shared(fn *ssa.Function, mutex ssa.Value) bool {
 	return global || fn.Signature.Recv() != nil && len(fn.Params) > 0 && mutex == ssa.Value(fn.Params[0])
 }
 
-// slow returns the name of a call that waits for the API server or for time, or "".
+// slow returns the name of a call that waits for the API server or sleeps, or "".
 func slow(r *reporter, call *ssa.Call) string {
 	if op := r.OpOf(call); op != nil {
 		if !op.Reads() || r.Live(op) {

@@ -10,7 +10,7 @@ var maskedUpdate = &Rule{
 	Name:   "maskedupdate",
 	Reason: "The object lacks the fields that were not read, so that an update would remove them from the API server.",
 	Hint:   "read the whole object, or send a patch of what changed",
-	Details: "The rule reports Update and Create of a PartialObjectMetadata, and Update of an object whose " +
+	Details: "The rule reports Update and Create of a PartialObjectMetadata. It also reports Update of an object whose " +
 		"metadata was copied from a PartialObjectMetadata.",
 	check: func(r *reporter) {
 		for _, fn := range r.Funcs {
@@ -34,7 +34,7 @@ func isPartial(v ssa.Value) bool {
 	return code.IsNamed(v.Type(), "k8s.io/apimachinery/pkg/apis/meta/v1", "PartialObjectMetadata")
 }
 
-// copiesMetadata reports whether a function sets ObjectMeta of an object, and nothing else of it, from metadata only.
+// copiesMetadata reports whether a function fills only the ObjectMeta of an object, from a PartialObjectMetadata.
 func copiesMetadata(fn *ssa.Function, object ssa.Value) bool {
 	if _, local := object.(*ssa.Alloc); !local {
 		return false
@@ -62,7 +62,7 @@ func copiesMetadata(fn *ssa.Function, object ssa.Value) bool {
 	return copied && !readInto(fn, object)
 }
 
-// readInto reports whether a function hands an object to any other call than writes of clients.
+// readInto reports whether a function passes an object to any call other than Update.
 func readInto(fn *ssa.Function, object ssa.Value) bool {
 	for call := range code.Calls(fn) {
 		if name := calleeName(call); name != "Update" && code.Takes(call, object) {

@@ -13,8 +13,8 @@ var observedGeneration = &Rule{
 	Name:   "observedgeneration",
 	Reason: "Readers cannot distinguish a condition of the current spec from one of an older spec.",
 	Hint:   "set ObservedGeneration to the generation of the object",
-	Details: "The rule reports a metav1.Condition that is written without ObservedGeneration by " +
-		"meta.SetStatusCondition to the conditions of an object. The fix sets the field.",
+	Details: "The rule reports a metav1.Condition without ObservedGeneration that meta.SetStatusCondition writes to " +
+		"the conditions of an object. The fix sets the field.",
 	check: func(r *reporter) {
 		for _, fn := range r.Funcs {
 			for call := range code.Calls(fn) {
@@ -33,7 +33,8 @@ var observedGeneration = &Rule{
 	},
 }
 
-// complete reports whether a condition may have an ObservedGeneration: unless it is a literal, that is not known.
+// complete reports whether a condition may have an ObservedGeneration. It returns true for a condition that is not a
+// literal.
 func complete(v ssa.Value) bool {
 	load, ok := v.(*ssa.UnOp)
 	if !ok {
@@ -64,7 +65,7 @@ func complete(v ssa.Value) bool {
 	return fields == 0
 }
 
-// generationFix adds the field to a literal in the call, if the conditions are those of a variable.
+// generationFix returns a fix that adds the field to the literal in the call, if a variable holds the object.
 func generationFix(r *reporter, call *ssa.Call) []analysis.SuggestedFix {
 	expr := r.CallAt(call.Pos())
 	if expr == nil || len(expr.Args) != 2 {

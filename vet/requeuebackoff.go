@@ -12,9 +12,9 @@ var requeueBackoff = &Rule{
 	Name:   "requeuebackoff",
 	Reason: "The retries keep their rate however long the failure lasts, and load the API server.",
 	Hint:   "return the error, which retries with backoff",
-	Details: "The rule reports a constant RequeueAfter below a second. It reports a constant RequeueAfter of " +
-		"at most ten seconds as the only answer to the error of a client call. It also reports a worker of " +
-		"client-go that calls Add instead of AddRateLimited after an error.",
+	Details: "The rule reports a constant RequeueAfter of less than a second. It also reports a constant RequeueAfter " +
+		"of at most ten seconds if this is the only reaction to the error of a client call. It also reports a client-go " +
+		"worker that calls Add instead of AddRateLimited after an error.",
 	check: func(r *reporter) {
 		for _, fn := range r.Funcs {
 			if returnsResult(fn) {
@@ -27,8 +27,8 @@ var requeueBackoff = &Rule{
 	},
 }
 
-// delay returns the constant RequeueAfter of a Result, 0 for an empty one. It reports false if the Result is not known,
-// or sets Requeue.
+// delay returns the constant RequeueAfter of a Result, or 0 for an empty Result. It returns false if the Result is not
+// constant or sets Requeue.
 func delay(result ssa.Value) (time.Duration, bool) {
 	if c, ok := result.(*ssa.Const); ok {
 		return 0, c.Value == nil

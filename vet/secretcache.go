@@ -11,10 +11,10 @@ import (
 var secretCache = &Rule{
 	Name:   "secretcache",
 	Reason: "The process holds every Secret of the cluster in memory, and needs the right to list them all.",
-	Hint:   "restrict Secrets in Options.Cache, or read them live by Options.Client.Cache.DisableFor",
-	Details: "The rule reports a manager of controller-runtime whose options restrict neither its cache nor " +
-		"its client. The same function must set up controllers of a package that watches Secrets, or that reads " +
-		"them with the client of a manager in a reconciler. Metadata-only watches do not count.",
+	Hint:   "restrict Secrets in Options.Cache, or exclude them from the cache with Options.Client.Cache.DisableFor",
+	Details: "The rule reports a controller-runtime manager whose options restrict neither its cache nor its client. " +
+		"The same function must set up controllers of a package that watches Secrets, or in which a reconciler reads " +
+		"Secrets with a manager's client. Metadata-only watches do not count.",
 	check: func(r *reporter) {
 		for _, fn := range r.Funcs {
 			for call := range code.Calls(fn) {
@@ -29,7 +29,7 @@ var secretCache = &Rule{
 	},
 }
 
-// secretsOf returns a place that uses Secrets in a package whose functions fn calls, or "".
+// secretsOf returns a place that uses Secrets in a package with a function that fn calls, or "".
 func secretsOf(r *reporter, fn *ssa.Function) string {
 	for call := range code.Calls(fn) {
 		callee := code.Callee(&call.Call)
@@ -43,7 +43,7 @@ func secretsOf(r *reporter, fn *ssa.Function) string {
 	return ""
 }
 
-// newManager reports whether a call makes a manager of controller-runtime.
+// newManager reports whether a call creates a controller-runtime manager.
 func newManager(call *ssa.Call) bool {
 	if len(call.Call.Args) != 2 {
 		return false
@@ -53,7 +53,7 @@ func newManager(call *ssa.Call) bool {
 		(calleeName(call) == "NewManager" || calleeName(call) == "New")
 }
 
-// unrestricted reports whether the options of a manager are a literal without settings of cache and client.
+// unrestricted reports whether a manager's options are a literal that configures neither the cache nor the client.
 func unrestricted(call *ssa.Call) bool {
 	load, ok := call.Call.Args[1].(*ssa.UnOp)
 	if !ok {

@@ -13,10 +13,13 @@ var staleStatus = &Rule{
 	Name:   "stalestatus",
 	Reason: "The API server rejects the write with a conflict, or the write contains an old status.",
 	Hint:   "set the status on the object that the last write returned, or read it again",
-	Details: "The rule reports three shapes. A status that is set before an Update or Patch of the object is " +
-		"written after it: the answer of the first write has replaced it. The status of a copy is updated after " +
-		"an update of the original, or the other way round: the version of the copy is old. The function of " +
-		"RetryOnConflict updates an object without reading it: all retries send the same old version.",
+	Details: "The rule reports three cases:\n\n" +
+		"- A status is set before an Update or Patch of the object and written after it, although the response to the " +
+		"first write has replaced it.\n" +
+		"- The status of a copy is updated after an update of the original, or the reverse, so the second write sends an " +
+		"old resource version.\n" +
+		"- The function passed to RetryOnConflict updates an object without reading it, so all retries send the same old " +
+		"resource version.",
 	check: func(r *reporter) {
 		for _, fn := range r.Funcs {
 			checkReplaced(r, fn)
@@ -29,7 +32,7 @@ var staleStatus = &Rule{
 	},
 }
 
-// checkReplaced looks for writes of a status that follow a write of the object.
+// checkReplaced checks the writes of a status in a function that also writes the object.
 func checkReplaced(r *reporter, fn *ssa.Function) {
 	var writes []*code.Op
 	for call := range code.Calls(fn) {
@@ -54,7 +57,7 @@ func checkReplaced(r *reporter, fn *ssa.Function) {
 	}
 }
 
-// checkLost reports a status that is set before whole and not after it.
+// checkLost reports a write of a status that is set before whole and not after it.
 func checkLost(r *reporter, fn *ssa.Function, whole, status *code.Op) {
 	if _, local := whole.Object.(*ssa.Alloc); !local {
 		if _, parameter := whole.Object.(*ssa.Parameter); !parameter {
@@ -84,7 +87,7 @@ func checkLost(r *reporter, fn *ssa.Function, whole, status *code.Op) {
 	}, nil)
 }
 
-// usesObject reports whether a call gets an object or the address of a part of it.
+// usesObject reports whether an instruction passes on an object, or is a call with the address of a part of it.
 func usesObject(instr ssa.Instruction, object ssa.Value) bool {
 	if code.Takes(instr, object) {
 		return true
@@ -127,7 +130,7 @@ func checkCopy(r *reporter, fn *ssa.Function, whole, status *code.Op) {
 		r.Fset.Position(whole.Call.Pos()).Line)
 }
 
-// copyOf returns the call of DeepCopy that makes copied from original, or nil.
+// copyOf returns the DeepCopy call that creates copied from original, or nil.
 func copyOf(copied, original ssa.Value) *ssa.Call {
 	call, ok := copied.(*ssa.Call)
 	if !ok || calleeName(call) != "DeepCopy" || len(call.Call.Args) != 1 || call.Call.Args[0] != original {
@@ -136,7 +139,7 @@ func copyOf(copied, original ssa.Value) *ssa.Call {
 	return call
 }
 
-// checkRetry reports an update in the function of RetryOnConflict that reads nothing.
+// checkRetry reports updates in a function passed to RetryOnConflict if this function does not read the object again.
 func checkRetry(r *reporter, retry *ssa.Call) {
 	closure, ok := retry.Call.Args[1].(*ssa.MakeClosure)
 	if !ok {
@@ -160,7 +163,8 @@ func checkRetry(r *reporter, retry *ssa.Call) {
 	}
 }
 
-// mayRead reports whether a call may read an object again: any call of the module, or of an interface.
+// mayRead reports whether a call may read an object again: a call of an interface, or of code outside the standard
+// library, Kubernetes' libraries and the runtimes.
 func mayRead(r *reporter, call *ssa.Call) bool {
 	fn := code.Callee(&call.Call)
 	if fn == nil || fn.Pkg() == nil {
@@ -175,7 +179,7 @@ func mayRead(r *reporter, call *ssa.Call) bool {
 		!strings.HasPrefix(path, "github.com/kctrl-dev/kctrl/runtime/") && strings.Contains(path, ".") || fn.Pkg() == r.Pkg
 }
 
-// captured reports whether a value is a variable of the enclosing function.
+// captured reports whether a function literal captures a value from its enclosing function.
 func captured(v ssa.Value) bool {
 	if load, ok := v.(*ssa.UnOp); ok {
 		v = load.X

@@ -12,8 +12,8 @@ var storedContext = &Rule{
 	Name:   "storedcontext",
 	Reason: "A context in a struct belongs to another call: it may have ended, or never ends.",
 	Hint:   "pass the context of Reconcile as a parameter",
-	Details: "The rule reports a field of type context.Context in a type with a Reconcile method. It also " +
-		"reports a client call with a context from a field in a function that has a context parameter.",
+	Details: "The rule reports a field of type context.Context in a type with a Reconcile method. It also reports a " +
+		"client call that takes its context from a field, in a function that has a context parameter.",
 	check: func(r *reporter) {
 		for _, fn := range r.Funcs {
 			if fn.Name() == "Reconcile" && code.IsReconciler(fn) && fn.Signature.Recv() != nil {
@@ -38,7 +38,7 @@ var storedContext = &Rule{
 	},
 }
 
-// reportContextField reports the fields of a reconciler that are contexts.
+// reportContextField reports the fields of type context.Context in a reconciler.
 func reportContextField(r *reporter, reconcile *ssa.Function) {
 	_, name := code.NameOf(reconcile.Signature.Recv().Type())
 	for _, file := range r.SourceFiles() {

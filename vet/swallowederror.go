@@ -12,11 +12,11 @@ var swallowedError = &Rule{
 	Name:   "swallowederror",
 	Reason: "The controller takes the reconcile for a success, and does not retry.",
 	Hint:   "return the error",
-	Details: "The rule reports a write whose error has no variable, in a reconciler and in the functions that it " +
-		"calls, also in other packages of the module. It also reports a reconciler that at most logs the error of " +
-		"a client call and then returns an empty Result with nil. It does not report an error that is inspected, " +
-		"such as by IsNotFound, or that goes into a condition or an event. Assignments to the blank identifier " +
-		"are not reported.",
+	Details: "The rule reports a write whose returned error is discarded, in a reconciler and in the functions that it " +
+		"calls, including those in other packages of the module. It also reports a reconciler that ignores or only logs " +
+		"the error of a client call, and then returns an empty Result with nil. It does not report an error that the code " +
+		"inspects, for example with IsNotFound, or records in a condition or an event. It does not report an error that " +
+		"is assigned to the blank identifier.",
 	check: func(r *reporter) {
 		for fn := range r.Reconciles {
 			for call := range code.Calls(fn) {
@@ -36,7 +36,7 @@ var swallowedError = &Rule{
 	},
 }
 
-// checkSwallowed reports returns of an empty Result and nil after an error.
+// checkSwallowed reports return statements with an empty Result and nil after the error of a client call.
 func checkSwallowed(r *reporter, fn *ssa.Function) {
 	for _, block := range fn.Blocks {
 		ret, ok := block.Instrs[len(block.Instrs)-1].(*ssa.Return)
@@ -52,7 +52,7 @@ func checkSwallowed(r *reporter, fn *ssa.Function) {
 	}
 }
 
-// failedOp returns the client call whose error was just tested, if nothing but a log sees the error.
+// failedOp returns the client call whose error guards a block, if the code ignores or only logs the error, or nil.
 func failedOp(r *reporter, fn *ssa.Function, block *ssa.BasicBlock) *code.Op {
 	for call := range code.Calls(fn) {
 		op := r.OpOf(call)
@@ -81,7 +81,7 @@ func errorOf(call *ssa.Call) ssa.Value {
 	return nil
 }
 
-// onlyLogged reports whether an error is only compared with nil and passed to loggers.
+// onlyLogged reports whether the only uses of an error are comparisons with nil and arguments of loggers.
 func onlyLogged(failure ssa.Value) bool {
 	for _, use := range *failure.Referrers() {
 		switch use := use.(type) {
@@ -101,7 +101,7 @@ func onlyLogged(failure ssa.Value) bool {
 	return true
 }
 
-// onlyLogArgument reports whether a value is only an element of the variadic arguments of a logger.
+// onlyLogArgument reports whether the only uses of a value are variadic arguments of loggers.
 func onlyLogArgument(v ssa.Value) bool {
 	for _, use := range *v.Referrers() {
 		store, ok := use.(*ssa.Store)
@@ -127,7 +127,7 @@ func onlyLogArgument(v ssa.Value) bool {
 	return true
 }
 
-// onlyLogs reports whether nothing but logging happens between the test of an error and the end of a block.
+// onlyLogs reports whether the code between the test of an error and the end of a block only logs.
 func onlyLogs(failure ssa.Value, block *ssa.BasicBlock) bool {
 	for b := block; b != nil; b = b.Idom() {
 		for _, instr := range b.Instrs {
@@ -161,7 +161,7 @@ func testsError(block *ssa.BasicBlock, failure ssa.Value) bool {
 	return ok && (test.X == failure || test.Y == failure)
 }
 
-// logs reports whether a call is one of a logger.
+// logs reports whether a call belongs to a logging package or is print, println or len.
 func logs(common *ssa.CallCommon) bool {
 	if builtin, ok := common.Value.(*ssa.Builtin); ok {
 		return strings.HasPrefix(builtin.Name(), "print") || builtin.Name() == "len"

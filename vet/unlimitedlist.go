@@ -12,9 +12,9 @@ var unlimitedList = &Rule{
 	Name:   "unlimitedlist",
 	Reason: "Each reconcile makes the API server send all objects of the kind in the cluster.",
 	Hint:   "read from the cache, or set a limit, a namespace or a selector",
-	Details: "The rule reports a List without limit, namespace and selector that certainly reads live, in a " +
-		"reconciler or in a function that it calls. Typed clients of client-go, the reader of GetAPIReader, " +
-		"manager.Live and client.Live read live.",
+	Details: "The rule reports a List without limit, namespace and selector that certainly reads from the API server, " +
+		"in a reconciler or in a function that it calls. Typed clients of client-go, the reader of GetAPIReader, " +
+		"manager.Live and client.Live read from the API server.",
 	check: func(r *reporter) {
 		for fn := range r.Reconciles {
 			for call := range code.Calls(fn) {
@@ -37,7 +37,7 @@ func kindOr(kind, other string) string {
 	return code.ShortKind(kind)
 }
 
-// unlimited reports whether options of a List restrict nothing.
+// unlimited reports whether no option of a List restricts the result.
 func unlimited(options []ssa.Value) bool {
 	for _, option := range options {
 		if _, name := code.NameOf(option.Type()); name != "LiveRead" {
@@ -47,7 +47,7 @@ func unlimited(options []ssa.Value) bool {
 	return true
 }
 
-// clusterWide reports whether a typed client lists all namespaces without a limit and a selector.
+// clusterWide reports whether a typed client lists all namespaces without a limit or a selector.
 func clusterWide(op *code.Op) bool {
 	typed, ok := op.Receiver.(*ssa.Call)
 	if !ok {
@@ -68,7 +68,7 @@ func clusterWide(op *code.Op) bool {
 	return len(op.Options) == 1 && emptyStruct(op.Options[0])
 }
 
-// emptyStruct reports whether a struct value has only zero fields, apart from fields that restrict nothing.
+// emptyStruct reports whether a ListOptions value sets no field that restricts the result.
 func emptyStruct(v ssa.Value) bool {
 	if _, zero := v.(*ssa.Const); zero {
 		return true

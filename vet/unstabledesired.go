@@ -17,9 +17,10 @@ var unstableDesired = &Rule{
 	Name:   "unstabledesired",
 	Reason: "The desired state differs in each reconcile, so that each one writes, and each write causes the next one.",
 	Hint:   "derive the value from the spec, keep the existing value, or sort",
-	Details: "The rule reports time and randomness in spec, data, labels or annotations of an object that is " +
-		"applied. The same holds for values that the function of CreateOrUpdate sets in each call. The rule also " +
-		"reports a slice in the order of a map that becomes part of an object without sorting.",
+	Details: "The rule reports the current time and random values in the spec, data, labels or annotations of an " +
+		"object that is applied. The same applies to values that the function passed to CreateOrUpdate sets in every " +
+		"call. The rule also reports a slice that is built in the order of a map and becomes part of an object without " +
+		"sorting.",
 	check: func(r *reporter) {
 		for _, fn := range r.Funcs {
 			checkUnstable(r, fn)
@@ -34,7 +35,7 @@ var unstableDesired = &Rule{
 	},
 }
 
-// checkUnstable reports stores of time and randomness to objects that are applied.
+// checkUnstable reports stores of the current time or random values to objects that are applied.
 func checkUnstable(r *reporter, fn *ssa.Function) {
 	mutate := mutatesFor(r, fn)
 	for instr := range code.Instructions(fn) {
@@ -85,7 +86,7 @@ func unstable(fn *types.Func) string {
 	return ""
 }
 
-// mutatesFor reports whether a function literal is the function of a CreateOrUpdate.
+// mutatesFor reports whether a function literal is passed to CreateOrUpdate.
 func mutatesFor(r *reporter, fn *ssa.Function) bool {
 	if fn.Parent() == nil {
 		return false
@@ -124,7 +125,7 @@ func applied(r *reporter, fn *ssa.Function, object ssa.Value) bool {
 	return false
 }
 
-// checkMapOrder reports slices in the order of a map that become part of an object.
+// checkMapOrder reports slices that are built in the order of a map and become part of an object without sorting.
 func checkMapOrder(r *reporter, body *ast.BlockStmt) {
 	ast.Inspect(body, func(node ast.Node) bool {
 		loop, ok := node.(*ast.RangeStmt)
@@ -143,7 +144,7 @@ func checkMapOrder(r *reporter, body *ast.BlockStmt) {
 	})
 }
 
-// appended returns the slices from outside of a loop that the loop appends to.
+// appended returns the slices declared before a loop that the loop appends to.
 func appended(r *reporter, loop *ast.RangeStmt) []types.Object {
 	var found []types.Object
 	ast.Inspect(loop.Body, func(node ast.Node) bool {
@@ -169,7 +170,7 @@ func appended(r *reporter, loop *ast.RangeStmt) []types.Object {
 	return found
 }
 
-// sorted reports whether a slice is handed to any function with a name of sorting.
+// sorted reports whether a slice is passed to a function whose name contains sort or compact.
 func sorted(r *reporter, body *ast.BlockStmt, slice types.Object) bool {
 	found := false
 	ast.Inspect(body, func(node ast.Node) bool {
@@ -194,7 +195,7 @@ func sorted(r *reporter, body *ast.BlockStmt, slice types.Object) bool {
 	return found
 }
 
-// objectUse returns where a slice becomes a field of a type of package k8s.io/api after a loop, or no position.
+// objectUse returns the position after a loop where a slice becomes a field of a k8s.io/api type, or token.NoPos.
 func objectUse(r *reporter, body *ast.BlockStmt, loop *ast.RangeStmt, slice types.Object) token.Pos {
 	var found token.Pos
 	ast.Inspect(body, func(node ast.Node) bool {
@@ -223,7 +224,7 @@ func objectUse(r *reporter, body *ast.BlockStmt, loop *ast.RangeStmt, slice type
 	return found
 }
 
-// fromAPI reports whether a type is declared in k8s.io/api, and is not part of a status.
+// fromAPI reports whether k8s.io/api declares a type that is not a status.
 func fromAPI(t types.Type) bool {
 	if t == nil {
 		return false

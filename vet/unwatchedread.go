@@ -13,11 +13,11 @@ var unwatchedRead = &Rule{
 	Name:   "unwatchedread",
 	Reason: "A change of the object leads to no reconcile, so that the result stays old until something else changes.",
 	Hint:   "watch the kind, and map its objects to requests",
-	Details: "The rule reports a kind that a reconciler reads from the cache of controller-runtime and that " +
-		"its builder does not watch. It reports nothing if a watch is not known statically, or if any reconcile " +
-		"asks for another one after a time. It reports no read in a function that the reconciler of the kind " +
-		"calls, too. It does not report Secrets and ConfigMaps, which programs often exclude from the cache. With " +
-		"kctrl's runtime, a client reads kinds without a watch live.",
+	Details: "The rule reports a kind that a reconciler reads from controller-runtime's cache and that its builder " +
+		"does not watch. It reports nothing for a controller with a watch that is not known statically, or whose " +
+		"reconciler may requeue its requests. It does not report a read in a function that the reconciler of the read " +
+		"kind also calls. It does not report Secrets and ConfigMaps, which programs often exclude from the cache. The " +
+		"rule does not apply to kctrl's runtime, whose client reads unwatched kinds directly from the API server.",
 	check: func(r *reporter) {
 		all := setups(r)
 		trees := map[*setup][]*ssa.Function{}
@@ -54,7 +54,7 @@ var unwatchedRead = &Rule{
 	},
 }
 
-// within reports whether a reconciler is one of the runtime at path.
+// within reports whether a reconciler belongs to the runtime at path, by the type of its Result.
 func within(reconcile *ssa.Function, path string) bool {
 	result, _ := code.NameOf(reconcile.Signature.Results().At(0).Type())
 	return strings.HasPrefix(result, path)
@@ -68,7 +68,7 @@ func watched(s *setup, kind string) bool {
 	return slices.ContainsFunc(s.watches, func(w *code.Watch) bool { return w.Kind == kind })
 }
 
-// reconciles reports whether a kind is the one that a controller reconciles.
+// reconciles reports whether a controller reconciles a kind.
 func reconciles(s *setup, kind string) bool {
 	return slices.ContainsFunc(s.watches, func(w *code.Watch) bool { return w.Method == "For" && w.Kind == kind })
 }

@@ -1,11 +1,12 @@
-// Package vet finds mistakes of Kubernetes reconcilers that compile: a change of a cached object, an error that the
-// controller never sees, a finalizer that is removed too early.
+// Package vet finds mistakes in Kubernetes reconcilers that the compiler does not find, such as a change of a cached
+// object, an error that the controller never receives, or a finalizer that is removed too early.
 //
-// Each rule is an [analysis.Analyzer], for programs on kctrl's runtime, on controller-runtime, and on the listers and
-// work queues of client-go. A rule reports what types and dataflow in a function and its callees in the module prove,
-// and nothing else. [Analyzers] has all of them for drivers such as unitchecker; kctrl vet is one.
+// Each rule is an [analysis.Analyzer]. The rules check programs that use kctrl's runtime, controller-runtime, or
+// client-go's listers and work queues. A rule reports only mistakes that it can prove from the types and the dataflow
+// in a function and its callees in the module. [Analyzers] lists all analyzers for drivers such as unitchecker and
+// kctrl vet.
 //
-// A comment on the line of a finding or on the line above disables a rule there:
+// A comment on the line of a finding, or on the line above, disables a rule for that line:
 //
 //	//kctrl:ignore blockingsleep: the device needs 50 ms to settle
 package vet
@@ -21,13 +22,13 @@ import (
 	"github.com/kctrl-dev/kctrl/vet/internal/code"
 )
 
-// Rule is a class of mistakes.
+// Rule describes one kind of mistake and how to find it.
 type Rule struct {
 	// Name identifies the rule in findings and in //kctrl:ignore comments.
 	Name string
-	// Reason is one sentence: why this is a mistake.
+	// Reason is one sentence that explains why this is a mistake.
 	Reason string
-	// Hint is the usual correction, in the imperative.
+	// Hint is the usual correction, as an imperative phrase without a period.
 	Hint string
 	// Details describes what the rule reports, and what it does not report.
 	Details string
@@ -35,7 +36,7 @@ type Rule struct {
 	check func(*reporter)
 }
 
-// Rules lists the rules.
+// Rules lists all rules, in the order of the documentation.
 var Rules = []*Rule{
 	cacheMutation,
 	staleStatus,
@@ -59,7 +60,7 @@ var Rules = []*Rule{
 	maskedUpdate,
 }
 
-// Analyzers has one analyzer for each rule, and one that reports useless //kctrl:ignore comments.
+// Analyzers has one analyzer for each rule, and one that reports //kctrl:ignore comments without a reason or an effect.
 var Analyzers = analyzers()
 
 func analyzers() []*analysis.Analyzer {
@@ -91,7 +92,7 @@ func (r *Rule) analyzer() *analysis.Analyzer {
 	}
 }
 
-// suppressed has the positions of //kctrl:ignore comments that suppressed a finding.
+// suppressed is the set of positions of //kctrl:ignore comments that suppressed a finding.
 type suppressed map[token.Pos]bool
 
 // reporter reports the findings of one rule in one package.
@@ -104,12 +105,12 @@ type reporter struct {
 	seen       map[token.Pos]bool
 }
 
-// at reports a finding, unless a comment suppresses it. A position is reported once.
+// at reports a finding, unless a comment suppresses it. It reports at most one finding for each position.
 func (r *reporter) at(pos token.Pos, format string, args ...any) {
 	r.fix(pos, nil, format, args...)
 }
 
-// fix reports a finding with a correction, which may be nil.
+// fix reports a finding as at does, with suggested fixes, which may be nil.
 func (r *reporter) fix(pos token.Pos, fixes []analysis.SuggestedFix, format string, args ...any) {
 	if !pos.IsValid() || r.seen[pos] {
 		return
@@ -135,7 +136,7 @@ func (r *reporter) fix(pos token.Pos, fixes []analysis.SuggestedFix, format stri
 	})
 }
 
-// clause returns a sentence as part of another one.
+// clause converts a sentence to a clause: it lowers the first letter and removes the period.
 func clause(sentence string) string {
 	return string(sentence[0]|0x20) + sentence[1:len(sentence)-1]
 }

@@ -9,18 +9,18 @@ import (
 	"github.com/kctrl-dev/kctrl/vet/internal/code"
 )
 
-// setup is a chain of calls of a builder that sets up one controller.
+// setup is a chain of builder calls that sets up one controller.
 type setup struct {
 	watches []*code.Watch
-	// unknown reports whether the controller has watches that are not known.
+	// unknown reports whether the controller may have watches that are not known statically.
 	unknown bool
 	// filters are the calls of WithEventFilter and WithPredicates.
 	filters   []*ssa.Call
 	reconcile *ssa.Function
 }
 
-// setups returns the controllers of a package whose reconciler is one of its types. A function that sets up several
-// controllers is not known.
+// setups returns the controllers that a package sets up, if their reconciler is a type of the package. It skips
+// functions that set up several controllers.
 func setups(r *reporter) []*setup {
 	var all []*setup
 	for _, fn := range r.Funcs {
@@ -53,7 +53,7 @@ func setups(r *reporter) []*setup {
 				s.reconcile = reconcileOf(r, call)
 			}
 		}
-		// A builder in a variable of another function may have more watches.
+		// Without a watch, another function may have added the watches to the builder.
 		if completes == 1 && s.reconcile != nil && len(s.watches) > 0 {
 			all = append(all, s)
 		}
@@ -61,7 +61,7 @@ func setups(r *reporter) []*setup {
 	return all
 }
 
-// handsOn reports whether a call gives a builder to another function, which may add watches.
+// handsOn reports whether a call passes a builder to another function, which may add watches.
 func handsOn(call *ssa.Call) bool {
 	for i, arg := range call.Call.Args {
 		path, name := code.NameOf(arg.Type())
@@ -73,7 +73,7 @@ func handsOn(call *ssa.Call) bool {
 	return false
 }
 
-// onlyError reports whether a function uses nothing but the error of a call.
+// onlyError reports whether a function uses only the error among the results of a call.
 func onlyError(call *ssa.Call) bool {
 	for _, use := range *call.Referrers() {
 		if extract, ok := use.(*ssa.Extract); ok && extract.Index == 0 && len(*extract.Referrers()) > 0 {
@@ -83,7 +83,7 @@ func onlyError(call *ssa.Call) bool {
 	return true
 }
 
-// reconcileOf returns the method Reconcile of the argument of Complete, if it is in the package.
+// reconcileOf returns the Reconcile method of the argument of Complete, or nil if another package declares it.
 func reconcileOf(r *reporter, complete *ssa.Call) *ssa.Function {
 	args := complete.Call.Args
 	if len(args) == 0 {
@@ -98,7 +98,7 @@ func reconcileOf(r *reporter, complete *ssa.Call) *ssa.Function {
 	return r.Prog.FuncValue(fn)
 }
 
-// tree returns a function and the functions of the package that it calls.
+// tree returns a function and all functions of the package that it calls, directly or indirectly.
 func tree(r *reporter, root *ssa.Function) []*ssa.Function {
 	seen := map[*ssa.Function]bool{root: true}
 	all := []*ssa.Function{root}
@@ -121,7 +121,7 @@ func tree(r *reporter, root *ssa.Function) []*ssa.Function {
 	return all
 }
 
-// polls reports whether a function may ask for another reconcile after a time.
+// polls reports whether a function may return a Result that requeues the request.
 func polls(r *reporter, fn *ssa.Function) bool {
 	for instr := range code.Instructions(fn) {
 		switch x := instr.(type) {

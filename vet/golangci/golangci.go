@@ -1,5 +1,5 @@
-// Package golangci makes the rules of kctrl vet a module plugin of golangci-lint: a program that imports it has the
-// linter kctrl.
+// Package golangci is a module plugin that runs the rules of kctrl vet in golangci-lint. A program that imports it has
+// the linter kctrl.
 package golangci
 
 import (
@@ -14,15 +14,15 @@ import (
 
 func init() { register.Plugin("kctrl", New) }
 
-// Settings are the settings of the linter in the configuration of golangci-lint.
+// Settings are the linter's settings in the golangci-lint configuration.
 type Settings struct {
-	// Disable names rules that do not run.
+	// Disable lists the rules that do not run.
 	Disable []string `json:"disable"`
 }
 
 type plugin struct{ settings Settings }
 
-// New returns the plugin with settings from the configuration, which may be nil.
+// New returns the plugin with the settings from the configuration, which may be nil.
 func New(settings any) (register.LinterPlugin, error) {
 	decoded, err := register.DecodeSettings[Settings](settings)
 	if err != nil {
@@ -31,8 +31,8 @@ func New(settings any) (register.LinterPlugin, error) {
 	return &plugin{decoded}, nil
 }
 
-// BuildAnalyzers returns the enabled rules. Their messages do not begin with the name of the rule, which golangci-lint
-// adds.
+// BuildAnalyzers returns the analyzers of the enabled rules. Their messages do not begin with the rule's name, because
+// golangci-lint adds it.
 func (p *plugin) BuildAnalyzers() ([]*analysis.Analyzer, error) {
 	plain := map[*analysis.Analyzer]*analysis.Analyzer{}
 	var enabled []*analysis.Analyzer
@@ -65,5 +65,5 @@ func withoutName(rule *analysis.Analyzer) *analysis.Analyzer {
 	return &plain
 }
 
-// GetLoadMode asks for types: the rules follow values.
+// GetLoadMode requests type information, because the rules follow values.
 func (p *plugin) GetLoadMode() string { return register.LoadModeTypesInfo }

@@ -9,7 +9,7 @@ import (
 	"golang.org/x/tools/go/ssa"
 )
 
-// The packages of the two runtimes and of client-go that rules know.
+// The import paths of the libraries whose functions the rules recognize.
 const (
 	runtimePath = "github.com/kctrl-dev/kctrl/runtime"
 	peerPath    = "sigs.k8s.io/controller-runtime"
@@ -17,10 +17,10 @@ const (
 	metaPath    = "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Verb is what a call does on the API server.
+// Verb is the operation of a call on the API server.
 type Verb string
 
-// The verbs of clients. CreateOrUpdate is the helper of controllerutil, in all its forms.
+// The verbs of clients. CreateOrUpdate also represents CreateOrPatch in package controllerutil.
 const (
 	Get            Verb = "get"
 	List           Verb = "list"
@@ -52,20 +52,21 @@ const (
 type Op struct {
 	Call ssa.CallInstruction
 	Verb Verb
-	// Object is the object or list of the call, without a conversion to an interface. For typed clients of client-go it
+	// Object is the object or list in the call, without a conversion to an interface. For client-go's typed clients, it
 	// is nil unless the call sends an object.
 	Object ssa.Value
 	// Context is the context of the call.
 	Context ssa.Value
-	// Kind is the kind of the object as "package.Name", without "List", or "" if it is not known.
+	// Kind is the kind of the object as "package.Name", without the suffix "List", or "" if it is not known.
 	Kind string
 	// Name is the name of the called method.
 	Name string
-	// Status reports whether the call is one on a subresource.
+	// Status reports whether the call reads or writes a subresource.
 	Status bool
-	// Clientset reports whether the client is one of client-go, which always reads live and has structs as options.
+	// Clientset reports whether the client is a typed client of client-go, which always reads from the API server and
+	// takes its options as a struct.
 	Clientset bool
-	// Options are the optional arguments. OptionsKnown is false for a slice from elsewhere.
+	// Options are the optional arguments. OptionsKnown is false if the call passes a slice whose elements are not known.
 	Options      []ssa.Value
 	OptionsKnown bool
 	// Receiver is the client.
@@ -75,10 +76,10 @@ type Op struct {
 // Reads reports whether the call reads.
 func (o *Op) Reads() bool { return o.Verb == Get || o.Verb == List }
 
-// Pos reports whether the call writes an object that the caller has.
+// Writes reports whether the call writes an object. It returns false for deletes.
 func (o *Op) Writes() bool { return !o.Reads() && o.Verb != Delete && o.Verb != DeleteAllOf }
 
-// Callee returns the function or interface method that a call names, or nil.
+// Callee returns the function or interface method that a call statically refers to, or nil.
 func Callee(common *ssa.CallCommon) *types.Func {
 	if common.IsInvoke() {
 		return common.Method
@@ -93,7 +94,7 @@ func Callee(common *ssa.CallCommon) *types.Func {
 	return nil
 }
 
-// arguments returns the receiver of a call, or nil, and the other arguments.
+// arguments returns the receiver of a call, which may be nil, and the other arguments.
 func arguments(common *ssa.CallCommon) (ssa.Value, []ssa.Value) {
 	if common.IsInvoke() {
 		return common.Value, common.Args
@@ -104,8 +105,9 @@ func arguments(common *ssa.CallCommon) (ssa.Value, []ssa.Value) {
 	return nil, common.Args
 }
 
-// Is reports whether fn is the function or method called name of a package of either runtime, such as
-// Is(fn, "pkg/controller/controllerutil", "controllerutil", "AddFinalizer").
+// Is reports whether fn is a function or method with one of the names in a package of either runtime, such as
+// Is(fn, "pkg/controller/controllerutil", "controllerutil", "AddFinalizer"). peer and own are relative to the import
+// paths of controller-runtime and of kctrl's runtime.
 func Is(fn *types.Func, peer, own string, names ...string) bool {
 	return fn != nil && fn.Pkg() != nil && slices.Contains(names, fn.Name()) &&
 		(within(fn.Pkg().Path(), peerPath+"/"+peer) || within(fn.Pkg().Path(), runtimePath+"/"+own))
@@ -117,7 +119,7 @@ func IsIn(fn *types.Func, path string, names ...string) bool {
 		(len(names) == 0 || slices.Contains(names, fn.Name()))
 }
 
-// OpOf returns the call of a client that a call is, or nil.
+// OpOf returns the client operation of a call, or nil if the call is not a client call.
 func (p *Package) OpOf(call ssa.CallInstruction) *Op {
 	common := call.Common()
 	fn := Callee(common)
@@ -138,7 +140,7 @@ func (p *Package) OpOf(call ssa.CallInstruction) *Op {
 	return nil
 }
 
-// clientOp completes the call of a method of client.Client.
+// clientOp completes the operation of a client.Client method.
 func (p *Package) clientOp(op *Op, fn *types.Func, args []ssa.Value) *Op {
 	verb, ok := verbs[fn.Name()]
 	recv := fn.Signature().Recv()
@@ -162,7 +164,7 @@ func (p *Package) clientOp(op *Op, fn *types.Func, args []ssa.Value) *Op {
 	return op
 }
 
-// helperOp completes the call of a function of controllerutil that writes.
+// helperOp completes the operation of a controllerutil function that writes.
 func helperOp(op *Op, fn *types.Func, args []ssa.Value) *Op {
 	if len(args) < 3 {
 		return nil
@@ -176,7 +178,7 @@ func helperOp(op *Op, fn *types.Func, args []ssa.Value) *Op {
 	return op
 }
 
-// clientsetOp completes the call of a method of a typed client of client-go, or of a generated one.
+// clientsetOp completes the operation of a method of a typed client, from client-go or generated.
 func clientsetOp(op *Op, fn *types.Func, args []ssa.Value) *Op {
 	verb, ok := verbs[fn.Name()]
 	if !ok || len(args) < 2 || !IsContext(args[0].Type()) {
@@ -194,7 +196,7 @@ func clientsetOp(op *Op, fn *types.Func, args []ssa.Value) *Op {
 	return op
 }
 
-// variadic returns the elements of the last argument of a variadic call.
+// variadic returns the elements of the last argument of a variadic call, and whether they are known.
 func variadic(last ssa.Value, fn *types.Func) ([]ssa.Value, bool) {
 	if !fn.Signature().Variadic() {
 		return nil, true
@@ -202,7 +204,7 @@ func variadic(last ssa.Value, fn *types.Func) ([]ssa.Value, bool) {
 	return Elements(last)
 }
 
-// Elements returns the elements of the slice that the compiler allocates for variadic arguments. It reports false for
+// Elements returns the elements of the slice that the compiler allocates for variadic arguments. It returns false for
 // any other slice.
 func Elements(v ssa.Value) ([]ssa.Value, bool) {
 	if c, ok := v.(*ssa.Const); ok {
@@ -247,7 +249,7 @@ func Unwrap(v ssa.Value) ssa.Value {
 	}
 }
 
-// named returns the named type of t or of what t points to, or nil.
+// named returns the named type of t or of its pointer's element, or nil.
 func named(t types.Type) *types.Named {
 	t = types.Unalias(t)
 	if pointer, ok := t.(*types.Pointer); ok {
@@ -257,13 +259,13 @@ func named(t types.Type) *types.Named {
 	return n
 }
 
-// IsNamed reports whether t, or what it points to, is the type called name of the package at path.
+// IsNamed reports whether t, or the type that it points to, is the named type of the package at path.
 func IsNamed(t types.Type, path, name string) bool {
 	n := named(t)
 	return n != nil && n.Obj().Name() == name && n.Obj().Pkg() != nil && n.Obj().Pkg().Path() == path
 }
 
-// NameOf returns the name and the package of the named type of t, or "".
+// NameOf returns the import path and the name of the named type of t, or of the type that it points to, or "".
 func NameOf(t types.Type) (path, name string) {
 	n := named(t)
 	if n == nil || n.Obj().Pkg() == nil {
@@ -275,7 +277,7 @@ func NameOf(t types.Type) (path, name string) {
 // IsContext reports whether t is context.Context.
 func IsContext(t types.Type) bool { return IsNamed(t, "context", "Context") }
 
-// IsResult reports whether t is the Result of a reconcile in either runtime.
+// IsResult reports whether t is the type reconcile.Result of either runtime.
 func IsResult(t types.Type) bool {
 	return IsNamed(t, peerPath+"/pkg/reconcile", "Result") || IsNamed(t, runtimePath+"/reconcile", "Result")
 }
@@ -283,8 +285,8 @@ func IsResult(t types.Type) bool {
 // IsError reports whether t is the type error.
 func IsError(t types.Type) bool { return types.Identical(t, types.Universe.Lookup("error").Type()) }
 
-// KindOf returns "package.Name" of an object type or of the objects of a list type, and "" for an interface, for
-// objects without a static kind and for other types.
+// KindOf returns the kind of an object type, or of the items of a list type, as "package.Name". It returns "" for an
+// interface, for objects without a static kind and for other types.
 func KindOf(t types.Type) string {
 	n := named(t)
 	if n == nil || n.Obj().Pkg() == nil || !isObject(n) {
@@ -300,7 +302,7 @@ func KindOf(t types.Type) string {
 	return path + "." + name
 }
 
-// ShortKind returns the name of a kind from KindOf.
+// ShortKind returns the name of a kind that KindOf returned, without the package.
 func ShortKind(kind string) string { return kind[strings.LastIndexByte(kind, '.')+1:] }
 
 // isObject reports whether a struct has the metadata of an object or of a list.
@@ -319,7 +321,7 @@ func hasField(n *types.Named, name string) bool {
 	return false
 }
 
-// IsObject reports whether t is a struct of a kind or a pointer to one, or an interface of objects.
+// IsObject reports whether t is an object type, a pointer to one, or an interface of objects.
 func IsObject(t types.Type) bool {
 	if n := named(t); n != nil {
 		if hasField(n, "ObjectMeta") {
@@ -364,8 +366,8 @@ func structOf(t types.Type) *types.Struct {
 	return s
 }
 
-// Path returns the names of the fields from the object that an address is in, such as ["Spec", "Replicas"], and the
-// pointer or variable of the object.
+// Path returns the object that contains an address, as its pointer or variable, and the names of the fields from the
+// object to the address, such as ["Spec", "Replicas"].
 func Path(addr ssa.Value) (base ssa.Value, path []string) {
 	for {
 		addr = Unwrap(addr)
@@ -405,8 +407,8 @@ func Path(addr ssa.Value) (base ssa.Value, path []string) {
 	}
 }
 
-// literalTarget returns the address that a struct literal is copied to, or nil. The compiler builds a nested literal in
-// a variable of its own.
+// literalTarget returns the address that a struct literal is copied to, or nil. SSA builds a nested literal in a
+// separate variable.
 func literalTarget(literal *ssa.Alloc) ssa.Value {
 	if literal.Comment != "complit" || literal.Heap || IsObject(literal.Type().Underlying().(*types.Pointer).Elem()) {
 		return nil

@@ -1,7 +1,8 @@
-// Package code answers the questions of the rules of package vet about one Go package: which calls use a Kubernetes
-// client, which objects belong to a cache, which functions a reconciler calls, and what a function does in the end.
+// Package code analyzes one Go package for the rules of package vet. It finds the calls of Kubernetes clients, the
+// objects that belong to a cache, the functions that a reconciler calls, and the effects of each function.
 //
-// [Analyzer] builds the SSA form of a package once, for all rules. It exports a [Summary] of each function as a fact,
-// so that a rule knows callees in other packages of the module. An answer is a proof by types and dataflow. Code behind
-// an interface, a function value or another module is unknown, and a rule does not report what is unknown.
+// [Analyzer] builds the SSA form of a package once for all rules. It exports a [Summary] of each function as a fact, so
+// that the rules know the effects of functions in other packages of the module. Results are proven from types and
+// dataflow. Code behind an interface, a function value or another module is unknown, and the rules do not report
+// unknown code.
 package code

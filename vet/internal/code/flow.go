@@ -6,7 +6,7 @@ import (
 	"golang.org/x/tools/go/ssa"
 )
 
-// Dominates reports whether every path to b passes a first.
+// Dominates reports whether every path to b executes a before b.
 func Dominates(a, b ssa.Instruction) bool {
 	if a.Block() != b.Block() {
 		return a.Block().Dominates(b.Block())
@@ -23,8 +23,8 @@ func indexOf(instr ssa.Instruction) int {
 	return -1
 }
 
-// Walk visits the instructions that can follow start, each once. visit returns false to end a path. edge, which may be
-// nil, reports whether a path can go from a block to its i-th successor.
+// Walk visits each instruction that can follow start, once. visit returns false to end a path. edge, which may be nil,
+// reports whether a path can continue from a block to its i-th successor.
 func Walk(start ssa.Instruction, visit func(ssa.Instruction) bool, edge func(from *ssa.BasicBlock, i int) bool) {
 	seen := map[*ssa.BasicBlock]bool{}
 	var enter func(block *ssa.BasicBlock, from int)
@@ -57,8 +57,8 @@ func Guards(block *ssa.BasicBlock) func(yield func(ssa.Value) bool) {
 	}
 }
 
-// DependsOn reports whether a value is computed from one that match accepts, within a few steps. A phi counts only if
-// all its edges do.
+// DependsOn reports whether a value is computed, in a limited number of steps, from a value that match accepts. A phi
+// depends on such a value only if all its edges do.
 func DependsOn(v ssa.Value, match func(ssa.Value) bool) bool {
 	seen := map[ssa.Value]bool{}
 	var depends func(v ssa.Value, steps int) bool
@@ -93,7 +93,7 @@ func DependsOn(v ssa.Value, match func(ssa.Value) bool) bool {
 	return depends(v, 16)
 }
 
-// contents reports whether a part of a new array, map or struct matches.
+// contents reports whether match accepts a value that is stored in a new array, map or struct.
 func contents(v ssa.Value, match func(ssa.Value) bool) bool {
 	switch v.(type) {
 	case *ssa.Alloc, *ssa.MakeMap, *ssa.IndexAddr, *ssa.FieldAddr:
@@ -126,8 +126,8 @@ func contents(v ssa.Value, match func(ssa.Value) bool) bool {
 	return false
 }
 
-// Takes reports whether an instruction hands v, or an interface with v, to code that may change or keep it: a call, a
-// store, a closure or a return.
+// Takes reports whether an instruction passes v, or an interface with v, to code that may change or keep it: a call, a
+// store or a closure.
 func Takes(instr ssa.Instruction, v ssa.Value) bool {
 	switch x := instr.(type) {
 	case ssa.CallInstruction:
@@ -173,7 +173,7 @@ func Same(a, b ssa.Value) bool {
 	return false
 }
 
-// StoresTo yields the stores to fields of an object whose path begins with the name of a field.
+// StoresTo yields the stores to a field of an object, or to a part of this field.
 func StoresTo(fn *ssa.Function, object ssa.Value, field string) func(yield func(*ssa.Store) bool) {
 	return func(yield func(*ssa.Store) bool) {
 		for instr := range Instructions(fn) {

@@ -13,8 +13,7 @@ import (
 	"golang.org/x/tools/go/ssa"
 )
 
-// Analyzer prepares a package for the rules. Its result is a *[Package], which is nil for a package that no rule
-// checks.
+// Analyzer prepares a package for the rules. Its result is a *[Package], or nil for a package that no rule checks.
 var Analyzer = &analysis.Analyzer{
 	Name:       "kctrlcode",
 	Doc:        "find clients, caches and reconcilers for the rules of kctrl vet",
@@ -23,20 +22,21 @@ var Analyzer = &analysis.Analyzer{
 	FactTypes:  []analysis.Fact{new(Summary), new(Scope), new(Kinds)},
 }
 
-// Package is a Go package in SSA form, with what its functions do.
+// Package is a Go package in SSA form, with summaries of its functions.
 type Package struct {
 	*analysis.Pass
 	Prog *ssa.Program
-	// Funcs are the functions and function literals of the package in source order, without tests and generated files.
+	// Funcs are the functions and function literals of the package, in source order, without those in tests and generated
+	// files.
 	Funcs []*ssa.Function
-	// Reconciles maps each function that a reconciler of this package calls, directly or not, to its caller. Reconcilers
-	// have themselves as caller.
+	// Reconciles maps each function that a reconciler of this package calls, directly or indirectly, to its caller. It
+	// maps each reconciler to itself.
 	Reconciles map[*ssa.Function]*ssa.Function
 
 	initial   *ssa.Function // the initializer of the package
 	summaries map[*ssa.Function]*Summary
-	handlers  map[*ssa.Parameter]bool // parameters that receive objects of a cache
-	fields    map[*types.Var]reader   // fields of structs that were seen to hold a reader
+	handlers  map[*ssa.Parameter]bool // parameters that receive cached objects
+	fields    map[*types.Var]reader   // struct fields that hold a client, with where it reads from
 }
 
 func run(pass *analysis.Pass) (any, error) {
@@ -60,7 +60,7 @@ func run(pass *analysis.Pass) (any, error) {
 	return p, nil
 }
 
-// relevant reports whether a package belongs to the module of the user and can use a client.
+// relevant reports whether a package belongs to the user's module and can use a client.
 func relevant(pass *analysis.Pass) bool {
 	path := pass.Pkg.Path()
 	if len(pass.Files) == 0 || pass.Module != nil && pass.Module.Version != "" {
@@ -80,7 +80,7 @@ func relevant(pass *analysis.Pass) bool {
 	})
 }
 
-// within reports whether the package path is root or below it, also where it is vendored.
+// within reports whether path is the package root or below it, even if the package is vendored.
 func within(path, root string) bool {
 	if _, vendored, found := strings.Cut(path, "/vendor/"); found {
 		path = vendored
@@ -88,7 +88,7 @@ func within(path, root string) bool {
 	return path == root || strings.HasPrefix(path, root+"/")
 }
 
-// functions lists the functions that rules look at.
+// functions returns the functions that the rules check.
 func (p *Package) functions(built *ssa.Package) []*ssa.Function {
 	var all []*ssa.Function
 	var add func(*ssa.Function)
@@ -113,7 +113,7 @@ func (p *Package) functions(built *ssa.Package) []*ssa.Function {
 			}
 		}
 	}
-	// Function literals in variables of the package are in its initializer.
+	// The initializer contains the function literals in package variables.
 	if start := built.Func("init"); start != nil {
 		p.initial = start
 		for _, literal := range start.AnonFuncs {
@@ -125,16 +125,16 @@ func (p *Package) functions(built *ssa.Package) []*ssa.Function {
 	return all
 }
 
-// skipped reports whether a file is generated, a test, or part of one.
+// skipped reports whether a file is generated, is a test, or supports tests.
 func (p *Package) skipped(file *ast.File) bool {
 	return strings.HasSuffix(p.Fset.Position(file.FileStart).Filename, "_test.go") || ast.IsGenerated(file) ||
 		p.helpsTests(file)
 }
 
-// testLibraries are modules and packages that only tests import.
+// testLibraries are the modules and packages that only tests import.
 var testLibraries = []string{"github.com/onsi/ginkgo", "github.com/onsi/gomega", peerPath + "/pkg/envtest"}
 
-// helpsTests reports whether a file imports a library of tests, or mentions a type such as testing.T.
+// helpsTests reports whether a file imports a test library, or mentions a type such as testing.T.
 func (p *Package) helpsTests(file *ast.File) bool {
 	for _, spec := range file.Imports {
 		path := strings.Trim(spec.Path.Value, `"`)
@@ -148,7 +148,8 @@ func (p *Package) helpsTests(file *ast.File) bool {
 	return false
 }
 
-// mentionsTest reports whether a file mentions a type of package testing. Programs call testing.Testing.
+// mentionsTest reports whether a file mentions a type of package testing. Functions such as testing.Testing do not
+// count, because programs call them.
 func (p *Package) mentionsTest(file *ast.File) (found bool) {
 	ast.Inspect(file, func(node ast.Node) bool {
 		if ident, ok := node.(*ast.Ident); ok && !found {
@@ -160,12 +161,12 @@ func (p *Package) mentionsTest(file *ast.File) (found bool) {
 	return found
 }
 
-// SourceFiles returns the files that rules look at.
+// SourceFiles returns the files that the rules check.
 func (p *Package) SourceFiles() []*ast.File {
 	return slices.DeleteFunc(slices.Clone(p.Files), p.skipped)
 }
 
-// FileOf returns the file that has a position.
+// FileOf returns the file that contains a position, or nil.
 func (p *Package) FileOf(pos token.Pos) *ast.File {
 	for _, file := range p.Files {
 		if file.FileStart <= pos && pos < file.FileEnd {
@@ -175,7 +176,7 @@ func (p *Package) FileOf(pos token.Pos) *ast.File {
 	return nil
 }
 
-// Enclosing returns the syntax nodes at a position, innermost first.
+// Enclosing returns the syntax nodes that enclose a position, innermost first.
 func (p *Package) Enclosing(pos token.Pos) []ast.Node {
 	file := p.FileOf(pos)
 	if file == nil {
@@ -185,7 +186,7 @@ func (p *Package) Enclosing(pos token.Pos) []ast.Node {
 	return path
 }
 
-// CallAt returns the call expression whose position SSA reports as pos: that of its left parenthesis.
+// CallAt returns the call expression whose SSA position is pos, which is that of its left parenthesis, or nil.
 func (p *Package) CallAt(pos token.Pos) *ast.CallExpr {
 	for _, node := range p.Enclosing(pos) {
 		if call, ok := node.(*ast.CallExpr); ok && (call.Lparen == pos || call.Pos() == pos) {
@@ -195,7 +196,7 @@ func (p *Package) CallAt(pos token.Pos) *ast.CallExpr {
 	return nil
 }
 
-// Start returns the first position of the call at pos, which is what a user expects to see marked.
+// Start returns the position of the called name in the call at pos, which is where a user expects a finding.
 func (p *Package) Start(pos token.Pos) token.Pos {
 	if call := p.CallAt(pos); call != nil {
 		if selector, ok := call.Fun.(*ast.SelectorExpr); ok {
@@ -236,7 +237,7 @@ func Instructions(fn *ssa.Function) func(yield func(ssa.Instruction) bool) {
 	}
 }
 
-// Calls yields the calls of a function, without deferred calls and those in new goroutines.
+// Calls yields the calls in a function, without deferred calls and go statements.
 func Calls(fn *ssa.Function) func(yield func(*ssa.Call) bool) {
 	return func(yield func(*ssa.Call) bool) {
 		for instr := range Instructions(fn) {

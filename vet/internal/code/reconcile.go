@@ -10,7 +10,7 @@ import (
 	"golang.org/x/tools/go/ssa"
 )
 
-// IsReconciler reports whether a function has the signature of a reconciler or of a step of one: it takes a context and
+// IsReconciler reports whether a function has the signature of a reconciler or of a part of one: it takes a context and
 // returns a Result and an error.
 func IsReconciler(fn *ssa.Function) bool {
 	results, params := fn.Signature.Results(), fn.Signature.Params()
@@ -36,7 +36,7 @@ func isWorker(fn *ssa.Function) bool {
 	return gets && done
 }
 
-// findReconciles finds what reconcilers of the package call.
+// findReconciles sets Reconciles to the functions that reconcilers of the package call.
 func (p *Package) findReconciles() {
 	p.Reconciles = map[*ssa.Function]*ssa.Function{}
 	var queue []*ssa.Function
@@ -73,7 +73,7 @@ func (p *Package) findReconciles() {
 	}
 }
 
-// startsGoroutine reports whether a function literal is executed only by go statements.
+// startsGoroutine reports whether a go statement starts a function literal.
 func startsGoroutine(closure *ssa.MakeClosure) bool {
 	return slices.ContainsFunc(*closure.Referrers(), func(use ssa.Instruction) bool {
 		_, started := use.(*ssa.Go)
@@ -81,7 +81,7 @@ func startsGoroutine(closure *ssa.MakeClosure) bool {
 	})
 }
 
-// findReaders finds the fields of structs that the package sets to a reader.
+// findReaders finds the struct fields that the package sets to a client, and where each client reads from.
 func (p *Package) findReaders() {
 	p.fields = map[*types.Var]reader{}
 	for _, fn := range p.Funcs {
@@ -104,7 +104,7 @@ func (p *Package) findReaders() {
 	}
 }
 
-// sourceReader returns where a client reads from that a function of a library returns.
+// sourceReader returns where a client reads from, if a library function returned the client.
 func (p *Package) sourceReader(v ssa.Value) reader {
 	if extract, ok := v.(*ssa.Extract); ok {
 		v = extract.Tuple
@@ -158,7 +158,7 @@ func (p *Package) Reader(v ssa.Value) reader {
 	return unknownReader
 }
 
-// Live reports whether a call certainly reads from the API server.
+// Live reports whether a call certainly reads from the API server instead of a cache.
 func (p *Package) Live(op *Op) bool {
 	if op.Clientset || p.Reader(op.Receiver) == liveReader {
 		return true
@@ -177,7 +177,7 @@ func (p *Package) ReadsCache(op *Op) bool {
 		p.Reader(op.Receiver) == cachedReader
 }
 
-// findHandlers finds the parameters of functions that libraries call with objects of a cache.
+// findHandlers finds the parameters that receive cached objects from libraries, such as those of event handlers.
 func (p *Package) findHandlers() {
 	p.handlers = map[*ssa.Parameter]bool{}
 	for _, fn := range append([]*ssa.Function{p.initial}, p.Funcs...) {
@@ -215,7 +215,7 @@ func handlerFunc(fn *types.Func) bool {
 		"Map") || Is(fn, "pkg/predicate", "predicate", "NewPredicateFuncs", "NewTypedPredicateFuncs", "Object", "Event")
 }
 
-// handler marks the objects among the parameters of a function value.
+// handler records the parameters of a function value that receive cached objects.
 func (p *Package) handler(v ssa.Value) {
 	v = Unwrap(v)
 	var fn *ssa.Function
@@ -255,12 +255,12 @@ func queueType(name string) bool {
 // Scope is the fact that a kind is cluster-scoped or namespaced.
 type Scope struct{ Cluster bool }
 
-// AFact marks a Scope as a fact about a type.
+// AFact implements [analysis.Fact]. A Scope is a fact about a type.
 func (*Scope) AFact() {}
 
 func (s *Scope) String() string { return "scope" }
 
-// findScopes exports the scopes that markers of the package give to kinds.
+// findScopes reads the scope of each kind in the package from its markers, and exports it to importing packages.
 func (p *Package) findScopes() {
 	for _, file := range p.Files {
 		for _, decl := range file.Decls {
@@ -282,7 +282,7 @@ func (p *Package) findScopes() {
 	}
 }
 
-// markersBefore reports whether the comments directly above a declaration declare a kind, and a cluster-scoped one.
+// markersBefore reports whether the markers above a declaration declare a kind, and whether it is cluster-scoped.
 func markersBefore(file *ast.File, decl *ast.GenDecl) (root, cluster bool) {
 	var previous token.Pos
 	for _, other := range file.Decls {
@@ -316,7 +316,7 @@ var clusterKinds = []string{
 	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1.CustomResourceDefinition",
 }
 
-// ScopeOf reports whether the objects of a type are cluster-scoped, and false for known if that is not known.
+// ScopeOf reports whether the objects of a type are cluster-scoped. known is false if their scope is not known.
 func (p *Package) ScopeOf(t types.Type) (cluster, known bool) {
 	kind := KindOf(t)
 	if slices.Contains(clusterKinds, kind) {
@@ -338,20 +338,20 @@ func (p *Package) ScopeOf(t types.Type) (cluster, known bool) {
 	return false, false
 }
 
-// Kinds is the fact about the kinds that a package uses.
+// Kinds is a fact about the kinds that a package uses.
 type Kinds struct {
-	// Secrets are the places that make the cache of controller-runtime hold Secrets.
+	// Secrets are the positions of code that makes controller-runtime's cache hold Secrets.
 	Secrets []string
 }
 
-// AFact marks Kinds as a fact about a package.
+// AFact implements [analysis.Fact]. Kinds is a fact about a package.
 func (*Kinds) AFact() {}
 
 func (k *Kinds) String() string { return "kinds" }
 
 const secretKind = "k8s.io/api/core/v1.Secret"
 
-// findKinds collects the reconcilers and watches that make the cache of a manager hold Secrets.
+// findKinds exports the reconcilers and watches that make a manager's cache hold Secrets.
 func (p *Package) findKinds() {
 	var kinds Kinds
 	for _, fn := range p.Funcs {
@@ -375,7 +375,7 @@ func peerReconciler(fn *ssa.Function) bool {
 	return IsReconciler(fn) && IsNamed(fn.Signature.Results().At(0).Type(), peerPath+"/pkg/reconcile", "Result")
 }
 
-// Secrets returns the places in a package that make the cache of a manager hold Secrets.
+// Secrets returns the positions in a package of code that makes a manager's cache hold Secrets.
 func (p *Package) Secrets(pkg *types.Package) []string {
 	var kinds Kinds
 	if pkg == nil || !p.ImportPackageFact(pkg, &kinds) {
@@ -384,18 +384,18 @@ func (p *Package) Secrets(pkg *types.Package) []string {
 	return kinds.Secrets
 }
 
-// Watch is a call of a builder that declares a watch.
+// Watch is a builder call that declares a watch.
 type Watch struct {
 	Call   *ssa.Call
 	Method string
 	// Kind is "" if it is not known statically.
 	Kind     string
 	Metadata bool
-	// Options are the other arguments, such as predicates.
+	// Options are the remaining arguments, such as predicates.
 	Options []ssa.Value
 }
 
-// WatchOf returns the watch that a call of a builder declares, or nil.
+// WatchOf returns the watch that a builder call declares, or nil.
 func WatchOf(call *ssa.Call) *Watch {
 	fn := Callee(&call.Call)
 	if fn == nil || fn.Pkg() == nil || fn.Signature().Recv() == nil && fn.Name() != "For" {

@@ -8,20 +8,21 @@ import (
 	"golang.org/x/tools/go/ssa"
 )
 
-// Depth is how much of what a value leads to belongs to a cache.
+// Depth is how much of the memory that a value refers to belongs to a cache.
 type Depth int
 
-// A pointer into a cache is Deep. A value is Shallow if its own memory is the function's, but what its pointers, maps
-// and slices lead to is the cache's: a struct copied from a cached object, or a list of pointers from a lister.
+// A pointer into a cache is Deep. A value is Shallow if its own memory belongs to the function, but its pointers, maps
+// and slices refer to the cache: for example, a struct copied from a cached object, or a lister's list of pointers.
+// Other values are Private.
 const (
 	Private Depth = iota
 	Shallow
 	Deep
 )
 
-// Tracer follows values back to sources. A value that can come from somewhere else as well is Private.
+// Tracer follows values back to their sources. A value that can also come from another source is Private.
 type Tracer struct {
-	// Source returns the depth of a value that comes from a source itself, and Private otherwise.
+	// Source returns the depth of a value that comes directly from a source, and Private for all other values.
 	Source func(ssa.Value) Depth
 
 	known map[ssa.Value]Depth
@@ -35,7 +36,7 @@ func (t *Tracer) Depth(v ssa.Value) Depth {
 	if d, ok := t.known[v]; ok {
 		return d
 	}
-	t.known[v] = Private // a value that depends on itself in another way than by phis is not certain
+	t.known[v] = Private // the result for a value that depends on itself other than through phis
 	d := t.Source(v)
 	if d == Private {
 		d = t.derived(v)
@@ -80,7 +81,7 @@ func (t *Tracer) derived(v ssa.Value) Depth {
 	return Private
 }
 
-// accessor returns the depth of the maps and slices that the accessors of metav1.ObjectMeta return.
+// accessor returns the depth of a map or slice that an accessor of metav1.ObjectMeta returns.
 func (t *Tracer) accessor(call *ssa.Call) Depth {
 	fn := Callee(&call.Call)
 	if !IsIn(fn, metaPath, "GetLabels", "GetAnnotations", "GetOwnerReferences", "GetFinalizers", "GetObjectMeta") ||
@@ -90,7 +91,7 @@ func (t *Tracer) accessor(call *ssa.Call) Depth {
 	return inside(t.Depth(call.Call.Args[0]), call.Type())
 }
 
-// load returns the depth of what is at an address.
+// load returns the depth of the value at an address.
 func (t *Tracer) load(x *ssa.UnOp) Depth {
 	if x.Op != token.MUL {
 		return Private
@@ -104,7 +105,7 @@ func (t *Tracer) load(x *ssa.UnOp) Depth {
 	}
 	d := t.Depth(x.X)
 	if d == Shallow && FieldName(x.X) == "Items" {
-		return Shallow // the list is a copy, and so are its elements
+		return Shallow // the list and its elements are copies
 	}
 	return inside(d, x.Type())
 }
@@ -124,7 +125,7 @@ func inside(d Depth, t types.Type) Depth {
 	return Private
 }
 
-// variable returns the depth of the memory of a variable of struct type, and that of the value in any other variable.
+// variable returns the depth of the memory of a struct variable, and the depth of the value in any other variable.
 func (t *Tracer) variable(alloc *ssa.Alloc) Depth {
 	var stored []ssa.Value
 	for _, use := range *alloc.Referrers() {
@@ -152,7 +153,7 @@ func (t *Tracer) variable(alloc *ssa.Alloc) Depth {
 	return d
 }
 
-// leaves returns the values other than phis that a phi can have.
+// leaves returns the values that a phi can have, directly or through other phis.
 func leaves(phi *ssa.Phi) []ssa.Value {
 	var found []ssa.Value
 	seen := map[*ssa.Phi]bool{phi: true}
@@ -173,7 +174,7 @@ func leaves(phi *ssa.Phi) []ssa.Value {
 	return found
 }
 
-// all returns the depth that all values have at least. Nil does not count.
+// all returns the least depth of the values. It ignores nil values.
 func (t *Tracer) all(values []ssa.Value) Depth {
 	least, found := Deep, false
 	for _, v := range values {
@@ -197,10 +198,10 @@ func isStruct(t types.Type) bool {
 	return ok
 }
 
-// Cached returns a tracer of objects that belong to a cache.
+// Cached returns a tracer whose sources are the objects of caches.
 func (p *Package) Cached() *Tracer { return &Tracer{Source: p.cached} }
 
-// cached returns the depth of what calls of listers, stores and caches return, and of parameters of event handlers.
+// cached returns the depth of the results of listers, stores and caches, and of the parameters of event handlers.
 func (p *Package) cached(v ssa.Value) Depth {
 	switch x := v.(type) {
 	case *ssa.Parameter:
@@ -241,7 +242,7 @@ func (p *Package) resultDepth(call *ssa.Call, index int) Depth {
 	return Private
 }
 
-// libraryResult returns the depth of the first result of a function of a cache.
+// libraryResult returns the depth of the first result of a library function, such as a lister's method.
 func libraryResult(fn *types.Func) Depth {
 	recv := fn.Signature().Recv()
 	path := fn.Pkg().Path()
@@ -271,7 +272,7 @@ func libraryResult(fn *types.Func) Depth {
 	return map[string]Depth{"Get": Deep, "List": Shallow}[fn.Name()]
 }
 
-// sharedRead returns Shallow for an object that a client reads without a copy.
+// sharedRead returns Shallow for an object that a client reads from the cache without a copy.
 func (p *Package) sharedRead(alloc *ssa.Alloc) Depth {
 	for _, use := range *alloc.Referrers() {
 		for _, call := range callsWith(use) {
@@ -289,7 +290,7 @@ func (p *Package) sharedRead(alloc *ssa.Alloc) Depth {
 	return Private
 }
 
-// callsWith returns the calls that take the result of a conversion, or that use a value directly.
+// callsWith returns the call that an instruction is, or the calls that use the interface that it creates.
 func callsWith(use ssa.Instruction) []ssa.CallInstruction {
 	switch use := use.(type) {
 	case ssa.CallInstruction:
@@ -304,7 +305,7 @@ func callsWith(use ssa.Instruction) []ssa.CallInstruction {
 	return nil
 }
 
-// unsafeOption reports whether an option of a read makes it return objects of the cache.
+// unsafeOption reports whether a read option makes the client return objects of the cache without a copy.
 func unsafeOption(option ssa.Value) bool {
 	path, name := NameOf(option.Type())
 	switch {
@@ -322,7 +323,7 @@ func unsafeOption(option ssa.Value) bool {
 	return false
 }
 
-// Mutation is a change of memory.
+// Mutation is a change of a value's memory.
 type Mutation struct {
 	Pos token.Pos
 	// Target is the changed address, map or slice.
@@ -331,7 +332,7 @@ type Mutation struct {
 	Via string
 }
 
-// Mutations returns the changes that a function makes to memory of depth Deep.
+// Mutations returns the changes that a function makes to memory whose depth is Deep.
 func (p *Package) Mutations(fn *ssa.Function, t *Tracer) []Mutation {
 	var all []Mutation
 	add := func(pos token.Pos, target ssa.Value, via string) {
@@ -371,13 +372,13 @@ func calleeName(common *ssa.CallCommon) string {
 	return ""
 }
 
-// setter reports whether a method is one of metav1.Object that sets a field.
+// setter reports whether a method is a setter of an apimachinery type, such as metav1.Object.
 func setter(fn *types.Func) bool {
 	return fn.Pkg() != nil && within(fn.Pkg().Path(), "k8s.io/apimachinery/pkg") && strings.HasPrefix(fn.Name(), "Set") &&
 		fn.Name() != "SetGroupVersionKind"
 }
 
-// changed returns the arguments, receiver first, that a call changes.
+// changed returns the indices of the arguments that a call changes, where the receiver comes first.
 func (p *Package) changed(call *ssa.Call) []int {
 	if builtin, ok := call.Call.Value.(*ssa.Builtin); ok {
 		switch builtin.Name() {

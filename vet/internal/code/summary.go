@@ -11,25 +11,25 @@ import (
 	"golang.org/x/tools/go/ssa"
 )
 
-// Summary is what a function does in the end, itself or through the functions of the module that it calls.
+// Summary describes the effects of a function, including those of the functions of the module that it calls.
 type Summary struct {
 	// Mutates lists the parameters, receiver first, whose memory the function changes.
 	Mutates []int
-	// Shared has the depth of each result that is an object of a cache.
+	// Shared has the depth of each result; it is nil if no result belongs to a cache.
 	Shared []Depth
-	// Sleeps names what blocks the caller and its position, such as "time.Sleep at wait.go:12".
+	// Sleeps is a call that blocks the caller and its position, such as "time.Sleep at wait.go:12", or "".
 	Sleeps string
-	// Requests names a call of the API server and its position.
+	// Requests is a call that sends a request to the API server and its position, or "".
 	Requests string
-	// Drops names a write whose error has no variable, and its position.
+	// Drops is a write whose returned error is discarded and its position, or "".
 	Drops string
 	// Deletes reports whether the function deletes an object.
 	Deletes bool
-	// Reads are the kinds that the function reads from a client that has a cache.
+	// Reads are the kinds that the function reads with a client that has a cache.
 	Reads []string
 }
 
-// AFact marks a Summary as a fact about a function.
+// AFact implements [analysis.Fact]. A Summary is a fact about a function.
 func (*Summary) AFact() {}
 
 func (s *Summary) String() string { return "summary" }
@@ -39,7 +39,7 @@ func (s *Summary) empty() bool {
 		!s.Deletes && len(s.Reads) == 0
 }
 
-// Local returns the function of this package that a call executes, or nil.
+// Local returns the function of this package that a call executes, or nil for other calls.
 func (p *Package) Local(common *ssa.CallCommon) *ssa.Function {
 	fn := common.StaticCallee()
 	if fn == nil {
@@ -58,7 +58,7 @@ func local(fn *ssa.Function) *ssa.Function {
 	return fn
 }
 
-// Summary returns what a call does, or nil if it is not known.
+// Summary returns the effects of a call, or nil if they are not known.
 func (p *Package) Summary(common *ssa.CallCommon) *Summary {
 	if fn := p.Local(common); fn != nil {
 		return p.summaries[fn]
@@ -74,7 +74,8 @@ func (p *Package) Summary(common *ssa.CallCommon) *Summary {
 	return nil
 }
 
-// summarize computes the summaries of all functions, until those of recursive functions do not change.
+// summarize computes the summaries of all functions, and repeats this a few times until they no longer change, because
+// functions can call each other.
 func (p *Package) summarize() {
 	for range 4 {
 		changed := false
@@ -153,8 +154,8 @@ func (p *Package) summaryOf(fn *ssa.Function) *Summary {
 	return s
 }
 
-// Drops reports whether a call is a write, and a statement, so that its error is not even assigned to the blank
-// identifier.
+// Drops reports whether a call is a write whose error is discarded: the call is a statement, without an assignment to
+// the blank identifier.
 func (p *Package) Drops(call *ssa.Call, op *Op) bool {
 	if op.Reads() || len(*call.Referrers()) > 0 {
 		return false
@@ -169,7 +170,7 @@ func (p *Package) Drops(call *ssa.Call, op *Op) bool {
 	return false
 }
 
-// Sleep returns the name of a function that blocks its caller for a time, or "".
+// Sleep returns the name of the called function if it sleeps or polls, or "".
 func (p *Package) Sleep(common *ssa.CallCommon) string {
 	fn := Callee(common)
 	switch {
@@ -182,13 +183,13 @@ func (p *Package) Sleep(common *ssa.CallCommon) string {
 	return ""
 }
 
-// Short returns a position with the base name of the file.
+// Short returns a position as the base name of the file and the line.
 func (p *Package) Short(pos token.Pos) string {
 	at := p.Fset.Position(pos)
 	return filepath.Base(at.Filename) + ":" + strconv.Itoa(at.Line)
 }
 
-// mutates returns the parameters that a function changes.
+// mutates returns the indices of the parameters whose memory a function changes.
 func (p *Package) mutates(fn *ssa.Function) []int {
 	var changed []int
 	for i, param := range fn.Params {
@@ -210,7 +211,7 @@ func (p *Package) mutates(fn *ssa.Function) []int {
 	return changed
 }
 
-// sharedResults returns the depths of the results of a function that are objects of a cache whenever they are not nil.
+// sharedResults returns the depth of each result of a function, or nil if no result always belongs to a cache.
 func (p *Package) sharedResults(fn *ssa.Function) []Depth {
 	results := fn.Signature.Results()
 	t := p.Cached()

@@ -101,7 +101,7 @@ func (r *reconciler) ownedFirst(ctx context.Context, site *v1.Site) error {
 	return r.Update(ctx, site)
 }
 
-// captured has an object that a function literal uses.
+// captured uses an object in a function literal.
 func (r *reconciler) captured(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	site := new(v1.Site)
 	if err := r.Get(ctx, req.NamespacedName, site); err != nil {

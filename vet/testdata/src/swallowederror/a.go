@@ -35,7 +35,7 @@ func (r *reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	return ctrl.Result{}, nil
 }
 
-// outside is not part of a reconcile, so that nothing retries after its error.
+// outside is not part of a reconcile, so nothing retries after its error.
 func outside(ctx context.Context, c client.Client) {
 	c.Delete(ctx, &corev1.Pod{})
 }

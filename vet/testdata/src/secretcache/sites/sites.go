@@ -1,4 +1,4 @@
-// Package sites has a controller that owns Secrets.
+// Package sites contains a controller that owns Secrets.
 package sites
 
 import (

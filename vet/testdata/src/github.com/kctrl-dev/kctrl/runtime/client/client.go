@@ -98,7 +98,7 @@ func (LiveRead) ApplyToList() {}
 
 var Live LiveRead
 
-// REST reads live.
+// REST reads directly from the API server.
 type REST struct{ Client }
 
 func (r *REST) List(ctx context.Context, list ObjectList, opts ...ListOption) error { return nil }
