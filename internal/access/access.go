@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Verbs of requests.
+// The verbs of requests.
 const (
 	Get              = "get"
 	List             = "list"
@@ -19,7 +19,7 @@ const (
 	DeleteCollection = "deletecollection"
 )
 
-// Scope is the part of a cluster in which the objects of a kind are.
+// Scope is the scope of a kind: the whole cluster or one namespace.
 type Scope int
 
 // The scopes.
@@ -32,7 +32,7 @@ const (
 // Resource identifies a resource of the API server.
 type Resource struct {
 	Group string
-	Name  string // plural, with "/" and the subresource if there is one; empty if the resource is unknown
+	Name  string // plural, with "/" and the subresource if it has one; empty if the resource is unknown
 }
 
 // String returns the resource as kubectl prints it, such as "deployments.apps" and "pods/status".
@@ -52,33 +52,36 @@ type Access struct {
 	Verb     string
 	Resource Resource
 	Scope    Scope
-	// Guessed means that neither markers nor a table have the plural of the kind: it is upstream's guess from the name.
+	// Guessed reports whether the plural is a guess from the name of the kind, because neither the markers nor the table
+	// have it.
 	Guessed bool
-	// Choice means that the call is in a library, which chooses one of several kinds by its options.
+	// Choice reports whether the call is in a library that chooses one of several kinds by its options.
 	Choice bool
-	// Names are the names of the objects, if all are constants of the program.
+	// Names are the object names, if all are constants of the program.
 	Names []string
 	// Namespace is the namespace of the objects if it is a constant, or [PodNamespace].
 	Namespace string
-	// Reason is the rule from which the access follows, such as "a cached read lists and watches".
+	// Reason explains why the call sends the request, such as "a cached read lists and watches".
 	Reason string
-	// Unproven states why the resource is not known. Then Resource.Name is empty, or only the subresource is known.
+	// Unproven is the reason why the resource is not known, or empty. If it is set, Resource.Name is empty or has only the
+	// subresource.
 	Unproven string
-	// Note is a condition under which the request needs a permission, such as an admission plugin. May be empty.
+	// Note is a condition under which the request needs a permission, such as an admission plugin, or empty.
 	Note string
 	Site Site
 }
 
-// PodNamespace is the value of [Access].Namespace for the namespace in which the program runs.
+// PodNamespace is the value of [Access].Namespace that represents the namespace in which the program runs.
 const PodNamespace = "(namespace of the pod)"
 
 // Site is a call that sends a request.
 type Site struct {
 	Pos  token.Position // relative to the analyzed directory if the file is in it
 	Call string         // such as "client.Writer.Apply"
-	// Chain leads from main to the function that has the call: each frame calls the next one, or passes it on.
+	// Chain leads from main to the function that contains the call. Each frame calls the function of the next frame, or
+	// passes it as a value.
 	Chain []Frame
-	// Ignored is the reason of a comment //kctrl:ignore rbac: above the call or at its end.
+	// Ignored is the reason in a comment //kctrl:ignore rbac: above the call or on its line, or empty.
 	Ignored string
 }
 
@@ -88,19 +91,19 @@ type Frame struct {
 	Pos  token.Position // of the call of the next function
 }
 
-// Result is what [Analyze] found.
+// Result is the result of [Analyze].
 type Result struct {
-	// Accesses are ordered by position, verb and resource.
+	// Accesses are the requests that the programs can send, ordered by position, resource and verb.
 	Accesses []Access
-	// Roots are the import paths of the programs that were followed.
+	// Roots are the import paths of the analyzed programs.
 	Roots []string
 	// Packages are the import paths of the packages of the module that the programs link.
 	Packages []string
 	// Problems are the parts of the code that were not analyzed, each a *diagnostic.Error.
 	Problems []error
-	// Modules are the directories of other modules below that may send requests, relative to the directory.
+	// Modules are the directories of other modules below Config.Dir that may send requests, relative to it.
 	Modules []string
-	// Functions is the number of functions that the programs reach.
+	// Functions is the number of reached functions.
 	Functions int
 }
 

@@ -14,8 +14,8 @@ import (
 	"golang.org/x/tools/go/ssa"
 )
 
-// Analyze returns the requests that the programs of the packages can send. It fails if there are no packages; code that
-// does not compile is skipped and reported in Problems.
+// Analyze returns the requests that the programs among the packages can send. It skips code that does not compile, and
+// reports it in Result.Problems. It fails if it cannot load the packages, or if no packages match.
 func Analyze(ctx context.Context, cfg Config) (*Result, error) {
 	kept := newCache(ctx, cfg)
 	if result, ok := kept.get(); ok {
@@ -59,17 +59,17 @@ func analyze(ctx context.Context, cfg Config) (*Result, error) {
 type analysis struct {
 	*flow
 	kinds   *kinds
-	ignored map[token.Position]string // reasons of //kctrl:ignore rbac: by line
+	ignored map[token.Position]string // reasons in //kctrl:ignore rbac: comments, by line
 	found   []Access
 	known   map[string]bool
-	reads   []read            // reads of kctrl's cache, until all watched kinds are known
+	reads   []read            // reads with kctrl's clients, which settle decides when all watched kinds are known
 	watched map[Resource]bool // kinds with an informer in kctrl's runtime
 
-	settings *settings // nil until an unstructured object is found
+	settings *settings // nil until the analysis finds an unstructured object
 	options  clientSettings
 }
 
-// read is a read of a client whose reads of watched kinds come from a cache.
+// read is a read with a client that reads watched kinds from a cache.
 type read struct {
 	access Access
 	verb   string
@@ -80,17 +80,17 @@ type site struct {
 	*analysis
 	in     *reached
 	call   *ssa.CallCommon
-	value  *ssa.Call // nil for go and defer
+	value  *ssa.Call // nil for go and defer statements
 	pos    token.Pos
 	target *types.Func
-	callee *ssa.Function // nil for calls of interfaces
+	callee *ssa.Function // nil for calls of interface methods
 	name   string        // of the target: "client.Writer.Create"
 	pkg    string        // import path of the target
 	recv   string        // name of the target's receiver type, or ""
-	client ssa.Value     // client that a function is given; nil means the receiver
+	client ssa.Value     // client that is an argument of the call; nil means the receiver
 }
 
-// function looks at all calls and stores of a reached function.
+// function visits all calls and stores of a reached function.
 func (a *analysis) function(in *reached) {
 	for _, block := range in.fn.Blocks {
 		for _, instr := range block.Instrs {
@@ -139,13 +139,14 @@ func (a *analysis) visit(in *reached, instr ssa.CallInstruction) {
 	}
 }
 
-// libraryCalls are the calls that send requests. Each function reports whether it knows the target.
+// libraryCalls recognize the calls that send requests. Each function reports whether it recognizes the target, and
+// records its requests.
 var libraryCalls = []func(*site) bool{
 	(*site).objectClient, (*site).subresourceClient, (*site).watchers, (*site).utilities, (*site).recorders,
 	(*site).managers, (*site).typedClient, (*site).dynamicClient, (*site).restRequest, (*site).informerFactory,
 }
 
-// arg returns an argument, not counting the receiver.
+// arg returns the i-th argument after the receiver, or nil.
 func (s *site) arg(i int) ssa.Value {
 	if !s.call.IsInvoke() && s.target.Signature().Recv() != nil {
 		i++
@@ -187,7 +188,7 @@ func (s *site) add(all []Access, reason string, verbs ...string) {
 	}
 }
 
-// record records an access at the site, once.
+// record records an access at the site, if it is not recorded yet.
 func (s *site) record(access Access) {
 	access.Site = s.site()
 	s.keep(access)
@@ -201,14 +202,14 @@ func (a *analysis) keep(access Access) {
 	}
 }
 
-// site returns the position, the chain and the comment of the call.
+// site returns the position and the chain of the call, and the reason in its //kctrl:ignore comment.
 func (s *site) site() Site {
 	pos := s.p.at(s.pos)
 	chain := s.chain(s.in)
 	if len(chain) > 0 {
 		chain[len(chain)-1].Pos = pos
 	}
-	// A call in a library is placed where the project enters the library.
+	// The position of a call in a library is that of the project's call into the library.
 	return Site{Pos: s.project(pos, chain), Call: s.name, Chain: chain, Ignored: s.ignoredAt(chain)}
 }
 
@@ -263,7 +264,8 @@ func (p *program) ignoresIn(group *ast.CommentGroup, found map[token.Position]st
 	}
 }
 
-// settle decides the reads of kctrl's clients: watched kinds come from informers, the others are read live.
+// settle records the requests of reads with kctrl's clients. Watched kinds are read from informers, and all other kinds
+// directly from the API server.
 func (a *analysis) settle() {
 	for _, r := range a.reads {
 		access := r.access
@@ -279,7 +281,7 @@ func (a *analysis) settle() {
 	}
 }
 
-// The reasons of accesses.
+// The values of Access.Reason.
 const (
 	reasonCached    = "a cached read lists and watches"
 	reasonLive      = "a live read"
@@ -332,7 +334,8 @@ func unproven(why, subresource string) Access {
 	return a
 }
 
-// kindsOf returns the kinds of a Go type; those of unstructured objects are what the program sets.
+// kindsOf returns an access without a verb for each kind of a Go type. For unstructured objects, these are the kinds
+// that the program sets.
 func (s *site) kindsOf(t types.Type, v ssa.Value, subresource string) []Access {
 	if isUntyped(t) {
 		gvks, complete := s.gvks(v)
@@ -360,7 +363,7 @@ func (s *site) inLibrary() bool {
 	return filepath.IsAbs(file) || strings.HasPrefix(file, "vendor/") || strings.HasPrefix(file, "third_party/")
 }
 
-// isUntyped reports whether objects of a Go type carry their kind as data.
+// isUntyped reports whether objects of a Go type contain their kind as data.
 func isUntyped(t types.Type) bool {
 	named := namedOf(t)
 	if named == nil {
@@ -377,7 +380,7 @@ func shortType(t types.Type) string {
 	return types.TypeString(t, func(p *types.Package) string { return p.Name() })
 }
 
-// expression describes the origin of a value for people.
+// expression describes the origin of a value for a message.
 func (s *site) expression(v ssa.Value) string {
 	found, _ := s.origins(place{v, ""}, true, func(p place) bool { return p.in == "" && !types.IsInterface(p.v.Type()) })
 	for _, p := range found {
@@ -403,12 +406,12 @@ func (s *site) expression(v ssa.Value) string {
 	return "it is a value of " + shortType(v.Type())
 }
 
-// types returns the concrete types of a value. complete is false if it can have others.
+// types returns the concrete types of a value. complete is false if the value can have other types.
 func (s *site) types(v ssa.Value) (found []types.Type, complete bool) {
 	return s.flow.types(place{v, ""})
 }
 
-// types returns the concrete types of a place.
+// types returns the concrete types of a place. complete is false if the place can have other types.
 func (f *flow) types(at place) (found []types.Type, complete bool) {
 	origins, complete := f.origins(at, true, func(p place) bool {
 		_, isInterface := p.v.(*ssa.MakeInterface)
@@ -441,7 +444,7 @@ func (f *flow) types(at place) (found []types.Type, complete bool) {
 	return found, complete
 }
 
-// prototype returns the type of the first result of handler.For[T], which is a new object.
+// prototype returns T if v is the first result of handler.For[T], which is a new object, and nil otherwise.
 func prototype(v *ssa.Extract) types.Type {
 	call, ok := v.Tuple.(*ssa.Call)
 	if !ok || v.Index != 0 {
@@ -457,7 +460,7 @@ func prototype(v *ssa.Extract) types.Type {
 	return fn.TypeArgs()[0]
 }
 
-// constants returns the constant strings that a value can be. complete is false if it can be something else.
+// constants returns the constant strings that a place can have. complete is false if it can have other values.
 func (f *flow) constants(at place, alike bool) (found []string, complete bool) {
 	origins, complete := f.origins(at, alike, nil)
 	for _, p := range origins {
@@ -472,7 +475,7 @@ func (f *flow) constants(at place, alike bool) (found []string, complete bool) {
 	return found, complete
 }
 
-// constant returns the only constant string that a value can be, or "".
+// constant returns the constant string of a place if it can have only one value, or "".
 func (f *flow) constant(at place) string {
 	if found, complete := f.constants(at, false); complete && len(found) == 1 {
 		return found[0]

@@ -6,12 +6,12 @@ import (
 	"golang.org/x/tools/go/ssa"
 )
 
-// DefaultSecret is the name of the Secret in which kctrl's manager keeps the certificate of its webhooks.
+// DefaultSecret is the default name of the Secret in which kctrl's manager stores the certificate of its webhooks.
 const DefaultSecret = "webhook-certificates"
 
 const reasonAuthority = "the manager keeps the certificate of its webhooks in a Secret, and sets its CA"
 
-// targetResources are the resources of the targets of a certificate authority, by the first part of their names.
+// targetResources are the resources of the targets of a certificate authority, by the first part of the target's name.
 var targetResources = map[string]Resource{
 	"mutating":   {"admissionregistration.k8s.io", "mutatingwebhookconfigurations"},
 	"validating": {"admissionregistration.k8s.io", "validatingwebhookconfigurations"},
@@ -20,9 +20,9 @@ var targetResources = map[string]Resource{
 	"provider":   {"externaldata.gatekeeper.sh", "providers"},
 }
 
-// Authority returns the requests of the certificate authority of kctrl's manager: it keeps its certificate in a Secret,
-// and sets its CA in targets, such as "mutating/NAME". Unknown targets are skipped. Without the name of the Secret its
-// requests name no object.
+// Authority returns the requests of the certificate authority of kctrl's manager, which stores its certificate in a
+// Secret, and sets its CA in targets such as "mutating/NAME". It skips unknown targets. If secret is empty, the
+// requests for the Secret have no object name.
 func Authority(targets []string, secret string, site Site) (all []Access) {
 	if len(targets) == 0 {
 		return nil
@@ -49,7 +49,7 @@ func Authority(targets []string, secret string, site Site) (all []Access) {
 	return all
 }
 
-// targets records the requests of the certificate authority whose targets a program sets in options.
+// targets records the requests of the certificate authority for the targets that a program sets in its options.
 func (s *site) targets(options *ssa.FieldAddr, targets ssa.Value) {
 	if c, ok := targets.(*ssa.Const); ok && c.Value == nil {
 		return

@@ -15,7 +15,8 @@ import (
 
 var update = flag.Bool("update", false, "write builtin.txt")
 
-// typedClients are the directories with clients that client-gen wrote, by module, and the modules of the API types.
+// typedClients are the directories with the clients that client-gen generated, by module, and the modules of the API
+// types.
 var typedClients = []struct{ module, clients, apiModule, apis string }{
 	{"k8s.io/client-go", "kubernetes/typed", "k8s.io/api", ""},
 	{
@@ -30,7 +31,7 @@ var (
 	groupName = regexp.MustCompile(`(?m)GroupName\s*=\s*"([^"]*)"`)
 )
 
-// TestBuiltinTable compares the table of kinds with the clients of Kubernetes, which contain the resource of each kind
+// TestBuiltinTable compares the table of kinds with Kubernetes' typed clients, which contain the resource of each kind
 // and whether it is namespaced. With -update it writes the table.
 func TestBuiltinTable(t *testing.T) {
 	lines := []string{"apiregistration.k8s.io APIService apiservices Cluster"} // its clients are in k8s.io/kube-aggregator

@@ -22,10 +22,10 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
 )
 
-// maxUnused is the time after which an unread result is removed.
+// maxUnused is the time after which the cache removes a result that nothing reads.
 const maxUnused = 30 * 24 * time.Hour
 
-// entry is a file of the cache: one for each directory and patterns.
+// entry is the content of a cache file. Each combination of a directory and patterns has its own file.
 type entry struct {
 	// Inputs identifies everything that the result depends on.
 	Inputs   [sha256.Size]byte
@@ -33,14 +33,14 @@ type entry struct {
 	Problems []diagnostic.Error
 }
 
-// cache keeps the result of one configuration in a file. Without a name it keeps nothing.
+// cache stores the result of one configuration in a file. A cache without a name stores nothing.
 type cache struct {
 	name   string
 	inputs [sha256.Size]byte
 }
 
-// newCache returns the cache of a configuration. It reads all files that the result depends on, but not the modules in
-// the module cache, which go.sum identifies.
+// newCache returns the cache of a configuration. It reads all files that the result depends on, except modules in the
+// module cache, because go.sum identifies them.
 func newCache(ctx context.Context, cfg Config) cache {
 	if cfg.Cache == "" {
 		return cache{}
@@ -53,7 +53,7 @@ func newCache(ctx context.Context, cfg Config) cache {
 	return cache{name: filepath.Join(cfg.Cache, hex.EncodeToString(id[:16])), inputs: inputs}
 }
 
-// get returns the kept result, if its inputs are the same.
+// get returns the cached result if its inputs are the same.
 func (c cache) get() (*Result, bool) {
 	if c.name == "" {
 		return nil, false
@@ -70,11 +70,11 @@ func (c cache) get() (*Result, bool) {
 		kept.Result.Problems = append(kept.Result.Problems, &kept.Problems[i])
 	}
 	now := time.Now()
-	_ = os.Chtimes(c.name, now, now) // only the removal of unused files depends on it
+	_ = os.Chtimes(c.name, now, now) // only the removal of unused files depends on the time
 	return &kept.Result, true
 }
 
-// put keeps a result. An error only causes more work.
+// put stores a result. It ignores errors, which only cause another analysis.
 func (c cache) put(result *Result) {
 	if c.name == "" {
 		return
@@ -108,7 +108,7 @@ func (c cache) put(result *Result) {
 	c.prune()
 }
 
-// prune removes unread results.
+// prune removes results that were not read for maxUnused.
 func (c cache) prune() {
 	files, err := os.ReadDir(filepath.Dir(c.name))
 	if err != nil {
@@ -121,13 +121,13 @@ func (c cache) prune() {
 	}
 }
 
-// goSettings are the settings of the go command on which the loaded packages depend.
+// goSettings are the go command's settings on which the loaded packages depend.
 var goSettings = []string{
 	"GOVERSION", "GOROOT", "GOOS", "GOARCH", "GOFLAGS", "CGO_ENABLED", "GOEXPERIMENT", "GOMODCACHE", "GOMOD", "GOWORK",
 	"GOAMD64", "GOARM64", "GO111MODULE",
 }
 
-// inputs returns a sum of everything that the result depends on.
+// inputs returns a checksum of all inputs that the result depends on.
 func (cfg Config) inputs(ctx context.Context) (sum [sha256.Size]byte, err error) {
 	command := exec.CommandContext(ctx, "go", append([]string{"env", "-json"}, goSettings...)...)
 	command.Dir = cfg.Dir
@@ -172,7 +172,7 @@ func (cfg Config) inputs(ctx context.Context) (sum [sha256.Size]byte, err error)
 	return [sha256.Size]byte(hash.Sum(nil)), nil
 }
 
-// isInput reports whether the go command or the analysis reads a file of a module.
+// isInput reports whether the go command or the analysis reads files with a base name.
 func isInput(base string) bool {
 	switch base {
 	case "go.mod", "go.sum", "go.work", "go.work.sum", "modules.txt":
@@ -181,7 +181,7 @@ func isInput(base string) bool {
 	return strings.HasSuffix(base, ".go") && !strings.HasSuffix(base, "_test.go")
 }
 
-// programStamp identifies the running program.
+// programStamp returns a string that identifies the running version of kctrl.
 func programStamp() string {
 	name, err := os.Executable()
 	if err != nil {
@@ -194,8 +194,8 @@ func programStamp() string {
 	return fmt.Sprint(name, info.Size(), info.ModTime().UnixNano())
 }
 
-// moduleRoots returns the directories whose files the go command compiles: the module, the modules of the workspace,
-// and the replacements of modules.
+// moduleRoots returns the directories whose files the go command compiles: those of the module, of the workspace's
+// modules, and of local module replacements.
 func moduleRoots(goMod, goWork string) []string {
 	var files []string
 	if filepath.IsAbs(goMod) && filepath.Base(goMod) == "go.mod" {
@@ -234,7 +234,7 @@ func replaced(file string, replace []*modfile.Replace, roots map[string]bool) {
 	}
 }
 
-// absolute returns a path that is relative to the directory of a file.
+// absolute resolves a path relative to the directory of a file.
 func absolute(file, name string) string {
 	if filepath.IsAbs(name) {
 		return name

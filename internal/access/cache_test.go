@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// TestResultsAreKept compares results of the cache with new ones, before and after changes of the inputs.
+// TestResultsAreKept checks that cached results equal computed ones, before and after changes of the inputs.
 func TestResultsAreKept(t *testing.T) {
 	dir, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {

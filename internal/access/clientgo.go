@@ -9,7 +9,7 @@ import (
 	"golang.org/x/tools/go/ssa"
 )
 
-// typedMethods are the methods of clients that client-gen wrote, with verb and subresource.
+// typedMethods are the methods of clients that client-gen generated, with their verbs and subresource.
 var typedMethods = map[string]struct {
 	verbs       []string
 	subresource string
@@ -30,11 +30,11 @@ var typedMethods = map[string]struct {
 	"PatchWithEventNamespace": {[]string{Patch}, ""},
 }
 
-// forEveryone are resources that every authenticated user may create, by the roles of Kubernetes itself.
+// forEveryone are the resources that Kubernetes' own roles allow every authenticated user to create.
 var forEveryone = []string{"selfsubjectaccessreviews", "selfsubjectrulesreviews", "selfsubjectreviews"}
 
-// typedClient knows the clients that client-gen wrote: of client-go, and of other modules. They may be in an interface
-// that another package declares.
+// typedClient recognizes the clients that client-gen generated, in client-go and in other modules, and interfaces in
+// other packages that such clients implement.
 func (s *site) typedClient() bool {
 	if _, ok := typedMethods[s.target.Name()]; !ok || s.receiver() == nil {
 		return false
@@ -56,13 +56,13 @@ func (s *site) typedClient() bool {
 	return known
 }
 
-// isTyped reports whether client-gen wrote a type.
+// isTyped reports whether client-gen generated a type.
 func isTyped(t types.Type) bool {
 	named := namedOf(t)
 	return named != nil && named.Obj().Pkg() != nil && strings.Contains(named.Obj().Pkg().Path(), "/typed/")
 }
 
-// typedCall records a call of a method of a typed client.
+// typedCall records the requests of a typed client's method.
 func (s *site) typedCall(client types.Type) bool {
 	method := typedMethods[s.target.Name()]
 	object := objectOf(client)
@@ -99,7 +99,7 @@ func reasonOfTyped(verbs []string) string {
 	return reasonWrite
 }
 
-// objectOf returns the type of the objects of a typed client, such as PodInterface, or nil.
+// objectOf returns the type of the objects that a typed client, such as PodInterface, reads and writes, or nil.
 func objectOf(client types.Type) types.Type {
 	for _, name := range []string{"Get", "Create", "Update"} {
 		method, _, _ := types.LookupFieldOrMethod(client, true, nil, name)
@@ -115,7 +115,7 @@ func objectOf(client types.Type) types.Type {
 	return nil
 }
 
-// typedNames returns the constant name that a method of a typed client is given.
+// typedNames returns the constant object name among the arguments of a typed client's method.
 func (s *site) typedNames() []string {
 	switch s.target.Name() {
 	case "Get", "Delete", "Patch", "GetScale", "UpdateScale", "GetLogs":
@@ -145,7 +145,7 @@ func (s *site) typedNamespace() string {
 	return s.constant(place{call.Common().Args[len(call.Common().Args)-1], ""})
 }
 
-// variadicSubresources returns the subresources that Patch is given, or none.
+// variadicSubresources returns the subresources among the arguments of Patch, if any.
 func (s *site) variadicSubresources() []string {
 	signature := s.target.Signature()
 	if !signature.Variadic() {
@@ -158,7 +158,7 @@ func (s *site) variadicSubresources() []string {
 	return []string{strings.Join(names, "/")}
 }
 
-// dynamicClient knows the dynamic client.
+// dynamicClient recognizes the methods of the dynamic client, and records their requests.
 func (s *site) dynamicClient() bool {
 	if !within(s.pkg, clientGoPath+"/dynamic") {
 		return false
@@ -182,7 +182,7 @@ func (s *site) dynamicClient() bool {
 	return true
 }
 
-// dynamicResources returns the resources of a dynamic client.
+// dynamicResources returns the resources that a dynamic client reads and writes.
 func (s *site) dynamicResources(v ssa.Value, subresource string, depth int) (all []Access) {
 	origins, _ := s.origins(place{v, ""}, true, nil)
 	for _, p := range origins {
@@ -200,7 +200,7 @@ func (s *site) dynamicResources(v ssa.Value, subresource string, depth int) (all
 	return all
 }
 
-// resources returns the resources that a schema.GroupVersionResource can be.
+// resources returns the resources that a schema.GroupVersionResource value can contain.
 func (s *site) resources(at place, subresource string) (all []Access) {
 	origins, complete := s.origins(at, true, func(p place) bool {
 		if call, ok := p.v.(*ssa.Call); ok {
@@ -248,7 +248,7 @@ func (s *site) resourceAt(p place) (group, name string, ok bool) {
 	return group, name, true
 }
 
-// plural returns the kind of a resource that the program names.
+// plural returns the kind of a resource that the program specifies by its plural.
 func (k *kinds) plural(group, plural string) kind {
 	for _, known := range k.builtin {
 		if known.Group == group && known.Plural == plural {
@@ -258,10 +258,10 @@ func (k *kinds) plural(group, plural string) kind {
 	return kind{Group: group, Plural: plural}
 }
 
-// restVerbs are the verbs of the methods that begin a request of a REST client.
+// restVerbs are the verbs of the REST client's methods that begin a request.
 var restVerbs = map[string]string{"Get": Get, "Post": Create, "Put": Update, "Patch": Patch, "Delete": Delete}
 
-// restRequest knows requests that are built step by step, such as those of exec.
+// restRequest recognizes requests that the program builds step by step, such as those for exec.
 func (s *site) restRequest() bool {
 	if s.pkg != clientGoPath+"/rest" || s.recv != "Request" {
 		return false
@@ -302,7 +302,8 @@ func (s *site) restRequest() bool {
 	return true
 }
 
-// requested records a request that was built step by step. Paths that are not resources need rules of another form.
+// requested records a request that the program builds step by step. It skips paths that are not resources, because
+// roles grant them with nonResourceURLs.
 func (s *site) requested(resource, subresource, verb, path string, from ssa.Value) {
 	if path != "" || verb == "" && resource == "" {
 		return
@@ -315,7 +316,7 @@ func (s *site) requested(resource, subresource, verb, path string, from ssa.Valu
 	s.add([]Access{s.kinds.plural(group, resource).access(subresource)}, "a request of a REST client", verb)
 }
 
-// groupOfClient returns the API group of the REST client of a typed client.
+// groupOfClient returns the API group of a typed client's REST client.
 func (s *site) groupOfClient(v ssa.Value) (string, bool) {
 	if v == nil {
 		return "", false
@@ -339,7 +340,7 @@ func (s *site) groupOfClient(v ssa.Value) (string, bool) {
 	return "", false
 }
 
-// informerFactory knows the factories that informer-gen wrote.
+// informerFactory recognizes the factories that informer-gen generated.
 func (s *site) informerFactory() bool {
 	if !strings.Contains(s.pkg, "/informers/") || s.target.Name() != "Informer" && s.target.Name() != "Lister" {
 		return false

@@ -9,14 +9,14 @@ import (
 	"golang.org/x/tools/go/ssa"
 )
 
-// verbsOf are the verbs of the methods of clients.
+// verbsOf are the verbs of the clients' methods that write.
 var verbsOf = map[string][]string{
 	"Create": {Create}, "Update": {Update}, "Patch": {Patch}, "Apply": {Patch, Create}, "Delete": {Delete},
 	"DeleteAllOf": {DeleteCollection},
 }
 
-// optionsOf are the options by which methods of a client are recognized in any interface, and whether the method is
-// that of a subresource.
+// optionsOf are the option types by which the analysis recognizes a client's methods in any interface. The value
+// reports whether the method reads or writes a subresource.
 var optionsOf = map[string]bool{
 	"GetOption": false, "ListOption": false, "CreateOption": false, "UpdateOption": false, "PatchOption": false,
 	"DeleteOption": false, "DeleteAllOfOption": false, "ApplyOption": false,
@@ -24,8 +24,9 @@ var optionsOf = map[string]bool{
 	"SubResourcePatchOption": true, "SubResourceApplyOption": true,
 }
 
-// clientMethod reports whether the target is a method of a client of objects, or of one of subresources. An index of a
-// cache has methods with options, too: it reads the informer that NewIndex starts.
+// clientMethod reports whether the target is a method of a client, and whether this method reads or writes
+// subresources. It skips the index of a cache, whose methods also have options, because an index reads the informer
+// that NewIndex starts.
 func (s *site) clientMethod() (known, subresource bool) {
 	signature := s.target.Signature()
 	if s.recv == "Index" || signature.Recv() == nil || !signature.Variadic() || signature.Params().Len() < 2 {
@@ -45,7 +46,7 @@ func (s *site) clientMethod() (known, subresource bool) {
 	return known, subresource || strings.HasPrefix(s.recv, "SubResource") || s.recv == "StatusWriter"
 }
 
-// objectClient knows the methods of clients, readers and writers of objects.
+// objectClient recognizes the methods of clients, readers and writers of objects, and records their requests.
 func (s *site) objectClient() bool {
 	known, subresource := s.clientMethod()
 	if !known || subresource {
@@ -74,7 +75,7 @@ func (s *site) objectClient() bool {
 	return true
 }
 
-// subresourceClient knows the methods of clients of subresources.
+// subresourceClient recognizes the methods of subresource clients, and records their requests.
 func (s *site) subresourceClient() bool {
 	known, subresource := s.clientMethod()
 	if !known || !subresource {
@@ -86,7 +87,7 @@ func (s *site) subresourceClient() bool {
 	case name == "Get":
 		verbs = []string{Get}
 	case name == "Apply":
-		verbs = []string{Patch} // subresources are never created by an apply
+		verbs = []string{Patch} // an apply never creates a subresource
 	}
 	subresources, complete := s.subresources()
 	for _, sub := range subresources {
@@ -111,7 +112,7 @@ func (s *site) subresources() (names []string, complete bool) {
 			found, known := s.constants(place{args[len(args)-1], ""}, true)
 			names, complete = append(names, found...), complete && known
 		case s.recv == "StatusWriter", s.recv == "SubResourceWriter" && !ok:
-			names = append(names, "status") // a field or parameter with a status writer
+			names = append(names, "status") // a field or parameter that holds a status writer
 		default:
 			complete = false
 		}
@@ -140,7 +141,7 @@ func (s *site) isApply(v ssa.Value) bool {
 	return false
 }
 
-// withKey sets the names of the objects that a key can name.
+// withKey sets the object names that a key can contain.
 func (s *site) withKey(all []Access, key ssa.Value) []Access {
 	structure, ok := structOf(key.Type())
 	if !ok {
@@ -158,7 +159,7 @@ func (s *site) withKey(all []Access, key ssa.Value) []Access {
 	return all
 }
 
-// anyName removes the names: requests for collections have none.
+// anyName removes the object names, because requests for collections have none.
 func (s *site) anyName(all []Access) []Access {
 	for i := range all {
 		all[i].Names = nil
@@ -166,7 +167,7 @@ func (s *site) anyName(all []Access) []Access {
 	return all
 }
 
-// names returns the constant name of an object that a composite literal makes, or nil.
+// names returns the constant names of an object that a composite literal creates, or nil.
 func (s *site) names(v ssa.Value) []string {
 	roots := s.roots(v)
 	if len(roots) != 1 {
@@ -192,16 +193,16 @@ func (s *site) names(v ssa.Value) []string {
 	return nil
 }
 
-// source is where a client reads.
+// source is where a client reads from.
 type source int
 
 const (
 	fromCache   source = iota // controller-runtime's cache, which starts an informer
-	fromWatched               // kctrl's cache, which reads live unless something watches the kind
+	fromWatched               // kctrl's cache; reads of unwatched kinds go directly to the API server
 	fromServer
 )
 
-// read records a read of a client.
+// read records the requests of a client's read.
 func (s *site) read(all []Access, verb string, object, options ssa.Value) {
 	untyped := false
 	if found, _ := s.types(object); len(found) > 0 {
@@ -227,7 +228,7 @@ func (s *site) read(all []Access, verb string, object, options ssa.Value) {
 	}
 }
 
-// isLive reports whether options of kctrl's client ask for a live read.
+// isLive reports whether the options of a read make kctrl's client read from the API server.
 func (s *site) isLive(options ssa.Value) bool {
 	if options == nil {
 		return false
@@ -239,14 +240,14 @@ func (s *site) isLive(options ssa.Value) bool {
 	})
 }
 
-// clientsOf are the functions and methods that return a client, by where the client reads.
+// clientsOf are the functions and methods that return a client, with the source from which the client reads.
 var clientsOf = map[string]source{
 	"GetClient": fromCache, "GetCache": fromCache, "GetAPIReader": fromServer, "NewWithWatch": fromServer,
 	"Client": fromWatched, "Cache": fromWatched, "Live": fromServer, "New": fromServer, "NewClient": fromWatched,
 	"NewCached": fromWatched, "ForConfig": fromWatched,
 }
 
-// sources returns where the receiver reads.
+// sources returns the sources from which the receiver can read.
 func (s *site) sources() (all []source) {
 	if s.recv == "REST" {
 		return []source{fromServer}
@@ -273,8 +274,8 @@ func (s *site) sources() (all []source) {
 	return all
 }
 
-// clients returns the names of the functions that return the client v, through functions that wrap clients; "" means
-// another origin.
+// clients returns the names of the functions that create the client v. It looks through functions that wrap clients.
+// The name "" represents another origin.
 func (s *site) clients(v ssa.Value, depth int) (functions []string) {
 	origins, _ := s.origins(place{v, ""}, true, nil)
 	for _, p := range origins {
@@ -301,7 +302,7 @@ func (s *site) clients(v ssa.Value, depth int) (functions []string) {
 	return functions
 }
 
-// wrapped returns the functions of the client in an interface or an argument.
+// wrapped returns the names of the functions that create the client in an interface or an argument.
 func (s *site) wrapped(v ssa.Value, depth int) []string {
 	if m, ok := v.(*ssa.MakeInterface); ok {
 		if t := namedOf(m.X.Type()); t != nil && t.Obj().Name() == "REST" {
@@ -315,7 +316,7 @@ func (s *site) wrapped(v ssa.Value, depth int) []string {
 	return s.clients(v, depth+1)
 }
 
-// readsCache reports whether the receiver is a cache, which serves unstructured objects too.
+// readsCache reports whether the receiver is a cache, which also serves unstructured objects.
 func (s *site) readsCache() bool {
 	functions := s.clients(s.receiver(), 0)
 	return len(functions) > 0 && !slices.ContainsFunc(functions, func(name string) bool { return name != "GetCache" })

@@ -1,17 +1,17 @@
-// Package access derives the requests that a Go program sends to an API server from its types and its call graph.
+// Package access derives the requests that a Go program sends to an API server from the program's types and call graph.
 //
 // [Analyze] loads the packages of a module, follows the calls from main, and returns an [Access] for each request that
-// a reached call can send: verb, resource, call site and chain of calls. It understands kctrl's runtime,
-// controller-runtime and the clients of client-go.
+// a reached call can send, with verb, resource, call site and call chain. It recognizes kctrl's runtime,
+// controller-runtime and client-go's clients.
 //
 //	result, err := access.Analyze(ctx, access.Config{Dir: dir})
 //	for _, a := range result.Accesses {
 //		fmt.Println(a.Site.Pos, a.Verb, a.Resource)
 //	}
 //
-// The analysis follows values backward from the argument of a call to the places where they are made, through
-// parameters, results, fields, slices and closures. An access whose kind it cannot find has no resource, and has the
-// reason.
+// The analysis follows values backward from the argument of a call to the places that create them, through parameters,
+// results, fields, slices and closures. If it cannot find the kind of an access, the access has no resource, and
+// [Access].Unproven has the reason.
 //
-// The package does not know RBAC: package rbac compares accesses with what a role grants.
+// The package does not depend on RBAC. Package rbac compares accesses with the permissions of roles.
 package access

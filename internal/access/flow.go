@@ -8,8 +8,8 @@ import (
 	"golang.org/x/tools/go/ssa"
 )
 
-// part is what is looked at in a value, outermost first: what a pointer points to, the elements of a slice, an array or
-// a map, or a field of a struct. Empty means the value itself.
+// part is a path into a value, outermost step first. A step leads to the target of a pointer, to the elements of a
+// slice, an array or a map, or to a field of a struct. Empty means the value itself.
 type part string
 
 const (
@@ -17,7 +17,7 @@ const (
 	element part = "e"
 )
 
-// field returns the path of a field of a struct, which is one byte.
+// field returns the step to a field of a struct, which is one byte.
 func field(i int) part { return part([]byte{byte(128 + i)}) }
 
 // place is a part of a value.
@@ -29,13 +29,14 @@ type place struct {
 // flow follows values backward.
 type flow struct {
 	*reach
-	// stores are the values that are stored in fields, by field.
+	// stores are the values that the program stores in fields, by field.
 	stores map[fieldOf][]ssa.Value
-	// globals are the values stored in package variables.
+	// globals are the values that the program stores in package variables.
 	globals map[*ssa.Global][]ssa.Value
-	// captures are the closures of functions.
+	// captures are the closures that the program creates from functions.
 	captures map[*ssa.Function][]*ssa.MakeClosure
-	// selected are the values that keys of map literals select. A lookup whose key depends on itself has none.
+	// selected caches the values that constant keys select in map literals. It has no values for a lookup whose key
+	// depends on the lookup.
 	selected map[*ssa.Lookup][]ssa.Value
 }
 
@@ -45,7 +46,7 @@ type fieldOf struct {
 	index     int
 }
 
-// maxPlaces bounds one search. A search that exceeds it has not found everything.
+// maxPlaces bounds one search. A search that exceeds the bound is incomplete.
 const maxPlaces = 20_000
 
 func newFlow(r *reach) *flow {
@@ -87,15 +88,16 @@ func fieldAt(addr *ssa.FieldAddr) fieldOf {
 // search is one search for the origins of a value.
 type search struct {
 	*flow
-	// alike means that a field of a struct has what is stored in this field of any value of its type. Otherwise only
-	// structs that the search finds count, and origins can be missing.
+	// alike means that a field of a struct can have each value that the program stores in this field of any struct of the
+	// type. Otherwise, the search follows only the structs that it finds, and can miss origins.
 	alike bool
-	until func(place) bool // ends a branch of the search
+	until func(place) bool // returns true for a place that ends a branch of the search
 	found []place
 	seen  map[place]bool
 }
 
-// origins returns the places from which a value comes. It follows no value for which until is true.
+// origins returns the places that a value can come from. It does not follow places for which until returns true.
+// complete is false if the search exceeds its bounds.
 func (f *flow) origins(at place, alike bool, until func(place) bool) (found []place, complete bool) {
 	s := &search{flow: f, alike: alike, until: until, seen: map[place]bool{}}
 	queue := []place{at}
@@ -123,7 +125,7 @@ func (f *flow) origins(at place, alike bool, until func(place) bool) (found []pl
 	return s.found, true
 }
 
-// before returns the places that a value comes from directly, or false for an origin.
+// before returns the places that a value comes from directly, or false if the place is an origin.
 func (s *search) before(p place) ([]place, bool) {
 	switch v := p.v.(type) {
 	case *ssa.MakeInterface:
@@ -190,8 +192,8 @@ func each(values []ssa.Value, in part) []place {
 	return all
 }
 
-// chosen returns the values of a map literal that constant keys of the program select, or nil if the key can be
-// something else. A field that is not set has the zero value, which counts as a key.
+// chosen returns the values that constant keys of the program select in a map literal, or nil if the key may not be
+// constant. The zero value is always a possible key, because a field can be unset.
 func (s *search) chosen(lookup *ssa.Lookup) (values []ssa.Value) {
 	made, ok := lookup.X.(*ssa.MakeMap)
 	if !ok {
@@ -218,7 +220,7 @@ func (s *search) chosen(lookup *ssa.Lookup) (values []ssa.Value) {
 			}
 		case *ssa.Lookup:
 		default:
-			return nil // others may change the map
+			return nil // other code may change the map
 		}
 	}
 	if !complete || len(origins) == 0 {
@@ -227,7 +229,7 @@ func (s *search) chosen(lookup *ssa.Lookup) (values []ssa.Value) {
 	return values
 }
 
-// arguments returns what callers pass for a parameter.
+// arguments returns the arguments that callers pass for a parameter.
 func (s *search) arguments(v *ssa.Parameter, in part) (all []place, ok bool) {
 	fn := v.Parent()
 	index := -1
@@ -268,7 +270,7 @@ func (s *search) bound(v *ssa.FreeVar, in part) (all []place, ok bool) {
 	return all, len(all) > 0
 }
 
-// extracted returns the origins of one result of several.
+// extracted returns the places that one value of a tuple comes from.
 func (s *search) extracted(v *ssa.Extract, in part) ([]place, bool) {
 	switch tuple := v.Tuple.(type) {
 	case *ssa.Call:
@@ -287,7 +289,7 @@ func (s *search) extracted(v *ssa.Extract, in part) ([]place, bool) {
 	return nil, false
 }
 
-// results returns what a call returns, if the function has a body.
+// results returns the results of a call, if the called functions have bodies.
 func (s *search) results(call *ssa.Call, index int, in part) (all []place, ok bool) {
 	common := call.Common()
 	if b, isBuiltin := common.Value.(*ssa.Builtin); isBuiltin {
@@ -325,7 +327,7 @@ func calledName(call *ssa.CallCommon) string {
 	return ""
 }
 
-// callees returns the functions with bodies that a call can mean.
+// callees returns the functions with bodies that a call can execute.
 func (s *search) callees(call *ssa.CallCommon) []*ssa.Function {
 	if fn := call.StaticCallee(); fn != nil {
 		if len(fn.Blocks) == 0 {
@@ -355,7 +357,7 @@ func (s *search) callees(call *ssa.CallCommon) []*ssa.Function {
 	return all
 }
 
-// pointed returns what a pointer points to.
+// pointed returns the places that the target of a pointer comes from.
 func (s *search) pointed(v ssa.Value, in part) ([]place, bool) {
 	switch v := v.(type) {
 	case *ssa.Alloc:
@@ -377,7 +379,8 @@ func (s *search) pointed(v ssa.Value, in part) ([]place, bool) {
 	return nil, isConst(v)
 }
 
-// storedThrough returns what the program stores through a pointer, or through one to a part of what it points to.
+// storedThrough returns the values that the program stores through a pointer, or through a pointer to a part of its
+// target.
 func (s *search) storedThrough(v ssa.Value, in part) (all []place) {
 	if v.Referrers() == nil {
 		return nil
@@ -408,7 +411,7 @@ func (s *search) storedThrough(v ssa.Value, in part) (all []place) {
 	return all
 }
 
-// elements returns what is in a slice, a map or a channel.
+// elements returns the elements of a slice, a map or a channel.
 func (s *search) elements(v ssa.Value, in part) (all []place, ok bool) {
 	switch v := v.(type) {
 	case *ssa.Slice:

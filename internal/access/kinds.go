@@ -19,7 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// kind is a kind of objects with its resource.
+// kind is a kind with its resource and scope.
 type kind struct {
 	Group, Kind string
 	Plural      string
@@ -27,8 +27,8 @@ type kind struct {
 	Guessed     bool
 }
 
-// builtinTable has the kinds of Kubernetes, one on a line: group, kind, resource and scope. TestBuiltinTable writes it
-// from the clients that client-gen wrote.
+// builtinTable has Kubernetes' own kinds, one on each line, with group, kind, resource and scope. TestBuiltinTable
+// generates it from client-go's clients.
 //
 //go:embed builtin.txt
 var builtinTable string
@@ -37,16 +37,16 @@ var builtinTable string
 type kinds struct {
 	p       *program
 	builtin map[schema.GroupKind]kind
-	// packages are the declarations of API packages, by import path.
+	// packages caches the declarations of API packages, by import path.
 	packages map[string]*apiPackage
 }
 
-// apiPackage has the markers of the types of a package.
+// apiPackage has the API group of a package and the markers of its types.
 type apiPackage struct {
 	group string // "" is the core group if known is true
 	known bool
 	types map[string][]string // lines of the comments above each type
-	// constants are the string constants that are declared with a literal.
+	// constants are the string constants that literals declare.
 	constants map[string]string
 }
 
@@ -89,14 +89,14 @@ func (k *kinds) named(group, name string) kind {
 	return kind{group, name, plural.Resource, ScopeUnknown, true}
 }
 
-// mayBeAPI reports whether the last element of a package's path is a version, as in paths of API packages.
+// mayBeAPI reports whether the last element of a package's path is a version, as in the paths of API packages.
 func mayBeAPI(pkg *packages.Package) bool {
 	base := path.Base(pkg.PkgPath)
 	return len(base) > 1 && base[0] == 'v' && base[1] >= '0' && base[1] <= '9'
 }
 
-// of returns the kind of the objects of a Go type, such as *appsv1.Deployment, *appsv1.DeploymentList and the
-// apply configuration of Deployments. why is the reason if there is none.
+// of returns the kind of a Go type, such as *appsv1.Deployment, *appsv1.DeploymentList or the apply configuration of
+// Deployments. If it finds no kind, why is the reason.
 func (k *kinds) of(t types.Type) (found kind, why string) {
 	named := namedOf(t)
 	if named == nil || named.Obj().Pkg() == nil {
@@ -167,7 +167,7 @@ func (k *kinds) appliedType(named *types.Named, name string) types.Type {
 	return nil
 }
 
-// declared returns the kind of a type by its markers: those of controller-gen and of client-gen.
+// declared returns the kind of a type from its controller-gen and client-gen markers.
 func (k *kinds) declared(api *apiPackage, name string) kind {
 	found := kind{Group: api.group, Kind: name, Plural: strings.ToLower(flect.Pluralize(name)), Scope: ScopeNamespaced}
 	marked := false
@@ -222,7 +222,7 @@ func (k *kinds) declarations(importPath string) *apiPackage {
 		files = append(files, file)
 		api.read(file)
 	}
-	for _, file := range files { // the scheme has this group, whatever a marker +groupName has
+	for _, file := range files { // the scheme uses this group, even if a marker +groupName differs
 		if group, found := k.groupVersion(pkg, file); found {
 			api.group, api.known = group, true
 			break
@@ -234,8 +234,8 @@ func (k *kinds) declarations(importPath string) *apiPackage {
 	return api
 }
 
-// read notes the group and the comments above types in a file. controller-gen reads the comment above a type and the
-// one above that.
+// read adds the group, the constants and the markers above types in a file. Like controller-gen, it reads the comment
+// of a type and the comment above that one.
 func (a *apiPackage) read(file *ast.File) {
 	for _, group := range file.Comments {
 		for _, comment := range group.List {
@@ -319,7 +319,7 @@ func (k *kinds) groupVersion(pkg *packages.Package, file *ast.File) (group strin
 	return group, found
 }
 
-// constantOf returns the value of a constant expression: a literal, or the name of a constant.
+// constantOf returns the value of a constant expression, which is a literal or the name of a constant.
 func (k *kinds) constantOf(pkg *packages.Package, file *ast.File, e ast.Expr) (string, bool) {
 	switch e := e.(type) {
 	case *ast.BasicLit:

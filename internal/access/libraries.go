@@ -9,8 +9,8 @@ import (
 	"golang.org/x/tools/go/ssa"
 )
 
-// watchersOf are the functions that start an informer, by import path and name, with the index of the argument that
-// has the kind; -1 means the first type argument.
+// watchersOf are the functions that start an informer, by import path and name. The value is the index of the argument
+// that determines the kind, or -1 for the first type argument.
 var watchersOf = map[string]int{
 	controllerRuntimePath + "/pkg/builder Builder.For":                  0,
 	controllerRuntimePath + "/pkg/builder Builder.Owns":                 0,
@@ -52,7 +52,7 @@ func (s *site) key() string {
 	return s.pkg + " " + s.target.Name()
 }
 
-// watchers knows the functions that start informers.
+// watchers recognizes the functions that start informers.
 func (s *site) watchers() bool {
 	index, ok := watchersOf[s.key()]
 	if !ok {
@@ -68,7 +68,8 @@ func (s *site) watchers() bool {
 	return true
 }
 
-// watch records informers. An informer of a source.Kind of old releases is recorded where its type is set.
+// watch records the requests of informers. For a source.Kind of old controller-runtime releases, store records them
+// where the program sets its type.
 func (s *site) watch(all []Access) {
 	all = slices.DeleteFunc(all, func(a Access) bool { return strings.Contains(a.Unproven, "source.Kind") })
 	for _, access := range all {
@@ -79,7 +80,7 @@ func (s *site) watch(all []Access) {
 	s.add(all, reasonInformer, List, Watch)
 }
 
-// kindInformer knows the functions that start an informer by a group, version and kind.
+// kindInformer recognizes the functions that start an informer for a group, version and kind.
 func (s *site) kindInformer() bool {
 	var at int
 	switch s.key() {
@@ -102,7 +103,7 @@ func (s *site) kindInformer() bool {
 	return true
 }
 
-// cachedReads knows the functions of kctrl's runtime that read a cache.
+// cachedReads recognizes the functions of kctrl's runtime that read from a cache.
 func (s *site) cachedReads() bool {
 	switch s.key() {
 	case runtimePath + "/cache View":
@@ -115,7 +116,7 @@ func (s *site) cachedReads() bool {
 	return true
 }
 
-// utilities knows functions that write through a client which they are given, and owner references.
+// utilities recognizes functions that write with a client argument, and functions that create owner references.
 func (s *site) utilities() bool {
 	if s.pkg == "k8s.io/apimachinery/pkg/apis/meta/v1" && s.target.Name() == "NewControllerRef" {
 		all := s.objects(s.arg(0), "finalizers")
@@ -173,7 +174,7 @@ func (s *site) utilities() bool {
 	return true
 }
 
-// createOr records what CreateOrUpdate and CreateOrPatch do.
+// createOr records the requests of CreateOrUpdate and CreateOrPatch.
 func (s *site) createOr(verb string) {
 	all := s.objects(s.arg(2), "")
 	reading := *s
@@ -182,13 +183,13 @@ func (s *site) createOr(verb string) {
 	s.add(all, reasonWrite, Create, verb)
 }
 
-// liveThen records the live read and the apply of ApplyIfDifferent.
+// liveThen records the requests of ApplyIfDifferent: a read from the API server, and an apply.
 func (s *site) liveThen(at int, subresource string, verbs ...string) {
 	s.add(s.objects(s.arg(at), ""), "a live read before an apply", Get)
 	s.add(s.objects(s.arg(at), subresource), reasonApply, verbs...)
 }
 
-// readKind records the read of a reconciler that receives objects.
+// readKind records the read that provides a reconciler with its objects.
 func (s *site) readKind(t types.Type) {
 	if t == nil || types.IsInterface(t) {
 		s.record(unproven("the kind of the reconciler is not known", ""))
@@ -234,7 +235,7 @@ var (
 	newEvents  = Access{Resource: Resource{"events.k8s.io", "events"}, Scope: ScopeNamespaced}
 )
 
-// recorders knows recorders of events.
+// recorders recognizes event recorders.
 func (s *site) recorders() bool {
 	name := s.target.Name()
 	switch {
@@ -261,7 +262,7 @@ func (s *site) recorders() bool {
 	return true
 }
 
-// managers knows the programs that run managers, and elections of leaders.
+// managers recognizes the functions that run managers and leader elections.
 func (s *site) managers() bool {
 	switch s.key() {
 	case runtimePath + "/manager Main", runtimePath + "/registry Registry.Main":
@@ -292,7 +293,7 @@ func (s *site) electionID() string {
 	return ""
 }
 
-// lease records what leader election needs.
+// lease records the requests of leader election.
 func (s *site) lease(name string) {
 	lease := Access{Resource: Resource{"coordination.k8s.io", "leases"}, Scope: ScopeNamespaced, Namespace: PodNamespace}
 	s.add([]Access{lease}, reasonLease, Create)
@@ -302,7 +303,7 @@ func (s *site) lease(name string) {
 	s.add([]Access{lease}, reasonLease, Get, Update)
 }
 
-// reviews records what a metrics server with authorization needs.
+// reviews records the requests of a metrics server with authorization.
 func (s *site) reviews() {
 	s.add([]Access{
 		{Resource: Resource{"authentication.k8s.io", "tokenreviews"}, Scope: ScopeCluster},
@@ -310,7 +311,7 @@ func (s *site) reviews() {
 	}, reasonMetrics, Create)
 }
 
-// store looks at options that a program sets in structs of libraries.
+// store records the requests that follow from an option that the program sets in a struct of a library.
 func (a *analysis) store(in *reached, store *ssa.Store) {
 	addr, ok := store.Addr.(*ssa.FieldAddr)
 	if !ok {
@@ -363,7 +364,7 @@ func unwrapFunction(v ssa.Value) ssa.Value {
 	return v
 }
 
-// reference records an owner reference that a composite literal makes.
+// reference records an owner reference that a composite literal creates.
 func (s *site) reference(addr *ssa.FieldAddr, block ssa.Value) {
 	if isFalse(block) || s.isFalsePointer(block) {
 		return
@@ -378,7 +379,7 @@ func (s *site) reference(addr *ssa.FieldAddr, block ssa.Value) {
 	s.owner([]Access{s.kinds.named(groupOfVersion(versions[0]), kinds[0]).access("finalizers")})
 }
 
-// appliedOwner records an owner reference that the methods of an apply configuration make, one after the other.
+// appliedOwner records an owner reference that a chain of an apply configuration's methods creates.
 func (s *site) appliedOwner() {
 	var kinds, versions []ssa.Value
 	note := func(call *ssa.Call) {

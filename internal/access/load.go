@@ -20,7 +20,7 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
 )
 
-// Import paths of the libraries whose calls the analysis knows. It does not look into their functions.
+// The import paths of the libraries whose functions the analysis recognizes by name instead of analyzing their bodies.
 const (
 	runtimePath           = "github.com/kctrl-dev/kctrl/runtime"
 	controllerRuntimePath = "sigs.k8s.io/controller-runtime"
@@ -29,12 +29,12 @@ const (
 
 // Config configures [Analyze].
 type Config struct {
-	// Dir is the directory of the project, an absolute path. Positions are relative to it.
+	// Dir is the absolute path of the project. Positions are relative to it.
 	Dir string
 	// Patterns are package patterns relative to Dir. Empty means "./...". A named main package is a root even if it
 	// runs no manager.
 	Patterns []string
-	// Cache is a directory that keeps results. Empty keeps none.
+	// Cache is the directory that caches results. Empty disables the cache.
 	Cache string
 }
 
@@ -42,10 +42,10 @@ type Config struct {
 type program struct {
 	dir      string
 	fset     *token.FileSet
-	own      []*packages.Package                  // of the patterns
+	own      []*packages.Package                  // packages that match the patterns
 	read     []*packages.Package                  // own, and the libraries whose bodies are analyzed
-	all      map[string]*packages.Package         // own and all that they import, without types
-	bodies   map[*types.Package]*packages.Package // of read
+	all      map[string]*packages.Package         // own and all packages that they import, without types
+	bodies   map[*types.Package]*packages.Package // packages of read, by their types
 	types    map[string]*types.Package
 	ssa      *ssa.Program
 	problems []error
@@ -59,8 +59,8 @@ const (
 		packages.NeedTypesInfo | packages.NeedModule
 )
 
-// load reads the packages of the patterns, and the libraries that they give clients to, with types and syntax. Other
-// packages are known by their exported types.
+// load loads the packages that match the patterns, and the libraries to which they pass clients, with types and syntax.
+// Of the other packages, it loads only the exported types.
 func load(ctx context.Context, cfg Config) (*program, error) {
 	patterns := cfg.Patterns
 	if len(patterns) == 0 {
@@ -114,7 +114,7 @@ func listError(err error) error {
 	return &diagnostic.Error{Message: "cannot load the Go packages: " + text, Hint: hint, Cause: err}
 }
 
-// isFramework reports whether the analysis knows the functions of a package by name.
+// isFramework reports whether the analysis recognizes the functions of a package by name.
 func isFramework(path string) bool {
 	return within(path, runtimePath) || within(path, controllerRuntimePath) || within(path, clientGoPath) ||
 		strings.HasPrefix(path, "k8s.io/api/") || within(path, "k8s.io/apimachinery") || isGeneratedClient(path)
@@ -122,14 +122,15 @@ func isFramework(path string) bool {
 
 func within(path, parent string) bool { return path == parent || strings.HasPrefix(path, parent+"/") }
 
-// isGeneratedClient reports whether client-gen, informer-gen or lister-gen wrote a package, by its path.
+// isGeneratedClient reports whether, according to its path, client-gen, informer-gen or lister-gen generated a package.
 func isGeneratedClient(path string) bool {
 	return strings.Contains(path, "/clientset/") || strings.HasSuffix(path, "/clientset") ||
 		strings.Contains(path, "/informers/") || strings.Contains(path, "/listers/") ||
 		strings.Contains(path, "/applyconfiguration/")
 }
 
-// libraries returns the packages outside of the patterns that import a client directly: programs give them clients.
+// libraries returns the packages that import a client directly and do not match the patterns, because programs pass
+// clients to them.
 func libraries(graph []*packages.Package) []string {
 	own := map[string]bool{}
 	for _, pkg := range graph {
@@ -151,7 +152,7 @@ func libraries(graph []*packages.Package) []string {
 	return found
 }
 
-// isClient reports whether a package has a client of the API server.
+// isClient reports whether a package provides a client of the API server.
 func isClient(path string) bool {
 	switch path {
 	case controllerRuntimePath, controllerRuntimePath + "/pkg/client", runtimePath + "/client",
@@ -161,8 +162,8 @@ func isClient(path string) bool {
 	return strings.HasPrefix(path, clientGoPath+"/kubernetes/typed/")
 }
 
-// build makes SSA of all code that has types. It takes the bodies of functions that do not compile out, and records
-// them as problems.
+// build creates the SSA form of all code that has types. It removes the bodies of functions that do not compile, and
+// records their errors as problems.
 func (p *program) build() {
 	p.ssa = ssa.NewProgram(p.fset, ssa.InstantiateGenerics)
 	for _, pkg := range p.read {
@@ -201,7 +202,7 @@ func (p *program) build() {
 	}
 }
 
-// buildPackage builds one package. Code that the type checker accepts in part can make the builder panic.
+// buildPackage builds one package, and records a problem if the builder panics. It can panic on code with type errors.
 func (p *program) buildPackage(s *ssa.Package, pkg *packages.Package) {
 	defer func() {
 		if v := recover(); v != nil {
@@ -232,7 +233,7 @@ func (p *program) leaveBroken(pkg *packages.Package) {
 	for _, e := range pkg.Errors {
 		pos := p.position(e.Pos)
 		if missing != nil || e.Kind == packages.ListError && len(pkg.TypeErrors) > 0 || unreadable[pos.Filename] {
-			continue // a list error is the compiler's text about the same errors
+			continue // a list error repeats the type errors in the compiler's words
 		}
 		unreadable[pos.Filename] = e.Kind == packages.ParseError
 		message, hint := explain(pkg, e.Msg)
@@ -260,7 +261,7 @@ func (p *program) leaveBroken(pkg *packages.Package) {
 	}
 }
 
-// explain returns the message of an error and what to do. The error of an import is that of the imported package.
+// explain returns the message of an error and a hint. For a failed import, the message is that of the imported package.
 func explain(pkg *packages.Package, message string) (text, hint string) {
 	hint = "repair what go build ./... reports, and run the command again"
 	rest, isImport := strings.CutPrefix(message, "could not import ")
@@ -305,7 +306,7 @@ func usesInvalid(fn *ast.FuncDecl, info *types.Info) (invalid bool) {
 	return invalid
 }
 
-// position parses a position as go/packages writes it.
+// position parses a position in the format of go/packages.
 func (p *program) position(text string) token.Position {
 	if text == "" || text == "-" {
 		return token.Position{}
@@ -332,7 +333,7 @@ func (p *program) position(text string) token.Position {
 	return pos
 }
 
-// relative returns the name of a file relative to the directory, with slashes, if the file is in it.
+// relative returns the name of a file relative to p.dir, as [Relative] does.
 func (p *program) relative(name string) string { return Relative(p.dir, name) }
 
 // Relative returns the name of a file relative to a directory, with slashes, if the file is in it. It returns
@@ -349,14 +350,14 @@ func Relative(dir, name string) string {
 	return name
 }
 
-// at returns the position of a node, relative to the directory.
+// at returns a position with a file name relative to p.dir.
 func (p *program) at(pos token.Pos) token.Position {
 	at := p.fset.Position(pos)
 	at.Filename, at.Offset = p.relative(at.Filename), 0
 	return at
 }
 
-// missingImport returns an error if no downloaded module provides an import of a package, else nil.
+// missingImport returns an error if no downloaded module provides an import of a package, and nil otherwise.
 func (p *program) missingImport(pkg *packages.Package) *diagnostic.Error {
 	for _, path := range slices.Sorted(maps.Keys(pkg.Imports)) {
 		for _, e := range pkg.Imports[path].Errors {
@@ -369,8 +370,8 @@ func (p *program) missingImport(pkg *packages.Package) *diagnostic.Error {
 	return nil
 }
 
-// skipped reports files of the analyzed packages that build constraints exclude, and modules below the directory: their
-// code is part of other programs.
+// skipped records a problem for each file of the analyzed packages that build constraints exclude and that may send
+// requests.
 func (p *program) skipped() {
 	for _, pkg := range p.own {
 		for _, name := range slices.Sorted(slices.Values(pkg.IgnoredFiles)) {
@@ -386,8 +387,8 @@ func (p *program) skipped() {
 	}
 }
 
-// modulesBelow returns the directories of other modules below the directory whose files may send requests. Their
-// programs are not those of this module.
+// modulesBelow returns the directories of other modules below p.dir whose files may send requests. The analysis skips
+// these modules.
 func (p *program) modulesBelow() (found []string) {
 	module := ""
 	_ = filepath.WalkDir(p.dir, func(name string, file os.DirEntry, err error) error {
@@ -414,7 +415,7 @@ func (p *program) modulesBelow() (found []string) {
 	return found
 }
 
-// mentionsAPI reports whether a file has an import of a client or an RBAC marker.
+// mentionsAPI reports whether a file contains the import path of a client library or an RBAC marker.
 func mentionsAPI(name string) bool {
 	content, err := os.ReadFile(name)
 	if err != nil {
@@ -428,11 +429,12 @@ func mentionsAPI(name string) bool {
 	return false
 }
 
-// besideOperators are the names of directories with programs that are not operators, such as generators and tests.
+// besideOperators are the names of directories whose programs are not operators, such as generators and tests.
 var besideOperators = []string{"hack", "test", "tests", "e2e", "tools", "examples", "docs"}
 
-// programs returns the programs to follow, and what they reach: those of the patterns that run a manager or informers,
-// or all if the patterns name packages. If none does, these are the programs that link a manager, or else all.
+// programs returns the programs to analyze, and the functions that they reach. named reports whether the user listed
+// packages; then these are all programs that match the patterns. Otherwise they are the programs that run a manager or
+// informers, or else those that link a manager, or else all programs.
 func (p *program) programs(named bool) ([]*packages.Package, *reach) {
 	var all, linking, running []*packages.Package
 	for _, pkg := range p.own {
@@ -466,14 +468,14 @@ func (p *program) reached(mains []*packages.Package) *reach {
 	return r
 }
 
-// isBeside reports whether a program is in a directory for other things than operators.
+// isBeside reports whether a program is in one of the directories of besideOperators.
 func (p *program) isBeside(pkg *packages.Package) bool {
 	return slices.ContainsFunc(strings.Split(p.relative(dirOf(pkg)), "/"), func(name string) bool {
 		return slices.Contains(besideOperators, name)
 	})
 }
 
-// linked returns the import paths of the packages of the main module that the programs import, with the programs.
+// linked returns the import paths of the programs, and of the packages of the main module that they import.
 func (p *program) linked(mains []*packages.Package) []string {
 	seen := map[string]bool{}
 	var visit func(path string)
@@ -493,7 +495,7 @@ func (p *program) linked(mains []*packages.Package) []string {
 	return slices.Sorted(maps.Keys(seen))
 }
 
-// links reports whether a program links a manager of controllers.
+// links reports whether a program links a controller manager or client-go's informers.
 func (p *program) links(pkg *packages.Package, seen map[string]bool) bool {
 	if seen[pkg.PkgPath] {
 		return false

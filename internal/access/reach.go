@@ -14,7 +14,7 @@ import (
 type reached struct {
 	fn   *ssa.Function
 	by   *reached  // nil for roots
-	from token.Pos // where by calls fn, or passes it on
+	from token.Pos // where by calls fn, or uses it as a value
 }
 
 // callEdge is a call of a function with a body.
@@ -24,16 +24,17 @@ type callEdge struct {
 	invoke bool
 }
 
-// reach finds the functions that a program can call: rapid type analysis, in which libraries call each function value
-// and each method of an interface that they are given. A function that main links and nothing calls is not reached.
+// reach finds the functions that a program can call, by rapid type analysis. It assumes that libraries call each
+// function value, and each method of an interface, that they receive. Functions that are linked but not called are not
+// reached.
 type reach struct {
 	p       *program
 	found   map[*ssa.Function]*reached
 	order   []*reached
 	callers map[*ssa.Function][]callEdge
 
-	converted map[types.Type]*reached // concrete types that become interfaces, by first place
-	concrete  []types.Type            // converted, in order
+	converted map[types.Type]*reached // concrete types that become interfaces, with the first function that converts them
+	concrete  []types.Type            // keys of converted, in order
 	at        map[types.Type]token.Pos
 	invokes   []invocation
 	values    map[string][]*ssa.Function // functions used as values, by signature
@@ -120,7 +121,7 @@ func (p *program) exportedMethods(obj *types.TypeName) []*ssa.Function {
 	return all
 }
 
-// add records that a function is called. Functions without a body are those of libraries.
+// add records that a function is called. It skips functions without a body, which belong to libraries.
 func (r *reach) add(fn *ssa.Function, by *reached, from token.Pos) {
 	if fn == nil || r.found[fn] != nil || len(fn.Blocks) == 0 {
 		return
@@ -131,7 +132,7 @@ func (r *reach) add(fn *ssa.Function, by *reached, from token.Pos) {
 	r.queue = append(r.queue, next)
 }
 
-// scan looks at the instructions of a function.
+// scan visits the instructions of a function.
 func (r *reach) scan(in *reached) {
 	for _, block := range in.fn.Blocks {
 		for _, instr := range block.Instrs {
@@ -141,7 +142,7 @@ func (r *reach) scan(in *reached) {
 }
 
 func (r *reach) instruction(in *reached, instr ssa.Instruction) {
-	var callee ssa.Value // operand that is called, not passed on
+	var callee ssa.Value // operand that is called, and not used as a value
 	if call, ok := instr.(ssa.CallInstruction); ok {
 		common := call.Common()
 		callee = common.Value
@@ -161,7 +162,8 @@ func (r *reach) instruction(in *reached, instr ssa.Instruction) {
 	}
 }
 
-// conversionAt returns the position of a conversion: of the call whose argument it is, if it is not in the source.
+// conversionAt returns the position of a conversion. If the conversion is not in the source, it returns the position of
+// the instruction that uses the result, such as a call.
 func conversionAt(m *ssa.MakeInterface, fn *ssa.Function) token.Pos {
 	if m.Pos().IsValid() {
 		return m.Pos()
@@ -174,7 +176,7 @@ func conversionAt(m *ssa.MakeInterface, fn *ssa.Function) token.Pos {
 	return positionOf(m, fn)
 }
 
-// positionOf returns the position of an instruction, or of its function.
+// positionOf returns the position of an instruction, of one of its operands, or of its function.
 func positionOf(instr ssa.Instruction, fn *ssa.Function) token.Pos {
 	if instr.Pos().IsValid() {
 		return instr.Pos()
@@ -211,7 +213,7 @@ func (r *reach) call(in *reached, call *ssa.CallCommon, pos token.Pos) {
 	}
 }
 
-// value records that a function is used as a value: something that gets the value calls it.
+// value records that a function is used as a value. The analysis assumes that code which receives the value calls it.
 func (r *reach) value(in *reached, fn *ssa.Function, pos token.Pos) {
 	signature := signatureOf(fn.Signature)
 	if !slices.Contains(r.values[signature], fn) {
@@ -223,7 +225,7 @@ func (r *reach) value(in *reached, fn *ssa.Function, pos token.Pos) {
 	r.add(fn, in, pos)
 }
 
-// signatureOf returns the types of a signature, without its receiver and names, as a key.
+// signatureOf returns the parameter and result types of a signature as a key.
 func signatureOf(s *types.Signature) string {
 	var key strings.Builder
 	for _, tuple := range []*types.Tuple{s.Params(), s.Results()} {
@@ -239,7 +241,7 @@ func signatureOf(s *types.Signature) string {
 	return key.String()
 }
 
-// called are methods that libraries look for in values of other interfaces.
+// called are methods that libraries call after a type assertion from another interface.
 var called = []string{"Default", "ValidateCreate", "ValidateUpdate", "ValidateDelete", "Start", "Run", "Reconcile",
 	"Handle", "ServeHTTP"}
 
@@ -262,7 +264,7 @@ func (r *reach) convert(in *reached, concrete, to types.Type, pos token.Pos) {
 	}
 	if named, isNamed := types.Unalias(to).(*types.Named); isNamed && named.Obj().Pkg() != nil &&
 		r.p.isRead(named.Obj().Pkg()) {
-		return // only code that is analyzed calls the methods
+		return // only analyzed code can call the methods
 	}
 	methods := r.p.ssa.MethodSets.MethodSet(concrete)
 	for sel := range methods.Methods() {
@@ -277,7 +279,7 @@ func (r *reach) convert(in *reached, concrete, to types.Type, pos token.Pos) {
 	}
 }
 
-// hasBodies reports whether methods of a type can be code that is analyzed.
+// hasBodies reports whether the methods of a type can have bodies that are analyzed.
 func (r *reach) hasBodies(t types.Type) bool {
 	if p, ok := types.Unalias(t).(*types.Pointer); ok {
 		t = p.Elem()
@@ -288,7 +290,7 @@ func (r *reach) hasBodies(t types.Type) bool {
 
 func (p *program) isRead(pkg *types.Package) bool { return p.bodies[pkg] != nil }
 
-// invoke adds the method of a concrete type that a call of an interface can mean.
+// invoke adds the method of a concrete type that a call of an interface method can execute.
 func (r *reach) invoke(i invocation, concrete types.Type) {
 	target, ok := i.call.Value.Type().Underlying().(*types.Interface)
 	if !ok || !types.Implements(concrete, target) {
@@ -306,8 +308,8 @@ func (r *reach) invoke(i invocation, concrete types.Type) {
 	r.add(fn, i.in, i.pos)
 }
 
-// forwards reports whether a method is that of an interface embedded in a struct: a call of it is a call of the
-// interface.
+// forwards reports whether a method belongs to an interface that is embedded in a struct. A call of such a method is a
+// call of the interface.
 func forwards(sel *types.Selection) bool {
 	recv := sel.Obj().(*types.Func).Signature().Recv()
 	return recv != nil && types.IsInterface(recv.Type())
@@ -329,12 +331,12 @@ func (r *reach) chain(to *reached) []Frame {
 	return frames
 }
 
-// isWrapper reports whether a function is not in the source: a promoted method, or a method value.
+// isWrapper reports whether a function is not in the source, such as a promoted method or a method value.
 func isWrapper(fn *ssa.Function) bool {
 	return fn.Synthetic != "" && fn.Syntax() == nil && fn.Name() != "init"
 }
 
-// functionName returns the name of a function as it is written in its package: "(*GuestbookReconciler).Reconcile".
+// functionName returns the name of a function as its package writes it, such as "(*GuestbookReconciler).Reconcile".
 func functionName(fn *ssa.Function) string {
 	name := fn.RelString(nil)
 	if fn.Parent() != nil {
@@ -369,13 +371,13 @@ func withoutTypeArguments(name string) string {
 	}, name)
 }
 
-// aliases are the variables of controller-runtime with functions of its other packages.
+// aliases are the variables of package controller-runtime that hold functions of its other packages.
 var aliases = map[string]string{
 	"NewManager": "/pkg/manager New", "SetControllerReference": "/pkg/controller/controllerutil SetControllerReference",
 	"CreateOrUpdate": "/pkg/controller/controllerutil CreateOrUpdate",
 }
 
-// aliased returns the function in a variable of controller-runtime, or nil.
+// aliased returns the function that a variable of package controller-runtime holds, or nil.
 func (p *program) aliased(v ssa.Value) *types.Func {
 	load, ok := v.(*ssa.UnOp)
 	if !ok {
@@ -394,7 +396,7 @@ func (p *program) aliased(v ssa.Value) *types.Func {
 	return fn
 }
 
-// runsManager reports whether the program makes a manager, or runs informers of client-go.
+// runsManager reports whether the program creates a manager, or runs client-go's informers.
 func (r *reach) runsManager() bool {
 	for _, in := range r.order {
 		for _, block := range in.fn.Blocks {
@@ -408,7 +410,7 @@ func (r *reach) runsManager() bool {
 	return false
 }
 
-// isManager reports whether a call makes or runs a manager, an informer or a reflector.
+// isManager reports whether a call creates or runs a manager, an informer or a reflector.
 func (p *program) isManager(call *ssa.CallCommon) bool {
 	fn := p.aliased(call.Value)
 	if call.IsInvoke() {

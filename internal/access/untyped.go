@@ -8,10 +8,10 @@ import (
 	"golang.org/x/tools/go/ssa"
 )
 
-// gvk is a kind that a program names. kctrl needs no version: permissions have none.
+// gvk is a kind that a program specifies by group and kind. It has no version, because permissions have none.
 type gvk struct{ group, kind string }
 
-// settings are the calls by which a program sets the kind of unstructured objects, by what they are called on.
+// settings are the values that a program sets as kinds of unstructured objects, by the object.
 type settings struct {
 	gvks     map[ssa.Value][]ssa.Value // arguments of SetGroupVersionKind
 	versions map[ssa.Value][]ssa.Value // arguments of SetAPIVersion
@@ -19,7 +19,7 @@ type settings struct {
 	content  map[ssa.Value][]ssa.Value // maps that are stored in the field Object
 }
 
-// newSettings finds them in all reached functions.
+// newSettings finds the settings in all reached functions.
 func (f *flow) newSettings() *settings {
 	s := &settings{
 		gvks: map[ssa.Value][]ssa.Value{}, versions: map[ssa.Value][]ssa.Value{}, kinds: map[ssa.Value][]ssa.Value{},
@@ -74,7 +74,7 @@ func (f *flow) noteSetting(s *settings, instr ssa.Instruction) {
 	}
 }
 
-// roots returns the variables that a pointer can point to. A pointer to a field counts as one to the struct.
+// roots returns the variables to which a pointer can point. For a pointer to a field, it returns the struct.
 func (f *flow) roots(v ssa.Value) (all []ssa.Value) {
 	for {
 		addr, ok := v.(*ssa.FieldAddr)
@@ -181,7 +181,8 @@ func groupOfVersion(version string) string {
 	return group
 }
 
-// mapped returns the kinds in a map: those of a literal with "apiVersion" and "kind", and of converted objects.
+// mapped returns the kinds of the objects whose fields a map can contain: those that the program sets with the keys
+// "apiVersion" and "kind", and those of objects that ToUnstructured converted.
 func (s *site) mapped(content ssa.Value) (found []gvk, complete bool) {
 	var versions, kinds []ssa.Value
 	origins, complete := s.origins(place{content, ""}, true, func(p place) bool {
@@ -219,7 +220,7 @@ func (s *site) mapped(content ssa.Value) (found []gvk, complete bool) {
 	return append(found, more...), complete && known
 }
 
-// converted returns the object whose fields are in a map: the argument of ToUnstructured. It returns nil for others.
+// converted returns the argument of ToUnstructured if v is the resulting map, and nil otherwise.
 func converted(v ssa.Value) ssa.Value {
 	result, ok := v.(*ssa.Extract)
 	if !ok || result.Index != 0 {
@@ -252,7 +253,7 @@ func (s *site) typed(object ssa.Value) (found []gvk, complete bool) {
 	return found, complete && len(found) > 0
 }
 
-// unwrapped returns the value in an interface.
+// unwrapped returns the value in an interface, or v itself.
 func unwrapped(v ssa.Value) ssa.Value {
 	if m, ok := v.(*ssa.MakeInterface); ok {
 		return m.X
@@ -302,7 +303,7 @@ func fieldIndex(s *types.Struct, name string) int {
 	return 0
 }
 
-// structured returns the kinds that a schema.GroupVersionKind or GroupKind can be.
+// structured returns the kinds that a schema.GroupVersionKind or GroupKind can contain.
 func (s *site) structured(at place) (found []gvk, complete bool) {
 	origins, complete := s.origins(at, true, func(p place) bool {
 		call, ok := p.v.(*ssa.Call)
@@ -326,7 +327,7 @@ func (s *site) structured(at place) (found []gvk, complete bool) {
 	return found, complete
 }
 
-// hasFieldStores reports whether a struct variable is set field by field.
+// hasFieldStores reports whether the program accesses single fields of a struct variable.
 func hasFieldStores(alloc *ssa.Alloc) bool {
 	for _, user := range *alloc.Referrers() {
 		if _, ok := user.(*ssa.FieldAddr); ok {
@@ -374,7 +375,7 @@ func (s *site) gvkAt(p place) ([]gvk, bool) {
 	return nil, false
 }
 
-// groupOf returns the group of a schema.GroupVersion: a constant, or the variable of an API package.
+// groupOf returns the group of a schema.GroupVersion, from a constant or from the variable of an API package.
 func (s *site) groupOf(v ssa.Value) (string, bool) {
 	origins, _ := s.origins(place{v, ""}, false, func(p place) bool {
 		_, isGlobal := p.v.(*ssa.Global)

@@ -17,18 +17,18 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
 )
 
-// assetsVariable names a directory with etcd and kube-apiserver binaries to use instead of building them.
+// assetsVariable is the environment variable with a directory of etcd and kube-apiserver binaries. If it is set, kctrl
+// uses these binaries instead of building them.
 const assetsVariable = "KUBEBUILDER_ASSETS"
 
-// Assets are the binaries of a control plane: either the multi-call binary that [Build] compiles, or a directory of
-// separate ones.
+// Assets are the binaries of a control plane: either the multi-call binary that [Build] compiles, or a directory with
+// separate binaries.
 type Assets struct {
 	multiCall binary
 	dir       string
 }
 
-// givenAssets returns the assets in the directory that the environment variable names. The bool reports whether it is
-// set.
+// givenAssets returns the assets in the directory in KUBEBUILDER_ASSETS. The bool reports whether that variable is set.
 func givenAssets(opts Options) (Assets, bool, error) {
 	dir := os.Getenv(assetsVariable)
 	if dir == "" {
@@ -53,8 +53,8 @@ func givenAssets(opts Options) (Assets, bool, error) {
 	return Assets{dir: dir}, true, nil
 }
 
-// Host runs the program of the API server in memory as a host of isolated servers. It reads requests from standard input
-// until that ends. On Linux and macOS the program replaces this process.
+// Host runs the program of the in-memory API server as a host of isolated servers. It reads requests from standard
+// input until standard input ends. On Linux and macOS the program replaces this process.
 func (a Assets) Host(opts Options) error {
 	program, flags := string(a.multiCall), []string{"-host"}
 	if opts.FakeControllers {
@@ -93,8 +93,9 @@ func (a Assets) command(name string, flags []string) []string {
 	return append([]string{filepath.Join(a.dir, name)}, flags...)
 }
 
-// discardDamaged returns an error and removes the binary if its content differs from the compiled one. The next Build
-// then compiles it again. It reads the whole binary, so it is called only after a binary failed to start.
+// discardDamaged removes the binary and returns an error if its content differs from that of the compiled one. The next
+// Build then compiles it again. discardDamaged reads the whole binary, so it is called only after a binary failed to
+// start.
 func (a Assets) discardDamaged() error {
 	if a.multiCall == "" {
 		return nil
@@ -110,14 +111,14 @@ func (a Assets) discardDamaged() error {
 	return d
 }
 
-// binary is the path of a binary in the cache. A file beside it, with the suffix .sum, has its size and its SHA-256.
-// Binaries from older versions of kctrl have no such file and count as intact.
+// binary is the path of a binary in the cache. A file beside it, with the suffix .sum, contains its size and its
+// SHA-256. Binaries from older versions of kctrl have no such file and are considered intact.
 type binary string
 
 func (b binary) sumPath() string { return string(b) + ".sum" }
 
-// check fails with fs.ErrNotExist if the binary does not exist, and with another error if its size is wrong, as after a
-// power failure. It does not read the binary.
+// check returns fs.ErrNotExist if the binary does not exist, and another error if its size is wrong, for example after
+// a power failure. It does not read the binary.
 func (b binary) check() error {
 	info, err := os.Stat(string(b))
 	if err != nil {
@@ -182,8 +183,8 @@ func sumOf(path string) (size int64, hash string, err error) {
 	return size, hex.EncodeToString(h.Sum(nil)), err
 }
 
-// install moves a compiled binary to its place in the cache and writes its sum. The move is atomic, also on a power
-// failure.
+// install moves a compiled binary to its place in the cache and writes its sum. The move is atomic, even if the power
+// fails.
 func (b binary) install(built string) error {
 	size, hash, err := sumOf(built)
 	if err != nil {
@@ -205,8 +206,8 @@ func (b binary) install(built string) error {
 	return os.Rename(built, string(b))
 }
 
-// inMemoryPrefix is the prefix of the directories of API servers in memory. Each change of the runtime adds a
-// directory, so the cache keeps only the inMemoryKept last used ones.
+// inMemoryPrefix is the prefix of the directories of in-memory API servers. Each change of the runtime adds a
+// directory, so the cache keeps only the inMemoryKept directories that were used last.
 const (
 	inMemoryPrefix = "inmemory-"
 	inMemoryKept   = 6
@@ -230,13 +231,13 @@ func binaryName() string {
 	return "controlplane"
 }
 
-// used records the time of use, for prune.
+// used records the time of the last use, for prune.
 func (b binary) used() {
 	now := time.Now()
-	_ = os.Chtimes(string(b), now, now) // an unwritable cache is not pruned either
+	_ = os.Chtimes(string(b), now, now) // prune cannot change an unwritable cache either
 }
 
-// prune removes all API servers in memory except the last used ones. It ignores errors.
+// prune removes all in-memory API servers except the last used ones. It ignores errors.
 func (b binary) prune() {
 	all, _ := filepath.Glob(filepath.Join(filepath.Dir(filepath.Dir(string(b))), inMemoryPrefix+"*",
 		filepath.Base(string(b))))

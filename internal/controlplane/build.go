@@ -17,12 +17,12 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
 )
 
-// Build returns the assets that opts require. It compiles missing ones into the user's cache, which takes minutes, and
-// reports progress. Several processes may call it at once: one compiles, and the others wait. An interrupted build
+// Build returns the assets that opts require. It compiles missing assets into the user's cache, which takes minutes,
+// and reports progress. Several processes may call it at once: one compiles, and the others wait. An interrupted build
 // leaves no partial binary, and the packages that it compiled stay in the go command's cache.
 //
-// If KUBEBUILDER_ASSETS is set, Build compiles nothing and returns the binaries in that directory, except for an API
-// server in memory.
+// If KUBEBUILDER_ASSETS is set, Build compiles nothing and returns the binaries in that directory, except for an
+// in-memory API server.
 func Build(ctx context.Context, opts Options, progress Progress) (Assets, error) {
 	release, err := release(opts.Kubernetes)
 	if err != nil {
@@ -55,7 +55,7 @@ func Compiled(ctx context.Context, opts Options) bool {
 	return err != nil || slices.ContainsFunc(builds, func(b *build) bool { return b.binary.check() == nil })
 }
 
-// builds returns the possible builds for opts, of which any one suffices. The first is the one to compile.
+// builds returns the possible builds for opts. Any one of them suffices, and the first is the one to compile.
 func builds(ctx context.Context, release string, opts Options) ([]*build, error) {
 	goVersion, err := goVersion(ctx)
 	if err != nil {
@@ -85,7 +85,7 @@ type build struct {
 	binary  binary
 }
 
-// recipe is how a program is compiled.
+// recipe describes how a program is compiled.
 type recipe struct {
 	begins  string // first line of the progress
 	pattern string // package pattern
@@ -98,8 +98,8 @@ func (b *build) recipe() recipe {
 		return recipe{
 			begins:  "compiling the API server in memory from its Go modules; this takes less than a minute, once",
 			pattern: "./" + string(b.program),
-			// The same flags as in go test: tests of operators link most of these packages, and the go command caches them for
-			// both.
+			// These are the flags of go test. Tests of operators link most of these packages, so the go command compiles them
+			// once for both.
 			flags: append([]string{"-buildvcs=false", "-ldflags=-s -w"}, compilerFlags(os.Getenv("GOFLAGS"))...),
 		}
 	}
@@ -119,7 +119,7 @@ func compilerFlags(goflags string) []string {
 	})
 }
 
-// splitFlags splits GOFLAGS as the go command does: at spaces outside of quotes.
+// splitFlags splits GOFLAGS like the go command, at spaces outside of quotes.
 func splitFlags(goflags string) (flags []string) {
 	for rest := strings.TrimLeft(goflags, " \t\r\n"); rest != ""; rest = strings.TrimLeft(rest, " \t\r\n") {
 		ends, flag := " \t\r\n", rest
@@ -151,7 +151,7 @@ func (b *build) run(ctx context.Context, progress Progress) error {
 	case !errors.Is(err, fs.ErrNotExist):
 		progress.Step(err.Error() + "; compiling it again")
 	}
-	// Only the holder of the lock uses this directory, so its content is from a process that was killed.
+	// Only the holder of the lock uses this directory, so any content is from a process that was killed.
 	work := dir + ".build"
 	if err := os.RemoveAll(work); err != nil {
 		return unwritable(work, err)
@@ -197,7 +197,7 @@ func (b *build) runGo(ctx context.Context, work string, output *goOutput, args .
 	cmd.Dir = work
 	cmd.Env = append(os.Environ(), "GOWORK=off", "GOFLAGS=-mod=readonly", "GOOS=", "GOARCH=",
 		"GOTMPDIR="+filepath.Join(work,
-			"tmp")) // keeps temporary files of a killed build in a directory that the next one removes
+			"tmp")) // the next build removes this directory, with the temporary files of a killed one
 	cmd.Env = append(cmd.Env, b.recipe().env...)
 	endWithUs(cmd)
 	var stdout bytes.Buffer
@@ -211,7 +211,7 @@ func (b *build) runGo(ctx context.Context, work string, output *goOutput, args .
 	return stdout.Bytes(), nil
 }
 
-// failures are the causes of failed builds, identified by text in the output of the go command, with a hint for each.
+// failures are causes of failed builds, each with a string in the go command's output that identifies it, and a hint.
 var failures = []struct{ says, hint string }{
 	{"no space left on device", "free some disk space: a build needs about 3 GB in the directories of go env GOCACHE " +
 		"GOMODCACHE"},
@@ -266,7 +266,7 @@ func goVersion(ctx context.Context) (string, error) {
 	return string(bytes.TrimSpace(out)), nil
 }
 
-// cacheDir returns a directory of kctrl in the user's cache. It creates the directory.
+// cacheDir returns one of kctrl's directories in the user's cache. It creates the directory.
 func cacheDir(name string) (string, error) {
 	user, err := os.UserCacheDir()
 	if err != nil {

@@ -19,8 +19,8 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
 )
 
-// fakeGo puts a go command on PATH that answers "go env" and "go list". For "go build" it runs script, where $out is
-// the output file.
+// fakeGo puts a go command on PATH that supports "go env" and "go list". For "go build" it runs script, in which $out
+// is the output file.
 func fakeGo(t *testing.T, script string) {
 	t.Helper()
 	dir := t.TempDir()
@@ -104,7 +104,7 @@ func TestFailedBuildHasTheOutputOfGo(t *testing.T) {
 		"reading https://p/x: 403 Forbidden":             "credentials",
 		"verifying x@v1: checksum mismatch":              "differs from the pinned one",
 	} {
-		// An earlier package that fails for the same reason does not change the hint.
+		// The hint does not change if an earlier package fails for the same reason.
 		fakeGo(t, fmt.Sprintf("echo k8s.io/kubernetes/pkg/proxy >&2; echo '%s' >&2; echo 'go: and so on' >&2; exit 1",
 			output))
 		_, err := Build(t.Context(), Options{}, Progress{})
@@ -205,7 +205,7 @@ func TestDamagedBinaryIsCompiledAgain(t *testing.T) {
 			t.Fatal(err)
 		}
 		var out strings.Builder
-		if name == "other" { // the same size, so only a failed start detects it
+		if name == "other" { // has the same size, so kctrl detects the damage only when the start fails
 			_, err := Start(t.Context(), assets, Options{Dir: t.TempDir(), Attached: true})
 			if d, ok := errors.AsType[*diagnostic.Error](err); !ok || !strings.Contains(d.Message, "is damaged: its SHA-256") {
 				t.Errorf("Start of a binary with other content = %v", err)
@@ -221,7 +221,7 @@ func TestDamagedBinaryIsCompiledAgain(t *testing.T) {
 			t.Errorf("%s: the binary is %q, %v", name, now, err)
 		}
 	}
-	// A failed start does not report an intact binary as damaged.
+	// A failed start does not make kctrl report an intact binary as damaged.
 	if _, err := Start(t.Context(), assets, Options{Dir: t.TempDir(), Attached: true}); err == nil ||
 		strings.Contains(err.Error(), "damaged") {
 		t.Errorf("Start = %v", err)

@@ -20,7 +20,7 @@ import (
 
 const certificateLifetime = 365 * 24 * time.Hour
 
-// authority is a certificate authority made for one instance.
+// authority is the certificate authority of one instance.
 type authority struct {
 	certificate *x509.Certificate
 	key         *ecdsa.PrivateKey
@@ -49,8 +49,8 @@ func newAuthority(name string) (*authority, error) {
 	return &authority{certificate: certificate, key: key, pem: encodePEM("CERTIFICATE", der)}, err
 }
 
-// server issues a certificate for a server on loopback. It is valid for clients too, because etcd connects to itself
-// with it.
+// server issues a certificate for a server on loopback. The certificate is also valid for clients, because etcd
+// connects to itself with it.
 func (a *authority) server(name string) (pair, error) {
 	return a.issue(pkix.Name{CommonName: name}, func(c *x509.Certificate) {
 		c.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth}

@@ -17,8 +17,8 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
 )
 
-// Environments are the environments of a user. Any number of processes may use them at once: a process that changes an
-// environment holds its lock.
+// Environments are the environments of a user. Any number of processes may use them at the same time. A process that
+// changes an environment holds the lock of that environment.
 type Environments struct {
 	// Notice receives additional information for the user. It may be nil.
 	Notice func(what string)
@@ -34,7 +34,7 @@ func OpenEnvironments() (*Environments, error) {
 	if err != nil {
 		return nil, err
 	}
-	// Resolve symbolic links: processes are found by the path of their directory.
+	// Symbolic links are resolved, because processes are found by the path of their directory.
 	dir, err = filepath.EvalSymlinks(dir)
 	return &Environments{dir: dir}, err
 }
@@ -62,7 +62,7 @@ func ValidateName(name string) error {
 	}
 }
 
-// Outcome is what Up did.
+// Outcome is the result of Up.
 type Outcome int
 
 const (
@@ -75,7 +75,7 @@ const (
 )
 
 // Up starts the environment name, or the parts of it that no longer run. A resumed environment keeps its objects, its
-// address and its options. Up calls build for the assets, with these options, only if it has something to start.
+// address and its options. If Up must start a part, it calls build with these options for the assets.
 func (es *Environments) Up(ctx context.Context, name string, build func(Options) (Assets, error),
 	opts Options) (*Environment, Outcome, error) {
 	unlock, err := es.lock(ctx, name)
@@ -196,7 +196,7 @@ func (es *Environments) keepLogs(ctx context.Context, env *Environment, cause er
 }
 
 // claim records env with its data directory. It returns an error if another running environment uses the directory,
-// because etcd would wait for its lock.
+// because etcd would wait for the lock on it.
 func (es *Environments) claim(ctx context.Context, env *Environment) error {
 	// Names of environments have no dots, so no environment uses this lock.
 	unlock, err := lockFile(ctx, filepath.Join(es.dir, ".data.lock"), func() {})
@@ -216,7 +216,7 @@ func (es *Environments) claim(ctx context.Context, env *Environment) error {
 			Hint:    "choose another --data-dir, which kctrl env down does not remove",
 		}
 	}
-	all, _ := es.List() // ignores environments with a broken state; the lock of their etcd protects their data
+	all, _ := es.List() // environments with an unreadable state are ignored; the lock of their etcd protects their data
 	for _, other := range all {
 		if other.Name != env.Name && sameDir(other.DataDir, env.DataDir) && other.Crashed() == nil {
 			return &diagnostic.Error{
@@ -273,7 +273,8 @@ func (es *Environments) upHint(name string) string {
 	return hint + " starts it, kctrl env status lists all environments"
 }
 
-// List returns all environments whose state can be read, ordered by name, and an error for each of the others.
+// List returns all environments whose state can be read, ordered by name, and an error for each environment whose state
+// cannot be read.
 func (es *Environments) List() ([]*Environment, error) {
 	names, err := es.names()
 	var all []*Environment
@@ -305,8 +306,8 @@ func (es *Environments) names() ([]string, error) {
 	return names, nil
 }
 
-// Recover stops and removes environments whose start was interrupted, for example by a power failure: they have no lock
-// and were never ready. It reports each to Notice.
+// Recover stops and removes environments whose start was interrupted, for example by a power failure. No process has
+// the lock of such an environment, and it was never ready. Recover reports each one to Notice.
 func (es *Environments) Recover(ctx context.Context) error {
 	names, err := es.names()
 	if err != nil {
@@ -321,7 +322,7 @@ func (es *Environments) Recover(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// starting reports whether an environment has never been ready and has not failed: its start is under way or was
+// starting reports whether an environment has never been ready and has not failed, so its start is in progress or was
 // interrupted.
 func (es *Environments) starting(name string) bool {
 	env, err := es.load(name)
@@ -366,8 +367,8 @@ func describeProcesses(list []Process) string {
 	return strings.Join(names, ", ")
 }
 
-// Down stops the environment name and removes its files, except a data directory that the user chose. A broken state
-// does not prevent that.
+// Down stops the environment name and removes its files, except a data directory that the user chose. It works even if
+// the state cannot be read.
 func (es *Environments) Down(ctx context.Context, name string) error {
 	if _, err := os.Stat(es.path(name)); errors.Is(err, fs.ErrNotExist) {
 		_, err := es.Get(name)
@@ -395,8 +396,8 @@ func (es *Environments) remove(ctx context.Context, name string) error {
 	return nil
 }
 
-// stop ends the processes of an environment, last started first. It lists the running processes instead of reading the
-// state, which may be broken or outdated.
+// stop ends the processes of an environment, in the reverse order of their start. It lists the running processes
+// instead of reading the state, which may be unreadable or outdated.
 func (es *Environments) stop(ctx context.Context, name string) error {
 	running, err := processesOf(es.path(name))
 	if err != nil {

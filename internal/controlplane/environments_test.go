@@ -42,7 +42,8 @@ func assets(t *testing.T, opts Options) Assets {
 	return a
 }
 
-// onEach runs a test with an API server in memory and with a real one. make test omits most of the latter.
+// onEach runs a test with an in-memory API server and with a real one. make test runs only a few tests with a real
+// server.
 func onEach(t *testing.T, test func(t *testing.T, opts Options)) {
 	t.Run("memory", func(t *testing.T) { test(t, Options{InMemory: true}) })
 	t.Run("real", func(t *testing.T) { test(t, Options{}) })
@@ -165,7 +166,7 @@ func keepObjects(t *testing.T, opts Options) {
 	es := environments(t)
 	data := filepath.Join(t.TempDir(), "data")
 	opts.DataDir = data
-	env := up(t, es, "data", opts) // the name of a lock, too
+	env := up(t, es, "data", opts) // also the name of a lock
 	put(t, env, "kept")
 	if err := es.Down(t.Context(), "data"); err != nil {
 		t.Fatal(err)
@@ -179,7 +180,7 @@ func keepObjects(t *testing.T, opts Options) {
 	}
 }
 
-// kill ends a process of an environment as a power failure would, and waits until it has ended.
+// kill ends a process of an environment with SIGKILL, and waits until it has ended.
 func kill(t *testing.T, p Process) {
 	t.Helper()
 	if err := syscall.Kill(p.PID, syscall.SIGKILL); err != nil {
@@ -201,7 +202,8 @@ func TestCrashIsReportedWithTheEndOfItsLog(t *testing.T) {
 	})
 }
 
-// TestDeadProcessesRestartWithAllObjects kills every set of parts.
+// TestDeadProcessesRestartWithAllObjects kills every combination of the processes of an environment. The next start
+// must restart only these processes and keep all objects.
 func TestDeadProcessesRestartWithAllObjects(t *testing.T) {
 	t.Run("memory", func(t *testing.T) { startsAgain(t, Options{InMemory: true}, [][]string{{inMemoryName}}) })
 	t.Run("real", func(t *testing.T) {
@@ -293,8 +295,8 @@ func renewCertificates(t *testing.T, opts Options) {
 	}
 }
 
-// TestStartThatWasCutShortIsFoundAndRemoved leaves the files and processes of a kctrl env up that was killed at each of
-// its steps.
+// TestStartThatWasCutShortIsFoundAndRemoved creates, for each step of kctrl env up, the files and processes that remain
+// if kctrl is killed at that step.
 func TestStartThatWasCutShortIsFoundAndRemoved(t *testing.T) {
 	cuts := map[string]func(es *Environments, env *Environment) error{
 		"before any state": func(es *Environments, env *Environment) error { return os.Remove(es.statePath(env.Name)) },
@@ -377,7 +379,8 @@ func TestOneBadStateIsNoMatterToTheOthers(t *testing.T) {
 	}
 }
 
-// TestPidOfAnotherIsNeverTakenForAProcess runs a similar process that has the pid of an ended etcd.
+// TestPidOfAnotherIsNeverTakenForAProcess runs similar processes with the pid of an etcd that has ended, and checks
+// that kctrl neither reports them as the etcd nor stops them.
 func TestPidOfAnotherIsNeverTakenForAProcess(t *testing.T) {
 	dir := t.TempDir()
 	for name, command := range map[string][]string{
@@ -434,7 +437,8 @@ func TestEndOfALogHasThePanic(t *testing.T) {
 	}
 }
 
-// TestStateCannotNameAnotherPlace edits a state file: nothing outside of its directory is touched.
+// TestStateCannotNameAnotherPlace edits a state file, and checks that kctrl touches no files outside the environment's
+// directory.
 func TestStateCannotNameAnotherPlace(t *testing.T) {
 	es := &Environments{dir: t.TempDir()}
 	victim := filepath.Join(es.dir, "victim")
@@ -476,7 +480,7 @@ func haveOneDataDir(t *testing.T, opts Options) {
 			t.Errorf("Up with the data directory %s = %v", spelling, err)
 		}
 	}
-	// The lock of its server protects a directory that no environment uses.
+	// If no environment uses a directory, the lock of its server protects it.
 	attached := at(link)
 	attached.Dir, attached.Attached = t.TempDir(), true
 	_, err := Start(t.Context(), assets(t, opts), attached)

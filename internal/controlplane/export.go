@@ -14,8 +14,8 @@ import (
 )
 
 // Export writes the executables that envtest starts into dir, which it creates: etcd, kube-apiserver and, if kubectl is
-// on PATH, a link to kubectl. They do not depend on other files: dir gets a copy of the compiled control plane. Export
-// replaces the executables of an earlier one.
+// on PATH, a link to kubectl. They do not depend on other files, because dir also contains a copy of the compiled
+// control plane. Export replaces the executables of an earlier call.
 func (a Assets) Export(dir string) error {
 	if a.multiCall == "" {
 		return &diagnostic.Error{

@@ -14,8 +14,8 @@ import (
 	"time"
 )
 
-// Kill ends a part of the control plane with SIGKILL, as a power failure would, and waits until it has ended.
-// [Instance.Wait] does not report it as a crash. The parts are etcd, kube-apiserver and kube-controller-manager.
+// Kill ends a part of the control plane with SIGKILL, to simulate a power failure, and waits until the process has
+// ended. [Instance.Wait] does not report it as a crash. The parts are etcd, kube-apiserver and kube-controller-manager.
 func (i *Instance) Kill(name string) error {
 	c, err := i.component(name)
 	if err != nil {
@@ -27,8 +27,8 @@ func (i *Instance) Kill(name string) error {
 	return c.kill()
 }
 
-// Restart starts a killed part again with the same address and data. It returns when the API server is ready, or at
-// once while another part is down.
+// Restart starts a killed part again with the same address and data. It returns when the API server is ready, or
+// immediately if another part is down.
 func (i *Instance) Restart(ctx context.Context, name string) error {
 	old, err := i.component(name)
 	if err != nil {
@@ -86,8 +86,8 @@ func (i *Instance) store() (string, error) {
 	return at.String(), nil
 }
 
-// Slow delays all bytes between the API server and etcd, in both directions and including those on their way. Zero
-// removes the delay. It requires [Options].Faults.
+// Slow delays all bytes between the API server and etcd in both directions, including bytes that were already sent.
+// Zero removes the delay. It requires [Options].Faults.
 func (i *Instance) Slow(delay time.Duration) error {
 	if i.line == nil {
 		return fmt.Errorf("the control plane was started without faults")

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// replaceFile replaces a file atomically, also on a power failure.
+// replaceFile replaces a file atomically, even if the power fails.
 func replaceFile(path string, content []byte) error {
 	temporary := path + ".tmp"
 	file, err := os.OpenFile(temporary, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)

@@ -10,7 +10,7 @@ import (
 
 const serviceRange = "10.0.0.0/24"
 
-// etcdFlags returns the flags of etcd. It accepts only clients with a certificate of the instance's authority.
+// etcdFlags returns the flags of etcd, which then accepts only clients with a certificate of the instance's authority.
 func etcdFlags(opts Options, clientURL, peerURL string) []string {
 	data := opts.DataDir
 	flags := []string{
@@ -25,14 +25,14 @@ func etcdFlags(opts Options, clientURL, peerURL string) []string {
 		"--peer-client-cert-auth",
 		"--peer-trusted-ca-file=ca.crt", "--peer-cert-file=etcd.crt", "--peer-key-file=etcd.key",
 		"--log-level=warn",
-		// The address of the member may differ from the last start, which does not matter in a cluster with one member. Do
-		// not force a new cluster: etcd then discards writes that no later write has marked as committed.
+		// The address of the member may differ from the last start, which has no effect in a cluster with one member. Do not
+		// force a new cluster, because etcd then discards writes that no later write has marked as committed.
 	}
 	if data == "" {
 		data = filepath.Join(opts.Dir, "etcd")
 	}
 	if opts.DataDir == "" && opts.Attached {
-		// The data is temporary. This flag loses writes only if the machine fails, not if etcd is killed.
+		// The data is temporary. With this flag, etcd loses writes only if the machine fails, but not if etcd is killed.
 		flags = append(flags, "--unsafe-no-fsync")
 	}
 	return append(flags, "--data-dir="+data)
@@ -62,7 +62,7 @@ func apiServerFlags(opts Options, etcdURL string, port int) []string {
 	return flags
 }
 
-// inMemoryFlags returns the flags of the API server in memory. It writes its objects to disk unless the data is
+// inMemoryFlags returns the flags of the in-memory API server, which writes its objects to disk unless the data is
 // temporary.
 func inMemoryFlags(opts Options, port int) []string {
 	flags := []string{
@@ -79,7 +79,7 @@ func inMemoryFlags(opts Options, port int) []string {
 	return flags
 }
 
-// dataOf returns the data directory of the API server in memory.
+// dataOf returns the data directory of the in-memory API server.
 func dataOf(opts Options) string {
 	if opts.DataDir != "" {
 		return opts.DataDir

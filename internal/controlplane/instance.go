@@ -28,7 +28,7 @@ const (
 	startTimeout  = 2 * time.Minute
 )
 
-// running returns the process of a part that was started before, if it runs.
+// running returns the process of a part that was started before, if it still runs.
 func (o Options) running(name string) (Process, bool) {
 	i := slices.IndexFunc(o.previous, func(p Process) bool { return p.Name == name && p.alive() })
 	if i < 0 {
@@ -37,7 +37,8 @@ func (o Options) running(name string) (Process, bool) {
 	return o.previous[i], true
 }
 
-// servers returns the parts that serve the API, in start order: the first has the data, the last the port.
+// servers returns the parts that serve the API, in start order. The first part stores the data, and the last one
+// listens on the port.
 func (o Options) servers() []string {
 	if o.InMemory {
 		return []string{inMemoryName}
@@ -45,10 +46,10 @@ func (o Options) servers() []string {
 	return []string{etcdName, apiServerName}
 }
 
-// portGrace is how long the ports of an ended process may stay in use: its last thread closes them.
+// portGrace is the time for which the ports of an ended process may stay in use, because its last thread closes them.
 const portGrace = 5 * time.Second
 
-// choosePorts returns the previous ports of an instance. Ports that another process has taken are replaced by free
+// choosePorts returns the previous ports of an instance, but replaces ports that another process has taken with free
 // ones.
 func (o Options) choosePorts(ctx context.Context) (Ports, error) {
 	free, err := freePorts(3)
@@ -86,14 +87,14 @@ type Instance struct {
 	opts  Options
 	ids   *identities
 	ports Ports
-	etcd  string // for clients of etcd
-	line  *proxy // from the API server to etcd; nil without Options.Faults
+	etcd  string // address for clients of etcd
+	line  *proxy // proxy from the API server to etcd; nil without Options.Faults
 
 	kept []Process // parts that were already running; set before Start returns
 
 	mu         sync.Mutex
 	components []*component // in start order
-	stopped    bool         // if true, no component is started any more
+	stopped    bool         // if true, no further component is started
 }
 
 // Start starts a control plane from assets and returns when its API server is ready. If a part crashes, the error is a
@@ -156,7 +157,7 @@ func dataDir(path string) (string, error) {
 	return path, nil
 }
 
-// repair drops the damaged parts of the data of the API server in memory, unless the server is running.
+// repair drops the damaged parts of the data of the in-memory API server, unless the server is running.
 func (a Assets) repair(ctx context.Context, opts Options) error {
 	if _, runs := opts.running(inMemoryName); runs {
 		return nil
@@ -172,8 +173,8 @@ func (a Assets) repair(ctx context.Context, opts Options) error {
 	return err
 }
 
-// checkUnused returns an error if a running server holds the lock on the data in dir, or if the data belongs to the
-// other kind of API server.
+// checkUnused returns an error if a running server holds the lock on the data in dir, or if the other type of API
+// server wrote the data.
 func checkUnused(dir string, inMemory bool) error {
 	const etcdData, inMemoryData = "member", "objects"
 	what, locked, other, hint := "etcd", filepath.Join(etcdData, "snap", "db"), inMemoryData, "add --in-memory"
@@ -204,7 +205,7 @@ func checkUnused(dir string, inMemory bool) error {
 	}
 }
 
-// unreadable returns an error if an API server in memory ended because it cannot read its data, and nil otherwise.
+// unreadable returns an error if an in-memory API server ended because it cannot read its data, and nil otherwise.
 func unreadable(crash *CrashError) error {
 	lines := strings.Split(crash.Tail, "\n")
 	errorLines, ok := strings.CutPrefix(lines[len(lines)-1], "data: ")
@@ -426,7 +427,7 @@ func (i *Instance) Wait(ctx context.Context) error {
 	return nil
 }
 
-// Stop ends all processes, last started first, and waits for them.
+// Stop ends all processes, in the reverse order of their start, and waits for them.
 func (i *Instance) Stop() {
 	i.mu.Lock()
 	i.stopped = true
@@ -439,7 +440,7 @@ func (i *Instance) Stop() {
 	}
 }
 
-// freePorts returns ports of loopback that are currently free.
+// freePorts returns loopback ports that are currently free.
 func freePorts(n int) ([]int, error) {
 	ports := make([]int, n)
 	for i := range ports {

@@ -30,7 +30,7 @@ func writeKubeconfig(path, server string, ids *identities) error {
 	return nil
 }
 
-// readKubeconfig returns the administrator in a kubeconfig that writeKubeconfig wrote.
+// readKubeconfig returns the administrator's credentials from a kubeconfig that writeKubeconfig wrote.
 func readKubeconfig(path string) (*identities, error) {
 	config, err := clientcmd.LoadFromFile(path)
 	if err != nil {

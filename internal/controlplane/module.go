@@ -19,29 +19,30 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
 )
 
-// moduleFiles are the Go modules of the binaries. Each version of Kubernetes has a directory with a go.mod and a go.sum
-// that has the hash of every module, so all builds use the same source. The programs beside them are the same for all
-// versions. The suffix .txt keeps the files from being modules of this repository.
+// moduleFiles are the Go modules of the binaries. Each version of Kubernetes has a directory with a go.mod, and a
+// go.sum with the hash of every module, so all builds use the same source. The programs next to these directories are
+// the same for all versions. Because of the suffix .txt, the go command does not treat the files as modules of this
+// repository.
 //
 //go:embed module
 var moduleFiles embed.FS
 
-// program is the content of a binary. The value is the name of its source in module, without suffix.
+// program identifies a binary by the name of its source in module, without the suffix.
 type program string
 
 const (
 	withoutControllers program = "apiserver"    // etcd and kube-apiserver
-	withControllers    program = "controlplane" // and kube-controller-manager, which adds a sixth to the compile time
+	withControllers    program = "controlplane" // and kube-controller-manager, which makes compilation a sixth longer
 
 	inMemory          program = "testserver/program"                 // kctrl's own API server, with its objects in memory
 	inMemoryWithFakes program = "testserver/program/fakecontrollers" // and fake controllers and nodes
 )
 
-// own reports whether a program is part of kctrl's own module.
+// own reports whether a program belongs to kctrl's own module.
 func (p program) own() bool { return p == inMemory || p == inMemoryWithFakes }
 
-// programs returns the programs that have the parts that opts start. The first is the one to compile; the others have
-// more parts and are used if they are already compiled.
+// programs returns the programs that contain all parts that opts start. The first is the one to compile. The other
+// programs contain more parts, and are used if they are already compiled.
 func programs(opts Options) []program {
 	switch {
 	case opts.InMemory && opts.FakeControllers:
@@ -54,7 +55,7 @@ func programs(opts Options) []program {
 	return []program{withoutControllers, withControllers}
 }
 
-// Versions returns the minor versions of Kubernetes that Build compiles, such as 1.37, the newest first.
+// Versions returns the minor versions of Kubernetes that Build can compile, such as 1.37, the newest first.
 func Versions() []string {
 	var all []string
 	for _, release := range releases() {
@@ -63,7 +64,7 @@ func Versions() []string {
 	return all
 }
 
-// releases returns the versions with their patches, such as v1.37.0, the newest first.
+// releases returns the versions with their patch numbers, such as v1.37.0, the newest first.
 func releases() []string {
 	entries, _ := fs.ReadDir(moduleFiles, "module") // embedded, so it does not fail
 	var all []string
@@ -80,7 +81,7 @@ func releases() []string {
 // minor returns 1.37 for v1.37.0.
 func minor(release string) string { return strings.TrimPrefix(semver.MajorMinor(release), "v") }
 
-// release returns the version for a user's spelling, such as 1.37, 1.37.0 or v1.37. The empty name means the newest.
+// release returns the version that name means, such as 1.37, 1.37.0 or v1.37. An empty name means the newest version.
 func release(name string) (string, error) {
 	all := releases()
 	if name == "" {

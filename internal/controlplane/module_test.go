@@ -51,8 +51,8 @@ func TestVersionsAreNamedAsPeopleDo(t *testing.T) {
 var pin = flag.String("pin", "", "add the modules of this `release` of Kubernetes, such as v1.38.0, in the place of "+
 	"those of its minor version")
 
-// TestModulesAreOfTheirVersion checks that each directory of module has the modules of the Kubernetes version in its
-// name, with their hashes.
+// TestModulesAreOfTheirVersion checks that the files in each directory of module list the modules, with their hashes,
+// of the Kubernetes version after which the directory is named.
 func TestModulesAreOfTheirVersion(t *testing.T) {
 	if *pin != "" {
 		pinModules(t, *pin)

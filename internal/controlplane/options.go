@@ -6,29 +6,31 @@ type Options struct {
 	InMemory bool
 	// Kubernetes is the version of the API server, one of [Versions]. Empty means the newest.
 	Kubernetes string
-	// Dir is the directory for certificates, logs and the kubeconfig of the instance. It must exist.
+	// Dir is the directory for the instance's certificates, logs and kubeconfig. It must exist.
 	Dir string
-	// DataDir is the data directory of etcd, or of the API server in memory. The instance creates it, and the caller
-	// removes it. Empty means a directory below Dir, in which an Attached instance does not wait for the disk.
+	// DataDir is the data directory of etcd, or of the in-memory API server. The instance creates it, and the caller
+	// removes it. Empty means a directory below Dir. An Attached instance does not wait until writes to that directory are
+	// on the disk.
 	DataDir string
 	// Port is the port of the API server. Zero means a free one.
 	Port int
-	// ControllerManager starts kube-controller-manager too.
+	// ControllerManager also starts kube-controller-manager.
 	ControllerManager bool
 	// Controllers selects the controllers of kube-controller-manager, in the form of its own flag. Empty means all.
 	Controllers string
 	// GarbageCollector starts kctrl's garbage collector beside the API server, as a process of this program.
 	GarbageCollector bool
-	// FakeControllers makes the API server in memory act for the programs of a cluster: pods become ready, Jobs complete.
+	// FakeControllers makes the in-memory API server do the work of a cluster's controllers and nodes, so that, for
+	// example, pods become ready and Jobs complete.
 	FakeControllers bool
-	// FeatureGates is passed to the API server, such as "CBORServingAndStorage=true".
+	// FeatureGates are feature gates of the API server, such as "CBORServingAndStorage=true".
 	FeatureGates string
-	// Repaired makes the API server in memory drop damaged parts of its data before it starts. It receives a report of
+	// Repaired makes the in-memory API server drop damaged parts of its data before it starts. It receives a report of
 	// them, if any.
 	Repaired func(report string)
 	// Attached ends the instance when this process dies.
 	Attached bool
-	// Faults makes [Instance.Slow] possible: the API server reaches etcd through this process.
+	// Faults enables [Instance.Slow]. The API server then connects to etcd through this process.
 	Faults bool
 
 	// The following fields are for environments.
@@ -41,11 +43,11 @@ type Options struct {
 // Ports are the loopback ports of an instance.
 type Ports struct {
 	Etcd int `json:"etcd"`
-	Peer int `json:"peer"` // of etcd, for peers; nothing connects to it
+	Peer int `json:"peer"` // etcd's port for peers, to which no process connects
 	API  int `json:"api"`
 }
 
-// Process is a process of an environment. Another process may get the same pid later, so Start identifies it too.
+// Process is a process of an environment. Start also identifies it, because another process may get the same pid later.
 type Process struct {
 	Name  string   `json:"name"`
 	PID   int      `json:"pid"`

@@ -84,7 +84,7 @@ func inStartOrder(list []Process) []Process {
 }
 
 // startComponent starts binary with args. If attached is set, the kernel kills the process when this one dies.
-// Otherwise, the process has a session of its own and outlives this one.
+// Otherwise, the process has its own session and outlives this one.
 func startComponent(name, dir string, command []string, attached bool) (*component, error) {
 	c := &component{name: name, args: command, log: logOf(dir, name), done: make(chan struct{})}
 	log, err := os.OpenFile(c.log, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
@@ -155,7 +155,7 @@ func (e *CrashError) Error() string {
 	return fmt.Sprintf("%s crashed: %s; the end of %s:\n%s", e.Component, e.Reason, e.Log, e.Tail)
 }
 
-// crashes are the crashes that a user can fix, identified by text in the log of the part.
+// crashes are the crashes that a user can fix, identified by text in the log of a part.
 var crashes = []struct{ says, hint string }{
 	{"no space left on device", "free some disk space"},
 	{"Failed to validate schema", "the data directory belongs to a newer Kubernetes: choose its version with " +
@@ -201,11 +201,11 @@ func tail(path string) string {
 	return strings.Join(lines[max(0, len(lines)-logTailLines):], "\n")
 }
 
-// stopProcess ends a process of an environment, which need not be a child of this one, and waits until it has ended. It
-// never ends another process that has reused the pid.
+// stopProcess ends a process of an environment and waits until it has ended. The process need not be a child of this
+// one. stopProcess never ends another process that has reused the pid.
 func stopProcess(ctx context.Context, p Process) error {
-	// Take the handle before the check: where the kernel supports it, the handle refers to the same process even if its
-	// pid is reused.
+	// Get the handle before the check. If the kernel supports it, the handle refers to the same process even if its pid is
+	// reused.
 	handle, err := os.FindProcess(p.PID)
 	if err != nil || !p.alive() {
 		return nil

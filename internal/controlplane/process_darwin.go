@@ -8,7 +8,7 @@ import (
 	"syscall"
 )
 
-// processAttributes gives a process a process group of its own if attached is set, and otherwise a session of its own.
+// processAttributes gives a process its own process group if attached is set, and otherwise its own session.
 func processAttributes(attached bool) *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setsid: !attached, Setpgid: attached}
 }
@@ -31,10 +31,10 @@ func processesOf(dir string) ([]Process, error) {
 	return inStartOrder(found), err
 }
 
-// startFields is the number of words in a start time that ps prints, such as Sun Nov 22 02:31:49 2026.
+// startFields is the number of words in a start time in the output of ps, such as Sun Nov 22 02:31:49 2026.
 const startFields = 5
 
-// listProcesses asks ps for processes. ps prints an argument with spaces as several words, so partOfLine searches the
+// listProcesses lists processes with ps. ps prints an argument with spaces as several words, so partOfLine searches the
 // whole line for a flag.
 func listProcesses(dir string, which ...string) ([]Process, error) {
 	args := append([]string{"-ww", "-o", "pid=,stat=,lstart=,command="}, which...)

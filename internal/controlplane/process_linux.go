@@ -9,7 +9,8 @@ import (
 	"syscall"
 )
 
-// processAttributes makes the kernel kill a process when this one dies, or gives it a session of its own.
+// processAttributes makes the kernel kill a process when this one dies if attached is set, and otherwise gives it its
+// own session.
 func processAttributes(attached bool) *syscall.SysProcAttr {
 	if attached {
 		return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}

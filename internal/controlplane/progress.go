@@ -14,12 +14,12 @@ import (
 type Progress struct {
 	// Out receives the lines.
 	Out io.Writer
-	// Columns returns the width of the terminal Out, on which one line is redrawn. Nil means that Out is not a
-	// terminal. Then each update is a separate line, and updates are rare.
+	// Columns returns the width of the terminal Out, on which updates redraw one line. Nil means that Out is not a
+	// terminal. Then each update is a separate line, and updates are less frequent.
 	Columns func() int
 }
 
-// The intervals of updates: on a terminal, and elsewhere.
+// The intervals of updates, on a terminal and on other outputs.
 const (
 	redrawInterval = time.Second
 	lineInterval   = 30 * time.Second
@@ -87,8 +87,8 @@ func (p Progress) during(what func() string) (end func()) {
 	}
 }
 
-// goOutput parses the output of a running go command: downloaded modules, packages that go build -v begins to compile,
-// and errors.
+// goOutput parses the output of a running go command. The output contains downloaded modules, packages that go build -v
+// begins to compile, and errors.
 type goOutput struct {
 	began time.Time
 
@@ -98,7 +98,7 @@ type goOutput struct {
 	downloaded int
 	compiled   int
 	first      time.Time // start of the first package
-	messages   []string  // lines about neither a module nor a package: the first and the last mostMessages of them
+	messages   []string  // lines about neither a module nor a package; only the first and the last mostMessages
 }
 
 const (
@@ -167,18 +167,18 @@ func (o *goOutput) state() string {
 		return fmt.Sprintf("downloading Go modules: %d so far, %s", o.downloaded, elapsed)
 	case o.total == 0:
 		return fmt.Sprintf("counting packages, %s", elapsed)
-	// go build -v does not print the last package, which is linked, if it was compiled before
+	// go build -v does not print the last package, which it links, if that package was compiled before
 	case o.compiled >= o.total-1:
 		return fmt.Sprintf("linking, %s", elapsed)
 	}
 	return fmt.Sprintf("compiling: %d of %d packages, %s%s", o.compiled, o.total, elapsed, o.left())
 }
 
-// leastCompiled is the number of compiled packages from which the remaining time is estimated. The first packages are
-// small.
+// leastCompiled is the number of compiled packages after which the remaining time is estimated. Earlier estimates would
+// be wrong, because the first packages are small.
 const leastCompiled = 50
 
-// left returns the estimate of the remaining time, or "".
+// left returns an estimate of the remaining time, or "".
 func (o *goOutput) left() string {
 	if o.compiled < leastCompiled {
 		return ""

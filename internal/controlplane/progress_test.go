@@ -11,12 +11,13 @@ import (
 	"time"
 )
 
-// TestProgressIsReported compiles 600 packages, one every half second of virtual time.
+// TestProgressIsReported checks the printed progress of a simulated compilation of 600 packages, one every half second
+// of virtual time.
 func TestProgressIsReported(t *testing.T) {
 	compile := func(out io.Writer, columns func() int) {
 		output := &goOutput{began: time.Now()}
 		end := Progress{Out: out, Columns: columns}.during(output.state)
-		time.Sleep(1700 * time.Millisecond) // updates never coincide with a change
+		time.Sleep(1700 * time.Millisecond) // so that updates never coincide with a change
 		fmt.Fprint(output, "go: downloading k8s.io/api v1\ngo: downloading k8s.io/klog v2\n")
 		time.Sleep(3 * time.Second)
 		output.expect(600)
@@ -49,7 +50,7 @@ kctrl: compiling: 111 of 600 packages, 1m0s, about 4 min left
 		compile(&out, func() int { return 80 })
 		frames := strings.Split(out.String(), "\r\x1b[K")
 		if len(frames) != 317 || frames[0] != "" ||
-			frames[len(frames)-1] != "" { // one update per second, and blank at the end
+			frames[len(frames)-1] != "" { // one update per second, and a blank line at the end
 			t.Errorf("progress drew %d frames, the last of them %q", len(frames), frames[len(frames)-1])
 		}
 		for i, want := range map[int]string{
@@ -72,7 +73,8 @@ kctrl: compiling: 111 of 600 packages, 1m0s, about 4 min left
 	})
 }
 
-// TestOutputOfGoIsBounded splits the output of the go command at every byte, and writes a lot of it.
+// TestOutputOfGoIsBounded checks that the result does not depend on where writes split the output, and that only a
+// bounded part of a long output is kept.
 func TestOutputOfGoIsBounded(t *testing.T) {
 	const text = "go: downloading k8s.io/api v1\nk8s.io/api\n# k8s.io/api\nx.go:1:2: broken\na b"
 	for cut := range len(text) + 1 {

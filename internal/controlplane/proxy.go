@@ -10,12 +10,13 @@ import (
 
 const (
 	chunkSize = 32 << 10
-	// chunksUnderway bounds the chunks of one direction of a connection that the proxy holds. A faster sender waits.
+	// chunksUnderway is the maximum number of chunks that the proxy holds for one direction of a connection. A faster
+	// sender waits.
 	chunksUnderway = 64
 )
 
-// proxy forwards connections to a loopback address, each chunk of bytes after a delay that can be changed at any time.
-// It keeps the order and the throughput: only the latency grows.
+// proxy forwards connections to a loopback address. It forwards each chunk of bytes after a delay, which can be changed
+// at any time. Order and throughput stay the same; only the latency grows.
 type proxy struct {
 	listener net.Listener
 	to       string
@@ -25,7 +26,7 @@ type proxy struct {
 	delay   time.Duration
 	changed chan struct{} // closed when delay changes
 	conns   map[net.Conn]struct{}
-	closed  bool // no connection is added any more
+	closed  bool // no further connection is added
 }
 
 // newProxy returns a proxy to an address, without delay. It runs until it is closed.
@@ -41,7 +42,7 @@ func newProxy(to string) (*proxy, error) {
 
 func (p *proxy) address() string { return p.listener.Addr().String() }
 
-// slow sets the delay of all chunks, including those on their way.
+// slow sets the delay of all chunks, including those that the proxy already holds.
 func (p *proxy) slow(delay time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -98,7 +99,7 @@ type chunk struct {
 	read time.Time
 }
 
-// pass forwards the bytes of one side to the other, in goroutines of p.
+// pass forwards the bytes from one side to the other, in goroutines of p.
 func (p *proxy) pass(from, to net.Conn) {
 	underway := make(chan chunk, chunksUnderway)
 	p.work.Go(func() {
@@ -147,7 +148,7 @@ func (p *proxy) wait(read time.Time) {
 	}
 }
 
-// leave closes both sides of a connection.
+// leave closes conns, the two sides of a connection.
 func (p *proxy) leave(conns ...net.Conn) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -16,9 +16,9 @@ import (
 // DropIn is the directory of the module with controller-runtime's API, relative to the directory of [Source].
 const DropIn = "compat/controller-runtime"
 
-// Source writes the module of the runtime and the test server into the user's cache, and returns its directory.
-// Programs with the simulator are compiled with it. Concurrent calls write it once, and an interrupted call leaves
-// nothing that a later one would use.
+// Source writes the module of the runtime and the test server into the user's cache, and returns its directory. kctrl
+// compiles programs with the simulator against this module. Concurrent calls write it once. If a call is interrupted,
+// later calls do not use its files.
 func Source(ctx context.Context) (dir string, err error) {
 	cache, err := cacheDir("source")
 	if err != nil {

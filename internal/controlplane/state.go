@@ -14,11 +14,11 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
 )
 
-// stateVersion is the version of the states that this kctrl writes. It reads states up to this version.
+// stateVersion is the version of the state files that this kctrl writes. It reads state files up to this version.
 const stateVersion = 1
 
-// Environment is a named control plane that outlives the command that started it. It has the content of its state file;
-// the processes may have ended since.
+// Environment is a named control plane that outlives the command that started it. It contains what its state file
+// records, so its processes may have ended since.
 type Environment struct {
 	Version    int    `json:"version"`
 	Name       string `json:"name"`
@@ -35,14 +35,14 @@ type Environment struct {
 	FakeControllers   bool   `json:"fakeControllers,omitempty"`
 	FeatureGates      string `json:"featureGates,omitempty"`
 
-	Ready     bool      `json:"ready"` // the API server was ready once, so there are objects to keep
+	Ready     bool      `json:"ready"` // the API server was ready once, so it may have objects to keep
 	Ports     Ports     `json:"ports"`
 	Processes []Process `json:"processes"` // in start order
 	// Failed is the part whose failure stopped the start of the environment.
 	Failed string `json:"failed,omitempty"`
 }
 
-// alive reports whether exactly this process runs: the same pid, start time, directory and part.
+// alive reports whether a process with the same pid, start time, directory and part runs.
 func (p Process) alive() bool {
 	now, running := processOf(filepath.Dir(p.Log), p.PID)
 	return running && now.Start == p.Start && now.Name == p.Name
@@ -86,7 +86,7 @@ func (e *Environment) Usable() error {
 	return nil
 }
 
-// options returns the options that the environment was started with.
+// options returns the options with which the environment was started.
 func (e *Environment) options() Options {
 	return Options{
 		InMemory: e.InMemory, Kubernetes: e.Kubernetes, DataDir: e.DataDir, Port: e.Port,
@@ -105,7 +105,7 @@ func (e *Environment) record(p Process) {
 	e.Processes[i] = p
 }
 
-// errBroken marks an unreadable state of an environment whose processes can still be found.
+// errBroken marks the error for an environment whose state cannot be read, although its processes can be found.
 var errBroken = errors.New("broken state")
 
 func (es *Environments) statePath(name string) string {

@@ -7,7 +7,7 @@ import (
 	"os/exec"
 )
 
-// endWithUs does nothing: on this system, the context of a command ends only its process.
+// endWithUs does nothing. On this system, the end of a command's context ends only the process of the command.
 func endWithUs(*exec.Cmd) {}
 
 // replaceProcess runs another program with the input and output of this process, and waits for its end.

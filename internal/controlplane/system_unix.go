@@ -13,7 +13,8 @@ import (
 // tryLock reports whether it locked a file. Closing the file unlocks it.
 func tryLock(file *os.File) bool { return unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB) == nil }
 
-// endWithUs makes the context of a command end it with all its children. On Linux, the end of this process ends it too.
+// endWithUs makes the end of a command's context end the command with all its children. On Linux, the end of this
+// process also ends the command.
 func endWithUs(cmd *exec.Cmd) {
 	cmd.SysProcAttr = processAttributes(true)
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }

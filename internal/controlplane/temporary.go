@@ -14,15 +14,16 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Temporary directories of instances contain keys, so they must not outlive their process for long. Each has a lock
-// that its process holds until it dies. The next process that makes such a directory removes those without a lock.
+// Temporary directories of instances contain keys, so they must not outlive their process for long. Each process holds
+// a lock on its directory until it dies. A process that creates such a directory first removes the directories that no
+// process has locked.
 const (
 	temporaryPrefix = "kctrl-env-"
 	ownerLock       = "owner.lock"
 )
 
-// Terminating are the signals that end a program by default and that it can catch. SIGPIPE is not among them: the
-// failed write returns an error too.
+// Terminating are the signals that end a program by default and that it can catch. SIGPIPE is not one of them, because
+// the failed write also returns an error.
 var Terminating = []os.Signal{
 	syscall.SIGHUP, syscall.SIGINT, syscall.SIGQUIT, syscall.SIGTERM,
 	syscall.SIGALRM, syscall.SIGUSR1, syscall.SIGUSR2, syscall.SIGXCPU, syscall.SIGXFSZ, syscall.SIGVTALRM,
@@ -55,26 +56,26 @@ func TemporaryDir(ctx context.Context, notice func(what string)) (dir string, re
 	}
 }
 
-// own takes the lock of a new directory.
+// own locks a new directory.
 func own(dir string) (unlock func(), err error) {
 	path := filepath.Join(dir, ownerLock)
 	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR|os.O_EXCL, 0o600)
 	if err != nil {
 		return nil, err
 	}
-	if !tryLock(file) || !exists(path) { // another process has swept it first
+	if !tryLock(file) || !exists(path) { // another process has removed it before
 		file.Close()
 		return nil, fs.ErrNotExist
 	}
 	return func() { file.Close() }, nil
 }
 
-// sweep removes the directories of dead processes, and ends the processes that these left running. It passes failures
-// to notice and continues.
+// sweep removes the directories of dead processes, and ends the processes that these started. It passes errors to
+// notice and continues.
 func sweep(ctx context.Context, parent string, notice func(string)) {
 	entries, err := os.ReadDir(parent)
 	if err != nil {
-		return // the sweep is optional, and the caller reports an unusable directory
+		return // sweeping is optional, and the caller reports an unusable directory
 	}
 	for _, entry := range entries {
 		dir := filepath.Join(parent, entry.Name())
@@ -83,7 +84,7 @@ func sweep(ctx context.Context, parent string, notice func(string)) {
 		}
 		file, err := os.OpenFile(filepath.Join(dir, ownerLock), os.O_RDWR|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
 		if errors.Is(err, fs.ErrNotExist) {
-			_ = os.Remove(dir) // of a process that was killed before it had a lock; removed only if it is empty
+			_ = os.Remove(dir) // its process was killed before it had a lock; Remove fails if it is not empty
 		}
 		if err != nil {
 			continue
@@ -112,7 +113,7 @@ func discard(ctx context.Context, dir string, notice func(string)) error {
 	if content, err := os.ReadDir(dir); errors.Is(err, fs.ErrNotExist) {
 		return nil // its owner has just removed it
 	} else if len(content) == 1 {
-		return os.RemoveAll(dir) // its owner is about to lock it, and will make another
+		return os.RemoveAll(dir) // its owner is about to lock it, and will create another one
 	}
 	left, err := processesOf(dir)
 	if err != nil {

@@ -62,7 +62,8 @@ func write(t *testing.T, path string) {
 	}
 }
 
-// TestConcurrentDirectoriesStay creates directories while other ones are swept: none removes a new one.
+// TestConcurrentDirectoriesStay creates directories while others are removed, and checks that no new directory is
+// removed.
 func TestConcurrentDirectoriesStay(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
 	var all sync.WaitGroup

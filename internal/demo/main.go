@@ -1,6 +1,6 @@
-// Command demo takes the path of a new user: from an empty directory to an operator that reconciles. It runs on an API
-// server in memory, or on a real one if SERVER=real is set. It prints each command as a user would type it. It exits
-// with code 0 only if it observed every claim through the API server. `make demo` runs it.
+// Command demo follows the path of a new user, from an empty directory to an operator that reconciles. It runs on an
+// in-memory API server, or on a real one if SERVER=real is set. It prints each command as a user would type it. It
+// exits with code 0 only if it has observed every claim through the API server. `make demo` runs it.
 package main
 
 import (

@@ -70,8 +70,7 @@ func (o *observer) waitGone(ctx context.Context, out io.Writer) error {
 	})
 }
 
-// wait lists, then watches, until the state of the sample is the wanted one. The state is nil if the sample does not
-// exist.
+// wait lists and then watches until the sample has the wanted state. The state is nil if the sample does not exist.
 func (o *observer) wait(ctx context.Context, what string, wanted func(*unstructured.Unstructured) bool) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -106,7 +105,7 @@ func (o *observer) wait(ctx context.Context, what string, wanted func(*unstructu
 	}
 }
 
-// changedSample returns the scaffolded sample with every text of its spec changed.
+// changedSample returns the scaffolded sample with every string in its spec changed.
 func changedSample(dir string) (string, error) {
 	text, err := os.ReadFile(filepath.Join(dir, "config", "samples", "webapp_v1_guestbook.yaml"))
 	if err != nil {

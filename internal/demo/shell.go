@@ -52,7 +52,7 @@ func (sh *shell) command(ctx context.Context, line string) *exec.Cmd {
 	return cmd
 }
 
-// background prints a command line and starts it in parallel to the next commands. wait prints its output, once.
+// background prints a command line and starts it in parallel to the next commands. wait prints its output once.
 func (sh *shell) background(ctx context.Context, line string) (wait func() error, err error) {
 	fmt.Fprintf(sh.out, "\n$ %s &\n", line)
 	output := &held{out: sh.out}
@@ -73,7 +73,7 @@ func (sh *shell) background(ctx context.Context, line string) (wait func() error
 	}), nil
 }
 
-// held buffers output until it is released, and then passes output through.
+// held buffers output until it is released. Afterwards it passes output through.
 type held struct {
 	mu       sync.Mutex
 	out      io.Writer

@@ -70,7 +70,7 @@ func tour(ctx context.Context, out io.Writer, kctrl, on string) (err error) {
 	return operate(ctx, sh)
 }
 
-// scaffold turns the empty directory into an operator that builds.
+// scaffold turns the empty directory into an operator that compiles.
 func scaffold(ctx context.Context, sh *shell) error {
 	for _, command := range []string{
 		"kctrl init --domain example.com --repo example.com/guestbook",
@@ -114,7 +114,7 @@ func operate(ctx context.Context, sh *shell) error {
 	return sh.step("operator stops on SIGTERM", operator.stop)
 }
 
-// follow observes the life of the sample.
+// follow observes the sample from creation to deletion.
 func follow(ctx context.Context, sh *shell, observer *observer, operator *process) error {
 	if err := sh.step("sample is Ready", func() error { return observer.waitReady(ctx, sh.out, 1) }); err != nil {
 		return err

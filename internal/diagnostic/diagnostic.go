@@ -1,4 +1,4 @@
-// Package diagnostic has the errors that kctrl shows to users: position, message and hint.
+// Package diagnostic defines the errors that kctrl shows to users. An error has a position, a message and a hint.
 //
 // Code that finds one problem returns an [*Error]. Code that finds several joins them with errors.Join, and never wraps
 // the joined error in a prefix. [All] returns the single errors, ordered by position.
@@ -68,9 +68,9 @@ func NotGo(name string, err error) *Error {
 	return e
 }
 
-// All returns the single errors that err joins, ordered by position, errors without a position first. It removes
-// duplicates. All returns nothing for nil. An error with several causes and its own message, such as one of fmt.Errorf,
-// is single.
+// All returns the single errors that err joins, without duplicates and ordered by position. Errors without a position
+// come first. For nil, All returns nothing. An error with several causes and its own message, such as one from
+// fmt.Errorf, is a single error.
 func All(err error) []error {
 	var errs []error
 	known := map[visible]bool{}
@@ -90,7 +90,7 @@ func All(err error) []error {
 	return errs
 }
 
-// visible has the visible parts of an error.
+// visible contains the parts of an error that users see.
 type visible struct {
 	message, hint string
 	class         error

@@ -23,7 +23,8 @@ func AtFile(path, what string, cause error) *Error {
 	}
 }
 
-// escapes ends the error of [os.Root] for a path that leaves it. The os package exports no error for it.
+// escapes is the end of [os.Root]'s error for a path that leaves the root. The os package exports no error for this
+// case.
 const escapes = "path escapes from parent"
 
 // CauseHint returns a hint for an error of the file system, or "".

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// Near returns the known word that is most similar to word, ignoring case. It reports false if all differ by more than
-// likely typing errors.
+// Near returns the known word that is most similar to word, ignoring case. It reports false if every known word differs
+// by more than likely typing errors.
 func Near(word string, known []string) (near string, ok bool) {
 	if len(known) == 0 {
 		return "", false
@@ -15,10 +15,11 @@ func Near(word string, known []string) (near string, ok bool) {
 	return near, MayMean(word, near)
 }
 
-// MayMean reports whether a may be a misspelling of b, ignoring case, where other words are similar too.
+// MayMean reports whether a may be a misspelling of b, ignoring case. It allows at most two typing errors, because
+// other words may be similar as well.
 func MayMean(a, b string) bool { return slips(a, b) <= min(2, LikelySlips(b)) }
 
-// LikelySlips returns the likely number of typing errors in a word: more in a longer one.
+// LikelySlips returns the likely number of typing errors in a word, which grows with its length.
 func LikelySlips(word string) int { return 1 + len(word)/4 }
 
 // IsSlip reports whether a and b differ by at most one typing error, ignoring case. Use it where a may also be a
@@ -28,7 +29,7 @@ func IsSlip(a, b string) bool { return slips(a, b) <= 1 }
 func slips(a, b string) int { return Slips(strings.ToLower(a), strings.ToLower(b)) }
 
 // Slips returns the edit distance of a and b: the number of letters to insert, delete, replace or swap with a neighbor.
-// For texts of very different lengths it returns only the difference of the lengths.
+// For strings of very different lengths it returns only the difference of the lengths.
 func Slips(a, b string) int {
 	if difference := max(len(a)-len(b), len(b)-len(a)); difference > maxSlips {
 		return difference

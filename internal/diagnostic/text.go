@@ -7,7 +7,7 @@ import (
 	"unicode/utf8"
 )
 
-// longestQuote is the number of characters that suffice to recognize a value.
+// longestQuote is the number of characters that is enough to recognize a value.
 const longestQuote = 80
 
 // Quote returns a value from the user in quotes, on one line, with escaped terminal control characters. It truncates
@@ -52,5 +52,5 @@ func OneLine(text string) string {
 	return out.String()
 }
 
-// escaped reports whether a terminal would obey a character, or show the text around it in another order.
+// escaped reports whether a terminal would interpret a character, or show the text around it in another order.
 func escaped(r rune) bool { return unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) }

@@ -13,13 +13,13 @@ var (
 	yamlLine  = regexp.MustCompile(`\bline (\d+): `)
 	yamlField = regexp.MustCompile(`^field (.+) not found in type \S+$`)
 	yamlType  = regexp.MustCompile("^cannot unmarshal !!(\\w+)(?: `.*`)? into (\\S+)$")
-	// yamlCountsFromZero matches errors with the line before the problem: all errors except those of the scanner.
+	// yamlCountsFromZero matches errors whose line number is one too low: all errors except those of the scanner.
 	yamlCountsFromZero = regexp.MustCompile(`^did not find expected (node content|key|',' or|'-' indicator|<)`)
 	yamlTwice          = regexp.MustCompile(`^mapping key (".*") already defined at line (\d+)$`)
 )
 
-// YAML returns the errors of the YAML parser in a file, joined, each an *Error. For a file with conflict markers of git
-// it returns only that error. The parser reports lines without columns.
+// YAML returns the errors that the YAML parser found in a file, joined, each as an *Error. If the file contains git
+// conflict markers, YAML returns only that error. The parser reports lines without columns.
 func YAML(file string, content []byte, err error, hint string) error {
 	if conflict := conflictIn(file, content, hint); conflict != nil {
 		return conflict
@@ -83,7 +83,7 @@ func yamlKind(name string) string {
 	return "a mapping"
 }
 
-// conflictIn returns an error at the first conflict marker of git in a file, or nil.
+// conflictIn returns an error at the first git conflict marker in a file, or nil.
 func conflictIn(file string, content []byte, hint string) error {
 	for i, line := range bytes.Split(content, []byte("\n")) {
 		if bytes.HasPrefix(line, []byte("<<<<<<< ")) || bytes.HasPrefix(line, []byte(">>>>>>> ")) {

@@ -1,7 +1,8 @@
-// Package diff compares the CRDs of two sides and reports which clients and objects each change breaks.
+// Package diff compares two sets of CRDs and reports which clients and objects each change breaks.
 //
-// Its subpackages do the work: input reads a side, change lists the differences, witness finds objects that show the
-// breakage, and accept reads the changes that a project accepts. This package combines them into a [Report].
+// Its subpackages do the work: input reads each side of the comparison, change lists the differences, witness finds
+// objects that show the breakage, and accept reads the list of accepted changes. This package combines their results
+// into a [Report].
 package diff
 
 import (
@@ -77,7 +78,7 @@ type Options struct {
 	Now      time.Time
 }
 
-// Compare compares two sides.
+// Compare returns the breaking changes from the CRDs of before to those of after.
 func Compare(ctx context.Context, before, after *input.Side, o Options) (*Report, error) {
 	r := &Report{Old: before.Name, New: after.Name, Errs: slices.Concat(before.Errs, after.Errs)}
 	for _, name := range input.Names(before, after) {
@@ -100,7 +101,7 @@ func Compare(ctx context.Context, before, after *input.Side, o Options) (*Report
 	return r, nil
 }
 
-// pair is one CRD on both sides.
+// pair is the old and the new definition of one CRD.
 type pair struct {
 	report   *Report
 	old, now *input.CRD // now is nil if the CRD was removed
@@ -147,7 +148,7 @@ func (p *pair) compare(ctx context.Context) {
 	}
 }
 
-// refused adds the errors for which an API server rejects one of the CRDs. Such CRDs cannot be compared.
+// refused adds the errors for which an API server rejects one of the two CRDs. Rejected CRDs cannot be compared.
 func (p *pair) refused() bool {
 	before := len(p.report.Errs)
 	for _, crd := range []*input.CRD{p.old, p.now} {
@@ -179,11 +180,11 @@ func (r *result) add(s *single) {
 // proven reports whether a witness shows the change.
 func (s *single) proven() bool { return s != nil && s.Witness != nil }
 
-// open reports whether it is unknown that the change breaks anything.
+// open reports whether it is unknown if the change breaks anything.
 func (s *single) open() bool { return s != nil && s.Witness == nil && !s.None && s.change.Why == "" }
 
-// dropRelaxed removes a direction without witness if a witness shows the other direction: then the constraint was
-// replaced by a weaker one. For a rule, the witness may belong to another rule of the same field.
+// dropRelaxed removes a direction without a witness if a witness shows the other direction, because the constraint then
+// became weaker. The witness for a rule may show another rule of the same field.
 func dropRelaxed(results map[string]*result) {
 	type place struct{ version, field string }
 	proven := map[place]map[bool]bool{}
@@ -291,8 +292,8 @@ func (r *Report) accept(o Options) {
 	}
 }
 
-// CheckExisting adds an object of a cluster to the report if the new CRD rejects or changes it. crd is the name of its
-// CRD.
+// CheckExisting adds an object from a cluster to the report if the new CRD rejects or changes the object. crd is the
+// name of its CRD.
 func (r *Report) CheckExisting(crd string, before, after *witness.Server, version string, object map[string]any) {
 	reason := witness.Breaks(before, after, version, object)
 	if reason == "" {
@@ -304,7 +305,8 @@ func (r *Report) CheckExisting(crd string, before, after *witness.Server, versio
 		Reason: reason})
 }
 
-// Breaking returns the number of findings that count, plus the number of broken objects on a cluster.
+// Breaking returns the number of findings that break one of the classes and are not accepted, plus the number of broken
+// objects on a cluster.
 func (r *Report) Breaking(classes []change.Class) int {
 	n := len(r.Existing)
 	for i := range r.Findings {
@@ -330,7 +332,7 @@ func (f *Finding) Title() string {
 	return strings.Join(parts, " ") + ": " + f.Message
 }
 
-// Classes joins the classes of a finding.
+// Classes returns the classes of a finding, separated by commas.
 func (f *Finding) Classes() string {
 	var names []string
 	for _, c := range f.Breaks {

@@ -51,8 +51,8 @@ func sideOf(name string, crd *apiextensionsv1.CustomResourceDefinition) *input.S
 	return side
 }
 
-// TestLabeledChangesAreFound compares each pair of labeled changes: Compare reports exactly the breaking ones. Servers
-// that have one of the CRDs each confirm the witnesses.
+// TestLabeledChangesAreFound checks that Compare reports exactly the breaking changes among the labeled ones, and that
+// two servers, each with one of the CRDs, confirm the witnesses.
 func TestLabeledChangesAreFound(t *testing.T) {
 	table := readTable(t)
 	breaking, witnesses := 0, 0

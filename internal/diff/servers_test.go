@@ -123,9 +123,9 @@ func ask(ctx context.Context, lenient, strict *kubectl.Client, w *witness.Witnes
 	return ""
 }
 
-// TestOtherObjectsStayStored replaces the CRD under the witness of each labeled change that is not reported to break
-// stored objects. The object reads as before, and an update of another field succeeds: API servers ratchet, which means
-// that they accept an invalid value that an update does not change.
+// TestOtherObjectsStayStored covers the labeled changes that are not reported to break stored objects. It stores the
+// witness, replaces the CRD, and checks that the object reads as before and that an update of another field succeeds:
+// API servers ratchet, which means that they accept an invalid value that an update does not change.
 func TestOtherObjectsStayStored(t *testing.T) {
 	env := testenv.Start(t)
 	crds, err := kubectl.Connect(env.Kubeconfig)

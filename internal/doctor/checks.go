@@ -146,9 +146,8 @@ func checkRoles(ctx context.Context, p *Project) []Finding {
 	return p.outOfDate(ctx, func(c plan.Change) bool { return c.Template == rolesTemplate })
 }
 
-// checkRBAC compares the markers with the requests of the code. The compiler reports code without types, and other
-// checks
-// report a project that cannot be loaded.
+// checkRBAC compares the markers with the requests of the code. It has no findings for code with type errors or for a
+// project that cannot be loaded, because the compiler and other checks report these.
 func checkRBAC(ctx context.Context, p *Project) []Finding {
 	if p.project == nil {
 		return nil
@@ -171,10 +170,11 @@ func checkRBAC(ctx context.Context, p *Project) []Finding {
 	return found
 }
 
-// rolesTemplate is the name in PROJECT.lock of the output of RBAC markers.
+// rolesTemplate is the name in PROJECT.lock for files that are generated from RBAC markers.
 const rolesTemplate = "generate/rbac"
 
-// isNotedOtherwise reports whether a file changes with others, or belongs to the runtime, which has its own check.
+// isNotedOtherwise reports whether other findings cover a changed file: PROJECT and PROJECT.lock change together with
+// other files, and the runtime has its own check.
 func isNotedOtherwise(name string) bool {
 	return name == project.LockFile || name == project.File || strings.HasPrefix(name, "third_party/kctrl/")
 }

@@ -24,7 +24,8 @@ type damage struct {
 	file, say string
 	// files that --fix changes; empty if it does not repair the damage
 	mended []string
-	// stops reports whether the damage makes the generated output unknown, which hides findings about it until the repair.
+	// stops reports whether the damage makes the generated output unknown. Findings about the output are then missing
+	// until the damage is repaired.
 	stops bool
 	// generated reports whether the finding depends on the generated output.
 	generated bool
@@ -133,8 +134,8 @@ var damages = []damage{
 }
 
 // TestRandomDamageIsReportedOnceAndFixed damages projects in each way, and in several random ways at once. Each damage
-// is reported once, possibly after the repair of a damage that hides it. --fix repairs the fixable damages and changes
-// nothing else, and a second --fix changes nothing.
+// is reported once, possibly only after the repair of a damage that stops the check. --fix repairs the fixable damages
+// and changes nothing else, and a second --fix changes nothing.
 func TestRandomDamageIsReportedOnceAndFixed(t *testing.T) {
 	for _, d := range damages {
 		t.Run(d.name, func(t *testing.T) { d.check(t, []damage{d}) })
@@ -255,7 +256,7 @@ func checkRepaired(t *testing.T, p *doctor.Project, some []damage, found []docto
 		}
 	}
 	for name := range after {
-		// Golden projects have no runtime, which is missing without a lock.
+		// Golden projects have no runtime. Without a lock, kctrl treats it as missing and adds it.
 		if _, had := before[name]; !had && !slices.Contains(allowed, name) && !strings.HasPrefix(name, "third_party/kctrl/") {
 			t.Errorf("--fix has made %s", name)
 		}

@@ -1,5 +1,5 @@
-// Package doctor reports problems of a project of kctrl or of kubebuilder, and repairs them where that is safe.
-// [Checks] lists the checks. A check only reads; its fixes are a plan, which the caller applies.
+// Package doctor reports problems in kctrl and kubebuilder projects, and repairs them where that is safe. [Checks]
+// lists the checks. A check only reads; its fixes are a plan, which the caller applies.
 package doctor
 
 import (
@@ -122,10 +122,11 @@ func (p *Project) load() {
 	p.project, p.loadErr = project.LoadForeign(p.FS, false)
 }
 
-// ours reports whether the project is readable and a project of kctrl.
+// ours reports whether the project is readable and a kctrl project.
 func (p *Project) ours() bool { return p.project != nil && !p.project.Foreign }
 
-// emptyPlan returns a plan for the project. For a project of kctrl it has a lock, which is new if the file is missing.
+// emptyPlan returns a plan for the project. The plan for a kctrl project has a lock, which is new if the file is
+// missing.
 func (p *Project) emptyPlan() (*plan.Plan, error) {
 	if p.ours() {
 		return render.NewProjectPlan(p.FS, p.project, p.Kctrl)

@@ -55,7 +55,7 @@ func edit(t *testing.T, p *doctor.Project, name, old, now string) {
 	}
 }
 
-// problems has, for each check, a change that breaks a valid project, and the finding.
+// problems contains, for each check, a change that breaks a valid project, and the expected finding.
 var problems = map[string]struct {
 	spoil      func(t *testing.T, p *doctor.Project)
 	want, hint string
@@ -192,7 +192,7 @@ func checkFix(t *testing.T, p *doctor.Project, check doctor.Check, found []docto
 	}
 }
 
-// TestHealthyProjectHasNoFindings ignores findings about the machine.
+// TestHealthyProjectHasNoFindings checks that a valid project has no findings, except those about the machine.
 func TestHealthyProjectHasNoFindings(t *testing.T) {
 	found, err := doctor.Examine(t.Context(), goldenProject(t))
 	if err != nil {
@@ -270,8 +270,8 @@ func TestSamplesAreCheckedAsServersDo(t *testing.T) {
 	}
 }
 
-// TestNoteUnbuilt expects a note for a plan that removes an object of a user's patch, and none for a plan that does not
-// or for a project that did not build before.
+// TestNoteUnbuilt expects a note if a plan removes an object that a user's patch changes. It expects no note for
+// another plan, or for a project that did not build before.
 func TestNoteUnbuilt(t *testing.T) {
 	p := goldenProject(t)
 	edit(t, p, "config/default/kustomization.yaml", "resources:", "patches:\n  - path: mine.yaml\nresources:")

@@ -16,8 +16,8 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/scaffold/plan"
 )
 
-// leftover is a file, or a line of a file, that kubebuilder writes and that projects of kctrl do not need. pattern
-// selects the files.
+// leftover is a file, or a line of a file, that kubebuilder writes and that kctrl projects do not need. pattern selects
+// the files.
 type leftover struct {
 	pattern string
 	// text is part of the line. If it is empty, the leftover is the file, unless a kustomization lists it.
@@ -61,7 +61,7 @@ const (
 	insertMarker = "+kubebuilder:scaffold:"
 )
 
-// checkLeftovers reports files and lines of kubebuilder in a project of kctrl.
+// checkLeftovers reports kubebuilder's files and lines in a kctrl project.
 func checkLeftovers(_ context.Context, p *Project) []Finding {
 	if !p.ours() {
 		return nil

@@ -25,7 +25,7 @@ const (
 	crdFolder     = "config/crd/bases"
 )
 
-// checkSamples validates the objects of config/samples like API servers with the CRDs of the project.
+// checkSamples validates the objects of config/samples as API servers with the project's CRDs would.
 func checkSamples(ctx context.Context, p *Project) []Finding {
 	generated, err := p.generated(ctx)
 	if err != nil {

@@ -72,8 +72,8 @@ func requestEnv(base *environment.EnvSet, object *apiservercel.DeclType) (*cel.E
 	return set.NewExpressionsEnv(), nil
 }
 
-// Check returns the problem of a boolean expression, or nil. API servers receive it as stored, which may wrap it in
-// more text. Fields without a schema accept any use.
+// Check returns the problem of a boolean expression, or nil. stored is the expression as API servers receive it,
+// possibly inside a longer text. Fields without a schema have the dynamic type.
 func (a *Admission) Check(expression, stored string) *Problem {
 	ast, issues := a.typed.Compile(expression)
 	if problem := problemOf(issues); problem != nil {
@@ -111,7 +111,8 @@ func ofType(name string) apiextensionsv1.JSONSchemaProps {
 	return apiextensionsv1.JSONSchemaProps{Type: name}
 }
 
-// metadata is the schema of the metadata of objects. Timestamps, owner references and managed fields accept any use.
+// metadata is the schema of the metadata of objects. Timestamps, owner references and managed fields have the dynamic
+// type.
 var metadata = apiextensionsv1.JSONSchemaProps{Type: "object", Properties: map[string]apiextensionsv1.JSONSchemaProps{
 	"name": ofType("string"), "generateName": ofType("string"), "namespace": ofType("string"),
 	"selfLink": ofType("string"),
@@ -131,7 +132,7 @@ func listOf(item apiextensionsv1.JSONSchemaProps) apiextensionsv1.JSONSchemaProp
 	return apiextensionsv1.JSONSchemaProps{Type: "array", Items: &apiextensionsv1.JSONSchemaPropsOrArray{Schema: &item}}
 }
 
-// anyFormat lists formats whose values are strings in objects of requests, but have another type in rules of CRDs.
+// anyFormat lists formats whose values are strings in request objects, but have another type in CRD rules.
 var anyFormat = []string{"date", "date-time", "datetime", "duration", "byte", "binary"}
 
 // typeOf returns the type that a schema describes. A value that may have fields beyond its schema has the dynamic type.

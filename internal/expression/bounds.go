@@ -57,8 +57,8 @@ const mostBounds = 4
 // roomForOthers is a bound for values if no single bound suffices.
 const roomForOthers = 64
 
-// hint names the missing bound that lowers the cost of the rule most, and the largest round value with which the cost
-// fits. If no single bound suffices, it names all bounds that do so together.
+// hint suggests the missing bound that reduces the cost of the rule most, with the largest round value at which the
+// cost is within the limit. If no single bound suffices, it suggests all bounds that suffice together.
 func (c costly) hint(most uint64) string {
 	if c.walk == nil {
 		return costHint
@@ -89,7 +89,7 @@ func (c costly) hint(most uint64) string {
 	return costHint
 }
 
-// describe names the dominating bound and the values that fit.
+// describe returns the text of a hint: the bound that dominates the cost, and values within the limit.
 func describe(candidates []missing, bounds []int64, chosen []int) string {
 	var texts []string
 	for _, i := range chosen {
@@ -117,7 +117,8 @@ var roundBounds = []int64{
 	1_000_000, 500_000, 200_000, 100_000, 50_000, 20_000, 10_000, 5000, 2000, 1000, 500, 200, 100, 50, 20, 10, 5, 2, 1,
 }
 
-// largest returns the largest round value of a bound for which the cost fits, or roomForOthers if none does.
+// largest returns the largest round value of a bound at which the cost is within the limit, or roomForOthers if no
+// value is sufficient.
 func (c costly) largest(candidates []missing, bounds []int64, of int, most uint64) int64 {
 	bounds = slices.Clone(bounds)
 	low, high := 0, len(roundBounds)
@@ -204,8 +205,8 @@ func withBound(s *structural.Structural, path []string, keyword string, most int
 	return &changed
 }
 
-// candidates returns the bounds that are missing on the way to the rule, and in the parts of its value that the rule
-// names.
+// candidates returns the bounds that are missing on the path to the rule, and in the parts of its value that the rule
+// mentions.
 func (c costly) candidates() []missing {
 	var found []missing
 	for i, in := range c.at.above {
@@ -230,7 +231,8 @@ var wordsIn = regexp.MustCompile(`[A-Za-z_][A-Za-z0-9_]*`)
 // deepest limits the search in deeply nested schemas.
 const deepest = 8
 
-// missingBounds returns the bounds that a schema does not have, nor those below it that a rule names or goes through.
+// missingBounds returns the bounds that a schema lacks, and the bounds that its items, values and the fields in names
+// lack.
 func missingBounds(s *structural.Structural, path, below []string, names map[string]bool) []missing {
 	if s == nil || len(below) > deepest {
 		return nil

@@ -45,8 +45,8 @@ properties:
       labels: {type: object, additionalProperties: {type: string}}
 `
 
-// TestAdmissionRefusesWhatAPIServersDo also expects errors with positions for expressions that their schema makes
-// invalid, and no error for expressions that may be valid.
+// TestAdmissionRefusesWhatAPIServersDo checks expressions that API servers reject. It also expects errors with
+// positions for expressions that their schema makes invalid, and no error for expressions that may be valid.
 func TestAdmissionRefusesWhatAPIServersDo(t *testing.T) {
 	admission, err := expression.NewAdmission("Shelf", schemaOf(t, shelf))
 	if err != nil {
@@ -97,7 +97,8 @@ func TestAdmissionRefusesWhatAPIServersDo(t *testing.T) {
 
 func place(p expression.Problem) string { return fmt.Sprintf("%d:%d ", p.Line, p.Column) }
 
-// TestAdmissionOfUnknownKinds checks expressions about requests, and allows all fields of objects.
+// TestAdmissionOfUnknownKinds checks that expressions about a kind without a schema may refer to any field of objects,
+// while the rest of the expression is checked.
 func TestAdmissionOfUnknownKinds(t *testing.T) {
 	admission, err := expression.NewAdmission("Deployment", nil)
 	if err != nil {

@@ -90,7 +90,7 @@ func cachedRun(t testing.TB, dir string, o generate.Options) (hit bool) {
 	return hit
 }
 
-// uncomparedRun is like cachedRun, without the comparison, and also returns the result.
+// uncomparedRun is like cachedRun without the comparison. It also returns the result.
 func uncomparedRun(t testing.TB, dir string, o generate.Options) (hit bool, result map[string]string) {
 	t.Helper()
 	before := entries(t, o.Cache)
@@ -158,8 +158,8 @@ func later(t *testing.T, f func(t *testing.T)) {
 	})
 }
 
-// TestChangesThatCount makes a change that generators could see. The next run generates again, and the run after it
-// does not.
+// TestChangesThatCount changes inputs that generators can read, one at a time. The next run must generate again, and
+// the run after it must not.
 func TestChangesThatCount(t *testing.T) {
 	for name, change := range map[string]func(t *testing.T, dir string, o *generate.Options){
 		"a comment": func(t *testing.T, dir string, _ *generate.Options) {
@@ -248,7 +248,8 @@ func TestChangesThatCount(t *testing.T) {
 	}
 }
 
-// TestChangesThatDoNotCount changes files that no generator reads, and outputs, which are repaired.
+// TestChangesThatDoNotCount changes files that no generator reads, and edits or removes outputs. The next run must use
+// the cache and repair the outputs.
 func TestChangesThatDoNotCount(t *testing.T) {
 	const code, role = "api/v1/zz_generated.deepcopy.go", "config/rbac/role.yaml"
 	for name, change := range map[string]func(t *testing.T, dir string){
@@ -315,7 +316,8 @@ func TestDamagedEntryIsRecreated(t *testing.T) {
 	}
 }
 
-// TestEntryOfAnotherProjectIsRecreated replaces the cache entry of one project by the entry of another.
+// TestEntryOfAnotherProjectIsRecreated replaces the cache entry of one project with the entry of another, which must
+// not be used.
 func TestEntryOfAnotherProjectIsRecreated(t *testing.T) {
 	o := everything()
 	o.Cache.Dir = t.TempDir()
@@ -441,13 +443,14 @@ func planned(t *testing.T, dir string, o generate.Options) error {
 	return generate.Run(t.Context(), dir, plan.New(os.DirFS(dir)), nil, o)
 }
 
-// TestListedPackagesAreAskedForOnce makes changes that affect the go command, in projects whose packages it lists.
+// TestListedPackagesAreAskedForOnce uses projects whose packages the go command lists. kctrl must call the go command
+// again only after a change that affects its result.
 func TestListedPackagesAreAskedForOnce(t *testing.T) {
 	calls := goCalls(t)
 	for name, test := range map[string]struct {
 		change  func(t *testing.T, dir string)
 		nothing bool // the change has no effect
-		fails   bool // the change is a mistake
+		fails   bool // the change makes runs fail
 	}{
 		"nothing": {nothing: true, change: func(*testing.T, string) {}},
 		"a test": {nothing: true, change: func(t *testing.T, dir string) {
@@ -525,7 +528,8 @@ func TestListedPackagesAreAskedForOnce(t *testing.T) {
 	}
 }
 
-// TestInputsOfTheGoCommandMayBeUnknown checks projects for which changes of packages cannot be detected.
+// TestInputsOfTheGoCommandMayBeUnknown checks that every run calls the go command in projects for which kctrl cannot
+// detect changes of packages.
 func TestInputsOfTheGoCommandMayBeUnknown(t *testing.T) {
 	calls := goCalls(t)
 	for name, prepare := range map[string]func(t *testing.T, dir string){

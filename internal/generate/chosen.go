@@ -19,7 +19,7 @@ var (
 	RBAC   = rbac.Generator.Name
 )
 
-// Named returns the names of the generators of a project that are wanted.
+// Named returns the names of the project generators for which wanted returns true.
 func Named(wanted func(generator.Generator) bool) []string {
 	var names []string
 	for _, g := range generators.All() {
@@ -36,7 +36,7 @@ type chosen struct {
 	settings *generator.Settings
 }
 
-// chosen returns the generators that the options name.
+// chosen returns the generators that the options select.
 func (o Options) chosen() []chosen {
 	var found []chosen
 	for _, g := range generators.All() {
@@ -62,5 +62,5 @@ func (c chosen) dir() string {
 // template returns the name of the files in PROJECT.lock.
 func (c chosen) template() string { return "generate/" + c.Name }
 
-// makes reports whether the generator would write a file with this name now, if it made it.
+// makes reports whether the generator would write a file with this name to the same place now.
 func (c chosen) makes(name string) bool { return c.dir() == "" || path.Dir(name) == c.dir() }

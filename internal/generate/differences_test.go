@@ -14,7 +14,7 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/testing/oracle"
 )
 
-// The tests of this file are the rows of docs/controller-gen.md: a mistake of controller-gen, and the output of kctrl.
+// Each test in this file is a row of docs/controller-gen.md: a mistake in controller-gen, and kctrl's output.
 
 // kind begins an API package with the kind Thing, whose spec each test declares.
 const kind = `// +kubebuilder:object:generate=true

@@ -95,7 +95,7 @@ func setFlags(t *testing.T, o *generate.Options, lines string) {
 	}
 }
 
-// report formats errors like kctrl.
+// report formats errors as kctrl prints them.
 func report(err error) string {
 	var out strings.Builder
 	for _, e := range diagnostic.All(err) {

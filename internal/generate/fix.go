@@ -10,7 +10,7 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/scaffold/plan"
 )
 
-// Fix plans the changes that correct invalid markers in the source, where only one correction exists. [Run] reports all
+// Fix plans the changes that correct invalid markers in the source, if only one correction exists. [Run] reports all
 // other problems.
 func Fix(ctx context.Context, dir string, p *plan.Plan, o Options) error {
 	program, err := load.Load(ctx, load.Config{Dir: dir, Overlay: overlay(dir, p), Patterns: o.Paths, Lenient: true})

@@ -1,6 +1,6 @@
 // Package generate generates files from the markers and types of a project: deep copies, CRDs, RBAC rules and webhook
-// configurations. It loads the packages once. Each generator is a value in the list of package generators. The files
-// are byte for byte those of controller-gen v0.23.0.
+// configurations. It loads the packages once. Each generator is a value in the list in package generators. The files
+// are byte-identical to those of controller-gen v0.23.0.
 //
 // [Run] only plans: it adds the files to a [plan.Plan], and treats planned files as written. If there is an error, it
 // adds nothing.
@@ -103,7 +103,7 @@ type generation struct {
 	plan    *plan.Plan
 	program *load.Program
 	options Options
-	// generators are the generators that the options name.
+	// generators are the generators that the options select.
 	generators []chosen
 	foreign    bool // whether the project was not created by kctrl
 	warn       func(lint.Finding)
@@ -172,7 +172,7 @@ func (g *generation) readFile(name string) ([]byte, error) {
 
 func (g *generation) warnOf(warning *diagnostic.Error) { g.warn(lint.Finding{Error: warning}) }
 
-// manifests returns the names of the generators that run and make manifests.
+// manifests returns the names of the generators that run and write manifests.
 func (g *generation) manifests() []string {
 	var names []string
 	for _, of := range g.generators {
@@ -215,8 +215,8 @@ func (g *generation) postprocess(declaration *postprocess.Declaration) error {
 // outputTemplate is the name in PROJECT.lock of files that a declaration adds.
 const outputTemplate = "generate/output"
 
-// runOne runs one generator. It keeps the output before an error, so that the user sees the problems of other
-// generators too.
+// runOne runs one generator. If the generator fails, runOne keeps the output so far, so that the user also sees the
+// problems of other generators.
 func (g *generation) runOne(of chosen, types genall.GenerationContext) error {
 	header, err := g.headerOf(of)
 	if err != nil {
@@ -254,8 +254,8 @@ func (g *generation) check(crd *apiextensionsv1.CustomResourceDefinition, explai
 	g.crds.Check(crd, explain)
 }
 
-// withMarkers returns the packages that have markers of the names, and only these markers, even where controller-gen
-// would not find them. An empty list means all packages, unchanged.
+// withMarkers returns the packages that have markers with the given names, with only these markers, including markers
+// that controller-gen would not find. An empty list means all packages, unchanged.
 func (g *generation) withMarkers(names []string) []*loader.Package {
 	var found []*loader.Package
 	for _, pkg := range g.program.Packages() {
@@ -277,7 +277,7 @@ func (g *generation) headerOf(of chosen) (artifact.Header, error) {
 	return g.header(g.options.ManifestHeaderFile, diagnostic.ManifestHeader)
 }
 
-// codeHeader reads the header of generated code: the file that was named, or the usual one if there is one.
+// codeHeader reads the header of generated code: the file in the options, or else the default file if it exists.
 func (g *generation) codeHeader() (artifact.Header, error) {
 	name := cmp.Or(g.options.HeaderFile, DefaultHeaderFile)
 	if _, err := g.plan.Read(name); g.options.HeaderFile == "" && errors.Is(err, fs.ErrNotExist) {

@@ -49,7 +49,7 @@ type Options struct {
 	// Postprocess is the file that declares how to postprocess manifests, relative to the project. Empty means
 	// postprocess.DefaultFile if that exists.
 	Postprocess string
-	// LeaveRules skips the compilation of CEL rules. The caller compiles them and reports problems in its own words.
+	// LeaveRules skips the compilation of CEL rules, because the caller compiles them and reports their problems.
 	LeaveRules bool
 	// Year replaces YEAR in the headers. Empty means the year of the existing code, or the current year.
 	Year string
@@ -80,7 +80,7 @@ func (o Options) complete() bool { return len(o.Paths) == 0 || slices.Contains(o
 
 func clean(name string) string { return path.Clean(filepath.ToSlash(name)) }
 
-// check reports an output that would not be in the project.
+// check returns an error for an output outside of the project.
 func (o Options) check() error {
 	var errs []error
 	for _, g := range o.chosen() {

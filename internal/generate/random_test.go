@@ -23,9 +23,10 @@ import (
 
 const (
 	randomModule = "example.com/random"
-	// fixedSeeds have recordings of controller-gen. With another seed its output is known only if it runs.
+	// fixedSeeds and fixedGenericSeeds are the numbers of seeds with recordings of controller-gen. For other seeds,
+	// controller-gen must run.
 	fixedSeeds, fixedGenericSeeds = 4, 2
-	// number of API groups of a seed, in one module, so that their imports are loaded once
+	// number of API groups of a seed; they are in one module, so that their imports are loaded once
 	groups, genericGroups = 15, 6
 )
 
@@ -57,7 +58,7 @@ func TestRandomTypesAreThoseOfControllerGen(t *testing.T) {
 	})
 }
 
-// compareRuns generates again with the output in place, with an empty cache and with a filled one.
+// compareRuns generates again while the output exists, with an empty cache and with a filled one.
 func compareRuns(t *testing.T, dir string, first map[string]string) {
 	t.Helper()
 	store := incremental.Store{Dir: t.TempDir()}
@@ -112,9 +113,9 @@ func writeAll(t *testing.T, dir string, files map[string]string) {
 	}
 }
 
-// TestGenericTypesAreThoseWrittenOut generates API groups with generic types, and the same groups with a plain type
-// instead of each instantiation. Both have the same CRDs, equal to controller-gen's for the second. Deep copies of the
-// first share no memory with the original.
+// TestGenericTypesAreThoseWrittenOut generates API groups with generic types, and the same groups with a plain type in
+// place of each instantiation. Both must have the CRDs that controller-gen generates for the plain types. Deep copies
+// of the generic types must share no memory with the original.
 func TestGenericTypesAreThoseWrittenOut(t *testing.T) {
 	seeds.Each(t, fixedGenericSeeds, func(t *testing.T, seed uint64) {
 		generic, plain := filepath.Join(t.TempDir(), "generic"), filepath.Join(t.TempDir(), "plain")
@@ -194,8 +195,8 @@ func checkCopies(t *testing.T, dir, module string) {
 	}
 }
 
-// TestArgumentsKeepAliasesOfAliases checks a chain of aliases as a type argument. The description of a field is that of
-// the alias to which the first one refers.
+// TestArgumentsKeepAliasesOfAliases checks a chain of aliases as a type argument. A field has the description of the
+// alias to which the first alias refers.
 func TestArgumentsKeepAliasesOfAliases(t *testing.T) {
 	const header = "// +groupName=example.com\npackage v1\n\nimport metav1 \"k8s.io/apimachinery/pkg/apis/meta/v1\"\n\n" +
 		"// +kubebuilder:object:root=true\ntype Thing struct {\n\tmetav1.TypeMeta `json:\",inline\"`\n\tmetav1.ObjectMeta " +

@@ -10,7 +10,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// asksGo is a version of a FIPS 140 module. It makes the go command list packages, and has no other effect here.
+// asksGo is a version of a FIPS 140 module. With this setting kctrl lets the go command list packages; it has no other
+// effect here.
 const asksGo = "v1.0.0"
 
 // TestResolvedPackagesGiveTheSame compares the files generated from packages that kctrl found itself with those from
@@ -40,7 +41,7 @@ func TestResolvedPackagesGiveTheSame(t *testing.T) {
 	}
 }
 
-// TestGoCommandIsNotRun replaces the go command by a program that fails.
+// TestGoCommandIsNotRun replaces the go command with a program that fails.
 func TestGoCommandIsNotRun(t *testing.T) {
 	dir := project(t, "scaffold")
 	root, err := exec.CommandContext(t.Context(), "go", "env", "GOROOT").Output()

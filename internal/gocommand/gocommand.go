@@ -1,4 +1,4 @@
-// Package gocommand runs the go command and finds the reason in what it reports.
+// Package gocommand runs the go command, and finds the reason of a failure in its output.
 package gocommand
 
 import (
@@ -10,7 +10,7 @@ import (
 )
 
 // Output returns the output of the go command in a directory. If the command fails, the error is that of [Reason], or
-// of the command without a reason. If ctx ends, it is the cause of that.
+// the command's own error if the output contains no reason. If ctx ends, the error is the cause of ctx.
 func Output(ctx context.Context, dir string, args ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, "go", args...)
 	cmd.Dir = dir
@@ -26,7 +26,8 @@ func Output(ctx context.Context, dir string, args ...string) (string, error) {
 	return string(out), nil
 }
 
-// Reason returns the first line that the go command reports, with the next one if it ends with a colon, or nil.
+// Reason returns the first line of output that reports a problem as an error, joined with the next line if it ends with
+// a colon. It returns nil if output has no such line.
 func Reason(output string) error {
 	reason := ""
 	for line := range strings.Lines(output) {

@@ -16,7 +16,7 @@ import (
 
 var crdKind = schema.GroupKind{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"}
 
-// The order in which kinds are applied. Deletion uses the reverse order.
+// Manifests are applied in the order of their ranks, and deleted in the reverse order.
 const (
 	rankNamespace = iota
 	rankCRD
@@ -38,9 +38,9 @@ func ofRank(manifests []Manifest, wanted int) []Manifest {
 	return slices.DeleteFunc(slices.Clone(manifests), func(m Manifest) bool { return rank(m) != wanted })
 }
 
-// Apply applies the manifests, namespaces and CRDs first. It applies objects of a new kind when their CRD is served. It
-// takes over fields of other owners. It reports created, configured or unchanged, and continues after an object that
-// the server rejects.
+// Apply applies the manifests: first namespaces, then CRDs, then all other objects. After each CRD, it waits until the
+// server serves the kind. It takes over fields that have other owners. For each object, it reports created, configured
+// or unchanged. If the server rejects an object, Apply continues with the next one and returns the error at the end.
 func (c *Client) Apply(ctx context.Context, manifests []Manifest) error {
 	var errs []error
 	for r := range ranks {
@@ -94,7 +94,7 @@ func (c *Client) apply(ctx context.Context, o *unstructured.Unstructured) error 
 }
 
 // referenceTo returns a reference to the object of a manifest. The namespace of a namespaced object defaults to the
-// client's.
+// namespace of the client.
 func (c *Client) referenceTo(ctx context.Context, o *unstructured.Unstructured) (reference, error) {
 	resource, err := c.resourceOf(ctx, o.GroupVersionKind())
 	ref := reference{resource: resource, name: o.GetName()}
@@ -145,7 +145,7 @@ func servedKinds(crd *unstructured.Unstructured) []schema.GroupVersionKind {
 	return kinds
 }
 
-// failed returns the error of an operation on a manifest. If the kind is unknown, it has a hint.
+// failed returns the error of an operation on a manifest. If the server does not serve the kind, the error has a hint.
 func failed(m Manifest, verb string, err error) error {
 	d := &diagnostic.Error{Pos: m.Pos, Message: fmt.Sprintf("%s %s: %v", verb, Describe(m.Object), err), Cause: err}
 	if inner, ok := errors.AsType[*diagnostic.Error](err); ok {

@@ -1,8 +1,8 @@
 // Package kubectl implements the parts of kubectl that the env commands use: apply, get and delete, with kubectl's
 // names, columns and field manager. It works with any API server of Kubernetes 1.27 or newer.
 //
-// The server reports its resources (aggregated discovery) and prints them as tables, so the package is independent of
-// kinds. [Connect] returns a [Client]; each of its methods implements one command.
+// The server describes its resources (by aggregated discovery) and prints objects as tables, so the package needs no
+// knowledge of individual kinds. [Connect] returns a [Client]; each of its methods implements one command.
 package kubectl
 
 import (
@@ -25,11 +25,11 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
 )
 
-// fieldManager is the manager of kubectl apply --server-side. So kctrl and kubectl can change each other's objects
-// without conflicts, and each removes fields that are no longer in the manifests.
+// fieldManager is the field manager of kubectl apply --server-side. Because kctrl uses the same one, kctrl and kubectl
+// can change each other's objects without conflicts, and each removes fields that are no longer in the manifests.
 const fieldManager = "kubectl"
 
-// DefaultTimeout is the default limit of a wait.
+// DefaultTimeout is the default time limit of a wait.
 const DefaultTimeout = time.Minute
 
 const pollInterval = 100 * time.Millisecond
@@ -38,12 +38,12 @@ const pollInterval = 100 * time.Millisecond
 type Client struct {
 	// Namespace is the namespace of namespaced objects that do not specify one.
 	Namespace string
-	// Timeout limits each wait: for a CRD to be served, a condition to be true, a deleted object to be gone. Zero means no
+	// Timeout limits each wait, for a CRD to be served, for a condition, or for a deleted object to be gone. Zero means no
 	// limit.
 	Timeout time.Duration
 	// Report receives the result for each object, such as "created". It may be nil.
 	Report func(object, what string)
-	// Notice receives other messages: warnings of the server, and the subject of a wait. It may be nil.
+	// Notice receives other messages: warnings of the server, and reasons for waiting. It may be nil.
 	Notice func(what string)
 
 	config    *rest.Config // as in the kubeconfig
@@ -70,7 +70,7 @@ func Connect(kubeconfig string) (*Client, error) {
 
 // LoadConfig reads the configuration of a client from a kubeconfig file. Errors are *diagnostic.Error.
 func LoadConfig(kubeconfig string) (*rest.Config, error) {
-	// Without an explicit file, clientcmd reads other files and warns on standard error.
+	// If no file is set, clientcmd reads its default files and prints warnings to standard error.
 	rules := &clientcmd.ClientConfigLoadingRules{ExplicitPath: kubeconfig}
 	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, nil).ClientConfig()
 	if err != nil {
@@ -83,7 +83,7 @@ func LoadConfig(kubeconfig string) (*rest.Config, error) {
 // warnings passes warnings of the server to Notice.
 type warnings struct{ to *Client }
 
-// HandleWarningHeader passes on warnings, which have the code 299.
+// HandleWarningHeader passes warnings to Notice. Warnings have the code 299.
 func (w warnings) HandleWarningHeader(code int, _ string, text string) {
 	if code == 299 && text != "" {
 		w.to.notice("warning: " + text)
@@ -102,19 +102,19 @@ func (c *Client) notice(what string) {
 	}
 }
 
-// reference names an object on the server.
+// reference identifies an object on the server.
 type reference struct {
 	resource        Resource
 	namespace, name string
 }
 
-// String returns the user's name for the object, such as "guestbook.webapp.example.com/sample".
+// String returns the name of the object for messages, such as "guestbook.webapp.example.com/sample".
 func (r reference) String() string { return r.resource.singular() + "/" + r.name }
 
 func (r reference) path() string { return r.resource.path(r.namespace) + "/" + r.name }
 
-// checkSegment rejects invalid names of objects and namespaces, which would change the path of a request: "." is the
-// collection, and ".." the namespace.
+// checkSegment returns an error for a name of an object or a namespace that would change the path of a request: "."
+// would select the collection, and ".." the namespace.
 func checkSegment(name string) error {
 	if problems := content.IsPathSegmentName(name); len(problems) > 0 {
 		return fmt.Errorf("%s is not a valid object name: it %s", diagnostic.Quote(name), strings.Join(problems, ", "))
@@ -122,7 +122,8 @@ func checkSegment(name string) error {
 	return nil
 }
 
-// CheckNamespace rejects invalid names of namespaces, including the empty name, which means all namespaces.
+// CheckNamespace returns an error for an invalid name of a namespace. The empty name is invalid, because it would mean
+// all namespaces.
 func CheckNamespace(name string) error {
 	if problems := validation.IsDNS1123Label(name); len(problems) > 0 {
 		return fmt.Errorf("%s is not a valid namespace name", diagnostic.Quote(name))
@@ -130,7 +131,7 @@ func CheckNamespace(name string) error {
 	return nil
 }
 
-// object returns an existing object of the server.
+// object reads an object from the server.
 func (c *Client) object(ctx context.Context, r reference) (*unstructured.Unstructured, error) {
 	o := &unstructured.Unstructured{}
 	content, err := ask(ctx, c.rest.Get().AbsPath(r.path()))
@@ -140,7 +141,7 @@ func (c *Client) object(ctx context.Context, r reference) (*unstructured.Unstruc
 	return o, o.UnmarshalJSON(content)
 }
 
-// ask returns the body of a response, or the error in it.
+// ask sends a request, and returns the body of the response or the error in it.
 func ask(ctx context.Context, r *rest.Request) ([]byte, error) {
 	result := r.Do(ctx)
 	if err := result.Error(); err != nil {
@@ -149,7 +150,7 @@ func ask(ctx context.Context, r *rest.Request) ([]byte, error) {
 	return result.Raw()
 }
 
-// wait calls done until it returns true or an error, or the timeout has passed.
+// wait calls done repeatedly until done returns true or an error, or until the timeout has passed.
 func (c *Client) wait(ctx context.Context, done func(context.Context) (bool, error)) error {
 	bounded, cancel := ctx, context.CancelFunc(func() {})
 	if c.Timeout > 0 {
@@ -164,7 +165,7 @@ func (c *Client) wait(ctx context.Context, done func(context.Context) (bool, err
 		case ok:
 			return nil
 		case bounded.Err() != nil:
-			return context.Cause(bounded) // the result of the interrupted call does not matter
+			return context.Cause(bounded) // ignore the result of the interrupted call
 		case err != nil:
 			return err
 		}

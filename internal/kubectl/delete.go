@@ -16,14 +16,14 @@ import (
 
 // DeleteOptions are the options of a deletion. The zero value waits until the objects are gone.
 type DeleteOptions struct {
-	// NoWait returns as soon as the server has accepted the deletion.
+	// NoWait makes the deletion return as soon as the server has accepted it.
 	NoWait bool
-	// IgnoreNotFound accepts named objects that do not exist.
+	// IgnoreNotFound ignores named objects that do not exist.
 	IgnoreNotFound bool
 }
 
 // DeleteManifests deletes the objects of the manifests in the reverse order of Apply, and waits until they are gone. It
-// reports deleted or not found for each.
+// reports "deleted" or "not found" for each object.
 func (c *Client) DeleteManifests(ctx context.Context, manifests []Manifest, o DeleteOptions) error {
 	var errs []error
 	for r := range ranks {
@@ -55,8 +55,8 @@ func (c *Client) DeleteManifests(ctx context.Context, manifests []Manifest, o De
 	return errors.Join(errs...)
 }
 
-// Delete deletes the selected objects and waits until they are gone. It reports deleted. A missing named object is an
-// error.
+// Delete deletes the selected objects and waits until they are gone. It reports "deleted" for each object. By default,
+// a missing named object is an error.
 func (c *Client) Delete(ctx context.Context, s Selection, o DeleteOptions) error {
 	references, err := c.selected(ctx, s)
 	if err != nil {
@@ -69,7 +69,7 @@ func (c *Client) Delete(ctx context.Context, s Selection, o DeleteOptions) error
 		switch missing := apierrors.IsNotFound(err); {
 		case err == nil:
 			leaving = append(leaving, ref)
-		case missing && len(s.Names) == 0: // another client was faster
+		case missing && len(s.Names) == 0: // another client has deleted the object
 		case missing && o.IgnoreNotFound:
 			c.report(ref.String(), "not found")
 		default:
@@ -97,7 +97,7 @@ func (c *Client) delete(ctx context.Context, ref reference) error {
 		string(metav1.DeletePropagationBackground)).Do(ctx).Error()
 }
 
-// finish waits until a deleted object is gone. It reports what blocks the deletion whenever that changes.
+// finish waits until a deleted object is gone. Whenever the reason for the delay changes, it reports the reason.
 func (c *Client) finish(ctx context.Context, ref reference, o DeleteOptions) error {
 	if o.NoWait {
 		c.report(ref.String(), "is being deleted")
@@ -113,7 +113,7 @@ func (c *Client) finish(ctx context.Context, ref reference, o DeleteOptions) err
 			return false, err
 		}
 		if found.GetDeletionTimestamp() == nil {
-			return true, nil // another object with the same name
+			return true, nil // it is a new object with the same name
 		}
 		if now := holdOf(found); now != held {
 			held = now
@@ -132,7 +132,7 @@ func (c *Client) finish(ctx context.Context, ref reference, o DeleteOptions) err
 	return nil
 }
 
-// hold is what blocks the deletion of an object, and a hint.
+// hold is the reason why an object still exists after its deletion, and a hint.
 type hold struct{ why, hint string }
 
 func holdOf(o *unstructured.Unstructured) hold {

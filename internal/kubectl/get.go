@@ -20,15 +20,15 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
 )
 
-// Selection selects the objects of a command: named objects of a resource, or all that match the selectors.
+// Selection selects the objects of a command: the named objects of a resource, or all objects that match the selectors.
 type Selection struct {
 	// Resources are names of resources, such as "guestbooks" or "deploy,svc". Never empty.
 	Resources []string
-	// Names are the names of objects of the only resource. Empty means all objects.
+	// Names are the names of objects, and require a single resource. Empty means all objects.
 	Names []string
-	// Labels and Fields are selectors as text.
+	// Labels and Fields are selectors in text form.
 	Labels, Fields string
-	// AllNamespaces selects in all namespaces instead of the client's.
+	// AllNamespaces selects objects in all namespaces instead of the client's namespace.
 	AllNamespaces bool
 }
 
@@ -65,7 +65,7 @@ func Select(args []string) (Selection, error) {
 	return s, nil
 }
 
-// Validate reports combinations of options that cannot select an object.
+// Validate returns an error for combinations of options that cannot select an object.
 func (s Selection) Validate() error {
 	switch {
 	case len(s.Names) > 0 && s.Labels+s.Fields != "":
@@ -90,7 +90,8 @@ func (c *Client) resolve(ctx context.Context, s Selection) ([]Resource, error) {
 	return all, nil
 }
 
-// namespace returns the namespace of a selection of a resource. It is empty for cluster-scoped resources.
+// namespace returns the namespace in which s selects objects of a resource. It is empty for cluster-scoped resources
+// and for all namespaces.
 func (c *Client) namespace(r Resource, s Selection) string {
 	if !r.Namespaced || s.AllNamespaces {
 		return ""
@@ -129,16 +130,16 @@ func (c *Client) selected(ctx context.Context, s Selection) ([]reference, error)
 
 // GetOptions are the options of Get.
 type GetOptions struct {
-	// Output is one of [Outputs]. Empty is a table.
+	// Output is one of [Outputs]. Empty means a table.
 	Output string
-	// Watch prints every change until the context ends.
+	// Watch also prints each change until the context ends.
 	Watch bool
-	// ManagedFields keeps managed fields in YAML and JSON.
+	// ManagedFields keeps the managed fields of objects in YAML and JSON.
 	ManagedFields bool
 }
 
-// Outputs are the output formats: a table with the default columns of the kind, a table with all columns, the objects,
-// or their names.
+// Outputs are the output formats: a table with the default columns of the kind, a table with all columns, the objects
+// in YAML or JSON, or their names.
 var Outputs = []string{"table", "wide", "yaml", "json", "name"}
 
 // Get prints the selected objects. If no object matches, it sends a notice. A missing named object is an error.
@@ -195,7 +196,7 @@ func (c *Client) get(ctx context.Context, p *printer, resource Resource, s Selec
 	return errors.Join(errs...)
 }
 
-// The formats of responses: a table with the metadata of objects in its rows, or objects.
+// These are the accepted formats of responses: a table whose rows contain the metadata of objects, or the objects.
 const (
 	objectFormat = "application/json"
 	tableFormat  = "application/json;as=Table;v=v1;g=meta.k8s.io,application/json"
@@ -214,7 +215,8 @@ type query struct {
 
 func (q *query) request() *rest.Request { return q.client.rest.Get().SetHeader("Accept", q.accept) }
 
-// objects requests all selected objects. It selects a single name by field, so that the object can be watched.
+// objects returns a request for all selected objects. It selects a single name with a field selector, so that the
+// object can be watched.
 func (q *query) objects(more url.Values) *rest.Request {
 	r := q.request().AbsPath(q.resource.path(q.namespace))
 	fields := q.selection.Fields
@@ -242,14 +244,14 @@ func (q *query) none() string {
 	return "no " + q.resource.plural() + " in namespace " + q.namespace
 }
 
-// answer is a list, a table or one object. The server sends a table if it can.
+// answer is a response with a list, a table or one object. Not all servers can send a table.
 type answer struct {
 	Kind     string
 	Metadata struct{ ResourceVersion, Continue string }
-	// Only for a table.
+	// These fields are set for a table.
 	ColumnDefinitions []columnDefinition
 	Rows              []row
-	// Only for a list; a single object is its only item.
+	// Items is set for a list. A single object becomes a list with one item.
 	Items []unstructured.Unstructured
 }
 
@@ -297,11 +299,11 @@ func parseAnswer(content []byte) (*answer, error) {
 		return a, err
 	}
 	decoder := json.NewDecoder(bytes.NewReader(content))
-	decoder.UseNumber() // a million is printed as 1000000, not 1e+06
+	decoder.UseNumber() // print a million as 1000000, not as 1e+06
 	return a, decoder.Decode(a)
 }
 
-// list passes all pages to page, and returns the resource version of the last one.
+// list calls page for each page of the list, and returns the resource version of the last page.
 func (q *query) list(ctx context.Context, page func(*answer) error) (resourceVersion string, err error) {
 	more := url.Values{"limit": {pageSize}}
 	for {
@@ -319,7 +321,7 @@ func (q *query) list(ctx context.Context, page func(*answer) error) (resourceVer
 	}
 }
 
-// watch prints the existing objects and then every change. It lists again when the watch expires.
+// watch prints the existing objects, and then each change. If the watch expires, it lists the objects again.
 func (q *query) watch(ctx context.Context, p *printer) error {
 	for {
 		from, err := q.list(ctx, p.page)

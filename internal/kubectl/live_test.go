@@ -45,7 +45,7 @@ func start(t *testing.T, opts controlplane.Options) *server {
 	return s
 }
 
-// onEach runs a test with an API server in memory and with a real one. make test omits the latter.
+// onEach runs a test with an in-memory API server and with a real one. make test omits the real one.
 func onEach(t *testing.T, test func(t *testing.T, s *server)) {
 	t.Run("memory", func(t *testing.T) { test(t, start(t, controlplane.Options{InMemory: true})) })
 	t.Run("real", func(t *testing.T) { test(t, start(t, controlplane.Options{})) })
@@ -199,7 +199,7 @@ func (s *server) testWatch(t *testing.T) {
 	defer cancel()
 	seen := make(lines, 10)
 	ended := make(chan error, 1)
-	// A separate client, because a client is not safe for concurrent use.
+	// The watcher needs its own client, because a client is not safe for concurrent use.
 	watcher := *s.Client
 	go func() {
 		ended <- watcher.Get(ctx, seen, kubectl.Selection{Resources: []string{"sh"}, Names: []string{"a"}},

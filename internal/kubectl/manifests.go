@@ -56,7 +56,7 @@ func ReadManifests(path string, stdin io.Reader) ([]Manifest, error) {
 	return all, errors.Join(errs...)
 }
 
-// fileProblem returns the error for a file or directory that the user named and that cannot be read.
+// fileProblem returns the error for a file or directory that the user specified and that cannot be read.
 func fileProblem(name string, err error) error {
 	e := diagnostic.AtFile(name, "cannot read", err)
 	e.Hint = cmp.Or(e.Hint, "use a readable file or directory")
@@ -94,7 +94,7 @@ func manifestFiles(path string) ([]string, error) {
 	return files, nil
 }
 
-// ReadTree reads the objects in a file or a directory. It builds a directory with a kustomization.
+// ReadTree reads the objects in a file or a directory. If the directory has a kustomization, ReadTree builds it.
 func ReadTree(path string) ([]Manifest, error) {
 	for _, name := range konfig.RecognizedKustomizationFileNames() {
 		if _, err := os.Stat(filepath.Join(path, name)); err == nil {
@@ -104,14 +104,15 @@ func ReadTree(path string) ([]Manifest, error) {
 	return ReadManifests(path, nil)
 }
 
-// FillSpec makes a null spec an empty one: kubebuilder's samples have only a comment there.
+// FillSpec replaces a null spec by an empty object. The spec in kubebuilder's samples is null, because it contains only
+// a comment.
 func (m Manifest) FillSpec() {
 	if spec, found := m.Object.Object["spec"]; found && spec == nil {
 		m.Object.Object["spec"] = map[string]any{}
 	}
 }
 
-// BuildKustomization returns the objects of the kustomization in a directory. Errors have the hint.
+// BuildKustomization builds the kustomization in a directory and returns its objects. Its errors have the hint.
 func BuildKustomization(directory, hint string) ([]Manifest, error) {
 	resources, err := kustomize.Build(directory, hint)
 	if err != nil {
@@ -124,7 +125,7 @@ func BuildKustomization(directory, hint string) ([]Manifest, error) {
 	return parseManifests(directory, content)
 }
 
-// parseManifests parses all documents of a file and reports every one that is not an object.
+// parseManifests parses all documents of a file. The error reports each document that is not an object.
 func parseManifests(name string, content []byte) ([]Manifest, error) {
 	var manifests []Manifest
 	var errs []error
@@ -204,7 +205,7 @@ func checkNamed(o *unstructured.Unstructured) error {
 	return cmp.Or(checkSegment(o.GetName()), checkSegment(o.GetNamespace()))
 }
 
-// Describe returns the user's name for an object, such as "guestbook.webapp.example.com/sample".
+// Describe returns the name of an object for messages, such as "guestbook.webapp.example.com/sample".
 func Describe(o *unstructured.Unstructured) string {
 	gk := o.GroupVersionKind().GroupKind()
 	return withGroup(strings.ToLower(gk.Kind), gk.Group) + "/" + o.GetName()

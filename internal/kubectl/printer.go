@@ -14,14 +14,14 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// printer prints responses as they arrive. It collects YAML and JSON that are not watched, because several objects are
-// printed as one list.
+// printer prints responses as they arrive. Without a watch, it first collects all objects for YAML and JSON, because it
+// prints several objects as one list.
 type printer struct {
 	out     io.Writer
 	o       GetOptions
-	several bool // several resources, so rows start with the resource
-	single  bool // a single object, selected by name
-	spread  bool // all namespaces, so rows of namespaced objects start with the namespace
+	several bool // several resources are selected, so rows start with the resource
+	single  bool // a single object is selected by name
+	spread  bool // all namespaces are selected, so rows of namespaced objects start with the namespace
 
 	resource Resource
 	columns  []column
@@ -34,7 +34,7 @@ type printer struct {
 
 type column struct {
 	name string
-	wide bool // only shown with all columns
+	wide bool // the column is shown only if all columns are
 }
 
 func (p *printer) accept() string {
@@ -86,7 +86,7 @@ func (p *printer) object(o unstructured.Unstructured) error {
 	return p.encode(o.Object)
 }
 
-// end prints the collected objects: one, or a list.
+// end prints the collected objects: a single object, or a list.
 func (p *printer) end() error {
 	if p.o.Watch || p.o.Output != "yaml" && p.o.Output != "json" {
 		return nil
@@ -206,7 +206,8 @@ const (
 	leastCell = 6 // including the gap, as in kubectl
 )
 
-// align widens the columns for the given lines. Columns never become narrower, so the rows of a watch stay aligned.
+// align widens the columns so that the given lines fit. Columns never become narrower, so the rows of a watch stay
+// aligned.
 func (p *printer) align(lines [][]string) {
 	for _, line := range lines {
 		for i, cell := range line {
@@ -228,7 +229,7 @@ func (p *printer) write(to *strings.Builder, line []string) {
 	to.WriteByte('\n')
 }
 
-// tableOf builds a table for resources of which the server returns none.
+// tableOf returns a table of the objects in a, for resources for which the server does not return a table.
 func tableOf(a *answer) *answer {
 	t := &answer{Kind: "Table", Metadata: a.Metadata, ColumnDefinitions: []columnDefinition{{Name: "Name"}, {Name: "Age"}}}
 	for _, o := range a.Items {

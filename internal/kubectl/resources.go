@@ -13,7 +13,8 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
 )
 
-// discoveryFormats request all resources of all groups in one response. Servers older than 1.30 know only the second.
+// discoveryFormats request all resources of all groups in one response. Servers older than 1.30 support only the second
+// format.
 const discoveryFormats = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList," +
 	"application/json;g=apidiscovery.k8s.io;v=v2beta1;as=APIGroupDiscoveryList"
 
@@ -93,7 +94,7 @@ func (c *Client) addResources(group string, version discovery.APIVersionDiscover
 	}
 }
 
-// find returns the matching resources. If none match, it runs discovery again, because a CRD may be new.
+// find returns the resources that search finds. If there are none, it repeats the discovery, because a CRD may be new.
 func (c *Client) find(ctx context.Context, search func() []Resource) ([]Resource, error) {
 	if c.resources != nil {
 		if found := search(); len(found) > 0 {
@@ -106,14 +107,14 @@ func (c *Client) find(ctx context.Context, search func() []Resource) ([]Resource
 	return search(), nil
 }
 
-// noKindError reports that the server does not serve a kind, for example because its CRD is not applied.
+// noKindError reports that the server does not serve a kind, for example because its CRD is missing.
 type noKindError struct{ kind schema.GroupVersionKind }
 
 func (e *noKindError) Error() string {
 	return fmt.Sprintf("the server has no kind %q in %q", e.kind.Kind, e.kind.GroupVersion())
 }
 
-// resourceOf returns the resource of a kind, or a noKindError.
+// resourceOf returns the resource of a kind. If the server does not serve the kind, the error is a noKindError.
 func (c *Client) resourceOf(ctx context.Context, kind schema.GroupVersionKind) (Resource, error) {
 	found, err := c.find(ctx, func() []Resource {
 		i := slices.IndexFunc(c.resources, func(r Resource) bool {
@@ -133,8 +134,9 @@ func (c *Client) resourceOf(ctx context.Context, kind schema.GroupVersionKind) (
 	return found[0], nil
 }
 
-// named returns the resource with a plural, singular or short name, or a kind, optionally with group, or version and
-// group. If no resource matches, it returns all resources of a category.
+// named returns the resource with a name. The name is a plural, singular or short name, or a kind, optionally followed
+// by the group, or by the version and the group. If no resource matches, named returns all resources of the category
+// with this name.
 func (c *Client) named(ctx context.Context, name string) ([]Resource, error) {
 	name = strings.ToLower(name)
 	found, err := c.find(ctx, func() []Resource {
@@ -158,7 +160,8 @@ func (c *Client) named(ctx context.Context, name string) ([]Resource, error) {
 	return nil, severalGroups(name, found)
 }
 
-// matches returns the resources with a name: only the resource of the core group, or else one for each group.
+// matches returns the resources with a name. If the core group has such a resource, matches returns only that one;
+// otherwise, it returns one resource for each group.
 func (c *Client) matches(name string) []Resource {
 	short, rest, _ := strings.Cut(name, ".")
 	var found []Resource
@@ -170,7 +173,7 @@ func (c *Client) matches(name string) []Resource {
 		}
 	}
 	if len(found) > 1 && found[0].Group == "" {
-		return found[:1] // prefer the core group: events are in events.k8s.io too
+		return found[:1] // prefer the core group, because events.k8s.io also has events
 	}
 	return found
 }
@@ -186,7 +189,7 @@ func (c *Client) category(name string) []Resource {
 	return found
 }
 
-// severalGroups returns the error for a name that resources of several groups have.
+// severalGroups returns the error for an ambiguous name, which resources in several groups have.
 func severalGroups(name string, found []Resource) error {
 	var names []string
 	for _, r := range found {

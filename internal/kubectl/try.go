@@ -32,22 +32,22 @@ func (c *Client) List(ctx context.Context, s Selection, visit func(*unstructured
 	return nil
 }
 
-// Attempt is a write of which only the response matters.
+// Attempt is a write that [Client.Try] tests. Only the server's response matters.
 type Attempt struct {
 	Object *unstructured.Unstructured
-	// Before is the object that Object replaces. Nil means that Object is created.
+	// Before is the object that Object replaces. If it is nil, Object is created.
 	Before *unstructured.Unstructured
-	// Status reports whether Object is written to its path /status, if that exists.
+	// Status writes Object to its subresource /status, if that exists.
 	Status bool
 }
 
-// RefusedError is the reason why a server rejects an object.
+// RefusedError is the error for an object that the server rejects, with the reason.
 type RefusedError struct{ Reason string }
 
 func (e *RefusedError) Error() string { return e.Reason }
 
-// Try writes an object and returns the result. It leaves nothing on the server. An error other than [RefusedError]
-// means that the write was not sent.
+// Try sends a write and returns the resulting object. It leaves no object on the server. An error other than
+// [RefusedError] means that the write was not sent.
 func (c *Client) Try(ctx context.Context, a Attempt) (*unstructured.Unstructured, error) {
 	resource, err := c.resourceOf(ctx, a.Object.GroupVersionKind())
 	if _, ok := errors.AsType[*noKindError](err); ok {
@@ -71,7 +71,7 @@ func (c *Client) Try(ctx context.Context, a Attempt) (*unstructured.Unstructured
 		return nil, err
 	}
 	defer func() {
-		// The next attempt reports a name conflict.
+		// Ignore the error: if the object remains, the next attempt reports a name conflict.
 		_ = c.rest.Delete().AbsPath(ref.path()).Do(context.WithoutCancel(ctx)).Error()
 	}()
 	next := a.Object.DeepCopy()
@@ -82,7 +82,7 @@ func (c *Client) Try(ctx context.Context, a Attempt) (*unstructured.Unstructured
 	}
 	updated, err := c.write(ctx, ref, next, path, true)
 	if refused, ok := errors.AsType[*RefusedError](err); ok && a.Status && refused.Reason == notFound {
-		return created, nil // without the subresource, the create has written the status
+		return created, nil // without the subresource, the creation has already written the status
 	}
 	return updated, err
 }

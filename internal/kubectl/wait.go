@@ -11,7 +11,8 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
 )
 
-// WaitFor waits until each selected object exists and has a condition with a status. "Ready" means Ready=True.
+// WaitFor waits until each selected object exists and has the condition, such as "Ready=False". "Ready" means
+// "Ready=True".
 func (c *Client) WaitFor(ctx context.Context, s Selection, condition string) error {
 	condition, wanted, given := strings.Cut(condition, "=")
 	if !given {
@@ -55,7 +56,7 @@ func (c *Client) waitForCondition(ctx context.Context, ref reference, condition,
 	return err
 }
 
-// ConditionStatus returns the status of a condition, such as True, or "" if the object does not have it.
+// ConditionStatus returns the status of a condition, such as "True", or "" if the object does not have the condition.
 func ConditionStatus(o unstructured.Unstructured, condition string) string {
 	conditions, _, _ := unstructured.NestedSlice(o.Object, "status", "conditions")
 	for _, c := range conditions {

@@ -1,4 +1,4 @@
-// Package kustomize builds kustomizations, as the kustomize program does, without one.
+// Package kustomize builds kustomizations as the kustomize program does, but does not need the program.
 package kustomize
 
 import (
@@ -16,12 +16,12 @@ import (
 )
 
 // Build returns the objects of the kustomization in dir, in an order in which they can be applied. It writes nothing.
-// hint is the hint of an error about a missing kustomization.
+// The argument hint becomes the hint of an error about a missing kustomization.
 func Build(dir, hint string) (resmap.ResMap, error) {
 	return BuildWith(dir, hint, nil)
 }
 
-// BuildWith builds as Build does, with other contents for some files, by their absolute paths.
+// BuildWith is like Build, but replaces the contents of some files, by their absolute paths.
 func BuildWith(dir, hint string, contents map[string][]byte) (resmap.ResMap, error) {
 	if info, err := os.Stat(dir); err != nil {
 		e := diagnostic.AtFile(dir, "cannot read", err)
@@ -42,7 +42,7 @@ func BuildWith(dir, hint string, contents map[string][]byte) (resmap.ResMap, err
 	return resources, nil
 }
 
-// overlay is a file system with other contents for some files.
+// overlay is a file system that replaces the contents of some files.
 type overlay struct {
 	filesys.FileSystem
 	contents map[string][]byte
@@ -62,13 +62,13 @@ func (o *overlay) other(name string) ([]byte, bool) {
 	return content, ok && err == nil
 }
 
-// Exists also returns true for files that only the overlay has.
+// Exists also returns true for files that exist only in the overlay.
 func (o *overlay) Exists(name string) bool {
 	_, ok := o.other(name)
 	return ok || o.FileSystem.Exists(name)
 }
 
-// CleanedAbs returns paths of files and directories that only the overlay has unchanged, because they contain no
+// CleanedAbs returns the path of a file or directory that exists only in the overlay unchanged, because it contains no
 // symbolic links.
 func (o *overlay) CleanedAbs(name string) (filesys.ConfirmedDir, string, error) {
 	if absolute, err := filepath.Abs(name); err == nil && !o.FileSystem.Exists(name) && o.holds(absolute) {

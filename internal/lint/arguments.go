@@ -16,8 +16,8 @@ import (
 	ctmarkers "sigs.k8s.io/controller-tools/pkg/markers"
 )
 
-// checkArguments reports markers with invalid arguments. If the run is lenient, it returns these findings as errors,
-// because controller-gen fails on them too.
+// checkArguments reports markers with invalid arguments. In a lenient run, it returns these findings as errors, because
+// controller-gen also fails for them.
 func (c *checker) checkArguments() []error {
 	var kept []error
 	for _, pkg := range c.decls.all {
@@ -66,8 +66,8 @@ var (
 	extraArguments  = regexp.MustCompile(`^extra arguments provided: (".*")$`)
 )
 
-// argumentError reports the first problem with the arguments of a marker, which may cause others, or else all missing
-// arguments.
+// argumentError reports the first invalid argument of a marker, because it may cause further errors. If there is none,
+// argumentError reports all missing arguments.
 func (c *checker) argumentError(at markers.Marker, fatal bool) *Finding {
 	definition := at.Definition
 	var first string
@@ -118,7 +118,7 @@ func (c *checker) argumentError(at markers.Marker, fatal bool) *Finding {
 	return c.report(at.Pos+token.Pos(offset), fatal, d)
 }
 
-// wantedTypes rewords the messages of controller-tools' parser about types.
+// wantedTypes replaces the wording of controller-tools' parser in messages about types.
 var wantedTypes = strings.NewReplacer(
 	"expected integer or float,", "want a number,", "expected integer,", "want an integer,", "expected float,",
 	"want a number,",
@@ -140,7 +140,8 @@ func plural(names []string) string {
 	return "s"
 }
 
-// argumentHint suggests the argument closest to a wrong name, or lists all arguments.
+// argumentHint returns a hint for an unknown argument. It suggests the argument with the nearest name, or lists all
+// arguments.
 func argumentHint(definition *ctmarkers.Definition, wrong string) string {
 	names := slices.Sorted(maps.Keys(definition.FieldNames))
 	if near, ok := diagnostic.Near(wrong, names); ok {

@@ -7,7 +7,7 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/markers"
 )
 
-// checkBounds reports lower bounds above upper bounds. The bounds of a field include the bounds of its type.
+// checkBounds reports lower bounds that exceed the upper bounds. The bounds of a field include the bounds of its type.
 func (t *target) checkBounds() {
 	all := t.limits()
 	for _, of := range []markers.Measure{markers.OfValue, markers.OfLength, markers.OfItems, markers.OfProperties} {
@@ -21,7 +21,7 @@ func (t *target) checkBounds() {
 	}
 }
 
-// strictest returns the marker with the strictest of some limits, and the first of equal ones.
+// strictest returns the marker with the strictest limit of a kind. If several limits are equal, it returns the first.
 func strictest(entries []entry, limit markers.Limit, items bool) (found entry, ok bool) {
 	var best float64
 	for _, e := range entries {
@@ -36,8 +36,8 @@ func strictest(entries []entry, limit markers.Limit, items bool) (found entry, o
 	return found, ok
 }
 
-// checkBound reports a lower bound above an upper bound. The finding is at the marker of the target, or at the later
-// one if the target has both.
+// checkBound reports a lower bound that exceeds the upper bound. The position of the finding is the marker of the
+// target, or the later marker if both belong to the target.
 func (t *target) checkBound(low, high entry) {
 	lower, _ := number(low.Value)
 	upper, _ := number(high.Value)

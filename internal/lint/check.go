@@ -19,7 +19,7 @@ import (
 type Config struct {
 	// AllowUnknown are prefixes of accepted unknown markers, with or without the leading "+".
 	AllowUnknown []string
-	// Lenient reports only findings that also make controller-gen fail as errors.
+	// Lenient limits errors to findings for which controller-gen also fails.
 	Lenient bool
 	// Warn receives the findings that are not errors, ordered by position. It may be nil.
 	Warn func(Finding)
@@ -32,14 +32,14 @@ type checker struct {
 	decls    *typeIndex
 	emitted  map[*ast.TypeSpec]bool
 	findings []Finding
-	// core are the rules about the core group so far.
+	// core are the rules about the core group found so far.
 	core map[coreRule]bool
-	// own are the kinds of the project, computed on first use.
+	// own are the kinds of the project. They are computed on first use.
 	own *[]ownKind
 }
 
-// Check returns the findings about the markers of all packages, ordered by position. The error joins those that must
-// end the run, each a *diagnostic.Error.
+// Check returns the findings about the markers of all packages, ordered by position. The error joins the findings that
+// must end the run; each of them is a *diagnostic.Error.
 func Check(program *load.Program, config Config) ([]Finding, error) {
 	c := &checker{program: program, config: config, decls: newTypeIndex(program.Packages()), core: map[coreRule]bool{}}
 	c.emitted = c.decls.emittedTypes()
@@ -56,8 +56,8 @@ func Check(program *load.Program, config Config) ([]Finding, error) {
 	return c.findings, c.failures(failures)
 }
 
-// failures returns the findings that must end the run, and passes the others to Warn. Findings in kept end lenient runs
-// too.
+// failures returns the findings that must end the run, and passes all other findings to Warn. Findings in kept also end
+// lenient runs.
 func (c *checker) failures(kept []error) error {
 	errs := kept
 	for _, f := range c.findings {
@@ -74,7 +74,7 @@ func (c *checker) failures(kept []error) error {
 // reaches reports whether a marker affects generated files.
 func (c *checker) reaches(at markers.Marker) bool { return at.Owner == nil || c.emitted[at.Owner] }
 
-// checkPlace reports unknown and misplaced markers, and keeps the others for the checks of types.
+// checkPlace reports unknown and misplaced markers, and records all other markers for the checks of types.
 func (c *checker) checkPlace(pkg *packageDecls, at markers.Marker) {
 	switch {
 	case markers.IsInsertionPoint(at.Text):
@@ -112,7 +112,7 @@ func (c *checker) checkPlace(pkg *packageDecls, at markers.Marker) {
 func (c *checker) checkUnknown(at markers.Marker) {
 	p := c.program
 	if strings.HasPrefix(at.Text, "+ ") || strings.HasPrefix(at.Text, "+\t") {
-		return // disabled by a space
+		return // the user disabled the marker with a space
 	}
 	if !markers.Ours(at.Text) && !p.Registry().Resembles(at) || c.allowed(at.Text) {
 		return
@@ -127,7 +127,7 @@ func (c *checker) checkUnknown(at markers.Marker) {
 	}
 }
 
-// accepts reports whether text would be a valid marker in this place, judged by the text alone.
+// accepts reports whether a marker with this text would be valid in the same place. It checks only the text.
 func (c *checker) accepts(at markers.Marker, text string) bool {
 	definition := c.program.Registry().Definition(text)
 	if here := c.program.Registry().Lookup(text, at.Target); here != nil && at.Node != nil {
@@ -148,13 +148,13 @@ func (c *checker) accepts(at markers.Marker, text string) bool {
 	return len(alone.findings) == 0
 }
 
-// fix returns the edit that replaces old, the beginning of a marker, by text.
+// fix returns an edit that replaces old, which is the beginning of a marker, by text.
 func (c *checker) fix(at markers.Marker, old, text string) *Fix {
 	pos := diagnostic.Relative(c.program.Dir(), c.program.Fset().PositionFor(at.Pos, false))
 	return &Fix{File: pos.Filename, Offset: pos.Offset, Length: len(old), Text: text}
 }
 
-// allowed reports whether AllowUnknown contains a prefix of an unknown marker.
+// allowed reports whether AllowUnknown contains a prefix of the text of an unknown marker.
 func (c *checker) allowed(text string) bool {
 	return slices.ContainsFunc(c.config.AllowUnknown, func(prefix string) bool {
 		prefix = strings.TrimPrefix(prefix, "+")

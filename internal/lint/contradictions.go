@@ -13,12 +13,12 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/markers"
 )
 
-// withPresence returns the markers with a presence, optional or required.
+// withPresence returns the markers that declare a presence, which is optional or required.
 func withPresence(entries []entry, presence markers.Presence) []entry {
 	return slices.DeleteFunc(slices.Clone(entries), func(e entry) bool { return e.rules().Presence != presence })
 }
 
-// checkRequired reports fields that are optional and required.
+// checkRequired reports fields with markers for both optional and required.
 func (t *target) checkRequired() {
 	optional, required := withPresence(t.entries, markers.Optional), withPresence(t.entries, markers.Required)
 	if t.field == nil || len(optional) == 0 || len(required) == 0 {
@@ -35,7 +35,7 @@ func (t *target) checkRequired() {
 	})
 }
 
-// checkRepeated reports markers that a target has twice with different values, if only one can apply.
+// checkRepeated reports markers that a target has several times with different values, although only one can apply.
 func (t *target) checkRepeated() {
 	for i, e := range t.entries {
 		if !e.rules().Single {
@@ -56,8 +56,8 @@ func (t *target) checkRepeated() {
 	}
 }
 
-// checkNames reports several markers with names of one kind. Only the last one counts, and it also resets the scope
-// that it does not set.
+// checkNames reports markers for the names and the scope of a kind that contradict an earlier marker of the kind.
+// Generators use only the last one. If it does not set the scope, the scope of an earlier marker is also lost.
 func (t *target) checkNames() {
 	markers := find(t.entries, "kubebuilder:resource")
 	for i := 1; i < len(markers); i++ {

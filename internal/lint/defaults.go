@@ -38,7 +38,7 @@ func kindOfValue(value any) markers.Kind {
 	return ""
 }
 
-// fits reports whether a value can have the kind. It returns true if either is unknown.
+// fits reports whether a value has the kind. It returns true if the kind of the value or the wanted kind is unknown.
 func fits(value any, want markers.Kind) bool {
 	got := kindOfValue(value)
 	switch {
@@ -49,7 +49,7 @@ func fits(value any, want markers.Kind) bool {
 	case want == markers.KindStruct:
 		return got == markers.KindMap
 	case want == markers.KindArray:
-		return got == markers.KindMap && reflect.ValueOf(value).Len() == 0 // {} is an empty list or an empty map
+		return got == markers.KindMap && reflect.ValueOf(value).Len() == 0 // {} means an empty list or an empty map
 	}
 	return false
 }
@@ -63,11 +63,11 @@ func spell(value any) string {
 	return string(text)
 }
 
-// plainNumber matches numbers that Go markers and JSON spell alike.
+// plainNumber matches numbers that have the same spelling in Go markers and in JSON.
 var plainNumber = regexp.MustCompile(`^-?(0|[1-9][0-9]*)(\.[0-9]+)?$`)
 
-// retype converts a value to another type, and returns its spelling in a marker. text is the current spelling. retype
-// reports false if no conversion is unambiguous.
+// retype converts a value to another type, and returns the converted value and its spelling in a marker. text is the
+// current spelling. ok is false if there is no unambiguous conversion.
 func retype(value any, text string, want markers.Kind) (other any, written string, ok bool) {
 	content, isString := value.(string)
 	got := kindOfValue(value)
@@ -84,7 +84,7 @@ func retype(value any, text string, want markers.Kind) (other any, written strin
 	return nil, "", false
 }
 
-// asList returns a value as a list of values of a kind, and its spelling: in braces, or as JSON.
+// asList converts a value to a list with items of a kind, and returns the list and its spelling, in braces or as JSON.
 func asList(value any, items markers.Kind, inJSON bool) (list []any, written string, ok bool) {
 	begin, end := "{", "}"
 	if inJSON {
@@ -99,8 +99,8 @@ func asList(value any, items markers.Kind, inJSON bool) (list []any, written str
 	return []any{value}, begin + spell(value) + end, true
 }
 
-// retyped returns the spelling of a default of the wrong type in the right one, or "" if the API server would reject
-// that too.
+// retyped returns the spelling that gives a default the type of its field. It returns "" if the API server would also
+// reject the converted default.
 func (t *target) retyped(e entry, value any) string {
 	_, inJSON := e.Value.(crdmarkers.KubernetesDefault)
 	var other any
@@ -201,7 +201,7 @@ func (t *target) breaks(value any, e entry) bool {
 	return false
 }
 
-// sizeOf returns the number of characters or items of a value.
+// sizeOf returns the number of characters of a string, or of items of a list or map.
 func sizeOf(value any) float64 {
 	if text, ok := value.(string); ok {
 		return float64(utf8.RuneCountInString(text))

@@ -1,7 +1,7 @@
-// Package lint reports invalid markers of a program. Each file has one rule.
+// Package lint reports invalid markers in a program. Each file implements one rule.
 //
-// It is strict where controller-gen is silent. A [Finding] reports a marker that is unknown, is misplaced, has an
-// invalid value, or contradicts another marker. Findings that affect generated files are errors of [Check];
-// [Config.Warn] receives the others. A lenient check fails only where controller-gen does. Markers of other tools are
-// ignored.
+// The package also reports problems that controller-gen ignores. A [Finding] reports a marker that is unknown, is
+// misplaced, has an invalid value, or contradicts another marker. [Check] returns findings that affect generated files
+// as errors, and passes all other findings to [Config.Warn]. A lenient check fails only if controller-gen also fails.
+// The package ignores markers of other tools.
 package lint

@@ -9,8 +9,8 @@ import (
 	ctmarkers "sigs.k8s.io/controller-tools/pkg/markers"
 )
 
-// emittedTypes returns the types that affect generated files: the types of kinds and of their fields, and types with
-// deep copies.
+// emittedTypes returns the types that affect generated files. These are the types of kinds, the types of their fields,
+// and types for which deep copies are generated.
 func (d *typeIndex) emittedTypes() map[*ast.TypeSpec]bool {
 	r := &emission{typeIndex: d, emitted: map[*ast.TypeSpec]bool{}}
 	for _, pkg := range d.all {
@@ -88,14 +88,14 @@ func embedsMeta(spec *ast.TypeSpec) bool {
 	return typeMeta && objectMeta
 }
 
-// copiesAll reports whether a package has a marker for deep copies of all its types.
+// copiesAll reports whether a package has a marker that requests deep copies of all its types.
 func copiesAll(places []markers.Marker) bool {
 	return slices.ContainsFunc(places, func(at markers.Marker) bool {
 		return at.Target == ctmarkers.DescribesPackage && asksForCopy(at)
 	})
 }
 
-// asksForCopy reports whether a marker requests deep copies. A marker with invalid arguments counts too.
+// asksForCopy reports whether a marker requests deep copies, even if its arguments are invalid.
 func asksForCopy(at markers.Marker) bool {
 	if at.Node == nil || at.Definition == nil {
 		return false

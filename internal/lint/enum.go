@@ -9,7 +9,7 @@ import (
 	crdmarkers "sigs.k8s.io/controller-tools/pkg/crd/markers"
 )
 
-// checkEnum reports duplicate values of enums, and values that the type cannot have.
+// checkEnum reports duplicate values in enums, and values that the type does not allow.
 func (t *target) checkEnum() {
 	for _, e := range t.entries {
 		values, ok := e.Value.(markers.Enum)
@@ -25,7 +25,7 @@ func (t *target) checkEnum() {
 		for i, value := range values {
 			text := spell(value)
 			if len(words) == len(values) && kindOfValue(value) != markers.KindString {
-				text = words[i].text // compare the spelling: 1.0 differs from 1
+				text = words[i].text // compare spellings, because 1.0 differs from 1
 			}
 			d := diagnostic.Error{Code: CodeEnum, Message: fmt.Sprintf("+%s has %s twice", e.label(), text),
 				Hint: "remove one of them"}
@@ -53,7 +53,7 @@ func (t *target) checkEnum() {
 	}
 }
 
-// enumWord is a value of an enum as written, with its offset in the marker.
+// enumWord is a value of an enum as it is written in the marker, with its offset.
 type enumWord struct {
 	text   string
 	offset int

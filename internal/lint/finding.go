@@ -14,15 +14,15 @@ import (
 
 // The codes of findings.
 const (
-	CodeUnknown       = "unknown-marker"       // no generator knows the marker
-	CodeMisplaced     = "misplaced-marker"     // the marker is for another kind of declaration
+	CodeUnknown       = "unknown-marker"       // no generator supports the marker
+	CodeMisplaced     = "misplaced-marker"     // the marker belongs on another kind of declaration
 	CodeIgnored       = "ignored-marker"       // the marker is in a place that no generator reads
 	CodeArgument      = "marker-argument"      // an argument is unknown, missing or of the wrong type
 	CodeValue         = "marker-value"         // an argument has an invalid value
-	CodeContradiction = "marker-contradiction" // two markers cannot both hold
+	CodeContradiction = "marker-contradiction" // two markers contradict each other
 	CodeDefault       = "marker-default"       // the type or another marker rejects the default
-	CodeEnum          = "marker-enum"          // an enum repeats a value, or has one of the wrong type
-	CodeListMapKey    = "marker-list-map-key"  // the items of a list have no such field
+	CodeEnum          = "marker-enum"          // an enum has a duplicate value, or a value of the wrong type
+	CodeListMapKey    = "marker-list-map-key"  // the items of the list do not have the field
 	CodePath          = "marker-path"          // a JSON path cannot be parsed
 	CodeFieldName     = "duplicate-json-name"  // two fields of a struct have the same name in JSON
 )
@@ -31,10 +31,10 @@ const (
 // the code.
 type Finding struct {
 	*diagnostic.Error
-	// Fatal reports whether the finding affects a generated file. Other findings, such as a misspelled marker on a type
-	// that no kind uses, are warnings.
+	// Fatal reports whether the finding affects a generated file. A finding that does not, such as a misspelled marker on
+	// a type that no kind uses, is a warning.
 	Fatal bool
-	// Fix repairs the source, if there is only one way to do so. Nil means that the user has to decide.
+	// Fix is the edit that repairs the source. It is nil if there are several ways to do so, so that the user must choose.
 	Fix *Fix
 }
 
@@ -72,8 +72,8 @@ func sortFindings(findings []Finding) {
 	})
 }
 
-// Join joins the errors of a check and the errors of generators. It omits errors of generators that have no position or
-// that are at the line of a reported marker, or at its declaration: they have the same cause.
+// Join joins the errors of a check and the errors of generators. It omits an error of a generator that has no position,
+// or whose position is the line of a reported marker or of its declaration, because both errors have the same cause.
 func Join(program *load.Program, wrong, generators error) error {
 	if wrong == nil {
 		return once(generators)
@@ -97,7 +97,7 @@ func Join(program *load.Program, wrong, generators error) error {
 	return once(errors.Join(errs...))
 }
 
-// line identifies errors that have one cause.
+// line identifies errors that have the same cause.
 type line struct {
 	file string
 	line int

@@ -67,8 +67,8 @@ func testFindings(t *testing.T, name string) {
 	}
 }
 
-// TestStrictRunsFailOnWhatReachesOutput checks a project with one mistake in a generated type and one in a type that is
-// not generated.
+// TestStrictRunsFailOnWhatReachesOutput checks a project with one mistake in a type that generators use and one in a
+// type that they do not use.
 func TestStrictRunsFailOnWhatReachesOutput(t *testing.T) {
 	dir := module.Write(t, txtar.Parse([]byte(`
 -- api/types.go --

@@ -35,8 +35,8 @@ type advice struct {
 	hint    string
 	// fixed has the source for each way to follow the hint. Empty means that the test can follow the hint by itself.
 	fixed []wrong
-	// means has the generated output of each fixed source: the schema of spec.field as JSON, or a part of the manifests.
-	// The last element applies to all further ones.
+	// means contains the generated output of each fixed source: the schema of spec.field as JSON, or a part of the
+	// manifests. The last element applies to all further sources.
 	means []string
 }
 
@@ -876,7 +876,7 @@ func wantVerb(t *testing.T, name string, hint ast.Expr) {
 	}
 }
 
-// hasRow reports whether a row has a hint, given its format or its first words.
+// hasRow reports whether a row contains a hint, given its format or its first words.
 func hasRow(hint string) bool {
 	pattern := regexp.MustCompile(`%[sqdv]`).ReplaceAllString(regexp.QuoteMeta(hint), ".*")
 	return slices.ContainsFunc(allAdvice, func(a advice) bool {

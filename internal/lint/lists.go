@@ -12,8 +12,8 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/markers"
 )
 
-// checkList reports keys of lists that are not fields of the items, lists of type map without keys, and other lists
-// with keys.
+// checkList reports lists of type map without keys, keys that are not fields of the items, and keys of lists that do
+// not have type map.
 func (t *target) checkList() {
 	if t.shape.kind != "" && t.shape.kind != markers.KindArray {
 		return

@@ -34,8 +34,8 @@ func (t *target) checkPath(e entry, argument, path string) {
 	t.reportAt(e, markers.ArgumentValueOffset(e.Text, argument), d)
 }
 
-// plainPath returns a path in the form of the API server: with a leading dot, and without braces and the sign for the
-// whole object. It adds quotes if the marker requires them. It returns false if the result is not a path.
+// plainPath returns a path in the form that the API server expects: with a leading dot, without braces, and without the
+// sign for the whole object. It adds quotes if the marker requires them. ok is false if the result is not a path.
 func plainPath(argument, path string) (plain string, ok bool) {
 	path = strings.TrimPrefix(strings.TrimSpace(strings.Trim(path, "{}")), "$")
 	plain = "." + strings.TrimPrefix(path, ".")

@@ -11,15 +11,15 @@ import (
 	ctmarkers "sigs.k8s.io/controller-tools/pkg/markers"
 )
 
-// shared are prefixes of markers that other tools read too, possibly in places where no generator of kctrl reads them.
+// shared are prefixes of markers that other tools also read, possibly in places where kctrl's generators do not.
 var shared = []string{"k8s:", "default"}
 
-// answersFor reports whether kctrl reports a known marker in a wrong place.
+// answersFor reports whether kctrl reports the known marker if it is in a wrong place.
 func answersFor(name string) bool {
 	return !slices.ContainsFunc(shared, func(prefix string) bool { return strings.HasPrefix(name, prefix) })
 }
 
-// checkIgnored reports a marker that describes no declaration. It accepts the marker if the place does not matter.
+// checkIgnored reports a marker that does not belong to a declaration, unless the marker is valid in any place.
 func (c *checker) checkIgnored(at markers.Marker) {
 	definition := at.Definition
 	if !answersFor(definition.Name) || at.Owner == nil && !markers.Ours(at.Text) &&
@@ -33,8 +33,8 @@ func (c *checker) checkIgnored(at markers.Marker) {
 	})
 }
 
-// checkElsewhere reports a marker about the project in a place that controller-gen does not read. Without the finding,
-// its rights or webhooks would be missing.
+// checkElsewhere reports a marker that applies to the whole project, in a place that controller-gen does not read.
+// Without the finding, the marker's permissions or webhooks would be missing from the manifests.
 func (c *checker) checkElsewhere(at markers.Marker) {
 	d := diagnostic.Error{Code: CodeIgnored, Hint: "put a blank line after the comment with the marker"}
 	switch {
@@ -50,7 +50,7 @@ func (c *checker) checkElsewhere(at markers.Marker) {
 	c.report(at.Pos, !c.config.Lenient, d)
 }
 
-// whereTo returns the hint with the right place for an ignored marker.
+// whereTo returns a hint with the correct place for an ignored marker.
 func (c *checker) whereTo(at markers.Marker, name string) string {
 	targets := c.program.Registry().Targets(name)
 	switch {
@@ -62,7 +62,7 @@ func (c *checker) whereTo(at markers.Marker, name string) string {
 	return "move it " + belongs(targets)
 }
 
-// belongs returns the place for a marker with the given targets.
+// belongs describes the place for a marker with the given targets.
 func belongs(targets []ctmarkers.TargetType) string {
 	var places []string
 	for _, target := range targets {
@@ -119,7 +119,7 @@ func follower(at markers.Marker, targets []ctmarkers.TargetType) string {
 	return "the type"
 }
 
-// kindsOf returns the targets of a marker as text.
+// kindsOf describes the targets of a marker.
 func kindsOf(targets []ctmarkers.TargetType) string {
 	var names []string
 	for _, target := range targets {
@@ -128,7 +128,7 @@ func kindsOf(targets []ctmarkers.TargetType) string {
 	return strings.Join(names, " or ")
 }
 
-// checkBlock reports a marker in a comment of the other kind.
+// checkBlock reports a marker that generators ignore because of its comment, such as a block comment.
 func (c *checker) checkBlock(at markers.Marker) {
 	if at.Definition == nil || !strings.HasPrefix(at.Text, "+kubebuilder:") {
 		return

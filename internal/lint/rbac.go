@@ -13,7 +13,7 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/markers"
 )
 
-// The usual verbs of rules. The API server accepts any word.
+// These are the usual verbs of rules. The API server accepts any word as a verb.
 var (
 	usualVerbs = []string{"create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"}
 	otherVerbs = []string{
@@ -22,7 +22,7 @@ var (
 	}
 )
 
-// checkRule reports problems of a marker about requests: an RBAC marker or a webhook marker.
+// checkRule reports problems in an RBAC marker or a webhook marker.
 func (c *checker) checkRule(at markers.Marker) {
 	if c.allowed(at.Text) {
 		return
@@ -77,7 +77,8 @@ func (c *checker) checkRBAC(at markers.Marker, rule rbac.Rule) {
 	c.reportRule(at, "", "", refused)
 }
 
-// coreRule is a rule about one resource of the core group. controller-gen merges later rules without groups into it.
+// coreRule is a rule about one resource of the core group. controller-gen merges later rules that do not set groups
+// into it.
 type coreRule struct{ role, namespace, resource, names string }
 
 func coreRules(rule rbac.Rule) []coreRule {
@@ -89,7 +90,7 @@ func coreRules(rule rbac.Rule) []coreRule {
 	return all
 }
 
-// noteCore records the rules about the core group, in the order of controller-gen.
+// noteCore records the rules about the core group, in the order in which controller-gen processes them.
 func (c *checker) noteCore(rule rbac.Rule) {
 	if len(rule.URLs) > 0 || len(rule.Groups) != 1 || rule.Groups[0] != "" && rule.Groups[0] != "core" {
 		return
@@ -99,13 +100,13 @@ func (c *checker) noteCore(rule rbac.Rule) {
 	}
 }
 
-// joinsCore reports whether controller-gen merges all resources of a rule without groups into earlier rules about the
-// core group.
+// joinsCore reports whether controller-gen merges a rule that does not set groups, with all its resources, into earlier
+// rules about the core group.
 func (c *checker) joinsCore(rule rbac.Rule) bool {
 	return !slices.ContainsFunc(coreRules(rule), func(r coreRule) bool { return !c.core[r] })
 }
 
-// reportRule reports a word in an argument of an RBAC marker, or the marker.
+// reportRule reports a word in an argument of an RBAC marker. If argument is empty, it reports the marker.
 func (c *checker) reportRule(at markers.Marker, argument, word string, d diagnostic.Error) {
 	offset := 0
 	if argument != "" {
@@ -115,7 +116,8 @@ func (c *checker) reportRule(at markers.Marker, argument, word string, d diagnos
 	c.report(at.Pos+token.Pos(offset), c.reaches(at), d)
 }
 
-// meantVerb returns the usual verb that differs from a word only in case or by one typing error.
+// meantVerb returns the usual verb that differs from word only in case or by one typing error. It returns false if
+// there is none.
 func meantVerb(word string) (string, bool) {
 	if slices.Contains(usualVerbs, word) || slices.Contains(otherVerbs, word) {
 		return "", false

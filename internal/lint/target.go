@@ -14,7 +14,7 @@ import (
 	crdmarkers "sigs.k8s.io/controller-tools/pkg/crd/markers"
 )
 
-// checkTypes reports invalid values of the markers of a package.
+// checkTypes reports invalid values of markers in a package.
 func (c *checker) checkTypes(pkg *packageDecls) {
 	for _, file := range pkg.Syntax {
 		for _, decl := range file.Decls {
@@ -55,7 +55,7 @@ func (c *checker) checkType(t *typeDecl) {
 // target is a type or field with its markers.
 type target struct {
 	*checker
-	decl    *typeDecl  // the type, or the type that has the field
+	decl    *typeDecl  // the type, or the type that contains the field
 	field   *ast.Field // nil for a type
 	entries []entry
 	shape   shape
@@ -73,12 +73,12 @@ func (t *target) check() {
 	t.checkDefault()
 }
 
-// reportAt adds a finding at an offset in bytes into a marker.
+// reportAt adds a finding whose position is an offset, in bytes, in a marker.
 func (t *target) reportAt(e entry, offset int, d diagnostic.Error) {
 	t.report(e.Pos+token.Pos(offset), t.reaches(e.Marker), d)
 }
 
-// find returns the markers with a name, without those for items.
+// find returns the markers with one of the names, except markers that apply to items.
 func find(entries []entry, names ...string) []entry {
 	var found []entry
 	for _, e := range entries {
@@ -89,7 +89,8 @@ func find(entries []entry, names ...string) []entry {
 	return found
 }
 
-// limits returns the markers that apply to values of the target: its own, then the markers of its named types.
+// limits returns the markers that apply to values of the target: first its own markers, then the markers of its named
+// types.
 func (t *target) limits() []entry {
 	all := slices.Clone(t.entries)
 	for _, named := range t.shape.named {
@@ -98,7 +99,7 @@ func (t *target) limits() []entry {
 	return all
 }
 
-// number returns the numeric value of a marker.
+// number converts the value of a marker to a number.
 func number(value any) (float64, bool) {
 	v := reflect.ValueOf(value)
 	switch {
@@ -114,12 +115,12 @@ func number(value any) (float64, bool) {
 
 func formatNumber(value float64) string { return strconv.FormatFloat(value, 'f', -1, 64) }
 
-// owns reports whether a marker is at the target itself.
+// owns reports whether a marker is on the target itself.
 func (t *target) owns(e entry) bool {
 	return slices.ContainsFunc(t.entries, func(own entry) bool { return own.Pos == e.Pos })
 }
 
-// where returns the position of a marker as text.
+// where describes the position of a marker.
 func (t *target) where(e entry) string {
 	pos := diagnostic.Relative(t.program.Dir(), t.program.Fset().Position(e.Pos))
 	return fmt.Sprintf("%s:%d", pos.Filename, pos.Line)
@@ -136,8 +137,8 @@ func (t *target) isSet(short string, items bool) bool {
 // entry is a marker with its value.
 type entry struct {
 	markers.Marker
-	name  string // of the definition, without "items:"
-	items bool   // about the items of a list
+	name  string // name of the definition, without "items:"
+	items bool   // the marker applies to the items of a list
 }
 
 // short returns the last part of the name of a marker.

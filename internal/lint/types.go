@@ -21,11 +21,11 @@ type typeDecl struct {
 	file    *ast.File
 	pkg     *packageDecls
 	entries []entry // markers of the type that are valid for its target
-	custom  bool    // has methods that define its JSON
+	custom  bool    // the type has methods that define its JSON
 }
 
-// packageDecls are the types of a package by name. Invalid code may declare a name twice; then the first declaration
-// counts.
+// packageDecls are the types of a package by name. If invalid code declares a name twice, packageDecls has the first
+// declaration.
 type packageDecls struct {
 	*load.Package
 	types map[string]*typeDecl
@@ -33,7 +33,7 @@ type packageDecls struct {
 	entries map[ast.Node][]entry
 }
 
-// typeIndex has all types of a project.
+// typeIndex contains all types of a project.
 type typeIndex struct {
 	byPath map[string]*packageDecls
 	bySpec map[*ast.TypeSpec]*typeDecl
@@ -88,8 +88,8 @@ func (pkg *packageDecls) addMethods(file *ast.File) {
 	}
 }
 
-// lookup returns the type that an expression in t refers to. For types outside of the project, it returns nil and the
-// import path of the package, which is empty for predeclared types.
+// lookup returns the type that an expression in t refers to. For a type outside the project, found is nil and
+// importPath is the import path of its package, which is empty for predeclared types.
 func (d *typeIndex) lookup(t *typeDecl, expr ast.Expr) (found *typeDecl, importPath, name string) {
 	switch expr := expr.(type) {
 	case *ast.Ident:
@@ -106,7 +106,7 @@ func (d *typeIndex) lookup(t *typeDecl, expr ast.Expr) (found *typeDecl, importP
 	return nil, "?", ""
 }
 
-// importOf returns the import path for the local name of a package in a file.
+// importOf returns the import path of the package that has a local name in a file.
 func (d *typeIndex) importOf(file *ast.File, name string) string {
 	for _, spec := range file.Imports {
 		importPath, _ := strconv.Unquote(spec.Path.Value)
@@ -123,8 +123,8 @@ func (d *typeIndex) importOf(file *ast.File, name string) string {
 	return "?"
 }
 
-// jsonName returns the JSON name of a field. A field without a tag or with the name "-" has none. For an inline field,
-// inline is true.
+// jsonName returns the JSON name of a field. ok is false for a field without a tag or with the name "-". inline is true
+// for an inline field.
 func jsonName(field *ast.Field) (name string, inline, ok bool) {
 	tag, tagged := loader.ParseAstTag(field.Tag).Lookup("json")
 	if !tagged || tag == "-" {
@@ -143,8 +143,8 @@ func structFields(spec *ast.TypeSpec) []*ast.Field {
 	return nil
 }
 
-// fieldNames returns the JSON names of the fields of a struct, including inlined fields. It reports whether the result
-// is complete.
+// fieldNames returns the JSON names of the fields of a struct, including inlined fields. complete reports whether the
+// result includes all fields.
 func (d *typeIndex) fieldNames(t *typeDecl) (names map[string]bool, complete bool) {
 	names, complete = map[string]bool{}, true
 	seen := map[*typeDecl]bool{}
@@ -175,8 +175,8 @@ func (d *typeIndex) fieldNames(t *typeDecl) (names map[string]bool, complete boo
 	return names, complete
 }
 
-// structOf returns the struct of the project that an expression in t refers to, through pointers and named types, or
-// nil.
+// structOf returns the struct that an expression in t refers to, directly or through pointers and named types. It
+// returns nil if the project does not declare this struct.
 func (d *typeIndex) structOf(t *typeDecl, expr ast.Expr) *typeDecl {
 	for range maxDepth {
 		switch e := expr.(type) {
@@ -202,10 +202,10 @@ func (d *typeIndex) structOf(t *typeDecl, expr ast.Expr) *typeDecl {
 // maxDepth limits walks through recursive declarations.
 const maxDepth = 32
 
-// shape describes the JSON of a Go type, as far as the source of the project shows it.
+// shape describes the JSON of a Go type, as far as it can be derived from the source of the project.
 type shape struct {
 	kind  markers.Kind
-	named []*typeDecl // named types on the way, outermost first; their markers apply too
+	named []*typeDecl // named types from the outermost to the innermost; their markers also apply
 	owner *typeDecl   // declaration that contains items
 	items ast.Expr    // type of the items of a list, or of the values of a map
 }
@@ -223,7 +223,7 @@ func article(k markers.Kind) string {
 	return "a " + string(k)
 }
 
-// predeclared are the kinds of Go's predeclared types.
+// predeclared are the JSON kinds of Go's predeclared types.
 var predeclared = map[string]markers.Kind{
 	"string": markers.KindString, "bool": markers.KindBoolean, "float32": markers.KindNumber,
 	"float64": markers.KindNumber,
@@ -233,7 +233,7 @@ var predeclared = map[string]markers.Kind{
 	"uint32": markers.KindInteger, "uint64": markers.KindInteger, "byte": markers.KindInteger,
 }
 
-// foreign are the kinds of types from other modules that API packages often use.
+// foreign are the JSON kinds of types from other modules that API packages often use.
 var foreign = map[string]markers.Kind{
 	"k8s.io/apimachinery/pkg/apis/meta/v1.Time":      markers.KindString,
 	"k8s.io/apimachinery/pkg/apis/meta/v1.MicroTime": markers.KindString,
@@ -286,8 +286,8 @@ func (d *typeIndex) shapeOf(t *typeDecl, expr ast.Expr) shape {
 	return shape{}
 }
 
-// overriddenKind returns the kind that markers set for a type or field, independent of its Go type. The kind is empty
-// if they allow anything.
+// overriddenKind returns the JSON kind that markers set for a type or field, independent of its Go type. The kind is
+// empty if the markers allow any value.
 func overriddenKind(entries []entry) (markers.Kind, bool) {
 	for _, e := range entries {
 		switch value := e.Value.(type) {

@@ -13,7 +13,7 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/markers"
 )
 
-// checkValues reports arguments with the right type but an invalid value.
+// checkValues reports arguments that have the correct type but an invalid value.
 func (t *target) checkValues() {
 	for _, e := range t.entries {
 		if text, given := e.Argument(""); given && e.rules().Values != nil {
@@ -42,8 +42,8 @@ func (t *target) checkValues() {
 	}
 }
 
-// insteadOfUnique returns the hint for a list without duplicates. The API server compares only items that are not
-// objects or lists.
+// insteadOfUnique returns a hint for declaring a list without duplicates. The hint depends on the items, because in a
+// set the API server compares only items that are not objects or lists.
 func (t *target) insteadOfUnique() string {
 	isSimple := slices.Contains([]markers.Kind{"", markers.KindString, markers.KindInteger, markers.KindNumber,
 		markers.KindBoolean}, t.items().kind)
@@ -53,7 +53,7 @@ func (t *target) insteadOfUnique() string {
 	return "write +listType=set"
 }
 
-// badValue reports the value of an argument, or the value of the marker if argument is empty.
+// badValue reports the value of an argument. If argument is empty, it reports the value of the marker.
 func (t *target) badValue(e entry, argument, message, hint string) {
 	offset := markers.ValueOffset(e.Text)
 	if argument != "" {
@@ -64,7 +64,7 @@ func (t *target) badValue(e entry, argument, message, hint string) {
 		Hint: hint})
 }
 
-// oneOf reports a value that is not in allowed. An empty element of allowed means that no value is valid too.
+// oneOf reports a value that is not in allowed. If allowed has an empty element, the value may be empty.
 func (t *target) oneOf(e entry, argument, value string, allowed []string) {
 	if slices.Contains(allowed, value) {
 		return
@@ -77,7 +77,7 @@ func (t *target) oneOf(e entry, argument, value string, allowed []string) {
 	t.badValue(e, argument, fmt.Sprintf("want %s, got %q", choice(allowed), value), hint)
 }
 
-// choice joins alternatives.
+// choice joins alternatives for a message.
 func choice(names []string) string {
 	if len(names) == 1 {
 		return names[0]
@@ -129,7 +129,7 @@ func (t *target) checkApplies() {
 	}
 }
 
-// otherwise returns the markers that have the same meaning for values of kind k as e has for values of kind about.
+// otherwise returns the markers that mean for values of kind k what e means for values of kind about.
 func (t *target) otherwise(e entry, k, about markers.Kind) []string {
 	better := e.rules().Otherwise[k]
 	if better == "" || !strings.HasPrefix(e.name, "kubebuilder:validation:") {
@@ -146,7 +146,7 @@ func (t *target) otherwise(e entry, k, about markers.Kind) []string {
 	return all
 }
 
-// is returns the type of the target as a clause for messages.
+// is describes the type of the target, as a clause for messages.
 func (t *target) is() string {
 	if t.field != nil {
 		return fmt.Sprintf("%s is %s", markers.FieldName(t.field), article(t.shape.kind))
@@ -154,7 +154,7 @@ func (t *target) is() string {
 	return fmt.Sprintf("%s is %s", t.decl.name, article(t.shape.kind))
 }
 
-// checkWhole reports bounds with a fraction for integers.
+// checkWhole reports bounds of integers that have a fraction.
 func (t *target) checkWhole(e entry, k markers.Kind) {
 	value, ok := number(e.Value)
 	if ok && k == markers.KindInteger && value != math.Trunc(value) {

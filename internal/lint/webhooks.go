@@ -25,7 +25,7 @@ func (c *checker) checkWebhook(at markers.Marker, config webhook.Config) {
 	c.webhookTarget(at, config)
 }
 
-// webhookChoices reports arguments whose value the API server does not know.
+// webhookChoices reports arguments whose value is not one that the API server supports.
 func (c *checker) webhookChoices(at markers.Marker, config webhook.Config) {
 	for _, options := range []struct {
 		argument string
@@ -82,7 +82,7 @@ func (c *checker) webhookAddress(at markers.Marker, config webhook.Config) {
 			if !strings.HasPrefix(config.Path, "/") {
 				hint = "write /" + config.Path
 			}
-			c.refusedArgument(at, "path", config.Path, errs[0].ErrorBody(), hint) // the other errors have the same cause
+			c.refusedArgument(at, "path", config.Path, errs[0].ErrorBody(), hint) // further errors have the same cause
 		}
 	}
 	if config.URL != "" {
@@ -101,7 +101,7 @@ func longName(name string) string {
 	return "v" + name + ".example.com"
 }
 
-// hostOf returns an address without its scheme.
+// hostOf removes the scheme from an address.
 func hostOf(address string) string {
 	if _, rest, ok := strings.Cut(address, "://"); ok {
 		return rest
@@ -109,7 +109,7 @@ func hostOf(address string) string {
 	return address
 }
 
-// newest returns the served version that is last by name.
+// newest returns the served version whose name sorts last.
 func newest(served map[string]bool) string {
 	last := ""
 	for version, is := range served {
@@ -128,7 +128,7 @@ func (c *checker) refusedArgument(at markers.Marker, argument, word, message, hi
 	})
 }
 
-// checkGroups reports groups that cannot exist: groups with a version or in upper case.
+// checkGroups reports groups that cannot exist, because they contain a version or upper-case letters.
 func (c *checker) checkGroups(at markers.Marker, groups []string) {
 	for _, group := range groups {
 		if name, version, ok := strings.Cut(group, "/"); ok {
@@ -141,7 +141,7 @@ func (c *checker) checkGroups(at markers.Marker, groups []string) {
 	}
 }
 
-// singulars are singular names of Kubernetes kinds, a common mistake.
+// singulars are singular names of Kubernetes kinds, which users often write instead of the resource.
 var singulars = []string{
 	"pod", "service", "secret", "configmap", "node", "namespace", "event", "serviceaccount", "persistentvolume",
 	"persistentvolumeclaim",
@@ -157,7 +157,8 @@ var kubernetesGroups = []string{
 	"apiextensions.k8s.io", "policy", "autoscaling", "storage.k8s.io",
 }
 
-// checkResources reports resources that cannot exist in the groups: names in upper case or in the singular.
+// checkResources reports resources that cannot exist in the groups, because their names are singular or have upper-case
+// letters.
 func (c *checker) checkResources(at markers.Marker, groups, resources []string) {
 	for _, resource := range resources {
 		name, sub, _ := strings.Cut(resource, "/")
@@ -186,7 +187,7 @@ type ownKind struct {
 	decl                   *typeDecl
 }
 
-// kinds returns the kinds of the project that their markers fully describe.
+// kinds returns the kinds of the project whose markers determine the group, version and resource.
 func (c *checker) kinds() []ownKind {
 	if c.own != nil {
 		return *c.own
@@ -212,7 +213,7 @@ func (c *checker) kinds() []ownKind {
 	return own
 }
 
-// isKind reports whether a type looks like a kind, and not like a list of one.
+// isKind reports whether a type looks like a kind and not like the list of a kind.
 func isKind(t *typeDecl) bool {
 	found := map[string]bool{}
 	for _, f := range structFields(t.spec) {
@@ -244,7 +245,7 @@ func packageValue(pkg *packageDecls, name string) (string, bool) {
 	return "", false
 }
 
-// ownPlural returns the resource name of a kind of the project, given its lower-case kind, or "".
+// ownPlural returns the resource name of the project's kind with the lower-case name, or "" if there is none.
 func (c *checker) ownPlural(groups []string, name string) string {
 	for _, k := range c.kinds() {
 		if slices.Contains(groups, k.group) && strings.ToLower(k.decl.name) == name {
@@ -254,7 +255,8 @@ func (c *checker) ownPlural(groups []string, name string) string {
 	return ""
 }
 
-// webhookTarget reports versions that a kind of the project does not serve, and a path for the other kind of webhook.
+// webhookTarget reports versions that a kind of the project does not serve. It also reports a path whose prefix
+// belongs to the other type of webhook, mutating or validating.
 func (c *checker) webhookTarget(at markers.Marker, config webhook.Config) {
 	served := map[string]bool{}
 	isOwn := false
@@ -264,7 +266,7 @@ func (c *checker) webhookTarget(at markers.Marker, config webhook.Config) {
 			served[k.version] = !c.unserved(k)
 		}
 	}
-	// If the marker has other groups or resources, they may have the version.
+	// If the marker has further groups or resources, they may serve the version.
 	if isOwn && len(config.Groups) == 1 && len(config.Resources) == 1 {
 		for _, version := range config.Versions {
 			if version != "*" && !served[version] {

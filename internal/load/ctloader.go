@@ -8,12 +8,12 @@ import (
 	"sigs.k8s.io/controller-tools/pkg/loader"
 )
 
-// packageMaker makes packages that behave like the packages of loader.LoadRoots. controller-tools has no function for
-// that: LoadRoots always runs the go command.
+// packageMaker makes packages that behave like the packages that loader.LoadRoots returns. controller-tools has no
+// function for this, because LoadRoots always runs the go command.
 type packageMaker struct{ loader reflect.Value }
 
-// newPackageMaker returns a maker of packages whose files are in fset. It returns false if the unexported fields of
-// controller-tools' loader are not as expected.
+// newPackageMaker returns a packageMaker for packages whose files are in fset. It returns false if the unexported
+// fields of controller-tools' loader differ from the expected ones.
 func newPackageMaker(fset *token.FileSet) (packageMaker, bool) {
 	field, ok := reflect.TypeFor[loader.Package]().FieldByName("loader")
 	if !ok || field.Type.Kind() != reflect.Pointer || field.Type.Elem().Kind() != reflect.Struct {
@@ -34,8 +34,8 @@ func (m packageMaker) make(pkg *packages.Package, imports map[string]*loader.Pac
 	return made
 }
 
-// setHidden sets a field of the struct that pointer points to, exported or not. It returns false if the struct has no
-// such field with the type of value.
+// setHidden sets a field, which may be unexported, of the struct that pointer points to. It returns false if the struct
+// has no field with this name and the type of value.
 func setHidden(pointer reflect.Value, name string, value any) bool {
 	field := pointer.Elem().FieldByName(name)
 	if !field.IsValid() || field.Type() != reflect.TypeOf(value) {

@@ -17,7 +17,7 @@ import (
 	"sigs.k8s.io/controller-tools/pkg/loader"
 )
 
-// loadModule lists packages of one module and all their imports.
+// loadModule runs the go command to list packages of one module and all their imports.
 func (p *Program) loadModule(ctx context.Context, mod source.Module, importPaths []string) ([]*loader.Package, error) {
 	if _, err := exec.LookPath("go"); err != nil {
 		return nil, noGoCommand(err)
@@ -34,9 +34,9 @@ func (p *Program) loadModule(ctx context.Context, mod source.Module, importPaths
 		Dir:     mod.Dir,
 		Fset:    p.fset,
 		Overlay: p.goOverlay(),
-		// BuildFlags replaces the flags of the loader.
+		// BuildFlags replaces the flags that the loader sets.
 		BuildFlags: flags,
-		// With cgo, listing packages would compile their C code.
+		// With cgo enabled, the go command would compile the C code of the listed packages.
 		Env: append(os.Environ(), "CGO_ENABLED=0"),
 	}, importPaths...)
 	if err != nil {
@@ -46,8 +46,9 @@ func (p *Program) loadModule(ctx context.Context, mod source.Module, importPaths
 	return loaded, nil
 }
 
-// vendorsOlder reports whether the vendor directory of a module or its workspace disagrees with a go.mod that the plan
-// changes. The go command then rejects the vendor directory, and go mod vendor works only after the go.mod is on disk.
+// vendorsOlder reports whether the vendor directory of a module or its workspace does not match a go.mod that the plan
+// changes. The go command then rejects the vendor directory, and go mod vendor cannot update it until the go.mod is
+// written to disk.
 func (p *Program) vendorsOlder(dir string) bool {
 	changes := false
 	for name := range p.tree.Overlay() {
@@ -66,8 +67,8 @@ func (p *Program) vendorsOlder(dir string) bool {
 	return false
 }
 
-// placeErrors makes the file names in errors independent of the working directory. The go command reports them relative
-// to the directory that it ran in.
+// placeErrors makes the file names in errors independent of the working directory. The go command reports names
+// relative to the directory in which it runs.
 func placeErrors(dir string, roots []*loader.Package) {
 	for pkg := range Reachable(roots) {
 		for i, e := range pkg.Errors {
@@ -78,8 +79,8 @@ func placeErrors(dir string, roots []*loader.Package) {
 	}
 }
 
-// goOverlay returns the part of the overlay that the go command needs. Its overlay cannot delete a file, so a deleted
-// file gets a build constraint that is never satisfied.
+// goOverlay returns the part of the overlay that the go command needs. An overlay of the go command cannot delete a
+// file, so goOverlay gives a deleted file a build constraint that is never satisfied.
 func (p *Program) goOverlay() map[string][]byte {
 	gone := []byte("//go:build ignore && !ignore\n\npackage ignore\n")
 	overlay := map[string][]byte{}
@@ -100,7 +101,8 @@ func (p *Program) goOverlay() map[string][]byte {
 	return overlay
 }
 
-// reuseSyntax gives the loaded packages the syntax that is already parsed, and the syntax of files in the overlay.
+// reuseSyntax sets the syntax of the loaded packages to the syntax that is already parsed, and to the syntax of files
+// in the overlay.
 func (p *Program) reuseSyntax(roots []*loader.Package) {
 	parsed := map[string]*ast.File{}
 	for _, pkg := range p.packages {
@@ -137,7 +139,7 @@ func (p *Program) parseInto(pkg *loader.Package, parsed map[string]*ast.File) {
 	}
 	if known := p.packageIn(filepath.Dir(pkg.CompiledGoFiles[0])); known != nil {
 		for i, name := range known.files {
-			// Without cgo, the go command does not list packages that only these files import.
+			// With cgo disabled, the go command does not list packages that only files with cgo import.
 			if known.cgo[name] && importsAll(pkg, known.Syntax[i]) {
 				syntax = append(syntax, known.Syntax[i])
 			}
@@ -146,7 +148,7 @@ func (p *Program) parseInto(pkg *loader.Package, parsed map[string]*ast.File) {
 	pkg.Syntax = syntax
 }
 
-// importsAll reports whether a package has all imports of one of its files.
+// importsAll reports whether the imports of a package include all imports of one of its files.
 func importsAll(pkg *loader.Package, file *ast.File) bool {
 	return !slices.ContainsFunc(file.Imports, func(spec *ast.ImportSpec) bool {
 		imported, _ := strconv.Unquote(spec.Path.Value)
@@ -154,20 +156,20 @@ func importsAll(pkg *loader.Package, file *ast.File) bool {
 	})
 }
 
-// listing is a call of the go command that lists packages. It records what the go command may read from the disk, so
-// that the inputs of the program are complete.
+// listing is a run of the go command that lists packages. It records the files and directories that the go command may
+// read, so that the inputs of the program are complete.
 type listing struct {
 	program *Program
 	asked   *resolve.Asked // nil if the inputs of the go command are unknown
 }
 
-// beginListing records the module files that the go command reads.
+// beginListing returns a listing, and records the module files that the go command reads.
 func (p *Program) beginListing(dir string) listing {
 	return listing{program: p, asked: p.tree.Ask(dir)}
 }
 
-// end records the directories of the listed packages. If kctrl would not have resolved a listed package itself, the
-// inputs are unknown.
+// end records the directories of the listed packages. If kctrl itself resolves a listed package differently, the inputs
+// are unknown.
 func (l listing) end(roots []*loader.Package) {
 	if l.asked == nil {
 		l.program.unknown = true

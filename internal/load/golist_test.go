@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// TestListErrorNamesTheMissingPart parses errors of the loader for which the go command printed nothing.
+// TestListErrorNamesTheMissingPart checks the messages for errors of the loader, including those for which the go
+// command printed nothing.
 func TestListErrorNamesTheMissingPart(t *testing.T) {
 	for text, want := range map[string]string{
 		`load packages in root "/p": err: exec: "go": executable file not found in $PATH: stderr: `: "go command not found",

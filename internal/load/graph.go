@@ -16,8 +16,8 @@ import (
 )
 
 // graph resolves the packages that the roots of one module import, without the go command. It starts with the roots,
-// and looks up the imports of a package when its types are needed. If it cannot resolve something as the go command
-// would, it fails, and the caller runs the go command instead.
+// and looks up the imports of a package when the types of the package are needed. If it cannot resolve an import as the
+// go command would, it returns an error, and the caller runs the go command instead.
 type graph struct {
 	program  *Program
 	resolver *resolve.Resolver
@@ -31,15 +31,15 @@ type vertex struct {
 	graph   *graph
 	found   *resolve.Package
 	pkg     *loader.Package
-	imports map[string]*loader.Package // result of pkg.Imports; empty until the vertex is expanded
+	imports map[string]*loader.Package // map that pkg.Imports returns; empty until the vertex is expanded
 	next    []*vertex                  // imported packages
 	listed  bool                       // true if next is complete
 }
 
 var errNotResolved = errors.New("the go command is required")
 
-// resolved does the work of loadModule for all modules, followed by narrow. It returns false if the go command is
-// required.
+// resolved loads packages of all modules as loadModule does, but without the go command, and then calls narrow. It
+// returns false if the go command is required.
 func (p *Program) resolved(wanted map[source.Module][]string,
 	order []source.Module) (roots []*loader.Package, checker *loader.TypeChecker, ok bool) {
 	p.vertices = map[*loader.Package]*vertex{}
@@ -93,7 +93,8 @@ func (g *graph) vertex(found *resolve.Package) *vertex {
 		return known
 	}
 	if found.Local {
-		// Record only the files that belong to the package: a file that this run generates must not make the next run stale.
+		// Record only files that belong to the package, so that a file that this run generates does not make the next run
+		// stale.
 		g.program.tree.NoteGoFiles(found.Dir)
 	}
 	v := &vertex{graph: g, found: found, imports: map[string]*loader.Package{}}
@@ -174,8 +175,8 @@ func (v *vertex) addImports(files []*ast.File) error {
 // packageIn returns the parsed package of the project in dir, or nil.
 func (p *Program) packageIn(dir string) *Package { return p.folders[dir] }
 
-// finishGraph lists the imports of all packages outside of the module cache, needed or not. Like the go command, it
-// reports missing packages and import cycles.
+// finishGraph resolves the imports of all packages outside the module cache, even if their types are not needed. Like
+// the go command, it reports missing packages and import cycles.
 func (p *Program) finishGraph() error {
 	if p.graphErr != nil {
 		return p.graphErr
@@ -189,7 +190,7 @@ func (p *Program) finishGraph() error {
 	return nil
 }
 
-// The states of a vertex during the search for cycles.
+// These are the states of a vertex during the search for cycles.
 const (
 	visiting = iota + 1
 	visited

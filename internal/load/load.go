@@ -19,19 +19,19 @@ type Config struct {
 	Dir string
 	// Overlay replaces files on disk, by absolute path. A file with nil content does not exist.
 	Overlay map[string][]byte
-	// Patterns select packages: directories relative to Dir such as "./api/v1", or trees such as "./...". Import paths of
-	// modules below Dir are valid too. A tree ends at the directory of another module. Empty means "./...".
+	// Patterns select packages: directories relative to Dir such as "./api/v1", trees such as "./...", or import paths of
+	// modules below Dir. A tree does not include directories of other modules. Empty means "./...".
 	Patterns []string
 	// BuildTags select the files of packages. Nil means resolve.DefaultTag.
 	BuildTags []string
-	// Environment is the environment of the go command. Load determines it if it is nil.
+	// Environment is the environment of the go command. If it is nil, Load determines it.
 	Environment *resolve.Environment
-	// Lenient loads as controller-gen does: if one pattern matches, [Program.Unmatched] reports trees without packages
-	// instead of Load, and only markers in places that controller-gen reads count.
+	// Lenient loads packages as controller-gen does. If at least one pattern matches, [Program.Unmatched] instead of Load
+	// reports trees without packages. Only markers in places that controller-gen reads count.
 	Lenient bool
 }
 
-// Program has the packages of a project, loaded once for all generators. It is not safe for concurrent use.
+// Program contains the packages of a project, loaded once for all generators. It is not safe for concurrent use.
 type Program struct {
 	dir       string
 	tree      *source.Tree
@@ -44,12 +44,13 @@ type Program struct {
 	unmatched error
 
 	vertices map[*loader.Package]*vertex // vertices of the packages that were resolved without the go command
-	graphErr error                       // why a vertex could not be expanded
+	graphErr error                       // reason why a vertex could not be expanded
 	unknown  bool                        // the go command ran, and its inputs are unknown
 }
 
-// Load reads the packages that match the patterns, and their markers. It does not run the go command. Syntax errors are
-// joined from *diagnostic.Error; the program then has all other packages. The program is nil if nothing could be read.
+// Load returns a program with the packages that match the patterns, and their markers. It does not run the go command.
+// The error joins *diagnostic.Error values. If packages have syntax errors, the program contains all other packages. If
+// no package could be read, the program is nil.
 func Load(ctx context.Context, cfg Config) (*Program, error) {
 	registry, err := markers.NewRegistry()
 	if err != nil {
@@ -86,9 +87,9 @@ func Load(ctx context.Context, cfg Config) (*Program, error) {
 	return p, err
 }
 
-// collect reads the markers of a package. Generators of controller-tools read them again and stop at a marker with
-// invalid arguments, so collect removes these markers from the syntax: then generators find other errors too. A lenient
-// load keeps them, to fail where controller-gen fails.
+// collect reads the markers of a package. Generators of controller-tools read the markers again, and stop at a marker
+// with invalid arguments. Therefore collect removes such markers from the syntax, so that generators also find other
+// errors. A lenient load keeps the markers, so that it fails where controller-gen fails.
 func (p *Program) collect(pkg *Package) {
 	for _, file := range pkg.Syntax {
 		pkg.Markers = append(pkg.Markers, p.registry.Read(p.fset, file)...)
@@ -124,20 +125,22 @@ func (p *Program) parse(ctx context.Context, folders []source.Dir) error {
 	return errors.Join(errs...)
 }
 
-// Packages returns the packages by import path, for generators that need no types. Callers must not modify them.
+// Packages returns the packages, ordered by import path, for generators that need no types. Callers must not modify the
+// result.
 func (p *Program) Packages() []*Package { return p.packages }
 
-// Unmatched returns an error for each pattern without a match, joined. Only a lenient load has such patterns.
+// Unmatched returns an error that joins one error for each pattern without a match. After a load that is not lenient,
+// it returns nil.
 func (p *Program) Unmatched() error { return p.unmatched }
 
 // Registry returns the known markers.
 func (p *Program) Registry() *markers.Registry { return p.registry }
 
-// Fset returns the positions of all files.
+// Fset returns the file set with the positions of all files.
 func (p *Program) Fset() *token.FileSet { return p.fset }
 
-// Inputs returns everything that was read from the disk so far, sorted. It returns false if the list is incomplete
-// because the go command ran and its inputs are unknown.
+// Inputs returns the sorted list of inputs that the program has read from the disk. complete is false if the go command
+// ran and its inputs are unknown.
 func (p *Program) Inputs() (in source.Inputs, complete bool) {
 	in, noted := p.tree.Inputs()
 	return in, noted && !p.unknown
@@ -149,7 +152,8 @@ func (p *Program) Dir() string { return p.dir }
 // ReadFile reads a file that affects generated files, such as a header, and adds it to [Program.Inputs].
 func (p *Program) ReadFile(name string) ([]byte, error) { return p.tree.ReadFile(name) }
 
-// UsesC reports whether the directory of a package has files that use cgo. They are not part of the package.
+// UsesC reports whether the directory of a package contains files that use cgo. These files are not part of the
+// package.
 func (p *Program) UsesC(pkg *loader.Package) bool {
 	if len(pkg.CompiledGoFiles) == 0 {
 		return false

@@ -7,7 +7,8 @@ import (
 	"golang.org/x/tools/txtar"
 )
 
-// TestRightsCountWhereControllerGenLooks reads RBAC markers, some of which controller-gen ignores.
+// TestRightsCountWhereControllerGenLooks checks that RBAC markers in places where controller-gen ignores them are
+// ignored.
 func TestRightsCountWhereControllerGenLooks(t *testing.T) {
 	dir := module.Write(t, txtar.Parse([]byte(`
 -- controller.go --

@@ -8,9 +8,9 @@ import (
 	"sigs.k8s.io/controller-tools/pkg/loader"
 )
 
-// narrow returns a type checker that follows only references from the types of roots. The checker of controller-tools
-// follows the references of every type in every package, down to the runtime of Go. narrow also parses the needed
-// packages, without function bodies.
+// narrow returns a type checker that checks only types to which the types of roots refer, directly or indirectly. The
+// checker of controller-tools checks all types of all packages, including Go's own runtime. narrow also parses the
+// needed packages, without function bodies.
 func (p *Program) narrow(roots []*loader.Package) *loader.TypeChecker {
 	r := &reach{program: p, packages: map[*loader.Package]*index{}, needed: map[typeName]bool{}}
 	for _, root := range roots {
@@ -28,7 +28,7 @@ func (p *Program) narrow(roots []*loader.Package) *loader.TypeChecker {
 }
 
 // neededNodes reports for each declared type whether it is needed. Modules that import each other's packages share
-// syntax: a type that one of them needs is needed.
+// their syntax, so a type is needed if any of these modules needs it.
 func (r *reach) neededNodes() map[ast.Node]bool {
 	nodes := map[ast.Node]bool{}
 	for pkg, index := range r.packages {
@@ -46,7 +46,7 @@ type reach struct {
 	program  *Program
 	packages map[*loader.Package]*index
 	needed   map[typeName]bool
-	queue    []typeName // needed types that are not followed yet
+	queue    []typeName // needed types whose references are not followed yet
 }
 
 type typeName struct {
@@ -54,7 +54,7 @@ type typeName struct {
 	name string
 }
 
-// index has the type declarations of a package by name. Invalid code may declare a name twice.
+// index contains the type declarations of a package by name. A name can have several declarations in invalid code.
 type index struct{ specs map[string][]typeSpec }
 
 type typeSpec struct {

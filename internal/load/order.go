@@ -10,8 +10,8 @@ import (
 )
 
 // InOrder returns the packages in the order of controller-gen's loader: round by round (see [source.Turn]), and in each
-// round every package follows its imports, as in the output of go list -deps. The result is false if only the go
-// command knows the imports. The search stops at packages of the module cache.
+// round every package follows its imports, as in the output of go list -deps. ok is false if only the go command can
+// resolve the imports. InOrder does not resolve the imports of packages in the module cache.
 func (p *Program) InOrder() (ordered []*Package, ok bool) {
 	wanted := map[source.Module][]string{}
 	for _, pkg := range p.packages {

@@ -17,18 +17,18 @@ import (
 // generatedFile is the name of the Go code that generators write.
 const generatedFile = "zz_generated.deepcopy.go"
 
-// parserMode is the mode for files of the project. Resolved identifiers are not used.
+// parserMode is the mode for parsing files of the project. It skips object resolution, which is not used.
 const parserMode = parser.ParseComments | parser.SkipObjectResolution
 
 // Package is one package of the project: its syntax and its markers, without types.
 type Package struct {
-	// The embedded package has the syntax, in the order of the file names. Do not use its types: the packages of
-	// [Program.Types] have types.
+	// Package contains the syntax of the files, ordered by file name. It has no types; only the packages that
+	// [Program.Types] returns have types.
 	*loader.Package
 	folder source.Dir
 	files  []string // absolute, in the order of Syntax
-	broken []string // generated files that do not parse, absolute
-	// cgo has the files that use cgo. References to C are removed from their syntax. It is empty in a lenient load.
+	broken []string // absolute names of generated files with syntax errors
+	// cgo contains the files that use cgo. References to C are removed from their syntax. It is empty in a lenient load.
 	cgo map[string]bool
 	ofC []string // names of the removed types
 
@@ -36,14 +36,15 @@ type Package struct {
 	Markers []markers.Marker
 }
 
-// Has reports whether the package has one of the named markers in a place where it counts.
+// Has reports whether the package has one of the named markers in a place where generators read it.
 func (p *Package) Has(names ...string) bool {
 	return slices.ContainsFunc(p.Markers, func(m markers.Marker) bool {
 		return counts(m) && slices.Contains(names, m.Definition.Name)
 	})
 }
 
-// Values returns the values of the markers with a name, in source order. It omits markers that do not count.
+// Values returns the values of the markers with a name, in source order. It omits invalid markers and markers that
+// generators do not read.
 func (p *Package) Values(name string) []any {
 	var values []any
 	for _, m := range p.Markers {
@@ -54,19 +55,19 @@ func (p *Package) Values(name string) []any {
 	return values
 }
 
-// Unreadable reports whether a marker that counts has invalid arguments. It checks only markers for which known returns
-// true.
+// Unreadable reports whether a marker that generators read has invalid arguments. It checks only markers for which
+// known returns true.
 func (p *Package) Unreadable(known func(name string) bool) bool {
 	return slices.ContainsFunc(p.Markers, func(m markers.Marker) bool {
 		return m.Counts() && m.Err != nil && known(m.Definition.Name)
 	})
 }
 
-// counts reports whether a marker counts and is valid.
+// counts reports whether a marker is valid and generators read it.
 func counts(m markers.Marker) bool { return m.Err == nil && m.Counts() }
 
-// Only returns a package that has only the named package markers of this one, for generators of controller-tools that
-// read only package markers.
+// Only returns a package that contains only the named package markers of p, for controller-tools' generators that read
+// only package markers.
 func (p *Package) Only(names ...string) *loader.Package {
 	only := *p.Package.Package
 	only.Syntax = nil
@@ -84,8 +85,8 @@ func (p *Package) Only(names ...string) *loader.Package {
 	return &loader.Package{Package: &only}
 }
 
-// Generated returns the generated files of a package, which its syntax omits. The files have no comments and no
-// function bodies. Files with syntax errors are omitted.
+// Generated returns the generated files of a package, which its syntax does not contain. The files have no comments and
+// no function bodies. Generated omits files with syntax errors.
 func (p *Program) Generated(pkg *loader.Package) []*ast.File {
 	if len(pkg.GoFiles) == 0 {
 		return nil
@@ -106,8 +107,8 @@ func (p *Program) Generated(pkg *loader.Package) []*ast.File {
 	return files
 }
 
-// GeneratedElsewhere is like Generated for packages outside of the project, and returns nil for packages of the
-// project, because a run may delete their generated files.
+// GeneratedElsewhere returns the generated files of a package outside the project, as Generated does. For packages of
+// the project it returns nil, because a run may delete their generated files.
 func (p *Program) GeneratedElsewhere(pkg *loader.Package) []*ast.File {
 	if len(pkg.GoFiles) == 0 || p.packageIn(filepath.Dir(pkg.GoFiles[0])) != nil {
 		return nil
@@ -115,7 +116,7 @@ func (p *Program) GeneratedElsewhere(pkg *loader.Package) []*ast.File {
 	return p.Generated(pkg)
 }
 
-// Generated is like [Program.Generated] for a package of another loader.
+// Generated returns the generated files of a package of another loader, as [Program.Generated] does.
 func Generated(pkg *loader.Package) []*ast.File {
 	return (&Program{tree: source.NewTree(nil)}).Generated(pkg)
 }

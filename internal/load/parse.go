@@ -20,8 +20,8 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/source"
 )
 
-// parseFile parses a file of the project. Generated code often consists mostly of function bodies, which it skips if
-// they cannot contain a marker.
+// parseFile parses a file of the project. It skips the function bodies of generated code if they cannot contain a
+// marker, because such code often consists mostly of function bodies.
 func parseFile(fset *token.FileSet, name string, content []byte) (*ast.File, error) {
 	if isGenerated(content) && !hasIndentedMarker(content) {
 		if file, err := parser.ParseFile(fset, name, withoutBodies(content), parserMode); err == nil {
@@ -53,9 +53,9 @@ func isGenerated(content []byte) bool {
 	return found && generatedHeader.Match(head)
 }
 
-// withoutBodies replaces the bodies of functions by spaces, so that parsing them costs nothing. All other bytes keep
-// their offset. It relies on the format of gofmt: "func " at the beginning of a line, " {" at the end of a line, and a
-// later line "}". If a raw string contains such lines, the result does not parse.
+// withoutBodies replaces function bodies by spaces, so that parsing them costs almost nothing. All other bytes keep
+// their offset. The function relies on gofmt's format: "func " at the beginning of a line, " {" at the end of a line,
+// and a later line "}". If a raw string contains such lines, the result has syntax errors.
 func withoutBodies(source []byte) []byte {
 	out := bytes.Clone(source)
 	for at := 0; at < len(out); {
@@ -64,7 +64,7 @@ func withoutBodies(source []byte) []byte {
 			at = end + 1
 			continue
 		}
-		// The parameters may span several lines; a one-line function ends on its first line.
+		// The parameters can span several lines. A function of one line ends on its first line.
 		for !bytes.HasSuffix(out[at:end], []byte(" {")) && !bytes.HasSuffix(out[at:end], []byte("}")) && end < len(out) &&
 			moreParameters(out[end:]) {
 			at = end + 1
@@ -93,8 +93,8 @@ func moreParameters(rest []byte) bool {
 	return len(rest) > 1 && (rest[1] == '\t' || rest[1] == ')')
 }
 
-// hasDeclaration reports whether a line of text begins a declaration, as in code that is not formatted with gofmt. Then
-// text is more than the body of a function.
+// hasDeclaration reports whether a line of text begins a declaration. This happens in code that is not formatted with
+// gofmt, and means that text is more than the body of a function.
 func hasDeclaration(text []byte) bool {
 	for _, keyword := range []string{"\ntype ", "\nfunc ", "\nvar ", "\nconst "} {
 		if bytes.Contains(text, []byte(keyword)) {
@@ -120,9 +120,9 @@ func blank(text []byte) {
 	}
 }
 
-// withoutC removes from a file all types, constants and variables that refer to C, with their comments, and the import
-// of C, so that the type checker needs no C compiler. It also removes functions with parameters of C, but keeps their
-// comments. It does not check function bodies. It returns the names of the removed types.
+// withoutC removes from a file the import of package C and all types, constants and variables that refer to it, with
+// their comments, so that the type checker needs no C compiler. It also removes functions whose parameters refer to C,
+// but keeps their comments. It does not check function bodies. It returns the names of the removed types.
 func withoutC(file *ast.File) (types []string) {
 	var gone []ast.Node
 	takeOut := func(spec ast.Spec) bool {
@@ -213,7 +213,7 @@ func (p *Program) parsePackage(f source.Dir) (*Package, []error) {
 		}
 		file, err := parseFile(fset, name, content)
 		if err != nil && filepath.Base(name) == generatedFile {
-			// The file may have a merge conflict, for example. Generated output does not depend on it and replaces it.
+			// For example, the file may contain a merge conflict. The generators do not read this file, and replace it.
 			pkg.broken = append(pkg.broken, name)
 			continue
 		}
@@ -259,7 +259,7 @@ func importsC(file *ast.File) bool {
 	return false
 }
 
-// severalPackages returns the error for a file whose package differs from the first one in its directory.
+// severalPackages returns the error for a file whose package differs from that of the first file in its directory.
 func severalPackages(root string, fset *token.FileSet, first, file *ast.File) error {
 	return &diagnostic.Error{
 		Pos: diagnostic.Relative(root, fset.Position(file.Name.Pos())),
@@ -283,8 +283,8 @@ func syntaxError(root, name string, err error) error {
 	}
 }
 
-// parseDependency parses a package that has no syntax yet, without function bodies. It leaves a package with syntax
-// errors to the loader, which reports them.
+// parseDependency parses a package that has no syntax yet, without function bodies. If the package has syntax errors,
+// it does nothing, because the loader parses the package again and reports them.
 func (p *Program) parseDependency(pkg *loader.Package) {
 	if pkg.Syntax != nil {
 		return

@@ -23,7 +23,7 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/markers"
 )
 
-// Problems returns the problems of packages of another loader, as [Program.Problems] does. File names are relative to
+// Problems returns the errors in packages of another loader, as [Program.Problems] does. File names are relative to
 // dir.
 func Problems(dir string, roots []*loader.Package) error {
 	placeFound(dir, roots)
@@ -31,8 +31,9 @@ func Problems(dir string, roots []*loader.Package) error {
 }
 
 // placeFound makes the positions of errors independent of the working directory. The loader of controller-tools runs
-// the go command in the directory of each pattern, without reporting which. It is a directory around the packages in
-// which the file exists, and belongs to the package or imports it.
+// the go command in the directory of each pattern, but does not report the directory. So placeFound searches the
+// directories of the packages and their parents for one in which the file exists, and belongs to the package or imports
+// it.
 func placeFound(dir string, roots []*loader.Package) {
 	folders := around(dir, roots)
 	for pkg := range Reachable(roots) {
@@ -64,15 +65,15 @@ func around(dir string, roots []*loader.Package) []string {
 	return slices.Sorted(maps.Keys(folders))
 }
 
-// importsOn reports whether a line imports a package.
+// importsOn reports whether a line of a file imports a package.
 func importsOn(content []byte, line int, importPath string) bool {
 	lines := bytes.Split(content, []byte("\n"))
 	return line >= 1 && line <= len(lines) && bytes.Contains(lines[line-1], []byte(strconv.Quote(importPath)))
 }
 
-// Problems returns the errors that loaders and generators found in the packages and their imports: each once, joined,
-// and each a *diagnostic.Error. Errors of the type checker count only if a generator needs the type, because only
-// needed types are checked.
+// Problems returns the errors that loaders and generators found in the packages and their imports. It joins
+// *diagnostic.Error values, without duplicates. It omits errors of the type checker about types that no generator
+// needs, because only needed types are checked.
 func (p *Program) Problems(roots []*loader.Package) error {
 	reached := reachable(withoutRuntime(roots))
 	typeErrors := map[line][]packages.Error{}
@@ -98,7 +99,7 @@ func (p *Program) Problems(roots []*loader.Package) error {
 			if better := typeErrors[lineOf(e)]; len(better) > 0 && isAboutNoType(e) {
 				causes = better
 			} else if len(recursive) > 0 && isAboutNoType(e) {
-				causes = recursive // recursive types are reported at their declaration, not at their use
+				causes = recursive // report recursive types at their declaration, not at their use
 			} else if named := unimported(e); named != "" {
 				causes = append(naming(pkg, named), e)[:1]
 			}
@@ -116,7 +117,7 @@ func (p *Program) Problems(roots []*loader.Package) error {
 	for _, d := range slices.SortedFunc(maps.Keys(found), compareProblems) {
 		if found[d] == packages.ListError {
 			if slices.Contains(missing, d.Message) {
-				continue // a package that several files import
+				continue // several files import the package
 			}
 			missing = append(missing, d.Message)
 		}
@@ -130,8 +131,9 @@ func Reported(pkg *loader.Package) bool {
 	return slices.ContainsFunc(pkg.Errors, func(e packages.Error) bool { return e.Kind != packages.TypeError })
 }
 
-// withoutRuntime separates the packages of a bundled runtime from the others, if there are others. The project's go.mod
-// has only the modules of the runtime packages that it imports, so errors of other runtime packages do not count.
+// withoutRuntime separates the packages of a bundled runtime from all other packages, if there are any. The project's
+// go.mod requires only the modules of the runtime packages that the project imports, so errors of other runtime
+// packages do not count.
 func withoutRuntime(roots []*loader.Package) (others, runtime []*loader.Package) {
 	for _, pkg := range roots {
 		if strings.HasPrefix(pkg.PkgPath, "github.com/kctrl-dev/kctrl/") {
@@ -153,7 +155,7 @@ func compareProblems(a, b diagnostic.Error) int {
 	)
 }
 
-// line identifies errors at one line of a file, which have one cause.
+// line identifies errors at one line of a file. They have the same cause.
 type line struct {
 	file string
 	line int
@@ -166,7 +168,7 @@ func lineOf(e packages.Error) line {
 
 var unimportedPackage = regexp.MustCompile(`^use of unimported package "(.*)"$`)
 
-// unimported returns the name that controller-tools reports as a package that is not imported. The error has no
+// unimported returns the name in controller-tools' error about a package that is not imported. This error has no
 // position.
 func unimported(e packages.Error) string {
 	if m := unimportedPackage.FindStringSubmatch(e.Msg); m != nil {
@@ -175,7 +177,7 @@ func unimported(e packages.Error) string {
 	return ""
 }
 
-// naming returns the errors of the type checker about a name in a package.
+// naming returns the type checker's errors that contain a name.
 func naming(pkg *loader.Package, name string) []packages.Error {
 	word := regexp.MustCompile(`\b` + regexp.QuoteMeta(name) + `\b`)
 	return slices.DeleteFunc(slices.Clone(pkg.Errors), func(e packages.Error) bool {
@@ -204,12 +206,12 @@ func (p *Program) problem(e packages.Error) *diagnostic.Error {
 	return d
 }
 
-// isOfC reports whether a type is missing because it needs cgo.
+// isOfC reports whether a type is missing because its declaration uses cgo.
 func (p *Program) isOfC(name string) bool {
 	return slices.ContainsFunc(p.packages, func(pkg *Package) bool { return slices.Contains(pkg.ofC, name) })
 }
 
-// reword improves a message of controller-tools or the type checker, and adds a hint.
+// reword returns a clearer message and a hint for a message of controller-tools or the type checker.
 func reword(message string) (reworded, hint string) {
 	for _, known := range rewordings {
 		if strings.Contains(message, known.contains) {
@@ -219,7 +221,7 @@ func reword(message string) (reworded, hint string) {
 	return message, ""
 }
 
-// rewordings are better messages and hints for messages of controller-tools.
+// rewordings are clearer messages and hints for messages of controller-tools.
 var rewordings = []struct{ contains, message, hint string }{
 	{
 		contains: "without JSON tag",
@@ -256,7 +258,7 @@ var rewordings = []struct{ contains, message, hint string }{
 }
 
 // parsePosition reads "file:line:col", "file:line" or "file", as the go command prints it. It returns the
-// zero position for other texts.
+// zero position for any other text.
 func parsePosition(text string) token.Position {
 	var pos token.Position
 	name, last, numbered := cutNumber(text)
@@ -289,13 +291,13 @@ var listPosition = regexp.MustCompile(`^(\S+\.(?:go|mod|sum|work)):(\d+)(?::(\d+
 // loaderPrefix matches the beginning of errors of controller-tools' loader, with the directory of the go command.
 var loaderPrefix = regexp.MustCompile(`^load packages in root "([^"]*)": (?s:err: )?`)
 
-// ListError explains why the go command, run by the loader of controller-tools in dir, listed no packages. File names
-// are relative to dir.
+// ListError returns an error that explains why the go command, which controller-tools' loader ran in dir, listed no
+// packages. File names are relative to dir.
 func ListError(ctx context.Context, dir string, err error) error {
 	return (&Program{dir: dir}).listError(ctx, dir, err)
 }
 
-// listError explains why the go command, run in dir, listed no packages.
+// listError returns an error that explains why the go command, which ran in dir, listed no packages.
 func (p *Program) listError(ctx context.Context, dir string, err error) error {
 	text := err.Error()
 	if m := loaderPrefix.FindStringSubmatch(text); m != nil {
@@ -329,8 +331,8 @@ func noGoCommand(cause error) error {
 	}
 }
 
-// fileProblem returns the error about a file, such as go.mod, in the output of the go command, run in dir. It returns
-// nil if the output names no file.
+// fileProblem returns the error about a file, such as go.mod, in the output of the go command, which ran in dir. It
+// returns nil if the output is not about a file.
 func (p *Program) fileProblem(dir, text string, cause error) *diagnostic.Error {
 	first, _, _ := strings.Cut(text, "\n")
 	m := listPosition.FindStringSubmatch(first)
@@ -349,11 +351,11 @@ func (p *Program) fileProblem(dir, text string, cause error) *diagnostic.Error {
 	return d
 }
 
-// toUpdate separates the problem from the command that fixes it, in output of the go command.
+// toUpdate separates the problem from the command that fixes it in the output of the go command.
 const toUpdate = "; to update it:"
 
-// withoutHeading removes a first line such as "go: errors parsing go.mod:", which precedes the problem. It keeps a line
-// that precedes a command to type.
+// withoutHeading removes a first line such as "go: errors parsing go.mod:", which precedes the problem. It keeps the
+// first line if the next line is a command that the user should run.
 func withoutHeading(text string) string {
 	if first, rest, more := strings.Cut(text, "\n"); more && strings.HasSuffix(first, ":") &&
 		!strings.HasSuffix(first, toUpdate) {
@@ -377,8 +379,8 @@ func fileHint(name, message string) string {
 
 var missingPackage = regexp.MustCompile(`no required module provides package ([^;:\s]+)`)
 
-// listProblem returns the message and the hint for an error of the go command. The first line has the cause, the other
-// lines the path of imports to it.
+// listProblem returns the message and the hint for an error of the go command. The first line of the error contains the
+// cause, and the other lines contain the chain of imports to it.
 func (p *Program) listProblem(text string) (message, hint string) {
 	first, _, _ := strings.Cut(strings.TrimSpace(text), "\n")
 	first, _, _ = strings.Cut(first, "; to add")
@@ -395,7 +397,7 @@ func (p *Program) listProblem(text string) (message, hint string) {
 	return message, diagnostic.GoHint(text)
 }
 
-// missingOwn explains why the go command finds no package in a loaded module.
+// missingOwn returns a message and a hint that explain why the go command does not find a package in a loaded module.
 func (p *Program) missingOwn(importPath string) (message, hint string, ok bool) {
 	for _, pkg := range p.packages {
 		if pkg.PkgPath == importPath {

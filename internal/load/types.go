@@ -13,9 +13,9 @@ import (
 	"sigs.k8s.io/controller-tools/pkg/markers"
 )
 
-// Types loads the packages that emit selects, with their imports, for the generators of controller-tools. Types are
-// checked on demand. If kctrl cannot resolve imports, Types runs the go command once per module. The error joins the
-// problems with imports of the selected packages, each a *diagnostic.Error; problems of other packages are ignored.
+// Types loads the packages that emit selects, with their imports, for controller-tools' generators. Types are checked
+// on demand. If kctrl cannot resolve imports, Types runs the go command once per module. The error joins a
+// *diagnostic.Error for each problem with imports of the selected packages. Problems of other packages are ignored.
 func (p *Program) Types(ctx context.Context, emit func(*Package) bool) (genall.GenerationContext, error) {
 	wanted := map[source.Module][]string{}
 	for _, pkg := range p.packages {
@@ -46,7 +46,7 @@ func (p *Program) Types(ctx context.Context, emit func(*Package) bool) (genall.G
 	return types, nil
 }
 
-// Declaring returns the loaded package of each checked types.Package among roots and their imports.
+// Declaring maps each checked types.Package among roots and their imports to its loaded package.
 func Declaring(roots []*loader.Package) map[*types.Package]*loader.Package {
 	found := map[*types.Package]*loader.Package{}
 	for pkg := range Reachable(roots) {
@@ -57,10 +57,11 @@ func Declaring(roots []*loader.Package) map[*types.Package]*loader.Package {
 	return found
 }
 
-// Reachable returns the packages and their imports, direct and indirect.
+// Reachable returns the packages and their direct and indirect imports.
 func Reachable(roots []*loader.Package) map[*loader.Package]bool { return reachable(roots, nil) }
 
-// reachable returns the packages and their imports, without paths through others.
+// reachable returns the packages in roots and their direct and indirect imports. It omits the packages in others and
+// does not follow their imports.
 func reachable(roots, others []*loader.Package) map[*loader.Package]bool {
 	seen := map[*loader.Package]bool{}
 	var visit func(*loader.Package)

@@ -8,9 +8,9 @@ import (
 	"sigs.k8s.io/controller-tools/pkg/markers"
 )
 
-// Enum is the value of an Enum marker, with the meaning of the type in controller-tools. The parser of controller-tools
-// copies the rest of the text for each value, which takes minutes for a hundred thousand generated values. So Enum
-// passes it the text in parts.
+// Enum is the value of an Enum marker, with the same meaning as the type in controller-tools. controller-tools' parser
+// copies the rest of the text for each value, which takes minutes for a hundred thousand generated values. Enum
+// therefore passes the text to the parser in parts.
 type Enum []any
 
 // enumPart is the number of values per part.
@@ -45,7 +45,7 @@ var enumDefinitions = func() map[string]*markers.Definition {
 	return found
 }()
 
-// ParseMarker parses the values of the marker, which are in fields.
+// ParseMarker parses the values of the marker, which are the text in fields.
 func (e *Enum) ParseMarker(_, name, fields string) error {
 	definition := enumDefinitions[name]
 	if definition == nil {

@@ -9,7 +9,8 @@ import (
 	crdmarkers "sigs.k8s.io/controller-tools/pkg/crd/markers"
 )
 
-// TestEnumsInPartsAreThoseOfControllerTools parses random lists as a whole and in small parts.
+// TestEnumsInPartsAreThoseOfControllerTools parses random lists as a whole and in small parts, and compares the
+// results.
 func TestEnumsInPartsAreThoseOfControllerTools(t *testing.T) {
 	definition := enumDefinitions["kubebuilder:validation:Enum"]
 	words := []string{

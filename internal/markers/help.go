@@ -14,7 +14,7 @@ import (
 
 // Help is the documentation of a marker.
 type Help struct {
-	// Name is the marker without "+".
+	// Name is the name of the marker, without "+".
 	Name string `json:"name"`
 	// Group is the subject of the marker, such as "Strings".
 	Group string `json:"group"`
@@ -48,8 +48,8 @@ var Groups = []string{
 	"Any type", "Items of lists", "RBAC", "Webhooks",
 }
 
-// Explain returns the documentation of all markers, by group and name. The texts are kctrl's own; targets, arguments
-// and their types come from the registry.
+// Explain returns the documentation of all markers, ordered by group and name. The descriptions are kctrl's own;
+// targets, arguments and their types come from the registry.
 func (r *Registry) Explain() []Help {
 	var all []Help
 	for _, name := range r.names {
@@ -102,7 +102,7 @@ func (r *Registry) NameOf(text string) (string, bool) {
 }
 
 // Ending returns the name of the marker that ends in the parts of name, such as "MinLength" or "items:MinLength". If
-// several do, it prefers the same case and then the shortest.
+// several markers do, it prefers a name with the same case, and then the shortest name.
 func (r *Registry) Ending(name string) (string, bool) {
 	name = ":" + strings.TrimPrefix(name, "+")
 	for _, spelling := range []func(string) string{func(text string) string { return text }, strings.ToLower} {

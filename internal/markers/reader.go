@@ -21,7 +21,9 @@ type Marker struct {
 	Err        error // error about the arguments
 
 	Target markers.TargetType
-	Node   ast.Node      // the *ast.File, *ast.TypeSpec or *ast.Field that it is attached to; nil in places that no generator reads
+	// Node is the *ast.File, *ast.TypeSpec or *ast.Field that the marker is attached to, or nil where no generator
+	// reads markers.
+	Node   ast.Node
 	Owner  *ast.TypeSpec // the type that it is on or in; nil outside of types
 	Placed Placement
 	Next   string // declaration after a marker that is not attached to it: "type X", "field F", or ""
@@ -51,7 +53,7 @@ func nameIn(text string) string {
 	return strings.TrimRight(name, ": ")
 }
 
-// Placement is the kind of place of a marker.
+// Placement is the kind of place where a marker is written.
 type Placement int
 
 // The placements.

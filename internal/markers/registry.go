@@ -24,8 +24,8 @@ type Registry struct {
 	names []string // of all definitions, sorted
 }
 
-// NewRegistry returns a registry with the markers of all generators of controller-gen, so that it knows markers of
-// generators that do not run too.
+// NewRegistry returns a registry with the markers of all controller-gen generators, including generators that do not
+// run.
 func NewRegistry() (*Registry, error) {
 	registry := &markers.Registry{}
 	for _, register := range []func(*markers.Registry) error{
@@ -50,7 +50,7 @@ func NewRegistry() (*Registry, error) {
 	return &Registry{Registry: registry, names: slices.Sorted(maps.Keys(names))}, nil
 }
 
-// registerApplyConfiguration adds the markers of the generator of apply configurations.
+// registerApplyConfiguration adds the markers of the apply configuration generator.
 func registerApplyConfiguration(registry *markers.Registry) error {
 	for _, m := range []struct {
 		name   string

@@ -72,7 +72,8 @@ func (r *Registry) argumentAlone(text string, accepts func(fixed string) bool) (
 	return fixed, count == 1
 }
 
-// Certain returns text with the only known name that differs by one typing error and is valid in this place.
+// Certain returns text with the name replaced by the only known name that differs by one typing error and is valid in
+// this place.
 func (r *Registry) Certain(at Marker) (fixed string, ok bool) {
 	best, count := 0, 0
 	for _, candidate := range spellings(at.Text) {

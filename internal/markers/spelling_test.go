@@ -52,7 +52,8 @@ func TestCorrection(t *testing.T) {
 	}
 }
 
-// TestCorrectionsOfAnyTextAreMarkers puts colons and equals signs into unusual places.
+// TestCorrectionsOfAnyTextAreMarkers puts colons and equals signs into unusual places of markers. Each text must have a
+// correction, and a correction that is certain must be a marker.
 func TestCorrectionsOfAnyTextAreMarkers(t *testing.T) {
 	registry, err := NewRegistry()
 	if err != nil {

@@ -33,17 +33,18 @@ type argument struct {
 type Rules struct {
 	// About are the kinds of values that the marker applies to. Empty means all.
 	About []Kind
-	// Otherwise has the last parts of the names of markers that apply to other kinds.
+	// Otherwise maps other kinds of values to the last part of the name of the marker for that kind.
 	Otherwise map[Kind]string
-	// Limit is the measure that the number of the marker limits.
+	// Limit is the limit that the number in the marker sets.
 	Limit Limit
-	// Single reports whether only the last of several markers at one type or field counts.
+	// Single reports whether only the last of several such markers on one type or field takes effect.
 	Single bool
 	// Presence is whether the marker makes a field optional or required.
 	Presence Presence
 	// Anywhere reports whether the marker is about the whole project, so that the declaration after it does not matter.
 	Anywhere bool
-	// Copies reports whether a marker with a value requests deep copies. Nil for markers about other subjects.
+	// Copies reports whether a marker with a value requests deep copies. It is nil for markers that do not affect deep
+	// copies.
 	Copies func(value any) bool
 	// Values are the valid values of the marker. Nil means all.
 	Values []string
@@ -103,7 +104,7 @@ func asksLegacy(value any) bool {
 	return strings.HasPrefix(string(raw), "package") || string(raw) == "true"
 }
 
-// RulesOf returns the rules of the marker with a name. An unknown marker has none.
+// RulesOf returns the rules of the marker with a name. They are empty for an unknown marker.
 func RulesOf(name string) Rules {
 	if rest, ok := strings.CutPrefix(name, crdmarkers.ValidationItemsPrefix); ok {
 		name = "kubebuilder:validation:" + rest
@@ -146,35 +147,36 @@ func (m Marker) Argument(name string) (text string, given bool) {
 var table = map[string]row{
 	// API packages and the code that is generated for them.
 	"groupName": {
-		group: "API packages", summary: "Names the API group of the kinds in the package.",
-		details: "The package is then a version of an API, and its kinds become CRDs. Write the marker above the package " +
+		group: "API packages", summary: "Sets the API group of the kinds in the package.",
+		details: "The package then defines a version of an API, and its kinds become CRDs. Write the marker above the " +
+			"package " +
 			"clause.",
 		example: "+groupName=batch.example.com",
 	},
 	"versionName": {
-		group: "API packages", summary: "Names the API version of the package if the Go package has another name.",
+		group: "API packages", summary: "Sets the API version of the package if it differs from the name of the Go package.",
 		example: "+versionName=v1beta1",
 	},
 	"kubebuilder:skip": {
-		group: "API packages", summary: "Excludes the package from the API versions.",
+		group: "API packages", summary: "Excludes the package, so that it does not define an API version.",
 		example: "+kubebuilder:skip",
 	},
 	"kubebuilder:object:generate": {
 		group:   "Deep copies",
-		summary: "Generates deep copy methods: on a package for all its types, on a type for that type.",
-		details: "On a type, false excludes the type from those of its package.",
+		summary: "Generates deep copy methods for the type, or for all types in the package.",
+		details: "On a type, the value false excludes the type.",
 		example: "+kubebuilder:object:generate=true",
 		Rules:   Rules{Copies: func(value any) bool { return value != false }},
 	},
 	"kubebuilder:object:root": {
-		group: "Deep copies", summary: "Declares a kind or its list, and generates the DeepCopyObject method of a " +
+		group: "Deep copies", summary: "Declares a kind or the list of a kind, and generates the DeepCopyObject method of " +
 			"runtime.Object.",
 		example: "+kubebuilder:object:root=true",
 		Rules:   Rules{Copies: func(value any) bool { return value != false }},
 	},
 	"k8s:deepcopy-gen": {
 		group: "Deep copies", summary: "Generates deep copies, as Kubernetes' own generator does.",
-		details: "The value is package on a package, and true or false on a type.",
+		details: "On a package, the value is package; on a type, it is true or false.",
 		example: "+k8s:deepcopy-gen=package", instead: "kubebuilder:object:generate",
 		Rules: Rules{Copies: asksLegacy},
 	},
@@ -184,13 +186,14 @@ var table = map[string]row{
 		Rules: Rules{Copies: func(any) bool { return true }},
 	},
 	"kubebuilder:ac:generate": {
-		group: "Apply configurations", summary: "Generates apply configurations: types for server-side apply that contain " +
-			"only the fields that are set.",
-		details: "On a package it applies to all kinds; on a type, false excludes the type.",
+		group: "Apply configurations", summary: "Generates apply configurations, which are types for server-side apply in " +
+			"which every field may be unset.",
+		details: "On a package, the marker applies to all kinds; on a type, the value false excludes the type.",
 		example: "+kubebuilder:ac:generate=true",
 	},
 	"kubebuilder:ac:output:package": {
-		group: "Apply configurations", summary: "Sets the directory of apply configurations, below the package.",
+		group: "Apply configurations", summary: "Sets the directory for apply configurations, relative to the directory " +
+			"of the package.",
 		example: `+kubebuilder:ac:output:package="applyconfiguration"`,
 	},
 	// How the API server serves a kind.
@@ -200,29 +203,30 @@ var table = map[string]row{
 		arguments: map[string]argument{
 			"path":       {summary: "The plural name in URLs.", fallback: "the plural of the kind in lower case"},
 			"shortName":  {summary: "Short names on the command line."},
-			"categories": {summary: "Groups of kinds to list together, such as all for kubectl get all."},
+			"categories": {summary: "Groups of resources that include the kind, such as all for kubectl get all."},
 			"singular":   {summary: "The name for one object on the command line.", fallback: "the kind in lower case"},
 			"scope":      {summary: "Namespaced or Cluster.", fallback: "Namespaced", values: []string{"Cluster", "Namespaced"}},
 		},
 	},
 	"kubebuilder:subresource:status": {
-		group: "Kinds", summary: "Serves the status as a subresource, so that writes of the spec ignore it, and the reverse.",
+		group: "Kinds", summary: "Enables the status subresource, so that updates of the spec ignore the status, and the " +
+			"reverse.",
 		example: "+kubebuilder:subresource:status",
 	},
 	"kubebuilder:subresource:scale": {
-		group: "Kinds", summary: "Serves the number of replicas as a subresource, for kubectl scale and autoscalers.",
+		group: "Kinds", summary: "Enables the scale subresource, which kubectl scale and autoscalers use.",
 		example: "+kubebuilder:subresource:scale:specpath=.spec.replicas,statuspath=.status.replicas,selectorpath=.status.selector",
 		arguments: map[string]argument{
-			"specpath":   {summary: "The path of the desired number.", path: true},
-			"statuspath": {summary: "The path of the current number.", path: true},
-			"selectorpath": {summary: "The path of the label selector of the pods, as a string, for HorizontalPodAutoscaler.",
+			"specpath":   {summary: "The path of the desired number of replicas.", path: true},
+			"statuspath": {summary: "The path of the current number of replicas.", path: true},
+			"selectorpath": {summary: "The path of a string with the label selector of the pods, for HorizontalPodAutoscaler.",
 				path: true},
 		},
 		Rules: Rules{Single: true},
 	},
 	"kubebuilder:printcolumn": {
 		group: "Kinds", summary: "Adds a column to the output of kubectl get.",
-		details: "A kind with such columns loses the default column AGE.",
+		details: "If a kind has such columns, kubectl get does not show the default column AGE.",
 		example: "+kubebuilder:printcolumn:name=Age,type=date,JSONPath=.metadata.creationTimestamp",
 		arguments: map[string]argument{
 			"name": {summary: "The title of the column."},
@@ -232,7 +236,7 @@ var table = map[string]row{
 			"description": {summary: "A description of the column."},
 			"format": {summary: "The format of the value, such as int32 or date-time.",
 				values: []string{"byte", "date", "date-time", "double", "float", "int32", "int64", "password"}},
-			"priority": {summary: "0 shows the column always, higher numbers only with -o wide.", fallback: "0"},
+			"priority": {summary: "0 shows the column always; higher numbers show it only with -o wide.", fallback: "0"},
 		},
 	},
 	"kubebuilder:selectablefield": {
@@ -243,21 +247,21 @@ var table = map[string]row{
 		},
 	},
 	ValidExample: {
-		group: "Kinds", summary: "Contains an object of the kind, in JSON or YAML, that API servers accept; kctrl verify " +
-			"checks it.",
-		details: "kctrl adds apiVersion, kind and a name.",
+		group: "Kinds", summary: "Contains an object of the kind, in JSON or YAML; kctrl verify checks that API servers " +
+			"accept it.",
+		details: "The command adds apiVersion, kind and a name.",
 		example: "+kctrl:example:valid=`{spec: {schedule: '@daily'}}`",
 	},
 	InvalidExample: {
-		group: "Kinds", summary: "Contains an object of the kind that API servers reject; kctrl verify checks it.",
+		group: "Kinds", summary: "Contains an object of the kind; kctrl verify checks that API servers reject it.",
 		example: "+kctrl:example:invalid:object=`{spec: {schedule: ''}}`,message=`should be at least 1 chars long`",
 		arguments: map[string]argument{
 			"object":  {summary: "The object, in JSON or YAML, without apiVersion, kind and metadata."},
-			"message": {summary: "Words of the error message.", fallback: "any"},
+			"message": {summary: "Words that the error message must contain.", fallback: "any"},
 		},
 	},
 	"kubebuilder:storageversion": {
-		group: "Kinds", summary: "Stores objects in this version. Exactly one version of a kind has the marker.",
+		group: "Kinds", summary: "Stores objects in this version. Exactly one version of a kind must have the marker.",
 		example: "+kubebuilder:storageversion",
 	},
 	"kubebuilder:unservedversion": {
@@ -269,7 +273,7 @@ var table = map[string]row{
 		example: "+kubebuilder:skipversion",
 	},
 	"kubebuilder:deprecatedversion": {
-		group: "Kinds", summary: "Makes the API server warn users of the version.",
+		group: "Kinds", summary: "Makes the API server send a warning to clients that use the version.",
 		example: `+kubebuilder:deprecatedversion:warning="example.com/v1beta1 CronJob is deprecated; use v1"`,
 		arguments: map[string]argument{
 			"warning": {summary: "The text of the warning.", fallback: "the server's text"},
@@ -297,44 +301,47 @@ var table = map[string]row{
 		Rules:   Rules{Presence: Required},
 	},
 	"k8s:optional": {
-		group: "Presence and defaults", summary: "Makes the field optional, like optional.",
+		group: "Presence and defaults", summary: "Makes the field optional, like the marker optional.",
 		example: "+k8s:optional",
 		Rules:   Rules{Presence: Optional},
 	},
 	"k8s:required": {
-		group: "Presence and defaults", summary: "Makes the field required and not empty: a string, list or map has at " +
-			"least one character, item or key.",
+		group: "Presence and defaults", summary: "Makes the field required and not empty: a string, list or map must have " +
+			"at least one character, item or key.",
 		example: "+k8s:required",
 		Rules:   Rules{About: anything, Presence: Required},
 	},
 	"kubebuilder:validation:Optional": {
-		group: "Presence and defaults", summary: "Makes the field optional; on a package, every field without a marker.",
+		group: "Presence and defaults", summary: "Makes the field optional; on a package, makes every field without a " +
+			"marker optional.",
 		example: "+kubebuilder:validation:Optional", instead: "optional",
 		Rules: Rules{Presence: Optional},
 	},
 	"kubebuilder:validation:Required": {
-		group: "Presence and defaults", summary: "Makes the field required. On a package it has no effect.",
+		group: "Presence and defaults", summary: "Makes the field required. On a package, the marker has no effect.",
 		example: "+kubebuilder:validation:Required", instead: "required",
 		Rules: Rules{Presence: Required},
 	},
 	"nullable": {
-		group: "Presence and defaults", summary: "Accepts null, which the API server stores; otherwise null means unset.",
+		group: "Presence and defaults", summary: "Accepts null, which the API server then stores; without the marker, " +
+			"null means unset.",
 		example: "+nullable",
 		Rules:   Rules{About: anything},
 	},
 	"kubebuilder:default": {
-		group: "Presence and defaults", summary: "Sets the field if the client does not.",
-		details: "Write strings in quotes, lists and objects in braces: {a,b} and {key: value}. The value must satisfy the " +
+		group: "Presence and defaults", summary: "Sets the field to the value if the client does not set it.",
+		details: "Write strings in quotes, and lists and objects in braces, such as {a,b} and {key: value}. The value " +
+			"must satisfy the " +
 			"other markers of the field.",
 		example: `+kubebuilder:default="Always"`,
 		Rules:   Rules{About: anything, Single: true},
 	},
 	"default": {
-		group: "Presence and defaults", summary: "Sets the field to a JSON value if the client does not.",
-		details: "kubebuilder:default takes precedence. Values such as ref(...) are for other tools.",
+		group: "Presence and defaults", summary: "Sets the field to a JSON value if the client does not set it.",
+		details: "The marker kubebuilder:default takes precedence. Values such as ref(...) are for other tools.",
 		example: `+default="Always"`,
 		arguments: map[string]argument{
-			"value": {summary: "The JSON value, directly after the name of the marker."},
+			"value": {summary: "The JSON value, which directly follows the name of the marker."},
 		},
 		Rules: Rules{About: anything, Single: true},
 	},
@@ -344,30 +351,30 @@ var table = map[string]row{
 		Rules:   Rules{About: anything, Single: true},
 	},
 	"k8s:immutable": {
-		group: "Presence and defaults", summary: "Rejects changes of the field after it is set.",
+		group: "Presence and defaults", summary: "Rejects changes to the field after it is set.",
 		example: "+k8s:immutable",
 		Rules:   Rules{About: anything},
 	},
 	"listType": {
 		group: "Lists", summary: "Sets how server-side apply merges the list.",
-		details: "atomic replaces the whole list. set merges unique items. map merges items with equal keys; see listMapKey.",
+		details: "The value atomic replaces the whole list. The value set merges unique items. The value map merges items " +
+			"with equal keys; see listMapKey.",
 		example: "+listType=map",
 		Rules:   Rules{About: lists, Single: true, Values: []string{"atomic", "map", "set"}},
 	},
 	"listMapKey": {
-		group: "Lists", summary: "Names a field of the items that is part of their key. Repeat the marker for each such " +
-			"field.",
+		group: "Lists", summary: "Adds a field of the items to their key. Repeat the marker for each field of the key.",
 		details: "The list needs listType=map, and the field must be required or have a default.",
 		example: "+listMapKey=name",
 		Rules:   Rules{About: lists},
 	},
 	"k8s:listType": {
-		group: "Lists", summary: "Equals listType.",
+		group: "Lists", summary: "Has the same effect as listType.",
 		example: "+k8s:listType=map",
 		Rules:   Rules{About: lists, Single: true, Values: []string{"atomic", "map", "set"}},
 	},
 	"k8s:listMapKey": {
-		group: "Lists", summary: "Equals listMapKey.",
+		group: "Lists", summary: "Has the same effect as listMapKey.",
 		example: "+k8s:listMapKey=name",
 		Rules:   Rules{About: lists},
 	},
@@ -405,12 +412,12 @@ var table = map[string]row{
 		Rules:   Rules{About: numbers, Limit: Limit{OfValue, false}},
 	},
 	"kubebuilder:validation:ExclusiveMaximum": {
-		group: "Numbers", summary: "Also rejects the value of Maximum itself.",
+		group: "Numbers", summary: "Also rejects numbers that are equal to Maximum.",
 		example: "+kubebuilder:validation:ExclusiveMaximum=true",
 		Rules:   Rules{About: numbers, Single: true},
 	},
 	"kubebuilder:validation:ExclusiveMinimum": {
-		group: "Numbers", summary: "Also rejects the value of Minimum itself.",
+		group: "Numbers", summary: "Also rejects numbers that are equal to Minimum.",
 		example: "+kubebuilder:validation:ExclusiveMinimum=true",
 		Rules:   Rules{About: numbers, Single: true},
 	},
@@ -420,20 +427,21 @@ var table = map[string]row{
 		Rules:   Rules{About: numbers, Single: true},
 	},
 	"kubebuilder:validation:MaxLength": {
-		group: "Strings", summary: "Rejects longer strings.",
-		details: "The limit also bounds the cost of CEL rules.",
+		group: "Strings", summary: "Rejects strings that are longer than the value.",
+		details: "The limit also reduces the estimated cost of CEL rules.",
 		example: "+kubebuilder:validation:MaxLength=253",
 		Rules: Rules{About: strs, Limit: Limit{OfLength, true}, Otherwise: map[Kind]string{KindInteger: "Maximum",
 			KindNumber: "Maximum", KindArray: "MaxItems", KindMap: "MaxProperties"}, Single: true},
 	},
 	"kubebuilder:validation:MinLength": {
-		group: "Strings", summary: "Rejects shorter strings.", example: "+kubebuilder:validation:MinLength=1",
+		group: "Strings", summary: "Rejects strings that are shorter than the value.",
+		example: "+kubebuilder:validation:MinLength=1",
 		Rules: Rules{About: strs, Limit: Limit{OfLength, false}, Otherwise: map[Kind]string{KindInteger: "Minimum",
 			KindNumber: "Minimum", KindArray: "MinItems", KindMap: "MinProperties"}, Single: true},
 	},
 	"kubebuilder:validation:Pattern": {
 		group: "Strings", summary: "Rejects strings that the regular expression does not match.",
-		details: "Use ^ and $ to match the whole string, and backticks as quotes.",
+		details: "Use ^ and $ to match the whole string, and quote the expression with backticks.",
 		example: "+kubebuilder:validation:Pattern=`^[a-z]([-a-z0-9]*[a-z0-9])?$`",
 		Rules:   Rules{About: strs, Otherwise: map[Kind]string{KindArray: "items:Pattern"}, Single: true},
 	},
@@ -445,76 +453,83 @@ var table = map[string]row{
 		Rules:   Rules{About: anything, Single: true},
 	},
 	"kubebuilder:validation:MaxItems": {
-		group: "Lists", summary: "Rejects longer lists.",
-		details: "The limit also bounds the cost of CEL rules.",
+		group: "Lists", summary: "Rejects lists with more items than the value.",
+		details: "The limit also reduces the estimated cost of CEL rules.",
 		example: "+kubebuilder:validation:MaxItems=16",
 		Rules: Rules{About: lists, Limit: Limit{OfItems, true}, Otherwise: map[Kind]string{KindString: "MaxLength",
 			KindMap: "MaxProperties"}, Single: true},
 	},
 	"kubebuilder:validation:MinItems": {
-		group: "Lists", summary: "Rejects shorter lists.", example: "+kubebuilder:validation:MinItems=1",
+		group: "Lists", summary: "Rejects lists with fewer items than the value.",
+		example: "+kubebuilder:validation:MinItems=1",
 		Rules: Rules{About: lists, Limit: Limit{OfItems, false}, Otherwise: map[Kind]string{KindString: "MinLength",
 			KindMap: "MinProperties"}, Single: true},
 	},
 	"k8s:maxItems": {
-		group: "Lists", summary: "Rejects longer lists, like kubebuilder:validation:MaxItems.", example: "+k8s:maxItems=16",
-		Rules: Rules{About: lists, Limit: Limit{OfItems, true}},
+		group: "Lists", summary: "Rejects lists with more items than the value, like kubebuilder:validation:MaxItems.",
+		example: "+k8s:maxItems=16",
+		Rules:   Rules{About: lists, Limit: Limit{OfItems, true}},
 	},
 	"kubebuilder:validation:UniqueItems": {
-		group: "Lists", summary: "Declares unique items. The API server accepts only false; use listType=set.",
+		group: "Lists", summary: "Declares that the items are unique. The API server accepts only false; use listType=set.",
 		example: "+kubebuilder:validation:UniqueItems=false", instead: "listType",
 		Rules: Rules{About: lists, Single: true},
 	},
 	"kubebuilder:validation:MaxProperties": {
-		group: "Objects", summary: "Rejects maps with more keys.", example: "+kubebuilder:validation:MaxProperties=8",
+		group: "Objects", summary: "Rejects maps with more keys than the value.",
+		example: "+kubebuilder:validation:MaxProperties=8",
 		Rules: Rules{About: objects, Limit: Limit{OfProperties, true}, Otherwise: map[Kind]string{KindString: "MaxLength",
 			KindArray: "MaxItems"}, Single: true},
 	},
 	"kubebuilder:validation:MinProperties": {
-		group: "Objects", summary: "Rejects maps with fewer keys, or objects with fewer fields.",
+		group: "Objects", summary: "Rejects maps with fewer keys, or objects with fewer fields, than the value.",
 		example: "+kubebuilder:validation:MinProperties=1",
 		Rules: Rules{About: objects, Limit: Limit{OfProperties, false}, Otherwise: map[Kind]string{KindString: "MinLength",
 			KindArray: "MinItems"}, Single: true},
 	},
 	"kubebuilder:validation:ExactlyOneOf": {
 		group: "Objects", summary: "Rejects objects unless exactly one of the fields is set.",
-		details: "Use JSON names of optional fields. Repeat the marker for other sets of fields.",
+		details: "Use the JSON names of the fields, which must be optional. Repeat the marker for each set of fields.",
 		example: "+kubebuilder:validation:ExactlyOneOf=configMap;secret",
 		Rules:   Rules{About: anything},
 	},
 	"kubebuilder:validation:AtMostOneOf": {
-		group: "Objects", summary: "Rejects objects with more than one of the fields set.",
+		group: "Objects", summary: "Rejects objects in which more than one of the fields is set.",
 		example: "+kubebuilder:validation:AtMostOneOf=configMap;secret",
 		Rules:   Rules{About: anything},
 	},
 	"kubebuilder:validation:AtLeastOneOf": {
-		group: "Objects", summary: "Rejects objects with none of the fields set.",
+		group: "Objects", summary: "Rejects objects in which none of the fields is set.",
 		example: "+kubebuilder:validation:AtLeastOneOf=configMap;secret",
 		Rules:   Rules{About: anything},
 	},
 	"kubebuilder:pruning:PreserveUnknownFields": {
-		group: "Objects", summary: "Keeps fields that the schema lacks; otherwise the API server removes them.",
+		group: "Objects", summary: "Keeps fields that the schema does not define; without the marker, the API server " +
+			"removes them.",
 		example: "+kubebuilder:pruning:PreserveUnknownFields",
 		Rules:   Rules{About: anything},
 	},
 	"kubebuilder:validation:XPreserveUnknownFields": {
-		group: "Objects", summary: "Keeps fields that the schema lacks; otherwise the API server removes them.",
+		group: "Objects", summary: "Keeps fields that the schema does not define; without the marker, the API server " +
+			"removes them.",
 		example: "+kubebuilder:validation:XPreserveUnknownFields",
 		Rules:   Rules{About: anything},
 	},
 	"kubebuilder:validation:EmbeddedResource": {
-		group: "Objects", summary: "Declares a complete object, with apiVersion, kind and metadata.",
+		group: "Objects", summary: "Declares that the value is a complete Kubernetes object, with apiVersion, kind and " +
+			"metadata.",
 		example: "+kubebuilder:validation:EmbeddedResource",
 		Rules:   Rules{About: anything},
 	},
 	"kubebuilder:validation:XEmbeddedResource": {
-		group: "Objects", summary: "Declares a complete object, with apiVersion, kind and metadata.",
+		group: "Objects", summary: "Declares that the value is a complete Kubernetes object, with apiVersion, kind and " +
+			"metadata.",
 		example: "+kubebuilder:validation:XEmbeddedResource",
 		Rules:   Rules{About: anything},
 	},
 	"kubebuilder:validation:Enum": {
-		group: "Any type", summary: "Rejects values that are not listed.",
-		details: "Quote strings that look like numbers, true or false.",
+		group: "Any type", summary: "Rejects values that are not in the list.",
+		details: "Quote strings that look like numbers or booleans.",
 		example: "+kubebuilder:validation:Enum=Allow;Forbid;Replace",
 		Rules:   Rules{About: anything, Single: true},
 	},
@@ -525,32 +540,33 @@ var table = map[string]row{
 	},
 	"kubebuilder:validation:XValidation": {
 		group: "Any type", summary: "Rejects values for which a CEL expression is false. The marker can be repeated.",
-		details: "self is the value, and oldSelf the previous one; rules with oldSelf apply only to updates.",
+		details: "In a rule, self is the value and oldSelf is the previous value; a rule that refers to oldSelf applies " +
+			"only to updates.",
 		example: `+kubebuilder:validation:XValidation:rule="self.minReplicas <= self.maxReplicas",message="minReplicas is above maxReplicas"`,
 		arguments: map[string]argument{
 			"rule":              {summary: "The CEL expression."},
 			"message":           {summary: "The error message.", fallback: "the rule"},
 			"messageExpression": {summary: "A CEL expression that returns the message; it takes precedence over message."},
-			"reason": {summary: "The reason: FieldValueInvalid, FieldValueForbidden, FieldValueRequired or " +
+			"reason": {summary: "The reason of the error: FieldValueInvalid, FieldValueForbidden, FieldValueRequired or " +
 				"FieldValueDuplicate.", fallback: "FieldValueInvalid",
 				values: []string{"FieldValueDuplicate", "FieldValueForbidden", "FieldValueInvalid", "FieldValueRequired"}},
-			"fieldPath": {summary: "The field to name in the error, relative to the value, such as .spec.replicas.",
+			"fieldPath": {summary: "The field that the error refers to, relative to the value, such as .spec.replicas.",
 				fallback: "the value itself"},
-			"optionalOldSelf": {summary: "Also checks a rule with oldSelf on creation; oldSelf is then an optional.",
+			"optionalOldSelf": {summary: "Also checks a rule that refers to oldSelf on creation; oldSelf is then a CEL " +
+				"optional.",
 				fallback: "false"},
 		},
 		Rules: Rules{About: anything},
 	},
 	"kubebuilder:validation:Type": {
-		group: "Any type", summary: "Sets the JSON type, for types that encode themselves: string, integer, number, " +
-			"boolean, array or object.",
-		details: "Types that encode themselves need it.",
+		group: "Any type", summary: "Sets the JSON type: string, integer, number, boolean, array or object.",
+		details: "Go types that define their own JSON encoding need the marker.",
 		example: "+kubebuilder:validation:Type=string",
 		Rules: Rules{About: anything, Single: true, Values: []string{"", "Any", "array", "boolean", "integer", "number",
 			"object", "string"}},
 	},
 	"kubebuilder:validation:XIntOrString": {
-		group: "Any type", summary: "Accepts an integer or a string, as for ports and percentages.",
+		group: "Any type", summary: "Accepts an integer or a string, such as a port or a percentage.",
 		example: "+kubebuilder:validation:XIntOrString",
 		Rules:   Rules{About: anything},
 	},
@@ -565,26 +581,26 @@ var table = map[string]row{
 		Rules:   Rules{About: anything, Single: true},
 	},
 	"kubebuilder:externalDocs": {
-		group: "Any type", summary: "Links to documentation from the schema.",
+		group: "Any type", summary: "Adds a link to documentation to the schema.",
 		example: "+kubebuilder:externalDocs:url=\"https://example.com/docs\",description=\"The guide\"",
 		arguments: map[string]argument{
-			"url":         {summary: "The address."},
-			"description": {summary: "A description of the page."},
+			"url":         {summary: "The address of the documentation."},
+			"description": {summary: "A description of the documentation."},
 		},
 		Rules: Rules{About: anything},
 	},
 	// The whole project.
 	"kubebuilder:rbac": {
 		group: "RBAC", summary: "Adds permissions to the manager's role.",
-		details: "kctrl combines the markers of the project. Set resources or urls.",
+		details: "The role combines the markers of the whole project. Set resources or urls.",
 		example: "+kubebuilder:rbac:groups=apps,resources=deployments;deployments/status,verbs=get;list;watch",
 		arguments: map[string]argument{
-			"groups":        {summary: `The API groups. "" and core are the group of pods and services.`},
-			"resources":     {summary: "The plural resources, and subresources such as deployments/status."},
+			"groups":        {summary: `The API groups. Write "" or core for the group of pods and services.`},
+			"resources":     {summary: "The plural names of resources, and subresources such as deployments/status."},
 			"resourceNames": {summary: "The names of objects.", fallback: "all objects"},
 			"verbs":         {summary: "get, list, watch, create, update, patch, delete, deletecollection, or * for all."},
 			"urls":          {summary: "Paths of the API server that are not resources, such as /metrics."},
-			"namespace": {summary: "The namespace of the permissions: a Role instead of a ClusterRole.",
+			"namespace": {summary: "The namespace of the permissions; kctrl then generates a Role instead of a ClusterRole.",
 				fallback: "the whole cluster"},
 			"roleName": {summary: "The role that gets the permissions.", fallback: "the manager's"},
 		},
@@ -596,35 +612,36 @@ var table = map[string]row{
 		example: "+kubebuilder:webhook:path=/validate-batch-example-com-v1-cronjob,mutating=false,failurePolicy=fail,sideEffects=None," +
 			"groups=batch.example.com,resources=cronjobs,verbs=create;update,versions=v1,name=vcronjob.example.com,admissionReviewVersions=v1",
 		arguments: map[string]argument{
-			"mutating":                {summary: "true for a webhook that changes objects, false for one that validates them."},
-			"failurePolicy":           {summary: "fail or ignore: the result of requests while the webhook is unreachable."},
+			"mutating": {summary: "true for a webhook that changes objects, false for one that validates them."},
+			"failurePolicy": {summary: "fail or ignore: whether the API server rejects or accepts requests while " +
+				"the webhook is unreachable."},
 			"groups":                  {summary: "The API groups of the objects."},
-			"resources":               {summary: "The plural resources."},
+			"resources":               {summary: "The plural names of the resources."},
 			"verbs":                   {summary: "create, update, delete, connect, or * for all."},
 			"versions":                {summary: "The API versions of the objects."},
 			"name":                    {summary: "The name of the webhook, with at least two dots."},
 			"admissionReviewVersions": {summary: "The supported versions of AdmissionReview, in order of preference."},
 			"path":                    {summary: "The path on the webhook service."},
 			"url":                     {summary: "The full address of a webhook outside of the cluster."},
-			"matchPolicy": {summary: "Exact, or Equivalent to include requests for other versions of the resource.",
+			"matchPolicy": {summary: "Exact, or Equivalent to also match requests for other versions of the resource.",
 				fallback: "Equivalent"},
 			"sideEffects":    {summary: "None, or NoneOnDryRun if the webhook handles dry runs."},
 			"timeoutSeconds": {summary: "The timeout of a call, from 1 to 30.", fallback: "10"},
-			"reinvocationPolicy": {summary: "IfNeeded calls the webhook again after a later webhook changed the object; or " +
-				"Never.", fallback: "Never"},
+			"reinvocationPolicy": {summary: "Never, or IfNeeded to call the webhook again after a later webhook changed the " +
+				"object.", fallback: "Never"},
 			"serviceName":      {summary: "The service of the webhook.", fallback: "webhook-service"},
 			"serviceNamespace": {summary: "The namespace of the service.", fallback: "system"},
 			"servicePort":      {summary: "The port of the service.", fallback: "443"},
 			"webhookVersions":  {summary: "The versions of the configuration; only v1 exists.", fallback: "v1"},
-			"patch":            {summary: "A JSON merge patch of the generated webhook, for fields without an argument."},
+			"patch":            {summary: "A JSON merge patch for the generated webhook, for fields that have no argument."},
 		},
 		Rules: Rules{Anywhere: true},
 	},
 	"kubebuilder:webhookconfiguration": {
-		group: "Webhooks", summary: "Names the object that registers the webhooks of the project.",
+		group: "Webhooks", summary: "Sets the name of the object that registers the webhooks of the project.",
 		example: "+kubebuilder:webhookconfiguration:mutating=true,name=example-mutating-webhooks",
 		arguments: map[string]argument{
-			"mutating": {summary: "true for webhooks that change objects."},
+			"mutating": {summary: "true for webhooks that change objects, false for webhooks that validate them."},
 			"name": {summary: "The name of the object.",
 				fallback: "mutating-webhook-configuration or validating-webhook-configuration"},
 		},

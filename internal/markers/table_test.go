@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/controller-tools/pkg/markers"
 )
 
-// TestEveryMarkerIsExplained requires for every marker of the registry a summary, an example that parses at every
+// TestEveryMarkerIsExplained requires, for every marker of the registry, a summary, an example that parses at every
 // target, and a line for each argument.
 func TestEveryMarkerIsExplained(t *testing.T) {
 	registry, err := NewRegistry()
@@ -81,7 +81,7 @@ func TestHelpIsAboutKnownMarkers(t *testing.T) {
 	}
 }
 
-// TestHelpIsOurs rejects texts that are copied from controller-tools.
+// TestHelpIsOurs rejects help that is copied from controller-tools.
 func TestHelpIsOurs(t *testing.T) {
 	registry, err := NewRegistry()
 	if err != nil {

@@ -20,8 +20,8 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/scaffold/project"
 )
 
-// Adopt plans step one for the project in dir, whose files fsys has: controller-runtime is replaced, and Go code stays.
-// Running it again updates the modules in third_party. Errors are *diagnostic.Error.
+// Adopt plans step one for the project in dir, whose files are in fsys. The step replaces controller-runtime and does
+// not change Go code. Running it again updates the modules in third_party. Errors are *diagnostic.Error.
 func Adopt(ctx context.Context, dir string, fsys fs.FS, kctrl project.Build) (*plan.Plan, error) {
 	modules, notes, err := modulesOf(fsys)
 	if err != nil {
@@ -51,7 +51,7 @@ func Adopt(ctx context.Context, dir string, fsys fs.FS, kctrl project.Build) (*p
 	return a.plan, writeRecord(a.plan, stepModules)
 }
 
-// absolute returns the path of a directory without symbolic links, as the go command reports it.
+// absolute returns the path of a directory with symbolic links resolved, as the go command reports it.
 func absolute(dir string) (string, error) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
@@ -63,7 +63,7 @@ func absolute(dir string) (string, error) {
 	return dir, nil
 }
 
-// adoption is a plan of step one.
+// adoption is the state of planning step one.
 type adoption struct {
 	dir     string
 	plan    *plan.Plan
@@ -73,7 +73,7 @@ type adoption struct {
 	goVersion string
 }
 
-// completeModules plans go.mod, go.sum and vendor of each module.
+// completeModules plans go.mod, go.sum and the vendor directory of each module.
 func (a *adoption) completeModules(ctx context.Context) error {
 	temporary, err := os.MkdirTemp("", "kctrl-migrate-")
 	if err != nil {
@@ -132,8 +132,8 @@ func (a *adoption) completeModule(ctx context.Context, s scratch, m *module) err
 	)
 }
 
-// replace plans the content of a file that was made from what it held before. If it no longer holds that, it has been
-// edited meanwhile.
+// replace plans the content of a file that was derived from before. It returns an error if the file no longer has the
+// content before, because another program has edited it meanwhile.
 func replace(p *plan.Plan, name string, before, after []byte) error {
 	current, err := p.Read(name)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -149,7 +149,7 @@ func replace(p *plan.Plan, name string, before, after []byte) error {
 	return p.Edit(name, after)
 }
 
-// vendor plans the vendor directory of a module. files is nil for a module without one.
+// vendor plans the vendor directory of a module. files is nil for a module without a vendor directory.
 func (a *adoption) vendor(m *module, files map[string][]byte) error {
 	if files == nil {
 		return nil
@@ -168,7 +168,7 @@ func (a *adoption) vendor(m *module, files map[string][]byte) error {
 	return errors.Join(errs...)
 }
 
-// raiseWorkspace raises the version of Go of the workspace to that of its modules.
+// raiseWorkspace raises the Go version of the workspace to that of its modules.
 func (a *adoption) raiseWorkspace() error {
 	text, err := a.plan.Read(goWork)
 	if err != nil {

@@ -19,28 +19,28 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/scaffold/plan"
 )
 
-// Report is what step two did.
+// Report has the results of step two.
 type Report struct {
 	// Files is the number of Go files that change.
 	Files int `json:"files"`
-	// References and Left count the references to controller-runtime before and after the step.
+	// References and Left are the numbers of references to controller-runtime before and after the step.
 	References int `json:"references"`
 	Left       int `json:"left"`
-	// Names are the remaining references, the most frequent name first.
+	// Names are the names to which the remaining references refer, the most frequent one first.
 	Names []Name `json:"names"`
-	// Dropped are groups of rules that did not fit a package.
+	// Dropped are groups of rules that were not applied to a package.
 	Dropped []rewrite.Dropped `json:"dropped"`
 }
 
-// Name counts the references to a name of controller-runtime.
+// Name is a name of controller-runtime with the number of its references.
 type Name struct {
 	Name  string `json:"name"`
 	Count int    `json:"count"`
 }
 
-// Code plans step two for the packages that patterns name, such as ./internal/controller. Without patterns it takes all
-// packages of the module. Code without a rule stays on controller-runtime's API. Errors are *diagnostic.Error; a module
-// that does not compile, before or after, is one.
+// Code plans step two for the packages that match patterns, such as ./internal/controller. Without patterns it plans
+// the step for all packages of the module. Code for which no rule exists keeps using controller-runtime's API. Errors
+// are *diagnostic.Error; it is also an error if the module does not compile before or after the step.
 func Code(ctx context.Context, dir string, fsys fs.FS, patterns []string) (*plan.Plan, *Report, error) {
 	dir, err := absolute(dir)
 	if err != nil {
@@ -53,7 +53,7 @@ func Code(ctx context.Context, dir string, fsys fs.FS, patterns []string) (*plan
 	if len(patterns) == 0 {
 		patterns = []string{"./..."}
 	}
-	// The overlay contains all packages of the runtime that rules name, because the needed packages are known only
+	// The overlay contains all runtime packages that rules can use, because the packages that are needed are known only
 	// afterwards.
 	complete := p.Clone()
 	if err := gomod.AddRuntime(complete, rules.Packages()...); err != nil {
@@ -93,7 +93,7 @@ func Adopted(fsys fs.FS) (bool, error) {
 	return gomod.ReplacesControllerRuntime(plan.New(fsys)), nil
 }
 
-// adopted returns an error unless step one is done, in a module without vendor directory.
+// adopted returns an error unless step one is done. It also returns an error for a module with a vendor directory.
 func adopted(p *plan.Plan) error {
 	if !gomod.ReplacesControllerRuntime(p) {
 		return &diagnostic.Error{
@@ -133,7 +133,7 @@ func reportOf(r *rewrite.Result) *Report {
 // shownNames is the number of names that Print lists.
 const shownNames = 10
 
-// Print writes the report for people.
+// Print writes the report as text.
 func (r *Report) Print(w io.Writer) {
 	fmt.Fprintf(w, "%d of %d references to controller-runtime rewritten in %d files; all packages and tests compile\n",
 		r.References-r.Left, r.References, r.Files)

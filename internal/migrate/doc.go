@@ -1,9 +1,10 @@
-// Package migrate moves an operator on controller-runtime to kctrl in two steps that can be repeated and undone.
+// Package migrate moves an operator from controller-runtime to kctrl in two steps that can be repeated and undone.
 //
-// [Adopt] plans step one: go.mod replaces controller-runtime by a module with the same API on kctrl's runtime, and both
-// are copied to third_party. Go code does not change. [Code] plans step two for single packages: it rewrites Go code to
-// kctrl's own API where types prove that the meaning stays. [Undo] plans the way back from the latest step.
+// [Adopt] plans step one. In go.mod, it replaces controller-runtime with a module that has the same API and uses
+// kctrl's runtime, and it copies this module and the runtime to third_party. Go code does not change. [Code] plans step
+// two for single packages. It rewrites Go code to kctrl's own API where type information proves that the behavior stays
+// the same. [Undo] plans to restore the files to their content before the latest step.
 //
-// Each step leaves a record in .kctrl/migrate, from which Undo restores files byte for byte. Nothing is written unless
-// all of it can be: each function returns a plan.
+// Each step writes a record to .kctrl/migrate, from which Undo restores files byte for byte. Each function returns a
+// plan, which writes all of its changes or none.
 package migrate

@@ -13,7 +13,7 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/yamlnode"
 )
 
-// editFiles plans the lines of Makefiles, Dockerfiles and workflows that name controller-gen or build the modules.
+// editFiles plans the changes to Makefiles, Dockerfiles and workflows that call controller-gen or build the modules.
 func (a *adoption) editFiles() error {
 	for _, kind := range []struct {
 		is   func(name string) bool
@@ -31,7 +31,7 @@ func (a *adoption) editFiles() error {
 	return nil
 }
 
-// editEach plans the result of edit for each file of the project for which is returns true.
+// editEach plans the result of edit for each file of the project whose name satisfies is.
 func (a *adoption) editEach(is func(name string) bool, edit func(string) string) error {
 	names, err := filesNamed(a.plan.FS(), is)
 	if err != nil {
@@ -64,11 +64,11 @@ func isWorkflow(name string) bool {
 	return path.Dir(name) == ".github/workflows" && (path.Ext(name) == ".yaml" || path.Ext(name) == ".yml")
 }
 
-// dockerfile copies third_party before the first command that needs its modules, and raises the image of Go to a
-// version.
+// dockerfile copies third_party before the first command that needs its modules, and raises the version of golang
+// images to goVersion.
 func dockerfile(text, goVersion string) string {
 	var out strings.Builder
-	// modules reports that this stage has copied go.mod, copied that it has third_party.
+	// modules is set if this stage has copied go.mod, and copied is set if it has third_party.
 	modules, copied := false, strings.Contains(text, "third_party")
 	for _, line := range logicalLines(text) {
 		fields := strings.Fields(line)
@@ -99,7 +99,7 @@ func dockerfile(text, goVersion string) string {
 	return out.String()
 }
 
-// newerGo raises the version of an image of Go.
+// newerGo raises the version of a golang image in a line.
 func newerGo(line, goVersion string) string {
 	before, after, found := strings.Cut(line, "golang:")
 	end := strings.IndexFunc(after, func(r rune) bool { return (r < '0' || r > '9') && r != '.' })
@@ -115,7 +115,7 @@ func newerGo(line, goVersion string) string {
 	return fmt.Sprintf("%sgolang:%d.%d%s", before, wantMajor, wantMinor, after[end:])
 }
 
-// dockerignore includes third_party where only named files are sent to the build.
+// dockerignore includes third_party if the file includes only selected files in the build.
 func dockerignore(text string) string {
 	named := strings.Contains(text, "!go.mod") || strings.Contains(text, "!**/go.mod")
 	if !named || strings.Contains(text, "third_party") {
@@ -130,7 +130,7 @@ func dockerignore(text string) string {
 `
 }
 
-// workflow installs kctrl before the first step of each job that calls make.
+// workflow adds a step that installs kctrl before the first step of each job that calls make.
 func (a *adoption) workflow(text string) string {
 	var doc yaml.Node
 	const command = "github.com/kctrl-dev/kctrl/cmd/kctrl@"
@@ -156,7 +156,7 @@ func (a *adoption) workflow(text string) string {
 	return strings.Join(lines, "")
 }
 
-// firstMake returns the first step of a job that calls make, nil if there is none.
+// firstMake returns the first step of a job that calls make, or nil.
 func firstMake(steps *yaml.Node) *yaml.Node {
 	if steps == nil || steps.Kind != yaml.SequenceNode {
 		return nil
@@ -172,8 +172,8 @@ func firstMake(steps *yaml.Node) *yaml.Node {
 	return nil
 }
 
-// installable returns the version of kctrl that workflows install. A development build has none, and the workflow reads
-// it from a variable of the repository.
+// installable returns the version of kctrl that workflows install. A development build has no such version, so the
+// workflow reads the version from a repository variable.
 func (a *adoption) installable() string {
 	if v := a.kctrl.Version; v != "" && v != "(devel)" {
 		return v

@@ -15,7 +15,7 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/scaffold/project"
 )
 
-// kubebuilderProject is a PROJECT file of kubebuilder or operator-sdk.
+// kubebuilderProject is a PROJECT file that kubebuilder or operator-sdk wrote.
 type kubebuilderProject struct {
 	Version     string                `yaml:"version"`
 	Domain      string                `yaml:"domain"`
@@ -39,10 +39,10 @@ type kubebuilderResource struct {
 	} `yaml:"api"`
 }
 
-// defaultDomain is the domain of a kubebuilder project whose PROJECT file names none.
+// defaultDomain is the domain of a kubebuilder project whose PROJECT file has none.
 const defaultDomain = "my.domain"
 
-// convertProject plans the PROJECT file of kctrl in place of kubebuilder's. A program without PROJECT stays without.
+// convertProject plans kctrl's PROJECT file in place of kubebuilder's. It does not create a missing PROJECT file.
 func (a *adoption) convertProject() error {
 	text, err := a.plan.Read(project.File)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -72,7 +72,7 @@ func (a *adoption) convertProject() error {
 	return a.plan.Edit(project.File, converted)
 }
 
-// project returns the project as kctrl records it.
+// project converts the PROJECT file to kctrl's form.
 func (k *kubebuilderProject) project(fsys fs.FS, repo string, kctrl project.Build) *project.Project {
 	p := &project.Project{
 		Domain: k.Domain, Repo: repo, Name: k.ProjectName, MultiGroup: k.MultiGroup, Namespaced: k.Namespaced,
@@ -119,7 +119,7 @@ func (r kubebuilderResource) resource(domain string) project.Resource {
 	return resource
 }
 
-// apiPackage returns the import path of a kind's package where PROJECT has none.
+// apiPackage returns the import path of a kind's package if PROJECT does not have it.
 func (r kubebuilderResource) apiPackage(fsys fs.FS, repo string) string {
 	below := r.Group + "/" + r.Version
 	for _, dir := range []string{"api/" + r.Version, "apis/" + below, "api/" + below} {

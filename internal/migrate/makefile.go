@@ -7,14 +7,15 @@ import (
 	"strings"
 )
 
-// generatorTargets are the prerequisites of rules that call controller-gen.
+// generatorTargets are prerequisites of rules that call controller-gen.
 var generatorTargets = []string{"controller-gen", "$(CONTROLLER_GEN)", "${CONTROLLER_GEN}"}
 
 // generatorCall matches controller-gen in a recipe: by its variable, by go run or go tool, or by its path.
 var generatorCall = regexp.MustCompile(
 	`"?\$[({]CONTROLLER_GEN[)}]"?|go (?:run|tool) \S*controller-gen(?:@\S+)?|[\w./$()]*\bcontroller-gen\b`)
 
-// envtestVersion matches a version of setup-envtest that the Makefile takes from go.mod. A replaced module has none.
+// envtestVersion matches a setup-envtest version that the Makefile derives from go.mod. A replaced module has no
+// version.
 var envtestVersion = regexp.MustCompile(`(?m)^ENVTEST_VERSION \?= .*gomodver,sigs\.k8s\.io/controller-runtime\b`)
 
 func isMakefile(name string) bool {
@@ -22,8 +23,8 @@ func isMakefile(name string) bool {
 	return base == "Makefile" || base == "makefile" || base == "GNUmakefile" || path.Ext(name) == ".mk"
 }
 
-// makefile returns the text of a Makefile that calls kctrl gen in place of controller-gen, with the same arguments. The
-// rules that install controller-gen stay. version is the version of controller-runtime.
+// makefile returns the text of a Makefile that calls kctrl gen instead of controller-gen, with the same arguments. It
+// keeps the rules that install controller-gen. version is the version of controller-runtime.
 func makefile(text, version string) string {
 	lines := logicalLines(text)
 	rule, called := -1, false
@@ -54,7 +55,7 @@ func makefile(text, version string) string {
 	return header + strings.Join(lines, "")
 }
 
-// replaceCalls replaces controller-gen in a recipe where arguments follow it.
+// replaceCalls replaces controller-gen in a recipe if arguments follow it.
 func replaceCalls(line string) string {
 	var out strings.Builder
 	for {
@@ -72,7 +73,7 @@ func replaceCalls(line string) string {
 	}
 }
 
-// targetsOf returns the targets of the first line of a rule, empty for another line.
+// targetsOf returns the targets if line is the first line of a rule, and "" otherwise.
 func targetsOf(line string) string {
 	targets, rest, found := strings.Cut(line, ":")
 	if !found || strings.HasPrefix(rest, "=") || strings.ContainsAny(targets, "=#") {
@@ -97,7 +98,7 @@ func withoutPrerequisites(line string, names []string) string {
 	return line + "\n"
 }
 
-// logicalLines splits a text into lines, each with the lines that continue it after a backslash.
+// logicalLines splits a text into lines. It joins each line with the lines that continue it after a backslash.
 func logicalLines(text string) []string {
 	var lines []string
 	continued := false

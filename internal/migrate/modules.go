@@ -30,16 +30,16 @@ const (
 	vendorDir         = "vendor"
 )
 
-// ignoredDirs have Go modules and files that are not the project's own.
+// ignoredDirs contain Go modules and files that do not belong to the project itself.
 var ignoredDirs = []string{vendorDir, "third_party", "node_modules", "testdata", "bin"}
 
-// isIgnored reports whether a directory below the project is skipped.
+// isIgnored reports whether kctrl migrate skips a directory in the project.
 func isIgnored(name string) bool {
 	base := path.Base(name)
 	return name != "." && (slices.Contains(ignoredDirs, base) || base[0] == '_' || base[0] == '.' && base != ".github")
 }
 
-// filesNamed returns the files of the project for which is returns true, in order.
+// filesNamed returns the files of the project whose names satisfy is, in order.
 func filesNamed(fsys fs.FS, is func(name string) bool) ([]string, error) {
 	var names []string
 	err := fs.WalkDir(fsys, ".", func(name string, entry fs.DirEntry, err error) error {
@@ -66,7 +66,7 @@ type module struct {
 
 func (m *module) goMod() string { return path.Join(m.dir, goMod) }
 
-// target returns the path of a directory of third_party as a replace line of the module names it.
+// target returns the path of a directory in third_party as it appears in the module's replace line.
 func (m *module) target(dir string) string {
 	if m.dir == "." {
 		return "./" + dir
@@ -74,8 +74,9 @@ func (m *module) target(dir string) string {
 	return strings.Repeat("../", 1+strings.Count(m.dir, "/")) + dir
 }
 
-// modulesOf returns the modules of the project that require controller-runtime, that of its directory first. Modules
-// below it that cannot be moved stay as they are, and are the subjects of the notes.
+// modulesOf returns the modules of the project that require controller-runtime, starting with the module in the
+// project's directory. It skips modules in subdirectories that cannot be migrated, and returns a note about each of
+// them.
 func modulesOf(fsys fs.FS) (all []*module, notes []*diagnostic.Error, err error) {
 	if _, err := fs.Stat(fsys, goMod); err != nil {
 		return nil, nil, noModule(err)
@@ -125,7 +126,7 @@ func noModule(err error) error {
 	}
 }
 
-// inFile names the file in an error about a go.mod.
+// inFile adds the name of the file to an error about a go.mod.
 func inFile(name string, err error) error {
 	if e, ok := errors.AsType[*diagnostic.Error](err); ok {
 		e.Pos.Filename = name
@@ -155,7 +156,7 @@ func (m *module) check() *diagnostic.Error {
 	return nil
 }
 
-// workspace returns the path of the go.work that the go command uses in dir, empty without one.
+// workspace returns the path of the go.work that the go command uses in dir, or "".
 func workspace(ctx context.Context, dir string) (string, error) {
 	out, err := goCommand(ctx, dir, nil, "env", "GOWORK")
 	file := strings.TrimSpace(out)
@@ -192,8 +193,8 @@ func goCommand(ctx context.Context, dir string, env []string, args ...string) (s
 	return string(out), nil
 }
 
-// reasonIn returns the line of the go command's output that has the reason of a failure: the last one that is not about
-// progress, an answer of a proxy, or a remedy.
+// reasonIn returns the line of the go command's output that explains a failure. It is the last line that does not
+// report progress, a proxy's response, or a remedy.
 func reasonIn(out string) string {
 	var last string
 	for line := range strings.Lines(out) {
@@ -208,16 +209,16 @@ func reasonIn(out string) string {
 	return strings.TrimPrefix(last, "go: ")
 }
 
-// scratch is a directory with the bundle and the go.mod and go.sum that the modules will have. The go command completes
-// them there with -modfile, so that the project stays unchanged.
+// scratch is a directory with the bundle and with the future go.mod and go.sum files of the modules. The go command
+// completes these files there with -modfile, so that it does not change the project.
 type scratch struct{ dir string }
 
-// env are variables for the go command with a module file of the scratch directory.
+// env returns variables for a go command that uses a module file in the scratch directory.
 func (s scratch) env() []string {
 	return []string{"GOFLAGS=" + strings.TrimSpace(os.Getenv("GOFLAGS")+" -mod=mod"), "GOWORK=off"}
 }
 
-// path returns the path of a file of the scratch directory.
+// path returns the path of a file in the scratch directory.
 func (s scratch) path(name string) string { return filepath.Join(s.dir, filepath.FromSlash(name)) }
 
 func (s scratch) write(name string, content []byte) error {
@@ -229,7 +230,7 @@ func (s scratch) write(name string, content []byte) error {
 	return temporaryError(err)
 }
 
-// temporaryError reports that a temporary file cannot be written. It is nil for nil.
+// temporaryError returns the error for a temporary file that cannot be written. It returns nil for nil.
 func temporaryError(err error) error {
 	if err == nil {
 		return nil
@@ -244,8 +245,8 @@ func temporaryError(err error) error {
 // modFile returns the path of a module's go.mod in the scratch directory.
 func (s scratch) modFile(m *module) string { return s.path(path.Join("modules", m.dir, goMod)) }
 
-// complete writes the replacements into go.mod and go.sum of a module and lets the go command complete both. It returns
-// their contents.
+// complete writes the replacements to go.mod and go.sum of a module, lets the go command complete both files, and
+// returns their contents.
 func (s scratch) complete(ctx context.Context, dir string, m *module, sums []byte) (mod, sum []byte, err error) {
 	file, err := modfile.Parse(goMod, modfile.Format(m.file.Syntax), nil)
 	if err != nil {
@@ -281,8 +282,8 @@ func (s scratch) complete(ctx context.Context, dir string, m *module, sums []byt
 	return mod, sum, err
 }
 
-// tidy completes the module file of a module. Where go mod tidy needs modules that are not available, such as those of
-// tests of dependencies, the modules that the packages need are enough.
+// tidy completes a module's go.mod. If go mod tidy needs modules that are not available, such as those of dependencies'
+// tests, tidy adds only the modules that the packages need.
 func (s scratch) tidy(ctx context.Context, moduleDir string, m *module) error {
 	flag := "-modfile=" + s.modFile(m)
 	_, err := goCommand(ctx, moduleDir, s.env(), "mod", "tidy", flag)
@@ -300,7 +301,7 @@ func (s scratch) tidy(ctx context.Context, moduleDir string, m *module) error {
 	}
 }
 
-// relative replaces the paths of the scratch directory in a go.mod by those of the project.
+// relative replaces the paths of the scratch directory in a go.mod with those of the project.
 func relative(text []byte, m *module) ([]byte, error) {
 	file, err := modfile.Parse(goMod, text, nil)
 	if err != nil {
@@ -316,7 +317,8 @@ func relative(text []byte, m *module) ([]byte, error) {
 	return file.Format()
 }
 
-// vendored returns the files of the vendor directory that a module will have, by path in the project, nil without one.
+// vendored returns the files of a module's future vendor directory, by path in the project. It returns nil if the
+// module has no vendor directory.
 func (s scratch) vendored(ctx context.Context, dir string, m *module, fsys fs.FS) (map[string][]byte, error) {
 	if _, err := fs.Stat(fsys, path.Join(m.dir, vendorDir, "modules.txt")); err != nil {
 		return nil, nil

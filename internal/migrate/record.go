@@ -17,7 +17,7 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/scaffold/project"
 )
 
-// recordDir has a file for each step, in the order of their names.
+// recordDir has a record for each run of a step. The order of their names is the order of the runs.
 const recordDir = ".kctrl/migrate"
 
 // The steps of a migration.
@@ -26,7 +26,7 @@ const (
 	stepCode    = "code"
 )
 
-// record is what one run of a step changed. Undo restores the files from it.
+// record contains what one run of a step changed. Undo restores the files from it.
 type record struct {
 	Step  string       `json:"step"`
 	Files []recordFile `json:"files"`
@@ -78,7 +78,7 @@ func records(fsys fs.FS) ([]storedRecord, error) {
 	return all, nil
 }
 
-// writeRecord adds the record of all changes of a plan to it. A plan without changes gets none.
+// writeRecord adds a record of all changes of a plan to the plan. It adds no record if the plan has no changes.
 func writeRecord(p *plan.Plan, step string) error {
 	r := record{Step: step}
 	for c := range p.Changes() {
@@ -121,8 +121,8 @@ func hashOf(content []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// Undo plans to restore the files from before the latest step: all runs of step two, or step one. A file that has
-// changed since the step is a *diagnostic.Error.
+// Undo plans to restore the files to their content before the latest step, which is step one or all runs of step two.
+// If a file has changed since the step, it returns a *diagnostic.Error.
 func Undo(fsys fs.FS) (*plan.Plan, error) {
 	all, err := records(fsys)
 	if err != nil {
@@ -152,7 +152,7 @@ func Undo(fsys fs.FS) (*plan.Plan, error) {
 	return p, errors.Join(errs...)
 }
 
-// restore plans the content of the file from before a step.
+// restore plans the content that the file had before a step.
 func (f recordFile) restore(p *plan.Plan, step string) error {
 	if f.Path == project.LockFile {
 		if step == stepCode {

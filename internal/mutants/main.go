@@ -1,9 +1,9 @@
 //go:build unix
 
-// Command mutants measures which mistakes the tests of make test catch. It plants small mistakes, the mutants, in the
-// code of the scaffolder, the generators and the runtime, one at a time, and runs the tests that reach each mutant. A
-// mutant is caught if a test fails. A mutant has survived if all tests pass, which shows a gap. The command works in
-// three steps:
+// Command mutants measures which mistakes in the code the tests of make test catch. It plants small mistakes, the
+// mutants, in the code of the scaffolder, the generators and the runtime, one at a time, and runs the tests that reach
+// each mutant. A mutant is caught if a test fails. A mutant has survived if all tests pass, which shows a gap. The
+// command works in three steps:
 //
 //  1. It copies the repository into a temporary directory, finds all possible mutants there (sites.go), and chooses
 //     some by a seed. It puts each of them behind a condition (instrument.go), so that it compiles all of them at once.
@@ -18,7 +18,7 @@
 //	go run ./internal/mutants -o before.json              # before the change
 //	go run ./internal/mutants -compare before.json        # after it
 //
-// Tests run as in make test, with the API server in memory, without the race detector and without fresh seeds.
+// Tests run as in make test, with the in-memory API server, without the race detector and without fresh seeds.
 package main
 
 import (
@@ -104,7 +104,8 @@ func main() {
 	}
 }
 
-// run measures and prints. It returns an error if it could not measure, or if the comparison has a lost mutant.
+// run measures the mutants and prints the result. It returns an error if the measurement fails, or if a mutant that was
+// caught in the earlier result is no longer caught.
 func run(ctx context.Context, out io.Writer, opts options) error {
 	// Keep the name short: tests create sockets below it, and paths of sockets have a limit.
 	work, err := os.MkdirTemp("", "km")

@@ -87,7 +87,7 @@ func TestIsExcluded(t *testing.T) {
 func TestIsSkipped(t *testing.T) { t.Error("skipped tests do not run") }
 `
 
-// want has all mutants of code that its tests do not catch, and some that they catch.
+// want contains all mutants of the constant code that its tests do not catch, and some that they catch.
 var want = map[string]string{
 	"m.go:8: negate condition: v < 0 && v != -1 || v > 100":    "caught by . TestSum",
 	"m.go:8: swap && and ||: v < 0 && v != -1 || v > 100":      "caught by . TestSum",
@@ -105,7 +105,8 @@ var want = map[string]string{
 	"m.go:31: drop send: c <- n":                               "unreached by ",
 }
 
-// TestMutantsOfASmallPackage plants all mutants of code, including nested ones, and measures which its tests catch.
+// TestMutantsOfASmallPackage plants all mutants of the constant code, including nested ones, and measures which of them
+// its tests catch.
 func TestMutantsOfASmallPackage(t *testing.T) {
 	dir := t.TempDir()
 	files := map[string]string{
@@ -157,7 +158,8 @@ func TestMutantsOfASmallPackage(t *testing.T) {
 	}
 }
 
-// TestChoiceKeepsMutantsOfUnchangedCode adds and removes sites.
+// TestChoiceKeepsMutantsOfUnchangedCode checks that the choice still contains the same mutants of the remaining sites
+// after other sites were removed.
 func TestChoiceKeepsMutantsOfUnchangedCode(t *testing.T) {
 	areas := []area{{name: "a"}, {name: "b"}}
 	var sites []*site

@@ -50,7 +50,7 @@ func (r result) summarize(out io.Writer) {
 	}
 }
 
-// compareAndWrite writes a result. It returns an error if the earlier result has a caught mutant that is no longer
+// compareAndWrite writes a result. It returns an error if a mutant that was caught in the earlier result is no longer
 // caught.
 func compareAndWrite(out io.Writer, now result, opts options) error {
 	var before result

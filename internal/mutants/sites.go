@@ -170,8 +170,8 @@ func (f *finder) negate(operator string, condition ast.Expr) {
 	}
 }
 
-// binary adds the site of an operator. Between kctrlMutant(N) and both operands, "a && b" is "a || b" by De Morgan, and
-// b is still evaluated only if a does not decide.
+// binary adds the site of an operator. For && and ||, it adds a comparison with kctrlMutant(N) to both operands and to
+// the result. By De Morgan, "a && b" then is "a || b", and b is still evaluated only if a does not decide.
 func (f *finder) binary(n *ast.BinaryExpr) {
 	if f.pkg.TypesInfo.Types[n].Value != nil {
 		return
@@ -262,8 +262,8 @@ func (f *finder) logs(call *ast.CallExpr) bool {
 
 func (f *finder) typeOf(e ast.Expr) types.Type { return f.pkg.TypesInfo.TypeOf(e) }
 
-// basic reports whether t is basic and has a property. Of boolean types it accepts only bool, because others would need
-// conversions.
+// basic reports whether t is basic and has a property. Of the boolean types it accepts only bool, because other boolean
+// types would need conversions.
 func basic(t types.Type, property types.BasicInfo) bool {
 	if t == nil {
 		return false

@@ -27,8 +27,9 @@ const (
 	longSeconds = 15.0
 	// The timeout of a run with a mutant is the recorded time times timeoutFactor, plus timeoutSeconds.
 	timeoutFactor, timeoutSeconds = 3, 20
-	// sharedSetup limits the total time of the separate subtests to a multiple of the time of their test. Above the limit
-	// the subtests share a setup, so the test is recorded as a whole, as is a test whose subtests depend on each other.
+	// sharedSetup limits the total time of the subtests of a test, each run separately, to a multiple of the time of the
+	// test. Above the limit the subtests share a setup, so the test is recorded as a whole. A test whose subtests depend
+	// on each other is also recorded as a whole.
 	sharedSetup = 3.0
 	// neverEnding is the time limit of a test without a mutant.
 	neverEnding = time.Hour

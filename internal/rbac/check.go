@@ -16,16 +16,16 @@ import (
 
 // Options configure [Check].
 type Options struct {
-	// Dir is the directory of the project, an absolute path, and FS has its files.
+	// Dir is the absolute path of the project, and FS contains its files.
 	Dir string
 	FS  fs.FS
 	// Patterns are package patterns relative to Dir. Empty means "./...".
 	Patterns []string
-	// Namespaced means that the deployment restricts the manager to the namespaces of its roles.
+	// Namespaced reports whether the deployment restricts the manager to the namespaces of its roles.
 	Namespaced bool
 	// RoleName is the name of the role that is generated from the markers. Empty means "manager-role".
 	RoleName string
-	// Cache is a directory that keeps the requests of the code. Empty keeps none.
+	// Cache is the directory that caches the results of the code analysis. Empty disables the cache.
 	Cache string
 }
 
@@ -36,8 +36,8 @@ type Class string
 const (
 	Missing  Class = "missing"  // a reached call needs a permission that nothing grants
 	Excess   Class = "excess"   // a marker grants a permission that no reached call needs
-	Unproven Class = "unproven" // kctrl cannot decide
-	Note     Class = "note"     // a marker can grant less
+	Unproven Class = "unproven" // kctrl cannot decide whether a permission is needed or granted
+	Note     Class = "note"     // a marker can grant less, because all requests use constant names
 )
 
 // Finding is one result of a comparison.
@@ -48,30 +48,30 @@ type Finding struct {
 	Hint     string
 	Resource access.Resource
 	Verbs    []string
-	// Role is the kind of role that the permission needs: "ClusterRole", or "Role" with the namespace.
+	// Role is the kind of role that must grant the permission: "ClusterRole", or "Role in " and the namespace.
 	Role string
-	// Sites are the calls that need the permission, with their chains.
+	// Sites are the calls that need the permission, with their call chains.
 	Sites []access.Site
 
-	why     string // of an unclear permission
+	why     string // reason for an unproven permission
 	marker  *marker
 	rule    rule                         // of the marker
-	keep    map[access.Resource][]string // what remains of a marker in excess
-	adds    *rule
-	names   []string // of the objects of all requests
-	unnamed bool     // at least one request can be for any object
+	keep    map[access.Resource][]string // permissions of the marker that are not in excess
+	adds    *rule                        // permissions that are missing
+	names   []string                     // constant object names in the requests
+	unnamed bool                         // at least one request can be for any object
 }
 
 // Report is the result of [Check].
 type Report struct {
 	Findings []Finding
-	// Needs are all permissions that the program needs and kctrl can prove, by resource.
+	// Needs are all permissions that the program certainly needs, by resource.
 	Needs []Need
 	// Problems are the parts of the code that were not analyzed.
 	Problems []error
-	// Modules are the directories of other modules below, which were not analyzed.
+	// Modules are the directories of other modules below Dir, which were not analyzed.
 	Modules []string
-	// Roots are the analyzed programs, and Rules the number of markers.
+	// Roots are the import paths of the analyzed programs, and Rules is the number of markers.
 	Roots []string
 	Rules int
 
@@ -82,7 +82,7 @@ type Report struct {
 type Need struct {
 	Resource access.Resource
 	Verbs    []string
-	Names    []string // if each request names constant objects
+	Names    []string // object names, if all requests use constant names
 	Role     string
 }
 
@@ -96,19 +96,20 @@ func (r *Report) Count(class Class) (n int) {
 	return n
 }
 
-// comparison has both sides.
+// comparison has the requests of the code and the permissions that the project grants.
 type comparison struct {
 	Options
 	accesses []access.Access
 	rules    []rule
-	// unknown are the accesses whose resource is not known.
+	// unknown are the requests whose resource is not known.
 	unknown []access.Access
 	needed  map[permission][]access.Access
 	// incomplete is the position of code that was not analyzed, or "".
 	incomplete string
-	// unread is a file whose syntax error hides the markers of its package, or "".
+	// unread is a file with a syntax error, because of which the markers of its package are not known, or "".
 	unread string
-	// handsOn is a call that writes roles or bindings: the API server then demands the permissions in them.
+	// handsOn is a call that writes roles or bindings. The API server requires that the writer has the permissions in
+	// them.
 	handsOn *access.Site
 }
 
@@ -133,7 +134,7 @@ func Check(ctx context.Context, o Options) (*Report, error) {
 	return report, nil
 }
 
-// compared returns both sides of the comparison, and a report without findings.
+// compared returns a comparison, and a report without findings.
 func compared(ctx context.Context, o Options) (*comparison, *Report, error) {
 	o.RoleName = cmp.Or(o.RoleName, "manager-role")
 	found, err := access.Analyze(ctx, access.Config{Dir: o.Dir, Patterns: o.Patterns, Cache: o.Cache})
@@ -169,7 +170,7 @@ func compared(ctx context.Context, o Options) (*comparison, *Report, error) {
 
 func order(class Class) int { return slices.Index([]Class{Missing, Excess, Unproven, Note}, class) }
 
-// index sorts the accesses by permission.
+// index groups the accesses by permission.
 func (c *comparison) index() {
 	for _, a := range c.accesses {
 		if a.Site.Ignored != "" {
@@ -201,7 +202,7 @@ const (
 	granted
 )
 
-// judge returns whether the rules grant an access, and why that is unclear.
+// judge returns whether the rules grant an access, and the reason if that is unclear.
 func (c *comparison) judge(a access.Access) (best verdict, why string) {
 	for _, r := range c.rules {
 		if !r.grants(a.Resource, a.Verb) {
@@ -218,7 +219,7 @@ func (c *comparison) judge(a access.Access) (best verdict, why string) {
 	return best, why
 }
 
-// judgeRule returns whether the names and the namespace of a rule cover an access.
+// judgeRule returns whether the names and the namespace of a rule include an access.
 func (c *comparison) judgeRule(r rule, a access.Access) (verdict, string) {
 	if r.namespace != "" && a.Scope == access.ScopeCluster {
 		return denied, ""
@@ -238,7 +239,7 @@ func (c *comparison) judgeRule(r rule, a access.Access) (verdict, string) {
 	return unclear, "only in namespace " + r.namespace + ", and the namespace of the request is not a constant"
 }
 
-// judgeNames returns whether a rule for single objects covers an access.
+// judgeNames returns whether a rule with resourceNames includes an access.
 func judgeNames(names []string, a access.Access) (verdict, string) {
 	within := len(a.Names) > 0 && !slices.ContainsFunc(a.Names, func(n string) bool { return !slices.Contains(names, n) })
 	switch {
@@ -252,7 +253,7 @@ func judgeNames(names []string, a access.Access) (verdict, string) {
 	return unclear, "only for the names " + strings.Join(names, ", ") + ", and the name in the request is not a constant"
 }
 
-// missing returns the permissions that nothing grants: one finding for each resource and rule of the analysis.
+// missing returns the permissions that nothing grants, with one finding for each resource and reason.
 func (c *comparison) missing() []Finding {
 	var found []Finding
 	at := map[string]int{}
@@ -374,7 +375,7 @@ func (r *rule) text() string {
 	return text + ",verbs=" + strings.Join(r.verbs, ";")
 }
 
-// unproven returns the accesses whose resource is not known.
+// unproven returns findings about the accesses whose resource is not known.
 func (c *comparison) unproven() []Finding {
 	var found []Finding
 	at := map[string]int{}

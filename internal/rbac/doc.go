@@ -1,6 +1,6 @@
 // Package rbac compares the requests that a program sends with the permissions that its project grants.
 //
-// [Check] reads the +kubebuilder:rbac markers and the roles that config/ binds to service accounts, and returns a
-// [Report] with findings of three classes: permissions that are missing, permissions of markers in excess, and what
-// cannot be proven. [Edit] changes markers by the findings.
+// [Check] reads the +kubebuilder:rbac markers and the roles that config/ binds to service accounts. It returns a
+// [Report] with findings of four classes: missing permissions, permissions in excess, permissions that it cannot prove,
+// and notes about markers that can grant less. [Edit] applies the findings to the markers.
 package rbac

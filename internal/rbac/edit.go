@@ -14,24 +14,24 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/markers"
 )
 
-// grant is a part of a marker: resources of a group with the same verbs.
+// grant is a part of a marker: resources of one API group with the same verbs.
 type grant struct {
 	group            string
 	resources, verbs []string
 }
 
-// editor changes markers. All other bytes of the files stay.
+// editor changes markers, and keeps all other bytes of the files.
 type editor struct {
 	read    func(name string) ([]byte, error)
 	markers []rule
-	grants  map[*marker][]grant // what a changed marker becomes; none removes it
-	after   map[*marker][]*rule // new markers by the marker above them
-	before  map[string][]*rule  // new markers of files without a marker
+	grants  map[*marker][]grant // contents of changed markers; empty removes the marker
+	after   map[*marker][]*rule // new markers, by the marker above them
+	before  map[string][]*rule  // new markers in files without markers
 	sites   map[string]token.Position
 }
 
-// Edit returns the changed files for the findings of a report: it adds missing permissions, and removes those in
-// excess.
+// Edit returns the contents of the files that change by name. It adds missing permissions to the markers, and removes
+// permissions in excess.
 func Edit(report *Report, read func(name string) ([]byte, error)) (map[string][]byte, error) {
 	e := &editor{
 		read: read, markers: report.markers, grants: map[*marker][]grant{}, after: map[*marker][]*rule{},
@@ -102,7 +102,7 @@ func filesOf(site access.Site) []string {
 	return slices.Compact(files)
 }
 
-// extends adds verbs to a marker that is about the same resource alone.
+// extends adds the verbs to a marker, and reports true, if the marker has exactly the same groups and resources.
 func (e *editor) extends(r rule, adds *rule) bool {
 	if len(r.names) > 0 || len(adds.names) > 0 || r.namespace != adds.namespace || !slices.Equal(r.groups, adds.groups) ||
 		!slices.Equal(r.resources, adds.resources) {
@@ -164,7 +164,7 @@ func (e *editor) files() (map[string][]byte, error) {
 	return files, nil
 }
 
-// rewrite returns the change of the line of one marker.
+// rewrite returns the change to the line of one marker.
 func (e *editor) rewrite(content []byte, r rule, grants []grant, changed bool, added []*rule) change {
 	m := r.marker
 	start := bytes.LastIndexByte(content[:m.offset], '\n') + 1
@@ -189,7 +189,7 @@ func (e *editor) rewrite(content []byte, r rule, grants []grant, changed bool, a
 	return change{start, end - start, prefix + strings.Join(lines, "\n"+prefix)}
 }
 
-// withArguments returns a marker with other groups, resources and verbs where they differ.
+// withArguments returns the text of a marker with the groups, resources and verbs of g.
 func withArguments(text string, r rule, g grant) string {
 	if !slices.Equal(r.groups, []string{g.group}) {
 		group := g.group
@@ -227,7 +227,7 @@ func withArgument(text, name, value string) string {
 	return text[:at] + value + rest[end:]
 }
 
-// insertion returns the change that adds markers above the function with a position.
+// insertion returns the change that adds markers above the declaration that contains a position.
 func insertion(name string, content []byte, at token.Position, rules []*rule) change {
 	var lines strings.Builder
 	for _, r := range rules {
@@ -252,7 +252,7 @@ func insertion(name string, content []byte, at token.Position, rules []*rule) ch
 	return change{len(content), 0, "\n" + lines.String()}
 }
 
-// apply makes changes from the last to the first, so that offsets stay right.
+// apply makes changes from the last to the first, so that the offsets of the remaining changes stay valid.
 func apply(content []byte, changes []change) []byte {
 	content = slices.Clone(content)
 	slices.SortFunc(changes, func(a, b change) int { return b.offset - a.offset })

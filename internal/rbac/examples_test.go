@@ -9,8 +9,8 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/access"
 )
 
-// TestExamplesAreExact checks that the markers of the examples grant exactly the permissions that their code needs.
-// Without one permission, kctrl rbac reports it missing.
+// TestExamplesAreExact checks that the markers of the examples grant exactly the permissions that their code needs. If
+// one permission is removed, kctrl rbac must report it as missing.
 func TestExamplesAreExact(t *testing.T) {
 	for _, name := range []string{"examples", "examples/cronjob"} {
 		t.Run(name, func(t *testing.T) {
@@ -38,8 +38,9 @@ func TestExamplesAreExact(t *testing.T) {
 	}
 }
 
-// checkEachRemoval removes one permission at a time, and expects a missing permission. The exceptions are the verb get
-// with a list that the code needs, and permissions that only calls with an unproven resource need.
+// checkEachRemoval removes one permission at a time, and expects kctrl rbac to report it as missing. It accepts no
+// report for the verb get of a rule that also grants list, and for permissions that only calls with an unproven
+// resource need.
 func checkEachRemoval(t *testing.T, c *comparison) {
 	t.Helper()
 	all := c.rules

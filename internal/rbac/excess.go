@@ -28,14 +28,14 @@ func (c *comparison) excess() (found []Finding) {
 	return found
 }
 
-// surplus is what a marker grants of one resource and nothing needs.
+// surplus is the set of verbs on one resource that a marker grants and that nothing needs.
 type surplus struct {
 	resource access.Resource
 	verbs    []string
-	all      bool // nothing of the resource is needed
+	all      bool // no verb on the resource is needed
 }
 
-// excessOf returns the findings of one marker: what is certainly in excess, and what may be.
+// excessOf returns the findings of one marker: permissions that are in excess, and permissions that may be.
 func (c *comparison) excessOf(r rule) (found []Finding) {
 	keep := map[access.Resource][]string{}
 	var certain, open []surplus
@@ -81,7 +81,7 @@ func (c *comparison) excessOf(r rule) (found []Finding) {
 	return found
 }
 
-// surplusText lists what is in excess, resources with the same verbs together. Of a wildcard it lists what is needed.
+// surplusText lists permissions in excess. It groups resources with the same verbs.
 func (c *comparison) surplusText(all []surplus) string {
 	byVerbs := map[string][]string{}
 	for _, s := range all {
@@ -98,10 +98,11 @@ func (c *comparison) surplusText(all []surplus) string {
 	return strings.Join(parts, "; ")
 }
 
-// needed is the answer of needsOf for a permission that a call needs.
+// needed is the result of needsOf for a permission that a call needs.
 const needed = "needed"
 
-// needsOf returns [needed] if a call needs what a rule grants, "" if no call does, or why that is not known.
+// needsOf returns [needed] if a call needs a permission of a rule, "" if no call does, or the reason why that is not
+// known.
 func (c *comparison) needsOf(r rule, resource access.Resource, verb string) string {
 	if !strings.Contains(resource.Group+resource.Name+verb, "*") {
 		for _, a := range c.needed[permission{resource, verb}] {
@@ -109,7 +110,7 @@ func (c *comparison) needsOf(r rule, resource access.Resource, verb string) stri
 				return needed
 			}
 		}
-		// list returns the same objects, so that get beside it grants nothing more.
+		// list returns the same objects, so get grants nothing in addition.
 		if verb == access.Get && slices.Contains(r.verbs, access.List) && c.needsOf(r, resource, access.List) == needed {
 			return needed
 		}
@@ -120,7 +121,7 @@ func (c *comparison) needsOf(r rule, resource access.Resource, verb string) stri
 	return ""
 }
 
-// mayNeed returns why a permission that no known call needs may be needed.
+// mayNeed returns why a permission that no known call needs may still be needed, or "".
 func (c *comparison) mayNeed(resource access.Resource, verb string) string {
 	_, sub, _ := strings.Cut(resource.Name, "/")
 	for _, a := range c.unknown {
@@ -143,7 +144,7 @@ func (c *comparison) mayNeed(resource access.Resource, verb string) string {
 	return ""
 }
 
-// narrower returns notes about markers that could name the objects or the namespace of all requests that need them.
+// narrower returns notes about markers that could list the object names of all requests that need them.
 func (c *comparison) narrower() (found []Finding) {
 	for _, r := range c.rules {
 		if r.marker == nil || r.marker.ignored != "" || len(r.names) > 0 || len(r.urls) > 0 {
@@ -160,13 +161,13 @@ func (c *comparison) narrower() (found []Finding) {
 	return found
 }
 
-// named returns a note if all requests for a resource by the verbs of a rule name constant objects.
+// named returns a note if all requests for a resource with the verbs of a rule use constant object names.
 func (c *comparison) named(r rule, resource access.Resource) (Finding, bool) {
 	var names, verbs []string
 	var sites []access.Site
 	for _, verb := range r.verbs {
 		if verb == access.Create {
-			continue // has no name, but by apply
+			continue // only a create by apply has a name
 		}
 		all := c.needed[permission{resource, verb}]
 		if len(all) == 0 {

@@ -23,7 +23,7 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/markers"
 )
 
-// rule is what a marker or a role of config/ grants.
+// rule is a set of permissions that a marker or a role in config/ grants.
 type rule struct {
 	groups, resources, verbs, names, urls []string
 	namespace                             string // empty for a cluster role
@@ -38,8 +38,9 @@ type marker struct {
 	ignored string
 }
 
-// markersOf returns the rules of the markers in the packages of the patterns, without those of modules below. unread is
-// a file whose syntax error hides the markers of its package, or "".
+// markersOf returns the rules of the markers in the packages that match the patterns, without those of modules in
+// subdirectories. unread is a file with a syntax error, because of which the markers of its package are not known, or
+// "".
 func markersOf(ctx context.Context, dir string, fsys fs.FS, patterns []string) (rules []rule, unread string, _ error) {
 	program, failed := load.Load(ctx, load.Config{Dir: dir, Patterns: patterns, Lenient: true})
 	if program == nil {
@@ -72,7 +73,7 @@ func markersOf(ctx context.Context, dir string, fsys fs.FS, patterns []string) (
 	return rules, unread, ctx.Err()
 }
 
-// inModuleBelow reports whether a file belongs to a module in a directory below.
+// inModuleBelow reports whether a file belongs to a module in a subdirectory.
 func inModuleBelow(fsys fs.FS, name string) bool {
 	for dir := path.Dir(name); dir != "." && fs.ValidPath(dir); dir = path.Dir(dir) {
 		if _, err := fs.Stat(fsys, path.Join(dir, "go.mod")); err == nil {
@@ -98,7 +99,7 @@ func ruleOf(value ctrbac.Rule) rule {
 	return r
 }
 
-// markerOf returns the place of a marker, and the reason of a comment //kctrl:ignore rbac: on the line above.
+// markerOf returns the position of a marker, and the reason in a comment //kctrl:ignore rbac: on the line above.
 func markerOf(program *load.Program, m markers.Marker) (*marker, error) {
 	at := program.Fset().Position(m.Pos)
 	content, err := program.ReadFile(at.Filename)
@@ -117,7 +118,7 @@ func markerOf(program *load.Program, m markers.Marker) (*marker, error) {
 	return found, nil
 }
 
-// readConfig reads the roles and the bindings in config/, and the flags of the manager.
+// readConfig reads the roles, the bindings and the manager's flags in config/.
 func readConfig(fsys fs.FS) (*manifests, error) {
 	found := &manifests{refs: map[rbacv1.RoleRef]bool{}}
 	err := fs.WalkDir(fsys, "config", func(name string, entry fs.DirEntry, err error) error {
@@ -136,11 +137,11 @@ func readConfig(fsys fs.FS) (*manifests, error) {
 	return found, err
 }
 
-// manifests are the roles and bindings in files.
+// manifests are the roles, bindings and flags in config/.
 type manifests struct {
 	roles []rbacv1.Role // cluster roles have the kind ClusterRole
 	refs  map[rbacv1.RoleRef]bool
-	// authority are the requests for the certificate of the webhooks, which a flag of the manager enables.
+	// authority are the requests for the webhooks' certificate, which a flag of the manager enables.
 	authority []access.Access
 }
 
@@ -152,7 +153,7 @@ func (m *manifests) read(fsys fs.FS, name string) error {
 	for decoder := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(content), 4096); ; {
 		var document json.RawMessage
 		if decoder.Decode(&document) != nil {
-			return nil // the end, a template, or a file that kctrl doctor reports
+			return nil // the end, a template, or an invalid file, which kctrl doctor reports
 		}
 		var role struct {
 			rbacv1.Role `json:",inline"`
@@ -176,7 +177,7 @@ func (m *manifests) read(fsys fs.FS, name string) error {
 	}
 }
 
-// The flags of kctrl's manager that name the targets and the Secret of its certificate authority, with the
+// The flags of kctrl's manager for the targets and the Secret of its certificate authority, and the suffixes of the
 // environment variables that set them.
 const (
 	targetsFlag, targetsVariable = "--webhook-targets=", "_WEBHOOK_TARGETS"
@@ -220,8 +221,8 @@ func (m *manifests) flags(name string, content, document []byte) {
 	m.authority = append(m.authority, access.Authority(targets, secret, site)...)
 }
 
-// bound returns the rules of roles that a binding gives to a service account, without the role that kctrl manifests
-// writes from the markers.
+// bound returns the rules of the roles that are bound to a service account, without the role that kctrl manifests
+// generates from the markers.
 func (m *manifests) bound(generated string) (rules []rule) {
 	for _, role := range m.roles {
 		if role.Name == generated || !m.refs[rbacv1.RoleRef{Kind: role.Kind, Name: role.Name}] {
@@ -229,7 +230,7 @@ func (m *manifests) bound(generated string) (rules []rule) {
 		}
 		namespace := ""
 		if role.Kind == "Role" {
-			namespace = access.PodNamespace // kustomize places it where the manager runs
+			namespace = access.PodNamespace // kustomize sets the namespace in which the manager runs
 		}
 		for _, r := range role.Rules {
 			rules = append(rules, rule{

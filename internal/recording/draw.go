@@ -7,15 +7,15 @@ import (
 	"unicode/utf8"
 )
 
-// The measures of the picture in pixels, and its times in seconds.
+// The dimensions of the picture in pixels, and its times in seconds.
 const (
 	charWidth, lineHeight = 8.4, 20
 	margin, bar           = 16, 32
 	typing, printing      = 1.2, 0.15 // before a command, and before a line of output
 )
 
-// draw returns a session as an animated picture. Each line appears after the one before it and stays; without
-// animations, such as for readers who prefer reduced motion, all lines are visible.
+// draw returns a session as an animated SVG picture. Lines appear one after the other and stay visible. Without
+// animations, for example for readers who prefer reduced motion, all lines are visible.
 func draw(session string) string {
 	lines := strings.Split(strings.TrimRight(session, "\n"), "\n")
 	columns := 0

@@ -3,9 +3,9 @@
 //	go run ./internal/recording            # draw the picture of docs/images/demo.txt
 //	go run ./internal/recording -record    # run docs/images/demo.script first, and write its output to demo.txt
 //
-// A line of the script is a command, which the recording shows with its output. "hide COMMAND" runs a command without
-// showing it. "last N PREFIX COMMAND" shows the last N lines of the output that begin with PREFIX.
-// "fails COMMAND" shows a command that fails.
+// Each line of the script is a command, which the recording shows with its output. "hide COMMAND" runs a command but
+// does not show it. "last N PREFIX COMMAND" shows the last N lines of the output that begin with PREFIX. "fails
+// COMMAND" shows a command that fails.
 package main
 
 import (

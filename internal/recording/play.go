@@ -18,7 +18,7 @@ type step struct {
 	hidden  bool
 	fails   bool   // the command fails, and the session continues
 	last    int    // how many lines of the output to show; 0 for all
-	prefix  string // of the lines to show
+	prefix  string // prefix of the lines to show
 }
 
 func parse(script string) (steps []step, err error) {

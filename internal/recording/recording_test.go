@@ -13,7 +13,7 @@ import (
 
 var update = flag.Bool("update", false, "draw docs/images/demo.svg")
 
-// TestRecordingIsThatOfItsText compares the picture with the recorded session. With -update it draws it.
+// TestRecordingIsThatOfItsText compares the picture with the recorded session. With -update it draws the picture.
 func TestRecordingIsThatOfItsText(t *testing.T) {
 	dir := filepath.Join("..", "..", filepath.FromSlash(images))
 	if *update {

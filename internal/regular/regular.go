@@ -1,5 +1,5 @@
-// Package regular opens the files that kctrl reads. It rejects other types of files: a read from a pipe or a device
-// could block forever.
+// Package regular opens the files that kctrl reads. It rejects other types of files, because a read from a pipe or a
+// device could block forever.
 package regular
 
 import (
@@ -26,8 +26,7 @@ func Remedy(err error) string {
 	return ""
 }
 
-// IsMissing reports whether an error means that the file does not exist, also if a parent is a file and not a
-// directory.
+// IsMissing reports whether an error means that the file does not exist. This includes a path whose parent is a file.
 func IsMissing(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)
 }
@@ -35,7 +34,8 @@ func IsMissing(err error) bool {
 // Flags open a file for reading without waiting for the writer of a pipe. Callers pass the opened file to [Check].
 const Flags = os.O_RDONLY | syscall.O_NONBLOCK
 
-// Open opens a file or a directory for reading. An error is a *fs.PathError; it is [ErrNotRegular] for anything else.
+// Open opens a file or a directory for reading. Errors are of type *fs.PathError. For other types of files, the error
+// is [ErrNotRegular].
 func Open(name string) (*os.File, error) { return Check(os.OpenFile(name, Flags, 0)) }
 
 // ReadFile returns the content of a file. Its errors are the errors of [Open] and os.ReadFile.
@@ -52,7 +52,7 @@ func ReadFile(name string) ([]byte, error) {
 	return io.ReadAll(file)
 }
 
-// readAll reads the rest of a file into buffer, which grows when the file does.
+// readAll reads the rest of a file into buffer, and enlarges the buffer if the file is larger.
 func readAll(file *os.File, buffer []byte) ([]byte, error) {
 	for {
 		n, err := file.Read(buffer[len(buffer):cap(buffer)])

@@ -52,7 +52,7 @@ func (s Source) objects(contents map[string][]byte) ([]*object, error) {
 	return objects, setImage(objects, s.Image)
 }
 
-// inProject makes the position of an error relative to the project.
+// inProject returns an error with a position relative to the project.
 func inProject(dir string, err error) error {
 	if e, ok := errors.AsType[*diagnostic.Error](err); ok {
 		e.Pos = diagnostic.Relative(dir, e.Pos)
@@ -90,7 +90,7 @@ func parseObjects(content []byte) ([]*object, error) {
 	}
 }
 
-// text returns the scalar at keys, or "".
+// text returns the value of the scalar at keys, or "".
 func text(node *yaml.Node, keys ...string) string {
 	if value := yamlnode.Value(node, keys...); value != nil && value.Kind == yaml.ScalarNode {
 		return value.Value
@@ -153,7 +153,8 @@ func (o *object) managerContainer() *yaml.Node {
 // placeholder is the image in a new project.
 const placeholder = "controller"
 
-// setImage sets the image of all containers with the placeholder, or else of the manager's container.
+// setImage sets the image of all containers whose image is the placeholder. If there are none, it sets the image of the
+// manager's container.
 func setImage(objects []*object, image string) error {
 	var found []*yaml.Node
 	for _, o := range objects {

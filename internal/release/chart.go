@@ -17,23 +17,24 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/yamlnode"
 )
 
-// Chart has the name and place of a Helm chart.
+// Chart selects the directory, the name and the version of a Helm chart.
 type Chart struct {
 	// Dir is the directory of the chart, relative to the project.
 	Dir string
 	// Name is the name of the chart and of its operator.
 	Name string
-	// Version is the version of the chart and of its operator. Empty means the version in Chart.yaml, or 0.1.0.
+	// Version is the version of the chart and of the operator. Empty means the version in Chart.yaml, or 0.1.0.
 	Version string
 	// Force replaces files that were edited.
 	Force bool
 }
 
-// chartTemplate is the template in PROJECT.lock of the files of a chart.
+// chartTemplate is the template that PROJECT.lock records for the files of a chart.
 const chartTemplate = "release/chart"
 
-// PlanChart plans a Helm chart: a template for each object, values, and the files of every chart. If the chart exists,
-// PlanChart keeps edited and additional files, adds new values, and removes templates of objects that no longer exist.
+// PlanChart plans a Helm chart with a template for each object, values.yaml, and the files that every chart has. If the
+// chart exists, PlanChart keeps edited and additional files, adds new values, and removes the templates of objects that
+// no longer exist.
 func PlanChart(p *plan.Plan, c Chart, s Source) error {
 	version, err := semantic(c.Version)
 	if err != nil {
@@ -68,7 +69,7 @@ func (w *chartWriter) write() error {
 	return nil
 }
 
-// frame plans the files of every chart. An existing Chart.yaml belongs to the user.
+// frame plans the files that every chart has. If Chart.yaml exists, it belongs to the user.
 func (w *chartWriter) frame() error {
 	view := templates.ChartView{
 		Name:           w.Name,
@@ -94,7 +95,7 @@ func (w *chartWriter) frame() error {
 	return nil
 }
 
-// putOnce plans a new file. In an existing file, it changes only the version.
+// putOnce plans a file that does not exist. In an existing file, it changes only the version.
 func (w *chartWriter) putOnce(name string, content []byte) error {
 	file := path.Join(w.Dir, name)
 	have, err := w.plan.Read(file)
@@ -156,7 +157,7 @@ func (w *chartWriter) templateName(o *object) string {
 	}, kind+"-"+w.author.short(o.name))
 }
 
-// writeValues plans values.yaml. To an edited file, it adds the missing keys.
+// writeValues plans values.yaml. If the user has edited the file, it only adds the missing keys.
 func (w *chartWriter) writeValues() error {
 	file := path.Join(w.Dir, "values.yaml")
 	w.written[file] = true
@@ -202,7 +203,7 @@ func (w *chartWriter) addValues(file string, have []byte, sections []section) er
 // imageKeys are the keys of values.yaml for the image of the manager.
 var imageKeys = []string{"repository", "tag", "digest"}
 
-// keepImage copies the image of an existing values.yaml to sections, for a run without --image.
+// keepImage copies the image in an existing values.yaml to sections, if the user did not set --image.
 func keepImage(sections []section, have []byte) {
 	var document yaml.Node
 	if yaml.Unmarshal(have, &document) != nil {

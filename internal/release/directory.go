@@ -19,7 +19,7 @@ type directory struct {
 	plan     *plan.Plan
 	dir      string // relative to the project
 	template string // template in PROJECT.lock
-	force    bool   // replaces edited files
+	force    bool   // replace edited files
 	written  map[string]bool
 }
 
@@ -65,7 +65,7 @@ func (f *directory) edited(file string) (bool, error) {
 	return lock.Touched(file, content), nil
 }
 
-// sweep deletes the generated files below a directory whose objects no longer exist. It keeps edited ones.
+// sweep deletes generated files below a directory if their objects no longer exist. It keeps edited files.
 func (f *directory) sweep(below string) error {
 	lock, _, err := f.plan.Lock()
 	if err != nil {
@@ -96,7 +96,7 @@ func (f *directory) sweep(below string) error {
 	return nil
 }
 
-// semantic returns a version without a leading v.
+// semantic returns a semantic version without a leading v.
 func semantic(version string) (string, error) {
 	v := "v" + strings.TrimPrefix(version, "v")
 	if version != "" && semver.Canonical(v)+semver.Build(v) != v {
@@ -106,7 +106,7 @@ func semantic(version string) (string, error) {
 	return v[1:], nil
 }
 
-// write plans a file, unless the path has a file of kctrl with another purpose.
+// write plans a file. It returns an error if kctrl wrote the existing file at the path for another purpose.
 func write(p *plan.Plan, f plan.File) error {
 	lock, _, err := p.Lock()
 	if err != nil {

@@ -4,15 +4,15 @@ import "strings"
 
 // feature is an optional group of objects.
 type feature struct {
-	key     string // in values.yaml, the parent of the switch
+	key     string // key in values.yaml that contains the switch
 	option  string // name of the switch
 	comment string
-	needs   string // another condition, or ""
+	needs   string // additional condition, or ""
 	has     func(*object, string) bool
 }
 
 // features are the optional parts of a chart, in the order of values.yaml. An object belongs to the first feature whose
-// has returns true. The second argument of has is the object's name without the prefix.
+// function has returns true. The second argument of has is the object's name without the prefix.
 var features = []feature{
 	{"crds", "install",
 		"The CRDs of the operator. With keep, helm uninstall keeps them and all objects of these kinds.",

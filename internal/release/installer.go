@@ -6,7 +6,7 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/scaffold/plan"
 )
 
-// installerTemplate is the template in PROJECT.lock of an installer.
+// installerTemplate is the template that PROJECT.lock records for an installer.
 const installerTemplate = "release/installer"
 
 // Installer returns all objects in one file, for kubectl apply --server-side -f.
@@ -29,8 +29,8 @@ func Installer(s Source) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// PlanInstaller plans the file that [Installer] returns. If the path has a file that is not an installer of this
-// project, PlanInstaller returns an error, unless force is set.
+// PlanInstaller plans a file with the content that [Installer] returns. It returns an error if the file exists and is
+// not an installer of this project, unless force is set.
 func PlanInstaller(p *plan.Plan, file string, force bool, s Source) error {
 	content, err := Installer(s)
 	if err != nil {

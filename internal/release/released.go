@@ -15,7 +15,7 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/yamlnode"
 )
 
-// released has the input of a chart: the objects of the kustomization, and the optional objects of components that the
+// released is the input of a chart: the objects of the kustomization, and the optional objects of components that the
 // kustomization does not list.
 type released struct {
 	objects  []*object
@@ -31,7 +31,7 @@ func (r *released) all() []*object { return append(slices.Clone(r.objects), r.op
 func (r *released) content() string {
 	var b bytes.Buffer
 	for _, o := range r.all() {
-		// Encoding decoded YAML does not fail.
+		// YAML that was decoded can always be encoded.
 		content, _ := encode(o.Node)
 		b.Write(content)
 	}
@@ -64,7 +64,7 @@ func load(s Source) (*released, error) {
 	return r, nil
 }
 
-// kustomization returns the file of a kustomization that can be built.
+// kustomization returns the path and the content of the kustomization file in dir, or an empty path.
 func kustomization(dir string) (file string, content []byte) {
 	for _, name := range konfig.RecognizedKustomizationFileNames() {
 		file = filepath.Join(dir, name)
@@ -94,8 +94,8 @@ func unlisted(dir string, root *yaml.Node) []string {
 	return found
 }
 
-// with returns the objects that a component adds. It returns nil for a component that changes other objects or cannot
-// be built with them: such a component is not an option of a chart.
+// with returns the objects that a component adds. It returns nil if the component changes other objects or cannot be
+// built with them, because a chart cannot offer such a component as an option.
 func with(s Source, file string, root *yaml.Node, component string, objects []*object) []*object {
 	changed := yamlnode.Clone(root)
 	list := yamlnode.Value(changed, "components")

@@ -10,15 +10,15 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/yamlnode"
 )
 
-// sheet builds a template: YAML in which marks represent the texts that Helm fills in. The YAML stays valid, and braces
-// in objects keep their meaning.
+// sheet builds a template. The objects stay valid YAML while marks represent the template's expressions, which render
+// inserts at the end. Braces in objects keep their meaning.
 type sheet struct {
 	mark  string            // prefix of all marks; no object contains it
-	texts map[string]string // texts of the template, by mark
+	texts map[string]string // strings of the template, by mark
 	lines map[string]bool   // marks that represent whole lines
 }
 
-// newSheet returns an empty sheet for objects with the given content.
+// newSheet returns an empty sheet for objects with the given content, which determines the prefix of marks.
 func newSheet(content string) *sheet {
 	mark := "KCTRLMARK"
 	for strings.Contains(content, mark) {
@@ -27,21 +27,21 @@ func newSheet(content string) *sheet {
 	return &sheet{mark: mark, texts: map[string]string{}, lines: map[string]bool{}}
 }
 
-// at returns a mark for a text. The mark may be anywhere in a scalar.
+// at returns a mark for a string of the template. The mark may be anywhere in a scalar.
 func (s *sheet) at(text string) string {
 	mark := fmt.Sprintf("%s%dK", s.mark, len(s.texts))
 	s.texts[mark] = text
 	return mark
 }
 
-// linesAt returns a mark for lines. The mark must be alone on its line.
+// linesAt returns a mark for lines of the template. The mark must be alone on its line.
 func (s *sheet) linesAt(text string) string {
 	mark := s.at(text)
 	s.lines[mark] = true
 	return mark
 }
 
-// value returns a scalar that renders a text.
+// value returns a scalar that renders text.
 func (s *sheet) value(text string) *yaml.Node { return scalar(s.at(text)) }
 
 // entry appends lines to a mapping.
@@ -57,7 +57,7 @@ func (s *sheet) replace(mapping *yaml.Node, key, lines string) {
 	s.entry(mapping, lines)
 }
 
-// item appends lines to a list.
+// item appends lines to a list node.
 func (s *sheet) item(list *yaml.Node, lines string) {
 	list.Style &^= yaml.FlowStyle
 	list.Content = append(list.Content, scalar(s.linesAt(lines)))
@@ -75,7 +75,7 @@ func (s *sheet) render(node *yaml.Node) (string, error) {
 	literal = lines.ReplaceAllStringFunc(literal, func(line string) string {
 		parts := lines.FindStringSubmatch(line)
 		if !s.lines[parts[2]] {
-			return line // a value of a list, such as the namespace in a selector
+			return line // a value in a list, such as the namespace in a selector
 		}
 		return indented(s.texts[parts[2]], len(parts[1])) + "\n"
 	})

@@ -32,7 +32,7 @@ func newAuthor(chart string, r *released) *author {
 		if r.prefix != "" && strings.HasPrefix(o.name, r.prefix) && o.kind != "Namespace" {
 			names = append(names, regexp.QuoteMeta(o.name))
 		}
-		// cert-manager creates the Secret of a certificate, but its name belongs to the release too.
+		// cert-manager creates the Secret of a certificate, but the Secret's name must also be unique for each release.
 		if secret := text(o.Node, "spec", "secretName"); r.prefix != "" && o.kind == "Certificate" &&
 			strings.HasPrefix(secret, r.prefix) {
 			names = append(names, regexp.QuoteMeta(secret))
@@ -79,8 +79,8 @@ func (a *author) template(o *object) (string, error) {
 	return content, nil
 }
 
-// accounts templates the service account of the manager, and references to it. Other objects with the same name are
-// unchanged.
+// accounts templates the service account of the manager, and references to it. It does not change other objects with
+// the same name.
 func (a *author) accounts(o *object) {
 	if o.kind == "ServiceAccount" {
 		a.accountAt(yamlnode.Value(o.Node, "metadata"), "name")
@@ -120,7 +120,7 @@ func (a *author) named(value string) string {
 	if value == a.namespace {
 		return a.at("{{ .Release.Namespace | quote }}")
 	}
-	// Twice, because two names that share a boundary do not both match in one pass.
+	// Replace twice, because two names that share a boundary do not both match in one pass.
 	for range 2 {
 		value = a.tokens.ReplaceAllStringFunc(value, func(found string) string {
 			parts := a.tokens.FindStringSubmatch(found)
@@ -138,7 +138,7 @@ func (a *author) token(name string) string {
 	return a.at(`{{ include "`+a.chart+`.prefix" . }}`) + "-" + strings.TrimPrefix(name, a.prefix)
 }
 
-// managedBy templates the label with the manager of an object, if kustomize has set it.
+// managedBy templates the managed-by label of an object, if kustomize has set it.
 func (a *author) managedBy(node *yaml.Node) {
 	for _, keys := range [][]string{{"metadata", "labels"}, {"spec", "template", "metadata", "labels"}} {
 		if labels := yamlnode.Value(node, keys...); text(labels, managedByLabel) != "" {
@@ -149,7 +149,7 @@ func (a *author) managedBy(node *yaml.Node) {
 
 const managedByLabel = "app.kubernetes.io/managed-by"
 
-// definition templates a CRD. Only its webhook depends on the chart.
+// definition templates a CRD. Only the CRD's webhook depends on the chart.
 func (a *author) definition(o *object) {
 	metadata := yamlnode.Insert{}.Ensure(o.Node, "metadata")
 	annotations := yamlnode.Insert{}.Ensure(metadata, "annotations")
@@ -158,7 +158,7 @@ func (a *author) definition(o *object) {
 	a.entry(annotations, "{{- if .Values.crds.keep }}\nhelm.sh/resource-policy: keep\n{{- end }}")
 }
 
-// annotated adds the pairs of a value to a mapping. The mapping is omitted if it is otherwise empty and the value too.
+// annotated adds the pairs of a value to a mapping. The template omits the mapping if both it and the value are empty.
 func (a *author) annotated(metadata *yaml.Node, key, value string) {
 	if pairs := yamlnode.Value(metadata, key); pairs != nil {
 		a.entry(pairs, "{{- with "+value+" }}\n{{- toYaml . | nindent @ }}\n{{- end }}")
@@ -186,7 +186,7 @@ func (a *author) manager(o *object) {
 	}
 }
 
-// podKeys and podScalars are the values for the pods of the manager.
+// podKeys and podScalars are the values for the manager's pods.
 var (
 	podKeys    = []string{"imagePullSecrets", "nodeSelector", "tolerations", "affinity", "topologySpreadConstraints"}
 	podScalars = []string{"priorityClassName"}
@@ -207,7 +207,7 @@ func (a *author) container(c *yaml.Node) {
 	}
 }
 
-// list adds the items of a value to a list. The list is omitted if it is otherwise empty and the value too.
+// list adds the items of a value to a list. The template omits the list if both it and the value are empty.
 func (a *author) list(c *yaml.Node, key, value string) {
 	if items := yamlnode.Value(c, key); items != nil && items.Kind == yaml.SequenceNode && len(items.Content) > 0 {
 		a.item(items, "{{- with "+value+" }}\n{{- toYaml . | nindent @ }}\n{{- end }}")

@@ -43,7 +43,7 @@ func quoted(value string) *yaml.Node {
 	return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: value, Style: yaml.DoubleQuotedStyle}
 }
 
-// or returns a copy of a node, or absent if the node is nil.
+// or returns a copy of node, or absent if node is nil.
 func or(node, absent *yaml.Node) *yaml.Node {
 	if node == nil {
 		return absent
@@ -79,7 +79,7 @@ func (r *released) values(prefix string) []section {
 	return sections
 }
 
-// featureValues are the values of features besides their switch.
+// featureValues are the values of features in addition to their switches.
 var featureValues = map[string][]section{
 	"crds":           {{"keep", "", boolean(true)}},
 	"serviceAccount": {{"name", "", quoted("")}, {"annotations", "", mapping()}},
@@ -136,8 +136,8 @@ func (s section) render() ([]byte, error) {
 	return encode(document)
 }
 
-// mergeValues adds the missing keys to an edited values.yaml. All other bytes stay the same. It returns the keys whose
-// place is ambiguous in missing.
+// mergeValues adds the missing keys to an edited values.yaml. All other bytes stay the same. It returns in missing the
+// keys that it did not add because their position is ambiguous.
 func mergeValues(src []byte, sections []section) (merged []byte, missing []string, err error) {
 	var document yaml.Node
 	if err := yaml.Unmarshal(src, &document); err != nil {
@@ -185,8 +185,8 @@ type merge struct {
 // place is a position to insert at. Both numbers start at 1, and the column counts runes.
 type place struct{ line, column int }
 
-// below inserts the missing keys of a mapping before its first key. At deeper levels, it adds only keys of the image:
-// other values, such as resources, belong to the user as a whole.
+// below inserts the missing keys of a mapping before its first key. At deeper levels, it adds only keys of the image,
+// because other values, such as resources, belong to the user as a whole.
 func (m *merge) below(path string, have, want *yaml.Node) error {
 	if have.Kind != yaml.MappingNode {
 		return nil
@@ -276,7 +276,7 @@ func contains(all, some any) bool {
 	return true
 }
 
-// notAdded returns a warning about missing keys in a values.yaml.
+// notAdded returns a warning about keys that were not added to a values.yaml.
 func notAdded(file string, keys []string) *diagnostic.Error {
 	return &diagnostic.Error{
 		Pos:     token.Position{Filename: file},

@@ -35,7 +35,8 @@ func sectionsOf(t *testing.T) []section {
 	return (&released{objects: objects, prefix: "guestbook-"}).values("guestbook-")
 }
 
-// TestMergedValuesKeepWhatTheyWere removes keys and lines from a values.yaml in random ways, and merges.
+// TestMergedValuesKeepWhatTheyWere removes random keys and lines from a values.yaml, adds others, and merges the file.
+// The result must contain the file, and a second merge must not change it.
 func TestMergedValuesKeepWhatTheyWere(t *testing.T) {
 	sections := sectionsOf(t)
 	full, err := renderValues("guestbook", sections)

@@ -76,7 +76,8 @@ func TestGenerateAfterInitChangesNothing(t *testing.T) {
 	}
 }
 
-// TestKindsInAnyOrderMakeTheSameTree ignores the order in PROJECT and in lists.
+// TestKindsInAnyOrderMakeTheSameTree creates two kinds in both orders, and compares the trees except PROJECT, the lock
+// and lists, which follow the order.
 func TestKindsInAnyOrderMakeTheSameTree(t *testing.T) {
 	shelf := guestbook
 	shelf.Kind = "Shelf"

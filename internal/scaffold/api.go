@@ -20,24 +20,26 @@ import (
 
 // APIOptions are the options of [PlanAPI].
 type APIOptions struct {
-	// Group is the API group without the domain of the project. Empty means that the API group is the domain.
+	// Group is the API group without the project's domain. Empty means that the domain itself is the API group.
 	Group string
 	// Version and Kind name the Go package and type. Both are required.
 	Version, Kind string
 	// Plural is the name of the resource; empty means the English plural of Kind.
 	Plural string
-	// Resource requests the Go type and its CRD, and Controller the controller and its test. At least one must be set.
+	// Resource requests the Go type and its CRD, and Controller requests the controller and its test. At least one must be
+	// set.
 	Resource, Controller bool
 	// Namespaced makes the kind namespaced. An existing kind keeps its scope.
 	Namespaced bool
-	// Shape defines the fields and names of the kind. A further version copies the fields of the oldest one; Shape can
-	// only add fields to it.
+	// Shape defines the fields and names of the kind. If the kind exists in another version, the new version copies the
+	// fields of the oldest version, and Shape can only add fields.
 	Shape render.Shape
 	// Operand makes the controller run a workload for each object. Nil means an empty reconciler.
 	Operand *render.Operand
-	// NoConversion omits the conversion of a further version. The API server then changes only the apiVersion of objects.
+	// NoConversion omits the conversion of a second or later version. API servers then change only the apiVersion of
+	// objects.
 	NoConversion bool
-	// StorageVersion makes this version the one that API servers store.
+	// StorageVersion makes this version the one in which API servers store objects.
 	StorageVersion bool
 	// Force overwrites the files of an existing kind, including the user's edits.
 	Force bool
@@ -45,13 +47,13 @@ type APIOptions struct {
 	Kctrl project.Build
 }
 
-// kind returns the options that PROJECT keeps.
+// kind returns the options that PROJECT records.
 func (o APIOptions) kind() render.KindOptions {
 	return render.KindOptions{Shape: o.Shape, Operand: o.Operand}
 }
 
-// PlanAPI adds a kind, or the controller of a kind, to project and plans its files. It does not plan generated files:
-// internal/generate adds those to the plan. Errors are *diagnostic.Error, joined; after an error, project may have
+// PlanAPI adds a kind, or a controller for a kind, to project and plans its files. It does not plan generated files:
+// internal/generate adds those to the plan. The error joins *diagnostic.Error values; after an error, project may have
 // changed and must not be saved.
 func PlanAPI(fsys fs.FS, proj *project.Project, opts APIOptions) (*plan.Plan, error) {
 	resource, err := addResource(proj, opts)
@@ -110,7 +112,7 @@ func addResource(proj *project.Project, opts APIOptions) (project.Resource, erro
 		APIFlags:   opts.kind().Flags(),
 	}
 	for _, other := range proj.Versions(resource) {
-		// The versions of a kind share the resource and the controller.
+		// All versions of a kind share the resource name and the controller.
 		resource.Plural = cmp.Or(resource.Plural, other.Plural)
 		resource.Namespaced = other.Namespaced
 		opts.Controller = opts.Controller && !other.Controller
@@ -199,7 +201,7 @@ func missingNames(opts APIOptions) string {
 	return ""
 }
 
-// extendResource adds the Go type or the controller to an existing kind.
+// extendResource adds the Go type or the controller to a kind that PROJECT already lists.
 func extendResource(r *project.Resource, opts APIOptions) error {
 	if !opts.Force && (opts.Resource && r.API || opts.Controller && r.Controller) {
 		what, hint := "kind", "--force overwrites its files"
@@ -228,7 +230,8 @@ func extendResource(r *project.Resource, opts APIOptions) error {
 	return nil
 }
 
-// checkNeighbours rejects a kind of a second group in the layout with one group. Kinds of a migrated project count too.
+// checkNeighbours rejects a kind of a second group if the project uses the single-group layout. Kinds of a migrated
+// project count as well.
 func checkNeighbours(proj *project.Project, r project.Resource) error {
 	var stranger *project.Resource
 	for i, other := range proj.Resources {
@@ -251,7 +254,7 @@ func checkNeighbours(proj *project.Project, r project.Resource) error {
 	}
 }
 
-// checkScope rejects a controller for cluster-scoped objects in an operator limited to its namespace.
+// checkScope rejects a controller for a cluster-scoped kind if the operator is limited to its namespace.
 func checkScope(proj *project.Project, r project.Resource) error {
 	if !proj.Namespaced || !r.Controller || r.Namespaced {
 		return nil

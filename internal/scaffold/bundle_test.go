@@ -61,7 +61,7 @@ func TestProjectsBundleWhatTheyImport(t *testing.T) {
 }
 
 // addImports adds the packages of the runtime that the Go files below a directory import. The directory is a project,
-// or one package of the runtime, whose tests do not count.
+// or one package of the runtime. In the runtime, tests are ignored.
 func addImports(t *testing.T, fsys fs.FS, root string, into map[string]bool) {
 	t.Helper()
 	err := fs.WalkDir(fsys, root, func(name string, entry fs.DirEntry, err error) error {

@@ -19,8 +19,8 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/testing/seeds"
 )
 
-// TestProjectKeepsWhatFilesFollowFrom renders the files of a kind from PROJECT alone, for any flags of its creation and
-// of its webhooks. So kctrl can restore a lost lock.
+// TestProjectKeepsWhatFilesFollowFrom checks that PROJECT alone is enough to render the files of a kind, for any flags
+// of the commands that created the kind and its webhooks. kctrl relies on this to restore a lost lock.
 func TestProjectKeepsWhatFilesFollowFrom(t *testing.T) {
 	seeds.Each(t, 15, func(t *testing.T, seed uint64) {
 		t.Parallel()
@@ -132,8 +132,8 @@ func TestEveryChoiceIsKept(t *testing.T) {
 	}
 }
 
-// TestFlagsOfAnotherKctrlAreKept checks flags of another version. Files that this kctrl cannot render count as edited,
-// but are moved and renamed like others.
+// TestFlagsOfAnotherKctrlAreKept checks flags that only another version of kctrl has. Files that this kctrl cannot
+// render count as edited, but are moved and renamed like other files.
 func TestFlagsOfAnotherKctrlAreKept(t *testing.T) {
 	for flag, inYAML := range map[string]string{
 		"--telepathy=on": "--telepathy=on", "--field=size:telepathy": "'--field=size:telepathy'",

@@ -15,7 +15,8 @@ import (
 	apiversion "k8s.io/apimachinery/pkg/version"
 )
 
-// hubOf returns the version that the others of a kind are converted to: the current hub, or else the newest version.
+// hubOf returns the version from and to which the other versions of a kind are converted: the current hub, or else the
+// newest version.
 func hubOf(proj *project.Project, r project.Resource) string {
 	newest := ""
 	for _, v := range append(layout.Derefs(proj.Versions(r)), r) {
@@ -29,7 +30,7 @@ func hubOf(proj *project.Project, r project.Resource) string {
 	return newest
 }
 
-// connect sets the hub of the given versions of a kind, and returns the versions that had none.
+// connect sets the hub of the given versions of a kind, and returns the versions that had no hub before.
 func connect(proj *project.Project, r project.Resource, hub string, spokes []string) []project.Resource {
 	var connected []project.Resource
 	for i := range proj.Resources {
@@ -44,7 +45,7 @@ func connect(proj *project.Project, r project.Resource, hub string, spokes []str
 	return connected
 }
 
-// connectVersions makes the project's versions of the kind of r convertible, and returns those that were not.
+// connectVersions makes all versions of r's kind convertible, and returns those that were not convertible before.
 func connectVersions(proj *project.Project, r project.Resource) []project.Resource {
 	spokes := []string{r.Version}
 	for _, other := range proj.Versions(r) {
@@ -102,7 +103,7 @@ func addConversion(proj *project.Project, r *project.Resource, opts WebhookOptio
 	return connect(proj, *r, r.Version, spokes), nil
 }
 
-// checkCertified rejects an issuer of certificates for a project without webhooks.
+// checkCertified rejects a certificate issuer for a project without webhooks.
 func checkCertified(proj *project.Project) error {
 	if _, found := layout.WebhooksView(proj); found {
 		return nil
@@ -114,7 +115,7 @@ func checkCertified(proj *project.Project) error {
 	}
 }
 
-// checkStored rejects deleting the storage version of a kind that has others.
+// checkStored rejects the deletion of the storage version of a kind that has other versions.
 func checkStored(p *plan.Plan, before, after *project.Project) error {
 	for _, r := range before.Resources {
 		if _, stays := after.Find(r.APIGroup(), r.Version, r.Kind); stays || !r.API || !layout.HasOthers(after, r) {
@@ -135,7 +136,7 @@ func checkStored(p *plan.Plan, before, after *project.Project) error {
 	return nil
 }
 
-// unmarkStored removes the marker of the storage version from a kind with one remaining version.
+// unmarkStored removes the storage version marker from a kind of which one version remains.
 func unmarkStored(p *plan.Plan, before, after *project.Project) error {
 	for _, r := range after.Resources {
 		// its types are kept because other code needs them

@@ -18,17 +18,17 @@ import (
 
 // ControllerOptions are the options of [PlanController].
 type ControllerOptions struct {
-	// Group, Version, Kind and Plural name the kind, as in [APIOptions]. It is an own kind of the project or a built-in
-	// one, such as apps, v1 and Deployment. The group with the empty name is core.
+	// Group, Version, Kind and Plural name the kind, as in [APIOptions]. The kind is one of the project or a built-in
+	// kind, such as apps, v1 and Deployment. Use the name core for the group without a name.
 	Group, Version, Kind, Plural string
-	// Name distinguishes a further controller of a kind. Empty means the controller with the name of the kind.
+	// Name distinguishes an additional controller of a kind. Empty means the controller with the name of the kind.
 	Name string
 	// Path is the import path of an external kind's Go types, Domain the suffix of its group, and Module the Go module of
-	// the types. Module is only used in hints about a missing requirement.
+	// the types. Module appears only in hints about a missing requirement.
 	Path, Domain, Module string
 	// Namespaced makes an external kind namespaced. Known kinds keep their scope.
 	Namespaced bool
-	// Types returns the Go types of an external kind. If it is nil, the name of the kind is not checked.
+	// Types returns the Go types of an external kind. If it is nil, PlanController does not check the name of the kind.
 	Types Types
 	// Force overwrites the files of an existing controller, including the user's edits.
 	Force bool
@@ -109,7 +109,7 @@ func addController(proj *project.Project, opts ControllerOptions) (project.Resou
 	return *r, checkScope(proj, probe)
 }
 
-// checkControllerName rejects a name that another controller of the project has.
+// checkControllerName rejects a name that another controller in the project has.
 func checkControllerName(proj *project.Project, name string) error {
 	for _, r := range proj.Resources {
 		own := templates.NewKind(layout.KindNames(proj, r, "")).ControllerName
@@ -143,7 +143,7 @@ func validateController(opts ControllerOptions) error {
 	return err
 }
 
-// findKind returns the kind of the options, and adds an external one to the project.
+// findKind returns the kind that the options name. It adds an external kind to the project.
 func findKind(proj *project.Project, opts ControllerOptions) (*project.Resource, error) {
 	own := project.Resource{Group: opts.Group, Domain: proj.Domain, Version: opts.Version, Kind: opts.Kind}
 	foreign := foreignKind(opts)

@@ -63,7 +63,7 @@ var (
 	validator = scaffold.WebhookOptions{Group: "webapp", Version: "v1", Kind: "Guestbook", Validation: true}
 )
 
-// TestCreateRestoresALostRegistration removes a registration from main.go.
+// TestCreateRestoresALostRegistration removes a registration from main.go, which the next create must restore.
 func TestCreateRestoresALostRegistration(t *testing.T) {
 	p := withGuestbook(t)
 	_, main := p.read("cmd/main.go")
@@ -92,7 +92,8 @@ func TestBracesOfUsersStay(t *testing.T) {
 	p.check()
 }
 
-// TestCommentsDoNotMakeRegistrationsTwo adds a comment to the registration and creates the kind again.
+// TestCommentsDoNotMakeRegistrationsTwo adds a comment to the registration and creates the kind again, which must not
+// add a second registration.
 func TestCommentsDoNotMakeRegistrationsTwo(t *testing.T) {
 	p := withGuestbook(t)
 	name, text := p.read("cmd/zz_generated.register.go")
@@ -193,7 +194,8 @@ func TestGroupsOfOneIdentifierHaveTwoImports(t *testing.T) {
 	p.check()
 }
 
-// TestRemovedComponentsStayRemoved removes components from config/default.
+// TestRemovedComponentsStayRemoved checks that commands do not add components again that a user has removed from
+// config/default.
 func TestRemovedComponentsStayRemoved(t *testing.T) {
 	p := withGuestbook(t)
 	p.mustRun(defaulter)
@@ -241,7 +243,7 @@ func TestNoCommandRunsKctrl(t *testing.T) {
 	}
 }
 
-// TestListItemsAreIndentedAlike checks kustomizations.
+// TestListItemsAreIndentedAlike checks that kustomizations indent all items of a list alike.
 func TestListItemsAreIndentedAlike(t *testing.T) {
 	p := withGuestbook(t)
 	for _, opts := range []any{shelf, defaulter, validator} {
@@ -263,7 +265,7 @@ func TestListItemsAreIndentedAlike(t *testing.T) {
 	}
 }
 
-// TestRepeatedCommandsWriteNothing also checks that no file is empty.
+// TestRepeatedCommandsWriteNothing also checks that no Go file is empty.
 func TestRepeatedCommandsWriteNothing(t *testing.T) {
 	p := withGuestbook(t)
 	p.mustRun(defaulter)
@@ -289,7 +291,7 @@ func TestNamespacedManagersWatchTheirOwnNamespace(t *testing.T) {
 }
 
 // TestCheckoutsMayEndLinesInCRLF checks that other line ends do not count as an edit. Every command accepts such files,
-// and leaves no file with both kinds of line ends.
+// and no file has both kinds of line ends afterwards.
 func TestCheckoutsMayEndLinesInCRLF(t *testing.T) {
 	version := guestbook
 	version.Version, version.Controller = "v2", false

@@ -16,14 +16,14 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/templates"
 )
 
-// DeleteOptions are the options of the PlanDelete functions. Names have the same meaning as when creating.
+// DeleteOptions are the options of the PlanDelete functions. Names have the same meaning as in the create commands.
 type DeleteOptions struct {
 	// Group, Version and Kind name the kind, as in [APIOptions] and [ControllerOptions].
 	Group, Version, Kind string
-	// Name is the name of a further controller of the kind.
+	// Name is the name of an additional controller of the kind.
 	Name string
-	// Defaulting, Validation and Conversion select the webhooks to delete, and Policy the policy. Spokes are the versions
-	// whose conversion is deleted; empty means all.
+	// Defaulting, Validation and Conversion select the webhooks to delete, and Policy selects the policy. Spokes are the
+	// versions whose conversion is deleted; empty means all versions.
 	Defaulting, Validation, Conversion, Policy bool
 	Spokes                                     []string
 	// Force also deletes files that the user has edited.
@@ -33,8 +33,8 @@ type DeleteOptions struct {
 }
 
 // PlanDeleteAPI plans to delete a kind with its controller and all files that [PlanAPI] wrote, in the version of opts
-// or in all versions. Files that the user has edited stay and are noted, with the files that they need. If other code
-// needs a deleted file, it returns a *diagnostic.Error.
+// or in all versions. It keeps files that the user has edited and the files that they need, and notes them. If other
+// code needs a deleted file, it returns a *diagnostic.Error.
 func PlanDeleteAPI(fsys fs.FS, proj *project.Project, opts DeleteOptions) (*plan.Plan, error) {
 	if err := checkDeleteNames("api", opts, opts.Version != ""); err != nil {
 		return nil, err
@@ -60,7 +60,7 @@ func PlanDeleteAPI(fsys fs.FS, proj *project.Project, opts DeleteOptions) (*plan
 	_, further := layout.VersionBefore(proj, kept)
 	proj.Resources = slices.DeleteFunc(proj.Resources, goes)
 	if next, found := layout.VersionBefore(proj, kept); found && !further {
-		// The new first version began as a copy of the deleted one.
+		// The new first version started as a copy of the deleted version.
 		first, _ := proj.Find(next.APIGroup(), next.Version, next.Kind)
 		first.APIFlags = slices.Concat(render.WithoutOperand(kept.APIFlags), first.APIFlags)
 	}
@@ -136,7 +136,7 @@ func PlanDeleteController(fsys fs.FS, proj *project.Project, opts DeleteOptions)
 	return planRemoval(fsys, &before, proj, opts)
 }
 
-// dropIdle removes an external kind without features from the project.
+// dropIdle removes an external kind from the project if it has no features.
 func dropIdle(proj *project.Project, r project.Resource) {
 	if r.API || r.Controller || len(r.Controllers)+len(layout.AdmissionsOf(r)) > 0 {
 		return
@@ -187,7 +187,7 @@ func PlanDeleteWebhook(fsys fs.FS, proj *project.Project, opts DeleteOptions) (*
 	return planRemoval(fsys, &before, proj, opts)
 }
 
-// disconnect removes the hub r from the given versions, or from all versions if none are given.
+// disconnect removes the hub r from the given versions, or from all versions if spokes is empty.
 func disconnect(proj *project.Project, r project.Resource, spokes []string) error {
 	if r.Hub != "" {
 		return &diagnostic.Error{
@@ -254,8 +254,8 @@ func checkDeleteNames(what string, opts DeleteOptions, version bool) error {
 	return err
 }
 
-// kindToDeleteFrom returns the kind of the options: an own kind, a built-in one, or an external one with features in
-// the project.
+// kindToDeleteFrom returns the kind that the options name: a kind of the project, a built-in kind, or an external kind
+// with features in the project.
 func kindToDeleteFrom(proj *project.Project, opts DeleteOptions) (*project.Resource, error) {
 	own := project.Resource{Group: opts.Group, Domain: proj.Domain, Version: opts.Version, Kind: opts.Kind}
 	builtin := foreignKind(ControllerOptions{Group: opts.Group, Version: opts.Version, Kind: opts.Kind})
@@ -275,7 +275,7 @@ func kindToDeleteFrom(proj *project.Project, opts DeleteOptions) (*project.Resou
 }
 
 // checkDeletable rejects a kind with features that have their own delete commands, and a version that is the hub of
-// others.
+// other versions.
 func checkDeletable(proj *project.Project, r project.Resource, single bool) error {
 	first := func(what, with, command string) error {
 		return &diagnostic.Error{

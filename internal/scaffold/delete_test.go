@@ -95,8 +95,8 @@ func textTree(tree map[string][]byte) map[string]string {
 	return text
 }
 
-// TestDeleteTakesBackCreate runs random create commands. It undoes each of them at once, and then all of them in
-// reverse order. Each time the tree must equal the earlier one, byte for byte.
+// TestDeleteTakesBackCreate runs random create commands. It undoes each command immediately and runs it again, and
+// finally undoes all commands in reverse order. Each time the tree must equal the earlier one, byte for byte.
 func TestDeleteTakesBackCreate(t *testing.T) {
 	seeds.Each(t, 8, func(t *testing.T, seed uint64) {
 		t.Parallel()
@@ -142,7 +142,7 @@ func TestDeleteTakesBackCreate(t *testing.T) {
 	})
 }
 
-// TestCertificatesAreOfWebhooks checks that a project without webhooks stores no issuer of certificates: the setting
+// TestCertificatesAreOfWebhooks checks that a project without webhooks stores no certificate issuer: the setting
 // appears with the first webhook and disappears with the last.
 func TestCertificatesAreOfWebhooks(t *testing.T) {
 	p := newMemoryProject(t, scaffold.InitOptions{})
@@ -176,8 +176,8 @@ func TestCertificatesAreOfWebhooks(t *testing.T) {
 	}
 }
 
-// TestDeleteInAnyOrderKeepsTheTreeWhole runs random create and delete commands, as far as they are allowed. The
-// remaining project can be read and deployed, and one without kinds equals a new one.
+// TestDeleteInAnyOrderKeepsTheTreeWhole runs random create and delete commands that the project allows. The resulting
+// project can be read and deployed, and without kinds it equals a new one.
 func TestDeleteInAnyOrderKeepsTheTreeWhole(t *testing.T) {
 	seeds.Each(t, 5, func(t *testing.T, seed uint64) {
 		t.Parallel()
@@ -258,7 +258,8 @@ func (p *randomProject) notesOf(d deletion) map[string]*diagnostic.Error {
 	return notes
 }
 
-// TestDeleteKeepsWhatUsersEdited edits one file of a kind at a time, deletes the kind, and then deletes the kept file.
+// TestDeleteKeepsWhatUsersEdited edits one file of a kind at a time and deletes the kind, which must keep and report
+// the file. Then it deletes the kept file.
 func TestDeleteKeepsWhatUsersEdited(t *testing.T) {
 	empty := newMemoryProject(t, scaffold.InitOptions{}).tree()
 	gone := deletion{scaffold.DeleteOptions{Group: "webapp", Version: "v1", Kind: "Guestbook"}, scaffold.PlanDeleteAPI}
@@ -315,7 +316,7 @@ func mineIn(name string) string {
 	}
 }
 
-// TestDeleteRefusesWhatOthersNeed checks that the error names the position of the use, and that the tree does not
+// TestDeleteRefusesWhatOthersNeed checks that the error contains the position of the use, and that the tree does not
 // change.
 func TestDeleteRefusesWhatOthersNeed(t *testing.T) {
 	v1 := scaffold.APIOptions{Group: "webapp", Version: "v1", Kind: "Guestbook", Resource: true, Controller: true,
@@ -392,7 +393,8 @@ func controllerOfShelf(dir string) string {
 	return "internal/controller/shelf_controller.go"
 }
 
-// TestListsWithDirectoriesUnderTheirOldName checks that entries of bases in a kustomization are recognized.
+// TestListsWithDirectoriesUnderTheirOldName checks that kctrl recognizes entries under bases, the old name of resources
+// in kustomizations.
 func TestListsWithDirectoriesUnderTheirOldName(t *testing.T) {
 	p := newMemoryProject(t, scaffold.InitOptions{})
 	p.edit("config/default/kustomization.yaml", func(text []byte) []byte { return append(text, "bases:\n- ../crd\n"...) })
@@ -406,7 +408,8 @@ func TestListsWithDirectoriesUnderTheirOldName(t *testing.T) {
 }
 
 // TestKindsJoinPackagesThatWereMigrated creates a kind in a version that already has kinds of kubebuilder, in each of
-// its layouts. The kind joins their package and their builder registers it. Deleting it restores every byte.
+// kubebuilder's layouts. The new kind joins their package, and their builder registers it. Deleting the kind restores
+// every byte.
 func TestKindsJoinPackagesThatWereMigrated(t *testing.T) {
 	for _, dir := range []string{"api/v1", "api/webapp/v1", "apis/webapp/v1", "apis/v1", "pkg/apis/webapp/v1"} {
 		for name, builder := range map[string]string{
@@ -512,8 +515,8 @@ func init() {
 }
 `
 
-// TestDeleteReportsDeployedWebhooks keeps an edited webhook. Because of its marker, API servers would call a
-// webhook that no process serves.
+// TestDeleteReportsDeployedWebhooks checks that delete reports an edited webhook that it keeps. Because of the
+// webhook's marker, API servers would call a webhook that no process serves.
 func TestDeleteReportsDeployedWebhooks(t *testing.T) {
 	p := newEdited(t)
 	p.run(scaffold.WebhookOptions{Group: "webapp", Version: "v1", Kind: "Guestbook", Defaulting: true, Policy: true})

@@ -28,13 +28,13 @@ import (
 	"github.com/kctrl-dev/kctrl/testserver/inmemory"
 )
 
-// apiServer is an API server in memory or a real one, which also checks the built-in kinds.
+// apiServer is an in-memory API server, or a real one, which also checks the built-in kinds.
 type apiServer struct{ *client.REST }
 
 // startServer starts an API server, which ends with the test.
 type startServer func(*testing.T, ...testenv.Option) apiServer
 
-// apiServers are the kinds of servers that tests run on. make test runs those in memory.
+// apiServers are the kinds of servers on which tests run. make test uses the in-memory servers.
 var apiServers = map[string]startServer{"in memory": startInMemory, "real server": startReal}
 
 func startReal(t *testing.T, opts ...testenv.Option) apiServer {
@@ -109,8 +109,8 @@ func writeExternalCRDs(t *testing.T) string {
 	return dir
 }
 
-// TestManifestsAreAccepted applies the manifests of the golden projects to an API server in memory and to a real one.
-// [TestMatrix] does the same for each choice of the properties of projects.
+// TestManifestsAreAccepted applies the manifests of the golden projects to an in-memory API server and to a real one.
+// [TestMatrix] does the same for each choice of each property of projects.
 func TestManifestsAreAccepted(t *testing.T) {
 	for name, start := range apiServers {
 		t.Run(name, func(t *testing.T) {
@@ -127,8 +127,8 @@ func TestManifestsAreAccepted(t *testing.T) {
 	}
 }
 
-// checkAccepted applies all manifests of the project in a dry run on an API server: the deployed ones, with each
-// component and with all of them, and the samples.
+// checkAccepted applies all manifests of the project in a dry run on an API server: the deployed manifests with each
+// component and with all components, and the samples.
 func (p *testProject) checkAccepted(t *testing.T, start startServer) {
 	t.Helper()
 	server := start(t, testenv.WithCRDs(filepath.Join(p.dir, "config", "crd", "bases"), writeExternalCRDs(t)))
@@ -152,8 +152,8 @@ func (p *testProject) checkAccepted(t *testing.T, start startServer) {
 }
 
 // TestRulesOfPoliciesDecide checks the rules that flags add to policies, for a kind of the project and for a built-in
-// kind. API servers reject requests that violate a rule, with its message, and accept all others, including a creation
-// under a rule that compares.
+// kind. API servers reject requests that violate a rule, with the message of the rule. They accept all other requests,
+// including a create under a rule that compares the object with its previous state.
 func TestRulesOfPoliciesDecide(t *testing.T) {
 	p := newGuestbook(t)
 	own := scaffold.WebhookOptions{
@@ -243,7 +243,7 @@ func (p *testProject) checkRules(t *testing.T, start startServer) {
 	}
 }
 
-// wantNothing runs a command a second time, on unchanged files.
+// wantNothing checks that running a command a second time on unchanged files changes nothing.
 func (p *testProject) wantNothing(t *testing.T, opts any) {
 	t.Helper()
 	plan, err := p.plan(t, forced(opts))
@@ -257,8 +257,8 @@ func (p *testProject) wantNothing(t *testing.T, opts any) {
 	}
 }
 
-// withComponents adds components to config/default like users: first each alone, then all. It calls try with the added
-// components.
+// withComponents adds components to config/default as users would: first each component alone, then all. It calls try
+// with the added components.
 func (p *testProject) withComponents(t *testing.T, try func(components string)) {
 	t.Helper()
 	entries, err := os.ReadDir(filepath.Join(p.dir, "config", "components"))

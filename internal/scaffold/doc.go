@@ -1,7 +1,7 @@
-// Package scaffold plans the changes that commands make to a project. A command checks its options, changes PROJECT,
-// and lets the packages below plan the files: [PlanInit] begins a project, [PlanAPI], [PlanController] and
-// [PlanWebhook] add features, [PlanDeleteAPI] and others remove them, [PlanEdit] and [PlanRenameKind] change what
-// exists. [PlanLists] lists generated files in kustomizations.
+// Package scaffold plans the changes that commands make to a project. Each function checks its options, changes the
+// PROJECT file, and plans the files with the packages below this one. [PlanInit] starts a project. [PlanAPI],
+// [PlanController] and [PlanWebhook] add features, and [PlanDeleteAPI] and similar functions remove them. [PlanEdit]
+// and [PlanRenameKind] change existing features. [PlanLists] adds generated files to kustomizations.
 //
-// All of them only read, and return errors with positions. Package plan applies the result as a whole.
+// All functions only read files, and return errors with positions. Package plan applies the result as a whole.
 package scaffold

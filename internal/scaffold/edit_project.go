@@ -22,7 +22,7 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/templates"
 )
 
-// EditOptions are the options of [PlanEdit]. A nil value leaves the setting unchanged.
+// EditOptions are the options of [PlanEdit]. A nil field leaves the setting unchanged.
 type EditOptions struct {
 	// The settings of [InitOptions].
 	Domain, Repo, ProjectName, Owner, License *string
@@ -36,7 +36,7 @@ type EditOptions struct {
 	Year int
 	// Force writes conflicts with the user's edits between git's conflict markers.
 	Force bool
-	// Base returns former contents of files. Later upgrades merge from them. It may be nil.
+	// Base returns former contents of files, from which later upgrades merge. It may be nil.
 	Base sync.History
 	// Kctrl identifies the running kctrl.
 	Kctrl project.Build
@@ -51,9 +51,9 @@ func (o EditOptions) IsZero() bool {
 		!slices.ContainsFunc([]*bool{o.MultiGroup, o.Namespaced, o.APIModule}, chosen)
 }
 
-// PlanEdit plans to change a project to one that [PlanInit] would create with other settings. Files move, references
-// between them change, and the user's edits stay. Errors are *diagnostic.Error, joined; after an error, project may
-// have changed and must not be saved.
+// PlanEdit plans to change a project to one that [PlanInit] would create with other settings. It moves files, changes
+// the references between them, and keeps the user's edits. The error joins *diagnostic.Error values; after an error,
+// project may have changed and must not be saved.
 func PlanEdit(fsys fs.FS, proj *project.Project, opts EditOptions) (*plan.Plan, error) {
 	before := *proj
 	before.Resources = slices.Clone(proj.Resources)
@@ -78,7 +78,7 @@ func PlanEdit(fsys fs.FS, proj *project.Project, opts EditOptions) (*plan.Plan, 
 	return p, opts.setFeatures(p, proj)
 }
 
-// apply changes the settings, and rejects invalid ones.
+// apply changes the settings, and returns an error for invalid values.
 func (o EditOptions) apply(proj *project.Project) error {
 	old, oldRepo := proj.Domain, proj.Repo
 	for _, set := range []struct {
@@ -128,7 +128,7 @@ func (o EditOptions) apply(proj *project.Project) error {
 	return errors.Join(checkOneGroup(proj), proj.Validate())
 }
 
-// check rejects invalid values before apply reports their consequences for the kinds.
+// check rejects invalid values before apply would report their consequences for the kinds.
 func (o EditOptions) check(proj *project.Project) error {
 	var errs []error
 	if o.License != nil {
@@ -152,8 +152,8 @@ func (o EditOptions) check(proj *project.Project) error {
 	return errors.Join(errs...)
 }
 
-// servedHint returns the hint for an existing kind that API servers would reject. It names flags of edit instead of
-// create.
+// servedHint returns the hint for an existing kind that API servers would reject with the new settings. The hint names
+// flags of edit instead of create.
 func (o EditOptions) servedHint(r project.Resource) string {
 	if o.Domain != nil {
 		return "use another --domain, such as --domain example.com"
@@ -161,7 +161,7 @@ func (o EditOptions) servedHint(r project.Resource) string {
 	return fmt.Sprintf("kctrl rename group --group %s --to another", r.Group)
 }
 
-// hinted returns a diagnostic with another hint, or any other error unchanged.
+// hinted replaces the hint of a diagnostic. It returns any other error unchanged.
 func hinted(err error, hint string) error {
 	d, ok := errors.AsType[*diagnostic.Error](err)
 	if !ok {
@@ -178,7 +178,7 @@ func withAnyController(r project.Resource) project.Resource {
 	return r
 }
 
-// checkOneGroup rejects the layout with one group if the project has several groups or controllers of the same name.
+// checkOneGroup rejects the single-group layout if the project has several groups, or controllers with the same name.
 func checkOneGroup(proj *project.Project) error {
 	if proj.MultiGroup {
 		return nil
@@ -211,7 +211,7 @@ func checkOneGroup(proj *project.Project) error {
 	}
 }
 
-// header returns the new header of Go files. It changes only with the license or the owner.
+// header returns the new header of Go files. It differs from the old header only if the license or the owner changes.
 func (o EditOptions) header(p *plan.Plan, before, after *project.Project) ([]byte, error) {
 	text, err := boilerplate(p)
 	if err != nil || before.License == after.License && before.Owner == after.Owner {
@@ -246,10 +246,10 @@ func (o EditOptions) header(p *plan.Plan, before, after *project.Project) ([]byt
 // componentsFolder has a directory for each component.
 const componentsFolder = "config/components"
 
-// componentNames returns the names of the components that the project has or that kctrl can write.
+// componentNames returns the names of the components that the project has and of those that kctrl can write.
 func componentNames(p *plan.Plan) []string {
 	names := map[string]bool{}
-	entries, _ := fs.ReadDir(p.FS(), componentsFolder) // on an error only the components of kctrl are known
+	entries, _ := fs.ReadDir(p.FS(), componentsFolder) // on an error, only kctrl's components are known
 	for _, entry := range entries {
 		if entry.IsDir() && entry.Name() != path.Base(layout.ComponentDir) {
 			names[entry.Name()] = true
@@ -263,8 +263,8 @@ func componentNames(p *plan.Plan) []string {
 	return slices.Sorted(maps.Keys(names))
 }
 
-// setFeatures lists components in config/default, or removes them. It writes a missing component, as in a migrated
-// project.
+// setFeatures adds components to config/default, or removes them. If a component is missing, as in a migrated project,
+// it writes the component.
 func (o EditOptions) setFeatures(p *plan.Plan, proj *project.Project) error {
 	if len(o.Features) == 0 {
 		return nil
@@ -303,7 +303,7 @@ func (o EditOptions) setFeatures(p *plan.Plan, proj *project.Project) error {
 	return p.Edit(name, text)
 }
 
-// makeComponent plans a missing component of kctrl. If the project has webhooks, a network policy component allows
+// makeComponent plans a missing component of kctrl. If the project has webhooks, a network policy component allows the
 // requests of API servers.
 func makeComponent(p *plan.Plan, proj *project.Project, kctrl project.Build, folder string) error {
 	if _, found, err := templated.Kustomization(p, folder); err != nil || found {

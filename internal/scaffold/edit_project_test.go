@@ -76,7 +76,7 @@ func TestEditThereAndBack(t *testing.T) {
 		for range length(r, 12) {
 			p.run(randomOptions(r))
 		}
-		// Add text of the user to files of kctrl, and files of the user.
+		// Act as the user: add text to files of kctrl, and add files.
 		for file := range p.tree() {
 			if strings.HasSuffix(file, "_types.go") || strings.HasSuffix(file, "_controller.go") {
 				p.edit(file, func(text []byte) []byte { return append(text, "\n// mine is mine.\n"...) })
@@ -228,8 +228,8 @@ func TestEditMakesWhatAMoveLeavesBehind(t *testing.T) {
 	}
 }
 
-// TestFilesOfTheUsersKeepTheirPlace checks that a file of kctrl whose new path a user's file has is not moved, and that
-// nothing else changes.
+// TestFilesOfTheUsersKeepTheirPlace checks that kctrl does not move a file to the path of a user's file, and changes
+// nothing else.
 func TestFilesOfTheUsersKeepTheirPlace(t *testing.T) {
 	p := newMemoryProject(t, scaffold.InitOptions{MultiGroup: true})
 	p.run(scaffold.APIOptions{Group: "webapp", Version: "v1", Kind: "Guestbook", Resource: true, Namespaced: true})
@@ -273,7 +273,7 @@ func TestEditKeepsLineEnds(t *testing.T) {
 	}
 }
 
-// TestForcedConflictsAreNamed expects the line of the first conflict marker.
+// TestForcedConflictsAreNamed expects a note with the line of a conflict marker that a forced edit writes.
 func TestForcedConflictsAreNamed(t *testing.T) {
 	const file = "config/default/kustomization.yaml"
 	p := newEdited(t)

@@ -20,7 +20,7 @@ import (
 )
 
 // CheckExpressions compiles the CEL expressions of the options as API servers do, and returns their errors with the
-// place in the expression. If the plan has the CRD of the kind, it checks fields too.
+// position in the expression. If the plan has the CRD of the kind, it also checks the fields in the expressions.
 func (o WebhookOptions) CheckExpressions(p *plan.Plan, proj *project.Project) error {
 	given := o.expressions()
 	if len(given) == 0 {
@@ -44,10 +44,10 @@ func (o WebhookOptions) CheckExpressions(p *plan.Plan, proj *project.Project) er
 	return errors.Join(errs...)
 }
 
-// givenExpression is a CEL expression of a flag, and the form that API servers receive.
+// givenExpression is the CEL expression of a flag, and the form in which API servers receive it.
 type givenExpression struct{ flag, text, stored string }
 
-// expressions returns the CEL expressions of the flags. [PlanWebhook] has checked their form.
+// expressions returns the CEL expressions of the flags. [PlanWebhook] has already checked their syntax.
 func (o WebhookOptions) expressions() []givenExpression {
 	var given []givenExpression
 	for _, rule := range o.Rules {

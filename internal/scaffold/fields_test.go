@@ -89,7 +89,7 @@ func (w *fieldWriter) fields(prefix string, depth int) {
 			}
 			from := len(w.flags)
 			w.fields(name+form+".", depth-1)
-			if form != "" { // its earlier item of a list is unknown, and in a map the key may occur twice
+			if form != "" { // the previous item of a list is unknown, and a key of a map may occur twice
 				for j := range w.flags[from:] {
 					w.flags[from+j] = strings.Replace(w.flags[from+j], ",immutable", "", 1)
 				}
@@ -247,7 +247,7 @@ func (s apiServer) dryRunSamples(t *testing.T, p *testProject) {
 }
 
 // TestFurtherVersionHasMoreFields checks that a second version of a kind is a copy with additional fields, and that
-// conversions to the first version lose none.
+// conversions to the first version lose no field.
 func TestFurtherVersionHasMoreFields(t *testing.T) {
 	p := newGuestbook(t)
 	v2 := guestbook
@@ -268,7 +268,8 @@ func TestFurtherVersionHasMoreFields(t *testing.T) {
 	}
 }
 
-// TestControllerOfTypesThatAreThere creates the controller after the types, which differ from the example's.
+// TestControllerOfTypesThatAreThere creates controllers for types that already exist and whose fields differ from the
+// example's.
 func TestControllerOfTypesThatAreThere(t *testing.T) {
 	p := newProject(t)
 	p.initialize(t, scaffold.InitOptions{Domain: "example.com", Repo: "example.com/guestbook", License: "none"})

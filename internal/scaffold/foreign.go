@@ -15,10 +15,10 @@ import (
 // TypesFile is a Go file of a package with types. Its path is used in messages.
 type TypesFile = versions.File
 
-// Types returns the Go files of a package, and whether it was found.
+// Types returns the Go files of a package, and whether it found the package.
 type Types func(importPath string) (files []TypesFile, found bool)
 
-// checkForeign rejects a kind that its package does not declare, and takes its scope from the package.
+// checkForeign rejects a kind that its package does not declare, and sets the scope that the package declares.
 func checkForeign(r *project.Resource, types Types) error {
 	if types == nil {
 		return nil
@@ -49,7 +49,7 @@ func checkForeign(r *project.Resource, types Types) error {
 	return nil
 }
 
-// foreignKind returns the external kind of the options. Its path is empty if the group is unknown.
+// foreignKind returns the external kind that the options name. Its path is empty if the group is unknown.
 func foreignKind(opts ControllerOptions) project.Resource {
 	r := project.Resource{
 		Group: opts.Group, Domain: opts.Domain, Version: opts.Version, Kind: opts.Kind, Path: opts.Path,
@@ -90,7 +90,7 @@ var builtinGroups = []struct{ group, folder string }{
 	{"storagemigration.k8s.io", "storagemigration"},
 }
 
-// clusterScoped are the cluster-scoped kinds of these groups.
+// clusterScoped are the cluster-scoped kinds of the built-in groups.
 var clusterScoped = []string{
 	"CSIDriver", "CSINode", "CertificateSigningRequest", "ClusterRole", "ClusterRoleBinding", "ClusterTrustBundle",
 	"ComponentStatus", "DeviceClass",

@@ -10,7 +10,7 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/scaffold/project"
 )
 
-// noSuchKind returns the error for an unknown kind. The hint lists the known ones.
+// noSuchKind returns the error for an unknown kind. The hint lists the known kinds.
 func noSuchKind(proj *project.Project, wanted project.Resource) error {
 	e := &diagnostic.Error{
 		Message: fmt.Sprintf("there is no kind %s in the project", strings.Replace(wanted.String(), "/.", "/*.", 1)),
@@ -36,7 +36,7 @@ func noSuchKind(proj *project.Project, wanted project.Resource) error {
 	return e
 }
 
-// notMade returns the kind that is wanted if kctrl did not create it, as in a migrated project.
+// notMade returns the wanted kind if PROJECT lists it but kctrl did not create it, as in a migrated project.
 func notMade(proj *project.Project, wanted project.Resource) *project.Resource {
 	same := func(a, b string) bool { return a == b || a == "" || a == "*" }
 	for i, r := range proj.Resources {

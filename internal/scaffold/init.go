@@ -23,9 +23,9 @@ type InitOptions struct {
 	Domain string
 	// Repo is the path of the Go module. Empty means the path in an existing go.mod.
 	Repo string
-	// ProjectName prefixes everything the project deploys. Empty means the last element of Repo.
+	// ProjectName is the name prefix of everything that the project deploys. Empty means the last element of Repo.
 	ProjectName string
-	// Owner holds the copyright. It may be empty.
+	// Owner is the copyright holder. It may be empty.
 	Owner string
 	// License is "apache2" or "none"; empty means "apache2".
 	License string
@@ -33,20 +33,20 @@ type InitOptions struct {
 	Year int
 	// MultiGroup gives every group its own directories.
 	MultiGroup bool
-	// Namespaced limits the operator to the namespace it runs in.
+	// Namespaced limits the operator to the namespace in which it runs.
 	Namespaced bool
 	// APIModule makes the directory of the API packages a separate Go module.
 	APIModule bool
-	// Runtime is the source of the runtime. Empty means Module for a released kctrl, and Bundled for other builds.
+	// Runtime is the source of the runtime. Empty means Module if this kctrl is a release, and Bundled for other builds.
 	Runtime project.RuntimeMode
 	// Kctrl identifies the running kctrl.
 	Kctrl project.Build
 }
 
 // PlanInit plans a new project in the directory fsys. The directory may have harmless files, such as .git, LICENSE and
-// README.md. It may also be a Go module with code, to which the project is added: go.mod keeps its content, and
-// existing files stay and are noted. PlanInit returns all errors about the options and the directory joined, each a
-// *diagnostic.Error.
+// README.md. It may also be a Go module with code: PlanInit then adds the project to the module, keeps the content of
+// go.mod and all existing files, and notes the existing files. It joins all errors about the options and the directory;
+// each is a *diagnostic.Error.
 func PlanInit(fsys fs.FS, opts InitOptions) (*plan.Plan, error) {
 	existing, err := gomod.ExistingModule(fsys)
 	if err != nil {
@@ -74,8 +74,8 @@ func PlanInit(fsys fs.FS, opts InitOptions) (*plan.Plan, error) {
 	return p, inTheWayOfInit(err)
 }
 
-// checkNewDir rejects a directory that has a project, and one that is not a Go module but has other files than those
-// a new project can start beside.
+// checkNewDir rejects a directory that already has a project. It also rejects a directory that is not a Go module and
+// has files beside which a new project cannot start.
 func checkNewDir(fsys fs.FS, existing gomod.GoModule) error {
 	entries, err := fs.ReadDir(fsys, ".")
 	if err != nil {
@@ -127,7 +127,7 @@ func projectExists(fsys fs.FS) error {
 	return e
 }
 
-// inTheWayOfInit replaces hints about --force, which init does not have.
+// inTheWayOfInit replaces hints that suggest --force, because init does not have this flag.
 func inTheWayOfInit(err error) error {
 	errs := diagnostic.All(err)
 	for _, single := range errs {
@@ -191,7 +191,8 @@ func newProject(opts InitOptions, existingModule string) (*project.Project, erro
 	)
 }
 
-// validateProjectName checks the name of a project. A name derived from an invalid module path is not reported.
+// validateProjectName checks the name of a project. It reports no error about a name that comes from an invalid module
+// path.
 func validateProjectName(proj *project.Project, given bool) error {
 	err := project.ValidateName(proj.Name)
 	e, ok := errors.AsType[*diagnostic.Error](err)
@@ -217,7 +218,7 @@ func validateLicense(license string) error {
 	}
 }
 
-// writeBoilerplate plans the header of Go files, unless it exists.
+// writeBoilerplate plans the header file of Go files, unless the file exists.
 func writeBoilerplate(p *plan.Plan, proj *project.Project, year int) error {
 	if _, err := p.Read(layout.BoilerplateFile); err == nil {
 		return nil

@@ -167,7 +167,7 @@ func (p *testProject) writeHandwritten(t *testing.T, files map[string]string) {
 	}
 }
 
-// TestKindsWrittenByHandAreRegisteredOrReported expects reports with positions.
+// TestKindsWrittenByHandAreRegisteredOrReported expects that each kind is registered, or reported with its position.
 func TestKindsWrittenByHandAreRegisteredOrReported(t *testing.T) {
 	for name, test := range handwritten {
 		t.Run(name, func(t *testing.T) {
@@ -201,7 +201,8 @@ func TestKindsWrittenByHandAreRegisteredOrReported(t *testing.T) {
 	}
 }
 
-// TestManagersKnowKindsWrittenByHand runs a program of a project with all of these kinds.
+// TestManagersKnowKindsWrittenByHand runs a test in a project with all of these kinds, which checks that the manager's
+// scheme contains them.
 func TestManagersKnowKindsWrittenByHand(t *testing.T) {
 	p := newGuestbook(t)
 	var kinds []string

@@ -11,9 +11,9 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/templates"
 )
 
-// PlanLists plans the changes that follow from generated files: a missing list of CRDs, the file and name of the
-// manager's role, and the modules that apply configurations need. It notes listed files that do not exist, and
-// generated files without effect.
+// PlanLists plans the changes that generated files require: a missing list of CRDs, the file and name of the manager's
+// role, and the modules that apply configurations need. It notes listed files that do not exist, and generated files
+// that have no effect.
 func PlanLists(p *plan.Plan, proj *project.Project) error {
 	crds, err := templated.GeneratedCRDs(p)
 	if err != nil {

@@ -47,7 +47,7 @@ func TestScaffoldedTestsFailWithoutLogic(t *testing.T) {
 		folder := path.Dir(name)
 		switch {
 		case strings.HasSuffix(name, "_test.go"):
-			// The tests wait less long for states that are never reached.
+			// Shorten the time for which tests wait for states that are never reached.
 			content = bytes.ReplaceAll(content, []byte("time.Minute"), []byte("5*time.Second"))
 		case strings.HasPrefix(folder, "internal/") && path.Ext(name) == ".go":
 			content = withoutLogic(t, name, content)
@@ -130,8 +130,8 @@ func withoutLogic(t *testing.T, name string, content []byte) []byte {
 	return content
 }
 
-// TestTestObjectsOfBuiltInKindsAreAccepted creates the objects that tests of webhooks send for each built-in kind, by a
-// dry run. A real API server checks more of them than one in memory.
+// TestTestObjectsOfBuiltInKindsAreAccepted creates, in a dry run, the objects that webhook tests send for each built-in
+// kind. A real API server checks more of them than an in-memory one.
 func TestTestObjectsOfBuiltInKindsAreAccepted(t *testing.T) {
 	p := newProject(t)
 	p.initialize(t, scaffold.InitOptions{Domain: "example.com", Repo: "example.com/guestbook", License: "none"})

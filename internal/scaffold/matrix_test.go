@@ -61,9 +61,9 @@ var eachChoice = []combination{
 	{true, true, "none", "own", project.Module, false},
 }
 
-// TestMatrix creates a project for each combination, checks its types and code, and applies its manifests to an API
-// server in memory. For combinations that together have each pair of choices, subtests also build the project with the
-// go command, run its tests, simulate it, and apply the manifests to a real API server.
+// TestMatrix creates a project for each combination, checks its types and code, and applies its manifests to an
+// in-memory API server. For combinations that together have each pair of choices, subtests also build the project with
+// the go command, run its tests, simulate it, and apply the manifests to a real API server.
 func TestMatrix(t *testing.T) {
 	t.Run("each choice", func(t *testing.T) {
 		for _, c := range eachChoice {
@@ -147,7 +147,8 @@ func (p *testProject) simulate(t *testing.T) {
 		float64(report.Run)/report.Seconds)
 }
 
-// checkCode fails unless the markers grant exactly the requests of the code, and no rule of kctrl vet has a finding.
+// checkCode checks that the markers grant exactly the permissions that the code needs, and that no rule of kctrl vet
+// has a finding.
 func (p *testProject) checkCode(t *testing.T, namespaced bool) {
 	t.Helper()
 	for _, variable := range cacheEnv() {
@@ -174,8 +175,7 @@ func (p *testProject) checkCode(t *testing.T, namespaced bool) {
 }
 
 // checkRemovedMarkers removes the RBAC markers, and expects kctrl rbac to report each of their permissions: as missing,
-// or as unproven if the plural of a foreign kind is a guess. The verb get beside a list that the code needs is the
-// exception.
+// or as unproven if the plural of a foreign kind is a guess. The verb get need not be reported if list is.
 func (p *testProject) checkRemovedMarkers(t *testing.T, namespaced bool) {
 	t.Helper()
 	var granted []permission
@@ -279,8 +279,8 @@ func (c combination) make(t *testing.T) *testProject {
 	return p
 }
 
-// replaceRuntime makes the project compile with the runtime of this repository, as the version that it requires is not
-// published.
+// replaceRuntime makes the project compile with the runtime of this repository, because the version that the project
+// requires is not published.
 func (p *testProject) replaceRuntime(t *testing.T) {
 	t.Helper()
 	root, err := filepath.Abs(filepath.Join("..", ".."))

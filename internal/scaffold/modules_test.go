@@ -32,9 +32,9 @@ const (
 	fakeVersion = "v0.1.0"
 )
 
-// TestModuleTemplatesAreTidy compares the templates of go.mod and go.sum with recomputed ones: the bundled runtime's
-// from the oldest supported k8s.io modules, and a new project's from the root go.mod, as the go command does. With
-// -update it rewrites the templates.
+// TestModuleTemplatesAreTidy compares the templates of go.mod and go.sum with files that it computes as the go command
+// does. The computation starts from the oldest supported k8s.io modules for the bundled runtime, and from the root
+// go.mod for a new project. With -update it rewrites the templates.
 func TestModuleTemplatesAreTidy(t *testing.T) {
 	stale := false
 	check := func(id string, computed []byte) {
@@ -102,7 +102,7 @@ func TestModuleTemplatesAreTidy(t *testing.T) {
 	checkAdded("applyconfiguration/go.mod", addedRequirements(t, mod, readFile(t, proj, "go.mod")))
 	checkAdded("applyconfiguration/go.sum", addedLines(sums, readFile(t, proj, "go.sum")))
 
-	// The requirements of the API packages alone are those of the project that they import.
+	// The API packages alone must have the requirements of the project that they import.
 	api := t.TempDir()
 	typesMod := strings.Replace(strings.Replace(string(mod), "module example.com/project\n",
 		"module example.com/project/api\n", 1), "require "+runtimeModule+" v0.0.0\n", "", 1)
@@ -162,7 +162,8 @@ import (
 )
 `
 
-// addedRequirements returns a go.mod with the requirements that after has in addition to before, or has as direct ones.
+// addedRequirements returns a go.mod with the requirements that after has in addition to before, or that only after
+// lists as direct ones.
 func addedRequirements(t *testing.T, before, after []byte) []byte {
 	t.Helper()
 	var out bytes.Buffer
@@ -192,9 +193,9 @@ func addedLines(before, after []byte) []byte {
 	return []byte(strings.Join(added, ""))
 }
 
-// writeRuntime writes the runtime as a tidy module of its own and returns the directory. The module requires a version
-// of the k8s.io modules and no newer dependencies. With tests, it has the tests of packages that do not use the test
-// server, which needs the newest modules. Missing modules are downloaded.
+// writeRuntime writes the runtime as its own tidy module and returns the directory. The module requires the given
+// version of the k8s.io modules and no newer dependencies. With tests, it includes the tests of packages that do not
+// use the test server, which needs the newest modules. Missing modules are downloaded.
 func writeRuntime(t *testing.T, kubernetes string, tests bool) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -225,15 +226,15 @@ func writeRuntime(t *testing.T, kubernetes string, tests bool) string {
 	}
 	goMod.WriteString(")\n")
 	writeFile(t, filepath.Join(dir, "go.mod"), goMod.Bytes())
-	// The checksum database is asked only for modules without a known checksum.
+	// The go command queries the checksum database only for modules without a known checksum.
 	sums := slices.Concat(sourceFile(t, "go.sum"), bundledTemplate(t, "go.sum"))
 	writeFile(t, filepath.Join(dir, "go.sum"), sums)
 	tidy(t, dir, moduleEnv())
 	return dir
 }
 
-// oldestControllerRuntime is the first release of controller-runtime that the module in third_party replaces. This
-// module requires no newer modules, so no requirement of an operator rises.
+// oldestControllerRuntime is the first release of controller-runtime that the module in third_party replaces. The
+// module requires no newer modules than this release, so it raises no requirement of an operator.
 const oldestControllerRuntime = "sigs.k8s.io/controller-runtime@v0.23.0"
 
 // writeControllerRuntime writes the module that replaces controller-runtime beside a copy of the runtime, with the
@@ -354,8 +355,8 @@ func TestProjectsMayChooseOlderKubernetes(t *testing.T) {
 	}
 }
 
-// olderKubernetes returns the minor version of the k8s.io modules that is some minor versions older than the tested
-// one. The bundled runtime requires the one two versions older; a project may use it or a newer one.
+// olderKubernetes returns the minor version of the k8s.io modules that is before minor versions older than the tested
+// one. The bundled runtime requires the version that is two minor versions older; a project may use it or a newer one.
 func olderKubernetes(t *testing.T, before int) string {
 	t.Helper()
 	root, err := modfile.Parse("go.mod", sourceFile(t, "go.mod"), nil)

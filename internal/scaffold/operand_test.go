@@ -22,7 +22,7 @@ func newOperand(t *testing.T) *testProject {
 	return p
 }
 
-// TestOperandRuns creates controllers that run an image, with all options and with none.
+// TestOperandRuns creates controllers that run an image, with all options and with none, and runs their tests.
 func TestOperandRuns(t *testing.T) {
 	p := newOperand(t)
 	plain := guestbook

@@ -64,7 +64,8 @@ func TestKindsOfTheModuleFollowItsPath(t *testing.T) {
 	}
 }
 
-// TestPagesOfOthersDoNotStandAgainstAnEdit keeps pages that users or tools wrote about the project, and lists them.
+// TestPagesOfOthersDoNotStandAgainstAnEdit checks that an edit keeps pages that users or tools wrote about the project,
+// and lists them.
 func TestPagesOfOthersDoNotStandAgainstAnEdit(t *testing.T) {
 	p := newMemoryProject(t, scaffold.InitOptions{})
 	lock, err := afero.ReadFile(p.fs, project.LockFile)

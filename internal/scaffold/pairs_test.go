@@ -11,7 +11,7 @@ type choice struct {
 	value    string
 }
 
-// pairs returns combinations that together have each pair of choices which some combination has.
+// pairs returns combinations that together contain each pair of choices that occurs in some combination.
 func pairs() []combination {
 	missing := map[[2]choice]bool{}
 	for _, c := range combinations() {

@@ -49,8 +49,8 @@ var notInRequests = map[string]string{
 }
 
 // TestDeployedOperatorNeedsEachPermission runs the operator of a project as config/default deploys it, on API servers
-// that enforce its roles. No request is forbidden. Without one permission, exactly the requests with it are forbidden,
-// or kctrl rbac reports it missing.
+// that enforce its roles. With all permissions, no request is forbidden. If one permission is removed, exactly the
+// requests that need it are forbidden, or kctrl rbac reports it as missing.
 func TestDeployedOperatorNeedsEachPermission(t *testing.T) {
 	d := newDeployed(t)
 	all := d.run(t, permission{})
@@ -322,7 +322,8 @@ func (r *requests) record(info *request.RequestInfo, response *http.Response) er
 	return nil
 }
 
-// granting returns the permission that a request on a named object needs: one of the roles, or one that they lack.
+// granting returns the permission that a request on a named object needs: a permission of the roles, or one that they
+// lack.
 func (r *requests) granting(named permission) permission {
 	of := named
 	of.name = ""
@@ -386,8 +387,8 @@ func (d *deployed) run(t *testing.T, removed permission) *requests {
 	return &requests{allowed: maps.Clone(seen.allowed), forbidden: maps.Clone(seen.forbidden)}
 }
 
-// proxy sends requests as the service account, and records the answers. Like servers without streaming lists, which
-// check the verb list, it rejects them.
+// proxy sends requests as the service account, and records the answers. It rejects streaming lists, as servers without
+// them do, because these servers check the verb list.
 func (d *deployed) proxy(transport http.RoundTripper, seen *requests) http.Handler {
 	infos := &request.RequestInfoFactory{
 		APIPrefixes: sets.NewString("api", "apis"), GrouplessAPIPrefixes: sets.NewString("api"),

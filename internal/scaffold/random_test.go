@@ -24,7 +24,7 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/testing/seeds"
 )
 
-// randomProject is a project in memory to which commands add random parts. It lacks generated files, except those that
+// randomProject is an in-memory project to which commands add random parts. It lacks generated files, except those that
 // kustomizations list.
 type randomProject struct {
 	*testing.T
@@ -71,10 +71,10 @@ func newRandomProject(t *testing.T, r *rand.Rand) *randomProject {
 		APIModule: r.IntN(3) == 0})
 }
 
-// length returns the number of steps of a random sequence, which is usual on average.
+// length returns the number of steps of a random sequence. The average is usual.
 func length(r *rand.Rand, usual int) int { return usual/2 + 1 + r.IntN(usual) }
 
-// newMemoryProject returns a project in memory with the layout and scope of opts.
+// newMemoryProject returns an in-memory project with the layout and scope of opts.
 func newMemoryProject(t *testing.T, opts scaffold.InitOptions) *randomProject {
 	t.Helper()
 	p := &randomProject{t, afero.NewMemMapFs(), map[version][]byte{}}
@@ -91,7 +91,7 @@ func newMemoryProject(t *testing.T, opts scaffold.InitOptions) *randomProject {
 	return p
 }
 
-// memoryKctrl is the kctrl that creates projects in memory.
+// memoryKctrl is the kctrl that creates in-memory projects.
 var memoryKctrl = project.Build{Version: "v1.0.0", Sum: "h1:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA="}
 
 // run executes a create command, and reports whether the command line was valid here.
@@ -110,7 +110,7 @@ func (p *randomProject) run(opts any) bool {
 	return true
 }
 
-// wantNothing runs a command a second time, on unchanged files.
+// wantNothing checks that running a command a second time on unchanged files changes nothing.
 func (p *randomProject) wantNothing(opts any) {
 	p.Helper()
 	plan, err := p.plan(forced(opts))
@@ -265,8 +265,8 @@ func randomOptions(r *rand.Rand) any {
 	return api
 }
 
-// randomShape returns the flags of create api that describe a kind. Half of the time they describe only its fields,
-// which further versions can also have.
+// randomShape returns the flags of create api that describe a kind. Half of the time they describe only its fields;
+// such flags are also valid for further versions of a kind.
 func randomShape(r *rand.Rand) render.Shape {
 	some := func(all ...string) []string {
 		return slices.DeleteFunc(all, func(string) bool { return r.IntN(2) == 0 })
@@ -309,8 +309,8 @@ func TestRandomCommandsKeepTheTreeWhole(t *testing.T) {
 	})
 }
 
-// TestCommandsLeaveWhatUsersWrote edits the types and the main function in each way before further commands. The edits
-// stay, except for the marker of the stored version.
+// TestCommandsLeaveWhatUsersWrote applies each of the edits to the types and the main function, and then runs further
+// commands. The edits are kept, except for the marker of the stored version.
 func TestCommandsLeaveWhatUsersWrote(t *testing.T) {
 	for name, change := range edits {
 		t.Run(name, func(t *testing.T) {
@@ -350,7 +350,7 @@ func TestCommandsLeaveWhatUsersWrote(t *testing.T) {
 	}
 }
 
-// TestIndependentCommandsCommute runs two commands about different kinds in both orders.
+// TestIndependentCommandsCommute runs two commands about different kinds in both orders, and compares the results.
 func TestIndependentCommandsCommute(t *testing.T) {
 	about := func(kind string) []any {
 		return []any{
@@ -361,7 +361,7 @@ func TestIndependentCommandsCommute(t *testing.T) {
 			scaffold.ControllerOptions{Group: "webapp", Version: "v1", Kind: kind, Name: strings.ToLower(kind) + "-backup"},
 		}
 	}
-	// Lists follow the order of the commands, and the lock has their hashes.
+	// Lists follow the order of the commands, and the lock contains the hashes of the lists.
 	ordered := []string{"PROJECT", "cmd/zz_generated.register.go", "config/default/kustomization.yaml",
 		"config/samples/kustomization.yaml", "config/policy/kustomization.yaml"}
 	lines := func(content []byte) []string { return slices.Sorted(strings.Lines(string(content))) }

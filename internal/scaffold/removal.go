@@ -19,7 +19,7 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/scaffold/templated"
 )
 
-// planRemoval plans the change of a project to a state with fewer features.
+// planRemoval plans to change a project to a state with fewer features.
 func planRemoval(fsys fs.FS, before, after *project.Project, opts DeleteOptions) (*plan.Plan, error) {
 	if _, found := layout.WebhooksView(after); !found {
 		after.Certificates = ""
@@ -66,7 +66,7 @@ func planRemoval(fsys fs.FS, before, after *project.Project, opts DeleteOptions)
 	)
 }
 
-// deleteLeftovers plans to delete the files of a kind that an earlier delete kept.
+// deleteLeftovers plans to delete the files of a kind that an earlier delete command kept.
 func deleteLeftovers(fsys fs.FS, proj *project.Project, opts DeleteOptions, r project.Resource) (*plan.Plan, error) {
 	missing, ok := errors.AsType[*diagnostic.Error](noSuchKind(proj, r))
 	if !ok || r.Version == "" {
@@ -80,8 +80,8 @@ func deleteLeftovers(fsys fs.FS, proj *project.Project, opts DeleteOptions, r pr
 	return planLeftovers(fsys, proj, opts, r, missing.Message, missing.Hint)
 }
 
-// planLeftovers plans to delete the files that the project would have with r, if kctrl wrote any existing one of them.
-// Otherwise it returns a *diagnostic.Error.
+// planLeftovers plans to delete the files that the project would have with r, if kctrl wrote at least one of the
+// existing files. Otherwise it returns a *diagnostic.Error.
 func planLeftovers(fsys fs.FS, proj *project.Project, opts DeleteOptions, r project.Resource, missing,
 	hint string) (*plan.Plan, error) {
 	before := *proj

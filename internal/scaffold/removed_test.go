@@ -146,7 +146,8 @@ func testWithout(t *testing.T, p *testProject, removed string,
 	wantNoChange(t, again)
 }
 
-// TestKustomizationsMayHaveOtherNames gives each kustomization all names that kustomize supports.
+// TestKustomizationsMayHaveOtherNames checks that commands edit kustomizations with the other names that kustomize
+// supports, and write none beside them.
 func TestKustomizationsMayHaveOtherNames(t *testing.T) {
 	for _, base := range []string{"kustomization.yml", "Kustomization"} {
 		p := newGuestbook(t)
@@ -272,7 +273,7 @@ func TestLostRuntimeComesBack(t *testing.T) {
 	}
 }
 
-// TestBindingFollowsTheRole renames a role with kctrl manifests. A binding follows unless it binds another role.
+// TestBindingFollowsTheRole renames a role with kctrl manifests. A binding must follow, unless it binds another role.
 func TestBindingFollowsTheRole(t *testing.T) {
 	const binding = "config/rbac/role_binding.yaml"
 	for _, style := range []string{"manager-role", `"manager-role"`, "'manager-role' # ours"} {

@@ -17,8 +17,8 @@ import (
 
 // RenameOptions are the options of the PlanRename functions.
 type RenameOptions struct {
-	// Group, Version and Kind select a kind, in all its versions, by group and kind; a version, with all its kinds, by
-	// group and version; or a group.
+	// Group, Version and Kind select what to rename. Group and Kind select a kind in all its versions. Group and Version
+	// select a version with all its kinds. Group alone selects a group.
 	Group, Version, Kind string
 	// To is the new name.
 	To string
@@ -26,7 +26,7 @@ type RenameOptions struct {
 	Plural string
 	// Force writes conflicts with the user's edits between git's conflict markers.
 	Force bool
-	// Base returns former contents of files. Later upgrades merge from them. It may be nil.
+	// Base returns former contents of files, from which later upgrades merge. It may be nil.
 	Base sync.History
 	// Kctrl identifies the running kctrl.
 	Kctrl project.Build
@@ -83,7 +83,7 @@ func PlanRenameGroup(fsys fs.FS, proj *project.Project, opts RenameOptions) (*pl
 	})
 }
 
-// needsNames rejects a command line without the old or the new name.
+// needsNames rejects options without the old or the new name.
 func needsNames(what, name string, opts RenameOptions) error {
 	missing := ""
 	switch {
@@ -104,7 +104,8 @@ func needsNames(what, name string, opts RenameOptions) error {
 	}
 }
 
-// planRename plans the changes that follow from renaming kinds. rename changes a kind, and reports whether it did.
+// planRename plans the changes that follow from renaming kinds. rename changes a kind, and reports whether it changed
+// it.
 func planRename(fsys fs.FS, proj *project.Project, opts RenameOptions,
 	rename func(*project.Resource) bool) (*plan.Plan, error) {
 	before := *proj

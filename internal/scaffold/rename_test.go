@@ -15,9 +15,9 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/scaffold/plan"
 )
 
-// TestConversionsStandBesideWebhooksOfNamesakes checks a kind in another group with the same name and with webhooks.
-// Further webhooks would need the same files, but conversions have their own. They can be added, and are renamed with
-// the kind.
+// TestConversionsStandBesideWebhooksOfNamesakes checks a kind that has the same name as a kind of another group with
+// webhooks. Webhooks for both kinds would need the same files, but conversions have their own files. Conversions can
+// therefore be added, and are renamed with the kind.
 func TestConversionsStandBesideWebhooksOfNamesakes(t *testing.T) {
 	p := newMemoryProject(t, scaffold.InitOptions{})
 	own := scaffold.APIOptions{Group: "webapp", Version: "v1", Kind: "Deployment", Resource: true, Namespaced: true}
@@ -47,8 +47,8 @@ func TestConversionsStandBesideWebhooksOfNamesakes(t *testing.T) {
 	}
 }
 
-// TestRenameLeavesNamesakesAlone checks a kind of another group with the renamed name. It keeps its name in the files
-// of kctrl and in the user's code.
+// TestRenameLeavesNamesakesAlone renames a kind whose name a kind of another group has as well. The other kind keeps
+// its name in the files of kctrl and in the user's code.
 func TestRenameLeavesNamesakesAlone(t *testing.T) {
 	p := newMemoryProject(t, scaffold.InitOptions{MultiGroup: true})
 	own, other := shelf, shelf
@@ -73,8 +73,8 @@ func TestRenameLeavesNamesakesAlone(t *testing.T) {
 	}
 }
 
-// TestRenameFollowsInEditedDocComments has comments that the user has edited. The rename must not cause a conflict
-// there.
+// TestRenameFollowsInEditedDocComments renames a kind in doc comments that the user has edited, which must not cause a
+// conflict.
 func TestRenameFollowsInEditedDocComments(t *testing.T) {
 	p := newEdited(t)
 	p.edit("api/v1/guestbook_types.go", func(text []byte) []byte {
@@ -100,8 +100,8 @@ func TestRenameFollowsInEditedDocComments(t *testing.T) {
 	}
 }
 
-// TestRenameFollowsInFieldsAndDotImports checks that a field that embeds a kind gets its new name, also in a generic
-// type. Other fields of that name keep it.
+// TestRenameFollowsInFieldsAndDotImports checks that a field that embeds a kind gets the new name, even in a generic
+// type. Other fields with the old name keep it.
 func TestRenameFollowsInFieldsAndDotImports(t *testing.T) {
 	p := newEdited(t)
 	const name = "internal/controller/mine.go"
@@ -144,8 +144,8 @@ func use(g Guestbook) (string, GuestbookSpec, string) {
 	}
 }
 
-// TestNewNamesDoNotMeetRenamedReceivers changes lines that name a kind or the owner of fields. The user's changes of
-// these lines are not conflicts.
+// TestNewNamesDoNotMeetRenamedReceivers changes lines that contain a kind or the owner of fields, as a user would. The
+// user's changes of these lines must not cause conflicts.
 func TestNewNamesDoNotMeetRenamedReceivers(t *testing.T) {
 	p := newEdited(t)
 	const name = "internal/controller/guestbook_controller.go"
@@ -177,8 +177,8 @@ func TestNewNamesDoNotMeetRenamedReceivers(t *testing.T) {
 	}
 }
 
-// TestRenameVersionMeetsNames has an import without a name, whose package gets a name that the file already uses. A
-// local name that equals the package name must stay.
+// TestRenameVersionMeetsNames renames a version that a file imports, if the file already uses the new package name for
+// something else. The import then keeps the old name. A local variable with the old package name must stay.
 func TestRenameVersionMeetsNames(t *testing.T) {
 	for name, test := range map[string]struct{ there, want string }{
 		"another import": {
@@ -218,8 +218,8 @@ func TestRenameVersionMeetsNames(t *testing.T) {
 	}
 }
 
-// TestMovedPackagesTakeAlongWhatIsBesideThem moves embedded files, files read by tests, external tests, and files of
-// other generators. Moving a package back must restore the tree.
+// TestMovedPackagesTakeAlongWhatIsBesideThem moves packages with embedded files, files read by tests, external tests,
+// and files of other generators. Moving a package back must restore the tree.
 func TestMovedPackagesTakeAlongWhatIsBesideThem(t *testing.T) {
 	p := newMemoryProject(t, scaffold.InitOptions{})
 	p.mustRun(scaffold.APIOptions{Group: "webapp", Version: "v1alpha1", Kind: "Guestbook", Resource: true,
@@ -249,7 +249,10 @@ func TestMovedPackagesTakeAlongWhatIsBesideThem(t *testing.T) {
 			t.Errorf("%s (-want +got)\n%s", name, diff)
 		}
 	}
-	for _, name := range []string{"api/v1alpha1/validation/validation.go" /* a package, which has not moved */, "internal/controller/webapp/testdata/mine.txt"} {
+	for _, name := range []string{
+		"api/v1alpha1/validation/validation.go", // a package, which has not moved
+		"internal/controller/webapp/testdata/mine.txt",
+	} {
 		if moved[name] == nil {
 			t.Errorf("there is no %s", name)
 		}
@@ -262,8 +265,8 @@ func TestMovedPackagesTakeAlongWhatIsBesideThem(t *testing.T) {
 	}
 }
 
-// TestRemainingPartsAreReported separates packages with a file beside them, which kctrl cannot assign, and a relative
-// path in a moved test. kctrl must report both.
+// TestRemainingPartsAreReported separates packages with a file beside them, which kctrl cannot assign to either
+// package. It also moves a test that contains a relative path. kctrl must report both.
 func TestRemainingPartsAreReported(t *testing.T) {
 	p := newMemoryProject(t, scaffold.InitOptions{})
 	p.mustRun(scaffold.APIOptions{Group: "webapp", Version: "v1", Kind: "Guestbook", Resource: true, Controller: true,
@@ -323,8 +326,8 @@ var _ = name(Visitor{})
 	}
 }
 
-// TestNamesThatWouldBeDeclaredTwice checks that a rename or a change of layout which would declare a name twice in one
-// package reports the position and plans nothing.
+// TestNamesThatWouldBeDeclaredTwice checks renames and changes of layout that would declare a name twice in one
+// package. They must report the position and plan nothing.
 func TestNamesThatWouldBeDeclaredTwice(t *testing.T) {
 	visitor := renaming{scaffold.RenameOptions{Group: "webapp", Kind: "Guestbook", To: "Visitor", Kctrl: memoryKctrl},
 		scaffold.PlanRenameKind}
@@ -375,7 +378,8 @@ func TestNamesThatWouldBeDeclaredTwice(t *testing.T) {
 func TestManifestsFollow(t *testing.T) {
 	p := newEdited(t)
 	text := func(group, plural, namespace string) string {
-		return strings.NewReplacer("GROUP", group, "PLURAL", plural, "NAMESPACE", namespace).Replace(`apiVersion: apiextensions.k8s.io/v1
+		names := strings.NewReplacer("GROUP", group, "PLURAL", plural, "NAMESPACE", namespace)
+		return names.Replace(`apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
 metadata:
   name: PLURAL.GROUP
@@ -437,8 +441,8 @@ func TestOldPathsAreReported(t *testing.T) {
 	}
 }
 
-// TestALongerPathIsNotTheOldOne checks paths with the old path as a prefix, in which all matches belong to the new
-// path.
+// TestALongerPathIsNotTheOldOne changes the module path between a path and a longer path that begins with it. All
+// matches belong to the new path, so there must be no notes.
 func TestALongerPathIsNotTheOldOne(t *testing.T) {
 	p := newEdited(t)
 	for _, repo := range []string{"example.com/guestbook/v2", "example.com/guestbook"} {

@@ -30,7 +30,7 @@ type renaming struct {
 	plan func(fs.FS, *project.Project, scaffold.RenameOptions) (*plan.Plan, error)
 }
 
-// upgrading is an upgrade from the files in version control, of which there may be none.
+// upgrading is an upgrade whose base comes from version control. With a nil base, version control has no files.
 type upgrading struct{ base sync.History }
 
 func (u upgrading) plan(fsys fs.FS, proj *project.Project) (*plan.Plan, error) {
@@ -139,8 +139,8 @@ func TestRandomCommandsAndEditsCanBeReverted(t *testing.T) {
 	})
 }
 
-// editsByFile counts a user's edits by file name, because directories may change. The base of a merge may have edits
-// too: a version begins as a copy of another one.
+// editsByFile counts a user's edits by file name, because directories may change. The base of a merge may also contain
+// edits, because a version begins as a copy of another one.
 func editsByFile(tree map[string][]byte) map[string]int {
 	count := map[string]int{}
 	for name, content := range tree {

@@ -27,14 +27,14 @@ func TestScaffoldedTestsPass(t *testing.T) {
 	}
 }
 
-// test runs the tests of packages of the project on API servers in memory, without vet, which [testProject.build] runs.
+// test runs the tests of packages of the project on in-memory API servers, without vet, which [testProject.build] runs.
 func (p *testProject) test(t *testing.T, packages ...string) {
 	t.Helper()
 	goCommand(t, p.dir, inMemoryEnv(t), append([]string{"test", "-vet=off"}, packages...)...)
 }
 
 // inMemoryEnv returns the environment of a go command that runs tests of a project. Tests that start a real API server
-// by default start one in memory, in a separate process.
+// by default start an in-memory one instead, in a separate process.
 func inMemoryEnv(t *testing.T) []string {
 	t.Helper()
 	return append(cacheEnv(), "KCTRL="+kctrlCommand(t), testenv.ServerVariable+"=in-memory",

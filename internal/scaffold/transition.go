@@ -15,12 +15,12 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/scaffold/templated"
 )
 
-// transition changes a project between two states with the same kinds in the same order, under other names or paths. It
-// finds the changes by comparing the files that kctrl writes for both states.
+// transition changes a project between two states that have the same kinds in the same order, under different names or
+// paths. It finds the changes by comparing the files that kctrl writes for both states.
 type transition struct {
 	plan          *plan.Plan
 	before, after *project.Project
-	// force writes conflicts between git's conflict markers. history returns former contents of files.
+	// force writes conflicts with git's conflict markers. history returns former contents of files.
 	force   bool
 	history sync.History
 	kctrl   project.Build
@@ -64,9 +64,9 @@ func boilerplate(p *plan.Plan) ([]byte, error) {
 	return text, err
 }
 
-// trees renders the project in both states. Features that fail in the first state count as the user's code in both.
-// Features that fail only in the second state are errors, because their files would be lost. If a feature fails because
-// of its flags, trees renders it without them.
+// trees renders the project in both states. It treats the files of features that fail in the first state as the user's
+// code in both states. A feature that fails only in the second state is an error, because its files would be lost. If a
+// feature fails because of its flags, trees renders it without them.
 func (t transition) trees(old, header []byte) (was, becomes render.Tree, err error) {
 	before, after := t.before.Blank(), t.after.Blank()
 	before.Resources, after.Resources = slices.Clone(t.before.Resources), slices.Clone(t.after.Resources)
@@ -100,7 +100,7 @@ func (t transition) trees(old, header []byte) (was, becomes render.Tree, err err
 	return was, becomes, errors.Join(errs...)
 }
 
-// noteConflicts notes the files that are kept, and returns the other conflicts as errors.
+// noteConflicts adds notes about conflicts whose files are kept, and returns the other conflicts as errors.
 func noteConflicts(p *plan.Plan, conflicts []sync.Conflict) error {
 	var errs []error
 	for _, c := range conflicts {

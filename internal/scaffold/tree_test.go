@@ -63,8 +63,8 @@ func (p *testProject) modules(t *testing.T) []string {
 	return []string{p.dir, api}
 }
 
-// isTidied reports whether go mod tidy would change nothing: it removes the requirements of a module of API packages
-// that has no package yet.
+// isTidied reports whether go mod tidy is expected to change nothing. It would remove the requirements of a module of
+// API packages that has no package yet.
 func (p *testProject) isTidied(t *testing.T) bool {
 	t.Helper()
 	if len(p.modules(t)) == 1 {

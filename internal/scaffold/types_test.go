@@ -125,7 +125,7 @@ type projectSource struct {
 	folders   map[string]*goFolder // by import path
 }
 
-// goFolder has the files of a directory by package, and the package that others import.
+// goFolder contains the files of a directory by package, and the package that other packages import.
 type goFolder struct {
 	files, tests, external []*ast.File
 	pkg                    *types.Package

@@ -21,7 +21,7 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/testing/seeds"
 )
 
-// olderProject is a project in memory of an older kctrl, and the files that it wrote.
+// olderProject is an in-memory project of an older kctrl, with the files that this kctrl wrote.
 type olderProject struct {
 	*randomProject
 	today, old map[string][]byte // old is by hash
@@ -33,7 +33,7 @@ func hashOf(content []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// newOlderProject removes lines from random files of kctrl, or adds some, like an older template.
+// newOlderProject removes lines from random files of kctrl, or adds some, as if older templates had produced them.
 func newOlderProject(t *testing.T, r *rand.Rand) *olderProject {
 	p := &olderProject{randomProject: newRandomProject(t, r), old: map[string][]byte{}}
 	p.run(scaffold.APIOptions{Group: "webapp", Version: "v1", Kind: "Guestbook", Resource: true, Controller: true,
@@ -161,9 +161,9 @@ func TestUpgradeKeepsWhatItCannotMerge(t *testing.T) {
 	}
 }
 
-// TestUpgradeNamesTypesAndSamplesOfNewerTemplates checks that these files are reported once, in one note, edited or
-// not. Further versions, which started as copies of the user's types, and files equal to the current templates are not
-// reported.
+// TestUpgradeNamesTypesAndSamplesOfNewerTemplates checks that types and samples with newer templates are reported once,
+// in one note, whether they are edited or not. Further versions, which started as copies of the user's types, and files
+// equal to the current templates are not reported.
 func TestUpgradeNamesTypesAndSamplesOfNewerTemplates(t *testing.T) {
 	const types, sample = "api/v1/guestbook_types.go", "config/samples/webapp_v1_guestbook.yaml"
 	for name, edited := range map[string]bool{"as it was": false, "edited": true} {
@@ -323,8 +323,8 @@ func TestUpgradeLeavesConflictsToTheUser(t *testing.T) {
 	}
 }
 
-// TestUpgradeMergesEditsAfterARename renames the kind in edited projects of older templates and then upgrades them. The
-// old content of kctrl has the old names, and is merged nevertheless.
+// TestUpgradeMergesEditsAfterARename renames the kind in edited projects of older templates and then upgrades them.
+// kctrl's old content contains the old names, but must be merged nevertheless.
 func TestUpgradeMergesEditsAfterARename(t *testing.T) {
 	seeds.Each(t, 8, func(t *testing.T, seed uint64) {
 		t.Parallel()
@@ -373,8 +373,8 @@ func TestUpgradeMergesEditsAfterARename(t *testing.T) {
 	})
 }
 
-// TestRenameKeepsWhatEditsAreMergedFrom checks the base of merges after a rename: git has the files under their old
-// paths, with their old content.
+// TestRenameKeepsWhatEditsAreMergedFrom checks that upgrades after a rename find the base of the merge, although git
+// has the files under their old paths and with their old content.
 func TestRenameKeepsWhatEditsAreMergedFrom(t *testing.T) {
 	p := newEdited(t)
 	const name = "internal/controller/guestbook_controller.go"
@@ -398,8 +398,8 @@ func TestRenameKeepsWhatEditsAreMergedFrom(t *testing.T) {
 	}
 }
 
-// TestUpgradeReportsForeignFilesOnce checks files of a migrated project, for example. They do not change, and the lock
-// does not list them.
+// TestUpgradeReportsForeignFilesOnce checks files that kctrl did not write, such as those of a migrated project. They
+// do not change, and the lock does not list them.
 func TestUpgradeReportsForeignFilesOnce(t *testing.T) {
 	p := newEdited(t)
 	const foreign = "config/rbac/metrics_auth_role.yaml"

@@ -29,14 +29,16 @@ type WebhookOptions struct {
 	Defaulting, Validation, Conversion, Policy bool
 	// DefaultingPath and ValidationPath are the URL paths of the webhooks. Empty means the default paths for the kind.
 	DefaultingPath, ValidationPath string
-	// Rules are the rules of the policy, in the form message=expression, where the CEL expression must be true. Empty
-	// means an example.
+	// Rules are the rules of the policy, in the form message=expression. The CEL expression must be true. Empty means an
+	// example rule.
 	Rules []string
-	// Requests select the requests for the webhooks and the policy, except for conversion.
+	// Requests select the requests that the webhooks and the policy handle. They do not apply to conversion.
 	Requests render.Requests
-	// Spokes are the versions that are converted to and from Version, which becomes the hub. Empty means all others.
+	// Spokes are the versions that are converted to and from Version, which becomes the hub. Empty means all other
+	// versions.
 	Spokes []string
-	// Certificates is the issuer of certificates: project.SelfSigned or project.CertManager. Empty keeps the current one.
+	// Certificates is the issuer of certificates: project.SelfSigned or project.CertManager. Empty keeps the current
+	// issuer.
 	Certificates string
 	// Force overwrites the files of existing webhooks, including the user's edits.
 	Force bool
@@ -70,7 +72,7 @@ func PlanWebhook(fsys fs.FS, proj *project.Project, opts WebhookOptions) (*plan.
 	return w.Plan, plan.InOrder(steps...)
 }
 
-// admission returns the options that PROJECT keeps.
+// admission returns the options that PROJECT records.
 func (o WebhookOptions) admission() render.AdmissionOptions {
 	return render.AdmissionOptions{
 		DefaultingPath: o.DefaultingPath, ValidationPath: o.ValidationPath, Rules: o.Rules, Requests: o.Requests,
@@ -105,8 +107,8 @@ func (o WebhookOptions) checkPaths() error {
 // webhookPath matches paths that need no escaping in markers, Go and webhook configurations.
 var webhookPath = regexp.MustCompile(`^(/[A-Za-z0-9][A-Za-z0-9._-]*)+$`)
 
-// decidedKind returns the kind of the options: an own kind, a built-in one or an external one, which it adds to the
-// project.
+// decidedKind returns the kind that the options name: a kind of the project, a built-in kind, or an external kind,
+// which it adds to the project.
 func decidedKind(proj *project.Project, opts WebhookOptions) (*project.Resource, error) {
 	named := ControllerOptions{
 		Group: opts.Group, Version: opts.Version, Kind: opts.Kind, Plural: opts.Plural,
@@ -181,10 +183,10 @@ func addWebhooks(proj *project.Project, opts WebhookOptions) (*project.Resource,
 	return r, spokes, errors.Join(err, checkServedOnce(proj))
 }
 
-// conversionPath is the URL path of the conversion of all kinds.
+// conversionPath is the URL path of the conversion webhook, which all kinds share.
 const conversionPath = "/convert"
 
-// checkServedOnce rejects two webhooks at one path: the manager would not start.
+// checkServedOnce rejects two webhooks with the same path, because the manager would not start.
 func checkServedOnce(proj *project.Project) error {
 	served := map[string]string{conversionPath: "what converts objects"}
 	for _, r := range proj.Resources {
@@ -211,7 +213,8 @@ func checkServedOnce(proj *project.Project) error {
 	return nil
 }
 
-// checkNamesakes rejects a kind whose files would have the paths of another group's kind of the same name.
+// checkNamesakes rejects a kind whose files would have the same paths as those of another group's kind with the same
+// name.
 func checkNamesakes(proj *project.Project, r project.Resource) error {
 	file := func(r project.Resource) string {
 		return templates.NewKind(layout.KindNames(proj, r, "")).WebhookFile("", "")

@@ -28,7 +28,7 @@ import (
 // ownPath is the path of the module of the runtime and the test server.
 const ownPath = "github.com/kctrl-dev/kctrl"
 
-// hook is the file that the compiler adds to the main package.
+// hook is the content of the file that the compiler adds to the main package.
 const hook = `package main
 
 import _ "` + ownPath + `/testserver/simulator/program"
@@ -42,7 +42,7 @@ import "` + ownPath + `/testserver/simulator/program"
 func init() { program.SimulateMain(main) }
 `
 
-// hookWithRules is the hook for a project with rules. The verb is the import path of their package.
+// hookWithRules is the hook for a project with rules. Its formatting verb is for the import path of their package.
 const hookWithRules = `package main
 
 import (
@@ -54,8 +54,8 @@ import (
 func init() { program.SetRules(rules.Rules()) }
 `
 
-// build compiles the program of a project with the module in source, and returns its path. work is a directory of the
-// project in the cache.
+// build compiles the project's program with the module in source, and returns the path of the executable. work is the
+// project's directory in the cache.
 func (p *project) build(ctx context.Context, source, work string) (string, error) {
 	mod, sum, err := p.modules(source)
 	if err != nil {
@@ -95,7 +95,7 @@ func (p *project) build(ctx context.Context, source, work string) (string, error
 	return program, nil
 }
 
-// compileError returns the first problem that the go command reported.
+// compileError returns an error with the first problem that the go command reported.
 func compileError(ctx context.Context, err error, output string) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
@@ -118,7 +118,7 @@ func noGoCommand(err error) error {
 	}
 }
 
-// modules returns go.mod and go.sum for the program: those of the project, and the requirements of the test server.
+// modules returns go.mod and go.sum for the program. They have the requirements of the project and of the test server.
 func (p *project) modules(source string) (mod, sum []byte, err error) {
 	ours, err := readMod(filepath.Join(source, "go.mod"))
 	if err != nil {
@@ -161,7 +161,8 @@ func (p *project) modules(source string) (mod, sum []byte, err error) {
 	return mod, sum, nil
 }
 
-// checkControllerRuntime fails if a module requires a release whose API kctrl does not have.
+// checkControllerRuntime returns an error if a module requires a controller-runtime release that kctrl does not
+// support.
 func checkControllerRuntime(file *modfile.File) error {
 	for _, r := range file.Require {
 		release := semver.MajorMinor(r.Mod.Version)
@@ -178,7 +179,7 @@ func checkControllerRuntime(file *modfile.File) error {
 	return nil
 }
 
-// require adds requirements, unless the file has newer ones.
+// require adds requirements to a file, except those for which the file already requires the same or a newer version.
 func require(file *modfile.File, all []*modfile.Require) error {
 	versions := map[string]string{}
 	for _, r := range file.Require {
@@ -195,7 +196,7 @@ func require(file *modfile.File, all []*modfile.Require) error {
 	return nil
 }
 
-// replace replaces modules by directories.
+// replace adds replace directives that map modules to directories, and drops existing directives for these modules.
 func replace(file *modfile.File, directories map[string]string) error {
 	for _, r := range slices.Clone(file.Replace) {
 		if directories[r.Old.Path] != "" {
@@ -220,7 +221,7 @@ func readMod(file string) (*modfile.File, error) {
 	return modfile.Parse(file, content, nil)
 }
 
-// workDir returns a directory for a project in the user's cache.
+// workDir creates and returns the directory for a project's files in the user's cache.
 func workDir(dir string) (string, error) {
 	user, err := os.UserCacheDir()
 	if err != nil {

@@ -21,18 +21,19 @@ type ChaosOptions struct {
 	Options
 	// Args are the program and its arguments.
 	Args []string
-	// Kubeconfig selects an API server. Empty means one in memory for each plan.
+	// Kubeconfig selects an API server. Empty means a new in-memory API server for each plan.
 	Kubeconfig string
-	// Controlled means that controllers of a cluster run on this server, so that chaos starts no fake ones.
+	// Controlled means that controllers of a cluster run on this server, so that Chaos starts no fake controllers.
 	Controlled bool
-	// Quiet is the time without requests after which the operator is at rest, and Longest the time to get there.
+	// Quiet is the time without requests after which the operator is at rest. Longest is the time in which it must come to
+	// rest.
 	Quiet, Longest time.Duration
 	// Parallel is the number of plans that run at a time.
 	Parallel int
 }
 
-// Chaos runs plans against a program in real time, through a proxy in front of an API server. It calls step when a step
-// begins, and progress with the number of plans.
+// Chaos runs plans against a program in real time, through a proxy in front of an API server, and returns the report.
+// It calls step when a step begins, and progress with the number of completed and planned plans.
 func Chaos(
 	ctx context.Context, dir string, opts ChaosOptions, step func(string), progress func(done, planned int),
 ) (*Report, error) {
@@ -71,7 +72,8 @@ func Chaos(
 	return report, err
 }
 
-// exists is the error of a sample that the API server has already. name is the file or directory of the samples.
+// exists returns the error for a sample that already exists on the API server. name is the file or directory of the
+// samples.
 func (p *project) exists(name string, sample int) error {
 	u := p.samples[sample]
 	key := strings.TrimPrefix(u.GetNamespace()+"/"+u.GetName(), "/")
@@ -84,7 +86,7 @@ func (p *project) exists(name string, sample int) error {
 	if !filepath.IsAbs(path) {
 		path = filepath.Join(p.dir, path)
 	}
-	manifests, _ := kubectl.ReadManifests(path, nil) // other files of a kustomization may have another form
+	manifests, _ := kubectl.ReadManifests(path, nil) // other files of a kustomization may not be manifests
 	for _, m := range manifests {
 		if m.Object.GetKind() == u.GetKind() && m.Object.GetName() == u.GetName() {
 			e.Pos = m.Pos
@@ -97,7 +99,7 @@ func (p *project) exists(name string, sample int) error {
 	return e
 }
 
-// findProgram fails if the program does not exist, and makes its path absolute.
+// findProgram makes the path of the program in args absolute. It returns an error if the program does not exist.
 func findProgram(dir string, args []string) error {
 	name := args[0]
 	if strings.ContainsRune(name, filepath.Separator) && !filepath.IsAbs(name) {

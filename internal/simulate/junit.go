@@ -6,7 +6,7 @@ import (
 	"io"
 )
 
-// The elements of a JUnit report. The format has no standard; these names are those that CI systems read.
+// These types are the elements of a JUnit report. The format has no standard; CI systems read these names.
 type (
 	testSuite struct {
 		XMLName  xml.Name   `xml:"testsuite"`
@@ -27,7 +27,7 @@ type (
 	}
 )
 
-// WriteJUnit writes the report in the XML format of JUnit: a test case for each failure, and one for the plans that
+// WriteJUnit writes the report in JUnit's XML format, with a test case for each failure, and one for all plans that
 // passed. name is the name of the suite.
 func (r *Report) WriteJUnit(w io.Writer, name string) error {
 	suite := testSuite{Name: name, Failures: len(r.Failures), Time: fmt.Sprintf("%.3f", r.Seconds)}
@@ -49,7 +49,7 @@ func (r *Report) WriteJUnit(w io.Writer, name string) error {
 	return err
 }
 
-// name is the faults of the plan, or the number of the failure.
+// name returns the number of the failure and the faults of its plan.
 func (f *Failure) name(i int) string {
 	if len(f.Faults) == 0 {
 		return fmt.Sprintf("%d: without faults", i+1)

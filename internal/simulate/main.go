@@ -18,7 +18,7 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/gocommand"
 )
 
-// The packages of managers. A program imports one of them.
+// These packages contain managers. An operator's program imports one of them.
 const (
 	runtimeManager    = ownPath + "/runtime/manager"
 	controllerRuntime = "sigs.k8s.io/controller-runtime"
@@ -29,11 +29,11 @@ const (
 type mainPackage struct {
 	path   string // import path
 	dir    string // absolute
-	theirs bool   // it uses controller-runtime's API, not manager.Main
+	theirs bool   // the program uses controller-runtime's API, not manager.Main
 }
 
-// findMain finds the main package that pattern names, such as ./cmd. Without a pattern, it finds the only one that runs
-// an operator.
+// findMain finds the main package that matches pattern, such as ./cmd. Without a pattern, it finds the only main
+// package that runs an operator.
 func (p *project) findMain(ctx context.Context, pattern string) error {
 	if !exists(filepath.Join(p.dir, "go.mod")) {
 		return &diagnostic.Error{
@@ -136,7 +136,7 @@ func callsMain(file *ast.File) bool {
 	return found
 }
 
-// notOneMain is the error for a module with no operator, or with several.
+// notOneMain returns the error for a module with no operator, or with several operators.
 func notOneMain(found []mainPackage, programs int, pattern string) error {
 	e := &diagnostic.Error{
 		Pos:     token.Position{Filename: "go.mod"},

@@ -48,7 +48,8 @@ func (p *project) readManifests(opts Options) error {
 	return nil
 }
 
-// manifests reads a file, a directory or a kustomization.
+// manifests reads the objects of a file, a directory or a kustomization. Empty means standard. flag is the flag that
+// selects another path.
 func (p *project) manifests(name, standard, flag string) ([]kubectl.Manifest, error) {
 	path := name
 	if name == "" {
@@ -73,7 +74,7 @@ func (p *project) manifests(name, standard, flag string) ([]kubectl.Manifest, er
 	return all, nil
 }
 
-// deployed are the groups of the objects that exist before an operator runs. Its Deployment names its user.
+// deployed has the API groups of the objects that exist before an operator runs.
 var deployed = []string{"", "rbac.authorization.k8s.io", "apiextensions.k8s.io", "scheduling.k8s.io"}
 
 func (p *project) add(u *unstructured.Unstructured) {
@@ -92,7 +93,8 @@ func (p *project) add(u *unstructured.Unstructured) {
 	}
 }
 
-// addContainer reads the arguments and the environment of the first container. Variables from other objects are unset.
+// addContainer reads the arguments and the environment of the first container. Variables whose values come from other
+// objects stay unset.
 func (p *project) addContainer(deployment *unstructured.Unstructured) {
 	containers, _, _ := unstructured.NestedSlice(deployment.Object, "spec", "template", "spec", "containers")
 	if len(containers) == 0 {
@@ -140,7 +142,7 @@ func (p *project) readSamples() error {
 	return nil
 }
 
-// addSamples adds objects of the operator's user.
+// addSamples adds the objects of the operator's user.
 func (p *project) addSamples(manifests []kubectl.Manifest) {
 	p.positions = map[*unstructured.Unstructured]token.Position{}
 	for _, m := range manifests {
@@ -150,7 +152,7 @@ func (p *project) addSamples(manifests []kubectl.Manifest) {
 	}
 }
 
-// checkKinds fails if a sample is of a kind that neither Kubernetes nor the objects define.
+// checkKinds returns an error if neither Kubernetes nor the project's objects define the kind of a sample.
 func (p *project) checkKinds() error {
 	defined := map[schema.GroupKind]bool{}
 	for _, u := range p.objects {
@@ -181,7 +183,8 @@ func noSamples() error {
 	}
 }
 
-// oneVersion returns the first object of each kind with a name: samples of several versions are one object.
+// oneVersion keeps only the first of the samples with the same kind and name, because samples in several API versions
+// are one object.
 func oneVersion(all []*unstructured.Unstructured) (kept []*unstructured.Unstructured) {
 	seen := map[string]bool{}
 	for _, u := range all {

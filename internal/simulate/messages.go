@@ -7,18 +7,18 @@ import (
 	"strings"
 )
 
-// mostOfLine is the number of bytes of a line that messages keeps. The others are dropped.
+// mostOfLine is the number of bytes that messages keeps of a line. It drops the rest.
 const mostOfLine = 4 << 10
 
-// messages reads the output of a simulation: its progress, and lines that may explain its end. Programs may print much,
-// so it keeps only these lines. One goroutine writes to it.
+// messages reads the output of a simulation. It reports the progress and keeps only lines that may explain why the
+// program ended, because programs may print much. One goroutine writes to it.
 type messages struct {
 	progress func(done, planned int)
 
 	line   []byte // incomplete
 	first  string
-	logged string // the last error that a main function has logged before its manager started
-	fatal  string // of a panic, whose stack follows
+	logged string // the last error that a main function logged before its manager started
+	fatal  string // first line of a panic
 }
 
 // Write implements io.Writer.
@@ -50,7 +50,7 @@ func (m *messages) read(line string) {
 	}
 }
 
-// reason returns the line that explains best why the program ended, or "".
+// reason returns the line that best explains why the program ended, or "".
 func (m *messages) reason() string {
 	return cmp.Or(m.fatal, m.logged, m.first, strings.TrimSpace(string(m.line)))
 }

@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// TestMessagesExplainAnEnd checks the reason in what a program prints, also in parts and with lines of any length.
+// TestMessagesExplainAnEnd checks that the reason is found in the output of a program, even if the output arrives in
+// parts and has lines of any length.
 func TestMessagesExplainAnEnd(t *testing.T) {
 	long := strings.Repeat("x", 1<<20)
 	for printed, want := range map[string]string{

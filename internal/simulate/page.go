@@ -19,7 +19,7 @@ var pageTemplate = template.Must(template.New("page").Funcs(template.FuncMap{
 type pageFailure struct {
 	*Failure
 	Name  string
-	Lanes []string // processes, in the order of their first entry
+	Lanes []string // processes, in the order of their first entries
 	Rows  []pageRow
 }
 
@@ -27,11 +27,11 @@ type pageFailure struct {
 type pageRow struct {
 	Entry
 	Clock string
-	Lane  int // counts from 1
+	Lane  int // from 1
 	Class string
 }
 
-// WritePage writes the report as one HTML page that needs no other file. name is the name of the command.
+// WritePage writes the report as a self-contained HTML page. name is the name of the command.
 func (r *Report) WritePage(w io.Writer, name string) error {
 	data := struct {
 		*Report

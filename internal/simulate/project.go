@@ -17,19 +17,19 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/kubectl"
 )
 
-// project is what a simulation reads of a project.
+// project has the data of a project that a simulation needs.
 type project struct {
 	dir       string // absolute
 	main      mainPackage
 	module    string // path of the module, set by build
-	rules     bool   // it has rules of its own
+	rules     bool   // the project has its own rules
 	objects   []*unstructured.Unstructured
 	samples   []*unstructured.Unstructured
 	positions map[*unstructured.Unstructured]token.Position // of samples
 	webhooks  []string
 	user      string
 	namespace string
-	args      []string // of the container of the operator
+	args      []string // of the operator's container
 	env       map[string]string
 }
 
@@ -70,8 +70,8 @@ const rulesDirectory = "internal/sim"
 // runtimeSim is the package with the types of rules.
 const runtimeSim = "github.com/kctrl-dev/kctrl/runtime/sim"
 
-// findRules reports whether the project has rules: a package in internal/sim that imports the types of rules. It must
-// have a function Rules.
+// findRules reports whether the project has rules, that is, a package in internal/sim that imports runtimeSim. It
+// returns an error if that package has no function Rules.
 func findRules(dir string) (bool, error) {
 	files, err := filepath.Glob(filepath.Join(dir, filepath.FromSlash(rulesDirectory), "*.go"))
 	if err != nil {
@@ -107,7 +107,7 @@ func findRules(dir string) (bool, error) {
 	return imports, nil
 }
 
-// inProject returns an error whose paths are relative to the project.
+// inProject makes the paths in an error relative to the project.
 func inProject(dir string, err error) error {
 	if d, ok := errors.AsType[*diagnostic.Error](err); ok {
 		d.Pos = diagnostic.Relative(dir, d.Pos)

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// failed is a report with one failure, whose texts have characters that XML and HTML must escape.
+// failed is a report with one failure, whose strings contain characters that XML and HTML must escape.
 var failed = Report{Planned: 9, Run: 9, Seconds: 1.5, Writes: 2, Events: 3, Failures: []Failure{{
 	Title: `violates "the operator comes to rest"`, Plan: "seed: 1\n", Story: "a < b\n",
 	Faults:     []string{"the process crashes: update pods <x>"},

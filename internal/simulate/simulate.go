@@ -16,26 +16,27 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
 )
 
-// Options choose the plans and the manifests.
+// Options select the plans and the manifests.
 type Options struct {
-	// Config and Samples are files, directories or kustomizations, relative to the directory: the objects that exist
-	// before the operator starts, and the objects of its user. Empty means config/default and config/samples.
+	// Config and Samples are files, directories or kustomizations, relative to the project. Config has the objects that
+	// exist before the operator starts, and Samples the objects of its user. Empty means config/default and
+	// config/samples.
 	Config  string `json:"-"`
 	Samples string `json:"-"`
 	// Namespace is the operator's namespace. Empty means the namespace of the Deployment in Config.
 	Namespace string `json:"-"`
-	// AsAdmin sends the operator's requests with all permissions, and not as the service account of its Deployment.
+	// AsAdmin sends the operator's requests with all permissions, instead of those of the Deployment's service account.
 	AsAdmin bool `json:"-"`
 
 	Seed     uint64        `json:"seed"`
-	Plans    int           `json:"plans,omitempty"`  // the maximum number; 0 means all
-	Budget   time.Duration `json:"budget,omitempty"` // for all plans; 0 means no limit
+	Plans    int           `json:"plans,omitempty"`  // maximum number; 0 means all
+	Budget   time.Duration `json:"budget,omitempty"` // time for all plans; 0 means no limit
 	Only     []string      `json:"only,omitempty"`   // groups of faults; empty means all
 	Disabled []string      `json:"disabled,omitempty"`
-	Replay   []byte        `json:"replay,omitempty"` // a plan file, which replaces the plans
+	Replay   []byte        `json:"replay,omitempty"` // content of a plan file; only this plan runs
 }
 
-// request is the Request of package testserver/simulator/program.
+// request has the same JSON form as Request of package testserver/simulator/program.
 type request struct {
 	Options
 	Objects   []*unstructured.Unstructured `json:"objects"`
@@ -50,7 +51,7 @@ type request struct {
 	Command   *command                     `json:"command,omitempty"`
 }
 
-// command is the Command of package testserver/simulator/program.
+// command has the same JSON form as Command of package testserver/simulator/program.
 type command struct {
 	Args       []string      `json:"args"`
 	Dir        string        `json:"dir"`
@@ -61,10 +62,10 @@ type command struct {
 	Parallel   int           `json:"parallel"`
 }
 
-// Report is the result of a simulation. Its form in JSON is the output of kctrl sim -o json.
+// Report is the result of a simulation. kctrl sim -o json prints it as JSON.
 type Report struct {
 	Error    string    `json:"error,omitempty"`
-	Exists   int       `json:"exists,omitempty"` // the number of a sample that the API server has already, from 1
+	Exists   int       `json:"exists,omitempty"` // number, from 1, of a sample that already exists on the API server
 	Planned  int       `json:"planned"`
 	Run      int       `json:"run"`
 	Seconds  float64   `json:"seconds"` // of real time
@@ -81,7 +82,7 @@ type Failure struct {
 	Violations  []Violation  `json:"violations"`
 	Story       string       `json:"story"`
 	Timeline    []Entry      `json:"timeline"`
-	Differences []Difference `json:"differences,omitempty"` // at the end, from the run without faults
+	Differences []Difference `json:"differences,omitempty"` // between its end state and that of the run without faults
 	Logs        []string     `json:"logs,omitempty"`
 }
 
@@ -111,7 +112,7 @@ type Entry struct {
 	Request string        `json:"request,omitempty"`
 }
 
-// Difference is a field, or the number of objects, that differs from the run without faults.
+// Difference is a field or a number of objects that differs from the run without faults.
 type Difference struct {
 	Object string `json:"object"`
 	Field  string `json:"field,omitempty"`
@@ -119,7 +120,7 @@ type Difference struct {
 	Got    string `json:"got"`
 }
 
-// directories returns the directories with the source of the test server, and for the files of a project in the cache.
+// directories returns the directory with the test server's source, and the project's directory in the cache.
 func directories(ctx context.Context, dir string) (source, work string, err error) {
 	if source, err = controlplane.Source(ctx); err != nil {
 		return "", "", err
@@ -131,14 +132,14 @@ func directories(ctx context.Context, dir string) (source, work string, err erro
 // SimOptions are the parameters of [Run].
 type SimOptions struct {
 	Options
-	// Main is the package of the program, such as ./cmd. Empty means the only one that runs an operator.
+	// Main is the main package of the program, such as ./cmd. Empty means the only one that runs an operator.
 	Main string
-	// Args replace the arguments of the container in the Deployment, unless they are nil.
+	// Args replaces the arguments of the container in the Deployment, unless it is nil.
 	Args []string
 }
 
-// Run simulates the operator of the project in dir. It calls step when a step begins, and progress with the number of
-// plans.
+// Run simulates the operator of the project in dir and returns the report. It calls step when a step begins, and
+// progress with the number of completed and planned plans.
 func Run(
 	ctx context.Context, dir string, opts SimOptions, step func(string), progress func(done, planned int),
 ) (*Report, error) {
@@ -178,13 +179,13 @@ func (p *project) execute(
 		return nil, err
 	}
 	cmd := exec.CommandContext(ctx, program)
-	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) } // it stops the processes that it has started
+	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) } // so that it stops the processes it started
 	cmd.WaitDelay = 10 * time.Second
 	if asked.Command != nil && asked.Command.Kubeconfig != "" {
-		cmd.WaitDelay = time.Minute // it deletes what it has created
+		cmd.WaitDelay = time.Minute // the program deletes the objects that it has created
 	}
 	cmd.Dir = p.dir
-	// Without the hook, an operator must not find an API server.
+	// If the hook does not run, the program is an ordinary operator, which must not find an API server.
 	cmd.Env = append(
 		os.Environ(),
 		"KCTRL_SIMULATION="+input,
@@ -224,7 +225,7 @@ func (p *project) execute(
 	return report, nil
 }
 
-// crashed is the error of a program that ended without a report. reason may be empty.
+// crashed returns the error for a program that ended without a report. reason may be empty.
 func crashed(err error, reason string) error {
 	return &diagnostic.Error{
 		Message: "the simulated program ended: " + cmp.Or(reason, err.Error()),

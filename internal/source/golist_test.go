@@ -229,7 +229,7 @@ func TestImportPathsAreThoseOfTheGoCommand(t *testing.T) {
 	}
 }
 
-// TestSettingsAreThoseOfTheGoCommand is like TestImportPathsAreThoseOfTheGoCommand, with settings.
+// TestSettingsAreThoseOfTheGoCommand is like TestImportPathsAreThoseOfTheGoCommand, with settings of the go command.
 func TestSettingsAreThoseOfTheGoCommand(t *testing.T) {
 	for _, settings := range []string{
 		"GOFLAGS=-mod=mod", "GOFLAGS=-mod=readonly", "GOFLAGS=-mod=vendor", "GOFLAGS=-mod=other",

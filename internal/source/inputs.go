@@ -11,8 +11,8 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/source/resolve"
 )
 
-// Inputs are all facts that a program has read from the disk, except the immutable Go toolchain and module cache. If
-// all questions still have the same answers, the program is unchanged.
+// Inputs are all facts that a program has read from the disk, except those in the immutable Go toolchain and module
+// cache. If every question still has the same answer, the input of the program is unchanged.
 type Inputs []Input
 
 // Input is a question about a file or directory, and the answer.
@@ -31,8 +31,8 @@ type Question byte
 // The questions.
 const (
 	AskContent   Question = 'c' // the content of a file
-	AskExists    Question = 'e' // whether there is a regular file
-	AskFolder    Question = 'd' // whether there is a directory
+	AskExists    Question = 'e' // whether a regular file exists
+	AskFolder    Question = 'd' // whether a directory exists
 	AskAnyGoFile Question = 'a' // whether a directory has a Go file
 	AskGoFiles   Question = 'g' // the Go files in a directory that belong to its package
 	AskPackages  Question = 't' // the same for a directory and all directories below it in its module
@@ -42,7 +42,7 @@ const (
 	AskLeftOut   Question = 'l' // the Go files in a directory that do not belong to its package, except tests
 )
 
-// answer asks the disk again.
+// answer answers a question from the files on disk.
 func (t *Tree) answer(question Question, name string) Answer {
 	switch question {
 	case AskContent:
@@ -164,7 +164,8 @@ func (t *Tree) Notes(dir string) bool { return t.log.includes(filepath.Join(dir,
 // includes reports whether the log records answers about name.
 func (l *inputLog) includes(name string) bool { return l != nil && !l.environment.Immutable(name) }
 
-// note records an answer. If a question has two different answers, the log keeps both, so it never counts as unchanged.
+// note records an answer. If a question has two different answers, the log keeps both, so the inputs never count as
+// unchanged.
 func (l *inputLog) note(question Question, name string, answer Answer) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

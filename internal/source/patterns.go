@@ -26,7 +26,7 @@ type Dir struct {
 	Dir    string // absolute path
 	Module Module
 	Files  []string // names of the Go files that belong to the package, sorted
-	// Turns are the positions at which the loader of controller-gen finds the package.
+	// Turns are the positions at which controller-gen's loader finds the package.
 	Turns []Turn
 	// path is the import path by which the package was found, if byPath is set. It takes precedence over the path
 	// within the module. It is empty for a directory that contains packages but is not one.
@@ -35,8 +35,8 @@ type Dir struct {
 	nested int // the number of its module among those below a pattern, from 1
 }
 
-// Turn is a position in a round. The loader of controller-gen calls the go command once per round: for all import
-// paths, for each pattern of directories, and for each module below them.
+// Turn is a position in a round. controller-gen's loader calls the go command once per round: once for all import
+// paths, once for each directory pattern, and once for each module below the directories.
 type Turn struct{ Round, Place int }
 
 // ImportPath returns the import path of the package in the directory.
@@ -57,9 +57,9 @@ type resolver struct {
 	lenient bool
 }
 
-// Dirs returns the directories that match any of the patterns, relative to dir, without duplicates, sorted by path. A
-// lenient search skips trees without Go packages if other patterns match packages, and includes the modules below. It
-// returns the skipped patterns as passed.
+// Dirs returns the directories that match any of the patterns, which are relative to dir. The result is sorted by path
+// and has no duplicates. A lenient search includes the modules below, and skips trees without Go packages if other
+// patterns match packages. It returns the patterns of the skipped trees as passed.
 func (t *Tree) Dirs(dir string, patterns []string, lenient bool) (found []Dir, passed, err error) {
 	return (&resolver{dir: dir, tree: t, modules: map[string]Module{}, ignored: map[string][]string{},
 		lenient: lenient}).resolve(patterns)
@@ -73,8 +73,7 @@ var errNoPackages = errors.New("no Go packages")
 func (r *resolver) resolve(patterns []string) (found []Dir, passed, err error) {
 	seen := map[string]int{}
 	if r.lenient {
-		// Like controller-gen: a package with an import path and a directory among the patterns has the given import
-		// path.
+		// As in controller-gen, a package that an import path and a directory pattern match gets the given import path.
 		patterns = slices.Clone(patterns)
 		slices.SortStableFunc(patterns, func(a, b string) int { return cmp.Compare(rank(a), rank(b)) })
 	}
@@ -178,7 +177,7 @@ func noPackages(pattern string, below bool) error {
 func (r *resolver) matching(start Dir, below bool, matches func(Dir) bool) ([]Dir, error) {
 	var found []Dir
 	err := r.walk(start, below, &found)
-	// Record all directories that were read: the question does not contain the pattern.
+	// Record all directories that were read, because the question does not contain the pattern.
 	r.tree.noteDirs(start.Dir, below, found, err)
 	return slices.DeleteFunc(found, func(f Dir) bool { return !matches(f) || below && r.isIgnored(f) }), err
 }
@@ -230,8 +229,8 @@ func (r *resolver) matchVendored(pattern string, start Dir, folders resolve.Patt
 	return found, err
 }
 
-// checkModFile returns an error for a directory in which the go command, which controller-gen runs there, would find
-// another go.mod than in the directory of the module.
+// checkModFile returns an error for a directory in which the go command would find another go.mod than in the directory
+// of the module. controller-gen runs the go command in that directory.
 func (r *resolver) checkModFile(dir string, mod Module) error {
 	if r.lenient && r.tree.environment != nil && !r.tree.environment.ModFileIn(dir, mod.Dir) {
 		return &resolve.UnusualError{Reason: "-modfile is relative to another directory"}
@@ -295,8 +294,8 @@ func (r *resolver) matchImport(pattern string) ([]Dir, error) {
 	return found, nil
 }
 
-// bundled are the modules that kctrl writes into third_party. They have nothing to generate, and the versions that they
-// require need not be in the module cache: the project builds them with its own.
+// bundled are the modules that kctrl writes into third_party. Nothing is generated from them, and the module versions
+// that they require need not be in the module cache, because the project builds them with its own versions.
 var bundled = []string{"github.com/kctrl-dev/kctrl", "sigs.k8s.io/controller-runtime"}
 
 // walkModules adds the directories of all modules below dir, except bundled ones.

@@ -12,8 +12,8 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/regular"
 )
 
-// Stamps record the state of the files and directories that answers depend on. While all of them hold, the answers are
-// unchanged and no file has to be read.
+// Stamps record the state of the files and directories on which answers depend. As long as all of them hold, the
+// answers are unchanged and no file has to be read.
 type Stamps []Stamp
 
 // Stamp identifies one state of a file or directory.
@@ -44,8 +44,8 @@ type Identity struct {
 	Modified, Changed int64 // in nanoseconds since 1970
 }
 
-// racyTime is the minimum age of the last change at which the next change certainly has a different time. File systems
-// have a resolution of up to two seconds.
+// racyTime is the minimum age of a change after which the next change certainly gets a different time. The resolution
+// of file systems is up to two seconds.
 const racyTime = 2 * time.Second
 
 // Hold reports whether all stamps still hold.
@@ -111,8 +111,8 @@ func sumOf(name string, info fs.FileInfo) Answer {
 	return answerNames(names, err)
 }
 
-// Trust returns stamps that held at a time, without the hash where the time of a file shows every change since then. It
-// reports whether any stamp differs.
+// Trust returns the stamps, which held at the given time, without the hash for files whose time shows every change
+// since then. It reports whether any stamp differs from the original.
 func (s Stamps) Trust(at time.Time) (Stamps, bool) {
 	trusted := slices.Clone(s)
 	changed := false
@@ -125,7 +125,7 @@ func (s Stamps) Trust(at time.Time) (Stamps, bool) {
 	return trusted, changed
 }
 
-// isRacy reports whether the file may have changed again at that time without a change of its metadata.
+// isRacy reports whether the file may have changed again by the given time without a change of its metadata.
 func (s Stamp) isRacy(at time.Time) bool { return at.Sub(time.Unix(0, s.Changed)) <= racyTime }
 
 // StampFile returns the stamp of a file or directory with the given info. Call it before reading the content. It

@@ -11,7 +11,8 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/source"
 )
 
-// TestStampsShowEveryChange changes a file, a directory and a file that does not exist, one at a time.
+// TestStampsShowEveryChange changes a file, a directory and a file that does not exist, one at a time, and checks that
+// the stamps no longer hold.
 func TestStampsShowEveryChange(t *testing.T) {
 	for name, change := range map[string]func(file, folder, missing string) error{
 		"content in place":  func(file, _, _ string) error { return os.WriteFile(file, []byte("other"), 0o644) },
@@ -121,7 +122,8 @@ func stampOf(t *testing.T, name string) source.Stamp {
 	return stamp
 }
 
-// TestOldStampsAreTrusted checks a file right after a change, and again when its time is old enough to be trusted.
+// TestOldStampsAreTrusted checks a file immediately after a change, and again when its time is old enough to be
+// trusted.
 func TestOldStampsAreTrusted(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "file")
 	if err := os.WriteFile(name, nil, 0o644); err != nil {

@@ -47,7 +47,7 @@ func NewTree(overlay map[string][]byte) *Tree {
 	return t
 }
 
-// Open returns a tree that applies the settings of the go command, unless they are unusual, and records its inputs. Nil
+// Open returns a tree that applies the settings of the go command, unless unusual is set, and records its inputs. Nil
 // tags mean [resolve.DefaultTag].
 func Open(environment *resolve.Environment, unusual error, overlay map[string][]byte, tags []string) *Tree {
 	t := NewTree(overlay)
@@ -113,7 +113,7 @@ func (t *Tree) entries(dir string) ([]fs.DirEntry, error) {
 	return entries, err
 }
 
-// Exists reports whether there is a regular file.
+// Exists reports whether name is a regular file.
 func (t *Tree) Exists(name string) bool {
 	found := t.isFile(name)
 	if t.log.includes(name) {
@@ -139,7 +139,7 @@ func (t *Tree) stamp(name string) {
 	}
 }
 
-// IsDir reports whether there is a directory.
+// IsDir reports whether name is a directory.
 func (t *Tree) IsDir(name string) bool {
 	info, err := os.Stat(name)
 	t.stamps.dir(name, info, err)
@@ -211,7 +211,7 @@ func (t *Tree) GoFiles(dir string) ([]string, error) {
 			}
 			continue
 		}
-		// A file with an unreadable head counts: the parser reports the error.
+		// A file with an unreadable head is included, because the parser reports the error.
 		if ok, err := match(dir, name); ok || err != nil {
 			matched = append(matched, name)
 		}
@@ -288,7 +288,7 @@ func (t *Tree) cgoFiles(dir string, belong []string) ([]string, error) {
 	return found, nil
 }
 
-// LeftOut returns the names of the Go files in a directory that do not belong to its package, sorted, without tests.
+// LeftOut returns the names of the Go files in a directory that do not belong to its package, sorted. It omits tests.
 func (t *Tree) LeftOut(dir string) ([]string, error) {
 	names, err := t.leftOut(dir)
 	if t.Notes(dir) {
@@ -330,8 +330,8 @@ func (t *Tree) Resolver(dir string) (*resolve.Resolver, error) {
 	return found, err
 }
 
-// Ask records the questions of the go command about the module in a directory. It returns nil if the settings of the go
-// command are unknown.
+// Ask records the questions that the go command has about the module in a directory. It returns nil if the settings of
+// the go command are unknown.
 func (t *Tree) Ask(dir string) *resolve.Asked {
 	if t.unusual != nil {
 		return nil
@@ -348,7 +348,7 @@ func (f resolveFS) Open(name string) (io.ReadCloser, error) { return f.tree.open
 func (f resolveFS) Exists(name string) bool                 { return f.tree.Exists(name) }
 func (f resolveFS) IsDir(name string) bool                  { return f.tree.IsDir(name) }
 
-// GoNames returns the names of the Go files in a directory. It records only whether there are any.
+// GoNames returns the names of the Go files in a directory. As an input it records only whether the directory has any.
 func (f resolveFS) GoNames(dir string) ([]string, error) {
 	names, err := f.goNames(dir)
 	if f.tree.log.includes(dir) {

@@ -13,7 +13,7 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/source/resolve"
 )
 
-// Unchanged reports whether all questions still have the same answers, with an overlay as in [NewTree]. If so, and if
+// Unchanged reports whether all questions still have the same answers, with an overlay as in [NewTree]. If they do and
 // the overlay is empty, it also returns stamps of the answers, unless some state cannot be stamped.
 func (in Inputs) Unchanged(environment *resolve.Environment,
 	overlay map[string][]byte) (stamps Stamps, stamped, unchanged bool) {
@@ -22,7 +22,7 @@ func (in Inputs) Unchanged(environment *resolve.Environment,
 	t.log = nil
 	t.seen = &sync.Map{}
 	t.stamps = &stampLog{stamps: map[string]Stamp{}, unknown: len(overlay) > 0}
-	// Content comes first: other questions are about the same files.
+	// The content of files comes first, because other questions are about the same files.
 	var contents, others Inputs
 	for _, input := range in {
 		if input.Question == AskContent {
@@ -67,7 +67,7 @@ type rereader struct {
 	buffer []byte
 }
 
-// answer asks a question again. For the content of a Go file, it keeps the verdict for other questions.
+// answer answers a question again. For the content of a Go file, it also keeps the verdict, which other questions need.
 func (r *rereader) answer(in Input) Answer {
 	_, planned := r.tree.overlay[in.Name]
 	if in.Question != AskContent || planned {
@@ -115,7 +115,7 @@ const firstBuffer = 64 << 10
 // cgo.
 type verdict struct{ belongs, usesC bool }
 
-// known returns the verdict on a Go file that was read already.
+// known returns the verdict on a Go file that has already been read.
 func (t *Tree) known(name string) (verdict, bool) {
 	if t.seen == nil {
 		return verdict{}, false

@@ -11,7 +11,7 @@ import (
 // AdmissionView has the data for the templates of a defaulter, a validator or a policy.
 type AdmissionView struct {
 	KindView
-	// Foreign is set for an external kind, whose objects other components of the cluster use too.
+	// Foreign is set for an external kind, whose objects are also used by other components of the cluster.
 	Foreign bool
 	// FailurePolicy is the argument of the webhook marker: fail or ignore. It applies to requests while the webhook is
 	// unreachable.
@@ -20,17 +20,19 @@ type AdmissionView struct {
 	OwnPath bool
 	// Verbs are the operations in the marker: create, update and so on.
 	Verbs []string
-	// More are further arguments of the marker, each after a comma.
+	// More are additional arguments of the marker, each preceded by a comma.
 	More string
-	// NamespaceSelector, ObjectSelector and MatchConditions select the requests of a policy, in JSON; empty means all.
+	// NamespaceSelector, ObjectSelector and MatchConditions are JSON that selects the requests of a policy. Empty means
+	// all requests.
 	NamespaceSelector, ObjectSelector, MatchConditions string
 	// SelectedLabels are labels that match the object selector.
 	SelectedLabels map[string]string
-	// Rules are the requested rules of a policy. Without any, the policy has an example.
+	// Rules are the rules of a policy. If there are none, the policy has an example rule.
 	Rules []PolicyRule
 }
 
-// Asked returns the operation that the tests send: the first selected one in the life of an object.
+// Asked returns the operation that the tests send. Of the selected operations, it is the first in the life of an
+// object.
 func (v AdmissionView) Asked() string {
 	for _, verb := range []string{"create", "update", "delete"} {
 		if slices.Contains(v.Verbs, verb) {
@@ -60,7 +62,7 @@ func (v AdmissionView) AskedObject() string {
 // PolicyRule is a CEL expression that must be true, and the error message if it is false.
 type PolicyRule struct{ Expression, Message string }
 
-// PolicyAdvice is the advice for users about the rules in the file.
+// PolicyAdvice is advice in the policy's file on how to write rules.
 func (v AdmissionView) PolicyAdvice() string {
 	if len(v.Rules) > 0 {
 		return "Add your own rules"
@@ -68,7 +70,7 @@ func (v AdmissionView) PolicyAdvice() string {
 	return "Replace the rule with your own"
 }
 
-// PolicyRules are the rules of a policy as YAML.
+// PolicyRules are the rules of a policy, encoded for YAML.
 func (v AdmissionView) PolicyRules() []PolicyRule {
 	if len(v.Rules) > 0 {
 		var rules []PolicyRule
@@ -91,8 +93,8 @@ func (v AdmissionView) PolicyRules() []PolicyRule {
 	}}
 }
 
-// TestLabels returns the labels of a test object as a Go literal: empty labels with the names, and labels that match
-// the object selector.
+// TestLabels returns the labels of a test object as a Go literal. It contains a label with an empty value for each
+// name, and labels that match the object selector.
 func (v AdmissionView) TestLabels(names ...string) string {
 	labels := map[string]string{}
 	for _, name := range names {
@@ -209,7 +211,8 @@ const roleRef = `roleRef:
   name: view
 `
 
-// builtInBodies have the fields besides metadata that built-in kinds require. Other kinds require none.
+// builtInBodies contains the fields that built-in kinds require besides metadata. A kind that is not in the map
+// requires no such fields.
 var builtInBodies = map[string]string{
 	"Pod": pod,
 	"PodTemplate": "template:\n  metadata:\n    labels:\n      app: sample\n  " +

@@ -24,13 +24,13 @@ func NewLicense(year int, owner string) LicenseView {
 type ModuleView struct {
 	// Repo is the path of the project's Go module.
 	Repo string
-	// RuntimeVersion is the version of the published runtime. It is empty for a bundled one.
+	// RuntimeVersion is the version of the published runtime. It is empty if the runtime is bundled.
 	RuntimeVersion string
 }
 
 // ProjectView has the data for the files of a whole project.
 type ProjectView struct {
-	// Name prefixes everything the project deploys.
+	// Name is the prefix of the names of all objects that the project deploys.
 	Name string
 	// Repo is the path of the Go module.
 	Repo string
@@ -40,7 +40,7 @@ type ProjectView struct {
 	LeaderElectionID string
 	// Namespace is the namespace of the manager.
 	Namespace string
-	// Namespaced restricts the manager's watches and rights to its own namespace.
+	// Namespaced restricts the manager's watches and permissions to its own namespace.
 	Namespaced bool
 	// RoleKind is the kind of the controllers' role: Role or ClusterRole.
 	RoleKind string
@@ -137,20 +137,20 @@ func NewConversion(header string, spoke, hub KindView) ConversionView {
 	return ConversionView{Header: header, Spoke: spoke, Hub: hub, FromHub: name(hub, spoke), ToHub: name(spoke, hub)}
 }
 
-// Import is a Go import. Alias is empty if the local name is the package's own.
+// Import is a Go import. Alias is empty if the local name is the name of the package.
 type Import struct{ Alias, Path string }
 
 // WebhooksView has the data for the deployment of a project's webhooks.
 type WebhooksView struct {
-	// Name prefixes everything the project deploys. Namespace is the namespace of the manager.
+	// Name is the prefix of the names of all objects that the project deploys. Namespace is the namespace of the manager.
 	Name, Namespace string
-	// Mutating and Validating are set if the project has such webhooks.
+	// Mutating and Validating are set if the project has mutating and validating webhooks.
 	Mutating, Validating bool
 	// CRDs are the sorted names of the CRDs whose versions the manager converts.
 	CRDs []string
 }
 
-// The names of generated webhook configurations, before a kustomization adds a prefix.
+// These are the names of generated webhook configurations, before a kustomization adds a prefix.
 const (
 	mutatingConfiguration   = "mutating-webhook-configuration"
 	validatingConfiguration = "validating-webhook-configuration"

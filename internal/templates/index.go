@@ -8,14 +8,14 @@ import (
 
 // Template is a file that kctrl can scaffold, rendered from a view of type V.
 type Template[V any] struct {
-	// ID is the path below files/, without ".tmpl". The lock of a project records it.
+	// ID is the path of the template below files/, without ".tmpl". PROJECT.lock records it.
 	ID string
-	// Generator names the generator that later writes the file. The lock records it in place of the ID.
+	// Generator is the name of the generator that later writes the file. PROJECT.lock records it instead of the ID.
 	Generator string
-	// Owner decides how commands treat the file.
+	// Owner determines whether commands may replace the file.
 	Owner plan.Owner
 
-	// Helm is set if the output is a Helm template. Actions of this template are then in square brackets.
+	// Helm is set if the output is itself a Helm template. The actions of this template are then in square brackets.
 	Helm bool
 
 	path func(V) string
@@ -24,7 +24,7 @@ type Template[V any] struct {
 // Path returns the path of the file in the project that view describes.
 func (t Template[V]) Path(view V) string { return t.path(view) }
 
-// Project returns the files of every new project, without those of [Modules].
+// Project returns the files of every new project, except the files of [Modules].
 func Project() []Template[ProjectView] {
 	same := func(file string, owner plan.Owner) Template[ProjectView] {
 		return at[ProjectView]("project", file, owner)
@@ -68,7 +68,7 @@ func Project() []Template[ProjectView] {
 	}
 }
 
-// Modules returns go.mod and go.sum of a project with the runtime in third_party/kctrl, and those of that directory.
+// Modules returns go.mod and go.sum of a project that has the runtime in third_party/kctrl, and of that directory.
 // `make golden` recomputes these templates from the root go.mod.
 func Modules() []Template[ModuleView] {
 	return []Template[ModuleView]{
@@ -96,26 +96,28 @@ func PublishedModules() []Template[ModuleView] {
 	}
 }
 
-// ApplyConfigurationModules returns the lines that apply configurations add to go.mod and go.sum of a project. The
-// templates are not files of a project. `make golden` recomputes them from the root go.mod.
+// ApplyConfigurationModules returns the lines that a project with apply configurations adds to its go.mod and go.sum.
+// The templates are not files of a project. `make golden` recomputes them from the root go.mod.
 func ApplyConfigurationModules() (mod, sum Template[ModuleView]) {
 	mod = at[ModuleView]("applyconfiguration", "go.mod", plan.Generated)
 	return mod, at[ModuleView]("applyconfiguration", "go.sum", plan.Generated)
 }
 
-// APIModule returns go.mod and go.sum of the API packages of a project, if they are a separate module. `make golden`
-// recomputes them from those of a project.
+// APIModule returns go.mod and go.sum of a project's API packages, if these are a separate module. `make golden`
+// recomputes the templates from go.mod and go.sum of a project.
 func APIModule() []Template[ModuleView] {
 	return []Template[ModuleView]{at[ModuleView]("apimodule", "api/go.mod", plan.Shared),
 		at[ModuleView]("apimodule", "api/go.sum", plan.Shared)}
 }
 
-// APIModuleDoc returns a package for the API module before it has types: go vet fails for a module without packages.
+// APIModuleDoc returns a package for an API module that has no types yet, because go vet fails for a module without
+// packages.
 func APIModuleDoc() Template[ProjectView] {
 	return at[ProjectView]("apimodule", "api/doc.go", plan.User)
 }
 
-// APIApplyConfigurationModules returns the lines that apply configurations add to go.mod and go.sum of the API module.
+// APIApplyConfigurationModules returns the lines that an API module with apply configurations adds to its go.mod and
+// go.sum.
 func APIApplyConfigurationModules() (mod, sum Template[ModuleView]) {
 	mod = at[ModuleView]("apiapplyconfiguration", "go.mod", plan.Generated)
 	return mod, at[ModuleView]("apiapplyconfiguration", "go.sum", plan.Generated)
@@ -130,7 +132,7 @@ func Licenses() map[string]Template[LicenseView] {
 	}
 }
 
-// Version returns the file that names the group and version of an API package.
+// Version returns the file that declares the group and version of an API package.
 func Version() Template[VersionView] { return inPackage("groupversion_info.go", plan.User) }
 
 // VersionRegister returns the file that registers the kinds of an API package in a scheme.
@@ -151,7 +153,7 @@ func Sample() Template[KindView] {
 	}
 }
 
-// Roles returns the roles for the users of a kind.
+// Roles returns the roles that grant users access to a kind.
 func Roles() []Template[KindView] {
 	return []Template[KindView]{
 		{ID: "kind/config/rbac/kind_admin_role.yaml", path: func(k KindView) string {
@@ -209,7 +211,7 @@ func FurtherController() []Template[KindView] {
 	}
 }
 
-// StandIn returns the CRD that the tests in a directory install for an external kind that is not built in.
+// StandIn returns the CRD of an external kind that is not built in. The tests in a directory install it.
 func StandIn(folder string) Template[KindView] {
 	return Template[KindView]{
 		ID: "controller/internal/controller/testdata/kind_crd.yaml", Owner: plan.User,
@@ -231,8 +233,8 @@ func Conversion() []Template[ConversionView] {
 	return []Template[ConversionView]{doc, of("kind_version.go", ".go"), of("kind_version_test.go", "_test.go")}
 }
 
-// Webhooks returns the component that deploys the webhooks of a project, by the issuer of their certificates. All of it
-// is overwritten when the webhooks change.
+// Webhooks returns the files of the component that deploys the webhooks of a project, by the issuer of the
+// certificates. kctrl overwrites all of them when the webhooks change.
 func Webhooks() map[string][]Template[WebhooksView] {
 	const folder = "config/components/webhook/"
 	of := func(who string, files ...string) []Template[WebhooksView] {
@@ -261,7 +263,7 @@ func WebhookService() []Template[WebhooksView] {
 	}
 }
 
-// AllowWebhooks returns the network policy that allows requests of API servers to webhooks.
+// AllowWebhooks returns the network policy that allows requests from API servers to webhooks.
 func AllowWebhooks() Template[WebhooksView] {
 	return at[WebhooksView]("webhook", "config/components/network-policy/allow_webhooks.yaml", plan.Shared)
 }
@@ -337,7 +339,7 @@ func Chart() []Template[ChartView] {
 	return list
 }
 
-// Source returns the source that the lock records for the file.
+// Source returns the source of the file that PROJECT.lock records.
 func (t Template[V]) Source() string {
 	if t.Generator != "" {
 		return t.Generator

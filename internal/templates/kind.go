@@ -14,11 +14,11 @@ import (
 
 // KindNames are the settings of a kind. All are valid names.
 type KindNames struct {
-	// ProjectName, Repo and Header are the project's.
+	// ProjectName, Repo and Header are settings of the project.
 	ProjectName, Repo, Header string
 	// MultiGroup gives each group its own directories.
 	MultiGroup bool
-	// RestrictedTo is the namespace to which the controllers' rights are limited, or empty.
+	// RestrictedTo is the namespace to which the controllers' permissions are limited. Empty means all namespaces.
 	RestrictedTo string
 
 	// Group is the API group without the domain. It may be empty.
@@ -26,9 +26,10 @@ type KindNames struct {
 	Version, Kind, Plural string
 	// Namespaced makes the kind namespaced.
 	Namespaced bool
-	// Controller is the name of a further controller of the kind, or empty for the one with the name of the kind.
+	// Controller is the name of an additional controller of the kind. Empty means the controller with the name of the
+	// kind.
 	Controller string
-	// Path is the import path of an external kind's Go type.
+	// Path is the import path of the Go type, for an external kind.
 	Path string
 	// APIFolder is the directory of the API package, if it differs from the project's layout.
 	APIFolder string
@@ -38,14 +39,14 @@ type KindNames struct {
 type KindView struct {
 	VersionView
 	ProjectName string
-	// Kind is the Go type, and Plural the resource.
+	// Kind is the name of the Go type, and Plural the name of the resource.
 	Kind, Plural string
 	// Scope is Namespaced or Cluster.
 	Scope          string
 	NamespacedKind bool
 	// Alias is the local name of the API package in other packages.
 	Alias string
-	// Variable is a local variable of the kind's type that shadows no name in the templates.
+	// Variable is the name of a local variable of the kind's type. It shadows no name in the templates.
 	Variable string
 	// Reconciler is the Go type of the controller.
 	Reconciler string
@@ -57,13 +58,13 @@ type KindView struct {
 	// local name.
 	ControllerFolder, ControllerImportPath, ControllerAlias string
 	// ConversionFolder is the directory of the kind's conversions, ConversionImportPath its import path, and
-	// ConversionAlias its local name. WebhookFolder and so on are the same for the kind's webhooks.
+	// ConversionAlias its local name. WebhookFolder and the following fields are the same for the kind's webhooks.
 	ConversionFolder, ConversionImportPath, ConversionAlias string
 	WebhookFolder, WebhookImportPath, WebhookAlias          string
 	// MutatePath and ValidatePath are the URL paths of the defaulter and the validator. AdmissionName is the suffix of
 	// both webhooks' names.
 	MutatePath, ValidatePath, AdmissionName string
-	// Root is the path from the directory of a controller or webhook to that of the project.
+	// Root is the path from the directory of a controller or webhook to the directory of the project.
 	Root string
 	// Conversion is the variable that converts this version to and from the hub.
 	Conversion string
@@ -77,7 +78,7 @@ type KindView struct {
 	RolePrefix string
 	// CRDBase is the file of the CRD, relative to config/crd.
 	CRDBase string
-	// CRDBases is the path from the controller's directory to that of the CRDs.
+	// CRDBases is the path from the controller's directory to the directory of the CRDs.
 	CRDBases string
 	// SampleFile is the file of the sample in config/samples, and SampleName the name of its object. SampleNamespace is
 	// the namespace of the object. It is empty for a cluster-scoped kind, and if the sample belongs in the manager's
@@ -87,31 +88,32 @@ type KindView struct {
 	controller string
 	// Fields are the fields of the kind.
 	Fields FieldsView
-	// Operand is the workload of the kind's objects.
+	// Operand is the workload that the controller runs for each object.
 	Operand OperandView
-	// Protected is set for a group of the Kubernetes community, whose CRDs require an approval annotation.
+	// Protected is set if the group belongs to the Kubernetes community, so that its CRDs require an approval annotation.
 	Protected bool
 }
 
-// FieldsView has the data about a kind's fields and print columns. [NewKind] sets an example with the field message.
+// FieldsView has the data about a kind's fields and print columns. [NewKind] sets an example, which has the field
+// message.
 type FieldsView struct {
 	// Imports are the packages of the types.
 	Imports []Import
-	// Spec and Status are the fields of the structs as Go source. An empty Spec means the example.
+	// Spec and Status are the fields of the spec and the status as Go source. If Spec is empty, the example is used.
 	Spec, Status string
 	// Types are the declarations of the fields' types.
 	Types string
-	// ConditionsSay is a sentence on the conditions of the status.
+	// ConditionsSay is a sentence that describes the conditions of the status.
 	ConditionsSay string
 	// Names are the marker arguments for short names and categories.
 	Names string
-	// Columns are the markers of the print columns, and Scale that of the scale subresource.
+	// Columns are the markers of the print columns, and Scale is the marker of the scale subresource.
 	Columns []string
 	Scale   string
-	// Sample is a spec as YAML, indented.
+	// Sample is the spec of the sample, as indented YAML.
 	Sample string
 	// Test is the spec of a test object, as a composite literal without its type. TestChange is a statement that changes
-	// it.
+	// this spec.
 	Test, TestChange string
 	// FromSample makes the test load its object from the sample.
 	FromSample bool
@@ -123,13 +125,14 @@ type FieldsView struct {
 type OperandView struct {
 	// Label is the name of the containers. Key is the key of the label that selects Pods, and the name of the finalizer.
 	Label, Key string
-	// Port is the port of a Service, or 0 for none.
+	// Port is the port of the Service. 0 means that there is no Service.
 	Port int
 	// Finalizer is set if the controller cleans up deleted objects.
 	Finalizer bool
 }
 
-// WithOperand returns the view of a kind whose controller runs Deployments. It avoids the names of their packages.
+// WithOperand returns the view of a kind whose controller runs Deployments. Its names do not clash with the packages
+// that such a controller imports.
 func (k KindView) WithOperand(port int, finalizer bool) KindView {
 	lower := strings.ToLower(k.Kind)
 	k.Operand = OperandView{Label: lower, Key: k.QualifiedGroup + "/" + lower, Port: port, Finalizer: finalizer}
@@ -139,7 +142,7 @@ func (k KindView) WithOperand(port int, finalizer bool) KindView {
 	return k
 }
 
-// The default print columns.
+// These are the default print columns.
 const (
 	ReadyColumn = `+kubebuilder:printcolumn:name="Ready",type="string",JSONPath=".status.conditions[?(@.type=='Ready')].status"`
 	// AvailableColumn is for kinds whose controller runs Deployments.
@@ -148,7 +151,7 @@ const (
 	AgeColumn = `+kubebuilder:printcolumn:name="Age",type="date",JSONPath=".metadata.creationTimestamp"`
 )
 
-// exampleFields returns the fields of a kind that is created without flags for fields.
+// exampleFields returns the example fields of a kind that is created without flags for fields.
 func exampleFields(v KindView) FieldsView {
 	return FieldsView{
 		Imports:       []Import{{Alias: "metav1", Path: "k8s.io/apimachinery/pkg/apis/meta/v1"}},
@@ -167,7 +170,7 @@ type VersionView struct {
 	QualifiedGroup, Version string
 	// The name of the Go package, its directory in the project, and its import path.
 	Package, Folder, ImportPath string
-	// Objects are the sorted Go types to register: the kinds of the package and their lists.
+	// Objects are the sorted names of the Go types to register, which are the kinds of the package and their lists.
 	Objects []string
 }
 
@@ -269,7 +272,7 @@ func newVersion(n KindNames) VersionView {
 	return v
 }
 
-// TypesFile returns the path of the Go type.
+// TypesFile returns the path of the file that declares the Go type.
 func (k KindView) TypesFile() string {
 	return path.Join(k.Folder, strings.ToLower(k.Kind)+"_types.go")
 }
@@ -283,7 +286,7 @@ func (k KindView) roleFile(role string) string {
 	return strings.ReplaceAll(k.RolePrefix, "-", "_") + "_" + role + "_role.yaml"
 }
 
-// ControllerFile returns the path of the controller, or of its test if end is _test.go.
+// ControllerFile returns the path of the controller's file, or of its test if end is _test.go.
 func (k KindView) ControllerFile(end string) string {
 	return path.Join(k.ControllerFolder, k.controller+"_controller"+end)
 }
@@ -291,17 +294,17 @@ func (k KindView) ControllerFile(end string) string {
 // standIn returns the file name of the CRD that tests install for an external kind that is not built in.
 func (k KindView) standIn() string { return k.Plural + "." + k.QualifiedGroup + ".yaml" }
 
-// ConversionFile returns the path of the version's conversion, or of its test if end is _test.go.
+// ConversionFile returns the path of the file with the version's conversion, or of its test if end is _test.go.
 func (k KindView) ConversionFile(end string) string {
 	return path.Join(k.ConversionFolder, strings.ToLower(k.Kind)+"_"+k.Version+end)
 }
 
-// WebhookFile returns the path of a defaulter or validator, or of its test if end is _test.go.
+// WebhookFile returns the path of the file with a defaulter or validator, or of its test if end is _test.go.
 func (k KindView) WebhookFile(what, end string) string {
 	return path.Join(k.WebhookFolder, strings.ToLower(k.Kind)+"_"+what+end)
 }
 
-// shortGroup returns the group without the domain, or else the first part of the domain.
+// shortGroup returns the group without the domain. If that is empty, it returns the first part of the domain.
 func shortGroup(n KindNames) string {
 	if n.Group != "" {
 		return n.Group
@@ -350,7 +353,7 @@ func variable(kind string) string {
 	case upper < 0:
 		upper = len(kind)
 	case upper > 1 && unicode.IsLower(rune(kind[upper])):
-		upper-- // the last capital begins the next word, as in HTTPRoute
+		upper-- // the last capital letter begins the next word, as in HTTPRoute
 	}
 	name := strings.ToLower(kind[:upper]) + kind[upper:]
 	if token.IsKeyword(name) || types.Universe.Lookup(name) != nil || slices.Contains(takenNames(), name) {
@@ -359,7 +362,7 @@ func variable(kind string) string {
 	return name
 }
 
-// localVariable is [variable] for code that imports API packages of the kind's group in any version.
+// localVariable is like [variable], for code that may import API packages of the kind's group in any version.
 func localVariable(n KindNames) string {
 	name := variable(n.Kind)
 	version, ok := strings.CutPrefix(name, apiPrefix(identifier(shortGroup(n)))+"v")
@@ -369,7 +372,7 @@ func localVariable(n KindNames) string {
 	return name
 }
 
-// takenNames returns the imports and local variables of the controller and webhook templates.
+// takenNames returns the names of imports and local variables in the controller and webhook templates.
 func takenNames() []string {
 	return []string{
 		"about", "admission", "apierrors", "appsv1", "available", "before", "c", "cancel", "changed", "client", "condition",

@@ -19,7 +19,7 @@ import (
 	"github.com/kctrl-dev/kctrl"
 )
 
-// runtimeMetrics reads the runtime's source, and returns the labels of all registered metrics by their names in
+// runtimeMetrics reads the runtime's source and returns the labels of each registered metric, by the metric's name in
 // queries.
 func runtimeMetrics(t *testing.T) map[string][]string {
 	t.Helper()
@@ -116,8 +116,8 @@ var (
 	shownLabel = regexp.MustCompile(`\{\{\s*(?:\$labels\.)?([a-z_]+)\s*\}\}`)
 )
 
-// checkQuery fails the test if a query, or a text with labels of its result, uses a metric or label that the runtime
-// does not have.
+// checkQuery fails the test if a query, or the text that shows labels of its result, uses a metric or label that the
+// runtime does not have.
 func checkQuery(t *testing.T, metrics map[string][]string, query, shown string) {
 	t.Helper()
 	selectors := selectorOf.FindAllStringSubmatch(query, -1)

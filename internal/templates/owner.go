@@ -8,7 +8,7 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/scaffold/plan"
 )
 
-// OwnerOf returns the owner of a file by the source that PROJECT.lock records.
+// OwnerOf returns the owner of a file, given the source that PROJECT.lock records for it.
 func OwnerOf(source string) plan.Owner {
 	if owner, found := owners()[source]; found {
 		return owner

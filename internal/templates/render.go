@@ -13,13 +13,14 @@ import (
 //go:embed all:files
 var files embed.FS
 
-// functions are the only functions in templates. Views contain all derived names.
+// functions returns the only functions that templates can call. Names that need logic are in the views.
 func functions() template.FuncMap {
 	return template.FuncMap{"quote": strconv.Quote}
 }
 
-// Render returns the file for view; Go code is formatted. An error means that the template does not fit the view, or
-// that a value made the Go code invalid. Views from this package's constructors and valid names cause no errors.
+// Render returns the content of the file for view. It formats Go code. It returns an error if the template does not fit
+// the view, or if a value in the view makes the Go code invalid. Views that this package's constructors return for
+// valid names cause no errors.
 func (t Template[V]) Render(view V) ([]byte, error) {
 	source, err := files.ReadFile("files/" + t.ID + ".tmpl")
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// listed is one template of the index, whatever its view.
+// listed is one template of the index, with any view.
 type listed struct {
 	id, path, view string
 	render         func() ([]byte, error)
@@ -152,7 +152,8 @@ func TestEveryTemplateRenders(t *testing.T) {
 	}
 }
 
-// TestTemplatesLookLikeTheirOutput keeps decisions in Go: at most a tenth of the lines of a template are control lines.
+// TestTemplatesLookLikeTheirOutput keeps decisions in Go: at most a tenth of the lines of a template may be control
+// lines.
 func TestTemplatesLookLikeTheirOutput(t *testing.T) {
 	for _, template := range index(t) {
 		text, err := files.ReadFile("files/" + template.id + ".tmpl")

@@ -16,8 +16,8 @@ import (
 	"strings"
 )
 
-// limit is how many CPU seconds one test may use in make test. Ordinary tests stay far below it, so that a slow machine
-// does not reach it.
+// limit is the maximum number of CPU seconds of one test in make test. Ordinary tests stay far below it, so that they
+// do not exceed it on a slow machine.
 const limit = 60
 
 // goEnv returns a setting of the go command, or "" on an error.
@@ -51,7 +51,7 @@ func readCosts(file string) ([]cost, error) {
 	}
 }
 
-// tooExpensive returns an error for each test that uses more than limit without an entry in expensive.
+// tooExpensive returns an error for each test that uses more than limit and has no entry in expensive.
 func tooExpensive(costs []cost) (errs []error) {
 	for _, c := range costs {
 		if c.Test == "" || c.CPU <= limit || allowed(c) {
@@ -79,7 +79,7 @@ const (
 	scriptRow  = "script"
 )
 
-// row is a line of the table: CPU seconds in make test, and what make test-all adds.
+// row is a line of the table: the CPU seconds in make test, and the additional ones in make test-all.
 type row struct{ test, added float64 }
 
 // writeTable updates the table of costs in a page. A run of make test writes the first column and keeps the second one;
@@ -146,10 +146,10 @@ func parseTable(text string) map[string]row {
 	return rows
 }
 
-// leastCost is the least CPU seconds of a row in the table.
+// leastCost is the minimum number of CPU seconds of a row in the table.
 const leastCost = 10
 
-// formatTable returns the rows of at least leastCost, the most expensive ones first.
+// formatTable formats the rows that cost at least leastCost, the most expensive ones first.
 func formatTable(rows map[string]row) string {
 	var text strings.Builder
 	text.WriteString("\n| | | `make test` | `make test-all` adds |\n|---|---|---:|---:|\n")

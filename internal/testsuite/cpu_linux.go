@@ -31,7 +31,8 @@ func cpuOf(pid int) (seconds float64, ok bool) {
 	return seconds, true
 }
 
-// childrenCPU returns the CPU seconds of all processes that this one waited for, and of theirs.
+// childrenCPU returns the CPU seconds of all processes for which this one waited, and of the processes for which those
+// waited.
 func childrenCPU() (seconds float64, ok bool) {
 	var usage syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_CHILDREN, &usage); err != nil {

@@ -1,14 +1,14 @@
 // Command testsuite runs the tests of this repository, step by step, and reports progress and costs.
 //
-// make test calls it without flags. It runs all tests except the ones in [nightly], each of which has a reason and a
-// test that protects the same guarantee in make test. make test-all calls it with -all, which also runs the nightly
-// tests, the nightly steps and more seeds of each property.
+// make test calls it without flags. It runs all tests except those in [nightly]. Each entry there has a reason, and
+// names a test in make test that protects the same guarantee. make test-all calls the program with -all, which also
+// runs the nightly tests, the nightly steps and more seeds of each property.
 //
-// The program runs each test binary through itself (see measure), which adds up the CPU seconds of each test. A test
+// To measure the CPU seconds of each test, go test runs each test binary through this program (see measure). A test
 // that uses more than [limit] fails the run unless [expensive] has a reason for it. With -update it writes the costs to
 // docs/CONTRIBUTING.md. On systems without Linux's /proc it measures only the costs of packages.
 //
-// It runs the go command for packages and files, and imports no other package of kctrl.
+// The program gets packages and files from the go command, and imports no other package of kctrl.
 package main
 
 import (
@@ -46,8 +46,8 @@ func main() {
 	}
 }
 
-// run runs the steps and reports their results. It returns an error if a test failed or cost too much. An interrupted
-// run continues in the next one with the same resume directory.
+// run runs the steps and reports their results. It returns an error if a test failed or cost too much. If a run was
+// interrupted, the next run with the same resume directory continues it.
 func run(ctx context.Context, all, update bool, only, resume string) error {
 	if resume == "" {
 		scratch, err := os.MkdirTemp("", "testsuite")

@@ -58,7 +58,7 @@ func measured(args []string) (int, error) {
 	}
 	cmd := exec.Command(args[0], args[1:]...)
 	cmd.Stdin, cmd.Stderr = os.Stdin, os.Stderr
-	cmd.WaitDelay = 10 * time.Second // another process may hold the output open
+	cmd.WaitDelay = 10 * time.Second // another process may keep the output open
 	m := &meter{costs: map[string]float64{}}
 	cmd.Stdout = m.through(os.Stdout)
 	signals := make(chan os.Signal, 1)

@@ -11,19 +11,19 @@ import (
 	"time"
 )
 
-// meter attributes the CPU time of a test binary to its tests, by the lines that it prints when tests begin, pause and
-// end. Tests that run at the same time share the time equally.
+// meter attributes the CPU time of a test binary to its tests. It uses the lines that the binary prints when tests
+// begin, pause and end. Tests that run at the same time share the time equally.
 type meter struct {
-	pid     atomic.Int64 // of the test binary, 0 before it runs
+	pid     atomic.Int64 // pid of the test binary; 0 before it runs
 	line    []byte       // the last, incomplete line
 	out     io.Writer
 	last    float64 // CPU seconds at the last event
 	read    time.Time
-	running []string           // running tests without paused ones; a test precedes its subtests
+	running []string           // running tests, without paused tests; a test precedes its subtests
 	costs   map[string]float64 // CPU seconds, by test with at most one subtest
 }
 
-// through returns a writer that copies everything to out and measures.
+// through returns a writer that copies the output of the test binary to out, and measures the tests.
 func (m *meter) through(out io.Writer) io.Writer {
 	m.out = out
 	return m
@@ -97,7 +97,7 @@ func (m *meter) hasSubtest(name string) bool {
 	return false
 }
 
-// unit returns the test whose cost is limited: a test function, or one of its subtests.
+// unit returns the test to which the limit applies: a test function, or one of its subtests.
 func unit(name string) string {
 	parts := strings.SplitN(name, "/", 3)
 	return strings.Join(parts[:min(len(parts), 2)], "/")

@@ -216,8 +216,8 @@ var nightly = []test{
 	},
 }
 
-// onRealServer lists the tests that make test runs on the real API server, because it behaves differently there. All
-// other tests run in memory; make test-all runs all of them on both.
+// onRealServer lists the tests that make test runs on the real API server, because that server behaves differently.
+// make test runs all other tests on the in-memory server; make test-all runs all tests on both.
 var onRealServer = []real{
 	{"runtime/informer", `^(TestOnAServer|TestOnAServerThatFails)$`,
 		"watch cache, bookmarks and streaming lists depend on etcd and the cacher"},

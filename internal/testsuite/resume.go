@@ -11,8 +11,8 @@ import (
 	"strings"
 )
 
-// progress is a directory with the results of a run. The next run continues from it. It has the costs, the packages
-// that passed in each step, and the CPU seconds of all runs.
+// progress is a directory with the results of a run, from which the next run continues. It contains the costs, the
+// packages that passed in each step, and the CPU seconds of all runs.
 type progress struct {
 	dir  string
 	done map[string]bool // "step package"; the package is empty for a step with a command
@@ -20,7 +20,7 @@ type progress struct {
 
 // openProgress reads dir, which it creates, and drops the costs of packages that did not pass.
 func openProgress(dir string) (*progress, error) {
-	dir, err := filepath.Abs(dir) // test binaries run in the directories of their packages
+	dir, err := filepath.Abs(dir) // a test binary runs in the directory of its package
 	if err != nil {
 		return nil, err
 	}

@@ -3,9 +3,9 @@ package main
 // step is one call of the go command.
 type step struct {
 	name     string
-	dir      string   // of the module
+	dir      string   // directory of the module
 	env      []string // added to the environment
-	args     []string // of go test, packages included; empty for a step with a command
+	args     []string // arguments of go test, with packages; empty for a step with a command
 	command  []string // replaces go test
 	patterns []real   // if not empty, only these tests run
 	except   []string // directories of excluded packages
@@ -16,7 +16,8 @@ type step struct {
 // real is a test that runs on the real API server in make test.
 type real struct{ pkg, run, reason string }
 
-// tool is the environment of make build, the scripts and scaffolded projects too, so shared packages are compiled once.
+// tool is also the environment of make build, of scripts and of scaffolded projects, so the go command compiles shared
+// packages once.
 var tool = []string{"CGO_ENABLED=0", "GOFLAGS=-trimpath", "KCTRL_TEST_SERVER=in-memory"}
 
 var (
@@ -24,21 +25,22 @@ var (
 	realServer = []string{"KCTRL_TEST_SERVER=real"}
 )
 
-// testEnvironment has the packages that start test servers.
+// testEnvironment lists the packages that start test servers.
 var testEnvironment = []string{"runtime/testenv"}
 
-// manySeeds sets the number of fresh seeds of each property at night.
+// manySeeds sets the number of new seeds of each property in make test-all.
 const manySeeds = "KCTRL_TEST_SEEDS=5"
 
 // steps run in this order.
 var steps = []step{
-	// Scripts run without network, and some build programs that import controller-runtime.
+	// Scripts run without network. Some of them build programs that import controller-runtime, so its modules are
+	// downloaded before.
 	{
 		name: "download controller-runtime", dir: "compat/controller-runtime/apitest", env: tool,
 		command: []string{"go", "mod", "download"},
 	},
 	{
-		// In a workspace, the go command looks for json-patch/v5 in this module too.
+		// In a workspace, the go command also looks for json-patch/v5 in this module.
 		name: "download json-patch", dir: "compat/controller-runtime/apitest", env: tool,
 		command: []string{"go", "mod", "download", "github.com/evanphx/json-patch@v0.5.2"},
 	},
@@ -57,7 +59,7 @@ var steps = []step{
 		name: "runtime in memory", env: inMemory, race: true, args: []string{"-timeout", "40m", "./runtime/..."},
 		except: testEnvironment,
 	},
-	// Operators do not link the API server in memory, so only the tests above use the race detector on it.
+	// Operators do not link the in-memory API server, so only the tests above use the race detector on it.
 	{name: "API server in memory", env: tool, args: []string{"-timeout", "40m", "./testserver/...",
 		"./runtime/testenv/..."}},
 	{name: "runtime on the real server", env: realServer, race: true, args: []string{"-timeout", "40m"},

@@ -21,7 +21,7 @@ import (
 
 // The environment variables that the suite sets for measuring processes.
 const (
-	resultsVariable = "KCTRL_TESTSUITE_RESULTS" // the file that costs are appended to
+	resultsVariable = "KCTRL_TESTSUITE_RESULTS" // the file to which costs are appended
 	stepVariable    = "KCTRL_TESTSUITE_STEP"    // the index of the step in steps
 	allVariable     = "KCTRL_TESTSUITE_ALL"     // set if nightly tests run
 )
@@ -107,8 +107,7 @@ func testPackages(ctx context.Context, st step) ([]string, error) {
 
 const modulePath = "github.com/kctrl-dev/kctrl"
 
-// runStep runs one step. A failed test is recorded and does not stop the step. An error means that the step could not
-// run.
+// runStep runs one step. It records a failed test and continues. It returns an error if the step could not run.
 func (s *suite) runStep(ctx context.Context, p planned) error {
 	fmt.Fprintf(s.out, "\n== %s (%s)\n", p.name, s.elapsed())
 	cmd := exec.CommandContext(ctx, "go", "test")
@@ -144,7 +143,7 @@ func (s *suite) runStep(ctx context.Context, p planned) error {
 		}
 	}
 	cmd.Args = append(cmd.Args, p.packages...)
-	// Programs built with -trimpath do not know GOROOT, and tests read its source.
+	// Programs that are built with -trimpath do not contain GOROOT, but tests read the source there.
 	cmd.Env = append(cmd.Env, "GOROOT="+goEnv("GOROOT"))
 	cmd.Env = append(cmd.Env, resultsVariable+"="+s.results, stepVariable+"="+strconv.Itoa(p.index))
 	out, err := cmd.StdoutPipe()
@@ -169,11 +168,11 @@ type event struct {
 	Elapsed                                   float64
 }
 
-// slow is the time in seconds from which a test has its own line.
+// slow is the time in seconds from which a test gets its own line in the output.
 const slow = 15
 
-// report prints the results of packages and slow tests as they arrive, and the output of failed tests. If nothing ends,
-// it prints the running tests every half minute.
+// report prints the results of packages and slow tests when they arrive, and the output of failed tests. While no test
+// ends, it prints the running tests every half minute.
 func (s *suite) report(out io.Reader) {
 	var mu sync.Mutex // guards running and s.out
 	running := map[string]time.Time{}
@@ -282,7 +281,7 @@ func directory(pkg string) string {
 // replacedPath is the path of the module in compat/controller-runtime.
 const replacedPath = "sigs.k8s.io/controller-runtime"
 
-// short returns a package without the path of the module.
+// short returns the path of a package relative to the module.
 func short(pkg string) string {
 	if pkg == modulePath {
 		return "(root)"

@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-// TestRowsNameTests requires that the test and the guard of each row exist.
+// TestRowsNameTests checks that the test and the guard in each row exist.
 func TestRowsNameTests(t *testing.T) {
 	for _, row := range nightly {
 		if row.reason == "" {
@@ -45,7 +45,7 @@ func TestRowsNameTests(t *testing.T) {
 	}
 }
 
-// checkTests requires that the test function and the script of a pattern exist in a package.
+// checkTests checks that the test function and the script of a pattern exist in a package.
 func checkTests(t *testing.T, pkg, pattern string) {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join("..", "..", filepath.FromSlash(pkg), "*_test.go"))

@@ -14,18 +14,18 @@ import (
 	"github.com/spf13/afero"
 )
 
-// check returns an error for every file whose content differs from that in the changes, and for everything that
+// check returns an error for every file whose content differs from Before in the changes, and for everything that
 // prevents a new file.
 func (d disk) check(changes []Change) error {
 	var errs []error
-	folders, needed := map[string]error{}, map[string]bool{}
+	directories, needed := map[string]error{}, map[string]bool{}
 	for _, c := range changes {
 		for dir := path.Dir(c.Path); c.After != nil && !needed[dir]; dir = path.Dir(dir) {
 			needed[dir] = true
 		}
 	}
 	for _, c := range changes {
-		err := d.checkDir(path.Dir(c.Path), folders)
+		err := d.checkDir(path.Dir(c.Path), directories)
 		switch {
 		case err != nil:
 		case !utf8.ValidString(c.Path): // a journal is JSON
@@ -42,7 +42,7 @@ func (d disk) check(changes []Change) error {
 	return errors.Join(errs...)
 }
 
-// checkDir reports a file in the place of a directory once. known contains earlier results.
+// checkDir reports a file at the path of a directory, once for each path. known contains the results of earlier calls.
 func (d disk) checkDir(dir string, known map[string]error) error {
 	if dir == path.Dir(dir) {
 		return nil
@@ -94,10 +94,10 @@ func (d disk) checkTarget(c Change) error {
 	return nil
 }
 
-// InTheWay returns the error for an object on disk that prevents the write of a file.
+// InTheWay returns the error for an object on disk that prevents writing a file.
 func InTheWay(path, message string) error { return inTheWay(path, message, nil) }
 
-// NoDir returns the error for a path that leads through a file. It wraps syscall.ENOTDIR.
+// NoDir returns the error for a path that has a file where a directory is required. It wraps syscall.ENOTDIR.
 func NoDir(path string) error {
 	return inTheWay(path, "a file is where its directory should be", syscall.ENOTDIR)
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/afero"
 )
 
-// Step is called before every step that changes the disk. It is nil except in tests, which end the process there.
+// Step is called before every step that changes the disk. It is nil except in tests, which use it to end the process.
 var Step func()
 
 func step() {
@@ -19,10 +19,11 @@ func step() {
 	}
 }
 
-// disk is the file system of a transaction. Each method that changes something is one step, and a write is two.
+// disk is the file system of a transaction. Each method that changes the disk is one step, except that a write is two
+// steps.
 type disk struct{ afero.Fs }
 
-// linker is a file system that has hard links.
+// linker is a file system with hard links.
 type linker interface {
 	Link(from, to string) error
 }
@@ -84,7 +85,7 @@ func (d disk) removeIfEmpty(dir string) error {
 	return d.remove(dir)
 }
 
-// lstat describes name itself, even if it is a symbolic link, on file systems that have links.
+// lstat describes the file itself, even if it is a symbolic link, on file systems that have links.
 func (d disk) lstat(name string) (fs.FileInfo, error) {
 	if l, ok := d.Fs.(afero.Lstater); ok {
 		info, _, err := l.LstatIfPossible(name)
@@ -93,7 +94,7 @@ func (d disk) lstat(name string) (fs.FileInfo, error) {
 	return d.Stat(name)
 }
 
-// find returns the info of a regular file.
+// find returns the info of a regular file, and whether the file exists.
 func (d disk) find(name string) (_ fs.FileInfo, found bool) {
 	info, err := d.lstat(name)
 	if err != nil || !info.Mode().IsRegular() {
@@ -102,7 +103,7 @@ func (d disk) find(name string) (_ fs.FileInfo, found bool) {
 	return info, true
 }
 
-// hashFile returns the hash of a file, or "" if it cannot be read.
+// hashFile returns the hash of a file's content, or "" if the file cannot be read.
 func (d disk) hashFile(name string) string {
 	content, err := afero.ReadFile(d, name)
 	if err != nil {
@@ -111,7 +112,7 @@ func (d disk) hashFile(name string) string {
 	return hash(append([]byte{}, content...)) // an empty file differs from a missing one
 }
 
-// hash returns the hash of a content, or "" for a missing file.
+// hash returns the hash of a content, or "" for nil, which means a missing file.
 func hash(content []byte) string {
 	if content == nil {
 		return ""

@@ -1,6 +1,7 @@
-// Package transaction writes files: all changes of a command, or none.
+// Package transaction writes either all changes of a command to the disk, or none.
 //
-// A command takes the lock of its directory, recovers from a killed command, reads, plans its changes, and applies them:
+// A command acquires the lock of its directory, recovers from a killed command, reads files, plans its changes, and
+// applies them:
 //
 //	lock, err := transaction.Acquire(ctx, dir, transaction.LockOptions{})
 //	...
@@ -11,23 +12,24 @@
 //	...
 //	err = transaction.Apply(ctx, target, transaction.Options{Command: "kctrl init"}, changes)
 //
-// [Apply] first writes a journal of the changes, then every new content beside its target, and then moves these into
-// place and keeps the old files. Appending a line to the journal commits the changes. Before it, Apply rolls back if a
-// step fails or ctx ends, and [Recover] rolls back if the process died. After it, the old files are removed.
+// [Apply] first writes a journal of the changes. It then writes every new content to a temporary file beside its
+// target, moves the temporary files to their targets, and keeps the old files. Finally it appends a line to the
+// journal, which commits the changes, and removes the old files. If a step before the commit fails or ctx ends, Apply
+// rolls back all changes. If the process dies before the commit, [Recover] rolls them back.
 //
 // # Guarantees
 //
-//   - Whatever fails and wherever the process is killed, the tree is as before or as planned, at the latest after the
-//     next Recover. A loss of power is not covered: nothing is synced.
-//   - Every file is complete at every moment: readers see the old content or the new one. On a file system without hard
-//     links, a replaced file is missing for a moment, and a new one is empty for a moment.
-//   - A file that changed between its reading and its replacement is not overwritten. An edit between the death of a
-//     process and the recovery stays.
-//   - A target that is not a regular file is an error. No file is truncated.
-//   - Recover renames and removes only files of a transaction. A journal that came with a repository reaches nothing
-//     outside of the directory that is older than the journal.
+//   - After any failure, and if the process is killed at any point, the tree is either unchanged or as planned, at the
+//     latest after the next Recover. This does not include a loss of power, because the package does not sync files.
+//   - Every file is complete at all times: readers see either the old or the new content. On a file system without hard
+//     links, a replaced file is missing for a moment, and a new file is empty for a moment.
+//   - Apply does not overwrite a file that changed after the command read it. Recover keeps edits that were made after
+//     the process died.
+//   - A target that is not a regular file is an error. Apply truncates no file.
+//   - Recover renames and removes only files of a transaction. If a repository contains a forged journal, Recover does
+//     not touch files outside the directory that are older than the journal.
 //
 // # Concurrency
 //
-// Any number of processes may call all functions. The lock serializes commands in one directory.
+// All functions are safe for use by several processes. The lock serializes the commands in a directory.
 package transaction

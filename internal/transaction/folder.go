@@ -13,8 +13,8 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/regular"
 )
 
-// Dir is a directory as a file system. Names are relative to it, with slashes. A name or a symbolic link that leads
-// outside is an error, unless the directory was opened with [OpenWithOutside]. It is safe for concurrent use.
+// Dir is a directory as a file system. Names are relative to it and use slashes. It returns an error for a name or a
+// symbolic link that leads outside, unless [OpenWithOutside] opened the directory. It is safe for concurrent use.
 type Dir struct {
 	system  // for relative names
 	root    *os.Root
@@ -28,7 +28,8 @@ type system interface {
 	linker
 }
 
-// Open opens a directory. A missing one, or a file, is a *diagnostic.Error. The caller closes the Dir.
+// Open opens a directory. If the directory is missing or is a file, Open returns a *diagnostic.Error. The caller must
+// close the Dir.
 func Open(dir string) (*Dir, error) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
@@ -37,7 +38,7 @@ func Open(dir string) (*Dir, error) {
 	return &Dir{system: rooted{root}, root: root}, nil
 }
 
-// OpenWithOutside opens a directory as a Dir that also accepts absolute names of the operating system.
+// OpenWithOutside opens a directory as a Dir that also accepts the operating system's absolute names.
 func OpenWithOutside(dir string) (*Dir, error) {
 	f, err := Open(dir)
 	if err != nil {
@@ -66,7 +67,7 @@ func dirError(dir string, err error) error {
 	return e
 }
 
-// at returns the file system of a name.
+// at returns the file system that has a name.
 func (f *Dir) at(name string) system {
 	if f.outside && filepath.IsAbs(name) {
 		return everywhere{}
@@ -74,8 +75,8 @@ func (f *Dir) at(name string) system {
 	return f.system
 }
 
-// These methods are part of [afero.Fs] and [afero.Lstater], and accept absolute names. The others accept only relative
-// names. Rename and Link take two relative names or two absolute ones.
+// These methods implement [afero.Fs] and [afero.Lstater], and accept absolute names. All other methods accept only
+// relative names. Rename and Link take two relative names or two absolute names.
 
 func (f *Dir) Open(name string) (afero.File, error) { return f.at(name).Open(name) }
 
@@ -101,7 +102,7 @@ func (r rooted) Create(name string) (afero.File, error) {
 	return r.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o666)
 }
 
-// Open does not wait for a pipe or a device: it returns regular.ErrNotRegular.
+// Open does not block on a pipe or a device: it returns regular.ErrNotRegular.
 func (r rooted) Open(name string) (afero.File, error) {
 	return opened(regular.Check(r.Root.OpenFile(name, regular.Flags, 0)))
 }
@@ -115,7 +116,7 @@ func (r rooted) LstatIfPossible(name string) (fs.FileInfo, bool, error) {
 	return info, true, err
 }
 
-// opened returns a nil interface on an error, instead of an interface with a nil *os.File.
+// opened returns a nil interface if err is not nil, instead of an interface that contains a nil *os.File.
 func opened(file *os.File, err error) (afero.File, error) {
 	if err != nil {
 		return nil, err

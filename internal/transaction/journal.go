@@ -14,8 +14,7 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
 )
 
-// The names of the files of a transaction. In the names of files beside their targets, the process id follows the
-// prefix.
+// The names of the files of a transaction. In the name of a file beside its target, the process id follows the prefix.
 const (
 	prefix       = ".kctrl-"
 	journalName  = prefix + "journal"
@@ -23,7 +22,8 @@ const (
 	backupSuffix = ".old"
 )
 
-// A journal is a line with a record in JSON. A second line commits it, unless a third line withdraws the commit.
+// A journal begins with a line that contains a record in JSON. A second line commits the record, unless a third line
+// withdraws the commit.
 const (
 	committed = "done\n"
 	withdrawn = "\nundo\n"
@@ -31,13 +31,13 @@ const (
 
 // Interrupted describes a command that was killed while it wrote.
 type Interrupted struct {
-	// Command is the command of the user, such as "kctrl init".
+	// Command is the command that the user ran, such as "kctrl init".
 	Command string
-	// Files is the number of files that it was about to change.
+	// Files is the number of files that the command intended to change.
 	Files int
 }
 
-// begin writes the journal, before anything changes.
+// begin writes the journal, before the transaction changes anything.
 func (t *transaction) begin() error {
 	text, err := json.Marshal(t.record)
 	if err != nil {
@@ -50,7 +50,7 @@ func (t *transaction) begin() error {
 	}
 	err = create(".")
 	if first := t.Files[0].Path; (errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS)) && path.IsAbs(first) {
-		// A command that writes only elsewhere needs no write permission in its own directory.
+		// A command that writes only to other directories needs no write permission in its own directory.
 		dir := path.Dir(first)
 		if missing := t.missingDirs(dir, map[string]bool{}); len(missing) > 0 {
 			dir = path.Dir(missing[0])
@@ -66,13 +66,13 @@ func (t *transaction) begin() error {
 	return errors.Join(append([]error{writeError(t.Files[0].Path, err)}, t.forget()...)...)
 }
 
-// commit records that the changes were made.
+// commit records that all changes are complete.
 func (t *transaction) commit() error {
 	err := t.write(t.journal, os.O_APPEND, 0, []byte(committed))
 	if err == nil {
 		return nil
 	}
-	// The line may have been written in spite of the error.
+	// The line may be on disk although the write returned an error.
 	_ = t.write(t.journal, os.O_APPEND, 0, []byte(withdrawn))
 	return writeError(t.Files[0].Path, err)
 }
@@ -80,7 +80,7 @@ func (t *transaction) commit() error {
 // forget removes the journal of a transaction that was rolled back.
 func (t *transaction) forget() []error {
 	err := t.remove(t.journal)
-	// A read-only file system reports an error for a missing file, too.
+	// A read-only file system also reports an error for a missing file.
 	if _, found := t.find(t.journal); err == nil || !found {
 		return nil
 	}
@@ -90,7 +90,7 @@ func (t *transaction) forget() []error {
 // errBroken reports a journal that this kctrl has not written.
 var errBroken = errors.New("not a journal of this kctrl")
 
-// parseJournal reads a journal. begun is false for an incomplete one, whose transaction has changed nothing.
+// parseJournal reads a journal. begun is false for an incomplete journal, whose transaction has not changed anything.
 func parseJournal(d disk, name string, text []byte) (t *transaction, begun, done bool, err error) {
 	t = &transaction{disk: d, journal: name}
 	line, rest, begun := strings.Cut(string(text), "\n")
@@ -113,14 +113,14 @@ func parseJournal(d disk, name string, text []byte) (t *transaction, begun, done
 	return t, true, rest == committed, nil
 }
 
-// isTarget reports whether a transaction can change a file or directory of this name.
+// isTarget reports whether a transaction may change a file or directory with this name.
 func isTarget(name string) bool {
 	return name == path.Clean(name) && name != "." && (path.IsAbs(name) || fs.ValidPath(name))
 }
 
-// Find returns a killed command with incomplete changes. It changes nothing.
-func Find(fsys afero.Fs, folders ...string) (Interrupted, bool, error) {
-	for _, name := range journals(folders) {
+// Find returns a killed command whose changes are incomplete. It changes nothing.
+func Find(fsys afero.Fs, directories ...string) (Interrupted, bool, error) {
+	for _, name := range journals(directories) {
 		t, begun, done, err := disk{fsys}.readJournal(name)
 		if err != nil || begun && !done {
 			return t.interrupted(), err == nil, err
@@ -130,10 +130,10 @@ func Find(fsys afero.Fs, folders ...string) (Interrupted, bool, error) {
 }
 
 // Recover rolls back the incomplete changes of killed commands, and removes their temporary files. It returns the last
-// command that it rolled back. The caller holds the lock of the directory. Journals are in the directory itself, and
-// may be in the given directories, which are absolute.
-func Recover(fsys afero.Fs, folders ...string) (interrupted Interrupted, found bool, err error) {
-	for _, name := range journals(folders) {
+// command that it rolled back. The caller must hold the lock of the directory. Recover reads journals in the directory
+// itself and in directories, which are absolute paths.
+func Recover(fsys afero.Fs, directories ...string) (interrupted Interrupted, found bool, err error) {
+	for _, name := range journals(directories) {
 		t, begun, done, err := disk{fsys}.readJournal(name)
 		var errs []error
 		switch {
@@ -155,15 +155,15 @@ func Recover(fsys afero.Fs, folders ...string) (interrupted Interrupted, found b
 	return interrupted, found, nil
 }
 
-func journals(folders []string) []string {
+func journals(directories []string) []string {
 	names := []string{journalName}
-	for _, dir := range folders {
+	for _, dir := range directories {
 		names = append(names, path.Join(dir, journalName))
 	}
 	return names
 }
 
-// readJournal reads a journal. If there is none, t is nil.
+// readJournal reads a journal. If the journal does not exist, t is nil.
 func (d disk) readJournal(name string) (t *transaction, begun, done bool, err error) {
 	info, found := d.find(name)
 	if !found {

@@ -12,16 +12,16 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
 )
 
-// Lock is a lock on a directory. Commands that write take it before they read. It is advisory. The operating system
+// Lock is an advisory lock on a directory. Commands that write acquire it before they read. The operating system
 // releases it when the process dies.
 type Lock struct{ file *os.File }
 
 // LockOptions configure [Acquire].
 type LockOptions struct {
-	// Shared is for commands that only read. Any number of them can hold the lock at once, but not together with a
-	// command that writes.
+	// Shared is for commands that only read. Any number of them can hold the lock at the same time, but not while a
+	// writing command holds it.
 	Shared bool
-	// Waiting is called once if the lock is not available for a while. It may be nil.
+	// Waiting is called once if Acquire has to wait for the lock for some time. It may be nil.
 	Waiting func()
 }
 
@@ -32,14 +32,14 @@ var (
 	errNoLocks = errors.New("no locks on directories")
 )
 
-// patience is the time to wait for the lock before Waiting is called.
+// patience is the time that Acquire waits for the lock before it calls Waiting.
 const patience = time.Second
 
-// Acquire takes the lock of a directory. It waits until the lock is available or ctx ends.
+// Acquire acquires the lock of a directory. It waits until the lock is available or ctx ends.
 //
-// Acquire locks the directory itself, which leaves no lock file behind. If the file system does not support that, as on
-// Windows and on some network file systems, it locks a file in the cache directory of the user instead. Such a lock
-// does not exclude other users.
+// Acquire locks the directory itself, so that no lock file remains. If the file system does not support that, as on
+// Windows and on some network file systems, it locks a file in the user's cache directory instead. Such a lock does not
+// exclude other users.
 func Acquire(ctx context.Context, dir string, o LockOptions) (*Lock, error) {
 	file, err := os.Open(dir)
 	if err != nil {
@@ -65,7 +65,7 @@ func Acquire(ctx context.Context, dir string, o LockOptions) (*Lock, error) {
 	return &Lock{file}, nil
 }
 
-// Release releases the lock. It may be called again, and on nil.
+// Release releases the lock. The caller may call it several times, and on nil.
 func (l *Lock) Release() {
 	if l != nil {
 		l.file.Close()
@@ -91,7 +91,7 @@ func wait(ctx context.Context, file *os.File, o LockOptions) error {
 	}
 }
 
-// standIn opens the file that is locked in place of a directory that cannot be locked.
+// standIn opens the file that Acquire locks instead of a directory that cannot be locked.
 func standIn(dir string) (*os.File, error) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// tryLock takes the lock of a file or directory, or returns errBusy or errNoLocks.
+// tryLock acquires the lock of a file or directory, or returns errBusy or errNoLocks.
 func tryLock(file *os.File, shared bool) error {
 	how := unix.LOCK_EX
 	if shared {

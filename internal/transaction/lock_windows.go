@@ -7,7 +7,7 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// tryLock takes the lock of a file, or returns errBusy. For a directory, it returns errNoLocks.
+// tryLock acquires the lock of a file, or returns errBusy. For a directory, it returns errNoLocks.
 func tryLock(file *os.File, shared bool) error {
 	if info, err := file.Stat(); err == nil && info.IsDir() {
 		return errNoLocks

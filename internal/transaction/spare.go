@@ -5,11 +5,12 @@ import (
 	"os"
 )
 
-// spareFiles is the maximum number of files that a rollback opens at once: a file and two of its parent directories.
+// spareFiles is the maximum number of files that a rollback has open at the same time: a file and two of its parent
+// directories.
 const spareFiles = 3
 
-// spare are open files that a transaction holds while it makes changes. Their release leaves room for a rollback when
-// the process has reached its limit on open files.
+// spare has open files that a transaction holds while it makes changes. If the process has reached its limit on open
+// files, closing them makes a rollback possible.
 type spare []io.Closer
 
 // holdSpare opens the files. It may return open files together with an error.
@@ -24,7 +25,7 @@ func holdSpare() (s spare, err error) {
 	return s, nil
 }
 
-// release closes the files. It may be called again.
+// release closes the files. The caller may call it several times.
 func (s *spare) release() {
 	for _, file := range *s {
 		_ = file.Close()

@@ -23,29 +23,29 @@ import (
 type Change struct {
 	// Path is relative to the directory, with slashes, or absolute if the file system accepts absolute names.
 	Path string
-	// Before is the current content, nil if the file does not exist. After is the new content, nil to remove the file.
-	// Apply does not modify either.
+	// Before is the current content; it is nil if the file does not exist. After is the new content; it is nil to remove
+	// the file. Apply does not modify either.
 	Before, After []byte
-	// Mode is the permissions of a new file, before the umask. An existing file keeps its own.
+	// Mode has the permissions of a new file, before the umask. An existing file keeps its permissions.
 	Mode fs.FileMode
 }
 
 // Options are the options of [Apply].
 type Options struct {
-	// Command names the writing command for users, such as "kctrl init".
+	// Command is the writing command in messages for users, such as "kctrl init".
 	Command string
-	// FolderMode is the permissions of new directories, before the umask; 0 means 0o755.
+	// FolderMode has the permissions of new directories, before the umask; 0 means 0o755.
 	FolderMode fs.FileMode
 }
 
-// Apply makes all changes, or none. The caller holds the lock of the directory, and has called [Recover].
+// Apply makes all changes, or none. The caller must hold the lock of the directory, and must have called [Recover].
 //
-// Apply first checks that every file has the content Before. An error up to the last file, and the end of ctx, roll
-// back all changes: contents, permissions and directories. Apply then removes the old files. An error from that step
-// reports that the changes are made, and names the remaining file.
+// Apply first checks that every file has the content Before. If writing any file fails or ctx ends, Apply rolls back
+// all changes of contents, permissions and directories. After it has written all files, Apply removes the old files. An
+// error in that last step states that the changes are complete, and names the remaining file.
 //
-// Errors are *diagnostic.Error with the file that caused them, or the cause of ctx. errors.Is finds the cause, such as
-// fs.ErrPermission.
+// An error is a *diagnostic.Error about the file that caused it, or the cause of ctx. errors.Is finds the underlying
+// error, such as fs.ErrPermission.
 func Apply(ctx context.Context, fsys afero.Fs, o Options, changes []Change) error {
 	if len(changes) == 0 {
 		return nil
@@ -70,13 +70,13 @@ func Apply(ctx context.Context, fsys afero.Fs, o Options, changes []Change) erro
 	return errors.Join(t.finish()...)
 }
 
-// transaction is a set of changes on its way to the disk. Its files lie beside their targets and begin with ".kctrl-",
-// so that Go, kustomize and kctrl ignore them.
+// transaction is a set of changes while they are written to the disk. Its temporary files are beside their targets,
+// with names that begin with ".kctrl-", so that Go, kustomize and kctrl ignore them.
 type transaction struct {
 	disk
-	// journal is the path of the file that holds the record.
+	// journal is the path of the journal, which contains the record.
 	journal string
-	// since is the time of a journal that was read, and zero for a transaction of this process.
+	// since is the time of a journal that Recover read; it is zero for a transaction of this process.
 	since time.Time
 	record
 }
@@ -94,11 +94,12 @@ type entry struct {
 	Path string
 	// Temporary is the base name of the files beside Path, without their suffixes.
 	Temporary string
-	// Before and After are the hashes of the contents, empty for a missing file.
+	// Before and After are the hashes of the contents; a hash is empty for a missing file.
 	Before, After string
 }
 
-// staged is the name of the new content until it is in place. backup is the name of the old content from then on.
+// staged is the name of the new content until it is at its final path. backup is the name of the old content after
+// that.
 func (e entry) staged() string { return path.Join(path.Dir(e.Path), e.Temporary+stagedSuffix) }
 func (e entry) backup() string { return path.Join(path.Dir(e.Path), e.Temporary+backupSuffix) }
 
@@ -115,7 +116,8 @@ func newTransaction(d disk, o Options, changes []Change) *transaction {
 	return t
 }
 
-// missingDirs returns the missing parents of dir, and dir if missing, that are not in seen, parents first.
+// missingDirs returns the missing parents of dir, and dir itself if it is missing, except directories in seen. Parents
+// come first.
 func (d disk) missingDirs(dir string, seen map[string]bool) []string {
 	if seen[dir] || dir == path.Dir(dir) {
 		return nil
@@ -151,7 +153,7 @@ func (t *transaction) run(ctx context.Context, o Options, changes []Change) erro
 	return t.commit()
 }
 
-// stage writes the new content of a file beside it.
+// stage writes the new content of a file to a temporary file beside it.
 func (t *transaction) stage(c Change, e entry) error {
 	if c.After == nil {
 		return nil
@@ -175,12 +177,13 @@ func (t *transaction) stage(c Change, e entry) error {
 	return nil
 }
 
-// replace moves the staged content of a file into place, or a deleted file away.
+// replace moves the staged content of a file to its final path, or moves a deleted file away.
 func (t *transaction) replace(c Change, e entry) error {
 	if c.Before == nil {
 		return t.create(e)
 	}
-	// With a hard link, the name always refers to a file. Without one, or to delete it, the file moves away.
+	// With a hard link, a file always exists under the name. Without a link, or for a deletion, the file is moved away
+	// first.
 	var err error
 	if c.After == nil || t.link(e.Path, e.backup()) != nil {
 		err = t.rename(e.Path, e.backup())
@@ -202,12 +205,12 @@ func (t *transaction) replace(c Change, e entry) error {
 	return nil
 }
 
-// create gives the staged content of a new file its name, and fails if the name is taken. The staged name stays until
-// the end: undo recognizes the file by it.
+// create gives the staged content of a new file its final name, and fails if the name is in use. The staged name
+// remains until the end, because undo recognizes the file by it.
 func (t *transaction) create(e entry) error {
 	err := t.link(e.staged(), e.Path)
 	if err != nil && !errors.Is(err, fs.ErrExist) {
-		// Without links, an empty file reserves the name.
+		// Without hard links, an empty file reserves the name.
 		if err = t.write(e.Path, os.O_CREATE|os.O_EXCL, 0o600, nil); err == nil {
 			err = t.rename(e.staged(), e.Path)
 		}
@@ -221,8 +224,8 @@ func (t *transaction) create(e entry) error {
 	return nil
 }
 
-// undo rolls back all changes in reverse order, and returns the errors. After an error the journal stays, and the next
-// command tries again.
+// undo rolls back all changes in reverse order, and returns the errors. After an error the journal remains, so that the
+// next command tries again.
 func (t *transaction) undo() []error {
 	var errs []error
 	for _, e := range slices.Backward(t.Files) {
@@ -230,7 +233,7 @@ func (t *transaction) undo() []error {
 			errs = append(errs, byHand(err))
 		}
 	}
-	// The removal of one directory changes the time of its parent.
+	// Removing a directory changes the time of its parent.
 	made := map[string]bool{}
 	for _, dir := range t.Dirs {
 		info, err := t.lstat(dir)
@@ -250,20 +253,20 @@ func (t *transaction) undo() []error {
 	return t.forget()
 }
 
-// canHaveMade reports whether the transaction can have made a file or directory. Outside of the directory, it cannot
-// have made files older than its journal, which may have come with a repository.
+// canHaveMade reports whether the transaction may have created a file or directory. Outside the directory, it cannot
+// have created files that are older than its journal, which may come from a repository.
 func (t *transaction) canHaveMade(name string, info fs.FileInfo) bool {
 	return !path.IsAbs(name) || !info.ModTime().Before(t.since)
 }
 
-// undoEntry rolls one file back.
+// undoEntry rolls back one file.
 func (t *transaction) undoEntry(e entry) *diagnostic.Error {
 	staged, _ := t.find(e.staged())
 	_, hasBackup := t.find(e.backup())
 	target, hasTarget := t.find(e.Path)
 	switch {
 	case hasBackup:
-		// Any other content is an edit that came later.
+		// Any other content is a later edit.
 		if now := t.hashFile(e.Path); hasTarget && now != e.After && now != e.Before {
 			break
 		}
@@ -275,7 +278,7 @@ func (t *transaction) undoEntry(e entry) *diagnostic.Error {
 			return diagnostic.AtFile(e.Path, "cannot be removed again", err)
 		}
 	}
-	// A rename onto a second name of the same file leaves both.
+	// A rename to another name of the same file keeps both names.
 	for _, name := range []string{e.backup(), e.staged()} {
 		if err := t.removeFound(name); err != nil {
 			return diagnostic.AtFile(name, "cannot be removed again", err)
@@ -292,7 +295,7 @@ func (t *transaction) isOurs(e entry, staged, target fs.FileInfo) bool {
 	return t.canHaveMade(e.Path, target) && t.hashFile(e.Path) == e.After
 }
 
-// finish removes the old files, and the directories that deleting files has emptied.
+// finish removes the old files, and the directories that became empty because files were deleted.
 func (t *transaction) finish() []error {
 	var errs []error
 	left := func(name, problem string, err error) {
@@ -315,7 +318,7 @@ func (t *transaction) finish() []error {
 	if len(errs) > 0 {
 		return errs
 	}
-	// Remove the journal last: with it, the next command finds the remaining files.
+	// Remove the journal last, because the next command finds the remaining files with it.
 	if err := t.remove(t.journal); err != nil && !regular.IsMissing(err) {
 		left(t.journal, "their journal cannot be removed", err)
 	}

@@ -25,7 +25,7 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// tree has the content of a directory: texts and modes by path.
+// tree returns the content of a directory: file contents and modes by path.
 func tree(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	found := map[string]string{}
@@ -151,7 +151,7 @@ func TestEditsAfterADeathAreKept(t *testing.T) {
 		}
 		for _, name := range []string{"update", "sub/deep/delete", "a/b/create"} {
 			must(t, os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o755))
-			// Save like an editor: another file replaces this one.
+			// Save as an editor does: another file replaces this one.
 			must(t, os.WriteFile(filepath.Join(dir, "edited"), []byte("mine"), 0o644))
 			must(t, os.Rename(filepath.Join(dir, "edited"), filepath.Join(dir, name)))
 		}

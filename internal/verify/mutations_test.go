@@ -235,8 +235,8 @@ var mutations = []struct {
 		}
 		var fields []any
 		v := m.version()
-		spec,
-			_ := v["schema"].(map[string]any)["openAPIV3Schema"].(map[string]any)["properties"].(map[string]any)["spec"].(map[string]any)
+		schema := v["schema"].(map[string]any)["openAPIV3Schema"].(map[string]any)
+		spec, _ := schema["properties"].(map[string]any)["spec"].(map[string]any)
 		properties, ok := spec["properties"].(map[string]any)
 		if !ok {
 			return false

@@ -58,7 +58,7 @@ func check(d manifest.Document) record {
 	spec := of.CRD.Spec
 	found.Name, found.Group, found.Pos = of.CRD.Name, spec.Group, of.At("metadata", "name")
 	if found.Partial = of.IsPatch(); found.Partial {
-		// A file that the user named and that has a patch gets one finding.
+		// A patch in a file that the user named causes a single finding.
 		found.add(of.Patch(), false)
 		return found
 	}

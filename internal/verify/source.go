@@ -19,10 +19,11 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/verify/sample"
 )
 
-// exampleMarker is the prefix of the markers of examples.
+// exampleMarker is the prefix of markers that contain examples.
 var exampleMarker = []byte("+kctrl:example:")
 
-// source checks the Go packages in a directory by their syntax: the examples in markers of kinds, and the conventions.
+// source checks the syntax trees of the Go packages in a directory: the examples in markers of kinds, and the
+// conventions.
 func (r *run) source(ctx context.Context, dir string) error {
 	rel, err := filepath.Rel(r.Dir, dir)
 	if err != nil || !filepath.IsLocal(rel) {
@@ -47,7 +48,7 @@ func (r *run) source(ctx context.Context, dir string) error {
 	return nil
 }
 
-// example checks the object in a marker of an example. It ignores other markers.
+// example checks the object in an example marker. It ignores other markers.
 func (r *run) example(program *load.Program, pkg *load.Package, at markers.Marker) {
 	text, words, refused, offset := "", "", false, markers.ValueOffset(at.Text)
 	switch value := at.Value.(type) {

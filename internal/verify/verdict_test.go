@@ -27,8 +27,8 @@ import (
 // corpusVariable names the environment variable with further directories of CRDs, separated like the elements of PATH.
 const corpusVariable = "KCTRL_TEST_CRDS"
 
-// TestVerdictIsTheServers creates CRDs on an API server in a dry run, and checks the same CRDs with kctrl: the CRDs of
-// this repository, those of corpusVariable, and mutants of both. Both sides must accept or reject each for the same
+// TestVerdictIsTheServers checks CRDs with kctrl, and creates them on an API server in a dry run: the CRDs of this
+// repository, those of corpusVariable, and mutants of both. Both sides must accept or reject each CRD for the same
 // reasons.
 func TestVerdictIsTheServers(t *testing.T) {
 	server := newServer(t)
@@ -239,7 +239,7 @@ func texts(found []*diagnostic.Error) []string {
 }
 
 // essenceOf returns the part of a reason that does not repeat a value: the first message of a compiler, or the text
-// after the last colon. It returns "" for reasons that are caused by others.
+// after the last colon. It returns "" for reasons that only follow from other reasons.
 func essenceOf(reason string) string {
 	if strings.Contains(reason, "contributed to estimated rule cost total") ||
 		strings.Contains(reason, "estimated rule cost total for entire") ||

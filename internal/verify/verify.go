@@ -1,8 +1,8 @@
 // Package verify checks CRDs and objects of their kinds without an API server.
 //
 // The CRDs come from YAML files and from the Go packages of a module, for which kctrl's generators run in memory. Each
-// finding has a position: the field, type or marker in Go if possible, otherwise the line and column in YAML. One run
-// reports all findings.
+// finding has a position: the field, type or marker in the Go source if possible, otherwise the line and column in the
+// YAML file. One run reports all findings.
 package verify
 
 import (
@@ -31,7 +31,7 @@ import (
 // Finding is one problem.
 type Finding struct {
 	*diagnostic.Error
-	// Warning reports whether API servers accept it.
+	// Warning reports whether API servers accept the object in spite of the problem.
 	Warning bool
 }
 
@@ -61,7 +61,7 @@ type Result struct {
 	CRDs, Objects int
 }
 
-// CodeNothing is the code of the finding for a name that has nothing to check.
+// CodeNothing is the code of the finding for an argument that contains nothing to check.
 const CodeNothing = "nothing-to-verify"
 
 // Run checks the files and directories in the options. The error reports that the check could not run.
@@ -107,7 +107,7 @@ func (r *run) add(err error, warning bool) {
 	}
 }
 
-// name checks a file or a directory.
+// name checks the file or directory with a name.
 func (r *run) name(ctx context.Context, name string) error {
 	path := name
 	if !filepath.IsAbs(path) {
@@ -214,7 +214,7 @@ func patterns(rel string) []string {
 	return []string{"./" + filepath.ToSlash(rel) + "/..."}
 }
 
-// file reads the CRDs and objects of a YAML file. asked reports whether the user named the file.
+// file reads the CRDs and objects of a YAML file. asked reports whether the command line contains the file.
 func (r *run) file(path string, asked bool) {
 	pos := diagnostic.InProject(r.Dir, path)
 	text, err := regular.ReadFile(path)
@@ -247,7 +247,7 @@ func (r *run) file(path string, asked bool) {
 	}
 }
 
-// definition checks a CRD. asked reports whether the user named its file.
+// definition checks a CRD. asked reports whether the command line contains its file.
 func (r *run) definition(d manifest.Document, asked bool) {
 	found := r.recordOf(d)
 	if found.Partial && !asked {
@@ -287,7 +287,7 @@ func (r *run) twins() {
 	}
 }
 
-// learn adds the CRDs of all groups of the objects to kinds.
+// learn adds to kinds the CRDs whose groups occur in the objects.
 func (r *run) learn() {
 	groups := map[string]bool{}
 	for _, d := range r.objects {

@@ -17,9 +17,9 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/scaffold/plan"
 )
 
-// Fix is a correction of one finding.
+// Fix is the suggested fix of one finding.
 type Fix struct {
-	// File is the name of the file, relative to the directory of the run.
+	// File is the file name, relative to Options.Dir.
 	File  string
 	edits []edit
 }
@@ -30,7 +30,7 @@ type edit struct {
 	text       []byte
 }
 
-// addFix keeps a correction that changes one file and does not overlap with an earlier one.
+// addFix adds a fix to the result if it changes only one file and does not overlap with an earlier fix.
 func (r *Result) addFix(dir string, set *token.FileSet, suggested analysis.SuggestedFix) {
 	var fix Fix
 	for _, e := range suggested.TextEdits {
@@ -67,8 +67,7 @@ func overlap(a, b []edit) bool {
 	return false
 }
 
-// Plan adds the corrections to a plan for the directory of the run, and returns how many there are. It removes imports
-// that are no longer used.
+// Plan adds the fixes to a plan for dir, and returns their number. It removes imports that the fixes make unused.
 func (r *Result) Plan(dir string, p *plan.Plan) (int, error) {
 	byFile := map[string][]edit{}
 	for _, fix := range r.Fixes {
@@ -103,7 +102,7 @@ func applied(content []byte, edits []edit) []byte {
 	return out.Bytes()
 }
 
-// tidied formats changed source, without the imports that only the original used.
+// tidied returns changed source, formatted and without the imports that only the original used.
 func tidied(name string, after, before []byte) ([]byte, error) {
 	set := token.NewFileSet()
 	file, err := parser.ParseFile(set, name, after, parser.ParseComments)

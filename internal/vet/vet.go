@@ -1,5 +1,5 @@
-// Package vet runs the rules of the public package vet on the packages of a module: it loads them, reports findings
-// with positions, and names the packages that it could not check.
+// Package vet runs the rules of the public package vet on the packages of a module. It loads the packages, and returns
+// the findings with positions and the packages that it could not check.
 package vet
 
 import (
@@ -25,39 +25,39 @@ import (
 	"github.com/kctrl-dev/kctrl/vet"
 )
 
-// Options select what to check.
+// Options select the packages to check.
 type Options struct {
-	// Dir is the absolute directory of the go command. Names of files are relative to it.
+	// Dir is the absolute directory in which the go command runs. File names in results are relative to it.
 	Dir string
-	// Patterns are the packages; none means "./...".
+	// Patterns are package patterns. Empty means "./...".
 	Patterns []string
 	// Tags are build tags.
 	Tags []string
 }
 
-// Result is the result of a run.
+// Result is the result of [Run].
 type Result struct {
 	// Packages is the number of checked packages.
 	Packages int
-	// Findings are the findings of rules, ordered by position, with the name of the rule as code.
+	// Findings are the findings of the rules, ordered by position. Their code is the name of the rule.
 	Findings []*diagnostic.Error
-	// Problems name the packages that were not checked, with the reason.
+	// Problems are errors about the packages that were not checked, each with the reason.
 	Problems []error
 	// Excluded are the files of checked packages that build constraints exclude and that may use a client.
 	Excluded []string
 	// Modules are the directories of other modules below Dir, which the patterns do not reach.
 	Modules []string
-	// Fixes are certain corrections. They do not overlap.
+	// Fixes are the suggested fixes of the findings. They do not overlap.
 	Fixes []Fix
 
 	loaded []*packages.Package
 }
 
-// mode makes go/packages check the packages of the module from source, and the others from export data.
+// mode makes go/packages load the matched packages from source, and their dependencies from export data.
 const mode = packages.NeedName | packages.NeedFiles | packages.NeedCompiledGoFiles | packages.NeedImports |
 	packages.NeedTypes | packages.NeedTypesSizes | packages.NeedSyntax | packages.NeedTypesInfo | packages.NeedModule
 
-// Run loads and checks packages. An error means that nothing could be checked.
+// Run loads and checks packages. It fails if it cannot load them, if no package matches, or if a rule fails.
 func Run(ctx context.Context, o Options) (*Result, error) {
 	if _, err := exec.LookPath("go"); err != nil {
 		return nil, &diagnostic.Error{Message: "no go command in PATH", Hint: "install Go", Cause: err}
@@ -88,7 +88,7 @@ func Run(ctx context.Context, o Options) (*Result, error) {
 	return result, result.analyze(o.Dir, sound)
 }
 
-// listError returns the error of the go command.
+// listError returns the first useful error in the output of the go command, with a hint.
 func listError(err error) error {
 	text := strings.TrimSpace(strings.TrimPrefix(err.Error(), "err: exit status 1: stderr: "))
 	if _, modules, found := strings.Cut(text, "inconsistent vendoring in "); found {
@@ -101,7 +101,7 @@ func listError(err error) error {
 		Hint: "run kctrl vet in the directory of a Go module"}
 }
 
-// sort returns the packages that compile, and records why the others do not.
+// sort returns the packages that compile, and records a problem for each of the other packages.
 func (r *Result) sort(dir string) []*packages.Package {
 	broken := map[string]bool{}
 	for _, pkg := range r.loaded {
@@ -131,8 +131,8 @@ func (r *Result) sort(dir string) []*packages.Package {
 	return sound
 }
 
-// cause returns the deepest dependency of a package that does not compile. It is nil if a loaded package does not
-// compile either, which has a problem of its own.
+// cause returns the deepest dependency of a package that does not compile. It returns nil if one of the dependencies is
+// a loaded package that does not compile, because that package has its own problem.
 func (r *Result) cause(pkg *packages.Package) (found *packages.Package) {
 	own := false
 	packages.Visit([]*packages.Package{pkg}, nil, func(dependency *packages.Package) {
@@ -150,7 +150,7 @@ func (r *Result) cause(pkg *packages.Package) (found *packages.Package) {
 	return found
 }
 
-// problem returns why a package was not checked.
+// problem returns an error that explains why a package was not checked.
 func (r *Result) problem(dir string, pkg *packages.Package) error {
 	if e := pkg.Errors[0]; strings.Contains(e.Msg, "does not contain main module") {
 		return listError(errors.New(e.Msg))
@@ -174,13 +174,13 @@ func (r *Result) problem(dir string, pkg *packages.Package) error {
 	return &diagnostic.Error{Pos: at, Message: "package " + pkg.PkgPath + " was not checked: " + message, Hint: hint}
 }
 
-// positioned returns the index of the first error with a position. Among others, the go command reports the output of
-// the compiler, without a position of its own.
+// positioned returns the index of the first error with a position, or 0. Some errors have no position, such as the
+// compiler's output that the go command reports.
 func positioned(all []packages.Error) int {
 	return max(0, slices.IndexFunc(all, func(e packages.Error) bool { return strings.Contains(e.Pos, ".go:") }))
 }
 
-// explain returns the error of a package that a user can act on, and what to do.
+// explain returns the error of a package that a user can act on, and a hint.
 func explain(all []packages.Error) (message, hint string) {
 	i := slices.IndexFunc(all, func(e packages.Error) bool { return strings.Contains(e.Msg, "C compiler") })
 	if i < 0 {
@@ -275,7 +275,7 @@ func (r *Result) add(dir string, set *token.FileSet, d analysis.Diagnostic) {
 	}
 }
 
-// excluded returns the files that build constraints exclude, if they import a client or a library of controllers.
+// excluded returns the files that build constraints exclude and that import a client or a controller library.
 func excluded(dir string, loaded []*packages.Package) []string {
 	var files []string
 	for _, pkg := range loaded {
@@ -289,7 +289,7 @@ func excluded(dir string, loaded []*packages.Package) []string {
 	return files
 }
 
-// usesClient reports whether a file imports a runtime of controllers, or client-go.
+// usesClient reports whether a file imports one of clients.
 func usesClient(name string) bool {
 	file, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.ImportsOnly)
 	if err != nil {
@@ -304,7 +304,7 @@ func usesClient(name string) bool {
 // clients are the modules whose packages send requests to the API server.
 var clients = []string{"github.com/kctrl-dev/kctrl/runtime", "sigs.k8s.io/controller-runtime", "k8s.io/client-go"}
 
-// otherModules returns the directories below dir that begin another module.
+// otherModules returns the directories below dir that contain a go.mod file.
 func otherModules(dir string) []string {
 	var found []string
 	_ = filepath.WalkDir(dir, func(name string, entry fs.DirEntry, err error) error {

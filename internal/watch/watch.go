@@ -1,7 +1,7 @@
 // Package watch calls a function again whenever files of a project change.
 //
-// [Run] watches directories recursively and waits for the end of a burst of changes: an editor that saves, a git
-// checkout, a code generator. Changes during a call lead to one more call. Calls do not overlap.
+// [Run] watches directories recursively and waits for the end of a burst of changes, such as those of an editor, a git
+// checkout or a code generator. Changes during a call cause one more call. Calls do not overlap.
 package watch
 
 import (
@@ -18,7 +18,7 @@ import (
 )
 
 const (
-	// quiet is the time without changes that ends a burst; patience limits the wait for it.
+	// quiet is the time without changes that ends a burst, and patience limits the wait for it.
 	quiet    = 75 * time.Millisecond
 	patience = time.Second
 )
@@ -27,8 +27,8 @@ const (
 type Options struct {
 	// Dirs are watched recursively, except hidden directories and directories that cannot hold Go packages.
 	Dirs []string
-	// Run is called at the start and after every burst of changes. Its result adds to the watched files. An error ends
-	// Run.
+	// Run is called at the start and after every burst of changes. It returns further files and directories to watch. An
+	// error ends Run.
 	Run func(ctx context.Context) (More, error)
 }
 
@@ -36,12 +36,12 @@ type Options struct {
 type More struct {
 	// Dirs are watched without their subdirectories.
 	Dirs []string
-	// Files are watched one by one and need not exist. Changes of other files in their directories are ignored.
+	// Files are watched individually and need not exist. Changes of other files in their directories are ignored.
 	Files []string
 }
 
-// Run watches until ctx ends and then returns nil. It returns an error of Options.Run, or an error if it cannot watch a
-// directory.
+// Run watches until ctx ends and then returns nil. It returns the error of Options.Run, or an error if it cannot watch
+// a directory.
 func Run(ctx context.Context, o Options) error {
 	watcher, err := fsnotify.NewWatcher()
 	if err != nil {
@@ -142,7 +142,7 @@ func (w *directories) follow(changes chan<- struct{}, failed chan<- error) {
 		}
 		select {
 		case changes <- struct{}{}:
-		default: // The pending notification covers this change too.
+		default: // The pending notification covers this change as well.
 		}
 	}
 }
@@ -201,8 +201,8 @@ func skipped(name string) bool {
 	return strings.HasPrefix(name, ".") || strings.HasPrefix(name, "_") || name == "testdata" || name == "node_modules"
 }
 
-// matters reports whether an event can be about something that a generator reads. Editors and kctrl itself make hidden
-// files for a moment.
+// matters reports whether an event may concern a file that a generator reads. Editors and kctrl itself create hidden
+// files temporarily.
 func matters(event fsnotify.Event) bool {
 	name := filepath.Base(event.Name)
 	return !event.Op.Has(fsnotify.Chmod) && !strings.HasPrefix(name, ".") && !strings.HasSuffix(name, "~")

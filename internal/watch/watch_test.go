@@ -86,7 +86,7 @@ func TestErrorEndsWatching(t *testing.T) {
 	}
 }
 
-// TestFilesAreWatched makes changes in turn. Each causes a run.
+// TestFilesAreWatched makes changes one after another, each of which must cause a run.
 func TestFilesAreWatched(t *testing.T) {
 	dir, other, above := t.TempDir(), t.TempDir(), t.TempDir()
 	makeDir(t, dir, "api/v1")

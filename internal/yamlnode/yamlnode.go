@@ -97,7 +97,7 @@ func (in Insert) Set(mapping *yaml.Node, key string, value *yaml.Node) {
 	mapping.Style &^= yaml.FlowStyle // an empty mapping may be written as {}
 }
 
-// Ensure returns the value of a key, which it adds with an empty mapping if it is not there.
+// Ensure returns the value of a key. If the key is missing, Ensure adds it with an empty mapping.
 func (in Insert) Ensure(mapping *yaml.Node, key string) *yaml.Node {
 	found := Value(mapping, key)
 	if found == nil {

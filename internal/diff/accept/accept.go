@@ -36,11 +36,11 @@ func (e *Entry) Matches(crd, version, field, change string) bool {
 
 const layout = time.DateOnly
 
-// example is an entry for hints.
+// example is an entry that hints show.
 const example = "accepted: [{crd: widgets.example.com, field: spec.size, change: maximum, reason: no object uses " +
 	"more, until: 2027-01-31}]"
 
-// Parse reads the entries in a file. Errors are *diagnostic.Error, one for each mistake, joined.
+// Parse reads the entries in a file. The error joins one *diagnostic.Error for each invalid part of the file.
 func Parse(name string, text []byte) ([]Entry, error) {
 	var root yaml.Node
 	if err := yaml.Unmarshal(text, &root); err != nil {

@@ -1,8 +1,8 @@
 // Package change lists the differences between two CRDs with the same name that may break clients or objects.
 //
-// It compares keywords and errs toward too many changes. Whether a change of a schema really breaks something is shown
-// by an object that one CRD accepts and the other does not (package witness). A change for which no such object can
-// exist has a reason.
+// It compares keywords, and reports too many changes rather than too few. A change to a schema breaks something only if
+// an object exists that one CRD accepts and the other rejects or changes; package witness searches for such an object.
+// If the comparison itself shows that no such object can exist, the change contains the reason.
 package change
 
 import (
@@ -25,7 +25,8 @@ type Class string
 const (
 	// Writers are clients that write: the new CRD rejects their objects or drops part of them.
 	Writers Class = "writers"
-	// Readers are clients that read: fields or resources that they expect are missing, or they get unknown values.
+	// Readers are clients that read: fields or resources that they expect are missing, or fields have values that they do
+	// not know.
 	Readers Class = "readers"
 	// Stored objects change without a write, or can no longer be updated.
 	Stored Class = "stored"
@@ -82,7 +83,7 @@ type Change struct {
 	Backward bool
 	// Lenient and Strict are the schemas of the field on both sides. They are nil outside of schemas.
 	Lenient, Strict *Schema
-	// Why is the reason why no object can show the change. Empty means that an object may.
+	// Why is the reason why no object can show the change. Empty means that an object may show it.
 	Why string
 	// Otherwise is used as Why if the search finds no object.
 	Otherwise string
@@ -93,7 +94,7 @@ func (c *Change) Field() string {
 	return expression.RuleProblem{Path: c.Path}.Field()
 }
 
-// Key identifies the change independent of its direction.
+// Key identifies the change independently of its direction.
 func (c *Change) Key() string {
 	name := c.Name
 	if c.Keyword == KeywordRequired || c.Keyword == KeywordField {
@@ -113,7 +114,7 @@ var keys = map[string]string{
 	KeywordEmbedded: "x-kubernetes-embedded-resource", KeywordField: "properties", KeywordStorage: "properties",
 }
 
-// Problem returns the change as a problem of a CRD, for callers that know the sources of its parts.
+// Problem returns the change as a problem of a CRD, for callers that find the source of such problems.
 func (c *Change) Problem(crd *apiextensionsv1.CustomResourceDefinition) definition.Problem {
 	version := slices.IndexFunc(crd.Spec.Versions, func(v apiextensionsv1.CustomResourceDefinitionVersion) bool {
 		return v.Name == c.Version
@@ -137,7 +138,7 @@ func (c *Change) Problem(crd *apiextensionsv1.CustomResourceDefinition) definiti
 			p.Key = key
 		}
 		if c.Keyword == KeywordRequired || c.Keyword == KeywordField {
-			p.Key = "properties" // no marker creates "properties": the place is the field, or the type that had it
+			p.Key = "properties" // no marker creates "properties": the position is the field, or the type that contained it
 		}
 		p.Steps = append(p.Steps, p.Key)
 	case c.Keyword == KeywordColumn:

@@ -144,7 +144,7 @@ func (d *comparison) renamed(what, before, after, why string) {
 	}
 }
 
-// served reports a version that was removed or is no longer served. A new version is removed by a downgrade.
+// served reports a version that was removed or is no longer served. A new version is such a change for a downgrade.
 func (d *comparison) served(old, now *version) {
 	c := Change{Version: old.Name, Keyword: KeywordVersion, Name: old.Name, Breaks: []Class{Writers, Readers}}
 	switch {
@@ -194,7 +194,7 @@ func (d *comparison) storage() {
 	}
 }
 
-// dropped reports fields that are lost because the new storage version of the objects does not have them.
+// dropped reports fields that objects lose because the new storage version does not have them.
 func (d *comparison) dropped(message string, stored *version) {
 	for i := range d.after.Spec.Versions {
 		v := &d.after.Spec.Versions[i]
@@ -214,7 +214,8 @@ func (d *comparison) dropped(message string, stored *version) {
 	}
 }
 
-// views compares the parts of a version that are not in its objects: columns, selectable fields and subresources.
+// views compares the parts of a version that do not affect the content of its objects: columns, selectable fields and
+// subresources.
 func (d *comparison) views(old, now *version) {
 	for _, column := range old.AdditionalPrinterColumns {
 		i := slices.IndexFunc(now.AdditionalPrinterColumns,

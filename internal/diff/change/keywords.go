@@ -9,12 +9,13 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 )
 
-// keyword is a keyword of schemas, or several keywords with one meaning.
+// keyword is a schema keyword, or several keywords that have one meaning together.
 type keyword struct {
 	name string
 	// text returns the value, or "" if the keyword is not set.
 	text func(s *Schema) string
-	// loose reports whether b allows every value that a allows. Both have the keyword. Nil means unknown.
+	// loose reports whether b allows every value that a allows. Both schemas have the keyword. A nil function means
+	// unknown.
 	loose func(a, b *Schema) bool
 	// copy copies the value of the keyword from one schema to another.
 	copy func(to, from *Schema)

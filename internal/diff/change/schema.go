@@ -26,7 +26,8 @@ func schemas(version string, before, after *Schema) []Change {
 	return append(forward.found, backward.found...)
 }
 
-// emit adds a change. In the backward direction it breaks only downgrades, and readers if they get unknown values.
+// emit adds a change. In the backward direction, a change breaks only downgrades, and also readers if they get unknown
+// values.
 func (w *walk) emit(c Change, toReaders bool) {
 	c.Version, c.Backward = w.version, w.backward
 	if w.backward {
@@ -38,7 +39,7 @@ func (w *walk) emit(c Change, toReaders bool) {
 	w.found = append(w.found, c)
 }
 
-// texts describes the change of a keyword from the old to the new CRD.
+// texts describes how the value of a keyword changes from the old to the new CRD.
 func (w *walk) texts(keyword, lenient, strict string) string {
 	if w.backward {
 		lenient, strict = strict, lenient
@@ -90,11 +91,11 @@ func wider(a, b string) bool {
 	return b == "any" || a == "integer" && b == "number" || b == "int-or-string" && (a == "integer" || a == "string")
 }
 
-// composite reports whether values have parts. An update of one part validates the whole value again.
+// composite reports whether values of the schema may have parts. An update of one part validates the whole value again.
 func composite(s *Schema) bool { return s.Type == "object" || s.Type == "array" || s.Type == "" }
 
-// breaksOf returns the classes that a constraint breaks. It breaks stored objects only if an update of another field
-// violates it, because API servers since 1.30 accept invalid values that an update does not change.
+// breaksOf returns the classes that a constraint breaks. A constraint breaks stored objects only if an update of
+// another field violates it, because API servers since 1.30 accept invalid values that an update does not change.
 func breaksOf(s *Schema) []Class {
 	if composite(s) {
 		return []Class{Writers, Stored}
@@ -163,7 +164,7 @@ func listType(s *Schema) string {
 	return *s.XListType
 }
 
-// implicit reports whether a field exists in every object.
+// implicit reports whether every object has the field.
 func implicit(path []string, name string) bool {
 	return len(path) == 0 && (name == "apiVersion" || name == "kind" || name == "metadata")
 }
@@ -203,7 +204,7 @@ func (w *walk) removed(path []string, name string, a, b *Schema) {
 	}
 	breaks := []Class{Writers, Readers, Stored}
 	if slices.Contains(a.Required, name) {
-		breaks = append(breaks, Downgrade) // of objects without the field
+		breaks = append(breaks, Downgrade) // for objects without the field
 	}
 	w.emit(Change{Path: path, Keyword: KeywordField, Name: name, Lenient: a, Strict: b, Breaks: breaks, Message: what},
 		false)

@@ -115,7 +115,7 @@ func (r *reader) tree(ctx context.Context, rev, dir, object string) error {
 	return r.compiled(ctx, temporary, label)
 }
 
-// compiled generates the CRDs of the Go packages of a revision from a copy in a directory.
+// compiled generates CRDs from the Go packages of a revision, which it copies to a directory.
 func (r *reader) compiled(ctx context.Context, dir string, label func(string) string) error {
 	inside := *r
 	inside.Dir = dir
@@ -197,7 +197,7 @@ func visitTar(from io.Reader, visit func(name string, content []byte) error) err
 	}
 }
 
-// skips reports whether a directory of a revision is skipped. Go packages import the bundled runtime, so it is not.
+// skips reports whether to skip a directory of a revision. It keeps the bundled runtime, because Go packages import it.
 func skips(dir string) bool {
 	return dir != "." && dir != "third_party" && dir != "vendor" && manifest.IsSkipped(dir)
 }

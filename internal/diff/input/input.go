@@ -1,7 +1,7 @@
 // Package input reads the CRDs of one side of a comparison from files, a directory, or a git revision.
 //
-// In a directory or revision it reads the YAML files. If these contain no CRDs, it generates them from the Go packages.
-// It reads revisions from git's objects and checks nothing out.
+// In a directory or revision, it reads the YAML files. If these contain no CRDs, it generates the CRDs from the Go
+// packages. It reads revisions from git's object database and does not check them out.
 package input
 
 import (
@@ -44,7 +44,7 @@ type Side struct {
 	Samples []map[string]any
 	// Errs are the errors of unreadable files. All other files were read.
 	Errs []error
-	// Partial reports whether other CRDs may exist: a CRD that is missing here is not a removed CRD.
+	// Partial reports whether CRDs may exist that are missing here. A missing CRD then does not count as removed.
 	Partial bool
 }
 
@@ -171,7 +171,7 @@ func (r *reader) none(some bool) error {
 	}
 }
 
-// place makes problems refer to Go source if the CRD is generated from Go. The source is loaded for the first problem.
+// place makes positions refer to the Go source if a CRD is generated from Go. It loads the source at the first problem.
 func (r *reader) place(made func() map[string]generator.Explain) {
 	for name, crd := range r.side.CRDs {
 		inYAML := crd.At
@@ -189,7 +189,7 @@ func (r *reader) place(made func() map[string]generator.Explain) {
 	}
 }
 
-// module returns the module directory of a directory, at most up to Dir.
+// module returns the root of the module that contains a directory. It does not search above Dir.
 func (r *reader) module(dir string) string {
 	for at := dir; ; at = filepath.Dir(at) {
 		if _, err := os.Stat(filepath.Join(at, "go.mod")); err == nil {
@@ -201,7 +201,7 @@ func (r *reader) module(dir string) string {
 	}
 }
 
-// below returns an error about a file of a module with its file name relative to Dir.
+// below returns an error about a file of a module, with the file name relative to Dir.
 func (r *reader) below(root string, err error) *diagnostic.Error {
 	e, ok := errors.AsType[*diagnostic.Error](err)
 	if !ok {
@@ -258,7 +258,7 @@ func (r *reader) generated(ctx context.Context, dir string,
 	return crds, made, errors.Join(errs...)
 }
 
-// read reads a file. asked reports whether the user named it.
+// read reads a file. asked reports whether the user passed its name.
 func (r *reader) read(full, name string, asked bool) {
 	switch path.Ext(name) {
 	case ".go":
@@ -317,7 +317,7 @@ func (r *reader) sample(d manifest.Document) {
 	}
 }
 
-// rank orders files that have CRDs with the same name: the output directory of the generators comes first.
+// rank orders files that contain CRDs with the same name: the generators' output directory comes first.
 func rank(name string) int {
 	dir := "/" + path.Dir(name) + "/"
 	switch {
@@ -329,7 +329,7 @@ func rank(name string) int {
 	return 2
 }
 
-// choose selects the CRD of the first file for each name.
+// choose keeps, for each CRD name, the CRD from the first file.
 func (r *reader) choose() {
 	slices.SortStableFunc(r.found, func(a, b found) int {
 		return cmp.Or(cmp.Compare(rank(a.at.Filename), rank(b.at.Filename)), diagnostic.ComparePosition(a.at, b.at))
@@ -354,7 +354,8 @@ func (r *reader) choose() {
 	}
 }
 
-// check returns the errors for which API servers reject the CRD. It ignores labels, which are templates in charts.
+// check returns the errors for which API servers reject the CRD. It ignores labels, because charts have templates
+// there.
 func (f found) check() error {
 	given, crd := *f.Definition, *f.CRD
 	crd.Labels = nil

@@ -1,7 +1,7 @@
-// Package language finds texts that match some regular expressions and do not match others.
+// Package language finds strings that match some regular expressions and do not match others.
 //
 // The patterns in schemas are regular, so the problem is decidable: [Find] searches the product of their automata and
-// returns a shortest text, or reports that none exists.
+// returns a shortest string, or reports that no such string exists.
 package language
 
 import (
@@ -12,9 +12,9 @@ import (
 	"unicode"
 )
 
-// Query describes the texts to find.
+// Query describes the strings to find.
 type Query struct {
-	// The text matches all expressions in Match and none in Avoid. Matches may be anywhere in the text.
+	// The string matches all expressions in Match and none in Avoid. Matches may be anywhere in the string.
 	Match, Avoid []string
 	// Min and Max limit the number of characters. A negative Max means no limit.
 	Min, Max int
@@ -22,10 +22,10 @@ type Query struct {
 
 // Answer is the result of a search.
 type Answer struct {
-	// Text is a shortest text, if Found is true.
+	// Text is a shortest string, if Found is true.
 	Text  string
 	Found bool
-	// Complete reports whether the search was exhaustive: if Found is false, no text exists.
+	// Complete reports whether the search was exhaustive: if Found is false, no such string exists.
 	Complete bool
 }
 
@@ -34,7 +34,7 @@ const (
 	mostSteps  = 400_000 // transitions of the search
 )
 
-// Find searches for a text. It returns an error for an invalid expression.
+// Find searches for a string. It returns an error for an invalid expression.
 func Find(q Query) (Answer, error) {
 	s := &search{query: q, ids: map[string]int{}}
 	for _, pattern := range slices.Concat(q.Match, q.Avoid) {
@@ -64,7 +64,8 @@ type search struct {
 
 // state is a state of the product automaton.
 type state struct {
-	// threads has the instructions of each program at which a match may continue. done reports whether one has matched.
+	// threads contains, for each program, the instructions at which a match may continue. done reports for each program
+	// whether it has matched.
 	threads [][]uint32
 	done    []bool
 	// before is a character of the same kind as the last one, or -1 at the beginning. Word boundaries and line anchors
@@ -72,7 +73,7 @@ type state struct {
 	before rune
 	// next has, for each character of the alphabet, the index of the next state plus one. 0 means unknown.
 	next []int
-	// accepted reports whether the text may end here: 1 means yes, -1 no, 0 unknown.
+	// accepted reports whether the string may end here: 1 means yes, -1 no, 0 unknown.
 	accepted int
 }
 
@@ -82,7 +83,7 @@ type link struct {
 	char          rune
 }
 
-// run searches texts in order of their length.
+// run searches strings in order of their length.
 func (s *search) run() Answer {
 	first := state{threads: make([][]uint32, len(s.programs)), done: make([]bool, len(s.programs)), before: -1}
 	links := []link{{state: s.intern(first), before: -1}}
@@ -121,7 +122,7 @@ func (s *search) run() Answer {
 	return Answer{Complete: true}
 }
 
-// spell returns the text that leads to a link.
+// spell returns the string that leads to a link.
 func spell(links []link, i int) string {
 	var text []rune
 	for ; links[i].before >= 0; i = links[i].before {
@@ -145,7 +146,7 @@ func (s *search) intern(of state) int {
 	return id
 }
 
-// kindOf returns the kind of a character that the following assertions depend on.
+// kindOf returns the kind of a character, on which the assertions after it depend.
 func kindOf(r rune) int {
 	switch {
 	case r < 0:
@@ -184,8 +185,8 @@ func (s *search) step(from, char int) int {
 	return to
 }
 
-// closure returns the instructions of a program that wait for a character if r comes next, and whether a match has
-// ended. A negative r means the end of the text.
+// closure returns the instructions of a program that wait for a character if r comes next, and reports whether a match
+// has ended. A negative r means the end of the string.
 func (s *search) closure(from, program int, r rune) (waiting []uint32, done bool) {
 	at := &s.states[from]
 	if at.done[program] {
@@ -222,7 +223,7 @@ func (s *search) closure(from, program int, r rune) (waiting []uint32, done bool
 	return waiting, false
 }
 
-// accepts reports whether a text may end in a state.
+// accepts reports whether a string may end in a state.
 func (s *search) accepts(id int) bool {
 	if known := s.states[id].accepted; known != 0 {
 		return known > 0

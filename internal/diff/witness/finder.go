@@ -34,15 +34,16 @@ type Witness struct {
 type Result struct {
 	// Witness is nil if none was found.
 	Witness *Witness
-	// None reports that no witness exists: the change breaks nothing. Tried is the number of objects without effect.
+	// None reports that no witness exists, because the change breaks nothing. Tried is the number of tried objects that
+	// did not show the change.
 	None  bool
 	Tried int
-	// Refusal is why the lenient server rejects objects that contain the field of the change.
+	// Refusal is the reason why the lenient server rejects objects that contain the field of the change.
 	Refusal string
 }
 
-// Limits of a search: objects written to servers, the JSON length of values that a rule is checked with, and steps that
-// make an object smaller.
+// Limits of a search: the number of objects written to servers, the JSON length of values that are checked against a
+// rule, and the number of steps that make an object smaller.
 const (
 	mostObjects = 500
 	mostValues  = 1 << 19
@@ -58,7 +59,8 @@ type Finder struct {
 	bases   map[string][]map[string]any
 	// placed are objects that contain the field of a change.
 	placed map[string]map[string]any
-	// structural caches the last schema that a rule was compiled with, because consecutive rules often have the same one.
+	// structural caches the last schema with which a rule was compiled, because consecutive rules often have the same
+	// schema.
 	structural struct {
 		of     *props
 		schema *structuralschema.Structural
@@ -66,8 +68,8 @@ type Finder struct {
 	make *maker
 }
 
-// NewFinder returns a finder of objects that one server accepts and another does not. The search starts with the
-// samples, which may have any kind.
+// NewFinder returns a Finder for objects that lenient accepts and strict does not. The search starts with the samples,
+// which may be of any kind.
 func NewFinder(lenient, strict *Server, samples []map[string]any) *Finder {
 	return &Finder{
 		lenient: lenient, strict: strict, samples: samples, make: newMaker(),
@@ -75,7 +77,7 @@ func NewFinder(lenient, strict *Server, samples []map[string]any) *Finder {
 	}
 }
 
-// Find searches for a witness of a change. The lenient server has the lenient side of it.
+// Find searches for a witness of a change. The CRD of the lenient server must be the lenient side of the change.
 func (f *Finder) Find(ctx context.Context, c *change.Change) Result {
 	s := &search{Finder: f, change: c, refused: map[bool][]step{}, ended: func() bool { return ctx.Err() != nil }}
 	s.broken = s.breaker()
@@ -105,7 +107,7 @@ func (f *Finder) Find(ctx context.Context, c *change.Change) Result {
 	return Result{None: s.harmless(), Tried: s.tried, Refusal: s.refusal}
 }
 
-// mostRefused is the number of creates, and of updates, rejected by the lenient server, that are repaired.
+// mostRefused is the maximum number of rejected creates, and of rejected updates, that a search repairs.
 const mostRefused = 6
 
 // repaired searches for a witness by repairing the writes that the lenient server rejected.
@@ -135,7 +137,7 @@ func (s *search) repaired(ctx context.Context, version string) *Witness {
 	return nil
 }
 
-// shapes reports whether the change is about the form of values, so that any value of a form shows it.
+// shapes reports whether the change concerns the form of values. Any value of such a form then shows the change.
 func (s *search) shapes() bool {
 	switch s.change.Keyword {
 	case change.KeywordRule, change.KeywordField, change.KeywordStorage, change.KeywordRequired,
@@ -145,7 +147,7 @@ func (s *search) shapes() bool {
 	return s.logic() != ""
 }
 
-// served returns a version that can be written.
+// served returns a version in which clients can write objects.
 func served(crd *apiextensionsv1.CustomResourceDefinition) string {
 	if stored := change.Storage(crd); stored != nil && stored.Served {
 		return stored.Name
@@ -164,18 +166,18 @@ type search struct {
 	change *change.Change
 	// broken reports whether a value of the field shows the change, without regard to other changes.
 	broken func(before, value any) bool
-	// rule is the rule of the change, if it is about a rule that compiles.
+	// rule is the rule of the change. It is nil if the change does not concern a rule, or if the rule does not compile.
 	rule  *rule
 	tried int
-	// refused are creates and, for true, updates that show the change, but that the lenient server rejects for another
-	// reason.
+	// refused contains creates (false) and updates (true) that show the change, but that the lenient server rejects for
+	// another reason.
 	refused map[bool][]step
 	refusal string // see Result
 	// ended reports whether the caller has stopped waiting.
 	ended func() bool
 }
 
-// try returns a witness if an object is one.
+// try writes an object to both servers, and returns it as a witness if it shows the change.
 func (s *search) try(version string, before, object map[string]any) *Witness {
 	s.tried++
 	if len(s.change.Path) > 0 || s.change.Lenient != nil {
@@ -204,7 +206,7 @@ func (s *search) try(version string, before, object map[string]any) *Witness {
 	if len(got.Refused) > 0 {
 		return &Witness{Object: object, Before: before, Reason: got.explain(s.change), Version: version, Status: r.Status}
 	}
-	// The result of the strict server, without fields that clients of the lenient server do not know.
+	// The result of the strict server, without the fields that clients of the lenient server do not know.
 	known := runtime.DeepCopyJSON(got.Object)
 	if s.lenient.crd.Spec.PreserveUnknownFields == s.strict.crd.Spec.PreserveUnknownFields ||
 		s.lenient.crd.Spec.PreserveUnknownFields {
@@ -217,7 +219,7 @@ func (s *search) try(version string, before, object map[string]any) *Witness {
 }
 
 // tryRule returns a witness if the rule of the change is false for the strict server's form of an object. It does not
-// evaluate the other rules of that server: there may be thousands.
+// evaluate the server's other rules, because a CRD may have thousands.
 func (s *search) tryRule(r Request) *Witness {
 	w := &Witness{Object: r.Object, Before: r.Before, Version: r.Version, Status: r.Status}
 	if w.Reason = s.strict.unserved(r.Version, r.Object); w.Reason != "" {

@@ -109,7 +109,7 @@ func (f *Finder) newRule(c *change.Change) *rule {
 	only := *structural
 	only.XValidations = c.Strict.XValidations[i : i+1]
 	if len(structural.Properties) > 0 && !wholeSelf.MatchString(c.Name) {
-		// The compiler visits all fields, so keep only the fields that the rule names.
+		// The compiler visits all fields, so only the fields that the rule mentions are kept.
 		only.Properties = map[string]structuralschema.Structural{}
 		for _, name := range identifier.FindAllString(c.Name, -1) {
 			if p, ok := structural.Properties[name]; ok {
@@ -124,7 +124,7 @@ func (f *Finder) newRule(c *change.Change) *rule {
 // wholeSelf matches rules that may use all fields of a value, or a field with an escaped name.
 var wholeSelf = regexp.MustCompile(`(self|Self)\s*($|[^.\w\s])|__`)
 
-// structuralOf returns a schema without rules, in the form for compiling rules, or nil if it is invalid.
+// structuralOf returns a schema without its rules in the form in which rules are compiled, or nil if it is invalid.
 func (f *Finder) structuralOf(s *props) *structuralschema.Structural {
 	if f.structural.of == s {
 		return f.structural.schema

@@ -14,7 +14,7 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/diff/language"
 )
 
-// neighbours yields values that differ from a value of a schema in one place.
+// neighbours yields values of a schema that differ from a value in one place.
 func (m *maker) neighbours(s *props, value any, h *hints, depth int) iter.Seq[any] {
 	return func(yield func(any) bool) { m.each(s, value, h, depth, yield) }
 }
@@ -133,13 +133,13 @@ var (
 	identifier = regexp.MustCompile(`[A-Za-z_$][\w$]*`)
 )
 
-// mostItems is the maximum length of a list that is made because of a number in a rule.
+// mostItems is the maximum length of a list that is created because of a number in a rule.
 const mostItems = 130
 
 // about reports whether changing a field may affect the rules.
 func (h *hints) about(name string) bool { return len(h.names) == 0 || h.names[name] }
 
-// holds reports whether a value may have fields.
+// holds reports whether a value may have parts.
 func holds(s *props) bool { return s.Type == "object" || s.Type == "array" }
 
 // keys returns keys for maps.
@@ -153,7 +153,7 @@ func (h *hints) keys() []string {
 	return keys
 }
 
-// lengths returns the numbers in rules, their neighbours, and a limit.
+// lengths returns the lengths to try: a bound, and the numbers in the rules with their neighbours.
 func (h *hints) lengths(bound *int64) []int {
 	var all []int
 	if bound != nil {
@@ -167,7 +167,7 @@ func (h *hints) lengths(bound *int64) []int {
 	return all
 }
 
-// longer returns a list of a length that starts with the items of v.
+// longer returns a list of the given length that starts with the items of v.
 func (m *maker) longer(s, of *props, v []any, length, depth int) []any {
 	out := slices.Clone(v[:min(len(v), length)])
 	for len(out) < length {
@@ -176,10 +176,10 @@ func (m *maker) longer(s, of *props, v []any, length, depth int) []any {
 	return out
 }
 
-// mostHints is the maximum number of texts and numbers of rules to try.
+// mostHints is the maximum number of strings and numbers from rules that are tried.
 const mostHints = 40
 
-// hintsOf returns the texts and numbers in rules, and texts that match or do not match their regular expressions.
+// hintsOf returns the strings and numbers in rules, and strings that match or do not match their regular expressions.
 func (m *maker) hintsOf(rules ...string) *hints {
 	h := &hints{names: map[string]bool{}}
 	for _, rule := range rules {

@@ -11,7 +11,7 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/expression"
 )
 
-// included reports whether the strict pattern matches every text that the lenient pattern matches.
+// included reports whether the strict pattern matches every string that the lenient pattern matches.
 func (s *search) included() bool {
 	a, b := s.change.Lenient, s.change.Strict
 	q := language.Query{Avoid: []string{b.Pattern}, Min: at(a.MinLength), Max: limit(a.MaxLength)}
@@ -22,7 +22,7 @@ func (s *search) included() bool {
 	return err == nil && answer.Complete && !answer.Found
 }
 
-// has reports whether the lenient pattern may match a text with the length of a query.
+// has reports whether the lenient pattern may match a string with the length of a query.
 func (s *search) has(q language.Query) bool {
 	if s.change.Lenient.Pattern == "" {
 		return true
@@ -56,8 +56,8 @@ func (s *search) neverMissing() bool {
 	return slices.Contains(parent.Required, path[len(path)-1])
 }
 
-// harmless reports whether no value can show the change: a rule is true for all values of the lenient schema, the other
-// rules exclude the field, every value of an enum is allowed, or servers ignore the format.
+// harmless reports whether no value can show the change, for one of these reasons: a rule is true for all values of the
+// lenient schema, the other rules exclude the field, every value of an enum is allowed, or servers ignore the format.
 func (s *search) harmless() bool {
 	a, b := s.change.Lenient, s.change.Strict
 	if a == nil {

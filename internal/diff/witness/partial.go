@@ -14,12 +14,12 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/diff/change"
 )
 
-// always reports whether a rule has a result for every valid object of a schema, and for every previous object. If
+// always reports whether a rule evaluates to result for every valid object of a schema and every previous object. If
 // present is not empty, it considers only objects with this field. False means unknown.
 //
-// It evaluates the rule for each combination of the fields that have few values, or of which the rule needs only the
-// presence. The values of all other fields are unknown to the evaluation, which CEL calls a partial evaluation. It has
-// a result only if the unknown values do not matter.
+// It evaluates the rule for each combination of the values of those fields that have few values. A field of which the
+// rule uses only the presence is either present or missing. All other fields are unknown to CEL, whose partial
+// evaluation has a result only if the unknown values do not matter.
 func always(rule string, s *props, present string, result ref.Val) bool {
 	env, err := dynamic()
 	if err != nil {
@@ -64,8 +64,9 @@ func closed(s *props) bool {
 	return change.TypeOf(s) == "object" && !change.Preserves(s) && change.ValuesOf(s) == nil
 }
 
-// alwaysOfItems reports whether a rule has a result for every list of items of a schema. It handles rules that only
-// iterate over the list, and that only name fields that the items do not have. Then all items are equal for the rule.
+// alwaysOfItems reports whether a rule evaluates to result for every list of items of a schema. It handles rules that
+// only iterate over the list. These rules may refer only to fields that the items do not have, so they cannot
+// distinguish the items.
 func alwaysOfItems(compiled *cel.Ast, program cel.Program, items *props, result ref.Val) bool {
 	if !closed(items) {
 		return false
@@ -109,7 +110,7 @@ func names(variables map[string]bool, e ast.Expr) bool {
 	return e.Kind() == ast.IdentKind && variables[e.AsIdent()]
 }
 
-// mostCombined is the maximum number of combinations of fields to evaluate a rule with.
+// mostCombined is the maximum number of combinations of fields for which a rule is evaluated.
 const mostCombined = 500
 
 // dynamic returns the environment for compiling rules without types.
@@ -124,10 +125,10 @@ var dynamic = sync.OnceValues(func() (*cel.Env, error) {
 	return set.StoredExpressionsEnv(), nil
 })
 
-// pairOfObjects has the values of self and oldSelf.
+// pairOfObjects contains the values of self and oldSelf.
 type pairOfObjects map[string]map[string]any
 
-// partial collects the values to evaluate a rule with.
+// partial collects the values for which a rule is evaluated.
 type partial struct {
 	schema  *props
 	present string
@@ -139,8 +140,8 @@ type partial struct {
 // use is a field of self or oldSelf in a rule.
 type use struct{ of, name string }
 
-// usesOf returns the fields that a rule uses, and whether it uses the value and not only the presence. whole reports
-// whether the rule also uses self or oldSelf without a field.
+// usesOf returns the fields that a rule uses, and for each whether the rule uses the value or only the presence. whole
+// reports whether the rule also uses self or oldSelf without a field.
 func usesOf(compiled *cel.Ast) (uses map[use]bool, whole bool) {
 	uses = map[use]bool{}
 	alone := 0
@@ -165,7 +166,7 @@ func isSelf(e ast.Expr) bool {
 func (p *partial) vary(field string) {
 	name, ok := apiservercel.Escape(field)
 	if !ok {
-		return // rules cannot name it
+		return // rules cannot refer to it
 	}
 	of := property(p.schema, field)
 	required := field == p.present || slices.Contains(p.schema.Required, field) || of.Default != nil

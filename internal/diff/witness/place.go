@@ -8,7 +8,7 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/expression"
 )
 
-// get returns the value at a path: in a list, of the first item, and in a map, of the first key.
+// get returns the value at a path. It follows the first item of a list and the first key of a map.
 func get(object any, path []string) (any, bool) {
 	for _, step := range path {
 		switch at := object.(type) {
@@ -37,7 +37,8 @@ func get(object any, path []string) (any, bool) {
 	return object, true
 }
 
-// place returns a copy of an object with v at a path if set is true. It adds the missing values on the path.
+// place returns a copy of an object to which it adds the missing values on a path. If set is true, the value at the
+// path is v.
 func (m *maker) place(s *props, object any, path []string, v any, set bool) (map[string]any, bool) {
 	out, ok := m.placed(merged(s), object, path, v, set).(map[string]any)
 	return out, ok

@@ -10,13 +10,13 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/verify/sample"
 )
 
-// repair returns an object similar to the given one that the lenient server accepts and keep returns true for, or nil
-// if no change of the rejected parts leads to one.
+// repair returns an object similar to the given one that the lenient server accepts and for which keep returns true. It
+// returns nil if no change to the rejected parts leads to such an object.
 func (f *Finder) repair(ctx context.Context, r Request, keep func(object map[string]any) bool) map[string]any {
 	return f.repairEach(ctx, r, func(object map[string]any) Request { r.Object = object; return r }, keep)
 }
 
-// repairEach is like repair, with a request for each object.
+// repairEach is like repair, but the function of creates the request for each object.
 func (f *Finder) repairEach(
 	ctx context.Context, r Request, of func(object map[string]any) Request, keep func(object map[string]any) bool,
 ) map[string]any {
@@ -84,7 +84,7 @@ func score(problems []sample.Problem) int {
 // mostConsidered is the maximum number of objects in a repair, including those that are not sent to a server.
 const mostConsidered = 4 * mostRepairs
 
-// mostBranches is the maximum number of objects to keep of those that one repair creates.
+// mostBranches is the maximum number of objects that one repair keeps of those that it creates.
 const mostBranches = 12
 
 // placesOf returns the fields of problems, followed by their parents.

@@ -134,7 +134,7 @@ func converts(crd *apiextensionsv1.CustomResourceDefinition) bool {
 // accepts reports whether an object is written without changes except defaults.
 func (o Outcome) accepts() bool { return len(o.Refused)+len(o.Dropped) == 0 }
 
-// reason returns why a write is rejected, starting with a problem of a field.
+// reason returns the reasons why a write is rejected. A problem of the given field comes first.
 func (o Outcome) reason(field string) string {
 	i := indexOf(o.Refused, field)
 	return o.Refused[max(i, 0)].Message
@@ -184,8 +184,8 @@ func sampleField(path []string) string {
 	return text.String()
 }
 
-// Breaks returns why a server rejects an object that another server has, or which fields it drops. It returns "" if the
-// object does not change, or if it is invalid on the other server too.
+// Breaks returns why strict rejects an object that lenient has stored, or which fields strict drops. It returns "" if
+// the object does not change, or if the object is invalid on the lenient server as well.
 func Breaks(lenient, strict *Server, version string, object map[string]any) string {
 	given := runtime.DeepCopyJSON(object)
 	for _, of := range []*Server{lenient, strict} {

@@ -185,7 +185,7 @@ func (s *search) steered(current any) []any {
 	return nil
 }
 
-// counted returns values with as many parts as the limits, and one less and one more.
+// counted returns values with no part and one part, and with as many parts as each bound, one less and one more.
 func counted(make func(n int) any, bounds ...*int64) []any {
 	counts := []int{0, 1}
 	for _, b := range bounds {

@@ -21,10 +21,10 @@ type props = change.Schema
 
 const (
 	deepest = 30     // depth of the schemas of created values
-	longest = 20_000 // length of created lists, maps and texts
+	longest = 20_000 // length of created lists, maps and strings
 )
 
-// maker creates values of schemas. It caches the texts for patterns.
+// maker creates values of schemas. It caches the strings for patterns.
 type maker struct{ known map[string]language.Answer }
 
 func newMaker() *maker { return &maker{known: map[string]language.Answer{}} }
@@ -34,7 +34,7 @@ func (m *maker) find(q language.Query) language.Answer {
 	key := fmt.Sprintf("%q %q %d %d", q.Match, q.Avoid, q.Min, q.Max)
 	answer, known := m.known[key]
 	if !known {
-		// An invalid expression has no text.
+		// No string matches an invalid expression.
 		answer, _ = language.Find(q)
 		m.known[key] = answer
 	}
@@ -50,8 +50,8 @@ func decode(raw apiextensionsv1.JSON) any {
 	return value
 }
 
-// merged returns a schema merged with its allOf and with the first alternative of anyOf and oneOf, as far as creating
-// values needs it. Servers decide whether the values are valid.
+// merged returns a schema merged with its allOf and with the first alternative of anyOf and oneOf, to the extent that
+// creating values requires. Servers decide whether the values are valid.
 func merged(s *props) *props {
 	if len(s.AllOf)+len(s.AnyOf)+len(s.OneOf) == 0 {
 		return s
@@ -274,7 +274,7 @@ func limit(n *int64) int {
 	return int(min(*n, math.MaxInt32))
 }
 
-// text returns a text that matches the pattern of a schema but not another pattern.
+// text returns a string that matches the pattern of a schema but not another pattern.
 func (m *maker) text(s *props, avoid string, least, most int) (string, bool) {
 	if least > longest {
 		return "", false
@@ -340,7 +340,7 @@ func (m *maker) scalars(s, strict *props, h *hints) []any {
 	case "array":
 		values = append(values, []any{}, m.items(merged(s), 1, 0), m.items(merged(s), 2, 0))
 		if of := change.ItemsOf(s); of != nil && of.Type == "string" && len(of.Enum) == 0 {
-			values = append(values, []any{"1"}) // rules parse numbers in texts
+			values = append(values, []any{"1"}) // rules parse numbers in strings
 		}
 	}
 	if s.Nullable {

@@ -14,7 +14,7 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/testing/oracle"
 )
 
-// applied returns an API package with apply configurations, and with tags of client-gen above its kind.
+// applied returns an API package with apply configurations, and with client-gen tags above its kind.
 func applied(t *testing.T, tags, more string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -435,7 +435,7 @@ func TestEmbeddedInterfacesCompile(t *testing.T) {
 	}
 }
 
-// TestAliasesInSchemasOfApplyConfigurations checks aliases. In controller-gen, the schema randomly has the alias or the
+// TestAliasesInSchemasOfApplyConfigurations checks aliases. controller-gen's schema randomly contains the alias or the
 // aliased type.
 func TestAliasesInSchemasOfApplyConfigurations(t *testing.T) {
 	dir := applied(t, "// +kubebuilder:resource", "")

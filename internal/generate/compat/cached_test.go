@@ -386,7 +386,7 @@ func TestShimsAreAskedWhatTheyRun(t *testing.T) {
 	}
 }
 
-// TestShimsThatDoNotAnswer checks that the go command then lists the packages.
+// TestShimsThatDoNotAnswer checks that the go command lists the packages if a shim does not answer.
 func TestShimsThatDoNotAnswer(t *testing.T) {
 	const line = "object crd paths=./api/v1/... output:crd:dir=out"
 	plain := len(ranPlain(t, line, project(t)).Files())
@@ -415,7 +415,8 @@ func TestShimsThatDoNotAnswer(t *testing.T) {
 	}
 }
 
-// TestShimsAnswerForOneModule uses a shim that runs another go command in the directory of another module.
+// TestShimsAnswerForOneModule uses a shim that runs another go command in the directory of another module. kctrl must
+// then let the go command list the packages.
 func TestShimsAnswerForOneModule(t *testing.T) {
 	dir := twoModules(t)
 	const line = "object paths=./config paths=./api/... output:stdout"

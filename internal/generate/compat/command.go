@@ -87,14 +87,14 @@ func (c *Command) named(name string) *chosen {
 	return nil
 }
 
-// generatorNamed returns the generator with a name on the command line, which is one.
+// generatorNamed returns the generator with a name on the command line. Such a generator must exist.
 func generatorNamed(name string) generator.Generator {
 	all := byName()
 	return all[slices.IndexFunc(all, func(g named) bool { return g.name == name })].value.(generator.Generator)
 }
 
-// assign gives each generator its output rule: its own, else the common one, else config/<name> for generators of
-// manifests.
+// assign gives each generator its output rule: the generator's own rule, else the common rule, else config/<name> for
+// generators of manifests.
 func (c *Command) assign(rules map[string]genall.OutputRule) {
 	for i, g := range c.generators {
 		switch {
@@ -172,7 +172,7 @@ type named struct {
 	value any
 }
 
-// byName returns all generators in the order of their names here.
+// byName returns all generators in the order of their names on the command line of kctrl gen.
 func byName() []named {
 	var all []named
 	for _, g := range generators.All() {

@@ -45,7 +45,7 @@ func peerResult(t testing.TB, c oracle.Command) (stdout string, err error) {
 	return result.Stdout, err
 }
 
-// run is like runPeer, for this package.
+// run is the counterpart of runPeer for this package.
 func run(t testing.TB, dir string, args []string, o compat.Options) (stdout string, err error) {
 	t.Helper()
 	command, err := compat.Parse(args)
@@ -60,7 +60,7 @@ func run(t testing.TB, dir string, args []string, o compat.Options) (stdout stri
 	return string(result.Stdout()), result.Write(t.Context(), "")
 }
 
-// TestOutputIsThatOfControllerGen compares all files and standard output.
+// TestOutputIsThatOfControllerGen compares all files and the standard output with controller-gen's.
 func TestOutputIsThatOfControllerGen(t *testing.T) {
 	tests := []string{
 		"applyconfiguration paths=./apply/...",

@@ -173,7 +173,7 @@ func goCommand(t *testing.T, dir string, args ...string) (string, error) {
 	return string(out), err
 }
 
-// fixedSeeds have recordings of controller-gen. With another seed its output is known only if it runs.
+// fixedSeeds is the number of seeds with recordings of controller-gen. For other seeds, controller-gen must run.
 const fixedSeeds = 1
 
 // TestRandomApplyConfigurationsAreThoseOfControllerGen compares the apply configurations of random packages byte for
@@ -224,7 +224,8 @@ func compareRandom(t *testing.T, theirs, ours string, c oracle.Command) {
 	}
 }
 
-// TestApplyConfigurationsCompileOrFailWithAPosition generates code for fields of any type, inlined or not.
+// TestApplyConfigurationsCompileOrFailWithAPosition generates code for fields of any type, inlined or not. The code
+// must compile, or the error must have a position.
 func TestApplyConfigurationsCompileOrFailWithAPosition(t *testing.T) {
 	const packages = 6
 	seeds.Each(t, 2, func(t *testing.T, seed uint64) {

@@ -53,8 +53,8 @@ type Options struct {
 	Inputs func(source.Inputs)
 }
 
-// Run generates in memory. It fails only if controller-gen does. Other problems of markers are warnings of the result.
-// Errors are joined from *diagnostic.Error, with file names relative to the directory.
+// Run generates the files in memory. It fails only if controller-gen fails. Other problems with markers are warnings in
+// the result. Errors are joined from *diagnostic.Error, with file names relative to the directory.
 func (c *Command) Run(ctx context.Context, o Options) (*Result, error) {
 	a := &attempt{command: c, options: o}
 	patterns, err := c.patterns(o)
@@ -97,7 +97,7 @@ func (o Options) reportInputs(kept memo) {
 	}
 }
 
-// run generates with the loader of kctrl if possible, and otherwise as controller-gen does.
+// run generates with kctrl's loader if possible, and otherwise as controller-gen does.
 func (a *attempt) run(ctx context.Context, reason error, patterns []string) (*Result, error) {
 	var err error
 	if a.registry, err = a.command.registry(); err != nil {
@@ -136,7 +136,7 @@ func (c *Command) registry() (*markers.Registry, error) {
 	return registry, ourmarkers.ShortenEnums(registry)
 }
 
-// attempt runs a command once, in one way or another.
+// attempt runs a command once, with one of the two loaders.
 type attempt struct {
 	command     *Command
 	options     Options
@@ -188,8 +188,8 @@ func (a *attempt) warnings() []error {
 	return diagnostic.All(errors.Join(all...))
 }
 
-// explain replaces errors of the loader of controller-tools by the errors of kctrl about the same lines. If kctrl
-// reports an invalid command line, it reports nothing else.
+// explain replaces errors of controller-tools' loader with kctrl's errors about the same lines. If kctrl reports an
+// invalid command line, it reports nothing else.
 func explain(err, known error) error {
 	better := map[line][]error{}
 	var misused []error
@@ -219,7 +219,8 @@ func explain(err, known error) error {
 	return errors.Join(errs...)
 }
 
-// isAftermath reports whether an error follows from another one: the library has no types of a package with a marker that cannot be read.
+// isAftermath reports whether an error follows from another one: the library has no types of a package with a marker
+// that cannot be read.
 func isAftermath(err error) bool {
 	return strings.HasPrefix(err.Error(), "unknown type ") ||
 		strings.HasPrefix(err.Error(), "unable to locate schema for type ")
@@ -239,7 +240,7 @@ func lineOf(err error) (line, bool) {
 	return line{d.Pos.Filename, d.Pos.Line}, true
 }
 
-// errThorough means that the loader of kctrl cannot, or must not, replace the loader of controller-tools.
+// errThorough means that kctrl's loader cannot, or must not, replace controller-tools' loader.
 var errThorough = errors.New("needs the loader of controller-tools")
 
 // quick loads each module once, and type-checks only packages that can produce output. Its errors do not mean that
@@ -309,12 +310,12 @@ func sortAs(roots []*loader.Package, packages []*load.Package) {
 	})
 }
 
-// knows reports whether generators that run have a marker of a name.
+// knows reports whether a generator that runs has a marker with a name.
 func (a *attempt) knows(name string) bool {
 	return slices.ContainsFunc(a.registry.AllDefinitions(), func(d *markers.Definition) bool { return d.Name == name })
 }
 
-// patterns returns the paths as load.Load takes them.
+// patterns converts the paths to patterns for load.Load.
 func (c *Command) patterns(o Options) ([]string, error) {
 	if slices.ContainsFunc(o.BuildTags, func(tag string) bool { return tag == "" || strings.ContainsAny(tag, " ,'\"") }) {
 		return nil, errThorough // The go command splits or rejects them.
@@ -405,7 +406,7 @@ type input struct {
 	generated func(*loader.Package) []*ast.File
 }
 
-// generate runs all generators, also after one has failed.
+// generate runs all generators, even after one has failed.
 func (a *attempt) generate(in input) (*Result, error) {
 	dir := a.options.Dir
 	result := newResult(dir)

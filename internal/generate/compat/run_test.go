@@ -15,7 +15,8 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/testing/oracle"
 )
 
-// TestMarkersThatControllerGenIgnoresAreWarnings runs on code with mistakes that controller-gen does not report.
+// TestMarkersThatControllerGenIgnoresAreWarnings runs on code with mistakes that controller-gen does not report, and
+// expects warnings.
 func TestMarkersThatControllerGenIgnoresAreWarnings(t *testing.T) {
 	tests := map[string]struct{ file, content, line string }{
 		"unknown marker": {"internal/agent/more.go",
@@ -50,7 +51,7 @@ func TestMarkersThatControllerGenIgnoresAreWarnings(t *testing.T) {
 	}
 }
 
-// TestFilesWithCgoAreReadWhereItIsOn checks a file that imports C, which counts only if cgo is enabled.
+// TestFilesWithCgoAreReadWhereItIsOn checks a file that imports C, which is read only if cgo is enabled.
 func TestFilesWithCgoAreReadWhereItIsOn(t *testing.T) {
 	for _, enabled := range []string{"0", "1"} {
 		t.Run(enabled, func(t *testing.T) {
@@ -100,7 +101,7 @@ func TestBuildTagsChooseFiles(t *testing.T) {
 			theirs, ours := project(t), project(t)
 			args := []string{"object", "paths=./shared"}
 			for _, dir := range []string{theirs, ours} {
-				// Generated code without an excluding build tag counts.
+				// Generated code is read if no build tag excludes it.
 				mustRun(t, dir, "object paths=./shared")
 				oracle.Write(t, dir, "shared/special.go", special)
 			}
@@ -118,7 +119,7 @@ func TestBuildTagsChooseFiles(t *testing.T) {
 			if entries, err := os.ReadDir(store.Dir); err != nil || len(entries) == 0 {
 				t.Errorf("nothing is kept, so the loader of controller-gen had a say: %v", err)
 			}
-			// Other tags need another run.
+			// A run with other tags must not use the cached result.
 			if _, err := run(t, ours, args, compat.Options{Cache: store}); err != nil {
 				t.Fatal(err)
 			}
@@ -145,8 +146,8 @@ func TestDirectoriesWithTwoPackagesFail(t *testing.T) {
 	}
 }
 
-// TestConsequencesOfAMarkerAreReportedOnce checks a marker that hides a type of its package from the library. A kind
-// uses that type.
+// TestConsequencesOfAMarkerAreReportedOnce checks an invalid marker because of which controller-tools does not find a
+// type. kctrl must report the marker, but not the kind that uses the type.
 func TestConsequencesOfAMarkerAreReportedOnce(t *testing.T) {
 	dir := project(t)
 	oracle.Write(t, dir, "few/v1/few.go", "package v1\n\n// +kubebuilder:validation:Minimum=few\ntype Few int\n")
@@ -204,7 +205,8 @@ func TestFilesOfTestsAreNotRead(t *testing.T) {
 	mustRun(t, dir, "object paths=./shared")
 }
 
-// TestWhyTheGoCommandIsAskedIsNoWarning checks import paths in settings that only the go command supports.
+// TestWhyTheGoCommandIsAskedIsNoWarning checks that import paths cause no warning with settings that only the go
+// command supports.
 func TestWhyTheGoCommandIsAskedIsNoWarning(t *testing.T) {
 	dir := project(t)
 	overlay := filepath.Join(t.TempDir(), "overlay.json")
@@ -234,7 +236,8 @@ func TestNoPathsMeansTheDirectoryItself(t *testing.T) {
 	}
 }
 
-// TestKindMarkersOfTheStorageVersionCount checks versions with different markers, of which controller-gen uses any.
+// TestKindMarkersOfTheStorageVersionCount checks versions whose markers of the kind differ. kctrl uses those of the
+// storage version, and controller-gen those of any version.
 func TestKindMarkersOfTheStorageVersionCount(t *testing.T) {
 	dir := project(t)
 	name := filepath.Join(dir, "api/v1beta1/types.go")

@@ -27,8 +27,8 @@ func later(t *testing.T, f func(t *testing.T)) {
 	})
 }
 
-// ran runs a command, writes the result, and reports whether it was up to date without the cache entry, which is then
-// restored.
+// ran removes the cache entry, runs a command and writes the result. It reports whether the command found its result up
+// to date without creating the entry again.
 func ran(t *testing.T, dir, line string, store incremental.Store) (upToDate bool) {
 	t.Helper()
 	for name := range modified(t, store) {
@@ -147,7 +147,7 @@ func TestSecondRunDoesAsLittleAsTheThird(t *testing.T) {
 	})
 }
 
-// TestDamagedStampsAreNotUsed damages the stamps, the only remaining record.
+// TestDamagedStampsAreNotUsed damages the stamps, which are the only record after the cache entry has been removed.
 func TestDamagedStampsAreNotUsed(t *testing.T) {
 	dir, store := warm(t, toFiles)
 	later(t, func(t *testing.T) {

@@ -84,8 +84,8 @@ func TestVersionsOfPackagesThatPathsDoesNotName(t *testing.T) {
 	}
 }
 
-// TestTwoTypesAreOneVersionOfAKind checks two types of one kind, for which controller-gen writes two versions of one
-// name.
+// TestTwoTypesAreOneVersionOfAKind checks two types of one kind, for which controller-gen writes two versions with the
+// same name.
 func TestTwoTypesAreOneVersionOfAKind(t *testing.T) {
 	dir := project(t)
 	const kind = "package v1\n\nimport metav1 \"k8s.io/apimachinery/pkg/apis/meta/v1\"\n\n%stype Apple struct " +
@@ -106,7 +106,7 @@ func TestTwoTypesAreOneVersionOfAKind(t *testing.T) {
 }
 
 // TestRawMessagesAreAnyJSON checks types on which controller-gen fails, because it treats them as lists in one place
-// and as text in another.
+// and as strings in another.
 func TestRawMessagesAreAnyJSON(t *testing.T) {
 	dir := project(t)
 	oracle.Write(t, dir, "raw/v1/types.go", `// +groupName=raw.example.com

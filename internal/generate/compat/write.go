@@ -189,7 +189,7 @@ func (r *Result) writeError(name string, err error) error {
 	return diagnostic.AtFile(r.relative(name), "cannot write", err)
 }
 
-// relative returns a name as the user is shown it.
+// relative returns a name as messages show it.
 func (r *Result) relative(name string) string {
 	dir := r.dir
 	if real, err := filepath.EvalSymlinks(dir); err == nil {

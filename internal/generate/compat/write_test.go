@@ -105,8 +105,8 @@ func TestNothingIsWrittenIfOneFileCannotBe(t *testing.T) {
 	}
 }
 
-// TestFilesAreBackIfALaterOneCannotBeReplaced has a directory with the name of the second file, which the run detects
-// after it has replaced the first file.
+// TestFilesAreBackIfALaterOneCannotBeReplaced checks that a run restores the first file if it cannot replace the second
+// one, because a directory has its name.
 func TestFilesAreBackIfALaterOneCannotBeReplaced(t *testing.T) {
 	dir := project(t)
 	mustRun(t, dir, "object:headerFile=hack/boilerplate.go.txt paths=./api/v1")

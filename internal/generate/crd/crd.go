@@ -209,7 +209,7 @@ func printDefinition(definition apiextensionsv1.CustomResourceDefinition, header
 	schemas := takeSchemas(&definition)
 	var documents []document
 	for i, version := range versions {
-		// The conversion through the internal version sets the defaults of API servers.
+		// The conversion through the internal version sets the API server's defaults.
 		converted, err := crd.AsVersion(definition, schema.GroupVersion{Group: apiextensionsv1.GroupName, Version: version})
 		if err != nil {
 			return nil, &diagnostic.Error{

@@ -23,9 +23,9 @@ type versionType struct {
 	info    *ctmarkers.TypeInfo
 }
 
-// define creates the definition of a kind with all its versions, types. Without types it returns nil. Markers about the
-// whole kind may be on the types of several versions. The storage version takes precedence, while in controller-tools
-// the order of a map decides.
+// define creates the definition of a kind. types are the types of all its versions; define returns nil if types is
+// empty. The types of several versions may have markers about the whole kind. The storage version takes precedence,
+// while in controller-tools the order of a map decides.
 func define(parser *crd.Parser, kind schema.GroupKind, types []versionType,
 	maxDescLen *int) *apiextensionsv1.CustomResourceDefinition {
 	definition := newDefinition(kind)

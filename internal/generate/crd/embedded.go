@@ -14,7 +14,8 @@ import (
 	ctmarkers "sigs.k8s.io/controller-tools/pkg/markers"
 )
 
-// outline has the parts of a schema that must agree with other embedded schemas: its type, and the types of its fields.
+// outline has the parts of a schema that must not conflict with other embedded schemas: its type, and the types of its
+// fields.
 type outline struct {
 	kind   string
 	fields map[string]string

@@ -118,7 +118,7 @@ func (l limit) ApplyToSchema(ctx *crdmarkers.SchemaContext, schema *apiextension
 }
 
 // constants is the marker "+k8s:enum": the values are the constants of the type in its package, in order and without
-// duplicates. The marker of controller-tools counts only literals, and panics at a constant that repeats the previous
+// duplicates. controller-tools' marker considers only literals, and panics at a constant that repeats the previous
 // line.
 type constants struct{ crdmarkers.K8sEnum }
 

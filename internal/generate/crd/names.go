@@ -11,7 +11,7 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
 )
 
-// CodeName is the code for a name that two kinds of a group have.
+// CodeName is the code for a name that two kinds in a group share.
 const CodeName = "duplicate-name"
 
 // namesCheck finds names for which API servers do not serve a kind: within a group each plural, singular and short name

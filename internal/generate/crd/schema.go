@@ -133,8 +133,8 @@ func isInvalid(t types.Type) bool {
 	return ok && named.Underlying() == types.Typ[types.Invalid]
 }
 
-// explainAliases makes a parser understand aliases where it expects types with names of their own, or of the language: as
-// keys of maps, and for lists, maps, pointers and structs.
+// explainAliases makes a parser resolve aliases where it expects named or predeclared types: as keys of maps, and for
+// lists, maps, pointers and structs.
 func explainAliases(pkg *loader.Package, info *markers.TypeInfo) {
 	if _, isStruct := info.RawSpec.Type.(*ast.StructType); !isStruct {
 		explainIn(pkg, info.RawSpec.Type)

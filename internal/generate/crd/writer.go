@@ -233,7 +233,7 @@ func (w *writer) bool(value bool) {
 	w.out = append(strconv.AppendBool(append(w.out, ' '), value), '\n')
 }
 
-// longestInteger is the first number that may not be written in the digits that it has.
+// longestInteger is the smallest number that the library may not write as plain digits.
 const longestInteger = 1e15
 
 func (m *mapping) count(name string, value *int64) {
@@ -283,7 +283,7 @@ func (w *writer) parse(raw *apiextensionsv1.JSON) any {
 	return value
 }
 
-// value writes a value of a mapping or a list at an indent: behind the colon of its key, or behind a dash.
+// value writes a value of a mapping or a list at an indent: after the colon of its key, or after a dash.
 func (w *writer) value(value any, indent int, isItem bool) {
 	switch value := value.(type) {
 	case string:
@@ -325,10 +325,10 @@ func (w *writer) value(value any, indent int, isItem bool) {
 	}
 }
 
-// width is how long lines may be before a long text is broken.
+// width is the length of a line after which the library breaks a long string.
 const width = 80
 
-// scalar writes a text behind the colon of a key at an indent, or behind the dash of an item of such a key.
+// scalar writes a string after the colon of a key at an indent, or after the dash of an item of such a key.
 func (w *writer) scalar(key, text string, indent int, isItem bool) {
 	if !isItem {
 		w.out = append(w.out, ' ')
@@ -364,7 +364,7 @@ func (w *writer) fold(text string, column, indent int) {
 	w.out = append(append(w.out, text...), '\n')
 }
 
-// lines writes a text as the lines that it has.
+// lines writes a string as a literal block scalar.
 func (w *writer) lines(text string, indent int) {
 	w.out = append(w.out, '|')
 	if !strings.HasSuffix(text, "\n") {
@@ -380,7 +380,7 @@ func (w *writer) lines(text string, indent int) {
 	}
 }
 
-// ask has the library write a text in the same place: as deep, and behind a key as long.
+// ask lets the library write a string in the same place: at the same depth, and after a key of the same length.
 func (w *writer) ask(text string, column, indent int, isItem bool) {
 	var value any = text
 	key := "a"
@@ -407,7 +407,7 @@ func (w *writer) ask(text string, column, indent int, isItem bool) {
 	w.out = append(w.out, written...)
 }
 
-// longestKey is longer than keys that stand before their colon in one line.
+// longestKey exceeds the length of the keys that the library writes on one line with their colon.
 const longestKey = 100
 
 // keyText returns a key as the library writes it.
@@ -431,13 +431,13 @@ func isASCII(text string) bool {
 type shape int
 
 const (
-	unsure  shape = iota // the library knows
-	plain                // as it is
-	literal              // as its lines
-	foreign              // the library has its own way with some characters
+	unsure  shape = iota // the library must decide
+	plain                // plain scalar
+	literal              // literal block scalar
+	foreign              // has characters that the library treats in its own way
 )
 
-// shapeOf recognizes what nearly all texts of schemas are.
+// shapeOf returns the style of a string. It recognizes the style of nearly all strings in schemas.
 func shapeOf(text string) shape {
 	if text == "" {
 		return unsure
@@ -480,7 +480,7 @@ func shapeOf(text string) shape {
 
 func isLetter(c byte) bool { return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' }
 
-// isConstant reports whether a text that begins with a letter may be read as something else than a text.
+// isConstant reports whether YAML may read a string that begins with a letter as a value of another type.
 func isConstant(text string) bool {
 	if len(text) > len("false") {
 		return false
@@ -502,7 +502,7 @@ func sortedKeys[T any](all map[string]T) []string {
 	return keys
 }
 
-// compareKeys has digits count as numbers, and letters come last.
+// compareKeys compares digits as numbers, and sorts letters last.
 func compareKeys(a, b string) int {
 	i := 0
 	for i < len(a) && i < len(b) && a[i] == b[i] {

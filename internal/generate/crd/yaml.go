@@ -15,12 +15,13 @@ import (
 )
 
 // printer writes definitions in their order. It formats some of them while the parser reads the next kind, because
-// formatting takes longer than all other steps. It belongs to one goroutine, which calls wait at the end.
+// formatting takes longer than all other steps. Only one goroutine may use it, and that goroutine calls wait at the
+// end.
 type printer struct {
 	ctx     genall.GenerationContext
 	header  string
 	options crd.Generator
-	// printing are the definitions whose text is being made, in order: at most printsAtOnce of them.
+	// printing are the definitions that are being formatted, in order: at most printsAtOnce of them.
 	printing []<-chan printed
 	err      error // the first one
 }
@@ -32,7 +33,7 @@ type printed struct {
 
 const printsAtOnce = 4
 
-// print begins to print a definition, which is not to be changed any more.
+// print starts to format a definition. The caller must not change the definition afterwards.
 func (p *printer) print(definition apiextensionsv1.CustomResourceDefinition) {
 	if len(p.printing) == printsAtOnce {
 		p.write()
@@ -45,7 +46,7 @@ func (p *printer) print(definition apiextensionsv1.CustomResourceDefinition) {
 	}()
 }
 
-// wait writes all that was printed. After an error nothing is written any more.
+// wait writes all remaining definitions. After an error, it writes nothing.
 func (p *printer) wait() error {
 	for len(p.printing) > 0 {
 		p.write()
@@ -53,7 +54,7 @@ func (p *printer) wait() error {
 	return p.err
 }
 
-// write writes the first definition that is being printed.
+// write writes the first definition that is being formatted.
 func (p *printer) write() {
 	first := <-p.printing[0]
 	p.printing = p.printing[1:]

@@ -1,5 +1,5 @@
-// Package generator defines the type of a generator, which all commands iterate over. Each generator is a package with
-// one variable, and a line in the list of package generators.
+// Package generator defines the type of a generator. All commands iterate over the generators. Each generator is a
+// package with one variable, and a line in the list in package generators.
 package generator
 
 import (
@@ -32,7 +32,7 @@ type Generator struct {
 	Code bool
 	// Follows reports whether its files depend on the kinds and controllers that kctrl create api adds.
 	Follows bool
-	// GenOnly reports whether only kctrl gen runs it, and projects do not.
+	// GenOnly reports whether only kctrl gen runs it, and the commands of projects do not.
 	GenOnly bool
 
 	// Emits returns a filter for the packages whose types it may need. Nil means that it reads only markers.

@@ -13,8 +13,8 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/generate/webhook"
 )
 
-// all are the generators of all commands, in the order in which they run in a project. Another one is a package, and a
-// line here.
+// all are the generators of all commands, in the order in which they run in a project. To add a generator, write a
+// package and add a line here.
 var all = []generator.Generator{
 	object.Generator,
 	applyconfig.Generator,

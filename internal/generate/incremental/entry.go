@@ -150,7 +150,7 @@ func (r *reader) warnings() ([]lint.Finding, error) {
 	return findings, nil
 }
 
-// writer appends numbers, and texts after their lengths.
+// writer appends numbers, and strings preceded by their lengths.
 type writer []byte
 
 func (w *writer) number(n int) { *w = binary.AppendUvarint(*w, uint64(n)) }
@@ -168,7 +168,7 @@ type reader struct {
 
 func (r *reader) number() int {
 	n, size := binary.Uvarint(r.rest)
-	// No length is larger than the rest, so damaged data cannot cause large allocations.
+	// A length greater than the rest is invalid, so damaged data cannot cause large allocations.
 	if size <= 0 || n > uint64(len(r.rest)) {
 		r.rest, r.failed = nil, true
 		return 0

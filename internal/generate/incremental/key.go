@@ -70,8 +70,8 @@ func words() map[string][]byte {
 	return found
 }
 
-// program identifies the running build of kctrl. Builds of one source with one toolchain are equal only if their
-// contents are.
+// program identifies the running build of kctrl. Two builds of the same source with the same toolchain are equal only
+// if their contents are equal.
 type program struct {
 	Version  string
 	File     string

@@ -9,7 +9,7 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/source/resolve"
 )
 
-// TestEverythingInAKeyCounts changes one input of a key at a time.
+// TestEverythingInAKeyCounts changes one input of a key at a time, which must change the key.
 func TestEverythingInAKeyCounts(t *testing.T) {
 	environment, err := resolve.NewEnvironment(t.Context(), t.TempDir())
 	if err != nil {

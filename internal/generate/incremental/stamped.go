@@ -108,7 +108,7 @@ func StampFiles(names []string) (source.Stamps, bool) {
 // Holds reports whether all files are unchanged. It stores stamps that have become reliable, so that the next run need
 // not read the files.
 func (s Store) Holds(key Key, stamped *Stamped) bool {
-	// Before the check: a change during the check is not older than this.
+	// The time precedes the check, so that a change during the check is not older than this time.
 	now := time.Now()
 	if !stamped.Inputs.Hold() || !stamped.Outputs.Hold() {
 		return false

@@ -43,7 +43,7 @@ func TestGetStampedReturnsWhatWasPut(t *testing.T) {
 	}
 }
 
-// TestWordsOfPluralsCount names a file that flect reads when the program starts.
+// TestWordsOfPluralsCount checks that the key depends on the file of plurals that flect reads when the program starts.
 func TestWordsOfPluralsCount(t *testing.T) {
 	environment, err := resolve.NewEnvironment(t.Context(), t.TempDir())
 	if err != nil {

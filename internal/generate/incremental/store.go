@@ -6,8 +6,8 @@
 //
 // # Guarantees
 //
-//   - An entry is complete or absent: it is written to a temporary file and renamed. Any number of processes may read and
-//     write concurrently, and may be killed at any time.
+//   - An entry is complete or absent: it is written to a temporary file and renamed. Any number of processes may
+//     read and write concurrently, and may be killed at any time.
 //   - An entry that is damaged, has another key or another format counts as absent.
 //   - The size of the directory is limited: the least recently used entries are removed first, and files of killed
 //     processes after an hour.
@@ -112,7 +112,7 @@ func (s Store) write(key Key, suffix string, content []byte) error {
 	if err := os.MkdirAll(s.Dir, 0o700); err != nil {
 		return err
 	}
-	// By rename, because another run may be reading it.
+	// Replace the file by renaming, because another run may be reading it.
 	file, err := os.CreateTemp(s.Dir, "*"+freshSuffix)
 	if err != nil {
 		return err

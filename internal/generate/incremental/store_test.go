@@ -72,7 +72,8 @@ func TestGetReturnsWhatWasPut(t *testing.T) {
 	}
 }
 
-// TestEveryDamageIsFound changes each byte of an entry, and truncates it at each byte.
+// TestEveryDamageIsFound changes each byte of an entry, and truncates the entry at each byte. Decoding must fail each
+// time.
 func TestEveryDamageIsFound(t *testing.T) {
 	key := Key{7}
 	whole := encode(key, &Entry{
@@ -99,7 +100,7 @@ func FuzzDecode(f *testing.F) {
 	f.Add([]byte("\x00\x00\x00\x04null"))
 	f.Add([]byte("\x01c\x03/go"))
 	f.Fuzz(func(t *testing.T, text []byte) {
-		// The hash is valid, so the text itself is read.
+		// Read the text itself, as if its hash were valid.
 		r := reader{rest: text}
 		for !r.failed && len(r.rest) > 0 {
 			r.text()
@@ -228,7 +229,7 @@ func TestReadOnlyDirectoryIsRead(t *testing.T) {
 	if _, ok := store.Get(Key{1}); !ok {
 		t.Error("no entry")
 	}
-	// The superuser can write anyway.
+	// Root can write in spite of the permissions.
 	if err := store.Put(Key{2}, &Entry{}); err != nil {
 		if _, ok := store.Get(Key{2}); ok {
 			t.Error("an entry that could not be put")

@@ -263,7 +263,8 @@ func deepCopyValue(in, out reflect.Value) {
 	if isNilValue(in) {
 		return
 	}
-	if copies := in.Addr().MethodByName("DeepCopyInto"); copies.IsValid() && copies.Type().NumIn() == 1 && copies.Type().In(0) == out.Addr().Type() {
+	copies := in.Addr().MethodByName("DeepCopyInto")
+	if copies.IsValid() && copies.Type().NumIn() == 1 && copies.Type().In(0) == out.Addr().Type() {
 		copies.Call([]reflect.Value{out.Addr()})
 		return
 	}

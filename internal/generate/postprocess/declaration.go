@@ -29,16 +29,16 @@ type key[T any] struct {
 
 // declarationKeys are the keys of the file. newKeys comes before patches, because the patches use its value.
 var declarationKeys = []key[Declaration]{
-	{"newKeys", "`sorted` or `last`: the position of keys that a patch adds. Default: `sorted`",
+	{"newKeys", "`sorted` or `last`: where a patch inserts new keys. Default: `sorted`",
 		func(d *Declaration, v value) error {
 			order := ""
 			err := readChoice(v, &order, "sorted", "last")
 			d.insert.Sorted = order == "sorted"
 			return err
 		}},
-	{"patches", "changes of the objects, in order",
+	{"patches", "changes to the objects, applied in order",
 		func(d *Declaration, v value) error { return readList(v, &d.patches, d.readPatch) }},
-	{"outputs", "other files for the objects",
+	{"outputs", "additional files with the objects",
 		func(d *Declaration, v value) error { return readList(v, &d.outputs, d.readOutput) }},
 }
 
@@ -124,10 +124,10 @@ func readSelectors(to *[]selector, v value) error {
 // selectionKeys returns the keys that select objects.
 func selectionKeys[T any](of func(*T) *selection) []key[T] {
 	return []key[T]{
-		{"kinds", "`Kind`, `Kind.group`, `*.group` or `\"*\"`. Kinds of CRDs, and `ClusterRole`, `Role`, " +
-			"`MutatingWebhookConfiguration`, `ValidatingWebhookConfiguration`; `*` matches kinds of CRDs",
+		{"kinds", "`Kind`, `Kind.group`, `*.group` or `\"*\"`: kinds of CRDs, `ClusterRole`, `Role`, " +
+			"`MutatingWebhookConfiguration` or `ValidatingWebhookConfiguration`. `*` matches only kinds of CRDs",
 			func(to *T, v value) error { return readSelectors(&of(to).kinds, v) }},
-		{"except", "exceptions from `kinds`",
+		{"except", "kinds to exclude from `kinds`",
 			func(to *T, v value) error { return readSelectors(&of(to).except, v) }},
 	}
 }
@@ -149,7 +149,7 @@ type located struct {
 }
 
 var patchKeys = append(selectionKeys(func(p *patch) *selection { return &p.selection }), []key[patch]{
-	{"versions", "versions of CRDs. Default: all",
+	{"versions", "API versions to change. Default: all",
 		func(p *patch, v value) error {
 			return v.eachText(func(v value, _ string) error { p.versions = append(p.versions, v); return nil })
 		}},
@@ -273,7 +273,7 @@ func readList[T any](v value, to *[]T, read func(value) (T, error)) error {
 	return errors.Join(errs...)
 }
 
-// eachText calls f with the texts of a list, or with a single text.
+// eachText calls f with the strings of a list, or with a single string.
 func (v value) eachText(f func(v value, text string) error) error {
 	nodes := []*yaml.Node{v.Node}
 	if v.Kind == yaml.SequenceNode {
@@ -303,7 +303,7 @@ func (v value) readText(to *string) (err error) {
 	return err
 }
 
-// isTrue reads what can only be true.
+// isTrue returns an error if the value is not true.
 func (v value) isTrue() error {
 	if v.ShortTag() != "!!bool" || v.Value != "true" {
 		return v.wrong("want true", "write true, or leave it out")
@@ -319,7 +319,7 @@ func (v value) number() (int, error) {
 	return n, nil
 }
 
-// readChoice reads one of the words.
+// readChoice reads a value that must be one of words.
 func readChoice[T ~string](v value, to *T, words ...T) error {
 	if i := slices.Index(words, T(v.Value)); i >= 0 && v.Kind == yaml.ScalarNode {
 		*to = words[i]

@@ -57,7 +57,7 @@ func parseManifest(f File) (*manifest, error) {
 	return m, nil
 }
 
-// clone returns a copy that can be changed without the original.
+// clone returns a copy that is independent of the original.
 func (d *document) clone() *document {
 	copied := *d
 	copied.object = yamlnode.Clone(d.object)
@@ -166,7 +166,7 @@ func isIndented(node *yaml.Node) bool {
 	return false
 }
 
-// ordered returns a value in the types of the encoder that controller-gen writes with, with the keys in their order.
+// ordered converts a value to the types that controller-gen's encoder uses, and keeps the order of the keys.
 func ordered(node *yaml.Node) (any, error) {
 	switch node.Kind {
 	case yaml.MappingNode:
@@ -200,7 +200,7 @@ func ordered(node *yaml.Node) (any, error) {
 	return nil, fmt.Errorf("line %d: an alias", node.Line)
 }
 
-// asJSON returns the object as kubectl notes it in an annotation.
+// asJSON returns the object as kubectl stores it in an annotation.
 func asJSON(node *yaml.Node) ([]byte, error) {
 	var value any
 	if err := node.Decode(&value); err != nil {

@@ -28,7 +28,7 @@ type operation struct {
 type change struct {
 	value
 	name   string // of the operation
-	what   string // is done, for messages
+	what   string // what the objects lack if the change has no effect, for messages
 	schema func(at place) bool
 	object func(d *document) (bool, error)
 }
@@ -40,25 +40,30 @@ var operations []operation
 func init() {
 	operations = []operation{
 		{"delete", "keywords to delete, such as `required`", readDelete},
-		{"set", "keywords and their values", readSet},
-		{"append", "additions to lists or texts of keywords, such as `enum` and `x-kubernetes-validations`", readAppend},
-		{"replace", "the new schema", readReplace},
+		{"set", "keywords to set, and their values", readSet},
+		{"append", "items to append to list keywords, such as `enum` and `x-kubernetes-validations`, or text to append to " +
+			"`description`", readAppend},
+		{"replace", "schema that replaces the old one", readReplace},
 		{"fields", "schemas of fields to add or replace; `at: metadata` and `fields: {name: {type: string, pattern: " +
 			"^default$}}` restrict names", readFields},
 		{"remove", "`true` removes the field, or the schema of the items of a list or the values of a map", readRemove},
-		{"partial", "`true` accepts parts of an object, as in server-side apply: merged objects below require only the " +
-			"keys of lists", readPartial},
-		{"cutText", "`from` and `to`: deletes the description between the texts, and the space before", readCutText},
-		{"annotations", "annotations of the object; `null` removes one", readMetadata("annotations")},
-		{"labels", "labels of the object; `null` removes one", readMetadata("labels")},
-		{"name", "the name of the object, such as that of a webhook configuration", readName},
-		{"merge", "a JSON merge patch (RFC 7386) of the whole object, such as the conversion of a CRD", readMerge},
-		{"emptyVersion", "`name` and `description` of a version without fields that is not served, for a removed version " +
-			"in which objects may be stored", readEmptyVersion},
-		{"dropRules", "API groups; deletes rules of roles that name one of them", readRules(false)},
-		{"keepRules", "API groups; deletes rules of roles that name none of them", readRules(true)},
-		{"lists", "`compact` as controller-gen, or `indented` as yq", readLists},
-		{"maxBytes", "largest size as JSON; kubectl apply without --server-side accepts less than 262144", readMaxBytes},
+		{"partial", "`true` makes the schema accept partial objects, as in server-side apply: objects that are merged " +
+			"require only the keys of their list", readPartial},
+		{"cutText", "`from` and `to`: deletes the part of the description from the text `from` through the text `to`, and " +
+			"the space before it", readCutText},
+		{"annotations", "annotations to set on the object; the value `null` removes an annotation",
+			readMetadata("annotations")},
+		{"labels", "labels to set on the object; the value `null` removes a label", readMetadata("labels")},
+		{"name", "new name of the object, such as a webhook configuration", readName},
+		{"merge", "JSON merge patch (RFC 7386) for the whole object, for example to set the conversion of a CRD",
+			readMerge},
+		{"emptyVersion", "`name` and `description` of a version to add, without fields and not served; use it for a " +
+			"removed version in which objects may be stored", readEmptyVersion},
+		{"dropRules", "API groups; deletes the rules of roles that contain one of them", readRules(false)},
+		{"keepRules", "API groups; deletes the rules of roles that contain none of them", readRules(true)},
+		{"lists", "style of YAML lists: `compact` as controller-gen writes them, or `indented` as yq does", readLists},
+		{"maxBytes", "maximum size of the object as JSON; kubectl apply without --server-side accepts less than 262144",
+			readMaxBytes},
 	}
 }
 
@@ -126,7 +131,7 @@ func readDelete(v value, _ yamlnode.Insert) ([]change, error) {
 	return changes, err
 }
 
-// eachKeyword reads a mapping of keywords, and checks that they and their values are right together.
+// eachKeyword reads a mapping of keywords, and checks each keyword together with its value.
 func eachKeyword(v value, makes func(keyword, v value) change) ([]change, error) {
 	var changes []change
 	err := v.each(func(keyword, v value) error {
@@ -307,7 +312,7 @@ func readCutText(v value, _ yamlnode.Insert) ([]change, error) {
 		}}}, err
 }
 
-// cut removes the part of a text between two texts, including both and the space before.
+// cut removes the part of a string from one substring through another one, and the space before it.
 func cut(text, from, to string) string {
 	var kept strings.Builder
 	for {

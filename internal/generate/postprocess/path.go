@@ -23,7 +23,7 @@ const (
 		"and ** for any number of steps, as in spec.**.containers[].resources"
 )
 
-// fieldPath leads to places in the schema of a kind. The empty path is the schema itself.
+// fieldPath selects places in the schema of a kind. The empty path selects the schema itself.
 type fieldPath struct {
 	text  string
 	steps []step
@@ -45,8 +45,8 @@ func (s step) takes(child place) bool {
 	return s.text == anyDepth || child.step == s
 }
 
-// parsePath reads a path as it is written: steps after dots, brackets and braces without one. A name with other characters
-// is in double quotes.
+// parsePath reads a path as it is written: steps after dots, and brackets and braces without a dot. A name with other
+// characters is in double quotes.
 func parsePath(text string) (fieldPath, error) {
 	p := fieldPath{text: text}
 	for rest := text; rest != ""; {
@@ -139,7 +139,7 @@ func children(schema *yaml.Node) []place {
 	return found
 }
 
-// match returns the places that a path leads to, each once, in the order of the schema.
+// match returns the places that a path selects, each once, in the order of the schema.
 func (p fieldPath) match(root *yaml.Node) []place { return matchSteps(root, p.steps) }
 
 func matchSteps(root *yaml.Node, steps []step) []place {
@@ -223,7 +223,7 @@ func fieldsOf(places []place) (names []string, through []step) {
 	return slices.Compact(names), through
 }
 
-// matchAll returns where a step leads from places.
+// matchAll returns the places that a step reaches from the given places.
 func matchAll(places []place, s step) []place {
 	var found []place
 	for _, at := range places {
@@ -254,7 +254,7 @@ func (at place) remove() {
 	keepItems(at.parent, "required", func(name string) bool { return name != at.step.text })
 }
 
-// keepItems keeps the wanted texts of a list and removes an empty list.
+// keepItems keeps the strings of a list for which wanted returns true, and removes the list if it becomes empty.
 func keepItems(mapping *yaml.Node, key string, wanted func(text string) bool) {
 	list := yamlnode.Value(mapping, key)
 	if list == nil {

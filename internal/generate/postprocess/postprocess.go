@@ -10,8 +10,8 @@
 //	  file: deploy/crds.yaml
 //
 // [Parse] reads it. [Declaration.Apply] first applies the patches to objects, in their order. Then each output writes
-// some of the objects to another file, with patches of its own. A selection, path or change without effect is an error
-// with its position. The same files and declaration always give the same bytes.
+// some of the objects to another file, after its own patches. A selection, path or change without effect is an error
+// with its position. The same files and declaration always produce the same bytes.
 //
 // [operations] lists the operations of a patch.
 package postprocess
@@ -36,7 +36,8 @@ import (
 // DefaultFile is the default name of the declaration.
 const DefaultFile = "kctrl.gen.yaml"
 
-// Load reads the declaration in a file, or in DefaultFile if there is one and no file is named. Without it returns nil.
+// Load reads the declaration in the file with a name. If name is empty, it reads DefaultFile, or returns nil if that
+// file does not exist.
 func Load(name string, read func(name string) ([]byte, error)) (*Declaration, error) {
 	content, err := read(cmp.Or(name, DefaultFile))
 	switch {
@@ -296,27 +297,27 @@ const (
 
 func (d *Declaration) outputKeys() []key[output] {
 	return append(selectionKeys(func(o *output) *selection { return &o.selection }), []key[output]{
-		{"dir", "directory with a file per object, named as generated",
+		{"dir", "directory for one file per object, with the generated file name",
 			func(o *output, v value) error { return v.readText(&o.dir) }},
-		{"file", "one file for all objects; set `dir` or `file`",
+		{"file", "file for all objects; set either `dir` or `file`",
 			func(o *output, v value) error { return v.readText(&o.file) }},
-		{"move", "`true` omits the generated location",
+		{"move", "`true` moves the objects: the generated files no longer contain them",
 			func(o *output, v value) error { o.move = true; return v.isTrue() }},
-		{"sort", "order in `file`: by `name` of the objects, or of the generated `file`. Default: `name`",
+		{"sort", "order of the objects: by object `name`, or by the name of the generated `file`. Default: `name`",
 			func(o *output, v value) error { return readChoice(v, &o.order, byName, byFile) }},
-		{"separator", "the line `---` `before` each object, or only `between` two. Default: `before`",
+		{"separator", "position of the line `---`: `before` each object, or only `between` objects. Default: `before`",
 			func(o *output, v value) error { return readChoice(v, &o.separate, beforeEach, betweenObjects) }},
-		{"header", "text at the beginning, such as a license",
+		{"header", "text at the beginning of the file, such as a license",
 			func(o *output, v value) error { return v.readText(&o.header) }},
 		{"headerFile", "file with the header",
 			func(o *output, v value) error { o.headerFile = &v; _, err := v.text(); return err }},
-		{"footer", "text at the end",
+		{"footer", "text at the end of the file",
 			func(o *output, v value) error { return v.readText(&o.footer) }},
-		{"include", "files with further objects, such as foreign CRDs",
+		{"include", "files with additional objects, such as CRDs of other projects",
 			func(o *output, v value) error {
 				return v.eachText(func(v value, _ string) error { o.include = append(o.include, v); return nil })
 			}},
-		{"patches", "patches of this output only",
+		{"patches", "patches for this output only",
 			func(o *output, v value) error { return readList(v, &o.patches, d.readPatch) }},
 	}...)
 }
@@ -337,7 +338,7 @@ func (d *Declaration) readOutput(v value) (output, error) {
 	return o, nil
 }
 
-// output writes the objects that an output means to its files.
+// output adds the files of an output, which contain the objects that the output selects.
 func (r *run) output(o output) error {
 	chosen, err := r.choose(o.selection, r.documents)
 	if err != nil || len(chosen) == 0 {

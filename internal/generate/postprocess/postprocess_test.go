@@ -256,7 +256,7 @@ func TestPaths(t *testing.T) {
 	}
 }
 
-// TestManyStepsOfAnyDepthAreLinear does not terminate if the cost is exponential.
+// TestManyStepsOfAnyDepthAreLinear checks that the cost is not exponential: otherwise the test would not terminate.
 func TestManyStepsOfAnyDepthAreLinear(t *testing.T) {
 	schema := &yaml.Node{Kind: yaml.MappingNode}
 	for range 200 {
@@ -273,7 +273,7 @@ func TestManyStepsOfAnyDepthAreLinear(t *testing.T) {
 	}
 }
 
-// TestPrintedObjectsAreReadTheSame prints random values in both styles.
+// TestPrintedObjectsAreReadTheSame prints random values in both styles and reads them back.
 func TestPrintedObjectsAreReadTheSame(t *testing.T) {
 	words := []string{"a", "yes", "1", "0x1", "1e3", "~", "null", "true", " b", "c: d", "- e", "# f", "line\nline\n",
 		"line\n\n line", "\ttab", "ü", "'", `"`, "2001-01-01", "0o7", "", "{{ .A }}", strings.Repeat("word ", 40)}

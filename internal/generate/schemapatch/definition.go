@@ -15,10 +15,10 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/yamlnode"
 )
 
-// added is how controller-gen writes a key that was not there.
+// added is the style in which controller-gen adds a key.
 var added = yamlnode.Insert{Style: yaml.DoubleQuotedStyle}
 
-// definition is a CustomResourceDefinition as it stands in a file.
+// definition is a CustomResourceDefinition as written in a file.
 type definition struct {
 	name     string // of the file
 	path     string // of the file, for messages

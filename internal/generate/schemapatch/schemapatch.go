@@ -90,7 +90,7 @@ func manifestNames(dir, folder string) ([]string, error) {
 
 // patch writes a file for each CustomResourceDefinition in the manifests, in their order. Versions with a Go type in
 // the roots of ctx get its schema. In a definition with at least one such version, versions without a Go type lose
-// their schema. Problems stay with their packages.
+// their schema. patch records problems in their packages.
 func patch(ctx genall.GenerationContext, manifests []manifest, options crd.SchemaOptions) error {
 	parser := crd.NewParser(ctx, options)
 	crd.AllowRawJSON(parser)
@@ -147,8 +147,8 @@ func versionsOf(definitions []*definition) map[schema.GroupKind]map[string]*defi
 	return all
 }
 
-// schemasOf returns the schema of each version of a kind that is wanted and has a package. In that there has to be a type: the parser panics
-// without one.
+// schemasOf returns the schema of each wanted version of a kind that has a package. The package must contain the type,
+// because the parser panics without it.
 func schemasOf(parser *ctcrd.Parser, kind schema.GroupKind, wanted map[string]*definition,
 	options crd.SchemaOptions) (map[string]apiextensionsv1.JSONSchemaProps, error) {
 	found := map[string]apiextensionsv1.JSONSchemaProps{}

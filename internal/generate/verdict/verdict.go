@@ -21,7 +21,7 @@ import (
 
 // Checker collects the problems of the CRDs of one run. The zero value checks CRDs when they are generated.
 type Checker struct {
-	// Later leaves the checks to [Checker.CheckFiles], for CRDs that are changed after they are generated.
+	// Later defers the checks to [Checker.CheckFiles], for CRDs that are changed after they are generated.
 	Later bool
 	// LeaveRules omits the problems of validation rules, which the caller checks.
 	LeaveRules bool

@@ -12,8 +12,8 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/load"
 )
 
-// Generator makes a file with a MutatingWebhookConfiguration, a ValidatingWebhookConfiguration, or both. Markers that the
-// API server would refuse are errors of a project.
+// Generator writes a file with a MutatingWebhookConfiguration, a ValidatingWebhookConfiguration, or both. In a project,
+// markers that the API server would reject are errors.
 var Generator = generator.Generator{
 	Name:           "webhook",
 	Options:        webhook.Generator{},

@@ -41,7 +41,7 @@ func readManifests(o Options) (*manifests, error) {
 		case "CustomResourceDefinition":
 			group, _, _ := unstructured.NestedString(c.Object.Object, "spec", "group")
 			groups = append(groups, group)
-			// The API server cannot call the conversion webhooks of the operator here.
+			// Remove the conversion webhooks, because the API server cannot call those of the operator here.
 			unstructured.RemoveNestedField(c.Object.Object, "spec", "conversion")
 			m.installed = append(m.installed, c)
 		case "Namespace":
@@ -65,7 +65,7 @@ func readManifests(o Options) (*manifests, error) {
 	return m, nil
 }
 
-// readTree reads a file, a directory or a kustomization. The hint is for a path that does not exist.
+// readTree reads a file, a directory or a kustomization. If the path does not exist, the error has the hint.
 func readTree(dir, name, hint string) ([]kubectl.Manifest, error) {
 	path := filepath.FromSlash(name)
 	if !filepath.IsAbs(path) {
@@ -79,7 +79,7 @@ func readTree(dir, name, hint string) ([]kubectl.Manifest, error) {
 	return kubectl.ReadTree(path)
 }
 
-// kinds returns the number of kinds with samples.
+// kinds returns the number of kinds that have samples.
 func (m *manifests) kinds() int {
 	kinds := map[string]bool{}
 	for _, s := range m.samples {
@@ -88,7 +88,7 @@ func (m *manifests) kinds() int {
 	return len(kinds)
 }
 
-// create installs the CRDs and creates the objects: the samples, with a number after their names.
+// create installs the CRDs and creates the objects, which are copies of the samples with numbered names.
 func (m *manifests) create(ctx context.Context, kubeconfig string, objects int) error {
 	client, err := kubectl.Connect(kubeconfig)
 	if err != nil {
@@ -106,7 +106,7 @@ func (m *manifests) create(ctx context.Context, kubeconfig string, objects int) 
 		workers.Go(func() { errs[worker] = m.multiply(ctx, kubeconfig, worker, objects) })
 	}
 	workers.Wait()
-	return cmp.Or(errs...) // the first one: the others have the same cause
+	return cmp.Or(errs...) // all errors have the same cause as the first one
 }
 
 // multiply creates the objects of one worker.

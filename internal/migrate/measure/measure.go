@@ -29,14 +29,15 @@ type Options struct {
 	Main string
 	// Args are the arguments of the program.
 	Args []string
-	// Config and Samples are files, directories or kustomizations, relative to Dir: the CRDs, and the objects that are
-	// multiplied. Empty means config/default and config/samples.
+	// Config and Samples are files, directories or kustomizations, relative to Dir. Config has the CRDs, and Samples has
+	// the objects to copy. Empty means config/default and config/samples.
 	Config, Samples string
-	// Objects is the number of objects.
+	// Objects is the number of objects to create.
 	Objects int
-	// Quiet is the time without requests and events after which the program is at rest, and Longest the time to get there.
+	// Quiet is the time without requests and events after which the program is at rest. Run fails if the program is not at
+	// rest after Longest.
 	Quiet, Longest time.Duration
-	// Build is this kctrl.
+	// Build identifies the running kctrl.
 	Build project.Build
 	// Start starts an API server, and returns its kubeconfig and a function that stops it.
 	Start func(context.Context) (kubeconfig string, stop func(), err error)
@@ -44,22 +45,22 @@ type Options struct {
 	Step func(text string)
 }
 
-// Figures are the costs of one side, from the start of its process until it is at rest.
+// Figures are the costs of the operator on one runtime, from the start of its process until it is at rest.
 type Figures struct {
-	// Start is the time from the start of the process to its last request, answer or event, in nanoseconds.
+	// Start is the time from the start of the process to its last request, response or event, in nanoseconds.
 	Start time.Duration `json:"startNanoseconds"`
 	// CPU is the user and system time of the process, in nanoseconds.
 	CPU time.Duration `json:"cpuNanoseconds"`
-	// PeakMemory and Memory are the largest resident memory, and that at rest, in bytes.
+	// PeakMemory is the largest resident memory, and Memory is the resident memory at rest, both in bytes.
 	PeakMemory int64 `json:"peakMemoryBytes"`
 	Memory     int64 `json:"memoryBytes"`
-	// Requests is the number of requests to the API server. Renewals of leases do not count.
+	// Requests is the number of requests to the API server, except lease renewals.
 	Requests int64 `json:"requests"`
 	// Binary is the size of the stripped program in bytes.
 	Binary int64 `json:"binaryBytes"`
 }
 
-// Report has the costs of both sides.
+// Report has the costs on both runtimes.
 type Report struct {
 	Objects  int     `json:"objects"`
 	Kinds    int     `json:"kinds"`
@@ -67,8 +68,8 @@ type Report struct {
 	Kctrl    Figures `json:"kctrl"`
 }
 
-// Run builds the operator both ways, runs one after the other, and returns the costs. It does not change the project.
-// Errors are *diagnostic.Error.
+// Run builds the operator on both runtimes, runs one build after the other, and returns the costs. It does not change
+// the project. Errors are *diagnostic.Error.
 func Run(ctx context.Context, o Options) (*Report, error) {
 	work, err := os.MkdirTemp("", "kctrl-measure-")
 	if err != nil {
@@ -106,7 +107,8 @@ type side struct {
 	program string // path of the executable
 }
 
-// prepare returns the two sides, the original first. The project is one of them, and the other one is a copy.
+// prepare returns the operator on both runtimes, the original first. One of them is the project, and the other one is a
+// copy of it.
 func prepare(ctx context.Context, o Options, work string) ([]side, error) {
 	adopted, err := migrate.Adopted(os.DirFS(o.Dir))
 	if err != nil {
@@ -140,7 +142,7 @@ func prepare(ctx context.Context, o Options, work string) ([]side, error) {
 	return []side{original, moved}, nil
 }
 
-// copyTree copies the files of a project, without those that no build reads.
+// copyTree copies the files of a project, except files that no build reads.
 func copyTree(to, from string) error {
 	return filepath.WalkDir(from, func(name string, entry fs.DirEntry, err error) error {
 		if err != nil {
@@ -187,7 +189,7 @@ func write(dir string, p *plan.Plan) error {
 	return errors.Join(errs...)
 }
 
-// build compiles the program as a release would: without symbols.
+// build compiles the program without symbols, as for a release.
 func (s *side) build(ctx context.Context, pkg, work string) error {
 	if pkg == "" {
 		var err error
@@ -207,7 +209,7 @@ func (s *side) build(ctx context.Context, pkg, work string) error {
 	return nil
 }
 
-// mainPackage returns the only main package of a module that depends on controller-runtime's manager.
+// mainPackage returns the only main package in a module that depends on controller-runtime's manager.
 func mainPackage(ctx context.Context, dir string) (string, error) {
 	const manager = "sigs.k8s.io/controller-runtime/pkg/manager"
 	const format = `{{if eq .Name "main"}}{{.ImportPath}}{{range .Deps}} {{.}}{{end}}{{end}}`

@@ -20,10 +20,10 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
 )
 
-// pollInterval is the time between two looks at the requests of a process.
+// pollInterval is the interval at which untilRest checks the requests of a process.
 const pollInterval = 50 * time.Millisecond
 
-// measure runs the program until it is at rest, on an API server of its own.
+// measure runs the program on its own API server until the program is at rest.
 func (s *side) measure(ctx context.Context, o Options, m *manifests, work string) (Figures, error) {
 	upstream, stop, err := o.Start(ctx)
 	if err != nil {
@@ -89,7 +89,7 @@ func (s *side) run(ctx context.Context, o Options, p *proxy, kubeconfig string) 
 	return figures, nil
 }
 
-// untilRest waits until the process has sent no request for o.Quiet.
+// untilRest waits until the process has sent no request and received no event for o.Quiet.
 func (s *side) untilRest(
 	ctx context.Context, o Options, p *proxy, pid int, start time.Time, ended chan error,
 ) (Figures, error) {
@@ -123,7 +123,8 @@ func exitStatus(err error) string {
 	return err.Error()
 }
 
-// reasonIn returns the last line of a program's output that reports an error, or its last line, without stack traces.
+// reasonIn returns the last line of a program's output that reports an error, or else its last line. It ignores stack
+// traces.
 func reasonIn(output string) string {
 	var last, reason string
 	for line := range strings.Lines(output) {
@@ -143,7 +144,7 @@ func reasonIn(output string) string {
 	return cmp.Or(reason, last)
 }
 
-// failed returns an error with a line that the program wrote.
+// failed returns an error that contains a line of the program's output.
 func (s *side) failed(err error, output string) error {
 	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return err
@@ -160,8 +161,9 @@ func (s *side) failed(err error, output string) error {
 	}
 }
 
-// residentMemory returns the resident memory of a process, and its peak, in bytes. The peak is 0 on macOS: the usage of
-// the ended process has it there. On Linux that usage begins with the memory of this process.
+// residentMemory returns the resident memory of a process and its peak, in bytes. On macOS the peak is 0, because the
+// resource usage of the ended process has it. On Linux that resource usage is not suitable, because it starts at the
+// memory of this process.
 func residentMemory(pid int) (memory, peak int64, err error) {
 	if runtime.GOOS == "linux" {
 		status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))

@@ -29,13 +29,13 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/kubectl"
 )
 
-// proxy passes the requests of an operator to an API server and counts them.
+// proxy forwards an operator's requests to an API server and counts them.
 type proxy struct {
 	server   http.Server
 	served   sync.WaitGroup
 	requests atomic.Int64
-	active   atomic.Int64 // requests without an answer; watches have theirs
-	last     atomic.Int64 // time of the last request or part of an answer, in nanoseconds since the epoch
+	active   atomic.Int64 // requests without a response yet; a watch has one when it starts
+	last     atomic.Int64 // time of the last request or part of a response, in nanoseconds since the epoch
 }
 
 // startProxy listens on loopback with TLS and HTTP/2, as API servers do, and writes a kubeconfig for it.
@@ -70,7 +70,7 @@ func startProxy(upstream, kubeconfig string) (*proxy, error) {
 			r.Out.Header.Del("Authorization")
 		},
 		Transport:     transport,
-		FlushInterval: -1, // events at once
+		FlushInterval: -1, // send events at once
 		ErrorLog:      log.New(io.Discard, "", 0),
 	}
 	p := &proxy{}
@@ -104,7 +104,7 @@ func (p *proxy) stop() {
 	p.served.Wait()
 }
 
-// answer notes when a part of an answer is sent.
+// answer records when a part of a response is sent.
 type answer struct {
 	http.ResponseWriter
 	proxy *proxy
@@ -115,10 +115,11 @@ func (a *answer) Write(data []byte) (int, error) {
 	return a.ResponseWriter.Write(data)
 }
 
-// Unwrap returns the writer that can flush.
+// Unwrap returns the underlying writer, which can flush.
 func (a *answer) Unwrap() http.ResponseWriter { return a.ResponseWriter }
 
-// quietSince returns the time of the last request or event, or false if there was none, or one has no answer yet.
+// quietSince returns the time of the last request or event. It returns false if the operator has sent no request, or a
+// request has no response yet.
 func (p *proxy) quietSince() (time.Time, bool) {
 	last := p.last.Load()
 	return time.Unix(0, last), last != 0 && p.active.Load() == 0
@@ -137,7 +138,8 @@ func writeKubeconfig(file, server string, authority []byte) error {
 	return os.WriteFile(file, text, 0o600)
 }
 
-// selfSigned returns a certificate for 127.0.0.1, which is also the authority for clients, and its key, in PEM.
+// selfSigned returns a certificate for 127.0.0.1 and its key, in PEM. Clients also use the certificate as the
+// certificate authority.
 func selfSigned() (certificate, key []byte, err error) {
 	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -161,8 +163,9 @@ func selfSigned() (certificate, key []byte, err error) {
 	return certificate, pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: encoded}), err
 }
 
-// writeServingCertificate writes the certificate of a webhook server to where controller-runtime looks for it below the
-// directory of temporary files. The webhooks are not called, but their server does not start without one.
+// writeServingCertificate writes a certificate for the webhook server to the path below the temporary directory where
+// controller-runtime expects it. API servers do not call the webhooks, but their server does not start without a
+// certificate.
 func writeServingCertificate(temporary string) error {
 	certificate, key, err := selfSigned()
 	if err != nil {

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Print writes the costs of both sides as a Markdown table.
+// Print writes the costs on both runtimes as a Markdown table.
 func (r *Report) Print(out io.Writer) error {
 	_, err := fmt.Fprintf(out, "%d objects, kinds: %d; from the start of the process until it is at rest:\n\n"+
 		"| | controller-runtime | kctrl | ratio |\n|---|---:|---:|---:|\n", r.Objects, r.Kinds)

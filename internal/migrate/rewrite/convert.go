@@ -13,9 +13,9 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
 )
 
-// convert adds converters to values that have a type of one API where the other is required, in all packages of the
-// module: a package that stays passes its values to one that moves, and the other way round. A converted value can make
-// a function's result fit only in a second pass.
+// convert adds converters to values that have a type of one API where the type of the other API is required, in all
+// packages of the module. It does so in both directions, because rewritten packages and all other packages pass values
+// to each other. Several passes may be necessary, because a converted value can change the type of a function's result.
 func (m Module) convert(
 	ctx context.Context, r *Result, loaded []*packages.Package, groups []Group,
 ) ([]*packages.Package, error) {
@@ -35,7 +35,7 @@ func (m Module) convert(
 	return loaded, nil
 }
 
-// convertOnce adds converters at the positions of type errors. It reports whether a file changes.
+// convertOnce adds converters at the positions of type errors. It reports whether it changed a file.
 func (r *Result) convertOnce(loaded []*packages.Package, converters []Converter) (changed bool, err error) {
 	files := map[string]*File{}
 	for _, pkg := range loaded {
@@ -52,7 +52,7 @@ func (r *Result) convertOnce(loaded []*packages.Package, converters []Converter)
 				}
 				files[name] = f
 			} else if files[name].Syntax != pkg.Syntax[i] {
-				continue // the same file in the package of the tests
+				continue // the same file, in the package of the tests
 			}
 			files[name].convert(e.Pos, converters)
 		}
@@ -72,7 +72,7 @@ func (r *Result) convertOnce(loaded []*packages.Package, converters []Converter)
 	return changed, nil
 }
 
-// current returns the text of a file with the edits until now.
+// current returns the text of a file with all edits so far.
 func (r *Result) current(name string) ([]byte, error) {
 	if text, ok := r.Files[name]; ok {
 		return text, nil
@@ -84,7 +84,7 @@ func (r *Result) current(name string) ([]byte, error) {
 	return text, nil
 }
 
-// convert wraps the outermost expression at a position that has a converter.
+// convert wraps the outermost expression at a position for which a converter exists.
 func (f *File) convert(at token.Pos, converters []Converter) {
 	if f.isEdited(at) {
 		return

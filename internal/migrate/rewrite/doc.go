@@ -1,8 +1,9 @@
-// Package rewrite changes Go code from controller-runtime's API to kctrl's by rules.
+// Package rewrite applies rules that change Go code from controller-runtime's API to kctrl's.
 //
-// A rule gets the nodes of one type of the syntax tree, with their types, and replaces source text at their positions.
-// All other text stays, with its comments and line breaks.
+// A rule receives the syntax tree nodes of one Go type, with type information, and replaces source text at their
+// positions. All other text stays unchanged, including comments and line breaks.
 //
-// Rules belong to groups. [Packages] applies all groups to each package and type-checks the module with the result. It
-// drops the last group of a package for as long as something does not compile, so that the result always compiles.
+// Rules belong to groups. [Packages] applies all groups to each package and type-checks the module with the result. As
+// long as a package does not compile, it drops the last group that it applied to the package. The result therefore
+// always compiles.
 package rewrite

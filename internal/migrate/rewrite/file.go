@@ -18,7 +18,7 @@ const ControllerRuntime = "sigs.k8s.io/controller-runtime"
 // Runtime is the path of the packages of kctrl's runtime.
 const Runtime = "github.com/kctrl-dev/kctrl/runtime"
 
-// File is a Go file on its way to kctrl's API.
+// File is a Go file that rules rewrite to kctrl's API.
 type File struct {
 	// Name is the absolute path of the file.
 	Name    string
@@ -29,7 +29,7 @@ type File struct {
 	Source  []byte
 
 	edits   []edit
-	imports []string // paths of packages that the new text needs
+	imports []string // paths of packages that the new text uses
 }
 
 // edit replaces the source text of a range.
@@ -38,7 +38,7 @@ type edit struct {
 	text     string
 }
 
-// Replace replaces the source text of a node. Nodes that are replaced must not overlap.
+// Replace replaces the source text of a node. Replaced nodes must not overlap.
 func (f *File) Replace(n ast.Node, text string) {
 	f.edits = append(f.edits, edit{f.offset(n.Pos()), f.offset(n.End()), text})
 }
@@ -46,7 +46,7 @@ func (f *File) Replace(n ast.Node, text string) {
 // Text returns the source text of a node.
 func (f *File) Text(n ast.Node) string { return string(f.Source[f.offset(n.Pos()):f.offset(n.End())]) }
 
-// Wrap inserts text around a node. Other edits may be inside.
+// Wrap inserts text before and after a node. Other edits may be inside the node.
 func (f *File) Wrap(n ast.Node, before, after string) {
 	from, to := f.offset(n.Pos()), f.offset(n.End())
 	f.edits = append(f.edits, edit{from, from, before}, edit{to, to, after})
@@ -54,7 +54,7 @@ func (f *File) Wrap(n ast.Node, before, after string) {
 
 func (f *File) offset(p token.Pos) int { return f.Fset.Position(p).Offset }
 
-// Qualified returns a text for the name of an exported identifier of a package, which the file will import.
+// Qualified returns a text for an exported identifier of a package, which the file will import.
 func (f *File) Qualified(path, name string) string {
 	i := slices.Index(f.imports, path)
 	if i < 0 {
@@ -64,10 +64,10 @@ func (f *File) Qualified(path, name string) string {
 	return placeholder(i) + "." + name
 }
 
-// placeholder is the name of an import until all edits are known.
+// placeholder returns the placeholder for the name of an import, which is unknown until all edits are known.
 func placeholder(i int) string { return fmt.Sprintf("kctrlImport%dOfThisFile", i) }
 
-// Imported returns the object that a selector names in a package of controller-runtime, nil for all others.
+// Imported returns the object of a controller-runtime package to which a selector refers, or nil for other selectors.
 func (f *File) Imported(n *ast.SelectorExpr) types.Object {
 	ident, ok := n.X.(*ast.Ident)
 	if !ok {
@@ -83,12 +83,12 @@ func (f *File) Imported(n *ast.SelectorExpr) types.Object {
 	return object
 }
 
-// IsControllerRuntime reports whether a package is one of controller-runtime.
+// IsControllerRuntime reports whether a package belongs to controller-runtime.
 func IsControllerRuntime(pkg *types.Package) bool {
 	return pkg != nil && (pkg.Path() == ControllerRuntime || strings.HasPrefix(pkg.Path(), ControllerRuntime+"/"))
 }
 
-// Key names an object of controller-runtime as tables do: "pkg/client.Object".
+// Key returns the key of a controller-runtime object in the tables of rules, such as "pkg/client.Object".
 func Key(object types.Object) string {
 	path := strings.TrimPrefix(strings.TrimPrefix(object.Pkg().Path(), ControllerRuntime), "/")
 	return path + "." + object.Name()
@@ -106,7 +106,7 @@ func (f *File) uses() map[string]int {
 	return count
 }
 
-// result returns the text of the file after the edits. It is the source if there are none.
+// result returns the text of the file after the edits. Without edits, it is the source.
 func (f *File) result() ([]byte, error) {
 	if len(f.edits) == 0 {
 		return f.Source, nil
@@ -128,7 +128,7 @@ func (f *File) result() ([]byte, error) {
 		return nil, err
 	}
 	if formatted, err := format.Source(f.Source); err != nil || !bytes.Equal(formatted, f.Source) {
-		return text, nil // the author formats the file in another way
+		return text, nil // the author did not format the file with gofmt
 	}
 	return format.Source(text)
 }

@@ -12,8 +12,8 @@ import (
 	"strings"
 )
 
-// withImports returns the text after the edits with names in place of the placeholders. It adds the imports that these
-// need, and removes imports of controller-runtime that nothing uses.
+// withImports returns the text after the edits with names instead of the placeholders. It adds the imports that the
+// names need, and removes imports of controller-runtime that are no longer used.
 func (f *File) withImports(text []byte) ([]byte, error) {
 	fset := token.NewFileSet()
 	syntax, err := parser.ParseFile(fset, f.Name, text, parser.SkipObjectResolution)
@@ -42,8 +42,9 @@ func (f *File) withImports(text []byte) ([]byte, error) {
 	return text, nil
 }
 
-// unusedImports returns the imports of controller-runtime that the edits leave without a use, and the last import of
-// controller-runtime, or of the file if that has none. syntax is the file after the edits.
+// unusedImports returns the imports of controller-runtime that are unused after the edits, and the last import of
+// controller-runtime. If the file has no such import, last is the last import of the file. syntax is the file after the
+// edits.
 func (f *File) unusedImports(syntax *ast.File) (unused []*ast.ImportSpec, last *ast.ImportSpec) {
 	used := f.usedImports()
 	for _, spec := range syntax.Imports {
@@ -61,7 +62,7 @@ func (f *File) unusedImports(syntax *ast.File) (unused []*ast.ImportSpec, last *
 	return unused, last
 }
 
-// usedImports returns the names of imports that the text outside of the edits uses.
+// usedImports returns the names of imports that the text outside the edits uses.
 func (f *File) usedImports() map[string]bool {
 	used := map[string]bool{}
 	ast.Inspect(f.Syntax, func(n ast.Node) bool {
@@ -82,7 +83,7 @@ func (f *File) isReplaced(n ast.Node) bool {
 	return slices.ContainsFunc(f.edits, func(e edit) bool { return e.from <= at && at < e.to })
 }
 
-// names returns the names that new imports of the file cannot have.
+// names returns the names that new imports of the file must not have.
 func (f *File) names(removed []*ast.ImportSpec) map[string]bool {
 	taken := map[string]bool{}
 	for _, name := range f.Package.Scope().Names() {
@@ -106,7 +107,7 @@ func (f *File) names(removed []*ast.ImportSpec) map[string]bool {
 	return taken
 }
 
-// localName returns the name that an import of the original file has there.
+// localName returns the name that an import has in the original file.
 func (f *File) localName(spec *ast.ImportSpec) string {
 	if spec.Name != nil {
 		return spec.Name.Name
@@ -119,7 +120,7 @@ func (f *File) localName(spec *ast.ImportSpec) string {
 	return path.Base(pathOf(spec))
 }
 
-// nameFor returns the name of an import that the file has or can have.
+// nameFor returns the name under which the file imports a package, or a free name if the file does not import it yet.
 func (f *File) nameFor(importPath string, taken map[string]bool) (name string, declared bool) {
 	for _, spec := range f.Syntax.Imports {
 		if name := f.localName(spec); pathOf(spec) == importPath && name != "_" && name != "." {
@@ -146,7 +147,7 @@ func (f *File) nameFor(importPath string, taken map[string]bool) (name string, d
 	}
 }
 
-// editImports removes the lines of imports, and adds others after the last import of controller-runtime.
+// editImports removes the lines of imports, and adds new imports after the last import of controller-runtime.
 func editImports(
 	fset *token.FileSet, text []byte, removed []*ast.ImportSpec, last *ast.ImportSpec, added []string,
 ) []byte {
@@ -188,7 +189,7 @@ func editImports(
 	return out.Bytes()
 }
 
-// importDeclaration returns a declaration of imports, nothing for none.
+// importDeclaration returns an import declaration, or "" if specs is empty.
 func importDeclaration(specs []string) string {
 	switch len(specs) {
 	case 0:

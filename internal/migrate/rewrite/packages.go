@@ -18,25 +18,25 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
 )
 
-// Module is where packages are loaded.
+// Module is the module whose packages are rewritten.
 type Module struct {
 	// Dir is the absolute directory of the module.
 	Dir string
-	// Overlay has files that are not on disk yet, by absolute path.
+	// Overlay has files that are not yet on disk, by absolute path.
 	Overlay map[string][]byte
 }
 
-// Result has the new files of packages, and counts of references.
+// Result has the new files of packages, and the numbers of references.
 type Result struct {
-	// Sources and Files are the contents of changed files before and after, by absolute path.
+	// Sources and Files have the contents of changed files before and after, by absolute path.
 	Sources, Files map[string][]byte
-	// Before and After count the references to controller-runtime by name, such as "client.Client".
+	// Before and After have the number of references to each name of controller-runtime, such as "client.Client".
 	Before, After map[string]int
-	// Dropped are the packages that some groups of rules do not fit, with the reason.
+	// Dropped are the groups of rules that were not applied to a package, with the reason.
 	Dropped []Dropped
 }
 
-// Dropped is a group of rules that a package goes without, because the result would not compile.
+// Dropped is a group of rules that was not applied to a package, because the result would not compile.
 type Dropped struct {
 	Package string `json:"package"`
 	Group   string `json:"group"`
@@ -46,8 +46,8 @@ type Dropped struct {
 const loadMode = packages.NeedName | packages.NeedFiles | packages.NeedCompiledGoFiles | packages.NeedImports |
 	packages.NeedTypes | packages.NeedSyntax | packages.NeedTypesInfo | packages.NeedTypesSizes | packages.NeedModule
 
-// Packages applies groups of rules to the packages that patterns name. The whole module compiles with the result, tests
-// included. A module that does not compile before is a *diagnostic.Error.
+// Packages applies groups of rules to the packages that match patterns, such that the whole module compiles with the
+// result, including tests. If the module does not compile before, Packages returns a *diagnostic.Error.
 func Packages(ctx context.Context, m Module, patterns []string, groups []Group) (*Result, error) {
 	named, err := m.names(ctx, patterns)
 	if err != nil {
@@ -74,9 +74,9 @@ func Packages(ctx context.Context, m Module, patterns []string, groups []Group) 
 	return r, nil
 }
 
-// converge applies fewer groups to the packages that do not compile until all do.
+// converge drops groups for packages that do not compile until all packages compile.
 func (m Module) converge(ctx context.Context, r *Result, files []*File, groups []Group) error {
-	keeps := map[string][]Group{} // by package: the groups that change it
+	keeps := map[string][]Group{} // by package: the groups that still apply to it
 	for _, group := range groups {
 		for _, f := range files {
 			at := f.Package.Path()
@@ -123,7 +123,8 @@ func (m Module) converge(ctx context.Context, r *Result, files []*File, groups [
 	}
 }
 
-// dropFrom returns the package that loses a group for an error: that of the file, or the one with the most groups.
+// dropFrom returns the package for which an error drops a group: the package of the file, or the one with the most
+// groups.
 func (m Module) dropFrom(e *packages.Error, files []*File, keeps map[string][]Group) (string, bool) {
 	name, _, _ := strings.Cut(m.relative(e), ":")
 	for _, f := range files {
@@ -139,7 +140,7 @@ func (m Module) dropFrom(e *packages.Error, files []*File, keeps map[string][]Gr
 	return most, len(keeps[most]) > 0
 }
 
-// count counts the remaining references.
+// count counts the references that remain.
 func (m Module) count(r *Result, loaded []*packages.Package, before []*File) error {
 	named := map[string]bool{}
 	for _, f := range before {
@@ -167,14 +168,14 @@ func addTo(sum, counts map[string]int) {
 	}
 }
 
-// config returns a configuration of go/packages.
+// config returns a configuration for go/packages.
 func (m Module) config(ctx context.Context, mode packages.LoadMode) *packages.Config {
 	return &packages.Config{
 		Context: ctx, Mode: mode, Dir: m.Dir, Tests: true, Overlay: m.Overlay, Fset: token.NewFileSet(), Env: os.Environ(),
 	}
 }
 
-// names returns the import paths of the packages that patterns name.
+// names returns the import paths of the packages that match patterns.
 func (m Module) names(ctx context.Context, patterns []string) (map[string]bool, error) {
 	list, err := packages.Load(m.config(ctx, packages.NeedName|packages.NeedFiles), patterns...)
 	if err != nil {
@@ -200,7 +201,7 @@ func (m Module) names(ctx context.Context, patterns []string) (map[string]bool, 
 	return named, nil
 }
 
-// load loads all packages of the module with files in place of those on disk.
+// load loads all packages of the module. The contents in files replace those on disk.
 func (m Module) load(ctx context.Context, files map[string][]byte) ([]*packages.Package, error) {
 	config := m.config(ctx, loadMode)
 	config.Overlay = map[string][]byte{}
@@ -224,8 +225,8 @@ func loadError(ctx context.Context, err error) error {
 	}
 }
 
-// firstError returns the first error of a list of packages. Errors of the go command name temporary copies of files in
-// the overlay, so errors with the files' own positions come first.
+// firstError returns the first error in a list of packages. It prefers errors whose positions are in the files
+// themselves, because the go command's errors contain the names of temporary copies of overlay files.
 func firstError(list []*packages.Package) *packages.Error {
 	var first *packages.Error
 	for _, pkg := range list {
@@ -249,7 +250,7 @@ func (m Module) notCompiling(what string, e *packages.Error) error {
 	}
 }
 
-// relative returns an error with its position in the module, if it has one.
+// relative returns the message of an error, after its position relative to the module if it has one.
 func (m Module) relative(e *packages.Error) string {
 	if e.Pos == "" || e.Pos == "-" {
 		return strings.TrimPrefix(oneLine(e.Msg), "./") // the compiler's errors begin with the position
@@ -262,7 +263,7 @@ func (m Module) inModule(name string) string {
 	return filepath.ToSlash(strings.TrimPrefix(name, m.Dir+string(filepath.Separator)))
 }
 
-// oneLine returns the first line of a message that is not a heading of the go command.
+// oneLine returns the first line of a message that is not one of the go command's headings.
 func oneLine(message string) string {
 	for line := range strings.Lines(message) {
 		if line = strings.TrimSpace(line); line != "" && !strings.HasPrefix(line, "#") {
@@ -272,7 +273,7 @@ func oneLine(message string) string {
 	return strconv.Quote(message)
 }
 
-// filesOf returns the files of the named packages, each once: a package and its tests share files.
+// filesOf returns the files of the named packages, without duplicates: a package and its tests share files.
 func filesOf(loaded []*packages.Package, named map[string]bool) ([]*File, error) {
 	var files []*File
 	seen := map[string]bool{}

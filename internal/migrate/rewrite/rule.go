@@ -2,10 +2,11 @@ package rewrite
 
 import "go/ast"
 
-// Rule replaces the text of nodes. It reports whether the node is done: then its children are not visited.
+// Rule replaces the text of nodes. It reports whether it is done with the node, so that the children of the node are
+// not visited.
 type Rule func(f *File, n ast.Node) bool
 
-// On returns a rule for the nodes of one type.
+// On returns a rule for nodes of type N.
 func On[N ast.Node](rule func(f *File, n N) bool) Rule {
 	return func(f *File, n ast.Node) bool {
 		typed, ok := n.(N)
@@ -13,23 +14,23 @@ func On[N ast.Node](rule func(f *File, n N) bool) Rule {
 	}
 }
 
-// Group is a set of rules that a package gets together or not at all.
+// Group is a set of rules that are either all applied to a package or all not applied.
 type Group struct {
 	Name  string
 	Rules []Rule
-	// Converters are for values that the package exchanges with others.
+	// Converters convert values that the package exchanges with other packages.
 	Converters []Converter
 }
 
-// Converter is a function of controller-runtime's module that converts a value between the types of both APIs.
+// Converter is a function of the module in third_party that converts a value between the types of both APIs.
 type Converter struct {
-	// From is the type of the value, such as "sigs.k8s.io/controller-runtime/pkg/client.Client".
+	// From is the type of values that it converts, such as "sigs.k8s.io/controller-runtime/pkg/client.Client".
 	From string
-	// Path and Name are those of the function.
+	// Path and Name identify the function.
 	Path, Name string
 }
 
-// apply applies groups to the file. The first rule that is done with a node ends the search for it.
+// apply applies groups to the file. For each node, it stops at the first rule that is done with the node.
 func (f *File) apply(groups []Group) {
 	f.edits, f.imports = nil, nil
 	ast.Inspect(f.Syntax, func(n ast.Node) bool {

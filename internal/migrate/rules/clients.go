@@ -7,9 +7,9 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/migrate/rewrite"
 )
 
-// clientTypes are types of clients and of the options of their calls, and those of the runtime in their place. A
-// package changes all of them or none: if it uses an option that only controller-runtime has, the result does not
-// compile, and the package goes without this group.
+// clientTypes maps controller-runtime's types of clients and of call options to the types of the runtime. A package
+// changes all of them or none: if it uses an option that only controller-runtime has, the result does not compile, and
+// this group is not applied to the package.
 var clientTypes = map[string]string{
 	"pkg/client.Client":                 "client.Client",
 	"pkg/client.Continue":               "client.Continue",
@@ -33,23 +33,23 @@ var clientTypes = map[string]string{
 	"pkg/client.Writer":                 "client.Writer",
 }
 
-// clientValues are variables and constants that are options of calls.
+// clientValues are variables and constants that are call options.
 var clientValues = map[string]string{
 	"pkg/client.DryRunAll":      "client.DryRunAll",
 	"pkg/client.ForceOwnership": "client.ForceOwnership",
 }
 
-// clientConverters convert clients between a package that moves and its neighbors.
+// clientConverters convert clients that rewritten packages exchange with other packages.
 var clientConverters = []rewrite.Converter{
 	{From: theirClients + ".Client", Path: theirClients, Name: "ToKctrl"},
 	{From: theirClients + ".WithWatch", Path: theirClients, Name: "ToKctrl"},
 	{From: rewrite.Runtime + "/client.Client", Path: theirClients, Name: "FromKctrl"},
 }
 
-// theirClients is the path of controller-runtime's package of clients.
+// theirClients is the path of controller-runtime's client package.
 const theirClients = rewrite.ControllerRuntime + "/pkg/client"
 
-// clientType replaces types of clients and options.
+// clientType replaces the types of clients and options.
 func clientType(f *rewrite.File, n *ast.SelectorExpr) bool {
 	object, ok := f.Imported(n).(*types.TypeName)
 	return ok && replace(f, n, clientTypes[rewrite.Key(object)])
@@ -64,8 +64,8 @@ func clientValue(f *rewrite.File, n *ast.SelectorExpr) bool {
 	return false
 }
 
-// newClient replaces client.New(config, client.Options{Scheme: ...}). The runtime has no default scheme, and no option
-// but this one has the same meaning on both sides.
+// newClient replaces client.New(config, client.Options{Scheme: ...}). The field Scheme is required, because the runtime
+// has no default scheme, and it is the only option with the same meaning in both APIs.
 func newClient(f *rewrite.File, n *ast.CallExpr) bool {
 	function, ok := n.Fun.(*ast.SelectorExpr)
 	if !ok || len(n.Args) != 2 {
@@ -87,5 +87,5 @@ func newClient(f *rewrite.File, n *ast.CallExpr) bool {
 		replace(f, function, "client.New")
 		replace(f, options.Type, "client.Options")
 	}
-	return false // the arguments follow
+	return false // the arguments are visited next
 }

@@ -8,8 +8,9 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/migrate/rewrite"
 )
 
-// logs replaces the logger of a context by that of the runtime, in functions with a reconcile.Request: their contexts
-// have the same logger for both APIs. A logger stays if it does more than to log messages with keys and values.
+// logs replaces a logger from a context with the runtime's logger, in functions with a reconcile.Request, because both
+// APIs find the same logger in the contexts of these functions. It does not replace a logger that is used for anything
+// other than messages with keys and values.
 func logs(f *rewrite.File, n *ast.FuncDecl) bool {
 	if n.Body == nil || !hasRequest(f, n.Type.Params) {
 		return false
@@ -45,7 +46,7 @@ func hasRequest(f *rewrite.File, params *ast.FieldList) bool {
 	return false
 }
 
-// loggerOf returns the function of a call that returns the logger of a context, nil for other expressions.
+// loggerOf returns the function in a call that gets the logger from a context, or nil for other expressions.
 func loggerOf(f *rewrite.File, n ast.Expr) *ast.SelectorExpr {
 	call, ok := n.(*ast.CallExpr)
 	if !ok || len(call.Args) != 1 {
@@ -66,7 +67,7 @@ func loggerOf(f *rewrite.File, n ast.Expr) *ast.SelectorExpr {
 	return nil
 }
 
-// assignedLogger replaces the logger of a new variable, and the calls of its methods.
+// assignedLogger replaces the logger that a new variable gets, and changes the calls of its methods.
 func assignedLogger(f *rewrite.File, n *ast.AssignStmt) {
 	if len(n.Lhs) != 1 || len(n.Rhs) != 1 {
 		return
@@ -90,7 +91,7 @@ func assignedLogger(f *rewrite.File, n *ast.AssignStmt) {
 	}
 }
 
-// linesOf returns the calls that log a line with a logger, and whether these are all its uses.
+// linesOf returns the calls that log a line with a logger, and whether the logger has no other uses.
 func linesOf(f *rewrite.File, logger types.Object) (calls []*ast.CallExpr, all bool) {
 	if logger == nil {
 		return nil, false
@@ -116,9 +117,9 @@ func linesOf(f *rewrite.File, logger types.Object) (calls []*ast.CallExpr, all b
 	return calls, uses == len(calls)
 }
 
-// isLine reports whether a call of a logger's method logs a line with keys that are strings.
+// isLine reports whether a call of a logger's method logs a line whose keys are strings.
 func isLine(f *rewrite.File, method string, call *ast.CallExpr) bool {
-	first := map[string]int{"Info": 1, "Error": 2}[method] // of the keys
+	first := map[string]int{"Info": 1, "Error": 2}[method] // index of the first key
 	if first == 0 || len(call.Args) < first || (len(call.Args)-first)%2 != 0 || call.Ellipsis.IsValid() {
 		return false
 	}
@@ -130,7 +131,7 @@ func isLine(f *rewrite.File, method string, call *ast.CallExpr) bool {
 	return method != "Error" || !f.Info.Types[call.Args[0]].IsNil() && !usesImports(f, call.Args[:2])
 }
 
-// usesImports reports whether other rules may replace parts of expressions.
+// usesImports reports whether other rules may replace parts of the expressions.
 func usesImports(f *rewrite.File, exprs []ast.Expr) (uses bool) {
 	for _, expr := range exprs {
 		ast.Inspect(expr, func(n ast.Node) bool {
@@ -142,7 +143,7 @@ func usesImports(f *rewrite.File, exprs []ast.Expr) (uses bool) {
 	return uses
 }
 
-// line replaces Error(err, "message") by Error("message", "error", err). Info has the same arguments on both sides.
+// line replaces Error(err, "message") with Error("message", "error", err). Info has the same arguments in both APIs.
 func line(f *rewrite.File, method string, call *ast.CallExpr) {
 	if method == "Error" {
 		f.Replace(call.Args[0], f.Text(call.Args[1]))

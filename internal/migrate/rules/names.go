@@ -10,8 +10,8 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/migrate/rewrite"
 )
 
-// functions are functions of controller-runtime, and those of the runtime with the same behavior. The parameters of the
-// latter accept all arguments of the former, and the results are identical.
+// functions maps functions of controller-runtime to runtime functions with the same behavior. The parameters of the
+// runtime function accept all arguments of controller-runtime's function, and the results have identical types.
 var functions = map[string]string{
 	"pkg/client.IgnoreAlreadyExists":                       "client.IgnoreAlreadyExists",
 	"pkg/client.IgnoreNotFound":                            "client.IgnoreNotFound",
@@ -23,7 +23,7 @@ var functions = map[string]string{
 	"pkg/controller/controllerutil.RemoveFinalizer":        "controllerutil.RemoveFinalizer",
 }
 
-// constants are constants of controller-runtime with the value and the type of those of the runtime.
+// constants maps constants of controller-runtime to runtime constants with the same value and type.
 var constants = map[string]string{
 	"pkg/controller/controllerutil.OperationResultCreated":           "controllerutil.OperationResultCreated",
 	"pkg/controller/controllerutil.OperationResultNone":              "controllerutil.OperationResultNone",
@@ -32,8 +32,8 @@ var constants = map[string]string{
 	"pkg/controller/controllerutil.OperationResultUpdatedStatusOnly": "controllerutil.OperationResultUpdatedStatusOnly",
 }
 
-// alias replaces a type that is an alias by its target: the first type outside of controller-runtime that the chain of
-// aliases reaches.
+// alias replaces a type that is an alias with its target, which is the first type outside controller-runtime in the
+// chain of aliases.
 func alias(f *rewrite.File, n *ast.SelectorExpr) bool {
 	name, ok := f.Imported(n).(*types.TypeName)
 	if !ok || !name.IsAlias() {
@@ -47,8 +47,8 @@ func alias(f *rewrite.File, n *ast.SelectorExpr) bool {
 	return true
 }
 
-// targetOf returns the name of the first type outside of controller-runtime in a chain of aliases, nil if there is none
-// or if it is generic.
+// targetOf returns the name of the first type outside controller-runtime in a chain of aliases. It returns nil if no
+// such type exists, or if the type is generic.
 func targetOf(t types.Type) *types.TypeName {
 	for {
 		switch typed := t.(type) {
@@ -71,8 +71,8 @@ func targetOf(t types.Type) *types.TypeName {
 	}
 }
 
-// reconciler replaces the interface of reconcilers. Values of both interfaces are assignable to each other, but slices
-// of them are not; then the package is rewritten without this group of rules.
+// reconciler replaces the Reconciler interface. Values of both interfaces are assignable to each other, but slices of
+// them are not. If a package assigns such slices, this group of rules is not applied to it.
 func reconciler(f *rewrite.File, n *ast.SelectorExpr) bool {
 	name, ok := f.Imported(n).(*types.TypeName)
 	if !ok || rewrite.Key(name) != "pkg/reconcile.Reconciler" {
@@ -83,7 +83,8 @@ func reconciler(f *rewrite.File, n *ast.SelectorExpr) bool {
 	return true
 }
 
-// call replaces the function of a call. A function that is used as a value may need its exact type, and stays.
+// call replaces the function in a call. It does not replace a function that is used as a value, because the code may
+// need the exact type.
 func call(f *rewrite.File, n *ast.CallExpr) bool {
 	selector, ok := ast.Unparen(n.Fun).(*ast.SelectorExpr)
 	if !ok {
@@ -92,7 +93,7 @@ func call(f *rewrite.File, n *ast.CallExpr) bool {
 	if function, ok := f.Imported(selector).(*types.Func); ok {
 		replace(f, selector, functions[rewrite.Key(function)])
 	}
-	return false // the arguments follow
+	return false // the arguments are visited next
 }
 
 // constant replaces a constant.
@@ -101,7 +102,7 @@ func constant(f *rewrite.File, n *ast.SelectorExpr) bool {
 	return ok && replace(f, n, constants[rewrite.Key(object)])
 }
 
-// replace replaces a selector by a name of the runtime, such as "client.IgnoreNotFound". It does nothing for "".
+// replace replaces a selector with a name of the runtime, such as "client.IgnoreNotFound". It does nothing for "".
 func replace(f *rewrite.File, n ast.Node, name string) bool {
 	pkg, name, found := strings.Cut(name, ".")
 	if found {
@@ -110,9 +111,9 @@ func replace(f *rewrite.File, n ast.Node, name string) bool {
 	return found
 }
 
-// Packages returns the packages of the runtime that rules can make a file import, without the path of the module.
+// Packages returns the runtime packages that rules may add to the imports of a file, without the path of the module.
 func Packages() []string {
-	// The packages of loggers and of the targets of aliases are not in tables.
+	// The tables do not have the packages of loggers and of the targets of aliases.
 	packages := []string{"runtime/finalizer", "runtime/log", "runtime/object", "runtime/reconcile"}
 	for _, table := range []map[string]string{functions, constants, clientTypes, clientValues} {
 		for _, name := range table {

@@ -1,13 +1,13 @@
 // Package rules has the rules that rewrite Go code from controller-runtime's API to kctrl's.
 //
-// A rule is added only if types prove that the meaning stays: a name of the module in third_party that is an alias is
-// replaced by its target, a function by one with the same behavior whose parameters accept all arguments, and an
-// interface by one with the same methods.
+// A rule exists only for code where type information proves that the behavior stays the same. Rules replace an alias
+// that the module in third_party declares with its target, a function with one that has the same behavior and accepts
+// all arguments, and an interface with one that has the same methods.
 package rules
 
 import "github.com/kctrl-dev/kctrl/internal/migrate/rewrite"
 
-// All are the groups of rules, in the order in which packages get them.
+// All are the groups of rules, in the order in which they are applied to packages.
 var All = []rewrite.Group{
 	{Name: "names", Rules: []rewrite.Rule{rewrite.On(alias), rewrite.On(call), rewrite.On(constant)}},
 	{Name: "interfaces", Rules: []rewrite.Rule{rewrite.On(reconciler)}},

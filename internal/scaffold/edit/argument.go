@@ -13,14 +13,14 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
 )
 
-// EnsureArgument returns src, a Go file, with expr among the arguments of a call of funcName from the package
-// importPath. It returns src unchanged if a call has the argument. If the file has one such call, expr becomes its last
-// argument. All other bytes stay.
+// EnsureArgument returns src, a Go file, with expr as an argument in a call of the function funcName of the package
+// importPath. If a call already has the argument, it returns src unchanged. If the file has exactly one call, it adds
+// expr as the last argument. All other bytes stay.
 //
-// Calls are found by syntax and scope: under any import name and through a dot import, but not through a local name
-// that shadows the import. EnsureArgument returns a *diagnostic.Error if the file does not parse, has no such call, has
-// several calls without the argument, or passes a slice with "...". The error has the position, and its hint the text
-// to add.
+// EnsureArgument finds calls by syntax and scope, under any import name and through a dot import. It ignores local
+// names that shadow the import. It returns a *diagnostic.Error if the file does not parse, has no such call, has
+// several calls without the argument, or passes a slice with "...". The error has the position, and its hint has the
+// text to add.
 func EnsureArgument(src []byte, filename, importPath, funcName, expr string) ([]byte, error) {
 	wanted, err := parser.ParseExpr(expr)
 	if err != nil {
@@ -59,8 +59,8 @@ func EnsureArgument(src []byte, filename, importPath, funcName, expr string) ([]
 	return out, nil
 }
 
-// RemoveArgument returns src without expr as the last argument of a call, as [EnsureArgument] adds it. It returns src
-// unchanged if no call has it.
+// RemoveArgument returns src without expr as the last argument of a call, where [EnsureArgument] adds it. It returns
+// src unchanged if no call has this argument.
 func RemoveArgument(src []byte, filename, importPath, funcName, expr string) []byte {
 	f, err := parseGo(src, filename)
 	if err != nil {
@@ -83,7 +83,7 @@ func RemoveArgument(src []byte, filename, importPath, funcName, expr string) []b
 	return src
 }
 
-// before returns the end of the token that precedes the last argument of a call: another argument or the parenthesis.
+// before returns the end of the token before the last argument of a call: another argument or the parenthesis.
 func (f *goFile) before(call *ast.CallExpr) token.Pos {
 	if len(call.Args) == 1 {
 		return call.Lparen
@@ -108,7 +108,7 @@ func (f *goFile) snippet(call *ast.CallExpr, expr string) string {
 	return fmt.Sprintf("%s(%s)", types.ExprString(call.Fun), strings.Join(append(args, expr), ", "))
 }
 
-// missingCall returns the error for a missing call, at func main or at the import of the package.
+// missingCall returns the error for a missing call. Its position is func main or the import of the package.
 func (f *goFile) missingCall(importPath, funcName, snippet string) error {
 	at, where := f.file.Name.Pos(), "in the file"
 	if i := slices.IndexFunc(f.file.Imports, func(s *ast.ImportSpec) bool {
@@ -126,7 +126,7 @@ func (f *goFile) missingCall(importPath, funcName, snippet string) error {
 		fmt.Sprintf("write %s %s, with import %q", snippet, where, importPath))
 }
 
-// calls returns the calls of a function from another package, in the order of the file.
+// calls returns the calls of a function of another package, in the order of the file.
 func (f *goFile) calls(importPath, funcName string) []*ast.CallExpr {
 	uses := f.resolve(importPath, funcName)
 	isFunc := func(fun ast.Expr) bool {
@@ -166,20 +166,20 @@ func calledFunction(call *ast.CallExpr) ast.Expr {
 	return ast.Unparen(fun)
 }
 
-// resolve returns the objects that the file's identifiers refer to, as far as this file alone shows: imported packages,
-// and the function if the package is imported with a dot.
+// resolve returns the objects to which the file's identifiers refer, as far as this file alone shows: imported
+// packages, and the function if the file imports the package with a dot.
 func (f *goFile) resolve(importPath, funcName string) map[*ast.Ident]types.Object {
 	info := &types.Info{Uses: map[*ast.Ident]types.Object{}}
 	conf := types.Config{
 		Importer:    stubImporter{path: importPath, funcName: funcName},
 		FakeImportC: true,
-		Error:       func(error) {}, // everything from other files and packages is unknown here
+		Error:       func(error) {}, // names from other files and packages are unknown here
 	}
 	_, _ = conf.Check(f.name, f.fset, []*ast.File{f.file}, info)
 	return info.Uses
 }
 
-// stubImporter imports empty packages, except for one package with a function of any arguments.
+// stubImporter imports every package as empty, except one package with a function that accepts any arguments.
 type stubImporter struct{ path, funcName string }
 
 func (s stubImporter) Import(path string) (*types.Package, error) {
@@ -216,7 +216,7 @@ func (f *goFile) argumentPlace(call *ast.CallExpr, expr string) (int, string) {
 		if bytes.IndexByte(f.src[after:t.offset], '\n') >= 0 {
 			break
 		}
-		after = t.end(f.src) // include a comment on the comma's line
+		after = t.end(f.src) // include a comment on the line of the comma
 	}
 	end := endOfLine(f.src, after)
 	if end > f.offset(call.Rparen) {

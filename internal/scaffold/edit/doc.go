@@ -1,10 +1,11 @@
-// Package edit changes Go and YAML files that belong to a user: Go by its syntax, YAML by its nodes. [EnsureArgument],
-// [EnsureListItem], [RemoveListItem], [ReplaceListItem] and [ReplaceScalar] take and return the bytes of a file. They
-// change one place and keep every other byte. If nothing has to change, the result equals the input.
+// Package edit changes Go and YAML files of the user. It finds positions in Go files by syntax and in YAML files by
+// nodes. [EnsureArgument], [EnsureListItem], [RemoveListItem], [ReplaceListItem] and [ReplaceScalar] take and return
+// the bytes of a file. They change one place and keep every other byte. If nothing has to change, the result equals the
+// input.
 //
-// They refuse an ambiguous place: the error is a *diagnostic.Error with the position, and its hint has the exact text
-// to add. They parse an edited file again, and check its meaning.
+// If the place is ambiguous, these functions return a *diagnostic.Error with the position; its hint has the exact text
+// to add. They parse the edited file again and check that its meaning is as expected.
 //
-// [Documents], [Find], [KeyIndex], [Position] and [Describe] help to read YAML by nodes. All functions are safe for
+// [Documents], [Find], [KeyIndex], [Position] and [Describe] help to read YAML nodes. All functions are safe for
 // concurrent use, and only read their arguments.
 package edit

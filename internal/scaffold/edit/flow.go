@@ -18,8 +18,8 @@ type flow struct {
 // span is a part of the text from offset from to offset to, exclusive.
 type span struct{ from, to int }
 
-// flowEntry returns the text of nested keys and a list with one item, as an entry of a flow mapping with the given
-// content. Without keys it is the list itself.
+// flowEntry returns nested keys and a list with one item as text for an entry of a flow mapping with the given content.
+// Without keys, it returns the list itself.
 func flowEntry(path []string, value string, content []*yaml.Node) string {
 	var like []*yaml.Node
 	if len(content) > 0 {
@@ -35,8 +35,8 @@ func flowEntry(path []string, value string, content []*yaml.Node) string {
 	return text
 }
 
-// addToFlow returns the changes that add an entry to a flow collection: on the line of the last entry, or on its own
-// line if the closing bracket has one.
+// addToFlow returns the changes that add an entry to a flow collection. The entry gets its own line if the closing
+// bracket has its own line. Otherwise it is added to the line of the last entry.
 func (f *yamlFile) addToFlow(node *yaml.Node, text string) []splice {
 	c, ok := f.scanFlow(node)
 	n := len(c.entries)
@@ -71,7 +71,8 @@ func (f *yamlFile) addToFlow(node *yaml.Node, text string) []splice {
 	return []splice{{end, end, ","}, f.insertLines(f.lineOf(end), text)}
 }
 
-// removeFromFlow returns the changes that remove an item from a flow list, and its line if no other item is on it.
+// removeFromFlow returns the changes that remove an item from a flow list. They remove the whole line if it has no
+// other item.
 func (f *yamlFile) removeFromFlow(node *yaml.Node, at int) []splice {
 	c, ok := f.scanFlow(node)
 	if !ok || len(c.entries) != len(node.Content) {
@@ -104,7 +105,7 @@ func (f *yamlFile) removeFromFlow(node *yaml.Node, at int) []splice {
 	return []splice{{c.commas[at-1], c.commas[at-1] + 1, ""}, {item.from, item.to, ""}}
 }
 
-// isAlone reports whether a line has only an entry, its comma and perhaps a comment.
+// isAlone reports whether a line has only the entry, its comma and possibly a comment.
 func (f *yamlFile) isAlone(c flow, at int) bool {
 	item := c.entries[at]
 	_, text := f.line(f.lineOf(item.from))
@@ -170,8 +171,8 @@ type flowScanner struct {
 	valueNext bool
 }
 
-// next skips one token and returns its class: white space and comments (' '), a bracket or comma (itself), or anything
-// else ('x'). At the end of the text it returns 0.
+// next skips one token and returns its class: ' ' for white space and comments, the character itself for a bracket or
+// comma, and 'x' for anything else. At the end of the text it returns 0.
 func (s *flowScanner) next() byte {
 	if s.at >= len(s.src) {
 		return 0

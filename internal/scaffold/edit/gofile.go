@@ -32,7 +32,7 @@ func parseGo(src []byte, filename string) (*goFile, error) {
 	return nil, diagnostic.NotGo(filename, err)
 }
 
-// position returns the position of pos in the file, without regard to //line comments.
+// position returns the position of pos in the file and ignores //line comments.
 func (f *goFile) position(pos token.Pos) token.Position {
 	p := f.fset.PositionFor(pos, false)
 	p.Filename, p.Offset = f.name, 0
@@ -94,7 +94,8 @@ func (f *goFile) tokens(from, to int) []goToken {
 	}
 }
 
-// end returns the end offset of a comment. The token's text has another length, because it omits carriage returns.
+// end returns the end offset of a comment. The length of the token's text is not sufficient, because the text omits
+// carriage returns.
 func (t goToken) end(src []byte) int {
 	if !strings.HasPrefix(t.text, "/*") {
 		return endOfLine(src, t.offset)

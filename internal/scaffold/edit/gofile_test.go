@@ -26,7 +26,7 @@ func ensureRegister(t *testing.T, src string) (string, error) {
 	return string(out), nil
 }
 
-// TestEnsureArgumentInsertsOnlyTheArgument expects the insertion of the text between « and ».
+// TestEnsureArgumentInsertsOnlyTheArgument expects that only the text between « and » is inserted.
 func TestEnsureArgumentInsertsOnlyTheArgument(t *testing.T) {
 	imports := "package main\n\nimport \"" + managerPath + "\"\n\n"
 	for rule, want := range map[string]string{
@@ -167,7 +167,7 @@ func TestEnsureArgumentRefusesWithPositionAndSnippet(t *testing.T) {
 }
 
 // TestUsersMainSurvivesCreateAPI checks that a removed registration is restored, that a registration with the user's
-// comment is not added again, and that code which looks like a template is not parsed as one.
+// comment is not added again, and that code that looks like a template is not parsed as one.
 func TestUsersMainSurvivesCreateAPI(t *testing.T) {
 	main := "package main\n\nimport (\n\t\"os\"\n\n\t\"" + managerPath + "\"\n)\n\n" +
 		"const banner = \"{{ .Resource.Kind }}\" // [[{{Name: \"http\"}}]]\n\n" +

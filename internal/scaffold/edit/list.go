@@ -12,13 +12,13 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// EnsureListItem returns src, a YAML file, with value in the list at path, a chain of mapping keys. A list that has the
-// value is unchanged; otherwise value becomes the last item. A list that is missing, null or empty is created with its
-// parents. The file keeps its style: comments, order, line ends, block or flow lists, and indentation. All other bytes
-// stay.
+// EnsureListItem returns src, a YAML file, with value in the list at path, which is a sequence of mapping keys. If the
+// list lacks the value, EnsureListItem adds it as the last item. If the list is missing, null or empty, EnsureListItem
+// creates it, with its parents. The file keeps its style: comments, order, line ends, block or flow lists, and
+// indentation. All other bytes stay.
 //
 // It returns a *diagnostic.Error if the file does not parse, has several documents, has another kind of node at path,
-// or shares the list through an anchor. The error has the position, and its hint the text to add.
+// or shares the list through an anchor. The error has the position, and its hint has the text to add.
 func EnsureListItem(src []byte, filename string, path []string, value string) ([]byte, error) {
 	f, place, err := findList(src, filename, path, value, "add the item \"- %s\" to the list %s by hand")
 	if err != nil {
@@ -33,9 +33,9 @@ func EnsureListItem(src []byte, filename string, path []string, value string) ([
 	})
 }
 
-// RemoveListItem returns src, a YAML file, without value in the list at path. A list without the value is unchanged; a
-// list that loses its last item becomes []. A comment on the line of the item is removed too. All other bytes stay.
-// Errors are those of [EnsureListItem].
+// RemoveListItem returns src, a YAML file, without value in the list at path. If the list lacks the value, src is
+// unchanged. A list that loses its only item becomes []. RemoveListItem also removes a comment on the line of the item.
+// All other bytes stay. Errors are those of [EnsureListItem].
 func RemoveListItem(src []byte, filename string, path []string, value string) ([]byte, error) {
 	for {
 		f, place, err := findList(src, filename, path, value, "remove the item \"- %s\" from the list %s by hand")
@@ -58,8 +58,8 @@ func RemoveListItem(src []byte, filename string, path []string, value string) ([
 	}
 }
 
-// ReplaceListItem returns src, a YAML file, with value in place of old in the list at keys. If the list has both, it
-// removes old. A list without old is unchanged. All other bytes stay.
+// ReplaceListItem returns src, a YAML file, with value instead of old in the list at keys. If the list has both, it
+// removes old. It returns a list without old unchanged. All other bytes stay.
 func ReplaceListItem(src []byte, filename string, keys []string, old, value string) ([]byte, error) {
 	f, err := parseYAML(src, filename, fmt.Sprintf("write \"- %s\" instead of \"- %s\" by hand", scalarText(value),
 		scalarText(old)))
@@ -80,8 +80,8 @@ func ReplaceListItem(src []byte, filename string, keys []string, old, value stri
 	return f.replaceScalar(list.Content[at], value)
 }
 
-// findList returns a YAML file and the place of the list at path. remedy is a format for the manual change, with the
-// value and the path.
+// findList parses a YAML file and returns it with the place of the list at path. remedy is a format string for a hint
+// about the manual change; its arguments are the value and the path.
 func findList(src []byte, filename string, path []string, value, remedy string) (*yamlFile, listPlace, error) {
 	if len(path) == 0 || !utf8.ValidString(value) || slices.ContainsFunc(path,
 		func(key string) bool { return !utf8.ValidString(key) }) {
@@ -96,7 +96,7 @@ func findList(src []byte, filename string, path []string, value, remedy string) 
 	return f, place, err
 }
 
-// verified returns the edited text if it parses to the nodes of f after edit, or an error.
+// verified returns the edited text. It returns an error unless the text parses to the nodes that edit produces from f.
 func (f *yamlFile) verified(out []byte, place listPlace, edit func()) ([]byte, error) {
 	at := place.value
 	if at == nil {
@@ -111,7 +111,7 @@ func (f *yamlFile) verified(out []byte, place listPlace, edit func()) ([]byte, e
 	return out, nil
 }
 
-// make returns the list of a place, and creates it if it is missing.
+// make returns the list at a place, and creates it if it is missing.
 func (p listPlace) make() *yaml.Node {
 	node := p.value
 	if node == nil {
@@ -140,7 +140,7 @@ func itemIndex(list *yaml.Node, value string) int {
 	})
 }
 
-// addItem returns the changes that add an item to the list of a place.
+// addItem returns the changes that add an item to the list at a place.
 func (f *yamlFile) addItem(p listPlace, value string) []splice {
 	switch {
 	case p.value == nil && p.mapping.Style&yaml.FlowStyle != 0:
@@ -163,7 +163,7 @@ func (f *yamlFile) addItem(p listPlace, value string) []splice {
 	return f.replaceNull(p, value)
 }
 
-// addToEmpty returns the change of a file without content.
+// addToEmpty returns the change that adds an item to a file without content.
 func (f *yamlFile) addToEmpty(path []string, value string) []splice {
 	eol := lineEnd(f.src)
 	text := strings.Join(f.blockLines(0, path, value), eol) + eol
@@ -197,7 +197,7 @@ func (f *yamlFile) replaceNull(p listPlace, value string) []splice {
 	return []splice{{from, to, ""}, f.insertLines(p.value.Line-1, lines...)}
 }
 
-// blockLines returns the lines of nested keys with a list of one item under the last key.
+// blockLines returns the lines for nested keys whose last key has a list of one item.
 func (f *yamlFile) blockLines(indent int, path []string, value string) []string {
 	var lines []string
 	for i, key := range path {
@@ -223,7 +223,7 @@ func (f *yamlFile) mappingIndent() int {
 	return 2
 }
 
-// indentOf returns the indentation of the first block of a kind below node, relative to its key.
+// indentOf returns the indentation of the first block of the given kind below node, relative to its key.
 func indentOf(node *yaml.Node, kind yaml.Kind) (int, bool) {
 	for i, child := range node.Content {
 		if node.Kind == yaml.MappingNode && i%2 == 1 {
@@ -239,7 +239,7 @@ func indentOf(node *yaml.Node, kind yaml.Kind) (int, bool) {
 	return 0, false
 }
 
-// removeItem returns the changes that remove an item from the list of a place.
+// removeItem returns the changes that remove an item from the list at a place.
 func (f *yamlFile) removeItem(p listPlace, at int) []splice {
 	if p.value.Style&yaml.FlowStyle != 0 {
 		return f.removeFromFlow(p.value, at)

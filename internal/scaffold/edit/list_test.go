@@ -24,7 +24,7 @@ func marked(text string) (before, after string) {
 	}
 }
 
-// TestEnsureListItemInsertsOnlyTheItem expects the insertion of the text between « and ».
+// TestEnsureListItemInsertsOnlyTheItem expects that only the text between « and » is inserted.
 func TestEnsureListItemInsertsOnlyTheItem(t *testing.T) {
 	for _, tt := range []struct{ rule, path, value, want string }{
 		{"at the end", "resources", "c.yaml", "resources:\n- a.yaml\n- b.yaml«\n- c.yaml»\n"},
@@ -87,7 +87,7 @@ func TestEnsureListItemInsertsOnlyTheItem(t *testing.T) {
 			for _, eol := range []string{"\n", "\r\n"} {
 				src, want := marked(strings.ReplaceAll(tt.want, "\n", eol))
 				if eol == "\r\n" && !strings.Contains(src, eol) {
-					continue // a file without a line end does not show its kind
+					continue // a file without a line end does not show which kind it uses
 				}
 				path := strings.Split(tt.path, ".")
 				got, err := EnsureListItem([]byte(src), "k.yaml", path, tt.value)

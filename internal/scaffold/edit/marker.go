@@ -54,8 +54,8 @@ func HasMarker(src []byte, filename, typeName, marker string) bool {
 	return err == nil && slices.ContainsFunc(comments, func(c *ast.Comment) bool { return isMarker(c, marker) })
 }
 
-// commentsOf returns the comment lines between a type and the previous declaration, and the node that they precede: the
-// declaration, or the type in a declaration of several.
+// commentsOf returns the comment lines between a type and the previous declaration, and the node that follows them: the
+// declaration, or the type if the declaration has several types.
 func commentsOf(src []byte, filename, typeName, marker string) (*goFile, ast.Node, []*ast.Comment, error) {
 	f, err := parseGo(src, filename)
 	if err != nil {
@@ -87,7 +87,7 @@ func commentsOf(src []byte, filename, typeName, marker string) (*goFile, ast.Nod
 		fmt.Sprintf("write // %s above the type %s", marker, typeName))
 }
 
-// commentsBetween returns the line comments that begin in a range, except those after code on the same line.
+// commentsBetween returns the line comments that begin in a range, except comments after code on the same line.
 func (f *goFile) commentsBetween(from, to token.Pos) []*ast.Comment {
 	var found []*ast.Comment
 	for _, group := range f.file.Comments {
@@ -105,7 +105,7 @@ func isMarker(c *ast.Comment, marker string) bool {
 	return found && (rest == "" || strings.ContainsAny(rest[:1], "=: "))
 }
 
-// lastMarker returns the index of the last comment with a marker of kubebuilder, or -1.
+// lastMarker returns the index of the last comment with a kubebuilder marker, or -1.
 func lastMarker(comments []*ast.Comment) int {
 	for i, c := range slices.Backward(comments) {
 		if strings.HasPrefix(strings.TrimSpace(strings.TrimPrefix(c.Text, "//")), "+kubebuilder:") {

@@ -11,9 +11,9 @@ import (
 // Labels are the names of the sides in conflict markers.
 type Labels struct{ Ours, Base, Theirs string }
 
-// Merge returns ours with the changes from base to theirs, line by line, as git merges files. If both changed the same
-// lines differently, the result has all three versions between git's conflict markers, and conflicts has the line of
-// each first marker. The arguments are not modified.
+// Merge returns ours with the changes from base to theirs, line by line, as git merges files. If both sides changed the
+// same lines differently, the result has all three versions with git's conflict markers, and conflicts has the line of
+// each first marker. Merge does not modify its arguments.
 func Merge(base, ours, theirs []byte, labels Labels) (merged []byte, conflicts []int) {
 	m := &merge{labels: labels, base: linesOf(base), ours: linesOf(ours), theirs: linesOf(theirs)}
 	toOurs, toTheirs := matches(m.base, m.ours), matches(m.base, m.theirs)
@@ -43,7 +43,7 @@ type merge struct {
 	conflicts          []int
 }
 
-// region merges the lines between two matching lines of all three texts.
+// region merges the lines between two lines that match in all three texts.
 func (m *merge) region(base, ours, theirs []string) {
 	switch {
 	case slices.Equal(base, ours), slices.Equal(ours, theirs):
@@ -79,7 +79,7 @@ func linesOf(text []byte) []string {
 	return lines
 }
 
-// matches returns for each line of a its index in b, or -1. Indexes only increase.
+// matches returns, for each line of a, the index of the matching line in b, or -1. The indexes increase.
 func matches(a, b []string) []int {
 	at := slices.Repeat([]int{-1}, len(a))
 	for _, block := range difflib.NewMatcherWithJunk(a, b, false, nil).GetMatchingBlocks() {
@@ -90,7 +90,7 @@ func matches(a, b []string) []int {
 	return at
 }
 
-// Conflict returns the line of the first complete conflict in a text, or 0.
+// Conflict returns the line of the first complete conflict in a text, or 0 if it has none.
 func Conflict(text []byte) int {
 	begins := 0
 	for i, line := range linesOf(text) {
@@ -104,7 +104,7 @@ func Conflict(text []byte) int {
 	return 0
 }
 
-// EndedAs returns a text with the line ends that most lines of a file have.
+// EndedAs returns text with the line ends that most lines of file have.
 func EndedAs(file, text []byte) []byte {
 	if 2*bytes.Count(file, []byte("\r\n")) <= bytes.Count(file, []byte("\n")) {
 		return text

@@ -13,8 +13,8 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/yamlnode"
 )
 
-// ReplaceScalar returns src, a YAML file, with value in place of the scalar at keys, if that is one of old. All other
-// bytes stay.
+// ReplaceScalar returns src, a YAML file, with value instead of the scalar at keys, if the scalar is one of old. All
+// other bytes stay.
 func ReplaceScalar(src []byte, filename string, keys, old []string, value string) ([]byte, error) {
 	last := len(keys) - 1
 	f, err := parseYAML(src, filename, fmt.Sprintf("write %s: %s under %s by hand", keys[last], scalarText(value),
@@ -29,7 +29,7 @@ func ReplaceScalar(src []byte, filename string, keys, old []string, value string
 	return f.replaceScalar(node, value)
 }
 
-// replaceScalar returns the text with another value of a one-line scalar.
+// replaceScalar returns the text with a new value for a one-line scalar.
 func (f *yamlFile) replaceScalar(node *yaml.Node, value string) ([]byte, error) {
 	at := f.offset(node)
 	text := node.Value
@@ -66,7 +66,7 @@ func scalarText(value string) string {
 	return string(bytes.TrimRight(text, "\n"))
 }
 
-// quoteLike returns a string as a YAML scalar with the quotes of the last neighbour.
+// quoteLike returns a string as a YAML scalar with the quotation style of the last neighbour.
 func quoteLike(value string, neighbours []*yaml.Node) string {
 	text := scalarText(value)
 	if len(neighbours) == 0 || text != value {
@@ -81,8 +81,8 @@ func quoteLike(value string, neighbours []*yaml.Node) string {
 	return text
 }
 
-// isPlain reports whether a text consists of characters common in file names and every YAML parser reads it as a
-// string. It is false for some other texts that are plain too.
+// isPlain reports whether a text consists of characters that are common in file names and every YAML parser reads it as
+// a string. It returns false for some other texts that would also be valid plain scalars.
 func isPlain(text string) bool {
 	first := strings.TrimPrefix(text, ".")
 	if first == "" || !isLetter(first[0]) {
@@ -102,8 +102,8 @@ func isPlain(text string) bool {
 
 func isLetter(c byte) bool { return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' }
 
-// ReplaceKinds returns src, a YAML file with any number of documents, with another apiVersion and kind for objects
-// whose two values are a key of kinds. All other bytes stay.
+// ReplaceKinds returns src, a YAML file with any number of documents, with new values of apiVersion and kind in objects
+// whose current values are a key of kinds. All other bytes stay.
 func ReplaceKinds(src []byte, filename string, kinds map[[2]string][2]string) ([]byte, error) {
 	docs, err := Documents(src)
 	if err != nil {
@@ -130,8 +130,8 @@ func ReplaceKinds(src []byte, filename string, kinds map[[2]string][2]string) ([
 	return f.splices(list), nil
 }
 
-// ReplaceWords returns src, a YAML file with any number of documents, with other texts for one-line scalars. words has
-// the replacements by the key whose value or list has the text. All other bytes stay.
+// ReplaceWords returns src, a YAML file with any number of documents, with replaced one-line scalars. words maps a key
+// of a YAML mapping to the replacements for scalars that are its value or items of its list. All other bytes stay.
 func ReplaceWords(src []byte, filename string, words map[string]map[string]string) ([]byte, error) {
 	docs, err := Documents(src)
 	if err != nil {

@@ -25,7 +25,7 @@ type yamlFile struct {
 	lines []int
 	// doc is the document. It has one content node, which is null if the file is empty.
 	doc *yaml.Node
-	// remedy is the hint of errors.
+	// remedy is the hint for errors.
 	remedy string
 }
 
@@ -87,7 +87,7 @@ type listPlace struct {
 	mapping *yaml.Node
 	// key and value are the last existing pair of the path. The value is null, or a list if rest is empty.
 	key, value *yaml.Node
-	// rest are the missing keys of the path.
+	// rest has the missing keys of the path.
 	rest []string
 }
 
@@ -121,7 +121,7 @@ func (f *yamlFile) find(path []string) (listPlace, error) {
 	return place, f.usable(place.value, yaml.SequenceNode, "a list", path)
 }
 
-// usable rejects a node of another kind, and a node that an alias shares.
+// usable rejects a node of an unexpected kind, and a node to which an alias refers.
 func (f *yamlFile) usable(node *yaml.Node, kind yaml.Kind, want string, path []string) error {
 	where := "the file"
 	if len(path) > 0 {
@@ -172,7 +172,7 @@ func (f *yamlFile) lineOf(offset int) int {
 	return i
 }
 
-// line returns the indentation of a line and the text after it.
+// line returns the indentation of a line and the text after the indentation.
 func (f *yamlFile) line(n int) (indent int, text string) {
 	start := f.lineStart(n)
 	if n == 0 {
@@ -183,9 +183,9 @@ func (f *yamlFile) line(n int) (indent int, text string) {
 	return len(line) - len(text), text
 }
 
-// lastLine returns the last line of the block that begins in line from. Its lines are indented further than indent;
-// continues decides about a line at indent. Trailing empty lines and comments belong to a block only if they are
-// indented further.
+// lastLine returns the last line of the block that begins at line from. The lines of the block are indented more than
+// indent; for a line that is indented exactly by indent, continues decides. Trailing empty lines and comments belong to
+// the block only if they are indented more than indent.
 func (f *yamlFile) lastLine(from, indent int, continues func(text string) bool) int {
 	last := from
 	for n := from + 1; n < len(f.lines); n++ {
@@ -203,8 +203,8 @@ func (f *yamlFile) lastLine(from, indent int, continues func(text string) bool) 
 	return last
 }
 
-// listStart returns the line of the first item of a block list, and its indentation. The node itself may begin with an
-// anchor on the line of its key.
+// listStart returns the line of the first item of a block list, and the indentation of that line. The node itself may
+// begin earlier, with an anchor on the line of its key.
 func (f *yamlFile) listStart(list *yaml.Node) (line, indent int) {
 	for line = list.Line - 1; line < len(f.lines); line++ {
 		if indent, text := f.line(line); isListItem(text) {
@@ -246,7 +246,7 @@ func (f *yamlFile) insertLines(line int, lines ...string) splice {
 	return splice{at, at, eol + strings.Join(lines, eol)}
 }
 
-// sameNode reports whether two nodes are equal apart from comments and styles.
+// sameNode reports whether two nodes are equal, without regard to comments and styles.
 func sameNode(a, b *yaml.Node) bool {
 	return a.Kind == b.Kind && a.ShortTag() == b.ShortTag() && a.Value == b.Value && a.Anchor == b.Anchor &&
 		slices.EqualFunc(a.Content, b.Content, sameNode)

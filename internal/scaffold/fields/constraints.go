@@ -13,7 +13,7 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
 )
 
-// target is the kind of fields that a constraint applies to. On a list or map, constraints for items apply to each
+// target is the kind of fields to which a constraint applies. On a list or map, a constraint for items applies to each
 // item.
 type target uint8
 
@@ -26,7 +26,7 @@ const (
 	maplike // maps and objects
 )
 
-// constraint is a constraint that a flag may have after the type.
+// constraint is a constraint that a flag can have after the type.
 type constraint struct {
 	name, also string
 	on         target
@@ -60,7 +60,7 @@ var constraints = []constraint{
 	{name: "doc", example: `"How many pods there are."`, take: (*Field).takeDoc},
 }
 
-// foreignConstraints are names of constraints in other tools.
+// foreignConstraints maps the names that other tools use for constraints to kctrl's names.
 var foreignConstraints = map[string]string{
 	"ge": "min", "gte": "min", "le": "max", "lte": "max", "regex": "pattern", "regexp": "pattern", "oneof": "enum",
 	"values": "enum", "cel": "rule",
@@ -68,7 +68,7 @@ var foreignConstraints = map[string]string{
 	"comment": "doc", "set": "unique", "readonly": "immutable", "len": "maxLength", "length": "maxLength",
 }
 
-// rule is a CEL expression, and the message if it is false.
+// rule is a CEL expression, and the error message for objects for which it is false.
 type rule struct {
 	argument
 	message string
@@ -312,7 +312,8 @@ func (f *Field) checkKey(key string) error {
 	return nil
 }
 
-// checkTransitions rejects rules about previous values of fields that have none.
+// checkTransitions rejects constraints on the previous value of a field in list items that have no key, because API
+// servers cannot match such items with their previous values.
 func (f *Field) checkTransitions() error {
 	compares := f.immutable
 	for _, r := range f.rules {
@@ -327,7 +328,7 @@ func (f *Field) checkTransitions() error {
 	return nil
 }
 
-// checkCost rejects a rule that API servers would reject because it may run too often. The check is an estimate.
+// checkCost rejects a rule whose estimated cost exceeds the limit of API servers, because it may run too often.
 func (f *Field) checkCost() error {
 	if !f.immutable && len(f.rules) == 0 {
 		return nil
@@ -348,7 +349,7 @@ func (f *Field) checkCost() error {
 }
 
 const (
-	// unbounded is the number of items that API servers assume for a list without limit.
+	// unbounded is the number of items that API servers assume for a list without a limit.
 	unbounded = 1 << 20
 	maxCost   = 500_000
 )
@@ -363,7 +364,7 @@ func (f *Field) most() float64 {
 	return unbounded
 }
 
-// weight returns the cost of comparing two values, relative to comparing two numbers.
+// weight returns the cost of comparing two values, relative to the cost of comparing two numbers.
 func (f *Field) weight() float64 {
 	one := 1.0
 	switch {
@@ -453,7 +454,7 @@ func wholeNumbers(value any) any {
 	return value
 }
 
-// spell returns a value as written in a flag.
+// spell returns a value in the form that a user writes in a flag.
 func spell(value any) string {
 	if text, ok := value.(string); ok {
 		return text

@@ -2,10 +2,10 @@
 //
 //	--field size:int32,min=1,default=3 --field template.image:string,minLength=1 --field 'tags:[]string,maxItems=5'
 //
-// [Parse] parses the flags into a [Model]: a tree of fields with types and consistent constraints. A model provides the
-// Go types with their markers ([Model.Golang]), an object that the schema accepts, the same object as Go for tests, and
-// checks of paths into it, for print columns and the scale subresource.
+// [Parse] parses the flags into a [Model], which is a tree of fields with types and consistent constraints. A model
+// provides the Go types with their markers ([Model.Golang]), an object that the schema accepts, and the same object as
+// Go code for tests. It also checks the paths of print columns and of the scale subresource.
 //
-// Types are rows of a table in types.go, constraints rows of a table in constraints.go. Errors are *diagnostic.Error
-// values that quote the flag and the invalid part.
+// The table in types.go has a row for each type, and the table in constraints.go has a row for each constraint. Errors
+// are *diagnostic.Error values that quote the flag and the invalid part.
 package fields

@@ -17,17 +17,17 @@ import (
 
 // Request has the flags for a kind.
 type Request struct {
-	// Kind is the Go type. Namespaced reports whether its objects, and the objects that they refer to, have a namespace.
+	// Kind is the Go type. Namespaced reports whether its objects, and the objects to which they refer, are namespaced.
 	Kind       string
 	Namespaced bool
 	// Spec and Status are the values of --field and --status-field, in order.
 	Spec, Status []string
-	// Scale is the value of --scale: the paths of the replicas of spec and status and, optionally, of the selector.
+	// Scale is the value of --scale: the paths of the replicas in spec and status and, optionally, of the selector.
 	// "default" creates the fields that do not exist.
 	Scale string
 	// Columns are the values of --print-column.
 	Columns []string
-	// Further reports whether the fields are added to an existing version.
+	// Further reports whether the fields are added to the copied types of a second or later version.
 	Further bool
 	// Taken reports whether the Go package already declares a name. Nil means that it declares none.
 	Taken func(name string) bool
@@ -59,7 +59,7 @@ type Field struct {
 	up           *Field // nil at the top level
 	of           *Model
 	status       bool
-	implicit     bool // only flags about its parts mention the field
+	implicit     bool // the field exists only because flags define its nested fields
 
 	// The type: a scalar, an object or a condition, or a list or map of one of these.
 	isList, isMap bool
@@ -104,7 +104,7 @@ func (f *Field) collection() bool { return f.isList || f.isMap }
 
 func (f *Field) top() bool { return f.up == nil }
 
-// path returns the path of the field as in flags.
+// path returns the path of the field as users write it in flags.
 func (f *Field) path() string {
 	if f.up == nil {
 		return f.name
@@ -122,8 +122,8 @@ func (f *Field) brackets() string {
 	return ""
 }
 
-// mustBeSet reports whether the field is required, by flag or by default. An object without a flag is required if one
-// of its fields is.
+// mustBeSet reports whether the field is required, by a flag or by default. An object that no flag defines is required
+// if one of its fields is required.
 func (f *Field) mustBeSet() bool {
 	switch {
 	case f.required || f.optional:
@@ -136,7 +136,7 @@ func (f *Field) mustBeSet() bool {
 	return true
 }
 
-// Parse parses flags. The errors are *diagnostic.Error, joined for all invalid flags.
+// Parse parses flags. The error joins *diagnostic.Error values for all invalid flags.
 func Parse(r Request) (*Model, error) {
 	m := &Model{kind: r.Kind, namespaced: r.Namespaced, spec: &object{}, status: &object{}}
 	var errs []error
@@ -301,7 +301,7 @@ func lowerFirst(name string) string {
 	return strings.ToLower(name[:1]) + name[1:]
 }
 
-// initialisms are words that Go writes in capitals.
+// initialisms are words that Go names write in capitals.
 var initialisms = []string{
 	"ACL", "API", "CA", "CIDR", "CPU", "CRD", "DNS", "FQDN", "GID", "GPU", "HTTP", "HTTPS", "ID", "IP", "JSON", "JWT",
 	"OS", "RBAC", "SQL", "SSH", "SSL",
@@ -321,7 +321,7 @@ func goName(name string) string {
 	return out.String()
 }
 
-// words splits a name at capitals that follow a lower-case letter or a digit.
+// words splits a name before each capital that follows a lower-case letter or a digit.
 func words(name string) []string {
 	var all []string
 	begin := 0
@@ -370,7 +370,7 @@ func (f *Field) setReference(text string) error {
 	return nil
 }
 
-// finish checks all fields of an object, innermost first.
+// finish checks all fields of an object, starting with the innermost ones.
 func (m *Model) finish(o *object) error {
 	var errs []error
 	for _, f := range o.fields {
@@ -448,7 +448,7 @@ func (f *Field) acceptItems(items []any) error {
 	return nil
 }
 
-// acceptOne is accept for a value that is not a collection, or for an item.
+// acceptOne is accept for a value that is not a list or map, or for an item of one.
 func (f *Field) acceptOne(value any) error {
 	if f.object != nil {
 		return f.acceptObject(value)

@@ -152,8 +152,8 @@ func TestMistakesInFields(t *testing.T) {
 	}
 }
 
-// TestRulesOnTextsWithoutABoundAreRefusedInLists compares strings with and without a length limit, in a list of limited
-// length.
+// TestRulesOnTextsWithoutABoundAreRefusedInLists checks rules that compare strings in a list of limited length: they
+// are valid only if the length of the strings is limited.
 func TestRulesOnTextsWithoutABoundAreRefusedInLists(t *testing.T) {
 	for note, want := range map[string]string{
 		"ports[].note:string,optional,immutable":               "API servers reject its rules: it may occur too often",
@@ -168,7 +168,7 @@ func TestRulesOnTextsWithoutABoundAreRefusedInLists(t *testing.T) {
 	}
 }
 
-// TestMistakesBetweenFields checks flags that are valid alone.
+// TestMistakesBetweenFields checks combinations of flags, each of which is valid alone.
 func TestMistakesBetweenFields(t *testing.T) {
 	for message, r := range map[string]fields.Request{
 		`at "deepCopy": every object in Go has a method DeepCopy`:         {Spec: []string{"deepCopy:string"}},
@@ -213,7 +213,7 @@ func TestMistakesBetweenFields(t *testing.T) {
 	}
 }
 
-// TestColumnsAndScale resolves existing paths.
+// TestColumnsAndScale checks columns and a scale whose paths exist.
 func TestColumnsAndScale(t *testing.T) {
 	m, err := fields.Parse(fields.Request{
 		Kind: "Guestbook", Spec: []string{"pods[].name:string", "labels:map[string]string,optional", "when:time"},

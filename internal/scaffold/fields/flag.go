@@ -7,7 +7,7 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
 )
 
-// flag is the value of one flag in parts: path:type,constraint,constraint=value.
+// flag has the parts of one flag's value: path:type,constraint,constraint=value.
 type flag struct {
 	name string // of the flag, such as --field
 	text string // value of the flag
@@ -16,14 +16,14 @@ type flag struct {
 	constraints []argument
 }
 
-// argument is one constraint as written.
+// argument is one constraint as the user wrote it.
 type argument struct {
 	text        string // whole text
 	name, value string // value is unquoted
 	hasValue    bool
 }
 
-// refuse returns the error for a part of the flag.
+// refuse returns the error for an invalid part of the flag.
 func (f *flag) refuse(part, message, hint string) error {
 	text := f.name + " " + diagnostic.Quote(f.text)
 	if part != "" && part != f.text {
@@ -62,8 +62,8 @@ func parseFlag(name, text string) (*flag, error) {
 	return f, nil
 }
 
-// split splits text at commas outside of quotes and brackets. If a quote or bracket is not closed, it returns the text
-// from there.
+// split splits text at commas outside quotes and brackets. If a quote or bracket is not closed, open is the text from
+// there.
 func split(text string) (parts []string, open string) {
 	begin := 0
 	var closers []byte // innermost last
@@ -101,8 +101,8 @@ func closerOf(c byte) byte {
 	return c
 }
 
-// unquote removes quotes around the whole value. In quotes, a backslash escapes the quote, and a backslash before it;
-// most patterns contain neither. Backquotes have no escapes.
+// unquote removes quotes that enclose the whole value. Inside quotes, a backslash escapes the quote and a backslash
+// before the quote; most patterns contain neither. Inside backquotes, nothing is escaped.
 func unquote(value string) string {
 	if value == "" || !wholeQuoted(value) {
 		return value
@@ -114,7 +114,7 @@ func unquote(value string) string {
 	return strings.NewReplacer(`\\`, `\`, `\`+quote, quote).Replace(inner)
 }
 
-// wholeQuoted reports whether the quote at the beginning of a value ends at its end.
+// wholeQuoted reports whether the quote at the beginning of a value ends at the end of the value.
 func wholeQuoted(value string) bool {
 	quote := value[0]
 	if strings.IndexByte("\"'`", quote) < 0 || len(value) < 2 {

@@ -13,9 +13,9 @@ import (
 
 // Golang is the Go code of a model.
 type Golang struct {
-	// Spec and Status are the fields of the two structs as source code. Status has only the fields of flags.
+	// Spec and Status are the fields of the two structs as source code. Status has only the fields that flags define.
 	Spec, Status string
-	// Types are the declarations of further types, or "".
+	// Types are the declarations of additional types, or "".
 	Types string
 	// Imports are all imported packages by local name.
 	Imports map[string]string
@@ -35,7 +35,7 @@ func (m *Model) writeGo(taken func(name string) bool) Golang {
 	}
 }
 
-// golang is the code under construction.
+// golang is the generated code while it is being built.
 type golang struct {
 	model   *Model
 	isTaken func(string) bool
@@ -68,7 +68,7 @@ func (g *golang) declare(o *object, prefix string) {
 	}
 }
 
-// owner describes what a field belongs to.
+// owner describes the part of the kind to which a field belongs.
 func (g *golang) owner(f *Field) string {
 	if f.up != nil {
 		return f.up.typeName
@@ -76,8 +76,8 @@ func (g *golang) owner(f *Field) string {
 	return "a " + g.model.kind
 }
 
-// needsType reports whether the values of the field need a named type: a string enum, for its constants, or values of a
-// map with constraints, which have no other place for markers.
+// needsType reports whether the values of the field need a named type. This is true for string enums, which have
+// constants, and for map values with constraints, because only a named type can have their markers.
 func (f *Field) needsType() bool {
 	if f.scalar == nil || f.object != nil {
 		return false
@@ -133,7 +133,7 @@ func (g *golang) declareScalar(f *Field) {
 	g.types = append(g.types, out.String())
 }
 
-// constants returns the names of the values of a string enum, or nil if two are equal.
+// constants returns the constant names for the values of a string enum, or nil if two names are equal.
 func (f *Field) constants() []string {
 	if f.scalar.kind != kindText {
 		return nil
@@ -198,7 +198,7 @@ func (g *golang) typeOf(f *Field) string {
 	return item
 }
 
-// isPointer reports whether the Go type is a pointer, because an unset field and its zero value differ.
+// isPointer reports whether the Go type is a pointer, which is necessary if an unset field differs from its zero value.
 func (f *Field) isPointer() bool {
 	if f.collection() || f.mustBeSet() || f.emptyDefault() {
 		return false
@@ -210,8 +210,8 @@ func (f *Field) isPointer() bool {
 	return f.acceptOne(zero) == nil
 }
 
-// emptyDefault reports whether an omitted object equals one whose fields have their defaults: no field is required, and
-// one has a default.
+// emptyDefault reports whether an omitted object is equivalent to an empty one whose fields get their defaults. This is
+// true if no field is required and at least one has a default.
 func (f *Field) emptyDefault() bool {
 	if f.object == nil || f.collection() || f.mustBeSet() || f.defaultText != nil {
 		return false
@@ -265,7 +265,7 @@ func (f *Field) comment() string {
 	return fmt.Sprintf("%s %s the %s.", f.name, verb, rest)
 }
 
-// markers returns the markers of a field. The markers of its type are not included.
+// markers returns the markers of a field, without those of its type.
 func (f *Field) markers() []string {
 	list := []string{"+optional"}
 	if f.mustBeSet() {
@@ -313,7 +313,7 @@ func (f *Field) markers() []string {
 	return list
 }
 
-// itemMarkers returns the markers of the value itself, or of the items of a list.
+// itemMarkers returns the markers that apply to the value itself, or to the items of a list.
 func (f *Field) itemMarkers(prefix string) []string {
 	var list []string
 	for _, name := range []string{"min", "max", "multipleOf", "minLength", "maxLength"} {
@@ -341,7 +341,7 @@ func (f *Field) itemMarkers(prefix string) []string {
 	return list
 }
 
-// enumValue writes an enum value so that the marker has no other meaning.
+// enumValue writes an enum value such that the marker parser cannot misread it.
 func enumValue(value any) string {
 	text, ok := value.(string)
 	if !ok {

@@ -28,14 +28,14 @@ func appendNode(in *yaml.Node, name string, value func() (*yaml.Node, error)) er
 		return err
 	}
 	key := &yaml.Node{}
-	if err := key.Encode(name); err != nil { // quotes names that some version of YAML does not parse as strings, such as on
+	if err := key.Encode(name); err != nil { // quotes names that some YAML version does not parse as strings, such as on
 		return err
 	}
 	in.Content = append(in.Content, key, node)
 	return nil
 }
 
-// node returns a value of the field, with the fields of objects in order.
+// node returns a value of the field as a YAML node, with the fields of objects in order.
 func (f *Field) node(value any) (*yaml.Node, error) {
 	switch v := value.(type) {
 	case []any:
@@ -63,7 +63,7 @@ func (f *Field) node(value any) (*yaml.Node, error) {
 	return f.oneNode(value)
 }
 
-// oneNode is node for a value that is not a list or a map, or for an item.
+// oneNode is node for a value that is not a list or map, or for an item of one.
 func (f *Field) oneNode(value any) (*yaml.Node, error) {
 	node := &yaml.Node{}
 	if f.object == nil {
@@ -80,18 +80,18 @@ func (f *Field) oneNode(value any) (*yaml.Node, error) {
 	return node, nil
 }
 
-// Test is the spec of an object as Go code for a test.
+// Test has the spec of an object as Go code for a test.
 type Test struct {
 	// Spec is the content of a composite literal with the required fields.
 	Spec string
-	// Change assigns another valid value to a field, where object is the variable with the object. It is empty if no field
-	// can be changed.
+	// Change is a statement that assigns another valid value to a field of the object in the variable object. It is empty
+	// if no field can be changed.
 	Change string
-	// Imports are the packages of both, by local name.
+	// Imports are the packages that Spec and Change use, by local name.
 	Imports map[string]string
 }
 
-// Test returns the object of a test. alias is the local name of the package with the types.
+// Test returns the spec of an object for a test. alias is the local name of the package with the types.
 func (m *Model) Test(alias, object string) Test {
 	t := Test{Imports: map[string]string{}}
 	var lines []string
@@ -166,7 +166,7 @@ func (f *Field) literal(alias string, value any) (string, imports) {
 	return f.one(alias, value, f.isPointer())
 }
 
-// goImports returns the imports of the type of a scalar.
+// goImports returns the imports that the Go type of a scalar needs.
 func (f *Field) goImports() imports {
 	if f.typeName+f.itemTypeName != "" {
 		return nil
@@ -174,7 +174,7 @@ func (f *Field) goImports() imports {
 	return f.scalar.imports
 }
 
-// one returns the expression of a value that is not a list or a map, or of a pointer to it.
+// one returns the expression of a value that is not a list or map, or of a pointer to the value.
 func (f *Field) one(alias string, value any, pointer bool) (code string, need imports) {
 	switch {
 	case f.object != nil:

@@ -38,13 +38,13 @@ func (s Scale) Marker() string {
 	return text
 }
 
-// columnTypes are the types of columns, with the kinds of values that they can print.
+// columnTypes maps each type of columns to the kinds of values that it can print.
 var columnTypes = map[string][]schemaKind{
 	"integer": {kindInteger}, "number": {kindInteger}, "boolean": {kindBoolean}, "date": {kindTime},
 	"string": {kindText, kindInteger, kindBoolean, kindIntOrString, kindObject, kindTime},
 }
 
-// kindTime is the kind of strings that are times.
+// kindTime is the kind of strings that contain a time.
 const kindTime schemaKind = "date"
 
 // parseColumn parses NAME:TYPE:PATH.
@@ -203,7 +203,7 @@ func (m *Model) resolve(f *flag, path string) (schemaKind, error) {
 	return in.resolve(f, path, steps[1:])
 }
 
-// statusField resolves the fields of every status.
+// statusField resolves the path of a field that every status has.
 func statusField(steps []string) (schemaKind, bool) {
 	switch {
 	case len(steps) == 1 && steps[0] == "observedGeneration":

@@ -33,7 +33,7 @@ const (
 	kindObject      schemaKind = "object"
 )
 
-// scalar is a type in flags.
+// scalar is a scalar type that flags can use.
 type scalar struct {
 	name string
 	kind schemaKind
@@ -44,9 +44,9 @@ type scalar struct {
 	boxed bool
 	// parse converts the text in a flag to a JSON value.
 	parse func(text string) (any, error)
-	// values are values that are always valid; constraints filter further candidates (values.go).
+	// values are values that are always valid; values.go derives further candidates, which constraints filter.
 	values []any
-	// literal returns a value as Go code, with its imports.
+	// literal returns a value as a Go expression, with its imports.
 	literal func(value any) (string, imports)
 }
 
@@ -98,7 +98,7 @@ var scalars = []scalar{
 		boxed: true},
 }
 
-// otherNames maps names of types in other tools to types.
+// otherNames maps the names that other tools use for types to kctrl's names.
 var otherNames = map[string]string{
 	"str": "string", "text": "string", "integer": "int32", "int": "int32", "long": "int64", "boolean": "bool",
 	"struct":            "object",
@@ -108,7 +108,7 @@ var otherNames = map[string]string{
 	"secretRef": "ref=Secret", "configMapRef": "ref=ConfigMap", "number": "int32",
 }
 
-// refusedTypes are types that APIs do not have, with the hint for each.
+// refusedTypes maps types that APIs cannot use to the hint for each.
 var refusedTypes = map[string]string{
 	"float": noFloats, "float32": noFloats, "float64": noFloats, "double": noFloats,
 	"uint": noUnsigned, "uint8": noUnsigned, "uint16": noUnsigned, "uint32": noUnsigned, "uint64": noUnsigned,
@@ -125,7 +125,7 @@ const (
 	noAny      = "declare its content: object, with its own fields (--field template.image:string)"
 )
 
-// typeNames are the types that a hint may suggest.
+// typeNames returns the types that a hint may suggest.
 func typeNames() []string {
 	names := slices.Sorted(maps.Keys(otherNames))
 	for _, s := range scalars {
@@ -134,7 +134,7 @@ func typeNames() []string {
 	return names
 }
 
-// setType parses the type of a flag.
+// setType parses the type in a flag.
 func (f *Field) setType(text string) error {
 	if rest, ok := strings.CutPrefix(text, "map["); ok {
 		key, value, closed := strings.Cut(rest, "]")

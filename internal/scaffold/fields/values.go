@@ -53,7 +53,7 @@ var formats = map[string]format{
 // enough is the number of candidates after which the search for a value stops.
 const enough = 4096
 
-// values yields valid values of the field without duplicates: the example and the default first.
+// values yields valid values of the field without duplicates, starting with the example and the default.
 func (f *Field) values() iter.Seq[any] {
 	return distinct(f.accept, func(yield func(any) bool) {
 		for _, v := range []any{f.example, f.byDefault} {
@@ -73,7 +73,7 @@ func (f *Field) values() iter.Seq[any] {
 	})
 }
 
-// collected returns a list or map of values, starting at index from.
+// collected returns a list or map of values, starting with the value at index from.
 func (f *Field) collected(from int) any {
 	size := int(max(1, f.limits["minItems"], f.limits["minProperties"]))
 	if size > enough {
@@ -123,7 +123,7 @@ func distinct(accept func(any) error, from iter.Seq[any]) iter.Seq[any] {
 	}
 }
 
-// candidates yields possible values of the field, or of the items of a list or map.
+// candidates yields values that may be valid for the field, or for the items of a list or map.
 func (f *Field) candidates() iter.Seq[any] {
 	switch {
 	case f.object != nil:
@@ -152,7 +152,7 @@ func each(values []any) iter.Seq[any] {
 	}
 }
 
-// integers yields small numbers and numbers at the limits.
+// integers yields small numbers and the numbers next to the limits.
 func (f *Field) integers() iter.Seq[any] {
 	return func(yield func(any) bool) {
 		step := max(1, f.limits["multipleOf"])
@@ -169,7 +169,7 @@ func (f *Field) integers() iter.Seq[any] {
 	}
 }
 
-// ceil and floor return the nearest multiple of step.
+// ceil and floor return n rounded up or down to a multiple of step.
 func ceil(n, step int64) int64 { return -floor(-n, step) }
 
 func floor(n, step int64) int64 {
@@ -180,7 +180,7 @@ func floor(n, step int64) int64 {
 	return n - rest
 }
 
-// texts yields texts for the format, texts for the pattern, and the name of the field.
+// texts yields strings that match the format, strings that match the pattern, and the name of the field.
 func (f *Field) texts() iter.Seq[any] {
 	return func(yield func(any) bool) {
 		if f.format != "" && !all(formats[f.format].values, yield) {
@@ -212,7 +212,7 @@ func all(values []any, yield func(any) bool) bool {
 	return true
 }
 
-// fit adapts a text to the length limits. It keeps the end of the text.
+// fit adapts a string to the length limits. It keeps the end of the string.
 func (f *Field) fit(text string) string {
 	if most, ok := f.limits["maxLength"]; ok && int64(len(text)) > most {
 		text = text[int64(len(text))-most:]
@@ -223,7 +223,7 @@ func (f *Field) fit(text string) string {
 	return text
 }
 
-// generate returns the nth text that a regular expression may match.
+// generate returns the nth string that a regular expression may match.
 func generate(tree *syntax.Regexp, n int) string {
 	more, pick := n%16, n/16
 	var out strings.Builder
@@ -312,8 +312,8 @@ func (f *Field) objects() iter.Seq[any] {
 	}
 }
 
-// holds reports whether the sample contains a field of an object. It contains all fields unless maxProperties limits
-// them.
+// holds reports whether the sample contains a field of an object. The sample contains all fields unless maxProperties
+// limits their number.
 func (f *Field) holds(child *Field) bool {
 	most, bounded := f.limits["maxProperties"]
 	return !bounded || f.collection() || int64(len(f.object.fields)) <= most || child.mustBeSet()

@@ -27,11 +27,12 @@ import (
 // it. A replace directive in go.mod makes the project build with the directory.
 
 // testedWith lists modules that only the tests of imported packages need. go mod tidy requires the same version in the
-// project, unless a module that the project builds with requires it already.
+// project, unless another module that the project builds with already requires it.
 var testedWith = []string{"github.com/stretchr/testify"}
 
-// GeneratedPaths returns the package patterns to generate for: those of the project's module, and those of modules in
-// subdirectories that hold API packages. Modules are named by directory, whatever version the project builds with.
+// GeneratedPaths returns the package patterns for which to generate code: those of the project's module, and those of
+// modules in subdirectories that hold API packages. It identifies these modules by directory, regardless of the version
+// with which the project builds.
 func GeneratedPaths(p *plan.Plan, proj *project.Project) ([]string, error) {
 	modules, err := gosource.ApiModules(p, proj)
 	if err != nil {
@@ -52,7 +53,7 @@ func GeneratedPaths(p *plan.Plan, proj *project.Project) ([]string, error) {
 	return paths, nil
 }
 
-// replacedModules returns the directories that go.mod uses in place of modules with kinds that PROJECT lists by path.
+// replacedModules returns the directories with which go.mod replaces modules whose kinds PROJECT lists by path.
 func replacedModules(p *plan.Plan, proj *project.Project) ([]string, error) {
 	text, err := p.Read(layout.GoModFile)
 	if err != nil {
@@ -77,7 +78,8 @@ func replacedModules(p *plan.Plan, proj *project.Project) ([]string, error) {
 	return folders, nil
 }
 
-// hasPackages reports whether a directory has Go files, or its subdirectories as far as the go command looks.
+// hasPackages reports whether a directory or one of its subdirectories has Go files. It skips subdirectories that the
+// go command skips.
 func hasPackages(p *plan.Plan, folder string) (bool, error) {
 	found := false
 	err := fs.WalkDir(p.FS(), folder, func(name string, entry fs.DirEntry, err error) error {
@@ -105,9 +107,9 @@ func hasPackages(p *plan.Plan, folder string) (bool, error) {
 	return found, err
 }
 
-// RequireForTypes plans the requirements for a kind of the project: the module with the Go types requires what the
-// types import, and the project requires that module. If the project builds with a published version of it, the plan
-// notes that.
+// RequireForTypes plans the requirements for a kind of the project. The module that contains the Go types requires the
+// modules that the types import, and the project requires the module that contains the Go types. If the project builds
+// with a published version of that module, RequireForTypes adds a note to the plan.
 func RequireForTypes(p *plan.Plan, proj *project.Project, folder string) error {
 	module, err := gosource.ModuleAround(p, folder)
 	if err != nil {
@@ -127,7 +129,7 @@ func RequireForTypes(p *plan.Plan, proj *project.Project, folder string) error {
 	return FollowImports(p, proj)
 }
 
-// provideForTypes plans that a module of API packages requires what Go types import.
+// provideForTypes plans that a module of API packages requires the modules that its Go types import.
 func provideForTypes(p *plan.Plan, proj *project.Project, module string) error {
 	required := false
 	err := editRequirementsIn(p, module, func(file *modfile.File) bool {
@@ -159,8 +161,8 @@ func provideForTypes(p *plan.Plan, proj *project.Project, module string) error {
 	return nil
 }
 
-// requireDir plans that go.mod requires a module that it replaces by a directory. go mod tidy drops such a
-// requirement while no package of the module is imported.
+// requireDir plans that go.mod requires a module that it replaces with a directory. go mod tidy drops such a
+// requirement while no code imports a package of the module.
 func requireDir(p *plan.Plan, modulePath string) error {
 	return EditRequirements(p, func(file *modfile.File) bool {
 		if !replaces(file, modulePath) || Requirement(file, modulePath) >= 0 {
@@ -171,8 +173,8 @@ func requireDir(p *plan.Plan, modulePath string) error {
 	})
 }
 
-// unused returns a finding if the project does not build with the directory of a module, or nil. The project may use it
-// through a workspace in a parent directory.
+// unused returns a finding if the project does not build with the directory of a module, or nil otherwise. The project
+// may also use the directory through a workspace in a parent directory.
 func unused(p *plan.Plan, proj *project.Project, module string) *diagnostic.Error {
 	text, err := p.Read(layout.GoModFile)
 	if err != nil {
@@ -198,8 +200,8 @@ func unused(p *plan.Plan, proj *project.Project, module string) *diagnostic.Erro
 	}
 }
 
-// copied returns a finding if the project builds with a vendored copy of a module, or nil. Copies by go work vendor do
-// not count.
+// copied returns a finding if the project builds with a vendored copy of a module, or nil otherwise. It ignores copies
+// that go work vendor made.
 func copied(p *plan.Plan, proj *project.Project, module string) *diagnostic.Error {
 	if _, err := fs.Stat(p.FS(), path.Join("vendor", proj.Repo, module)); err != nil {
 		return nil
@@ -213,8 +215,8 @@ func copied(p *plan.Plan, proj *project.Project, module string) *diagnostic.Erro
 }
 
 // CheckAPIModules returns the findings about the modules of the project's API packages. unmet are requirements of these
-// modules that go.mod lacks; the go command builds nothing until they are added. elsewhere are modules that the project
-// builds with in a published or vendored version.
+// modules that go.mod lacks, without which the go command builds nothing. elsewhere are modules of which the project
+// builds with a published or vendored version.
 func CheckAPIModules(p *plan.Plan, proj *project.Project) (unmet, elsewhere []*diagnostic.Error, err error) {
 	text, err := p.Read(layout.GoModFile)
 	if err != nil {
@@ -250,10 +252,10 @@ func CheckAPIModules(p *plan.Plan, proj *project.Project) (unmet, elsewhere []*d
 	return unmet, elsewhere, nil
 }
 
-// RequireHint is the hint of findings that [RequireAPIModules] resolves.
+// RequireHint is the hint for findings that [RequireAPIModules] resolves.
 const RequireHint = "kctrl doctor --fix requires it"
 
-// unmetBy returns the requirements of the module in a directory that go.mod lacks.
+// unmetBy returns the requirements of a directory's module that go.mod lacks.
 func unmetBy(file, api *modfile.File, modulePath, folder string) []*diagnostic.Error {
 	var found []*diagnostic.Error
 	add := func(line int, message, hint string) {
@@ -278,7 +280,7 @@ func unmetBy(file, api *modfile.File, modulePath, folder string) []*diagnostic.E
 	return found
 }
 
-// RequireAPIModules plans that go.mod requires the modules of API packages that it replaces by their directories.
+// RequireAPIModules plans that go.mod requires the modules of API packages that it replaces with their directories.
 func RequireAPIModules(p *plan.Plan, proj *project.Project) error {
 	modules, err := gosource.ApiModules(p, proj)
 	if err != nil {
@@ -290,7 +292,7 @@ func RequireAPIModules(p *plan.Plan, proj *project.Project) error {
 	return errors.Join(err, FollowImports(p, proj))
 }
 
-// isCopied reports whether each package in the copy of a directory has the same Go files as in the directory.
+// isCopied reports whether every package in a vendored copy has the same Go files as in the copied directory.
 func isCopied(fsys fs.FS, folder, to string) bool {
 	same := true
 	_ = fs.WalkDir(fsys, to, func(name string, entry fs.DirEntry, err error) error {
@@ -305,7 +307,8 @@ func isCopied(fsys fs.FS, folder, to string) bool {
 	return same
 }
 
-// packageFiles returns the Go files of a package by name, or none if the directory has no package or does not exist.
+// packageFiles returns the Go files of a package by name. The result is empty if the directory has no package or does
+// not exist.
 func packageFiles(fsys fs.FS, folder string) map[string][]byte {
 	files := map[string][]byte{}
 	entries, _ := fs.ReadDir(fsys, folder)
@@ -348,7 +351,7 @@ func FollowImports(p *plan.Plan, proj *project.Project) error {
 	})
 }
 
-// ImportsOfProject returns the import paths of the Go files in the project's module, each with a file that imports it.
+// ImportsOfProject returns the import paths in the Go files of the project's module, each with a file that imports it.
 // It includes the imports of the file that registers the project's kinds.
 func ImportsOfProject(p *plan.Plan, proj *project.Project) (map[string]string, error) {
 	sources, err := gosource.GoSources(p, proj)
@@ -369,8 +372,8 @@ func ImportsOfProject(p *plan.Plan, proj *project.Project) (map[string]string, e
 	return imported, nil
 }
 
-// WriteAPIModule plans the module of the API packages, if the project has one, and a replace directive that makes the
-// project build with its directory.
+// WriteAPIModule plans the module of the API packages, if the project has one, and a replace directive with which the
+// project builds with the module's directory.
 func WriteAPIModule(p *plan.Plan, proj *project.Project) error {
 	if !proj.APIModule {
 		return nil
@@ -391,7 +394,7 @@ func WriteAPIModule(p *plan.Plan, proj *project.Project) error {
 	}
 	modulePath := path.Join(proj.Repo, project.APIFolder)
 	err := EditRequirements(p, func(file *modfile.File) bool {
-		// The only error of AddReplace is an invalid module path.
+		// AddReplace fails only for an invalid module path.
 		return !replaces(file, modulePath) && file.AddReplace(modulePath, "", "./"+project.APIFolder, "") == nil
 	})
 	if err := errors.Join(err, requireDir(p, modulePath), dropTestedWith(p, proj)); err != nil {
@@ -405,8 +408,8 @@ func WriteAPIModule(p *plan.Plan, proj *project.Project) error {
 	})
 }
 
-// dropTestedWith removes the requirements of go.mod that only tests of the API module need. It does so only if every
-// requirement is one of kctrl's, because user code may need them otherwise.
+// dropTestedWith removes the requirements of go.mod that only tests of the API module need. It does so only if kctrl
+// added every requirement, because otherwise user code may need them.
 func dropTestedWith(p *plan.Plan, proj *project.Project) error {
 	text, err := p.Read(path.Join(project.APIFolder, layout.GoModFile))
 	if err != nil {
@@ -460,8 +463,8 @@ func pinnedModules(proj *project.Project) (map[string]bool, error) {
 	return pinned, nil
 }
 
-// RemoveAPIModule plans that the API packages belong to the project's module again, which then requires what they
-// import.
+// RemoveAPIModule plans that the API packages belong to the project's module again, which then requires the modules
+// that they import.
 func RemoveAPIModule(p *plan.Plan, proj *project.Project) error {
 	for _, base := range []string{layout.GoModFile, "go.sum"} {
 		name := path.Join(project.APIFolder, base)
@@ -506,8 +509,8 @@ func dropRequirement(file *modfile.File, modulePath string) {
 	file.Require = slices.DeleteFunc(file.Require, func(m *modfile.Require) bool { return m.Mod.Path == "" })
 }
 
-// adoptAPIRequirements raises the requirements of the project to those of its API packages. It rewrites directories in
-// replace directives relative to the project.
+// adoptAPIRequirements raises the requirements of the project to those of its API packages. In replace directives, it
+// makes directories relative to the project.
 func adoptAPIRequirements(p *plan.Plan, text []byte) error {
 	file, err := ParseGoMod(text)
 	if err != nil {
@@ -567,7 +570,7 @@ func RenameAPIModules(p *plan.Plan, before, after *project.Project) error {
 	return nil
 }
 
-// readWork returns the workspace in the directory of a project, or nil if it has none.
+// readWork returns the workspace in the directory of a project, or nil if the directory has none.
 func readWork(p *plan.Plan) (*modfile.WorkFile, error) {
 	text, err := p.Read(layout.WorkFile)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -590,7 +593,8 @@ func usesDir(file *modfile.WorkFile, folder string) bool {
 	return file != nil && slices.ContainsFunc(file.Use, func(u *modfile.Use) bool { return path.Clean(u.Path) == folder })
 }
 
-// editWork plans the result of edit on the project's go.work, if it exists. If edit returns false, nothing changes.
+// editWork plans the change that edit makes to the project's go.work, if the file exists. If edit returns false,
+// nothing changes.
 func editWork(p *plan.Plan, edit func(*modfile.WorkFile) bool) error {
 	file, err := readWork(p)
 	if err != nil || file == nil || !edit(file) {

@@ -55,8 +55,8 @@ func bundledFile(name string, content []byte) plan.File {
 	}
 }
 
-// BundledSource lists the source files of the runtime that a project needs: [bundleRoots], the packages that the
-// project imports, and all runtime packages that these import.
+// BundledSource lists the source files of the runtime that a project needs: [bundleRoots], the runtime packages that
+// the project imports, and all runtime packages that these import.
 func BundledSource(p *plan.Plan) ([]string, error) {
 	imported, err := runtimeImports(p, gosource.IsIgnored)
 	if err != nil {
@@ -72,7 +72,7 @@ func BundledModules() []templates.Template[templates.ModuleView] {
 	})
 }
 
-// PlanRuntime completes a bundled runtime: it writes files that were removed, and packages that the project imports and
+// PlanRuntime completes a bundled runtime: it writes files that were deleted, and packages that the project imports and
 // the runtime lacks. It returns a *diagnostic.Error if another version of kctrl wrote the rest of the runtime.
 func PlanRuntime(p *plan.Plan, proj *project.Project) error {
 	if proj.Runtime == project.Module || !ReplacesRuntime(p) {
@@ -129,7 +129,7 @@ func PlanRuntime(p *plan.Plan, proj *project.Project) error {
 	return writeRuntime(p, lost, files)
 }
 
-// addRuntime writes runtime packages that the project imports, and their dependencies.
+// addRuntime writes runtime packages that the project imports, with their dependencies.
 func addRuntime(p *plan.Plan, added []string, files []plan.Change) error {
 	var missing []string
 	for _, c := range files {
@@ -172,13 +172,14 @@ func mixedRuntime(missing []string) error {
 	}
 }
 
-// ReplacesRuntime reports whether go.mod replaces the runtime by its directory. An unreadable go.mod counts as no:
-// other checks report it.
+// ReplacesRuntime reports whether go.mod replaces the runtime with its directory. It returns false if go.mod cannot be
+// read, because other checks report that.
 func ReplacesRuntime(p *plan.Plan) bool {
 	return replacesByDir(p, layout.RuntimeModule, layout.BundleDir)
 }
 
-// ReplacesControllerRuntime reports whether go.mod replaces controller-runtime by the module that [WriteDropIn] writes.
+// ReplacesControllerRuntime reports whether go.mod replaces controller-runtime with the module that [WriteDropIn]
+// writes.
 func ReplacesControllerRuntime(p *plan.Plan) bool {
 	return replacesByDir(p, "sigs.k8s.io/controller-runtime", DropInDir)
 }
@@ -194,8 +195,8 @@ func replacesByDir(p *plan.Plan, modulePath, dir string) bool {
 	})
 }
 
-// wholeRuntime returns the runtime files as this kctrl writes them into the project. They include the packages that the
-// lock records but the project does not need.
+// wholeRuntime returns the runtime files as this kctrl writes them to the project. They include packages that the
+// project does not need but the lock records.
 func wholeRuntime(p *plan.Plan, proj *project.Project, lock *project.Lock) ([]plan.Change, error) {
 	roots, err := runtimeImports(p, gosource.IsIgnored)
 	if err != nil {
@@ -220,8 +221,8 @@ func wholeRuntime(p *plan.Plan, proj *project.Project, lock *project.Lock) ([]pl
 	return slices.Collect(whole.Files()), err
 }
 
-// lostRuntime returns the runtime files that the lock records and that do not exist. If the lock records none, known is
-// false, and lost is the runtime's directory if that does not exist.
+// lostRuntime returns the runtime files that the lock records but that do not exist. If the lock records none, known is
+// false, and lost is the runtime's directory if it does not exist.
 func lostRuntime(p *plan.Plan, lock *project.Lock) (lost []string, known bool, err error) {
 	for entry := range lock.All() {
 		if !strings.HasPrefix(entry.Path, layout.BundleDir+"/") {
@@ -262,8 +263,8 @@ func addedPackages(p *plan.Plan) (added []string, err error) {
 }
 
 // runtimeImports returns the runtime packages that the project's Go files import, sorted. It skips directories for
-// which skip returns true; [gosource.IsIgnored] still visits nested modules. In a file that does not parse, the imports
-// before the error count.
+// which skip returns true; [gosource.IsIgnored] does not skip nested modules. If a file does not parse, runtimeImports
+// uses the imports before the error.
 func runtimeImports(p *plan.Plan, skip func(folder string) bool) ([]string, error) {
 	files, err := gosource.GoFilesOf(p, skip)
 	if err != nil {
@@ -282,8 +283,8 @@ func runtimeImports(p *plan.Plan, skip func(folder string) bool) ([]string, erro
 	return slices.Sorted(maps.Keys(imported)), nil
 }
 
-// unknownRuntime returns the missing files of a runtime that no lock records. It returns none if any existing file
-// differs from this kctrl's version: files of another kctrl's runtime are unknown.
+// unknownRuntime returns the missing files of a runtime that no lock records. It returns none if an existing file
+// differs from this kctrl's version, because another kctrl then wrote the runtime and may use other files.
 func unknownRuntime(p *plan.Plan, whole []plan.Change) ([]string, error) {
 	var missing []string
 	for _, file := range whole {
@@ -300,7 +301,7 @@ func unknownRuntime(p *plan.Plan, whole []plan.Change) ([]string, error) {
 	return missing, nil
 }
 
-// otherRuntime returns the runtime files in the lock that differ from the whole runtime of this kctrl.
+// otherRuntime returns the runtime files in the lock that differ from those of this kctrl.
 func otherRuntime(whole []plan.Change, lock *project.Lock) []string {
 	ours := map[string][]byte{}
 	for _, c := range whole {

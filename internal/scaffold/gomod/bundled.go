@@ -69,7 +69,7 @@ var runtimePackages = sync.OnceValues(func() (map[string]*runtimePackage, error)
 })
 
 // runtimeFiles returns the license and the sorted files of packages and their dependencies. It ignores packages that
-// the runtime does not have: the compiler reports them.
+// the runtime does not have, because the compiler reports them.
 func runtimeFiles(roots []string) ([]string, error) {
 	all, err := runtimePackages()
 	if err != nil {

@@ -20,8 +20,8 @@ import (
 // DropInDir is the directory of the module that replaces controller-runtime.
 const DropInDir = "third_party/controller-runtime"
 
-// WriteDropIn plans the module that replaces controller-runtime, and the runtime packages that it and the project
-// import.
+// WriteDropIn plans the module that replaces controller-runtime, and the runtime packages that this module and the
+// project import.
 func WriteDropIn(p *plan.Plan, repo string) error {
 	source, err := kctrl.ControllerRuntime()
 	if err != nil {

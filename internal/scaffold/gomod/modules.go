@@ -24,7 +24,7 @@ import (
 // GoModule is the Go module of a directory before kctrl init.
 type GoModule struct {
 	Path string // empty without go.mod
-	// Used reports whether go.mod has more than go mod init writes, or whether other code exists beside it.
+	// Used reports whether go.mod has more content than go mod init writes, or the directory has other code.
 	Used bool
 }
 
@@ -60,7 +60,7 @@ func ExistingModule(fsys fs.FS) (GoModule, error) {
 }
 
 // MergeModules plans the additions to an existing go.mod and go.sum that a project needs, and the runtime if it is
-// bundled. Requirements of other modules and newer versions stay.
+// bundled. It keeps requirements of other modules and newer versions.
 func MergeModules(p *plan.Plan, proj *project.Project, build project.Build) error {
 	view := templates.ModuleView{Repo: proj.Repo}
 	list := templates.Modules()
@@ -99,7 +99,7 @@ func MergeModules(p *plan.Plan, proj *project.Project, build project.Build) erro
 // vendorList is the go command's list of vendored modules.
 const vendorList = "vendor/modules.txt"
 
-// noteVendored notes, once per plan, that the vendor directory does not follow a change of go.mod.
+// noteVendored notes, once per plan, that a change of go.mod does not update the vendor directory.
 func noteVendored(p *plan.Plan) {
 	known := slices.ContainsFunc(p.Notes(), func(e *diagnostic.Error) bool { return e.Pos.Filename == vendorList })
 	if _, err := fs.Stat(p.FS(), vendorList); err != nil || known {
@@ -141,8 +141,8 @@ func ValidateExistingModule(repo, existing string) error {
 	}
 }
 
-// WriteModules plans complete and tidy go.mod and go.sum files, and the runtime if it is bundled. replace allows
-// replacing existing files.
+// WriteModules plans complete and tidy go.mod and go.sum files, and the runtime if it is bundled. If replace is set, it
+// may replace existing files.
 func WriteModules(p *plan.Plan, proj *project.Project, build project.Build, replace bool) error {
 	view := templates.ModuleView{Repo: proj.Repo}
 	list, writeRuntime := templates.Modules(), WriteBundle
@@ -159,7 +159,7 @@ func WriteModules(p *plan.Plan, proj *project.Project, build project.Build, repl
 	return writeRuntime(p)
 }
 
-// checkRequired rejects a project whose module path is that of a module it requires.
+// checkRequired rejects a project whose module path equals that of a module that it requires.
 func checkRequired(p *plan.Plan, proj *project.Project) error {
 	text, err := p.Read(layout.GoModFile)
 	if err != nil {
@@ -180,8 +180,8 @@ func checkRequired(p *plan.Plan, proj *project.Project) error {
 	}
 }
 
-// addRuntimeSums adds two checksums to go.sum without a download: that of the runtime module, which the binary carries,
-// and that of its go.mod, which kctrl embeds.
+// addRuntimeSums adds two checksums to go.sum without a download: that of the runtime module, which the binary
+// contains, and that of its go.mod, which kctrl embeds.
 func addRuntimeSums(p *plan.Plan, build project.Build) error {
 	const name = "go.sum"
 	text, err := p.Read(name)
@@ -207,15 +207,15 @@ func addRuntimeSums(p *plan.Plan, build project.Build) error {
 	return p.Edit(name, []byte(strings.Join(lines, "")))
 }
 
-// IsHarmless reports whether a new project can start in a directory that holds the named file.
+// IsHarmless reports whether a new project can start in a directory that has a file with this name.
 func IsHarmless(name string) bool {
 	base, _, _ := strings.Cut(name, ".")
 	return base == "" || name == layout.GoModFile || slices.Contains([]string{"LICENSE", "COPYING", "NOTICE", "README"},
 		base)
 }
 
-// ImportsOf reports whether m is the required module that provides any of the import paths: the one with the longest
-// matching path.
+// ImportsOf reports whether m is the required module that provides any of the import paths. The module with the longest
+// matching path provides an import path.
 func ImportsOf(m *modfile.Require, file *modfile.File, imported map[string]string) bool {
 	for importPath := range imported {
 		longest := ""

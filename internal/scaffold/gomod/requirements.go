@@ -22,8 +22,8 @@ import (
 	"golang.org/x/mod/semver"
 )
 
-// RequireDirectly marks a requirement of go.mod as direct, as go mod tidy does when the project's packages import the
-// module. It does not add a missing requirement: the go command reports it, and go mod tidy adds it.
+// RequireDirectly marks a requirement of go.mod as direct, as go mod tidy does if the project's packages import the
+// module. It does not add a missing requirement, because the go command reports it and go mod tidy adds it.
 func RequireDirectly(p *plan.Plan, modulePath string) error {
 	return EditRequirements(p, func(file *modfile.File) bool {
 		at := Requirement(file, modulePath)
@@ -40,12 +40,13 @@ func Requirement(file *modfile.File, modulePath string) int {
 	return slices.IndexFunc(file.Require, func(r *modfile.Require) bool { return r.Mod.Path == modulePath })
 }
 
-// EditRequirements plans the result of edit on go.mod. If edit returns false, nothing changes.
+// EditRequirements plans the change that edit makes to go.mod. If edit returns false, nothing changes.
 func EditRequirements(p *plan.Plan, edit func(*modfile.File) bool) error {
 	return EditRequirementsOf(p, ".", edit)
 }
 
-// EditRequirementsOf is [EditRequirements] for the module in a directory. It notes an outdated vendor directory.
+// EditRequirementsOf is [EditRequirements] for the module in a directory. It also notes a vendor directory that becomes
+// outdated.
 func EditRequirementsOf(p *plan.Plan, folder string, edit func(*modfile.File) bool) error {
 	name := path.Join(folder, layout.GoModFile)
 	before, _ := p.Read(name) // editRequirementsIn reports the error
@@ -78,8 +79,8 @@ func editRequirementsIn(p *plan.Plan, folder string, edit func(*modfile.File) bo
 	return p.Edit(name, out)
 }
 
-// RequireApplyConfigurations adds the imports of apply configurations to go.mod and go.sum, if the project has any.
-// Other code does not need these modules. Existing versions stay.
+// RequireApplyConfigurations adds the modules that apply configurations import to go.mod and go.sum, if the project has
+// apply configurations. Other code does not need these modules. Existing versions stay.
 func RequireApplyConfigurations(p *plan.Plan, proj *project.Project) error {
 	folders, err := appliedIn(p)
 	if err != nil {
@@ -95,7 +96,7 @@ func RequireApplyConfigurations(p *plan.Plan, proj *project.Project) error {
 	return err
 }
 
-// appliedIn returns the directories of the modules with apply configurations.
+// appliedIn returns the directories of the modules that have apply configurations.
 func appliedIn(p *plan.Plan) ([]string, error) {
 	lock, _, err := p.Lock()
 	if err != nil {
@@ -117,7 +118,7 @@ func appliedIn(p *plan.Plan) ([]string, error) {
 	return folders, nil
 }
 
-// requireAll adds the lines that go.mod and go.sum in a directory lack, compared with the templates.
+// requireAll adds the lines of the templates that go.mod and go.sum in a directory lack.
 func requireAll(p *plan.Plan, folder string, proj *project.Project, mod,
 	sum templates.Template[templates.ModuleView]) error {
 	view := templates.ModuleView{Repo: proj.Repo}
@@ -136,7 +137,7 @@ func requireAll(p *plan.Plan, folder string, proj *project.Project, mod,
 }
 
 // hasSums reports whether a module requires everything that another go.mod requires, in the same or newer versions,
-// with a checksum of each. Checksums of the older versions are then useless.
+// with a checksum for each. If so, checksums of the older versions are not needed.
 func hasSums(p *plan.Plan, folder string, needed []byte) (bool, error) {
 	wanted, err := modfile.Parse("needed "+layout.GoModFile, needed, nil)
 	if err != nil {
@@ -164,7 +165,8 @@ func hasSums(p *plan.Plan, folder string, needed []byte) (bool, error) {
 	}), nil
 }
 
-// addRequirements adds the missing requirements of another go.mod, and marks as direct what the other marks as direct.
+// addRequirements adds the requirements of another go.mod that are missing, and marks requirements as direct if the
+// other go.mod does.
 func addRequirements(p *plan.Plan, folder string, needed []byte) error {
 	wanted, err := modfile.Parse("needed "+layout.GoModFile, needed, nil)
 	if err != nil {
@@ -188,7 +190,8 @@ func addRequirements(p *plan.Plan, folder string, needed []byte) error {
 	})
 }
 
-// adoptRequirements raises the requirements, the Go version and the replacements of go.mod to those of another go.mod.
+// adoptRequirements raises the requirements, the Go version and the replacements of a go.mod to those of another
+// go.mod.
 func adoptRequirements(p *plan.Plan, folder string, needed []byte) error {
 	wanted, err := modfile.Parse("needed "+layout.GoModFile, needed, nil)
 	if err != nil {
@@ -221,7 +224,7 @@ func adoptRequirements(p *plan.Plan, folder string, needed []byte) error {
 	})
 }
 
-// addSums adds the missing lines of another go.sum, in the order of the go command.
+// addSums adds the lines of another go.sum that are missing, in the order of the go command.
 func addSums(p *plan.Plan, needed []byte) error { return AddSumsIn(p, ".", needed) }
 
 func AddSumsIn(p *plan.Plan, folder string, needed []byte) error {
@@ -244,8 +247,8 @@ func AddSumsIn(p *plan.Plan, folder string, needed []byte) error {
 	return p.Edit(name, []byte(strings.Join(lines, "")))
 }
 
-// compareSums orders lines of go.sum by module path and version. The line for the module's go.mod follows that for the
-// module.
+// compareSums orders lines of go.sum by module path and version. The line for a module's go.mod follows the line for
+// the module.
 func compareSums(a, b string) int {
 	x, y := strings.Fields(a), strings.Fields(b)
 	if len(x) < 2 || len(y) < 2 {
@@ -257,7 +260,7 @@ func compareSums(a, b string) int {
 }
 
 // RequirePackage marks the requirement that provides a package as direct. It rejects a package that no required module
-// provides: kctrl cannot choose the version.
+// provides, because kctrl cannot choose the version.
 func RequirePackage(p *plan.Plan, importPath, mod string) error {
 	if importPath == "" {
 		return nil
@@ -287,7 +290,7 @@ func RequirePackage(p *plan.Plan, importPath, mod string) error {
 	return RequireDirectly(p, file.Require[at].Mod.Path)
 }
 
-// RequireForeign adds requirements from a go.mod that provide the Go types of external kinds.
+// RequireForeign adds the requirements of a go.mod that provide the Go types of external kinds.
 func RequireForeign(to *plan.Plan, text []byte, proj *project.Project) error {
 	file, err := ParseGoMod(text)
 	if err != nil {
@@ -311,7 +314,7 @@ func RequireForeign(to *plan.Plan, text []byte, proj *project.Project) error {
 	})
 }
 
-// ReleaseModules marks modules as indirect that only deleted files imported. imported has the imports before the
+// ReleaseModules marks modules as indirect that only deleted files imported. imported has the imports from before the
 // deletion.
 func ReleaseModules(p *plan.Plan, imported map[string]string, proj *project.Project) error {
 	left, err := ImportsOfProject(p, proj)

@@ -15,7 +15,7 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/scaffold/plan"
 )
 
-// CheckUndeclared rejects names that a package declares in any file but one.
+// CheckUndeclared rejects names that a package declares in a file other than except.
 func CheckUndeclared(p *plan.Plan, folder, except string, names []string) error {
 	files, err := GoFiles(p, folder)
 	if err != nil {
@@ -62,8 +62,8 @@ func CheckDeclares(p *plan.Plan, file, name string) error {
 	return &UndeclaredError{folder, name}
 }
 
-// Declarations returns the positions of the package-level names in Go files. all is false if a file does not parse;
-// other checks report that.
+// Declarations returns the positions of the package-level names in Go files. all is false if a file does not parse,
+// which other checks report.
 func Declarations(p *plan.Plan, files []string) (declared map[string]token.Position, all bool, err error) {
 	declared, all = map[string]token.Position{}, true
 	for _, name := range files {
@@ -87,7 +87,7 @@ func Declarations(p *plan.Plan, files []string) (declared map[string]token.Posit
 	return declared, all, nil
 }
 
-// GoFiles lists the Go files of a directory, on disk and planned, without tests.
+// GoFiles lists the Go files of a directory, on disk and planned, except tests.
 func GoFiles(p *plan.Plan, folder string) ([]string, error) {
 	files, err := fs.Glob(p.FS(), path.Join(folder, "*.go"))
 	if err != nil {
@@ -103,7 +103,7 @@ func GoFiles(p *plan.Plan, folder string) ([]string, error) {
 	return slices.Compact(files), nil
 }
 
-// PackageNames returns the names that a file declares in its package, without methods.
+// PackageNames returns the package-level names that a file declares, without methods.
 func PackageNames(file *ast.File) []*ast.Ident {
 	var names []*ast.Ident
 	for _, declaration := range file.Decls {

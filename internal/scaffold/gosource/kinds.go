@@ -27,16 +27,16 @@ const rootMarker = "+kubebuilder:object:root"
 // RegisterFunc is the function that the generated registration of an API package declares.
 const RegisterFunc = "addKnownTypes"
 
-// APIPackage describes the kinds of a Go package and how they are added to a scheme, from its syntax alone. It ignores
-// the files that other tools generated for the package.
+// APIPackage describes the kinds of a Go package and how its code adds them to a scheme. It uses only the syntax, and
+// ignores the files that other tools generated for the package.
 type APIPackage struct {
 	folder, Name string
 	// Roots are the exported types with the marker, including lists, and their positions.
 	Roots map[string]token.Position
-	// Declared has all names of the package, Used the names that its code refers to, and Made the types of which it
-	// creates values.
+	// Declared has all names that the package declares, Used the names to which its code refers, and Made the types of
+	// which it creates values.
 	Declared, Used, Made map[string]bool
-	// broken is set if a file does not parse. Other checks report that.
+	// broken is set if a file does not parse, which other checks report.
 	broken bool
 }
 
@@ -69,7 +69,7 @@ func ReadPackage(p *plan.Plan, folder string) (*APIPackage, error) {
 	return pkg, nil
 }
 
-// IsBuilt reports whether build constraints include a file in its package.
+// IsBuilt reports whether the build constraints of a file include it in its package.
 func IsBuilt(name string, source []byte) bool {
 	ctx := build.Default
 	ctx.OpenFile = func(string) (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(source)), nil }
@@ -118,7 +118,7 @@ func (p *APIPackage) makes(expr ast.Expr) {
 	}
 }
 
-// addType records a type if a comment between the previous declaration and the type has the marker.
+// addType records a type if it has the marker in a comment after the previous declaration.
 func (p *APIPackage) addType(set *token.FileSet, file *ast.File, spec *ast.TypeSpec, after token.Pos) {
 	if _, isInterface := spec.Type.(*ast.InterfaceType); isInterface || !spec.Name.IsExported() || spec.TypeParams != nil {
 		return
@@ -178,8 +178,8 @@ func APIDirs(p *plan.Plan, proj *project.Project) ([]string, error) {
 	return slices.Sorted(maps.Keys(found)), err
 }
 
-// IsForeign reports whether the packages of a directory belong neither to the module of the project nor to one of the
-// given modules in it.
+// IsForeign reports whether the packages in a directory belong neither to the project's module nor to one of the given
+// modules inside the project.
 func IsForeign(fsys fs.FS, name string, modules []string) bool {
 	if name == "." || slices.Contains(modules, name) {
 		return false
@@ -187,8 +187,8 @@ func IsForeign(fsys fs.FS, name string, modules []string) bool {
 	return IsIgnored(name) || Exists(fsys, path.Join(name, layout.GoModFile))
 }
 
-// IsIgnored reports whether the go command ignores a directory when it looks for packages, or whether it holds the
-// bundled runtime.
+// IsIgnored reports whether a directory contains the bundled runtime, or the go command skips it when it looks for
+// packages.
 func IsIgnored(name string) bool {
 	base := path.Base(name)
 	return name != "." && (base == "testdata" || base == "vendor" || base[0] == '.' || base[0] == '_' ||
@@ -210,13 +210,13 @@ func (p *APIPackage) Objects(listed []string) []string {
 }
 
 // GeneratesRegistration reports whether kctrl writes the registration of a package that PROJECT does not list. It does
-// if the package's code calls the registration function without declaring it.
+// so if the package's code calls the registration function without declaring it.
 func (p *APIPackage) GeneratesRegistration() bool {
 	return p.Used[RegisterFunc] && !p.Declared[RegisterFunc]
 }
 
-// Unregistered reports the kinds that no code of the package adds to a scheme. generated means that kctrl writes the
-// registration.
+// Unregistered returns an error for each kind that no code of the package adds to a scheme. generated means that kctrl
+// writes the registration.
 func (p *APIPackage) Unregistered(program string, generated bool) []*diagnostic.Error {
 	if p.broken {
 		return nil
@@ -236,8 +236,8 @@ func (p *APIPackage) Unregistered(program string, generated bool) []*diagnostic.
 	return found
 }
 
-// Importable reports whether a program may import the package: only code in the same parent directory may import from a
-// directory named internal.
+// Importable reports whether a program may import the package: Go allows imports from a directory named internal only
+// within its parent directory.
 func (p *APIPackage) Importable(program string) bool {
 	for folder := p.folder; folder != "."; folder = path.Dir(folder) {
 		parent := path.Dir(folder)

@@ -44,7 +44,7 @@ func ApiModules(p *plan.Plan, proj *project.Project) ([]string, error) {
 	return slices.Sorted(maps.Keys(found)), nil
 }
 
-// ModuleAround returns the directory of the module that contains a directory of the project; "." is the project's
+// ModuleAround returns the directory of the module that contains a directory of the project, where "." is the project's
 // module.
 func ModuleAround(p *plan.Plan, folder string) (string, error) {
 	for ; folder != "."; folder = path.Dir(folder) {
@@ -58,7 +58,7 @@ func ModuleAround(p *plan.Plan, folder string) (string, error) {
 	return ".", nil
 }
 
-// InModule reports whether a file is in one of the modules inside a project.
+// InModule reports whether a file is in one of the given modules inside a project.
 func InModule(name string, modules []string) bool {
 	return slices.ContainsFunc(modules, func(folder string) bool { return strings.HasPrefix(name, folder+"/") })
 }

@@ -15,10 +15,10 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/scaffold/plan"
 )
 
-// TypeChecker checks the packages of a project without running the go command or a network. It knows only the names of
-// imported packages of other modules, and accepts all uses of them. A complaint is an error of the code, or is caused
-// by a file that the checker did not receive, such as a generated one. Callers therefore compare with the complaints
-// from before a change.
+// TypeChecker checks the packages of a project without the go command and the network. It accepts all uses of packages
+// from other modules, of which it knows only the names. A complaint is an error in the code, or results from a file
+// that the checker did not receive, such as a generated one. Callers therefore compare the complaints with those from
+// before a change.
 type TypeChecker struct {
 	repo     string
 	set      *token.FileSet
@@ -28,7 +28,7 @@ type TypeChecker struct {
 	uses     map[*ast.Ident]types.Object
 }
 
-// Complaint is an error in a file, at any position.
+// Complaint is an error in a file, without its position.
 type Complaint struct{ File, Message string }
 
 // TypeErrors returns the type errors in the Go files of a module as a plan has them. changed replaces the content of
@@ -76,8 +76,8 @@ func TypeChecked(p *plan.Plan, sources []GoSource, repo string, changed map[stri
 	return c, nil
 }
 
-// EmbeddedFields returns the uses of fields named after an embedded type, as the names of these types by file and
-// offset.
+// EmbeddedFields returns, by file and offset, the uses of fields that are named after an embedded type, with the name
+// of the type.
 func (c *TypeChecker) EmbeddedFields() map[string]map[int]GoName {
 	found := map[string]map[int]GoName{}
 	for ident, object := range c.uses {
@@ -89,7 +89,7 @@ func (c *TypeChecker) EmbeddedFields() map[string]map[int]GoName {
 		if pointer, ok := embedded.(*types.Pointer); ok {
 			embedded = pointer.Elem()
 		}
-		// A field embedded through an alias has the alias's name, and the alias stays.
+		// A field embedded through an alias has the alias's name, which does not change.
 		named, ok := embedded.(interface{ Obj() *types.TypeName })
 		if !ok || named.Obj().Pkg() == nil {
 			continue

@@ -19,7 +19,7 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/scaffold/project"
 )
 
-// GoSource is a Go file of a project, parsed.
+// GoSource is a parsed Go file of a project.
 type GoSource struct {
 	Name string
 	Set  *token.FileSet
@@ -44,8 +44,9 @@ type Use struct {
 	At token.Position
 }
 
-// GoSources parses all Go files, including tests, that the modules of a project have after the plan is applied, in
-// order. It skips generated files, the bundled runtime, and files that do not parse, which the go command reports.
+// GoSources parses, in sorted order, all Go files that the project's modules contain after the plan is applied,
+// including tests. It skips generated files, the bundled runtime, and files that do not parse, which the go command
+// reports.
 func GoSources(p *plan.Plan, proj *project.Project) ([]GoSource, error) {
 	modules, err := ApiModules(p, proj)
 	if err != nil {
@@ -101,7 +102,7 @@ func GoFilesOf(p *plan.Plan, skip func(folder string) bool) ([]string, error) {
 	return slices.Sorted(maps.Keys(names)), nil
 }
 
-// isGenerated reports whether kctrl or another tool regenerates the file from other files.
+// isGenerated reports whether kctrl or another tool generates the file from other files.
 func isGenerated(name string, entry project.LockEntry) bool {
 	return strings.HasPrefix(path.Base(name), "zz_generated.") || strings.HasPrefix(entry.Template, "generate/")
 }
@@ -134,7 +135,7 @@ func (s GoSource) imports() map[string]string {
 	return byName
 }
 
-// DotImports returns the packages of the module repo that a file imports with a dot.
+// DotImports returns the packages of module repo that a file imports with a dot.
 func (s GoSource) DotImports(repo string) []GoPackage {
 	var found []GoPackage
 	for _, spec := range s.File.Imports {
@@ -146,7 +147,7 @@ func (s GoSource) DotImports(repo string) []GoPackage {
 	return found
 }
 
-// Uses returns the references in a file to names of packages of the module repo, with positions.
+// Uses returns the references in a file to names of packages in module repo, with positions.
 func (s GoSource) Uses(repo string) []Use {
 	var found []Use
 	for _, i := range s.Idents(repo) {
@@ -161,7 +162,7 @@ type NamedIdent struct {
 	Node *ast.Ident
 }
 
-// Idents returns the identifiers that refer to names of packages of the module repo. An identifier without a package
+// Idents returns the identifiers that refer to names of packages in module repo. An identifier without a package
 // qualifier may also refer to a local variable.
 func (s GoSource) Idents(repo string) []NamedIdent {
 	imports := s.imports()
@@ -199,7 +200,7 @@ func (s GoSource) Idents(repo string) []NamedIdent {
 	return found
 }
 
-// Mentions reports whether a file uses a name anywhere: for an import, a declaration or a reference.
+// Mentions reports whether a file uses a name in an import, a declaration or a reference.
 func (s GoSource) Mentions(name string) bool {
 	_, found := s.imports()[name]
 	ast.Inspect(s.File, func(n ast.Node) bool {
@@ -210,8 +211,8 @@ func (s GoSource) Mentions(name string) bool {
 	return found
 }
 
-// Locals returns the identifiers that refer to declarations inside functions, as far as the file alone shows. Such a
-// name may equal that of a package or of a package-level declaration.
+// Locals returns the identifiers that refer to declarations inside functions, as far as the file alone shows. Such an
+// identifier may have the same name as a package or a package-level declaration.
 func (s GoSource) Locals() map[*ast.Ident]bool {
 	info := &types.Info{Defs: map[*ast.Ident]types.Object{}, Uses: map[*ast.Ident]types.Object{}}
 	config := types.Config{Importer: importsNothing{}, FakeImportC: true, Error: func(error) {}}
@@ -232,7 +233,7 @@ func (s GoSource) Locals() map[*ast.Ident]bool {
 	return found
 }
 
-// importsNothing is an importer that knows all packages by name only.
+// importsNothing is an importer that finds no package, so the type checker knows packages only by name.
 type importsNothing struct{}
 
 func (importsNothing) Import(string) (*types.Package, error) { return nil, errNotOfModule }

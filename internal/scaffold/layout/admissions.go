@@ -7,12 +7,12 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/templates"
 )
 
-// Admission is a mechanism that decides about the objects of a kind: a webhook or a policy.
+// Admission is a mechanism that accepts or rejects objects of a kind, or changes them: a webhook or a policy.
 type Admission struct {
 	// File is the base name of its files, and Suffix the suffix of its Go type. A policy has no suffix, because API
 	// servers evaluate it themselves.
 	File, Suffix string
-	// Flag is its option of create and delete. Has and Flags point to its fields in PROJECT.
+	// Flag is its option in create and delete commands. Has and Flags point to its fields in PROJECT.
 	Flag      string
 	Has       func(*project.Resource) *bool
 	Flags     func(*project.Resource) *[]string

@@ -27,19 +27,19 @@ const (
 	WorkFile = "go.work"
 	// Unpublished is the required version of modules that a directory replaces.
 	Unpublished = "v0.0.0"
-	// TypesModule is imported by all API packages.
+	// TypesModule is the module that all API packages import.
 	TypesModule = "k8s.io/apimachinery"
 )
 
-// BoilerplateFile holds the license header of new Go files.
+// BoilerplateFile contains the license header for new Go files.
 const BoilerplateFile = "hack/boilerplate.go.txt"
 
-// RegisterName is the name of the generated registrations: the one of all kinds next to the main function, and the one
-// in each API package.
+// RegisterName is the file name of the generated registrations: the registration of all kinds next to the main
+// function, and the registration in each API package.
 const RegisterName = "zz_generated.register.go"
 
 const (
-	// MainDir is the directory of the operator's program, and MainFile the file of its main function.
+	// MainDir is the directory of the operator's program, and MainFile is the file with its main function.
 	MainDir  = "cmd"
 	MainFile = MainDir + "/main.go"
 	// ManagerPackage is the package that starts the manager.
@@ -48,7 +48,7 @@ const (
 	ControllerPackage = RuntimeModule + "/runtime/controller"
 )
 
-// The directories whose kustomizations commands maintain.
+// The directories whose kustomizations commands update.
 const (
 	CRDDir     = "config/crd"
 	DefaultDir = "config/default"
@@ -64,7 +64,7 @@ const (
 	PoliciesDir = "config/policy"
 )
 
-// DirOf returns the directory of an import path in the module of a project.
+// DirOf returns the directory of an import path, and whether the import path is in the project's module.
 func DirOf(repo, importPath string) (folder string, inside bool) {
 	if importPath == repo {
 		return ".", true
@@ -73,7 +73,7 @@ func DirOf(repo, importPath string) (folder string, inside bool) {
 	return folder, inside && !strings.HasPrefix(folder, BundleDir+"/")
 }
 
-// KindNames returns the names from which the templates of a resource derive theirs.
+// KindNames returns the names from which the templates of a resource derive further names.
 func KindNames(proj *project.Project, r project.Resource, header string) templates.KindNames {
 	names := templates.KindNames{
 		ProjectName: proj.Name,
@@ -107,12 +107,13 @@ func MigratedDir(proj *project.Project, r project.Resource) (folder string, foun
 	return "", false
 }
 
-// UsesTypes reports whether project code uses the Go types of a kind. Policies do not: API servers evaluate them.
+// UsesTypes reports whether project code uses the Go types of a kind. Policies do not use them, because API servers
+// evaluate policies.
 func UsesTypes(r project.Resource) bool {
 	return r.Controller || len(r.Controllers)+len(WebhooksOf(r)) > 0
 }
 
-// VersionBefore returns the oldest version of the kind of r in the project, if it is not r itself.
+// VersionBefore returns the oldest version of r's kind in the project, unless that is r itself.
 func VersionBefore(proj *project.Project, r project.Resource) (project.Resource, bool) {
 	for _, other := range proj.Resources {
 		if other.APIGroup() != r.APIGroup() || other.Kind != r.Kind || !other.API {
@@ -154,7 +155,8 @@ func ControllersOf(proj *project.Project, r project.Resource, header string) []t
 	return all
 }
 
-// WebhooksView returns the values for the manifests of the project's webhooks. found is false if it has none.
+// WebhooksView returns the values for the manifests of the project's webhooks. found is false if the project has no
+// webhooks.
 func WebhooksView(proj *project.Project) (view templates.WebhooksView, found bool) {
 	view = templates.WebhooksView{Name: proj.Name, Namespace: templates.Namespace(proj.Name)}
 	for _, r := range proj.Resources {
@@ -177,8 +179,8 @@ func CertificatesOf(proj *project.Project) string {
 	return proj.Certificates
 }
 
-// SetCertificates sets the issuer of the project's webhook certificates. The default is written as unset, so setting
-// and resetting it leaves PROJECT unchanged.
+// SetCertificates sets the issuer of the project's webhook certificates. It leaves the field unset for the default
+// issuer, so that setting and resetting the issuer does not change PROJECT.
 func SetCertificates(proj *project.Project, by string) {
 	if by == project.SelfSigned {
 		by = ""

@@ -20,8 +20,8 @@ import (
 	"github.com/spf13/afero"
 )
 
-// startingTree and mixedPlan return a plan with two creations in new directories, two updates, two deletions and the
-// lock.
+// startingTree writes a tree, for which mixedPlan returns a plan with two creations in new directories, two updates,
+// two deletions and the lock.
 func startingTree(t *testing.T, fsys afero.Fs) {
 	write(t, fsys, map[string]string{
 		"PROJECT":           "version: kctrl/v1\n",
@@ -82,7 +82,7 @@ func TestApplyWritesEveryChange(t *testing.T) {
 	})
 }
 
-// faultCases applies the mixed plan once for each mutating call, which fails with fails(n).
+// faultCases applies the mixed plan once for each mutating call, and makes that call fail with fails(n).
 func faultCases(t *testing.T, newFs func() afero.Fs, fails func(n int) func(int, string) error,
 	check func(t *testing.T, before, after, got map[string]string, calls []string, err error)) {
 	fsys := newFs()

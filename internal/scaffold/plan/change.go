@@ -28,7 +28,7 @@ func (o Op) String() string {
 	return fmt.Sprintf("Op(%d)", uint8(o))
 }
 
-// MarshalText returns the same text as String, for the JSON output of a plan.
+// MarshalText returns the result of String, for the JSON output of a plan.
 func (o Op) MarshalText() ([]byte, error) { return []byte(o.String()), nil }
 
 // Change is the change of one file in a plan.
@@ -36,8 +36,8 @@ type Change struct {
 	// Path is relative to the project root, with slashes.
 	Path string
 	Op   Op
-	// Before is the content when the plan was made, nil for Create. After is the new content, nil for Delete. Both are
-	// shared with the plan: do not modify them.
+	// Before is the content when the plan was made; it is nil for Create. After is the new content; it is nil for Delete.
+	// The plan shares both: do not modify them.
 	Before, After []byte
 	// Mode has the permissions of the file. For Create they are subject to the umask.
 	Mode fs.FileMode
@@ -45,19 +45,20 @@ type Change struct {
 	Template string
 }
 
-// Owner decides who may change a file after kctrl wrote it. The template's row sets it.
+// Owner decides who may change a file after kctrl wrote it. The table of templates sets it.
 type Owner uint8
 
 const (
-	// Shared is for a file that both kctrl and the user change. Commands merge the changes, and do not overwrite an edited
+	// Shared is for a file that both kctrl and the user change. Commands merge the changes and never overwrite an edited
 	// file.
 	Shared Owner = iota
 	// Generated is for a file that only kctrl writes, such as zz_generated.deepcopy.go. It is always overwritten.
 	Generated
-	// User is for a file that belongs to the user once it differs from what kctrl wrote. WriteFile keeps an existing one.
+	// User is for a file that belongs to the user as soon as it differs from what kctrl wrote. WriteFile keeps an existing
+	// file.
 	User
 	// API is for a file that defines the user's API or derives from it, such as types and samples. Commands change only
-	// names in it, and do not overwrite an edited file.
+	// names in it and never overwrite an edited file.
 	API
 )
 
@@ -67,11 +68,11 @@ type File struct {
 	Path string
 	// Content is kept by the plan and must not be modified later.
 	Content []byte
-	// Template identifies the source of the content in the lock: the path of a template, or the name of a generator. A
-	// file without one gets no entry in the lock; an existing entry follows the new content.
+	// Template identifies the source of the content in the lock: the path of a template, or the name of a generator. If it
+	// is empty, the plan adds no lock entry; an existing entry is updated for the new content.
 	Template string
-	// Owner decides about an existing file with other content. A Generated file is replaced, and a User file stays. Other
-	// files are an error if they were edited.
+	// Owner decides what happens to an existing file with different content. A Generated file is replaced, and a User file
+	// is kept. For other owners, an edited file is an error.
 	Owner Owner
 	// Force replaces the file regardless of its owner.
 	Force bool

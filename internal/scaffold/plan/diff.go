@@ -12,8 +12,8 @@ import (
 // diffContext is the number of unchanged lines around a change.
 const diffContext = 3
 
-// Diff returns the changes as one unified diff in git's format, ordered by path, for "git apply". Binary files are only
-// named. An empty plan gives an empty string.
+// Diff returns the changes as one unified diff in git's format, ordered by path, for "git apply". For binary files it
+// contains only the names. For an empty plan it is an empty string.
 func (p *Plan) Diff() string {
 	var out strings.Builder
 	for c := range p.Changes() {
@@ -43,7 +43,7 @@ func (c Change) Diff() string {
 	return out.String()
 }
 
-// gitMode returns the mode of a file as git records it: executable or not.
+// gitMode returns the mode that git records for a file, which depends only on whether the file is executable.
 func gitMode(c Change) string {
 	if c.Mode&0o100 != 0 {
 		return "100755"
@@ -79,7 +79,8 @@ func writeLines(out *strings.Builder, prefix string, lines []string) {
 	}
 }
 
-// lineRange returns the range of lines from start to stop, exclusive and counted from 0, in the form of a unified diff.
+// lineRange returns the range of lines from start to stop in the form of a unified diff. start and stop count from 0,
+// and stop is exclusive.
 func lineRange(start, stop int) string {
 	switch stop - start {
 	case 0:

@@ -1,6 +1,6 @@
-// Package plan changes the files of a project: it collects the changes, shows them, and writes all of them or none.
+// Package plan changes the files of a project. A plan collects the changes, shows them, and writes all of them or none.
 //
-// Making a [Plan] only reads files. [Plan.Apply] writes them with package transaction:
+// Building a [Plan] only reads files. [Plan.Apply] writes the changes with package transaction:
 //
 //	root, err := transaction.Open(dir)
 //	...
@@ -11,20 +11,22 @@
 //	fmt.Fprint(out, p.Diff())
 //	err = p.Apply(ctx, root, "kctrl generate")
 //
-// A plan maintains PROJECT.lock, which records the files that kctrl wrote and their templates, to detect edited files.
+// A plan also updates PROJECT.lock, which records the files that kctrl wrote and their templates. kctrl detects edited
+// files with it.
 //
 // # Guarantees
 //
-//   - No path leaves the project or enters its .git directory, whatever a kind, a plural or a symbolic link contains.
-//   - A failed Apply leaves the tree unchanged, byte for byte and mode for mode. Package transaction documents recovery
-//     after a killed process.
+//   - A plan changes no file outside the project or in its .git directory, regardless of the content of kinds, plurals
+//     and symbolic links.
+//   - A failed Apply leaves the tree unchanged, including permissions. Package transaction documents the recovery after
+//     a killed process.
 //   - A file that changed between the plan and Apply is never overwritten.
-//   - An edited file is overwritten only if its [Owner] is Generated, or by force.
-//   - Planning the existing content gives an empty plan.
+//   - An edited file is overwritten only if its [Owner] is Generated, or if Force is set.
+//   - A plan with the existing content of all files is empty.
 //
 // # Concurrency
 //
-// A Plan is not safe for concurrent use. Two processes that plan and apply in one project must hold its lock, from
-// package transaction, from before they read. Without the lock no change is lost, but an Apply may fail: it compares
-// each file again before it replaces it.
+// A Plan is not safe for concurrent use. A process must acquire the project's lock, from package transaction, before it
+// reads files for a plan. Without the lock no change is lost, but Apply may fail, because it compares each file again
+// before it replaces the file.
 package plan

@@ -22,14 +22,15 @@ import (
 // defaultMode is the mode of created files, before the umask.
 const defaultMode fs.FileMode = 0o644
 
-// Plan has the planned changes of a project's files. Making it only reads files; [Plan.Apply] writes them.
+// Plan has the planned changes of a project's files. Building it only reads files; [Plan.Apply] writes the changes.
 //
 // A plan includes the change of PROJECT.lock that its other changes cause.
 type Plan struct {
 	fsys fs.FS
-	// files has every file that the plan decided on, by path, including files whose content does not change.
+	// files has every file for which the plan has decided the content, by path, including files whose content does not
+	// change.
 	files map[string]*planned
-	// lock is nil until it is first used. It is not written if unlocked is set.
+	// lock is nil until it is first used. Apply does not write it if unlocked is set.
 	lock     *project.Lock
 	unlocked bool
 	// lockFile is PROJECT.lock on disk, and lockText its content as project.Lock.Marshal writes it.
@@ -53,13 +54,13 @@ func New(fsys fs.FS) *Plan {
 	return &Plan{fsys: fsys, files: map[string]*planned{}}
 }
 
-// NewWithoutLock returns an empty plan for a directory that is not a kctrl project. It differs from [New] in
-// PROJECT.lock, which is an ordinary file: the plan records no files.
+// NewWithoutLock returns an empty plan for a directory that is not a kctrl project. Unlike a plan from [New], it
+// records no files in PROJECT.lock and treats PROJECT.lock as an ordinary file.
 func NewWithoutLock(fsys fs.FS) *Plan {
 	return &Plan{fsys: fsys, files: map[string]*planned{}, lock: &project.Lock{}, unlocked: true}
 }
 
-// Clone returns a copy of the plan, to try further changes.
+// Clone returns a copy of the plan, on which the caller can try further changes.
 func (p *Plan) Clone() *Plan {
 	c := *p
 	c.files, c.notes = maps.Clone(p.files), slices.Clip(p.notes)
@@ -74,10 +75,10 @@ func (p *Plan) Write(path string, content []byte, template string) error {
 	return p.WriteFile(File{Path: path, Content: content, Template: template})
 }
 
-// WriteFile plans the content of a file, if its owner allows it. It records unchanged content in the lock, without a
-// change. If all lines of the file end in CRLF, those of the new content do too. A later call for the same path
-// replaces the plan for it. A path outside the project, a directory at the path, a protected edited file and a broken
-// lock are *diagnostic.Error, and leave the plan unchanged.
+// WriteFile plans the content of a file, if the file's owner allows it. If the content is unchanged, it only records
+// the file in the lock. If all lines of the file end in CRLF, it converts the new content to CRLF. A later call for the
+// same path replaces the planned content. WriteFile returns a *diagnostic.Error, and leaves the plan unchanged, for a
+// path outside the project, a directory at the path, an edited file that the owner protects, and a broken lock.
 func (p *Plan) WriteFile(f File) error {
 	state, err := p.load(f.Path)
 	if err != nil {
@@ -99,8 +100,8 @@ func (p *Plan) WriteFile(f File) error {
 	return nil
 }
 
-// Edit plans content that was derived from the result of [Plan.Read]. A file of the user remains the user's. Errors are
-// those of WriteFile.
+// Edit plans content that the caller derived from the result of [Plan.Read]. It does not change the owner of the file.
+// Errors are those of WriteFile.
 func (p *Plan) Edit(path string, content []byte) error {
 	state, err := p.load(path)
 	if err != nil {
@@ -114,7 +115,7 @@ func (p *Plan) Edit(path string, content []byte) error {
 	return nil
 }
 
-// Move plans a new path for a file, with its permissions and its lock entries. Errors are those of WriteFile.
+// Move plans a new path for a file and keeps its permissions and lock entries. Errors are those of WriteFile.
 func (p *Plan) Move(from, to string) error {
 	state, err := p.load(from)
 	if err != nil {
@@ -146,7 +147,7 @@ func (p *Plan) put(path string, state planned, content []byte) {
 	p.files[path] = &state
 }
 
-// Delete plans the deletion of a file, of directories that become empty, and of the file's lock entries.
+// Delete plans to delete a file, the directories that become empty, and the file's lock entries.
 func (p *Plan) Delete(path string) error {
 	state, err := p.load(path)
 	if err != nil {
@@ -159,8 +160,8 @@ func (p *Plan) Delete(path string) error {
 	return nil
 }
 
-// Read returns the planned content of a file. The caller must not modify it. For a file that does not exist or will be
-// deleted, it returns fs.ErrNotExist.
+// Read returns the planned content of a file. The caller must not modify it. Read returns fs.ErrNotExist for a file
+// that does not exist or that the plan deletes.
 func (p *Plan) Read(path string) ([]byte, error) {
 	state, err := p.load(path)
 	if err != nil {
@@ -175,8 +176,8 @@ func (p *Plan) Read(path string) ([]byte, error) {
 // FS returns the project on disk.
 func (p *Plan) FS() fs.FS { return p.fsys }
 
-// Lock returns the lock as the plan will write it, and whether it exists on disk. The caller may add entries. A broken
-// lock is a *diagnostic.Error.
+// Lock returns the lock as the plan will write it, and whether the lock exists on disk. The caller may add entries. For
+// a broken lock, Lock returns a *diagnostic.Error.
 func (p *Plan) Lock() (lock *project.Lock, onDisk bool, err error) {
 	if err := p.loadLock(); err != nil {
 		return nil, false, err
@@ -184,7 +185,7 @@ func (p *Plan) Lock() (lock *project.Lock, onDisk bool, err error) {
 	return p.lock, p.lockFile.exists, nil
 }
 
-// Lookup returns the change of a file. Op is zero if the file stays unchanged or missing. Errors are those of
+// Lookup returns the change of a file. Op is zero if the file is unchanged or missing. Errors are those of
 // [Plan.WriteFile].
 func (p *Plan) Lookup(path string) (Change, error) {
 	state, err := p.load(path)
@@ -195,7 +196,8 @@ func (p *Plan) Lookup(path string) (Change, error) {
 	return c, nil
 }
 
-// Files returns the changes of all files that the plan decided on, ordered by path. Op is zero for an unchanged file.
+// Files returns the changes of all files for which the plan has decided the content, ordered by path. Op is zero for an
+// unchanged file.
 func (p *Plan) Files() iter.Seq[Change] {
 	return func(yield func(Change) bool) {
 		for _, path := range slices.Sorted(maps.Keys(p.files)) {
@@ -212,7 +214,7 @@ func (p *Plan) Notes() []*diagnostic.Error { return p.notes }
 // Note adds findings for the user. They do not prevent an Apply.
 func (p *Plan) Note(notes ...*diagnostic.Error) { p.notes = append(p.notes, notes...) }
 
-// Changes returns the changes ordered by path, including that of PROJECT.lock.
+// Changes returns the changes ordered by path, including the change of PROJECT.lock.
 func (p *Plan) Changes() iter.Seq[Change] {
 	changes := p.changes()
 	return func(yield func(Change) bool) {
@@ -227,11 +229,11 @@ func (p *Plan) Changes() iter.Seq[Change] {
 // Len returns the number of changes.
 func (p *Plan) Len() int { return len(p.changes()) }
 
-// Apply writes all of the plan to the project in fsys, or nothing, as [transaction.Apply] does. command is the command
-// line that the user would run, such as "kctrl init".
+// Apply writes either all changes of the plan to the project in fsys, or none, as [transaction.Apply] does. command is
+// the command that the user ran, such as "kctrl init".
 //
-// Errors are a *diagnostic.Error about a file, or the cause of ctx after it has ended. A file that changed since the
-// plan was made is an error: make the plan again.
+// An error is a *diagnostic.Error about a file, or the cause of ctx if ctx ends. If a file has changed since the plan
+// was made, Apply returns an error, and the caller must make the plan again.
 func (p *Plan) Apply(ctx context.Context, fsys afero.Fs, command string) error {
 	var changes []transaction.Change
 	for _, c := range p.withLock(p.fileChanges(), true) {
@@ -240,8 +242,8 @@ func (p *Plan) Apply(ctx context.Context, fsys afero.Fs, command string) error {
 	return transaction.Apply(ctx, fsys, transaction.Options{Command: command}, changes)
 }
 
-// Overlay returns the new content of created and updated files, by absolute path under root, in the form that
-// go/packages expects. It omits deleted files.
+// Overlay returns the new content of created and updated files by absolute path under root, as go/packages expects it.
+// It omits deleted files.
 func (p *Plan) Overlay(root string) map[string][]byte {
 	overlay := map[string][]byte{}
 	for _, c := range p.changes() {
@@ -264,8 +266,8 @@ func (p *Plan) fileChanges() []Change {
 	return changes
 }
 
-// withLock adds the change of PROJECT.lock. If spelling is set, this includes changes of form only, as for a lock of
-// the first format or after a merge.
+// withLock adds the change of PROJECT.lock to changes. If spelling is set, it also adds a change that affects only the
+// format, which a lock in the first format or a merged lock needs.
 func (p *Plan) withLock(changes []Change, spelling bool) []Change {
 	if c, ok := p.lockChange(spelling); ok {
 		at, _ := slices.BinarySearchFunc(changes, c.Path, func(c Change, path string) int {
@@ -304,7 +306,8 @@ func (p *Plan) lockChange(spelling bool) (Change, bool) {
 	return state.change(project.LockFile)
 }
 
-// load returns the state of a file, read from disk the first time. The caller owns the result.
+// load returns the state of a file. It reads the file from disk on the first call for the path. The caller owns the
+// result.
 func (p *Plan) load(path string) (planned, error) {
 	if err := p.loadLock(); err != nil {
 		return planned{}, err
@@ -361,7 +364,7 @@ func readPlanned(fsys fs.FS, path string) (planned, error) {
 	return planned{exists: true, before: content, after: content, mode: info.Mode().Perm()}, nil
 }
 
-// endedAs returns content with CRLF line ends if all lines of a file have them.
+// endedAs returns content with CRLF line ends if all lines of file have them, and unchanged content otherwise.
 func endedAs(file, content []byte) []byte {
 	if lines := bytes.Count(file, []byte("\n")); lines == 0 || bytes.Count(file, []byte("\r\n")) < lines {
 		return content
@@ -390,7 +393,7 @@ func nonNil(content []byte) []byte {
 	return content
 }
 
-// InOrder runs steps until one fails.
+// InOrder runs the steps in order and stops at the first error.
 func InOrder(steps ...func() error) error {
 	for _, step := range steps {
 		if err := step(); err != nil {

@@ -13,7 +13,7 @@ type Build struct {
 	Sum string
 }
 
-// Release returns the version if it is a tagged release, or "" for other builds.
+// Release returns the version if the build is a tagged release, and "" for other builds.
 func (b Build) Release() string {
 	if !semver.IsValid(b.Version) || module.IsPseudoVersion(b.Version) || semver.Build(b.Version) != "" {
 		return ""
@@ -29,7 +29,7 @@ func (b Build) Name() string {
 	return b.Version
 }
 
-// Installable returns the version that go install needs to install this kctrl, or "" for a development build.
+// Installable returns the version with which go install installs this kctrl, or "" for a development build.
 func (b Build) Installable() string {
 	if b.Release() != "" || b.Sum != "" && semver.IsValid(b.Version) {
 		return b.Version
@@ -37,7 +37,7 @@ func (b Build) Installable() string {
 	return ""
 }
 
-// DefaultRuntime returns Module if a project can require the module of this kctrl, or Bundled.
+// DefaultRuntime returns Module if a project can require this kctrl's module, and Bundled otherwise.
 func (b Build) DefaultRuntime() RuntimeMode {
 	if b.Release() != "" && b.Sum != "" {
 		return Module

@@ -31,15 +31,15 @@ const File = "PROJECT"
 // Version is the version of the project file that this kctrl reads and writes.
 const Version = "kctrl/v1"
 
-// field is a field of a mapping in the PROJECT file. Tables of fields are in the order of the file.
+// field is a field of a mapping in the PROJECT file. Tables list fields in the order of the file.
 type field struct {
 	key string
-	// value is a *string, a *[]string or a *bool in the Project or Resource it belongs to.
+	// value is a *string, *[]string or *bool that points to a field of a Project or Resource.
 	value any
-	// check is called with non-empty texts; nil accepts all.
+	// check validates non-empty values; nil accepts all values.
 	check    func(string) error
 	required bool
-	// example is for the hint about a missing required field.
+	// example is the value that the hint about a missing required field shows.
 	example string
 }
 
@@ -95,7 +95,7 @@ func (f field) text() (string, bool) {
 type place struct {
 	value string
 	pos   token.Position
-	// broken is set if the value has the wrong type. That error is already reported.
+	// broken is set if the value has the wrong type, which another error reports.
 	broken bool
 }
 
@@ -112,7 +112,7 @@ func oneOf(what string, values ...string) func(string) error {
 	}
 }
 
-// ValidateOwner rejects texts that do not fit in one comment line of Go and of YAML.
+// ValidateOwner rejects values that do not fit in a one-line comment in Go and YAML.
 func ValidateOwner(owner string) error {
 	if isLine(owner) && !strings.Contains(owner, "*/") {
 		return nil
@@ -120,7 +120,7 @@ func ValidateOwner(owner string) error {
 	return invalidName("owner", owner, "it does not fit into a line of a comment", "The Guestbook Authors")
 }
 
-// checkFlag rejects texts that do not have the form of a flag. The commands check which flags exist.
+// checkFlag rejects values that do not have the form of a flag. The commands check whether the flag exists.
 func checkFlag(text string) error {
 	name, _, _ := strings.Cut(text, "=")
 	if rest, isFlag := strings.CutPrefix(name, "--"); isFlag && rest != "" &&
@@ -140,7 +140,7 @@ func checkKctrl(version string) error {
 	return invalidName("version of kctrl", version, "it does not fit into a line", "v1.0.0")
 }
 
-// isLine reports whether Go and YAML files can hold a text unquoted in one line.
+// isLine reports whether Go and YAML files can contain a value unquoted in one line.
 func isLine(text string) bool {
 	return utf8.ValidString(text) && !strings.ContainsFunc(text, func(r rune) bool {
 		const byteOrderMark = '\ufeff'
@@ -148,8 +148,8 @@ func isLine(text string) bool {
 	})
 }
 
-// Load reads and checks the PROJECT file. It returns all errors joined, each a *diagnostic.Error with position and
-// hint. Unknown fields are kept; see [Project.Warnings].
+// Load reads and checks the PROJECT file. It joins all errors; each is a *diagnostic.Error with position and hint. It
+// keeps unknown fields; see [Project.Warnings].
 func Load(fsys fs.FS) (*Project, error) {
 	text, err := fs.ReadFile(fsys, File)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -171,8 +171,9 @@ func Load(fsys fs.FS) (*Project, error) {
 	return project, nil
 }
 
-// LoadForeign reads a project whose markers kctrl processes: the PROJECT file of kctrl, that of kubebuilder in version
-// 3, or only a go.mod if named is true, which means that the user named packages. Errors are those of [Load].
+// LoadForeign reads the project whose markers kctrl processes. It accepts kctrl's PROJECT file and kubebuilder's
+// PROJECT file in version 3. If named is true, which means that the user specified the packages, it also accepts a
+// directory that only has a go.mod. Errors are those of [Load].
 func LoadForeign(fsys fs.FS, named bool) (*Project, error) {
 	text, err := fs.ReadFile(fsys, File)
 	switch {
@@ -191,7 +192,8 @@ func LoadForeign(fsys fs.FS, named bool) (*Project, error) {
 	return Load(fsys)
 }
 
-// missing is the error for a missing PROJECT file. other begins the hint, and names an alternative to kctrl init.
+// missing returns the error for a missing PROJECT file. other is the beginning of the hint and names an alternative to
+// kctrl init.
 func missing(err error, other string) error {
 	return &diagnostic.Error{
 		Message: "no PROJECT file in this directory",
@@ -219,8 +221,8 @@ func isOfPeer(root *yaml.Node) bool {
 	return yamlnode.Value(root, "layout") != nil || version != nil && isPeerVersion(version.Value)
 }
 
-// parsePeer reads the kinds from a PROJECT file of kubebuilder. It ignores the rest, such as plugins, which kubebuilder
-// checks.
+// parsePeer reads the kinds from kubebuilder's PROJECT file. It ignores other fields, such as plugins, which
+// kubebuilder checks.
 func parsePeer(root *yaml.Node) (*Project, error) {
 	p := &Project{
 		Foreign: true, places: map[string]place{},
@@ -257,7 +259,7 @@ func parsePeer(root *yaml.Node) (*Project, error) {
 	return p, errors.Join(errs...)
 }
 
-// scalar returns the text of a scalar, or "" for null and for a nil node.
+// scalar returns the value of a scalar, or "" for null and for a nil node.
 func scalar(node *yaml.Node) string {
 	if node == nil || node.Tag == "!!null" {
 		return ""
@@ -265,7 +267,7 @@ func scalar(node *yaml.Node) string {
 	return node.Value
 }
 
-// checkModule rejects a project whose go.mod has another module path, because its imports would not resolve. Other
+// checkModule rejects a project whose go.mod has a different module path, because imports would not resolve. Other
 // checks report a missing or broken go.mod.
 func checkModule(fsys fs.FS, p *Project) error {
 	text, err := fs.ReadFile(fsys, "go.mod")
@@ -286,8 +288,9 @@ func checkModule(fsys fs.FS, p *Project) error {
 // APIFolder is the directory of the API packages.
 const APIFolder = "api"
 
-// checkAPIModules rejects two errors about the modules of API packages. The path of such a module must be the import
-// path of its directory, or imports of the kinds would not resolve. And api must be a module if apiModule is true.
+// checkAPIModules rejects two errors in the modules of API packages. The path of such a module must be the import path
+// of its directory, because otherwise imports of the kinds would not resolve. If apiModule is true, api must be a
+// module.
 func checkAPIModules(fsys fs.FS, p *Project) error {
 	folders := map[string]bool{}
 	if p.APIModule {
@@ -320,7 +323,7 @@ func checkAPIModules(fsys fs.FS, p *Project) error {
 	return nil
 }
 
-// CheckAPIModule rejects the go.mod of API packages in a directory if its module path is not their import path.
+// CheckAPIModule rejects a go.mod in a directory of API packages if its module path is not their import path.
 func CheckAPIModule(text []byte, repo, folder string) error {
 	name, want := path.Join(folder, "go.mod"), path.Join(repo, folder)
 	e := &diagnostic.Error{Pos: token.Position{Filename: name}}
@@ -339,7 +342,8 @@ func CheckAPIModule(text []byte, repo, folder string) error {
 	return e
 }
 
-// isModulePath reports whether a module can have the path of a package. Paths that end in a version cannot.
+// isModulePath reports whether the path of a package can be the path of a module. A path that ends in an API version
+// cannot.
 func isModulePath(modulePath string) bool {
 	_, version, ok := module.SplitPathVersion(modulePath)
 	return ok && version == ""
@@ -392,7 +396,7 @@ func parseDocument(text []byte) (*yaml.Node, error) {
 		"restore it from version control, or run kctrl init in a new directory")
 }
 
-// conflictIn returns the line of the first conflict marker of git.
+// conflictIn returns the line of the first of git's conflict markers.
 func conflictIn(text []byte) (line int, found bool) {
 	for t := range bytes.Lines(text) {
 		line++
@@ -409,7 +413,7 @@ const maxFileSize = 1 << 20
 // yamlRemedy is the hint for invalid YAML in a PROJECT file.
 const yamlRemedy = "repair it, then run the command again"
 
-// unsupportedVersion returns the error for a PROJECT file that is not of this kctrl's version.
+// unsupportedVersion returns the error for a PROJECT file whose version this kctrl does not support.
 func unsupportedVersion(root, version *yaml.Node) error {
 	hint := "this kctrl supports projects of version " + Version + ", made by kctrl init"
 	at := &yaml.Node{Line: 1, Column: 1}
@@ -427,20 +431,20 @@ func unsupportedVersion(root, version *yaml.Node) error {
 	return fileError(version, fmt.Sprintf("version %s is not supported", diagnostic.Quote(version.Value)), hint)
 }
 
-// isPeerVersion reports whether a version is one of kubebuilder's, such as 2, 3 or 3-alpha.
+// isPeerVersion reports whether a version is one of kubebuilder's versions, such as 2, 3 or 3-alpha.
 func isPeerVersion(version string) bool {
 	number, _, _ := strings.Cut(version, "-")
 	return number == "1" || number == "2" || number == "3"
 }
 
-// peerRemedy is the hint for a kubebuilder project. kctrl supports it as far as it supports any Go module.
+// peerRemedy is the hint for a kubebuilder project. kctrl supports such a project like any other Go module.
 const peerRemedy = "kctrl migrate converts it; kctrl generate, manifests and gen accept version 3 unchanged"
 
 func fileError(at *yaml.Node, message, hint string) *diagnostic.Error {
 	return &diagnostic.Error{Pos: edit.Position(File, at), Message: message, Hint: hint}
 }
 
-// reader fills a project from its file and collects the errors.
+// reader fills a project from its file and collects errors.
 type reader struct {
 	project *Project
 	errs    []error
@@ -450,7 +454,8 @@ func (r *reader) fail(at *yaml.Node, message, hint string) {
 	r.errs = append(r.errs, fileError(at, message, hint))
 }
 
-// mapping reads the fields of a mapping. The caller reads the keys in others; all remaining keys are unknown.
+// mapping reads the fields of a mapping. The caller reads the keys in others; mapping reports all remaining keys as
+// unknown.
 func (r *reader) mapping(node *yaml.Node, prefix string, fields []field, others ...string) {
 	r.project.places[prefix] = place{pos: edit.Position(File, node)}
 	seen := map[string]bool{}
@@ -498,7 +503,7 @@ func (r *reader) scalar(node *yaml.Node, prefix string, f field) {
 	at.broken = false
 }
 
-// textOr returns the text of a node, through an alias, or else an example.
+// textOr returns the value of a scalar node, also through an alias, or the example for other nodes.
 func textOr(node *yaml.Node, example string) string {
 	if node.Kind == yaml.AliasNode {
 		node = node.Alias
@@ -509,7 +514,7 @@ func textOr(node *yaml.Node, example string) string {
 	return node.Value
 }
 
-// list reads a list of texts.
+// list reads a list of strings.
 func (r *reader) list(node *yaml.Node, f field) (values []string, ok bool) {
 	items := []*yaml.Node{node}
 	if node.Kind == yaml.SequenceNode {
@@ -548,8 +553,8 @@ func (r *reader) resources(list *yaml.Node) {
 
 const fileHeader = "# The project as kctrl knows it. Unknown fields and comments are kept."
 
-// Marshal returns the text of the PROJECT file. An unchanged project gives the text it was loaded from. A changed one
-// keeps the order, comments and unknown fields of that text.
+// Marshal returns the text of the PROJECT file. For an unchanged project it returns the loaded text. For a changed
+// project it keeps the order, comments and unknown fields of the loaded text.
 func (p *Project) Marshal() ([]byte, error) {
 	if p.source == nil {
 		root := &yaml.Node{Kind: yaml.MappingNode, HeadComment: fileHeader}
@@ -570,13 +575,13 @@ func (p *Project) Marshal() ([]byte, error) {
 	return out, err
 }
 
-// update sets the project's values in the root of its file, and reports whether anything changed.
+// update writes the project's values to the root of its file, and reports whether anything changed.
 func (p *Project) update(root *yaml.Node) bool {
 	changed := setFields(root, projectFields(p))
 	return p.updateResources(root) || changed
 }
 
-// updateResources sets the list of resources to the project's. Existing items keep their unknown fields.
+// updateResources writes the project's resources to the list in the file. Existing items keep their unknown fields.
 func (p *Project) updateResources(root *yaml.Node) bool {
 	list := yamlnode.Value(root, "resources")
 	if list == nil || list.Kind != yaml.SequenceNode {
@@ -597,7 +602,7 @@ func (p *Project) updateResources(root *yaml.Node) bool {
 		r := &p.Resources[i]
 		at := slices.IndexFunc(old, func(item *yaml.Node) bool { return isResource(item, *r) })
 		if at < 0 {
-			// In flow style each kind has one line, so that git merges the kinds of two branches.
+			// Flow style puts each kind on one line, so that git can merge the kinds of two branches.
 			items[i] = &yaml.Node{Kind: yaml.MappingNode, Style: yaml.FlowStyle}
 		} else {
 			items[i] = old[at]
@@ -625,7 +630,7 @@ func isResource(item *yaml.Node, r Resource) bool {
 }
 
 // setFields sets values in a mapping and reports whether anything changed. It inserts a new key after the previous
-// field, and removes the key of a value that is empty or false.
+// field, and removes a key whose value is empty or false.
 func setFields(mapping *yaml.Node, fields []field) bool {
 	changed, at := false, 0
 	for _, f := range fields {
@@ -667,7 +672,7 @@ func setField(mapping *yaml.Node, f field, at int) bool {
 	return true
 }
 
-// isEmpty reports whether a value is equivalent to a missing one.
+// isEmpty reports whether a value means the same as a missing one.
 func isEmpty(node *yaml.Node) bool {
 	return len(node.Content) == 0 && (node.Value == "" || strings.EqualFold(node.Value, "false") ||
 		node.ShortTag() == "!!null")

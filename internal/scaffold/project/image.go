@@ -58,8 +58,8 @@ func imageProblem(image string) string {
 		"dashes inside of them"
 }
 
-// repairedImage returns an image reference without a URL scheme and in lower case, except for the tag, whose case
-// matters.
+// repairedImage returns an image reference without a URL scheme and in lower case. It keeps the case of the tag, which
+// is significant.
 func repairedImage(image string) string {
 	image = strings.Trim(withoutScheme(strings.TrimSpace(image)), "/:@")
 	slash := strings.LastIndexByte(image, '/') + 1

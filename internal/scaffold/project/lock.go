@@ -24,7 +24,7 @@ import (
 const LockFile = "PROJECT.lock"
 
 // The first line of a lock has its name and format version. Each further line describes a file by path, hash and
-// template, separated by tabs. Lines are sorted.
+// template, separated by tabs. The lines are sorted.
 const (
 	lockTitle   = "# " + LockFile + " "
 	lockVersion = "kctrl/v2"
@@ -36,7 +36,7 @@ type LockEntry struct {
 	Path string `yaml:"path"`
 	// SHA256 is the hash of the content that kctrl last wrote, in hexadecimal.
 	SHA256 string `yaml:"sha256"`
-	// Template names the source of that content.
+	// Template identifies the source of that content.
 	Template string `yaml:"template"`
 }
 
@@ -47,7 +47,7 @@ func (e LockEntry) compare(other LockEntry) int {
 
 // Lock records the files that kctrl wrote. The zero value is empty and ready to use.
 type Lock struct {
-	// entries are sorted. A path has several after a merge of branches that both wrote it.
+	// entries are sorted. A path has several entries after a merge of branches that both wrote the file.
 	entries map[string][]LockEntry
 	text    []byte // what Marshal returned; nil after a change
 }
@@ -84,7 +84,7 @@ func (l *Lock) All() iter.Seq[LockEntry] {
 	}
 }
 
-// Touched reports whether content differs from what kctrl last wrote to path on each merged branch. A file without an
+// Touched reports whether content differs from what kctrl last wrote to path, on every merged branch. A file without an
 // entry counts as touched, because kctrl did not write it.
 func (l *Lock) Touched(path string, content []byte) bool {
 	sum := hash(content)
@@ -106,7 +106,8 @@ func (l *Lock) Marshal() []byte {
 	return l.text
 }
 
-// Record stores that kctrl wrote content to path. An empty template updates an existing entry but does not add one.
+// Record records that kctrl wrote content to path. If template is empty, it updates an existing entry but does not add
+// one.
 func (l *Lock) Record(path string, content []byte, template string) {
 	old, ok := l.Entry(path)
 	if template == "" {
@@ -123,8 +124,8 @@ func (l *Lock) Record(path string, content []byte, template string) {
 	l.Add(entry)
 }
 
-// Offer adds an entry for content that kctrl would write to path, while the current file stays. Neither content then
-// counts as touched, and existing entries stay.
+// Offer adds an entry for content that kctrl would have written to path if it had not kept the current file. Afterwards
+// neither of the two contents counts as touched. Existing entries stay.
 func (l *Lock) Offer(path string, content []byte, template string) {
 	l.Add(LockEntry{Path: path, SHA256: hash(content), Template: template})
 }
@@ -135,7 +136,7 @@ func (l *Lock) Entries(path string) []LockEntry { return slices.Clone(l.entries[
 // IsOf reports whether an entry has the hash of content.
 func (e LockEntry) IsOf(content []byte) bool { return e.SHA256 == hash(content) }
 
-// Add adds an entry to those of its path.
+// Add adds an entry to the entries of its path.
 func (l *Lock) Add(e LockEntry) {
 	if l.entries == nil {
 		l.entries = map[string][]LockEntry{}
@@ -164,8 +165,8 @@ func (l *Lock) Forget(path string) {
 	}
 }
 
-// ParseLock reads a lock in the current format, or in the first one, which was YAML. Duplicate lines and lines between
-// conflict markers all count: each describes content that kctrl wrote on one of the branches.
+// ParseLock reads a lock in the current format, or in the first format, which was YAML. It accepts duplicate lines and
+// lines between conflict markers, because each describes content that kctrl wrote on one of the branches.
 func ParseLock(data []byte) (*Lock, error) {
 	data = bytes.TrimPrefix(data, []byte("\ufeff")) // some Windows editors add a byte order mark
 	if !bytes.HasPrefix(data, []byte(lockTitle)) && !bytes.Contains(data, []byte("\n"+lockTitle)) {
@@ -195,7 +196,7 @@ func ParseLock(data []byte) (*Lock, error) {
 	return lock, nil
 }
 
-// isConflictMarker reports whether a line is a conflict marker of git.
+// isConflictMarker reports whether a line is one of git's conflict markers.
 func isConflictMarker(line string) bool {
 	return line == "=======" || slices.ContainsFunc([]string{"<<<<<<< ", "||||||| ", ">>>>>>> "},
 		func(prefix string) bool {
@@ -247,7 +248,7 @@ func lockError(line int, message string, cause error) error {
 	}
 }
 
-// hash returns the hash of content with LF line ends. git may check a file out with CRLF, which is not an edit.
+// hash returns the hash of content with LF line ends, because git may check out a file with CRLF, which is not an edit.
 func hash(content []byte) string {
 	sum := sha256.Sum256(bytes.ReplaceAll(content, []byte("\r\n"), []byte("\n")))
 	return hex.EncodeToString(sum[:])
@@ -257,7 +258,7 @@ func isHash(text string) bool {
 	return len(text) == 64 && strings.Trim(text, "0123456789abcdef") == ""
 }
 
-// CheckPath rejects paths that are not plain relative ones, and paths into a .git directory.
+// CheckPath rejects paths that are not plain relative paths, and paths into a .git directory.
 func CheckPath(name string) error {
 	reason := ""
 	switch {

@@ -14,10 +14,10 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// serviceSuffix ends the longest DNS label that a project deploys: the name of its metrics service.
+// serviceSuffix is the suffix of the metrics service's name, which is the longest DNS label that a project deploys.
 const serviceSuffix = "-controller-manager-metrics"
 
-// maxName is the length limit of a project name, so that the service's name is a DNS label.
+// maxName is the length limit of a project name, so that the name of the metrics service is a valid DNS label.
 const maxName = validation.DNS1123LabelMaxLength - len(serviceSuffix)
 
 var (
@@ -30,7 +30,7 @@ func ValidateDomain(domain string) error {
 	return validateSubdomain("domain", domain, "example.com")
 }
 
-// ValidateGroup checks the first part of an API group, before the domain: a DNS name in lower case, not empty.
+// ValidateGroup checks the first part of an API group, before the domain: a non-empty DNS name in lower case.
 func ValidateGroup(group string) error {
 	return validateSubdomain("group", group, "webapp")
 }
@@ -58,9 +58,9 @@ func ValidateVersion(version string) error {
 	return invalidName("version", version, "want v1, v1beta1, v1alpha1 or the like", fixed)
 }
 
-// ValidateKind checks a kind. It must be an exported Go identifier of ASCII letters and digits whose lower case is a
-// DNS label, and must not clash with names in generated API packages. A kind whose lower case is a Go keyword, such as
-// Interface, is valid: generated code must not use the bare lower-case kind as an identifier.
+// ValidateKind checks a kind. It must be an exported Go identifier of ASCII letters and digits whose lower-case form is
+// a DNS label, and must not conflict with names in generated API packages. A kind whose lower-case form is a Go
+// keyword, such as Interface, is valid, so generated code must not use the lower-case kind alone as an identifier.
 func ValidateKind(kind string) error {
 	reason := ""
 	switch {
@@ -134,7 +134,7 @@ func validateImportPath(importPath string) error {
 	return nil
 }
 
-// YAMLProblem returns why manifests cannot hold a name unquoted, such as no or 12, or "".
+// YAMLProblem returns the reason why manifests cannot contain a name unquoted, such as no or 12, or "".
 func YAMLProblem(name string) string {
 	var value any
 	if err := yaml.Unmarshal([]byte(name), &value); err != nil {
@@ -179,8 +179,8 @@ func modulePathProblem(path string) string {
 	return ""
 }
 
-// ValidateName checks the name prefix of everything the project deploys. It must be a DNS label in lower case, short
-// enough for the service <name>-controller-manager-metrics.
+// ValidateName checks the name prefix of everything that the project deploys. It must be a DNS label in lower case, and
+// short enough for the service <name>-controller-manager-metrics.
 func ValidateName(name string) error {
 	reason := nameProblem(name)
 	if reason == "" {
@@ -219,7 +219,7 @@ func isMajorVersion(element string) bool {
 func Plural(kind string) string {
 	lower := strings.ToLower(kind)
 	plural := flect.Pluralize(lower)
-	if plural != strings.ToLower(plural) { // the library adds a plural after an acronym ending in s: dnsDNSes
+	if plural != strings.ToLower(plural) { // for an acronym that ends in s, the library appends a plural: dnsDNSes
 		return lower + "es"
 	}
 	return plural
@@ -233,12 +233,12 @@ func invalidName(what, value, reason, instead string) error {
 	return &diagnostic.Error{Message: message, Hint: fmt.Sprintf("use %q", instead), Class: diagnostic.ErrUsage}
 }
 
-// ValidOr returns value if it is valid, else example.
+// ValidOr returns value if it is valid, and example otherwise.
 func ValidOr(value, example string, validate func(string) error) string {
 	return orExample(value, example, func(s string) bool { return validate(s) == nil })
 }
 
-// orExample returns the corrected value if it is valid, else the example.
+// orExample returns the corrected value if it is valid, and the example otherwise.
 func orExample(fixed, example string, valid func(string) bool) string {
 	if valid(fixed) {
 		return fixed
@@ -250,8 +250,8 @@ func validateWith(check func(string) []string) func(string) bool {
 	return func(s string) bool { return len(check(s)) == 0 }
 }
 
-// dnsCharacters returns value in lower case. Spaces, underscores and slashes become the last allowed separator. Other
-// characters and leading or trailing separators are dropped.
+// dnsCharacters returns value in lower case. It replaces spaces, underscores and slashes with the last allowed
+// separator, and removes other characters and leading or trailing separators.
 func dnsCharacters(value, separators string) string {
 	value = strings.Map(func(r rune) rune {
 		switch {
@@ -265,7 +265,7 @@ func dnsCharacters(value, separators string) string {
 	return strings.Trim(value, separators)
 }
 
-// dnsSeparators returns value with an underscore in place of every character but ASCII letters and digits.
+// dnsSeparators returns value with an underscore instead of every character that is not an ASCII letter or digit.
 func dnsSeparators(value string) string {
 	return strings.Map(func(r rune) rune {
 		if kindText.MatchString("A" + string(r)) {

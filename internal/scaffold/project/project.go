@@ -31,33 +31,33 @@ type Project struct {
 	Domain string
 	// Repo is the path of the Go module.
 	Repo string
-	// Name prefixes everything the project deploys.
+	// Name is the name prefix of everything that the project deploys.
 	Name string
 	// MultiGroup gives every group its own directory: api/<group>/<version>, internal/controller/<group>.
 	MultiGroup bool
-	// Namespaced restricts the operator's watches and RBAC rights to single namespaces.
+	// Namespaced limits the operator's watches and RBAC permissions to single namespaces.
 	Namespaced bool
-	// APIModule means that kctrl maintains the directory of the API packages, api, as a separate Go module. If the user
+	// APIModule means that kctrl maintains api, the directory of the API packages, as a separate Go module. If the user
 	// made it a module, it is one regardless of this field.
 	APIModule bool
 	// Runtime is the source of the runtime; empty means Bundled.
 	Runtime RuntimeMode
-	// Owner holds the copyright, in the header of generated files.
+	// Owner is the copyright holder in the header of generated files.
 	Owner string
 	// License is "apache2" or "none"; empty means "apache2".
 	License string
 	// Certificates is the issuer of webhook certificates, SelfSigned or CertManager; empty means SelfSigned.
 	Certificates string
-	// Kctrl is the version of the kctrl that wrote the project's files; empty means unknown. Only init writes it, so that
-	// branches that add kinds do not conflict there.
+	// Kctrl is the version of the kctrl that wrote the project's files; empty means unknown. Commands that add kinds do
+	// not change it, so that branches that add kinds do not conflict there.
 	Kctrl string
 	// Resources are the kinds of the project in the order they were added.
 	Resources []Resource
 	// Foreign is set for a kubebuilder project or a plain Go module. kctrl then writes only the files that markers
-	// request. It is not in the file.
+	// request. The PROJECT file does not contain this field.
 	Foreign bool
 
-	// source is the text the project was loaded from, nil for a new one.
+	// source is the text from which the project was loaded; it is nil for a new project.
 	source []byte
 	// places has the positions of values in source, by field name: "domain", "resources[0].kind".
 	places   map[string]place
@@ -66,7 +66,7 @@ type Project struct {
 
 // Resource is one kind of a project.
 type Resource struct {
-	// Group is the API group without the domain; it may be empty when Domain is not.
+	// Group is the API group without the domain. It may be empty if Domain is not.
 	Group string
 	// Domain is the suffix of the API group: the project's domain, unless the kind is external.
 	Domain string
@@ -74,7 +74,7 @@ type Resource struct {
 	Version string
 	// Kind is the name of the Go type.
 	Kind string
-	// Plural is the name of the resource on the wire.
+	// Plural is the name of the resource in the API.
 	Plural string
 	// Namespaced is true for namespaced kinds, and false for cluster-scoped ones.
 	Namespaced bool
@@ -86,16 +86,16 @@ type Resource struct {
 	Controllers []string
 	// Path is the import path of an external kind's Go types, such as k8s.io/api/apps/v1.
 	Path string
-	// Hub is the version that objects of this version are converted to and from. It is empty for the hub itself, and for
+	// Hub is the version to and from which objects of this version are converted. It is empty for the hub itself, and for
 	// kinds without conversion.
 	Hub string
-	// Defaulting and Validation are set if the kind has the webhook of that name, Policy if it has a
+	// Defaulting and Validation are set if the kind has the respective webhook, and Policy is set if it has a
 	// ValidatingAdmissionPolicy.
 	Defaulting, Validation, Policy bool
-	// APIFlags are the flags of create api for the kind, except its names, as they are typed: "--field=size:int32,min=1".
-	// DefaultingFlags, ValidationFlags and PolicyFlags are those of create webhook. From them kctrl derives what it wrote
-	// before the user's edits. They are empty in projects of older versions of kctrl. Commands that change a list replace
-	// it with a new one.
+	// APIFlags are the flags of create api for the kind, except its names, in the form in which users type them:
+	// "--field=size:int32,min=1". DefaultingFlags, ValidationFlags and PolicyFlags are those of create webhook. From them
+	// kctrl derives what it wrote before the user's edits. They are empty in projects of older versions of kctrl. Commands
+	// replace a list instead of modifying it.
 	APIFlags, DefaultingFlags, ValidationFlags, PolicyFlags []string
 }
 
@@ -115,7 +115,7 @@ func (r Resource) String() string {
 	return strings.TrimPrefix(r.APIGroup()+"/", "/") + r.Version + "." + r.Kind
 }
 
-// Warnings returns the unknown fields of the file, in order.
+// Warnings returns an error for each unknown field of the file, in order.
 func (p *Project) Warnings() []*diagnostic.Error { return p.warnings }
 
 // Find returns the resource of an API group, version and kind. The pointer is valid until Resources changes.
@@ -128,8 +128,8 @@ func (p *Project) Find(apiGroup, version, kind string) (*Resource, bool) {
 	return nil, false
 }
 
-// Versions returns the other versions of the kind of r, in the order of the project. The pointers are valid until
-// Resources changes.
+// Versions returns the other versions of r's kind, in the order of the project. The pointers are valid until Resources
+// changes.
 func (p *Project) Versions(r Resource) []*Resource {
 	var others []*Resource
 	for i := range p.Resources {
@@ -140,8 +140,8 @@ func (p *Project) Versions(r Resource) []*Resource {
 	return others
 }
 
-// Add checks a resource and appends it. It returns a *diagnostic.Error of class diagnostic.ErrUsage if the resource
-// exists already or conflicts with another one of its group.
+// Add checks a resource and appends it. If the resource already exists or conflicts with another resource of its group,
+// it returns a *diagnostic.Error of class diagnostic.ErrUsage.
 func (p *Project) Add(r Resource) error {
 	at := len(p.Resources)
 	name := resourceName(at)
@@ -153,8 +153,8 @@ func (p *Project) Add(r Resource) error {
 	return nil
 }
 
-// Validate checks the values of all fields and returns all errors joined, each a *diagnostic.Error. Errors about values
-// loaded from a file and unchanged since have a position; others are of class diagnostic.ErrUsage.
+// Validate checks the values of all fields. It joins all errors; each is a *diagnostic.Error. An error about a value
+// that was loaded from a file and has not changed has a position; other errors are of class diagnostic.ErrUsage.
 func (p *Project) Validate() error {
 	errs := []error{p.checkFields("", projectFields(p))}
 	for i, r := range p.Resources {
@@ -190,7 +190,7 @@ func (p *Project) checkFields(prefix string, fields []field) error {
 	return errors.Join(errs...)
 }
 
-// checkGroup rejects an own kind of the project without an API group.
+// checkGroup rejects a kind of the project that has no API group.
 func (p *Project) checkGroup(name string, r Resource) error {
 	if !r.API || r.APIGroup() != "" {
 		return nil
@@ -198,7 +198,7 @@ func (p *Project) checkGroup(name string, r Resource) error {
 	return p.problem(name, "", "neither group nor domain is given", "write group: webapp")
 }
 
-// checkOthers compares a resource with the ones before its index, which may be one past the end.
+// checkOthers compares a resource with the resources before index at, which may be one past the end.
 func (p *Project) checkOthers(at int, r Resource) error {
 	name := resourceName(at)
 	for _, other := range p.Resources[:at] {
@@ -225,7 +225,7 @@ func (p *Project) checkOthers(at int, r Resource) error {
 	return nil
 }
 
-// problem returns an error about a field. It has a position if the field still has the loaded value.
+// problem returns an error about a field. The error has a position if the field still has the loaded value.
 func (p *Project) problem(name, value, message, hint string) error {
 	e := &diagnostic.Error{Message: message, Hint: hint, Class: diagnostic.ErrUsage}
 	if at, ok := p.places[name]; ok && (value == "" || at.value == value) {
@@ -237,15 +237,15 @@ func (p *Project) problem(name, value, message, hint string) error {
 // resourceName returns the prefix of a resource's field names.
 func resourceName(at int) string { return fmt.Sprintf("resources[%d].", at) }
 
-// Blank returns a copy of the project without kinds and without the loaded text.
+// Blank returns a copy of the project without its kinds and its loaded text.
 func (p *Project) Blank() *Project {
 	blank := *p
 	blank.Resources, blank.source, blank.places, blank.warnings = nil, nil, nil, nil
 	return &blank
 }
 
-// Position returns the position of a field in the resource at an index, such as "controller", or of the whole resource
-// if field is empty. It is invalid if the resource was not loaded from a file.
+// Position returns the position of a field, such as "controller", in the resource at an index. If field is empty, it
+// returns the position of the resource. The position is invalid if the resource was not loaded from a file.
 func (p *Project) Position(at int, field string) token.Position {
 	return p.places[resourceName(at)+field].pos
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/templates"
 )
 
-// rewriteManifests plans changes of the user's manifests in config: the kinds of objects, above all in samples, and the
-// names that patches and other manifests refer to.
+// rewriteManifests plans changes to the user's manifests in config: new kinds of objects, mainly in samples, and new
+// names in patches and other manifests that refer to them.
 func (r *Refactoring) rewriteManifests() error {
 	words := r.manifestWords()
 	renames := map[[2]string][2]string{}
@@ -48,21 +48,21 @@ func (r *Refactoring) rewriteManifests() error {
 			edited, err = edit.ReplaceWords(edited, to, words)
 		}
 		if err != nil || bytes.Equal(edited, text) {
-			return nil // the file stays unchanged
+			return nil // the file does not change
 		}
 		return r.plan.Edit(to, edited)
 	})
 }
 
-// Manifests, patches and kustomizations name API groups, CRDs and namespaces under these keys. Under other keys the
-// same text may mean something else, as a group does under host.
+// Manifests, patches and kustomizations contain API groups, CRD names and namespaces under these keys. Under other keys
+// the same text may have another meaning, such as a group under host.
 var (
 	groupKeys     = []string{"group", "apiGroup", "apiGroups"}
 	crdKeys       = []string{"name", "resourceNames"}
 	namespaceKeys = []string{"name", "namespace", "namespaces", "matchNames", "values", "kubernetes.io/metadata.name"}
 )
 
-// manifestWords returns the changed names in manifests, by the keys under which they occur.
+// manifestWords returns the changed names in manifests, by the keys under which they appear.
 func (r *Refactoring) manifestWords() map[string]map[string]string {
 	words := map[string]map[string]string{}
 	add := func(keys []string, from, to string) {

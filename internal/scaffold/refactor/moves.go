@@ -80,8 +80,8 @@ func (r *Refactoring) moveOthers() error {
 }
 
 // moveBeside sets the new paths of other files in packages that move, such as embedded files, testdata, and the output
-// of other generators. If the files of a package move to several directories, kctrl cannot know which of them needs it,
-// and notes that.
+// of other generators. If the Go files of a package move to several directories, kctrl cannot know which of these
+// directories needs a file, and adds a note.
 func (r *Refactoring) moveBeside() error {
 	sources, err := gosource.GoSources(r.plan, r.before)
 	if err != nil {
@@ -117,8 +117,8 @@ func (r *Refactoring) moveBeside() error {
 	return nil
 }
 
-// beside returns the sorted files of a package that are neither in known nor kctrl's, in its directory and in
-// subdirectories without a package.
+// beside returns the sorted files of a package that are not in known and that kctrl did not write. They are in the
+// package's directory, and in subdirectories that are not packages.
 func (r *Refactoring) beside(folder string, known map[string]bool) ([]string, error) {
 	lock, _, err := r.plan.Lock()
 	if err != nil {
@@ -154,7 +154,7 @@ func (r *Refactoring) beside(folder string, known map[string]bool) ([]string, er
 		if err == nil {
 			names = append(names, name)
 		}
-		if errors.Is(err, fs.ErrNotExist) { // the plan deletes it
+		if errors.Is(err, fs.ErrNotExist) { // the plan deletes the file
 			err = nil
 		}
 		return err
@@ -162,8 +162,8 @@ func (r *Refactoring) beside(folder string, known map[string]bool) ([]string, er
 	return names, err
 }
 
-// isPackage reports whether a directory in that of a package contains Go files or a module. The go command ignores
-// testdata.
+// isPackage reports whether a subdirectory of a package's directory contains Go files or a module. The go command
+// ignores testdata.
 func (r *Refactoring) isPackage(folder, name string) bool {
 	if slices.Contains(strings.Split(strings.TrimPrefix(name, folder+"/"), "/"), "testdata") {
 		return false
@@ -184,7 +184,8 @@ func (r *Refactoring) isPackage(folder, name string) bool {
 	return found
 }
 
-// noteRelative notes the first relative path in a Go file that the user wrote and that refers to another file now.
+// noteRelative notes the first relative path in a Go file that the user wrote and that, after the move, refers to
+// another file.
 func (r *Refactoring) noteRelative(from, to string, text, written []byte) {
 	if strings.Count(from, "/") == strings.Count(to, "/") {
 		return
@@ -214,7 +215,7 @@ func (r *Refactoring) noteRelative(from, to string, text, written []byte) {
 	})
 }
 
-// targetsOf returns the target directories of the files in the same package that a file uses or is used by.
+// targetsOf returns the target directories of those files in the same package that a file uses, or that use it.
 func (r *Refactoring) targetsOf(s gosource.GoSource, sources []gosource.GoSource) []string {
 	declared := map[gosource.GoName]string{}
 	for _, o := range sources {

@@ -16,7 +16,7 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/templates"
 )
 
-// findNames sets the changed names of groups, kinds and versions, and the Go names derived from them.
+// findNames sets the changed names of groups, kinds and versions, and of the Go identifiers that derive from them.
 func (r *Refactoring) findNames() {
 	for i, old := range r.before.Resources {
 		now := r.after.Resources[i]
@@ -46,7 +46,8 @@ func (r *Refactoring) findNames() {
 	}
 }
 
-// findRenamed sets the changed names of declarations in kctrl's files. The declarations are compared by position.
+// findRenamed sets the changed names of declarations in kctrl's files. It matches the declarations of both states by
+// position.
 func (r *Refactoring) findRenamed() error {
 	for _, f := range r.was.Files() {
 		becomes, found := r.becomes.File(r.newPath(f.Path))
@@ -68,7 +69,7 @@ func (r *Refactoring) findRenamed() error {
 	return nil
 }
 
-// findFields finds the uses of fields that are named after an embedded type, and follow its name.
+// findFields finds the uses of fields that are named after an embedded type and therefore change with the type's name.
 func (r *Refactoring) findFields() error {
 	if len(r.renamed) == 0 {
 		return nil
@@ -85,8 +86,8 @@ func (r *Refactoring) findFields() error {
 	return nil
 }
 
-// checkDeclared rejects names that a package would declare twice: because the user already declares a new name, or
-// because two packages that become one both declare it.
+// checkDeclared rejects names that a package would declare twice, because the user already declares a new name or
+// because two packages that are merged both declare it.
 func (r *Refactoring) checkDeclared() error {
 	sources, err := gosource.GoSources(r.plan, r.before)
 	if err != nil {

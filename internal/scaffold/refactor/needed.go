@@ -9,9 +9,9 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/scaffold/gosource"
 )
 
-// KeepNeeded moves Go files that kept files need from goes to kept, with the reason. Files with the package
-// documentation or the group's version stay, without a reason, if another file of their package stays. A
-// *diagnostic.Error reports any other file of the module repo that needs a file in goes.
+// KeepNeeded moves the Go files that kept files need from goes to kept, and records the reason. It keeps a file with
+// the package documentation or the group's version, without a reason, if another file of the package is kept. If any
+// other file of module repo needs a file in goes, KeepNeeded returns a *diagnostic.Error.
 func KeepNeeded(sources []gosource.GoSource, repo string, goes map[string]bool, kept map[string]string) error {
 	for {
 		keepCommon(sources, goes)
@@ -26,7 +26,7 @@ func KeepNeeded(sources []gosource.GoSource, repo string, goes map[string]bool, 
 	}
 }
 
-// keepCommon removes the files from goes that document or register a package, if another file of it stays.
+// keepCommon removes the files from goes that document or register a package, if another file of the package is kept.
 func keepCommon(sources []gosource.GoSource, goes map[string]bool) {
 	stays := map[string]bool{}
 	for _, s := range sources {

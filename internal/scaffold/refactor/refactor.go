@@ -21,25 +21,26 @@ type Refactoring struct {
 	before, after *project.Project
 	// was and becomes are the rendered project, before and after.
 	was, becomes render.Tree
-	// moved has the new paths of files, and dirs the new directories of packages: several if their files are separated.
+	// moved has the new paths of files. dirs has the new directories of packages; a package has several if its files move
+	// to different directories.
 	moved map[string]string
 	dirs  map[string][]string
 	// others are files of the user that move and are not Go files of the project.
 	others []string
 	// renamed has the new names of package-level declarations, by directory and old name. aliases has the names under
-	// which files import a package, and packages the package names, by directory, before and after. locals has the new
-	// names of variables in kctrl's files.
+	// which files import a package, and packages has the package names, both by directory for both states. locals has the
+	// new names of variables in kctrl's files.
 	renamed           map[gosource.GoName]string
 	aliases, packages map[string][2]string
 	locals            map[string]string
-	// fields has the uses of fields named after an embedded type: the type's name, by file and offset.
+	// fields has the uses of fields that are named after an embedded type, as the name of the type by file and offset.
 	fields map[string]map[int]gosource.GoName
 	// words has replacements, such as API groups, for words in markers and for whole string literals. literals has
 	// replacements for words in the string literals of kctrl's files, such as kinds and field owners.
 	words, literals map[string]string
-	// controllers has the new names of controllers, as passed to builders.
+	// controllers has the new names of controllers, as the code passes them to builders.
 	controllers map[string]string
-	// namespace is the namespace in RBAC markers, before and after; "" means none.
+	// namespace is the namespace in RBAC markers before and after; "" means no namespace.
 	namespace [2]string
 }
 
@@ -63,12 +64,13 @@ func Find(p *plan.Plan, before, after *project.Project, was, becomes render.Tree
 // Moved returns the new paths of files.
 func (r *Refactoring) Moved() map[string]string { return r.moved }
 
-// Write plans the changes that follow those of kctrl's files: the user's files, the modules and the manifests.
+// Write plans the changes that follow from the changes of kctrl's files: those of the user's files, the modules and the
+// manifests.
 func (r *Refactoring) Write() error {
 	return plan.InOrder(r.noteScaffolded, r.writeOthers, r.writeModule, r.rewriteManifests, r.moveAPIModule, r.noteRepo)
 }
 
-// noteScaffolded notes relative paths in kctrl's files that the user has edited and that move.
+// noteScaffolded notes relative paths in those of kctrl's files that the user has edited and that move.
 func (r *Refactoring) noteScaffolded() error {
 	lock, _, err := r.plan.Lock()
 	if err != nil {

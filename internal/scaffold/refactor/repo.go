@@ -19,8 +19,8 @@ import (
 // maxScript is the size limit in bytes of files searched for the module path. Hand-written files are smaller.
 const maxScript = 256 << 10
 
-// noteRepo notes files that still contain the old module path and that kctrl cannot rewrite safely: nested modules,
-// scripts, linker flags, directives.
+// noteRepo notes files that still contain the old module path and that kctrl cannot safely rewrite: nested modules,
+// scripts, linker flags and directives.
 func (r *Refactoring) noteRepo() error {
 	old := r.before.Repo
 	if old == r.after.Repo {
@@ -65,7 +65,7 @@ func (r *Refactoring) noteRepo() error {
 	})
 }
 
-// isThirdParty reports whether a directory has no Go code or scripts of the project's authors.
+// isThirdParty reports whether a directory contains no Go code or scripts that the project's authors wrote.
 func isThirdParty(name string) bool {
 	base := path.Base(name)
 	hidden := strings.HasPrefix(base, ".") && name != "." && name != ".github"
@@ -73,8 +73,8 @@ func isThirdParty(name string) bool {
 		base)
 }
 
-// mayNameModule reports whether a file may refer to a module by its path. A path of one word may mean anything, and
-// documentation is the user's.
+// mayNameModule reports whether a file may refer to a module by its path. It returns false for a path of one word,
+// which may have any meaning, and for documentation, which the user maintains.
 func mayNameModule(name, repo string) bool {
 	base := path.Base(name)
 	switch {

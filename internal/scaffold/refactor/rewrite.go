@@ -20,7 +20,7 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/scaffold/sync"
 )
 
-// writeOthers plans the user's files: their new paths, and the new names in Go files.
+// writeOthers plans the changes of the user's files: their new paths, and the new names in Go files.
 func (r *Refactoring) writeOthers() error {
 	sources, err := gosource.GoSources(r.plan, r.before)
 	if err != nil {
@@ -120,7 +120,7 @@ func (r *Refactoring) Rewrite(name string, text []byte) ([]byte, error) {
 	return out, nil
 }
 
-// checkInternal rejects moving a file to a directory from which Go does not allow one of its internal imports.
+// checkInternal rejects a move to a directory from which Go does not allow one of the file's internal imports.
 func (r *Refactoring) checkInternal(s gosource.GoSource, spec *ast.ImportSpec, importPath string) error {
 	from, to := path.Dir(s.Name), path.Dir(r.newPath(s.Name))
 	at := strings.LastIndex("/"+importPath+"/", "/internal/")
@@ -220,8 +220,9 @@ func (r *Refactoring) renames(s gosource.GoSource) []splice {
 	return changes
 }
 
-// same returns what kctrl writes of a file, and whether that is the same in both states. If it is, the names in it
-// belong to kinds that keep them, such as a kind of another group with the same name as the renamed one.
+// same returns the content that kctrl writes to a file, and whether it is the same in both states. If it is the same,
+// the names in the file belong to kinds whose names do not change, such as a kind of another group with the same name
+// as the renamed kind.
 func (r *Refactoring) same(name string) (text []byte, same bool) {
 	was, err := fs.ReadFile(r.was.FS, name)
 	becomes, failure := fs.ReadFile(r.becomes.FS, r.newPath(name))
@@ -254,7 +255,7 @@ func (r *Refactoring) packageNames(s gosource.GoSource) []splice {
 			renamed[names[0]] = names[1]
 		case inside && spec.Name == nil && names[0] != names[1]:
 			at := s.Set.PositionFor(spec.Pos(), false).Offset
-			changes = append(changes, splice{at, at, names[0] + " "}) // the file keeps using the old name
+			changes = append(changes, splice{at, at, names[0] + " "}) // the file continues to use the old name
 		}
 	}
 	if len(renamed) == 0 {
@@ -332,7 +333,7 @@ func (r *Refactoring) groupWords(s gosource.GoSource) []splice {
 	return changes
 }
 
-// wholeWord returns a string literal, or its replacement if all of it is one of the words.
+// wholeWord returns a string literal, or its replacement if the whole string is one of the words.
 func wholeWord(literal string, words map[string]string) string {
 	if text, err := strconv.Unquote(literal); err == nil {
 		if now, found := words[text]; found {
@@ -344,7 +345,7 @@ func wholeWord(literal string, words map[string]string) string {
 
 const rbacMarker = "+kubebuilder:rbac:"
 
-// inNamespace returns an RBAC marker with the namespace of the new state after its groups.
+// inNamespace returns an RBAC marker with the namespace of the new state after the groups.
 func (r *Refactoring) inNamespace(comment string) string {
 	before, text, found := strings.Cut(comment, rbacMarker)
 	if !found || r.namespace[0] == r.namespace[1] {
@@ -366,7 +367,7 @@ func (r *Refactoring) inNamespace(comment string) string {
 	return before + rbacMarker + strings.Join(args, ",")
 }
 
-// replaceWords replaces words in a text. A word consists of the characters of DNS names.
+// replaceWords replaces words in a text. A word consists of characters that DNS names allow.
 func replaceWords(text string, words map[string]string) string {
 	var out strings.Builder
 	isWord := func(c byte) bool {

@@ -20,10 +20,10 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/templates"
 )
 
-// Program is the main package that starts the operator's manager, in cmd or in a directory that the user chose.
+// Program is the main package that starts the operator's manager. It is in cmd or in a directory that the user chose.
 type Program struct {
 	folder string
-	// files are its parsable Go files that users write, sorted by name.
+	// files are the program's parsable Go files, except generated ones, sorted by name.
 	files []programFile
 }
 
@@ -36,7 +36,7 @@ type programFile struct {
 }
 
 // FindProgram returns the program that starts the operator's manager: the one in cmd, or else the only one elsewhere.
-// If several programs start a manager, it takes the only one with kctrl's registration, or returns a *diagnostic.Error.
+// If several programs start a manager, it returns the only one that has kctrl's registration, or a *diagnostic.Error.
 func FindProgram(p *plan.Plan) (Program, error) {
 	usual, err := readProgram(p, layout.MainDir)
 	if err != nil || usual.StartsManager() {
@@ -44,7 +44,7 @@ func FindProgram(p *plan.Plan) (Program, error) {
 	}
 	moved, err := movedPrograms(p)
 	if err != nil || len(moved) == 0 {
-		return usual, err // the caller reports what the program lacks
+		return usual, err // the caller reports what is missing in the program
 	}
 	if with := slices.DeleteFunc(slices.Clone(moved),
 		func(m Program) bool { _, err := p.Read(m.RegisterFile()); return err != nil }); len(with) == 1 {
@@ -88,7 +88,7 @@ func movedPrograms(p *plan.Plan) ([]Program, error) {
 	return found, err
 }
 
-// readProgram reads the package main of a directory. It skips files that do not parse, which the go command reports.
+// readProgram reads package main in a directory. It skips files that do not parse, which the go command reports.
 func readProgram(p *plan.Plan, folder string) (Program, error) {
 	found := Program{folder: folder}
 	names, err := gosource.GoFiles(p, folder)
@@ -126,7 +126,7 @@ func (s programFile) importsManager() bool {
 	})
 }
 
-// UsesRegister reports whether a file of the program refers to register.
+// UsesRegister reports whether a file of the program refers to the function register.
 func (g Program) UsesRegister() bool {
 	return slices.ContainsFunc(g.files, func(s programFile) bool {
 		used := false
@@ -143,8 +143,9 @@ func (g Program) UsesRegister() bool {
 	})
 }
 
-// EnsureRegistered makes the program use register. If no file does, register becomes an argument of manager.Main. If
-// another function is passed there, it returns a *diagnostic.Error: the user decides.
+// EnsureRegistered makes the program use the function register. If no file refers to register, it adds register to the
+// arguments of manager.Main. If the program already passes another function there, it returns a *diagnostic.Error,
+// because the user must decide.
 func (g Program) EnsureRegistered(p *plan.Plan) error {
 	if g.UsesRegister() {
 		return nil
@@ -170,7 +171,7 @@ func (g Program) EnsureRegistered(p *plan.Plan) error {
 	if failure != nil {
 		return failure
 	}
-	// The program has no files, or none can be parsed.
+	// The program has no files, or none of them parses.
 	source, err := p.Read(layout.MainFile)
 	if err != nil {
 		return layout.MissingFile(layout.MainFile, err,
@@ -203,8 +204,8 @@ func (s programFile) otherSetup() (token.Position, bool) {
 	return pos, pos.IsValid()
 }
 
-// Follow deletes the registration that kctrl wrote in the program's previous directory. If the move was not yet known,
-// it notes build steps that use the old directory; afterwards kctrl doctor reports them.
+// Follow deletes the registration that kctrl wrote to the program's previous directory. If isKnown is false, it also
+// notes build steps that use the old directory; later kctrl doctor reports them.
 func (g Program) Follow(p *plan.Plan, isKnown bool) error {
 	lock, _, err := p.Lock()
 	if err != nil {
@@ -241,7 +242,8 @@ func (g Program) IsKnown(p *plan.Plan) (bool, error) {
 	return known, nil
 }
 
-// StaleBuilds returns the lines of the Makefile and the Dockerfile that build a directory other than the program's.
+// StaleBuilds returns an error for each line of the Makefile and the Dockerfile that builds a directory other than the
+// program's.
 func StaleBuilds(p *plan.Plan) ([]*diagnostic.Error, error) {
 	g, err := FindProgram(p)
 	if err != nil {

@@ -23,7 +23,7 @@ import (
 // schemePackage is the package of scheme builders.
 const schemePackage = "k8s.io/apimachinery/pkg/runtime"
 
-// JoinScheme plans that an API package with its own scheme builder adds kctrl's registration function to it.
+// JoinScheme plans that an API package with its own scheme builder passes kctrl's registration function to the builder.
 func JoinScheme(p *plan.Plan, folder string) error {
 	pkg, err := gosource.ReadPackage(p, folder)
 	if err != nil || pkg.Used[gosource.RegisterFunc] || !pkg.Declared["AddToScheme"] || !pkg.Declared["GroupVersion"] {
@@ -69,7 +69,7 @@ func LeaveSchemes(p *plan.Plan, before, after *project.Project) error {
 	return nil
 }
 
-// editBuilder plans the change of the API package's file that has the scheme builder.
+// editBuilder plans a change to the file of the API package that has the scheme builder.
 func editBuilder(p *plan.Plan, folder string, change func(text []byte, name string) []byte) error {
 	files, err := gosource.GoFiles(p, folder)
 	if err != nil {
@@ -90,9 +90,9 @@ func editBuilder(p *plan.Plan, folder string, change func(text []byte, name stri
 	return nil
 }
 
-// Registrations returns two lists, each ordered by directory: the API packages whose registration kctrl writes, and the
-// import paths of packages that register their kinds themselves and that PROJECT does not list. The plan notes kinds
-// that no scheme has.
+// Registrations returns two lists, each ordered by directory. The first has the API packages whose registration kctrl
+// writes. The second has the import paths of packages that register their kinds themselves and that PROJECT does not
+// list. The plan gets notes about kinds that no scheme has.
 func Registrations(p *plan.Plan, proj *project.Project, header string,
 	g Program) (versions []templates.VersionView, others []string, err error) {
 	views := map[string]templates.VersionView{}
@@ -157,13 +157,13 @@ func (r *Registration) Result() (templates.RegisterView, error) {
 	return r.view, errors.Join(r.errs...)
 }
 
-// Name returns the local name for an import of the file.
+// Name returns the local name of an import in the registration file.
 func (r *Registration) Name(importPath, wanted string) string {
 	name, _ := r.imports.name(importPath, wanted)
 	return name
 }
 
-// AddAPI adds an API package, once.
+// AddAPI adds an API package. It adds the same package only once.
 func (r *Registration) AddAPI(importPath, wanted string) {
 	if name, first := r.imports.name(importPath, wanted); first {
 		r.view.APIs = append(r.view.APIs, name)
@@ -204,7 +204,7 @@ func (i *importNames) sorted() []templates.Import {
 	for _, path := range slices.Sorted(maps.Keys(i.byPath)) {
 		alias := i.byPath[path]
 		if alias == gopath.Base(path) {
-			alias = "" // the package's own name
+			alias = "" // the import uses the package's own name
 		}
 		list = append(list, templates.Import{Alias: alias, Path: path})
 	}

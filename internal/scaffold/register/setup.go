@@ -26,11 +26,12 @@ type maker struct {
 	fails bool
 }
 
-// makers are functions by the type to which they return a pointer, as import path, dot and name.
+// makers has functions by the type to which they return a pointer. The key is import path, dot and name.
 type makers map[string][]maker
 
 // makers returns the functions of a program that return a pointer to a type of another package, alone or with an error.
-// register calls the function for a type that it sets up, which gives that type the operator's flags and clients.
+// If the generated function register sets up such a type, it calls the function, which can pass the operator's flags
+// and clients to the type.
 func (g Program) makers() makers {
 	found := makers{}
 	for _, s := range g.files {
@@ -64,8 +65,9 @@ func (m makers) add(set *token.FileSet, file *ast.File) {
 	}
 }
 
-// setup returns the expression that sets up a type, and whether the expression calls made. alias returns the local name
-// of the type's package, and is called only if the expression needs it.
+// setup returns the expression that sets up a type. fallible is set if the expression calls the helper made, for a
+// function that also returns an error. alias returns the local name of the type's package; setup calls it only if the
+// expression needs the name.
 func (m makers) setup(importPath, name string, alias func() string) (expr string, fallible bool, err error) {
 	found := m[importPath+"."+name]
 	if len(found) == 0 {
@@ -108,7 +110,7 @@ func isIdent(expr ast.Expr, name string) bool {
 	return ok && ident.Name == name
 }
 
-// qualifiedName returns the import path and name of a type of another package, resolved by the file's imports. For
+// qualifiedName returns the import path and the name of a type of another package, according to the file's imports. For
 // other expressions it returns "".
 func qualifiedName(file *ast.File, expr ast.Expr) string {
 	selector, ok := ast.Unparen(expr).(*ast.SelectorExpr)

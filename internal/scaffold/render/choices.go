@@ -13,7 +13,7 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/templates"
 )
 
-// choice is a flag of a create command that affects generated files. PROJECT keeps its value, so that kctrl can later
+// choice is a flag of a create command that affects generated files. PROJECT records its value, so that kctrl can later
 // derive what it wrote.
 type choice struct {
 	name string // with leading dashes
@@ -21,13 +21,13 @@ type choice struct {
 	value any
 }
 
-// KindOptions are the flags of create api that PROJECT keeps.
+// KindOptions are the flags of create api that PROJECT records.
 type KindOptions struct {
 	Shape   Shape
 	Operand *Operand
 }
 
-// choices returns the flags of create api that PROJECT keeps.
+// choices returns the flags of create api that PROJECT records.
 func (o *KindOptions) choices() []choice {
 	s := &o.Shape
 	return []choice{
@@ -37,14 +37,14 @@ func (o *KindOptions) choices() []choice {
 	}
 }
 
-// fromDeployment is the flag of an [Operand] in PROJECT; the operand's own flags follow it.
+// fromDeployment is the flag for an [Operand] in PROJECT. The flags of the operand follow it.
 const fromDeployment = "--from=deployment"
 
 func (o *Operand) choices() []choice {
 	return []choice{{"--image", &o.Image}, {"--port", &o.Port}, {"--finalizer", &o.Finalizer}}
 }
 
-// choices returns the flags of create webhook that PROJECT keeps for each webhook and policy.
+// choices returns the flags of create webhook that PROJECT records for each webhook and policy.
 func (r *Requests) choices() []choice {
 	return []choice{
 		{"--verbs", &r.Verbs}, {"--failure-policy", &r.FailurePolicy}, {"--timeout", &r.Timeout},
@@ -53,7 +53,7 @@ func (r *Requests) choices() []choice {
 	}
 }
 
-// Flags returns the flags that PROJECT keeps for a kind.
+// Flags returns the flags that PROJECT records for a kind.
 func (o KindOptions) Flags() []string {
 	flags := flagsOf(o.choices())
 	if o.Operand != nil {
@@ -62,7 +62,7 @@ func (o KindOptions) Flags() []string {
 	return flags
 }
 
-// setFlags sets o from the flags that PROJECT keeps for a kind.
+// setFlags sets o from the flags that PROJECT records for a kind.
 func (o *KindOptions) setFlags(flags []string) error {
 	choices := o.choices()
 	if slices.Contains(flags, fromDeployment) {
@@ -73,8 +73,8 @@ func (o *KindOptions) setFlags(flags []string) error {
 	return setChoices(choices, flags)
 }
 
-// WithoutOperand returns the flags of a kind after its controller with an operand is deleted. The fields for the
-// operand stay in the types.
+// WithoutOperand returns the flags of a kind after the deletion of its controller with an operand. The types keep the
+// fields for the operand.
 func WithoutOperand(flags []string) []string {
 	opts := KindOptions{}
 	if !slices.Contains(flags, fromDeployment) || opts.setFlags(flags) != nil {
@@ -84,14 +84,14 @@ func WithoutOperand(flags []string) []string {
 	return opts.Flags()
 }
 
-// AdmissionOptions are the flags of create webhook that PROJECT keeps.
+// AdmissionOptions are the flags of create webhook that PROJECT records.
 type AdmissionOptions struct {
 	DefaultingPath, ValidationPath string
 	Rules                          []string
 	Requests                       Requests
 }
 
-// Flags returns the flags that PROJECT keeps for a webhook or a policy.
+// Flags returns the flags that PROJECT records for a webhook or a policy.
 func (o AdmissionOptions) Flags(a layout.Admission) []string {
 	requests := o.Requests
 	if a.Suffix == "" {
@@ -100,12 +100,12 @@ func (o AdmissionOptions) Flags(a layout.Admission) []string {
 	return flagsOf(append(requests.choices(), o.own(a)...))
 }
 
-// SetFlags sets o from the flags that PROJECT keeps for a webhook or a policy.
+// SetFlags sets o from the flags that PROJECT records for a webhook or a policy.
 func (o *AdmissionOptions) SetFlags(a layout.Admission, flags []string) error {
 	return setChoices(append(o.Requests.choices(), o.own(a)...), flags)
 }
 
-// own returns the flags that only one admission has: the path of a webhook, or the rules of a policy.
+// own returns the flags that only one kind of admission has: the path for a webhook, or the rules for a policy.
 func (o *AdmissionOptions) own(a layout.Admission) []choice {
 	switch a.Suffix {
 	case layout.Defaulting.Suffix:
@@ -148,7 +148,7 @@ func flagsOf(choices []choice) []string {
 	return flags
 }
 
-// setChoices sets choices from flags. It rejects flags that this kctrl does not have.
+// setChoices sets choices from flags. It rejects flags that this kctrl does not know.
 func setChoices(choices []choice, flags []string) error {
 	for _, flag := range flags {
 		name, text, _ := strings.Cut(flag, "=")
@@ -179,7 +179,7 @@ func setChoices(choices []choice, flags []string) error {
 	return nil
 }
 
-// At returns the view of a webhook with the requested path.
+// At returns the view of a webhook with the requested URL path.
 func (o AdmissionOptions) At(a layout.Admission, view templates.AdmissionView) templates.AdmissionView {
 	switch {
 	case a.Suffix == layout.Defaulting.Suffix && o.DefaultingPath != "":

@@ -13,8 +13,8 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/templates"
 )
 
-// DeployWebhooks plans the manifests that deploy the webhooks of the project, and lists new ones in kustomizations.
-// Items that the user removed from a list stay removed.
+// DeployWebhooks plans the manifests that deploy the project's webhooks, and adds new manifests to kustomizations. It
+// does not add items again that the user removed from a list.
 func DeployWebhooks(p *plan.Plan, proj *project.Project) error {
 	view, found := layout.WebhooksView(proj)
 	if !found {
@@ -28,8 +28,8 @@ func DeployWebhooks(p *plan.Plan, proj *project.Project) error {
 	return errors.Join(err, dropUnused(p, templates.Webhooks()[layout.CertificatesOf(proj)], view))
 }
 
-// OthersDeployment reports whether the user or another tool wrote the deployment, as in a migrated project. kctrl then
-// does not change the lists of its kustomizations.
+// OthersDeployment reports whether the user or another tool wrote the deployment manifests, as in a migrated project.
+// kctrl then does not change the lists of the kustomizations.
 func OthersDeployment(p *plan.Plan) (bool, error) {
 	name, found, err := templated.Kustomization(p, layout.DefaultDir)
 	if err != nil || !found {
@@ -43,8 +43,8 @@ func OthersDeployment(p *plan.Plan) (bool, error) {
 	return !ours, nil
 }
 
-// OthersWebhooks reports whether the user or another tool wrote the deployment of the webhooks, as in a migrated
-// project. kctrl then does not add its own certificates and webhook manifests.
+// OthersWebhooks reports whether the user or another tool wrote the manifests that deploy webhooks, as in a migrated
+// project. kctrl then adds neither certificates nor webhook manifests.
 func OthersWebhooks(p *plan.Plan) (bool, error) {
 	lock, _, err := p.Lock()
 	if err != nil {
@@ -66,7 +66,7 @@ func OthersWebhooks(p *plan.Plan) (bool, error) {
 	return true, nil
 }
 
-// dropUnused plans the deletion of files that other issuers of certificates need.
+// dropUnused plans the deletion of files that only other certificate issuers need.
 func dropUnused(p *plan.Plan, used []templates.Template[templates.WebhooksView], view templates.WebhooksView) error {
 	var err error
 	for _, list := range templates.Webhooks() {
@@ -83,8 +83,8 @@ func dropUnused(p *plan.Plan, used []templates.Template[templates.WebhooksView],
 	return err
 }
 
-// AllowWebhooks plans the network policy for requests of API servers if the project has network policies, and returns
-// its file name if it is new.
+// AllowWebhooks plans the network policy that allows requests of API servers, if the project has network policies. It
+// returns the file name if the file is new.
 func AllowWebhooks(p *plan.Plan, view templates.WebhooksView) ([]string, error) {
 	if _, found, err := templated.Kustomization(p, layout.PolicyDir); err != nil || !found {
 		return nil, err

@@ -19,28 +19,28 @@ import (
 type feature struct {
 	// parts collects the files of the feature.
 	parts func(*partList, Kind)
-	// files renders them, with one entry for each feature that a command can create.
+	// files renders the files, with one entry for each feature that a command can create.
 	files func(Kind) []featureFiles
-	// promises returns the Go declarations that PROJECT requires for it.
+	// promises returns the Go declarations that must exist because PROJECT lists the feature.
 	promises func(Kind) []promise
-	// setUp adds it to the manager's registration.
+	// setUp adds the feature to the manager's registration.
 	setUp func(*register.Registration, Kind)
 }
 
 // featureFiles renders the files of one feature of a kind.
 type featureFiles struct {
 	name string
-	// flags returns the feature's flags in PROJECT; nil without any.
+	// flags returns the feature's flags in PROJECT; it is nil if the feature has no flags.
 	flags func(*project.Resource) *[]string
 	// drop removes the feature from a kind.
 	drop   func(*project.Resource)
 	render func(*Rendering) error
 }
 
-// kindFeature is the feature name of the types of an own kind.
+// kindFeature is the feature name of the types of a kind that the project defines.
 const kindFeature = "kind"
 
-// noFlags is for features whose flags PROJECT does not keep.
+// noFlags is for features whose flags PROJECT does not record.
 func noFlags(*project.Resource) *[]string { return nil }
 
 // features returns all features in rendering order.
@@ -74,7 +74,7 @@ func Kinds(proj *project.Project, header string) []Kind {
 // id identifies the kind in the ids of files.
 func (o Kind) id() string { return strconv.Itoa(o.at) }
 
-// first identifies the first kind of the project for which same is true. It owns the files that these kinds share.
+// first identifies the first kind of the project for which same is true. It owns the files that all these kinds share.
 func (o Kind) first(same func(project.Resource) bool) string {
 	return strconv.Itoa(slices.IndexFunc(o.project.Resources, same))
 }
@@ -88,7 +88,7 @@ func (o Kind) Shape(p *plan.Plan, opts KindOptions, resource bool) (Kind, error)
 	return o, err
 }
 
-// BeginWork starts a rendering for a command that adds features.
+// BeginWork starts the rendering for a command that adds features.
 func BeginWork(fsys fs.FS, proj *project.Project, kctrl project.Build, force bool) (*Rendering, error) {
 	p, err := BeginPlan(fsys, proj, kctrl)
 	if err != nil {
@@ -98,7 +98,7 @@ func BeginWork(fsys fs.FS, proj *project.Project, kctrl project.Build, force boo
 	return &Rendering{Plan: p, project: proj, Header: header, force: force}, err
 }
 
-// BeginPlan starts a plan for a project, and completes its lock and its runtime.
+// BeginPlan starts a plan for a project, and completes the project's lock and runtime.
 func BeginPlan(fsys fs.FS, proj *project.Project, kctrl project.Build) (*plan.Plan, error) {
 	p, err := NewProjectPlan(fsys, proj, kctrl)
 	if err != nil {

@@ -21,7 +21,7 @@ import (
 	"golang.org/x/mod/module"
 )
 
-// kindParts collects the files of an own kind.
+// kindParts collects the files of a kind that the project defines.
 func kindParts(c *partList, o Kind) {
 	if !o.API {
 		return
@@ -68,10 +68,10 @@ func kindParts(c *partList, o Kind) {
 		lists)
 }
 
-// WriteKind writes the types, the sample and the roles of an own kind.
+// WriteKind writes the types, the sample and the roles of a kind that the project defines.
 func (r *Rendering) WriteKind(o Kind) error { return r.write(kindParts, o) }
 
-// kindFiles renders an own kind, with the controller that create api adds.
+// kindFiles renders a kind that the project defines, with the controller that create api adds.
 func kindFiles(o Kind) []featureFiles {
 	if !o.API {
 		return nil
@@ -85,14 +85,14 @@ func kindPromises(o Kind) []promise {
 	return []promise{{o.API, "api", "true", "false", o.View.TypesFile(), o.View.Kind}}
 }
 
-// registerKind registers the Go types that the project uses of a kind in the manager's scheme.
+// registerKind registers the Go types of a kind, if the project uses them, in the manager's scheme.
 func registerKind(r *register.Registration, o Kind) {
 	if o.API || o.Path != "" && layout.UsesTypes(o.Resource) {
 		r.AddAPI(o.View.ImportPath, o.View.Alias)
 	}
 }
 
-// maxCRDName limits <plural>.<group>, so that file systems accept the name of the file <group>_<plural>.yaml.
+// maxCRDName limits the length of <plural>.<group>, so that file systems accept the file name <group>_<plural>.yaml.
 const maxCRDName = 250
 
 // CheckServed rejects a kind that API servers would reject, or whose package path Go would reject.
@@ -153,7 +153,7 @@ func controllerPart(c *partList, o Kind, name string) {
 	}
 }
 
-// controllerFiles renders all controllers except the one that is created with an own kind.
+// controllerFiles renders all controllers except the one that create api writes with the kind.
 func controllerFiles(o Kind) []featureFiles {
 	names := slices.Clone(o.Controllers)
 	if o.Controller && !o.API {
@@ -188,8 +188,8 @@ func registerControllers(r *register.Registration, o Kind) {
 	}
 }
 
-// admissionParts collects the files of the webhooks and the policy of a kind. For an external kind they include the
-// objects that tests send.
+// admissionParts collects the files of the webhooks and the policy of a kind. For an external kind it includes the
+// objects that the tests send.
 func admissionParts(c *partList, o Kind) {
 	for _, a := range layout.AdmissionsOf(o.Resource) {
 		admissionPart(c, o, a, templates.AdmissionView{KindView: o.View, Foreign: !o.API})
@@ -275,7 +275,7 @@ func WriteConversions(p *plan.Plan, proj *project.Project, spokes []project.Reso
 	return nil
 }
 
-// conversionView returns the view of a conversion and the number of fields that the user must convert.
+// conversionView returns the view of a conversion, and the number of fields that the user must convert.
 func conversionView(p *plan.Plan, proj *project.Project, hub, spoke project.Resource,
 	header string) (templates.ConversionView, int, error) {
 	view := templates.NewConversion(header, templates.NewKind(layout.KindNames(proj, spoke, header)),
@@ -304,7 +304,7 @@ func conversionView(p *plan.Plan, proj *project.Project, hub, spoke project.Reso
 	return view, functions.Left, nil
 }
 
-// takenIn returns the names that the package of the conversions declares in other files.
+// takenIn returns the names that other files of the conversions' package declare.
 func takenIn(p *plan.Plan, spoke templates.KindView) (map[string]bool, error) {
 	files, err := gosource.GoFiles(p, spoke.ConversionFolder)
 	if err != nil {
@@ -339,7 +339,7 @@ func conversionPromises(o Kind) []promise {
 	return []promise{{o.Hub != "", "hub", o.Hub, `""`, o.View.ConversionFile(".go"), o.View.Conversion}}
 }
 
-// registerConversions registers the conversions of a kind, which is their hub.
+// registerConversions registers the conversions of a kind whose hub is o.
 func registerConversions(r *register.Registration, o Kind) {
 	spokes := layout.SpokesOf(o.project, o.Resource)
 	if len(spokes) == 0 {

@@ -27,16 +27,16 @@ import (
 	apivalidation "k8s.io/apimachinery/pkg/util/validation"
 )
 
-// Shape defines the fields and names of a kind by the flags of create api. The zero value is an example kind with a
-// message.
+// Shape defines the fields and names of a kind with the flags of create api. The zero value defines an example kind
+// with the field message.
 type Shape struct {
 	// Fields and StatusFields are the fields of spec and status, as package fields reads them.
 	Fields, StatusFields []string
-	// ShortNames and Categories are additional names of the resource for kubectl.
+	// ShortNames and Categories are additional names that kubectl accepts for the resource.
 	ShortNames, Categories []string
-	// Columns are the columns of kubectl get, as NAME:TYPE:PATH.
+	// Columns are the columns that kubectl get prints, as NAME:TYPE:PATH.
 	Columns []string
-	// Scale has the paths of the scale subresource; "default" adds the fields for it.
+	// Scale has the paths of the scale subresource; "default" adds fields for it.
 	Scale string
 }
 
@@ -45,13 +45,14 @@ func (s Shape) IsZero() bool {
 	return len(s.Fields)+len(s.StatusFields)+len(s.ShortNames)+len(s.Categories)+len(s.Columns) == 0 && s.Scale == ""
 }
 
-// shaped is a kind with its fields, or a further version with its additional fields.
+// shaped is a kind with its fields, or a second or later version with its additional fields.
 type shaped struct {
 	kind  templates.KindView
 	model *fields.Model // nil without flags for fields
 }
 
-// shape parses the flags in opts that define the fields of a kind. resource means that the command writes its types.
+// shape parses the flags in opts that define the fields of a kind. resource means that the command writes the kind's
+// types.
 func shape(p *plan.Plan, proj *project.Project, r project.Resource, kind templates.KindView, opts KindOptions,
 	resource bool) (shaped, error) {
 	if opts.Operand != nil {
@@ -116,8 +117,8 @@ func shape(p *plan.Plan, proj *project.Project, r project.Resource, kind templat
 	return shaped{kind, model}, nil
 }
 
-// WithSample makes the test of a controller load its object from the sample if the types exist and are not the
-// example's: kctrl cannot know which values are valid then.
+// WithSample makes the test of a controller load its object from the sample, if the types exist and differ from the
+// example's, because kctrl then cannot know which values are valid.
 func WithSample(p *plan.Plan, proj *project.Project, r project.Resource, kind templates.KindView,
 	written bool) (templates.KindView, error) {
 	if _, further := layout.VersionBefore(proj, r); written && !further || !r.API {
@@ -214,7 +215,7 @@ func namesMarker(s Shape, r project.Resource) (string, error) {
 	return marker, errors.Join(errs...)
 }
 
-// describe sets the template data about fields.
+// describe sets the template data about the fields.
 func describe(kind *templates.KindView, model *fields.Model) error {
 	view := &kind.Fields
 	golang := model.Golang()
@@ -266,7 +267,7 @@ func describe(kind *templates.KindView, model *fields.Model) error {
 	return nil
 }
 
-// aliasOf returns the alias that an import needs, or "" if its path ends in the name.
+// aliasOf returns the alias that an import needs, or "" if the import path ends in the name.
 func aliasOf(name, importPath string) string {
 	if strings.HasSuffix(importPath, "/"+name) {
 		return ""
@@ -296,7 +297,7 @@ func declares(source []byte, name string) bool {
 	return err == nil && structOf(file, name) != nil
 }
 
-// extendTypes adds the additional fields of a further version to its copied structs.
+// extendTypes adds the additional fields of a second or later version to the copied structs.
 func (s shaped) extendTypes(name string, source []byte) ([]byte, error) {
 	if s.model == nil {
 		return source, nil
@@ -376,7 +377,7 @@ func structOf(file *ast.File, name string) *ast.StructType {
 	return nil
 }
 
-// jsonOf returns the name of a field in JSON.
+// jsonOf returns the JSON name of a field.
 func jsonOf(f *ast.Field) string {
 	if f.Tag == nil {
 		return ""
@@ -389,7 +390,7 @@ func jsonOf(f *ast.Field) string {
 	return name
 }
 
-// addImports adds imports that a file lacks under the wanted names.
+// addImports adds the wanted imports that a file lacks, under the wanted names.
 func addImports(name string, source []byte, wanted map[string]string) ([]byte, error) {
 	set := token.NewFileSet()
 	file, err := parser.ParseFile(set, name, source, parser.ImportsOnly)
@@ -419,7 +420,7 @@ func addImports(name string, source []byte, wanted map[string]string) ([]byte, e
 	return slices.Concat(source[:at], []byte(text), source[at:]), nil
 }
 
-// extendSample adds the additional fields of a further version to its copied sample.
+// extendSample adds the additional fields of a second or later version to the copied sample.
 func (s shaped) extendSample(name string, text []byte) ([]byte, error) {
 	if s.model == nil || s.model.Empty() {
 		return text, nil

@@ -10,17 +10,18 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/scaffold/project"
 )
 
-// Operand is the workload that a controller runs for each object: a Deployment of the image that the object names.
+// Operand is the workload that a controller runs for each object: a Deployment with the image that the object
+// specifies.
 type Operand struct {
-	// Image is the default image. Empty means that each object must name one.
+	// Image is the default image. Empty means that each object must specify one.
 	Image string
-	// Port is the containers' port, for which the controller creates a Service. 0 means none.
+	// Port is the containers' port, for which the controller creates a Service. 0 means no Service.
 	Port int
 	// Finalizer makes the controller clean up before an object is deleted.
 	Finalizer bool
 }
 
-// Validate rejects invalid options, and options that do not fit the kind. A nil Operand is valid.
+// Validate rejects invalid options, and options that the kind does not support. A nil Operand is valid.
 func (o *Operand) Validate(resource, controller, namespaced bool) error {
 	message, hint := "", ""
 	switch {

@@ -15,15 +15,15 @@ import (
 // part is a file that a project has because of its kinds.
 type part struct {
 	File
-	// write plans the content. It is nil for files of generators, and for those that depend on the whole project.
+	// write plans the content. It is nil for files that generators write, and for files that depend on the whole project.
 	write func(*Rendering) error
 }
 
-// Listing is an item of a list in the kustomization of a directory.
+// Listing is an item in a list of a directory's kustomization.
 type Listing struct{ Folder, List, Item string }
 
-// partsOf returns the files that a project has because of its kinds, each once. It omits the files that every project
-// has.
+// partsOf returns the files that a project has because of its kinds, without duplicates. It omits the files that every
+// project has.
 func partsOf(proj *project.Project) []part {
 	c := &partList{seen: map[string]bool{}}
 	for _, o := range Kinds(proj, "") {
@@ -35,7 +35,7 @@ func partsOf(proj *project.Project) []part {
 	return c.parts
 }
 
-// isNew reports whether a part was never in the project.
+// isNew reports whether the project never had a part.
 func (p part) isNew(of *plan.Plan) (bool, error) {
 	if p.Kustomization {
 		if _, found, err := templated.Kustomization(of, path.Dir(p.Path)); err != nil || found {
@@ -45,7 +45,7 @@ func (p part) isNew(of *plan.Plan) (bool, error) {
 	return templated.IsNew(of, p.Path)
 }
 
-// addListings lists files in kustomizations, with one edit per list.
+// addListings adds files to kustomizations, with one edit per list.
 func addListings(p *plan.Plan, added []part) error {
 	var lists []Listing
 	items := map[Listing][]string{}
@@ -71,7 +71,7 @@ type partList struct {
 	seen  map[string]bool // by path
 }
 
-// add adds a file once. Its ID begins with its template.
+// add adds a file unless the list has it. The ID of the file begins with the name of its template.
 func (c *partList) add(f File, write func(*Rendering) error) {
 	if !c.seen[f.Path] {
 		c.seen[f.Path] = true
@@ -81,7 +81,7 @@ func (c *partList) add(f File, write func(*Rendering) error) {
 	}
 }
 
-// addEach adds the files of templates for one view. owner is part of their ids.
+// addEach adds the files that a list of templates renders for one view. owner is part of their IDs.
 func addEach[V any](c *partList, list []templates.Template[V], view V, owner string) {
 	for _, t := range list {
 		c.add(File{Path: t.Path(view), ID: t.ID + " " + owner}, func(r *Rendering) error {

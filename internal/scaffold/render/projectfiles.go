@@ -14,8 +14,8 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/templates"
 )
 
-// WriteProjectFiles plans the files that every project has. With beside, existing files of the user are kept and noted
-// if the project does not depend on them.
+// WriteProjectFiles plans the files that every project has. If beside is set, it keeps and notes the user's existing
+// files on which the project does not depend.
 func WriteProjectFiles(p *plan.Plan, proj *project.Project, kctrl project.Build, beside bool) error {
 	view, err := ProjectView(p, proj, kctrl)
 	if err != nil {
@@ -50,7 +50,7 @@ func ProjectView(p *plan.Plan, proj *project.Project, kctrl project.Build) (temp
 	}), err
 }
 
-// keeps reports whether the user has a different file at the path of an optional one, and notes it.
+// keeps reports whether the user has a different file at the path of an optional file, and adds a note about it.
 func keeps(p *plan.Plan, t templates.Template[templates.ProjectView], view templates.ProjectView) bool {
 	name := t.Path(view)
 	there, err := p.Read(name)

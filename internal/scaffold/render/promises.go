@@ -33,8 +33,8 @@ func (c promise) check(p *plan.Plan, o Kind) error {
 	}
 }
 
-// checkDeclared rejects a project with a kind or a controller that no Go file declares: its registration would not
-// compile.
+// checkDeclared rejects a project with a kind or a controller that no Go file declares, because the registration would
+// not compile.
 func checkDeclared(p *plan.Plan, proj *project.Project) error {
 	var errs []error
 	for _, o := range Kinds(proj, "") {
@@ -55,7 +55,7 @@ func checkTypes(p *plan.Plan, kind templates.KindView) error {
 	return gosource.CheckUndeclared(p, kind.Folder, kind.TypesFile(), names)
 }
 
-// checkReconciler rejects a controller if another file of its package already declares the Go type.
+// checkReconciler rejects a controller if another file of its package already declares its Go type.
 func checkReconciler(p *plan.Plan, kind templates.KindView) error {
 	return gosource.CheckUndeclared(p, kind.ControllerFolder, kind.ControllerFile(".go"), []string{kind.Reconciler})
 }

@@ -22,7 +22,7 @@ func NewProjectPlan(fsys fs.FS, proj *project.Project, kctrl project.Build) (*pl
 }
 
 // RebuildLock rebuilds a missing lock. It records every file that is identical to what kctrl would write now.
-// Generators record their files when they run.
+// Generators record their own files when they run.
 func RebuildLock(p *plan.Plan, proj *project.Project, kctrl project.Build) error {
 	lock, onDisk, err := p.Lock()
 	if err != nil || onDisk {
@@ -33,7 +33,7 @@ func RebuildLock(p *plan.Plan, proj *project.Project, kctrl project.Build) error
 		return err
 	}
 	for e := range again.Lock.All() {
-		// An unreadable file is not recorded.
+		// RebuildLock does not record a file that it cannot read.
 		if c, err := p.Lookup(e.Path); err == nil && c.Before != nil && !again.Lock.Touched(e.Path, c.Before) {
 			lock.Add(e)
 		}
@@ -41,7 +41,7 @@ func RebuildLock(p *plan.Plan, proj *project.Project, kctrl project.Build) error
 	return nil
 }
 
-// renderAgain renders a project with the header on disk, which it records if it is the license's.
+// renderAgain renders a project with the header on disk. It records the header if it is that of the license.
 func renderAgain(p *plan.Plan, proj *project.Project, kctrl project.Build) (Tree, error) {
 	header, err := fs.ReadFile(p.FS(), layout.BoilerplateFile)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {

@@ -47,8 +47,8 @@ func WriteRegistration(p *plan.Plan, proj *project.Project) error {
 	return errors.Join(g.EnsureRegistered(p), g.Follow(p, isKnown))
 }
 
-// registerView returns the manager's registration: each API package, controller and webhook once, in the order of
-// PROJECT, and after the packages of PROJECT those that it does not list.
+// registerView returns the manager's registration. It has each API package, controller and webhook once, in the order
+// of PROJECT, followed by the API packages that PROJECT does not list.
 func registerView(g register.Program, proj *project.Project, header string,
 	others []string) (templates.RegisterView, error) {
 	r := register.NewRegistration(g, header)
@@ -58,7 +58,7 @@ func registerView(g register.Program, proj *project.Project, header string,
 		}
 	}
 	for _, path := range others {
-		r.AddAPI(path, templates.Alias(path)) // PROJECT may have added it already
+		r.AddAPI(path, templates.Alias(path)) // PROJECT may already have added it
 	}
 	return r.Result()
 }

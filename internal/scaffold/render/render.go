@@ -14,11 +14,12 @@ import (
 	"github.com/spf13/afero"
 )
 
-// Env has the inputs of a rendering besides PROJECT.
+// Env has the inputs of a rendering in addition to PROJECT.
 type Env struct {
-	// Header is hack/boilerplate.go.txt of the project, with a year. Empty means that Go files have no header.
+	// Header is the project's hack/boilerplate.go.txt, with a year. Empty means that Go files have no header.
 	Header []byte
-	// GoMod is the project's go.mod. Its requirements for the Go types of external kinds are kept. It may be nil.
+	// GoMod is the project's go.mod. The rendered go.mod keeps its requirements for the Go types of external kinds. It may
+	// be nil.
 	GoMod []byte
 	// Skip are features to omit, such as those in [Tree.Failed].
 	Skip []Failed
@@ -28,7 +29,7 @@ type Env struct {
 
 // Failed is a feature of a kind that cannot be rendered.
 type Failed struct {
-	// Resource is the index of the kind in the project, and Feature the name of the feature.
+	// Resource is the index of the kind in the project, and Feature is the name of the feature.
 	Resource int
 	Feature  string
 	Err      error
@@ -39,9 +40,9 @@ func (f Failed) is(resource int, name string) bool {
 	return f.Resource == resource && f.Feature == name
 }
 
-// Render returns all files that kctrl writes for a project, except those of generators. It depends only on its
-// arguments. The types of a further version are copied from those that Render writes for the first one, whereas
-// commands that add a version copy the user's types.
+// Render returns all files that kctrl writes for a project, except those of generators. The result depends only on the
+// arguments. The types of a second or later version are copied from the types that Render writes for the first version,
+// whereas commands that add a version copy the user's types.
 func Render(proj *project.Project, env Env) (Tree, error) {
 	memory := afero.NewMemMapFs()
 	if err := afero.WriteFile(memory, layout.BoilerplateFile, env.Header, 0o644); err != nil {
@@ -82,8 +83,8 @@ func (r *Rendering) Kind(of project.Resource) Kind {
 		View: templates.NewKind(layout.KindNames(r.project, of, r.Header))}
 }
 
-// write plans the files that collect returns for a kind. Kustomizations list only files that are new to the project:
-// the user removed the unlisted old ones.
+// write plans the files that collect returns for a kind. It adds only files that are new to the project to
+// kustomizations, because the user removed older files that are not listed.
 func (r *Rendering) write(collect func(*partList, Kind), o Kind) error {
 	c := &partList{seen: map[string]bool{}}
 	collect(c, o)
@@ -142,7 +143,7 @@ func (r *Rendering) features(skip []Failed) []Failed {
 	return failed
 }
 
-// storage marks the storage version of kinds with several versions.
+// storage marks the storage version of each kind with several versions.
 func (r *Rendering) storage() error {
 	var errs []error
 	for _, v := range r.project.Resources {
@@ -166,7 +167,8 @@ func EnvOf(p *plan.Plan, header []byte, kctrl project.Build) (Env, error) {
 	return Env{Header: header, GoMod: text, Kctrl: kctrl}, nil
 }
 
-// renderKind renders the types, the sample and the roles of an own kind, and the controller created with it.
+// renderKind renders the types, the sample and the roles of a kind that the project defines, and the controller that
+// create api adds.
 func renderKind(r *Rendering, o Kind) error {
 	opts := KindOptions{}
 	if err := opts.setFlags(o.APIFlags); err != nil {
@@ -192,7 +194,7 @@ func renderKind(r *Rendering, o Kind) error {
 	)
 }
 
-// Controller writes the controller of a kind with the given name, which may be empty.
+// Controller writes a controller of a kind. The name is empty for the controller with the name of the kind.
 func (r *Rendering) Controller(o Kind, name string) error {
 	if name != "" || !o.API { // it does not depend on the kind's fields
 		names := layout.KindNames(r.project, o.Resource, r.Header)

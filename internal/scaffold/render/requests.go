@@ -17,18 +17,18 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/templates"
 )
 
-// Requests select the requests that a webhook or a policy decides about, and define what happens while it cannot
-// answer. The zero value selects creations and updates, and rejects them then.
+// Requests select the requests that a webhook or a policy handles, and the result of these requests while it cannot
+// answer. The zero value selects creations and updates, and rejects them in that case.
 type Requests struct {
 	// Verbs are create, update, delete and connect. Empty means the first two.
 	Verbs []string
 	// FailurePolicy is fail or ignore. Empty means fail.
 	FailurePolicy string
-	// Timeout is how long API servers wait for a webhook: whole seconds up to 30. Zero means 10.
+	// Timeout is the time that API servers wait for a webhook, in whole seconds up to 30. Zero means 10 seconds.
 	Timeout time.Duration
-	// NamespaceSelector and ObjectSelector are label selectors in kubectl's syntax. Empty ones select everything.
+	// NamespaceSelector and ObjectSelector are label selectors in kubectl's syntax. An empty selector selects everything.
 	NamespaceSelector, ObjectSelector string
-	// MatchConditions have the form name=expression, where the CEL expression must be true.
+	// MatchConditions have the form name=expression. The CEL expression must be true for the requests to handle.
 	MatchConditions []string
 }
 
@@ -75,7 +75,7 @@ func WrongOption(flag, got, want, hint string) error {
 		Class: diagnostic.ErrUsage}
 }
 
-// selection has the selectors in the fields of the API.
+// selection has the selectors in the form of the API's fields.
 type selection struct {
 	NamespaceSelector *metav1.LabelSelector `json:"namespaceSelector,omitempty"`
 	ObjectSelector    *metav1.LabelSelector `json:"objectSelector,omitempty"`
@@ -120,7 +120,7 @@ func (r Requests) selection() (selection, error) {
 }
 
 // view returns the template data about the requests. Webhooks for external kinds exclude the namespaces of the operator
-// and of the control plane. Otherwise a stopped manager could block the objects that it needs to start.
+// and of the control plane, because otherwise a stopped manager could block the objects that it needs to start.
 func (r Requests) view(kind templates.KindView, foreign bool) (webhook, policy templates.AdmissionView, err error) {
 	s, err := r.selection()
 	if err != nil {
@@ -149,7 +149,7 @@ func (r Requests) view(kind templates.KindView, foreign bool) (webhook, policy t
 	return webhook, policy, nil
 }
 
-// matchingLabels returns labels that match a selector, as far as the selector requires labels.
+// matchingLabels returns labels that satisfy the label requirements of a selector.
 func matchingLabels(selector *metav1.LabelSelector) map[string]string {
 	if selector == nil {
 		return nil
@@ -169,7 +169,7 @@ func matchingLabels(selector *metav1.LabelSelector) map[string]string {
 	return labels
 }
 
-// compactJSON returns readable JSON that fits between the back quotes of a marker, or "" for nil.
+// compactJSON returns readable JSON that fits between the backquotes of a marker, or "" for nil.
 func compactJSON(value any) string {
 	var b bytes.Buffer
 	encoder := json.NewEncoder(&b)
@@ -183,8 +183,8 @@ func compactJSON(value any) string {
 	return text
 }
 
-// policyRules parses --rule flags of the form message=expression, where the CEL expression must be true. A rule that
-// uses oldObject or object applies only to requests that have one, like the rules of CRDs.
+// policyRules parses --rule flags of the form message=expression, where the CEL expression must be true. Like the rules
+// of CRDs, a rule that uses oldObject or object applies only to requests that have this object.
 func (o AdmissionOptions) policyRules(verbs []string) ([]templates.PolicyRule, error) {
 	var rules []templates.PolicyRule
 	for _, text := range o.Rules {
@@ -209,8 +209,8 @@ var (
 	absenceHandling = regexp.MustCompile(`\b(object|oldObject) *[!=]= *null\b|\brequest\.operation\b`)
 )
 
-// WhereThereIs returns an expression that is true for requests without the object it uses: oldObject in creations, and
-// object in deletions. An expression that checks this itself is unchanged.
+// WhereThereIs returns an expression that is true for requests without the object that it uses: creations have no
+// oldObject, and deletions have no object. It returns an expression that already checks this unchanged.
 func WhereThereIs(expression string, verbs []string) string {
 	if absenceHandling.MatchString(expression) {
 		return expression

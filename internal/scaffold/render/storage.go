@@ -13,11 +13,11 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/templates"
 )
 
-// StorageMarker marks the version of a kind that API servers store.
+// StorageMarker marks the version of a kind in which API servers store objects.
 const StorageMarker = "+kubebuilder:storageversion"
 
-// MarkStored marks one version of a kind as the stored one: the new version if wanted, else the marked one or the
-// oldest.
+// MarkStored marks one version of a kind as the storage version: the new version if wanted is set, else the version
+// that already has the marker, or the oldest version.
 func MarkStored(p *plan.Plan, proj *project.Project, r project.Resource, wanted bool) error {
 	older, found := layout.VersionBefore(proj, r)
 	if !found && !wanted {

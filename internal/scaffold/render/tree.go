@@ -19,7 +19,7 @@ type Tree struct {
 	// FS and Lock have all rendered files, without the output of generators.
 	fs.FS
 	Lock *project.Lock
-	// Failed are the features that this kctrl cannot render. Their files have no content.
+	// Failed are the features that this kctrl cannot render. The files of these features have no content.
 	Failed []Failed
 
 	files map[string]File
@@ -29,20 +29,20 @@ type Tree struct {
 // File is a file of a [Tree].
 type File struct {
 	Path string
-	// ID identifies the file in every layout of the project. It is empty if every project has the file.
+	// ID identifies the file in all layouts of the project. It is empty for a file that every project has.
 	ID string
-	// Template identifies the template, as in PROJECT.lock.
+	// Template identifies the template, in the same way as PROJECT.lock.
 	Template string
 	Owner    plan.Owner
-	// Content is nil for files of generators and of failed features, and in an outline.
+	// Content is nil for files that generators write, for files of failed features, and in an outline.
 	Content []byte
-	// Kustomization means that the file may have any name that kustomize accepts.
+	// Kustomization means that the file can have any name that kustomize accepts.
 	Kustomization bool
 	// Listings are the items of kustomizations that name the file.
 	Listings []Listing
 }
 
-// NewTree returns a tree of some files, without FS and Lock.
+// NewTree returns a tree with the given files, without FS and Lock.
 func NewTree(files ...File) Tree {
 	t := Tree{files: map[string]File{}}
 	for _, f := range files {
@@ -52,7 +52,8 @@ func NewTree(files ...File) Tree {
 	return t
 }
 
-// Outline returns the files of a project without their content. It needs no flags of features, and always succeeds.
+// Outline returns the files of a project without their content. It does not need the flags of features, and always
+// succeeds.
 func Outline(proj *project.Project) Tree {
 	var files []File
 	for _, t := range templates.Project() {
@@ -68,7 +69,7 @@ func Outline(proj *project.Project) Tree {
 func isKustomization(name string) bool { return path.Base(name) == "kustomization.yaml" }
 
 // Files returns the files of the tree, ordered by path. It omits PROJECT, modules, the bundled runtime and the header
-// of Go files, which are edited in their own ways.
+// of Go files, for which commands have separate edits.
 func (t Tree) Files() []File {
 	all := make([]File, 0, len(t.paths))
 	for _, name := range t.paths {
@@ -83,7 +84,7 @@ func (t Tree) File(name string) (File, bool) {
 	return f, found
 }
 
-// tree returns the rendered files of a project, together with the outline of the others.
+// tree returns the rendered files of a project, and the outline of all other files.
 func (r *Rendering) tree(proj *project.Project, failed []Failed) (Tree, error) {
 	memory := afero.NewMemMapFs()
 	outline := Outline(proj)
@@ -111,7 +112,7 @@ func (r *Rendering) tree(proj *project.Project, failed []Failed) (Tree, error) {
 	return tree, err
 }
 
-// isEditedApart reports whether a file is edited in its own way.
+// isEditedApart reports whether commands have a separate edit for a file.
 func isEditedApart(name string) bool {
 	return slices.Contains([]string{project.File, layout.BoilerplateFile}, name) ||
 		slices.Contains([]string{layout.GoModFile, "go.sum"}, path.Base(name)) ||

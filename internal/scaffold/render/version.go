@@ -17,8 +17,8 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/templates"
 )
 
-// writeTypes plans the Go type of a kind: a copy of the oldest version's current type, or the template. A package that
-// already has the type, because the user wrote it, keeps it.
+// writeTypes plans the Go type of a kind. It copies the current type of the oldest version, or renders the template if
+// the kind is new. If the user already wrote the type in the package, it keeps the type.
 func writeTypes(p *plan.Plan, proj *project.Project, r project.Resource, shaped shaped, force bool) error {
 	kind := shaped.kind
 	older, found := layout.VersionBefore(proj, r)
@@ -90,7 +90,8 @@ func declaredIn(p *plan.Plan, folder string) (map[string]bool, error) {
 	return declared, nil
 }
 
-// writeSample plans a sample of a kind: a copy of the oldest version's current sample, or the template.
+// writeSample plans a sample of a kind. It copies the current sample of the oldest version, or renders the template if
+// the kind is new.
 func writeSample(p *plan.Plan, proj *project.Project, r project.Resource, shaped shaped, force bool) error {
 	kind := shaped.kind
 	older, found := layout.VersionBefore(proj, r)
@@ -101,7 +102,7 @@ func writeSample(p *plan.Plan, proj *project.Project, r project.Resource, shaped
 	name, target := path.Join(layout.SamplesDir, from.SampleFile), path.Join(layout.SamplesDir, kind.SampleFile)
 	text, err := p.Read(name)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil // the user deleted it, and kctrl does not know valid values of the edited types
+		return nil // the user deleted it, and kctrl does not know valid values for edited types
 	}
 	if err != nil {
 		return err

@@ -14,12 +14,13 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/scaffold/project"
 )
 
-// History returns former content of a file from version control, by its hexadecimal SHA-256 in PROJECT.lock.
+// History returns former content of a file from version control. sha256 is the hexadecimal SHA-256 of the content, as
+// in PROJECT.lock.
 type History func(name, sha256 string) ([]byte, bool)
 
-// Bases are the contents that kctrl wrote of files that were edited later; they are the bases of merges. Git has the
-// content under the path of the file until kctrl merges it. After that git has the merged file, and .kctrl/base the
-// content that kctrl wrote.
+// Bases finds the contents that kctrl wrote to files that were edited later. They are the bases of merges. Until kctrl
+// merges a file, git has this content under the path of the file. After the merge, git has the merged file, and
+// .kctrl/base has the content that kctrl wrote.
 type Bases struct {
 	plan    *plan.Plan
 	history History // nil without version control
@@ -28,18 +29,18 @@ type Bases struct {
 // NewBases returns the bases of a project in a plan. history may be nil.
 func NewBases(p *plan.Plan, history History) Bases { return Bases{p, history} }
 
-// baseFolder has the contents that kctrl wrote of merged files, by hash.
+// baseFolder contains the contents that kctrl wrote to merged files, by hash.
 const baseFolder = ".kctrl/base"
 
-// Keep plans to store the content that kctrl wrote of a merged file.
+// Keep plans to store the content that kctrl wrote to a merged file.
 func (b Bases) Keep(content []byte) error {
 	sum := sha256.Sum256(edit.Plain(content))
 	name := path.Join(baseFolder, hex.EncodeToString(sum[:]))
 	return b.plan.Edit(name, content)
 }
 
-// Of returns the content that kctrl wrote of a file, from .kctrl/base or version control. A file may have several lock
-// entries after a merge of branches or a rename; Of returns the content closest to the current file.
+// Of returns the content that kctrl wrote to a file, from .kctrl/base or version control. After a merge of branches or
+// a rename, a file can have several lock entries; Of then returns the content that is closest to the current file.
 func (b Bases) Of(known []project.LockEntry, ours []byte) (base []byte, found bool) {
 	for _, e := range known {
 		text, ok := b.content(e)
@@ -68,7 +69,7 @@ func (b Bases) Has(e project.LockEntry) bool {
 	return err == nil && e.IsOf(text)
 }
 
-// distance returns the number of lines that only one of two texts has.
+// distance returns the number of lines that only one of the two texts contains.
 func distance(a, b []byte) int {
 	count := map[string]int{}
 	for line := range bytes.Lines(a) {
@@ -84,7 +85,7 @@ func distance(a, b []byte) int {
 	return sum
 }
 
-// Drop plans to delete the contents that no lock entry refers to.
+// Drop plans to delete the contents to which no lock entry refers.
 func (b Bases) Drop() error {
 	entries, err := fs.ReadDir(b.plan.FS(), baseFolder)
 	if errors.Is(err, fs.ErrNotExist) {

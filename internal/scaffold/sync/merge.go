@@ -21,7 +21,7 @@ func (s *syncing) isListOnly(f, now render.File) bool {
 	return err == nil && s.Rewrite == nil && bytes.Equal(base, now.Content)
 }
 
-// updateList plans the items of a kustomization.
+// updateList plans the new items of a kustomization.
 func (s *syncing) updateList(f render.File) error {
 	name, ours, err := s.read(f)
 	if err != nil || ours == nil {
@@ -34,7 +34,8 @@ func (s *syncing) updateList(f render.File) error {
 	return s.plan.Edit(name, text)
 }
 
-// follows reports whether a file follows its template: always if names change, and else if its owner allows it.
+// follows reports whether Sync updates a file when its template changes. It does so always if names change, and
+// otherwise if the file's owner allows it.
 func (s *syncing) follows(f, now render.File, touched bool) bool {
 	switch {
 	case s.Rewrite != nil:
@@ -45,13 +46,14 @@ func (s *syncing) follows(f, now render.File, touched bool) bool {
 	return f.Owner == plan.Shared || f.Owner == plan.User && !touched
 }
 
-// updateMerged plans the new content of a file, merged with the user's edits. A deleted file stays deleted.
+// updateMerged plans the new content of a file, merged with the user's edits. It does not restore a file that the user
+// deleted.
 func (s *syncing) updateMerged(f, now render.File) error {
 	name, ours, err := s.read(f)
 	if err != nil || ours == nil {
 		return err
 	}
-	if name != f.Path { // a kustomization by another name
+	if name != f.Path { // a kustomization with another name
 		f.Path, now.Path = name, name
 	}
 	to, known, touched := now.Path, s.lock.Entries(f.Path), s.lock.Touched(f.Path, ours)
@@ -102,7 +104,7 @@ func (s *syncing) updateMerged(f, now render.File) error {
 	return nil
 }
 
-// isOccupied reports whether a file would replace one of the user's, and records that as a conflict.
+// isOccupied reports whether a file would replace one of the user's files, and records that as a conflict.
 func (s *syncing) isOccupied(from, to string) (bool, error) {
 	if to == from || s.newPath(to) != to {
 		return false, nil
@@ -115,15 +117,15 @@ func (s *syncing) isOccupied(from, to string) (bool, error) {
 	return true, nil
 }
 
-// isPage reports whether kctrl did not write a file and the project is whole without it: a page, or the configuration
-// of a tool.
+// isPage reports whether a file is documentation or the configuration of a tool that kctrl did not write, and without
+// which the project is complete.
 func (s *syncing) isPage(name string) bool {
 	_, known := s.lock.Entry(name)
 	isNeeded := path.Ext(name) == ".go" || strings.HasPrefix(name, "config/") || name == "Makefile" || name == "Dockerfile"
 	return !known && !isNeeded
 }
 
-// merged returns the new content of a file, with the line ends of the current one, and the lines of conflicts.
+// merged returns the new content of a file, with the line ends of the current content, and the lines of conflicts.
 func (s *syncing) merged(f render.File, to string, ours, theirs []byte) (_ []byte, conflicts []int, err error) {
 	plain, base, theirs := edit.Plain(ours), edit.Plain(f.Content), edit.Plain(theirs)
 	if bytes.Equal(base, plain) {
@@ -155,9 +157,9 @@ func (s *syncing) merged(f render.File, to string, ours, theirs []byte) (_ []byt
 	return edit.EndedAs(ours, content), conflicts, nil
 }
 
-// recordEdited moves the entries of an edited file in the lock to its new path, so that it still counts as edited.
-// Later upgrades merge from the content that kctrl writes in the new state. The first content stays in the lock,
-// because git has it.
+// recordEdited moves the lock entries of an edited file to its new path, so that the file still counts as edited. Later
+// upgrades merge from the content that kctrl writes in the new state. The lock also keeps the first content, because
+// git has it.
 func (s *syncing) recordEdited(f render.File, to string, known []project.LockEntry, ours, becomes []byte) error {
 	from, rebased := f.Content, becomes
 	if !slices.ContainsFunc(known, func(e project.LockEntry) bool { return e.IsOf(f.Content) }) {
@@ -172,7 +174,7 @@ func (s *syncing) recordEdited(f render.File, to string, known []project.LockEnt
 				return err
 			}
 		}
-		if s.bases().Has(known[at]) { // otherwise only history has it, and a later revert needs the entry
+		if s.bases().Has(known[at]) { // otherwise only the history has it, and a later revert needs the entry
 			known = slices.Delete(known, at, at+1)
 		}
 	}
@@ -183,8 +185,8 @@ func (s *syncing) recordEdited(f render.File, to string, known []project.LockEnt
 	return nil
 }
 
-// rebased returns the content that an older kctrl wrote of an edited file, and its content in the new state. Both are
-// nil if no history has the content, or if merging it has conflicts.
+// rebased returns the content that an older kctrl wrote to an edited file, and this content in the new state. Both are
+// nil if no history has the content, or if its merge has conflicts.
 func (s *syncing) rebased(f render.File, to string, known []project.LockEntry, ours, becomes []byte) (_, _ []byte) {
 	base, found := s.bases().Of(known, ours)
 	if !found {

@@ -19,31 +19,32 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/scaffold/templated"
 )
 
-// Options are the inputs of Sync besides the trees.
+// Options are the inputs of Sync in addition to the trees.
 type Options struct {
-	// Moved has the new paths of files of the base.
+	// Moved has the new paths of files in the base tree.
 	Moved map[string]string
 	// Rewrite changes the names in a Go file to those of the other tree. It is nil if no names change.
 	Rewrite func(name string, text []byte) ([]byte, error)
-	// Keep moves files that other Go code needs from goes to kept, with the reason.
+	// Keep moves the files that other Go code needs from goes to kept, with the reason.
 	Keep func(goes map[string]bool, kept map[string]string) error
-	// Force removes edited files too, and writes conflicts between the markers of git, with these labels.
+	// Force also removes edited files, and writes conflicts with git's conflict markers and these labels.
 	Force  bool
 	Labels edit.Labels
 	// History returns the former contents of edited files. It may be nil.
 	History History
 }
 
-// Conflict is a file that Sync cannot update. The error has its name, and the line if known.
+// Conflict is a file that Sync cannot update. The error has the file's name, and the line if it is known.
 type Conflict struct {
 	*diagnostic.Error
-	// Kept is set if the project is complete with the file as it is in the plan.
+	// Kept is set if the project is complete when the file stays as it is in the plan.
 	Kept bool
 }
 
-// Sync plans the change of a project from base to want, where both are trees that kctrl renders, and keeps the user's
-// edits. disk is the plan that reads the files. For files without content in both trees, Sync changes only the items of
-// kustomizations. Conflicts are ordered by path; if any is not kept, the plan must not be applied.
+// Sync plans the change of a project from base to want, which are both trees that kctrl renders, and keeps the user's
+// edits. It reads files through the plan disk. For files that have no content in either tree, Sync changes only the
+// items of kustomizations. Conflicts are ordered by path. If the Kept field of any conflict is false, the caller must
+// not apply the plan.
 func Sync(disk *plan.Plan, base, want render.Tree, opts Options) ([]Conflict, error) {
 	lock, _, err := disk.Lock()
 	if err != nil {
@@ -61,14 +62,14 @@ type syncing struct {
 	plan       *plan.Plan
 	lock       *project.Lock
 	base, want render.Tree
-	// stays are files of the base that kustomizations still list, although want does not have them.
+	// stays are files of base that want does not have, but that kustomizations still list.
 	stays     map[string]bool
 	conflicts []Conflict
 }
 
 func (s *syncing) bases() Bases { return NewBases(s.plan, s.History) }
 
-// newPath returns the new path of a file of the base.
+// newPath returns the new path of a file in base.
 func (s *syncing) newPath(name string) string {
 	if to := s.Moved[name]; to != "" {
 		return to
@@ -76,7 +77,7 @@ func (s *syncing) newPath(name string) string {
 	return name
 }
 
-// successor returns the file of want that replaces a file of the base.
+// successor returns the file in want that replaces a file in base.
 func (s *syncing) successor(f render.File) (render.File, bool) { return s.want.File(s.newPath(f.Path)) }
 
 func (s *syncing) conflict(name string, line int, kept bool, message, hint string) {
@@ -84,7 +85,7 @@ func (s *syncing) conflict(name string, line int, kept bool, message, hint strin
 	s.conflicts = append(s.conflicts, Conflict{&diagnostic.Error{Pos: pos, Message: message, Hint: hint}, kept})
 }
 
-// Occupied is the error for a file whose new path is another file's.
+// Occupied returns the error for a file whose new path belongs to another file.
 func Occupied(from, to string) *diagnostic.Error {
 	return &diagnostic.Error{
 		Pos:     token.Position{Filename: from},
@@ -93,8 +94,8 @@ func Occupied(from, to string) *diagnostic.Error {
 	}
 }
 
-// read returns the current name and content of a file; a kustomization may have another name. text is nil if the file
-// does not exist.
+// read returns the current name and content of a file. A kustomization can have another name than in the tree. text is
+// nil if the file does not exist.
 func (s *syncing) read(f render.File) (name string, text []byte, err error) {
 	name = f.Path
 	if f.Kustomization {
@@ -109,11 +110,11 @@ func (s *syncing) read(f render.File) (name string, text []byte, err error) {
 	return name, text, err
 }
 
-// remove plans the deletion of files that the project no longer has.
+// remove plans to delete the files that the project no longer has.
 func (s *syncing) remove() error {
 	goes, kept := map[string]bool{}, map[string]string{}
 	var lists []render.File
-	others, err := render.OthersWebhooks(s.plan) // they may serve more than PROJECT lists
+	others, err := render.OthersWebhooks(s.plan) // they may serve more webhooks than PROJECT lists
 	if err != nil {
 		return err
 	}
@@ -163,7 +164,7 @@ const (
 	keptHint      = "the same command with --force deletes it, or delete it by hand"
 )
 
-// removeList plans the deletion of a kustomization, unless the user listed files in it.
+// removeList plans to delete a kustomization, unless the user listed files in it.
 func (s *syncing) removeList(f render.File) error {
 	name, text, err := s.read(f)
 	if err != nil || text == nil {
@@ -184,8 +185,8 @@ func (s *syncing) removeList(f render.File) error {
 	return s.plan.Edit(name, text)
 }
 
-// relisted returns a kustomization that lists the files of want under their new names, and from the removed files only
-// those in stays.
+// relisted returns a kustomization that lists the files of want under their new names. Of the removed files, it lists
+// only those in stays.
 func (s *syncing) relisted(name string, text []byte, stays map[string]bool) ([]byte, error) {
 	for _, f := range s.base.Files() {
 		now, found := s.successor(f)
@@ -206,7 +207,7 @@ func (s *syncing) relisted(name string, text []byte, stays map[string]bool) ([]b
 	return text, nil
 }
 
-// removeGenerated plans the deletion of generated Go files in packages that lose all other files.
+// removeGenerated plans to delete the generated Go files of packages that lose all other files.
 func (s *syncing) removeGenerated(goes map[string]bool) error {
 	dirs := map[string]bool{}
 	for name := range goes {
@@ -251,7 +252,7 @@ func (s *syncing) create() error {
 	return errors.Join(errs...)
 }
 
-// update plans the new content of files that both trees have.
+// update plans the new content of files that are in both trees.
 func (s *syncing) update() error {
 	var errs []error
 	for _, f := range s.base.Files() {
@@ -269,8 +270,8 @@ func (s *syncing) update() error {
 	return errors.Join(errs...)
 }
 
-// updateGenerated plans the deletion of a generated file that moves, or its replacement while no generator has written
-// it.
+// updateGenerated plans to delete a generated file that moves, or to replace its content while no generator has written
+// the file.
 func (s *syncing) updateGenerated(f, now render.File) error {
 	if f.Path != now.Path {
 		return s.plan.Delete(f.Path)

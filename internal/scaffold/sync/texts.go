@@ -28,8 +28,8 @@ func lexemesOf(text []byte) []lexeme {
 	}
 }
 
-// changedTexts returns the one-line comments and string literals that differ between two Go files whose tokens are of
-// the same kinds. Edits next to such a text then do not conflict with its change.
+// changedTexts returns the one-line comments and string literals that differ between two Go files whose tokens have the
+// same kinds. If they are replaced first, the user's edits next to them cause no conflict.
 func changedTexts(was, becomes []byte) map[string]string {
 	old, now := lexemesOf(was), lexemesOf(becomes)
 	if len(old) != len(now) {

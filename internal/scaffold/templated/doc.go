@@ -1,3 +1,2 @@
-// Package templated plans the files that templates render, with the header of the project, and lists them in
-// kustomizations.
+// Package templated plans the files that templates render, with the project's header, and adds them to kustomizations.
 package templated

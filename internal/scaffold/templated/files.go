@@ -13,7 +13,7 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/templates"
 )
 
-// GoHeader returns the header of a new Go file: the project's boilerplate with the year and an empty line, or nothing.
+// GoHeader returns the header for a new Go file: the project's boilerplate with the year and an empty line, or "".
 func GoHeader(p *plan.Plan) (string, error) {
 	text, err := p.Read(layout.BoilerplateFile)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -41,7 +41,7 @@ func RenderAll[V any](p *plan.Plan, list []templates.Template[V], view V, force 
 	return errors.Join(errs...)
 }
 
-// RenderUnlessEdited plans a file that the command does not mention. It keeps a file that the user edited.
+// RenderUnlessEdited plans a file that is not the subject of the command. It keeps a file that the user edited.
 func RenderUnlessEdited[V any](p *plan.Plan, t templates.Template[V], view V) error {
 	lock, _, err := p.Lock()
 	if err != nil {
@@ -53,7 +53,7 @@ func RenderUnlessEdited[V any](p *plan.Plan, t templates.Template[V], view V) er
 	return Render(p, t, view, false)
 }
 
-// Render plans one file. force replaces edits of the user.
+// Render plans one file. force replaces the user's edits.
 func Render[V any](p *plan.Plan, t templates.Template[V], view V, force bool) error {
 	content, err := t.Render(view)
 	if err != nil {
@@ -62,7 +62,7 @@ func Render[V any](p *plan.Plan, t templates.Template[V], view V, force bool) er
 	return p.WriteFile(plan.File{Path: t.Path(view), Content: content, Template: t.Source(), Owner: t.Owner, Force: force})
 }
 
-// WriteProject plans the PROJECT file. It is not recorded in the lock: users may edit it at any time.
+// WriteProject plans the PROJECT file. The lock does not record this file, because users may edit it at any time.
 func WriteProject(p *plan.Plan, proj *project.Project) error {
 	text, err := proj.Marshal()
 	if err != nil {

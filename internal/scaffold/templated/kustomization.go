@@ -21,9 +21,9 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Kustomization returns the path of a directory's kustomization under any file name that kustomize accepts. If none
-// exists, found is false and the path is that of a new one. Two of them are a *diagnostic.Error, because kustomize
-// rejects the directory.
+// Kustomization returns the path of a directory's kustomization under any file name that kustomize accepts. If the
+// directory has none, found is false and the path is that of a new kustomization. If it has two, Kustomization returns
+// a *diagnostic.Error, because kustomize rejects the directory.
 func Kustomization(p *plan.Plan, folder string) (name string, found bool, err error) {
 	for _, base := range []string{"kustomization.yaml", "kustomization.yml", "Kustomization"} {
 		candidate := path.Join(folder, base)
@@ -47,8 +47,8 @@ func Kustomization(p *plan.Plan, folder string) (name string, found bool, err er
 	return name, found, nil
 }
 
-// AddResources lists files in the kustomization of a directory and keeps its other content. If there is none, the plan
-// notes that, because the user may deploy without it.
+// AddResources adds files to the kustomization of a directory and keeps its other content. If the directory has no
+// kustomization, it only adds a note to the plan, because the user may deploy without one.
 func AddResources(p *plan.Plan, folder string, files ...string) error {
 	return AddItems(p, folder, "resources", files...)
 }
@@ -85,8 +85,8 @@ func AddItems(p *plan.Plan, folder, list string, files ...string) error {
 	return p.Edit(kustomization, text)
 }
 
-// IsNew reports whether a file was never part of the project. The user removed a file from a list if it exists or
-// existed and is not listed.
+// IsNew reports whether a file was never part of the project. If a file exists or existed but is not listed, the user
+// removed it from the list.
 func IsNew(p *plan.Plan, file string) (bool, error) {
 	c, err := p.Lookup(file)
 	if err != nil {
@@ -100,8 +100,8 @@ func IsNew(p *plan.Plan, file string) (bool, error) {
 	return !known && c.Before == nil, nil
 }
 
-// WriteLists plans missing kustomizations of the CRDs and samples. A new kustomization lists all files of the project's
-// kinds.
+// WriteLists plans missing kustomizations of the CRDs and the samples. A new kustomization lists all files of the
+// project's kinds.
 func WriteLists(p *plan.Plan, proj *project.Project) error {
 	var crds, samples []string
 	for _, r := range proj.Resources {
@@ -109,7 +109,7 @@ func WriteLists(p *plan.Plan, proj *project.Project) error {
 			continue
 		}
 		kind := templates.NewKind(layout.KindNames(proj, r, ""))
-		if !slices.Contains(crds, kind.CRDBase) { // a file has all versions
+		if !slices.Contains(crds, kind.CRDBase) { // one file has all versions
 			crds = append(crds, kind.CRDBase)
 		}
 		switch _, err := p.Read(path.Join(layout.SamplesDir, kind.SampleFile)); {
@@ -156,8 +156,8 @@ func GeneratedCRDs(p *plan.Plan) ([]string, error) {
 	return crds, nil
 }
 
-// NoteLists notes files that the project's kustomizations list but that do not exist, and generated files that they do
-// not deploy.
+// NoteLists notes files that the project's kustomizations list but that do not exist, and generated files that the
+// kustomizations do not deploy.
 func NoteLists(p *plan.Plan) error {
 	lists := listed{plan: p, seen: map[string]bool{}}
 	if err := lists.follow(layout.DefaultDir); err != nil {
@@ -181,7 +181,7 @@ type listed struct {
 }
 
 // follow adds the files that a directory's kustomization lists, including those of nested kustomizations, and notes
-// missing files. It ignores an unreadable kustomization.
+// missing files. It ignores a kustomization that it cannot read.
 func (l *listed) follow(folder string) error {
 	name, found, err := Kustomization(l.plan, folder)
 	if err != nil || !found || l.seen[folder] {
@@ -206,7 +206,8 @@ func (l *listed) follow(folder string) error {
 	return nil
 }
 
-// noteUndeployed notes generated webhook configurations that are not deployed, and generated roles without a binding.
+// noteUndeployed notes generated webhook configurations that no kustomization deploys, and generated roles without a
+// binding.
 func noteUndeployed(p *plan.Plan, deployed []string) {
 	for c := range p.Files() {
 		isDeployed := slices.Contains(deployed, c.Path)
@@ -226,11 +227,11 @@ func noteUndeployed(p *plan.Plan, deployed []string) {
 	}
 }
 
-// webhookExample is a project that deploys webhooks.
+// webhookExample is the URL of a project that deploys webhooks.
 const webhookExample = "https://" + layout.RuntimeModule + "/tree/main/examples/cronjob/config"
 
-// noteUnbound notes each Role that no RoleBinding names; a marker with a namespace generates a Role. Namespaces are not
-// compared, because a kustomization may set them.
+// noteUnbound notes each Role to which no RoleBinding refers. A marker with a namespace generates a Role. noteUnbound
+// does not compare namespaces, because a kustomization may set them.
 func noteUnbound(p *plan.Plan, roles plan.Change, deployed []string) {
 	bound := map[string]bool{}
 	for _, name := range deployed {
@@ -258,7 +259,7 @@ func noteUnbound(p *plan.Plan, roles plan.Change, deployed []string) {
 	}
 }
 
-// documentsOf returns the documents of a kind in a YAML file, or none if the file does not parse.
+// documentsOf returns the documents of the given kind in a YAML file. If the file does not parse, it returns none.
 func documentsOf(text []byte, kind string) iter.Seq[*yaml.Node] {
 	return func(yield func(*yaml.Node) bool) {
 		docs, err := edit.Documents(text)
@@ -300,7 +301,7 @@ func ListedFiles(text []byte, name string) []*yaml.Node {
 	})
 }
 
-// noteUnless notes a missing target of a kustomization, and reports whether the target is a directory with its own
+// noteUnless notes a missing target of a kustomization, and reports whether the target is a directory that has its own
 // kustomization.
 func noteUnless(p *plan.Plan, kustomization string, item *yaml.Node, target string) (isDir bool, err error) {
 	if _, found, err := Kustomization(p, target); found || errors.Is(err, syscall.ENOTDIR) {
@@ -332,7 +333,7 @@ func noteUnless(p *plan.Plan, kustomization string, item *yaml.Node, target stri
 func ItemsOf(text []byte, list string) []string {
 	docs, err := edit.Documents(text)
 	if err != nil || len(docs) != 1 {
-		return nil // it is merged as text
+		return nil // it will be merged as text
 	}
 	var items []string
 	if node := yamlnode.Value(docs[0].Content[0], list); node != nil && node.Kind == yaml.SequenceNode {

@@ -16,7 +16,7 @@ import (
 // FollowRole updates the references to the manager's role when its file or name changes.
 func FollowRole(p *plan.Plan) error { return errors.Join(relistRole(p), bindRole(p)) }
 
-// relistRole replaces the role's old file by its new one in the kustomization.
+// relistRole replaces the old file of the role with the new file in the kustomization.
 func relistRole(p *plan.Plan) error {
 	var from, to []string
 	for c := range roleFiles(p) {
@@ -47,8 +47,8 @@ func relistRole(p *plan.Plan) error {
 	return p.Edit(kustomization, edited)
 }
 
-// bindRole updates the manager's role binding when the role's name changes. A binding to any other role is the user's
-// decision.
+// bindRole updates the manager's role binding when the name of the role changes. It does not change a binding to any
+// other role, which the user chose.
 func bindRole(p *plan.Plan) error {
 	const binding = layout.RBACDir + "/role_binding.yaml"
 	before, after, err := roleNames(p)
@@ -69,7 +69,7 @@ func bindRole(p *plan.Plan) error {
 	return p.Edit(binding, edited)
 }
 
-// roleNames returns the names of the roles generated into config/rbac, on disk and after the plan.
+// roleNames returns the names of the roles generated into config/rbac, on disk and after the plan is applied.
 func roleNames(p *plan.Plan) (before, after []string, err error) {
 	for c := range roleFiles(p) {
 		before = append(before, metadataNames(c.Before)...)

@@ -12,10 +12,10 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/scaffold/plan"
 )
 
-// placeholder marks the year in a header.
+// placeholder is the text in a header that a year replaces.
 const placeholder = " YEAR"
 
-// deepCopies is the name of a generated file that begins with the header.
+// deepCopies is the name of a generated file that contains the header.
 const deepCopies = "zz_generated.deepcopy.go"
 
 // Dated returns the header for new files of a project, with the year filled in.
@@ -27,7 +27,7 @@ func Dated(p *plan.Plan, header []byte) ([]byte, error) {
 	return bytes.ReplaceAll(header, []byte(placeholder), []byte(" "+year)), err
 }
 
-// YearOf returns the year for YEAR in the header of Go files when no flag sets it. That is the year in existing
+// YearOf returns the year that replaces YEAR in the header of Go files if no flag sets it. It is the year in existing
 // generated code, which a Makefile may set, or else the current year. It is empty if the header has no placeholder.
 func YearOf(p *plan.Plan, header []byte) (string, error) {
 	before, after, found := lineAround(header)
@@ -75,7 +75,7 @@ func lineAround(header []byte) (before, after []byte, found bool) {
 	return nil, nil, false
 }
 
-// YearIn returns the year of the copyright in a header, or 0.
+// YearIn returns the copyright year in a header, or 0.
 func YearIn(header []byte) int {
 	_, rest, _ := bytes.Cut(header, []byte("Copyright "))
 	if len(rest) < 4 {

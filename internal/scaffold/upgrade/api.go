@@ -23,8 +23,8 @@ func (u *upgrade) isOfThisKctrl() bool {
 	return name != orDevel("") && name == u.project.Kctrl
 }
 
-// noteKept notes, once, types and samples whose templates have changed. It omits further versions, which were copied
-// from the first one.
+// noteKept notes types and samples whose templates have changed, once for each change. It omits second and later
+// versions, whose files were copied from the first version.
 func (u *upgrade) noteKept() error {
 	if u.isOfThisKctrl() {
 		return nil
@@ -51,8 +51,8 @@ func (u *upgrade) noteKept() error {
 	return nil
 }
 
-// hasNewerTemplate reports whether the template of a user's file has changed, and records that as noted. It ignores the
-// marker of the storage version, which other commands add and remove.
+// hasNewerTemplate reports whether the template of a user's file has changed since the last note, and records the note.
+// It ignores the marker of the storage version, which other commands add and remove.
 func (u *upgrade) hasNewerTemplate(name string) (bool, error) {
 	lock, _, err := u.plan.Lock()
 	if err != nil {
@@ -62,7 +62,7 @@ func (u *upgrade) hasNewerTemplate(name string) (bool, error) {
 	_, known := lock.Entry(name)
 	ours, err := u.plan.Read(name)
 	if !made || !known || errors.Is(err, fs.ErrNotExist) {
-		return false, nil // the user's own, or deleted
+		return false, nil // the user's own file, or deleted
 	}
 	if err != nil {
 		return false, err
@@ -81,7 +81,7 @@ func (u *upgrade) hasNewerTemplate(name string) (bool, error) {
 	return true, nil
 }
 
-// isOfTemplate reports whether kctrl once wrote the current template of a file, apart from the header of a Go file.
+// isOfTemplate reports whether kctrl once wrote a file from the current template. It ignores the header of a Go file.
 func (u *upgrade) isOfTemplate(name string, ours, theirs []byte) (bool, error) {
 	lock, _, err := u.plan.Lock()
 	if err != nil || !lock.Touched(name, theirs) || bytes.Equal(edit.Plain(ours), theirs) {
@@ -102,8 +102,8 @@ func (u *upgrade) isOfTemplate(name string, ours, theirs []byte) (bool, error) {
 	return found && (len(old) == 0 || bytes.HasSuffix(old, []byte("\n\n"))), nil
 }
 
-// headers yields the possible headers of a Go file: nothing, and the text up to each empty line before the package
-// clause.
+// headers yields the possible headers of a Go file: the empty text, and the text up to each empty line before the
+// package clause.
 func headers(text []byte) iter.Seq[[]byte] {
 	return func(yield func([]byte) bool) {
 		end := 0
@@ -117,7 +117,7 @@ func headers(text []byte) iter.Seq[[]byte] {
 	}
 }
 
-// withoutLine returns a text without the lines that equal a given one.
+// withoutLine returns a text without the lines that are equal to the given line.
 func withoutLine(text []byte, line string) []byte {
 	lines := slices.DeleteFunc(strings.SplitAfter(string(text), "\n"),
 		func(l string) bool { return strings.TrimSpace(l) == line })

@@ -1,3 +1,3 @@
-// Package upgrade brings a project to the templates, the runtime and the modules of the running kctrl. [Plan] merges
-// files that the user has edited, and keeps types and samples.
+// Package upgrade updates a project to the templates, the runtime and the modules of the running kctrl. [Plan] merges
+// files that the user has edited, and does not change types and samples.
 package upgrade

@@ -19,17 +19,17 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/templates"
 )
 
-// step is a change of a file whose template has changed.
+// step is the upgrade of a file whose template has changed.
 type step struct {
 	was, now render.File // was has no content if the file is new
-	obstacle string      // why the file stays unchanged
+	obstacle string      // reason why the file stays unchanged
 }
 
 // isCode reports whether a file is upgraded together with its test, and only if both compile: a controller, a webhook
 // or the main function.
 func isCode(f render.File) bool { return f.Owner == plan.Shared && path.Ext(f.Path) == ".go" }
 
-// files upgrades the project's files; code and its test together or not at all.
+// files upgrades the project's files. It upgrades code and its test together, or neither of them.
 func (u *upgrade) files() error {
 	units := map[string][]step{}
 	for _, f := range u.now.Files() {
@@ -53,7 +53,7 @@ func (u *upgrade) files() error {
 	return nil
 }
 
-// step returns the change of a file if its template has changed.
+// step returns the upgrade of a file, if the template of the file has changed.
 func (u *upgrade) step(f render.File) (s step, found bool, err error) {
 	lock, _, err := u.plan.Lock()
 	if err != nil {
@@ -130,7 +130,7 @@ func (u *upgrade) edited(s step, ours []byte) (_ step, found bool, err error) {
 	return s, true, err
 }
 
-// unit upgrades files together, or notes why they stay unchanged, once for each template.
+// unit upgrades several files together. If it cannot, it notes why they stay unchanged, once for each template.
 func (u *upgrade) unit(steps []step) error {
 	at := slices.IndexFunc(steps, func(s step) bool { return s.obstacle != "" })
 	if at < 0 {
@@ -151,8 +151,8 @@ func (u *upgrade) unit(steps []step) error {
 	return nil
 }
 
-// merge plans the merged files. It returns false for code with conflicts or compile errors, and sets the step's
-// obstacle.
+// merge plans the merged files. If the merge of code has conflicts or does not compile, merge returns false and sets
+// the step's obstacle.
 func (u *upgrade) merge(steps []step) (done bool, err error) {
 	var was, now []render.File
 	for _, s := range steps {
@@ -194,7 +194,7 @@ func (u *upgrade) merge(steps []step) (done bool, err error) {
 	return true, err
 }
 
-// isBroken reports whether merged files do not compile, and sets the obstacle of a step.
+// isBroken reports whether merged files do not compile. If so, it sets the obstacle of a step.
 func (u *upgrade) isBroken(merged *plan.Plan, steps []step) (bool, error) {
 	sources, err := gosource.GoSources(u.plan, u.project)
 	if err != nil {
@@ -230,8 +230,8 @@ func (u *upgrade) isBroken(merged *plan.Plan, steps []step) (bool, error) {
 	return false, nil
 }
 
-// listed returns the new content of a kustomization with the project's lists. The project decides about components and
-// the order of items; items that do not exist are removed.
+// listed returns the new content of a kustomization with the project's lists. The project determines the components and
+// the order of items. listed removes items that do not exist.
 func (u *upgrade) listed(name string, there, theirs []byte) ([]byte, error) {
 	if path.Base(name) != "kustomization.yaml" || there == nil {
 		return theirs, nil
@@ -283,7 +283,7 @@ func (u *upgrade) exists(target string) bool {
 	return err == nil
 }
 
-// gone deletes files that kctrl no longer writes, unless the user has edited them.
+// gone deletes files that kctrl no longer writes, except files that the user has edited.
 func (u *upgrade) gone() error {
 	lock, _, err := u.plan.Lock()
 	if err != nil {

@@ -52,8 +52,8 @@ func (u *upgrade) runtime() error {
 		true), gomod.WriteBundle(u.plan))
 }
 
-// modules raises the Go version and the modules that kctrl pins, and adds new ones, in the project's module and in its
-// API module.
+// modules raises the Go version and the versions of the modules that kctrl requires, and adds new requirements, in the
+// project's module and in its API module.
 func (u *upgrade) modules() error {
 	err := u.modulesIn(".")
 	if err == nil && u.project.APIModule {

@@ -11,8 +11,8 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// sameRequests reports whether two versions of a file select the same requests, in the marker of a webhook or in a
-// policy. Older versions of kctrl did not record these flags in PROJECT.
+// sameRequests reports whether two versions of a file select the same requests, in a webhook marker or in a policy. It
+// is necessary because older versions of kctrl did not record these flags in PROJECT.
 func sameRequests(name string, one, other []byte) bool {
 	switch path.Ext(name) {
 	case ".go":
@@ -23,7 +23,7 @@ func sameRequests(name string, one, other []byte) bool {
 	return true
 }
 
-// constraints returns the YAML of the fields by which a file's policies select requests.
+// constraints returns, as YAML, the fields with which a file's policies select requests.
 func constraints(text []byte) []byte {
 	docs, err := edit.Documents(text)
 	if err != nil {

@@ -19,9 +19,9 @@ var managerMethods = []string{
 	"MaxConcurrentReconciles", "Metrics", "RESTMapper", "Scheme", "Webhooks",
 }
 
-// setups changes the parameter of setup methods from *manager.Manager, as in older projects, to the interface
-// controller.Manager, which the generated function register passes. It changes a method only if it uses nothing but the
-// methods of the interface, and notes the others.
+// setups changes the parameter of setup methods from *manager.Manager, which older projects have, to the interface
+// controller.Manager, which the generated function register passes. It changes a method only if the method uses no
+// other methods of the manager than those of the interface, and notes all other methods.
 func (u *upgrade) setups() error {
 	sources, err := gosource.GoSources(u.plan, u.project)
 	if err != nil {
@@ -47,7 +47,7 @@ func (u *upgrade) setups() error {
 	return nil
 }
 
-// writeSetup changes a file, and keeps its lock entries of templates that the project did not take.
+// writeSetup changes a file, and keeps its lock entries for templates that the project did not apply.
 func (u *upgrade) writeSetup(name string, text, changed []byte) error {
 	lock, _, err := u.plan.Lock()
 	if err != nil {
@@ -65,7 +65,8 @@ func (u *upgrade) writeSetup(name string, text, changed []byte) error {
 	return nil
 }
 
-// withInterface returns a Go file whose setup methods take a controller.Manager, and the lines of those that need more.
+// withInterface returns a Go file whose setup methods take a controller.Manager, and the lines of the setup methods
+// that need more.
 func withInterface(name string, text []byte) (changed []byte, left []int) {
 	set := token.NewFileSet()
 	file, err := parser.ParseFile(set, name, text, parser.SkipObjectResolution)
@@ -104,7 +105,7 @@ func withInterface(name string, text []byte) (changed []byte, left []int) {
 	return withImport(name, changed, managers, controllers, manager, imported), left
 }
 
-// withImport returns a Go file with the import added, and without removed if no code uses that.
+// withImport returns a Go file with the import added, and without the import removed if no code uses it.
 func withImport(name string, text []byte, removed, added, identifier string, imported bool) []byte {
 	drop := !isUsed(name, text, identifier)
 	set := token.NewFileSet()
@@ -160,7 +161,8 @@ func isSelector(expr ast.Expr, pkg, name string) bool {
 	return ok && ident.Name == pkg
 }
 
-// usesOnly reports whether a function selects only the given methods of a variable. It may pass the variable to others.
+// usesOnly reports whether a function selects only the given methods of a variable. The function may also pass the
+// variable to other functions.
 func usesOnly(body *ast.BlockStmt, variable string, methods []string) bool {
 	only := true
 	ast.Inspect(body, func(n ast.Node) bool {

@@ -18,15 +18,15 @@ import (
 
 // Options configure an upgrade.
 type Options struct {
-	// Base returns the contents that edits are merged from.
+	// Base returns the contents from which edited files are merged.
 	Base sync.History
 	// Kctrl is the running kctrl, whose templates and runtime the project gets.
 	Kctrl project.Build
 }
 
-// Plan plans the upgrade of a project to this kctrl. Files without edits are replaced. Edited files are merged from the
-// content that kctrl once wrote, with git's conflict markers where both changed the same lines. The bundled runtime and
-// the pinned modules are raised to the versions of this kctrl; newer versions stay.
+// Plan plans the upgrade of a project to this kctrl. It replaces files without edits. It merges edited files from the
+// content that kctrl once wrote, and writes git's conflict markers where both sides changed the same lines. It raises
+// the bundled runtime and the required modules to the versions of this kctrl, but keeps newer versions.
 func Plan(fsys fs.FS, proj *project.Project, opts Options) (*plan.Plan, error) {
 	p := plan.New(fsys)
 	if err := render.RebuildLock(p, proj, opts.Kctrl); err != nil {
@@ -62,17 +62,18 @@ type upgrade struct {
 	project *project.Project
 	options Options
 	now     render.Tree
-	// others is set if the user or another tool wrote the deployment.
+	// others is set if the user or another tool wrote the deployment manifests.
 	others bool
-	// foreign are files that kctrl did not write at paths of its own files. The user gets a note about them.
+	// foreign are files at the paths of kctrl's own files that kctrl did not write. The user gets a note about them.
 	foreign []string
 }
 
-// notedDir is the path prefix of lock entries for foreign files below config that were noted. Entries under their
-// real paths would mean that kctrl wrote the deployment.
+// notedDir is the path prefix of lock entries for foreign files below config about which the user got a note. Entries
+// under the real paths would mean that kctrl wrote the deployment manifests.
 const notedDir = ".kctrl/noted"
 
-// noteForeign records a foreign file at a path where kctrl would write one, once for each new content of the template.
+// noteForeign records a foreign file at a path where kctrl would write one. It does so once for each new content of the
+// template.
 func (u *upgrade) noteForeign(lock *project.Lock, now render.File) {
 	name := now.Path
 	if strings.HasPrefix(name, "config/") {
@@ -84,7 +85,7 @@ func (u *upgrade) noteForeign(lock *project.Lock, now render.File) {
 	}
 }
 
-// noteForeignFiles notes all foreign files in one message, because a migrated project has many.
+// noteForeignFiles notes all foreign files in one message, because a migrated project has many of them.
 func (u *upgrade) noteForeignFiles() error {
 	if len(u.foreign) > 0 {
 		u.note("", 0, "files that kctrl did not write stay as they are; a new project has different files of these names: "+

@@ -21,18 +21,18 @@ type Side struct {
 
 // Functions are the bodies of the conversion functions of a kind, and their helpers.
 type Functions struct {
-	// FromHub sets the fields of spoke, and ToHub those of hub.
+	// FromHub sets the fields of the spoke, and ToHub sets those of the hub.
 	FromHub, ToHub string
-	// Helpers are the functions that both call.
+	// Helpers are functions that both call.
 	Helpers string
 	// Imports are the paths of the packages that the functions use, by local name.
 	Imports map[string]string
-	// Left counts the fields that syntax alone cannot convert. Comments in the functions name them.
+	// Left is the number of fields that cannot be converted from the syntax alone. Comments in the functions list them.
 	Left int
 }
 
-// Convert writes the conversion of a kind between its hub and a spoke. Function names begin with variable, and do not
-// clash with the names in taken.
+// Convert returns the functions that convert a kind between its hub and a spoke. Function names begin with variable,
+// and differ from the names in taken.
 func Convert(kind, variable string, hub, spoke Side, taken map[string]bool) Functions {
 	reserved := map[string]string{"context": "context", "conversion": "-", hub.Alias: "-", spoke.Alias: "-"}
 	w := &writer{variable: variable, helpers: map[[2]string]string{}, taken: map[string]bool{},
@@ -54,23 +54,23 @@ func Convert(kind, variable string, hub, spoke Side, taken map[string]bool) Func
 	return f
 }
 
-// writer writes unformatted functions.
+// writer writes the functions without formatting them.
 type writer struct {
 	variable string
 	helpers  map[[2]string]string // function names, by source and target type
 	taken    map[string]bool      // declared names
 	imports  map[string]string    // paths, by name
 	written  strings.Builder      // the helpers
-	keeps    bool                 // set while fields of a hub without a counterpart are kept
+	keeps    bool                 // set if the functions keep fields of a hub that have no counterpart
 	kept     []keptField
 	left     int
 }
 
-// keptField is a field of a hub, or of a struct in it, that the spoke lacks.
+// keptField is a field of a hub, or of a struct in the hub, that the spoke lacks.
 type keptField struct{ path, name, typ string }
 
-// keepField records a field of the hub to be kept for the conversion back. It returns false for fields in a list, in a
-// map or behind a pointer, because the restored value could not be matched to its element.
+// keepField records a hub field that the conversion to the spoke keeps for the conversion back. It returns false for a
+// field in a list, in a map or behind a pointer, because the restored value could not be matched to its element.
 func (w *writer) keepField(path string, t typ) bool {
 	below, ok := strings.CutPrefix(path, "hub.")
 	if !w.keeps || !ok || strings.ContainsAny(below, "[]()*") {
@@ -84,7 +84,7 @@ func (w *writer) keepField(path string, t typ) bool {
 	return true
 }
 
-// keep writes the code that keeps the fields, and restore the code that reads them back.
+// keep writes the code that keeps the fields, and restore writes the code that reads them back.
 func (w *writer) keep(name string) string {
 	var out strings.Builder
 	fmt.Fprintf(&out, "kept := %s{\n", name)
@@ -122,7 +122,7 @@ func (w *writer) free(wanted string) string {
 	return name
 }
 
-// typ is a type expression in a file of one of the versions.
+// typ is a type expression in a file of one of the two versions.
 type typ struct {
 	side Side
 	file *file
@@ -138,7 +138,7 @@ func (t typ) declared() *declaredType {
 	return t.side.types[ident.Name]
 }
 
-// under returns the underlying type, resolved through the names that the version's package declares.
+// under returns the underlying type. It resolves the names that the version's package declares.
 func (t typ) under() typ {
 	for range 100 { // limits invalid recursive declarations
 		d := t.declared()
@@ -248,7 +248,8 @@ func isStruct(t typ) bool {
 	return ok
 }
 
-// fields writes the conversion of a struct field by field. whole marks objects, whose metadata the caller converts.
+// fields writes the conversion of a struct field by field. whole is set for an object whose metadata the caller
+// converts.
 func (w *writer) fields(out *strings.Builder, dst, src string, from, to typ, whole bool) {
 	if !isStruct(from) || !isStruct(to) {
 		w.leave(out, "%s has a type that its syntax does not show", dst)
@@ -387,7 +388,7 @@ func (w *writer) mapping(out *strings.Builder, dst, src string, from, to typ, f,
 	return true
 }
 
-// element is [writer.value] for elements of a list or a map. It converts a struct by a helper function.
+// element is [writer.value] for elements of a list or a map. It calls a helper function for each struct.
 func (w *writer) element(out *strings.Builder, dst, src string, from, to typ, depth int) bool {
 	if !same(from, to) && isStruct(from.under()) && isStruct(to.under()) {
 		fmt.Fprintf(out, "%s(&%s, &%s)\n", w.helper(from, to), src, dst)
@@ -403,7 +404,7 @@ func indexName(depth int) string {
 	return "i" + strconv.Itoa(depth)
 }
 
-// helper returns the name of the function that converts a struct of one version to the other.
+// helper returns the name of the function that converts a struct of one version to that of the other version.
 func (w *writer) helper(from, to typ) string {
 	types := [2]string{w.text(from), w.text(to)}
 	if name, ok := w.helpers[types]; ok {
@@ -415,7 +416,7 @@ func (w *writer) helper(from, to typ) string {
 	}
 	name += title(from.side.Version) + "To" + title(to.side.Version)
 	name = w.free(name)
-	w.helpers[types] = name // before its fields: they may contain the type itself
+	w.helpers[types] = name // before its fields, which may contain the type itself
 	var body strings.Builder
 	w.fields(&body, "to", "from", from.under(), to.under(), false)
 	fmt.Fprintf(&w.written, "\nfunc %s(from *%s, to *%s) {\n%s}\n", name, types[0], types[1], body.String())
@@ -429,7 +430,8 @@ func title(version string) string {
 	return strings.ToUpper(version[:1]) + version[1:]
 }
 
-// same reports whether two types are identical: a predeclared type, or a type of a package other than the two.
+// same reports whether two types are identical: the same predeclared type, or the same type of a package other than the
+// two.
 func same(a, b typ) bool {
 	if a.declared() != nil || b.declared() != nil {
 		return false

@@ -14,16 +14,16 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
 )
 
-// versionMarkers apply to one version of a kind only.
+// versionMarkers are markers that apply to only one version of a kind.
 var versionMarkers = []string{
 	"+kubebuilder:storageversion", "+kubebuilder:deprecatedversion", "+kubebuilder:unservedversion",
 	"+kubebuilder:skipversion",
 }
 
-// Copy returns the files that give another API package the types of a kind. They have the kind, its list and all types
-// that they use, with methods, constants, comments and markers. A file is copied whole if everything in it is needed.
-// declared has the names that the other package declares already. dir is the directory of the other package, and
-// header the header of its new files.
+// Copy returns the files that add the types of a kind to another API package. They contain the kind, its list and all
+// types that these use, with methods, constants, comments and markers. Copy copies a whole file if all of its
+// declarations are needed. declared has the names that the other package already declares, dir is the directory of that
+// package, and header is the header of the new files.
 func (p *Package) Copy(kind, dir, name, header string, declared map[string]bool) ([]File, error) {
 	needed := p.closure([]string{kind, kind + "List"}, declared)
 	var files []File
@@ -51,7 +51,7 @@ func (p *Package) Copy(kind, dir, name, header string, declared map[string]bool)
 	return files, nil
 }
 
-// closure returns the declarations that the wanted names need, without names that are declared elsewhere.
+// closure returns the declarations that the wanted names need, except names that are declared elsewhere.
 func (p *Package) closure(wanted []string, declared map[string]bool) map[ast.Decl]bool {
 	needed, seen := map[ast.Decl]bool{}, maps.Clone(declared)
 	if seen == nil {
@@ -77,7 +77,7 @@ func (p *Package) closure(wanted []string, declared map[string]bool) map[ast.Dec
 	return needed
 }
 
-// references returns the identifiers of a declaration that may refer to other declarations of its package.
+// references returns the identifiers in a declaration that may refer to other declarations of its package.
 func references(decl ast.Decl) []string {
 	var found []string
 	var visit func(ast.Node) bool
@@ -100,11 +100,12 @@ func references(decl ast.Decl) []string {
 		return true
 	}
 	ast.Inspect(decl, visit)
-	// Names in struct literals count as references. At worst Copy copies a type too many, and never one too few.
+	// Names in struct literals count as references. At worst, Copy copies a type that is not needed, but it never omits a
+	// needed one.
 	return found
 }
 
-// copied returns a file with the given declarations in a package of another name.
+// copied returns a file with the given declarations, for a package with another name.
 func (f *file) copied(decls []ast.Decl, whole bool, name, header string) ([]byte, error) {
 	if whole {
 		at := f.offset(f.syntax.Name.Pos())
@@ -139,7 +140,7 @@ func (f *file) start(decl ast.Decl) int {
 	return after
 }
 
-// without returns a part of the file, without the lines that have a version marker.
+// without returns a part of the file without the lines that contain a version marker.
 func (f *file) without(from, to int) []byte {
 	var out []byte
 	for _, group := range f.syntax.Comments {

@@ -38,8 +38,8 @@ type declaredType struct {
 	file *file
 }
 
-// Parse parses the files of a package. The caller omits tests and generated files. It returns a *diagnostic.Error for a
-// file that is not Go.
+// Parse parses the files of a package. The caller must omit tests and generated files. For a file that is not valid Go,
+// Parse returns a *diagnostic.Error.
 func Parse(files []File) (*Package, error) {
 	p := &Package{types: map[string]*declaredType{}}
 	for _, f := range files {
@@ -59,7 +59,7 @@ func Parse(files []File) (*Package, error) {
 	return p, nil
 }
 
-// Kinds returns the sorted names of the package's kinds: exported structs that embed an object's metadata.
+// Kinds returns the sorted names of the package's kinds, which are exported structs that embed object metadata.
 func (p *Package) Kinds() []string {
 	var kinds []string
 	for name, declared := range p.types {
@@ -123,8 +123,8 @@ func importsOf(syntax *ast.File) map[string]string {
 	return imports
 }
 
-// importNames returns the possible local names of an import. Without an explicit name the package decides, and its
-// source may be unavailable.
+// importNames returns the possible local names of an import. If the import has no explicit name, the package determines
+// it, and the package's source may be unavailable.
 func importNames(spec *ast.ImportSpec) []string {
 	if spec.Name != nil {
 		return []string{spec.Name.Name}
@@ -139,7 +139,7 @@ func importNames(spec *ast.ImportSpec) []string {
 	return possible
 }
 
-// names returns the package-level names that a declaration declares; none for a method.
+// names returns the package-level names that a declaration declares. A method declares none.
 func names(decl ast.Decl) []string {
 	switch d := decl.(type) {
 	case *ast.FuncDecl:
@@ -180,7 +180,7 @@ func receiver(decl ast.Decl) string {
 	return name
 }
 
-// valuesOf returns the types of the constants in a declaration.
+// valuesOf returns the types of the constants that a declaration declares.
 func valuesOf(decl ast.Decl) []string {
 	group, ok := decl.(*ast.GenDecl)
 	if !ok || group.Tok != token.CONST {

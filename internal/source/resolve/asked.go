@@ -9,7 +9,7 @@ import (
 	"golang.org/x/mod/module"
 )
 
-// Asked contains the facts about modules that the go command needs before it finds packages in them.
+// Asked contains the facts about modules that the go command needs before it can find packages in them.
 type Asked struct {
 	fsys  FS
 	env   *Environment
@@ -17,9 +17,9 @@ type Asked struct {
 	err   error       // a fact that cannot be read
 }
 
-// Ask asks fsys all questions of the go command about the main module in a directory. A caller that records the answers
-// can detect when the result of the go command would change. An error is an [*UnusualError]: some facts cannot be
-// asked.
+// Ask asks fsys all questions that the go command has about the main module in a directory. A caller that records the
+// answers can detect when the result of the go command would change. If some facts cannot be determined, the error is
+// an [*UnusualError].
 func Ask(fsys FS, e *Environment, dir string) (*Asked, error) {
 	if err := e.holdsIn(dir); err != nil {
 		return nil, err

@@ -26,14 +26,15 @@ type Environment struct {
 	OS, Arch string
 
 	settings map[string]string // of the go command, from its configuration files
-	// settings from a program in the place of the go command, valid in the directory askedIn; nil if there is none
+	// settings reported by a program in place of the go command, valid in the directory askedIn; nil without such a
+	// program
 	answers map[string]string
 	askedIn string
 	tags    []string // build tags
 	vendor  vendorMode
 	// updates means that the go command would update a go.mod in which versions are missing or too old.
 	updates bool
-	// listing is the reason why only the go command can find packages, although its settings are known. It may be nil.
+	// listing is the reason why only the go command can find packages even though its settings are known. It may be nil.
 	listing error
 	// modFile is the value of -modfile, the file that replaces the go.mod of a main module.
 	modFile string
@@ -60,10 +61,10 @@ var Settings = []string{
 	"GOPACKAGESDRIVER", "CGO_ENABLED",
 }
 
-// NewEnvironment reads the settings of the go command in PATH. If another program is in its place, such as the shim of
-// a version manager, NewEnvironment asks it which go command it runs for the module of dir. An error is an
-// [*UnusualError]: only the go command knows its settings. The returned environment then has the directories that were
-// found.
+// NewEnvironment reads the settings of the go command in PATH. If PATH contains another program in its place, such as
+// the shim of a version manager, NewEnvironment asks it which go command it runs for the module of dir. An error is an
+// [*UnusualError] and means that only the go command knows its settings. The returned environment then contains the
+// directories that were found.
 func NewEnvironment(ctx context.Context, dir string) (*Environment, error) {
 	e := &Environment{settings: map[string]string{}, tags: []string{DefaultTag}}
 	if file := userSettings(); file != "" {
@@ -211,9 +212,9 @@ func (e *Environment) findRoot(ctx context.Context, dir string) error {
 	return e.readSettings(filepath.Join(root, "go.env"))
 }
 
-// ask asks the program in the place of the go command for the settings of the go command that it runs. The result may
-// depend on the directory, on files in it and above it, and on the environment, so it is not cached between runs. It
-// returns false if there is no such program.
+// ask asks the program in place of the go command for the settings of the go command that it runs. The result may
+// depend on the directory, on files in it and above it, and on the environment, so it is not cached between runs. ask
+// returns false if PATH has no such program.
 func (e *Environment) ask(ctx context.Context, dir string) bool {
 	names := slices.DeleteFunc(slices.Clone(Settings), func(name string) bool {
 		return name == "GOPACKAGESDRIVER" // go/packages reads it, not the go command

@@ -10,8 +10,9 @@ import (
 	"golang.org/x/mod/semver"
 )
 
-// graph is the requirement graph of modules, as far as the go command reads it. The go.mod of a module with Go 1.17 or
-// later lists all modules that its packages need. The requirements of those modules are not read: the graph is pruned.
+// graph is the part of the requirement graph of modules that the go command reads. The go.mod of a module with Go 1.17
+// or later lists all modules that its packages need, so the requirements of those modules are not read: the graph is
+// pruned.
 type graph struct {
 	modules   *modules
 	required  map[module.Version]requirements // by module whose go.mod was read
@@ -100,7 +101,7 @@ func (g *graph) followWorkspace() error {
 	}
 }
 
-// follow reads the go.mod file of a module and of its requirements, as far as how requires.
+// follow reads the go.mod file of a module and of its requirements, to the depth that how selects.
 func (g *graph) follow(v module.Version, how pruning) error {
 	if g.followed[step{v, how}] {
 		return nil
@@ -206,8 +207,7 @@ func (m *modules) readRequired(v module.Version) (*modfile.File, error) {
 	return file, nil
 }
 
-// selectFrom takes the versions that a graph selects. It returns an error for a go.mod that the go command would
-// update.
+// selectFrom sets the versions that a graph selects. It returns an error for a go.mod that the go command would update.
 func (m *modules) selectFrom(g *graph) error {
 	line := m.main[0].Go
 	if m.work != nil {
@@ -232,8 +232,8 @@ func (g *graph) checkListed() error {
 	return nil
 }
 
-// isImplicit reports whether a module is missing from the requirements that must list it if a package of it is
-// imported.
+// isImplicit reports whether a module is missing from the requirements, although they must list it if one of its
+// packages is imported.
 func (m *modules) isImplicit(path string) bool {
 	if m.graph == nil || m.isMain(path) {
 		return false

@@ -22,7 +22,7 @@ type Matcher struct {
 	fsys    FS
 	context build.Context
 	// foreign is set if the toolchain has another release than the one that built this program, or builds for another
-	// platform or with experiments. Then its default build tags are unknown.
+	// platform or with experiments. Its default build tags are then unknown.
 	foreign bool
 	// doubtful are tags whose state is unknown.
 	doubtful []string

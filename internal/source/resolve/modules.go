@@ -252,7 +252,7 @@ func (m *modules) dirOf(path string) (moduleDir, error) {
 	return found, nil
 }
 
-// checkRequired checks that no requirement of a module is newer than the selected version. Otherwise, the go command
+// checkRequired checks that no requirement of a module is newer than the selected version, in which case the go command
 // would update go.mod. A graph has been checked as a whole.
 func (m *modules) checkRequired(v module.Version) error {
 	if m.graph != nil {

@@ -7,8 +7,8 @@ import (
 )
 
 // Pattern is a pattern of import paths, or of directory names, with the rules of the go command. "..." matches any
-// text, including none, but no vendor directory that the pattern does not name. "/..." at the end also matches the path
-// before it.
+// string, including the empty one, but no vendor directory that the pattern does not contain itself. "/..." at the end
+// also matches the path before it.
 type Pattern struct {
 	text string
 	wild *regexp.Regexp // nil without "..."
@@ -58,7 +58,7 @@ func (p Pattern) Matches(name string) bool {
 	if !p.IsTree() {
 		return name == p.text
 	}
-	// The documentation package of the built-in identifiers does not count.
+	// The go command ignores builtin, which only documents the built-in identifiers.
 	return p.wild != nil && name != "builtin" && !strings.Contains(name, vendorMark) &&
 		p.wild.MatchString(markVendored(name))
 }

@@ -139,7 +139,7 @@ func (r *Resolver) locate(importPath string) (location, error) {
 	if err != nil {
 		return location{}, err
 	}
-	// The go command has rules and messages for zero and for several directories, so it handles both cases.
+	// The go command handles zero and several directories, because it has the rules and messages for them.
 	if len(found) != 1 {
 		return location{}, unusual("not exactly one module has the package " + importPath)
 	}

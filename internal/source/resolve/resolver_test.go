@@ -40,7 +40,7 @@ func extract(t *testing.T, archive string) string {
 	return dir
 }
 
-// TestResolvesLayouts compares with the go command in projects with several modules.
+// TestResolvesLayouts compares the resolver with the go command in projects with several modules.
 func TestResolvesLayouts(t *testing.T) {
 	for name, test := range map[string]struct{ archive, dir string }{
 		"replaced": {`
@@ -281,7 +281,7 @@ import _ "github.com/google/go-cmp/cmp"
 	}
 }
 
-// TestUnusualIsLeftToTheGoCommand checks inputs that must not be guessed.
+// TestUnusualIsLeftToTheGoCommand checks inputs for which the resolver must not guess.
 func TestUnusualIsLeftToTheGoCommand(t *testing.T) {
 	const a = "-- a.go --\npackage p\nimport _ \"example.com/lib\"\n"
 	const lib = "-- lib/go.mod --\nmodule example.com/lib\n-- lib/lib.go --\npackage lib\n"

@@ -25,7 +25,7 @@ func (r *Resolver) Root(importPath string) (dir string, err error) {
 type Tree struct{ Dir, Path string }
 
 // Trees returns the directories that contain all packages that a pattern may match. A tree ends at the directories of
-// other modules. Its packages are those that [Resolver.Root] finds; for other directories, only the go command knows
+// other modules. Its packages are those that [Resolver.Root] finds. For other directories, only the go command knows
 // the error.
 func (r *Resolver) Trees(p Pattern) ([]Tree, error) {
 	if err := p.checkImports(); err != nil {
@@ -101,7 +101,7 @@ func (r *Resolver) standardTrees(p Pattern) []Tree {
 	return trees
 }
 
-// treesOf returns the tree that a pattern may match in a module, if there is one.
+// treesOf returns the tree of a module that a pattern may match, if any.
 func (r *Resolver) treesOf(modulePath string, p Pattern) ([]Tree, error) {
 	above, below := p.touches(modulePath)
 	if !below && !above {
@@ -118,7 +118,8 @@ func (r *Resolver) treesOf(modulePath string, p Pattern) ([]Tree, error) {
 		nil
 }
 
-// below returns the part of a tree in the directory base, or none if the go command ignores base or one of its parents.
+// below returns the part of a tree in the directory base. It returns nothing if the go command ignores base or one of
+// its parents.
 func (r *Resolver) below(tree Tree, base string) []Tree {
 	if base != tree.Path && within(base, tree.Path) {
 		rest := strings.TrimPrefix(base[len(tree.Path):], "/")
@@ -133,7 +134,7 @@ func (r *Resolver) below(tree Tree, base string) []Tree {
 	return []Tree{tree}
 }
 
-// VendorDir returns the vendor directory that provides packages, if there is one.
+// VendorDir returns the vendor directory that provides packages, if any.
 func (r *Resolver) VendorDir() (dir string, ok bool) {
 	if r.modules.vendored == nil {
 		return "", false
@@ -141,7 +142,7 @@ func (r *Resolver) VendorDir() (dir string, ok bool) {
 	return r.modules.vendored.dir, true
 }
 
-// IsVendored reports whether modules.txt lists a package. Otherwise, no directory can be returned for it.
+// IsVendored reports whether modules.txt lists a package. For other packages, no directory can be returned.
 func (r *Resolver) IsVendored(importPath string) bool {
 	return r.modules.vendored != nil && r.modules.vendored.packages[importPath]
 }

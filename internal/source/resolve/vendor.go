@@ -12,8 +12,8 @@ import (
 // vendored is a vendor directory that provides packages, of the main module or of the workspace.
 type vendored struct {
 	dir string
-	// packages are the packages that modules.txt lists. With lax, for a go.mod older than Go 1.23, all other packages
-	// count too.
+	// packages are the packages that modules.txt lists. With lax, for a go.mod older than Go 1.23, all other packages are
+	// vendored as well.
 	packages map[string]bool
 	lax      bool
 
@@ -78,7 +78,7 @@ func readVendored(dir, content string) *vendored {
 	return v
 }
 
-// heading reads "path version => path version". The versions may be missing, and so may the part from "=>" on.
+// heading reads "path version => path version". The versions, and the part from "=>" on, are optional.
 func (v *vendored) heading(text string) module.Version {
 	left, right, isReplaced := strings.Cut(text, "=>")
 	original := parseVersion(left)
@@ -139,8 +139,8 @@ func (m *modules) checkVendored() error {
 	return nil
 }
 
-// declared returns the replacement of a module in the form of modules.txt. A directory has its path from go.mod or
-// go.work. One from a go.mod in a workspace is relative to the workspace.
+// declared returns the replacement of a module in the form of modules.txt. A directory has the path that go.mod or
+// go.work contains. In a workspace, the path from a go.mod is relative to the workspace.
 func (m *modules) declared(v module.Version) module.Version {
 	if m.isMain(v.Path) && v.Version == "" {
 		return module.Version{} // only other versions are replaced

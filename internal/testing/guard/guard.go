@@ -1,6 +1,6 @@
 //go:build unix
 
-// Package guard ends the processes that a test has started if the test process is killed.
+// Package guard ends the processes that a test has started, in case the test process is killed.
 package guard
 
 import (
@@ -10,10 +10,10 @@ import (
 	"syscall"
 )
 
-// script waits for the end of its input, which comes when the test process dies. Then it kills every process that has
-// the directory in its command line or as its working directory, with its process group, and repeats that for new
-// processes. The directory is an environment variable, so the guard does not find itself. Working directories are
-// checked only on systems with /proc.
+// script waits for the end of its input, which ends when the test process dies. It then kills, with its process group,
+// every process that has the directory in its command line or as its working directory, and repeats this for new
+// processes. The directory is passed in an environment variable, so the guard does not find itself. Working directories
+// are checked only on systems with /proc.
 const script = `cat
 cd /
 found() {

@@ -18,8 +18,8 @@ import (
 	"time"
 )
 
-// TestGuardKillsProcessesOfKilledTest kills a process that has started another one in its own session: with the
-// directory in its command line, or as its working directory.
+// TestGuardKillsProcessesOfKilledTest kills a process that has started another one in its own session. The other
+// process has the directory in its command line or as its working directory, and the guard must end it.
 func TestGuardKillsProcessesOfKilledTest(t *testing.T) {
 	t.Run("named", func(t *testing.T) { killHelper(t, "GUARD_TEST_INSIDE=") })
 	if runtime.GOOS == "linux" {

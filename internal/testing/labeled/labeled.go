@@ -1,4 +1,4 @@
-// Package labeled contains CRD changes, labeled with the clients and objects that each breaks.
+// Package labeled contains CRD changes, each labeled with the clients and objects that it breaks.
 package labeled
 
 import (
@@ -32,12 +32,13 @@ spec:
 // Change is a change of a CRD.
 type Change struct {
 	Name string
-	// Old and New are schemas of spec.f, OldSpec and NewSpec are schemas of spec, and OldCRD and NewCRD are patches of the
-	// CRD.
+	// Old and New are the schemas of the field spec.f before and after the change, OldSpec and NewSpec the schemas of
+	// spec, and OldCRD and NewCRD merge patches for the whole CRD.
 	Old, New         json.RawMessage
 	OldSpec, NewSpec json.RawMessage
 	OldCRD, NewCRD   json.RawMessage
-	// Break has a line for each breaking change: the field, the keyword and the classes, and "!" if no witness exists.
+	// Break has a line for each breaking change: the field, the keyword and the classes, followed by "!" if no witness
+	// exists.
 	Break []string
 }
 

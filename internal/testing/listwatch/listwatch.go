@@ -1,5 +1,5 @@
-// Package listwatch simulates a resource of an API server in memory. A test can inject failures of servers and
-// connections, to test reflectors and informers.
+// Package listwatch simulates a resource of an API server in memory. A test can inject server and connection failures
+// to test reflectors and informers.
 package listwatch
 
 import (
@@ -27,8 +27,8 @@ import (
 
 type Object = *metav1.PartialObjectMetadata
 
-// Source is a resource of an API server: objects with one increasing resource version, a history that can be forgotten,
-// lists, watches and streaming lists. A test injects failures with OnList and OnWatch.
+// Source is a resource of an API server. It has objects with one increasing resource version, a history that it can
+// forget, lists, watches and streaming lists. A test injects failures with OnList and OnWatch.
 type Source struct {
 	Mu        sync.Mutex
 	Namespace string
@@ -271,7 +271,7 @@ type stream struct {
 	closed  bool
 }
 
-// NewStream returns an open watch that ends with ctx, or regularly after a timeout.
+// NewStream returns an open watch that ends with ctx, or with io.EOF after a timeout.
 func NewStream(ctx context.Context, timeout time.Duration) *stream {
 	st := &stream{}
 	st.changed.L = &st.mu
@@ -325,7 +325,7 @@ func Forbidden(verb string) error {
 	return apierrors.NewForbidden(schema.GroupResource{Resource: "things"}, "", errors.New("not permitted to "+verb))
 }
 
-// TooMany returns the error of an overloaded server with a retry delay.
+// TooMany returns the error that an overloaded server sends, with a delay for the retry.
 func TooMany(seconds int) error { return apierrors.NewTooManyRequests("busy", seconds) }
 
 // Invalid returns the error of a server without streaming lists.
@@ -355,8 +355,8 @@ func Always(err error) func(metav1.ListOptions) error {
 	return func(metav1.ListOptions) error { return err }
 }
 
-// SilentLater resets the source as SetBack does. The source then sends nothing on watches from versions that it has not
-// reached, like kube-apiserver.
+// SilentLater resets the source as SetBack does. Afterwards, like kube-apiserver, the source sends nothing on watches
+// from versions that it has not reached.
 func (s *Source) SilentLater(version int, label string) {
 	s.SetBack(version, label)
 	s.Mu.Lock()
@@ -380,8 +380,8 @@ func Older(kind watch.EventType, s *Source, name, version string) client.WatchEv
 	return client.WatchEvent[Object]{Type: kind, Object: o, ResourceVersion: version}
 }
 
-// SetBack resets the source to an earlier version, as a restore from a backup does, with other changes since: all
-// objects have a label under the versions that they had before.
+// SetBack resets the source to an earlier version, as a restore from a backup does. It then makes other changes: all
+// objects get a label but keep the versions that they had before.
 func (s *Source) SetBack(version int, label string) {
 	s.Mu.Lock()
 	defer s.Mu.Unlock()

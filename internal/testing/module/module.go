@@ -12,7 +12,8 @@ import (
 	"golang.org/x/tools/txtar"
 )
 
-// Write writes the files of an archive to a new directory, which it returns. It adds a go.mod if the archive has none.
+// Write writes the files of an archive to a new directory and returns the directory. It adds a go.mod if the archive
+// has none.
 func Write(t testing.TB, archive *txtar.Archive) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -29,8 +30,8 @@ func Write(t testing.TB, archive *txtar.Archive) string {
 	return dir
 }
 
-// Offline returns the environment variable that keeps the go command from using the network. It first downloads all
-// modules of this repository that the go command may need, also for vendoring and tidying.
+// Offline returns the environment variable that keeps the go command from using the network. Before that, it downloads
+// all modules of this repository that the go command may need, including those for vendoring and tidying.
 func Offline(t testing.TB) string {
 	t.Helper()
 	if out, err := download(); err != nil {

@@ -42,8 +42,7 @@ type Command struct {
 	Fresh bool
 	// Dated means that the output contains the current year, which is $YEAR in the recording.
 	Dated bool
-	// Varies means that the output of controller-gen differs between runs, so that the recording has one of several
-	// results.
+	// Varies means that controller-gen's output differs between runs. The recording then contains one of several results.
 	Varies bool
 }
 
@@ -55,7 +54,7 @@ type Result struct {
 	Failed bool
 }
 
-// Runs reports whether [Run] runs controller-gen, so that inputs without a recording have a result too.
+// Runs reports whether [Run] runs controller-gen. If it does, inputs without a recording have a result as well.
 func Runs() bool { return os.Getenv(Variable) != "" }
 
 // Run returns the result of controller-gen, and leaves the written files in place. The test fails if the result is not

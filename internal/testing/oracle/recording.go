@@ -22,8 +22,8 @@ import (
 	"golang.org/x/tools/txtar"
 )
 
-// directory has the recordings of a package: an archive for each run of controller-gen, below the name of its test. The
-// name of the archive is a hash of all inputs, so a changed input has no recording.
+// directory contains the recordings of a package: one archive for each run of controller-gen, in a directory with the
+// name of the test. The name of the archive is a hash of all inputs, so a changed input has no recording.
 const directory = "testdata/oracle"
 
 const (

@@ -137,8 +137,8 @@ func (f *file) compose(t typ) typ {
 		return t
 	}
 	if t.self || strings.HasPrefix(t.name, "⟨") {
-		// controller-gen's deep copies of lists of pointers to types with their own DeepCopy do not compile, and a parameter
-		// may be such a type.
+		// controller-gen's deep copies do not compile for lists of pointers to types with their own DeepCopy. A parameter may
+		// be such a type.
 		pointer = ""
 	}
 	switch f.IntN(10) {

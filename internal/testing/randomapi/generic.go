@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// generic is a generic type. Source text has brackets at the places where generic types and written-out types differ:
-// ⟨0⟩ is the first parameter, ⟦pkg.Name⟧ a type of the package of the generic type, and ⟪pkg.Name|a¦b⟫ an instantiation
+// generic is a generic type. Source text contains brackets where a generic type and its written-out type differ: ⟨0⟩ is
+// the first parameter, ⟦pkg.Name⟧ is a type of the package of the generic type, and ⟪pkg.Name|a¦b⟫ is an instantiation
 // with two arguments.
 type generic struct {
 	home        *file
@@ -91,7 +91,7 @@ func (g *generic) declaration() string {
 	return template + g.document + "type " + g.name + "[" + strings.Join(parameters, ", ") + "] " + text + "\n"
 }
 
-// embedGeneric adds an embedded instantiation of a generic type that has no other instantiation.
+// embedGeneric embeds an instantiation of a generic type that has no other instantiation.
 func (f *file) embedGeneric(b *strings.Builder) {
 	if len(f.parameters) > 0 {
 		return
@@ -164,8 +164,8 @@ func (f *file) reference(t typ) typ {
 	return t
 }
 
-// sameMode returns package markers with the same default for optional fields as in all other packages, if generic types
-// of one package are written out in another.
+// sameMode makes the default for optional fields the same in all packages, if the generic types of one package are
+// written out in another. It returns the package markers.
 func (f *file) sameMode(markers []string) []string {
 	if !f.twice {
 		return markers
@@ -178,7 +178,7 @@ func (f *file) sameMode(markers []string) []string {
 	return markers
 }
 
-// render replaces the brackets by generic types, or by the types that replace their instantiations.
+// render replaces the brackets with generic types, or with the types that replace their instantiations.
 func (f *file) render(declarations []string, plain bool) []string {
 	var rendered []string
 	for _, text := range declarations {

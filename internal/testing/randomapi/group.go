@@ -31,8 +31,8 @@ func New(seed uint64, module, name string) (map[string]string, int) {
 	return g.files, g.count
 }
 
-// NewGeneric returns the Go files of an API group with generic types, the files of the same group with a type instead
-// of each instantiation, and the number of types in the first.
+// NewGeneric returns the Go files of an API group with generic types, the files of the same group with a plain type in
+// place of each instantiation, and the number of types in the first group.
 func NewGeneric(seed uint64, module, name string) (generic, plain map[string]string, count int) {
 	g := &group{Rand: rand.New(rand.NewPCG(seed, 2)), name: name, module: module, files: map[string]string{},
 		plain: map[string]string{}, twice: true}

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// document writes the doc comment of a name and its markers, in the comment or before it.
+// document writes the doc comment of a name, and its markers in the comment or before it.
 func (f *file) document(indent, name string, markers []string) string {
 	comment := f.comment(indent, name)
 	var lines strings.Builder

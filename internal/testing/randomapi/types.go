@@ -188,7 +188,7 @@ type `+name+`List struct {
 `)
 }
 
-// otherVersion declares a kind of v1 in this version too: as a separate type, or as one that refers to v1.
+// otherVersion declares a kind of v1 in this version as well, as a separate type or as one that refers to v1.
 func (f *file) otherVersion(name string) {
 	if f.one(2) {
 		f.use(typ{path: f.importPath(f.name + "/v1")})

@@ -1,7 +1,7 @@
 // Package seeds chooses the seeds of property tests.
 //
-// Fixed seeds make runs comparable. Fresh seeds try inputs that no commit was adapted to. Each seed is a subtest, so a
-// failure prints the seed that repeats it:
+// Fixed seeds make runs comparable. Fresh seeds try inputs that the code has not been adapted to. Each seed is a
+// subtest, so a failure prints the seed that repeats it:
 //
 //	KCTRL_TEST_SEED=3735928559 go test ./runtime/workqueue -run TestRandomChanges
 package seeds
@@ -21,7 +21,7 @@ const (
 	OnlyVariable = "KCTRL_TEST_SEED"
 )
 
-// Each runs property with the seeds 1 to fixed, and with fresh ones, each in a subtest with the seed as name. The
+// Each runs property with the seeds from 1 to fixed and with fresh seeds, each in a subtest named after the seed. The
 // subtests run sequentially unless property calls t.Parallel.
 func Each(t *testing.T, fixed int, property func(t *testing.T, seed uint64)) {
 	t.Helper()

@@ -1,7 +1,7 @@
-// Package convention checks Go API types against the API conventions of Kubernetes. [Rules] has one value per rule.
+// Package convention checks Go API types against the Kubernetes API conventions. [Rules] has one value per rule.
 //
-// It reads only syntax and markers. Findings are advice: API servers accept the types. The rules correspond to the
-// rules of kube-api-linter for CRDs, and work on packages that kctrl has loaded.
+// It reads only syntax and markers. Findings are advice, because API servers accept the types. The rules correspond to
+// kube-api-linter's rules for CRDs, and run on packages that kctrl has already loaded.
 package convention
 
 import (
@@ -23,7 +23,7 @@ import (
 type Rule struct {
 	// Code is the code of its findings.
 	Code string
-	// Help is the convention.
+	// Help describes the convention.
 	Help string
 	// field returns the problem of a field and a hint. An empty message means no problem.
 	field func(f field) (message, hint string)
@@ -151,7 +151,7 @@ func (f field) required() bool {
 	return f.has("required", "kubebuilder:validation:Required", "k8s:required")
 }
 
-// value returns the type of the field, without pointer.
+// value returns the type of the field without its pointer, and whether the field is a pointer.
 func (f field) value() (of ast.Expr, pointer bool) {
 	if star, ok := f.raw.Type.(*ast.StarExpr); ok {
 		return star.X, true
@@ -168,7 +168,7 @@ func (f field) is(names ...string) bool {
 	return slices.Contains(names, typeName(of))
 }
 
-// typeName returns a type as written, with its package.
+// typeName returns the name of a type as the source writes it, including its package.
 func typeName(of ast.Expr) string {
 	switch of := of.(type) {
 	case *ast.Ident:

@@ -83,7 +83,7 @@ func TestEveryRuleFindsSomethingWrongAndNothingRight(t *testing.T) {
 	}
 }
 
-// lineOf returns the line of a text in the Go file of the archive.
+// lineOf returns the line in the archive's Go file that contains text.
 func lineOf(text string) int {
 	_, file, _ := strings.Cut(wrong, "-- v1/types.go --\n")
 	before, _, _ := strings.Cut(file, text)

@@ -19,7 +19,8 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/expression"
 )
 
-// Dead returns the parts of a CRD that API servers accept but that have no effect, or not the apparent one.
+// Dead returns the parts of a CRD that API servers accept but that have no effect, or an effect other than the apparent
+// one.
 func Dead(crd *apiextensionsv1.CustomResourceDefinition) []Problem {
 	var problems []Problem
 	for i := range crd.Spec.Versions {
@@ -101,8 +102,8 @@ func (v *versionCheck) scale() {
 	}
 }
 
-// status reports a status without a subresource, which clients can write together with the spec, and a status
-// subresource without a status in the schema.
+// status reports a status field without the status subresource, because clients can then write the status together with
+// the spec. It also reports a status subresource without a status field in the schema.
 func (v *versionCheck) status() {
 	_, has := v.schema.Properties["status"]
 	serves := v.version.Subresources != nil && v.version.Subresources.Status != nil
@@ -162,14 +163,14 @@ func (v *versionCheck) keywords(s *apiextensionsv1.JSONSchemaProps, object, step
 
 const formatHint = "remove it, or check the value with a pattern or a validation rule"
 
-// knownFormat reports whether API servers know a format of a type.
+// knownFormat reports whether API servers support a format for a type.
 func knownFormat(kind, format string) bool {
 	schema := &spec.Schema{SchemaProps: spec.SchemaProps{Format: format, Type: []string{kind}}}
 	return len(validation.GetUnrecognizedFormats(schema, environment.DefaultCompatibilityVersion())) == 0
 }
 
-// unresolved returns the problem of a path that leads to no field, and a hint. It returns "" for a path that leads, or
-// may lead, to a field.
+// unresolved returns the problem of a path to a field that does not exist, and a hint. It returns "" if the field
+// exists or may exist.
 func (v *versionCheck) unresolved(path string) (message, hint string) {
 	parser := jsonpath.New("path")
 	if parser.Parse("{"+path+"}") != nil {
@@ -202,7 +203,7 @@ func (v *versionCheck) unresolved(path string) (message, hint string) {
 	return "", ""
 }
 
-// lookup returns the schema that a path leads to. open is true if the schema allows anything there.
+// lookup returns the schema at a path. open is true if the schema allows any value there.
 func lookup(schema *apiextensionsv1.JSONSchemaProps, path string) (at *apiextensionsv1.JSONSchemaProps, open bool) {
 	steps, ok := fieldsOf(path)
 	if !ok {
@@ -220,7 +221,7 @@ func lookup(schema *apiextensionsv1.JSONSchemaProps, path string) (at *apiextens
 // items is the path step into a list: an index, a filter or a wildcard.
 const items = "[]"
 
-// fieldsOf splits a path. It returns false for recursive descent, unions and other parts that may lead anywhere.
+// fieldsOf splits a path. It returns false for recursive descent, unions and other parts that may match any field.
 func fieldsOf(path string) (steps []string, ok bool) {
 	parser, err := jsonpath.Parse("path", "{"+path+"}")
 	if err != nil || len(parser.Root.Nodes) != 1 {
@@ -245,7 +246,7 @@ func fieldsOf(path string) (steps []string, ok bool) {
 	return steps, true
 }
 
-// below returns the schema of a child, or nil. open is true if the schema allows anything there.
+// below returns the schema of a child, or nil. open is true if the schema allows any value there.
 func below(s *apiextensionsv1.JSONSchemaProps, step string) (child *apiextensionsv1.JSONSchemaProps, open bool) {
 	if isTrue(s.XPreserveUnknownFields) || s.XEmbeddedResource || s.XIntOrString {
 		if known, found := s.Properties[step]; found {

@@ -1,8 +1,8 @@
 // Package definition checks one CustomResourceDefinition with the libraries of API servers.
 //
-// [Refused] returns the problems for which the API server of the linked Kubernetes version rejects the CRD, with its
-// reasons. [Dead] returns parts that it accepts but that have no effect, such as a printer column for a field that does
-// not exist. Both return the place in the manifest. Callers know the file or the Go type that this place comes from.
+// [Refused] returns the problems for which the API server of the linked Kubernetes version rejects the CRD, with the
+// API server's reasons. [Dead] returns parts that the API server accepts but that have no effect, such as a printer
+// column for a field that does not exist. Both return the place in the manifest; callers map it to a file or Go type.
 package definition
 
 import (
@@ -83,8 +83,8 @@ const (
 	storedReason  = "must have at least one stored version"
 )
 
-// inOrder sorts problems, because validation iterates over maps, and removes duplicates. If a single rule costs too
-// much, it removes the error about all rules together.
+// inOrder sorts problems, because validation iterates over maps, and removes duplicates. If a single rule exceeds its
+// cost limit, inOrder removes the error about the total cost of all rules.
 func inOrder(problems []Problem) []Problem {
 	costly := map[int]bool{}
 	for _, p := range problems {
@@ -105,7 +105,8 @@ func inOrder(problems []Problem) []Problem {
 }
 
 // validate returns the errors of the API server's validation. If the validation panics, as it does for selectable
-// fields with an invalid schema, the API server fails too. validate then returns the errors without selectable fields.
+// fields with an invalid schema, the API server also fails. validate then repeats the validation without selectable
+// fields.
 func validate(crd *apiextensions.CustomResourceDefinition) (found field.ErrorList) {
 	defer func() {
 		if reason := recover(); reason != nil {
@@ -190,7 +191,7 @@ func reason(e *field.Error) string {
 	return diagnostic.OneLine(body)
 }
 
-// afterPosition returns the message of a compiler without the rest of a position.
+// afterPosition returns a compiler message without the rest of a position at its beginning.
 func afterPosition(text string) string {
 	line, _, _ := strings.Cut(text, "\n")
 	if _, message, ok := strings.Cut(line, ": "); ok {
@@ -243,7 +244,7 @@ func (r *refusal) problemsOfRules(version int) []expression.RuleProblem {
 	known, asked := r.rules[version]
 	if !asked {
 		if s := r.crd.Spec.Versions[version].Schema; s != nil {
-			// An error is not needed: the API server reports the same one.
+			// Ignore the error, because the API server reports the same one.
 			known, _ = expression.Rules(s.OpenAPIV3Schema)
 		}
 		r.rules[version] = known
@@ -265,8 +266,9 @@ func (r *refusal) explainRule(p *Problem) {
 	}
 }
 
-// hidden returns the problems of rules that the API server would report after others are fixed. It does not compile the
-// rules of a value if a rule below is malformed. If the schema has other problems, its rules cannot be checked.
+// hidden returns the problems of rules that the API server reports only after other problems are fixed, because it does
+// not compile the rules of a value if a rule below is malformed. If the schema has other problems, hidden cannot check
+// its rules.
 func (r *refusal) hidden(found []Problem) []Problem {
 	ofRules, others := map[int]bool{}, map[int]bool{}
 	for _, p := range found {

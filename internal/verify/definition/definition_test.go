@@ -52,7 +52,7 @@ func read(t *testing.T, text string) *apiextensionsv1.CustomResourceDefinition {
 	return crd
 }
 
-// change returns the widget with a replaced part.
+// change returns the widget CRD with a part replaced.
 func change(t *testing.T, old, text string) *apiextensionsv1.CustomResourceDefinition {
 	t.Helper()
 	if !strings.Contains(widget, old) {

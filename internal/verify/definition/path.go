@@ -61,8 +61,8 @@ func (p Path) String() string {
 	return strings.Join(parts, " ")
 }
 
-// moved are fields that the internal form of a CRD has at its top level if they are the same in all versions, and their
-// places in v1.
+// moved maps fields to their places in v1. The internal form of a CRD has these fields at its top level if they are the
+// same in all versions.
 var moved = []struct{ internal, v1 string }{
 	{"spec.validation", "spec.versions[0].schema"},
 	{"spec.subresources", "spec.versions[0].subresources"},

@@ -44,7 +44,7 @@ func whole(message string) Problem {
 	}
 }
 
-// sizes returns the length of a CRD in JSON, and the share of its descriptions as text.
+// sizes returns the length of a CRD as JSON, and a string with the share of its descriptions.
 func sizes(crd *apiextensionsv1.CustomResourceDefinition) (size int, from string) {
 	text, err := json.Marshal(crd)
 	if err != nil {

@@ -26,7 +26,7 @@ import (
 // The codes of problems of files.
 const (
 	CodeYAML    = "yaml"        // the file is not valid YAML
-	CodeVersion = "crd-api"     // API servers do not have this version of CRDs
+	CodeVersion = "crd-api"     // API servers do not serve this version of CRDs
 	CodeUnknown = "crd-unknown" // the CRD has an unknown field
 	CodeDecode  = "crd-decode"  // a field of the CRD has the wrong type
 )
@@ -61,13 +61,13 @@ func IsTemplate(text []byte) bool {
 	return false
 }
 
-// skipped are directories without files of a project.
+// skipped are the names of directories that do not contain files of a project.
 var skipped = []string{"vendor", "node_modules", "testdata", "third_party"}
 
-// IsSkipped reports whether a directory has no files of a project, judged by its name.
+// IsSkipped reports whether a directory with this name does not contain files of a project.
 func IsSkipped(dir string) bool { return strings.HasPrefix(dir, ".") || slices.Contains(skipped, dir) }
 
-// IsSample reports whether the objects in a file should be valid.
+// IsSample reports whether a file is in a directory of samples, which must be valid.
 func IsSample(name string) bool {
 	return strings.HasPrefix(name, "config/samples/") || strings.Contains(name, "/config/samples/") ||
 		strings.Contains(name, ":config/samples/")
@@ -131,7 +131,7 @@ func withoutComments(text []byte) []byte {
 	return nil
 }
 
-// readHead reads the version and kind of a document. It parses the document only if they are not on lines of their own.
+// readHead reads the version and kind of a document. It parses the document only if they are not on separate lines.
 func (d *Document) readHead() {
 	version, kind := apiVersionLine.FindSubmatch(d.text), kindLine.FindSubmatch(d.text)
 	if version != nil && kind != nil {
@@ -168,7 +168,7 @@ func (d *Document) IsCRD() bool {
 // IsObject reports whether the document is a Kubernetes object.
 func (d *Document) IsObject() bool { return d.head.Kind != "" && d.head.APIVersion != "" }
 
-// placed returns the text of the document with the line numbers of the file.
+// placed returns the text of the document after empty lines, so that line numbers are those of the file.
 func (d *Document) placed() []byte {
 	return append(bytes.Repeat([]byte("\n"), d.line), d.text...)
 }
@@ -233,7 +233,7 @@ func (d *Document) Definition() (*Definition, error) {
 	return &Definition{Document: *d, CRD: crd, unknown: unknown}, nil
 }
 
-// yamlError places the first error of a parser. Later errors often have the same cause.
+// yamlError returns the first error of a parser with its position. Later errors often have the same cause.
 func (d *Document) yamlError(err error) error {
 	var whole map[string]any
 	if better := yaml.Unmarshal(d.placed(), &whole); better != nil {
@@ -390,7 +390,7 @@ func (d *Definition) Problems() (refused, dead error) {
 	return errors.Join(refused, place(found)), place(hollow)
 }
 
-// expected matches the comment above a sample that must be rejected, with words of the error.
+// expected matches the comment above a sample that API servers must reject. The comment contains words of the error.
 var expected = regexp.MustCompile(`(?m)^#\s*\+kctrl:example:invalid(?:[:=]\s*(.*))?$`)
 
 // CheckSample checks an object like an API server that has the CRDs of kinds. It returns false for objects of other

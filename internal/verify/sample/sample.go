@@ -169,7 +169,7 @@ type check struct {
 	object map[string]any
 	before map[string]any
 	found  []Problem
-	// reported has the fields with a reported problem, and misspelt the names that an unknown field probably means.
+	// reported has the fields with a reported problem. misspelt has the names that unknown fields probably mean.
 	reported, misspelt map[string]bool
 }
 
@@ -200,7 +200,7 @@ func (c *check) values() {
 			}
 		}
 		if c.reported[name] || name == "" && len(c.reported) > 0 {
-			continue // the same problem in other words
+			continue // another message about the same problem
 		}
 		c.reported[name] = true
 		c.found = append(c.found, Problem{
@@ -323,8 +323,8 @@ func scalarOf(node *yaml.Node, key string) string {
 // CodeExample is the code of an invalid example that is accepted, or rejected for another reason.
 const CodeExample = "sample-example"
 
-// Unexpected returns an error if problems is empty or no message contains words. It is about an example at a position
-// that must be rejected.
+// Unexpected returns an error if an example that API servers must reject has no problems, or if no problem's message
+// contains words. at is the position of the example.
 func Unexpected(at token.Position, words string, problems []Problem) error {
 	e := &diagnostic.Error{Pos: at, Code: CodeExample, Hint: "make the example invalid, or add the rule that rejects it"}
 	if len(problems) == 0 {
