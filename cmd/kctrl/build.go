@@ -34,7 +34,7 @@ func newBuildCommand(s *streams) *cobra.Command {
 	return cmd
 }
 
-// validateGiven checks the flags of a subcommand of build: the image, and paths, which must not be empty.
+// validateGiven checks the flags of a subcommand of build: --image must be valid, and paths must not be empty.
 func validateGiven(cmd *cobra.Command) error {
 	for _, name := range []string{"dir", "file"} {
 		if flag := cmd.Flags().Lookup(name); flag != nil && flag.Value.String() == "" {
@@ -45,7 +45,8 @@ func validateGiven(cmd *cobra.Command) error {
 	return validateImage(cmd)
 }
 
-// validateImage checks --image. An empty value, such as --image "$IMG" with IMG unset, is an error and not the default.
+// validateImage checks --image. An empty value, such as --image "$IMG" with IMG unset, is an error and does not mean
+// the default.
 func validateImage(cmd *cobra.Command) error {
 	if flag := cmd.Flags().Lookup("image"); flag.Changed {
 		return project.ValidateImage(flag.Value.String())
@@ -53,7 +54,7 @@ func validateImage(cmd *cobra.Command) error {
 	return nil
 }
 
-// buildOptions are the flags that the commands below build share.
+// buildOptions are the flags that the subcommands of build share.
 type buildOptions struct {
 	write  writeOptions
 	force  bool
@@ -61,10 +62,10 @@ type buildOptions struct {
 }
 
 func (o *buildOptions) addFlags(flags *pflag.FlagSet) {
-	flags.StringVar(&o.source.Image, "image", "", "`image` that the manager runs (default: the one that config/ names)")
+	flags.StringVar(&o.source.Image, "image", "", "`image` of the manager (default: the image in config/)")
 	flags.StringVarP(&o.source.Kustomization, "kustomize", "k", "config/default",
 		"`directory` of the kustomization to package")
-	flags.BoolVar(&o.force, "force", false, "overwrite edited files, and files that are not from kctrl")
+	flags.BoolVar(&o.force, "force", false, "overwrite files that you edited or that kctrl did not write")
 	o.write.addCheckFlag(flags)
 	o.write.addFlags(flags)
 }
@@ -76,7 +77,7 @@ func (o *buildOptions) validate() error {
 	return nil
 }
 
-// runBuild runs a subcommand of build. build plans the files to distribute.
+// runBuild runs a subcommand of build. The function build plans the files to distribute.
 func runBuild(
 	ctx context.Context, s *streams, o buildOptions, build func(*plan.Plan, *project.Project, release.Source) error,
 ) error {
@@ -87,7 +88,7 @@ func runBuild(
 		if err := p.startPlan(); err != nil {
 			return err
 		}
-		if p.Name == "" { // in old versions of kubebuilder, the directory is the name of the project
+		if p.Name == "" { // old versions of kubebuilder use the name of the directory
 			p.Name = strings.ToLower(filepath.Base(p.dir))
 		}
 		o.source.Dir = p.dir

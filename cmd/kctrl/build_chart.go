@@ -16,10 +16,11 @@ func newBuildChartCommand(s *streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "chart",
 		Short: "Write a Helm chart of config/default",
-		Long: `Write a Helm chart with a template for each object of config/default. The default values install the
-same objects. Values set the image, replicas, resources, scheduling, service account, CRDs, metrics,
-certificates, network policies and monitoring. A later run keeps your values and your edited or
-added templates, and adds new values.`,
+		Long: `Write a Helm chart with a template for each object of config/default. With the default values, the
+chart installs the same objects as config/default. Values set the image, replicas, resources,
+scheduling, service account, CRDs, metrics, certificates, network policies and monitoring. If the
+chart exists, the command keeps its values and the templates that you edited or added, and adds
+new values.`,
 		Example: `  kctrl build chart --image example.com/guestbook:v1.0.0 --version 1.0.0
   helm install guestbook dist/chart --namespace guestbook-system --create-namespace`,
 		Args: noArgs,

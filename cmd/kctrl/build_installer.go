@@ -17,15 +17,15 @@ func newBuildInstallerCommand(s *streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "installer",
 		Short: "Write config/default to one file",
-		Long: `Build config/default like kustomize into one file for kubectl apply --server-side -f. The command
-does not change config/. --image sets the image of all containers whose image is "controller", or else
-of the manager.`,
+		Long: `Build config/default, as kustomize does, and write all objects to one file for kubectl apply
+--server-side -f. The command does not change config/. --image sets the image of all containers
+whose image is "controller" or, if there is no such container, the image of the manager.`,
 		Example: `  kctrl build installer --image example.com/guestbook:v1.0.0
   kctrl build installer --image example.com/guestbook:v1.0.0 --file - | kubectl apply --server-side -f -`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return runBuildInstaller(cmd.Context(), s, opts, file) },
 	}
-	cmd.Flags().StringVar(&file, "file", file, "`file` to write; - is standard output")
+	cmd.Flags().StringVar(&file, "file", file, "`file` to write; - writes to standard output")
 	opts.addFlags(cmd.Flags())
 	return cmd
 }

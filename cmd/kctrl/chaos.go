@@ -21,20 +21,21 @@ func newChaosCommand(s *streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "chaos [flags] -- PROGRAM [ARGUMENT...]",
 		Short: "Test any operator's program against crashes, stale reads and conflicts",
-		Long: `Run the program of an operator against planned faults, in real time. The program may use any
-language and library: a proxy in front of an API server injects the faults, and a crash kills the
+		Long: `Run an operator's program against planned faults, in real time. The program can use any language
+and library: a proxy in front of an API server injects the faults, and a simulated crash kills the
 process. Plans, rules and output are the same as in kctrl sim, which is much faster for operators on
 kctrl's runtime.
 
-The environment variable KUBECONFIG has the path of a kubeconfig for the proxy; in arguments, kctrl
+The environment variable KUBECONFIG has the path of a kubeconfig for the proxy. In arguments, kctrl
 replaces ` + "`{kubeconfig}`" + ` by that path. Disable leader election, so that the next process starts its work
-at once, and webhooks, which are not called. With --parallel, disable servers with fixed ports.
+at once. Disable webhooks, because the API server does not call them. With --parallel, also disable
+servers with fixed ports.
 
-Each plan starts its own API server in memory. --env runs all plans in turn on the server of
-kctrl env up, and deletes the objects that they create, also after an interrupt. Samples must not
-exist there.
+Each plan starts its own in-memory API server. With --env, all plans run one after another on the
+server of kctrl env up, and kctrl deletes the objects that they create, also after an interrupt. The
+samples must not exist on that server.
 
-The exit code is 1 if a plan fails. A failure counts if it happens twice.`,
+The exit code is 1 if a plan fails. kctrl reports a failure only if it happens twice.`,
 		Example: `  kctrl chaos -- bin/manager --leader-elect=false --metrics-bind-address=0
   kctrl chaos --config deploy --samples deploy/sample.yaml -- ./operator -kubeconfig {kubeconfig}
   kctrl chaos --replay bin/chaos/1.yaml -- bin/manager --leader-elect=false`,
@@ -46,10 +47,10 @@ The exit code is 1 if a plan fails. A failure counts if it happens twice.`,
 	}
 	flags := cmd.Flags()
 	o.addTo(flags, &o.Options)
-	flags.StringVar(&o.env, "env", "", "use the server of the environment with this `name`, see kctrl env up")
-	flags.DurationVar(&o.Quiet, "quiet", 2*time.Second, "the operator is at rest after this `time` without requests")
+	flags.StringVar(&o.env, "env", "", "use the server of the environment with this `name`; see kctrl env up")
+	flags.DurationVar(&o.Quiet, "quiet", 2*time.Second, "`time` without requests after which the operator is at rest")
 	flags.DurationVar(&o.Longest, "longest", time.Minute, "maximum `time` until the operator comes to rest")
-	flags.IntVar(&o.Parallel, "parallel", 1, "run `N` plans at a time")
+	flags.IntVar(&o.Parallel, "parallel", 1, "number `N` of plans that run at a time")
 	return cmd
 }
 

@@ -9,7 +9,7 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
 )
 
-// shell is a supported shell, with the function that writes its script.
+// shell is a supported shell, with the function that writes its completion script.
 type shell struct {
 	name  string
 	write func(root *cobra.Command, w io.Writer) error
@@ -29,9 +29,9 @@ func newCompletionCommand(s *streams) *cobra.Command {
 	}
 	return &cobra.Command{
 		Use:   "completion bash|fish|powershell|zsh",
-		Short: "Print the completion script of a shell",
-		Long: "Print the completion script of a shell. For bash, in the current shell:\n\n  source <(kctrl " +
-			"completion bash)",
+		Short: "Print the completion script for a shell",
+		Long: "Print the completion script for a shell. To enable completion in the current bash session:\n\n  source " +
+			"<(kctrl completion bash)",
 		ValidArgs: names,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 || !slices.Contains(names, args[0]) {

@@ -24,9 +24,9 @@ func newCreateCommand(s *streams) *cobra.Command {
 	return cmd
 }
 
-// addExternalFlags adds the flags about the Go types of a foreign kind.
+// addExternalFlags adds the flags for a kind whose Go types are in another module.
 func addExternalFlags(flags *pflag.FlagSet, path, domain, module *string) {
-	flags.StringVar(path, "external-api-path", "", "import `path` of the Go types of a foreign kind")
-	flags.StringVar(domain, "external-api-domain", "", "domain of the API group of such a kind, after --group")
-	flags.StringVar(module, "external-api-module", "", "Go `module` of these types, with its version")
+	flags.StringVar(path, "external-api-path", "", "import `path` of the Go types, for a kind of another project")
+	flags.StringVar(domain, "external-api-domain", "", "domain of the API group, for a kind of another project")
+	flags.StringVar(module, "external-api-module", "", "Go `module` of --external-api-path, with its version")
 }

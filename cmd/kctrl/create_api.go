@@ -22,28 +22,28 @@ func newCreateAPICommand(s *streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "api --group webapp --version v1 --kind Guestbook",
 		Short: "Add a kind with its CRD, controller and tests",
-		Long: `Add a kind: its Go type and CRD, a controller with a test, a sample, and roles for its users. The
+		Long: `Add a kind with its Go type, its CRD, a controller, a test, a sample, and roles for its users. The
 command also generates code and manifests, so that the project builds, passes its tests and deploys.
 
---field and --status-field add fields, with a path, a type and constraints.
+--field and --status-field add a field with a path, a type and constraints:
 
-  --field size:int32,min=1,default=3           int64, bool, string, quantity, duration, time, int-or-string
-  --field mode:string,enum=Fast|Safe           minLength, maxLength, pattern, format
-  --field template.image:string,optional       a nested field; in the items of a list, template[].image
-  --field 'tags:[]string,maxItems=5,unique'    a list; of objects with a key, ports:[]object,key=name
-  --field 'labels:map[string]string'           a map
-  --field configRef:ref=ConfigMap              a reference to an object; to a key in one, ref=Secret/key
+  --field size:int32,min=1,default=3           also int64, bool, string, quantity, duration, time, int-or-string
+  --field mode:string,enum=Fast|Safe           also minLength, maxLength, pattern, format
+  --field template.image:string,optional       nested field; for the items of a list, template[].image
+  --field 'tags:[]string,maxItems=5,unique'    list; for objects with a key, ports:[]object,key=name
+  --field 'labels:map[string]string'           map
+  --field configRef:ref=ConfigMap              reference to an object; for a key of the object, ref=Secret/key
   --field 'size:int32,rule="self >= oldSelf",message="may only grow"'
 
-A field is required unless it has a default or is optional. immutable rejects changes, and doc="..."
-documents the field.
+A field is required unless it has a default or the option optional. The option immutable rejects
+changes of the field, and doc="..." sets its documentation.
 
-With --from deployment the controller runs an image for each object: in a Deployment, with a Service
-if there is a --port.
+With --from deployment, the controller creates a Deployment that runs an image for each object. With
+--port, it also creates a Service.
 
-A new version of an existing kind starts as a copy of the first version's Go types and sample. kctrl
-also writes the conversion functions, a round-trip test, and the conversion webhook. API servers
-store the first version, unless --storage-version selects this one.`,
+If the kind exists in another version, the new version starts as a copy of the first version's Go
+types and sample. The command then also writes conversion functions, a round-trip test and the
+conversion webhook. API servers store objects in the first version unless --storage-version is set.`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			opts.Kctrl, opts.NoConversion = kctrlBuild(), !conversion
@@ -63,20 +63,20 @@ store the first version, unless --storage-version selects this one.`,
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&opts.Group, "group", "",
-		"API group, without the domain of the project (default: the domain is the group)")
+		"API group, without the project's domain (default: the domain itself is the group)")
 	flags.StringVar(&opts.Version, "version", "", "API version, such as v1 or v1alpha1 (required)")
 	flags.StringVar(&opts.Kind, "kind", "", "name of the kind, such as Guestbook (required)")
 	flags.StringVar(&opts.Plural, "plural", "", "name of the resource (default: the English plural of the kind)")
 	flags.BoolVar(&opts.Resource, "resource", true, "write the Go type, the CRD and a sample")
 	flags.BoolVar(&opts.Controller, "controller", true, "write a controller and its test")
 	flags.StringVar(&foreign.Name, "controller-name", "",
-		"with --resource=false, the name of the controller (default: the kind's)")
+		"with --resource=false, name of the controller (default: the name of the kind)")
 	addShapeFlags(flags, &opts.Shape)
 	operand.addFlags(flags)
 	addExternalFlags(flags, &foreign.Path, &foreign.Domain, &foreign.Module)
-	flags.BoolVar(&opts.Namespaced, "namespaced", true, "namespaced objects; false for a cluster-scoped kind")
+	flags.BoolVar(&opts.Namespaced, "namespaced", true, "make the kind namespaced; false for a cluster-scoped kind")
 	flags.BoolVar(&conversion, "conversion", true,
-		"write conversion functions for a further version; with false the API server only changes apiVersion")
+		"write conversion functions for a second or later version; if false, API servers only change apiVersion")
 	flags.BoolVar(&opts.StorageVersion, "storage-version", false, "use this version as the storage version")
 	flags.BoolVar(&opts.Force, "force", false, "overwrite the files of an existing kind")
 	write.addFlags(flags)
@@ -97,7 +97,7 @@ func runCreateAPI(
 		if err != nil {
 			return err
 		}
-		// CheckRules compiles the rules of the kind itself, with better positions.
+		// CheckRules compiles the rules of the kind itself, because it reports better positions.
 		if err := p.generate(ctx, generate.Options{Generators: generate.Named(follows), LeaveRules: true}); err != nil {
 			return err
 		}
@@ -105,7 +105,7 @@ func runCreateAPI(
 	})
 }
 
-// operandFlags are the flags for the objects that a controller runs.
+// operandFlags are the flags for the Deployments that a controller creates.
 type operandFlags struct {
 	from string
 	render.Operand
@@ -113,13 +113,13 @@ type operandFlags struct {
 
 func (o *operandFlags) addFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&o.from, "from", "", "initial code of the controller: `deployment` runs an image for each object")
-	flags.StringVar(&o.Image, "image", "", "with --from deployment, the default `image` of objects")
-	flags.IntVar(&o.Port, "port", 0, "with --from deployment, the `port` that the containers listen on, for a Service")
+	flags.StringVar(&o.Image, "image", "", "with --from deployment, default `image` of the containers")
+	flags.IntVar(&o.Port, "port", 0, "with --from deployment, `port` of the containers, for which to create a Service")
 	flags.BoolVar(&o.Finalizer, "finalizer", false,
-		"with --from deployment, add a finalizer that cleans up before the deletion of an object")
+		"with --from deployment, add a finalizer for cleanup before an object is deleted")
 }
 
-// read returns the objects that the controller runs, or nil without --from.
+// read returns the options of the Deployments that the controller creates, or nil without --from.
 func (o *operandFlags) read(cmd *cobra.Command) (*render.Operand, error) {
 	switch o.from {
 	case "deployment":
@@ -155,7 +155,7 @@ func (o *operandFlags) read(cmd *cobra.Command) (*render.Operand, error) {
 	return nil, nil
 }
 
-// addShapeFlags adds the flags about the fields of a kind.
+// addShapeFlags adds the flags that define the fields of a kind and how kubectl shows them.
 func addShapeFlags(flags *pflag.FlagSet, shape *render.Shape) {
 	flags.StringArrayVar(&shape.Fields, "field", nil,
 		"`field` of the spec, such as size:int32,min=1,default=3 or template.image:string; repeatable")
@@ -164,15 +164,15 @@ func addShapeFlags(flags *pflag.FlagSet, shape *render.Shape) {
 	flags.StringSliceVar(&shape.ShortNames, "short-name", nil,
 		"short `name` of the resource for kubectl, such as gb; repeatable")
 	flags.StringSliceVar(&shape.Categories, "category", nil,
-		"`name` of a category that kubectl get shows the kind in, such as all; repeatable")
+		"`name` of a kubectl category that includes the kind, such as all; repeatable")
 	flags.StringArrayVar(&shape.Columns, "print-column", nil,
 		"`column` that kubectl get prints, such as Size:integer:.spec.size; repeatable")
 	flags.StringVar(&shape.Scale, "scale", "",
-		"scale subresource: new fields, or `paths` .spec.replicas,.status.replicas[,.status.selector]")
+		"add a scale subresource with new fields, or with `paths` .spec.replicas,.status.replicas[,.status.selector]")
 	flags.Lookup("scale").NoOptDefVal = "default"
 }
 
-// controllerAlone returns the options of kctrl create controller for the same kind.
+// controllerAlone converts the options to those of kctrl create controller for the same kind.
 func controllerAlone(opts scaffold.APIOptions, foreign scaffold.ControllerOptions) scaffold.ControllerOptions {
 	foreign.Group, foreign.Version, foreign.Kind, foreign.Plural = opts.Group, opts.Version, opts.Kind, opts.Plural
 	foreign.Namespaced, foreign.Force, foreign.Kctrl = opts.Namespaced, opts.Force, opts.Kctrl

@@ -14,13 +14,14 @@ func newCreateControllerCommand(s *streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "controller --group apps --version v1 --kind Deployment",
 		Short: "Add a controller for any kind",
-		Long: `Add a controller with its test and permissions. The kind may be one of
+		Long: `Add a controller with its test and permissions. The controller reconciles a kind from one of these
+sources:
 
-  the project  defined in api/
-  Kubernetes   such as apps/v1 Deployment; the group of Pods is core
-  a module     with Go types in the package --external-api-path
+  the project     kinds that api/ defines
+  Kubernetes      kinds such as apps/v1 Deployment; use the group core for Pods
+  another module  kinds whose Go types are in the package --external-api-path
 
-Use --controller-name to add a second controller for the same kind.`,
+To add a second controller for the same kind, set --controller-name.`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			opts.Kctrl = kctrlBuild()
@@ -36,14 +37,14 @@ Use --controller-name to add a second controller for the same kind.`,
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&opts.Group, "group", "",
-		"API group of the kind, without the domain of the project if it is the project's own")
+		"API group of the kind; for a kind of this project, without the project's domain")
 	flags.StringVar(&opts.Version, "version", "", "API version, such as v1 (required)")
 	flags.StringVar(&opts.Kind, "kind", "", "name of the kind, such as Deployment (required)")
 	flags.StringVar(&opts.Plural, "plural", "", "name of the resource (default: the English plural of the kind)")
-	flags.StringVar(&opts.Name, "controller-name", "", "name of the controller (default: the kind's)")
+	flags.StringVar(&opts.Name, "controller-name", "", "name of the controller (default: the name of the kind)")
 	addExternalFlags(flags, &opts.Path, &opts.Domain, &opts.Module)
 	flags.BoolVar(&opts.Namespaced, "namespaced", true,
-		"namespaced objects of a foreign kind; false for a cluster-scoped kind")
+		"for a kind of another project, whether it is namespaced")
 	flags.BoolVar(&opts.Force, "force", false, "overwrite the files of an existing controller")
 	write.addFlags(flags)
 	return cmd

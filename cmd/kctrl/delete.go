@@ -42,43 +42,46 @@ type deletion struct {
 // kept is the paragraph about edited files in the help of all delete commands.
 const kept = `
 
-Edited files stay, with the files that they need, and kctrl lists them; --force deletes them too.
-The command updates generated files.`
+The command keeps files that you edited and the files that they need, and lists them. --force
+deletes them. The command also updates generated files.`
 
 var deletions = []deletion{
 	{
 		use: "api --group webapp --kind Guestbook", short: "Remove a kind and its controller",
-		long: `Remove the files of kctrl create api: Go type, CRD, controller, tests, sample and roles. --version
-limits this to one version. Remove webhooks and further controllers of the kind first.`,
+		long: `Remove the files that kctrl create api wrote: Go type, CRD, controller, tests, sample and roles.
+--version removes only one version. Before you run the command, remove webhooks and additional
+controllers of the kind.`,
 		plan: scaffold.PlanDeleteAPI,
 	},
 	{
 		use: "version --group webapp --version v2 --kind Guestbook", short: "Remove a version of a kind",
-		long: `Remove one of several versions of a kind, with its conversion. Select another storage version or hub
-before you remove that version.`,
+		long: `Remove one of several versions of a kind, with its conversion. If it is the storage version or the
+hub, select another one first.`,
 		plan: scaffold.PlanDeleteVersion,
 	},
 	{
 		use: "controller --group apps --version v1 --kind Deployment", short: "Remove a controller",
-		long: `Remove a controller with its test and its permissions. After the last controller or webhook of a
-foreign kind, the command also removes the kind from PROJECT.`,
+		long: `Remove a controller with its test and its permissions. If the kind belongs to another project and has
+no other controller or webhook, the command also removes the kind from PROJECT.`,
 		plan: scaffold.PlanDeleteController,
 		flags: func(flags *pflag.FlagSet, opts *scaffold.DeleteOptions) {
-			flags.StringVar(&opts.Name, "controller-name", "", "name of the controller (default: the kind's)")
+			flags.StringVar(&opts.Name, "controller-name", "", "name of the controller (default: the name of the kind)")
 		},
 	},
 	{
 		use: "webhook --group webapp --version v1 --kind Guestbook --defaulting", short: "Remove webhooks of a kind",
-		long: `Remove webhooks of a kind. Removing the last one also removes the webhook manifests.`,
+		long: `Remove webhooks of a kind. If the project has no other webhooks, the command also removes the webhook
+manifests.`,
 		plan: scaffold.PlanDeleteWebhook,
 		flags: func(flags *pflag.FlagSet, opts *scaffold.DeleteOptions) {
 			flags.BoolVar(&opts.Defaulting, "defaulting", false, "delete the defaulter")
 			flags.BoolVar(&opts.Validation, "validation", false, "delete the validator")
 			flags.BoolVar(&opts.Validation, "programmatic-validation", false, "the same as --validation")
 			flags.BoolVar(&opts.Policy, "policy", false, "delete the ValidatingAdmissionPolicy")
-			flags.BoolVar(&opts.Conversion, "conversion", false, "delete the conversions between this version and the others")
+			flags.BoolVar(&opts.Conversion, "conversion", false,
+				"delete the conversions between this version and other versions")
 			flags.StringSliceVar(&opts.Spokes, "spoke", nil,
-				"comma-separated `versions` whose conversion to delete (default: all others)")
+				"comma-separated `versions` whose conversion to delete (default: all other versions)")
 		},
 	},
 }
@@ -104,7 +107,7 @@ func newDeletionCommand(s *streams, d deletion) *cobra.Command {
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&opts.Group, "group", "",
-		"API group of the kind, without the domain of the project if it is the project's own")
+		"API group of the kind; for a kind of this project, without the project's domain")
 	version := "API version, such as v1 (required)"
 	if name == "api" {
 		version = "API version to delete, such as v1 (default: all)"
@@ -114,7 +117,7 @@ func newDeletionCommand(s *streams, d deletion) *cobra.Command {
 	if d.flags != nil {
 		d.flags(flags, &opts)
 	}
-	flags.BoolVar(&opts.Force, "force", false, "also delete edited files")
+	flags.BoolVar(&opts.Force, "force", false, "also delete files that you edited")
 	write.addFlags(flags)
 	return cmd
 }

@@ -15,7 +15,7 @@ import (
 // outputSARIF is a value of -o for commands that report problems in source code.
 const outputSARIF outputFormat = "sarif"
 
-// reportFormat is the value of -o with "sarif" as a choice.
+// reportFormat is the value of -o for commands that also support "sarif".
 type reportFormat struct{ *outputFormat }
 
 // Set accepts "text", "json" and "sarif".
@@ -30,14 +30,14 @@ func (f reportFormat) Set(value string) error {
 	return nil
 }
 
-// allowSARIF adds "sarif" to the values of -o, which the command already has.
+// allowSARIF adds "sarif" to the values of the command's existing flag -o.
 func allowSARIF(flags *pflag.FlagSet, format *outputFormat) {
 	flag := flags.Lookup("output")
 	flag.Value = reportFormat{format}
 	flag.Usage = "output format: `text|json|sarif`; json and sarif include findings"
 }
 
-// finding is a problem in the output of -o json.
+// finding is the JSON form of a problem, for -o json.
 type finding struct {
 	File     string `json:"file,omitempty"`
 	Line     int    `json:"line,omitempty"`
@@ -48,7 +48,7 @@ type finding struct {
 	Severity string `json:"severity"`
 }
 
-// The severities of findings. SARIF has the same names for them.
+// These are the severities of findings, with the names that SARIF defines.
 const (
 	severityError   = "error"
 	severityWarning = "warning"
@@ -65,7 +65,7 @@ func newFinding(err error, severity string) finding {
 	}
 }
 
-// runGenerate generates with the options, and reports findings in their format.
+// runGenerate runs the generators that the options select, and reports findings in the selected output format.
 func runGenerate(ctx context.Context, s *streams, o generateOptions) error {
 	if o.fix && o.write.check {
 		return usageError("--fix and --check cannot be combined")

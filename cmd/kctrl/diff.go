@@ -36,7 +36,7 @@ func (f diffFormat) Set(value string) error {
 	return usageError("want text, json or markdown")
 }
 
-// The values of --cluster: the side that the cluster represents.
+// The values of --cluster: whether the cluster is the old or the new side.
 const (
 	clusterOld = "old"
 	clusterNew = "new"
@@ -58,26 +58,29 @@ func newDiffCommand(s *streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "diff OLD [NEW]",
 		Short: "Report API changes that break users, with a witness",
-		Long: `Compare the CRDs of two sides, and report whom each change breaks:
+		Long: `Compare the CRDs in OLD and NEW, and report which clients and objects each change breaks:
 
-  writers    the new CRD refuses what they send, or drops part of it
-  readers    they no longer find what they rely on, or find values that they do not know
-  stored     stored objects change without a write, or can no longer be updated
-  downgrade  the old CRD refuses or changes what was written with the new one
+  writers    clients that write: the new CRD rejects their objects or drops fields
+  readers    clients that read: fields are missing, or have values that the clients do not know
+  stored     stored objects: they change without a write, or can no longer be updated
+  downgrade  a return to the old CRD, which rejects or changes objects written with the new one
 
-A side is a revision in git, REV:PATH in a revision, a directory, a file, or the cluster of --cluster. Without NEW it is
-the working tree. In a directory or revision, kctrl reads the CRDs from YAML files; if there are none, it generates
-them from the Go packages. It does not check out revisions.
+OLD and NEW can each be a git revision, a path in a revision (REV:PATH), a directory or a file.
+With --cluster, one of them is a cluster. NEW defaults to the working tree. In a directory or
+revision, kctrl reads the CRDs from YAML files; if no YAML file contains a CRD, it generates the
+CRDs from the Go packages. It does not check out revisions.
 
-Each break comes with a witness: a small object that one CRD accepts and the other refuses or changes, confirmed with the
-libraries of the API server of Kubernetes ` + verifiedKubernetes() + `. Otherwise kctrl explains why none exists.
+For each break, kctrl prints a witness: a small object that one CRD accepts and the other rejects
+or changes. It confirms witnesses with the API server libraries of Kubernetes ` + verifiedKubernetes() + `.
+If kctrl finds no witness, it prints the reason.
 
-` + accept.File + ` accepts breaking changes, each with a reason and the last day on which it is accepted:
+` + accept.File + ` lists accepted breaking changes, each with a reason and the last day on which it is valid:
 
   accepted:
   - {crd: widgets.example.com, field: spec.size, change: maximum, reason: no object uses more, until: 2027-01-31}
 
-The exit code is 3 if a change breaks a class in --for, 1 if a CRD cannot be read, and 0 otherwise.`,
+The exit code is 3 if a change breaks one of the classes of clients in --for, 1 if kctrl cannot read
+a CRD, and 0 otherwise.`,
 		Example: `  kctrl diff main
   kctrl diff v1.0.0 v1.1.0 -o markdown
   kctrl diff old.yaml new.yaml
@@ -91,10 +94,10 @@ The exit code is 3 if a change breaks a class in --for, 1 if a CRD cannot be rea
 	flags := cmd.Flags()
 	flags.VarP(diffFormat{&o.output}, "output", "o", "output format: `text|json|markdown`")
 	flags.StringSliceVar(&o.counted, "for", []string{string(change.Writers), string(change.Readers),
-		string(change.Stored)}, "`classes` of breaking changes that count: writers, readers, stored, downgrade")
+		string(change.Stored)}, "`classes` of breaking changes that cause exit code 3: writers, readers, stored, downgrade")
 	flags.StringVar(&o.accepted, "accepted", accept.File, "`file` with accepted breaking changes")
-	flags.StringVar(&o.cluster, "cluster", "", "take the CRDs of a cluster as the `old|new` side, and check its objects "+
-		"if that is the old one")
+	flags.StringVar(&o.cluster, "cluster", "", "use the CRDs of a cluster as the `old|new` side; as the old side, "+
+		"also check the cluster's objects")
 	flags.Lookup("cluster").NoOptDefVal = clusterOld
 	flags.StringVar(&o.confirm, "confirm", "", "confirm each witness with two API servers: `in-memory|real`")
 	flags.Lookup("confirm").NoOptDefVal = confirmDefault()
@@ -105,7 +108,7 @@ The exit code is 3 if a change breaks a class in --for, 1 if a CRD cannot be rea
 	return cmd
 }
 
-// confirmDefault is the default API server to confirm witnesses: the server of tests, or the one in memory.
+// confirmDefault returns the default value of --confirm: real if the tests use kube-apiserver, otherwise in-memory.
 func confirmDefault() string {
 	if os.Getenv("KCTRL_TEST_SERVER") == confirmReal {
 		return confirmReal
@@ -263,7 +266,7 @@ func (d *diffSides) compare(ctx context.Context, s *streams, o diffOptions,
 	return report, err
 }
 
-// printDiff prints a report. It returns the errors, or an error if a change breaks something.
+// printDiff prints a report. It returns the report's errors, or else an error if the report has breaking changes.
 func printDiff(s *streams, o diffOptions, r *diff.Report) error {
 	classes := o.classes()
 	for i := range r.Findings {

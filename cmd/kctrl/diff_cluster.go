@@ -17,7 +17,7 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/kubectl"
 )
 
-// cluster is the live side of a comparison.
+// cluster is a side of a comparison whose CRDs come from an API server.
 type cluster struct{ client *kubectl.Client }
 
 func connectCluster(ctx context.Context, s *streams, o serverOptions) (*cluster, error) {
@@ -61,7 +61,7 @@ func (c *cluster) definitions(ctx context.Context, other *input.Side) (*input.Si
 	return input.Objects("the cluster", crds), nil
 }
 
-// checkObjects adds the broken objects of the cluster to a report, for the CRDs that change.
+// checkObjects adds the objects on the cluster that the changed CRDs break to a report.
 func (c *cluster) checkObjects(ctx context.Context, d *diffSides, r *diff.Report) error {
 	done := map[string]bool{}
 	for _, f := range r.Findings {

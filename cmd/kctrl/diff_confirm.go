@@ -17,8 +17,8 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/kubectl"
 )
 
-// confirmWitnesses writes each witness to two API servers, one with the CRDs of each side. It returns an error if their
-// responses differ from kctrl's.
+// confirmWitnesses writes each witness to two API servers: one has the old CRDs, the other has the new ones. It returns
+// an error if the servers' responses differ from kctrl's results.
 func confirmWitnesses(ctx context.Context, s *streams, kind string, sides *diffSides, r *diff.Report) error {
 	before, stop, err := serverWith(ctx, s, kind, sides.old, r)
 	if err != nil {
@@ -77,7 +77,7 @@ func serverWith(ctx context.Context, s *streams, kind string, side *input.Side,
 	return client, stop, nil
 }
 
-// definitionsOf returns the CRDs of a side that a report is about, as manifests for an API server.
+// definitionsOf returns the CRDs of a side that have findings in a report, as manifests for an API server.
 func definitionsOf(side *input.Side, r *diff.Report) []kubectl.Manifest {
 	var manifests []kubectl.Manifest
 	done := map[string]bool{}
@@ -102,7 +102,7 @@ func definitionsOf(side *input.Side, r *diff.Report) []kubectl.Manifest {
 	return manifests
 }
 
-// confirmWitness returns why the responses of two servers differ from a witness, or "" if they do not.
+// confirmWitness returns how the responses of two servers contradict a witness. It returns "" if they confirm it.
 func confirmWitness(ctx context.Context, lenient, strict *kubectl.Client, w *witness.Witness) (string, error) {
 	attempt := kubectl.Attempt{Object: objectOf(w.Object), Before: objectOf(w.Before), Status: w.Status}
 	accepted, err := lenient.Try(ctx, attempt)

@@ -38,7 +38,7 @@ func printDiffText(s *streams, r *diff.Report, classes []change.Class) {
 	s.printf("%s\n", countedDiff(r, classes))
 }
 
-// evidence returns lines with the result of the witness of a finding.
+// evidence returns lines that describe the witness of a finding and its result.
 func evidence(f *diff.Finding, r *diff.Report) string {
 	var text strings.Builder
 	fmt.Fprintln(&text, f.Outcome(r.Old, r.New))

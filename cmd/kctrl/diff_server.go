@@ -8,7 +8,7 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/controlplane"
 )
 
-// startServer starts an API server that ends with this command, and returns its kubeconfig.
+// startServer starts an API server that stops when this command exits, and returns its kubeconfig.
 func startServer(ctx context.Context, s *streams, inMemory bool) (kubeconfig string, stop func(), err error) {
 	o := controlplane.Options{InMemory: inMemory, Attached: true}
 	assets, err := controlplane.Build(ctx, o, progress(s))

@@ -18,10 +18,10 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/scaffold/plan"
 )
 
-// manual is a format of the help of all commands.
+// manual is an output format for the help of all commands.
 type manual struct {
 	name, short string
-	// file returns the name of the file of a command, from its words.
+	// file returns the file name for a command, which is given as words.
 	file func(words []string) string
 	page func(w io.Writer, cmd *cobra.Command)
 }
@@ -60,7 +60,7 @@ func newManualCommand(s *streams, m manual) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     m.name + " DIR",
 		Short:   m.short,
-		Long:    m.short + ", into the directory DIR. Other files there stay.",
+		Long:    m.short + ", in the directory DIR. The command keeps other files in DIR.",
 		Example: "  kctrl docs " + m.name + " docs/cli",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) == 1 && filepath.IsLocal(args[0]) {
@@ -105,7 +105,7 @@ func (m manual) pages(root *cobra.Command) map[string][]byte {
 	return all
 }
 
-// documented returns a command and its visible subcommands, in the order of the help.
+// documented returns a command and its visible subcommands, in the order in which the help lists them.
 func documented(cmd *cobra.Command) []*cobra.Command {
 	all := []*cobra.Command{cmd}
 	for _, sub := range cmd.Commands() {
@@ -234,7 +234,7 @@ func writeMan(w io.Writer, cmd *cobra.Command) {
 	}
 }
 
-// roff escapes text for troff: requests at the beginning of lines, and hyphens, which become minus signs.
+// roff escapes text for troff: dots at the beginning of lines, which troff reads as requests, and hyphens.
 func roff(text string) string {
 	text = strings.NewReplacer(`\`, `\e`, "-", `\-`, "'", `\(aq`, "`", `\(ga`, "^", `\(ha`, "~", `\(ti`).Replace(text)
 	lines := strings.Split(text, "\n")

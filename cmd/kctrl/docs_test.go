@@ -74,7 +74,7 @@ func TestManualPagesHaveNoStrayRequests(t *testing.T) {
 }
 
 // TestExamplesRun runs the examples of all help texts in one project, in the order of the help. Examples that need
-// servers, git revisions or minutes are only parsed.
+// servers or git revisions, or that take minutes, are only parsed.
 func TestExamplesRun(t *testing.T) {
 	dir := t.TempDir()
 	kctrl := func(args ...string) (code int, said string) {
@@ -106,7 +106,7 @@ func TestExamplesRun(t *testing.T) {
 	}
 }
 
-// commandOf returns the arguments of a line that runs kctrl, without the rest of the pipe.
+// commandOf returns the arguments of kctrl in a line that runs it, without the rest of the pipe.
 func commandOf(line string) (args []string, ok bool) {
 	line, _, _ = strings.Cut(line, " | ")
 	for _, word := range regexp.MustCompile(`'[^']*'|"[^"]*"|[^\s]+`).FindAllString(line, -1) {
@@ -133,8 +133,8 @@ func checkExample(t *testing.T, root *cobra.Command, args []string) {
 	}
 }
 
-// TestFromKubebuilder compares the tables of docs/from-kubebuilder.md with all features of kubebuilder, and checks that
-// the replacements exist.
+// TestFromKubebuilder checks that the tables of docs/from-kubebuilder.md list all features of kubebuilder, and that the
+// replacements exist.
 func TestFromKubebuilder(t *testing.T) {
 	repository := filepath.Join("..", "..")
 	surface, err := os.ReadFile(filepath.Join(repository, "testdata", "kubebuilder", "surface.txt"))

@@ -31,13 +31,14 @@ func newDoctorCommand(s *streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "doctor",
 		Short: "Check the project and suggest repairs",
-		Long: `Check the project, and report each problem with its position and its repair. The exit code is 1 if
-there is a problem, and 3 if only generated files are out of date. Warnings do not change it.
+		Long: `Check the project, and report each problem with its position and a repair. The exit code is 3 if
+generated files are out of date and there is no other problem, and 1 if there are other problems.
+Warnings do not change the exit code.
 
 The checks find:
 ` + list.String() + `
 
---fix applies safe repairs, and checks again.`,
+--fix applies the safe repairs, and then checks the project again.`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return runDoctor(cmd.Context(), s, o) },
 	}
@@ -87,7 +88,7 @@ func runDoctor(ctx context.Context, s *streams, o doctorOptions) error {
 	})
 }
 
-// doctorProject returns the project in the form of package doctor.
+// doctorProject converts the project to a doctor.Project.
 func doctorProject(p *openedProject) (*doctor.Project, error) {
 	dir, err := filepath.EvalSymlinks(p.dir) // as kustomize reports paths
 	return &doctor.Project{Dir: dir, FS: p.fsys, Kctrl: kctrlBuild(), GoVersion: goVersion,
@@ -127,7 +128,7 @@ func repair(
 	return examine(ctx, p, o.checks)
 }
 
-// printDoctorFindings prints warnings, and returns the other findings as an error.
+// printDoctorFindings prints the warnings and returns all other findings as an error.
 func printDoctorFindings(s *streams, o doctorOptions, found []doctor.Finding) error {
 	var errs []error
 	var all []finding

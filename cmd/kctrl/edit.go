@@ -20,10 +20,10 @@ func newEditCommand(s *streams) *cobra.Command {
 		Use:   "edit",
 		Short: "Change the settings chosen at init",
 		Long: `Change the settings chosen at init. The command moves files, updates references to them, and keeps
-your edits. If kctrl and you changed the same lines, it lists them and writes nothing; --force
-writes both versions with git's conflict markers.
+your edits. If it must change lines that you edited, it lists the conflicts and writes nothing;
+--force writes both versions of these lines with git's conflict markers.
 
-A flag changes one setting; --multigroup=false and similar flags revert it.`,
+Each flag changes one setting. Boolean flags can revert a setting, such as --multigroup=false.`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			opts.Kctrl, opts.Year = kctrlBuild(), time.Now().Year()
@@ -36,17 +36,17 @@ A flag changes one setting; --multigroup=false and similar flags revert it.`,
 		to    any
 		usage string
 	}{
-		{"multigroup", &opts.MultiGroup, "one directory per API group; false for a single group"},
-		{"namespaced", &opts.Namespaced, "limit the operator to its own namespace; false for the cluster"},
+		{"multigroup", &opts.MultiGroup, "use one directory per API group; false for a single group"},
+		{"namespaced", &opts.Namespaced, "limit the operator to its own namespace; false for the whole cluster"},
 		{
 			"api-module", &opts.APIModule,
-			"separate Go module for the API types; false for one module",
+			"separate Go module for the API types; false for a single module",
 		},
 		{"domain", &opts.Domain, "domain suffix of API groups"},
 		{"repo", &opts.Repo, "`path` of the Go module"},
-		{"project-name", &opts.ProjectName, "prefix of deployed objects"},
+		{"project-name", &opts.ProjectName, "name prefix of deployed objects"},
 		{"owner", &opts.Owner, "copyright holder"},
-		{"license", &opts.License, "header of Go files: `apache2|none`"},
+		{"license", &opts.License, "license header of Go files: `apache2|none`"},
 		{"certificates", &opts.Certificates, "issuer of the webhook certificates: `self-signed|cert-manager`"},
 		{
 			"enable", &enable,
@@ -56,7 +56,7 @@ A flag changes one setting; --multigroup=false and similar flags revert it.`,
 	} {
 		addOption(flags, option.name, option.to, option.usage)
 	}
-	flags.BoolVar(&opts.Force, "force", false, "write conflicts with git's markers")
+	flags.BoolVar(&opts.Force, "force", false, "write conflicts to the files, with git's conflict markers")
 	write.addFlags(flags)
 	return cmd
 }

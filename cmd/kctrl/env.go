@@ -8,11 +8,11 @@ func newEnvCommand(s *streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "env",
 		Short: "Run an API server on this machine",
-		Long: `Run etcd and kube-apiserver on this machine. The first use compiles them from their Go modules,
-which takes minutes; later they start in seconds. --in-memory runs kctrl's own API server, which
-compiles in less than a minute and starts at once; docs/fidelity.md lists the differences. Servers
-listen on loopback only, and run on Linux and macOS. On other systems, apply, get and delete need
---kubeconfig.
+		Long: `Run etcd and kube-apiserver on this machine. The first start compiles them from their Go modules,
+which takes minutes; later starts take seconds. --in-memory runs kctrl's own API server instead,
+which compiles in less than a minute and starts at once; docs/fidelity.md lists the differences.
+Servers listen on loopback only, and run on Linux and macOS. On other systems, apply, get and delete
+require --kubeconfig.
 
   kctrl env up --in-memory
   kctrl env apply -k config/crd

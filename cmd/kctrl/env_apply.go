@@ -23,12 +23,12 @@ type serverOptions struct {
 
 func (o *serverOptions) addFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&o.name, "name", "",
-		"`name` of the environment (default: the environment of KUBECONFIG, or default)")
+		"`name` of the environment (default: the environment that KUBECONFIG selects, or \"default\")")
 	flags.StringVar(&o.kubeconfig, "kubeconfig", "",
 		"use the server in this kubeconfig `file` instead of an environment")
-	flags.StringVarP(&o.namespace, "namespace", "n", "default", "`namespace` of objects without one")
+	flags.StringVarP(&o.namespace, "namespace", "n", "default", "`namespace` of objects that do not set one")
 	flags.DurationVar(&o.timeout, "timeout", kubectl.DefaultTimeout,
-		"maximum `duration` of a wait, such as 90s or 5m; 0 means no limit")
+		"maximum `duration` to wait, such as 90s or 5m; 0 means no limit")
 }
 
 func (o *serverOptions) validate() error {
@@ -108,7 +108,7 @@ func (o *manifestOptions) read(s *streams) ([]kubectl.Manifest, error) {
 	return all, nil
 }
 
-// path returns a path of the command line, relative to the directory of -C.
+// path resolves a path of the command line, which is relative to the directory of -C.
 func (s *streams) path(given string) string {
 	if filepath.IsAbs(given) {
 		return given
@@ -122,8 +122,9 @@ func newEnvApplyCommand(s *streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "apply",
 		Short: "Apply objects with server-side apply",
-		Long: `Apply objects like kubectl apply --server-side --force-conflicts, with the same field manager.
-Namespaces and CRDs come first, and objects wait until their CRD is served.`,
+		Long: `Apply objects as kubectl apply --server-side --force-conflicts does, with the same field manager.
+The command applies namespaces and CRDs first, and waits until the API server serves a CRD before it
+applies objects of that kind.`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := server.validate(); err != nil {
@@ -157,13 +158,13 @@ type selectionOptions struct {
 
 func (o *selectionOptions) addFlags(flags *pflag.FlagSet) {
 	flags.StringVarP(&o.labels, "selector", "l", "",
-		"only objects whose labels match this `selector`, such as app=web,tier!=cache")
+		"select objects whose labels match this `selector`, such as app=web,tier!=cache")
 	flags.StringVar(&o.fields, "field-selector", "",
-		"only objects whose fields match this `selector`, such as metadata.name=a")
-	flags.BoolVarP(&o.allNamespaces, "all-namespaces", "A", false, "the objects of all namespaces")
+		"select objects whose fields match this `selector`, such as metadata.name=a")
+	flags.BoolVarP(&o.allNamespaces, "all-namespaces", "A", false, "select objects in all namespaces")
 }
 
-// selection returns the selection of the arguments and flags.
+// selection returns the objects that the arguments and flags select.
 func (o *selectionOptions) selection(args []string) (kubectl.Selection, error) {
 	s, err := kubectl.Select(args)
 	if err != nil {

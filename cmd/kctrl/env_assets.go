@@ -17,15 +17,16 @@ func newEnvAssetsCommand(s *streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "assets DIR",
 		Short: "Write the executables that envtest starts",
-		Long: `Write etcd and kube-apiserver into DIR, for tests that start a control plane with envtest of
-controller-runtime, and a link to kubectl if there is one on PATH. The tests run unchanged:
+		Long: `Write the executables etcd and kube-apiserver to DIR, for tests that start a control plane with
+controller-runtime's envtest. If kubectl is on PATH, DIR also gets a link to it. The tests run
+unchanged:
 
   kctrl env assets --in-memory bin/envtest
   KUBEBUILDER_ASSETS=$PWD/bin/envtest go test ./...
 
-With --in-memory, kube-apiserver is the API server of kctrl, which keeps its objects in memory and
-starts at once. etcd only answers health checks then. A flag that the API server in memory does not
-support is an error.`,
+With --in-memory, the executable kube-apiserver is kctrl's own API server, which keeps its objects
+in memory and starts at once, and etcd does nothing except answer health checks. The in-memory API
+server rejects flags that it does not support.`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 {
 				return usageError("kctrl env assets needs one directory, such as bin/envtest")
@@ -35,7 +36,7 @@ support is an error.`,
 		RunE: func(cmd *cobra.Command, args []string) error { return runEnvAssets(cmd.Context(), s, o, args[0]) },
 	}
 	addKubernetesFlag(cmd.Flags(), &o.Kubernetes)
-	cmd.Flags().BoolVar(&o.InMemory, "in-memory", false, "write the API server that keeps its objects in memory")
+	cmd.Flags().BoolVar(&o.InMemory, "in-memory", false, "write kctrl's in-memory API server instead")
 	return cmd
 }
 

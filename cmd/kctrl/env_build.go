@@ -17,15 +17,15 @@ func newEnvBuildCommand(s *streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "build",
 		Short: "Compile the API server into the user's cache",
-		Long: `Compile etcd and kube-apiserver into the user's cache, unless the cache has them. This takes
-minutes, and continues after an interruption. kctrl env up does it automatically. kctrl contains the
-hashes of the Go modules that it compiles.`,
+		Long: `Compile etcd and kube-apiserver into the user's cache, unless the cache already contains them. This
+takes minutes; if you interrupt the command, the next run continues the build. kctrl env up runs the
+build automatically. kctrl contains the hashes of the Go modules that it compiles.`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return runEnvBuild(cmd.Context(), s, o) },
 	}
 	addKubernetesFlag(cmd.Flags(), &o.Kubernetes)
-	cmd.Flags().BoolVar(&o.InMemory, "in-memory", false, "compile the API server in memory instead")
-	cmd.Flags().BoolVar(&o.ControllerManager, "controller-manager", false, "compile kube-controller-manager too")
+	cmd.Flags().BoolVar(&o.InMemory, "in-memory", false, "compile the in-memory API server instead")
+	cmd.Flags().BoolVar(&o.ControllerManager, "controller-manager", false, "also compile kube-controller-manager")
 	return cmd
 }
 

@@ -20,7 +20,8 @@ type controlAnswer struct {
 	Error   string `json:"error,omitempty"`
 }
 
-// takeCommands executes the commands in lines of in on instance, in order, until in ends.
+// takeCommands reads commands from in, one per line, and executes them on instance in order, until in ends. It writes
+// each answer to out.
 func takeCommands(ctx context.Context, instance *controlplane.Instance, in io.Reader, out io.Writer) {
 	answers := json.NewEncoder(out)
 	for lines := bufio.NewScanner(in); lines.Scan(); {

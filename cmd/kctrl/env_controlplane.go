@@ -16,7 +16,7 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
 )
 
-// controlPlaneCommands are the commands that run a process on this machine.
+// controlPlaneCommands are the commands that build, run and inspect API servers on this machine.
 var controlPlaneCommands = []func(*streams) *cobra.Command{
 	newEnvBuildCommand, newEnvUpCommand, newEnvDownCommand, newEnvStatusCommand, newEnvKubeconfigCommand,
 	newEnvAssetsCommand, newEnvGarbageCollectorCommand, newEnvHostCommand,
@@ -25,7 +25,7 @@ var controlPlaneCommands = []func(*streams) *cobra.Command{
 // errNoControlPlane is the reason why etcd and kube-apiserver do not run on this system; nil if they do.
 var errNoControlPlane error
 
-// controlPlaneCompiled reports whether kctrl env up has nothing to compile.
+// controlPlaneCompiled reports whether kctrl env up can start without compiling.
 var controlPlaneCompiled = func(ctx context.Context) bool { return controlplane.Compiled(ctx, controlplane.Options{}) }
 
 // addNameFlag adds the flag for the name of an environment.
@@ -33,8 +33,7 @@ func addNameFlag(flags *pflag.FlagSet, name *string) {
 	flags.StringVar(name, "name", controlplane.DefaultName, "`name` of the environment; several can run at the same time")
 }
 
-// openEnvironments returns the environments of this user, and removes the remains of interrupted
-// starts.
+// openEnvironments returns the environments of this user, after it has removed the remains of interrupted starts.
 func openEnvironments(ctx context.Context, s *streams) (*controlplane.Environments, error) {
 	environments, err := controlplane.OpenEnvironments()
 	if err != nil {
@@ -44,7 +43,7 @@ func openEnvironments(ctx context.Context, s *streams) (*controlplane.Environmen
 	return environments, environments.Recover(ctx)
 }
 
-// kubeconfigOf returns the path of the kubeconfig of a named environment, which must be usable.
+// kubeconfigOf returns the path of the kubeconfig of a named environment. It fails if the environment is not usable.
 func kubeconfigOf(ctx context.Context, s *streams, name string) (string, error) {
 	if err := controlplane.ValidateName(name); err != nil {
 		return "", err
@@ -56,7 +55,8 @@ func kubeconfigOf(ctx context.Context, s *streams, name string) (string, error) 
 	return usableKubeconfig(environments, name)
 }
 
-// chaosServer returns the kubeconfig of the environment with this name, and whether controllers of a cluster run in it.
+// chaosServer returns the kubeconfig of the named environment. controlled reports whether the environment runs
+// kube-controller-manager or the fake controllers.
 func chaosServer(ctx context.Context, s *streams, name string) (kubeconfig string, controlled bool, err error) {
 	if kubeconfig, err = kubeconfigOf(ctx, s, name); err != nil {
 		return "", false, err
@@ -80,8 +80,8 @@ func usableKubeconfig(environments *controlplane.Environments, name string) (str
 	return env.Kubeconfig, env.Usable()
 }
 
-// kubeconfigOfCurrent is like kubeconfigOf for the environment of KUBECONFIG, or the default one. It never uses another
-// server in KUBECONFIG.
+// kubeconfigOfCurrent returns the path of the kubeconfig of the environment that KUBECONFIG selects, or else of the
+// default environment. It ignores servers in KUBECONFIG that are not environments of kctrl.
 func kubeconfigOfCurrent(ctx context.Context, s *streams) (string, error) {
 	environments, err := openEnvironments(ctx, s)
 	if err != nil {
@@ -89,7 +89,7 @@ func kubeconfigOfCurrent(ctx context.Context, s *streams) (string, error) {
 	}
 	exported := ""
 	if files := filepath.SplitList(os.Getenv("KUBECONFIG")); len(files) > 0 {
-		exported = files[0] // has the current context
+		exported = files[0] // defines the current context
 	}
 	if name := environments.NameOf(exported); name != "" {
 		return usableKubeconfig(environments, name)
@@ -101,10 +101,10 @@ func kubeconfigOfCurrent(ctx context.Context, s *streams) (string, error) {
 	return kubeconfig, err
 }
 
-// kubernetesVersions completes the supported versions.
+// kubernetesVersions returns the supported versions, for completion.
 func kubernetesVersions(*streams) []string { return controlplane.Versions() }
 
-// environmentNames completes the names of existing environments.
+// environmentNames returns the names of existing environments and the default name, for completion.
 func environmentNames(*streams) []string {
 	environments, err := controlplane.OpenEnvironments()
 	if err != nil {

@@ -22,9 +22,9 @@ func newEnvDeleteCommand(s *streams) *cobra.Command {
 	var o envDeleteOptions
 	cmd := &cobra.Command{
 		Use:   "delete (RESOURCE [NAME...] | RESOURCE/NAME | -f FILE | -k DIRECTORY)",
-		Short: "Delete objects, and wait for the deletion",
-		Long: `Delete objects from the server, and wait until they are gone. While finalizers delay the deletion,
-the command prints them.
+		Short: "Delete objects, and wait until they are gone",
+		Long: `Delete objects from the server, and wait until they are gone. If finalizers delay the deletion, the
+command prints the finalizers while it waits.
 
   kctrl env delete -k config/samples
   kctrl env delete guestbooks guestbook-sample

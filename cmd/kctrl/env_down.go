@@ -42,7 +42,7 @@ func runEnvDown(ctx context.Context, s *streams, name string, all bool) error {
 	var errs []error
 	if all {
 		list, err := environments.List()
-		names, errs = nil, append(errs, err) // an unreadable environment does not stop the others
+		names, errs = nil, append(errs, err) // stop the other environments even if one is unreadable
 		for _, env := range list {
 			names = append(names, env.Name)
 		}

@@ -17,12 +17,12 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/garbagecollector"
 )
 
-// newEnvGarbageCollectorCommand returns the hidden command that env up --garbage-collector starts as a process.
+// newEnvGarbageCollectorCommand returns the hidden command that kctrl env up --garbage-collector runs as a process.
 func newEnvGarbageCollectorCommand(s *streams) *cobra.Command {
 	var kubeconfig, authority string
 	cmd := &cobra.Command{
 		Use:    "garbage-collector",
-		Short:  "Collect garbage until interrupted",
+		Short:  "Run the garbage collector until interrupted",
 		Hidden: true,
 		Args:   noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {

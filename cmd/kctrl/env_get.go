@@ -24,8 +24,8 @@ func newEnvGetCommand(s *streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "get (RESOURCE[,RESOURCE...] [NAME...] | RESOURCE/NAME)",
 		Short: "Show objects, such as guestbooks",
-		Long: `Show objects with the columns of the server. Name a resource as in kubectl: by plural, singular,
-short name, kind or category, and with its group if the name is ambiguous.
+		Long: `Show objects in a table with the columns that the API server defines. As in kubectl, a RESOURCE is a
+plural, singular or short name, a kind or a category; add the group if the name is ambiguous.
 
   kctrl env get guestbooks
   kctrl env get deploy,svc -A
@@ -38,9 +38,9 @@ short name, kind or category, and with its group if the name is ambiguous.
 	o.server.addFlags(flags)
 	o.objects.addFlags(flags)
 	flags.StringVarP(&o.show.Output, "output", "o", "table", "output format: `"+strings.Join(kubectl.Outputs, "|")+"`")
-	flags.BoolVarP(&o.show.Watch, "watch", "w", false, "print every change until interrupted")
+	flags.BoolVarP(&o.show.Watch, "watch", "w", false, "print each change of the objects until interrupted")
 	flags.StringVar(&o.waitFor, "wait-for", "",
-		"wait for this `condition` of the named objects, such as Ready or Ready=False")
+		"wait until the named objects have this `condition`, such as Ready or Ready=False")
 	flags.BoolVar(&o.show.ManagedFields, "show-managed-fields", false, "keep metadata.managedFields in yaml and json")
 	return cmd
 }

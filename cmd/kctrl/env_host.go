@@ -11,8 +11,9 @@ func newEnvHostCommand(s *streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "host",
 		Short: "Serve isolated API servers to a test binary",
-		Long: `Serve isolated API servers in memory to a test binary, which requests them on standard input, until
-that closes. Package testenv of the runtime runs this command once for each test binary.`,
+		Long: `Serve isolated in-memory API servers to a test binary, which requests them on standard input. The
+command ends when standard input is closed. The runtime's package testenv runs this command once for
+each test binary.`,
 		Args:   noArgs,
 		Hidden: true,
 		RunE: func(cmd *cobra.Command, _ []string) error {

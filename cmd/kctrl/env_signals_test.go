@@ -12,7 +12,8 @@ import (
 	"testing"
 )
 
-// TestBrokenConnectionEndsNothing writes to a socket whose other end is closed, and then sends a terminating signal.
+// TestBrokenConnectionEndsNothing checks that the context of untilTerminated survives a write to a socket whose other
+// end is closed, and still ends with a terminating signal.
 func TestBrokenConnectionEndsNothing(t *testing.T) {
 	ctx, stop := untilTerminated(t.Context())
 	defer stop()

@@ -26,7 +26,7 @@ func newEnvStatusCommand(s *streams) *cobra.Command {
 	return cmd
 }
 
-// envStatus is an environment and its state.
+// envStatus is an environment with its state.
 type envStatus struct {
 	*controlplane.Environment
 	State string `json:"state"` // running, starting or crashed

@@ -12,14 +12,14 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
 )
 
-// controlPlaneCommands run the API server in memory. All other commands report, independent of their flags, that this
-// system has no real API server.
+// controlPlaneCommands are the commands that build and run the in-memory API server, and replacements for commands that
+// need Linux or macOS. A replacement ignores its flags and returns [errUnsupported].
 var controlPlaneCommands = []func(*streams) *cobra.Command{
 	newEnvBuildCommand, newEnvHostCommand, unsupported("up"), unsupported("down"), unsupported("status"),
 	unsupported("kubeconfig"), unsupported("assets"),
 }
 
-// controlPlaneCompiled is nil on this system.
+// controlPlaneCompiled is nil, because kctrl env up does not run on this system.
 var controlPlaneCompiled func(context.Context) bool
 
 func unsupported(name string) func(*streams) *cobra.Command {
@@ -56,10 +56,10 @@ func chaosServer(context.Context, *streams, string) (kubeconfig string, controll
 
 func kubeconfigOfCurrent(context.Context, *streams) (string, error) { return "", errUnsupported }
 
-// environmentNames completes nothing: this system has no environments.
+// environmentNames returns nil: this system has no environments.
 func environmentNames(*streams) []string { return nil }
 
-// kubernetesVersions completes nothing: no version runs on this system.
+// kubernetesVersions returns nil: no version runs on this system.
 func kubernetesVersions(*streams) []string { return nil }
 
 // startServer returns an error: this system has no server.

@@ -38,25 +38,26 @@ func newEnvUpCommand(s *streams) *cobra.Command {
 	addNameFlag(flags, &o.name)
 	addKubernetesFlag(flags, &o.start.Kubernetes)
 	flags.BoolVar(&o.start.InMemory, "in-memory", false,
-		"run kctrl's API server, which keeps objects in memory and starts at once")
-	flags.StringVar(&o.start.DataDir, "data-dir", "", "`directory` for the objects (default: a temporary one)")
-	flags.IntVar(&o.start.Port, "port", 0, "`port` of the API server on 127.0.0.1; 0 means a free one")
+		"run kctrl's own API server, which keeps objects in memory and starts at once")
+	flags.StringVar(&o.start.DataDir, "data-dir", "", "`directory` for stored objects (default: a temporary directory)")
+	flags.IntVar(&o.start.Port, "port", 0, "`port` of the API server on 127.0.0.1; 0 selects a free port")
 	flags.BoolVar(&o.start.ControllerManager, "controller-manager", false,
-		"run kube-controller-manager too, for garbage collection and the built-in kinds")
+		"also run kube-controller-manager, for garbage collection and the built-in kinds")
 	flags.StringVar(&o.start.Controllers, "controllers", "",
-		"with --controller-manager, `list` of controllers to run, such as garbage-collector-controller; '*,-foo' excludes "+
-			"foo")
-	flags.BoolVar(&o.start.GarbageCollector, "garbage-collector", false, "collect garbage without kube-controller-manager")
+		"with --controller-manager, `list` of controllers to run, such as garbage-collector-controller; '*,-foo' runs all "+
+			"default controllers except foo")
+	flags.BoolVar(&o.start.GarbageCollector, "garbage-collector", false,
+		"run kctrl's garbage collector, without kube-controller-manager")
 	flags.BoolVar(&o.start.FakeControllers, "fake-controllers", false,
-		"with --in-memory, run fake controllers and nodes, so that pods become ready, Jobs complete, and namespaces "+
+		"with --in-memory, run fake controllers and nodes, so that Pods become ready, Jobs complete, and namespaces "+
 			"terminate")
 	flags.StringVar(&o.start.FeatureGates, "feature-gates", "",
-		"`gates` of the API server, such as CBORServingAndStorage=true")
+		"feature `gates` of the API server, such as CBORServingAndStorage=true")
 	flags.BoolVar(&o.foreground, "foreground", false, "run until interrupted, or until a pipe on standard input closes")
 	flags.BoolVar(&o.control, "control", false,
-		"with --foreground and -o json, take commands on standard input: kill, start, slow or compact, for tests of failures")
+		"with --foreground and -o json, read commands from standard input: kill, start, slow or compact, for failure tests")
 	flags.BoolVar(&o.repair, "repair", false,
-		"with --in-memory, drop damaged parts of the stored objects first, and keep a copy of the damaged file")
+		"with --in-memory, first drop damaged parts of the stored objects, and keep a copy of the damaged file")
 	flags.VarP(&o.output, "output", "o", "output format: `text|json`")
 	return cmd
 }
@@ -144,7 +145,7 @@ func runEnvUp(ctx context.Context, s *streams, o envUpOptions) error {
 	return nil
 }
 
-// outcomes are the texts for the outcomes of a start.
+// outcomes describes the outcomes of a start to the user.
 var outcomes = map[controlplane.Outcome]string{
 	controlplane.Running: "is already running",
 	controlplane.Started: "started",
@@ -187,11 +188,12 @@ type foregroundReady struct {
 	Kubeconfig string `json:"kubeconfig"`
 }
 
-// runEnvForeground runs an unnamed control plane in a temporary directory until ctx ends or standard input closes.
+// runEnvForeground runs an unnamed control plane in a temporary directory until ctx ends, a signal arrives, or a pipe
+// on standard input is closed.
 func runEnvForeground(ctx context.Context, s *streams, assets controlplane.Assets, o envUpOptions) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	// The keys are removed when this process ends, or by the next process if this one is killed.
+	// This process removes the keys when it ends. If it is killed, the next process removes them.
 	ctx, stop := untilTerminated(ctx)
 	defer stop()
 	folder, remove, err := controlplane.TemporaryDir(ctx, s.notice)

@@ -8,7 +8,7 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/testing/module"
 )
 
-// goEnvironment lets the go command of a test use the caches of this machine, but no network.
+// goEnvironment lets the go command of a test use this machine's caches, but not the network.
 func goEnvironment(t *testing.T) []string {
 	t.Helper()
 	names := []string{"GOCACHE", "GOMODCACHE", "GOROOT"}
@@ -16,7 +16,7 @@ func goEnvironment(t *testing.T) []string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// With -trimpath, compiled packages are independent of the directory.
+	// With -trimpath, compiled packages do not depend on the directory.
 	env := []string{module.Offline(t), "GOFLAGS=-trimpath", "CGO_ENABLED=0", "GOTOOLCHAIN=local"}
 	for i, value := range strings.Split(strings.TrimSpace(string(out)), "\n") {
 		env = append(env, names[i]+"="+value)
@@ -24,8 +24,8 @@ func goEnvironment(t *testing.T) []string {
 	return env
 }
 
-// useOwnCache gives kctrl in this process an empty cache. The go command keeps its own cache, which is below the same
-// directory by default.
+// useOwnCache gives kctrl in this process an empty cache. The go command keeps its cache, which by default is below the
+// same directory.
 func useOwnCache(t *testing.T) {
 	t.Helper()
 	for _, setting := range goEnvironment(t) {

@@ -15,22 +15,23 @@ import (
 const (
 	exitOK    = 0
 	exitError = 1 // the command failed
-	exitUsage = 2 // the command line was wrong
-	exitDrift = 3 // --check found files out of date
+	exitUsage = 2 // the command line was invalid
+	exitDrift = 3 // a check found drift or a breaking change
 
-	exitSignal = 128 // plus the number of the signal that ended the command, as in shells
+	exitSignal = 128 // added to the number of the signal that ended the command, as in shells
 )
 
 // errInterrupted is the error of a command that the user interrupted.
 var errInterrupted = errors.New("interrupted")
 
-// stopped reports whether err is only the result of the end of ctx.
+// stopped reports whether err only means that ctx has ended.
 func stopped(ctx context.Context, err error) bool {
 	return ctx.Err() != nil && (errors.Is(err, ctx.Err()) || errors.Is(err, context.Cause(ctx)))
 }
 
-// report prints err and returns the exit code. Each single error has one line, with its hint below. If the command line
-// selects a format and no result was printed, the errors have this format.
+// report prints err and returns the exit code. It prints each of the joined errors on its own line, followed by its
+// hint. If the command line selects a format and no result was printed, report also prints the errors to standard
+// output in this format.
 func report(s *streams, command *cobra.Command, err error, format outputFormat) int {
 	if err == nil {
 		return exitOK
@@ -72,8 +73,8 @@ func withHint(err error, hint string) error {
 	return &e
 }
 
-// printFindings prints errors as the result, in the format of the command line. It prints nothing in other
-// formats, and in formats that the command lacks.
+// printFindings prints errors as the result of the command, in JSON or SARIF. It prints nothing for other formats, and
+// nothing in SARIF if the command does not support it.
 func printFindings(s *streams, command *cobra.Command, format outputFormat, errs []error) {
 	found := make([]finding, len(errs))
 	for i, err := range errs {

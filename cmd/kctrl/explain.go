@@ -46,8 +46,8 @@ func newExplainCommand(s *streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "explain [marker]",
 		Short: "Explain markers, their arguments and targets",
-		Long: `List all markers, or explain one: its targets, its arguments with types and defaults, and an
-example. The last part of a name is enough, such as MinLength or printcolumn.`,
+		Long: `List all markers, or explain one marker: its targets, its arguments with types and defaults, and an
+example. The last part of a marker's name is sufficient, such as MinLength or printcolumn.`,
 		Example: `  kctrl explain
   kctrl explain printcolumn
   kctrl explain --all --format markdown`,
@@ -129,7 +129,7 @@ func explainAll(s *streams, o explainOptions, all []markers.Help) error {
 	return nil
 }
 
-// findMarker returns the marker for a full name or a last part, with or without arguments.
+// findMarker returns the marker with a full name or with the last part of a name. It ignores arguments after the name.
 func findMarker(registry *markers.Registry, name string) (markers.Help, error) {
 	if known, ok := registry.NameOf(name); ok {
 		help, _ := registry.Help(known)

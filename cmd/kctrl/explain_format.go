@@ -83,10 +83,10 @@ func markdownReference(all []markers.Help) string {
 	out.WriteString("# Markers\n\n" +
 		"Markers are comments in Go code that control generators: `// +name`, `// +name=value` or `// " +
 		"+name:argument=value,argument=value`.\n" +
-		"Write lists as `a;b` or `{a,b}`, and strings with spaces or punctuation in quotes or backticks.\n\n" +
-		"A marker describes the package, type or field below it.\n" +
-		"It is part of the comment of a type or field, or of the comment above that one.\n" +
-		"A marker in a separate comment at the top level of a file describes the package.\n" +
+		"Write lists as `a;b` or `{a,b}`, and put strings with spaces or punctuation in quotes or backticks.\n\n" +
+		"A marker applies to the package, type or field below it.\n" +
+		"Write the marker in the comment of the type or field, or in the comment above that comment.\n" +
+		"A marker in a separate comment at the top level of a file applies to the package.\n" +
 		"kctrl rejects markers in other places, such as the comment of a function.\n\n" +
 		"`kctrl explain --all --format markdown` prints this page, and `kctrl explain <marker>` explains one marker.\n")
 	for i, help := range all {
@@ -99,7 +99,7 @@ func markdownReference(all []markers.Help) string {
 			continue
 		}
 		if first {
-			out.WriteString("\nThese markers apply a marker of the same name to each item:\n\n")
+			out.WriteString("\nEach of these markers applies the marker of the same name to the items of a list:\n\n")
 		}
 		fmt.Fprintf(&out, "- `+%s`\n", help.Name)
 	}

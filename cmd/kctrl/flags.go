@@ -22,8 +22,8 @@ func addFlag(flags *pflag.FlagSet, f generator.Flag) {
 	}
 }
 
-// addOption adds a flag that sets an option without a default: a list, or a pointer that stays nil if the flag is
-// unset.
+// addOption adds a flag for an option without a default. The option is a list, or a pointer that stays nil if the flag
+// is unset.
 func addOption(flags *pflag.FlagSet, name string, to any, usage string) {
 	switch to := to.(type) {
 	case *[]string:
@@ -40,10 +40,10 @@ func addOption(flags *pflag.FlagSet, name string, to any, usage string) {
 	}
 }
 
-// pairList is a flag with a list of name=value items.
+// pairList is a flag whose value is a list of name=value items.
 type pairList struct{ pflag.Value }
 
-// Set adds pairs.
+// Set adds the pairs in text, which commas separate.
 func (v pairList) Set(text string) error {
 	for item := range strings.SplitSeq(text, ",") {
 		if !strings.Contains(item, "=") {
@@ -53,7 +53,7 @@ func (v pairList) Set(text string) error {
 	return v.Value.Set(text)
 }
 
-// Type names the flag's type in help texts.
+// Type returns the type of the flag, for pflag.
 func (pairList) Type() string { return "stringToString" }
 
 // optionalString is a string flag without a default.
@@ -72,7 +72,7 @@ func (v optionalString) Set(text string) error {
 	return nil
 }
 
-// Type names the flag's type in help texts.
+// Type returns the type of the flag, for pflag.
 func (optionalString) Type() string { return "string" }
 
 // optionalInt is an integer flag without a default. A negative value means unset.
@@ -97,7 +97,7 @@ func (v optionalInt) Set(text string) error {
 	return nil
 }
 
-// Type names the flag's type in help texts.
+// Type returns the type of the flag, for pflag.
 func (optionalInt) Type() string { return "int" }
 
 // optionalBool is a boolean flag without a default.
@@ -117,5 +117,5 @@ func (v optionalBool) Set(text string) error {
 	return nil
 }
 
-// Type names the flag's type in help texts.
+// Type returns the type of the flag, for pflag.
 func (optionalBool) Type() string { return "bool" }

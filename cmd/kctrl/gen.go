@@ -17,7 +17,7 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/transaction"
 )
 
-// genOptions are the flags of controller-gen, and additional ones of kctrl.
+// genOptions are controller-gen's flags and kctrl's additional flags.
 type genOptions struct {
 	markers      int
 	help         int
@@ -35,9 +35,9 @@ func newGenCommand(s *streams) *cobra.Command {
 		Use:   "gen generator[:option=value,...]... [paths=directory;...] [output:[generator:]rule]...",
 		Short: "Generate with the arguments of controller-gen " + peerVersion,
 		Long: `Accept the arguments of controller-gen ` + peerVersion + ` and write the same files, in any Go module.
-In a Makefile, replace "controller-gen" by "kctrl gen", or install a copy of kctrl as controller-gen.
-The command touches only files that change, and writes nothing after an error. It reports unknown
-and misplaced markers as warnings.`,
+In a Makefile, replace "controller-gen" with "kctrl gen", or install a copy of kctrl that is named
+controller-gen. The command writes only files that change, and writes nothing if an error occurs.
+It reports unknown and misplaced markers as warnings.`,
 		Example: `  kctrl gen object paths=./...
   kctrl gen rbac:roleName=manager-role crd:maxDescLen=0 webhook paths=./... output:crd:dir=config/crd/bases
   kctrl gen crd paths=./... output:crd:dir=config/crd/bases --check
@@ -46,9 +46,9 @@ and misplaced markers as warnings.`,
 	}
 	flags := cmd.Flags()
 	flags.CountVarP(&opts.markers, "which-markers", "w",
-		"print the markers of the named generators; -ww and -www add details, -wwww prints JSON")
+		"print the markers of the given generators; -ww and -www add details, -wwww prints JSON")
 	flags.CountVarP(&opts.help, "detailed-help", "h", "print the options; -hh and -hhh add details, -hhhh prints JSON")
-	flags.BoolVar(&opts.version, "version", false, "print the version of controller-gen that the output equals")
+	flags.BoolVar(&opts.version, "version", false, "print the version of controller-gen that kctrl replaces")
 	flags.StringSliceVar(&opts.buildTags, "load-build-tags", []string{compat.DefaultBuildTag},
 		"build `tags` of the files to read")
 	flags.StringSliceVar(&opts.allowUnknown, "allow-unknown", nil, "accept unknown markers with this `prefix`")
@@ -60,8 +60,8 @@ and misplaced markers as warnings.`,
 	return cmd
 }
 
-// commandLine returns the arguments of a program. If the program has the name controller-gen, possibly with a version,
-// it adds gen: tools call controller-gen by its path alone, which may be a link to kctrl or a copy.
+// commandLine returns the arguments of a program. If the program is named controller-gen, possibly with a version, it
+// inserts the command gen, because tools run controller-gen by its path, which may be a link to kctrl or a copy.
 func commandLine(args []string) []string {
 	if len(args) == 0 {
 		return nil
@@ -77,7 +77,7 @@ func commandLine(args []string) []string {
 // peerName is the name of the program that kctrl gen replaces.
 const peerName = "controller-gen"
 
-// peerVersion is the version of controller-gen that the output of kctrl equals.
+// peerVersion is the version of controller-gen whose output kctrl reproduces.
 const peerVersion = "v0.23.0"
 
 func runGen(ctx context.Context, s *streams, cmd *cobra.Command, o genOptions, args []string) error {
@@ -115,11 +115,11 @@ func runGen(ctx context.Context, s *streams, cmd *cobra.Command, o genOptions, a
 	})
 }
 
-// gen is a command line of controller-gen in a directory.
+// gen is a controller-gen command line that runs in a directory.
 type gen struct {
 	command *compat.Command
-	dir     string // absolute, as root
-	root    string // is locked, and has the journal
+	dir     string // absolute path
+	root    string // absolute path of the directory that is locked and that contains the journal
 	genOptions
 }
 

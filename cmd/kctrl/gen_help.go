@@ -35,7 +35,7 @@ func printMarkerHelp(s *streams, level int, args []string) error {
 	return printHelp(s, level, "+", markers)
 }
 
-// printHelp prints the documentation of markers, or of options, which are markers without sign.
+// printHelp prints the documentation of markers, or of options, which are markers without the leading sign.
 func printHelp(s *streams, level int, sign string, categories []help.CategoryDoc) error {
 	if level >= jsonHelp {
 		return json.NewEncoder(s.out).Encode(categories)
@@ -76,7 +76,7 @@ func printDetails(s *streams, level int, sign string, marker help.MarkerDoc) {
 	s.printf("\n")
 }
 
-// summary returns the summary of a marker, or its replacement.
+// summary returns the summary of a marker. For a deprecated marker, it begins with the replacement.
 func summary(marker help.MarkerDoc) string {
 	if marker.DeprecatedInFavorOf == nil {
 		return marker.Summary

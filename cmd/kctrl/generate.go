@@ -30,16 +30,16 @@ type generateOptions struct {
 
 // Descriptions of flags of generate, manifests and gen.
 const (
-	checkUsage       = "write nothing: print what is out of date as a diff, and exit 3 if anything is"
-	postprocessUsage = "`file` that declares changes of manifests (default " + postprocess.DefaultFile + ", if it exists)"
-	watchUsage       = "generate again after each change of a file, until Ctrl-C"
+	checkUsage       = "write nothing; print a diff of outdated files, and exit 3 if there are any"
+	postprocessUsage = "`file` that declares changes to manifests (default " + postprocess.DefaultFile + ", if it exists)"
+	watchUsage       = "generate again whenever a file changes, until Ctrl-C"
 )
 
 func (o *generateOptions) addFlags(flags *pflag.FlagSet) {
 	o.write.addCheckFlag(flags)
 	flags.StringSliceVar(&o.Paths, "paths", nil, "`directories` to read, such as ./api/... (default: the whole project)")
 	flags.StringSliceVar(&o.AllowUnknown, "allow-unknown", nil, "accept unknown markers with this `prefix`")
-	flags.BoolVar(&o.fix, "fix", false, "correct misspelled markers with an unambiguous correction in the source")
+	flags.BoolVar(&o.fix, "fix", false, "correct misspelled markers in the source if only one correction is possible")
 	flags.BoolVar(&o.watch, "watch", false, watchUsage)
 	for _, f := range o.Flags() {
 		addFlag(flags, f)
@@ -55,8 +55,8 @@ func newGenerateCommand(s *streams) *cobra.Command {
 		Short: "Generate Go code: deep copies, apply configurations, registration",
 		Long: `Write zz_generated.deepcopy.go in packages with +kubebuilder:object markers, apply configurations
 for packages with +kubebuilder:ac:generate=true, and zz_generated.register.go, which registers the
-kinds of the project and the controllers in PROJECT. The command adds the imports of apply
-configurations to go.mod and go.sum, and touches only files that change.`,
+kinds of the project and the controllers in PROJECT. The command adds the modules that apply
+configurations import to go.mod and go.sum. It writes only files that change.`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return runGenerate(cmd.Context(), s, opts) },
 	}
@@ -72,7 +72,8 @@ func makesCode(g generator.Generator) bool { return g.Code }
 
 func makesManifests(g generator.Generator) bool { return !g.Code }
 
-// generateProject generates the output of the markers of the project, and writes it or compares it with the files.
+// generateProject generates files from the markers of the project, and writes them or compares them with the existing
+// files.
 func generateProject(ctx context.Context, s *streams, o generateOptions) error {
 	o.write.command = o.command
 	return s.change(ctx, o.write, foreign(len(o.Paths) > 0), func(p *openedProject) error {
@@ -96,7 +97,7 @@ func generateProject(ctx context.Context, s *streams, o generateOptions) error {
 	})
 }
 
-// planProject plans the generated files of a project of kctrl that do not come from markers.
+// planProject plans the generated files of a kctrl project that do not come from markers.
 func planProject(p *plan.Plan, proj *project.Project, o generateOptions) error {
 	err := gomod.PlanRuntime(p, proj)
 	if err == nil && slices.Contains(o.Generators, generate.Object) {
@@ -105,7 +106,7 @@ func planProject(p *plan.Plan, proj *project.Project, o generateOptions) error {
 	return err
 }
 
-// checkDrift prints the changes of a command, and returns an error if it has any.
+// checkDrift prints the changes of a command, and returns an error if there are any.
 func checkDrift(s *streams, o writeOptions, found changes) error {
 	o.dryRun = true
 	if o.output == outputJSON {
@@ -125,7 +126,7 @@ func checkDrift(s *streams, o writeOptions, found changes) error {
 	}
 }
 
-// printDrift prints changes, except a missing runtime, which a note reports.
+// printDrift prints changes, except those to the bundled runtime, which a note summarizes.
 func printDrift(s *streams, found changes) {
 	for change := range found.Changes() {
 		if summarizedDir(change.Path) == "" {
@@ -134,7 +135,7 @@ func printDrift(s *streams, found changes) {
 	}
 }
 
-// outOfDate returns the number of changes. A change of the lock counts only if it is the only one.
+// outOfDate returns the number of changes. A change to the lock file counts only if it is the only change.
 func outOfDate(found changes) int {
 	n := found.Len()
 	for change := range found.Changes() {

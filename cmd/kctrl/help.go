@@ -2,7 +2,7 @@ package main
 
 import "github.com/spf13/cobra"
 
-// newHelpCommand returns the command "help", which reports an unknown command.
+// newHelpCommand returns the command "help". Unlike cobra's, it fails if the command is unknown.
 func newHelpCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "help [command]",

@@ -19,12 +19,13 @@ func newInitCommand(s *streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "init --domain example.com --repo example.com/guestbook",
 		Short: "Start a project in this directory",
-		Long: `Start a project in this directory: a manager without controllers, and the files to build, test and
-deploy it.
+		Long: `Start a project in this directory. The command writes a manager without controllers, and the files to
+build, test and deploy it.
 
-The directory may contain .git, LICENSE, README.md, a new go.mod and dot files. In a Go module with
-code, kctrl adds the missing files and requirements, keeps all existing files, and lists those that
-it would have written differently. --dry-run --diff previews the changes.`,
+The directory may already contain .git, LICENSE, README.md, a new go.mod and dot files. It may also
+be a Go module with code: kctrl then adds missing files and requirements, keeps all existing files,
+and lists the existing files whose content differs from kctrl's. --dry-run --diff previews the
+changes.`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			opts.Runtime = project.RuntimeMode(runtimeMode)
@@ -37,14 +38,14 @@ it would have written differently. --dry-run --diff previews the changes.`,
 	flags.StringVar(&opts.Domain, "domain", "", "domain suffix of API groups, such as example.com (required)")
 	flags.StringVar(&opts.Repo, "repo", "", "`path` of the Go module (default: from the existing go.mod)")
 	flags.StringVar(&opts.ProjectName, "project-name", "",
-		"prefix of deployed objects (default: the last element of --repo)")
+		"name prefix of deployed objects (default: the last element of --repo)")
 	flags.StringVar(&opts.Owner, "owner", "", "copyright holder")
-	flags.StringVar(&opts.License, "license", "apache2", "header of Go files: `apache2|none`")
-	flags.BoolVar(&opts.MultiGroup, "multigroup", false, "one directory per API group")
+	flags.StringVar(&opts.License, "license", "apache2", "license header of Go files: `apache2|none`")
+	flags.BoolVar(&opts.MultiGroup, "multigroup", false, "use one directory per API group")
 	flags.BoolVar(&opts.Namespaced, "namespaced", false, "limit the operator to its own namespace")
 	flags.BoolVar(&opts.APIModule, "api-module", false, "separate Go module for the API types, with few dependencies")
 	flags.StringVar(&runtimeMode, "runtime", "",
-		"source of the runtime: `bundled|module` (default: module for a released kctrl)")
+		"source of the runtime: `bundled|module` (default: module if this kctrl is a release, otherwise bundled)")
 	write.addFlags(flags)
 	return cmd
 }
@@ -62,7 +63,7 @@ func runInit(ctx context.Context, s *streams, opts scaffold.InitOptions, write w
 	})
 }
 
-// kctrlBuild returns the version of this kctrl, so that a project can require it.
+// kctrlBuild returns the version and the checksum of this kctrl, so that a project can require it.
 func kctrlBuild() project.Build {
 	build := project.Build{Version: "(devel)"}
 	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {

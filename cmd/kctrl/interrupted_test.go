@@ -30,14 +30,14 @@ import (
 )
 
 const (
-	// faultVariable is a signal that kctrl sends itself before a step: "SIGNAL STEP" as numbers, or "SIGNAL STEP again" to
-	// send another one before the next step.
+	// faultVariable makes kctrl send itself a signal before a step. The value is "SIGNAL STEP" as numbers, or "SIGNAL STEP
+	// again" to send another signal before the next step.
 	faultVariable = "KCTRL_TEST_FAULT"
-	// stepsVariable is the file for the number of steps.
+	// stepsVariable is the file to which kctrl writes the number of steps.
 	stepsVariable = "KCTRL_TEST_STEPS"
 )
 
-// runFaulty is main with an optional fault.
+// runFaulty is main with an optional fault: a signal before a step.
 func runFaulty() int {
 	var steps atomic.Int64
 	var number, at int64
@@ -120,7 +120,7 @@ func (w *workbench) copy(t *testing.T, layout string) string {
 	return dir
 }
 
-// contents returns everything in a directory: contents, modes and directories.
+// contents returns everything in a directory: file contents, modes and directories.
 func contents(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	all := map[string]string{}
@@ -150,7 +150,7 @@ func contents(t *testing.T, dir string) map[string]string {
 	return all
 }
 
-// difference returns the files that differ, with their differences.
+// difference returns the files that differ, and how they differ.
 func difference(want, got map[string]string) string {
 	var lines []string
 	for name, text := range want {
@@ -200,7 +200,7 @@ var writers = map[string]*writer{
 	"migrate":    {from: "kubebuilder", line: "migrate"},
 }
 
-// eachWriter calls test for each writing command, with its outcome without a fault.
+// eachWriter calls test for each writing command, with the command's outcome without a fault.
 func eachWriter(t *testing.T, test func(t *testing.T, w *workbench, c *writer, done outcome)) {
 	w := newWorkbench(t)
 	for name, c := range writers {
@@ -231,8 +231,8 @@ func (w *workbench) measure(t *testing.T, c *writer) outcome {
 	return outcome{contents(t, dir), steps, took}
 }
 
-// eachOf calls test with item first of n, unless first is negative, and with a random item for each fresh seed. With at
-// least n fresh seeds it calls test with every item.
+// eachOf calls test with the item first of n, unless first is negative, and with a random item for each fresh seed.
+// With at least n fresh seeds it calls test with every item.
 func eachOf(t *testing.T, n, first int, test func(t *testing.T, i int)) {
 	t.Helper()
 	fresh, err := strconv.Atoi(os.Getenv(seeds.FreshVariable))
@@ -255,15 +255,16 @@ func eachOf(t *testing.T, n, first int, test func(t *testing.T, i int)) {
 	})
 }
 
-// eachStep calls test with steps of each writing command: the third last, after almost everything is written, and
-// random ones.
+// eachStep calls test with several steps of each writing command: the third last step, at which almost everything is
+// written, and random steps.
 func eachStep(t *testing.T, test func(t *testing.T, w *workbench, c *writer, done outcome, at int)) {
 	eachWriter(t, func(t *testing.T, w *workbench, c *writer, done outcome) {
 		eachOf(t, done.steps, done.steps-3, func(t *testing.T, i int) { test(t, w, c, done, i+1) })
 	})
 }
 
-// TestKilledCommandsAreRolledBackByTheNext kills commands before a write step, and runs them again.
+// TestKilledCommandsAreRolledBackByTheNext kills commands before a write step and runs them again, which must roll back
+// the first run and complete the tree.
 func TestKilledCommandsAreRolledBackByTheNext(t *testing.T) {
 	eachStep(t, func(t *testing.T, w *workbench, c *writer, done outcome, at int) {
 		dir := w.copy(t, c.from)
@@ -297,7 +298,7 @@ func isDone(said string) bool {
 	return slices.ContainsFunc(reasons, func(reason string) bool { return strings.Contains(said, reason) })
 }
 
-// checkWholeTree checks that a directory has either the previous or the complete tree.
+// checkWholeTree checks that a directory has either the previous tree or the complete new one.
 func checkWholeTree(t *testing.T, dir string, before map[string]string, done outcome, when string) {
 	t.Helper()
 	after := contents(t, dir)
@@ -306,7 +307,8 @@ func checkWholeTree(t *testing.T, dir string, before map[string]string, done out
 	}
 }
 
-// TestSignalsEndCommandsWithoutATrace sends a terminating signal.
+// TestSignalsEndCommandsWithoutATrace sends a terminating signal before a step, and checks that the tree is then either
+// the previous or the complete new one.
 func TestSignalsEndCommandsWithoutATrace(t *testing.T) {
 	signals := []syscall.Signal{syscall.SIGHUP, syscall.SIGINT, syscall.SIGTERM}
 	eachStep(t, func(t *testing.T, w *workbench, c *writer, done outcome, at int) {
@@ -321,8 +323,8 @@ func TestSignalsEndCommandsWithoutATrace(t *testing.T) {
 	})
 }
 
-// TestASecondSignalEndsCommandsAtOnce sends a second signal during the rollback. The next command completes the
-// rollback.
+// TestASecondSignalEndsCommandsAtOnce sends a second signal during the rollback, which must end the command
+// immediately. The next command completes the rollback.
 func TestASecondSignalEndsCommandsAtOnce(t *testing.T) {
 	eachStep(t, func(t *testing.T, w *workbench, c *writer, done outcome, at int) {
 		dir := w.copy(t, c.from)
@@ -338,7 +340,8 @@ func TestASecondSignalEndsCommandsAtOnce(t *testing.T) {
 }
 
 // TestSignalsAtAnyTimeLeaveOneOfTwoTrees sends a terminating signal at a random time, while a command reads, compiles
-// or writes. The tree is then the previous or the complete one; after a kill, the command has to run again first.
+// or writes. Afterwards the tree is the previous or the complete new one. After a kill, this holds once the command has
+// run again.
 func TestSignalsAtAnyTimeLeaveOneOfTwoTrees(t *testing.T) {
 	signals := []syscall.Signal{syscall.SIGHUP, syscall.SIGINT, syscall.SIGTERM, syscall.SIGKILL}
 	eachWriter(t, func(t *testing.T, w *workbench, c *writer, done outcome) {
@@ -367,8 +370,8 @@ func TestSignalsAtAnyTimeLeaveOneOfTwoTrees(t *testing.T) {
 	})
 }
 
-// TestMigrateThatIsDisturbedLeavesTheProject sends a signal to a migration, or changes go.mod beside it, while it
-// completes go.mod: it writes nothing, and removes its temporary directory.
+// TestMigrateThatIsDisturbedLeavesTheProject disturbs a migration while it completes go.mod, by a signal or by a
+// concurrent change of go.mod. The migration then writes nothing and removes its temporary directory.
 func TestMigrateThatIsDisturbedLeavesTheProject(t *testing.T) {
 	w := newWorkbench(t)
 	add := func(name string) func(dir string, _ *os.Process) error {
@@ -414,7 +417,7 @@ func TestMigrateThatIsDisturbedLeavesTheProject(t *testing.T) {
 	}
 }
 
-// migrate runs a migration that completes go.mod in a directory below scratch, and calls disturb when it begins to.
+// migrate runs a migration that completes go.mod in a directory below scratch, and calls disturb when that begins.
 func (w *workbench) migrate(t *testing.T, dir, scratch string, disturb func(string, *os.Process) error) (int, string) {
 	t.Helper()
 	watcher, err := fsnotify.NewWatcher()
@@ -452,7 +455,8 @@ func (w *workbench) migrate(t *testing.T, dir, scratch string, disturb func(stri
 	return cmd.ProcessState.ExitCode(), output.String()
 }
 
-// TestTwoCommandsAtOnceGiveWhatOneAfterTheOtherGives runs random pairs of commands concurrently, as make -j2 does.
+// TestTwoCommandsAtOnceGiveWhatOneAfterTheOtherGives runs random pairs of commands concurrently, as make -j2 does, and
+// checks that the result is that of a sequential run.
 func TestTwoCommandsAtOnceGiveWhatOneAfterTheOtherGives(t *testing.T) {
 	w := newWorkbench(t)
 	lines := []string{
@@ -476,7 +480,8 @@ func TestTwoCommandsAtOnceGiveWhatOneAfterTheOtherGives(t *testing.T) {
 		if a == b {
 			b = "generate --year 2002"
 		}
-		// A command may not find files that the other one deleted, as in a sequence, so exit codes count too.
+		// As in a sequential run, a command may not find files that the other command deleted. Exit codes are therefore part
+		// of the result.
 		ends := func(dir string, codes map[string]int) map[string]string {
 			tree := contents(t, dir)
 			tree["exit codes"] = fmt.Sprint(codes)

@@ -1,8 +1,8 @@
 // Command kctrl scaffolds Kubernetes operators, generates code and manifests from Go markers, and runs API servers for
 // tests.
 //
-// Only this package handles command lines, terminals and exit codes. Each command is one file. It parses flags into
-// plain options and passes them to a package below internal.
+// Only this package handles command lines, terminals and exit codes. Each command is in its own file, parses flags into
+// plain options, and passes them to a package below internal.
 package main
 
 import (
@@ -28,14 +28,14 @@ func runMain() int {
 	return code
 }
 
-// untilSignal returns a context that ends with the first terminating signal. A second one ends the process immediately,
-// and the next command rolls back its changes. signaled stops the subscription, and returns the number of the signal or
-// 0.
+// untilSignal returns a context that ends with the first terminating signal. A second signal ends the process
+// immediately; the next command then rolls back incomplete changes. signaled stops the subscription, and returns the
+// number of the received signal, or 0.
 func untilSignal(ctx context.Context) (_ context.Context, signaled func() int) {
 	ctx, cancel := context.WithCancel(ctx)
 	signals := make(chan os.Signal, 1)
 	for _, s := range []os.Signal{syscall.SIGHUP, os.Interrupt, syscall.SIGTERM} {
-		// Signals that nohup ignores stay ignored.
+		// Keep ignoring signals that the parent process made this process ignore, for example nohup.
 		if !signal.Ignored(s) {
 			signal.Notify(signals, s)
 		}

@@ -14,8 +14,9 @@ func newManifestsCommand(s *streams) *cobra.Command {
 		Short: "Generate CRDs, roles and webhook configurations",
 		Long: `Write config/crd/bases/<group>_<plural>.yaml for every kind, config/rbac/role.yaml from
 +kubebuilder:rbac markers, and config/webhook/manifests.yaml from +kubebuilder:webhook markers. The
-command touches only files that change. It removes the CRDs of deleted kinds and the webhook
-configurations without markers. It updates references to the role if its name or file changes.`,
+command writes only files that change. It removes the CRD of a deleted kind, and the webhook
+configurations if no marker declares a webhook. If the name or file of the role changes, it also
+updates references to the role.`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return runGenerate(cmd.Context(), s, opts) },
 	}

@@ -7,29 +7,30 @@ import (
 	"runtime/metrics"
 )
 
-// memoryTarget is the memory use in bytes above which garbage is collected more often.
+// memoryTarget is the memory use, in bytes, above which the collector runs more often.
 const memoryTarget = 192 << 20
 
-// The heap grows by gcPercent between collections, because most commands end before memory matters. Below smallHeap of
-// live data, collections cost almost no time, so the heap grows only half as much.
+// The heap grows by gcPercent between collections, because most commands end before their memory use matters. If the
+// live data is smaller than smallHeap, collections take almost no time, so the heap grows by smallPercent only.
 const (
 	gcPercent    = 400
 	smallHeap    = 12 << 20
 	smallPercent = 50
 )
 
-// boundMemory limits the memory of very large packages: below memoryTarget the collector has no limit, and above it may
-// keep half of the live heap as garbage. GOGC and GOMEMLIMIT take precedence.
+// boundMemory limits the memory that very large packages need. Below memoryTarget, only the percentage applies. Above
+// it, garbage may use at most half as much memory as live data. The variables GOGC and GOMEMLIMIT take precedence.
 func boundMemory() {
 	m := memory{percent: os.Getenv("GOGC") == "", limit: os.Getenv("GOMEMLIMIT") == ""}
 	m.bound(0)
 	m.afterCollection()
 }
 
-// memory has the settings of the collector that kctrl may change.
+// memory records which settings of the collector kctrl may change.
 type memory struct{ percent, limit bool }
 
-// bound sets the parameters of the collector for a number of live bytes. A lower limit would make it run constantly.
+// bound sets the parameters of the collector for a number of live bytes. With a lower limit, the collector would run
+// constantly.
 func (m memory) bound(needed int64) {
 	if m.percent {
 		percent := gcPercent
@@ -43,7 +44,7 @@ func (m memory) bound(needed int64) {
 	}
 }
 
-// afterCollection adjusts the limit after every garbage collection.
+// afterCollection adjusts the parameters after each garbage collection.
 func (m memory) afterCollection() {
 	runtime.AddCleanup(new([32]byte), func(m memory) {
 		live := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}

@@ -14,10 +14,10 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/testing/oracle"
 )
 
-// manyTypes is the number of types in the large package. Every tenth is a kind.
+// manyTypes is the number of types in the large package. Every tenth type is a kind.
 const manyTypes = 5000
 
-// memoryLimit is the maximum memory use in bytes of generating for a large package.
+// memoryLimit is the maximum memory in bytes that generating for a large package may use.
 const memoryLimit = 400 << 20
 
 func TestManyTypesTakeBoundedMemory(t *testing.T) {

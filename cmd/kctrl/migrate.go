@@ -15,19 +15,19 @@ func newMigrateCommand(s *streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "migrate [flags] [-- ARGUMENT...]",
 		Short: "Run a controller-runtime operator on kctrl's runtime",
-		Long: `Run the operator in this directory on kctrl's runtime, without a change of its Go code. The command
-writes a module with controller-runtime's API to third_party, and replace lines for it to go.mod. It
-converts PROJECT, and makes Makefiles, Dockerfiles and workflows use kctrl. The operator must use
-controller-runtime v0.23 to v0.25. Running the command again updates third_party.
+		Long: `Run the operator in this directory on kctrl's runtime, without changing its Go code. The operator
+must use controller-runtime v0.23 to v0.25. The command writes a module with controller-runtime's
+API to third_party, and adds replace lines for it to go.mod. It converts PROJECT, and changes
+Makefiles, Dockerfiles and workflows to use kctrl. Run the command again to update third_party.
 
-kctrl migrate code then rewrites single packages to kctrl's own API. --undo restores all files from
-before the latest step, and refuses if one of them has changed since.
+kctrl migrate code then rewrites packages to kctrl's own API. --undo restores all files from before
+the latest step. If one of these files has changed since, --undo fails and writes nothing.
 
---measure changes no files. It builds the operator both ways, runs one after the other on an API
-server with many copies of the objects in config/samples, and prints time, CPU, memory and requests
-side by side. Arguments of the operator follow --. It runs as administrator, and its
-webhooks are not called.
-KCTRL_TEST_SERVER=real uses a real API server.`,
+--measure compares both runtimes and changes no files. It builds the operator on each of them, and
+runs each build on an API server with many copies of the objects in config/samples. It prints time,
+CPU, memory and requests side by side. Pass arguments to the operator after --. The operator has
+administrator permissions, and API servers do not call its webhooks. KCTRL_TEST_SERVER=real uses a
+real API server.`,
 		Example: `  kctrl migrate --measure --objects 20000 -- --metrics-bind-address=0`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if measured.measure && cmd.ArgsLenAtDash() == 0 {
@@ -61,13 +61,14 @@ func newMigrateCodeCommand(s *streams) *cobra.Command {
 	write := writeOptions{command: "kctrl migrate code"}
 	cmd := &cobra.Command{
 		Use:   "code [packages...]",
-		Short: "Rewrite Go packages to kctrl's API",
-		Long: `Rewrite Go packages from controller-runtime's API to kctrl's, after kctrl migrate. The arguments are
-patterns such as ./internal/controller; without one, the command rewrites all packages of the module.
+		Short: "Rewrite Go packages to use kctrl's API",
+		Long: `Rewrite Go packages to use kctrl's API instead of controller-runtime's; run kctrl migrate first. The
+arguments are patterns such as ./internal/controller; without one, the command rewrites all packages
+of the module.
 
-The command changes code only if types prove that its behavior stays the same. Other code keeps
-using controller-runtime's API, and the command lists these uses. It writes nothing unless all
-packages and tests of the module compile afterwards.`,
+The command changes code only if type information proves that the behavior stays the same. Other
+code keeps using controller-runtime's API, and the command lists these uses. It writes nothing
+unless all packages and tests of the module compile before and after the rewrite.`,
 		RunE: func(cmd *cobra.Command, args []string) error { return runMigrateCode(cmd.Context(), s, args, write) },
 	}
 	write.addFlags(cmd.Flags())
@@ -95,7 +96,7 @@ func runMigrateCode(ctx context.Context, s *streams, patterns []string, write wr
 	})
 }
 
-// rewritten is what kctrl migrate code prints with -o json.
+// rewritten is the output of kctrl migrate code with -o json.
 type rewritten struct {
 	result
 	Report *migrate.Report `json:"report"`

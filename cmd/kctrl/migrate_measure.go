@@ -21,15 +21,16 @@ var measureFlags = []string{"objects", "main", "config", "samples", "quiet", "lo
 
 func (o *measureOptions) addFlags(flags *pflag.FlagSet) {
 	flags.BoolVar(&o.measure, "measure", false, "compare the costs of the operator on both runtimes, and change nothing")
-	flags.IntVar(&o.Objects, "objects", 1000, "with --measure, `number` of objects")
+	flags.IntVar(&o.Objects, "objects", 1000, "with --measure, `number` of objects to create")
 	flags.StringVar(&o.Main, "main", "",
-		"with --measure, `package` of the program (default the only main package with a manager)")
-	flags.StringVar(&o.Config, "config", "", "with --measure, `path` of the CRDs (default config/default)")
+		"with --measure, `package` of the program (default: the only main package with a manager)")
+	flags.StringVar(&o.Config, "config", "", "with --measure, `path` of the CRDs (default: config/default)")
 	flags.StringVar(&o.Samples, "samples", "",
-		"with --measure, `path` of the objects to multiply (default config/samples)")
+		"with --measure, `path` of the objects to copy (default: config/samples)")
 	flags.DurationVar(&o.Quiet, "quiet", 5*time.Second,
-		"with --measure, the operator is at rest after this `time` without requests and events")
-	flags.DurationVar(&o.Longest, "longest", 10*time.Minute, "with --measure, it must come to rest within this `time`")
+		"with --measure, consider the operator at rest after this `time` without requests and events")
+	flags.DurationVar(&o.Longest, "longest", 10*time.Minute,
+		"with --measure, fail if the operator is not at rest after this `time`")
 }
 
 func (o *measureOptions) validate(flags *pflag.FlagSet, undo bool, write writeOptions) error {

@@ -8,7 +8,7 @@ const (
 	outputJSON outputFormat = "json"
 )
 
-// String returns the format as in a flag.
+// String returns the format as the flag accepts it.
 func (o *outputFormat) String() string { return string(*o) }
 
 // Set accepts "text" and "json".
@@ -21,5 +21,5 @@ func (o *outputFormat) Set(value string) error {
 	return usageError("want text or json")
 }
 
-// Type names the flag's type in help texts.
+// Type returns the type of the flag, for pflag.
 func (o *outputFormat) Type() string { return "format" }

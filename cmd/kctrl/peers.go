@@ -6,8 +6,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// peerCommands are commands of kubebuilder, controller-gen and setup-envtest without an equal command in kctrl, with
-// their replacements. The first word may have arguments: "rbac:roleName=manager-role".
+// peerCommands are hints for commands of kubebuilder, controller-gen and setup-envtest that kctrl does not have. A
+// command on the command line may have arguments, such as "rbac:roleName=manager-role".
 var peerCommands = map[string]string{
 	"alpha": "kctrl has no alpha commands: kctrl upgrade updates the files of kctrl",
 
@@ -20,10 +20,10 @@ var peerCommands = map[string]string{
 // genHint is the hint for arguments of controller-gen.
 const genHint = "use kctrl gen with the arguments of controller-gen, such as kctrl gen object paths=./..."
 
-// noBranches is the hint for flags about branches and commits.
+// noBranches is the hint for flags that control git branches and commits.
 const noBranches = "remove the flag: kctrl upgrade only changes the working tree; use git for branches and commits"
 
-// peerFlags are hints for flags of kubebuilder that kctrl does not have.
+// peerFlags are hints for kubebuilder's flags that kctrl does not have. A key can begin with the path of a command.
 var peerFlags = map[string]string{
 	"component-config":      "remove --component-config: the manager always reads flags, environment and file",
 	"fetch-deps":            "remove --fetch-deps: kctrl writes complete go.mod and go.sum files",
@@ -60,7 +60,7 @@ var peerFlags = map[string]string{
 		"configurations",
 }
 
-// peerFlag returns the hint for a flag of kubebuilder, for one command or for any.
+// peerFlag returns the hint for a kubebuilder flag. A hint for the command takes precedence over a general one.
 func peerFlag(cmd *cobra.Command, name string) (hint string, known bool) {
 	_, path, _ := strings.Cut(cmd.CommandPath(), " ")
 	if hint, known = peerFlags[path+" "+name]; known {

@@ -15,7 +15,7 @@ var kubebuilderFlags = map[string]string{
 		"image image-container-command image-container-port run-as-user manifests",
 }
 
-// TestFlagsOfKubebuilder requires that each flag exists in kctrl or is rejected with a replacement.
+// TestFlagsOfKubebuilder checks that kctrl has each flag, or rejects it and names a replacement.
 func TestFlagsOfKubebuilder(t *testing.T) {
 	root := newRootCommand(newStreams(nil, &bytes.Buffer{}, &bytes.Buffer{}))
 	for path, flags := range kubebuilderFlags {

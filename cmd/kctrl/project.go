@@ -18,16 +18,17 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/transaction"
 )
 
-// openedProject is the project in the directory of a command, and the changes of the command. The owner must close it.
+// openedProject is the project in the directory of a command, with the changes that the command plans. The caller must
+// close it.
 type openedProject struct {
 	io.Closer
 	*project.Project // nil if the command does not need a PROJECT file
 	fsys             fs.FS
 	dir              string // absolute
-	// plan has the changes, and next the commands to type afterwards.
+	// plan has the changes. The output suggests the commands in next.
 	plan *plan.Plan
 	next []string
-	// print prints the result instead of printNotes and printDone. It may be nil.
+	// print prints the result. Nil means printNotes and printDone.
 	print func() error
 }
 
@@ -37,13 +38,13 @@ type opener func(fs.FS) (*project.Project, error)
 // anyDirectory is the opener of commands that do not need a PROJECT file.
 func anyDirectory(fs.FS) (*project.Project, error) { return nil, nil }
 
-// foreign is the opener of commands that only generate, which also work in projects of other tools. named reports
-// whether the user named the packages to read.
+// foreign is the opener of commands that only generate files, and therefore also work in projects of other tools. named
+// is true if the user specified the packages to read.
 func foreign(named bool) opener {
 	return func(fsys fs.FS) (*project.Project, error) { return project.LoadForeign(fsys, named) }
 }
 
-// open opens the project in the directory of the command, and warns of unknown fields in its PROJECT file.
+// open opens the project in the directory of the command, and warns about unknown fields in its PROJECT file.
 func (s *streams) open(load opener) (*openedProject, error) {
 	dir, err := s.absolute()
 	if err != nil {
@@ -80,7 +81,7 @@ func (s *streams) absolute() (string, error) {
 	return dir, nil
 }
 
-// startPlan starts an empty plan. It maintains PROJECT.lock if kctrl made the project.
+// startPlan starts an empty plan. If kctrl created the project, the plan also updates PROJECT.lock.
 func (p *openedProject) startPlan() (err error) {
 	p.plan = plan.NewWithoutLock(p.fsys)
 	if p.Project != nil && !p.Foreign {
@@ -89,7 +90,7 @@ func (p *openedProject) startPlan() (err error) {
 	return err
 }
 
-// generate runs generators on the plan.
+// generate runs the generators and adds their output to the plan.
 func (p *openedProject) generate(ctx context.Context, o generate.Options) error {
 	return generate.Run(ctx, p.dir, p.plan, p.Project, o)
 }
@@ -97,8 +98,8 @@ func (p *openedProject) generate(ctx context.Context, o generate.Options) error 
 // follows selects the generators that run after a kind or a controller is created.
 func follows(g generator.Generator) bool { return g.Follows }
 
-// regenerate runs all generators on the plan of a command that removes or renames something. It adds notes about
-// packages that no longer build.
+// regenerate runs all generators for a command that removes, renames or edits parts of a project, and adds their output
+// to the plan. It also adds notes about packages that no longer build.
 func (p *openedProject) regenerate(ctx context.Context) error {
 	if err := p.generate(ctx, generate.Options{Generators: generate.Named(ofProjects)}); err != nil {
 		return err
@@ -108,5 +109,5 @@ func (p *openedProject) regenerate(ctx context.Context) error {
 	return nil
 }
 
-// ofProjects selects the generators that run in projects of kctrl.
+// ofProjects selects the generators that run in kctrl's projects, which are all except those that only kctrl gen has.
 func ofProjects(g generator.Generator) bool { return !g.GenOnly }

@@ -71,7 +71,7 @@ func eachFlag(cmd *cobra.Command, visit func(words []string, flag *pflag.Flag)) 
 }
 
 // TestWrongValuesOfFlagsGetPlainErrors sets each flag of each command to a random invalid value, in an empty directory
-// and without external tools.
+// and without external tools, and checks the error message.
 func TestWrongValuesOfFlagsGetPlainErrors(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
 	t.Setenv("XDG_CACHE_HOME", t.TempDir())
@@ -96,7 +96,8 @@ func TestWrongValuesOfFlagsGetPlainErrors(t *testing.T) {
 	})
 }
 
-// TestBrokenProjectFilesGetPlainErrors breaks files of a project in random ways, one at a time.
+// TestBrokenProjectFilesGetPlainErrors breaks files of a project in random ways, one at a time, and checks the error
+// messages.
 func TestBrokenProjectFilesGetPlainErrors(t *testing.T) {
 	useOwnCache(t)
 	good := t.TempDir()
@@ -206,7 +207,7 @@ func sameFiles(a, b map[string]string) bool {
 	return true
 }
 
-// TestHintsNameWhatThereIs checks that the commands and flags in hints for other tools exist.
+// TestHintsNameWhatThereIs checks that kctrl has the commands and flags that the hints for other tools name.
 func TestHintsNameWhatThereIs(t *testing.T) {
 	root := newRootCommand(newStreams(nil, nil, nil))
 	flags := map[string]bool{}
@@ -242,7 +243,8 @@ func TestHintsNameWhatThereIs(t *testing.T) {
 	}
 }
 
-// TestGenHintsAreArguments applies the hint for arguments of controller-gen.
+// TestGenHintsAreArguments checks that kctrl, called with controller-gen's arguments, shows the hint to use kctrl gen,
+// and that kctrl gen accepts the arguments.
 func TestGenHintsAreArguments(t *testing.T) {
 	for _, arg := range []string{"crd", "object", "webhook", "rbac:roleName=manager-role", "applyconfiguration",
 		"schemapatch:manifests=config"} {
@@ -278,7 +280,8 @@ type fullWriter struct{}
 
 func (fullWriter) Write([]byte) (int, error) { return 0, errors.New("no space left on device") }
 
-// TestLostResultsAreFailures runs every command that prints without a project, and prints the help of all commands.
+// TestLostResultsAreFailures checks that commands fail if their output cannot be written. It runs every command that
+// prints without a project, and prints the help of all commands.
 func TestLostResultsAreFailures(t *testing.T) {
 	lines := [][]string{
 		{"version"}, {"version", "-o", "json"}, {"explain"}, {"explain", "--all"}, {"explain", "MinLength", "-o", "json"},

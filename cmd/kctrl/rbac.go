@@ -33,21 +33,21 @@ func newRBACCommand(s *streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "rbac [PACKAGE...]",
 		Short: "Compare RBAC markers with the code",
-		Long: `Derive the requests that the operator sends to the API server, and compare them with the permissions
-of the +kubebuilder:rbac markers and of the roles that config/ binds to service accounts. The
-analysis follows the calls from main by types and call graph, in projects of kctrl and of
-kubebuilder. It reports permissions that are
+		Long: `Derive from the code which requests the operator sends to the API server, and compare them with the
+permissions that the +kubebuilder:rbac markers grant, and with the roles that config/ binds to
+service accounts. The analysis follows the call graph from main, in kctrl and kubebuilder projects.
+Each finding belongs to one of these classes:
 
-  missing    a reached call needs it, and nothing grants it
-  excess     a marker grants it, and no reached call needs it
+  missing    a reached call needs a permission that nothing grants
+  excess     a marker grants a permission that no reached call needs
   unproven   kctrl cannot decide, for example because a kind is known only at run time
-  note       a marker can name the objects, because all requests do
+  note       a marker can list the names of the objects, because all requests use constant names
 
-with the call, the chain of calls from main, and the kind of role. A permission to get objects is
-not excess if the operator needs list, which returns the same objects.
+The report has the call, the chain of calls from main, and the kind of role that the call needs. A
+permission to get objects is not excess if the operator needs list, which returns the same objects.
 
-A comment //kctrl:ignore rbac: REASON above a marker or a call exempts it. Packages are patterns of
-the go command; without any, the programs that run a manager are analyzed.`,
+A comment //kctrl:ignore rbac: REASON above a marker or a call exempts it. Arguments are package
+patterns as for the go command; without arguments, kctrl analyzes the programs that run a manager.`,
 		Example: `  kctrl rbac
   kctrl rbac --check
   kctrl rbac --write --diff`,
@@ -57,7 +57,7 @@ the go command; without any, the programs that run a manager are analyzed.`,
 		},
 	}
 	flags := cmd.Flags()
-	flags.BoolVar(&o.edit, "write", false, "add missing markers, and remove those in excess")
+	flags.BoolVar(&o.edit, "write", false, "add missing permissions to the markers, and remove permissions in excess")
 	flags.BoolVar(&o.write.check, "check", false, "exit with code 3 if a permission is missing or in excess")
 	o.write.addFlags(flags)
 	return cmd
@@ -113,7 +113,7 @@ func runRBAC(ctx context.Context, s *streams, o rbacOptions) error {
 	return errors.Join(err, o.drift(report))
 }
 
-// openAnyProject opens a project of kctrl or of any version of kubebuilder, or another Go module.
+// openAnyProject opens a project of kctrl or of any version of kubebuilder, or any other Go module.
 func openAnyProject(s *streams) (*openedProject, error) {
 	p, err := s.open(foreign(true))
 	if err == nil {
@@ -138,7 +138,7 @@ func rbacCheck(p *openedProject, patterns []string) rbac.Options {
 	return o
 }
 
-// drift returns the error of --check.
+// drift returns the error that --check reports for missing permissions and permissions in excess, or nil.
 func (o rbacOptions) drift(report *rbac.Report) error {
 	missing, excess := report.Count(rbac.Missing), report.Count(rbac.Excess)
 	if !o.write.check || missing+excess == 0 {
@@ -151,7 +151,7 @@ func (o rbacOptions) drift(report *rbac.Report) error {
 	}
 }
 
-// rbacCounts returns the numbers of findings.
+// rbacCounts returns the number of findings in each class, as text.
 func rbacCounts(report *rbac.Report) string {
 	return fmt.Sprintf("%d missing, %d in excess, %d unproven",
 		report.Count(rbac.Missing), report.Count(rbac.Excess), report.Count(rbac.Unproven))
@@ -180,7 +180,7 @@ func programs(roots []string) string {
 	return strings.Join(roots, ", ")
 }
 
-// writeMarkers changes the markers, and the role that is generated from them.
+// writeMarkers changes the markers, and generates the role from them.
 func writeMarkers(ctx context.Context, s *streams, o rbacOptions, p *openedProject, report *rbac.Report) error {
 	if err := p.startPlan(); err != nil {
 		return err
@@ -209,7 +209,7 @@ func hasRole(fsys fs.FS) bool {
 	return err == nil && info.IsDir()
 }
 
-// rbacReport is what rbac prints with -o json.
+// rbacReport is the JSON output of rbac.
 type rbacReport struct {
 	Programs []string      `json:"programs"`
 	Findings []rbacFinding `json:"findings"`

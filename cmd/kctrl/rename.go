@@ -45,14 +45,14 @@ var renamings = []renaming{
 		plan: scaffold.PlanRenameKind,
 		flags: func(flags *pflag.FlagSet, o *scaffold.RenameOptions) {
 			flags.StringVar(&o.Kind, "kind", "", "name of the kind, such as Guestbook (required)")
-			flags.StringVar(&o.Plural, "plural", "", "new name of the resource (default: the English plural of the new name)")
+			flags.StringVar(&o.Plural, "plural", "", "new name of the resource (default: the English plural of the new kind)")
 		},
 	},
 	{
 		use: "version --group webapp --version v1alpha1 --to v1beta1", short: "Rename a version of a group",
 		plan: scaffold.PlanRenameVersion,
 		flags: func(flags *pflag.FlagSet, o *scaffold.RenameOptions) {
-			flags.StringVar(&o.Version, "version", "", "version, such as v1alpha1 (required)")
+			flags.StringVar(&o.Version, "version", "", "version to rename, such as v1alpha1 (required)")
 		},
 	},
 	{use: "group --group webapp --to web", short: "Rename a group", plan: scaffold.PlanRenameGroup},
@@ -68,7 +68,7 @@ func newRenamingCommand(s *streams, r renaming) *cobra.Command {
 		Long: r.short + `. The command also renames files, and updates Go names, imports, markers,
 manifests and samples. It keeps your edits.
 
-API servers treat the new name as a new API: stored objects stay under the old name.`,
+API servers treat the new name as a new API, so objects on a cluster keep the old name.`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			opts.Kctrl = kctrlBuild()
@@ -82,12 +82,12 @@ API servers treat the new name as a new API: stored objects stay under the old n
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&opts.Group, "group", "", "API group, without the domain of the project")
+	flags.StringVar(&opts.Group, "group", "", "API group, without the project's domain")
 	flags.StringVar(&opts.To, "to", "", "new `name` (required)")
 	if r.flags != nil {
 		r.flags(flags, &opts)
 	}
-	flags.BoolVar(&opts.Force, "force", false, "write conflicts with git's markers")
+	flags.BoolVar(&opts.Force, "force", false, "write conflicts to the files, with git's conflict markers")
 	write.addFlags(flags)
 	return cmd
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
 )
 
-// commands lists every command, in the order of the help text.
+// commands are the constructors of all commands, in the order of the help text.
 var commands = []func(*streams) *cobra.Command{
 	newInitCommand,
 	newCreateCommand,
@@ -75,7 +75,7 @@ func newRootCommand(s *streams) *cobra.Command {
 	return root
 }
 
-// noArgs rejects positional arguments and reports the first one.
+// noArgs returns an error that reports the first positional argument, or nil if there is none.
 func noArgs(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
@@ -86,7 +86,7 @@ func noArgs(cmd *cobra.Command, args []string) error {
 	return usageError("unexpected argument " + diagnostic.Quote(args[0]))
 }
 
-// usageError returns an error about the command line.
+// usageError returns an error of the command line, which results in exit code 2.
 func usageError(message string) error {
 	return &diagnostic.Error{Message: message, Class: diagnostic.ErrUsage}
 }

@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// The parts of a SARIF 2.1.0 log that kctrl writes.
+// These types are the parts of a SARIF 2.1.0 log that kctrl writes.
 type (
 	sarifLog struct {
 		Schema  string     `json:"$schema"`
@@ -53,7 +53,7 @@ type (
 	}
 )
 
-// printSARIF prints findings as a SARIF log, which code hosts display in the source.
+// printSARIF prints findings as a SARIF log. Code hosting services display its results next to the source lines.
 func printSARIF(out io.Writer, found []finding) error {
 	run := sarifRun{Tool: sarifTool{sarifDriver{Name: "kctrl", Rules: []sarifRule{}}}, Results: []sarifResult{}}
 	codes := map[string]bool{}

@@ -15,9 +15,9 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-// scriptConsole is `console FILE [PATTERN]`: it types the commands of a Markdown file of the repository in one shell.
-// The commands of a sh block must succeed. A console block has commands and their output, which is compared; a line
-// "..." matches any lines. With a pattern, only the commands of sh blocks that match it are typed.
+// scriptConsole is `console FILE [PATTERN]`: it runs the commands of one of the repository's Markdown files in one
+// shell. The commands of a sh block must succeed. A console block contains commands and their expected output, in which
+// a line "..." matches any lines. With a pattern, only the commands of sh blocks that match it run.
 func scriptConsole(ts *testscript.TestScript, negated bool, args []string) {
 	if negated || len(args) < 1 || len(args) > 2 {
 		ts.Fatalf("usage: console file [pattern]")
@@ -59,11 +59,11 @@ func scriptConsole(ts *testscript.TestScript, negated bool, args []string) {
 	}
 }
 
-// consoleStep is a command of a console block with the output below it, or a sh block.
+// consoleStep is a sh block, or a command of a console block with the output below it.
 type consoleStep struct {
 	command string
 	says    string
-	output  *regexp.Regexp // matches the steady output; nil matches any
+	output  *regexp.Regexp // matches the output after steady; nil matches any output
 }
 
 func consoleSteps(ts *testscript.TestScript, file string) []consoleStep {

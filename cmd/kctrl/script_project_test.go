@@ -19,7 +19,7 @@ import (
 	"golang.org/x/tools/txtar"
 )
 
-// layout describes a project that tests copy. It starts with another layout, and adds files, modules and the results of
+// layout describes a project that tests copy. Starting from another layout, it adds files, modules and the results of
 // commands, in this order.
 type layout struct {
 	from    string            // another layout, or "" for an empty directory
@@ -44,14 +44,14 @@ var layouts = map[string]layout{
 		"kctrl create api --group webapp --version v1 --kind Guestbook",
 	}},
 
-	// Every generator has something to write.
+	// Every generator has a file to write.
 	"out-of-date": {from: "single", fixture: "out-of-date", lines: []string{"rm cmd/zz_generated.register.go"}},
 
 	"kubebuilder": {fixture: "kubebuilder-v4", modules: guestbookModule},
 	"kubebuilder-committed": {from: "kubebuilder", lines: []string{
 		"git init -q", "git add .", "git -c user.name=me -c user.email=me@example.com commit -qm before",
 	}},
-	// The main module replaces the module of the API, and vendors everything.
+	// The main module replaces the API module and vendors all dependencies.
 	"kubebuilder-modules": {
 		fixture: "kubebuilder-modules",
 		modules: map[string]string{".": "example.com/guestbook", "api": "example.com/guestbook/api"},
@@ -184,7 +184,7 @@ func writePeerModule(dir, path string) error {
 	if err != nil {
 		return err
 	}
-	// The second file has the hash of controller-runtime, so the go command does not query the checksum database.
+	// The second file contains the hash of controller-runtime, so the go command does not query the checksum database.
 	var sums []byte
 	for _, name := range []string{"compat/controller-runtime/go.sum", "compat/controller-runtime/apitest/go.sum"} {
 		more, err := os.ReadFile(repositoryFile(name))
@@ -213,8 +213,8 @@ func writePeerModule(dir, path string) error {
 	)
 }
 
-// scriptProject is `project LAYOUT [DIR]`: it copies a shared project to DIR, or guestbook, in $WORK, and changes to
-// it.
+// scriptProject is `project LAYOUT [DIR]`: it copies a shared project to DIR in $WORK, by default guestbook, and
+// changes to it.
 func scriptProject(env []string) func(*testscript.TestScript, bool, []string) {
 	return func(ts *testscript.TestScript, negated bool, args []string) {
 		if negated || len(args) < 1 || len(args) > 2 {
@@ -269,7 +269,7 @@ func scriptMatches(ts *testscript.TestScript, negated bool, args []string) {
 	}
 }
 
-// TestStoriesAreShort requires a summary in the first line of a script, and limits its length.
+// TestStoriesAreShort requires that a script begins with a summary, and limits its length.
 func TestStoriesAreShort(t *testing.T) {
 	const limit = 150
 	scripts, err := filepath.Glob(repositoryFile("testdata/script/*.txtar"))

@@ -72,7 +72,7 @@ func TestScript(t *testing.T) {
 	})
 }
 
-// scriptExits is the script command "exits N program [args...]": the program ends with exit code N.
+// scriptExits is the script command "exits N program [args...]": it checks that the program ends with exit code N.
 func scriptExits(ts *testscript.TestScript, negated bool, args []string) {
 	if negated || len(args) < 2 {
 		ts.Fatalf("usage: exits code program [args...]")
@@ -89,8 +89,8 @@ func scriptExits(ts *testscript.TestScript, negated bool, args []string) {
 	}
 }
 
-// controlPlaneCache returns the directory of the compiled control planes of this user. Scripts share only this part of
-// the cache.
+// controlPlaneCache returns the directory of the user's compiled control planes. It is the only part of the cache that
+// scripts share.
 func controlPlaneCache(t *testing.T) string {
 	t.Helper()
 	cache, err := os.UserCacheDir()
@@ -104,8 +104,8 @@ func controlPlaneCache(t *testing.T) string {
 	return dir
 }
 
-// handleHangup makes SIGHUP end programs of scripts even if the tests run under nohup: child processes inherit ignored
-// signals.
+// handleHangup makes SIGHUP end the programs of scripts even if the tests run under nohup, because child processes
+// inherit ignored signals.
 func handleHangup(t *testing.T) {
 	if signal.Ignored(syscall.SIGHUP) {
 		signals := make(chan os.Signal, 1)

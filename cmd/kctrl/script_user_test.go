@@ -13,11 +13,11 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-// nobody is the unprivileged user and group that runs commands which must not run as root.
+// nobody is the unprivileged user and group for commands that must not run as root.
 const nobody = 65534
 
-// scriptDenied is `denied N DIR COMMAND...`: it runs a command in a directory that only its owner may write, as another
-// user, and checks the exit code. The permission alone is not enough, because root may write everywhere.
+// scriptDenied is `denied N DIR COMMAND...`: it runs a command as another user in a directory that only the owner may
+// write, and checks the exit code. Permissions alone are not enough, because root may write everywhere.
 func scriptDenied(ts *testscript.TestScript, negated bool, args []string) {
 	if negated || len(args) < 3 {
 		ts.Fatalf("usage: denied N folder command...")

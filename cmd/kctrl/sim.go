@@ -21,13 +21,13 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/simulate"
 )
 
-// The values of -o for test reports of CI systems, and for a page for browsers.
+// These are the values of -o for CI systems' test reports and for a web page.
 const (
 	outputJUnit outputFormat = "junit"
 	outputHTML  outputFormat = "html"
 )
 
-// simFormat is the value of -o of sim and chaos.
+// simFormat is the value of the -o flag of sim and chaos.
 type simFormat struct{ *outputFormat }
 
 // Set accepts "text", "json", "junit" and "html".
@@ -45,11 +45,11 @@ type simFlags struct {
 	replay string
 	output outputFormat
 	budget time.Duration // set by prepare
-	name   string        // name of the command, and of the directory of its plans in bin
+	name   string        // name of the command, and of the directory in bin that contains its plans
 }
 
-// groups are the kinds of faults of the command: kctrl chaos leaves leader election to the program, calls no webhooks,
-// and cannot change the clock.
+// groups returns the kinds of faults that the command can inject. kctrl chaos does not control the program's leader
+// election, calls no webhooks, and cannot change the clock.
 func (f *simFlags) groups() []string {
 	if f.name == "chaos" {
 		return slices.DeleteFunc(slices.Clone(simGroups), func(group string) bool {
@@ -59,17 +59,18 @@ func (f *simFlags) groups() []string {
 	return simGroups
 }
 
-// addTo adds the flags, with those of o.
+// addTo adds the flags of f and o to flags.
 func (f *simFlags) addTo(flags *pflag.FlagSet, o *simulate.Options) {
-	flags.IntVar(&o.Plans, "plans", 0, "run at most `N` plans; 0 runs all")
-	flags.DurationVar(&o.Budget, "budget", 0, "start no plan after this `time`, such as 30s; 0 is no limit")
-	flags.StringSliceVar(&o.Only, "only", nil, "only these `kinds` of faults: "+strings.Join(f.groups(), ", "))
+	flags.IntVar(&o.Plans, "plans", 0, "maximum number `N` of plans; 0 runs all plans")
+	flags.DurationVar(&o.Budget, "budget", 0, "start no plan after this `time`, such as 30s; 0 means no limit")
+	flags.StringSliceVar(&o.Only, "only", nil, "inject only these `kinds` of faults: "+strings.Join(f.groups(), ", "))
 	flags.StringSliceVar(&o.Disabled, "disable", nil, "skip the `rules` with these names")
 	flags.StringVar(&f.replay, "replay", "", "run only the plan in this `file`")
-	flags.StringVar(&o.Config, "config", "", "`path` of the CRDs and roles of the operator (default config/default)")
-	flags.StringVar(&o.Samples, "samples", "", "`path` of the objects of its user (default config/samples)")
-	flags.StringVar(&o.Namespace, "namespace", "", "`namespace` of the operator (default that of its Deployment)")
-	flags.BoolVar(&o.AsAdmin, "as-admin", false, "send its requests with all permissions, not as its service account")
+	flags.StringVar(&o.Config, "config", "", "`path` of the operator's CRDs and roles (default config/default)")
+	flags.StringVar(&o.Samples, "samples", "", "`path` of the objects of the operator's user (default config/samples)")
+	flags.StringVar(&o.Namespace, "namespace", "", "`namespace` of the operator (default the namespace of its Deployment)")
+	flags.BoolVar(&o.AsAdmin, "as-admin", false,
+		"send the operator's requests with all permissions, not as its service account")
 	flags.VarP(simFormat{&f.output}, "output", "o", "output format: `text|json|junit|html`")
 }
 
@@ -92,7 +93,7 @@ func (f *simFlags) prepare(s *streams, o *simulate.Options) (dir string, err err
 	return dir, nil
 }
 
-// plansProgress returns a function that reports the number of plans every five seconds.
+// plansProgress returns a function that reports the number of completed plans at most every five seconds.
 func plansProgress(p controlplane.Progress) func(done, planned int) {
 	last := time.Now()
 	return func(done, planned int) {
@@ -114,25 +115,26 @@ func newSimCommand(s *streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "sim [flags] [-- ARGUMENT...]",
 		Short: "Test the operator against crashes, stale reads and conflicts",
-		Long: `Run the whole operator against planned faults, in virtual time, on an API server in memory. The
-command needs no test code: config/samples has the desired state, and config/default has the
-definitions and the role. The optional directory config/sim has further objects that exist before the
-operator, such as definitions of other projects.
+		Long: `Run the whole operator against planned faults, in virtual time, on an in-memory API server. The
+command needs no test code: config/samples contains the desired state, and config/default contains
+the CRDs and the role. If the operator needs other objects before it starts, such as CRDs of other
+projects, put them into the optional directory config/sim.
 
-An operator on controller-runtime needs no change: the simulation compiles it with kctrl's runtime, as
-kctrl migrate does, and changes no file. Arguments after -- replace those of the Deployment.
+An operator on controller-runtime needs no changes: kctrl compiles it with kctrl's runtime, as kctrl
+migrate does, and changes no file. Arguments after -- replace those of the Deployment.
 
-A run without faults shows what the operator writes and which events it receives. Each plan then
-injects a fault at one of these places: a crash before or after a write, a lost answer, a conflict,
-an error of the server, a late, cut or merged watch, a jump of the clock, a webhook that fails, a lost
-lease, or a user who deletes, recreates or changes an object. Rejected requests are only simulated
-with --only reject.
-With each fault the operator must reach the same state, create the same objects equally often, and
-follow further rules that hold for every operator. The package internal/sim of the project can add
-rules, see sim.Always and sim.Eventually in runtime/sim.
+A run without faults records each write of the operator and each event that it receives. Each plan
+then injects a fault at one of these writes or events: a crash before or after a write, a lost
+response, a conflict, a server error, a late, cut or merged watch, a clock jump, a failing webhook, a
+lost lease, or a user who deletes, recreates or changes an object. Rejected requests are simulated
+only with --only reject.
 
-The exit code is 1 if a plan fails. The output shows the requests around the fault, and names a file
-that --replay runs again.`,
+With each fault, the operator must reach the same state and create each object equally often. It must
+also satisfy further rules that hold for every operator. The project's package internal/sim can add
+rules; see sim.Always and sim.Eventually in package runtime/sim.
+
+The exit code is 1 if a plan fails. The output shows the requests around the fault, and the name of a
+file with the plan, which --replay runs again.`,
 		Example: `  kctrl sim
   kctrl sim --only crash,stale --budget 30s
   kctrl sim --replay bin/sim/1.yaml`,
@@ -150,13 +152,13 @@ that --replay runs again.`,
 		},
 	}
 	flags := cmd.Flags()
-	flags.Uint64Var(&o.Seed, "seed", 1, "seed of the order of requests and events")
+	flags.Uint64Var(&o.Seed, "seed", 1, "seed that determines the order of requests and events")
 	flags.StringVar(&o.Main, "main", "", "`package` of the program, such as ./cmd (default the only one with a manager)")
 	o.addTo(flags, &o.Options)
 	return cmd
 }
 
-// simGroups are the kinds of faults that --only accepts, see the table in testserver/simulator.
+// simGroups are the kinds of faults that --only accepts. They correspond to the table in testserver/simulator.
 var simGroups = []string{
 	"crash", "lost", "conflict", "error", "stale", "watch", "stall", "clock", "webhook", "leader", "user", "change",
 	"reject",
@@ -175,7 +177,7 @@ func runSim(ctx context.Context, s *streams, o simOptions) error {
 	return o.print(s, dir, report)
 }
 
-// print prints the report. Failed plans are an error.
+// print prints the report. It returns an error if plans failed.
 func (f *simFlags) print(s *streams, dir string, report *simulate.Report) error {
 	var err error
 	switch f.output {
@@ -206,7 +208,7 @@ func (f *simFlags) print(s *streams, dir string, report *simulate.Report) error 
 	return err
 }
 
-// printText prints the failures, and writes the plan of each into a file.
+// printText prints the failures, and writes the plan of each failure to a file.
 func (f *simFlags) printText(s *streams, dir string, report *simulate.Report) error {
 	for i, failure := range report.Failures {
 		s.printf("%s", failure.Story)

@@ -23,14 +23,14 @@ func newStreams(in io.Reader, out, err io.Writer) *streams {
 	return &streams{in: in, out: &resultWriter{to: out}, err: err, dir: "."}
 }
 
-// resultWriter writes the result and keeps the first error, so that callers need not check errors.
+// resultWriter writes the result and records the first error, so that callers need not check errors.
 type resultWriter struct {
 	to    io.Writer
 	wrote bool  // a result was written
 	err   error // first error of to
 }
 
-// Write passes p on.
+// Write writes p to the underlying writer.
 func (w *resultWriter) Write(p []byte) (int, error) {
 	w.wrote = w.wrote || len(p) > 0
 	n, err := w.to.Write(p)
@@ -52,7 +52,7 @@ func (s *streams) lost() bool {
 	return ok && out.err != nil
 }
 
-// checkResult returns the error of a command, or an error if writing its result failed.
+// checkResult returns the error of a command, joined with an error if writing its result failed.
 func (s *streams) checkResult(err error) error {
 	if !s.lost() {
 		return err
@@ -73,13 +73,14 @@ func (s *streams) lostResult(err error) error {
 	}
 }
 
-// printf writes to the result.
+// printf writes formatted text to the result.
 func (s *streams) printf(format string, args ...any) { fmt.Fprintf(s.out, format, args...) }
 
-// notice writes a line to err that is neither a result nor a problem.
+// notice writes a line of information to err.
 func (s *streams) notice(what string) { fmt.Fprintf(s.err, "kctrl: %s\n", what) }
 
-// problem writes an error or, with a prefix, a warning, followed by its hint.
+// problem writes a line with the prefix and an error to err, followed by the hint of the error. Warnings have the
+// prefix "warning: ".
 func (s *streams) problem(prefix string, err error) {
 	fmt.Fprintf(s.err, "kctrl: %s%s\n", prefix, diagnostic.OneLine(err.Error()))
 	if d, ok := errors.AsType[*diagnostic.Error](err); ok && d.Hint != "" {
@@ -87,7 +88,7 @@ func (s *streams) problem(prefix string, err error) {
 	}
 }
 
-// terminal reports whether w is a terminal, so that progress can be redrawn.
+// terminal reports whether w is a terminal, on which progress can be redrawn.
 func terminal(w io.Writer) bool {
 	file, ok := w.(*os.File)
 	return ok && term.IsTerminal(int(file.Fd()))

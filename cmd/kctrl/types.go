@@ -11,8 +11,8 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/source/resolve"
 )
 
-// typesOf returns a function that finds the Go files of an importable package. The go command reports missing packages
-// later, with the reason.
+// typesOf returns a function that finds the Go files of a package that the project can import. It does not report
+// errors, because the go command later reports missing packages with the reason.
 func typesOf(ctx context.Context, dir string) scaffold.Types {
 	return func(importPath string) ([]scaffold.TypesFile, bool) {
 		environment, err := resolve.NewEnvironment(ctx, dir)

@@ -22,13 +22,14 @@ func newUpgradeCommand(s *streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "upgrade",
 		Short: "Update templates, runtime and modules",
-		Long: `Update the project to the templates, the runtime and the modules of this kctrl. Newer modules stay.
+		Long: `Update the project to the templates, the runtime and the module versions of this kctrl. The command
+keeps modules that are newer.
 
-kctrl replaces unedited files and merges edited ones. The base of a merge is the file that kctrl
-wrote, which it finds in git by the hash in PROJECT.lock. It writes conflicts with git's markers and
-lists them. Controllers, webhooks, their tests and the main function change only if the merge has no
-conflicts and compiles. Types, samples and conversions never change; kctrl lists those with newer
-templates.
+kctrl replaces files that you did not edit and merges files that you edited. The base of a merge is
+the file that kctrl wrote, which it finds in git by the hash in PROJECT.lock. It writes conflicts
+with git's conflict markers and lists them. It changes controllers, webhooks, their tests and the
+main function only if the merge has no conflicts and compiles. It never changes types, samples and
+conversions, but lists those with newer templates.
 
 Review the result with git diff, and revert it with git checkout.`,
 		Args: noArgs,
@@ -51,12 +52,12 @@ func runUpgrade(ctx context.Context, s *streams, write writeOptions) error {
 	})
 }
 
-// history returns earlier versions of the files of a directory, from git.
+// history returns a function that finds earlier versions of the directory's files in git.
 func history(ctx context.Context, dir string) sync.History {
 	return func(name, sum string) ([]byte, bool) { return fromGit(ctx, dir, name, sum) }
 }
 
-// fromGit returns the version of a file in the history of the repository whose content has a hash.
+// fromGit returns the version of a file in the repository's history whose content has the SHA-256 sum.
 func fromGit(ctx context.Context, dir, name, sum string) ([]byte, bool) {
 	git := func(args ...string) []byte {
 		out, err := exec.CommandContext(ctx, "git", append([]string{"-C", dir}, args...)...).Output()

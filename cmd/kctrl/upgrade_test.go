@@ -27,9 +27,9 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/testing/seeds"
 )
 
-// TestUpgradeKeepsRandomEdits upgrades projects of each kctrl in testdata/upgrade after random edits, by syntax, of all
-// files that a user may edit. The upgrade keeps every edit, the result compiles, and a second upgrade changes nothing.
-// Seed 1 edits everything. The test compiles the results of seed 1 and of every tenth seed.
+// TestUpgradeKeepsRandomEdits makes random syntactic edits to all files that a user may edit, in projects of each kctrl
+// in testdata/upgrade, and upgrades the projects. The upgrade keeps every edit, the result compiles, and a second
+// upgrade changes nothing. Seed 1 edits everything. The test compiles the results of seed 1 and of every tenth seed.
 func TestUpgradeKeepsRandomEdits(t *testing.T) {
 	useOwnCache(t)
 	archives, err := filepath.Glob(filepath.Join("..", "..", "testdata", "upgrade", "*.txtar"))
@@ -44,7 +44,7 @@ func TestUpgradeKeepsRandomEdits(t *testing.T) {
 				p.git("add", "-A")
 				p.git("commit", "-q", "-m", "old")
 				edits := p.edit(rand.New(rand.NewPCG(seed, 12)), seed == 1)
-				// A Go file that stays unchanged may use any API of the older kctrl's runtime.
+				// A Go file that the upgrade leaves unchanged may use any API of the older runtime.
 				stays := strings.Contains(p.upgrade(edits), ".go: has been edited where its template has changed")
 				if !stays && (seed == 1 || seed%10 == 0) {
 					p.vet()
@@ -100,8 +100,8 @@ func (p *oldProject) git(args ...string) {
 	}
 }
 
-// upgrade upgrades the project, and returns what kctrl prints. It fails unless all edits are kept and the upgrade is
-// complete.
+// upgrade upgrades the project and returns what kctrl prints. It fails unless the upgrade is complete and keeps all
+// edits.
 func (p *oldProject) upgrade(edits []userEdit) string {
 	p.Helper()
 	code, _, said := kctrlIn(p.T, p.dir, "upgrade")
@@ -141,7 +141,7 @@ func (p *oldProject) vet() {
 	}
 }
 
-// userEdit is an edit of a file by a user: text that the file then has, and text that it does not have.
+// userEdit is a user's edit of a file: text that the file contains afterwards, and text that it no longer contains.
 type userEdit struct{ what, name, has, lacks string }
 
 // mayEdit reports whether users edit a file.
@@ -217,8 +217,8 @@ func editFile(r *rand.Rand, name string, text []byte, mark string) ([]byte, user
 	return appended("a comment", "# "+mark+"\n")
 }
 
-// goEdits are edits of a Go file by its syntax. Each returns the replacement for the text between two offsets, and the
-// edit. A negative offset means that no place was found.
+// goEdits are syntactic edits of a Go file. Each returns the replacement for the text between two offsets, and the
+// edit. A negative offset means that the file has no place for the edit.
 var goEdits = map[string]func(r *rand.Rand, f *parsedFile, mark string) (from, to int, with string, e userEdit){
 	"a function": func(_ *rand.Rand, f *parsedFile, mark string) (int, int, string, userEdit) {
 		with := fmt.Sprintf("\n// %s is mine.\nfunc %[1]s() string { return %[1]q }\n", mark)
@@ -338,7 +338,7 @@ func editGo(r *rand.Rand, name string, text []byte, mark string) ([]byte, userEd
 func renameLocal(r *rand.Rand, f *parsedFile, mark string) string {
 	info := &types.Info{Defs: map[*ast.Ident]types.Object{}, Uses: map[*ast.Ident]types.Object{}}
 	config := types.Config{FakeImportC: true, Error: func(error) {}}
-	// Imports are missing, but their types are not needed.
+	// The types of imports are missing, but the edit does not need them.
 	pkg, _ := config.Check("p", f.set, []*ast.File{f.file}, info)
 	var locals []*ast.Ident
 	for ident, object := range info.Defs {

@@ -14,13 +14,13 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
 )
 
-// makeTargets are targets of a project's Makefile that are not commands of kctrl.
+// makeTargets are targets of a project's Makefile that have no kctrl command of the same name.
 var makeTargets = []string{
 	"build", "deploy", "docker-build", "docker-push", "fmt", "install", "lint", "run", "test", "undeploy", "uninstall",
 	"vet",
 }
 
-// unknownCommand returns the error of an unknown subcommand of cmd, with the nearest name.
+// unknownCommand returns the error for an unknown subcommand of cmd. Its hint suggests the nearest name.
 func unknownCommand(cmd *cobra.Command, name string) error {
 	e := &diagnostic.Error{
 		Message: "unknown command " + diagnostic.Quote(name) + ` for "` + cmd.CommandPath() + `"`,
@@ -46,8 +46,8 @@ func unknownCommand(cmd *cobra.Command, name string) error {
 	return e
 }
 
-// flagError explains an error of the flags of cmd. The cause may be the first argument: if it is an unknown command,
-// its flags are unknown too.
+// flagError returns an explanation of an error in the flags of cmd. If the first argument is an unknown command, it
+// reports the command instead, because the flags of an unknown command are also unknown.
 func flagError(cmd *cobra.Command, err error) error {
 	if words := cmd.Flags().Args(); cmd.HasAvailableSubCommands() && len(words) > 0 {
 		return unknownCommand(cmd, words[0])
@@ -66,7 +66,8 @@ func flagError(cmd *cobra.Command, err error) error {
 	return e
 }
 
-// explainUnknownFlag adds the nearest flag to an error.
+// explainUnknownFlag sets the message of an error, and a hint that suggests the nearest flag or the replacement of a
+// peer's flag.
 func explainUnknownFlag(cmd *cobra.Command, unknown *pflag.NotExistError, e *diagnostic.Error) {
 	name := unknown.GetSpecifiedName()
 	e.Message = "unknown flag: --" + diagnostic.OneLine(name)
@@ -87,7 +88,7 @@ func explainUnknownFlag(cmd *cobra.Command, unknown *pflag.NotExistError, e *dia
 	}
 }
 
-// explainValue adds the type of a flag to the error of its value.
+// explainValue sets the message of an error to the values that the flag accepts, and adds an example as a hint.
 func explainValue(invalid *pflag.InvalidValueError, e *diagnostic.Error) {
 	flag := invalid.GetFlag()
 	wanted := "another value"
@@ -109,7 +110,7 @@ func explainValue(invalid *pflag.InvalidValueError, e *diagnostic.Error) {
 	e.Hint = "write --" + flag.Name + "=" + exampleValue(flag)
 }
 
-// wantedValues describes the values of flag types.
+// wantedValues describes the values that the types of flags accept.
 var wantedValues = map[string]string{
 	"bool": "true or false", "int": "a number", "count": "a number", "duration": "a time such as 90s or 5m",
 	"stringToString": "pairs name=value with commas between them",
@@ -134,8 +135,8 @@ func exampleValue(flag *pflag.Flag) string {
 	return first
 }
 
-// askedFormat returns the output format in a command line, wherever it is and even if the command line is invalid: a
-// program that reads results in a format also reads errors in it.
+// askedFormat returns the output format that a command line selects. It also works if the command line is invalid,
+// because a program that reads results in a format also reads errors in this format.
 func askedFormat(args []string) outputFormat {
 	format := outputText
 	for i, arg := range args {

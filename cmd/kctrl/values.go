@@ -15,11 +15,12 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/transaction"
 )
 
-// offer returns the completions of a flag or an argument. It returns none if the project cannot be read.
+// offer is a function that returns the completions of a flag or an argument. It returns no completions if it cannot
+// read the project.
 type offer func(s *streams) []string
 
 // flagValues are the completions of flags by name. A flag whose usage lists its values, such as `apache2|none`, needs
-// no row.
+// no row here.
 var flagValues = map[string]offer{
 	"name":       environmentNames,
 	"kubernetes": kubernetesVersions,
@@ -28,7 +29,7 @@ var flagValues = map[string]offer{
 	"kind":       fromProject(func(r project.Resource) string { return r.Kind }),
 }
 
-// folderFlags are the flags with directories as values; flags with files need no row.
+// folderFlags are the flags whose values are directories. Flags whose values are files need no row.
 var folderFlags = []string{"directory", "kustomize", "output-crd-dir", "output-rbac-dir", "output-webhook-dir", "paths",
 	"data-dir"}
 
@@ -36,7 +37,7 @@ var folderFlags = []string{"directory", "kustomize", "output-crd-dir", "output-r
 func offerValues(s *streams, cmd *cobra.Command) {
 	cmd.LocalFlags().VisitAll(func(flag *pflag.Flag) {
 		if complete := completeFlag(s, flag); complete != nil {
-			// A flag that has its own completion keeps it.
+			// The error means that the flag already has its own completion, which it keeps.
 			_ = cmd.RegisterFlagCompletionFunc(flag.Name, complete)
 		}
 	})
@@ -59,7 +60,7 @@ func completeFlag(s *streams, flag *pflag.Flag) cobra.CompletionFunc {
 			return nil, cobra.ShellCompDirectiveFilterDirs
 		}
 	case words == "file":
-		return nil // shells complete files without help
+		return nil // shells complete the names of files by default
 	default:
 		return cobra.NoFileCompletions
 	}
@@ -68,7 +69,7 @@ func completeFlag(s *streams, flag *pflag.Flag) cobra.CompletionFunc {
 	}
 }
 
-// beginning returns the values with a prefix, sorted and without duplicates.
+// beginning returns the values that have the prefix begun, sorted and without duplicates.
 func beginning(begun string, values []string) []string {
 	values = slices.DeleteFunc(slices.Clone(values),
 		func(v string) bool { return v == "" || !strings.HasPrefix(v, begun) })
@@ -76,7 +77,7 @@ func beginning(begun string, values []string) []string {
 	return slices.Compact(values)
 }
 
-// fromProject completes a value of the kinds of the project.
+// fromProject returns an offer with one value of each kind of the project.
 func fromProject(value func(project.Resource) string) offer {
 	return func(s *streams) []string {
 		var values []string
@@ -87,7 +88,7 @@ func fromProject(value func(project.Resource) string) offer {
 	}
 }
 
-// resourceNames completes the resource names of the project.
+// resourceNames offers the resource names of the project.
 var resourceNames = fromProject(func(r project.Resource) string { return r.Plural })
 
 func projectResources(s *streams) []project.Resource {
@@ -103,7 +104,8 @@ func projectResources(s *streams) []project.Resource {
 	return proj.Resources
 }
 
-// completeObjects completes a resource, and then names of its objects on the selected server.
+// completeObjects completes the first argument with the resources of the project, and the second one with the names of
+// this resource's objects on the selected server.
 func completeObjects(s *streams, server *serverOptions) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
 		var values []string

@@ -19,7 +19,7 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/verify/convention"
 )
 
-// outputGitHub is the value of -o for the annotations of GitHub Actions.
+// outputGitHub is the value of -o that prints annotations for GitHub Actions.
 const outputGitHub outputFormat = "github"
 
 // verifyFormat is the value of -o of verify.
@@ -50,18 +50,19 @@ func newVerifyCommand(s *streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "verify [DIR | FILE...]",
 		Short: "Check CRDs and samples without a cluster",
-		Long: `Check CRDs without a cluster, with the libraries of the API server of Kubernetes ` + verifiedKubernetes() + `.
-The checks cover names, versions, structural schemas, defaults, list types, validation rules in CEL
+		Long: `Check CRDs without a cluster, with the API server libraries of Kubernetes ` + verifiedKubernetes() + `.
+The checks cover names, versions, structural schemas, defaults, list types, CEL validation rules
 and their cost, printer columns, selectable fields, subresources, conversion and size. The command
-also checks objects in config/samples, and in the named files, against the CRDs.
+also checks the objects in config/samples and in the given files against the CRDs.
 
-Without an argument it checks the Go packages and the YAML files of the current directory, in any Go
-module or without Go. A finding has the position of the Go field or marker, or the line of the YAML.
+Without an argument, the command checks the Go packages and the YAML files in the current
+directory. It works in any Go module, and in directories without Go code. Each finding has the
+position of the Go field or marker, or the line in the YAML file.
 
-The exit code is 1 if an API server would reject an object. Warnings are accepted but have no
-effect. --disable skips findings by their codes, which -o json shows.
+The exit code is 1 if an API server would reject an object. Warnings are about parts that API
+servers accept but that have no effect. --disable skips findings by code; -o json prints the codes.
 
---conventions adds warnings about Go types that the API conventions of Kubernetes advise against:
+--conventions adds warnings about Go types that violate the Kubernetes API conventions:
 
 ` + conventionList(),
 		Example: `  kctrl verify
@@ -74,8 +75,8 @@ effect. --disable skips findings by their codes, which -o json shows.
 	}
 	flags := cmd.Flags()
 	flags.VarP(verifyFormat{&o.output}, "output", "o", "output format: `text|json|sarif|github`")
-	flags.BoolVar(&o.conventions, "conventions", false, "also check Go types against the API conventions of Kubernetes")
-	flags.BoolVar(&o.fix, "fix", false, "correct misspelled markers with an unambiguous correction, and check again")
+	flags.BoolVar(&o.conventions, "conventions", false, "also check Go types against the Kubernetes API conventions")
+	flags.BoolVar(&o.fix, "fix", false, "correct misspelled markers if only one correction is possible, and check again")
 	flags.StringSliceVar(&o.disabled, "disable", nil, "`codes` of findings to skip")
 	flags.StringSliceVar(&o.allowUnknown, "allow-unknown", nil, "accept unknown markers with this `prefix`")
 	return cmd
@@ -93,7 +94,7 @@ func conventionList() string {
 	return list.String()
 }
 
-// verifiedKubernetes returns the minor version of Kubernetes whose libraries kctrl contains.
+// verifiedKubernetes returns the minor version of the Kubernetes libraries in kctrl.
 func verifiedKubernetes() string {
 	const linked = "1.37"
 	if build, ok := debug.ReadBuildInfo(); ok {
@@ -138,7 +139,7 @@ func runVerify(ctx context.Context, s *streams, o verifyOptions) error {
 	return printVerified(s, o, result)
 }
 
-// fixMarkers corrects markers with an unambiguous correction in the Go source of the directory.
+// fixMarkers corrects misspelled markers in the Go source of the directory if only one correction is possible.
 func fixMarkers(ctx context.Context, s *streams, o verifyOptions) error {
 	release, err := begin(ctx, s, s.dir, access(true))
 	if err != nil {
@@ -162,7 +163,7 @@ func fixMarkers(ctx context.Context, s *streams, o verifyOptions) error {
 	return applyPlan(ctx, s.dir, "kctrl verify", fixes)
 }
 
-// printVerified prints the findings, and returns the errors.
+// printVerified prints the findings, and returns those that are errors.
 func printVerified(s *streams, o verifyOptions, result *verify.Result) error {
 	var errs []error
 	all := []finding{}
@@ -208,7 +209,7 @@ func plural(n int, noun string) string {
 	return fmt.Sprintf("%d %ss", n, noun)
 }
 
-// printAnnotations prints findings as commands of GitHub Actions, which displays them in the source.
+// printAnnotations prints findings as GitHub Actions commands, so that GitHub displays them next to the source code.
 func printAnnotations(s *streams, found []finding) {
 	message := strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A")
 	property := strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A", ":", "%3A", ",", "%2C")

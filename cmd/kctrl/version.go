@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// version is the version of a kctrl binary.
+// version describes the build of a kctrl binary.
 type version struct {
 	Version  string `json:"version"`
 	Commit   string `json:"commit,omitempty"`

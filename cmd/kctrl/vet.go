@@ -33,17 +33,18 @@ func newVetCommand(s *streams) *cobra.Command {
 	o := vetOptions{output: outputText}
 	cmd := &cobra.Command{
 		Use:   "vet [PACKAGE...]",
-		Short: "Find mistakes of reconcilers that compile",
-		Long: `Find mistakes of reconcilers that compile, in projects of kctrl and of kubebuilder. The command checks
-the packages in its arguments, or all packages of the current module, by types and dataflow. It
-reports only mistakes that it can prove within the module.
+		Short: "Find mistakes in reconcilers",
+		Long: `Find mistakes in reconcilers that the compiler does not find, in kctrl and kubebuilder projects. The
+command analyzes the types and the dataflow of the packages in its arguments, or of all packages in
+the current module. It reports only mistakes that it can prove within the module.
 
-The exit code is 1 if there is a finding or a package does not compile; the command still checks the
-other packages. A comment on the line, or on the line above, disables a rule there:
+The exit code is 1 if a rule reports a finding or a package does not compile; the command still
+checks the other packages. A comment on the line of a finding, or on the line above, disables a rule
+for that line:
 
   //kctrl:ignore RULE: REASON
 
-The rules also run as go vet -vettool=$(which kctrl) ./..., and in golangci-lint.`,
+The rules also run with go vet -vettool=$(which kctrl) ./..., and in golangci-lint.`,
 		Example: `  kctrl vet
   kctrl vet ./internal/controller/...
   kctrl vet --fix
@@ -58,7 +59,7 @@ The rules also run as go vet -vettool=$(which kctrl) ./..., and in golangci-lint
 	}
 	flags := cmd.Flags()
 	flags.VarP(verifyFormat{&o.output}, "output", "o", "output format: `text|json|sarif|github`")
-	flags.BoolVar(&o.fix, "fix", false, "apply the certain corrections, and check again")
+	flags.BoolVar(&o.fix, "fix", false, "apply the suggested fixes, and check again")
 	flags.BoolVar(&o.rules, "rules", false, "list the rules with their reasons")
 	flags.StringSliceVar(&o.tags, "tags", nil, "build `tags` that select files")
 	return cmd
@@ -110,7 +111,7 @@ func runVet(ctx context.Context, s *streams, o vetOptions) error {
 	return printVetted(s, o, result)
 }
 
-// fixVetted applies the certain corrections.
+// fixVetted applies the suggested fixes.
 func fixVetted(ctx context.Context, s *streams, o vet.Options) error {
 	release, err := begin(ctx, s, s.dir, writes)
 	if err != nil {
@@ -194,5 +195,5 @@ func vetTool(args []string) bool {
 	return false
 }
 
-// runVetTool checks the package that the go command describes in a file, and ends the process.
+// runVetTool checks the package that the go command describes in a file, and then exits.
 func runVetTool() { unitchecker.Main(rules.Analyzers...) }

@@ -15,8 +15,8 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/watch"
 )
 
-// watchProject generates now and whenever the project changes, until ctx ends. It reports findings and continues; only
-// a wrong command line and a directory without a project end it.
+// watchProject generates once, and again whenever the project changes, until ctx ends. It reports findings and
+// continues. It returns early only if the command line is wrong or the directory has no project.
 func watchProject(ctx context.Context, s *streams, o generateOptions) error {
 	if o.write.output == outputSARIF {
 		return usageError("-o sarif and --watch cannot be combined")
@@ -45,10 +45,10 @@ func checkWatch(check bool) error {
 	return nil
 }
 
-// generation generates once. It records the files that it reads in inputs.
+// generation generates once. It passes the files that it reads to inputs.
 type generation func(ctx context.Context, s *streams, inputs func(source.Inputs)) error
 
-// watchDir generates now, and whenever a file in dir, an absolute path, or an input outside of dir changes.
+// watchDir generates once, and again whenever a file in dir, an absolute path, or an input outside of dir changes.
 func watchDir(ctx context.Context, s *streams, dir string, generate generation) error {
 	w := &watcher{streams: s, generate: generate, dir: dir}
 	return watch.Run(ctx, watch.Options{Dirs: []string{dir}, Run: w.run})
@@ -63,7 +63,7 @@ type watcher struct {
 	problems string // findings of the last run
 }
 
-// run generates once. It reports findings if they are new, or if it wrote files.
+// run generates once. It reports findings if they differ from those of the last run, or if it wrote files.
 func (w *watcher) run(ctx context.Context) (watch.More, error) {
 	var out, problems bytes.Buffer
 	inner := &streams{in: w.streams.in, out: &out, err: &problems, dir: w.streams.dir}
@@ -99,8 +99,8 @@ func (w *watcher) tell(out, problems string) {
 	}
 }
 
-// outside returns the inputs outside of dir: directories, such as replaced modules, and files, such as a go.work in any
-// parent directory.
+// outside returns the inputs outside of dir: directories, such as those of replaced modules, and files, such as a
+// go.work file in a parent directory.
 func outside(dir string, inputs source.Inputs) watch.More {
 	var more watch.More
 	for _, input := range inputs {
@@ -118,8 +118,8 @@ func outside(dir string, inputs source.Inputs) watch.More {
 	return watch.More{Dirs: slices.Compact(more.Dirs), Files: slices.Compact(more.Files)}
 }
 
-// showProgress writes a line to out, if it is a terminal, when something takes longer than a second. The returned
-// function stops that and removes the line.
+// showProgress writes a progress line to out after one second, if out is a terminal. The returned function removes the
+// line and ends the updates.
 func showProgress(out io.Writer) (stop func()) {
 	if !terminal(out) {
 		return func() {}
@@ -127,8 +127,8 @@ func showProgress(out io.Writer) (stop func()) {
 	return progressLine(out)
 }
 
-// progressLine is showProgress on a terminal. The cursor stays at the beginning of the line, so that other output
-// replaces the line.
+// progressLine implements showProgress for a terminal. The cursor stays at the beginning of the line, so that other
+// output replaces the line.
 func progressLine(out io.Writer) (stop func()) {
 	done, ended := make(chan struct{}), make(chan struct{})
 	start := time.Now()

@@ -29,7 +29,7 @@ type writeOptions struct {
 
 func (o *writeOptions) addFlags(flags *pflag.FlagSet) {
 	o.output = outputText
-	flags.BoolVar(&o.dryRun, "dry-run", false, "list the changes without writing them")
+	flags.BoolVar(&o.dryRun, "dry-run", false, "list the changes, but do not write them")
 	flags.BoolVar(&o.diff, "diff", false, "print the changes as a unified diff")
 	flags.VarP(&o.output, "output", "o", "output format: `text|json`")
 }
@@ -47,7 +47,7 @@ type resultChange struct {
 	Template string `json:"template,omitempty"`
 }
 
-// access is the use of a directory by a command.
+// access is how a command uses a directory: it only reads it, or also writes to it.
 type access bool
 
 const (
@@ -102,8 +102,9 @@ func (s *streams) locked(ctx context.Context, a access, load opener, work func(*
 	return work(project)
 }
 
-// begin locks the directory of a command before the command reads it, so that concurrent commands run in sequence. It
-// rolls back the changes of a killed command; for a command that only reads, it returns an error instead.
+// begin locks the directory of a command before the command reads it, so that concurrent commands run one after the
+// other. If an earlier command was killed while it wrote, begin rolls back its changes, or returns an error if the new
+// command only reads.
 func begin(ctx context.Context, s *streams, dir string, a access) (release func(), err error) {
 	if _, err := s.absolute(); err != nil {
 		return nil, err
@@ -154,15 +155,15 @@ func files(n int) string {
 	return fmt.Sprintf("%d files", n)
 }
 
-// changes are the changes of a command: a *plan.Plan, or the output of kctrl gen.
+// changes are the changes that a command makes: a *plan.Plan, or the output of kctrl gen.
 type changes interface {
 	Changes() iter.Seq[plan.Change]
 	Len() int
 	Diff() string
 }
 
-// finishPlan ends a writing command: it applies plan to the project directory, unless this is a dry run, and prints the
-// changes. next are the commands to type afterwards.
+// finishPlan applies the plan to the project directory, unless this is a dry run. It prints the changes, and next, the
+// commands that the user can type afterwards.
 func finishPlan(ctx context.Context, s *streams, o writeOptions, plan *plan.Plan, next ...string) error {
 	if !o.dryRun {
 		if err := applyPlan(ctx, s.dir, o.command, plan); err != nil {
@@ -172,7 +173,7 @@ func finishPlan(ctx context.Context, s *streams, o writeOptions, plan *plan.Plan
 	return printDone(s, o, plan, next...)
 }
 
-// printDone prints what was written, or would be.
+// printDone prints the changes that the command made or, in a dry run, would make.
 func printDone(s *streams, o writeOptions, done changes, next ...string) error {
 	if o.quiet && done.Len() == 0 {
 		return nil
@@ -225,7 +226,7 @@ func printJSON(s *streams, value any) error {
 	return encoder.Encode(value)
 }
 
-// bundleDirs are printed as one line each, without their files.
+// bundleDirs are the directories for which printChanges prints one line instead of a line for each file.
 var bundleDirs = []string{"third_party/controller-runtime", "third_party/kctrl"}
 
 // summarizedDir returns the directory above a file whose changes are printed as one line, or "".
@@ -258,7 +259,7 @@ func (d *dirChanges) add(c plan.Change) {
 	}
 }
 
-// of returns the count that is printed for a directory.
+// of returns the count that printChanges prints for a directory.
 func (d *dirChanges) of(dir string) string {
 	if slices.Contains(bundleDirs, dir) {
 		return fmt.Sprintf("%d packages", len(d.packages))
