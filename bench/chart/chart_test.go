@@ -116,7 +116,7 @@ func (p *project) parse(content []byte) objects {
 	}
 }
 
-// built returns the objects that kustomize builds, without the Namespace, which Helm creates.
+// built returns the objects that kustomize builds, except the Namespace, which Helm creates.
 func (p *project) built() objects {
 	p.Helper()
 	all := p.parse(p.kctrl("build", "installer", "--image", image, "--file", "-"))
@@ -195,7 +195,7 @@ func (p *project) same(got, want objects) {
 	}
 }
 
-// without returns an object without empty mappings and lists, which are equivalent to missing ones.
+// without returns an object without empty mappings and lists, which mean the same as missing ones.
 func without(o *unstructured.Unstructured) map[string]any {
 	var clean func(value any) any
 	clean = func(value any) any {
@@ -473,7 +473,7 @@ func (p *project) checkReferences(where string, all objects) {
 	}
 }
 
-// TestUserTemplatesStay renders a user's template after kctrl has rewritten the chart.
+// TestUserTemplatesStay checks that a user's template still renders after kctrl has rewritten the chart.
 func TestUserTemplatesStay(t *testing.T) {
 	projects(t, func(t *testing.T, p *project) {
 		file := filepath.Join(p.dir, "dist", "chart", "templates", "mine.yaml")

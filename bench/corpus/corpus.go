@@ -24,8 +24,8 @@ type Project struct {
 	Object, Manifests []string
 	// More are additional calls, whose output is compared but whose time is not measured.
 	More [][]string
-	// Applied are directories of packages, relative to Dir, that get a file with the marker for apply configurations.
-	// The Makefiles do not generate them. Packages on which controller-gen panics are excluded.
+	// Applied are directories of packages, relative to Dir, to which the benchmark adds a file with the marker for apply
+	// configurations, because the Makefiles do not generate them. Packages on which controller-gen panics are excluded.
 	Applied []string
 	// Patch is the call that updates the schemas in the manifests of the Manifests call.
 	Patch []string
@@ -69,7 +69,7 @@ func (p Project) All() [][]string {
 }
 
 // Once merges the calls of a Makefile into one call with the same output. It reports false if the calls read different
-// packages, if one sets the output for all generators, or if only one call exists.
+// packages, if one call sets the output for all generators, or if only one call exists.
 func (p Project) Once() ([]string, bool) {
 	object, manifests := paths(p.Object), paths(p.Manifests)
 	if len(p.Object) == 0 || !slices.Equal(object, manifests) || slices.ContainsFunc(p.Manifests, isOutputOfAll) {

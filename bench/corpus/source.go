@@ -17,7 +17,7 @@ import (
 	"time"
 )
 
-// copied is the modification time of all files of a copy. Written files have another time.
+// copied is the modification time of all files of a copy. A file with another time was written later.
 var copied = time.Unix(1_000_000_000, 0)
 
 // Fetch copies the modules of p to dir. It downloads them unless the module cache has them.
@@ -63,7 +63,7 @@ func apply(dir string) error {
 	return errors.Join(os.WriteFile(marked, []byte(content), 0o644), os.Chtimes(marked, copied, copied))
 }
 
-// Prepare downloads the imports of the project's packages in dir and fills the build cache with the results of go list.
+// Prepare downloads the imports of the project's packages in dir, and fills the build cache by running go list.
 func (p Project) Prepare(ctx context.Context, dir string) error {
 	var patterns []string
 	for _, call := range p.All() {
@@ -89,8 +89,8 @@ func (p Project) Prepare(ctx context.Context, dir string) error {
 	return nil
 }
 
-// Compile compiles the packages in dir that contain the named files, relative to dir. It also adds required modules,
-// because code for apply configurations may import modules that the rest of a project does not need.
+// Compile compiles the packages in dir that contain the named files, whose names are relative to dir. It also adds
+// required modules to go.mod, because apply configurations may import modules that the rest of a project does not need.
 func (p Project) Compile(ctx context.Context, dir string, names []string) error {
 	packages := map[string]bool{}
 	for _, name := range names {

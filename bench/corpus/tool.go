@@ -52,7 +52,7 @@ func (f *Failed) Error() string {
 	return fmt.Sprintf("%s: exit code %d: %s", f.Tool, f.Code, first)
 }
 
-// Run calls the tool in dir and waits for it. It returns usage and output of failed runs too.
+// Run calls the tool in dir and waits for it. It returns usage and output even if the run fails.
 func (t Tool) Run(ctx context.Context, dir string, args []string) (Usage, Output, error) {
 	command := exec.CommandContext(ctx, t.Path, append(append([]string{}, t.Verb...), args...)...)
 	command.Dir, command.Env = dir, Environment(t.Env...)

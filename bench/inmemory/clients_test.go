@@ -82,7 +82,7 @@ func eventually(t *testing.T, what string, holds func() (bool, error)) {
 
 var widgetResource = schema.GroupVersionResource{Group: "bench.example.com", Version: "v1", Resource: "widgets"}
 
-// TestTypedClient writes and watches through a clientset, which uses protobuf.
+// TestTypedClient writes and watches objects through a clientset, which uses protobuf.
 func TestTypedClient(t *testing.T) {
 	config, _ := start(t)
 	config.ContentType = runtime.ContentTypeProtobuf
@@ -133,8 +133,8 @@ func TestTypedClient(t *testing.T) {
 	}
 }
 
-// TestInformers fills stores through typed, dynamic and metadata informers, with the pages, bookmarks and streams that
-// client-go requests.
+// TestInformers fills stores through typed, dynamic and metadata informers, which exercises the pages, bookmarks and
+// streams that client-go requests.
 func TestInformers(t *testing.T) {
 	config, live := start(t)
 	ctx := t.Context()

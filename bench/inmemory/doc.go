@@ -1,3 +1,3 @@
-// Package inmemory tests unmodified clients with the API server in memory: a manager of controller-runtime, and the
+// Package inmemory tests the in-memory API server with unmodified clients: a controller-runtime manager, and the
 // clients of client-go. `make test-peers` runs its tests.
 package inmemory

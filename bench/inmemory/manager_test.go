@@ -21,7 +21,7 @@ import (
 
 const finalizer = "bench.example.com/hold"
 
-// reconciler applies a ConfigMap for each Widget, counts in its status, and cleans up with a finalizer.
+// reconciler applies a ConfigMap for each Widget, counts in the Widget's status, and cleans up with a finalizer.
 type reconciler struct{ client client.Client }
 
 func (r *reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {

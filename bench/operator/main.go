@@ -1,4 +1,4 @@
-// Command operator is the operator that kctrl's scaffolded operator is compared with: the same kind and reconciler on
+// Command operator is the counterpart of the operator that kctrl scaffolds: the same kind and reconciler on
 // controller-runtime, with the main function of a kubebuilder project.
 package main
 
@@ -25,7 +25,7 @@ func main() {
 
 type guestbookReconciler struct{ client.Client }
 
-// Reconcile sets Ready and observedGeneration in one status write, like the scaffolded reconciler of kctrl.
+// Reconcile sets Ready and observedGeneration in one status write, like the reconciler that kctrl scaffolds.
 func (r *guestbookReconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
 	guestbook := &webappv1.Guestbook{}
 	if err := r.Get(ctx, request.NamespacedName, guestbook); err != nil {

@@ -1,10 +1,10 @@
-// Package postprocess contains the changes that operators make to their manifests after controller-gen: a
-// kctrl.gen.yaml that replaces their scripts, and the output of the scripts.
+// Package postprocess describes how operators change their manifests after controller-gen. For each operator it has a
+// kctrl.gen.yaml that replaces the scripts, and the output of the scripts.
 package postprocess
 
 import "embed"
 
-// Declarations has a kctrl.gen.yaml for each of the projects, as <name>.yaml.
+// Declarations contains the kctrl.gen.yaml of each project, as <name>.yaml.
 //
 //go:embed *.yaml
 var Declarations embed.FS
@@ -22,11 +22,12 @@ type Project struct {
 	Args []string
 	// Made are patterns of the committed files that the scripts generate.
 	Made []string
-	// Newer are patterns of files that controller-gen v0.23.0 generates differently from the project's version.
+	// Newer are patterns of files that controller-gen v0.23.0 generates differently from the version that the project
+	// uses.
 	Newer []string
 }
 
-// Projects are the projects whose scripts are replaced.
+// Projects are the projects whose scripts kctrl gen replaces.
 var Projects = []Project{
 	{
 		Name: "karpenter", Repository: "kubernetes-sigs/karpenter", Commit: "2266468104f36373ed002241afaee2d3bbc26078",

@@ -1,5 +1,5 @@
-// Package workqueue compares the work queue of kctrl with the priority queue of controller-runtime and the rate
-// limiting queue of client-go, in one run:
+// Package workqueue compares kctrl's work queue with controller-runtime's priority queue and client-go's rate limiting
+// queue, in one run:
 //
 //	go test -run '^$' -bench . ./workqueue
 //

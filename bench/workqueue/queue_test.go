@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// names is the number of objects in the keys.
+// names is the number of different object names in the keys.
 const names = 1 << 12
 
 var objects = func() []types.NamespacedName {
@@ -22,7 +22,7 @@ var objects = func() []types.NamespacedName {
 
 func keyOf(number int) key { return key{objects[number%names], number} }
 
-// load is work for a queue, done by a number of goroutines.
+// load is work for a queue, done by several goroutines.
 type load struct {
 	name string
 	// run passes the items in [from, to) through q.

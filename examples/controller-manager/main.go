@@ -1,5 +1,6 @@
-// Command controller-manager is a small kube-controller-manager: four controllers in one program. Flags and feature
-// gates enable or disable each controller, by its current or former name. With several replicas, one is the leader.
+// Command controller-manager is a small kube-controller-manager with four controllers. Flags enable or disable each
+// controller by its current or former name, and feature gates can disable controllers. If there are several replicas,
+// one of them is the leader.
 package main
 
 import (
@@ -20,7 +21,7 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/registry"
 )
 
-// The feature gates, with their names in Kubernetes.
+// These are the feature gates, with the names that they have in Kubernetes.
 const (
 	countTerminating = "DeploymentReplicaSetTerminatingReplicas"
 	ttlAfterFinished = "TTLAfterFinished"
@@ -43,7 +44,7 @@ func newScheme() *runtime.Scheme {
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{appsv1.AddToScheme, batchv1.AddToScheme, corev1.AddToScheme} {
 		if err := add(scheme); err != nil {
-			panic(err) // two types of one kind: a programming error
+			panic(err) // a programming error: two Go types are registered for one kind
 		}
 	}
 	return scheme
@@ -98,8 +99,8 @@ func does(kind schema.GroupVersionKind, verbs ...string) registry.Need {
 	return registry.Need{Kind: kind, Verbs: verbs}
 }
 
-// newCollector uses the manager's client, and with it the manager's fence: a replica without the lease stops
-// collecting.
+// newCollector returns the garbage collector. It uses the manager's HTTP client, which rejects requests after the
+// replica has lost its lease, so that the replica stops collecting.
 func newCollector(_ context.Context, c *registry.Context) (registry.Controller, error) {
 	m := c.Manager()
 	return garbagecollector.New(m.Config(), garbagecollector.Options{

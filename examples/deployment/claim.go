@@ -15,8 +15,8 @@ import (
 )
 
 // claim returns the ReplicaSets of the Deployment. It adopts a ReplicaSet that matches the selector and has no
-// controller. It releases a ReplicaSet that the Deployment controls and the selector no longer matches. A Deployment
-// that is being deleted does neither.
+// controller. It releases a ReplicaSet that the Deployment controls and the selector no longer matches. If the
+// Deployment is being deleted, claim neither adopts nor releases ReplicaSets.
 func (ro *rollout) claim(ctx context.Context) (claimed []*appsv1.ReplicaSet, err error) {
 	selector, err := metav1.LabelSelectorAsSelector(ro.Spec.Selector)
 	if err != nil {
@@ -50,8 +50,8 @@ func (ro *rollout) claim(ctx context.Context) (claimed []*appsv1.ReplicaSet, err
 }
 
 // adopt makes the Deployment the controller of set. It first reads the Deployment from the API server, because the
-// cache may lag: if the Deployment is being deleted, or was replaced by another of the same name, the garbage collector
-// would delete set too.
+// cache may lag. If the Deployment is being deleted, or was replaced by another one with the same name, adopt
+// returns an error, because the garbage collector would also delete set.
 func (ro *rollout) adopt(ctx context.Context, set *appsv1.ReplicaSet) error {
 	var now appsv1.Deployment
 	if err := ro.Get(ctx, object.KeyOf(ro.Deployment), &now, client.Live); err != nil {

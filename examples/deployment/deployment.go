@@ -1,12 +1,12 @@
 // Package deployment implements the Deployment controller of Kubernetes on kctrl. It reconciles apps/v1 Deployments as
 // kube-controller-manager does, and either controller can take over from the other at any time.
 //
-//	deployment.go  watches and the steps of a reconcile
+//	deployment.go  sets up the watches, and runs the steps of a reconcile
 //	claim.go       adopts and releases ReplicaSets
-//	history.go     revisions: the current ReplicaSet, old ReplicaSets, rollback
-//	scale.go       sizes after scaling, in proportion during a rollout
-//	rollout.go     sizes after a template change: RollingUpdate and Recreate
-//	status.go      counts, conditions, the progress deadline
+//	history.go     finds the current ReplicaSet, numbers revisions, and rolls back
+//	scale.go       changes the sizes of ReplicaSets when the Deployment is scaled, in proportion during a rollout
+//	rollout.go     changes the sizes of ReplicaSets when the template changes: RollingUpdate and Recreate
+//	status.go      computes the counts, the conditions and the progress deadline
 package deployment
 
 import (
@@ -95,7 +95,8 @@ func (r *Reconciler) adopters(ctx context.Context, set *appsv1.ReplicaSet) (requ
 	return requests
 }
 
-// recreated returns the Deployment of a deleted pod if it waits for the deletion before it creates new pods.
+// recreated returns the Deployment of a deleted pod if the Deployment has the strategy Recreate, because it waits for
+// the deletion before it creates new pods.
 func (r *Reconciler) recreated(ctx context.Context, pod *corev1.Pod) []reconcile.Request {
 	var set appsv1.ReplicaSet
 	var d appsv1.Deployment
@@ -137,7 +138,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	return reconcile.Result{RequeueAfter: untilDeadline(d)}, err
 }
 
-// rollout is one reconcile of a Deployment. It owns all its objects, which are copies.
+// rollout is the state of one reconcile of a Deployment. All its objects are copies.
 type rollout struct {
 	*Reconciler
 	*appsv1.Deployment
@@ -182,7 +183,7 @@ func (ro *rollout) step(ctx context.Context) error {
 	return nil
 }
 
-// resize only changes the sizes of the ReplicaSets to match the size of the Deployment.
+// resize changes the sizes of the ReplicaSets to match the size of the Deployment. It does not roll out the template.
 func (ro *rollout) resize(ctx context.Context) error {
 	if err := ro.scale(ctx); err != nil {
 		return err
@@ -206,15 +207,15 @@ func (ro *rollout) rollOut(ctx context.Context) error {
 	return reconcile.TerminalError(fmt.Errorf("unexpected deployment strategy type: %s", ro.Spec.Strategy.Type))
 }
 
-// store patches the status and the annotations if they differ from the API server's. A patch does not conflict with
-// concurrent changes by a user. A conflict would lose some conditions, such as NewReplicaSetReason, because no later
-// reconcile sets them.
+// store patches the status and the annotations if they differ from those on the API server. A patch does not conflict
+// with concurrent changes by a user. A conflict would lose some conditions, such as NewReplicaSetReason, because no
+// later reconcile sets them.
 func (ro *rollout) store(ctx context.Context) error {
 	if equality.Semantic.DeepEqual(ro.Status, ro.stored.Status) && maps.Equal(ro.Annotations, ro.stored.Annotations) {
 		return nil
 	}
 	base := ro.stored.DeepCopy()
-	base.UID = "" // puts the UID in the patch, so that a new Deployment of the same name rejects it
+	base.UID = "" // includes the UID in the patch, so that it fails for a new Deployment with the same name
 	if err := ro.Reconciler.Status().Patch(ctx, ro.Deployment, client.MergeFrom(base)); err != nil {
 		return client.IgnoreNotFound(err)
 	}

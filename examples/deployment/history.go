@@ -25,19 +25,20 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/object"
 )
 
-// The annotations of ReplicaSets. Deployments have revisionAnnotation too.
+// These are the annotations of ReplicaSets. Deployments also have revisionAnnotation.
 const (
 	revisionAnnotation = "deployment.kubernetes.io/revision"
-	// historyAnnotation lists the earlier revisions of a ReplicaSet that was rolled back to.
+	// historyAnnotation lists the earlier revisions of a ReplicaSet to which the Deployment was rolled back.
 	historyAnnotation = "deployment.kubernetes.io/revision-history"
 	// desiredAnnotation is the size of the Deployment at the last reconcile. If it differs from the current size, the
 	// Deployment was scaled.
 	desiredAnnotation = "deployment.kubernetes.io/desired-replicas"
-	// maxAnnotation is that size plus the surge. Sizes of ReplicaSets are in proportion to it.
+	// maxAnnotation is desiredAnnotation plus the surge. After scaling, the sizes of ReplicaSets change in proportion to
+	// it.
 	maxAnnotation = "deployment.kubernetes.io/max-replicas"
 )
 
-// historyLength bounds historyAnnotation, in bytes.
+// historyLength is the maximum length of historyAnnotation in bytes.
 const historyLength = 2000
 
 // ownAnnotations are not copied between a Deployment and its ReplicaSets.
@@ -64,7 +65,8 @@ func byAge(a, b *appsv1.ReplicaSet) int {
 	return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), cmp.Compare(a.Name, b.Name))
 }
 
-// sameTemplate ignores the hash label, which the template of a Deployment lacks.
+// sameTemplate reports whether two templates are equal. It ignores the hash label, which the template of a Deployment
+// does not have.
 func sameTemplate(a, b *corev1.PodTemplateSpec) bool {
 	a, b = a.DeepCopy(), b.DeepCopy()
 	delete(a.Labels, appsv1.DefaultDeploymentUniqueLabelKey)
@@ -72,7 +74,8 @@ func sameTemplate(a, b *corev1.PodTemplateSpec) bool {
 	return equality.Semantic.DeepEqual(a, b)
 }
 
-// revision returns the revision of a ReplicaSet: zero if it has none, and false if the annotation is not a number.
+// revision returns the revision of a ReplicaSet, or zero if it has none. The result is false if the annotation is not a
+// number.
 func revision(set *appsv1.ReplicaSet) (int64, bool) {
 	text, has := set.Annotations[revisionAnnotation]
 	if !has {
@@ -93,8 +96,8 @@ func (ro *rollout) nextRevision() int64 {
 	return newest + 1
 }
 
-// syncRevision gives the current ReplicaSet, if it exists, and the Deployment the latest revision. After a rollback, an
-// old ReplicaSet becomes the latest revision again.
+// syncRevision sets the latest revision on the Deployment and on the current ReplicaSet, if it exists. After a
+// rollback, an old ReplicaSet becomes the latest revision again.
 func (ro *rollout) syncRevision(ctx context.Context) error {
 	if ro.current == nil {
 		return nil
@@ -119,7 +122,7 @@ func (ro *rollout) syncRevision(ctx context.Context) error {
 func annotate(set *appsv1.ReplicaSet, d *appsv1.Deployment, next int64) (changed bool) {
 	before, ok := revision(set)
 	if text := set.Annotations[revisionAnnotation]; !ok && text != "" {
-		return false // a user edited the revision: do not overwrite it
+		return false // do not overwrite a revision that a user edited
 	}
 	for key, value := range d.Annotations {
 		if has, there := set.Annotations[key]; slices.Contains(ownAnnotations, key) || there && has == value {
@@ -140,7 +143,7 @@ func annotate(set *appsv1.ReplicaSet, d *appsv1.Deployment, next int64) (changed
 	return true
 }
 
-// appendHistory drops the oldest revisions if the annotation becomes too long.
+// appendHistory adds a revision to the history. It drops the oldest revisions if the annotation becomes too long.
 func appendHistory(history, revision string) (string, bool) {
 	if history == "" {
 		return revision, true
@@ -194,7 +197,8 @@ func (ro *rollout) ensureCurrent(ctx context.Context) error {
 	return nil
 }
 
-// newReplicaSet returns the ReplicaSet of the template. Its name contains the hash, so two processes cannot create two.
+// newReplicaSet returns the ReplicaSet of the template. Its name contains the hash, so that two processes
+// cannot create two ReplicaSets for it.
 func (ro *rollout) newReplicaSet() *appsv1.ReplicaSet {
 	hash := templateHash(&ro.Spec.Template, ro.Status.CollisionCount)
 	template := *ro.Spec.Template.DeepCopy()
@@ -218,8 +222,8 @@ func (ro *rollout) newReplicaSet() *appsv1.ReplicaSet {
 	}
 }
 
-// templateHash equals the hash of kube-controller-manager, so a takeover in either direction keeps the names of
-// ReplicaSets.
+// templateHash returns the same hash as kube-controller-manager, so ReplicaSets keep their names if either controller
+// takes over from the other.
 func templateHash(template *corev1.PodTemplateSpec, collisions *int32) string {
 	hash := fnv.New32a()
 	fmt.Fprint(hash, dump.ForHash(*template))
@@ -229,7 +233,7 @@ func templateHash(template *corev1.PodTemplateSpec, collisions *int32) string {
 	return rand.SafeEncodeString(strconv.FormatUint(uint64(hash.Sum32()), 10))
 }
 
-// resolveCollision returns the existing ReplicaSet of the name if it has the right owner and template. Otherwise it
+// resolveCollision returns the existing ReplicaSet with the name if it has the correct owner and template. Otherwise it
 // increments the collision count, which changes the next hash.
 func (ro *rollout) resolveCollision(ctx context.Context, name string, exists error) (*appsv1.ReplicaSet, error) {
 	set := &appsv1.ReplicaSet{}
@@ -246,7 +250,7 @@ func (ro *rollout) resolveCollision(ctx context.Context, name string, exists err
 	return nil, exists
 }
 
-// rollbackTo returns the revision that a user requests. Zero means the revision before the latest.
+// rollbackTo returns the revision to which a user requests a rollback. Zero means the revision before the latest one.
 func rollbackTo(d *appsv1.Deployment) (revision int64, asked bool) {
 	revision, err := strconv.ParseInt(d.Annotations[appsv1.DeprecatedRollbackTo], 10, 64)
 	return revision, err == nil
@@ -259,7 +263,7 @@ func (ro *rollout) rollBack(ctx context.Context, wanted int64) error {
 		return err
 	}
 	if err := ro.store(ctx); err != nil {
-		return err // the update replaces the status with the server's
+		return err // the update replaces the status in memory by the status on the server
 	}
 	if wanted == 0 {
 		wanted = ro.lastRevision()
@@ -308,7 +312,7 @@ func (ro *rollout) lastRevision() int64 {
 	return second
 }
 
-// takeFrom replaces the template and annotations of the Deployment with those of set, including the change cause.
+// takeFrom replaces the template and the annotations of the Deployment by those of set, including the change cause.
 func (ro *rollout) takeFrom(set *appsv1.ReplicaSet) {
 	set.Spec.Template.DeepCopyInto(&ro.Spec.Template)
 	delete(ro.Spec.Template.Labels, appsv1.DefaultDeploymentUniqueLabelKey)

@@ -8,8 +8,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// roll takes one step of a rolling update: it scales up if the surge allows it, otherwise down if enough pods are
-// available. It never takes both, because the first step changes the room for the second.
+// roll takes one step of a rolling update. It scales up if the surge allows it. Otherwise it scales down if enough pods
+// are available. It never does both, because scaling up changes how far it can scale down.
 func (ro *rollout) roll(ctx context.Context) error {
 	if err := ro.ensureCurrent(ctx); err != nil {
 		return err
@@ -46,9 +46,9 @@ func (ro *rollout) roomForCurrent(current *appsv1.ReplicaSet) int32 {
 	return has + min(room, want-has)
 }
 
-// shrinkOld scales down old ReplicaSets, unhealthy pods first, because these block new pods. It keeps enough pods that
-// at most maxUnavailable are missing. Pods of the current ReplicaSet that are not available yet do not count, so that
-// unavailable pods cannot accumulate.
+// shrinkOld scales down old ReplicaSets. It first removes unhealthy pods, because they block new pods. It keeps so many
+// pods that at most maxUnavailable are missing. It does not count pods of the current ReplicaSet that are not available
+// yet, so that unavailable pods cannot accumulate.
 func (ro *rollout) shrinkOld(ctx context.Context) (scaled bool, err error) {
 	old := active(ro.old)
 	if len(old) == 0 || ro.current.Status.ObservedGeneration < ro.current.Generation {
@@ -71,8 +71,8 @@ func (ro *rollout) shrinkOld(ctx context.Context) (scaled bool, err error) {
 	return unhealthy+healthy > 0, err
 }
 
-// staying returns the number of available pods, at most the size of each ReplicaSet: its status lags after it was
-// scaled down.
+// staying returns the number of available pods. For each ReplicaSet it counts at most as many pods as its size, because
+// the status lags after the ReplicaSet is scaled down.
 func staying(sets []*appsv1.ReplicaSet) (n int32) {
 	for _, set := range sets {
 		n += min(set.Status.AvailableReplicas, *set.Spec.Replicas)
@@ -80,7 +80,8 @@ func staying(sets []*appsv1.ReplicaSet) (n int32) {
 	return n
 }
 
-// take scales ReplicaSets down by most pods in all, oldest first, each by at most the result of spare.
+// take scales ReplicaSets down by at most most pods in total, oldest first. It scales each of them down by at most the
+// result of spare.
 func (ro *rollout) take(ctx context.Context, from []*appsv1.ReplicaSet, most int32,
 	spare func(*appsv1.ReplicaSet) int32) (taken int32, err error) {
 	for _, set := range from {
@@ -119,7 +120,8 @@ func (ro *rollout) recreate(ctx context.Context) error {
 	return ro.forgetWhenComplete(ctx)
 }
 
-// oldPodsRun checks the ReplicaSets and also the pods, because no status counts a pod that is being deleted.
+// oldPodsRun reports whether old pods are still running. It checks the ReplicaSets and also the pods, because no status
+// counts a pod that is being deleted.
 func (ro *rollout) oldPodsRun(ctx context.Context) (bool, error) {
 	if slices.ContainsFunc(ro.old, func(set *appsv1.ReplicaSet) bool { return set.Status.Replicas > 0 }) {
 		return true, nil

@@ -24,8 +24,9 @@ func active(sets []*appsv1.ReplicaSet) []*appsv1.ReplicaSet {
 	return slices.DeleteFunc(slices.Clone(sets), func(set *appsv1.ReplicaSet) bool { return *set.Spec.Replicas <= 0 })
 }
 
-// scale gives the whole size to a single ReplicaSet with pods. During a rollout, several ReplicaSets have pods, and
-// each grows or shrinks in proportion to its size. This limits the pods of a new template that does not work.
+// scale applies a new size of the Deployment. If only one ReplicaSet has pods, it gets the whole size. During a
+// rollout, several ReplicaSets have pods, and each grows or shrinks in proportion to its size. This limits the number
+// of pods of a new template that does not work.
 func (ro *rollout) scale(ctx context.Context) error {
 	with := active(ro.sets())
 	switch {
@@ -51,7 +52,8 @@ func (ro *rollout) scale(ctx context.Context) error {
 	return nil
 }
 
-// only returns the ReplicaSet to scale: the one with pods, the current one, or the newest old one.
+// only returns the ReplicaSet that gets the whole size: the one with pods, else the current one, else the newest old
+// one.
 func (ro *rollout) only(with []*appsv1.ReplicaSet) *appsv1.ReplicaSet {
 	switch {
 	case len(with) > 0:
@@ -73,9 +75,9 @@ func (ro *rollout) saturated() bool {
 		ro.current.Status.AvailableReplicas == want
 }
 
-// shares returns the new sizes of the ReplicaSets that have pods, and sorts these largest first. ReplicaSets of equal
-// size are sorted newest first to grow, and oldest first to shrink. The first ReplicaSet takes the rounding error, as
-// far as its size allows.
+// shares returns the new sizes of the ReplicaSets that have pods, and sorts the ReplicaSets by size, largest first.
+// ReplicaSets of equal size are sorted newest first if they grow, and oldest first if they shrink. The first ReplicaSet
+// takes the rounding error, as far as its size allows.
 func (ro *rollout) shares(with []*appsv1.ReplicaSet) []int32 {
 	allowed := int32(0)
 	if *ro.Spec.Replicas > 0 {
@@ -92,7 +94,7 @@ func (ro *rollout) shares(with []*appsv1.ReplicaSet) []int32 {
 	sizes := make([]int32, len(with))
 	left := toAdd
 	for i, set := range with {
-		// annotations can be wrong: limit the share to the rest
+		// limit the share to the rest, because annotations can be wrong
 		share := min(max(ro.share(set), min(left, 0)), max(left, 0))
 		sizes[i] = *set.Spec.Replicas + share
 		left -= share
@@ -105,7 +107,7 @@ func (ro *rollout) shares(with []*appsv1.ReplicaSet) []int32 {
 	return sizes
 }
 
-// share returns the change of the size of a ReplicaSet, in proportion.
+// share returns the change of the size of a ReplicaSet, in proportion to its size.
 func (ro *rollout) share(set *appsv1.ReplicaSet) int32 {
 	has := *set.Spec.Replicas
 	if *ro.Spec.Replicas == 0 {
@@ -159,7 +161,7 @@ func annotateSizes(set *appsv1.ReplicaSet, d *appsv1.Deployment) (changed bool) 
 	return changed
 }
 
-// sizeAnnotation returns false if the annotation is not a valid size.
+// sizeAnnotation returns the size in an annotation. The result is false if the annotation is not a valid size.
 func sizeAnnotation(set *appsv1.ReplicaSet, key string) (int32, bool) {
 	n, err := strconv.ParseUint(set.Annotations[key], 10, 31)
 	return int32(n), err == nil
@@ -199,7 +201,7 @@ func bounds(d *appsv1.Deployment) (surge, unavailable int32) {
 	return surge, unavailable
 }
 
-// part resolves a number or a percentage of the size of d. The API server validated it.
+// part resolves a number or a percentage of the size of d. The API server has validated the value.
 func part(of *intstr.IntOrString, d *appsv1.Deployment, up bool) int32 {
 	n, err := intstr.GetScaledValueFromIntOrPercent(intstr.ValueOrDefault(of, intstr.FromInt32(0)), int(*d.Spec.Replicas),
 		up)

@@ -11,7 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// The reasons of the condition Progressing. Programs such as kubectl rollout depend on them.
+// These are the reasons of the condition Progressing. Programs such as kubectl rollout depend on them.
 const (
 	reasonCreated      = "NewReplicaSetCreated"
 	reasonCreateFailed = "ReplicaSetCreateError"
@@ -23,7 +23,7 @@ const (
 	reasonResumed      = "DeploymentResumed"
 )
 
-// count returns a status with the summed counts of the ReplicaSets and the condition Available.
+// count returns a status with the sums of the ReplicaSets' counts and with the condition Available.
 func (ro *rollout) count() appsv1.DeploymentStatus {
 	status := *ro.Status.DeepCopy()
 	status.ObservedGeneration = ro.Generation
@@ -56,7 +56,7 @@ func available(sets []*appsv1.ReplicaSet) (n int32) {
 	return n
 }
 
-// terminating returns nil if a ReplicaSet does not report its terminating pods.
+// terminating returns the number of terminating pods, or nil if a ReplicaSet does not report it.
 func terminating(sets []*appsv1.ReplicaSet) *int32 {
 	n := int32(0)
 	for _, set := range sets {
@@ -70,7 +70,7 @@ func terminating(sets []*appsv1.ReplicaSet) *int32 {
 	return &n
 }
 
-// countAndJudge returns count and, during a rollout, sets its progress.
+// countAndJudge returns the status that count returns. During a rollout, it also sets the condition Progressing.
 func (ro *rollout) countAndJudge() appsv1.DeploymentStatus {
 	status := ro.count()
 	if !hasDeadline(ro.Deployment) {
@@ -102,14 +102,15 @@ func (ro *rollout) judge(status *appsv1.DeploymentStatus, was *appsv1.Deployment
 		if was != nil && was.Status == corev1.ConditionTrue {
 			now.LastTransitionTime = was.LastTransitionTime
 		}
-		removeCondition(status, appsv1.DeploymentProgressing) // the same reason with a later time also means progress
+		removeCondition(status, appsv1.DeploymentProgressing) // a later time with the same reason also reports progress
 		setCondition(status, now)
 	case timedOut(ro.Deployment, was):
 		setCondition(status, progressing(corev1.ConditionFalse, reasonTimedOut, "%s has timed out progressing.", what))
 	}
 }
 
-// complete reports whether d has exactly its desired pods, all from the current template and available.
+// complete reports whether d has exactly the desired number of pods, and all have the current template and are
+// available.
 func complete(d *appsv1.Deployment, status *appsv1.DeploymentStatus) bool {
 	want := *d.Spec.Replicas
 	return status.UpdatedReplicas == want && status.Replicas == want && status.AvailableReplicas == want &&
@@ -127,7 +128,8 @@ func hasDeadline(d *appsv1.Deployment) bool {
 	return d.Spec.ProgressDeadlineSeconds != nil && *d.Spec.ProgressDeadlineSeconds != math.MaxInt32
 }
 
-// timedOut reports whether the last progress is too long ago. A rollout that was complete has no deadline.
+// timedOut reports whether the progress deadline has passed since the last progress. A complete rollout has no
+// deadline.
 func timedOut(d *appsv1.Deployment, was *appsv1.DeploymentCondition) bool {
 	if was == nil || was.Reason == reasonAvailable {
 		return false
@@ -136,7 +138,7 @@ func timedOut(d *appsv1.Deployment, was *appsv1.DeploymentCondition) bool {
 		*d.Spec.ProgressDeadlineSeconds)*time.Second
 }
 
-// untilDeadline returns when to check for a timeout again, or zero.
+// untilDeadline returns the delay until the next check for a timeout, or zero if none is needed.
 func untilDeadline(d *appsv1.Deployment) time.Duration {
 	was := condition(&d.Status, appsv1.DeploymentProgressing)
 	if d.DeletionTimestamp != nil || d.Spec.Paused || !hasDeadline(d) || was == nil || was.Reason == reasonTimedOut ||
@@ -147,7 +149,7 @@ func untilDeadline(d *appsv1.Deployment) time.Duration {
 	return max(left, 0) + time.Second // times in conditions are whole seconds
 }
 
-// notePause excludes the time of a pause from the deadline.
+// notePause updates the condition Progressing so that the duration of a pause does not count toward the deadline.
 func (ro *rollout) notePause() {
 	was := condition(&ro.Status, appsv1.DeploymentProgressing)
 	if !hasDeadline(ro.Deployment) || was != nil && was.Reason == reasonTimedOut {
@@ -162,7 +164,8 @@ func (ro *rollout) notePause() {
 	}
 }
 
-// failure returns why a ReplicaSet cannot create pods. The current ReplicaSet comes first.
+// failure returns a condition with the reason why a ReplicaSet cannot create pods. The current ReplicaSet takes
+// precedence.
 func (ro *rollout) failure() *appsv1.DeploymentCondition {
 	sets := ro.sets()
 	if ro.current != nil {
@@ -201,8 +204,8 @@ func condition(status *appsv1.DeploymentStatus, kind appsv1.DeploymentConditionT
 	return &c
 }
 
-// setCondition keeps a condition with the same status and reason. It keeps the transition time if the status is the
-// same.
+// setCondition sets a condition. It keeps an existing condition that has the same status and reason, and keeps the
+// transition time if the status is the same.
 func setCondition(status *appsv1.DeploymentStatus, c appsv1.DeploymentCondition) {
 	if was := condition(status, c.Type); was != nil && was.Status == c.Status {
 		if was.Reason == c.Reason {

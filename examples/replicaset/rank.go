@@ -7,9 +7,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// firstToGo orders pods by the cost of deleting them: pods that do not run, then pods that are not ready, then pods
-// with a low deletion cost, then the pods that became ready, or were created, last. kube-controller-manager has the
-// same order, except that it also prefers pods that share a node with other pods of their ReplicaSet.
+// firstToGo orders pods for deletion: first pods that do not run, then pods that are not ready, then pods with a low
+// deletion cost, and then pods that became ready or were created most recently. kube-controller-manager uses the same
+// order, except that it also prefers pods that share a node with other pods of their ReplicaSet.
 func firstToGo(a, b *corev1.Pod) int {
 	readyA, isA := readySince(a)
 	readyB, isB := readySince(b)
@@ -38,7 +38,7 @@ func yesLast(a, b bool) int {
 	return -1
 }
 
-// deletionCost returns zero if the annotation is unset or not a number.
+// deletionCost returns the deletion cost of a pod, or zero if the annotation is unset or not a number.
 func deletionCost(pod *corev1.Pod) int32 {
 	n, err := strconv.ParseInt(pod.Annotations[corev1.PodDeletionCost], 10, 32)
 	if err != nil {

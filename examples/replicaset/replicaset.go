@@ -1,9 +1,10 @@
 // Package replicaset implements the ReplicaSet controller of Kubernetes on kctrl: it keeps the number of pods that a
 // ReplicaSet requests.
 //
-// The controller in kube-controller-manager counts the creations and deletions of each ReplicaSet that its cache has
-// not shown yet (its expectations), so that it does not create a pod twice. This controller needs no expectations: a
-// read from the cache includes the writes before it, and a ReplicaSet is not reconciled until the cache has its writes.
+// The controller in kube-controller-manager keeps expectations: for each ReplicaSet, it counts the creations and
+// deletions of pods that its cache does not show yet, so that it does not create a pod twice. This controller needs no
+// expectations. A read from the cache includes all earlier writes, and a ReplicaSet is not reconciled until the cache
+// has the writes of its last reconcile.
 package replicaset
 
 import (
@@ -39,12 +40,12 @@ const burst = 500
 
 // Reconciler keeps the pods of ReplicaSets. SetupWithManager sets all fields except the options.
 type Reconciler struct {
-	// CountTerminating reports the number of terminating pods in the status.
+	// CountTerminating adds the number of terminating pods to the status.
 	CountTerminating bool
 
 	client.Client
 	recorder *events.Recorder
-	podsOf   *cache.Index[*corev1.Pod, types.UID] // by the UID of their controller; empty without a controller
+	podsOf   *cache.Index[*corev1.Pod, types.UID] // by the UID of their controller; "" for pods without a controller
 }
 
 // +kubebuilder:rbac:groups=apps,resources=replicasets,verbs=get;list;watch
@@ -112,7 +113,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	status := r.status(set, pods, active, failure)
 	if !equality.Semantic.DeepEqual(status, set.Status) {
 		base := set.DeepCopy()
-		base.UID = "" // puts the UID in the patch, so that a new ReplicaSet of the same name rejects it
+		base.UID = "" // includes the UID in the patch, so that it fails for a new ReplicaSet with the same name
 		set.Status = status
 		err = client.IgnoreNotFound(r.Status().Patch(ctx, set, client.MergeFrom(base)))
 	}
@@ -142,7 +143,7 @@ func (r *Reconciler) claim(ctx context.Context, set *appsv1.ReplicaSet) (claimed
 			if set.DeletionTimestamp != nil || owner == "" && (!matches || !isActive(pod)) {
 				continue
 			}
-			mine := pod.DeepCopy() // objects of an index belong to the cache
+			mine := pod.DeepCopy() // copy the pod, because objects from an index belong to the cache
 			if owner != "" {
 				err = controllerutil.RemoveControllerReference(set, mine, r.Scheme())
 			} else if err = r.exists(ctx, set); err == nil {
@@ -162,8 +163,8 @@ func (r *Reconciler) claim(ctx context.Context, set *appsv1.ReplicaSet) (claimed
 	return claimed, nil
 }
 
-// exists checks with the API server that set exists and is not being deleted. The cache may lag, and pods that a
-// deleted ReplicaSet adopts are deleted with it.
+// exists returns an error unless set exists on the API server and is not being deleted. It does not use the cache,
+// which may lag, because pods that a deleted ReplicaSet adopts are deleted with it.
 func (r *Reconciler) exists(ctx context.Context, set *appsv1.ReplicaSet) error {
 	var now appsv1.ReplicaSet
 	if err := r.Get(ctx, object.KeyOf(set), &now, client.Live); err != nil {
@@ -227,8 +228,8 @@ func prefix(name string) string {
 	return name[:min(len(name), room)] + "-"
 }
 
-// slowly calls do n times, in batches of 1, 2, 4 and so on. It stops after a batch with an error: an exhausted quota or
-// a broken webhook then causes few failing requests.
+// slowly calls do n times, in batches of 1, 2, 4 and so on. It stops after a batch with an error, so that an exhausted
+// quota or a broken webhook causes only a few failing requests.
 func slowly(n int, do func(i int) error) error {
 	for done, batch := 0, 1; done < n; batch *= 2 {
 		batch = min(batch, n-done)
@@ -246,7 +247,7 @@ func slowly(n int, do func(i int) error) error {
 	return nil
 }
 
-// untilAvailable returns when the next ready pod has been ready for minReadySeconds, or zero.
+// untilAvailable returns the delay until the next pod has been ready for minReadySeconds, or zero.
 func untilAvailable(set *appsv1.ReplicaSet, active []*corev1.Pod) time.Duration {
 	var next time.Duration
 	for _, pod := range active {

@@ -9,7 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 )
 
-// status counts the pods, of which active is a subset. If resize failed, it adds the reason.
+// status returns the status with the counts of the pods, of which active is a subset. If resize failed, the status
+// contains the reason.
 func (r *Reconciler) status(set *appsv1.ReplicaSet, pods, active []*corev1.Pod, failure error) appsv1.ReplicaSetStatus {
 	status := appsv1.ReplicaSetStatus{Replicas: int32(len(active)), ObservedGeneration: set.Generation}
 	template := labels.Set(set.Spec.Template.Labels).AsSelectorPreValidated()
@@ -41,7 +42,8 @@ func (r *Reconciler) status(set *appsv1.ReplicaSet, pods, active []*corev1.Pod, 
 	return status
 }
 
-// failureCondition returns the existing condition, if any, because it has the time of the transition.
+// failureCondition returns the condition that reports a failure. It returns an existing condition unchanged, because
+// that has the time of the transition.
 func failureCondition(set *appsv1.ReplicaSet, active int, failure error) appsv1.ReplicaSetCondition {
 	i := slices.IndexFunc(set.Status.Conditions,
 		func(c appsv1.ReplicaSetCondition) bool { return c.Type == appsv1.ReplicaSetReplicaFailure })

@@ -1,5 +1,5 @@
-// Package ttlafterfinished deletes finished Jobs after spec.ttlSecondsAfterFinished. It is the smallest controller that
-// waits for a time: the result of a reconcile contains when to reconcile again.
+// Package ttlafterfinished deletes finished Jobs after spec.ttlSecondsAfterFinished. It is a minimal example of a
+// controller that waits: the result of a reconcile contains the delay until the next reconcile.
 package ttlafterfinished
 
 import (
@@ -18,7 +18,7 @@ import (
 // Name is the name of the controller in kube-controller-manager.
 const Name = "ttl-after-finished-controller"
 
-// Reconciler deletes Jobs that have been finished for long enough.
+// Reconciler deletes Jobs whose TTL after their end has expired.
 type Reconciler struct {
 	client.Client
 }
@@ -31,8 +31,8 @@ func (r *Reconciler) SetupWithManager(m controller.Manager) error {
 	return controller.For[*batchv1.Job](m).Named(Name).Complete(r)
 }
 
-// Reconcile deletes the Job if its time is up, or returns how long to wait. The cache may lag, so the deletion has the
-// version of the Job as a precondition: a Job whose TTL was extended in the meantime is kept.
+// Reconcile deletes the Job if its TTL has expired, or returns how long to wait. The cache may lag, so the deletion has
+// the resource version of the Job as a precondition. A Job whose TTL was extended in the meantime is therefore kept.
 func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 	job := &batchv1.Job{}
 	if err := r.Get(ctx, req.NamespacedName, job); err != nil {

@@ -3,7 +3,7 @@ package main
 import "context"
 
 // earlyPhase writes the settings of an App into a ConfigMap. With the bug, it sets the phase before the work is done.
-// After a crash between the two writes, the phase reports completed work.
+// After a crash between the two writes, the phase reports work that was not done.
 func earlyPhase(ctx context.Context, k kit, a *App) error {
 	note := func(s *AppStatus) { s.Phase, s.ObservedGeneration = "Configured", a.Generation }
 	if k.fixed {

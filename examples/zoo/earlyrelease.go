@@ -8,7 +8,7 @@ import (
 )
 
 // earlyRelease registers each App in another namespace. With the bug, it removes the finalizer before it deletes the
-// registration. After a crash between the two writes, no object refers to the registration.
+// registration. After a crash between the two writes, nothing deletes the registration.
 func earlyRelease(ctx context.Context, k kit, a *App) error {
 	if a.DeletionTimestamp.IsZero() {
 		if controllerutil.AddFinalizer(a, cleanup) {

@@ -10,7 +10,7 @@ import (
 )
 
 // generated creates a ConfigMap for each App. With the bug, the ConfigMap has a generated name, which only the status
-// contains. After a crash between the two writes, the App gets a second one.
+// contains. After a crash between the two writes, the App gets a second ConfigMap.
 func generated(ctx context.Context, k kit, a *App) error {
 	if k.fixed {
 		if err := k.ensureConfig(ctx, a, a.Name+"-settings", a.Spec.Settings); err != nil {

@@ -6,7 +6,7 @@ import (
 )
 
 // hotLoop records in the status when an App became ready. With the bug, it records the time of each reconcile, and the
-// event of its own write triggers the next one.
+// event of its own write triggers the next reconcile.
 func hotLoop(ctx context.Context, k kit, a *App) error {
 	if k.fixed && a.Status.Checked != "" {
 		return nil

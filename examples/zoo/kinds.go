@@ -64,7 +64,7 @@ func copyOf[T any](from *T) *T {
 		err = json.Unmarshal(data, to)
 	}
 	if err != nil {
-		panic(err) // all kinds of the zoo have a JSON form
+		panic(err) // JSON can represent all kinds of the zoo
 	}
 	return to
 }

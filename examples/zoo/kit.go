@@ -22,10 +22,10 @@ type kit struct {
 	fixed bool
 }
 
-// reconcileApp reconciles one App.
+// reconcileApp is a function that reconciles one App.
 type reconcileApp func(ctx context.Context, k kit, a *App) error
 
-// apps returns the setup of an operator for Apps and owned kinds. reconcile is called for each existing App.
+// apps returns the setup function of an operator for Apps and owned kinds. The operator calls do for each existing App.
 func apps(do reconcileApp, owned ...object.Object) func(m controller.Manager, fixed bool) error {
 	return appsAfter(func(ctx context.Context, k kit, a *App) (reconcile.Result, error) {
 		return reconcile.Result{}, do(ctx, k, a)
@@ -42,7 +42,7 @@ func livingApps(do reconcileApp, owned ...object.Object) func(m controller.Manag
 	}, owned...)
 }
 
-// appsAfter is like apps, for operators that also requeue after a time.
+// appsAfter is like apps, for operators that also requeue after a delay.
 func appsAfter(
 	do func(ctx context.Context, k kit, a *App) (reconcile.Result, error), owned ...object.Object,
 ) func(m controller.Manager, fixed bool) error {
@@ -96,7 +96,7 @@ func (k kit) ensureDeployment(
 	return d, err
 }
 
-// writeStatus writes the status of an App if change changes it.
+// writeStatus writes the status of an App if change modifies it.
 func (k kit) writeStatus(ctx context.Context, a *App, change func(s *AppStatus)) error {
 	to := a.DeepCopy()
 	change(&to.Status)

@@ -11,7 +11,7 @@ import (
 )
 
 // lateFinalizer registers each App in another namespace, which owner references cannot cross. With the bug, it adds the
-// finalizer after the registration. An App that is deleted in between leaves its registration behind.
+// finalizer after the registration. If the App is deleted in between, its registration remains.
 func lateFinalizer(ctx context.Context, k kit, a *App) error {
 	if !a.DeletionTimestamp.IsZero() {
 		if current, err := k.isCurrent(ctx, a); !current {

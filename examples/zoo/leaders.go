@@ -13,9 +13,9 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/reconcile"
 )
 
-// leaders buys a license for each App. It checks for an existing license, waits for the vendor, and creates one. With
-// the bug, it ignores that its context ends when it loses leadership, and the license has a generated name. If the next
-// leader checks before this one has created the license, the App gets two.
+// leaders buys a license for each App. It checks for an existing license, waits for the vendor, and creates the
+// license. With the bug, the license has a generated name, and the operator ignores the end of its context when it
+// loses leadership. If the next leader checks before the old leader has created the license, the App gets two licenses.
 type leaders struct{ kit }
 
 func setupLeaders(m controller.Manager, fixed bool) error {

@@ -7,7 +7,7 @@ import (
 )
 
 // lostConflict writes the settings of an App into a ConfigMap and sets the phase. With the bug, it treats a conflict as
-// success and relies on the next event. If the conflict is about another object, no event follows.
+// success and relies on the next event. If the conflict concerns another object, no event follows.
 func lostConflict(ctx context.Context, k kit, a *App) error {
 	if err := k.ensureConfig(ctx, a, a.Name, a.Spec.Settings); err != nil {
 		return err

@@ -1,6 +1,6 @@
-// Zoo simulates small operators, each with a bug that real operators have had, and their fixed twins. It prints the
-// bugs that the simulator finds, with the violated rules, and those that other tests find: a client with random errors,
-// and the test of a scaffolded controller. Then it simulates projects, in which it should find nothing.
+// Zoo simulates small operators, each with a bug that real operators have had, and their fixed twins. For each bug, it
+// prints the violated rule if the simulator finds the bug. It also prints whether two other tests find the bug: a
+// client with random errors, and the test of a scaffolded controller. Then it simulates projects without known bugs.
 package main
 
 import (
@@ -49,7 +49,7 @@ func main() {
 	}}, nil, nil)
 }
 
-// visit prints a table with a row for each operator.
+// visit prints a table with a row for each operator, and counts the results.
 type visit struct {
 	t       *testing.T
 	out     io.Writer
@@ -60,7 +60,7 @@ type visit struct {
 	random, scaffolded              tally
 }
 
-// see simulates an operator and its twin.
+// see simulates an operator and its twin, and prints their row.
 func (v *visit) see(s specimen) {
 	if v.seen == 0 {
 		fmt.Fprintln(v.out,
@@ -101,7 +101,7 @@ func (v *visit) see(s specimen) {
 	}
 }
 
-// total prints the shares.
+// total prints the totals of all operators.
 func (v *visit) total() {
 	if v.seen == 0 {
 		fmt.Fprintln(v.out, "no such operator")
@@ -115,14 +115,14 @@ func (v *visit) total() {
 		v.scaffolded.found, v.seen, v.scaffolded.falseAlarms)
 }
 
-// explain prints the timeline of the first failure.
+// explain prints the story of the first failure, if the report has failures.
 func (v *visit) explain(report *simulator.Report) {
 	if report != nil && len(report.Failures) > 0 {
 		report.Failures[0].WriteStory(v.out, "1")
 	}
 }
 
-// verdict returns the first violated rule and its plan, or "".
+// verdict returns the first violated rule and its plan, or "" if no plan failed.
 func verdict(report *simulator.Report, err error) (rule, plan string) {
 	if err != nil {
 		return "cannot be simulated", err.Error()
@@ -134,7 +134,7 @@ func verdict(report *simulator.Report, err error) (rule, plan string) {
 	return "`" + f.Violations[0].Invariant + "`", nameOf(f.Plan)
 }
 
-// nameOf describes a plan in one line.
+// nameOf returns a description of a plan in one line.
 func nameOf(p simulator.Plan) string {
 	var faults []string
 	for _, f := range p.Faults {

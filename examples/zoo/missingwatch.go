@@ -12,8 +12,8 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/reconcile"
 )
 
-// missingWatch copies a setting from the ConfigMap that an App names. With the bug, it does not watch ConfigMaps. If
-// the ConfigMap is created after the App, the App has no setting until the operator restarts.
+// missingWatch copies a setting from the ConfigMap to which an App refers. With the bug, it does not watch ConfigMaps.
+// If the ConfigMap is created after the App, the App has no setting until the operator restarts.
 type missingWatch struct{ kit }
 
 func setupMissingWatch(m controller.Manager, fixed bool) error {
@@ -38,7 +38,7 @@ func (r *missingWatch) Reconcile(ctx context.Context, req reconcile.Request) (re
 	return reconcile.Result{}, r.writeStatus(ctx, a, func(s *AppStatus) { s.Phase = from.Data["phase"] })
 }
 
-// usersOf returns the Apps that name a ConfigMap.
+// usersOf returns requests for the Apps that refer to a ConfigMap.
 func (r *missingWatch) usersOf(ctx context.Context, of *corev1.ConfigMap) []reconcile.Request {
 	all := &AppList{}
 	if err := r.List(ctx, all, client.InNamespace(of.Namespace)); err != nil {

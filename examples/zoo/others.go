@@ -16,16 +16,17 @@ import (
 	"github.com/kctrl-dev/kctrl/testserver/simulator"
 )
 
-// The tests with which the simulator is compared look at the end of a run: the operator must come to rest, with the
-// objects of a run without errors. Their operators have all permissions.
+// The simulator is compared with the tests below. They check only the end of a run: the operator must come to rest with
+// the objects of a run without errors. Their operators have all permissions.
 
 // seeds is the number of runs with random errors.
 const seeds = 100
 
-// share is the share of calls that a client with random errors fails.
+// share is the fraction of calls that a client with random errors fails.
 const share = 0.25
 
-// atEnd are the names of the rules that the end of a run can violate; the others are disabled.
+// atEnd returns the names of all rules except names, which are rules about the end of a run. The returned rules are
+// disabled.
 func atEnd(names ...string) (disabled []string) {
 	wanted := map[string]bool{}
 	for _, name := range names {
@@ -39,8 +40,8 @@ func atEnd(names ...string) (disabled []string) {
 	return disabled
 }
 
-// randomErrors runs an operator whose client fails some of its calls, with many seeds. It returns the first seed with
-// which the end differs from that of a run without errors, or 0.
+// randomErrors runs an operator with a client that fails some of its calls, once for each seed. It returns the first
+// seed for which the end state differs from that of a run without errors, or 0.
 func (s specimen) randomErrors(t *testing.T, fixed bool) (seed uint64, err error) {
 	s.user = ""
 	operator := s.operator(fixed)
@@ -63,8 +64,9 @@ func (s specimen) randomErrors(t *testing.T, fixed bool) (seed uint64, err error
 	return 0, nil
 }
 
-// scaffoldedTest does what the test of a scaffolded controller does: it creates the samples, waits for the objects that
-// its author expects, which are those of the fixed operator, deletes the samples, and waits until they are gone.
+// scaffoldedTest reports whether a test like that of a scaffolded controller finds the bug. The test creates the
+// samples, waits for the objects that its author expects, deletes the samples, and waits until they are gone. The
+// expected objects are those of the fixed operator.
 func (s specimen) scaffoldedTest(t *testing.T, fixed bool) (found bool, err error) {
 	s.user = ""
 	operator := s.operator(true)
@@ -166,7 +168,7 @@ func (c *tally) add(found string, alarm bool) string {
 	return or(found, "-")
 }
 
-// compare runs the other tests on an operator and its twin, and returns the cells of the table.
+// compare runs the two other tests on an operator and its twin, and returns the cells of the table.
 func (v *visit) compare(s specimen) (random, scaffolded string) {
 	seed, err := s.randomErrors(v.t, false)
 	alarm, twinErr := s.randomErrors(v.t, true)

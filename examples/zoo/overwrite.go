@@ -10,8 +10,8 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/object"
 )
 
-// overwrite writes the settings of an App into the ConfigMap that the App names. With the bug, it also overwrites a
-// ConfigMap of this name that belongs to another owner.
+// overwrite writes the settings of an App into the ConfigMap whose name the App specifies. With the bug, it also
+// overwrites a ConfigMap of this name that belongs to another owner.
 func overwrite(ctx context.Context, k kit, a *App) error {
 	is := &corev1.ConfigMap{}
 	err := k.Get(ctx, object.Key{Namespace: a.Namespace, Name: a.Spec.Target}, is)

@@ -10,8 +10,8 @@ import (
 )
 
 // setupPermission starts an operator that writes the replicas of an App into a ConfigMap. Its role allows it to create
-// and update ConfigMaps, but not to delete them. With the bug, it deletes the ConfigMap of an App with many replicas, a
-// case that its tests do not cover.
+// and update ConfigMaps, but not to delete them. With the bug, it deletes the ConfigMap of an App with many replicas.
+// Its tests do not cover this case.
 func setupPermission(m controller.Manager, fixed bool) error {
 	return livingApps(func(ctx context.Context, k kit, a *App) error {
 		if k.fixed || a.Spec.Replicas < 3 {

@@ -10,10 +10,10 @@ import (
 	"strings"
 )
 
-// project is a project of kctrl in which a simulation should find nothing.
+// project is a kctrl project without known bugs.
 type project struct {
 	name     string
-	commands []string // of kctrl; none for an example
+	commands []string // arguments of kctrl that create the project; none for an example
 	example  string   // its directory; empty for a new project
 }
 
@@ -22,8 +22,8 @@ const (
 	order      = "create api --group shop --version v1 --kind Order"
 )
 
-// projects are typical choices of kctrl create, and the examples that are projects. TestMatrix of internal/scaffold
-// simulates the other choices.
+// projects has projects with typical options of kctrl create, and the examples that are projects. TestMatrix of
+// internal/scaffold simulates projects with the other options.
 var projects = []project{
 	{name: "a kind", commands: []string{initialize, order}},
 	{name: "a kind that runs an image", commands: []string{initialize, order + " --from deployment --image nginx:1"}},
@@ -40,7 +40,7 @@ var projects = []project{
 	{name: "examples/cronjob", example: "../cronjob"},
 }
 
-// simulateProjects prints a table with a row for each project, and the share of false alarms.
+// simulateProjects prints a table with a row for each project, and the number of false alarms.
 func simulateProjects(out io.Writer, kctrl string) error {
 	fmt.Fprintln(out, "\n| project | plans | plans per second | failures |\n|---|---:|---:|---:|")
 	alarms := 0
@@ -66,7 +66,7 @@ type report struct {
 	Failures     []json.RawMessage
 }
 
-// simulate creates the project and runs at most 30 s of plans.
+// simulate creates the project, runs plans for at most 30 s, and returns the report.
 func (p project) simulate(kctrl string) (r report, err error) {
 	dir := p.example
 	if dir == "" {

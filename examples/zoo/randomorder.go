@@ -9,8 +9,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// randomOrder runs an App as a Deployment, with its settings as variables. With the bug, it writes them in the order of
-// a map, so that reconciles roll out new pods without a change.
+// randomOrder runs an App as a Deployment, with its settings as environment variables. With the bug, it writes them in
+// the random order of a map, so that reconciles roll out new pods although nothing has changed.
 func randomOrder(ctx context.Context, k kit, a *App) error {
 	keys := maps.Keys(a.Spec.Settings)
 	if k.fixed {

@@ -12,8 +12,9 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/object"
 )
 
-// recount starts the pods that an App requires. With the bug, it counts the pods in a cache that may lack pods that it
-// has just created, and creates more. The fixed operator numbers its pods, so that the API server rejects duplicates.
+// recount starts the pods that an App requires. With the bug, it counts the pods in a cache, which may not yet have the
+// pods that it has just created, and creates more pods. The fixed operator numbers its pods, so that the API server
+// rejects duplicates.
 func recount(ctx context.Context, k kit, a *App) error {
 	pods := &corev1.PodList{}
 	if err := k.List(ctx, pods, client.InNamespace(a.Namespace), client.MatchingLabels{"app": a.Name}); err != nil {
@@ -41,7 +42,7 @@ func recount(ctx context.Context, k kit, a *App) error {
 	return nil
 }
 
-// createPod creates a pod, unless it exists.
+// createPod creates a pod, unless a pod with the name exists.
 func (k kit) createPod(ctx context.Context, a *App, name, generateName string) error {
 	pod := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{

@@ -10,8 +10,8 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/controllerutil"
 )
 
-// rename writes a password into the Secret that an App names. With the bug, it does not delete the Secret of the
-// previous name.
+// rename writes a password into the Secret whose name an App specifies. With the bug, it does not delete the Secret
+// with the previous name.
 func rename(ctx context.Context, k kit, a *App) error {
 	to := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: a.Namespace, Name: a.Spec.Target}}
 	_, err := controllerutil.CreateOrUpdate(ctx, k.Client, to, func() error {

@@ -12,8 +12,8 @@ import (
 )
 
 // staleDelete keeps a token for each App, which must not change while the App exists. With the bug, it deletes the
-// token by name. If it starts with a stale cache, in which a previous App of the same name is being deleted, it deletes
-// the token of the new App.
+// token by name. If it starts with a stale cache, in which a previous App with the same name is being deleted, it
+// deletes the token of the new App.
 func staleDelete(ctx context.Context, k kit, a *App) error {
 	if a.DeletionTimestamp.IsZero() {
 		if controllerutil.AddFinalizer(a, cleanup) {

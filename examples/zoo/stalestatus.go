@@ -8,8 +8,8 @@ import (
 )
 
 // staleStatus writes the settings of an App into a ConfigMap. With the bug, it reads the App again before it writes the
-// status, and reports the generation of that object, although it has worked with an older one. It never applies a
-// change between the two reads.
+// status, and reports the generation of that object, although it has worked with an older generation. It never applies
+// a change between the two reads.
 func staleStatus(ctx context.Context, k kit, a *App) error {
 	if a.Status.ObservedGeneration == a.Generation {
 		return nil

@@ -6,7 +6,7 @@ import (
 )
 
 // stuck writes the rollout of an App into a ConfigMap. With the bug, an invalid rollout is a permanent failure: the App
-// keeps it even after the user has corrected the spec.
+// stays failed even after the user has corrected the spec.
 func stuck(ctx context.Context, k kit, a *App) error {
 	if a.Status.Phase == "Failed" && !k.fixed {
 		return nil

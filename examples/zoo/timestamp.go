@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// timestamp writes the settings of an App into a ConfigMap. With the bug, it adds the time, so that each restart of the
-// operator changes the ConfigMap, and with it the pods that use it.
+// timestamp writes the settings of an App into a ConfigMap. With the bug, it adds the current time, so that each
+// restart of the operator changes the ConfigMap and the pods that use it.
 func timestamp(ctx context.Context, k kit, a *App) error {
 	data := map[string]string{"image": a.Spec.Image}
 	if !k.fixed {

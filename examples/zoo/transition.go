@@ -7,7 +7,7 @@ import (
 )
 
 // transition reports that an App is ready. With the bug, it replaces the condition in each reconcile, and sets the time
-// of the last transition although the status has not changed.
+// of the last transition although the condition's status has not changed.
 func transition(ctx context.Context, k kit, a *App) error {
 	if err := k.ensureConfig(ctx, a, a.Name, a.Spec.Settings); err != nil {
 		return err

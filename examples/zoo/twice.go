@@ -12,7 +12,7 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/object"
 )
 
-// twice appends each App to a journal and then records that in the status. With the bug, it does not check whether the
+// twice appends each App to a journal and then records this in the status. With the bug, it does not check whether the
 // journal already contains the App. After a lost response or a crash, the journal contains the App twice.
 func twice(ctx context.Context, k kit, a *App) error {
 	if a.Status.Phase == "Logged" {

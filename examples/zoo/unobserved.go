@@ -12,8 +12,9 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/object"
 )
 
-// unobserved starts pods with a volume each. When an App shrinks, it also deletes the volumes of the deleted pods. With
-// the bug, it finds these volumes through pods that are being deleted, a state that it may never observe.
+// unobserved starts pods, each with a volume. When the replicas of an App decrease, it also deletes the volumes of the
+// deleted pods. With the bug, it finds these volumes through pods that are being deleted, a state that it may never
+// observe.
 func unobserved(ctx context.Context, k kit, a *App) error {
 	pods, volumes := &corev1.PodList{}, &corev1.ConfigMapList{}
 	mine := []client.ListOption{client.InNamespace(a.Namespace), client.MatchingLabels{"app": a.Name}}
@@ -59,7 +60,7 @@ func unobserved(ctx context.Context, k kit, a *App) error {
 	return nil
 }
 
-// ensureVolume creates a volume, which a ConfigMap simulates.
+// ensureVolume creates a ConfigMap that simulates a volume.
 func (k kit) ensureVolume(ctx context.Context, a *App, name string) error {
 	volume := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: a.Namespace, Name: name}}
 	_, err := controllerutil.CreateOrUpdate(ctx, k.Client, volume, func() error {

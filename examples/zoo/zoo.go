@@ -18,7 +18,7 @@ import (
 type specimen struct {
 	name   string
 	class  string
-	source string // issue of the original bug; empty if the class has no single one
+	source string // issue of the original bug; empty if no single issue represents the class
 	// setup adds the controllers.
 	setup   func(m controller.Manager, fixed bool) error
 	samples []string // in YAML
@@ -169,10 +169,10 @@ const (
 	late = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: first, namespace: default}\ndata: {phase: Ready}"
 )
 
-// asElsewhere allows reads that are older than the writes of the process, as in runtimes without read-your-writes.
+// asElsewhere allows reads that do not contain the process's own writes, as in other runtimes.
 var asElsewhere = cache.Options{DisableConsistency: true}
 
-// operator returns the operator or its twin.
+// operator returns the operator with the bug, or its fixed twin.
 func (s specimen) operator(fixed bool) *simulator.Operator {
 	return &simulator.Operator{
 		Options: manager.Options{Cache: s.cache},
@@ -191,7 +191,7 @@ func (s specimen) operator(fixed bool) *simulator.Operator {
 	}
 }
 
-// simulate runs the plans. With the bug, it stops after the first failure.
+// simulate runs the plans and returns the report. For the operator with the bug, it stops after the first failure.
 func (s specimen) simulate(t *testing.T, fixed bool) (*simulator.Report, error) {
 	return simulator.Explore(t, s.operator(fixed), simulator.Options{Seed: 1, Budget: limit, First: !fixed, Only: s.only})
 }

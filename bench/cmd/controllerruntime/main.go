@@ -1,9 +1,9 @@
 // Command controllerruntime runs the unmodified test suites of controller-runtime. It runs them with the executables of
 // `kctrl env assets`, and with the module that replaces controller-runtime. Both runs use the real API server and the
-// one in memory.
+// in-memory one.
 //
-// It prints a table of passed specs, which -tsv also writes to a file. It fails if a spec of the original passes on the
-// real API server only. Run it from bench/.
+// It prints a table of passed specs, which -tsv also writes to a file. It fails if a spec of the original passes only
+// on the real API server. Run it from bench/.
 package main
 
 import (
@@ -71,7 +71,7 @@ func main() {
 // result is the outcome of the suites on one control plane.
 type result struct {
 	specs  map[string]counts // by package
-	failed map[string]bool   // "package: spec", and packages without specs
+	failed map[string]bool   // "package: spec", or the package alone if it fails without a failed spec
 	took   time.Duration
 }
 
@@ -322,7 +322,7 @@ func report(out io.Writer, o options, results map[string]result, excluded map[st
 	return err
 }
 
-// compare fails if a spec of the original passes on the real API server only.
+// compare fails if a spec of the original passes only on the real API server.
 func compare(out io.Writer, real, memory result) error {
 	var worse []string
 	for _, failed := range slices.SortedFunc(maps.Keys(memory.failed), cmp.Compare) {

@@ -14,7 +14,7 @@ type table struct {
 	differences []string
 }
 
-// row counts the files of one generator in one project. A file that several calls write counts for each call.
+// row counts the files of one generator in one project. A file that several calls write is counted once for each call.
 type row struct {
 	project, generator   string
 	files, bytes         int // written by controller-gen
@@ -28,7 +28,7 @@ func (t *table) count(project, name, content string) {
 	r.bytes += len(content)
 }
 
-// add compares a file of both tools. Nil means that the tool did not write it.
+// add compares a file that both tools wrote. Nil means that the tool did not write it.
 func (t *table) add(project, name string, want, got *string) {
 	content := got
 	if want != nil {

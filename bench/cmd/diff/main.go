@@ -36,7 +36,7 @@ func main() {
 	}
 }
 
-// tool is one of the compared tools.
+// tool is one of the compared tools, with the counts of its verdicts.
 type tool struct {
 	name    string
 	command func(before, after string) []string
@@ -44,7 +44,7 @@ type tool struct {
 	found, alarms int
 }
 
-// compareAll compares the verdicts and reports whether all of kctrl are right.
+// compareAll compares the verdicts and reports whether all of kctrl's verdicts are right.
 func compareAll(ctx context.Context, out io.Writer, kctrl, crdify string) (right bool, err error) {
 	work, err := os.MkdirTemp("", "kctrl-bench-diff-")
 	if err != nil {

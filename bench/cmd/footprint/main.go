@@ -1,5 +1,5 @@
 // Command footprint compares an operator scaffolded with kctrl and the same operator on controller-runtime, in one run
-// on one machine. It measures cold builds, packages, binary size, idle memory, and the time of scaffolding. It prints a
+// on one machine. It measures cold builds, packages, binary size, idle memory, and scaffolding time. It prints a
 // Markdown table. `make bench` runs it from bench/.
 package main
 

@@ -1,7 +1,7 @@
 // Command garbage measures the memory that the garbage collectors of kctrl and of kube-controller-manager use per
-// object. It compares the collecting process with many objects and with few. Both run in turn on one API server with
-// the same objects, as `kctrl env up` starts them. It prints a Markdown table. `make bench-collector` runs it from
-// bench/.
+// object. It compares the memory of the collecting process for many objects and for few. Both run in turn on one API
+// server with the same objects, as `kctrl env up` starts them. It prints a Markdown table. `make bench-collector` runs
+// it from bench/.
 package main
 
 import (
@@ -161,7 +161,7 @@ func (b *bench) with(ctx context.Context, c collector, do func(live *client.REST
 	return do(live, 0)
 }
 
-// mark creates an object whose owner does not exist, and returns when the object was collected.
+// mark creates an object whose owner does not exist, and returns after the object has been collected.
 func mark(ctx context.Context, live *client.REST) error {
 	marker := configMap(fmt.Sprintf("mark-%d", time.Now().UnixNano()), "absent", "absent")
 	if err := live.Create(ctx, marker); err != nil {

@@ -28,7 +28,7 @@ func measure(ctx context.Context, out io.Writer, o options) error {
 	if err != nil {
 		return err
 	}
-	// Results from before an error are printed too.
+	// The results measured before an error are printed as well.
 	err = b.all(ctx)
 	b.results.print(out, o.kinds)
 	return err
@@ -165,7 +165,7 @@ func (b *bench) subject(ctx context.Context, s *subject) error {
 const settled = 2 * time.Second
 
 // settle runs before the first of several runs. It waits until kctrl trusts the modification times of all files, and
-// runs kctrl once so that it records them.
+// then runs kctrl once so that kctrl records them.
 func (b *bench) settle(ctx context.Context, s *subject, run int) error {
 	if run > 0 {
 		return nil

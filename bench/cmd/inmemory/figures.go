@@ -130,9 +130,8 @@ func (s *side) measure(ctx context.Context, least time.Duration) (table.Figures,
 
 const cpu = " CPU"
 
-// time repeats a figure for at least a duration, and returns the wall and CPU time of one operation. It deletes the
-// created objects from time to time, which does not count, so that fast servers do not have more objects than slow
-// ones.
+// time repeats an operation for at least a duration, and returns the wall and CPU time of one operation. It regularly
+// deletes the created objects, outside the measured time, so that fast servers do not have more objects than slow ones.
 func (s *side) time(ctx context.Context, f figure, least time.Duration) (took, used time.Duration, err error) {
 	const batch = 500
 	done := time.Duration(0)
@@ -179,7 +178,8 @@ func (s *side) cpu() (time.Duration, error) {
 	return total, nil
 }
 
-// tidy deletes the created objects. For watches, it updates all listed objects once, which gives the watches events.
+// tidy deletes the created objects. If the figure measures watches, it instead updates all listed objects once, which
+// produces the events.
 func (s *side) tidy(ctx context.Context, f figure) error {
 	if f.name != "watch event" {
 		return s.client.DeleteAllOf(ctx, &v1.Widget{}, client.InNamespace(made))

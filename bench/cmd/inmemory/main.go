@@ -1,5 +1,5 @@
-// Command inmemory compares the API server in memory with the real one and with the fake client of controller-runtime.
-// It prints Markdown tables. `make bench-inmemory` runs it from bench/.
+// Command inmemory compares the in-memory API server with the real one and with controller-runtime's fake client. It
+// prints Markdown tables. `make bench-inmemory` runs it from bench/.
 package main
 
 import (

@@ -16,7 +16,7 @@ import (
 	"github.com/kctrl-dev/kctrl/testserver/apiserver"
 )
 
-// printOwn prints the figures without a counterpart.
+// printOwn prints the figures that have no counterpart.
 func printOwn(ctx context.Context) error {
 	start, err := measureStart()
 	if err != nil {
@@ -37,7 +37,7 @@ func printOwn(ctx context.Context) error {
 	return nil
 }
 
-// measureStart returns the time from the start of a server to its first answer, in milliseconds.
+// measureStart returns the time from the start of a server to its first response, in milliseconds.
 func measureStart() (float64, error) {
 	var took []float64
 	for range 100 {
@@ -86,7 +86,7 @@ func heap() uint64 {
 	return stats.HeapAlloc
 }
 
-// countPackages returns the number of packages that the server in memory adds to tests that already import testenv.
+// countPackages returns the number of packages that the in-memory server adds to tests that already import testenv.
 func countPackages(ctx context.Context) (int, error) {
 	packages := func(path string) (map[string]bool, error) {
 		out, err := exec.CommandContext(ctx, "go", "list", "-deps", "-f", "{{if not .Standard}}{{.ImportPath}}{{end}}",

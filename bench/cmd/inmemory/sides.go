@@ -26,8 +26,8 @@ import (
 	"github.com/kctrl-dev/kctrl/testserver/apiserver"
 )
 
-// side is an API server, or the fake client. Both are called through the client of controller-runtime, and servers also
-// without a client.
+// side is an API server or the fake client. Both are called through controller-runtime's client; servers are also
+// called without a client.
 type side struct {
 	name   string
 	client client.Client

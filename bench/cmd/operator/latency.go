@@ -38,7 +38,7 @@ func newChanges(count int) *changes {
 	return &changes{all: map[state]*change{}, open: count, done: make(chan struct{})}
 }
 
-// noteLocked lets set record a time of the change that led to s.
+// noteLocked uses set to record a time of the change that led to s.
 func (c *changes) noteLocked(s state, set func(*change)) {
 	if c.all[s] == nil {
 		c.all[s] = &change{}

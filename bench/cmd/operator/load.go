@@ -14,7 +14,7 @@ import (
 // writers is the maximum number of concurrent requests.
 const writers = 32
 
-// atRate calls work for the numbers below count, rate times a second, or as fast as possible if rate is 0.
+// atRate calls work with each number below count: rate times per second, or as fast as possible if rate is 0.
 func atRate(ctx context.Context, count, rate int, work func(ctx context.Context, i int) error) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)

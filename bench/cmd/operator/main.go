@@ -1,5 +1,6 @@
-// Command operator compares an operator on kctrl with the same operator on controller-runtime. Each run measures both
-// in turn on one API server with the same objects. It prints a Markdown table. `make bench` runs it from bench/.
+// Command operator compares an operator on kctrl with the same operator on controller-runtime. Each run measures the
+// two operators in turn, on one API server with the same objects. It prints a Markdown table. `make bench` runs it from
+// bench/.
 package main
 
 import (

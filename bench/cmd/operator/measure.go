@@ -25,8 +25,8 @@ type measurement struct {
 	server     *widgets.Server
 }
 
-// measure measures the operators without objects if none exist yet. Then it creates the objects and measures the other
-// figures.
+// measure first measures the operators without objects, if none exist yet. Then it creates the objects and measures the
+// other figures.
 func (m *measurement) measure(ctx context.Context) error {
 	have, err := m.server.Count(ctx)
 	if err != nil {

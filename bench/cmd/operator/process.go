@@ -83,7 +83,7 @@ func (o *operator) start(ctx context.Context, kubeconfig, log string, workers in
 	return r, nil
 }
 
-// stop ends the process. Its exit status is ignored, because the end of the commands is an error to it.
+// stop ends the process. It ignores the exit status, because the process reports the end of its commands as an error.
 func (r *running) stop() {
 	r.commands.Close()
 	_ = r.command.Wait()

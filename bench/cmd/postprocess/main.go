@@ -1,6 +1,7 @@
-// Command postprocess runs kctrl gen with a kctrl.gen.yaml on well-known operators instead of the scripts that edit and
-// copy controller-gen's output. It compares the files byte for byte with those that the operators have committed,
-// prints a Markdown table, and fails on a difference. Run it from bench/.
+// Command postprocess compares kctrl gen with the scripts with which well-known operators edit and copy
+// controller-gen's output. It runs kctrl gen with a kctrl.gen.yaml in place of the scripts, and compares the files byte
+// for byte with those that the operators have committed. It prints a Markdown table and fails on a difference. Run it
+// from bench/.
 package main
 
 import (
@@ -107,7 +108,7 @@ func (c comparison) extract(ctx context.Context, clone string) error {
 	return nil
 }
 
-// take removes the files that the project has committed and returns them by path.
+// take removes the committed files of the project and returns them by path.
 func (c comparison) take() (map[string][]byte, error) {
 	made := map[string][]byte{}
 	for _, pattern := range c.Made {

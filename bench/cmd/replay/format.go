@@ -23,7 +23,7 @@ type format struct {
 	encode func() encoder
 }
 
-// formats are JSON for a custom resource, which controller-runtime reads in JSON only, and protobuf for a built-in
+// formats are JSON for a custom resource, which controller-runtime reads only in JSON, and protobuf for a built-in
 // kind.
 var formats = []format{
 	{

@@ -47,7 +47,7 @@ func jobs(f format, size int) []job {
 	return all
 }
 
-// follow creates a cache of all objects of a server, whose handler calls seen for each event. It returns the function
+// follow prepares a cache of all objects of a server, whose handler calls seen for each event. It returns the function
 // that starts the cache. The cache ends with ctx.
 type follow func(ctx context.Context, server *server, seen func()) (start func() error, err error)
 

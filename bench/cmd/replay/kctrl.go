@@ -17,7 +17,7 @@ import (
 
 const kctrlSide = "kctrl"
 
-// followByKctrl caches objects of prototype's type, which are read in one of formats.
+// followByKctrl caches objects of prototype's type, which it reads in one of formats.
 func followByKctrl[T object.Object](prototype T, formats ...client.Format) follow {
 	return func(ctx context.Context, server *server, seen func()) (func() error, error) {
 		live, err := client.New(config(), client.Options{Scheme: scheme(), Mapper: mapper(),

@@ -1,6 +1,6 @@
-// Command replay measures the client-side cost of a list and a watch, for kctrl and for controller-runtime. It renders
-// the bodies that an API server would send once and serves them from memory, without a server or a connection. It
-// prints Markdown tables. `make bench-runtime` runs it from bench/.
+// Command replay measures how much CPU time and memory a list and a watch cost the client, for kctrl and for
+// controller-runtime. It renders the response bodies of an API server once and serves them from memory, without a
+// server or a connection. It prints Markdown tables. `make bench-runtime` runs it from bench/.
 package main
 
 import (

@@ -26,7 +26,7 @@ import (
 type encoder interface {
 	// list writes a list of count objects.
 	list(w io.Writer, count int) error
-	// event writes an event of object i at a version. A bookmark is the one that ends the initial events.
+	// event writes an event of object i at a version. A bookmark event is the one that ends the initial events.
 	event(w io.Writer, kind watch.EventType, i, version int) error
 }
 

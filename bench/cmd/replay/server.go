@@ -11,7 +11,7 @@ import (
 	"sync/atomic"
 )
 
-// unsupported is the answer of an API server without streaming lists. Both clients then list.
+// unsupported is the response of an API server without streaming lists. Both clients then use a list.
 const unsupported = `{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure",` +
 	`"reason":"Invalid","code":422,` +
 	`"message":"sendInitialEvents is forbidden for watch unless the WatchList feature gate is enabled"}`

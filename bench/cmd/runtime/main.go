@@ -1,6 +1,6 @@
-// Command runtime compares kctrl's runtime with controller-runtime. One run measures both, in separate programs, with
-// the same objects on the same API server and in memory. It prints a Markdown table. `make bench-runtime` runs it from
-// bench/.
+// Command runtime compares kctrl's runtime with controller-runtime. One run measures both in separate programs, with
+// the same objects: on the same API server, and in memory. It prints a Markdown table. `make bench-runtime` runs it
+// from bench/.
 package main
 
 import (

@@ -357,7 +357,7 @@ func (s *side) start(ctx context.Context, dir string, server *apiserver.Server) 
 	}, nil
 }
 
-// ready returns the number of Ready objects, when all are Ready or at the deadline.
+// ready returns the number of Ready objects, as soon as all are Ready or at the deadline.
 func ready(ctx context.Context, server *apiserver.Server, deadline time.Time) (int, error) {
 	config, err := server.Config()
 	if err != nil {

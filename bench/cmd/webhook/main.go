@@ -1,5 +1,6 @@
-// Command webhook compares kctrl's webhooks with those of controller-runtime: the same types and logic, in one program
-// each, over TLS on loopback. It prints a Markdown table. `make bench-webhook` runs it from bench/.
+// Command webhook compares kctrl's webhooks with those of controller-runtime. Each side is a program with the same
+// types and logic, and serves over TLS on loopback. It prints a Markdown table. `make bench-webhook` runs it from
+// bench/.
 package main
 
 import (
@@ -282,8 +283,8 @@ func (p *process) repeat(ctx context.Context, count int, path string, body []byt
 	return errors.Join(errs...)
 }
 
-// pace sends the body 500 times a second without waiting for answers. It returns the time from the scheduled send to
-// the answer of each request, in µs.
+// pace sends the body 500 times a second without waiting for responses. It returns, for each request, the time from the
+// scheduled send to the response, in µs.
 func (p *process) pace(ctx context.Context, length time.Duration, body []byte) ([]float64, error) {
 	const perSecond = 500
 	count := int(length.Seconds() * perSecond)

@@ -31,7 +31,7 @@ func Main(lease string, addToScheme func(*runtime.Scheme) error, setup func(ctrl
 	return 0
 }
 
-// parse reads the flags: those of a kubebuilder project, and those that make both measured operators comparable.
+// parse reads the flags of a kubebuilder project, and the flags that make the two measured operators comparable.
 func parse(options *ctrl.Options) {
 	noHTTP2 := []func(*tls.Config){func(c *tls.Config) { c.NextProtos = []string{"http/1.1"} }}
 	metrics := metricsserver.Options{TLSOpts: noHTTP2}

@@ -24,7 +24,7 @@ type Row struct {
 	AtLeast bool
 }
 
-// Print prints the rows whose figures both sides have.
+// Print prints the rows whose figures exist on both sides.
 func Print(out io.Writer, rows []Row, kctrl, peer Figures) {
 	fmt.Fprintf(out, "| figure | kctrl | controller-runtime v0.25.2 | ratio | limit |\n|---|---|---|---|---|\n")
 	for _, r := range rows {

@@ -32,7 +32,7 @@ func SplitCRD() string {
 const (
 	// creators is the number of goroutines that create objects.
 	creators = 16
-	// group is the path of the API group, and all the path of all objects.
+	// group is the path of the API group, and all is the path of all objects.
 	group = "/apis/bench.example.com/v1"
 	all   = group + "/widgets"
 )
@@ -115,7 +115,7 @@ func (s *Server) create(ctx context.Context, path string, obj any) error {
 	return err
 }
 
-// setStatus writes the status of object i, which its creation has dropped.
+// setStatus writes the status of object i, which the API server dropped on create.
 func (s *Server) setStatus(ctx context.Context, i int) error {
 	patch, err := json.Marshal(map[string]any{"status": New(i).Status})
 	if err != nil {
@@ -141,7 +141,7 @@ func (s *Server) send(ctx context.Context, method, path, contentType string, bod
 	return answer, response.StatusCode, err
 }
 
-// warm waits until the server answers from its watch cache, which it fills at the first request.
+// warm waits until the server answers from its watch cache, which it fills after the first request.
 func (s *Server) warm(ctx context.Context) error {
 	return s.waitFor(ctx, all+"?resourceVersion=0")
 }

@@ -22,94 +22,94 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 )
 
-// A controller of a kind and its owned objects
+// Build a controller for a kind and the objects that it owns
 func For(m ctrl.Manager, r reconcile.Reconciler) error {
 	return ctrl.NewControllerManagedBy(m).For(&appsv1.Deployment{}).Owns(&appsv1.ReplicaSet{}).Complete(r)
 }
 
-// Its name and options
+// Set the name and options of a controller
 func Options(b *ctrl.Builder) *ctrl.Builder {
 	return b.Named("deployments").WithOptions(controller.Options{
 		MaxConcurrentReconciles: 4, CacheSyncTimeout: time.Minute, ReconciliationTimeout: time.Minute,
 	})
 }
 
-// In every process, warmed up, and with panics that crash
+// Run a controller in every process, start its sources before the election, and let panics end the process
 func Leaderless(b *ctrl.Builder) *ctrl.Builder {
 	no, yes := false, true
 	return b.WithOptions(controller.Options{NeedLeaderElection: &no, EnableWarmup: &yes, RecoverPanic: &no})
 }
 
-// A custom rate limiter
+// Set a custom rate limiter
 func RateLimiter(b *ctrl.Builder, limiter workqueue.TypedRateLimiter[reconcile.Request]) *ctrl.Builder {
 	return b.WithOptions(controller.Options{RateLimiter: limiter})
 }
 
-// Other delays
+// Set the shortest and the longest backoff
 func Backoff(b *ctrl.Builder) *ctrl.Builder {
 	return b.WithOptions(controller.Options{
 		RateLimiter: workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](time.Second, time.Minute),
 	})
 }
 
-// Predicates of the kind
+// Filter events of the kind
 func ForPredicates(m ctrl.Manager, p predicate.Predicate) *ctrl.Builder {
 	return ctrl.NewControllerManagedBy(m).For(&appsv1.Deployment{}, builder.WithPredicates(p))
 }
 
-// Predicates of owned objects
+// Filter events of owned objects
 func OwnsPredicates(b *ctrl.Builder, p predicate.Predicate) *ctrl.Builder {
 	return b.Owns(&appsv1.ReplicaSet{}, builder.WithPredicates(p))
 }
 
-// Predicates of all kinds
+// Filter events of all kinds
 func EventFilter(b *ctrl.Builder, p predicate.Predicate) *ctrl.Builder {
 	return b.WithEventFilter(p)
 }
 
-// A map function
+// Map an event to requests
 func MapFunc() handler.MapFunc {
 	return func(ctx context.Context, o client.Object) []reconcile.Request {
 		return []reconcile.Request{{NamespacedName: types.NamespacedName{Name: o.GetLabels()["for"]}}}
 	}
 }
 
-// A watch with a map function
+// Watch a kind with a map function
 func Watches(b *ctrl.Builder, requests handler.MapFunc) *ctrl.Builder {
 	return b.Watches(&corev1.Secret{}, handler.EnqueueRequestsFromMapFunc(requests))
 }
 
-// A watch for owners that are not controllers
+// Watch objects for owners that are not their controllers
 func EveryOwner(b *ctrl.Builder) *ctrl.Builder {
 	return b.Owns(&corev1.Secret{}, builder.MatchEveryOwner)
 }
 
-// A watch of the metadata
+// Watch only the metadata of a kind
 func WatchesMetadata(b *ctrl.Builder, requests handler.MapFunc) *ctrl.Builder {
 	return b.WatchesMetadata(&corev1.Secret{}, handler.EnqueueRequestsFromMapFunc(requests))
 }
 
-// A watch that owns only metadata
+// Watch only the metadata of owned objects
 func OwnsMetadata(b *ctrl.Builder) *ctrl.Builder {
 	return b.Owns(&corev1.Secret{}, builder.OnlyMetadata)
 }
 
-// A source of events from a channel
+// Receive events from a channel
 func Channel(b *ctrl.Builder, events chan event.GenericEvent) *ctrl.Builder {
 	return b.WatchesRawSource(source.Channel(events, &handler.EnqueueRequestForObject{}))
 }
 
-// A controller without a builder
+// Build a controller without a builder
 func New(m ctrl.Manager, r reconcile.Reconciler) (controller.Controller, error) {
 	return controller.New("pods", m, controller.Options{Reconciler: r})
 }
 
-// A later watch
+// Add a watch to an existing controller
 func WatchLater(c controller.Controller, m ctrl.Manager) error {
 	return c.Watch(source.Kind(m.GetCache(), &corev1.Pod{}, &handler.TypedEnqueueRequestForObject[*corev1.Pod]{}))
 }
 
-// A handler without a controller
+// Get the informer of a kind without a controller
 func Informer(ctx context.Context, m ctrl.Manager, h toolscache.ResourceEventHandler) error {
 	i, err := m.GetCache().GetInformer(ctx, &corev1.Secret{})
 	if err != nil {
@@ -119,12 +119,12 @@ func Informer(ctx context.Context, m ctrl.Manager, h toolscache.ResourceEventHan
 	return err
 }
 
-// An informer that is no longer needed
+// Remove an informer
 func RemoveInformer(ctx context.Context, m ctrl.Manager) error {
 	return m.GetCache().RemoveInformer(ctx, &corev1.Secret{})
 }
 
-// A custom handler
+// Write a custom event handler
 func Handler() handler.EventHandler {
 	return handler.Funcs{DeleteFunc: func(ctx context.Context, e event.DeleteEvent,
 		queue workqueue.TypedRateLimitingInterface[reconcile.Request]) {
@@ -132,40 +132,40 @@ func Handler() handler.EventHandler {
 	}}
 }
 
-// Requests of another type
+// Use requests of another type
 func TypedRequests(m ctrl.Manager, r reconcile.TypedReconciler[string],
 	h handler.TypedEventHandler[client.Object, string]) error {
 	return builder.TypedControllerManagedBy[string](m).Named("strings").Watches(&corev1.Secret{}, h).Complete(r)
 }
 
-// The spec has changed
+// Pass events that change the spec
 func GenerationChanged() predicate.Predicate {
 	return predicate.GenerationChangedPredicate{}
 }
 
-// Labels or annotations have changed
+// Pass events that change labels or annotations
 func MetadataChanged() predicate.Predicate {
 	return predicate.Or(predicate.LabelChangedPredicate{}, predicate.AnnotationChangedPredicate{})
 }
 
-// The version has changed
+// Pass events that change the resource version
 func ResourceVersionChanged() predicate.Predicate {
 	return predicate.ResourceVersionChangedPredicate{}
 }
 
-// A condition on the object
+// Filter events by a condition on the object
 func OfTheObject() predicate.Predicate {
 	return predicate.NewPredicateFuncs(func(o client.Object) bool { return o.GetNamespace() != "kube-system" })
 }
 
-// A condition on the event
+// Filter events by a condition on the event
 func OfTheEvent() predicate.Predicate {
 	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
 		return e.ObjectOld.GetGeneration() != e.ObjectNew.GetGeneration()
 	}}
 }
 
-// Only new objects
+// Pass only events of new objects
 func OnlyCreated() predicate.Predicate {
 	return predicate.Funcs{
 		CreateFunc: func(event.CreateEvent) bool { return true },

@@ -1,4 +1,4 @@
-// The fake client, and the API server in memory.
+// The fake client and the in-memory API server.
 
 package before
 
@@ -17,27 +17,27 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 )
 
-// `WithScheme`, `WithObjects`: a client with existing objects
+// `WithScheme`, `WithObjects`: create a client with existing objects
 func FakeClient(scheme *runtime.Scheme, pod *corev1.Pod) client.Client {
 	return fake.NewClientBuilder().WithScheme(scheme).WithObjects(pod).Build()
 }
 
-// `WithLists`, `WithRuntimeObjects`: objects of lists
+// `WithLists`, `WithRuntimeObjects`: create a client with the objects of lists
 func FakeLists(scheme *runtime.Scheme, pods *corev1.PodList) client.Client {
 	return fake.NewClientBuilder().WithScheme(scheme).WithLists(pods).Build()
 }
 
-// `WithStatusSubresource`: writes that ignore the status. In kctrl, the kind or its CRD decides
+// `WithStatusSubresource`: make writes ignore the status. In kctrl, the kind or its CRD decides this
 func FakeStatus(scheme *runtime.Scheme, pod *corev1.Pod) client.Client {
 	return fake.NewClientBuilder().WithScheme(scheme).WithObjects(pod).WithStatusSubresource(pod).Build()
 }
 
-// `WithIndex`: lists by an index. The API server supports selectable fields, a cache any field
+// `WithIndex`: list objects by an index. The API server supports selectable fields, and a cache supports any field
 func FakeIndex(scheme *runtime.Scheme, owners client.IndexerFunc) client.Client {
 	return fake.NewClientBuilder().WithScheme(scheme).WithIndex(&corev1.Pod{}, "spec.owner", owners).Build()
 }
 
-// `WithInterceptorFuncs`: calls that fail
+// `WithInterceptorFuncs`: make calls fail
 func FakeInterceptor(scheme *runtime.Scheme) client.Client {
 	return fake.NewClientBuilder().WithScheme(scheme).WithInterceptorFuncs(interceptor.Funcs{
 		Update: func(ctx context.Context, next client.WithWatch, o client.Object, opts ...client.UpdateOption) error {
@@ -46,33 +46,33 @@ func FakeInterceptor(scheme *runtime.Scheme) client.Client {
 	}).Build()
 }
 
-// Server-side apply, with conflicts between managers
+// Use server-side apply, with conflicts between field managers
 func FakeApply(ctx context.Context, c client.Client) error {
 	pod := corev1ac.Pod("web", "default").WithLabels(map[string]string{"app": "web"})
 	return c.Apply(ctx, pod, client.FieldOwner("me"), client.ForceOwnership)
 }
 
-// `WithTypeConverters`: how apply merges lists. In kctrl, the schema decides, and objects have managedFields
+// `WithTypeConverters`: define how apply merges lists. In kctrl, the schema defines it, and objects have managedFields
 func FakeTypes(scheme *runtime.Scheme) client.Client {
 	return fake.NewClientBuilder().WithScheme(scheme).WithReturnManagedFields().Build()
 }
 
-// An object with a deletion timestamp. In kctrl, a finalizer delays its deletion
+// Create an object with a deletion timestamp. In kctrl, add a finalizer that delays its deletion
 func FakeDeletion(scheme *runtime.Scheme, pod *corev1.Pod) client.Client {
 	return fake.NewClientBuilder().WithScheme(scheme).WithObjects(pod).Build()
 }
 
-// `WithObjectTracker`: reads and writes that bypass the client. In kctrl, use another client
+// `WithObjectTracker`: read and write without the client under test. In kctrl, use another client
 func FakeTracker(tracker clienttesting.ObjectTracker, pod *corev1.Pod) error {
 	return tracker.Update(corev1.SchemeGroupVersion.WithResource("pods"), pod, pod.Namespace)
 }
 
-// `WithRESTMapper`: kinds and resources. In kctrl, the server lists them
+// `WithRESTMapper`: map kinds to resources. In kctrl, the client gets the mapping from the server
 func FakeMapper(scheme *runtime.Scheme, mapper meta.RESTMapper) client.Client {
 	return fake.NewClientBuilder().WithScheme(scheme).WithRESTMapper(mapper).Build()
 }
 
-// A watch
+// Watch a list
 func FakeWatch(ctx context.Context, c client.WithWatch) (watch.Interface, error) {
 	return c.Watch(ctx, &corev1.PodList{}, client.InNamespace("default"))
 }

@@ -27,24 +27,24 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/webhook"
 )
 
-// The API server: `--kubeconfig`, `$KUBECONFIG`, the pod, `~/.kube/config`
+// Find the API server: by `--kubeconfig`, `$KUBECONFIG`, the service account of the pod, or `~/.kube/config`
 func Config() (*rest.Config, error) {
 	return ctrl.GetConfig()
 }
 
-// A manager with leader election and probes
+// Create a manager with leader election and probes
 func NewManager(config *rest.Config, scheme *runtime.Scheme) (ctrl.Manager, error) {
 	return ctrl.NewManager(config, ctrl.Options{
 		Scheme: scheme, HealthProbeBindAddress: ":8081", LeaderElection: true, LeaderElectionID: "guestbook.example.com",
 	})
 }
 
-// Run until a signal
+// Run until a signal arrives
 func Run(m ctrl.Manager) error {
 	return m.Start(ctrl.SetupSignalHandler())
 }
 
-// Flags and the log
+// Parse flags and set up the log
 func Flags() {
 	opts := zap.Options{}
 	opts.BindFlags(flag.CommandLine)
@@ -52,7 +52,7 @@ func Flags() {
 	ctrl.SetLogger(zap.New(zap.UseFlagOptions(&opts)))
 }
 
-// Metrics over TLS with authorization
+// Serve metrics over TLS with authorization
 func SecureMetrics(change func(*tls.Config)) ctrl.Options {
 	return ctrl.Options{Metrics: metricsserver.Options{
 		BindAddress: ":8443", SecureServing: true, FilterProvider: filters.WithAuthenticationAndAuthorization,
@@ -60,18 +60,18 @@ func SecureMetrics(change func(*tls.Config)) ctrl.Options {
 	}}
 }
 
-// A server of webhooks
+// Configure the webhook server
 func WebhookServer(change func(*tls.Config)) ctrl.Options {
 	return ctrl.Options{WebhookServer: webhook.NewServer(webhook.Options{CertDir: "/certs",
 		TLSOpts: []func(*tls.Config){change}})}
 }
 
-// Cached namespaces
+// Limit the cache to namespaces
 func Namespaces() cache.Options {
 	return cache.Options{DefaultNamespaces: map[string]cache.Config{"one": {}, "two": {}}}
 }
 
-// Label selectors of the cache and of a namespace
+// Limit the cache by labels, for all namespaces and for one
 func Selectors(mine, other labels.Selector) cache.Options {
 	return cache.Options{
 		DefaultLabelSelector: mine,
@@ -79,50 +79,50 @@ func Selectors(mine, other labels.Selector) cache.Options {
 	}
 }
 
-// Cached objects of a kind
+// Limit the cached objects of a kind
 func ByObject(mine labels.Selector) cache.Options {
 	return cache.Options{ByObject: map[client.Object]cache.ByObject{
 		&corev1.Secret{}: {Label: mine, Namespaces: map[string]cache.Config{"one": {}}},
 	}}
 }
 
-// Caches without managedFields
+// Cache objects without managedFields
 func StripManagedFields() cache.Options {
 	return cache.Options{DefaultTransform: cache.TransformStripManagedFields()}
 }
 
-// Live reads of a kind
+// Read a kind directly from the API server
 func DisableFor() client.Options {
 	return client.Options{Cache: &client.CacheOptions{DisableFor: []client.Object{&corev1.Secret{}}}}
 }
 
-// Shutdown timeout
+// Set the shutdown timeout
 func Shutdown(timeout time.Duration) ctrl.Options {
 	return ctrl.Options{GracefulShutdownTimeout: &timeout}
 }
 
-// The client of the controllers
+// Get the client
 func Client(m ctrl.Manager) client.Client {
 	return m.GetClient()
 }
 
-// Live reads
+// Get a reader that bypasses the cache
 func APIReader(m ctrl.Manager) client.Reader {
 	return m.GetAPIReader()
 }
 
-// Scheme, mapper, cache, configuration
+// Get the scheme, REST mapper, cache and configuration
 func Parts(m ctrl.Manager) {
 	scheme, mapper, c, config := m.GetScheme(), m.GetRESTMapper(), m.GetCache(), m.GetConfig()
 	_, _, _, _ = scheme, mapper, c, config
 }
 
-// An index for MatchingFields
+// Add an index for MatchingFields
 func IndexField(ctx context.Context, m ctrl.Manager, owners func(client.Object) []string) error {
 	return m.GetFieldIndexer().IndexField(ctx, &corev1.Pod{}, "spec.owner", owners)
 }
 
-// A runnable of the leader
+// Add a runnable that only the leader runs
 func Runnable(m ctrl.Manager, run func(context.Context) error) error {
 	return m.Add(manager.RunnableFunc(run))
 }
@@ -132,7 +132,7 @@ func Elected(m ctrl.Manager) {
 	<-m.Elected()
 }
 
-// Probes
+// Add probes
 func Probes(m ctrl.Manager, check healthz.Checker) error {
 	if err := m.AddHealthzCheck("healthz", healthz.Ping); err != nil {
 		return err
@@ -140,17 +140,17 @@ func Probes(m ctrl.Manager, check healthz.Checker) error {
 	return m.AddReadyzCheck("backend", check)
 }
 
-// A page on the metrics server
+// Add a page to the metrics server
 func Page(m ctrl.Manager, h http.Handler) error {
 	return m.AddMetricsServerExtraHandler("/debug/state", h)
 }
 
-// Collectors of client_golang
+// Add collectors of client_golang
 func Collectors(m ctrl.Manager, requests prometheus.Collector) {
 	metrics.Registry.MustRegister(requests)
 }
 
-// Another cluster
+// Add another cluster
 func Cluster(m ctrl.Manager, remote *rest.Config) error {
 	c, err := cluster.New(remote)
 	if err != nil {

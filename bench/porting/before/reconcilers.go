@@ -21,7 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 )
 
-// A reconciler
+// Write a reconciler
 func Reconcile(ctx context.Context, c client.Client, request ctrl.Request) (ctrl.Result, error) {
 	var pod corev1.Pod
 	if err := c.Get(ctx, request.NamespacedName, &pod); err != nil {
@@ -30,22 +30,22 @@ func Reconcile(ctx context.Context, c client.Client, request ctrl.Request) (ctrl
 	return ctrl.Result{RequeueAfter: time.Minute}, nil
 }
 
-// Another reconcile, with backoff
+// Requeue with backoff
 func Requeue() ctrl.Result {
 	return ctrl.Result{Requeue: true}
 }
 
-// An error that is not retried
+// Return an error that is not retried
 func Terminal(err error) error {
 	return reconcile.TerminalError(err)
 }
 
-// A reconciler of objects
+// Write a reconciler that gets the object
 func AsReconciler(c client.Client, r reconcile.ObjectReconciler[*corev1.Pod]) reconcile.Reconciler {
 	return reconcile.AsReconciler(c, r)
 }
 
-// The log
+// Log messages
 func Log(ctx context.Context, err error, pod *corev1.Pod) {
 	logger := log.FromContext(ctx).WithName("pods").WithValues("pod", pod)
 	logger.Info("made", "count", 3)
@@ -53,7 +53,7 @@ func Log(ctx context.Context, err error, pod *corev1.Pod) {
 	logger.Error(err, "cannot make it", "count", 3)
 }
 
-// Owner and finalizer
+// Set the owner and a finalizer
 func Owner(owner *corev1.Pod, owned *corev1.Secret, scheme *runtime.Scheme) error {
 	controllerutil.AddFinalizer(owner, "example.com/cleanup")
 	return controllerutil.SetControllerReference(owner, owned, scheme)
@@ -65,22 +65,22 @@ func CreateOrUpdate(ctx context.Context, c client.Client, s *corev1.Secret,
 	return controllerutil.CreateOrUpdate(ctx, c, s, change)
 }
 
-// A patch with optimistic locking
+// Patch with optimistic locking
 func OptimisticLock(base *corev1.Pod) client.Patch {
 	return client.MergeFromWithOptions(base, client.MergeFromWithOptimisticLock{})
 }
 
-// Server-side apply of an object
+// Apply an object
 func Apply(ctx context.Context, c client.Client, s *corev1.Secret) error {
 	return c.Patch(ctx, s, client.Apply, client.FieldOwner("me"), client.ForceOwnership)
 }
 
-// Server-side apply of a configuration
+// Apply an apply configuration
 func ApplyConfiguration(ctx context.Context, c client.Client, s *applycorev1.SecretApplyConfiguration) error {
 	return c.Apply(ctx, s, client.FieldOwner("me"))
 }
 
-// The status
+// Write the status
 func Status(ctx context.Context, c client.Client, pod, base *corev1.Pod) error {
 	return c.Status().Patch(ctx, pod, client.MergeFrom(base))
 }
@@ -90,23 +90,23 @@ func Delete(ctx context.Context, c client.Client, pod *corev1.Pod) error {
 	return c.Delete(ctx, pod, client.PropagationPolicy("Background"), client.Preconditions{UID: &pod.UID})
 }
 
-// Lists by an index
+// List objects by an index
 func List(ctx context.Context, c client.Client, pods *corev1.PodList) error {
 	return c.List(ctx, pods, client.InNamespace("one"), client.MatchingFields{"spec.owner": "web"},
 		client.HasLabels{"app"})
 }
 
-// Lists without copies
+// List objects without copies
 func Shared(ctx context.Context, c client.Client, pods *corev1.PodList) error {
 	return c.List(ctx, pods, client.UnsafeDisableDeepCopy)
 }
 
-// A client without a cache
+// Create a client without a cache
 func NewClient(config *rest.Config, scheme *runtime.Scheme) (client.Client, error) {
 	return client.New(config, client.Options{Scheme: scheme})
 }
 
-// A client with interceptors
+// Create a client with interceptors
 func Interceptor(c client.WithWatch, calls *int) client.Client {
 	return interceptor.NewClient(c, interceptor.Funcs{
 		Create: func(ctx context.Context, next client.WithWatch, o client.Object, opts ...client.CreateOption) error {
@@ -116,25 +116,25 @@ func Interceptor(c client.WithWatch, calls *int) client.Client {
 	})
 }
 
-// The kind of an object
+// Get the kind of an object
 func Kind(pod *corev1.Pod, scheme *runtime.Scheme) error {
 	gvk, err := apiutil.GVKForObject(pod, scheme)
 	_ = gvk
 	return err
 }
 
-// A recorder, and an event
+// Record an event
 func Events(m ctrl.Manager, pod *corev1.Pod) {
 	recorder := m.GetEventRecorder("pods")
 	recorder.Eventf(pod, nil, corev1.EventTypeNormal, "Created", "Create", "made %d", 3)
 }
 
-// A recorder of the old events API
+// Record an event with the old events API
 func OldEvents(recorder record.EventRecorder, pod *corev1.Pod) {
 	recorder.Eventf(pod, corev1.EventTypeNormal, "Created", "made %d", 3)
 }
 
-// A recorder for tests
+// Check events in tests
 func FakeRecorder() string {
 	recorder := toolsevents.NewFakeRecorder(10)
 	return <-recorder.Events

@@ -12,12 +12,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 )
 
-// Webhooks of a kind
+// Register the webhooks of a kind
 func Webhooks(m ctrl.Manager, d admission.Defaulter[*corev1.Pod], v admission.Validator[*corev1.Pod]) error {
 	return ctrl.NewWebhookManagedBy(m, &corev1.Pod{}).WithDefaulter(d).WithValidator(v).Complete()
 }
 
-// A handler of requests
+// Register a handler for admission requests
 func AdmissionHandler(m ctrl.Manager) {
 	handle := admission.HandlerFunc(func(ctx context.Context, req admission.Request) admission.Response {
 		return admission.Allowed("").WithWarnings("it is " + req.Name)
@@ -25,7 +25,7 @@ func AdmissionHandler(m ctrl.Manager) {
 	m.GetWebhookServer().Register("/check", &admission.Webhook{Handler: handle})
 }
 
-// An API server for tests
+// Start an API server for tests
 func Environment() (*rest.Config, error) {
 	env := &envtest.Environment{CRDDirectoryPaths: []string{"config/crd"}}
 	return env.Start()

@@ -14,8 +14,8 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Command manager runs the controllers of cronjob. The manager of kctrl provides its flags, probes, metrics, leader
-// election and signal handling: see --help.
+// Command manager runs the controllers of cronjob. kctrl's manager provides its flags, probes, metrics, leader election
+// and signal handling; see --help.
 package main
 
 import (
@@ -34,7 +34,7 @@ func main() {
 	os.Exit(manager.Main(options, setup))
 }
 
-// setup adds the generated registration of kinds and controllers, the webhooks and the migration.
+// setup adds the kinds and controllers to m, which generated code registers, and the webhooks and the migration.
 func setup(m controller.Manager) error {
 	return errors.Join(register(m), webhook.SetupWithManager(m), migration.SetupWithManager(m))
 }

@@ -47,12 +47,12 @@ func Run(t testing.TB, run func(context.Context) error) {
 	})
 }
 
-// View is a cache of the workloads of an API server. It always includes the writes of the test.
+// View is a cache of the workloads on an API server. Its reads always include the test's own writes.
 type View struct {
 	client.Client
 
 	mu      sync.Mutex
-	changed map[string]chan struct{} // by namespace; a message means a change since the last message was received
+	changed map[string]chan struct{} // by namespace; a message means a change since the previous message was received
 }
 
 // NewView returns a view that follows the API server until the test ends.
@@ -91,7 +91,7 @@ func (v *View) notify(e informer.Event[object.Object]) {
 	}
 }
 
-// World is one namespace. Its methods are for one goroutine.
+// World is one namespace. Only one goroutine at a time may call its methods.
 type World struct {
 	// Quota is the number of pods per image that may be ready. Pods of other images are never ready.
 	Quota map[string]int
@@ -110,7 +110,7 @@ type World struct {
 	pods        []corev1.Pod
 }
 
-// New creates a namespace that is ready for pods.
+// New creates a namespace in which pods can be created.
 func New(ctx context.Context, v *View, namespace string) (*World, error) {
 	w := &World{Quota: map[string]int{}, Pace: math.MaxInt, view: v, namespace: namespace, changed: make(chan struct{}, 1)}
 	v.mu.Lock()
@@ -222,8 +222,8 @@ func (w *World) look(ctx context.Context) error {
 	return err
 }
 
-// Await checks after every change until missing returns "". After a timeout, the error contains the last result of
-// missing.
+// Await calls missing after every change until it returns "". After a timeout, Await returns an error with the last
+// result of missing.
 func (w *World) Await(ctx context.Context, missing func() string) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -243,7 +243,7 @@ func (w *World) Await(ctx context.Context, missing func() string) error {
 	}
 }
 
-// NextSecond waits until the API server issues a later creation timestamp than before.
+// NextSecond waits until the creation timestamps of new ReplicaSets are later than those of the existing ones.
 func (w *World) NextSecond(ctx context.Context) error {
 	var newest time.Time
 	for _, set := range w.sets {
@@ -259,10 +259,10 @@ func (w *World) NextSecond(ctx context.Context) error {
 	}
 }
 
-// Settle returns when the controllers are idle while pods do not change. First it triggers three reconciles of a
-// bystander until nothing else changes. Then it triggers a reconcile of each Deployment with an irrelevant change. That
-// comes last, because it can cause a conflict in a busy controller, and some controllers do not recover from a conflict
-// correctly.
+// Settle returns when the controllers are idle. Pods must not change in the meantime. First it triggers three
+// reconciles of a bystander until nothing else changes. Then it triggers a reconcile of each Deployment with an
+// irrelevant change. This is the last step, because the change can cause a conflict in a busy controller, and some
+// controllers do not recover from a conflict correctly.
 func (w *World) Settle(ctx context.Context) error {
 	for range 100 {
 		state, err := w.reconciled(ctx, bystander, bystander, bystander)
@@ -281,8 +281,8 @@ func (w *World) Settle(ctx context.Context) error {
 	return fmt.Errorf("it goes round in circles: %s", w.State())
 }
 
-// reconciled triggers a reconcile of each named Deployment, one after the other, until none changes the state. It
-// returns the state.
+// reconciled triggers a reconcile of each named Deployment in turn, until no reconcile changes the state. It returns
+// the state.
 func (w *World) reconciled(ctx context.Context, names ...string) (state string, err error) {
 	for i := 0; i < len(names); i++ {
 		if err := w.mark(ctx, names[i]); err != nil {
@@ -300,7 +300,7 @@ func (w *World) reconciled(ctx context.Context, names ...string) (state string, 
 	return state, nil
 }
 
-// bystander is a Deployment without pods. The state of the world does not include it.
+// bystander is the name of a Deployment without pods. The state of the world does not include it.
 const bystander = "bystander"
 
 func newBystander() *appsv1.Deployment {
@@ -425,7 +425,7 @@ func readyFirst(a, b corev1.Pod) int {
 	return strings.Compare(a.Name, b.Name)
 }
 
-// pacing reports whether the pod must wait for pods before it.
+// pacing reports whether a pod must wait because pods before it are not ready yet.
 func (w *World) pacing(i int, pods []corev1.Pod) bool {
 	n := 0
 	for j := range i {
@@ -478,8 +478,8 @@ func (w *World) eachPod(image string, n int, do func(*corev1.Pod) error) error {
 	return nil
 }
 
-// State returns the state that must be the same under every controller. It excludes names of pods, UIDs, times, and the
-// number of writes.
+// State describes the part of the state that must be the same with every controller. It excludes names of pods, UIDs,
+// times, and the number of writes.
 func (w *World) State() string {
 	var b strings.Builder
 	owners := map[types.UID]string{}
@@ -523,7 +523,7 @@ func number(n *int32) string {
 func annotations(m map[string]string) string {
 	var all []string
 	for _, key := range slices.Sorted(maps.Keys(m)) {
-		if key != corev1.LastAppliedConfigAnnotation { // annotation of mark
+		if key != corev1.LastAppliedConfigAnnotation { // mark changes this annotation
 			all = append(all, strings.TrimPrefix(key, "deployment.kubernetes.io/")+"="+m[key])
 		}
 	}

@@ -26,7 +26,7 @@ type Sample struct {
 // Control runs commands, one per line, and answers each with a Sample as a line of JSON:
 //
 //	sample                          returns at once
-//	drive <reconciles> <objects>    returns after a number of reconciles, which events of the first objects cause
+//	drive <reconciles> <objects>    sends events of the first objects and returns after a number of reconciles
 //	profile <path>                  starts a CPU profile; without a path, ends it
 //	heap <path>                     writes a heap profile
 type Control struct {
@@ -50,8 +50,8 @@ func (c *Control) Reconciled() {
 // ErrEnd is the error of Run after the last command.
 var ErrEnd = errors.New("end of the commands")
 
-// Run runs commands until their end. It calls send with an object, of which only the namespace and the name matter, to
-// trigger a reconcile.
+// Run runs commands until the input ends. To trigger a reconcile, it calls send with an object of which only the
+// namespace and the name matter.
 func (c *Control) Run(ctx context.Context, commands io.Reader, answers io.Writer, send func(*v1.Widget)) error {
 	scanner, encoder := bufio.NewScanner(commands), json.NewEncoder(answers)
 	for scanner.Scan() {

@@ -16,7 +16,7 @@ func TestCommandsAreAnsweredInOrder(t *testing.T) {
 	var answers strings.Builder
 	err := c.Run(t.Context(), strings.NewReader("sample\ndrive 25 10\nsample\n"), &answers, func(w *v1.Widget) {
 		names[w.Namespace+"/"+w.Name]++
-		go c.Reconciled() // acts as a worker
+		go c.Reconciled() // plays the role of a worker
 	})
 	if !errors.Is(err, ErrEnd) {
 		t.Errorf("ended with %v", err)

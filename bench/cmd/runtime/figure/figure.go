@@ -1,5 +1,5 @@
 // Package figure contains the objects and the measurements that both sides share. Each side is its own program, so that
-// it contains the code and the memory of one runtime only.
+// its code and memory are those of one runtime only.
 package figure
 
 import (
@@ -27,8 +27,8 @@ type Side struct {
 	// Feed caches objects from memory. It calls each handler after it has added the key of an event to that handler's
 	// queue, and returns when all handlers have received all objects.
 	Feed func(ctx context.Context, objects []*v1.Widget, handlers []func(*v1.Widget)) (*Feed, error)
-	// Operator runs a manager with a controller of the objects. Options other than the form have their defaults, and
-	// logs are discarded.
+	// Operator runs a manager with a controller of the objects. All options except the form have their defaults, and logs
+	// are discarded.
 	Operator OperatorOf
 }
 
@@ -54,7 +54,7 @@ type Queue interface {
 type Feed struct {
 	// Update sends an event with a new state. It may block.
 	Update func(*v1.Widget)
-	// List calls visit for all cached objects, in the cheapest way for a reader.
+	// List calls visit for all cached objects, in the cheapest way that the cache offers.
 	List func(visit func(*v1.Widget)) error
 }
 

@@ -19,9 +19,10 @@ import (
 // Operator is a running manager with one controller, whose reconciler gets its object and calls a function.
 type Operator struct {
 	Get func(namespace, name string) error
-	// List returns the number of objects in a namespace, or in all if it is empty. A set name selects by label.
+	// List returns the number of objects in a namespace, or in all namespaces if it is empty. If name is set, it selects
+	// by label.
 	List func(namespace, name string) (int, error)
-	// Index indexes the objects by [IndexField]. It is called after the measurements without an index.
+	// Index indexes the objects by [IndexField]. It is called only after the measurements without an index.
 	Index func() error
 	// Indexed returns the number of objects whose [IndexField] has a value.
 	Indexed func(value string) (int, error)
@@ -44,8 +45,8 @@ const indexed = 100
 // IndexValue returns the index value of an object: its name without the last two digits.
 func IndexValue(o *v1.Widget) string { return o.Name[:max(0, len(o.Name)-2)] }
 
-// measureOperator measures an operator that first reconciles each object once, then reads, and then reconciles without
-// changes.
+// measureOperator measures an operator that first reconciles each object once, then reads, and then reconciles objects
+// that have not changed.
 func measureOperator(ctx context.Context, side Side, count int, form Form) (Figures, error) {
 	config, err := config()
 	if err != nil {

@@ -15,7 +15,7 @@ const (
 	quietTick = 100 * time.Millisecond // interval between checks
 )
 
-// measureSync measures the cost of caching all objects, the memory afterwards, and the peak memory of a relist.
+// measureSync measures the cost of caching all objects, the memory afterwards, and the peak memory during a relist.
 func measureSync(ctx context.Context, side Side, count int, form Form) (Figures, error) {
 	config, err := config()
 	if err != nil {
@@ -46,8 +46,8 @@ func measureSync(ctx context.Context, side Side, count int, form Form) (Figures,
 	return figures, nil
 }
 
-// measureRelist expires the watch. Before that, it returns all unused memory to the kernel, so that all memory of the
-// relist counts.
+// measureRelist expires the watch. It first returns all unused memory to the kernel, so that the measurement includes
+// all memory of the relist.
 func measureRelist(expiry *expiry, figures Figures) (err error) {
 	settle()
 	debug.FreeOSMemory()

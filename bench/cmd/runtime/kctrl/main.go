@@ -40,7 +40,7 @@ func (q queue) Drain() {
 	}
 }
 
-// sync does the work of a controller at its start.
+// sync does the work that a controller does at its start.
 func sync(ctx context.Context, config *rest.Config, form figure.Form) (figure.Queue, error) {
 	scheme := runtime.NewScheme()
 	if err := v1.AddToScheme(scheme); err != nil {
@@ -70,7 +70,7 @@ func sync(ctx context.Context, config *rest.Config, form figure.Form) (figure.Qu
 	}
 }
 
-// toQueue handles an event like a controller.
+// toQueue handles an event as a controller does.
 func toQueue(ctx context.Context, q queue) informer.Handler[object.Object] {
 	add := handler.ForObject[*v1.Widget]()
 	return func(e informer.Event[object.Object]) {

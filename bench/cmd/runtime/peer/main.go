@@ -39,8 +39,8 @@ func (q queue) Drain() {
 	}
 }
 
-// sync does the work of a controller at its start. Instead of a field mask, it uses a transform, which drops fields
-// after the whole object was decoded. controller-runtime has no packed objects.
+// sync does the work that a controller does at its start. In place of a field mask it uses a transform, which drops
+// fields after the whole object has been decoded. controller-runtime has no packed objects.
 func sync(ctx context.Context, config *rest.Config, form figure.Form) (figure.Queue, error) {
 	options, err := options()
 	if err != nil {
@@ -124,7 +124,7 @@ func feed(ctx context.Context, objects []*v1.Widget, handlers []func(*v1.Widget)
 	}, nil
 }
 
-// notifying is the usual handler, which then calls a function with the object.
+// notifying wraps the usual handler, and then calls a function with the object.
 type notifying struct {
 	handler.TypedEnqueueRequestForObject[*v1.Widget]
 	handle func(*v1.Widget)

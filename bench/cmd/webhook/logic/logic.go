@@ -72,8 +72,8 @@ func ToHub(_ context.Context, spoke *v1.Widget, hub *v2.Widget) error {
 	return nil
 }
 
-// Serve runs a server with the port and the certificates of the command line, until the end of standard input. After
-// each input line, it prints the CPU time of the process.
+// Serve runs a server with the port and the certificates from the command line until standard input ends. After each
+// input line, it prints the CPU time of the process.
 func Serve(run func(ctx context.Context, port int, dir string) error) {
 	port := flag.Int("port", 0, "port on loopback")
 	dir := flag.String("certificates", "", "directory with tls.crt and tls.key")

@@ -52,7 +52,7 @@ type CronJobReconciler struct {
 	Now func() time.Time
 
 	scheme *runtime.Scheme
-	jobs   *cache.Index[*batchv1.Job, types.UID] // by the CronJob that controls them
+	jobs   *cache.Index[*batchv1.Job, types.UID] // by the UID of the CronJob that controls them
 	events *events.Recorder
 }
 
@@ -102,10 +102,10 @@ func (r *CronJobReconciler) now() time.Time {
 	return time.Now()
 }
 
-// history is the Jobs of a CronJob, earliest run first. They belong to the cache: do not change them.
+// history contains the Jobs of a CronJob, earliest run first. Do not change the Jobs, because they belong to the cache.
 type history struct {
 	active, succeeded, failed []*batchv1.Job
-	last                      time.Time // of the last run
+	last                      time.Time // time of the last run
 }
 
 func (r *CronJobReconciler) history(ctx context.Context, cronJob *batchv2.CronJob) (history, error) {
@@ -143,10 +143,10 @@ func has(job *batchv1.Job, condition batchv1.JobConditionType) bool {
 	})
 }
 
-// runAnnotation has the scheduled time of the run of a Job.
+// runAnnotation is the annotation of a Job with the scheduled time of its run.
 const runAnnotation = "batch.example.com/scheduled-at"
 
-// runOf returns the scheduled time of the run of a Job.
+// runOf returns the scheduled time of a Job's run.
 func runOf(job *batchv1.Job) time.Time {
 	run, err := time.Parse(time.RFC3339, job.Annotations[runAnnotation])
 	if err != nil {
@@ -158,12 +158,12 @@ func runOf(job *batchv1.Job) time.Time {
 // decision is the next step for a CronJob.
 type decision struct {
 	ready   metav1.Condition
-	run     time.Time      // of the Job to start; zero to start none
+	run     time.Time      // scheduled time of the Job to start; zero starts no Job
 	replace []*batchv1.Job // Jobs to delete first
-	next    time.Time      // when to reconcile again; zero waits for a change
+	next    time.Time      // time of the next reconcile; zero means after the next change
 }
 
-// decide is a pure function of its arguments.
+// decide returns the next step for a CronJob. The result depends only on the arguments.
 func decide(cronJob *batchv2.CronJob, h history, now time.Time) decision {
 	spec := &cronJob.Spec
 	times, err := schedule.Parse(spec.Schedule.String(), optional(spec.TimeZone))
@@ -245,7 +245,7 @@ func (r *CronJobReconciler) start(ctx context.Context, cronJob *batchv2.CronJob,
 	return nil
 }
 
-// jobOf returns the Job of a run. The name derives from the time of the run, so a run cannot have two Jobs.
+// jobOf returns the Job of a run. Its name is derived from the time of the run, so a run cannot have two Jobs.
 func (r *CronJobReconciler) jobOf(cronJob *batchv2.CronJob, run time.Time) (*batchv1.Job, error) {
 	template := cronJob.Spec.JobTemplate.DeepCopy()
 	job := &batchv1.Job{
@@ -288,7 +288,7 @@ func (r *CronJobReconciler) deleteOld(ctx context.Context, cronJob *batchv2.Cron
 	return errors.Join(errs...)
 }
 
-// maxActive limits the Jobs in the status.
+// maxActive is the maximum number of Jobs in the status.
 const maxActive = 10
 
 // writeStatus writes the status if it changed.
@@ -308,7 +308,8 @@ func (r *CronJobReconciler) writeStatus(ctx context.Context, cronJob *batchv2.Cr
 	if equality.Semantic.DeepEqual(status, &cronJob.Status) {
 		return nil
 	}
-	// Server-side apply: this controller owns only the fields set here. Conditions of other owners do not change.
+	// With server-side apply, this controller owns only the fields that it sets here. The conditions of other owners do
+	// not change.
 	status.Conditions = slices.DeleteFunc(status.Conditions,
 		func(c metav1.Condition) bool { return c.Type != d.ready.Type })
 	desired := &batchv2.CronJob{ObjectMeta: metav1.ObjectMeta{Name: cronJob.Name, Namespace: cronJob.Namespace},

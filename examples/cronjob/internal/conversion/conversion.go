@@ -14,8 +14,8 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package conversion converts between the versions of CronJob. v2 is the hub: the API server stores v2, and the
-// controller and the webhooks use it.
+// Package conversion converts between the versions of CronJob. The hub is v2, which the API server stores, and which
+// the controller and the webhooks use.
 package conversion
 
 import (
@@ -29,10 +29,11 @@ import (
 	batchv2 "github.com/kctrl-dev/kctrl/examples/cronjob/api/v2"
 )
 
-// V1 is the spoke v1.
+// V1 converts the spoke v1.
 var V1 = conversion.NewSpoke(v1FromV2, v1ToV2)
 
-// kept stores the v2 fields that v1 lacks: the exact form of a schedule that can be written in several equivalent ways.
+// kept contains the v2 fields that v1 cannot express. A schedule has several equivalent forms in v2; kept has the exact
+// form.
 type kept struct {
 	Schedule *batchv2.CronSchedule `json:"schedule,omitempty"`
 }
@@ -71,15 +72,15 @@ func v1ToV2(_ context.Context, spoke *batchv1.CronJob, hub *batchv2.CronJob) err
 	if err := conversion.Restore(spoke, &was); err != nil {
 		return err
 	}
-	// A v1 client that changed the schedule did not update the kept form, which is then out of date.
+	// If a v1 client has changed the schedule, the kept form is out of date.
 	if was.Schedule != nil && was.Schedule.String() == spoke.Spec.Schedule {
 		hub.Spec.Schedule = *was.Schedule
 	}
 	return nil
 }
 
-// parse converts a v1 schedule: five fields separated by single spaces become fields, and any other text becomes an
-// expression. So the conversion keeps every text.
+// parse converts a v1 schedule to v2. Five values separated by single spaces become fields, and any other string
+// becomes an expression, so the conversion loses no information.
 func parse(text string) batchv2.CronSchedule {
 	fields := strings.Fields(text)
 	if len(fields) != 5 || strings.Join(fields, " ") != text {

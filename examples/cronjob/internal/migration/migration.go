@@ -14,8 +14,8 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package migration makes the API server store all objects in the current storage version, so that an old version can
-// be removed.
+// Package migration makes the API server store all objects in the current storage version, so that you can remove an
+// old version.
 package migration
 
 import (
@@ -40,22 +40,23 @@ import (
 // +kubebuilder:rbac:groups=apiextensions.k8s.io,resources=customresourcedefinitions/status,resourceNames=cronjobs.batch.example.com,verbs=patch
 // +kubebuilder:rbac:groups=batch.example.com,resources=cronjobs,verbs=list;patch
 
-// SetupWithManager makes m migrate the CronJobs at its start, or when it becomes the leader.
+// SetupWithManager makes m migrate the CronJobs when it starts or, with leader election, when it becomes the leader.
 func SetupWithManager(m controller.Manager) error {
 	return m.Add(&Migration{Client: m.Client(), CRD: "cronjobs.batch.example.com", Logger: m.Logger()})
 }
 
-// Migration writes every object of a kind once. For that it reads and writes only metadata.
+// Migration writes every object of a kind once. It reads and writes only the metadata of the objects.
 type Migration struct {
 	Client client.Client
 	CRD    string // name of the CustomResourceDefinition
 	Logger *slog.Logger
 }
 
-// Name returns the name in logs.
+// Name returns the name of the migration in logs.
 func (m *Migration) Name() string { return "storage-migration" }
 
-// Run migrates, and retries after an error, such as while the API server does not yet trust the conversion webhook.
+// Run runs the migration. After an error, it retries, for example because the API server does not yet trust the
+// conversion webhook.
 func (m *Migration) Run(ctx context.Context) error {
 	for pause := time.Second; ; pause = min(2*pause, time.Minute) {
 		err := m.Migrate(ctx)
@@ -102,7 +103,7 @@ func (m *Migration) Migrate(ctx context.Context) error {
 	return nil
 }
 
-// stored returns the kind of a CRD in its storage version.
+// stored returns the kind of a CRD, with its storage version.
 func stored(crd *unstructured.Unstructured) (gvk schema.GroupVersionKind) {
 	gvk.Group, _, _ = unstructured.NestedString(crd.Object, "spec", "group")
 	gvk.Kind, _, _ = unstructured.NestedString(crd.Object, "spec", "names", "kind")
@@ -118,8 +119,8 @@ func stored(crd *unstructured.Unstructured) (gvk schema.GroupVersionKind) {
 // pageSize is the number of objects per request.
 const pageSize = 500
 
-// writeAll sends an empty patch for each object. The API server stores an object again if its encoding changes.
-// writeAll returns the number of objects.
+// writeAll sends an empty patch for each object, and returns the number of objects. After a patch, the API server
+// stores the object again if its encoding has changed.
 func (m *Migration) writeAll(ctx context.Context, kind schema.GroupVersionKind) (n int, err error) {
 	nothing := client.RawPatch(types.MergePatchType, []byte("{}"))
 	var errs []error

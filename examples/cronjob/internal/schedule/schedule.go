@@ -26,14 +26,14 @@ import (
 	"github.com/robfig/cron/v3"
 )
 
-// Schedule is a series of times. Parse creates it.
+// Schedule is a series of times. [Parse] creates it.
 type Schedule struct {
 	times cron.Schedule
 	zone  *time.Location
 }
 
-// Parse reads a cron schedule. An empty zone is UTC. A schedule that never matches, such as the 30th of February, is an
-// error.
+// Parse parses a cron schedule. An empty zone means UTC. Parse returns an error for a schedule that never matches, such
+// as the 30th of February.
 func Parse(text, zone string) (Schedule, error) {
 	if strings.Contains(text, "TZ=") {
 		return Schedule{}, errors.New("the time zone is a field of its own")
@@ -53,8 +53,8 @@ func Parse(text, zone string) (Schedule, error) {
 	return s, nil
 }
 
-// Zone returns the time zone of a name; the empty name is UTC. It rejects the local zone, which differs between
-// machines.
+// Zone returns the time zone with a name. The empty name means UTC. Zone rejects the local zone, because it differs
+// between machines.
 func Zone(name string) (*time.Location, error) {
 	if strings.EqualFold(name, "Local") {
 		return nil, fmt.Errorf("unknown time zone %s", name)
@@ -62,18 +62,19 @@ func Zone(name string) (*time.Location, error) {
 	return time.LoadLocation(name)
 }
 
-// Next returns the first time after t.
+// Next returns the first scheduled time after t.
 func (s Schedule) Next(t time.Time) time.Time { return s.times.Next(t.In(s.zone)) }
 
-// MaxMissed is the largest number of runs that may be due at once. More runs indicate a wrong clock or a long outage.
-// The user should then set a starting deadline.
+// MaxMissed is the maximum number of runs that may be due at once. More runs indicate a wrong clock or a long outage;
+// in this case, the user should set a starting deadline.
 const MaxMissed = 100
 
-// ErrTooManyMissed is the error of [Schedule.Due] for more than [MaxMissed] times.
+// ErrTooManyMissed is the error that [Schedule.Due] returns if more than [MaxMissed] runs are due.
 var ErrTooManyMissed = fmt.Errorf("more than %d runs are due", MaxMissed)
 
-// Due returns the latest due time and the first time after now. The due time is after since and between earliest and
-// now; it is zero if no run is due. An @every schedule counts from since, the time of the last run.
+// Due returns the latest due time and the first scheduled time after now. The due time is later than since, and between
+// earliest and now. It is zero if no run is due. An @every schedule counts from since, which is the time of the last
+// run.
 func (s Schedule) Due(since, earliest, now time.Time) (due, next time.Time, err error) {
 	next = s.Next(s.skip(since, earliest))
 	for missed := 0; !next.IsZero() && !next.After(now); next = s.Next(next) {
@@ -85,8 +86,8 @@ func (s Schedule) Due(since, earliest, now time.Time) (due, next time.Time, err 
 	return due, next, nil
 }
 
-// skip returns a time after since and before the first due time that is not before earliest, without visiting the times
-// between.
+// skip returns a time after since and before the first due time that is not before earliest. It does not visit the
+// times in between.
 func (s Schedule) skip(since, earliest time.Time) time.Time {
 	if !since.Before(earliest) {
 		return since

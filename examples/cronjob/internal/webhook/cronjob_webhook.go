@@ -15,7 +15,7 @@ limitations under the License.
 */
 
 // Package webhook sets defaults in CronJobs and validates them before the API server stores them. The webhooks handle
-// only v2: the API server converts v1 objects first.
+// only v2, because the API server converts v1 objects first.
 package webhook
 
 import (
@@ -61,8 +61,8 @@ func SetupWithManager(m controller.Manager) error {
 		Complete()
 }
 
-// Default sets the unset fields of a CronJob. A constant default could also be a marker on the type. A default that
-// depends on another field could not, nor could a default in a type of another module.
+// Default sets the unset fields of a CronJob. For a constant default, a marker on the type would be enough. A marker
+// cannot set a default that depends on another field, or a default in a type of another module.
 func Default(_ context.Context, cronJob *batchv2.CronJob) error {
 	spec := &cronJob.Spec
 	spec.ConcurrencyPolicy = cmp.Or(spec.ConcurrencyPolicy, batchv2.AllowConcurrent)
@@ -70,18 +70,18 @@ func Default(_ context.Context, cronJob *batchv2.CronJob) error {
 	spec.SuccessfulJobsHistoryLimit = cmp.Or(spec.SuccessfulJobsHistoryLimit, new(int32(3)))
 	spec.FailedJobsHistoryLimit = cmp.Or(spec.FailedJobsHistoryLimit, new(int32(1)))
 	pod := &spec.JobTemplate.Spec.Template.Spec
-	// the default of pods is invalid in a Job
+	// a Job does not allow the default restart policy of pods
 	pod.RestartPolicy = cmp.Or(pod.RestartPolicy, corev1.RestartPolicyOnFailure)
 	return nil
 }
 
-// ValidateCreate rejects a CronJob that cannot work.
+// ValidateCreate rejects an invalid CronJob.
 func ValidateCreate(_ context.Context, cronJob *batchv2.CronJob) (admission.Warnings, error) {
 	return validate(cronJob)
 }
 
-// ValidateUpdate accepts a spec that is unchanged except for defaults. So labels, finalizers and the stored version can
-// change on a CronJob that is older than a rule.
+// ValidateUpdate validates the spec only if the update changes more than defaults. Therefore the labels, the finalizers
+// and the stored version of a CronJob that is older than a rule can still change.
 func ValidateUpdate(ctx context.Context, oldCronJob, cronJob *batchv2.CronJob) (admission.Warnings, error) {
 	if err := Default(ctx, oldCronJob); err != nil {
 		return nil, err
@@ -92,7 +92,7 @@ func ValidateUpdate(ctx context.Context, oldCronJob, cronJob *batchv2.CronJob) (
 	return validate(cronJob)
 }
 
-// maxName leaves room for the time at the end of Job names: the name of a Job is also a label of its pods.
+// maxName is the maximum length of a CronJob's name. The names of its Jobs end in a time, and are also labels of pods.
 const maxName = 63 - len("-1893456000")
 
 // validate checks the rules that the schema of the CRD cannot express.
@@ -110,7 +110,7 @@ func validate(cronJob *batchv2.CronJob) (admission.Warnings, error) {
 		errs = append(errs, field.Invalid(spec.Child("timeZone"), zone, err.Error()))
 		zone = ""
 	}
-	// v1 has the same path, so the error also suits users of v1.
+	// v1 has the same path, so the error is also correct for users of v1.
 	text := cronJob.Spec.Schedule.String()
 	if _, err := schedule.Parse(text, zone); err != nil {
 		errs = append(errs, field.Invalid(spec.Child("schedule"), text, err.Error()))
@@ -122,7 +122,7 @@ func validate(cronJob *batchv2.CronJob) (admission.Warnings, error) {
 	return warnings(cronJob), errs.ToAggregate()
 }
 
-// warnings returns warnings about valid settings that are seldom intended.
+// warnings returns warnings about settings that are valid but rarely intended.
 func warnings(cronJob *batchv2.CronJob) admission.Warnings {
 	if deadline := cronJob.Spec.StartingDeadlineSeconds; deadline != nil && *deadline < 10 {
 		return admission.Warnings{fmt.Sprintf("spec.startingDeadlineSeconds: a run that is late by more than %d s is "+
