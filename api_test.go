@@ -20,7 +20,8 @@ const apiIntro = `# The stable API of the runtime: every exported identifier, on
 
 `
 
-// unstable are packages of the runtime, and those below them, whose API may still change.
+// unstable lists the packages of the runtime whose API may still change, with the reason. Packages below them are
+// unstable as well.
 var unstable = map[string]string{
 	"compat":           "names of other libraries, for migrated code",
 	"registry":         "few programs run many controllers with flags for each",
@@ -124,8 +125,8 @@ func structs(decls []ast.Decl) map[string]*ast.StructType {
 	return forms
 }
 
-// promoted returns a line for each exported method and field that the struct of that name has of embedded types which
-// are unexported, or aliases of types of internal packages.
+// promoted returns a line for each exported method and field that the named struct promotes from an embedded type. The
+// embedded type is unexported, or an alias of a type in an internal package.
 func promoted(decls []ast.Decl, internal map[string][]ast.Decl, name string, form *ast.StructType) (lines []string) {
 	for _, field := range form.Fields.List {
 		of, from := receiverName(field.Type), decls
@@ -161,7 +162,8 @@ func promoted(decls []ast.Decl, internal map[string][]ast.Decl, name string, for
 	return lines
 }
 
-// aliasOf returns the type of another package, possibly generic, that a name of decls is an alias of.
+// aliasOf returns the package and the name of the type that an alias in decls refers to. The type is in another package
+// and may be generic.
 func aliasOf(decls []ast.Decl, name string) (pkg, of string) {
 	for _, decl := range decls {
 		types, _ := decl.(*ast.GenDecl)
@@ -185,7 +187,7 @@ func aliasOf(decls []ast.Decl, name string) (pkg, of string) {
 	return "", ""
 }
 
-// exported returns a line for each identifier that decl exports, fields and methods of interfaces too.
+// exported returns a line for each identifier that decl exports, including struct fields and interface methods.
 func exported(decl ast.Decl) []string {
 	switch decl := decl.(type) {
 	case *ast.FuncDecl:
@@ -226,7 +228,7 @@ func exportedBy(tok token.Token, spec ast.Spec) (lines []string) {
 	return lines
 }
 
-// exportedType returns a line for the type, and one for each exported field or method of an interface.
+// exportedType returns a line for the type, and one for each exported struct field or interface method.
 func exportedType(spec *ast.TypeSpec) []string {
 	head := "type " + spec.Name.Name
 	if spec.TypeParams != nil {
@@ -258,7 +260,7 @@ func exportedType(spec *ast.TypeSpec) []string {
 	return lines
 }
 
-// receiverName is the name of the type that expr names, without its package, pointer and type arguments.
+// receiverName returns the name of the type in a receiver expression, without its package, pointer and type arguments.
 func receiverName(expr ast.Expr) string {
 	switch expr := expr.(type) {
 	case *ast.Ident:

@@ -126,7 +126,7 @@ var importRules = []importRule{
 	{
 		in:     []string{"."},
 		forbid: under("text/template", "html/template"),
-		except: []string{"internal/templates", "internal/simulate"}, // the latter has a page for browsers
+		except: []string{"internal/templates", "internal/simulate"}, // internal/simulate renders a page for browsers
 		tests:  true,
 		reason: "one package renders files, from templates that look like their output",
 	},
@@ -179,11 +179,11 @@ func runtimeMayImport(imported string) bool {
 	)(imported)
 }
 
-// serverMayImport reports whether the API server in memory may import a package.
+// serverMayImport reports whether the in-memory API server may import a package.
 func serverMayImport(imported string) bool {
 	return under(
 		module+"/testserver/apiserver",
-		"k8s.io/api", // the groups that it serves
+		"k8s.io/api", // the API groups that it serves
 		"github.com/google/cel-go",
 		"github.com/google/gnostic-models",
 		"google.golang.org/protobuf/proto",
@@ -191,11 +191,11 @@ func serverMayImport(imported string) bool {
 		"k8s.io/apiextensions-apiserver/pkg",
 		"k8s.io/apiserver/pkg",
 		"k8s.io/client-go/util/jsonpath",
-		// writes of built-in kinds; TestTheTestServerLinksNoClientOfEtcd bounds their dependencies
+		// implements writes of built-in kinds; TestTheTestServerLinksNoClientOfEtcd bounds its dependencies
 		"k8s.io/kubernetes/pkg",
 		"k8s.io/kubernetes/plugin/pkg/auth/authorizer/rbac", // upstream decides what roles allow
 		"k8s.io/kube-openapi/pkg",
-		// the documents of OpenAPI in protobuf, which kube-openapi has too
+		// encode OpenAPI documents in protobuf; kube-openapi imports both packages
 		"github.com/google/gnostic-models", "google.golang.org/protobuf/proto",
 		"sigs.k8s.io/structured-merge-diff/v6",
 	)(imported)
@@ -262,7 +262,7 @@ func TestRuntimeAndTestServerImportOnlyLowerLayers(t *testing.T) {
 	}
 }
 
-// TestFirstWebhookAddsAtMost30Packages counts the packages that are compiled into an operator for its first webhook.
+// TestFirstWebhookAddsAtMost30Packages limits the number of packages that the first webhook adds to an operator.
 func TestFirstWebhookAddsAtMost30Packages(t *testing.T) {
 	operator := []string{module + "/runtime/manager", module + "/runtime/controller"}
 	without := compiledInto(t, operator...)
@@ -274,10 +274,10 @@ func TestFirstWebhookAddsAtMost30Packages(t *testing.T) {
 	}
 }
 
-// TestUsersOfTheCacheDoNotCompileInformers looks for the code of informers in packages that only use a cache, or a
-// graph of owners. The compiler generates the code of a generic type again in each package that imports, directly or
-// not, a type with a field of it. That would be most of the code compiled for a controller and for each package of its
-// tests: see runtime/cache/stored.go.
+// TestUsersOfTheCacheDoNotCompileInformers checks that packages that use only a cache or an owner graph contain no
+// compiled informer code. The compiler generates the code of a generic type again in each package that imports,
+// directly or indirectly, a type with a field of that generic type. The informers would be most of the code compiled
+// for a controller and for each package of its tests: see runtime/cache/stored.go.
 func TestUsersOfTheCacheDoNotCompileInformers(t *testing.T) {
 	list := []string{"list", "-export", "-f", "{{.Export}} {{.ImportPath}}"}
 	for _, pkg := range []string{"source", "controller", "manager", "testenv"} {
@@ -307,7 +307,7 @@ func TestUsersOfTheCacheDoNotCompileInformers(t *testing.T) {
 	}
 }
 
-// compiledInto returns the import paths of packages and of all that they import.
+// compiledInto returns the import paths of packages and of all their dependencies.
 func compiledInto(t *testing.T, packages ...string) []string {
 	t.Helper()
 	return strings.Fields(goCommand(t, append([]string{"list", "-deps"}, packages...)...))
@@ -326,7 +326,8 @@ func goCommand(t *testing.T, args ...string) string {
 	return string(out)
 }
 
-// TestTheTestServerLinksNoClientOfEtcd searches for the largest dependencies of k8s.io/kubernetes.
+// TestTheTestServerLinksNoClientOfEtcd checks that the test server does not link the largest dependencies of
+// k8s.io/kubernetes.
 func TestTheTestServerLinksNoClientOfEtcd(t *testing.T) {
 	linked := compiledInto(t, module+"/testserver/program")
 	for _, dear := range []string{"go.etcd.io/etcd/client/v3", "k8s.io/client-go/kubernetes",
@@ -340,7 +341,8 @@ func TestTheTestServerLinksNoClientOfEtcd(t *testing.T) {
 	}
 }
 
-// internalLayer is a package of internal/, with its permitted imports of kctrl and its purpose, which explains them.
+// internalLayer describes a package of internal/: the kctrl packages that it may import, and its purpose, which
+// explains the imports.
 type internalLayer struct {
 	name    string
 	imports string // separated by spaces
@@ -550,7 +552,7 @@ func TestInternalImportsOnlyLowerLayers(t *testing.T) {
 	}
 }
 
-// TestOnlyTestsKnowTestPackages checks that released code does not import packages for tests.
+// TestOnlyTestsKnowTestPackages checks that released code does not import packages that exist for tests.
 func TestOnlyTestsKnowTestPackages(t *testing.T) {
 	for _, src := range sources(t) {
 		for _, spec := range src.file.Imports {
@@ -573,7 +575,7 @@ func TestOnlyMainTouchesTheProcess(t *testing.T) {
 		base := path.Base(src.path)
 		if src.test || base == "main.go" || base == "streams.go" || in(src,
 			[]string{"internal/testing", "compat", "testserver/simulator/program"}) {
-			continue // packages for tests have main functions of tests; compat/ has functions that end a program
+			continue // test packages contain main functions for tests; functions in compat/ end the program
 		}
 		std := map[string]bool{}
 		for _, spec := range src.file.Imports {

@@ -24,7 +24,7 @@ const (
 //	arrow FROM TO TEXT          an arrow with a label
 //	dashed FROM TO TEXT         a dashed one
 //
-// An arrow between boxes that are in no common row or column goes along the row of the first.
+// An arrow between boxes in different rows and columns follows the row of the first box.
 type diagram struct {
 	title         string
 	boxes         map[string]diagramBox

@@ -1,5 +1,5 @@
-// Package kctrl carries the sources that the kctrl command copies or compiles: the runtime, the test server, the module
-// versions that both were tested with, and the module with controller-runtime's API.
+// Package kctrl embeds the sources that the kctrl command copies or compiles: the runtime, the test server, the module
+// versions with which both were tested, and the module with controller-runtime's API.
 package kctrl
 
 import (
@@ -14,13 +14,13 @@ import (
 //go:embed go.mod go.sum LICENSE runtime testserver
 var Source embed.FS
 
-// The go command embeds no files of other modules, so that the sources of compat/controller-runtime are in an archive.
-// TestControllerRuntimeIsEmbedded compares both, and writes the archive with -update.
+// The go command does not embed files of other modules, so the sources of compat/controller-runtime are in an archive.
+// TestControllerRuntimeIsEmbedded compares the archive with the sources, and writes it with -update.
 //
 //go:embed compat/controller-runtime.zip
 var controllerRuntime []byte
 
-// The oldest and the newest release of controller-runtime whose API the module has.
+// The oldest and the newest release of controller-runtime whose API the embedded module provides.
 const (
 	OldestControllerRuntime = "v0.23"
 	NewestControllerRuntime = "v0.25"

@@ -23,7 +23,7 @@ import (
 
 const (
 	guide = "docs/guide"
-	// leastQuestions is how many questions how-do-i.md answers.
+	// leastQuestions is the minimum number of questions that how-do-i.md answers.
 	leastQuestions = 50
 )
 
@@ -62,8 +62,8 @@ func blocks(page, text string) []block {
 	return all
 }
 
-// TestGuideCompiles compiles the Go blocks of each page of the guide as one package. A block has declarations without
-// imports; the name of an imported package is resolved by guideImports.
+// TestGuideCompiles compiles the Go blocks of each page of the guide as one package. A block contains declarations
+// without imports; guideImports resolves the names of imported packages.
 func TestGuideCompiles(t *testing.T) {
 	overlay := struct{ Replace map[string]string }{map[string]string{}}
 	dir, root := t.TempDir(), absolute(t, ".")
@@ -106,7 +106,7 @@ func TestGuideCompiles(t *testing.T) {
 	}
 }
 
-// guidePrelude declares the reconciler for pages that use it and show something else.
+// guidePrelude declares the reconciler for pages that use it but show other code.
 const guidePrelude = `package page
 
 import (
@@ -124,12 +124,14 @@ type GuestbookReconciler struct {
 
 type methods struct{}
 
-func (methods) Reconcile(context.Context, reconcile.Request) (reconcile.Result, error) { return reconcile.Result{}, nil }
+func (methods) Reconcile(context.Context, reconcile.Request) (reconcile.Result, error) {
+	return reconcile.Result{}, nil
+}
 
 func (methods) SetupWithManager(controller.Manager) error { return nil }
 `
 
-// guideImports are the packages that the code of the guide uses, by name.
+// guideImports are the packages that the guide's code uses, by name.
 var guideImports = map[string]string{
 	"apierrors": "k8s.io/apimachinery/pkg/api/errors", "appsv1": "k8s.io/api/apps/v1", "corev1": "k8s.io/api/core/v1",
 	"field": "k8s.io/apimachinery/pkg/util/validation/field", "labels": "k8s.io/apimachinery/pkg/labels",
@@ -211,16 +213,16 @@ func write(t *testing.T, name, text string) {
 	}
 }
 
-// named is a kind of name in the guide, and how to look one up.
+// named describes one kind of name in the guide, and how to look up such a name.
 type named struct {
 	what   string
 	match  *regexp.Regexp // its first group is the name
 	exists func(name string) bool
-	least  int // how many names the guide has at least
+	least  int // the minimum number of names in the guide
 }
 
-// TestGuideNamesExist looks up every command, flag, marker, metric, alert, Make target, environment variable and Go
-// name in the guide.
+// TestGuideNamesExist checks that every command, flag, marker, metric, alert, Make target, environment variable and Go
+// name in the guide exists.
 func TestGuideNamesExist(t *testing.T) {
 	commands, flags := guideCommands(t), guideFlags(t)
 	markers := match(read(t, "docs/markers.md"), "(?m)^### `(.*)`")
@@ -293,7 +295,7 @@ func TestGuideCommandsHaveTheirFlags(t *testing.T) {
 	}
 }
 
-// elsewhere are names of other programs, and of the flags of a placeholder.
+// elsewhere are names that belong to other programs, and names of flags in placeholders.
 var elsewhere = map[string]bool{
 	// git, kubectl, helm
 	"--all": true, "--message": true, "--server-side": true, "--namespace": true, "--create-namespace": true,
@@ -467,7 +469,7 @@ var (
 	notSlug = regexp.MustCompile(`[^\p{L}\p{N} _-]`)
 )
 
-// TestLinksResolve follows the links of all pages, anchors included.
+// TestLinksResolve checks that the targets of all links in pages exist, including anchors.
 func TestLinksResolve(t *testing.T) {
 	for _, page := range pageNames(t) {
 		text := read(t, page)
@@ -490,7 +492,7 @@ func TestLinksResolve(t *testing.T) {
 	}
 }
 
-// anchors returns what links to the headings of a page end in.
+// anchors returns the anchors of the headings of a page.
 func anchors(text string) map[string]bool {
 	all := map[string]bool{}
 	for _, found := range heading.FindAllStringSubmatch(fence.ReplaceAllString(text, ""), -1) {
@@ -499,8 +501,8 @@ func anchors(text string) map[string]bool {
 	return all
 }
 
-// TestQuestionsHaveShortAnswers checks how-do-i.md: each question has two sentences or three, a link into the guide,
-// and a row of docs/research-questions.md.
+// TestQuestionsHaveShortAnswers checks how-do-i.md: each answer has two or three sentences, a link into the guide, and
+// a row in docs/research-questions.md.
 func TestQuestionsHaveShortAnswers(t *testing.T) {
 	_, text, _ := strings.Cut(read(t, guide+"/how-do-i.md"), "\n### ")
 	asked := match(read(t, "docs/research-questions.md"), `(?m)^- (… .*?\?) \[`)
@@ -527,7 +529,7 @@ func TestQuestionsHaveShortAnswers(t *testing.T) {
 	}
 }
 
-// notTyped are the commands of the guide that no script types, by a prefix, with the reason.
+// notTyped are prefixes of the guide's commands that no script runs, with the reason.
 var notTyped = []struct{ command, reason string }{
 	{"$ kctrl manifests", "the script guide_chapters compares its error"},
 	{"git tag", "it publishes a module"},
@@ -542,7 +544,7 @@ var notTyped = []struct{ command, reason string }{
 	{"kctrl manifests --watch", "it ends with an interrupt; the script watch runs it"},
 }
 
-// TestGuideCommandsRun checks that a script types each command of the guide, or that notTyped has a reason.
+// TestGuideCommandsRun checks that a script runs each command of the guide, or that notTyped gives a reason.
 func TestGuideCommandsRun(t *testing.T) {
 	typed := map[string][]*regexp.Regexp{} // by page
 	scripts, err := filepath.Glob("testdata/script/*.txtar")

@@ -12,10 +12,10 @@ import (
 	"golang.org/x/mod/zip"
 )
 
-// installed is the version of kctrl that the tests below publish to themselves.
+// installed is the version of kctrl that the tests below publish to their own module proxy.
 var installed = modules.Version{Path: "github.com/kctrl-dev/kctrl", Version: "v0.0.1"}
 
-// publish writes the module into a directory that is a module proxy, and returns the URL of the proxy.
+// publish writes the module to a directory that serves as a module proxy, and returns the proxy's URL.
 func publish(t *testing.T) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "github.com", "kctrl-dev", "kctrl", "@v")
@@ -45,7 +45,7 @@ func publish(t *testing.T) string {
 	return "file://" + strings.TrimSuffix(filepath.ToSlash(dir), "/github.com/kctrl-dev/kctrl/@v")
 }
 
-// TestModuleHasNoReplaceLines guards `go install ...@version`, which refuses a module with replace or exclude lines.
+// TestModuleHasNoReplaceLines guards `go install ...@version`, which rejects a module with replace or exclude lines.
 func TestModuleHasNoReplaceLines(t *testing.T) {
 	text, err := os.ReadFile("go.mod")
 	if err != nil {
@@ -78,7 +78,7 @@ func TestGoInstall(t *testing.T) {
 	if err != nil || !strings.HasPrefix(string(out), "kctrl "+installed.Version+" ") {
 		t.Errorf("kctrl version prints %q (%v), want version %s", out, err, installed.Version)
 	}
-	// The installed command carries the runtime, which a go.mod below it would keep out of the module.
+	// The installed command contains the runtime, which would not be part of the module if it had its own go.mod.
 	project := t.TempDir()
 	init := exec.Command(filepath.Join(bin, "kctrl"), "init", "--runtime", "bundled", "--domain", "example.com", "--repo",
 		"example.com/installed")

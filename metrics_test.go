@@ -23,7 +23,8 @@ var metricKinds = map[string]string{
 	"Counter": "counter", "CounterFunc": "counter", "Gauge": "gauge", "GaugeFunc": "gauge", "Histogram": "histogram",
 }
 
-// metricGroups are the sections of docs/metrics.md, by the beginning of the names. The last one has all others.
+// metricGroups are the sections of docs/metrics.md, selected by the prefix of a metric's name. The last section
+// contains all other metrics.
 var metricGroups = []struct{ title, prefixes string }{
 	{"Controllers",
 		"controller_runtime_reconcile|controller_runtime_terminal|controller_runtime_active|controller_runtime_max|" +

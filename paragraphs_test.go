@@ -15,14 +15,14 @@ var (
 	paragraphSeed  = flag.Uint64("seed", 1, "seed of the paragraphs that TestDrawsParagraphs logs")
 )
 
-// paragraph is a text of one thought: of a page, of the help, or a comment.
+// paragraph is one paragraph of a page, of the help, or of a comment.
 type paragraph struct{ at, text string }
 
 // notProse matches the beginnings of headings, tables, pictures, code and directives.
 var notProse = regexp.MustCompile("^(#|\\||!\\[|<!--|    |\t|go:|Code generated|Output:)")
 
 // TestDrawsParagraphs draws random paragraphs, to compare them with paragraphs of other projects. Pages, help and
-// comments have equal shares. Equal seeds draw the same paragraphs.
+// comments have equal shares. A seed always draws the same paragraphs.
 func TestDrawsParagraphs(t *testing.T) {
 	drawn := drawParagraphs(t, *paragraphCount, *paragraphSeed)
 	if len(drawn) != *paragraphCount || !slices.Equal(drawn, drawParagraphs(t, *paragraphCount, *paragraphSeed)) {

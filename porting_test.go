@@ -19,11 +19,11 @@ const (
 	portingEnd   = "<!-- The end of what is written. -->\n"
 )
 
-// portingFiles are the tables of the document, each of which is a file of bench/porting/before.
+// portingFiles are the files of bench/porting/before, each of which is a table of the document.
 var portingFiles = []string{"types.go", "manager.go", "controllers.go", "reconcilers.go", "webhooks.go", "fakes.go"}
 
 // TestPortingTable compares the tables of docs/from-controller-runtime.md with the code in bench/porting, which make
-// test-porting compiles. Rows whose columns are the same are omitted. With -update it writes them.
+// test-porting compiles. Rows with two equal columns are omitted. With -update it writes the tables.
 func TestPortingTable(t *testing.T) {
 	text, err := os.ReadFile(portingDoc)
 	if err != nil {
@@ -46,7 +46,7 @@ func TestPortingTable(t *testing.T) {
 	}
 }
 
-// TestPortingNamesEveryImport checks that the import map has each package that the code in bench/porting imports.
+// TestPortingNamesEveryImport checks that the import map contains each package that the code in bench/porting imports.
 func TestPortingNamesEveryImport(t *testing.T) {
 	text, err := os.ReadFile(portingDoc)
 	if err != nil {
@@ -81,7 +81,7 @@ func short(side, path string) string {
 	return strings.TrimPrefix("controller-runtime"+path, "controller-runtime/")
 }
 
-// column is one side of the tables: the code of each name, its subject, and the names in order.
+// column is one side of the tables: the code and the subject of each name, and the names in order.
 type column struct {
 	code, about map[string]string
 	names       []string

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// recordedPages are the pages with a table that testdata/results/<name>.tsv has. The commands that measure take hours,
-// so their results are recorded there.
+// recordedPages are the pages with a table of the results in testdata/results/<name>.tsv. The commands that measure
+// them take hours, so the results are recorded there.
 var recordedPages = []string{"corpus", "drop-in"}
 
 // TestRecordedTables compares the tables of recorded results in docs/ with testdata/results. With -update it writes
@@ -36,8 +36,8 @@ func TestRecordedTables(t *testing.T) {
 
 var number = regexp.MustCompile(`^\d+(\.\d+)?$`)
 
-// recordedTable formats tab-separated values, with a row of sums. The first line has the titles; a column whose title
-// is in parentheses is not shown.
+// recordedTable formats tab-separated values, and adds a row of sums. The first line contains the titles. A column
+// whose title is in parentheses is not shown.
 func recordedTable(tsv string) string {
 	var out strings.Builder
 	lines := strings.Split(strings.TrimSuffix(tsv, "\n"), "\n")

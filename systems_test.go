@@ -16,13 +16,15 @@ import (
 	"golang.org/x/tools/go/packages"
 )
 
-// systemPackages declare other names on other systems, or the types that these are used with.
+// systemPackages are packages that declare different names on different systems, or types that are used with these
+// names.
 var systemPackages = []string{"syscall", "os", "os/signal", "io/fs", "golang.org/x/sys/unix",
 	"golang.org/x/sys/windows"}
 
-// TestNamesExistOnOtherSystems checks the packages that use the system as Linux compiles them, and as another system
-// does: there, names of the package itself and of system packages may be missing. All other imports are unknown, which
-// leaves seconds of work, and the same mistakes on all systems. make vet-systems checks all types.
+// TestNamesExistOnOtherSystems type-checks the packages that use the system, as Linux compiles them and as another
+// system does. On the other system, names of the package itself and of system packages may be missing. All other
+// imports are unknown, so the test takes only seconds, and unknown imports cause the same errors on all systems. make
+// vet-systems checks all types.
 func TestNamesExistOnOtherSystems(t *testing.T) {
 	here := newSystemChecker(t, "linux").checkModule(t)
 	for _, system := range []string{"windows", "darwin"} {
@@ -36,7 +38,7 @@ func TestNamesExistOnOtherSystems(t *testing.T) {
 	}
 }
 
-// TestNamesOfOneSystemAreFound tests the check on code that it must reject.
+// TestNamesOfOneSystemAreFound runs the check on code that it must reject.
 func TestNamesOfOneSystemAreFound(t *testing.T) {
 	c := newSystemChecker(t, "windows")
 	for text, want := range map[string]string{
@@ -69,7 +71,8 @@ func newSystemChecker(t *testing.T, system string) *systemChecker {
 	c.context.GOOS, c.context.CgoEnabled = system, false
 	loaded, err := packages.Load(&packages.Config{
 		Context: t.Context(), Env: append(os.Environ(), "GOOS="+system, "CGO_ENABLED=0"), ParseFile: parseDeclarations,
-		Mode: packages.NeedName | packages.NeedFiles | packages.NeedCompiledGoFiles | packages.NeedImports | packages.NeedDeps | packages.NeedTypes | packages.NeedSyntax,
+		Mode: packages.NeedName | packages.NeedFiles | packages.NeedCompiledGoFiles | packages.NeedImports |
+			packages.NeedDeps | packages.NeedTypes | packages.NeedSyntax,
 	}, systemPackages...)
 	if err != nil {
 		t.Fatal(err)
@@ -116,7 +119,7 @@ func (c *systemChecker) parse(t *testing.T, directory string) []*ast.File {
 	return files
 }
 
-// checkModule returns the mistakes in all packages of this module that use the system, with their positions.
+// checkModule returns the errors in all packages of this module that use the system, with their positions.
 func (c *systemChecker) checkModule(t *testing.T) map[string]bool {
 	t.Helper()
 	found, checked := map[string]bool{}, 0
@@ -136,7 +139,7 @@ func (c *systemChecker) checkModule(t *testing.T) map[string]bool {
 	return found
 }
 
-// check returns the mistakes in the files of a package and of its external tests.
+// check returns the errors in the files of a package and of its external tests.
 func (c *systemChecker) check(files []*ast.File) []string {
 	var found []string
 	config := types.Config{Importer: c, Error: func(err error) {
@@ -165,7 +168,7 @@ func (c *systemChecker) Import(path string) (*types.Package, error) {
 	return nil, errUnknown
 }
 
-// usesSystem reports whether a file is for some systems alone, or names what only some have.
+// usesSystem reports whether a file is for some systems only, or uses names that only some systems have.
 func usesSystem(file *ast.File) bool {
 	for _, comment := range file.Comments {
 		if comment.Pos() < file.Package && strings.HasPrefix(comment.List[0].Text, "//go:build") {

@@ -11,12 +11,13 @@ import (
 )
 
 const (
-	// mostFunctions limits how many functions of the runtime run between the bytes of an event and the reconciler,
-	// without the functions that pack and unpack the object.
+	// mostFunctions is the maximum number of the runtime's functions that run from the arrival of an event's bytes to the
+	// call of the reconciler. Functions that pack and unpack the object are not included.
 	mostFunctions = 160
-	// mostPacking limits how many functions pack the object for the store and unpack it for the handlers.
+	// mostPacking is the maximum number of functions that pack the object for the store and unpack it for the handlers.
 	mostPacking = 32
-	// mostGoroutines limits how many goroutines pass the event on. docs/ARCHITECTURE.md describes each of them.
+	// mostGoroutines is the maximum number of goroutines that pass the event on. docs/ARCHITECTURE.md describes each of
+	// them.
 	mostGoroutines = 4
 )
 

@@ -18,10 +18,10 @@ import (
 	"unicode/utf8"
 )
 
-// wording is an expression that pages, comments and messages avoid, and what to write instead.
+// wording is an expression that pages, comments and messages avoid, and its replacement.
 type wording struct{ pattern, instead string }
 
-// banned are expressions that are grammatical, but that readers of other projects do not expect.
+// banned are expressions that are grammatical, but that readers do not expect in technical English.
 var banned = []wording{
 	{`\b(nobody|somebody|everybody|anybody)\b`, "the actor: the caller, the user, the server"},
 	{`\bwhoever\b`, "the noun: callers, users"},
@@ -82,15 +82,15 @@ const (
 const (
 	goColumns = 120
 	pageWidth = 160
-	// exceptionsFile has how many findings of a check a directory or page may have. -update lowers the numbers. For a
-	// merge of branches that started before this test, WORDING=raise raises them too.
+	// exceptionsFile lists how many findings of a check a directory or page may have. -update lowers the numbers. For a
+	// merge of branches that started before this test, WORDING=raise also raises them.
 	exceptionsFile = "testdata/wording.txt"
 )
 
-// finding is a place that a check rejects.
+// finding is a position that a check rejects.
 type finding struct{ at, text string }
 
-// findings are places by "path check", where a path is a directory of Go code or a page.
+// findings are rejected positions by "path check", where a path is a directory of Go code or a page.
 type findings map[string][]finding
 
 func (f findings) add(path, check, at, text string) {
@@ -98,8 +98,9 @@ func (f findings) add(path, check, at, text string) {
 	f[key] = append(f[key], finding{at, text})
 }
 
-// TestWording checks the English of pages, of comments, and of texts of Go code that is not a test, and the length of
-// lines. testdata/wording.txt lists the exceptions, each with a reason; their numbers may only become smaller.
+// TestWording checks the English of pages, of comments, and of strings in Go code other than tests. It also checks the
+// length of lines. testdata/wording.txt lists the exceptions, each with a reason. The numbers of exceptions may only
+// decrease.
 func TestWording(t *testing.T) {
 	found := findings{}
 	for _, page := range pageNames(t) {
@@ -146,7 +147,7 @@ func pageNames(t *testing.T) []string {
 	return names
 }
 
-// checkPage checks the prose of a page, without code, links' targets and the width of tables. The help in docs/cli is
+// checkPage checks the prose of a page, without code, link targets and the width of tables. The help in docs/cli is
 // wrapped for terminals.
 func checkPage(t *testing.T, found findings, page string) {
 	inCode := false

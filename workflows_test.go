@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// workflow is the part of a workflow of GitHub Actions that the rules here concern.
+// workflow contains the parts of a GitHub Actions workflow that these tests check.
 type workflow struct {
 	Permissions *map[string]string `json:"permissions"`
 	Jobs        map[string]struct {
@@ -45,15 +45,15 @@ var otherActions = []string{
 	"actions/attest@59d89421af93a897026c735860bf21b6eb4f7b26",
 }
 
-// permissions are the permissions of jobs that do more than read the repository.
+// permissions are the permissions of jobs that do not only read the repository.
 var permissions = map[string]map[string]string{
 	"codeql.yml/analyze": {"contents": "read", "security-events": "write"}, // to report findings
 	// to draft a release and sign its provenance
 	"release.yml/release": {"contents": "write", "id-token": "write", "attestations": "write"},
 }
 
-// TestWorkflowsUsePinnedActionsAndFewPermissions allows the actions of scaffolded projects and a few more, all pinned
-// by commit, and jobs that read the repository.
+// TestWorkflowsUsePinnedActionsAndFewPermissions accepts the actions of scaffolded projects and otherActions, if they
+// are pinned by commit. Jobs may only read the repository, except those in permissions.
 func TestWorkflowsUsePinnedActionsAndFewPermissions(t *testing.T) {
 	template, err := os.ReadFile("internal/templates/files/project/.github/workflows/test.yml.tmpl")
 	if err != nil {
