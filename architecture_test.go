@@ -361,7 +361,7 @@ var internalLayers = []internalLayer{
 	{"kubectl", "diagnostic regular kustomize", "sends requests to any API server"},
 	{"controlplane", "diagnostic", "starts API servers"},
 	{"gocommand", "", "runs the go command in any directory"},
-	{"simulate", "diagnostic gocommand kubectl controlplane",
+	{"simulate", "diagnostic gocommand kubectl controlplane transaction",
 		"compiles and runs a project's program without changing the project"},
 	{"demo", "kubectl", "an ordinary program on the public API of the runtime"},
 	{"testsuite", "", "a program that runs tests, in any package"},

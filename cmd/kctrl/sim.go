@@ -114,7 +114,7 @@ func newSimCommand(s *streams) *cobra.Command {
 	o := simOptions{simFlags: simFlags{output: outputText, name: "sim"}}
 	cmd := &cobra.Command{
 		Use:   "sim [flags] [-- ARGUMENT...]",
-		Short: "Test the operator against crashes, stale reads and conflicts",
+		Short: "Simulate the operator with injected faults",
 		Long: `Run the whole operator against planned faults, in virtual time, on an in-memory API server. The
 command needs no test code: config/samples contains the desired state, and config/default contains
 the CRDs and the role. If the operator needs other objects before it starts, such as CRDs of other
@@ -134,10 +134,12 @@ also satisfy further rules that hold for every operator. The project's package i
 rules; see sim.Always and sim.Eventually in package runtime/sim.
 
 The exit code is 1 if a plan fails. The output shows the requests around the fault, and the name of a
-file with the plan, which --replay runs again.`,
+file with the plan, which --replay runs again. With --debug, the plan runs in the debugger dlv: set a
+breakpoint, such as break (*GuestbookReconciler).Reconcile, and continue.`,
 		Example: `  kctrl sim
   kctrl sim --only crash,stale --budget 30s
-  kctrl sim --replay bin/sim/1.yaml`,
+  kctrl sim --replay bin/sim/1.yaml
+  kctrl sim --replay bin/sim/1.yaml --debug`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if cmd.ArgsLenAtDash() == 0 {
 				return nil
@@ -154,6 +156,7 @@ file with the plan, which --replay runs again.`,
 	flags := cmd.Flags()
 	flags.Uint64Var(&o.Seed, "seed", 1, "seed that determines the order of requests and events")
 	flags.StringVar(&o.Main, "main", "", "`package` of the program, such as ./cmd (default the only one with a manager)")
+	flags.BoolVar(&o.Debug, "debug", false, "with --replay, run the plan in the debugger dlv")
 	o.addTo(flags, &o.Options)
 	return cmd
 }
@@ -169,9 +172,12 @@ func runSim(ctx context.Context, s *streams, o simOptions) error {
 	if err != nil {
 		return err
 	}
+	if o.Debug && o.replay == "" {
+		return usageError("--debug requires --replay, because a debugger runs a single plan")
+	}
 	progress := progress(s)
 	report, err := simulate.Run(ctx, dir, o.SimOptions, progress.Step, plansProgress(progress))
-	if err != nil {
+	if err != nil || report == nil {
 		return err
 	}
 	return o.print(s, dir, report)

@@ -3,8 +3,6 @@ package simulate
 import (
 	"cmp"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -55,8 +53,8 @@ func init() { program.SetRules(rules.Rules()) }
 `
 
 // build compiles the project's program with the module in source, and returns the path of the executable. work is the
-// project's directory in the cache.
-func (p *project) build(ctx context.Context, source, work string) (string, error) {
+// project's directory in the cache. For a debugger, the compiler does not optimize the project's packages.
+func (p *project) build(ctx context.Context, source, work string, debug bool) (string, error) {
 	mod, sum, err := p.modules(source)
 	if err != nil {
 		return "", err
@@ -81,9 +79,12 @@ func (p *project) build(ctx context.Context, source, work string) (string, error
 			return "", err
 		}
 	}
-	program := filepath.Join(work, "simulation")
+	program, optimize := filepath.Join(work, "simulation"), ""
+	if debug {
+		program, optimize = filepath.Join(work, "debugged"), p.module+"/...=-N -l"
+	}
 	err = goBuild(
-		ctx, p.dir, "-mod=mod", "-modfile="+filepath.Join(work, "go.mod"),
+		ctx, p.dir, "-gcflags="+optimize, "-mod=mod", "-modfile="+filepath.Join(work, "go.mod"),
 		"-overlay="+filepath.Join(work, "overlay.json"), "-o", program, p.main.path,
 	)
 	if e, ok := errors.AsType[*diagnostic.Error](err); ok && p.main.theirs {
@@ -219,15 +220,4 @@ func readMod(file string) (*modfile.File, error) {
 		return nil, diagnostic.AtFile(file, "cannot read", err)
 	}
 	return modfile.Parse(file, content, nil)
-}
-
-// workDir creates and returns the directory for a project's files in the user's cache.
-func workDir(dir string) (string, error) {
-	user, err := os.UserCacheDir()
-	if err != nil {
-		return "", &diagnostic.Error{Message: err.Error(), Hint: "set HOME or XDG_CACHE_HOME", Cause: err}
-	}
-	hash := sha256.Sum256([]byte(dir))
-	directory := filepath.Join(user, "kctrl", "simulations", hex.EncodeToString(hash[:8]))
-	return directory, os.MkdirAll(directory, 0o700)
 }

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/kctrl-dev/kctrl/internal/controlplane"
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
 	"github.com/kctrl-dev/kctrl/internal/kubectl"
 )
@@ -52,10 +53,15 @@ func Chaos(
 			return nil, err
 		}
 	}
-	source, work, err := directories(ctx, dir)
+	source, err := controlplane.Source(ctx)
 	if err != nil {
 		return nil, err
 	}
+	work, release, err := lockWorkDir(ctx, dir, step)
+	if err != nil {
+		return nil, err
+	}
+	defer release()
 	step("compiling the API server and the proxy; the first time takes about a minute")
 	program := filepath.Join(work, "chaos")
 	if err := goBuild(ctx, source, "-o", program, "./testserver/program/chaos"); err != nil {

@@ -48,6 +48,7 @@ type request struct {
 	Env       map[string]string            `json:"env,omitempty"`
 	Sources   string                       `json:"sources"`
 	Output    string                       `json:"output"`
+	Debug     bool                         `json:"debug,omitempty"`
 	Command   *command                     `json:"command,omitempty"`
 }
 
@@ -120,15 +121,6 @@ type Difference struct {
 	Got    string `json:"got"`
 }
 
-// directories returns the directory with the test server's source, and the project's directory in the cache.
-func directories(ctx context.Context, dir string) (source, work string, err error) {
-	if source, err = controlplane.Source(ctx); err != nil {
-		return "", "", err
-	}
-	work, err = workDir(dir)
-	return source, work, err
-}
-
 // SimOptions are the parameters of [Run].
 type SimOptions struct {
 	Options
@@ -136,27 +128,40 @@ type SimOptions struct {
 	Main string
 	// Args replaces the arguments of the container in the Deployment, unless it is nil.
 	Args []string
+	// Debug runs the program in the debugger dlv, which uses the standard input and output. It requires Replay.
+	Debug bool
 }
 
 // Run simulates the operator of the project in dir and returns the report. It calls step when a step begins, and
-// progress with the number of completed and planned plans.
+// progress with the number of completed and planned plans. With opts.Debug, it returns nil if the user has ended the
+// debugger before the end of the plan.
 func Run(
 	ctx context.Context, dir string, opts SimOptions, step func(string), progress func(done, planned int),
 ) (*Report, error) {
+	if opts.Debug {
+		if err := checkDebugger(); err != nil {
+			return nil, err
+		}
+	}
 	p, err := readProject(ctx, dir, opts)
 	if err != nil {
 		return nil, err
 	}
-	source, work, err := directories(ctx, dir)
+	source, err := controlplane.Source(ctx)
 	if err != nil {
 		return nil, err
 	}
+	work, release, err := lockWorkDir(ctx, dir, step)
+	if err != nil {
+		return nil, err
+	}
+	defer release()
 	step("compiling the operator with an API server and the simulator; the first time takes about a minute")
-	program, err := p.build(ctx, source, work)
+	program, err := p.build(ctx, source, work, opts.Debug)
 	if err != nil {
 		return nil, err
 	}
-	return p.execute(ctx, program, work, request{Options: opts.Options}, progress)
+	return p.execute(ctx, program, work, request{Options: opts.Options, Debug: opts.Debug}, progress)
 }
 
 // execute runs the program and reads its report.
@@ -192,6 +197,9 @@ func (p *project) execute(
 		"KUBECONFIG="+filepath.Join(work, "none"),
 		"KUBERNETES_SERVICE_HOST=",
 	)
+	if asked.Debug {
+		return p.debug(cmd, work, output)
+	}
 	printed := &messages{progress: progress}
 	cmd.Stdout, cmd.Stderr = io.Discard, printed
 	if err := cmd.Run(); err != nil {
@@ -203,11 +211,16 @@ func (p *project) execute(
 	if data, err = os.ReadFile(output); err != nil {
 		return nil, crashed(err, printed.reason())
 	}
+	return readReport(data, asked.Command != nil)
+}
+
+// readReport returns the report in data, or its error.
+func readReport(data []byte, isCommand bool) (*Report, error) {
 	report := &Report{}
 	if err := json.Unmarshal(data, report); err != nil {
 		return nil, err
 	}
-	if report.Error != "" && asked.Command != nil {
+	if report.Error != "" && isCommand {
 		return report, &diagnostic.Error{
 			Message: "the plans cannot run: " + report.Error,
 			Hint:    "run the program with the kubeconfig of kctrl env up, and read what it prints",

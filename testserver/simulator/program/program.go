@@ -48,6 +48,7 @@ type Request struct {
 	Only     []string      `json:"only,omitempty"`
 	Disabled []string      `json:"disabled,omitempty"`
 	Replay   []byte        `json:"replay,omitempty"`  // content of a plan file
+	Debug    bool          `json:"debug,omitempty"`   // a debugger may stop the program at any time
 	Command  *Command      `json:"command,omitempty"` // of [Chaos]
 	Output   string        `json:"output"`            // path of the file for the report
 }
@@ -134,6 +135,9 @@ func (r *Request) operator() *simulator.Operator {
 func (r *Request) runTest(operator *simulator.Operator) {
 	saveTime()
 	simulator.Stuck = func(err error) {
+		if r.Debug {
+			return
+		}
 		r.write(Report{Error: err.Error()})
 		os.Exit(0)
 	}
