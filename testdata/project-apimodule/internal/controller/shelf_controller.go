@@ -28,7 +28,7 @@ type ShelfReconciler struct {
 // +kubebuilder:rbac:groups=books.example.com,resources=shelves,verbs=get;list;watch
 // +kubebuilder:rbac:groups=books.example.com,resources=shelves/status,verbs=patch
 
-// Reconcile is called for a Shelf after every change of it, and must be safe to call again at any time.
+// Reconcile is called after every change of the Shelf, and must be safe to call again at any time.
 func (r *ShelfReconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 	logger := log.FromContext(ctx)
 

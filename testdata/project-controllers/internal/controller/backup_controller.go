@@ -25,7 +25,7 @@ type BackupReconciler struct {
 
 // +kubebuilder:rbac:groups="web.example.com",resources=sites,verbs=get;list;watch
 
-// Reconcile is called for a Site after every change of it, and must be safe to call again at any time.
+// Reconcile is called after every change of the Site, and must be safe to call again at any time.
 func (r *BackupReconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 	site := &webv1.Site{}
 	if err := r.Get(ctx, req.NamespacedName, site); err != nil {

@@ -25,7 +25,7 @@ type DeploymentReconciler struct {
 
 // +kubebuilder:rbac:groups="apps",resources=deployments,verbs=get;list;watch
 
-// Reconcile is called for a Deployment after every change of it, and must be safe to call again at any time.
+// Reconcile is called after every change of the Deployment, and must be safe to call again at any time.
 func (r *DeploymentReconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 	deploymentObject := &appsv1.Deployment{}
 	if err := r.Get(ctx, req.NamespacedName, deploymentObject); err != nil {

@@ -56,8 +56,8 @@ const (
 	siteFinalizer = "web.example.com/site"
 )
 
-// Reconcile is called for a Site after every change of it and of the objects it owns, and must be safe to call again
-// at any time.
+// Reconcile is called after every change of the Site and of the objects that it owns. It must be safe to call
+// again at any time.
 func (r *SiteReconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 	site := &webv1.Site{}
 	if err := r.Get(ctx, req.NamespacedName, site); err != nil {

@@ -25,7 +25,7 @@ type TenantsReconciler struct {
 
 // +kubebuilder:rbac:groups="",resources=namespaces,verbs=get;list;watch
 
-// Reconcile is called for a Namespace after every change of it, and must be safe to call again at any time.
+// Reconcile is called after every change of the Namespace, and must be safe to call again at any time.
 func (r *TenantsReconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 	namespace := &corev1.Namespace{}
 	if err := r.Get(ctx, req.NamespacedName, namespace); err != nil {

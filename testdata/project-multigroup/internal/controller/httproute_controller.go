@@ -28,7 +28,7 @@ type HTTPRouteReconciler struct {
 // +kubebuilder:rbac:groups=example.org,namespace=fleet-operator-system,resources=httproutes,verbs=get;list;watch
 // +kubebuilder:rbac:groups=example.org,namespace=fleet-operator-system,resources=httproutes/status,verbs=patch
 
-// Reconcile is called for a HTTPRoute after every change of it, and must be safe to call again at any time.
+// Reconcile is called after every change of the HTTPRoute, and must be safe to call again at any time.
 func (r *HTTPRouteReconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 	logger := log.FromContext(ctx)
 

@@ -40,7 +40,7 @@ type GuestbookReconciler struct {
 // +kubebuilder:rbac:groups=webapp.example.com,resources=guestbooks,verbs=get;list;watch
 // +kubebuilder:rbac:groups=webapp.example.com,resources=guestbooks/status,verbs=patch
 
-// Reconcile is called for a Guestbook after every change of it, and must be safe to call again at any time.
+// Reconcile is called after every change of the Guestbook, and must be safe to call again at any time.
 func (r *GuestbookReconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 	logger := log.FromContext(ctx)
 

@@ -28,7 +28,7 @@ type CaptainReconciler struct {
 // +kubebuilder:rbac:groups=crew.example.org,namespace=fleet-operator-system,resources=captains,verbs=get;list;watch
 // +kubebuilder:rbac:groups=crew.example.org,namespace=fleet-operator-system,resources=captains/status,verbs=patch
 
-// Reconcile is called for a Captain after every change of it, and must be safe to call again at any time.
+// Reconcile is called after every change of the Captain, and must be safe to call again at any time.
 func (r *CaptainReconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 	logger := log.FromContext(ctx)
 

@@ -28,7 +28,7 @@ type ClientReconciler struct {
 // +kubebuilder:rbac:groups=sea-creatures.example.org,namespace=fleet-operator-system,resources=clients,verbs=get;list;watch
 // +kubebuilder:rbac:groups=sea-creatures.example.org,namespace=fleet-operator-system,resources=clients/status,verbs=patch
 
-// Reconcile is called for a Client after every change of it, and must be safe to call again at any time.
+// Reconcile is called after every change of the Client, and must be safe to call again at any time.
 func (r *ClientReconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 	logger := log.FromContext(ctx)
 

@@ -28,7 +28,7 @@ type FrigateReconciler struct {
 // +kubebuilder:rbac:groups=ship.example.org,namespace=fleet-operator-system,resources=frigates,verbs=get;list;watch
 // +kubebuilder:rbac:groups=ship.example.org,namespace=fleet-operator-system,resources=frigates/status,verbs=patch
 
-// Reconcile is called for a Frigate after every change of it, and must be safe to call again at any time.
+// Reconcile is called after every change of the Frigate, and must be safe to call again at any time.
 func (r *FrigateReconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 	logger := log.FromContext(ctx)
 
