@@ -20,7 +20,7 @@ func newChaosCommand(s *streams) *cobra.Command {
 	o := chaosOptions{simFlags: simFlags{output: outputText, name: "chaos"}}
 	cmd := &cobra.Command{
 		Use:   "chaos [flags] -- PROGRAM [ARGUMENT...]",
-		Short: "Test any operator's program against crashes, stale reads and conflicts",
+		Short: "Test any operator binary with injected faults",
 		Long: `Run an operator's program against planned faults, in real time. The program can use any language
 and library: a proxy in front of an API server injects the faults, and a simulated crash kills the
 process. Plans, rules and output are the same as in kctrl sim, which is much faster for operators on

@@ -21,7 +21,7 @@ func newCreateAPICommand(s *streams) *cobra.Command {
 	write := writeOptions{command: "kctrl create api"}
 	cmd := &cobra.Command{
 		Use:   "api --group webapp --version v1 --kind Guestbook",
-		Short: "Add a kind with its CRD, controller and tests",
+		Short: "Add a kind with CRD, controller and tests",
 		Long: `Add a kind with its Go type, its CRD, a controller, a test, a sample, and roles for its users. The
 command also generates code and manifests, so that the project builds, passes its tests and deploys.
 

@@ -57,7 +57,7 @@ func newDiffCommand(s *streams) *cobra.Command {
 	o := diffOptions{output: outputText}
 	cmd := &cobra.Command{
 		Use:   "diff OLD [NEW]",
-		Short: "Report API changes that break users, with a witness",
+		Short: "Report breaking API changes, with example objects",
 		Long: `Compare the CRDs in OLD and NEW, and report which clients and objects each change breaks:
 
   writers    clients that write: the new CRD rejects their objects or drops fields

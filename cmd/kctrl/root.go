@@ -49,7 +49,7 @@ func run(ctx context.Context, args []string, s *streams) int {
 func newRootCommand(s *streams) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "kctrl",
-		Short: "Scaffold, generate, run and test Kubernetes operators in Go",
+		Short: "Scaffold, generate, run and test Kubernetes operators",
 		Long: `kctrl takes you from an empty directory to a running Kubernetes operator.
 
   kctrl init --domain example.com --repo example.com/guestbook

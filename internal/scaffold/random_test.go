@@ -361,7 +361,7 @@ func TestIndependentCommandsCommute(t *testing.T) {
 			scaffold.ControllerOptions{Group: "webapp", Version: "v1", Kind: kind, Name: strings.ToLower(kind) + "-backup"},
 		}
 	}
-	// Lists follow the order of the commands, and the lock contains the hashes of the lists.
+	// These files list items in the order of the commands. PROJECT.lock contains the hashes of these files.
 	ordered := []string{"PROJECT", "cmd/zz_generated.register.go", "config/default/kustomization.yaml",
 		"config/samples/kustomization.yaml", "config/policy/kustomization.yaml"}
 	lines := func(content []byte) []string { return slices.Sorted(strings.Lines(string(content))) }

@@ -60,7 +60,7 @@ type world struct {
 // begun before the event were reported.
 type asked struct{ at, known time.Duration }
 
-// seen is a change that the watch delivers.
+// seen is a change that the watch has delivered.
 type seen struct {
 	old, now thing
 	must     bool

@@ -216,8 +216,9 @@ func TestStoreIsReplacedBeforeHandlersAreCalled(t *testing.T) {
 	})
 }
 
-// Stronger: client-go also delivers the new states, because it decodes and replaces all objects. Here an object with
-// the same version but another content must not be mistaken for an unchanged one.
+// Stronger: client-go also delivers the new states, because it decodes and replaces all objects. This
+// informer decodes only changed objects, and must not mistake an object with the same version but different content
+// for an unchanged one.
 func TestDuplicateVersionsAreReadAgain(t *testing.T) {
 	inBothForms(t, func(t *testing.T, in form) {
 		for _, listed := range []bool{true, false} {

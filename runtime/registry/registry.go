@@ -178,7 +178,7 @@ func (r *Registry) Main(defaults manager.Options) int {
 	})
 }
 
-// usage prints the errors of the program, and returns the exit code.
+// usage prints usage errors, one per line and prefixed with the name of the program, and returns the exit code.
 func usage(program string, err error) int {
 	for line := range strings.Lines(err.Error()) {
 		fmt.Fprintf(os.Stderr, "%s: %s\n", program, strings.TrimSuffix(line, "\n"))

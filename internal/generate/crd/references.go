@@ -20,9 +20,9 @@ import (
 // the type may differ: a []byte is a string.
 type References struct {
 	parser *crd.Parser
-	// resolved are the types with finished schemas.
+	// resolved holds the types whose schemas are complete.
 	resolved map[crd.TypeIdent]bool
-	// open are the types in progress, each a part of the previous one.
+	// open holds the types whose schemas are in progress; each type is part of the previous one.
 	open []crd.TypeIdent
 	// refuse makes every recursion an error, unless the markers of the field define its schema.
 	refuse bool

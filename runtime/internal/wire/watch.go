@@ -162,7 +162,7 @@ func (f *frames) more() error {
 	return err
 }
 
-// used records that the first n bytes of the last frame were an event.
+// used records that the caller has consumed the first n bytes of the last frame as one event.
 func (f *frames) used(n int) {
 	f.start += n
 	f.scan, f.scanned = scanner{}, 0

@@ -33,7 +33,7 @@ type DeleteAllOfOption interface{ ApplyToDeleteAllOf(*DeleteAllOfOptions) }
 
 // CreateOptions are the options of a Create.
 type CreateOptions struct {
-	// DryRun has the stages of a dry run. The only stage is metav1.DryRunAll.
+	// DryRun lists the stages to run without storing the object. The only valid stage is metav1.DryRunAll.
 	DryRun []string
 	// FieldManager is the name of the field owner.
 	FieldManager string
@@ -76,7 +76,7 @@ func (o *CreateOptions) ApplyToCreate(to *CreateOptions) {
 
 // UpdateOptions are the options of an Update.
 type UpdateOptions struct {
-	// DryRun has the stages of a dry run. The only stage is metav1.DryRunAll.
+	// DryRun lists the stages to run without storing the object. The only valid stage is metav1.DryRunAll.
 	DryRun []string
 	// FieldManager is the name of the field owner.
 	FieldManager string
@@ -119,7 +119,7 @@ func (o *UpdateOptions) ApplyToUpdate(to *UpdateOptions) {
 
 // PatchOptions are the options of a Patch.
 type PatchOptions struct {
-	// DryRun has the stages of a dry run. The only stage is metav1.DryRunAll.
+	// DryRun lists the stages to run without storing the object. The only valid stage is metav1.DryRunAll.
 	DryRun []string
 	// Force takes over fields from other owners. Only apply patches support it.
 	Force *bool
@@ -166,7 +166,7 @@ func (o *PatchOptions) ApplyToPatch(to *PatchOptions) {
 
 // ApplyOptions are the options of an Apply.
 type ApplyOptions struct {
-	// DryRun has the stages of a dry run. The only stage is metav1.DryRunAll.
+	// DryRun lists the stages to run without storing the object. The only valid stage is metav1.DryRunAll.
 	DryRun []string
 	// Force takes over fields from other owners.
 	Force *bool
@@ -209,7 +209,7 @@ type DeleteOptions struct {
 	DisableReadYourWritesConsistency bool
 	// Raw has further options of the API.
 	Raw *metav1.DeleteOptions
-	// DryRun has the stages of a dry run. The only stage is metav1.DryRunAll.
+	// DryRun lists the stages to run without storing the object. The only valid stage is metav1.DryRunAll.
 	DryRun []string
 }
 

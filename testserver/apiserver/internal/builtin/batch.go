@@ -198,9 +198,9 @@ func selectPods(j *batch.Job) {
 	}
 }
 
-// appliedLabels reports whether a job may have its own labels. If not, upstream's defaults make them the same map as
-// the labels of the template, as for a job that was sent as a whole. An applied job was copied in between, so it has
-// its own labels only if its manager owns some.
+// appliedLabels reports whether the labels of a job are independent of the labels of its template. Kubernetes' defaulting
+// makes both share one map if a client creates or updates the job. After a server-side apply, the job has its own labels
+// if a field manager owns some of them.
 func appliedLabels(j *batch.Job) bool {
 	for _, entry := range j.ManagedFields {
 		if entry.Operation == metav1.ManagedFieldsOperationApply {
