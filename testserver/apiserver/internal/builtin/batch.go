@@ -198,9 +198,9 @@ func selectPods(j *batch.Job) {
 	}
 }
 
-// appliedLabels reports whether the labels of a job are independent of the labels of its template. Kubernetes' defaulting
-// makes both share one map if a client creates or updates the job. After a server-side apply, the job has its own labels
-// if a field manager owns some of them.
+// appliedLabels reports whether the labels of a job are independent of the labels of its template. Kubernetes'
+// defaulting makes both share one map if a client creates or updates the job. After a server-side apply, the job has
+// its own labels if a field manager owns some of them.
 func appliedLabels(j *batch.Job) bool {
 	for _, entry := range j.ManagedFields {
 		if entry.Operation == metav1.ManagedFieldsOperationApply {
