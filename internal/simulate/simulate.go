@@ -78,8 +78,8 @@ type Report struct {
 // Failure is a plan that violates invariants.
 type Failure struct {
 	Title       string       `json:"title"`
-	Plan        string       `json:"plan"` // the content of its file
-	Faults      []string     `json:"faults,omitempty"`
+	Plan        string       `json:"plan"`             // the content of its file
+	Faults      []string     `json:"faults,omitempty"` // faults of the plan and actions of its user
 	Violations  []Violation  `json:"violations"`
 	Story       string       `json:"story"`
 	Timeline    []Entry      `json:"timeline"`

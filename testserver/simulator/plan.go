@@ -45,25 +45,29 @@ func (p Plan) has(kind Kind) bool {
 	return slices.ContainsFunc(p.Faults, func(f Fault) bool { return f.Kind == kind })
 }
 
-// describe returns the plan in one line.
-func (p Plan) describe() string {
-	var parts []string
+// Steps returns the faults of the plan and the actions of its user, each in a few words.
+func (p Plan) Steps() []string {
+	var steps []string
 	for _, f := range p.Faults {
-		parts = append(parts, f.String())
+		steps = append(steps, f.String())
 	}
 	if p.Change != nil {
-		parts = append(parts, p.Change.String())
+		steps = append(steps, "the user changes "+p.Change.String())
 	}
 	for _, kind := range []Kind{p.Create, p.Then} {
 		if kind != "" {
-			parts = append(parts, kinds[kind].does)
+			what, _, _ := strings.Cut(kinds[kind].does, " before this write")
+			steps = append(steps, what)
 		}
 	}
 	if p.Resync {
-		parts = append(parts, resyncs)
+		steps = append(steps, resyncs)
 	}
-	return cmp.Or(strings.Join(parts, "; "), "no fault")
+	return steps
 }
+
+// describe returns the plan in one line.
+func (p Plan) describe() string { return cmp.Or(strings.Join(p.Steps(), "; "), "no fault") }
 
 // resyncs describes the effect of Resync.
 const resyncs = "the caches deliver all objects again"

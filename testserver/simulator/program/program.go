@@ -79,8 +79,8 @@ type Report struct {
 // Failure is a plan that violates invariants.
 type Failure struct {
 	Title       string                 `json:"title"`
-	Plan        string                 `json:"plan"` // content of a plan file
-	Faults      []string               `json:"faults,omitempty"`
+	Plan        string                 `json:"plan"`             // content of a plan file
+	Faults      []string               `json:"faults,omitempty"` // faults of the plan and actions of its user
 	Violations  []simulator.Violation  `json:"violations"`
 	Story       string                 `json:"story"`
 	Timeline    []simulator.Entry      `json:"timeline"`
@@ -281,10 +281,7 @@ func (r *Report) fill(from *simulator.Report) {
 		f.WriteStory(&story, fmt.Sprint(i+1))
 		failure := Failure{
 			Title: f.Title(), Plan: string(f.Plan.Bytes()), Violations: f.Violations, Story: story.String(),
-			Timeline: f.Timeline(), Differences: f.Differences(from.Reference), Logs: f.Result.Logs,
-		}
-		for _, fault := range f.Plan.Faults {
-			failure.Faults = append(failure.Faults, fault.String())
+			Faults: f.Plan.Steps(), Timeline: f.Timeline(), Differences: f.Differences(from.Reference), Logs: f.Result.Logs,
 		}
 		r.Failures = append(r.Failures, failure)
 	}
