@@ -56,7 +56,8 @@ controllers of the kind.`,
 	{
 		use: "version --group webapp --version v2 --kind Guestbook", short: "Remove a version of a kind",
 		long: `Remove one of several versions of a kind, with its conversion. If it is the storage version or the
-hub, select another one first.`,
+hub, select another one first. If the controller uses the types of the version, make it use another
+version first; --force removes such a controller too.`,
 		plan: scaffold.PlanDeleteVersion,
 	},
 	{

@@ -72,7 +72,23 @@ func PlanDeleteAPI(fsys fs.FS, proj *project.Project, opts DeleteOptions) (*plan
 			v.Controller, kept.Controller = true, false // the user has moved the controller to this version
 		}
 	}
-	return planRemoval(fsys, &before, proj, opts)
+	p, err := planRemoval(fsys, &before, proj, opts)
+	if others := proj.Versions(kept); err == nil && kept.Controller && len(others) > 0 && !opts.Force {
+		return nil, usedByController(proj, kept, *others[0])
+	}
+	return p, err
+}
+
+// usedByController returns the error for a version that cannot be deleted because its controller uses it, although the
+// kind continues in another version.
+func usedByController(proj *project.Project, r, other project.Resource) error {
+	name := templates.NewKind(layout.KindNames(proj, r, "")).ControllerFile(".go")
+	return &diagnostic.Error{
+		Message: fmt.Sprintf("%s has a controller, which uses it", r),
+		Hint: fmt.Sprintf("make %s use %s, or kctrl delete controller %s goes first; --force deletes the controller too",
+			name, other.Version, namesOf(r, true)),
+		Class: diagnostic.ErrUsage,
+	}
 }
 
 // controllerUses reports whether the controller of a kind uses the types of another version.

@@ -2,6 +2,7 @@ package scaffold_test
 
 import (
 	"bytes"
+	"errors"
 	"io/fs"
 	"maps"
 	"math/rand/v2"
@@ -551,16 +552,21 @@ func newVersions(t *testing.T) (*randomProject, deletion) {
 	}
 }
 
-// TestAControllerThatWasMovedStays checks a controller that the user has moved to another version: it belongs to that
-// version.
-func TestAControllerThatWasMovedStays(t *testing.T) {
-	p, v1 := newVersions(t)
+// moveController makes the controller of newVersions use version v2, as a user does.
+func moveController(p *randomProject) {
 	toV2 := strings.NewReplacer("webappv1", "webappv2", `/api/v1"`, `/api/v2"`)
 	for _, end := range []string{".go", "_test.go"} {
 		p.edit("internal/controller/guestbook_controller"+end, func(text []byte) []byte {
 			return []byte(toV2.Replace(string(text)))
 		})
 	}
+}
+
+// TestAControllerThatWasMovedStays checks a controller that the user has moved to another version: it belongs to that
+// version.
+func TestAControllerThatWasMovedStays(t *testing.T) {
+	p, v1 := newVersions(t)
+	moveController(p)
 	p.mustRun(v1)
 	p.check()
 	if register := string(p.tree()["cmd/zz_generated.register.go"]); !strings.Contains(register, "GuestbookReconciler") {
@@ -571,15 +577,35 @@ func TestAControllerThatWasMovedStays(t *testing.T) {
 	}
 }
 
-// TestTheStoredVersionStaysMarked checks types that stay because edited code needs them.
+// TestTheControllersVersionStays checks that a version is not deleted while the kind's controller uses it, because the
+// controller would be deleted or no longer registered. With --force, both are deleted.
+func TestTheControllersVersionStays(t *testing.T) {
+	p, v1 := newVersions(t)
+	before := p.tree()
+	_, err := p.plan(v1)
+	e, ok := errors.AsType[*diagnostic.Error](err)
+	if !ok || !strings.Contains(e.Message, "webapp.example.com/v1.Guestbook has a controller, which uses it") ||
+		!strings.Contains(e.Hint, "make internal/controller/guestbook_controller.go use v2") {
+		t.Errorf("got %v", err)
+	}
+	if diff := sameTree(before, p.tree()); diff != "" {
+		t.Errorf("the tree changed (-before +after)\n%s", diff)
+	}
+	v1.Force = true
+	p.mustRun(v1)
+	p.check()
+}
+
+// TestTheStoredVersionStaysMarked checks types that stay because the user has edited them.
 func TestTheStoredVersionStaysMarked(t *testing.T) {
 	p, v1 := newVersions(t)
-	const controller = "internal/controller/guestbook_controller.go"
-	p.edit(controller, func(text []byte) []byte { return append(text, "\n// mine\n"...) })
+	moveController(p)
+	const types = "api/v1/guestbook_types.go"
+	p.edit(types, func(text []byte) []byte { return append(text, "\n// mine\n"...) })
 	p.mustRun(v1)
 	tree := p.tree()
-	if tree["api/v1/guestbook_types.go"] == nil {
-		t.Fatal("the types are gone that the controller needs")
+	if tree[types] == nil {
+		t.Fatal("the edited types are gone")
 	}
 	if types := string(tree["api/v2/guestbook_types.go"]); !strings.Contains(types, "+kubebuilder:storageversion") {
 		t.Errorf("neither version is stored:\n%s", types)
