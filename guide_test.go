@@ -137,7 +137,8 @@ var guideImports = map[string]string{
 	"field": "k8s.io/apimachinery/pkg/util/validation/field", "labels": "k8s.io/apimachinery/pkg/labels",
 	"meta": "k8s.io/apimachinery/pkg/api/meta", "metav1": "k8s.io/apimachinery/pkg/apis/meta/v1",
 	"rest": "k8s.io/client-go/rest", "runtime": "k8s.io/apimachinery/pkg/runtime",
-	"context": "context", "errors": "errors", "http": "net/http", "strings": "strings", "testing": "testing",
+	"context": "context", "errors": "errors", "http": "net/http", "slices": "slices", "strings": "strings",
+	"testing":  "testing",
 	"time":     "time",
 	"webappv1": module + "/testdata/guide/api/v1", "webappv2": module + "/testdata/guide/api/v2",
 	"admission": module + "/runtime/webhook/admission", "conversion": module + "/runtime/webhook/conversion",
@@ -533,6 +534,7 @@ func TestQuestionsHaveShortAnswers(t *testing.T) {
 var notTyped = []struct{ command, reason string }{
 	{"$ kctrl manifests", "the script guide_chapters compares its error"},
 	{"git tag", "it publishes a module"},
+	{"make run RUN_FLAGS", "it needs a cluster in containers"},
 	{"make docker-build", "it needs a container engine"},
 	{"make deploy", "it needs a cluster"},
 	{"make undeploy", "it needs a cluster"},
