@@ -16,11 +16,12 @@ var errorAndRequeue = &Rule{
 	Reason: "The controller ignores the Result if there is an error, and retries with its own backoff.",
 	Hint:   "return the error alone, or handle it and return RequeueAfter with nil",
 	Details: "The rule reports a return statement whose Result sets RequeueAfter or Requeue and whose error cannot be " +
-		"nil, because it was compared with nil or is a new error. It does not report a Result that is stored in a " +
-		"variable. The fix empties the Result.",
+		"nil, because it was compared with nil or is a new error. It checks reconcilers, and functions of the package " +
+		"whose callers return the Result unchanged. It does not report a Result that is stored in a variable, or that " +
+		"a caller inspects. The fix empties the Result.",
 	check: func(r *reporter) {
 		for _, fn := range r.Funcs {
-			if !returnsResult(fn) {
+			if !returnsResult(fn) || !reachesController(r, fn, map[*ssa.Function]bool{}) {
 				continue
 			}
 			for _, block := range fn.Blocks {
@@ -41,6 +42,76 @@ var errorAndRequeue = &Rule{
 func returnsResult(fn *ssa.Function) bool {
 	results := fn.Signature.Results()
 	return results.Len() == 2 && code.IsResult(results.At(0).Type()) && code.IsError(results.At(1).Type())
+}
+
+// reachesController reports whether the controller certainly receives the Result of a function unchanged: the function
+// is a reconciler or the package calls it, and no caller in the package inspects the Result.
+func reachesController(r *reporter, fn *ssa.Function, seen map[*ssa.Function]bool) bool {
+	if seen[fn] {
+		return true
+	}
+	seen[fn] = true
+	called := false
+	for _, caller := range r.Funcs {
+		for _, block := range caller.Blocks {
+			for _, instruction := range block.Instrs {
+				call, ok := instruction.(*ssa.Call)
+				if !ok || call.Call.StaticCallee() != fn {
+					continue
+				}
+				called = true
+				if !returnsResult(caller) || inspected(call, map[ssa.Value]bool{}) || !reachesController(r, caller, seen) {
+					return false
+				}
+			}
+		}
+	}
+	return called || isReconciler(fn)
+}
+
+// isReconciler reports whether a function is named Reconcile or has a request as a parameter.
+func isReconciler(fn *ssa.Function) bool {
+	if fn.Name() == "Reconcile" {
+		return true
+	}
+	for p := range fn.Signature.Params().Variables() {
+		if code.IsRequest(p.Type()) {
+			return true
+		}
+	}
+	return false
+}
+
+// inspected reports whether a function may do anything else with the Result in v than return it.
+func inspected(v ssa.Value, seen map[ssa.Value]bool) bool {
+	if seen[v] {
+		return false
+	}
+	seen[v] = true
+	for _, user := range *v.Referrers() {
+		switch user := user.(type) {
+		case *ssa.Return, *ssa.DebugRef:
+		case *ssa.Extract:
+			if user.Index == 0 && inspected(user, seen) {
+				return true
+			}
+		case *ssa.Phi:
+			if inspected(user, seen) {
+				return true
+			}
+		case *ssa.Store:
+			if user.Val == v && inspected(user.Addr, seen) {
+				return true
+			}
+		case *ssa.UnOp: // a load of a variable
+			if inspected(user, seen) {
+				return true
+			}
+		default:
+			return true
+		}
+	}
+	return false
 }
 
 // requeueLiteral returns the Result literal in the return statement at pos if it requeues the request, or nil.

@@ -282,6 +282,11 @@ func IsResult(t types.Type) bool {
 	return IsNamed(t, peerPath+"/pkg/reconcile", "Result") || IsNamed(t, runtimePath+"/reconcile", "Result")
 }
 
+// IsRequest reports whether t is the type of a reconcile request.
+func IsRequest(t types.Type) bool {
+	return IsNamed(t, peerPath+"/pkg/reconcile", "Request") || IsNamed(t, runtimePath+"/reconcile", "Request")
+}
+
 // IsError reports whether t is the type error.
 func IsError(t types.Type) bool { return types.Identical(t, types.Universe.Lookup("error").Type()) }
 

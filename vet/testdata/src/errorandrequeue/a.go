@@ -45,3 +45,46 @@ func empty(ctx context.Context, req reconcile.Request) (reconcile.Result, error)
 	}
 	return reconcile.Result{}, nil
 }
+
+// Callers that return the Result unchanged do not change the finding.
+func reconcileAll(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+	result, err := passedOn(ctx)
+	if err != nil {
+		return result, err
+	}
+	if _, err := inspectedByCaller(ctx); err != nil {
+		return ctrl.Result{}, err
+	}
+	return done(ctx)
+}
+
+func passedOn(ctx context.Context) (ctrl.Result, error) {
+	if err := work(ctx); err != nil {
+		return ctrl.Result{RequeueAfter: time.Minute}, err // want `the error makes RequeueAfter of this Result void`
+	}
+	return ctrl.Result{}, nil
+}
+
+// A caller that reads RequeueAfter may use it.
+func done(ctx context.Context) (ctrl.Result, error) {
+	result, err := inspectedByCaller(ctx)
+	if result.RequeueAfter > 0 {
+		return result, nil
+	}
+	return ctrl.Result{}, err
+}
+
+func inspectedByCaller(ctx context.Context) (ctrl.Result, error) {
+	if err := work(ctx); err != nil {
+		return ctrl.Result{RequeueAfter: time.Second}, err
+	}
+	return ctrl.Result{}, nil
+}
+
+// Exported functions that other packages call are unknown.
+func Unknown(ctx context.Context) (ctrl.Result, error) {
+	if err := work(ctx); err != nil {
+		return ctrl.Result{RequeueAfter: time.Minute}, err
+	}
+	return ctrl.Result{}, nil
+}
