@@ -56,7 +56,7 @@ func reachesController(r *reporter, fn *ssa.Function, seen map[*ssa.Function]boo
 		for _, block := range caller.Blocks {
 			for _, instruction := range block.Instrs {
 				call, ok := instruction.(*ssa.Call)
-				if !ok || call.Call.StaticCallee() != fn {
+				if !ok || !calls(&call.Call, fn) {
 					continue
 				}
 				called = true
@@ -67,6 +67,12 @@ func reachesController(r *reporter, fn *ssa.Function, seen map[*ssa.Function]boo
 		}
 	}
 	return called || isReconciler(fn)
+}
+
+// calls reports whether a call certainly calls a function, or an instance of a generic function.
+func calls(common *ssa.CallCommon, fn *ssa.Function) bool {
+	callee := common.StaticCallee()
+	return callee != nil && (callee == fn || callee.Origin() == fn)
 }
 
 // isReconciler reports whether a function is named Reconcile or has a request as a parameter.
