@@ -109,5 +109,6 @@ func (p *openedProject) regenerate(ctx context.Context) error {
 	return nil
 }
 
-// ofProjects selects the generators that run in kctrl's projects, which are all except those that only kctrl gen has.
+// ofProjects selects the generators that run in kctrl's projects, which are all generators except the ones that only
+// kctrl gen has.
 func ofProjects(g generator.Generator) bool { return !g.GenOnly }

@@ -163,7 +163,7 @@ func fixMarkers(ctx context.Context, s *streams, o verifyOptions) error {
 	return applyPlan(ctx, s.dir, "kctrl verify", fixes)
 }
 
-// printVerified prints the findings, and returns those that are errors.
+// printVerified prints the findings, and returns the errors among them.
 func printVerified(s *streams, o verifyOptions, result *verify.Result) error {
 	var errs []error
 	all := []finding{}
