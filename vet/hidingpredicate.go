@@ -66,7 +66,7 @@ func variadicArguments(call *ssa.Call) []ssa.Value {
 	return []ssa.Value{code.Unwrap(last)}
 }
 
-// generationOption reports whether a watch option or a predicate drops all changes except those of the generation.
+// generationOption reports whether a watch option or a predicate drops all changes except changes of the generation.
 func generationOption(v ssa.Value) bool {
 	if generationOnly(v) {
 		return true
@@ -78,7 +78,7 @@ func generationOption(v ssa.Value) bool {
 	return slices.ContainsFunc(variadicArguments(call), generationOnly)
 }
 
-// generationOnly reports whether a predicate, alone or in an And, drops all changes except those of the generation.
+// generationOnly reports whether a predicate, alone or in an And, drops all changes except changes of the generation.
 func generationOnly(v ssa.Value) bool {
 	v = code.Unwrap(v)
 	if _, name := code.NameOf(v.Type()); name == "GenerationChangedPredicate" {

@@ -1,6 +1,7 @@
 package vet
 
 import (
+	"go/token"
 	"slices"
 	"strings"
 
@@ -16,8 +17,9 @@ var unwatchedRead = &Rule{
 	Details: "The rule reports a kind that a reconciler reads from controller-runtime's cache and that its builder " +
 		"does not watch. It reports nothing for a controller with a watch that is not known statically, or whose " +
 		"reconciler may requeue its requests. It does not report a read in a function that the reconciler of the read " +
-		"kind also calls. It does not report Secrets and ConfigMaps, which programs often exclude from the cache. The " +
-		"rule does not apply to kctrl's runtime, whose client reads unwatched kinds directly from the API server.",
+		"kind also calls, or that other packages may call. It does not report Secrets and ConfigMaps, which programs " +
+		"often exclude from the cache. The rule does not apply to kctrl's runtime, whose client reads unwatched kinds " +
+		"directly from the API server.",
 	check: func(r *reporter) {
 		all := setups(r)
 		trees := map[*setup][]*ssa.Function{}
@@ -39,6 +41,9 @@ var unwatchedRead = &Rule{
 			}
 			reported := map[string]bool{}
 			for _, fn := range functions {
+				if offered(s, fn) {
+					continue
+				}
 				for call := range code.Calls(fn) {
 					op := r.OpOf(call)
 					if op == nil || !r.ReadsCache(op) || exempt(op.Kind) || reported[op.Kind] || watched(s, op.Kind) ||
@@ -58,6 +63,21 @@ var unwatchedRead = &Rule{
 func within(reconcile *ssa.Function, path string) bool {
 	result, _ := code.NameOf(reconcile.Signature.Results().At(0).Type())
 	return strings.HasPrefix(result, path)
+}
+
+// offered reports whether other packages may call a function for their controllers: it is exported, and not a method of
+// the reconciler.
+func offered(s *setup, fn *ssa.Function) bool {
+	for fn.Parent() != nil {
+		fn = fn.Parent()
+	}
+	if recv := fn.Signature.Recv(); recv != nil {
+		_, name := code.NameOf(recv.Type())
+		if _, own := code.NameOf(s.reconcile.Signature.Recv().Type()); name == own {
+			return false
+		}
+	}
+	return token.IsExported(fn.Name())
 }
 
 func exempt(kind string) bool {

@@ -186,7 +186,7 @@ func (p *Package) Enclosing(pos token.Pos) []ast.Node {
 	return path
 }
 
-// CallAt returns the call expression whose SSA position is pos, which is that of its left parenthesis, or nil.
+// CallAt returns the call expression whose SSA position is pos, or nil. That position is the call's left parenthesis.
 func (p *Package) CallAt(pos token.Pos) *ast.CallExpr {
 	for _, node := range p.Enclosing(pos) {
 		if call, ok := node.(*ast.CallExpr); ok && (call.Lparen == pos || call.Pos() == pos) {

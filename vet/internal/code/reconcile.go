@@ -177,7 +177,8 @@ func (p *Package) ReadsCache(op *Op) bool {
 		p.Reader(op.Receiver) == cachedReader
 }
 
-// findHandlers finds the parameters that receive cached objects from libraries, such as those of event handlers.
+// findHandlers finds the parameters that receive cached objects from libraries, such as the parameters of event
+// handlers.
 func (p *Package) findHandlers() {
 	p.handlers = map[*ssa.Parameter]bool{}
 	for _, fn := range append([]*ssa.Function{p.initial}, p.Funcs...) {

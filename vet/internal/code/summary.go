@@ -11,7 +11,7 @@ import (
 	"golang.org/x/tools/go/ssa"
 )
 
-// Summary describes the effects of a function, including those of the functions of the module that it calls.
+// Summary describes the effects of a function, including the effects of the module's functions that it calls.
 type Summary struct {
 	// Mutates lists the parameters, receiver first, whose memory the function changes.
 	Mutates []int

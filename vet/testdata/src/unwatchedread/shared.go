@@ -17,6 +17,11 @@ func references(ctx context.Context, c client.Client, req ctrl.Request) error {
 	return c.Get(ctx, req.NamespacedName, &corev1.Pod{})
 }
 
+// Policies may be called by the reconcilers of other packages.
+func Policies(ctx context.Context, c client.Client, req ctrl.Request) error {
+	return c.Get(ctx, req.NamespacedName, &corev1.Service{})
+}
+
 type sites struct{ client.Client }
 
 func (s *sites) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
@@ -31,6 +36,9 @@ type podReconciler struct{ client.Client }
 
 func (p *podReconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	if err := p.Get(ctx, req.NamespacedName, &v1.Site{}); err != nil { // want `reads Site`
+		return ctrl.Result{}, err
+	}
+	if err := Policies(ctx, p.Client, req); err != nil {
 		return ctrl.Result{}, err
 	}
 	return ctrl.Result{}, references(ctx, p.Client, req)
