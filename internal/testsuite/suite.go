@@ -229,6 +229,9 @@ func (s *suite) handle(e event, running map[string]time.Time, output map[string]
 	case "pass", "skip", "fail":
 		if e.Action == "fail" {
 			s.failed[name] = true
+			if e.Test == "" {
+				s.printUnended(name, running, output)
+			}
 			if b := output[name]; b != nil {
 				s.out.Write(b.Bytes())
 			}
@@ -237,6 +240,17 @@ func (s *suite) handle(e event, running map[string]time.Time, output map[string]
 		delete(running, name)
 		delete(output, name)
 	}
+}
+
+// printUnended prints the output of tests that were running when the test binary of a package ended, such as a panic.
+func (s *suite) printUnended(pkg string, running map[string]time.Time, output map[string]*bytes.Buffer) {
+	for _, name := range slices.Sorted(maps.Keys(output)) {
+		if strings.HasPrefix(name, pkg+" ") {
+			s.out.Write(output[name].Bytes())
+			delete(output, name)
+		}
+	}
+	maps.DeleteFunc(running, func(name string, _ time.Time) bool { return strings.HasPrefix(name, pkg+" ") })
 }
 
 // ended prints the result of a package or of a slow test.

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 )
 
 // TestRowsNameTests checks that the test and the guard in each row exist.
@@ -102,6 +103,24 @@ func TestParallelTestsShareTheTime(t *testing.T) {
 	}
 	if m.hasSubtest("TestA/two/deep") || !m.hasSubtest("TestA") || unit("TestA/two/deep") != "TestA/two" {
 		t.Error("TestA/two/deep is the only leaf, and its cost is that of TestA/two")
+	}
+}
+
+// TestOutputOfUnendedTestsIsPrinted checks the output of a test binary that ended within a test.
+func TestOutputOfUnendedTestsIsPrinted(t *testing.T) {
+	var out bytes.Buffer
+	s := &suite{out: &out, start: time.Now(), failed: map[string]bool{}}
+	s.report(strings.NewReader(`{"Action":"run","Package":"a","Test":"TestPassed"}
+{"Action":"output","Package":"a","Test":"TestPassed","Output":"of no interest\n"}
+{"Action":"pass","Package":"a","Test":"TestPassed"}
+{"Action":"run","Package":"a","Test":"TestPanics"}
+{"Action":"output","Package":"a","Test":"TestPanics","Output":"panic: reason\n"}
+{"Action":"output","Package":"a/b","Test":"TestOther","Output":"another package\n"}
+{"Action":"output","Package":"a","Output":"exit status 2\n"}
+{"Action":"fail","Package":"a"}
+`))
+	if got, _, _ := strings.Cut(out.String(), "00:00"); got != "panic: reason\nexit status 2\n" || !s.failed["a"] {
+		t.Errorf("printed %q, failed %v", got, s.failed)
 	}
 }
 
