@@ -182,15 +182,20 @@ func PlanDeleteWebhook(fsys fs.FS, proj *project.Project, opts DeleteOptions) (*
 			Message: "--spoke requires --conversion", Hint: "add --conversion", Class: diagnostic.ErrUsage,
 		}
 	}
-	before := *proj
-	before.Resources = slices.Clone(proj.Resources)
+	complete := *r // with all admissions to delete, also those whose files an earlier command kept
 	for _, a := range layout.AdmissionsOf(asked) {
-		if !*a.Has(r) {
-			left := *r
-			*a.Has(&left) = true
-			return planLeftovers(fsys, proj, opts, left, fmt.Sprintf("%s has no %s", r, a.File), webhookHint(proj, *r))
+		*a.Has(&complete) = true
+		if *a.Has(r) {
+			continue
+		}
+		left := *r
+		*a.Has(&left) = true
+		missing := fmt.Sprintf("%s has no %s", r, a.File)
+		if _, err := leftovers(fsys, proj, left, missing, webhookHint(proj, *r)); err != nil {
+			return nil, err
 		}
 	}
+	before := withResource(proj, complete)
 	for _, a := range layout.AdmissionsOf(asked) {
 		*a.Has(r), *a.Flags(r) = false, nil
 	}
@@ -200,7 +205,7 @@ func PlanDeleteWebhook(fsys fs.FS, proj *project.Project, opts DeleteOptions) (*
 		}
 	}
 	dropIdle(proj, *r)
-	return planRemoval(fsys, &before, proj, opts)
+	return planRemoval(fsys, before, proj, opts)
 }
 
 // disconnect removes the hub r from the given versions, or from all versions if spokes is empty.

@@ -541,6 +541,32 @@ func TestDeleteReportsDeployedWebhooks(t *testing.T) {
 	}
 }
 
+// TestKeptWebhooksAreDeletedTogether checks a forced deletion of several webhooks, whose files an earlier deletion kept
+// for some of them.
+func TestKeptWebhooksAreDeletedTogether(t *testing.T) {
+	both := scaffold.WebhookOptions{Group: "webapp", Version: "v1", Kind: "Guestbook", Defaulting: true, Validation: true}
+	gone := deletion{scaffold.DeleteOptions{Group: "webapp", Version: "v1", Kind: "Guestbook", Defaulting: true,
+		Validation: true}, scaffold.PlanDeleteWebhook}
+	defaulter, forced := gone, gone
+	defaulter.Validation, forced.Force = false, true
+	for _, first := range []deletion{gone, defaulter} {
+		p := newEdited(t)
+		want := p.tree()
+		p.run(both)
+		for _, name := range []string{"internal/webhook/guestbook_defaulter.go", "internal/webhook/guestbook_validator.go"} {
+			p.edit(name, func(text []byte) []byte { return append(text, mineIn(name)...) })
+		}
+		p.notesOf(first)
+		p.notesOf(forced)
+		got := p.tree()
+		delete(want, project.LockFile)
+		delete(got, project.LockFile)
+		if diff := sameTree(want, got); diff != "" {
+			t.Errorf("--force leaves (-want +got)\n%s", diff)
+		}
+	}
+}
+
 // newVersions returns a project with a kind in two versions, of which API servers store the second.
 func newVersions(t *testing.T) (*randomProject, deletion) {
 	p := newEdited(t)

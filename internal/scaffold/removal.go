@@ -80,27 +80,47 @@ func deleteLeftovers(fsys fs.FS, proj *project.Project, opts DeleteOptions, r pr
 	return planLeftovers(fsys, proj, opts, r, missing.Message, missing.Hint)
 }
 
-// planLeftovers plans to delete the files that the project would have with r, if kctrl wrote at least one of the
-// existing files. Otherwise it returns a *diagnostic.Error.
+// planLeftovers plans to delete the files that the project would have with r, if [leftovers] finds some.
 func planLeftovers(fsys fs.FS, proj *project.Project, opts DeleteOptions, r project.Resource, missing,
 	hint string) (*plan.Plan, error) {
-	before := *proj
-	before.Resources = slices.DeleteFunc(slices.Clone(proj.Resources), func(o project.Resource) bool {
-		return o.APIGroup() == r.APIGroup() && o.Version == r.Version && o.Kind == r.Kind
-	})
-	before.Resources = append(before.Resources, r)
+	before, err := leftovers(fsys, proj, r, missing, hint)
+	if err != nil {
+		return nil, err
+	}
+	return planRemoval(fsys, before, proj, opts)
+}
+
+// leftovers returns the project with r, if kctrl wrote at least one of the existing files that it would then have in
+// addition. Otherwise it returns a *diagnostic.Error.
+func leftovers(fsys fs.FS, proj *project.Project, r project.Resource, missing, hint string) (*project.Project, error) {
+	before := withResource(proj, r)
 	lock, err := project.LoadLock(fsys)
 	if err != nil {
 		return nil, err
 	}
 	after := render.Outline(proj)
-	for _, f := range render.Outline(&before).Files() {
+	for _, f := range render.Outline(before).Files() {
 		_, stays := after.File(f.Path)
 		_, known := lock.Entry(f.Path)
 		isOfKind := f.Owner == plan.Shared || f.Owner == plan.API
 		if _, err := fs.Stat(fsys, f.Path); err == nil && known && isOfKind && !stays {
-			return planRemoval(fsys, &before, proj, opts)
+			return before, nil
 		}
 	}
 	return nil, &diagnostic.Error{Message: missing, Hint: hint, Class: diagnostic.ErrUsage}
+}
+
+// withResource returns the project with r, which replaces the resource with the same kind and version.
+func withResource(proj *project.Project, r project.Resource) *project.Project {
+	changed := *proj
+	changed.Resources = slices.Clone(proj.Resources)
+	at := slices.IndexFunc(proj.Resources, func(o project.Resource) bool {
+		return o.APIGroup() == r.APIGroup() && o.Version == r.Version && o.Kind == r.Kind
+	})
+	if at < 0 {
+		changed.Resources = append(changed.Resources, r)
+	} else {
+		changed.Resources[at] = r
+	}
+	return &changed
 }
