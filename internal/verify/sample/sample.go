@@ -37,7 +37,7 @@ import (
 
 // The codes of problems.
 const (
-	CodeKind  = "sample-kind"  // no CRD has the kind and version
+	CodeKind  = "sample-kind"  // no CRD serves the kind and version
 	CodeField = "sample-field" // the schema has no such field
 	CodeValue = "sample-value" // the schema rejects a value
 	CodeRule  = "sample-rule"  // a validation rule is false
@@ -58,7 +58,8 @@ type Kinds struct {
 
 // kind is one version of a kind.
 type kind struct {
-	given *apiextensionsv1.JSONSchemaProps
+	given    *apiextensionsv1.JSONSchemaProps
+	unserved bool
 	// The forms of the schema that the libraries require, computed on first use. err is set if that failed.
 	props      *apiextensions.JSONSchemaProps
 	structural *structuralschema.Structural
@@ -77,7 +78,7 @@ func (k *Kinds) Add(crd *apiextensionsv1.CustomResourceDefinition) {
 	for _, v := range crd.Spec.Versions {
 		if v.Schema != nil && v.Schema.OpenAPIV3Schema != nil {
 			k.schemas[schema.GroupVersionKind{Group: crd.Spec.Group, Version: v.Name,
-				Kind: crd.Spec.Names.Kind}] = &kind{given: v.Schema.OpenAPIV3Schema}
+				Kind: crd.Spec.Names.Kind}] = &kind{given: v.Schema.OpenAPIV3Schema, unserved: !v.Served}
 		}
 	}
 }
@@ -289,8 +290,8 @@ func Steps(name string) []string {
 	return steps
 }
 
-// CheckNode checks an object in YAML. It returns no problems for values that are not Kubernetes objects, and an error
-// for values that cannot be decoded.
+// CheckNode checks an object in YAML that a client sends, so its version must be served. It returns no problems for
+// values that are not Kubernetes objects, and an error for values that cannot be decoded.
 func (k *Kinds) CheckNode(node *yaml.Node) ([]Problem, error) {
 	if node.Kind != yaml.MappingNode {
 		return nil, nil
@@ -310,7 +311,14 @@ func (k *Kinds) CheckNode(node *yaml.Node) ([]Problem, error) {
 	if err != nil {
 		return nil, err
 	}
-	return k.Check(gv.WithKind(scalarOf(node, "kind")), object), nil
+	gvk := gv.WithKind(scalarOf(node, "kind"))
+	if of := k.schemas[gvk]; of != nil && of.unserved {
+		return []Problem{{
+			Field: "apiVersion", Code: CodeKind, Message: fmt.Sprintf("API servers do not serve %s %s", gv, gvk.Kind),
+			Hint: "use a version that is served, or delete the sample",
+		}}, nil
+	}
+	return k.Check(gvk, object), nil
 }
 
 func scalarOf(node *yaml.Node, key string) string {
