@@ -27,9 +27,9 @@ process. Plans, rules and output are the same as in kctrl sim, which is much fas
 kctrl's runtime.
 
 The environment variable KUBECONFIG has the path of a kubeconfig for the proxy. In arguments, kctrl
-replaces ` + "`{kubeconfig}`" + ` by that path. Disable leader election, so that the next process starts its work
-at once. Disable webhooks, because the API server does not call them. With --parallel, also disable
-servers with fixed ports.
+replaces ` + "`{kubeconfig}`" + ` with that path. Disable leader election, so that the next process starts its
+work at once. Disable webhooks, because the API server does not call them. With --parallel, also
+disable servers with fixed ports.
 
 Each plan starts its own in-memory API server. With --env, all plans run one after another on the
 server of kctrl env up, and kctrl deletes the objects that they create, also after an interrupt. The
@@ -75,7 +75,7 @@ func runChaos(ctx context.Context, s *streams, o chaosOptions) error {
 		}
 	}
 	progress := progress(s)
-	report, err := simulate.Chaos(ctx, dir, o.ChaosOptions, progress.Step, plansProgress(progress))
+	report, err := simulate.Chaos(ctx, dir, o.ChaosOptions, progress, plansProgress(progress))
 	if err != nil {
 		return err
 	}

@@ -121,7 +121,7 @@ the CRDs and the role. If the operator needs other objects before it starts, suc
 projects, put them into the optional directory config/sim.
 
 An operator on controller-runtime needs no changes: kctrl compiles it with kctrl's runtime, as kctrl
-migrate does, and changes no file. Arguments after -- replace those of the Deployment.
+migrate does, and changes no file. Arguments after -- replace the Deployment's arguments.
 
 A run without faults records each write of the operator and each event that it receives. Each plan
 then injects a fault at one of these writes or events: a crash before or after a write, a lost
@@ -129,9 +129,9 @@ response, a conflict, a server error, a late, cut or merged watch, a clock jump,
 lost lease, or a user who deletes, recreates or changes an object. Rejected requests are simulated
 only with --only reject.
 
-With each fault, the operator must reach the same state and create each object equally often. It must
-also satisfy further rules that hold for every operator. The project's package internal/sim can add
-rules; see sim.Always and sim.Eventually in package runtime/sim.
+With each fault, the operator must reach the same state as without faults, and create each object the
+same number of times. It must also satisfy rules that apply to every operator. The project's package
+internal/sim can add rules; see sim.Always and sim.Eventually in package runtime/sim.
 
 The exit code is 1 if a plan fails. The output shows the requests around the fault, and the name of a
 file with the plan, which --replay runs again. With --debug, the plan runs in the debugger dlv: set a
@@ -176,7 +176,7 @@ func runSim(ctx context.Context, s *streams, o simOptions) error {
 		return usageError("--debug requires --replay, because a debugger runs a single plan")
 	}
 	progress := progress(s)
-	report, err := simulate.Run(ctx, dir, o.SimOptions, progress.Step, plansProgress(progress))
+	report, err := simulate.Run(ctx, dir, o.SimOptions, progress, plansProgress(progress))
 	if err != nil || report == nil {
 		return err
 	}

@@ -93,9 +93,9 @@ func (a Assets) command(name string, flags []string) []string {
 	return append([]string{filepath.Join(a.dir, name)}, flags...)
 }
 
-// discardDamaged removes the binary and returns an error if its content differs from that of the compiled one. The next
-// Build then compiles it again. discardDamaged reads the whole binary, so it is called only after a binary failed to
-// start.
+// discardDamaged removes the binary and returns an error if its content differs from the content of the compiled
+// binary. The next Build then compiles it again. discardDamaged reads the whole binary, so it is called only after a
+// binary failed to start.
 func (a Assets) discardDamaged() error {
 	if a.multiCall == "" {
 		return nil

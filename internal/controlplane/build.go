@@ -96,7 +96,7 @@ type recipe struct {
 func (b *build) recipe() recipe {
 	if b.program.own() {
 		return recipe{
-			begins:  "compiling the API server in memory from its Go modules; this takes less than a minute, once",
+			begins:  "compiling the API server in memory from its Go modules; this takes about a minute, once",
 			pattern: "./" + string(b.program),
 			// These are the flags of go test. Tests of operators link most of these packages, so the go command compiles them
 			// once for both.

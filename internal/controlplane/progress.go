@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"os/exec"
 	"strings"
 	"sync"
 	"time"
@@ -87,10 +88,21 @@ func (p Progress) during(what func() string) (end func()) {
 	}
 }
 
+// GoBuild runs a go build command, which must have the flag -v, and prints how many packages it has compiled. GoBuild
+// returns the messages of the command.
+func (p Progress) GoBuild(cmd *exec.Cmd) (messages string, err error) {
+	output := &goOutput{began: time.Now(), uncounted: true}
+	defer p.during(output.state)()
+	cmd.Stdout, cmd.Stderr = output, output
+	err = cmd.Run()
+	return strings.Join(output.errorLines(), "\n"), err
+}
+
 // goOutput parses the output of a running go command. The output contains downloaded modules, packages that go build -v
 // begins to compile, and errors.
 type goOutput struct {
-	began time.Time
+	began     time.Time
+	uncounted bool // total stays 0
 
 	mu         sync.Mutex
 	total      int    // packages to compile; 0 while the number is unknown
@@ -163,8 +175,12 @@ func (o *goOutput) state() string {
 	defer o.mu.Unlock()
 	elapsed := time.Since(o.began).Round(time.Second)
 	switch {
-	case o.total == 0 && o.downloaded > 0:
+	case o.total == 0 && o.downloaded > 0 && o.compiled == 0:
 		return fmt.Sprintf("downloading Go modules: %d so far, %s", o.downloaded, elapsed)
+	case o.uncounted && o.compiled > 0:
+		return fmt.Sprintf("compiling: %d packages so far, %s", o.compiled, elapsed)
+	case o.uncounted:
+		return fmt.Sprintf("compiling, %s", elapsed)
 	case o.total == 0:
 		return fmt.Sprintf("counting packages, %s", elapsed)
 	// go build -v does not print the last package, which it links, if that package was compiled before

@@ -96,3 +96,24 @@ func TestOutputOfGoIsBounded(t *testing.T) {
 		t.Errorf("%d lines are kept, from %.10q to %.10q", len(said), said[0], said[len(said)-1])
 	}
 }
+
+func TestUncountedPackagesAreReported(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		output := &goOutput{began: time.Now(), uncounted: true}
+		for _, step := range []struct{ line, want string }{
+			{"", "compiling, 1s"},
+			{"go: downloading k8s.io/api v1\n", "downloading Go modules: 1 so far, 2s"},
+			{"k8s.io/api\n", "compiling: 1 packages so far, 3s"},
+			{"# example.com/operator\ncmd/main.go:3:1: undefined: x\n", "compiling: 1 packages so far, 4s"},
+		} {
+			fmt.Fprint(output, step.line)
+			time.Sleep(time.Second)
+			if got := output.state(); got != step.want {
+				t.Errorf("after %q: %q, want %q", step.line, got, step.want)
+			}
+		}
+		if got := strings.Join(output.errorLines(), "|"); got != "# example.com/operator|cmd/main.go:3:1: undefined: x" {
+			t.Errorf("messages: %q", got)
+		}
+	})
+}

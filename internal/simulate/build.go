@@ -54,7 +54,9 @@ func init() { program.SetRules(rules.Rules()) }
 
 // build compiles the project's program with the module in source, and returns the path of the executable. work is the
 // project's directory in the cache. For a debugger, the compiler does not optimize the project's packages.
-func (p *project) build(ctx context.Context, source, work string, debug bool) (string, error) {
+func (p *project) build(
+	ctx context.Context, progress controlplane.Progress, source, work string, debug bool,
+) (string, error) {
 	mod, sum, err := p.modules(source)
 	if err != nil {
 		return "", err
@@ -84,7 +86,7 @@ func (p *project) build(ctx context.Context, source, work string, debug bool) (s
 		program, optimize = filepath.Join(work, "debugged"), p.module+"/...=-N -l"
 	}
 	err = goBuild(
-		ctx, p.dir, "-gcflags="+optimize, "-mod=mod", "-modfile="+filepath.Join(work, "go.mod"),
+		ctx, progress, p.dir, "-gcflags="+optimize, "-mod=mod", "-modfile="+filepath.Join(work, "go.mod"),
 		"-overlay="+filepath.Join(work, "overlay.json"), "-o", program, p.main.path,
 	)
 	if e, ok := errors.AsType[*diagnostic.Error](err); ok && p.main.theirs {

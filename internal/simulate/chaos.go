@@ -34,9 +34,9 @@ type ChaosOptions struct {
 }
 
 // Chaos runs plans against a program in real time, through a proxy in front of an API server, and returns the report.
-// It calls step when a step begins, and progress with the number of completed and planned plans.
+// It prints steps to progress, and calls plans with the number of completed and planned plans.
 func Chaos(
-	ctx context.Context, dir string, opts ChaosOptions, step func(string), progress func(done, planned int),
+	ctx context.Context, dir string, opts ChaosOptions, progress controlplane.Progress, plans func(done, planned int),
 ) (*Report, error) {
 	p := &project{dir: dir}
 	if err := p.readManifests(opts.Options); err != nil {
@@ -57,21 +57,21 @@ func Chaos(
 	if err != nil {
 		return nil, err
 	}
-	work, release, err := lockWorkDir(ctx, dir, step)
+	work, release, err := lockWorkDir(ctx, dir, progress.Step)
 	if err != nil {
 		return nil, err
 	}
 	defer release()
-	step("compiling the API server and the proxy; the first time takes about a minute")
+	progress.Step("compiling the API server and the proxy; the first time takes about a minute")
 	program := filepath.Join(work, "chaos")
-	if err := goBuild(ctx, source, "-o", program, "./testserver/program/chaos"); err != nil {
+	if err := goBuild(ctx, progress, source, "-o", program, "./testserver/program/chaos"); err != nil {
 		return nil, err
 	}
-	step("running the operator without faults")
+	progress.Step("running the operator without faults")
 	report, err := p.execute(ctx, program, work, request{Options: opts.Options, Command: &command{
 		Args: opts.Args, Dir: dir, Kubeconfig: opts.Kubeconfig, Controlled: opts.Controlled,
 		Quiet: opts.Quiet, Longest: opts.Longest, Parallel: opts.Parallel,
-	}}, progress)
+	}}, plans)
 	if report != nil && report.Exists > 0 {
 		return nil, p.exists(cmp.Or(opts.Samples, filepath.Join("config", "samples")), report.Exists-1)
 	}
@@ -123,12 +123,12 @@ func findProgram(dir string, args []string) error {
 }
 
 // goBuild runs go build in the directory of a module.
-func goBuild(ctx context.Context, dir string, args ...string) error {
-	cmd := exec.CommandContext(ctx, "go", slices.Concat([]string{"build", "-trimpath", "-buildvcs=false"}, args)...)
+func goBuild(ctx context.Context, progress controlplane.Progress, dir string, args ...string) error {
+	cmd := exec.CommandContext(ctx, "go", slices.Concat([]string{"build", "-v", "-trimpath", "-buildvcs=false"}, args)...)
 	cmd.Dir = dir
 	cmd.Env = append(os.Environ(), "GOWORK=off", "GOFLAGS=", "CGO_ENABLED=0")
-	if output, err := cmd.CombinedOutput(); err != nil {
-		return compileError(ctx, err, string(output))
+	if output, err := progress.GoBuild(cmd); err != nil {
+		return compileError(ctx, err, output)
 	}
 	return nil
 }

@@ -25,7 +25,8 @@ type Options struct {
 	Samples string `json:"-"`
 	// Namespace is the operator's namespace. Empty means the namespace of the Deployment in Config.
 	Namespace string `json:"-"`
-	// AsAdmin sends the operator's requests with all permissions, instead of those of the Deployment's service account.
+	// AsAdmin sends the operator's requests with all permissions, instead of the permissions of the Deployment's service
+	// account.
 	AsAdmin bool `json:"-"`
 
 	Seed     uint64        `json:"seed"`
@@ -83,7 +84,7 @@ type Failure struct {
 	Violations  []Violation  `json:"violations"`
 	Story       string       `json:"story"`
 	Timeline    []Entry      `json:"timeline"`
-	Differences []Difference `json:"differences,omitempty"` // between its end state and that of the run without faults
+	Differences []Difference `json:"differences,omitempty"` // between its end state and the end state without faults
 	Logs        []string     `json:"logs,omitempty"`
 }
 
@@ -132,11 +133,11 @@ type SimOptions struct {
 	Debug bool
 }
 
-// Run simulates the operator of the project in dir and returns the report. It calls step when a step begins, and
-// progress with the number of completed and planned plans. With opts.Debug, it returns nil if the user has ended the
-// debugger before the end of the plan.
+// Run simulates the operator of the project in dir and returns the report. It prints steps to progress, and calls plans
+// with the number of completed and planned plans. With opts.Debug, it returns nil if the user has ended the debugger
+// before the end of the plan.
 func Run(
-	ctx context.Context, dir string, opts SimOptions, step func(string), progress func(done, planned int),
+	ctx context.Context, dir string, opts SimOptions, progress controlplane.Progress, plans func(done, planned int),
 ) (*Report, error) {
 	if opts.Debug {
 		if err := checkDebugger(); err != nil {
@@ -151,17 +152,17 @@ func Run(
 	if err != nil {
 		return nil, err
 	}
-	work, release, err := lockWorkDir(ctx, dir, step)
+	work, release, err := lockWorkDir(ctx, dir, progress.Step)
 	if err != nil {
 		return nil, err
 	}
 	defer release()
-	step("compiling the operator with an API server and the simulator; the first time takes about a minute")
-	program, err := p.build(ctx, source, work, opts.Debug)
+	progress.Step("compiling the operator with an API server and the simulator; the first time takes about a minute")
+	program, err := p.build(ctx, progress, source, work, opts.Debug)
 	if err != nil {
 		return nil, err
 	}
-	return p.execute(ctx, program, work, request{Options: opts.Options, Debug: opts.Debug}, progress)
+	return p.execute(ctx, program, work, request{Options: opts.Options, Debug: opts.Debug}, plans)
 }
 
 // execute runs the program and reads its report.
