@@ -38,7 +38,7 @@ func Eventually(name string, check func(Objects) error) Rule {
 
 // Objects has all objects of the API server at one moment of a run. Tests of rules can create such values.
 type Objects struct {
-	// Scheme has the types of the operator.
+	// Scheme has the types of the operator, and in kctrl sim also Kubernetes' own types.
 	Scheme *runtime.Scheme
 	// Items has the objects of all kinds, in the API versions in which clients have written them. Do not modify them.
 	Items []*unstructured.Unstructured

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -11,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/json"
+	"k8s.io/kubernetes/pkg/api/legacyscheme"
 
 	"github.com/kctrl-dev/kctrl/runtime/sim"
 )
@@ -23,8 +25,20 @@ type ruleError struct {
 
 func (e *ruleError) Error() string { return fmt.Sprintf("the rule %q panics: %v", e.rule, e.problem) }
 
-// setScheme sets the scheme with which rules read objects.
-func (r *run) setScheme(scheme *runtime.Scheme) {
+// setScheme sets the scheme with which rules read objects: the types of the operator's scheme, and Kubernetes' own.
+func (r *run) setScheme(operators *runtime.Scheme) {
+	if len(r.operator.Rules) == 0 {
+		return
+	}
+	scheme := runtime.NewScheme()
+	for _, add := range []*runtime.Scheme{operators, legacyscheme.Scheme} {
+		for gvk, goType := range add.AllKnownTypes() {
+			object, ok := reflect.New(goType).Interface().(runtime.Object)
+			if ok && gvk.Version != runtime.APIVersionInternal && !scheme.Recognizes(gvk) {
+				scheme.AddKnownTypeWithName(gvk, object)
+			}
+		}
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.scheme = scheme

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/kctrl-dev/kctrl/runtime/object"
@@ -79,6 +80,21 @@ func others(name string) []string {
 		}
 	}
 	return all
+}
+
+// TestRulesReadBuiltInKinds checks a rule about a kind that is not in the operator's scheme.
+func TestRulesReadBuiltInKinds(t *testing.T) {
+	operator := copies("")
+	operator.Rules = []sim.Rule{sim.Eventually("a Deployment exists", func(o sim.Objects) error {
+		if len(sim.List[*appsv1.Deployment](o)) == 0 {
+			return errors.New("none")
+		}
+		return nil
+	})}
+	result, err := runIn(t, operator, Plan{Seed: 1}, nil)
+	if err != nil || len(result.broken) != 1 || result.broken[0].Message != "none" {
+		t.Errorf("got %v, %v, want one violation", result, err)
+	}
 }
 
 // TestRuleThatPanics checks that a panic in a rule ends the simulation.
