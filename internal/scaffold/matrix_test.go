@@ -12,7 +12,9 @@ import (
 	"testing"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/yaml"
 
+	"github.com/kctrl-dev/kctrl/internal/controlplane"
 	"github.com/kctrl-dev/kctrl/internal/rbac"
 	"github.com/kctrl-dev/kctrl/internal/scaffold"
 	"github.com/kctrl-dev/kctrl/internal/scaffold/project"
@@ -136,7 +138,7 @@ func (p *testProject) simulate(t *testing.T) {
 	}
 	t.Setenv("XDG_CACHE_HOME", t.TempDir()) // the compiled program is removed with the test
 	opts := simulate.SimOptions{Options: simulate.Options{Seed: 1}}
-	report, err := simulate.Run(t.Context(), p.dir, opts, func(string) {}, func(int, int) {})
+	report, err := simulate.Run(t.Context(), p.dir, opts, controlplane.Progress{}, func(int, int) {})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -145,6 +147,74 @@ func (p *testProject) simulate(t *testing.T) {
 	}
 	t.Logf("%d plans, %d writes without faults, %.1f plans/s", report.Run, report.Writes,
 		float64(report.Run)/report.Seconds)
+	p.simulateRemovals(t)
+}
+
+// notSimulated are the permissions of markers that no request of a simulated operator needs, with the reason.
+var notSimulated = map[string]string{}
+
+// simulateRemovals removes the permissions of config/rbac/role.yaml one at a time. The API server must then forbid a
+// request of the simulated operator that needs the permission, and no other request.
+func (p *testProject) simulateRemovals(t *testing.T) {
+	t.Helper()
+	original := readFile(t, p.dir, "config/rbac/role.yaml")
+	role := filepath.Join(p.dir, "config", "rbac", "role.yaml")
+	defer writeFile(t, role, original)
+	noticed := 0
+	for _, removed := range p.granted(t) {
+		var documents [][]byte
+		for _, one := range objectsIn(t, original) {
+			document, err := yaml.Marshal(without(one, removed).Object)
+			if err != nil {
+				t.Fatal(err)
+			}
+			documents = append(documents, document)
+		}
+		writeFile(t, role, bytes.Join(documents, []byte("---\n")))
+		opts := simulate.SimOptions{Options: simulate.Options{Seed: 1, Plans: 1}}
+		report, err := simulate.Run(t.Context(), p.dir, opts, controlplane.Progress{}, func(int, int) {})
+		if err != nil {
+			t.Fatal(err)
+		}
+		forbidden := false
+		text := fmt.Sprintf("cannot %s resource %q in API group %q", removed.verb, removed.resource, removed.group)
+		for _, f := range report.Failures {
+			for _, v := range f.Violations {
+				if v.Invariant != "allowed" {
+					continue
+				}
+				if strings.Contains(v.Message, text) {
+					forbidden = true
+				} else {
+					t.Errorf("without %s: %s", removed, v.Message)
+				}
+			}
+		}
+		switch reason := notSimulated[removed.String()]; {
+		case !forbidden && reason == "":
+			t.Errorf("no request of the simulated operator needs %s", removed)
+		case forbidden && reason != "":
+			t.Errorf("a request needs %s, but %q", removed, reason)
+		case forbidden:
+			noticed++
+		}
+	}
+	t.Logf("the API server noticed %d removed permissions", noticed)
+}
+
+// granted returns the permissions of config/rbac/role.yaml.
+func (p *testProject) granted(t *testing.T) (all []permission) {
+	t.Helper()
+	for _, role := range objectsIn(t, readFile(t, p.dir, "config/rbac/role.yaml")) {
+		rules, _, err := unstructured.NestedSlice(role.Object, "rules")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, rule := range rules {
+			all = append(all, permissionsOf(rule.(map[string]any))...)
+		}
+	}
+	return all
 }
 
 // checkCode checks that the markers grant exactly the permissions that the code needs, and that no rule of kctrl vet
@@ -178,16 +248,7 @@ func (p *testProject) checkCode(t *testing.T, namespaced bool) {
 // or as unproven if the plural of a foreign kind is a guess. The verb get need not be reported if list is.
 func (p *testProject) checkRemovedMarkers(t *testing.T, namespaced bool) {
 	t.Helper()
-	var granted []permission
-	for _, role := range objectsIn(t, readFile(t, p.dir, "config/rbac/role.yaml")) {
-		rules, _, err := unstructured.NestedSlice(role.Object, "rules")
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, rule := range rules {
-			granted = append(granted, permissionsOf(rule.(map[string]any))...)
-		}
-	}
+	granted := p.granted(t)
 	err := filepath.WalkDir(p.dir, func(name string, entry fs.DirEntry, err error) error {
 		if err != nil || filepath.Ext(name) != ".go" {
 			return err
