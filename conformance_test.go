@@ -14,9 +14,9 @@ import (
 
 var update = flag.Bool("update", false, "rewrite docs/conformance.md and docs/api.txt")
 
-// rules are the runtime's guarantees, which correspond to those of client-go and controller-runtime. A test that
-// protects a rule has the rule's id in the first line of its comment: "// C01", "// D01, F01" or "// C08: reason". A
-// rule is stronger if kctrl guarantees more; then a paragraph of the test's comment begins with "Stronger:".
+// rules are the runtime's guarantees, which correspond to the guarantees of client-go and controller-runtime. A test
+// that protects a rule has the rule's id in the first line of its comment: "// C01", "// D01, F01" or "// C08: reason".
+// A rule is stronger if kctrl guarantees more; then a paragraph of the test's comment begins with "Stronger:".
 var rules = []rule{
 	{
 		"C01", "A handler receives an ordered subset of the states of an object, and always the last state. The order of " +

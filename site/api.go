@@ -134,7 +134,7 @@ func (p *apiPackage) heading(level int, title, anchor string) {
 	fmt.Fprintf(&p.text, "%s %s {#%s}\n\n", strings.Repeat("#", level), title, anchor)
 }
 
-// declaration writes the source of a declaration and its comment; level is that of headings in the comment.
+// declaration writes the source of a declaration and its comment; level is the level of headings in the comment.
 func (p *apiPackage) declaration(decl ast.Node, comment string, level int) {
 	var code bytes.Buffer
 	if err := format.Node(&code, p.files, decl); err != nil {

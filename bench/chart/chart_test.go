@@ -158,7 +158,7 @@ func (p *project) render(namespace string, values map[string]any) (objects, erro
 	return installed, nil
 }
 
-// like replaces Helm's labels with those of kustomize, and removes Helm's resource policy.
+// like replaces Helm's labels with kustomize's labels, and removes Helm's resource policy.
 func like(all objects) objects {
 	for _, o := range all {
 		for _, path := range [][]string{{"metadata", "labels"}, {"spec", "template", "metadata", "labels"}} {

@@ -172,7 +172,7 @@ func addShapeFlags(flags *pflag.FlagSet, shape *render.Shape) {
 	flags.Lookup("scale").NoOptDefVal = "default"
 }
 
-// controllerAlone converts the options to those of kctrl create controller for the same kind.
+// controllerAlone converts the options to the options of kctrl create controller for the same kind.
 func controllerAlone(opts scaffold.APIOptions, foreign scaffold.ControllerOptions) scaffold.ControllerOptions {
 	foreign.Group, foreign.Version, foreign.Kind, foreign.Plural = opts.Group, opts.Version, opts.Kind, opts.Plural
 	foreign.Namespaced, foreign.Force, foreign.Kctrl = opts.Namespaced, opts.Force, opts.Kctrl

@@ -10,7 +10,7 @@ func newEnvCommand(s *streams) *cobra.Command {
 		Short: "Run an API server on this machine",
 		Long: `Run etcd and kube-apiserver on this machine. The first start compiles them from their Go modules,
 which takes minutes; later starts take seconds. --in-memory runs kctrl's own API server instead,
-which compiles in less than a minute and starts at once; docs/fidelity.md lists the differences.
+which compiles in about a minute and starts at once; docs/fidelity.md lists the differences.
 Servers listen on loopback only, and run on Linux and macOS. On other systems, apply, get and delete
 require --kubeconfig.
 

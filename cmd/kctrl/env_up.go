@@ -113,7 +113,7 @@ func runEnvUp(ctx context.Context, s *streams, o envUpOptions) error {
 		if !start.InMemory && !controlplane.Compiled(ctx, start) {
 			s.problem("", &diagnostic.Error{
 				Message: "no control plane is compiled yet, and compiling takes minutes",
-				Hint:    "run kctrl env up --in-memory for an API server in memory, in less than a minute",
+				Hint:    "run kctrl env up --in-memory for an API server in memory, in about a minute",
 			})
 		}
 		return controlplane.Build(ctx, start, progress(s))

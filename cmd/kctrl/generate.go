@@ -55,8 +55,8 @@ func newGenerateCommand(s *streams) *cobra.Command {
 		Short: "Generate Go code: deep copies, apply configurations, registration",
 		Long: `Write zz_generated.deepcopy.go in packages with +kubebuilder:object markers, apply configurations
 for packages with +kubebuilder:ac:generate=true, and zz_generated.register.go, which registers the
-kinds of the project and the controllers in PROJECT. The command adds the modules that apply
-configurations import to go.mod and go.sum. It writes only files that change.`,
+kinds of the project and the controllers in PROJECT. If apply configurations import further modules,
+the command adds these modules to go.mod and go.sum. It writes only files that change.`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return runGenerate(cmd.Context(), s, opts) },
 	}

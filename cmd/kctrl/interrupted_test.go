@@ -456,7 +456,7 @@ func (w *workbench) migrate(t *testing.T, dir, scratch string, disturb func(stri
 }
 
 // TestTwoCommandsAtOnceGiveWhatOneAfterTheOtherGives runs random pairs of commands concurrently, as make -j2 does, and
-// checks that the result is that of a sequential run.
+// checks that the result equals the result of a sequential run.
 func TestTwoCommandsAtOnceGiveWhatOneAfterTheOtherGives(t *testing.T) {
 	w := newWorkbench(t)
 	lines := []string{

@@ -68,7 +68,7 @@ func newRenamingCommand(s *streams, r renaming) *cobra.Command {
 		Long: r.short + `. The command also renames files, and updates Go names, imports, markers,
 manifests and samples. It keeps your edits.
 
-API servers treat the new name as a new API, so existing objects stay objects of the old API.`,
+API servers treat the new name as a new API, and do not move existing objects to it.`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			opts.Kctrl = kctrlBuild()

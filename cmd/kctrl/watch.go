@@ -63,7 +63,7 @@ type watcher struct {
 	problems string // findings of the last run
 }
 
-// run generates once. It reports findings if they differ from those of the last run, or if it wrote files.
+// run generates once. It reports findings if they differ from the findings of the last run, or if it wrote files.
 func (w *watcher) run(ctx context.Context) (watch.More, error) {
 	var out, problems bytes.Buffer
 	inner := &streams{in: w.streams.in, out: &out, err: &problems, dir: w.streams.dir}
@@ -99,7 +99,7 @@ func (w *watcher) tell(out, problems string) {
 	}
 }
 
-// outside returns the inputs outside of dir: directories, such as those of replaced modules, and files, such as a
+// outside returns the inputs outside of dir: directories, for example of replaced modules, and files, for example a
 // go.work file in a parent directory.
 func outside(dir string, inputs source.Inputs) watch.More {
 	var more watch.More

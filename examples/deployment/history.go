@@ -312,7 +312,7 @@ func (ro *rollout) lastRevision() int64 {
 	return second
 }
 
-// takeFrom replaces the template and the annotations of the Deployment by those of set, including the change cause.
+// takeFrom replaces the template and the annotations of the Deployment with set's, including the change cause.
 func (ro *rollout) takeFrom(set *appsv1.ReplicaSet) {
 	set.Spec.Template.DeepCopyInto(&ro.Spec.Template)
 	delete(ro.Spec.Template.Labels, appsv1.DefaultDeploymentUniqueLabelKey)

@@ -41,7 +41,7 @@ func atEnd(names ...string) (disabled []string) {
 }
 
 // randomErrors runs an operator with a client that fails some of its calls, once for each seed. It returns the first
-// seed for which the end state differs from that of a run without errors, or 0.
+// seed for which the end state differs from the end state of a run without errors, or 0.
 func (s specimen) randomErrors(t *testing.T, fixed bool) (seed uint64, err error) {
 	s.user = ""
 	operator := s.operator(fixed)
@@ -64,9 +64,9 @@ func (s specimen) randomErrors(t *testing.T, fixed bool) (seed uint64, err error
 	return 0, nil
 }
 
-// scaffoldedTest reports whether a test like that of a scaffolded controller finds the bug. The test creates the
+// scaffoldedTest reports whether a test like the test of a scaffolded controller finds the bug. The test creates the
 // samples, waits for the objects that its author expects, deletes the samples, and waits until they are gone. The
-// expected objects are those of the fixed operator.
+// expected objects are the fixed operator's objects.
 func (s specimen) scaffoldedTest(t *testing.T, fixed bool) (found bool, err error) {
 	s.user = ""
 	operator := s.operator(true)

@@ -209,7 +209,7 @@ func (s *site) site() Site {
 	if len(chain) > 0 {
 		chain[len(chain)-1].Pos = pos
 	}
-	// The position of a call in a library is that of the project's call into the library.
+	// A call in a library has the position of the project's call into the library.
 	return Site{Pos: s.project(pos, chain), Call: s.name, Chain: chain, Ignored: s.ignoredAt(chain)}
 }
 

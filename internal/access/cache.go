@@ -194,8 +194,8 @@ func programStamp() string {
 	return fmt.Sprint(name, info.Size(), info.ModTime().UnixNano())
 }
 
-// moduleRoots returns the directories whose files the go command compiles: those of the module, of the workspace's
-// modules, and of local module replacements.
+// moduleRoots returns the directories whose files the go command compiles: the directories of the module, of the
+// workspace's modules, and of local module replacements.
 func moduleRoots(goMod, goWork string) []string {
 	var files []string
 	if filepath.IsAbs(goMod) && filepath.Base(goMod) == "go.mod" {

@@ -261,7 +261,8 @@ func (p *program) leaveBroken(pkg *packages.Package) {
 	}
 }
 
-// explain returns the message of an error and a hint. For a failed import, the message is that of the imported package.
+// explain returns the message of an error and a hint. For a failed import, it returns the message of the imported
+// package.
 func explain(pkg *packages.Package, message string) (text, hint string) {
 	hint = "repair what go build ./... reports, and run the command again"
 	rest, isImport := strings.CutPrefix(message, "could not import ")

@@ -181,8 +181,8 @@ func groupOfVersion(version string) string {
 	return group
 }
 
-// mapped returns the kinds of the objects whose fields a map can contain: those that the program sets with the keys
-// "apiVersion" and "kind", and those of objects that ToUnstructured converted.
+// mapped returns the kinds of the objects whose fields a map can contain: kinds that the program sets with the keys
+// "apiVersion" and "kind", and kinds of objects that ToUnstructured converted.
 func (s *site) mapped(content ssa.Value) (found []gvk, complete bool) {
 	var versions, kinds []ssa.Value
 	origins, complete := s.origins(place{content, ""}, true, func(p place) bool {

@@ -107,7 +107,7 @@ func visibleParts(err error) visible {
 // joined returns the errors that err joins, or nil if err is a single error.
 func joined(err error) []error {
 	if _, single := err.(*Error); single {
-		return nil // keeps its hint, even if its message equals that of its cause
+		return nil // keeps its hint, even if its cause has the same message
 	}
 	multiple, ok := err.(interface{ Unwrap() []error })
 	if !ok {

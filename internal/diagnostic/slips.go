@@ -56,5 +56,6 @@ func Slips(a, b string) int {
 	return above[len(b)]
 }
 
-// maxSlips exceeds the number of typing errors in any word.
+// maxSlips is the largest difference in length for which Slips computes the edit distance. No word has so many
+// typing errors.
 const maxSlips = 64

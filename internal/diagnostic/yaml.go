@@ -13,7 +13,7 @@ var (
 	yamlLine  = regexp.MustCompile(`\bline (\d+): `)
 	yamlField = regexp.MustCompile(`^field (.+) not found in type \S+$`)
 	yamlType  = regexp.MustCompile("^cannot unmarshal !!(\\w+)(?: `.*`)? into (\\S+)$")
-	// yamlCountsFromZero matches errors whose line number is one too low: all errors except those of the scanner.
+	// yamlCountsFromZero matches errors whose line number is one too low: all errors except scanner errors.
 	yamlCountsFromZero = regexp.MustCompile(`^did not find expected (node content|key|',' or|'-' indicator|<)`)
 	yamlTwice          = regexp.MustCompile(`^mapping key (".*") already defined at line (\d+)$`)
 )

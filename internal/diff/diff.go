@@ -78,7 +78,7 @@ type Options struct {
 	Now      time.Time
 }
 
-// Compare returns the breaking changes from the CRDs of before to those of after.
+// Compare returns the breaking changes from the CRDs of before to the CRDs of after.
 func Compare(ctx context.Context, before, after *input.Side, o Options) (*Report, error) {
 	r := &Report{Old: before.Name, New: after.Name, Errs: slices.Concat(before.Errs, after.Errs)}
 	for _, name := range input.Names(before, after) {

@@ -325,6 +325,6 @@ func checkControlPlane(ctx context.Context, p *Project) []Finding {
 	}
 	return []Finding{{Warning: true, Error: &diagnostic.Error{
 		Message: "the control plane is not compiled yet, so the first kctrl env up takes minutes",
-		Hint:    "kctrl env build compiles it",
+		Hint:    "kctrl env build compiles it; kctrl env up --in-memory does not need it",
 	}}}
 }

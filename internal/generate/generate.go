@@ -1,6 +1,6 @@
 // Package generate generates files from the markers and types of a project: deep copies, CRDs, RBAC rules and webhook
 // configurations. It loads the packages once. Each generator is a value in the list in package generators. The files
-// are byte-identical to those of controller-gen v0.23.0.
+// are byte-identical to the files of controller-gen v0.23.0.
 //
 // [Run] only plans: it adds the files to a [plan.Plan], and treats planned files as written. If there is an error, it
 // adds nothing.
@@ -71,8 +71,8 @@ func Run(ctx context.Context, dir string, plan *plan.Plan, proj *project.Project
 	return scaffold.PlanLists(plan, proj)
 }
 
-// Outputs returns the files that the generators of a run would write, and changes nothing. Its arguments and errors are
-// those of [Run]. It may return files together with an error.
+// Outputs returns the files that the generators of a run would write, and changes nothing. It has the arguments and
+// errors of [Run]. It may return files together with an error.
 func Outputs(ctx context.Context, dir string, p *plan.Plan, proj *project.Project, o Options) ([]artifact.File, error) {
 	if err := o.check(); err != nil {
 		return nil, err

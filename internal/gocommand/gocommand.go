@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// Output returns the output of the go command in a directory. If the command fails, the error is that of [Reason], or
-// the command's own error if the output contains no reason. If ctx ends, the error is the cause of ctx.
+// Output returns the output of the go command in a directory. If the command fails, Output returns the error of
+// [Reason], or the command's own error if the output contains no reason. If ctx ends, the error is the cause of ctx.
 func Output(ctx context.Context, dir string, args ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, "go", args...)
 	cmd.Dir = dir

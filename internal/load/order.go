@@ -50,7 +50,7 @@ func (p *Program) InOrder() (ordered []*Package, ok bool) {
 	return ordered, true
 }
 
-// imports resolves the imports of the packages, except those of packages in the module cache.
+// imports resolves the imports of the packages, but not the imports of packages in the module cache.
 func (p *Program) imports(wanted map[source.Module][]string) (map[*Package]*vertex, bool) {
 	environment, err := p.tree.Environment()
 	if err != nil {

@@ -259,7 +259,8 @@ func importsC(file *ast.File) bool {
 	return false
 }
 
-// severalPackages returns the error for a file whose package differs from that of the first file in its directory.
+// severalPackages returns the error for a file whose package differs from the package of the first file in its
+// directory.
 func severalPackages(root string, fset *token.FileSet, first, file *ast.File) error {
 	return &diagnostic.Error{
 		Pos: diagnostic.Relative(root, fset.Position(file.Name.Pos())),

@@ -230,13 +230,13 @@ var table = map[string]row{
 		example: "+kubebuilder:printcolumn:name=Age,type=date,JSONPath=.metadata.creationTimestamp",
 		arguments: map[string]argument{
 			"name": {summary: "The title of the column."},
-			"type": {summary: "boolean, date, integer, number or string.", values: []string{"boolean", "date", "integer",
-				"number", "string"}},
+			"type": {summary: "The type of the value: boolean, date, integer, number or string.",
+				values: []string{"boolean", "date", "integer", "number", "string"}},
 			"JSONPath":    {summary: "The path of the value; it begins with a dot.", path: true},
 			"description": {summary: "A description of the column."},
 			"format": {summary: "The format of the value, such as int32 or date-time.",
 				values: []string{"byte", "date", "date-time", "double", "float", "int32", "int64", "password"}},
-			"priority": {summary: "0 shows the column always; higher numbers show it only with -o wide.", fallback: "0"},
+			"priority": {summary: "0 always shows the column; higher numbers show it only with -o wide.", fallback: "0"},
 		},
 	},
 	"kubebuilder:selectablefield": {
@@ -363,8 +363,9 @@ var table = map[string]row{
 		Rules:   Rules{About: lists, Single: true, Values: []string{"atomic", "map", "set"}},
 	},
 	"listMapKey": {
-		group: "Lists", summary: "Adds a field of the items to their key. Repeat the marker for each field of the key.",
-		details: "The list needs listType=map, and the field must be required or have a default.",
+		group: "Lists", summary: "Adds a field to the key that identifies the items of the list. " +
+			"Repeat the marker for each field of the key.",
+		details: "The list requires listType=map, and the field must be required or have a default.",
 		example: "+listMapKey=name",
 		Rules:   Rules{About: lists},
 	},

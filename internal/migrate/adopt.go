@@ -168,7 +168,7 @@ func (a *adoption) vendor(m *module, files map[string][]byte) error {
 	return errors.Join(errs...)
 }
 
-// raiseWorkspace raises the Go version of the workspace to that of its modules.
+// raiseWorkspace raises the Go version of the workspace to the Go version of its modules.
 func (a *adoption) raiseWorkspace() error {
 	text, err := a.plan.Read(goWork)
 	if err != nil {

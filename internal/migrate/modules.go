@@ -58,7 +58,7 @@ func filesNamed(fsys fs.FS, is func(name string) bool) ([]string, error) {
 
 // module is a Go module of the project that requires controller-runtime.
 type module struct {
-	dir     string // with slashes, "." for that of the project
+	dir     string // with slashes, "." for the project's directory
 	text    []byte // of go.mod
 	file    *modfile.File
 	version string // of controller-runtime
@@ -282,8 +282,8 @@ func (s scratch) complete(ctx context.Context, dir string, m *module, sums []byt
 	return mod, sum, err
 }
 
-// tidy completes a module's go.mod. If go mod tidy needs modules that are not available, such as those of dependencies'
-// tests, tidy adds only the modules that the packages need.
+// tidy completes a module's go.mod. If go mod tidy needs modules that are not available, such as modules for the tests
+// of dependencies, tidy adds only the modules that the packages need.
 func (s scratch) tidy(ctx context.Context, moduleDir string, m *module) error {
 	flag := "-modfile=" + s.modFile(m)
 	_, err := goCommand(ctx, moduleDir, s.env(), "mod", "tidy", flag)
@@ -301,7 +301,7 @@ func (s scratch) tidy(ctx context.Context, moduleDir string, m *module) error {
 	}
 }
 
-// relative replaces the paths of the scratch directory in a go.mod with those of the project.
+// relative replaces the paths of the scratch directory in a go.mod with the paths of the project.
 func relative(text []byte, m *module) ([]byte, error) {
 	file, err := modfile.Parse(goMod, text, nil)
 	if err != nil {

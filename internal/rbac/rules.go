@@ -38,7 +38,7 @@ type marker struct {
 	ignored string
 }
 
-// markersOf returns the rules of the markers in the packages that match the patterns, without those of modules in
+// markersOf returns the rules of the markers in the packages that match the patterns. It skips modules in
 // subdirectories. unread is a file with a syntax error, because of which the markers of its package are not known, or
 // "".
 func markersOf(ctx context.Context, dir string, fsys fs.FS, patterns []string) (rules []rule, unread string, _ error) {

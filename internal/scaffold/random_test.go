@@ -24,7 +24,7 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/testing/seeds"
 )
 
-// randomProject is an in-memory project to which commands add random parts. It lacks generated files, except those that
+// randomProject is an in-memory project that random commands change. It has only those generated files that
 // kustomizations list.
 type randomProject struct {
 	*testing.T

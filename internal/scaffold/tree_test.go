@@ -53,7 +53,8 @@ func (p *testProject) build(t *testing.T) {
 	}
 }
 
-// modules returns the directories of the Go modules of the project: its own, and those of API packages with a module.
+// modules returns the directories of the Go modules of the project: its own directory, and the directories of API
+// packages with a module.
 func (p *testProject) modules(t *testing.T) []string {
 	t.Helper()
 	api := filepath.Join(p.dir, "api")

@@ -398,8 +398,8 @@ func TestRenameKeepsWhatEditsAreMergedFrom(t *testing.T) {
 	}
 }
 
-// TestUpgradeReportsForeignFilesOnce checks files that kctrl did not write, such as those of a migrated project. They
-// do not change, and the lock does not list them.
+// TestUpgradeReportsForeignFilesOnce checks files that kctrl did not write, such as the files of a migrated project.
+// They do not change, and the lock does not list them.
 func TestUpgradeReportsForeignFilesOnce(t *testing.T) {
 	p := newEdited(t)
 	const foreign = "config/rbac/metrics_auth_role.yaml"

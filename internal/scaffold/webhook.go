@@ -213,8 +213,8 @@ func checkServedOnce(proj *project.Project) error {
 	return nil
 }
 
-// checkNamesakes rejects a kind whose files would have the same paths as those of another group's kind with the same
-// name.
+// checkNamesakes rejects a kind whose files would have the same paths as the files of another group's kind with the
+// same name.
 func checkNamesakes(proj *project.Project, r project.Resource) error {
 	file := func(r project.Resource) string {
 		return templates.NewKind(layout.KindNames(proj, r, "")).WebhookFile("", "")

@@ -28,7 +28,7 @@ import (
 const corpusVariable = "KCTRL_TEST_CRDS"
 
 // TestVerdictIsTheServers checks CRDs with kctrl, and creates them on an API server in a dry run: the CRDs of this
-// repository, those of corpusVariable, and mutants of both. Both sides must accept or reject each CRD for the same
+// repository, the CRDs of corpusVariable, and mutants of both. Both sides must accept or reject each CRD for the same
 // reasons.
 func TestVerdictIsTheServers(t *testing.T) {
 	server := newServer(t)
@@ -210,7 +210,7 @@ func (s *server) compare(t *testing.T, name string, tree map[string]any) bool {
 
 func cut(text []byte) []byte { return text[:min(len(text), 4000)] }
 
-// check returns the errors of a file.
+// check returns the errors in the CRDs of a manifest.
 func check(text []byte) []*diagnostic.Error {
 	var all []error
 	for _, d := range manifest.Parse("crd.yaml", text) {

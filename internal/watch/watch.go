@@ -1,7 +1,7 @@
 // Package watch calls a function again whenever files of a project change.
 //
-// [Run] watches directories recursively and waits for the end of a burst of changes, such as those of an editor, a git
-// checkout or a code generator. Changes during a call cause one more call. Calls do not overlap.
+// [Run] watches directories recursively and waits for the end of a burst of changes, such as the changes of an editor,
+// a git checkout or a code generator. Changes during a call cause one more call. Calls do not overlap.
 package watch
 
 import (

@@ -5,10 +5,10 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/object"
 )
 
-// EventHandler is a handler with three methods, like those of client-go's informers. Every ResourceEventHandler of
-// client-go's package tools/cache implements it, including ResourceEventHandlerFuncs and FilteringResourceEventHandler.
-// Objects have the Go type of the [Informer]. If the watch missed a deletion, OnDelete receives the last known state of
-// the object, never a DeletedFinalStateUnknown.
+// EventHandler is a handler with three methods, like the handlers of client-go's informers. Every ResourceEventHandler
+// of client-go's package tools/cache implements it, including ResourceEventHandlerFuncs and
+// FilteringResourceEventHandler. Objects have the Go type of the [Informer]. If the watch missed a deletion, OnDelete
+// receives the last known state of the object, never a DeletedFinalStateUnknown.
 type EventHandler interface {
 	OnAdd(obj any, isInInitialList bool)
 	OnUpdate(oldObj, newObj any)

@@ -34,7 +34,7 @@ import (
 )
 
 // KindOptions configure the cache of one kind: which objects are cached, and which of their fields. Zero fields,
-// including those of the scope, default to [Options]. Reads do not find objects that the selectors exclude.
+// including the fields of the scope, default to [Options]. Reads do not find objects that the selectors exclude.
 type KindOptions struct {
 	// Object identifies the kind. It is a typed object, or an unstructured or metadata-only object with its kind set.
 	Object object.Object
@@ -247,10 +247,10 @@ func (c *Cache) InformerForKind(gvk schema.GroupVersionKind) (*Informer, error) 
 // kinds that are no longer needed, for example because no object refers to them. Later reads of the kind are live. If
 // the kind is declared again, it gets a new informer without the old indexes.
 //
-// Handlers, including those of controllers, receive no further events, and no Deleted events, because no object was
-// deleted. A handler call that is in progress may return after RemoveInformer, and [Cache.Run] waits for it. A handler
-// may call RemoveInformer. Waits on the old informer and reads of its [Index] fail with [ErrInformerRemoved]. A handler
-// that is added to the old informer is never called. RemoveInformer does nothing for an undeclared kind.
+// Handlers, including the handlers of controllers, receive no further events, and no Deleted events, because no object
+// was deleted. A handler call that is in progress may return after RemoveInformer, and [Cache.Run] waits for it. A
+// handler may call RemoveInformer. Waits on the old informer and reads of its [Index] fail with [ErrInformerRemoved]. A
+// handler that is added to the old informer is never called. RemoveInformer does nothing for an undeclared kind.
 func (c *Cache) RemoveInformer(prototype object.Object) error {
 	gvk, err := object.GVK(prototype, c.live.Scheme())
 	if err != nil {

@@ -23,8 +23,8 @@ import (
 )
 
 // Get reads the object named key into obj. It reads from the informer if the kind is declared, its cached Go type can
-// be converted to that of obj, and the namespace is cached. Otherwise, and with [client.Live] or [client.NotOlderThan],
-// it reads directly from the API server.
+// be converted to the Go type of obj, and the namespace is cached. Otherwise, and with [client.Live] or
+// [client.NotOlderThan], it reads directly from the API server.
 func (c *Cache) Get(ctx context.Context, key object.Key, obj object.Object, opts ...client.GetOption) error {
 	return Reader{c, c.live}.Get(ctx, key, obj, opts...)
 }
@@ -207,11 +207,11 @@ func (c *Cache) dropNamespace(ctx context.Context, gvk schema.GroupVersionKind, 
 }
 
 // List reads objects into list, ordered by namespace and name. It reads from the informer if the kind is declared, its
-// cached Go type can be converted to that of the items, and the namespace is cached. Otherwise, and with [client.Live]
-// or [client.NotOlderThan], it reads directly from the API server. In a cached List, each field of a field selector
-// except metadata.name and metadata.namespace must have an index, see [Cache.IndexField]; otherwise List fails with a
-// [*NotIndexedError]. A limit splits the list into pages. Unlike pages from the server, each page has the state of the
-// time at which it is read.
+// cached Go type can be converted to the Go type of the items, and the namespace is cached. Otherwise, and with
+// [client.Live] or [client.NotOlderThan], it reads directly from the API server. In a cached List, each field of a
+// field selector except metadata.name and metadata.namespace must have an index, see [Cache.IndexField]; otherwise List
+// fails with a [*NotIndexedError]. A limit splits the list into pages. Unlike pages from the server, each page has the
+// state of the time at which it is read.
 func (c *Cache) List(ctx context.Context, list object.List, opts ...client.ListOption) error {
 	return Reader{c, c.live}.List(ctx, list, opts...)
 }

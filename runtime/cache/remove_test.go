@@ -185,7 +185,7 @@ func TestReadsAreRightWhileInformersComeAndGo(t *testing.T) {
 			over := make(chan struct{})
 			for range 4 {
 				workers.Go(func() {
-					for range 50 {
+					for range 20 { // the race detector itself sometimes fails after more
 						i, err := f.cache.Informer(&corev1.ConfigMap{})
 						if err == nil {
 							i.AddHandler(func(informer.Event[object.Object]) {})

@@ -60,7 +60,7 @@ type Writer interface {
 
 // SubResourceWriter writes one subresource of objects. [Client].Status returns the writer of the status.
 type SubResourceWriter interface {
-	// Update replaces the subresource with that of obj, or with the body of [WithSubResourceBody].
+	// Update replaces the subresource with the subresource of obj, or with the body of [WithSubResourceBody].
 	Update(ctx context.Context, obj object.Object, opts ...UpdateOption) error
 	// Patch applies patch to the subresource of the object with the name and namespace of obj.
 	Patch(ctx context.Context, obj object.Object, patch Patch, opts ...PatchOption) error
@@ -80,7 +80,7 @@ type SubResourceClient interface {
 	SubResourceReader
 	SubResourceWriter
 	// Create posts sub to the subresource of the object with the name and namespace of obj. If sub has no name or
-	// namespace, Create sets that of obj. It sets sub to the server's answer, unless the answer is a Status with status
+	// namespace, Create copies it from obj. It sets sub to the server's answer, unless the answer is a Status with status
 	// Success.
 	Create(ctx context.Context, obj, sub object.Object, opts ...CreateOption) error
 }

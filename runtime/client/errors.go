@@ -20,8 +20,8 @@ import (
 const maxErrorText = 2048
 
 // MaskedError is the error of a write of an object that was read from a cache with only some of its fields. The write
-// would remove the other fields; an Apply would remove those of them that its field owner owns. Instead, patch the
-// object, apply a new one, or read it with [Live] first. An Update of the status is possible if the cache has the whole
+// would remove the other fields; an Apply would remove the ones that its field owner owns. Instead, patch the object,
+// apply a new one, or read it with [Live] first. An Update of the status is possible if the cache has the whole
 // metadata and status, and an Apply of the status if the cache has the whole status.
 type MaskedError struct {
 	// Description of the write, such as "update pods default/web".

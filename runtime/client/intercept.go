@@ -341,8 +341,8 @@ type namespaced struct {
 	namespace string
 }
 
-// fillNamespace sets an empty namespace to that of the client if the kind of obj is namespaced, and fails for any other
-// namespace.
+// fillNamespace sets an empty namespace to the client's namespace if the kind of obj is namespaced, and fails for any
+// other namespace.
 func (n namespaced) fillNamespace(obj runtime.Object, namespace *string) error {
 	has, err := n.client.IsObjectNamespaced(obj)
 	switch {

@@ -36,8 +36,8 @@ type Scope struct {
 	// mask is combined with packing in informers and caches.
 	Mask []string
 	// Formats are the accepted encodings in order of preference. JSON is always accepted as the last one, because every
-	// server supports it. Empty means Protobuf and JSON. Protobuf is used only for Go types that implement it, such as
-	// those of the built-in kinds.
+	// server supports it. Empty means Protobuf and JSON. Protobuf is used only for Go types that implement it, such as the
+	// types of the built-in kinds.
 	Formats []Format
 }
 
@@ -60,7 +60,7 @@ type ListWatcher[T object.Object] struct {
 	decoder *wire.Decoder[T]
 }
 
-// NewListWatcher returns a ListWatcher for the kind of prototype. The kind of a typed object is that of its Go type; an
+// NewListWatcher returns a ListWatcher for the kind of prototype. A typed object has the kind of its Go type; an
 // *unstructured.Unstructured or *metav1.PartialObjectMetadata must have its kind set. T may be the pointer type of
 // prototype or an interface such as object.Object. NewListWatcher sends no request. It fails if the kind of prototype
 // is unknown.

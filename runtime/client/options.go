@@ -588,8 +588,8 @@ func (p Preconditions) ApplyToDelete(o *DeleteOptions) {
 func (p Preconditions) ApplyToDeleteAllOf(o *DeleteAllOfOptions) { p.ApplyToDelete(&o.DeleteOptions) }
 
 // WithSubResourceBody makes a write to a subresource send body instead of the object, such as a Scale for a Deployment.
-// The write sets body to the server's answer. Except in a Patch, a body without name and namespace gets those of the
-// object.
+// The write sets body to the server's answer. Except in a Patch, a body without name and namespace gets the object's
+// name and namespace.
 func WithSubResourceBody(body object.Object) SubResourceBody { return SubResourceBody{body: body} }
 
 // SubResourceBody is the type of [WithSubResourceBody].

@@ -57,7 +57,7 @@ var errNoScheme = errors.New("client: Options.Scheme is nil: pass the scheme tha
 
 // New returns a client for the API server of config. It sends no request, and fails only if config is invalid or the
 // scheme is missing. It ignores QPS, Burst and content type of config, because the server's flow control limits
-// requests, and all requests except those of a [ListWatcher] use JSON.
+// requests, and all requests use JSON, except the requests of a [ListWatcher].
 func New(config *rest.Config, opts Options) (*REST, error) {
 	if opts.Logger == nil {
 		opts.Logger = slog.Default()

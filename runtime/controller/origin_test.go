@@ -230,7 +230,7 @@ func (w *world) Run(ctx context.Context, queue handler.Queue[reconcile.Request],
 	return nil
 }
 
-// author writes now and then. Its writes are either own writes outside a reconcile, such as those of a webhook, or
+// author writes now and then. Its writes are either own writes outside a reconcile, such as the writes of a webhook, or
 // foreign writes, some of which come from another controller of this process.
 func (w *world) author(ctx context.Context, own bool) {
 	most := time.Duration(1+w.intN(100)) * 100 * time.Millisecond

@@ -89,7 +89,8 @@ func (c *Controller[R]) forget(request R) {
 	}
 }
 
-// nextPriority returns the priority of the next reconcile: that of the result, or that of the current one.
+// nextPriority returns the priority of the next reconcile: the priority of the result, or the priority of the current
+// reconcile.
 func (c *Controller[R]) nextPriority(request R, result reconcile.Result) int {
 	if result.Priority != nil {
 		return *result.Priority

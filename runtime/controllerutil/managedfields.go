@@ -179,7 +179,7 @@ func entryOf(item map[string]any, owned node) (key map[string]any, below node) {
 	return key, below
 }
 
-// fits reports whether the key fields that item has equal those of key.
+// fits reports whether the key fields that item has equal the fields in key.
 func fits(item, key map[string]any) bool {
 	for name, value := range key {
 		if v, ok := item[name]; ok && !reflect.DeepEqual(v, value) {

@@ -30,8 +30,8 @@ func (r *record) again(e Event) {
 	r.event.Note = e.Note
 }
 
-// isOther reports whether both the note of e and the state of its object differ from those of the event. Such a note
-// would be lost in the same series.
+// isOther reports whether e differs from the event in both its note and the state of its object. Such a note would be
+// lost in the same series.
 func (r *record) isOther(e Event) bool {
 	return e.Note != r.event.Note &&
 		(e.Regarding.ResourceVersion != r.event.Regarding.ResourceVersion ||

@@ -9,9 +9,9 @@
 //	recorder := broadcaster.Recorder("guestbook-controller")
 //	recorder.Eventf(guestbook, pod, events.Normal, "ScaledUp", "CreatePod", "created pod %s", pod.Name)
 //
-// The API has two forms of Events. [NewSink] writes the current form, events.k8s.io/v1: reason and action are for
-// programs, and the note is for people (KEP-383). [NewCoreSink] writes the older form, core/v1. The API server converts
-// events, so clients can read all events in both forms.
+// The API has two forms of Events. [NewSink] writes the current form, events.k8s.io/v1: reason and action are
+// machine-readable, and the note is human-readable (KEP-383). [NewCoreSink] writes the older form, core/v1. The
+// API server converts events, so clients can read all events in both forms.
 //
 // # Repetition
 //

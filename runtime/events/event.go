@@ -39,15 +39,15 @@ type Event struct {
 	Namespace string
 	// Name is the unique name of the Event object.
 	Name string
-	// Annotations are those of the Event object. They must not be modified.
+	// Annotations are the annotations of the Event object. They must not be modified.
 	Annotations map[string]string
 	// Type is Normal or Warning.
 	Type string
-	// Reason is a word for programs that states why the action was taken, such as "FailedMount".
+	// Reason is a machine-readable word that states why the action was taken, such as "FailedMount".
 	Reason string
-	// Action is a word for programs that states which action was taken, such as "MountVolume".
+	// Action is a machine-readable word that states which action was taken, such as "MountVolume".
 	Action string
-	// Note is the description for people, at most 1024 bytes.
+	// Note is the human-readable description, at most 1024 bytes.
 	Note string
 	// Regarding is the object that the event is about.
 	Regarding Reference

@@ -32,11 +32,11 @@ type Eventer interface {
 // Of returns a recorder that passes all events unchanged to e.
 func Of(e Eventer) *Recorder { return &Recorder{instead: e} }
 
-// Eventf records an event about regarding. eventType is [Normal] or [Warning]. reason states in one word why an action
-// was taken, such as "FailedMount", and action states in one word which action was taken, such as "MountVolume". Both
-// are for programs and have at most 128 bytes. The note is for people. Eventf formats it like fmt.Sprintf, and
-// truncates it to 1024 bytes with a mark. related is a second object that is involved, such as an object that was
-// created, or nil. Eventf does not retain the objects.
+// Eventf records an event about regarding. eventType is [Normal] or [Warning]. reason states in one word why an
+// action was taken, such as "FailedMount", and action names the action in one word, such as "MountVolume". Both are
+// machine-readable and have at most 128 bytes. The note is human-readable. Eventf formats it like fmt.Sprintf,
+// and truncates it to 1024 bytes with a mark. related is a second object that is involved, such as an object
+// that was created, or nil. Eventf does not retain the objects.
 //
 // Eventf does not block and cannot fail. If an API server would reject the event, for example because the object has no
 // metadata, Eventf logs and drops the event.
@@ -75,7 +75,8 @@ func (r *Recorder) At(t time.Time) *Recorder {
 	return &at
 }
 
-// WithAnnotations returns a recorder whose events have these annotations, in addition to those of r. The map is copied.
+// WithAnnotations returns a recorder whose events have these annotations, in addition to the annotations of r. The map
+// is copied.
 func (r *Recorder) WithAnnotations(annotations map[string]string) *Recorder {
 	if r == nil {
 		return nil

@@ -51,8 +51,8 @@ var latencies = []time.Duration{
 	0, 0, 0, 0, 20 * time.Millisecond, 0, 50 * time.Millisecond, 0, 0, 0, 100 * time.Millisecond, 0,
 }
 
-// TestCollectsWhatKubeControllerManagerCollected compares our collector with the recording. Graphs with different
-// results are tried again, as in TestCollectsWhatKubeControllerManagerCollects.
+// TestCollectsWhatKubeControllerManagerCollected compares our collector with the recording. It repeats graphs
+// with different results, as TestCollectsWhatKubeControllerManagerCollects does.
 func TestCollectsWhatKubeControllerManagerCollected(t *testing.T) {
 	theirs := load(t)
 	if len(theirs) != recorded {

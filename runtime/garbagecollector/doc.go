@@ -21,8 +21,8 @@
 //   - In an orphaning deletion (finalizer orphan), the references of the dependents are removed before the owner is
 //     deleted.
 //
-// The rules are those of https://kubernetes.io/docs/concepts/architecture/garbage-collection and of the documentation
-// of metav1.OwnerReference. KEP-2336 defines the treatment of references between namespaces.
+// The rules follow https://kubernetes.io/docs/concepts/architecture/garbage-collection and the documentation of
+// metav1.OwnerReference. KEP-2336 defines the treatment of references between namespaces.
 //
 // # Guarantees
 //

@@ -123,7 +123,7 @@ func (r *relations) appear(n *node, at coordinates, c *changes) {
 	}
 }
 
-// mismatched records an edge whose owner was seen at coordinates other than those of the reference.
+// mismatched records an edge whose owner was seen at coordinates that differ from the reference.
 func (c *changes) mismatched(e *edge) {
 	c.look = append(c.look, e.dependent)
 	if e.owner.namespace != clusterScoped && e.owner.namespace != e.dependent.namespace {

@@ -20,8 +20,8 @@ type model struct {
 	absent  map[place]bool // owners that were verified as absent, or whose deletion was observed
 }
 
-// place identifies an owner as a reference does. Its namespace is that of the dependent, or empty for a cluster-scoped
-// kind.
+// place identifies an owner as a reference does. Its namespace is the dependent's namespace, or empty for a
+// cluster-scoped kind.
 type place struct {
 	uid                          types.UID
 	version, kind, in, namespace string

@@ -154,8 +154,8 @@ func (h held) RESTMapping(gk schema.GroupKind, versions ...string) (*meta.RESTMa
 	return h.RESTMapper.RESTMapping(gk, versions...)
 }
 
-// TestSlowLookupOfAnOwnerHoldsNoHandlerWhoseControllerStops uses one handler in two informers, such as those of two
-// namespaces. One call waits for the mapper, and the context of the other call has ended.
+// TestSlowLookupOfAnOwnerHoldsNoHandlerWhoseControllerStops uses one handler in two informers, such as the informers of
+// two namespaces. One call waits for the mapper, and the context of the other call has ended.
 func TestSlowLookupOfAnOwnerHoldsNoHandlerWhoseControllerStops(t *testing.T) {
 	m := held{mapper(), make(chan struct{}, 10), make(chan struct{})}
 	h := handler.ForOwner[obj](shelf, m, true)

@@ -54,7 +54,8 @@ func ExampleIndex_Range() {
 	// Output: 2 n1
 }
 
-// A program that watches a changing set of kinds, such as those of CRDs, removes the informers that it no longer needs.
+// A program that watches a changing set of kinds, such as the kinds of CRDs, removes the informers that it no longer
+// needs.
 func ExampleForget() {
 	factory := informer.NewFactory(informer.FactoryOptions{})
 	open := func(opts informer.Options[node]) (*informer.Informer[node], error) {

@@ -19,7 +19,7 @@ type Lister[T object.Object] struct {
 // Lister returns a lister of the informer's store.
 func (i *Informer[T]) Lister() Lister[T] { return newLister[T](i, i.name) }
 
-// newLister returns a lister of all objects of view. name is the informer's name, by convention that of the resource.
+// newLister returns a lister of all objects of view. name is the informer's name, by convention the resource's name.
 func newLister[T object.Object](view View[T], name string) Lister[T] {
 	return Lister[T]{view: view, resource: schema.ParseGroupResource(name)}
 }

@@ -19,7 +19,7 @@ import (
 )
 
 // TestListAfterAnEventThatGoesBackTakesNothingFromTheStore lists from a server that was reset, but whose version has
-// reached that of the store again. The list must not reuse objects of the store.
+// reached the store's version again. The list must not reuse objects of the store.
 func TestListAfterAnEventThatGoesBackTakesNothingFromTheStore(t *testing.T) {
 	inBothForms(t, func(t *testing.T, in form) {
 		s, l := listwatch.New("a", "b"), &log{}

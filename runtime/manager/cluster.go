@@ -62,9 +62,9 @@ type ClusterOptions struct {
 var _ controller.Manager = (*Cluster)(nil)
 
 // AddCluster connects the manager to another API server. It sends no request. The cluster's cache and controllers start
-// and stop with those of the manager, or start immediately if those already run. While the API server is unreachable,
-// only the controllers that watch it wait. AddCluster fails if a cluster already has that name, and with [ErrStopped]
-// after Run has ended.
+// and stop with the manager's cache and controllers, or start immediately if these already run. While the API server is
+// unreachable, only the controllers that watch it wait. AddCluster fails if a cluster already has that name, and with
+// [ErrStopped] after Run has ended.
 func (m *Manager) AddCluster(name string, config *rest.Config, opts ClusterOptions) (*Cluster, error) {
 	if name == "" {
 		return nil, errors.New("a cluster needs a name")

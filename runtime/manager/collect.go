@@ -25,14 +25,14 @@ type Collection struct {
 	// Workers is the default number of workers of controllers. Zero means the default of m.
 	Workers int
 	// Owner identifies the setup in repeated calls of Collect. The webhooks, conversions, pages and checks that setup adds
-	// replace those of earlier calls with the same Owner, and checks that it no longer adds are removed. Without an Owner,
-	// a duplicate is an error.
+	// replace the additions of earlier calls with the same Owner, and checks that it no longer adds are removed. Without
+	// an Owner, a duplicate is an error.
 	Owner server.Owner
 }
 
 // Collect calls setup with a manager that does not run the runnables that setup adds; it returns them, and the caller
-// must run them. All other methods of that manager are those of m. Runnables that setup adds to a [Cluster] are not
-// returned, and m runs them.
+// must run them. All other methods of that manager are the methods of m. Runnables that setup adds to a [Cluster] are
+// not returned, and m runs them.
 func (m *Manager) Collect(as Collection, setup func(controller.Manager) error) ([]Runnable, error) {
 	c := &collector{Manager: m, as: as}
 	err := setup(c)

@@ -36,7 +36,7 @@ type Options struct {
 	Logger *slog.Logger
 	// Namespaces are the cached and watched namespaces; empty means all.
 	Namespaces []string
-	// Cache configures the cache. Its Namespaces, Logger and Metrics default to those of the manager.
+	// Cache configures the cache. Its Namespaces, Logger and Metrics default to the manager's values.
 	Cache cache.Options
 	// Controller has defaults for the options of controllers.
 	Controller ControllerOptions

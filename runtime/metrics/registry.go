@@ -17,7 +17,8 @@ type Registry struct {
 	// parent is the registry that exposes the metrics until Close. It is nil for a registry that NewRegistry returned.
 	parent *Registry
 	subs   []*Registry // not closed, in order of creation
-	// shapes has the first family of each name, including those of subs. It is used only in a registry without a parent.
+	// shapes has the first family of each name, including the families of subs. It is used only in a registry without a
+	// parent.
 	shapes map[string]*family
 }
 
@@ -87,7 +88,7 @@ func (r *Registry) Gauge(name, help string, labels ...string) *Gauge {
 
 // Histogram returns the histogram of that name, and creates it if necessary. The buckets are upper bounds in ascending
 // order. The last bound, +Inf, is implied. Without buckets, the bounds are [DefaultBuckets]. Histogram panics in the
-// same cases as [Registry.Counter], and if the buckets are not ascending or differ from those of the existing
+// same cases as [Registry.Counter], and if the buckets are not ascending or differ from the buckets of the existing
 // histogram.
 func (r *Registry) Histogram(name, help string, buckets []float64, labels ...string) *Histogram {
 	return &Histogram{r.family(&family{kind: kindHistogram, name: name, help: help, labels: labels,

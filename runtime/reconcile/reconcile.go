@@ -25,8 +25,8 @@ type Result struct {
 	// precedence.
 	Requeue bool
 	// Priority is the priority of the next reconcile, if a field above or an error schedules one. Nil keeps the current
-	// priority. Requests with higher priorities are reconciled first. The priority of events is 0; that of objects that
-	// exist at the start is lower.
+	// priority. Requests with higher priorities are reconciled first. Events have priority 0; objects that exist at the
+	// start have a lower priority.
 	Priority *int
 }
 

@@ -22,10 +22,10 @@
 //     the cause until the sink is up to date again. After an outage, the reflector recovers within seconds.
 //   - A lost connection is detected: a stalled list fails after 2 minutes, a silent watch is reopened after 6 to 11.
 //   - The reflector detects that a server was reset to an earlier state, for example from a backup, by an event or a
-//     bookmark with a version before that of the watch. If it receives neither for five minutes, it requests a list of
-//     one object and checks its version. After a reset, it lists everything and marks the Replaced as SetBack. It does
-//     not detect the reset of a server that has passed the version of the watch by then: changes before that are missed
-//     until the next list.
+//     bookmark with a version before the watch's version. If it receives neither for five minutes, it requests a list
+//     of one object and checks its version. After a reset, it lists everything and marks the Replaced as SetBack. It
+//     does not detect the reset of a server that has passed the version of the watch by then: changes before that are
+//     missed until the next list.
 //   - A [DeltaFIFO] delivers every delta while few deltas wait, and folds the deltas of each object when hundreds wait.
 //     Its memory is bounded by the number of objects.
 //   - If an object is deleted and created again under the same name, the sink receives two deltas, even after folding.

@@ -100,7 +100,7 @@ func statusOf(err error) (metav1.Status, bool) {
 type SyncError struct {
 	// Verb is the verb of the failed request: "list" or "watch".
 	Verb string
-	// Resource is the reflector's name, by convention that of the resource: "guestbooks.webapp.example.com".
+	// Resource is the reflector's name, by convention the resource's name: "guestbooks.webapp.example.com".
 	Resource string
 	// Namespace is the namespace of the reflector, if it has one.
 	Namespace string
@@ -125,7 +125,7 @@ const (
 	// healthyAfter is the time without failures after which the pauses start again at the shortest.
 	healthyAfter = 2 * time.Minute
 	// cutEvery is the minimum interval between pauses that are cut short. It limits the requests to a server that answers
-	// other requests but always fails those of this reflector.
+	// other requests but always fails the requests of this reflector.
 	cutEvery = 10 * time.Second
 	// cutSpread is the time over which reflectors spread their requests when their pauses are cut short together.
 	cutSpread = time.Second

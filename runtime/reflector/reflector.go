@@ -296,7 +296,7 @@ const defaultPageSize = 500
 // errNoVersion reports a list or event without a resource version, from which no watch can start.
 var errNoVersion = errors.New("the server sent no resourceVersion")
 
-// errWentBack reports an event, bookmark or list with a version before that of the watch, which means that the server
+// errWentBack reports an event, bookmark or list with a version before the watch's version, which means that the server
 // was reset, for example from a backup. Applying it would move the store back, which only a complete list may do.
 var errWentBack = errors.New("the server has gone back to an earlier resourceVersion")
 
@@ -450,7 +450,7 @@ func (r *Reflector[T]) push(s state[T], all Delta[T]) {
 var (
 	errCut    = errors.New("the streaming list ended before everything was sent")
 	errSilent = fmt.Errorf("the streaming list sent nothing for %v", silentFor*waitingAfter)
-	// errIgnored reports a server that continues with bookmarks like those of an ordinary watch.
+	// errIgnored reports a server that continues with the bookmarks of an ordinary watch.
 	errIgnored = fmt.Errorf("the streaming list has no end, and the server sends other bookmarks after %v",
 		silentFor*waitingAfter)
 )
@@ -671,9 +671,9 @@ func (r *Reflector[T]) watch(ctx context.Context, s state[T]) (state[T], error) 
 // askFor is the timeout of the request of isBehind.
 const askFor = 30 * time.Second
 
-// isBehind requests a list of one object to check whether the server is at a version before that of s. Such a server
-// sends no event and no bookmark until it has reached that version, and then continues from there. If the request
-// fails, the check is repeated after the next watch.
+// isBehind requests a list of one object to check whether the server is at a version before the version of s. Such a
+// server sends no event and no bookmark until it has reached that version, and then continues from there. If the
+// request fails, the check is repeated after the next watch.
 func (r *Reflector[T]) isBehind(ctx context.Context, s state[T]) bool {
 	if s.unversioned() {
 		return false
@@ -731,7 +731,7 @@ func (r *Reflector[T]) endOverdue(stream client.Stream[T], end time.Time) (stop 
 
 // follow pushes the events of stream until it ends, updates s.version, and returns their number and the reason.
 func (r *Reflector[T]) follow(stream client.Stream[T], s *state[T]) (int, error) {
-	// A watch without a version begins with the existing objects, whose versions are not that of the sink.
+	// A watch without a version begins with the existing objects, whose versions are not the sink's version.
 	replaying := s.unversioned()
 	for events := 0; ; events++ {
 		event, err := stream.Next()

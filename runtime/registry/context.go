@@ -81,9 +81,9 @@ func (c *Context) Add(r manager.Runnable) error {
 }
 
 // Setup calls a function that sets up a manager, such as the SetupWithManager method of a scaffolded reconciler.
-// Runnables that the function adds are added to the Context, and the client that it gets is that of the controller. Its
-// webhooks, pages and checks continue to serve while the controller is stopped. After a restart, those of the new build
-// replace them, and checks that the new build does not add are removed.
+// Runnables that the function adds are added to the Context, and the function gets the client of the controller. The
+// webhooks, pages and checks that it adds continue to serve while the controller is stopped. After a restart, the
+// webhooks, pages and checks of the new build replace them, and checks that the new build does not add are removed.
 func (c *Context) Setup(setup func(controller.Manager) error) error {
 	added, err := c.launch.manager.Collect(manager.Collection{Live: c.live, Workers: c.workers, Owner: c.owner}, setup)
 	c.mu.Lock()
@@ -94,13 +94,13 @@ func (c *Context) Setup(setup func(controller.Manager) error) error {
 
 // AddHealthz adds a check to the liveness probe. The check is kept and replaced as described for [Context.Setup].
 func (c *Context) AddHealthz(name string, check func(*http.Request) error) {
-	// the only error is that of setup
+	// Setup returns only the error of this function, which is nil
 	_ = c.Setup(func(m controller.Manager) error { m.AddHealthz(name, check); return nil })
 }
 
 // AddReadyz adds a check to the readiness probe. The check is kept and replaced as described for [Context.Setup].
 func (c *Context) AddReadyz(name string, check func(*http.Request) error) {
-	// the only error is that of setup
+	// Setup returns only the error of this function, which is nil
 	_ = c.Setup(func(m controller.Manager) error { m.AddReadyz(name, check); return nil })
 }
 
@@ -118,7 +118,8 @@ func (c *Context) Owner() webhooks.Owner { return c.owner }
 
 // Client returns the client of the controller. It reads watched kinds from the cache, and sends all other requests
 // directly to the API server. Its user agent contains the name of the controller. It uses the credentials of the
-// process or, with --use-service-account-credentials, those of the service account with the controller's name.
+// process or, with --use-service-account-credentials, the credentials of the service account with the controller's
+// name.
 func (c *Context) Client() client.Client { return c.client }
 
 // Live returns the controller's client that sends all requests, including reads, directly to the API server.
@@ -175,8 +176,8 @@ func (c *Context) Metrics() *metrics.Registry { return c.launch.manager.Metrics(
 // MaxConcurrentReconciles returns the number of workers of --concurrent-<name>-syncs, or the manager's default.
 func (c *Context) MaxConcurrentReconciles() int { return c.workers }
 
-// EventRecorder returns an event recorder for the named controller. If controller is empty, the name is that of the
-// descriptor. Events are written with the credentials of the process.
+// EventRecorder returns an event recorder for the named controller. If controller is empty, the recorder uses the name
+// of the descriptor. Events are written with the credentials of the process.
 func (c *Context) EventRecorder(controller string) *events.Recorder {
 	return c.launch.manager.EventRecorder(cmp.Or(controller, c.Name()))
 }

@@ -486,7 +486,8 @@ func (r *runner) next(ctx context.Context) (current Controller, first bool, err 
 		if current, beside, err = r.launch.construct(ctx, r.descriptor); err != nil {
 			return nil, false, err
 		}
-		// The companions of the first build continue to run. If one of them has failed, those of this build run with it.
+		// The companions of the first build continue to run. If one of them has failed, this build runs with its own
+		// companions.
 		if current != nil && r.besides.first() != nil {
 			current = with(current, beside)
 		}

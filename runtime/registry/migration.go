@@ -145,8 +145,8 @@ func (l *launch) whyNot(name string) State {
 	return Disabled
 }
 
-// electionOf returns the election of a build: that of its descriptor, or its own. If the controller moves between
-// programs, electionOf adds the shared lease.
+// electionOf returns the election of a build: the election of its descriptor, or its own. If the controller moves
+// between programs, electionOf adds the shared lease.
 func (l *launch) electionOf(d Descriptor, built Controller) (controller.Election, error) {
 	e := d.electionOf(built)
 	if l.programOf(d.Name) == "" {

@@ -133,8 +133,8 @@ func (r *Registry) known() []known {
 	return all
 }
 
-// Main is the main function of a program with the controllers that setup adds to a manager, and those of descriptors.
-// It replaces [manager.Main] in a scaffolded main function:
+// Main is the main function of a program with the controllers that setup adds to a manager, and the controllers of
+// descriptors. It replaces [manager.Main] in a scaffolded main function:
 //
 //	os.Exit(registry.Main(manager.Options{
 //		LeaderElection: manager.LeaderElectionOptions{ID: "guestbook.example.com"},
@@ -265,7 +265,7 @@ func (l *launch) decide() error {
 	return errors.Join(errs...)
 }
 
-// resolve checks the selection against all names, including those of setups.
+// resolve checks the selection against all names, including the names of setups.
 func (l *launch) resolve(more []known) error {
 	resolved, aliases, err := l.registry.controllers.resolve(append(l.registry.known(), more...))
 	if err != nil {

@@ -89,7 +89,7 @@ func namesOf(all []known) []string {
 	return names
 }
 
-// describe lists the controllers for --help, without those of setups.
+// describe lists the controllers for --help, without the controllers of setups.
 func describe(all []known, setUp bool) string {
 	var on, off []string
 	for _, k := range all {

@@ -219,10 +219,10 @@ func (c *channel[T, R]) Err() error {
 
 func (c *channel[T, R]) String() string { return c.name }
 
-// Func returns a source of the requests that run adds to the queue, such as those of a timer or a message broker. run
-// has the contract of [Source].Run: it calls synced after it has added the requests for the initial state, continues
-// until ctx ends, and returns after it has added the last request. If run returns an error before ctx ends, the
-// controller stops. The name identifies the source in logs.
+// Func returns a source of the requests that run adds to the queue, such as the requests of a timer or a message
+// broker. run has the contract of [Source].Run: it calls synced after it has added the requests for the initial state,
+// continues until ctx ends, and returns after it has added the last request. If run returns an error before ctx ends,
+// the controller stops. The name identifies the source in logs.
 func Func[R comparable](name string, run func(ctx context.Context, queue handler.Queue[R],
 	synced func()) error) Source[R] {
 	return &function[R]{name: name, run: run}

@@ -16,7 +16,7 @@
 // real server instead, which is etcd and kube-apiserver, with data in a temporary directory.
 //
 // Start runs the kctrl command that the environment variable KCTRL specifies, or the one on PATH. The command compiles
-// the server when it is first used, into a cache that all projects of a user share. That takes less than a minute for
+// the server when it is first used, into a cache that all projects of a user share. That takes about a minute for
 // the in-memory server, and minutes for the real one. To see the progress, run `kctrl env build --in-memory` or `kctrl
 // env build` before the tests, with --controller-manager for [WithControllerManager].
 //

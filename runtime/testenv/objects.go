@@ -20,7 +20,7 @@ import (
 )
 
 // WithObjects creates objects before the test begins, in order, each with its status. The kinds of the objects must be
-// in scheme, except those of unstructured objects, for which scheme may be nil. CustomResourceDefinitions among the
+// in scheme, except the kinds of unstructured objects, for which scheme may be nil. CustomResourceDefinitions among the
 // objects are installed first, as with [WithCRDs]. The server validates the objects, and the test fails if the server
 // rejects one. WithObjects does not modify the objects.
 func WithObjects(scheme *runtime.Scheme, objects ...object.Object) Option {

@@ -24,7 +24,7 @@ const rbacVersion = "rbac.authorization.k8s.io/v1"
 var users atomic.Int64
 
 // Restricted returns a config with the permissions of the deployed operator, so that the test fails if a marker for a
-// permission is missing. The permissions are those of the roles in the files and directories that are bound to a
+// permission is missing. The config has the permissions of the roles in the files and directories that are bound to a
 // ServiceAccount there, or of all roles if none is bound. A manager with this config gets Forbidden for everything
 // else, and its readiness reports the missing permissions. The roles are created under unique names, in their
 // namespace, or in default if they have none. Missing namespaces are created. Everything is deleted at the end of the

@@ -9,7 +9,7 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/metrics"
 )
 
-// sample returns the value of a metric for the queue "crons" as text. The labels match those of controller-runtime.
+// sample returns the value of a metric for the queue "crons" as text. The labels match controller-runtime's labels.
 func sample(t *testing.T, registry *metrics.Registry, metric string) string {
 	t.Helper()
 	labels := `name="crons",controller="crons"`

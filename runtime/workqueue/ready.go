@@ -44,8 +44,8 @@ type level[T comparable] struct {
 	place    int
 }
 
-// before reports whether the first entry of l is got before that of m. If the ranks are equal, the entry of the lower
-// priority is first, because it is older.
+// before reports whether the first entry of l is got before the first entry of m. If the ranks are equal, the entry of
+// the lower priority is first, because it is older.
 func (l *level[T]) before(m *level[T]) bool {
 	a, b := l.entries.first.rank, m.entries.first.rank
 	return a < b || a == b && l.priority < m.priority

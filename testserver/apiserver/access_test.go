@@ -624,7 +624,7 @@ func (s *sequence) mutatingPolicy(mark string) map[string]any {
 	return spec
 }
 
-// mutation returns a mutation that changes each request except those of sync.
+// mutation returns a mutation that changes each request except the requests of sync.
 func (s *sequence) mutation(isSync string) map[string]any {
 	if s.IntN(2) == 0 {
 		expression := pick(s,

@@ -455,7 +455,7 @@ func dryRun(path string) string {
 	return path + "?dryRun=All"
 }
 
-// compare sends the requests of a seed and reports whether the answers equal those of another server.
+// compare sends the requests of a seed and reports whether the answers equal the answers of another server.
 func (p *peer) compare(t *testing.T, seed uint64, answers []string) bool {
 	t.Helper()
 	m := newMask()

@@ -464,7 +464,7 @@ func newScope(k *kind, f family, subresource string, reset map[fieldpath.APIVers
 	return newScopeOf(k, f, k.GVK, f.hubOf(k), subresource, reset, table)
 }
 
-// newScopeOf returns the scope of a subresource whose kind differs from that of the resource.
+// newScopeOf returns the scope of a subresource whose kind differs from the resource's kind.
 func newScopeOf(k *kind, f family, of schema.GroupVersionKind, hub schema.GroupVersion, subresource string,
 	reset map[fieldpath.APIVersion]*fieldpath.Set, table rest.TableConvertor) *handlers.RequestScope {
 	scope := &handlers.RequestScope{

@@ -78,7 +78,7 @@ func compareDocuments(t *testing.T, theirs, ours documents) {
 	}
 }
 
-// connects reports whether a path or model is that of a log, or of a connection to a pod, a node or a service. The
+// connects reports whether a path or model belongs to a log, or to a connection to a pod, a node or a service. The
 // OpenAPI documents wrongly describe these as objects.
 func connects(name string) bool {
 	return slices.ContainsFunc([]string{"/attach", "/exec", "/log", "/portforward", "/proxy", "/proxy/{path}",

@@ -46,7 +46,8 @@ func admissionKinds() []kind {
 	}
 }
 
-// readsParamKind returns the check of writers of policies.
+// readsParamKind returns a check for policies: a user who writes a policy must have permission to get all
+// objects of its paramKind.
 func readsParamKind[P runtime.Object](of func(policy P) *admissionv1.ParamKind) func(ctx context.Context, s *Server,
 	object, old runtime.Object) *field.Error {
 	return func(ctx context.Context, s *Server, object, old runtime.Object) *field.Error {
@@ -69,8 +70,9 @@ func readsParamKind[P runtime.Object](of func(policy P) *admissionv1.ParamKind) 
 	}
 }
 
-// readsParams returns the check of writers of bindings for a kind of policies. lacks is the format of the error, for a
-// user and a verb.
+// readsParams returns a check for the bindings of a kind of policies: a user who writes a binding must have
+// permission to read the objects that its paramRef selects. lacks is the format of the error message; its
+// arguments are the user and the verb.
 func readsParams[B, P runtime.Object](policies string, of func(binding B) (policy string, ref *admissionv1.ParamRef),
 	kindOf func(policy P) *admissionv1.ParamKind,
 	lacks string,

@@ -80,7 +80,7 @@ type registry struct {
 	rest.TableConvertor
 	singular      string
 	returnDeleted bool // whether a deletion returns the object instead of a Status
-	uncached      bool // whether reads return the errors of the storage instead of those of a cache
+	uncached      bool // whether reads return the errors of the storage instead of a cache's errors
 	// deletable reports whether an update that removes the last finalizer may delete the object. It may be nil.
 	deletable func(updated, existing runtime.Object) bool
 	// written is called after a write, without locks. It may be nil.
@@ -696,8 +696,8 @@ func (r *registry) deletionFinalizers(ctx context.Context, object metav1.Object,
 	return finalizers, !slices.Equal(slices.Compact(was), slices.Compact(is))
 }
 
-// propagation returns the propagation policy of the options or, without one, that of a finalizer, or else the default
-// of the kind.
+// propagation returns the propagation policy of the options or, without one, the policy of a finalizer, or else the
+// default of the kind.
 func (r *registry) propagation(ctx context.Context, object metav1.Object,
 	options *metav1.DeleteOptions) metav1.DeletionPropagation {
 	usual := rest.DeleteDependents

@@ -64,8 +64,8 @@ func shutdown(server *http.Server) error {
 	return server.Close() // for clients that do not read their responses
 }
 
-// idleConnections are connections without a request. Serve closes them itself, because Shutdown keeps those of HTTP/2
-// open for a second.
+// idleConnections are connections without a request. Serve closes them itself, because Shutdown keeps idle HTTP/2
+// connections open for a second.
 type idleConnections struct {
 	mu    sync.Mutex
 	conns map[net.Conn]bool

@@ -31,7 +31,7 @@ func systemRequests(seed uint64, salt string) []asked {
 	return s.requests
 }
 
-// placed adds affinities and topology spreads that refer to the pod's labels by key.
+// placed adds random affinities and topology spread constraints, which can refer to the pod's labels by key.
 func (s *sequence) placed(spec map[string]any) {
 	selector := func() any {
 		return pick[any](s, nil, map[string]any{}, map[string]any{"matchLabels": map[string]any{pick(s, "a", "c"): "x"}},

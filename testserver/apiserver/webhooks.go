@@ -237,7 +237,7 @@ const mutatingName = "MutatingAdmissionWebhook"
 type invocations[K comparable] struct {
 	last  runtime.Object // the object after the last call
 	asked sets.Set[K]    // called ones that request reinvocation
-	again sets.Set[K]    // those of asked after whose call the object changed
+	again sets.Set[K]    // members of asked after whose call the object changed
 }
 
 // invocationsOf returns the state that is stored under the name of a plugin.

@@ -263,8 +263,8 @@ func (w *owned[T]) change(ctx context.Context, o T, f func(T) error) error {
 	return client.IgnoreNotFound(w.client.Patch(ctx, o, client.StrategicMergeFromWithOptimisticLock(base)))
 }
 
-// adopters returns a handler for objects without a controller. It requests all objects in the same namespace whose kind
-// is that of the list, because one of them may adopt the object.
+// adopters returns a handler for objects without a controller. It requests all objects of the list's kind in the same
+// namespace, because one of them may adopt the object.
 func adopters(c client.Client, newList func() object.List) handler.Handler[object.Object, reconcile.Request] {
 	return handler.Map(func(ctx context.Context, o object.Object) (requests []reconcile.Request) {
 		if metav1.GetControllerOfNoCopy(o) != nil {

@@ -58,7 +58,7 @@ var Invariants = []Invariant{
 	{"deterministic", "two runs without faults write the same", checkDeterministic},
 }
 
-// Check returns the violations of a run, except those of the invariants and rules that disabled names.
+// Check returns the violations of a run, except violations of the invariants and rules that disabled names.
 func Check(operator *Operator, reference *Reference, result *Result, disabled []string) []Violation {
 	c := &comparison{operator, reference, result}
 	var all []Violation

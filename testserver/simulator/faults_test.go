@@ -227,8 +227,9 @@ webhooks:
   - {apiGroups: [""], apiVersions: [v1], resources: [secrets], operations: [CREATE]}
 `
 
-// tries creates a Secret. If patience is true, errors return the request to the queue. Otherwise tries gives up after
-// three attempts.
+// tries returns a reconcile function that makes up to three attempts to create a Secret. If all of them fail
+// and patience is true, the function returns the error, and the queue retries the request. If patience is
+// false, the function gives up if the error is from a webhook.
 func tries(patience bool) func(ctx context.Context, d *doer, c *corev1.ConfigMap) error {
 	return func(ctx context.Context, d *doer, c *corev1.ConfigMap) error {
 		if c.Annotations["state"] != "" || !c.DeletionTimestamp.IsZero() {

@@ -36,7 +36,7 @@ func (o *Operator) runMain(p *process, logger *slog.Logger, replicas int) error 
 	started := sync.OnceFunc(func() { <-turn })
 	logger = slog.New(setupErrors{logger.Handler(), p})
 	config := p.config()
-	config.Host = "http://127.0.0.1:1" // refuses connections that do not use the transport, such as those of exec
+	config.Host = "http://127.0.0.1:1" // refuses connections that do not use the transport, such as exec connections
 	result, ended := make(chan error, 1), make(chan struct{})
 	go func() {
 		defer close(ended) // also if the goroutine ends with its manager

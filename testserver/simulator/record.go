@@ -19,7 +19,7 @@ func (r *run) record(c *Call, p *process) {
 	p.connected = true
 	c.Time, c.Source = time.Since(r.began), strings.TrimPrefix(c.Source, r.operator.Sources)
 	if r.operator.Command != nil {
-		c.Request, c.Source = "", "" // they would be those of the proxy
+		c.Request, c.Source = "", "" // they would describe the proxy
 	}
 	if c.operator = p.faulty; c.operator {
 		r.counts[c.Target]++

@@ -55,7 +55,7 @@ func (r *run) createSamples() error {
 func (r *run) sample(u *unstructured.Unstructured) *unstructured.Unstructured {
 	if r.plan.Then == Terminate && u.GetNamespace() != "" {
 		u = u.DeepCopy()
-		u.SetNamespace("") // that of the path
+		u.SetNamespace("") // the path determines the namespace
 		return u
 	}
 	e := r.plan.Change

@@ -1,4 +1,4 @@
-// Command webhook compares kctrl's webhooks with those of controller-runtime. Each side is a program with the same
+// Command webhook compares kctrl's webhooks with controller-runtime's webhooks. Each side is a program with the same
 // types and logic, and serves over TLS on loopback. It prints a Markdown table. `make bench-webhook` runs it from
 // bench/.
 package main

@@ -100,7 +100,7 @@ func (r *Reconciler) run(ctx context.Context, set *JobSet) error {
 	return nil
 }
 
-// byAttempt separates the Jobs of the current attempt from those of earlier attempts.
+// byAttempt separates the Jobs of the current attempt from the Jobs of earlier attempts.
 func (r *Reconciler) byAttempt(set *JobSet, children *batchv1.JobList) (
 	current map[string]*batchv1.Job, old []*batchv1.Job) {
 	current = map[string]*batchv1.Job{}

@@ -243,7 +243,8 @@ func (w *World) Await(ctx context.Context, missing func() string) error {
 	}
 }
 
-// NextSecond waits until the creation timestamps of new ReplicaSets are later than those of the existing ones.
+// NextSecond waits until the creation timestamps of new ReplicaSets are later than the timestamps of existing
+// ReplicaSets.
 func (w *World) NextSecond(ctx context.Context) error {
 	var newest time.Time
 	for _, set := range w.sets {

@@ -103,7 +103,7 @@ func (s *Server) Write(r Request) Outcome {
 	return out
 }
 
-// unserved returns why the resource of an object does not exist, or "".
+// unserved returns the reason why the server does not serve the resource of an object, or "" if it does.
 func (s *Server) unserved(version string, object map[string]any) string {
 	if s.crd == nil {
 		return "the kind does not exist: the CRD was removed"

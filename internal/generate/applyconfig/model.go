@@ -31,7 +31,7 @@ type generation struct {
 	types          []*apiType              // declared types of the package, by name
 	extractable    bool                    // there are schemas, which the Extract functions need
 
-	// refs has the package of the apply configuration of each type.
+	// refs maps each type to the import path of the package with its apply configuration.
 	refs map[typeName]string
 }
 

@@ -236,8 +236,8 @@ func TestNoPathsMeansTheDirectoryItself(t *testing.T) {
 	}
 }
 
-// TestKindMarkersOfTheStorageVersionCount checks versions whose markers of the kind differ. kctrl uses those of the
-// storage version, and controller-gen those of any version.
+// TestKindMarkersOfTheStorageVersionCount checks versions whose markers of the kind differ. kctrl uses the markers of
+// the storage version, and controller-gen uses the markers of any version.
 func TestKindMarkersOfTheStorageVersionCount(t *testing.T) {
 	dir := project(t)
 	name := filepath.Join(dir, "api/v1beta1/types.go")

@@ -150,7 +150,7 @@ func (r *reader) warnings() ([]lint.Finding, error) {
 	return findings, nil
 }
 
-// writer appends numbers, and strings preceded by their lengths.
+// writer is a buffer for an encoded entry. Its methods append numbers, and strings with a length prefix.
 type writer []byte
 
 func (w *writer) number(n int) { *w = binary.AppendUvarint(*w, uint64(n)) }

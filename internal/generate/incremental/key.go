@@ -22,7 +22,7 @@ type identity struct {
 	Settings map[string]string
 	Options  json.RawMessage
 	Headers  []string
-	// Words are the files of irregular plurals, if any.
+	// Words has the contents of flect's files of irregular plurals and acronyms, by default file name.
 	Words map[string][]byte
 }
 

@@ -10,13 +10,13 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/source"
 )
 
-// Stamped has the state of the disk when an entry was up to date. While the state is the same, neither the inputs nor
-// the entry have to be read.
+// Stamped records the state of the files on disk at a time when an entry was up to date. While these files are
+// unchanged, the caller need not read the inputs or the entry.
 type Stamped struct {
-	// Entry is the sum of the entry.
+	// Entry is the SHA-256 sum of the entry.
 	Entry [sha256.Size]byte
-	// Inputs are the stamps of the inputs, and Outputs the stamps of files with the content of the entry. Empty outputs
-	// mean that they are unknown.
+	// Inputs has the stamps of the inputs, and Outputs the stamps of the files to which the content of the
+	// entry was written. If Outputs is empty, these files are unknown.
 	Inputs, Outputs source.Stamps
 	// Warnings are the warnings of the entry.
 	Warnings []lint.Finding

@@ -41,7 +41,7 @@ func readManifests(o Options) (*manifests, error) {
 		case "CustomResourceDefinition":
 			group, _, _ := unstructured.NestedString(c.Object.Object, "spec", "group")
 			groups = append(groups, group)
-			// Remove the conversion webhooks, because the API server cannot call those of the operator here.
+			// Remove the conversion webhooks, because the API server cannot call the operator's webhooks here.
 			unstructured.RemoveNestedField(c.Object.Object, "spec", "conversion")
 			m.installed = append(m.installed, c)
 		case "Namespace":

@@ -35,7 +35,7 @@ func EnsureListItem(src []byte, filename string, path []string, value string) ([
 
 // RemoveListItem returns src, a YAML file, without value in the list at path. If the list lacks the value, src is
 // unchanged. A list that loses its only item becomes []. RemoveListItem also removes a comment on the line of the item.
-// All other bytes stay. Errors are those of [EnsureListItem].
+// All other bytes stay. RemoveListItem returns the errors of [EnsureListItem].
 func RemoveListItem(src []byte, filename string, path []string, value string) ([]byte, error) {
 	for {
 		f, place, err := findList(src, filename, path, value, "remove the item \"- %s\" from the list %s by hand")

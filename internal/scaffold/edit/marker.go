@@ -32,7 +32,7 @@ func EnsureMarker(src []byte, filename, typeName, marker string) ([]byte, error)
 }
 
 // RemoveMarker returns src, a Go file, without the lines that set a marker of the named type. All other bytes stay.
-// Errors are those of [EnsureMarker].
+// RemoveMarker returns the errors of [EnsureMarker].
 func RemoveMarker(src []byte, filename, typeName, marker string) ([]byte, error) {
 	f, _, comments, err := commentsOf(src, filename, typeName, marker)
 	if err != nil {

@@ -265,7 +265,7 @@ func (f *Field) comment() string {
 	return fmt.Sprintf("%s %s the %s.", f.name, verb, rest)
 }
 
-// markers returns the markers of a field, without those of its type.
+// markers returns the markers of a field, without the markers of its type.
 func (f *Field) markers() []string {
 	list := []string{"+optional"}
 	if f.mustBeSet() {

@@ -30,9 +30,9 @@ import (
 // project, unless another module that the project builds with already requires it.
 var testedWith = []string{"github.com/stretchr/testify"}
 
-// GeneratedPaths returns the package patterns for which to generate code: those of the project's module, and those of
-// modules in subdirectories that hold API packages. It identifies these modules by directory, regardless of the version
-// with which the project builds.
+// GeneratedPaths returns the package patterns for which to generate code: the patterns of the project's module, and the
+// patterns of modules in subdirectories that hold API packages. It identifies these modules by directory, regardless of
+// the version with which the project builds.
 func GeneratedPaths(p *plan.Plan, proj *project.Project) ([]string, error) {
 	modules, err := gosource.ApiModules(p, proj)
 	if err != nil {
@@ -509,8 +509,8 @@ func dropRequirement(file *modfile.File, modulePath string) {
 	file.Require = slices.DeleteFunc(file.Require, func(m *modfile.Require) bool { return m.Mod.Path == "" })
 }
 
-// adoptAPIRequirements raises the requirements of the project to those of its API packages. In replace directives, it
-// makes directories relative to the project.
+// adoptAPIRequirements raises the requirements of the project to the requirements of its API packages. In replace
+// directives, it makes directories relative to the project.
 func adoptAPIRequirements(p *plan.Plan, text []byte) error {
 	file, err := ParseGoMod(text)
 	if err != nil {

@@ -301,7 +301,7 @@ func unknownRuntime(p *plan.Plan, whole []plan.Change) ([]string, error) {
 	return missing, nil
 }
 
-// otherRuntime returns the runtime files in the lock that differ from those of this kctrl.
+// otherRuntime returns the runtime files in the lock that differ from the runtime files of this kctrl.
 func otherRuntime(whole []plan.Change, lock *project.Lock) []string {
 	ours := map[string][]byte{}
 	for _, c := range whole {

@@ -159,7 +159,7 @@ func WriteModules(p *plan.Plan, proj *project.Project, build project.Build, repl
 	return writeRuntime(p)
 }
 
-// checkRequired rejects a project whose module path equals that of a module that it requires.
+// checkRequired rejects a project whose module path equals the path of a module that it requires.
 func checkRequired(p *plan.Plan, proj *project.Project) error {
 	text, err := p.Read(layout.GoModFile)
 	if err != nil {
@@ -180,8 +180,8 @@ func checkRequired(p *plan.Plan, proj *project.Project) error {
 	}
 }
 
-// addRuntimeSums adds two checksums to go.sum without a download: that of the runtime module, which the binary
-// contains, and that of its go.mod, which kctrl embeds.
+// addRuntimeSums adds two checksums to go.sum without a download: the checksum of the runtime module, which the binary
+// contains, and the checksum of its go.mod, which kctrl embeds.
 func addRuntimeSums(p *plan.Plan, build project.Build) error {
 	const name = "go.sum"
 	text, err := p.Read(name)

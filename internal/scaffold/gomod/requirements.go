@@ -79,8 +79,9 @@ func editRequirementsIn(p *plan.Plan, folder string, edit func(*modfile.File) bo
 	return p.Edit(name, out)
 }
 
-// RequireApplyConfigurations adds the modules that apply configurations import to go.mod and go.sum, if the project has
-// apply configurations. Other code does not need these modules. Existing versions stay.
+// RequireApplyConfigurations adds modules to go.mod and go.sum if the project has apply configurations, which
+// import them. Other code does not need these modules. RequireApplyConfigurations does not change existing
+// versions.
 func RequireApplyConfigurations(p *plan.Plan, proj *project.Project) error {
 	folders, err := appliedIn(p)
 	if err != nil {
@@ -190,7 +191,7 @@ func addRequirements(p *plan.Plan, folder string, needed []byte) error {
 	})
 }
 
-// adoptRequirements raises the requirements, the Go version and the replacements of a go.mod to those of another
+// adoptRequirements raises the requirements, the Go version and the replacements of a go.mod to the values in another
 // go.mod.
 func adoptRequirements(p *plan.Plan, folder string, needed []byte) error {
 	wanted, err := modfile.Parse("needed "+layout.GoModFile, needed, nil)

@@ -9,10 +9,11 @@ import (
 
 // Admission is a mechanism that accepts or rejects objects of a kind, or changes them: a webhook or a policy.
 type Admission struct {
-	// File is the base name of its files, and Suffix the suffix of its Go type. A policy has no suffix, because API
-	// servers evaluate it themselves.
+	// File is the base name of the admission's files, and Suffix the suffix of its Go type. A policy has no
+	// suffix, because API servers evaluate it themselves.
 	File, Suffix string
-	// Flag is its option in create and delete commands. Has and Flags point to its fields in PROJECT.
+	// Flag is the flag of create and delete commands that selects the admission. Has and Flags return pointers
+	// to the fields that record the admission in PROJECT.
 	Flag      string
 	Has       func(*project.Resource) *bool
 	Flags     func(*project.Resource) *[]string

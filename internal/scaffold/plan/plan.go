@@ -27,8 +27,7 @@ const defaultMode fs.FileMode = 0o644
 // A plan includes the change of PROJECT.lock that its other changes cause.
 type Plan struct {
 	fsys fs.FS
-	// files has every file for which the plan has decided the content, by path, including files whose content does not
-	// change.
+	// files has the files whose content the plan has determined, by path. Some of them may be unchanged.
 	files map[string]*planned
 	// lock is nil until it is first used. Apply does not write it if unlocked is set.
 	lock     *project.Lock
@@ -45,7 +44,7 @@ type planned struct {
 	exists   bool        // on disk
 	before   []byte      // content on disk, nil iff it does not exist
 	after    []byte      // planned content, nil iff the file should not exist
-	mode     fs.FileMode // current permissions, or those of a new file
+	mode     fs.FileMode // current permissions, or the permissions of a new file
 	template string
 }
 
@@ -101,7 +100,7 @@ func (p *Plan) WriteFile(f File) error {
 }
 
 // Edit plans content that the caller derived from the result of [Plan.Read]. It does not change the owner of the file.
-// Errors are those of WriteFile.
+// It returns the errors of WriteFile.
 func (p *Plan) Edit(path string, content []byte) error {
 	state, err := p.load(path)
 	if err != nil {
@@ -115,7 +114,7 @@ func (p *Plan) Edit(path string, content []byte) error {
 	return nil
 }
 
-// Move plans a new path for a file and keeps its permissions and lock entries. Errors are those of WriteFile.
+// Move plans a new path for a file and keeps its permissions and lock entries. It returns the errors of WriteFile.
 func (p *Plan) Move(from, to string) error {
 	state, err := p.load(from)
 	if err != nil {
@@ -185,7 +184,7 @@ func (p *Plan) Lock() (lock *project.Lock, onDisk bool, err error) {
 	return p.lock, p.lockFile.exists, nil
 }
 
-// Lookup returns the change of a file. Op is zero if the file is unchanged or missing. Errors are those of
+// Lookup returns the change of a file. Op is zero if the file is unchanged or missing. Lookup returns the errors of
 // [Plan.WriteFile].
 func (p *Plan) Lookup(path string) (Change, error) {
 	state, err := p.load(path)

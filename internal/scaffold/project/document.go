@@ -173,7 +173,7 @@ func Load(fsys fs.FS) (*Project, error) {
 
 // LoadForeign reads the project whose markers kctrl processes. It accepts kctrl's PROJECT file and kubebuilder's
 // PROJECT file in version 3. If named is true, which means that the user specified the packages, it also accepts a
-// directory that only has a go.mod. Errors are those of [Load].
+// directory that only has a go.mod. It returns the errors of [Load].
 func LoadForeign(fsys fs.FS, named bool) (*Project, error) {
 	text, err := fs.ReadFile(fsys, File)
 	switch {
@@ -329,7 +329,7 @@ func CheckAPIModule(text []byte, repo, folder string) error {
 	e := &diagnostic.Error{Pos: token.Position{Filename: name}}
 	switch is := modfile.ModulePath(text); {
 	case module.CheckPath(want) != nil || !isModulePath(want):
-		e.Message = want + " cannot be the path of a module, and is that of the packages there"
+		e.Message = want + " is the path of the packages there, but cannot be the path of a module"
 		e.Hint = "move it to " + APIFolder + ", so that all API packages are in one module"
 	case is == want:
 		return nil
@@ -349,7 +349,7 @@ func isModulePath(modulePath string) bool {
 	return ok && version == ""
 }
 
-// Parse reads the text of a PROJECT file. Errors are those of [Load].
+// Parse reads the text of a PROJECT file. It returns the errors of [Load].
 func Parse(text []byte) (*Project, error) {
 	doc, err := parseDocument(text)
 	if err != nil {

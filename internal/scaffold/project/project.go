@@ -93,9 +93,9 @@ type Resource struct {
 	// ValidatingAdmissionPolicy.
 	Defaulting, Validation, Policy bool
 	// APIFlags are the flags of create api for the kind, except its names, in the form in which users type them:
-	// "--field=size:int32,min=1". DefaultingFlags, ValidationFlags and PolicyFlags are those of create webhook. From them
-	// kctrl derives what it wrote before the user's edits. They are empty in projects of older versions of kctrl. Commands
-	// replace a list instead of modifying it.
+	// "--field=size:int32,min=1". DefaultingFlags, ValidationFlags and PolicyFlags are the flags of create webhook. From
+	// them kctrl derives what it wrote before the user's edits. They are empty in projects of older versions of kctrl.
+	// Commands replace a list instead of modifying it.
 	APIFlags, DefaultingFlags, ValidationFlags, PolicyFlags []string
 }
 

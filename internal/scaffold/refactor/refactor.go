@@ -64,13 +64,13 @@ func Find(p *plan.Plan, before, after *project.Project, was, becomes render.Tree
 // Moved returns the new paths of files.
 func (r *Refactoring) Moved() map[string]string { return r.moved }
 
-// Write plans the changes that follow from the changes of kctrl's files: those of the user's files, the modules and the
-// manifests.
+// Write plans the changes that follow from the changes of kctrl's files: changes of the user's files, the modules and
+// the manifests.
 func (r *Refactoring) Write() error {
 	return plan.InOrder(r.noteScaffolded, r.writeOthers, r.writeModule, r.rewriteManifests, r.moveAPIModule, r.noteRepo)
 }
 
-// noteScaffolded notes relative paths in those of kctrl's files that the user has edited and that move.
+// noteScaffolded notes relative paths in kctrl's files that move and that the user has edited.
 func (r *Refactoring) noteScaffolded() error {
 	lock, _, err := r.plan.Lock()
 	if err != nil {

@@ -41,7 +41,7 @@ func RebuildLock(p *plan.Plan, proj *project.Project, kctrl project.Build) error
 	return nil
 }
 
-// renderAgain renders a project with the header on disk. It records the header if it is that of the license.
+// renderAgain renders a project with the header on disk. It records the header if the license has the same text.
 func renderAgain(p *plan.Plan, proj *project.Project, kctrl project.Build) (Tree, error) {
 	header, err := fs.ReadFile(p.FS(), layout.BoilerplateFile)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {

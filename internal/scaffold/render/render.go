@@ -40,9 +40,9 @@ func (f Failed) is(resource int, name string) bool {
 	return f.Resource == resource && f.Feature == name
 }
 
-// Render returns all files that kctrl writes for a project, except those of generators. The result depends only on the
-// arguments. The types of a second or later version are copied from the types that Render writes for the first version,
-// whereas commands that add a version copy the user's types.
+// Render returns all files that kctrl writes for a project, except the files of generators. The result depends only on
+// the arguments. The types of a second or later version are copied from the types that Render writes for the first
+// version, whereas commands that add a version copy the user's types.
 func Render(proj *project.Project, env Env) (Tree, error) {
 	memory := afero.NewMemMapFs()
 	if err := afero.WriteFile(memory, layout.BoilerplateFile, env.Header, 0o644); err != nil {

@@ -23,7 +23,7 @@ import (
 type Options struct {
 	// Moved has the new paths of files in the base tree.
 	Moved map[string]string
-	// Rewrite changes the names in a Go file to those of the other tree. It is nil if no names change.
+	// Rewrite changes the names in a Go file to the names of the other tree. It is nil if no names change.
 	Rewrite func(name string, text []byte) ([]byte, error)
 	// Keep moves the files that other Go code needs from goes to kept, with the reason.
 	Keep func(goes map[string]bool, kept map[string]string) error

@@ -22,7 +22,7 @@ import (
 )
 
 // Kustomization returns the path of a directory's kustomization under any file name that kustomize accepts. If the
-// directory has none, found is false and the path is that of a new kustomization. If it has two, Kustomization returns
+// directory has none, found is false and name is the path of a new kustomization. If it has two, Kustomization returns
 // a *diagnostic.Error, because kustomize rejects the directory.
 func Kustomization(p *plan.Plan, folder string) (name string, found bool, err error) {
 	for _, base := range []string{"kustomization.yaml", "kustomization.yml", "Kustomization"} {
@@ -180,7 +180,7 @@ type listed struct {
 	files []string
 }
 
-// follow adds the files that a directory's kustomization lists, including those of nested kustomizations, and notes
+// follow adds the files that a directory's kustomization lists, including the files of nested kustomizations, and notes
 // missing files. It ignores a kustomization that it cannot read.
 func (l *listed) follow(folder string) error {
 	name, found, err := Kustomization(l.plan, folder)

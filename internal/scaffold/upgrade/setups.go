@@ -20,8 +20,8 @@ var managerMethods = []string{
 }
 
 // setups changes the parameter of setup methods from *manager.Manager, which older projects have, to the interface
-// controller.Manager, which the generated function register passes. It changes a method only if the method uses no
-// other methods of the manager than those of the interface, and notes all other methods.
+// controller.Manager, which the generated function register passes. It changes a setup method only if that method uses
+// no manager methods outside the interface, and notes all other setup methods.
 func (u *upgrade) setups() error {
 	sources, err := gosource.GoSources(u.plan, u.project)
 	if err != nil {

@@ -21,7 +21,7 @@ type Side struct {
 
 // Functions are the bodies of the conversion functions of a kind, and their helpers.
 type Functions struct {
-	// FromHub sets the fields of the spoke, and ToHub sets those of the hub.
+	// FromHub sets the fields of the spoke, and ToHub sets the fields of the hub.
 	FromHub, ToHub string
 	// Helpers are functions that both call.
 	Helpers string
@@ -404,7 +404,7 @@ func indexName(depth int) string {
 	return "i" + strconv.Itoa(depth)
 }
 
-// helper returns the name of the function that converts a struct of one version to that of the other version.
+// helper returns the name of the function that converts a struct of one version to the struct of the other version.
 func (w *writer) helper(from, to typ) string {
 	types := [2]string{w.text(from), w.text(to)}
 	if name, ok := w.helpers[types]; ok {

@@ -332,7 +332,7 @@ func (e *Environment) checkFlag(flag string) error {
 	switch name {
 	case "a", "asmflags", "buildmode", "buildvcs", "count", "cover", "gcflags", "installsuffix", "ldflags", "p", "pgo",
 		"tags", "timeout", "toolexec", "trimpath", "v", "work", "x":
-		// The loader passes -tags on the command line, which replaces that of GOFLAGS.
+		// The loader passes -tags on the command line, which replaces -tags in GOFLAGS.
 		return nil
 	case "race", "msan", "asan":
 		e.doubtful = append(e.doubtful, name)

@@ -1,7 +1,7 @@
 package resolve
 
-// systems and architectures are the words that are constraints in name_word.go, including those of platforms that are
-// no longer supported.
+// systems and architectures are the words that are constraints in name_word.go, including the words for platforms that
+// are no longer supported.
 var (
 	systems = []string{
 		"aix", "android", "darwin", "dragonfly", "freebsd", "hurd", "illumos", "ios", "js", "linux", "nacl", "netbsd",

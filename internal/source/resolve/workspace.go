@@ -58,7 +58,7 @@ func (m *modules) readWorkspace(name, dir string) error {
 		if err := m.readMain(filepath.Clean(used)); err != nil {
 			return err
 		}
-		// The go command rejects a workspace whose Go version is older than that of one of its modules.
+		// The go command rejects a workspace whose Go version is older than the Go version of one of its modules.
 		if last := m.main[len(m.main)-1].Go; last != nil && compareGo(last.Version, "1.21") >= 0 &&
 			(work.Go == nil || compareGo(last.Version, work.Go.Version) > 0) {
 			return unusual("go.work is for an older Go than its modules")

@@ -168,7 +168,7 @@ func (d *Document) IsCRD() bool {
 // IsObject reports whether the document is a Kubernetes object.
 func (d *Document) IsObject() bool { return d.head.Kind != "" && d.head.APIVersion != "" }
 
-// placed returns the text of the document after empty lines, so that line numbers are those of the file.
+// placed returns the text of the document after empty lines, so that line numbers match the file.
 func (d *Document) placed() []byte {
 	return append(bytes.Repeat([]byte("\n"), d.line), d.text...)
 }

@@ -19,7 +19,7 @@ import (
 // backdate is how long before its creation a certificate becomes valid, for clients whose clock is behind.
 const backdate = time.Hour
 
-// Keys in the Secret. Two of them are those of Secrets of type kubernetes.io/tls.
+// Keys in the Secret. Secrets of type kubernetes.io/tls use two of them.
 const (
 	entryCertificate = "tls.crt"
 	entryKey         = "tls.key"
@@ -146,7 +146,7 @@ func (g *generation) bundle() []byte {
 // pace schedules rotations.
 type pace struct{ profile }
 
-// life returns the lifetime of g, which may differ from the configured lifetime, or be that of a foreign CA.
+// life returns the lifetime of g, which may differ from the configured lifetime, or be the lifetime of a foreign CA.
 func (p pace) life(g *generation) time.Duration {
 	end := g.signer.certificate.NotAfter
 	if g.leaf.Leaf.NotAfter.Before(end) {

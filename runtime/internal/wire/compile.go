@@ -214,7 +214,7 @@ func decodeByMethod(c *cursor, v reflect.Value) error {
 }
 
 // within returns the decoder for a struct of type t inside another value. The codec always calls the decoding method of
-// a pointer, but calls that of a struct only if t is named.
+// a pointer, but calls the method of a struct only if t is named.
 func within(t reflect.Type) func(*cursor, reflect.Value) error {
 	if t.Name() != "" || reflect.PointerTo(t).NumMethod() == 0 {
 		return decodeByCodec

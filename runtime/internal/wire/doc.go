@@ -11,9 +11,9 @@
 //
 // # Guarantees
 //
-//   - Decoded values equal those of apimachinery's codecs, and the same input is rejected. Names are case-sensitive,
-//     unknown fields are ignored, a member that occurs several times is merged over its earlier values, and integers in
-//     untyped values are int64. Tests compare the two decoders on API types and on hostile input.
+//   - The package decodes the same values as apimachinery's codecs, and rejects the same input. Names are
+//     case-sensitive, unknown fields are ignored, a member that occurs several times is merged over its earlier values,
+//     and integers in untyped values are int64. Tests compare the two decoders on API types and on hostile input.
 //   - metadata.managedFields are skipped unless [Options].KeepManagedFields is set. If [Options].Mask is set, only the
 //     fields in it are decoded.
 //   - JSON strings that repeat within or across objects are kept once, in a table of bounded size.

@@ -538,7 +538,7 @@ func newProtoMask(m *mask, t reflect.Type) *protoMask {
 		}
 		name, _, _ := strings.Cut(sf.Tag.Get("json"), ",")
 		child, kept := m.member(name)
-		if name == "" { // in JSON, its members are those of t
+		if name == "" { // in JSON, its members are members of t
 			child, kept = m, true
 		}
 		switch below := newProtoMask(child, sf.Type); {

@@ -542,7 +542,7 @@ func (tr *trial) damage(e encoder) {
 	}
 }
 
-// check compares the decoded objects with those of upstream, and reports whether the contents could be decoded.
+// check compares the decoded objects with the objects of upstream, and reports whether the contents could be decoded.
 func (tr trial) check(t *testing.T, d *Decoder[object.Object], s server, e encoder, what string, damaged bool) bool {
 	what = fmt.Sprintf("%s: %s %s %s, list %v", what, tr.format, tr.form, reencoded[tr.which].kind.Kind, tr.list)
 	want, wantErr := tr.want(s)

@@ -130,7 +130,7 @@ type Tracker struct {
 	// byKey contains the entries that the store has not caught up with. For each key, there is at most one pending entry,
 	// one unknown entry, and one tombstone for each UID.
 	byKey map[object.Key][]*Entry
-	// versions contains the entries with until in order: those of byKey and replaced pending ones with waiters.
+	// versions contains the entries with until in order: the entries of byKey and replaced pending entries with waiters.
 	versions []*Entry
 	past     map[types.UID]struct{} // the last objects that the store has removed
 	pastRing []types.UID            // the keys of past; once full, a ring whose oldest is at pastNext

@@ -87,7 +87,8 @@ const (
 	unsaidTimeout = 50 * time.Second
 	// waitFactor is the number of requests that may wait for each running handler.
 	waitFactor = 10
-	// maxSlow is the number of connections that are allowed in addition to those of waiting and running requests.
+	// maxSlow is the number of connections that are allowed in addition to the connections of waiting and running
+	// requests.
 	maxSlow = 256
 )
 
@@ -112,8 +113,8 @@ type Owner struct {
 	Build int
 }
 
-// Replaces reports whether registrations of o replace those of other, which holds if other is an earlier build of o.
-// Registering twice in the same build is an error.
+// Replaces reports whether registrations of o replace the registrations of other, which holds if other is an earlier
+// build of o. Registering twice in the same build is an error.
 func (o Owner) Replaces(other Owner) bool {
 	return o.Name != "" && o.Name == other.Name && o.Build > other.Build
 }

@@ -1,5 +1,5 @@
 // Package figure contains the objects and the measurements that both sides share. Each side is its own program, so that
-// its code and memory are those of one runtime only.
+// its code and memory belong to one runtime only.
 package figure
 
 import (

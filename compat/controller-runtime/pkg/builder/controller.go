@@ -121,7 +121,7 @@ func (blder *TypedBuilder[request]) WatchesRawSource(src source.TypedSource[requ
 	return blder
 }
 
-// WithEventFilter filters the events of all kinds, but not those of raw sources.
+// WithEventFilter filters the events of all kinds, but not the events of raw sources.
 func (blder *TypedBuilder[request]) WithEventFilter(p predicate.Predicate) *TypedBuilder[request] {
 	blder.filters = append(blder.filters, p)
 	return blder

@@ -328,7 +328,7 @@ func (c *client) DeleteAllOf(ctx context.Context, obj Object, opts ...DeleteAllO
 }
 
 // call calls f, which reads or writes obj on the server. It restores the apiVersion and the kind of a typed object, and
-// clears those of the items of a typed list.
+// clears both fields in the items of a typed list.
 func (c *client) call(obj runtime.Object, f func() error) error {
 	kind := obj.GetObjectKind()
 	before := kind.GroupVersionKind()

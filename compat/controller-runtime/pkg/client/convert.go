@@ -160,7 +160,7 @@ func (o *ListOptions) convert(ctx context.Context) (context.Context, *kclient.Li
 		if err != nil {
 			return ctx, nil, fmt.Errorf("convert options: %w", err)
 		}
-		// The fields of o replace those of Raw.
+		// The fields of o replace the fields of Raw.
 		maps.DeleteFunc(query, func(name string, _ []string) bool { return name == "limit" || name == "continue" })
 		ctx = withQuery(ctx, query)
 	}

@@ -36,7 +36,7 @@ type TypedEventHandler[object any, request comparable] interface {
 	Update(context.Context, event.TypedUpdateEvent[object], workqueue.TypedRateLimitingInterface[request])
 	// Delete is called for deletions.
 	Delete(context.Context, event.TypedDeleteEvent[object], workqueue.TypedRateLimitingInterface[request])
-	// Generic is called for other events, such as those of a channel.
+	// Generic is called for other events, such as events from a channel.
 	Generic(context.Context, event.TypedGenericEvent[object], workqueue.TypedRateLimitingInterface[request])
 }
 

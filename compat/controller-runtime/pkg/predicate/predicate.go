@@ -82,7 +82,8 @@ func NewTypedPredicateFuncs[object any](filter func(object object) bool) TypedFu
 	}
 }
 
-// ResourceVersionChangedPredicate skips updates that do not change the resource version, such as those of a resync.
+// ResourceVersionChangedPredicate skips updates that do not change the resource version, such as the updates of a
+// resync.
 type ResourceVersionChangedPredicate = TypedResourceVersionChangedPredicate[client.Object]
 
 // TypedResourceVersionChangedPredicate is like [ResourceVersionChangedPredicate], for objects of one type.
@@ -93,7 +94,7 @@ func (TypedResourceVersionChangedPredicate[T]) Update(e event.TypedUpdateEvent[T
 	return isWhole(e) && e.ObjectNew.GetResourceVersion() != e.ObjectOld.GetResourceVersion()
 }
 
-// GenerationChangedPredicate skips updates that do not change the generation, such as those of the status.
+// GenerationChangedPredicate skips updates that do not change the generation, such as updates of the status.
 type GenerationChangedPredicate = TypedGenerationChangedPredicate[client.Object]
 
 // TypedGenerationChangedPredicate is like [GenerationChangedPredicate], for objects of one type.

@@ -122,7 +122,7 @@ func ingressClasses() Kind {
 	}
 }
 
-// nameOr returns the name column of a kind whose names may have a mark, such as that of a default class.
+// nameOr returns the name column of a kind whose names may have a mark, such as the mark of a default class.
 func nameOr[T runtime.Object](text func(object T) string) Column {
 	return Column{nameColumn, func(object runtime.Object) any { return text(object.(T)) }}
 }

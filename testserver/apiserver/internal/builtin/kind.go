@@ -47,7 +47,7 @@ type Kind struct {
 	Allocate func(cluster Cluster, object, existing runtime.Object, dryRun bool) error
 
 	// Admit implements the admission plugins of every server that run before webhooks. It is called for creations and
-	// updates, including those of subresources.
+	// updates, including creations and updates of subresources.
 	Admit func(cluster Cluster, a admission.Attributes) error
 	// Review implements the validating part of these plugins, which runs after webhooks.
 	Review func(cluster Cluster, a admission.Attributes) error

@@ -279,7 +279,7 @@ func together(spec *corev1.PodSpec, of func(*corev1.Container) corev1.ResourceLi
 	return all
 }
 
-// most raises each quantity of a list to that of other, if that is larger.
+// most raises each quantity of a list to the quantity in other, if that is larger.
 func most(list, other corev1.ResourceList) {
 	for name, quantity := range other {
 		if was, ok := list[name]; !ok || quantity.Cmp(was) > 0 {

@@ -176,7 +176,7 @@ func (b *modelBuilder) structure(t reflect.Type) string {
 	return name
 }
 
-// fields returns the fields of a struct, including those of inlined structs.
+// fields returns the fields of a struct, including the fields of inlined structs.
 func (b *modelBuilder) fields(t, in reflect.Type) (fields []schema.StructField) {
 	for i := range t.NumField() {
 		f := t.Field(i)

@@ -269,7 +269,7 @@ func admitPod(cluster Cluster, a admission.Attributes) error {
 	return nil
 }
 
-// reviewPod rejects a pod that violates a LimitRange or whose overhead differs from that of its runtime class.
+// reviewPod rejects a pod that violates a LimitRange or whose overhead differs from the overhead of its runtime class.
 func reviewPod(cluster Cluster, a admission.Attributes) error {
 	if err := cluster.reviewPodLimits(a); err != nil {
 		return err

@@ -129,7 +129,7 @@ func tolerates(one, other corev1.Toleration) bool {
 	return one.Operator == corev1.TolerationOpExists
 }
 
-// reviewOverhead rejects a new pod whose overhead differs from that of its runtime class.
+// reviewOverhead rejects a new pod whose overhead differs from the overhead of its runtime class.
 func (cluster Cluster) reviewOverhead(pod *corev1.Pod) error {
 	class, err := cluster.runtimeClassOf(pod)
 	switch {

@@ -150,8 +150,8 @@ func anyFamily(service *corev1.Service) {
 	}
 }
 
-// allocated returns the allocations of all services. It omits those of the same service if that is updated. It includes
-// them for a creation, because a second service of the same name conflicts with the allocations of the first.
+// allocated returns the allocations of all services. For an update, it omits the allocations of the same service. It
+// includes them for a creation, because a second service of the same name conflicts with the allocations of the first.
 func (cluster Cluster) allocated(service *corev1.Service,
 	created bool) (addresses sets.Set[string], ports sets.Set[int32]) {
 	addresses, ports = sets.New[string](), sets.New[int32]()

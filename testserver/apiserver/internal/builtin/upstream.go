@@ -152,7 +152,8 @@ func AddConversions(scheme *runtime.Scheme) error {
 	return nil
 }
 
-// Labels returns a function that converts the selectable fields of a kind to those of the stored version.
+// Labels returns a function that converts the selectable fields of a kind to the selectable fields of the stored
+// version.
 func Labels(kind schema.GroupVersionKind) func(label, value string) (string, string, error) {
 	return func(label, value string) (string, string, error) {
 		return upstream().ConvertFieldLabel(kind, label, value)

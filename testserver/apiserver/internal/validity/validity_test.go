@@ -20,7 +20,7 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/testing/seeds"
 )
 
-// TestValidObjectsPassUpstream generates random schemas and objects, and compares definite results with those of
+// TestValidObjectsPassUpstream generates random schemas and objects, and compares definite results with the results of
 // upstream's code.
 func TestValidObjectsPassUpstream(t *testing.T) {
 	valid, certain := 0, 0

@@ -11,8 +11,8 @@ const listSuffix = "List"
 
 func trimList(kind string) string { return strings.TrimSuffix(kind, listSuffix) }
 
-// The rules for built-in kinds are those of controller-runtime's fake client. In each map, one string lists the kinds
-// of a group.
+// controller-runtime's fake client has the same rules for built-in kinds. In each map, one string lists the kinds of a
+// group.
 
 // unversioned lists the kinds whose updates need no resourceVersion.
 var unversioned = map[string]string{
