@@ -269,3 +269,17 @@ func TestUnsetIsAnEmptyObject(t *testing.T) {
 		t.Error("a new field is no difference")
 	}
 }
+
+func TestQuantitiesAreComparedByValue(t *testing.T) {
+	for _, test := range []struct {
+		a, b any
+		want bool
+	}{
+		{"2000m", "2", true}, {int64(2), "2", true}, {"1Gi", "1024Mi", true}, {"1Gi", "1G", false}, {"2", "3", false},
+		{"1.0", "1", false}, {"a", "b", false}, {int64(1), true, false},
+	} {
+		if got := diff("", "", test.a, test.b, nil) == nil; got != test.want {
+			t.Errorf("%v and %v are equal: %t, want %t", test.a, test.b, got, test.want)
+		}
+	}
+}

@@ -11,8 +11,10 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode"
 
 	"k8s.io/apimachinery/pkg/api/meta"
+	quantity "k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/json"
@@ -257,10 +259,31 @@ func diff(kind, path string, want, got any, masks map[string]bool) *difference {
 		}
 		return nil
 	}
-	if reflect.DeepEqual(want, got) {
+	if reflect.DeepEqual(want, got) || isSameQuantity(want, got) {
 		return nil
 	}
 	return &difference{field: path, want: want, got: got}
+}
+
+// isSameQuantity reports whether two values are equal quantities of resources, such as "2000m", "2" and 2. Clients with
+// Go types write each quantity in its shortest form. Strings without a unit, such as "1" and "1.0", may be something
+// else than quantities.
+func isSameQuantity(a, b any) bool {
+	var quantities []quantity.Quantity
+	known := false
+	for _, v := range []any{a, b} {
+		text, isText := v.(string)
+		if _, isNumber := v.(int64); !isText && !isNumber {
+			return false
+		}
+		q, err := quantity.ParseQuantity(fmt.Sprint(v))
+		if err != nil {
+			return false
+		}
+		quantities = append(quantities, q)
+		known = known || !isText || strings.ContainsFunc(text, unicode.IsLetter)
+	}
+	return known && quantities[0].Cmp(quantities[1]) == 0
 }
 
 // isEmpty reports whether a value is an object without fields.
