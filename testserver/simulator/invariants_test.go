@@ -270,6 +270,31 @@ func TestUnsetIsAnEmptyObject(t *testing.T) {
 	}
 }
 
+// TestOnlyWritesOfTheSpecViolateSpec checks writes of an operator after a write of the user whose response was recorded
+// later.
+func TestOnlyWritesOfTheSpecViolateSpec(t *testing.T) {
+	at := resource{group: "example.com", version: "v1", name: "apps", namespace: "default", object: "a"}
+	status := at
+	status.subresource = "status"
+	for _, test := range []struct {
+		resource resource
+		version  string // on which the update is based
+		want     int
+	}{{at, "1", 1}, {at, "2", 0}, {status, "1", 0}} {
+		call := &Call{
+			operator: true, Changed: true, verb: "update", resource: test.resource,
+			before: map[string]any{"metadata": map[string]any{"resourceVersion": "1"}, "spec": map[string]any{"size": "a"}},
+			object: map[string]any{"spec": map[string]any{"size": "b"}},
+			sent: []byte(`{"apiVersion": "example.com/v1", "kind": "App", "metadata": {"resourceVersion": "` + test.version +
+				`"}}`),
+		}
+		result := &Result{Calls: []*Call{call}, samples: map[string]bool{at.String(): true}}
+		if got := checkSpec(&comparison{result: result}); len(got) != test.want {
+			t.Errorf("%s of version %s: %v, want %d violations", test.resource, test.version, got, test.want)
+		}
+	}
+}
+
 func TestQuantitiesAreComparedByValue(t *testing.T) {
 	for _, test := range []struct {
 		a, b any
