@@ -89,7 +89,8 @@ func TestModulesAreOfTheirVersion(t *testing.T) {
 }
 
 // pinModules writes the directory of a release: the module versions of Kubernetes itself, with their hashes. The go
-// command checks the hashes with the checksum database.
+// command checks the hashes with the checksum database. A release that kctrl itself imports gets kctrl's versions of the
+// modules that both need.
 func pinModules(t *testing.T, release string) {
 	t.Helper()
 	var downloaded struct{ GoMod string }
@@ -121,6 +122,22 @@ func pinModules(t *testing.T, release string) {
 		t.Fatal(err)
 	}
 	goCommand(t, work, "mod", "tidy")
+	if release == ownRelease(t) {
+		file := parseModule(t, filepath.Join(work, "go.mod"))
+		for _, shared := range sharedModules(t, file) {
+			if err := file.AddRequire(shared.path, shared.ours); err != nil {
+				t.Fatal(err)
+			}
+		}
+		content, err := file.Format()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := writeModule(work, []moduleFile{{"go.mod", content}}); err != nil {
+			t.Fatal(err)
+		}
+		goCommand(t, work, "mod", "tidy")
+	}
 	for _, older := range releases() {
 		if semver.MajorMinor(older) == semver.MajorMinor(release) {
 			if err := os.RemoveAll(filepath.Join("module", older)); err != nil {
@@ -141,6 +158,58 @@ func pinModules(t *testing.T, release string) {
 			t.Fatal(err)
 		}
 	}
+}
+
+// TestNewestModuleSharesVersionsWithOurs checks that the newest control plane and the API server in memory have the same
+// versions of the modules that both need. The go command then compiles the packages of these modules only once.
+func TestNewestModuleSharesVersionsWithOurs(t *testing.T) {
+	newest := releases()[0]
+	if own := ownRelease(t); newest != own {
+		t.Fatalf("the newest control plane is %s, but go.mod has k8s.io/kubernetes %s; in this directory, run "+
+			"go test -run TestModulesAreOfTheirVersion -pin %[2]s", newest, own)
+	}
+	file := parseModule(t, filepath.Join("module", newest, "go.mod.txt"))
+	shared := sharedModules(t, file)
+	if len(shared) == 0 {
+		return
+	}
+	for _, module := range shared {
+		t.Errorf("%s: go.mod has %s, the control plane %s", module.path, module.ours, module.theirs)
+	}
+	t.Error("if go.mod has the older version, change it; else pin " + newest + " again")
+}
+
+// sharedModule is a module that kctrl and a control plane need in different versions.
+type sharedModule struct{ path, ours, theirs string }
+
+func sharedModules(t *testing.T, controlPlane *modfile.File) (different []sharedModule) {
+	t.Helper()
+	theirs := map[string]string{}
+	for _, require := range controlPlane.Require {
+		theirs[require.Mod.Path] = require.Mod.Version
+	}
+	for _, replace := range controlPlane.Replace {
+		theirs[replace.Old.Path] = replace.New.Version
+	}
+	for _, require := range parseModule(t, filepath.Join("..", "..", "go.mod")).Require {
+		path, version := require.Mod.Path, require.Mod.Version
+		if found := theirs[path]; found != "" && found != version {
+			different = append(different, sharedModule{path, version, found})
+		}
+	}
+	return different
+}
+
+// ownRelease returns the version of Kubernetes in kctrl's go.mod.
+func ownRelease(t *testing.T) string {
+	t.Helper()
+	for _, require := range parseModule(t, filepath.Join("..", "..", "go.mod")).Require {
+		if require.Mod.Path == "k8s.io/kubernetes" {
+			return require.Mod.Version
+		}
+	}
+	t.Fatal("go.mod does not require k8s.io/kubernetes")
+	return ""
 }
 
 func parseModule(t *testing.T, path string) *modfile.File {

@@ -179,7 +179,7 @@ func writeJSON(w http.ResponseWriter, contentType string, document any) {
 // versionInfo is the version that the real server in kctrl env reports, without the source revision.
 var versionInfo = version.Info{
 	Major: "1", Minor: "37", EmulationMajor: "1", EmulationMinor: "37", MinCompatibilityMajor: "1",
-	MinCompatibilityMinor: "36", GitVersion: "v1.37.0",
+	MinCompatibilityMinor: "36", GitVersion: "v1.37.2",
 	BuildDate: "1970-01-01T00:00:00Z", GoVersion: goruntime.Version(), Compiler: goruntime.Compiler,
 	Platform: goruntime.GOOS + "/" + goruntime.GOARCH,
 }

@@ -218,7 +218,7 @@ func (s *Server) swagger(resources []resourceInfo) map[string]any {
 	for name, model := range m.schemas {
 		definitions[name] = swaggerModel(model)
 	}
-	return map[string]any{"swagger": "2.0", "info": map[string]string{"title": "Kubernetes", "version": "v1.37.0"},
+	return map[string]any{"swagger": "2.0", "info": map[string]string{"title": "Kubernetes", "version": "v1.37.2"},
 		"paths": map[string]any{}, "definitions": definitions}
 }
 

@@ -757,7 +757,7 @@ func TestDiscoveryHasTheMediaTypesOfObjects(t *testing.T) {
 		{"POST", "/apis/apps/v1", "", "application/json", `"code":405`, http.StatusMethodNotAllowed},
 		{"POST", "/apis", "", "application/json", `"kind":"APIGroupList"`, http.StatusOK},
 		{"POST", "/apis/apps", "", "application/json", `"kind":"APIGroup"`, http.StatusOK},
-		{"GET", "/version", "", "application/json", `"gitVersion": "v1.37.0"`, http.StatusOK},
+		{"GET", "/version", "", "application/json", `"gitVersion": "v1.37.2"`, http.StatusOK},
 		{"GET", "/version", "application/yaml", "application/yaml", "406: Not Acceptable", http.StatusNotAcceptable},
 		{"GET", "/api", "text/plain", "application/json", router, http.StatusNotAcceptable},
 		{"GET", "/api", "application/json;as=Table", "application/json", handler, http.StatusNotAcceptable},
