@@ -116,6 +116,9 @@ func decidedBy(op *code.Op) string {
 	for guard := range code.Guards(op.Call.Block()) {
 		field := ""
 		code.DependsOn(guard, func(v ssa.Value) bool {
+			if !before(v, guard) {
+				return false
+			}
 			switch x := v.(type) {
 			case *ssa.FieldAddr:
 				base, path := code.Path(x)
@@ -139,6 +142,13 @@ func decidedBy(op *code.Op) string {
 		}
 	}
 	return ""
+}
+
+// before reports whether an instruction may run before the one that computes a condition.
+func before(v, condition ssa.Value) bool {
+	x, isInstruction := v.(ssa.Instruction)
+	y, ok := condition.(ssa.Instruction)
+	return !isInstruction || !ok || x.Block() == nil || x.Parent() != y.Parent() || code.Reaches(x.Block(), y.Block())
 }
 
 func receiverObject(v ssa.Value) ssa.Value {

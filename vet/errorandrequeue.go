@@ -26,7 +26,7 @@ var errorAndRequeue = &Rule{
 			}
 			for _, block := range fn.Blocks {
 				ret, ok := block.Instrs[len(block.Instrs)-1].(*ssa.Return)
-				if !ok || len(ret.Results) != 2 || !nonNil(ret.Results[1], block) {
+				if !ok || len(ret.Results) != 2 || !nonNil(returned(ret, 1), block) {
 					continue
 				}
 				if literal := requeueLiteral(r, ret.Pos()); literal != nil {
@@ -163,6 +163,46 @@ func emptied(literal *ast.CompositeLit) analysis.SuggestedFix {
 	}
 }
 
+// returned returns a result of a return statement. In a function with a deferred call, results are variables that the
+// statement sets and loads again.
+func returned(ret *ssa.Return, index int) ssa.Value {
+	load, ok := ret.Results[index].(*ssa.UnOp)
+	if !ok || load.Op != token.MUL || setByClosure(load.X) {
+		return ret.Results[index]
+	}
+	instrs := ret.Block().Instrs
+	for i := len(instrs) - 1; i >= 0; i-- {
+		if store, ok := instrs[i].(*ssa.Store); ok && store.Addr == load.X {
+			return store.Val
+		}
+	}
+	return load
+}
+
+// setByClosure reports whether a closure sets a variable, as deferred functions set named results.
+func setByClosure(variable ssa.Value) bool {
+	for _, user := range *variable.Referrers() {
+		closure, ok := user.(*ssa.MakeClosure)
+		if !ok {
+			continue
+		}
+		fn := closure.Fn.(*ssa.Function)
+		for i, binding := range closure.Bindings {
+			if binding != variable {
+				continue
+			}
+			for _, use := range *fn.FreeVars[i].Referrers() {
+				if store, ok := use.(*ssa.Store); !ok || store.Addr == fn.FreeVars[i] {
+					if _, isLoad := use.(*ssa.UnOp); !isLoad {
+						return true
+					}
+				}
+			}
+		}
+	}
+	return false
+}
+
 // nonNil reports whether an error cannot be nil in a block, because it is new or a dominating branch tested it.
 func nonNil(v ssa.Value, block *ssa.BasicBlock) bool {
 	switch x := v.(type) {
@@ -194,7 +234,7 @@ func testedNonNil(v ssa.Value, block *ssa.BasicBlock) bool {
 			continue
 		}
 		test, ok := branch.Cond.(*ssa.BinOp)
-		if !ok || test.X != v && test.Y != v || !isNil(test.X) && !isNil(test.Y) {
+		if !ok || !sameError(test.X, v, b) && !sameError(test.Y, v, b) || !isNil(test.X) && !isNil(test.Y) {
 			continue
 		}
 		taken := parent.Succs[0] == b
@@ -203,6 +243,31 @@ func testedNonNil(v ssa.Value, block *ssa.BasicBlock) bool {
 		}
 	}
 	return false
+}
+
+// sameError reports whether a tested value is v, or loads the same variable as v and the block does not set it.
+func sameError(tested, v ssa.Value, block *ssa.BasicBlock) bool {
+	if tested == v {
+		return true
+	}
+	x, ok := tested.(*ssa.UnOp)
+	y, isLoad := v.(*ssa.UnOp)
+	if !ok || !isLoad || x.Op != token.MUL || y.Op != token.MUL || x.X != y.X || y.Block() != block {
+		return false
+	}
+	for _, instr := range block.Instrs {
+		switch instr := instr.(type) {
+		case *ssa.Store:
+			if instr.Addr == x.X && instr.Val != v {
+				return false
+			}
+		case *ssa.UnOp:
+			if instr == y {
+				return true
+			}
+		}
+	}
+	return true
 }
 
 func isNil(v ssa.Value) bool {

@@ -136,7 +136,8 @@ func checkMapOrder(r *reporter, body *ast.BlockStmt) {
 			return true
 		}
 		for _, slice := range appended(r, loop) {
-			if use := objectUse(r, body, loop, slice); use.IsValid() && !sorted(r, body, slice) {
+			use, field := objectUse(r, body, loop, slice)
+			if use.IsValid() && !sorted(r, body, slice, field) {
 				r.at(use, "%s is in the order of the map of line %d", slice.Name(), r.Fset.Position(loop.Pos()).Line)
 			}
 		}
@@ -170,8 +171,9 @@ func appended(r *reporter, loop *ast.RangeStmt) []types.Object {
 	return found
 }
 
-// sorted reports whether a slice is passed to a function whose name contains sort or compact.
-func sorted(r *reporter, body *ast.BlockStmt, slice types.Object) bool {
+// sorted reports whether a slice, or the field that holds it, is passed to a function whose name contains sort or
+// compact.
+func sorted(r *reporter, body *ast.BlockStmt, slice types.Object, field string) bool {
 	found := false
 	ast.Inspect(body, func(node ast.Node) bool {
 		call, ok := node.(*ast.CallExpr)
@@ -184,8 +186,11 @@ func sorted(r *reporter, body *ast.BlockStmt, slice types.Object) bool {
 		}
 		for _, arg := range call.Args {
 			ast.Inspect(arg, func(node ast.Node) bool {
-				if ident, ok := node.(*ast.Ident); ok && r.TypesInfo.Uses[ident] == slice {
-					found = true
+				switch node := node.(type) {
+				case *ast.Ident:
+					found = found || r.TypesInfo.Uses[node] == slice
+				case *ast.SelectorExpr:
+					found = found || node.Sel.Name == field && fromAPI(r.TypesInfo.TypeOf(node.X))
 				}
 				return true
 			})
@@ -195,9 +200,11 @@ func sorted(r *reporter, body *ast.BlockStmt, slice types.Object) bool {
 	return found
 }
 
-// objectUse returns the position after a loop where a slice becomes a field of a k8s.io/api type, or token.NoPos.
-func objectUse(r *reporter, body *ast.BlockStmt, loop *ast.RangeStmt, slice types.Object) token.Pos {
-	var found token.Pos
+// objectUse returns the position after a loop where a slice becomes a field of a k8s.io/api type, and the name of the
+// field, or token.NoPos.
+func objectUse(
+	r *reporter, body *ast.BlockStmt, loop *ast.RangeStmt, slice types.Object,
+) (found token.Pos, field string) {
 	ast.Inspect(body, func(node ast.Node) bool {
 		ident, ok := node.(*ast.Ident)
 		if !ok || ident.Pos() < loop.End() || r.TypesInfo.Uses[ident] != slice || found.IsValid() {
@@ -211,17 +218,17 @@ func objectUse(r *reporter, body *ast.BlockStmt, loop *ast.RangeStmt, slice type
 		case *ast.KeyValueExpr:
 			literal, ok := path[2].(*ast.CompositeLit)
 			if ok && parent.Value == ident && fromAPI(r.TypesInfo.TypeOf(literal)) {
-				found = ident.Pos()
+				found, field = ident.Pos(), types.ExprString(parent.Key)
 			}
 		case *ast.AssignStmt:
 			selector, ok := parent.Lhs[0].(*ast.SelectorExpr)
 			if ok && len(parent.Lhs) == 1 && parent.Rhs[0] == ident && fromAPI(r.TypesInfo.TypeOf(selector.X)) {
-				found = ident.Pos()
+				found, field = ident.Pos(), selector.Sel.Name
 			}
 		}
 		return true
 	})
-	return found
+	return found, field
 }
 
 // fromAPI reports whether k8s.io/api declares a type that is not a status.

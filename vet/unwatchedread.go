@@ -17,7 +17,7 @@ var unwatchedRead = &Rule{
 	Details: "The rule reports a kind that a reconciler reads from controller-runtime's cache and that its builder " +
 		"does not watch. It reports nothing for a controller with a watch that is not known statically, or whose " +
 		"reconciler may requeue its requests. It does not report a read in a function that the reconciler of the read " +
-		"kind also calls, or that other packages may call. It does not report Secrets and ConfigMaps, which programs " +
+		"kind also calls, that other packages may call, or that runs only while an object is deleted. It does not report Secrets and ConfigMaps, which programs " +
 		"often exclude from the cache. The rule does not apply to kctrl's runtime, whose client reads unwatched kinds " +
 		"directly from the API server.",
 	check: func(r *reporter) {
@@ -40,14 +40,15 @@ var unwatchedRead = &Rule{
 				continue
 			}
 			reported := map[string]bool{}
+			ending := deletes(r, functions)
 			for _, fn := range functions {
-				if offered(s, fn) {
+				if offered(s, fn) || ending[fn] {
 					continue
 				}
 				for call := range code.Calls(fn) {
 					op := r.OpOf(call)
 					if op == nil || !r.ReadsCache(op) || exempt(op.Kind) || reported[op.Kind] || watched(s, op.Kind) ||
-						handled(fn, op.Kind) {
+						handled(fn, op.Kind) || deleting(call.Block()) {
 						continue
 					}
 					reported[op.Kind] = true
@@ -78,6 +79,73 @@ func offered(s *setup, fn *ssa.Function) bool {
 		}
 	}
 	return token.IsExported(fn.Name())
+}
+
+// deletes returns the functions that the others call only while an object is deleted. The first one is the root.
+func deletes(r *reporter, functions []*ssa.Function) map[*ssa.Function]bool {
+	ending := map[*ssa.Function]bool{}
+	for changed := true; changed; {
+		changed = false
+		alive := map[*ssa.Function]bool{functions[0]: true}
+		for _, caller := range functions {
+			for instr := range code.Instructions(caller) {
+				var fn *ssa.Function
+				switch x := instr.(type) {
+				case ssa.CallInstruction:
+					fn = r.Local(x.Common())
+				case *ssa.MakeClosure:
+					fn = x.Fn.(*ssa.Function)
+				}
+				if fn != nil && !ending[caller] && !deleting(instr.Block()) {
+					alive[fn] = true
+				}
+			}
+		}
+		for _, fn := range functions {
+			if !alive[fn] && !ending[fn] {
+				ending[fn], changed = true, true
+			}
+		}
+	}
+	return ending
+}
+
+// deleting reports whether a block runs only if an object has a deletion timestamp.
+func deleting(block *ssa.BasicBlock) bool {
+	for condition, holds := range code.Branches(block) {
+		switch x := condition.(type) {
+		case *ssa.Call:
+			if fn := code.Callee(&x.Call); fn != nil && fn.Name() == "IsZero" && len(x.Call.Args) == 1 && !holds &&
+				isDeletion(x.Call.Args[0]) {
+				return true
+			}
+		case *ssa.BinOp:
+			tested := x.X
+			if isNil(tested) {
+				tested = x.Y
+			}
+			if isDeletion(tested) && (isNil(x.X) || isNil(x.Y)) && holds == (x.Op == token.NEQ) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// isDeletion reports whether a value is the deletion timestamp of an object.
+func isDeletion(v ssa.Value) bool {
+	switch x := v.(type) {
+	case *ssa.Call:
+		if x.Call.IsInvoke() {
+			return x.Call.Method.Name() == "GetDeletionTimestamp"
+		}
+		fn := code.Callee(&x.Call)
+		return fn != nil && fn.Name() == "GetDeletionTimestamp"
+	case *ssa.UnOp:
+		field := code.FieldVar(x.X)
+		return field != nil && field.Name() == "DeletionTimestamp"
+	}
+	return false
 }
 
 func exempt(kind string) bool {

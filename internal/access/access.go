@@ -55,8 +55,10 @@ type Access struct {
 	// Guessed reports whether the plural is a guess from the name of the kind, because neither the markers nor the table
 	// have it.
 	Guessed bool
-	// Choice reports whether the call is in a library that chooses one of several kinds by its options.
-	Choice bool
+	// Doubt is the reason why the call may not send the request for this kind, or empty.
+	Doubt string
+	// Granted reports whether the program does not send the request, but writes a role that permits it.
+	Granted bool
 	// Names are the object names, if all are constants of the program.
 	Names []string
 	// Namespace is the namespace of the objects if it is a constant, or [PodNamespace].
@@ -95,6 +97,8 @@ type Frame struct {
 type Result struct {
 	// Accesses are the requests that the programs can send, ordered by position, resource and verb.
 	Accesses []Access
+	// UnknownRoles is the reason why a role that the programs write or bind can have unknown permissions, or empty.
+	UnknownRoles string
 	// Roots are the import paths of the analyzed programs.
 	Roots []string
 	// Packages are the import paths of the packages of the module that the programs link.

@@ -40,10 +40,14 @@ func analyze(ctx context.Context, cfg Config) (*Result, error) {
 		flow: newFlow(r), kinds: newKinds(p), ignored: p.ignores(), watched: map[Resource]bool{}, known: map[string]bool{},
 	}
 	for _, in := range r.order {
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
 		a.function(in)
 	}
 	a.settle()
-	result := &Result{Accesses: a.found, Problems: p.problems, Functions: len(r.order)}
+	unknown := a.roles()
+	result := &Result{Accesses: a.found, UnknownRoles: unknown, Problems: p.problems, Functions: len(r.order)}
 	if len(cfg.Patterns) == 0 || slices.Contains(cfg.Patterns, "./...") {
 		result.Modules = p.modulesBelow()
 	}
@@ -195,7 +199,8 @@ func (s *site) record(access Access) {
 }
 
 func (a *analysis) keep(access Access) {
-	key := fmt.Sprint(access.Site.Pos, access.Verb, access.Resource, access.Names, access.Unproven, access.Namespace)
+	key := fmt.Sprint(access.Site.Pos, access.Verb, access.Resource, access.Names, access.Unproven, access.Namespace,
+		access.Granted)
 	if !a.known[key] {
 		a.known[key] = true
 		a.found = append(a.found, access)
@@ -310,6 +315,12 @@ func (s *site) objects(v ssa.Value, subresource string) (all []Access) {
 	if v == nil {
 		return nil
 	}
+	if others, forwards := s.forwarded(v); forwards {
+		for _, argument := range others {
+			all = append(all, s.objects(argument, subresource)...)
+		}
+		return all
+	}
 	found, complete := s.types(v)
 	for _, t := range found {
 		all = append(all, s.kindsOf(t, v, subresource)...)
@@ -322,8 +333,57 @@ func (s *site) objects(v ssa.Value, subresource string) (all []Access) {
 		if len(found) == 1 && complete {
 			all[i].Names = names
 		}
+		if s.passesOn(v) {
+			all[i].Doubt = "the call is in a wrapper of a client, which receives objects of several kinds"
+		}
 	}
 	return all
+}
+
+// forwarded reports whether v is a parameter of a method that calls the same method of another client or cache, as
+// wrappers do. A caller that calls the wrapper through the interface has its own site. others are the arguments of the
+// remaining callers.
+func (s *site) forwarded(v ssa.Value) (others []ssa.Value, forwards bool) {
+	param, ok := v.(*ssa.Parameter)
+	if !ok || !s.call.IsInvoke() {
+		return nil, false
+	}
+	fn := param.Parent()
+	at := slices.Index(fn.Params, param)
+	if at == 0 || !s.wraps(fn) {
+		return nil, false
+	}
+	for _, edge := range s.callers[fn] {
+		switch {
+		case !edge.invoke && at < len(edge.call.Args):
+			others = append(others, edge.call.Args[at])
+		case edge.invoke && edge.call.Method.Pkg() != s.target.Pkg():
+			others = append(others, edge.call.Args[at-1])
+		}
+	}
+	return others, true
+}
+
+// passesOn reports whether the call is in a method of a client, and v may be an object that its caller created.
+func (s *site) passesOn(v ssa.Value) bool {
+	if inClient, _ := clientSignature(s.in.fn.Signature); !inClient {
+		return false
+	}
+	roots := s.roots(v)
+	return len(roots) == 0 || slices.ContainsFunc(roots, func(root ssa.Value) bool {
+		alloc, ok := root.(*ssa.Alloc)
+		return !ok || alloc.Parent() != s.in.fn
+	})
+}
+
+// wraps reports whether fn is the method of another type with the name and the signature of the called method.
+func (s *site) wraps(fn *ssa.Function) bool {
+	return fn.Signature.Recv() != nil && fn.Name() == s.target.Name() &&
+		types.Identical(withoutReceiver(fn.Signature), withoutReceiver(s.target.Signature()))
+}
+
+func withoutReceiver(signature *types.Signature) *types.Signature {
+	return types.NewSignatureType(nil, nil, nil, signature.Params(), signature.Results(), signature.Variadic())
 }
 
 func unproven(why, subresource string) Access {
@@ -342,7 +402,9 @@ func (s *site) kindsOf(t types.Type, v ssa.Value, subresource string) []Access {
 		var all []Access
 		for _, gvk := range gvks {
 			a := s.kinds.named(gvk.group, gvk.kind).access(subresource)
-			a.Choice = len(gvks) > 1 && s.inLibrary()
+			if len(gvks) > 1 && s.inLibrary() {
+				a.Doubt = "a library chooses one of several kinds by its options"
+			}
 			all = append(all, a)
 		}
 		if !complete || len(gvks) == 0 {

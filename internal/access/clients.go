@@ -28,8 +28,16 @@ var optionsOf = map[string]bool{
 // subresources. It skips the index of a cache, whose methods also have options, because an index reads the informer
 // that NewIndex starts.
 func (s *site) clientMethod() (known, subresource bool) {
-	signature := s.target.Signature()
-	if s.recv == "Index" || signature.Recv() == nil || !signature.Variadic() || signature.Params().Len() < 2 {
+	if s.recv == "Index" {
+		return false, false
+	}
+	known, subresource = clientSignature(s.target.Signature())
+	return known, subresource || strings.HasPrefix(s.recv, "SubResource") || s.recv == "StatusWriter"
+}
+
+// clientSignature reports whether a method has options of a client, and whether they are of a subresource client.
+func clientSignature(signature *types.Signature) (known, subresource bool) {
+	if signature.Recv() == nil || !signature.Variadic() || signature.Params().Len() < 2 {
 		return false, false
 	}
 	slice := signature.Params().At(signature.Params().Len() - 1).Type().(*types.Slice)
@@ -43,7 +51,7 @@ func (s *site) clientMethod() (known, subresource bool) {
 		return false, false
 	}
 	subresource, known = optionsOf[option.Obj().Name()]
-	return known, subresource || strings.HasPrefix(s.recv, "SubResource") || s.recv == "StatusWriter"
+	return known, subresource
 }
 
 // objectClient recognizes the methods of clients, readers and writers of objects, and records their requests.

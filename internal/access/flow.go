@@ -339,12 +339,8 @@ func (s *search) callees(call *ssa.CallCommon) []*ssa.Function {
 	if !call.IsInvoke() {
 		return s.values[signatureOf(call.Signature())]
 	}
-	target, ok := call.Value.Type().Underlying().(*types.Interface)
-	if !ok {
-		return nil
-	}
 	for _, t := range s.concrete {
-		if !types.Implements(t, target) {
+		if !s.implements(t, call.Value.Type()) {
 			continue
 		}
 		if sel := s.p.ssa.MethodSets.MethodSet(t).Lookup(call.Method.Pkg(), call.Method.Name()); sel != nil &&

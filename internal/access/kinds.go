@@ -46,7 +46,7 @@ type apiPackage struct {
 	group string // "" is the core group if known is true
 	known bool
 	types map[string][]string // lines of the comments above each type
-	// constants are the string constants that literals declare.
+	// constants are the string constants and variables that literals declare.
 	constants map[string]string
 }
 
@@ -222,11 +222,8 @@ func (k *kinds) declarations(importPath string) *apiPackage {
 		files = append(files, file)
 		api.read(file)
 	}
-	for _, file := range files { // the scheme uses this group, even if a marker +groupName differs
-		if group, found := k.groupVersion(pkg, file); found {
-			api.group, api.known = group, true
-			break
-		}
+	if group, found := k.groupVersion(pkg, files); found { // the scheme uses it, even if a marker +groupName differs
+		api.group, api.known = group, true
 	}
 	if c, ok := api.constants["GroupName"]; ok && !api.known {
 		api.group, api.known = c, true
@@ -247,7 +244,7 @@ func (a *apiPackage) read(file *ast.File) {
 	end := file.Name.End()
 	for _, decl := range file.Decls {
 		general, ok := decl.(*ast.GenDecl)
-		if ok && general.Tok == token.CONST {
+		if ok && (general.Tok == token.CONST || general.Tok == token.VAR) {
 			a.noteConstants(general)
 		}
 		if ok && general.Tok == token.TYPE {
@@ -291,32 +288,51 @@ func markersBetween(file *ast.File, from, to token.Pos) (lines []string) {
 	return lines
 }
 
-// groupVersion returns the group of the first schema.GroupVersion among the variables of a file.
-func (k *kinds) groupVersion(pkg *packages.Package, file *ast.File) (group string, found bool) {
-	ast.Inspect(file, func(n ast.Node) bool {
-		literal, ok := n.(*ast.CompositeLit)
-		if !ok || found {
-			return !found
-		}
-		selector, ok := literal.Type.(*ast.SelectorExpr)
-		if !ok || selector.Sel.Name != "GroupVersion" {
-			return true
-		}
-		for i, element := range literal.Elts {
-			value := element
-			if pair, isPair := element.(*ast.KeyValueExpr); isPair {
-				if key, isIdent := pair.Key.(*ast.Ident); !isIdent || key.Name != "Group" {
-					continue
+// groupVersion returns the group of a schema.GroupVersion among the variables of a package: SchemeGroupVersion or
+// GroupVersion, or else the first one. A package can have others, such as OpenShift's legacy group.
+func (k *kinds) groupVersion(pkg *packages.Package, files []*ast.File) (group string, found bool) {
+	best := 0
+	names := map[ast.Expr]string{} // of the variables that literals initialize
+	for _, file := range files {
+		ast.Inspect(file, func(n ast.Node) bool {
+			switch n := n.(type) {
+			case *ast.ValueSpec:
+				for i := range min(len(n.Names), len(n.Values)) {
+					names[n.Values[i]] = n.Names[i].Name
 				}
-				value = pair.Value
-			} else if i > 0 {
+			case *ast.CompositeLit:
+				rank := 1 + max(0, slices.Index([]string{"", "GroupVersion", "SchemeGroupVersion"}, names[n]))
+				if named, ok := k.literalGroup(pkg, file, n); ok && rank > best {
+					group, found, best = named, true, rank
+				}
+			}
+			return true
+		})
+	}
+	return group, found
+}
+
+// literalGroup returns the group of a literal of type schema.GroupVersion.
+func (k *kinds) literalGroup(pkg *packages.Package, file *ast.File, literal *ast.CompositeLit) (string, bool) {
+	selector, ok := literal.Type.(*ast.SelectorExpr)
+	if !ok || selector.Sel.Name != "GroupVersion" {
+		return "", false
+	}
+	for i, element := range literal.Elts {
+		value := element
+		if pair, isPair := element.(*ast.KeyValueExpr); isPair {
+			if key, isIdent := pair.Key.(*ast.Ident); !isIdent || key.Name != "Group" {
 				continue
 			}
-			group, found = k.constantOf(pkg, file, value)
+			value = pair.Value
+		} else if i > 0 {
+			continue
 		}
-		return !found
-	})
-	return group, found
+		if group, found := k.constantOf(pkg, file, value); found {
+			return group, true
+		}
+	}
+	return "", false
 }
 
 // constantOf returns the value of a constant expression, which is a literal or the name of a constant.

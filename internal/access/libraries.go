@@ -92,6 +92,9 @@ func (s *site) kindInformer() bool {
 		return false
 	}
 	var all []Access
+	if others, forwards := s.forwarded(s.arg(at)); forwards && len(others) == 0 {
+		return true
+	}
 	gvks, complete := s.structured(place{s.arg(at), ""})
 	for _, g := range gvks {
 		all = append(all, s.kinds.named(g.group, g.kind).access(""))
@@ -370,13 +373,13 @@ func (s *site) reference(addr *ssa.FieldAddr, block ssa.Value) {
 		return
 	}
 	structure, _ := structOf(addr.X.Type())
-	kinds, complete := s.constants(place{addr.X, pointee + field(fieldIndex(structure, "Kind"))}, false)
-	versions, known := s.constants(place{addr.X, pointee + field(fieldIndex(structure, "APIVersion"))}, false)
-	if !complete || !known || len(kinds) != 1 || len(versions) != 1 {
+	kinds, complete := s.kindsAt(place{addr.X, pointee + field(fieldIndex(structure, "Kind"))})
+	groups, known := s.groupsAt(place{addr.X, pointee + field(fieldIndex(structure, "APIVersion"))})
+	if !complete || !known || len(kinds) != 1 || len(groups) != 1 {
 		s.owner([]Access{unproven("the kind of the owner is not a constant", "finalizers")})
 		return
 	}
-	s.owner([]Access{s.kinds.named(groupOfVersion(versions[0]), kinds[0]).access("finalizers")})
+	s.owner([]Access{s.kinds.named(groups[0], kinds[0]).access("finalizers")})
 }
 
 // appliedOwner records an owner reference that a chain of an apply configuration's methods creates.

@@ -3,6 +3,7 @@ package access
 import (
 	"go/token"
 	"go/types"
+	"path"
 	"slices"
 	"strings"
 
@@ -40,6 +41,8 @@ type reach struct {
 	values    map[string][]*ssa.Function // functions used as values, by signature
 	dynamic   map[string][]invocation    // calls of function values, by signature
 	queue     []*reached
+
+	implemented map[[2]types.Type]bool // caches whether a concrete type implements an interface
 }
 
 // invocation is a call without a static callee.
@@ -52,7 +55,7 @@ type invocation struct {
 func newReach(p *program) *reach {
 	return &reach{
 		p: p, found: map[*ssa.Function]*reached{}, callers: map[*ssa.Function][]callEdge{},
-		converted: map[types.Type]*reached{}, at: map[types.Type]token.Pos{},
+		implemented: map[[2]types.Type]bool{}, converted: map[types.Type]*reached{}, at: map[types.Type]token.Pos{},
 		values: map[string][]*ssa.Function{}, dynamic: map[string][]invocation{},
 	}
 }
@@ -292,8 +295,7 @@ func (p *program) isRead(pkg *types.Package) bool { return p.bodies[pkg] != nil 
 
 // invoke adds the method of a concrete type that a call of an interface method can execute.
 func (r *reach) invoke(i invocation, concrete types.Type) {
-	target, ok := i.call.Value.Type().Underlying().(*types.Interface)
-	if !ok || !types.Implements(concrete, target) {
+	if !r.implements(concrete, i.call.Value.Type()) {
 		return
 	}
 	sel := r.p.ssa.MethodSets.MethodSet(concrete).Lookup(i.call.Method.Pkg(), i.call.Method.Name())
@@ -306,6 +308,17 @@ func (r *reach) invoke(i invocation, concrete types.Type) {
 	}
 	r.callers[fn] = append(r.callers[fn], callEdge{call: i.call, invoke: true})
 	r.add(fn, i.in, i.pos)
+}
+
+func (r *reach) implements(concrete, target types.Type) bool {
+	key := [2]types.Type{concrete, target}
+	known, ok := r.implemented[key]
+	if !ok {
+		i, isInterface := target.Underlying().(*types.Interface)
+		known = isInterface && types.Implements(concrete, i)
+		r.implemented[key] = known
+	}
+	return known
 }
 
 // forwards reports whether a method belongs to an interface that is embedded in a struct. A call of such a method is a
@@ -387,13 +400,13 @@ func (p *program) aliased(v ssa.Value) *types.Func {
 	if !ok || global.Pkg == nil || global.Pkg.Pkg.Path() != controllerRuntimePath {
 		return nil
 	}
-	path, name, _ := strings.Cut(aliases[global.Name()], " ")
-	pkg := p.types[controllerRuntimePath+path]
-	if pkg == nil || name == "" {
+	below, name, _ := strings.Cut(aliases[global.Name()], " ")
+	signature, ok := global.Type().Underlying().(*types.Pointer).Elem().Underlying().(*types.Signature)
+	if name == "" || !ok {
 		return nil
 	}
-	fn, _ := pkg.Scope().Lookup(name).(*types.Func)
-	return fn
+	// The program may not import the package of the function, so the function's own declaration may not be loaded.
+	return types.NewFunc(global.Pos(), types.NewPackage(controllerRuntimePath+below, path.Base(below)), name, signature)
 }
 
 // runsManager reports whether the program creates a manager, or runs client-go's informers.
@@ -421,12 +434,12 @@ func (p *program) isManager(call *ssa.CallCommon) bool {
 	if fn == nil || fn.Pkg() == nil {
 		return false
 	}
-	path, name := fn.Pkg().Path(), fn.Name()
-	switch path {
+	pkg, name := fn.Pkg().Path(), fn.Name()
+	switch pkg {
 	case controllerRuntimePath + "/pkg/manager", runtimePath + "/manager", runtimePath + "/registry":
 		return name == "New" || name == "Main"
 	case clientGoPath + "/tools/cache":
 		return strings.HasPrefix(name, "Run") || strings.HasPrefix(name, "New") && !strings.HasPrefix(name, "NewListWatch")
 	}
-	return strings.Contains(path+"/", "/informers/") && name == "Start"
+	return strings.Contains(pkg+"/", "/informers/") && name == "Start"
 }

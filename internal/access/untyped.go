@@ -1,6 +1,7 @@
 package access
 
 import (
+	"go/constant"
 	"go/types"
 	"slices"
 	"strings"
@@ -76,29 +77,41 @@ func (f *flow) noteSetting(s *settings, instr ssa.Instruction) {
 
 // roots returns the variables to which a pointer can point. For a pointer to a field, it returns the struct.
 func (f *flow) roots(v ssa.Value) (all []ssa.Value) {
-	for {
-		addr, ok := v.(*ssa.FieldAddr)
-		if !ok {
-			break
-		}
-		v = addr.X
-	}
-	found, _ := f.origins(place{v, ""}, true, nil)
-	for _, p := range found {
-		root := p.v
-		if call, ok := root.(*ssa.Call); ok && calledName(call.Common()) == "GetObjectKind" {
-			receiver := call.Common().Value
-			if !call.Common().IsInvoke() && len(call.Common().Args) > 0 {
-				receiver = call.Common().Args[0]
+	seen := map[ssa.Value]bool{}
+	queue := []ssa.Value{v}
+	for len(queue) > 0 {
+		next := queue[0]
+		queue = queue[1:]
+		for {
+			addr, ok := next.(*ssa.FieldAddr)
+			if !ok {
+				break
 			}
-			all = append(all, f.roots(receiver)...)
+			next = addr.X
+		}
+		if seen[next] {
 			continue
 		}
-		if m, ok := root.(*ssa.MakeInterface); ok {
-			all = append(all, f.roots(m.X)...)
-			continue
+		seen[next] = true
+		found, _ := f.origins(place{next, ""}, true, nil)
+		for _, p := range found {
+			switch root := p.v.(type) {
+			case *ssa.Call:
+				common := root.Common()
+				switch {
+				case calledName(common) != "GetObjectKind":
+					all = append(all, root)
+				case common.IsInvoke() || len(common.Args) == 0:
+					queue = append(queue, common.Value)
+				default:
+					queue = append(queue, common.Args[0])
+				}
+			case *ssa.MakeInterface:
+				queue = append(queue, root.X)
+			default:
+				all = append(all, root)
+			}
 		}
-		all = append(all, root)
 	}
 	return all
 }
@@ -119,7 +132,7 @@ func (s *site) gvks(v ssa.Value) (found []gvk, complete bool) {
 	}
 	roots := s.roots(v)
 	for _, root := range roots {
-		if t := root.Type(); !isUntyped(t) {
+		if t := root.Type(); !isUntyped(t) && len(s.settings.gvks[root]) == 0 {
 			if _, isNil := root.(*ssa.Const); !isNil && types.IsInterface(t) {
 				complete = false
 			}
@@ -149,24 +162,99 @@ func (s *site) gvks(v ssa.Value) (found []gvk, complete bool) {
 	return found, complete && len(roots) > 0
 }
 
-// pairs combines constant API versions and kinds.
-func (f *flow) pairs(versions, kinds []ssa.Value) (found []gvk, complete bool) {
+// pairs combines the API versions and the kinds that values can be.
+func (s *site) pairs(versions, kinds []ssa.Value) (found []gvk, complete bool) {
 	complete = true
 	var groups []string
 	for _, v := range versions {
-		all, known := f.constants(place{v, ""}, false)
-		complete = complete && known
-		for _, version := range all {
-			groups = append(groups, groupOfVersion(version))
-		}
+		all, known := s.groupsAt(place{v, ""})
+		groups, complete = append(groups, all...), complete && known
 	}
 	for _, k := range kinds {
-		all, known := f.constants(place{k, ""}, false)
+		all, known := s.kindsAt(place{k, ""})
 		complete = complete && known
 		for _, name := range all {
 			for _, group := range groups {
 				found = append(found, gvk{group, name})
 			}
+		}
+	}
+	return found, complete
+}
+
+// groupsAt returns the groups of the API versions that a place can have: constants, and the results of String for a
+// schema.GroupVersion.
+func (s *site) groupsAt(at place) (groups []string, complete bool) {
+	return s.texts(at, func(p place) (string, bool, bool) {
+		call, ok := p.v.(*ssa.Call)
+		if !ok || calledName(call.Common()) != "String" || len(call.Common().Args) != 1 ||
+			!strings.HasSuffix(types.TypeString(call.Common().Args[0].Type(), nil), "runtime/schema.GroupVersion") {
+			return "", false, false
+		}
+		group, known := s.groupOf(call.Common().Args[0])
+		return group, known, true
+	}, groupOfVersion)
+}
+
+// kindsAt returns the kinds that a place can have: constants, the field Kind of WithKind(kind), and the name of a type
+// from reflect.TypeOf.
+func (s *site) kindsAt(at place) (kinds []string, complete bool) {
+	return s.texts(at, func(p place) (string, bool, bool) {
+		call, ok := p.v.(*ssa.Call)
+		if !ok {
+			return "", false, false
+		}
+		common := call.Common()
+		switch name := calledName(common); {
+		case name == "WithKind" && p.in != "" && len(common.Args) == 2:
+			kind := s.constant(place{common.Args[1], ""})
+			return kind, kind != "", true
+		case name == "Name" && common.IsInvoke():
+			kind := reflected(common.Value)
+			return kind, kind != "", kind != ""
+		}
+		return "", false, false
+	}, func(kind string) string { return kind })
+}
+
+// reflected returns the name of T if v is reflect.TypeOf(T{}), or "".
+func reflected(v ssa.Value) string {
+	call, ok := v.(*ssa.Call)
+	if !ok || len(call.Common().Args) != 1 || calledName(call.Common()) != "TypeOf" {
+		return ""
+	}
+	made, ok := call.Common().Args[0].(*ssa.MakeInterface)
+	if !ok {
+		return ""
+	}
+	named, ok := types.Unalias(made.X.Type()).(*types.Named)
+	if !ok {
+		return ""
+	}
+	return named.Obj().Name()
+}
+
+// texts returns the strings that a place can have. special returns the string of a place that is not a constant,
+// whether it is known, and whether special handles this place. of converts constants.
+func (s *site) texts(
+	at place, special func(place) (string, bool, bool), of func(string) string,
+) (found []string, complete bool) {
+	origins, complete := s.origins(at, false, func(p place) bool {
+		_, _, handled := special(p)
+		return handled
+	})
+	for _, p := range origins {
+		text, known, handled := special(p)
+		if c, ok := p.v.(*ssa.Const); ok && !handled {
+			if c.Value == nil || c.Value.Kind() != constant.String {
+				continue
+			}
+			text, known = of(constant.StringVal(c.Value)), true
+		}
+		if !known {
+			complete = false
+		} else if !slices.Contains(found, text) {
+			found = append(found, text)
 		}
 	}
 	return found, complete

@@ -108,9 +108,8 @@ type comparison struct {
 	incomplete string
 	// unread is a file with a syntax error, because of which the markers of its package are not known, or "".
 	unread string
-	// handsOn is a call that writes roles or bindings. The API server requires that the writer has the permissions in
-	// them.
-	handsOn *access.Site
+	// unknownRoles is the reason why a role that the code writes can have unknown permissions, or "".
+	unknownRoles string
 }
 
 // permission is a verb on a resource.
@@ -156,6 +155,7 @@ func compared(ctx context.Context, o Options) (*comparison, *Report, error) {
 	c := &comparison{
 		Options: o, accesses: slices.Concat(found.Accesses, config.authority),
 		rules: slices.Concat(rules, config.bound(o.RoleName)), needed: map[permission][]access.Access{}, unread: unread,
+		unknownRoles: found.UnknownRoles,
 	}
 	for _, problem := range found.Problems {
 		if e, ok := errors.AsType[*diagnostic.Error](problem); ok && (c.incomplete == "" || c.incomplete == "-") {
@@ -182,15 +182,7 @@ func (c *comparison) index() {
 		}
 		p := permission{a.Resource, a.Verb}
 		c.needed[p] = append(c.needed[p], a)
-		if c.handsOn == nil && handsOn(a) {
-			c.handsOn = &a.Site
-		}
 	}
-}
-
-func handsOn(a access.Access) bool {
-	writes := slices.Contains([]string{access.Create, access.Update, access.Patch}, a.Verb)
-	return a.Resource.Group == "rbac.authorization.k8s.io" && writes
 }
 
 // verdict is the decision whether the rules grant an access.
@@ -258,8 +250,12 @@ func (c *comparison) missing() []Finding {
 	var found []Finding
 	at := map[string]int{}
 	done := map[permission]bool{}
-	for _, a := range c.accesses {
-		if a.Unproven != "" || a.Site.Ignored != "" {
+	certain := func(a access.Access) bool { return !a.Granted && a.Doubt == "" }
+	doubtful := func(a access.Access) bool { return !certain(a) }
+	all := slices.Concat(slices.DeleteFunc(slices.Clone(c.accesses), doubtful),
+		slices.DeleteFunc(slices.Clone(c.accesses), certain))
+	for _, a := range all {
+		if a.Unproven != "" || a.Site.Ignored != "" || a.Granted && c.mayEscalate() {
 			continue
 		}
 		verdict, why := c.judge(a)
@@ -274,13 +270,15 @@ func (c *comparison) missing() []Finding {
 			class, why = Unproven, "not granted by known markers, but the package of "+c.unread+" has a syntax error"
 		case a.Guessed:
 			class, why = Unproven, "not granted, but the plural is a guess from the kind"
-		case a.Choice:
-			class, why = Unproven, "not granted, but a library chooses one of several kinds by its options"
+		case a.Granted:
+			class, why = Unproven, "not granted, but "+a.Reason
+		case a.Doubt != "":
+			class, why = Unproven, "not granted, but "+a.Doubt
 		}
 		key := fmt.Sprint(class, a.Resource, a.Reason, why)
 		p := permission{a.Resource, a.Verb}
 		i, known := at[key]
-		if done[p] && !known {
+		if done[p] && (!known || doubtful(a)) {
 			continue // reported with another reason
 		}
 		if !known {

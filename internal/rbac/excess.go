@@ -138,10 +138,25 @@ func (c *comparison) mayNeed(resource access.Resource, verb string) string {
 	if c.incomplete != "" {
 		return "the code at " + c.incomplete + " is not analyzed"
 	}
-	if c.handsOn != nil {
-		return fmt.Sprintf("the code writes roles at %s: it can only grant what it has", c.handsOn.Pos)
+	if c.unknownRoles != "" {
+		return c.unknownRoles + ", and can only grant what it has"
+	}
+	if (verb == "escalate" || verb == "bind") && slices.ContainsFunc(c.accesses, access.Access.WritesRoles) {
+		return "the code writes roles"
 	}
 	return ""
+}
+
+// mayEscalate reports whether the code may write roles with permissions that it does not have.
+func (c *comparison) mayEscalate() bool {
+	return slices.ContainsFunc(c.rules, func(r rule) bool {
+		for _, name := range []string{"roles", "clusterroles"} {
+			if r.grants(access.Resource{Group: "rbac.authorization.k8s.io", Name: name}, "escalate") {
+				return true
+			}
+		}
+		return false
+	})
 }
 
 // narrower returns notes about markers that could list the object names of all requests that need them.

@@ -44,13 +44,42 @@ func Walk(start ssa.Instruction, visit func(ssa.Instruction) bool, edge func(fro
 	enter(start.Block(), indexOf(start)+1)
 }
 
-// Guards yields the conditions of the branches that dominate a block.
-func Guards(block *ssa.BasicBlock) func(yield func(ssa.Value) bool) {
-	return func(yield func(ssa.Value) bool) {
+// Reaches reports whether control may flow from one block to another, or whether they are the same block.
+func Reaches(from, to *ssa.BasicBlock) bool {
+	seen := map[*ssa.BasicBlock]bool{from: true}
+	queue := []*ssa.BasicBlock{from}
+	for i := 0; i < len(queue); i++ {
+		if queue[i] == to {
+			return true
+		}
+		for _, next := range queue[i].Succs {
+			if !seen[next] {
+				seen[next] = true
+				queue = append(queue, next)
+			}
+		}
+	}
+	return false
+}
+
+// Branches yields the conditions of the branches that dominate a block, and whether the condition is true there.
+func Branches(block *ssa.BasicBlock) func(yield func(condition ssa.Value, holds bool) bool) {
+	return func(yield func(ssa.Value, bool) bool) {
 		for b := block; b.Idom() != nil; b = b.Idom() {
 			parent := b.Idom()
 			branch, ok := parent.Instrs[len(parent.Instrs)-1].(*ssa.If)
-			if ok && len(b.Preds) == 1 && b.Preds[0] == parent && !yield(branch.Cond) {
+			if ok && len(b.Preds) == 1 && b.Preds[0] == parent && !yield(branch.Cond, parent.Succs[0] == b) {
+				return
+			}
+		}
+	}
+}
+
+// Guards yields the conditions of the branches that dominate a block.
+func Guards(block *ssa.BasicBlock) func(yield func(ssa.Value) bool) {
+	return func(yield func(ssa.Value) bool) {
+		for condition := range Branches(block) {
+			if !yield(condition) {
 				return
 			}
 		}

@@ -127,8 +127,15 @@ func (p *Package) functions(built *ssa.Package) []*ssa.Function {
 
 // skipped reports whether a file is generated, is a test, or supports tests.
 func (p *Package) skipped(file *ast.File) bool {
-	return strings.HasSuffix(p.Fset.Position(file.FileStart).Filename, "_test.go") || ast.IsGenerated(file) ||
-		p.helpsTests(file)
+	name := p.Fset.Position(file.FileStart).Filename
+	return strings.HasSuffix(name, "_test.go") || ast.IsGenerated(file) || p.helpsTests(file) ||
+		slices.ContainsFunc(strings.Split(p.Pkg.Path(), "/"), isTestDirectory)
+}
+
+// isTestDirectory reports whether the packages below a directory support tests, by its name.
+func isTestDirectory(name string) bool {
+	return name == "e2e" || strings.HasPrefix(name, "testing") || strings.HasPrefix(name, "testutil") ||
+		strings.HasPrefix(name, "testhelper")
 }
 
 // testLibraries are the modules and packages that only tests import.

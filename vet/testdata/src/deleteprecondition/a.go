@@ -20,6 +20,17 @@ func failed(ctx context.Context, c client.Client, key client.ObjectKey) error {
 	return nil
 }
 
+// A field that the code sets after the Delete does not decide about it.
+func disabled(ctx context.Context, c client.Client, key client.ObjectKey, enabled bool) error {
+	pod := &corev1.Pod{}
+	err := c.Get(ctx, key, pod)
+	if err == nil && !enabled {
+		return c.Delete(ctx, pod)
+	}
+	pod.Spec.NodeName = pod.Status.Phase
+	return c.Update(ctx, pod)
+}
+
 func created(ctx context.Context, c client.Client, key client.ObjectKey, pod *corev1.Pod) error {
 	if err := c.Get(ctx, key, pod); err == nil {
 		return nil

@@ -26,6 +26,26 @@ func wrapped(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	return ctrl.Result{Requeue: true}, nil
 }
 
+// A function with a deferred call sets variables before it returns.
+func deferred(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+	defer fmt.Println("end")
+	err := work(ctx)
+	defer func() { fmt.Println(err) }()
+	if err != nil {
+		return ctrl.Result{Requeue: true}, err // want `the error makes Requeue of this Result void`
+	}
+	return ctrl.Result{Requeue: true}, err
+}
+
+// The deferred call may set the error to nil.
+func ignored(ctx context.Context, req ctrl.Request) (result ctrl.Result, err error) {
+	defer func() { err = nil }()
+	if err := work(ctx); err != nil {
+		return ctrl.Result{Requeue: true}, err
+	}
+	return ctrl.Result{}, nil
+}
+
 func own(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 	return reconcile.Result{RequeueAfter: 5}, errors.New("never") // want `the error makes RequeueAfter`
 }

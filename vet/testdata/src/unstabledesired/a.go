@@ -68,6 +68,15 @@ func sortedOrder(values map[string]string, container *corev1.Container) {
 	container.Args = args
 }
 
+func sortedField(values map[string]string, container *corev1.Container) {
+	var args []string
+	for name := range values {
+		args = append(args, name)
+	}
+	container.Args = args
+	sort.Strings(container.Args)
+}
+
 func createdOnce(ctx context.Context, c client.Client) error {
 	return c.Create(ctx, &corev1.Secret{Data: map[string][]byte{"password": []byte(fmt.Sprint(rand.Int()))}})
 }

@@ -69,3 +69,36 @@ func (d *dynamic) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result,
 func (d *dynamic) SetupWithManager(m ctrl.Manager, source any) error {
 	return ctrl.NewControllerManagedBy(m).For(&v1.Site{}).WatchesRawSource(source).Complete(d)
 }
+
+// What runs only while the object is deleted removes the finalizer at its end, or retries after an error.
+type finalizing struct{ client.Client }
+
+func (f *finalizing) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+	var site v1.Site
+	if err := f.Get(ctx, req.NamespacedName, &site); err != nil {
+		return ctrl.Result{}, err
+	}
+	if !site.DeletionTimestamp.IsZero() {
+		return ctrl.Result{}, f.cleanUp(ctx, req)
+	}
+	if site.GetDeletionTimestamp() != nil {
+		var namespace corev1.Namespace
+		return ctrl.Result{}, f.Get(ctx, req.NamespacedName, &namespace)
+	}
+	var deployment appsv1.Deployment
+	return ctrl.Result{}, f.Get(ctx, req.NamespacedName, &deployment) // want `reads Deployment`
+}
+
+func (f *finalizing) cleanUp(ctx context.Context, req ctrl.Request) error {
+	var service corev1.Service
+	if err := f.Get(ctx, req.NamespacedName, &service); err != nil {
+		return err
+	}
+	return f.list(ctx)
+}
+
+func (f *finalizing) list(ctx context.Context) error { return f.List(ctx, &corev1.PodList{}) }
+
+func (f *finalizing) SetupWithManager(m ctrl.Manager) error {
+	return ctrl.NewControllerManagedBy(m).For(&v1.Site{}).Complete(f)
+}

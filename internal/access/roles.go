@@ -1,0 +1,211 @@
+package access
+
+import (
+	"fmt"
+	"go/types"
+	"slices"
+	"strings"
+
+	"golang.org/x/tools/go/ssa"
+)
+
+const (
+	rolesGroup = "rbac.authorization.k8s.io"
+	rolesPath  = "k8s.io/api/rbac/v1"
+)
+
+const reasonGrant = "the API server accepts only roles whose permissions the writer has"
+
+// WritesRoles reports whether a request writes roles or bindings. The API server then requires that the program has the
+// permissions in them, or the verb escalate or bind.
+func (a Access) WritesRoles() bool {
+	return a.Resource.Group == rolesGroup && slices.Contains([]string{Create, Update, Patch}, a.Verb)
+}
+
+// literals are the struct literals of one type: the values that the program stores in the fields of each struct.
+type literals struct {
+	structs []ssa.Value // pointers to them, in order
+	fields  map[ssa.Value]map[string][]ssa.Value
+	stores  map[ssa.Value]*ssa.Store // the first store
+	in      map[ssa.Value]*reached
+}
+
+// literalsOf finds the literals of a struct type of package rbac/v1.
+func (f *flow) literalsOf(name string) literals {
+	all := literals{
+		fields: map[ssa.Value]map[string][]ssa.Value{}, stores: map[ssa.Value]*ssa.Store{}, in: map[ssa.Value]*reached{},
+	}
+	for _, in := range f.order {
+		for _, block := range in.fn.Blocks {
+			for _, instr := range block.Instrs {
+				store, ok := instr.(*ssa.Store)
+				if !ok {
+					continue
+				}
+				addr, ok := store.Addr.(*ssa.FieldAddr)
+				if !ok || !isOf(addr.X.Type(), name) {
+					continue
+				}
+				structure, _ := structOf(addr.X.Type())
+				if all.fields[addr.X] == nil {
+					all.structs = append(all.structs, addr.X)
+					all.fields[addr.X], all.stores[addr.X], all.in[addr.X] = map[string][]ssa.Value{}, store, in
+				}
+				field := structure.Field(addr.Field).Name()
+				all.fields[addr.X][field] = append(all.fields[addr.X][field], store.Val)
+			}
+		}
+	}
+	return all
+}
+
+// isOf reports whether a type is, or points to, one of the named types of package rbac/v1.
+func isOf(t types.Type, names ...string) bool {
+	if p, ok := t.Underlying().(*types.Pointer); ok {
+		t = p.Elem()
+	}
+	named := namedOf(t)
+	return named != nil && named.Obj().Pkg() != nil && named.Obj().Pkg().Path() == rolesPath &&
+		slices.Contains(names, named.Obj().Name())
+}
+
+// roles records the permissions in the roles that the program writes. It returns why some of them are not known, or "".
+func (a *analysis) roles() (unknown string) {
+	written := map[string]bool{}
+	for _, access := range a.found {
+		if access.Unproven == "" && access.Site.Ignored == "" && access.WritesRoles() {
+			written[access.Resource.Name] = true
+		}
+	}
+	if len(written) == 0 {
+		return ""
+	}
+	rules := a.literalsOf("PolicyRule")
+	for _, rule := range rules.structs {
+		if why := a.grants(rules, rule); why != "" {
+			return why
+		}
+	}
+	if why := a.unknownRules(); why != "" {
+		return why
+	}
+	return a.unknownBindings(written)
+}
+
+// unknownRules returns why a role of the program can have rules that are not struct literals with constants, or "".
+func (a *analysis) unknownRules() string {
+	rule := a.p.structure("PolicyRule")
+	for _, kind := range []string{"Role", "ClusterRole"} {
+		roles := a.literalsOf(kind)
+		for _, role := range roles.structs {
+			for _, value := range roles.fields[role]["Rules"] {
+				for _, name := range []string{"Verbs", "APIGroups", "Resources"} {
+					in := element + field(fieldIndex(rule, name)) + element
+					if _, complete := a.constants(place{value, in}, true); !complete {
+						return "the rules of the role at " + a.p.at(roles.stores[role].Pos()).String() + " are not constants"
+					}
+				}
+			}
+		}
+	}
+	for _, in := range a.order {
+		for _, block := range in.fn.Blocks {
+			for _, instr := range block.Instrs {
+				if call, ok := instr.(ssa.CallInstruction); ok && decodesRole(call.Common()) {
+					return "the code decodes a role at " + a.p.at(instr.Pos()).String()
+				}
+			}
+		}
+	}
+	return ""
+}
+
+// decodesRole reports whether a call decodes a document into a role.
+func decodesRole(call *ssa.CallCommon) bool {
+	name := calledName(call)
+	if !slices.ContainsFunc([]string{"Unmarshal", "Decode", "FromUnstructured"}, func(prefix string) bool {
+		return strings.HasPrefix(name, prefix)
+	}) {
+		return false
+	}
+	return slices.ContainsFunc(call.Args, func(arg ssa.Value) bool {
+		made, ok := arg.(*ssa.MakeInterface)
+		return ok && isOf(made.X.Type(), "Role", "ClusterRole", "RoleList", "ClusterRoleList")
+	})
+}
+
+// grants records the permissions of a rule in a role. It returns why they are not known, or "".
+func (a *analysis) grants(rules literals, rule ssa.Value) string {
+	constant := func(name string) (all []string, complete bool) {
+		complete = true
+		for _, value := range rules.fields[rule][name] {
+			found, known := a.constants(place{value, element}, true)
+			all, complete = append(all, found...), complete && known
+		}
+		return all, complete
+	}
+	store := rules.stores[rule]
+	pos := a.p.at(store.Pos())
+	groups, known := constant("APIGroups")
+	resources, alsoKnown := constant("Resources")
+	verbs, verbsKnown := constant("Verbs")
+	if !known || !alsoKnown || !verbsKnown {
+		return "a rule at " + pos.String() + " is not constant"
+	}
+	if slices.Contains(slices.Concat(groups, resources, verbs), "*") {
+		return "a rule at " + pos.String() + ` grants "*"`
+	}
+	names, namesKnown := constant("ResourceNames")
+	if !namesKnown {
+		names = nil
+	}
+	in := rules.in[rule]
+	chain := a.chain(in)
+	if len(chain) > 0 {
+		chain[len(chain)-1].Pos = pos
+	}
+	site := Site{Pos: a.project(pos, chain), Call: "a role", Chain: chain, Ignored: a.ignoredAt(chain)}
+	for _, group := range groups {
+		for _, resource := range resources {
+			for _, verb := range verbs {
+				a.keep(Access{
+					Verb: verb, Resource: Resource{group, resource}, Names: names, Granted: true, Reason: reasonGrant, Site: site,
+				})
+			}
+		}
+	}
+	return ""
+}
+
+// unknownBindings returns why a binding can refer to a role whose permissions are not known, or "". A binding to a role
+// without a constant name refers to one that the program writes, if it writes roles of this kind.
+func (a *analysis) unknownBindings(written map[string]bool) string {
+	if !written["rolebindings"] && !written["clusterrolebindings"] {
+		return ""
+	}
+	refs := a.literalsOf("RoleRef")
+	for _, ref := range refs.structs {
+		at := a.p.at(refs.stores[ref].Pos())
+		kind, name := "", ""
+		for _, value := range refs.fields[ref]["Kind"] {
+			kind = a.constant(place{value, ""})
+		}
+		for _, value := range refs.fields[ref]["Name"] {
+			name = a.constant(place{value, ""})
+		}
+		switch {
+		case kind == "Role" && written["roles"], kind == "ClusterRole" && name == "" && written["clusterroles"]:
+		case name != "":
+			return fmt.Sprintf("the code binds the %s %s at %s", kind, name, at)
+		default:
+			return fmt.Sprintf("the code binds an unknown role at %s", at)
+		}
+	}
+	return ""
+}
+
+// structure returns a struct type of package rbac/v1, which the program imports.
+func (p *program) structure(name string) *types.Struct {
+	s, _ := structOf(p.types[rolesPath].Scope().Lookup(name).Type())
+	return s
+}
