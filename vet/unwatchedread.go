@@ -17,9 +17,9 @@ var unwatchedRead = &Rule{
 	Details: "The rule reports a kind that a reconciler reads from controller-runtime's cache and that its builder " +
 		"does not watch. It reports nothing for a controller with a watch that is not known statically, or whose " +
 		"reconciler may requeue its requests. It does not report a read in a function that the reconciler of the read " +
-		"kind also calls, that other packages may call, or that runs only while an object is deleted. It does not report Secrets and ConfigMaps, which programs " +
-		"often exclude from the cache. The rule does not apply to kctrl's runtime, whose client reads unwatched kinds " +
-		"directly from the API server.",
+		"kind also calls, or that other packages may call. It does not report reads while the object is deleted, and " +
+		"reads of Secrets and ConfigMaps, which programs often exclude from the cache. The rule does not apply to " +
+		"kctrl's runtime, whose client reads unwatched kinds directly from the API server.",
 	check: func(r *reporter) {
 		all := setups(r)
 		trees := map[*setup][]*ssa.Function{}

@@ -218,17 +218,23 @@ type rbacReport struct {
 }
 
 type rbacFinding struct {
-	Class    rbac.Class `json:"class"`
-	File     string     `json:"file"`
-	Line     int        `json:"line"`
-	Column   int        `json:"column"`
-	Message  string     `json:"message"`
-	Hint     string     `json:"hint,omitempty"`
-	Group    string     `json:"group"`
-	Resource string     `json:"resource,omitempty"`
-	Verbs    []string   `json:"verbs"`
-	Role     string     `json:"role,omitempty"`
-	Calls    []rbacCall `json:"calls,omitempty"`
+	Class   rbac.Class `json:"class"`
+	File    string     `json:"file"`
+	Line    int        `json:"line"`
+	Column  int        `json:"column"`
+	Message string     `json:"message"`
+	Hint    string     `json:"hint,omitempty"`
+	rbacPermission
+	More  []rbacPermission `json:"more,omitempty"`
+	Role  string           `json:"role,omitempty"`
+	Calls []rbacCall       `json:"calls,omitempty"`
+}
+
+// rbacPermission is a resource with verbs. The resource is empty if it is not known.
+type rbacPermission struct {
+	Group    string   `json:"group"`
+	Resource string   `json:"resource,omitempty"`
+	Verbs    []string `json:"verbs"`
 }
 
 type rbacCall struct {
@@ -255,7 +261,10 @@ func newRBACReport(report *rbac.Report) rbacReport {
 	for _, f := range report.Findings {
 		found := rbacFinding{
 			Class: f.Class, File: f.Pos.Filename, Line: f.Pos.Line, Column: f.Pos.Column, Message: f.Message, Hint: f.Hint,
-			Group: f.Resource.Group, Resource: f.Resource.Name, Verbs: f.Verbs, Role: f.Role,
+			rbacPermission: rbacPermission{f.Resource.Group, f.Resource.Name, f.Verbs}, Role: f.Role,
+		}
+		for _, p := range f.More {
+			found.More = append(found.More, rbacPermission{p.Resource.Group, p.Resource.Name, p.Verbs})
 		}
 		for _, site := range f.Sites {
 			call := rbacCall{Call: site.Call}

@@ -59,6 +59,8 @@ type Access struct {
 	Doubt string
 	// Granted reports whether the program does not send the request, but writes a role that permits it.
 	Granted bool
+	// Optional reports whether the request may never be sent, so that a marker may grant it but need not.
+	Optional bool
 	// Names are the object names, if all are constants of the program.
 	Names []string
 	// Namespace is the namespace of the objects if it is a constant, or [PodNamespace].

@@ -45,6 +45,7 @@ func analyze(ctx context.Context, cfg Config) (*Result, error) {
 		}
 		a.function(in)
 	}
+	a.libraryReviews(mains)
 	a.settle()
 	unknown := a.roles()
 	result := &Result{Accesses: a.found, UnknownRoles: unknown, Problems: p.problems, Functions: len(r.order)}
@@ -200,7 +201,7 @@ func (s *site) record(access Access) {
 
 func (a *analysis) keep(access Access) {
 	key := fmt.Sprint(access.Site.Pos, access.Verb, access.Resource, access.Names, access.Unproven, access.Namespace,
-		access.Granted)
+		access.Granted, access.Optional)
 	if !a.known[key] {
 		a.known[key] = true
 		a.found = append(a.found, access)

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"golang.org/x/tools/go/packages"
 	"golang.org/x/tools/go/ssa"
 )
 
@@ -270,7 +271,7 @@ func (s *site) managers() bool {
 	switch s.key() {
 	case runtimePath + "/manager Main", runtimePath + "/registry Registry.Main":
 		s.lease(s.electionID())
-		s.reviews()
+		s.add(reviews, reasonMetrics, Create)
 	case clientGoPath + "/tools/leaderelection NewLeaderElector", clientGoPath + "/tools/leaderelection RunOrDie":
 		s.lease("")
 	default:
@@ -306,12 +307,40 @@ func (s *site) lease(name string) {
 	s.add([]Access{lease}, reasonLease, Get, Update)
 }
 
-// reviews records the requests of a metrics server with authorization.
-func (s *site) reviews() {
-	s.add([]Access{
-		{Resource: Resource{"authentication.k8s.io", "tokenreviews"}, Scope: ScopeCluster},
-		{Resource: Resource{"authorization.k8s.io", "subjectaccessreviews"}, Scope: ScopeCluster},
-	}, reasonMetrics, Create)
+// reviews are the requests of a metrics server with authorization, without their verb.
+var reviews = []Access{
+	{Resource: Resource{"authentication.k8s.io", "tokenreviews"}, Scope: ScopeCluster},
+	{Resource: Resource{"authorization.k8s.io", "subjectaccessreviews"}, Scope: ScopeCluster},
+}
+
+// libraryReviews records the requests of a metrics server whose options a linked library may set, such as Cluster API's
+// flags.
+func (a *analysis) libraryReviews(mains []*packages.Package) {
+	seen := map[string]bool{}
+	var uses func(path string) bool
+	uses = func(path string) bool {
+		pkg := a.p.all[path]
+		if seen[path] || pkg == nil {
+			return false
+		}
+		seen[path] = true
+		known := isFramework(path) || pkg.Module != nil && pkg.Module.Main // store recognizes the option there
+		for imported := range pkg.Imports {
+			if imported == controllerRuntimePath+"/pkg/metrics/filters" && !known || uses(imported) {
+				return true
+			}
+		}
+		return false
+	}
+	for _, pkg := range mains {
+		if uses(pkg.PkgPath) {
+			for _, review := range reviews {
+				review.Verb, review.Reason, review.Optional = Create, reasonMetrics, true
+				a.keep(review)
+			}
+			return
+		}
+	}
 }
 
 // store records the requests that follow from an option that the program sets in a struct of a library.
@@ -335,8 +364,10 @@ func (a *analysis) store(in *reached, store *ssa.Store) {
 	case controllerRuntimePath + "/pkg/manager.Options.LeaderElection":
 		if !isFalse(store.Val) {
 			s.lease("")
-			s.add([]Access{{Resource: coreEvents.Resource, Scope: ScopeNamespaced, Namespace: PodNamespace}},
-				"leader election records events", Create, Patch)
+			events := Access{Resource: coreEvents.Resource, Scope: ScopeNamespaced, Namespace: PodNamespace}
+			s.add([]Access{events}, "leader election records events", Create)
+			events.Optional = true // a process records each of these events once, and a recorder patches only repeated ones
+			s.add([]Access{events}, "leader election records events", Patch)
 		}
 	case runtimePath + "/manager.LeaderElectionOptions.Enabled":
 		if !isFalse(store.Val) {
@@ -346,7 +377,7 @@ func (a *analysis) store(in *reached, store *ssa.Store) {
 		s.targets(addr, store.Val)
 	case controllerRuntimePath + "/pkg/metrics/server.Options.FilterProvider":
 		if fn, ok := unwrapFunction(store.Val).(*ssa.Function); ok && fn.Name() == "WithAuthenticationAndAuthorization" {
-			s.reviews()
+			s.add(reviews, reasonMetrics, Create)
 		}
 	case controllerRuntimePath + "/pkg/source.Kind.Type":
 		s.watch(s.anyName(s.objects(store.Val, "")))

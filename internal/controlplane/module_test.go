@@ -89,8 +89,8 @@ func TestModulesAreOfTheirVersion(t *testing.T) {
 }
 
 // pinModules writes the directory of a release: the module versions of Kubernetes itself, with their hashes. The go
-// command checks the hashes with the checksum database. A release that kctrl itself imports gets kctrl's versions of the
-// modules that both need.
+// command checks the hashes with the checksum database. A release that kctrl itself imports gets kctrl's versions of
+// the modules that both need.
 func pinModules(t *testing.T, release string) {
 	t.Helper()
 	var downloaded struct{ GoMod string }
@@ -160,8 +160,8 @@ func pinModules(t *testing.T, release string) {
 	}
 }
 
-// TestNewestModuleSharesVersionsWithOurs checks that the newest control plane and the API server in memory have the same
-// versions of the modules that both need. The go command then compiles the packages of these modules only once.
+// TestNewestModuleSharesVersionsWithOurs checks that the newest control plane and the API server in memory have the
+// same versions of the modules that both need. The go command then compiles the packages of these modules only once.
 func TestNewestModuleSharesVersionsWithOurs(t *testing.T) {
 	newest := releases()[0]
 	if own := ownRelease(t); newest != own {

@@ -48,6 +48,8 @@ type Finding struct {
 	Hint     string
 	Resource access.Resource
 	Verbs    []string
+	// More are further permissions, if the finding is about several resources.
+	More []Permission
 	// Role is the kind of role that must grant the permission: "ClusterRole", or "Role in " and the namespace.
 	Role string
 	// Sites are the calls that need the permission, with their call chains.
@@ -60,6 +62,12 @@ type Finding struct {
 	adds    *rule                        // permissions that are missing
 	names   []string                     // constant object names in the requests
 	unnamed bool                         // at least one request can be for any object
+}
+
+// Permission is a resource with verbs.
+type Permission struct {
+	Resource access.Resource
+	Verbs    []string
 }
 
 // Report is the result of [Check].
@@ -255,7 +263,7 @@ func (c *comparison) missing() []Finding {
 	all := slices.Concat(slices.DeleteFunc(slices.Clone(c.accesses), doubtful),
 		slices.DeleteFunc(slices.Clone(c.accesses), certain))
 	for _, a := range all {
-		if a.Unproven != "" || a.Site.Ignored != "" || a.Granted && c.mayEscalate() {
+		if a.Unproven != "" || a.Site.Ignored != "" || a.Optional || a.Granted && c.mayEscalate() {
 			continue
 		}
 		verdict, why := c.judge(a)
@@ -404,6 +412,9 @@ func (c *comparison) needs() []Need {
 	byResource := map[access.Resource]*Need{}
 	named := map[access.Resource]bool{}
 	for p, all := range c.needed {
+		if !slices.ContainsFunc(all, func(a access.Access) bool { return !a.Optional }) {
+			continue
+		}
 		n := byResource[p.resource]
 		if n == nil {
 			n = &Need{Resource: p.resource}

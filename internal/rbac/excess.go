@@ -65,20 +65,29 @@ func (c *comparison) excessOf(r rule) (found []Finding) {
 	}
 	if len(certain) > 0 {
 		found = append(found, Finding{
-			Class: Excess, Pos: r.marker.pos, Resource: certain[0].resource, Verbs: certain[0].verbs, marker: r.marker,
-			keep: keep, rule: r,
+			Class: Excess, Pos: r.marker.pos, Resource: certain[0].resource, Verbs: certain[0].verbs, More: more(certain),
+			marker: r.marker, keep: keep, rule: r,
 			Message: "no reached call needs " + c.surplusText(certain),
 			Hint:    "remove it, or write " + access.IgnorePrefix + " REASON above the marker",
 		})
 	}
 	if len(open) > 0 {
 		found = append(found, Finding{
-			Class: Unproven, Pos: r.marker.pos, Resource: open[0].resource, Verbs: open[0].verbs, marker: r.marker,
+			Class: Unproven, Pos: r.marker.pos, Resource: open[0].resource, Verbs: open[0].verbs, More: more(open),
+			marker:  r.marker,
 			Message: "no call is known to need " + c.surplusText(open) + ", but " + why,
 			Hint:    "if it is needed, write " + access.IgnorePrefix + " REASON above the marker",
 		})
 	}
 	return found
+}
+
+// more returns all permissions but the first.
+func more(all []surplus) (permissions []Permission) {
+	for _, s := range all[1:] {
+		permissions = append(permissions, Permission{s.resource, s.verbs})
+	}
+	return permissions
 }
 
 // surplusText lists permissions in excess. It groups resources with the same verbs.
@@ -137,6 +146,9 @@ func (c *comparison) mayNeed(resource access.Resource, verb string) string {
 	}
 	if c.incomplete != "" {
 		return "the code at " + c.incomplete + " is not analyzed"
+	}
+	if strings.HasSuffix(resource.Name, "/proxy") {
+		return "kctrl does not analyze requests for URLs, which a proxy receives"
 	}
 	if c.unknownRoles != "" {
 		return c.unknownRoles + ", and can only grant what it has"

@@ -59,6 +59,31 @@ func TestRulesMatchWildcards(t *testing.T) {
 	}
 }
 
+func TestOptionalRequestsAreNeitherMissingNorInExcess(t *testing.T) {
+	patch := access.Access{Verb: "patch", Resource: access.Resource{Name: "events"}, Optional: true}
+	granting := rule{groups: []string{""}, resources: []string{"events"}, verbs: []string{"patch"}, marker: &marker{}}
+	for name, rules := range map[string][]rule{"granted": {granting}, "not granted": nil} {
+		c := &comparison{accesses: []access.Access{patch}, rules: rules, needed: map[permission][]access.Access{}}
+		c.index()
+		if found := append(c.missing(), c.excess()...); len(found) > 0 {
+			t.Errorf("%s: %+v", name, found)
+		}
+		if needs := c.needs(); len(needs) > 0 {
+			t.Errorf("%s: needs %+v", name, needs)
+		}
+	}
+}
+
+func TestPermissionsOfProxiesAreUnproven(t *testing.T) {
+	proxy := rule{groups: []string{""}, resources: []string{"services/proxy", "pods/proxy"}, verbs: []string{"get"},
+		marker: &marker{}}
+	c := &comparison{rules: []rule{proxy}, needed: map[permission][]access.Access{}}
+	found := c.excess()
+	if len(found) != 1 || found[0].Class != Unproven || len(found[0].More) != 1 {
+		t.Errorf("found %+v, want one unproven finding about two resources", found)
+	}
+}
+
 func TestEditKeepsOtherBytes(t *testing.T) {
 	const before = "package p\n\n" +
 		"// +kubebuilder:rbac:groups=apps;batch,resources=jobs;deployments,verbs=\"get;list;delete\"\n" +
@@ -125,16 +150,19 @@ func TestOnlyBoundRolesOfServiceAccountsCount(t *testing.T) {
 	const binding = "---\nkind: RoleBinding\nroleRef: {kind: Role, name: bound}\n" +
 		"subjects:\n- {kind: ServiceAccount, name: manager}\n"
 	fsys := fstest.MapFS{
-		"config/rbac/bound.yaml":  {Data: []byte("kind: Role\nmetadata: {name: bound}" + rules + binding)},
-		"config/rbac/loose.yaml":  {Data: []byte("kind: Role\nmetadata: {name: loose}" + rules)},
-		"config/crd/ignored.yaml": {Data: []byte("{{ template")},
+		"config/rbac/bound.yaml":         {Data: []byte("kind: Role\nmetadata: {name: bound}" + rules + binding)},
+		"config/rbac/loose.yaml":         {Data: []byte("kind: Role\nmetadata: {name: loose}" + rules)},
+		"config/crd/ignored.yaml":        {Data: []byte("{{ template")},
+		"config/auth/kustomization.yaml": {Data: []byte("resources:\n- listed.yaml\n# - metrics.yaml\n")},
+		"config/auth/listed.yaml":        {Data: []byte("kind: ConfigMap\n")},
+		"config/auth/metrics.yaml":       {Data: []byte("kind: Role\nmetadata: {name: bound}" + rules + binding)},
 	}
 	config, err := readConfig(fsys)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if found := config.bound("manager-role"); len(found) != 1 || found[0].namespace != access.PodNamespace {
-		t.Errorf("got %v; want the rule of the bound role", found)
+		t.Errorf("got %v; want the rule of the bound role in config/rbac", found)
 	}
 }
 

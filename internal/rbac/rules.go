@@ -118,7 +118,8 @@ func markerOf(program *load.Program, m markers.Marker) (*marker, error) {
 	return found, nil
 }
 
-// readConfig reads the roles, the bindings and the manager's flags in config/.
+// readConfig reads the roles, the bindings and the manager's flags in config/. In a directory with a kustomization, it
+// reads only the files that the kustomization mentions.
 func readConfig(fsys fs.FS) (*manifests, error) {
 	found := &manifests{refs: map[rbacv1.RoleRef]bool{}}
 	err := fs.WalkDir(fsys, "config", func(name string, entry fs.DirEntry, err error) error {
@@ -130,11 +131,47 @@ func readConfig(fsys fs.FS) (*manifests, error) {
 		case entry.IsDir() && (entry.Name() == "crd" || entry.Name() == "samples"):
 			return fs.SkipDir
 		case !entry.IsDir() && (path.Ext(name) == ".yaml" || path.Ext(name) == ".yml"):
+			if mentioned := kustomized(fsys, path.Dir(name)); mentioned != nil && !mentioned[path.Base(name)] {
+				return nil
+			}
 			return found.read(fsys, name)
 		}
 		return nil
 	})
 	return found, err
+}
+
+// kustomized returns the strings in the kustomization of a directory, or nil if it has none that can be read.
+func kustomized(fsys fs.FS, dir string) map[string]bool {
+	for _, name := range []string{"kustomization.yaml", "kustomization.yml", "Kustomization"} {
+		content, err := fs.ReadFile(fsys, path.Join(dir, name))
+		if err != nil {
+			continue
+		}
+		var document any
+		if yaml.Unmarshal(content, &document) != nil {
+			return nil
+		}
+		mentioned := map[string]bool{}
+		var visit func(any)
+		visit = func(node any) {
+			switch node := node.(type) {
+			case string:
+				mentioned[path.Clean(node)] = true
+			case []any:
+				for _, item := range node {
+					visit(item)
+				}
+			case map[string]any:
+				for _, value := range node {
+					visit(value)
+				}
+			}
+		}
+		visit(document)
+		return mentioned
+	}
+	return nil
 }
 
 // manifests are the roles, bindings and flags in config/.
