@@ -371,6 +371,29 @@ func TestClaimsAreBound(t *testing.T) {
 	})
 }
 
+func TestClaimWaitsForItsVolume(t *testing.T) {
+	inBubble(t, func(s *stage) {
+		class, modes := "", []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce}
+		claim := &corev1.PersistentVolumeClaim{ObjectMeta: meta("data"), Spec: corev1.PersistentVolumeClaimSpec{
+			AccessModes: modes, Resources: corev1.VolumeResourceRequirements{Requests: oneGiB}, StorageClassName: &class,
+			VolumeName: "one",
+		}}
+		s.create(claim)
+		s.now(claim)
+		if claim.Status.Phase != corev1.ClaimPending {
+			s.Fatalf("got %s", text(claim))
+		}
+		s.create(&corev1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Name: "one"}, Spec: corev1.PersistentVolumeSpec{
+			AccessModes: modes, Capacity: oneGiB, PersistentVolumeSource: corev1.PersistentVolumeSource{
+				HostPath: &corev1.HostPathVolumeSource{Path: "/volumes/one"},
+			},
+		}})
+		if s.now(claim); claim.Status.Phase != corev1.ClaimBound {
+			s.Errorf("got %s", text(claim))
+		}
+	})
+}
+
 func TestServicesHaveEndpoints(t *testing.T) {
 	inBubble(t, func(s *stage) {
 		service := &corev1.Service{ObjectMeta: meta("web"), Spec: corev1.ServiceSpec{

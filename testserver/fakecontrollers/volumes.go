@@ -49,7 +49,7 @@ const (
 type volumeController struct{ client.Client }
 
 // claims returns a request for the claim to which a volume is bound. For an unbound volume, it returns requests for the
-// claims that wait for a volume.
+// claims that wait for a volume, or for this volume.
 func (p *volumeController) claims(ctx context.Context, volume *corev1.PersistentVolume) (requests []reconcile.Request) {
 	if ref := volume.Spec.ClaimRef; ref != nil {
 		return []reconcile.Request{{NamespacedName: object.Key{Namespace: ref.Namespace, Name: ref.Name}}}
@@ -59,7 +59,7 @@ func (p *volumeController) claims(ctx context.Context, volume *corev1.Persistent
 		return nil
 	}
 	for i := range all.Items {
-		if all.Items[i].Spec.VolumeName == "" {
+		if name := all.Items[i].Spec.VolumeName; name == "" || name == volume.Name {
 			requests = append(requests, requestFor(&all.Items[i]))
 		}
 	}
