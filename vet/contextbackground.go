@@ -2,6 +2,7 @@ package vet
 
 import (
 	"go/types"
+	"strings"
 
 	"golang.org/x/tools/go/analysis"
 	"golang.org/x/tools/go/ssa"
@@ -15,7 +16,8 @@ var contextBackground = &Rule{
 	Hint:   "pass the context of the function",
 	Details: "The rule reports a client call with context.Background or context.TODO, even if WithCancel or WithValue " +
 		"wraps it, in a function that has a context parameter. It does not report contexts with a timeout, deferred calls " +
-		"and goroutines, which may outlive the parameter on purpose. The fix passes the parameter.",
+		"and goroutines, which may outlive the parameter on purpose. It does not report reads from controller-runtime's " +
+		"cache, which ignore the context. The fix passes the parameter.",
 	check: func(r *reporter) {
 		for _, fn := range r.Funcs {
 			parameter := contextParameter(fn)
@@ -24,7 +26,7 @@ var contextBackground = &Rule{
 			}
 			for call := range code.Calls(fn) {
 				op := r.OpOf(call)
-				if op == nil || op.Context == nil {
+				if op == nil || op.Context == nil || ignoresContext(r, op) {
 					continue
 				}
 				if origin := freshContext(op.Context); origin != nil {
@@ -34,6 +36,13 @@ var contextBackground = &Rule{
 			}
 		}
 	},
+}
+
+// ignoresContext reports whether a call reads from controller-runtime's cache.
+func ignoresContext(r *reporter, op *code.Op) bool {
+	fn := code.Callee(op.Call.Common())
+	return r.ReadsCache(op) && fn != nil && fn.Pkg() != nil &&
+		strings.HasPrefix(fn.Pkg().Path(), "sigs.k8s.io/controller-runtime/")
 }
 
 // contextParameter returns the named context parameter of a function, or nil.
