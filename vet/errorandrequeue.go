@@ -167,12 +167,16 @@ func emptied(literal *ast.CompositeLit) analysis.SuggestedFix {
 // statement sets and loads again.
 func returned(ret *ssa.Return, index int) ssa.Value {
 	load, ok := ret.Results[index].(*ssa.UnOp)
-	if !ok || load.Op != token.MUL || setByClosure(load.X) {
+	if !ok {
 		return ret.Results[index]
+	}
+	variable, ok := load.X.(*ssa.Alloc)
+	if !ok || setByClosure(variable) {
+		return load
 	}
 	instrs := ret.Block().Instrs
 	for i := len(instrs) - 1; i >= 0; i-- {
-		if store, ok := instrs[i].(*ssa.Store); ok && store.Addr == load.X {
+		if store, ok := instrs[i].(*ssa.Store); ok && store.Addr == variable {
 			return store.Val
 		}
 	}
@@ -180,7 +184,7 @@ func returned(ret *ssa.Return, index int) ssa.Value {
 }
 
 // setByClosure reports whether a closure sets a variable, as deferred functions set named results.
-func setByClosure(variable ssa.Value) bool {
+func setByClosure(variable *ssa.Alloc) bool {
 	for _, user := range *variable.Referrers() {
 		closure, ok := user.(*ssa.MakeClosure)
 		if !ok {

@@ -35,7 +35,7 @@ func analyze(ctx context.Context, cfg Config) (*Result, error) {
 	}
 	p.build()
 	p.skipped()
-	mains, r := p.programs(len(cfg.Patterns) > 0 && !slices.Contains(cfg.Patterns, "./..."))
+	mains, r := p.programs(ctx, len(cfg.Patterns) > 0 && !slices.Contains(cfg.Patterns, "./..."))
 	a := &analysis{
 		flow: newFlow(r), kinds: newKinds(p), ignored: p.ignores(), watched: map[Resource]bool{}, known: map[string]bool{},
 	}

@@ -71,12 +71,18 @@ func load(ctx context.Context, cfg Config) (*program, error) {
 		bodies: map[*types.Package]*packages.Package{}, types: map[string]*types.Package{},
 	}
 	graph, err := packages.Load(&packages.Config{Context: ctx, Mode: graphMode, Dir: cfg.Dir}, patterns...)
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
 	if err != nil {
 		return nil, listError(err)
 	}
 	wanted := slices.Concat(patterns, libraries(graph))
 	config := &packages.Config{Context: ctx, Mode: typesMode, Dir: cfg.Dir, Fset: p.fset}
 	loaded, err := packages.Load(config, wanted...)
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
 	if err != nil {
 		return nil, listError(err)
 	}
@@ -436,7 +442,7 @@ var besideOperators = []string{"hack", "test", "tests", "e2e", "tools", "example
 // programs returns the programs to analyze, and the functions that they reach. named reports whether the user listed
 // packages; then these are all programs that match the patterns. Otherwise they are the programs that run a manager or
 // informers, or else those that link a manager, or else all programs.
-func (p *program) programs(named bool) ([]*packages.Package, *reach) {
+func (p *program) programs(ctx context.Context, named bool) ([]*packages.Package, *reach) {
 	var all, linking, running []*packages.Package
 	for _, pkg := range p.own {
 		if pkg.Name != "main" {
@@ -449,7 +455,7 @@ func (p *program) programs(named bool) ([]*packages.Package, *reach) {
 	}
 	if !named && len(linking) > 1 {
 		for _, pkg := range linking {
-			if p.reached([]*packages.Package{pkg}).runsManager() {
+			if p.reached(ctx, []*packages.Package{pkg}).runsManager() {
 				running = append(running, pkg)
 			}
 		}
@@ -457,15 +463,15 @@ func (p *program) programs(named bool) ([]*packages.Package, *reach) {
 	for _, mains := range [][]*packages.Package{running, linking, all} {
 		if len(mains) > 0 {
 			slices.SortFunc(mains, func(a, b *packages.Package) int { return cmp.Compare(a.PkgPath, b.PkgPath) })
-			return mains, p.reached(mains)
+			return mains, p.reached(ctx, mains)
 		}
 	}
-	return nil, p.reached(nil)
+	return nil, p.reached(ctx, nil)
 }
 
-func (p *program) reached(mains []*packages.Package) *reach {
+func (p *program) reached(ctx context.Context, mains []*packages.Package) *reach {
 	r := newReach(p)
-	r.from(p.entries(mains))
+	r.from(ctx, p.entries(mains))
 	return r
 }
 

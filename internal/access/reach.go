@@ -1,6 +1,7 @@
 package access
 
 import (
+	"context"
 	"go/token"
 	"go/types"
 	"path"
@@ -60,12 +61,12 @@ func newReach(p *program) *reach {
 	}
 }
 
-// from follows the calls from the given functions.
-func (r *reach) from(roots []*ssa.Function) {
+// from follows the calls from the given functions, until the context ends.
+func (r *reach) from(ctx context.Context, roots []*ssa.Function) {
 	for _, fn := range roots {
 		r.add(fn, nil, token.NoPos)
 	}
-	for len(r.queue) > 0 {
+	for len(r.queue) > 0 && ctx.Err() == nil {
 		next := r.queue[0]
 		r.queue = r.queue[1:]
 		r.scan(next)

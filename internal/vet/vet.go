@@ -70,6 +70,9 @@ func Run(ctx context.Context, o Options) (*Result, error) {
 		config.BuildFlags = []string{"-tags=" + strings.Join(o.Tags, ",")}
 	}
 	loaded, err := packages.Load(config, o.Patterns...)
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
 	if err != nil {
 		return nil, listError(err)
 	}
@@ -85,7 +88,7 @@ func Run(ctx context.Context, o Options) (*Result, error) {
 			Hint:    "name packages of a Go module, such as ./...",
 		}
 	}
-	return result, result.analyze(o.Dir, sound)
+	return result, result.analyze(ctx, o.Dir, sound)
 }
 
 // listError returns the first useful error in the output of the go command, with a hint.
@@ -227,7 +230,7 @@ func relative(dir, name string) string {
 }
 
 // analyze runs the rules.
-func (r *Result) analyze(dir string, sound []*packages.Package) error {
+func (r *Result) analyze(ctx context.Context, dir string, sound []*packages.Package) error {
 	checked := map[*packages.Package]bool{}
 	for _, pkg := range sound {
 		checked[pkg] = true
@@ -243,7 +246,7 @@ func (r *Result) analyze(dir string, sound []*packages.Package) error {
 	if len(sound) == 0 {
 		return nil
 	}
-	graph, err := checker.Analyze(vet.Analyzers, sound, nil)
+	graph, err := check(ctx, sound)
 	if err != nil {
 		return err
 	}
@@ -260,6 +263,26 @@ func (r *Result) analyze(dir string, sound []*packages.Package) error {
 		return strings.Compare(sortKey(a), sortKey(b))
 	})
 	return errors.Join(errs...)
+}
+
+// check runs the analyzers. If the context ends, it returns at once, and the analyzers run until the process ends,
+// because package checker cannot interrupt them.
+func check(ctx context.Context, sound []*packages.Package) (*checker.Graph, error) {
+	type outcome struct {
+		graph *checker.Graph
+		err   error
+	}
+	done := make(chan outcome, 1)
+	go func() {
+		graph, err := checker.Analyze(vet.Analyzers, sound, nil)
+		done <- outcome{graph, err}
+	}()
+	select {
+	case o := <-done:
+		return o.graph, o.err
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
 }
 
 func sortKey(e *diagnostic.Error) string {

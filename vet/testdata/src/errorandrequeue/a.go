@@ -46,6 +46,12 @@ func ignored(ctx context.Context, req ctrl.Request) (result ctrl.Result, err err
 	return ctrl.Result{}, nil
 }
 
+var errUnknown = errors.New("unknown")
+
+func global(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+	return ctrl.Result{Requeue: true}, errUnknown
+}
+
 func own(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 	return reconcile.Result{RequeueAfter: 5}, errors.New("never") // want `the error makes RequeueAfter`
 }
