@@ -31,7 +31,7 @@ var deletePrecondition = &Rule{
 					continue
 				}
 				if field := decidedBy(op); field != "" {
-					r.fix(r.Start(call.Pos()), preconditionFix(r, call), "%s of the cached object decides about this Delete", field)
+					r.fix(r.Start(call.Pos()), preconditionFix(r, call), "this Delete depends on %s of the cached object", field)
 				}
 			}
 		}

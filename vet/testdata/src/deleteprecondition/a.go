@@ -15,7 +15,7 @@ func failed(ctx context.Context, c client.Client, key client.ObjectKey) error {
 		return err
 	}
 	if pod.Status.Phase == "Failed" {
-		return c.Delete(ctx, pod) // want `deleteprecondition: Status.Phase of the cached object decides about this Delete`
+		return c.Delete(ctx, pod) // want `deleteprecondition: this Delete depends on Status.Phase of the cached object`
 	}
 	return nil
 }
@@ -51,7 +51,7 @@ func elements(ctx context.Context, c kclient.Client) error {
 	}
 	for i := range pods.Items {
 		if pods.Items[i].Spec.NodeName == "" {
-			if err := c.Delete(ctx, &pods.Items[i]); err != nil { // want `Spec.NodeName of the cached object decides`
+			if err := c.Delete(ctx, &pods.Items[i]); err != nil { // want `this Delete depends on Spec.NodeName of the cached object`
 				return err
 			}
 		}
@@ -66,7 +66,7 @@ func copies(ctx context.Context, c client.Client) error {
 	}
 	for _, pod := range pods.Items {
 		if pod.Labels["old"] != "" {
-			if err := c.Delete(ctx, &pod); err != nil { // want `Labels of the cached object decides`
+			if err := c.Delete(ctx, &pod); err != nil { // want `this Delete depends on Labels of the cached object`
 				return err
 			}
 		}
@@ -82,7 +82,7 @@ func ownerDecides(ctx context.Context, c client.Client, key client.ObjectKey, ow
 	if !metav1.IsControlledBy(pod, owner) {
 		return nil
 	}
-	return c.Delete(ctx, pod) // want `the owner of the cached object decides`
+	return c.Delete(ctx, pod) // want `this Delete depends on the owner of the cached object`
 }
 
 func always(ctx context.Context, c client.Client, key client.ObjectKey) error {
