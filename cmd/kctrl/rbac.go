@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"go/token"
 	"io/fs"
 	"maps"
 	"os"
@@ -96,12 +95,7 @@ func runRBAC(ctx context.Context, s *streams, o rbacOptions) error {
 	for _, problem := range report.Problems {
 		s.problem("warning: ", problem)
 	}
-	for _, module := range report.Modules {
-		s.problem("warning: ", &diagnostic.Error{
-			Pos: token.Position{Filename: module + "/go.mod"}, Message: "another module, which was not analyzed",
-			Hint: "run kctrl rbac -C " + module,
-		})
-	}
+	warnOfModules(s, report.Modules, "analyzed", "rbac")
 	if o.edit {
 		return writeMarkers(ctx, s, o, p, report)
 	}

@@ -146,14 +146,28 @@ func fixVetted(ctx context.Context, s *streams, o vet.Options) error {
 	return nil
 }
 
-// printVetted prints the findings, and returns them as errors.
-func printVetted(s *streams, o vetOptions, result *vet.Result) error {
-	for _, module := range result.Modules {
+// warnOfModules warns of modules in subdirectories, which a command does not read. It prints one warning for each of a
+// few modules, and one for all of many.
+func warnOfModules(s *streams, modules []string, done, command string) {
+	if len(modules) > 3 {
 		s.problem("warning: ", &diagnostic.Error{
-			Pos: token.Position{Filename: module + "/go.mod"}, Message: "another module, which was not checked",
-			Hint: "run kctrl vet -C " + module,
+			Message: fmt.Sprintf("%d modules below were not %s: %s and %d more", len(modules), done,
+				strings.Join(modules[:2], ", "), len(modules)-2),
+			Hint: fmt.Sprintf("run kctrl %s -C DIRECTORY for each of them, such as -C %s", command, modules[0]),
+		})
+		return
+	}
+	for _, module := range modules {
+		s.problem("warning: ", &diagnostic.Error{
+			Pos: token.Position{Filename: module + "/go.mod"}, Message: "another module, which was not " + done,
+			Hint: "run kctrl " + command + " -C " + module,
 		})
 	}
+}
+
+// printVetted prints the findings, and returns them as errors.
+func printVetted(s *streams, o vetOptions, result *vet.Result) error {
+	warnOfModules(s, result.Modules, "checked", "vet")
 	for _, name := range result.Excluded {
 		s.problem("warning: ", &diagnostic.Error{
 			Pos: token.Position{Filename: name}, Message: "not checked: excluded by build constraints",
