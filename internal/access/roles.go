@@ -80,6 +80,9 @@ func (a *analysis) roles() (unknown string) {
 	if len(written) == 0 {
 		return ""
 	}
+	if a.untypedRole.IsValid() {
+		return "the code writes a role without its Go type at " + a.p.at(a.untypedRole).String()
+	}
 	rules := a.literalsOf("PolicyRule")
 	for _, rule := range rules.structs {
 		if why := a.grants(rules, rule); why != "" {
@@ -111,13 +114,28 @@ func (a *analysis) unknownRules() string {
 	for _, in := range a.order {
 		for _, block := range in.fn.Blocks {
 			for _, instr := range block.Instrs {
-				if call, ok := instr.(ssa.CallInstruction); ok && decodesRole(call.Common()) {
+				call, ok := instr.(ssa.CallInstruction)
+				switch {
+				case !ok:
+				case decodesRole(call.Common()):
 					return "the code decodes a role at " + a.p.at(instr.Pos()).String()
+				case appliesRole(call.Common()):
+					return "the code applies a role at " + a.p.at(instr.Pos()).String()
 				}
 			}
 		}
 	}
 	return ""
+}
+
+// appliesRole reports whether a call sets rules or a role in an apply configuration.
+func appliesRole(call *ssa.CallCommon) bool {
+	if name := calledName(call); call.IsInvoke() || len(call.Args) == 0 || name != "WithRules" && name != "WithRoleRef" {
+		return false
+	}
+	named := namedOf(call.Args[0].Type())
+	return named != nil && named.Obj().Pkg() != nil &&
+		strings.Contains(named.Obj().Pkg().Path(), "/applyconfigurations/rbac/")
 }
 
 // decodesRole reports whether a call decodes a document into a role.
