@@ -73,6 +73,8 @@ type Access struct {
 	// Note is a condition under which the request needs a permission, such as an admission plugin, or empty.
 	Note string
 	Site Site
+
+	untyped bool // the object is unstructured
 }
 
 // PodNamespace is the value of [Access].Namespace that represents the namespace in which the program runs.

@@ -70,8 +70,6 @@ type analysis struct {
 	reads   []read            // reads with kctrl's clients, which settle decides when all watched kinds are known
 	watched map[Resource]bool // kinds with an informer in kctrl's runtime
 
-	untypedRole token.Pos // a request that writes an unstructured role or binding
-
 	settings *settings // nil until the analysis finds an unstructured object
 	options  clientSettings
 }
@@ -404,10 +402,8 @@ func (s *site) kindsOf(t types.Type, v ssa.Value, subresource string) []Access {
 		gvks, complete := s.gvks(v)
 		var all []Access
 		for _, gvk := range gvks {
-			if gvk.group == rolesGroup {
-				s.untypedRole = s.pos
-			}
 			a := s.kinds.named(gvk.group, gvk.kind).access(subresource)
+			a.untyped = true
 			if len(gvks) > 1 && s.inLibrary() {
 				a.Doubt = "a library chooses one of several kinds by its options"
 			}

@@ -75,13 +75,13 @@ func (a *analysis) roles() (unknown string) {
 	for _, access := range a.found {
 		if access.Unproven == "" && access.Site.Ignored == "" && access.WritesRoles() {
 			written[access.Resource.Name] = true
+			if access.untyped {
+				return "the code writes a role without its Go type at " + access.Site.Pos.String()
+			}
 		}
 	}
 	if len(written) == 0 {
 		return ""
-	}
-	if a.untypedRole.IsValid() {
-		return "the code writes a role without its Go type at " + a.p.at(a.untypedRole).String()
 	}
 	rules := a.literalsOf("PolicyRule")
 	for _, rule := range rules.structs {
