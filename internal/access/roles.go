@@ -71,19 +71,35 @@ func isOf(t types.Type, names ...string) bool {
 
 // roles records the permissions in the roles that the program writes. It returns why some of them are not known, or "".
 func (a *analysis) roles() (unknown string) {
-	written := map[string]bool{}
+	written, read := map[string][]string{}, map[string]bool{}
 	for _, access := range a.found {
-		if access.Unproven == "" && access.Site.Ignored == "" && access.WritesRoles() {
-			written[access.Resource.Name] = true
-			if access.untyped {
-				return "the code writes a role without its Go type at " + access.Site.Pos.String()
-			}
+		if access.Resource.Group == rolesGroup && slices.Contains([]string{Get, List}, access.Verb) {
+			read[access.Resource.Name] = true
+		}
+	}
+	for _, access := range a.found {
+		if access.Unproven != "" || access.Site.Ignored != "" || !access.WritesRoles() {
+			continue
+		}
+		at := access.Site.Pos.String()
+		written[access.Resource.Name] = append(written[access.Resource.Name], access.Names...)
+		changes := access.Verb != Create && access.Reason == reasonWrite && !strings.Contains(access.Site.Call, "CreateOr")
+		switch {
+		case access.untyped:
+			return "the code writes a role without its Go type at " + at
+		case changes && (access.Verb == Patch || read[access.Resource.Name]):
+			return "the code changes a role at " + at
 		}
 	}
 	if len(written) == 0 {
 		return ""
 	}
 	rules := a.literalsOf("PolicyRule")
+	_, ofRoles := written["roles"]
+	_, ofClusterRoles := written["clusterroles"]
+	if len(rules.structs) == 0 && (ofRoles || ofClusterRoles) {
+		return "the rules of the code's roles are not literals"
+	}
 	for _, rule := range rules.structs {
 		if why := a.grants(rules, rule); why != "" {
 			return why
@@ -101,6 +117,9 @@ func (a *analysis) unknownRules() string {
 	for _, kind := range []string{"Role", "ClusterRole"} {
 		roles := a.literalsOf(kind)
 		for _, role := range roles.structs {
+			if roles.fields[role]["AggregationRule"] != nil {
+				return "the role at " + a.p.at(roles.stores[role].Pos()).String() + " combines others"
+			}
 			for _, value := range roles.fields[role]["Rules"] {
 				for _, name := range []string{"Verbs", "APIGroups", "Resources"} {
 					in := element + field(fieldIndex(rule, name)) + element
@@ -117,7 +136,7 @@ func (a *analysis) unknownRules() string {
 				call, ok := instr.(ssa.CallInstruction)
 				switch {
 				case !ok:
-				case decodesRole(call.Common()):
+				case a.decodesRole(call.Common()):
 					return "the code decodes a role at " + a.p.at(instr.Pos()).String()
 				case appliesRole(call.Common()):
 					return "the code applies a role at " + a.p.at(instr.Pos()).String()
@@ -139,7 +158,7 @@ func appliesRole(call *ssa.CallCommon) bool {
 }
 
 // decodesRole reports whether a call decodes a document into a role.
-func decodesRole(call *ssa.CallCommon) bool {
+func (a *analysis) decodesRole(call *ssa.CallCommon) bool {
 	name := calledName(call)
 	if !slices.ContainsFunc([]string{"Unmarshal", "Decode", "FromUnstructured"}, func(prefix string) bool {
 		return strings.HasPrefix(name, prefix)
@@ -147,20 +166,24 @@ func decodesRole(call *ssa.CallCommon) bool {
 		return false
 	}
 	return slices.ContainsFunc(call.Args, func(arg ssa.Value) bool {
-		made, ok := arg.(*ssa.MakeInterface)
-		return ok && isOf(made.X.Type(), "Role", "ClusterRole", "RoleList", "ClusterRoleList")
+		if !types.IsInterface(arg.Type()) {
+			return false
+		}
+		found, _ := a.types(place{arg, ""})
+		return slices.ContainsFunc(found, func(t types.Type) bool {
+			return strings.Contains(types.TypeString(t, nil), rolesPath+".")
+		})
 	})
 }
 
 // grants records the permissions of a rule in a role. It returns why they are not known, or "".
 func (a *analysis) grants(rules literals, rule ssa.Value) string {
 	constant := func(name string) (all []string, complete bool) {
-		complete = true
-		for _, value := range rules.fields[rule][name] {
-			found, known := a.constants(place{value, element}, true)
-			all, complete = append(all, found...), complete && known
+		values := rules.fields[rule][name]
+		if len(values) != 1 {
+			return nil, len(values) == 0 && (name == "ResourceNames" || rules.fields[rule]["NonResourceURLs"] != nil)
 		}
-		return all, complete
+		return a.literalStrings(values[0])
 	}
 	store := rules.stores[rule]
 	pos := a.p.at(store.Pos())
@@ -195,13 +218,52 @@ func (a *analysis) grants(rules literals, rule ssa.Value) string {
 	return ""
 }
 
+// literalStrings returns the strings of a slice literal, or false if other code may change the slice, or if an element
+// is not constant.
+func (a *analysis) literalStrings(v ssa.Value) (all []string, known bool) {
+	slice, ok := v.(*ssa.Slice)
+	if !ok || len(*slice.Referrers()) != 1 {
+		return nil, false
+	}
+	array, ok := slice.X.(*ssa.Alloc)
+	if !ok {
+		return nil, false
+	}
+	for _, user := range *array.Referrers() {
+		at, ok := user.(*ssa.IndexAddr)
+		if user == slice {
+			continue
+		}
+		if !ok || len(*at.Referrers()) != 1 {
+			return nil, false
+		}
+		store, ok := (*at.Referrers())[0].(*ssa.Store)
+		if !ok {
+			return nil, false
+		}
+		found, complete := a.constants(place{store.Val, ""}, true)
+		if !complete || len(found) == 0 {
+			return nil, false
+		}
+		all = append(all, found...)
+	}
+	return all, true
+}
+
 // unknownBindings returns why a binding can refer to a role whose permissions are not known, or "". A binding to a role
 // without a constant name refers to one that the program writes, if it writes roles of this kind.
-func (a *analysis) unknownBindings(written map[string]bool) string {
-	if !written["rolebindings"] && !written["clusterrolebindings"] {
+func (a *analysis) unknownBindings(written map[string][]string) string {
+	writes := func(resource string) bool {
+		_, ok := written[resource]
+		return ok
+	}
+	if !writes("rolebindings") && !writes("clusterrolebindings") {
 		return ""
 	}
 	refs := a.literalsOf("RoleRef")
+	if len(refs.structs) == 0 {
+		return "the roles of the code's bindings are not literals"
+	}
 	for _, ref := range refs.structs {
 		at := a.p.at(refs.stores[ref].Pos())
 		kind, name := "", ""
@@ -211,8 +273,9 @@ func (a *analysis) unknownBindings(written map[string]bool) string {
 		for _, value := range refs.fields[ref]["Name"] {
 			name = a.constant(place{value, ""})
 		}
+		own := map[string]string{"Role": "roles", "ClusterRole": "clusterroles"}[kind]
 		switch {
-		case kind == "Role" && written["roles"], kind == "ClusterRole" && name == "" && written["clusterroles"]:
+		case writes(own) && (name == "" || slices.Contains(written[own], name)):
 		case name != "":
 			return fmt.Sprintf("the code binds the %s %s at %s", kind, name, at)
 		default:

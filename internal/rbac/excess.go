@@ -150,11 +150,30 @@ func (c *comparison) mayNeed(resource access.Resource, verb string) string {
 	if strings.HasSuffix(resource.Name, "/proxy") {
 		return "kctrl does not analyze requests for URLs, which a proxy receives"
 	}
+	if site := c.mayWriteRoles(); site != "" {
+		return "the code may write roles at " + site + ", and can only grant what it has"
+	}
 	if c.unknownRoles != "" {
 		return c.unknownRoles + ", and can only grant what it has"
 	}
 	if (verb == "escalate" || verb == "bind") && slices.ContainsFunc(c.accesses, access.Access.WritesRoles) {
 		return "the code writes roles"
+	}
+	return ""
+}
+
+// mayWriteRoles returns the position of a write of an unknown object that the rules allow to be a role, or "".
+func (c *comparison) mayWriteRoles() string {
+	for _, a := range c.unknown {
+		if a.Resource.Name != "" || !slices.Contains([]string{access.Create, access.Update, access.Patch}, a.Verb) {
+			continue
+		}
+		for _, name := range []string{"roles", "clusterroles", "rolebindings", "clusterrolebindings"} {
+			of := access.Resource{Group: "rbac.authorization.k8s.io", Name: name}
+			if slices.ContainsFunc(c.rules, func(r rule) bool { return r.grants(of, a.Verb) }) {
+				return a.Site.Pos.String()
+			}
+		}
 	}
 	return ""
 }
