@@ -181,7 +181,8 @@ func (s *site) names(v ssa.Value) []string {
 	if len(roots) != 1 {
 		return nil
 	}
-	if _, ok := roots[0].(*ssa.Alloc); !ok {
+	alloc, ok := roots[0].(*ssa.Alloc)
+	if !ok || setsName(alloc) {
 		return nil
 	}
 	structure, ok := structOf(roots[0].Type())
@@ -199,6 +200,27 @@ func (s *site) names(v ssa.Value) []string {
 		}
 	}
 	return nil
+}
+
+// setsName reports whether the program calls SetName of an object.
+func setsName(alloc *ssa.Alloc) bool {
+	for _, user := range *alloc.Referrers() {
+		var v ssa.Value
+		switch user := user.(type) {
+		case *ssa.FieldAddr:
+			v = user
+		case *ssa.MakeInterface:
+			v = user
+		default:
+			continue
+		}
+		for _, use := range *v.Referrers() {
+			if call, ok := use.(ssa.CallInstruction); ok && calledName(call.Common()) == "SetName" {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // source is where a client reads from.

@@ -166,6 +166,22 @@ func TestOnlyBoundRolesOfServiceAccountsCount(t *testing.T) {
 	}
 }
 
+func TestBindingDecidesWhereAClusterRoleCounts(t *testing.T) {
+	const role = "kind: ClusterRole\nmetadata: {name: reader}\nrules:\n" +
+		"- {apiGroups: [''], resources: [secrets], verbs: [get]}\n"
+	for kind, want := range map[string]string{"RoleBinding": access.PodNamespace, "ClusterRoleBinding": ""} {
+		binding := "---\nkind: " + kind + "\nroleRef: {kind: ClusterRole, name: reader}\n" +
+			"subjects:\n- {kind: ServiceAccount, name: manager}\n"
+		config, err := readConfig(fstest.MapFS{"config/role.yaml": {Data: []byte(role + binding)}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if found := config.bound("manager-role"); len(found) != 1 || found[0].namespace != want {
+			t.Errorf("%s: got %+v, want namespace %q", kind, found, want)
+		}
+	}
+}
+
 func TestFlagsEnableTheCertificateAuthority(t *testing.T) {
 	const deployment = "kind: Deployment\nspec:\n  template:\n    spec:\n      containers:\n      - name: manager\n"
 	for name, text := range map[string]string{

@@ -177,7 +177,8 @@ func kustomized(fsys fs.FS, dir string) map[string]bool {
 // manifests are the roles, bindings and flags in config/.
 type manifests struct {
 	roles []rbacv1.Role // cluster roles have the kind ClusterRole
-	refs  map[rbacv1.RoleRef]bool
+	// refs are the roles in bindings to a service account. The value is true if a ClusterRoleBinding is among them.
+	refs map[rbacv1.RoleRef]bool
 	// authority are the requests for the webhooks' certificate, which a flag of the manager enables.
 	authority []access.Access
 }
@@ -206,7 +207,8 @@ func (m *manifests) read(fsys fs.FS, name string) error {
 		case "RoleBinding", "ClusterRoleBinding":
 			account := func(s rbacv1.Subject) bool { return s.Kind == "ServiceAccount" }
 			if slices.ContainsFunc(role.Subjects, account) {
-				m.refs[rbacv1.RoleRef{Kind: role.RoleRef.Kind, Name: role.RoleRef.Name}] = true
+				ref := rbacv1.RoleRef{Kind: role.RoleRef.Kind, Name: role.RoleRef.Name}
+				m.refs[ref] = m.refs[ref] || role.Kind == "ClusterRoleBinding"
 			}
 		case "Deployment":
 			m.flags(name, content, document)
@@ -262,11 +264,12 @@ func (m *manifests) flags(name string, content, document []byte) {
 // generates from the markers.
 func (m *manifests) bound(generated string) (rules []rule) {
 	for _, role := range m.roles {
-		if role.Name == generated || !m.refs[rbacv1.RoleRef{Kind: role.Kind, Name: role.Name}] {
+		everywhere, bound := m.refs[rbacv1.RoleRef{Kind: role.Kind, Name: role.Name}]
+		if role.Name == generated || !bound {
 			continue
 		}
 		namespace := ""
-		if role.Kind == "Role" {
+		if !everywhere {
 			namespace = access.PodNamespace // kustomize sets the namespace in which the manager runs
 		}
 		for _, r := range role.Rules {
