@@ -2,7 +2,6 @@ package vet
 
 import (
 	"go/types"
-	"strings"
 
 	"golang.org/x/tools/go/analysis"
 	"golang.org/x/tools/go/ssa"
@@ -40,9 +39,7 @@ var contextBackground = &Rule{
 
 // ignoresContext reports whether a call reads from controller-runtime's cache.
 func ignoresContext(r *reporter, op *code.Op) bool {
-	fn := code.Callee(op.Call.Common())
-	return r.ReadsCache(op) && fn != nil && fn.Pkg() != nil &&
-		strings.HasPrefix(fn.Pkg().Path(), "sigs.k8s.io/controller-runtime/")
+	return r.ReadsCache(op) && code.OfControllerRuntime(code.Callee(op.Call.Common()))
 }
 
 // contextParameter returns the named context parameter of a function, or nil.

@@ -105,6 +105,11 @@ func arguments(common *ssa.CallCommon) (ssa.Value, []ssa.Value) {
 	return nil, common.Args
 }
 
+// OfControllerRuntime reports whether controller-runtime declares a function.
+func OfControllerRuntime(fn *types.Func) bool {
+	return fn != nil && fn.Pkg() != nil && within(fn.Pkg().Path(), peerPath)
+}
+
 // Is reports whether fn is a function or method with one of the names in a package of either runtime, such as
 // Is(fn, "pkg/controller/controllerutil", "controllerutil", "AddFinalizer"). peer and own are relative to the import
 // paths of controller-runtime and of kctrl's runtime.
