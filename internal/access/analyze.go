@@ -329,16 +329,59 @@ func (s *site) objects(v ssa.Value, subresource string) (all []Access) {
 	if !complete || len(found) == 0 {
 		all = append(all, unproven("the kind of the object is not known: "+s.expression(v), subresource))
 	}
-	names := s.names(v)
+	names, doubt := s.names(v), s.doubt(v)
 	for i := range all {
 		if len(found) == 1 && complete {
 			all[i].Names = names
 		}
-		if s.passesOn(v) {
-			all[i].Doubt = "the call is in a wrapper of a client, which receives objects of several kinds"
+		if doubt != "" {
+			all[i].Doubt = doubt
 		}
 	}
 	return all
+}
+
+// doubt returns the reason why the call may not send a request for each kind that v can have, or "".
+func (s *site) doubt(v ssa.Value) string {
+	if s.passesOn(v) {
+		return "the call is in a wrapper of a client, which receives objects of several kinds"
+	}
+	if !s.call.IsInvoke() {
+		return ""
+	}
+	clients, complete := s.flow.types(place{s.call.Value, ""})
+	doubt := ""
+	for _, t := range clients {
+		fn := s.body(t, s.call.Method)
+		at := 1 + slices.Index(s.call.Args, v) // after the receiver
+		if fn == nil || at >= len(fn.Params) || s.sends(fn, fn.Params[at]) {
+			return ""
+		}
+		doubt = functionName(fn) + " may send another request or none"
+	}
+	if !complete {
+		return ""
+	}
+	return doubt
+}
+
+// sends reports whether a method of a wrapper calls the same method of a client with the object that it received.
+func (s *site) sends(fn *ssa.Function, object *ssa.Parameter) bool {
+	received := func(p place) bool { return p.v == object }
+	for _, block := range fn.Blocks {
+		for _, instr := range block.Instrs {
+			call, ok := instr.(ssa.CallInstruction)
+			if !ok || calledName(call.Common()) != fn.Name() {
+				continue
+			}
+			for _, arg := range call.Common().Args {
+				if from, _ := s.origins(place{arg, ""}, true, received); slices.ContainsFunc(from, received) {
+					return true
+				}
+			}
+		}
+	}
+	return false
 }
 
 // forwarded reports whether v is a parameter of a method that calls the same method of another client or cache, as

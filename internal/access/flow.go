@@ -33,11 +33,16 @@ type flow struct {
 	stores map[fieldOf][]ssa.Value
 	// globals are the values that the program stores in package variables.
 	globals map[*ssa.Global][]ssa.Value
+	// loads are the references that the program loads from package variables, and fieldLoads those from fields.
+	loads      map[*ssa.Global][]ssa.Value
+	fieldLoads map[fieldOf][]ssa.Value
 	// captures are the closures that the program creates from functions.
 	captures map[*ssa.Function][]*ssa.MakeClosure
 	// selected caches the values that constant keys select in map literals. It has no values for a lookup whose key
 	// depends on the lookup.
 	selected map[*ssa.Lookup][]ssa.Value
+	// effectsOf caches what functions store in parts of their parameters, by search.alike.
+	effectsOf map[bool]map[place][]place
 }
 
 // fieldOf identifies a field of a struct type.
@@ -52,7 +57,9 @@ const maxPlaces = 20_000
 func newFlow(r *reach) *flow {
 	f := &flow{
 		reach: r, stores: map[fieldOf][]ssa.Value{}, globals: map[*ssa.Global][]ssa.Value{},
+		loads: map[*ssa.Global][]ssa.Value{}, fieldLoads: map[fieldOf][]ssa.Value{},
 		captures: map[*ssa.Function][]*ssa.MakeClosure{}, selected: map[*ssa.Lookup][]ssa.Value{},
+		effectsOf: map[bool]map[place][]place{true: {}, false: {}},
 	}
 	for _, in := range r.order {
 		for _, block := range in.fn.Blocks {
@@ -69,6 +76,14 @@ func (f *flow) note(instr ssa.Instruction) {
 	case *ssa.MakeClosure:
 		fn := instr.Fn.(*ssa.Function)
 		f.captures[fn] = append(f.captures[fn], instr)
+	case *ssa.UnOp:
+		switch addr := instr.X.(type) {
+		case *ssa.FieldAddr:
+			key := fieldAt(addr)
+			f.fieldLoads[key] = append(f.fieldLoads[key], instr)
+		case *ssa.Global:
+			f.loads[addr] = append(f.loads[addr], instr)
+		}
 	case *ssa.Store:
 		switch addr := instr.Addr.(type) {
 		case *ssa.FieldAddr:
@@ -167,7 +182,8 @@ func (s *search) before(p place) ([]place, bool) {
 		}
 		return []place{{v.X, element + p.in}}, true
 	case *ssa.Call:
-		return s.results(v, 0, p.in)
+		all, ok := s.results(v, 0, p.in)
+		return append(all, s.written(v, p.in)...), ok
 	}
 	if p.in == "" {
 		return nil, false
@@ -265,7 +281,7 @@ func (s *search) bound(v *ssa.FreeVar, in part) (all []place, ok bool) {
 		}
 	}
 	if strings.HasPrefix(string(in), string(pointee)) {
-		all = append(all, s.storedThrough(v, in[1:])...)
+		all = append(all, s.written(v, in)...)
 	}
 	return all, len(all) > 0
 }
@@ -274,7 +290,8 @@ func (s *search) bound(v *ssa.FreeVar, in part) (all []place, ok bool) {
 func (s *search) extracted(v *ssa.Extract, in part) ([]place, bool) {
 	switch tuple := v.Tuple.(type) {
 	case *ssa.Call:
-		return s.results(tuple, v.Index, in)
+		all, ok := s.results(tuple, v.Index, in)
+		return append(all, s.written(v, in)...), ok
 	case *ssa.TypeAssert:
 		return []place{{tuple.X, in}}, v.Index == 0
 	case *ssa.Lookup:
@@ -343,11 +360,8 @@ func (s *search) callees(call *ssa.CallCommon) []*ssa.Function {
 		if !s.implements(t, call.Value.Type()) {
 			continue
 		}
-		if sel := s.p.ssa.MethodSets.MethodSet(t).Lookup(call.Method.Pkg(), call.Method.Name()); sel != nil &&
-			!forwards(sel) {
-			if fn := s.p.ssa.MethodValue(sel); fn != nil && len(fn.Blocks) > 0 {
-				all = append(all, fn)
-			}
+		if fn := s.body(t, call.Method); fn != nil {
+			all = append(all, fn)
 		}
 	}
 	return all
@@ -357,15 +371,15 @@ func (s *search) callees(call *ssa.CallCommon) []*ssa.Function {
 func (s *search) pointed(v ssa.Value, in part) ([]place, bool) {
 	switch v := v.(type) {
 	case *ssa.Alloc:
-		return s.storedThrough(v, in), true
+		return s.written(v, pointee+in), true
 	case *ssa.Global:
-		return append(each(s.globals[v], in), s.storedThrough(v, in)...), len(s.globals[v]) > 0
+		return append(each(s.globals[v], in), s.written(v, pointee+in)...), len(s.globals[v]) > 0
 	case *ssa.FieldAddr:
 		if !s.alike {
 			return []place{{v.X, pointee + field(v.Field) + in}}, true
 		}
 		stored := each(s.stores[fieldAt(v)], in)
-		return append(stored, s.storedThrough(v, in)...), len(stored) > 0
+		return append(stored, s.written(v, pointee+in)...), len(stored) > 0
 	case *ssa.IndexAddr:
 		if _, isSlice := v.X.Type().Underlying().(*types.Slice); isSlice {
 			return []place{{v.X, element + in}}, true
@@ -375,40 +389,8 @@ func (s *search) pointed(v ssa.Value, in part) ([]place, bool) {
 	return nil, isConst(v)
 }
 
-// storedThrough returns the values that the program stores through a pointer, or through a pointer to a part of its
-// target.
-func (s *search) storedThrough(v ssa.Value, in part) (all []place) {
-	if v.Referrers() == nil {
-		return nil
-	}
-	for _, user := range *v.Referrers() {
-		switch user := user.(type) {
-		case *ssa.Store:
-			if user.Addr == v {
-				all = append(all, place{user.Val, in})
-			}
-		case *ssa.FieldAddr:
-			if in != "" && in[:1] == field(user.Field) {
-				all = append(all, s.storedThrough(user, in[1:])...)
-			}
-		case *ssa.IndexAddr:
-			if in != "" && in[:1] == element {
-				all = append(all, s.storedThrough(user, in[1:])...)
-			}
-		case *ssa.MakeClosure:
-			fn := user.Fn.(*ssa.Function)
-			for i, binding := range user.Bindings {
-				if binding == v && i < len(fn.FreeVars) {
-					all = append(all, s.storedThrough(fn.FreeVars[i], in)...)
-				}
-			}
-		}
-	}
-	return all
-}
-
 // elements returns the elements of a slice, a map or a channel.
-func (s *search) elements(v ssa.Value, in part) (all []place, ok bool) {
+func (s *search) elements(v ssa.Value, in part) ([]place, bool) {
 	switch v := v.(type) {
 	case *ssa.Slice:
 		if _, isSlice := v.X.Type().Underlying().(*types.Slice); isSlice {
@@ -416,17 +398,7 @@ func (s *search) elements(v ssa.Value, in part) (all []place, ok bool) {
 		}
 		return []place{{v.X, pointee + element + in}}, true
 	case *ssa.MakeMap, *ssa.MakeSlice, *ssa.MakeChan:
-		for _, user := range *v.Referrers() {
-			switch user := user.(type) {
-			case *ssa.MapUpdate:
-				all = append(all, place{user.Value, in})
-			case *ssa.IndexAddr:
-				all = append(all, s.storedThrough(user, in)...)
-			case *ssa.Send:
-				all = append(all, place{user.X, in})
-			}
-		}
-		return all, true
+		return s.written(v, element+in), true
 	}
 	return nil, isConst(v)
 }

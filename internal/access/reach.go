@@ -294,17 +294,27 @@ func (r *reach) hasBodies(t types.Type) bool {
 
 func (p *program) isRead(pkg *types.Package) bool { return p.bodies[pkg] != nil }
 
+// body returns the function with which a concrete type implements a method of an interface, or nil if the function has
+// no body or belongs to an embedded interface.
+func (r *reach) body(concrete types.Type, method *types.Func) *ssa.Function {
+	sel := r.p.ssa.MethodSets.MethodSet(concrete).Lookup(method.Pkg(), method.Name())
+	if sel == nil || forwards(sel) {
+		return nil
+	}
+	fn := r.p.ssa.MethodValue(sel)
+	if fn == nil || len(fn.Blocks) == 0 {
+		return nil
+	}
+	return fn
+}
+
 // invoke adds the method of a concrete type that a call of an interface method can execute.
 func (r *reach) invoke(i invocation, concrete types.Type) {
 	if !r.implements(concrete, i.call.Value.Type()) {
 		return
 	}
-	sel := r.p.ssa.MethodSets.MethodSet(concrete).Lookup(i.call.Method.Pkg(), i.call.Method.Name())
-	if sel == nil || forwards(sel) {
-		return
-	}
-	fn := r.p.ssa.MethodValue(sel)
-	if fn == nil || len(fn.Blocks) == 0 {
+	fn := r.body(concrete, i.call.Method)
+	if fn == nil {
 		return
 	}
 	r.callers[fn] = append(r.callers[fn], callEdge{call: i.call, invoke: true})

@@ -47,11 +47,23 @@ func (f *flow) noteSetting(s *settings, instr ssa.Instruction) {
 		}
 		return
 	}
+	if update, ok := instr.(*ssa.MapUpdate); ok {
+		if key, ok := update.Key.(*ssa.Const); ok && key.Value != nil && key.Value.Kind() == constant.String {
+			f.noteKey(s, update.Map, constant.StringVal(key.Value), update.Value)
+		}
+		return
+	}
 	call, ok := instr.(ssa.CallInstruction)
 	if !ok {
 		return
 	}
 	common := call.Common()
+	if calledName(common) == "SetNestedField" && len(common.Args) == 3 {
+		if keys, complete := f.constants(place{common.Args[2], element}, false); complete && len(keys) == 1 {
+			f.noteKey(s, common.Args[0], keys[0], common.Args[1])
+		}
+		return
+	}
 	var to map[ssa.Value][]ssa.Value
 	switch calledName(common) {
 	case "SetGroupVersionKind":
@@ -72,6 +84,22 @@ func (f *flow) noteSetting(s *settings, instr ssa.Instruction) {
 	}
 	for _, root := range f.roots(receiver) {
 		to[root] = append(to[root], args[0])
+	}
+}
+
+// noteKey notes that the program sets a key of a map if the map is the field Object of an unstructured object.
+func (f *flow) noteKey(s *settings, content ssa.Value, key string, value ssa.Value) {
+	to := map[string]map[ssa.Value][]ssa.Value{"apiVersion": s.versions, "kind": s.kinds}[key]
+	loaded, ok := content.(*ssa.UnOp)
+	if to == nil || !ok {
+		return
+	}
+	addr, ok := loaded.X.(*ssa.FieldAddr)
+	if !ok || !isUntyped(addr.X.Type()) {
+		return
+	}
+	for _, root := range f.roots(addr.X) {
+		to[root] = append(to[root], unwrapped(value))
 	}
 }
 
@@ -148,12 +176,12 @@ func (s *site) gvks(v ssa.Value) (found []gvk, complete bool) {
 			add(s.pairs(s.settings.versions[root], kinds))
 			set = true
 		}
-		if !set {
-			for _, content := range s.settings.content[root] {
-				add(s.mapped(content))
-				set = true
+		for _, content := range s.settings.content[root] {
+			if more, all := s.mapped(content); len(more) > 0 || !set {
+				add(more, all)
 			}
 		}
+		set = set || len(s.settings.content[root]) > 0
 		if !set {
 			more, all := s.typeMeta(root)
 			add(more, all)

@@ -13,6 +13,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	ctrbac "sigs.k8s.io/controller-tools/pkg/rbac"
 
 	"k8s.io/apimachinery/pkg/util/yaml"
@@ -193,27 +194,47 @@ func (m *manifests) read(fsys fs.FS, name string) error {
 		if decoder.Decode(&document) != nil {
 			return nil // the end, a template, or an invalid file, which kctrl doctor reports
 		}
-		var role struct {
-			rbacv1.Role `json:",inline"`
-			RoleRef     rbacv1.RoleRef   `json:"roleRef"`
-			Subjects    []rbacv1.Subject `json:"subjects"`
+		m.add(name, content, document)
+	}
+}
+
+// add adds an object, or the objects of a List, in a file.
+func (m *manifests) add(name string, content, document []byte) {
+	var object struct {
+		rbacv1.Role `json:",inline"`
+		RoleRef     rbacv1.RoleRef    `json:"roleRef"`
+		Subjects    []rbacv1.Subject  `json:"subjects"`
+		Items       []json.RawMessage `json:"items"`
+	}
+	if json.Unmarshal(document, &object) != nil {
+		return
+	}
+	switch object.Kind {
+	case "Role", "ClusterRole":
+		m.roles = append(m.roles, object.Role)
+	case "RoleBinding", "ClusterRoleBinding":
+		account := func(s rbacv1.Subject) bool { return s.Kind == "ServiceAccount" }
+		if slices.ContainsFunc(object.Subjects, account) {
+			ref := rbacv1.RoleRef{Kind: object.RoleRef.Kind, Name: object.RoleRef.Name}
+			m.refs[ref] = m.refs[ref] || object.Kind == "ClusterRoleBinding"
 		}
-		if json.Unmarshal(document, &role) != nil {
-			continue
-		}
-		switch role.Kind {
-		case "Role", "ClusterRole":
-			m.roles = append(m.roles, role.Role)
-		case "RoleBinding", "ClusterRoleBinding":
-			account := func(s rbacv1.Subject) bool { return s.Kind == "ServiceAccount" }
-			if slices.ContainsFunc(role.Subjects, account) {
-				ref := rbacv1.RoleRef{Kind: role.RoleRef.Kind, Name: role.RoleRef.Name}
-				m.refs[ref] = m.refs[ref] || role.Kind == "ClusterRoleBinding"
-			}
-		case "Deployment":
-			m.flags(name, content, document)
+	case "Deployment":
+		m.flags(name, content, document)
+	default:
+		for _, item := range object.Items {
+			m.add(name, content, item)
 		}
 	}
+}
+
+// clusterAdmin is the role that every cluster has, and that permits everything.
+var clusterAdmin = rbacv1.Role{
+	TypeMeta:   metav1.TypeMeta{Kind: "ClusterRole"},
+	ObjectMeta: metav1.ObjectMeta{Name: "cluster-admin"},
+	Rules: []rbacv1.PolicyRule{
+		{APIGroups: []string{"*"}, Resources: []string{"*"}, Verbs: []string{"*"}},
+		{NonResourceURLs: []string{"*"}, Verbs: []string{"*"}},
+	},
 }
 
 // The flags of kctrl's manager for the targets and the Secret of its certificate authority, and the suffixes of the
@@ -263,7 +284,7 @@ func (m *manifests) flags(name string, content, document []byte) {
 // bound returns the rules of the roles that are bound to a service account, without the role that kctrl manifests
 // generates from the markers.
 func (m *manifests) bound(generated string) (rules []rule) {
-	for _, role := range m.roles {
+	for _, role := range append(m.roles, clusterAdmin) {
 		everywhere, bound := m.refs[rbacv1.RoleRef{Kind: role.Kind, Name: role.Name}]
 		if role.Name == generated || !bound {
 			continue
