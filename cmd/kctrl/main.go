@@ -16,7 +16,6 @@ import (
 func main() { os.Exit(runMain()) }
 
 func runMain() int {
-	boundMemory()
 	if vetTool(os.Args[1:]) {
 		runVetTool()
 	}
