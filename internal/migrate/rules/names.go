@@ -114,7 +114,9 @@ func replace(f *rewrite.File, n ast.Node, name string) bool {
 // Packages returns the runtime packages that rules may add to the imports of a file, without the path of the module.
 func Packages() []string {
 	// The tables do not have the packages of loggers and of the targets of aliases.
-	packages := []string{"runtime/finalizer", "runtime/log", "runtime/object", "runtime/reconcile"}
+	packages := []string{
+		"runtime/finalizer", "runtime/log", "runtime/object", "runtime/reconcile", "runtime/webhook/admission",
+	}
 	for _, table := range []map[string]string{functions, constants, clientTypes, clientValues} {
 		for _, name := range table {
 			pkg, _, _ := strings.Cut(name, ".")

@@ -14,6 +14,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+
+	kadmission "github.com/kctrl-dev/kctrl/runtime/webhook/admission"
 )
 
 // Defaulter sets defaults of objects of one type.
@@ -36,7 +38,7 @@ type DefaulterOption func(*defaulterOptions)
 func DefaulterRemoveUnknownOrOmitableFields(o *defaulterOptions) { o.removeUnknown = true }
 
 // Warnings are warnings for the client.
-type Warnings []string
+type Warnings = kadmission.Warnings
 
 // Validator validates objects of one type. An error rejects the object.
 type Validator[T runtime.Object] interface {
