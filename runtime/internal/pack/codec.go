@@ -41,35 +41,18 @@ func newCodec(t reflect.Type, identified bool) (*codec, error) {
 	if !identified {
 		return c.codec(t, t.Name())
 	}
-	var fields []packedField
-	for i := range t.NumField() {
-		f, err := c.field(t, i, t.Name())
-		if f.codec != nil && t.Field(i).Type == metaType {
-			f.codec, err = c.metadata()
-		}
-		if err != nil {
-			return nil, err
-		}
-		if f.codec != nil {
-			fields = append(fields, f)
-		}
+	fields, err := c.fields(t, t.Name())
+	if err != nil {
+		return nil, err
 	}
-	return structOf(fields), nil
-}
-
-// metadata returns the codec of metadata without the fields at the beginning of a packed object.
-func (c compiler) metadata() (*codec, error) {
-	var fields []packedField
-	for i := range metaType.NumField() {
-		switch metaType.Field(i).Name {
-		case "UID", "ResourceVersion", "Namespace", "Name", "Labels":
-			continue
+	metadata, err := c.fields(metaType, "metadata", "UID", "ResourceVersion", "Namespace", "Name", "Labels")
+	if err != nil {
+		return nil, err
+	}
+	for i, f := range fields {
+		if t.Field(f.index).Type == metaType {
+			fields[i].codec = structOf(metadata)
 		}
-		f, err := c.field(metaType, i, "metadata")
-		if err != nil {
-			return nil, err
-		}
-		fields = append(fields, f)
 	}
 	return structOf(fields), nil
 }
@@ -121,7 +104,6 @@ func (c compiler) compile(t reflect.Type, path string) (*codec, error) {
 
 // structure returns the codec of a struct. The struct is packed field by field, or as JSON if it has unexported fields.
 func (c compiler) structure(t reflect.Type, path string) (*codec, error) {
-	var fields []packedField
 	for i := range t.NumField() {
 		if sf := t.Field(i); !sf.IsExported() && !(sf.Anonymous && sf.Type.Kind() == reflect.Struct) {
 			if pointer := reflect.PointerTo(t); pointer.Implements(marshalerType) && pointer.Implements(unmarshalerType) {
@@ -129,25 +111,28 @@ func (c compiler) structure(t reflect.Type, path string) (*codec, error) {
 			}
 			return nil, fmt.Errorf("%s.%s: an unexported field cannot be packed", path, sf.Name)
 		}
-		f, err := c.field(t, i, path)
+	}
+	fields, err := c.fields(t, path)
+	return structOf(fields), err
+}
+
+// fields returns the fields of t with their codecs, except the omitted ones and those that no decoder sets.
+func (c compiler) fields(t reflect.Type, path string, omitted ...string) ([]packedField, error) {
+	var fields []packedField
+	for i := range t.NumField() {
+		sf := t.Field(i)
+		kind := sf.Type.Kind()
+		unset := sf.Tag.Get("json") == "-" && (kind == reflect.Chan || kind == reflect.Func)
+		if unset || slices.Contains(omitted, sf.Name) {
+			continue
+		}
+		made, err := c.codec(sf.Type, path+"."+sf.Name)
 		if err != nil {
 			return nil, err
 		}
-		if f.codec != nil {
-			fields = append(fields, f)
-		}
+		fields = append(fields, packedField{index: i, codec: made})
 	}
-	return structOf(fields), nil
-}
-
-// field returns field i of t with its codec. The codec is nil if the field is omitted, because no decoder sets it.
-func (c compiler) field(t reflect.Type, i int, path string) (packedField, error) {
-	sf := t.Field(i)
-	if kind := sf.Type.Kind(); sf.Tag.Get("json") == "-" && (kind == reflect.Chan || kind == reflect.Func) {
-		return packedField{}, nil
-	}
-	made, err := c.codec(sf.Type, path+"."+sf.Name)
-	return packedField{index: i, codec: made}, err
+	return fields, nil
 }
 
 func (c compiler) pointer(t reflect.Type, path string) (*codec, error) {
@@ -218,19 +203,18 @@ func (c compiler) array(t reflect.Type, path string) (*codec, error) {
 	if err != nil {
 		return nil, err
 	}
-	each := func(visit func(i int)) {
-		for i := range t.Len() {
-			visit(i)
-		}
-	}
 	return &codec{
 		pack: func(w *writer, v reflect.Value) {
 			w.byte(0)
-			each(func(i int) { elem.pack(w, v.Index(i)) })
+			for i := range t.Len() {
+				elem.pack(w, v.Index(i))
+			}
 		},
 		unpack: func(r *reader, v reflect.Value) {
 			r.byte()
-			each(func(i int) { elem.unpack(r, v.Index(i)) })
+			for i := range t.Len() {
+				elem.unpack(r, v.Index(i))
+			}
 		},
 	}, nil
 }
@@ -369,31 +353,11 @@ func unpackMap(r *reader, v reflect.Value, key, elem *codec) {
 }
 
 func packStringMap(w *writer, v reflect.Value) {
-	m := v.Interface().(map[string]string)
-	w.length(len(m), m == nil)
-	start := len(w.keys)
-	for key := range m {
-		w.keys = append(w.keys, key)
-	}
-	slices.Sort(w.keys[start:])
-	for _, key := range w.keys[start:] {
-		w.text(key)
-		w.text(m[key])
-	}
-	w.keys = w.keys[:start]
+	w.stringMap(v.Interface().(map[string]string), (*writer).text)
 }
 
 func unpackStringMap(r *reader, v reflect.Value) {
-	count, ok := r.length()
-	if !ok {
-		return
-	}
-	m := make(map[string]string, min(count, maxPrealloc))
-	for i := 0; i < count && r.err == nil; i++ {
-		key := r.text()
-		m[key] = r.text()
-	}
-	*v.Addr().Interface().(*map[string]string) = m
+	*v.Addr().Interface().(*map[string]string) = r.stringMap()
 }
 
 // scalarCodec returns the codec of a scalar kind, or nil if k cannot be packed.
@@ -433,16 +397,9 @@ func packBool(w *writer, v reflect.Value) {
 	w.byte(0)
 }
 
-func packBytes(w *writer, v reflect.Value) {
-	w.length(v.Len(), v.IsNil())
-	w.buf = append(w.buf, v.Bytes()...)
-}
+func packBytes(w *writer, v reflect.Value) { w.bytes(v.Bytes()) }
 
-func unpackBytes(r *reader, v reflect.Value) {
-	if count, ok := r.length(); ok {
-		v.SetBytes([]byte(r.take(uint64(count))))
-	}
-}
+func unpackBytes(r *reader, v reflect.Value) { v.SetBytes(r.bytes()) }
 
 // packNil packs a value of an interface type, which must be nil, because the type determines no concrete type.
 func packNil(w *writer, v reflect.Value) {
@@ -465,13 +422,11 @@ func packJSON(w *writer, v reflect.Value) {
 	if err != nil {
 		w.fail(fmt.Errorf("the JSON of a %s: %w", v.Type(), err))
 	}
-	w.length(len(data), false)
-	w.buf = append(w.buf, data...)
+	w.bytes(data)
 }
 
 func unpackJSON(r *reader, v reflect.Value) {
-	count, _ := r.length()
-	data := []byte(r.take(uint64(count)))
+	data := r.bytes()
 	if r.err != nil {
 		return
 	}

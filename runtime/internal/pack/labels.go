@@ -1,11 +1,6 @@
 package pack
 
-import (
-	"maps"
-	"slices"
-
-	"k8s.io/apimachinery/pkg/labels"
-)
+import "k8s.io/apimachinery/pkg/labels"
 
 // Labels are the labels in a packed object. They are valid as long as it is, and not safe for concurrent use.
 type Labels struct {
@@ -17,7 +12,7 @@ var _ labels.Labels = (*Labels)(nil)
 
 // LabelsOf sets l to the labels of a packed object, without unpacking or allocating.
 func (p *Packer[T]) LabelsOf(packed Packed, l *Labels) {
-	l.at = reader{data: string(packed), strings: p.strings.all()}
+	l.at = p.reader(packed)
 	for range 4 {
 		l.at.skipText() // UID, version, namespace, name
 	}
@@ -48,20 +43,6 @@ func (l *Labels) Lookup(key string) (value string, has bool) {
 	return "", false
 }
 
-// labels writes labels in the order of their keys, so that equal objects have equal bytes.
-func (w *writer) labels(all map[string]string) {
-	w.length(len(all), all == nil)
-	start := len(w.keys)
-	w.keys = slices.AppendSeq(w.keys, maps.Keys(all))
-	keys := w.keys[start:]
-	slices.Sort(keys)
-	for _, key := range keys {
-		w.word(key)
-		w.word(all[key])
-	}
-	w.keys = w.keys[:start]
-}
-
 // word writes a string so that it can be read without allocating: directly, or as a reference to the table.
 func (w *writer) word(s string) {
 	if n, ok := w.strings.number(s, w.object); ok {
@@ -69,19 +50,6 @@ func (w *writer) word(s string) {
 		return
 	}
 	w.buf = append(appendUint(w.buf, uint64(len(s))<<2), s...) // plainText is 0
-}
-
-func (r *reader) labels() map[string]string {
-	n, ok := r.length()
-	if !ok {
-		return nil
-	}
-	all := make(map[string]string, min(n, maxPrealloc))
-	for range n {
-		key := r.text()
-		all[key] = r.text()
-	}
-	return all
 }
 
 func (r *reader) skipLabels() {

@@ -62,10 +62,10 @@ func (p *Packer[T]) Pack(obj T) (Packed, error) {
 	if p.meta != nil {
 		meta := v.Elem().FieldByIndex(p.meta).Addr().Interface().(*metav1.ObjectMeta)
 		w.identity(string(meta.UID), meta.ResourceVersion, meta.Namespace, meta.Name)
-		w.labels(meta.Labels)
+		w.stringMap(meta.Labels, (*writer).word)
 	} else {
 		w.identity(string(obj.GetUID()), obj.GetResourceVersion(), obj.GetNamespace(), obj.GetName())
-		w.labels(obj.GetLabels())
+		w.stringMap(obj.GetLabels(), (*writer).word)
 	}
 	p.body.pack(w, v.Elem())
 	if w.err != nil {
@@ -77,19 +77,19 @@ func (p *Packer[T]) Pack(obj T) (Packed, error) {
 // Unpack returns a new object that is equal to the packed one. It fails for data that the packer has not created.
 func (p *Packer[T]) Unpack(packed Packed) (T, error) {
 	var none T
-	r := reader{data: string(packed), strings: p.strings.all()}
+	r := p.reader(packed)
 	r.id.uid, r.id.version = r.text(), r.text()
 	r.id.namespace, r.id.name = r.text(), r.text()
 	var labels map[string]string
 	if p.meta != nil {
-		labels = r.labels()
+		labels = r.stringMap()
 	} else {
 		r.skipLabels()
 	}
 	obj := reflect.New(p.form)
 	p.body.unpack(&r, obj.Elem())
 	if r.err == nil && r.at != len(r.data) {
-		r.fail("%d extra bytes", len(r.data)-r.at)
+		r.fail("%d extra bytes", r.left())
 	}
 	if r.err != nil {
 		return none, fmt.Errorf("unpack a %s: %w", p.form, r.err)
@@ -102,9 +102,13 @@ func (p *Packer[T]) Unpack(packed Packed) (T, error) {
 	return obj.Interface().(T), nil
 }
 
+func (p *Packer[T]) reader(packed Packed) reader {
+	return reader{data: string(packed), strings: p.strings.all()}
+}
+
 // Key returns the key of the object. Its strings are substrings of packed.
 func (p *Packer[T]) Key(packed Packed) object.Key {
-	r := reader{data: string(packed), strings: p.strings.all()}
+	r := p.reader(packed)
 	r.skipText()
 	r.skipText()
 	return object.Key{Namespace: r.text(), Name: r.text()}
@@ -112,13 +116,13 @@ func (p *Packer[T]) Key(packed Packed) object.Key {
 
 // UID returns the UID of the object.
 func (p *Packer[T]) UID(packed Packed) types.UID {
-	r := reader{data: string(packed), strings: p.strings.all()}
+	r := p.reader(packed)
 	return types.UID(r.text())
 }
 
 // ResourceVersion returns the version of the object.
 func (p *Packer[T]) ResourceVersion(packed Packed) string {
-	r := reader{data: string(packed), strings: p.strings.all()}
+	r := p.reader(packed)
 	r.skipText()
 	return r.text()
 }

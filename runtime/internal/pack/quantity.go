@@ -11,12 +11,7 @@ import (
 // packQuantity packs a quantity as its canonical text. A quantity that was computed, or parsed from another text such
 // as 1000m, is unpacked as if it had been parsed from the canonical text.
 func packQuantity(w *writer, v reflect.Value) {
-	q, ok := resource.Quantity{}, v.CanAddr()
-	if ok {
-		q = *v.Addr().Interface().(*resource.Quantity)
-	} else {
-		q = v.Interface().(resource.Quantity) // an element of a map
-	}
+	q := valueOf[resource.Quantity](v)
 	text := "" // the text of the zero quantity
 	if q != (resource.Quantity{}) {
 		text = q.String() // String caches its result in q, which is a copy

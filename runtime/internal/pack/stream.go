@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 )
 
@@ -56,6 +57,36 @@ func (w *writer) length(n int, isNil bool) {
 		return
 	}
 	w.uint(uint64(n) + 1)
+}
+
+// bytes writes data, which may be nil.
+func (w *writer) bytes(data []byte) {
+	w.length(len(data), data == nil)
+	w.buf = append(w.buf, data...)
+}
+
+// sortedKeys returns the keys of m in order. The caller must pass them to release.
+func sortedKeys[V any](w *writer, m map[string]V) []string {
+	start := len(w.keys)
+	for key := range m {
+		w.keys = append(w.keys, key)
+	}
+	slices.Sort(w.keys[start:])
+	return w.keys[start:]
+}
+
+// release makes the space of the last keys available again.
+func (w *writer) release(keys []string) { w.keys = w.keys[:len(w.keys)-len(keys)] }
+
+// stringMap writes m with write, in the order of its keys, so that equal objects have equal bytes.
+func (w *writer) stringMap(m map[string]string, write func(*writer, string)) {
+	w.length(len(m), m == nil)
+	keys := sortedKeys(w, m)
+	for _, key := range keys {
+		write(w, key)
+		write(w, m[key])
+	}
+	w.release(keys)
 }
 
 func (w *writer) text(s string) {
@@ -146,6 +177,28 @@ func (r *reader) length() (int, bool) {
 	return int(n - 1), true
 }
 
+// bytes returns a copy of the data that writer.bytes has written.
+func (r *reader) bytes() []byte {
+	count, ok := r.length()
+	if !ok {
+		return nil
+	}
+	return []byte(r.take(uint64(count)))
+}
+
+func (r *reader) stringMap() map[string]string {
+	count, ok := r.length()
+	if !ok {
+		return nil
+	}
+	m := make(map[string]string, min(count, maxPrealloc))
+	for i := 0; i < count && r.err == nil; i++ {
+		key := r.text()
+		m[key] = r.text()
+	}
+	return m
+}
+
 func (r *reader) take(n uint64) string {
 	if n > uint64(r.left()) {
 		r.stop(errShort)
@@ -189,23 +242,23 @@ func appendText[S string | []byte](b []byte, s S) []byte {
 		return appendUint(b, (n+1)<<2|specialText)
 	}
 	if isUUID(s) {
-		b = appendUint(b, specialText)
-		for i := 0; i < uuidLength; i += 2 {
-			if s[i] == '-' {
-				i++
-			}
-			b = append(b, hexValue(s[i])<<4|hexValue(s[i+1]))
-		}
-		return b
+		return appendHex(appendUint(b, specialText), s)
 	}
 	if len(s) >= shortestHex && len(s)%2 == 0 && isHex(s) {
-		b = appendUint(b, uint64(len(s)/2)<<2|hexText)
-		for i := 0; i < len(s); i += 2 {
-			b = append(b, hexValue(s[i])<<4|hexValue(s[i+1]))
-		}
-		return b
+		return appendHex(appendUint(b, uint64(len(s)/2)<<2|hexText), s)
 	}
 	return append(appendUint(b, uint64(len(s))<<2), s...) // plainText is 0
+}
+
+// appendHex appends the bytes of the hexadecimal digits in s. It skips the dashes of a UUID.
+func appendHex[S string | []byte](b []byte, s S) []byte {
+	for i := 0; i < len(s); i += 2 {
+		if s[i] == '-' {
+			i++
+		}
+		b = append(b, hexValue(s[i])<<4|hexValue(s[i+1]))
+	}
+	return b
 }
 
 // decimal returns the number in s, if s is in canonical form.
@@ -267,8 +320,7 @@ func (r *reader) text() string {
 	case knownText:
 		return r.known(head >> 2).text
 	case hexText:
-		bytes := r.take(head >> 2)
-		return hex.EncodeToString([]byte(bytes))
+		return hex.EncodeToString([]byte(r.take(head >> 2)))
 	}
 	if head>>2 > 0 {
 		return strconv.FormatUint(head>>2-1, 10)

@@ -19,24 +19,22 @@ const (
 const timeEpoch = 1_700_000_000
 
 func packTime(w *writer, v reflect.Value) {
-	t := timeOf(v)
-	location := byte(otherTime)
+	t := valueOf[time.Time](v)
+	location := byte(localTime)
 	switch {
 	case t == time.Time{}:
-		location = noTime
+		w.byte(noTime)
+		return
 	case t.Location() == time.Local:
-		location = localTime
 	case t.Location() == time.UTC:
 		location = utcTime
-	}
-	if location == otherTime {
+	default:
 		data, err := t.MarshalBinary()
 		if err != nil {
 			w.fail(err)
 		}
 		w.byte(otherTime)
-		w.length(len(data), false)
-		w.buf = append(w.buf, data...)
+		w.bytes(data)
 		return
 	}
 	nanoseconds := t.Nanosecond()
@@ -44,21 +42,18 @@ func packTime(w *writer, v reflect.Value) {
 		location |= fractional
 	}
 	w.byte(location)
-	if location == noTime {
-		return
-	}
 	w.int(t.Unix() - timeEpoch)
 	if nanoseconds != 0 {
 		w.uint(uint64(nanoseconds))
 	}
 }
 
-// timeOf returns the time in v, which may be an element of a map.
-func timeOf(v reflect.Value) time.Time {
-	if v.CanAddr() && v.Addr().CanInterface() {
-		return *v.Addr().Interface().(*time.Time)
+// valueOf returns the T in v without an allocation, unless v is an element of a map.
+func valueOf[T any](v reflect.Value) T {
+	if v.CanAddr() {
+		return *v.Addr().Interface().(*T)
 	}
-	return v.Interface().(time.Time)
+	return v.Interface().(T)
 }
 
 func unpackTime(r *reader, v reflect.Value) {
@@ -68,8 +63,7 @@ func unpackTime(r *reader, v reflect.Value) {
 	}
 	var t time.Time
 	if kind == otherTime {
-		count, _ := r.length()
-		if err := t.UnmarshalBinary([]byte(r.take(uint64(count)))); err != nil {
+		if err := t.UnmarshalBinary(r.bytes()); err != nil {
 			r.stop(err)
 			return
 		}

@@ -82,15 +82,14 @@ func (w *writer) members(m map[string]any, omit map[string]string) {
 		}
 		w.keys = append(w.keys, key)
 	}
-	end := len(w.keys)
-	slices.Sort(w.keys[start:end])
-	w.uint(uint64(end - start))
-	for i := start; i < end; i++ {
-		key := w.keys[i]
+	keys := w.keys[start:]
+	slices.Sort(keys)
+	w.uint(uint64(len(keys)))
+	for _, key := range keys {
 		w.text(key)
 		w.untyped(m[key])
 	}
-	w.keys = w.keys[:start]
+	w.release(keys)
 }
 
 // untyped returns the value at the reader's position.
@@ -111,7 +110,7 @@ func (r *reader) untyped() any {
 	case untypedString:
 		return r.boxedText()
 	case untypedMap:
-		return r.members()
+		return r.members(r.count())
 	case untypedList:
 		return r.elements()
 	case untypedNilMap:
@@ -136,8 +135,7 @@ func (r *reader) boxedText() any {
 	return r.text()
 }
 
-func (r *reader) members() map[string]any {
-	count := r.count()
+func (r *reader) members(count int) map[string]any {
 	m := make(map[string]any, min(count, maxPrealloc))
 	for i := 0; i < count && r.err == nil; i++ {
 		key := r.text()
@@ -172,13 +170,8 @@ const metadata = "metadata"
 func packUnstructured(w *writer, v reflect.Value) {
 	object := v.Addr().Interface().(*unstructured.Unstructured).Object
 	w.length(len(object), object == nil)
-	start := len(w.keys)
-	for key := range object {
-		w.keys = append(w.keys, key)
-	}
-	slices.Sort(w.keys[start:])
-	for i := range len(object) {
-		key := w.keys[start+i]
+	keys := sortedKeys(w, object)
+	for _, key := range keys {
 		w.text(key)
 		meta, ok := object[key].(map[string]any)
 		if key == metadata && ok && meta != nil {
@@ -188,7 +181,7 @@ func packUnstructured(w *writer, v reflect.Value) {
 		}
 		w.untyped(object[key])
 	}
-	w.keys = w.keys[:start]
+	w.release(keys)
 }
 
 func unpackUnstructured(r *reader, v reflect.Value) {
@@ -196,11 +189,7 @@ func unpackUnstructured(r *reader, v reflect.Value) {
 	if !ok {
 		return
 	}
-	object := make(map[string]any, min(count, maxPrealloc))
-	for i := 0; i < count && r.err == nil; i++ {
-		key := r.text()
-		object[key] = r.untyped()
-	}
+	object := r.members(count)
 	if meta, ok := object[metadata].(map[string]any); ok && meta != nil {
 		for key, text := range r.id.members() {
 			if text != "" {
