@@ -72,8 +72,7 @@ type request struct {
 	method      string
 	raw         string // the path, if the request is not for a resource
 	resource    resource
-	wanted      string // the namespace that the caller set
-	namespace   string // wanted, or empty for a cluster-scoped kind
+	wanted      string // the namespace that the caller set, see namespace
 	name        string
 	posted      string // the name of the created object
 	subresource string
@@ -86,6 +85,9 @@ type request struct {
 	idleTimeout time.Duration
 }
 
+// namespace returns the namespace of the request, which is empty for a cluster-scoped kind.
+func (r *request) namespace() string { return r.resource.within(r.wanted) }
+
 // String describes the request for errors: verb, resource, namespace and name.
 func (r *request) String() string {
 	if r.raw != "" {
@@ -95,13 +97,13 @@ func (r *request) String() string {
 	if r.subresource != "" {
 		s += "/" + r.subresource
 	}
-	switch {
-	case r.namespace != "" && r.name != "":
-		return s + " " + r.namespace + "/" + r.name
+	switch namespace := r.namespace(); {
+	case namespace != "" && r.name != "":
+		return s + " " + namespace + "/" + r.name
 	case r.name != "":
 		return s + " " + r.name
-	case r.namespace != "":
-		return s + " in " + r.namespace
+	case namespace != "":
+		return s + " in " + namespace
 	}
 	return s
 }
@@ -112,15 +114,13 @@ func (r *request) path() string {
 		return r.raw
 	}
 	segments := []string{versionPath(r.resource.gvr.GroupVersion())}
-	if r.namespace != "" {
-		segments = append(segments, "namespaces", r.namespace)
+	if namespace := r.namespace(); namespace != "" {
+		segments = append(segments, "namespaces", namespace)
 	}
-	segments = append(segments, r.resource.gvr.Resource)
-	if r.name != "" {
-		segments = append(segments, r.name)
-	}
-	if r.subresource != "" {
-		segments = append(segments, r.subresource)
+	for _, segment := range []string{r.resource.gvr.Resource, r.name, r.subresource} {
+		if segment != "" {
+			segments = append(segments, segment)
+		}
 	}
 	return strings.Join(segments, "/")
 }

@@ -1,8 +1,10 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/runtime"
 
@@ -180,90 +182,60 @@ func WithFieldValidation(c Client, validation FieldValidation) Client {
 	return withDefaults(c, defaults{validation: string(validation)})
 }
 
-// defaults are default options of writes.
+// defaults are default options of writes. As an option, they must come last, because they set only unset options.
 type defaults struct {
 	dryRun            bool
 	owner, validation string
 }
 
-// fill adds the defaults to the options of a write.
-func (d defaults) fill(o WriteOptions, err error) (*WriteOptions, error) {
+func (d defaults) ApplyToCreate(o *WriteOptions) { d.fill(o) }
+
+func (d defaults) ApplyToUpdate(o *WriteOptions) { d.fill(o) }
+
+func (d defaults) ApplyToPatch(o *WriteOptions) { d.fill(o) }
+
+func (d defaults) ApplyToApply(o *WriteOptions) { d.fill(o) }
+
+func (d defaults) fill(o *WriteOptions) {
 	o.DryRun = o.DryRun || d.dryRun
-	if o.FieldOwner == "" {
-		o.FieldOwner = d.owner
-	}
-	if o.FieldValidation == "" {
-		o.FieldValidation = d.validation
-	}
-	return &o, err
+	o.FieldOwner = cmp.Or(o.FieldOwner, d.owner)
+	o.FieldValidation = cmp.Or(o.FieldValidation, d.validation)
 }
 
 // withDefaults returns c with default options for its writes. The result implements [WithWatch] if c does.
 func withDefaults(c Client, d defaults) Client {
 	return Intercept(c, Interceptor{
 		Create: func(ctx context.Context, c Client, obj object.Object, opts ...CreateOption) error {
-			o, err := d.fill(CreateOptionsOf(opts...))
-			if err != nil {
-				return err
-			}
-			return c.Create(ctx, obj, o)
+			return c.Create(ctx, obj, append(slices.Clip(opts), d)...)
 		},
 		Update: func(ctx context.Context, c Client, obj object.Object, opts ...UpdateOption) error {
-			o, err := d.fill(UpdateOptionsOf(opts...))
-			if err != nil {
-				return err
-			}
-			return c.Update(ctx, obj, o)
+			return c.Update(ctx, obj, append(slices.Clip(opts), d)...)
 		},
 		Patch: func(ctx context.Context, c Client, obj object.Object, patch Patch, opts ...PatchOption) error {
-			o, err := d.fill(PatchOptionsOf(opts...))
-			if err != nil {
-				return err
-			}
-			return c.Patch(ctx, obj, patch, o)
+			return c.Patch(ctx, obj, patch, append(slices.Clip(opts), d)...)
 		},
 		Apply: func(ctx context.Context, c Client, obj object.Object, opts ...ApplyOption) error {
-			o, err := d.fill(ApplyOptionsOf(opts...))
-			if err != nil {
-				return err
-			}
-			return c.Apply(ctx, obj, o)
+			return c.Apply(ctx, obj, append(slices.Clip(opts), d)...)
 		},
 		Delete: func(ctx context.Context, c Client, obj object.Object, opts ...DeleteOption) error {
-			return c.Delete(ctx, obj, append(opts[:len(opts):len(opts)], DryRun(d.dryRun))...)
+			return c.Delete(ctx, obj, append(slices.Clip(opts), DryRun(d.dryRun))...)
 		},
 		DeleteAllOf: func(ctx context.Context, c Client, obj object.Object, opts ...DeleteAllOfOption) error {
-			return c.DeleteAllOf(ctx, obj, append(opts[:len(opts):len(opts)], DryRun(d.dryRun))...)
+			return c.DeleteAllOf(ctx, obj, append(slices.Clip(opts), DryRun(d.dryRun))...)
 		},
 		SubResourceCreate: func(ctx context.Context, c Client, name string, obj, sub object.Object,
 			opts ...CreateOption) error {
-			o, err := d.fill(CreateOptionsOf(opts...))
-			if err != nil {
-				return err
-			}
-			return c.SubResource(name).Create(ctx, obj, sub, o)
+			return c.SubResource(name).Create(ctx, obj, sub, append(slices.Clip(opts), d)...)
 		},
 		SubResourceUpdate: func(ctx context.Context, c Client, name string, obj object.Object, opts ...UpdateOption) error {
-			o, err := d.fill(UpdateOptionsOf(opts...))
-			if err != nil {
-				return err
-			}
-			return c.SubResource(name).Update(ctx, obj, o)
+			return c.SubResource(name).Update(ctx, obj, append(slices.Clip(opts), d)...)
 		},
 		SubResourcePatch: func(ctx context.Context, c Client, name string, obj object.Object, patch Patch,
 			opts ...PatchOption) error {
-			o, err := d.fill(PatchOptionsOf(opts...))
-			if err != nil {
-				return err
-			}
-			return c.SubResource(name).Patch(ctx, obj, patch, o)
+			return c.SubResource(name).Patch(ctx, obj, patch, append(slices.Clip(opts), d)...)
 		},
 		SubResourceApply: func(ctx context.Context, c Client, name string, obj object.Object, opts ...ApplyOption) error {
-			o, err := d.fill(ApplyOptionsOf(opts...))
-			if err != nil {
-				return err
-			}
-			return c.SubResource(name).Apply(ctx, obj, o)
+			return c.SubResource(name).Apply(ctx, obj, append(slices.Clip(opts), d)...)
 		},
 	})
 }
@@ -285,21 +257,21 @@ func NewNamespacedClient(c Client, namespace string) Client {
 			if err != nil {
 				return err
 			}
-			return c.List(ctx, list, append(opts[:len(opts):len(opts)], in)...)
+			return c.List(ctx, list, append(slices.Clip(opts), in)...)
 		},
 		Watch: func(ctx context.Context, c WithWatch, list object.List, opts ...ListOption) (Stream[object.Object], error) {
 			in, err := n.within(list)
 			if err != nil {
 				return nil, err
 			}
-			return c.Watch(ctx, list, append(opts[:len(opts):len(opts)], in)...)
+			return c.Watch(ctx, list, append(slices.Clip(opts), in)...)
 		},
 		DeleteAllOf: func(ctx context.Context, c Client, obj object.Object, opts ...DeleteAllOfOption) error {
 			in, err := n.within(obj)
 			if err != nil {
 				return err
 			}
-			return c.DeleteAllOf(ctx, obj, append(opts[:len(opts):len(opts)], in)...)
+			return c.DeleteAllOf(ctx, obj, append(slices.Clip(opts), in)...)
 		},
 		Create: func(ctx context.Context, c Client, obj object.Object, opts ...CreateOption) error {
 			return n.do(obj, func() error { return c.Create(ctx, obj, opts...) })

@@ -38,7 +38,7 @@ func (c *REST) begin(ctx context.Context, r *request) (end func()) {
 
 // target returns the write of r, without its outcome.
 func (r *request) target() writes.Write {
-	w := writes.Write{GVK: r.resource.gvk, Key: object.Key{Namespace: r.namespace, Name: cmp.Or(r.name, r.posted)}}
+	w := writes.Write{GVK: r.resource.gvk, Key: object.Key{Namespace: r.namespace(), Name: cmp.Or(r.name, r.posted)}}
 	if w.GVK.GroupKind() == bindingKind {
 		w.GVK.Kind = "Pod"
 	}
@@ -55,18 +55,11 @@ func (c *REST) recordWritten(ctx context.Context, r *request, base string, obj o
 	if r.isDryRun() {
 		return
 	}
-	w := writes.Write{
-		GVK:             r.resource.gvk,
-		Key:             object.Key{Namespace: r.namespace, Name: r.name},
-		UID:             obj.GetUID(),
-		ResourceVersion: obj.GetResourceVersion(),
-		Object:          obj,
-	}
+	w := r.target()
+	w.Key.Name = cmp.Or(r.name, obj.GetName())
+	w.UID, w.ResourceVersion, w.Object = obj.GetUID(), obj.GetResourceVersion(), obj
 	w.Changed = r.verb == "create" || r.isConditional(base) && w.ResourceVersion != base
 	w.Gone, w.Ending = r.resource.endOf(obj)
-	if r.name == "" {
-		w.Key.Name = obj.GetName()
-	}
 	if r.subresource != "" && r.subresource != statusSubresource {
 		w.Object = nil // it may be of another kind, such as a Scale
 	}
@@ -147,7 +140,6 @@ func (r resource) endOf(obj metav1.Object) (gone, ending bool) {
 // deletion decodes the answers to deletions: a Status with the UID of the object, the object, or a list of objects.
 type deletion struct {
 	metav1.PartialObjectMetadata
-	Status  json.RawMessage                `json:"status"`
 	Details *metav1.StatusDetails          `json:"details"`
 	Items   []metav1.PartialObjectMetadata `json:"items"`
 }
@@ -160,7 +152,7 @@ func (c *REST) recordDeleted(ctx context.Context, r *request, obj object.Object,
 		c.recordLost(ctx, r, err)
 		return
 	}
-	w := writes.Write{GVK: r.resource.gvk, Key: object.Key{Namespace: r.namespace, Name: r.name}}
+	w := r.target()
 	switch {
 	case r.name == "":
 		for i := range answer.Items {

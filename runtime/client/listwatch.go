@@ -168,7 +168,7 @@ func (lw *ListWatcher[T]) request(ctx context.Context, verb string, opts metav1.
 	if err != nil {
 		return nil, fmt.Errorf("%s %s: %w", verb, lw.gvk.Kind, err)
 	}
-	r := &request{verb: verb, method: http.MethodGet, resource: res, namespace: o.Namespace, query: query,
+	r := &request{verb: verb, method: http.MethodGet, resource: res, wanted: o.Namespace, query: query,
 		idleTimeout: maxIdle}
 	for name, values := range o.query() {
 		query[name] = values

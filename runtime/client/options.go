@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"reflect"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/conversion/queryparams"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/selection"
@@ -76,14 +78,11 @@ type ListOptions struct {
 // forServer reports whether only the API server can answer a read with these options.
 func (o *ListOptions) forServer() bool { return o.Live || o.NotOlderThan != "" }
 
-// beginsNotOlder reports whether to send NotOlderThan. Later pages are read at the version of the first page, and the
-// server rejects requests for them that set a version.
-func (o *ListOptions) beginsNotOlder() bool { return o.NotOlderThan != "" && o.Continue == "" }
-
 // AsListOptions converts the options to apimachinery's type, which has no namespace.
 func (o *ListOptions) AsListOptions() *metav1.ListOptions {
 	options := &metav1.ListOptions{Limit: o.Limit, Continue: o.Continue}
-	if o.beginsNotOlder() {
+	// Later pages are read at the version of the first page, and the server rejects requests for them that set a version.
+	if o.NotOlderThan != "" && o.Continue == "" {
 		options.ResourceVersion, options.ResourceVersionMatch = o.NotOlderThan, metav1.ResourceVersionMatchNotOlderThan
 	}
 	if o.LabelSelector != nil {
@@ -284,36 +283,28 @@ func set[V comparable](c *conflicts, option string, field *V, value V) {
 
 // CreateOptionsOf combines opts. It fails if two options contradict each other.
 func CreateOptionsOf(opts ...CreateOption) (WriteOptions, error) {
-	var o WriteOptions
-	for _, opt := range opts {
-		opt.ApplyToCreate(&o)
-	}
-	return o, o.err()
+	return writeOptionsOf(opts, CreateOption.ApplyToCreate)
 }
 
 // UpdateOptionsOf combines opts. It fails if two options contradict each other.
 func UpdateOptionsOf(opts ...UpdateOption) (WriteOptions, error) {
-	var o WriteOptions
-	for _, opt := range opts {
-		opt.ApplyToUpdate(&o)
-	}
-	return o, o.err()
+	return writeOptionsOf(opts, UpdateOption.ApplyToUpdate)
 }
 
 // PatchOptionsOf combines opts. It fails if two options contradict each other.
 func PatchOptionsOf(opts ...PatchOption) (WriteOptions, error) {
-	var o WriteOptions
-	for _, opt := range opts {
-		opt.ApplyToPatch(&o)
-	}
-	return o, o.err()
+	return writeOptionsOf(opts, PatchOption.ApplyToPatch)
 }
 
 // ApplyOptionsOf combines opts. It fails if two options contradict each other.
 func ApplyOptionsOf(opts ...ApplyOption) (WriteOptions, error) {
+	return writeOptionsOf(opts, ApplyOption.ApplyToApply)
+}
+
+func writeOptionsOf[Option any](opts []Option, add func(Option, *WriteOptions)) (WriteOptions, error) {
 	var o WriteOptions
 	for _, opt := range opts {
-		opt.ApplyToApply(&o)
+		add(opt, &o)
 	}
 	return o, o.err()
 }
@@ -667,26 +658,7 @@ func (s StaleRead) ApplyToList(o *ListOptions) {
 
 // query returns the query parameters of a list.
 func (o *ListOptions) query() url.Values {
-	query := url.Values{}
-	put := func(name, value string) {
-		if value != "" {
-			query.Set(name, value)
-		}
-	}
-	if o.LabelSelector != nil {
-		put("labelSelector", o.LabelSelector.String())
-	}
-	if o.FieldSelector != nil {
-		put("fieldSelector", o.FieldSelector.String())
-	}
-	if o.Limit != 0 {
-		put("limit", fmt.Sprint(o.Limit))
-	}
-	put("continue", o.Continue)
-	if o.beginsNotOlder() {
-		put("resourceVersion", o.NotOlderThan)
-		put("resourceVersionMatch", string(metav1.ResourceVersionMatchNotOlderThan))
-	}
+	query, _ := queryparams.Convert(o.AsListOptions()) // fails only for values that are not pointers to structs
 	return query
 }
 
@@ -699,12 +671,11 @@ func (o *DeleteOptions) body() ([]byte, error) {
 	if o.PropagationPolicy != "" {
 		body.PropagationPolicy = &o.PropagationPolicy
 	}
-	if p := o.Preconditions; p.UID != nil || p.ResourceVersion != nil {
-		body.Preconditions = &metav1.Preconditions{UID: p.UID, ResourceVersion: p.ResourceVersion}
+	if o.Preconditions != (Preconditions{}) {
+		body.Preconditions = (*metav1.Preconditions)(&o.Preconditions)
 	}
-	data, err := json.Marshal(body)
-	if err != nil || string(data) == "{}" {
-		return nil, err
+	if reflect.ValueOf(body).IsZero() {
+		return nil, nil
 	}
 	body.Kind, body.APIVersion = "DeleteOptions", "v1"
 	return json.Marshal(body)

@@ -102,13 +102,7 @@ func checkSegments(names ...string) error {
 }
 
 // isMetadata reports whether o is a metadata-only object or list.
-func isMetadata(o runtime.Object) bool {
-	switch o.(type) {
-	case *metav1.PartialObjectMetadata, *metav1.PartialObjectMetadataList:
-		return true
-	}
-	return false
-}
+func isMetadata(o runtime.Object) bool { return accept(o) != acceptJSON }
 
 // accept returns the Accept header for objects of o's form.
 func accept(o runtime.Object) string {
@@ -170,17 +164,18 @@ func itemKind(list runtime.Object, scheme *runtime.Scheme) (schema.GroupVersionK
 	return gvk.GroupVersion().WithKind(kind), nil
 }
 
-// resourceOf returns the resource of obj. It fails if key cannot be the key of an object of the kind.
-func (c *REST) resourceOf(ctx context.Context, verb string, key object.Key, obj object.Object) (resource, error) {
+// requestFor returns a request for the object with that key and the kind of obj. It fails if the kind has no such keys.
+func (c *REST) requestFor(ctx context.Context, verb, method string, key object.Key,
+	obj object.Object) (*request, error) {
 	gvk, err := object.GVK(obj, c.scheme)
 	if err != nil {
-		return resource{}, fmt.Errorf("%s %s: %w", verb, key, err)
+		return nil, fmt.Errorf("%s %s: %w", verb, key, err)
 	}
 	res, err := c.locate(ctx, gvk, func(res resource) error { return res.checkKey(key) })
 	if err != nil {
-		return resource{}, fmt.Errorf("%s %s %s: %w", verb, gvk.Kind, keyText(key), err)
+		return nil, fmt.Errorf("%s %s %s: %w", verb, gvk.Kind, keyText(key), err)
 	}
-	return res, nil
+	return &request{verb: verb, method: method, resource: res, wanted: key.Namespace, name: key.Name}, nil
 }
 
 // keyText returns key for errors.
@@ -254,6 +249,6 @@ func (c *REST) relocate(ctx context.Context, r *request) (moved bool, err error)
 			return false, fmt.Errorf("%s: %w", r, err)
 		}
 	}
-	r.resource, r.namespace = res, res.within(r.wanted)
+	r.resource = res
 	return true, nil
 }

@@ -1,6 +1,7 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -96,18 +97,17 @@ func (c *REST) Get(ctx context.Context, key object.Key, obj object.Object, opts 
 	if err != nil {
 		return err
 	}
-	res, err := c.resourceOf(ctx, "get", key, obj)
+	r, err := c.requestFor(ctx, "get", http.MethodGet, key, obj)
 	if err != nil {
 		return err
 	}
-	r := &request{resource: res, wanted: key.Namespace, namespace: res.within(key.Namespace), name: key.Name}
-	return c.get(ctx, r, o, obj, res.gvk)
+	return c.get(ctx, r, o, obj, r.resource.gvk)
 }
 
 // get completes and sends a request for one object of kind gvk.
 func (c *REST) get(ctx context.Context, r *request, o GetOptions, obj object.Object,
 	gvk schema.GroupVersionKind) error {
-	r.verb, r.method, r.query = "get", http.MethodGet, url.Values{}
+	r.query = url.Values{}
 	if o.NotOlderThan != "" {
 		r.query.Set("resourceVersion", o.NotOlderThan)
 	}
@@ -124,15 +124,13 @@ func (c *REST) List(ctx context.Context, list object.List, opts ...ListOption) e
 	if err != nil {
 		return fmt.Errorf("list: %w", err)
 	}
-	wanted := o.Namespace
 	// locate checks the scope again before the namespace is ignored, because the request then lists all namespaces.
-	res, err := c.locate(ctx, gvk, func(res resource) error { return res.checkSurplus(wanted) })
+	res, err := c.locate(ctx, gvk, func(res resource) error { return res.checkSurplus(o.Namespace) })
 	if err := ignoreSurplus(err); err != nil {
 		return fmt.Errorf("list %s: %w", gvk.Kind, err)
 	}
-	o.Namespace = res.within(wanted)
 	r := &request{
-		verb: "list", method: http.MethodGet, resource: res, wanted: wanted, namespace: o.Namespace,
+		verb: "list", method: http.MethodGet, resource: res, wanted: o.Namespace,
 		query: o.query(), accept: accept(list),
 	}
 	if err := r.checkCollection(o); err != nil {
@@ -142,22 +140,13 @@ func (c *REST) List(ctx context.Context, list object.List, opts ...ListOption) e
 	if err != nil {
 		return err
 	}
-	if err := decodeList(body, list, gvk.GroupVersion().WithKind(gvk.Kind+listSuffix),
-		wire.Asked{GVK: res.gvk, Serves: c.serves(res.gvk.GroupVersion())}); err != nil {
-		return answerError(r, err)
-	}
-	return nil
+	return answerError(r, decodeList(body, list, gvk.GroupVersion().WithKind(gvk.Kind+listSuffix),
+		wire.Asked{GVK: gvk, Serves: c.serves(gvk.GroupVersion())}))
 }
 
 // checkCollection returns an error if a request for several objects cannot express o.
 func (r *request) checkCollection(o ListOptions) error {
-	if err := o.checkSelectors(); err != nil {
-		return fmt.Errorf("%s: %w", r, err)
-	}
-	if err := r.resource.checkSurplus(o.Namespace); err != nil {
-		return fmt.Errorf("%s: %w", r, err)
-	}
-	if err := checkSegments(o.Namespace); err != nil {
+	if err := cmp.Or(o.checkSelectors(), checkSegments(r.namespace())); err != nil {
 		return fmt.Errorf("%s: %w", r, err)
 	}
 	return nil
@@ -189,10 +178,10 @@ func (c *REST) exchange(ctx context.Context, r *request, obj object.Object, gvk 
 	return nil
 }
 
-// answerError returns the error for an unexpected answer to r: err if it is a failure that the server reported, or a
-// [*DecodeError].
+// answerError returns the error for an unexpected answer to r: err if it is nil or a failure that the server reported,
+// and otherwise a [*DecodeError].
 func answerError(r *request, err error) error {
-	if status := apierrors.APIStatus(nil); errors.As(err, &status) {
+	if status := apierrors.APIStatus(nil); err == nil || errors.As(err, &status) {
 		return err
 	}
 	return &DecodeError{What: r.String(), Err: err}

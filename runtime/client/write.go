@@ -12,7 +12,6 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kctrl-dev/kctrl/runtime/internal/configuration"
 	"github.com/kctrl-dev/kctrl/runtime/internal/partial"
@@ -23,11 +22,8 @@ const contentJSON = "application/json"
 
 // Create creates obj on the API server, see [Writer].
 func (c *REST) Create(ctx context.Context, obj object.Object, opts ...CreateOption) error {
-	var o WriteOptions
-	for _, opt := range opts {
-		opt.ApplyToCreate(&o)
-	}
-	if err := o.err(); err != nil {
+	o, err := CreateOptionsOf(opts...)
+	if err != nil {
 		return err
 	}
 	gvk, err := object.GVK(obj, c.scheme)
@@ -41,31 +37,13 @@ func (c *REST) Create(ctx context.Context, obj object.Object, opts ...CreateOpti
 	if err != nil {
 		return fmt.Errorf("create %s %s: %w", gvk.Kind, keyText(object.KeyOf(obj)), err)
 	}
-	r := &request{
-		verb: "create", method: http.MethodPost, resource: res, wanted: wanted, namespace: res.within(wanted),
-		posted: obj.GetName(),
-	}
+	r := &request{verb: "create", method: http.MethodPost, resource: res, wanted: wanted, posted: obj.GetName()}
 	return c.write(ctx, r, o, obj)
 }
 
 // Update replaces obj on the API server, see [Writer].
 func (c *REST) Update(ctx context.Context, obj object.Object, opts ...UpdateOption) error {
-	return c.update(ctx, obj, "", opts)
-}
-
-func (c *REST) update(ctx context.Context, obj object.Object, subresource string, opts []UpdateOption) error {
-	var o WriteOptions
-	for _, opt := range opts {
-		opt.ApplyToUpdate(&o)
-	}
-	r, err := c.requestFor(ctx, "update", http.MethodPut, obj, subresource, o)
-	if err != nil {
-		return err
-	}
-	if o.SubResourceBody == nil {
-		return c.write(ctx, r, o, obj)
-	}
-	return r.named(o.SubResourceBody, func() error { return c.write(ctx, r, o, o.SubResourceBody) })
+	return c.objects().Update(ctx, obj, opts...)
 }
 
 // named sets the name and namespace of r's object in body, unless body has its own, and then calls call. If call fails,
@@ -73,7 +51,7 @@ func (c *REST) update(ctx context.Context, obj object.Object, subresource string
 func (r *request) named(body object.Object, call func() error) error {
 	name, namespace := body.GetName(), body.GetNamespace()
 	body.SetName(cmp.Or(name, r.name))
-	body.SetNamespace(cmp.Or(namespace, r.namespace))
+	body.SetNamespace(cmp.Or(namespace, r.namespace()))
 	err := call()
 	if err != nil {
 		body.SetName(name)
@@ -126,56 +104,12 @@ func (r *request) whole(obj object.Object) (object.Object, error) {
 
 // Patch applies patch to the object with the name and namespace of obj on the API server, see [Writer].
 func (c *REST) Patch(ctx context.Context, obj object.Object, patch Patch, opts ...PatchOption) error {
-	return c.patch(ctx, obj, patch, "", opts)
-}
-
-func (c *REST) patch(ctx context.Context, obj object.Object, patch Patch, subresource string,
-	opts []PatchOption) error {
-	var o WriteOptions
-	for _, opt := range opts {
-		opt.ApplyToPatch(&o)
-	}
-	r, err := c.requestFor(ctx, "patch", http.MethodPatch, obj, subresource, o)
-	if err != nil {
-		return err
-	}
-	body := obj
-	if o.SubResourceBody != nil {
-		body = o.SubResourceBody
-	}
-	gvk, err := object.GVK(body, c.scheme)
-	if err != nil {
-		return fmt.Errorf("%s: %w", r, err)
-	}
-	if r.body, err = patch.Data(body); err != nil {
-		return fmt.Errorf("%s: %w", r, err)
-	}
-	r.contentType, r.query = string(patch.Type()), c.writeQuery(o)
-	return r.ofAnother(c.exchange(ctx, r, body, gvk))
+	return c.objects().Patch(ctx, obj, patch, opts...)
 }
 
 // Apply sends obj as a server-side apply, see [Writer].
 func (c *REST) Apply(ctx context.Context, obj object.Object, opts ...ApplyOption) error {
-	return c.apply(ctx, obj, "", opts)
-}
-
-func (c *REST) apply(ctx context.Context, obj object.Object, subresource string, opts []ApplyOption) error {
-	var o WriteOptions
-	for _, opt := range opts {
-		opt.ApplyToApply(&o)
-	}
-	r, err := c.requestFor(ctx, "apply", http.MethodPatch, obj, subresource, o)
-	if err != nil {
-		return err
-	}
-	r.contentType, r.query = string(types.ApplyYAMLPatchType), c.writeQuery(o)
-	if r.query.Get("fieldManager") == "" {
-		return fmt.Errorf("%s: a field owner is required", r)
-	}
-	if o.SubResourceBody == nil {
-		return c.sendApply(ctx, r, obj)
-	}
-	return r.named(o.SubResourceBody, func() error { return c.sendApply(ctx, r, o.SubResourceBody) })
+	return c.objects().Apply(ctx, obj, opts...)
 }
 
 // sendApply completes and sends an apply of body.
@@ -200,21 +134,13 @@ func (c *REST) sendApply(ctx context.Context, r *request, body object.Object) er
 
 // Delete deletes the object with the name and namespace of obj on the API server, see [Writer].
 func (c *REST) Delete(ctx context.Context, obj object.Object, opts ...DeleteOption) error {
-	var o DeleteOptions
-	for _, opt := range opts {
-		opt.ApplyToDelete(&o)
-	}
-	if err := o.err(); err != nil {
-		return err
-	}
-	key := object.KeyOf(obj)
-	res, err := c.resourceOf(ctx, "delete", key, obj)
+	o, err := DeleteOptionsOf(opts...)
 	if err != nil {
 		return err
 	}
-	r := &request{
-		verb: "delete", method: http.MethodDelete, resource: res,
-		wanted: key.Namespace, namespace: res.within(key.Namespace), name: key.Name,
+	r, err := c.requestFor(ctx, "delete", http.MethodDelete, object.KeyOf(obj), obj)
+	if err != nil {
+		return err
 	}
 	return c.sendDelete(ctx, r, obj, o)
 }
@@ -239,15 +165,12 @@ func (c *REST) DeleteAllOf(ctx context.Context, obj object.Object, opts ...Delet
 	if err := ignoreSurplus(err); err != nil {
 		return fmt.Errorf("delete all %s: %w", gvk.Kind, err)
 	}
-	if within := res.within(o.ListOptions.Namespace); within != o.ListOptions.Namespace {
-		c.conn.warnings.logOnce(ctx,
-			fmt.Sprintf("delete all %s of the cluster: the kind is in no namespace, and so not in %s", res.gvr.Resource,
-				o.ListOptions.Namespace))
-		o.ListOptions.Namespace = within
-	}
 	r := &request{
-		verb: "delete all", method: http.MethodDelete, resource: res,
-		wanted: wanted, namespace: o.ListOptions.Namespace, query: o.ListOptions.query(),
+		verb: "delete all", method: http.MethodDelete, resource: res, wanted: wanted, query: o.ListOptions.query(),
+	}
+	if r.namespace() != wanted {
+		c.conn.warnings.logOnce(ctx, fmt.Sprintf("delete all %s of the cluster: the kind is in no namespace, "+
+			"and so not in %s", res.gvr.Resource, wanted))
 	}
 	if err := r.checkCollection(o.ListOptions); err != nil {
 		return err
@@ -277,27 +200,6 @@ func (c *REST) sendDelete(ctx context.Context, r *request, obj object.Object, o 
 		c.recordDeleted(ctx, r, obj, body)
 	}
 	return err
-}
-
-// requestFor returns a request for the object that obj names.
-func (c *REST) requestFor(ctx context.Context, verb, method string, obj object.Object, subresource string,
-	o WriteOptions) (*request, error) {
-	if err := o.err(); err != nil {
-		return nil, err
-	}
-	key := object.KeyOf(obj)
-	res, err := c.resourceOf(ctx, verb, key, obj)
-	if err != nil {
-		return nil, err
-	}
-	r := &request{
-		verb: verb, method: method, resource: res,
-		wanted: key.Namespace, namespace: res.within(key.Namespace), name: key.Name, subresource: subresource,
-	}
-	if o.SubResourceBody != nil && subresource == "" {
-		return nil, fmt.Errorf("%s: option WithSubResourceBody is for subresources only", r)
-	}
-	return r, nil
 }
 
 // writeQuery returns the query parameters of a write.
