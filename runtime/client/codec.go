@@ -7,7 +7,6 @@ import (
 	"reflect"
 	"sync"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -20,10 +19,7 @@ import (
 // encode returns the JSON of obj with gvk as its apiVersion and kind, which typed objects often lack. It does not
 // modify obj.
 func encode(obj runtime.Object, gvk schema.GroupVersionKind) ([]byte, error) {
-	if obj.GetObjectKind().GroupVersionKind() == gvk {
-		return json.Marshal(obj)
-	}
-	if _, ok := obj.(runtime.Unstructured); ok {
+	if _, ok := obj.(runtime.Unstructured); ok || obj.GetObjectKind().GroupVersionKind() == gvk {
 		return json.Marshal(obj)
 	}
 	shallow := reflect.New(reflect.TypeOf(obj).Elem())
@@ -33,15 +29,8 @@ func encode(obj runtime.Object, gvk schema.GroupVersionKind) ([]byte, error) {
 	return json.Marshal(named)
 }
 
-// bareStatusError is the error of an answer that is a Status of a success instead of an object.
-type bareStatusError struct{ message string }
-
-func (e *bareStatusError) Error() string {
-	return fmt.Sprintf("the server sent a bare Status: %q", e.message)
-}
-
 // decode sets obj to the object in data, which must be of kind gvk, and replaces its whole content. On error obj is
-// unchanged. If data is a Status, decode returns the failure in it, or a [*bareStatusError].
+// unchanged. If data is a Status, decode returns the error of [wire.StatusError].
 func decode(data []byte, obj runtime.Object, gvk schema.GroupVersionKind) error {
 	asked := wire.Asked{GVK: gvk, Metadata: isMetadata(obj)}
 	return decodeAs(data, obj, func(decoded runtime.Object) error {
@@ -66,26 +55,18 @@ func decodeList(data []byte, list runtime.Object, gvk schema.GroupVersionKind, a
 		kind.SetGroupVersionKind(gvk)
 		n := 0
 		return meta.EachListItem(decoded, func(item runtime.Object) error {
-			n++
-			if err := acceptItem(item, asked); err != nil {
-				return fmt.Errorf("item %d: %w", n-1, err)
+			kind, name := item.GetObjectKind(), "none"
+			if o, ok := item.(metav1.Object); ok {
+				name = o.GetName()
 			}
+			if err := asked.Item(kind.GroupVersionKind(), name); err != nil {
+				return fmt.Errorf("item %d: %w", n, err)
+			}
+			kind.SetGroupVersionKind(asked.GVK)
+			n++
 			return nil
 		})
 	})
-}
-
-// acceptItem checks an item of a list, and sets its kind.
-func acceptItem(item runtime.Object, asked wire.Asked) error {
-	kind, name := item.GetObjectKind(), "none"
-	if o, ok := item.(metav1.Object); ok {
-		name = o.GetName()
-	}
-	if err := asked.Item(kind.GroupVersionKind(), name); err != nil {
-		return err
-	}
-	kind.SetGroupVersionKind(asked.GVK)
-	return nil
 }
 
 // decodeAs sets obj to the content of data if accept returns no error for it.
@@ -98,9 +79,7 @@ func decodeAs(data []byte, obj runtime.Object, accept func(decoded runtime.Objec
 	}
 	err = decoder.Decode(data, fresh.Elem())
 	if err != nil || decoded.GetObjectKind().GroupVersionKind() == statusKind {
-		if err := statusError(data); err != nil {
-			return err
-		}
+		err = cmp.Or(statusError(data), err)
 	}
 	if err != nil {
 		return err
@@ -131,16 +110,11 @@ func decoderOf(form reflect.Type) (*wire.DocumentDecoder, error) {
 
 var statusKind = schema.GroupVersionKind{Version: "v1", Kind: "Status"}
 
-// statusError returns the error of a Status in an answer with a success code, or nil if data is not a Status: the
-// failure as an apierrors.APIStatus, or a [*bareStatusError].
+// statusError returns the error of a Status in an answer with a success code, or nil if data is not a Status.
 func statusError(data []byte) error {
 	status := &metav1.Status{}
 	if err := utiljson.Unmarshal(data, status); err != nil || status.GroupVersionKind() != statusKind {
 		return nil
 	}
-	if status.Status == metav1.StatusFailure {
-		status.Message = cmp.Or(status.Message, "the server failed without a reason")
-		return apierrors.FromObject(status)
-	}
-	return &bareStatusError{status.Message}
+	return wire.StatusError(status)
 }

@@ -1,11 +1,14 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -29,11 +32,9 @@ type served struct {
 	singular string
 }
 
-// apiGroup holds the versions of one group, the preferred version first. It is empty for a group that does not exist.
-type apiGroup struct{ versions []string }
-
-// apiGroups holds the names of the server's groups except the core group, in the server's order.
-type apiGroups struct{ names []string }
+// names holds the versions of one group, the preferred version first, or the server's groups except the core group, in
+// the server's order. It is empty for a group that does not exist.
+type names []string
 
 // loadVersion requests the resources of gv. The result is empty for a version that does not exist.
 func (c *conn) loadVersion(ctx context.Context, gv schema.GroupVersion) (*apiVersion, error) {
@@ -59,13 +60,10 @@ func (v *apiVersion) add(gv schema.GroupVersion, r metav1.APIResource) {
 			GroupVersionKind: gv.WithKind(r.Kind),
 			Scope:            meta.RESTScopeRoot,
 		},
-		singular: r.SingularName,
+		singular: cmp.Or(r.SingularName, strings.ToLower(r.Kind)),
 	}
 	if r.Namespaced {
 		s.mapping.Scope = meta.RESTScopeNamespace
-	}
-	if s.singular == "" {
-		s.singular = strings.ToLower(r.Kind)
 	}
 	if v.kinds[r.Kind] == nil {
 		v.kinds[r.Kind] = s
@@ -77,46 +75,42 @@ func (v *apiVersion) add(gv schema.GroupVersion, r metav1.APIResource) {
 }
 
 // loadGroup requests the versions of group.
-func (c *conn) loadGroup(ctx context.Context, group string) (*apiGroup, error) {
+func (c *conn) loadGroup(ctx context.Context, group string) (*names, error) {
 	if group == "" {
 		var core metav1.APIVersions
-		if err := c.discover(ctx, "/api", "APIVersions", &core, func() bool { return core.Versions != nil }); err != nil {
-			return nil, err
-		}
-		return &apiGroup{versions: core.Versions}, nil
+		err := c.discover(ctx, "/api", "APIVersions", &core, func() bool { return core.Versions != nil })
+		return (*names)(&core.Versions), err
 	}
 	var g metav1.APIGroup
 	if err := c.discover(ctx, "/apis/"+group, "APIGroup", &g, func() bool { return g.Versions != nil }); err != nil {
 		return nil, err
 	}
-	result := &apiGroup{}
+	var versions names
 	for _, v := range g.Versions {
-		result.versions = append(result.versions, v.Version)
+		versions = append(versions, v.Version)
 	}
 	preferred := g.PreferredVersion.Version
-	if i := slices.Index(result.versions, preferred); i > 0 {
-		result.versions = slices.Insert(slices.Delete(result.versions, i, i+1), 0, preferred)
+	if i := slices.Index(versions, preferred); i > 0 {
+		versions = slices.Insert(slices.Delete(versions, i, i+1), 0, preferred)
 	}
-	return result, nil
+	return &versions, nil
 }
 
 // loadGroups requests the names of all groups.
-func (c *conn) loadGroups(ctx context.Context) (*apiGroups, error) {
+func (c *conn) loadGroups(ctx context.Context) (*names, error) {
 	var list metav1.APIGroupList
-	if err := c.discover(ctx, "/apis", "APIGroupList", &list, func() bool { return list.Groups != nil }); err != nil {
-		return nil, err
-	}
-	groups := &apiGroups{}
+	err := c.discover(ctx, "/apis", "APIGroupList", &list, func() bool { return list.Groups != nil })
+	var groups names
 	for _, g := range list.Groups {
-		groups.names = append(groups.names, g.Name)
+		groups = append(groups, g.Name)
 	}
-	return groups, nil
+	return &groups, err
 }
 
 // discover reads the discovery document at path, which is of the given kind, into doc. It leaves doc empty if the
 // server does not have the document. Any other answer is an error, because an empty document would mean that kinds do
-// not exist. A document without a kind is accepted if names reports that doc has content.
-func (c *conn) discover(ctx context.Context, path, kind string, doc runtime.Object, names func() bool) error {
+// not exist. A document without a kind is accepted if hasContent returns true.
+func (c *conn) discover(ctx context.Context, path, kind string, doc runtime.Object, hasContent func() bool) error {
 	r := &request{verb: "discover", method: http.MethodGet, raw: path, accept: acceptJSON, idleTimeout: maxIdle}
 	body, err := c.do(ctx, r)
 	switch {
@@ -131,7 +125,7 @@ func (c *conn) discover(ctx context.Context, path, kind string, doc runtime.Obje
 	if err := utiljson.Unmarshal(body, doc); err != nil {
 		return &DecodeError{What: r.String(), Err: err}
 	}
-	if got := doc.GetObjectKind().GroupVersionKind(); got.Kind != kind && (got.Kind != "" || !names()) {
+	if got := doc.GetObjectKind().GroupVersionKind(); got.Kind != kind && (got.Kind != "" || !hasContent()) {
 		return &DecodeError{What: r.String(), Err: fmt.Errorf("the server sent something with apiVersion %q and kind %q, "+
 			"not %s", got.GroupVersion(), got.Kind, kind)}
 	}
@@ -213,6 +207,43 @@ func lookup[T, R any](ctx context.Context, l *lazy[T], find func(*T) (R, bool)) 
 	l.next = time.Now().Add(min(minReload<<min(l.misses, 10), maxReload))
 	l.misses++
 	return result, false, nil
+}
+
+// documents holds a document for each key with which it was requested. It is safe for concurrent use.
+type documents[K comparable, T any] struct {
+	load    func(ctx context.Context, key K) (*T, error)
+	isEmpty func(*T) bool
+
+	mu  sync.Mutex
+	all map[K]*lazy[T]
+}
+
+// maxDocuments is the number of documents of one type at which a mapper begins to drop empty documents. This limits its
+// memory, because callers can look up any number of names that no server has.
+const maxDocuments = 1000
+
+// of returns the document for key, which may not be loaded.
+func (d *documents[K, T]) of(key K) *lazy[T] {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if l := d.all[key]; l != nil {
+		return l
+	}
+	if len(d.all) >= maxDocuments {
+		maps.DeleteFunc(d.all, func(_ K, l *lazy[T]) bool {
+			doc := l.current.Load()
+			return doc == nil || d.isEmpty(doc)
+		})
+	}
+	l := newLazy(func(ctx context.Context) (*T, error) { return d.load(ctx, key) })
+	d.all[key] = l
+	return l
+}
+
+func (d *documents[K, T]) clear() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	clear(d.all)
 }
 
 // forget makes the next lookup load the document again.

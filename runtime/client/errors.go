@@ -1,6 +1,7 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -33,8 +34,7 @@ type MaskedError struct {
 // Error returns the write, the fields, and the alternatives.
 func (e *MaskedError) Error() string {
 	return fmt.Sprintf("%s: the object was read with only %s of it, and would lose all else: use Patch, apply an object "+
-		"of your own, or read it with client.Live",
-		e.What, strings.Join(e.Mask, ", "))
+		"of your own, or read it with client.Live", e.What, strings.Join(e.Mask, ", "))
 }
 
 // networkError wraps an error of the connection. If ctx has ended, it is the error of ctx with its cause.
@@ -42,15 +42,13 @@ func networkError(ctx context.Context, what string, err error) error {
 	if wrapped, ok := errors.AsType[*url.Error](err); ok {
 		err = wrapped.Err
 	}
-	ended := ctx.Err()
-	switch {
-	case ended == nil || errors.Is(err, ended):
-		return fmt.Errorf("%s: %w", what, err)
-	case context.Cause(ctx) != ended:
-		return fmt.Errorf("%s: %w: %w", what, ended, context.Cause(ctx))
-	default:
-		return fmt.Errorf("%s: %w", what, ended)
+	if ended := ctx.Err(); ended != nil && !errors.Is(err, ended) {
+		err = ended
+		if cause := context.Cause(ctx); cause != ended {
+			err = fmt.Errorf("%w: %w", ended, cause)
+		}
 	}
+	return fmt.Errorf("%s: %w", what, err)
 }
 
 // responseError converts an unsuccessful answer to an error and closes its body. The error is the Status in the body,
@@ -59,9 +57,7 @@ func responseError(r *request, resp *http.Response) error {
 	defer resp.Body.Close()
 	body, _ := io.ReadAll(io.LimitReader(resp.Body, maxErrorBody))
 	if status, ok := wire.Status(body, resp.Header.Get("Content-Type")); ok {
-		if status.Code == 0 {
-			status.Code = int32(resp.StatusCode)
-		}
+		status.Code = cmp.Or(status.Code, int32(resp.StatusCode))
 		status.TypeMeta = metav1.TypeMeta{} // without a kind, the error equals one that apierrors creates
 		return apierrors.FromObject(status)
 	}
@@ -77,9 +73,7 @@ func errorText(resp *http.Response, body []byte) string {
 	if !isText || len(body) == 0 {
 		return "unknown"
 	}
-	if len(body) > maxErrorText {
-		body = body[:maxErrorText]
-	}
+	body = body[:min(len(body), maxErrorText)]
 	return strings.TrimSpace(strings.ToValidUTF8(string(body), "?"))
 }
 

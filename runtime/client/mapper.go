@@ -4,10 +4,8 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"maps"
 	"net/http"
 	"slices"
-	"sync"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -37,12 +35,9 @@ const discoveryTimeout = 30 * time.Second
 //
 // A Mapper is safe for concurrent use. The caller owns the results.
 type Mapper struct {
-	conn   *conn
-	groups *lazy[apiGroups]
-
-	mu       sync.Mutex // guards the maps, but not the documents in them
-	group    map[string]*lazy[apiGroup]
-	versions map[schema.GroupVersion]*lazy[apiVersion]
+	groups   *lazy[names]
+	group    documents[string, names] // the versions of each group
+	versions documents[schema.GroupVersion, apiVersion]
 }
 
 var _ meta.ResettableRESTMapper = (*Mapper)(nil)
@@ -59,29 +54,23 @@ func NewMapper(config *rest.Config, httpClient *http.Client) (*Mapper, error) {
 
 func newMapper(c *conn) *Mapper {
 	return &Mapper{
-		conn:     c,
-		groups:   newLazy(c.loadGroups),
-		group:    map[string]*lazy[apiGroup]{},
-		versions: map[schema.GroupVersion]*lazy[apiVersion]{},
+		groups: newLazy(c.loadGroups),
+		group: documents[string, names]{
+			load: c.loadGroup, isEmpty: func(versions *names) bool { return len(*versions) == 0 },
+			all: map[string]*lazy[names]{},
+		},
+		versions: documents[schema.GroupVersion, apiVersion]{
+			load: c.loadVersion, isEmpty: func(v *apiVersion) bool { return len(v.resources) == 0 },
+			all: map[schema.GroupVersion]*lazy[apiVersion]{},
+		},
 	}
 }
 
 // Reset drops all documents. The next lookups load them again.
 func (m *Mapper) Reset() {
-	m.mu.Lock()
-	defer m.mu.Unlock()
 	m.groups.forget()
-	clear(m.group)
-	clear(m.versions)
-}
-
-// forget makes the next lookup in gv load its document again.
-func (m *Mapper) forget(gv schema.GroupVersion) { m.version(gv).forget() }
-
-// expire calls forget, unless the document was loaded in the last seconds. It reports whether the next lookup loads the
-// document again.
-func (m *Mapper) expire(ctx context.Context, gv schema.GroupVersion) bool {
-	return m.version(gv).expire(ctx)
+	m.group.clear()
+	m.versions.clear()
 }
 
 // RESTMappingWithContext returns the mapping of gk in the first of versions that has it. Without versions, it searches
@@ -203,8 +192,13 @@ func (m *Mapper) matches(ctx context.Context, partial schema.GroupVersionResourc
 	}
 	found, err := in(partial.Group)
 	if partial.Group == "" && (all || len(found) == 0) {
-		var more []*served
-		more, errGroups := m.matchesInGroups(ctx, in)
+		more, errGroups := searchIn(ctx, m.groups, func(groups names) (found []*served, err error) {
+			for _, group := range groups {
+				more, failure := in(group)
+				found, err = append(found, more...), errors.Join(err, failure)
+			}
+			return found, err
+		})
 		found, err = append(found, more...), errors.Join(err, errGroups)
 	}
 	switch {
@@ -216,26 +210,23 @@ func (m *Mapper) matches(ctx context.Context, partial schema.GroupVersionResourc
 	return nil, &meta.NoResourceMatchError{PartialResource: partial}
 }
 
-// matchesInGroups returns the results of in for all groups except the core group, and the errors of groups that failed.
-func (m *Mapper) matchesInGroups(ctx context.Context, in func(group string) ([]*served, error)) ([]*served, error) {
-	var searched []string
+// searchIn returns the results of search for the names in a document. If there are none, it loads the document again,
+// and repeats the search if the names have changed.
+func searchIn(ctx context.Context, document *lazy[names],
+	search func(names) ([]*served, error)) ([]*served, error) {
+	var searched names
 	for {
-		groups, changed, err := lookup(ctx, m.groups, func(g *apiGroups) ([]string, bool) {
-			return g.names, !slices.Equal(g.names, searched)
+		current, changed, err := lookup(ctx, document, func(n *names) (names, bool) {
+			return *n, !slices.Equal(*n, searched)
 		})
 		if err != nil || !changed {
 			return nil, err
 		}
-		var found []*served
-		var failures []error
-		for _, group := range groups {
-			more, err := in(group)
-			found, failures = append(found, more...), append(failures, err)
-		}
-		if err := errors.Join(failures...); err != nil || len(found) > 0 {
+		found, err := search(current)
+		if err != nil || len(found) > 0 {
 			return found, err
 		}
-		searched = groups
+		searched = current
 	}
 }
 
@@ -246,39 +237,27 @@ func (m *Mapper) search(ctx context.Context, group string, versions []string, fi
 	if versions = withoutInternal(versions); len(versions) > 0 {
 		return m.searchVersions(ctx, group, versions, first, find)
 	}
-	var searched []string
-	for {
-		current, changed, err := lookup(ctx, m.groupVersions(group), func(g *apiGroup) ([]string, bool) {
-			return g.versions, !slices.Equal(g.versions, searched)
-		})
-		if err != nil || !changed {
-			return nil, err
-		}
-		found, err := m.searchVersions(ctx, group, current, first, find)
-		if err != nil || len(found) > 0 {
-			return found, err
-		}
-		searched = current
-	}
+	return searchIn(ctx, m.group.of(group), func(current names) ([]*served, error) {
+		return m.searchVersions(ctx, group, current, first, find)
+	})
 }
 
 func (m *Mapper) searchVersions(ctx context.Context, group string, versions []string, first bool,
 	find func(*apiVersion) *served) ([]*served, error) {
 	var found []*served
 	for _, version := range versions {
-		l := m.version(schema.GroupVersion{Group: group, Version: version})
+		l := m.versions.of(schema.GroupVersion{Group: group, Version: version})
 		s, ok, err := lookup(ctx, l, func(v *apiVersion) (*served, bool) {
 			s := find(v)
 			return s, s != nil
 		})
-		if err != nil {
+		switch {
+		case err != nil:
 			return nil, err
-		}
-		if ok {
+		case ok && first:
+			return []*served{s}, nil
+		case ok:
 			found = append(found, s)
-			if first {
-				break
-			}
 		}
 	}
 	return found, nil
@@ -307,76 +286,31 @@ func (m *Mapper) RESTMappings(gk schema.GroupKind, versions ...string) ([]*meta.
 
 // KindFor is [Mapper.KindForWithContext] with a timeout in place of a context.
 func (m *Mapper) KindFor(resource schema.GroupVersionResource) (schema.GroupVersionKind, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), discoveryTimeout)
-	defer cancel()
-	return m.KindForWithContext(ctx, resource)
+	return withTimeout(m.KindForWithContext, resource)
 }
 
 // KindsFor is [Mapper.KindsForWithContext] with a timeout in place of a context.
 func (m *Mapper) KindsFor(resource schema.GroupVersionResource) ([]schema.GroupVersionKind, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), discoveryTimeout)
-	defer cancel()
-	return m.KindsForWithContext(ctx, resource)
+	return withTimeout(m.KindsForWithContext, resource)
 }
 
 // ResourceFor is [Mapper.ResourceForWithContext] with a timeout in place of a context.
 func (m *Mapper) ResourceFor(input schema.GroupVersionResource) (schema.GroupVersionResource, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), discoveryTimeout)
-	defer cancel()
-	return m.ResourceForWithContext(ctx, input)
+	return withTimeout(m.ResourceForWithContext, input)
 }
 
 // ResourcesFor is [Mapper.ResourcesForWithContext] with a timeout in place of a context.
 func (m *Mapper) ResourcesFor(input schema.GroupVersionResource) ([]schema.GroupVersionResource, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), discoveryTimeout)
-	defer cancel()
-	return m.ResourcesForWithContext(ctx, input)
+	return withTimeout(m.ResourcesForWithContext, input)
 }
 
 // ResourceSingularizer is [Mapper.ResourceSingularizerWithContext] with a timeout in place of a context.
 func (m *Mapper) ResourceSingularizer(resource string) (string, error) {
+	return withTimeout(m.ResourceSingularizerWithContext, resource)
+}
+
+func withTimeout[In, Out any](call func(context.Context, In) (Out, error), input In) (Out, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), discoveryTimeout)
 	defer cancel()
-	return m.ResourceSingularizerWithContext(ctx, resource)
-}
-
-// groupVersions returns the document with the versions of group, which may not be loaded.
-func (m *Mapper) groupVersions(group string) *lazy[apiGroup] {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return remembered(m.group, group, func(ctx context.Context) (*apiGroup, error) { return m.conn.loadGroup(ctx, group) },
-		func(g *apiGroup) bool { return len(g.versions) == 0 })
-}
-
-// version returns the document of gv, which may not be loaded.
-func (m *Mapper) version(gv schema.GroupVersion) *lazy[apiVersion] {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return remembered(m.versions, gv, func(ctx context.Context) (*apiVersion, error) {
-		return m.conn.loadVersion(ctx,
-			gv)
-	},
-		func(v *apiVersion) bool { return len(v.resources) == 0 })
-}
-
-// maxDocuments is the number of documents of one type at which a mapper begins to drop empty documents. This limits its
-// memory, because callers can look up any number of names that no server has.
-const maxDocuments = 1000
-
-// remembered returns the document for key in all, and adds it if needed.
-func remembered[K comparable, T any](all map[K]*lazy[T], key K, load func(context.Context) (*T, error),
-	isEmpty func(*T) bool) *lazy[T] {
-	l := all[key]
-	if l != nil {
-		return l
-	}
-	if len(all) >= maxDocuments {
-		maps.DeleteFunc(all, func(_ K, l *lazy[T]) bool {
-			doc := l.current.Load()
-			return doc == nil || isEmpty(doc)
-		})
-	}
-	l = newLazy(load)
-	all[key] = l
-	return l
+	return call(ctx, input)
 }

@@ -98,7 +98,7 @@ func (p *mergeFromPatch) Data(obj object.Object) ([]byte, error) {
 		return nil, err
 	}
 	if strategic {
-		return finishPatch(strategicMaps(reflect.TypeOf(obj), base, modified), p.base, p.lock)
+		return finishPatch(strategicDiff(reflect.TypeOf(obj), base, modified), p.base, p.lock)
 	}
 	return finishPatch(mergeDiff(base, modified), p.base, p.lock)
 }
@@ -186,6 +186,20 @@ func (r *request) ofAnother(err error) error {
 
 // mergeDiff returns the JSON merge patch (RFC 7386) from base to modified.
 func mergeDiff(base, modified map[string]any) map[string]any {
+	return diffFields(base, modified, func(patch map[string]any, name string, old, value any) {
+		oldMap, wasMap := old.(map[string]any)
+		newMap, isMap := value.(map[string]any)
+		if !wasMap || !isMap {
+			patch[name] = value
+		} else if diff := mergeDiff(oldMap, newMap); len(diff) > 0 {
+			patch[name] = diff
+		}
+	})
+}
+
+// diffFields returns the patch from base to modified. It calls change for each field that is set in both and differs.
+func diffFields(base, modified map[string]any,
+	change func(patch map[string]any, name string, old, value any)) map[string]any {
 	patch := map[string]any{}
 	for name, old := range base {
 		if old != nil && modified[name] == nil {
@@ -193,19 +207,13 @@ func mergeDiff(base, modified map[string]any) map[string]any {
 		}
 	}
 	for name, value := range modified {
-		if value == nil {
-			continue
-		}
-		old, ok := base[name]
-		oldMap, oldIsMap := old.(map[string]any)
-		newMap, newIsMap := value.(map[string]any)
+		old := base[name]
 		switch {
-		case ok && oldIsMap && newIsMap:
-			if diff := mergeDiff(oldMap, newMap); len(diff) > 0 {
-				patch[name] = diff
-			}
-		case !ok || !reflect.DeepEqual(old, value):
+		case value == nil || reflect.DeepEqual(old, value):
+		case old == nil:
 			patch[name] = value
+		default:
+			change(patch, name, old, value)
 		}
 	}
 	return patch

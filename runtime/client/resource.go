@@ -205,7 +205,7 @@ func (c *REST) locate(ctx context.Context, gvk schema.GroupVersionKind, check fu
 	if _, ok := errors.AsType[*scopeError](err); !ok {
 		return res, err
 	}
-	if m, ok := c.mapper.(*Mapper); !ok || !m.expire(ctx, gvk.GroupVersion()) {
+	if m, ok := c.mapper.(*Mapper); !ok || !m.versions.of(gvk.GroupVersion()).expire(ctx) {
 		return res, err
 	}
 	if res, err = c.resourceOfKind(ctx, gvk); err != nil {
@@ -233,7 +233,7 @@ func (c *REST) learn(r *request, err error) bool {
 	if !ok || !isMissingPath(err) {
 		return false
 	}
-	m.forget(r.resource.gvr.GroupVersion())
+	m.versions.of(r.resource.gvr.GroupVersion()).forget()
 	return true
 }
 

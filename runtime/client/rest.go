@@ -164,7 +164,7 @@ func (c *REST) exchange(ctx context.Context, r *request, obj object.Object, gvk 
 		return err
 	}
 	err = decode(body, obj, gvk)
-	switch _, bare := errors.AsType[*bareStatusError](err); {
+	switch _, bare := errors.AsType[*wire.BareStatusError](err); {
 	case bare && r.method == http.MethodPost:
 		c.recordUnknown(ctx, r)
 		return nil

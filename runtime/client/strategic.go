@@ -36,26 +36,12 @@ const (
 	setElementOrder = "$setElementOrder/"
 )
 
-// strategicMaps returns the strategic merge patch from base to modified, which are values of type t as decoded JSON.
+// strategicDiff returns the strategic merge patch from base to modified, which are values of type t as decoded JSON.
 // The patch is empty if they are equal.
-func strategicMaps(t reflect.Type, base, modified map[string]any) map[string]any {
-	patch := map[string]any{}
-	for name, old := range base {
-		if old != nil && modified[name] == nil {
-			patch[name] = nil
-		}
-	}
-	for name, value := range modified {
-		old := base[name]
-		switch {
-		case value == nil || reflect.DeepEqual(old, value):
-		case old == nil:
-			patch[name] = value
-		default:
-			strategicField(patch, name, fieldOf(t, name), old, value)
-		}
-	}
-	return patch
+func strategicDiff(t reflect.Type, base, modified map[string]any) map[string]any {
+	return diffFields(base, modified, func(patch map[string]any, name string, old, value any) {
+		strategicField(patch, name, fieldOf(t, name), old, value)
+	})
 }
 
 // strategicField adds the change of a field from old to value, which differ, to patch.
@@ -68,7 +54,7 @@ func strategicField(patch map[string]any, name string, f patchField, old, value 
 	case wasMap && isMap && (f.opaque || f.has("replace")):
 		patch[name] = replacement(newMap)
 	case wasMap && isMap:
-		diff := strategicMaps(f.of, oldMap, newMap)
+		diff := strategicDiff(f.of, oldMap, newMap)
 		f.retain(diff, newMap)
 		patch[name] = diff
 	case wasList && isList && f.has("merge") && f.key == "" && areScalars(oldList) && areScalars(newList):
@@ -124,7 +110,7 @@ func strategicItems(patch map[string]any, name string, f patchField, old, items 
 			changes = append(changes, item)
 			continue
 		}
-		if diff := strategicMaps(f.of, oldItem, item); len(diff) > 0 {
+		if diff := strategicDiff(f.of, oldItem, item); len(diff) > 0 {
 			f.retain(diff, item)
 			diff[f.key] = key
 			changes = append(changes, diff)

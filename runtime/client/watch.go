@@ -1,6 +1,7 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -122,12 +123,8 @@ func (c *REST) Watch(ctx context.Context, list object.List, opts ...ListOption) 
 	if err != nil {
 		return nil, fmt.Errorf("watch: %w", err)
 	}
-	version := list.GetResourceVersion()
-	if version == "" {
-		version = o.NotOlderThan
-	}
-	var last resource
-	for {
+	version := cmp.Or(list.GetResourceVersion(), o.NotOlderThan)
+	for repeated := false; ; repeated = true {
 		res, err := c.locate(ctx, gvk, func(res resource) error { return res.checkSurplus(o.Namespace) })
 		if err := ignoreSurplus(err); err != nil {
 			return nil, fmt.Errorf("watch %s: %w", gvk.Kind, err)
@@ -141,10 +138,9 @@ func (c *REST) Watch(ctx context.Context, list object.List, opts ...ListOption) 
 		}
 		stream, err := watcher.Watch(ctx, metav1.ListOptions{ResourceVersion: version})
 		// The kind's CRD may have been replaced. The mapper has dropped the old document, so try once more.
-		if !isMissingPath(err) || last != (resource{}) {
+		if !isMissingPath(err) || repeated {
 			return stream, err
 		}
-		last = res
 	}
 }
 
@@ -154,20 +150,18 @@ func itemOf(list object.List, scheme *runtime.Scheme) (object.Object, error) {
 	if err != nil {
 		return nil, err
 	}
+	var item runtime.Object
 	switch list.(type) {
 	case runtime.Unstructured:
-		item := &unstructured.Unstructured{}
-		item.SetGroupVersionKind(gvk)
-		return item, nil
+		item = &unstructured.Unstructured{}
 	case *metav1.PartialObjectMetadataList:
-		item := &metav1.PartialObjectMetadata{}
-		item.SetGroupVersionKind(gvk)
-		return item, nil
+		item = &metav1.PartialObjectMetadata{}
+	default:
+		if item, err = scheme.New(gvk); err != nil {
+			return nil, err
+		}
 	}
-	item, err := scheme.New(gvk)
-	if err != nil {
-		return nil, err
-	}
+	item.GetObjectKind().SetGroupVersionKind(gvk)
 	o, ok := item.(object.Object)
 	if !ok {
 		return nil, fmt.Errorf("%T is not an object", item)

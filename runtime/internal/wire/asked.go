@@ -167,14 +167,22 @@ func Status(data []byte, contentType string) (*metav1.Status, bool) {
 	return status, true
 }
 
-// statusError returns the error for an unexpected Status in a successful answer. A failure is returned as an
-// apierrors.APIStatus error, and any other Status as an *[Error] that quotes it.
-func statusError(status *metav1.Status) error {
+// BareStatusError is the cause of an [Error] for an answer that is a Status without a failure.
+type BareStatusError struct{ message string }
+
+// Error returns a message that quotes the Status.
+func (e *BareStatusError) Error() string {
+	return fmt.Sprintf("the server sent a bare Status: %q", e.message)
+}
+
+// StatusError returns the error for an unexpected Status in a successful answer. A failure is returned as an
+// apierrors.APIStatus error, and any other Status as an *[Error] with a *[BareStatusError].
+func StatusError(status *metav1.Status) error {
 	if status.Status == metav1.StatusFailure {
 		status.Message = cmp.Or(status.Message, "the server failed without a reason")
 		return apierrors.FromObject(status)
 	}
-	return &Error{fmt.Errorf("the server sent a bare Status: %q", status.Message)}
+	return &Error{&BareStatusError{status.Message}}
 }
 
 // isOfStatus reports whether name is a member that a Status has and a list does not have.

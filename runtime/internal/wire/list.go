@@ -83,7 +83,7 @@ func (r *listReader[T]) checkKind() error {
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(r.status, status); err != nil {
 		return &Error{fmt.Errorf("the server sent a Status that cannot be read: %w", err)}
 	}
-	return statusError(status)
+	return StatusError(status)
 }
 
 // note records a member of a Status.

@@ -296,7 +296,7 @@ func (r *protoLister[T]) status(length int64) error {
 	if err := status.Unmarshal(message); err != nil {
 		return &Error{err}
 	}
-	return statusError(status)
+	return StatusError(status)
 }
 
 // list reads the message of a list of length bytes.
