@@ -1,6 +1,10 @@
 package pack
 
-import "k8s.io/apimachinery/pkg/labels"
+import (
+	"encoding/binary"
+
+	"k8s.io/apimachinery/pkg/labels"
+)
 
 // Labels are the labels in a packed object. They are valid as long as it is, and not safe for concurrent use.
 type Labels struct {
@@ -12,7 +16,7 @@ var _ labels.Labels = (*Labels)(nil)
 
 // LabelsOf sets l to the labels of a packed object, without unpacking or allocating.
 func (p *Packer[T]) LabelsOf(packed Packed, l *Labels) {
-	l.at = p.reader(packed)
+	l.at = reader{data: string(packed), strings: p.strings.all()}
 	for range 4 {
 		l.at.skipText() // UID, version, namespace, name
 	}
@@ -49,7 +53,7 @@ func (w *writer) word(s string) {
 		w.uint(uint64(n)<<2 | knownText)
 		return
 	}
-	w.buf = append(appendUint(w.buf, uint64(len(s))<<2), s...) // plainText is 0
+	w.buf = append(binary.AppendUvarint(w.buf, uint64(len(s))<<2), s...) // plainText is 0
 }
 
 func (r *reader) skipLabels() {

@@ -77,7 +77,7 @@ func (p *Packer[T]) Pack(obj T) (Packed, error) {
 // Unpack returns a new object that is equal to the packed one. It fails for data that the packer has not created.
 func (p *Packer[T]) Unpack(packed Packed) (T, error) {
 	var none T
-	r := p.reader(packed)
+	r := reader{data: string(packed), strings: p.strings.all()}
 	r.id.uid, r.id.version = r.text(), r.text()
 	r.id.namespace, r.id.name = r.text(), r.text()
 	var labels map[string]string
@@ -102,13 +102,9 @@ func (p *Packer[T]) Unpack(packed Packed) (T, error) {
 	return obj.Interface().(T), nil
 }
 
-func (p *Packer[T]) reader(packed Packed) reader {
-	return reader{data: string(packed), strings: p.strings.all()}
-}
-
 // Key returns the key of the object. Its strings are substrings of packed.
 func (p *Packer[T]) Key(packed Packed) object.Key {
-	r := p.reader(packed)
+	r := reader{data: string(packed), strings: p.strings.all()}
 	r.skipText()
 	r.skipText()
 	return object.Key{Namespace: r.text(), Name: r.text()}
@@ -116,13 +112,13 @@ func (p *Packer[T]) Key(packed Packed) object.Key {
 
 // UID returns the UID of the object.
 func (p *Packer[T]) UID(packed Packed) types.UID {
-	r := p.reader(packed)
+	r := reader{data: string(packed), strings: p.strings.all()}
 	return types.UID(r.text())
 }
 
 // ResourceVersion returns the version of the object.
 func (p *Packer[T]) ResourceVersion(packed Packed) string {
-	r := p.reader(packed)
+	r := reader{data: string(packed), strings: p.strings.all()}
 	r.skipText()
 	return r.text()
 }

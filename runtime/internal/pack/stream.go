@@ -46,7 +46,7 @@ func (w *writer) identity(uid, version, namespace, name string) {
 
 func (w *writer) byte(b byte) { w.buf = append(w.buf, b) }
 
-func (w *writer) uint(n uint64) { w.buf = appendUint(w.buf, n) }
+func (w *writer) uint(n uint64) { w.buf = binary.AppendUvarint(w.buf, n) }
 
 func (w *writer) int(n int64) { w.buf = binary.AppendVarint(w.buf, n) }
 
@@ -65,7 +65,7 @@ func (w *writer) bytes(data []byte) {
 	w.buf = append(w.buf, data...)
 }
 
-// sortedKeys returns the keys of m in order. The caller must pass them to release.
+// sortedKeys returns the keys of m in order. They are at the end of w.keys, from which the caller must remove them.
 func sortedKeys[V any](w *writer, m map[string]V) []string {
 	start := len(w.keys)
 	for key := range m {
@@ -75,9 +75,6 @@ func sortedKeys[V any](w *writer, m map[string]V) []string {
 	return w.keys[start:]
 }
 
-// release makes the space of the last keys available again.
-func (w *writer) release(keys []string) { w.keys = w.keys[:len(w.keys)-len(keys)] }
-
 // stringMap writes m with write, in the order of its keys, so that equal objects have equal bytes.
 func (w *writer) stringMap(m map[string]string, write func(*writer, string)) {
 	w.length(len(m), m == nil)
@@ -86,7 +83,7 @@ func (w *writer) stringMap(m map[string]string, write func(*writer, string)) {
 		write(w, key)
 		write(w, m[key])
 	}
-	w.release(keys)
+	w.keys = w.keys[:len(w.keys)-len(keys)]
 }
 
 func (w *writer) text(s string) {
@@ -103,8 +100,6 @@ func (w *writer) fail(err error) {
 		w.err = err
 	}
 }
-
-func appendUint(b []byte, n uint64) []byte { return binary.AppendUvarint(b, n) }
 
 // reader reads one packed object. After a failure, all its methods return zero values.
 type reader struct {
@@ -239,15 +234,15 @@ const (
 // appendText appends s without using the table, so that equal strings have equal bytes.
 func appendText[S string | []byte](b []byte, s S) []byte {
 	if n, ok := decimal(s); ok {
-		return appendUint(b, (n+1)<<2|specialText)
+		return binary.AppendUvarint(b, (n+1)<<2|specialText)
 	}
 	if isUUID(s) {
-		return appendHex(appendUint(b, specialText), s)
+		return appendHex(binary.AppendUvarint(b, specialText), s)
 	}
 	if len(s) >= shortestHex && len(s)%2 == 0 && isHex(s) {
-		return appendHex(appendUint(b, uint64(len(s)/2)<<2|hexText), s)
+		return appendHex(binary.AppendUvarint(b, uint64(len(s)/2)<<2|hexText), s)
 	}
-	return append(appendUint(b, uint64(len(s))<<2), s...) // plainText is 0
+	return append(binary.AppendUvarint(b, uint64(len(s))<<2), s...) // plainText is 0
 }
 
 // appendHex appends the bytes of the hexadecimal digits in s. It skips the dashes of a UUID.

@@ -89,7 +89,7 @@ func (w *writer) members(m map[string]any, omit map[string]string) {
 		w.text(key)
 		w.untyped(m[key])
 	}
-	w.release(keys)
+	w.keys = w.keys[:len(w.keys)-len(keys)]
 }
 
 // untyped returns the value at the reader's position.
@@ -181,7 +181,7 @@ func packUnstructured(w *writer, v reflect.Value) {
 		}
 		w.untyped(object[key])
 	}
-	w.release(keys)
+	w.keys = w.keys[:len(w.keys)-len(keys)]
 }
 
 func unpackUnstructured(r *reader, v reflect.Value) {
