@@ -43,8 +43,8 @@ func (a Asked) List(got schema.GroupVersionKind) error {
 	}
 	other := a.mismatch(got, want)
 	switch {
-	case a.Serves == nil, !mayBeCustom(a.GVK.Group), got.GroupVersion() != want.GroupVersion(), got.Kind == "",
-		got.Kind == "List":
+	case a.Serves == nil, got.GroupVersion() != want.GroupVersion(), got.Kind == "", got.Kind == "List",
+		!strings.Contains(a.GVK.Group, "."): // the group of a CustomResourceDefinition is a domain name
 		return other
 	}
 	isOther, err := a.Serves(strings.TrimSuffix(got.Kind, "List"))
@@ -53,9 +53,6 @@ func (a Asked) List(got schema.GroupVersionKind) error {
 	}
 	return err
 }
-
-// mayBeCustom reports whether a CustomResourceDefinition can have that group, which requires a domain name.
-func mayBeCustom(group string) bool { return strings.Contains(group, ".") }
 
 // Object returns an error unless got is the kind of the objects.
 func (a Asked) Object(got schema.GroupVersionKind) error {
@@ -72,11 +69,6 @@ func (a Asked) Item(got schema.GroupVersionKind, name string) error {
 			return err
 		}
 	}
-	return checkName(name)
-}
-
-// checkName returns an error for an object without a name.
-func checkName(name string) error {
 	if name == "" {
 		return errors.New("it has no name")
 	}
@@ -131,19 +123,19 @@ func formats(wanted []Format, form reflect.Type) []Format {
 // Accept returns the Accept header of a request for a watch or a list. The header lists the formats in order of
 // preference. It requests only metadata if the decoder needs no other fields.
 func (d *Decoder[T]) Accept(list bool) string {
-	var clauses []string
-	if d.form == reflect.TypeFor[metav1.PartialObjectMetadata]() {
-		as := ";as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
+	as := ""
+	if d.asked.Metadata {
+		as = ";as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
 		if list {
 			as = ";as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
 		}
-		for _, f := range d.formats {
-			clauses = append(clauses, string(f)+as)
-		}
-		return strings.Join(append(clauses, string(JSON)), ",")
 	}
+	var clauses []string
 	for _, f := range d.formats {
-		clauses = append(clauses, string(f))
+		clauses = append(clauses, string(f)+as)
+	}
+	if d.asked.Metadata {
+		clauses = append(clauses, string(JSON)) // complete objects
 	}
 	return strings.Join(clauses, ",")
 }

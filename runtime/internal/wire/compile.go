@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"cmp"
 	"encoding"
 	"encoding/json"
 	"fmt"
@@ -21,16 +22,14 @@ var (
 	stringMapType       = reflect.TypeFor[map[string]string]()
 )
 
+// decodeFunc sets v, which is addressable, to the value at the cursor. It merges the value over the content of v.
+type decodeFunc func(c *cursor, v reflect.Value) error
+
 // valueDecoder decodes the values of one type. It is immutable after its creation.
-type valueDecoder struct {
-	// decode sets v, which is addressable, to the value at the cursor. It merges the value over the content of v.
-	decode func(c *cursor, v reflect.Value) error
-}
+type valueDecoder struct{ decode decodeFunc }
 
 // compiler creates the decoders for a type and for the types within it.
-type compiler struct {
-	decoders map[compileKey]*valueDecoder
-}
+type compiler map[compileKey]*valueDecoder
 
 type compileKey struct {
 	typ  reflect.Type
@@ -40,17 +39,17 @@ type compileKey struct {
 // newValueDecoder returns a decoder of the fields of t that m keeps. It fails if m contains a field that t does not
 // have, or a field inside a type that has its own decoding method.
 func newValueDecoder(t reflect.Type, m *mask) (*valueDecoder, error) {
-	return compiler{make(map[compileKey]*valueDecoder)}.compile(t, m, "")
+	return compiler{}.compile(t, m, "")
 }
 
 // compile returns the decoder of a value of type t at path.
 func (c compiler) compile(t reflect.Type, m *mask, path string) (*valueDecoder, error) {
 	key := compileKey{t, m}
-	if known, ok := c.decoders[key]; ok {
+	if known, ok := c[key]; ok {
 		return known, nil
 	}
 	made := &valueDecoder{} // stored before compiling the parts of t, which may include t
-	c.decoders[key] = made
+	c[key] = made
 	if m != nil && m.only && (!transparent(t) || decodesItself(t)) {
 		return nil, fmt.Errorf("mask: %s is a %s, of which single fields cannot be kept", path, t)
 	}
@@ -69,7 +68,7 @@ func decodesItself(t reflect.Type) bool {
 	return t.Name() != "" && (pointer.Implements(unmarshalerType) || pointer.Implements(textUnmarshalerType))
 }
 
-func (c compiler) decoder(t reflect.Type, m *mask, path string) (func(*cursor, reflect.Value) error, error) {
+func (c compiler) decoder(t reflect.Type, m *mask, path string) (decodeFunc, error) {
 	switch {
 	case t == timeType:
 		return decodeTime, nil
@@ -91,14 +90,18 @@ func (c compiler) decoder(t reflect.Type, m *mask, path string) (func(*cursor, r
 		if t.NumMethod() == 0 {
 			return decodeUntyped, nil
 		}
+	case reflect.String:
+		return decodeString, nil
+	case reflect.Bool:
+		return decodeBool, nil
 	}
-	if decode, ok := scalarDecoder(t.Kind()); ok {
-		return decode, nil
+	if v := reflect.Zero(t); v.CanInt() || v.CanUint() || v.CanFloat() {
+		return decodeNumber, nil
 	}
 	return decodeByCodec, nil
 }
 
-func (c compiler) structDecoder(t reflect.Type, m *mask, path string) (func(*cursor, reflect.Value) error, error) {
+func (c compiler) structDecoder(t reflect.Type, m *mask, path string) (decodeFunc, error) {
 	fields, ok := fieldsOf(t)
 	if !ok {
 		return wholly(within(t), t, m, path)
@@ -106,16 +109,16 @@ func (c compiler) structDecoder(t reflect.Type, m *mask, path string) (func(*cur
 	var table fieldTable
 	known := make(map[string]bool)
 	for _, f := range fields {
-		known[f.name] = true
-		child, kept := m.member(f.name)
+		known[f.Name] = true
+		child, kept := m.member(f.Name)
 		if !kept {
 			continue
 		}
-		inner, err := c.compile(f.typ, child, join(path, f.name))
+		inner, err := c.compile(f.Type, child, join(path, f.Name))
 		if err != nil {
 			return nil, err
 		}
-		table.add(decodedField{name: f.name, index: f.index, decoder: inner})
+		table.add(decodedField{name: f.Name, index: f.Index, decoder: inner})
 	}
 	if m != nil && m.only {
 		for name := range m.fields {
@@ -128,8 +131,7 @@ func (c compiler) structDecoder(t reflect.Type, m *mask, path string) (func(*cur
 }
 
 // wholly returns decode for a type whose fields cannot be decoded separately. It fails if m keeps only some fields.
-func wholly(decode func(*cursor, reflect.Value) error, t reflect.Type, m *mask,
-	path string) (func(*cursor, reflect.Value) error, error) {
+func wholly(decode decodeFunc, t reflect.Type, m *mask, path string) (decodeFunc, error) {
 	if m != nil && m.only {
 		return nil, fmt.Errorf("mask: %s is a %s, of which single fields cannot be kept", path, t)
 	}
@@ -143,7 +145,7 @@ func join(path, name string) string {
 	return path + "." + name
 }
 
-func (c compiler) pointerDecoder(t reflect.Type, m *mask, path string) (func(*cursor, reflect.Value) error, error) {
+func (c compiler) pointerDecoder(t reflect.Type, m *mask, path string) (decodeFunc, error) {
 	// The codec calls methods that an unnamed struct embeds for a pointer to such a struct, not for the struct.
 	promotes := t.Elem().Name() == "" && t.NumMethod() > 0
 	if t.Name() != "" || promotes || t.Elem().Kind() == reflect.Pointer || t.Elem().Kind() == reflect.Interface {
@@ -165,7 +167,7 @@ func (c compiler) pointerDecoder(t reflect.Type, m *mask, path string) (func(*cu
 	}, nil
 }
 
-func (c compiler) sliceDecoder(t reflect.Type, m *mask, path string) (func(*cursor, reflect.Value) error, error) {
+func (c compiler) sliceDecoder(t reflect.Type, m *mask, path string) (decodeFunc, error) {
 	elem, err := c.compile(t.Elem(), m, path)
 	if err != nil {
 		return nil, err
@@ -184,7 +186,7 @@ func (c compiler) sliceDecoder(t reflect.Type, m *mask, path string) (func(*curs
 	}, nil
 }
 
-func (c compiler) mapDecoder(t reflect.Type, path string) (func(*cursor, reflect.Value) error, error) {
+func (c compiler) mapDecoder(t reflect.Type, path string) (decodeFunc, error) {
 	key := t.Key()
 	if key.Kind() != reflect.String || reflect.PointerTo(key).Implements(textUnmarshalerType) {
 		return decodeByCodec, nil
@@ -215,7 +217,7 @@ func decodeByMethod(c *cursor, v reflect.Value) error {
 
 // within returns the decoder for a struct of type t inside another value. The codec always calls the decoding method of
 // a pointer, but calls the method of a struct only if t is named.
-func within(t reflect.Type) func(*cursor, reflect.Value) error {
+func within(t reflect.Type) decodeFunc {
 	if t.Name() != "" || reflect.PointerTo(t).NumMethod() == 0 {
 		return decodeByCodec
 	}
@@ -243,38 +245,42 @@ func decodeByCodec(c *cursor, v reflect.Value) error {
 	return utiljson.Unmarshal(span, v.Addr().Interface())
 }
 
-// field is a member of a struct: a Go field with its JSON name.
-type field struct {
-	name   string
-	index  []int // index of the field, through embedded structs
-	typ    reflect.Type
+// Field is a member of a struct: a Go field with its JSON name.
+type Field struct {
+	Name  string
+	Index []int // index of the field, through embedded structs
+	Type  reflect.Type
+	// OmitEmpty and OmitZero are the options of the tag that omit the member from output.
+	OmitEmpty, OmitZero bool
+
 	tagged bool // the name comes from a tag
-	// omitEmpty and omitZero are the options of the tag that omit the member from output.
-	omitEmpty, omitZero bool
+}
+
+// Fields returns the members of the struct type t by the rules of encoding/json. It reports false for a struct with
+// unsupported features, and for a struct with its own decoding method, whose members are unknown.
+func Fields(t reflect.Type) ([]Field, bool) {
+	fields, ok := fieldsOf(t)
+	return fields, ok && !decodesItself(t)
 }
 
 // fieldsOf returns the members of the struct type t by the rules of encoding/json. It reports false for a struct with
 // features that are not supported here, which are quoted values and embedded pointers.
-func fieldsOf(t reflect.Type) ([]field, bool) {
+func fieldsOf(t reflect.Type) ([]Field, bool) {
 	all, ok := appendFields(nil, t, nil)
-	byName := make(map[string][]field)
-	var names []string
+	byName := make(map[string][]Field)
 	for _, f := range all {
-		if len(byName[f.name]) == 0 {
-			names = append(names, f.name)
-		}
-		byName[f.name] = append(byName[f.name], f)
+		byName[f.Name] = append(byName[f.Name], f)
 	}
-	var fields []field
-	for _, name := range names {
-		if f, found := dominant(byName[name]); found {
+	var fields []Field
+	for _, f := range all {
+		if best, found := dominant(byName[f.Name]); found && slices.Equal(best.Index, f.Index) {
 			fields = append(fields, f)
 		}
 	}
 	return fields, ok
 }
 
-func appendFields(fields []field, t reflect.Type, prefix []int) ([]field, bool) {
+func appendFields(fields []Field, t reflect.Type, prefix []int) ([]Field, bool) {
 	for i := range t.NumField() {
 		sf := t.Field(i)
 		tag, tagged := sf.Tag.Lookup("json")
@@ -298,27 +304,23 @@ func appendFields(fields []field, t reflect.Type, prefix []int) ([]field, bool) 
 			}
 			continue
 		}
-		f := field{
-			name: name, index: index, typ: sf.Type, tagged: name != "",
-			omitEmpty: strings.Contains(","+options+",", ",omitempty,"),
-			omitZero:  strings.Contains(","+options+",", ",omitzero,"),
-		}
-		if name == "" {
-			f.name = sf.Name
-		}
-		fields = append(fields, f)
+		fields = append(fields, Field{
+			Name: cmp.Or(name, sf.Name), Index: index, Type: sf.Type, tagged: name != "",
+			OmitEmpty: strings.Contains(","+options+",", ",omitempty,"),
+			OmitZero:  strings.Contains(","+options+",", ",omitzero,"),
+		})
 	}
 	return fields, true
 }
 
 // dominant returns the field that a name refers to. This is the least nested field or, if there are several, the only
 // one with a tag. If several fields remain, no field has the name.
-func dominant(fields []field) (field, bool) {
+func dominant(fields []Field) (Field, bool) {
 	best, count := fields[0], 1
 	for _, f := range fields[1:] {
 		switch {
-		case len(f.index) > len(best.index), len(f.index) == len(best.index) && best.tagged && !f.tagged:
-		case len(f.index) == len(best.index) && f.tagged == best.tagged:
+		case len(f.Index) > len(best.Index), len(f.Index) == len(best.Index) && best.tagged && !f.tagged:
+		case len(f.Index) == len(best.Index) && f.tagged == best.tagged:
 			count++
 		default:
 			best, count = f, 1

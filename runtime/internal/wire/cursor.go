@@ -128,29 +128,40 @@ func (c *cursor) more(end byte) (bool, error) {
 	return false, c.syntax("a comma or " + string(end))
 }
 
-// name reads the name of a member and the colon, and moves to the value. The name is valid until the next string is
-// read.
-func (c *cursor) name() ([]byte, error) {
+// nextName reads the name of the next member and moves to its value. Its arguments are the results of enter or more. It
+// reports false after the last member and for an error. The name is valid until the next string is read.
+func (c *cursor) nextName(more bool, err error) (name []byte, ok bool, _ error) {
+	if !more || err != nil {
+		return nil, false, err
+	}
+	name, plain, err := c.scanName()
+	if err != nil {
+		return nil, false, err
+	}
+	if !plain {
+		name = c.unescape(name)
+	}
+	_, err = c.peek()
+	return name, err == nil, err
+}
+
+// scanName skips the name of a member and the colon. It returns the name as scanText does.
+func (c *cursor) scanName() (raw []byte, plain bool, err error) {
 	b, err := c.peek()
+	if err == nil && b != '"' {
+		err = c.syntax("a name")
+	}
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
-	if b != '"' {
-		return nil, c.syntax("a name")
+	if raw, plain, err = c.scanText(); err != nil {
+		return nil, false, err
 	}
-	name, err := c.text()
-	if err != nil {
-		return nil, err
-	}
-	if b, err = c.peek(); err != nil {
-		return nil, err
-	}
-	if b != ':' {
-		return nil, c.syntax("a colon")
+	if b, err = c.peek(); err == nil && b != ':' {
+		err = c.syntax("a colon")
 	}
 	c.at++
-	_, err = c.peek()
-	return name, err
+	return raw, plain, err
 }
 
 func (c *cursor) skip() error {
@@ -160,9 +171,9 @@ func (c *cursor) skip() error {
 	}
 	switch b {
 	case '{':
-		return c.skipObject()
+		return c.skipAll('}')
 	case '[':
-		return c.skipList()
+		return c.skipAll(']')
 	case '"':
 		_, _, err = c.scanText()
 		return err
@@ -177,48 +188,18 @@ func (c *cursor) skip() error {
 	return err
 }
 
-func (c *cursor) skipObject() error {
-	more, err := c.enter('}')
-	for more && err == nil {
-		if err = c.skipName(); err != nil {
-			return err
+// skipAll skips the object or list that ends with end.
+func (c *cursor) skipAll(end byte) error {
+	more, err := c.enter(end)
+	for ; more && err == nil; more, err = c.more(end) {
+		if end == '}' {
+			if _, _, err = c.scanName(); err != nil {
+				return err
+			}
 		}
 		if err = c.skip(); err != nil {
 			return err
 		}
-		more, err = c.more('}')
-	}
-	return err
-}
-
-func (c *cursor) skipName() error {
-	b, err := c.peek()
-	if err != nil {
-		return err
-	}
-	if b != '"' {
-		return c.syntax("a name")
-	}
-	if _, _, err = c.scanText(); err != nil {
-		return err
-	}
-	if b, err = c.peek(); err != nil {
-		return err
-	}
-	if b != ':' {
-		return c.syntax("a colon")
-	}
-	c.at++
-	return nil
-}
-
-func (c *cursor) skipList() error {
-	more, err := c.enter(']')
-	for more && err == nil {
-		if err = c.skip(); err != nil {
-			return err
-		}
-		more, err = c.more(']')
 	}
 	return err
 }
@@ -243,14 +224,12 @@ func (c *cursor) end() error {
 
 // literal skips word, which must be the value at the cursor.
 func (c *cursor) literal(word string) error {
-	if len(c.data)-c.at >= len(word) && string(c.data[c.at:c.at+len(word)]) == word {
-		c.at += len(word)
-		return nil
+	for i := range len(word) {
+		if !c.accept(word[i]) {
+			return c.syntax(word)
+		}
 	}
-	for i := 0; i < len(word) && c.at < len(c.data) && c.data[c.at] == word[i]; i++ {
-		c.at++
-	}
-	return c.syntax(word)
+	return nil
 }
 
 const (
@@ -350,8 +329,12 @@ func (c *cursor) text() ([]byte, error) {
 	if err != nil || plain {
 		return raw, err
 	}
+	return c.unescape(raw), nil
+}
+
+func (c *cursor) unescape(raw []byte) []byte {
 	c.scratch = appendUnescaped(c.scratch[:0], raw)
-	return c.scratch, nil
+	return c.scratch
 }
 
 // appendUnescaped appends the unescaped value of raw, whose escapes must be well-formed, to b.
@@ -411,24 +394,16 @@ func hexEscape(raw []byte) (r rune) {
 // number skips the number at the cursor and returns its text.
 func (c *cursor) number() ([]byte, error) {
 	start := c.at
-	if c.at < len(c.data) && c.data[c.at] == '-' {
-		c.at++
-	}
-	if c.at < len(c.data) && c.data[c.at] == '0' {
-		c.at++
-	} else if !c.digits() {
+	c.accept('-')
+	if !c.accept('0') && !c.digits() {
 		return nil, c.syntax("a value")
 	}
-	if c.at < len(c.data) && c.data[c.at] == '.' {
-		c.at++
-		if !c.digits() {
-			return nil, c.syntax("a digit")
-		}
+	if c.accept('.') && !c.digits() {
+		return nil, c.syntax("a digit")
 	}
-	if c.at < len(c.data) && (c.data[c.at] == 'e' || c.data[c.at] == 'E') {
-		c.at++
-		if c.at < len(c.data) && (c.data[c.at] == '+' || c.data[c.at] == '-') {
-			c.at++
+	if c.accept('e') || c.accept('E') {
+		if !c.accept('+') {
+			c.accept('-')
 		}
 		if !c.digits() {
 			return nil, c.syntax("a digit")
@@ -438,6 +413,15 @@ func (c *cursor) number() ([]byte, error) {
 		return nil, errShort
 	}
 	return c.data[start:c.at], nil
+}
+
+// accept skips b if it is the next byte, and reports whether it is.
+func (c *cursor) accept(b byte) bool {
+	if c.at < len(c.data) && c.data[c.at] == b {
+		c.at++
+		return true
+	}
+	return false
 }
 
 // digits skips digits and reports whether there were any.
@@ -493,12 +477,7 @@ func (t *interner) text(b []byte) string {
 	if text, ok := t.texts[string(b)]; ok {
 		return text
 	}
-	switch {
-	case t.texts == nil:
-		t.texts = make(map[string]string)
-	case len(t.texts) == maxStrings:
-		clear(t.texts)
-	}
+	t.texts = withRoom(t.texts)
 	text := string(b)
 	t.texts[text] = text
 	return text
@@ -511,14 +490,20 @@ func (t *interner) boxed(b []byte) any {
 	if box, ok := t.boxes[string(b)]; ok {
 		return box
 	}
-	switch {
-	case t.boxes == nil:
-		t.boxes = make(map[string]any)
-	case len(t.boxes) == maxStrings:
-		clear(t.boxes)
-	}
+	t.boxes = withRoom(t.boxes)
 	text := t.text(b)
 	var box any = text
 	t.boxes[text] = box
 	return box
+}
+
+// withRoom returns m with room for one more string.
+func withRoom[V any](m map[string]V) map[string]V {
+	switch {
+	case m == nil:
+		return make(map[string]V)
+	case len(m) == maxStrings:
+		clear(m)
+	}
+	return m
 }

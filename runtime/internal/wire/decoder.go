@@ -37,8 +37,7 @@ type Options struct {
 // Decoder reads lists and watches of one kind into objects of one Go type. It is immutable and safe for concurrent use.
 type Decoder[T object.Object] struct {
 	asked    Asked
-	gvk      schema.GroupVersionKind
-	typeMeta metav1.TypeMeta // gvk
+	typeMeta metav1.TypeMeta // of asked.GVK
 	form     reflect.Type    // the struct type to which T points
 	keep     bool            // managedFields
 	mask     *mask
@@ -71,7 +70,6 @@ func NewDecoder[T object.Object](prototype T, opts Options) (*Decoder[T], error)
 	d := &Decoder[T]{
 		asked: Asked{GVK: opts.GVK, Metadata: form == reflect.TypeFor[*metav1.PartialObjectMetadata](),
 			Serves: opts.Serves},
-		gvk:     opts.GVK,
 		form:    form.Elem(),
 		partial: len(opts.Mask) > 0,
 		mark:    partial.New(opts.Mask),
@@ -95,8 +93,6 @@ func NewDecoder[T object.Object](prototype T, opts Options) (*Decoder[T], error)
 }
 
 func (d *Decoder[T]) source(body io.Reader) source { return source{body: body, spare: &d.buffers} }
-
-func (d *Decoder[T]) empty() T { return reflect.New(d.form).Interface().(T) }
 
 // object skips an object and returns its decoded part.
 func (d *Decoder[T]) object(c *cursor) (T, error) {
@@ -137,8 +133,8 @@ func (d *Decoder[T]) accept(obj T, item bool) error {
 	}
 	if typeMeta, ok := kind.(*metav1.TypeMeta); ok {
 		*typeMeta = d.typeMeta // this allocates nothing
-	} else if got != d.gvk {
-		kind.SetGroupVersionKind(d.gvk)
+	} else if got != d.asked.GVK {
+		kind.SetGroupVersionKind(d.asked.GVK)
 	}
 	if d.partial {
 		d.mark.Put(obj)

@@ -73,19 +73,14 @@ func Member(data []byte, name string) []byte {
 		return nil
 	}
 	var found []byte
-	more, err := c.enter('}')
-	for more && err == nil {
-		member, nameErr := c.name()
-		if nameErr != nil {
-			return nil
+	for member, ok, _ := c.nextName(c.enter('}')); ok; member, ok, _ = c.nextName(c.more('}')) {
+		same := string(member) == name // before the next string
+		span, err := c.span()
+		if err != nil {
+			break
 		}
-		same := string(member) == name
-		var span []byte
-		if span, err = c.span(); err == nil && same {
+		if same {
 			found = span
-		}
-		if err == nil {
-			more, err = c.more('}')
 		}
 	}
 	return found
@@ -99,32 +94,12 @@ func Elements(data []byte) [][]byte {
 	}
 	elements := [][]byte{}
 	more, err := c.enter(']')
-	for more && err == nil {
-		var span []byte
-		if span, err = c.span(); err == nil {
-			elements = append(elements, span)
-			more, err = c.more(']')
+	for ; more && err == nil; more, err = c.more(']') {
+		span, err := c.span()
+		if err != nil {
+			break
 		}
+		elements = append(elements, span)
 	}
 	return elements
-}
-
-// Field is a member of a struct: a Go field with its JSON name.
-type Field struct {
-	Name  string
-	Index []int // index of the field, through embedded structs
-	Type  reflect.Type
-	// OmitEmpty and OmitZero are the options of the tag that omit the member from output.
-	OmitEmpty, OmitZero bool
-}
-
-// Fields returns the members of the struct type t by the rules of encoding/json. It reports false for a struct with
-// unsupported features, and for a struct with its own decoding method, whose members are unknown.
-func Fields(t reflect.Type) ([]Field, bool) {
-	fields, ok := fieldsOf(t)
-	var all []Field
-	for _, f := range fields {
-		all = append(all, Field{f.name, f.index, f.typ, f.omitEmpty, f.omitZero})
-	}
-	return all, ok && !decodesItself(t)
 }

@@ -48,25 +48,20 @@ func (d *Decoder[T]) reuse(c *cursor, known Known[T]) (T, bool) {
 
 // lookUp skips as much of an object as is necessary to identify it, and returns the known object.
 func lookUp[T object.Object](c *cursor, known Known[T]) (obj T, found bool) {
-	more, err := c.enter('}')
-	for more && err == nil {
-		name, nameErr := c.name()
-		if nameErr != nil {
-			return obj, false
-		}
+	name, more, err := c.nextName(c.enter('}'))
+	for ; more; name, more, err = c.nextName(c.more('}')) {
 		if string(name) != "metadata" {
-			err = c.skip()
-		} else {
-			id, ok := c.identity()
-			if !ok || found {
-				return obj, false // duplicate metadata
-			}
-			if obj, found = known(id); !found {
+			if err := c.skip(); err != nil {
 				return obj, false
 			}
+			continue
 		}
-		if err == nil {
-			more, err = c.more('}')
+		id, ok := c.identity()
+		if !ok || found {
+			return obj, false // duplicate metadata
+		}
+		if obj, found = known(id); !found {
+			return obj, false
 		}
 	}
 	return obj, found && err == nil
@@ -77,12 +72,8 @@ func (c *cursor) identity() (id Identity, ok bool) {
 	if b, err := c.peek(); err != nil || b != '{' {
 		return id, false
 	}
-	more, err := c.enter('}')
-	for more && err == nil {
-		name, nameErr := c.name()
-		if nameErr != nil {
-			return id, false
-		}
+	name, more, err := c.nextName(c.enter('}'))
+	for ; more; name, more, err = c.nextName(c.more('}')) {
 		var into *[]byte
 		switch string(name) {
 		case "namespace":
@@ -95,17 +86,17 @@ func (c *cursor) identity() (id Identity, ok bool) {
 			into = &id.ResourceVersion
 		}
 		if into == nil {
-			err = c.skip()
-		} else if b, _ := c.peek(); b != '"' {
-			return id, false
-		} else {
-			var plain bool
-			if *into, plain, err = c.scanText(); !plain {
+			if c.skip() != nil {
 				return id, false
 			}
+			continue
 		}
-		if err == nil {
-			more, err = c.more('}')
+		if c.data[c.at] != '"' {
+			return id, false
+		}
+		var plain bool
+		if *into, plain, _ = c.scanText(); !plain {
+			return id, false
 		}
 	}
 	return id, err == nil && len(id.Name) > 0 && len(id.UID) > 0 && len(id.ResourceVersion) > 0

@@ -86,75 +86,50 @@ func (r *listReader[T]) checkKind() error {
 	return StatusError(status)
 }
 
-// note records a member of a Status.
-func (r *listReader[T]) note(name string, value any) {
-	if r.status == nil {
-		r.status = make(map[string]any)
-	}
-	r.status[name] = value
-}
-
 func (r *listReader[T]) members() error {
-	var more bool
-	err := r.source.value(r.cursor, 0, func() (err error) {
+	var name string
+	var found bool
+	next := func(more bool, err error) error {
+		text, ok, err := r.cursor.nextName(more, err)
+		name, found = string(text), ok
+		return err
+	}
+	err := r.source.value(r.cursor, 0, func() error {
 		if b, err := r.cursor.peek(); err != nil || b != '{' {
 			return r.cursor.mismatch(reflect.ValueOf(&r.meta))
 		}
-		more, err = r.cursor.enter('}')
-		return err
+		return next(r.cursor.enter('}'))
 	})
-	for more && err == nil {
-		var name string
-		if err = r.source.value(r.cursor, 1, func() error {
-			text, err := r.cursor.name()
-			name = string(text)
-			return err
-		}); err != nil {
-			return err
-		}
+	for found && err == nil {
 		if err = r.member(name); err == nil {
-			more, err = r.more('}', 1)
+			err = r.source.value(r.cursor, 1, func() error { return next(r.cursor.more('}')) })
 		}
 	}
 	return err
 }
 
-// more skips the separator between two members or items, or the end after the last.
-func (r *listReader[T]) more(end byte, depth int) (more bool, err error) {
-	err = r.source.value(r.cursor, depth, func() (err error) {
-		more, err = r.cursor.more(end)
-		return err
-	})
-	return more, err
-}
-
 func (r *listReader[T]) member(name string) error {
-	into := reflect.Value{}
-	switch name {
-	case "kind":
-		into = reflect.ValueOf(&r.kind)
-	case "apiVersion":
-		into = reflect.ValueOf(&r.apiVersion)
-	case "metadata":
-		into = reflect.ValueOf(&r.meta)
-	case "items":
+	if name == "items" {
 		return r.list()
 	}
 	return r.source.value(r.cursor, 1, func() error {
-		switch name {
-		case "kind", "apiVersion":
-			return decodeString(r.cursor, into.Elem())
-		case "metadata":
-			if r.decoder.value == nil {
-				return r.untypedMeta()
-			}
-			return r.decoder.list.decode(r.cursor, into.Elem())
-		}
-		if !isOfStatus(name) {
+		switch {
+		case name == "kind":
+			return decodeString(r.cursor, reflect.ValueOf(&r.kind).Elem())
+		case name == "apiVersion":
+			return decodeString(r.cursor, reflect.ValueOf(&r.apiVersion).Elem())
+		case name == "metadata" && r.decoder.value == nil:
+			return r.untypedMeta()
+		case name == "metadata":
+			return r.decoder.list.decode(r.cursor, reflect.ValueOf(&r.meta).Elem())
+		case !isOfStatus(name):
 			return r.cursor.skip()
 		}
 		value, err := r.cursor.untyped(nil)
-		r.note(name, value)
+		if r.status == nil {
+			r.status = make(map[string]any)
+		}
+		r.status[name] = value
 		return err
 	})
 }
@@ -170,17 +145,11 @@ func (r *listReader[T]) untypedMeta() error {
 	return nil
 }
 
-// begin checks, before the first item, whether the list is the requested one, if its kind is already known.
-func (r *listReader[T]) begin() error {
-	if r.kind == "" || r.apiVersion == "" {
-		return nil
-	}
-	return r.checkKind()
-}
-
 func (r *listReader[T]) list() error {
-	if err := r.begin(); err != nil {
-		return err
+	if r.kind != "" && r.apiVersion != "" { // otherwise it is checked at the end
+		if err := r.checkKind(); err != nil {
+			return err
+		}
 	}
 	var more bool
 	err := r.source.value(r.cursor, 1, func() (err error) {
@@ -201,7 +170,10 @@ func (r *listReader[T]) list() error {
 			err = r.source.value(r.cursor, 2, r.item)
 		}
 		if err == nil {
-			more, err = r.more(']', 2)
+			err = r.source.value(r.cursor, 2, func() (err error) {
+				more, err = r.cursor.more(']')
+				return err
+			})
 		}
 	}
 	return err

@@ -35,7 +35,7 @@ func (d *Decoder[T]) protoObject(c *cursor, data []byte, known Known[T]) (obj T,
 		}
 		data = c.scratch
 	}
-	built := d.empty()
+	built := reflect.New(d.form).Interface().(T)
 	message, ok := any(built).(protoMessage)
 	if !ok {
 		return obj, false, fmt.Errorf("the server sent protobuf, which %T does not have", built)
@@ -58,17 +58,14 @@ func unwrap(data []byte) (kind schema.GroupVersionKind, message []byte, err erro
 	var typeMeta runtime.TypeMeta // may arrive in parts
 	data, ok := bytes.CutPrefix(data, protoPrefix)
 	if !ok {
-		return kind, nil, fmt.Errorf("%w: it does not begin as the API's does", errProto)
+		return kind, nil, errPrefix
 	}
 	for len(data) > 0 {
-		f, rest, err := nextField(data)
+		f, rest, err := nextField(data, unknownFields)
 		if err != nil {
 			return kind, nil, err
 		}
 		data = rest
-		if f.value == nil && f.number <= unknownFields {
-			return kind, nil, errProto
-		}
 		switch f.number {
 		case 1:
 			if err := typeMeta.Unmarshal(f.value); err != nil {
@@ -116,14 +113,11 @@ func (d *Decoder[T]) protoEvent(c *cursor, frame []byte, known Known[T]) (Event[
 	var event Event[T]
 	var raw []byte
 	for len(frame) > 0 {
-		f, rest, err := nextField(frame)
+		f, rest, err := nextField(frame, eventFields)
 		if err != nil {
 			return Event[T]{}, err
 		}
 		frame = rest
-		if f.value == nil && f.number <= eventFields {
-			return Event[T]{}, errProto
-		}
 		switch f.number {
 		case 1:
 			event.Type = watch.EventType(c.strings.text(f.value))
@@ -136,29 +130,22 @@ func (d *Decoder[T]) protoEvent(c *cursor, frame []byte, known Known[T]) (Event[
 			}
 		}
 	}
-	if raw == nil {
-		if event.Type == watch.Added || event.Type == watch.Modified || event.Type == watch.Deleted {
-			return Event[T]{}, errors.New("it has no object")
-		}
+	if raw == nil && (event.Type == watch.Added || event.Type == watch.Modified || event.Type == watch.Deleted) {
+		return Event[T]{}, errors.New("it has no object")
 	}
-	if err := d.setProto(c, &event, raw, known); err != nil {
-		return Event[T]{}, err
-	}
-	return event, nil
+	err := d.setProto(c, &event, raw, known)
+	return event, err
 }
 
 // rawExtension returns the content of a RawExtension message, its only field.
 func rawExtension(message []byte) (raw []byte, err error) {
 	for len(message) > 0 {
 		var f protoField
-		if f, message, err = nextField(message); err != nil {
+		if f, message, err = nextField(message, 1); err != nil {
 			return nil, err
 		}
-		if f.number != 1 {
-			continue
-		}
-		if raw = f.value; raw == nil {
-			return nil, errProto
+		if f.number == 1 {
+			raw = f.value
 		}
 	}
 	if raw == nil {
@@ -194,7 +181,7 @@ func (d *Decoder[T]) setProto(c *cursor, event *Event[T], raw []byte, known Know
 		}
 		return d.setBookmark(event, kind, &bookmark)
 	case watch.Error:
-		return failure(raw, string(Protobuf))
+		return failure(raw, Protobuf)
 	}
 	return fmt.Errorf("unknown event type %q", event.Type)
 }
@@ -203,16 +190,13 @@ func (d *Decoder[T]) listProto(body io.Reader, known Known[T]) (*Page[T], error)
 	r := &protoLister[T]{decoder: d, cursor: d.cursor(), source: d.source(body), known: known, page: &Page[T]{}}
 	defer d.release(r.cursor)
 	defer r.source.close()
-	prefix, err := r.source.need(len(protoPrefix))
+	prefix, err := r.source.chunk(int64(len(protoPrefix)))
 	switch {
-	case err == io.EOF:
-		return nil, &Error{errShort}
 	case err != nil:
 		return nil, err
 	case !bytes.Equal(prefix, protoPrefix):
-		return nil, &Error{fmt.Errorf("%w: it does not begin as the API's does", errProto)}
+		return nil, &Error{errPrefix}
 	}
-	r.source.start += len(prefix)
 	if err := r.wrapper(); err != nil {
 		return nil, err
 	}
@@ -234,7 +218,7 @@ type protoLister[T object.Object] struct {
 	listed  bool // a list was present
 	page    *Page[T]
 
-	// These may arrive in parts.
+	// typeMeta and meta may arrive in parts.
 	typeMeta runtime.TypeMeta
 	kind     schema.GroupVersionKind // kind in typeMeta
 	meta     metav1.ListMeta
@@ -455,7 +439,8 @@ func uvarintError(n int) error {
 }
 
 var (
-	errProto = errors.New("malformed protobuf")
+	errProto  = errors.New("malformed protobuf")
+	errPrefix = fmt.Errorf("%w: it does not begin as the API's does", errProto)
 	// protoPrefix begins the server's protobuf data.
 	protoPrefix = []byte("k8s\x00")
 )
@@ -499,9 +484,9 @@ type protoField struct {
 	raw    []byte // the complete field
 }
 
-// nextField splits data after its first field.
-func nextField(data []byte) (f protoField, rest []byte, err error) {
-	number, length, n, err := fieldHead(data, 0)
+// nextField splits data after its first field. Fields with numbers up to known must have a length.
+func nextField(data []byte, known int) (f protoField, rest []byte, err error) {
+	number, length, n, err := fieldHead(data, known)
 	if err != nil || length > int64(len(data)-n) {
 		return f, nil, errProto
 	}
@@ -567,7 +552,7 @@ func (p *protoMask) appendMasked(b, data []byte) ([]byte, error) {
 		return append(b, data...), nil
 	}
 	for len(data) > 0 {
-		f, rest, err := nextField(data)
+		f, rest, err := nextField(data, 0)
 		if err != nil {
 			return nil, err
 		}
@@ -612,7 +597,7 @@ func (p *protoMask) appendField(b []byte, f protoField) ([]byte, error) {
 // protoIdentity returns the identity in the message of an object. It reports false if the identity is unclear.
 func protoIdentity(data []byte) (id Identity, ok bool) {
 	for len(data) > 0 {
-		f, rest, err := nextField(data)
+		f, rest, err := nextField(data, 0)
 		if err != nil || f.number == 1 && ok {
 			return id, false
 		}
@@ -622,7 +607,7 @@ func protoIdentity(data []byte) (id Identity, ok bool) {
 		}
 		ok = true
 		for meta := f.value; len(meta) > 0; {
-			m, rest, err := nextField(meta)
+			m, rest, err := nextField(meta, 0)
 			if err != nil {
 				return id, false
 			}

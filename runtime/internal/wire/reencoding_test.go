@@ -169,7 +169,7 @@ func (e encoder) proto(b, data []byte, form reflect.Type) []byte {
 		numbers = append(numbers, number)
 	}
 	for len(data) > 0 {
-		f, rest, err := nextField(data)
+		f, rest, err := nextField(data, 0)
 		if err != nil {
 			panic(err)
 		}
@@ -198,7 +198,7 @@ func (e encoder) proto(b, data []byte, form reflect.Type) []byte {
 			cut := 0
 			if singular(form, f.number) && e.oddly() { // split in two messages, which are merged
 				for cut < len(message) && e.IntN(3) > 0 {
-					_, rest, _ := nextField(message[cut:])
+					_, rest, _ := nextField(message[cut:], 0)
 					cut = len(message) - len(rest)
 				}
 				add(f.number, e.protoBytes(nil, f.number, message[:cut]))

@@ -54,21 +54,20 @@ func (s *source) fill() error {
 		return s.err
 	}
 	s.makeRoom()
-	n, err := s.body.Read(s.buf[s.end:])
-	for tries := 1; n == 0 && err == nil; tries++ {
+	s.got = 0
+	for tries := 0; s.got == 0 && s.err == nil; tries++ {
 		if tries == maxEmptyReads {
-			err = io.ErrNoProgress
-			break
+			s.err = io.ErrNoProgress
+		} else {
+			s.got, s.err = s.body.Read(s.buf[s.end:])
 		}
-		n, err = s.body.Read(s.buf[s.end:])
 	}
-	s.end += n
-	s.got, s.full = n, s.end == len(s.buf)
-	s.err = err
-	if n > 0 {
+	s.end += s.got
+	s.full = s.end == len(s.buf)
+	if s.got > 0 {
 		return nil
 	}
-	return err
+	return s.err
 }
 
 // makeRoom makes room in buf. It grows buf if it is too small for an object, or if data arrives faster than it is used.

@@ -50,12 +50,8 @@ func decodeStruct(c *cursor, v reflect.Value, fields fieldTable) error {
 	if b, err := c.peek(); err != nil || b != '{' {
 		return c.mismatch(v)
 	}
-	more, err := c.enter('}')
-	for more && err == nil {
-		name, nameErr := c.name()
-		if nameErr != nil {
-			return nameErr
-		}
+	name, ok, err := c.nextName(c.enter('}'))
+	for ; ok; name, ok, err = c.nextName(c.more('}')) {
 		if f := fields.find(name); f == nil {
 			err = c.skip()
 		} else {
@@ -65,8 +61,8 @@ func decodeStruct(c *cursor, v reflect.Value, fields fieldTable) error {
 			}
 			err = f.decoder.decode(c, member)
 		}
-		if err == nil {
-			more, err = c.more('}')
+		if err != nil {
+			return err
 		}
 	}
 	return err
@@ -127,18 +123,14 @@ func decodeMap(c *cursor, v reflect.Value, elem *valueDecoder) error {
 	}
 	value := reflect.New(t.Elem()).Elem()
 	key := reflect.New(t.Key()).Elem()
-	more, err := c.enter('}')
-	for more && err == nil {
-		name, nameErr := c.name()
-		if nameErr != nil {
-			return nameErr
-		}
+	name, ok, err := c.nextName(c.enter('}'))
+	for ; ok; name, ok, err = c.nextName(c.more('}')) {
 		key.SetString(c.strings.text(name))
 		value.SetZero()
-		if err = elem.decode(c, value); err == nil {
-			v.SetMapIndex(key, value)
-			more, err = c.more('}')
+		if err = elem.decode(c, value); err != nil {
+			return err
 		}
+		v.SetMapIndex(key, value)
 	}
 	return err
 }
@@ -151,26 +143,21 @@ func decodeStringMap(c *cursor, v reflect.Value) error {
 		v.Set(reflect.MakeMap(v.Type()))
 	}
 	m := v.Convert(stringMapType).Interface().(map[string]string)
-	more, err := c.enter('}')
-	for more && err == nil {
-		name, nameErr := c.name()
-		if nameErr != nil {
-			return nameErr
-		}
+	name, ok, err := c.nextName(c.enter('}'))
+	for ; ok; name, ok, err = c.nextName(c.more('}')) {
 		key := c.strings.text(name)
 		if c.data[c.at] != '"' {
-			if null, nullErr := c.null(); nullErr != nil || !null {
+			if null, err := c.null(); err != nil || !null {
 				return c.mismatch(reflect.ValueOf(key))
 			}
 			m[key] = ""
-		} else {
-			value, textErr := c.text()
-			if textErr != nil {
-				return textErr
-			}
-			m[key] = c.strings.text(value)
+			continue
 		}
-		more, err = c.more('}')
+		value, err := c.text()
+		if err != nil {
+			return err
+		}
+		m[key] = c.strings.text(value)
 	}
 	return err
 }
@@ -203,23 +190,6 @@ func decodeTime(c *cursor, v reflect.Value) error {
 	return json.Unmarshaler(into).UnmarshalJSON(span)
 }
 
-// scalarDecoder returns the decoder for kind k. It reports false unless values of k consist of one token.
-func scalarDecoder(k reflect.Kind) (func(*cursor, reflect.Value) error, bool) {
-	switch k {
-	case reflect.String:
-		return decodeString, true
-	case reflect.Bool:
-		return decodeBool, true
-	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
-		return decodeInt, true
-	case reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64, reflect.Uintptr:
-		return decodeUint, true
-	case reflect.Float32, reflect.Float64:
-		return decodeFloat, true
-	}
-	return nil, false
-}
-
 func decodeString(c *cursor, v reflect.Value) error {
 	if b, err := c.peek(); err != nil || b != '"' {
 		return c.mismatch(v)
@@ -247,55 +217,44 @@ func decodeBool(c *cursor, v reflect.Value) error {
 	return c.mismatch(v)
 }
 
-// figure skips the number at the cursor and returns it, or nil for null.
-func (c *cursor) figure(v reflect.Value) ([]byte, error) {
+func decodeNumber(c *cursor, v reflect.Value) error {
 	b, err := c.peek()
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if b != '-' && (b < '0' || b > '9') {
-		return nil, c.mismatch(v)
+		return c.mismatch(v)
 	}
-	return c.number()
+	number, err := c.number()
+	if err == nil && !setNumber(v, number) {
+		err = fmt.Errorf("%.40s is no %s", number, v.Type())
+	}
+	return err
 }
 
-func decodeInt(c *cursor, v reflect.Value) error {
-	number, err := c.figure(v)
-	if err != nil || number == nil {
-		return err
+// setNumber sets v to the value of number, and reports whether v can have that value.
+func setNumber(v reflect.Value, number []byte) bool {
+	switch {
+	case v.CanInt():
+		n, ok := integer(number)
+		if !ok || v.OverflowInt(n) {
+			return false
+		}
+		v.SetInt(n)
+	case v.CanUint():
+		n, err := strconv.ParseUint(string(number), 10, 64)
+		if err != nil || v.OverflowUint(n) {
+			return false
+		}
+		v.SetUint(n)
+	default:
+		n, err := strconv.ParseFloat(string(number), v.Type().Bits())
+		if err != nil || v.OverflowFloat(n) {
+			return false
+		}
+		v.SetFloat(n)
 	}
-	n, ok := integer(number)
-	if !ok || v.OverflowInt(n) {
-		return fmt.Errorf("%.40s is no %s", number, v.Type())
-	}
-	v.SetInt(n)
-	return nil
-}
-
-func decodeUint(c *cursor, v reflect.Value) error {
-	number, err := c.figure(v)
-	if err != nil || number == nil {
-		return err
-	}
-	n, err := strconv.ParseUint(string(number), 10, 64)
-	if err != nil || v.OverflowUint(n) {
-		return fmt.Errorf("%.40s is no %s", number, v.Type())
-	}
-	v.SetUint(n)
-	return nil
-}
-
-func decodeFloat(c *cursor, v reflect.Value) error {
-	number, err := c.figure(v)
-	if err != nil || number == nil {
-		return err
-	}
-	n, err := strconv.ParseFloat(string(number), v.Type().Bits())
-	if err != nil || v.OverflowFloat(n) {
-		return fmt.Errorf("%.40s is no %s", number, v.Type())
-	}
-	v.SetFloat(n)
-	return nil
+	return true
 }
 
 // maxElements is the maximum size in bytes of a buffer for elements that is kept.
@@ -397,20 +356,16 @@ func (c *cursor) untyped(m *mask) (any, error) {
 
 func (c *cursor) untypedObject(m *mask) (map[string]any, error) {
 	object := make(map[string]any)
-	more, err := c.enter('}')
-	for more && err == nil {
-		name, nameErr := c.name()
-		if nameErr != nil {
-			return nil, nameErr
-		}
+	name, ok, err := c.nextName(c.enter('}'))
+	for ; ok; name, ok, err = c.nextName(c.more('}')) {
 		key := c.strings.text(name)
 		if child, kept := m.member(key); !kept {
 			err = c.skip()
 		} else {
 			object[key], err = c.untyped(child)
 		}
-		if err == nil {
-			more, err = c.more('}')
+		if err != nil {
+			return nil, err
 		}
 	}
 	return object, err

@@ -52,14 +52,14 @@ func (s *Stream[T]) Next() (Event[T], error) {
 
 // nextJSON returns the next event of a watch, which consists of consecutive objects.
 func (s *Stream[T]) nextJSON() (Event[T], error) {
-	frame, whole, err := s.frames.next()
+	frame, whole, err := s.frames.next(true)
 	if err != nil {
 		return Event[T]{}, err
 	}
 	s.cursor.reset(frame, 0, whole)
 	event, err := s.decoder.event(s.cursor, s.known)
 	if errors.Is(err, errShort) && !whole {
-		if frame, err = s.frames.whole(); err != nil {
+		if frame, _, err = s.frames.next(false); err != nil {
 			return event, err
 		}
 		s.cursor.reset(frame, 0, true)
@@ -103,10 +103,11 @@ type frames struct {
 	scanned int // number of bytes of the frame that scan has seen
 }
 
-// next returns the next probable event, and reports whether it is certainly complete; an event that contains a line
-// break is not. The event is valid until the next call, before which used must be called. next returns io.EOF at the
-// end of the body, io.ErrUnexpectedEOF if the body ends within an event, and any other error of the body unchanged.
-func (f *frames) next() (frame []byte, whole bool, err error) {
+// next returns the next event, and reports whether it is certainly complete. With lines, the event may end at a line
+// break within it; then call next without lines, which finds the end of the event by its brackets. The event is valid
+// until the call of used. next returns io.EOF at the end of the body, io.ErrUnexpectedEOF if the body ends within an
+// event, and any other error of the body unchanged.
+func (f *frames) next(lines bool) (frame []byte, whole bool, err error) {
 	for {
 		for f.start < f.end && isSpace(f.buf[f.start]) {
 			f.start++
@@ -115,7 +116,7 @@ func (f *frames) next() (frame []byte, whole bool, err error) {
 			if data[0] != '{' {
 				return nil, false, &Error{fmt.Errorf("it begins with %q", data[0])}
 			}
-			if n := bytes.IndexByte(data[f.scanned:], '\n'); n >= 0 {
+			if n := bytes.IndexByte(data[f.scanned:], '\n'); lines && n >= 0 {
 				return data[:f.scanned+n], false, nil
 			}
 		}
@@ -124,18 +125,6 @@ func (f *frames) next() (frame []byte, whole bool, err error) {
 		}
 		if err := f.more(); err != nil {
 			return nil, false, err
-		}
-	}
-}
-
-// whole finds the end of the event by its brackets, regardless of line breaks, and returns the event.
-func (f *frames) whole() ([]byte, error) {
-	for {
-		if frame := f.balanced(); frame != nil {
-			return frame, nil
-		}
-		if err := f.more(); err != nil {
-			return nil, err
 		}
 	}
 }
@@ -224,12 +213,8 @@ func (d *Decoder[T]) event(c *cursor, known Known[T]) (Event[T], error) {
 	if b, err := c.peek(); err != nil || b != '{' {
 		return event, cmp.Or(err, c.syntax("an event"))
 	}
-	more, err := c.enter('}')
-	for more && err == nil {
-		name, nameErr := c.name()
-		if nameErr != nil {
-			return Event[T]{}, nameErr
-		}
+	name, more, err := c.nextName(c.enter('}'))
+	for ; more; name, more, err = c.nextName(c.more('}')) {
 		switch {
 		case string(name) == "type" && !typed:
 			typed = true
@@ -246,8 +231,8 @@ func (d *Decoder[T]) event(c *cursor, known Known[T]) (Event[T], error) {
 		default:
 			err = c.skip()
 		}
-		if err == nil {
-			more, err = c.more('}')
+		if err != nil {
+			return Event[T]{}, err
 		}
 	}
 	if err != nil {
@@ -258,18 +243,15 @@ func (d *Decoder[T]) event(c *cursor, known Known[T]) (Event[T], error) {
 			return Event[T]{}, err
 		}
 	}
-	if event.Type == watch.Bookmark || reused {
-		return event, nil
+	if event.Type != watch.Bookmark && !reused {
+		err = d.accept(event.Object, false)
 	}
-	if err = d.accept(event.Object, false); err != nil {
-		return Event[T]{}, err
-	}
-	return event, nil
+	return event, err
 }
 
 func decodeEventType(c *cursor, into *watch.EventType) error {
-	if b, err := c.peek(); err != nil || b != '"' {
-		return cmp.Or(err, fmt.Errorf("offset %d: want a string", c.at))
+	if c.data[c.at] != '"' {
+		return fmt.Errorf("offset %d: want a string", c.at)
 	}
 	text, err := c.text()
 	*into = watch.EventType(c.strings.text(text))
@@ -318,7 +300,7 @@ func (d *Decoder[T]) eventObject(c *cursor, event *Event[T], known Known[T]) (re
 		if err != nil {
 			return false, err
 		}
-		return false, failure(span, string(JSON))
+		return false, failure(span, JSON)
 	}
 	return false, fmt.Errorf("unknown event type %q", event.Type)
 }
@@ -338,10 +320,6 @@ func (d *Decoder[T]) setBookmark(event *Event[T], kind schema.GroupVersionKind,
 }
 
 // failure returns the error of an Error event with raw.
-func failure(raw []byte, contentType string) error {
-	status, ok := Status(raw, contentType)
-	if !ok {
-		return fmt.Errorf("the error event holds no failure Status: %.200q", raw)
-	}
-	return apierrors.FromObject(status)
+func failure(raw []byte, format Format) error {
+	return instead(fmt.Errorf("the error event holds no failure Status: %.200q", raw), raw, format)
 }
