@@ -15,7 +15,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
-	utiljson "k8s.io/apimachinery/pkg/util/json"
 
 	"github.com/kctrl-dev/kctrl/runtime/client"
 	"github.com/kctrl-dev/kctrl/runtime/internal/configuration"
@@ -242,9 +241,7 @@ func ownedValue(live any, owned node) any {
 func ownedItems(live []any, owned node) (items []any) {
 	for _, item := range live {
 		for name, below := range owned {
-			var key map[string]any
-			text, ok := strings.CutPrefix(name, "k:")
-			if ok && utiljson.Unmarshal([]byte(text), &key) == nil && hasKey(item, key) {
+			if key := keyIn(name); key != nil && hasKey(item, key) {
 				items = append(items, ownedValue(item, asNode(below)))
 			}
 		}

@@ -3,6 +3,7 @@ package controllerutil
 import (
 	"encoding/json"
 	"reflect"
+	"slices"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -90,11 +91,12 @@ func same(value, live any, owned node) bool {
 		}
 	case []any:
 		live, ok := live.([]any)
-		switch {
-		case kind == "k":
-			return ok && sameItems(value, live, owned)
-		case kind == "v":
-			return ok && sameValues(value, live, owned)
+		complete := ok && len(value) == count(owned)
+		switch kind {
+		case "k":
+			return complete && sameItems(value, live, owned)
+		case "v":
+			return complete && sameValues(value, live, owned)
 		}
 	}
 	return kind == "" && reflect.DeepEqual(value, live)
@@ -133,26 +135,17 @@ func sameFields(value, live map[string]any, owned node) bool {
 // sameItems is the variant of same for a list whose items have key fields. The items must be in the same order in both
 // lists.
 func sameItems(value, live []any, owned node) bool {
-	if len(value) != count(owned) {
-		return false
-	}
-	next := 0
 	for _, v := range value {
 		item, ok := v.(map[string]any)
-		if !ok {
-			return false
-		}
 		key, below := entryOf(item, owned)
-		if key == nil {
+		if !ok || key == nil {
 			return false
 		}
-		for next < len(live) && !hasKey(live[next], key) {
-			next++
-		}
-		if next == len(live) || !same(item, live[next], below) {
+		at := slices.IndexFunc(live, func(candidate any) bool { return hasKey(candidate, key) })
+		if at < 0 || !same(item, live[at], below) {
 			return false
 		}
-		next++
+		live = live[at+1:]
 	}
 	return true
 }
@@ -162,21 +155,24 @@ func sameItems(value, live []any, owned node) bool {
 // than the default, the key field would be an owned field, which item does not have.
 func entryOf(item map[string]any, owned node) (key map[string]any, below node) {
 	for name, value := range owned {
-		text, ok := strings.CutPrefix(name, "k:")
-		if !ok {
-			continue
-		}
-		var candidate map[string]any
-		if utiljson.Unmarshal([]byte(text), &candidate) != nil || !fits(item, candidate) {
+		candidate := keyIn(name)
+		if candidate == nil || !fits(item, candidate) {
 			continue
 		}
 		if key != nil {
 			return nil, nil
 		}
-		key = candidate
-		below, _ = value.(node)
+		key, below = candidate, asNode(value)
 	}
 	return key, below
+}
+
+// keyIn returns the key fields in the name of an entry, or nil if it has none.
+func keyIn(name string) (key map[string]any) {
+	if text, ok := strings.CutPrefix(name, "k:"); !ok || utiljson.Unmarshal([]byte(text), &key) != nil {
+		return nil
+	}
+	return key
 }
 
 // fits reports whether the key fields that item has equal the fields in key.
@@ -191,44 +187,32 @@ func fits(item, key map[string]any) bool {
 
 func hasKey(live any, key map[string]any) bool {
 	item, ok := live.(map[string]any)
-	if !ok {
-		return false
-	}
 	for name, value := range key {
-		if !reflect.DeepEqual(item[name], value) {
-			return false
-		}
+		ok = ok && reflect.DeepEqual(item[name], value)
 	}
-	return true
+	return ok
 }
 
 // sameValues is the variant of same for a list that is a set of values.
 func sameValues(value, live []any, owned node) bool {
-	if len(value) != count(owned) {
-		return false
-	}
-	next := 0
 	for _, v := range value {
 		text, err := json.Marshal(v)
 		if _, ok := owned["v:"+string(text)]; !ok || err != nil {
 			return false
 		}
-		for next < len(live) && !reflect.DeepEqual(live[next], v) {
-			next++
-		}
-		if next == len(live) {
+		at := slices.IndexFunc(live, func(candidate any) bool { return reflect.DeepEqual(candidate, v) })
+		if at < 0 {
 			return false
 		}
-		next++
+		live = live[at+1:]
 	}
 	return true
 }
 
 // count returns the number of entries below a path.
 func count(owned node) int {
-	n := len(owned)
 	if _, ok := owned["."]; ok {
-		n--
+		return len(owned) - 1
 	}
-	return n
+	return len(owned)
 }

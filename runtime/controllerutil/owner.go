@@ -138,8 +138,7 @@ func removeReference(owner, o metav1.Object, scheme *runtime.Scheme, accept func
 	}
 	refs := o.GetOwnerReferences()
 	kept := slices.DeleteFunc(slices.Clone(refs), func(ref metav1.OwnerReference) bool {
-		return names(ref, owner, gvk) &&
-			accept(ref)
+		return names(ref, owner, gvk) && accept(ref)
 	})
 	if len(kept) == len(refs) {
 		return fmt.Errorf("remove owner: %s has no such reference to %s %s", object.KeyOf(o), gvk.Kind, object.KeyOf(owner))
