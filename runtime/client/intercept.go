@@ -124,8 +124,7 @@ func (i *interceptor) DeleteAllOf(ctx context.Context, obj object.Object, opts .
 func (i *interceptor) Status() SubResourceWriter { return i.SubResource(statusSubresource) }
 
 func (i *interceptor) SubResource(name string) SubResourceClient {
-	return &subresourceInterceptor{SubResourceClient: i.Client.SubResource(name), below: i.Client, with: i.with,
-		name: name}
+	return &subresourceInterceptor{i.Client.SubResource(name), i.Client, i.with, name}
 }
 
 // subresourceInterceptor is the embedded client with the functions of an Interceptor in front of it.

@@ -107,18 +107,15 @@ func (c *REST) recordUnknown(ctx context.Context, r *request) {
 // answer was lost or invalid, or if the server reports an internal error, the request may have taken effect.
 func (c *REST) recordLost(ctx context.Context, r *request, err error) {
 	var status apierrors.APIStatus
-	if errors.As(err, &status) && isRefusal(status.Status().Code) {
-		return
+	if errors.As(err, &status) {
+		if code := status.Status().Code; code >= http.StatusBadRequest && code < http.StatusInternalServerError {
+			return // the server refused the request
+		}
 	}
 	if op, ok := errors.AsType[*net.OpError](err); ok && op.Op == "dial" {
 		return // the request was not sent
 	}
 	c.recordUnknown(ctx, r)
-}
-
-// isRefusal reports whether an answer with code guarantees that nothing was changed.
-func isRefusal(code int32) bool {
-	return code >= http.StatusBadRequest && code < http.StatusInternalServerError
 }
 
 func (r *request) isDryRun() bool { return r.query.Has("dryRun") }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"reflect"
 
@@ -170,9 +171,7 @@ func (lw *ListWatcher[T]) request(ctx context.Context, verb string, opts metav1.
 	}
 	r := &request{verb: verb, method: http.MethodGet, resource: res, wanted: o.Namespace, query: query,
 		idleTimeout: maxIdle}
-	for name, values := range o.query() {
-		query[name] = values
-	}
+	maps.Copy(query, o.query())
 	return r, r.checkCollection(o)
 }
 

@@ -95,11 +95,8 @@ func (m *Mapper) RESTMappingsWithContext(ctx context.Context, gk schema.GroupKin
 // be singular.
 func (m *Mapper) KindForWithContext(ctx context.Context,
 	resource schema.GroupVersionResource) (schema.GroupVersionKind, error) {
-	s, err := m.one(ctx, resource)
-	if err != nil {
-		return schema.GroupVersionKind{}, err
-	}
-	return s.mapping.GroupVersionKind, nil
+	mapping, err := m.one(ctx, resource)
+	return mapping.GroupVersionKind, err
 }
 
 // KindsForWithContext returns the kinds of all resources that match resource, whose group and version may be empty.
@@ -117,11 +114,8 @@ func (m *Mapper) KindsForWithContext(ctx context.Context,
 // may be empty, and the name may be singular.
 func (m *Mapper) ResourceForWithContext(ctx context.Context,
 	input schema.GroupVersionResource) (schema.GroupVersionResource, error) {
-	s, err := m.one(ctx, input)
-	if err != nil {
-		return schema.GroupVersionResource{}, err
-	}
-	return s.mapping.Resource, nil
+	mapping, err := m.one(ctx, input)
+	return mapping.Resource, err
 }
 
 // ResourcesForWithContext returns all resources that match input, whose group and version may be empty.
@@ -163,11 +157,11 @@ func (m *Mapper) mappings(ctx context.Context, gk schema.GroupKind, versions []s
 	return mappings, nil
 }
 
-// one returns the resource that partial identifies, or an error if partial is ambiguous.
-func (m *Mapper) one(ctx context.Context, partial schema.GroupVersionResource) (*served, error) {
+// one returns the mapping that partial identifies, or an error if partial is ambiguous.
+func (m *Mapper) one(ctx context.Context, partial schema.GroupVersionResource) (meta.RESTMapping, error) {
 	found, err := m.matches(ctx, partial, false)
 	if err != nil {
-		return nil, err
+		return meta.RESTMapping{}, err
 	}
 	if len(found) > 1 {
 		ambiguous := &meta.AmbiguousResourceError{PartialResource: partial}
@@ -175,9 +169,9 @@ func (m *Mapper) one(ctx context.Context, partial schema.GroupVersionResource) (
 			ambiguous.MatchingResources = append(ambiguous.MatchingResources, s.mapping.Resource)
 			ambiguous.MatchingKinds = append(ambiguous.MatchingKinds, s.mapping.GroupVersionKind)
 		}
-		return nil, ambiguous
+		return meta.RESTMapping{}, ambiguous
 	}
-	return found[0], nil
+	return found[0].mapping, nil
 }
 
 // matches returns the resources that match partial: at least one, or an error. Unless all is set, it stops at the first
