@@ -1,8 +1,6 @@
 package client
 
 import (
-	"github.com/kctrl-dev/kctrl/runtime/internal/life"
-
 	"bytes"
 	"context"
 	"errors"
@@ -18,6 +16,7 @@ import (
 
 	"k8s.io/client-go/rest"
 
+	"github.com/kctrl-dev/kctrl/runtime/internal/life"
 	"github.com/kctrl-dev/kctrl/runtime/internal/wire"
 )
 

@@ -24,13 +24,11 @@ type Options struct {
 	// third of the bytes of a typical object.
 	KeepManagedFields bool
 	// Mask lists the fields to decode, including everything below them, such as "metadata" or "status.conditions". Empty
-	// means all fields. A path applies to the elements of a list that it goes through. The identity and state of the
-	// object are always decoded: apiVersion, kind, and the metadata name, namespace, uid, resourceVersion, generation and
-	// deletionTimestamp. Masked objects are marked, see [object.Mask].
+	// means all fields. A path applies to the elements of a list that it goes through. The fields of the identity are
+	// always decoded. Masked objects are marked, see [object.Mask].
 	Mask []string
-	// Formats are the accepted encodings in order of preference. JSON is added as the last one, because every server
-	// supports it. Empty means Protobuf and JSON. Protobuf is used only for Go types with a protobuf form, such as the
-	// built-in kinds.
+	// Formats are the accepted encodings in order of preference. JSON is added as the last one. Empty means Protobuf and
+	// JSON. Protobuf is used only for Go types with a protobuf form, such as the built-in kinds.
 	Formats []Format
 }
 
