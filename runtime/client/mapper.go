@@ -303,6 +303,7 @@ func (m *Mapper) ResourceSingularizer(resource string) (string, error) {
 	return withTimeout(m.ResourceSingularizerWithContext, resource)
 }
 
+// withTimeout calls call with a context that ends after discoveryTimeout.
 func withTimeout[In, Out any](call func(context.Context, In) (Out, error), input In) (Out, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), discoveryTimeout)
 	defer cancel()

@@ -124,7 +124,8 @@ func (s *subresource) request(ctx context.Context, verb, method string, obj obje
 	if err != nil {
 		return nil, err
 	}
-	if r.subresource = s.name; s.name == "" && o.SubResourceBody != nil {
+	r.subresource = s.name
+	if s.name == "" && o.SubResourceBody != nil {
 		return nil, fmt.Errorf("%s: option WithSubResourceBody is for subresources only", r)
 	}
 	return r, nil
