@@ -89,12 +89,12 @@ func (r *stored[T]) sameContent(other *stored[T]) bool {
 	return reflect.DeepEqual(r.whole, other.whole)
 }
 
-// is reports whether r is in the state with that UID and resource version.
+// is reports whether r is in the state with that UID and that resource version, which must not be empty.
 func (r *stored[T]) is(uid, version []byte) bool {
 	if r.packed != "" {
 		return r.packed.IsState(uid, version)
 	}
-	return string(r.whole.GetUID()) == string(uid) && r.whole.GetResourceVersion() == string(version)
+	return len(version) > 0 && string(r.whole.GetUID()) == string(uid) && r.whole.GetResourceVersion() == string(version)
 }
 
 // unpack returns a new object from its packed form.

@@ -49,7 +49,7 @@ func whole[T object.Object](all collect.Collector[T], version string) reflector.
 
 // listedNodes returns a list of the nodes at a version.
 func listedNodes(c *contents[meta], version int, names ...string) reflector.Delta[meta] {
-	all := newPackedState(c, 0)
+	all := sink[meta]{contents: c}.Collect(0)
 	for _, name := range names {
 		o := node(name, version)
 		all.Set(object.KeyOf(o), o)
@@ -76,7 +76,7 @@ func TestRelistKeepsWhatWasPacked(t *testing.T) {
 		t.Error("the list has packed again what has not changed, or has kept what is gone")
 	}
 	// This list was read before the store reached its current state.
-	early := newPackedState(packedContents(t, &metav1.PartialObjectMetadata{}), 0)
+	early := sink[meta]{contents: packedContents(t, &metav1.PartialObjectMetadata{})}.Collect(0)
 	o := node("a", 1)
 	early.Set(object.KeyOf(o), o)
 	if c.advance(reflector.Deltas[meta]{whole(early, "9")}); packedAt("a") != a {
@@ -110,7 +110,7 @@ func TestObjectWithoutAVersionIsNeverTheOneThatIsKept(t *testing.T) {
 
 func TestPackedListIsWhatArrivedLast(t *testing.T) {
 	c := packedContents(t, &metav1.PartialObjectMetadata{})
-	state := newPackedState(c, 0)
+	state := sink[meta]{contents: c}.Collect(0)
 	for _, step := range []string{"a1", "b1", "a2", "-b", "c1", "-a", "b2", "a3"} {
 		key := object.Key{Name: step[1:]}
 		if step[0] == '-' {
@@ -424,21 +424,5 @@ func TestRelistOfUnchangedObjectsAllocatesNothingForThem(t *testing.T) {
 	})
 	if allocations > 30 {
 		t.Errorf("a relist of %d objects allocates %.0f times", len(ids), allocations)
-	}
-}
-
-func TestPrecedesIsTheOrderOfTheKeysOfTheAPIServer(t *testing.T) {
-	names := []string{"", "a", "a-b", "a.b", "a0", "ab", "b"}
-	for _, an := range names {
-		for _, bn := range names {
-			for _, a := range names[1:] {
-				for _, b := range names[1:] {
-					got := precedes(object.Key{Namespace: an, Name: a}, object.Key{Namespace: bn, Name: b})
-					if want := an+"/"+a < bn+"/"+b; got != want {
-						t.Errorf("%s/%s before %s/%s: %v", an, a, bn, b, got)
-					}
-				}
-			}
-		}
 	}
 }

@@ -10,6 +10,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/labels"
 
+	"github.com/kctrl-dev/kctrl/runtime/internal/collect"
 	"github.com/kctrl-dev/kctrl/runtime/internal/pack"
 	"github.com/kctrl-dev/kctrl/runtime/internal/wire"
 	"github.com/kctrl-dev/kctrl/runtime/object"
@@ -339,13 +340,12 @@ func (c *contents[T]) setStateLocked(events []Event[T], key object.Key, old, now
 // replace makes the list d the whole content and returns the resulting events: first the missed deletions in the order
 // of their keys, then the changes in the order of the list. An object whose state has not changed is kept.
 func (c *contents[T]) replace(d reflector.Delta[T]) batch[T] {
-	all := c.listed(d)
-	if packed, ok := all.(*packedList[T]); ok && c.items.len() == 0 {
-		c.rebuild(all, nil, d)
-		return packed.added()
+	if list, ok := d.Stored.(*collect.List[T, pack.Packed]); ok && c.items.len() == 0 {
+		c.rebuild(d, nil)
+		return batch[T]{packed: &packedEvents[T]{packed: list.Values(), packer: c.packer, example: Event[T]{Type: Added}}}
 	}
-	changes, present := c.changes(all, d.SetBack)
-	missing := c.missing(all, d.Retained, present)
+	changes, present := c.changes(d)
+	missing := c.missing(d, present)
 	// The events are built before the store changes, because they contain the old states.
 	var deletions, events []Event[T]
 	if len(changes) > 0 {
@@ -366,7 +366,7 @@ func (c *contents[T]) replace(d reflector.Delta[T]) batch[T] {
 	if len(changes)+len(missing) <= changedInPlace {
 		c.update(changes, missing, d.ResourceVersion)
 	} else {
-		c.rebuild(all, changes, d)
+		c.rebuild(d, changes)
 	}
 	if len(deletions) == 0 {
 		return batch[T]{events: events}
@@ -389,18 +389,18 @@ type replaced[T object.Object] struct {
 }
 
 // changes returns the listed objects whose state differs from the store's, and how many listed objects the store has.
-func (c *contents[T]) changes(all listed[T], setBack bool) (changes []replaced[T], present int) {
+func (c *contents[T]) changes(d reflector.Delta[T]) (changes []replaced[T], present int) {
 	if c.items.len() == 0 {
-		changes = make([]replaced[T], 0, all.Len())
+		changes = make([]replaced[T], 0, d.Stored.Len())
 	}
-	for key, now := range all.all() {
+	for key, now := range c.listed(d.Stored) {
 		old, existed := c.items.find(key)
 		if !existed {
 			changes = append(changes, replaced[T]{key: key, now: now})
 			continue
 		}
 		present++
-		if !old.sameObject(&now) || !old.sameState(&now) || setBack && !old.sameContent(&now) {
+		if !old.sameObject(&now) || !old.sameState(&now) || d.SetBack && !old.sameContent(&now) {
 			before := old // so that only old objects of changes are allocated
 			changes = append(changes, replaced[T]{key: key, old: &before, now: now})
 		}
@@ -410,16 +410,16 @@ func (c *contents[T]) changes(all listed[T], setBack bool) (changes []replaced[T
 
 // missing returns the objects of the store that are neither listed nor retained. present is the number of listed
 // objects that the store has.
-func (c *contents[T]) missing(all listed[T], retained []object.Key, present int) (missing []replaced[T]) {
+func (c *contents[T]) missing(d reflector.Delta[T], present int) (missing []replaced[T]) {
 	if present == c.items.len() {
 		return nil
 	}
-	stay := make(map[object.Key]bool, len(retained))
-	for _, key := range retained {
+	stay := make(map[object.Key]bool, len(d.Retained))
+	for _, key := range d.Retained {
 		stay[key] = true
 	}
 	for key, old := range c.items.all() {
-		if !stay[key] && !all.has(key) {
+		if !stay[key] && !d.Stored.Has(key) {
 			before := old
 			missing = append(missing, replaced[T]{key: key, old: &before})
 		}
@@ -440,10 +440,10 @@ func (c *contents[T]) update(changes, missing []replaced[T], version string) {
 	c.advanceLocked(version)
 }
 
-// rebuild creates new items from the listed objects, with the changes, and from the retained ones of d.
-func (c *contents[T]) rebuild(all listed[T], changes []replaced[T], d reflector.Delta[T]) {
+// rebuild creates new items from the objects of the list d, with the changes, and from its retained ones.
+func (c *contents[T]) rebuild(d reflector.Delta[T], changes []replaced[T]) {
 	items := c.items.empty()
-	for key, now := range all.all() {
+	for key, now := range c.listed(d.Stored) {
 		if len(changes) > 0 && changes[0].key == key {
 			changes = changes[1:]
 		} else if old, ok := c.items.find(key); ok {
@@ -452,7 +452,7 @@ func (c *contents[T]) rebuild(all listed[T], changes []replaced[T], d reflector.
 		items.put(key, now)
 	}
 	for _, key := range d.Retained {
-		if old, ok := c.items.find(key); ok && !all.has(key) {
+		if old, ok := c.items.find(key); ok && !d.Stored.Has(key) {
 			items.put(key, old)
 		}
 	}

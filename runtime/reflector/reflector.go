@@ -432,7 +432,7 @@ func (r *Reflector[T]) replaced(s state[T], all collect.Collector[T], version st
 	d := Delta[T]{Type: Replaced, ResourceVersion: version, SetBack: s.fresh}
 	d.Stored, d.Retained = all.State()
 	if r.store == nil {
-		d.Objects, d.Stored = d.Stored.(*collect.Objects[T]).InOrder, nil
+		d.Objects, d.Stored = d.Stored.(*collect.List[T, T]).Values(), nil
 	}
 	return d
 }

@@ -2,6 +2,7 @@
 package collect
 
 import (
+	"cmp"
 	"iter"
 	"maps"
 	"slices"
@@ -13,6 +14,7 @@ import (
 // State is a complete list. It contains each object once, in the order in which the source first sent the objects.
 type State interface {
 	Len() int
+	Has(key object.Key) bool
 	Keys() iter.Seq[object.Key]
 }
 
@@ -38,152 +40,162 @@ type Collector[T object.Object] interface {
 	State() (all State, retained []object.Key)
 }
 
-// Objects is a list of unpacked objects.
-type Objects[T object.Object] struct {
-	ByKey   map[object.Key]T
-	InOrder []T
+// Form is the form R in which a store keeps objects of type T.
+type Form[T object.Object, R any] struct {
+	// Of returns an object in this form. It reports false if that is impossible.
+	Of func(obj T) (R, bool)
+	// Key returns the key of an object.
+	Key func(R) object.Key
+	// Held returns the store's object of key, and reports whether its state is the state of obj. Nil means no store.
+	Held func(key object.Key, obj T) (R, bool)
 }
 
-// Len implements [State].
-func (o *Objects[T]) Len() int { return len(o.InOrder) }
+// List is a [Collector], and the [State] that it has collected. It needs no map while the objects arrive in the order
+// of their keys, which is the order in which API servers send them.
+type List[T object.Object, R any] struct {
+	form      Form[T, R]
+	order     []R                // in the order of first arrival, including removed objects
+	positions map[object.Key]int // indexes in order; nil while the keys of order increase
+	last      object.Key         // the last key of order, and the highest while positions is nil
+	removed   map[int]bool       // indexes of removed objects in order
+	retained  map[object.Key]bool
+}
 
-// Keys implements [State].
-func (o *Objects[T]) Keys() iter.Seq[object.Key] {
-	return func(yield func(object.Key) bool) {
-		for _, obj := range o.InOrder {
-			if !yield(object.KeyOf(obj)) {
-				return
-			}
-		}
+// New returns an empty list with capacity for size objects.
+func New[T object.Object, R any](size int, form Form[T, R]) *List[T, R] {
+	return &List[T, R]{
+		form:     form,
+		order:    make([]R, 0, size+size/32), // because some may have been created meanwhile
+		removed:  map[int]bool{},
+		retained: map[object.Key]bool{},
 	}
 }
 
-// Whole is a [Collector] of [Objects]. A source usually sends each object once, so Whole only appends. A growing map
-// would need twice the memory of a map that is created with its final size.
-type Whole[T object.Object] struct {
-	held     func(key object.Key, obj T) (T, bool) // returns the store's object in the state of obj; may be nil
-	order    collected[T]                          // all received states, including replaced ones
-	objects  map[object.Key]T                      // the last states, once an object was removed; nil before
-	retained map[object.Key]bool
-}
-
-// NewWhole returns an empty collector with capacity for size objects. It reuses objects that held, if set, returns.
-func NewWhole[T object.Object](size int, held func(key object.Key, obj T) (T, bool)) *Whole[T] {
-	return &Whole[T]{held: held, order: collected[T]{room: size}, retained: map[object.Key]bool{}}
+// NewWhole returns an empty list of unpacked objects; see [Form] for held.
+func NewWhole[T object.Object](size int, held func(key object.Key, obj T) (T, bool)) *List[T, T] {
+	return New(size, Form[T, T]{
+		Of:   func(obj T) (T, bool) { return obj, true },
+		Key:  func(obj T) object.Key { return object.KeyOf(obj) },
+		Held: held,
+	})
 }
 
 // Keep implements [Collector].
-func (w *Whole[T]) Keep(key object.Key, obj T) bool {
-	if w.held == nil {
+func (l *List[T, R]) Keep(key object.Key, obj T) bool {
+	if l.form.Held == nil {
 		return false
 	}
-	held, ok := w.held(key, obj)
-	if ok {
-		w.Set(key, held)
+	held, same := l.form.Held(key, obj)
+	if same {
+		l.put(key, held)
 	}
-	return ok
+	return same
 }
 
-// Set implements [Collector].
-func (w *Whole[T]) Set(key object.Key, obj T) {
-	delete(w.retained, key)
-	w.order.add(obj)
-	if w.objects != nil {
-		w.objects[key] = obj
+// Set implements [Collector]. If the store cannot keep the object, its key is retained.
+func (l *List[T, R]) Set(key object.Key, obj T) {
+	if value, ok := l.form.Of(obj); ok {
+		l.put(l.form.Key(value), value) // key may keep obj alive
+	} else {
+		l.Retain(key)
 	}
 }
 
 // Retain implements [Collector].
-func (w *Whole[T]) Retain(key object.Key) {
-	w.Remove(key)
-	w.retained[key] = true
+func (l *List[T, R]) Retain(key object.Key) {
+	l.Remove(key)
+	l.retained[key] = true
 }
 
 // Remove implements [Collector].
-func (w *Whole[T]) Remove(key object.Key) {
-	if w.objects == nil {
-		w.objects = w.order.byKey()
+func (l *List[T, R]) Remove(key object.Key) {
+	delete(l.retained, key)
+	if at, has := l.find(key); has {
+		l.removed[at] = true
 	}
-	delete(w.objects, key)
-	delete(w.retained, key)
+}
+
+func (l *List[T, R]) put(key object.Key, value R) {
+	delete(l.retained, key)
+	if at, has := l.find(key); has {
+		l.order[at] = value
+		delete(l.removed, at)
+		return
+	}
+	if l.positions != nil {
+		l.positions[key] = len(l.order)
+	}
+	l.order, l.last = append(l.order, value), key
+}
+
+// find returns the index of key in order, and whether it is there.
+func (l *List[T, R]) find(key object.Key) (at int, has bool) {
+	if l.positions == nil {
+		if len(l.order) == 0 || precedes(l.last, key) {
+			return 0, false
+		}
+		l.locate()
+	}
+	at, has = l.positions[key]
+	return at, has
+}
+
+// locate sets positions to the indexes in order.
+func (l *List[T, R]) locate() {
+	l.positions = make(map[object.Key]int, len(l.order))
+	for n, value := range l.order {
+		l.positions[l.form.Key(value)] = n
+	}
+}
+
+// precedes reports whether an API server lists a before b: it compares namespace/name.
+func precedes(a, b object.Key) bool {
+	common := min(len(a.Namespace), len(b.Namespace))
+	switch order := cmp.Compare(a.Namespace[:common], b.Namespace[:common]); {
+	case order != 0:
+		return order < 0
+	case len(a.Namespace) < len(b.Namespace):
+		return '/' < b.Namespace[common]
+	case len(a.Namespace) > len(b.Namespace):
+		return a.Namespace[common] < '/'
+	}
+	return a.Name < b.Name
 }
 
 // State implements [Collector].
-func (w *Whole[T]) State() (State, []object.Key) {
-	if w.objects == nil {
-		w.objects = w.order.byKey()
-	}
-	all := &Objects[T]{ByKey: w.objects}
-	if w.order.count == len(w.objects) {
-		all.InOrder = w.order.slice()
-	} else {
-		all.InOrder = w.latest()
-	}
-	return all, slices.Collect(maps.Keys(w.retained))
-}
-
-// latest returns the last state of each object, in the order of first arrival.
-func (w *Whole[T]) latest() []T {
-	latest := make([]T, 0, len(w.objects))
-	rest := maps.Clone(w.objects)
-	for obj := range w.order.all {
-		key := object.KeyOf(obj)
-		if last, ok := rest[key]; ok {
-			latest = append(latest, last)
-			delete(rest, key)
+func (l *List[T, R]) State() (State, []object.Key) {
+	if len(l.removed) > 0 {
+		var kept []R
+		for n, value := range l.order {
+			if !l.removed[n] {
+				kept = append(kept, value)
+			}
 		}
+		l.order = kept
+		l.locate()
 	}
-	return latest
+	return l, slices.Collect(maps.Keys(l.retained))
 }
 
-// collectedPart is the number of objects per part, unless there are fewer.
-const collectedPart = 1024
+// Len implements [State].
+func (l *List[T, R]) Len() int { return len(l.order) }
 
-// collected holds objects in the order of addition. It consists of parts, so that growth moves no objects.
-type collected[T object.Object] struct {
-	room  int // capacity of the first part
-	parts [][]T
-	count int
+// Has implements [State].
+func (l *List[T, R]) Has(key object.Key) bool {
+	_, has := l.find(key)
+	return has
 }
 
-func (c *collected[T]) add(obj T) {
-	last := len(c.parts) - 1
-	switch {
-	case last < 0:
-		c.parts = append(c.parts, make([]T, 0, c.room))
-		last = 0
-	case len(c.parts[last]) >= max(c.room, collectedPart):
-		c.parts, c.room = append(c.parts, make([]T, 0, collectedPart)), 0
-		last++
-	}
-	c.parts[last] = append(c.parts[last], obj)
-	c.count++
-}
-
-// all yields the objects in order.
-func (c *collected[T]) all(yield func(T) bool) {
-	for _, part := range c.parts {
-		for _, obj := range part {
-			if !yield(obj) {
+// Keys implements [State].
+func (l *List[T, R]) Keys() iter.Seq[object.Key] {
+	return func(yield func(object.Key) bool) {
+		for _, value := range l.order {
+			if !yield(l.form.Key(value)) {
 				return
 			}
 		}
 	}
 }
 
-// slice returns the objects as one slice.
-func (c *collected[T]) slice() []T {
-	if len(c.parts) == 1 {
-		return c.parts[0]
-	}
-	return slices.Concat(c.parts...)
-}
-
-// byKey returns the last object of each key.
-func (c *collected[T]) byKey() map[object.Key]T {
-	objects := make(map[object.Key]T, c.count)
-	for obj := range c.all {
-		objects[object.KeyOf(obj)] = obj
-	}
-	return objects
-}
+// Values returns the objects in order. The caller must not modify the slice.
+func (l *List[T, R]) Values() []R { return l.order }

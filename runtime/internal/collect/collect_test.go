@@ -18,16 +18,20 @@ func named(name, version string) thing {
 
 // gathered formats the objects of a state in order.
 func gathered(t *testing.T, all State) string {
-	objects := all.(*Objects[thing])
 	var names []string
-	for _, o := range objects.InOrder {
+	for _, o := range all.(*List[thing, thing]).Values() {
 		names = append(names, o.Name+o.ResourceVersion)
-		if objects.ByKey[object.KeyOf(o)] != o {
-			t.Errorf("the map has another state of %s", o.Name)
+		if !all.Has(object.KeyOf(o)) {
+			t.Errorf("the list lacks the key of %s", o.Name)
 		}
 	}
-	if keys := slices.Collect(all.Keys()); len(keys) != all.Len() || len(objects.ByKey) != all.Len() {
-		t.Errorf("%d keys and %d objects of %d", len(keys), len(objects.ByKey), all.Len())
+	for _, name := range []string{"a", "b", "c", "d"} {
+		if key := (object.Key{Name: name}); all.Has(key) != slices.Contains(slices.Collect(all.Keys()), key) {
+			t.Errorf("Has and Keys disagree about %s", name)
+		}
+	}
+	if keys := slices.Collect(all.Keys()); len(keys) != all.Len() || len(names) != all.Len() {
+		t.Errorf("%d keys and %d objects of %d", len(keys), len(names), all.Len())
 	}
 	return fmt.Sprint(names)
 }
@@ -73,7 +77,7 @@ func TestObjectsThatTheStoreHasAreKept(t *testing.T) {
 		t.Error("Keep does not say whether the store has the state")
 	}
 	all, _ := w.State()
-	if all.(*Objects[thing]).InOrder[0] != held {
+	if all.(*List[thing, thing]).Values()[0] != held {
 		t.Error("the state has another object than the store")
 	}
 }
@@ -94,5 +98,21 @@ func TestManyObjectsStayInOrder(t *testing.T) {
 	}
 	if next != 5000 {
 		t.Errorf("%d objects", next)
+	}
+}
+
+func TestPrecedesIsTheOrderOfTheKeysOfTheAPIServer(t *testing.T) {
+	names := []string{"", "a", "a-b", "a.b", "a0", "ab", "b"}
+	for _, an := range names {
+		for _, bn := range names {
+			for _, a := range names[1:] {
+				for _, b := range names[1:] {
+					got := precedes(object.Key{Namespace: an, Name: a}, object.Key{Namespace: bn, Name: b})
+					if want := an+"/"+a < bn+"/"+b; got != want {
+						t.Errorf("%s/%s before %s/%s: %v", an, a, bn, b, got)
+					}
+				}
+			}
+		}
 	}
 }
