@@ -62,7 +62,7 @@ func (ix *Index[T, K]) Len(view View[T], value K) int {
 func (ix *Index[T, K]) count(c *contents[T], value K) int {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
-	return len(ix.of(c).keys[value])
+	return ix.of(c).keys[value].len()
 }
 
 // Range returns an iterator over the objects with values in the range from <= value < to. Within each store, the
@@ -86,41 +86,30 @@ func (ix *Index[T, K]) Range(view View[T], from, to K) iter.Seq2[K, T] {
 func (ix *Index[T, K]) with(c *contents[T], value K) iter.Seq[T] {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
-	return c.items.pick(maps.Keys(ix.of(c).keys[value]))
+	return c.items.pick(ix.of(c).keys.of(value))
 }
 
-// between returns the values in the range from <= value < to, and an object for each value.
+// between returns the values in the range from <= value < to, and an object for each value. It sorts the values of the
+// table when it first needs them in order.
 func (ix *Index[T, K]) between(c *contents[T], from, to K) ([]K, iter.Seq[T]) {
-	ix.sort(c)
 	c.mu.RLock()
-	defer c.mu.RUnlock()
-	t := ix.of(c)
-	if !t.ordered {
-		t = t.sorted() // the whole content was replaced in between
+	if ix.of(c).order != nil {
+		defer c.mu.RUnlock()
+	} else {
+		c.mu.RUnlock()
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		ix.of(c).sort()
 	}
+	t := ix.of(c)
 	var values []K
 	var keys []object.Key
 	for value := range t.order.between(from, to) {
-		for key := range t.keys[value] {
+		for key := range t.keys.of(value) {
 			values, keys = append(values, value), append(keys, key)
 		}
 	}
 	return values, c.items.pick(slices.Values(keys))
-}
-
-// sort sorts the values of the table in c, which from then on keeps them sorted. It does nothing if they are sorted.
-func (ix *Index[T, K]) sort(c *contents[T]) {
-	c.mu.RLock()
-	ordered := ix.of(c).ordered
-	c.mu.RUnlock()
-	if ordered {
-		return
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	t := ix.of(c)
-	t.order = t.sorted().order
-	t.ordered = true
 }
 
 // of returns the table of ix in c, whose lock is held.
@@ -134,7 +123,7 @@ func (ix *Index[T, K]) of(c *contents[T]) *indexTable[T, K] {
 
 // table returns a table of ix with the given objects.
 func (ix *Index[T, K]) table(objects iter.Seq2[object.Key, T]) table[T] {
-	t := &indexTable[T, K]{index: ix, keys: make(map[K]map[object.Key]struct{})}
+	t := &indexTable[T, K]{index: ix, keys: postings[K]{}}
 	for key, obj := range objects {
 		t.insert(key, obj)
 	}
@@ -148,45 +137,111 @@ type table[T object.Object] interface {
 }
 
 type indexTable[T object.Object, K cmp.Ordered] struct {
-	index   *Index[T, K]
-	keys    map[K]map[object.Key]struct{} // no set is empty
-	ordered bool                          // order has exactly the values in keys; never reset
-	order   sortedSet[K]
+	index *Index[T, K]
+	keys  postings[K]
+	order *sortedSet[K] // the values in keys; nil until they are needed in order
 }
 
 func (t *indexTable[T, K]) insert(key object.Key, obj T) {
 	for _, value := range t.index.values(obj) {
-		set, ok := t.keys[value]
-		if !ok {
-			set = make(map[object.Key]struct{})
-			t.keys[value] = set
-			if t.ordered {
-				t.order.insert(value)
-			}
+		if t.keys.add(value, key) && t.order != nil {
+			t.order.insert(value)
 		}
-		set[key] = struct{}{}
 	}
 }
 
 func (t *indexTable[T, K]) remove(key object.Key, obj T) {
 	for _, value := range t.index.values(obj) {
-		set, ok := t.keys[value]
-		if !ok {
-			continue
-		}
-		delete(set, key)
-		if len(set) == 0 {
-			delete(t.keys, value)
-			if t.ordered {
-				t.order.remove(value)
-			}
+		if t.keys.remove(value, key) && t.order != nil {
+			t.order.remove(value)
 		}
 	}
 }
 
-// sorted returns a table with the same keys and ordered values.
-func (t *indexTable[T, K]) sorted() *indexTable[T, K] {
-	s := &indexTable[T, K]{index: t.index, keys: t.keys, order: sortedSet[K]{}}
-	s.order.fill(maps.Keys(t.keys))
-	return s
+// sort sets order, unless it is set.
+func (t *indexTable[T, K]) sort() {
+	if t.order == nil {
+		t.order = &sortedSet[K]{}
+		t.order.fill(maps.Keys(t.keys))
+	}
+}
+
+// postings maps values to the keys of the objects that have the value. No set is empty.
+type postings[K comparable] map[K]*keySet
+
+// add adds the key of an object with that value. It reports whether it is the first one.
+func (p postings[K]) add(value K, key object.Key) (first bool) {
+	set, ok := p[value]
+	if !ok {
+		set = &keySet{}
+		p[value] = set
+	}
+	set.add(key)
+	return !ok
+}
+
+// remove removes the key of an object with that value. It reports whether it was the last one.
+func (p postings[K]) remove(value K, key object.Key) (last bool) {
+	set, ok := p[value]
+	if !ok {
+		return false
+	}
+	set.remove(key)
+	if last = set.len() == 0; last {
+		delete(p, value)
+	}
+	return last
+}
+
+// of returns the keys of the objects with that value.
+func (p postings[K]) of(value K) iter.Seq[object.Key] { return p[value].all() }
+
+// keySet is a set of keys. A small set is a slice, because many values belong to only one object. A nil set is empty.
+type keySet struct {
+	few  []object.Key
+	many map[object.Key]struct{} // all keys; nil for a small set
+}
+
+// mostFew is the largest size of a set that is kept as a slice.
+const mostFew = 8
+
+func (s *keySet) len() int {
+	if s == nil {
+		return 0
+	}
+	return max(len(s.few), len(s.many))
+}
+
+func (s *keySet) add(key object.Key) {
+	switch {
+	case s.many != nil:
+		s.many[key] = struct{}{}
+	case slices.Contains(s.few, key):
+	case len(s.few) < mostFew:
+		s.few = append(s.few, key)
+	default:
+		s.many = map[object.Key]struct{}{key: {}}
+		for _, one := range s.few {
+			s.many[one] = struct{}{}
+		}
+		s.few = nil
+	}
+}
+
+func (s *keySet) remove(key object.Key) {
+	if s.many != nil {
+		delete(s.many, key)
+	} else if i := slices.Index(s.few, key); i >= 0 {
+		s.few = slices.Delete(s.few, i, i+1)
+	}
+}
+
+func (s *keySet) all() iter.Seq[object.Key] {
+	switch {
+	case s == nil:
+		return func(func(object.Key) bool) {}
+	case s.many != nil:
+		return maps.Keys(s.many)
+	}
+	return slices.Values(s.few)
 }

@@ -1,8 +1,6 @@
 package informer
 
 import (
-	"github.com/kctrl-dev/kctrl/runtime/internal/life"
-
 	"cmp"
 	"context"
 	"errors"
@@ -11,10 +9,12 @@ import (
 	"log/slog"
 	"reflect"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 
+	"github.com/kctrl-dev/kctrl/runtime/internal/life"
 	"github.com/kctrl-dev/kctrl/runtime/metrics"
 	"github.com/kctrl-dev/kctrl/runtime/object"
 	"github.com/kctrl-dev/kctrl/runtime/reflector"
@@ -27,12 +27,13 @@ type Informer[T object.Object] struct {
 	namespace string
 	label     string // the informer's label in metrics
 	resync    time.Duration
-	metrics   instruments
+	metrics   *metrics.Registry
+	folded    *metrics.Counter
 	contents  *contents[T]
 	fifo      *reflector.DeltaFIFO[T]
 	reflector *reflector.Reflector[T]
-	failures  signal
-	detector  *mutationDetector[T] // may be nil
+	failed    atomic.Pointer[chan struct{}] // closed and replaced at each failure of the reflector
+	detector  *mutationDetector[T]          // may be nil
 
 	// mu makes two steps atomic: changing the store, and passing the resulting events to the listeners. A new handler
 	// therefore sees each object exactly once. Lock order: mu, then the mutexes of the store and of the listeners.
@@ -41,6 +42,8 @@ type Informer[T object.Object] struct {
 	synced    bool          // the store has the first list, and the listeners have received its events
 	onSynced  func()        // if set, called when synced is set; must not block. Set before Run
 	ended     chan struct{} // closed when stage is ended
+	stopRun   func()        // ends the context of Run. Set when stage is running
+	done      chan struct{} // closed when the last goroutine of Run has ended
 	listeners map[*listener[T]]struct{}
 	handlers  sync.WaitGroup // counts the listeners' goroutines; grows only while stage is running
 }
@@ -60,19 +63,23 @@ func New[T object.Object](source reflector.ListerWatcher[T], opts Options[T]) *I
 	opts.Metrics = opts.Metrics.Sub()
 	i := &Informer[T]{
 		name: opts.Name, namespace: opts.Namespace,
-		label:    label(opts.Name, opts.Namespace),
-		resync:   opts.Resync,
-		metrics:  newInstruments(opts.Metrics),
+		label:   label(opts.Name, opts.Namespace),
+		resync:  opts.Resync,
+		metrics: opts.Metrics,
+		folded: opts.Metrics.Counter("informer_folded_events_total",
+			"Events for slow handlers that were merged with other events of the same object.", "informer"),
 		contents: newContents(opts.Indexes, opts.Packed),
 
-		ended: make(chan struct{}), listeners: make(map[*listener[T]]struct{}),
+		ended: make(chan struct{}), done: make(chan struct{}), listeners: make(map[*listener[T]]struct{}),
 	}
 	i.contents.observer = opts.Observer
 	if opts.Mutated != nil && opts.Packed == nil {
 		i.detector = &mutationDetector[T]{informer: i.label, report: opts.Mutated, copies: make(map[object.Key]original[T])}
 		i.contents.detector = i.detector
 	}
-	i.metrics.objects.SetFunc(func() float64 { return float64(i.contents.len()) }, i.label)
+	i.failed.Store(new(make(chan struct{})))
+	opts.Metrics.Gauge("informer_objects", "Objects in the store.", "informer").
+		SetFunc(func() float64 { return float64(i.contents.len()) }, i.label)
 	i.contents.log = cmp.Or(opts.Logger, slog.Default()).With("informer", i.label)
 	i.fifo = reflector.NewDeltaFIFO[T](i.contents.has)
 	i.reflector = reflector.New(source, sink[T]{i.fifo, i.contents}, reflector.Options[T]{
@@ -83,7 +90,7 @@ func New[T object.Object](source reflector.ListerWatcher[T], opts Options[T]) *I
 		DisableWatchList: opts.DisableWatchList,
 		PageSize:         opts.PageSize,
 		Metrics:          opts.Metrics,
-		Failed:           func(*reflector.SyncError) { i.failures.send() },
+		Failed:           func(*reflector.SyncError) { close(*i.failed.Swap(new(make(chan struct{})))) },
 	})
 	return i
 }
@@ -95,7 +102,7 @@ func (i *Informer[T]) Synced() <-chan struct{} { return i.fifo.Synced() }
 // cause of ctx if ctx ends first. Both errors include the reason why the informer has not synced, if known. Wait fails
 // at once for a kind that the API server does not serve: meta.IsNoMatchError reports true for that error.
 func (i *Informer[T]) Wait(ctx context.Context) error {
-	if isDone(i.Synced()) && i.Err() == nil {
+	if life.IsClosed(i.Synced()) && i.Err() == nil {
 		return nil
 	}
 	why := i.wait(ctx)
@@ -103,9 +110,9 @@ func (i *Informer[T]) Wait(ctx context.Context) error {
 		return nil
 	}
 	if err := i.Err(); err != nil {
-		return fmt.Errorf("%s has not synced: %w: %w", i.label, why, err)
+		why = fmt.Errorf("%w: %w", why, err)
 	}
-	return fmt.Errorf("%s has not synced: %w", i.label, why)
+	return notSynced(i.label, why)
 }
 
 // errAbsent is prepended to the reflector's error, which has the kind.
@@ -114,14 +121,12 @@ var errAbsent = errors.New("the API server does not know the kind")
 // wait returns the reason why the informer cannot sync.
 func (i *Informer[T]) wait(ctx context.Context) error {
 	for {
-		failed := i.failures.next() // called before Err
-		if apimeta.IsNoMatchError(i.Err()) {
+		failed := *i.failed.Load() // loaded before Err is read
+		switch {
+		case apimeta.IsNoMatchError(i.Err()):
 			return errAbsent
-		}
-		select {
-		case <-i.Synced():
+		case life.IsClosed(i.Synced()):
 			return nil
-		default:
 		}
 		select {
 		case <-i.Synced():
@@ -175,13 +180,15 @@ func (i *Informer[T]) addHandler(h Handler[T], byKey bool, onSynced, onDone func
 		l.stop()
 		l.finish()
 	}
-	return &Registration{synced: l.synced, done: l.done, remove: func() { i.removeHandler(l) }, err: l.err}
+	return &Registration{synced: l.synced, done: l.done, remove: func() { i.removeHandler(l) }, removed: &l.removed}
 }
 
 // Run keeps the store up to date and calls the handlers until ctx ends. It returns nil after its last goroutine has
 // ended and the last handler has returned. It can be called once; further calls return [ErrAlreadyRun].
 func (i *Informer[T]) Run(ctx context.Context) error {
-	if !i.begin() {
+	ctx, stopRun := context.WithCancel(ctx)
+	defer stopRun()
+	if !i.begin(stopRun) {
 		return ErrAlreadyRun
 	}
 	i.follow(ctx)
@@ -189,21 +196,22 @@ func (i *Informer[T]) Run(ctx context.Context) error {
 	return nil
 }
 
-// endUnrun ends an informer that never ran.
-func (i *Informer[T]) endUnrun() {
-	if i.begin() {
+// stop ends Run, and does not wait for its end. If Run has not been called, it fails from then on.
+func (i *Informer[T]) stop() {
+	if i.begin(func() {}) {
 		i.end()
 	}
+	i.stopRun()
 }
 
-// begin starts the handlers that were added before Run. It reports whether this is the first Run.
-func (i *Informer[T]) begin() bool {
+// begin starts the handlers that were added before Run. It reports whether this is the first call.
+func (i *Informer[T]) begin(stopRun func()) bool {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	if i.stage != created {
 		return false
 	}
-	i.stage = running
+	i.stage, i.stopRun = running, stopRun
 	for l := range i.listeners {
 		i.handlers.Go(l.run)
 	}
@@ -222,6 +230,7 @@ func (i *Informer[T]) end() {
 	i.mu.Unlock()
 	i.handlers.Wait()
 	i.detector.check()
+	close(i.done)
 }
 
 func (i *Informer[T]) removeHandler(l *listener[T]) {
@@ -253,7 +262,7 @@ func (i *Informer[T]) handle(deltas reflector.Deltas[T]) {
 		folded += l.push(events, first)
 	}
 	if folded > 0 {
-		i.metrics.folded.Add(float64(folded), i.label)
+		i.folded.Add(float64(folded), i.label)
 	}
 	if first && i.onSynced != nil {
 		i.onSynced()
@@ -370,31 +379,6 @@ func every(ctx context.Context, period time.Duration, work func()) {
 	}
 }
 
-// signal wakes any number of goroutines. The zero value is ready for use.
-type signal struct {
-	mu      sync.Mutex
-	waiting chan struct{} // closed by the next send; nil without waiters
-}
-
-// next returns a channel that the next send closes.
-func (s *signal) next() <-chan struct{} {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.waiting == nil {
-		s.waiting = make(chan struct{})
-	}
-	return s.waiting
-}
-
-func (s *signal) send() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.waiting != nil {
-		close(s.waiting)
-		s.waiting = nil
-	}
-}
-
 // ErrRemoved is wrapped by the error of a wait for a handler that was removed.
 var ErrRemoved = errors.New("the handler was removed")
 
@@ -407,7 +391,8 @@ type Registration struct {
 	synced <-chan struct{}
 	done   <-chan struct{}
 	remove func()
-	err    func() error // returns why done is closed
+	// removed is set before done is closed, unless the informer has ended.
+	removed *atomic.Bool
 }
 
 // Foreign returns a registration for an informer that this package does not implement, such as a test double. Its
@@ -415,13 +400,10 @@ type Registration struct {
 func Foreign(remove func()) *Registration {
 	synced, done := make(chan struct{}), make(chan struct{})
 	close(synced)
-	return &Registration{
-		synced: synced, done: done, err: func() error { return ErrRemoved },
-		remove: sync.OnceFunc(func() {
-			remove()
-			close(done)
-		}),
-	}
+	return &Registration{synced: synced, done: done, removed: &atomic.Bool{}, remove: sync.OnceFunc(func() {
+		remove()
+		close(done)
+	})}
 }
 
 // Synced returns a channel that is closed after the handler has returned from the last of its Initial events. The
@@ -432,19 +414,21 @@ func (r *Registration) Synced() <-chan struct{} { return r.synced }
 // Wait blocks until [Registration.Synced] is closed. It fails with [ErrRemoved] if the handler was removed first, with
 // [ErrEnded] if the informer ended first, and with the error of ctx and its cause if ctx ended first.
 func (r *Registration) Wait(ctx context.Context) error {
+	var why error
 	select {
 	case <-r.synced:
 	case <-r.done:
-		// Both channels may be closed, in which case select chooses either.
-		if !isDone(r.synced) {
-			return r.err()
+		why = ErrEnded
+		if r.removed.Load() {
+			why = ErrRemoved
 		}
 	case <-ctx.Done():
-		if !isDone(r.synced) {
-			return endOf(ctx)
-		}
+		why = endOf(ctx)
 	}
-	return nil
+	if life.IsClosed(r.synced) { // several channels may be closed, in which case select chooses any
+		return nil
+	}
+	return why
 }
 
 // Remove removes the handler, which then receives no further events. Remove does not wait for a call in progress, so
@@ -466,7 +450,7 @@ func waitFor(ctx context.Context, done, ended <-chan struct{}, unsynced func() [
 	case <-ctx.Done():
 		why = endOf(ctx)
 	}
-	if isDone(done) {
+	if life.IsClosed(done) {
 		return nil
 	}
 	return errors.Join(append(unsynced(), why)...)
@@ -486,30 +470,6 @@ func notSynced(name string, why error) error {
 		return fmt.Errorf("%s has not synced", name)
 	}
 	return fmt.Errorf("%s has not synced: %w", name, why)
-}
-
-func isDone(c <-chan struct{}) bool {
-	select {
-	case <-c:
-		return true
-	default:
-		return false
-	}
-}
-
-type instruments struct {
-	registry *metrics.Registry
-	folded   *metrics.Counter
-	objects  *metrics.Gauge
-}
-
-func newInstruments(registry *metrics.Registry) instruments {
-	return instruments{
-		registry: registry,
-		folded: registry.Counter("informer_folded_events_total",
-			"Events for slow handlers that were merged with other events of the same object.", "informer"),
-		objects: registry.Gauge("informer_objects", "Objects in the store.", "informer"),
-	}
 }
 
 func label(name, namespace string) string {

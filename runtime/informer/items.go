@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"iter"
 	"reflect"
-	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/labels"
@@ -174,13 +173,32 @@ func (k *keyed[R]) remove(key object.Key) {
 	}
 }
 
-func (k *keyed[R]) each() iter.Seq2[object.Key, R] {
+// each iterates over the values in a namespace, or over all if it is "".
+func (k *keyed[R]) each(namespace string) iter.Seq2[object.Key, R] {
+	spaces := k.spaces
+	if namespace != "" {
+		spaces = map[string]map[string]R{namespace: spaces[namespace]}
+	}
 	return func(yield func(object.Key, R) bool) {
-		for namespace, space := range k.spaces {
+		for namespace, space := range spaces {
 			for name, value := range space {
 				if !yield(object.Key{Namespace: namespace, Name: name}, value) {
 					return
 				}
+			}
+		}
+	}
+}
+
+// among iterates over the values of keys that are in a namespace, or of all keys if it is "".
+func (k *keyed[R]) among(keys iter.Seq[object.Key], namespace string) iter.Seq2[object.Key, R] {
+	return func(yield func(object.Key, R) bool) {
+		for key := range keys {
+			if namespace != "" && key.Namespace != namespace {
+				continue
+			}
+			if value, ok := k.get(key); ok && !yield(key, value) {
+				return
 			}
 		}
 	}
@@ -193,40 +211,18 @@ type entry[R any] struct {
 
 // entries returns the values of a query for which matches returns true. matches takes the place of the query's
 // selector; a nil function matches all values.
-func (k *keyed[R]) entries(q query, matches func(R) bool) []entry[R] {
-	namespace, selected := q.namespace, q.selected
-	var found []entry[R]
-	if q.among != nil {
-		for key := range q.among {
-			if namespace != "" && key.Namespace != namespace || selected != nil && !selected(key) {
-				continue
-			}
-			if value, ok := k.get(key); ok && (matches == nil || matches(value)) {
-				found = append(found, entry[R]{key, value})
-			}
+func (k *keyed[R]) entries(q query, matches func(R) bool) (found []entry[R]) {
+	all := k.each(q.namespace)
+	switch {
+	case q.among != nil:
+		all = k.among(q.among, q.namespace)
+	case q.selected == nil && matches == nil:
+		found = make([]entry[R], 0, k.count(q.namespace))
+	}
+	for key, value := range all {
+		if (q.selected == nil || q.selected(key)) && (matches == nil || matches(value)) {
+			found = append(found, entry[R]{key, value})
 		}
-		return found
-	}
-	add := func(namespace string, space map[string]R) {
-		if selected == nil && matches == nil {
-			found = slices.Grow(found, len(space))
-		}
-		for name, value := range space {
-			key := object.Key{Namespace: namespace, Name: name}
-			if (selected == nil || selected(key)) && (matches == nil || matches(value)) {
-				found = append(found, entry[R]{key, value})
-			}
-		}
-	}
-	if namespace != "" {
-		add(namespace, k.spaces[namespace])
-		return found
-	}
-	if selected == nil && matches == nil {
-		found = make([]entry[R], 0, k.total)
-	}
-	for namespace, space := range k.spaces {
-		add(namespace, space)
 	}
 	return found
 }
@@ -279,7 +275,7 @@ func (w *wholeItems[T]) put(key object.Key, obj stored[T]) object.Key {
 
 func (w *wholeItems[T]) all() iter.Seq2[object.Key, stored[T]] {
 	return func(yield func(object.Key, stored[T]) bool) {
-		for key, obj := range w.each() {
+		for key, obj := range w.each("") {
 			if !yield(key, stored[T]{whole: obj}) {
 				return
 			}
@@ -309,7 +305,7 @@ func (*wholeItems[T]) open(obj T) T { return obj }
 
 func (w *wholeItems[T]) events(example Event[T]) batch[T] {
 	events := make([]Event[T], 0, w.len())
-	for _, obj := range w.each() {
+	for _, obj := range w.each("") {
 		events = append(events, about(obj, example))
 	}
 	return batch[T]{events: events}
@@ -371,7 +367,7 @@ func (p *packedItems[T]) put(key object.Key, obj stored[T]) object.Key {
 
 func (p *packedItems[T]) all() iter.Seq2[object.Key, stored[T]] {
 	return func(yield func(object.Key, stored[T]) bool) {
-		for key, packed := range p.each() {
+		for key, packed := range p.each("") {
 			if !yield(key, stored[T]{packed: packed, packer: p.packer}) {
 				return
 			}
@@ -406,7 +402,7 @@ func (p *packedItems[T]) open(packed pack.Packed) T { return unpack(p.packer, pa
 
 func (p *packedItems[T]) events(example Event[T]) batch[T] {
 	packed := make([]pack.Packed, 0, p.len())
-	for _, one := range p.each() {
+	for _, one := range p.each("") {
 		packed = append(packed, one)
 	}
 	return batch[T]{packed: &packedEvents[T]{packed: packed, packer: p.packer, example: example}}

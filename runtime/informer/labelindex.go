@@ -35,82 +35,25 @@ type labelIndexes struct {
 
 // labelIndex maps the values of one label to the keys of the objects.
 type labelIndex struct {
-	keys map[string]*keySet // no set is empty
-	idle atomic.Int64       // changes since the last read
-}
-
-// keySet is a set of keys. A small set is a slice, because many labels have a different value for each object.
-type keySet struct {
-	few  []object.Key
-	many map[object.Key]struct{} // all keys; nil for a small set
-}
-
-// mostFew is the largest size of a set that is kept as a slice.
-const mostFew = 8
-
-func (s *keySet) len() int { return max(len(s.few), len(s.many)) }
-
-func (s *keySet) add(key object.Key) {
-	switch {
-	case s.many != nil:
-		s.many[key] = struct{}{}
-	case len(s.few) < mostFew:
-		s.few = append(s.few, key)
-	default:
-		s.many = map[object.Key]struct{}{key: {}}
-		for _, one := range s.few {
-			s.many[one] = struct{}{}
-		}
-		s.few = nil
-	}
-}
-
-func (s *keySet) remove(key object.Key) {
-	if s.many != nil {
-		delete(s.many, key)
-	} else if i := slices.Index(s.few, key); i >= 0 {
-		s.few = slices.Delete(s.few, i, i+1)
-	}
-}
-
-func (s *keySet) all() iter.Seq[object.Key] {
-	if s.many != nil {
-		return maps.Keys(s.many)
-	}
-	return slices.Values(s.few)
+	keys postings[string]
+	idle atomic.Int64 // changes since the last read
 }
 
 func (ix *labelIndex) insert(key object.Key, value string) {
-	set := ix.keys[value]
-	if set == nil {
-		set = &keySet{}
-		ix.keys[strings.Clone(value)] = set // the string may keep an object alive
+	if ix.keys[value] == nil {
+		value = strings.Clone(value) // the string may keep an object alive
 	}
-	set.add(key)
-}
-
-func (ix *labelIndex) remove(key object.Key, value string) {
-	set := ix.keys[value]
-	if set == nil {
-		return
-	}
-	if set.remove(key); set.len() == 0 {
-		delete(ix.keys, value)
-	}
+	ix.keys.add(value, key)
 }
 
 // with returns the keys of the objects with one of the values, and their number.
 func (ix *labelIndex) with(values []string) (keys iter.Seq[object.Key], count int) {
-	var sets []*keySet
 	for _, value := range values {
-		if set := ix.keys[value]; set != nil {
-			sets = append(sets, set)
-			count += set.len()
-		}
+		count += ix.keys[value].len()
 	}
 	return func(yield func(object.Key) bool) {
-		for _, set := range sets {
-			for key := range set.all() {
+		for _, value := range values {
+			for key := range ix.keys.of(value) {
 				if !yield(key) {
 					return
 				}
@@ -192,7 +135,7 @@ func (c *contents[T]) rebuiltLabels(items items[T]) map[string]*labelIndex {
 }
 
 func indexByLabel[T object.Object](items items[T], label string) *labelIndex {
-	ix := &labelIndex{keys: map[string]*keySet{}}
+	ix := &labelIndex{keys: postings[string]{}}
 	for key, obj := range items.all() {
 		if value, ok := items.label(&obj, label); ok {
 			ix.insert(key, value)
@@ -215,7 +158,7 @@ func (c *contents[T]) insertLabelsLocked(key object.Key, obj *stored[T]) {
 func (c *contents[T]) removeLabelsLocked(key object.Key, old *stored[T]) {
 	for label, ix := range c.labels.byLabel {
 		if value, ok := c.items.label(old, label); ok {
-			ix.remove(key, value)
+			ix.keys.remove(value, key)
 		}
 	}
 }

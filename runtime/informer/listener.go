@@ -78,14 +78,6 @@ func (l *listener[T]) finish() {
 	l.onDone()
 }
 
-// err returns why the handler will not be called again.
-func (l *listener[T]) err() error {
-	if l.removed.Load() {
-		return ErrRemoved
-	}
-	return ErrEnded
-}
-
 // take waits for events or the sync mark. It reports false after stop.
 func (l *listener[T]) take() (events []Event[T], synced, ok bool) {
 	l.mu.Lock()

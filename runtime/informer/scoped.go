@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 
 	"github.com/kctrl-dev/kctrl/runtime/client"
+	"github.com/kctrl-dev/kctrl/runtime/internal/life"
 	"github.com/kctrl-dev/kctrl/runtime/object"
 )
 
@@ -48,17 +49,10 @@ type Scoped[T object.Object] struct {
 	// order: mu, then the mutexes of the informers.
 	mu       sync.Mutex
 	stage    stage
-	ended    chan struct{}             // closed when stage is ended
-	lives    map[*Informer[T]]lifetime // lifetimes of the informers that were started
+	ended    chan struct{} // closed when stage is ended
 	handlers map[*scopedHandler[T]]struct{}
 	indexes  []Indexer[T]
-	start    func(i *Informer[T]) lifetime // runs an informer; set while stage is running
-}
-
-// lifetime controls and reports the end of an informer.
-type lifetime struct {
-	stop  context.CancelFunc // ends Run
-	ended chan struct{}      // closed after Run has returned
+	start    func(i *Informer[T]) // runs an informer; set while stage is running
 }
 
 // newScoped returns an informer for namespaces. No namespaces means none yet, and "" means all. newScoped starts no
@@ -72,7 +66,6 @@ func newScoped[T object.Object](open Open[T], namespaces []string, opts Options[
 		others:   len(namespaces) > 1 && slices.Contains(namespaces, ""),
 		ended:    make(chan struct{}),
 		synced:   newLatch[*Informer[T]](),
-		lives:    make(map[*Informer[T]]lifetime),
 		handlers: make(map[*scopedHandler[T]]struct{}),
 		indexes:  slices.Clone(opts.Indexes),
 	}
@@ -138,7 +131,7 @@ func (s *Scoped[T]) addNamespace(namespace string) error {
 	all = slices.Insert(slices.Clone(all), n, i)
 	s.informers.Store(&all)
 	if s.stage == running {
-		s.lives[i] = s.start(i)
+		s.start(i)
 	}
 	return nil
 }
@@ -168,15 +161,9 @@ func (s *Scoped[T]) removeLocked(namespace string) (wait func()) {
 		h.leave(i)
 	}
 	s.synced.release(i)
-	i.metrics.registry.Close() // before another informer has this name
-	life, started := s.lives[i]
-	if !started {
-		i.endUnrun()
-		return func() {}
-	}
-	delete(s.lives, i)
-	life.stop()
-	return func() { <-life.ended }
+	i.metrics.Close() // before another informer has this name
+	i.stop()
+	return func() { <-i.done }
 }
 
 // AddIndex adds an index to the stores of all current and future namespaces, as [Informer.AddIndex] does.
@@ -219,7 +206,7 @@ func (s *Scoped[T]) Err() error {
 func (s *Scoped[T]) unsynced() []error {
 	var all []error
 	for _, i := range s.In("") {
-		if !isDone(i.Synced()) {
+		if !life.IsClosed(i.Synced()) {
 			all = append(all, notSynced(i.label, i.Err()))
 		}
 	}
@@ -252,18 +239,11 @@ func (s *Scoped[T]) begin(ctx context.Context, workers *sync.WaitGroup) bool {
 		return false
 	}
 	s.stage = running
-	s.start = func(i *Informer[T]) lifetime {
-		alone, stop := context.WithCancel(ctx)
-		life := lifetime{stop, make(chan struct{})}
-		workers.Go(func() {
-			defer close(life.ended)
-			defer stop()
-			_ = i.Run(alone) // fails only for a second call
-		})
-		return life
+	s.start = func(i *Informer[T]) {
+		workers.Go(func() { _ = i.Run(ctx) }) // fails only if the informer was removed before
 	}
 	for _, i := range s.In("") {
-		s.lives[i] = s.start(i)
+		s.start(i)
 	}
 	s.synced.arm()
 	for h := range s.handlers {
@@ -356,21 +336,18 @@ func (s *Scoped[T]) addHandler(h Handler[T], byKey bool) *Registration {
 		added.synced.arm()
 	}
 	return &Registration{synced: added.synced.done, done: added.done.done, remove: func() { s.removeHandler(added) },
-		err: added.err}
+		removed: &added.removed}
 }
 
 func (h *scopedHandler[T]) join(i *Informer[T]) {
-	onSynced := func() {}
-	if h.synced.add(i) {
-		onSynced = func() { h.synced.release(i) }
-	}
+	h.synced.add(i)
 	h.done.add(i)
 	at := &place{}
 	call := func(e Event[T]) { h.call(at, e) }
 	if i.namespace == "" {
 		call = h.handler // no other informer calls it
 	}
-	at.Registration = i.addHandler(call, h.byKey, onSynced, func() { h.done.release(i) })
+	at.Registration = i.addHandler(call, h.byKey, func() { h.synced.release(i) }, func() { h.done.release(i) })
 	h.at[i] = at
 }
 
@@ -380,14 +357,6 @@ func (h *scopedHandler[T]) leave(i *Informer[T]) {
 	h.at[i].Remove()
 	delete(h.at, i)
 	h.synced.release(i)
-}
-
-// err returns why the handler will not be called again.
-func (h *scopedHandler[T]) err() error {
-	if h.removed.Load() {
-		return ErrRemoved
-	}
-	return ErrEnded
 }
 
 // call calls the handler when no other informer is calling it.
@@ -420,21 +389,19 @@ type latch[K comparable] struct {
 	mu      sync.Mutex
 	awaited map[K]struct{}
 	armed   bool
-	closed  bool
 }
 
 func newLatch[K comparable]() *latch[K] {
 	return &latch[K]{done: make(chan struct{}), awaited: make(map[K]struct{})}
 }
 
-// add makes the latch also wait for k. It reports false if done is already closed.
-func (l *latch[K]) add(k K) bool {
+// add makes the latch also wait for k, unless done is already closed.
+func (l *latch[K]) add(k K) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if !l.closed {
+	if !life.IsClosed(l.done) {
 		l.awaited[k] = struct{}{}
 	}
-	return !l.closed
 }
 
 func (l *latch[K]) release(k K) {
@@ -453,8 +420,7 @@ func (l *latch[K]) arm() {
 }
 
 func (l *latch[K]) closeIfDoneLocked() {
-	if l.armed && len(l.awaited) == 0 && !l.closed {
-		l.closed = true
+	if l.armed && len(l.awaited) == 0 && !life.IsClosed(l.done) {
 		close(l.done)
 	}
 }
