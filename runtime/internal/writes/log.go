@@ -7,7 +7,6 @@ import (
 	"runtime"
 	"slices"
 	"sync"
-	"sync/atomic"
 	"weak"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -59,51 +58,29 @@ func JournalOf(source any) *Journal {
 // Log passes the writes of all clients that share it to caches. It keeps the latest writes for controllers, see
 // [Log.Mine]. The zero value is ready for use, and all methods are safe for concurrent use.
 type Log struct {
-	subscribers subscribers
-	own         own
-	histories   histories
+	own own
+
+	mu          sync.Mutex
+	subscribers []*subscriber                // in the order of their addition; replaced, never modified
+	histories   map[schema.GroupKind]history // keys are results of StoredAs
 }
 
-// subscribers are functions that a log calls for each write. The zero value has none.
-type subscribers struct {
-	mu  sync.Mutex // held to replace all
-	all atomic.Pointer[[]*subscriber]
-}
-
+// subscriber is a function that a log calls for each write.
 type subscriber func(ctx context.Context, w Write)
-
-// add adds a subscriber until cancel is called. The list is replaced, never modified, so calls need no lock.
-func (s *subscribers) add(f subscriber) (cancel func()) {
-	added := &f
-	s.replace(func(all []*subscriber) []*subscriber { return append(all, added) })
-	return func() {
-		s.replace(func(all []*subscriber) []*subscriber {
-			return slices.DeleteFunc(all, func(one *subscriber) bool { return one == added })
-		})
-	}
-}
-
-// replace sets the list to the result of change, which receives a copy of the list.
-func (s *subscribers) replace(change func(all []*subscriber) []*subscriber) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	all := change(slices.Clone(s.list()))
-	s.all.Store(&all)
-}
-
-// list returns the subscribers in the order in which they were added. It must not be modified.
-func (s *subscribers) list() []*subscriber {
-	if all := s.all.Load(); all != nil {
-		return *all
-	}
-	return nil
-}
 
 // Subscribe calls written for each write until cancel is called. The call happens before the write returns, and has the
 // context of the write. written must not block. Calls may be concurrent, and a call that is running may end after
 // cancel has returned. The log keeps written in memory until then. A second call of cancel does nothing.
 func (l *Log) Subscribe(written func(ctx context.Context, w Write)) (cancel func()) {
-	return l.subscribers.add(written)
+	added := new(subscriber(written))
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.subscribers = append(slices.Clip(l.subscribers), added)
+	return func() {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		l.subscribers = slices.DeleteFunc(slices.Clone(l.subscribers), func(s *subscriber) bool { return s == added })
+	}
 }
 
 // SubscribeFor is [Log.Subscribe] for as long as owner is reachable. The log does not keep owner in memory. written
@@ -121,8 +98,11 @@ func SubscribeFor[T any](l *Log, owner *T, written func(owner *T, ctx context.Co
 // Record records w and passes it to the subscribers, with the writing call's context, before that call returns.
 func (l *Log) Record(ctx context.Context, w Write) {
 	l.own.record(ctx, w)
-	l.histories.record(w) // first, so that a tracker receives w from Seed, from a subscriber, or from both
-	for _, written := range l.subscribers.list() {
+	l.mu.Lock()
+	l.addToHistoryLocked(w) // first, so that a tracker receives w from Seed, from a subscriber, or from both
+	subscribers := l.subscribers
+	l.mu.Unlock()
+	for _, written := range subscribers {
 		(*written)(ctx, w)
 	}
 }

@@ -42,9 +42,7 @@ type own struct {
 
 	mu       sync.Mutex
 	inFlight map[*inFlight]struct{}
-	made     map[version]*Writer
-	order    []version // the keys of made; once full, a ring whose oldest is at next
-	next     int
+	made     recent[version, *Writer]
 }
 
 // version identifies a state of an object. The state in which the object no longer exists has no resource version.
@@ -90,33 +88,41 @@ func (o *own) record(ctx context.Context, w Write) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if w.Gone || w.Ending {
-		o.addLocked(version{uid: w.UID, ending: !w.Gone}, writerOf(ctx))
+		o.made.set(version{uid: w.UID, ending: !w.Gone}, writerOf(ctx), maxOwn)
 	}
 	if w.Changed {
-		o.addLocked(version{uid: w.UID, resourceVersion: w.ResourceVersion}, writerOf(ctx))
+		o.made.set(version{uid: w.UID, resourceVersion: w.ResourceVersion}, writerOf(ctx), maxOwn)
 	}
 }
 
-func (o *own) addLocked(v version, w *Writer) {
-	if o.made == nil {
-		o.made = map[version]*Writer{}
+// recent is a map of the keys that were set last. The zero value is empty.
+type recent[K comparable, V any] struct {
+	values map[K]V
+	order  []K // the keys of values; once full, a ring whose oldest is at next
+	next   int
+}
+
+// set sets the value of key. If there are more than limit keys, it removes the oldest one.
+func (r *recent[K, V]) set(key K, value V, limit int) {
+	if r.values == nil {
+		r.values = map[K]V{}
 	}
-	if _, known := o.made[v]; !known {
-		if len(o.order) < maxOwn {
-			o.order = append(o.order, v)
+	if _, known := r.values[key]; !known {
+		if len(r.order) < limit {
+			r.order = append(r.order, key)
 		} else {
-			delete(o.made, o.order[o.next])
-			o.order[o.next] = v
-			o.next = (o.next + 1) % maxOwn
+			delete(r.values, r.order[r.next])
+			r.order[r.next] = key
+			r.next = (r.next + 1) % limit
 		}
 	}
-	o.made[v] = w
+	r.values[key] = value
 }
 
 func (o *own) has(v version, by *Writer) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	w, made := o.made[v]
+	w, made := o.made.values[v]
 	return made && isOf(w, by)
 }
 

@@ -132,10 +132,8 @@ type Tracker struct {
 	byKey map[object.Key][]*Entry
 	// versions contains the entries with until in order: the entries of byKey and replaced pending entries with waiters.
 	versions []*Entry
-	past     map[types.UID]struct{} // the last objects that the store has removed
-	pastRing []types.UID            // the keys of past; once full, a ring whose oldest is at pastNext
-	pastNext int
-	woken    []*waiter // to be woken after mu is unlocked
+	past     recent[types.UID, struct{}] // the last objects that the store has removed
+	woken    []*waiter                   // to be woken after mu is unlocked
 }
 
 // NewTracker returns a tracker for a store with the objects of a namespace, or of all namespaces if it is empty.
@@ -147,7 +145,7 @@ func NewTracker(
 	limits.Entries, limits.Past = cmp.Or(limits.Entries, 8192), cmp.Or(limits.Past, 1024)
 	return &Tracker{
 		store: store, namespace: namespace, selects: selects, limits: limits,
-		byKey: map[object.Key][]*Entry{}, past: map[types.UID]struct{}{},
+		byKey: map[object.Key][]*Entry{},
 	}
 }
 
@@ -260,7 +258,7 @@ func (t *Tracker) recordDeletionLocked(w Write) *Entry {
 	}
 	before := VersionOf(w.Before)
 	e := &Entry{state: tombstone, key: w.Key, uid: w.UID, ending: w.Ending}
-	_, isPast := t.past[w.UID]
+	_, isPast := t.past.values[w.UID]
 	switch complete := t.selects == nil; {
 	case complete && isPast:
 		return nil // UIDs are not reused
@@ -439,8 +437,7 @@ func (t *Tracker) appliedLocked(version string) {
 		t.reachLocked(reached)
 	case reached > 0:
 		t.reached = reached
-		clear(t.past)
-		t.pastRing, t.pastNext = nil, 0
+		t.past = recent[types.UID, struct{}]{}
 		for _, e := range slices.Concat(append(slices.Collect(maps.Values(t.byKey)), t.versions)...) {
 			t.confirmLocked(e)
 		}
@@ -482,7 +479,7 @@ func (t *Tracker) showsOlder(e *Entry) bool {
 func (t *Tracker) changedLocked(obj object.Object, isRemoved bool) {
 	uid := obj.GetUID()
 	if isRemoved {
-		t.rememberLocked(uid)
+		t.past.set(uid, struct{}{}, t.limits.Past)
 	}
 	if t.open.Load() == 0 {
 		return
@@ -500,17 +497,6 @@ func (t *Tracker) changedLocked(obj object.Object, isRemoved bool) {
 			t.wakeLocked(e) // so that the waiters check the object again
 		}
 	}
-}
-
-func (t *Tracker) rememberLocked(uid types.UID) {
-	if len(t.pastRing) < t.limits.Past {
-		t.pastRing = append(t.pastRing, uid)
-	} else {
-		delete(t.past, t.pastRing[t.pastNext])
-		t.pastRing[t.pastNext] = uid
-		t.pastNext = (t.pastNext + 1) % len(t.pastRing)
-	}
-	t.past[uid] = struct{}{}
 }
 
 // Await calls wake once, when the store has caught up with e or may have caught up with it. The caller then reads
