@@ -23,8 +23,6 @@
 package cache
 
 import (
-	"github.com/kctrl-dev/kctrl/runtime/internal/life"
-
 	"cmp"
 	"context"
 	"errors"
@@ -41,6 +39,7 @@ import (
 
 	"github.com/kctrl-dev/kctrl/runtime/client"
 	"github.com/kctrl-dev/kctrl/runtime/informer"
+	"github.com/kctrl-dev/kctrl/runtime/internal/life"
 	"github.com/kctrl-dev/kctrl/runtime/internal/writes"
 	"github.com/kctrl-dev/kctrl/runtime/metrics"
 	"github.com/kctrl-dev/kctrl/runtime/object"

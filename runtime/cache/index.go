@@ -1,8 +1,6 @@
 package cache
 
 import (
-	"github.com/kctrl-dev/kctrl/runtime/internal/life"
-
 	"cmp"
 	"context"
 	"errors"
@@ -13,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kctrl-dev/kctrl/runtime/client"
+	"github.com/kctrl-dev/kctrl/runtime/internal/life"
 	"github.com/kctrl-dev/kctrl/runtime/object"
 )
 
@@ -30,15 +29,14 @@ type Index[T object.Object, K comparable] struct {
 // the cache changes, so it must not read the cache. NewIndex is cheapest before the cache runs. It fails for a kind
 // that is read live.
 func NewIndex[T object.Object, K cmp.Ordered](c *Cache, prototype T, values func(T) []K) (*Index[T, K], error) {
-	i, err := c.Informer(prototype)
+	i, err := c.indexable(prototype)
 	if err != nil {
 		return nil, err
 	}
-	if i.live {
-		return nil, fmt.Errorf("cache: %s is read live, and cannot be indexed", i.gvk.Kind)
-	}
 	index := newValues(of(i.gvk, prototype, values))
-	i.addIndex(index)
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.addIndexLocked(index)
 	return &Index[T, K]{cache: c, informer: i, prototype: prototype, index: index}, nil
 }
 
@@ -57,13 +55,16 @@ func of[T object.Object, K any](gvk schema.GroupVersionKind, prototype T, values
 	}
 }
 
-// addIndex adds an index to all current and future parts.
-func (k *kind) addIndex(ix index) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	k.addIndexLocked(ix)
+// indexable returns [Cache.Informer] for a kind that is not read live.
+func (c *Cache) indexable(prototype object.Object) (*Informer, error) {
+	i, err := c.Informer(prototype)
+	if err == nil && i.live {
+		err = fmt.Errorf("cache: %s is read live, and cannot be indexed", i.gvk.Kind)
+	}
+	return i, err
 }
 
+// addIndexLocked adds an index to all current and future parts.
 func (k *kind) addIndexLocked(ix index) {
 	k.indexes = append(k.indexes[:len(k.indexes):len(k.indexes)], ix)
 	ix.addTo(k.stored.Load().informers)
@@ -92,12 +93,10 @@ type fieldIndex struct {
 // all of them. IndexField is cheapest before the cache runs. It sends no request and ignores ctx. It fails if the field
 // is already indexed, and for a kind that is read live.
 func (c *Cache) IndexField(ctx context.Context, prototype object.Object, field string, values IndexerFunc) error {
-	i, err := c.Informer(prototype)
+	i, err := c.indexable(prototype)
 	switch {
 	case err != nil:
 		return err
-	case i.live:
-		return fmt.Errorf("cache: %s is read live, and cannot be indexed", i.gvk.Kind)
 	case field == "" || field == nameField || field == namespaceField:
 		return fmt.Errorf("cache: index %s by %q: this needs no index, or has no name", i.gvk.Kind, field)
 	}
@@ -113,13 +112,6 @@ func (c *Cache) IndexField(ctx context.Context, prototype object.Object, field s
 	maps.Copy(fields, i.fields)
 	i.fields = fields
 	return nil
-}
-
-// fieldIndexes returns the field indexes by the name of the field. The map must not be modified.
-func (k *kind) fieldIndexes() map[string]*fieldIndex {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	return k.fields
 }
 
 // NotIndexedError is the error of a cached read that selects by a field without an index.
@@ -152,36 +144,37 @@ func (ix *Index[T, K]) Range(ctx context.Context, from, to K, opts ...client.Lis
 func (ix *Index[T, K]) read(ctx context.Context, opts []client.ListOption,
 	all func(*part) iter.Seq[object.Object]) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
-		var none T
-		o, err := client.ListOptionsOf(opts...)
-		if err == nil && (o.Live || o.NotOlderThan != "" || o.Limit != 0 || o.Continue != "") {
-			err = errors.New("an index cannot be read with such options")
+		found, err := ix.find(ctx, opts, all)
+		if err != nil {
+			err = fmt.Errorf("read an index of %s: %w", ix.informer.gvk.Kind, err)
+		} else {
+			convert, _ := ix.informer.to(ix.prototype)
+			err = eachShared(found, convert, yield)
 		}
 		if err != nil {
-			yield(none, fmt.Errorf("read an index of %s: %w", ix.informer.gvk.Kind, err))
-			return
+			var none T
+			yield(none, err)
 		}
-		ix.cache.dropNamespace(ctx, ix.informer.gvk, &o)
-		q, err := newQuery(ix.informer.gvk, o, ix.informer.fieldIndexes())
-		if err != nil {
-			yield(none, fmt.Errorf("read an index of %s: %w", ix.informer.gvk.Kind, err))
-			return
-		}
-		parts := ix.informer.in(o.Namespace)
-		if life.IsClosed(ix.informer.removed) {
-			yield(none, fmt.Errorf("read an index of %w", ix.informer.isRemoved()))
-			return
-		}
-		if len(parts) == 0 && o.Namespace != "" {
-			yield(none, fmt.Errorf("read an index of %s: namespace %s is not cached", ix.informer.gvk.Kind, o.Namespace))
-			return
-		}
-		found, err := ix.informer.each(ctx, parts, q, func(p *part) iter.Seq[object.Object] { return q.among(all(p)) })
-		if err != nil {
-			yield(none, fmt.Errorf("read an index of %s: %w", ix.informer.gvk.Kind, err))
-			return
-		}
-		convert, _ := ix.informer.to(ix.prototype)
-		eachShared(found, convert, yield)
 	}
+}
+
+// find returns the objects of all that the options select.
+func (ix *Index[T, K]) find(ctx context.Context, opts []client.ListOption,
+	all func(*part) iter.Seq[object.Object]) (iter.Seq[object.Object], error) {
+	o, err := client.ListOptionsOf(opts...)
+	if err != nil {
+		return nil, err
+	}
+	if o.Live || o.NotOlderThan != "" || o.Limit != 0 || o.Continue != "" {
+		return nil, errors.New("an index cannot be read with such options")
+	}
+	ix.cache.dropNamespace(ctx, ix.informer.gvk, &o)
+	parts := ix.informer.in(o.Namespace)
+	switch {
+	case life.IsClosed(ix.informer.removed):
+		return nil, ErrInformerRemoved
+	case len(parts) == 0 && o.Namespace != "":
+		return nil, fmt.Errorf("namespace %s is not cached", o.Namespace)
+	}
+	return ix.informer.each(ctx, parts, o, func(q *query, p *part) iter.Seq[object.Object] { return q.among(all(p)) })
 }

@@ -1,8 +1,6 @@
 package cache
 
 import (
-	"github.com/kctrl-dev/kctrl/runtime/internal/life"
-
 	"cmp"
 	"context"
 	"encoding/json"
@@ -28,6 +26,7 @@ import (
 
 	"github.com/kctrl-dev/kctrl/runtime/client"
 	"github.com/kctrl-dev/kctrl/runtime/informer"
+	"github.com/kctrl-dev/kctrl/runtime/internal/life"
 	"github.com/kctrl-dev/kctrl/runtime/internal/partial"
 	"github.com/kctrl-dev/kctrl/runtime/internal/wire"
 	"github.com/kctrl-dev/kctrl/runtime/object"
@@ -74,7 +73,7 @@ func (c *Cache) optionsOf(gvk schema.GroupVersionKind) (KindOptions, error) {
 	opts.Namespaces = withKeys(opts.Namespaces, opts.ByNamespace)
 	if err := errors.Join(
 		oneOrAll(opts.cachedNamespaces() == nil, opts.ByNamespace),
-		oneOrAll(restricted(withKeys(c.opts.Namespaces, c.opts.ByNamespace)) == nil, c.opts.ByNamespace),
+		oneOrAll(c.everywhere, c.opts.ByNamespace),
 	); err != nil {
 		return KindOptions{}, err
 	}
@@ -336,17 +335,24 @@ func (c *Cache) storeLocked(k *kind, prototype object.Object) error {
 	return nil
 }
 
-// named returns a transform that sets the apiVersion and kind of gvk in objects that lack them, and then calls then,
-// which may be nil. All objects share the two strings.
-func named(gvk schema.GroupVersionKind, then func(object.Object) (object.Object, error)) func(object.Object) (
-	object.Object, error) {
+// transform returns a transform that sets the apiVersion and kind of gvk in objects that lack them, calls then, which
+// may be nil, and marks objects with a mask. All objects share the strings of the kind. The mark is added last because
+// it is stored in managedFields, which transforms often remove.
+func transform(gvk schema.GroupVersionKind, then func(object.Object) (object.Object, error),
+	mask []string) func(object.Object) (object.Object, error) {
 	apiVersion, kind := gvk.ToAPIVersionAndKind()
-	return func(o object.Object) (object.Object, error) {
+	mark := partial.New(mask)
+	return func(o object.Object) (_ object.Object, err error) {
 		setKind(o, apiVersion, kind)
-		if then == nil {
-			return o, nil
+		if then != nil {
+			if o, err = then(o); err != nil {
+				return o, err
+			}
 		}
-		return then(o)
+		if len(mask) > 0 {
+			mark.Share(o)
+		}
+		return o, nil
 	}
 }
 
@@ -366,26 +372,6 @@ func setKind(o object.Object, apiVersion, kind string) {
 		if is.GroupVersionKind().Kind == "" {
 			is.SetGroupVersionKind(schema.FromAPIVersionAndKind(apiVersion, kind))
 		}
-	}
-}
-
-// marking returns a transform that calls transform and then marks the object as masked. The mark is added last because
-// it is stored in managedFields, which transforms often remove.
-func marking(transform func(object.Object) (object.Object, error),
-	mask []string) func(object.Object) (object.Object, error) {
-	if len(mask) == 0 {
-		return transform
-	}
-	mark := partial.New(mask)
-	return func(o object.Object) (object.Object, error) {
-		if transform != nil {
-			var err error
-			if o, err = transform(o); err != nil {
-				return o, err
-			}
-		}
-		mark.Share(o)
-		return o, nil
 	}
 }
 

@@ -8,7 +8,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/selection"
 
 	"github.com/kctrl-dev/kctrl/runtime/client"
@@ -51,10 +50,11 @@ type query struct {
 	nothing       bool // the field selector selects no object
 }
 
-// newQuery returns the query of o for objects that are indexed by indexes. It fails with a [*NotIndexedError] for a
-// field without an index.
-func newQuery(gvk schema.GroupVersionKind, o client.ListOptions, indexes map[string]*fieldIndex) (*query, error) {
-	q := &query{ListOptions: o, indexes: indexes}
+// query returns the query of o. It fails with a [*NotIndexedError] for a field without an index.
+func (k *kind) query(o client.ListOptions) (*query, error) {
+	k.mu.Lock()
+	q := &query{ListOptions: o, indexes: k.fields}
+	k.mu.Unlock()
 	q.after, _ = afterToken(o.Continue)
 	if q.LabelSelector != nil && q.LabelSelector.Empty() {
 		q.LabelSelector = nil
@@ -68,8 +68,8 @@ func newQuery(gvk schema.GroupVersionKind, o client.ListOptions, indexes map[str
 		switch {
 		case r.Field == nameField || r.Field == namespaceField:
 			q.names = append(q.names, r)
-		case indexes[r.Field] == nil:
-			return nil, &NotIndexedError{GVK: gvk, Field: r.Field}
+		case q.indexes[r.Field] == nil:
+			return nil, &NotIndexedError{GVK: k.gvk, Field: r.Field}
 		default:
 			q.values = append(q.values, r)
 		}
@@ -126,9 +126,6 @@ func (q *query) matchesFields(cached object.Object) bool {
 	}
 	return true
 }
-
-// find returns the selected objects in the store of a part.
-func (q *query) find(p *part) []object.Object { return slices.Collect(q.each(p)) }
 
 // each iterates over the selected objects in the store of a part, in their state at the time of the call. It reads as
 // few objects as possible: a single key, the objects of a required value from the index that has the fewest of them, or

@@ -1,8 +1,6 @@
 package cache
 
 import (
-	"github.com/kctrl-dev/kctrl/runtime/internal/life"
-
 	"context"
 	"fmt"
 	"iter"
@@ -18,6 +16,7 @@ import (
 
 	"github.com/kctrl-dev/kctrl/runtime/client"
 	"github.com/kctrl-dev/kctrl/runtime/internal/apimachinery"
+	"github.com/kctrl-dev/kctrl/runtime/internal/life"
 	"github.com/kctrl-dev/kctrl/runtime/internal/writes"
 	"github.com/kctrl-dev/kctrl/runtime/object"
 )
@@ -37,28 +36,37 @@ type Reader struct {
 
 // Get is [Cache.Get] with live reads through r.Live.
 func (r Reader) Get(ctx context.Context, key object.Key, obj object.Object, opts ...client.GetOption) error {
-	c := r.Cache
-	o, err := client.GetOptionsOf(opts...)
-	if err != nil {
-		return fmt.Errorf("get %s: %w", key, err)
-	}
-	gvk, err := object.GVK(obj, c.live.Scheme())
-	if err != nil {
-		return fmt.Errorf("get %s: %w", key, err)
-	}
-	i := c.cached(gvk, o.Live || o.NotOlderThan != "")
-	cached, isCached, err := c.get(ctx, i, key, obj, o)
-	if !isCached {
-		return r.Live.Get(ctx, key, obj, opts...)
-	}
-	if err != nil {
+	cached, mayShare, err := r.Cache.lookUp(ctx, key, obj, opts)
+	switch {
+	case err != nil:
 		return err
-	}
-	if !o.UnsafeDisableDeepCopy && !i.stored.Load().packed {
+	case cached == nil:
+		return r.Live.Get(ctx, key, obj, opts...)
+	case !mayShare:
 		cached = cached.DeepCopyObject().(object.Object)
 	}
 	reflect.ValueOf(obj).Elem().Set(reflect.ValueOf(cached).Elem())
 	return nil
+}
+
+// lookUp returns the object named key in the Go type of prototype, or nil if the read must be live. The object is
+// shared with the cache, which the caller may pass on if mayShare is set.
+func (c *Cache) lookUp(ctx context.Context, key object.Key, prototype object.Object,
+	opts []client.GetOption) (cached object.Object, mayShare bool, err error) {
+	o, err := client.GetOptionsOf(opts...)
+	if err != nil {
+		return nil, false, fmt.Errorf("get %s: %w", key, err)
+	}
+	gvk, err := object.GVK(prototype, c.live.Scheme())
+	if err != nil {
+		return nil, false, fmt.Errorf("get %s: %w", key, err)
+	}
+	i := c.cached(gvk, o.Live || o.NotOlderThan != "")
+	if i == nil {
+		return nil, false, nil
+	}
+	cached, err = c.get(ctx, i, key, prototype, o)
+	return cached, o.UnsafeDisableDeepCopy || i.stored.Load().packed, err
 }
 
 // cached returns the informer that serves reads of a kind, or nil for live reads.
@@ -77,31 +85,26 @@ func (c *Cache) cached(gvk schema.GroupVersionKind, live bool) *Informer {
 	return i
 }
 
-// get returns the object named key in the Go type of prototype. The object is shared. isCached is false if the read
-// must be live; it must be if i is nil.
+// get returns the object named key in the Go type of prototype, or nil if the read must be live.
 func (c *Cache) get(ctx context.Context, i *Informer, key object.Key, prototype object.Object,
-	o client.GetOptions) (obj object.Object, isCached bool, err error) {
-	if i == nil {
-		return nil, false, nil
-	}
+	o client.GetOptions) (object.Object, error) {
 	convert, ok := i.to(prototype)
 	p := i.stored.Load().informers.of(key.Namespace)
 	if !ok || p == nil || life.IsClosed(i.removed) {
-		return nil, false, nil
+		return nil, nil
 	}
 	cached, err := i.get(ctx, p, key, o)
 	switch {
 	case err != nil:
-		return nil, true, fmt.Errorf("get %s %s: %w", i.gvk.Kind, key, err)
+		return nil, fmt.Errorf("get %s %s: %w", i.gvk.Kind, key, err)
 	// Checked only if no object was found, because it may send a discovery request.
 	case cached == nil && key.Namespace != "" && c.isClusterScoped(ctx, i.gvk):
 		key.Namespace = "" // as the live client does
 		return c.get(ctx, i, key, prototype, o)
 	case cached == nil:
-		return nil, true, c.notFound(ctx, key, i.gvk)
+		return nil, c.notFound(ctx, key, i.gvk)
 	}
-	obj, err = convert.as(cached)
-	return obj, true, err
+	return convert.as(cached)
 }
 
 // get returns the object with that key, or nil if it does not exist. The object is shared.
@@ -249,47 +252,39 @@ func (r Reader) List(ctx context.Context, list object.List, opts ...client.ListO
 // list returns the matching objects, which are shared, and the version of the list.
 func (i *Informer) list(ctx context.Context, parts []*part,
 	o client.ListOptions) (matching []object.Object, version string, err error) {
-	q, err := newQuery(i.gvk, o, i.fieldIndexes())
+	objects, err := i.each(ctx, parts, o, func(q *query, p *part) iter.Seq[object.Object] {
+		version = p.store.ResourceVersion()
+		return q.each(p)
+	})
 	if err != nil {
 		return nil, "", err
 	}
-	matching, err = i.find(ctx, parts, q, func(p *part) []object.Object {
-		version = p.store.ResourceVersion()
-		return q.find(p)
-	})
 	if len(parts) > 1 {
 		version = "" // the watches of several namespaces do not have a common version
 	}
-	return matching, version, err
+	return slices.Collect(objects), version, nil
 }
 
-// find returns the objects that found returns for all parts. q must select these objects. They are shared. find waits
-// until they are not older than any earlier write, and calls found again after an outdated result.
-func (i *Informer) find(ctx context.Context, parts []*part, q *query,
-	found func(*part) []object.Object) ([]object.Object, error) {
-	r, err := i.begin(ctx, parts, q)
+// each iterates over the objects that all returns for the parts, in their state at the time of the call. The query of o,
+// which all receives, must select these objects. They are shared. each waits until they are not older than any earlier
+// write, and calls all again after an outdated result. If the stores have all writes, it unpacks the objects lazily.
+func (i *Informer) each(ctx context.Context, parts []*part, o client.ListOptions,
+	all func(*query, *part) iter.Seq[object.Object]) (iter.Seq[object.Object], error) {
+	q, err := i.query(o)
 	if err != nil {
 		return nil, err
 	}
-	return r.read(ctx, found)
-}
-
-// each is the variant of find for iterations that unpack objects lazily. If the stores may lack a write, it checks all
-// objects first. The iteration sees the state at the time of the call.
-func (i *Informer) each(
-	ctx context.Context, parts []*part, q *query, all func(*part) iter.Seq[object.Object],
-) (iter.Seq[object.Object], error) {
 	r, err := i.begin(ctx, parts, q)
 	if err != nil {
 		return nil, err
 	}
 	if !r.hasAll() {
-		objects, err := r.read(ctx, func(p *part) []object.Object { return slices.Collect(all(p)) })
+		objects, err := r.read(ctx, func(p *part) []object.Object { return slices.Collect(all(q, p)) })
 		return slices.Values(objects), err
 	}
 	var each []iter.Seq[object.Object]
 	for _, p := range parts {
-		each = append(each, all(p))
+		each = append(each, all(q, p))
 	}
 	return func(yield func(object.Object) bool) {
 		for _, objects := range each {
@@ -393,20 +388,11 @@ func itemOf(list object.List) (object.Object, bool) {
 func View[T object.Object](ctx context.Context, c *Cache, key object.Key, prototype T,
 	opts ...client.GetOption) (T, error) {
 	var none T
-	o, err := client.GetOptionsOf(opts...)
-	if err != nil {
-		return none, fmt.Errorf("get %s: %w", key, err)
-	}
-	gvk, err := object.GVK(prototype, c.live.Scheme())
-	if err != nil {
-		return none, fmt.Errorf("get %s: %w", key, err)
-	}
-	i := c.cached(gvk, o.Live || o.NotOlderThan != "")
-	cached, isCached, err := c.get(ctx, i, key, prototype, o)
-	if err != nil {
+	cached, _, err := c.lookUp(ctx, key, prototype, opts)
+	switch {
+	case err != nil:
 		return none, err
-	}
-	if isCached {
+	case cached != nil:
 		return cached.(T), nil
 	}
 	live := prototype.DeepCopyObject().(T)
@@ -425,70 +411,68 @@ func View[T object.Object](ctx context.Context, c *Cache, key object.Key, protot
 // zero value of T, and ends.
 func Each[T object.Object](ctx context.Context, c *Cache, prototype T, opts ...client.ListOption) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
-		var none T
-		o, err := client.ListOptionsOf(opts...)
-		if err == nil && (o.Limit != 0 || o.Continue != "") {
-			err = fmt.Errorf("an iteration has no pages")
+		if err := each(ctx, c, prototype, opts, yield); err != nil {
+			var none T
+			yield(none, err)
 		}
-		if err != nil {
-			yield(none, fmt.Errorf("list: %w", err))
-			return
-		}
-		gvk, err := object.GVK(prototype, c.live.Scheme())
-		if err != nil {
-			yield(none, fmt.Errorf("list: %w", err))
-			return
-		}
-		c.dropNamespace(ctx, gvk, &o)
-		i, parts, convert := c.answering(gvk, prototype, o)
-		if i == nil {
-			if o.Namespace != "" && c.isClusterScoped(ctx, gvk) {
-				o.Namespace = "" // as the live client does
-			}
-			eachLive(ctx, c, prototype, o, yield)
-			return
-		}
-		var matching iter.Seq[object.Object]
-		q, err := newQuery(i.gvk, o, i.fieldIndexes())
-		if err == nil {
-			matching, err = i.each(ctx, parts, q, q.each)
-		}
-		if err != nil {
-			yield(none, fmt.Errorf("list %s: %w", gvk.Kind, err))
-			return
-		}
-		eachShared(matching, convert, yield)
 	}
 }
 
-// eachShared yields the objects as values of type T until yield returns false or a conversion fails.
-func eachShared[T object.Object](objects iter.Seq[object.Object], convert convert, yield func(T, error) bool) {
+// each yields the objects of [Each] until yield returns false. It returns an error that it has not yielded.
+func each[T object.Object](
+	ctx context.Context, c *Cache, prototype T, opts []client.ListOption, yield func(T, error) bool,
+) error {
+	o, err := client.ListOptionsOf(opts...)
+	if err == nil && (o.Limit != 0 || o.Continue != "") {
+		err = fmt.Errorf("an iteration has no pages")
+	}
+	if err != nil {
+		return fmt.Errorf("list: %w", err)
+	}
+	gvk, err := object.GVK(prototype, c.live.Scheme())
+	if err != nil {
+		return fmt.Errorf("list: %w", err)
+	}
+	c.dropNamespace(ctx, gvk, &o)
+	i, parts, convert := c.answering(gvk, prototype, o)
+	if i == nil {
+		if o.Namespace != "" && c.isClusterScoped(ctx, gvk) {
+			o.Namespace = "" // as the live client does
+		}
+		return eachLive(ctx, c, prototype, o, yield)
+	}
+	matching, err := i.each(ctx, parts, o, (*query).each)
+	if err != nil {
+		return fmt.Errorf("list %s: %w", gvk.Kind, err)
+	}
+	return eachShared(matching, convert, yield)
+}
+
+// eachShared yields the objects as values of type T until yield returns false. It fails if a conversion fails.
+func eachShared[T object.Object](objects iter.Seq[object.Object], convert convert, yield func(T, error) bool) error {
 	for cached := range objects {
 		obj, err := convert.as(cached)
 		if err != nil {
-			var none T
-			yield(none, err)
-			return
+			return err
 		}
 		if !yield(obj.(T), nil) {
-			return
+			return nil
 		}
 	}
+	return nil
 }
 
 // livePage is the number of objects per request.
 const livePage = 500
 
-// eachLive yields the objects that the server lists.
+// eachLive yields the objects that the server lists until yield returns false.
 func eachLive[T object.Object](ctx context.Context, c *Cache, prototype T, o client.ListOptions,
-	yield func(T, error) bool) {
-	var none T
+	yield func(T, error) bool) error {
 	watcher, err := client.NewListWatcher(c.live, prototype, client.Scope{
 		Namespace: o.Namespace, Labels: o.LabelSelector, Fields: o.FieldSelector, KeepManagedFields: true,
 	})
 	if err != nil {
-		yield(none, err)
-		return
+		return err
 	}
 	page := metav1.ListOptions{Limit: livePage}
 	if o.NotOlderThan != "" {
@@ -497,16 +481,15 @@ func eachLive[T object.Object](ctx context.Context, c *Cache, prototype T, o cli
 	for {
 		got, err := watcher.List(ctx, page)
 		if err != nil {
-			yield(none, err)
-			return
+			return err
 		}
 		for _, item := range got.Items {
 			if !yield(item, nil) {
-				return
+				return nil
 			}
 		}
 		if got.Continue == "" {
-			return
+			return nil
 		}
 		page = metav1.ListOptions{Limit: livePage, Continue: got.Continue}
 	}

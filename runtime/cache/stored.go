@@ -130,7 +130,7 @@ func opens(c *Cache, k *kind, prototype object.Object) informer.Open[object.Obje
 		}
 		p := &part{server: server{make(chan struct{}, 1), c.live, k.gvk, scope}}
 		opts.Observer = p
-		opts.Transform = named(k.gvk, marking(k.opts.Transform, scope.Mask))
+		opts.Transform = transform(k.gvk, k.opts.Transform, scope.Mask)
 		made := informer.New(watcher, opts)
 		p.informer, p.store = made, made.Store()
 		p.tracker = writes.NewTracker(p.store, scope.Namespace, selector(scope), c.limits)
