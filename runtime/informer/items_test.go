@@ -5,7 +5,6 @@ import (
 	"iter"
 	"maps"
 	"math/rand/v2"
-	"slices"
 	"strings"
 	"testing"
 	"unsafe"
@@ -121,7 +120,11 @@ func TestPackedListIsWhatArrivedLast(t *testing.T) {
 		state.Set(object.KeyOf(o), o)
 	}
 	d := whole(state, "9")
-	if keys := slices.Collect(d.Stored.Keys()); fmt.Sprint(keys) != "[/a /b /c]" || d.Stored.Len() != 3 {
+	var keys []object.Key
+	for key := range c.listed(d.Stored) {
+		keys = append(keys, key)
+	}
+	if fmt.Sprint(keys) != "[/a /b /c]" || d.Stored.Len() != 3 {
 		t.Errorf("%d objects are listed: %v", d.Stored.Len(), keys)
 	}
 	var got []string

@@ -9,6 +9,7 @@ import (
 
 	"github.com/kctrl-dev/kctrl/runtime/internal/collect"
 	"github.com/kctrl-dev/kctrl/runtime/internal/compact"
+	"github.com/kctrl-dev/kctrl/runtime/internal/life"
 	"github.com/kctrl-dev/kctrl/runtime/object"
 )
 
@@ -222,8 +223,8 @@ func (f *DeltaFIFO[T]) pop(ctx context.Context, process func(Deltas[T])) error {
 	defer f.mu.Unlock()
 	// Only from here on does known reflect the batch.
 	f.inflight = nil
-	if batch[0].Type == Replaced {
-		f.closeSyncedLocked()
+	if batch[0].Type == Replaced && !life.IsClosed(f.synced) {
+		close(f.synced)
 	}
 	return nil
 }
@@ -244,14 +245,6 @@ func (f *DeltaFIFO[T]) Close() {
 	defer f.mu.Unlock()
 	f.closed = true
 	f.changed.Broadcast()
-}
-
-func (f *DeltaFIFO[T]) closeSyncedLocked() {
-	select {
-	case <-f.synced:
-	default:
-		close(f.synced)
-	}
 }
 
 func (f *DeltaFIFO[T]) take(ctx context.Context) (Deltas[T], error) {
@@ -282,13 +275,10 @@ func (f *DeltaFIFO[T]) take(ctx context.Context) (Deltas[T], error) {
 // ends before the next Replaced or Sync.
 func (f *DeltaFIFO[T]) batchLocked() int {
 	alone := slices.IndexFunc(f.pending, func(d Delta[T]) bool { return d.Type == Replaced || d.Type == Sync })
-	switch alone {
-	case -1:
-		return min(len(f.pending), maxBatch)
-	case 0:
-		return 1
+	if alone < 0 {
+		alone = len(f.pending)
 	}
-	return min(alone, maxBatch)
+	return max(1, min(alone, maxBatch))
 }
 
 func (f *DeltaFIFO[T]) indexLocked(t DeltaType) int {
@@ -377,13 +367,8 @@ func knownAfter[T object.Object](replaced Delta[T]) func(object.Key) bool {
 	for _, obj := range replaced.Objects {
 		keys[object.KeyOf(obj)] = true
 	}
-	if replaced.Stored != nil {
-		for key := range replaced.Stored.Keys() {
-			keys[key] = true
-		}
-	}
 	for _, key := range replaced.Retained {
 		keys[key] = true
 	}
-	return func(key object.Key) bool { return keys[key] }
+	return func(key object.Key) bool { return keys[key] || replaced.Stored != nil && replaced.Stored.Has(key) }
 }

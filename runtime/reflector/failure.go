@@ -7,6 +7,7 @@ import (
 	"io"
 	"math/rand/v2"
 	"net/http"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -35,14 +36,9 @@ func isTooLarge(err error) bool {
 	if !ok || status.Reason != metav1.StatusReasonTimeout {
 		return false
 	}
-	if status.Details != nil {
-		for _, cause := range status.Details.Causes {
-			if cause.Message == text {
-				return true
-			}
-		}
-	}
-	return strings.Contains(status.Message, text)
+	isText := func(cause metav1.StatusCause) bool { return cause.Message == text }
+	return strings.Contains(status.Message, text) ||
+		status.Details != nil && slices.ContainsFunc(status.Details.Causes, isText)
 }
 
 // isRefusal reports whether the server is busy or temporarily down. The same request can be repeated.

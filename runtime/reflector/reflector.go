@@ -29,25 +29,16 @@ type Sink[T object.Object] interface {
 	Push(Delta[T])
 }
 
-// Options configures a [Reflector]. The zero value is ready for use.
+// Options configures a [Reflector]. The zero value is ready for use. The fields without a comment are those of the
+// Options of package informer.
 type Options[T object.Object] struct {
-	// Name identifies the reflector in logs, metrics and errors. It should be the name of the resource, such as
-	// "guestbooks.webapp.example.com". The default is the name of the type T.
-	Name string
-	// Namespace is the only namespace of the objects, or "". Logs and errors show it with Name.
-	Namespace string
-	// Logger receives messages about failures. Nil means slog.Default().
-	Logger *slog.Logger
-	// Transform, if set, is applied once to each object that arrives, before the sink receives it. It may modify all but
-	// the namespace and the name. If it fails, the error is logged and the object keeps its previous state.
-	Transform func(T) (T, error)
-	// DisableWatchList makes the reflector start with a LIST request even if the server can stream the initial state.
+	Name             string
+	Namespace        string
+	Logger           *slog.Logger
+	Transform        func(T) (T, error)
 	DisableWatchList bool
-	// PageSize is the number of objects per page of a LIST. If it is zero, the reflector requests pages of 500 objects
-	// where paging does not bypass the server's cache, and a single page otherwise. Any other value always applies.
-	PageSize int64
-	// Metrics receives the reflector's metrics. Nil disables them.
-	Metrics *metrics.Registry
+	PageSize         int64
+	Metrics          *metrics.Registry
 	// Failed, if set, is called for each failed list or watch, when Err already returns the error. It must not block.
 	Failed func(*SyncError)
 }
@@ -67,21 +58,16 @@ type ListerWatcher[T object.Object] interface {
 // and then pushes every change. After a failure it waits, longer each time, and continues where it stopped. It reads
 // the complete state again only if the server no longer has the changes since then.
 type Reflector[T object.Object] struct {
-	source    ListerWatcher[T]
-	sink      Sink[T]
-	name      string
-	namespace string
-	label     string // the reflector's label in metrics
-	log       *slog.Logger
-	transform func(T) (T, error)
-	streaming bool // start with a streaming list
-	pageSize  int64
-	lists     *metrics.Counter
-	watches   *metrics.Counter
-	failures  *metrics.Counter
-	onFailure func(*SyncError)
-	err       atomic.Pointer[SyncError]
-	received  atomic.Int64 // number of events of all watches
+	source   ListerWatcher[T]
+	sink     Sink[T]
+	opts     Options[T]
+	label    string // the reflector's label in metrics
+	log      *slog.Logger
+	lists    *metrics.Counter
+	watches  *metrics.Counter
+	failures *metrics.Counter
+	err      atomic.Pointer[SyncError]
+	received atomic.Int64 // number of events of all streams
 
 	size int // number of objects of the last streaming list; only for Run
 	// store is the sink, if the sink has a store. Objects that are already in the store are not decoded and transformed
@@ -91,27 +77,22 @@ type Reflector[T object.Object] struct {
 
 // New returns a reflector that pushes the changes of source to sink. It starts no goroutine; call [Reflector.Run].
 func New[T object.Object](source ListerWatcher[T], sink Sink[T], opts Options[T]) *Reflector[T] {
-	name := cmp.Or(opts.Name, reflect.TypeFor[T]().String())
-	label := name
+	opts.Name = cmp.Or(opts.Name, reflect.TypeFor[T]().String())
+	label := opts.Name
 	if opts.Namespace != "" {
 		label += "/" + opts.Namespace
 	}
 	store, _ := sink.(collect.Store[T])
 	return &Reflector[T]{
-		source:    source,
-		sink:      sink,
-		name:      name,
-		namespace: opts.Namespace,
-		label:     label,
-		log:       cmp.Or(opts.Logger, slog.Default()).With("informer", label),
-		transform: opts.Transform,
-		streaming: !opts.DisableWatchList,
-		pageSize:  opts.PageSize,
-		lists:     opts.Metrics.Counter("informer_lists_total", "Complete lists read from the API server.", "informer"),
-		watches:   opts.Metrics.Counter("informer_watches_total", "Watches opened.", "informer"),
-		failures:  opts.Metrics.Counter("informer_failures_total", "Lists and watches that failed.", "informer", "verb"),
-		onFailure: opts.Failed,
-		store:     store,
+		source:   source,
+		sink:     sink,
+		opts:     opts,
+		label:    label,
+		log:      cmp.Or(opts.Logger, slog.Default()).With("informer", label),
+		lists:    opts.Metrics.Counter("informer_lists_total", "Complete lists read from the API server.", "informer"),
+		watches:  opts.Metrics.Counter("informer_watches_total", "Watches opened.", "informer"),
+		failures: opts.Metrics.Counter("informer_failures_total", "Lists and watches that failed.", "informer", "verb"),
+		store:    store,
 	}
 }
 
@@ -125,19 +106,19 @@ func (r *Reflector[T]) Err() error {
 
 // Run follows the source until ctx ends. Its goroutines end before it returns.
 func (r *Reflector[T]) Run(ctx context.Context) {
-	s := state[T]{phase: listing, streaming: r.streaming}
-	if s.streaming {
-		s.phase = streamingList
-	}
-	// The call is in a closure because s changes with each step.
-	defer func() { s.closeStream() }()
+	s := state[T]{streaming: !r.opts.DisableWatchList}.relist()
+	defer func() {
+		if s.stream != nil {
+			_ = s.stream.Close()
+		}
+	}()
 	// Other sources might modify their objects, so they receive no objects of the store.
 	if _, direct := r.source.(*client.ListWatcher[T]); direct && r.store != nil {
 		ctx = wire.WithKnown(ctx, r.store.Known)
 	}
 	var pause backoff
 	for ctx.Err() == nil {
-		var err error
+		var err *SyncError
 		s, err = r.step(ctx, s)
 		// A failure after the end of ctx is a consequence of it and is ignored.
 		if err == nil || ctx.Err() != nil {
@@ -161,41 +142,31 @@ func (r *Reflector[T]) cure(err error) func(context.Context) error {
 	return nil
 }
 
-// report makes Err return err, and logs it.
-func (r *Reflector[T]) report(ctx context.Context, err error) {
-	failure, ok := errors.AsType[*SyncError](err)
-	if !ok {
-		failure = r.failed("watch", err)
-	}
+// report makes Err return failure, and logs it.
+func (r *Reflector[T]) report(ctx context.Context, failure *SyncError) {
 	known := r.err.Swap(failure)
-	if r.onFailure != nil {
-		r.onFailure(failure)
+	if r.opts.Failed != nil {
+		r.opts.Failed(failure)
 	}
 	r.failures.Inc(r.label, failure.Verb)
 	level := slog.LevelWarn
-	if isExpired(err) || known != nil && isAbsent(known) && isAbsent(err) {
+	if isExpired(failure) || known != nil && isAbsent(known) && isAbsent(failure) {
 		level = slog.LevelDebug // the first is normal for a watch, and the second was already logged
 	}
-	r.log.Log(ctx, level, "out of step with the API server", "err", err)
-}
-
-// healthy clears the error that Err returns.
-func (r *Reflector[T]) healthy() {
-	r.watches.Inc(r.label)
-	r.err.Store(nil)
+	r.log.Log(ctx, level, "out of step with the API server", "err", failure)
 }
 
 func (r *Reflector[T]) failed(verb string, err error) *SyncError {
-	return &SyncError{Verb: verb, Resource: r.name, Namespace: r.namespace, Err: err}
+	return &SyncError{Verb: verb, Resource: r.opts.Name, Namespace: r.opts.Namespace, Err: err}
 }
 
 // transformed returns obj after the transform, and reports whether the transform succeeded.
 func (r *Reflector[T]) transformed(obj T) (T, bool) {
-	if r.transform == nil {
+	if r.opts.Transform == nil {
 		return obj, true
 	}
 	key := object.KeyOf(obj)
-	out, err := r.transform(obj)
+	out, err := r.opts.Transform(obj)
 	if err != nil {
 		r.log.Error("transform an object", "key", key, "err", err)
 		return obj, false
@@ -242,7 +213,7 @@ const (
 
 // step performs the next action of s and returns the new state. After an error, the caller pauses before the next step.
 // The end of the context is not an error.
-func (r *Reflector[T]) step(ctx context.Context, s state[T]) (state[T], error) {
+func (r *Reflector[T]) step(ctx context.Context, s state[T]) (state[T], *SyncError) {
 	switch s.phase {
 	case streamingList:
 		return r.streamList(ctx, s)
@@ -262,13 +233,6 @@ func (s state[T]) relist() state[T] {
 	return s
 }
 
-// complete returns s after the complete state of that version was pushed. The next action is to watch.
-func (s state[T]) complete(version string) state[T] {
-	s.phase, s.version, s.latest, s.cut, s.fresh = watching, version, false, 0, false
-	s.heard = time.Now()
-	return s
-}
-
 // wentBack reports whether a complete state of that version is known to be older than the previous one, because the
 // server was reset. Equal versions before and after a reset may belong to different states.
 func (s state[T]) wentBack(version string) bool { return newer(s.version, version) }
@@ -282,14 +246,6 @@ func newer(a, b string) bool {
 	return err == nil && order > 0
 }
 
-// closeStream closes the stream kept from a streaming list, if there is one.
-func (s *state[T]) closeStream() {
-	if s.stream != nil {
-		_ = s.stream.Close()
-		s.stream = nil
-	}
-}
-
 // defaultPageSize is the limit of a list request where paging costs the server nothing extra.
 const defaultPageSize = 500
 
@@ -301,33 +257,40 @@ var errNoVersion = errors.New("the server sent no resourceVersion")
 var errWentBack = errors.New("the server has gone back to an earlier resourceVersion")
 
 // list reads the complete state with LIST requests and pushes it.
-func (r *Reflector[T]) list(ctx context.Context, s state[T]) (state[T], error) {
+func (r *Reflector[T]) list(ctx context.Context, s state[T]) (state[T], *SyncError) {
 	version := s.listVersion()
 	all, pages, err := r.readPages(r.asking(ctx, s), s, version, r.limit(s, version))
 	switch {
-	case err == nil && r.mustRelist(s, all):
-		s.fresh = true
-		return s, nil
 	case err == nil:
+		// A cache would have sent all objects at once, regardless of the limit.
+		s.paged = s.paged || version == "0" && pages > 1
+		return r.accept(s, all), nil
 	case version != "" && (isExpired(err) || isTooLarge(err)):
 		// No pause is needed, because the server has reported that it lacks this version and has the latest one.
 		s.latest = true
 		return s, nil
-	default:
-		// A streaming list that was only cut is tried again, because the next server may complete it.
-		return s.relist(), r.failed("list", err)
 	}
-	// A cache would have sent all objects at once, regardless of the limit.
-	if version == "0" && pages > 1 {
-		s.paged = true
-	}
-	r.push(s, all)
-	return s.complete(all.ResourceVersion), nil
+	// A streaming list that was only cut is tried again, because the next server may complete it.
+	return s.relist(), r.failed("list", err)
 }
 
-// mustRelist reports whether all, read with reused objects of the store, may have states that no longer exist.
-func (r *Reflector[T]) mustRelist(s state[T], all Delta[T]) bool {
-	return r.store != nil && !s.fresh && s.wentBack(all.ResourceVersion)
+// accept pushes the complete state all and returns the next state, which is to watch. If the server was reset, and all
+// reuses objects of the store, then all may have states that no longer exist. In this case, accept pushes nothing and
+// requests a fresh list. accept clears the error before it pushes, so that code that waits for the state finds none.
+func (r *Reflector[T]) accept(s state[T], all Delta[T]) state[T] {
+	if s.wentBack(all.ResourceVersion) {
+		if r.store != nil && !s.fresh {
+			s.fresh = true
+			return s
+		}
+		r.log.Warn("the API server was set back, and the cache with it", "from", s.version, "to", all.ResourceVersion)
+	}
+	r.err.Store(nil)
+	r.lists.Inc(r.label)
+	r.sink.Push(all)
+	s.phase, s.version, s.latest, s.cut, s.fresh = watching, all.ResourceVersion, false, 0, false
+	s.heard = time.Now()
+	return s
 }
 
 // asking returns the context for a request that begins a complete state. If s.fresh is set, the context does not
@@ -355,8 +318,8 @@ func (s state[T]) listVersion() string {
 // a minimum version, so such a list is paged only if the server has no cache.
 func (r *Reflector[T]) limit(s state[T], version string) int64 {
 	switch {
-	case r.pageSize > 0:
-		return r.pageSize
+	case r.opts.PageSize > 0:
+		return r.opts.PageSize
 	case version == "" || version == "0" || s.paged:
 		return defaultPageSize
 	}
@@ -437,16 +400,6 @@ func (r *Reflector[T]) replaced(s state[T], all collect.Collector[T], version st
 	return d
 }
 
-// push makes all the state of the sink. It first clears the error, so that code that waits for the state finds none.
-func (r *Reflector[T]) push(s state[T], all Delta[T]) {
-	if s.wentBack(all.ResourceVersion) {
-		r.log.Warn("the API server was set back, and the cache with it", "from", s.version, "to", all.ResourceVersion)
-	}
-	r.err.Store(nil)
-	r.lists.Inc(r.label)
-	r.sink.Push(all)
-}
-
 var (
 	errCut    = errors.New("the streaming list ended before everything was sent")
 	errSilent = fmt.Errorf("the streaming list sent nothing for %v", silentFor*waitingAfter)
@@ -456,7 +409,7 @@ var (
 )
 
 // streamList reads and pushes the complete state from a watch that sends it first, and keeps the stream for the watch.
-func (r *Reflector[T]) streamList(ctx context.Context, s state[T]) (state[T], error) {
+func (r *Reflector[T]) streamList(ctx context.Context, s state[T]) (state[T], *SyncError) {
 	version := s.version
 	if s.latest {
 		version = ""
@@ -468,7 +421,7 @@ func (r *Reflector[T]) streamList(ctx context.Context, s state[T]) (state[T], er
 		return r.afterStreamList(s, version, err)
 	}
 	detach := closeWith(ctx, stream)
-	all, err := r.readInitial(ctx, s, stream)
+	all, err := r.readInitial(s, stream)
 	// detach must be called before the stream is passed to the next watch, which closes it.
 	detach()
 	if err != nil {
@@ -479,13 +432,10 @@ func (r *Reflector[T]) streamList(ctx context.Context, s state[T]) (state[T], er
 		}
 		return r.afterStreamList(s, version, err)
 	}
-	if r.mustRelist(s, all) {
+	if s = r.accept(s, all); s.phase != watching {
 		_ = stream.Close()
-		s.fresh = true
 		return s, nil
 	}
-	r.push(s, all)
-	s = s.complete(all.ResourceVersion)
 	s.stream = stream
 	return s, nil
 }
@@ -494,7 +444,7 @@ func (r *Reflector[T]) streamList(ctx context.Context, s state[T]) (state[T], er
 func ignoresStreaming(err error) bool { return errors.Is(err, errSilent) || errors.Is(err, errIgnored) }
 
 // afterStreamList returns the next state after a streaming list at version that ended with err.
-func (r *Reflector[T]) afterStreamList(s state[T], version string, err error) (state[T], error) {
+func (r *Reflector[T]) afterStreamList(s state[T], version string, err error) (state[T], *SyncError) {
 	switch {
 	case isUnsupported(err), ignoresStreaming(err):
 		r.log.Info("the server has no streaming lists, so ordinary ones are used", "err", err)
@@ -518,8 +468,7 @@ func (r *Reflector[T]) afterStreamList(s state[T], version string, err error) (s
 // server would not report the end of the initial objects.
 func streamListOptions(version string) metav1.ListOptions {
 	options := watchOptions(version)
-	initial := true
-	options.SendInitialEvents = &initial
+	options.SendInitialEvents = new(true)
 	options.ResourceVersionMatch = metav1.ResourceVersionMatchNotOlderThan
 	return options
 }
@@ -532,79 +481,81 @@ const (
 )
 
 // readInitial reads stream up to the bookmark that ends the initial events, and returns the objects as one Replaced.
-func (r *Reflector[T]) readInitial(ctx context.Context, s state[T], stream client.Stream[T]) (Delta[T], error) {
-	var received atomic.Int64
-	silent := r.superviseInitial(ctx, stream, &received)
-	initial, begun := r.collector(r.size), time.Now()
+func (r *Reflector[T]) readInitial(s state[T], stream client.Stream[T]) (Delta[T], error) {
+	initial, begun, before := r.collector(r.size), time.Now(), r.received.Load()
+	silent := r.closeIfIdle(stream, begun, waitingAfter, silentFor, func() {
+		r.log.Warn("still waiting for the end of the initial events", "received", r.received.Load()-before)
+	})
+	defer silent()
 	for {
 		event, err := stream.Next()
 		if err != nil {
-			// The supervisor has closed the stream, so the error of the stream is meaningless.
+			// The error of a stream that closeIfIdle has closed is meaningless.
 			if silent() {
 				err = errSilent
 			}
 			return Delta[T]{}, err
 		}
-		received.Add(1)
-		if event.Type == watch.Bookmark && event.InitialEventsEnd {
-			silent()
-			all := r.replaced(s, initial, event.ResourceVersion)
-			r.size = all.count()
-			return all, nil
+		r.received.Add(1)
+		switch event.Type {
+		case watch.Bookmark:
+			if event.InitialEventsEnd {
+				all := r.replaced(s, initial, event.ResourceVersion)
+				r.size = all.count()
+				return all, nil
+			}
+			// The stream of a kind that changes constantly is never silent.
+			if time.Since(begun) >= silentFor*waitingAfter {
+				return Delta[T]{}, errIgnored
+			}
+		case watch.Added, watch.Modified:
+			r.gather(s, initial, event.Object)
+		case watch.Deleted:
+			initial.Remove(object.KeyOf(event.Object))
+		default:
+			r.log.Error("unknown type of watch event", "type", event.Type)
 		}
-		// The stream of a kind that changes constantly is never silent.
-		if event.Type == watch.Bookmark && time.Since(begun) >= silentFor*waitingAfter {
-			silent()
-			return Delta[T]{}, errIgnored
-		}
-		r.applyInitial(s, initial, event)
 	}
 }
 
-// superviseInitial logs that the initial events have not ended, and closes stream if it receives nothing for too long.
-// The returned function ends the supervision and reports whether it closed stream.
-func (r *Reflector[T]) superviseInitial(ctx context.Context, stream client.Stream[T],
-	received *atomic.Int64) func() bool {
-	ctx, cancel := context.WithCancel(ctx)
-	var supervisor sync.WaitGroup
-	silent := false
-	supervisor.Go(func() {
-		ticker := time.NewTicker(waitingAfter)
-		defer ticker.Stop()
-		last, idle := int64(0), 0
-		for {
-			select {
-			case <-ctx.Done():
-				return
-			case <-ticker.C:
-			}
-			if n := received.Load(); n != last {
-				last, idle = n, 0
-			} else if idle++; idle == silentFor {
-				silent = true
-				// Only Close wakes a blocked Next.
-				_ = stream.Close()
-				return
-			}
-			r.log.Warn("still waiting for the end of the initial events", "received", last)
+// closeIfIdle closes stream when no event has arrived for the given number of periods, of which the first begins at
+// from. It calls waiting at the end of each period before that. The returned stop function ends this supervision and
+// reports whether stream was closed.
+func (r *Reflector[T]) closeIfIdle(stream client.Stream[T], from time.Time, period time.Duration, periods int,
+	waiting func()) (stop func() (closed bool)) {
+	var mu sync.Mutex
+	var timer *time.Timer
+	var received int64 // at the end of the last period
+	begun, idle, stopped, closed := false, 0, false, false
+	mu.Lock()
+	defer mu.Unlock()
+	timer = time.AfterFunc(time.Until(from), func() {
+		mu.Lock()
+		defer mu.Unlock()
+		if stopped {
+			return
 		}
+		idle++
+		if now := r.received.Load(); !begun || now != received {
+			received, idle = now, 0
+		}
+		if idle == periods {
+			closed = true
+			_ = stream.Close() // which ends a blocked Next
+			return
+		}
+		if begun {
+			waiting()
+		}
+		begun = true
+		timer.Reset(period)
 	})
 	return func() bool {
-		cancel()
-		supervisor.Wait()
-		return silent
-	}
-}
-
-func (r *Reflector[T]) applyInitial(s state[T], initial collect.Collector[T], event client.WatchEvent[T]) {
-	switch event.Type {
-	case watch.Bookmark:
-	case watch.Added, watch.Modified:
-		r.gather(s, initial, event.Object)
-	case watch.Deleted:
-		initial.Remove(object.KeyOf(event.Object))
-	default:
-		r.log.Error("unknown type of watch event", "type", event.Type)
+		mu.Lock()
+		defer mu.Unlock()
+		stopped = true
+		timer.Stop()
+		return closed
 	}
 }
 
@@ -619,7 +570,7 @@ const (
 var errShortWatch = errors.New("the watch ended within a second and brought nothing new")
 
 // watch reads changes, starting from the version of s, until the stream ends.
-func (r *Reflector[T]) watch(ctx context.Context, s state[T]) (state[T], error) {
+func (r *Reflector[T]) watch(ctx context.Context, s state[T]) (state[T], *SyncError) {
 	// A streaming list continues as the watch, because a new watch could miss changes in between.
 	stream := s.stream
 	s.stream = nil
@@ -646,9 +597,10 @@ func (r *Reflector[T]) watch(ctx context.Context, s state[T]) (state[T], error) 
 	}
 	defer stream.Close()
 	defer closeWith(ctx, stream)()
-	r.healthy()
+	r.watches.Inc(r.label)
+	r.err.Store(nil)
 	start, from, before := time.Now(), s.version, s.stuck
-	stop := r.endOverdue(stream, s.end)
+	stop := r.closeIfIdle(stream, s.end, overdueAfter, 1, func() {})
 	events, err := r.follow(stream, &s)
 	overdue := stop()
 	s.stuck = s.version == from && time.Since(start) < shortWatch
@@ -695,38 +647,6 @@ const overdueAfter = time.Minute
 // endOfWatch returns when the server should end a watch that is opened now.
 func endOfWatch(options metav1.ListOptions) time.Time {
 	return time.Now().Add(time.Duration(*options.TimeoutSeconds) * time.Second)
-}
-
-// endOverdue closes stream when end has passed and no further data arrives. The returned stop function ends this
-// supervision and reports whether stream was closed.
-func (r *Reflector[T]) endOverdue(stream client.Stream[T], end time.Time) (stop func() (ended bool)) {
-	var mu sync.Mutex
-	var timer *time.Timer
-	last, stopped, ended := int64(-1), false, false
-	mu.Lock()
-	defer mu.Unlock()
-	timer = time.AfterFunc(time.Until(end), func() {
-		mu.Lock()
-		defer mu.Unlock()
-		now := r.received.Load()
-		switch {
-		case stopped:
-			return
-		case now != last:
-			last = now
-			timer.Reset(overdueAfter)
-			return
-		}
-		ended = true
-		_ = stream.Close()
-	})
-	return func() bool {
-		mu.Lock()
-		defer mu.Unlock()
-		stopped = true
-		timer.Stop()
-		return ended
-	}
 }
 
 // follow pushes the events of stream until it ends, updates s.version, and returns their number and the reason.

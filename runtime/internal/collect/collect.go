@@ -3,7 +3,6 @@ package collect
 
 import (
 	"cmp"
-	"iter"
 	"maps"
 	"slices"
 
@@ -15,7 +14,6 @@ import (
 type State interface {
 	Len() int
 	Has(key object.Key) bool
-	Keys() iter.Seq[object.Key]
 }
 
 // Store is the sink of a reflector. It contains the objects of earlier deltas.
@@ -184,17 +182,6 @@ func (l *List[T, R]) Len() int { return len(l.order) }
 func (l *List[T, R]) Has(key object.Key) bool {
 	_, has := l.find(key)
 	return has
-}
-
-// Keys implements [State].
-func (l *List[T, R]) Keys() iter.Seq[object.Key] {
-	return func(yield func(object.Key) bool) {
-		for _, value := range l.order {
-			if !yield(l.form.Key(value)) {
-				return
-			}
-		}
-	}
 }
 
 // Values returns the objects in order. The caller must not modify the slice.
