@@ -64,11 +64,6 @@ type source struct {
 	before writes.Snapshot
 }
 
-// add adds a part to the read.
-func (r *reading) add(p *part, before writes.Snapshot) {
-	r.sources = append(r.sources, source{p, before})
-}
-
 // hasAll reports whether the stores had all earlier writes when their parts were added.
 func (r *reading) hasAll() bool {
 	return !slices.ContainsFunc(r.sources, func(s source) bool { return !s.before.IsEmpty() })
@@ -232,37 +227,28 @@ func (s server) list(ctx context.Context, namespace string,
 }
 
 // resolve requests the outcome of e while it is unknown. It returns the entry that the store has to catch up with, or
-// nil.
+// nil. Only one read at a time sends requests; the other reads use the result.
 func (p *part) resolve(ctx context.Context, e *writes.Entry) (*writes.Entry, error) {
-	for {
-		now, _, unknown := p.tracker.Current(e)
-		if !unknown {
-			return now, nil
-		}
-		if err := p.ask(ctx, now); err != nil {
-			return nil, err
-		}
+	if now, _, unknown := p.tracker.Current(e); !unknown {
+		return now, nil
 	}
-}
-
-// ask requests the outcome of e if it is still unknown. Only one read at a time sends requests; the other reads use the
-// result.
-func (p *part) ask(ctx context.Context, e *writes.Entry) error {
 	select {
 	case p.server.asking <- struct{}{}:
 	case <-ctx.Done():
-		return ctx.Err()
+		return nil, ctx.Err()
 	}
 	defer func() { <-p.server.asking }()
-	now, q, unknown := p.tracker.Current(e)
-	if !unknown {
-		return nil
-	}
-	a, err := p.server.stateOf(ctx, now.Key())
-	if err == nil {
+	for {
+		now, q, unknown := p.tracker.Current(e)
+		if !unknown {
+			return now, nil
+		}
+		a, err := p.server.stateOf(ctx, now.Key())
+		if err != nil {
+			return nil, err
+		}
 		p.tracker.Answered(q, a)
 	}
-	return err
 }
 
 // askVersion requests the current resource version of the server. If the request fails, or another read is already

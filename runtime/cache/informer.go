@@ -210,7 +210,7 @@ func (c *Cache) Informer(prototype object.Object) (*Informer, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cache: %w", err)
 	}
-	everywhere, err := c.isEverywhere(gvk, opts) // may send a request, so it runs without mu
+	opts.Namespaces, err = c.namespacesOf(gvk, opts) // may send a request, so it runs without mu
 	if err != nil {
 		return nil, fmt.Errorf("cache: %w", err)
 	}
@@ -219,7 +219,7 @@ func (c *Cache) Informer(prototype object.Object) (*Informer, error) {
 	i, known := c.informers[gvk]
 	if known {
 		i, err = c.viewLocked(i, prototype)
-	} else if i, err = c.newInformerLocked(gvk, prototype, opts, everywhere); err == nil {
+	} else if i, err = c.newInformerLocked(gvk, prototype, opts); err == nil {
 		c.informers[gvk] = i
 	}
 	if err != nil {
@@ -296,13 +296,8 @@ func hasMore(wanted, stored object.Object, opts KindOptions) bool {
 	return isUnstructured && opts.Transform == nil
 }
 
-func (c *Cache) newInformerLocked(gvk schema.GroupVersionKind, prototype object.Object, opts KindOptions,
-	everywhere bool) (*Informer, error) {
-	if everywhere {
-		if opts.Namespaces = opts.cachedNamespaces(); opts.Namespaces == nil {
-			opts.Namespaces = []string{metav1.NamespaceAll}
-		}
-	}
+func (c *Cache) newInformerLocked(gvk schema.GroupVersionKind, prototype object.Object,
+	opts KindOptions) (*Informer, error) {
 	k := &kind{
 		gvk:      gvk,
 		opts:     opts,
@@ -452,24 +447,28 @@ func (i *Informer) Err() error {
 	return i.stored.Load().informers.Err()
 }
 
-// isEverywhere reports whether the kind is independent of the cache's namespaces. If the server does not serve the kind
-// yet, isEverywhere assumes that it is namespaced. If the server does not answer, isEverywhere fails, because a wrong
-// result would be permanent.
-func (c *Cache) isEverywhere(gvk schema.GroupVersionKind, opts KindOptions) (bool, error) {
+// namespacesOf returns the namespaces of a kind that does not depend on the cache's namespaces, or nil. If the server
+// does not serve the kind yet, namespacesOf assumes that it is namespaced. If the server does not answer, it fails,
+// because a wrong result would be permanent.
+func (c *Cache) namespacesOf(gvk schema.GroupVersionKind, opts KindOptions) ([]string, error) {
+	if namespaces := opts.cachedNamespaces(); namespaces != nil {
+		return namespaces, nil
+	}
+	all := []string{metav1.NamespaceAll}
 	if opts.Namespaces != nil {
-		return true, nil
+		return all, nil
 	}
 	if c.everywhere {
-		return false, nil
+		return nil, nil
 	}
 	mapping, err := c.live.RESTMapper().RESTMapping(gvk.GroupKind(), gvk.Version)
 	switch {
 	case meta.IsNoMatchError(err):
-		return false, nil
-	case err != nil:
-		return false, err
+		return nil, nil
+	case err != nil || mapping.Scope.Name() != meta.RESTScopeNameRoot:
+		return nil, err
 	}
-	return mapping.Scope.Name() == meta.RESTScopeNameRoot, nil
+	return all, nil
 }
 
 // restricted returns namespaces sorted and without duplicates, or nil if they include all.

@@ -124,8 +124,7 @@ func (i *Informer) get(ctx context.Context, p *part, key object.Key, o client.Ge
 		obj, _ := p.store.Get(key)
 		return obj, nil
 	}
-	r := &reading{informer: i}
-	r.add(p, before)
+	r := &reading{informer: i, sources: []source{{p, before}}}
 	if err := r.begin(ctx); err != nil {
 		return nil, err
 	}
@@ -265,9 +264,10 @@ func (i *Informer) list(ctx context.Context, parts []*part,
 	return slices.Collect(objects), version, nil
 }
 
-// each iterates over the objects that all returns for the parts, in their state at the time of the call. The query of o,
-// which all receives, must select these objects. They are shared. each waits until they are not older than any earlier
-// write, and calls all again after an outdated result. If the stores have all writes, it unpacks the objects lazily.
+// each iterates over the objects that all returns for the parts, in their state at the time of the call. The query of
+// o, which all receives, must select these objects. They are shared. each waits until they are not older than any
+// earlier write, and calls all again after an outdated result. If the stores have all writes, it unpacks the objects
+// lazily.
 func (i *Informer) each(ctx context.Context, parts []*part, o client.ListOptions,
 	all func(*query, *part) iter.Seq[object.Object]) (iter.Seq[object.Object], error) {
 	q, err := i.query(o)
@@ -306,7 +306,7 @@ func (i *Informer) begin(ctx context.Context, parts []*part, q *query) (*reading
 		if !q.DisableReadYourWritesConsistency {
 			before = part.tracker.BeforeList(q.selectsKey, q.LabelSelector)
 		}
-		r.add(part, before)
+		r.sources = append(r.sources, source{part, before})
 	}
 	if !life.IsClosed(i.begun) {
 		return nil, ErrNotRunning
