@@ -121,10 +121,9 @@ const maxBatch = 1000
 // disconnect if it waited, from a slower store.
 //
 // A list arrives as one Replaced delta and is delivered alone. The consumer can therefore apply the complete state at
-// once, and find missed deletions by comparison. While the consumer keeps up, it receives every delta. When hundreds of
-// deltas, or megabytes, wait, the queue folds the deltas of each object: successive states become the latest state,
-// while a deletion and a new creation remain two deltas. A later Replaced supersedes one that still waits. Memory is
-// therefore bounded by the number of objects, not by the number of changes.
+// once, and find missed deletions by comparison. When hundreds of deltas, or megabytes, wait, the queue folds the
+// deltas of each object: successive states become the latest state, while a deletion and a new creation remain two
+// deltas. A later Replaced supersedes one that still waits.
 //
 // A DeltaFIFO is safe for concurrent use, but only one goroutine may be in Pop.
 type DeltaFIFO[T object.Object] struct {

@@ -54,8 +54,7 @@ type ListerWatcher[T object.Object] interface {
 	Watch(ctx context.Context, options metav1.ListOptions) (client.Stream[T], error)
 }
 
-// Reflector follows one resource of an API server. It reads the complete state, pushes it to its sink as one Replaced,
-// and then pushes every change. After a failure it waits, longer each time, and continues where it stopped. It reads
+// Reflector follows one resource of an API server and pushes its state and changes to a sink. After a failure, it reads
 // the complete state again only if the server no longer has the changes since then.
 type Reflector[T object.Object] struct {
 	source   ListerWatcher[T]
@@ -129,14 +128,11 @@ func (r *Reflector[T]) Run(ctx context.Context) {
 	}
 }
 
-// recoverable is a source that reports when a failed server is reachable again. *[client.ListWatcher] implements it.
-type recoverable interface {
-	Reachable(ctx context.Context) error
-}
-
-// cure returns a function that waits until the cause of err is over, or nil if that cannot be detected.
+// cure returns a function that waits until the cause of err is over, or nil if that cannot be detected. A source with a
+// method Reachable, such as a *[client.ListWatcher], reports when a failed server is reachable again.
 func (r *Reflector[T]) cure(err error) func(context.Context) error {
-	if source, ok := r.source.(recoverable); ok && isOutage(err) {
+	source, ok := r.source.(interface{ Reachable(context.Context) error })
+	if ok && isOutage(err) {
 		return source.Reachable
 	}
 	return nil
