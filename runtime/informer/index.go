@@ -36,7 +36,7 @@ func (ix *Index[T, K]) Get(view View[T], value K) []T { return slices.Collect(ix
 // of the call and holds no lock. Packed objects are unpacked one by one. All panics as [Index.Get] does.
 func (ix *Index[T, K]) All(view View[T], value K) iter.Seq[T] {
 	var found []iter.Seq[T]
-	for _, s := range view.stores() {
+	for _, s := range view.stores("") {
 		found = append(found, ix.with(s.contents, value))
 	}
 	return func(yield func(T) bool) {
@@ -53,7 +53,7 @@ func (ix *Index[T, K]) All(view View[T], value K) iter.Seq[T] {
 // Len returns the number of objects of view with that value. It panics in the same case as [Index.Get].
 func (ix *Index[T, K]) Len(view View[T], value K) int {
 	count := 0
-	for _, s := range view.stores() {
+	for _, s := range view.stores("") {
 		count += ix.count(s.contents, value)
 	}
 	return count
@@ -71,7 +71,7 @@ func (ix *Index[T, K]) count(c *contents[T], value K) int {
 // values. The store then keeps them sorted, which makes its changes more expensive. Range panics as [Index.Get] does.
 func (ix *Index[T, K]) Range(view View[T], from, to K) iter.Seq2[K, T] {
 	return func(yield func(K, T) bool) {
-		for _, s := range view.stores() {
+		for _, s := range view.stores("") {
 			values, objects := ix.between(s.contents, from, to)
 			for obj := range objects {
 				if !yield(values[0], obj) {

@@ -61,9 +61,13 @@ const (
 func New[T object.Object](source reflector.ListerWatcher[T], opts Options[T]) *Informer[T] {
 	opts.Name = cmp.Or(opts.Name, reflect.TypeFor[T]().String())
 	opts.Metrics = opts.Metrics.Sub()
+	label := opts.Name
+	if opts.Namespace != "" {
+		label += "/" + opts.Namespace
+	}
 	i := &Informer[T]{
 		name: opts.Name, namespace: opts.Namespace,
-		label:   label(opts.Name, opts.Namespace),
+		label:   label,
 		resync:  opts.Resync,
 		metrics: opts.Metrics,
 		folded: opts.Metrics.Counter("informer_folded_events_total",
@@ -74,13 +78,13 @@ func New[T object.Object](source reflector.ListerWatcher[T], opts Options[T]) *I
 	}
 	i.contents.observer = opts.Observer
 	if opts.Mutated != nil && opts.Packed == nil {
-		i.detector = &mutationDetector[T]{informer: i.label, report: opts.Mutated, copies: make(map[object.Key]original[T])}
+		i.detector = &mutationDetector[T]{informer: label, report: opts.Mutated, copies: make(map[object.Key]original[T])}
 		i.contents.detector = i.detector
 	}
 	i.failed.Store(new(make(chan struct{})))
 	opts.Metrics.Gauge("informer_objects", "Objects in the store.", "informer").
-		SetFunc(func() float64 { return float64(i.contents.len()) }, i.label)
-	i.contents.log = cmp.Or(opts.Logger, slog.Default()).With("informer", i.label)
+		SetFunc(func() float64 { return float64(i.contents.len()) }, label)
+	i.contents.log = cmp.Or(opts.Logger, slog.Default()).With("informer", label)
 	i.fifo = reflector.NewDeltaFIFO[T](i.contents.has)
 	i.reflector = reflector.New(source, sink[T]{i.fifo, i.contents}, reflector.Options[T]{
 		Name:             opts.Name,
@@ -343,9 +347,7 @@ func (i *Informer[T]) Store() Store[T] { return Store[T]{i.contents} }
 // to date, and before Run. The informer retries failing lists and watches until Run ends.
 func (i *Informer[T]) Err() error { return i.reflector.Err() }
 
-func (i *Informer[T]) store(string) (Store[T], bool) { return i.Store(), true }
-
-func (i *Informer[T]) stores() []Store[T] { return []Store[T]{i.Store()} }
+func (i *Informer[T]) stores(string) []Store[T] { return []Store[T]{i.Store()} }
 
 // follow calls handle sequentially for the changes of the source until ctx ends and its last goroutine has ended.
 func (i *Informer[T]) follow(ctx context.Context) {
@@ -470,11 +472,4 @@ func notSynced(name string, why error) error {
 		return fmt.Errorf("%s has not synced", name)
 	}
 	return fmt.Errorf("%s has not synced: %w", name, why)
-}
-
-func label(name, namespace string) string {
-	if namespace == "" {
-		return name
-	}
-	return name + "/" + namespace
 }

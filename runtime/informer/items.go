@@ -105,12 +105,21 @@ func unpack[T object.Object](packer *pack.Packer[T], packed pack.Packed) T {
 	return obj
 }
 
-// newItems returns empty items in the form of packing. If packing is nil, the items are whole objects.
-func newItems[T object.Object](packing *Packing[T]) items[T] {
-	if packing == nil {
-		return &wholeItems[T]{newKeyed[T]()}
+// newItems returns empty items of whole objects, or of packed ones if packer is not nil.
+func newItems[T object.Object](packer *pack.Packer[T]) items[T] {
+	if packer == nil {
+		return &keyed[T, T]{
+			spaces:   map[string]map[string]T{},
+			storedOf: func(whole T) stored[T] { return stored[T]{whole: whole} },
+			valueOf:  func(r *stored[T]) T { return r.whole },
+		}
 	}
-	return &packedItems[T]{newKeyed[pack.Packed](), packing.packer}
+	return &keyed[T, pack.Packed]{
+		spaces:   map[string]map[string]pack.Packed{},
+		packer:   packer,
+		storedOf: func(packed pack.Packed) stored[T] { return stored[T]{packed: packed, packer: packer} },
+		valueOf:  func(r *stored[T]) pack.Packed { return r.packed },
+	}
 }
 
 // objects iterates over the current objects of i.
@@ -124,35 +133,56 @@ func objects[T object.Object](i items[T]) iter.Seq2[object.Key, T] {
 	}
 }
 
-// keyed holds values by namespace and name.
-type keyed[R any] struct {
-	spaces map[string]map[string]R // no inner map is empty
-	total  int
+// keyed implements items. It holds values of type R: objects that readers share with the store, or packed objects. The
+// names in the keys are substrings of the packed objects.
+type keyed[T object.Object, R any] struct {
+	spaces   map[string]map[string]R // no inner map is empty
+	total    int
+	packer   *pack.Packer[T] // nil for whole objects
+	storedOf func(R) stored[T]
+	valueOf  func(*stored[T]) R
 }
 
-func newKeyed[R any]() keyed[R] { return keyed[R]{spaces: map[string]map[string]R{}} }
+func (k *keyed[T, R]) empty() items[T] { return newItems(k.packer) }
 
-func (k *keyed[R]) len() int { return k.total }
+func (k *keyed[T, R]) len() int { return k.total }
 
-func (k *keyed[R]) count(namespace string) int {
+func (k *keyed[T, R]) count(namespace string) int {
 	if namespace == "" {
 		return k.total
 	}
 	return len(k.spaces[namespace])
 }
 
-func (k *keyed[R]) get(key object.Key) (R, bool) {
+func (k *keyed[T, R]) find(key object.Key) (stored[T], bool) {
 	value, ok := k.spaces[key.Namespace][key.Name]
-	return value, ok
+	return k.storedOf(value), ok
 }
 
-func (k *keyed[R]) at(namespace, name []byte) (R, bool) {
+func (k *keyed[T, R]) lookUp(namespace, name []byte) (stored[T], bool) {
 	value, ok := k.spaces[string(namespace)][string(name)]
-	return value, ok
+	return k.storedOf(value), ok
+}
+
+func (k *keyed[T, R]) form(obj T) (stored[T], error) {
+	if k.packer == nil {
+		return stored[T]{whole: obj}, nil
+	}
+	packed, err := k.packer.Pack(obj)
+	return stored[T]{whole: obj, packed: packed}, err
+}
+
+func (k *keyed[T, R]) put(key object.Key, obj stored[T]) object.Key {
+	if k.packer != nil {
+		k.remove(key) // its name is a substring of the previous packed object
+		key = k.packer.Key(obj.packed)
+	}
+	k.set(key, k.valueOf(&obj))
+	return key
 }
 
 // set sets the value of key. The map keeps the name string of key alive.
-func (k *keyed[R]) set(key object.Key, value R) {
+func (k *keyed[T, R]) set(key object.Key, value R) {
 	space := k.spaces[key.Namespace]
 	if space == nil {
 		space = map[string]R{}
@@ -163,7 +193,7 @@ func (k *keyed[R]) set(key object.Key, value R) {
 	k.total += len(space)
 }
 
-func (k *keyed[R]) remove(key object.Key) {
+func (k *keyed[T, R]) remove(key object.Key) {
 	space := k.spaces[key.Namespace]
 	k.total -= len(space)
 	delete(space, key.Name)
@@ -174,7 +204,7 @@ func (k *keyed[R]) remove(key object.Key) {
 }
 
 // each iterates over the values in a namespace, or over all if it is "".
-func (k *keyed[R]) each(namespace string) iter.Seq2[object.Key, R] {
+func (k *keyed[T, R]) each(namespace string) iter.Seq2[object.Key, R] {
 	spaces := k.spaces
 	if namespace != "" {
 		spaces = map[string]map[string]R{namespace: spaces[namespace]}
@@ -191,127 +221,116 @@ func (k *keyed[R]) each(namespace string) iter.Seq2[object.Key, R] {
 }
 
 // among iterates over the values of keys that are in a namespace, or of all keys if it is "".
-func (k *keyed[R]) among(keys iter.Seq[object.Key], namespace string) iter.Seq2[object.Key, R] {
+func (k *keyed[T, R]) among(keys iter.Seq[object.Key], namespace string) iter.Seq2[object.Key, R] {
 	return func(yield func(object.Key, R) bool) {
 		for key := range keys {
 			if namespace != "" && key.Namespace != namespace {
 				continue
 			}
-			if value, ok := k.get(key); ok && !yield(key, value) {
+			if value, ok := k.spaces[key.Namespace][key.Name]; ok && !yield(key, value) {
 				return
 			}
 		}
 	}
 }
 
-type entry[R any] struct {
-	key   object.Key
-	value R
+func (k *keyed[T, R]) all() iter.Seq2[object.Key, stored[T]] {
+	return func(yield func(object.Key, stored[T]) bool) {
+		for key, value := range k.each("") {
+			if !yield(key, k.storedOf(value)) {
+				return
+			}
+		}
+	}
 }
 
-// entries returns the values of a query for which matches returns true. matches takes the place of the query's
-// selector; a nil function matches all values.
-func (k *keyed[R]) entries(q query, matches func(R) bool) (found []entry[R]) {
-	all := k.each(q.namespace)
+func (k *keyed[T, R]) label(obj *stored[T], label string) (value string, ok bool) {
+	if k.packer == nil {
+		value, ok = obj.whole.GetLabels()[label]
+		return value, ok
+	}
+	var of pack.Labels
+	k.packer.LabelsOf(obj.packed, &of)
+	return of.Lookup(label)
+}
+
+// matcher returns a function that reports whether selector matches a value, or nil if selector is nil.
+func (k *keyed[T, R]) matcher(selector labels.Selector) func(R) bool {
+	if selector == nil {
+		return nil
+	}
+	var of pack.Labels
+	return func(value R) bool {
+		obj := k.storedOf(value)
+		if k.packer == nil {
+			return selector.Matches(labels.Set(obj.whole.GetLabels()))
+		}
+		k.packer.LabelsOf(obj.packed, &of)
+		return selector.Matches(&of)
+	}
+}
+
+func (k *keyed[T, R]) snapshot(q query) (objects iter.Seq2[object.Key, T], count int) {
+	type entry struct {
+		key   object.Key
+		value R
+	}
+	var found []entry
+	all, matches := k.each(q.namespace), k.matcher(q.selector)
 	switch {
 	case q.among != nil:
 		all = k.among(q.among, q.namespace)
 	case q.selected == nil && matches == nil:
-		found = make([]entry[R], 0, k.count(q.namespace))
+		found = make([]entry, 0, k.count(q.namespace))
 	}
 	for key, value := range all {
 		if (q.selected == nil || q.selected(key)) && (matches == nil || matches(value)) {
-			found = append(found, entry[R]{key, value})
+			found = append(found, entry{key, value})
 		}
 	}
-	return found
-}
-
-func opened[R any, T object.Object](entries []entry[R], open func(R) T) iter.Seq2[object.Key, T] {
 	return func(yield func(object.Key, T) bool) {
-		for _, e := range entries {
-			if !yield(e.key, open(e.value)) {
+		for _, e := range found {
+			if !yield(e.key, k.open(e.value)) {
 				return
 			}
 		}
-	}
+	}, len(found)
 }
 
-// picked iterates over the values of keys, which must exist, and opens each one.
-func picked[R any, T object.Object](k *keyed[R], keys iter.Seq[object.Key], open func(R) T) iter.Seq[T] {
+func (k *keyed[T, R]) pick(keys iter.Seq[object.Key]) iter.Seq[T] {
 	var values []R
 	for key := range keys {
-		value, _ := k.get(key)
-		values = append(values, value)
+		values = append(values, k.spaces[key.Namespace][key.Name])
 	}
 	return func(yield func(T) bool) {
 		for _, value := range values {
-			if !yield(open(value)) {
+			if !yield(k.open(value)) {
 				return
 			}
 		}
 	}
 }
 
-// wholeItems holds objects that readers share with the store.
-type wholeItems[T object.Object] struct{ keyed[T] }
-
-func (w *wholeItems[T]) find(key object.Key) (stored[T], bool) {
-	obj, ok := w.get(key)
-	return stored[T]{whole: obj}, ok
+// open returns the object: the stored one, or a new one if it is packed.
+func (k *keyed[T, R]) open(value R) T {
+	obj := k.storedOf(value)
+	return obj.object()
 }
 
-func (w *wholeItems[T]) lookUp(namespace, name []byte) (stored[T], bool) {
-	obj, ok := w.at(namespace, name)
-	return stored[T]{whole: obj}, ok
-}
-
-func (w *wholeItems[T]) form(obj T) (stored[T], error) { return stored[T]{whole: obj}, nil }
-
-func (w *wholeItems[T]) put(key object.Key, obj stored[T]) object.Key {
-	w.set(key, obj.whole)
-	return key
-}
-
-func (w *wholeItems[T]) all() iter.Seq2[object.Key, stored[T]] {
-	return func(yield func(object.Key, stored[T]) bool) {
-		for key, obj := range w.each("") {
-			if !yield(key, stored[T]{whole: obj}) {
-				return
-			}
+func (k *keyed[T, R]) events(example Event[T]) batch[T] {
+	if k.packer == nil {
+		events := make([]Event[T], 0, k.total)
+		for _, obj := range k.all() {
+			events = append(events, about(obj.whole, example))
 		}
+		return batch[T]{events: events}
 	}
-}
-
-func (w *wholeItems[T]) label(obj *stored[T], label string) (value string, ok bool) {
-	value, ok = obj.whole.GetLabels()[label]
-	return value, ok
-}
-
-func (w *wholeItems[T]) snapshot(q query) (objects iter.Seq2[object.Key, T], count int) {
-	var matches func(T) bool
-	if q.selector != nil {
-		matches = func(obj T) bool { return q.selector.Matches(labels.Set(obj.GetLabels())) }
+	packed := make([]pack.Packed, 0, k.total)
+	for _, obj := range k.all() {
+		packed = append(packed, obj.packed)
 	}
-	found := w.entries(q, matches)
-	return opened(found, w.open), len(found)
+	return batch[T]{packed: &packedEvents[T]{packed: packed, packer: k.packer, example: example}}
 }
-
-func (w *wholeItems[T]) pick(keys iter.Seq[object.Key]) iter.Seq[T] {
-	return picked(&w.keyed, keys, w.open)
-}
-
-func (*wholeItems[T]) open(obj T) T { return obj }
-
-func (w *wholeItems[T]) events(example Event[T]) batch[T] {
-	events := make([]Event[T], 0, w.len())
-	for _, obj := range w.each("") {
-		events = append(events, about(obj, example))
-	}
-	return batch[T]{events: events}
-}
-
-func (*wholeItems[T]) empty() items[T] { return &wholeItems[T]{newKeyed[T]()} }
 
 // about returns a copy of example in which the object is obj.
 func about[T object.Object](obj T, example Event[T]) Event[T] {
@@ -335,81 +354,6 @@ func NewPacking[T object.Object](prototype T) (*Packing[T], error) {
 		return nil, err
 	}
 	return &Packing[T]{packer}, nil
-}
-
-// packedItems holds packed objects, whose substrings are the names in the keys. Each read returns a new object.
-type packedItems[T object.Object] struct {
-	keyed[pack.Packed]
-	packer *pack.Packer[T]
-}
-
-func (p *packedItems[T]) lookUp(namespace, name []byte) (stored[T], bool) {
-	packed, ok := p.at(namespace, name)
-	return stored[T]{packed: packed, packer: p.packer}, ok
-}
-
-func (p *packedItems[T]) find(key object.Key) (stored[T], bool) {
-	packed, ok := p.get(key)
-	return stored[T]{packed: packed, packer: p.packer}, ok
-}
-
-func (p *packedItems[T]) form(obj T) (stored[T], error) {
-	packed, err := p.packer.Pack(obj)
-	return stored[T]{whole: obj, packed: packed}, err
-}
-
-func (p *packedItems[T]) put(key object.Key, obj stored[T]) object.Key {
-	p.remove(key) // its name is a substring of the previous packed object
-	key = p.packer.Key(obj.packed)
-	p.set(key, obj.packed)
-	return key
-}
-
-func (p *packedItems[T]) all() iter.Seq2[object.Key, stored[T]] {
-	return func(yield func(object.Key, stored[T]) bool) {
-		for key, packed := range p.each("") {
-			if !yield(key, stored[T]{packed: packed, packer: p.packer}) {
-				return
-			}
-		}
-	}
-}
-
-func (p *packedItems[T]) label(obj *stored[T], label string) (value string, ok bool) {
-	var of pack.Labels
-	p.packer.LabelsOf(obj.packed, &of)
-	return of.Lookup(label)
-}
-
-func (p *packedItems[T]) snapshot(q query) (objects iter.Seq2[object.Key, T], count int) {
-	var matches func(pack.Packed) bool
-	if q.selector != nil {
-		var of pack.Labels
-		matches = func(packed pack.Packed) bool {
-			p.packer.LabelsOf(packed, &of)
-			return q.selector.Matches(&of)
-		}
-	}
-	found := p.entries(q, matches)
-	return opened(found, p.open), len(found)
-}
-
-func (p *packedItems[T]) pick(keys iter.Seq[object.Key]) iter.Seq[T] {
-	return picked(&p.keyed, keys, p.open)
-}
-
-func (p *packedItems[T]) open(packed pack.Packed) T { return unpack(p.packer, packed) }
-
-func (p *packedItems[T]) events(example Event[T]) batch[T] {
-	packed := make([]pack.Packed, 0, p.len())
-	for _, one := range p.each("") {
-		packed = append(packed, one)
-	}
-	return batch[T]{packed: &packedEvents[T]{packed: packed, packer: p.packer, example: example}}
-}
-
-func (p *packedItems[T]) empty() items[T] {
-	return &packedItems[T]{newKeyed[pack.Packed](), p.packer}
 }
 
 // packedEvents holds events of packed objects, which are unpacked on delivery.

@@ -70,7 +70,7 @@ func (s *labelStore) delete(key object.Key) {
 func (s *labelStore) check(t *testing.T, namespace string, selector labels.Selector) {
 	t.Helper()
 	var got, want []string
-	for key, o := range s.snapshot(namespace, selector, nil) {
+	for key, o := range (Store[*corev1.ConfigMap]{s.contents}).Select(namespace, selector, nil) {
 		got = append(got, fmt.Sprint(key, o.ResourceVersion))
 	}
 	for key, o := range s.want {
@@ -196,7 +196,7 @@ func BenchmarkReadsByLabel(b *testing.B) {
 				b.Fatal(err)
 			}
 			for b.Loop() {
-				for range s.snapshot("", selector, nil) {
+				for range (Store[*corev1.ConfigMap]{s.contents}).Select("", selector, nil) {
 				}
 			}
 		})
@@ -214,7 +214,8 @@ func TestReadsBuildIndexesWhileTheStoreChanges(t *testing.T) {
 		readers.Go(func() {
 			for n := range 200 {
 				label := "l" + strconv.Itoa((n+reader)%6)
-				for _, o := range s.snapshot("", labels.SelectorFromSet(labels.Set{label: "v1"}), nil) {
+				selector := labels.SelectorFromSet(labels.Set{label: "v1"})
+				for _, o := range (Store[*corev1.ConfigMap]{s.contents}).Select("", selector, nil) {
 					if o.Labels[label] != "v1" {
 						t.Errorf("%s has %s=%s", o.Name, label, o.Labels[label])
 					}

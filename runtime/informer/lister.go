@@ -34,7 +34,7 @@ func (l Lister[T]) Namespace(namespace string) Lister[T] {
 // cluster-scoped objects. If the object does not exist, apierrors.IsNotFound reports true for the error.
 func (l Lister[T]) Get(name string) (T, error) {
 	key := object.Key{Namespace: l.namespace, Name: name}
-	if s, ok := l.view.store(key.Namespace); ok {
+	for _, s := range l.view.stores(l.namespace) {
 		if obj, ok := s.Get(key); ok {
 			return obj, nil
 		}
@@ -46,18 +46,11 @@ func (l Lister[T]) Get(name string) (T, error) {
 // List returns the objects that match selector, in no particular order. A nil selector matches all objects. If the
 // lister has a namespace, the cost depends only on the objects in it; see [Store.Select].
 func (l Lister[T]) List(selector labels.Selector) []T {
-	stores := l.view.stores()
-	if l.namespace != "" {
-		stores = nil
-		if s, ok := l.view.store(l.namespace); ok {
-			stores = []Store[T]{s}
-		}
-	}
 	if selector != nil && selector.Empty() {
 		selector = nil
 	}
 	var found []T
-	for _, s := range stores {
+	for _, s := range l.view.stores(l.namespace) {
 		for _, obj := range s.Select(l.namespace, selector, nil) {
 			found = append(found, obj)
 		}

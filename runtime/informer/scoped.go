@@ -213,21 +213,13 @@ func (s *Scoped[T]) unsynced() []error {
 	return all
 }
 
-func (s *Scoped[T]) store(namespace string) (Store[T], bool) {
+func (s *Scoped[T]) stores(namespace string) []Store[T] {
 	in := s.In(namespace)
-	if len(in) != 1 || namespace == "" && in[0].namespace != "" {
-		return Store[T]{}, false
-	}
-	return in[0].Store(), true
-}
-
-func (s *Scoped[T]) stores() []Store[T] {
-	in := s.In("")
-	all := make([]Store[T], len(in))
+	stores := make([]Store[T], len(in))
 	for n, i := range in {
-		all[n] = i.Store()
+		stores[n] = i.Store()
 	}
-	return all
+	return stores
 }
 
 // begin starts the current and future informers, each as one of workers, and runs them until ctx ends. It reports

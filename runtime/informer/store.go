@@ -27,15 +27,11 @@ type Store[T object.Object] struct {
 // View is what an [Index] or a [Lister] reads: a [Store], or a [Scoped] informer, which has a store for each namespace.
 // Each store is read in a consistent state of its own.
 type View[T object.Object] interface {
-	// store returns the store with the objects of a namespace; "" is for cluster-scoped objects.
-	store(namespace string) (Store[T], bool)
-	// stores returns all stores.
-	stores() []Store[T]
+	// stores returns the stores that together have all objects of a namespace, or all objects if it is "".
+	stores(namespace string) []Store[T]
 }
 
-func (s Store[T]) store(string) (Store[T], bool) { return s, true }
-
-func (s Store[T]) stores() []Store[T] { return []Store[T]{s} }
+func (s Store[T]) stores(string) []Store[T] { return []Store[T]{s} }
 
 // Get returns the object with that key.
 func (s Store[T]) Get(key object.Key) (T, bool) {
@@ -63,7 +59,13 @@ func (s Store[T]) All() iter.Seq2[object.Key, T] {
 func (s Store[T]) Select(
 	namespace string, selector labels.Selector, selected func(object.Key) bool,
 ) iter.Seq2[object.Key, T] {
-	return s.contents.snapshot(namespace, selector, selected)
+	c := s.contents
+	label, values := equality(selector)
+	found, build := c.find(query{namespace: namespace, selector: selector, selected: selected}, label, values)
+	if build {
+		c.buildLabelIndex(label)
+	}
+	return found
 }
 
 // Len returns the number of objects.
@@ -94,10 +96,11 @@ type contents[T object.Object] struct {
 
 // newContents returns an empty store with these indexes. If packing is nil, the store keeps whole objects.
 func newContents[T object.Object](indexes []Indexer[T], packing *Packing[T]) *contents[T] {
-	c := &contents[T]{items: newItems(packing), log: slog.Default(), indexes: make(map[Indexer[T]]table[T])}
+	c := &contents[T]{log: slog.Default(), indexes: make(map[Indexer[T]]table[T])}
 	if packing != nil {
 		c.packer = packing.packer
 	}
+	c.items = newItems(c.packer)
 	for _, ix := range indexes {
 		c.addIndex(ix)
 	}
@@ -200,19 +203,6 @@ func (c *contents[T]) swap(items items[T], version string) {
 	defer c.mu.Unlock()
 	c.items, c.indexes, c.labels.byLabel = items, indexes, byLabel
 	c.advanceLocked(version)
-}
-
-// snapshot returns the current objects of a namespace, or of all if it is "", whose labels match selector and for whose
-// keys selected returns true. A nil selector or function selects all objects. The iteration needs no lock.
-func (c *contents[T]) snapshot(
-	namespace string, selector labels.Selector, selected func(object.Key) bool,
-) iter.Seq2[object.Key, T] {
-	label, values := equality(selector)
-	found, build := c.find(query{namespace: namespace, selector: selector, selected: selected}, label, values)
-	if build {
-		c.buildLabelIndex(label)
-	}
-	return found
 }
 
 // find returns the objects of q, which requires one of values for a label unless label is empty. It reads an index of
@@ -344,27 +334,27 @@ func (c *contents[T]) replace(d reflector.Delta[T]) batch[T] {
 		c.rebuild(d, nil)
 		return batch[T]{packed: &packedEvents[T]{packed: list.Values(), packer: c.packer, example: Event[T]{Type: Added}}}
 	}
-	changes, present := c.changes(d)
-	missing := c.missing(d, present)
+	changes := c.changes(d)
 	// The events are built before the store changes, because they contain the old states.
 	var deletions, events []Event[T]
 	if len(changes) > 0 {
 		events = make([]Event[T], 0, len(changes))
 	}
-	for n := range missing {
-		deletions = append(deletions, missed(missing[n].old.object()))
-	}
 	for n := range changes {
 		one := &changes[n]
 		before := one.old
-		if before != nil && !before.sameObject(&one.now) {
+		if before != nil && (one.missing || !before.sameObject(&one.now)) {
 			deletions = append(deletions, missed(before.object()))
 			before = nil
 		}
-		events = append(events, merged(change(before, &one.now)))
+		if !one.missing {
+			e := change(before, &one.now)
+			e.Merged = true // because the states in between were not seen
+			events = append(events, e)
+		}
 	}
-	if len(changes)+len(missing) <= changedInPlace {
-		c.update(changes, missing, d.ResourceVersion)
+	if len(changes) <= changedInPlace {
+		c.update(changes, d.ResourceVersion)
 	} else {
 		c.rebuild(d, changes)
 	}
@@ -383,16 +373,19 @@ const changedInPlace = 1000
 
 // replaced is the change of one object by a list.
 type replaced[T object.Object] struct {
-	key object.Key
-	old *stored[T] // may be nil
-	now stored[T]  // set for a listed object
+	key     object.Key
+	old     *stored[T] // may be nil, unless missing is set
+	now     stored[T]  // set unless missing is set
+	missing bool       // the object is neither listed nor retained
 }
 
-// changes returns the listed objects whose state differs from the store's, and how many listed objects the store has.
-func (c *contents[T]) changes(d reflector.Delta[T]) (changes []replaced[T], present int) {
+// changes returns the changes by the list d: first the listed objects whose state differs from the store's, in the
+// order of the list, and then the missing objects.
+func (c *contents[T]) changes(d reflector.Delta[T]) (changes []replaced[T]) {
 	if c.items.len() == 0 {
 		changes = make([]replaced[T], 0, d.Stored.Len())
 	}
+	present := 0
 	for key, now := range c.listed(d.Stored) {
 		old, existed := c.items.find(key)
 		if !existed {
@@ -405,14 +398,8 @@ func (c *contents[T]) changes(d reflector.Delta[T]) (changes []replaced[T], pres
 			changes = append(changes, replaced[T]{key: key, old: &before, now: now})
 		}
 	}
-	return changes, present
-}
-
-// missing returns the objects of the store that are neither listed nor retained. present is the number of listed
-// objects that the store has.
-func (c *contents[T]) missing(d reflector.Delta[T], present int) (missing []replaced[T]) {
 	if present == c.items.len() {
-		return nil
+		return changes
 	}
 	stay := make(map[object.Key]bool, len(d.Retained))
 	for _, key := range d.Retained {
@@ -421,21 +408,22 @@ func (c *contents[T]) missing(d reflector.Delta[T], present int) (missing []repl
 	for key, old := range c.items.all() {
 		if !stay[key] && !d.Stored.Has(key) {
 			before := old
-			missing = append(missing, replaced[T]{key: key, old: &before})
+			changes = append(changes, replaced[T]{key: key, old: &before, missing: true})
 		}
 	}
-	return missing
+	return changes
 }
 
 // update changes single objects, in one step for readers.
-func (c *contents[T]) update(changes, missing []replaced[T], version string) {
+func (c *contents[T]) update(changes []replaced[T], version string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for n := range missing {
-		c.removeLocked(missing[n].key, missing[n].old)
-	}
 	for n := range changes {
-		c.setLocked(changes[n].key, &changes[n].now, changes[n].old)
+		if one := &changes[n]; one.missing {
+			c.removeLocked(one.key, one.old)
+		} else {
+			c.setLocked(one.key, &one.now, one.old)
+		}
 	}
 	c.advanceLocked(version)
 }
@@ -468,12 +456,6 @@ func change[T object.Object](old, now *stored[T]) Event[T] {
 		return Event[T]{Type: Added, Object: now.object()}
 	}
 	return Event[T]{Type: Updated, Object: now.object(), Old: old.object()}
-}
-
-// merged marks an event that results from a list, because the states in between were not seen.
-func merged[T object.Object](e Event[T]) Event[T] {
-	e.Merged = true
-	return e
 }
 
 // appendDeletion appends the event of a deleted object. old is nil for an object that was never seen.
