@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -51,6 +50,35 @@ func (e *StaleError) Is(target error) bool { return target == ErrStale }
 // Unwrap returns Err.
 func (e *StaleError) Unwrap() error { return e.Err }
 
+// written records w in the trackers of its kind, for all API versions of the kind.
+func (c *Cache) written(ctx context.Context, w writes.Write) {
+	tracked := writes.TrackedIn(ctx)
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	kind := writes.StoredAs(w.GVK.GroupKind())
+	for gvk, i := range c.informers {
+		if writes.StoredAs(gvk.GroupKind()) != kind {
+			continue
+		}
+		for _, part := range i.in(w.Key.Namespace) {
+			for _, entry := range part.tracker.Record(w) {
+				tracked.Add(i.patience, func(seen func()) bool {
+					_, waits := part.tracker.Await(entry, seen)
+					return waits
+				})
+			}
+		}
+	}
+}
+
+// selector returns the function that reports whether scope selects an object, or nil if scope selects all objects.
+func selector(scope client.Scope) func(object.Object) (selected, certain bool) {
+	if scope.Labels == nil && scope.Fields == nil {
+		return nil
+	}
+	return func(o object.Object) (selected, certain bool) { return selects(scope, o) }
+}
+
 // reading is one read from an informer. It must see all earlier writes.
 type reading struct {
 	informer *Informer
@@ -62,11 +90,6 @@ type reading struct {
 type source struct {
 	part   *part
 	before writes.Snapshot
-}
-
-// hasAll reports whether the stores had all earlier writes when their parts were added.
-func (r *reading) hasAll() bool {
-	return !slices.ContainsFunc(r.sources, func(s source) bool { return !s.before.IsEmpty() })
 }
 
 // begin blocks until the stores can be read. It fails with a [*StaleError] on timeout, and with the cause of ctx when

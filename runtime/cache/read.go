@@ -170,12 +170,8 @@ func (c *Cache) HiddenBy(o object.Object) string {
 		return ""
 	}
 	key := object.KeyOf(o)
-	parts := i.in(key.Namespace) // at most one: a write has one namespace, or the kind is cluster-scoped
-	if len(parts) == 0 {
-		return ""
-	}
-	p := parts[0]
-	if p.store.Has(key) {
+	p := i.stored.Load().informers.of(key.Namespace)
+	if p == nil || p.store.Has(key) {
 		return ""
 	}
 	var selectors []string
@@ -240,28 +236,19 @@ func (r Reader) List(ctx context.Context, list object.List, opts ...client.ListO
 	if i == nil {
 		return r.Live.List(ctx, list, opts...)
 	}
-	matching, version, err := i.list(ctx, parts, o)
-	if err != nil {
-		return fmt.Errorf("list %s: %w", gvk.Kind, err)
-	}
-	o.UnsafeDisableDeepCopy = o.UnsafeDisableDeepCopy || i.stored.Load().packed
-	return fill(list, matching, version, o, convert)
-}
-
-// list returns the matching objects, which are shared, and the version of the list.
-func (i *Informer) list(ctx context.Context, parts []*part,
-	o client.ListOptions) (matching []object.Object, version string, err error) {
-	objects, err := i.each(ctx, parts, o, func(q *query, p *part) iter.Seq[object.Object] {
+	version := ""
+	matching, err := i.each(ctx, parts, o, func(q *query, p *part) iter.Seq[object.Object] {
 		version = p.store.ResourceVersion()
 		return q.each(p)
 	})
 	if err != nil {
-		return nil, "", err
+		return fmt.Errorf("list %s: %w", gvk.Kind, err)
 	}
 	if len(parts) > 1 {
 		version = "" // the watches of several namespaces do not have a common version
 	}
-	return slices.Collect(objects), version, nil
+	o.UnsafeDisableDeepCopy = o.UnsafeDisableDeepCopy || i.stored.Load().packed
+	return fill(list, slices.Collect(matching), version, o, convert)
 }
 
 // each iterates over the objects that all returns for the parts, in their state at the time of the call. The query of
@@ -278,7 +265,7 @@ func (i *Informer) each(ctx context.Context, parts []*part, o client.ListOptions
 	if err != nil {
 		return nil, err
 	}
-	if !r.hasAll() {
+	if slices.ContainsFunc(r.sources, func(s source) bool { return !s.before.IsEmpty() }) {
 		objects, err := r.read(ctx, func(p *part) []object.Object { return slices.Collect(all(q, p)) })
 		return slices.Values(objects), err
 	}
