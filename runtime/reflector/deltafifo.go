@@ -73,14 +73,6 @@ type Delta[T object.Object] struct {
 // Deltas are successive changes, oldest first.
 type Deltas[T object.Object] []Delta[T]
 
-// count returns the number of objects of a Replaced delta.
-func (d Delta[T]) count() int {
-	if d.Stored != nil {
-		return d.Stored.Len()
-	}
-	return len(d.Objects)
-}
-
 func (d Delta[T]) slot() (object.Key, compact.Slot) {
 	switch d.Type {
 	case Added, Updated, Deleted:

@@ -68,7 +68,7 @@ type Reflector[T object.Object] struct {
 	err      atomic.Pointer[SyncError]
 	received atomic.Int64 // number of events of all streams
 
-	size int // number of objects of the last streaming list; only for Run
+	size int // number of objects of the last complete state; only for Run
 	// store is the sink, if the sink has a store. Objects that are already in the store are not decoded and transformed
 	// again. store is nil for other sinks.
 	store collect.Store[T]
@@ -390,6 +390,7 @@ func (r *Reflector[T]) collector(size int) collect.Collector[T] {
 func (r *Reflector[T]) replaced(s state[T], all collect.Collector[T], version string) Delta[T] {
 	d := Delta[T]{Type: Replaced, ResourceVersion: version, SetBack: s.fresh}
 	d.Stored, d.Retained = all.State()
+	r.size = d.Stored.Len()
 	if r.store == nil {
 		d.Objects, d.Stored = d.Stored.(*collect.List[T, T]).Values(), nil
 	}
@@ -410,7 +411,9 @@ func (r *Reflector[T]) streamList(ctx context.Context, s state[T]) (state[T], *S
 	if s.latest {
 		version = ""
 	}
-	options := streamListOptions(version)
+	options := watchOptions(version) // without bookmarks, the server would not report the end of the initial objects
+	options.SendInitialEvents = new(true)
+	options.ResourceVersionMatch = metav1.ResourceVersionMatchNotOlderThan
 	s.end = endOfWatch(options)
 	stream, err := r.source.Watch(r.asking(ctx, s), options)
 	if err != nil {
@@ -460,15 +463,6 @@ func (r *Reflector[T]) afterStreamList(s state[T], version string, err error) (s
 	return s, r.failed("watch", err)
 }
 
-// streamListOptions requests the existing objects, not older than version, and later changes. Without bookmarks, the
-// server would not report the end of the initial objects.
-func streamListOptions(version string) metav1.ListOptions {
-	options := watchOptions(version)
-	options.SendInitialEvents = new(true)
-	options.ResourceVersionMatch = metav1.ResourceVersionMatchNotOlderThan
-	return options
-}
-
 const (
 	// waitingAfter is the interval at which the reflector logs that a streaming list is unfinished.
 	waitingAfter = 10 * time.Second
@@ -496,9 +490,7 @@ func (r *Reflector[T]) readInitial(s state[T], stream client.Stream[T]) (Delta[T
 		switch event.Type {
 		case watch.Bookmark:
 			if event.InitialEventsEnd {
-				all := r.replaced(s, initial, event.ResourceVersion)
-				r.size = all.count()
-				return all, nil
+				return r.replaced(s, initial, event.ResourceVersion), nil
 			}
 			// The stream of a kind that changes constantly is never silent.
 			if time.Since(begun) >= silentFor*waitingAfter {
@@ -658,15 +650,17 @@ func (r *Reflector[T]) follow(stream client.Stream[T], s *state[T]) (int, error)
 		if event.ResourceVersion == "" {
 			return events, errNoVersion
 		}
-		if isKnown(event.Type) && newer(s.version, event.ResourceVersion) {
+		kind := deltaType(event.Type)
+		if kind != 0 && newer(s.version, event.ResourceVersion) {
 			return events, errWentBack
 		}
 		s.heard = time.Now()
-		replaying = replaying && event.Type == watch.Added
-		delta, ok := r.delta(event)
-		if !ok {
+		replaying = replaying && kind == Added
+		if kind == 0 {
+			r.log.Error("unknown type of watch event", "type", event.Type)
 			continue
 		}
+		delta := r.delta(kind, event)
 		// The sink must not assume a version while older objects may still arrive.
 		if replaying {
 			delta.ResourceVersion = ""
@@ -677,27 +671,27 @@ func (r *Reflector[T]) follow(stream client.Stream[T], s *state[T]) (int, error)
 	}
 }
 
-// isKnown reports whether a watch may send events of that type. The versions of other events are meaningless.
-func isKnown(t watch.EventType) bool {
-	return t == watch.Bookmark || t == watch.Added || t == watch.Modified || t == watch.Deleted
+// deltaType returns the type of the delta for an event of type t. It returns 0 for a type that a watch may not send. The
+// versions of such events are meaningless.
+func deltaType(t watch.EventType) DeltaType {
+	switch t {
+	case watch.Bookmark:
+		return Bookmark
+	case watch.Added:
+		return Added
+	case watch.Modified:
+		return Updated
+	case watch.Deleted:
+		return Deleted
+	}
+	return 0
 }
 
-// delta returns the delta of event, or false for an unknown type. If the transform fails, it returns a bookmark.
-func (r *Reflector[T]) delta(event client.WatchEvent[T]) (Delta[T], bool) {
-	d := Delta[T]{ResourceVersion: event.ResourceVersion, Bytes: event.Bytes}
-	switch event.Type {
-	case watch.Bookmark:
-		d.Type = Bookmark
-		return d, true
-	case watch.Added:
-		d.Type = Added
-	case watch.Modified:
-		d.Type = Updated
-	case watch.Deleted:
-		d.Type = Deleted
-	default:
-		r.log.Error("unknown type of watch event", "type", event.Type)
-		return d, false
+// delta returns the delta of event, which has the given type. If the transform fails, it returns a bookmark.
+func (r *Reflector[T]) delta(kind DeltaType, event client.WatchEvent[T]) Delta[T] {
+	d := Delta[T]{Type: kind, ResourceVersion: event.ResourceVersion, Bytes: event.Bytes}
+	if kind == Bookmark {
+		return d
 	}
 	d.Key = object.KeyOf(event.Object)
 	obj, ok := r.transformed(event.Object)
@@ -708,9 +702,9 @@ func (r *Reflector[T]) delta(event client.WatchEvent[T]) (Delta[T], bool) {
 		d.FinalStateUnknown = true
 	default:
 		// The store keeps the object's previous state, but a later watch continues from this event's version.
-		return Delta[T]{Type: Bookmark, ResourceVersion: d.ResourceVersion}, true
+		return Delta[T]{Type: Bookmark, ResourceVersion: d.ResourceVersion}
 	}
-	return d, true
+	return d
 }
 
 // watchOptions requests the changes since version. Bookmarks keep a quiet watch within the server's history.

@@ -339,17 +339,21 @@ func (t *Tracker) dropLocked(e *Entry) {
 	}
 }
 
+// endLocked removes e, and wakes its waiters.
+func (t *Tracker) endLocked(e *Entry) {
+	t.dropLocked(e)
+	t.unlistLocked(e)
+	t.wakeLocked(e)
+}
+
 // overflowLocked replaces all deletions and unknown outcomes with one unknown outcome that concerns all objects.
 func (t *Tracker) overflowLocked() {
 	all := &Entry{state: unknown}
 	for _, e := range slices.Concat(slices.Collect(maps.Values(t.byKey))...) {
-		if e.state == pending {
-			continue
+		if e.state != pending {
+			t.endLocked(e)
+			e.next = all
 		}
-		t.dropLocked(e)
-		t.unlistLocked(e)
-		t.wakeLocked(e)
-		e.next = all
 	}
 	t.addLocked(all)
 }
@@ -391,9 +395,7 @@ func (t *Tracker) moveLocked(e *Entry, in input, a Answer) {
 		t.confirmLocked(e)
 		return
 	}
-	t.dropLocked(e)
-	t.unlistLocked(e)
-	t.wakeLocked(e)
+	t.endLocked(e)
 	switch to {
 	case unknown:
 		e.next = t.addUnknownLocked(e.key)
@@ -449,9 +451,7 @@ func (t *Tracker) confirmLocked(e *Entry) {
 	if e.state == confirmed {
 		return
 	}
-	t.dropLocked(e)
-	t.unlistLocked(e)
-	t.wakeLocked(e)
+	t.endLocked(e)
 	t.confirms++
 	e.state, e.confirmedAt = confirmed, t.confirms
 }
