@@ -80,15 +80,11 @@ func (d *mutationDetector[T]) replace(old, items items[T]) {
 	if d == nil {
 		return
 	}
-	for key, obj := range old.all() {
-		if now, ok := items.find(key); !ok || any(now.whole) != any(obj.whole) {
-			d.leave(key)
-		}
+	for key := range old.all() {
+		d.leave(key)
 	}
 	for key, obj := range items.all() {
-		if was, ok := old.find(key); !ok || any(was.whole) != any(obj.whole) {
-			d.enter(key, obj.whole)
-		}
+		d.enter(key, obj.whole)
 	}
 }
 

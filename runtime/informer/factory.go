@@ -213,35 +213,25 @@ func (f *Factory) Wait(ctx context.Context) error {
 // last goroutine and the last handler call have ended. It can be called once; further calls return [ErrAlreadyRun].
 func (f *Factory) Run(ctx context.Context) error {
 	var workers sync.WaitGroup
-	if !f.begin(ctx, &workers) {
+	f.mu.Lock()
+	if f.stage != created {
+		f.mu.Unlock()
 		return ErrAlreadyRun
 	}
-	<-ctx.Done()
-	f.end()
-	workers.Wait()
-	return nil
-}
-
-func (f *Factory) begin(ctx context.Context, workers *sync.WaitGroup) bool {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.stage != created {
-		return false
-	}
 	f.stage = running
-	f.start = func(s scoped) { s.begin(ctx, workers) }
+	f.start = func(s scoped) { s.begin(ctx, &workers) }
 	for _, m := range f.kinds {
 		f.start(m)
 	}
-	return true
-}
-
-func (f *Factory) end() {
+	f.mu.Unlock()
+	<-ctx.Done()
 	f.mu.Lock()
-	defer f.mu.Unlock()
 	f.stage = ended
 	close(f.ended)
 	for _, m := range f.kinds {
 		m.end()
 	}
+	f.mu.Unlock()
+	workers.Wait()
+	return nil
 }

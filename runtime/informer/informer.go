@@ -174,15 +174,14 @@ func (i *Informer[T]) addHandler(h Handler[T], byKey bool, onSynced, onDone func
 	if i.synced {
 		l.push(i.contents.initial(), true)
 	}
-	switch i.stage {
-	case created:
-		i.listeners[l] = struct{}{}
-	case running:
-		i.listeners[l] = struct{}{}
-		i.handlers.Go(l.run)
-	case ended:
+	if i.stage == ended {
 		l.stop()
 		l.finish()
+	} else {
+		i.listeners[l] = struct{}{}
+	}
+	if i.stage == running {
+		i.handlers.Go(l.run)
 	}
 	return &Registration{synced: l.synced, done: l.done, remove: func() { i.removeHandler(l) }, removed: &l.removed}
 }

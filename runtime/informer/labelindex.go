@@ -92,9 +92,6 @@ func (l *labelIndexes) scanned(label string, inVain, objects int) bool {
 	if _, ok := l.wasted[label]; !ok && len(l.wasted) >= mostWasted {
 		clear(l.wasted)
 	}
-	if l.wasted == nil {
-		l.wasted = map[string]int{}
-	}
 	l.wasted[label] += inVain
 	if l.wasted[label] < scansPerIndex*objects {
 		return false
@@ -116,10 +113,7 @@ func (c *contents[T]) buildLabelIndex(label string) {
 			return int(all[a].idle.Load() - all[b].idle.Load())
 		}))
 	}
-	if all == nil {
-		c.labels.byLabel = map[string]*labelIndex{}
-	}
-	c.labels.byLabel[label] = indexByLabel(c.items, label)
+	all[label] = indexByLabel(c.items, label)
 }
 
 // rebuiltLabels returns the label indexes for other items. Readers may continue meanwhile.

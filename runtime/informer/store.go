@@ -97,6 +97,7 @@ type contents[T object.Object] struct {
 // newContents returns an empty store with these indexes. If packing is nil, the store keeps whole objects.
 func newContents[T object.Object](indexes []Indexer[T], packing *Packing[T]) *contents[T] {
 	c := &contents[T]{log: slog.Default(), indexes: make(map[Indexer[T]]table[T])}
+	c.labels.byLabel, c.labels.wasted = map[string]*labelIndex{}, map[string]int{}
 	if packing != nil {
 		c.packer = packing.packer
 	}
@@ -251,12 +252,7 @@ func (c *contents[T]) at(key object.Key) (obj T, ok bool, version string) {
 func (c *contents[T]) advance(deltas reflector.Deltas[T]) (events batch[T]) {
 	switch deltas[0].Type {
 	case reflector.Replaced:
-		if events = c.replace(deltas[0]); events.packed != nil {
-			if c.observer != nil {
-				c.observer.Listed(c.version, events.objects())
-			}
-			return events
-		}
+		events = c.replace(deltas[0])
 	case reflector.Sync:
 		c.mu.Lock()
 		c.advanceLocked(deltas[0].ResourceVersion) // version of a bookmark, or of deltas that canceled each other out
@@ -272,10 +268,13 @@ func (c *contents[T]) advance(deltas reflector.Deltas[T]) (events batch[T]) {
 			c.log.Error("keep an object", "err", err)
 		}
 	}
-	if c.observer == nil {
-		return events
+	switch {
+	case c.observer == nil:
+	case deltas[0].Type == reflector.Replaced && events.packed != nil:
+		c.observer.Listed(c.version, events.objects())
+	default:
+		c.observer.Applied(c.version, events.events)
 	}
-	c.observer.Applied(c.version, events.events)
 	return events
 }
 
@@ -460,15 +459,12 @@ func change[T object.Object](old, now *stored[T]) Event[T] {
 
 // appendDeletion appends the event of a deleted object. old is nil for an object that was never seen.
 func appendDeletion[T object.Object](events []Event[T], old *stored[T], d reflector.Delta[T]) []Event[T] {
-	if d.FinalStateUnknown {
-		if old != nil {
-			events = append(events, missed(old.object()))
-		}
-		return events
-	}
 	// Handlers receive each object by its UID, including an object whose deletion was missed.
-	if old != nil && old.object().GetUID() != d.Object.GetUID() {
+	if old != nil && (d.FinalStateUnknown || old.object().GetUID() != d.Object.GetUID()) {
 		events = append(events, missed(old.object()))
+	}
+	if d.FinalStateUnknown {
+		return events
 	}
 	return append(events, Event[T]{Type: Deleted, Object: d.Object, Merged: d.Merged})
 }
