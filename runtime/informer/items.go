@@ -111,14 +111,14 @@ func newItems[T object.Object](packer *pack.Packer[T]) items[T] {
 		return &keyed[T, T]{
 			spaces:   map[string]map[string]T{},
 			storedOf: func(whole T) stored[T] { return stored[T]{whole: whole} },
-			valueOf:  func(r *stored[T]) T { return r.whole },
+			valueOf:  func(r stored[T]) T { return r.whole },
 		}
 	}
 	return &keyed[T, pack.Packed]{
 		spaces:   map[string]map[string]pack.Packed{},
 		packer:   packer,
 		storedOf: func(packed pack.Packed) stored[T] { return stored[T]{packed: packed, packer: packer} },
-		valueOf:  func(r *stored[T]) pack.Packed { return r.packed },
+		valueOf:  func(r stored[T]) pack.Packed { return r.packed },
 	}
 }
 
@@ -140,7 +140,7 @@ type keyed[T object.Object, R any] struct {
 	total    int
 	packer   *pack.Packer[T] // nil for whole objects
 	storedOf func(R) stored[T]
-	valueOf  func(*stored[T]) R
+	valueOf  func(stored[T]) R
 }
 
 func (k *keyed[T, R]) empty() items[T] { return newItems(k.packer) }
@@ -177,20 +177,15 @@ func (k *keyed[T, R]) put(key object.Key, obj stored[T]) object.Key {
 		k.remove(key) // its name is a substring of the previous packed object
 		key = k.packer.Key(obj.packed)
 	}
-	k.set(key, k.valueOf(&obj))
-	return key
-}
-
-// set sets the value of key. The map keeps the name string of key alive.
-func (k *keyed[T, R]) set(key object.Key, value R) {
 	space := k.spaces[key.Namespace]
 	if space == nil {
 		space = map[string]R{}
 		k.spaces[strings.Clone(key.Namespace)] = space // the string of the key may be part of an object
 	}
 	k.total -= len(space)
-	space[key.Name] = value
+	space[key.Name] = k.valueOf(obj)
 	k.total += len(space)
+	return key
 }
 
 func (k *keyed[T, R]) remove(key object.Key) {

@@ -184,24 +184,18 @@ func (o *outbox[T]) compact() {
 		}
 	}
 	*o = outbox[T]{}
-	var run []Event[T]
-	end := func() {
-		if len(run) > 0 {
-			o.batches = append(o.batches, batch[T]{events: run})
-			o.events += len(run)
-			run = nil
-		}
-	}
 	for _, one := range compact.Fold(all, notice[T].slot, notice[T].fold) {
-		if !one.synced {
-			run = append(run, one.event)
-			continue
+		last := len(o.batches) - 1
+		if one.synced || last < 0 || o.batches[last].len() == 0 {
+			// The mark keeps its position relative to earlier events.
+			o.batches = append(o.batches, batch[T]{})
+			last++
 		}
-		// The mark keeps its position relative to earlier events.
-		end()
-		o.batches = append(o.batches, batch[T]{})
+		if !one.synced {
+			o.batches[last].events = append(o.batches[last].events, one.event)
+			o.events++
+		}
 	}
-	end()
 }
 
 // notice is an event, or the sync mark.
