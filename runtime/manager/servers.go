@@ -111,7 +111,7 @@ func serverTLS(o *MetricsOptions, measures *metrics.Registry, logger *slog.Logge
 		if err != nil {
 			return nil, err
 		}
-		config.Certificates = []tls.Certificate{self}
+		config.Certificates = []tls.Certificate{*self}
 		return config, nil
 	}
 	files, err := certificateFiles(o.CertDir, o.CertName, o.KeyName, logger)

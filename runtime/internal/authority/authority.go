@@ -4,8 +4,6 @@ import (
 	"cmp"
 	"context"
 	"crypto/tls"
-	"crypto/x509"
-	"crypto/x509/pkix"
 	"encoding/base64"
 	"errors"
 	"fmt"
@@ -23,6 +21,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kctrl-dev/kctrl/runtime/client"
+	"github.com/kctrl-dev/kctrl/runtime/internal/life"
 	"github.com/kctrl-dev/kctrl/runtime/object"
 )
 
@@ -41,23 +40,6 @@ type Options struct {
 	// Lifetime is the lifetime of the certificates. Zero means one year; less than 12 s is an error. The next CA is
 	// created after half of the lifetime, and signs before two thirds have passed.
 	Lifetime time.Duration
-	// Subject is the subject of the CA. The default common name is "kctrl webhook CA".
-	Subject pkix.Name
-	// Usages are the certificate's extended key usages. Nil means server authentication; an empty list permits all.
-	Usages []x509.ExtKeyUsage
-	// CertificateEntry and KeyEntry are the Secret's keys for certificate and key. Empty means tls.crt and tls.key.
-	CertificateEntry, KeyEntry string
-	// AdoptSecret makes the authority use a Secret with another CA, which stays trusted until the next rotation. If it is
-	// false, such a Secret is an error.
-	AdoptSecret bool
-	// OptionalTargets permits targets that do not exist. A target that is created later then receives the CA bundle.
-	OptionalTargets bool
-	// UpdateTargets makes the authority write targets with update instead of patch, for roles without permission to patch.
-	UpdateTargets bool
-	// FieldOwner is the field manager for writes to targets. Empty means the default of the client.
-	FieldOwner string
-	// SecretWritten is called after each write of the Secret by this process. It must not block.
-	SecretWritten func()
 	// Logger receives the authority's messages. Nil means slog.Default().
 	Logger *slog.Logger
 }
@@ -98,17 +80,12 @@ func New(opts Options) (*Authority, error) {
 	if err != nil {
 		return nil, fmt.Errorf("a name for the certificate: %w", err)
 	}
-	certificates := newProfile(cmp.Or(opts.Lifetime, defaultLifetime))
-	opts.Subject.CommonName = cmp.Or(opts.Subject.CommonName, certificates.subject.CommonName)
-	certificates.subject = opts.Subject
-	if opts.Usages != nil {
-		certificates.usages = opts.Usages
-	}
-	if certificates.lifetime < minLifetime {
-		return nil, fmt.Errorf("the lifetime of the certificate is %s; want at least %s", certificates.lifetime, minLifetime)
+	lifetime := cmp.Or(opts.Lifetime, defaultLifetime)
+	if lifetime < minLifetime {
+		return nil, fmt.Errorf("the lifetime of the certificate is %s; want at least %s", lifetime, minLifetime)
 	}
 	return &Authority{
-		opts: opts, names: names, pace: pace{certificates}, logger: cmp.Or(opts.Logger, slog.Default()),
+		opts: opts, names: names, pace: pace{lifetime}, logger: cmp.Or(opts.Logger, slog.Default()),
 		wake: make(chan struct{}, 1), err: errNotYet, served: make(chan struct{}),
 	}, nil
 }
@@ -124,22 +101,16 @@ func (a *Authority) GetCertificate(hello *tls.ClientHelloInfo) (*tls.Certificate
 }
 
 func (a *Authority) awaitServed(hello *tls.ClientHelloInfo) error {
-	var gone <-chan struct{}
-	if hello != nil && hello.Context() != nil {
-		gone = hello.Context().Done()
-	}
-	select {
-	case <-a.served:
+	if life.IsClosed(a.served) {
 		return nil
-	default:
 	}
-	if gone == nil {
+	if hello == nil || hello.Context() == nil {
 		return a.Ready()
 	}
 	select {
 	case <-a.served:
 		return nil
-	case <-gone:
+	case <-hello.Context().Done():
 		return a.Ready()
 	}
 }
@@ -189,8 +160,14 @@ func (a *Authority) Run(ctx context.Context) error {
 	defer watching.Wait()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	for _, u := range a.watched() {
+	watch := func(u *unstructured.Unstructured) {
 		watching.Go(func() { watchOne(ctx, a.opts.Client, u, a.logger, a.changed) })
+	}
+	if a.opts.Secret.Name != "" {
+		watch(a.secret())
+	}
+	for _, t := range a.opts.Targets {
+		watch(t.object())
 	}
 	retry := firstRetry
 	for ctx.Err() == nil {
@@ -218,18 +195,6 @@ func (a *Authority) changed() {
 	case a.wake <- struct{}{}:
 	default:
 	}
-}
-
-// watched returns the objects to watch.
-func (a *Authority) watched() []*unstructured.Unstructured {
-	var all []*unstructured.Unstructured
-	if a.opts.Secret.Name != "" {
-		all = append(all, a.secret())
-	}
-	for _, t := range a.opts.Targets {
-		all = append(all, t.object())
-	}
-	return all
 }
 
 // sync checks everything once, and performs the next step. It returns the delay until the next call.
@@ -298,9 +263,6 @@ func (a *Authority) readTargets(ctx context.Context) (trusts []*trust, complete 
 	complete = true
 	for _, target := range a.opts.Targets {
 		t, err := target.read(ctx, a.opts.Client)
-		if a.opts.OptionalTargets && apierrors.IsNotFound(err) {
-			continue
-		}
 		if err != nil {
 			complete = complete && apierrors.IsNotFound(err)
 			errs = append(errs, err)
@@ -325,15 +287,9 @@ func (a *Authority) store(ctx context.Context, names []string, trusts []*trust, 
 		if err != nil || wanted == stored {
 			return wanted, err
 		}
-		if stored == nil && wanted.previous == nil {
-			wanted = wanted.after(a.foreigner(secret))
-		}
 		err = a.save(ctx, secret, wanted)
 		switch {
 		case err == nil:
-			if a.opts.SecretWritten != nil {
-				a.opts.SecretWritten()
-			}
 			return wanted, nil
 		// another replica was first
 		case apierrors.IsConflict(err), apierrors.IsAlreadyExists(err), secret != nil && apierrors.IsNotFound(err):
@@ -374,8 +330,8 @@ func (a *Authority) trusted(g *generation, now time.Time, everybody bool) bool {
 	case g.next == nil || !everybody:
 		a.agreedOn = nil
 		return false
-	case a.agreedOn == nil || a.agreedOn.Cmp(g.next.certificate.SerialNumber) != 0:
-		a.agreed, a.agreedOn = now, g.next.certificate.SerialNumber
+	case a.agreedOn == nil || a.agreedOn.Cmp(g.next.Leaf.SerialNumber) != 0:
+		a.agreed, a.agreedOn = now, g.next.Leaf.SerialNumber
 	}
 	return now.Sub(a.agreed) >= a.pace.overlap(g)
 }
@@ -394,10 +350,8 @@ func (a *Authority) dueLocked() time.Time {
 
 // secret returns the Secret with only its kind and key.
 func (a *Authority) secret() *unstructured.Unstructured {
-	u := &unstructured.Unstructured{}
-	u.SetGroupVersionKind(schema.GroupVersionKind{Version: "v1", Kind: "Secret"})
+	u := newObject(schema.GroupVersionKind{Version: "v1", Kind: "Secret"}, a.opts.Secret.Name)
 	u.SetNamespace(a.opts.Secret.Namespace)
-	u.SetName(a.opts.Secret.Name)
 	return u
 }
 
@@ -415,56 +369,24 @@ func (a *Authority) load(ctx context.Context) (*generation, *unstructured.Unstru
 	} else if err != nil {
 		return nil, nil, err
 	}
-	all := entriesOf(secret)
-	all[entryCertificate], all[entryKey] = all[a.entry(entryCertificate)], all[a.entry(entryKey)]
+	entries, _, _ := unstructured.NestedStringMap(secret.Object, "data")
+	all := map[string][]byte{}
+	for name, text := range entries {
+		all[name], _ = base64.StdEncoding.DecodeString(text) // the API server has validated the encoding
+	}
 	g, err := parseGeneration(all)
 	if err == nil {
 		return g, secret, nil
 	}
-	data, _, _ := unstructured.NestedMap(secret.Object, "data")
-	_, own := secret.GetLabels()[ownLabel]
-	if !own && !a.opts.AdoptSecret && len(data) > 0 && a.known() == nil {
+	if _, own := secret.GetLabels()[ownLabel]; !own && len(all) > 0 && a.known() == nil {
 		return nil, nil, fmt.Errorf("secret %s has something else than certificates of kctrl (%w); give it another name, "+
 			"or delete it", a.opts.Secret, err)
 	}
-	if len(data) > 0 {
+	if len(all) > 0 {
 		a.logger.Warn("the Secret of the webhooks is damaged and is written again", "secret", a.opts.Secret.String(), "err",
 			err)
 	}
 	return nil, secret, nil
-}
-
-// entry returns the key of an entry in the Secret.
-func (a *Authority) entry(name string) string {
-	switch name {
-	case entryCertificate:
-		return cmp.Or(a.opts.CertificateEntry, name)
-	case entryKey:
-		return cmp.Or(a.opts.KeyEntry, name)
-	}
-	return name
-}
-
-// entriesOf returns the decoded data of a Secret.
-func entriesOf(secret *unstructured.Unstructured) map[string][]byte {
-	data, _, _ := unstructured.NestedStringMap(secret.Object, "data")
-	all := map[string][]byte{}
-	for name, text := range data {
-		all[name], _ = base64.StdEncoding.DecodeString(text) // the API server has validated the encoding
-	}
-	return all
-}
-
-// foreigner returns the foreign CA in a Secret that is adopted, or nil.
-func (a *Authority) foreigner(secret *unstructured.Unstructured) *x509.Certificate {
-	if secret == nil || !a.opts.AdoptSecret {
-		return nil
-	}
-	foreigner, err := parseCertificate(entriesOf(secret)[entryCA])
-	if err != nil {
-		return nil
-	}
-	return foreigner
 }
 
 // save writes g to the Secret, with the resource version of the loaded Secret as a precondition.
@@ -480,17 +402,13 @@ func (a *Authority) save(ctx context.Context, secret *unstructured.Unstructured,
 	if created {
 		secret = a.secret()
 		secret.Object["type"] = "kubernetes.io/tls"
-		if a.opts.CertificateEntry+a.opts.KeyEntry != "" {
-			secret.Object["type"] = "Opaque"
-		}
 	}
 	data, _, _ := unstructured.NestedMap(secret.Object, "data")
 	if data == nil {
 		data = map[string]any{}
 	}
 	for _, name := range allEntries { // other entries stay unchanged
-		value, has := entries[name]
-		if name = a.entry(name); has {
+		if value, has := entries[name]; has {
 			data[name] = base64.StdEncoding.EncodeToString(value)
 		} else {
 			delete(data, name)
@@ -514,7 +432,7 @@ func (a *Authority) distribute(ctx context.Context, g *generation, trusts []*tru
 	a.mu.Lock()
 	a.current = g
 	if a.serving == nil || ValidNow(a.serving, "") != nil ||
-		a.serving.Leaf.CheckSignatureFrom(g.signer.certificate) == nil {
+		a.serving.Leaf.CheckSignatureFrom(g.signer.Leaf) == nil {
 		// Either there is no better certificate, or clients that accept the current certificate also accept this one, which
 		// has more names.
 		a.serveLocked(g)
@@ -533,15 +451,7 @@ func (a *Authority) distribute(ctx context.Context, g *generation, trusts []*tru
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.serveLocked(g)
-	return accepts(bundle, g.leaf.Leaf, time.Now(), a.usages()...)
-}
-
-// usages returns the usages for which clients verify the certificate. Targets verify it for server authentication.
-func (a *Authority) usages() []x509.ExtKeyUsage {
-	if len(a.opts.Targets) > 0 {
-		return nil
-	}
-	return a.pace.profile.usages
+	return accepts(bundle, g.leaf.Leaf, time.Now())
 }
 
 // teach sets bundle in a target. Other replicas may do the same concurrently.
@@ -550,7 +460,7 @@ func (a *Authority) teach(ctx context.Context, t *trust, bundle []byte) error {
 		if t.has(bundle) {
 			return nil
 		}
-		err := t.inject(ctx, a.opts, bundle)
+		err := t.inject(ctx, a.opts.Client, bundle)
 		if err == nil && t.has(bundle) {
 			a.logger.Info("the API server trusts the webhooks", "target", t.target.String())
 			return nil

@@ -8,7 +8,7 @@ import (
 
 // Entries returns the entries of the Secret that an operator would write at the time now.
 func Entries(now time.Time, lifetime time.Duration, names ...string) (map[string][]byte, error) {
-	g, err := newProfile(lifetime).newGeneration(now, names)
+	g, err := pace{lifetime}.newGeneration(now, names)
 	if err != nil {
 		return nil, err
 	}
@@ -25,7 +25,7 @@ func NormalName(text string) (string, error) { return normalName(text) }
 
 // Covered returns an error if a certificate for name would be issued again at once.
 func Covered(name string) error {
-	p := pace{newProfile(time.Hour)}
+	p := pace{time.Hour}
 	g, err := p.newGeneration(time.Now(), []string{name})
 	if err != nil {
 		return err

@@ -11,6 +11,7 @@ import (
 	"encoding/pem"
 	"errors"
 	"fmt"
+	"math/big"
 	"net"
 	"slices"
 	"time"
@@ -32,66 +33,38 @@ const (
 
 var allEntries = []string{entryCertificate, entryKey, entryCA, entryCAKey, entryNext, entryNextKey, entryPrevious}
 
-// signer is a CA certificate with its private key.
-type signer struct {
-	certificate *x509.Certificate
-	key         *ecdsa.PrivateKey
-}
-
-// issued returns the time at which the signer was created.
-func (s *signer) issued() time.Time { return s.certificate.NotBefore.Add(backdate) }
-
-// generation is a signer and the certificate that it has signed, together with the adjacent signers. The next signer is
-// trusted before it signs, and the previous one as long as replicas may serve its certificate. A generation is
-// immutable.
+// generation is a signer and the certificate that it has signed, together with the adjacent signers. A signer is a CA
+// with an ECDSA key. The next signer is trusted before it signs, and the previous one as long as replicas may serve its
+// certificate. A generation is immutable.
 type generation struct {
-	signer   *signer
-	leaf     *tls.Certificate
-	next     *signer           // nil until the rotation begins
-	previous *x509.Certificate // nil at first
-}
-
-// profile holds the parameters of new certificates.
-type profile struct {
-	lifetime time.Duration
-	subject  pkix.Name          // subject of signers
-	usages   []x509.ExtKeyUsage // usages of signed certificates
-}
-
-// newProfile returns the profile for webhook servers.
-func newProfile(lifetime time.Duration) profile {
-	return profile{lifetime, pkix.Name{CommonName: "kctrl webhook CA"}, []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}}
+	signer, leaf *tls.Certificate
+	next         *tls.Certificate  // nil until the rotation begins
+	previous     *x509.Certificate // nil at first
 }
 
 // newSigner creates a signer that is valid from now on.
-func (p profile) newSigner(now time.Time) (*signer, error) {
-	template, err := newTemplate("", now.Add(-backdate), now.Add(p.lifetime))
-	if err != nil {
-		return nil, err
-	}
-	template.Subject = p.subject
-	template.IsCA, template.BasicConstraintsValid = true, true
-	template.KeyUsage = x509.KeyUsageCertSign | x509.KeyUsageDigitalSignature
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		return nil, err
-	}
-	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
-	if err != nil {
-		return nil, err
-	}
-	certificate, err := x509.ParseCertificate(der)
-	return &signer{certificate, key}, err
+func (p pace) newSigner(now time.Time) (*tls.Certificate, error) {
+	return issue(nil, &x509.Certificate{
+		Subject:   pkix.Name{CommonName: "kctrl webhook CA"},
+		NotBefore: now.Add(-backdate), NotAfter: now.Add(p.lifetime),
+		IsCA: true, BasicConstraintsValid: true,
+		KeyUsage: x509.KeyUsageCertSign | x509.KeyUsageDigitalSignature,
+	})
 }
 
+// issued returns the time at which a signer was created.
+func issued(signer *tls.Certificate) time.Time { return signer.Leaf.NotBefore.Add(backdate) }
+
 // sign creates a server certificate with those names. The certificate is valid as long as the signer.
-func (p profile) sign(s *signer, now time.Time, names []string) (*tls.Certificate, error) {
-	template, err := newTemplate(names[0], now.Add(-backdate), s.certificate.NotAfter)
-	if err != nil {
-		return nil, err
+func sign(signer *tls.Certificate, now time.Time, names []string) (*tls.Certificate, error) {
+	template := &x509.Certificate{
+		Subject:   pkix.Name{CommonName: names[0]},
+		NotBefore: now.Add(-backdate), NotAfter: signer.Leaf.NotAfter,
+		KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
 	}
-	template.KeyUsage = x509.KeyUsageDigitalSignature
-	template.ExtKeyUsage = p.usages
+	if len(names[0]) > 64 { // the maximum length of a common name
+		template.Subject.CommonName = "webhook"
+	}
 	for _, name := range names {
 		if ip := net.ParseIP(name); ip != nil {
 			template.IPAddresses = append(template.IPAddresses, ip)
@@ -99,14 +72,23 @@ func (p profile) sign(s *signer, now time.Time, names []string) (*tls.Certificat
 			template.DNSNames = append(template.DNSNames, name)
 		}
 	}
-	if len(names[0]) > 64 { // the maximum length of a common name
-		template.Subject.CommonName = "webhook"
+	return issue(signer, template)
+}
+
+// issue creates a key and a certificate, which is signed by signer, or by the new key if signer is nil.
+func issue(signer *tls.Certificate, template *x509.Certificate) (*tls.Certificate, error) {
+	var err error
+	if template.SerialNumber, err = rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 127)); err != nil {
+		return nil, err
 	}
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		return nil, err
 	}
-	der, err := x509.CreateCertificate(rand.Reader, template, s.certificate, key.Public(), s.key)
+	if signer == nil {
+		signer = &tls.Certificate{Leaf: template, PrivateKey: key}
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, signer.Leaf, key.Public(), signer.PrivateKey)
 	if err != nil {
 		return nil, err
 	}
@@ -114,28 +96,42 @@ func (p profile) sign(s *signer, now time.Time, names []string) (*tls.Certificat
 	return &tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key, Leaf: leaf}, err
 }
 
+// SelfSigned creates a certificate that is valid for longer than any process runs, for clients that do not verify it.
+func SelfSigned(name string, dnsNames ...string) (*tls.Certificate, error) {
+	now := time.Now()
+	return issue(nil, &x509.Certificate{
+		Subject: pkix.Name{CommonName: name}, DNSNames: dnsNames,
+		NotBefore: now.Add(-backdate), NotAfter: now.AddDate(10, 0, 0),
+		KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
+	})
+}
+
+// ValidNow returns an error unless the certificate is currently valid.
+func ValidNow(c *tls.Certificate, where string) error {
+	switch now := time.Now(); {
+	case now.Before(c.Leaf.NotBefore):
+		return fmt.Errorf("%s: the certificate is valid from %s on", where, c.Leaf.NotBefore.Format(time.RFC3339))
+	case now.After(c.Leaf.NotAfter):
+		return fmt.Errorf("%s: the certificate expired at %s", where, c.Leaf.NotAfter.Format(time.RFC3339))
+	}
+	return nil
+}
+
 // newGeneration creates the first generation, for a server with those names.
-func (p profile) newGeneration(now time.Time, names []string) (*generation, error) {
-	s, err := p.newSigner(now)
+func (p pace) newGeneration(now time.Time, names []string) (*generation, error) {
+	signer, err := p.newSigner(now)
 	if err != nil {
 		return nil, err
 	}
-	leaf, err := p.sign(s, now, names)
-	return &generation{signer: s, leaf: leaf}, err
-}
-
-// after returns a copy of g that also trusts the previous CA.
-func (g *generation) after(previous *x509.Certificate) *generation {
-	changed := *g
-	changed.previous = previous
-	return &changed
+	leaf, err := sign(signer, now, names)
+	return &generation{signer: signer, leaf: leaf}, err
 }
 
 // bundle returns the CA bundle in PEM.
 func (g *generation) bundle() []byte {
-	trusted := encodeCertificate(g.signer.certificate)
+	trusted := encodeCertificate(g.signer.Leaf)
 	if g.next != nil {
-		trusted = append(trusted, encodeCertificate(g.next.certificate)...)
+		trusted = append(trusted, encodeCertificate(g.next.Leaf)...)
 	}
 	if g.previous != nil {
 		trusted = append(trusted, encodeCertificate(g.previous)...)
@@ -143,35 +139,32 @@ func (g *generation) bundle() []byte {
 	return trusted
 }
 
-// pace schedules rotations.
-type pace struct{ profile }
+// pace schedules the rotations of certificates with that lifetime.
+type pace struct{ lifetime time.Duration }
 
 // life returns the lifetime of g, which may differ from the configured lifetime, or be the lifetime of a foreign CA.
 func (p pace) life(g *generation) time.Duration {
-	end := g.signer.certificate.NotAfter
-	if g.leaf.Leaf.NotAfter.Before(end) {
-		end = g.leaf.Leaf.NotAfter
-	}
-	return min(p.lifetime, end.Sub(g.signer.issued()))
+	begin := issued(g.signer)
+	return min(p.lifetime, g.signer.Leaf.NotAfter.Sub(begin), g.leaf.Leaf.NotAfter.Sub(begin))
 }
 
 // overlap returns how long the signer after g is trusted before it signs.
 func (p pace) overlap(g *generation) time.Duration { return min(10*time.Minute, p.life(g)/12) }
 
 // rotation returns when the next signer is created. It then signs before two thirds of the lifetime have passed.
-func (p pace) rotation(g *generation) time.Time { return g.signer.issued().Add(p.life(g) / 2) }
+func (p pace) rotation(g *generation) time.Time { return issued(g.signer).Add(p.life(g) / 2) }
 
 // due returns the time at which advance must be called again.
 func (p pace) due(g *generation) time.Time {
 	if g.next != nil {
-		return g.next.issued().Add(p.overlap(g))
+		return issued(g.next).Add(p.overlap(g))
 	}
 	return p.rotation(g)
 }
 
 // advance returns the generation that replaces g now, or g. The next signer signs only if all targets trust it.
 func (p pace) advance(g *generation, now time.Time, names []string, trusted bool) (*generation, error) {
-	if now.After(g.leaf.Leaf.NotAfter) || now.After(g.signer.certificate.NotAfter) {
+	if now.After(g.leaf.Leaf.NotAfter) || now.After(g.signer.Leaf.NotAfter) {
 		return p.newGeneration(now, names)
 	}
 	changed := *g
@@ -182,40 +175,23 @@ func (p pace) advance(g *generation, now time.Time, names []string, trusted bool
 		changed.next, err = p.newSigner(now)
 		return &changed, err
 	case g.next != nil && trusted && !now.Before(p.due(g)):
-		changed = generation{signer: g.next, previous: g.signer.certificate}
-		changed.leaf, err = p.sign(changed.signer, now, union(names, namesOf(g.leaf.Leaf), maxNames))
+		changed = generation{signer: g.next, previous: g.signer.Leaf}
+		changed.leaf, err = sign(changed.signer, now, union(names, namesOf(g.leaf.Leaf), maxNames))
 		return &changed, err
-	case !covers(g.leaf.Leaf, names) || p.lacksUsage(g.leaf.Leaf):
-		changed.leaf, err = p.withUsages(g.leaf.Leaf.ExtKeyUsage).sign(g.signer, now,
-			union(names, namesOf(g.leaf.Leaf), maxNames))
+	case !covers(g.leaf.Leaf, names):
+		changed.leaf, err = sign(g.signer, now, union(names, namesOf(g.leaf.Leaf), maxNames))
 		return &changed, err
 	}
 	return g, nil
 }
 
-// covers reports whether the certificate is valid for all names.
+// covers reports whether a server with all these names can use the certificate. A foreign certificate may lack the
+// usage.
 func covers(leaf *x509.Certificate, names []string) bool {
-	return !slices.ContainsFunc(names, func(name string) bool { return leaf.VerifyHostname(name) != nil })
-}
-
-// lacksUsage reports whether the certificate lacks a required usage. Additional usages are accepted, because a replica
-// of the previous or next release may require them.
-func (p profile) lacksUsage(leaf *x509.Certificate) bool {
-	return len(leaf.ExtKeyUsage) > 0 && slices.ContainsFunc(p.usages,
-		func(usage x509.ExtKeyUsage) bool { return !slices.Contains(leaf.ExtKeyUsage, usage) })
-}
-
-// withUsages returns p with additional usages. If p has no usages, which permits all, it returns p unchanged.
-func (p profile) withUsages(more []x509.ExtKeyUsage) profile {
-	if len(p.usages) > 0 {
-		p.usages = slices.Clone(p.usages)
-		for _, usage := range more {
-			if !slices.Contains(p.usages, usage) {
-				p.usages = append(p.usages, usage)
-			}
-		}
+	if len(leaf.ExtKeyUsage) > 0 && !slices.Contains(leaf.ExtKeyUsage, x509.ExtKeyUsageServerAuth) {
+		return false
 	}
-	return p
+	return !slices.ContainsFunc(names, func(name string) bool { return leaf.VerifyHostname(name) != nil })
 }
 
 // maxNames limits the names in a certificate that accumulates them. The oldest names of removed services are kept.
@@ -246,26 +222,26 @@ func namesOf(leaf *x509.Certificate) []string {
 	return names
 }
 
-// accepts returns an error unless clients that trust bundle accept leaf for a usage, by default server authentication.
-func accepts(bundle []byte, leaf *x509.Certificate, now time.Time, usages ...x509.ExtKeyUsage) error {
+// accepts returns an error unless clients that trust bundle accept the server certificate leaf.
+func accepts(bundle []byte, leaf *x509.Certificate, now time.Time) error {
 	roots := x509.NewCertPool()
 	if !roots.AppendCertsFromPEM(bundle) {
 		return errors.New("its caBundle has no certificate")
 	}
-	_, err := leaf.Verify(x509.VerifyOptions{Roots: roots, CurrentTime: now, KeyUsages: usages})
+	_, err := leaf.Verify(x509.VerifyOptions{Roots: roots, CurrentTime: now})
 	return err
 }
 
 // entries returns the entries of the Secret for a generation.
 func (g *generation) entries() (map[string][]byte, error) {
 	all := map[string][]byte{
-		entryCA:          encodeCertificate(g.signer.certificate),
+		entryCA:          encodeCertificate(g.signer.Leaf),
 		entryCertificate: encodeCertificate(g.leaf.Leaf),
 	}
-	keys := map[string]any{entryCAKey: g.signer.key, entryKey: g.leaf.PrivateKey}
+	keys := map[string]any{entryCAKey: g.signer.PrivateKey, entryKey: g.leaf.PrivateKey}
 	if g.next != nil {
-		all[entryNext] = encodeCertificate(g.next.certificate)
-		keys[entryNextKey] = g.next.key
+		all[entryNext] = encodeCertificate(g.next.Leaf)
+		keys[entryNextKey] = g.next.PrivateKey
 	}
 	if g.previous != nil {
 		all[entryPrevious] = encodeCertificate(g.previous)
@@ -301,23 +277,22 @@ func parseGeneration(all map[string][]byte) (*generation, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", entryCertificate, err)
 	}
-	if err := leaf.Leaf.CheckSignatureFrom(g.signer.certificate); err != nil {
+	if err := leaf.Leaf.CheckSignatureFrom(g.signer.Leaf); err != nil {
 		return nil, fmt.Errorf("%s: not by %s: %w", entryCertificate, entryCA, err)
 	}
 	g.leaf = &leaf
 	return g, nil
 }
 
-func parseSigner(all map[string][]byte, name, keyName string) (*signer, error) {
+func parseSigner(all map[string][]byte, name, keyName string) (*tls.Certificate, error) {
 	pair, err := tls.X509KeyPair(all[name], all[keyName])
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
-	key, ok := pair.PrivateKey.(*ecdsa.PrivateKey)
-	if !ok || !pair.Leaf.IsCA {
+	if _, ok := pair.PrivateKey.(*ecdsa.PrivateKey); !ok || !pair.Leaf.IsCA {
 		return nil, fmt.Errorf("%s: not an authority with an ECDSA key", name)
 	}
-	return &signer{pair.Leaf, key}, nil
+	return &pair, nil
 }
 
 func parseCertificate(text []byte) (*x509.Certificate, error) {

@@ -20,47 +20,40 @@ import (
 
 // Target is an API object that contains CA bundles, which the API server uses when it calls a webhook.
 type Target struct {
-	kind *targetKind
+	kind string // key of targetKinds
 	name string
 }
 
-// targetKind is a kind of targets.
-type targetKind struct {
-	short string // prefix in ParseTarget
-	gvk   schema.GroupVersionKind
-}
-
-// targetKinds are all kinds of targets.
-var targetKinds = []targetKind{
-	{"mutating", schema.GroupVersionKind{Group: "admissionregistration.k8s.io", Version: "v1",
-		Kind: "MutatingWebhookConfiguration"}},
-	{"validating", schema.GroupVersionKind{Group: "admissionregistration.k8s.io", Version: "v1",
-		Kind: "ValidatingWebhookConfiguration"}},
-	{"crd", schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"}},
-	{"apiservice", schema.GroupVersionKind{Group: "apiregistration.k8s.io", Version: "v1", Kind: "APIService"}},
-	{"provider", schema.GroupVersionKind{Group: "externaldata.gatekeeper.sh", Version: "v1beta1", Kind: "Provider"}},
+// targetKinds are the kinds of targets, by their prefix in ParseTarget.
+var targetKinds = map[string]schema.GroupVersionKind{
+	"mutating":   {Group: "admissionregistration.k8s.io", Version: "v1", Kind: "MutatingWebhookConfiguration"},
+	"validating": {Group: "admissionregistration.k8s.io", Version: "v1", Kind: "ValidatingWebhookConfiguration"},
+	"crd":        {Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"},
+	"apiservice": {Group: "apiregistration.k8s.io", Version: "v1", Kind: "APIService"},
+	"provider":   {Group: "externaldata.gatekeeper.sh", Version: "v1beta1", Kind: "Provider"},
 }
 
 // ParseTarget parses a target. mutating/NAME and validating/NAME are webhook configurations, crd/NAME is a
 // CustomResourceDefinition, apiservice/NAME an APIService, and provider/NAME a Gatekeeper Provider.
 func ParseTarget(text string) (Target, error) {
-	short, name, _ := strings.Cut(text, "/")
-	i := slices.IndexFunc(targetKinds, func(k targetKind) bool { return k.short == short })
-	if i < 0 || name == "" || strings.Contains(name, "/") {
+	kind, name, _ := strings.Cut(text, "/")
+	if targetKinds[kind].Empty() || name == "" || strings.Contains(name, "/") {
 		return Target{}, fmt.Errorf("%q: want mutating/NAME, validating/NAME, crd/NAME, apiservice/NAME or provider/NAME",
 			text)
 	}
-	return Target{&targetKinds[i], name}, nil
+	return Target{kind, name}, nil
 }
 
 // String returns the form that [ParseTarget] parses.
-func (t Target) String() string { return t.kind.short + "/" + t.name }
+func (t Target) String() string { return t.kind + "/" + t.name }
 
 // object returns the target with only its kind and name.
-func (t Target) object() *unstructured.Unstructured {
+func (t Target) object() *unstructured.Unstructured { return newObject(targetKinds[t.kind], t.name) }
+
+func newObject(gvk schema.GroupVersionKind, name string) *unstructured.Unstructured {
 	u := &unstructured.Unstructured{}
-	u.SetGroupVersionKind(t.kind.gvk)
-	u.SetName(t.name)
+	u.SetGroupVersionKind(gvk)
+	u.SetName(name)
 	return u
 }
 
@@ -79,7 +72,7 @@ func (t Target) read(ctx context.Context, live client.Client) (*trust, error) {
 	}
 	configs, err := clientconfig.Of(u)
 	if err != nil {
-		return nil, fmt.Errorf("%s %q: %w", t.kind.gvk.Kind, t.name, err)
+		return nil, fmt.Errorf("%s %q: %w", u.GetKind(), t.name, err)
 	}
 	return &trust{t, u, configs}, nil
 }
@@ -125,11 +118,8 @@ func (t *trust) has(bundle []byte) bool {
 }
 
 // inject sets the CA bundles of the target. It fails if the target has changed since it was read.
-func (t *trust) inject(ctx context.Context, opts Options, bundle []byte) error {
+func (t *trust) inject(ctx context.Context, live *client.REST, bundle []byte) error {
 	text := base64.StdEncoding.EncodeToString(bundle)
-	if opts.UpdateTargets {
-		return t.update(ctx, opts, text)
-	}
 	type operation struct {
 		Op    string `json:"op"`
 		Path  string `json:"path"`
@@ -144,23 +134,10 @@ func (t *trust) inject(ctx context.Context, opts Options, bundle []byte) error {
 		return err
 	}
 	u := t.target.object()
-	if err := opts.Client.Patch(ctx, u, client.RawPatch(types.JSONPatchType, body),
-		client.FieldOwner(opts.FieldOwner)); err != nil {
+	if err := live.Patch(ctx, u, client.RawPatch(types.JSONPatchType, body)); err != nil {
 		return err
 	}
 	t.object = u
 	t.configs, err = clientconfig.Of(u)
-	return err
-}
-
-// update does the same as inject, for clients that may only update.
-func (t *trust) update(ctx context.Context, opts Options, text string) error {
-	for _, config := range t.configs {
-		config["caBundle"] = text
-	}
-	err := opts.Client.Update(ctx, t.object, client.FieldOwner(opts.FieldOwner))
-	if err == nil {
-		t.configs, err = clientconfig.Of(t.object)
-	}
 	return err
 }

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/kctrl-dev/kctrl/runtime/client"
+	"github.com/kctrl-dev/kctrl/runtime/internal/life"
 )
 
 // watchPause is the average delay before an ended watch is opened again.
@@ -22,9 +23,7 @@ func watchOne(ctx context.Context, live *client.REST, u *unstructured.Unstructur
 		if err := followOne(ctx, live, u, changed); err != nil && ctx.Err() == nil {
 			logger.Debug("a watch ended", "kind", u.GetKind(), "name", u.GetName(), "err", err)
 		}
-		select {
-		case <-ctx.Done():
-		case <-time.After(watchPause/2 + rand.N(watchPause)):
+		if life.Sleep(ctx, watchPause/2+rand.N(watchPause)) == nil {
 			changed() // because a change may have been missed
 		}
 	}

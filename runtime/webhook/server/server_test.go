@@ -35,7 +35,7 @@ func newAlways(t *testing.T) *always {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &always{Certificate: c}
+	return &always{Certificate: *c}
 }
 
 func (a *always) GetCertificate(*tls.ClientHelloInfo) (*tls.Certificate, error) {
