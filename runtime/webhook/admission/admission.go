@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 
 	admissionv1 "k8s.io/api/admission/v1"
@@ -180,11 +181,7 @@ func joined(a, b map[string]string) map[string]string {
 	if len(a) == 0 {
 		return b
 	}
-	all := make(map[string]string, len(a)+len(b))
-	for _, m := range []map[string]string{a, b} {
-		for k, v := range m {
-			all[k] = v
-		}
-	}
+	all := maps.Clone(a)
+	maps.Copy(all, b)
 	return all
 }

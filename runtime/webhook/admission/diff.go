@@ -38,10 +38,7 @@ func newDiffer(raw []byte) *differ {
 }
 
 func (d *differ) member(name string) { d.path = append(d.path, step{name: name, element: -1}) }
-func (d *differ) element(name string, element int) {
-	d.path = append(d.path, step{name: name, element: element})
-}
-func (d *differ) leave() { d.path = d.path[:len(d.path)-1] }
+func (d *differ) leave()             { d.path = d.path[:len(d.path)-1] }
 
 // text returns the document's text at the n-th step of the path, or nil.
 func (d *differ) text(n int) []byte {
@@ -112,7 +109,7 @@ func (d *differ) encode(v any) {
 
 // remove removes the value at the path, if it exists.
 func (d *differ) remove() {
-	if last := len(d.path) - 1; d.text(last) != nil {
+	if last := len(d.path) - 1; d.here() != nil {
 		d.ops = append(d.ops, Operation{Op: "remove", Path: d.pointer(last)})
 		d.path[last].text = nil
 	}
@@ -141,9 +138,7 @@ type comparers map[reflect.Type]*comparer
 // newComparer returns the comparer of values of type t.
 func newComparer(t reflect.Type) *comparer {
 	if t == reflect.TypeFor[unstructured.Unstructured]() {
-		return &comparer{func(d *differ, before, after reflect.Value) {
-			d.untyped(before.Field(0).Interface(), after.Field(0).Interface())
-		}}
+		return &comparer{func(d *differ, before, after reflect.Value) { diffUntyped(d, before.Field(0), after.Field(0)) }}
 	}
 	return comparers{}.of(t)
 }
@@ -358,17 +353,7 @@ func (cs comparers) diffOfSlice(t reflect.Type) func(d *differ, before, after re
 			d.encode(after.Interface())
 			return
 		}
-		d.list(lists{
-			before: before.Len(), after: after.Len(),
-			equal:   func(i, j int) bool { return reflect.DeepEqual(before.Index(i).Interface(), after.Index(j).Interface()) },
-			alike:   func(i, j int) int { return alikeValues(before.Index(i), after.Index(j)) },
-			oldName: func(i int) string { return nameOf(before.Index(i)) },
-			newName: func(j int) string { return nameOf(after.Index(j)) },
-			diff:    func(d *differ, i, j int) { elem.diff(d, before.Index(i), after.Index(j)) },
-			old:     func(i int) ([]byte, error) { return marshal(before.Index(i)) },
-			encoded: func(j int) ([]byte, error) { return marshal(after.Index(j)) },
-			whole:   after.Interface(),
-		})
+		d.list(lists{before, after, elem.diff})
 	}
 }
 
@@ -382,7 +367,9 @@ func (d *differ) untyped(before, after any) {
 		}
 	case []any:
 		if was, ok := before.([]any); ok {
-			d.untypedList(was, after)
+			if !reflect.DeepEqual(was, after) {
+				d.list(lists{reflect.ValueOf(was), reflect.ValueOf(after), diffUntyped})
+			}
 			return
 		}
 	}
@@ -398,15 +385,14 @@ func (d *differ) untyped(before, after any) {
 	}
 }
 
+func diffUntyped(d *differ, before, after reflect.Value) {
+	d.untyped(before.Interface(), after.Interface())
+}
+
 func (d *differ) untypedObject(before, after map[string]any) {
-	names := map[string]bool{}
-	for name := range before {
-		names[name] = true
-	}
-	for name := range after {
-		names[name] = true
-	}
-	for _, name := range slices.Sorted(maps.Keys(names)) {
+	all := maps.Clone(before)
+	maps.Copy(all, after)
+	for _, name := range slices.Sorted(maps.Keys(all)) {
 		was, had := before[name]
 		is, has := after[name]
 		d.member(name)
@@ -420,21 +406,4 @@ func (d *differ) untypedObject(before, after map[string]any) {
 		}
 		d.leave()
 	}
-}
-
-func (d *differ) untypedList(before, after []any) {
-	if reflect.DeepEqual(before, after) {
-		return
-	}
-	d.list(lists{
-		before: len(before), after: len(after),
-		equal:   func(i, j int) bool { return reflect.DeepEqual(before[i], after[j]) },
-		alike:   func(i, j int) int { return alikeValues(reflect.ValueOf(before[i]), reflect.ValueOf(after[j])) },
-		oldName: func(i int) string { return nameOf(reflect.ValueOf(before[i])) },
-		newName: func(j int) string { return nameOf(reflect.ValueOf(after[j])) },
-		diff:    func(d *differ, i, j int) { d.untyped(before[i], after[j]) },
-		old:     func(i int) ([]byte, error) { return json.Marshal(before[i]) },
-		encoded: func(j int) ([]byte, error) { return json.Marshal(after[j]) },
-		whole:   after,
-	})
 }

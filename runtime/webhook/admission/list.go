@@ -10,39 +10,42 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/internal/wire"
 )
 
-// lists describes two states of a list, whose elements are accessed by index.
+// lists are two states of a list, which are slices.
 type lists struct {
-	before, after int // numbers of elements
-	equal         func(i, j int) bool
-	// alike returns how much an old and a new element have in common. Zero means nothing. A negative result means that
-	// they are certainly different elements.
-	alike func(i, j int) int
-	// oldName and newName return the name of an element, or "".
-	oldName, newName func(k int) string
-	diff             func(d *differ, i, j int) // adds the operations from old element i to new element j
-	old, encoded     func(k int) ([]byte, error)
-	whole            any // the new list
+	before, after reflect.Value
+	diff          func(d *differ, before, after reflect.Value) // adds the operations that change an element
 }
+
+func (l lists) equal(i, j int) bool {
+	return reflect.DeepEqual(l.before.Index(i).Interface(), l.after.Index(j).Interface())
+}
+
+// alike returns how much an old and a new element have in common. Zero means nothing. A negative result means that they
+// are certainly different elements.
+func (l lists) alike(i, j int) int { return alikeValues(l.before.Index(i), l.after.Index(j)) }
+
+func (l lists) oldName(i int) string { return nameOf(l.before.Index(i)) }
+func (l lists) newName(j int) string { return nameOf(l.after.Index(j)) }
 
 // list adds the operations that change the old list at the path to the new one. It matches elements that are equal or
 // have something in common, even if other elements were inserted or removed, so that each element keeps its unknown
 // fields.
 func (d *differ) list(l lists) {
 	elements := wire.Elements(d.here())
-	if elements == nil || len(elements) != l.before {
-		d.encode(l.whole) // the document's list differs from the Go value
+	if elements == nil || len(elements) != l.before.Len() {
+		d.encode(l.after.Interface()) // the document's list differs from the Go value
 		return
 	}
 	of, moved := l.pair()
-	kept := make([]bool, l.before)
+	kept := make([]bool, len(elements))
 	for _, i := range of {
 		if i >= 0 {
 			kept[i] = true
 		}
 	}
-	for i := l.before - 1; i >= 0; i-- { // from the end, so that the other indexes stay valid
-		if !kept[i] {
-			d.element(strconv.Itoa(i), i)
+	for i, keep := range slices.Backward(kept) { // from the end, so that the other indexes stay valid
+		if !keep {
+			d.path = append(d.path, step{name: strconv.Itoa(i), element: i})
 			d.remove()
 			d.leave()
 		}
@@ -51,7 +54,7 @@ func (d *differ) list(l lists) {
 		if i >= 0 {
 			d.path = append(d.path, step{name: strconv.Itoa(j), element: i, text: elements[i], known: true})
 			if !l.equal(i, j) {
-				l.diff(d, i, j)
+				l.diff(d, l.before.Index(i), l.after.Index(j))
 			}
 			d.leave()
 			continue
@@ -71,12 +74,12 @@ func (d *differ) list(l lists) {
 func (l lists) value(j, from int, elements [][]byte) ([]byte, error) {
 	switch {
 	case from < 0:
-		return l.encoded(j)
+		return marshal(l.after.Index(j))
 	case l.equal(from, j):
 		return elements[from], nil
 	}
 	d := newDiffer(elements[from])
-	l.diff(d, from, j)
+	l.diff(d, l.before.Index(from), l.after.Index(j))
 	if d.err != nil {
 		return nil, d.err
 	}
@@ -91,16 +94,13 @@ const maxPairs = 2_500
 // ascending order, or -1. For the remaining new elements, moved has the old element that has moved to this position, or
 // -1.
 func (l lists) pair() (of, moved []int) {
-	of, moved = make([]int, l.after), make([]int, l.after)
-	for j := range of {
-		of[j], moved[j] = -1, -1
-	}
-	start := 0
-	for start < min(l.before, l.after) && l.equal(start, start) {
+	start, oldEnd, newEnd := 0, l.before.Len(), l.after.Len()
+	of = slices.Repeat([]int{-1}, newEnd)
+	moved = slices.Clone(of)
+	for start < min(oldEnd, newEnd) && l.equal(start, start) {
 		of[start] = start
 		start++
 	}
-	oldEnd, newEnd := l.before, l.after
 	for oldEnd > start && newEnd > start && l.equal(oldEnd-1, newEnd-1) {
 		oldEnd--
 		newEnd--
@@ -227,7 +227,7 @@ func (l lists) matches(olds, news []int) map[int]int {
 	same := map[string][]int{}
 	for _, i := range olds {
 		if l.oldName(i) == "" {
-			if text, err := l.old(i); err == nil {
+			if text, err := marshal(l.before.Index(i)); err == nil {
 				same[string(text)] = append(same[string(text)], i)
 			}
 		}
@@ -235,7 +235,7 @@ func (l lists) matches(olds, news []int) map[int]int {
 	for _, j := range news {
 		name := l.newName(j)
 		if name == "" {
-			text, err := l.encoded(j)
+			text, err := marshal(l.after.Index(j))
 			if all := same[string(text)]; err == nil && len(all) > 0 {
 				matched[j], same[string(text)] = all[0], all[1:]
 			}

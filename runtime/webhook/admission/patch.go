@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/runtime"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 )
 
@@ -58,25 +59,19 @@ func (o Operation) apply(root any) (any, error) {
 	var value any
 	switch o.Op {
 	case "remove":
-		root, _, err = take(root, path)
-		return root, err
+		return remove(root, path)
 	case "move", "copy":
-		from, fromErr := parsePointer(o.From)
-		if fromErr != nil {
-			return nil, fromErr
+		from, err := parsePointer(o.From)
+		if err != nil {
+			return nil, err
 		}
-		if o.Op == "move" {
-			root, value, err = take(root, from)
-		} else {
-			value, err = find(root, from)
+		if value, err = find(root, from); err == nil && o.Op == "move" {
+			root, err = remove(root, from)
 		}
 		if err != nil {
 			return nil, fmt.Errorf("from %s: %w", o.From, err)
 		}
-		if value, err = clone(value); err != nil {
-			return nil, err
-		}
-		return put(root, path, value)
+		return put(root, path, runtime.DeepCopyJSONValue(value))
 	}
 	if err := utiljson.Unmarshal(o.Value, &value); err != nil {
 		return nil, fmt.Errorf("value: %w", err)
@@ -88,7 +83,7 @@ func (o Operation) apply(root any) (any, error) {
 		if len(path) == 0 {
 			return value, nil
 		}
-		if root, _, err = take(root, path); err != nil {
+		if root, err = remove(root, path); err != nil {
 			return nil, err
 		}
 		return put(root, path, value)
@@ -114,15 +109,6 @@ func parsePointer(pointer string) ([]string, error) {
 		path[i] = strings.ReplaceAll(strings.ReplaceAll(name, "~1", "/"), "~0", "~")
 	}
 	return path, nil
-}
-
-// clone returns a deep copy of a value.
-func clone(value any) (copied any, err error) {
-	text, err := json.Marshal(value)
-	if err == nil {
-		err = utiljson.Unmarshal(text, &copied)
-	}
-	return copied, err
 }
 
 // change replaces the container that the last step of path refers to with the result of edit, and returns the new root.
@@ -191,29 +177,24 @@ func put(root any, path []string, value any) (any, error) {
 	})
 }
 
-// take removes the value at path and returns it.
-func take(root any, path []string) (rest, taken any, err error) {
+// remove removes the value at path.
+func remove(root any, path []string) (any, error) {
 	if len(path) == 0 {
-		return nil, nil, fmt.Errorf("the whole object cannot be removed")
+		return nil, fmt.Errorf("the whole object cannot be removed")
 	}
-	if taken, err = find(root, path); err != nil {
-		return nil, nil, err
+	if _, err := find(root, path); err != nil {
+		return nil, err
 	}
-	rest, err = change(root, path, func(container any, last string) (any, error) {
+	return change(root, path, func(container any, last string) (any, error) {
 		switch container := container.(type) {
 		case map[string]any:
 			delete(container, last)
-			return container, nil
 		case []any:
-			n, err := index(container, last, false)
-			if err != nil {
-				return nil, err
-			}
+			n, _ := index(container, last, false) // find has validated it
 			return slices.Delete(container, n, n+1), nil
 		}
-		return nil, fmt.Errorf("%q is in nothing that has members", last)
+		return container, nil
 	})
-	return rest, taken, err
 }
 
 // index returns the index that name refers to in list. If adding is set, - refers to the index after the end.

@@ -1,17 +1,15 @@
 package admission
 
 import (
-	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
-	"mime"
 	"net/http"
 	"reflect"
 	"runtime/debug"
 	"slices"
-	"sync"
 
 	admissionv1 "k8s.io/api/admission/v1"
 
@@ -27,37 +25,31 @@ type Reviewer struct {
 	handler Handler
 	logger  *slog.Logger
 	decoder *wire.DocumentDecoder
-	buffers sync.Pool // of *bytes.Buffer
+	buffers httpserver.Buffers
 }
 
 // NewReviewer returns a reviewer that calls handler. A nil logger means slog.Default().
 func NewReviewer(handler Handler, logger *slog.Logger) *Reviewer {
-	if logger == nil {
-		logger = slog.Default()
-	}
 	decoder, err := wire.NewDocumentDecoder(reflect.TypeFor[admissionv1.AdmissionReview](), true)
 	if err != nil {
 		panic(err) // the type is known to be valid
 	}
-	return &Reviewer{handler: handler, logger: log.Brief(logger), decoder: decoder}
+	return &Reviewer{handler: handler, logger: log.Brief(cmp.Or(logger, slog.Default())), decoder: decoder}
 }
 
 // ServeHTTP answers one review.
 func (v *Reviewer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	review, refused := v.read(r)
-	if refused != nil {
-		v.logger.Error("rejected an invalid admission request", "path", r.URL.Path, "client", r.RemoteAddr, "err",
-			refused.err)
-		http.Error(w, refused.err.Error(), refused.code)
+	review, code, err := v.read(r)
+	if err != nil {
+		v.logger.Error("rejected an invalid admission request", "path", r.URL.Path, "client", r.RemoteAddr, "err", err)
+		http.Error(w, err.Error(), code)
 		return
 	}
 	req := &Request{*review.Request}
 	logger := v.logger.With("path", r.URL.Path, "kind", req.Kind.Kind, "key", req.Key(), "operation", req.Operation)
 	response, panicked := v.handle(r, logger, req)
 	if panicked {
-		if counter, ok := w.(interface{ Panicked() }); ok {
-			counter.Panicked()
-		}
+		httpserver.CountPanic(w)
 		http.Error(w, "the webhook panicked, see its log", http.StatusInternalServerError)
 		return
 	}
@@ -74,49 +66,19 @@ func (v *Reviewer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Write(answer)
 }
 
-// badReview is the reason why the handler is not called for a request.
-type badReview struct {
-	code int
-	err  error
-}
-
-// read returns the review in r.
-func (v *Reviewer) read(r *http.Request) (*admissionv1.AdmissionReview, *badReview) {
-	if r.Method != http.MethodPost {
-		return nil, &badReview{http.StatusMethodNotAllowed, fmt.Errorf("an AdmissionReview is sent by POST, not by %s",
-			r.Method)}
-	}
-	if media, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || media != "application/json" {
-		return nil, &badReview{http.StatusUnsupportedMediaType, fmt.Errorf("the content type is %q, want application/json",
-			r.Header.Get("Content-Type"))}
-	}
-	body, _ := v.buffers.Get().(*bytes.Buffer)
-	if body == nil {
-		body = &bytes.Buffer{}
-	}
-	defer v.giveBack(body)
-	text, err := httpserver.Whole(r, body)
+// read returns the review in r, or an error and its HTTP code.
+func (v *Reviewer) read(r *http.Request) (*admissionv1.AdmissionReview, int, error) {
+	body := v.buffers.Get()
+	defer v.buffers.Put(body)
+	text, code, err := httpserver.Posted(r, "an AdmissionReview", body)
 	if err != nil {
-		return nil, &badReview{httpserver.CodeOf(err), fmt.Errorf("read the AdmissionReview: %w", err)}
+		return nil, code, err
 	}
 	var review admissionv1.AdmissionReview
 	if err := v.decoder.Decode(text, reflect.ValueOf(&review).Elem()); err != nil {
-		return nil, &badReview{http.StatusBadRequest, fmt.Errorf("the body is not an AdmissionReview: %w", err)}
+		return nil, http.StatusBadRequest, fmt.Errorf("the body is not an AdmissionReview: %w", err)
 	}
-	if err := check(&review); err != nil {
-		return nil, &badReview{http.StatusBadRequest, err}
-	}
-	return &review, nil
-}
-
-// maxKept is the maximum size of a buffer that is reused.
-const maxKept = 1 << 20
-
-func (v *Reviewer) giveBack(body *bytes.Buffer) {
-	if body.Cap() <= maxKept {
-		body.Reset()
-		v.buffers.Put(body)
-	}
+	return &review, http.StatusBadRequest, check(&review)
 }
 
 func check(review *admissionv1.AdmissionReview) error {

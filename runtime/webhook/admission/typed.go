@@ -96,18 +96,14 @@ func newKind[T object.Object](scheme *runtime.Scheme, prototype T) (*kind[T], er
 	return &kind[T]{gvk: gvk, form: form.Elem(), decoder: decoder}, err
 }
 
-// refuse returns an error if the object of req has a different kind.
-func (k *kind[T]) refuse(req *Request) error {
-	if got := req.GVK(); got != k.gvk {
-		return fmt.Errorf("the request is about %s, this webhook is for %s: check the rules of its configuration", got, k.gvk)
-	}
-	return nil
-}
-
-// decode returns the object in raw.
-func (k *kind[T]) decode(what string, raw []byte) (T, error) {
+// decode returns the object in raw, which is a part of req.
+func (k *kind[T]) decode(req *Request, what string, raw []byte) (T, error) {
 	v := reflect.New(k.form)
 	obj := v.Interface().(T)
+	if got := req.GVK(); got != k.gvk {
+		return obj, fmt.Errorf("the request is about %s, this webhook is for %s: check the rules of its configuration", got,
+			k.gvk)
+	}
 	if len(raw) == 0 {
 		return obj, fmt.Errorf("the request has no %s", what)
 	}
@@ -130,36 +126,29 @@ func NewDefaulting[T object.Object](scheme *runtime.Scheme, prototype T, default
 	if err != nil {
 		return nil, err
 	}
-	return &defaulting[T]{kind: k, defaulters: defaulters, comparer: newComparer(k.form)}, nil
+	comparer := newComparer(k.form)
+	return HandlerFunc(func(ctx context.Context, req *Request) Response {
+		return k.setDefaults(ctx, req, defaulters, comparer)
+	}), nil
 }
 
-type defaulting[T object.Object] struct {
-	*kind[T]
-	defaulters []Defaulter[T]
-	comparer   *comparer
-}
-
-// Handle answers with the patch.
-func (h *defaulting[T]) Handle(ctx context.Context, req *Request) Response {
+func (k *kind[T]) setDefaults(ctx context.Context, req *Request, defaulters []Defaulter[T], c *comparer) Response {
 	if req.Operation != admissionv1.Create && req.Operation != admissionv1.Update {
 		return Allowed("")
 	}
-	if err := h.refuse(req); err != nil {
-		return Errored(http.StatusBadRequest, err)
-	}
-	after, err := h.decode("object", req.Object.Raw)
+	after, err := k.decode(req, "object", req.Object.Raw)
 	if err != nil {
 		return Errored(http.StatusBadRequest, err)
 	}
 	before := after.DeepCopyObject()
 	ctx = ContextWithRequest(ctx, req)
-	for _, d := range h.defaulters {
+	for _, d := range defaulters {
 		if err := d.Default(ctx, after); err != nil {
 			return refusal(req, err)
 		}
 	}
 	d := newDiffer(req.Object.Raw)
-	h.comparer.diff(d, reflect.ValueOf(before).Elem(), reflect.ValueOf(after).Elem())
+	c.diff(d, reflect.ValueOf(before).Elem(), reflect.ValueOf(after).Elem())
 	if d.err != nil {
 		return Errored(http.StatusInternalServerError, fmt.Errorf("encode the defaulted object: %w", d.err))
 	}
@@ -174,53 +163,43 @@ func NewValidating[T object.Object](scheme *runtime.Scheme, prototype T, validat
 	if err != nil {
 		return nil, err
 	}
-	return &validating[T]{kind: k, validators: validators}, nil
+	return HandlerFunc(func(ctx context.Context, req *Request) Response { return k.validate(ctx, req, validators) }), nil
 }
 
-type validating[T object.Object] struct {
-	*kind[T]
-	validators []Validator[T]
-}
-
-// Handle calls the validators.
-func (h *validating[T]) Handle(ctx context.Context, req *Request) Response {
+func (k *kind[T]) validate(ctx context.Context, req *Request, validators []Validator[T]) Response {
 	if req.Operation == admissionv1.Connect {
 		return Allowed("")
 	}
-	if err := h.refuse(req); err != nil {
-		return Errored(http.StatusBadRequest, err)
-	}
-	validate, err := h.question(req)
+	validate, err := k.question(req)
 	if err != nil {
 		return Errored(http.StatusBadRequest, err)
 	}
 	ctx = ContextWithRequest(ctx, req)
 	response := Allowed("")
-	for _, v := range h.validators {
+	for _, v := range validators {
 		warnings, err := validate(ctx, v)
 		all := append(response.Warnings, warnings...)
 		if err != nil {
 			response = refusal(req, err)
+			response.Warnings = all
+			return response
 		}
 		response.Warnings = all
-		if err != nil {
-			break
-		}
 	}
 	return response
 }
 
 // question returns a function that calls the method of a validator that applies to the request.
-func (h *validating[T]) question(req *Request) (func(context.Context, Validator[T]) (Warnings, error), error) {
+func (k *kind[T]) question(req *Request) (func(context.Context, Validator[T]) (Warnings, error), error) {
 	var current, old T
 	var err error
 	if req.Operation != admissionv1.Delete {
-		if current, err = h.decode("object", req.Object.Raw); err != nil {
+		if current, err = k.decode(req, "object", req.Object.Raw); err != nil {
 			return nil, err
 		}
 	}
 	if req.Operation != admissionv1.Create {
-		if old, err = h.decode("oldObject", req.OldObject.Raw); err != nil {
+		if old, err = k.decode(req, "oldObject", req.OldObject.Raw); err != nil {
 			return nil, err
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"maps"
 	"reflect"
 	"slices"
@@ -14,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/kctrl-dev/kctrl/runtime/internal/httpserver"
 	"github.com/kctrl-dev/kctrl/runtime/internal/wire"
 	"github.com/kctrl-dev/kctrl/runtime/object"
 	"github.com/kctrl-dev/kctrl/runtime/webhook/server"
@@ -137,7 +139,10 @@ func newVersion(scheme *runtime.Scheme, form reflect.Type) (*version, error) {
 // Converter converts objects of the kinds that [Register] adds. It is an http.Handler that answers the
 // ConversionReviews of the API server. Use [New] to create one. It is safe for concurrent use.
 type Converter struct {
-	handler
+	logger  *slog.Logger
+	decoder *wire.DocumentDecoder
+	buffers httpserver.Buffers
+
 	mu    sync.RWMutex
 	kinds map[schema.GroupKind]*kind
 }
@@ -147,8 +152,7 @@ func (c *Converter) Kinds() []schema.GroupKind {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
 	return slices.SortedFunc(maps.Keys(c.kinds), func(a, b schema.GroupKind) int {
-		return strings.Compare(a.String(),
-			b.String())
+		return strings.Compare(a.String(), b.String())
 	})
 }
 

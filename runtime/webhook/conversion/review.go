@@ -8,12 +8,10 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"mime"
 	"net/http"
 	"reflect"
 	"runtime/debug"
 	"strings"
-	"sync"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -50,13 +48,6 @@ func (r *raw) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
-// handler holds the resources that a [Converter] needs to answer requests.
-type handler struct {
-	logger  *slog.Logger
-	decoder *wire.DocumentDecoder
-	buffers sync.Pool // of *bytes.Buffer
-}
-
 // New returns a converter without kinds. A nil logger means slog.Default().
 func New(logger *slog.Logger) *Converter {
 	decoder, err := wire.NewDocumentDecoder(reflect.TypeFor[review](), true)
@@ -64,16 +55,16 @@ func New(logger *slog.Logger) *Converter {
 		panic(err) // the type is known to be valid
 	}
 	return &Converter{
-		handler: handler{logger: log.Brief(cmp.Or(logger, slog.Default())), decoder: decoder},
-		kinds:   map[schema.GroupKind]*kind{},
+		logger: log.Brief(cmp.Or(logger, slog.Default())), decoder: decoder, kinds: map[schema.GroupKind]*kind{},
 	}
 }
 
 // ServeHTTP answers a ConversionReview. It rejects other bodies with a line of text. If an object cannot be converted,
 // the answer identifies the object.
 func (c *Converter) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	body, answer := c.buffer(), c.buffer()
-	defer c.giveBack(body, answer)
+	body, answer := c.buffers.Get(), c.buffers.Get()
+	defer c.buffers.Put(body)
+	defer c.buffers.Put(answer)
 	asked, code, err := c.read(r, body)
 	if err != nil {
 		c.logger.Error("rejected an invalid conversion request", "path", r.URL.Path, "client", r.RemoteAddr, "err", err)
@@ -85,9 +76,7 @@ func (c *Converter) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			object := describe(asked.at, asked.Objects[asked.at])
 			c.logger.Error("panic", "path", r.URL.Path, "object", object, "to", asked.DesiredAPIVersion, "panic", p, "stack",
 				string(debug.Stack()))
-			if counter, ok := w.(interface{ Panicked() }); ok {
-				counter.Panicked()
-			}
+			httpserver.CountPanic(w)
 			http.Error(w, "the conversion panicked, see its log", http.StatusInternalServerError)
 		}
 	}()
@@ -98,16 +87,9 @@ func (c *Converter) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // read returns the request in the review r. It shares memory with body.
 func (c *Converter) read(r *http.Request, body *bytes.Buffer) (*request, int, error) {
-	if r.Method != http.MethodPost {
-		return nil, http.StatusMethodNotAllowed, fmt.Errorf("a ConversionReview is sent by POST, not by %s", r.Method)
-	}
-	if media, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || media != "application/json" {
-		return nil, http.StatusUnsupportedMediaType, fmt.Errorf("the content type is %q, want application/json",
-			r.Header.Get("Content-Type"))
-	}
-	text, err := httpserver.Whole(r, body)
+	text, code, err := httpserver.Posted(r, "a ConversionReview", body)
 	if err != nil {
-		return nil, httpserver.CodeOf(err), fmt.Errorf("read the ConversionReview: %w", err)
+		return nil, code, err
 	}
 	var v review
 	if err := c.decoder.Decode(text, reflect.ValueOf(&v).Elem()); err != nil {
@@ -169,28 +151,33 @@ func (c *Converter) convertAll(ctx context.Context, asked *request, out *bytes.B
 		if i > 0 {
 			out.WriteByte(',')
 		}
-		o, from, err := c.decode(text, last)
-		if err != nil {
+		var err error
+		if last, err = c.convert(ctx, text, asked.DesiredAPIVersion, last, out); err != nil {
 			return fmt.Errorf("%s: %w", describe(i, text), err)
 		}
-		last = from
-		to := from.versions[asked.DesiredAPIVersion]
-		if to == nil {
-			return fmt.Errorf("%s: %s has no version %s here", describe(i, text), from.kind.hub.gvk.GroupKind(),
-				asked.DesiredAPIVersion)
-		}
-		converted, err := from.convert(ctx, o, from.version, to)
-		if err != nil {
-			return fmt.Errorf("%s: %w", describe(i, text), err)
-		}
-		encoded, err := json.Marshal(converted)
-		if err != nil {
-			return fmt.Errorf("%s: %w", describe(i, text), err)
-		}
-		out.Write(encoded)
 	}
 	out.WriteByte(']')
 	return nil
+}
+
+// convert writes the object in text, converted to a version. It returns the source of the object.
+func (c *Converter) convert(ctx context.Context, text []byte, apiVersion string, last source,
+	out *bytes.Buffer) (source, error) {
+	o, from, err := c.decode(text, last)
+	if err != nil {
+		return from, err
+	}
+	to := from.versions[apiVersion]
+	if to == nil {
+		return from, fmt.Errorf("%s has no version %s here", from.hub.gvk.GroupKind(), apiVersion)
+	}
+	converted, err := from.convert(ctx, o, from.version, to)
+	if err != nil {
+		return from, err
+	}
+	encoded, err := json.Marshal(converted)
+	out.Write(encoded)
+	return from, err
 }
 
 // source is the kind and version of an object.
@@ -246,23 +233,4 @@ func describe(i int, text []byte) string {
 		return fmt.Sprintf("objects[%d]", i)
 	}
 	return fmt.Sprintf("%s %s %s", apiVersion, kindName, strings.TrimPrefix(key.String(), "/"))
-}
-
-// maxBuffer is the maximum size of a buffer that is reused.
-const maxBuffer = 1 << 20
-
-func (c *Converter) buffer() *bytes.Buffer {
-	if b, ok := c.buffers.Get().(*bytes.Buffer); ok {
-		return b
-	}
-	return &bytes.Buffer{}
-}
-
-func (c *Converter) giveBack(buffers ...*bytes.Buffer) {
-	for _, b := range buffers {
-		if b.Cap() <= maxBuffer {
-			b.Reset()
-			c.buffers.Put(b)
-		}
-	}
 }
