@@ -296,22 +296,17 @@ func (b *Builder[T, R]) declare() ([]source.Source[R], error) {
 	return sources, errors.Join(errs...)
 }
 
+// options returns the options with the manager's defaults.
 func (b *Builder[T, R]) options() Options {
 	opts := b.opts
-	opts.MaxConcurrentReconciles = cmp.Or(opts.MaxConcurrentReconciles, b.workersOfKind(),
-		b.manager.MaxConcurrentReconciles())
+	m, ok := b.manager.(interface {
+		Concurrency(kind schema.GroupKind) int
+	})
+	if ok && b.forKind {
+		opts.MaxConcurrentReconciles = cmp.Or(opts.MaxConcurrentReconciles, m.Concurrency(b.kind.GroupKind()))
+	}
+	opts.MaxConcurrentReconciles = cmp.Or(opts.MaxConcurrentReconciles, b.manager.MaxConcurrentReconciles())
 	opts.Logger = cmp.Or(opts.Logger, b.manager.Logger())
 	opts.Metrics = cmp.Or(opts.Metrics, b.manager.Metrics())
 	return opts
-}
-
-// workersOfKind returns the manager's number of workers for the controller's kind, or zero.
-func (b *Builder[T, R]) workersOfKind() int {
-	m, says := b.manager.(interface {
-		Concurrency(kind schema.GroupKind) int
-	})
-	if !says || !b.forKind {
-		return 0
-	}
-	return m.Concurrency(b.kind.GroupKind())
 }

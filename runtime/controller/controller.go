@@ -20,11 +20,9 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/workqueue"
 )
 
-var (
-	// ErrSyncTimeout is wrapped by the error of [Controller.Ready] if the sources have not synced within
-	// [Options].CacheSyncTimeout.
-	ErrSyncTimeout = errors.New("the sources have not synced in time")
-)
+// ErrSyncTimeout is wrapped by the error of [Controller.Ready] if the sources have not synced within
+// [Options].CacheSyncTimeout.
+var ErrSyncTimeout = errors.New("the sources have not synced in time")
 
 const (
 	// complainAfter is the interval at which the log reports sources that have not synced.
@@ -95,24 +93,27 @@ func (c *Controller[R]) Watch(s source.Source[R]) error {
 // synced. It also returns nil before the sources run, because a controller that waits for leadership is as ready as it
 // can be. It ignores optional sources whose kind is missing.
 func (c *Controller[R]) Ready() error {
-	var errs []error
-	for _, s := range c.unsynced() {
-		errs = append(errs, notSynced(s))
-	}
 	c.mu.Lock()
 	late := c.late
+	var waiting []source.Source[R]
+	for _, f := range c.feeds {
+		if f.waiting {
+			waiting = append(waiting, f.source)
+		}
+	}
 	c.mu.Unlock()
-	if late && len(errs) > 0 {
-		errs = append([]error{fmt.Errorf("%w (%v)", ErrSyncTimeout, c.opts.CacheSyncTimeout)}, errs...)
+	var errs []error
+	if late && len(waiting) > 0 {
+		errs = append(errs, fmt.Errorf("%w (%v)", ErrSyncTimeout, c.opts.CacheSyncTimeout))
+	}
+	for _, s := range waiting {
+		if err := s.Err(); err != nil {
+			errs = append(errs, fmt.Errorf("%s has not synced: %w", s, explain(err)))
+		} else {
+			errs = append(errs, fmt.Errorf("%s has not synced", s))
+		}
 	}
 	return errors.Join(errs...)
-}
-
-func notSynced[R comparable](s source.Source[R]) error {
-	if err := s.Err(); err != nil {
-		return fmt.Errorf("%s has not synced: %w", s, explain(err))
-	}
-	return fmt.Errorf("%s has not synced", s)
 }
 
 // Run starts the sources, waits until all have synced, and reconciles until ctx ends. It returns after the last
@@ -139,8 +140,7 @@ func (c *Controller[R]) Run(ctx context.Context) error {
 	}
 	cancel(nil)
 	c.queue.ShutDown()
-	wait()
-	return sourceFailure(ctx)
+	return wait()
 }
 
 // abandon ends Run, or makes a later call return immediately. It is for a controller that could not be added to a
@@ -332,8 +332,7 @@ func (c *Controller[R]) drop(f *feed[R]) {
 	c.mu.Lock()
 	c.feeds = slices.DeleteFunc(c.feeds, func(other *feed[R]) bool { return other == f })
 	stop := f.stop
-	// Run may have waited only for this feed.
-	c.noteSyncedLocked(f)
+	c.checkSyncedLocked() // Run may have waited only for this feed
 	c.mu.Unlock()
 	if stop != nil {
 		// Called without the lock, because the source acquires it when it syncs.
@@ -342,17 +341,19 @@ func (c *Controller[R]) drop(f *feed[R]) {
 	}
 }
 
-// runSources runs the sources, including later ones, until ctx ends. It calls fail for a source that ends before ctx.
-// The returned function waits for the sources; call it after ctx has ended. If the sources already run, for example
-// because of WarmUp, runSources does nothing.
-func (c *Controller[R]) runSources(ctx context.Context, fail context.CancelCauseFunc) (wait func()) {
+// runSources runs the sources, including later ones, until ctx ends. If a source ends before ctx, runSources calls
+// cancel. The returned function waits for the sources and returns the error of the first one that ended early; call it
+// after ctx has ended. If the sources already run, for example because of WarmUp, runSources does nothing.
+func (c *Controller[R]) runSources(ctx context.Context, cancel context.CancelCauseFunc) (wait func() error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.start != nil || c.ended {
-		return func() {}
+		return func() error { return nil }
 	}
 	ctx = log.IntoContext(ctx, c.logger) // for handlers
 	var running sync.WaitGroup
+	var once sync.Once
+	var failure error
 	c.start = func(f *feed[R]) {
 		var feeding context.Context
 		feeding, f.stop = context.WithCancel(ctx)
@@ -362,21 +363,24 @@ func (c *Controller[R]) runSources(ctx context.Context, fail context.CancelCause
 			err := f.source.Run(feeding, c.events.of(logOf(f.source)), func() { c.noteSynced(f) })
 			// After drop or the end of ctx, any error of the source is ignored.
 			if err != nil && feeding.Err() == nil {
-				fail(&sourceError{err})
+				once.Do(func() {
+					failure = err
+					cancel(err)
+				})
 			}
 		})
 	}
 	for _, f := range c.feeds {
 		c.start(f)
 	}
-	// A controller without sources has synced.
-	c.noteSyncedLocked(nil)
-	return func() {
+	c.checkSyncedLocked() // a controller without sources has synced
+	return func() error {
 		c.mu.Lock()
 		// This comes before the wait, so that Subscribe cannot add a source that the wait misses.
 		c.start, c.ended = nil, true
 		c.mu.Unlock()
 		running.Wait()
+		return failure
 	}
 }
 
@@ -388,50 +392,20 @@ func logOf(source any) *writes.Log {
 	return &writes.Log{}
 }
 
-// sourceError is the cause of a context that ended because a source failed.
-type sourceError struct{ err error }
-
-func (e *sourceError) Error() string { return e.err.Error() }
-
-func (e *sourceError) Unwrap() error { return e.err }
-
-// sourceFailure returns the error of the source that ended ctx, or nil.
-func sourceFailure(ctx context.Context) error {
-	if failed, ok := context.Cause(ctx).(*sourceError); ok {
-		return failed.err
-	}
-	return nil
-}
-
-// noteSynced records that Run no longer has to wait for a feed.
+// noteSynced records that a feed has synced.
 func (c *Controller[R]) noteSynced(f *feed[R]) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.noteSyncedLocked(f)
+	f.waiting = false
+	c.checkSyncedLocked()
 }
 
-// noteSyncedLocked implements noteSynced. With nil, it only checks whether all feeds have synced.
-func (c *Controller[R]) noteSyncedLocked(f *feed[R]) {
-	if f != nil {
-		f.waiting = false
-	}
+// checkSyncedLocked closes synced if Run has no feed to wait for.
+func (c *Controller[R]) checkSyncedLocked() {
 	waits := func(f *feed[R]) bool { return f.first && f.waiting }
 	if c.start != nil && !slices.ContainsFunc(c.feeds, waits) && !life.IsClosed(c.synced) {
 		close(c.synced)
 	}
-}
-
-// unsynced returns the sources that have not synced, in the order of Subscribe.
-func (c *Controller[R]) unsynced() []source.Source[R] {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	var unsynced []source.Source[R]
-	for _, f := range c.feeds {
-		if f.waiting {
-			unsynced = append(unsynced, f.source)
-		}
-	}
-	return unsynced
 }
 
 // WarmUp returns a runnable that runs the controller's sources in every replica. With [Options].WarmUp, the builder
@@ -453,6 +427,5 @@ func (w *warmUp[R]) Run(ctx context.Context) error {
 	defer cancel(nil)
 	wait := w.controller.runSources(ctx, cancel)
 	<-ctx.Done()
-	wait()
-	return sourceFailure(ctx)
+	return wait()
 }

@@ -69,16 +69,11 @@ func (c *Controller[R]) attempt(ctx context.Context, request R) {
 
 // retry adds a request again after its backoff.
 func (c *Controller[R]) retry(request R, result reconcile.Result) {
-	c.queue.AddWith(workqueue.AddOptions{Priority: c.nextPriority(request, result), RateLimited: true,
-		Backoff: c.backoff(request)}, request)
-}
-
-// backoff returns the backoff of a retried request. Zero means the queue's options.
-func (c *Controller[R]) backoff(request R) time.Duration {
-	if c.limiter == nil {
-		return 0
+	opts := workqueue.AddOptions{Priority: c.nextPriority(request, result), RateLimited: true}
+	if c.limiter != nil {
+		opts.Backoff = max(1, c.limiter.When(request))
 	}
-	return max(1, c.limiter.When(request))
+	c.queue.AddWith(opts, request)
 }
 
 // forget ends the backoff of a request.

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -18,6 +17,7 @@ import (
 
 	"github.com/kctrl-dev/kctrl/runtime/cache"
 	"github.com/kctrl-dev/kctrl/runtime/controller"
+	"github.com/kctrl-dev/kctrl/runtime/internal/life"
 	"github.com/kctrl-dev/kctrl/runtime/metrics"
 	"github.com/kctrl-dev/kctrl/runtime/webhook/server"
 )
@@ -93,8 +93,8 @@ func (m *Manager) AddCluster(name string, config *rest.Config, opts ClusterOptio
 		return nil, fmt.Errorf("there is another cluster %q", name)
 	}
 	if err := errors.Join(
-		m.enlistLocked(caches, owned{clusterCache{c}, &c.informers, c}),
-		m.enlistLocked(recorders, owned{c.recording, &c.writers, c}),
+		m.enlistLocked(caches, owned{c.cache, "cache of cluster " + name, &c.informers, c}),
+		m.enlistLocked(recorders, owned{c.recording, c.recording.name, &c.writers, c}),
 	); err != nil {
 		return nil, fmt.Errorf("add cluster %s: %w", name, err)
 	}
@@ -157,12 +157,6 @@ func withoutOwned(runnables []Runnable, c *Cluster) []Runnable {
 	})
 }
 
-func (m *Manager) allClusters() []*Cluster {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return slices.Collect(maps.Values(m.clusters))
-}
-
 // Cluster returns the cluster with that name, or nil.
 func (m *Manager) Cluster(name string) *Cluster {
 	m.mu.Lock()
@@ -184,7 +178,7 @@ func (c *Cluster) Add(r Runnable) error {
 	if c.stopped {
 		return fmt.Errorf("add %s to cluster %s: %w", nameOf(r), c.name, ErrStopped)
 	}
-	remove, err := c.manager.addLocked(r, owned{r, &c.runnables, c})
+	remove, err := c.manager.addLocked(r, owned{r, nameOf(r), &c.runnables, c})
 	if err != nil {
 		return err
 	}
@@ -220,18 +214,10 @@ func (c *Cluster) MaxConcurrentReconciles() int { return c.manager.MaxConcurrent
 // Concurrency returns the number of workers of controllers for a kind, see [Manager.Concurrency].
 func (c *Cluster) Concurrency(kind schema.GroupKind) int { return c.manager.Concurrency(kind) }
 
-// clusterCache runs the cache of a cluster.
-type clusterCache struct{ cluster *Cluster }
-
-// Name returns a unique name.
-func (c clusterCache) Name() string { return "cache of cluster " + c.cluster.name }
-
-// Run runs the cache.
-func (c clusterCache) Run(ctx context.Context) error { return c.cluster.cache.Run(ctx) }
-
 // owned is a runnable that belongs to a phase of a cluster, and ends with it or with the manager.
 type owned struct {
 	Runnable
+	name    string
 	phase   *phase
 	cluster *Cluster
 }
@@ -240,48 +226,29 @@ type owned struct {
 func (o owned) Run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	place, begun := o.phase.enter(o.Name(), cancel)
-	if !begun {
+	self := &entered{o.name, cancel}
+	if !o.phase.enter(self) {
 		return nil
 	}
-	defer o.phase.leave(place)
+	defer o.phase.leave(self)
 	err := o.Runnable.Run(ctx)
 	if !o.phase.isOver() {
 		return err
 	}
 	if err != nil && !errors.Is(err, context.Canceled) {
-		o.cluster.Logger().Error("ended with an error when it was stopped", "runnable", o.Name(), "err", err)
+		o.cluster.Logger().Error("ended with an error when it was stopped", "runnable", o.name, "err", err)
 	}
 	return nil
 }
 
 // Name returns the name of the runnable.
-func (o owned) Name() string { return nameOf(o.Runnable) }
-
-// NeedLeaderElection reports whether the runnable needs leader election.
-func (o owned) NeedLeaderElection() bool { return groupOf(o.Runnable) == controllers }
-
-// LeaderElectionGroup returns the group of the runnable.
-func (o owned) LeaderElectionGroup() string {
-	group, _ := electionGroup(o.Runnable)
-	return group
-}
-
-// LeaderElectionMigratesFrom returns the previous group of the runnable.
-func (o owned) LeaderElectionMigratesFrom() string {
-	_, from := electionGroup(o.Runnable)
-	return from
-}
-
-// LeaderElectionLease returns the lease of the runnable.
-func (o owned) LeaderElectionLease() string { return electionLease(o.Runnable) }
+func (o owned) Name() string { return o.name }
 
 // phase is a set of runnables that are stopped together. The zero value is open.
 type phase struct {
 	mu      sync.Mutex
-	over    bool // no runnable can be added
-	entered int
-	running map[int]entered // by order of entry
+	over    bool       // no runnable can be added
+	running []*entered // in order of entry
 	// idle is closed when the phase is over and empty; it is nil before the phase is over.
 	idle chan struct{}
 }
@@ -293,25 +260,20 @@ type entered struct {
 }
 
 // enter adds a runnable that begins. It reports false if the phase is over.
-func (p *phase) enter(name string, cancel context.CancelFunc) (place int, begun bool) {
+func (p *phase) enter(r *entered) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.over {
-		return 0, false
+	if !p.over {
+		p.running = append(p.running, r)
 	}
-	if p.running == nil {
-		p.running = map[int]entered{}
-	}
-	p.entered++
-	p.running[p.entered] = entered{name, cancel}
-	return p.entered, true
+	return !p.over
 }
 
 // leave removes a runnable that has ended.
-func (p *phase) leave(place int) {
+func (p *phase) leave(r *entered) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	delete(p.running, place)
+	p.running = slices.DeleteFunc(p.running, func(other *entered) bool { return other == r })
 	if p.over && len(p.running) == 0 {
 		close(p.idle)
 	}
@@ -329,19 +291,16 @@ func (p *phase) end(ctx context.Context) error {
 	idle := p.close()
 	select {
 	case <-idle:
-		return nil
-	default:
-	}
-	select {
-	case <-idle:
-		return nil
 	case <-ctx.Done():
+	}
+	if life.IsClosed(idle) {
+		return nil
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	var names []string
-	for _, place := range slices.Sorted(maps.Keys(p.running)) {
-		names = append(names, p.running[place].name)
+	for _, r := range p.running {
+		names = append(names, r.name)
 	}
 	return fmt.Errorf("%w; still running: %s", ctx.Err(), strings.Join(names, ", "))
 }

@@ -27,50 +27,56 @@ import (
 // watchdogMargin is the time after which /healthz fails if a leader whose lease has expired has not stopped.
 const watchdogMargin = 20 * time.Second
 
-// electionGroup returns the leader election group of r, and the group from which it migrates, or "".
-func electionGroup(r Runnable) (group, from string) {
+// electionOf returns how r takes part in leader election.
+func electionOf(r Runnable) (e controller.Election) {
+	if o, ok := r.(owned); ok {
+		r = o.Runnable
+	}
+	if elected, ok := r.(LeaderElectionRunnable); ok {
+		e.Off = !elected.NeedLeaderElection()
+	}
 	if grouped, ok := r.(interface{ LeaderElectionGroup() string }); ok {
-		group = grouped.LeaderElectionGroup()
+		e.Group = grouped.LeaderElectionGroup()
 	}
 	if migrates, ok := r.(interface{ LeaderElectionMigratesFrom() string }); ok {
-		from = migrates.LeaderElectionMigratesFrom()
+		e.MigratesFrom = migrates.LeaderElectionMigratesFrom()
 	}
-	return cmp.Or(group, controller.MainGroup), from
-}
-
-// electionLease returns the name of the lease of r's group. Empty means the default.
-func electionLease(r Runnable) string {
 	if named, ok := r.(interface{ LeaderElectionLease() string }); ok {
-		return named.LeaderElectionLease()
+		e.Lease = named.LeaderElectionLease()
 	}
-	return ""
+	e.Group = cmp.Or(e.Group, controller.MainGroup)
+	return e
 }
 
 // checkElection returns an error if r has invalid groups.
 func checkElection(r Runnable) error {
-	group, from := electionGroup(r)
-	for _, name := range []string{group, cmp.Or(from, group)} {
+	e := electionOf(r)
+	for _, name := range []string{e.Group, cmp.Or(e.MigratesFrom, e.Group)} {
 		if wrong := validation.IsDNS1123Label(name); len(wrong) > 0 {
 			return fmt.Errorf("leader election group %q: %s", name, strings.Join(wrong, "; "))
 		}
 	}
-	if group == from {
-		return fmt.Errorf("leader election group %s cannot migrate from itself", group)
+	if e.Group == e.MigratesFrom {
+		return fmt.Errorf("leader election group %s cannot migrate from itself", e.Group)
 	}
-	lease := electionLease(r)
-	if wrong := validation.IsDNS1123Subdomain(lease); lease != "" && len(wrong) > 0 {
-		return fmt.Errorf("lease %q of leader election group %s: %s", lease, group, strings.Join(wrong, "; "))
+	if e.Lease == "" {
+		return nil
 	}
-	if lease != "" && group == controller.MainGroup {
-		return fmt.Errorf("lease %q of leader election group %s: the lease of that has the name of the operator", lease,
-			group)
+	if wrong := validation.IsDNS1123Subdomain(e.Lease); len(wrong) > 0 {
+		return fmt.Errorf("lease %q of leader election group %s: %s", e.Lease, e.Group, strings.Join(wrong, "; "))
+	}
+	if e.Group == controller.MainGroup {
+		return fmt.Errorf("lease %q of leader election group %s: the lease of that has the name of the operator", e.Lease,
+			e.Group)
 	}
 	return nil
 }
 
-// electLocked makes the runnables of each group run only while this manager holds the lease of the group, if leader
+// elect makes the runnables of each group run only while this manager holds the lease of the group, if leader
 // election is enabled. It calls lost as soon as a lease is lost, even if some runnables do not stop.
-func (m *Manager) electLocked(lost func(error)) error {
+func (m *Manager) elect(lost func(error)) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
 	if !m.opts.LeaderElection.Enabled {
 		return nil
 	}
@@ -114,22 +120,17 @@ func electedGroups(runnables []Runnable) ([]*electedGroup, error) {
 		return groups[at]
 	}
 	for _, r := range runnables {
-		name, from := electionGroup(r)
-		g := named(name)
+		e := electionOf(r)
+		g := named(e.Group)
 		g.runnables = append(g.runnables, r)
-		if lease := electionLease(r); lease != "" {
-			if g.lease != "" && g.lease != lease {
-				return nil, fmt.Errorf("leader election group %s has the leases %s and %s; one is enough", name, g.lease, lease)
-			}
-			g.lease = lease
+		if g.lease != "" && e.Lease != "" && g.lease != e.Lease {
+			return nil, fmt.Errorf("leader election group %s has the leases %s and %s; one is enough", g.name, g.lease, e.Lease)
 		}
-		if from == "" {
-			continue
+		if g.from != "" && e.MigratesFrom != "" && g.from != e.MigratesFrom {
+			return nil, fmt.Errorf("leader election group %s migrates from %s and from %s; one at a time", g.name, g.from,
+				e.MigratesFrom)
 		}
-		if g.from != "" && g.from != from {
-			return nil, fmt.Errorf("leader election group %s migrates from %s and from %s; one at a time", name, g.from, from)
-		}
-		g.from = from
+		g.lease, g.from = cmp.Or(g.lease, e.Lease), cmp.Or(g.from, e.MigratesFrom)
 	}
 	for _, g := range slices.Clone(groups) {
 		if g.from != "" {
@@ -243,19 +244,19 @@ func (g *electedGroup) Run(ctx context.Context) error {
 		g.led.Add(1)
 		defer g.led.Add(-1)
 		g.begins()
-		failed := newFailure()
-		group := g.lead(ctx, failed.report)
+		failed, fail := context.WithCancelCause(context.Background())
+		group := g.lead(ctx, fail)
 		defer g.retire()
 		select {
 		case <-ctx.Done():
 			if cause := context.Cause(ctx); errors.Is(cause, leaderelection.ErrLost) {
 				g.lost(cause)
 			}
-		case <-failed.happened:
+		case <-failed.Done():
 		}
 		group.cancel()
 		<-group.ended // hold the lease until the last runnable has ended
-		return failed.first()
+		return context.Cause(failed)
 	})
 }
 

@@ -33,13 +33,17 @@ func (c *Cluster) EventRecorder(controller string) *events.Recorder {
 	})
 }
 
-// eventWriter writes events after the first recorder has been created.
+// eventWriter is a runnable that writes events after the first recorder has been created. Only recorderLocked refers to
+// the code for events, so programs without recorders do not link that code.
 type eventWriter struct {
-	*onDemand
+	name        string
+	start       chan Runnable       // buffer of size one
 	broadcaster *events.Broadcaster // nil before the first recorder; guarded by the owner's mutex
 }
 
-func newEventWriter(name string) *eventWriter { return &eventWriter{onDemand: newOnDemand(name)} }
+func newEventWriter(name string) *eventWriter {
+	return &eventWriter{name: name, start: make(chan Runnable, 1)}
+}
 
 // recorderLocked returns a recorder, and starts the writer of its events.
 func (w *eventWriter) recorderLocked(controller string, opts func() events.Options) *events.Recorder {
@@ -50,32 +54,21 @@ func (w *eventWriter) recorderLocked(controller string, opts func() events.Optio
 	return w.broadcaster.Recorder(controller)
 }
 
-// onDemand is a runnable whose implementation may be set after it has started. With it, only the methods that return
-// recorders refer to the code for events, so programs without events do not link that code.
-type onDemand struct {
-	name  string
-	start chan Runnable // buffer of size one
-}
-
 // Name returns the name.
-func (o *onDemand) Name() string { return o.name }
+func (w *eventWriter) Name() string { return w.name }
 
-// Run waits for the runnable and runs it. A runnable that was set before the end of ctx is run even after ctx has
-// ended, so that it can finish.
-func (o *onDemand) Run(ctx context.Context) error {
+// Run waits for the first recorder and writes the events. If there was a recorder before the end of ctx, it writes the
+// remaining events even after ctx has ended.
+func (w *eventWriter) Run(ctx context.Context) error {
 	select {
-	case r := <-o.start:
+	case r := <-w.start:
 		return r.Run(ctx)
 	case <-ctx.Done():
 	}
 	select {
-	case r := <-o.start:
+	case r := <-w.start:
 		return r.Run(ctx)
 	default:
 		return nil
 	}
-}
-
-func newOnDemand(name string) *onDemand {
-	return &onDemand{name: name, start: make(chan Runnable, 1)}
 }

@@ -9,6 +9,8 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -42,6 +44,9 @@ type Flags struct {
 	own        map[string]bool   // the flags that bind has declared
 	settings   map[string]string // content of ServeHTTP; set when the command line is complete
 }
+
+// configFlag is the only flag that cannot be set in a configuration file.
+const configFlag = "config"
 
 // lookup looks up an environment variable, like os.LookupEnv.
 type lookup func(name string) (value string, found bool)
@@ -108,13 +113,7 @@ type Shown interface {
 	Shown()
 }
 
-// Replacements for flags that may be secrets, in /configz.
-const (
-	hiddenDefault = "(the default)"
-	hiddenGiven   = "(set)"
-)
-
-// shown returns the values of all flags without possible secrets: flags of other packages are shown if they are
+// shown returns the values of all flags, and replaces possible secrets. Flags of other packages are shown if they are
 // booleans, numbers, times or [Shown].
 func (f *Flags) shown() map[string]string {
 	settings := map[string]string{}
@@ -123,9 +122,9 @@ func (f *Flags) shown() map[string]string {
 		switch {
 		case f.own[one.Name] || harmless(one.Value):
 		case value == one.DefValue:
-			value = hiddenDefault
+			value = "(the default)"
 		default:
-			value = hiddenGiven
+			value = "(set)"
 		}
 		settings[one.Name] = value
 	})
@@ -216,7 +215,8 @@ func (f *Flags) bind() {
 	m.BindAddress = cmp.Or(m.BindAddress, Off)
 	o.PprofBindAddress = cmp.Or(o.PprofBindAddress, Off)
 	flags.StringVar(&f.file, configFlag, "", "`file` with settings in YAML, named as the flags")
-	flags.StringVar(&f.kubeconfig, kubeconfigFlag, "", kubeconfigUsage)
+	flags.StringVar(&f.kubeconfig, "kubeconfig", "", "`file` with the address of the API server; without it "+
+		"$KUBECONFIG, the pod's service account, or ~/.kube/config")
 	flags.StringVar(&o.HealthProbeBindAddress, "health-probe-bind-address", o.HealthProbeBindAddress,
 		"`address` of /healthz and /readyz; 0 is off")
 	flags.StringVar(&m.BindAddress, "metrics-bind-address", m.BindAddress,
@@ -297,6 +297,60 @@ func (f *Flags) check() error {
 	return nil
 }
 
+// insecure is the value of --metrics-secure. It sets the option Insecure to the opposite.
+type insecure struct{ insecure *bool }
+
+// String returns the value in the form of the command line, or "" for the zero value.
+func (i insecure) String() string {
+	if i.insecure == nil {
+		return ""
+	}
+	return strconv.FormatBool(!*i.insecure)
+}
+
+// Set reads a boolean.
+func (i insecure) Set(value string) error {
+	secure, err := strconv.ParseBool(value)
+	if err != nil {
+		return errors.New("parse error")
+	}
+	*i.insecure = !secure
+	return nil
+}
+
+// IsBoolFlag allows the flag without a value.
+func (insecure) IsBoolFlag() bool { return true }
+
+// list is the value of a flag with several values. The first occurrence replaces the defaults, later ones append.
+type list struct {
+	values *[]string
+	given  bool
+}
+
+// String returns the values in the form of the command line.
+func (l *list) String() string {
+	if l.values == nil {
+		return "" // package flag calls it on a zero list
+	}
+	return strings.Join(*l.values, ",")
+}
+
+// Set parses a comma-separated list and trims blanks.
+func (l *list) Set(value string) error {
+	values := strings.Split(value, ",")
+	for i := range values {
+		values[i] = strings.TrimSpace(values[i])
+	}
+	if slices.Contains(values, "") {
+		return errors.New("want values separated by commas")
+	}
+	if l.given {
+		values = append(slices.Clip(*l.values), values...)
+	}
+	*l.values, l.given = values, true
+	return nil
+}
+
 func printHelp(w io.Writer, flags *flag.FlagSet, program, prefix string) {
 	fmt.Fprintf(w, "Usage of %s:\n", program)
 	flags.SetOutput(w)
@@ -307,13 +361,3 @@ func printHelp(w io.Writer, flags *flag.FlagSet, program, prefix string) {
 	}
 	fmt.Fprintln(w, ".")
 }
-
-// Flag for the API server.
-const (
-	kubeconfigFlag  = "kubeconfig"
-	kubeconfigUsage = "`file` with the address of the API server; without it $KUBECONFIG, the pod's service account, or " +
-		"~/.kube/config"
-)
-
-// configFlag is the only flag that cannot be set in a configuration file.
-const configFlag = "config"

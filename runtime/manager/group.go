@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -33,7 +32,7 @@ func groupOf(r Runnable) groupName {
 	if _, ok := r.(*cache.Cache); ok {
 		return caches
 	}
-	if elected, ok := r.(LeaderElectionRunnable); ok && !elected.NeedLeaderElection() {
+	if electionOf(r).Off {
 		return others
 	}
 	return controllers
@@ -55,15 +54,17 @@ type group struct {
 	cancel context.CancelFunc
 	fail   func(error) // receives the first error of each runnable, except after cancel
 	logger *slog.Logger
-	launch func(place int, r Runnable) // runs r in a goroutine of all
-	all    sync.WaitGroup              // grows only while closed is false
-	ended  chan struct{}               // closed when, after cancel, the last runnable has ended
+	launch func(r *running) // runs r in a goroutine of all
+	all    sync.WaitGroup   // grows only while closed is false
+	ended  chan struct{}    // closed when, after cancel, the last runnable has ended
 
 	mu      sync.Mutex
-	closed  bool // nothing can be started
-	started int
-	running map[int]Runnable // by order of start, since a Runnable need not be comparable
+	closed  bool       // nothing can be started
+	running []*running // in order of start
 }
+
+// running is a runnable of a group. Its address identifies it, since a Runnable need not be comparable.
+type running struct{ Runnable }
 
 // add runs r in addition. It reports false if the group is being stopped.
 func (g *group) add(r Runnable) bool {
@@ -72,10 +73,9 @@ func (g *group) add(r Runnable) bool {
 	if g.closed {
 		return false
 	}
-	place := g.started
-	g.started++
-	g.running[place] = r
-	g.launch(place, r)
+	added := &running{r}
+	g.running = append(g.running, added)
+	g.launch(added)
 	return true
 }
 
@@ -85,17 +85,17 @@ func (g *group) close() {
 	g.closed = true
 }
 
-func (g *group) run(ctx context.Context, place int, r Runnable) {
+func (g *group) run(ctx context.Context, r *running) {
 	switch err := r.Run(ctx); {
 	case err == nil:
 	case ctx.Err() == nil:
-		g.fail(fmt.Errorf("%s: %w", nameOf(r), err))
+		g.fail(fmt.Errorf("%s: %w", nameOf(r.Runnable), err))
 	case !errors.Is(err, context.Canceled):
-		g.logger.Error("ended with an error when it was stopped", "runnable", nameOf(r), "err", err)
+		g.logger.Error("ended with an error when it was stopped", "runnable", nameOf(r.Runnable), "err", err)
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	delete(g.running, place)
+	g.running = slices.DeleteFunc(g.running, func(other *running) bool { return other == r })
 }
 
 // tellStragglers is the interval at which the names of still running runnables are logged if there is no timeout.
@@ -129,15 +129,14 @@ func (g *group) stop(ctx context.Context) error {
 // stragglers returns the names of the runnables that still run, in the order in which they were added.
 func (g *group) stragglers() []string {
 	g.mu.Lock()
-	running := maps.Clone(g.running)
+	all := slices.Clone(g.running)
 	g.mu.Unlock()
 	var names []string
-	for _, place := range slices.Sorted(maps.Keys(running)) {
-		r := running[place]
-		if nested, ok := r.(interface{ stragglers() []string }); ok {
+	for _, r := range all {
+		if nested, ok := r.Runnable.(interface{ stragglers() []string }); ok {
 			names = append(names, nested.stragglers()...)
 		} else {
-			names = append(names, nameOf(r))
+			names = append(names, nameOf(r.Runnable))
 		}
 	}
 	return names
@@ -146,9 +145,9 @@ func (g *group) stragglers() []string {
 // startGroup runs all runnables.
 func startGroup(ctx context.Context, runnables []Runnable, logger *slog.Logger, fail func(error)) *group {
 	ctx, cancel := context.WithCancel(ctx)
-	g := &group{cancel: cancel, fail: fail, logger: logger, ended: make(chan struct{}), running: map[int]Runnable{}}
-	g.launch = func(place int, r Runnable) {
-		g.all.Go(func() { g.run(ctx, place, r) })
+	g := &group{cancel: cancel, fail: fail, logger: logger, ended: make(chan struct{})}
+	g.launch = func(r *running) {
+		g.all.Go(func() { g.run(ctx, r) })
 	}
 	for _, r := range runnables {
 		g.add(r)
@@ -161,29 +160,3 @@ func startGroup(ctx context.Context, runnables []Runnable, logger *slog.Logger, 
 	}()
 	return g
 }
-
-// failure records the first reported error.
-type failure struct {
-	once     sync.Once
-	happened chan struct{}
-	err      error // set before happened is closed
-}
-
-func (f *failure) report(err error) {
-	f.once.Do(func() {
-		f.err = err
-		close(f.happened)
-	})
-}
-
-// first returns the reported error, or nil.
-func (f *failure) first() error {
-	select {
-	case <-f.happened:
-		return f.err
-	default:
-		return nil
-	}
-}
-
-func newFailure() *failure { return &failure{happened: make(chan struct{})} }

@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kctrl-dev/kctrl/runtime/internal/authority"
+	"github.com/kctrl-dev/kctrl/runtime/internal/life"
 	"github.com/kctrl-dev/kctrl/runtime/webhook/local"
 	"github.com/kctrl-dev/kctrl/runtime/webhook/server"
 )
@@ -25,7 +26,7 @@ type localWebhooks struct {
 	*server.Server
 	authority *authority.Authority
 	manager   *Manager
-	url       string // without a port, the server's port is added
+	url       *url.URL // without a port, the server's port is added
 	installed chan struct{}
 	manifests []*unstructured.Unstructured
 }
@@ -36,25 +37,24 @@ func (m *Manager) newLocalWebhooks(opts server.Options) (*server.Server, webhook
 	if err != nil || parsed.Scheme != "https" || parsed.Hostname() == "" || parsed.Path != "" {
 		return nil, nil, fmt.Errorf("Webhook.URL (--webhook-url) %q: want one such as https://127.0.0.1:9443", base)
 	}
-	var manifests []*unstructured.Unstructured
+	l := &localWebhooks{manager: m, url: parsed, installed: make(chan struct{})}
 	if len(m.opts.Webhook.Manifests) > 0 {
-		if manifests, err = local.Load(m.opts.Webhook.Manifests...); err != nil {
+		if l.manifests, err = local.Load(m.opts.Webhook.Manifests...); err != nil {
 			return nil, nil, err
 		}
 	}
 	if here, ok := m.config.Transport.(inProcess); ok && m.opts.Webhook.URL == "" && opts.Address == "" {
-		s := server.New(opts)
-		return s, &hostedWebhooks{&localWebhooks{Server: s, manager: m, installed: make(chan struct{}), manifests: manifests},
-			here}, nil
+		l.Server = server.New(opts)
+		return l.Server, &hostedWebhooks{l, here}, nil
 	}
 	opts.Address = cmp.Or(opts.Address, "127.0.0.1:0")
-	authority, err := authority.New(authority.Options{Names: []string{parsed.Hostname()}, Logger: m.logger})
+	l.authority, err = authority.New(authority.Options{Names: []string{parsed.Hostname()}, Logger: m.logger})
 	if err != nil {
 		return nil, nil, fmt.Errorf("Webhook.URL (--webhook-url) %q: %w", base, err)
 	}
-	opts.Certificates = authority
-	s := server.New(opts)
-	return s, &localWebhooks{s, authority, m, base, make(chan struct{}), manifests}, nil
+	opts.Certificates = l.authority
+	l.Server = server.New(opts)
+	return l.Server, l, nil
 }
 
 // Run serves until ctx ends, with its webhook configurations installed at the API server.
@@ -80,18 +80,15 @@ func (l *localWebhooks) install(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	parsed, err := url.Parse(l.url)
-	if err != nil {
-		return err
-	}
-	if parsed.Port() == "" {
+	at := *l.url
+	if at.Port() == "" {
 		_, port, err := net.SplitHostPort(l.Server.Addr().String())
 		if err != nil {
 			return err
 		}
-		parsed.Host = net.JoinHostPort(parsed.Hostname(), port)
+		at.Host = net.JoinHostPort(at.Hostname(), port)
 	}
-	return l.installAt(ctx, parsed.String(), bundle)
+	return l.installAt(ctx, at.String(), bundle)
 }
 
 // installAt installs the webhooks with a URL at the API server until ctx ends.
@@ -134,18 +131,6 @@ func (h *hostedWebhooks) Run(ctx context.Context) error {
 	return h.installAt(ctx, url, nil)
 }
 
-// Ready returns an error until the webhooks are installed.
-func (h *hostedWebhooks) Ready() error {
-	select {
-	case <-h.installed:
-		return nil
-	default:
-		return errNotInstalled
-	}
-}
-
-var errNotInstalled = errors.New("the webhooks are not installed at the API server yet")
-
 // served returns the manifests without the webhooks whose path has no handler in this process. A test may set up only
 // some of the webhooks, and the API server would reject all requests that the other webhooks should review.
 func (l *localWebhooks) served() ([]*unstructured.Unstructured, error) {
@@ -178,10 +163,8 @@ func (l *localWebhooks) served() ([]*unstructured.Unstructured, error) {
 
 // Ready returns an error until the webhooks are installed.
 func (l *localWebhooks) Ready() error {
-	select {
-	case <-l.installed:
-		return l.Server.Ready()
-	default:
-		return errNotInstalled
+	if !life.IsClosed(l.installed) {
+		return errors.New("the webhooks are not installed at the API server yet")
 	}
+	return l.Server.Ready()
 }

@@ -108,7 +108,11 @@ func run(
 	}
 	config, err := flags.Config()
 	if err != nil {
-		fmt.Fprintf(stderr, "%s: cannot find the API server: %v\n%s", program, err, configHint(err))
+		fmt.Fprintf(stderr, "%s: cannot find the API server: %v\n", program, err)
+		if errors.Is(err, errNoServer) {
+			fmt.Fprintln(stderr, "hint: give --kubeconfig or set KUBECONFIG, such as to the output of "+
+				"kctrl env kubeconfig --path")
+		}
 		return exitError
 	}
 	config.UserAgent = program
@@ -153,11 +157,4 @@ func printUsageError(w io.Writer, program string, usage *UsageError) {
 		fmt.Fprintf(w, "%s: %s\n", program, strings.TrimSuffix(line, "\n"))
 	}
 	fmt.Fprintf(w, "hint: %s\n", cmp.Or(usage.Hint, program+" --help lists the flags"))
-}
-
-func configHint(err error) string {
-	if errors.Is(err, errNoServer) {
-		return "hint: give --kubeconfig or set KUBECONFIG, such as to the output of kctrl env kubeconfig --path\n"
-	}
-	return ""
 }

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"math/rand/v2"
 	"net/http"
 	"slices"
@@ -74,11 +75,11 @@ type Manager struct {
 	clusters map[string]*Cluster
 	started  bool
 	ended    bool
-	webhooks *server.Server // nil before the first use
+	webhooks *server.Server        // nil before the first use
+	sections map[string]func() any // sections of /statusz by name
 
 	healthz, readyz *serve.Checks
 	pages           *serve.Pages // pages of the metrics server
-	sections        sections     // sections of /statusz
 	created         time.Time
 }
 
@@ -94,7 +95,7 @@ func New(config *rest.Config, opts Options) (*Manager, error) {
 		opts: opts, logger: opts.Logger, metrics: metrics.NewRegistry(), recording: newEventWriter("events"),
 		healthz: &serve.Checks{}, readyz: &serve.Checks{}, pages: &serve.Pages{}, created: time.Now(),
 		groups: map[groupName][]Runnable{}, running: map[groupName]*group{},
-		names: map[string]struct{}{}, clusters: map[string]*Cluster{},
+		names: map[string]struct{}{}, clusters: map[string]*Cluster{}, sections: map[string]func() any{},
 	}
 	m.leads = make(chan struct{})
 	m.lead = sync.OnceFunc(func() { close(m.leads) })
@@ -196,9 +197,7 @@ func (m *Manager) addLocked(r, as Runnable) (remove func(), err error) {
 }
 
 // Logger returns the logger.
-func (m *Manager) Logger() *slog.Logger {
-	return m.logger
-}
+func (m *Manager) Logger() *slog.Logger { return m.logger }
 
 // Metrics returns the registry that /metrics exposes.
 func (m *Manager) Metrics() *metrics.Registry { return m.metrics }
@@ -207,9 +206,7 @@ func (m *Manager) Metrics() *metrics.Registry { return m.metrics }
 func (m *Manager) Namespaces() []string { return slices.Clone(m.opts.Namespaces) }
 
 // MaxConcurrentReconciles returns the default number of workers of controllers.
-func (m *Manager) MaxConcurrentReconciles() int {
-	return m.opts.Controller.MaxConcurrentReconciles
-}
+func (m *Manager) MaxConcurrentReconciles() int { return m.opts.Controller.MaxConcurrentReconciles }
 
 // Concurrency returns the default number of workers of controllers for a kind, or zero for MaxConcurrentReconciles.
 func (m *Manager) Concurrency(kind schema.GroupKind) int {
@@ -225,8 +222,8 @@ func (m *Manager) Run(ctx context.Context) error {
 		return err
 	}
 	defer m.close()
-	failed := newFailure()
-	if err := m.elect(failed.report); err != nil {
+	failed, fail := context.WithCancelCause(context.Background())
+	if err := m.elect(fail); err != nil {
 		return err
 	}
 	switch err := m.listen(ctx); {
@@ -240,31 +237,26 @@ func (m *Manager) Run(ctx context.Context) error {
 	defer kill()
 	var started []*group
 	for _, name := range startOrder {
-		started = append(started, m.start(alive, name, failed.report))
+		started = append(started, m.start(alive, name, fail))
 	}
 	select {
 	case <-ctx.Done():
-	case <-failed.happened:
+	case <-failed.Done():
 	}
 	stopErr := m.stop(started)
-	return errors.Join(failed.first(), stopErr)
+	return errors.Join(context.Cause(failed), stopErr)
 }
 
 // close closes the connections to all API servers. No runnable or cluster can be added afterwards.
 func (m *Manager) close() {
 	m.mu.Lock()
 	m.ended = true
+	clusters := slices.Collect(maps.Values(m.clusters))
 	m.mu.Unlock()
 	m.connection.close()
-	for _, c := range m.allClusters() {
+	for _, c := range clusters {
 		c.close()
 	}
-}
-
-func (m *Manager) elect(lost func(error)) error {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.electLocked(lost)
 }
 
 // start starts a group with its current runnables.
@@ -283,9 +275,7 @@ func (m *Manager) start(ctx context.Context, name groupName, fail func(error)) *
 // Elected returns a channel that is closed when this manager becomes the leader of the group controller.MainGroup, or
 // of any group if MainGroup has no runnables. Without leader election, it is closed when the controllers start. The
 // channel is never reopened, because a manager that loses the leadership ends.
-func (m *Manager) Elected() <-chan struct{} {
-	return m.leads
-}
+func (m *Manager) Elected() <-chan struct{} { return m.leads }
 
 // enlistLocked adds r to a group, and starts it if the group has started.
 func (m *Manager) enlistLocked(name groupName, r Runnable) error {
@@ -306,10 +296,11 @@ func (m *Manager) enlistLocked(name groupName, r Runnable) error {
 
 // enlistElectedLocked makes r run while this manager leads the group of r. The manager has started.
 func (m *Manager) enlistElectedLocked(r Runnable) error {
-	name, from := electionGroup(r)
-	n := slices.IndexFunc(m.elected, func(g *electedGroup) bool { return g.name == name && g.from == from })
+	e := electionOf(r)
+	n := slices.IndexFunc(m.elected, func(g *electedGroup) bool { return g.name == e.Group && g.from == e.MigratesFrom })
 	if n < 0 {
-		return fmt.Errorf("nothing was in leader election group %s, or migrated as it does, when the manager started", name)
+		return fmt.Errorf("nothing was in leader election group %s, or migrated as it does, when the manager started",
+			e.Group)
 	}
 	if !m.elected[n].add(r) {
 		return ErrStopped

@@ -9,17 +9,10 @@ import (
 	"runtime"
 	"runtime/debug"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/kctrl-dev/kctrl/runtime/webhook/server"
 )
-
-// sections are the sections of /statusz by name.
-type sections struct {
-	mu     sync.Mutex
-	byName map[string]func() any
-}
 
 // Handle makes the metrics server call h for GET requests of path. If path ends in a slash, h also serves all paths
 // below it. Clients must send a bearer token that the API server authenticates, and need permission to get the path:
@@ -37,12 +30,9 @@ func (m *Manager) Handle(path string, h http.Handler) error {
 // AddStatus adds a section to /statusz, which contains the result of the function of as JSON. The server calls of for
 // each request, possibly concurrently. A later section replaces an earlier section of the same name.
 func (m *Manager) AddStatus(name string, of func() any) {
-	m.sections.mu.Lock()
-	defer m.sections.mu.Unlock()
-	if m.sections.byName == nil {
-		m.sections.byName = map[string]func() any{}
-	}
-	m.sections.byName[name] = of
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.sections[name] = of
 }
 
 // statusz writes the state of the process as JSON: the program, its start time, the leaders, and the results of the
@@ -62,9 +52,9 @@ func (m *Manager) statusz(w http.ResponseWriter, r *http.Request) {
 	if terms := m.terms(); len(terms) > 0 {
 		status["leaderElection"] = terms
 	}
-	m.sections.mu.Lock()
-	sections := maps.Clone(m.sections.byName)
-	m.sections.mu.Unlock()
+	m.mu.Lock()
+	sections := maps.Clone(m.sections)
+	m.mu.Unlock()
 	for _, name := range slices.Sorted(maps.Keys(sections)) {
 		status[name] = sections[name]()
 	}

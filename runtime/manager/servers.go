@@ -5,24 +5,35 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
-	"log/slog"
 	"net/http"
 	"time"
 
 	"github.com/kctrl-dev/kctrl/runtime/internal/authority"
 	"github.com/kctrl-dev/kctrl/runtime/internal/httpserver"
 	"github.com/kctrl-dev/kctrl/runtime/internal/serve"
-	"github.com/kctrl-dev/kctrl/runtime/metrics"
 	"github.com/kctrl-dev/kctrl/runtime/webhook/server"
 )
+
+// AddHealthz adds a check to the liveness probe, /healthz. If the probe fails, the kubelet restarts the container.
+func (m *Manager) AddHealthz(name string, check func(*http.Request) error) {
+	m.healthz.Set(server.Owner{}, name, check)
+}
+
+// AddReadyz adds a check to the readiness probe, /readyz.
+func (m *Manager) AddReadyz(name string, check func(*http.Request) error) {
+	m.readyz.Set(server.Owner{}, name, check)
+}
 
 // addServers adds the servers that the options enable.
 func (m *Manager) addServers() error {
 	if wanted(m.opts.HealthProbeBindAddress) {
-		m.addServer(probeServer(m.opts, m.healthz, m.readyz))
+		mux := http.NewServeMux()
+		handleProbe(mux, m.opts.LivenessEndpointName, m.healthz)
+		handleProbe(mux, m.opts.ReadinessEndpointName, m.readyz)
+		m.addServer(httpserver.Options{Name: "probes", Address: m.opts.HealthProbeBindAddress, Handler: mux})
 	}
 	if wanted(m.opts.Metrics.BindAddress) {
-		opts, err := metricsServer(m)
+		opts, err := m.metricsServer()
 		if err != nil {
 			return err
 		}
@@ -36,6 +47,11 @@ func (m *Manager) addServers() error {
 		m.addServer(opts)
 	}
 	return nil
+}
+
+func handleProbe(mux *http.ServeMux, path string, checks *serve.Checks) {
+	mux.Handle("GET "+path, checks)
+	mux.HandleFunc("GET "+path+"/{name...}", checks.ServeOne)
 }
 
 func (m *Manager) addServer(opts httpserver.Options) {
@@ -77,7 +93,7 @@ func (m *Manager) listen(ctx context.Context) error {
 }
 
 // metricsServer returns the server of /metrics: with TLS and for authorized clients, unless it is insecure.
-func metricsServer(m *Manager) (httpserver.Options, error) {
+func (m *Manager) metricsServer() (httpserver.Options, error) {
 	o := httpserver.Options{Name: "metrics", Address: m.opts.Metrics.BindAddress}
 	if m.opts.Metrics.Insecure {
 		plain := &serve.Pages{}
@@ -92,8 +108,8 @@ func metricsServer(m *Manager) (httpserver.Options, error) {
 		return o, err
 	}
 	o.Handler = serve.NewAuthorizer(m.pages, m.system, m.logger)
-	var err error
-	if o.TLS, err = serverTLS(&m.opts.Metrics, m.metrics, m.logger); err != nil {
+	o.TLS = &tls.Config{MinVersion: tls.VersionTLS12, NextProtos: []string{"http/1.1"}}
+	if err := m.setMetricsCertificate(o.TLS); err != nil {
 		return o, fmt.Errorf("metrics server: %w", err)
 	}
 	for _, change := range m.opts.Metrics.TLSOpts {
@@ -102,23 +118,19 @@ func metricsServer(m *Manager) (httpserver.Options, error) {
 	return o, nil
 }
 
-// serverTLS returns a configuration with the certificate in the options' directory, or with a self-signed one if there
-// is none.
-func serverTLS(o *MetricsOptions, measures *metrics.Registry, logger *slog.Logger) (*tls.Config, error) {
-	config := &tls.Config{MinVersion: tls.VersionTLS12, NextProtos: []string{"http/1.1"}}
+// setMetricsCertificate sets the certificate in the options' directory, or a self-signed one if there is none.
+func (m *Manager) setMetricsCertificate(config *tls.Config) error {
+	o := &m.opts.Metrics
 	if o.CertDir == "" {
 		self, err := authority.SelfSigned("manager", "localhost")
-		if err != nil {
-			return nil, err
+		if err == nil {
+			config.Certificates = []tls.Certificate{*self}
 		}
-		config.Certificates = []tls.Certificate{*self}
-		return config, nil
+		return err
 	}
-	files, err := certificateFiles(o.CertDir, o.CertName, o.KeyName, logger)
-	if err != nil {
-		return nil, err
+	files, err := m.certificateFiles(o.CertDir, o.CertName, o.KeyName)
+	if err == nil {
+		config.GetCertificate = files.GetCertificate
 	}
-	files.Measure(measures)
-	config.GetCertificate = files.GetCertificate
-	return config, nil
+	return err
 }

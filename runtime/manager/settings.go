@@ -64,35 +64,28 @@ func setFromFile(flags *flag.FlagSet, path string, given map[string]bool) error 
 	if err != nil {
 		return fmt.Errorf("%s: %w", path, err)
 	}
-	var wrong []*fieldError
+	var wrong []fieldError
 	for name, value := range fields {
 		if err := setField(flags, name, value, given); err != nil {
 			line, column := position(content, name)
-			wrong = append(wrong, &fieldError{path, line, column, err})
+			wrong = append(wrong, fieldError{line, column, err})
 		}
 	}
-	slices.SortFunc(wrong, func(a, b *fieldError) int {
+	slices.SortFunc(wrong, func(a, b fieldError) int {
 		return cmp.Or(cmp.Compare(a.line, b.line), cmp.Compare(a.column, b.column))
 	})
 	var errs []error
-	for _, err := range wrong {
-		errs = append(errs, err)
+	for _, e := range wrong {
+		errs = append(errs, fmt.Errorf("%s:%d:%d: %w", path, e.line, e.column, e.err))
 	}
 	return errors.Join(errs...)
 }
 
 // fieldError is an error at a position of the file.
 type fieldError struct {
-	path         string
 	line, column int
 	err          error
 }
-
-func (e *fieldError) Error() string {
-	return fmt.Sprintf("%s:%d:%d: %v", e.path, e.line, e.column, e.err)
-}
-
-func (e *fieldError) Unwrap() error { return e.err }
 
 func setField(flags *flag.FlagSet, name string, value any, given map[string]bool) error {
 	if name == configFlag || flags.Lookup(name) == nil {
@@ -131,10 +124,7 @@ func scalar(value any) (string, error) {
 
 // quoted returns a value as JSON.
 func quoted(value any) string {
-	text, err := json.Marshal(value)
-	if err != nil {
-		return fmt.Sprintf("%q", fmt.Sprint(value))
-	}
+	text, _ := json.Marshal(value) // values from a file can always be encoded
 	return string(text)
 }
 

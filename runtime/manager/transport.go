@@ -11,6 +11,7 @@ import (
 	coordinationv1 "k8s.io/api/coordination/v1"
 	"k8s.io/client-go/rest"
 
+	"github.com/kctrl-dev/kctrl/runtime/internal/life"
 	"github.com/kctrl-dev/kctrl/runtime/metrics"
 )
 
@@ -76,23 +77,13 @@ func (l *throttle) turn() time.Duration {
 }
 
 func (l *throttle) wait(ctx context.Context) error {
-	wait := l.turn()
-	if wait <= 0 {
-		return nil
-	}
-	timer := time.NewTimer(wait)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
+	if wait := l.turn(); wait > 0 && life.Sleep(ctx, wait) != nil {
 		return context.Cause(ctx)
 	}
+	return nil
 }
 
-func (l *throttle) roundTripper(next http.RoundTripper) http.RoundTripper {
-	return throttled{l, next}
-}
+func (l *throttle) roundTripper(next http.RoundTripper) http.RoundTripper { return throttled{l, next} }
 
 // throttled sends requests within the limit.
 type throttled struct {

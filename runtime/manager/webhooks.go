@@ -6,7 +6,6 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
-	"log/slog"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -91,11 +90,10 @@ func (m *Manager) newWebhooks() (*server.Server, webhookServer, error) {
 	case len(o.Manifests) > 0 || o.URL != "":
 		return m.newLocalWebhooks(opts)
 	case o.CertDir != "":
-		files, err := certificateFiles(o.CertDir, o.CertName, o.KeyName, m.logger)
+		files, err := m.certificateFiles(o.CertDir, o.CertName, o.KeyName)
 		if err != nil {
 			return nil, nil, err
 		}
-		files.Measure(m.metrics)
 		opts.Certificates = files
 	case len(o.Targets) > 0:
 		authority, err := m.newAuthority()
@@ -107,14 +105,15 @@ func (m *Manager) newWebhooks() (*server.Server, webhookServer, error) {
 	case m.isHosted():
 		return m.newLocalWebhooks(opts)
 	default:
-		if files, err := certificateFiles(mountedCertDir(), o.CertName, o.KeyName, m.logger); err == nil {
-			files.Measure(m.metrics)
-			opts.Certificates = files
-			break
+		// Deployments of kubebuilder mount a certificate in this directory.
+		mounted := filepath.Join(os.TempDir(), "k8s-webhook-server", "serving-certs")
+		files, err := m.certificateFiles(mounted, o.CertName, o.KeyName)
+		if err != nil {
+			return nil, nil, errors.New("there is no certificate: set Webhook.Targets (--webhook-targets) or " +
+				"Webhook.CertDir (--webhook-cert-path), or, for development, Webhook.Manifests (--webhook-manifests); or " +
+				"serve none, with the address 0")
 		}
-		return nil, nil, errors.New("there is no certificate: set Webhook.Targets (--webhook-targets) or " +
-			"Webhook.CertDir (--webhook-cert-path), or, for development, Webhook.Manifests (--webhook-manifests); or serve " +
-			"none, with the address 0")
+		opts.Certificates = files
 	}
 	s := server.New(opts)
 	return s, s, nil
@@ -126,15 +125,14 @@ func (m *Manager) isHosted() bool {
 	return hosted
 }
 
-// mountedCertDir returns the directory where kubebuilder's deployments mount a certificate.
-func mountedCertDir() string {
-	return filepath.Join(os.TempDir(), "k8s-webhook-server", "serving-certs")
-}
-
-// certificateFiles returns the certificate in a directory. Empty names mean tls.crt and tls.key.
-func certificateFiles(dir, cert, key string, logger *slog.Logger) (*certificate.Files, error) {
-	return certificate.NewFiles(filepath.Join(dir, cmp.Or(cert, "tls.crt")), filepath.Join(dir, cmp.Or(key, "tls.key")),
-		logger)
+// certificateFiles returns the certificate in a directory, with metrics. Empty names mean tls.crt and tls.key.
+func (m *Manager) certificateFiles(dir, cert, key string) (*certificate.Files, error) {
+	files, err := certificate.NewFiles(filepath.Join(dir, cmp.Or(cert, "tls.crt")),
+		filepath.Join(dir, cmp.Or(key, "tls.key")), m.logger)
+	if err == nil {
+		files.Measure(m.metrics)
+	}
+	return files, err
 }
 
 // given reports whether TLSOpts sets a certificate.

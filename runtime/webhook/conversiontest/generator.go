@@ -32,12 +32,10 @@ var known = map[reflect.Type]func(g generator) any{
 		return metav1.NewMicroTime(time.Unix(1_700_000_000, int64(g.IntN(1e6))*1000))
 	},
 	reflect.TypeFor[metav1.Duration](): func(g generator) any {
-		return metav1.Duration{Duration: time.Duration(
-			g.IntN(1e6)) * time.Second}
+		return metav1.Duration{Duration: time.Duration(g.IntN(1e6)) * time.Second}
 	},
 	reflect.TypeFor[resource.Quantity](): func(g generator) any {
-		return resource.MustParse(strconv.Itoa(g.IntN(2000)) +
-			"m")
+		return resource.MustParse(strconv.Itoa(g.IntN(2000)) + "m")
 	},
 	reflect.TypeFor[intstr.IntOrString](): func(g generator) any {
 		return []intstr.IntOrString{intstr.FromInt32(g.Int32()), intstr.FromString(g.word())}[g.IntN(2)]

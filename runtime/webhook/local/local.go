@@ -9,7 +9,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
 	"log/slog"
 	"maps"
 	"os"
@@ -84,15 +83,11 @@ func filesAt(path string) ([]string, error) {
 	entries, err := os.ReadDir(path)
 	var files []string
 	for _, entry := range entries {
-		if isManifest(entry) {
+		if !entry.IsDir() && slices.Contains([]string{".yaml", ".yml", ".json"}, filepath.Ext(entry.Name())) {
 			files = append(files, filepath.Join(path, entry.Name()))
 		}
 	}
 	return files, err
-}
-
-func isManifest(entry fs.DirEntry) bool {
-	return !entry.IsDir() && slices.Contains([]string{".yaml", ".yml", ".json"}, filepath.Ext(entry.Name()))
 }
 
 func loadFile(file string) ([]*unstructured.Unstructured, error) {
@@ -129,7 +124,7 @@ func (i *Installation) Install(ctx context.Context) error {
 	}
 	for _, kind := range i.Kinds {
 		if err := i.convert(ctx, kind); err != nil {
-			return err
+			return fmt.Errorf("install the conversion of %s: %w", kind, err)
 		}
 	}
 	return nil
@@ -157,8 +152,7 @@ func (i *Installation) apply(ctx context.Context, u *unstructured.Unstructured) 
 		}
 		path, _ := service["path"].(string)
 		delete(config, "service")
-		config["url"] = i.URL + path
-		config["caBundle"] = base64.StdEncoding.EncodeToString(i.Bundle)
+		maps.Copy(config, i.clientConfig(path))
 	}
 	before := &unstructured.Unstructured{}
 	before.SetGroupVersionKind(u.GroupVersionKind())
@@ -184,6 +178,11 @@ func (i *Installation) apply(ctx context.Context, u *unstructured.Unstructured) 
 	return nil
 }
 
+// clientConfig returns the configuration for calls of a path of the webhook server.
+func (i *Installation) clientConfig(path string) map[string]any {
+	return map[string]any{"url": i.URL + path, "caBundle": base64.StdEncoding.EncodeToString(i.Bundle)}
+}
+
 // byService reports whether an object calls a Service, which means that it was deployed to the cluster.
 func byService(u *unstructured.Unstructured) bool {
 	configs, err := clientconfig.Of(u)
@@ -207,14 +206,14 @@ func (i *Installation) logger() *slog.Logger { return cmp.Or(i.Logger, slog.Defa
 func (i *Installation) convert(ctx context.Context, kind schema.GroupKind) error {
 	mapping, err := i.Client.RESTMapper().RESTMapping(kind)
 	if err != nil {
-		return fmt.Errorf("install the conversion of %s: %w", kind, err)
+		return err
 	}
 	u := &unstructured.Unstructured{}
 	u.SetGroupVersionKind(schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1",
 		Kind: "CustomResourceDefinition"})
 	u.SetName(mapping.Resource.Resource + "." + kind.Group)
 	if err := i.Client.Get(ctx, object.KeyOf(u), u); err != nil {
-		return fmt.Errorf("install the conversion of %s: %w", kind, err)
+		return err
 	}
 	before := map[string]any{"strategy": "None"}
 	if byService(u) {
@@ -224,11 +223,10 @@ func (i *Installation) convert(ctx context.Context, kind schema.GroupKind) error
 		"strategy": "Webhook",
 		"webhook": map[string]any{
 			"conversionReviewVersions": []any{"v1"},
-			"clientConfig": map[string]any{"url": i.URL + "/convert",
-				"caBundle": base64.StdEncoding.EncodeToString(i.Bundle)},
+			"clientConfig":             i.clientConfig("/convert"),
 		},
 	}); err != nil {
-		return fmt.Errorf("install the conversion of %s: %w", kind, err)
+		return err
 	}
 	i.undo = append(i.undo, func(ctx context.Context) error {
 		return client.IgnoreNotFound(i.setConversion(ctx, u, before))
