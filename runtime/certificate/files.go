@@ -76,7 +76,11 @@ func (f *Files) GetCertificate(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 	}
 	if err != nil { // perhaps only one of the two files has been replaced so far
 		f.failed.Inc()
-		return f.loaded, f.unlessLoaded(err)
+		if f.loaded == nil {
+			return nil, err
+		}
+		f.logger.Warn("the certificate could not be read again", "file", f.certificate, "err", err)
+		return f.loaded, nil
 	}
 	f.loaded, f.files, f.read = &pair, files, now
 	return f.loaded, nil
@@ -100,15 +104,6 @@ func (f *Files) isUnchanged(files [2]os.FileInfo) bool {
 		}
 	}
 	return time.Since(f.read) < trustStat
-}
-
-// unlessLoaded returns err if no certificate is loaded. Otherwise it logs err and returns nil.
-func (f *Files) unlessLoaded(err error) error {
-	if f.loaded == nil {
-		return err
-	}
-	f.logger.Warn("the certificate could not be read again", "file", f.certificate, "err", err)
-	return nil
 }
 
 // Run blocks until ctx ends. It does nothing else, because every connection checks the files.

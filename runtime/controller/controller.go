@@ -24,12 +24,8 @@ import (
 // [Options].CacheSyncTimeout.
 var ErrSyncTimeout = errors.New("the sources have not synced in time")
 
-const (
-	// complainAfter is the interval at which the log reports sources that have not synced.
-	complainAfter = 10 * time.Second
-	// defaultSyncTimeout is the default of CacheSyncTimeout.
-	defaultSyncTimeout = 2 * time.Minute
-)
+// complainAfter is the interval at which the log reports sources that have not synced.
+const complainAfter = 10 * time.Second
 
 // Controller calls a reconciler for every request that its sources add. It is safe for concurrent use.
 type Controller[R comparable] struct {
@@ -59,7 +55,7 @@ type Controller[R comparable] struct {
 // controller in logs and metrics.
 func New[R comparable](name string, reconciler reconcile.Reconciler[R], opts Options) *Controller[R] {
 	opts.MaxConcurrentReconciles = max(1, opts.MaxConcurrentReconciles)
-	opts.CacheSyncTimeout = cmp.Or(opts.CacheSyncTimeout, defaultSyncTimeout)
+	opts.CacheSyncTimeout = cmp.Or(opts.CacheSyncTimeout, 2*time.Minute)
 	logger := log.Brief(cmp.Or(opts.Logger, slog.Default()))
 	c := &Controller[R]{
 		name:       name,
@@ -222,8 +218,7 @@ type Options struct {
 	// ReconcileTimeout is the time after which the context of a reconcile ends. Zero means no timeout.
 	ReconcileTimeout time.Duration
 	// CacheSyncTimeout is the time after which the controller logs an error if sources have not synced, and Ready returns
-	// an error that wraps [ErrSyncTimeout]. The controller continues to wait, and reconciles as soon as they have synced.
-	// Zero means 2 min.
+	// an error that wraps [ErrSyncTimeout]. The controller continues to wait. Zero means 2 min.
 	CacheSyncTimeout time.Duration
 	// WarmUp starts the sources before the manager becomes the leader, so that a new leader begins to reconcile
 	// immediately. Every replica then watches the kinds. See [Controller.WarmUp].
@@ -262,9 +257,8 @@ type Election struct {
 	Group string
 	// MigratesFrom is the previous group of the controller, set for the one release that moves it to Group. In that
 	// release, the controller runs only in a process that leads both groups; the process acquires the lease of
-	// MigratesFrom first. So it runs neither at the same time as in a process of the previous release, which uses the old
-	// group, nor as in a process of the next release, which uses only Group. All controllers of Group wait for
-	// MigratesFrom. In all other releases, leave it empty.
+	// MigratesFrom first. So the controller never runs at the same time as in a process of the previous or the next
+	// release. All controllers of Group wait for MigratesFrom. In all other releases, leave it empty.
 	MigratesFrom string
 	// Lease is the name of the lease of a Group other than MainGroup. To move a controller between programs, put it into a
 	// group with the same lease in both programs. Empty means the name of the operator, a dash, and Group.
@@ -415,13 +409,10 @@ func (c *Controller[R]) WarmUp() Runnable { return &warmUp[R]{c} }
 
 type warmUp[R comparable] struct{ controller *Controller[R] }
 
-// Name returns the name in logs.
 func (w *warmUp[R]) Name() string { return w.controller.name + " sources" }
 
-// NeedLeaderElection returns false: the sources run in every replica.
 func (w *warmUp[R]) NeedLeaderElection() bool { return false }
 
-// Run runs the sources until ctx ends.
 func (w *warmUp[R]) Run(ctx context.Context) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)

@@ -1,6 +1,7 @@
 package controller
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 
@@ -42,9 +43,6 @@ func missingMarker(err error) string {
 		return ""
 	}
 	details := status.Status().Details // its kind is the resource
-	group := details.Group
-	if group == "" {
-		group = `""`
-	}
-	return fmt.Sprintf("+kubebuilder:rbac:groups=%s,resources=%s,verbs=get;list;watch", group, details.Kind)
+	return fmt.Sprintf("+kubebuilder:rbac:groups=%s,resources=%s,verbs=get;list;watch",
+		cmp.Or(details.Group, `""`), details.Kind)
 }

@@ -393,17 +393,14 @@ type Reason struct {
 
 // String returns the reason in one line, such as "Updated Deployment.apps default/web, and more".
 func (r Reason) String() string {
-	var text strings.Builder
-	for i, cause := range r.Causes {
-		if i > 0 {
-			text.WriteString(", ")
-		}
-		text.WriteString(cause.String())
+	var parts []string
+	for _, cause := range r.Causes {
+		parts = append(parts, cause.String())
 	}
 	if r.More > 0 {
-		text.WriteString(", and more")
+		parts = append(parts, "and more")
 	}
-	return text.String()
+	return strings.Join(parts, ", ")
 }
 
 // reason collects a Reason. Most reasons have one cause, which is stored without a slice.

@@ -226,7 +226,7 @@ type owned struct {
 func (o owned) Run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	self := &entered{o.name, cancel}
+	self := &entered{o.name, cancel, make(chan struct{})}
 	if !o.phase.enter(self) {
 		return nil
 	}
@@ -241,7 +241,6 @@ func (o owned) Run(ctx context.Context) error {
 	return nil
 }
 
-// Name returns the name of the runnable.
 func (o owned) Name() string { return o.name }
 
 // phase is a set of runnables that are stopped together. The zero value is open.
@@ -249,14 +248,13 @@ type phase struct {
 	mu      sync.Mutex
 	over    bool       // no runnable can be added
 	running []*entered // in order of entry
-	// idle is closed when the phase is over and empty; it is nil before the phase is over.
-	idle chan struct{}
 }
 
 // entered is a runnable of a phase.
 type entered struct {
 	name   string
 	cancel context.CancelFunc
+	left   chan struct{} // closed when the runnable has ended
 }
 
 // enter adds a runnable that begins. It reports false if the phase is over.
@@ -274,9 +272,7 @@ func (p *phase) leave(r *entered) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.running = slices.DeleteFunc(p.running, func(other *entered) bool { return other == r })
-	if p.over && len(p.running) == 0 {
-		close(p.idle)
-	}
+	close(r.left)
 }
 
 func (p *phase) isOver() bool {
@@ -288,36 +284,25 @@ func (p *phase) isOver() bool {
 // end ends the phase, and waits until its runnables have ended. If ctx ends first, the error contains the names of the
 // runnables that still run.
 func (p *phase) end(ctx context.Context) error {
-	idle := p.close()
-	select {
-	case <-idle:
-	case <-ctx.Done():
-	}
-	if life.IsClosed(idle) {
-		return nil
-	}
 	p.mu.Lock()
-	defer p.mu.Unlock()
-	var names []string
-	for _, r := range p.running {
-		names = append(names, r.name)
-	}
-	return fmt.Errorf("%w; still running: %s", ctx.Err(), strings.Join(names, ", "))
-}
-
-// close cancels the runnables, and returns a channel that is closed when they have ended.
-func (p *phase) close() (idle <-chan struct{}) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.over {
-		return p.idle
-	}
-	p.over, p.idle = true, make(chan struct{})
-	if len(p.running) == 0 {
-		close(p.idle)
-	}
-	for _, r := range p.running {
+	p.over = true
+	running := slices.Clone(p.running)
+	p.mu.Unlock()
+	for _, r := range running {
 		r.cancel()
 	}
-	return p.idle
+	var late []string
+	for _, r := range running {
+		select {
+		case <-r.left:
+		case <-ctx.Done():
+			if !life.IsClosed(r.left) {
+				late = append(late, r.name)
+			}
+		}
+	}
+	if len(late) > 0 {
+		return fmt.Errorf("%w; still running: %s", ctx.Err(), strings.Join(late, ", "))
+	}
+	return nil
 }

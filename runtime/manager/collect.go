@@ -95,9 +95,9 @@ func (c *collector) Handle(path string, h http.Handler) error {
 }
 
 func (c *collector) AddHealthz(name string, check func(*http.Request) error) {
-	c.healthz.Set(c.as.Owner, name, check)
+	c.healthz.Add(c.as.Owner, name, check)
 }
 
 func (c *collector) AddReadyz(name string, check func(*http.Request) error) {
-	c.readyz.Set(c.as.Owner, name, check)
+	c.readyz.Add(c.as.Owner, name, check)
 }

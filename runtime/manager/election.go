@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"log/slog"
 	"net/http"
 	"os"
 	"slices"
@@ -22,6 +21,7 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/controller"
 	"github.com/kctrl-dev/kctrl/runtime/leaderelection"
 	"github.com/kctrl-dev/kctrl/runtime/object"
+	"github.com/kctrl-dev/kctrl/runtime/webhook/server"
 )
 
 // watchdogMargin is the time after which /healthz fails if a leader whose lease has expired has not stopped.
@@ -104,7 +104,7 @@ func (m *Manager) elect(lost func(error)) error {
 			m.groups[controllers] = append(m.groups[controllers], g)
 		}
 	}
-	m.healthz.Add("leader election", e.healthy)
+	m.healthz.Add(server.Owner{}, "leader election", e.healthy)
 	return nil
 }
 
@@ -194,7 +194,7 @@ func (e *election) prepare(g *electedGroup) error {
 	if err != nil {
 		return err
 	}
-	g.led, g.lost, g.logger = &e.led, e.lost, m.logger
+	g.election = e
 	e.electors = append(e.electors, g.elector)
 	return nil
 }
@@ -218,19 +218,16 @@ type electedGroup struct {
 	// group.
 	lease string
 	// from is the group that must be led before this one, or "". This group then is one of the runnables of that group.
-	from    string
-	elector *leaderelection.Elector
-	led     *atomic.Int32
-	begins  func() // called when this manager begins to lead the group
-	lost    func(error)
-	logger  *slog.Logger
+	from     string
+	election *election
+	elector  *leaderelection.Elector
+	begins   func() // called when this manager begins to lead the group
 
 	mu        sync.Mutex
 	runnables []Runnable
 	leading   *group // nil if this manager does not lead, and after the last runnable has ended
 }
 
-// Name returns the name of the group.
 func (g *electedGroup) Name() string {
 	if g.name == controller.MainGroup {
 		return "leader election"
@@ -241,8 +238,8 @@ func (g *electedGroup) Name() string {
 // Run waits for the lease, runs the group while it is held, and releases it.
 func (g *electedGroup) Run(ctx context.Context) error {
 	return g.elector.Run(ctx, func(ctx context.Context) error {
-		g.led.Add(1)
-		defer g.led.Add(-1)
+		g.election.led.Add(1)
+		defer g.election.led.Add(-1)
 		g.begins()
 		failed, fail := context.WithCancelCause(context.Background())
 		group := g.lead(ctx, fail)
@@ -250,7 +247,7 @@ func (g *electedGroup) Run(ctx context.Context) error {
 		select {
 		case <-ctx.Done():
 			if cause := context.Cause(ctx); errors.Is(cause, leaderelection.ErrLost) {
-				g.lost(cause)
+				g.election.lost(cause)
 			}
 		case <-failed.Done():
 		}
@@ -264,7 +261,7 @@ func (g *electedGroup) Run(ctx context.Context) error {
 func (g *electedGroup) lead(ctx context.Context, fail func(error)) *group {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.leading = startGroup(ctx, g.runnables, g.logger, fail)
+	g.leading = startGroup(ctx, g.runnables, g.election.manager.logger, fail)
 	return g.leading
 }
 

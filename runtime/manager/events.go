@@ -54,7 +54,6 @@ func (w *eventWriter) recorderLocked(controller string, opts func() events.Optio
 	return w.broadcaster.Recorder(controller)
 }
 
-// Name returns the name.
 func (w *eventWriter) Name() string { return w.name }
 
 // Run waits for the first recorder and writes the events. If there was a recorder before the end of ctx, it writes the

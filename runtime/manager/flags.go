@@ -202,73 +202,70 @@ func adopt(set, own *flag.FlagSet) error {
 // bind declares all flags. The environment and the configuration file have no further settings.
 func (f *Flags) bind() {
 	o, flags := &f.options, f.set
-	f.own = map[string]bool{}
-	flags.VisitAll(func(one *flag.Flag) { f.own[one.Name] = false })
-	defer flags.VisitAll(func(one *flag.Flag) {
-		if _, others := f.own[one.Name]; !others {
-			f.own[one.Name] = true
-		}
-	})
+	others := map[string]bool{}
+	flags.VisitAll(func(one *flag.Flag) { others[one.Name] = true })
+	text := func(value *string, name, usage string) { flags.StringVar(value, name, *value, usage) }
+	boolean := func(value *bool, name, usage string) { flags.BoolVar(value, name, *value, usage) }
+	duration := func(value *time.Duration, name, usage string) { flags.DurationVar(value, name, *value, usage) }
+	values := func(values *[]string, name, usage string) { flags.Var(&list{values: values}, name, usage) }
+
 	f.unbounded = o.GracefulShutdownTimeout < 0
-	m, e := &o.Metrics, &o.LeaderElection
+	m, w, e := &o.Metrics, &o.Webhook, &o.LeaderElection
 	o.HealthProbeBindAddress = cmp.Or(o.HealthProbeBindAddress, ":8081")
 	m.BindAddress = cmp.Or(m.BindAddress, Off)
 	o.PprofBindAddress = cmp.Or(o.PprofBindAddress, Off)
-	flags.StringVar(&f.file, configFlag, "", "`file` with settings in YAML, named as the flags")
-	flags.StringVar(&f.kubeconfig, "kubeconfig", "", "`file` with the address of the API server; without it "+
-		"$KUBECONFIG, the pod's service account, or ~/.kube/config")
-	flags.StringVar(&o.HealthProbeBindAddress, "health-probe-bind-address", o.HealthProbeBindAddress,
-		"`address` of /healthz and /readyz; 0 is off")
-	flags.StringVar(&m.BindAddress, "metrics-bind-address", m.BindAddress,
-		"`address` of /metrics, such as :8443; 0 is off")
+	o.Controller.MaxConcurrentReconciles = max(1, o.Controller.MaxConcurrentReconciles)
+	text(&f.file, configFlag, "`file` with settings in YAML, named as the flags")
+	text(&f.kubeconfig, "kubeconfig", "`file` with the address of the API server; without it $KUBECONFIG, the pod's "+
+		"service account, or ~/.kube/config")
+	text(&o.HealthProbeBindAddress, "health-probe-bind-address", "`address` of /healthz and /readyz; 0 is off")
+	text(&m.BindAddress, "metrics-bind-address", "`address` of /metrics, such as :8443; 0 is off")
 	flags.Var(insecure{&m.Insecure}, "metrics-secure",
 		"serve metrics over TLS, to clients that the API server authenticates and authorizes")
-	flags.StringVar(&m.CertDir, "metrics-cert-path", m.CertDir,
+	text(&m.CertDir, "metrics-cert-path",
 		"`directory` with tls.crt and tls.key; without it a certificate made at start")
-	flags.StringVar(&o.PprofBindAddress, "pprof-bind-address", o.PprofBindAddress,
+	text(&o.PprofBindAddress, "pprof-bind-address",
 		"`address` of /debug/pprof, on loopback if only a port is given; 0 is off")
-	w := &o.Webhook
-	flags.StringVar(&w.BindAddress, "webhook-bind-address", w.BindAddress,
+	text(&w.BindAddress, "webhook-bind-address",
 		"`address` of the webhooks; without it :9443, or loopback with --webhook-manifests; 0 is off")
-	flags.BoolVar(&w.HTTP2, "enable-http2", w.HTTP2, "let clients of the webhooks speak HTTP/2")
-	flags.StringVar(&w.CertDir, "webhook-cert-path", w.CertDir, "`directory` with the tls.crt and tls.key of the webhooks")
-	flags.Var(&list{values: &w.Targets}, "webhook-targets",
+	boolean(&w.HTTP2, "enable-http2", "let clients of the webhooks speak HTTP/2")
+	text(&w.CertDir, "webhook-cert-path", "`directory` with the tls.crt and tls.key of the webhooks")
+	values(&w.Targets, "webhook-targets",
 		"comma-separated `objects` that are made to trust a certificate of the manager's own: mutating/NAME, "+
 			"validating/NAME, crd/NAME, apiservice/NAME or provider/NAME")
-	flags.StringVar(&w.Secret, "webhook-secret", w.Secret, "`name` of the Secret that has this certificate; without it "+
-		defaultWebhookSecret)
-	flags.StringVar(&w.SecretNamespace, "webhook-secret-namespace", w.SecretNamespace,
-		"`namespace` of this Secret; without it that of the pod")
-	flags.DurationVar(&w.CertLifetime, "webhook-cert-lifetime", w.CertLifetime,
+	text(&w.Secret, "webhook-secret", "`name` of the Secret that has this certificate; without it "+defaultWebhookSecret)
+	text(&w.SecretNamespace, "webhook-secret-namespace", "`namespace` of this Secret; without it that of the pod")
+	duration(&w.CertLifetime, "webhook-cert-lifetime",
 		"`time` for which this certificate is valid, of which it is used up to two thirds; 0 is a year")
-	flags.Var(&list{values: &w.Manifests}, "webhook-manifests",
+	values(&w.Manifests, "webhook-manifests",
 		"comma-separated `files` and directories with webhook configurations to install while the manager runs, with its "+
 			"URL, for development")
-	flags.StringVar(&w.URL, "webhook-url", w.URL,
+	text(&w.URL, "webhook-url",
 		"`URL` at which the API server reaches the manager then; without it https://127.0.0.1 and the port")
-	flags.BoolVar(&e.Enabled, "leader-elect", e.Enabled, "run controllers only while this process holds the lease")
-	flags.StringVar(&e.Namespace, "leader-election-namespace", e.Namespace,
-		"`namespace` of the lease; without it that of the pod")
-	flags.DurationVar(&e.LeaseDuration, "leader-elect-lease-duration", e.LeaseDuration,
+	boolean(&e.Enabled, "leader-elect", "run controllers only while this process holds the lease")
+	text(&e.Namespace, "leader-election-namespace", "`namespace` of the lease; without it that of the pod")
+	duration(&e.LeaseDuration, "leader-elect-lease-duration",
 		"`time` after which others take the lease of a leader that does not renew it; 0 is 15s")
-	flags.DurationVar(&e.RenewDeadline, "leader-elect-renew-deadline", e.RenewDeadline,
+	duration(&e.RenewDeadline, "leader-elect-renew-deadline",
 		"`time` after which a leader stops that cannot renew its lease; 0 is 10s")
-	flags.DurationVar(&e.RetryPeriod, "leader-elect-retry-period", e.RetryPeriod,
+	duration(&e.RetryPeriod, "leader-elect-retry-period",
 		"`time` between two attempts to get or renew the lease; 0 is 2s")
-	flags.Var(&list{values: &o.Namespaces}, "namespaces", "comma-separated `namespaces` to watch; without it all")
-	flags.IntVar(&o.Controller.MaxConcurrentReconciles, "max-concurrent-reconciles",
-		max(1, o.Controller.MaxConcurrentReconciles),
+	values(&o.Namespaces, "namespaces", "comma-separated `namespaces` to watch; without it all")
+	flags.IntVar(&o.Controller.MaxConcurrentReconciles, "max-concurrent-reconciles", o.Controller.MaxConcurrentReconciles,
 		"`number` of objects that each controller reconciles at once")
-	flags.DurationVar(&o.GracefulShutdownTimeout, "graceful-shutdown-timeout", o.GracefulShutdownTimeout,
+	duration(&o.GracefulShutdownTimeout, "graceful-shutdown-timeout",
 		"longest `time` from a signal to the end; 0 is 30s")
-	flags.DurationVar(&o.Controller.ShutdownTimeout, "controller-shutdown-timeout", o.Controller.ShutdownTimeout,
+	duration(&o.Controller.ShutdownTimeout, "controller-shutdown-timeout",
 		"longest `time` of it that the controllers may take; 0 means no separate limit")
-	flags.DurationVar(&o.MinResyncPeriod, "min-resync-period", o.MinResyncPeriod,
+	duration(&o.MinResyncPeriod, "min-resync-period",
 		"`time` after which every object is reconciled again, with up to as much added at random; 0 is never")
 	flags.Float64Var(&o.QPS, "kube-api-qps", o.QPS,
 		"`number` of requests a second that the process sends to the API server; 0 is no limit")
 	flags.IntVar(&o.Burst, "kube-api-burst", o.Burst, "`number` of requests that it sends at once, if there is a limit")
 	f.log.BindFlags(flags)
+
+	f.own = map[string]bool{}
+	flags.VisitAll(func(one *flag.Flag) { f.own[one.Name] = !others[one.Name] })
 }
 
 // check returns an error for values that have the flag's type but are invalid.
@@ -308,7 +305,6 @@ func (i insecure) String() string {
 	return strconv.FormatBool(!*i.insecure)
 }
 
-// Set reads a boolean.
 func (i insecure) Set(value string) error {
 	secure, err := strconv.ParseBool(value)
 	if err != nil {
@@ -327,7 +323,6 @@ type list struct {
 	given  bool
 }
 
-// String returns the values in the form of the command line.
 func (l *list) String() string {
 	if l.values == nil {
 		return "" // package flag calls it on a zero list

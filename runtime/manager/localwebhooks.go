@@ -118,10 +118,8 @@ type hostedWebhooks struct {
 	here inProcess
 }
 
-// Listen does nothing.
 func (*hostedWebhooks) Listen(context.Context) error { return nil }
 
-// Close does nothing.
 func (*hostedWebhooks) Close() {}
 
 // Run installs the webhooks at the API server until ctx ends.

@@ -181,7 +181,7 @@ func (m *Manager) addLocked(r, as Runnable) (remove func(), err error) {
 	}
 	unready := func() {}
 	if ready, ok := r.(interface{ Ready() error }); ok {
-		unready = m.readyz.Add(nameOf(r), func(*http.Request) error { return ready.Ready() })
+		unready = m.readyz.Add(server.Owner{}, nameOf(r), func(*http.Request) error { return ready.Ready() })
 	}
 	if isNamed {
 		m.names[named.Name()] = struct{}{}
@@ -326,21 +326,20 @@ func (m *Manager) begin() error {
 // controllers use up their own share of the time, the other groups still have time to stop normally.
 func (m *Manager) stop(started []*group) error {
 	m.logger.Info("stopping")
-	whole := context.Background()
-	if m.opts.GracefulShutdownTimeout > 0 {
-		limited, cancel := context.WithTimeout(whole, m.opts.GracefulShutdownTimeout)
-		defer cancel()
-		whole = limited
-	}
+	whole, cancel := within(context.Background(), m.opts.GracefulShutdownTimeout)
+	defer cancel()
 	var late error // error of the controllers
-	for i := len(started) - 1; i >= 0; i-- {
-		if startOrder[i] == controllers {
-			late = m.stopControllers(whole, started[i])
-			if late != nil && whole.Err() != nil {
-				return late
+	for i, g := range slices.Backward(started) {
+		if startOrder[i] != controllers {
+			if err := g.stop(whole); err != nil {
+				return errors.Join(late, err)
 			}
-		} else if err := started[i].stop(whole); err != nil {
-			return errors.Join(late, err)
+			continue
+		}
+		share, cancel := within(whole, m.opts.Controller.ShutdownTimeout)
+		defer cancel()
+		if late = g.stop(share); late != nil && whole.Err() != nil {
+			return late
 		}
 	}
 	if late == nil {
@@ -349,12 +348,10 @@ func (m *Manager) stop(started []*group) error {
 	return late
 }
 
-// stopControllers stops the controllers within their share of the time.
-func (m *Manager) stopControllers(whole context.Context, g *group) error {
-	if m.opts.Controller.ShutdownTimeout > 0 {
-		share, cancel := context.WithTimeout(whole, m.opts.Controller.ShutdownTimeout)
-		defer cancel()
-		whole = share
+// within returns a context that ends after the limit. A limit that is not positive means no limit.
+func within(ctx context.Context, limit time.Duration) (context.Context, context.CancelFunc) {
+	if limit > 0 {
+		return context.WithTimeout(ctx, limit)
 	}
-	return g.stop(whole)
+	return context.WithCancel(ctx)
 }

@@ -129,10 +129,8 @@ func (t *trimmer) Run(ctx context.Context) error {
 	}
 }
 
-// NeedLeaderElection returns false, so that it runs on every replica.
 func (*trimmer) NeedLeaderElection() bool { return false }
 
-// Name returns the name in logs.
 func (*trimmer) Name() string { return "memory trimmer" }
 
 func readHeap() heapState {

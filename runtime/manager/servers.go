@@ -16,12 +16,12 @@ import (
 
 // AddHealthz adds a check to the liveness probe, /healthz. If the probe fails, the kubelet restarts the container.
 func (m *Manager) AddHealthz(name string, check func(*http.Request) error) {
-	m.healthz.Set(server.Owner{}, name, check)
+	m.healthz.Add(server.Owner{}, name, check)
 }
 
 // AddReadyz adds a check to the readiness probe, /readyz.
 func (m *Manager) AddReadyz(name string, check func(*http.Request) error) {
-	m.readyz.Set(server.Owner{}, name, check)
+	m.readyz.Add(server.Owner{}, name, check)
 }
 
 // addServers adds the servers that the options enable.

@@ -20,29 +20,28 @@ func counted(config *rest.Config, measures *metrics.Registry) *rest.Config {
 	sent := measures.Counter("rest_client_requests_total", "Requests to API servers by status code, method and host.",
 		"code", "method", "host")
 	config = rest.CopyConfig(config)
-	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return counting{sent, next} })
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
+		return wrapper{next, func(req *http.Request) (*http.Response, error) {
+			resp, err := next.RoundTrip(req)
+			code := "<error>"
+			if err == nil {
+				code = strconv.Itoa(resp.StatusCode)
+			}
+			sent.Inc(code, req.Method, req.URL.Host)
+			return resp, err
+		}}
+	})
 	return config
 }
 
-// counting counts requests.
-type counting struct {
-	sent *metrics.Counter
+// wrapper is a round tripper that sends requests by a function, which calls next.
+type wrapper struct {
 	next http.RoundTripper
+	send func(*http.Request) (*http.Response, error)
 }
 
-// RoundTrip implements http.RoundTripper.
-func (c counting) RoundTrip(req *http.Request) (*http.Response, error) {
-	resp, err := c.next.RoundTrip(req)
-	code := "<error>"
-	if err == nil {
-		code = strconv.Itoa(resp.StatusCode)
-	}
-	c.sent.Inc(code, req.Method, req.URL.Host)
-	return resp, err
-}
-
-// WrappedRoundTripper returns the underlying round tripper.
-func (c counting) WrappedRoundTripper() http.RoundTripper { return c.next }
+func (w wrapper) RoundTrip(req *http.Request) (*http.Response, error) { return w.send(req) }
+func (w wrapper) WrappedRoundTripper() http.RoundTripper              { return w.next }
 
 // throttle limits the rate and the burst of requests. Requests are sent in the order in which they arrive.
 type throttle struct {
@@ -83,27 +82,18 @@ func (l *throttle) wait(ctx context.Context) error {
 	return nil
 }
 
-func (l *throttle) roundTripper(next http.RoundTripper) http.RoundTripper { return throttled{l, next} }
-
-// throttled sends requests within the limit.
-type throttled struct {
-	limit *throttle
-	next  http.RoundTripper
-}
-
-// RoundTrip implements http.RoundTripper.
-func (t throttled) RoundTrip(req *http.Request) (*http.Response, error) {
-	// Requests for leases do not wait, because a lease that is renewed too late is lost.
-	if !strings.Contains(req.URL.Path, "/apis/"+coordinationv1.GroupName+"/") {
-		if err := t.limit.wait(req.Context()); err != nil {
-			if req.Body != nil {
-				req.Body.Close()
+// roundTripper returns a round tripper that sends requests within the limit.
+func (l *throttle) roundTripper(next http.RoundTripper) http.RoundTripper {
+	return wrapper{next, func(req *http.Request) (*http.Response, error) {
+		// Requests for leases do not wait, because a lease that is renewed too late is lost.
+		if !strings.Contains(req.URL.Path, "/apis/"+coordinationv1.GroupName+"/") {
+			if err := l.wait(req.Context()); err != nil {
+				if req.Body != nil {
+					req.Body.Close()
+				}
+				return nil, err
 			}
-			return nil, err
 		}
-	}
-	return t.next.RoundTrip(req)
+		return next.RoundTrip(req)
+	}}
 }
-
-// WrappedRoundTripper returns the underlying round tripper.
-func (t throttled) WrappedRoundTripper() http.RoundTripper { return t.next }

@@ -67,7 +67,7 @@ func (m *Manager) serveLocked(run webhookServer) error {
 		run.Close()
 		return err
 	}
-	m.readyz.Add("webhooks", func(*http.Request) error { return run.Ready() })
+	m.readyz.Add(server.Owner{}, "webhooks", func(*http.Request) error { return run.Ready() })
 	return nil
 }
 
@@ -158,17 +158,17 @@ func (m *Manager) newAuthority() (*authority.Authority, error) {
 		}
 		opts.Targets = append(opts.Targets, target)
 	}
+	var err error
 	namespace := m.opts.Webhook.SecretNamespace
 	if namespace == "" {
-		var err error
 		namespace, err = podNamespace(namespaceFile)
-		switch {
-		case errors.Is(err, errNoPod):
-			return nil, errors.New("a certificate of its own outside of a pod needs Webhook.SecretNamespace " +
-				"(--webhook-secret-namespace)")
-		case err != nil:
-			return nil, fmt.Errorf("the namespace of the Secret: %w", err)
-		}
+	}
+	switch {
+	case errors.Is(err, errNoPod):
+		return nil, errors.New("a certificate of its own outside of a pod needs Webhook.SecretNamespace " +
+			"(--webhook-secret-namespace)")
+	case err != nil:
+		return nil, fmt.Errorf("the namespace of the Secret: %w", err)
 	}
 	opts.Secret = object.Key{Namespace: namespace, Name: cmp.Or(m.opts.Webhook.Secret, defaultWebhookSecret)}
 	return authority.New(opts)

@@ -193,14 +193,12 @@ func (w *writer) Write(p []byte) (int, error) {
 	return w.ResponseWriter.Write(p)
 }
 
-// WriteString implements io.StringWriter.
 func (w *writer) WriteString(text string) (int, error) {
 	w.of.count(0, 1)
 	defer w.of.count(0, -1)
 	return io.WriteString(w.ResponseWriter, text)
 }
 
-// Flush implements http.Flusher.
 func (w *writer) Flush() { _ = w.FlushError() }
 
 // FlushError implements the flush of http.ResponseController.

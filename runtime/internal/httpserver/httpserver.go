@@ -58,19 +58,15 @@ func fullLog(opts Options) func(address string) {
 	var mu sync.Mutex
 	var last time.Time
 	closed := 0
-	due := func() int {
-		mu.Lock()
-		defer mu.Unlock()
-		closed++
-		if time.Since(last) < time.Minute {
-			return 0
-		}
-		n := closed
-		last, closed = time.Now(), 0
-		return n
-	}
 	return func(address string) {
-		if n := due(); n > 0 {
+		mu.Lock()
+		closed++
+		n := 0
+		if time.Since(last) >= time.Minute {
+			n, closed, last = closed, 0, time.Now()
+		}
+		mu.Unlock()
+		if n > 0 {
 			opts.Logger.Warn("closed connections of slow clients to make room for others",
 				"server", opts.Name, "connections", n, "last", address)
 		}

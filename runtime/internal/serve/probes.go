@@ -22,12 +22,19 @@ type check struct {
 	owner server.Owner // who added the check
 }
 
-// Add adds a check. Call remove to remove it.
-func (c *Checks) Add(name string, run func(*http.Request) error) (remove func()) {
-	added := &check{name: name, run: run}
+// Add adds a check of an owner. It replaces the check of the same name from an earlier build of the owner. Call remove to
+// remove the check.
+func (c *Checks) Add(owner server.Owner, name string, run func(*http.Request) error) (remove func()) {
+	added := &check{name: name, run: run, owner: owner}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.insertLocked(added)
+	i := slices.IndexFunc(c.all, func(other *check) bool { return owner.Replaces(other.owner) && other.name == name })
+	if i >= 0 {
+		c.all[i] = added
+	} else {
+		c.all = append(c.all, added)
+		slices.SortStableFunc(c.all, func(a, b *check) int { return strings.Compare(a.name, b.name) })
+	}
 	return func() {
 		c.mu.Lock()
 		defer c.mu.Unlock()
@@ -35,29 +42,11 @@ func (c *Checks) Add(name string, run func(*http.Request) error) (remove func())
 	}
 }
 
-// Set adds a check of an owner. It replaces the check of the same name from an earlier build of the owner.
-func (c *Checks) Set(owner server.Owner, name string, run func(*http.Request) error) {
-	added := &check{name: name, run: run, owner: owner}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	i := slices.IndexFunc(c.all, func(other *check) bool { return owner.Replaces(other.owner) && other.name == name })
-	if i >= 0 {
-		c.all[i] = added
-		return
-	}
-	c.insertLocked(added)
-}
-
 // DropBefore removes the checks of earlier builds of an owner.
 func (c *Checks) DropBefore(owner server.Owner) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.all = slices.DeleteFunc(c.all, func(other *check) bool { return owner.Replaces(other.owner) })
-}
-
-func (c *Checks) insertLocked(added *check) {
-	c.all = append(c.all, added)
-	slices.SortStableFunc(c.all, func(a, b *check) int { return strings.Compare(a.name, b.name) })
 }
 
 func (c *Checks) snapshot() []*check {

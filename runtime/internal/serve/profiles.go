@@ -97,7 +97,6 @@ type lockedWriter struct {
 	w  http.ResponseWriter
 }
 
-// Write writes a part of the body.
 func (l *lockedWriter) Write(p []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

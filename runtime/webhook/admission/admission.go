@@ -149,7 +149,6 @@ func Chain(handlers ...Handler) Handler {
 
 type chain []Handler
 
-// Handle calls the handlers.
 func (c chain) Handle(ctx context.Context, req *Request) Response {
 	all := Allowed("")
 	for i, h := range c {

@@ -42,7 +42,6 @@ type request struct {
 // raw is a JSON value in the body. It shares memory with the body.
 type raw []byte
 
-// UnmarshalJSON retains text.
 func (r *raw) UnmarshalJSON(text []byte) error {
 	*r = text
 	return nil

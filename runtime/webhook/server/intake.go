@@ -6,7 +6,6 @@ import (
 	"io"
 	"math"
 	"net/http"
-	"runtime/debug"
 	"sync"
 	"time"
 )
@@ -60,9 +59,6 @@ func newIntake(memory int64) *intake {
 	return &intake{limit: limit, awaited: map[*arrival]struct{}{}, freed: make(chan struct{})}
 }
 
-// memoryLimit returns the memory limit of the process.
-func memoryLimit() int64 { return debug.SetMemoryLimit(-1) }
-
 var (
 	errCutOff = errors.New("the client was too slow, and others need the memory of its request")
 	errNoRoom = errors.New("there is no memory for the body of the request")
@@ -102,11 +98,6 @@ func (a *arrival) read(r *http.Request, most int64) error {
 			err = &http.MaxBytesError{Limit: most}
 		}
 	}
-	return a.hasRead(err)
-}
-
-// hasRead ends the wait for the body. err is the error of reading it.
-func (a *arrival) hasRead(err error) error {
 	a.intake.mu.Lock()
 	defer a.intake.mu.Unlock()
 	delete(a.intake.awaited, a)
@@ -213,7 +204,9 @@ func (i *intake) tryReserve(a *arrival, more int64,
 		victim = longest // otherwise all requests would wait for each other
 	}
 	if victim != nil {
-		i.cutLocked(victim)
+		victim.isGone = true
+		close(victim.gone)
+		victim.cut() // with the lock, as no request with a running handler may lose its connection
 	}
 	return i.freed, slow, nil
 }
@@ -224,13 +217,6 @@ func longer(a, b *arrival) *arrival {
 		return a
 	}
 	return b
-}
-
-// cutLocked disconnects a client. It needs the lock, as no request with a running handler may lose its connection.
-func (i *intake) cutLocked(a *arrival) {
-	a.isGone = true
-	close(a.gone)
-	a.cut()
 }
 
 // answering records that the client of a reads its answer.
@@ -274,7 +260,6 @@ func (b *whole) Bytes() []byte {
 	return rest
 }
 
-// Read implements io.Reader.
 func (b *whole) Read(p []byte) (int, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

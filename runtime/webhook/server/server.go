@@ -133,7 +133,7 @@ func New(opts Options) *Server {
 	opts.Logger = cmp.Or(opts.Logger, slog.Default())
 	s := &Server{
 		opts: opts, paths: map[string]*endpoint{}, instruments: newInstruments(opts.Metrics),
-		intake: newIntake(memoryLimit()),
+		intake: newIntake(debug.SetMemoryLimit(-1)),
 		slots:  make(chan struct{}, opts.MaxInFlight), waiting: make(chan struct{}, opts.MaxInFlight*(1+waitFactor)),
 	}
 	config := &tls.Config{MinVersion: tls.VersionTLS12, NextProtos: []string{"http/1.1"}}
@@ -375,7 +375,6 @@ type answer struct {
 	begun  func() // called before each write once a slot is taken
 }
 
-// WriteHeader records the code.
 func (a *answer) WriteHeader(code int) {
 	if a.code == 0 {
 		a.code = code
@@ -391,7 +390,6 @@ func (a *answer) Write(p []byte) (int, error) {
 	return a.ResponseWriter.Write(p)
 }
 
-// WriteString implements io.StringWriter.
 func (a *answer) WriteString(text string) (int, error) {
 	if a.begun != nil {
 		a.begun()
