@@ -10,7 +10,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -39,6 +38,7 @@ type Flags struct {
 	completed  bool
 	file       string
 	kubeconfig string
+	secure     bool // the opposite of the option Metrics.Insecure
 	log        log.Options
 	unbounded  bool              // by default, the graceful shutdown has no timeout
 	own        map[string]bool   // the flags that bind has declared
@@ -98,6 +98,7 @@ func (f *Flags) complete() error {
 	if err := f.check(); err != nil {
 		return err
 	}
+	f.options.Metrics.Insecure = !f.secure
 	if f.options.Logger == nil {
 		f.log.Output = f.output
 		f.options.Logger = log.New(f.log)
@@ -220,7 +221,8 @@ func (f *Flags) bind() {
 		"service account, or ~/.kube/config")
 	text(&o.HealthProbeBindAddress, "health-probe-bind-address", "`address` of /healthz and /readyz; 0 is off")
 	text(&m.BindAddress, "metrics-bind-address", "`address` of /metrics, such as :8443; 0 is off")
-	flags.Var(insecure{&m.Insecure}, "metrics-secure",
+	f.secure = !m.Insecure
+	boolean(&f.secure, "metrics-secure",
 		"serve metrics over TLS, to clients that the API server authenticates and authorizes")
 	text(&m.CertDir, "metrics-cert-path",
 		"`directory` with tls.crt and tls.key; without it a certificate made at start")
@@ -293,29 +295,6 @@ func (f *Flags) check() error {
 	}
 	return nil
 }
-
-// insecure is the value of --metrics-secure. It sets the option Insecure to the opposite.
-type insecure struct{ insecure *bool }
-
-// String returns the value in the form of the command line, or "" for the zero value.
-func (i insecure) String() string {
-	if i.insecure == nil {
-		return ""
-	}
-	return strconv.FormatBool(!*i.insecure)
-}
-
-func (i insecure) Set(value string) error {
-	secure, err := strconv.ParseBool(value)
-	if err != nil {
-		return errors.New("parse error")
-	}
-	*i.insecure = !secure
-	return nil
-}
-
-// IsBoolFlag allows the flag without a value.
-func (insecure) IsBoolFlag() bool { return true }
 
 // list is the value of a flag with several values. The first occurrence replaces the defaults, later ones append.
 type list struct {

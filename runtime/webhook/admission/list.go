@@ -7,6 +7,8 @@ import (
 	"sort"
 	"strconv"
 
+	"k8s.io/apimachinery/pkg/util/sets"
+
 	"github.com/kctrl-dev/kctrl/runtime/internal/wire"
 )
 
@@ -174,19 +176,13 @@ func (l lists) pairMatches(of, moved, olds, news []int) {
 			from = append(from, i)
 		}
 	}
-	taken, inPlace := map[int]bool{}, map[int]bool{}
-	for _, i := range from {
-		taken[i] = true
-	}
-	for _, i := range ascending(from) {
-		inPlace[i] = true
-	}
+	taken, inPlace := sets.New(from...), sets.New(ascending(from)...)
 	var between []int // new elements without a match since the last pair
 	next := 0         // index in olds of the next old element
 	gap := func(end int) {
 		var free []int
 		for ; next < len(olds) && olds[next] != end; next++ {
-			if !taken[olds[next]] {
+			if !taken.Has(olds[next]) {
 				free = append(free, olds[next])
 			}
 		}
@@ -198,7 +194,7 @@ func (l lists) pairMatches(of, moved, olds, news []int) {
 		switch i, ok := matched[j]; {
 		case !ok:
 			between = append(between, j)
-		case inPlace[i]:
+		case inPlace.Has(i):
 			gap(i)
 			of[j] = i
 		default:
@@ -275,16 +271,15 @@ func ascending(numbers []int) []int {
 // pairMoved finds the old elements of new elements that are not paired yet. It first pairs equal elements, then
 // elements with the same name, and then elements that have more in common with each other than with any other element.
 func (l lists) pairMoved(of, moved, olds, news []int) {
-	used := map[int]bool{}
-	for j := range of {
-		used[of[j]], used[moved[j]] = true, true
-	}
-	isUsed := func(i int) bool { return used[i] }
-	isPaired := func(j int) bool { return of[j] >= 0 || moved[j] >= 0 }
+	used := sets.New(of...).Insert(moved...)
 	left := func() {
-		olds, news = slices.DeleteFunc(olds, isUsed), slices.DeleteFunc(news, isPaired)
+		olds = slices.DeleteFunc(olds, used.Has)
+		news = slices.DeleteFunc(news, func(j int) bool { return of[j] >= 0 || moved[j] >= 0 })
 	}
-	take := func(i, j int) { moved[j], used[i] = i, true }
+	take := func(i, j int) {
+		moved[j] = i
+		used.Insert(i)
+	}
 	left()
 	for j, i := range l.matches(olds, news) {
 		take(i, j)
@@ -294,7 +289,7 @@ func (l lists) pairMoved(of, moved, olds, news []int) {
 		return
 	}
 	for _, j := range news {
-		if n := slices.IndexFunc(olds, func(i int) bool { return !used[i] && l.equal(i, j) }); n >= 0 {
+		if n := slices.IndexFunc(olds, func(i int) bool { return !used.Has(i) && l.equal(i, j) }); n >= 0 {
 			take(olds[n], j)
 		}
 	}
