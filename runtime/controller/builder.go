@@ -90,8 +90,7 @@ func (b *Builder[T, R]) fail(err error) *Builder[T, R] {
 	return b
 }
 
-// Named sets the name of the controller. The default for [For] is the lower-case name of the kind. Names are unique in
-// a manager.
+// Named sets the name of the controller, which is unique in a manager. The default for [For] is the lower-case kind.
 func (b *Builder[T, R]) Named(name string) *Builder[T, R] {
 	b.name = name
 	return b
@@ -271,8 +270,7 @@ func (b *Builder[T, R]) add(c *Controller[R]) error {
 	return err
 }
 
-// declare declares the watched kinds at the cache and returns all sources. It does nothing if a call of the builder has
-// failed.
+// declare declares the watched kinds at the cache and returns all sources, unless a call of the builder has failed.
 func (b *Builder[T, R]) declare() ([]source.Source[R], error) {
 	if b.owning && !b.forKind {
 		b.fail(errors.New("Owns needs a kind of owners: begin with For"))

@@ -51,8 +51,7 @@ type Controller[R comparable] struct {
 	late  bool // CacheSyncTimeout has passed
 }
 
-// New returns a controller that calls reconciler. It starts no goroutine; call [Controller.Run]. name identifies the
-// controller in logs and metrics.
+// New returns a controller that calls reconciler. It starts no goroutine. name identifies it in logs and metrics.
 func New[R comparable](name string, reconciler reconcile.Reconciler[R], opts Options) *Controller[R] {
 	opts.MaxConcurrentReconciles = max(1, opts.MaxConcurrentReconciles)
 	opts.CacheSyncTimeout = cmp.Or(opts.CacheSyncTimeout, 2*time.Minute)
@@ -113,8 +112,7 @@ func (c *Controller[R]) Ready() error {
 }
 
 // Run starts the sources, waits until all have synced, and reconciles until ctx ends. It returns after the last
-// reconcile and the last source have ended. It returns nil, or the error of a source that ended early. It can be called
-// only once.
+// reconcile and the last source, with nil or the error of a source that ended early. It can be called only once.
 func (c *Controller[R]) Run(ctx context.Context) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -151,8 +149,7 @@ func (c *Controller[R]) abandon() {
 	}
 }
 
-// waitSynced blocks until all required sources have synced, and logs those that take long. It reports false if ctx ends
-// first.
+// waitSynced waits for the required sources, and logs those that take long. It reports false if ctx ends first.
 func (c *Controller[R]) waitSynced(ctx context.Context) bool {
 	complain, late := time.NewTicker(complainAfter), time.NewTimer(c.opts.CacheSyncTimeout)
 	defer complain.Stop()
@@ -225,11 +222,9 @@ type Options struct {
 	WarmUp bool
 	// Election configures which replica runs the controller.
 	Election Election
-	// PanicsCrash lets a panic of the reconciler end the program. By default, the controller treats a panic as an error of
-	// the reconcile.
+	// PanicsCrash lets a panic of the reconciler end the program. By default, a panic is an error of the reconcile.
 	PanicsCrash bool
-	// Logger is the logger of the controller and, through the context, of the reconciler. Nil means the manager's
-	// logger, or slog.Default().
+	// Logger is the logger of the controller and its reconciler. Nil means the manager's logger, or slog.Default().
 	Logger *slog.Logger
 	// Metrics receives the metrics of the controller and its queue. Nil disables them.
 	Metrics *metrics.Registry
@@ -247,8 +242,7 @@ type RateLimiter[R comparable] interface {
 // MainGroup is the default leader election group. Its lease has the name of the operator.
 const MainGroup = "main"
 
-// Election configures which replica runs a controller if leader election is enabled. The zero value means the leader of
-// [MainGroup].
+// Election configures which replica runs a controller. The zero value means the leader of [MainGroup].
 type Election struct {
 	// Off runs the controller in every replica.
 	Off bool
@@ -286,9 +280,8 @@ type Runnable interface {
 // Subscription is a source of a controller that can be removed.
 type Subscription struct{ unsubscribe func() }
 
-// Close removes the source and waits until it has ended. After that, the source adds no requests; requests that it has
-// already added are reconciled. Further calls do nothing. A handler or the source itself must not call Close, because
-// the call would deadlock.
+// Close removes the source and waits until it has ended. Requests that it has already added are reconciled. Further
+// calls do nothing. A handler or the source itself must not call Close, because the call would deadlock.
 func (s *Subscription) Close() { s.unsubscribe() }
 
 // feed is a source of a controller, and its state. The controller's mutex guards the fields that are not constant.

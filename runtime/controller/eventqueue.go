@@ -102,8 +102,7 @@ func (q sourceQueue[R]) Because(kind string, e event) handler.Queue[R] {
 	return &causalQueue[R]{queue: q.eventQueue, log: q.log, kind: kind, event: e}
 }
 
-// isQuiet reports whether an event is not a change, because the object existed at the start, or because a resync
-// delivers it again.
+// isQuiet reports whether an event is not a change: the object existed at the start, or a resync delivers it again.
 func isQuiet(e event) bool {
 	if e.Type != informer.Updated {
 		return e.Initial
@@ -167,8 +166,7 @@ func (q *eventQueue[R]) begin(request R) (s *requestState[R], because reason) {
 	return s, because
 }
 
-// end decides whether the events since begin require another attempt. After a success, they do not, because the request
-// does not back off.
+// end decides whether the events since begin require another attempt. After a success, the request does not back off.
 func (q *eventQueue[R]) end(s *requestState[R], failed bool) {
 	request := s.request
 	events := q.leave(s, failed)
@@ -218,8 +216,7 @@ func (s *requestState[R]) keep(u *undecided) fate {
 	return postponed
 }
 
-// makeRoom replaces kept events with a new event if they can be decided by now, because their writes have been
-// recorded. It returns the fate of the new event.
+// makeRoom replaces kept events, whose origin is known by now, with a new event. It returns the fate of the new event.
 func (q *eventQueue[R]) makeRoom(request R, u *undecided) fate {
 	q.mu.Lock()
 	var kept []undecided
@@ -383,9 +380,8 @@ func (c Cause) String() string { return fmt.Sprintf("%s %s %s", c.Type, c.Kind, 
 
 // Reason lists the causes of a reconcile.
 type Reason struct {
-	// Causes are the first events since the last reconcile of the request began, in order. It is empty for objects that
-	// existed when the controller started, and if the reconciler itself requested the reconcile, by an error or
-	// RequeueAfter.
+	// Causes are the first events since the last reconcile of the request began, in order. It is empty if the object
+	// existed when the controller started, or if an error or RequeueAfter of the reconciler caused the reconcile.
 	Causes []Cause
 	// More is the number of events that Causes omits.
 	More int
@@ -427,8 +423,7 @@ func (r *reason) add(kind string, e event) {
 type reasonKey struct{}
 
 // ReasonFrom returns the reason of the reconcile with this context. The caller owns it. Use it only for logs and
-// metrics. A reconciler should act only on the state that it reads, because events are merged, and because a new leader
-// has not received earlier events.
+// metrics: events are merged, and a new leader has not received earlier events.
 func ReasonFrom(ctx context.Context) Reason {
 	because, ok := ctx.Value(reasonKey{}).(reason)
 	if !ok {

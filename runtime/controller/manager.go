@@ -29,13 +29,11 @@ type Cluster interface {
 }
 
 // Manager runs controllers. *manager.Manager and *manager.Cluster implement it. Functions that set up controllers and
-// webhooks take this interface. So a test can pass a struct that embeds the interface and implements only the methods
-// that the function calls.
+// webhooks take this interface, so a test can pass a struct that implements only the methods that they call.
 //
 // A Manager may have two optional methods. Enabled(name string) bool reports whether the manager runs the named
-// controller; the builders do not add other controllers and declare no kinds for them. Concurrency(kind
-// schema.GroupKind) int returns the number of workers of the controllers for a kind; zero means
-// MaxConcurrentReconciles.
+// controller; the builders skip other controllers and declare no kinds for them. Concurrency(kind schema.GroupKind) int
+// returns the number of workers of a kind's controllers; zero means MaxConcurrentReconciles.
 type Manager interface {
 	Cluster
 	// Add makes the manager run r. It fails if the manager has another runnable with the same name.

@@ -7,10 +7,8 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/internal/writes"
 )
 
-// parking defers requests until the caches have received the writes of their last reconcile. Otherwise, the next
-// reconcile would block a worker for that time. A request is deferred no longer than a read would wait. parking belongs
-// to this package because it depends on requests and priorities; of package writes, it uses only the two methods of
-// unseenWrites.
+// parking defers requests until the caches have received the writes of their last reconcile, so that the next reconcile
+// does not block a worker for that time. A request is deferred no longer than a read would wait.
 type parking[R comparable] struct {
 	// requeue is called, without a lock, for a parked request that is released.
 	requeue func(request R, priority int)

@@ -19,8 +19,7 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/workqueue"
 )
 
-// attempt reconciles one request and schedules its next reconcile. If the caches have not received the writes of the
-// last reconcile, attempt parks the request until they have.
+// attempt reconciles one request and schedules its next reconcile, or parks it until the caches have its last writes.
 func (c *Controller[R]) attempt(ctx context.Context, request R) {
 	defer c.queue.Done(request)
 	// The request is Done and does not block a worker. parking adds it again.
@@ -84,8 +83,7 @@ func (c *Controller[R]) forget(request R) {
 	}
 }
 
-// nextPriority returns the priority of the next reconcile: the priority of the result, or the priority of the current
-// reconcile.
+// nextPriority returns the priority of the result, or otherwise the priority of the current reconcile.
 func (c *Controller[R]) nextPriority(request R, result reconcile.Result) int {
 	if result.Priority != nil {
 		return *result.Priority

@@ -59,8 +59,7 @@ func Main[S Setup](defaults Options, setup S) int {
 var instead func(Options, func(context.Context, controller.Manager) error) int
 
 // SetMain makes [Main] only call main with its arguments and return the result. It is for programs that test a complete
-// operator, such as the program that kctrl sim compiles. Call it in an init function, before the operator's main
-// function begins.
+// operator, such as that of kctrl sim. Call it in an init function.
 func SetMain(main func(defaults Options, setup func(context.Context, controller.Manager) error) int) {
 	instead = main
 }

@@ -40,14 +40,12 @@ import (
 //   - Ready() error adds a check to /readyz.
 type Runnable = controller.Runnable
 
-// LeaderElectionRunnable is implemented by a [Runnable] that defines whether it runs only while the manager is the
-// leader.
+// LeaderElectionRunnable is a [Runnable] that defines whether it runs only while the manager is the leader.
 type LeaderElectionRunnable interface {
 	NeedLeaderElection() bool
 }
 
-// RunnableFunc is a function that implements [Runnable]. It must return after the last goroutine that it started has
-// ended. If it returns an error, the manager ends.
+// RunnableFunc is a function that implements [Runnable].
 type RunnableFunc func(ctx context.Context) error
 
 // Run calls f.
@@ -164,8 +162,7 @@ func (m *Manager) Add(r Runnable) error {
 	return err
 }
 
-// addLocked adds r. The manager runs the runnable as in place of r. remove undoes the side effects of the addition
-// after r has ended.
+// addLocked adds r, but runs as instead. remove undoes the side effects of the addition after r has ended.
 func (m *Manager) addLocked(r, as Runnable) (remove func(), err error) {
 	if err := checkElection(r); err != nil {
 		return nil, fmt.Errorf("add %s: %w", nameOf(r), err)

@@ -23,8 +23,7 @@ func LimitMemory(logger *slog.Logger) {
 	limitMemory(os.DirFS("/"), os.LookupEnv, debug.SetMemoryLimit, logger)
 }
 
-// limitMemory calls set with nine tenths of the control group's limit, so that the garbage collector runs more often
-// before the kernel kills the process. $GOMEMLIMIT overrides it.
+// limitMemory implements LimitMemory. With the limit, collections become frequent before the kernel kills the process.
 func limitMemory(root fs.FS, env lookup, set func(int64) int64, logger *slog.Logger) {
 	if value, _ := env("GOMEMLIMIT"); value != "" {
 		return
@@ -38,8 +37,7 @@ func limitMemory(root fs.FS, env lookup, set func(int64) int64, logger *slog.Log
 	logger.Info("memory limit set", "bytes", limit, "cgroup", allowed)
 }
 
-// memoryLimit returns the lowest memory limit of this process's control group and its parents. It supports control
-// groups of versions 1 and 2.
+// memoryLimit returns the lowest memory limit of the process's control group, of version 1 or 2, and its parents.
 func memoryLimit(root fs.FS) (limit int64, found bool) {
 	content, err := fs.ReadFile(root, "proc/self/cgroup")
 	if err != nil {
@@ -100,8 +98,7 @@ type trimmer struct {
 	trim func()
 }
 
-// TrimMemory returns a runnable that, after a busy period of the process, returns unused memory to the operating
-// system.
+// TrimMemory returns a runnable that returns unused memory to the operating system after a busy period of the process.
 func TrimMemory() Runnable { return &trimmer{read: readHeap, trim: debug.FreeOSMemory} }
 
 // Run trims until ctx ends. Each trim is a garbage collection. Therefore Run trims only when the process allocates

@@ -97,8 +97,7 @@ type MetricsOptions struct {
 	CertName, KeyName string
 	// TLSOpts modify the TLS configuration, in order. The default is at least TLS 1.2, and HTTP/1.1.
 	TLSOpts []func(*tls.Config)
-	// ExtraHandlers are additional pages by path, see [Manager.Handle]. If Insecure is set, they also require no
-	// authorization.
+	// ExtraHandlers are additional pages by path, see [Manager.Handle]. With Insecure, they require no authorization.
 	ExtraHandlers map[string]http.Handler
 }
 
@@ -110,13 +109,11 @@ type LeaderElectionOptions struct {
 	ID string
 	// Namespace is the namespace of the lease. Empty means the namespace of the pod.
 	Namespace string
-	// LeaseDuration, RenewDeadline and RetryPeriod set the fields of the same names in leaderelection.Options. Zero means
-	// 15 s, 10 s and 2 s.
+	// LeaseDuration, RenewDeadline and RetryPeriod are as in leaderelection.Options. Zero means 15 s, 10 s and 2 s.
 	LeaseDuration, RenewDeadline, RetryPeriod time.Duration
 }
 
-// WebhookOptions configure the server of [Manager.Webhooks], and how the API server trusts it. A program without
-// webhooks ignores them.
+// WebhookOptions configure the server of [Manager.Webhooks], for programs with webhooks.
 type WebhookOptions struct {
 	// BindAddress is the address of the webhook server. Empty means ":9443" or, if Manifests is set, a free port on the
 	// loopback address. [Off] disables the server, so that an operator with webhooks can run without them.
@@ -154,8 +151,7 @@ type WebhookOptions struct {
 // defaultWebhookSecret is the default of WebhookOptions.Secret.
 const defaultWebhookSecret = "webhook-certificates"
 
-// minCertLifetime is the minimum of CertLifetime. It gives replicas and API servers enough time to adopt the next
-// certificate.
+// minCertLifetime gives replicas and API servers enough time to adopt the next certificate.
 const minCertLifetime = time.Minute
 
 func (o *WebhookOptions) validLifetime() bool {
@@ -181,8 +177,7 @@ func (o *Options) complete() error {
 	return coordinationv1.AddToScheme(o.Scheme)
 }
 
-// checkNames returns an error for invalid names in the options. An API server does not report them: it returns an empty
-// list for a namespace that cannot exist.
+// checkNames rejects invalid names. An API server does not: it returns an empty list for an impossible namespace.
 func (o *Options) checkNames() error {
 	errs := []error{checkNamespaces(o.Namespaces), checkNamespaces(o.Cache.Namespaces)}
 	id := o.LeaderElection.ID

@@ -35,8 +35,7 @@ func (m *Manager) AddStatus(name string, of func() any) {
 	m.sections[name] = of
 }
 
-// statusz writes the state of the process as JSON: the program, its start time, the leaders, and the results of the
-// readiness checks.
+// statusz writes the program, its start time, the leaders and the results of all checks as JSON.
 func (m *Manager) statusz(w http.ResponseWriter, r *http.Request) {
 	status := map[string]any{
 		"program": filepath.Base(os.Args[0]),

@@ -53,8 +53,7 @@ func setFromEnv(flags *flag.FlagSet, env lookup, prefix string, given map[string
 	return wrong
 }
 
-// setFromFile sets the flags in a YAML file, except those in given. Unknown flags and invalid values are errors with
-// their positions.
+// setFromFile sets the flags in a YAML file, except those in given. Errors have positions.
 func setFromFile(flags *flag.FlagSet, path string, given map[string]bool) error {
 	content, err := os.ReadFile(path)
 	if err != nil {
@@ -128,8 +127,7 @@ func quoted(value any) string {
 	return string(text)
 }
 
-// position returns the position of a field's name in the mapping. It finds the line by parsing growing parts of the
-// file until the field appears.
+// position returns the position of a field in the mapping: it parses growing parts of the file until the field appears.
 func position(content []byte, name string) (line, column int) {
 	var begun []byte
 	for text := range bytes.Lines(content) {

@@ -50,8 +50,7 @@ func (m *Manager) Webhooks() (*server.Server, error) {
 	return s, nil
 }
 
-// serveLocked adds a server to the group of servers. If the manager has started, the server binds its address
-// immediately.
+// serveLocked adds a server. If the manager has started, the server binds its address immediately.
 func (m *Manager) serveLocked(run webhookServer) error {
 	switch {
 	case m.ended:

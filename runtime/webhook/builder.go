@@ -74,8 +74,7 @@ func pathOf(gvk schema.GroupVersionKind) string {
 	return strings.ReplaceAll(gvk.Group, ".", "-") + "-" + gvk.Version + "-" + strings.ToLower(gvk.Kind)
 }
 
-// WithDefaulter adds defaulters, which change created and updated objects. They run in order, and their changes form
-// one patch. WithDefaulter may be called several times.
+// WithDefaulter adds defaulters, which change created and updated objects in order. It may be called again.
 func (b *Builder[T]) WithDefaulter(defaulters ...admission.Defaulter[T]) *Builder[T] {
 	return b.add(&b.mutating, func() (admission.Handler, error) {
 		return admission.NewDefaulting(b.manager.Scheme(), b.prototype, defaulters...)
@@ -122,8 +121,7 @@ func (b *Builder[T]) WithSpokes(spokes ...conversion.Spoke[T]) *Builder[T] {
 	return b
 }
 
-// Complete registers the webhooks with the manager's server. It either registers all of them, or registers none and
-// returns all errors in the configuration.
+// Complete registers all webhooks with the manager's server, or none. It returns all errors in the configuration.
 func (b *Builder[T]) Complete() error {
 	if len(b.mutating.handlers)+len(b.verifying.handlers) == 0 && !b.converts {
 		b.errs = append(b.errs, errors.New("there is neither a defaulter nor a validator nor a spoke"))

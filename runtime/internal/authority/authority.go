@@ -33,9 +33,8 @@ type Options struct {
 	Secret object.Key
 	// Targets are the objects in which the authority sets its CA bundle.
 	Targets []Target
-	// Names are names of the server in addition to those by which the targets call it. A name is an IP address or a DNS
-	// name, which may be international or have the prefix *. in front. Case, a trailing dot, brackets and duplicates are
-	// ignored.
+	// Names are additional names of the server: IP addresses, and DNS names, which may be international or have the prefix
+	// *. in front. Case, a trailing dot, brackets and duplicates are ignored.
 	Names []string
 	// Lifetime is the lifetime of the certificates. Zero means one year; less than 12 s is an error. The next CA is
 	// created after half of the lifetime, and signs before two thirds have passed.
@@ -45,8 +44,7 @@ type Options struct {
 }
 
 // Authority is an operator's own certificate authority: it signs the certificate of the operator's webhooks, and
-// distributes its CA bundle to API servers. Use [New] to create one. Run keeps the certificates up to date. The methods
-// of an Authority are safe for concurrent use.
+// distributes its CA bundle to API servers. Run keeps both up to date. It is safe for concurrent use.
 type Authority struct {
 	opts   Options
 	names  []string // normalized Options.Names
@@ -226,8 +224,7 @@ func (a *Authority) sync(ctx context.Context) (time.Duration, error) {
 	return min(max(time.Until(a.dueLocked()), 100*time.Millisecond), resync), nil
 }
 
-// outageError is the error of a read that did not reach the API server, or that the API server could not answer. It
-// reveals nothing about the object.
+// outageError is the error of a read that the API server did not answer. It reveals nothing about the object.
 type outageError struct{ error }
 
 func (e *outageError) Unwrap() error { return e.error }
@@ -256,8 +253,7 @@ func isOutage(err error) bool {
 	return ok
 }
 
-// readTargets returns the targets that could be read, and reports whether these are all targets. A missing target
-// counts as one that does not trust the CA.
+// readTargets returns the targets that exist and could be read. complete means that all others certainly do not exist.
 func (a *Authority) readTargets(ctx context.Context) (trusts []*trust, complete bool, err error) {
 	var errs []error
 	complete = true
@@ -433,8 +429,7 @@ func (a *Authority) distribute(ctx context.Context, g *generation, trusts []*tru
 	a.current = g
 	if a.serving == nil || ValidNow(a.serving, "") != nil ||
 		a.serving.Leaf.CheckSignatureFrom(g.signer.Leaf) == nil {
-		// Either there is no better certificate, or clients that accept the current certificate also accept this one, which
-		// has more names.
+		// There is no better certificate, or clients of the current one also accept this one, which has more names.
 		a.serveLocked(g)
 	}
 	a.mu.Unlock()

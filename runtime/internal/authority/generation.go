@@ -185,8 +185,7 @@ func (p pace) advance(g *generation, now time.Time, names []string, trusted bool
 	return g, nil
 }
 
-// covers reports whether a server with all these names can use the certificate. A foreign certificate may lack the
-// usage.
+// covers reports whether the certificate is for servers, which a foreign one may not be, and for all these names.
 func covers(leaf *x509.Certificate, names []string) bool {
 	if len(leaf.ExtKeyUsage) > 0 && !slices.Contains(leaf.ExtKeyUsage, x509.ExtKeyUsageServerAuth) {
 		return false

@@ -15,10 +15,9 @@ import (
 // patient is the wait after which a client counts as slow. Others need a fraction of it for handshake and request.
 const patient = time.Second
 
-// connections limits the number of connections of a server. To accept a connection beyond the limit, it closes the one
-// that has waited longest for its client, which may owe the handshake or the rest of a request, or may be reading the
-// answer. If no client is slow, it closes the connection that was idle longest. It never closes a connection whose
-// handlers are working.
+// connections limits the number of connections. To accept one more, it closes the connection that has waited longest
+// for its client, which may owe the handshake or a request, or be reading the answer. If no client is slow, it closes
+// the connection that was idle longest. It never closes a connection whose handlers are working.
 type connections struct {
 	limit int
 	full  func(address string) // called without a lock for each connection closed to make room

@@ -26,10 +26,9 @@ const (
 	askEvery = 200 * time.Millisecond
 )
 
-// authorizer passes a request on if the API server authenticates its bearer token and authorizes its verb and path. It
-// sends a TokenReview and a SubjectAccessReview. It caches decisions for a few seconds, combines concurrent equal
-// questions, and limits questions about unknown clients, so that these cannot cause an unlimited number of requests. A
-// client that was authorized before is not unknown.
+// authorizer passes a request on if the API server authenticates its bearer token and authorizes its verb and path, by
+// a TokenReview and a SubjectAccessReview. It caches decisions for a few seconds, combines concurrent equal questions,
+// and limits questions about unknown clients. A client that was authorized before is not unknown.
 type authorizer struct {
 	next   http.Handler
 	live   *client.REST

@@ -22,8 +22,7 @@ type check struct {
 	owner server.Owner // who added the check
 }
 
-// Add adds a check of an owner. It replaces the check of the same name from an earlier build of the owner. Call remove to
-// remove the check.
+// Add adds a check, and replaces the check of the same name from an earlier build of the owner. remove removes it.
 func (c *Checks) Add(owner server.Owner, name string, run func(*http.Request) error) (remove func()) {
 	added := &check{name: name, run: run, owner: owner}
 	c.mu.Lock()

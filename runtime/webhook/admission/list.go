@@ -29,9 +29,8 @@ func (l lists) alike(i, j int) int { return alikeValues(l.before.Index(i), l.aft
 func (l lists) oldName(i int) string { return nameOf(l.before.Index(i)) }
 func (l lists) newName(j int) string { return nameOf(l.after.Index(j)) }
 
-// list adds the operations that change the old list at the path to the new one. It matches elements that are equal or
-// have something in common, even if other elements were inserted or removed, so that each element keeps its unknown
-// fields.
+// list adds the operations that change the old list at the path to the new one. It matches elements that have something
+// in common, even if others were inserted or removed, so that each element keeps its unknown fields.
 func (d *differ) list(l lists) {
 	elements := wire.Elements(d.here())
 	if elements == nil || len(elements) != l.before.Len() {
@@ -71,8 +70,7 @@ func (d *differ) list(l lists) {
 	}
 }
 
-// value returns the JSON of a new element. If from is -1, this is the encoding of the Go value. Otherwise it is the
-// JSON of the old element from, with the changes.
+// value returns the JSON of a new element. If from is not -1, this is the JSON of the old element from, changed.
 func (l lists) value(j, from int, elements [][]byte) ([]byte, error) {
 	switch {
 	case from < 0:
@@ -93,8 +91,7 @@ func (l lists) value(j, from int, elements [][]byte) ([]byte, error) {
 const maxPairs = 2_500
 
 // pair returns two slices with an entry for each new element. of has the old element at the same relative position, in
-// ascending order, or -1. For the remaining new elements, moved has the old element that has moved to this position, or
-// -1.
+// ascending order, or -1. For the others, moved has the old element that has moved to this position, or -1.
 func (l lists) pair() (of, moved []int) {
 	start, oldEnd, newEnd := 0, l.before.Len(), l.after.Len()
 	of = slices.Repeat([]int{-1}, newEnd)
@@ -204,8 +201,7 @@ func (l lists) pairMatches(of, moved, olds, news []int) {
 	gap(-1)
 }
 
-// matches maps new elements to old elements. Two elements match if they have the same unique name, or if they are equal
-// and have no name.
+// matches maps new to old elements that have the same unique name, or that are equal and have no name.
 func (l lists) matches(olds, news []int) map[int]int {
 	matched := map[int]int{}
 	byName := func(names func(int) string, all []int) map[string]int {

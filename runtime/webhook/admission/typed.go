@@ -110,8 +110,7 @@ func (k *kind[T]) decode(req *Request, what string, raw []byte) (T, error) {
 	if err := k.decoder.Decode(raw, v.Elem()); err != nil {
 		return obj, fmt.Errorf("%s: %w", what, err)
 	}
-	// An object that does not specify its kind has the kind of the request. API servers always send the kind, but tests of
-	// operators may omit it.
+	// API servers always send the kind of an object, but tests of operators may omit it.
 	if got := obj.GetObjectKind().GroupVersionKind(); !got.Empty() && got != k.gvk {
 		return obj, fmt.Errorf("%s is a %s, want a %s", what, got, k.gvk)
 	}
@@ -156,8 +155,7 @@ func (k *kind[T]) setDefaults(ctx context.Context, req *Request, defaulters []De
 }
 
 // NewValidating returns a handler that calls validators in order for created, updated and deleted objects of the kind
-// of prototype. The first error rejects the request. The response contains the warnings of all validators that were
-// called.
+// of prototype. The first error rejects the request. The response has the warnings of all validators until then.
 func NewValidating[T object.Object](scheme *runtime.Scheme, prototype T, validators ...Validator[T]) (Handler, error) {
 	k, err := newKind(scheme, prototype)
 	if err != nil {

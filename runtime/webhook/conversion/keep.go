@@ -16,8 +16,7 @@ const maxKept = 200 << 10
 
 // Keep stores value, for which a version has no field, as JSON in an annotation of spoke. The function that converts a
 // hub to a spoke calls it once; to keep several values, pass a struct. Keep does not store zero values, and values
-// whose JSON is null, {} or []. The target of a pointer was set explicitly, so it is stored even if it is zero, such as
-// false.
+// whose JSON is null, {} or []. It stores the target of a pointer even if that is zero, such as false.
 func Keep(spoke object.Object, value any) error {
 	text, err := json.Marshal(value)
 	if err != nil {

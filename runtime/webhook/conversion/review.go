@@ -58,8 +58,7 @@ func New(logger *slog.Logger) *Converter {
 	}
 }
 
-// ServeHTTP answers a ConversionReview. It rejects other bodies with a line of text. If an object cannot be converted,
-// the answer identifies the object.
+// ServeHTTP answers a ConversionReview. It rejects other bodies with a line of text.
 func (c *Converter) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body, answer := c.buffers.Get(), c.buffers.Get()
 	defer c.buffers.Put(body)
@@ -185,8 +184,7 @@ type source struct {
 	version *version
 }
 
-// decode returns an object with its kind and version. It tries the version of the previous object first, because most
-// objects have the same version.
+// decode returns an object and its source. It tries the last source first, because most objects have the same.
 func (c *Converter) decode(text []byte, last source) (object.Object, source, error) {
 	if last.kind != nil {
 		o, err := last.version.decode(text)

@@ -138,8 +138,7 @@ func (g generator) container(v reflect.Value, depth int) {
 	}
 }
 
-// raw fills a type with its own decoding, if it holds arbitrary JSON, such as the JSON type of apiextensions. Other
-// such types require [Fill].
+// raw fills a type that holds arbitrary JSON. Other types with their own decoding require [Fill].
 func (g generator) raw(v reflect.Value) {
 	if v.Kind() == reflect.Struct {
 		if field := v.FieldByName("Raw"); field.IsValid() && field.CanSet() && field.Type() == reflect.TypeFor[[]byte]() {

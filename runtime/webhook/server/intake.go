@@ -23,10 +23,9 @@ const (
 	maxPooled  = 64 << 10
 )
 
-// intake holds the bodies of requests. It reads a body completely before the handler may run, so that slow clients do
-// not occupy handlers. When there is no room for more bytes, it disconnects a slow client: one that has taken more than
-// a second to send its body or to read its answer. It chooses the slow client with the longest body. If no client is
-// slow, it waits for running handlers.
+// intake holds the bodies of requests. It reads a body completely before the handler runs, so that slow clients do not
+// occupy handlers. When there is no room for more bytes, it disconnects the slow client with the longest body. A client
+// is slow after a second of sending its body or reading its answer. If no client is slow, it waits for handlers.
 type intake struct {
 	limit   int64     // limit of bytes; constant
 	buffers sync.Pool // of []byte

@@ -87,8 +87,7 @@ const (
 	unsaidTimeout = 50 * time.Second
 	// waitFactor is the number of requests that may wait for each running handler.
 	waitFactor = 10
-	// maxSlow is the number of connections that are allowed in addition to the connections of waiting and running
-	// requests.
+	// maxSlow is the number of connections in addition to those of waiting and running requests.
 	maxSlow = 256
 )
 
