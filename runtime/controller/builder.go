@@ -48,9 +48,8 @@ func For[T object.Object](m Manager) *Builder[T, reconcile.Request] {
 }
 
 // For makes the controller reconcile objects of prototype's kind. An *unstructured.Unstructured or
-// *metav1.PartialObjectMetadata must have its apiVersion and kind set. The builder keeps prototype, which must not be
-// modified. For can be called once, and only on a builder that [ForRequests] has returned for reconcile.Request. The
-// predicates have the effect of [Builder.WithPredicates].
+// *metav1.PartialObjectMetadata must have its apiVersion and kind set. The builder keeps prototype. For can be called
+// once, only on a builder of [ForRequests] for reconcile.Request. The predicates are as for [Builder.WithPredicates].
 func (b *Builder[T, R]) For(prototype T, predicates ...predicate.Predicate) *Builder[T, R] {
 	forObject, namesObjects := any(handler.ForObject[object.Object]()).(handler.Handler[object.Object, R])
 	if !namesObjects || b.forKind {
@@ -252,22 +251,16 @@ func (b *Builder[T, R]) build(r reconcile.Reconciler[R], watchesLater bool) (*Co
 			return nil, err
 		}
 	}
-	if err := b.add(c); err != nil {
+	if err := b.manager.Add(c); err != nil {
 		return nil, err
 	}
+	if b.opts.WarmUp {
+		if err := b.manager.Add(c.WarmUp()); err != nil {
+			c.abandon()
+			return nil, err
+		}
+	}
 	return c, nil
-}
-
-// add adds the controller to the manager, and with Options.WarmUp also its sources.
-func (b *Builder[T, R]) add(c *Controller[R]) error {
-	if err := b.manager.Add(c); err != nil || !b.opts.WarmUp {
-		return err
-	}
-	err := b.manager.Add(c.WarmUp())
-	if err != nil {
-		c.abandon()
-	}
-	return err
 }
 
 // declare declares the watched kinds at the cache and returns all sources, unless a call of the builder has failed.

@@ -84,9 +84,8 @@ func (c *Controller[R]) Watch(s source.Source[R]) error {
 	return err
 }
 
-// Ready returns nil, or the reason why the controller does not reconcile yet: an error for each source that has not
-// synced. It also returns nil before the sources run, because a controller that waits for leadership is as ready as it
-// can be. It ignores optional sources whose kind is missing.
+// Ready returns nil, or an error for each source that has not synced. It returns nil before the sources run, because a
+// controller that waits for leadership is as ready as it can be. It ignores optional sources whose kind is missing.
 func (c *Controller[R]) Ready() error {
 	c.mu.Lock()
 	late := c.late
@@ -395,9 +394,8 @@ func (c *Controller[R]) checkSyncedLocked() {
 	}
 }
 
-// WarmUp returns a runnable that runs the controller's sources in every replica. With [Options].WarmUp, the builder
-// adds it to the manager. When Run begins, the sources already run and the queue has their requests. If Run begins
-// before the runnable, it runs the sources itself.
+// WarmUp returns a runnable that runs the controller's sources in every replica, so that the queue has their requests
+// when Run begins. With [Options].WarmUp, the builder adds it. If Run begins first, it runs the sources itself.
 func (c *Controller[R]) WarmUp() Runnable { return &warmUp[R]{c} }
 
 type warmUp[R comparable] struct{ controller *Controller[R] }

@@ -3,8 +3,6 @@ package controller
 import (
 	"sync"
 	"time"
-
-	"github.com/kctrl-dev/kctrl/runtime/internal/writes"
 )
 
 // parking defers requests until the caches have received the writes of their last reconcile, so that the next reconcile
@@ -17,13 +15,11 @@ type parking[R comparable] struct {
 	waiters map[R]*waiter
 }
 
-// unseenWrites are writes of a reconcile that the caches have not received yet. *[writes.Tracked] implements it.
+// unseenWrites are writes of a reconcile that the caches have not received yet. *writes.Tracked implements it.
 type unseenWrites interface {
 	Timeout() time.Duration
 	WhenSeen(seen func()) bool
 }
-
-var _ unseenWrites = (*writes.Tracked)(nil)
 
 // waiter is a deferred request.
 type waiter struct {

@@ -53,9 +53,8 @@ type ClusterOptions struct {
 	// Namespaces are the cached and watched namespaces. Nil means the manager's namespaces, and an empty slice that is not
 	// nil means all. If it is not empty, no controller can be built for the cluster while its API server is unreachable.
 	Namespaces []string
-	// Cache has the other options of the cache. The Namespaces above override its Namespaces, and its Logger defaults to
-	// the manager's logger. Its Metrics do not default to the manager's registry, because the metrics of other clusters
-	// have the same names.
+	// Cache has the other options of the cache. The Namespaces above override its Namespaces. Its Logger defaults to the
+	// manager's logger, but its Metrics do not, because the metrics of other clusters have the same names.
 	Cache cache.Options
 }
 
@@ -107,10 +106,9 @@ func (m *Manager) AddCluster(name string, config *rest.Config, opts ClusterOptio
 }
 
 // Stop ends the controllers and other runnables of the cluster, then its event writer, and then its cache, and returns
-// after all of them have ended. The name of the cluster and the names of its controllers can then be used again. The
-// manager continues to run. If ctx ends first, the error contains the names of the runnables that still run, and Stop
-// can be called again; otherwise they stop with the manager. A goroutine that Stop waits for, such as a reconciler of
-// the cluster, must not call Stop.
+// after all of them have ended. The names of the cluster and its controllers can then be used again. If ctx ends first,
+// the error contains the names of the runnables that still run, and Stop can be called again. A goroutine that Stop
+// waits for, such as a reconciler of the cluster, must not call Stop.
 func (c *Cluster) Stop(ctx context.Context) error {
 	c.mu.Lock()
 	c.stopped = true
@@ -167,9 +165,7 @@ func (m *Manager) Cluster(name string) *Cluster {
 // Name returns the name.
 func (c *Cluster) Name() string { return c.name }
 
-// Add makes the manager run r until the cluster is stopped, see [Manager.Add]. If the manager already runs, r starts
-// immediately, or when this manager becomes the leader. In that case, the leader election group of r, if any, must have
-// existed when the manager started.
+// Add makes the manager run r until the cluster is stopped. See [Manager.Add] for additions while the manager runs.
 func (c *Cluster) Add(r Runnable) error {
 	c.manager.mu.Lock()
 	defer c.manager.mu.Unlock()
@@ -281,8 +277,7 @@ func (p *phase) isOver() bool {
 	return p.over
 }
 
-// end ends the phase, and waits until its runnables have ended. If ctx ends first, the error contains the names of the
-// runnables that still run.
+// end ends the phase, and waits for its runnables. If ctx ends first, the error has the names of those that still run.
 func (p *phase) end(ctx context.Context) error {
 	p.mu.Lock()
 	p.over = true

@@ -82,12 +82,10 @@ func (c *connection) open(opts cache.Options) {
 	c.client = client.NewClient(c.cache, c.live)
 }
 
-// HTTPClient returns the HTTP client of the clients. Use it for further clients that share its connections. It has the
-// credentials and the fence of the configuration.
+// HTTPClient returns the HTTP client of the clients, with the credentials and the fence of the configuration.
 func (c *connection) HTTPClient() *http.Client { return c.http }
 
-// Client returns the client for controllers. It reads watched kinds from the cache, and sends all other requests
-// directly to the API server.
+// Client returns the client for controllers. It reads watched kinds from the cache, and everything else live.
 func (c *connection) Client() client.Client { return c.client }
 
 // Live returns the client that sends all requests, including reads, directly to the API server.
@@ -102,6 +100,5 @@ func (c *connection) Scheme() *runtime.Scheme { return c.live.Scheme() }
 // RESTMapper returns the mapper of the clients.
 func (c *connection) RESTMapper() meta.RESTMapper { return c.live.RESTMapper() }
 
-// Config returns the configuration of the clients. With leader election, clients with this configuration send no
-// requests of an ended term. It must not be modified.
+// Config returns the configuration of the clients, with the fence of leader election. It must not be modified.
 func (c *connection) Config() *rest.Config { return c.config }

@@ -108,8 +108,7 @@ func (m *Manager) elect(lost func(error)) error {
 	return nil
 }
 
-// electedGroups returns the groups of runnables, the main group first. It puts each migrating group into the group that
-// must be led first.
+// electedGroups returns the groups, the main group first, and puts each migrating group into the group to be led first.
 func electedGroups(runnables []Runnable) ([]*electedGroup, error) {
 	groups := []*electedGroup{{name: controller.MainGroup}}
 	named := func(name string) *electedGroup {
@@ -161,9 +160,8 @@ type election struct {
 	led       atomic.Int32      // number of groups that this manager leads
 }
 
-// prepare creates the elector of g. The process has the same identity in all leases. The more leases it holds, the
-// longer it yields a free lease to other processes. It does not check all leases at the same time, so that processes
-// that start together share the leases.
+// prepare creates the elector of g. The process has the same identity in all leases. The more leases it holds or
+// checks, the longer it yields a free lease, so that processes that start together share the leases.
 func (e *election) prepare(g *electedGroup) error {
 	m := e.manager
 	o := m.opts.LeaderElection
@@ -214,8 +212,7 @@ func (e *election) healthy(*http.Request) error {
 // electedGroup runs the runnables of a group while this manager leads it.
 type electedGroup struct {
 	name string
-	// lease is the name of the group's lease. Empty means the default name, derived from the manager's lease and the
-	// group.
+	// lease is the name of the group's lease. Empty means the manager's lease, a dash and the name of the group.
 	lease string
 	// from is the group that must be led before this one, or "". This group then is one of the runnables of that group.
 	from     string
@@ -242,7 +239,10 @@ func (g *electedGroup) Run(ctx context.Context) error {
 		defer g.election.led.Add(-1)
 		g.begins()
 		failed, fail := context.WithCancelCause(context.Background())
-		group := g.lead(ctx, fail)
+		g.mu.Lock()
+		group := startGroup(ctx, g.runnables, g.election.manager.logger, fail)
+		g.leading = group
+		g.mu.Unlock()
 		defer g.retire()
 		select {
 		case <-ctx.Done():
@@ -255,14 +255,6 @@ func (g *electedGroup) Run(ctx context.Context) error {
 		<-group.ended // hold the lease until the last runnable has ended
 		return context.Cause(failed)
 	})
-}
-
-// lead starts the runnables.
-func (g *electedGroup) lead(ctx context.Context, fail func(error)) *group {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.leading = startGroup(ctx, g.runnables, g.election.manager.logger, fail)
-	return g.leading
 }
 
 func (g *electedGroup) retire() {
@@ -286,8 +278,7 @@ func (g *electedGroup) forget(c *Cluster) {
 	g.runnables = withoutOwned(g.runnables, c)
 }
 
-// stragglers returns the names of the group's runnables that still run, or the name of the group if only its lease is
-// still held.
+// stragglers returns the names of the runnables that still run, or of the group if only its lease is still held.
 func (g *electedGroup) stragglers() []string {
 	g.mu.Lock()
 	leading := g.leading
@@ -313,8 +304,7 @@ func (l leases) Update(ctx context.Context, lease *coordinationv1.Lease) error {
 	return l.live.Update(ctx, lease)
 }
 
-// LeaderElectionID returns the name of the main group's lease, which identifies the program on its API server. It
-// returns "" without leader election.
+// LeaderElectionID returns the name of the main group's lease, or "" without leader election.
 func (m *Manager) LeaderElectionID() string {
 	if !m.opts.LeaderElection.Enabled {
 		return ""

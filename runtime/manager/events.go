@@ -56,8 +56,7 @@ func (w *eventWriter) recorderLocked(controller string, opts func() events.Optio
 
 func (w *eventWriter) Name() string { return w.name }
 
-// Run waits for the first recorder and writes the events. If there was a recorder before the end of ctx, it writes the
-// remaining events even after ctx has ended.
+// Run waits for the first recorder and writes the events. After the end of ctx, it still writes earlier events.
 func (w *eventWriter) Run(ctx context.Context) error {
 	select {
 	case r := <-w.start:

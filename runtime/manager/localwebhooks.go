@@ -20,8 +20,7 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/webhook/server"
 )
 
-// localWebhooks is a webhook server that the API server calls by URL. While it runs, its configurations are installed
-// at the API server.
+// localWebhooks is a webhook server that installs its configurations at the API server, with its URL, while it runs.
 type localWebhooks struct {
 	*server.Server
 	authority *authority.Authority

@@ -42,10 +42,8 @@ type Setup interface {
 //
 // The manager that setup receives is a *Manager. To add clusters, setup must assert that type.
 //
-// Main calls [LimitMemory], and runs [TrimMemory].
-//
-// A program with its own main function can call [BindFlags], [LimitMemory], [SignalContext], [New] and TrimMemory
-// instead.
+// Main calls [LimitMemory], and runs [TrimMemory]. A program with its own main function can call these two,
+// [BindFlags], [SignalContext] and [New] instead.
 func Main[S Setup](defaults Options, setup S) int {
 	if instead != nil {
 		return instead(defaults, withContext(setup))

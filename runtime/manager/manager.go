@@ -270,8 +270,7 @@ func (m *Manager) start(ctx context.Context, name groupName, fail func(error)) *
 }
 
 // Elected returns a channel that is closed when this manager becomes the leader of the group controller.MainGroup, or
-// of any group if MainGroup has no runnables. Without leader election, it is closed when the controllers start. The
-// channel is never reopened, because a manager that loses the leadership ends.
+// of any group if MainGroup has no runnables, or when the controllers start without leader election.
 func (m *Manager) Elected() <-chan struct{} { return m.leads }
 
 // enlistLocked adds r to a group, and starts it if the group has started.

@@ -28,8 +28,7 @@ const Off = "0"
 // the defaults; flags, environment variables and the file of --config override them.
 type Options struct {
 	// Scheme has the Go types of the kinds that the program reads and writes. Nil means a new scheme with only
-	// coordination.k8s.io/v1. The program must then add all other kinds, including built-in kinds, to [Manager.Scheme]
-	// with the AddToScheme functions of their packages before it builds the controllers.
+	// coordination.k8s.io/v1; the program must then add all other kinds to [Manager.Scheme] before it builds controllers.
 	Scheme *runtime.Scheme
 	// Logger is the logger of all components. Nil means slog.Default(). Objects that are logged appear as kind, namespace
 	// and name, see log.NewHandler.

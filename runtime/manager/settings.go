@@ -95,7 +95,8 @@ func setField(flags *flag.FlagSet, name string, value any, given map[string]bool
 		err = flags.Set(name, text)
 	}
 	if err != nil {
-		return fmt.Errorf("invalid value %s for %s: %w", quoted(value), name, err)
+		quoted, _ := json.Marshal(value) // values from a file can always be encoded
+		return fmt.Errorf("invalid value %s for %s: %w", quoted, name, err)
 	}
 	return nil
 }
@@ -119,12 +120,6 @@ func scalar(value any) (string, error) {
 		return strings.Join(all, ","), nil
 	}
 	return "", errors.New("want a string, a number, a boolean or a list")
-}
-
-// quoted returns a value as JSON.
-func quoted(value any) string {
-	text, _ := json.Marshal(value) // values from a file can always be encoded
-	return string(text)
 }
 
 // position returns the position of a field in the mapping: it parses growing parts of the file until the field appears.

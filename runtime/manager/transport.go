@@ -75,23 +75,16 @@ func (l *throttle) turn() time.Duration {
 	return wait
 }
 
-func (l *throttle) wait(ctx context.Context) error {
-	if wait := l.turn(); wait > 0 && life.Sleep(ctx, wait) != nil {
-		return context.Cause(ctx)
-	}
-	return nil
-}
-
 // roundTripper returns a round tripper that sends requests within the limit.
 func (l *throttle) roundTripper(next http.RoundTripper) http.RoundTripper {
 	return wrapper{next, func(req *http.Request) (*http.Response, error) {
 		// Requests for leases do not wait, because a lease that is renewed too late is lost.
 		if !strings.Contains(req.URL.Path, "/apis/"+coordinationv1.GroupName+"/") {
-			if err := l.wait(req.Context()); err != nil {
+			if wait := l.turn(); wait > 0 && life.Sleep(req.Context(), wait) != nil {
 				if req.Body != nil {
 					req.Body.Close()
 				}
-				return nil, err
+				return nil, context.Cause(req.Context())
 			}
 		}
 		return next.RoundTrip(req)

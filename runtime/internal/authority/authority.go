@@ -36,8 +36,7 @@ type Options struct {
 	// Names are additional names of the server: IP addresses, and DNS names, which may be international or have the prefix
 	// *. in front. Case, a trailing dot, brackets and duplicates are ignored.
 	Names []string
-	// Lifetime is the lifetime of the certificates. Zero means one year; less than 12 s is an error. The next CA is
-	// created after half of the lifetime, and signs before two thirds have passed.
+	// Lifetime is the lifetime of the certificates. Zero means one year; less than 12 s is an error.
 	Lifetime time.Duration
 	// Logger receives the authority's messages. Nil means slog.Default().
 	Logger *slog.Logger
@@ -65,8 +64,7 @@ type Authority struct {
 const (
 	// defaultLifetime is the default of Options.Lifetime.
 	defaultLifetime = 365 * 24 * time.Hour
-	// minLifetime gives replicas and API servers one second to adopt the next CA, which is trusted for a twelfth of the
-	// lifetime before it signs.
+	// minLifetime gives replicas and API servers one second, a twelfth, to adopt the next CA before it signs.
 	minLifetime = 12 * time.Second
 )
 
@@ -317,8 +315,7 @@ func (a *Authority) wanted(stored *generation, names []string, trusts []*trust, 
 	return wanted, err
 }
 
-// trusted reports whether the next signer of g may sign. All targets must have trusted it for a while, because API
-// servers receive changes of targets through watches.
+// trusted reports whether the next signer of g may sign: all targets have trusted it long enough for API servers.
 func (a *Authority) trusted(g *generation, now time.Time, everybody bool) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()

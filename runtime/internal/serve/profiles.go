@@ -1,6 +1,7 @@
 package serve
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net"
@@ -44,10 +45,7 @@ func LoopbackUnlessNamed(address string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if host == "" {
-		host = "127.0.0.1"
-	}
-	return net.JoinHostPort(host, port), nil
+	return net.JoinHostPort(cmp.Or(host, "127.0.0.1"), port), nil
 }
 
 func listProfiles(w http.ResponseWriter, _ *http.Request) {

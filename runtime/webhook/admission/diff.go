@@ -261,8 +261,7 @@ func (cs comparers) diffOfStruct(t reflect.Type) func(d *differ, before, after r
 	}
 }
 
-// compare compares a field of two structs. An omitted field may still be in the document, either as an explicit zero or
-// with members that the Go type does not have.
+// compare compares a field of two structs. An omitted field may be in the document, as an explicit zero or in part.
 func (m *member) compare(d *differ, before, after reflect.Value) {
 	was, is := !m.omits(before), !m.omits(after)
 	switch {

@@ -86,8 +86,7 @@ func (l lists) value(j, from int, elements [][]byte) ([]byte, error) {
 	return apply(elements[from], d.ops)
 }
 
-// maxPairs limits the pairwise comparison of elements to two ranges of fifty changed elements without names. In longer
-// ranges, elements are matched by index.
+// maxPairs limits pairwise comparison of changed elements to fifty times fifty. Others are matched by index.
 const maxPairs = 2_500
 
 // pair returns two slices with an entry for each new element. of has the old element at the same relative position, in

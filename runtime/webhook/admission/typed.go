@@ -168,14 +168,24 @@ func (k *kind[T]) validate(ctx context.Context, req *Request, validators []Valid
 	if req.Operation == admissionv1.Connect {
 		return Allowed("")
 	}
-	validate, err := k.question(req)
+	old, current, err := k.decodeBoth(req)
 	if err != nil {
 		return Errored(http.StatusBadRequest, err)
 	}
 	ctx = ContextWithRequest(ctx, req)
 	response := Allowed("")
 	for _, v := range validators {
-		warnings, err := validate(ctx, v)
+		var warnings Warnings
+		switch req.Operation {
+		case admissionv1.Create:
+			warnings, err = v.ValidateCreate(ctx, current)
+		case admissionv1.Update:
+			warnings, err = v.ValidateUpdate(ctx, old, current)
+		case admissionv1.Delete:
+			warnings, err = v.ValidateDelete(ctx, old)
+		default:
+			return Errored(http.StatusBadRequest, fmt.Errorf("there is no operation %q", req.Operation))
+		}
 		all := append(response.Warnings, warnings...)
 		if err != nil {
 			response = refusal(req, err)
@@ -187,31 +197,17 @@ func (k *kind[T]) validate(ctx context.Context, req *Request, validators []Valid
 	return response
 }
 
-// question returns a function that calls the method of a validator that applies to the request.
-func (k *kind[T]) question(req *Request) (func(context.Context, Validator[T]) (Warnings, error), error) {
-	var current, old T
-	var err error
+// decodeBoth returns the stored object, unless the request creates it, and the new object, unless it deletes it.
+func (k *kind[T]) decodeBoth(req *Request) (old, current T, err error) {
 	if req.Operation != admissionv1.Delete {
 		if current, err = k.decode(req, "object", req.Object.Raw); err != nil {
-			return nil, err
+			return old, current, err
 		}
 	}
 	if req.Operation != admissionv1.Create {
-		if old, err = k.decode(req, "oldObject", req.OldObject.Raw); err != nil {
-			return nil, err
-		}
+		old, err = k.decode(req, "oldObject", req.OldObject.Raw)
 	}
-	switch req.Operation {
-	case admissionv1.Create:
-		return func(ctx context.Context, v Validator[T]) (Warnings, error) { return v.ValidateCreate(ctx, current) }, nil
-	case admissionv1.Update:
-		return func(ctx context.Context, v Validator[T]) (Warnings, error) {
-			return v.ValidateUpdate(ctx, old, current)
-		}, nil
-	case admissionv1.Delete:
-		return func(ctx context.Context, v Validator[T]) (Warnings, error) { return v.ValidateDelete(ctx, old) }, nil
-	}
-	return nil, fmt.Errorf("there is no operation %q", req.Operation)
+	return old, current, err
 }
 
 // refusal returns the response to an error of a defaulter or a validator.

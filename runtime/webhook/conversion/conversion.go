@@ -172,7 +172,7 @@ func RegisterFor[H object.Object](c *Converter, owner server.Owner, scheme *runt
 	k := &kind{owner: owner, hub: hub, versions: map[string]*version{hub.gvk.GroupVersion().String(): hub}}
 	var errs []error
 	for _, s := range spokes {
-		if !s.ifKnown || isKnown(scheme, s.New()) {
+		if _, err := object.GVK(s.New(), scheme); err == nil || !s.ifKnown {
 			errs = append(errs, addSpoke(k, scheme, s))
 		}
 	}
@@ -192,11 +192,6 @@ func RegisterFor[H object.Object](c *Converter, owner server.Owner, scheme *runt
 	}
 	c.kinds[gk] = k
 	return nil
-}
-
-func isKnown(scheme *runtime.Scheme, o object.Object) bool {
-	_, err := object.GVK(o, scheme)
-	return err == nil
 }
 
 func addSpoke[H object.Object](k *kind, scheme *runtime.Scheme, s Spoke[H]) error {
@@ -265,9 +260,8 @@ func ByMethods[H interface {
 	return spoke
 }
 
-// Convertibles returns the versions of the kind of the hub H in scheme that have conversion methods, as for
-// [ByMethods]. Use it in packages that cannot refer to these versions, because the versions import the package of the
-// hub. It returns none if scheme does not contain the kind.
+// Convertibles returns the versions in scheme of the kind of the hub H that have conversion methods, as for
+// [ByMethods], for packages that these versions import. It returns none if scheme does not contain the kind.
 func Convertibles[H interface {
 	object.Object
 	Hub

@@ -17,8 +17,7 @@ const (
 	mostBytes  = MaxConversion
 	// patient is the wait after which a client counts as slow.
 	patient = time.Second
-	// firstBytes is the minimum capacity of a buffer. maxPooled is its maximum initial capacity, and the maximum capacity
-	// of a buffer that is reused.
+	// firstBytes is the minimum capacity of a buffer. maxPooled is the maximum of its initial capacity and of reuse.
 	firstBytes = 4 << 10
 	maxPooled  = 64 << 10
 )

@@ -112,8 +112,7 @@ type Owner struct {
 	Build int
 }
 
-// Replaces reports whether registrations of o replace the registrations of other, which holds if other is an earlier
-// build of o. Registering twice in the same build is an error.
+// Replaces reports whether other is an earlier build of o, so that registrations of o replace its registrations.
 func (o Owner) Replaces(other Owner) bool {
 	return o.Name != "" && o.Name == other.Name && o.Build > other.Build
 }
