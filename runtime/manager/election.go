@@ -88,13 +88,9 @@ func (m *Manager) elect(lost func(error)) error {
 	if err != nil {
 		return err
 	}
-	e := &election{manager: m, namespace: namespace, lost: lost, leases: map[string]string{}}
-	for _, g := range groups {
-		g.begins = func() {}
-		if g.name == controller.MainGroup || groups[0].name != controller.MainGroup {
-			g.begins = m.lead
-		}
-		if err := e.prepare(g); err != nil {
+	e := &election{manager: m, namespace: namespace, lost: lost, groups: groups, leases: map[string]string{}}
+	for i := range groups {
+		if err := e.prepare(i); err != nil {
 			return err
 		}
 	}
@@ -155,15 +151,15 @@ type election struct {
 	manager   *Manager
 	namespace string
 	lost      func(error)
-	electors  []*leaderelection.Elector
-	leases    map[string]string // groups by the names of their leases
+	groups    []*electedGroup
+	leases    map[string]string // names of groups by the names of their leases
 	led       atomic.Int32      // number of groups that this manager leads
 }
 
-// prepare creates the elector of g. The process has the same identity in all leases. The more leases it holds or
+// prepare creates the elector of the group at index i. The process has the same identity in all leases. The more leases it holds or
 // checks, the longer it yields a free lease, so that processes that start together share the leases.
-func (e *election) prepare(g *electedGroup) error {
-	m := e.manager
+func (e *election) prepare(i int) error {
+	g, m := e.groups[i], e.manager
 	o := m.opts.LeaderElection
 	opts := leaderelection.Options{
 		Namespace: e.namespace, Name: o.ID, ReleaseOnExit: true, Logger: m.logger, Metrics: m.metrics, Fence: m.fence,
@@ -179,32 +175,25 @@ func (e *election) prepare(g *electedGroup) error {
 		return fmt.Errorf("leader election groups %s and %s have one lease, %s", other, g.name, opts.Name)
 	}
 	e.leases[opts.Name] = g.name
-	if len(e.electors) > 0 {
-		opts.Identity = e.electors[0].Identity()
+	if i > 0 {
+		opts.Identity = e.groups[0].elector.Identity()
 	}
-	if place := len(e.electors); g.from == "" { // a migrating group can be led only by the leader of the other group
+	if g.from == "" { // a migrating group can be led only by the leader of the other group
 		opts.Yield = func() time.Duration {
-			return time.Duration(place+int(e.led.Load())) * cmp.Or(o.RetryPeriod, defaultRetryPeriod)
+			return time.Duration(i+int(e.led.Load())) * cmp.Or(o.RetryPeriod, 2*time.Second)
 		}
 	}
 	var err error
-	g.elector, err = leaderelection.New(leases{m.system}, opts)
-	if err != nil {
-		return err
-	}
 	g.election = e
-	e.electors = append(e.electors, g.elector)
-	return nil
+	g.elector, err = leaderelection.New(leases{m.system}, opts)
+	return err
 }
-
-// defaultRetryPeriod is the default of package leaderelection.
-const defaultRetryPeriod = 2 * time.Second
 
 // healthy is a check that fails if a runnable still runs although this manager has lost its lease.
 func (e *election) healthy(*http.Request) error {
 	var errs []error
-	for _, elector := range e.electors {
-		errs = append(errs, elector.Healthy(watchdogMargin))
+	for _, g := range e.groups {
+		errs = append(errs, g.elector.Healthy(watchdogMargin))
 	}
 	return errors.Join(errs...)
 }
@@ -218,7 +207,6 @@ type electedGroup struct {
 	from     string
 	election *election
 	elector  *leaderelection.Elector
-	begins   func() // called when this manager begins to lead the group
 
 	mu        sync.Mutex
 	runnables []Runnable
@@ -237,7 +225,9 @@ func (g *electedGroup) Run(ctx context.Context) error {
 	return g.elector.Run(ctx, func(ctx context.Context) error {
 		g.election.led.Add(1)
 		defer g.election.led.Add(-1)
-		g.begins()
+		if g.name == controller.MainGroup || g.election.groups[0].name != controller.MainGroup {
+			g.election.manager.lead()
+		}
 		failed, fail := context.WithCancelCause(context.Background())
 		g.mu.Lock()
 		group := startGroup(ctx, g.runnables, g.election.manager.logger, fail)

@@ -408,12 +408,9 @@ func (a *Authority) save(ctx context.Context, secret *unstructured.Unstructured,
 		}
 	}
 	secret.Object["data"] = data
-	labels := secret.GetLabels()
-	if labels == nil {
-		labels = map[string]string{}
+	if err := unstructured.SetNestedField(secret.Object, "true", "metadata", "labels", ownLabel); err != nil {
+		return err
 	}
-	labels[ownLabel] = "true"
-	secret.SetLabels(labels)
 	if created {
 		return a.opts.Client.Create(ctx, secret)
 	}

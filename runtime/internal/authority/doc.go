@@ -1,13 +1,6 @@
 // Package authority issues and rotates the certificate of a server, and distributes the CA bundle to its clients. An
 // [Authority] is an operator's own CA.
 //
-//	target, err := authority.ParseTarget("validating/guestbook-validating-webhook-configuration")
-//	authority, err := authority.New(authority.Options{
-//		Client:  live,
-//		Secret:  object.Key{Namespace: "guestbook-system", Name: "webhook-certificates"},
-//		Targets: []authority.Target{target},
-//	})
-//
 // # Guarantees
 //
 //   - All replicas share one CA, which is stored in a Secret. Each write of the Secret has the resource version that
@@ -24,12 +17,6 @@
 //   - [Authority.Ready] returns nil when the API server has confirmed, after the last change, that every target trusts
 //     the served certificate. An outage of the API server does not change readiness, so webhooks are available when it
 //     returns.
-//
-// # Permissions
-//
-// The authority requires these permissions: get, list, watch and update of its Secret; create of Secrets in its
-// namespace; and get, list, watch and patch of each target. All permissions except create can be restricted to the
-// names of these objects.
 //
 // # Concurrency
 //
