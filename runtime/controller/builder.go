@@ -81,7 +81,6 @@ func ForRequests[R comparable](m Manager, name string) *Builder[object.Object, R
 	return &Builder[object.Object, R]{manager: m, name: name}
 }
 
-// fail records err if it is not nil.
 func (b *Builder[T, R]) fail(err error) *Builder[T, R] {
 	if err != nil {
 		b.errs = append(b.errs, err)

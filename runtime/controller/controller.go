@@ -378,7 +378,6 @@ func logOf(source any) *writes.Log {
 	return &writes.Log{}
 }
 
-// noteSynced records that a feed has synced.
 func (c *Controller[R]) noteSynced(f *feed[R]) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -407,7 +407,6 @@ type reason struct {
 	more  int
 }
 
-// add adds an event.
 func (r *reason) add(kind string, e event) {
 	cause := Cause{Kind: kind, Type: e.Type, Key: object.KeyOf(e.Object)}
 	switch {

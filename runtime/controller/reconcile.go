@@ -66,7 +66,6 @@ func (c *Controller[R]) attempt(ctx context.Context, request R) {
 	}
 }
 
-// retry adds a request again after its backoff.
 func (c *Controller[R]) retry(request R, result reconcile.Result) {
 	opts := workqueue.AddOptions{Priority: c.nextPriority(request, result), RateLimited: true}
 	if c.limiter != nil {
@@ -75,7 +74,6 @@ func (c *Controller[R]) retry(request R, result reconcile.Result) {
 	c.queue.AddWith(opts, request)
 }
 
-// forget ends the backoff of a request.
 func (c *Controller[R]) forget(request R) {
 	c.queue.Forget(request)
 	if c.limiter != nil {

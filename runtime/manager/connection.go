@@ -76,7 +76,6 @@ func (c *connection) close() {
 	}
 }
 
-// open creates the cache.
 func (c *connection) open(opts cache.Options) {
 	c.cache = cache.New(c.live, opts)
 	c.client = client.NewClient(c.cache, c.live)

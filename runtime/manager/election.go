@@ -48,7 +48,6 @@ func electionOf(r Runnable) (e controller.Election) {
 	return e
 }
 
-// checkElection returns an error if r has invalid groups.
 func checkElection(r Runnable) error {
 	e := electionOf(r)
 	for _, name := range []string{e.Group, cmp.Or(e.MigratesFrom, e.Group)} {
@@ -233,7 +232,11 @@ func (g *electedGroup) Run(ctx context.Context) error {
 		group := startGroup(ctx, g.runnables, g.election.manager.logger, fail)
 		g.leading = group
 		g.mu.Unlock()
-		defer g.retire()
+		defer func() {
+			g.mu.Lock()
+			defer g.mu.Unlock()
+			g.leading = nil
+		}()
 		select {
 		case <-ctx.Done():
 			if cause := context.Cause(ctx); errors.Is(cause, leaderelection.ErrLost) {
@@ -247,12 +250,6 @@ func (g *electedGroup) Run(ctx context.Context) error {
 	})
 }
 
-func (g *electedGroup) retire() {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.leading = nil
-}
-
 // add adds a runnable to the group while this manager leads. It reports false if the group is being stopped.
 func (g *electedGroup) add(r Runnable) bool {
 	g.mu.Lock()
@@ -261,7 +258,6 @@ func (g *electedGroup) add(r Runnable) bool {
 	return g.leading == nil || g.leading.add(r)
 }
 
-// forget removes the runnables of a cluster from the group.
 func (g *electedGroup) forget(c *Cluster) {
 	g.mu.Lock()
 	defer g.mu.Unlock()

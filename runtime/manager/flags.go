@@ -270,7 +270,6 @@ func (f *Flags) bind() {
 	flags.VisitAll(func(one *flag.Flag) { f.own[one.Name] = !others[one.Name] })
 }
 
-// check returns an error for values that have the flag's type but are invalid.
 func (f *Flags) check() error {
 	if err := checkNamespaces(f.options.Namespaces); err != nil {
 		return fmt.Errorf("-namespaces: %w", err)

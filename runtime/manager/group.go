@@ -27,7 +27,6 @@ const (
 // startOrder is the order in which groups start. They stop in the opposite order.
 var startOrder = []groupName{servers, caches, recorders, others, controllers}
 
-// groupOf returns the group of a runnable.
 func groupOf(r Runnable) groupName {
 	if _, ok := r.(*cache.Cache); ok {
 		return caches
@@ -38,7 +37,6 @@ func groupOf(r Runnable) groupName {
 	return controllers
 }
 
-// nameOf returns the name of a runnable, for logs and errors.
 func nameOf(r Runnable) string {
 	switch r := r.(type) {
 	case interface{ Name() string }:
@@ -142,7 +140,6 @@ func (g *group) stragglers() []string {
 	return names
 }
 
-// startGroup runs all runnables.
 func startGroup(ctx context.Context, runnables []Runnable, logger *slog.Logger, fail func(error)) *group {
 	ctx, cancel := context.WithCancel(ctx)
 	g := &group{cancel: cancel, fail: fail, logger: logger, ended: make(chan struct{})}

@@ -21,7 +21,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
 
-	"github.com/kctrl-dev/kctrl/runtime/cache"
 	"github.com/kctrl-dev/kctrl/runtime/certificate"
 	"github.com/kctrl-dev/kctrl/runtime/client"
 	"github.com/kctrl-dev/kctrl/runtime/controller"
@@ -112,17 +111,6 @@ func New(config *rest.Config, opts Options) (*Manager, error) {
 	return m, m.addServers()
 }
 
-func (m *Manager) cacheOptions() cache.Options {
-	opts := m.opts.Cache
-	if opts.Namespaces == nil {
-		opts.Namespaces = m.opts.Namespaces
-	}
-	opts.Logger = cmp.Or(opts.Logger, m.logger)
-	opts.Metrics = cmp.Or(opts.Metrics, m.metrics)
-	opts.Resync = cmp.Or(opts.Resync, m.ResyncPeriod())
-	return opts
-}
-
 // ResyncPeriod returns a random time between the MinResyncPeriod of the options and twice that. Zero disables resyncs.
 func (m *Manager) ResyncPeriod() time.Duration {
 	least := m.opts.MinResyncPeriod
@@ -132,7 +120,6 @@ func (m *Manager) ResyncPeriod() time.Duration {
 	return least + rand.N(least)
 }
 
-// connect creates the clients and the cache.
 func (m *Manager) connect(config *rest.Config) error {
 	if m.opts.LeaderElection.Enabled {
 		m.fence = leaderelection.NewFence()
@@ -143,7 +130,14 @@ func (m *Manager) connect(config *rest.Config) error {
 	if err != nil {
 		return err
 	}
-	m.open(m.cacheOptions())
+	opts := m.opts.Cache
+	if opts.Namespaces == nil {
+		opts.Namespaces = m.opts.Namespaces
+	}
+	opts.Logger = cmp.Or(opts.Logger, m.logger)
+	opts.Metrics = cmp.Or(opts.Metrics, m.metrics)
+	opts.Resync = cmp.Or(opts.Resync, m.ResyncPeriod())
+	m.open(opts)
 	scheme := runtime.NewScheme()
 	if err := coordinationv1.AddToScheme(scheme); err != nil {
 		return err
@@ -256,7 +250,6 @@ func (m *Manager) close() {
 	}
 }
 
-// start starts a group with its current runnables.
 func (m *Manager) start(ctx context.Context, name groupName, fail func(error)) *group {
 	m.mu.Lock()
 	defer m.mu.Unlock()

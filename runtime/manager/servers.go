@@ -24,7 +24,6 @@ func (m *Manager) AddReadyz(name string, check func(*http.Request) error) {
 	m.readyz.Add(server.Owner{}, name, check)
 }
 
-// addServers adds the servers that the options enable.
 func (m *Manager) addServers() error {
 	if wanted(m.opts.HealthProbeBindAddress) {
 		mux := http.NewServeMux()

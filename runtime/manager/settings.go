@@ -17,15 +17,12 @@ import (
 
 // envPrefix returns the prefix of a program's environment variables, or Off if the program reads none.
 func envPrefix(given, program string) string {
-	if given != "" {
-		return given
-	}
-	return strings.ToUpper(strings.Map(func(r rune) rune {
+	return cmp.Or(given, strings.ToUpper(strings.Map(func(r rune) rune {
 		if r < unicode.MaxASCII && (unicode.IsLetter(r) || unicode.IsDigit(r)) {
 			return r
 		}
 		return '_'
-	}, program))
+	}, program)))
 }
 
 // envName returns the environment variable of a flag.

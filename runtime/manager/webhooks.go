@@ -82,6 +82,7 @@ func (m *Manager) newWebhooks() (*server.Server, webhookServer, error) {
 		Address: m.opts.Webhook.BindAddress, HTTP2: m.opts.Webhook.HTTP2, TLSOpts: m.opts.Webhook.TLSOpts,
 		Patience: m.patience(), Logger: m.logger, Metrics: m.metrics,
 	}
+	_, hosted := m.config.Transport.(inProcess)
 	switch o := &m.opts.Webhook; {
 	case o.BindAddress == Off:
 		s := server.New(opts)
@@ -101,7 +102,7 @@ func (m *Manager) newWebhooks() (*server.Server, webhookServer, error) {
 		}
 		opts.Certificates = authority
 	case o.given():
-	case m.isHosted():
+	case hosted:
 		return m.newLocalWebhooks(opts)
 	default:
 		// Deployments of kubebuilder mount a certificate in this directory.
@@ -116,12 +117,6 @@ func (m *Manager) newWebhooks() (*server.Server, webhookServer, error) {
 	}
 	s := server.New(opts)
 	return s, s, nil
-}
-
-// isHosted reports whether the API server is in this process and calls webhooks without a network.
-func (m *Manager) isHosted() bool {
-	_, hosted := m.config.Transport.(inProcess)
-	return hosted
 }
 
 // certificateFiles returns the certificate in a directory, with metrics. Empty names mean tls.crt and tls.key.

@@ -72,9 +72,13 @@ var errNotYet = errors.New("the certificate has not been made yet")
 
 // New returns an authority. It sends no request and starts no goroutine. It fails for invalid names or lifetimes.
 func New(opts Options) (*Authority, error) {
-	names, err := normalNames(opts.Names)
-	if err != nil {
-		return nil, fmt.Errorf("a name for the certificate: %w", err)
+	var names []string
+	for _, text := range opts.Names {
+		name, err := normalName(text)
+		if err != nil {
+			return nil, fmt.Errorf("a name for the certificate: %w", err)
+		}
+		names = union(names, []string{name}, math.MaxInt)
 	}
 	lifetime := cmp.Or(opts.Lifetime, defaultLifetime)
 	if lifetime < minLifetime {

@@ -38,30 +38,6 @@ func normalName(text string) (string, error) {
 	return name, nil
 }
 
-// normalNames returns the normal forms of names without duplicates.
-func normalNames(names []string) ([]string, error) {
-	var all []string
-	for _, text := range names {
-		name, err := normalName(text)
-		if err != nil {
-			return nil, err
-		}
-		if !slices.Contains(all, name) {
-			all = append(all, name)
-		}
-	}
-	return all, nil
-}
-
-// calledName is normalName for the host of a call, which must not be a pattern.
-func calledName(text string) (string, error) {
-	name, err := normalName(text)
-	if err == nil && strings.HasPrefix(name, "*") {
-		err = fmt.Errorf("%q: want a DNS name or an IP address, and not a pattern", text)
-	}
-	return name, err
-}
-
 // isNoLabel reports whether text is not a valid label. Underscores are invalid in host names but common.
 func isNoLabel(text string) bool {
 	return text == "" || len(text) > maxLabel || text[0] == '-' || text[len(text)-1] == '-' ||
@@ -73,10 +49,7 @@ func isNoLabel(text string) bool {
 // asciiHost returns the ASCII form of an international host name, which certificates and net/http use. If there is no
 // such form, it returns the name unchanged, which is not a valid host.
 func asciiHost(host string) string {
-	pattern, rest := "", host
-	if after, ok := strings.CutPrefix(host, "*."); ok {
-		pattern, rest = "*.", after
-	}
+	rest, isPattern := strings.CutPrefix(host, "*.")
 	if !utf8.ValidString(rest) || !strings.ContainsFunc(rest, func(r rune) bool { return r >= utf8.RuneSelf }) {
 		return host
 	}
@@ -84,5 +57,8 @@ func asciiHost(host string) string {
 	if err != nil {
 		return host
 	}
-	return pattern + ascii
+	if isPattern {
+		return "*." + ascii
+	}
+	return ascii
 }

@@ -91,10 +91,13 @@ func (t *trust) names() ([]string, error) {
 		if host == "" {
 			continue
 		}
-		if name, err := calledName(host); err == nil {
-			names = append(names, name)
-		} else {
+		switch name, err := normalName(host); {
+		case err != nil:
 			wrong = append(wrong, err.Error())
+		case strings.HasPrefix(name, "*"):
+			wrong = append(wrong, fmt.Sprintf("%q: want a DNS name or an IP address, and not a pattern", host))
+		default:
+			names = append(names, name)
 		}
 	}
 	slices.Sort(names)

@@ -112,7 +112,6 @@ func (c *connections) note(conn net.Conn, state http.ConnState) {
 	}
 }
 
-// enterLocked updates the phase of the connection.
 func (c *connection) enterLocked() {
 	now := awaited
 	switch {

@@ -5,7 +5,9 @@ import (
 	"crypto/sha256"
 	"fmt"
 	"log/slog"
+	"maps"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -140,7 +142,8 @@ func (z *authorizer) end(q question, a *asked, status int, err error) {
 		into = z.allowed
 	}
 	if len(into) >= maxDecisions {
-		dropOldest(into)
+		byExpiry := func(a, b question) int { return into[a].expires.Compare(into[b].expires) }
+		delete(into, slices.MinFunc(slices.Collect(maps.Keys(into)), byExpiry))
 	}
 	into[q] = decision{status: status, expires: time.Now().Add(decisionLifetime)}
 }
@@ -213,15 +216,4 @@ func Decisions(h http.Handler) int {
 	z.mu.Lock()
 	defer z.mu.Unlock()
 	return len(z.refused) + len(z.allowed) + len(z.asking)
-}
-
-func dropOldest(decisions map[question]decision) {
-	var oldest question
-	var expires time.Time
-	for q, d := range decisions {
-		if expires.IsZero() || d.expires.Before(expires) {
-			oldest, expires = q, d.expires
-		}
-	}
-	delete(decisions, oldest)
 }

@@ -85,7 +85,9 @@ func profileCPU(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer pprof.StopCPUProfile()
-	begun.flush() // so that the client sees that the profile has begun
+	begun.mu.Lock()
+	_ = http.NewResponseController(w).Flush() // so that the client sees that the profile has begun
+	begun.mu.Unlock()
 	<-ctx.Done()
 }
 
@@ -99,13 +101,6 @@ func (l *lockedWriter) Write(p []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.w.Write(p)
-}
-
-// flush sends the header and the buffered data.
-func (l *lockedWriter) flush() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	_ = http.NewResponseController(l.w).Flush()
 }
 
 // binary sets the headers of a profile that is not text.

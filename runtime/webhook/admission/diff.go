@@ -2,6 +2,7 @@ package admission
 
 import (
 	"bytes"
+	"cmp"
 	"encoding"
 	"encoding/json"
 	"maps"
@@ -32,7 +33,6 @@ type step struct {
 	known   bool   // text is set
 }
 
-// newDiffer returns a differ for the document raw.
 func newDiffer(raw []byte) *differ {
 	return &differ{path: []step{{text: bytes.TrimSpace(raw), known: true, element: -1}}}
 }
@@ -84,7 +84,8 @@ func (d *differ) set(value []byte) {
 		}
 	}
 	for n := last; n > at; n-- { // all of them are members, since the list of an element exists
-		value = slices.Concat([]byte("{"), quote(d.path[n].name), []byte(":"), value, []byte("}"))
+		name, _ := json.Marshal(d.path[n].name) // strings can always be encoded
+		value = slices.Concat([]byte("{"), name, []byte(":"), value, []byte("}"))
 	}
 	op := "add"
 	if d.text(at) != nil {
@@ -115,17 +116,7 @@ func (d *differ) remove() {
 	}
 }
 
-func (d *differ) fail(err error) {
-	if d.err == nil {
-		d.err = err
-	}
-}
-
-// quote returns s as JSON.
-func quote(s string) []byte {
-	quoted, _ := json.Marshal(s) // strings can always be encoded
-	return quoted
-}
+func (d *differ) fail(err error) { d.err = cmp.Or(d.err, err) }
 
 // comparer adds the operations that change one value of a type to another. It is immutable after its creation.
 type comparer struct {
@@ -135,7 +126,6 @@ type comparer struct {
 // comparers holds the comparers of a type and of the types within it, and creates them on demand.
 type comparers map[reflect.Type]*comparer
 
-// newComparer returns the comparer of values of type t.
 func newComparer(t reflect.Type) *comparer {
 	if t == reflect.TypeFor[unstructured.Unstructured]() {
 		return &comparer{func(d *differ, before, after reflect.Value) { diffUntyped(d, before.Field(0), after.Field(0)) }}

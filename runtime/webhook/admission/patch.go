@@ -35,7 +35,6 @@ func Diff(original, current []byte) ([]Operation, error) {
 	return d.ops, d.err
 }
 
-// apply returns document with ops applied.
 func apply(document []byte, ops []Operation) ([]byte, error) {
 	var root any
 	if err := utiljson.Unmarshal(document, &root); err != nil {
@@ -133,7 +132,6 @@ func change(root any, path []string, edit func(container any, last string) (any,
 	return root, nil
 }
 
-// find returns the value at path.
 func find(root any, path []string) (any, error) {
 	for _, name := range path {
 		switch container := root.(type) {
@@ -177,7 +175,6 @@ func put(root any, path []string, value any) (any, error) {
 	})
 }
 
-// remove removes the value at path.
 func remove(root any, path []string) (any, error) {
 	if len(path) == 0 {
 		return nil, fmt.Errorf("the whole object cannot be removed")

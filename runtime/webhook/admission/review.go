@@ -100,7 +100,6 @@ func check(review *admissionv1.AdmissionReview) error {
 	return nil
 }
 
-// handle calls the handler.
 func (v *Reviewer) handle(r *http.Request, logger *slog.Logger, req *Request) (response Response, panicked bool) {
 	defer func() {
 		if p := recover(); p != nil {

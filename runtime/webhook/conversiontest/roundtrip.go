@@ -144,7 +144,6 @@ func (p trip) fails(obj object.Object) (why string) {
 	return report.String()
 }
 
-// textOf returns the JSON of an object.
 func textOf(v any) string {
 	text, err := json.Marshal(v)
 	if err != nil {

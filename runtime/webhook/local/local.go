@@ -191,7 +191,6 @@ func byService(u *unstructured.Unstructured) bool {
 	})
 }
 
-// setWebhooks replaces the webhooks of a configuration.
 func (i *Installation) setWebhooks(ctx context.Context, u *unstructured.Unstructured, webhooks any) error {
 	value, err := json.Marshal(map[string]any{"webhooks": webhooks})
 	if err != nil {

@@ -198,22 +198,19 @@ func (s *Server) HandleAll(owner Owner, endpoints ...Endpoint) (undo func(), err
 			s.total.Add(0, path, strconv.Itoa(http.StatusInternalServerError))
 		}
 	}
-	return func() { s.restore(added, before) }, nil
-}
-
-// restore restores the endpoints in before, unless the endpoints in added have been replaced since.
-func (s *Server) restore(added, before map[string]*endpoint) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for path, e := range added {
-		switch {
-		case s.paths[path] != e:
-		case before[path] == nil:
-			delete(s.paths, path)
-		default:
-			s.paths[path] = before[path]
+	return func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		for path, e := range added {
+			switch {
+			case s.paths[path] != e: // it has been replaced since
+			case before[path] == nil:
+				delete(s.paths, path)
+			default:
+				s.paths[path] = before[path]
+			}
 		}
-	}
+	}, nil
 }
 
 // At returns the handler at path, or nil.
@@ -294,7 +291,12 @@ func (s *Server) answer(w *answer, r *http.Request, e *endpoint) {
 	defer arrived.end()
 	if err := arrived.read(r, e.maxBytes); err != nil {
 		s.opts.Logger.Warn("cannot read the body of a request", "path", r.URL.Path, "client", r.RemoteAddr, "err", err)
-		refuse(w, err)
+		code := httpserver.CodeOf(err)
+		if errors.Is(err, errNoRoom) || errors.Is(err, errCutOff) {
+			code = http.StatusServiceUnavailable
+		}
+		w.Header().Set("Connection", "close")
+		http.Error(w, err.Error(), code)
 		return
 	}
 	leave, ok := s.enter(w, r)
@@ -317,16 +319,6 @@ func (s *Server) answer(w *answer, r *http.Request, e *endpoint) {
 	defer body.Close()
 	r.Body = body
 	e.ServeHTTP(w, r)
-}
-
-// refuse answers a request whose body was not read, and closes its connection.
-func refuse(w http.ResponseWriter, err error) {
-	code := httpserver.CodeOf(err)
-	if errors.Is(err, errNoRoom) || errors.Is(err, errCutOff) {
-		code = http.StatusServiceUnavailable
-	}
-	w.Header().Set("Connection", "close")
-	http.Error(w, err.Error(), code)
 }
 
 // enter waits for a slot, which leave releases; leave may be called twice. If too many requests wait, or the context of
