@@ -57,11 +57,8 @@ func New[R comparable](name string, reconciler reconcile.Reconciler[R], opts Opt
 	opts.CacheSyncTimeout = cmp.Or(opts.CacheSyncTimeout, 2*time.Minute)
 	logger := log.Brief(cmp.Or(opts.Logger, slog.Default()))
 	c := &Controller[R]{
-		name:       name,
-		reconciler: reconciler,
-		opts:       opts,
-		logger:     logger.With("controller", name),
-		metrics:    newInstruments(opts.Metrics, name, opts.MaxConcurrentReconciles),
+		name: name, reconciler: reconciler, opts: opts, logger: logger.With("controller", name),
+		metrics: newInstruments(opts.Metrics, name, opts.MaxConcurrentReconciles),
 		queue: workqueue.New[R](workqueue.Options{
 			Name: name, BaseDelay: opts.BaseDelay, MaxDelay: opts.MaxDelay, Metrics: opts.Metrics,
 		}),

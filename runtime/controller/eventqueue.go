@@ -310,11 +310,10 @@ func (c *causalQueue[R]) AddAfter(request R, d time.Duration) {
 
 func (c *causalQueue[R]) AddWith(o workqueue.AddOptions, requests ...R) {
 	o.After = max(o.After, c.queue.debounce)
+	o.Interrupt = workqueue.InterruptLimited
 	c.queue.noteFailures(o, requests)
 	plain := c.note(o, requests)
-	o.Interrupt = workqueue.InterruptLimited
-	// Nearly every event takes this path, with a single call.
-	if plain == nil {
+	if plain == nil { // as for nearly every event
 		c.queue.queue.AddWith(o, requests...)
 		return
 	}
@@ -330,7 +329,6 @@ func (c *causalQueue[R]) AddWith(o workqueue.AddOptions, requests ...R) {
 // note records the causes of requests before a worker can take them. It returns which of them must not interrupt their
 // backoff, or nil if all may, which is the case for most events.
 func (c *causalQueue[R]) note(o workqueue.AddOptions, requests []R) (plain []bool) {
-	o.Interrupt = workqueue.InterruptLimited
 	u := undecided{log: c.log, kind: c.kind, event: c.event, opts: o, writes: c.log.Begun()}
 	for i, request := range requests {
 		f := c.queue.note(request, &u)

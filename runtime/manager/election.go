@@ -155,8 +155,8 @@ type election struct {
 	led       atomic.Int32      // number of groups that this manager leads
 }
 
-// prepare creates the elector of the group at index i. The process has the same identity in all leases. The more leases it holds or
-// checks, the longer it yields a free lease, so that processes that start together share the leases.
+// prepare creates the elector of the group at index i. The process has the same identity in all leases. The more leases
+// it holds or checks, the longer it yields a free lease, so that processes that start together share the leases.
 func (e *election) prepare(i int) error {
 	g, m := e.groups[i], e.manager
 	o := m.opts.LeaderElection

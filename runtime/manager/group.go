@@ -77,12 +77,6 @@ func (g *group) add(r Runnable) bool {
 	return true
 }
 
-func (g *group) close() {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.closed = true
-}
-
 func (g *group) run(ctx context.Context, r *running) {
 	switch err := r.Run(ctx); {
 	case err == nil:
@@ -151,7 +145,9 @@ func startGroup(ctx context.Context, runnables []Runnable, logger *slog.Logger, 
 	}
 	go func() { // ends with the runnables
 		<-ctx.Done()
-		g.close()
+		g.mu.Lock()
+		g.closed = true
+		g.mu.Unlock()
 		g.all.Wait()
 		close(g.ended)
 	}()

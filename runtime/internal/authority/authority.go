@@ -61,14 +61,8 @@ type Authority struct {
 	served   chan struct{} // closed when there is a certificate to serve
 }
 
-const (
-	// defaultLifetime is the default of Options.Lifetime.
-	defaultLifetime = 365 * 24 * time.Hour
-	// minLifetime gives replicas and API servers one second, a twelfth, to adopt the next CA before it signs.
-	minLifetime = 12 * time.Second
-)
-
-var errNotYet = errors.New("the certificate has not been made yet")
+// minLifetime gives replicas and API servers one second, a twelfth, to adopt the next CA before it signs.
+const minLifetime = 12 * time.Second
 
 // New returns an authority. It sends no request and starts no goroutine. It fails for invalid names or lifetimes.
 func New(opts Options) (*Authority, error) {
@@ -80,13 +74,14 @@ func New(opts Options) (*Authority, error) {
 		}
 		names = union(names, []string{name}, math.MaxInt)
 	}
-	lifetime := cmp.Or(opts.Lifetime, defaultLifetime)
+	lifetime := cmp.Or(opts.Lifetime, 365*24*time.Hour)
 	if lifetime < minLifetime {
 		return nil, fmt.Errorf("the lifetime of the certificate is %s; want at least %s", lifetime, minLifetime)
 	}
 	return &Authority{
 		opts: opts, names: names, pace: pace{lifetime}, logger: cmp.Or(opts.Logger, slog.Default()),
-		wake: make(chan struct{}, 1), err: errNotYet, served: make(chan struct{}),
+		wake: make(chan struct{}, 1), err: errors.New("the certificate has not been made yet"),
+		served: make(chan struct{}),
 	}, nil
 }
 

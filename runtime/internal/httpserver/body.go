@@ -11,9 +11,9 @@ import (
 	"sync"
 )
 
-// Posted returns the JSON body of r, which is a POST request with a review, such as "an AdmissionReview". If the body
-// was read in advance, its method Bytes returns the unread rest. Otherwise Posted reads the body into buffer. The result
-// is valid until the handler returns. code is the HTTP status code for err.
+// Posted returns the JSON body of r, a POST request with a review such as "an AdmissionReview". It reads the body into
+// buffer, unless the body was read in advance and has a method Bytes for the unread rest. The result is valid until the
+// handler returns. code is the HTTP status code for err.
 func Posted(r *http.Request, review string, buffer *bytes.Buffer) (body []byte, code int, err error) {
 	if r.Method != http.MethodPost {
 		return nil, http.StatusMethodNotAllowed, fmt.Errorf("%s is sent by POST, not by %s", review, r.Method)

@@ -87,7 +87,6 @@ const (
 	DefaultPatience = 5 * time.Second
 )
 
-// Name returns Options.Name.
 func (s *Server) Name() string { return s.opts.Name }
 
 // Listen binds the address. From then on, clients can connect, and wait until Run serves them.

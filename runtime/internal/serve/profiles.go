@@ -16,9 +16,6 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/internal/httpserver"
 )
 
-// defaultProfileTime is the default duration of CPU profiles, if ?seconds is not set.
-const defaultProfileTime = 30 * time.Second
-
 // Profiles returns the options of the server for /debug/pprof. It does not use net/http/pprof, because that links a
 // parser of profiles and registers its handlers with http.DefaultServeMux.
 func Profiles(address string) (httpserver.Options, error) {
@@ -69,9 +66,9 @@ func writeProfile(w http.ResponseWriter, r *http.Request) {
 	_ = profile.WriteTo(w, debug) // the client detects errors of the connection
 }
 
-// profileCPU profiles the CPU for ?seconds, or until the client disconnects.
+// profileCPU profiles the CPU for ?seconds, by default 30, or until the client disconnects.
 func profileCPU(w http.ResponseWriter, r *http.Request) {
-	length := defaultProfileTime
+	length := 30 * time.Second
 	if seconds, err := strconv.Atoi(r.FormValue("seconds")); err == nil && seconds > 0 {
 		length = time.Duration(seconds) * time.Second
 	}

@@ -182,9 +182,8 @@ func diffEncoded(d *differ, before, after reflect.Value) {
 	}
 	was, wasErr := marshal(before)
 	is, isErr := marshal(after)
-	if wasErr != nil || isErr != nil {
-		d.fail(isErr)
-		d.fail(wasErr)
+	if err := cmp.Or(isErr, wasErr); err != nil {
+		d.fail(err)
 		return
 	}
 	if bytes.Equal(was, is) {

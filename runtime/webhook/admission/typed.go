@@ -186,13 +186,12 @@ func (k *kind[T]) validate(ctx context.Context, req *Request, validators []Valid
 		default:
 			return Errored(http.StatusBadRequest, fmt.Errorf("there is no operation %q", req.Operation))
 		}
-		all := append(response.Warnings, warnings...)
+		response.Warnings = append(response.Warnings, warnings...)
 		if err != nil {
-			response = refusal(req, err)
-			response.Warnings = all
-			return response
+			refused := refusal(req, err)
+			refused.Warnings = response.Warnings
+			return refused
 		}
-		response.Warnings = all
 	}
 	return response
 }

@@ -192,11 +192,15 @@ func byService(u *unstructured.Unstructured) bool {
 }
 
 func (i *Installation) setWebhooks(ctx context.Context, u *unstructured.Unstructured, webhooks any) error {
-	value, err := json.Marshal(map[string]any{"webhooks": webhooks})
+	return i.patch(ctx, u, types.MergePatchType, map[string]any{"webhooks": webhooks})
+}
+
+func (i *Installation) patch(ctx context.Context, u *unstructured.Unstructured, form types.PatchType, patch any) error {
+	body, err := json.Marshal(patch)
 	if err != nil {
 		return err
 	}
-	return i.Client.Patch(ctx, u, client.RawPatch(types.MergePatchType, value), owner)
+	return i.Client.Patch(ctx, u, client.RawPatch(form, body), owner)
 }
 
 func (i *Installation) logger() *slog.Logger { return cmp.Or(i.Logger, slog.Default()) }
@@ -236,15 +240,9 @@ func (i *Installation) convert(ctx context.Context, kind schema.GroupKind) error
 
 func (i *Installation) setConversion(ctx context.Context, u *unstructured.Unstructured,
 	conversion map[string]any) error {
-	value, err := json.Marshal([]any{map[string]any{"op": "add", "path": "/spec/conversion", "value": conversion}})
-	if err != nil {
-		return err
-	}
-	return i.Client.Patch(ctx, u, client.RawPatch(types.JSONPatchType, value), owner)
+	return i.patch(ctx, u, types.JSONPatchType,
+		[]any{map[string]any{"op": "add", "path": "/spec/conversion", "value": conversion}})
 }
-
-// removeTimeout is the timeout of Remove in Run.
-const removeTimeout = 5 * time.Second
 
 // Run installs the webhooks, calls installed, and removes the webhooks when ctx ends.
 func (i *Installation) Run(ctx context.Context, installed func()) error {
@@ -253,7 +251,7 @@ func (i *Installation) Run(ctx context.Context, installed func()) error {
 		installed()
 		<-ctx.Done()
 	}
-	ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), removeTimeout)
+	ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 	defer cancel()
 	return errors.Join(err, i.Remove(ending))
 }
