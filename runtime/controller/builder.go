@@ -286,7 +286,6 @@ func (b *Builder[T, R]) declare() ([]source.Source[R], error) {
 	return sources, errors.Join(errs...)
 }
 
-// options returns the options with the manager's defaults.
 func (b *Builder[T, R]) options() Options {
 	opts := b.opts
 	m, ok := b.manager.(interface {

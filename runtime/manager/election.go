@@ -27,7 +27,6 @@ import (
 // watchdogMargin is the time after which /healthz fails if a leader whose lease has expired has not stopped.
 const watchdogMargin = 20 * time.Second
 
-// electionOf returns how r takes part in leader election.
 func electionOf(r Runnable) (e controller.Election) {
 	if o, ok := r.(owned); ok {
 		r = o.Runnable

@@ -147,7 +147,6 @@ type WebhookOptions struct {
 	URL string
 }
 
-// defaultWebhookSecret is the default of WebhookOptions.Secret.
 const defaultWebhookSecret = "webhook-certificates"
 
 // minCertLifetime gives replicas and API servers enough time to adopt the next certificate.

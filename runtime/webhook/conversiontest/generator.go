@@ -49,7 +49,6 @@ var known = map[reflect.Type]func(g generator) any{
 	},
 }
 
-// object fills an object.
 func (g generator) object(o object.Object) { g.value(reflect.ValueOf(o).Elem(), 0) }
 
 func (g generator) word() string {
@@ -112,7 +111,6 @@ func (g generator) value(v reflect.Value, depth int) {
 	}
 }
 
-// container fills a value that contains other values.
 func (g generator) container(v reflect.Value, depth int) {
 	t := v.Type()
 	switch t.Kind() {
