@@ -183,8 +183,6 @@ func (k *kind[T]) validate(ctx context.Context, req *Request, validators []Valid
 			warnings, err = v.ValidateUpdate(ctx, old, current)
 		case admissionv1.Delete:
 			warnings, err = v.ValidateDelete(ctx, old)
-		default:
-			return Errored(http.StatusBadRequest, fmt.Errorf("there is no operation %q", req.Operation))
 		}
 		response.Warnings = append(response.Warnings, warnings...)
 		if err != nil {
@@ -204,9 +202,15 @@ func (k *kind[T]) decodeBoth(req *Request) (old, current T, err error) {
 		}
 	}
 	if req.Operation != admissionv1.Create {
-		old, err = k.decode(req, "oldObject", req.OldObject.Raw)
+		if old, err = k.decode(req, "oldObject", req.OldObject.Raw); err != nil {
+			return old, current, err
+		}
 	}
-	return old, current, err
+	switch req.Operation {
+	case admissionv1.Create, admissionv1.Update, admissionv1.Delete:
+		return old, current, nil
+	}
+	return old, current, fmt.Errorf("there is no operation %q", req.Operation)
 }
 
 // refusal returns the response to an error of a defaulter or a validator.

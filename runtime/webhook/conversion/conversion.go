@@ -172,9 +172,12 @@ func RegisterFor[H object.Object](c *Converter, owner server.Owner, scheme *runt
 	k := &kind{owner: owner, hub: hub, versions: map[string]*version{hub.gvk.GroupVersion().String(): hub}}
 	var errs []error
 	for _, s := range spokes {
-		if _, err := object.GVK(s.New(), scheme); err == nil || !s.ifKnown {
-			errs = append(errs, addSpoke(k, scheme, s))
+		if s.ifKnown {
+			if _, err := object.GVK(s.New(), scheme); err != nil {
+				continue
+			}
 		}
+		errs = append(errs, addSpoke(k, scheme, s))
 	}
 	if len(spokes) == 0 {
 		errs = append(errs, errors.New("there are no spokes"))
