@@ -288,9 +288,7 @@ func (b *Builder[T, R]) declare() ([]source.Source[R], error) {
 
 func (b *Builder[T, R]) options() Options {
 	opts := b.opts
-	m, ok := b.manager.(interface {
-		Concurrency(kind schema.GroupKind) int
-	})
+	m, ok := b.manager.(interface{ Concurrency(schema.GroupKind) int })
 	if ok && b.forKind {
 		opts.MaxConcurrentReconciles = cmp.Or(opts.MaxConcurrentReconciles, m.Concurrency(b.kind.GroupKind()))
 	}

@@ -80,9 +80,7 @@ type undecided struct {
 }
 
 func newEventQueue[R comparable](queue *workqueue.Queue[R], debounce time.Duration) *eventQueue[R] {
-	return &eventQueue[R]{
-		queue: queue, debounce: debounce, writer: &writes.Writer{}, requests: map[R]*requestState[R]{},
-	}
+	return &eventQueue[R]{queue: queue, debounce: debounce, writer: &writes.Writer{}, requests: map[R]*requestState[R]{}}
 }
 
 // of returns the queue for a source. log contains the writes that can cause its events.

@@ -16,7 +16,6 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/controller"
 )
 
-// Exit codes of Main.
 const (
 	exitOK    = 0
 	exitError = 1

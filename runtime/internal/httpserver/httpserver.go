@@ -136,8 +136,7 @@ func (s *Server) Run(ctx context.Context) error {
 	defer cancel()
 	if err := httpServer.Shutdown(patience); errors.Is(err, context.DeadlineExceeded) {
 		s.opts.Logger.Warn("cut off clients that were too slow", "server", s.opts.Name, "clients", s.conns.busy())
-		err = httpServer.Close()
-		if err != nil && !errors.Is(err, net.ErrClosed) {
+		if err := httpServer.Close(); err != nil && !errors.Is(err, net.ErrClosed) {
 			return err
 		}
 	} else if err != nil {
