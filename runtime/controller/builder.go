@@ -47,9 +47,10 @@ func For[T object.Object](m Manager) *Builder[T, reconcile.Request] {
 	return (&Builder[T, reconcile.Request]{manager: m}).For(object.New[T]())
 }
 
-// For makes the controller reconcile objects of prototype's kind. An *unstructured.Unstructured or
-// *metav1.PartialObjectMetadata must have its apiVersion and kind set. The builder keeps prototype. For can be called
-// once, only on a builder of [ForRequests] for reconcile.Request. The predicates are as for [Builder.WithPredicates].
+// For makes the controller reconcile objects of prototype's kind, which must be set if prototype is an
+// *unstructured.Unstructured or *metav1.PartialObjectMetadata. The builder keeps prototype, which must not be modified.
+// For can be called once, and only on a builder that [ForRequests] has returned for reconcile.Request. The predicates
+// have the effect of [Builder.WithPredicates].
 func (b *Builder[T, R]) For(prototype T, predicates ...predicate.Predicate) *Builder[T, R] {
 	forObject, namesObjects := any(handler.ForObject[object.Object]()).(handler.Handler[object.Object, R])
 	if !namesObjects || b.forKind {

@@ -198,9 +198,8 @@ func (e *election) healthy(*http.Request) error {
 
 // electedGroup runs the runnables of a group while this manager leads it.
 type electedGroup struct {
-	name string
-	// lease is the name of the group's lease. Empty means the manager's lease, a dash and the name of the group.
-	lease string
+	name  string
+	lease string // name of the group's lease; empty means the default, see prepare
 	// from is the group that must be led before this one, or "". This group then is one of the runnables of that group.
 	from     string
 	election *election

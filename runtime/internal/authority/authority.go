@@ -314,7 +314,7 @@ func (a *Authority) wanted(stored *generation, names []string, trusts []*trust, 
 	return wanted, err
 }
 
-// trusted reports whether the next signer of g may sign: all targets have trusted it long enough for API servers.
+// trusted reports whether the next signer of g may sign: API servers have had time to see it in all targets.
 func (a *Authority) trusted(g *generation, now time.Time, everybody bool) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
