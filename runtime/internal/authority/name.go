@@ -30,7 +30,7 @@ func normalName(text string) (string, error) {
 	if len(labels) > 1 && labels[0] == "*" {
 		labels = labels[1:]
 	}
-	// A name that ends in a number, and is no valid IP address, would be ambiguous.
+	// A name that ends in a number, and is not a valid IP address, would be ambiguous.
 	if len(name) > maxName || strings.Trim(labels[len(labels)-1], "0123456789") == "" ||
 		slices.ContainsFunc(labels, isNoLabel) {
 		return "", fmt.Errorf("%q: want a DNS name or an IP address", text)
