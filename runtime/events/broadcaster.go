@@ -49,12 +49,14 @@ type Broadcaster struct {
 	filtered int
 	// stamp is the last used timestamp.
 	stamp time.Duration
-	// logged is when each trouble was last logged.
-	logged map[trouble]time.Time
+	// logged is when each message of report was last logged.
+	logged map[string]time.Time
 	// watchers is replaced but never modified, so that it can be read after mu has been released.
 	watchers []*Watcher
-	// started is set by Run. closed is set when the context of Run ends; after that, the sink gets no new events.
-	started, closed bool
+	// closed is set when the context of Run ends; after that, the sink gets no new events.
+	closed bool
+
+	started atomic.Bool // by Run
 }
 
 // queue is a [workqueue.Queue], behind an interface. The compiler compiles a generic type again in each package that
@@ -94,7 +96,7 @@ func New(opts Options) *Broadcaster {
 		sweep:      &record{},
 		correlator: newCorrelator(opts),
 		unwritten:  map[*record]struct{}{},
-		logged:     map[trouble]time.Time{},
+		logged:     map[string]time.Time{},
 	}
 }
 
@@ -116,7 +118,7 @@ func (b *Broadcaster) record(e Event) {
 		b.metrics.dropped.Inc(dropShutdown)
 	case lost > 0:
 		b.metrics.dropped.Add(float64(lost), dropOverload)
-		b.report(slog.LevelWarn, overload, "too many events wait for being written: some are dropped", "event", e)
+		b.report(slog.LevelWarn, "too many events wait for being written: some are dropped", "event", e)
 	}
 	for _, w := range watchers {
 		w.send(e)
@@ -174,7 +176,7 @@ func (b *Broadcaster) queueLocked(records ...*record) (lost int) {
 // and returns nil after its goroutine has ended. It logs the number of events that it could not write. Events that are
 // recorded after the end of ctx reach only watchers and the log. Run can be called only once.
 func (b *Broadcaster) Run(ctx context.Context) error {
-	if !b.start() {
+	if b.started.Swap(true) {
 		return life.ErrAlreadyRun
 	}
 	// A write that has begun continues after the end of ctx.
@@ -249,15 +251,6 @@ func (b *Broadcaster) unfinished() []*record {
 	return slices.SortedFunc(maps.Keys(b.unwritten), func(x, y *record) int { return cmp.Compare(x.order, y.order) })
 }
 
-// start reports whether this is the first call of Run.
-func (b *Broadcaster) start() bool {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	first := !b.started
-	b.started = true
-	return first
-}
-
 // close makes the broadcaster accept no further events for the sink.
 func (b *Broadcaster) close() {
 	b.mu.Lock()
@@ -291,11 +284,11 @@ func (b *Broadcaster) write(ctx context.Context, r *record) {
 	}
 	switch attempts, again := b.failed(r, err); {
 	case again:
-		b.report(slog.LevelWarn, unreachable, "an event cannot be written now", "event", e, "err", err)
+		b.report(slog.LevelWarn, "an event cannot be written now", "event", e, "err", err)
 	case attempts == maxAttempts:
 		b.metrics.dropped.Inc(dropUnreachable)
-		b.report(slog.LevelError, abandoned, "an event is dropped because it could not be written", "event", e, "attempts",
-			attempts, "err", err)
+		b.report(slog.LevelError, "an event is dropped because it could not be written", "event", e, "attempts", attempts,
+			"err", err)
 	default:
 		b.metrics.dropped.Inc(dropRefused)
 		b.reportRejected(e, err)
@@ -382,7 +375,7 @@ func (b *Broadcaster) reportRejected(e Event, err error) {
 	case apierrors.HasStatusCause(err, namespaceTerminating), apierrors.IsNotFound(err):
 		b.opts.Logger.Debug(message, "event", e, "err", err)
 	case apierrors.IsForbidden(err):
-		b.report(slog.LevelError, forbidden, message, "event", e, "err", err)
+		b.report(slog.LevelError, message, "event", e, "err", err)
 	default:
 		b.opts.Logger.Error(message, "event", e, "err", err)
 	}
@@ -428,35 +421,22 @@ func (w *Watcher) send(e Event) {
 	}
 }
 
-// trouble is a problem that can affect many events at the same time.
-type trouble string
+// reportInterval is the interval at which report logs a message.
+const reportInterval = 10 * time.Minute
 
-const (
-	overload    trouble = "overload"    // the limit of unwritten records is reached
-	unreachable trouble = "unreachable" // writes fail and are retried
-	abandoned   trouble = "abandoned"   // writes have failed too often
-	forbidden   trouble = "forbidden"   // RBAC forbids writes
-)
-
-// tellInterval is the interval at which one trouble is logged.
-const tellInterval = 10 * time.Minute
-
-// report logs a trouble, unless it was logged recently.
-func (b *Broadcaster) report(level slog.Level, about trouble, message string, args ...any) {
-	if b.toTell(about) {
+// report logs a problem that can affect many events, unless the same message was logged recently.
+func (b *Broadcaster) report(level slog.Level, message string, args ...any) {
+	now := time.Now()
+	b.mu.Lock()
+	last, logged := b.logged[message]
+	recent := logged && now.Sub(last) < reportInterval
+	if !recent {
+		b.logged[message] = now
+	}
+	b.mu.Unlock()
+	if !recent {
 		b.opts.Logger.Log(context.Background(), level, message, args...)
 	}
-}
-
-func (b *Broadcaster) toTell(about trouble) bool {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	now := time.Now()
-	if last, ok := b.logged[about]; ok && now.Sub(last) < tellInterval {
-		return false
-	}
-	b.logged[about] = now
-	return true
 }
 
 // LogValue returns the attributes of e for logs: all fields except annotations.

@@ -26,8 +26,9 @@ type record struct {
 // again counts e as a repetition.
 func (r *record) again(e Event) {
 	r.event.Count++
-	r.event.Last = later(r.event.Last, e.Last)
-	r.event.Note = e.Note
+	if e.Last.After(r.event.Last) {
+		r.event.Last = e.Last
+	}
 }
 
 // isOther reports whether e differs from the event in both its note and the state of its object. Such a note would be
@@ -75,9 +76,8 @@ const (
 // on which they report. Second, the last count is written at the end of the series instead of at a periodic check.
 // Third, the number of writes about one object is limited, see [spamFilter].
 type series struct {
+	*spamFilter
 	records *lru[seriesKey, *record]
-	spam    *spamFilter
-	dropped int
 }
 
 // seriesKey identifies a series.
@@ -88,7 +88,7 @@ type seriesKey struct {
 }
 
 func newSeries(o Options) *series {
-	return &series{records: newLRU[seriesKey, *record](o.CacheSize), spam: newSpamFilter(o)}
+	return &series{newSpamFilter(o), newLRU[seriesKey, *record](o.CacheSize)}
 }
 
 func (s *series) observe(e Event, now time.Time, queued func(*record) bool) (write []*record) {
@@ -105,9 +105,7 @@ func (s *series) observe(e Event, now time.Time, queued func(*record) bool) (wri
 		ok = false
 	}
 	if ok {
-		note := r.event.Note
-		r.again(e)
-		r.event.Note = note // API servers do not allow changes of the note
+		r.again(e) // keeps the note, because API servers do not allow changes of it
 	} else {
 		r = &record{event: e}
 		if evicted, full := s.records.put(key, r); full && evicted.behind() {
@@ -123,13 +121,8 @@ func (s *series) observe(e Event, now time.Time, queued func(*record) bool) (wri
 
 // due reports whether r, whose event has just occurred, must be written.
 func (s *series) due(r *record, now time.Time) bool {
-	begins := !r.stored || r.written == 1
-	switch {
-	case begins && s.spam.allow(r.event, now):
-		return true
-	case begins:
-		s.dropped++
-		return false
+	if !r.stored || r.written == 1 {
+		return s.allow(r.event, now)
 	}
 	return now.Sub(r.wrote) >= seriesRefresh
 }
@@ -157,20 +150,17 @@ func (s *series) unfinished() (all []*record) {
 	return all
 }
 
-func (s *series) filtered() int { return s.dropped }
-
 // combinedMark is the prefix of the note of an event that combines similar events.
 const combinedMark = "(combined from similar events): "
 
 // counts is the correlator [ByCount].
 type counts struct {
+	*spamFilter
 	groups  *lru[groupKey, *group]
 	records *lru[countKey, *record]
-	spam    *spamFilter
 	after   int
 	within  time.Duration
 	seed    maphash.Seed
-	dropped int
 }
 
 // groupKey identifies similar events, which differ in note, and possibly in action and related object.
@@ -195,12 +185,12 @@ type countKey struct {
 
 func newCounts(o Options) *counts {
 	return &counts{
-		groups:  newLRU[groupKey, *group](o.CacheSize),
-		records: newLRU[countKey, *record](o.CacheSize),
-		spam:    newSpamFilter(o),
-		after:   o.CombineAfter,
-		within:  o.CombineWithin,
-		seed:    maphash.MakeSeed(),
+		spamFilter: newSpamFilter(o),
+		groups:     newLRU[groupKey, *group](o.CacheSize),
+		records:    newLRU[countKey, *record](o.CacheSize),
+		after:      o.CombineAfter,
+		within:     o.CombineWithin,
+		seed:       maphash.MakeSeed(),
 	}
 }
 
@@ -216,19 +206,16 @@ func (c *counts) observe(e Event, now time.Time, queued func(*record) bool) (wri
 	r, ok := c.records.get(key)
 	if ok {
 		r.again(e)
+		r.event.Note = e.Note
 	} else {
 		r = &record{event: e}
 		c.records.put(key, r)
 	}
 	r.seen = now
-	switch {
-	case queued(r):
+	if queued(r) || !c.allow(r.event, now) {
 		return nil
-	case c.spam.allow(r.event, now):
-		return []*record{r}
 	}
-	c.dropped++
-	return nil
+	return []*record{r}
 }
 
 // combine records an event of the group, and reports whether it must be combined with others, because the group already
@@ -256,14 +243,13 @@ func (c *counts) expire(time.Time) ([]*record, time.Time) { return nil, time.Tim
 // unfinished returns nil, because every count is written when it changes.
 func (c *counts) unfinished() []*record { return nil }
 
-func (c *counts) filtered() int { return c.dropped }
-
 // spamFilter has a token bucket for each [source]. A bucket holds at most burst tokens, and gets a new token in each
 // refill interval.
 type spamFilter struct {
 	refill  time.Duration
 	full    time.Duration // time to fill an empty bucket
 	buckets *lru[source, *bucket]
+	refused int
 }
 
 // bucket stores a number of tokens as the time in which they are refilled, which avoids rounding errors.
@@ -302,11 +288,14 @@ func (f *spamFilter) allow(e Event, now time.Time) bool {
 	b.credit += min(now.Sub(b.at), f.full-b.credit)
 	b.at = now
 	if b.credit < f.refill {
+		f.refused++
 		return false
 	}
 	b.credit -= f.refill
 	return true
 }
+
+func (f *spamFilter) filtered() int { return f.refused }
 
 // lru is a map of at most size entries. A new entry replaces the least recently used one.
 type lru[K comparable, V any] struct {

@@ -404,7 +404,7 @@ func TestOnlyTheLastUsedCountsAreKept(t *testing.T) {
 			f.say(thing(fmt.Sprint("a", i)), "Pulled", "note")
 		}
 		c := f.broadcaster.correlator.(*counts)
-		if a, b, d := len(c.groups.entries), len(c.records.entries), len(c.spam.buckets.entries); a != 3 || b != 3 || d != 3 {
+		if a, b, d := len(c.groups.entries), len(c.records.entries), len(c.buckets.entries); a != 3 || b != 3 || d != 3 {
 			t.Errorf("%d groups, %d records and %d buckets are kept", a, b, d)
 		}
 		synctest.Wait()

@@ -9,8 +9,8 @@ import (
 	"time"
 	"unicode/utf8"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation"
 
@@ -27,8 +27,7 @@ const (
 
 // Maximum lengths of fields that API servers accept, in bytes (k8s.io/api/events/v1, Event).
 const (
-	maxReason   = 128
-	maxAction   = 128
+	maxWord     = 128 // reason and action
 	maxInstance = 128
 	maxNote     = 1024
 )
@@ -115,14 +114,6 @@ func cut(s string, limit int) string {
 	return s[:limit]
 }
 
-// later returns the later of two times.
-func later(a, b time.Time) time.Time {
-	if b.After(a) {
-		return b
-	}
-	return a
-}
-
 var errNoObject = errors.New("there is no object")
 
 // ReferenceTo returns a reference to o in its current state. ReferenceTo takes the kind of a typed object from scheme,
@@ -137,6 +128,10 @@ func ReferenceTo(o object.Object, scheme *runtime.Scheme) (Reference, error) {
 			return Reference{}, fmt.Errorf("kind of the object: %w", err)
 		}
 	}
+	return referenceTo(o, gvk), nil
+}
+
+func referenceTo(o object.Object, gvk schema.GroupVersionKind) Reference {
 	return Reference{
 		APIVersion:      gvk.GroupVersion().String(),
 		Kind:            gvk.Kind,
@@ -144,24 +139,13 @@ func ReferenceTo(o object.Object, scheme *runtime.Scheme) (Reference, error) {
 		Name:            o.GetName(),
 		UID:             o.GetUID(),
 		ResourceVersion: o.GetResourceVersion(),
-	}, nil
+	}
 }
 
 // isNil reports whether o is nil or a nil pointer.
 func isNil(o runtime.Object) bool {
-	if o == nil {
-		return true
-	}
 	v := reflect.ValueOf(o)
-	return v.Kind() == reflect.Pointer && v.IsNil()
-}
-
-// namespaceOf returns the namespace of events about an object.
-func namespaceOf(regarding Reference) string {
-	if regarding.Namespace == "" {
-		return metav1.NamespaceDefault
-	}
-	return regarding.Namespace
+	return !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil()
 }
 
 // nameOf returns the name of an event: the name of the object and a stamp, or random letters if an event cannot have

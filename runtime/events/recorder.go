@@ -1,13 +1,16 @@
 package events
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
 	"reflect"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kctrl-dev/kctrl/runtime/object"
 )
@@ -82,10 +85,8 @@ func (r *Recorder) WithAnnotations(annotations map[string]string) *Recorder {
 		return nil
 	}
 	annotated := *r
-	annotated.annotations = maps.Clone(r.annotations)
-	if annotated.annotations == nil {
-		annotated.annotations = map[string]string{}
-	}
+	annotated.annotations = map[string]string{}
+	maps.Copy(annotated.annotations, r.annotations)
 	maps.Copy(annotated.annotations, annotations)
 	if own, ok := annotated.instead.(interface {
 		WithAnnotations(annotations map[string]string) Eventer
@@ -109,7 +110,7 @@ func (r *Recorder) event(regarding runtime.Object, eventType, reason, action str
 	if e.Regarding, err = r.broadcaster.referenceOf(regarding); err != nil {
 		return e, err
 	}
-	e.Namespace = namespaceOf(e.Regarding)
+	e.Namespace = cmp.Or(e.Regarding.Namespace, metav1.NamespaceDefault)
 	return e, errors.Join(e.check()...)
 }
 
@@ -118,16 +119,13 @@ func (e Event) check() (problems []error) {
 	if e.Type != Normal && e.Type != Warning {
 		problems = append(problems, fmt.Errorf("type %q is neither %s nor %s", e.Type, Normal, Warning))
 	}
-	for _, field := range []struct {
-		name, value string
-		limit       int
-	}{{"reason", e.Reason, maxReason}, {"action", e.Action, maxAction}} {
+	for _, field := range []struct{ name, value string }{{"reason", e.Reason}, {"action", e.Action}} {
 		switch {
 		case field.value == "":
 			problems = append(problems, fmt.Errorf("the %s is missing", field.name))
-		case len(field.value) > field.limit:
+		case len(field.value) > maxWord:
 			problems = append(problems, fmt.Errorf("the %s has %d bytes, and may have %d", field.name, len(field.value),
-				field.limit))
+				maxWord))
 		}
 	}
 	return problems
@@ -153,15 +151,10 @@ type FakeRecorder struct {
 func NewFakeRecorder(size int) *FakeRecorder {
 	b := New(Options{Instance: "test"})
 	b.reference = func(o object.Object) (Reference, error) {
-		ref, err := ReferenceTo(o, b.opts.Scheme)
-		if err != nil && !isNil(o) {
-			return Reference{
-				Kind: reflect.Indirect(reflect.ValueOf(o)).Type().Name(), Namespace: o.GetNamespace(), Name: o.GetName(),
-				UID:             o.GetUID(),
-				ResourceVersion: o.GetResourceVersion(),
-			}, nil
+		if ref, err := ReferenceTo(o, b.opts.Scheme); err == nil {
+			return ref, nil
 		}
-		return ref, err
+		return referenceTo(o, schema.GroupVersionKind{Kind: reflect.Indirect(reflect.ValueOf(o)).Type().Name()}), nil
 	}
 	w := b.Watch(size)
 	return &FakeRecorder{Recorder: b.Recorder("test"), Events: w.C, watcher: w}

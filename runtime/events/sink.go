@@ -89,11 +89,16 @@ func body(e Event) map[string]any {
 	content := change(e)
 	content["eventTime"] = microTime(e.First)
 	content["reportingController"] = e.Controller
+	content["regarding"] = e.Regarding.content()
+	content["note"] = e.Note
+	return e.addCommon(content)
+}
+
+// addCommon adds the fields that have the same names in both forms.
+func (e Event) addCommon(content map[string]any) map[string]any {
 	content["reportingInstance"] = e.Instance
 	content["reason"] = e.Reason
 	content["action"] = e.Action
-	content["regarding"] = e.Regarding.content()
-	content["note"] = e.Note
 	content["type"] = e.Type
 	if e.Related != (Reference{}) {
 		content["related"] = e.Related.content()
@@ -116,15 +121,8 @@ func coreBody(e Event) map[string]any {
 	content["firstTimestamp"] = seconds(e.First)
 	content["source"] = map[string]any{"component": e.Controller}
 	content["reportingComponent"] = e.Controller
-	content["reportingInstance"] = e.Instance
-	content["reason"] = e.Reason
-	content["action"] = e.Action
 	content["involvedObject"] = e.Regarding.content()
-	content["type"] = e.Type
-	if e.Related != (Reference{}) {
-		content["related"] = e.Related.content()
-	}
-	return content
+	return e.addCommon(content)
 }
 
 // coreChange returns the fields of a core/v1 Event that change with a repetition.
