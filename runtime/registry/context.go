@@ -12,7 +12,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	utilnet "k8s.io/apimachinery/pkg/util/net"
 	"k8s.io/client-go/rest"
 
 	"github.com/kctrl-dev/kctrl/runtime/cache"
@@ -244,13 +243,4 @@ func (l *launch) serviceAccountClient(config *rest.Config, name string) (*http.C
 	}
 	l.accounts[name] = account
 	return account, nil
-}
-
-// hangUp closes connections that are not shared.
-func (l *launch) hangUp() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for _, account := range l.accounts {
-		utilnet.CloseIdleConnectionsFor(account.Transport)
-	}
 }

@@ -1,6 +1,7 @@
 package registry
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -47,15 +48,10 @@ const (
 
 // String returns the name.
 func (p RestartPolicy) String() string {
-	switch p {
-	case OnError:
-		return "OnError"
-	case Never:
-		return "Never"
-	case Fatal:
-		return "Fatal"
+	if p < OnError || p > Fatal {
+		return fmt.Sprintf("RestartPolicy(%d)", int(p))
 	}
-	return fmt.Sprintf("RestartPolicy(%d)", int(p))
+	return []string{"OnError", "Never", "Fatal"}[p]
 }
 
 // Descriptor describes a controller. Name is required. New is required unless a setup function adds the controller, see
@@ -113,11 +109,11 @@ type Need struct {
 // maxName is the maximum length of a name.
 const maxName = 63
 
-// validate returns all mistakes in the descriptors, each with the name of the controller.
-func validate(all []Descriptor, setups bool, gates *FeatureGates) error {
+// validateDescriptors returns all mistakes in the descriptors, each with the name of the controller.
+func (r *Registry) validateDescriptors() error {
 	var errs []error
 	owners := map[string]int{} // indexes by name
-	for at, d := range all {
+	for at, d := range r.descriptors {
 		if d.Name == "" {
 			errs = append(errs, fmt.Errorf("descriptor %d has no name", at))
 		} else if first, twice := owners[d.Name]; twice {
@@ -125,10 +121,10 @@ func validate(all []Descriptor, setups bool, gates *FeatureGates) error {
 		} else {
 			owners[d.Name] = at
 		}
-		errs = append(errs, d.validate(setups, gates)...)
+		errs = append(errs, d.validate(len(r.setups) > 0, r.gates)...)
 	}
 	aliases := map[string]string{} // owners of aliases
-	for _, d := range all {
+	for _, d := range r.descriptors {
 		for _, alias := range d.Aliases {
 			owner, twice := aliases[alias]
 			_, isName := owners[alias]
@@ -191,9 +187,9 @@ func (d *Descriptor) validate(setups bool, gates *FeatureGates) (errs []error) {
 }
 
 // title returns the name of the descriptor in error messages.
-func (d *Descriptor) title() string {
-	if d.Name == "" {
-		return "without a name"
-	}
-	return d.Name
+func (d *Descriptor) title() string { return cmp.Or(d.Name, "without a name") }
+
+// hasName reports whether name is the name or an alias of the controller.
+func (d *Descriptor) hasName(name string) bool {
+	return d.Name == name || slices.Contains(d.Aliases, name)
 }

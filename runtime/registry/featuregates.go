@@ -1,6 +1,7 @@
 package registry
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -56,8 +57,8 @@ type FeatureGates struct {
 	binary *version.Version // nil means newer than all versions
 	// emulated is the version whose specs apply; nil means binary.
 	emulated *version.Version
-	gates    map[string][]spec
-	set      map[string]bool // by the user
+	gates    map[string][]spec // constant after New
+	set      map[string]bool   // by the user
 }
 
 // spec is a GateSpec with its version.
@@ -145,22 +146,22 @@ func (f *FeatureGates) Enabled(name string) bool {
 
 // specLocked returns the effective spec of a gate, which is the last spec that is not newer than the emulated version.
 func (f *FeatureGates) specLocked(name string) (spec, bool) {
-	at := f.emulated
-	if at == nil {
-		at = f.binary
-	}
+	at := cmp.Or(f.emulated, f.binary)
 	for _, s := range slices.Backward(f.gates[name]) {
-		if at == nil || s.since.Major() < at.Major() || s.since.Major() == at.Major() && s.since.Minor() <= at.Minor() {
+		if at == nil || !isNewer(s.since, at) {
 			return s, true
 		}
 	}
 	return spec{}, false
 }
 
+// isNewer reports whether a has a higher minor version than b. It ignores patch versions.
+func isNewer(a, b *version.Version) bool {
+	return a.Major() > b.Major() || a.Major() == b.Major() && a.Minor() > b.Minor()
+}
+
 // known returns an error if no version has the gate. The error suggests the most similar name.
 func (f *FeatureGates) known(name string) error {
-	f.mu.Lock()
-	defer f.mu.Unlock()
 	if _, known := f.gates[name]; known {
 		return nil
 	}
@@ -203,7 +204,7 @@ func (f *FeatureGates) apply(set map[string]bool, emulated string) (warnings []s
 			return nil, fmt.Errorf("emulated version: %w", err)
 		case f.binary == nil:
 			return nil, fmt.Errorf("emulated version %s: the program has no version", emulated)
-		case v.Major() > f.binary.Major() || v.Major() == f.binary.Major() && v.Minor() > f.binary.Minor():
+		case isNewer(v, f.binary):
 			return nil, fmt.Errorf("emulated version %s: the program is version %s", emulated, f.binary)
 		}
 		f.emulated = v
@@ -245,7 +246,7 @@ func (f *FeatureGates) describe() string {
 // all returns the state of all gates.
 func (f *FeatureGates) all() map[string]bool {
 	on := map[string]bool{}
-	for name := range f.gates { // constant after New
+	for name := range f.gates {
 		on[name] = f.Enabled(name)
 	}
 	return on

@@ -5,7 +5,6 @@ import (
 	"flag"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 )
 
@@ -18,7 +17,7 @@ func (r *Registry) BindFlags(set *flag.FlagSet) {
 	set.Var(&text{value: strings.Join(r.controllers, ","), set: r.setControllers, adds: true}, "controllers",
 		describe(r.known(), len(r.setups) > 0))
 	set.Var(&text{set: r.setGates, adds: true}, "feature-gates", r.gates.describe())
-	set.Var(&text{set: r.setEmulated}, "emulated-version",
+	set.Var(textOf(&r.emulated), "emulated-version",
 		"`version` of the program whose feature gates count; without it that of the program")
 	set.Var(&text{set: r.setLeaderMigration}, "leader-migration-config",
 		"`file` with the controllers that move from or to another program, a LeaderMigrationConfiguration as "+
@@ -28,9 +27,8 @@ func (r *Registry) BindFlags(set *flag.FlagSet) {
 	set.BoolVar(&r.opts.UseServiceAccountCredentials, "use-service-account-credentials",
 		r.opts.UseServiceAccountCredentials,
 		"give each controller the credentials of a service account of its own name")
-	set.Var(&text{value: r.opts.ServiceAccountNamespace,
-		set: func(s string) error { r.opts.ServiceAccountNamespace = s; return nil }},
-		"service-account-namespace", "`namespace` of these service accounts; without it that of the pod")
+	set.Var(textOf(&r.opts.ServiceAccountNamespace), "service-account-namespace",
+		"`namespace` of these service accounts; without it that of the pod")
 	set.Var(&text{value: string(r.opts.Preflight), set: r.setPreflight}, "preflight",
 		"`action` for missing kinds and permissions: warn, fail, or off, which does not look")
 	set.DurationVar(&r.opts.APIServerTimeout, "api-server-timeout", r.opts.APIServerTimeout,
@@ -52,6 +50,14 @@ type text struct {
 	set   func(string) error
 	adds  bool // values are added to earlier ones
 	given bool // the flag was set
+}
+
+// textOf returns a value that is stored in a variable without a check.
+func textOf(s *string) *text {
+	return &text{value: *s, set: func(value string) error {
+		*s = value
+		return nil
+	}}
 }
 
 // String returns the value.
@@ -88,27 +94,19 @@ func (r *Registry) setControllers(value string) error {
 	return nil
 }
 
-func (r *Registry) setGates(value string) error {
-	set, err := r.gates.parseGates(value)
-	r.gateSettings = set
+func (r *Registry) setGates(value string) (err error) {
+	r.gateSettings, err = r.gates.parseGates(value)
 	return oneLine(err)
 }
 
-func (r *Registry) setLeaderMigration(path string) error {
-	var err error
+func (r *Registry) setLeaderMigration(path string) (err error) {
 	r.migration, err = loadLeaderMigration(path)
 	return oneLine(err)
 }
 
-func (r *Registry) setEmulated(value string) error {
-	r.emulated = value
-	return nil
-}
-
 func (r *Registry) setPreflight(value string) error {
-	known := []string{string(PreflightWarn), string(PreflightFail), string(PreflightOff)}
-	if !slices.Contains(known, value) {
-		return fmt.Errorf("want %s, got %s", strings.Join(known, ", "), strconv.Quote(value))
+	if !slices.Contains(preflights, Preflight(value)) {
+		return fmt.Errorf("want warn, fail, off, got %q", value)
 	}
 	r.opts.Preflight = Preflight(value)
 	return nil

@@ -70,63 +70,19 @@ type runner struct {
 	election   controller.Election
 	begun      chan struct{} // closed when the controller is first started, or will never be
 	once       sync.Once     // closes begun
-	besides    firstError    // of the companions of the first build
 
 	mu       sync.Mutex
 	current  Controller // the current build, or the next one
 	state    State
 	err      error // of the last failure
 	restarts int
-}
-
-// firstError records the first reported error.
-type firstError struct {
-	once     sync.Once
-	happened chan struct{} // closed when err is set
-	err      error
-}
-
-func (f *firstError) report(err error) {
-	f.once.Do(func() {
-		f.err = err
-		close(f.happened)
-	})
-}
-
-// first returns the reported error, or nil.
-func (f *firstError) first() error {
-	select {
-	case <-f.happened:
-		return f.err
-	default:
-		return nil
-	}
-}
-
-// build builds the runner of a descriptor, and returns the runnables that run beside it, see companion. The runner is
-// nil if the descriptor's controller has nothing to do.
-func (l *launch) build(ctx context.Context, d Descriptor) (r *runner, beside []manager.Runnable, err error) {
-	built, beside, err := l.construct(ctx, d)
-	if err != nil || built == nil {
-		return nil, nil, err
-	}
-	election, err := l.electionOf(d, built)
-	if err != nil {
-		return nil, nil, err
-	}
-	return l.newRunner(d, election, built), beside, nil
-}
-
-func (l *launch) newRunner(d Descriptor, election controller.Election, built Controller) *runner {
-	return &runner{
-		launch: l, descriptor: d, election: election, begun: make(chan struct{}),
-		besides: firstError{happened: make(chan struct{})},
-		current: built, state: Waiting,
-	}
+	// beside is the first failure of a companion of the first build. It calls stop, which ends that build while it runs.
+	beside error
+	stop   context.CancelFunc // nil before the first build runs
 }
 
 // construct calls the constructor. Runnables that were added to the context are part of the controller, except those
-// that run beside it.
+// that run beside it, see besideIt. built is nil if the controller has nothing to do.
 func (l *launch) construct(ctx context.Context, d Descriptor) (built Controller, beside []manager.Runnable, err error) {
 	c, err := l.newContext(d.Name)
 	if err != nil {
@@ -280,69 +236,58 @@ func (t together) Run(ctx context.Context) error {
 }
 
 // Ready returns the errors of the parts.
-func (t together) Ready() error {
-	var errs []error
-	for _, part := range t {
-		if part, ok := part.(readier); ok {
-			errs = append(errs, part.Ready())
-		}
-	}
-	return errors.Join(errs...)
-}
+func (t together) Ready() error { return joinErrors(t, readier.Ready) }
 
 // Healthy returns the errors of the parts.
 func (t together) Healthy(req *http.Request) error {
+	return joinErrors(t, func(part healthier) error { return part.Healthy(req) })
+}
+
+// joinErrors returns the errors of the parts that implement P.
+func joinErrors[P any](t together, ask func(P) error) error {
 	var errs []error
 	for _, part := range t {
-		if part, ok := part.(healthier); ok {
-			errs = append(errs, part.Healthy(req))
+		if part, ok := part.(P); ok {
+			errs = append(errs, ask(part))
 		}
 	}
 	return errors.Join(errs...)
 }
 
-// companion is a runnable of the manager that runs beside a controller. Its failure is treated as a failure of the
-// controller.
-type companion struct {
-	name string
-	run  func(ctx context.Context) error
-	of   *runner
-}
-
-// besideIt returns the n-th companion of the controller.
+// besideIt returns the n-th companion of the controller: a runnable of the manager that runs beside the controller. Its
+// failure is treated as a failure of the controller.
 func (r *runner) besideIt(n int, part manager.Runnable) manager.Runnable {
-	c := companion{name: fmt.Sprintf("part %d beside %s", n+1, r.Name()), run: part.Run, of: r}
+	name := fmt.Sprintf("part %d beside %s", n+1, r.Name())
 	if part, isNamed := part.(named); isNamed {
-		c.name = part.Name()
+		name = part.Name()
 	}
+	companion := replicated{name, func(ctx context.Context) error { return r.runBeside(ctx, name, part) }}
 	if part, ok := part.(readier); ok {
-		return readyCompanion{c, part}
+		return struct {
+			replicated
+			readier
+		}{companion, part}
 	}
-	return c
+	return companion
 }
 
-// Name returns the name of the runnable.
-func (c companion) Name() string { return c.name }
-
-// NeedLeaderElection returns false, because a companion runs in every replica.
-func (companion) NeedLeaderElection() bool { return false }
-
-// Run runs until ctx ends. It returns an error only if the controller's failures end the manager.
-func (c companion) Run(ctx context.Context) error {
-	err := safely(func() error { return c.run(ctx) })
-	if err == nil || ctx.Err() != nil || c.of.descriptor.Restart == Fatal {
+// runBeside runs a companion until ctx ends. It returns an error only if the controller's failures end the manager.
+func (r *runner) runBeside(ctx context.Context, name string, part manager.Runnable) error {
+	err := safely(func() error { return part.Run(ctx) })
+	if err == nil || ctx.Err() != nil || r.descriptor.Restart == Fatal {
 		return err
 	}
 	// Log the failure now, because the controller may be waiting for leadership, and reports the failure only after that.
-	c.of.launch.log("what runs beside a controller has failed", c.of.Name(), err, "runnable", c.name)
-	c.of.besides.report(fmt.Errorf("%s: %w", c.name, err))
+	r.launch.log("what runs beside a controller has failed", r.Name(), err, "runnable", name)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.beside == nil {
+		r.beside = fmt.Errorf("%s: %w", name, err)
+		if r.stop != nil {
+			r.stop()
+		}
+	}
 	return nil
-}
-
-// readyCompanion is a companion with a readiness check.
-type readyCompanion struct {
-	companion
-	readier
 }
 
 // debugHandlerOf returns the debug handler of a controller, or of the first part that has one, or nil.
@@ -458,19 +403,17 @@ func (r *runner) runOnce(ctx context.Context) error {
 // runFirst runs the first build until it ends or a companion has failed.
 func (r *runner) runFirst(ctx context.Context, current Controller) error {
 	running, cancel := context.WithCancel(ctx)
-	var looking sync.WaitGroup
-	looking.Go(func() {
-		select {
-		case <-r.besides.happened:
-			cancel()
-		case <-running.Done():
-		}
-	})
+	defer cancel()
+	r.mu.Lock()
+	if r.stop = cancel; r.beside != nil {
+		cancel()
+	}
+	r.mu.Unlock()
 	err := safely(func() error { return current.Run(running) })
-	cancel()
-	looking.Wait()
-	if failed := r.besides.first(); failed != nil && ctx.Err() == nil {
-		return failed
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.beside != nil && ctx.Err() == nil {
+		return r.beside
 	}
 	return err
 }
@@ -481,23 +424,23 @@ func (r *runner) next(ctx context.Context) (current Controller, first bool, err 
 	r.mu.Lock()
 	current, again := r.current, r.state == Restarting
 	r.mu.Unlock()
+	var beside []manager.Runnable
 	if again {
-		var beside []manager.Runnable
 		if current, beside, err = r.launch.construct(ctx, r.descriptor); err != nil {
 			return nil, false, err
-		}
-		// The companions of the first build continue to run. If one of them has failed, this build runs with its own
-		// companions.
-		if current != nil && r.besides.first() != nil {
-			current = with(current, beside)
 		}
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.current, r.state = current, Running
 	if again {
 		r.restarts++
+		// The companions of the first build continue to run. If one of them has failed, this build runs with its own
+		// companions.
+		if current != nil && r.beside != nil {
+			current = with(current, beside)
+		}
 	}
+	r.current, r.state = current, Running
 	return current, !again, nil
 }
 

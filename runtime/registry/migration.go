@@ -1,8 +1,10 @@
 package registry
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -82,14 +84,6 @@ func loadLeaderMigration(path string) (*leaderMigration, error) {
 	return m, errors.Join(errs...)
 }
 
-// checkMigration returns nil, or the reason why a migration is not possible.
-func (l *launch) checkMigration() error {
-	if l.registry.migration != nil && l.manager.LeaderElectionID() == "" {
-		return errors.New("leader-migration-config: the program runs without leader election; set leader-elect too")
-	}
-	return nil
-}
-
 // checkMigrating returns an error for controllers that the migration assigns to this program but that it does not have.
 // It cannot check the controllers of other programs.
 func (l *launch) checkMigrating() error {
@@ -98,37 +92,33 @@ func (l *launch) checkMigrating() error {
 		return nil
 	}
 	var errs []error
-	for name, program := range m.program {
-		known := slices.ContainsFunc(l.registry.known(), func(k known) bool {
-			return k.name == name ||
-				slices.Contains(k.aliases, name)
-		})
-		if program == l.manager.LeaderElectionID() && !known {
+	known := l.registry.known()
+	for _, name := range slices.Sorted(maps.Keys(m.program)) {
+		program := m.program[name]
+		has := slices.ContainsFunc(known, func(d Descriptor) bool { return d.hasName(name) })
+		if program == l.manager.LeaderElectionID() && !has {
 			errs = append(errs, fmt.Errorf("%s: %s has no controller %q%s", m.path, program, name,
-				didYouMean(name, namesOf(l.registry.known()))))
+				didYouMean(name, namesOf(known))))
 		}
 	}
-	slices.SortFunc(errs, func(a, b error) int { return strings.Compare(a.Error(), b.Error()) })
 	return errors.Join(errs...)
 }
 
 // programOf returns the program that runs a moving controller, or "" for any other controller.
 func (l *launch) programOf(name string) string {
-	if l.registry.migration == nil {
+	m := l.registry.migration
+	if m == nil {
 		return ""
 	}
-	names := []string{name}
+	program := m.program[name]
 	for _, d := range l.registry.descriptors {
 		if d.Name == name {
-			names = append(names, d.Aliases...)
+			for _, alias := range d.Aliases {
+				program = cmp.Or(program, m.program[alias])
+			}
 		}
 	}
-	for _, name := range names {
-		if program := l.registry.migration.program[name]; program != "" {
-			return program
-		}
-	}
-	return ""
+	return program
 }
 
 // elsewhere reports whether the migration assigns a controller to another program.

@@ -96,6 +96,8 @@ const (
 	PreflightOff Preflight = "off"
 )
 
+var preflights = []Preflight{PreflightWarn, PreflightFail, PreflightOff}
+
 // missing is one line about an unmet need of a controller.
 type missing struct {
 	Controller string `json:"controller"`

@@ -16,6 +16,8 @@ import (
 	"sync"
 	"time"
 
+	utilnet "k8s.io/apimachinery/pkg/util/net"
+
 	"github.com/kctrl-dev/kctrl/runtime/controller"
 	"github.com/kctrl-dev/kctrl/runtime/manager"
 	"github.com/kctrl-dev/kctrl/runtime/metrics"
@@ -54,7 +56,7 @@ type Registry struct {
 	setups      []func(context.Context, controller.Manager) error
 	gates       *FeatureGates
 	gatesErr    error
-	discovered  []known // the controllers of setup functions, after these have been called
+	discovered  []string // the controllers of setup functions, after these have been called
 
 	// Set by flags.
 	controllers  selection
@@ -100,10 +102,6 @@ func (r *Registry) Validate() error {
 	return errors.Join(r.gatesErr, r.validateDescriptors(), r.checkOptions())
 }
 
-func (r *Registry) validateDescriptors() error {
-	return validate(r.descriptors, len(r.setups) > 0, r.gates)
-}
-
 // checkOptions returns the errors in the options, which flags may have set.
 func (r *Registry) checkOptions() error {
 	var errs []error
@@ -113,21 +111,18 @@ func (r *Registry) checkOptions() error {
 	if r.opts.APIServerTimeout < 0 {
 		errs = append(errs, fmt.Errorf("api-server-timeout: want 0 or more, got %s", r.opts.APIServerTimeout))
 	}
-	if !slices.Contains([]Preflight{PreflightWarn, PreflightFail, PreflightOff}, r.opts.Preflight) {
+	if !slices.Contains(preflights, r.opts.Preflight) {
 		errs = append(errs, fmt.Errorf("unknown preflight %q", r.opts.Preflight))
 	}
 	return errors.Join(errs...)
 }
 
-// known returns the controllers whose names are known before they are built.
-func (r *Registry) known() []known {
-	var all []known
-	for _, d := range r.descriptors {
-		all = append(all, known{d.Name, d.Aliases, d.DisabledByDefault})
-	}
-	for _, k := range r.discovered {
-		if !slices.ContainsFunc(all, func(other known) bool { return other.name == k.name }) { // k has no descriptor
-			all = append(all, k)
+// known returns the descriptors of all controllers whose names are known.
+func (r *Registry) known() []Descriptor {
+	all := slices.Clone(r.descriptors)
+	for _, name := range r.discovered {
+		if !slices.ContainsFunc(all, func(d Descriptor) bool { return d.Name == name }) {
+			all = append(all, Descriptor{Name: name})
 		}
 	}
 	return all
@@ -255,19 +250,21 @@ func (l *launch) decide() error {
 			errs = append(errs, fmt.Errorf("concurrent-%s-syncs: want 0 or more, got %d", d.Name, *n))
 		}
 	}
-	errs = append(errs, l.checkMigration())
-	l.enabled = r.controllers
+	if r.migration != nil && l.manager.LeaderElectionID() == "" {
+		errs = append(errs,
+			errors.New("leader-migration-config: the program runs without leader election; set leader-elect too"))
+	}
 	if len(r.setups) == 0 {
-		errs = append(errs, l.resolve(nil))
+		errs = append(errs, l.resolve())
 	} else {
 		l.enabled = l.withoutAliases()
 	}
 	return errors.Join(errs...)
 }
 
-// resolve checks the selection against all names, including the names of setups.
-func (l *launch) resolve(more []known) error {
-	resolved, aliases, err := l.registry.controllers.resolve(append(l.registry.known(), more...))
+// resolve checks the selection against all known names.
+func (l *launch) resolve() error {
+	resolved, aliases, err := l.registry.controllers.resolve(l.registry.known())
 	if err != nil {
 		return err
 	}
@@ -315,7 +312,7 @@ func (l *launch) runs(d Descriptor) bool {
 // isEnabled reports whether a controller with that name or alias is enabled.
 func (l *launch) isEnabled(name string) bool {
 	for _, d := range l.registry.descriptors {
-		if d.Name == name || slices.Contains(d.Aliases, name) {
+		if d.hasName(name) {
 			return l.runs(d)
 		}
 	}
@@ -354,14 +351,14 @@ func (l *launch) buildAll(ctx context.Context, descriptors []Descriptor) error {
 		if d.New == nil {
 			continue // a setup builds it
 		}
-		built, beside, err := l.build(ctx, d)
+		built, beside, err := l.construct(ctx, d)
 		switch {
 		case err != nil:
 			errs = append(errs, fmt.Errorf("controller %s: %w", d.Name, err))
 		case built == nil:
 			l.others[d.Name] = Skipped
 		default:
-			errs = append(errs, l.enlist(built, beside))
+			errs = append(errs, l.enlist(d, built, beside))
 		}
 	}
 	for _, setup := range l.registry.setups {
@@ -378,15 +375,14 @@ func (l *launch) checkSetups() error {
 	var errs []error
 	found := l.registry.discovered
 	for _, d := range l.registry.descriptors {
-		isFound := func(name string) bool {
-			return slices.ContainsFunc(found, func(k known) bool { return k.name == name })
-		}
-		if d.New == nil && !isFound(d.Name) {
+		if d.New == nil && !slices.Contains(found, d.Name) {
 			errs = append(errs, fmt.Errorf("controller %s: it has no constructor, and no setup adds it%s", d.Name,
-				didYouMean(d.Name, namesOf(found))))
+				didYouMean(d.Name, found)))
 		}
-		if at := slices.IndexFunc(d.Aliases, isFound); at >= 0 {
-			errs = append(errs, fmt.Errorf("controller %s: the alias %q is the name of a controller", d.Name, d.Aliases[at]))
+		for _, alias := range d.Aliases {
+			if slices.Contains(found, alias) {
+				errs = append(errs, fmt.Errorf("controller %s: the alias %q is the name of a controller", d.Name, alias))
+			}
 		}
 	}
 	return errors.Join(errs...)
@@ -406,29 +402,39 @@ func (l *launch) described(name string) Descriptor {
 	return d
 }
 
-func (l *launch) enlist(built *runner, beside []manager.Runnable) error {
-	l.mu.Lock()
-	if l.runners[built.Name()] != nil {
-		l.mu.Unlock()
-		return fmt.Errorf("there is another controller %q; give one of them another name", built.Name())
+// enlist creates the runner of a controller, and adds the runnables that run beside it to the manager.
+func (l *launch) enlist(d Descriptor, built Controller, beside []manager.Runnable) error {
+	election, err := l.electionOf(d, built)
+	if err != nil {
+		return fmt.Errorf("controller %s: %w", d.Name, err)
 	}
-	l.runners[built.Name()] = built
+	r := &runner{
+		launch: l, descriptor: d, election: election, begun: make(chan struct{}), current: built, state: Waiting,
+	}
+	l.mu.Lock()
+	_, taken := l.runners[d.Name]
+	if !taken {
+		l.runners[d.Name] = r
+	}
 	l.mu.Unlock()
-	if built.descriptor.SpecialHandling {
-		l.special = append(l.special, built)
+	if taken {
+		return fmt.Errorf("there is another controller %q; give one of them another name", d.Name)
+	}
+	if d.SpecialHandling {
+		l.special = append(l.special, r)
 	}
 	var errs []error
 	for n, part := range beside {
-		errs = append(errs, l.manager.Add(built.besideIt(n, part)))
+		errs = append(errs, l.manager.Add(r.besideIt(n, part)))
 	}
 	return errors.Join(errs...)
 }
 
 // collect builds the controllers of a setup.
 func (l *launch) collect(ctx context.Context, setup func(context.Context, controller.Manager) error) error {
-	var found []known
+	var found []string
 	enabled := func(name string) bool {
-		found = append(found, known{name: name})
+		found = append(found, name)
 		runs := l.runs(l.described(name))
 		if !runs {
 			l.others[name] = l.whyNot(name)
@@ -446,16 +452,10 @@ func (l *launch) collect(ctx context.Context, setup func(context.Context, contro
 			err = errors.Join(err, l.manager.Add(c))
 			continue
 		}
-		if !slices.ContainsFunc(found, func(k known) bool { return k.name == name.Name() }) && !enabled(name.Name()) {
+		if !slices.Contains(found, name.Name()) && !enabled(name.Name()) {
 			continue // no builder created it; builders check this earlier
 		}
-		d := l.described(name.Name())
-		election, wrong := l.electionOf(d, c)
-		if wrong != nil {
-			err = errors.Join(err, fmt.Errorf("controller %s: %w", d.Name, wrong))
-			continue
-		}
-		err = errors.Join(err, l.enlist(l.newRunner(d, election, c), nil))
+		err = errors.Join(err, l.enlist(l.described(name.Name()), c, nil))
 	}
 	l.registry.discovered = append(l.registry.discovered, found...)
 	return err
@@ -464,14 +464,14 @@ func (l *launch) collect(ctx context.Context, setup func(context.Context, contro
 // addAll adds everything to the manager.
 func (l *launch) addAll() error {
 	if len(l.registry.setups) > 0 {
-		if err := l.resolve(nil); err != nil {
+		if err := l.resolve(); err != nil {
 			return &manager.UsageError{Err: err}
 		}
 	}
 	if err := l.checkMigrating(); err != nil {
 		return &manager.UsageError{Err: err}
 	}
-	errs := []error{l.manager.Add(informersRunnable{l}),
+	errs := []error{l.manager.Add(replicated{"registry", l.attend}),
 		l.manager.Handle("/debug/controllers/", http.HandlerFunc(l.debug))}
 	for _, name := range slices.Sorted(maps.Keys(l.runners)) {
 		r := l.runners[name]
@@ -528,20 +528,30 @@ func writeJSON(w http.ResponseWriter, value any) {
 	_ = json.NewEncoder(w).Encode(value) // the client detects errors of the connection
 }
 
-// informersRunnable runs in every replica, before the controllers. It signals that the manager has started the
-// informers. At the end, it closes connections that are not shared.
-type informersRunnable struct{ launch *launch }
-
-// Name returns the name in logs.
-func (informersRunnable) Name() string { return "registry" }
-
-// NeedLeaderElection returns false, so that it runs on every replica.
-func (informersRunnable) NeedLeaderElection() bool { return false }
-
-// Run closes informersStarted and waits until ctx ends.
-func (i informersRunnable) Run(ctx context.Context) error {
-	close(i.launch.informersStarted)
+// attend runs in every replica, before the controllers. It signals that the manager has started the informers. At the
+// end, it closes connections that are not shared.
+func (l *launch) attend(ctx context.Context) error {
+	close(l.informersStarted)
 	<-ctx.Done()
-	i.launch.hangUp()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, account := range l.accounts {
+		utilnet.CloseIdleConnectionsFor(account.Transport)
+	}
 	return nil
 }
+
+// replicated is a runnable of the manager that runs in every replica.
+type replicated struct {
+	name string
+	run  func(ctx context.Context) error
+}
+
+// Name returns the name in logs.
+func (r replicated) Name() string { return r.name }
+
+// NeedLeaderElection returns false, because the runnable runs in every replica.
+func (replicated) NeedLeaderElection() bool { return false }
+
+// Run calls the function.
+func (r replicated) Run(ctx context.Context) error { return r.run(ctx) }

@@ -1,18 +1,12 @@
 package registry
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
 )
-
-// known is a controller whose name is known before it is built.
-type known struct {
-	name     string
-	aliases  []string
-	disabled bool // by default
-}
 
 // selection is the value of --controllers: names, names with a minus, and a star.
 type selection []string
@@ -39,7 +33,7 @@ type alias struct{ used, name string }
 
 // resolve returns s with names instead of aliases, and the aliases that s contains. The error reports every item that
 // matches no controller.
-func (s selection) resolve(all []known) (selection, []alias, error) {
+func (s selection) resolve(all []Descriptor) (selection, []alias, error) {
 	var resolved selection
 	var used []alias
 	var errs []error
@@ -56,15 +50,15 @@ func (s selection) resolve(all []known) (selection, []alias, error) {
 			errs = append(errs, errors.New("controllers: -* is not a name; omit * to run only the named controllers"))
 			continue
 		}
-		at := slices.IndexFunc(all, func(k known) bool { return k.name == name || slices.Contains(k.aliases, name) })
+		at := slices.IndexFunc(all, func(d Descriptor) bool { return d.hasName(name) })
 		if at < 0 {
 			errs = append(errs, fmt.Errorf("controllers: unknown controller %q%s", name, didYouMean(name, namesOf(all))))
 			continue
 		}
-		if all[at].name != name {
-			used = append(used, alias{name, all[at].name})
+		if all[at].Name != name {
+			used = append(used, alias{name, all[at].Name})
 		}
-		resolved = append(resolved, strings.Repeat("-", len(item)-len(name))+all[at].name)
+		resolved = append(resolved, strings.TrimSuffix(item, name)+all[at].Name)
 	}
 	return resolved, used, errors.Join(errs...)
 }
@@ -81,21 +75,21 @@ func parseSelection(text string) (selection, error) {
 	return items, nil
 }
 
-func namesOf(all []known) []string {
-	var names []string
-	for _, k := range all {
-		names = append(append(names, k.name), k.aliases...)
+// namesOf returns the names and aliases of controllers.
+func namesOf(all []Descriptor) (names []string) {
+	for _, d := range all {
+		names = append(append(names, d.Name), d.Aliases...)
 	}
 	return names
 }
 
 // describe lists the controllers for --help, without the controllers of setups.
-func describe(all []known, setUp bool) string {
+func describe(all []Descriptor, setUp bool) string {
 	var on, off []string
-	for _, k := range all {
-		on = append(on, k.name)
-		if k.disabled {
-			off = append(off, k.name)
+	for _, d := range all {
+		on = append(on, d.Name)
+		if d.DisabledByDefault {
+			off = append(off, d.Name)
 		}
 	}
 	slices.Sort(on)
@@ -104,34 +98,23 @@ func describe(all []known, setUp bool) string {
 		on = append(on, "and those that the program sets up when it starts, as its log names them")
 	}
 	return fmt.Sprintf("comma-separated `names` of the controllers to run: * is all that are on by default, foo runs "+
-		"foo, -foo does not\n"+
-		"All controllers: %s\nDisabled by default: %s", orNone(on), orNone(off))
-}
-
-func orNone(names []string) string {
-	if len(names) == 0 {
-		return "none"
-	}
-	return strings.Join(names, ", ")
+		"foo, -foo does not\nAll controllers: %s\nDisabled by default: %s",
+		cmp.Or(strings.Join(on, ", "), "none"), cmp.Or(strings.Join(off, ", "), "none"))
 }
 
 // didYouMean returns a hint if one of the names is similar to the given one, and "" otherwise.
 func didYouMean(written string, names []string) string {
-	best, least := "", max(2, len(written)/3)+1
+	best, extended, least := "", "", max(2, len(written)/3)+1
 	for _, name := range names {
-		if d := distance(strings.ToLower(written), strings.ToLower(name)); d < least {
+		lower, wanted := strings.ToLower(name), strings.ToLower(written)
+		if d := distance(wanted, lower); d < least {
 			best, least = name, d
 		}
-	}
-	if best == "" {
-		for _, name := range names { // a user may remember only a part of the name
-			if len(written) > 2 && strings.HasPrefix(strings.ToLower(name), strings.ToLower(written)) {
-				best = name
-				break
-			}
+		if extended == "" && len(written) > 2 && strings.HasPrefix(lower, wanted) {
+			extended = name // a user may remember only a part of the name
 		}
 	}
-	if best == "" {
+	if best = cmp.Or(best, extended); best == "" {
 		return ""
 	}
 	return fmt.Sprintf("; did you mean %q?", best)

@@ -41,10 +41,10 @@ func TestControllerIsEnabledAsInKubeControllerManager(t *testing.T) {
 	}
 }
 
-var letters = []known{
-	{name: "alpha-controller", aliases: []string{"alpha", "first"}},
-	{name: "bravo-controller", disabled: true},
-	{name: "charlie.example"},
+var letters = []Descriptor{
+	{Name: "alpha-controller", Aliases: []string{"alpha", "first"}},
+	{Name: "bravo-controller", DisabledByDefault: true},
+	{Name: "charlie.example"},
 }
 
 func TestAliasesStandForNames(t *testing.T) {
@@ -122,7 +122,7 @@ func FuzzResolve(f *testing.F) {
 		}
 		for _, item := range resolved {
 			name := strings.TrimPrefix(item, "-")
-			if item != "*" && !slices.ContainsFunc(letters, func(k known) bool { return k.name == name }) {
+			if item != "*" && !slices.ContainsFunc(letters, func(k Descriptor) bool { return k.Name == name }) {
 				t.Errorf("%q: got %q", text, item)
 			}
 		}

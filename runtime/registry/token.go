@@ -156,17 +156,15 @@ func (b bearer) RoundTrip(req *http.Request) (*http.Response, error) {
 		return resp, err
 	}
 	b.tokens.refused(token)
-	if req.Body == nil {
-		resp.Body.Close()
-		resp, _, err = b.send(req, nil)
-		return resp, err
-	}
-	if req.GetBody == nil {
+	body := req.Body
+	switch {
+	case body == nil:
+	case req.GetBody == nil:
 		return resp, nil
-	}
-	body, err := req.GetBody()
-	if err != nil {
-		return resp, nil // this answer has the same information
+	default:
+		if body, err = req.GetBody(); err != nil {
+			return resp, nil // this answer has the same information
+		}
 	}
 	resp.Body.Close()
 	resp, _, err = b.send(req, body)
