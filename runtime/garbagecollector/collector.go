@@ -252,7 +252,7 @@ func (c *Collector) verify(ctx context.Context, i item) error {
 	for _, at := range places {
 		ref := metav1.OwnerReference{APIVersion: at.kind.Value().apiVersion, Kind: at.kind.Value().kind, Name: at.name,
 			UID: i.UID}
-		namespaced, err := c.namespaced(ctx, ref)
+		namespaced, err := c.namespaced(ref)
 		if !namespaced {
 			at.namespace = clusterScoped
 		}
@@ -279,9 +279,8 @@ func (c *Collector) verify(ctx context.Context, i item) error {
 }
 
 // namespaced reports whether the kind of an owner is namespaced.
-func (c *Collector) namespaced(ctx context.Context, ref metav1.OwnerReference) (bool, error) {
-	owner := metadataOf(Node{APIVersion: ref.APIVersion, Kind: ref.Kind})
-	return c.graph.live.IsObjectNamespaced(owner)
+func (c *Collector) namespaced(ref metav1.OwnerReference) (bool, error) {
+	return c.graph.live.IsObjectNamespaced(metadataOf(Node{APIVersion: ref.APIVersion, Kind: ref.Kind}))
 }
 
 // owner reads an owner from the API server. It returns nil if no object has the name, or if that object has another
@@ -346,8 +345,7 @@ type owners struct {
 // without returns refs except those with the UIDs of owners.
 func without(refs []metav1.OwnerReference, owners ...types.UID) []metav1.OwnerReference {
 	return slices.DeleteFunc(slices.Clone(refs), func(ref metav1.OwnerReference) bool {
-		return slices.Contains(owners,
-			ref.UID)
+		return slices.Contains(owners, ref.UID)
 	})
 }
 
@@ -361,7 +359,7 @@ func (c *Collector) classify(ctx context.Context, i item,
 			all.lost = append(all.lost, ref.UID)
 			continue
 		}
-		namespaced, err := c.namespaced(ctx, ref)
+		namespaced, err := c.namespaced(ref)
 		owner, err := c.owner(ctx, ref, latest.Namespace, namespaced, err)
 		switch {
 		case err != nil:

@@ -28,23 +28,20 @@ type kinds struct {
 	unknown map[schema.GroupVersion]bool
 }
 
-// discovery requests the kinds of an API server.
-type discovery struct{ rest rest.Interface }
-
-func newDiscovery(config *rest.Config, httpClient *http.Client) (*discovery, error) {
+// discoveryClient returns a client for deletable.
+func discoveryClient(config *rest.Config, httpClient *http.Client) (rest.Interface, error) {
 	config = rest.CopyConfig(config)
 	config.GroupVersion = &schema.GroupVersion{}
 	config.NegotiatedSerializer = serializer.NewCodecFactory(runtime.NewScheme()).WithoutConversion()
 	config.QPS = -1
-	c, err := rest.UnversionedRESTClientForConfigAndClient(config, httpClient)
-	return &discovery{c}, err
+	return rest.UnversionedRESTClientForConfigAndClient(config, httpClient)
 }
 
 // deletable returns the kinds of collectable objects.
-func (d *discovery) deletable(ctx context.Context) (*kinds, error) {
+func deletable(ctx context.Context, c rest.Interface) (*kinds, error) {
 	found := &kinds{kinds: map[schema.GroupResource]schema.GroupVersionKind{}, unknown: map[schema.GroupVersion]bool{}}
 	for _, root := range []string{"/api", "/apis"} {
-		content, err := d.rest.Get().AbsPath(root).SetHeader("Accept", discoveryFormats).DoRaw(ctx)
+		content, err := c.Get().AbsPath(root).SetHeader("Accept", discoveryFormats).DoRaw(ctx)
 		if err != nil {
 			return nil, fmt.Errorf("ask for %s: %w", root, err)
 		}

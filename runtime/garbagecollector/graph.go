@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 	"unique"
 
@@ -50,14 +51,14 @@ var alwaysIgnored = []schema.GroupResource{{Resource: "events"}, {Group: "events
 // return nodes only read memory and send no requests.
 type Graph struct {
 	live    *client.REST
-	groups  *discovery
+	groups  rest.Interface // for discovery
 	opts    GraphOptions
 	log     *slog.Logger
 	synced  chan struct{}
 	changed chan struct{} // buffer of size one: a value means that kinds may have changed
+	ran     atomic.Bool
 
 	mu        sync.Mutex
-	ran       bool
 	relations relations
 	lists     uint32 // number of lists that were applied
 	monitors  map[schema.GroupResource]*monitor
@@ -80,20 +81,19 @@ func NewGraph(config *rest.Config, opts GraphOptions) (*Graph, error) {
 	}
 	opts.Resync = cmp.Or(opts.Resync, 30*time.Second)
 	opts.Ignored = slices.Concat(alwaysIgnored, opts.Ignored)
-	log := cmp.Or(opts.Logger, slog.Default())
-	// The graph reads all kinds, so warnings about deprecated kinds are not useful.
-	warnings := slog.New(slog.DiscardHandler)
-	live, err := client.New(config, client.Options{Scheme: runtime.NewScheme(), HTTPClient: opts.HTTPClient,
-		Logger: warnings})
+	live, err := client.New(config, client.Options{
+		Scheme: runtime.NewScheme(), HTTPClient: opts.HTTPClient,
+		Logger: slog.New(slog.DiscardHandler), // warnings about deprecated kinds are not useful in a graph of all kinds
+	})
 	if err != nil {
 		return nil, err
 	}
-	groups, err := newDiscovery(config, opts.HTTPClient)
+	groups, err := discoveryClient(config, opts.HTTPClient)
 	if err != nil {
 		return nil, err
 	}
 	return &Graph{
-		live: live, groups: groups, opts: opts, log: log,
+		live: live, groups: groups, opts: opts, log: cmp.Or(opts.Logger, slog.Default()),
 		synced: make(chan struct{}), changed: make(chan struct{}, 1),
 		relations: relations{nodes: map[types.UID]*node{}},
 		monitors:  map[schema.GroupResource]*monitor{},
@@ -103,11 +103,7 @@ func NewGraph(config *rest.Config, opts GraphOptions) (*Graph, error) {
 // Run keeps the graph up to date with the API server until ctx ends, and returns nil after its last goroutine has
 // ended. It can be called once; further calls return an error.
 func (g *Graph) Run(ctx context.Context) error {
-	g.mu.Lock()
-	ran := g.ran
-	g.ran = true
-	g.mu.Unlock()
-	if ran {
+	if g.ran.Swap(true) {
 		return life.ErrAlreadyRun
 	}
 	var reflectors sync.WaitGroup
@@ -126,7 +122,8 @@ func (g *Graph) Run(ctx context.Context) error {
 			pause = min(2*pause, g.opts.Resync)
 		case <-g.changed:
 			pause = min(firstPause, g.opts.Resync)
-			g.quiet(ctx)
+			// One discovery covers several CRDs that are applied together.
+			_ = life.Sleep(ctx, firstPause)
 		}
 		timer.Stop()
 	}
@@ -136,17 +133,9 @@ func (g *Graph) Run(ctx context.Context) error {
 // firstPause is the delay of discovery after a possible change of kinds.
 const firstPause = 200 * time.Millisecond
 
-// quiet waits briefly, so that one discovery covers several CRDs that are applied together.
-func (g *Graph) quiet(ctx context.Context) {
-	select {
-	case <-ctx.Done():
-	case <-time.After(firstPause):
-	}
-}
-
 // discover starts and stops reflectors so that they match the server's kinds.
 func (g *Graph) discover(ctx context.Context, reflectors *sync.WaitGroup) {
-	found, err := g.groups.deletable(ctx)
+	found, err := deletable(ctx, g.groups)
 	if ctx.Err() != nil {
 		return
 	}

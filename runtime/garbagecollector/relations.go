@@ -176,9 +176,13 @@ func (r *relations) setOwners(n *node, refs []metav1.OwnerReference, c *changes)
 // owns reports whether n has exactly the references refs.
 func (n *node) owns(refs []metav1.OwnerReference) bool {
 	return slices.EqualFunc(n.owners, refs, func(e edge, ref metav1.OwnerReference) bool {
-		return e.owner.uid == ref.UID && e.name == ref.Name && e.block == blocks(ref) &&
-			e.kind.Value() == kindName{ref.APIVersion, ref.Kind}
+		return e.is(ref) && e.block == blocks(ref)
 	})
+}
+
+// is reports whether e and ref have the same owner.
+func (e *edge) is(ref metav1.OwnerReference) bool {
+	return e.owner.uid == ref.UID && e.name == ref.Name && e.kind.Value() == kindName{ref.APIVersion, ref.Kind}
 }
 
 func blocks(ref metav1.OwnerReference) bool {
@@ -312,10 +316,7 @@ func (r *relations) verifiedAbsent(n *node, at coordinates, c *changes) {
 
 // knownAbsent reports whether the owner that a reference of n points to is known to be absent.
 func (n *node) knownAbsent(ref metav1.OwnerReference) bool {
-	return slices.ContainsFunc(n.owners, func(e edge) bool {
-		return e.absent && e.owner.uid == ref.UID && e.name == ref.Name && e.kind.Value() == kindName{ref.APIVersion,
-			ref.Kind}
-	})
+	return slices.ContainsFunc(n.owners, func(e edge) bool { return e.absent && e.is(ref) })
 }
 
 // key returns the namespace and the name.
