@@ -27,11 +27,10 @@ type Elector struct {
 	opts   Options
 	status *metrics.Gauge
 
-	mu sync.Mutex
 	// leader is the holder of the Lease at the last read or write, or "".
-	leader string
+	leader atomic.Value
 	// tenure is the current term. It stays set until all work that was started in the term has ended.
-	tenure *tenure
+	tenure atomic.Pointer[tenure]
 }
 
 // New returns a candidate that does nothing until Run. It fails for invalid opts.
@@ -51,17 +50,14 @@ func (e *Elector) Identity() string { return e.opts.Identity }
 
 // Leader returns the identity of the last known leader, or "".
 func (e *Elector) Leader() string {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	return e.leader
+	leader, _ := e.leader.Load().(string)
+	return leader
 }
 
 // Healthy returns an error if this candidate was the leader, has not renewed the Lease for the lease duration plus
 // margin, and has still not stopped its work as the leader. In this case the process must be ended.
 func (e *Elector) Healthy(margin time.Duration) error {
-	e.mu.Lock()
-	t := e.tenure
-	e.mu.Unlock()
+	t := e.tenure.Load()
 	if t == nil {
 		return nil
 	}
@@ -69,12 +65,6 @@ func (e *Elector) Healthy(margin time.Duration) error {
 		return fmt.Errorf("lease %s not renewed for %s, and what needs it has not ended", t.lease, since.Round(time.Second))
 	}
 	return nil
-}
-
-func (e *Elector) setTenure(t *tenure) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.tenure = t
 }
 
 // Run waits until this candidate is the leader, calls lead once, and returns after lead has returned. It may be called
@@ -124,8 +114,8 @@ func (t *term) lead(ctx context.Context, fn func(context.Context) error) (leadEr
 	t.tenure.renew(t.renewed, e.opts.RenewDeadline)
 	// This comes before the context of fn is created, because the fence must have the term before a request is sent in it.
 	e.opts.Fence.add(t.tenure)
-	e.setTenure(t.tenure)
-	defer e.setTenure(nil)
+	e.tenure.Store(t.tenure)
+	defer e.tenure.Store(nil)
 	leadCtx, endLead := context.WithCancelCause(t.tenure.begin(ctx))
 	defer endLead(nil)
 	// The term continues when ctx ends, because the Lease is held until fn has returned.

@@ -54,11 +54,9 @@ func (f *Fence) Guard(config *rest.Config) *rest.Config {
 		}
 		config.Dial = f.dialer(dial)
 	}
-	config.Wrap(f.roundTripper)
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return fencedTripper{next} })
 	return config
 }
-
-func (f *Fence) roundTripper(next http.RoundTripper) http.RoundTripper { return fencedTripper{next} }
 
 type dial = func(ctx context.Context, network, address string) (net.Conn, error)
 

@@ -34,7 +34,7 @@ func write(ctx context.Context, through http.RoundTripper) error {
 func TestNothingIsSentInTheNameOfALostTerm(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		fence, sent := NewFence(), &counter{}
-		through := fence.roundTripper(sent)
+		through := fencedTripper{sent}
 		a := newCandidate(t, newServer(), "a", func(o *Options) { o.Fence = fence }).run(t)
 		<-a.leading
 		detached := context.WithoutCancel(a.leadCtx)
@@ -73,7 +73,7 @@ func TestTermOfAFrozenProcessIsOverBeforeItsTimersAre(t *testing.T) {
 
 func TestTermIsOverWhenTheLeaderHasReturned(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		through := NewFence().roundTripper(&counter{})
+		through := fencedTripper{&counter{}}
 		a := start(t, newServer(), "a")
 		<-a.leading
 		detached := context.WithoutCancel(a.leadCtx)

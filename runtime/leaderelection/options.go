@@ -1,6 +1,7 @@
 package leaderelection
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -64,9 +65,9 @@ const maxLeaseDuration = math.MaxInt32 * time.Second
 
 // complete returns o with defaults set, and all mistakes as one error.
 func (o Options) complete() (Options, error) {
-	setDefault(&o.LeaseDuration, 15*time.Second)
-	setDefault(&o.RenewDeadline, 10*time.Second)
-	setDefault(&o.RetryPeriod, 2*time.Second)
+	o.LeaseDuration = cmp.Or(o.LeaseDuration, 15*time.Second)
+	o.RenewDeadline = cmp.Or(o.RenewDeadline, 10*time.Second)
+	o.RetryPeriod = cmp.Or(o.RetryPeriod, 2*time.Second)
 	if o.Identity == "" {
 		host, err := os.Hostname()
 		if err != nil {
@@ -74,37 +75,29 @@ func (o Options) complete() (Options, error) {
 		}
 		o.Identity = host + "_" + rand.Text()
 	}
-	if o.Logger == nil {
-		o.Logger = slog.Default()
-	}
-	o.Logger = o.Logger.With("lease", o.Namespace+"/"+o.Name, "identity", o.Identity)
+	o.Logger = cmp.Or(o.Logger, slog.Default()).With("lease", o.Namespace+"/"+o.Name, "identity", o.Identity)
 	var errs []error
+	wrong := func(format string, args ...any) {
+		errs = append(errs, fmt.Errorf("leader election: "+format, args...))
+	}
 	if o.Namespace == "" {
-		errs = append(errs, errors.New("leader election: the namespace of the lease is empty"))
+		wrong("the namespace of the lease is empty")
 	}
 	if o.Name == "" {
-		errs = append(errs, errors.New("leader election: the name of the lease is empty"))
+		wrong("the name of the lease is empty")
 	}
 	if o.RetryPeriod < 0 {
-		errs = append(errs, fmt.Errorf("leader election: retry period %s is negative", o.RetryPeriod))
+		wrong("retry period %s is negative", o.RetryPeriod)
 	}
 	if o.RenewDeadline <= o.RetryPeriod || o.RenewDeadline-o.RetryPeriod <= o.RetryPeriod/5 { // the sum could overflow
-		errs = append(errs, fmt.Errorf("leader election: renew deadline %s is too short for the retry period %s: want more "+
-			"than %s", o.RenewDeadline, o.RetryPeriod, o.RetryPeriod+o.RetryPeriod/5))
+		wrong("renew deadline %s is too short for the retry period %s: want more than %s", o.RenewDeadline, o.RetryPeriod,
+			o.RetryPeriod+o.RetryPeriod/5)
 	}
 	if o.LeaseDuration > maxLeaseDuration {
-		errs = append(errs, fmt.Errorf("leader election: lease duration %s is more than a Lease can hold, %s",
-			o.LeaseDuration, maxLeaseDuration))
+		wrong("lease duration %s is more than a Lease can hold, %s", o.LeaseDuration, maxLeaseDuration)
 	}
 	if o.RenewDeadline >= o.LeaseDuration {
-		errs = append(errs, fmt.Errorf("leader election: renew deadline %s is not less than the lease duration %s",
-			o.RenewDeadline, o.LeaseDuration))
+		wrong("renew deadline %s is not less than the lease duration %s", o.RenewDeadline, o.LeaseDuration)
 	}
 	return o, errors.Join(errs...)
-}
-
-func setDefault(d *time.Duration, value time.Duration) {
-	if *d == 0 {
-		*d = value
-	}
 }

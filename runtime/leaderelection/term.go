@@ -62,11 +62,10 @@ func (t *term) acquire(ctx context.Context) bool {
 // untilNextLook returns the retry period, or less if the Lease expires earlier.
 func (t *term) untilNextLook() time.Duration {
 	wait := spread(t.elector.opts.RetryPeriod)
-	if holder(t.lease) == "" {
-		return wait
-	}
-	if left := time.Until(t.changed.Add(t.duration())); left > 0 {
-		return min(wait, left)
+	if holder(t.lease) != "" {
+		if left := time.Until(t.changed.Add(t.duration())); left > 0 {
+			return min(wait, left)
+		}
 	}
 	return wait
 }
@@ -169,12 +168,12 @@ func (t *term) claim() *coordinationv1.Lease {
 func (t *term) read(ctx context.Context) error {
 	opts := t.elector.opts
 	lease := &coordinationv1.Lease{}
-	if err := t.elector.leases.Get(ctx, object.Key{Namespace: opts.Namespace, Name: opts.Name}, lease); err != nil {
-		t.current = false
-		return err
+	t.current = false
+	err := t.elector.leases.Get(ctx, object.Key{Namespace: opts.Namespace, Name: opts.Name}, lease)
+	if err == nil {
+		t.know(lease)
 	}
-	t.know(lease)
-	return nil
+	return err
 }
 
 // write creates or updates the Lease. The effect of a failed write is unknown, so the Lease must be read again.
@@ -264,11 +263,8 @@ func holder(lease *coordinationv1.Lease) string {
 }
 
 func (e *Elector) setLeader(identity string) {
-	e.mu.Lock()
-	changed := e.leader != identity
-	e.leader = identity
-	e.mu.Unlock()
-	if changed && identity != "" && identity != e.opts.Identity {
+	before := e.leader.Swap(identity)
+	if before != identity && identity != "" && identity != e.opts.Identity {
 		e.opts.Logger.Info("new leader", "leader", identity)
 	}
 }
