@@ -72,10 +72,14 @@ func (e *entry[T]) before(f *entry[T]) bool {
 func (e *entry[T]) position() *int { return &e.place }
 
 // list is a doubly linked list of entries. The zero value is empty.
-type list[T comparable] struct{ first, last *entry[T] }
+type list[T comparable] struct {
+	first, last *entry[T]
+	count       int
+}
 
 // push appends e, which must not be in a list.
 func (l *list[T]) push(e *entry[T]) {
+	l.count++
 	e.prev = l.last
 	if l.last == nil {
 		l.first = e
@@ -87,6 +91,7 @@ func (l *list[T]) push(e *entry[T]) {
 
 // remove removes e, which must be in l.
 func (l *list[T]) remove(e *entry[T]) {
+	l.count--
 	if e.prev == nil {
 		l.first = e.next
 	} else {

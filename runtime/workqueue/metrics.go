@@ -10,10 +10,10 @@ import (
 	"github.com/kctrl-dev/kctrl/runtime/metrics"
 )
 
-// queueMetrics holds the seven metrics of every Kubernetes work queue. Their labels name and controller have the same
-// value, so that dashboards can use either. A nil *queueMetrics records nothing.
+// queueMetrics holds the seven metrics of every Kubernetes work queue. The zero value records nothing.
 type queueMetrics struct {
-	name          string
+	// labels are the values of the labels name and controller, which are the same, so that dashboards can use either.
+	labels        []string
 	queue         measured
 	adds          *metrics.Counter
 	retries       *metrics.Counter
@@ -43,12 +43,12 @@ type measured interface {
 
 func newQueueMetrics(name string, r *metrics.Registry, q measured) *queueMetrics {
 	if name == "" || r == nil {
-		return nil
+		return &queueMetrics{}
 	}
-	const byName, byController = "name", "controller" // two labels with the same value
+	const byName, byController = "name", "controller"
 	buckets := metrics.ExponentialBuckets(10e-9, 10, 12)
 	m := &queueMetrics{
-		name:    name,
+		labels:  []string{name, name},
 		queue:   q,
 		adds:    r.Counter("workqueue_adds_total", "Items added to the queue, without duplicates.", byName, byController),
 		retries: r.Counter("workqueue_retries_total", "Items added with a delay.", byName, byController),
@@ -77,7 +77,7 @@ func newQueueMetrics(name string, r *metrics.Registry, q measured) *queueMetrics
 
 // show adds a depth series for a priority before any item has it.
 func (m *queueMetrics) show(p priority) {
-	if m == nil || m.isShown(p) || m.full.Load() {
+	if m.labels == nil || m.isShown(p) || m.full.Load() {
 		return
 	}
 	m.mu.Lock()
@@ -86,18 +86,15 @@ func (m *queueMetrics) show(p priority) {
 		return
 	}
 	shown := maps.Clone(*m.shown.Load())
+	label, counted := strconv.Itoa(int(p)), func(q priority) bool { return q == p }
 	if len(shown) < maxPriorities {
 		shown[p] = struct{}{}
-		m.depth.SetFunc(func() float64 {
-			return float64(m.queue.readyItems(func(q priority) bool { return q == p }))
-		}, m.name, m.name, strconv.Itoa(int(p)))
-		m.shown.Store(&shown)
-		return
+	} else {
+		m.full.Store(true)
+		label, counted = otherPriorities, func(q priority) bool { return !m.isShown(q) }
 	}
-	m.full.Store(true)
-	m.depth.SetFunc(func() float64 {
-		return float64(m.queue.readyItems(func(q priority) bool { return !m.isShown(q) }))
-	}, m.name, m.name, otherPriorities)
+	m.depth.SetFunc(func() float64 { return float64(m.queue.readyItems(counted)) }, m.labels[0], m.labels[1], label)
+	m.shown.Store(&shown)
 }
 
 func (m *queueMetrics) isShown(p priority) bool {
@@ -111,7 +108,7 @@ func (q *Queue[T]) readyItems(counted func(priority) bool) (n int) {
 	defer q.mu.Unlock()
 	for p, l := range q.ready.levels {
 		if counted(p) {
-			n += l.count
+			n += l.entries.count
 		}
 	}
 	return n
@@ -128,32 +125,4 @@ func (q *Queue[T]) unfinished() (total, longest time.Duration) {
 		longest = max(longest, d)
 	}
 	return total, longest
-}
-
-// added counts items that have become dirty.
-func (m *queueMetrics) added(n int) {
-	if m != nil {
-		m.adds.Add(float64(n), m.name, m.name)
-	}
-}
-
-// retried counts items that were added with a delay.
-func (m *queueMetrics) retried(n int) {
-	if m != nil {
-		m.retries.Add(float64(n), m.name, m.name)
-	}
-}
-
-// got observes how long an item was dirty before a worker got it.
-func (m *queueMetrics) got(waited time.Duration) {
-	if m != nil {
-		m.queueDuration.Observe(waited.Seconds(), m.name, m.name)
-	}
-}
-
-// done observes how long an item was processing.
-func (m *queueMetrics) done(worked time.Duration) {
-	if m != nil {
-		m.workDuration.Observe(worked.Seconds(), m.name, m.name)
-	}
 }

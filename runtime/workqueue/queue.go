@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/kctrl-dev/kctrl/runtime/internal/life"
 	"github.com/kctrl-dev/kctrl/runtime/metrics"
 )
 
@@ -45,8 +46,6 @@ type Queue[T comparable] struct {
 	ready readyList[T]
 	// processing has the entries between Get and Done, in the order of Get.
 	processing list[T]
-	// processings is the length of processing.
-	processings int
 	// schedule has the entries that wait, and the entries that only record failures. It is empty when the queue is closed.
 	schedule heap[*entry[T]]
 	// scheduled counts the entries that were scheduled, and orders them.
@@ -69,14 +68,11 @@ type Queue[T comparable] struct {
 func New[T comparable](opts Options) *Queue[T] {
 	q := &Queue[T]{
 		backoff:    newBackoff(opts.BaseDelay, opts.MaxDelay),
-		extraEvery: opts.ExtraEvery,
+		extraEvery: orDefault(opts.ExtraEvery, defaultExtraEvery),
 		start:      time.Now(),
 		idle:       make(chan struct{}),
 		table:      newTable[T](),
 		ready:      newReadyList[T](opts.Aging),
-	}
-	if q.extraEvery <= 0 {
-		q.extraEvery = defaultExtraEvery
 	}
 	q.metrics = newQueueMetrics(opts.Name, opts.Metrics, q)
 	return q
@@ -93,7 +89,7 @@ func (q *Queue[T]) Get(ctx context.Context) (item T, ok bool) {
 		var waited time.Duration
 		item, waited, ok = q.take(&s)
 		if ok {
-			q.metrics.got(waited)
+			q.metrics.queueDuration.Observe(waited.Seconds(), q.metrics.labels...)
 		}
 		if s == nil {
 			return item, ok
@@ -129,9 +125,8 @@ func (q *Queue[T]) take(s *signal) (item T, waited time.Duration, ok bool) {
 	e.dirty, e.processing = false, true
 	e.placed = e.priority
 	q.processing.push(e)
-	q.processings++
 	q.signalLocked()
-	if q.metrics != nil {
+	if q.metrics.labels != nil {
 		e.got = q.now()
 		waited = e.got.sub(e.since)
 	}
@@ -142,7 +137,7 @@ func (q *Queue[T]) take(s *signal) (item T, waited time.Duration, ok bool) {
 // becomes ready again. Done does nothing for an item that is not processing.
 func (q *Queue[T]) Done(item T) {
 	if worked, ok := q.done(item); ok {
-		q.metrics.done(worked)
+		q.metrics.workDuration.Observe(worked.Seconds(), q.metrics.labels...)
 	}
 }
 
@@ -153,12 +148,11 @@ func (q *Queue[T]) done(item T) (worked time.Duration, ok bool) {
 	if e == nil || !e.processing {
 		return 0, false
 	}
-	if q.metrics != nil {
+	if q.metrics.labels != nil {
 		worked = q.now().sub(e.got)
 	}
 	e.processing = false
 	q.processing.remove(e)
-	q.processings--
 	q.returnLocked(e)
 	// The entry has been returned by now: if it is ready again, the queue is not idle.
 	q.closeIdleLocked()
@@ -302,10 +296,10 @@ func (q *Queue[T]) AddWith(o AddOptions, items ...T) {
 	added, ok := q.addAll(&o, items)
 	// Metrics are not part of this package, so they are called without holding the lock.
 	if added > 0 {
-		q.metrics.added(added)
+		q.metrics.adds.Add(float64(added), q.metrics.labels...)
 	}
 	if ok && (o.RateLimited || o.After > 0) {
-		q.metrics.retried(len(items))
+		q.metrics.retries.Add(float64(len(items)), q.metrics.labels...)
 	}
 }
 
@@ -335,12 +329,10 @@ func (q *Queue[T]) addLocked(e *entry[T], o *AddOptions, now instant) bool {
 	if o.After > 0 {
 		at = now.add(o.After)
 	}
-	// The failure is recorded first, because the rest depends on the backoff that it begins.
-	if o.RateLimited {
-		q.failLocked(e, o.Backoff, now)
-	}
 	interrupt := o.Interrupt
 	if o.RateLimited {
+		// The failure is recorded first, because the rest depends on the backoff that it begins.
+		q.failLocked(e, o.Backoff, now)
 		interrupt = InterruptNever
 	}
 	switch {
@@ -457,24 +449,27 @@ func (q *Queue[T]) overtakeLocked(e *entry[T], now instant) (waited priority) {
 	return waited
 }
 
+// Defaults of Options.
 const (
-	defaultBaseDelay = 5 * time.Millisecond
-	defaultMaxDelay  = 1000 * time.Second
-	// defaultExtraEvery is the default of ExtraEvery.
+	defaultBaseDelay  = 5 * time.Millisecond
+	defaultMaxDelay   = 1000 * time.Second
 	defaultExtraEvery = time.Second
+	defaultAging      = time.Second
 )
+
+// orDefault returns d, or byDefault if d is not positive.
+func orDefault(d, byDefault time.Duration) time.Duration {
+	if d > 0 {
+		return d
+	}
+	return byDefault
+}
 
 // backoff is the first delay and the longest delay.
 type backoff struct{ base, max time.Duration }
 
 func newBackoff(base, limit time.Duration) backoff {
-	if base <= 0 {
-		base = defaultBaseDelay
-	}
-	if limit <= 0 {
-		limit = defaultMaxDelay
-	}
-	return backoff{base: base, max: limit}
+	return backoff{base: orDefault(base, defaultBaseDelay), max: orDefault(limit, defaultMaxDelay)}
 }
 
 // delay returns base doubled for every earlier failure, up to the maximum. It does not overflow.
@@ -495,7 +490,9 @@ func (q *Queue[T]) ShutDown() {
 	}
 	q.closed = true
 	// A blocked getter would otherwise wait forever.
-	q.signalAllLocked()
+	for len(q.blocked) > 0 {
+		q.signalOneLocked()
+	}
 	if q.timer != nil {
 		q.timer.Stop()
 	}
@@ -510,12 +507,7 @@ func (q *Queue[T]) ShutDown() {
 
 // closeIdleLocked closes idle if the queue is closed and no item is ready or processing.
 func (q *Queue[T]) closeIdleLocked() {
-	if !q.closed || q.ready.count > 0 || q.processings > 0 {
-		return
-	}
-	select {
-	case <-q.idle:
-	default:
+	if q.closed && q.ready.count == 0 && q.processing.count == 0 && !life.IsClosed(q.idle) {
 		close(q.idle)
 	}
 }
@@ -525,10 +517,8 @@ func (q *Queue[T]) closeIdleLocked() {
 func (q *Queue[T]) Drain(ctx context.Context) error {
 	q.ShutDown()
 	// An idle queue is drained, even if the context has already ended.
-	select {
-	case <-q.idle:
+	if life.IsClosed(q.idle) {
 		return nil
-	default:
 	}
 	select {
 	case <-q.idle:
@@ -536,7 +526,7 @@ func (q *Queue[T]) Drain(ctx context.Context) error {
 	case <-ctx.Done():
 		q.mu.Lock()
 		defer q.mu.Unlock()
-		return fmt.Errorf("drain work queue: %d items ready, %d processing: %w", q.ready.count, q.processings,
+		return fmt.Errorf("drain work queue: %d items ready, %d processing: %w", q.ready.count, q.processing.count,
 			context.Cause(ctx))
 	}
 }
@@ -573,12 +563,6 @@ func (q *Queue[T]) unblockLocked(s *signal) {
 // getters do not contend. The getter that blocked last is woken first, because its caches are warm.
 func (q *Queue[T]) signalLocked() {
 	if q.ready.count > 0 && q.signaled == 0 && len(q.blocked) > 0 {
-		q.signalOneLocked()
-	}
-}
-
-func (q *Queue[T]) signalAllLocked() {
-	for len(q.blocked) > 0 {
 		q.signalOneLocked()
 	}
 }
@@ -646,11 +630,7 @@ func (q *Queue[T]) setTimerLocked(now instant) {
 }
 
 // ring runs when the timer fires.
-func (q *Queue[T]) ring() {
-	if added := q.promote(); added > 0 {
-		q.metrics.added(added)
-	}
-}
+func (q *Queue[T]) ring() { q.metrics.adds.Add(float64(q.promote()), q.metrics.labels...) }
 
 // promote marks items whose delay has passed as dirty and returns their number. It drops expired failures.
 func (q *Queue[T]) promote() (added int) {

@@ -214,7 +214,7 @@ func TestGetterThatEndsPassesTheItemOn(t *testing.T) {
 			select {
 			case <-result:
 			default:
-				if q.processings == 0 {
+				if q.processing.count == 0 {
 					t.Error("the item is ready, and a getter sleeps")
 				}
 				q.ShutDown()
@@ -554,7 +554,7 @@ func TestDrainWaitsForItemsBetweenDoneAndGet(t *testing.T) {
 			synctest.Wait()
 			select {
 			case err := <-drained:
-				t.Fatalf("Drain returned %v with %d items ready and %d processing", err, q.Len(), q.processings)
+				t.Fatalf("Drain returned %v with %d items ready and %d processing", err, q.Len(), q.processing.count)
 			default:
 			}
 		}

@@ -5,23 +5,13 @@ import "time"
 // MaxPriority is the highest priority, and -MaxPriority the lowest. Values outside this range are clamped to it.
 const MaxPriority = 1000
 
-const (
-	defaultAging = time.Second
-	// maxAging keeps ranks from overflowing.
-	maxAging = 1000 * time.Hour
-)
+// maxAging keeps ranks from overflowing.
+const maxAging = 1000 * time.Hour
 
 // priority is between -MaxPriority and MaxPriority.
 type priority int16
 
 func clampPriority(p int) priority { return priority(max(-MaxPriority, min(MaxPriority, p))) }
-
-func clampAging(d time.Duration) time.Duration {
-	if d <= 0 {
-		return defaultAging
-	}
-	return min(d, maxAging)
-}
 
 // readyList holds ready entries. The rank of an entry is the time at which it became ready, minus its priority times
 // aging. So an entry rises by one priority in each aging period without being moved, because later entries rank higher.
@@ -40,7 +30,6 @@ type readyList[T comparable] struct {
 type level[T comparable] struct {
 	priority priority
 	entries  list[T]
-	count    int // number of entries
 	place    int
 }
 
@@ -54,7 +43,7 @@ func (l *level[T]) before(m *level[T]) bool {
 func (l *level[T]) position() *int { return &l.place }
 
 func newReadyList[T comparable](aging time.Duration) readyList[T] {
-	return readyList[T]{aging: clampAging(aging), levels: map[priority]*level[T]{}}
+	return readyList[T]{aging: min(orDefault(aging, defaultAging), maxAging), levels: map[priority]*level[T]{}}
 }
 
 // rank returns the rank of an entry that becomes ready now.
@@ -68,7 +57,6 @@ func (r *readyList[T]) push(e *entry[T], now instant) {
 	e.rank = r.rank(e.priority, now)
 	e.placed = e.priority
 	l.entries.push(e)
-	l.count++
 	r.count++
 	if l.place == 0 {
 		r.byRank.push(l)
@@ -113,7 +101,6 @@ func (r *readyList[T]) remove(e *entry[T]) {
 	l := r.level(e.placed)
 	first := l.entries.first == e
 	l.entries.remove(e)
-	l.count--
 	r.count--
 	switch {
 	case l.entries.first == nil:
