@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"reflect"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -145,14 +146,8 @@ func (i identity) String() string {
 }
 
 func (i identity) attrs() []slog.Attr {
-	var attrs []slog.Attr
-	for _, a := range []slog.Attr{slog.String("kind", i.Kind), slog.String("namespace", i.Namespace),
-		slog.String("name", i.Name)} {
-		if a.Value.String() != "" {
-			attrs = append(attrs, a)
-		}
-	}
-	return attrs
+	attrs := []slog.Attr{slog.String("kind", i.Kind), slog.String("namespace", i.Namespace), slog.String("name", i.Name)}
+	return slices.DeleteFunc(attrs, func(a slog.Attr) bool { return a.Value.String() == "" })
 }
 
 var (
@@ -172,14 +167,15 @@ type applyConfiguration interface {
 
 // isObject reports whether values of a type are objects.
 func isObject(t reflect.Type) bool {
-	if t.Kind() != reflect.Pointer && t.Kind() != reflect.Interface {
+	switch t.Kind() {
+	case reflect.Interface:
+		return false
+	case reflect.Pointer:
+	default:
 		t = reflect.PointerTo(t)
 	}
-	if t.Kind() == reflect.Pointer && t.Elem() == rawExtension {
-		return true
-	}
-	return t.Kind() == reflect.Pointer && (t.Implements(metaObject) || t.Implements(runtimeObject) ||
-		t.Implements(configuration))
+	return t.Elem() == rawExtension || t.Implements(metaObject) || t.Implements(runtimeObject) ||
+		t.Implements(configuration)
 }
 
 // holdsObject reports whether v is or contains an object, or may contain one below the searched levels.
@@ -301,20 +297,27 @@ func isScalar(t reflect.Type) bool {
 
 // isContent reports whether v is the content of an unstructured object.
 func isContent(v reflect.Value) bool {
-	return v.Kind() == reflect.Map && v.Type().Key().Kind() == reflect.String && textAt(v, "kind") != "" &&
-		textAt(v, "apiVersion") != ""
+	return textAt(v, "kind") != "" && textAt(v, "apiVersion") != ""
 }
 
-// textAt returns the string in a map under that key, or "".
-func textAt(m reflect.Value, key string) string {
+// valueAt returns the value in m under that key, or the zero value if m is not a map with such a key.
+func valueAt(m reflect.Value, key string) reflect.Value {
+	if m.Kind() != reflect.Map || m.Type().Key().Kind() != reflect.String {
+		return reflect.Value{}
+	}
 	v := m.MapIndex(reflect.ValueOf(key).Convert(m.Type().Key()))
-	for v.IsValid() && v.Kind() == reflect.Interface {
+	for v.Kind() == reflect.Interface {
 		v = v.Elem()
 	}
-	if !v.IsValid() || v.Kind() != reflect.String {
-		return ""
+	return v
+}
+
+// textAt returns the string in m under that key, or "".
+func textAt(m reflect.Value, key string) string {
+	if v := valueAt(m, key); v.Kind() == reflect.String {
+		return v.String()
 	}
-	return v.String()
+	return ""
 }
 
 // brief returns the logged form of v, which was not reached through an unexported field.
@@ -372,8 +375,7 @@ func identify(v reflect.Value) identity {
 	}
 	switch o := o.(type) {
 	case applyConfiguration:
-		id.Kind, id.Namespace, id.Name = orEmpty(o.GetKind(), id.Kind), orEmpty(o.GetNamespace(), ""),
-			orEmpty(o.GetName(), "")
+		id.Kind, id.Namespace, id.Name = deref(o.GetKind(), id.Kind), deref(o.GetNamespace(), ""), deref(o.GetName(), "")
 	default:
 		if accessor, err := meta.Accessor(o); err == nil {
 			id.Namespace, id.Name = accessor.GetNamespace(), accessor.GetName()
@@ -382,22 +384,15 @@ func identify(v reflect.Value) identity {
 	return id
 }
 
-func orEmpty(text *string, without string) string {
+func deref(text *string, unset string) string {
 	if text == nil {
-		return without
+		return unset
 	}
 	return *text
 }
 
 // contentIdentity returns the identity of the object with this unstructured content.
 func contentIdentity(v reflect.Value) identity {
-	id := identity{Kind: textAt(v, "kind")}
-	metadata := v.MapIndex(reflect.ValueOf("metadata").Convert(v.Type().Key()))
-	for metadata.IsValid() && metadata.Kind() == reflect.Interface {
-		metadata = metadata.Elem()
-	}
-	if metadata.IsValid() && metadata.Kind() == reflect.Map && metadata.Type().Key().Kind() == reflect.String {
-		id.Namespace, id.Name = textAt(metadata, "namespace"), textAt(metadata, "name")
-	}
-	return id
+	metadata := valueAt(v, "metadata")
+	return identity{Kind: textAt(v, "kind"), Namespace: textAt(metadata, "namespace"), Name: textAt(metadata, "name")}
 }
