@@ -112,8 +112,6 @@ func (s *series) set(value float64) {
 	s.bits.Store(math.Float64bits(value))
 }
 
-func (s *series) setFunc(value func() float64) { s.value.Store(&value) }
-
 func (s *series) read() float64 {
 	if value := s.value.Load(); value != nil {
 		return (*value)()
@@ -138,10 +136,6 @@ func (d *distribution) snapshot() ([]uint64, float64) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return slices.Clone(d.counts), d.sum
-}
-
-func (f *family) sameShape(other *family) bool {
-	return f.kind == other.kind && slices.Equal(f.labels, other.labels) && slices.Equal(f.buckets, other.buckets)
 }
 
 // shape describes the properties that two metrics of the same name must share.

@@ -54,7 +54,7 @@ func (g *Gauge) Add(delta float64, labelValues ...string) {
 // Set or SetFunc. The goroutines of scrapes call value concurrently.
 func (g *Gauge) SetFunc(value func() float64, labelValues ...string) {
 	if g != nil {
-		g.family.at(labelValues).setFunc(value)
+		g.family.at(labelValues).value.Store(&value)
 	}
 }
 

@@ -17,14 +17,13 @@ type Registry struct {
 	// parent is the registry that exposes the metrics until Close. It is nil for a registry that NewRegistry returned.
 	parent *Registry
 	subs   []*Registry // not closed, in order of creation
-	// shapes has the first family of each name, including the families of subs. It is used only in a registry without a
-	// parent.
-	shapes map[string]*family
+	// shapes has the shape of each metric, including the metrics of subs. It is used only in a registry without a parent.
+	shapes map[string]string
 }
 
 // NewRegistry returns an empty registry. [RegisterProcess] adds the metrics of the process.
 func NewRegistry() *Registry {
-	return &Registry{families: map[string]*family{}, shapes: map[string]*family{}}
+	return &Registry{families: map[string]*family{}, shapes: map[string]string{}}
 }
 
 // Sub returns a registry for the metrics of one owner with a limited lifetime, such as a queue or a cluster. r exposes
@@ -65,14 +64,11 @@ func (r *Registry) root() *Registry {
 func (r *Registry) mustHaveShape(wanted *family) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	existing, ok := r.shapes[wanted.name]
-	if !ok {
-		r.shapes[wanted.name] = &family{kind: wanted.kind, labels: wanted.labels, buckets: wanted.buckets}
-		return
+	shape := wanted.shape()
+	if existing, ok := r.shapes[wanted.name]; ok && existing != shape {
+		panic(fmt.Sprintf("metrics: %s asked for as %s, but it exists as %s", wanted.name, shape, existing))
 	}
-	if !existing.sameShape(wanted) {
-		panic(fmt.Sprintf("metrics: %s asked for as %s, but it exists as %s", wanted.name, wanted.shape(), existing.shape()))
-	}
+	r.shapes[wanted.name] = shape
 }
 
 // Counter returns the counter of that name, and creates it if necessary. By convention, the name ends in _total.
@@ -102,7 +98,7 @@ func (r *Registry) GaugeFunc(name, help string, value func() float64) {
 
 // CounterFunc is [Registry.GaugeFunc] for a value that only increases.
 func (r *Registry) CounterFunc(name, help string, value func() float64) {
-	r.Counter(name, help).family.at(nil).setFunc(value)
+	r.Counter(name, help).family.at(nil).value.Store(&value)
 }
 
 // family returns the metric with the name and shape of wanted. If there is none, it adds wanted.
