@@ -68,7 +68,7 @@ func Run(t testing.TB, o Options) int {
 	runErr := cmd.Run()
 	var result report
 	if err := json.NewDecoder(&out).Decode(&result); err != nil {
-		t.Fatalf("kctrl sim: %v\n%s", errors.Join(testhost.Explain(runErr)), strings.TrimSpace(log.String()))
+		t.Fatalf("kctrl sim: %v\n%s", testhost.Explain(runErr), strings.TrimSpace(log.String()))
 	}
 	for _, failure := range result.Failures {
 		t.Errorf("%s\nthe plan, for kctrl sim --replay FILE:\n%s", strings.TrimSpace(failure.Story), failure.Plan)
@@ -77,15 +77,7 @@ func Run(t testing.TB, o Options) int {
 }
 
 func (o Options) arguments(dir string) []string {
-	args := []string{
-		"sim",
-		"--directory",
-		dir,
-		"--output",
-		"json",
-		"--seed",
-		strconv.FormatUint(max(o.Seed, 1), 10),
-	}
+	args := []string{"sim", "--directory", dir, "--output", "json", "--seed", strconv.FormatUint(max(o.Seed, 1), 10)}
 	if o.Plans > 0 {
 		args = append(args, "--plans", strconv.Itoa(o.Plans))
 	}
@@ -119,10 +111,7 @@ func (o Options) directory() (string, error) {
 			return "", err
 		}
 		if dir == filepath.Dir(dir) {
-			return "", fmt.Errorf(
-				"no PROJECT file in %s or above it; set Options.Dir to the directory of the project",
-				start,
-			)
+			return "", fmt.Errorf("no PROJECT file in %s or above it; set Options.Dir to the directory of the project", start)
 		}
 	}
 }
