@@ -39,13 +39,8 @@ func Attach(t testing.TB, config *rest.Config, opts ...Option) *Env {
 	if err != nil {
 		t.Fatalf("create objects: %v", err)
 	}
-	env := &Env{Config: rest.CopyConfig(config)}
-	if err := createAll(t.Context(), env.Config, o.crds); err != nil {
-		t.Fatalf("install CRDs: %v", err)
-	}
-	if err := createObjects(t.Context(), env, objects); err != nil {
-		t.Fatalf("create objects: %v", err)
-	}
+	env := &Env{Config: rest.CopyConfig(config), requests: true}
+	env.fill(t, o.crds, objects)
 	return env
 }
 
@@ -162,15 +157,11 @@ func eachObjectOf(name string, f func(object *unstructured.Unstructured) error) 
 	defer file.Close()
 	for decoder := yaml.NewYAMLOrJSONDecoder(file, 4096); ; {
 		object := &unstructured.Unstructured{}
-		if err := decoder.Decode(&object.Object); err != nil {
-			if errors.Is(err, io.EOF) {
-				return nil
-			}
-			return err
-		}
-		var err error
+		err := decoder.Decode(&object.Object)
 		switch {
-		case len(object.Object) == 0:
+		case errors.Is(err, io.EOF):
+			return nil
+		case err != nil, len(object.Object) == 0:
 		case object.IsList():
 			err = object.EachListItem(func(item runtime.Object) error { return f(item.(*unstructured.Unstructured)) })
 		default:

@@ -84,7 +84,12 @@ func (c *builtClient) put(ctx context.Context, obj runtime.Object) error {
 	if meta.IsListType(obj) {
 		return meta.EachListItem(obj, func(item runtime.Object) error { return c.put(ctx, item) })
 	}
-	u, mapping, err := c.Unstructured(obj)
+	u, err := testclient.Unstructured(obj, c.Scheme())
+	if err != nil {
+		return err
+	}
+	kind := u.GroupVersionKind()
+	mapping, err := c.Mapper.RESTMapping(kind.GroupKind(), kind.Version)
 	if err != nil {
 		return err
 	}

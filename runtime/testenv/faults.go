@@ -53,25 +53,27 @@ type control struct {
 	answers  *bufio.Reader // one line per command
 }
 
-func (c *control) ask(command string) error {
+func (c *control) ask(command string) (err error) {
 	if c == nil {
 		return errors.New("the server was not started by testenv.WithFaults")
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("%s: %w", command, err)
+		}
+	}()
 	if _, err := fmt.Fprintln(c.commands, command); err != nil {
-		return fmt.Errorf("%s: %w", command, err)
+		return err
 	}
 	line, err := c.answers.ReadBytes('\n')
 	if err != nil {
-		return fmt.Errorf("%s: %w", command, err)
+		return err
 	}
 	var answer struct{ Error string }
-	if err := json.Unmarshal(line, &answer); err != nil {
-		return fmt.Errorf("%s: %w", command, err)
+	if err := json.Unmarshal(line, &answer); err != nil || answer.Error == "" {
+		return err
 	}
-	if answer.Error != "" {
-		return fmt.Errorf("%s: %s", command, answer.Error)
-	}
-	return nil
+	return errors.New(answer.Error)
 }

@@ -1,6 +1,7 @@
 package testenv
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -9,13 +10,12 @@ import (
 	"reflect"
 	"testing"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kctrl-dev/kctrl/runtime/client"
-	"github.com/kctrl-dev/kctrl/runtime/internal/configuration"
+	"github.com/kctrl-dev/kctrl/runtime/internal/testclient"
 	"github.com/kctrl-dev/kctrl/runtime/object"
 )
 
@@ -41,22 +41,11 @@ var definitionKind = schema.GroupKind{Group: "apiextensions.k8s.io", Kind: "Cust
 
 // unstructured returns a copy of the object with its kind, without the fields that the server sets.
 func (i initial) unstructured() (*unstructured.Unstructured, error) {
-	scheme := i.scheme
-	if scheme == nil {
-		scheme = runtime.NewScheme()
+	u, err := testclient.Unstructured(i.object, cmp.Or(i.scheme, runtime.NewScheme()))
+	if err == nil {
+		u.SetResourceVersion("")
 	}
-	kind, err := object.GVK(i.object, scheme)
-	if err != nil {
-		return nil, err
-	}
-	content, err := configuration.Map(i.object)
-	if err != nil {
-		return nil, err
-	}
-	u := &unstructured.Unstructured{Object: content}
-	u.SetGroupVersionKind(kind)
-	u.SetResourceVersion("")
-	return u, nil
+	return u, err
 }
 
 // prepare reads the objects. It writes definitions among them to a directory of the test, to install them from there.
@@ -113,8 +102,5 @@ func createWithStatus(ctx context.Context, live *client.REST, u *unstructured.Un
 	}
 	u.Object["status"] = status
 	// A kind without the status subresource got its status when it was created.
-	if err := live.Status().Update(ctx, u); err != nil && !apierrors.IsNotFound(err) {
-		return err
-	}
-	return nil
+	return client.IgnoreNotFound(live.Status().Update(ctx, u))
 }

@@ -1,9 +1,11 @@
 package testenv
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -127,25 +129,28 @@ func grant(t testing.TB, live *client.REST, role grantedRole, user, name string)
 	copied := role.DeepCopy()
 	copied.Object["metadata"] = map[string]any{"name": name}
 	if role.GetKind() == "Role" {
-		copied.SetNamespace(orDefault(role.GetNamespace()))
+		copied.SetNamespace(cmp.Or(role.GetNamespace(), "default"))
 	}
 	if err := createForTest(t, live, copied); err != nil {
 		return nil, err
 	}
-	kinds := map[string]string{} // of bindings, by namespace
 	for _, binding := range role.bindings {
+		namespace := ""
 		if binding.GetKind() == "RoleBinding" {
-			kinds[orDefault(binding.GetNamespace())] = "RoleBinding"
-		} else {
-			kinds[""] = "ClusterRoleBinding"
+			namespace = cmp.Or(binding.GetNamespace(), "default")
+		}
+		if !slices.Contains(namespaces, namespace) {
+			namespaces = append(namespaces, namespace)
 		}
 	}
-	if len(kinds) == 0 && role.GetKind() == "Role" {
-		kinds[copied.GetNamespace()] = "RoleBinding"
-	} else if len(kinds) == 0 {
-		kinds[""] = "ClusterRoleBinding"
+	if len(namespaces) == 0 {
+		namespaces = []string{copied.GetNamespace()}
 	}
-	for namespace, kind := range kinds {
+	for _, namespace := range namespaces {
+		kind := "RoleBinding"
+		if namespace == "" {
+			kind = "ClusterRoleBinding"
+		}
 		binding := &unstructured.Unstructured{Object: map[string]any{
 			"roleRef":  map[string]any{"apiGroup": "rbac.authorization.k8s.io", "kind": role.GetKind(), "name": name},
 			"subjects": []any{map[string]any{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": user}},
@@ -156,16 +161,8 @@ func grant(t testing.TB, live *client.REST, role grantedRole, user, name string)
 		if err := createForTest(t, live, binding); err != nil {
 			return nil, err
 		}
-		namespaces = append(namespaces, namespace)
 	}
 	return namespaces, nil
-}
-
-func orDefault(namespace string) string {
-	if namespace == "" {
-		return "default"
-	}
-	return namespace
 }
 
 // createForTest creates an object, and its namespace if necessary. Both are deleted at the end of the test.

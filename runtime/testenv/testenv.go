@@ -1,7 +1,6 @@
 package testenv
 
 import (
-	"bufio"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -14,6 +13,7 @@ import (
 	"strings"
 	"testing"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
@@ -43,8 +43,8 @@ type Env struct {
 	// Kubeconfig is the path of a kubeconfig with the same permissions.
 	Kubeconfig string
 
-	control *control // nil unless WithFaults is used
-	hosted  bool     // one of the servers of a host
+	control  *control // nil unless WithFaults is used
+	requests bool     // CRDs are installed with requests instead of the kctrl command
 }
 
 // Option configures [Start].
@@ -124,18 +124,25 @@ func Start(t testing.TB, opts ...Option) *Env {
 	if err != nil {
 		t.Fatalf("start an API server: %v", err)
 	}
-	if env.hosted {
-		err = createAll(t.Context(), env.Config, o.crds)
+	env.fill(t, o.crds, objects)
+	return env
+}
+
+// fill installs CRDs and creates objects.
+func (e *Env) fill(t testing.TB, crds []string, objects []*unstructured.Unstructured) {
+	t.Helper()
+	var err error
+	if e.requests {
+		err = createAll(t.Context(), e.Config, crds)
 	} else {
-		err = installCRDs(t.Context(), testhost.Command(), env.Kubeconfig, o.crds)
+		err = installCRDs(t.Context(), e.Kubeconfig, crds)
 	}
 	if err != nil {
 		t.Fatalf("install CRDs: %v", err)
 	}
-	if err := createObjects(t.Context(), env, objects); err != nil {
+	if err := createObjects(t.Context(), e, objects); err != nil {
 		t.Fatalf("create objects: %v", err)
 	}
-	return env
 }
 
 func (o options) start(t testing.TB) (*Env, error) {
@@ -172,25 +179,25 @@ func (o options) start(t testing.TB) (*Env, error) {
 	if o.collect {
 		args = append(args, "--garbage-collector")
 	}
-	server, stop, err := runCommand(exec.Command(testhost.Command(), args...))
+	kubeconfig, process, err := runCommand(exec.Command(testhost.Command(), args...))
 	if err != nil {
 		return nil, testhost.Explain(err)
 	}
 	t.Cleanup(func() {
-		if err := stop(); err != nil {
+		if err := stop(process); err != nil {
 			t.Errorf("the API server did not end well: %v", err)
 		}
 	})
-	env, err := load(server.kubeconfig)
+	env, err := load(kubeconfig)
 	if o.faults {
-		env.control = &server.control
+		env.control = &control{commands: process.Stdin, answers: process.Stdout}
 	}
 	return env, err
 }
 
 // startHosted starts an in-memory API server in the kctrl process of this test binary.
 func (o options) startHosted(t testing.TB) (*Env, error) {
-	server, err := testhost.Start(testhost.Options{FakeControllers: o.fakeControllers})
+	server, err := testhost.Start(o.fakeControllers)
 	if err != nil {
 		return nil, err
 	}
@@ -201,7 +208,7 @@ func (o options) startHosted(t testing.TB) (*Env, error) {
 	})
 	config := server.Config()
 	kubeconfig := filepath.Join(t.TempDir(), "kubeconfig")
-	return &Env{Config: config, Kubeconfig: kubeconfig, hosted: true}, writeKubeconfig(kubeconfig, config)
+	return &Env{Config: config, Kubeconfig: kubeconfig, requests: true}, writeKubeconfig(kubeconfig, config)
 }
 
 func writeKubeconfig(file string, config *rest.Config) error {
@@ -229,56 +236,35 @@ func load(kubeconfig string) (*Env, error) {
 	return &Env{Config: config, Kubeconfig: kubeconfig}, nil
 }
 
-// runCommand starts cmd and waits until it reports that the server is ready. The command ends when its standard input
-// is closed, by stop or, when this process ends, by the kernel.
-func runCommand(cmd *exec.Cmd) (server *running, stop func() error, err error) {
-	stdin, err := cmd.StdinPipe()
+// runCommand starts cmd and waits until it reports that the server is ready.
+func runCommand(cmd *exec.Cmd) (kubeconfig string, process *testhost.Process, err error) {
+	process, err = testhost.Run(cmd)
 	if err != nil {
-		return nil, nil, err
-	}
-	stdout, err := cmd.StdoutPipe()
-	if err != nil {
-		return nil, nil, err
-	}
-	output := &testhost.Output{}
-	cmd.Stderr = output
-	if err := cmd.Start(); err != nil {
-		return nil, nil, err
-	}
-	stop = func() error {
-		stdin.Close()
-		if err := cmd.Wait(); err != nil {
-			return fmt.Errorf("%w\n%s", err, output)
-		}
-		return nil
-	}
-	server = &running{control: control{commands: stdin, answers: bufio.NewReader(stdout)}}
-	line, err := server.control.answers.ReadBytes('\n')
-	if err != nil {
-		if stopErr := stop(); stopErr != nil {
-			return nil, nil, stopErr
-		}
-		return nil, nil, fmt.Errorf("%s printed nothing: %w", cmd, io.ErrUnexpectedEOF)
+		return "", nil, err
 	}
 	var ready struct{ Kubeconfig string }
-	if err := json.Unmarshal(line, &ready); err != nil {
-		if stopErr := stop(); stopErr != nil {
-			return nil, nil, stopErr // the line begins the report of the failure, which is in the error too
-		}
-		return nil, nil, fmt.Errorf("%s: %w", cmd, err)
+	line, err := process.Stdout.ReadBytes('\n')
+	if err != nil {
+		err = fmt.Errorf("%s printed nothing: %w", cmd, io.ErrUnexpectedEOF)
+	} else if err = json.Unmarshal(line, &ready); err != nil {
+		err = fmt.Errorf("%s: %w", cmd, err)
 	}
-	server.kubeconfig = ready.Kubeconfig
-	return server, stop, nil
+	if err != nil {
+		return "", nil, cmp.Or(stop(process), err) // a failed command reports the reason
+	}
+	return ready.Kubeconfig, process, nil
 }
 
-// running is a command that runs a server.
-type running struct {
-	kubeconfig string
-	control    control
+// stop ends a command.
+func stop(process *testhost.Process) error {
+	if err := process.End(); err != nil {
+		return process.WithOutput(err)
+	}
+	return nil
 }
 
 // installCRDs applies CRDs with the kctrl command, which waits until the server serves them.
-func installCRDs(ctx context.Context, command, kubeconfig string, paths []string) error {
+func installCRDs(ctx context.Context, kubeconfig string, paths []string) error {
 	for _, path := range paths {
 		args := []string{"env", "apply", "--kubeconfig", kubeconfig}
 		files, err := manifestsIn(path)
@@ -288,8 +274,7 @@ func installCRDs(ctx context.Context, command, kubeconfig string, paths []string
 		for _, file := range files {
 			args = append(args, "-f", file)
 		}
-		cmd := exec.CommandContext(ctx, command, args...)
-		if out, err := cmd.CombinedOutput(); err != nil {
+		if out, err := exec.CommandContext(ctx, testhost.Command(), args...).CombinedOutput(); err != nil {
 			return fmt.Errorf("%s: %w\n%s", path, testhost.Explain(err), out)
 		}
 	}

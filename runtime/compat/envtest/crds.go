@@ -1,6 +1,7 @@
 package envtest
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -133,14 +134,8 @@ func createOrUpdate(ctx context.Context, live *client.REST, crd *apiextensionsv1
 // WaitForCRDs waits until the server serves all versions that the definitions mark as served.
 func WaitForCRDs(config *rest.Config, crds []*apiextensionsv1.CustomResourceDefinition,
 	options CRDInstallOptions) error {
-	if options.MaxTime == 0 {
-		options.MaxTime = 10 * time.Second
-	}
-	if options.PollInterval == 0 {
-		options.PollInterval = 100 * time.Millisecond
-	}
-	ctx, cancel := context.WithTimeoutCause(context.Background(), options.MaxTime,
-		fmt.Errorf("not served within %v", options.MaxTime))
+	timeout, interval := cmp.Or(options.MaxTime, 10*time.Second), cmp.Or(options.PollInterval, 100*time.Millisecond)
+	ctx, cancel := context.WithTimeoutCause(context.Background(), timeout, fmt.Errorf("not served within %v", timeout))
 	defer cancel()
 	for _, crd := range crds {
 		for _, version := range crd.Spec.Versions {
@@ -148,7 +143,7 @@ func WaitForCRDs(config *rest.Config, crds []*apiextensionsv1.CustomResourceDefi
 			if !version.Served {
 				continue
 			}
-			if err := awaitServed(ctx, config, gvk, options.PollInterval); err != nil {
+			if err := awaitServed(ctx, config, gvk, interval); err != nil {
 				return fmt.Errorf("wait for CRD %s: %s: %w", crd.Name, gvk, err)
 			}
 		}

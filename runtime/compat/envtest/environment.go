@@ -1,6 +1,7 @@
 package envtest
 
 import (
+	"cmp"
 	"context"
 	"crypto/ecdsa"
 	"crypto/x509"
@@ -24,7 +25,7 @@ import (
 
 	"github.com/kctrl-dev/kctrl/runtime/client"
 	"github.com/kctrl-dev/kctrl/runtime/internal/authority"
-	"github.com/kctrl-dev/kctrl/runtime/object"
+	"github.com/kctrl-dev/kctrl/runtime/internal/testclient"
 	"github.com/kctrl-dev/kctrl/runtime/testenv"
 	"github.com/kctrl-dev/kctrl/runtime/webhook/local"
 )
@@ -124,9 +125,7 @@ func (e *Environment) installWebhooks(ctx context.Context) error {
 		return err
 	}
 	o := &e.WebhookInstallOptions
-	if o.LocalServingHost == "" {
-		o.LocalServingHost = "localhost"
-	}
+	o.LocalServingHost = cmp.Or(o.LocalServingHost, "localhost")
 	if o.LocalServingPort == 0 {
 		if o.LocalServingPort, err = freePort(o.LocalServingHost); err != nil {
 			return err
@@ -167,16 +166,10 @@ func (o WebhookInstallOptions) configurations() (all []*unstructured.Unstructure
 		return nil, err
 	}
 	for _, configuration := range others {
-		gvk, err := object.GVK(configuration, scheme)
+		u, err := testclient.Unstructured(configuration, scheme)
 		if err != nil {
 			return nil, err
 		}
-		content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(configuration)
-		if err != nil {
-			return nil, err
-		}
-		u := &unstructured.Unstructured{Object: content}
-		u.SetGroupVersionKind(gvk)
 		all = append(all, u)
 	}
 	return all, nil

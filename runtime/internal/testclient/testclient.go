@@ -3,6 +3,7 @@
 package testclient
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/http"
@@ -25,8 +26,6 @@ import (
 
 // Options are the options of client builders.
 type Options struct {
-	// Unchecked makes the server store objects unchanged.
-	Unchecked bool
 	// Scheme has the Go types of kinds. It is required.
 	Scheme *runtime.Scheme
 	// Mapper specifies the resources and scopes of kinds that have no definition, and is the mapper of the client. If it
@@ -56,12 +55,18 @@ type Client struct {
 	Mapper  meta.RESTMapper
 	server  *testhost.Server
 	shown   meta.RESTMapper // returned by RESTMapper
-	indexes map[schema.GroupKind]map[string]func(object.Object) []string
+	indexes map[indexed]func(object.Object) []string
+}
+
+// indexed is a field of a kind.
+type indexed struct {
+	kind  schema.GroupKind
+	field string
 }
 
 // New returns a client whose server is empty.
 func New(opts Options) (*Client, error) {
-	server, err := testhost.Start(testhost.Options{Unchecked: opts.Unchecked})
+	server, err := testhost.Start(nil)
 	if err != nil {
 		return nil, fmt.Errorf("start an API server: %w", err)
 	}
@@ -79,11 +84,8 @@ func New(opts Options) (*Client, error) {
 		return nil, err
 	}
 	c := &Client{
-		WithWatch: live, Config: config, HTTP: http, Mapper: mapper, server: server, shown: opts.Mapper,
-		indexes: map[schema.GroupKind]map[string]func(object.Object) []string{},
-	}
-	if c.shown == nil {
-		c.shown = mapper.Mapper
+		WithWatch: live, Config: config, HTTP: http, Mapper: mapper, server: server,
+		shown: cmp.Or[meta.RESTMapper](opts.Mapper, mapper.Mapper), indexes: map[indexed]func(object.Object) []string{},
 	}
 	for _, obj := range opts.Statuses {
 		kind, err := object.GVK(obj, opts.Scheme)
@@ -97,10 +99,7 @@ func New(opts Options) (*Client, error) {
 		if err != nil {
 			return nil, err
 		}
-		if c.indexes[kind.GroupKind()] == nil {
-			c.indexes[kind.GroupKind()] = map[string]func(object.Object) []string{}
-		}
-		c.indexes[kind.GroupKind()][index.Field] = index.Values
+		c.indexes[indexed{kind.GroupKind(), index.Field}] = index.Values
 	}
 	return c, nil
 }
@@ -108,20 +107,19 @@ func New(opts Options) (*Client, error) {
 // RESTMapper returns the mapper of the options or, if that is nil, a mapper of the served kinds.
 func (c *Client) RESTMapper() meta.RESTMapper { return c.shown }
 
-// Unstructured returns a copy of an object with its kind, and the mapping of the kind.
-func (c *Client) Unstructured(obj runtime.Object) (*unstructured.Unstructured, *meta.RESTMapping, error) {
-	kind, err := object.GVK(obj, c.Scheme())
+// Unstructured returns a copy of an object with its kind.
+func Unstructured(obj runtime.Object, scheme *runtime.Scheme) (*unstructured.Unstructured, error) {
+	kind, err := object.GVK(obj, scheme)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	content, err := configuration.Map(obj)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	u := &unstructured.Unstructured{Object: content}
 	u.SetGroupVersionKind(kind)
-	mapping, err := c.Mapper.RESTMapping(kind.GroupKind(), kind.Version)
-	return u, mapping, err
+	return u, nil
 }
 
 // Put stores an object unchanged, see [testhost.Server.Put].
@@ -179,7 +177,7 @@ func (c *Client) split(kind schema.GroupVersionKind,
 		return nil, selector
 	}
 	for _, r := range selector.Requirements() {
-		values := c.indexes[kind.GroupKind()][r.Field]
+		values := c.indexes[indexed{kind.GroupKind(), r.Field}]
 		switch {
 		case values != nil:
 			wanted = append(wanted, condition{values, r.Value, r.Operator == selection.NotEquals})

@@ -6,6 +6,7 @@ package testhost
 
 import (
 	"bufio"
+	"bytes"
 	"cmp"
 	"encoding/json"
 	"errors"
@@ -16,7 +17,6 @@ import (
 	"os"
 	"os/exec"
 	"runtime"
-	"strings"
 	"sync"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -36,15 +36,6 @@ func Explain(err error) error {
 		return fmt.Errorf("%w; install kctrl, or set %s to its path", err, CommandVariable)
 	}
 	return err
-}
-
-// Options configures a server.
-type Options struct {
-	// FakeControllers are the fake controllers to run, in the form of the flag --controllers of kube-controller-manager:
-	// "*" for all controllers, "-kubelet" to exclude one. If it is empty, no controller runs.
-	FakeControllers []string
-	// Unchecked makes the server store objects unchanged.
-	Unchecked bool
 }
 
 // hosts are the processes with the servers of this test binary. There is one process per command line, which contains
@@ -92,23 +83,13 @@ func (h *host) hasEnded() bool {
 }
 
 func startHost(cmd *exec.Cmd) (*host, error) {
-	stdin, err := cmd.StdinPipe()
+	p, err := Run(cmd)
 	if err != nil {
-		return nil, err
-	}
-	stdout, err := cmd.StdoutPipe()
-	if err != nil {
-		return nil, err
-	}
-	h := &host{requests: json.NewEncoder(stdin), answers: json.NewDecoder(bufio.NewReader(stdout))}
-	output := &Output{}
-	cmd.Stderr = output
-	h.end = func(cause error) error {
-		stdin.Close()
-		return fmt.Errorf("%w\n%s", cmp.Or(errors.Join(cmd.Wait(), noEOF(cause)), io.ErrUnexpectedEOF), output)
-	}
-	if err := cmd.Start(); err != nil {
 		return nil, Explain(err)
+	}
+	h := &host{requests: json.NewEncoder(p.Stdin), answers: json.NewDecoder(p.Stdout)}
+	h.end = func(cause error) error {
+		return p.WithOutput(cmp.Or(errors.Join(p.End(), noEOF(cause)), io.ErrUnexpectedEOF))
 	}
 	var credentials struct{ Authority, Certificate, Key []byte }
 	if err := h.answers.Decode(&credentials); err != nil {
@@ -126,6 +107,39 @@ func noEOF(err error) error {
 	return err
 }
 
+// Process is a running command. It ends when its standard input is closed, by End or, when this process ends, by the
+// kernel.
+type Process struct {
+	Stdin  io.WriteCloser
+	Stdout *bufio.Reader
+	cmd    *exec.Cmd
+	output bytes.Buffer // standard error, which may be read after the end
+}
+
+// Run starts a command.
+func Run(cmd *exec.Cmd) (*Process, error) {
+	stdin, err := cmd.StdinPipe()
+	if err != nil {
+		return nil, err
+	}
+	stdout, err := cmd.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	p := &Process{Stdin: stdin, Stdout: bufio.NewReader(stdout), cmd: cmd}
+	cmd.Stderr = &p.output
+	return p, cmd.Start()
+}
+
+// End ends the process, and returns its error.
+func (p *Process) End() error {
+	p.Stdin.Close()
+	return p.cmd.Wait()
+}
+
+// WithOutput returns an error of a process that has ended, with the output of the process.
+func (p *Process) WithOutput(err error) error { return fmt.Errorf("%w\n%s", err, &p.output) }
+
 // request is a request to a host. Exactly one field is set.
 type request struct {
 	Start *start `json:"start,omitempty"`
@@ -135,7 +149,6 @@ type request struct {
 
 type start struct {
 	FakeControllers []string `json:"fakeControllers,omitempty"`
-	Unchecked       bool     `json:"unchecked,omitempty"`
 }
 
 type put struct {
@@ -180,13 +193,15 @@ type Server struct {
 	url  string
 }
 
-// Start starts a server. It first starts the process if it is not running yet.
-func Start(opts Options) (*Server, error) {
-	h, err := hostOf(len(opts.FakeControllers) > 0)
+// Start starts a server. It first starts the process if it is not running yet. fakeControllers are the fake controllers
+// to run, in the form of the flag --controllers of kube-controller-manager: "*" for all controllers, "-kubelet" to
+// exclude one. If it is empty, no controller runs.
+func Start(fakeControllers []string) (*Server, error) {
+	h, err := hostOf(len(fakeControllers) > 0)
 	if err != nil {
 		return nil, err
 	}
-	started, err := h.ask(request{Start: &start{opts.FakeControllers, opts.Unchecked}})
+	started, err := h.ask(request{Start: &start{fakeControllers}})
 	if err != nil {
 		return nil, err
 	}
@@ -251,27 +266,8 @@ func (b *ownedBody) Read(p []byte) (int, error) {
 }
 
 // Put stores an object of a served resource unchanged, including its status, UID, finalizers, managed fields and times
-// such as the deletion timestamp. An unchecked server also keeps the resource version of the object. The name must be
-// unused.
+// such as the deletion timestamp. The name must be unused.
 func (s *Server) Put(resource schema.GroupVersionResource, object *unstructured.Unstructured) error {
 	_, err := s.host.ask(request{Put: &put{s.id, resource.Group, resource.Version, resource.Resource, object.Object}})
 	return err
-}
-
-// Output collects the output of a command while it runs.
-type Output struct {
-	mu   sync.Mutex
-	text strings.Builder
-}
-
-func (o *Output) Write(p []byte) (int, error) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.text.Write(p)
-}
-
-func (o *Output) String() string {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.text.String()
 }
