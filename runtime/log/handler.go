@@ -42,7 +42,6 @@ func Brief(logger *slog.Logger) *slog.Logger {
 
 type handler struct{ slog.Handler }
 
-// Handle implements slog.Handler.
 func (h *handler) Handle(ctx context.Context, record slog.Record) error {
 	plain := true
 	record.Attrs(func(a slog.Attr) bool {
@@ -60,12 +59,10 @@ func (h *handler) Handle(ctx context.Context, record slog.Record) error {
 	return h.Handler.Handle(ctx, brief)
 }
 
-// WithAttrs implements slog.Handler.
 func (h *handler) WithAttrs(attrs []slog.Attr) slog.Handler {
 	return &handler{h.Handler.WithAttrs(briefAttrs(attrs))}
 }
 
-// WithGroup implements slog.Handler.
 func (h *handler) WithGroup(name string) slog.Handler { return &handler{h.Handler.WithGroup(name)} }
 
 // Full returns v as an attribute value that the handler of [NewHandler] does not change:
@@ -282,7 +279,6 @@ func mayHoldObject(t reflect.Type, depth int) bool {
 	return false
 }
 
-// isEmpty reports whether v is nil.
 func isEmpty(v reflect.Value) bool {
 	switch v.Kind() {
 	case reflect.Pointer, reflect.Interface, reflect.Slice, reflect.Map, reflect.Chan, reflect.Func:

@@ -47,44 +47,25 @@ func New(opts Options) *slog.Logger {
 
 // Default returns a logger that passes each line to the current slog.Default. Use it in package variables, which are
 // initialized before the main function calls [slog.SetDefault].
-func Default() *slog.Logger { return slog.New(following{}) }
-
-// following is a handler that applies its attributes and groups to the current default handler, for each line.
-type following struct {
-	added func(slog.Handler) slog.Handler // may be nil
+func Default() *slog.Logger {
+	return slog.New(following(func(h slog.Handler) slog.Handler { return h }))
 }
 
-func (f following) now() slog.Handler {
-	if f.added == nil {
-		return slog.Default().Handler()
-	}
-	return f.added(slog.Default().Handler())
-}
+// following is a handler that passes each line to the current default handler, with its own attributes and groups.
+type following func(slog.Handler) slog.Handler
 
-// Enabled implements slog.Handler.
 func (f following) Enabled(ctx context.Context, level slog.Level) bool {
 	return slog.Default().Enabled(ctx, level)
 }
 
-// Handle implements slog.Handler.
 func (f following) Handle(ctx context.Context, record slog.Record) error {
-	return f.now().Handle(ctx, record)
+	return f(slog.Default().Handler()).Handle(ctx, record)
 }
 
-// WithAttrs implements slog.Handler.
 func (f following) WithAttrs(attrs []slog.Attr) slog.Handler {
-	return f.adding(func(h slog.Handler) slog.Handler { return h.WithAttrs(attrs) })
+	return following(func(h slog.Handler) slog.Handler { return f(h).WithAttrs(attrs) })
 }
 
-// WithGroup implements slog.Handler.
 func (f following) WithGroup(name string) slog.Handler {
-	return f.adding(func(h slog.Handler) slog.Handler { return h.WithGroup(name) })
-}
-
-func (f following) adding(more func(slog.Handler) slog.Handler) slog.Handler {
-	before := f.added
-	if before == nil {
-		return following{more}
-	}
-	return following{func(h slog.Handler) slog.Handler { return more(before(h)) }}
+	return following(func(h slog.Handler) slog.Handler { return f(h).WithGroup(name) })
 }
