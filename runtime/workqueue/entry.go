@@ -61,9 +61,6 @@ type delay struct {
 	place int
 }
 
-// queued reports whether the item is dirty, processing or waiting.
-func (e *entry[T]) queued() bool { return e.dirty || e.processing || e.at != 0 }
-
 // before reports whether e leaves the schedule before f.
 func (e *entry[T]) before(f *entry[T]) bool {
 	return e.wake < f.wake || e.wake == f.wake && e.order < f.order

@@ -195,7 +195,7 @@ func (q *Queue[T]) returnLocked(e *entry[T]) {
 // releaseLocked drops an entry that has no state. It schedules an entry that only records failures for removal.
 func (q *Queue[T]) releaseLocked(e *entry[T]) {
 	switch {
-	case e.queued():
+	case e.dirty || e.processing || e.at != 0:
 	case e.failures == 0 || q.closed:
 		q.unscheduleLocked(e)
 		q.table.remove(e)

@@ -44,7 +44,6 @@ func newTable[T comparable]() table[T] {
 	}
 }
 
-// chain returns the chain of a hash.
 func (t *table[T]) chain(hash uint64) **entry[T] { return &t.chains[hash&uint64(len(t.chains)-1)] }
 
 // find returns the entry of the item, or nil.
@@ -127,7 +126,6 @@ func (t *table[T]) remove(e *entry[T]) {
 	}
 }
 
-// resize distributes the entries over n chains.
 func (t *table[T]) resize(n int) {
 	old := t.chains
 	t.chains = make([]*entry[T], n)
