@@ -72,7 +72,6 @@ type queue interface {
 	ShutDown()
 }
 
-// referenceOf returns the reference to the object of an event.
 func (b *Broadcaster) referenceOf(o runtime.Object) (Reference, error) {
 	if isNil(o) {
 		return Reference{}, errNoObject

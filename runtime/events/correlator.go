@@ -57,10 +57,22 @@ type correlator interface {
 }
 
 func newCorrelator(o Options) correlator {
-	if o.Correlation == ByCount {
-		return newCounts(o)
+	spam := &spamFilter{
+		refill:  o.SpamRefill,
+		full:    time.Duration(o.SpamBurst) * o.SpamRefill,
+		buckets: newLRU[source, *bucket](o.CacheSize),
 	}
-	return newSeries(o)
+	if o.Correlation != ByCount {
+		return &series{spam, newLRU[seriesKey, *record](o.CacheSize)}
+	}
+	return &counts{
+		spamFilter: spam,
+		groups:     newLRU[groupKey, *group](o.CacheSize),
+		records:    newLRU[countKey, *record](o.CacheSize),
+		after:      o.CombineAfter,
+		within:     o.CombineWithin,
+		seed:       maphash.MakeSeed(),
+	}
 }
 
 const (
@@ -85,10 +97,6 @@ type seriesKey struct {
 	controller, instance      string
 	eventType, reason, action string
 	regarding, related        Reference // without resource version
-}
-
-func newSeries(o Options) *series {
-	return &series{newSpamFilter(o), newLRU[seriesKey, *record](o.CacheSize)}
 }
 
 func (s *series) observe(e Event, now time.Time, queued func(*record) bool) (write []*record) {
@@ -183,17 +191,6 @@ type countKey struct {
 	related      Reference
 }
 
-func newCounts(o Options) *counts {
-	return &counts{
-		spamFilter: newSpamFilter(o),
-		groups:     newLRU[groupKey, *group](o.CacheSize),
-		records:    newLRU[countKey, *record](o.CacheSize),
-		after:      o.CombineAfter,
-		within:     o.CombineWithin,
-		seed:       maphash.MakeSeed(),
-	}
-}
-
 func (c *counts) observe(e Event, now time.Time, queued func(*record) bool) (write []*record) {
 	key := countKey{groupKey: groupKey{source: sourceOf(e), reason: e.Reason}}
 	if c.combine(key.groupKey, e.Note, now) {
@@ -263,14 +260,6 @@ type source struct {
 	controller, instance string
 	regarding            Reference // without resource version
 	eventType            string
-}
-
-func newSpamFilter(o Options) *spamFilter {
-	return &spamFilter{
-		refill:  o.SpamRefill,
-		full:    time.Duration(o.SpamBurst) * o.SpamRefill,
-		buckets: newLRU[source, *bucket](o.CacheSize),
-	}
 }
 
 func sourceOf(e Event) source {

@@ -50,7 +50,6 @@ type server struct {
 	change            func(Event) map[string]any // returns a merge patch
 }
 
-// Create stores e.
 func (s *server) Create(ctx context.Context, e Event) error {
 	content := s.body(e)
 	content["apiVersion"], content["kind"] = s.apiVersion, "Event"
