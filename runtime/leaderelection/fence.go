@@ -117,7 +117,6 @@ func (f *Fence) overdue() error {
 // fencedTripper is an http.RoundTripper that checks the term before it sends a request.
 type fencedTripper struct{ next http.RoundTripper }
 
-// RoundTrip implements http.RoundTripper.
 func (t fencedTripper) RoundTrip(req *http.Request) (*http.Response, error) {
 	if err := TermErr(req.Context()); err != nil {
 		// A RoundTripper must close the body even if it sends nothing.
@@ -129,7 +128,6 @@ func (t fencedTripper) RoundTrip(req *http.Request) (*http.Response, error) {
 	return t.next.RoundTrip(req)
 }
 
-// WrappedRoundTripper returns the underlying round tripper.
 func (t fencedTripper) WrappedRoundTripper() http.RoundTripper { return t.next }
 
 // fencedConn is a connection that can be reset.
@@ -147,7 +145,6 @@ func (c *fencedConn) Write(p []byte) (int, error) {
 	return c.Conn.Write(p)
 }
 
-// Close closes the connection normally.
 func (c *fencedConn) Close() error {
 	c.forget()
 	return c.Conn.Close()
@@ -193,7 +190,6 @@ func unfenced(ctx context.Context) context.Context {
 	return context.WithValue(ctx, tenureKey{}, (*tenure)(nil))
 }
 
-// renew moves the deadline.
 func (t *tenure) renew(begun time.Time, patience time.Duration) {
 	deadline := begun.Add(patience)
 	t.renewed.Store(&begun)

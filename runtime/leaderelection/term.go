@@ -164,7 +164,6 @@ func (t *term) claim() *coordinationv1.Lease {
 	return lease
 }
 
-// read reads the Lease from the server.
 func (t *term) read(ctx context.Context) error {
 	opts := t.elector.opts
 	lease := &coordinationv1.Lease{}
@@ -191,7 +190,6 @@ func (t *term) write(ctx context.Context, call func(context.Context, *coordinati
 	return nil
 }
 
-// know records the server's answer.
 func (t *term) know(lease *coordinationv1.Lease) {
 	if t.lease == nil || t.lease.UID != lease.UID || !reflect.DeepEqual(t.lease.Spec, lease.Spec) {
 		// A change of metadata, such as an annotation, is not a renewal by the holder.
