@@ -45,7 +45,6 @@ type Context struct {
 
 var _ controller.Manager = (*Context)(nil)
 
-// newContext returns the Context of the controller of that name.
 func (l *launch) newContext(name string) (*Context, error) {
 	live, err := l.clientOf(name)
 	if err != nil {

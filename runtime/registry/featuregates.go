@@ -243,7 +243,6 @@ func (f *FeatureGates) describe() string {
 	return strings.Join(lines, "\n")
 }
 
-// all returns the state of all gates.
 func (f *FeatureGates) all() map[string]bool {
 	on := map[string]bool{}
 	for name := range f.gates {

@@ -60,10 +60,8 @@ func textOf(s *string) *text {
 	}}
 }
 
-// String returns the value.
 func (t *text) String() string { return t.value }
 
-// Set sets the value.
 func (t *text) Set(value string) error {
 	if t.adds && t.given {
 		value = t.value + "," + value

@@ -72,7 +72,7 @@ type runner struct {
 	once       sync.Once     // closes begun
 
 	mu       sync.Mutex
-	current  Controller // the current build, or the next one
+	current  together // the current build, or the next one
 	state    State
 	err      error // of the last failure
 	restarts int
@@ -83,13 +83,16 @@ type runner struct {
 
 // construct calls the constructor. Runnables that were added to the context are part of the controller, except those
 // that run beside it, see besideIt. built is nil if the controller has nothing to do.
-func (l *launch) construct(ctx context.Context, d Descriptor) (built Controller, beside []manager.Runnable, err error) {
+func (l *launch) construct(ctx context.Context, d Descriptor) (built, beside together, err error) {
 	c, err := l.newContext(d.Name)
 	if err != nil {
 		return nil, nil, err
 	}
 	err = safely(func() error {
-		built, err = d.New(log.IntoContext(ctx, c.logger), c)
+		main, err := d.New(log.IntoContext(ctx, c.logger), c)
+		if main != nil {
+			built = together{main}
+		}
 		return err
 	})
 	if err != nil {
@@ -101,33 +104,23 @@ func (l *launch) construct(ctx context.Context, d Descriptor) (built Controller,
 	if err := twice(c.added); err != nil {
 		return nil, nil, err
 	}
-	var parts together
-	if built != nil {
-		parts = append(parts, built)
-	}
 	for _, added := range c.added {
 		switch {
-		case slices.ContainsFunc(parts, func(part Controller) bool { return same(part, added) }):
-		case len(parts) > 0 && electionOf(added).Off && !d.electionOf(parts).Off:
+		case slices.ContainsFunc(built, func(part Controller) bool { return same(part, added) }):
+		case len(built) > 0 && electionOf(added).Off && !d.electionOf(built).Off:
 			beside = append(beside, added)
 		default:
-			parts = append(parts, added)
+			built = append(built, added)
 		}
 	}
-	if err := l.claim(d.Name, parts); err != nil {
+	if err := l.claim(d.Name, built); err != nil {
 		return nil, nil, err
 	}
-	switch len(parts) {
-	case 0:
-		return nil, nil, nil
-	case 1:
-		return parts[0], beside, nil
-	}
-	return parts, beside, nil
+	return built, beside, nil
 }
 
 // claim reserves the names of a build in logs and metrics. Two controllers must not have the same name.
-func (l *launch) claim(owner string, built []Controller) error {
+func (l *launch) claim(owner string, built together) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, part := range built {
@@ -161,12 +154,11 @@ func twice(added []manager.Runnable) error {
 	return nil
 }
 
-// electionOf returns the election of a build.
-func (d *Descriptor) electionOf(built Controller) controller.Election {
+func (d *Descriptor) electionOf(built together) controller.Election {
 	if d.Election != (controller.Election{}) {
 		return d.Election
 	}
-	return electionOf(built)
+	return electionOf(built[0])
 }
 
 // same reports whether two controllers are identical. Their types need not be comparable.
@@ -176,11 +168,7 @@ func same(a, b Controller) bool {
 	return isNamed && isToo && x.Name() == y.Name()
 }
 
-// electionOf returns the election of a runnable.
 func electionOf(r Controller) (e controller.Election) {
-	if parts, several := r.(together); several {
-		return electionOf(parts[0])
-	}
 	if needs, ok := r.(interface{ NeedLeaderElection() bool }); ok {
 		e.Off = !needs.NeedLeaderElection()
 	}
@@ -215,11 +203,13 @@ func (l *launch) log(what, name string, err error, more ...any) {
 	l.manager.Logger().Error(what, args...)
 }
 
-// together are controllers that run as one. The first failure ends all of them.
+// together are the parts of a controller, which run as one. The first failure ends all of them.
 type together []Controller
 
-// Run runs all.
-func (t together) Run(ctx context.Context) error {
+func (t together) run(ctx context.Context) error {
+	if len(t) == 1 {
+		return safely(func() error { return t[0].Run(ctx) })
+	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	errs := make([]error, len(t))
@@ -235,14 +225,6 @@ func (t together) Run(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// Ready returns the errors of the parts.
-func (t together) Ready() error { return joinErrors(t, readier.Ready) }
-
-// Healthy returns the errors of the parts.
-func (t together) Healthy(req *http.Request) error {
-	return joinErrors(t, func(part healthier) error { return part.Healthy(req) })
-}
-
 // joinErrors returns the errors of the parts that implement P.
 func joinErrors[P any](t together, ask func(P) error) error {
 	var errs []error
@@ -256,7 +238,7 @@ func joinErrors[P any](t together, ask func(P) error) error {
 
 // besideIt returns the n-th companion of the controller: a runnable of the manager that runs beside the controller. Its
 // failure is treated as a failure of the controller.
-func (r *runner) besideIt(n int, part manager.Runnable) manager.Runnable {
+func (r *runner) besideIt(n int, part Controller) manager.Runnable {
 	name := fmt.Sprintf("part %d beside %s", n+1, r.Name())
 	if part, isNamed := part.(named); isNamed {
 		name = part.Name()
@@ -272,7 +254,7 @@ func (r *runner) besideIt(n int, part manager.Runnable) manager.Runnable {
 }
 
 // runBeside runs a companion until ctx ends. It returns an error only if the controller's failures end the manager.
-func (r *runner) runBeside(ctx context.Context, name string, part manager.Runnable) error {
+func (r *runner) runBeside(ctx context.Context, name string, part Controller) error {
 	err := safely(func() error { return part.Run(ctx) })
 	if err == nil || ctx.Err() != nil || r.descriptor.Restart == Fatal {
 		return err
@@ -290,14 +272,11 @@ func (r *runner) runBeside(ctx context.Context, name string, part manager.Runnab
 	return nil
 }
 
-// debugHandlerOf returns the debug handler of a controller, or of the first part that has one, or nil.
-func debugHandlerOf(c Controller) http.Handler {
-	switch c := c.(type) {
-	case debugged:
-		return c.DebugHandler()
-	case together:
-		for _, part := range c {
-			if h := debugHandlerOf(part); h != nil {
+// debugHandler returns the handler of the first part that has one, or nil.
+func (t together) debugHandler() http.Handler {
+	for _, part := range t {
+		if part, ok := part.(debugged); ok {
+			if h := part.DebugHandler(); h != nil {
 				return h
 			}
 		}
@@ -305,20 +284,12 @@ func debugHandlerOf(c Controller) http.Handler {
 	return nil
 }
 
-// Name returns the name of the descriptor.
-func (r *runner) Name() string { return r.descriptor.Name }
-
-// NeedLeaderElection reports whether the controller runs only in the leader.
-func (r *runner) NeedLeaderElection() bool { return !r.election.Off }
-
-// LeaderElectionGroup returns the group of the controller.
-func (r *runner) LeaderElectionGroup() string { return r.election.Group }
-
-// LeaderElectionMigratesFrom returns the group from which it migrates.
+// Name and the following methods are those that the manager calls.
+func (r *runner) Name() string                       { return r.descriptor.Name }
+func (r *runner) NeedLeaderElection() bool           { return !r.election.Off }
+func (r *runner) LeaderElectionGroup() string        { return r.election.Group }
 func (r *runner) LeaderElectionMigratesFrom() string { return r.election.MigratesFrom }
-
-// LeaderElectionLease returns the name of its group's lease. Empty means the default.
-func (r *runner) LeaderElectionLease() string { return r.election.Lease }
+func (r *runner) LeaderElectionLease() string        { return r.election.Lease }
 
 // Run starts the controller when it is its turn, and runs it until ctx ends. It restarts the controller according to
 // its policy. It returns an error only to end the manager.
@@ -395,13 +366,13 @@ func (r *runner) runOnce(ctx context.Context) error {
 	defer started.Set(0, r.Name())
 	r.once.Do(func() { close(r.begun) })
 	if !first {
-		return safely(func() error { return current.Run(ctx) })
+		return current.run(ctx)
 	}
 	return r.runFirst(ctx, current)
 }
 
 // runFirst runs the first build until it ends or a companion has failed.
-func (r *runner) runFirst(ctx context.Context, current Controller) error {
+func (r *runner) runFirst(ctx context.Context, current together) error {
 	running, cancel := context.WithCancel(ctx)
 	defer cancel()
 	r.mu.Lock()
@@ -409,7 +380,7 @@ func (r *runner) runFirst(ctx context.Context, current Controller) error {
 		cancel()
 	}
 	r.mu.Unlock()
-	err := safely(func() error { return current.Run(running) })
+	err := current.run(running)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.beside != nil && ctx.Err() == nil {
@@ -420,11 +391,11 @@ func (r *runner) runFirst(ctx context.Context, current Controller) error {
 
 // next returns the build to run, and whether it is the first build. The build is nil if the controller has nothing to
 // do.
-func (r *runner) next(ctx context.Context) (current Controller, first bool, err error) {
+func (r *runner) next(ctx context.Context) (current together, first bool, err error) {
 	r.mu.Lock()
 	current, again := r.current, r.state == Restarting
 	r.mu.Unlock()
-	var beside []manager.Runnable
+	var beside together
 	if again {
 		if current, beside, err = r.launch.construct(ctx, r.descriptor); err != nil {
 			return nil, false, err
@@ -437,23 +408,11 @@ func (r *runner) next(ctx context.Context) (current Controller, first bool, err 
 		// The companions of the first build continue to run. If one of them has failed, this build runs with its own
 		// companions.
 		if current != nil && r.beside != nil {
-			current = with(current, beside)
+			current = append(current, beside...)
 		}
 	}
 	r.current, r.state = current, Running
 	return current, !again, nil
-}
-
-// with returns c and others as one controller.
-func with(c Controller, others []manager.Runnable) Controller {
-	parts, several := c.(together)
-	if !several {
-		parts = together{c}
-	}
-	for _, other := range others {
-		parts = append(parts, other)
-	}
-	return parts
 }
 
 func (r *runner) note(state State, err error) {
@@ -477,9 +436,7 @@ func (r *runner) Ready() error {
 	case Restarting:
 		return fmt.Errorf("has failed, and will be started again: %w", err)
 	case Running:
-		if current, ok := current.(readier); ok {
-			return current.Ready()
-		}
+		return joinErrors(current, readier.Ready)
 	}
 	return nil
 }
@@ -489,10 +446,10 @@ func (r *runner) healthy(req *http.Request) error {
 	r.mu.Lock()
 	current, state := r.current, r.state
 	r.mu.Unlock()
-	if current, ok := current.(healthier); ok && state == Running {
-		return current.Healthy(req)
+	if state != Running {
+		return nil
 	}
-	return nil
+	return joinErrors(current, func(part healthier) error { return part.Healthy(req) })
 }
 
 func (r *runner) status() Status {

@@ -372,10 +372,10 @@ func TestSpecialControllerIsBuiltAndStartedFirst(t *testing.T) {
 			t.Errorf("got %s", got)
 		}
 		release := make(chan struct{})
-		l.special[0].current = &fake{run: func(ctx context.Context) error {
+		l.special[0].current = together{&fake{run: func(ctx context.Context) error {
 			<-release
 			return errBroken // must not stall other controllers
-		}}
+		}}}
 		r := start(t, m)
 		close(release)
 		synctest.Wait()
@@ -452,7 +452,7 @@ func TestAdditionsToTheContextBelongToTheController(t *testing.T) {
 			return nil, c.Add(&part{name: "x", always: true})
 		}}, Descriptor{Name: "group", Election: controller.Election{Group: "other"}, New: building(&fake{})})
 		r := start(t, m)
-		if parts, several := l.runners["both"].current.(together); !several || len(parts) != 2 {
+		if len(l.runners["both"].current) != 2 {
 			t.Fatalf("got %v", l.runners["both"].current)
 		}
 		if err := l.runners["both"].Ready(); !errors.Is(err, errBroken) {

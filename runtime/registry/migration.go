@@ -137,7 +137,7 @@ func (l *launch) whyNot(name string) State {
 
 // electionOf returns the election of a build: the election of its descriptor, or its own. If the controller moves
 // between programs, electionOf adds the shared lease.
-func (l *launch) electionOf(d Descriptor, built Controller) (controller.Election, error) {
+func (l *launch) electionOf(d Descriptor, built together) (controller.Election, error) {
 	e := d.electionOf(built)
 	if l.programOf(d.Name) == "" {
 		return e, nil

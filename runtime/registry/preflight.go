@@ -207,15 +207,12 @@ func (r right) text(verbs []string) string {
 
 // marker returns the RBAC marker that grants verbs.
 func (r right) marker(verbs []string) string {
-	group, namespace := r.group, ""
-	if group == "" {
-		group = `""`
-	}
+	namespace := ""
 	if r.namespace != "" {
 		namespace = "namespace=" + r.namespace + ","
 	}
-	return fmt.Sprintf("// +kubebuilder:rbac:groups=%s,%sresources=%s,verbs=%s", group, namespace, r.path(),
-		strings.Join(verbs, ";"))
+	return fmt.Sprintf("// +kubebuilder:rbac:groups=%s,%sresources=%s,verbs=%s", cmp.Or(r.group, `""`), namespace,
+		r.path(), strings.Join(verbs, ";"))
 }
 
 // review checks whether the user of a client has the permission.

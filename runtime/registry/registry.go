@@ -403,7 +403,7 @@ func (l *launch) described(name string) Descriptor {
 }
 
 // enlist creates the runner of a controller, and adds the runnables that run beside it to the manager.
-func (l *launch) enlist(d Descriptor, built Controller, beside []manager.Runnable) error {
+func (l *launch) enlist(d Descriptor, built, beside together) error {
 	election, err := l.electionOf(d, built)
 	if err != nil {
 		return fmt.Errorf("controller %s: %w", d.Name, err)
@@ -455,13 +455,12 @@ func (l *launch) collect(ctx context.Context, setup func(context.Context, contro
 		if !slices.Contains(found, name.Name()) && !enabled(name.Name()) {
 			continue // no builder created it; builders check this earlier
 		}
-		err = errors.Join(err, l.enlist(l.described(name.Name()), c, nil))
+		err = errors.Join(err, l.enlist(l.described(name.Name()), together{c}, nil))
 	}
 	l.registry.discovered = append(l.registry.discovered, found...)
 	return err
 }
 
-// addAll adds everything to the manager.
 func (l *launch) addAll() error {
 	if len(l.registry.setups) > 0 {
 		if err := l.resolve(); err != nil {
@@ -485,7 +484,6 @@ func (l *launch) addAll() error {
 	return errors.Join(errs...)
 }
 
-// statuses returns the status of all controllers, by name.
 func (l *launch) statuses() []Status {
 	var all []Status
 	for _, r := range l.runners {
@@ -516,7 +514,7 @@ func (l *launch) debug(w http.ResponseWriter, req *http.Request) {
 	r.mu.Lock()
 	current := r.current
 	r.mu.Unlock()
-	if h := debugHandlerOf(current); h != nil {
+	if h := current.debugHandler(); h != nil {
 		http.StripPrefix(root+name, h).ServeHTTP(w, req)
 		return
 	}
@@ -547,11 +545,6 @@ type replicated struct {
 	run  func(ctx context.Context) error
 }
 
-// Name returns the name in logs.
-func (r replicated) Name() string { return r.name }
-
-// NeedLeaderElection returns false, because the runnable runs in every replica.
-func (replicated) NeedLeaderElection() bool { return false }
-
-// Run calls the function.
+func (r replicated) Name() string                  { return r.name }
+func (replicated) NeedLeaderElection() bool        { return false }
 func (r replicated) Run(ctx context.Context) error { return r.run(ctx) }

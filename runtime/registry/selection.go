@@ -63,7 +63,6 @@ func (s selection) resolve(all []Descriptor) (selection, []alias, error) {
 	return resolved, used, errors.Join(errs...)
 }
 
-// parseSelection parses a comma-separated list.
 func parseSelection(text string) (selection, error) {
 	items := strings.Split(text, ",")
 	for i, item := range items {
@@ -75,7 +74,6 @@ func parseSelection(text string) (selection, error) {
 	return items, nil
 }
 
-// namesOf returns the names and aliases of controllers.
 func namesOf(all []Descriptor) (names []string) {
 	for _, d := range all {
 		names = append(append(names, d.Name), d.Aliases...)

@@ -30,7 +30,7 @@ const (
 type tokens struct {
 	live            *client.REST // of the process, which may create tokens
 	namespace, name string
-	turn            chan struct{} // holds one value, taken by the goroutine that requests a token
+	turn            chan struct{} // of size one; holds a value while a goroutine requests a token
 
 	mu      sync.Mutex
 	token   string
@@ -39,22 +39,19 @@ type tokens struct {
 }
 
 func newTokens(live *client.REST, namespace, name string) *tokens {
-	t := &tokens{live: live, namespace: namespace, name: name, turn: make(chan struct{}, 1)}
-	t.turn <- struct{}{}
-	return t
+	return &tokens{live: live, namespace: namespace, name: name, turn: make(chan struct{}, 1)}
 }
 
-// get returns a valid token.
 func (t *tokens) get(ctx context.Context) (string, error) {
 	if token, fresh := t.cached(); fresh {
 		return token, nil
 	}
 	select {
-	case <-t.turn:
+	case t.turn <- struct{}{}:
 	case <-ctx.Done():
 		return "", context.Cause(ctx)
 	}
-	defer func() { t.turn <- struct{}{} }()
+	defer func() { <-t.turn }()
 	token, fresh := t.cached() // another goroutine may have requested one during the wait
 	if fresh {
 		return token, nil
@@ -93,7 +90,6 @@ func (t *tokens) refused(token string) {
 	}
 }
 
-// ask requests a token from the API server.
 func (t *tokens) ask(ctx context.Context) (string, time.Time, error) {
 	token, expires, err := t.request(ctx)
 	if !apierrors.IsNotFound(err) {
@@ -185,5 +181,4 @@ func (b bearer) send(req *http.Request, body io.ReadCloser) (resp *http.Response
 	return resp, token, err
 }
 
-// WrappedRoundTripper returns the underlying round tripper.
 func (b bearer) WrappedRoundTripper() http.RoundTripper { return b.next }
