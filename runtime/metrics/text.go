@@ -46,7 +46,9 @@ func (r *Registry) text(ctx context.Context) []byte {
 func (r *Registry) sorted() [][]*family {
 	byName := map[string][]*family{}
 	r.collect(byName)
-	return slices.SortedFunc(maps.Values(byName), func(a, b []*family) int { return strings.Compare(a[0].name, b[0].name) })
+	return slices.SortedFunc(maps.Values(byName), func(a, b []*family) int {
+		return strings.Compare(a[0].name, b[0].name)
+	})
 }
 
 func (r *Registry) collect(byName map[string][]*family) {
