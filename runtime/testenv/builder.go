@@ -36,7 +36,7 @@ type builder = testclient.Builder[*ClientBuilder]
 // NewClientBuilder returns a builder of clients for unstructured objects. [ClientBuilder.WithScheme] adds Go types.
 func NewClientBuilder() *ClientBuilder {
 	b := &ClientBuilder{}
-	b.builder = testclient.NewBuilder(b, testclient.Options{}, b.connect)
+	b.builder = testclient.NewBuilder(b, b.connect)
 	return b
 }
 

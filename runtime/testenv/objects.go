@@ -75,7 +75,6 @@ func (o *options) prepare(t testing.TB) (others []*unstructured.Unstructured, er
 	return others, nil
 }
 
-// createObjects creates objects with their status.
 func createObjects(ctx context.Context, env *Env, objects []*unstructured.Unstructured) error {
 	if len(objects) == 0 {
 		return nil

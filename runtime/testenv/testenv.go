@@ -128,7 +128,6 @@ func Start(t testing.TB, opts ...Option) *Env {
 	return env
 }
 
-// fill installs CRDs and creates objects.
 func (e *Env) fill(t testing.TB, crds []string, objects []*unstructured.Unstructured) {
 	t.Helper()
 	var err error
@@ -255,7 +254,6 @@ func runCommand(cmd *exec.Cmd) (kubeconfig string, process *testhost.Process, er
 	return ready.Kubeconfig, process, nil
 }
 
-// stop ends a command.
 func stop(process *testhost.Process) error {
 	if err := process.End(); err != nil {
 		return process.WithOutput(err)

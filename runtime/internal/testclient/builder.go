@@ -20,11 +20,9 @@ type Builder[B any] struct {
 	connect func(opts Options, objects []runtime.Object) (client.WithWatch, error)
 }
 
-// NewBuilder returns a builder. connect creates clients from options with a scheme and from the objects to store.
-func NewBuilder[B any](
-	self B, opts Options, connect func(opts Options, objects []runtime.Object) (client.WithWatch, error),
-) Builder[B] {
-	return Builder[B]{self: self, opts: opts, connect: connect}
+// NewBuilder returns a builder. connect creates clients from options and from the objects to store.
+func NewBuilder[B any](self B, connect func(Options, []runtime.Object) (client.WithWatch, error)) Builder[B] {
+	return Builder[B]{self: self, connect: connect}
 }
 
 // WithScheme sets the Go types that the client reads and writes. Nil means the default of the builder.

@@ -42,12 +42,10 @@ func newOpenMapper(config *rest.Config, http *http.Client, scheme *runtime.Schem
 		nil
 }
 
-// RESTMapping implements [meta.RESTMapper].
 func (m *openMapper) RESTMapping(kind schema.GroupKind, versions ...string) (*meta.RESTMapping, error) {
 	return m.RESTMappingWithContext(context.Background(), kind, versions...)
 }
 
-// RESTMappingWithContext implements meta.RESTMapperWithContext.
 func (m *openMapper) RESTMappingWithContext(ctx context.Context, kind schema.GroupKind,
 	versions ...string) (*meta.RESTMapping, error) {
 	mapping, err := m.Mapper.RESTMappingWithContext(ctx, kind, versions...)
