@@ -288,7 +288,6 @@ func (m *monitor) stop() {
 	<-m.done
 }
 
-// Push applies a delta to the graph.
 func (m *monitor) Push(d reflector.Delta[*metav1.PartialObjectMetadata]) {
 	var c changes
 	g := m.graph

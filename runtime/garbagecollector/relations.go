@@ -92,7 +92,6 @@ type changes struct {
 	invalid []*edge
 }
 
-// observe applies the state of an object.
 func (r *relations) observe(kind unique.Handle[kindName], obj metav1.Object, c *changes) *node {
 	at := coordinates{kind, unique.Make(obj.GetNamespace()), obj.GetName()}
 	n := r.nodes[obj.GetUID()]
@@ -131,7 +130,6 @@ func (c *changes) mismatched(e *edge) {
 	}
 }
 
-// setDeletion applies the state of the object's deletion.
 func (n *node) setDeletion(obj metav1.Object, c *changes) {
 	n.deleting = obj.GetDeletionTimestamp() != nil
 	orphan := n.deleting && slices.Contains(obj.GetFinalizers(), metav1.FinalizerOrphanDependents)
@@ -150,7 +148,6 @@ func (n *node) setDeletion(obj metav1.Object, c *changes) {
 	n.orphan, n.foreground = orphan, foreground
 }
 
-// setOwners sets the owner references of n.
 func (r *relations) setOwners(n *node, refs []metav1.OwnerReference, c *changes) {
 	if n.owns(refs) {
 		return

@@ -151,7 +151,6 @@ func WaitForCRDs(config *rest.Config, crds []*apiextensionsv1.CustomResourceDefi
 	return nil
 }
 
-// awaitServed waits until a server serves a kind.
 func awaitServed(ctx context.Context, config *rest.Config, gvk schema.GroupVersionKind, interval time.Duration) error {
 	for {
 		mapper, err := client.NewMapper(config, nil) // a new mapper, because the old one caches the missing kind
@@ -186,7 +185,6 @@ func UninstallCRDs(config *rest.Config, options CRDInstallOptions) error {
 	return nil
 }
 
-// definitionClient returns a client for definitions.
 func definitionClient(config *rest.Config) (*client.REST, error) {
 	scheme := runtime.NewScheme()
 	if err := apiextensionsv1.AddToScheme(scheme); err != nil {

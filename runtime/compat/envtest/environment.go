@@ -147,7 +147,6 @@ func (e *Environment) installWebhooks(ctx context.Context) error {
 	return installation.Install(ctx)
 }
 
-// configurations returns all webhook configurations.
 func (o WebhookInstallOptions) configurations() (all []*unstructured.Unstructured, err error) {
 	if len(o.Paths) > 0 {
 		if all, err = local.Load(o.Paths...); err != nil {
@@ -175,7 +174,6 @@ func (o WebhookInstallOptions) configurations() (all []*unstructured.Unstructure
 	return all, nil
 }
 
-// freePort returns a port that is not in use.
 func freePort(host string) (int, error) {
 	listener, err := net.Listen("tcp", net.JoinHostPort(host, "0"))
 	if err != nil {
