@@ -580,15 +580,14 @@ func (q *Queue[T]) leave(s signal) {
 	defer q.mu.Unlock()
 	if i := slices.Index(q.blocked, s); i >= 0 {
 		q.blocked = slices.Delete(q.blocked, i, i+1)
-		q.unblockLocked(&s)
-		return
+	} else {
+		// The signal arrived after the end of the context. The next getter needs an empty signal.
+		select {
+		case <-s:
+		default:
+		}
+		q.signaled--
 	}
-	// The signal arrived after the end of the context. The next getter needs an empty signal.
-	select {
-	case <-s:
-	default:
-	}
-	q.signaled--
 	q.unblockLocked(&s)
 	q.signalLocked()
 }
