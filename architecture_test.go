@@ -98,9 +98,12 @@ var importRules = []importRule{
 		forbid: func(imported string) bool {
 			return !runtimeMayImport(imported) &&
 				!under("k8s.io/api/core/v1", "k8s.io/api/apps/v1", "k8s.io/api/batch/v1", "k8s.io/api/discovery/v1",
-					"k8s.io/api/storage/v1", "k8s.io/utils/dump")(imported)
+					"k8s.io/api/storage/v1", "k8s.io/utils/dump", "github.com/robfig/cron/v3",
+					"k8s.io/component-helpers/scheduling/corev1/nodeaffinity", "k8s.io/kubernetes/pkg/api/v1/pod",
+					"k8s.io/kubernetes/pkg/controller/daemon/util")(imported)
 		},
-		reason: "fake controllers use the kinds of a cluster's controllers, and the same hash of templates",
+		reason: "fake controllers use the kinds of a cluster's controllers, and the same functions for schedules, " +
+			"affinity, daemons and hashes",
 	},
 	{
 		in:     []string{"."},

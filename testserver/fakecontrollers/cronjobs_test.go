@@ -33,7 +33,7 @@ func TestTimesOfSchedules(t *testing.T) {
 			continue
 		}
 		after, _ := time.Parse(time.RFC3339, test.after)
-		if got := s.next(after).UTC().Format(time.RFC3339); got != test.want {
+		if got := s.Next(after).UTC().Format(time.RFC3339); got != test.want {
 			t.Errorf("%s after %s: got %s, want %s", test.schedule, test.after, got, test.want)
 		}
 	}

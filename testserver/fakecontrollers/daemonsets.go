@@ -8,6 +8,8 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	podutil "k8s.io/kubernetes/pkg/api/v1/pod"
+	daemonutil "k8s.io/kubernetes/pkg/controller/daemon/util"
 
 	"github.com/kctrl-dev/kctrl/runtime/client"
 	"github.com/kctrl-dev/kctrl/runtime/controller"
@@ -78,7 +80,9 @@ func (p *daemonSetController) reconcile(ctx context.Context, set *appsv1.DaemonS
 	slices.SortFunc(nodes.Items, func(a, b corev1.Node) int { return cmp.Compare(a.Name, b.Name) })
 	d := &daemons{p, set, hash, nodes.Items, map[string][]*corev1.Pod{}}
 	for _, pod := range all {
-		d.byNode[nodeOf(pod)] = append(d.byNode[nodeOf(pod)], pod)
+		if node, err := daemonutil.GetTargetNodeName(pod); err == nil {
+			d.byNode[node] = append(d.byNode[node], pod)
+		}
 	}
 	if err := unlessTerminating(d.step(ctx)); err != nil {
 		return reconcile.Result{}, err
@@ -117,26 +121,10 @@ func (p *daemonSetController) syncHistory(ctx context.Context,
 	return known, known[len(known)-1].Labels[appsv1.DefaultDaemonSetUniqueLabelKey], nil
 }
 
-// nodeOf returns the node of a pod or, if the pod is not scheduled, the node that its affinity requires.
-func nodeOf(pod *corev1.Pod) string {
-	if pod.Spec.NodeName != "" || pod.Spec.Affinity == nil || pod.Spec.Affinity.NodeAffinity == nil ||
-		pod.Spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution == nil {
-		return pod.Spec.NodeName
-	}
-	for _, term := range pod.Spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms {
-		for _, field := range term.MatchFields {
-			if field.Key == metav1.ObjectNameField && len(field.Values) == 1 {
-				return field.Values[0]
-			}
-		}
-	}
-	return ""
-}
-
 // shouldRun reports whether a node should have a pod. stays reports whether an existing pod on the node may stay.
 func (d *daemons) shouldRun(node *corev1.Node) (shouldRun, stays bool) {
 	spec := d.Spec.Template.Spec.DeepCopy()
-	tolerateFaults(spec)
+	daemonutil.AddOrUpdateDaemonPodTolerations(spec) // daemons stay on unhealthy nodes
 	if !fits(spec, node) {
 		return false, false
 	}
@@ -159,17 +147,15 @@ func (d *daemons) step(ctx context.Context) error {
 				return err
 			}
 		case !stays:
-			if err := each(pods, func(pod *corev1.Pod) error {
-				return controllerutil.DeleteWithUID(ctx, d.Client,
-					pod)
-			}); err != nil {
+			err := each(pods, func(pod *corev1.Pod) error { return controllerutil.DeleteWithUID(ctx, d.Client, pod) })
+			if err != nil {
 				return err
 			}
 		}
 		for n, pod := range pods {
 			old := !onDelete && pod.Labels[appsv1.DefaultDaemonSetUniqueLabelKey] != d.hash
 			wasMissing := !isAvailable(pod, d.Spec.MinReadySeconds)
-			if !stays || n == 0 && !hasEnded(pod) && (!old || !wasMissing && spare <= 0) {
+			if !stays || n == 0 && !podutil.IsPodTerminal(pod) && (!old || !wasMissing && spare <= 0) {
 				continue
 			}
 			if err := controllerutil.DeleteWithUID(ctx, d.Client, pod); err != nil {
@@ -184,54 +170,15 @@ func (d *daemons) step(ctx context.Context) error {
 }
 
 func (d *daemons) create(ctx context.Context, node string) error {
-	pod := podOf(&d.Spec.Template)
+	generation, err := daemonutil.GetTemplateGeneration(d.DaemonSet)
+	if err != nil {
+		generation = nil // the annotation is not a number
+	}
+	template := daemonutil.CreatePodTemplate(d.Spec.Template, generation, d.hash)
+	pod := podOf(&template)
 	pod.Namespace, pod.GenerateName = d.Namespace, d.Name+"-"
-	metav1.SetMetaDataLabel(&pod.ObjectMeta, appsv1.DefaultDaemonSetUniqueLabelKey, d.hash)
-	if generation, ok := d.Annotations[appsv1.DeprecatedTemplateGeneration]; ok {
-		metav1.SetMetaDataLabel(&pod.ObjectMeta, "pod-template-generation", generation)
-	}
-	tolerateFaults(&pod.Spec)
-	pinTo(&pod.Spec, node)
+	pod.Spec.Affinity = daemonutil.ReplaceDaemonSetPodNodeNameNodeAffinity(pod.Spec.Affinity, node)
 	return createOwned(ctx, d.Client, d.DaemonSet, pod)
-}
-
-// tolerateFaults lets a daemon stay on an unhealthy node.
-func tolerateFaults(spec *corev1.PodSpec) {
-	add := func(key string, effect corev1.TaintEffect) {
-		toleration := corev1.Toleration{Key: key, Operator: corev1.TolerationOpExists, Effect: effect}
-		if !slices.Contains(spec.Tolerations, toleration) {
-			spec.Tolerations = append(spec.Tolerations, toleration)
-		}
-	}
-	add(corev1.TaintNodeNotReady, corev1.TaintEffectNoExecute)
-	add(corev1.TaintNodeUnreachable, corev1.TaintEffectNoExecute)
-	add(corev1.TaintNodeDiskPressure, corev1.TaintEffectNoSchedule)
-	add(corev1.TaintNodeMemoryPressure, corev1.TaintEffectNoSchedule)
-	add(corev1.TaintNodePIDPressure, corev1.TaintEffectNoSchedule)
-	add(corev1.TaintNodeUnschedulable, corev1.TaintEffectNoSchedule)
-	if spec.HostNetwork {
-		add(corev1.TaintNodeNetworkUnavailable, corev1.TaintEffectNoSchedule)
-	}
-}
-
-// pinTo restricts the scheduler to one node.
-func pinTo(spec *corev1.PodSpec, node string) {
-	if spec.Affinity == nil {
-		spec.Affinity = &corev1.Affinity{}
-	}
-	if spec.Affinity.NodeAffinity == nil {
-		spec.Affinity.NodeAffinity = &corev1.NodeAffinity{}
-	}
-	field := corev1.NodeSelectorRequirement{Key: metav1.ObjectNameField, Operator: corev1.NodeSelectorOpIn,
-		Values: []string{node}}
-	required := spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution
-	if required == nil {
-		required = &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{{}}}
-		spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution = required
-	}
-	for i := range required.NodeSelectorTerms {
-		required.NodeSelectorTerms[i].MatchFields = []corev1.NodeSelectorRequirement{field}
-	}
 }
 
 // mayBeMissing returns the number of nodes that may be without a pod during an update. It includes maxSurge, because
@@ -267,7 +214,7 @@ func (d *daemons) judge() {
 		Conditions: was.Conditions}
 	for i := range d.nodes {
 		shouldRun, _ := d.shouldRun(&d.nodes[i])
-		pods := slices.DeleteFunc(slices.Clone(d.byNode[d.nodes[i].Name]), hasEnded)
+		pods := slices.DeleteFunc(slices.Clone(d.byNode[d.nodes[i].Name]), podutil.IsPodTerminal)
 		d.Status.DesiredNumberScheduled += one(shouldRun)
 		if len(pods) == 0 {
 			continue
@@ -276,12 +223,10 @@ func (d *daemons) judge() {
 			d.Status.NumberMisscheduled++
 			continue
 		}
-		pod := slices.MinFunc(pods, func(a, b *corev1.Pod) int {
-			return a.CreationTimestamp.Compare(
-				b.CreationTimestamp.Time)
-		})
+		pod := slices.MinFunc(pods,
+			func(a, b *corev1.Pod) int { return a.CreationTimestamp.Compare(b.CreationTimestamp.Time) })
 		d.Status.CurrentNumberScheduled++
-		d.Status.NumberReady += one(isReady(pod))
+		d.Status.NumberReady += one(podutil.IsPodReady(pod))
 		d.Status.NumberAvailable += one(isAvailable(pod, d.Spec.MinReadySeconds))
 		d.Status.UpdatedNumberScheduled += one(pod.Labels[appsv1.DefaultDaemonSetUniqueLabelKey] == d.hash)
 	}

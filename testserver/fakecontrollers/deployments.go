@@ -20,6 +20,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/dump"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/apimachinery/pkg/util/rand"
+	podutil "k8s.io/kubernetes/pkg/api/v1/pod"
 
 	"github.com/kctrl-dev/kctrl/runtime/client"
 	"github.com/kctrl-dev/kctrl/runtime/controller"
@@ -162,7 +163,7 @@ func (ro *rollout) recreate(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		waits = waits || slices.ContainsFunc(pods, func(pod *corev1.Pod) bool { return !hasEnded(pod) })
+		waits = waits || slices.ContainsFunc(pods, func(pod *corev1.Pod) bool { return !podutil.IsPodTerminal(pod) })
 	}
 	if waits {
 		return nil

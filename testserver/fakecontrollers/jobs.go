@@ -15,6 +15,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	podutil "k8s.io/kubernetes/pkg/api/v1/pod"
 
 	"github.com/kctrl-dev/kctrl/runtime/client"
 	"github.com/kctrl-dev/kctrl/runtime/controller"
@@ -52,10 +53,11 @@ func (p *jobController) reconcile(ctx context.Context, r reconcile.Request) (rec
 	if job.DeletionTimestamp != nil {
 		return reconcile.Result{}, p.removeFinalizers(ctx, r.NamespacedName, job.UID)
 	}
-	if job.Spec.ManagedBy != nil && *job.Spec.ManagedBy != batchv1.JobControllerName {
+	if valueOr(job.Spec.ManagedBy, batchv1.JobControllerName) != batchv1.JobControllerName {
 		return reconcile.Result{}, nil
 	}
-	pods, err := p.pods.claim(ctx, job, job.Spec.Selector, func(pod *corev1.Pod) bool { return !hasEnded(pod) })
+	pods, err := p.pods.claim(ctx, job, job.Spec.Selector,
+		func(pod *corev1.Pod) bool { return !podutil.IsPodTerminal(pod) })
 	if err != nil {
 		return reconcile.Result{}, err
 	}
@@ -124,7 +126,7 @@ func (w *work) step(ctx context.Context) (reconcile.Result, error) {
 	}
 	// The status counts these pods, so they may be deleted.
 	err := each(w.pods, func(pod *corev1.Pod) error {
-		if !hasEnded(pod) {
+		if !podutil.IsPodTerminal(pod) {
 			return nil
 		}
 		return w.untrack(ctx, pod)
@@ -165,11 +167,9 @@ func (w *work) ending() bool {
 	return w.is(batchv1.JobSuccessCriteriaMet) || w.is(batchv1.JobFailureTarget)
 }
 
-func (w *work) suspended() bool { return w.Spec.Suspend != nil && *w.Spec.Suspend }
+func (w *work) suspended() bool { return valueOr(w.Spec.Suspend, false) }
 
-func (w *work) indexed() bool {
-	return w.Spec.CompletionMode != nil && *w.Spec.CompletionMode == batchv1.IndexedCompletion
-}
+func (w *work) indexed() bool { return valueOr(w.Spec.CompletionMode, "") == batchv1.IndexedCompletion }
 
 // count separates ended pods from running ones. It first records the UIDs of ended pods in the status, then removes
 // their finalizers, and then counts them. So each pod is counted exactly once, even after an error between these steps.
@@ -192,11 +192,11 @@ func (w *work) count() {
 	noted.Failed = slices.DeleteFunc(noted.Failed, gone(&w.Status.Failed))
 	for _, pod := range w.pods {
 		switch {
-		case !hasEnded(pod) && pod.DeletionTimestamp != nil:
+		case !podutil.IsPodTerminal(pod) && pod.DeletionTimestamp != nil:
 			w.terminating++
-		case !hasEnded(pod):
+		case !podutil.IsPodTerminal(pod):
 			w.active = append(w.active, pod)
-			w.ready += one(isReady(pod))
+			w.ready += one(podutil.IsPodReady(pod))
 		case !tracked[pod.UID]:
 		case pod.Status.Phase == corev1.PodSucceeded && !slices.Contains(noted.Succeeded, pod.UID):
 			if !w.indexed() || !slices.Contains(w.completed(), completionIndex(pod)) {
@@ -299,7 +299,7 @@ func (w *work) stop(ctx context.Context, pods []*corev1.Pod) error {
 	w.terminating += int32(len(pods))
 	w.ready = 0
 	for _, pod := range w.active {
-		w.ready += one(isReady(pod))
+		w.ready += one(podutil.IsPodReady(pod))
 	}
 	return each(pods, func(pod *corev1.Pod) error {
 		return controllerutil.DeleteWithUID(ctx, w.Client, pod)
@@ -346,7 +346,7 @@ func (w *work) backoff() time.Duration {
 	var last time.Time
 	failures := 0
 	for _, pod := range w.pods {
-		if !hasEnded(pod) {
+		if !podutil.IsPodTerminal(pod) {
 			continue
 		}
 		at := endOf(pod)
@@ -383,7 +383,7 @@ func (w *work) missingIndexes(n int) (missing []int) {
 	}
 	taken := w.completed()
 	for _, pod := range w.pods {
-		if !hasEnded(pod) {
+		if !podutil.IsPodTerminal(pod) {
 			taken = append(taken, completionIndex(pod))
 		}
 	}

@@ -11,8 +11,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/selection"
+	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
+	podutil "k8s.io/kubernetes/pkg/api/v1/pod"
 
 	"github.com/kctrl-dev/kctrl/runtime/cache"
 	"github.com/kctrl-dev/kctrl/runtime/client"
@@ -169,7 +169,7 @@ func (k *kubelet) reconcile(ctx context.Context, pod *corev1.Pod) (reconcile.Res
 		return reconcile.Result{}, k.schedule(ctx, pod)
 	case pod.DeletionTimestamp != nil:
 		return reconcile.Result{}, k.end(ctx, pod)
-	case hasEnded(pod):
+	case podutil.IsPodTerminal(pod):
 		return reconcile.Result{}, nil
 	}
 	before := pod.DeepCopy()
@@ -220,7 +220,7 @@ func (k *kubelet) countOn(ctx context.Context, node string) (n int, err error) {
 		if err != nil {
 			return 0, err
 		}
-		if !hasEnded(pod) {
+		if !podutil.IsPodTerminal(pod) {
 			n++
 		}
 	}
@@ -229,7 +229,7 @@ func (k *kubelet) countOn(ctx context.Context, node string) (n int, err error) {
 
 // end removes a pod that is being deleted. If the pod has finalizers, end first marks its containers as stopped.
 func (k *kubelet) end(ctx context.Context, pod *corev1.Pod) error {
-	if len(pod.Finalizers) > 0 && pod.Spec.NodeName != "" && !hasEnded(pod) {
+	if len(pod.Finalizers) > 0 && pod.Spec.NodeName != "" && !podutil.IsPodTerminal(pod) {
 		before := pod.DeepCopy()
 		terminated(pod, corev1.PodFailed, Outcome{ExitCode: 137, Reason: "Error"})
 		if err := writeStatus(ctx, k.Client, before, pod); err != nil {
@@ -240,10 +240,6 @@ func (k *kubelet) end(ctx context.Context, pod *corev1.Pod) error {
 		return nil
 	}
 	return controllerutil.DeleteWithUID(ctx, k.Client, pod, client.GracePeriodSeconds(0))
-}
-
-func hasEnded(pod *corev1.Pod) bool {
-	return pod.Status.Phase == corev1.PodFailed || pod.Status.Phase == corev1.PodSucceeded
 }
 
 // play updates the status of a scheduled pod, and returns the delay until the next update.
@@ -437,7 +433,7 @@ func setReadiness(pod *corev1.Pod, initialized, ready bool, reason string) {
 		reason, message = "ContainersNotReady", fmt.Sprintf("containers with unready status: %v", names)
 	}
 	isReady := conditionStatus(ready)
-	ended := hasEnded(pod)
+	ended := podutil.IsPodTerminal(pod)
 	setPodCondition(pod, "PodReadyToStartContainers", conditionStatus(!ended), "", "")
 	if initialized {
 		completed := ""
@@ -451,7 +447,8 @@ func setReadiness(pod *corev1.Pod, initialized, ready bool, reason string) {
 	}
 	setPodCondition(pod, corev1.ContainersReady, isReady, reason, message)
 	for _, gate := range pod.Spec.ReadinessGates {
-		if c := podCondition(pod, gate.ConditionType); ready && (c == nil || c.Status != corev1.ConditionTrue) {
+		_, c := podutil.GetPodCondition(&pod.Status, gate.ConditionType)
+		if ready && (c == nil || c.Status != corev1.ConditionTrue) {
 			isReady, reason, message = corev1.ConditionFalse, "ReadinessGatesNotReady",
 				fmt.Sprintf("the status of pod readiness gate %q is not \"True\", but %v", gate.ConditionType,
 					corev1.ConditionFalse)
@@ -467,60 +464,20 @@ func conditionStatus(is bool) corev1.ConditionStatus {
 	return corev1.ConditionFalse
 }
 
-func podCondition(pod *corev1.Pod, kind corev1.PodConditionType) *corev1.PodCondition {
-	for i := range pod.Status.Conditions {
-		if pod.Status.Conditions[i].Type == kind {
-			return &pod.Status.Conditions[i]
-		}
-	}
-	return nil
-}
-
 // setPodCondition sets a condition. It changes the transition time only if the status changes.
 func setPodCondition(pod *corev1.Pod, kind corev1.PodConditionType, status corev1.ConditionStatus, reason,
 	message string) {
-	c := podCondition(pod, kind)
-	if c == nil {
-		pod.Status.Conditions = append(pod.Status.Conditions, corev1.PodCondition{Type: kind})
-		c = &pod.Status.Conditions[len(pod.Status.Conditions)-1]
-	}
-	if c.Status != status {
-		c.Status, c.LastTransitionTime = status, metav1.Now()
-	}
-	c.Reason, c.Message = reason, message
-	c.ObservedGeneration = pod.Generation
+	podutil.UpdatePodCondition(&pod.Status, &corev1.PodCondition{Type: kind, Status: status, Reason: reason,
+		Message: message, ObservedGeneration: pod.Generation})
 }
 
 // fits reports whether the selectors of a pod accept a node.
 func fits(spec *corev1.PodSpec, node *corev1.Node) bool {
-	if spec.NodeName != "" && spec.NodeName != node.Name ||
-		!labels.SelectorFromSet(spec.NodeSelector).Matches(labels.Set(node.Labels)) {
+	if spec.NodeName != "" && spec.NodeName != node.Name {
 		return false
 	}
-	if spec.Affinity == nil || spec.Affinity.NodeAffinity == nil ||
-		spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution == nil {
-		return true
-	}
-	terms := spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms
-	return slices.ContainsFunc(terms, func(term corev1.NodeSelectorTerm) bool {
-		return len(term.MatchExpressions)+len(term.MatchFields) > 0 &&
-			matches(term.MatchExpressions, labels.Set(node.Labels)) &&
-			matches(term.MatchFields, labels.Set{metav1.ObjectNameField: node.Name})
-	})
-}
-
-var selectionOperators = map[corev1.NodeSelectorOperator]selection.Operator{
-	corev1.NodeSelectorOpIn: selection.In, corev1.NodeSelectorOpNotIn: selection.NotIn,
-	corev1.NodeSelectorOpExists:       selection.Exists,
-	corev1.NodeSelectorOpDoesNotExist: selection.DoesNotExist, corev1.NodeSelectorOpGt: selection.GreaterThan,
-	corev1.NodeSelectorOpLt: selection.LessThan,
-}
-
-func matches(all []corev1.NodeSelectorRequirement, of labels.Labels) bool {
-	return !slices.ContainsFunc(all, func(one corev1.NodeSelectorRequirement) bool {
-		requirement, err := labels.NewRequirement(one.Key, selectionOperators[one.Operator], one.Values)
-		return err != nil || !requirement.Matches(of)
-	})
+	matches, err := nodeaffinity.NewRequiredNodeAffinity(spec.NodeSelector, spec.Affinity).Match(node)
+	return err == nil && matches
 }
 
 // tolerates reports whether a pod tolerates the taints of a node that have one of the effects or NoExecute.

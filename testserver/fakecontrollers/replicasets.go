@@ -12,6 +12,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
+	podutil "k8s.io/kubernetes/pkg/api/v1/pod"
 
 	"github.com/kctrl-dev/kctrl/runtime/client"
 	"github.com/kctrl-dev/kctrl/runtime/controller"
@@ -81,12 +82,12 @@ func replicaSetStatus(set *appsv1.ReplicaSet, pods, active []*corev1.Pod, failur
 	template := labels.SelectorFromSet(set.Spec.Template.Labels)
 	for _, pod := range pods {
 		switch {
-		case hasEnded(pod):
+		case podutil.IsPodTerminal(pod):
 		case pod.DeletionTimestamp != nil:
 			*status.TerminatingReplicas++
 		default:
 			status.FullyLabeledReplicas += one(template.Matches(labels.Set(pod.Labels)))
-			status.ReadyReplicas += one(isReady(pod))
+			status.ReadyReplicas += one(podutil.IsPodReady(pod))
 			status.AvailableReplicas += one(isAvailable(pod, set.Spec.MinReadySeconds))
 		}
 	}
@@ -135,24 +136,20 @@ func unlessTerminating(err error) error {
 }
 
 // isActive reports whether a pod runs or will run.
-func isActive(pod *corev1.Pod) bool { return pod.DeletionTimestamp == nil && !hasEnded(pod) }
-
-func isReady(pod *corev1.Pod) bool {
-	c := podCondition(pod, corev1.PodReady)
-	return c != nil && c.Status == corev1.ConditionTrue
+func isActive(pod *corev1.Pod) bool {
+	return pod.DeletionTimestamp == nil && !podutil.IsPodTerminal(pod)
 }
 
 // isAvailable reports whether a pod has been ready for minReadySeconds.
 func isAvailable(pod *corev1.Pod, minReadySeconds int32) bool {
-	return isReady(pod) && (minReadySeconds == 0 || time.Since(podCondition(pod,
-		corev1.PodReady).LastTransitionTime.Time) >= time.Duration(minReadySeconds)*time.Second)
+	return podutil.IsPodAvailable(pod, minReadySeconds, metav1.Now())
 }
 
 // untilAvailable returns the delay until the next ready pod becomes available, or zero.
 func untilAvailable(minReadySeconds int32, pods []*corev1.Pod) (next time.Duration) {
 	for _, pod := range pods {
-		if isActive(pod) && isReady(pod) && !isAvailable(pod, minReadySeconds) {
-			since := podCondition(pod, corev1.PodReady).LastTransitionTime
+		if isActive(pod) && podutil.IsPodReady(pod) && !isAvailable(pod, minReadySeconds) {
+			since := podutil.GetPodReadyCondition(pod.Status).LastTransitionTime
 			left := max(time.Until(since.Add(time.Duration(minReadySeconds)*time.Second)), time.Millisecond)
 			if next == 0 || left < next {
 				next = left
@@ -172,7 +169,7 @@ func one(is bool) int32 {
 // firstToGo orders pods for deletion, the least important ones first.
 func firstToGo(a, b *corev1.Pod) int {
 	rank := func(pod *corev1.Pod) int32 {
-		return 4*one(pod.Spec.NodeName != "") + 2*one(pod.Status.Phase == corev1.PodRunning) + one(isReady(pod))
+		return 4*one(pod.Spec.NodeName != "") + 2*one(pod.Status.Phase == corev1.PodRunning) + one(podutil.IsPodReady(pod))
 	}
 	return cmp.Or(cmp.Compare(rank(a), rank(b)), b.CreationTimestamp.Compare(a.CreationTimestamp.Time),
 		cmp.Compare(a.Name, b.Name))

@@ -15,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/util/intstr"
+	podutil "k8s.io/kubernetes/pkg/api/v1/pod"
 
 	"github.com/kctrl-dev/kctrl/runtime/client"
 	"github.com/kctrl-dev/kctrl/runtime/controller"
@@ -124,7 +125,7 @@ func slicesFor(service *corev1.Service, pods []corev1.Pod) (all []*discoveryv1.E
 	slices.SortFunc(pods, func(a, b corev1.Pod) int { return cmp.Compare(a.Name, b.Name) })
 	for i := range pods {
 		pod := &pods[i]
-		if pod.Status.PodIP == "" || hasEnded(pod) {
+		if pod.Status.PodIP == "" || podutil.IsPodTerminal(pod) {
 			continue
 		}
 		ports := portsOf(service, pod)
@@ -207,7 +208,7 @@ func containerPort(pod *corev1.Pod, name string, protocol corev1.Protocol) int32
 }
 
 func endpointOf(service *corev1.Service, pod *corev1.Pod) discoveryv1.Endpoint {
-	serving, terminating := isReady(pod), pod.DeletionTimestamp != nil
+	serving, terminating := podutil.IsPodReady(pod), pod.DeletionTimestamp != nil
 	ready := service.Spec.PublishNotReadyAddresses || serving && !terminating
 	e := discoveryv1.Endpoint{
 		Addresses:  []string{pod.Status.PodIP},

@@ -15,6 +15,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/rand"
+	podutil "k8s.io/kubernetes/pkg/api/v1/pod"
 
 	"github.com/kctrl-dev/kctrl/runtime/client"
 	"github.com/kctrl-dev/kctrl/runtime/controller"
@@ -154,7 +155,7 @@ func (p *statefulSetController) keep(ctx context.Context, set *appsv1.StatefulSe
 		return true, p.create(ctx, set, n)
 	case pod.DeletionTimestamp != nil:
 		return true, nil
-	case hasEnded(pod):
+	case podutil.IsPodTerminal(pod):
 		return true, p.remove(ctx, pod)
 	}
 	return !isAvailable(pod, set.Spec.MinReadySeconds), nil
@@ -255,11 +256,11 @@ func judgeStatefulSet(set *appsv1.StatefulSet, all []*corev1.Pod) {
 	status.Replicas, status.ReadyReplicas, status.AvailableReplicas, status.CurrentReplicas, status.UpdatedReplicas = 0, 0,
 		0, 0, 0
 	for _, pod := range all {
-		if hasEnded(pod) {
+		if podutil.IsPodTerminal(pod) {
 			continue
 		}
 		status.Replicas++
-		status.ReadyReplicas += one(isReady(pod))
+		status.ReadyReplicas += one(podutil.IsPodReady(pod))
 		status.AvailableReplicas += one(isAvailable(pod, set.Spec.MinReadySeconds))
 		if pod.DeletionTimestamp == nil {
 			status.CurrentReplicas += one(revisionOf(pod) == status.CurrentRevision)

@@ -9,6 +9,7 @@ import (
 	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
+	podutil "k8s.io/kubernetes/pkg/api/v1/pod"
 
 	"github.com/kctrl-dev/kctrl/runtime/client"
 	"github.com/kctrl-dev/kctrl/runtime/controller"
@@ -215,7 +216,7 @@ func (p *volumeController) inUse(ctx context.Context, claim *corev1.PersistentVo
 		return false, err
 	}
 	return slices.ContainsFunc(pods.Items, func(pod corev1.Pod) bool {
-		return !hasEnded(&pod) && slices.Contains(claimsOf(ctx, &pod), requestFor(claim))
+		return !podutil.IsPodTerminal(&pod) && slices.Contains(claimsOf(ctx, &pod), requestFor(claim))
 	}), nil
 }
 
