@@ -8,6 +8,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	podutil "k8s.io/kubernetes/pkg/api/v1/pod"
 	daemonutil "k8s.io/kubernetes/pkg/controller/daemon/util"
 
@@ -113,7 +114,8 @@ func (p *daemonSetController) syncHistory(ctx context.Context,
 	}
 	hash = templateHash(&set.Spec.Template, set.Status.CollisionCount)
 	known, err = known.sync(ctx, p.Client, set, data, &appsv1.ControllerRevision{ObjectMeta: metav1.ObjectMeta{
-		Name: set.Name + "-" + hash, Labels: labelled(set.Spec.Template.Labels, appsv1.DefaultDaemonSetUniqueLabelKey, hash),
+		Name:   set.Name + "-" + hash,
+		Labels: labels.Merge(set.Spec.Template.Labels, labels.Set{appsv1.DefaultDaemonSetUniqueLabelKey: hash}),
 	}})
 	if err != nil {
 		return nil, "", err

@@ -78,7 +78,8 @@ func (p *deploymentController) reconcile(ctx context.Context, d *appsv1.Deployme
 	if apierrors.IsConflict(failure) {
 		return reconcile.Result{}, failure
 	}
-	err = errors.Join(unlessTerminating(failure), ro.store(ctx))
+	// A patch of the status can also change annotations, so this request also writes the revision.
+	err = errors.Join(unlessTerminating(failure), writeStatus(ctx, ro.Client, ro.before, d))
 	return reconcile.Result{RequeueAfter: ro.untilDeadline()}, err
 }
 
@@ -389,9 +390,7 @@ func (ro *rollout) judge() {
 		status.Replicas += set.Status.Replicas
 		status.ReadyReplicas += set.Status.ReadyReplicas
 		status.AvailableReplicas += set.Status.AvailableReplicas
-		if set.Status.TerminatingReplicas != nil {
-			*status.TerminatingReplicas += *set.Status.TerminatingReplicas
-		}
+		*status.TerminatingReplicas += valueOr(set.Status.TerminatingReplicas, 0)
 	}
 	if ro.current != nil {
 		status.UpdatedReplicas = ro.current.Status.Replicas
@@ -421,8 +420,7 @@ func (ro *rollout) judgeProgress(was *appsv1.DeploymentStatus) {
 	c := ro.condition(appsv1.DeploymentProgressing)
 	switch {
 	case !ro.hasDeadline():
-		ro.Status.Conditions = slices.DeleteFunc(ro.Status.Conditions,
-			func(c appsv1.DeploymentCondition) bool { return c.Type == appsv1.DeploymentProgressing })
+		ro.removeCondition(appsv1.DeploymentProgressing)
 		return
 	case ro.Spec.Paused:
 		if c == nil || c.Reason != reasonPaused && c.Reason != reasonTimedOut {
@@ -466,8 +464,7 @@ func (ro *rollout) judgeFailure() {
 			}
 		}
 	}
-	ro.Status.Conditions = slices.DeleteFunc(ro.Status.Conditions,
-		func(c appsv1.DeploymentCondition) bool { return c.Type == appsv1.DeploymentReplicaFailure })
+	ro.removeCondition(appsv1.DeploymentReplicaFailure)
 }
 
 // complete reports whether exactly the desired number of pods exists, all with the current template and available.
@@ -478,7 +475,7 @@ func (ro *rollout) complete() bool {
 }
 
 func (ro *rollout) hasDeadline() bool {
-	return ro.Spec.ProgressDeadlineSeconds != nil && *ro.Spec.ProgressDeadlineSeconds != math.MaxInt32
+	return valueOr(ro.Spec.ProgressDeadlineSeconds, math.MaxInt32) != math.MaxInt32
 }
 
 func (ro *rollout) deadline(c *appsv1.DeploymentCondition) time.Time {
@@ -521,11 +518,11 @@ func (ro *rollout) setCondition(kind appsv1.DeploymentConditionType, status core
 		}
 		c.LastTransitionTime = was.LastTransitionTime
 	}
-	ro.Status.Conditions = append(slices.DeleteFunc(ro.Status.Conditions,
-		func(c appsv1.DeploymentCondition) bool { return c.Type == kind }), c)
+	ro.removeCondition(kind)
+	ro.Status.Conditions = append(ro.Status.Conditions, c)
 }
 
-// store writes the status and the revision in one request, because a patch of the status can also change annotations.
-func (ro *rollout) store(ctx context.Context) error {
-	return writeStatus(ctx, ro.Client, ro.before, ro.Deployment)
+func (ro *rollout) removeCondition(kind appsv1.DeploymentConditionType) {
+	ro.Status.Conditions = slices.DeleteFunc(ro.Status.Conditions,
+		func(c appsv1.DeploymentCondition) bool { return c.Type == kind })
 }

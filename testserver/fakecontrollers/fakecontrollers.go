@@ -155,11 +155,15 @@ var GarbageCollector = Controller{garbagecollector.Name, func(m *manager.Manager
 	return m.Add(c)
 }}
 
-// byName returns a reconciler that calls a function with a copy of the cached object. It ignores deleted objects.
-func byName[T any, P interface {
+// pointer is a pointer to T that is an object.
+type pointer[T any] interface {
 	*T
 	object.Object
-}](c client.Client, f func(ctx context.Context, o P) (reconcile.Result, error)) reconcile.Func[reconcile.Request] {
+}
+
+// byName returns a reconciler that calls a function with a copy of the cached object. It ignores deleted objects.
+func byName[T any, P pointer[T]](c client.Client,
+	f func(ctx context.Context, o P) (reconcile.Result, error)) reconcile.Func[reconcile.Request] {
 	return func(ctx context.Context, r reconcile.Request) (reconcile.Result, error) {
 		o := P(new(T))
 		if err := c.Get(ctx, r.NamespacedName, o); err != nil {
@@ -224,14 +228,13 @@ func (w *owned[T]) claim(ctx context.Context, owner object.Object, selector *met
 	if err != nil {
 		return nil, err
 	}
+	release := func(o T) error { return controllerutil.RemoveControllerReference(owner, o, w.client.Scheme()) }
+	adopt := func(o T) error { return controllerutil.SetControllerReference(owner, o, w.client.Scheme()) }
 	var claimed []T
 	for _, o := range has {
 		if match.Matches(labels.Set(o.GetLabels())) {
 			claimed = append(claimed, o)
-		} else if err := w.change(ctx, o, func(o T) error {
-			return controllerutil.RemoveControllerReference(owner, o,
-				w.client.Scheme())
-		}); err != nil {
+		} else if err := w.change(ctx, o, release); err != nil {
 			return nil, err
 		}
 	}
@@ -243,10 +246,7 @@ func (w *owned[T]) claim(ctx context.Context, owner object.Object, selector *met
 		if o.GetDeletionTimestamp() != nil || !match.Matches(labels.Set(o.GetLabels())) || !mine(o) {
 			continue
 		}
-		if err := w.change(ctx, o, func(o T) error {
-			return controllerutil.SetControllerReference(owner, o,
-				w.client.Scheme())
-		}); err != nil {
+		if err := w.change(ctx, o, adopt); err != nil {
 			return nil, err
 		}
 		claimed = append(claimed, o)

@@ -5,12 +5,12 @@ import (
 	"context"
 	"encoding/json"
 	"maps"
+	"reflect"
 	"slices"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/kctrl-dev/kctrl/runtime/client"
@@ -71,20 +71,8 @@ func revisionData(template *corev1.PodTemplateSpec) ([]byte, error) {
 }
 
 func sameJSON(a, b []byte) bool {
-	var valueA, valueB any
-	if json.Unmarshal(a, &valueA) != nil || json.Unmarshal(b, &valueB) != nil {
-		return false
-	}
-	textA, _ := json.Marshal(valueA)
-	textB, _ := json.Marshal(valueB)
-	return string(textA) == string(textB)
-}
-
-// labelled returns a copy of labels with one more label.
-func labelled(labels map[string]string, key, value string) map[string]string {
-	meta := metav1.ObjectMeta{Labels: maps.Clone(labels)}
-	metav1.SetMetaDataLabel(&meta, key, value)
-	return meta.Labels
+	var x, y any
+	return json.Unmarshal(a, &x) == nil && json.Unmarshal(b, &y) == nil && reflect.DeepEqual(x, y)
 }
 
 // templateIn returns the template that a revision contains.

@@ -236,7 +236,7 @@ func (k *kubelet) end(ctx context.Context, pod *corev1.Pod) error {
 			return err
 		}
 	}
-	if pod.DeletionGracePeriodSeconds != nil && *pod.DeletionGracePeriodSeconds == 0 {
+	if valueOr(pod.DeletionGracePeriodSeconds, 1) == 0 {
 		return nil
 	}
 	return controllerutil.DeleteWithUID(ctx, k.Client, pod, client.GracePeriodSeconds(0))
@@ -312,9 +312,8 @@ var podNetwork = netip.MustParsePrefix("10.244.0.0/16")
 func setContainers(pod *corev1.Pod, initialized, started, ready bool, change func(*corev1.ContainerStatus)) {
 	pod.Status.InitContainerStatuses = containerStatuses(pod.Spec.InitContainers, pod.Status.InitContainerStatuses,
 		func(c *corev1.Container, s *corev1.ContainerStatus) {
-			sidecar := c.RestartPolicy != nil && *c.RestartPolicy == corev1.ContainerRestartPolicyAlways
 			switch {
-			case sidecar:
+			case podutil.IsRestartableInitContainer(c):
 				s.Ready, s.Started = ready, &started
 				change(s)
 			case initialized:
@@ -339,11 +338,9 @@ func containerStatuses(containers []corev1.Container, was []corev1.ContainerStat
 	change func(*corev1.Container, *corev1.ContainerStatus)) []corev1.ContainerStatus {
 	var statuses []corev1.ContainerStatus
 	for i := range containers {
-		s := corev1.ContainerStatus{Name: containers[i].Name}
-		if n := slices.IndexFunc(was, func(s corev1.ContainerStatus) bool { return s.Name == containers[i].Name }); n >= 0 {
-			s = *was[n].DeepCopy()
-		}
-		s.Image = containers[i].Image
+		old := podutil.GetExistingContainerStatus(was, containers[i].Name)
+		s := *old.DeepCopy()
+		s.Name, s.Image = containers[i].Name, containers[i].Image
 		change(&containers[i], &s)
 		statuses = append(statuses, s)
 	}

@@ -28,47 +28,55 @@ var replicaSets = Controller{"replicaset-controller", func(m *manager.Manager) e
 	if err != nil {
 		return err
 	}
-	r := &replicaSetController{m.Client(), pods}
+	r := &replicator{m.Client(), pods}
 	return controller.For[*appsv1.ReplicaSet](m).Named("replicaset-controller").Owns(&corev1.Pod{}).
 		Watches(&corev1.Pod{}, adopters(m.Client(), func() object.List { return &appsv1.ReplicaSetList{} })).
-		Complete(byName[appsv1.ReplicaSet](m.Client(), r.reconcile))
+		Complete(byName[appsv1.ReplicaSet](m.Client(),
+			func(ctx context.Context, set *appsv1.ReplicaSet) (reconcile.Result, error) {
+				return r.sync(ctx, set, set, func(status appsv1.ReplicaSetStatus) { set.Status = status })
+			}))
 }}
 
-type replicaSetController struct {
+// replicator maintains the pods of ReplicaSets and ReplicationControllers.
+type replicator struct {
 	client.Client
 	pods *owned[*corev1.Pod]
 }
 
-func (r *replicaSetController) reconcile(ctx context.Context, set *appsv1.ReplicaSet) (reconcile.Result, error) {
-	pods, err := r.pods.claim(ctx, set, set.Spec.Selector, isActive)
+// sync maintains the number of pods that set requests, and writes the status that setStatus sets. owner is set itself,
+// or the ReplicationController that set was converted from.
+func (r *replicator) sync(ctx context.Context, owner object.Object, set *appsv1.ReplicaSet,
+	setStatus func(appsv1.ReplicaSetStatus)) (reconcile.Result, error) {
+	pods, err := r.pods.claim(ctx, owner, set.Spec.Selector, isActive)
 	if err != nil {
 		return reconcile.Result{}, err
 	}
 	active := slices.DeleteFunc(slices.Clone(pods), func(pod *corev1.Pod) bool { return !isActive(pod) })
 	var failure error
 	if set.DeletionTimestamp == nil {
-		failure = resize(ctx, r.Client, set, &set.Spec.Template, *set.Spec.Replicas, active)
+		failure = resize(ctx, r.Client, owner, set, active)
 	}
-	before := set.DeepCopy()
-	set.Status = replicaSetStatus(set, pods, active, failure)
-	if err := writeStatus(ctx, r.Client, before, set); err != nil {
+	before := owner.DeepCopyObject().(object.Object)
+	setStatus(replicaSetStatus(set, pods, active, failure))
+	if err := writeStatus(ctx, r.Client, before, owner); err != nil {
 		return reconcile.Result{}, errors.Join(failure, err)
 	}
 	return reconcile.Result{RequeueAfter: untilAvailable(set.Spec.MinReadySeconds, active)}, unlessTerminating(failure)
 }
 
 // resize creates the missing pods of an owner, or deletes excess ones.
-func resize(ctx context.Context, c client.Client, owner object.Object, template *corev1.PodTemplateSpec, replicas int32,
+func resize(ctx context.Context, c client.Client, owner object.Object, set *appsv1.ReplicaSet,
 	active []*corev1.Pod) error {
-	for range int(replicas) - len(active) {
-		pod := podOf(template)
+	replicas := int(*set.Spec.Replicas)
+	for range replicas - len(active) {
+		pod := podOf(&set.Spec.Template)
 		pod.Namespace, pod.GenerateName = owner.GetNamespace(), owner.GetName()+"-"
 		if err := createOwned(ctx, c, owner, pod); err != nil {
 			return err
 		}
 	}
 	slices.SortFunc(active, firstToGo)
-	for i := range max(0, len(active)-int(replicas)) {
+	for i := range max(0, len(active)-replicas) {
 		if err := controllerutil.DeleteWithUID(ctx, c, active[i]); err != nil {
 			return err
 		}

@@ -2,14 +2,11 @@ package fakecontrollers
 
 import (
 	"context"
-	"errors"
-	"slices"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/kctrl-dev/kctrl/runtime/client"
 	"github.com/kctrl-dev/kctrl/runtime/controller"
 	"github.com/kctrl-dev/kctrl/runtime/manager"
 	"github.com/kctrl-dev/kctrl/runtime/object"
@@ -22,36 +19,14 @@ var replicationControllers = Controller{"replicationcontroller-controller", func
 	if err != nil {
 		return err
 	}
-	r := &replicationControllerController{m.Client(), pods}
+	r := &replicator{m.Client(), pods}
 	return controller.For[*corev1.ReplicationController](m).Named("replicationcontroller-controller").Owns(&corev1.Pod{}).
 		Watches(&corev1.Pod{}, adopters(m.Client(), func() object.List { return &corev1.ReplicationControllerList{} })).
-		Complete(byName[corev1.ReplicationController](m.Client(), r.reconcile))
+		Complete(byName[corev1.ReplicationController](m.Client(),
+			func(ctx context.Context, rc *corev1.ReplicationController) (reconcile.Result, error) {
+				return r.sync(ctx, rc, replicaSetOf(rc), func(status appsv1.ReplicaSetStatus) { setReplicationStatus(rc, status) })
+			}))
 }}
-
-type replicationControllerController struct {
-	client.Client
-	pods *owned[*corev1.Pod]
-}
-
-func (r *replicationControllerController) reconcile(ctx context.Context,
-	rc *corev1.ReplicationController) (reconcile.Result, error) {
-	set := replicaSetOf(rc)
-	pods, err := r.pods.claim(ctx, rc, set.Spec.Selector, isActive)
-	if err != nil {
-		return reconcile.Result{}, err
-	}
-	active := slices.DeleteFunc(slices.Clone(pods), func(pod *corev1.Pod) bool { return !isActive(pod) })
-	var failure error
-	if rc.DeletionTimestamp == nil {
-		failure = resize(ctx, r.Client, rc, rc.Spec.Template, *rc.Spec.Replicas, active)
-	}
-	before := rc.DeepCopy()
-	setReplicationStatus(rc, replicaSetStatus(set, pods, active, failure))
-	if err := writeStatus(ctx, r.Client, before, rc); err != nil {
-		return reconcile.Result{}, errors.Join(failure, err)
-	}
-	return reconcile.Result{RequeueAfter: untilAvailable(rc.Spec.MinReadySeconds, active)}, unlessTerminating(failure)
-}
 
 // replicaSetOf converts a ReplicationController to a ReplicaSet. The two differ only in their Go types.
 func replicaSetOf(rc *corev1.ReplicationController) *appsv1.ReplicaSet {

@@ -35,10 +35,7 @@ var rootCertificates = Controller{"root-ca-certificate-publisher-controller", fu
 }}
 
 // keepInNamespaces maintains an object, which fill initializes, in each namespace that is not being deleted.
-func keepInNamespaces[T any, P interface {
-	*T
-	object.Object
-}](m *manager.Manager, name string, fill func(P)) error {
+func keepInNamespaces[T any, P pointer[T]](m *manager.Manager, name string, fill func(P)) error {
 	b := controller.For[*corev1.Namespace](m).Named(name)
 	wanted := P(new(T))
 	fill(wanted)

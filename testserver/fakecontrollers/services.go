@@ -164,12 +164,10 @@ func newSlice(service *corev1.Service, ports []discoveryv1.EndpointPort) *discov
 // noteChange sets the annotation with the time at which an endpoint started to serve, if this is the reason why the
 // slice is created or changed.
 func noteChange(slice, was *discoveryv1.EndpointSlice) {
-	serves := func(e discoveryv1.Endpoint) bool { return e.Conditions.Serving != nil && *e.Conditions.Serving }
+	serves := func(e discoveryv1.Endpoint) bool { return valueOr(e.Conditions.Serving, false) }
 	isNew := func(e discoveryv1.Endpoint) bool {
-		return serves(e) && !slices.ContainsFunc(was.Endpoints, func(old discoveryv1.Endpoint) bool {
-			return serves(old) &&
-				old.Addresses[0] == e.Addresses[0]
-		})
+		return serves(e) && !slices.ContainsFunc(was.Endpoints,
+			func(old discoveryv1.Endpoint) bool { return serves(old) && old.Addresses[0] == e.Addresses[0] })
 	}
 	if was != nil && !slices.ContainsFunc(slice.Endpoints, isNew) {
 		delete(slice.Annotations, corev1.EndpointsLastChangeTriggerTime)

@@ -14,6 +14,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/util/rand"
 	podutil "k8s.io/kubernetes/pkg/api/v1/pod"
 
@@ -94,7 +95,8 @@ func (p *statefulSetController) syncHistory(ctx context.Context, set *appsv1.Sta
 	sum.Write(strconv.AppendInt(nil, int64(*set.Status.CollisionCount), 10))
 	hash := rand.SafeEncodeString(strconv.FormatUint(uint64(sum.Sum32()), 10))
 	known, err = known.sync(ctx, p.Client, set, data, &appsv1.ControllerRevision{ObjectMeta: metav1.ObjectMeta{
-		Name: set.Name + "-" + hash, Labels: labelled(set.Spec.Template.Labels, "controller.kubernetes.io/hash", hash),
+		Name:   set.Name + "-" + hash,
+		Labels: labels.Merge(set.Spec.Template.Labels, labels.Set{"controller.kubernetes.io/hash": hash}),
 	}})
 	if err != nil {
 		return nil, unlessTerminating(err)
@@ -221,8 +223,8 @@ func (p *statefulSetController) templateOf(ctx context.Context, set *appsv1.Stat
 
 // partition returns how many pods, counted from the first ordinal, keep their template during an update.
 func partition(set *appsv1.StatefulSet) int {
-	if rolling := set.Spec.UpdateStrategy.RollingUpdate; rolling != nil && rolling.Partition != nil {
-		return int(*rolling.Partition)
+	if rolling := set.Spec.UpdateStrategy.RollingUpdate; rolling != nil {
+		return int(valueOr(rolling.Partition, 0))
 	}
 	return 0
 }
