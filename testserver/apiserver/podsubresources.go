@@ -141,19 +141,19 @@ func bindingPart(_ *Server, objects *registry, k *kind, f family) part {
 // createBinding is called on the registry of pods.
 func (r *registry) createBinding(ctx context.Context, binding *corev1.Binding, validate rest.ValidateObjectFunc,
 	options *metav1.CreateOptions) (runtime.Object, error) {
-	var problems builtin.Findings
+	var problems field.ErrorList
 	at := field.NewPath("target")
 	if kind := binding.Target.Kind; kind != "" && kind != "Node" {
-		problems.Add(field.NotSupported(at.Child("kind"), kind, []string{"Node", "<empty>"}))
+		problems = append(problems, field.NotSupported(at.Child("kind"), kind, []string{"Node", "<empty>"}))
 	}
 	if binding.Target.Name == "" {
-		problems.Required(at.Child("name"), "")
+		problems = append(problems, field.Required(at.Child("name"), ""))
 	} else if binding.Target.Kind == "" || binding.Target.Kind == "Node" {
 		for _, message := range validation.NameIsDNSSubdomain(binding.Target.Name, false) {
-			problems.Add(field.Invalid(at.Child("name"), binding.Target.Name, message))
+			problems = append(problems, field.Invalid(at.Child("name"), binding.Target.Name, message))
 		}
 	}
-	if err := problems.List.ToAggregate(); err != nil {
+	if err := problems.ToAggregate(); err != nil {
 		return nil, err
 	}
 	if validate != nil {

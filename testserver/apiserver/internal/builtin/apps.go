@@ -153,10 +153,8 @@ func replicaSets() Kind {
 			Col("Desired", "integer", appsv1.ReplicaSetSpec{}.SwaggerDoc()["replicas"],
 				func(r *appsv1.ReplicaSet) any { return int64(Deref(r.Spec.Replicas)) }),
 			Col("Current", "integer", doc["replicas"], func(r *appsv1.ReplicaSet) any { return int64(r.Status.Replicas) }),
-			Col("Ready", "integer", doc["readyReplicas"], func(r *appsv1.ReplicaSet) any {
-				return int64(
-					r.Status.ReadyReplicas)
-			}),
+			Col("Ready", "integer", doc["readyReplicas"],
+				func(r *appsv1.ReplicaSet) any { return int64(r.Status.ReadyReplicas) }),
 			SinceColumn,
 		}, containerColumns(template)...),
 			Col("Selector", "string wide", appsv1.ReplicaSetSpec{}.SwaggerDoc()["selector"],

@@ -116,5 +116,3 @@ func targetsText(a *autoscaler) string {
 	}
 	return strings.Join(list, ", ")
 }
-
-// The older version has a field only for the target CPU utilization. Annotations contain all other data.

@@ -40,12 +40,8 @@ func CronJobs() Kind {
 		Rules:      By(cronjob.Strategy), Status: new(By(cronjob.StatusStrategy)),
 		Columns: append(append([]Column{
 			Col("Schedule", "string", doc["schedule"], func(c *batchv1.CronJob) any { return c.Spec.Schedule }),
-			Col("Timezone", "string", doc["timeZone"], func(c *batchv1.CronJob) any {
-				if c.Spec.TimeZone == nil {
-					return "<none>"
-				}
-				return *c.Spec.TimeZone
-			}),
+			Col("Timezone", "string", doc["timeZone"],
+				func(c *batchv1.CronJob) any { return textOr(c.Spec.TimeZone, "<none>") }),
 			Col("Suspend", "boolean", doc["suspend"], func(c *batchv1.CronJob) any {
 				if Deref(c.Spec.Suspend) {
 					return "True"
@@ -123,10 +119,8 @@ func jobState(j *batchv1.Job) string {
 }
 
 func jobConditionTrue(job *batchv1.Job, kind batchv1.JobConditionType) bool {
-	return slices.ContainsFunc(job.Status.Conditions, func(c batchv1.JobCondition) bool {
-		return c.Type == kind &&
-			c.Status == corev1.ConditionTrue
-	})
+	return slices.ContainsFunc(job.Status.Conditions,
+		func(c batchv1.JobCondition) bool { return c.Type == kind && c.Status == corev1.ConditionTrue })
 }
 
 func jobRules() Rules {

@@ -2,10 +2,8 @@ package builtin
 
 import (
 	"bytes"
+	"cmp"
 	"context"
-	"crypto/x509"
-	"encoding/pem"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -19,6 +17,7 @@ import (
 	"k8s.io/apiserver/pkg/admission"
 	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
+	"k8s.io/kubernetes/pkg/apis/certificates"
 )
 
 // CertificateSigningRequests are a kind of certificates.k8s.io/v1. The server does not sign them. The test or the
@@ -61,16 +60,14 @@ func ApprovalRules() Rules {
 	return approval
 }
 
-func orNone(text string) string {
-	if text == "" {
-		return "<none>"
-	}
-	return text
-}
+func orNone(text string) string { return cmp.Or(text, "<none>") }
 
 // stateOf returns the state of a request for tables.
 func stateOf(status *certificatesv1.CertificateSigningRequestStatus) string {
-	has := func(t certificatesv1.RequestConditionType) bool { return len(conditionsOf(status, t)) > 0 }
+	has := func(t certificatesv1.RequestConditionType) bool {
+		return slices.ContainsFunc(status.Conditions,
+			func(c certificatesv1.CertificateSigningRequestCondition) bool { return c.Type == t })
+	}
 	state := "Pending"
 	if has(certificatesv1.CertificateDenied) {
 		state = "Denied"
@@ -84,24 +81,6 @@ func stateOf(status *certificatesv1.CertificateSigningRequestStatus) string {
 		state += ",Issued"
 	}
 	return state
-}
-
-func conditionsOf(status *certificatesv1.CertificateSigningRequestStatus,
-	t certificatesv1.RequestConditionType) (found []certificatesv1.CertificateSigningRequestCondition) {
-	for _, c := range status.Conditions {
-		if c.Type == t {
-			found = append(found, c)
-		}
-	}
-	return found
-}
-
-func parseRequest(data []byte) (*x509.CertificateRequest, error) {
-	block, _ := pem.Decode(data)
-	if block == nil || block.Type != "CERTIFICATE REQUEST" {
-		return nil, errors.New("PEM block type must be CERTIFICATE REQUEST")
-	}
-	return x509.ParseCertificateRequest(block.Bytes)
 }
 
 // reviewSigning rejects writes by users who lack the permission to approve or sign for a signer, and requests for
@@ -122,7 +101,7 @@ func reviewSigning(cluster Cluster, a admission.Attributes) error {
 		err = fmt.Errorf("user not permitted to sign requests with signerName %q", old.Spec.SignerName)
 	case part == "" && a.GetOperation() == admission.Create &&
 		r.Spec.SignerName == certificatesv1.KubeAPIServerClientSignerName:
-		request, parseErr := parseRequest(r.Spec.Request)
+		request, parseErr := certificates.ParseCSR(r.Spec.Request)
 		if parseErr != nil {
 			err = fmt.Errorf("failed to parse CSR: %v", parseErr)
 		} else if slices.Contains(request.Subject.Organization, user.SystemPrivilegedGroup) {

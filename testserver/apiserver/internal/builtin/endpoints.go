@@ -20,16 +20,16 @@ func Endpoints() Kind {
 				if len(e.Subsets) == 0 {
 					return "<none>"
 				}
-				list, count := []string{}, 0
+				var list []string
 				for _, subset := range e.Subsets {
 					for _, port := range subset.Ports {
 						for _, address := range subset.Addresses {
-							list, count = append(list, net.JoinHostPort(address.IP, fmt.Sprint(port.Port))), count+1
+							list = append(list, net.JoinHostPort(address.IP, fmt.Sprint(port.Port)))
 						}
 					}
 					if len(subset.Ports) == 0 {
 						for _, address := range subset.Addresses {
-							list, count = append(list, address.IP), count+1
+							list = append(list, address.IP)
 						}
 					}
 				}

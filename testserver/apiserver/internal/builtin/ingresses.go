@@ -13,6 +13,11 @@ import (
 	"k8s.io/apiserver/pkg/admission"
 )
 
+// NetworkingKinds returns the kinds of the group networking.k8s.io.
+func NetworkingKinds() []Kind {
+	return []Kind{ingresses(), ingressClasses(), addresses(), networkPolicies(), serviceRanges()}
+}
+
 func ingresses() Kind {
 	type ingress = networkingv1.Ingress
 	return Kind{
@@ -20,12 +25,7 @@ func ingresses() Kind {
 		Namespaced: true,
 		Columns: []Column{
 			Col("Class", "string", "The name of the IngressClass resource that should be used for additional configuration",
-				func(i *ingress) any {
-					if i.Spec.IngressClassName == nil {
-						return "<none>"
-					}
-					return *i.Spec.IngressClassName
-				}),
+				func(i *ingress) any { return textOr(i.Spec.IngressClassName, "<none>") }),
 			Col("Hosts", "string", "Hosts that incoming requests are matched against before the ingress rule",
 				func(i *ingress) any { return hostsText(i.Spec.Rules) }),
 			Col("Address", "string", "Address is a list containing ingress points for the load-balancer", func(i *ingress) any {

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	utilerrors "k8s.io/apimachinery/pkg/util/errors"
 	"k8s.io/apiserver/pkg/admission"
+	resourcehelper "k8s.io/component-helpers/resource"
 )
 
 // limitRangesIn returns the LimitRanges of a namespace sorted by name. The real server uses any order.
@@ -95,6 +96,8 @@ func (cluster Cluster) reviewPodLimits(a admission.Attributes) error {
 	if pod == nil {
 		return nil
 	}
+	var options resourcehelper.PodResourcesOptions
+	whole := Deref(pod.Spec.Resources)
 	return cluster.reviewLimits(a, func(limit corev1.LimitRangeItem) (problems []error) {
 		switch limit.Type {
 		case corev1.LimitTypeContainer:
@@ -102,27 +105,21 @@ func (cluster Cluster) reviewPodLimits(a admission.Attributes) error {
 				problems = append(problems, beyond(limit, container.Resources.Requests, container.Resources.Limits)...)
 			}
 		case corev1.LimitTypePod:
-			problems = beyond(limit, ofPod(pod, requestsOf,
-				func(r *corev1.ResourceRequirements) corev1.ResourceList { return r.Requests }),
-				ofPod(pod, limitsOf, func(r *corev1.ResourceRequirements) corev1.ResourceList { return r.Limits }))
+			problems = beyond(limit, ofPod(resourcehelper.AggregateContainerRequests(pod, options), whole.Requests),
+				ofPod(resourcehelper.AggregateContainerLimits(pod, options), whole.Limits))
 		}
 		return problems
 	})
 }
 
-// ofPod returns the resources of a whole pod. CPU and memory that are set for the pod override the sum of its
-// containers.
-func ofPod(pod *corev1.Pod, of func(*corev1.Container) corev1.ResourceList,
-	whole func(*corev1.ResourceRequirements) corev1.ResourceList) corev1.ResourceList {
-	sum := together(&pod.Spec, of)
-	if pod.Spec.Resources != nil {
-		for name, quantity := range whole(pod.Spec.Resources) {
-			if name == corev1.ResourceCPU || name == corev1.ResourceMemory {
-				sum[name] = quantity
-			}
+// ofPod returns the resources of a whole pod: those of its containers, but the CPU and memory that are set for the pod.
+func ofPod(containers, whole corev1.ResourceList) corev1.ResourceList {
+	for _, name := range []corev1.ResourceName{corev1.ResourceCPU, corev1.ResourceMemory} {
+		if quantity, ok := whole[name]; ok {
+			containers[name] = quantity
 		}
 	}
-	return sum
+	return containers
 }
 
 // reviewClaimLimits rejects a claim with resources outside the LimitRanges of its namespace.
@@ -243,47 +240,4 @@ func inMilli(limit, request resource.Quantity) float64 {
 		return float64(limit.MilliValue()) / float64(request.MilliValue())
 	}
 	return float64(limit.Value()) / float64(request.Value())
-}
-
-func requestsOf(container *corev1.Container) corev1.ResourceList { return container.Resources.Requests }
-func limitsOf(container *corev1.Container) corev1.ResourceList   { return container.Resources.Limits }
-
-// together returns the resources that the containers of a pod need at the same time: all containers, or an init
-// container with the restartable init containers before it.
-func together(spec *corev1.PodSpec, of func(*corev1.Container) corev1.ResourceList) corev1.ResourceList {
-	add := func(sum, list corev1.ResourceList) {
-		for name, quantity := range list {
-			total := sum[name].DeepCopy()
-			total.Add(quantity)
-			sum[name] = total
-		}
-	}
-	all, stay, start := corev1.ResourceList{}, corev1.ResourceList{}, corev1.ResourceList{}
-	for i := range spec.Containers {
-		add(all, of(&spec.Containers[i]))
-	}
-	for i := range spec.InitContainers {
-		container := &spec.InitContainers[i]
-		needed := of(container).DeepCopy() // first, because a sum has the format of its first term
-		if needed == nil {
-			needed = corev1.ResourceList{}
-		}
-		add(needed, stay)
-		if Deref(container.RestartPolicy) == corev1.ContainerRestartPolicyAlways {
-			add(all, of(container))
-			add(stay, of(container))
-		}
-		most(start, needed)
-	}
-	most(all, start)
-	return all
-}
-
-// most raises each quantity of a list to the quantity in other, if that is larger.
-func most(list, other corev1.ResourceList) {
-	for name, quantity := range other {
-		if was, ok := list[name]; !ok || quantity.Cmp(was) > 0 {
-			list[name] = quantity
-		}
-	}
 }

@@ -1,6 +1,7 @@
 package builtin
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -17,12 +18,7 @@ func Nodes() Kind {
 	doc := corev1.NodeSystemInfo{}.SwaggerDoc()
 	type node = corev1.Node
 	info := func(name, field string, value func(n *node) string) Column {
-		return Col(name, "string wide", doc[field], func(n *node) any {
-			if text := value(n); text != "" {
-				return text
-			}
-			return "<unknown>"
-		})
+		return Col(name, "string wide", doc[field], func(n *node) any { return cmp.Or(value(n), "<unknown>") })
 	}
 	address := func(name string, kind corev1.NodeAddressType) Column {
 		return Col(name, "string wide", corev1.NodeStatus{}.SwaggerDoc()["addresses"], func(n *node) any {
@@ -44,8 +40,7 @@ func Nodes() Kind {
 			address("Internal-IP", corev1.NodeInternalIP), address("External-IP", corev1.NodeExternalIP),
 			info("OS-Image", "osImage", func(n *node) string { return n.Status.NodeInfo.OSImage }),
 			Col("Kernel-Version", "string wide", doc["kernelVersion"], func(n *node) any {
-				text := n.Status.NodeInfo.KernelVersion
-				Set(&text, "<unknown>")
+				text := cmp.Or(n.Status.NodeInfo.KernelVersion, "<unknown>")
 				if architecture := n.Status.NodeInfo.Architecture; architecture != "" {
 					text += " (" + architecture + ")"
 				}
@@ -98,8 +93,5 @@ func rolesText(n *corev1.Node) string {
 		}
 	}
 	slices.Sort(roles)
-	if len(roles) == 0 {
-		return "<none>"
-	}
-	return strings.Join(roles, ",")
+	return orNone(strings.Join(roles, ","))
 }

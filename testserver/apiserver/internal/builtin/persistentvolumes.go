@@ -3,27 +3,13 @@ package builtin
 import (
 	"errors"
 	"slices"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apiserver/pkg/admission"
+	v1helper "k8s.io/kubernetes/pkg/apis/core/v1/helper"
 )
-
-func modesText(modes []corev1.PersistentVolumeAccessMode) string {
-	var short []string
-	for _, mode := range []struct {
-		mode corev1.PersistentVolumeAccessMode
-		text string
-	}{{corev1.ReadWriteOnce, "RWO"}, {corev1.ReadOnlyMany, "ROX"}, {corev1.ReadWriteMany, "RWX"},
-		{corev1.ReadWriteOncePod, "RWOP"}} {
-		if slices.Contains(modes, mode.mode) {
-			short = append(short, mode.text)
-		}
-	}
-	return strings.Join(short, ",")
-}
 
 func phaseText[T ~string](object metav1.Object, phase T) string {
 	if object.GetDeletionTimestamp() != nil {
@@ -32,9 +18,10 @@ func phaseText[T ~string](object metav1.Object, phase T) string {
 	return string(phase)
 }
 
-func orUnset[T ~string](value *T) string {
+// textOr returns the target of a pointer, or otherwise for nil.
+func textOr[T ~string](value *T, otherwise string) string {
 	if value == nil {
-		return "<unset>"
+		return otherwise
 	}
 	return string(*value)
 }
@@ -60,14 +47,15 @@ func VolumeClaims() Kind {
 				if c.Spec.VolumeName == "" {
 					return ""
 				}
-				return modesText(c.Status.AccessModes)
+				return v1helper.GetAccessModesAsString(c.Status.AccessModes)
 			}),
 			Col("StorageClass", "string", "StorageClass of the pvc",
 				func(c *claim) any { return storageClassOf(c, Deref(c.Spec.StorageClassName)) }),
 			Col("VolumeAttributesClass", "string", "VolumeAttributesClass of the pvc",
-				func(c *claim) any { return orUnset(c.Spec.VolumeAttributesClassName) }),
+				func(c *claim) any { return textOr(c.Spec.VolumeAttributesClassName, "<unset>") }),
 			SinceColumn,
-			Col("VolumeMode", "string wide", spec["volumeMode"], func(c *claim) any { return orUnset(c.Spec.VolumeMode) }),
+			Col("VolumeMode", "string wide", spec["volumeMode"],
+				func(c *claim) any { return textOr(c.Spec.VolumeMode, "<unset>") }),
 		},
 		Rules:  rules,
 		Status: &part,
@@ -142,7 +130,8 @@ func Volumes() Kind {
 		GVK: CoreV1.WithKind("PersistentVolume"), Resource: "persistentvolumes", Short: []string{"pv"}, Returned: true,
 		Columns: []Column{
 			Col("Capacity", "string", spec["capacity"], func(v *volume) any { return v.Spec.Capacity.Storage().String() }),
-			Col("Access Modes", "string", spec["accessModes"], func(v *volume) any { return modesText(v.Spec.AccessModes) }),
+			Col("Access Modes", "string", spec["accessModes"],
+				func(v *volume) any { return v1helper.GetAccessModesAsString(v.Spec.AccessModes) }),
 			Col("Reclaim Policy", "string", spec["persistentVolumeReclaimPolicy"],
 				func(v *volume) any { return string(v.Spec.PersistentVolumeReclaimPolicy) }),
 			Col("Status", "string", status["phase"], func(v *volume) any { return phaseText(v, v.Status.Phase) }),
@@ -155,10 +144,11 @@ func Volumes() Kind {
 			Col("StorageClass", "string", "StorageClass of the pv",
 				func(v *volume) any { return storageClassOf(v, v.Spec.StorageClassName) }),
 			Col("VolumeAttributesClass", "string", "VolumeAttributesClass of the pv",
-				func(v *volume) any { return orUnset(v.Spec.VolumeAttributesClassName) }),
+				func(v *volume) any { return textOr(v.Spec.VolumeAttributesClassName, "<unset>") }),
 			Col("Reason", "string", status["reason"], func(v *volume) any { return v.Status.Reason }),
 			SinceColumn,
-			Col("VolumeMode", "string wide", spec["volumeMode"], func(v *volume) any { return orUnset(v.Spec.VolumeMode) }),
+			Col("VolumeMode", "string wide", spec["volumeMode"],
+				func(v *volume) any { return textOr(v.Spec.VolumeMode, "<unset>") }),
 		},
 		Rules:  rules,
 		Status: &part,

@@ -16,12 +16,6 @@ import (
 // Pods returns the kind Pod.
 func Pods() Kind {
 	status, spec := corev1.PodStatus{}.SwaggerDoc(), corev1.PodSpec{}.SwaggerDoc()
-	orNone := func(text string) string {
-		if text == "" {
-			return "<none>"
-		}
-		return text
-	}
 	return Kind{
 		GVK: CoreV1.WithKind("Pod"), Resource: "pods", Short: []string{"po"}, Categories: []string{"all"}, Namespaced: true,
 		Returned: true,
@@ -183,10 +177,8 @@ func summaryOf(pod *corev1.Pod) podSummary {
 
 // PodConditionTrue reports whether a condition of a pod is true.
 func PodConditionTrue(pod *corev1.Pod, kind corev1.PodConditionType) bool {
-	return slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
-		return c.Type == kind &&
-			c.Status == corev1.ConditionTrue
-	})
+	return slices.ContainsFunc(pod.Status.Conditions,
+		func(c corev1.PodCondition) bool { return c.Type == kind && c.Status == corev1.ConditionTrue })
 }
 
 func gatesOf(pod *corev1.Pod) string {

@@ -54,10 +54,8 @@ func PodTemplates() Kind {
 	return Kind{
 		GVK: CoreV1.WithKind("PodTemplate"), Resource: "podtemplates", Namespaced: true, Returned: true,
 		Columns: []Column{
-			Col("Containers", "string", containersText, func(t *corev1.PodTemplate) any {
-				return namesOf(
-					t.Template.Spec.Containers)
-			}),
+			Col("Containers", "string", containersText,
+				func(t *corev1.PodTemplate) any { return namesOf(t.Template.Spec.Containers) }),
 			Col("Images", "string", imagesText, func(t *corev1.PodTemplate) any { return imagesOf(t.Template.Spec.Containers) }),
 			Col("Pod Labels", "string", "The labels for the pod template.",
 				func(t *corev1.PodTemplate) any { return labels.FormatLabels(t.Template.Labels) }),

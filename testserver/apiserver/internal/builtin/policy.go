@@ -11,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/apiserver/pkg/admission"
 )
 
@@ -23,18 +24,10 @@ func PolicyKinds() []Kind {
 		GVK: policyv1.SchemeGroupVersion.WithKind("PodDisruptionBudget"), Resource: "poddisruptionbudgets",
 		Short: []string{"pdb"}, Namespaced: true,
 		Columns: []Column{
-			Col("Min Available", "string", "The minimum number of pods that must be available.", func(b *Budget) any {
-				if b.Spec.MinAvailable == nil {
-					return "N/A"
-				}
-				return b.Spec.MinAvailable.String()
-			}),
-			Col("Max Unavailable", "string", "The maximum number of pods that may be unavailable.", func(b *Budget) any {
-				if b.Spec.MaxUnavailable == nil {
-					return "N/A"
-				}
-				return b.Spec.MaxUnavailable.String()
-			}),
+			Col("Min Available", "string", "The minimum number of pods that must be available.",
+				func(b *Budget) any { return numberText(b.Spec.MinAvailable) }),
+			Col("Max Unavailable", "string", "The maximum number of pods that may be unavailable.",
+				func(b *Budget) any { return numberText(b.Spec.MaxUnavailable) }),
 			Col("Allowed Disruptions", "integer", "Calculated number of pods that may be disrupted at this time.",
 				func(b *Budget) any { return int64(b.Status.DisruptionsAllowed) }),
 			SinceColumn,
@@ -42,6 +35,13 @@ func PolicyKinds() []Kind {
 		Rules:  By(poddisruptionbudgetregistry.Strategy),
 		Status: new(By(poddisruptionbudgetregistry.StatusStrategy)),
 	}}
+}
+
+func numberText(number *intstr.IntOrString) string {
+	if number == nil {
+		return "N/A"
+	}
+	return number.String()
 }
 
 // CoordinationKinds returns the kinds of the group coordination.k8s.io.

@@ -3,14 +3,17 @@ package builtin
 import (
 	"errors"
 	"fmt"
-	"slices"
 
+	"k8s.io/kubernetes/pkg/apis/core"
+	"k8s.io/kubernetes/pkg/apis/node"
 	runtimeclassregistry "k8s.io/kubernetes/pkg/registry/node/runtimeclass"
+	"k8s.io/kubernetes/pkg/util/tolerations"
 
 	corev1 "k8s.io/api/core/v1"
 	nodev1 "k8s.io/api/node/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/validate/content"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apiserver/pkg/admission"
 )
 
@@ -93,40 +96,11 @@ func (cluster Cluster) runAsClass(pod *corev1.Pod) error {
 		}
 		spec.NodeSelector[name] = value
 	}
-	spec.Tolerations = mergedTolerations(append(spec.Tolerations, scheduling.Tolerations...))
+	change(pod, func(internal runtime.Object) {
+		own := &internal.(*core.Pod).Spec.Tolerations
+		*own = tolerations.MergeTolerations(*own, internalOf(class.DeepCopy()).(*node.RuntimeClass).Scheduling.Tolerations)
+	})
 	return nil
-}
-
-// mergedTolerations returns the tolerations that no other toleration covers.
-func mergedTolerations(all []corev1.Toleration) (merged []corev1.Toleration) {
-	for i, t := range all {
-		covered := slices.ContainsFunc(merged, func(other corev1.Toleration) bool { return tolerates(other, t) }) ||
-			slices.ContainsFunc(all[i+1:], func(other corev1.Toleration) bool {
-				return !equality.Semantic.DeepEqual(t, other) && tolerates(other, t)
-			})
-		if !covered {
-			merged = append(merged, t)
-		}
-	}
-	return merged
-}
-
-// tolerates reports whether one tolerates everything that other tolerates.
-func tolerates(one, other corev1.Toleration) bool {
-	switch all := one.Key == "" && one.Operator == corev1.TolerationOpExists; {
-	case equality.Semantic.DeepEqual(one, other):
-		return true
-	case one.Key != other.Key && !all:
-		return false
-	case one.Effect != other.Effect && one.Effect != "":
-		return false
-	case one.Effect == corev1.TaintEffectNoExecute && one.TolerationSeconds != nil &&
-		(other.TolerationSeconds == nil || *other.TolerationSeconds > *one.TolerationSeconds):
-		return false
-	case one.Operator == corev1.TolerationOpEqual || one.Operator == "":
-		return other.Operator == corev1.TolerationOpEqual && other.Value == one.Value
-	}
-	return one.Operator == corev1.TolerationOpExists
 }
 
 // reviewOverhead rejects a new pod whose overhead differs from the overhead of its runtime class.

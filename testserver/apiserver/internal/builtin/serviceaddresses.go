@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -28,50 +29,63 @@ func (cluster Cluster) allocateService(object, existing runtime.Object, dryRun b
 	} else if service.Spec.ClusterIP != "" && len(service.Spec.ClusterIPs) == 0 {
 		service.Spec.ClusterIPs = []string{service.Spec.ClusterIP}
 	}
-	invalid := func(path *field.Path, value any, message string) error {
-		return apierrors.NewInvalid(CoreV1.WithKind("Service").GroupKind(), service.Name,
-			field.ErrorList{field.Invalid(path, value, message)})
-	}
-	at := field.NewPath("spec")
-	if service.Spec.Type != corev1.ServiceTypeExternalName {
-		var f Findings
-		old, _ := existing.(*corev1.Service)
-		var was *core.Service
-		if old != nil {
-			was = internalOf(old).(*core.Service)
-		}
-		if f.Add(corevalidation.ValidateServiceClusterIPsRelatedFields(internalOf(service).(*core.Service),
-			was)...); len(f.List) > 0 {
-			return apierrors.NewInvalid(CoreV1.WithKind("Service").GroupKind(), service.Name, f.List)
-		}
-		f.familyPolicy(service, old, at)
-		if len(f.List) > 0 {
-			return apierrors.NewInvalid(CoreV1.WithKind("Service").GroupKind(), service.Name, f.List)
-		}
-		if headless(service) && len(service.Spec.Selector) == 0 {
-			anyFamily(service)
+	invalid := func(problems ...*field.Error) error {
+		if len(problems) == 0 {
 			return nil
 		}
-		if f.onlyFamily(service, at); len(f.List) > 0 {
-			return apierrors.NewInvalid(CoreV1.WithKind("Service").GroupKind(), service.Name, f.List)
+		return apierrors.NewInvalid(CoreV1.WithKind("Service").GroupKind(), service.Name, problems)
+	}
+	at := field.NewPath("spec")
+	old, _ := existing.(*corev1.Service)
+	if service.Spec.Type != corev1.ServiceTypeExternalName {
+		if problems := chooseFamilies(service, old, at); len(problems) > 0 {
+			return invalid(problems...)
 		}
-		if len(service.Spec.IPFamilies) == 0 {
-			service.Spec.IPFamilies = []corev1.IPFamily{corev1.IPv4Protocol}
+		if headless(service) && len(service.Spec.Selector) == 0 {
+			return nil
 		}
 	}
-	addresses, ports := cluster.allocated(service, existing == nil)
-	if old, ok := existing.(*corev1.Service); !ok || old.Spec.Type == corev1.ServiceTypeExternalName {
+	addresses, ports := cluster.allocated(service, old == nil)
+	if old == nil || old.Spec.Type == corev1.ServiceTypeExternalName {
 		if err := allocateAddress(service, addresses, dryRun, invalid, at); err != nil {
 			return err
 		}
 	}
-	return allocatePorts(service, existing == nil, dryRun, ports, invalid, at)
+	return allocatePorts(service, old == nil, dryRun, ports, invalid, at)
+}
+
+// chooseFamilies sets the IP families and their policy in a service, or reports why the requested ones are invalid. old
+// is nil if the service is created.
+func chooseFamilies(service, old *corev1.Service, at *field.Path) field.ErrorList {
+	var was *core.Service
+	if old != nil {
+		was = internalOf(old).(*core.Service)
+	}
+	problems := corevalidation.ValidateServiceClusterIPsRelatedFields(internalOf(service).(*core.Service), was)
+	if len(problems) > 0 {
+		return problems
+	}
+	if problems := familyPolicy(service, old, at); len(problems) > 0 {
+		return problems
+	}
+	if headless(service) && len(service.Spec.Selector) == 0 {
+		anyFamily(service)
+		return nil
+	}
+	if problems := onlyFamily(service, at); len(problems) > 0 {
+		return problems
+	}
+	if len(service.Spec.IPFamilies) == 0 {
+		service.Spec.IPFamilies = []corev1.IPFamily{corev1.IPv4Protocol}
+	}
+	return nil
 }
 
 // familyPolicy sets the IP family policy of a service if it is unset, and checks that the service has at most the
 // number of IP families that the policy allows.
-func (f *Findings) familyPolicy(service, old *corev1.Service, at *field.Path) {
+func familyPolicy(service, old *corev1.Service, at *field.Path) (problems field.ErrorList) {
 	spec, here := &service.Spec, at.Child("ipFamilyPolicy")
+	reject := func(message string) { problems = append(problems, field.Invalid(here, spec.IPFamilyPolicy, message)) }
 	switch {
 	case spec.IPFamilyPolicy != nil:
 	case old != nil && old.Spec.IPFamilyPolicy != nil:
@@ -92,61 +106,59 @@ func (f *Findings) familyPolicy(service, old *corev1.Service, at *field.Path) {
 	}
 	if old != nil && !single {
 		if n := len(spec.ClusterIPs); n > 0 && n < len(old.Spec.ClusterIPs) {
-			f.invalid(here, spec.IPFamilyPolicy, "must be 'SingleStack' to release the secondary cluster IP")
+			reject("must be 'SingleStack' to release the secondary cluster IP")
 		}
 		if n := len(spec.IPFamilies); n > 0 && n < len(old.Spec.IPFamilies) {
-			f.invalid(here, spec.IPFamilyPolicy, "must be 'SingleStack' to release the secondary IP family")
+			reject("must be 'SingleStack' to release the secondary IP family")
 		}
 	}
 	if single && len(spec.ClusterIPs) == 2 {
-		f.invalid(here, spec.IPFamilyPolicy, "must be 'RequireDualStack' or 'PreferDualStack' when multiple cluster IPs "+
-			"are specified")
+		reject("must be 'RequireDualStack' or 'PreferDualStack' when multiple cluster IPs are specified")
 	}
 	if single && len(spec.IPFamilies) == 2 {
-		f.invalid(here, spec.IPFamilyPolicy, "must be 'RequireDualStack' or 'PreferDualStack' when multiple IP families "+
-			"are specified")
+		reject("must be 'RequireDualStack' or 'PreferDualStack' when multiple IP families are specified")
 	}
 	for i, ip := range spec.ClusterIPs {
 		switch {
 		case ip == corev1.ClusterIPNone:
-			return
+			return problems
 		case i < len(spec.IPFamilies):
-		case isIPv6(ip):
-			f.invalid(at.Child("clusterIPs").Index(i), spec.ClusterIPs, "IPv6 is not configured on this cluster")
+		case strings.Contains(ip, ":"):
+			problems = append(problems, field.Invalid(at.Child("clusterIPs").Index(i), spec.ClusterIPs,
+				"IPv6 is not configured on this cluster"))
 		default:
 			spec.IPFamilies = append(spec.IPFamilies, corev1.IPv4Protocol)
 		}
 	}
+	return problems
 }
 
 // onlyFamily checks that a service requests only the IP family of the cluster.
-func (f *Findings) onlyFamily(service *corev1.Service, at *field.Path) {
-	if *service.Spec.IPFamilyPolicy == corev1.IPFamilyPolicyRequireDualStack {
-		f.invalid(at.Child("ipFamilyPolicy"), service.Spec.IPFamilyPolicy,
-			"this cluster is not configured for dual-stack services")
+func onlyFamily(service *corev1.Service, at *field.Path) (problems field.ErrorList) {
+	if policy := service.Spec.IPFamilyPolicy; *policy == corev1.IPFamilyPolicyRequireDualStack {
+		problems = append(problems, field.Invalid(at.Child("ipFamilyPolicy"), policy,
+			"this cluster is not configured for dual-stack services"))
 	}
 	for i, family := range service.Spec.IPFamilies {
 		if family != corev1.IPv4Protocol {
-			f.invalid(at.Child("ipFamilies").Index(i), family, "not configured on this cluster")
+			problems = append(problems, field.Invalid(at.Child("ipFamilies").Index(i), family, "not configured on this cluster"))
 		}
 	}
+	return problems
 }
 
 // anyFamily sets the IP families of a service without a selector. They do not depend on the families of the cluster.
 func anyFamily(service *corev1.Service) {
-	if *service.Spec.IPFamilyPolicy == corev1.IPFamilyPolicySingleStack {
-		if len(service.Spec.IPFamilies) == 0 {
-			service.Spec.IPFamilies = []corev1.IPFamily{corev1.IPv4Protocol}
-		}
-		return
+	families := &service.Spec.IPFamilies
+	if len(*families) == 0 {
+		*families = []corev1.IPFamily{corev1.IPv4Protocol}
 	}
-	switch {
-	case len(service.Spec.IPFamilies) == 0:
-		service.Spec.IPFamilies = []corev1.IPFamily{corev1.IPv4Protocol, corev1.IPv6Protocol}
-	case len(service.Spec.IPFamilies) == 1 && service.Spec.IPFamilies[0] == corev1.IPv4Protocol:
-		service.Spec.IPFamilies = append(service.Spec.IPFamilies, corev1.IPv6Protocol)
-	case len(service.Spec.IPFamilies) == 1:
-		service.Spec.IPFamilies = append(service.Spec.IPFamilies, corev1.IPv4Protocol)
+	if *service.Spec.IPFamilyPolicy != corev1.IPFamilyPolicySingleStack && len(*families) == 1 {
+		second := corev1.IPv4Protocol
+		if (*families)[0] == corev1.IPv4Protocol {
+			second = corev1.IPv6Protocol
+		}
+		*families = append(*families, second)
 	}
 }
 
@@ -178,7 +190,7 @@ func assignable(address netip.Addr) bool {
 // allocateAddress assigns an address to a service, or checks the requested addresses. A dry run does not check whether
 // addresses are free.
 func allocateAddress(service *corev1.Service, taken sets.Set[string], dryRun bool,
-	invalid func(*field.Path, any, string) error, at *field.Path) error {
+	invalid func(...*field.Error) error, at *field.Path) error {
 	if service.Spec.Type == corev1.ServiceTypeExternalName || headless(service) {
 		return nil
 	}
@@ -191,19 +203,20 @@ func allocateAddress(service *corev1.Service, taken sets.Set[string], dryRun boo
 		}
 		return apierrors.NewInternalError(fmt.Errorf("failed to allocate a serviceIP: range is full"))
 	}
+	reject := func(format string, values ...any) error {
+		return invalid(field.Invalid(at.Child("clusterIPs"), service.Spec.ClusterIPs, fmt.Sprintf(format, values...)))
+	}
 	for _, ip := range service.Spec.ClusterIPs {
 		address, err := netip.ParseAddr(ip)
 		switch {
 		case err != nil: // validation reports the error
 		case !assignable(address) && dryRun:
-			return invalid(at.Child("clusterIPs"), service.Spec.ClusterIPs,
-				fmt.Sprintf("failed to allocate IP %s: the provided IP (%v) is not in the valid range. The range of valid IPs is %s", ip, ip, clusterRange))
+			return reject("failed to allocate IP %s: the provided IP (%[1]s) is not in the valid range. "+
+				"The range of valid IPs is %s", ip, clusterRange)
 		case !assignable(address):
-			return invalid(at.Child("clusterIPs"), service.Spec.ClusterIPs,
-				fmt.Sprintf("failed to allocate IP %s: the provided network does not match the current range", ip))
+			return reject("failed to allocate IP %s: the provided network does not match the current range", ip)
 		case !dryRun && (taken.Has(ip) || address == firstAddress):
-			return invalid(at.Child("clusterIPs"), service.Spec.ClusterIPs,
-				fmt.Sprintf("failed to allocate IP %s: provided IP is already allocated", ip))
+			return reject("failed to allocate IP %s: provided IP is already allocated", ip)
 		}
 	}
 	return nil
@@ -212,7 +225,7 @@ func allocateAddress(service *corev1.Service, taken sets.Set[string], dryRun boo
 // allocatePorts assigns node ports to a service, or checks the requested ports. A dry run does not check whether they
 // are in the valid range.
 func allocatePorts(service *corev1.Service, created, dryRun bool, taken sets.Set[int32],
-	invalid func(*field.Path, any, string) error, at *field.Path) error {
+	invalid func(...*field.Error) error, at *field.Path) error {
 	free := func() int32 {
 		for port := int32(firstNodePort); port <= lastNodePort; port++ {
 			if !taken.Has(port) {
@@ -229,10 +242,10 @@ func allocatePorts(service *corev1.Service, created, dryRun bool, taken sets.Set
 			switch {
 			case port.NodePort == 0:
 			case !dryRun && (port.NodePort < firstNodePort || port.NodePort > lastNodePort):
-				return invalid(here, port.NodePort, "provided port is not in the valid range. The range of valid ports is "+
-					"30000-32767")
+				return invalid(field.Invalid(here, port.NodePort,
+					"provided port is not in the valid range. The range of valid ports is 30000-32767"))
 			case taken.Has(port.NodePort):
-				return invalid(here, port.NodePort, "provided port is already allocated")
+				return invalid(field.Invalid(here, port.NodePort, "provided port is already allocated"))
 			}
 		}
 		given := map[corev1.ServicePort]bool{}

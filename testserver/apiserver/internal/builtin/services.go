@@ -57,10 +57,7 @@ func Services() Kind {
 						ports = append(ports, fmt.Sprintf("%d/%s", port.Port, port.Protocol))
 					}
 				}
-				if len(ports) == 0 {
-					return "<none>"
-				}
-				return strings.Join(ports, ",")
+				return orNone(strings.Join(ports, ","))
 			}),
 			SinceColumn,
 			Col("Selector", "string wide", doc["selector"],
@@ -79,10 +76,7 @@ func Services() Kind {
 func externalIP(s *corev1.Service) string {
 	switch s.Spec.Type {
 	case corev1.ServiceTypeClusterIP, corev1.ServiceTypeNodePort:
-		if len(s.Spec.ExternalIPs) > 0 {
-			return strings.Join(s.Spec.ExternalIPs, ",")
-		}
-		return "<none>"
+		return orNone(strings.Join(s.Spec.ExternalIPs, ","))
 	case corev1.ServiceTypeLoadBalancer:
 		known := sets.New[string]()
 		for _, ingress := range s.Status.LoadBalancer.Ingress {
@@ -101,5 +95,3 @@ func externalIP(s *corev1.Service) string {
 	}
 	return "<unknown>"
 }
-
-func isIPv6(ip string) bool { return strings.Contains(ip, ":") }

@@ -143,10 +143,7 @@ func drivers() Kind {
 				for _, mode := range d.Spec.VolumeLifecycleModes {
 					modes = append(modes, string(mode))
 				}
-				if len(modes) == 0 {
-					return "<none>"
-				}
-				return strings.Join(modes, ",")
+				return orNone(strings.Join(modes, ","))
 			}),
 			SinceColumn,
 		},
