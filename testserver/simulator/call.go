@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net/http"
 	"runtime"
+	"slices"
 	"strings"
 	"time"
 
@@ -41,6 +42,12 @@ type Call struct {
 type resource struct {
 	group, version, name, subresource string
 	namespace, object                 string
+}
+
+// whole returns the resource without its subresource.
+func (r resource) whole() resource {
+	r.subresource = ""
+	return r
 }
 
 // kind returns the group and the name of the resource.
@@ -125,11 +132,7 @@ func verbOf(method string, watch bool, r resource) string {
 
 // isWrite reports whether a verb changes objects.
 func isWrite(verb string) bool {
-	switch verb {
-	case "create", "update", "patch", "delete", "deletecollection":
-		return true
-	}
-	return false
+	return slices.Contains([]string{"create", "update", "patch", "delete", "deletecollection"}, verb)
 }
 
 // isBackground reports whether a resource serves the runtime rather than the operator's purpose.
@@ -172,69 +175,61 @@ func newCall(process string, began time.Time, request *http.Request) (*Call, err
 
 // nameIn returns the name of an object in JSON or protobuf, or its generateName with a star.
 func nameIn(data []byte) string {
-	if name, generateName, ok := nameInProtobuf(data); ok {
-		if name == "" && generateName != "" {
-			return generateName + "*"
+	name, generateName, ok := nameInProtobuf(data)
+	if !ok {
+		var partial struct {
+			Metadata struct {
+				Name         string `json:"name"`
+				GenerateName string `json:"generateName"`
+			} `json:"metadata"`
 		}
-		return name
+		if json.Unmarshal(data, &partial) != nil {
+			return ""
+		}
+		name, generateName = partial.Metadata.Name, partial.Metadata.GenerateName
 	}
-	var partial struct {
-		Metadata struct {
-			Name         string `json:"name"`
-			GenerateName string `json:"generateName"`
-		} `json:"metadata"`
+	if name == "" && generateName != "" {
+		return generateName + "*"
 	}
-	if json.Unmarshal(data, &partial) != nil {
-		return ""
-	}
-	if partial.Metadata.Name == "" && partial.Metadata.GenerateName != "" {
-		return partial.Metadata.GenerateName + "*"
-	}
-	return partial.Metadata.Name
+	return name
 }
 
 // frameworks has prefixes of functions that are not the operator's code.
 var frameworks = []string{
-	"github.com/kctrl-dev/kctrl/runtime/",
-	"github.com/kctrl-dev/kctrl/testserver/",
-	"k8s.io/",
-	"sigs.k8s.io/",
-	"net/http.",
-	"runtime.",
+	"github.com/kctrl-dev/kctrl/runtime/", "github.com/kctrl-dev/kctrl/testserver/", "k8s.io/", "sigs.k8s.io/",
+	"net/http.", "runtime.", "testing.", "sync.", "log/slog.",
 }
 
 // callSite returns the innermost line of the operator's code on the stack.
 func callSite() string {
-	var counters [64]uintptr
-	frames := runtime.CallersFrames(counters[:runtime.Callers(3, counters[:])])
-	for {
-		frame, more := frames.Next()
-		own := frame.Function != ""
-		for _, framework := range frameworks {
-			own = own && !strings.HasPrefix(frame.Function, framework)
-		}
-		if own && strings.Contains(frame.File, "/") && !strings.HasPrefix(frame.Function, "testing.") &&
-			!strings.HasPrefix(frame.Function, "sync.") && !strings.HasPrefix(frame.Function, "log/slog.") {
+	for frame := range frames {
+		isFramework := func(prefix string) bool { return strings.HasPrefix(frame.Function, prefix) }
+		if frame.Function != "" && strings.Contains(frame.File, "/") && !slices.ContainsFunc(frameworks, isFramework) {
 			return fmt.Sprintf("%s:%d", frame.File, frame.Line)
 		}
-		if !more {
-			return ""
-		}
 	}
+	return ""
 }
 
 // isSetup reports whether the caller is the runtime while it installs webhooks. In a cluster, the deployment installs
 // them before the operator starts.
 func isSetup() bool {
-	var counters [64]uintptr
-	frames := runtime.CallersFrames(counters[:runtime.Callers(3, counters[:])])
-	for {
-		frame, more := frames.Next()
+	for frame := range frames {
 		if strings.HasPrefix(frame.Function, "github.com/kctrl-dev/kctrl/runtime/webhook/local.") {
 			return true
 		}
-		if !more {
-			return false
+	}
+	return false
+}
+
+// frames yields the frames on the stack, innermost first.
+func frames(yield func(runtime.Frame) bool) {
+	var counters [64]uintptr
+	all := runtime.CallersFrames(counters[:runtime.Callers(3, counters[:])])
+	for more := true; more; {
+		var frame runtime.Frame
+		if frame, more = all.Next(); !yield(frame) {
+			return
 		}
 	}
 }

@@ -264,8 +264,7 @@ func checkForeign(c *comparison) []Violation {
 		if !call.operator || !call.Changed || call.before == nil || call.outdated {
 			continue
 		}
-		at := call.resource
-		at.subresource = ""
+		at := call.resource.whole()
 		given := c.result.given[at.path()]
 		text := ""
 		switch {
@@ -327,9 +326,7 @@ func checkState(c *comparison) []Violation {
 // lastWriteOf returns the operator's last write to an object of a state, or nil.
 func lastWriteOf(calls []*Call, key string) *Call {
 	for _, call := range slices.Backward(calls) {
-		at := call.resource
-		at.subresource = ""
-		if call.operator && at.String() == key {
+		if call.operator && call.resource.whole().String() == key {
 			return call
 		}
 	}

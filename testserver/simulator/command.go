@@ -233,10 +233,7 @@ func (c *Command) writeServingCertificate(temporary string) error {
 
 // kubeconfig returns a kubeconfig for a proxy, with the namespace of the operator.
 func (c *Command) kubeconfig(address string, o *Operator) []byte {
-	namespace := o.Namespace
-	if namespace == "" {
-		namespace = "default"
-	}
+	namespace := cmp.Or(o.Namespace, "default")
 	return fmt.Appendf(nil, `apiVersion: v1
 kind: Config
 clusters:

@@ -378,9 +378,7 @@ func faultsIn(result *Result, base Plan, wanted func(Kind) bool) (writes, events
 
 // isSample reports whether a call is about an object that the user has created.
 func (r *Result) isSample(call *Call) bool {
-	at := call.resource
-	at.subresource = ""
-	return r.samples[at.String()]
+	return r.samples[call.resource.whole().String()]
 }
 
 // isSampleEvent reports whether an event is about an object that the user has created.

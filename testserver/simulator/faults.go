@@ -59,11 +59,6 @@ func (r *run) goneAt(p *process, c *Call) *time.Time {
 	if !hidden {
 		return nil
 	}
-	timer := time.NewTimer(time.Until(until))
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-p.ctx.Done():
-	}
+	sleep(p.ctx, time.Until(until))
 	return &until
 }

@@ -127,16 +127,21 @@ func (g *gate) hold(ctx context.Context, d time.Duration) {
 	g.mu.Lock()
 	g.held++
 	g.mu.Unlock()
+	sleep(ctx, d)
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.held--
+	g.last = time.Now()
+}
+
+// sleep waits for a time or until ctx ends.
+func sleep(ctx context.Context, d time.Duration) {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {
 	case <-timer.C:
 	case <-ctx.Done():
 	}
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.held--
-	g.last = time.Now()
 }
 
 // touch records activity.

@@ -9,13 +9,7 @@ import (
 
 // size returns the number of faults and user actions in a plan.
 func (p Plan) size() int {
-	n := len(p.Faults)
-	for _, kind := range []Kind{p.Create, p.Then} {
-		if kind != "" {
-			n++
-		}
-	}
-	return n
+	return len(p.Faults) + len(p.actions())
 }
 
 // cause identifies the first cause of a failure: the rule, and the operator's line that violates it. If the line is not
@@ -60,10 +54,8 @@ func (p Plan) class() string {
 		groups = append(groups, kinds[f.Kind].group)
 	}
 	if len(groups) == 0 {
-		for _, kind := range []Kind{p.Create, p.Then} {
-			if kind != "" {
-				groups = append(groups, string(kind))
-			}
+		for _, kind := range p.actions() {
+			groups = append(groups, string(kind))
 		}
 	}
 	slices.Sort(groups)

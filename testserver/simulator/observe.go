@@ -92,8 +92,7 @@ func (r *run) read(p *process, c *Call) {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	at := c.resource
-	at.subresource = ""
+	at := c.resource.whole()
 	for path, object := range r.objects {
 		if path == at.path() || c.verb == "list" && strings.HasPrefix(path, at.path()+"/") {
 			p.seen[path] = (&unstructured.Unstructured{Object: object}).GetResourceVersion()
@@ -111,8 +110,7 @@ func (r *run) findLost(p *process, c *Call) {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	at := c.resource
-	at.subresource = ""
+	at := c.resource.whole()
 	var seen *version
 	others := false
 	for _, v := range r.history[at.path()] {

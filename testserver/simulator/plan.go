@@ -54,16 +54,19 @@ func (p Plan) Steps() []string {
 	if p.Change != nil {
 		steps = append(steps, "the user changes "+p.Change.String())
 	}
-	for _, kind := range []Kind{p.Create, p.Then} {
-		if kind != "" {
-			what, _, _ := strings.Cut(kinds[kind].does, " before this write")
-			steps = append(steps, what)
-		}
+	for _, kind := range p.actions() {
+		what, _, _ := strings.Cut(kinds[kind].does, " before this write")
+		steps = append(steps, what)
 	}
 	if p.Resync {
 		steps = append(steps, resyncs)
 	}
 	return steps
+}
+
+// actions returns the kinds of the user's actions.
+func (p Plan) actions() []Kind {
+	return slices.DeleteFunc([]Kind{p.Create, p.Then}, func(kind Kind) bool { return kind == "" })
 }
 
 // describe returns the plan in one line.
@@ -159,9 +162,7 @@ var kinds = map[Kind]kindInfo{
 	Cut:          {"the watch ends before the event", atEvent, "watch", 0},
 	Hide: {
 		"the watch ends before the event, and the next list merges it with later ones",
-		atEvent,
-		"watch",
-		5 * time.Second,
+		atEvent, "watch", 5 * time.Second,
 	},
 	Delete:   {"the user deletes the object before this write", atUser, "user", 0},
 	Recreate: {"the user deletes the object and creates it again before this write", atUser, "user", 0},

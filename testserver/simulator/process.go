@@ -123,9 +123,8 @@ func (p *process) serve(request *http.Request, call *Call, faulty bool) (*http.R
 		if err := p.run.delay(p, fault, request); err != nil {
 			return nil, err
 		}
-	case Reject:
-		return refuse(request, call, http.StatusForbidden, metav1.StatusReasonForbidden,
-			"an admission policy denies the request")
+	case Reject, Conflict, TooMany, ServerError, Timeout:
+		return refuse(request, call, refusals[fault])
 	case CrashBefore:
 		p.run.restart(p)
 		return nil, errCrashed
@@ -134,38 +133,6 @@ func (p *process) serve(request *http.Request, call *Call, faulty bool) (*http.R
 		request = request.WithContext(context.WithoutCancel(request.Context()))
 		p.crash()
 		p.run.gate.pass(request.Context(), &operation{order: "crash " + p.name, quiet: true})
-	case Conflict:
-		return refuse(
-			request,
-			call,
-			http.StatusConflict,
-			metav1.StatusReasonConflict,
-			"the object has been modified; please apply your changes to the latest version and try again",
-		)
-	case TooMany:
-		return refuse(
-			request,
-			call,
-			http.StatusTooManyRequests,
-			metav1.StatusReasonTooManyRequests,
-			"too many requests, please try again later",
-		)
-	case ServerError:
-		return refuse(
-			request,
-			call,
-			http.StatusInternalServerError,
-			metav1.StatusReasonInternalError,
-			"an error on the server has prevented the request from succeeding",
-		)
-	case Timeout:
-		return refuse(
-			request,
-			call,
-			http.StatusGatewayTimeout,
-			metav1.StatusReasonTimeout,
-			"the server was unable to return a response in the time allotted",
-		)
 	case Delete, Recreate:
 		if err := p.run.actOnSamples(fault); err != nil {
 			return nil, err
@@ -176,7 +143,9 @@ func (p *process) serve(request *http.Request, call *Call, faulty bool) (*http.R
 		}
 	}
 	if faulty && call.resource.name == "leases" && isWrite(call.verb) && p.run.isLeaseless(p) {
-		return refuse(request, call, http.StatusInternalServerError, metav1.StatusReasonInternalError, "the lease is lost")
+		return refuse(request, call, metav1.Status{
+			Code: http.StatusInternalServerError, Reason: metav1.StatusReasonInternalError, Message: "the lease is lost",
+		})
 	}
 	response, err := p.send(request, call)
 	switch {
@@ -199,7 +168,9 @@ func (p *process) send(request *http.Request, call *Call) (*http.Response, error
 	if call.verb == "watch" {
 		served = request.Clone(context.WithoutCancel(request.Context())) // the stream ends it
 		if stale := p.run.goneAt(p, call); stale != nil {
-			return refuse(request, call, http.StatusGone, metav1.StatusReasonExpired, "too old resource version")
+			return refuse(request, call, metav1.Status{
+				Code: http.StatusGone, Reason: metav1.StatusReasonExpired, Message: "too old resource version",
+			})
 		}
 	}
 	if p.faulty && p.run.isRewound(call) {
@@ -207,8 +178,10 @@ func (p *process) send(request *http.Request, call *Call) (*http.Response, error
 		case call.verb == "list":
 			request = past(request, p.run.rewind.version)
 		case request.URL.Query().Get("sendInitialEvents") == "true": // the client then uses a list
-			return refuse(request, call, http.StatusUnprocessableEntity, metav1.StatusReasonInvalid,
-				"sendInitialEvents: Forbidden: the server does not stream lists")
+			return refuse(request, call, metav1.Status{
+				Code: http.StatusUnprocessableEntity, Reason: metav1.StatusReasonInvalid,
+				Message: "sendInitialEvents: Forbidden: the server does not stream lists",
+			})
 		}
 	}
 	if call.verb != "watch" {
@@ -287,32 +260,46 @@ func groupsOf(user string) []string {
 	return []string{"system:serviceaccounts", "system:serviceaccounts:" + parts[2], "system:authenticated"}
 }
 
+// refusals has the responses to writes that the server rejects because of a fault.
+var refusals = map[Kind]metav1.Status{
+	Reject: {
+		Code: http.StatusForbidden, Reason: metav1.StatusReasonForbidden,
+		Message: "an admission policy denies the request",
+	},
+	Conflict: {
+		Code: http.StatusConflict, Reason: metav1.StatusReasonConflict,
+		Message: "the object has been modified; please apply your changes to the latest version and try again",
+	},
+	TooMany: {
+		Code: http.StatusTooManyRequests, Reason: metav1.StatusReasonTooManyRequests,
+		Message: "too many requests, please try again later",
+		Details: &metav1.StatusDetails{RetryAfterSeconds: 1},
+	},
+	ServerError: {
+		Code: http.StatusInternalServerError, Reason: metav1.StatusReasonInternalError,
+		Message: "an error on the server has prevented the request from succeeding",
+	},
+	Timeout: {
+		Code: http.StatusGatewayTimeout, Reason: metav1.StatusReasonTimeout,
+		Message: "the server was unable to return a response in the time allotted",
+	},
+}
+
 // refuse returns an error response without sending the request to the server.
-func refuse(
-	request *http.Request,
-	call *Call,
-	code int32,
-	reason metav1.StatusReason,
-	message string,
-) (*http.Response, error) {
-	status := metav1.Status{
-		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"},
-		Status:   metav1.StatusFailure, Code: code, Reason: reason, Message: message,
-	}
-	if code == http.StatusTooManyRequests {
-		status.Details = &metav1.StatusDetails{RetryAfterSeconds: 1}
-	}
+func refuse(request *http.Request, call *Call, status metav1.Status) (*http.Response, error) {
+	status.TypeMeta, status.Status = metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}, metav1.StatusFailure
+	code := int(status.Code)
 	body, err := json.Marshal(status)
 	if err != nil {
 		return nil, err
 	}
-	call.Status, call.Message = int(code), message
+	call.Status, call.Message = code, status.Message
 	header := http.Header{"Content-Type": {"application/json"}}
 	if code == http.StatusTooManyRequests {
 		header.Set("Retry-After", "1")
 	}
 	return &http.Response{
-		Status: http.StatusText(int(code)), StatusCode: int(code), Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+		Status: http.StatusText(code), StatusCode: code, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
 		Header: header, Body: io.NopCloser(bytes.NewReader(body)), ContentLength: int64(len(body)), Request: request,
 	}, nil
 }

@@ -18,21 +18,27 @@ func (r *run) exchange(method, path string, data []byte) ([]byte, error) {
 
 // exchange sends a request to a server and returns the response body.
 func exchange(server http.RoundTripper, method, path string, data []byte) ([]byte, error) {
-	request, err := http.NewRequestWithContext(
-		context.Background(),
-		method,
-		"http://in-memory"+path,
-		strings.NewReader(string(data)),
-	)
+	contentType := jsonType
+	if method == http.MethodPatch {
+		contentType = mergePatch
+	}
+	request, err := newRequest(method, path, contentType, data)
 	if err != nil {
 		return nil, err
 	}
-	request.Header.Set("Content-Type", "application/json")
-	if method == http.MethodPatch {
-		request.Header.Set("Content-Type", mergePatch)
-	}
-	request.Header.Set("Accept", "application/json")
 	return readAnswer(server.RoundTrip(request))
+}
+
+// newRequest returns a request whose response is in JSON.
+func newRequest(method, path, contentType string, data []byte) (*http.Request, error) {
+	request, err := http.NewRequestWithContext(context.Background(), method, "http://in-memory"+path,
+		strings.NewReader(string(data)))
+	if err != nil {
+		return nil, err
+	}
+	request.Header.Set("Content-Type", contentType)
+	request.Header.Set("Accept", jsonType)
+	return request, nil
 }
 
 // send sends a request of the user, which bypasses the gate, and records it.
@@ -75,17 +81,10 @@ func (r *run) sendData(p *process, method, path, contentType string, data []byte
 }
 
 func (r *run) sendOnce(p *process, method, path, contentType string, data []byte) error {
-	request, err := http.NewRequestWithContext(
-		context.Background(),
-		method,
-		"http://in-memory"+path,
-		strings.NewReader(string(data)),
-	)
+	request, err := newRequest(method, path, contentType, data)
 	if err != nil {
 		return err
 	}
-	request.Header.Set("Content-Type", contentType)
-	request.Header.Set("Accept", jsonType)
 	call, err := newCall(p.name, r.began, request)
 	if err != nil {
 		return err
@@ -105,19 +104,17 @@ type statusError struct {
 
 func (e *statusError) Error() string { return e.message }
 
-func isNotFound(err error) bool {
+// hasCode reports whether the server rejected a request with one of the status codes.
+func hasCode(err error, codes ...int) bool {
 	e, ok := errors.AsType[*statusError](err)
-	return ok && e.code == http.StatusNotFound
+	return ok && slices.Contains(codes, e.code)
 }
+
+func isNotFound(err error) bool { return hasCode(err, http.StatusNotFound) }
+
+func isConflict(err error) bool { return hasCode(err, http.StatusConflict) }
 
 // isRefused reports whether the server rejected an object or a change.
 func isRefused(err error) bool {
-	e, ok := errors.AsType[*statusError](err)
-	refusals := []int{http.StatusUnprocessableEntity, http.StatusBadRequest, http.StatusForbidden}
-	return ok && slices.Contains(refusals, e.code)
-}
-
-func isConflict(err error) bool {
-	e, ok := errors.AsType[*statusError](err)
-	return ok && e.code == http.StatusConflict
+	return hasCode(err, http.StatusUnprocessableEntity, http.StatusBadRequest, http.StatusForbidden)
 }

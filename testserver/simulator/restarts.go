@@ -9,9 +9,7 @@ import (
 
 // start starts a process of the operator.
 func (r *run) start(name string) {
-	p := &process{
-		name: name, run: r, user: r.operator.User, faulty: true, began: time.Now(), seen: map[string]string{},
-	}
+	p := &process{name: name, run: r, user: r.operator.User, faulty: true, began: time.Now(), seen: map[string]string{}}
 	p.ctx, p.crash = context.WithCancel(r.ctx)
 	r.mu.Lock()
 	r.living[name] = p
@@ -44,12 +42,8 @@ func (r *run) restart(p *process) {
 	}
 	r.living[p.name] = nil
 	r.processes.Go(func() {
-		timer := time.NewTimer(r.pace.restart)
-		defer timer.Stop()
-		select {
-		case <-timer.C:
+		if sleep(r.ctx, r.pace.restart); r.ctx.Err() == nil {
 			r.start(p.name)
-		case <-r.ctx.Done():
 		}
 	})
 }

@@ -183,22 +183,15 @@ func inJSON(v any) string {
 
 // compare returns the first difference outside the masked kinds and fields, or nil.
 func compare(want, got state, masks map[string]bool) *difference {
-	keys := slices.Sorted(maps.Keys(want))
-	for key := range got {
-		if _, both := want[key]; !both {
-			keys = append(keys, key)
-		}
-	}
-	slices.Sort(keys)
-	for _, key := range keys {
-		if kind, _, _ := strings.Cut(key, " "); masks[kind] {
+	for _, key := range keysOf(want, got) {
+		kind, _, _ := strings.Cut(key, " ")
+		if masks[kind] {
 			continue
 		}
 		if len(want[key]) != len(got[key]) {
 			return &difference{object: key, want: len(want[key]), got: len(got[key])}
 		}
 		for i := range want[key] {
-			kind, _, _ := strings.Cut(key, " ")
 			if d := diff(kind, "", want[key][i], got[key][i], masks); d != nil {
 				d.object = key
 				return d
@@ -206,6 +199,18 @@ func compare(want, got state, masks map[string]bool) *difference {
 		}
 	}
 	return nil
+}
+
+// keysOf returns the sorted keys of two maps.
+func keysOf[V any](a, b map[string]V) []string {
+	keys := slices.Collect(maps.Keys(a))
+	for key := range b {
+		if _, both := a[key]; !both {
+			keys = append(keys, key)
+		}
+	}
+	slices.Sort(keys)
+	return keys
 }
 
 // unequal has the fields whose values depend on the server, the time or the number of earlier allocations.
@@ -234,14 +239,7 @@ func diff(kind, path string, want, got any, masks map[string]bool) *difference {
 		if !ok {
 			break
 		}
-		keys := slices.Collect(maps.Keys(w))
-		for key := range g {
-			if _, both := w[key]; !both {
-				keys = append(keys, key)
-			}
-		}
-		slices.Sort(keys)
-		for _, key := range keys {
+		for _, key := range keysOf(w, g) {
 			if d := diff(kind, path+"."+key, w[key], g[key], masks); d != nil {
 				return d
 			}

@@ -34,12 +34,12 @@ func SimulateMain(main func()) {
 	disconnect()
 	program := os.Args[0]
 	os.Args = os.Args[:1] // package testing parses them
-	defined, definedLong := definedFlags(flag.CommandLine), definedLongFlags(pflag.CommandLine)
+	newFlags := savedFlags(program)
 	operator := request.operator()
 	operator.SampleNamespace = request.Env["WATCH_NAMESPACE"]
 	operator.Main = func() {
 		os.Args = append([]string{program}, request.Args...)
-		flag.CommandLine, pflag.CommandLine = defined.copy(program), definedLong.copy(program)
+		flag.CommandLine, pflag.CommandLine = newFlags()
 		main()
 	}
 	request.runTest(operator)
@@ -58,33 +58,22 @@ func disconnect() {
 	}
 }
 
-// flags has the flags that packages define before a main function runs. Each process gets its own copy of the flag set.
-type flags []*flag.Flag
-
-func definedFlags(set *flag.FlagSet) (all flags) {
-	set.VisitAll(func(f *flag.Flag) { all = append(all, f) })
-	return all
-}
-
-func (f flags) copy(program string) *flag.FlagSet {
-	set := flag.NewFlagSet(program, flag.ExitOnError)
-	for _, each := range f {
-		set.Var(each.Value, each.Name, each.Usage)
+// savedFlags returns a function that returns flag sets with the flags that are defined now, before a main function runs.
+// Each process gets its own flag sets.
+func savedFlags(program string) func() (*flag.FlagSet, *pflag.FlagSet) {
+	var short []*flag.Flag
+	flag.CommandLine.VisitAll(func(f *flag.Flag) { short = append(short, f) })
+	var long []*pflag.Flag
+	pflag.CommandLine.VisitAll(func(f *pflag.Flag) { long = append(long, f) })
+	return func() (*flag.FlagSet, *pflag.FlagSet) {
+		shortSet := flag.NewFlagSet(program, flag.ExitOnError)
+		for _, f := range short {
+			shortSet.Var(f.Value, f.Name, f.Usage)
+		}
+		longSet := pflag.NewFlagSet(program, pflag.ExitOnError)
+		for _, f := range long {
+			longSet.AddFlag(f)
+		}
+		return shortSet, longSet
 	}
-	return set
-}
-
-type longFlags []*pflag.Flag
-
-func definedLongFlags(set *pflag.FlagSet) (all longFlags) {
-	set.VisitAll(func(f *pflag.Flag) { all = append(all, f) })
-	return all
-}
-
-func (f longFlags) copy(program string) *pflag.FlagSet {
-	set := pflag.NewFlagSet(program, pflag.ExitOnError)
-	for _, each := range f {
-		set.AddFlag(each)
-	}
-	return set
 }
