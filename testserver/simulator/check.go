@@ -18,6 +18,11 @@ type Violation struct {
 	Call      *Call  `json:"call,omitempty"` // call that violates the invariant
 }
 
+// violation returns a violation by a call, which is nil if no call is the cause.
+func violation(call *Call, format string, values ...any) Violation {
+	return Violation{Message: fmt.Sprintf(format, values...), Call: call}
+}
+
 // Invariant is a property of every correct operator.
 type Invariant struct {
 	Name string
@@ -79,22 +84,22 @@ func Check(operator *Operator, reference *Reference, result *Result, disabled []
 func checkRuns(c *comparison) []Violation {
 	var all []Violation
 	if kind := missingKind(c.result.Logs); kind != "" && len(c.result.Ends) > 0 {
-		all = append(all, Violation{Message: absent(kind)})
+		all = append(all, absent(kind))
 	}
 	for _, end := range slices.Compact(slices.Clone(c.result.Ends)) {
-		all = append(all, Violation{Message: "the process ended: " + end})
+		all = append(all, violation(nil, "the process ended: %s", end))
 	}
 	if c.result.waits != "" {
-		all = append(all, Violation{Message: "a controller does not start: " + c.result.waits})
+		all = append(all, violation(nil, "a controller does not start: %s", c.result.waits))
 	}
 	for _, call := range c.result.absent {
-		all = append(all, Violation{Message: absent(call.resource.kind())})
+		all = append(all, absent(call.resource.kind()))
 	}
 	return all
 }
 
-func absent(kind string) string {
-	return fmt.Sprintf("the operator waits for %s, a kind that the server does not have; "+
+func absent(kind string) Violation {
+	return violation(nil, "the operator waits for %s, a kind that the server does not have; "+
 		"definitions of other projects belong in config/sim", kind)
 }
 
@@ -127,13 +132,11 @@ func checkRest(c *comparison) []Violation {
 	if c.result.Rest || c.result.kept != "" {
 		return nil
 	}
-	last := lastWrites(c.result.Calls)
-	return []Violation{
-		{Message: fmt.Sprintf("the operator still writes after %s; the last write is %s", c.result.Took, last)},
-	}
+	return []Violation{violation(nil, "the operator still writes after %s; the last write is %s", c.result.Took,
+		lastWrite(c.result.Calls))}
 }
 
-func lastWrites(calls []*Call) string {
+func lastWrite(calls []*Call) string {
 	for _, call := range slices.Backward(calls) {
 		if call.operator {
 			return call.Target
@@ -170,15 +173,8 @@ func checkSpec(c *comparison) []Violation {
 			continue
 		}
 		if d := diff("", ".spec", call.before["spec"], call.object["spec"], nil); d != nil {
-			all = append(all, Violation{
-				Message: fmt.Sprintf(
-					"%s changes %s of the user's object from %s to %s",
-					call.Target,
-					d.field,
-					inJSON(d.want),
-					inJSON(d.got),
-				), Call: call,
-			})
+			all = append(all, violation(call, "%s changes %s of the user's object from %s to %s", call.Target, d.field,
+				inJSON(d.want), inJSON(d.got)))
 		}
 	}
 	return all
@@ -206,9 +202,9 @@ func checkBusy(c *comparison) []Violation {
 	if c.result.busy == "" {
 		return nil
 	}
-	return []Violation{{
-		Message: fmt.Sprintf("the controller %s reconciles all the time, although nothing changes", c.result.busy),
-	}}
+	return []Violation{
+		violation(nil, "the controller %s reconciles all the time, although nothing changes", c.result.busy),
+	}
 }
 
 func checkCache(c *comparison) []Violation {
@@ -233,24 +229,13 @@ func checkGeneration(c *comparison) []Violation {
 			continue
 		}
 		if generation := u.GetGeneration(); observed > generation {
-			all = append(
-				all,
-				Violation{
-					Message: fmt.Sprintf("%s sets observedGeneration %d, the generation is %d", call.Target, observed, generation),
-					Call:    call,
-				},
-			)
+			all = append(all, violation(call, "%s sets observedGeneration %d, the generation is %d", call.Target, observed,
+				generation))
 		}
 		was := &unstructured.Unstructured{Object: call.before}
 		before, _, _ := unstructured.NestedInt64(call.before, "status", "observedGeneration")
 		if call.before != nil && was.GetUID() == u.GetUID() && observed < before && !c.result.Plan.has(Rewind) {
-			all = append(
-				all,
-				Violation{
-					Message: fmt.Sprintf("%s sets observedGeneration back from %d to %d", call.Target, before, observed),
-					Call:    call,
-				},
-			)
+			all = append(all, violation(call, "%s sets observedGeneration back from %d to %d", call.Target, before, observed))
 		}
 	}
 	return all
@@ -280,7 +265,7 @@ func checkForeign(c *comparison) []Violation {
 			}
 		}
 		if text != "" {
-			all = append(all, Violation{Message: call.Target + " " + text, Call: call})
+			all = append(all, violation(call, "%s %s", call.Target, text))
 		}
 	}
 	return all
@@ -318,7 +303,7 @@ func checkState(c *comparison) []Violation {
 		return nil
 	}
 	if d := differs(c.operator, c.reference, plan, c.reference.want(plan), c.result.state); d != nil {
-		return []Violation{{Message: d.String(), Call: lastWriteOf(c.result.Calls, d.object)}}
+		return []Violation{violation(lastWriteOf(c.result.Calls, d.object), "%s", d)}
 	}
 	return nil
 }
@@ -348,9 +333,7 @@ func checkCreations(c *comparison) []Violation {
 			continue
 		}
 		if n, m := len(want[target]), len(got[target]); m > n {
-			all = append(all, Violation{
-				Message: fmt.Sprintf("%s succeeds %d times; without the fault %d times", target, m, n), Call: got[target][m-1],
-			})
+			all = append(all, violation(got[target][m-1], "%s succeeds %d times; without the fault %d times", target, m, n))
 		}
 	}
 	return all
@@ -375,7 +358,7 @@ func checkLeak(c *comparison) []Violation {
 	var all []Violation
 	for _, key := range slices.Sorted(maps.Keys(c.result.state)) {
 		if call := creatorOf(c.result.Calls, key); call != nil && !c.result.wasGiven(key) {
-			all = append(all, Violation{Message: key + " is still there", Call: call})
+			all = append(all, violation(call, "%s is still there", key))
 		}
 	}
 	return all
@@ -414,15 +397,8 @@ func checkDeterministic(c *comparison) []Violation {
 			continue // passwords and keys are random
 		}
 		if d := diff(call.resource.kind(), "", call.object, again.Calls[i].object, nil); d != nil {
-			return []Violation{{
-				Message: fmt.Sprintf(
-					"%s writes %s %s, and in the same run again %s",
-					call.Target,
-					d.field,
-					inJSON(d.want),
-					inJSON(d.got),
-				), Call: call,
-			}}
+			return []Violation{violation(call, "%s writes %s %s, and in the same run again %s", call.Target, d.field,
+				inJSON(d.want), inJSON(d.got))}
 		}
 	}
 	return nil

@@ -71,10 +71,8 @@ func (r *run) runControllers(p *process, names []string) error {
 	if err != nil {
 		return err
 	}
-	m, err := fakecontrollers.New(
-		p.config(),
-		fakecontrollers.Options{Controllers: controllers, Logger: slog.New(slog.DiscardHandler)},
-	)
+	m, err := fakecontrollers.New(p.config(),
+		fakecontrollers.Options{Controllers: controllers, Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		return err
 	}

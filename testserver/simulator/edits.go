@@ -1,7 +1,6 @@
 package simulator
 
 import (
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -75,9 +74,7 @@ func checkPath(c *comparison) []Violation {
 	if d == nil {
 		return nil
 	}
-	return []Violation{{
-		Message: fmt.Sprintf("%s: %s", plan.Change, d), Call: lastWriteOf(c.result.Calls, d.object),
-	}}
+	return []Violation{violation(lastWriteOf(c.result.Calls, d.object), "%s: %s", plan.Change, d)}
 }
 
 // checkRollback compares the state after a change and its reversal with the state before the change.
@@ -91,9 +88,7 @@ func checkRollback(c *comparison) []Violation {
 	if d == nil {
 		return nil
 	}
-	return []Violation{{
-		Message: fmt.Sprintf("%s and back: %s", plan.Change, d), Call: lastWriteOf(c.result.Calls, d.object),
-	}}
+	return []Violation{violation(lastWriteOf(c.result.Calls, d.object), "%s and back: %s", plan.Change, d)}
 }
 
 // written returns the kinds of the objects, except the samples, that an operator has written.
@@ -112,8 +107,7 @@ func written(r *Result) []string {
 // reasons and messages of conditions, may differ.
 func settled(o *Operator, s state, like *Result) state {
 	kinds := written(like)
-	samples := o.sampleNames()
-	all := state{}
+	samples, all := o.sampleNames(), state{}
 	for key, objects := range s {
 		kind, _, _ := strings.Cut(key, " ")
 		if !samples[key] && !slices.Contains(kinds, kind) {
@@ -197,7 +191,7 @@ func checkUnused(c *comparison) []Violation {
 	if !same {
 		return nil
 	}
-	return []Violation{{Message: fmt.Sprintf("%s changes nothing", plan.Change)}}
+	return []Violation{violation(nil, "%s changes nothing", plan.Change)}
 }
 
 // owns reports whether the operator has created an object whose owner is a sample. Operators that create no such
@@ -242,7 +236,6 @@ func checkSilent(c *comparison) []Violation {
 			}
 		}
 	}
-	return []Violation{{
-		Message: fmt.Sprintf("the server rejects %q, and no status and no event reports it", c.result.Fired[0].At),
-	}}
+	return []Violation{violation(nil, "the server rejects %q, and no status and no event reports it",
+		c.result.Fired[0].At)}
 }

@@ -483,10 +483,8 @@ func Explore(t *testing.T, operator *Operator, opts Options) (*Report, error) {
 					err = fmt.Errorf("%s: %w", plans[i].describe(), runErr)
 				}
 				if failure != nil {
-					failure.Violations = slices.DeleteFunc(
-						failure.Violations,
-						func(v Violation) bool { return reported[v.Invariant+v.Message] },
-					)
+					failure.Violations = slices.DeleteFunc(failure.Violations,
+						func(v Violation) bool { return reported[v.Invariant+v.Message] })
 					if len(failure.Violations) > 0 {
 						report.Failures = append(report.Failures, *failure)
 						failed.Store(true)

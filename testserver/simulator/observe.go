@@ -2,7 +2,6 @@ package simulator
 
 import (
 	"bytes"
-	"fmt"
 	"maps"
 	"slices"
 	"strconv"
@@ -125,9 +124,8 @@ func (r *run) findLost(p *process, c *Call) {
 		return
 	}
 	if field := reverted("", seen.object, c.before, c.object); field != "" {
-		r.lost = append(r.lost, Violation{Call: c, Message: fmt.Sprintf(
-			"%s has no resourceVersion, and reverts %s, which another write has changed since the operator has read it",
-			c.Target, field)})
+		r.lost = append(r.lost, violation(c, "%s has no resourceVersion, and reverts %s, which another write has changed "+
+			"since the operator has read it", c.Target, field))
 	}
 }
 

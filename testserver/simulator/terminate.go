@@ -1,7 +1,6 @@
 package simulator
 
 import (
-	"fmt"
 	"net/http"
 	"slices"
 	"strings"
@@ -76,9 +75,7 @@ func checkNamespace(c *comparison) []Violation {
 			last = call
 		}
 	}
-	return []Violation{{
-		Message: fmt.Sprintf("the namespace %s is still there: %s", ofSamples, c.result.kept), Call: last,
-	}}
+	return []Violation{violation(last, "the namespace %s is still there: %s", ofSamples, c.result.kept)}
 }
 
 // checkResync finds writes after a resync, except those that the operator also makes without a resync.
@@ -86,9 +83,7 @@ func checkResync(c *comparison) []Violation {
 	var all []Violation
 	for _, call := range c.result.resync {
 		if !c.reference.First.watched[call.Target] && !c.reference.isPeriodic(call) {
-			all = append(all, Violation{
-				Message: "the operator writes, although nothing has changed: " + call.Target, Call: call,
-			})
+			all = append(all, violation(call, "the operator writes, although nothing has changed: %s", call.Target))
 		}
 	}
 	return all
