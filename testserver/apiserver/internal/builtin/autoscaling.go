@@ -9,7 +9,6 @@ import (
 	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
 )
 
 type autoscaler = autoscalingv2.HorizontalPodAutoscaler
@@ -54,30 +53,21 @@ func autoscalers() Kind {
 // targetsText returns the table cell that lists the metrics with their current and target values.
 func targetsText(a *autoscaler) string {
 	var list []string
-	current := func(value *resource.Quantity) string {
-		if value == nil {
-			return "<unknown>"
-		}
-		return value.String()
-	}
-	of := func(target autoscalingv2.MetricTarget, now *autoscalingv2.MetricValueStatus) string {
-		if now == nil {
-			now = &autoscalingv2.MetricValueStatus{}
-		}
+	of := func(target autoscalingv2.MetricTarget) string {
 		if target.AverageValue != nil {
-			return fmt.Sprintf("%s/%s (avg)", current(now.AverageValue), target.AverageValue.String())
+			return fmt.Sprintf("<unknown>/%s (avg)", target.AverageValue.String())
 		}
-		return fmt.Sprintf("%s/%s", current(now.Value), target.Value.String())
+		return fmt.Sprintf("<unknown>/%s", target.Value.String())
 	}
 	resources := func(name corev1.ResourceName, target autoscalingv2.MetricTarget,
-		now *autoscalingv2.MetricValueStatus) string {
-		if now == nil {
-			now = &autoscalingv2.MetricValueStatus{}
-		}
-		if target.AverageValue != nil {
-			return fmt.Sprintf("%s: %s/%s", name, current(now.AverageValue), target.AverageValue.String())
-		}
+		now autoscalingv2.MetricValueStatus) string {
 		have, want := "<unknown>", "<auto>"
+		if target.AverageValue != nil {
+			if now.AverageValue != nil {
+				have = now.AverageValue.String()
+			}
+			return fmt.Sprintf("%s: %s/%s", name, have, target.AverageValue.String())
+		}
 		if now.AverageUtilization != nil {
 			have = fmt.Sprintf("%d%%", *now.AverageUtilization)
 		}
@@ -93,19 +83,16 @@ func targetsText(a *autoscaler) string {
 		}
 		switch metric.Type {
 		case autoscalingv2.ResourceMetricSourceType:
-			var value *autoscalingv2.MetricValueStatus
-			if now.Resource != nil {
-				value = &now.Resource.Current
-			}
-			list = append(list, resources(metric.Resource.Name, metric.Resource.Target, value))
+			list = append(list, resources(metric.Resource.Name, metric.Resource.Target, Deref(now.Resource).Current))
 		case autoscalingv2.ContainerResourceMetricSourceType:
-			list = append(list, resources(metric.ContainerResource.Name, metric.ContainerResource.Target, nil))
+			list = append(list, resources(metric.ContainerResource.Name, metric.ContainerResource.Target,
+				autoscalingv2.MetricValueStatus{}))
 		case autoscalingv2.PodsMetricSourceType:
-			list = append(list, strings.TrimSuffix(of(metric.Pods.Target, nil), " (avg)"))
+			list = append(list, strings.TrimSuffix(of(metric.Pods.Target), " (avg)"))
 		case autoscalingv2.ObjectMetricSourceType:
-			list = append(list, of(metric.Object.Target, nil))
+			list = append(list, of(metric.Object.Target))
 		case autoscalingv2.ExternalMetricSourceType:
-			list = append(list, of(metric.External.Target, nil))
+			list = append(list, of(metric.External.Target))
 		}
 	}
 	switch {

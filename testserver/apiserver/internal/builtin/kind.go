@@ -138,20 +138,13 @@ func (k *Kind) ConvertToTable(_ context.Context, object, options runtime.Object)
 		return cells, nil
 	})
 	for i := range table.Rows {
+		row := &table.Rows[i]
 		if k.unshown != "" {
-			object := table.Rows[i].Object.Object.DeepCopyObject()
-			annotations := must.Access(object).GetAnnotations()
-			delete(annotations, k.unshown)
-			if len(annotations) == 0 {
-				annotations = nil
-			}
-			must.Access(object).SetAnnotations(annotations)
-			table.Rows[i].Object.Object = object
+			row.Object.Object = row.Object.Object.DeepCopyObject()
+			delete(must.Access(row.Object.Object).GetAnnotations(), k.unshown)
 		}
-	}
-	if k.conditions != nil {
-		for i := range table.Rows {
-			table.Rows[i].Conditions = k.conditions(table.Rows[i].Object.Object)
+		if k.conditions != nil {
+			row.Conditions = k.conditions(row.Object.Object)
 		}
 	}
 	return table, err

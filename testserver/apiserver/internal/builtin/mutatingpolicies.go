@@ -1,7 +1,6 @@
 package builtin
 
 import (
-	"context"
 	"strings"
 
 	admissionv1 "k8s.io/api/admissionregistration/v1"
@@ -29,15 +28,8 @@ func MutatingPolicyKind() Kind {
 			}),
 			SinceColumn,
 		},
-		Rules: Own[*admissionv1.MutatingAdmissionPolicy]{
-			Cluster: true, Conditional: true, Spec: func(policy *admissionv1.MutatingAdmissionPolicy) any { return policy.Spec },
-			Validate: func(_ context.Context, policy *admissionv1.MutatingAdmissionPolicy) field.ErrorList {
-				return append(validateAdmissionMetadata(policy, true), validateMutatingPolicy(policy, nil)...)
-			},
-			ValidateUpdate: func(_ context.Context, policy, old *admissionv1.MutatingAdmissionPolicy) field.ErrorList {
-				return append(validateAdmissionMetadata(policy, false), validateMutatingPolicy(policy, old)...)
-			},
-		}.VersionedRules(),
+		Rules: admissionRules(func(policy *admissionv1.MutatingAdmissionPolicy) any { return policy.Spec },
+			validateMutatingPolicy).VersionedRules(),
 	}
 }
 
@@ -50,16 +42,10 @@ func MutatingBindingKind() Kind {
 			spec := object.(*admissionv1.MutatingAdmissionPolicyBinding).Spec
 			return spec.PolicyName, spec.ParamRef
 		}),
-		Rules: Own[*admissionv1.MutatingAdmissionPolicyBinding]{
-			Cluster: true, Conditional: true,
-			Spec: func(binding *admissionv1.MutatingAdmissionPolicyBinding) any { return binding.Spec },
-			Validate: func(_ context.Context, binding *admissionv1.MutatingAdmissionPolicyBinding) field.ErrorList {
-				return append(validateAdmissionMetadata(binding, true), validateMutatingBinding(&binding.Spec)...)
-			},
-			ValidateUpdate: func(_ context.Context, binding, _ *admissionv1.MutatingAdmissionPolicyBinding) field.ErrorList {
-				return append(validateAdmissionMetadata(binding, false), validateMutatingBinding(&binding.Spec)...)
-			},
-		}.VersionedRules(),
+		Rules: admissionRules(func(binding *admissionv1.MutatingAdmissionPolicyBinding) any { return binding.Spec },
+			func(binding, _ *admissionv1.MutatingAdmissionPolicyBinding) field.ErrorList {
+				return validateMutatingBinding(&binding.Spec)
+			}).VersionedRules(),
 	}
 }
 

@@ -2,13 +2,14 @@ package builtin
 
 import (
 	"fmt"
+	"slices"
 
+	schedulinghelper "k8s.io/kubernetes/pkg/apis/scheduling/v1"
 	leaseregistry "k8s.io/kubernetes/pkg/registry/coordination/lease"
 	poddisruptionbudgetregistry "k8s.io/kubernetes/pkg/registry/policy/poddisruptionbudget"
 	priorityclassregistry "k8s.io/kubernetes/pkg/registry/scheduling/priorityclass"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
-	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
@@ -59,22 +60,13 @@ func CoordinationKinds() []Kind {
 }
 
 // SystemPriorities returns the priority classes that a new server has.
-func SystemPriorities() (classes []*schedulingv1.PriorityClass) {
-	for _, name := range sortedMap(systemClasses) {
-		one := systemClasses[name]
-		one.Name = name
-		one.PreemptionPolicy = new(corev1.PreemptionPolicy)
-		*one.PreemptionPolicy = corev1.PreemptLowerPriority
-		classes = append(classes, &one)
+func SystemPriorities() []*schedulingv1.PriorityClass {
+	classes := schedulinghelper.SystemPriorityClasses()
+	slices.Reverse(classes)
+	for _, class := range classes {
+		SetDefaults(class)
 	}
 	return classes
-}
-
-var systemClasses = map[string]schedulingv1.PriorityClass{
-	"system-node-critical": {Value: 2000001000, Description: "Used for system critical pods that must not be moved " +
-		"from their current node."},
-	"system-cluster-critical": {Value: 2000000000, Description: "Used for system critical pods that must run in the " +
-		"cluster, but can be moved to another node if necessary."},
 }
 
 // PriorityClasses returns the kind PriorityClass.

@@ -58,10 +58,10 @@ import (
 	"github.com/kctrl-dev/kctrl/testserver/apiserver/internal/must"
 )
 
-// upstream returns Kubernetes' scheme, with internal types, conversions, defaults and generated checks. Upstream's
-// strategies refer to it. It contains only the groups and versions that are served. The packages
-// k8s.io/kubernetes/pkg/apis/*/install would also link all others.
-var upstream = sync.OnceValue(func() *runtime.Scheme {
+// Scheme returns Kubernetes' scheme, with internal types, conversions, defaults and generated checks. Upstream's
+// strategies and storages of reviews refer to it. It contains only the groups and versions that are served. The
+// packages k8s.io/kubernetes/pkg/apis/*/install would also link all others.
+var Scheme = sync.OnceValue(func() *runtime.Scheme {
 	scheme := legacyscheme.Scheme
 	for _, add := range []func(*runtime.Scheme) error{
 		core.AddToScheme, corev1.AddToScheme, internalevents.AddToScheme, eventsv1.AddToScheme, apps.AddToScheme,
@@ -84,7 +84,7 @@ var upstream = sync.OnceValue(func() *runtime.Scheme {
 // which normalizes it.
 func SetDefaults(value any) {
 	object := value.(runtime.Object)
-	upstream().Default(object)
+	Scheme().Default(object)
 	change(object, func(runtime.Object) {})
 }
 
@@ -93,40 +93,37 @@ func internalOf(object runtime.Object) runtime.Object {
 	if object == nil {
 		return nil
 	}
-	kinds, _, err := upstream().ObjectKinds(object)
+	kinds, _, err := Scheme().ObjectKinds(object)
 	must.Do(err)
 	version := schema.GroupVersion{Group: kinds[0].Group, Version: runtime.APIVersionInternal}
-	internal, err := upstream().UnsafeConvertToVersion(object, version)
+	internal, err := Scheme().UnsafeConvertToVersion(object, version)
 	must.Do(err)
 	return internal
 }
 
 // change calls f with the internal version of an object, and converts the result back.
 func change(object runtime.Object, f func(internal runtime.Object)) {
-	kinds, _, err := upstream().ObjectKinds(object)
+	kinds, _, err := Scheme().ObjectKinds(object)
 	must.Do(err)
 	kind := object.GetObjectKind().GroupVersionKind()
 	internal := internalOf(object)
 	f(internal)
-	changed, err := upstream().UnsafeConvertToVersion(internal, kinds[0].GroupVersion())
+	changed, err := Scheme().UnsafeConvertToVersion(internal, kinds[0].GroupVersion())
 	must.Do(err)
 	reflect.ValueOf(object).Elem().Set(reflect.ValueOf(changed).Elem())
 	object.GetObjectKind().SetGroupVersionKind(kind)
 }
 
-// Scheme returns Kubernetes' scheme, which upstream's storages of reviews require.
-func Scheme() *runtime.Scheme { return upstream() }
-
 // ByInternal calls f with the internal version of an object, and returns the result in the version of the object.
 func ByInternal(object runtime.Object, f func(internal runtime.Object) (runtime.Object, error)) (
 	runtime.Object, error) {
-	kinds, _, err := upstream().ObjectKinds(object)
+	kinds, _, err := Scheme().ObjectKinds(object)
 	must.Do(err)
 	answer, err := f(internalOf(object.DeepCopyObject()))
 	if err != nil {
 		return nil, err
 	}
-	versioned, err := upstream().UnsafeConvertToVersion(answer, kinds[0].GroupVersion())
+	versioned, err := Scheme().UnsafeConvertToVersion(answer, kinds[0].GroupVersion())
 	must.Do(err)
 	return versioned, nil
 }
@@ -143,7 +140,7 @@ func AddConversions(scheme *runtime.Scheme) error {
 	} {
 		for _, ends := range [][2]runtime.Object{pair, {pair[1], pair[0]}} {
 			if err := scheme.AddConversionFunc(ends[0], ends[1], func(from, to any, _ conversion.Scope) error {
-				return upstream().Convert(internalOf(from.(runtime.Object).DeepCopyObject()), to, nil)
+				return Scheme().Convert(internalOf(from.(runtime.Object).DeepCopyObject()), to, nil)
 			}); err != nil {
 				return err
 			}
@@ -156,7 +153,7 @@ func AddConversions(scheme *runtime.Scheme) error {
 // version.
 func Labels(kind schema.GroupVersionKind) func(label, value string) (string, string, error) {
 	return func(label, value string) (string, string, error) {
-		return upstream().ConvertFieldLabel(kind, label, value)
+		return Scheme().ConvertFieldLabel(kind, label, value)
 	}
 }
 
@@ -214,7 +211,7 @@ func (s *Strategy) ValidateDeclaratively(ctx context.Context, object, old runtim
 	all field.ErrorList,
 ) {
 	declared, ok := s.of.(rest.DeclarativeValidationStrategy)
-	if _, _, err := upstream().ObjectKinds(object); err != nil || !ok {
+	if _, _, err := Scheme().ObjectKinds(object); err != nil || !ok {
 		return problems
 	}
 	object, old = internalOf(object), internalOf(old)

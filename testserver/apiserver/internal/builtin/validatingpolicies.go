@@ -23,43 +23,29 @@ import (
 
 // PolicyKind returns the kind ValidatingAdmissionPolicy.
 func PolicyKind() Kind {
+	type policy = admissionv1.ValidatingAdmissionPolicy
+	rules := admissionRules(func(p *policy) any { return p.Spec }, validatePolicy)
+	rules.Reset = []string{"status"}
+	rules.Create = func(_ context.Context, p *policy) { p.Status = admissionv1.ValidatingAdmissionPolicyStatus{} }
+	rules.Update = func(_ context.Context, p, old *policy) { p.Status = old.Status }
 	return Kind{
 		GVK: AdmissionV1.WithKind("ValidatingAdmissionPolicy"), Resource: "validatingadmissionpolicies",
 		Categories: apiExtensions,
 		Columns: []Column{
 			countColumn("Validations", "Validations indicates the number of validation rules defined in this configuration",
-				func(object runtime.Object) int {
-					return len(object.(*admissionv1.ValidatingAdmissionPolicy).Spec.Validations)
-				}),
-			paramKindColumn(func(object runtime.Object) *admissionv1.ParamKind {
-				return object.(*admissionv1.ValidatingAdmissionPolicy).Spec.ParamKind
-			}),
+				func(object runtime.Object) int { return len(object.(*policy).Spec.Validations) }),
+			paramKindColumn(func(object runtime.Object) *admissionv1.ParamKind { return object.(*policy).Spec.ParamKind }),
 			SinceColumn,
 		},
-		Rules: Own[*admissionv1.ValidatingAdmissionPolicy]{
-			Cluster: true, Conditional: true, Reset: []string{"status"},
-			Spec: func(policy *admissionv1.ValidatingAdmissionPolicy) any { return policy.Spec },
-			Create: func(_ context.Context, policy *admissionv1.ValidatingAdmissionPolicy) {
-				policy.Status = admissionv1.ValidatingAdmissionPolicyStatus{}
-			},
-			Update: func(_ context.Context, policy, old *admissionv1.ValidatingAdmissionPolicy) {
-				policy.Status = old.Status
-			},
-			Validate: func(_ context.Context, policy *admissionv1.ValidatingAdmissionPolicy) field.ErrorList {
-				return append(validateAdmissionMetadata(policy, true), validatePolicy(policy, nil)...)
-			},
-			ValidateUpdate: func(_ context.Context, policy, old *admissionv1.ValidatingAdmissionPolicy) field.ErrorList {
-				return append(validateAdmissionMetadata(policy, false), validatePolicy(policy, old)...)
-			},
-		}.VersionedRules(),
-		Status: new(Own[*admissionv1.ValidatingAdmissionPolicy]{
+		Rules: rules.VersionedRules(),
+		Status: new(Own[*policy]{
 			Cluster: true, Conditional: true, Reset: []string{"spec", "metadata"},
-			Update: func(_ context.Context, policy, old *admissionv1.ValidatingAdmissionPolicy) {
-				policy.Spec = old.Spec
-				metav1.ResetObjectMetaForStatus(&policy.ObjectMeta, &old.ObjectMeta)
+			Update: func(_ context.Context, p, old *policy) {
+				p.Spec = old.Spec
+				metav1.ResetObjectMetaForStatus(&p.ObjectMeta, &old.ObjectMeta)
 			},
-			ValidateUpdate: func(_ context.Context, policy, _ *admissionv1.ValidatingAdmissionPolicy) field.ErrorList {
-				return validatePolicyStatus(&policy.Status, field.NewPath("status"))
+			ValidateUpdate: func(_ context.Context, p, _ *policy) field.ErrorList {
+				return validatePolicyStatus(&p.Status, field.NewPath("status"))
 			},
 		}.VersionedRules()),
 	}
@@ -280,10 +266,8 @@ func validateMatching(match *admissionv1.MatchResources, path *field.Path) (prob
 		return nil
 	}
 	problems = givenOneOf(path.Child("matchPolicy"), match.MatchPolicy, matchPolicies)
-	problems = append(problems, metav1validation.ValidateLabelSelector(match.NamespaceSelector,
-		metav1validation.LabelSelectorValidationOptions{}, path.Child("namespaceSelector"))...)
-	problems = append(problems, metav1validation.ValidateLabelSelector(match.ObjectSelector,
-		metav1validation.LabelSelectorValidationOptions{}, path.Child("objectSelector"))...)
+	problems = append(problems, validateSelectors(match.NamespaceSelector, match.ObjectSelector,
+		metav1validation.LabelSelectorValidationOptions{}, path)...)
 	for i, rules := range [][]admissionv1.NamedRuleWithOperations{match.ResourceRules, match.ExcludeResourceRules} {
 		name := []string{"resourceRules", "excludeResourceRules"}[i]
 		for i := range rules {
@@ -331,16 +315,10 @@ func PolicyBindingKind() Kind {
 			spec := object.(*admissionv1.ValidatingAdmissionPolicyBinding).Spec
 			return spec.PolicyName, spec.ParamRef
 		}),
-		Rules: Own[*admissionv1.ValidatingAdmissionPolicyBinding]{
-			Cluster: true, Conditional: true,
-			Spec: func(binding *admissionv1.ValidatingAdmissionPolicyBinding) any { return binding.Spec },
-			Validate: func(_ context.Context, binding *admissionv1.ValidatingAdmissionPolicyBinding) field.ErrorList {
-				return append(validateAdmissionMetadata(binding, true), validatePolicyBinding(&binding.Spec)...)
-			},
-			ValidateUpdate: func(_ context.Context, binding, _ *admissionv1.ValidatingAdmissionPolicyBinding) field.ErrorList {
-				return append(validateAdmissionMetadata(binding, false), validatePolicyBinding(&binding.Spec)...)
-			},
-		}.VersionedRules(),
+		Rules: admissionRules(func(binding *admissionv1.ValidatingAdmissionPolicyBinding) any { return binding.Spec },
+			func(binding, _ *admissionv1.ValidatingAdmissionPolicyBinding) field.ErrorList {
+				return validatePolicyBinding(&binding.Spec)
+			}).VersionedRules(),
 	}
 }
 

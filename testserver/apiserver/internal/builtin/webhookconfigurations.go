@@ -80,9 +80,8 @@ func MutatingHooks(configuration *admissionv1.MutatingWebhookConfiguration) (hoo
 	for i, w := range configuration.Webhooks {
 		common := admissionv1.ValidatingWebhook{
 			Name: w.Name, ClientConfig: w.ClientConfig, Rules: w.Rules, FailurePolicy: w.FailurePolicy,
-			MatchPolicy:       w.MatchPolicy,
-			NamespaceSelector: w.NamespaceSelector, ObjectSelector: w.ObjectSelector, SideEffects: w.SideEffects,
-			TimeoutSeconds:          w.TimeoutSeconds,
+			MatchPolicy: w.MatchPolicy, NamespaceSelector: w.NamespaceSelector, ObjectSelector: w.ObjectSelector,
+			SideEffects: w.SideEffects, TimeoutSeconds: w.TimeoutSeconds,
 			AdmissionReviewVersions: w.AdmissionReviewVersions, MatchConditions: w.MatchConditions,
 		}
 		hooks = append(hooks, Hook{ValidatingWebhook: common, Mutating: true, Configuration: configuration.Name, Index: i,
@@ -93,24 +92,38 @@ func MutatingHooks(configuration *admissionv1.MutatingWebhookConfiguration) (hoo
 
 // hookRules returns the rules of a configuration.
 func hookRules(hooks func(object runtime.Object) []Hook) Rules {
-	return Own[runtime.Object]{
-		Cluster: true, Conditional: true, Spec: func(object runtime.Object) any { return literally{hooks(object)} },
-		Validate: func(_ context.Context, object runtime.Object) field.ErrorList {
-			return append(validateAdmissionMetadata(object, true), validateHooks(hooks(object), nil)...)
-		},
-		ValidateUpdate: func(_ context.Context, object, old runtime.Object) field.ErrorList {
-			return append(validateAdmissionMetadata(object, false), validateHooks(hooks(object), hooks(old))...)
-		},
-		Warnings: func(_ context.Context, object, _ runtime.Object) (warnings []string) {
-			for i, h := range hooks(object) {
-				for j := range h.Rules {
-					warnings = append(warnings, warnReviews(field.NewPath("webhooks").Index(i).Child("rules").Index(j),
-						&h.Rules[j].Rule)...)
-				}
+	rules := admissionRules(func(object runtime.Object) any { return literally{hooks(object)} },
+		func(object, old runtime.Object) field.ErrorList {
+			if old == nil {
+				return validateHooks(hooks(object), nil)
 			}
-			return warnings
+			return validateHooks(hooks(object), hooks(old))
+		})
+	rules.Warnings = func(_ context.Context, object, _ runtime.Object) (warnings []string) {
+		for i, h := range hooks(object) {
+			for j := range h.Rules {
+				warnings = append(warnings, warnReviews(field.NewPath("webhooks").Index(i).Child("rules").Index(j),
+					&h.Rules[j].Rule)...)
+			}
+		}
+		return warnings
+	}
+	return rules.VersionedRules()
+}
+
+// admissionRules defines the rules of a webhook configuration, a policy or a binding. validate receives no old object
+// if the object is created.
+func admissionRules[T runtime.Object](spec func(object T) any, validate func(object, old T) field.ErrorList) Own[T] {
+	return Own[T]{
+		Cluster: true, Conditional: true, Spec: spec,
+		Validate: func(_ context.Context, object T) field.ErrorList {
+			var none T
+			return append(validateAdmissionMetadata(object, true), validate(object, none)...)
 		},
-	}.VersionedRules()
+		ValidateUpdate: func(_ context.Context, object, old T) field.ErrorList {
+			return append(validateAdmissionMetadata(object, false), validate(object, old)...)
+		},
+	}
 }
 
 // Reviews contains the resources that are not stored and for which no webhooks are called.
@@ -156,10 +169,8 @@ func validateAdmissionMetadata(object runtime.Object, created bool) field.ErrorL
 // validateHooks validates the webhooks of a configuration. Errors that the old webhooks already have are tolerated.
 func validateHooks(hooks, old []Hook) (problems field.ErrorList) {
 	was, names := leniencyOf(old), sets.New[string]()
-	unchanged := slices.EqualFunc(hooks, old, func(a, b Hook) bool {
-		return reflect.DeepEqual(a.MatchConditions,
-			b.MatchConditions)
-	})
+	unchanged := slices.EqualFunc(hooks, old,
+		func(a, b Hook) bool { return reflect.DeepEqual(a.MatchConditions, b.MatchConditions) })
 	for i := range hooks {
 		h, path := &hooks[i], field.NewPath("webhooks").Index(i)
 		problems = append(problems, validateHook(h, was, path)...)
@@ -192,10 +203,8 @@ func leniencyOf(old []Hook) leniency {
 		was.versions = was.versions || len(h.AdmissionReviewVersions) > 0 && !slices.ContainsFunc(h.AdmissionReviewVersions,
 			IsReviewVersion)
 		was.sideEffects = was.sideEffects || h.SideEffects == nil || !slices.Contains(noSideEffects, *h.SideEffects)
-		for _, selector := range []*metav1.LabelSelector{h.NamespaceSelector, h.ObjectSelector} {
-			was.selectors = was.selectors || selector != nil &&
-				len(metav1validation.ValidateLabelSelector(selector, metav1validation.LabelSelectorValidationOptions{}, nil)) > 0
-		}
+		was.selectors = was.selectors || len(validateSelectors(h.NamespaceSelector, h.ObjectSelector,
+			metav1validation.LabelSelectorValidationOptions{}, nil)) > 0
 		for _, c := range h.MatchConditions {
 			was.conditions.Insert(c.Expression)
 		}
@@ -253,16 +262,16 @@ func validateHook(h *Hook, was leniency, path *field.Path) field.ErrorList {
 			"the timeout value must be between 1 and 30 seconds"))
 	}
 	options := metav1validation.LabelSelectorValidationOptions{AllowInvalidLabelValueInSelector: was.selectors}
-	if h.NamespaceSelector != nil {
-		problems = append(problems, metav1validation.ValidateLabelSelector(h.NamespaceSelector, options,
-			path.Child("namespaceSelector"))...)
-	}
-	if h.ObjectSelector != nil {
-		problems = append(problems, metav1validation.ValidateLabelSelector(h.ObjectSelector, options,
-			path.Child("objectSelector"))...)
-	}
+	problems = append(problems, validateSelectors(h.NamespaceSelector, h.ObjectSelector, options, path)...)
 	problems = append(problems, givenOneOf(path.Child("reinvocationPolicy"), h.Reinvocation, reinvocations)...)
 	return append(problems, validateClient(h.ClientConfig, path.Child("clientConfig"))...)
+}
+
+// validateSelectors validates the selectors of namespaces and objects.
+func validateSelectors(namespaces, objects *metav1.LabelSelector,
+	options metav1validation.LabelSelectorValidationOptions, path *field.Path) field.ErrorList {
+	return append(metav1validation.ValidateLabelSelector(namespaces, options, path.Child("namespaceSelector")),
+		metav1validation.ValidateLabelSelector(objects, options, path.Child("objectSelector"))...)
 }
 
 func joined[T ~string](values []T) string {
