@@ -195,6 +195,7 @@ func serverMayImport(imported string) bool {
 		"k8s.io/apiserver/pkg",
 		"k8s.io/client-go/util/jsonpath",
 		// implements writes of built-in kinds; TestTheTestServerLinksNoClientOfEtcd bounds its dependencies
+		"k8s.io/component-helpers/resource",
 		"k8s.io/kubernetes/pkg",
 		"k8s.io/kubernetes/plugin/pkg/auth/authorizer/rbac", // upstream decides what roles allow
 		"k8s.io/kube-openapi/pkg",

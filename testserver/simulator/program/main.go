@@ -58,8 +58,8 @@ func disconnect() {
 	}
 }
 
-// savedFlags returns a function that returns flag sets with the flags that are defined now, before a main function runs.
-// Each process gets its own flag sets.
+// savedFlags returns a function that creates flag sets with the flags that are defined now, before a main function
+// runs. Each process gets its own flag sets.
 func savedFlags(program string) func() (*flag.FlagSet, *pflag.FlagSet) {
 	var short []*flag.Flag
 	flag.CommandLine.VisitAll(func(f *flag.Flag) { short = append(short, f) })
