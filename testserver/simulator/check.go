@@ -43,7 +43,7 @@ var Invariants = []Invariant{
 	{"runs", "the operator starts, and no process ends by itself", checkRuns},
 	{"allowed", "the operator's role allows each of its requests", checkAllowed},
 	{"converges", "the operator comes to rest", checkRest},
-	{"rules", "the rules of the project hold", checkOwn},
+	{"rules", "the rules of the project hold", func(c *comparison) []Violation { return c.result.broken }},
 	{"busy", "at rest, the operator reconciles each of the user's objects less than once a second", checkBusy},
 	{"restart", "a restart at rest writes nothing", checkRestart},
 	{"resync", "a further reconcile at rest writes nothing", checkResync},

@@ -32,23 +32,30 @@ func differs(o *Operator, reference *Reference, plan Plan, want, got state) *dif
 	return compare(want, got, reference.masks)
 }
 
-// ofUsers returns the objects of a state that the user or the operator has written.
-func ofUsers(o *Operator, s state, like *Result) state {
-	kinds, samples := written(like), o.sampleNames()
-	all := state{}
+// ofOperator returns the objects of a state that the user or the operator has written, after modify has modified them.
+func ofOperator(o *Operator, s state, like *Result, modify func(object map[string]any, isSample bool)) state {
+	kinds, samples, all := written(like), o.sampleNames(), state{}
 	for key, objects := range s {
 		kind, _, _ := strings.Cut(key, " ")
+		if !samples[key] && !slices.Contains(kinds, kind) {
+			continue // written by the cluster
+		}
 		for _, object := range objects {
-			if !samples[key] {
-				object = maps.Clone(object)
-				delete(object, "status") // written by the cluster, with generated names
-			}
-			if samples[key] || slices.Contains(kinds, kind) {
-				all[key] = append(all[key], object)
-			}
+			object = maps.Clone(object)
+			modify(object, samples[key])
+			all[key] = append(all[key], object)
 		}
 	}
 	return all
+}
+
+// ofUsers returns the objects of a state that the user or the operator has written.
+func ofUsers(o *Operator, s state, like *Result) state {
+	return ofOperator(o, s, like, func(object map[string]any, isSample bool) {
+		if !isSample {
+			delete(object, "status") // written by the cluster, with generated names
+		}
+	})
 }
 
 // checkPath compares the state after a change of a sample with the state of a run that created the changed sample.
@@ -106,25 +113,14 @@ func written(r *Result) []string {
 // without the status, and the strings and booleans in the status of the samples. Numbers and times in a status, and
 // reasons and messages of conditions, may differ.
 func settled(o *Operator, s state, like *Result) state {
-	kinds := written(like)
-	samples, all := o.sampleNames(), state{}
-	for key, objects := range s {
-		kind, _, _ := strings.Cut(key, " ")
-		if !samples[key] && !slices.Contains(kinds, kind) {
-			continue // written by the cluster
+	return ofOperator(o, s, like, func(object map[string]any, isSample bool) {
+		metadata, _ := object["metadata"].(map[string]any)
+		object["metadata"] = map[string]any{"labels": metadata["labels"]}
+		status := lasting(object["status"])
+		if delete(object, "status"); isSample && status != nil {
+			object["status"] = status
 		}
-		for _, object := range objects {
-			object = maps.Clone(object)
-			metadata, _ := object["metadata"].(map[string]any)
-			object["metadata"] = map[string]any{"labels": metadata["labels"]}
-			status := lasting(object["status"])
-			if delete(object, "status"); samples[key] && status != nil {
-				object["status"] = status
-			}
-			all[key] = append(all[key], object)
-		}
-	}
-	return all
+	})
 }
 
 // lasting returns the fields of a status that do not depend on its history.

@@ -48,17 +48,15 @@ func (r *run) hide(p *process, kind string, d time.Duration) {
 	r.hidden[p.name+" "+kind] = time.Now().Add(d)
 }
 
-// goneAt returns the time until which a watch was hidden, if the watch must fail with 410 Gone, or nil. It waits until
-// that time.
-func (r *run) goneAt(p *process, c *Call) *time.Time {
+// isGone reports whether a watch was hidden and must fail with 410 Gone. It first waits until the end of that time.
+func (r *run) isGone(p *process, c *Call) bool {
 	r.mu.Lock()
 	key := p.name + " " + c.resource.kind()
 	until, hidden := r.hidden[key]
 	delete(r.hidden, key)
 	r.mu.Unlock()
-	if !hidden {
-		return nil
+	if hidden {
+		sleep(p.ctx, time.Until(until))
 	}
-	sleep(p.ctx, time.Until(until))
-	return &until
+	return hidden
 }

@@ -164,14 +164,10 @@ func (p *process) serve(request *http.Request, call *Call, faulty bool) (*http.R
 
 // send sends a request to the server and records the response. The events of a watch pass the gate.
 func (p *process) send(request *http.Request, call *Call) (*http.Response, error) {
-	served := request
-	if call.verb == "watch" {
-		served = request.Clone(context.WithoutCancel(request.Context())) // the stream ends it
-		if stale := p.run.goneAt(p, call); stale != nil {
-			return refuse(request, call, metav1.Status{
-				Code: http.StatusGone, Reason: metav1.StatusReasonExpired, Message: "too old resource version",
-			})
-		}
+	if call.verb == "watch" && p.run.isGone(p, call) {
+		return refuse(request, call, metav1.Status{
+			Code: http.StatusGone, Reason: metav1.StatusReasonExpired, Message: "too old resource version",
+		})
 	}
 	if p.faulty && p.run.isRewound(call) {
 		switch {
@@ -184,8 +180,9 @@ func (p *process) send(request *http.Request, call *Call) (*http.Response, error
 			})
 		}
 	}
-	if call.verb != "watch" {
-		served = request
+	served := request
+	if call.verb == "watch" {
+		served = request.Clone(context.WithoutCancel(request.Context())) // the stream ends it
 	}
 	if isWrite(call.verb) && p.run.left.server != nil { // the response has the object to delete later, also after a crash
 		if !p.run.left.begin() {

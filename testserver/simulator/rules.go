@@ -121,6 +121,3 @@ func isNewer(version, than string) bool {
 	}
 	return strings.Compare(version, than) > 0
 }
-
-// checkOwn returns the violations of the project's rules. Each has the name of its rule.
-func checkOwn(c *comparison) []Violation { return c.result.broken }

@@ -66,7 +66,7 @@ var virtual = pace{
 	delay: time.Hour, settle: synctest.Wait,
 }
 
-// run carries out one plan in a synctest bubble.
+// run carries out one plan, in a synctest bubble unless the operator is a command.
 type run struct {
 	operator *Operator
 	plan     Plan
@@ -111,14 +111,9 @@ type run struct {
 	turn     chan struct{} // full while a main function has not yet started its manager
 }
 
-// Run carries out a plan and returns the result. It must be called in a synctest bubble; all goroutines that it starts
-// have ended when it returns. An error means that the run could not begin.
-func Run(operator *Operator, plan Plan) (*Result, error) {
-	return runUntil(operator, plan, new(atomic.Int64), nil)
-}
-
 // runUntil carries out a plan, and counts its steps in beats. If the run comes to rest in a state that done does not
-// accept, runUntil waits up to the longest backoff for another state.
+// accept, runUntil waits up to the longest backoff for another state. All goroutines that it starts have ended when it
+// returns. An error means that the run could not begin.
 func runUntil(operator *Operator, plan Plan, beats *atomic.Int64, done func(state) bool) (*Result, error) {
 	left := operator.leftovers()
 	network, closeServer, given, err := operator.newServer(plan.Seed, left)
@@ -281,7 +276,9 @@ func (r *run) atRest(result *Result, n int) error {
 		return nil
 	}
 	result.waits = r.logs.waiting()
-	n += r.callsSince(n)
+	r.mu.Lock()
+	n = len(r.calls)
+	r.mu.Unlock()
 	for range restarts {
 		r.restartAll()
 		r.wait(nil)
@@ -301,12 +298,6 @@ func (r *run) writesSince(n int) []*Call {
 		}
 	}
 	return all
-}
-
-func (r *run) callsSince(n int) int {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return len(r.calls) - n
 }
 
 // wait waits until the run is at rest, and reports whether it came to rest. If done does not accept the state at rest,
