@@ -125,7 +125,7 @@ func jobConditionTrue(job *batchv1.Job, kind batchv1.JobConditionType) bool {
 
 func jobRules() Rules {
 	at := field.NewPath("spec")
-	rules := Own[*batch.Job]{
+	return Own[*batch.Job]{
 		Reset: []string{"status"}, Policy: rest.OrphanDependents, Spec: func(j *batch.Job) any { return j.Spec },
 		Create: func(_ context.Context, j *batch.Job) {
 			selectPods(j)
@@ -157,8 +157,7 @@ func jobRules() Rules {
 			}
 			return jobutil.WarningsForJobSpec(ctx, at, &j.Spec, &old.Spec)
 		},
-	}
-	return rules.Rules()
+	}.Rules()
 }
 
 // selectPods sets a job's selector to the job's UID, and adds labels with the job's name and UID to the pod template.
@@ -167,9 +166,7 @@ func selectPods(j *batch.Job) {
 	if Deref(j.Spec.ManualSelector) {
 		return
 	}
-	if j.Spec.Template.Labels == nil {
-		j.Spec.Template.Labels = map[string]string{}
-	}
+	j.Spec.Template.Labels = orMake(j.Spec.Template.Labels)
 	if len(j.Labels) > 0 && maps.Equal(j.Labels, j.Spec.Template.Labels) && !appliedLabels(j) {
 		j.Labels = j.Spec.Template.Labels
 	}
@@ -184,9 +181,7 @@ func selectPods(j *batch.Job) {
 	if j.Spec.Selector == nil {
 		j.Spec.Selector = &metav1.LabelSelector{}
 	}
-	if j.Spec.Selector.MatchLabels == nil {
-		j.Spec.Selector.MatchLabels = map[string]string{}
-	}
+	j.Spec.Selector.MatchLabels = orMake(j.Spec.Selector.MatchLabels)
 	if _, ok := j.Spec.Selector.MatchLabels[batch.ControllerUidLabel]; !ok {
 		j.Spec.Selector.MatchLabels[batch.ControllerUidLabel] = string(j.UID)
 	}

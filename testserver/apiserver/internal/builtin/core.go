@@ -3,6 +3,7 @@ package builtin
 import (
 	"context"
 	"crypto/tls"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -93,12 +94,9 @@ func NamespaceRules() (rules, status, finalize Rules) {
 		Cluster: true, Reset: []string{"status"},
 		Create: func(_ context.Context, n *core.Namespace) {
 			n.Status = core.NamespaceStatus{Phase: core.NamespaceActive}
-			for _, finalizer := range n.Spec.Finalizers {
-				if finalizer == core.FinalizerKubernetes {
-					return
-				}
+			if !slices.Contains(n.Spec.Finalizers, core.FinalizerKubernetes) {
+				n.Spec.Finalizers = append(n.Spec.Finalizers, core.FinalizerKubernetes)
 			}
-			n.Spec.Finalizers = append(n.Spec.Finalizers, core.FinalizerKubernetes)
 		},
 		Update: func(_ context.Context, n, old *core.Namespace) {
 			n.Spec.Finalizers, n.Status = old.Spec.Finalizers, old.Status

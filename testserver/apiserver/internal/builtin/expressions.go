@@ -117,6 +117,5 @@ func validateConditions(conditions []admissionv1.MatchCondition, known sets.Set[
 var (
 	identifier = regexp.MustCompile("^[_a-zA-Z][_a-zA-Z0-9]*$")
 	reserved   = sets.New("true", "false", "null", "in", "as", "break", "const", "continue", "else", "for", "function",
-		"if", "import", "let",
-		"loop", "package", "namespace", "return", "var", "void", "while")
+		"if", "import", "let", "loop", "package", "namespace", "return", "var", "void", "while")
 )

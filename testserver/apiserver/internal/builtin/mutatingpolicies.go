@@ -15,21 +15,17 @@ import (
 
 // MutatingPolicyKind returns the kind MutatingAdmissionPolicy.
 func MutatingPolicyKind() Kind {
+	type policy = admissionv1.MutatingAdmissionPolicy
 	return Kind{
 		GVK: AdmissionV1.WithKind("MutatingAdmissionPolicy"), Resource: "mutatingadmissionpolicies",
 		Categories: apiExtensions,
 		Columns: []Column{
 			countColumn("Mutations", "Mutation indicates the number of mutations rules defined in this configuration",
-				func(object runtime.Object) int {
-					return len(object.(*admissionv1.MutatingAdmissionPolicy).Spec.Mutations)
-				}),
-			paramKindColumn(func(object runtime.Object) *admissionv1.ParamKind {
-				return object.(*admissionv1.MutatingAdmissionPolicy).Spec.ParamKind
-			}),
+				func(object runtime.Object) int { return len(object.(*policy).Spec.Mutations) }),
+			paramKindColumn(func(object runtime.Object) *admissionv1.ParamKind { return object.(*policy).Spec.ParamKind }),
 			SinceColumn,
 		},
-		Rules: admissionRules(func(policy *admissionv1.MutatingAdmissionPolicy) any { return policy.Spec },
-			validateMutatingPolicy).VersionedRules(),
+		Rules: admissionRules(func(p *policy) any { return p.Spec }, validateMutatingPolicy).VersionedRules(),
 	}
 }
 

@@ -92,15 +92,12 @@ func selectByLabels(p *core.Pod) {
 			add(term.LabelSelector, metav1.LabelSelectorOpNotIn, term.MismatchLabelKeys)
 		}
 	}
-	if p.Spec.Affinity != nil && p.Spec.Affinity.PodAffinity != nil {
-		affinity := p.Spec.Affinity.PodAffinity
-		terms(affinity.PreferredDuringSchedulingIgnoredDuringExecution,
-			affinity.RequiredDuringSchedulingIgnoredDuringExecution)
+	affinity := Deref(p.Spec.Affinity)
+	if of := affinity.PodAffinity; of != nil {
+		terms(of.PreferredDuringSchedulingIgnoredDuringExecution, of.RequiredDuringSchedulingIgnoredDuringExecution)
 	}
-	if p.Spec.Affinity != nil && p.Spec.Affinity.PodAntiAffinity != nil {
-		affinity := p.Spec.Affinity.PodAntiAffinity
-		terms(affinity.PreferredDuringSchedulingIgnoredDuringExecution,
-			affinity.RequiredDuringSchedulingIgnoredDuringExecution)
+	if of := affinity.PodAntiAffinity; of != nil {
+		terms(of.PreferredDuringSchedulingIgnoredDuringExecution, of.RequiredDuringSchedulingIgnoredDuringExecution)
 	}
 	for _, constraint := range p.Spec.TopologySpreadConstraints {
 		add(constraint.LabelSelector, metav1.LabelSelectorOpIn, constraint.MatchLabelKeys)

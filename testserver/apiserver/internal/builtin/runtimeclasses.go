@@ -91,9 +91,7 @@ func (cluster Cluster) runAsClass(pod *corev1.Pod) error {
 			return fmt.Errorf("conflict: runtimeClass.scheduling.nodeSelector[%s] = %s; pod.spec.nodeSelector[%s] = %s", name,
 				value, name, own)
 		}
-		if spec.NodeSelector == nil {
-			spec.NodeSelector = map[string]string{}
-		}
+		spec.NodeSelector = orMake(spec.NodeSelector)
 		spec.NodeSelector[name] = value
 	}
 	change(pod, func(internal runtime.Object) {

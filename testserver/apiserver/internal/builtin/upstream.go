@@ -207,16 +207,14 @@ func (s *Strategy) ValidateUpdate(ctx context.Context, object, old runtime.Objec
 
 // ValidateDeclaratively adds the errors of upstream's generated checks, for kinds that have such checks.
 func (s *Strategy) ValidateDeclaratively(ctx context.Context, object, old runtime.Object, problems field.ErrorList,
-	of operation.Type) (
-	all field.ErrorList,
-) {
+	of operation.Type) field.ErrorList {
 	declared, ok := s.of.(rest.DeclarativeValidationStrategy)
 	if _, _, err := Scheme().ObjectKinds(object); err != nil || !ok {
 		return problems
 	}
 	object, old = internalOf(object), internalOf(old)
-	return declared.ValidateDeclaratively(ctx, object, old, problems, of, declared.DeclarativeValidationConfig(ctx, object,
-		old))
+	return declared.ValidateDeclaratively(ctx, object, old, problems, of,
+		declared.DeclarativeValidationConfig(ctx, object, old))
 }
 
 // WarningsOnCreate returns the warnings for a new object.

@@ -32,30 +32,28 @@ func countColumn(name, description string, count func(object runtime.Object) int
 	return Col(name, "integer", description, func(object runtime.Object) any { return int64(count(object)) })
 }
 
-const webhooksDescription = "Webhooks indicates the number of webhooks registered in this configuration"
-
 // MutatingHookKind is the kind MutatingWebhookConfiguration.
-var MutatingHookKind = Kind{
-	GVK: AdmissionV1.WithKind("MutatingWebhookConfiguration"), Resource: "mutatingwebhookconfigurations",
-	Categories: apiExtensions,
-	Columns: []Column{countColumn("Webhooks", webhooksDescription, func(object runtime.Object) int {
-		return len(object.(*admissionv1.MutatingWebhookConfiguration).Webhooks)
-	}), SinceColumn},
-	Rules: hookRules(func(object runtime.Object) []Hook {
+var MutatingHookKind = hookKind("MutatingWebhookConfiguration", "mutatingwebhookconfigurations",
+	func(object runtime.Object) []Hook {
 		return MutatingHooks(object.(*admissionv1.MutatingWebhookConfiguration))
-	}),
-}
+	})
 
 // ValidatingHookKind is the kind ValidatingWebhookConfiguration.
-var ValidatingHookKind = Kind{
-	GVK: AdmissionV1.WithKind("ValidatingWebhookConfiguration"), Resource: "validatingwebhookconfigurations",
-	Categories: apiExtensions,
-	Columns: []Column{countColumn("Webhooks", webhooksDescription, func(object runtime.Object) int {
-		return len(object.(*admissionv1.ValidatingWebhookConfiguration).Webhooks)
-	}), SinceColumn},
-	Rules: hookRules(func(object runtime.Object) []Hook {
+var ValidatingHookKind = hookKind("ValidatingWebhookConfiguration", "validatingwebhookconfigurations",
+	func(object runtime.Object) []Hook {
 		return ValidatingHooks(object.(*admissionv1.ValidatingWebhookConfiguration))
-	}),
+	})
+
+func hookKind(kind, resource string, hooks func(object runtime.Object) []Hook) Kind {
+	return Kind{
+		GVK: AdmissionV1.WithKind(kind), Resource: resource, Categories: apiExtensions,
+		Columns: []Column{
+			countColumn("Webhooks", "Webhooks indicates the number of webhooks registered in this configuration",
+				func(object runtime.Object) int { return len(hooks(object)) }),
+			SinceColumn,
+		},
+		Rules: hookRules(hooks),
+	}
 }
 
 // Hook is a validating or a mutating webhook. It is immutable.

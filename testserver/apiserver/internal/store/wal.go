@@ -400,10 +400,8 @@ func (s *Store) writeAll(to io.Writer) (size int64, err error) {
 	if err := write(header); err != nil {
 		return 0, err
 	}
-	sorted := slices.SortedFunc(maps.Keys(tables), func(a, b *Table) int {
-		return strings.Compare(a.resource.String(),
-			b.resource.String())
-	})
+	sorted := slices.SortedFunc(maps.Keys(tables),
+		func(a, b *Table) int { return strings.Compare(a.resource.String(), b.resource.String()) })
 	for _, t := range sorted {
 		slices.SortFunc(tables[t], func(a, b *Record) int { return strings.Compare(a.Key, b.Key) })
 		for _, r := range tables[t] {
