@@ -196,19 +196,10 @@ func learnFirst(t *testing.T, operator *Operator, seed uint64) (*Reference, erro
 // mask masks the fields that differ between the first run and another state. If kinds is true, it also masks the kinds
 // whose objects differ.
 func (r *Reference) mask(other state, kinds bool) {
-	want, got := maps.Clone(r.First.state), maps.Clone(other)
-	for {
-		d := compare(want, got, r.masks)
-		if d == nil {
-			return
+	for d := range differences(r.First.state, other, r.masks) {
+		if kind, _, _ := strings.Cut(d.object, " "); d.field == "" && kinds {
+			r.masks[kind] = true
 		}
-		kind, _, _ := strings.Cut(d.object, " ")
-		if d.field == "" && !kinds {
-			delete(want, d.object)
-			delete(got, d.object)
-			continue
-		}
-		r.masks[kind+d.field] = true
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"iter"
 	"maps"
 	"net/http"
 	"reflect"
@@ -199,6 +200,22 @@ func compare(want, got state, masks map[string]bool) *difference {
 		}
 	}
 	return nil
+}
+
+// differences yields the differences outside the masked kinds and fields. It masks the field of each difference.
+func differences(want, got state, masks map[string]bool) iter.Seq[*difference] {
+	return func(yield func(*difference) bool) {
+		want, got := maps.Clone(want), maps.Clone(got)
+		for d := compare(want, got, masks); d != nil && yield(d); d = compare(want, got, masks) {
+			if d.field == "" {
+				delete(want, d.object)
+				delete(got, d.object)
+				continue
+			}
+			kind, _, _ := strings.Cut(d.object, " ")
+			masks[kind+d.field] = true
+		}
+	}
 }
 
 // keysOf returns the sorted keys of two maps.

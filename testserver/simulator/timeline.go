@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 	"time"
 )
 
@@ -51,22 +50,12 @@ const mostDifferences = 20
 
 // Differences compares the end state of a run with the reference.
 func (f *Failure) Differences(reference *Reference) []Difference {
-	want, got := maps.Clone(reference.want(f.Plan)), maps.Clone(f.Result.state)
-	masks := maps.Clone(reference.masks)
 	var all []Difference
-	for len(all) < mostDifferences {
-		d := compare(want, got, masks)
-		if d == nil {
+	for d := range differences(reference.want(f.Plan), f.Result.state, maps.Clone(reference.masks)) {
+		all = append(all, Difference{d.object, d.field, inJSON(d.want), inJSON(d.got)})
+		if len(all) == mostDifferences {
 			break
 		}
-		all = append(all, Difference{d.object, d.field, inJSON(d.want), inJSON(d.got)})
-		if d.field == "" {
-			delete(want, d.object)
-			delete(got, d.object)
-			continue
-		}
-		kind, _, _ := strings.Cut(d.object, " ")
-		masks[kind+d.field] = true
 	}
 	return all
 }
