@@ -28,7 +28,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 	utilerrors "k8s.io/apimachinery/pkg/util/errors"
 	"k8s.io/apimachinery/pkg/util/sets"
-	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/apiserver/pkg/admission"
 	"k8s.io/apiserver/pkg/cel/environment"
 	"k8s.io/apiserver/pkg/endpoints/handlers/responsewriters"
@@ -87,10 +86,8 @@ var definitionKind = kind{Kind: builtin.Kind{
 		Cluster: true, Conditional: true, Reset: []string{"spec"},
 		// Unlike other kinds, definitions accept labels and other metadata from updates of their status: kube-apiserver
 		// intends to reset them but does not, see https://github.com/kubernetes/kubernetes/issues/137681.
-		Update: func(_ context.Context, crd, old *apiextensions.CustomResourceDefinition) { crd.Spec = old.Spec },
-		ValidateUpdate: func(_ context.Context, crd, old *apiextensions.CustomResourceDefinition) field.ErrorList {
-			return validateDefinitionStatus(crd, old)
-		},
+		Update:         func(_ context.Context, crd, old *apiextensions.CustomResourceDefinition) { crd.Spec = old.Spec },
+		ValidateUpdate: validation.ValidateUpdateCustomResourceDefinitionStatus,
 	}.VersionedRules()),
 	Fields:  func(runtime.Object, fields.Set) {},
 	Columns: definitionColumns,
@@ -124,20 +121,6 @@ var definitionColumns = func() []builtin.Column {
 			func(crd *definition) any { return apiextensions.IsCRDConditionTrue(crd, apiextensions.Established) }),
 	}
 }()
-
-// validateDefinitionStatus validates an update of the status. It supports the oldest apiextensions-apiserver, whose
-// function has no context parameter.
-func validateDefinitionStatus(crd, was *apiextensions.CustomResourceDefinition) field.ErrorList {
-	switch validate := any(validation.ValidateUpdateCustomResourceDefinitionStatus).(type) {
-	case func(context.Context, *apiextensions.CustomResourceDefinition,
-		*apiextensions.CustomResourceDefinition) field.ErrorList:
-		return validate(context.Background(), crd, was)
-	case func(*apiextensions.CustomResourceDefinition, *apiextensions.CustomResourceDefinition) field.ErrorList:
-		return validate(crd, was)
-	}
-	panic(fmt.Sprintf("validation.ValidateUpdateCustomResourceDefinitionStatus is a %T",
-		validation.ValidateUpdateCustomResourceDefinitionStatus))
-}
 
 // noteStored adds the storage version to status.storedVersions.
 func noteStored(crd *apiextensions.CustomResourceDefinition) {
@@ -475,7 +458,7 @@ func (s *Server) writeDefinition(
 ) *apiextensionsv1.CustomResourceDefinition {
 	internal := &apiextensions.CustomResourceDefinition{}
 	must.Do(definitionScheme.Convert(crd, internal, nil))
-	status := s.crds.with(&kindStrategy{definitionScheme, s.names, genericStoreOnly{}, s, &definitionKind,
+	status := s.crds.with(&kindStrategy{definitionScheme, s.names, s, &definitionKind,
 		*definitionKind.Status, nil})
 	ctx := request.WithRequestInfo(request.WithNamespace(request.NewContext(), ""),
 		&request.RequestInfo{APIGroup: definitionKind.GVK.Group, Resource: definitionKind.Resource})

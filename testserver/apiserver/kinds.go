@@ -135,7 +135,7 @@ type extraPart struct {
 func partOf(of schema.GroupVersionKind, name string, rules builtin.Rules) extraPart {
 	return extraPart{name: name, kind: of, verbs: partVerbs, part: func(s *Server, objects *registry, k *kind,
 		f family) part {
-		changed := objects.with(&kindStrategy{f.scheme, s.names, genericStoreOnly{}, s, k, rules, nil})
+		changed := objects.with(&kindStrategy{f.scheme, s.names, s, k, rules, nil})
 		return part{storage: subresource{changed}, scope: newScope(k, f, name, changed.GetResetFields(), nil)}
 	}}
 }
@@ -234,10 +234,9 @@ func (typedCodec) decode(r *store.Record) (runtime.Object, error) {
 type kindStrategy struct {
 	runtime.ObjectTyper
 	*generator
-	genericStoreOnly
-	server *Server
-	kind   *kind
-	rules  builtin.Rules
+	server        *Server
+	kind          *kind
+	builtin.Rules // of a subresource, or of the kind
 	// mayWrite is the kind's function mayWrite, or nil for subresources.
 	mayWrite func(ctx context.Context, s *Server, object, old runtime.Object) *field.Error
 }
@@ -251,10 +250,6 @@ func (s *kindStrategy) GenerateName(base string) string {
 }
 
 func (s *kindStrategy) NamespaceScoped() bool { return s.kind.Namespaced }
-func (s *kindStrategy) creates() bool         { return s.rules.AllowCreateOnUpdate(context.Background()) }
-func (s *kindStrategy) unconditional() bool {
-	return s.rules.AllowUnconditionalUpdate(context.Background())
-}
 
 // in returns a context with the version that is written, because upstream's strategies require it.
 func (s *kindStrategy) in(ctx context.Context) context.Context {
@@ -266,21 +261,12 @@ func (s *kindStrategy) in(ctx context.Context) context.Context {
 		APIVersion: gvk.Version, Resource: s.kind.Resource})
 }
 
-func (s *kindStrategy) DefaultGarbageCollectionPolicy(ctx context.Context) rest.GarbageCollectionPolicy {
-	return s.rules.DefaultGarbageCollectionPolicy(ctx)
-}
-
-func (s *kindStrategy) CheckGracefulDelete(ctx context.Context, object runtime.Object,
-	options *metav1.DeleteOptions) bool {
-	return s.rules.CheckGracefulDelete(ctx, object, options)
-}
-
 func (s *kindStrategy) GetResetFields() map[fieldpath.APIVersion]*fieldpath.Set {
-	if s.rules.Strategy != nil && s.rules.Reset == nil {
-		return s.rules.GetResetFields()
+	if s.Strategy != nil && s.Reset == nil {
+		return s.Rules.GetResetFields()
 	}
 	set := fieldpath.NewSet()
-	for _, name := range s.rules.Reset {
+	for _, name := range s.Reset {
 		var path []any
 		for part := range strings.SplitSeq(name, ".") {
 			path = append(path, part)
@@ -300,7 +286,7 @@ func (s *kindStrategy) PrepareForCreate(ctx context.Context, object runtime.Obje
 }
 
 func (s *kindStrategy) PrepareForUpdate(ctx context.Context, object, old runtime.Object) {
-	s.rules.PrepareForUpdate(s.in(ctx), object, old)
+	s.Rules.PrepareForUpdate(s.in(ctx), object, old)
 }
 
 func (s *kindStrategy) Canonicalize(object runtime.Object) { s.kind.Rules.Canonicalize(object) }
@@ -310,7 +296,7 @@ func (s *kindStrategy) Validate(ctx context.Context, object runtime.Object) fiel
 }
 
 func (s *kindStrategy) ValidateUpdate(ctx context.Context, object, old runtime.Object) field.ErrorList {
-	return s.authorized(ctx, s.rules.ValidateUpdate(s.in(ctx), object, old), object, old)
+	return s.authorized(ctx, s.Rules.ValidateUpdate(s.in(ctx), object, old), object, old)
 }
 
 // authorized returns the problems of an object or, if there are none, the permission that the writer lacks.
@@ -327,7 +313,7 @@ func (s *kindStrategy) authorized(ctx context.Context, problems field.ErrorList,
 // ValidateDeclaratively adds the errors of upstream's generated checks.
 func (s *kindStrategy) ValidateDeclaratively(ctx context.Context, object, old runtime.Object, problems field.ErrorList,
 	of operation.Type, _ rest.DeclarativeValidationConfig) field.ErrorList {
-	return s.rules.ValidateDeclaratively(s.in(ctx), object, old, problems, of)
+	return s.Rules.ValidateDeclaratively(s.in(ctx), object, old, problems, of)
 }
 
 // DeclarativeValidationConfig returns the default configuration.
@@ -341,7 +327,7 @@ func (s *kindStrategy) WarningsOnCreate(ctx context.Context, object runtime.Obje
 }
 
 func (s *kindStrategy) WarningsOnUpdate(ctx context.Context, object, old runtime.Object) []string {
-	return s.rules.WarningsOnUpdate(s.in(ctx), object, old)
+	return s.Rules.WarningsOnUpdate(s.in(ctx), object, old)
 }
 
 // typeConverter returns the schema of the kind for server-side apply.
@@ -432,7 +418,7 @@ func (s *Server) newRegistry(k *kind, f family) *registry {
 		resource:    k.GVK.GroupVersion().WithResource(k.Resource).GroupResource(), kind: k.GVK, singular: k.SingularName(),
 		deletable: k.Deletable,
 		new:       newOf(f.scheme, hub.WithKind(k.GVK.Kind)), newList: newOf(f.scheme, hub.WithKind(k.GVK.Kind+"List")),
-		strategy: &kindStrategy{f.scheme, s.names, genericStoreOnly{}, s, stored, stored.Rules, stored.mayWrite},
+		strategy: &kindStrategy{f.scheme, s.names, s, stored, stored.Rules, stored.mayWrite},
 		attrs:    stored.Attributes, names: s.names, returnDeleted: stored.Returned, uncached: stored.Uncached,
 		TableConvertor: stored,
 	}
@@ -500,7 +486,7 @@ func (s *Server) newEndpoint(k *kind, f family, r *registry) *endpoint {
 	e.scope.Authorizer = s.authorizer // called by updates that create a missing object
 	stored := k.stored()
 	if stored.Status != nil {
-		status := r.with(&kindStrategy{f.scheme, s.names, genericStoreOnly{}, s, stored, *stored.Status, nil})
+		status := r.with(&kindStrategy{f.scheme, s.names, s, stored, *stored.Status, nil})
 		e.parts["status"] = part{storage: subresource{status}, scope: newScope(k, f, "status", status.GetResetFields(), r)}
 		e.parts["status"].scope.Authorizer = s.authorizer
 		s.unchecked(r, status)

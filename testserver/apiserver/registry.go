@@ -30,21 +30,10 @@ import (
 
 // strategy has the methods in which writes of different kinds differ.
 type strategy interface {
-	rest.RESTCreateStrategy
-	rest.RESTUpdateStrategy
+	rest.RESTCreateUpdateStrategy
 	rest.RESTDeleteStrategy
 	rest.ResetFieldsStrategy
-
-	// creates reports whether an update creates a missing object, and unconditional reports whether an update may omit the
-	// version.
-	creates() bool
-	unconditional() bool
 }
-
-// genericStoreOnly has the methods of rest.RESTUpdateStrategy that only upstream's generic store calls, which the
-// registry replaces. Their parameters differ between minor versions of k8s.io/apiserver, so they cannot be implemented.
-// The interface is nil.
-type genericStoreOnly struct{ rest.RESTUpdateStrategy }
 
 // codec converts objects to stored records and back.
 type codec interface {
@@ -301,7 +290,7 @@ func (r *registry) Update(ctx context.Context, name string, info rest.UpdatedObj
 	if err != nil {
 		return nil, false, err
 	}
-	mayCreate = mayCreate || r.strategy.creates()
+	mayCreate = mayCreate || r.strategy.AllowCreateOnUpdate(ctx)
 	var preconditions storage.Preconditions
 	if given := info.Preconditions(); given != nil {
 		preconditions = storage.Preconditions{UID: given.UID, ResourceVersion: given.ResourceVersion}
@@ -348,7 +337,7 @@ func (r *registry) prepareUpdate(ctx context.Context, name string, object, exist
 	}
 	accessor, current := must.Access(object), must.Access(existing).GetResourceVersion()
 	switch {
-	case version == 0 && r.strategy.unconditional():
+	case version == 0 && r.strategy.AllowUnconditionalUpdate(ctx):
 		accessor.SetResourceVersion(current)
 	case version == 0:
 		problem := field.Invalid(field.NewPath("metadata").Child("resourceVersion"), version,

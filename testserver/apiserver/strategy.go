@@ -39,7 +39,6 @@ import (
 type customStrategy struct {
 	customTyper
 	*generator
-	genericStoreOnly
 	kind                  runtimeschema.GroupVersionKind
 	namespaced, hasStatus bool
 	scale                 *apiextensionsv1.CustomResourceSubresourceScale
@@ -106,10 +105,11 @@ func statusProperties(properties *apiextensions.JSONSchemaProps) (status apiexte
 	return status, ok
 }
 
-func (s *customStrategy) NamespaceScoped() bool       { return s.namespaced }
-func (s *customStrategy) creates() bool               { return false }
-func (s *customStrategy) unconditional() bool         { return false }
-func (s *customStrategy) Canonicalize(runtime.Object) {}
+func (s *customStrategy) NamespaceScoped() bool                         { return s.namespaced }
+func (s *customStrategy) AllowCreateOnUpdate(context.Context) bool      { return false }
+func (s *customStrategy) AllowUnconditionalUpdate(context.Context) bool { return false }
+func (s *customStrategy) Canonicalize(runtime.Object)                   {}
+
 func (s *customStrategy) GetResetFields() map[fieldpath.APIVersion]*fieldpath.Set {
 	reset := map[fieldpath.APIVersion]*fieldpath.Set{}
 	if s.hasStatus {
@@ -163,7 +163,7 @@ func (s *customStrategy) Validate(ctx context.Context, object runtime.Object) fi
 		problems = append(problems, validation.ValidateCustomResource(nil, u.Object, s.schema)...)
 		problems = append(problems, s.validateScale(u, true)...)
 	}
-	problems = append(problems, s.validateEmbedded(ctx, u)...)
+	problems = append(problems, objectmeta.Validate(ctx, nil, u.Object, s.structural, false)...)
 	problems = append(problems, listtype.ValidateListSetsAndMaps(nil, s.structural, u.Object)...)
 	return append(problems, s.validateRules(ctx, problems, u, nil)...)
 }
@@ -181,7 +181,7 @@ func (s *customStrategy) ValidateUpdate(ctx context.Context, object, old runtime
 		problems = append(problems, validateChange(nil, u.Object, was.Object, s.schema, validation.WithRatcheting(both))...)
 		problems = append(problems, s.validateScale(u, true)...)
 	}
-	problems = append(problems, s.validateEmbedded(ctx, u)...)
+	problems = append(problems, objectmeta.Validate(ctx, nil, u.Object, s.structural, false)...)
 	problems = append(problems, s.validateLists(u, was)...)
 	return append(problems, s.validateRules(ctx, problems, u, was, cel.WithRatcheting(both))...)
 }
@@ -239,18 +239,6 @@ func (s *customStrategy) validateType(u *unstructured.Unstructured) (problems fi
 			fmt.Sprintf("must be %v", gv)))
 	}
 	return problems
-}
-
-// validateEmbedded validates the metadata of embedded objects. It supports the oldest apiextensions-apiserver, whose
-// function has no context parameter.
-func (s *customStrategy) validateEmbedded(ctx context.Context, u *unstructured.Unstructured) field.ErrorList {
-	switch validate := any(objectmeta.Validate).(type) {
-	case func(context.Context, *field.Path, any, *schema.Structural, bool) field.ErrorList:
-		return validate(ctx, nil, u.Object, s.structural, false)
-	case func(*field.Path, any, *schema.Structural, bool) field.ErrorList:
-		return validate(nil, u.Object, s.structural, false)
-	}
-	panic(fmt.Sprintf("objectmeta.Validate is a %T", objectmeta.Validate))
 }
 
 func (s *customStrategy) validateMetadata(u, was *unstructured.Unstructured) field.ErrorList {
