@@ -21,11 +21,10 @@ import (
 
 // admissions run the admission of a write in the real server's order: first mutation, then validation.
 type admissions struct {
-	plugins  []admission.MutationInterface // plugins of every server
-	changing *mutatingPolicies
-	mutating *mutatingWebhooks
-	policies *validatingPolicies
-	checking *validatingWebhooks
+	chain interface {
+		admission.MutationInterface
+		admission.ValidationInterface
+	}
 }
 
 func (admissions) Handles(admission.Operation) bool { return true }
@@ -33,56 +32,24 @@ func (admissions) Handles(admission.Operation) bool { return true }
 // Admit runs the admission. If a webhook or policy has changed the object, Admit runs it again, and calls only the
 // webhooks and policies whose reinvocation policy requests this.
 func (as admissions) Admit(ctx context.Context, a admission.Attributes, o admission.ObjectInterfaces) error {
-	if err := as.admit(ctx, a, o); err != nil {
-		return err
-	}
 	again := a.GetReinvocationContext()
-	if !again.ShouldReinvoke() {
-		return nil
+	if err := as.chain.Admit(ctx, a, ownVersions{o}); err != nil || !again.ShouldReinvoke() {
+		return err
 	}
 	again.SetIsReinvoke()
-	return as.admit(ctx, a, o)
-}
-
-func (as admissions) admit(ctx context.Context, a admission.Attributes, o admission.ObjectInterfaces) error {
-	for _, plugin := range as.plugins {
-		if plugin.Handles(a.GetOperation()) {
-			if err := plugin.Admit(ctx, a, o); err != nil {
-				return err
-			}
-		}
-	}
-	if err := as.changing.Admit(ctx, a, ownVersions{o}); err != nil {
-		return err
-	}
-	return as.mutating.Admit(ctx, a, ownVersions{o})
+	return as.chain.Admit(ctx, a, ownVersions{o})
 }
 
 func (as admissions) Validate(ctx context.Context, a admission.Attributes, o admission.ObjectInterfaces) error {
-	for _, plugin := range as.plugins {
-		if checks, ok := plugin.(admission.ValidationInterface); ok && plugin.Handles(a.GetOperation()) {
-			if err := checks.Validate(ctx, a, o); err != nil {
-				return err
-			}
-		}
-	}
-	if err := as.policies.Validate(ctx, a, ownVersions{o}); err != nil {
-		return err
-	}
-	return as.checking.Validate(ctx, a, ownVersions{o})
-}
-
-// plugins returns the admission plugins of every server that does not store objects unchanged.
-func (s *Server) plugins() []admission.MutationInterface {
-	if s.options.Unchecked {
-		return nil
-	}
-	return []admission.MutationInterface{lifecycle{s}, presets{s}}
+	return as.chain.Validate(ctx, a, ownVersions{o})
 }
 
 func (s *Server) newAdmissions() admissions {
-	return admissions{
-		s.plugins(),
+	var plugins []admission.Interface
+	if !s.options.Unchecked {
+		plugins = append(plugins, lifecycle{s}, presets{s})
+	}
+	return admissions{admission.NewChainHandler(append(plugins,
 		s.newMutatingPolicies(),
 		&mutatingWebhooks{s.newWebhooks(&builtin.MutatingHookKind, func(object runtime.Object) []builtin.Hook {
 			return builtin.MutatingHooks(object.(*admissionv1.MutatingWebhookConfiguration))
@@ -91,7 +58,7 @@ func (s *Server) newAdmissions() admissions {
 		&validatingWebhooks{s.newWebhooks(&builtin.ValidatingHookKind, func(object runtime.Object) []builtin.Hook {
 			return builtin.ValidatingHooks(object.(*admissionv1.ValidatingWebhookConfiguration))
 		})},
-	}
+	)...)}
 }
 
 // exempt reports whether a write is exempt from policies. Otherwise, a policy could lock out its own administrator.

@@ -6,9 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 	"strconv"
 	"strings"
 
+	admissionv1 "k8s.io/api/admissionregistration/v1"
 	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apiextensionsv1beta1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1beta1"
@@ -16,11 +18,12 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/util/uuid"
 	"k8s.io/apiserver/pkg/util/webhook"
 	"k8s.io/client-go/rest"
+
+	"github.com/kctrl-dev/kctrl/testserver/apiserver/internal/builtin"
 )
 
 // converter converts custom resources between the versions of their definition. It modifies its arguments. It is safe
@@ -155,19 +158,12 @@ func (s *Server) newConversionWebhook(crd *apiextensionsv1.CustomResourceDefinit
 		return nil, err
 	}
 	s.connect(&clients)
-	given := crd.Spec.Conversion.Webhook.ClientConfig
-	config := webhook.ClientConfig{Name: "conversion_webhook_for_" + crd.Name, CABundle: given.CABundle}
-	if len(bytes.TrimSpace(config.CABundle)) == 0 {
-		config.CABundle = nil
+	given := *crd.Spec.Conversion.Webhook.ClientConfig
+	if len(bytes.TrimSpace(given.CABundle)) == 0 {
+		given.CABundle = nil
 	}
-	if given.URL != nil {
-		config.URL = *given.URL
-	}
-	if service := given.Service; service != nil {
-		config.Service = &webhook.ClientConfigService{Name: service.Name, Namespace: service.Namespace, Port: *service.Port,
-			Path: pointed(service.Path)}
-	}
-	client, err := clients.HookClient(config)
+	client, err := clients.HookClient(clientConfig("conversion_webhook_for_"+crd.Name, admissionv1.WebhookClientConfig{
+		URL: given.URL, Service: (*admissionv1.ServiceReference)(given.Service), CABundle: given.CABundle}))
 	if err != nil {
 		return nil, err
 	}
@@ -216,55 +212,47 @@ func (c *conversionWebhook) convert(object runtime.Object, target schema.GroupVe
 // ask sends objects to the webhook and returns the objects in the response.
 func (c *conversionWebhook) ask(originals []*unstructured.Unstructured,
 	target schema.GroupVersion) ([]runtime.RawExtension, error) {
-	var objects []runtime.RawExtension
+	question := &apiextensionsv1.ConversionRequest{DesiredAPIVersion: target.String(), UID: uuid.NewUUID()}
 	for _, original := range originals {
-		objects = append(objects, runtime.RawExtension{Object: original})
+		question.Objects = append(question.Objects, runtime.RawExtension{Object: original})
 	}
-	id := uuid.NewUUID()
-	for _, version := range c.versions {
-		switch version {
-		case "v1":
-			review, answer := &apiextensionsv1.ConversionReview{Request: &apiextensionsv1.ConversionRequest{Objects: objects,
-				DesiredAPIVersion: target.String(), UID: id}, Response: &apiextensionsv1.ConversionResponse{}},
-				&apiextensionsv1.ConversionReview{}
-			if err := c.client.Post().Body(review).Do(c.ctx).Into(answer); err != nil {
-				return nil, err
-			}
-			if want := apiextensionsv1.SchemeGroupVersion.WithKind("ConversionReview"); answer.GroupVersionKind() != want {
-				return nil, fmt.Errorf("expected webhook response of %v, got %v", want, answer.GroupVersionKind())
-			}
-			if answer.Response == nil {
-				return nil, errors.New("no response provided")
-			}
-			return converted(answer.Response.ConvertedObjects, answer.Response.Result, id, answer.Response.UID)
-		case "v1beta1":
-			review,
-				answer := &apiextensionsv1beta1.ConversionReview{Request: &apiextensionsv1beta1.ConversionRequest{Objects: objects,
-				DesiredAPIVersion: target.String(), UID: id}, Response: &apiextensionsv1beta1.ConversionResponse{}},
-				&apiextensionsv1beta1.ConversionReview{}
-			if err := c.client.Post().Body(review).Do(c.ctx).Into(answer); err != nil {
-				return nil, err
-			}
-			if answer.Response == nil {
-				return nil, errors.New("no response provided")
-			}
-			return converted(answer.Response.ConvertedObjects, answer.Response.Result, id, id)
+	version := slices.IndexFunc(c.versions, builtin.IsReviewVersion)
+	if version < 0 {
+		return nil, errors.New("no supported conversion review versions")
+	}
+	var response *apiextensionsv1.ConversionResponse
+	if c.versions[version] == "v1" {
+		review := &apiextensionsv1.ConversionReview{Request: question, Response: &apiextensionsv1.ConversionResponse{}}
+		answer := &apiextensionsv1.ConversionReview{}
+		if err := c.client.Post().Body(review).Do(c.ctx).Into(answer); err != nil {
+			return nil, err
+		}
+		if want := apiextensionsv1.SchemeGroupVersion.WithKind("ConversionReview"); answer.GroupVersionKind() != want {
+			return nil, fmt.Errorf("expected webhook response of %v, got %v", want, answer.GroupVersionKind())
+		}
+		response = answer.Response
+	} else { // upstream checks neither the kind nor the UID of this version
+		review := &apiextensionsv1beta1.ConversionReview{Request: (*apiextensionsv1beta1.ConversionRequest)(question),
+			Response: &apiextensionsv1beta1.ConversionResponse{}}
+		answer := &apiextensionsv1beta1.ConversionReview{}
+		if err := c.client.Post().Body(review).Do(c.ctx).Into(answer); err != nil {
+			return nil, err
+		}
+		if response = (*apiextensionsv1.ConversionResponse)(answer.Response); response != nil {
+			response.UID = question.UID
 		}
 	}
-	return nil, errors.New("no supported conversion review versions")
-}
-
-func converted(objects []runtime.RawExtension, result metav1.Status, want,
-	got types.UID) ([]runtime.RawExtension, error) {
 	switch {
-	case got != want:
-		return nil, fmt.Errorf("expected response.uid=%q, got %q", want, got)
-	case result.Status == metav1.StatusSuccess:
-		return objects, nil
-	case result.Message != "":
-		return nil, errors.New(result.Message)
+	case response == nil:
+		return nil, errors.New("no response provided")
+	case response.UID != question.UID:
+		return nil, fmt.Errorf("expected response.uid=%q, got %q", question.UID, response.UID)
+	case response.Result.Status == metav1.StatusSuccess:
+		return response.ConvertedObjects, nil
+	case response.Result.Message != "":
+		return nil, errors.New(response.Result.Message)
 	}
-	return nil, fmt.Errorf("response.result.status was '%s', not 'Success'", result.Status)
+	return nil, fmt.Errorf("response.result.status was '%s', not 'Success'", response.Result.Status)
 }
 
 // accept returns the result of a conversion with the metadata of the original, except labels and annotations. With an

@@ -27,6 +27,7 @@ import (
 	"k8s.io/kube-openapi/pkg/validation/spec"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
+	"github.com/kctrl-dev/kctrl/testserver/apiserver/internal/builtin"
 	"github.com/kctrl-dev/kctrl/testserver/apiserver/internal/validity"
 )
 
@@ -214,19 +215,13 @@ func (s *Server) newCustomResource(d *definition, v apiextensionsv1.CustomResour
 	}
 	s.unchecked(r, c.status)
 	if strategy.scale != nil {
-		c.scale = &scaleStorage{objects: r, paths: *strategy.scale, parent: gv, mappings: d.replicasPaths()}
+		c.scale = &scaleStorage{objects: r, fields: customScale{strategy.scale}, path: strategy.scale.SpecReplicasPath,
+			parent: gv, mappings: d.replicasPaths(), wrongType: "wrong object passed to Scale update: %v"}
 	}
 	if v.Deprecated {
-		c.warnings = []string{cmp.Or(pointed(v.DeprecationWarning), deprecation(v.Name, d.crd.Spec))}
+		c.warnings = []string{cmp.Or(builtin.Deref(v.DeprecationWarning), deprecation(v.Name, d.crd.Spec))}
 	}
 	return c, d.setScopes(s, c, v)
-}
-
-func pointed(text *string) string {
-	if text == nil {
-		return ""
-	}
-	return *text
 }
 
 var ageColumn = apiextensionsv1.CustomResourceColumnDefinition{
@@ -274,7 +269,7 @@ func (d *definition) setScopes(s *Server, c *customResource, v apiextensionsv1.C
 	}
 	scale := *c.scope
 	scale.Subresource, scale.Serializer, scale.Kind = "scale", scaleCodecs, scaleKind
-	table, err := tableconvertor.New(scaleColumns(c.scale.paths))
+	table, err := tableconvertor.New(scaleColumns(v.Subresources.Scale))
 	if err != nil {
 		return err
 	}
@@ -397,7 +392,7 @@ func (p *preparation) model(v apiextensionsv1.CustomResourceDefinitionVersion) *
 	}
 	model := s.ToKubeOpenAPI()
 	setObject(model)
-	setEmbedded(model)
+	eachEmbedded(model, setObject)
 	return model
 }
 
@@ -409,24 +404,22 @@ func setObject(model *spec.Schema) {
 	model.SetProperty("kind", typeMeta.Properties["kind"])
 }
 
-func setEmbedded(model *spec.Schema) {
+// eachEmbedded calls f for the models of embedded objects, inner ones first.
+func eachEmbedded(model *spec.Schema, f func(model *spec.Schema)) {
 	if model == nil {
 		return
 	}
 	for name, property := range model.Properties {
-		if name == "metadata" && property.Ref.String() != "" {
-			continue
-		}
-		setEmbedded(&property)
+		eachEmbedded(&property, f)
 		model.Properties[name] = property
 	}
 	if model.Items != nil {
-		setEmbedded(model.Items.Schema)
+		eachEmbedded(model.Items.Schema, f)
 	}
 	if model.AdditionalProperties != nil {
-		setEmbedded(model.AdditionalProperties.Schema)
+		eachEmbedded(model.AdditionalProperties.Schema, f)
 	}
 	if embedded, _ := model.Extensions.GetBool("x-kubernetes-embedded-resource"); embedded {
-		setObject(model)
+		f(model)
 	}
 }

@@ -458,8 +458,7 @@ func (s *Server) writeDefinition(
 ) *apiextensionsv1.CustomResourceDefinition {
 	internal := &apiextensions.CustomResourceDefinition{}
 	must.Do(definitionScheme.Convert(crd, internal, nil))
-	status := s.crds.with(&kindStrategy{definitionScheme, s.names, s, &definitionKind,
-		*definitionKind.Status, nil})
+	status := s.crds.with(s.newStrategy(&definitionKind, definitionFamily, *definitionKind.Status))
 	ctx := request.WithRequestInfo(request.WithNamespace(request.NewContext(), ""),
 		&request.RequestInfo{APIGroup: definitionKind.GVK.Group, Resource: definitionKind.Resource})
 	managed := func(_ context.Context, object, old runtime.Object) (runtime.Object, error) {
@@ -540,11 +539,10 @@ func (s *Server) beginCustom(w http.ResponseWriter, r *http.Request, info *reque
 		return nil
 	}
 	e := d.versions[info.APIVersion].endpoint
-	admit := s.admission
 	if crd.DeletionTimestamp != nil || apihelpers.IsCRDConditionTrue(crd, apiextensionsv1.Terminating) {
-		admit = noCreation{admit}
+		return s.beginOn(w, r, info, e, noCreation{s.admission})
 	}
-	return s.beginOn(w, r, info, e, admit)
+	return s.beginOn(w, r, info, e, s.admission)
 }
 
 // newEndpoint returns the endpoint of a version.
@@ -561,24 +559,12 @@ func (c *customResource) newEndpoint() *endpoint {
 }
 
 // noCreation rejects new objects of a definition in deletion.
-type noCreation struct{ admission.Interface }
-
-func (noCreation) Handles(admission.Operation) bool { return true }
+type noCreation struct{ admissions }
 
 func (n noCreation) Admit(ctx context.Context, a admission.Attributes, o admission.ObjectInterfaces) error {
 	if a.GetOperation() == admission.Create {
 		return apierrors.NewForbidden(a.GetResource().GroupResource(), a.GetName(),
 			errors.New("create not allowed while custom resource definition is terminating"))
 	}
-	if inner, ok := n.Interface.(admission.MutationInterface); ok && n.Interface.Handles(a.GetOperation()) {
-		return inner.Admit(ctx, a, o)
-	}
-	return nil
-}
-
-func (n noCreation) Validate(ctx context.Context, a admission.Attributes, o admission.ObjectInterfaces) error {
-	if inner, ok := n.Interface.(admission.ValidationInterface); ok && n.Interface.Handles(a.GetOperation()) {
-		return inner.Validate(ctx, a, o)
-	}
-	return nil
+	return n.admissions.Admit(ctx, a, o)
 }

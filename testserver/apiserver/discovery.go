@@ -28,15 +28,23 @@ import (
 
 // resourceInfo describes a resource or a subresource in discovery. The name of a subresource contains a slash.
 type resourceInfo struct {
-	gv         schema.GroupVersion
-	name       string
-	singular   string
-	kind       schema.GroupVersionKind
-	namespaced bool
-	verbs      []string
-	short      []string
-	categories []string
-	hash       string
+	gv   schema.GroupVersion
+	kind schema.GroupVersionKind
+	metav1.APIResource
+}
+
+// newResourceInfo completes the description of a resource that has objects of a kind.
+func newResourceInfo(gv schema.GroupVersion, kind schema.GroupVersionKind, resource metav1.APIResource) resourceInfo {
+	if resource.Kind = kind.Kind; kind.GroupVersion() != gv {
+		resource.Group, resource.Version = kind.Group, kind.Version
+	}
+	return resourceInfo{gv, kind, resource}
+}
+
+// part returns a subresource.
+func (r resourceInfo) part(name string, kind schema.GroupVersionKind, verbs []string) resourceInfo {
+	return newResourceInfo(r.gv, kind, metav1.APIResource{Name: r.Name + "/" + name, Namespaced: r.Namespaced,
+		Verbs: verbs})
 }
 
 var (
@@ -48,10 +56,8 @@ var (
 
 // resources returns the served resources in the order of the groups.
 func (s *Server) resources() (found []resourceInfo) {
-	for _, kinds := range kindGroups() {
-		for i := range kinds {
-			found = append(found, resourcesOf(&kinds[i])...)
-		}
+	for _, k := range builtinKinds() {
+		found = append(found, resourcesOf(k)...)
 	}
 	found = append(found, resourcesOf(&definitionKind)...)
 	for _, crd := range s.listDefinitions() {
@@ -67,29 +73,26 @@ func resourcesOf(k *kind) []resourceInfo {
 	if verbs == nil {
 		verbs = allVerbs
 	}
-	one := resourceInfo{
-		gv: k.GVK.GroupVersion(), name: k.Resource, singular: k.SingularName(), kind: k.GVK, namespaced: k.Namespaced,
-		verbs: verbs,
-		short: k.Short, categories: k.Categories, hash: storageHash(stored.GVK),
-	}
+	hash := storageHash(stored.GVK)
 	switch {
-	case slices.Equal(verbs, []string{"create"}): // resources with only create are not stored
-		one.hash = ""
+	case k.Answers(): // these resources are not stored
+		hash = ""
 	case k.GVK == definitionKind.GVK: // the real server stores definitions in their first version
-		one.hash = storageHash(schema.GroupVersionKind{Group: k.GVK.Group, Version: "v1beta1", Kind: k.GVK.Kind})
+		hash = storageHash(schema.GroupVersionKind{Group: k.GVK.Group, Version: "v1beta1", Kind: k.GVK.Kind})
 	}
+	one := newResourceInfo(k.GVK.GroupVersion(), k.GVK, metav1.APIResource{
+		Name: k.Resource, SingularName: k.SingularName(), Namespaced: k.Namespaced, Verbs: verbs, ShortNames: k.Short,
+		Categories: k.Categories, StorageVersionHash: hash,
+	})
 	found := []resourceInfo{one}
 	for _, extra := range k.parts {
-		found = append(found, resourceInfo{gv: one.gv, name: one.name + "/" + extra.name, kind: extra.kind,
-			namespaced: one.namespaced, verbs: extra.verbs})
+		found = append(found, one.part(extra.name, extra.kind, extra.verbs))
 	}
 	if stored.Scale != nil {
-		found = append(found, resourceInfo{gv: one.gv, name: one.name + "/scale", kind: scaleKind, namespaced: one.namespaced,
-			verbs: partVerbs})
+		found = append(found, one.part("scale", scaleKind, partVerbs))
 	}
 	if stored.Status != nil {
-		found = append(found, resourceInfo{gv: one.gv, name: one.name + "/status", kind: one.kind, namespaced: one.namespaced,
-			verbs: partVerbs})
+		found = append(found, one.part("status", k.GVK, partVerbs))
 	}
 	return found
 }
@@ -109,19 +112,16 @@ func customResources(crd *apiextensionsv1.CustomResourceDefinition) (found []res
 			continue
 		}
 		gv := schema.GroupVersion{Group: crd.Spec.Group, Version: v.Name}
-		one := resourceInfo{
-			gv: gv, name: names.Plural, singular: names.Singular, kind: gv.WithKind(names.Kind),
-			namespaced: crd.Spec.Scope == apiextensionsv1.NamespaceScoped,
-			verbs:      verbs, short: names.ShortNames, categories: names.Categories, hash: hash,
-		}
+		one := newResourceInfo(gv, gv.WithKind(names.Kind), metav1.APIResource{
+			Name: names.Plural, SingularName: names.Singular, Namespaced: crd.Spec.Scope == apiextensionsv1.NamespaceScoped,
+			Verbs: verbs, ShortNames: names.ShortNames, Categories: names.Categories, StorageVersionHash: hash,
+		})
 		found = append(found, one)
 		if v.Subresources != nil && v.Subresources.Status != nil {
-			found = append(found, resourceInfo{gv: gv, name: names.Plural + "/status", kind: one.kind,
-				namespaced: one.namespaced, verbs: partVerbs})
+			found = append(found, one.part("status", one.kind, partVerbs))
 		}
 		if v.Subresources != nil && v.Subresources.Scale != nil {
-			found = append(found, resourceInfo{gv: gv, name: names.Plural + "/scale", kind: scaleKind,
-				namespaced: one.namespaced, verbs: partVerbs})
+			found = append(found, one.part("scale", scaleKind, partVerbs))
 		}
 	}
 	return found
@@ -285,12 +285,8 @@ func (s *Server) groups() []metav1.APIGroup {
 			groups[at].Versions = append(groups[at].Versions, v)
 		}
 	}
-	slices.SortStableFunc(groups, func(a, b metav1.APIGroup) int {
-		rank := groupRank(a.Name)
-		if rank == len(groupOrder) && rank == groupRank(b.Name) {
-			return strings.Compare(a.Name, b.Name)
-		}
-		return cmp.Compare(rank, groupRank(b.Name))
+	slices.SortFunc(groups, func(a, b metav1.APIGroup) int {
+		return cmp.Or(cmp.Compare(groupRank(a.Name), groupRank(b.Name)), strings.Compare(a.Name, b.Name))
 	})
 	for i := range groups {
 		slices.SortFunc(groups[i].Versions, func(a, b metav1.GroupVersionForDiscovery) int {
@@ -316,17 +312,9 @@ func (s *Server) serveResources(w http.ResponseWriter, r *http.Request, gv schem
 	list := &metav1.APIResourceList{TypeMeta: metav1.TypeMeta{Kind: "APIResourceList", APIVersion: "v1"},
 		GroupVersion: gv.String()}
 	for _, one := range s.resources() {
-		if one.gv != gv {
-			continue
+		if one.gv == gv {
+			list.APIResources = append(list.APIResources, one.APIResource)
 		}
-		resource := metav1.APIResource{
-			Name: one.name, SingularName: one.singular, Namespaced: one.namespaced, Kind: one.kind.Kind, Verbs: one.verbs,
-			ShortNames: one.short, Categories: one.categories, StorageVersionHash: one.hash,
-		}
-		if one.kind.GroupVersion() != gv {
-			resource.Group, resource.Version = one.kind.Group, one.kind.Version
-		}
-		list.APIResources = append(list.APIResources, resource)
 	}
 	if list.APIResources == nil {
 		s.notFound(w, r, gv.Group)
@@ -373,8 +361,7 @@ func (s *Server) aggregated(core bool) *apidiscoveryv2.APIGroupDiscoveryList {
 				}
 			}
 			slices.SortFunc(one.Resources, func(a, b apidiscoveryv2.APIResourceDiscovery) int {
-				return strings.Compare(
-					a.Resource, b.Resource)
+				return strings.Compare(a.Resource, b.Resource)
 			})
 			item.Versions = append(item.Versions, one)
 		}
@@ -385,19 +372,19 @@ func (s *Server) aggregated(core bool) *apidiscoveryv2.APIGroupDiscoveryList {
 
 // addResource adds a resource to a version, or a subresource to the last resource.
 func addResource(v *apidiscoveryv2.APIVersionDiscovery, one resourceInfo) {
-	kind := &metav1.GroupVersionKind{Group: one.kind.Group, Version: one.kind.Version, Kind: one.kind.Kind}
-	if _, name, ok := strings.Cut(one.name, "/"); ok {
+	kind := metav1.GroupVersionKind(one.kind)
+	if _, name, ok := strings.Cut(one.Name, "/"); ok {
 		parent := &v.Resources[len(v.Resources)-1]
 		parent.Subresources = append(parent.Subresources, apidiscoveryv2.APISubresourceDiscovery{Subresource: name,
-			ResponseKind: kind, Verbs: one.verbs})
+			ResponseKind: &kind, Verbs: one.Verbs})
 		return
 	}
 	scope := apidiscoveryv2.ScopeCluster
-	if one.namespaced {
+	if one.Namespaced {
 		scope = apidiscoveryv2.ScopeNamespace
 	}
 	v.Resources = append(v.Resources, apidiscoveryv2.APIResourceDiscovery{
-		Resource: one.name, SingularResource: one.singular, Scope: scope, ResponseKind: kind, Verbs: one.verbs,
-		ShortNames: one.short, Categories: one.categories,
+		Resource: one.Name, SingularResource: one.SingularName, Scope: scope, ResponseKind: &kind, Verbs: one.Verbs,
+		ShortNames: one.ShortNames, Categories: one.Categories,
 	})
 }

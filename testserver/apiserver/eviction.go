@@ -16,6 +16,7 @@ import (
 	"k8s.io/apiserver/pkg/registry/rest"
 	"k8s.io/apiserver/pkg/storage"
 	"k8s.io/apiserver/pkg/util/dryrun"
+	podutil "k8s.io/kubernetes/pkg/api/v1/pod"
 
 	"github.com/kctrl-dev/kctrl/testserver/apiserver/internal/builtin"
 )
@@ -104,7 +105,7 @@ func noteDisruption(ctx context.Context, s *Server, name string, deletion *metav
 		if version := builtin.Deref(given.ResourceVersion); version != "" && version != pod.ResourceVersion {
 			return nil, conflict("ResourceVersion", version, pod.ResourceVersion, "modified")
 		}
-		setPodCondition(pod, corev1.PodCondition{Type: corev1.DisruptionTarget, Status: corev1.ConditionTrue,
+		podutil.UpdatePodCondition(&pod.Status, &corev1.PodCondition{Type: corev1.DisruptionTarget, Status: corev1.ConditionTrue,
 			Reason: "EvictionByEvictionAPI", Message: "Eviction API: evicting"})
 		return pod, nil
 	}
@@ -140,7 +141,7 @@ func (s *Server) disrupt(ctx context.Context, pod *corev1.Pod, dryRun bool) (run
 			Message: "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support.",
 			Code:    500}, nil
 	}
-	b, healthy := budgets[0], builtin.PodConditionTrue(pod, corev1.PodReady)
+	b, healthy := budgets[0], podutil.IsPodReady(pod)
 	if !healthy && (builtin.Deref(b.Spec.UnhealthyPodEvictionPolicy) == policyv1.AlwaysAllow ||
 		b.Status.CurrentHealthy >= b.Status.DesiredHealthy && b.Status.DesiredHealthy > 0) {
 		return nil, nil

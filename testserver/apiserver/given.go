@@ -122,6 +122,7 @@ func (g givenStorage) Create(ctx context.Context, object runtime.Object, validat
 // givenStrategy is the strategy for an object that is created unchanged.
 type givenStrategy struct {
 	strategy
+	defaultConfig
 	given  *unstructured.Unstructured
 	status any
 }
@@ -158,12 +159,6 @@ func (s givenStrategy) ValidateDeclaratively(ctx context.Context, object, old ru
 	return problems
 }
 
-// DeclarativeValidationConfig returns the default configuration.
-func (givenStrategy) DeclarativeValidationConfig(context.Context, runtime.Object,
-	runtime.Object) rest.DeclarativeValidationConfig {
-	return rest.DeclarativeValidationConfig{}
-}
-
 // NoUID is the UID that an unchecked server gives objects without a UID, because upstream's handlers treat such objects
 // as missing.
 const NoUID types.UID = "kctrl-no-uid"
@@ -172,18 +167,14 @@ const NoUID types.UID = "kctrl-no-uid"
 // other fields are stored unchanged.
 type uncheckedStrategy struct {
 	strategy
-	part *unchecked
-}
-
-// unchecked is the part of an object that a write does not change.
-type unchecked struct {
+	defaultConfig
 	status bool // only the status is written
 	other  bool // the status is not written
 }
 
 // PrepareForCreate implements [rest.RESTCreateStrategy].
 func (s uncheckedStrategy) PrepareForCreate(_ context.Context, object runtime.Object) {
-	if s.part.other {
+	if s.other {
 		setStatusOf(object, nil)
 	}
 	must.Access(object).SetUID(NoUID)
@@ -193,9 +184,9 @@ func (s uncheckedStrategy) PrepareForCreate(_ context.Context, object runtime.Ob
 // PrepareForUpdate implements [rest.RESTUpdateStrategy].
 func (s uncheckedStrategy) PrepareForUpdate(_ context.Context, object, old runtime.Object) {
 	switch {
-	case s.part.other:
+	case s.other:
 		setStatusOf(object, statusOf(old))
-	case s.part.status:
+	case s.status:
 		status, fields := statusOf(object), must.Access(object).GetManagedFields()
 		become(object, old.DeepCopyObject())
 		must.Access(object).SetManagedFields(fields)
@@ -220,12 +211,6 @@ func (uncheckedStrategy) ValidateDeclaratively(_ context.Context, _, _ runtime.O
 	return nil
 }
 
-// DeclarativeValidationConfig returns the default configuration.
-func (uncheckedStrategy) DeclarativeValidationConfig(context.Context, runtime.Object,
-	runtime.Object) rest.DeclarativeValidationConfig {
-	return rest.DeclarativeValidationConfig{}
-}
-
 // CheckGracefulDelete implements [rest.RESTGracefulDeleteStrategy]. It sets no grace period, because no controller
 // would complete the deletion.
 func (uncheckedStrategy) CheckGracefulDelete(context.Context, runtime.Object, *metav1.DeleteOptions) bool {
@@ -237,10 +222,10 @@ func (s *Server) unchecked(objects, status *registry) {
 	if !s.options.Unchecked || objects.kind.GroupKind() == definitionKind.GVK.GroupKind() {
 		return
 	}
-	objects.strategy = uncheckedStrategy{objects.strategy, &unchecked{other: status != nil}}
+	objects.strategy = uncheckedStrategy{strategy: objects.strategy, other: status != nil}
 	objects.allocate, objects.deletable = nil, nil
 	if status != nil {
-		status.strategy = uncheckedStrategy{status.strategy, &unchecked{status: true}}
+		status.strategy = uncheckedStrategy{strategy: status.strategy, status: true}
 		status.allocate, status.deletable = nil, nil
 	}
 }
@@ -280,4 +265,4 @@ func become(object, other runtime.Object) {
 }
 
 // BuiltinScheme returns a new scheme with the built-in kinds. The scheme sets no defaults.
-func BuiltinScheme() *runtime.Scheme { return newBuiltinScheme(loadBuiltin().groups, func(any) {}) }
+func BuiltinScheme() *runtime.Scheme { return newBuiltinScheme(builtinKinds(), func(any) {}) }

@@ -50,14 +50,13 @@ import (
 	"github.com/kctrl-dev/kctrl/testserver/apiserver/internal/store"
 )
 
-// kindGroups returns the built-in kinds, in the order of their groups in discovery. To add a group, add a line here and
-// one in newBuiltinScheme.
-func kindGroups() [][]kind { return loadBuiltin().groups }
+// builtinKinds returns the built-in kinds, in the order of discovery.
+func builtinKinds() []*kind { return loadBuiltin().kinds }
 
 // builtins has the built-in kinds and their shared data, which are created with the first server.
 type builtins struct {
 	once   sync.Once
-	groups [][]kind
+	kinds  []*kind
 	scheme *runtime.Scheme
 	models *builtin.Models
 	family family
@@ -68,7 +67,8 @@ var shared builtins // initialized later, since the rows refer to functions that
 
 func loadBuiltin() *builtins {
 	shared.once.Do(func() {
-		shared.groups = [][]kind{
+		// To add a group, add a line here and one in newBuiltinScheme.
+		for _, kinds := range [][]kind{
 			coreKinds(),
 			ruled(builtin.EventKinds()...),
 			ruled(builtin.AppsKinds()...),
@@ -84,11 +84,15 @@ func loadBuiltin() *builtins {
 			ruled(builtin.NodeKinds()...),
 			ruled(builtin.DiscoveryKinds()...),
 			authenticationKinds(), authorizationKinds(), rbacKinds(), admissionKinds(),
+		} {
+			for i := range kinds {
+				shared.kinds = append(shared.kinds, &kinds[i])
+			}
 		}
-		shared.scheme = newBuiltinScheme(shared.groups, builtin.SetDefaults)
+		shared.scheme = newBuiltinScheme(shared.kinds, builtin.SetDefaults)
 		shared.models = &builtin.Models{Scheme: shared.scheme}
 		shared.family = newFamily(shared.scheme)
-		shared.plain = sync.OnceValue(func() family { return newFamily(newBuiltinScheme(shared.groups, func(any) {})) })
+		shared.plain = sync.OnceValue(func() family { return newFamily(newBuiltinScheme(shared.kinds, func(any) {})) })
 	})
 	return &shared
 }
@@ -135,7 +139,7 @@ type extraPart struct {
 func partOf(of schema.GroupVersionKind, name string, rules builtin.Rules) extraPart {
 	return extraPart{name: name, kind: of, verbs: partVerbs, part: func(s *Server, objects *registry, k *kind,
 		f family) part {
-		changed := objects.with(&kindStrategy{f.scheme, s.names, s, k, rules, nil})
+		changed := objects.with(s.newStrategy(k, f, rules))
 		return part{storage: subresource{changed}, scope: newScope(k, f, name, changed.GetResetFields(), nil)}
 	}}
 }
@@ -168,7 +172,7 @@ func (s priorityStorage) Delete(ctx context.Context, name string, validate rest.
 
 // newBuiltinScheme returns a scheme with the built-in kinds, their defaults and their selectors. Each version is its
 // own hub, except a version whose kind is stored in another version.
-func newBuiltinScheme(groups [][]kind, defaults func(any)) *runtime.Scheme {
+func newBuiltinScheme(kinds []*kind, defaults func(any)) *runtime.Scheme {
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{
 		corev1.AddToScheme, appsv1.AddToScheme, autoscalingv1.AddToScheme, autoscalingv2.AddToScheme, batchv1.AddToScheme,
@@ -181,14 +185,11 @@ func newBuiltinScheme(groups [][]kind, defaults func(any)) *runtime.Scheme {
 		must.Do(add(scheme))
 	}
 	scheme.AddTypeDefaultingFunc(&authenticationv1.TokenRequest{}, defaults)
-	for _, kinds := range groups {
-		for i := range kinds {
-			k := &kinds[i]
-			object, err := scheme.New(k.GVK)
-			must.Do(err)
-			scheme.AddTypeDefaultingFunc(object, defaults)
-			must.Do(scheme.AddFieldLabelConversionFunc(k.GVK, builtin.Labels(k.GVK)))
-		}
+	for _, k := range kinds {
+		object, err := scheme.New(k.GVK)
+		must.Do(err)
+		scheme.AddTypeDefaultingFunc(object, defaults)
+		must.Do(scheme.AddFieldLabelConversionFunc(k.GVK, builtin.Labels(k.GVK)))
 	}
 	return scheme
 }
@@ -234,11 +235,16 @@ func (typedCodec) decode(r *store.Record) (runtime.Object, error) {
 type kindStrategy struct {
 	runtime.ObjectTyper
 	*generator
+	defaultConfig
 	server        *Server
 	kind          *kind
 	builtin.Rules // of a subresource, or of the kind
 	// mayWrite is the kind's function mayWrite, or nil for subresources.
 	mayWrite func(ctx context.Context, s *Server, object, old runtime.Object) *field.Error
+}
+
+func (s *Server) newStrategy(k *kind, f family, rules builtin.Rules) *kindStrategy {
+	return &kindStrategy{ObjectTyper: f.scheme, generator: s.names, server: s, kind: k, Rules: rules}
 }
 
 // GenerateName returns a unique name, except for kinds in which generateName is the complete name.
@@ -316,8 +322,10 @@ func (s *kindStrategy) ValidateDeclaratively(ctx context.Context, object, old ru
 	return s.Rules.ValidateDeclaratively(s.in(ctx), object, old, problems, of)
 }
 
-// DeclarativeValidationConfig returns the default configuration.
-func (*kindStrategy) DeclarativeValidationConfig(context.Context, runtime.Object,
+// defaultConfig is the default configuration of upstream's generated checks.
+type defaultConfig struct{}
+
+func (defaultConfig) DeclarativeValidationConfig(context.Context, runtime.Object,
 	runtime.Object) rest.DeclarativeValidationConfig {
 	return rest.DeclarativeValidationConfig{}
 }
@@ -377,11 +385,9 @@ func (k *kind) stored() *kind {
 
 // versions returns all served versions of the kind.
 func (k *kind) versions() (all []schema.GroupVersion) {
-	for _, kinds := range kindGroups() {
-		for i := range kinds {
-			if kinds[i].stored().GVK == k.GVK {
-				all = append(all, kinds[i].GVK.GroupVersion())
-			}
+	for _, other := range builtinKinds() {
+		if other.stored().GVK == k.GVK {
+			all = append(all, other.GVK.GroupVersion())
 		}
 	}
 	if all == nil {
@@ -418,10 +424,12 @@ func (s *Server) newRegistry(k *kind, f family) *registry {
 		resource:    k.GVK.GroupVersion().WithResource(k.Resource).GroupResource(), kind: k.GVK, singular: k.SingularName(),
 		deletable: k.Deletable,
 		new:       newOf(f.scheme, hub.WithKind(k.GVK.Kind)), newList: newOf(f.scheme, hub.WithKind(k.GVK.Kind+"List")),
-		strategy: &kindStrategy{f.scheme, s.names, s, stored, stored.Rules, stored.mayWrite},
-		attrs:    stored.Attributes, names: s.names, returnDeleted: stored.Returned, uncached: stored.Uncached,
+		attrs: stored.Attributes, names: s.names, returnDeleted: stored.Returned, uncached: stored.Uncached,
 		TableConvertor: stored,
 	}
+	strategy := s.newStrategy(stored, f, stored.Rules)
+	strategy.mayWrite = stored.mayWrite
+	r.strategy = strategy
 	if stored.Allocate != nil && !s.options.Unchecked {
 		r.allocate = func(object, existing runtime.Object, dryRun bool) error {
 			return stored.Allocate(s.cluster(), object, existing, dryRun)
@@ -486,7 +494,7 @@ func (s *Server) newEndpoint(k *kind, f family, r *registry) *endpoint {
 	e.scope.Authorizer = s.authorizer // called by updates that create a missing object
 	stored := k.stored()
 	if stored.Status != nil {
-		status := r.with(&kindStrategy{f.scheme, s.names, s, stored, *stored.Status, nil})
+		status := r.with(s.newStrategy(stored, f, *stored.Status))
 		e.parts["status"] = part{storage: subresource{status}, scope: newScope(k, f, "status", status.GetResetFields(), r)}
 		e.parts["status"].scope.Authorizer = s.authorizer
 		s.unchecked(r, status)
@@ -494,7 +502,11 @@ func (s *Server) newEndpoint(k *kind, f family, r *registry) *endpoint {
 		s.unchecked(r, nil)
 	}
 	if stored.Scale != nil {
-		e.parts["scale"] = part{storage: &kindScale{objects: r, of: stored.Scale, parent: k.GVK.GroupVersion()},
+		gv, spec, replicas := k.GVK.GroupVersion(), "spec", "replicas"
+		storage := &scaleStorage{objects: r, fields: kindScale{r.resource, stored.Scale}, parent: gv,
+			mappings:  managedfields.ResourcePathMappings{gv.String(): {{FieldName: &spec}, {FieldName: &replicas}}},
+			wrongType: "expected input object type to be Scale, but %T"}
+		e.parts["scale"] = part{storage: storage,
 			scope: newScopeOf(k, f, scaleKind, scaleKind.GroupVersion(), "scale", nil, kindScaleTable)}
 	}
 	for _, extra := range k.parts {
@@ -506,12 +518,9 @@ func (s *Server) newEndpoint(k *kind, f family, r *registry) *endpoint {
 // newKinds returns the endpoints of the built-in kinds and of definitions. They are created when they are first used.
 func (s *Server) newKinds() map[schema.GroupVersionResource]func() *endpoint {
 	endpoints := map[schema.GroupVersionResource]func() *endpoint{}
-	for _, kinds := range kindGroups() {
-		for i := range kinds {
-			k := &kinds[i]
-			endpoints[k.GVK.GroupVersion().WithResource(k.Resource)] = sync.OnceValue(
-				func() *endpoint { return s.newBuiltin(k) })
-		}
+	for _, k := range builtinKinds() {
+		endpoints[k.GVK.GroupVersion().WithResource(k.Resource)] = sync.OnceValue(
+			func() *endpoint { return s.newBuiltin(k) })
 	}
 	r := s.newRegistry(&definitionKind, definitionFamily)
 	r.written = s.reconcileDefinitions
@@ -580,18 +589,21 @@ func (s *Server) cluster() builtin.Cluster {
 
 // readObject reads an object with the permissions of the server.
 func (s *Server) readObject(group, version, resource, namespace, name string) (runtime.Object, error) {
-	ctx := request.WithRequestInfo(request.WithNamespace(request.NewContext(), namespace),
+	objects, ctx := s.reader(group, version, resource, namespace)
+	return objects.Get(ctx, name, &metav1.GetOptions{})
+}
+
+// reader returns the storage of a resource, and a context for reads with the permissions of the server.
+func (s *Server) reader(group, version, resource, namespace string) (rest.StandardStorage, context.Context) {
+	e := s.endpointOf(schema.GroupVersionResource{Group: group, Version: version, Resource: resource})
+	return e.objects, request.WithRequestInfo(request.WithNamespace(request.NewContext(), namespace),
 		&request.RequestInfo{APIGroup: group, Resource: resource})
-	return s.endpointOf(schema.GroupVersionResource{Group: group, Version: version, Resource: resource}).objects.Get(ctx,
-		name, &metav1.GetOptions{})
 }
 
 // readAll returns the objects in a namespace, or all objects if namespace is empty.
 func (s *Server) readAll(group, version, resource, namespace string) (objects []runtime.Object) {
-	ctx := request.WithRequestInfo(request.WithNamespace(request.NewContext(), namespace),
-		&request.RequestInfo{APIGroup: group, Resource: resource})
-	list, err := s.endpointOf(schema.GroupVersionResource{Group: group, Version: version,
-		Resource: resource}).objects.List(ctx, &internalversion.ListOptions{})
+	storage, ctx := s.reader(group, version, resource, namespace)
+	list, err := storage.List(ctx, &internalversion.ListOptions{})
 	must.Do(err)
 	must.Do(meta.EachListItem(list, func(object runtime.Object) error {
 		objects = append(objects, object)

@@ -28,22 +28,7 @@ import (
 )
 
 // mutatingPolicies change objects with the expressions of those MutatingAdmissionPolicies that have bindings.
-type mutatingPolicies struct {
-	server *Server
-	bound  boundPolicies[*compiledMutations, *mutatingBinding]
-}
-
-// compiledMutations is a compiled policy. It is safe for concurrent use.
-type compiledMutations struct {
-	*admissionv1.MutatingAdmissionPolicy
-	matching
-	expressions func() (*mutations, error)
-}
-
-type mutatingBinding struct {
-	*admissionv1.MutatingAdmissionPolicyBinding
-	matching
-}
+type mutatingPolicies struct{ policies[mutations] }
 
 // mutations are the compiled expressions of a policy.
 type mutations struct {
@@ -53,16 +38,14 @@ type mutations struct {
 }
 
 func (s *Server) newMutatingPolicies() *mutatingPolicies {
-	return &mutatingPolicies{server: s, bound: boundPolicies[*compiledMutations, *mutatingBinding]{
-		policies: s.tableOf(builtin.MutatingPolicyKind()), bindings: s.tableOf(builtin.MutatingBindingKind()),
-		newPolicy: func(object runtime.Object) *compiledMutations {
+	return &mutatingPolicies{policies[mutations]{
+		server: s, policies: s.tableOf(builtin.MutatingPolicyKind()), bindings: s.tableOf(builtin.MutatingBindingKind()),
+		newPolicy: func(object runtime.Object) *policy[mutations] {
 			policy := object.(*admissionv1.MutatingAdmissionPolicy)
-			return &compiledMutations{policy, newMatchingOf(policy.Spec.MatchConstraints),
-				sync.OnceValues(func() (*mutations, error) { return compileMutations(policy) })}
-		},
-		newBinding: func(object runtime.Object) (string, *mutatingBinding) {
-			binding := object.(*admissionv1.MutatingAdmissionPolicyBinding)
-			return binding.Spec.PolicyName, &mutatingBinding{binding, newMatchingOf(binding.Spec.MatchResources)}
+			p := newPolicy(policy.Name, policy.Spec.MatchConstraints, policy.Spec.ParamKind, policy.Spec.FailurePolicy,
+				func() (*mutations, error) { return compileMutations(policy) })
+			p.reinvoked = policy.Spec.ReinvocationPolicy == admissionv1.IfNeededReinvocationPolicy
+			return p
 		},
 	}}
 }
@@ -70,11 +53,10 @@ func (s *Server) newMutatingPolicies() *mutatingPolicies {
 func compileMutations(policy *admissionv1.MutatingAdmissionPolicy) (*mutations, error) {
 	spec := &policy.Spec
 	variables := plugincel.OptionalVariableDeclarations{HasParams: spec.ParamKind != nil, HasAuthorizer: true}
-	compiler, err := plugincel.NewCompositedCompiler(environment.MustBaseEnvSet(environment.DefaultCompatibilityVersion()))
+	compiler, err := newPolicyCompiler(spec.Variables, variables)
 	if err != nil {
 		return nil, err
 	}
-	storeVariables(compiler, spec.Variables, variables)
 	m := &mutations{compiler: compiler, conditions: compileConditions(compiler, spec.MatchConditions, spec.FailurePolicy,
 		variables, policy.Name)}
 	variables.HasPatchTypes = true
@@ -97,17 +79,15 @@ const mutatingPolicyName = "MutatingAdmissionPolicy"
 
 // invocation is an invocation of a policy, for a binding and one parameter object.
 type invocation struct {
-	policy  *compiledMutations
-	binding *mutatingBinding
-	param   runtime.Object // may be nil
-	as      *subject
+	match[mutations]
+	param runtime.Object // may be nil
 }
 
 // invocationKey identifies an invocation for reinvocation.
 type invocationKey struct{ policy, binding, paramNamespace, paramName string }
 
 func (i *invocation) key() invocationKey {
-	key := invocationKey{policy: i.policy.Name, binding: i.binding.Name}
+	key := invocationKey{policy: i.policy.name, binding: i.binding.name}
 	if i.param != nil {
 		key.paramNamespace, key.paramName = must.Access(i.param).GetNamespace(), must.Access(i.param).GetName()
 	}
@@ -117,10 +97,8 @@ func (i *invocation) key() invocationKey {
 // mutation is the mutation of one object by all policies.
 type mutation struct {
 	*mutatingPolicies
-	attributes admission.Attributes
-	interfaces admission.ObjectInterfaces
-	versions   map[schema.GroupVersionKind]*admission.VersionedAttributes
-	refusals   []policyRefusal
+	versions // as in the real server, without the changes that policies made in another version
+	refusals []policyRefusal
 }
 
 // policyRefusal is the reason why a policy could not change an object.
@@ -133,15 +111,8 @@ func (p *mutatingPolicies) Admit(ctx context.Context, a admission.Attributes, o 
 	if exempt(a) || a.GetOperation() == admission.Delete { // even if "*" includes all operations
 		return nil
 	}
-	policies, bindings := p.bound.all()
-	m := &mutation{p, a, o, map[schema.GroupVersionKind]*admission.VersionedAttributes{}, nil}
-	var invocations []invocation
-	for _, policy := range policies {
-		if len(bindings[policy.Name]) > 0 {
-			invocations = append(invocations, m.invocations(ctx, policy, bindings[policy.Name])...)
-		}
-	}
-	if len(invocations) > 0 {
+	m := &mutation{p, newVersions(a, o), nil}
+	if invocations := m.invocations(ctx); len(invocations) > 0 {
 		if err := m.invoke(ctx, invocations); err != nil {
 			return err
 		}
@@ -170,67 +141,43 @@ func (m *mutation) refused() error {
 }
 
 // refuse records an error of a policy, unless the policy ignores failures.
-func (m *mutation) refuse(policy *compiledMutations, binding *mutatingBinding, err error, reason metav1.StatusReason) {
-	if policy.Spec.FailurePolicy != nil && *policy.Spec.FailurePolicy == admissionv1.Ignore {
+func (m *mutation) refuse(policy *policy[mutations], binding *binding, err error, reason metav1.StatusReason) {
+	if policy.lenient {
 		return
 	}
-	text := fmt.Sprintf("policy %q denied request: %v", policy.Name, err)
+	text := fmt.Sprintf("policy %q denied request: %v", policy.name, err)
 	if binding != nil {
-		text = fmt.Sprintf("policy '%s' with binding '%s' denied request: %v", policy.Name, binding.Name, err)
+		text = fmt.Sprintf("policy '%s' with binding '%s' denied request: %v", policy.name, binding.name, err)
 	}
 	m.refusals = append(m.refusals, policyRefusal{text, reason})
 }
 
-// invocations returns the invocations of a policy for the object.
-func (m *mutation) invocations(ctx context.Context, policy *compiledMutations,
-	bindings []*mutatingBinding) (all []invocation) {
-	as, err := policy.matchAll(m.server, m.attributes, m.interfaces)
-	if err == nil && as != nil {
-		err = m.server.knowsParams(policy.Spec.ParamKind)
+// misconfigured records that a policy or a binding is invalid.
+func (m *mutation) misconfigured(policy *policy[mutations], binding *binding, err error) {
+	what := "policy"
+	if binding != nil {
+		what = "binding"
 	}
-	if err != nil {
-		m.refuse(policy, nil, fmt.Errorf("failed to configure policy: %w", err), "")
-		return nil
-	}
-	if as == nil {
-		return nil
-	}
-	for _, b := range bindings {
-		matches, err := b.matchAll(m.server, m.attributes, m.interfaces)
+	m.refuse(policy, binding, fmt.Errorf("failed to configure %s: %w", what, err), "")
+}
+
+// invocations returns the invocations for the object.
+func (m *mutation) invocations(ctx context.Context) (all []invocation) {
+	for found := range m.matches(m.attributes, m.interfaces, m.misconfigured) {
+		if _, err := m.of(found.as.kind); err != nil {
+			m.misconfigured(found.policy, nil, err)
+			continue
+		}
+		params, err := m.server.params(ctx, found.policy.params, found.binding.params, m.attributes.GetNamespace())
 		if err != nil {
-			m.refuse(policy, b, fmt.Errorf("failed to configure binding: %w", err), "")
-			continue
-		}
-		if matches == nil {
-			continue
-		}
-		if _, err := m.versioned(as.kind); err != nil {
-			m.refuse(policy, nil, fmt.Errorf("failed to configure policy: %w", err), "")
-			continue
-		}
-		params, err := m.server.params(ctx, policy.Spec.ParamKind, b.Spec.ParamRef, m.attributes.GetNamespace())
-		if err != nil {
-			m.refuse(policy, b, fmt.Errorf("failed to configure binding: %w", err), "")
+			m.misconfigured(found.policy, found.binding, err)
 			continue
 		}
 		for _, param := range params {
-			all = append(all, invocation{policy, b, param, as})
+			all = append(all, invocation{found, param})
 		}
 	}
 	return all
-}
-
-// versioned returns the object in a version. As in the real server, the result lacks changes that policies made in
-// another version.
-func (m *mutation) versioned(kind schema.GroupVersionKind) (_ *admission.VersionedAttributes, err error) {
-	if m.versions[kind] == nil {
-		versioned, err := admission.NewVersionedAttributes(m.attributes, kind, m.interfaces)
-		if err != nil {
-			return nil, err
-		}
-		m.versions[kind] = versioned
-	}
-	return m.versions[kind], nil
 }
 
 // invoke runs the policies in order. In a reinvocation, it runs only the policies that request one.
@@ -245,7 +192,7 @@ func (m *mutation) invoke(ctx context.Context, all []invocation) error {
 	}
 	var last *admission.VersionedAttributes
 	for i := range all {
-		versioned, err := m.versioned(all[i].as.kind)
+		versioned, err := m.of(all[i].as.kind)
 		if err != nil {
 			return apierrors.NewInternalError(err)
 		}
@@ -260,7 +207,7 @@ func (m *mutation) invoke(ctx context.Context, all []invocation) error {
 			known.changed()
 			again.SetShouldReinvoke()
 		}
-		if invoked && all[i].policy.Spec.ReinvocationPolicy == admissionv1.IfNeededReinvocationPolicy {
+		if invoked && all[i].policy.reinvoked {
 			known.asked.Insert(all[i].key())
 		}
 	}
@@ -282,7 +229,7 @@ func (m *mutation) one(ctx context.Context, i *invocation, a *admission.Versione
 	namespace *corev1.Namespace, known *invocations[invocationKey]) (invoked, changed bool, err error) {
 	compiled, err := i.policy.expressions()
 	if err != nil {
-		m.refuse(i.policy, nil, fmt.Errorf("failed to configure policy: %w", err), "")
+		m.misconfigured(i.policy, nil, err)
 		return false, false, nil
 	}
 	ctx = compiled.compiler.CreateContext(ctx)
@@ -351,10 +298,8 @@ func (s *Server) typeConverterOf(gvk schema.GroupVersionKind) managedfields.Type
 	if d := s.definitionOf(gvk); d != nil {
 		return d.types
 	}
-	for _, kinds := range kindGroups() {
-		if slices.ContainsFunc(kinds, func(k kind) bool { return k.GVK.GroupVersion() == gvk.GroupVersion() }) {
-			return noTypes()
-		}
+	if slices.ContainsFunc(builtinKinds(), func(k *kind) bool { return k.GVK.GroupVersion() == gvk.GroupVersion() }) {
+		return noTypes()
 	}
 	return nil
 }

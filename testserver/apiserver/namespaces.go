@@ -43,7 +43,7 @@ func namespaces() kind {
 		parts: []extraPart{{
 			name: "finalize", kind: namespaceKind, verbs: []string{"update"},
 			part: func(s *Server, r *registry, k *kind, f family) part {
-				finalize := r.with(&kindStrategy{f.scheme, s.names, s, k, finalization, nil})
+				finalize := r.with(s.newStrategy(k, f, finalization))
 				return part{storage: updater{subresource{finalize}}, scope: newScope(k, f, "finalize", finalize.GetResetFields(),
 					nil)}
 			},

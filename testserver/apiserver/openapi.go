@@ -11,11 +11,11 @@ import (
 	"time"
 
 	openapi_v2 "github.com/google/gnostic-models/openapiv2"
-	openapi_v3 "github.com/google/gnostic-models/openapiv3"
 	"google.golang.org/protobuf/proto"
 	"k8s.io/apiextensions-apiserver/pkg/apihelpers"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/kube-openapi/pkg/handler3"
 
 	"github.com/kctrl-dev/kctrl/testserver/apiserver/internal/must"
 )
@@ -162,15 +162,15 @@ func (s *Server) openAPIBinary(d *openAPIDocument, media string) []byte {
 	if d.binary != nil {
 		return d.binary
 	}
-	var message proto.Message
 	var err error
-	if media == openAPIBinary2 {
-		message, err = openapi_v2.ParseDocument(d.json)
+	if media == openAPIBinary3 {
+		d.binary, err = handler3.ToV3ProtoBinary(d.json)
 	} else {
-		message, err = openapi_v3.ParseDocument(d.json)
+		var document *openapi_v2.Document
+		document, err = openapi_v2.ParseDocument(d.json)
+		must.Do(err)
+		d.binary, err = proto.Marshal(document)
 	}
-	must.Do(err)
-	d.binary, err = proto.Marshal(message)
 	must.Do(err)
 	return d.binary
 }
@@ -186,7 +186,7 @@ func (s *Server) openAPIOf(resources []resourceInfo) map[string]any {
 	}
 	paths, info := map[string]any{}, map[string]string{"title": "Kubernetes", "version": "1.37"}
 	for _, one := range resources {
-		plural, _, _ := strings.Cut(one.name, "/")
+		plural, _, _ := strings.Cut(one.Name, "/")
 		o := resourceOperations{models: m, resource: one, plural: plural, custom: custom[plural]}
 		if o.custom {
 			info = map[string]string{"title": "Kubernetes CRD Swagger", "version": "v0.1.0"}

@@ -55,8 +55,7 @@ func (m *openAPIModels) addDefinition(crd *apiextensionsv1.CustomResourceDefinit
 		setObject(model)
 		model.SetProperty("metadata", *spec.RefSchema(schemaPrefix + metaModel +
 			"ObjectMeta").WithDescription(docs["metadata"]))
-		setEmbedded(model)
-		requireEmbedded(model, docs["metadata"])
+		eachEmbedded(model, func(object *spec.Schema) { describeEmbedded(object, docs["metadata"]) })
 	}
 	typeMeta := metaModels()[metaModel+"TypeMeta"]
 	list := new(spec.Schema).Typed("object", "").WithDescription(names.ListKind+" is a list of "+
@@ -107,24 +106,8 @@ var embeddedDocs = map[string]string{
 		"https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#types-kinds",
 }
 
-// requireEmbedded requires a kind and a version in embedded objects.
-func requireEmbedded(model *spec.Schema, metadata string) {
-	if model == nil {
-		return
-	}
-	for name, property := range model.Properties {
-		requireEmbedded(&property, metadata)
-		model.Properties[name] = property
-	}
-	if model.Items != nil {
-		requireEmbedded(model.Items.Schema, metadata)
-	}
-	if model.AdditionalProperties != nil {
-		requireEmbedded(model.AdditionalProperties.Schema, metadata)
-	}
-	if embedded, _ := model.Extensions.GetBool("x-kubernetes-embedded-resource"); !embedded {
-		return
-	}
+// describeEmbedded adds the common fields to the model of an embedded object, which must have a kind and a version.
+func describeEmbedded(model *spec.Schema, metadata string) {
 	for name, text := range embeddedDocs {
 		model.SetProperty(name, *spec.StringProperty().WithDescription(text))
 	}
@@ -204,28 +187,24 @@ func (m *openAPIModels) complete(model map[string]any, element bool) {
 
 // kind returns the name of the model of a built-in kind, or "".
 func (m *openAPIModels) kind(gvk schema.GroupVersionKind) string {
-	if gvk == definitionKind.GVK || gvk == definitionKind.GVK.GroupVersion().WithKind(definitionKind.GVK.Kind+"List") ||
-		gvk == scaleKind {
-		name := "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1." + gvk.Kind
-		if gvk == scaleKind {
-			name = "io.k8s.api.autoscaling.v1.Scale"
-		}
-		if !m.addGenerated(name) {
+	name := ""
+	switch {
+	case gvk == scaleKind:
+		name = "io.k8s.api.autoscaling.v1.Scale"
+	case gvk.GroupVersion() == definitionKind.GVK.GroupVersion():
+		name = "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1." + gvk.Kind
+	default:
+		object, err := loadBuiltin().scheme.New(gvk)
+		if err != nil {
 			return ""
 		}
-		m.schemas[name].(map[string]any)["x-kubernetes-group-version-kind"] = []any{map[string]string{"group": gvk.Group,
-			"version": gvk.Version, "kind": gvk.Kind}}
-		return name
+		name = m.goType(reflect.TypeOf(object).Elem())
 	}
-	object, err := loadBuiltin().scheme.New(gvk)
-	if err != nil {
+	if name == "" || m.schemas[name] == nil && !m.addGenerated(name) {
 		return ""
 	}
-	name := m.goType(reflect.TypeOf(object).Elem())
-	if model, ok := m.schemas[name].(map[string]any); ok {
-		model["x-kubernetes-group-version-kind"] = []any{map[string]string{"group": gvk.Group, "version": gvk.Version,
-			"kind": gvk.Kind}}
-	}
+	m.schemas[name].(map[string]any)["x-kubernetes-group-version-kind"] = []any{map[string]string{"group": gvk.Group,
+		"version": gvk.Version, "kind": gvk.Kind}}
 	return name
 }
 

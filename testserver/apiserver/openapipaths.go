@@ -21,9 +21,9 @@ type resourceOperations struct {
 
 func (o resourceOperations) add(paths map[string]any, all []resourceInfo) {
 	one := o.resource
-	gv, kind := one.gv, one.kind.Kind
+	gv, kind := one.gv, one.Kind
 	parent := one
-	if at := slices.IndexFunc(all, func(other resourceInfo) bool { return other.name == o.plural }); at >= 0 {
+	if at := slices.IndexFunc(all, func(other resourceInfo) bool { return other.Name == o.plural }); at >= 0 {
 		parent = all[at]
 	}
 	list := o.object + "List"
@@ -33,35 +33,32 @@ func (o resourceOperations) add(paths map[string]any, all []resourceInfo) {
 		if one.kind == scaleKind {
 			o.object = o.models.kind(scaleKind)
 		}
-	} else if !strings.Contains(one.name, "/") {
+	} else if !strings.Contains(one.Name, "/") {
 		listKind := gv.WithKind(kind + "List")
 		list = cmp.Or(o.models.kind(listKind), list)
 	}
 	root := "/" + openAPIPath(gv) + "/" + o.plural
-	if one.namespaced {
-		if slices.Contains(one.verbs, "list") {
-			o.path(paths, root, o.operation("list", "list", list, "", parent, true))
+	if one.Namespaced {
+		if slices.Contains(one.Verbs, "list") {
+			o.path(paths, root, o.operation(openAPIVerbs[0], list, "", parent, true))
 		}
 		root = "/" + openAPIPath(gv) + "/namespaces/{namespace}/" + o.plural
 	}
-	_, sub, _ := strings.Cut(one.name, "/")
+	_, sub, _ := strings.Cut(one.Name, "/")
 	var collection, item []openAPIOperation
-	for _, verb := range []struct{ verb, name string }{
-		{"list", "list"}, {"create", "create"}, {"deletecollection", "deletecollection"}, {"get", "read"},
-		{"update", "replace"}, {"delete", "delete"}, {"patch", "patch"},
-	} {
-		if !slices.Contains(one.verbs, verb.verb) {
+	for _, v := range openAPIVerbs {
+		if !slices.Contains(one.Verbs, v.verb) {
 			continue
 		}
 		model := o.object
-		switch verb.verb {
+		switch v.verb {
 		case "list":
 			model = list
 		case "deletecollection", "delete":
 			model = o.models.meta("Status")
 		}
-		op := o.operation(verb.verb, verb.name, model, sub, parent, false)
-		if verb.verb == "list" || verb.verb == "deletecollection" || verb.verb == "create" && sub == "" {
+		op := o.operation(v, model, sub, parent, false)
+		if v.verb == "list" || v.verb == "deletecollection" || v.verb == "create" && sub == "" {
 			collection = append(collection, op)
 		} else {
 			item = append(item, op)
@@ -105,46 +102,45 @@ func (o resourceOperations) path(paths map[string]any, path string, all ...openA
 	paths[path] = item
 }
 
-var openAPIMethods = map[string]string{"list": "get", "get": "get", "create": "post", "update": "put", "patch": "patch",
-	"delete": "delete", "deletecollection": "delete"}
+// openAPIVerb has the names of a verb in operations.
+type openAPIVerb struct{ verb, name, method, action string }
 
-func (o resourceOperations) operation(verb, name, model, sub string, parent resourceInfo,
+var openAPIVerbs = []openAPIVerb{
+	{"list", "list", "get", "list"}, {"create", "create", "post", "post"},
+	{"deletecollection", "deletecollection", "delete", "deletecollection"}, {"get", "read", "get", "get"},
+	{"update", "replace", "put", "put"}, {"delete", "delete", "delete", "delete"}, {"patch", "patch", "patch", "patch"},
+}
+
+func upperFirst(text string) string { return strings.ToUpper(text[:1]) + text[1:] }
+
+func (o resourceOperations) operation(v openAPIVerb, model, sub string, parent resourceInfo,
 	across bool) openAPIOperation {
-	one := o.resource
-	method := openAPIMethods[verb]
-	group := strings.TrimSuffix(one.gv.Group, ".k8s.io")
-	if group == "" {
-		group = "core"
-	}
-	words := strings.Split(group, ".")
+	one, verb := o.resource, v.verb
+	words := strings.Split(cmp.Or(strings.TrimSuffix(one.gv.Group, ".k8s.io"), "core"), ".")
 	for i := range words {
-		words[i] = strings.ToUpper(words[i][:1]) + words[i][1:]
+		words[i] = upperFirst(words[i])
 	}
 	title := strings.Join(words, "")
-	kind, subject := parent.kind.Kind, ""
-	if sub != "" {
-		subject = strings.ToUpper(sub[:1]) + sub[1:]
-	}
-	id := name + title + strings.ToUpper(one.gv.Version[:1]) + one.gv.Version[1:]
+	kind, id := parent.Kind, v.name+title+upperFirst(one.gv.Version)
 	if verb == "deletecollection" {
-		id = "delete" + title + strings.ToUpper(one.gv.Version[:1]) + one.gv.Version[1:] + "Collection"
+		id = "delete" + title + upperFirst(one.gv.Version) + "Collection"
 	}
-	if one.namespaced && !across {
+	if one.Namespaced && !across {
 		id += "Namespaced"
 	}
-	id += kind + subject
+	if id += kind; sub != "" {
+		id += upperFirst(sub)
+	}
 	if across {
 		id += "ForAllNamespaces"
 	}
-	action := map[string]string{"get": "get", "list": "list", "create": "post", "update": "put", "patch": "patch",
-		"delete": "delete", "deletecollection": "deletecollection"}[verb]
-	gvk := map[string]string{"group": one.kind.Group, "version": one.kind.Version, "kind": one.kind.Kind}
+	gvk := map[string]string{"group": one.kind.Group, "version": one.kind.Version, "kind": one.Kind}
 	if o.custom {
 		gvk = map[string]string{"group": one.gv.Group, "version": one.gv.Version, "kind": kind}
 	}
 	content := map[string]any{
 		"tags":        []string{strings.ToLower(title[:1]) + title[1:] + "_" + one.gv.Version},
-		"description": o.description(name, kind, sub), "operationId": id, "x-kubernetes-action": action,
+		"description": o.description(v.name, kind, sub), "operationId": id, "x-kubernetes-action": v.action,
 		"x-kubernetes-group-version-kind": gvk,
 		"responses":                       o.responses(verb, model),
 	}
@@ -154,23 +150,22 @@ func (o resourceOperations) operation(verb, name, model, sub string, parent reso
 	parameters := []map[string]any{parameter("pretty", "query", "string",
 		"If 'true', then the output is pretty printed. Defaults to 'false' unless the user-agent indicates a browser or "+
 			"command-line HTTP tool (curl and wget).")}
-	if one.namespaced && !across {
+	if one.Namespaced && !across {
 		parameters = append(parameters, parameter("namespace", "path", "string",
 			"object name and auth scope, such as for teams and projects"))
 	}
 	if verb != "list" && verb != "deletecollection" && (verb != "create" || sub != "") {
-		parameters = append(parameters, parameter("name", "path", "string", "name of the "+one.kind.Kind))
-		if one.kind == scaleKind {
-			parameters[len(parameters)-1]["description"] = "name of the " + cmp.Or(map[bool]string{true: kind}[o.custom],
-				one.kind.Kind)
+		named := one.Kind
+		if one.kind == scaleKind && o.custom {
+			named = kind
 		}
+		parameters = append(parameters, parameter("name", "path", "string", "name of the "+named))
 	}
 	parameters = append(parameters, o.optionParameters(verb)...)
 	slices.SortFunc(parameters, func(a, b map[string]any) int {
-		return strings.Compare(a["name"].(string),
-			b["name"].(string))
+		return strings.Compare(a["name"].(string), b["name"].(string))
 	})
-	return openAPIOperation{method, parameters, content}
+	return openAPIOperation{v.method, parameters, content}
 }
 
 func (o resourceOperations) description(name, kind, sub string) string {
@@ -246,7 +241,7 @@ func (o resourceOperations) responses(verb, model string) map[string]any {
 func (o resourceOperations) body(verb, model string) map[string]any {
 	media := []string{"*/*"}
 	if o.custom {
-		media = []string{"application/json", "application/yaml"}
+		media = o.media(verb)
 	}
 	switch verb {
 	case "create", "update":
@@ -286,30 +281,22 @@ func (o resourceOperations) optionParameters(verb string) (parameters []map[stri
 		return nil
 	case verb == "deletecollection":
 		parameters = slices.DeleteFunc(fieldParameters("list"), func(p map[string]any) bool {
-			return p["name"] == "watch" ||
-				p["name"] == "allowWatchBookmarks"
+			return p["name"] == "watch" || p["name"] == "allowWatchBookmarks"
 		})
 		return append(parameters, fieldParameters("delete")...)
 	}
 	return fieldParameters(verb)
 }
 
+// verbOptions are the options of the verbs.
+var verbOptions = map[string]documented{
+	"get": metav1.GetOptions{}, "list": metav1.ListOptions{}, "deletecollection": metav1.ListOptions{},
+	"create": metav1.CreateOptions{}, "update": metav1.UpdateOptions{}, "patch": metav1.PatchOptions{},
+	"delete": metav1.DeleteOptions{},
+}
+
 func fieldParameters(verb string) (parameters []map[string]any) {
-	var options interface{ SwaggerDoc() map[string]string }
-	switch verb {
-	case "get":
-		options = metav1.GetOptions{}
-	case "list", "deletecollection":
-		options = metav1.ListOptions{}
-	case "create":
-		options = metav1.CreateOptions{}
-	case "update":
-		options = metav1.UpdateOptions{}
-	case "patch":
-		options = metav1.PatchOptions{}
-	case "delete":
-		options = metav1.DeleteOptions{}
-	}
+	options := verbOptions[verb]
 	t := reflect.TypeOf(options)
 	for i := range t.NumField() {
 		name, _, _ := strings.Cut(t.Field(i).Tag.Get("json"), ",")

@@ -9,17 +9,18 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/validation"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/apiserver/pkg/endpoints/handlers/responsewriters"
 	"k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/apiserver/pkg/registry/rest"
 	"k8s.io/apiserver/pkg/storage"
 	storageerrors "k8s.io/apiserver/pkg/storage/errors"
 	"k8s.io/apiserver/pkg/util/dryrun"
+	podutil "k8s.io/kubernetes/pkg/api/v1/pod"
+	"k8s.io/kubernetes/pkg/apis/core"
+	"k8s.io/kubernetes/pkg/apis/core/validation"
 
 	"github.com/kctrl-dev/kctrl/testserver/apiserver/internal/builtin"
 )
@@ -141,19 +142,8 @@ func bindingPart(_ *Server, objects *registry, k *kind, f family) part {
 // createBinding is called on the registry of pods.
 func (r *registry) createBinding(ctx context.Context, binding *corev1.Binding, validate rest.ValidateObjectFunc,
 	options *metav1.CreateOptions) (runtime.Object, error) {
-	var problems field.ErrorList
-	at := field.NewPath("target")
-	if kind := binding.Target.Kind; kind != "" && kind != "Node" {
-		problems = append(problems, field.NotSupported(at.Child("kind"), kind, []string{"Node", "<empty>"}))
-	}
-	if binding.Target.Name == "" {
-		problems = append(problems, field.Required(at.Child("name"), ""))
-	} else if binding.Target.Kind == "" || binding.Target.Kind == "Node" {
-		for _, message := range validation.NameIsDNSSubdomain(binding.Target.Name, false) {
-			problems = append(problems, field.Invalid(at.Child("name"), binding.Target.Name, message))
-		}
-	}
-	if err := problems.ToAggregate(); err != nil {
+	target := core.ObjectReference{Kind: binding.Target.Kind, Name: binding.Target.Name}
+	if err := validation.ValidatePodBinding(&core.Binding{Target: target}).ToAggregate(); err != nil {
 		return nil, err
 	}
 	if validate != nil {
@@ -195,7 +185,7 @@ func (r *registry) bind(ctx context.Context, binding *corev1.Binding, options *m
 			for name, value := range binding.Labels {
 				metav1.SetMetaDataLabel(&pod.ObjectMeta, name, value)
 			}
-			setPodCondition(pod, corev1.PodCondition{Type: corev1.PodScheduled, Status: corev1.ConditionTrue})
+			podutil.UpdatePodCondition(&pod.Status, &corev1.PodCondition{Type: corev1.PodScheduled, Status: corev1.ConditionTrue})
 			return pod, nil
 		})
 	var status *apierrors.StatusError
@@ -203,18 +193,4 @@ func (r *registry) bind(ctx context.Context, binding *corev1.Binding, options *m
 		return err
 	}
 	return apierrors.NewConflict(schema.GroupResource{Resource: "pods/binding"}, binding.Name, err)
-}
-
-func setPodCondition(pod *corev1.Pod, condition corev1.PodCondition) {
-	condition.LastTransitionTime = metav1.Now()
-	for i, known := range pod.Status.Conditions {
-		if known.Type == condition.Type {
-			if known.Status == condition.Status {
-				condition.LastTransitionTime = known.LastTransitionTime
-			}
-			pod.Status.Conditions[i] = condition
-			return
-		}
-	}
-	pod.Status.Conditions = append(pod.Status.Conditions, condition)
 }

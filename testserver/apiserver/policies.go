@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"net/http"
 	"slices"
 	"strings"
@@ -30,81 +31,69 @@ import (
 	"github.com/kctrl-dev/kctrl/testserver/apiserver/internal/store"
 )
 
-// validatingPolicies validate objects with the rules of those ValidatingAdmissionPolicies that have bindings.
-type validatingPolicies struct {
-	server *Server
-	bound  boundPolicies[*compiledPolicy, *compiledBinding]
-}
-
-// compiledPolicy is a compiled policy. It is safe for concurrent use.
-type compiledPolicy struct {
-	*admissionv1.ValidatingAdmissionPolicy
-	matching
-	expressions func() (*policyExpressions, error)
-}
-
-type compiledBinding struct {
-	*admissionv1.ValidatingAdmissionPolicyBinding
-	matching
-}
-
-// policyExpressions are the compiled expressions of a policy.
-type policyExpressions struct {
-	conditions                         matchconditions.Matcher // may be nil
-	validations, messages, annotations plugincel.ConditionEvaluator
-}
-
-func (s *Server) newPolicies() *validatingPolicies {
-	return &validatingPolicies{server: s, bound: boundPolicies[*compiledPolicy, *compiledBinding]{
-		policies: s.tableOf(builtin.PolicyKind()), bindings: s.tableOf(builtin.PolicyBindingKind()),
-		newPolicy: func(object runtime.Object) *compiledPolicy {
-			policy := object.(*admissionv1.ValidatingAdmissionPolicy)
-			return &compiledPolicy{policy, newMatchingOf(policy.Spec.MatchConstraints),
-				sync.OnceValues(func() (*policyExpressions, error) { return compilePolicy(policy) })}
-		},
-		newBinding: func(object runtime.Object) (string, *compiledBinding) {
-			binding := object.(*admissionv1.ValidatingAdmissionPolicyBinding)
-			return binding.Spec.PolicyName, &compiledBinding{binding, newMatchingOf(binding.Spec.MatchResources)}
-		},
-	}}
-}
-
-// boundPolicies are the stored policies of a kind P, and their bindings of a kind B. Each is compiled once.
-type boundPolicies[P, B any] struct {
+// policies are the stored policies of one kind, with compiled expressions E, and their bindings.
+type policies[E any] struct {
+	server             *Server
 	policies, bindings *store.Table
-	newPolicy          func(object runtime.Object) P
-	newBinding         func(object runtime.Object) (policy string, binding B)
+	newPolicy          func(object runtime.Object) *policy[E]
 
 	mu       sync.Mutex
-	compiled map[*store.Record]P
-	bound    map[*store.Record]bound[B]
+	compiled map[*store.Record]*policy[E]
+	bound    map[*store.Record]*binding
 }
 
-type bound[B any] struct {
-	policy  string
-	binding B
+func (*policies[E]) Handles(admission.Operation) bool { return true }
+
+// policy is a policy that is compiled once. It is safe for concurrent use.
+type policy[E any] struct {
+	matching
+	name        string
+	params      *admissionv1.ParamKind
+	lenient     bool // failures of the policy are ignored
+	reinvoked   bool // a MutatingAdmissionPolicy runs again if the object changes after it
+	expressions func() (*E, error)
+}
+
+func newPolicy[E any](name string, match *admissionv1.MatchResources, params *admissionv1.ParamKind,
+	failure *admissionv1.FailurePolicyType, compile func() (*E, error)) *policy[E] {
+	return &policy[E]{matching: newMatchingOf(match), name: name, params: params,
+		lenient: builtin.Deref(failure) == admissionv1.Ignore, expressions: sync.OnceValues(compile)}
+}
+
+// binding is a binding of a policy.
+type binding struct {
+	matching
+	name, policy string
+	params       *admissionv1.ParamRef
+	actions      []admissionv1.ValidationAction // of a ValidatingAdmissionPolicy
+}
+
+func newBinding(object runtime.Object) *binding {
+	if b, mutating := object.(*admissionv1.MutatingAdmissionPolicyBinding); mutating {
+		return &binding{newMatchingOf(b.Spec.MatchResources), b.Name, b.Spec.PolicyName, b.Spec.ParamRef, nil}
+	}
+	b := object.(*admissionv1.ValidatingAdmissionPolicyBinding)
+	return &binding{newMatchingOf(b.Spec.MatchResources), b.Name, b.Spec.PolicyName, b.Spec.ParamRef,
+		b.Spec.ValidationActions}
 }
 
 // all returns the policies, ordered by name, and the bindings of each policy.
-func (p *boundPolicies[P, B]) all() (policies []P, bindings map[string][]B) {
+func (p *policies[E]) all() (policies []*policy[E], bindings map[string][]*binding) {
 	records, _, err := p.policies.List("/", "", 0)
 	must.Do(err)
-	binding, _, err := p.bindings.List("/", "", 0)
+	bound, _, err := p.bindings.List("/", "", 0)
 	must.Do(err)
-	if len(records) == 0 || len(binding) == 0 {
+	if len(records) == 0 || len(bound) == 0 {
 		return nil, nil
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.compiled, policies = kept(p.compiled, records, func(r *store.Record) P { return p.newPolicy(r.Object) })
-	var all []bound[B]
-	p.bound, all = kept(p.bound, binding, func(r *store.Record) bound[B] {
-		policy, binding := p.newBinding(r.Object)
-		return bound[B]{policy, binding}
-	})
-	bindings = map[string][]B{}
+	p.compiled, policies = kept(p.compiled, records, func(r *store.Record) *policy[E] { return p.newPolicy(r.Object) })
+	var all []*binding
+	p.bound, all = kept(p.bound, bound, func(r *store.Record) *binding { return newBinding(r.Object) })
+	bindings = map[string][]*binding{}
 	for _, b := range all {
-		bindings[b.policy] = append(bindings[b.policy], b.binding)
+		bindings[b.policy] = append(bindings[b.policy], b)
 	}
 	return policies, bindings
 }
@@ -121,6 +110,68 @@ func kept[T any](known map[*store.Record]T, records []*store.Record,
 		now[r], all = one, append(all, one)
 	}
 	return now, all
+}
+
+// match is a policy that applies to an object, and a binding.
+type match[E any] struct {
+	policy  *policy[E]
+	binding *binding
+	as      *subject
+}
+
+// matches returns the policies that apply to an object. It calls fail for policies and bindings that are invalid;
+// binding is nil if the policy is invalid.
+func (p *policies[E]) matches(a admission.Attributes, o admission.ObjectInterfaces,
+	fail func(policy *policy[E], binding *binding, err error)) iter.Seq[match[E]] {
+	return func(yield func(match[E]) bool) {
+		policies, bindings := p.all()
+		for _, policy := range policies {
+			if len(bindings[policy.name]) == 0 {
+				continue
+			}
+			as, err := policy.matchAll(p.server, a, o)
+			if err == nil && as != nil {
+				err = p.server.knowsParams(policy.params)
+			}
+			if err != nil {
+				fail(policy, nil, err)
+				continue
+			}
+			if as == nil {
+				continue
+			}
+			for _, b := range bindings[policy.name] {
+				selected, err := b.matchAll(p.server, a, o)
+				if err != nil {
+					fail(policy, b, err)
+				} else if selected != nil && !yield(match[E]{policy, b, as}) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// versions are the versions in which policies or webhooks review an object. Each is converted once.
+type versions struct {
+	attributes admission.Attributes
+	interfaces admission.ObjectInterfaces
+	known      map[schema.GroupVersionKind]*admission.VersionedAttributes
+}
+
+func newVersions(a admission.Attributes, o admission.ObjectInterfaces) versions {
+	return versions{a, o, map[schema.GroupVersionKind]*admission.VersionedAttributes{}}
+}
+
+func (v versions) of(kind schema.GroupVersionKind) (*admission.VersionedAttributes, error) {
+	if v.known[kind] == nil {
+		versioned, err := admission.NewVersionedAttributes(v.attributes, kind, v.interfaces)
+		if err != nil {
+			return nil, err
+		}
+		v.known[kind] = versioned
+	}
+	return v.known[kind], nil
 }
 
 func newMatchingOf(match *admissionv1.MatchResources) matching {
@@ -162,14 +213,20 @@ func expressionsOf[T any](values []T, text func(v T) plugincel.ExpressionAccesso
 	return accessors
 }
 
-func storeVariables(compiler *plugincel.CompositedCompiler, given []admissionv1.Variable,
-	variables plugincel.OptionalVariableDeclarations) {
+// newPolicyCompiler returns a compiler for the expressions of a policy that has variables.
+func newPolicyCompiler(given []admissionv1.Variable,
+	declared plugincel.OptionalVariableDeclarations) (*plugincel.CompositedCompiler, error) {
+	compiler, err := plugincel.NewCompositedCompiler(environment.MustBaseEnvSet(environment.DefaultCompatibilityVersion()))
+	if err != nil {
+		return nil, err
+	}
 	named := make([]plugincel.NamedExpressionAccessor, len(given))
 	for i, v := range given {
 		named[i] = &builtin.Variable{Expression: builtin.Expression{Text: v.Expression, Types: builtin.AnyTypes},
 			Name: v.Name}
 	}
-	compiler.CompileAndStoreVariables(named, variables, environment.StoredExpressions)
+	compiler.CompileAndStoreVariables(named, declared, environment.StoredExpressions)
+	return compiler, nil
 }
 
 // compileConditions returns a matcher for the conditions of a policy, or nil if there are none.
@@ -186,33 +243,53 @@ func compileConditions(compiler *plugincel.CompositedCompiler, given []admission
 		failure, "policy", "validate", policy)
 }
 
-func compilePolicy(policy *admissionv1.ValidatingAdmissionPolicy) (*policyExpressions, error) {
+// validatingPolicies validate objects with the rules of those ValidatingAdmissionPolicies that have bindings.
+type validatingPolicies struct{ policies[validations] }
+
+// validations are the compiled expressions of a policy.
+type validations struct {
+	spec                               *admissionv1.ValidatingAdmissionPolicySpec
+	conditions                         matchconditions.Matcher // may be nil
+	validations, messages, annotations plugincel.ConditionEvaluator
+}
+
+func (s *Server) newPolicies() *validatingPolicies {
+	return &validatingPolicies{policies[validations]{
+		server: s, policies: s.tableOf(builtin.PolicyKind()), bindings: s.tableOf(builtin.PolicyBindingKind()),
+		newPolicy: func(object runtime.Object) *policy[validations] {
+			policy := object.(*admissionv1.ValidatingAdmissionPolicy)
+			return newPolicy(policy.Name, policy.Spec.MatchConstraints, policy.Spec.ParamKind, policy.Spec.FailurePolicy,
+				func() (*validations, error) { return compilePolicy(policy) })
+		},
+	}}
+}
+
+func compilePolicy(policy *admissionv1.ValidatingAdmissionPolicy) (*validations, error) {
 	spec := &policy.Spec
 	variables := plugincel.OptionalVariableDeclarations{HasParams: spec.ParamKind != nil, HasAuthorizer: true}
 	messages := plugincel.OptionalVariableDeclarations{HasParams: spec.ParamKind != nil}
-	compiler, err := plugincel.NewCompositedCompiler(environment.MustBaseEnvSet(environment.DefaultCompatibilityVersion()))
+	compiler, err := newPolicyCompiler(spec.Variables, variables)
 	if err != nil {
 		return nil, err
 	}
-	storeVariables(compiler, spec.Variables, variables)
-	e := &policyExpressions{conditions: compileConditions(compiler, spec.MatchConditions, spec.FailurePolicy, variables,
-		policy.Name)}
-	e.validations = compiler.CompileCondition(expressionsOf(spec.Validations,
+	v := &validations{spec: spec, conditions: compileConditions(compiler, spec.MatchConditions, spec.FailurePolicy,
+		variables, policy.Name)}
+	v.validations = compiler.CompileCondition(expressionsOf(spec.Validations,
 		func(v admissionv1.Validation) plugincel.ExpressionAccessor {
 			return &builtin.Expression{Text: v.Expression, Types: builtin.BoolTypes}
 		}), variables, environment.StoredExpressions)
-	e.annotations = compiler.CompileCondition(expressionsOf(spec.AuditAnnotations,
+	v.annotations = compiler.CompileCondition(expressionsOf(spec.AuditAnnotations,
 		func(a admissionv1.AuditAnnotation) plugincel.ExpressionAccessor {
 			return &builtin.Expression{Text: a.ValueExpression, Types: builtin.OptionalTypes}
 		}), variables, environment.StoredExpressions)
-	e.messages = compiler.CompileCondition(expressionsOf(spec.Validations,
+	v.messages = compiler.CompileCondition(expressionsOf(spec.Validations,
 		func(v admissionv1.Validation) plugincel.ExpressionAccessor {
 			if v.MessageExpression == "" {
 				return nil
 			}
 			return &builtin.Expression{Text: v.MessageExpression, Types: builtin.StringTypes}
 		}), messages, environment.StoredExpressions)
-	return e, nil
+	return v, nil
 }
 
 // denial is the reason for which a policy denies an object.
@@ -256,37 +333,18 @@ func (d denial) status(a admission.Attributes) error {
 // evaluation is the evaluation of all policies for one object.
 type evaluation struct {
 	*validatingPolicies
-	attributes admission.Attributes
-	interfaces admission.ObjectInterfaces
-	versions   map[schema.GroupVersionKind]*admission.VersionedAttributes
-	denials    []denial
+	versions
+	denials []denial
 }
 
 func (p *validatingPolicies) Validate(ctx context.Context, a admission.Attributes, o admission.ObjectInterfaces) error {
 	if exempt(a) {
 		return nil
 	}
-	found, bindings := p.bound.all()
-	e := &evaluation{p, a, o, map[schema.GroupVersionKind]*admission.VersionedAttributes{}, nil}
-	for _, policy := range found {
-		if len(bindings[policy.Name]) == 0 {
-			continue
-		}
-		as, err := policy.matchAll(p.server, a, o)
-		if err == nil && as != nil {
-			err = p.server.knowsParams(policy.Spec.ParamKind)
-		}
-		if err != nil {
-			e.misconfigured(policy, nil, err)
-			continue
-		}
-		if as == nil {
-			continue
-		}
-		for _, b := range bindings[policy.Name] {
-			if err := e.bind(ctx, policy, b, as); err != nil {
-				return err
-			}
+	e := &evaluation{p, newVersions(a, o), nil}
+	for m := range p.matches(a, o, e.misconfigured) {
+		if err := e.bind(ctx, m); err != nil {
+			return err
 		}
 	}
 	if len(e.denials) == 0 {
@@ -296,55 +354,37 @@ func (p *validatingPolicies) Validate(ctx context.Context, a admission.Attribute
 }
 
 // misconfigured records that a policy cannot be evaluated. This denies the request, unless the policy ignores failures.
-func (e *evaluation) misconfigured(policy *compiledPolicy, b *compiledBinding, err error) {
-	d := denial{policy: policy.Name, message: "failed to configure policy: " + err.Error()}
+func (e *evaluation) misconfigured(policy *policy[validations], b *binding, err error) {
+	d := denial{policy: policy.name, message: "failed to configure policy: " + err.Error()}
 	if b != nil {
-		d.binding, d.message = b.Name, "failed to configure binding: "+err.Error()
+		d.binding, d.message = b.name, "failed to configure binding: "+err.Error()
 	}
-	if policy.failure() == admissionv1.Fail {
+	if !policy.lenient {
 		e.denials = append(e.denials, d)
 	}
 }
 
-func (p *compiledPolicy) failure() admissionv1.FailurePolicyType {
-	if p.Spec.FailurePolicy == nil {
-		return admissionv1.Fail
-	}
-	return *p.Spec.FailurePolicy
-}
-
 // bind evaluates a policy with a binding, once for each parameter object.
-func (e *evaluation) bind(ctx context.Context, policy *compiledPolicy, b *compiledBinding, as *subject) error {
-	matches, err := b.matchAll(e.server, e.attributes, e.interfaces)
+func (e *evaluation) bind(ctx context.Context, m match[validations]) error {
+	params, err := e.server.params(ctx, m.policy.params, m.binding.params, e.attributes.GetNamespace())
 	if err != nil {
-		e.misconfigured(policy, b, err)
-		return nil
-	}
-	if matches == nil {
-		return nil
-	}
-	params, err := e.server.params(ctx, policy.Spec.ParamKind, b.Spec.ParamRef, e.attributes.GetNamespace())
-	if err != nil {
-		e.misconfigured(policy, b, err)
+		e.misconfigured(m.policy, m.binding, err)
 		return nil
 	}
 	if len(params) == 0 {
 		return nil
 	}
-	versioned := e.versions[as.kind]
-	if versioned == nil {
-		if versioned, err = admission.NewVersionedAttributes(e.attributes, as.kind, e.interfaces); err != nil {
-			e.misconfigured(policy, b, fmt.Errorf("failed to convert object version: %w", err))
-			return nil
-		}
-		e.versions[as.kind] = versioned
+	versioned, err := e.of(m.as.kind)
+	if err != nil {
+		e.misconfigured(m.policy, m.binding, fmt.Errorf("failed to convert object version: %w", err))
+		return nil
 	}
 	namespace, err := e.server.visibleNamespace(e.attributes)
 	if err != nil {
 		return err
 	}
 	for _, param := range params {
-		e.act(ctx, b, policy.evaluate(ctx, e.server, as, versioned, param, namespace))
+		e.act(ctx, m.binding, evaluate(ctx, e.server, m, versioned, param, namespace))
 	}
 	return nil
 }
@@ -363,19 +403,19 @@ func (s *Server) visibleNamespace(a admission.Attributes) (*corev1.Namespace, er
 }
 
 // act performs the actions of a binding for denials.
-func (e *evaluation) act(ctx context.Context, b *compiledBinding, found verdict) {
+func (e *evaluation) act(ctx context.Context, b *binding, found verdict) {
 	for _, d := range found.denials {
-		d.policy, d.binding = b.Spec.PolicyName, b.Name
-		if slices.Contains(b.Spec.ValidationActions, admissionv1.Deny) {
+		d.policy, d.binding = b.policy, b.name
+		if slices.Contains(b.actions, admissionv1.Deny) {
 			e.denials = append(e.denials, d)
 		}
-		if slices.Contains(b.Spec.ValidationActions, admissionv1.Warn) {
+		if slices.Contains(b.actions, admissionv1.Warn) {
 			warning.AddWarning(ctx, "", fmt.Sprintf("Validation failed for ValidatingAdmissionPolicy '%s' with binding '%s': %s",
 				d.policy, d.binding, d.message))
 		}
 	}
 	for _, message := range found.annotationErrors { // independent of the actions
-		e.denials = append(e.denials, denial{policy: b.Spec.PolicyName, binding: b.Name, message: message})
+		e.denials = append(e.denials, denial{policy: b.policy, binding: b.name, message: message})
 	}
 }
 
@@ -386,15 +426,15 @@ type verdict struct {
 }
 
 // evaluate evaluates the expressions of a policy.
-func (p *compiledPolicy) evaluate(ctx context.Context, s *Server, as *subject, a *admission.VersionedAttributes,
+func evaluate(ctx context.Context, s *Server, m match[validations], a *admission.VersionedAttributes,
 	param runtime.Object, namespace *corev1.Namespace) verdict {
 	failed := func(err error) verdict {
-		if p.failure() == admissionv1.Ignore {
+		if m.policy.lenient {
 			return verdict{}
 		}
 		return verdict{denials: []denial{{message: err.Error()}}}
 	}
-	compiled, err := p.expressions()
+	compiled, err := m.policy.expressions()
 	if err != nil {
 		return failed(err)
 	}
@@ -406,7 +446,7 @@ func (p *compiledPolicy) evaluate(ctx context.Context, s *Server, as *subject, a
 			return verdict{}
 		}
 	}
-	request := plugincel.CreateAdmissionRequest(a.Attributes, metav1.GroupVersionResource(as.resource),
+	request := plugincel.CreateAdmissionRequest(a.Attributes, metav1.GroupVersionResource(m.as.resource),
 		metav1.GroupVersionKind(a.VersionedKind))
 	visible, without := plugincel.CreateNamespaceObject(namespace),
 		plugincel.OptionalVariableBindings{VersionedParams: param}
@@ -418,7 +458,7 @@ func (p *compiledPolicy) evaluate(ctx context.Context, s *Server, as *subject, a
 	messages, _, messagesErr := compiled.messages.ForInput(ctx, a, request, without, visible, left)
 	var found verdict
 	for i := range results {
-		validation := &p.Spec.Validations[i]
+		validation := &compiled.spec.Validations[i]
 		switch unusable := errors.Is(messagesErr, apiservercel.ErrInternal) ||
 			errors.Is(messagesErr, apiservercel.ErrOutOfBudget); {
 		case results[i].Error != nil:
@@ -439,7 +479,7 @@ func (p *compiledPolicy) evaluate(ctx context.Context, s *Server, as *subject, a
 		return failed(err)
 	}
 	for i := range annotations {
-		if err := annotations[i].Error; err != nil && p.failure() != admissionv1.Ignore {
+		if err := annotations[i].Error; err != nil && !m.policy.lenient {
 			found.annotationErrors = append(found.annotationErrors, err.Error())
 		}
 	}
@@ -550,11 +590,9 @@ func (s *Server) registryOf(kind schema.GroupVersionKind) *registry {
 
 // builtinOf returns a built-in kind, or nil.
 func builtinOf(gvk schema.GroupVersionKind) *kind {
-	for _, kinds := range kindGroups() {
-		for i := range kinds {
-			if kinds[i].GVK == gvk {
-				return &kinds[i]
-			}
+	for _, k := range builtinKinds() {
+		if k.GVK == gvk {
+			return k
 		}
 	}
 	return nil

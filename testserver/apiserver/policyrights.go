@@ -23,68 +23,58 @@ import (
 // admissionKinds returns the kinds of admissionregistration.k8s.io/v1.
 func admissionKinds() []kind {
 	return []kind{
-		{Kind: builtin.MutatingPolicyKind(), mayWrite: readsParamKind(
-			func(policy *admissionv1.MutatingAdmissionPolicy) *admissionv1.ParamKind { return policy.Spec.ParamKind })},
+		{Kind: builtin.MutatingPolicyKind(), mayWrite: readsParamKind},
 		{Kind: builtin.MutatingBindingKind(), mayWrite: readsParams("mutatingadmissionpolicies",
-			func(binding *admissionv1.MutatingAdmissionPolicyBinding) (string, *admissionv1.ParamRef) {
-				return binding.Spec.PolicyName, binding.Spec.ParamRef
-			}, func(policy *admissionv1.MutatingAdmissionPolicy) *admissionv1.ParamKind { return policy.Spec.ParamKind },
 			`user %[2]v does not have "%[1]v" permission on the object referenced by paramRef`)},
 		{Kind: builtin.MutatingHookKind},
 		{Kind: builtin.PolicyBindingKind(), mayWrite: readsParams("validatingadmissionpolicies",
-			func(binding *admissionv1.ValidatingAdmissionPolicyBinding) (string, *admissionv1.ParamRef) {
-				return binding.Spec.PolicyName, binding.Spec.ParamRef
-			}, func(policy *admissionv1.ValidatingAdmissionPolicy) *admissionv1.ParamKind {
-				return policy.Spec.ParamKind
-			},
 			`user %v does not have "%v" permission on the object referenced by paramRef`)},
-		{Kind: builtin.PolicyKind(), mayWrite: readsParamKind(func(
-			policy *admissionv1.ValidatingAdmissionPolicy) *admissionv1.ParamKind {
-			return policy.Spec.ParamKind
-		})},
+		{Kind: builtin.PolicyKind(), mayWrite: readsParamKind},
 		{Kind: builtin.ValidatingHookKind},
 	}
 }
 
-// readsParamKind returns a check for policies: a user who writes a policy must have permission to get all
-// objects of its paramKind.
-func readsParamKind[P runtime.Object](of func(policy P) *admissionv1.ParamKind) func(ctx context.Context, s *Server,
-	object, old runtime.Object) *field.Error {
-	return func(ctx context.Context, s *Server, object, old runtime.Object) *field.Error {
-		kind := of(object.(P))
-		if kind == nil {
-			return nil
-		}
-		if old != nil {
-			if was := of(old.(P)); was != nil && *was == *kind {
-				return nil
-			}
-		}
-		who, limited := limitedUser(ctx)
-		if !limited || s.mayReadParams(ctx, who, kind, "get", "*", "*") {
-			return nil
-		}
-		return field.Forbidden(field.NewPath("spec", "paramKind"),
-			fmt.Sprintf(`user %v must have "get" permission on all objects of the referenced paramKind (kind=%s, apiVersion=%s)`,
-				who, kind.Kind, kind.APIVersion))
+// paramKindOf returns the kind of the parameters of a policy, or nil.
+func paramKindOf(object runtime.Object) *admissionv1.ParamKind {
+	if policy, mutating := object.(*admissionv1.MutatingAdmissionPolicy); mutating {
+		return policy.Spec.ParamKind
 	}
+	return object.(*admissionv1.ValidatingAdmissionPolicy).Spec.ParamKind
+}
+
+// readsParamKind checks that the writer of a policy has permission to get all objects of its paramKind.
+func readsParamKind(ctx context.Context, s *Server, object, old runtime.Object) *field.Error {
+	kind := paramKindOf(object)
+	if kind == nil {
+		return nil
+	}
+	if old != nil {
+		if was := paramKindOf(old); was != nil && *was == *kind {
+			return nil
+		}
+	}
+	who, limited := limitedUser(ctx)
+	if !limited || s.mayReadParams(ctx, who, kind, "get", "*", "*") {
+		return nil
+	}
+	return field.Forbidden(field.NewPath("spec", "paramKind"),
+		fmt.Sprintf(`user %v must have "get" permission on all objects of the referenced paramKind (kind=%s, apiVersion=%s)`,
+			who, kind.Kind, kind.APIVersion))
 }
 
 // readsParams returns a check for the bindings of a kind of policies: a user who writes a binding must have
 // permission to read the objects that its paramRef selects. lacks is the format of the error message; its
 // arguments are the user and the verb.
-func readsParams[B, P runtime.Object](policies string, of func(binding B) (policy string, ref *admissionv1.ParamRef),
-	kindOf func(policy P) *admissionv1.ParamKind,
-	lacks string,
-) func(ctx context.Context, s *Server, object, old runtime.Object) *field.Error {
+func readsParams(policies, lacks string) func(ctx context.Context, s *Server, object, old runtime.Object) *field.Error {
 	return func(ctx context.Context, s *Server, object, old runtime.Object) *field.Error {
-		name, ref := of(object.(B))
+		b := newBinding(object)
+		name, ref := b.policy, b.params
 		if ref == nil {
 			return nil
 		}
 		if old != nil {
 			// Like upstream, this does not compare the targets of the two references.
-			if oldName, was := of(old.(B)); was != nil && *was == *ref && oldName == name {
+			if was := newBinding(old); was.params != nil && *was.params == *ref && was.policy == name {
 				return nil
 			}
 		}
@@ -99,7 +89,7 @@ func readsParams[B, P runtime.Object](policies string, of func(binding B) (polic
 		policy, err := s.endpointOf(builtin.AdmissionV1.WithResource(policies)).registry.Get(ctx, name, &metav1.GetOptions{})
 		var paramKind *admissionv1.ParamKind
 		if err == nil {
-			paramKind = kindOf(policy.(P))
+			paramKind = paramKindOf(policy)
 		}
 		if s.mayReadParams(ctx, who, paramKind, verb, ref.Name, ref.Namespace) {
 			return nil

@@ -75,9 +75,6 @@ func (r *registry) waitUntil(ctx context.Context, version string) error {
 // predicate returns the predicate that selects the objects of a list or watch.
 func (r *registry) predicate(options *internalversion.ListOptions) storage.SelectionPredicate {
 	p := storage.SelectionPredicate{Label: labels.Everything(), Field: fields.Everything(), GetAttrs: r.attrs}
-	if options == nil {
-		return p
-	}
 	if options.LabelSelector != nil {
 		p.Label = options.LabelSelector
 	}
@@ -107,32 +104,26 @@ func (r *registry) List(ctx context.Context, options *internalversion.ListOption
 	if options == nil {
 		options = &internalversion.ListOptions{}
 	}
-	p := r.predicate(options)
-	prefix, single := r.selected(ctx, p)
-	list, err := r.list(ctx, prefix, storage.ListOptions{
-		ResourceVersion: options.ResourceVersion, ResourceVersionMatch: options.ResourceVersionMatch, Predicate: p,
-		Recursive: !single,
-	})
-	return list, storageerrors.InterpretListError(err, r.qualified(ctx))
-}
-
-func (r *registry) list(ctx context.Context, prefix string, options storage.ListOptions) (runtime.Object, error) {
-	records, list, err := r.listRecords(ctx, prefix, options)
-	if err != nil {
-		return nil, err
-	}
+	records, list, err := r.listRecords(ctx, options)
 	objects := make([]runtime.Object, len(records))
 	for i, record := range records {
 		if objects[i], err = r.codec.decode(record); err != nil {
-			return nil, err
+			break
 		}
 	}
-	return list, setItems(list, objects)
+	if err == nil {
+		err = setItems(list, objects)
+	}
+	return list, storageerrors.InterpretListError(err, r.qualified(ctx))
 }
 
 // listRecords returns the records of a list, and the list without items.
-func (r *registry) listRecords(ctx context.Context, prefix string,
-	options storage.ListOptions) ([]*store.Record, runtime.Object, error) {
+func (r *registry) listRecords(ctx context.Context,
+	given *internalversion.ListOptions) ([]*store.Record, runtime.Object, error) {
+	predicate := r.predicate(given)
+	prefix, single := r.selected(ctx, predicate)
+	options := storage.ListOptions{ResourceVersion: given.ResourceVersion,
+		ResourceVersionMatch: given.ResourceVersionMatch, Predicate: predicate, Recursive: !single}
 	at, from, err := storage.ValidateListOptions(prefix, versioner, options)
 	if err != nil {
 		return nil, nil, err

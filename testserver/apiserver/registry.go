@@ -357,7 +357,7 @@ func (r *registry) prepareUpdate(ctx context.Context, name string, object, exist
 	if err := rest.BeforeUpdate(r.strategy, ctx, object, existing); err != nil {
 		return nil, distinctCauses(r.strategy, err)
 	}
-	if unchecked, ok := r.strategy.(uncheckedStrategy); ok && !unchecked.part.status {
+	if unchecked, ok := r.strategy.(uncheckedStrategy); ok && !unchecked.status {
 		accessor.SetGeneration(generation)
 	}
 	if object, err = fieldmanager.IgnoreManagedFieldsTimestampsTransformer(ctx, object, existing); err != nil {

@@ -235,15 +235,10 @@ func (s *Server) authenticate(token string, wanted []string) (user.Info, []strin
 		return nil, nil, errInvalidToken
 	}
 	signature, err := base64.RawURLEncoding.DecodeString(parts[2])
-	if err != nil || !hmac.Equal(signature, s.signature(parts[0]+"."+parts[1])) {
-		return nil, nil, errInvalidToken
-	}
-	data, err := base64.RawURLEncoding.DecodeString(parts[1])
-	if err != nil {
-		return nil, nil, errInvalidToken
-	}
+	data, dataErr := base64.RawURLEncoding.DecodeString(parts[1])
 	var c claims
-	if err := json.Unmarshal(data, &c); err != nil {
+	if err != nil || !hmac.Equal(signature, s.signature(parts[0]+"."+parts[1])) || dataErr != nil ||
+		json.Unmarshal(data, &c) != nil {
 		return nil, nil, errInvalidToken
 	}
 	audiences := slices.DeleteFunc(slices.Clone(wanted),
@@ -258,26 +253,14 @@ func (s *Server) authenticate(token string, wanted []string) (user.Info, []strin
 		return nil, nil, errors.New("[invalid bearer token, service account token is not valid yet]")
 	}
 	account := s.serviceAccount(c.Private.Namespace, c.Private.ServiceAccount.Name)
-	if account == nil || string(account.UID) != c.Private.ServiceAccount.UID {
+	if account == nil || string(account.UID) != c.Private.ServiceAccount.UID || !s.boundObjectsExist(&c) {
 		return nil, nil, errors.New("[invalid bearer token, service account token has been invalidated]")
 	}
-	if !s.boundObjectsExist(&c) {
-		return nil, nil, errors.New("[invalid bearer token, service account token has been invalidated]")
-	}
-	who := serviceaccount.UserInfo(account.Namespace, account.Name, string(account.UID))
-	if info, ok := who.(*user.DefaultInfo); ok {
-		info.Groups = append(info.Groups, user.AllAuthenticated)
-		info.Extra = map[string][]string{user.CredentialIDKey: {"JTI=" + c.ID}}
-		if pod := c.Private.Pod; pod != nil {
-			info.Extra[serviceaccount.PodNameKey], info.Extra[serviceaccount.PodUIDKey] = []string{pod.Name}, []string{pod.UID}
-		}
-		if node := c.Private.Node; node != nil {
-			info.Extra[serviceaccount.NodeNameKey] = []string{node.Name}
-			if node.UID != "" {
-				info.Extra[serviceaccount.NodeUIDKey] = []string{node.UID}
-			}
-		}
-	}
+	pod, node := builtin.Deref(c.Private.Pod), builtin.Deref(c.Private.Node)
+	who := (&serviceaccount.ServiceAccountInfo{Namespace: account.Namespace, Name: account.Name,
+		UID: string(account.UID), CredentialID: "JTI=" + c.ID, PodName: pod.Name, PodUID: pod.UID, NodeName: node.Name,
+		NodeUID: node.UID}).UserInfo().(*user.DefaultInfo)
+	who.Groups = append(who.Groups, user.AllAuthenticated)
 	return who, audiences, nil
 }
 

@@ -35,7 +35,7 @@ var (
 		serializer.WithStreamingCollectionEncodingToProtobuf())
 )
 
-func scaleColumns(paths apiextensionsv1.CustomResourceSubresourceScale) (
+func scaleColumns(paths *apiextensionsv1.CustomResourceSubresourceScale) (
 	columns []apiextensionsv1.CustomResourceColumnDefinition) {
 	if paths.SpecReplicasPath != "" {
 		columns = append(columns, apiextensionsv1.CustomResourceColumnDefinition{Name: "Desired", Type: "integer",
@@ -60,12 +60,22 @@ func scaleModel() *spec.Schema {
 	return model
 }
 
-// scaleStorage is the scale subresource of custom resources, which is a view of some of their fields.
+// scaleStorage is the scale subresource of a kind. A scale is a view of some fields of an object.
 type scaleStorage struct {
-	objects  *registry
-	paths    apiextensionsv1.CustomResourceSubresourceScale
-	parent   schema.GroupVersion
-	mappings managedfields.ResourcePathMappings
+	objects   *registry
+	fields    scaleFields
+	path      string // of the desired number of replicas
+	parent    schema.GroupVersion
+	mappings  managedfields.ResourcePathMappings
+	wrongType string // format of the error for an update with an object of another kind
+}
+
+// scaleFields reads and writes the fields of an object to which its scale refers.
+type scaleFields interface {
+	// scale returns the scale of an object, and whether the object has the field with the desired number of replicas.
+	scale(object runtime.Object) (scale *autoscalingv1.Scale, found bool, err error)
+	// set validates a scale, and sets the desired number of replicas and the version of an object.
+	set(object runtime.Object, scale *autoscalingv1.Scale) error
 }
 
 var _ rest.Patcher = (*scaleStorage)(nil)
@@ -78,9 +88,9 @@ func (s *scaleStorage) Get(ctx context.Context, name string, options *metav1.Get
 	if err != nil {
 		return nil, err
 	}
-	scale, found, err := s.of(object)
+	scale, found, err := s.fields.scale(object)
 	if err == nil && !found {
-		err = apierrors.NewInternalError(fmt.Errorf("the spec replicas field %q does not exist", s.paths.SpecReplicasPath))
+		err = apierrors.NewInternalError(fmt.Errorf("the spec replicas field %q does not exist", s.path))
 	}
 	if err != nil {
 		return nil, err
@@ -88,44 +98,16 @@ func (s *scaleStorage) Get(ctx context.Context, name string, options *metav1.Get
 	return scale, nil
 }
 
-// of returns the scale of an object, and whether the object has the field with the desired number of replicas.
-func (s *scaleStorage) of(object runtime.Object) (scale *autoscalingv1.Scale, found bool, err error) {
-	u := object.(*unstructured.Unstructured)
-	replicas, found, err := unstructured.NestedInt64(u.Object, pathOf(s.paths.SpecReplicasPath)...)
-	if err != nil {
-		return nil, false, err
-	}
-	have, _, err := unstructured.NestedInt64(u.Object, pathOf(s.paths.StatusReplicasPath)...)
-	if err != nil {
-		return nil, false, err
-	}
-	var selector string
-	if path := pointed(s.paths.LabelSelectorPath); path != "" {
-		if selector, _, err = unstructured.NestedString(u.Object, pathOf(path)...); err != nil {
-			return nil, false, err
-		}
-	}
-	return &autoscalingv1.Scale{
-		TypeMeta: metav1.TypeMeta{APIVersion: scaleKind.GroupVersion().String(), Kind: scaleKind.Kind},
-		ObjectMeta: metav1.ObjectMeta{
-			Name: u.GetName(), Namespace: u.GetNamespace(), UID: u.GetUID(), ResourceVersion: u.GetResourceVersion(),
-			CreationTimestamp: u.GetCreationTimestamp(),
-		},
-		Spec:   autoscalingv1.ScaleSpec{Replicas: int32(replicas)},
-		Status: autoscalingv1.ScaleStatus{Replicas: int32(have), Selector: selector},
-	}, found, nil
-}
-
 func (s *scaleStorage) Update(ctx context.Context, name string, info rest.UpdatedObjectInfo,
 	validateCreation rest.ValidateObjectFunc,
 	validateUpdate rest.ValidateObjectUpdateFunc, _ bool, options *metav1.UpdateOptions,
 ) (runtime.Object, bool, error) {
 	onScale := func(ctx context.Context, object, old runtime.Object) error {
-		scale, _, err := s.of(object)
+		scale, _, err := s.fields.scale(object)
 		if err != nil {
 			return err
 		}
-		was, _, err := s.of(old)
+		was, _, err := s.fields.scale(old)
 		if err != nil {
 			return err
 		}
@@ -135,7 +117,7 @@ func (s *scaleStorage) Update(ctx context.Context, name string, info rest.Update
 	if err != nil {
 		return nil, false, err
 	}
-	scale, _, err := s.of(object)
+	scale, _, err := s.fields.scale(object)
 	if err != nil {
 		return nil, false, apierrors.NewBadRequest(err.Error())
 	}
@@ -148,109 +130,21 @@ type scaleUpdate struct {
 	storage *scaleStorage
 }
 
-func (s scaleUpdate) UpdatedObject(ctx context.Context, old runtime.Object) (runtime.Object, error) {
-	u := old.DeepCopyObject().(*unstructured.Unstructured)
-	fields := managedfields.NewScaleHandler(u.GetManagedFields(), s.storage.parent, s.storage.mappings)
-	was, found, err := s.storage.of(u)
-	if err != nil {
-		return nil, err
-	}
-	const missing = math.MinInt32
-	if !found {
-		was.Spec.Replicas = missing
-	}
-	if was.ManagedFields, err = fields.ToSubresource(); err != nil {
-		return nil, err
-	}
-	updated, err := s.UpdatedObjectInfo.UpdatedObject(ctx, was)
-	if err != nil {
-		return nil, err
-	}
-	scale, ok := updated.(*autoscalingv1.Scale)
-	if !ok {
-		return nil, apierrors.NewBadRequest(fmt.Sprintf("wrong object passed to Scale update: %v", updated))
-	}
-	if scale.Spec.Replicas == missing {
-		return nil, apierrors.NewBadRequest(fmt.Sprintf("the spec replicas field %q cannot be empty",
-			s.storage.paths.SpecReplicasPath))
-	}
-	if err := unstructured.SetNestedField(u.Object, int64(scale.Spec.Replicas),
-		pathOf(s.storage.paths.SpecReplicasPath)...); err != nil {
-		return nil, err
-	}
-	if scale.ResourceVersion != "" {
-		u.SetResourceVersion(scale.ResourceVersion)
-	}
-	entries, err := fields.ToParent(scale.ManagedFields)
-	if err != nil {
-		return nil, err
-	}
-	u.SetManagedFields(entries)
-	return u, nil
-}
+// noReplicas is the desired number of replicas of an object that lacks the field.
+const noReplicas = math.MinInt32
 
-// kindScale is the scale subresource of a built-in kind.
-type kindScale struct {
-	objects *registry
-	of      func(object runtime.Object) builtin.Scaled
-	parent  schema.GroupVersion
-}
-
-var _ rest.Patcher = (*kindScale)(nil)
-
-func (s *kindScale) New() runtime.Object { return &autoscalingv1.Scale{} }
-func (s *kindScale) Destroy()            {}
-
-func (s *kindScale) Get(ctx context.Context, name string, options *metav1.GetOptions) (runtime.Object, error) {
-	object, err := s.objects.Get(ctx, name, options)
-	if err != nil {
-		return nil, err
-	}
-	return s.scale(object), nil
-}
-
-func (s *kindScale) scale(object runtime.Object) *autoscalingv1.Scale {
-	accessor, where := must.Access(object), s.of(object)
-	return &autoscalingv1.Scale{
-		ObjectMeta: metav1.ObjectMeta{
-			Name: accessor.GetName(), Namespace: accessor.GetNamespace(), UID: accessor.GetUID(),
-			ResourceVersion: accessor.GetResourceVersion(), CreationTimestamp: accessor.GetCreationTimestamp(),
-		},
-		Spec:   autoscalingv1.ScaleSpec{Replicas: *where.Replicas},
-		Status: autoscalingv1.ScaleStatus{Replicas: where.Current, Selector: where.Selector},
-	}
-}
-
-func (s *kindScale) Update(ctx context.Context, name string, info rest.UpdatedObjectInfo,
-	validateCreation rest.ValidateObjectFunc,
-	validateUpdate rest.ValidateObjectUpdateFunc, _ bool, options *metav1.UpdateOptions,
-) (runtime.Object, bool, error) {
-	onScale := func(ctx context.Context, object, old runtime.Object) error {
-		return validateUpdate(ctx, s.scale(object), s.scale(old))
-	}
-	object, _, err := s.objects.Update(ctx, name, kindScaleUpdate{info, s}, validateCreation, onScale, false, options)
-	if err != nil {
-		return nil, false, err
-	}
-	return s.scale(object), false, nil
-}
-
-// kindScaleUpdate converts an update of a scale to an update of the object.
-type kindScaleUpdate struct {
-	rest.UpdatedObjectInfo
-	storage *kindScale
-}
-
-func (u kindScaleUpdate) UpdatedObject(ctx context.Context, old runtime.Object) (runtime.Object, error) {
+func (u scaleUpdate) UpdatedObject(ctx context.Context, old runtime.Object) (runtime.Object, error) {
 	object := old.DeepCopyObject()
 	accessor := must.Access(object)
-	name := accessor.GetName()
-	replicas, spec := "replicas", "spec"
-	mappings := managedfields.ResourcePathMappings{u.storage.parent.String(): {{FieldName: &spec}, {FieldName: &replicas}}}
-	fields := managedfields.NewScaleHandler(accessor.GetManagedFields(), u.storage.parent, mappings)
-	was := u.storage.scale(object)
-	var err error
-	if was.ManagedFields, err = fields.ToSubresource(); err != nil {
+	entries := managedfields.NewScaleHandler(accessor.GetManagedFields(), u.storage.parent, u.storage.mappings)
+	was, found, err := u.storage.fields.scale(object)
+	if err != nil {
+		return nil, err
+	}
+	if !found {
+		was.Spec.Replicas = noReplicas
+	}
+	if was.ManagedFields, err = entries.ToSubresource(); err != nil {
 		return nil, err
 	}
 	updated, err := u.UpdatedObjectInfo.UpdatedObject(ctx, was)
@@ -259,29 +153,97 @@ func (u kindScaleUpdate) UpdatedObject(ctx context.Context, old runtime.Object) 
 	}
 	scale, ok := updated.(*autoscalingv1.Scale)
 	if !ok {
-		return nil, apierrors.NewBadRequest(fmt.Sprintf("expected input object type to be Scale, but %T", updated))
+		return nil, apierrors.NewBadRequest(fmt.Sprintf(u.storage.wrongType, updated))
 	}
+	if err := u.storage.fields.set(object, scale); err != nil {
+		return nil, err
+	}
+	managed, err := entries.ToParent(scale.ManagedFields)
+	if err != nil {
+		return nil, err
+	}
+	accessor.SetManagedFields(managed)
+	return object, nil
+}
+
+// newScale returns a scale with the metadata of an object.
+func newScale(of metav1.Object, replicas, current int32, selector string) *autoscalingv1.Scale {
+	return &autoscalingv1.Scale{
+		ObjectMeta: metav1.ObjectMeta{
+			Name: of.GetName(), Namespace: of.GetNamespace(), UID: of.GetUID(), ResourceVersion: of.GetResourceVersion(),
+			CreationTimestamp: of.GetCreationTimestamp(),
+		},
+		Spec:   autoscalingv1.ScaleSpec{Replicas: replicas},
+		Status: autoscalingv1.ScaleStatus{Replicas: current, Selector: selector},
+	}
+}
+
+// customScale has the fields of custom resources, at the paths in their definition.
+type customScale struct {
+	paths *apiextensionsv1.CustomResourceSubresourceScale
+}
+
+func (c customScale) scale(object runtime.Object) (scale *autoscalingv1.Scale, found bool, err error) {
+	u := object.(*unstructured.Unstructured)
+	replicas, found, err := unstructured.NestedInt64(u.Object, pathOf(c.paths.SpecReplicasPath)...)
+	if err != nil {
+		return nil, false, err
+	}
+	current, _, err := unstructured.NestedInt64(u.Object, pathOf(c.paths.StatusReplicasPath)...)
+	if err != nil {
+		return nil, false, err
+	}
+	var selector string
+	if path := builtin.Deref(c.paths.LabelSelectorPath); path != "" {
+		if selector, _, err = unstructured.NestedString(u.Object, pathOf(path)...); err != nil {
+			return nil, false, err
+		}
+	}
+	scale = newScale(u, int32(replicas), int32(current), selector)
+	scale.SetGroupVersionKind(scaleKind)
+	return scale, found, nil
+}
+
+func (c customScale) set(object runtime.Object, scale *autoscalingv1.Scale) error {
+	u := object.(*unstructured.Unstructured)
+	if scale.Spec.Replicas == noReplicas {
+		return apierrors.NewBadRequest(fmt.Sprintf("the spec replicas field %q cannot be empty", c.paths.SpecReplicasPath))
+	}
+	if scale.ResourceVersion != "" {
+		u.SetResourceVersion(scale.ResourceVersion)
+	}
+	return unstructured.SetNestedField(u.Object, int64(scale.Spec.Replicas), pathOf(c.paths.SpecReplicasPath)...)
+}
+
+// kindScale has the fields of a built-in kind.
+type kindScale struct {
+	resource schema.GroupResource
+	of       func(object runtime.Object) builtin.Scaled
+}
+
+func (k kindScale) scale(object runtime.Object) (scale *autoscalingv1.Scale, found bool, err error) {
+	fields := k.of(object)
+	return newScale(must.Access(object), *fields.Replicas, fields.Current, fields.Selector), true, nil
+}
+
+func (k kindScale) set(object runtime.Object, scale *autoscalingv1.Scale) error {
+	accessor := must.Access(object)
 	problems := metav1validation.ValidateManagedFields(scale.ManagedFields, field.NewPath("metadata", "managedFields"))
 	if scale.Spec.Replicas < 0 {
 		problems = append(problems, field.Invalid(field.NewPath("spec", "replicas"), scale.Spec.Replicas,
 			"must be greater than or equal to 0"))
 	}
 	if len(problems) > 0 {
-		return nil, apierrors.NewInvalid(schema.GroupKind{Group: scaleKind.Group, Kind: scaleKind.Kind}, name, problems)
+		return apierrors.NewInvalid(scaleKind.GroupKind(), accessor.GetName(), problems)
 	}
 	if scale.UID != "" && scale.UID != accessor.GetUID() {
-		return nil, apierrors.NewConflict(u.storage.objects.resource, name,
+		return apierrors.NewConflict(k.resource, accessor.GetName(),
 			//lint:ignore ST1005 the text of the real server
 			fmt.Errorf("Precondition failed: UID in precondition: %v, UID in object meta: %v", scale.UID, accessor.GetUID()))
 	}
-	*u.storage.of(object).Replicas = scale.Spec.Replicas
+	*k.of(object).Replicas = scale.Spec.Replicas
 	accessor.SetResourceVersion(scale.ResourceVersion)
-	entries, err := fields.ToParent(scale.ManagedFields)
-	if err != nil {
-		return nil, err
-	}
-	accessor.SetManagedFields(entries)
-	return object, nil
+	return nil
 }
 
 // kindScaleTable has the columns of scales of built-in kinds.

@@ -65,7 +65,7 @@ type Server struct {
 	crds       *registry
 	crdScope   *handlers.RequestScope // scope of the status, for writes of the server itself
 	resolver   request.RequestInfoResolver
-	admission  admission.Interface
+	admission  admissions
 	roles      *roleAuthorizer
 	authorizer authorizer.Authorizer
 	key        []byte                        // key for signing tokens

@@ -31,6 +31,7 @@ import (
 	"k8s.io/client-go/util/jsonpath"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
+	"github.com/kctrl-dev/kctrl/testserver/apiserver/internal/builtin"
 	"github.com/kctrl-dev/kctrl/testserver/apiserver/internal/must"
 	"github.com/kctrl-dev/kctrl/testserver/apiserver/internal/validity"
 )
@@ -295,7 +296,7 @@ func (s *customStrategy) validateScale(u *unstructured.Unstructured, spec bool) 
 		replicas(s.scale.SpecReplicasPath)
 	}
 	replicas(s.scale.StatusReplicasPath)
-	if path := pointed(s.scale.LabelSelectorPath); path != "" {
+	if path := builtin.Deref(s.scale.LabelSelectorPath); path != "" {
 		if selector, _, err := unstructured.NestedString(u.Object, pathOf(path)...); err != nil {
 			problems = append(problems, field.Invalid(field.NewPath(path), selector, err.Error()))
 		}

@@ -21,7 +21,6 @@ import (
 	"k8s.io/apiserver/pkg/endpoints/handlers/responsewriters"
 	"k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/apiserver/pkg/features"
-	"k8s.io/apiserver/pkg/storage"
 	storageerrors "k8s.io/apiserver/pkg/storage/errors"
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
 
@@ -192,12 +191,7 @@ func (v verbatim) listOptions(r *http.Request) (*internalversion.ListOptions, bo
 
 func (v verbatim) list(ctx context.Context, w http.ResponseWriter, r *http.Request,
 	options *internalversion.ListOptions) bool {
-	p := v.predicate(options)
-	prefix, single := v.selected(ctx, p)
-	records, list, err := v.listRecords(ctx, prefix, storage.ListOptions{
-		ResourceVersion: options.ResourceVersion, ResourceVersionMatch: options.ResourceVersionMatch, Predicate: p,
-		Recursive: !single,
-	})
+	records, list, err := v.listRecords(ctx, options)
 	if err != nil {
 		err = storageerrors.InterpretListError(err, v.qualified(ctx))
 		responsewriters.ErrorNegotiated(err, v.scope.Serializer, v.scope.Kind.GroupVersion(), w, r)

@@ -5,12 +5,12 @@ import (
 	"fmt"
 
 	admissionreviewv1 "k8s.io/api/admission/v1"
-	authenticationv1 "k8s.io/api/authentication/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apiserver/pkg/admission"
+	plugincel "k8s.io/apiserver/pkg/admission/plugin/cel"
 
 	"github.com/kctrl-dev/kctrl/testserver/apiserver/internal/builtin"
 )
@@ -36,24 +36,14 @@ func newReview(uid types.UID, versions []string, as *subject, a *admission.Versi
 	return nil
 }
 
+// newQuestion returns a request for a review of an object.
 func newQuestion(uid types.UID, as *subject, a *admission.VersionedAttributes) *admissionreviewv1.AdmissionRequest {
-	user, dryRun := a.GetUserInfo(), a.IsDryRun()
-	info := authenticationv1.UserInfo{Username: user.GetName(), UID: user.GetUID(), Groups: user.GetGroups(),
-		Extra: map[string]authenticationv1.ExtraValue{}}
-	for key, value := range user.GetExtra() {
-		info.Extra[key] = value
-	}
-	requestKind, requestResource := metav1.GroupVersionKind(a.GetKind()), metav1.GroupVersionResource(a.GetResource())
-	return &admissionreviewv1.AdmissionRequest{
-		UID: uid, Kind: metav1.GroupVersionKind(as.kind), Resource: metav1.GroupVersionResource(as.resource),
-		SubResource: a.GetSubresource(),
-		RequestKind: &requestKind, RequestResource: &requestResource, RequestSubResource: a.GetSubresource(),
-		Name: a.GetName(), Namespace: a.GetNamespace(), Operation: admissionreviewv1.Operation(a.GetOperation()),
-		UserInfo:  info,
-		Object:    runtime.RawExtension{Object: a.VersionedObject.Object()},
-		OldObject: runtime.RawExtension{Object: a.VersionedOldObject.Object()},
-		DryRun:    &dryRun, Options: runtime.RawExtension{Object: a.GetOperationOptions()},
-	}
+	question := plugincel.CreateAdmissionRequest(a.Attributes, metav1.GroupVersionResource(as.resource),
+		metav1.GroupVersionKind(as.kind))
+	question.UID = uid
+	question.Object = runtime.RawExtension{Object: a.VersionedObject.Object()}
+	question.OldObject = runtime.RawExtension{Object: a.VersionedOldObject.Object()}
+	return question
 }
 
 // oldReview is an AdmissionReview of v1beta1, which has the fields of v1.

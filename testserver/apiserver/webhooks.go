@@ -1,6 +1,7 @@
 package apiserver
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -13,7 +14,6 @@ import (
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -46,6 +46,8 @@ type webhooks struct {
 	mu       sync.Mutex
 	compiled map[*store.Record][]*compiledHook // of the stored configurations
 }
+
+func (*webhooks) Handles(admission.Operation) bool { return true }
 
 // compiledHook is a webhook that can be called.
 type compiledHook struct {
@@ -148,17 +150,9 @@ func refusal(err error) error {
 	return err
 }
 
-// reply is the response of a webhook.
-type reply struct {
-	patch    []byte
-	kind     admissionreviewv1.PatchType
-	result   *metav1.Status
-	warnings []string
-}
-
 // ask calls a webhook for an object.
 func (ws *webhooks) ask(ctx context.Context, uid types.UID, h *compiledHook, as *subject,
-	a *admission.VersionedAttributes) (*reply, error) {
+	a *admission.VersionedAttributes) (*admissionreviewv1.AdmissionResponse, error) {
 	failed := func(reason error, status *apierrors.StatusError) error {
 		return &webhook.ErrCallingWebhook{WebhookName: h.Name, Reason: reason, Status: status}
 	}
@@ -203,27 +197,17 @@ func (ws *webhooks) ask(ctx context.Context, uid types.UID, h *compiledHook, as 
 		return nil, failed(fmt.Errorf("received invalid webhook response: %w", err),
 			apierrors.NewServiceUnavailable("error validating webhook response"))
 	}
-	answered := &reply{patch: answer.Patch, result: answer.Result, warnings: answer.Warnings}
-	if answer.PatchType != nil {
-		answered.kind = *answer.PatchType
-	}
 	if !answer.Allowed {
-		return answered, &webhook.ErrWebhookRejection{Status: webhookerrors.ToStatusErr(h.Name, answer.Result)}
+		return answer, &webhook.ErrWebhookRejection{Status: webhookerrors.ToStatusErr(h.Name, answer.Result)}
 	}
-	return answered, nil
+	return answer, nil
 }
 
 func clientConfig(name string, client admissionv1.WebhookClientConfig) webhook.ClientConfig {
-	config := webhook.ClientConfig{Name: name, CABundle: client.CABundle}
-	if client.URL != nil {
-		config.URL = *client.URL
-	}
+	config := webhook.ClientConfig{Name: name, CABundle: client.CABundle, URL: builtin.Deref(client.URL)}
 	if service := client.Service; service != nil {
-		config.Service = &webhook.ClientConfigService{Name: service.Name, Namespace: service.Namespace, Port: 443,
-			Path: pointed(service.Path)}
-		if service.Port != nil {
-			config.Service.Port = *service.Port
-		}
+		config.Service = &webhook.ClientConfigService{Name: service.Name, Namespace: service.Namespace,
+			Port: cmp.Or(builtin.Deref(service.Port), 443), Path: builtin.Deref(service.Path)}
 	}
 	return config
 }
@@ -285,14 +269,10 @@ func (m *mutatingWebhooks) Admit(ctx context.Context, a admission.Attributes, o 
 	if len(hooks) == 0 {
 		return nil
 	}
-	known := invocationsOf[hookKey](a.GetReinvocationContext(), mutatingName)
+	again := a.GetReinvocationContext()
+	known := invocationsOf[hookKey](again, mutatingName)
 	known.begin(a)
 	defer known.end(a)
-	return m.admit(ctx, a, o, hooks, known)
-}
-
-func (m *mutatingWebhooks) admit(ctx context.Context, a admission.Attributes, o admission.ObjectInterfaces,
-	hooks []*compiledHook, known *invocations[hookKey]) error {
 	var current *admission.VersionedAttributes
 	versioned := func(kind schema.GroupVersionKind) (_ *admission.VersionedAttributes, err error) {
 		if current == nil {
@@ -305,7 +285,6 @@ func (m *mutatingWebhooks) admit(ctx context.Context, a admission.Attributes, o 
 		}
 		return current, nil
 	}
-	again := a.GetReinvocationContext()
 	for _, h := range hooks {
 		looked := a
 		if current != nil {
@@ -347,14 +326,12 @@ func (m *mutatingWebhooks) admit(ctx context.Context, a admission.Attributes, o 
 // change calls a webhook and applies its patch. It reports whether the patch has changed the object.
 func (m *mutatingWebhooks) change(ctx context.Context, h *compiledHook, as *subject, a *admission.VersionedAttributes,
 	o admission.ObjectInterfaces) (bool, error) {
-	answered, err := m.ask(ctx, m.server.names.uid(), h, as, a)
-	if answered != nil {
-		warn(ctx, answered.warnings)
-	}
-	if err != nil || len(answered.patch) == 0 {
+	answer, err := m.ask(ctx, m.server.names.uid(), h, as, a)
+	warn(ctx, answer)
+	if err != nil || len(answer.Patch) == 0 {
 		return false, err
 	}
-	patch, err := jsonpatch.DecodePatch(answered.patch)
+	patch, err := jsonpatch.DecodePatch(answer.Patch)
 	if err != nil {
 		return false, &webhook.ErrCallingWebhook{
 			WebhookName: h.Name, Reason: fmt.Errorf("received undecodable patch in webhook response: %w", err),
@@ -368,9 +345,9 @@ func (m *mutatingWebhooks) change(ctx context.Context, h *compiledHook, as *subj
 	case object == nil:
 		return false, apierrors.NewInternalError(fmt.Errorf("admission webhook %q attempted to modify the object, which is "+
 			"not supported for this operation", h.Name))
-	case answered.kind != admissionreviewv1.PatchTypeJSONPatch:
+	case builtin.Deref(answer.PatchType) != admissionreviewv1.PatchTypeJSONPatch:
 		return false, &webhook.ErrCallingWebhook{WebhookName: h.Name, Reason: fmt.Errorf("unsupported patch type %q",
-			answered.kind), Status: webhookerrors.ToStatusErr(h.Name, answered.result)}
+			builtin.Deref(answer.PatchType)), Status: webhookerrors.ToStatusErr(h.Name, answer.Result)}
 	}
 	patched, err := patchObject(object, patch, a.VersionedKind, o)
 	if err != nil {
@@ -403,8 +380,9 @@ func patchObject(object runtime.Object, patch jsonpatch.Patch, kind schema.Group
 	return patched, err
 }
 
-func warn(ctx context.Context, texts []string) {
-	for _, text := range texts {
+// warn passes the warnings of a webhook to the client. The answer may be nil.
+func warn(ctx context.Context, answer *admissionreviewv1.AdmissionResponse) {
+	for _, text := range builtin.Deref(answer).Warnings {
 		warning.AddWarning(ctx, "", text)
 	}
 }
@@ -416,27 +394,21 @@ func (v *validatingWebhooks) Validate(ctx context.Context, a admission.Attribute
 	if exempt(a) {
 		return nil
 	}
-	known := map[schema.GroupVersionKind]*admission.VersionedAttributes{}
-	versioned := func(kind schema.GroupVersionKind) (_ *admission.VersionedAttributes, err error) {
-		if known[kind] == nil {
-			known[kind], err = admission.NewVersionedAttributes(a, kind, o)
-		}
-		return known[kind], err
-	}
+	known := newVersions(a, o)
 	type question struct {
 		hook *compiledHook
 		as   *subject
 	}
 	var questions []question
 	for _, h := range v.all() {
-		as, err := v.wanted(ctx, h, a, o, versioned)
+		as, err := v.wanted(ctx, h, a, o, known.of)
 		if err != nil {
 			return err
 		}
 		if as == nil {
 			continue
 		}
-		if _, err := versioned(as.kind); err != nil {
+		if _, err := known.of(as.kind); err != nil {
 			return apierrors.NewInternalError(err)
 		}
 		questions = append(questions, question{h, as})
@@ -444,18 +416,16 @@ func (v *validatingWebhooks) Validate(ctx context.Context, a admission.Attribute
 	if len(questions) > 0 && ctx.Err() != nil {
 		return apierrors.NewTimeoutError("request did not complete within requested timeout", 0)
 	}
-	replies, errs := make([]*reply, len(questions)), make([]error, len(questions))
+	answers, errs := make([]*admissionreviewv1.AdmissionResponse, len(questions)), make([]error, len(questions))
 	var all sync.WaitGroup
 	for i, q := range questions {
-		attributes, uid := known[q.as.kind], v.server.names.uid() // in the order of the webhooks
-		all.Go(func() { replies[i], errs[i] = v.ask(ctx, uid, q.hook, q.as, attributes) })
+		attributes, uid := known.known[q.as.kind], v.server.names.uid() // in the order of the webhooks
+		all.Go(func() { answers[i], errs[i] = v.ask(ctx, uid, q.hook, q.as, attributes) })
 	}
 	all.Wait()
 	var first error
 	for i, q := range questions {
-		if replies[i] != nil {
-			warn(ctx, replies[i].warnings)
-		}
+		warn(ctx, answers[i])
 		if err := errs[i]; err != nil && first == nil && !q.hook.ignored(err) {
 			first = refusal(err)
 		}
