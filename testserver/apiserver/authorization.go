@@ -37,16 +37,10 @@ import (
 // rbacKinds returns the kinds of rbac.authorization.k8s.io/v1.
 func rbacKinds() []kind {
 	return []kind{
-		{Kind: builtin.ClusterRoleBindingKind, complete: completeBinding(builtin.ClusterRoleBindingOf)},
-		{Kind: builtin.ClusterRoleKind, complete: completeRole(func(object runtime.Object) (
-			[]rbacv1.PolicyRule, *rbacv1.AggregationRule) {
-			return object.(*rbacv1.ClusterRole).Rules, object.(*rbacv1.ClusterRole).AggregationRule
-		})},
-		{Kind: builtin.RoleBindingKind, complete: completeBinding(builtin.RoleBindingOf)},
-		{Kind: builtin.RoleKind, complete: completeRole(func(object runtime.Object) (
-			[]rbacv1.PolicyRule, *rbacv1.AggregationRule) {
-			return object.(*rbacv1.Role).Rules, nil
-		})},
+		{Kind: builtin.ClusterRoleBindingKind, complete: checkRights(mayWriteBinding)},
+		{Kind: builtin.ClusterRoleKind, complete: checkRights(mayWriteRole)},
+		{Kind: builtin.RoleBindingKind, complete: checkRights(mayWriteBinding)},
+		{Kind: builtin.RoleKind, complete: checkRights(mayWriteRole)},
 	}
 }
 
@@ -132,8 +126,8 @@ func attributesOf(ctx context.Context, info *request.RequestInfo) authorizer.Att
 	who, _ := request.UserFrom(ctx)
 	a := authorizer.AttributesRecord{
 		User: who, ResourceRequest: info.IsResourceRequest, Path: info.Path, Verb: info.Verb, APIGroup: info.APIGroup,
-		APIVersion: info.APIVersion,
-		Resource:   info.Resource, Subresource: info.Subresource, Namespace: info.Namespace, Name: info.Name,
+		APIVersion: info.APIVersion, Resource: info.Resource, Subresource: info.Subresource, Namespace: info.Namespace,
+		Name: info.Name,
 	}
 	if info.FieldSelector != "" {
 		selector, err := fields.ParseSelector(info.FieldSelector)
@@ -156,12 +150,25 @@ func attributesOf(ctx context.Context, info *request.RequestInfo) authorizer.Att
 // heldRights checks that the writer of a role or binding has the permissions that it grants.
 type heldRights struct {
 	*registry
-	check func(ctx context.Context, object, old runtime.Object) error // old is nil for a creation
+	server *Server
+	// check returns an error if the writer lacks a permission; old is nil for a creation.
+	check func(ctx context.Context, h *heldRights, object, old runtime.Object) error
+}
+
+func checkRights(check func(ctx context.Context, h *heldRights, object, old runtime.Object) error) func(s *Server,
+	r *registry, e *endpoint) {
+	return func(s *Server, r *registry, e *endpoint) { e.objects = &heldRights{r, s, check} }
+}
+
+// forbidden returns the error for a role or binding that grants more permissions than its writer has.
+func (h *heldRights) forbidden(object runtime.Object, err error) error {
+	resource := schema.GroupResource{Group: rbacv1.GroupName, Resource: h.resource.Resource}
+	return apierrors.NewForbidden(resource, must.Access(object).GetName(), err)
 }
 
 func (h *heldRights) Create(ctx context.Context, object runtime.Object, validate rest.ValidateObjectFunc,
 	options *metav1.CreateOptions) (runtime.Object, error) {
-	if err := h.check(ctx, object, nil); err != nil {
+	if err := h.check(ctx, h, object, nil); err != nil {
 		return nil, err
 	}
 	return h.registry.Create(ctx, object, validate, options)
@@ -175,59 +182,60 @@ func (h *heldRights) Update(ctx context.Context, name string, info rest.UpdatedO
 		if rbacregistry.IsOnlyMutatingGCFields(object, old, equality.Semantic) {
 			return object, nil
 		}
-		return object, h.check(ctx, object, old)
+		return object, h.check(ctx, h, object, old)
 	})
 	return h.registry.Update(ctx, name, info, validateCreation, validateUpdate, mayCreate, options)
 }
 
-func completeRole(rulesOf func(object runtime.Object) ([]rbacv1.PolicyRule, *rbacv1.AggregationRule)) func(s *Server,
-	r *registry, e *endpoint) {
-	return func(s *Server, r *registry, e *endpoint) {
-		e.objects = &heldRights{r, func(ctx context.Context, object, old runtime.Object) error {
-			if s.mayEscalate(ctx) {
-				return nil
-			}
-			rules, aggregation := rulesOf(object)
-			name, resource := must.Access(object).GetName(), schema.GroupResource{Group: rbacv1.GroupName,
-				Resource: r.resource.Resource}
-			if err := validation.ConfirmNoEscalation(ctx, s.roles.rules, rules); err != nil {
-				return apierrors.NewForbidden(resource, name, err)
-			}
-			aggregates := aggregation != nil && len(aggregation.ClusterRoleSelectors) > 0
-			if old != nil {
-				_, before := rulesOf(old)
-				aggregates = aggregates || before != nil && len(before.ClusterRoleSelectors) > 0
-			}
-			if aggregates && validation.ConfirmNoEscalation(ctx, s.roles.rules, everyRight) != nil {
-				return apierrors.NewForbidden(resource, name, errors.New("must have cluster-admin privileges to use the "+
-					"aggregationRule"))
-			}
-			return nil
-		}}
+// rulesOf returns the rules of a role, and of a ClusterRole how it aggregates others.
+func rulesOf(role runtime.Object) ([]rbacv1.PolicyRule, *rbacv1.AggregationRule) {
+	if cluster, ok := role.(*rbacv1.ClusterRole); ok {
+		return cluster.Rules, cluster.AggregationRule
 	}
+	return role.(*rbacv1.Role).Rules, nil
 }
 
-func completeBinding(of func(object runtime.Object) builtin.Binding) func(s *Server, r *registry, e *endpoint) {
-	return func(s *Server, r *registry, e *endpoint) {
-		e.objects = &heldRights{r, func(ctx context.Context, object, _ runtime.Object) error {
-			role, namespace := of(object).Role, request.NamespaceValue(ctx)
-			if who, ok := request.UserFrom(ctx); !ok || isMaster(who) || s.mayBind(ctx, role, namespace) {
-				return nil
-			}
-			rules, err := s.roles.rules.GetRoleReferenceRules(ctx, role, namespace)
-			if apierrors.IsNotFound(err) {
-				return apierrors.NewNotFound(r.qualified(ctx), role.Name)
-			}
-			if err != nil {
-				return err
-			}
-			if err := validation.ConfirmNoEscalation(ctx, s.roles.rules, rules); err != nil {
-				return apierrors.NewForbidden(schema.GroupResource{Group: rbacv1.GroupName, Resource: r.resource.Resource},
-					must.Access(object).GetName(), err)
-			}
-			return nil
-		}}
+func mayWriteRole(ctx context.Context, h *heldRights, object, old runtime.Object) error {
+	if h.server.mayEscalate(ctx) {
+		return nil
 	}
+	rules, aggregation := rulesOf(object)
+	if err := validation.ConfirmNoEscalation(ctx, h.server.roles.rules, rules); err != nil {
+		return h.forbidden(object, err)
+	}
+	aggregates := aggregation != nil && len(aggregation.ClusterRoleSelectors) > 0
+	if old != nil {
+		_, before := rulesOf(old)
+		aggregates = aggregates || before != nil && len(before.ClusterRoleSelectors) > 0
+	}
+	if aggregates && validation.ConfirmNoEscalation(ctx, h.server.roles.rules, everyRight) != nil {
+		return h.forbidden(object, errors.New("must have cluster-admin privileges to use the aggregationRule"))
+	}
+	return nil
+}
+
+func mayWriteBinding(ctx context.Context, h *heldRights, object, _ runtime.Object) error {
+	var role rbacv1.RoleRef
+	if cluster, ok := object.(*rbacv1.ClusterRoleBinding); ok {
+		role = cluster.RoleRef
+	} else {
+		role = object.(*rbacv1.RoleBinding).RoleRef
+	}
+	namespace := request.NamespaceValue(ctx)
+	if who, ok := request.UserFrom(ctx); !ok || isMaster(who) || h.server.mayBind(ctx, role, namespace) {
+		return nil
+	}
+	rules, err := h.server.roles.rules.GetRoleReferenceRules(ctx, role, namespace)
+	if apierrors.IsNotFound(err) {
+		return apierrors.NewNotFound(h.qualified(ctx), role.Name)
+	}
+	if err != nil {
+		return err
+	}
+	if err := validation.ConfirmNoEscalation(ctx, h.server.roles.rules, rules); err != nil {
+		return h.forbidden(object, err)
+	}
+	return nil
 }
 
 var everyRight = []rbacv1.PolicyRule{

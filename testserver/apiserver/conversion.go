@@ -48,15 +48,14 @@ func (s *Server) newConverter(crd *apiextensionsv1.CustomResourceDefinition) (*c
 			c.selectable[gv].Insert(strings.TrimPrefix(selectable.JSONPath, "."))
 		}
 	}
+	c.convert = rename
 	if crd.Spec.Conversion != nil && crd.Spec.Conversion.Strategy == apiextensionsv1.WebhookConverter {
 		hook, err := s.newConversionWebhook(crd)
 		if err != nil {
 			return nil, err
 		}
 		c.convert = hook.convert
-		return c, nil
 	}
-	c.convert = rename
 	return c, nil
 }
 
@@ -259,22 +258,21 @@ func (c *conversionWebhook) ask(originals []*unstructured.Unstructured,
 // error, it returns a description of the invalid part, in which # means the index of the object.
 func accept(original *unstructured.Unstructured, raw runtime.RawExtension,
 	target schema.GroupVersion) (what string, err error) {
-	type pair struct {
-		what      string
-		want, got any
-	}
 	converted := &unstructured.Unstructured{}
 	if err := converted.UnmarshalJSON(raw.Raw); err != nil {
 		return "object at index #", err
 	}
-	for _, p := range []pair{{"groupVersion", target, converted.GroupVersionKind().GroupVersion()},
-		{"kind", original.GetKind(), converted.GetKind()}} {
-		if p.want != p.got {
-			return "object at index #", fmt.Errorf("invalid %s (expected %v, received %v)", p.what, p.want, p.got)
-		}
+	if gv := converted.GroupVersionKind().GroupVersion(); gv != target {
+		return "object at index #", fmt.Errorf("invalid groupVersion (expected %v, received %v)", target, gv)
 	}
-	for _, p := range []pair{{"name", original.GetName(), converted.GetName()},
-		{"namespace", original.GetNamespace(), converted.GetNamespace()}, {"UID", original.GetUID(), converted.GetUID()}} {
+	if want, got := original.GetKind(), converted.GetKind(); want != got {
+		return "object at index #", fmt.Errorf("invalid kind (expected %v, received %v)", want, got)
+	}
+	for _, p := range []struct{ what, want, got string }{
+		{"name", original.GetName(), converted.GetName()},
+		{"namespace", original.GetNamespace(), converted.GetNamespace()},
+		{"UID", string(original.GetUID()), string(converted.GetUID())},
+	} {
 		if p.want != p.got {
 			return "object", fmt.Errorf("must have the same %s: %v != %v", p.what, p.want, p.got)
 		}

@@ -38,7 +38,7 @@ type definition struct {
 	storageVersion string
 	unchecked      bool // objects get no defaults
 	converter      *converter
-	versions       map[string]*customResource
+	versions       map[string]*endpoint
 	stopped        chan struct{} // closed when another state of the definition replaces this one
 }
 
@@ -57,16 +57,6 @@ type preparations struct {
 	all map[string]*preparation // the last one of each definition, by its name
 }
 
-// customResource is one version of a definition.
-type customResource struct {
-	objects                        *registry
-	status                         *registry
-	scale                          *scaleStorage
-	scope, statusScope, scaleScope *handlers.RequestScope
-	warnings                       []string
-	endpoint                       *endpoint // has all of the fields above
-}
-
 // newDefinition returns the served form of a definition with all of its versions. This takes some milliseconds.
 func (s *Server) newDefinition(crd *apiextensionsv1.CustomResourceDefinition) (*definition, error) {
 	storageVersion, err := apihelpers.GetCRDStorageVersion(crd)
@@ -75,7 +65,7 @@ func (s *Server) newDefinition(crd *apiextensionsv1.CustomResourceDefinition) (*
 	}
 	d := &definition{
 		crd: crd, unchecked: s.options.Unchecked, storageVersion: storageVersion,
-		versions: map[string]*customResource{}, stopped: make(chan struct{}),
+		versions: map[string]*endpoint{}, stopped: make(chan struct{}),
 	}
 	if d.preparation, err = s.prepare(crd); err != nil {
 		return nil, err
@@ -87,17 +77,11 @@ func (s *Server) newDefinition(crd *apiextensionsv1.CustomResourceDefinition) (*
 		if !v.Storage && !v.Served {
 			continue
 		}
-		if d.versions[v.Name], err = s.newCustomResource(d, v); err != nil {
+		if d.versions[v.Name], err = s.newCustomEndpoint(d, v); err != nil {
 			return nil, err
 		}
 	}
-	if err := d.setStatusScopes(); err != nil {
-		return nil, err
-	}
-	for _, c := range d.versions {
-		c.endpoint = c.newEndpoint()
-	}
-	return d, nil
+	return d, d.setStatusScopes()
 }
 
 // prepare returns the preparation of a definition. Definitions whose specs differ only in their conversion share one
@@ -115,27 +99,22 @@ func (s *Server) prepare(crd *apiextensionsv1.CustomResourceDefinition) (*prepar
 	}
 	var err error
 	for _, v := range crd.Spec.Versions {
-		if v.Schema == nil || v.Schema.OpenAPIV3Schema == nil {
-			continue
-		}
-		if p.schemas[v.Name], err = structural(v.Schema, crd.Spec.PreserveUnknownFields); err != nil {
-			return nil, err
-		}
-		if !crd.Spec.PreserveUnknownFields && !s.options.Unchecked && !s.plain {
-			if known := validity.New(p.schemas[v.Name]); known != nil {
+		if v.Schema != nil && v.Schema.OpenAPIV3Schema != nil {
+			if p.schemas[v.Name], err = structural(v.Schema, crd.Spec.PreserveUnknownFields); err != nil {
+				return nil, err
+			}
+			known := validity.New(p.schemas[v.Name])
+			if known != nil && !crd.Spec.PreserveUnknownFields && !s.options.Unchecked && !s.plain {
 				p.known[v.Name] = known
+			}
+		}
+		if v.Storage || v.Served {
+			if p.strategies[v.Name], err = p.newCustomStrategy(v); err != nil {
+				return nil, err
 			}
 		}
 	}
 	p.types = p.typeConverter()
-	for _, v := range crd.Spec.Versions {
-		if !v.Storage && !v.Served {
-			continue
-		}
-		if p.strategies[v.Name], err = p.newCustomStrategy(v); err != nil {
-			return nil, err
-		}
-	}
 	if shared.all == nil {
 		shared.all = map[string]*preparation{}
 	}
@@ -179,9 +158,10 @@ func (d *definition) resource() runtimeschema.GroupResource {
 
 func (d *definition) namespaced() bool { return d.crd.Spec.Scope == apiextensionsv1.NamespaceScoped }
 
-// newCustomResource returns a version of a definition, with its registries and its scopes for upstream's handlers.
-func (s *Server) newCustomResource(d *definition, v apiextensionsv1.CustomResourceDefinitionVersion) (
-	*customResource, error) {
+// newCustomEndpoint returns the endpoint of a version of a definition. It does not create the scope of the status, which
+// needs all versions.
+func (s *Server) newCustomEndpoint(d *definition,
+	v apiextensionsv1.CustomResourceDefinitionVersion) (*endpoint, error) {
 	names, gv := d.crd.Status.AcceptedNames, d.groupVersion(v.Name)
 	kind, listKind := gv.WithKind(names.Kind), gv.WithKind(names.ListKind)
 	strategy := d.strategies[v.Name].of(s, d, kind)
@@ -209,19 +189,30 @@ func (s *Server) newCustomResource(d *definition, v apiextensionsv1.CustomResour
 		names: s.names, started: s.store.Current(), stopped: d.stopped, TableConvertor: table,
 	}
 	r.written = func() { s.finishDefinition(d.crd.Name) }
-	c := &customResource{objects: r}
-	if strategy.hasStatus {
-		c.status = r.with(&customStatusStrategy{strategy})
-	}
-	s.unchecked(r, c.status)
-	if strategy.scale != nil {
-		c.scale = &scaleStorage{objects: r, fields: customScale{strategy.scale}, path: strategy.scale.SpecReplicasPath,
-			parent: gv, mappings: d.replicasPaths(), wrongType: "wrong object passed to Scale update: %v"}
-	}
+	e := &endpoint{objects: r, registry: r, parts: map[string]part{}, patches: customPatches, custom: true}
 	if v.Deprecated {
-		c.warnings = []string{cmp.Or(builtin.Deref(v.DeprecationWarning), deprecation(v.Name, d.crd.Spec))}
+		e.warnings = []string{cmp.Or(builtin.Deref(v.DeprecationWarning), deprecation(v.Name, d.crd.Spec))}
 	}
-	return c, d.setScopes(s, c, v)
+	var status *registry
+	if strategy.hasStatus {
+		status = r.with(&customStatusStrategy{strategy})
+		e.parts["status"] = part{storage: subresource{status}}
+	}
+	s.unchecked(r, status)
+	var err error
+	if e.scope, err = d.newScope(s, r, gv); err != nil || strategy.scale == nil {
+		return e, err
+	}
+	scope := *e.scope
+	scope.Serializer, scope.Kind = scaleCodecs, scaleKind
+	if scope.TableConvertor, err = tableconvertor.New(scaleColumns(strategy.scale)); err != nil {
+		return nil, err
+	}
+	scale := &scaleStorage{objects: r, fields: customScale{strategy.scale}, path: strategy.scale.SpecReplicasPath,
+		parent: gv, mappings: d.replicasPaths(), wrongType: "wrong object passed to Scale update: %v"}
+	scaleScope, err := d.managed(scope, "scale", nil)
+	e.parts["scale"] = part{storage: scale, scope: scaleScope}
+	return e, err
 }
 
 var ageColumn = apiextensionsv1.CustomResourceColumnDefinition{
@@ -244,71 +235,53 @@ func deprecation(deprecated string, crd apiextensionsv1.CustomResourceDefinition
 	return text + fmt.Sprintf("; use %s/%s %s", crd.Group, newest, crd.Names.Kind)
 }
 
-// setScopes creates the scopes of the objects and of their scale subresource. It does not create the scope of the
-// status, which needs all versions.
-func (d *definition) setScopes(s *Server, c *customResource, v apiextensionsv1.CustomResourceDefinitionVersion) error {
-	gv := d.groupVersion(v.Name)
+// newScope returns the scope of the objects of a version for upstream's handlers.
+func (d *definition) newScope(s *Server, r *registry, gv runtimeschema.GroupVersion) (*handlers.RequestScope, error) {
 	parameters := runtime.NewScheme()
 	parameters.AddUnversionedTypes(gv, &metav1.ListOptions{}, &metav1.GetOptions{}, &metav1.DeleteOptions{})
 	typer := customTyper{parameters}
 	serializer := &customSerializer{definition: d, media: mediaTypes(typer)}
-	c.scope = &handlers.RequestScope{
+	return d.managed(handlers.RequestScope{
 		Namer:      handlers.ContextBasedNaming{Namer: runtime.Namer(meta.NewAccessor()), ClusterScoped: !d.namespaced()},
 		Serializer: serializer, ParameterCodec: runtime.NewParameterCodec(parameters),
 		StandardSerializers: serializer.media[:2],
 		Creater:             customCreater{}, Convertor: safeConverter{d.converter}, UnsafeConvertor: d.converter,
 		Typer:     typer,
 		Defaulter: d.defaulter(parameters), Authorizer: s.authorizer, EquivalentResourceMapper: d.equivalents(),
-		TableConvertor: c.objects, Resource: d.resource().WithVersion(v.Name), Kind: c.objects.kind, HubGroupVersion: gv,
+		TableConvertor: r, Resource: d.resource().WithVersion(gv.Version), Kind: r.kind, HubGroupVersion: gv,
 		MetaGroupVersion: metav1.SchemeGroupVersion, MaxRequestBodyBytes: maxBody,
-	}
-	var err error
-	if c.scope.FieldManager, err = fieldManager(c.scope, d.types, "", c.objects.GetResetFields()); err != nil ||
-		c.scale == nil {
-		return err
-	}
-	scale := *c.scope
-	scale.Subresource, scale.Serializer, scale.Kind = "scale", scaleCodecs, scaleKind
-	table, err := tableconvertor.New(scaleColumns(v.Subresources.Scale))
-	if err != nil {
-		return err
-	}
-	scale.TableConvertor = table
-	if scale.FieldManager, err = fieldManager(&scale, d.types, "scale", nil); err != nil {
-		return err
-	}
-	c.scaleScope = &scale
-	return nil
+	}, "", r.GetResetFields())
 }
 
 // setStatusScopes creates the scopes of status subresources. If one version resets a field, all versions reset it.
-func (d *definition) setStatusScopes() error {
+func (d *definition) setStatusScopes() (err error) {
 	reset := map[fieldpath.APIVersion]*fieldpath.Set{}
-	for _, c := range d.versions {
-		if c.status != nil {
-			maps.Copy(reset, c.status.GetResetFields())
+	for _, e := range d.versions {
+		if status, ok := e.parts["status"]; ok {
+			maps.Copy(reset, status.storage.(subresource).GetResetFields())
 		}
 	}
-	for _, c := range d.versions {
-		if c.status == nil {
+	for _, e := range d.versions {
+		status, ok := e.parts["status"]
+		if !ok {
 			continue
 		}
-		scope := *c.scope
-		scope.Subresource = "status"
-		var err error
-		if scope.FieldManager, err = fieldManager(&scope, d.types, "status", reset); err != nil {
+		if status.scope, err = d.managed(*e.scope, "status", reset); err != nil {
 			return err
 		}
-		c.statusScope = &scope
+		e.parts["status"] = status
 	}
 	return nil
 }
 
-func fieldManager(scope *handlers.RequestScope, types managedfields.TypeConverter, subresource string,
-	reset map[fieldpath.APIVersion]*fieldpath.Set) (*managedfields.FieldManager, error) {
-	return managedfields.NewDefaultCRDFieldManager(types, scope.Convertor, scope.Defaulter, scope.Creater, scope.Kind,
-		scope.HubGroupVersion,
-		subresource, fieldpath.NewExcludeFilterSetMap(reset))
+// managed returns a scope for a subresource, or for objects if subresource is empty, that manages fields.
+func (d *definition) managed(scope handlers.RequestScope, subresource string,
+	reset map[fieldpath.APIVersion]*fieldpath.Set) (*handlers.RequestScope, error) {
+	scope.Subresource = subresource
+	var err error
+	scope.FieldManager, err = managedfields.NewDefaultCRDFieldManager(d.types, scope.Convertor, scope.Defaulter,
+		scope.Creater, scope.Kind, scope.HubGroupVersion, subresource, fieldpath.NewExcludeFilterSetMap(reset))
+	return &scope, err
 }
 
 func (d *definition) equivalents() runtime.EquivalentResourceMapper {

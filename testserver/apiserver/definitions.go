@@ -30,7 +30,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apiserver/pkg/admission"
 	"k8s.io/apiserver/pkg/cel/environment"
-	"k8s.io/apiserver/pkg/endpoints/handlers/responsewriters"
 	"k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/apiserver/pkg/registry/rest"
 	"k8s.io/kube-openapi/pkg/validation/spec"
@@ -172,18 +171,7 @@ type definitionStorage struct{ *registry }
 
 func (s *definitionStorage) Delete(ctx context.Context, name string, validate rest.ValidateObjectFunc,
 	options *metav1.DeleteOptions) (runtime.Object, bool, error) {
-	object, err := s.Get(ctx, name, &metav1.GetOptions{})
-	if err != nil {
-		return nil, false, err
-	}
-	preconditions, err := s.pinned(object, options, "precondition failed")
-	if err != nil {
-		return nil, false, err
-	}
-	if must.Access(object).GetDeletionTimestamp() != nil {
-		return s.registry.Delete(ctx, name, validate, options)
-	}
-	return s.terminate(ctx, name, preconditions, validate, options, func(object runtime.Object) {
+	return s.deleteInSteps(ctx, name, validate, options, "precondition failed", func(object runtime.Object) {
 		crd := object.(*apiextensions.CustomResourceDefinition)
 		if !apiextensions.CRDHasFinalizer(crd, apiextensions.CustomResourceCleanupFinalizer) {
 			crd.Finalizers = append(crd.Finalizers, apiextensions.CustomResourceCleanupFinalizer)
@@ -192,7 +180,7 @@ func (s *definitionStorage) Delete(ctx context.Context, name string, validate re
 			Type: apiextensions.Terminating, Status: apiextensions.ConditionTrue, Reason: "InstanceDeletionPending",
 			Message: "CustomResourceDefinition marked for deletion; CustomResource deletion will begin soon",
 		})
-	})
+	}, func(runtime.Object) bool { return true })
 }
 
 // definitions are the served definitions, with the state of their reconciliation.
@@ -503,7 +491,7 @@ func (s *Server) deleteObjects(crd *apiextensionsv1.CustomResourceDefinition) (l
 	if err != nil {
 		return true
 	}
-	objects := d.versions[d.storageVersion].objects
+	objects := d.versions[d.storageVersion].registry
 	ctx := request.NewContext()
 	if _, err := objects.DeleteCollection(ctx, rest.ValidateAllObjectFunc, &metav1.DeleteOptions{}, nil); err != nil {
 		return true
@@ -534,28 +522,14 @@ func (s *Server) beginCustom(w http.ResponseWriter, r *http.Request, info *reque
 		return s.beginCustom(w, r, info)
 	}
 	if err != nil {
-		responsewriters.ErrorNegotiated(apierrors.NewInternalError(errors.New("error resolving resource")), metaCodecs,
-			schema.GroupVersion{Group: info.APIGroup, Version: info.APIVersion}, w, r)
+		writeError(w, r, info, apierrors.NewInternalError(errors.New("error resolving resource")))
 		return nil
 	}
-	e := d.versions[info.APIVersion].endpoint
+	e := d.versions[info.APIVersion]
 	if crd.DeletionTimestamp != nil || apihelpers.IsCRDConditionTrue(crd, apiextensionsv1.Terminating) {
 		return s.beginOn(w, r, info, e, noCreation{s.admission})
 	}
 	return s.beginOn(w, r, info, e, s.admission)
-}
-
-// newEndpoint returns the endpoint of a version.
-func (c *customResource) newEndpoint() *endpoint {
-	e := &endpoint{objects: c.objects, scope: c.scope, parts: map[string]part{}, patches: customPatches,
-		warnings: c.warnings, custom: true}
-	if c.status != nil {
-		e.parts["status"] = part{storage: subresource{c.status}, scope: c.statusScope}
-	}
-	if c.scale != nil {
-		e.parts["scale"] = part{storage: c.scale, scope: c.scaleScope}
-	}
-	return e
 }
 
 // noCreation rejects new objects of a definition in deletion.

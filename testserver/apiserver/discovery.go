@@ -190,15 +190,21 @@ var versionInfo = version.Info{
 // resources.
 func routed(w http.ResponseWriter, r *http.Request, produced ...string) bool {
 	info, _ := request.RequestInfoFrom(r.Context())
-	switch accept := r.Header.Get("Accept"); {
-	case r.Method != http.MethodGet:
+	if r.Method != http.MethodGet {
 		routeError(w, r, info, http.StatusMethodNotAllowed, "405: Method Not Allowed")
-	case accept != "" && !names(accept, append(slices.Clone(produced), "*/*")):
-		routeError(w, r, info, http.StatusNotAcceptable, "406: Not Acceptable\n\nAvailable representations: "+
-			strings.Join(produced, ", "))
-	default:
+		return false
+	}
+	return acceptable(w, r, info, produced)
+}
+
+// acceptable reports whether the client accepts one of the media types. Otherwise it answers with an error.
+func acceptable(w http.ResponseWriter, r *http.Request, info *request.RequestInfo, produced []string) bool {
+	accept := r.Header.Get("Accept")
+	if accept == "" || names(accept, append(slices.Clone(produced), "*/*")) {
 		return true
 	}
+	routeError(w, r, info, http.StatusNotAcceptable, "406: Not Acceptable\n\nAvailable representations: "+
+		strings.Join(produced, ", "))
 	return false
 }
 
@@ -356,7 +362,7 @@ func (s *Server) aggregated(core bool) *apidiscoveryv2.APIGroupDiscoveryList {
 		for _, v := range group.Versions {
 			one := apidiscoveryv2.APIVersionDiscovery{Version: v.Version, Freshness: apidiscoveryv2.DiscoveryFreshnessCurrent}
 			for _, resource := range known {
-				if resource.gv == (schema.GroupVersion{Group: group.Name, Version: v.Version}) {
+				if resource.gv.Group == group.Name && resource.gv.Version == v.Version {
 					addResource(&one, resource)
 				}
 			}

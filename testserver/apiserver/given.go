@@ -36,10 +36,7 @@ func (s *Server) Put(ctx context.Context, resource schema.GroupVersionResource,
 	if err != nil {
 		return err
 	}
-	path := "/apis/" + resource.Group + "/" + resource.Version
-	if resource.Group == "" {
-		path = "/api/" + resource.Version
-	}
+	path := "/" + openAPIPath(resource.GroupVersion())
 	if namespace := object.GetNamespace(); namespace != "" && resource != namespaceResource {
 		path += "/namespaces/" + namespace
 	}
@@ -127,7 +124,6 @@ type givenStrategy struct {
 	status any
 }
 
-// PrepareForCreate implements [rest.RESTCreateStrategy].
 func (s givenStrategy) PrepareForCreate(ctx context.Context, object runtime.Object) {
 	s.strategy.PrepareForCreate(ctx, object)
 	setStatusOf(object, s.status)
@@ -172,7 +168,6 @@ type uncheckedStrategy struct {
 	other  bool // the status is not written
 }
 
-// PrepareForCreate implements [rest.RESTCreateStrategy].
 func (s uncheckedStrategy) PrepareForCreate(_ context.Context, object runtime.Object) {
 	if s.other {
 		setStatusOf(object, nil)
@@ -181,7 +176,6 @@ func (s uncheckedStrategy) PrepareForCreate(_ context.Context, object runtime.Ob
 	must.Access(object).SetCreationTimestamp(metav1.Time{})
 }
 
-// PrepareForUpdate implements [rest.RESTUpdateStrategy].
 func (s uncheckedStrategy) PrepareForUpdate(_ context.Context, object, old runtime.Object) {
 	switch {
 	case s.other:

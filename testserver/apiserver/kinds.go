@@ -575,11 +575,10 @@ func (p presets) Validate(_ context.Context, a admission.Attributes, _ admission
 
 // kindOf returns the built-in kind of a write, or nil.
 func (p presets) kindOf(a admission.Attributes) *kind {
-	e := p.server.endpointOf(a.GetResource())
-	if e == nil || e.kind == nil {
-		return nil
+	if e := p.server.endpointOf(a.GetResource()); e != nil {
+		return e.kind.stored()
 	}
-	return e.kind.stored()
+	return nil
 }
 
 // cluster returns the functions with which rules access the server.

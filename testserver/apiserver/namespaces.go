@@ -60,28 +60,13 @@ type namespaceStorage struct{ *registry }
 
 func (s *namespaceStorage) Delete(ctx context.Context, name string, validate rest.ValidateObjectFunc,
 	options *metav1.DeleteOptions) (runtime.Object, bool, error) {
-	object, err := s.Get(ctx, name, &metav1.GetOptions{})
-	if err != nil {
-		return nil, false, err
-	}
-	namespace := object.(*corev1.Namespace)
-	preconditions, err := s.pinned(object, options, "Precondition failed")
-	if err != nil {
-		return nil, false, err
-	}
-	if namespace.DeletionTimestamp.IsZero() {
-		return s.terminate(ctx, name, preconditions, validate, options, func(object runtime.Object) {
-			namespace := object.(*corev1.Namespace)
-			namespace.Status.Phase = corev1.NamespaceTerminating
-			if finalizers, changed := s.deletionFinalizers(ctx, namespace, options); changed {
-				namespace.Finalizers = finalizers
-			}
-		})
-	}
-	if len(namespace.Spec.Finalizers) > 0 {
-		return namespace, false, nil
-	}
-	return s.registry.Delete(ctx, name, validate, options)
+	return s.deleteInSteps(ctx, name, validate, options, "Precondition failed", func(object runtime.Object) {
+		namespace := object.(*corev1.Namespace)
+		namespace.Status.Phase = corev1.NamespaceTerminating
+		if finalizers, changed := s.deletionFinalizers(ctx, namespace, options); changed {
+			namespace.Finalizers = finalizers
+		}
+	}, func(object runtime.Object) bool { return len(object.(*corev1.Namespace).Spec.Finalizers) == 0 })
 }
 
 // createNamespace creates an initial namespace.

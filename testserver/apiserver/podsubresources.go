@@ -110,19 +110,14 @@ func bindings() kind {
 	return kind{
 		Kind: builtin.Kind{GVK: builtin.CoreV1.WithKind("Binding"), Resource: "bindings", Namespaced: true,
 			Verbs: []string{"create"}},
-		complete: func(s *Server, r *registry, e *endpoint) { e.review = &binder{r, s} },
+		complete: func(s *Server, r *registry, e *endpoint) {
+			e.review = &answerer{r, func(ctx context.Context, object runtime.Object, validate rest.ValidateObjectFunc,
+				options *metav1.CreateOptions) (runtime.Object, error) {
+				pods := s.endpointOf(builtin.CoreV1.WithResource("pods")).registry
+				return pods.createBinding(ctx, object.(*corev1.Binding), validate, options)
+			}}
+		},
 	}
-}
-
-type binder struct {
-	*registry
-	server *Server
-}
-
-func (b *binder) Create(ctx context.Context, object runtime.Object, validate rest.ValidateObjectFunc,
-	options *metav1.CreateOptions) (runtime.Object, error) {
-	binding := object.(*corev1.Binding)
-	return b.server.endpointOf(builtin.CoreV1.WithResource("pods")).registry.createBinding(ctx, binding, validate, options)
 }
 
 func bindingPart(_ *Server, objects *registry, k *kind, f family) part {

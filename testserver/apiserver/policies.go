@@ -583,7 +583,7 @@ func (s *Server) registryOf(kind schema.GroupVersionKind) *registry {
 		return s.endpointOf(kind.GroupVersion().WithResource(k.Resource)).registry
 	}
 	if d := s.definitionOf(kind); d != nil && d.versions[kind.Version] != nil {
-		return d.versions[kind.Version].objects
+		return d.versions[kind.Version].registry
 	}
 	return nil
 }
@@ -602,10 +602,7 @@ func builtinOf(gvk schema.GroupVersionKind) *kind {
 func (s *Server) definitionOf(kind schema.GroupVersionKind) *definition {
 	for _, crd := range s.listDefinitions() {
 		if crd.Spec.Group == kind.Group && crd.Status.AcceptedNames.Kind == kind.Kind {
-			d, err := s.definition(crd)
-			if err != nil {
-				return nil
-			}
+			d, _ := s.definition(crd) // nil if it fails
 			return d
 		}
 	}

@@ -212,12 +212,9 @@ func setItems(list runtime.Object, objects []runtime.Object) error {
 const (
 	listExpired     = "The resourceVersion for the provided list is too old."
 	continueExpired = "The provided continue parameter is too old to display a consistent list result. You can start a " +
-		"new list without " +
-		"the continue parameter, or use the continue token in this response to retrieve the remainder of the results. " +
-		"Continuing with the provided " +
-		"token results in an inconsistent list - objects that were created, modified, or deleted between the time the " +
-		"first chunk was returned " +
-		"and now may show up in the list."
+		"new list without the continue parameter, or use the continue token in this response to retrieve the remainder of " +
+		"the results. Continuing with the provided token results in an inconsistent list - objects that were created, " +
+		"modified, or deleted between the time the first chunk was returned and now may show up in the list."
 )
 
 func expiredList(from, prefix string) error {

@@ -10,10 +10,12 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/api/validate/content"
 	"k8s.io/apimachinery/pkg/apis/meta/internalversion"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/apiserver/pkg/endpoints/handlers/fieldmanager"
 	"k8s.io/apiserver/pkg/endpoints/request"
@@ -23,9 +25,9 @@ import (
 	"k8s.io/apiserver/pkg/util/dryrun"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
+	"github.com/kctrl-dev/kctrl/testserver/apiserver/internal/builtin"
 	"github.com/kctrl-dev/kctrl/testserver/apiserver/internal/must"
 	"github.com/kctrl-dev/kctrl/testserver/apiserver/internal/store"
-	"k8s.io/apimachinery/pkg/api/validate/content"
 )
 
 // strategy has the methods in which writes of different kinds differ.
@@ -173,18 +175,14 @@ func (r *registry) Create(ctx context.Context, object runtime.Object, validate r
 
 func (r *registry) create(ctx context.Context, object runtime.Object, validate rest.ValidateObjectFunc,
 	options *metav1.CreateOptions) (runtime.Object, error) {
-	if err := r.prepareCreation(ctx, object, validate, dryrun.IsDryRun(options.DryRun)); err != nil {
-		return nil, err
-	}
-	accessor, err := meta.Accessor(object)
-	if err != nil {
-		return nil, err
-	}
-	key, err := r.key(ctx, accessor.GetName())
-	if err != nil {
-		return nil, err
-	}
 	dryRun := dryrun.IsDryRun(options.DryRun)
+	if err := r.prepareCreation(ctx, object, validate, dryRun); err != nil {
+		return nil, err
+	}
+	key, err := r.key(ctx, must.Access(object).GetName())
+	if err != nil {
+		return nil, err
+	}
 	// an invalid number counts as unset
 	if version, err := versioner.ObjectResourceVersion(object); !dryRun && err == nil && version != 0 {
 		return nil, storage.ErrResourceVersionSetOnCreate
@@ -233,10 +231,7 @@ func (r *registry) terminating(record *store.Record) bool {
 // prepareCreation prepares an object for its creation, and validates it.
 func (r *registry) prepareCreation(ctx context.Context, object runtime.Object, validate rest.ValidateObjectFunc,
 	dryRun bool) error {
-	accessor, err := meta.Accessor(object)
-	if err != nil {
-		return err
-	}
+	accessor := must.Access(object)
 	rest.FillObjectMetaSystemFields(accessor)
 	accessor.SetUID(r.names.uid())
 	if accessor.GetGenerateName() != "" && accessor.GetName() == "" {
@@ -291,10 +286,7 @@ func (r *registry) Update(ctx context.Context, name string, info rest.UpdatedObj
 		return nil, false, err
 	}
 	mayCreate = mayCreate || r.strategy.AllowCreateOnUpdate(ctx)
-	var preconditions storage.Preconditions
-	if given := info.Preconditions(); given != nil {
-		preconditions = storage.Preconditions{UID: given.UID, ResourceVersion: given.ResourceVersion}
-	}
+	preconditions := storage.Preconditions(builtin.Deref(info.Preconditions()))
 	var created bool
 	dryRun := dryrun.IsDryRun(options.DryRun)
 	updated, err := r.guarded(ctx, key, mayCreate, preconditions, dryRun,
@@ -519,10 +511,7 @@ func (r *registry) Delete(ctx context.Context, name string, validate rest.Valida
 	if err != nil {
 		return nil, false, err
 	}
-	var preconditions storage.Preconditions
-	if given := options.Preconditions; given != nil {
-		preconditions = storage.Preconditions{UID: given.UID, ResourceVersion: given.ResourceVersion}
-	}
+	preconditions := storage.Preconditions(builtin.Deref(options.Preconditions))
 	graceful, pending, err := rest.BeforeDelete(r.strategy, ctx, existing, options)
 	if err != nil {
 		return nil, false, err
@@ -569,10 +558,31 @@ func (r *registry) pinned(object runtime.Object, options *metav1.DeleteOptions,
 			fmt.Errorf("%s: ResourceVersion in precondition: %v, ResourceVersion in object meta: %v", failed,
 				*given.ResourceVersion, version))
 	}
-	return storage.Preconditions{UID: given.UID, ResourceVersion: given.ResourceVersion}, nil
+	return storage.Preconditions(*given), nil
 }
 
-// terminate begins the deletion of an object of a kind that is deleted in two steps.
+// deleteInSteps deletes an object of a kind that is deleted in two steps. The first deletion only marks the object. A
+// later one removes it, if it is empty. failed is the error's prefix for failed preconditions.
+func (r *registry) deleteInSteps(ctx context.Context, name string, validate rest.ValidateObjectFunc,
+	options *metav1.DeleteOptions, failed string, mark func(object runtime.Object),
+	empty func(object runtime.Object) bool) (runtime.Object, bool, error) {
+	object, err := r.Get(ctx, name, &metav1.GetOptions{})
+	if err != nil {
+		return nil, false, err
+	}
+	preconditions, err := r.pinned(object, options, failed)
+	switch {
+	case err != nil:
+		return nil, false, err
+	case must.Access(object).GetDeletionTimestamp() == nil:
+		return r.terminate(ctx, name, preconditions, validate, options, mark)
+	case !empty(object):
+		return object, false, nil
+	}
+	return r.Delete(ctx, name, validate, options)
+}
+
+// terminate performs the first step of the deletion of an object.
 func (r *registry) terminate(ctx context.Context, name string, preconditions storage.Preconditions,
 	validate rest.ValidateObjectFunc, options *metav1.DeleteOptions,
 	mark func(object runtime.Object),
@@ -681,8 +691,7 @@ func (r *registry) deletionFinalizers(ctx context.Context, object metav1.Object,
 	case metav1.DeletePropagationForeground:
 		finalizers = append(finalizers, metav1.FinalizerDeleteDependents)
 	}
-	was, is := slices.Sorted(slices.Values(object.GetFinalizers())), slices.Sorted(slices.Values(finalizers))
-	return finalizers, !slices.Equal(slices.Compact(was), slices.Compact(is))
+	return finalizers, !sets.New(finalizers...).Equal(sets.New(object.GetFinalizers()...))
 }
 
 // propagation returns the propagation policy of the options or, without one, the policy of a finalizer, or else the

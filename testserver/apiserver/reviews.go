@@ -46,73 +46,69 @@ var (
 
 func authenticationKinds() []kind {
 	return []kind{
-		reviewKind(authenticationV1.WithKind("SelfSubjectReview"), "selfsubjectreviews", false, func(*Server) rest.Creater {
+		reviewKind(authenticationV1.WithKind("SelfSubjectReview"), "selfsubjectreviews", func(*Server) rest.Creater {
 			return selfsubjectreview.NewREST()
 		}),
-		tokenReviews(),
+		answeredKind(authenticationV1.WithKind("TokenReview"), "tokenreviews", tokenReviewer),
 	}
 }
 
 func authorizationKinds() []kind {
+	local := reviewKind(authorizationV1.WithKind("LocalSubjectAccessReview"), "localsubjectaccessreviews",
+		func(s *Server) rest.Creater { return localsubjectaccessreview.NewREST(s.authorizer, builtin.Scheme()) })
+	local.Namespaced = true
 	return []kind{
-		reviewKind(authorizationV1.WithKind("LocalSubjectAccessReview"), "localsubjectaccessreviews", true,
-			func(s *Server) rest.Creater {
-				return localsubjectaccessreview.NewREST(s.authorizer, builtin.Scheme())
-			}),
-		reviewKind(authorizationV1.WithKind("SelfSubjectAccessReview"), "selfsubjectaccessreviews", false,
-			func(s *Server) rest.Creater {
-				return selfsubjectaccessreview.NewREST(s.authorizer, builtin.Scheme())
-			}),
-		reviewKind(authorizationV1.WithKind("SelfSubjectRulesReview"), "selfsubjectrulesreviews", false,
-			func(s *Server) rest.Creater {
-				return selfsubjectrulesreview.NewREST(s.roles)
-			}),
-		reviewKind(authorizationV1.WithKind("SubjectAccessReview"), "subjectaccessreviews", false,
-			func(s *Server) rest.Creater {
-				return subjectaccessreview.NewREST(s.authorizer, builtin.Scheme())
-			}),
+		local,
+		reviewKind(authorizationV1.WithKind("SelfSubjectAccessReview"), "selfsubjectaccessreviews",
+			func(s *Server) rest.Creater { return selfsubjectaccessreview.NewREST(s.authorizer, builtin.Scheme()) }),
+		reviewKind(authorizationV1.WithKind("SelfSubjectRulesReview"), "selfsubjectrulesreviews",
+			func(s *Server) rest.Creater { return selfsubjectrulesreview.NewREST(s.roles) }),
+		reviewKind(authorizationV1.WithKind("SubjectAccessReview"), "subjectaccessreviews",
+			func(s *Server) rest.Creater { return subjectaccessreview.NewREST(s.authorizer, builtin.Scheme()) }),
 	}
 }
 
-// reviewKind returns a kind that can only be created. Upstream's storage answers its requests.
-func reviewKind(
-	gvk schema.GroupVersionKind, resource string, namespaced bool, storage func(s *Server) rest.Creater,
-) kind {
-	k := answeredKind(gvk, resource, func(s *Server, r *registry) rest.Creater { return &reviewer{r, storage(s)} })
-	k.Namespaced = namespaced
-	return k
+// reviewKind returns a kind that can only be created. Upstream's storage of the internal version answers its requests.
+func reviewKind(gvk schema.GroupVersionKind, resource string, storage func(s *Server) rest.Creater) kind {
+	return answeredKind(gvk, resource, func(s *Server) createFunc {
+		answers := storage(s)
+		return func(ctx context.Context, object runtime.Object, validate rest.ValidateObjectFunc,
+			options *metav1.CreateOptions) (runtime.Object, error) {
+			return builtin.ByInternal(object, func(internal runtime.Object) (runtime.Object, error) {
+				return answers.Create(ctx, internal, func(ctx context.Context, _ runtime.Object) error {
+					if validate == nil {
+						return nil
+					}
+					return validate(ctx, object.DeepCopyObject())
+				}, options)
+			})
+		}
+	})
 }
 
 // answeredKind returns a kind whose objects are not stored. A creation returns the answer.
-func answeredKind(
-	gvk schema.GroupVersionKind, resource string, review func(s *Server, r *registry) rest.Creater,
-) kind {
+func answeredKind(gvk schema.GroupVersionKind, resource string, answer func(s *Server) createFunc) kind {
 	return kind{
 		Kind: builtin.Kind{GVK: gvk, Resource: resource, Verbs: []string{"create"}},
 		complete: func(s *Server, r *registry, e *endpoint) {
 			e.scope.TableConvertor = nil // an answer has no table
-			e.review = review(s, r)
+			e.review = &answerer{r, answer(s)}
 		},
 	}
 }
 
-// reviewer converts reviews for a storage of the internal version, and its answers back.
-type reviewer struct {
+// answerer answers creations of a kind whose objects are not stored.
+type answerer struct {
 	*registry
-	storage rest.Creater
+	create createFunc
 }
 
-func (r *reviewer) Create(
-	ctx context.Context, object runtime.Object, validate rest.ValidateObjectFunc, options *metav1.CreateOptions,
-) (runtime.Object, error) {
-	return builtin.ByInternal(object, func(internal runtime.Object) (runtime.Object, error) {
-		return r.storage.Create(ctx, internal, func(ctx context.Context, _ runtime.Object) error {
-			if validate == nil {
-				return nil
-			}
-			return validate(ctx, object.DeepCopyObject())
-		}, options)
-	})
+type createFunc = func(ctx context.Context, object runtime.Object, validate rest.ValidateObjectFunc,
+	options *metav1.CreateOptions) (runtime.Object, error)
+
+func (a *answerer) Create(ctx context.Context, object runtime.Object, validate rest.ValidateObjectFunc,
+	options *metav1.CreateOptions) (runtime.Object, error) {
+	return a.create(ctx, object, validate, options)
 }
 
 func infoOf(who user.Info) authenticationv1.UserInfo {
@@ -124,27 +120,16 @@ func infoOf(who user.Info) authenticationv1.UserInfo {
 	return info
 }
 
-func tokenReviews() kind {
-	return answeredKind(authenticationV1.WithKind("TokenReview"), "tokenreviews",
-		func(s *Server, r *registry) rest.Creater {
-			return &tokenReviewer{r, s}
-		})
-}
-
 // tokenReviewer answers reviews of tokens.
-type tokenReviewer struct {
-	*registry
-	server *Server
-}
-
-func (r *tokenReviewer) Create(
-	ctx context.Context, object runtime.Object, validate rest.ValidateObjectFunc, _ *metav1.CreateOptions,
-) (runtime.Object, error) {
-	answer, err := r.server.reviewToken(object.(*authenticationv1.TokenReview))
-	if err == nil && validate != nil {
-		err = validate(ctx, object.DeepCopyObject())
+func tokenReviewer(s *Server) createFunc {
+	return func(ctx context.Context, object runtime.Object, validate rest.ValidateObjectFunc,
+		_ *metav1.CreateOptions) (runtime.Object, error) {
+		answer, err := s.reviewToken(object.(*authenticationv1.TokenReview))
+		if err == nil && validate != nil {
+			err = validate(ctx, object.DeepCopyObject())
+		}
+		return answer, err
 	}
-	return answer, err
 }
 
 func (s *Server) reviewToken(review *authenticationv1.TokenReview) (runtime.Object, error) {

@@ -35,6 +35,7 @@ import (
 	"k8s.io/apiserver/pkg/warning"
 	clientrest "k8s.io/client-go/rest"
 
+	"github.com/kctrl-dev/kctrl/testserver/apiserver/internal/builtin"
 	"github.com/kctrl-dev/kctrl/testserver/apiserver/internal/must"
 	"github.com/kctrl-dev/kctrl/testserver/apiserver/internal/store"
 )
@@ -174,17 +175,13 @@ func newServerOn(options Options, objects *store.Store) *Server {
 			GrouplessAPIPrefixes: sets.NewString("api")},
 	}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
-	s.definitions.prepared = &preparations{}
-	s.definitions.served, s.definitions.read = map[string]*definition{},
-		map[*store.Record]*apiextensionsv1.CustomResourceDefinition{}
+	s.definitions.prepared, s.definitions.served = &preparations{}, map[string]*definition{}
+	s.definitions.read = map[*store.Record]*apiextensionsv1.CustomResourceDefinition{}
 	s.roles = s.newAuthorizer()
 	s.authorizer, s.key = s.roles, fmt.Append(nil, "token ", options.Seed)
 	s.clients = sync.OnceValue(s.newClients)
-	for _, resource := range []string{"mutatingwebhookconfigurations", "validatingwebhookconfigurations",
-		"validatingadmissionpolicies", "mutatingadmissionpolicies"} {
-		s.guards = append(s.guards, s.store.Table(schema.GroupResource{Group: "admissionregistration.k8s.io",
-			Resource: resource}))
-	}
+	s.guards = []*store.Table{s.tableOf(builtin.MutatingHookKind), s.tableOf(builtin.ValidatingHookKind),
+		s.tableOf(builtin.PolicyKind()), s.tableOf(builtin.MutatingPolicyKind())}
 	s.builtin = s.newKinds()
 	s.admission = s.newAdmissions()
 	return s
@@ -257,11 +254,12 @@ func (s *Server) begin(w http.ResponseWriter, r *http.Request) (*http.Request, h
 	w.Header().Set("Cache-Control", "no-cache, private")
 	ctx := request.WithRequestInfo(r.Context(), info)
 	timeout, err := timeoutOf(r, info)
-	if err != nil {
-		responsewriters.RespondWithError(w, r.WithContext(ctx), err, metaCodecs)
-		return r, nil
+	var who user.Info
+	var denied *authorizer.AttributesRecord
+	var reason string
+	if err == nil {
+		who, denied, reason, err = s.identify(ctx, r)
 	}
-	who, denied, reason, err := s.identify(ctx, r)
 	if err != nil {
 		responsewriters.RespondWithError(w, r.WithContext(ctx), err, metaCodecs)
 		return r, nil
@@ -417,8 +415,7 @@ func (s *Server) servePart(w http.ResponseWriter, r *http.Request, info *request
 	admit admission.Interface) {
 	p, ok := e.parts[info.Subresource]
 	if !ok && e.custom {
-		responsewriters.ErrorNegotiated(apierrors.NewNotFound(resourceOf(info), info.Name), metaCodecs,
-			schema.GroupVersion{Group: info.APIGroup, Version: info.APIVersion}, w, r)
+		writeError(w, r, info, apierrors.NewNotFound(resourceOf(info), info.Name))
 		return
 	}
 	patcher, patches := p.storage.(rest.Patcher)
@@ -457,12 +454,12 @@ func negotiate(w http.ResponseWriter, r *http.Request, info *request.RequestInfo
 	one, all := info.Verb == "update" || info.Verb == "patch", info.Verb == "create"
 	deeper := len(info.Parts) > 3 && info.Subresource != "proxy"
 	// such a path has only lists
-	everywhere := e.kind != nil && e.kind.Namespaced && e.kind.Verbs == nil && info.Namespace == ""
-	elsewhere := e.kind != nil && !e.kind.Namespaced && info.Namespace != "" && info.Resource != "namespaces"
+	everywhere := e.kind.Namespaced && e.kind.Verbs == nil && info.Namespace == ""
+	elsewhere := !e.kind.Namespaced && info.Namespace != "" && info.Resource != "namespaces"
 	// a review has one path, and can only be created
 	unanswered := e.review != nil && (len(info.Parts) > 1 || e.kind.Namespaced && info.Namespace == "")
 	_, oneByOne := e.objects.(*namespaceStorage)
-	switch accept := r.Header.Get("Accept"); {
+	switch {
 	case deeper || elsewhere || unanswered || everywhere && len(info.Parts) > 1:
 		routeError(w, r, info, http.StatusNotFound, "404: Page Not Found")
 	case r.Method == http.MethodHead || info.Verb == "watch" && r.Method != http.MethodGet || e.review != nil &&
@@ -475,11 +472,8 @@ func negotiate(w http.ResponseWriter, r *http.Request, info *request.RequestInfo
 		routeError(w, r, info, http.StatusNotFound, "404: Page Not Found")
 	case info.Verb == "patch" && !names(r.Header.Get("Content-Type"), e.patches):
 		routeError(w, r, info, http.StatusUnsupportedMediaType, "415: Unsupported Media Type")
-	case accept != "" && !names(accept, append(produced, "*/*")):
-		routeError(w, r, info, http.StatusNotAcceptable, "406: Not Acceptable\n\nAvailable representations: "+
-			strings.Join(produced, ", "))
 	default:
-		return true
+		return acceptable(w, r, info, produced)
 	}
 	return false
 }
@@ -497,7 +491,11 @@ func (s *Server) notFound(w http.ResponseWriter, r *http.Request, group string) 
 
 // routeError answers with an error of the router.
 func routeError(w http.ResponseWriter, r *http.Request, info *request.RequestInfo, code int, message string) {
-	err := apierrors.NewGenericServerResponse(code, "", schema.GroupResource{}, "", message, 0, false)
+	writeError(w, r, info, apierrors.NewGenericServerResponse(code, "", schema.GroupResource{}, "", message, 0, false))
+}
+
+// writeError answers with an error in the requested version.
+func writeError(w http.ResponseWriter, r *http.Request, info *request.RequestInfo, err error) {
 	responsewriters.ErrorNegotiated(err, metaCodecs, schema.GroupVersion{Group: info.APIGroup, Version: info.APIVersion},
 		w, r)
 }
@@ -515,12 +513,11 @@ func names(header string, types []string) bool {
 }
 
 func notAllowed(w http.ResponseWriter, r *http.Request, info *request.RequestInfo, e *endpoint) {
-	if !e.custom {
+	if e.custom {
+		writeError(w, r, info, apierrors.NewMethodNotSupported(resourceOf(info), info.Verb))
+	} else {
 		routeError(w, r, info, http.StatusMethodNotAllowed, "405: Method Not Allowed")
-		return
 	}
-	responsewriters.ErrorNegotiated(apierrors.NewMethodNotSupported(resourceOf(info), info.Verb), metaCodecs,
-		schema.GroupVersion{Group: info.APIGroup, Version: info.APIVersion}, w, r)
 }
 
 func resourceOf(info *request.RequestInfo) schema.GroupResource {
@@ -544,20 +541,13 @@ var (
 type warnings struct {
 	mu     sync.Mutex
 	header http.Header
-	known  map[string]bool
 }
 
 func (w *warnings) AddWarning(agent, text string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if text == "" || w.known[text] {
-		return
-	}
-	if w.known == nil {
-		w.known = map[string]bool{}
-	}
-	w.known[text] = true
-	if header, err := utilnet.NewWarningHeader(299, agent, text); err == nil {
+	header, err := utilnet.NewWarningHeader(299, agent, text)
+	if text != "" && err == nil && !slices.Contains(w.header["Warning"], header) {
 		w.header.Add("Warning", header)
 	}
 }

@@ -153,38 +153,39 @@ func besidesMetadata(u *unstructured.Unstructured) map[string]any {
 }
 
 func (s *customStrategy) Validate(ctx context.Context, object runtime.Object) field.ErrorList {
-	u := object.(*unstructured.Unstructured)
-	problems := s.validateType(u)
-	if len(problems) == 0 && s.right(u) {
-		problems = append(s.validateMetadata(u, nil), s.validateScale(u, true)...)
-		return append(problems, s.validateRules(ctx, problems, u, nil)...)
-	}
-	if len(problems) == 0 {
-		problems = append(problems, s.validateMetadata(u, nil)...)
-		problems = append(problems, validation.ValidateCustomResource(nil, u.Object, s.schema)...)
-		problems = append(problems, s.validateScale(u, true)...)
-	}
-	problems = append(problems, objectmeta.Validate(ctx, nil, u.Object, s.structural, false)...)
-	problems = append(problems, listtype.ValidateListSetsAndMaps(nil, s.structural, u.Object)...)
-	return append(problems, s.validateRules(ctx, problems, u, nil)...)
+	return s.validate(ctx, object.(*unstructured.Unstructured), nil)
 }
 
 func (s *customStrategy) ValidateUpdate(ctx context.Context, object, old runtime.Object) field.ErrorList {
-	u, was := object.(*unstructured.Unstructured), old.(*unstructured.Unstructured)
-	both := common.NewCorrelatedObject(u.Object, was.Object, &model.Structural{Structural: s.structural})
+	return s.validate(ctx, object.(*unstructured.Unstructured), old.(*unstructured.Unstructured))
+}
+
+// validate validates an object, which replaces another one unless was is nil.
+func (s *customStrategy) validate(ctx context.Context, u, was *unstructured.Unstructured) field.ErrorList {
 	problems := s.validateType(u)
-	if len(problems) == 0 && s.right(u) {
-		problems = append(s.validateMetadata(u, was), s.validateScale(u, true)...)
-		return append(problems, s.validateRules(ctx, problems, u, was, cel.WithRatcheting(both))...)
-	}
+	certain := len(problems) == 0 && s.right(u)
 	if len(problems) == 0 {
 		problems = append(problems, s.validateMetadata(u, was)...)
-		problems = append(problems, validateChange(nil, u.Object, was.Object, s.schema, validation.WithRatcheting(both))...)
+		switch {
+		case certain:
+		case was == nil:
+			problems = append(problems, validation.ValidateCustomResource(nil, u.Object, s.schema)...)
+		default:
+			problems = append(problems, validateChange(nil, u.Object, was.Object, s.schema,
+				validation.WithRatcheting(s.correlated(u, was)))...)
+		}
 		problems = append(problems, s.validateScale(u, true)...)
 	}
-	problems = append(problems, objectmeta.Validate(ctx, nil, u.Object, s.structural, false)...)
-	problems = append(problems, s.validateLists(u, was)...)
-	return append(problems, s.validateRules(ctx, problems, u, was, cel.WithRatcheting(both))...)
+	if !certain {
+		problems = append(problems, objectmeta.Validate(ctx, nil, u.Object, s.structural, false)...)
+		problems = append(problems, s.validateLists(u, was)...)
+	}
+	return append(problems, s.validateRules(ctx, problems, u, was)...)
+}
+
+// correlated returns the two states of an object, for checks that ignore its unchanged parts.
+func (s *customStrategy) correlated(u, was *unstructured.Unstructured) *common.CorrelatedObject {
+	return common.NewCorrelatedObject(u.Object, was.Object, &model.Structural{Structural: s.structural})
 }
 
 // right reports whether it is certain that an object conforms to the schema.
@@ -195,7 +196,8 @@ func (s *customStrategy) right(u *unstructured.Unstructured) bool {
 // validateLists validates lists that are sets or maps, unless the old object was also invalid.
 func (s *customStrategy) validateLists(u, was *unstructured.Unstructured) field.ErrorList {
 	problems := listtype.ValidateListSetsAndMaps(nil, s.structural, u.Object)
-	if len(problems) > 0 && len(listtype.ValidateListSetsAndMaps(nil, s.structural, was.Object)) > 0 {
+	if len(problems) > 0 && was != nil &&
+		len(listtype.ValidateListSetsAndMaps(nil, s.structural, was.Object)) > 0 {
 		return nil
 	}
 	return problems
@@ -212,8 +214,8 @@ func validateChange(path *field.Path, value, was any, schema validation.SchemaVa
 }
 
 // validateRules evaluates the rules of the schema, unless other errors prevent it.
-func (s *customStrategy) validateRules(ctx context.Context, problems field.ErrorList, u, was *unstructured.Unstructured,
-	options ...cel.Option) field.ErrorList {
+func (s *customStrategy) validateRules(ctx context.Context, problems field.ErrorList,
+	u, was *unstructured.Unstructured) field.ErrorList {
 	if s.rules == nil {
 		return nil
 	}
@@ -224,8 +226,9 @@ func (s *customStrategy) validateRules(ctx context.Context, problems field.Error
 			"invalid; correct the existing errors to complete validation")}
 	}
 	var old any
+	var options []cel.Option
 	if was != nil {
-		old = was.Object
+		old, options = was.Object, []cel.Option{cel.WithRatcheting(s.correlated(u, was))}
 	}
 	found, _ := s.rules.Validate(ctx, nil, s.structural, u.Object, old, celconfig.RuntimeCELCostBudget, options...)
 	return found
@@ -380,14 +383,13 @@ func (s *customStatusStrategy) PrepareForUpdate(_ context.Context, object, old r
 
 func (s *customStatusStrategy) ValidateUpdate(ctx context.Context, object, old runtime.Object) field.ErrorList {
 	u, was := object.(*unstructured.Unstructured), old.(*unstructured.Unstructured)
-	both := common.NewCorrelatedObject(u.Object, was.Object, &model.Structural{Structural: s.structural})
 	problems := s.validateType(u)
 	if len(problems) == 0 {
 		problems = append(problems, s.validateMetadata(u, was)...)
 		if status, ok := u.Object["status"]; ok {
 			var options []validation.ValidationOption
 			if s.structural != nil {
-				options = append(options, validation.WithRatcheting(both.Key("status")))
+				options = append(options, validation.WithRatcheting(s.correlated(u, was).Key("status")))
 			}
 			problems = append(problems, validateChange(field.NewPath("status"), status, was.Object["status"], s.statusSchema,
 				options...)...)
@@ -395,7 +397,7 @@ func (s *customStatusStrategy) ValidateUpdate(ctx context.Context, object, old r
 		problems = append(problems, s.validateScale(u, false)...)
 	}
 	problems = append(problems, s.validateLists(u, was)...)
-	return append(problems, s.validateRules(ctx, problems, u, was, cel.WithRatcheting(both))...)
+	return append(problems, s.validateRules(ctx, problems, u, was)...)
 }
 
 func (s *customStatusStrategy) WarningsOnUpdate(context.Context, runtime.Object, runtime.Object) []string {

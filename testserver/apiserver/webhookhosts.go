@@ -10,7 +10,6 @@ import (
 	"syscall"
 
 	admissionreviewv1 "k8s.io/api/admission/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apiserver/pkg/util/webhook"
 	"k8s.io/client-go/rest"
@@ -92,9 +91,8 @@ func (h *hosts) at(name string) http.RoundTripper {
 
 // newClients returns the clients of webhooks.
 func (s *Server) newClients() *webhook.ClientManager {
-	scheme := []func(*runtime.Scheme) error{admissionreviewv1.AddToScheme, addOldReview}
 	clients, err := webhook.NewClientManager([]schema.GroupVersion{admissionreviewv1.SchemeGroupVersion, oldReviewVersion},
-		scheme...)
+		admissionreviewv1.AddToScheme, addOldReview)
 	must.Do(err)
 	s.connect(&clients)
 	return &clients
