@@ -2,6 +2,7 @@ package apiserver
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"reflect"
 
@@ -59,6 +60,11 @@ func (s *Server) newAdmissions() admissions {
 			return builtin.ValidatingHooks(object.(*admissionv1.ValidatingWebhookConfiguration))
 		})},
 	)...)}
+}
+
+// forbidden returns the error of a plugin that rejects a write.
+func forbidden(a admission.Attributes, reason string) *apierrors.StatusError {
+	return admission.NewForbidden(a, errors.New(reason)).(*apierrors.StatusError)
 }
 
 // exempt reports whether a write is exempt from policies. Otherwise, a policy could lock out its own administrator.

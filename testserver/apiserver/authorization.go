@@ -160,10 +160,13 @@ func checkRights(check func(ctx context.Context, h *heldRights, object, old runt
 	return func(s *Server, r *registry, e *endpoint) { e.objects = &heldRights{r, s, check} }
 }
 
-// forbidden returns the error for a role or binding that grants more permissions than its writer has.
-func (h *heldRights) forbidden(object runtime.Object, err error) error {
-	resource := schema.GroupResource{Group: rbacv1.GroupName, Resource: h.resource.Resource}
-	return apierrors.NewForbidden(resource, must.Access(object).GetName(), err)
+// confirm returns an error if a role or binding grants more permissions than its writer has.
+func (h *heldRights) confirm(ctx context.Context, object runtime.Object, rules []rbacv1.PolicyRule) error {
+	err := validation.ConfirmNoEscalation(ctx, h.server.roles.rules, rules)
+	if err != nil {
+		return apierrors.NewForbidden(h.resource, must.Access(object).GetName(), err)
+	}
+	return nil
 }
 
 func (h *heldRights) Create(ctx context.Context, object runtime.Object, validate rest.ValidateObjectFunc,
@@ -200,8 +203,8 @@ func mayWriteRole(ctx context.Context, h *heldRights, object, old runtime.Object
 		return nil
 	}
 	rules, aggregation := rulesOf(object)
-	if err := validation.ConfirmNoEscalation(ctx, h.server.roles.rules, rules); err != nil {
-		return h.forbidden(object, err)
+	if err := h.confirm(ctx, object, rules); err != nil {
+		return err
 	}
 	aggregates := aggregation != nil && len(aggregation.ClusterRoleSelectors) > 0
 	if old != nil {
@@ -209,19 +212,18 @@ func mayWriteRole(ctx context.Context, h *heldRights, object, old runtime.Object
 		aggregates = aggregates || before != nil && len(before.ClusterRoleSelectors) > 0
 	}
 	if aggregates && validation.ConfirmNoEscalation(ctx, h.server.roles.rules, everyRight) != nil {
-		return h.forbidden(object, errors.New("must have cluster-admin privileges to use the aggregationRule"))
+		return apierrors.NewForbidden(h.resource, must.Access(object).GetName(),
+			errors.New("must have cluster-admin privileges to use the aggregationRule"))
 	}
 	return nil
 }
 
 func mayWriteBinding(ctx context.Context, h *heldRights, object, _ runtime.Object) error {
-	var role rbacv1.RoleRef
-	if cluster, ok := object.(*rbacv1.ClusterRoleBinding); ok {
-		role = cluster.RoleRef
-	} else {
-		role = object.(*rbacv1.RoleBinding).RoleRef
+	of := builtin.RoleBindingOf
+	if _, cluster := object.(*rbacv1.ClusterRoleBinding); cluster {
+		of = builtin.ClusterRoleBindingOf
 	}
-	namespace := request.NamespaceValue(ctx)
+	role, namespace := of(object).Role, request.NamespaceValue(ctx)
 	if who, ok := request.UserFrom(ctx); !ok || isMaster(who) || h.server.mayBind(ctx, role, namespace) {
 		return nil
 	}
@@ -232,10 +234,7 @@ func mayWriteBinding(ctx context.Context, h *heldRights, object, _ runtime.Objec
 	if err != nil {
 		return err
 	}
-	if err := validation.ConfirmNoEscalation(ctx, h.server.roles.rules, rules); err != nil {
-		return h.forbidden(object, err)
-	}
-	return nil
+	return h.confirm(ctx, object, rules)
 }
 
 var everyRight = []rbacv1.PolicyRule{

@@ -277,7 +277,7 @@ func (s *customSerializer) DecoderToVersion(decoder runtime.Decoder, gv runtime.
 	}
 	coercing := coercingDecoder{decoder, coercer{definition: s.definition, report: strict}}
 	return versioning.NewCodec(nil, coercing, runtime.UnsafeObjectConvertor(metaScheme), metaScheme, metaScheme,
-		s.definition.defaulter(metaScheme), nil, gv, "customResources")
+		customDefaulter{s.definition, metaScheme}, nil, gv, "customResources")
 }
 
 // coercingDecoder decodes objects and coerces them to their schema.
@@ -312,12 +312,7 @@ func (d coercingDecoder) Decode(data []byte, defaults *runtimeschema.GroupVersio
 	return object, kind, nil
 }
 
-// defaulter returns a defaulter that sets the defaults of the schemas. It passes objects of other kinds, such as
-// options, to others.
-func (d *definition) defaulter(others runtime.ObjectDefaulter) runtime.ObjectDefaulter {
-	return customDefaulter{d, others}
-}
-
+// customDefaulter sets the defaults of the schemas. It passes objects of other kinds, such as options, to others.
 type customDefaulter struct {
 	definition *definition
 	others     runtime.ObjectDefaulter

@@ -158,8 +158,8 @@ func (d *definition) resource() runtimeschema.GroupResource {
 
 func (d *definition) namespaced() bool { return d.crd.Spec.Scope == apiextensionsv1.NamespaceScoped }
 
-// newCustomEndpoint returns the endpoint of a version of a definition. It does not create the scope of the status, which
-// needs all versions.
+// newCustomEndpoint returns the endpoint of a version of a definition. It does not create the scope of the status,
+// which needs all versions.
 func (s *Server) newCustomEndpoint(d *definition,
 	v apiextensionsv1.CustomResourceDefinitionVersion) (*endpoint, error) {
 	names, gv := d.crd.Status.AcceptedNames, d.groupVersion(v.Name)
@@ -247,7 +247,7 @@ func (d *definition) newScope(s *Server, r *registry, gv runtimeschema.GroupVers
 		StandardSerializers: serializer.media[:2],
 		Creater:             customCreater{}, Convertor: safeConverter{d.converter}, UnsafeConvertor: d.converter,
 		Typer:     typer,
-		Defaulter: d.defaulter(parameters), Authorizer: s.authorizer, EquivalentResourceMapper: d.equivalents(),
+		Defaulter: customDefaulter{d, parameters}, Authorizer: s.authorizer, EquivalentResourceMapper: d.equivalents(),
 		TableConvertor: r, Resource: d.resource().WithVersion(gv.Version), Kind: r.kind, HubGroupVersion: gv,
 		MetaGroupVersion: metav1.SchemeGroupVersion, MaxRequestBodyBytes: maxBody,
 	}, "", r.GetResetFields())

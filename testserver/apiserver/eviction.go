@@ -105,8 +105,8 @@ func noteDisruption(ctx context.Context, s *Server, name string, deletion *metav
 		if version := builtin.Deref(given.ResourceVersion); version != "" && version != pod.ResourceVersion {
 			return nil, conflict("ResourceVersion", version, pod.ResourceVersion, "modified")
 		}
-		podutil.UpdatePodCondition(&pod.Status, &corev1.PodCondition{Type: corev1.DisruptionTarget, Status: corev1.ConditionTrue,
-			Reason: "EvictionByEvictionAPI", Message: "Eviction API: evicting"})
+		podutil.UpdatePodCondition(&pod.Status, &corev1.PodCondition{Type: corev1.DisruptionTarget,
+			Status: corev1.ConditionTrue, Reason: "EvictionByEvictionAPI", Message: "Eviction API: evicting"})
 		return pod, nil
 	}
 	updated, _, err := status.Update(ctx, name, rest.DefaultUpdatedObjectInfo(nil, note), rest.ValidateAllObjectFunc,

@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"maps"
+	"path"
 	"slices"
 	"strings"
 	"sync"
@@ -273,11 +274,11 @@ func (s *kindStrategy) GetResetFields() map[fieldpath.APIVersion]*fieldpath.Set 
 	}
 	set := fieldpath.NewSet()
 	for _, name := range s.Reset {
-		var path []any
+		var elements []any
 		for part := range strings.SplitSeq(name, ".") {
-			path = append(path, part)
+			elements = append(elements, part)
 		}
-		set.Insert(fieldpath.MakePathOrDie(path...))
+		set.Insert(fieldpath.MakePathOrDie(elements...))
 	}
 	reset := map[fieldpath.APIVersion]*fieldpath.Set{}
 	for _, gv := range s.kind.versions() {
@@ -365,15 +366,7 @@ type family struct {
 }
 
 // hubOf returns the internal version of a kind.
-func (f family) hubOf(k *kind) schema.GroupVersion {
-	switch {
-	case !f.hub.Empty():
-		return f.hub
-	case !k.Hub.Empty():
-		return k.Hub
-	}
-	return k.GVK.GroupVersion()
-}
+func (f family) hubOf(k *kind) schema.GroupVersion { return cmp.Or(f.hub, k.Hub, k.GVK.GroupVersion()) }
 
 // stored returns the kind in which objects are stored.
 func (k *kind) stored() *kind {
@@ -408,10 +401,6 @@ var errorNames = map[schema.GroupResource]string{
 func (s *Server) newRegistry(k *kind, f family) *registry {
 	stored := k.stored()
 	resource := schema.GroupResource{Group: stored.GVK.Group, Resource: k.Resource}
-	prefix := "/registry/" + resource.Resource
-	if resource.Group != "" {
-		prefix = "/registry/" + resource.Group + "/" + resource.Resource
-	}
 	media := runtime.ContentTypeProtobuf // it drops empty lists and the kinds of embedded objects
 	if !f.hub.Empty() || s.options.Unchecked {
 		media = runtime.ContentTypeJSON
@@ -419,7 +408,7 @@ func (s *Server) newRegistry(k *kind, f family) *registry {
 	info, _ := runtime.SerializerInfoForMediaType(f.codecs.SupportedMediaTypes(), media)
 	hub := f.hubOf(stored)
 	r := &registry{
-		table: s.store.Table(resource), prefix: prefix,
+		table: s.store.Table(resource), prefix: "/registry/" + path.Join(resource.Group, resource.Resource),
 		errorPrefix: "/registry/" + cmp.Or(errorNames[resource], resource.Resource),
 		resource:    k.GVK.GroupVersion().WithResource(k.Resource).GroupResource(), kind: k.GVK, singular: k.SingularName(),
 		deletable: k.Deletable,

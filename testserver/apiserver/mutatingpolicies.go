@@ -58,7 +58,7 @@ func compileMutations(policy *admissionv1.MutatingAdmissionPolicy) (*mutations, 
 		return nil, err
 	}
 	m := &mutations{compiler: compiler, conditions: compileConditions(compiler, spec.MatchConditions, spec.FailurePolicy,
-		variables, policy.Name)}
+		variables, "policy", "validate", policy.Name)}
 	variables.HasPatchTypes = true
 	for _, mutation := range spec.Mutations {
 		switch {
@@ -125,11 +125,7 @@ func (m *mutation) refused() error {
 	if len(m.refusals) == 0 {
 		return nil
 	}
-	err := admission.NewForbidden(m.attributes, errors.New("admission request denied by policy"))
-	var status *apierrors.StatusError
-	if !errors.As(err, &status) {
-		return err
-	}
+	status := forbidden(m.attributes, "admission request denied by policy")
 	status.ErrStatus.Message = m.refusals[0].text
 	if m.refusals[0].reason != "" {
 		status.ErrStatus.Reason = m.refusals[0].reason

@@ -113,16 +113,13 @@ func (l lifecycle) Admit(_ context.Context, a admission.Attributes, _ admission.
 	if namespace.Status.Phase != corev1.NamespaceTerminating {
 		return nil
 	}
-	err := admission.NewForbidden(a, fmt.Errorf("unable to create new content in namespace %s because it is being "+
-		"terminated", a.GetNamespace()))
-	var status *apierrors.StatusError
-	if errors.As(err, &status) {
-		status.ErrStatus.Details.Causes = append(status.ErrStatus.Details.Causes, metav1.StatusCause{
-			Type: "NamespaceTerminating", Message: fmt.Sprintf("namespace %s is being terminated", a.GetNamespace()),
-			Field: "metadata.namespace",
-		})
-	}
-	return err
+	status := forbidden(a, fmt.Sprintf("unable to create new content in namespace %s because it is being terminated",
+		a.GetNamespace()))
+	status.ErrStatus.Details.Causes = append(status.ErrStatus.Details.Causes, metav1.StatusCause{
+		Type: "NamespaceTerminating", Message: fmt.Sprintf("namespace %s is being terminated", a.GetNamespace()),
+		Field: "metadata.namespace",
+	})
+	return status
 }
 
 // localReviews check permissions in a namespace even if the namespace does not exist, so that clients cannot find out

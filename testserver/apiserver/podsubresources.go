@@ -180,11 +180,12 @@ func (r *registry) bind(ctx context.Context, binding *corev1.Binding, options *m
 			for name, value := range binding.Labels {
 				metav1.SetMetaDataLabel(&pod.ObjectMeta, name, value)
 			}
-			podutil.UpdatePodCondition(&pod.Status, &corev1.PodCondition{Type: corev1.PodScheduled, Status: corev1.ConditionTrue})
+			podutil.UpdatePodCondition(&pod.Status, &corev1.PodCondition{Type: corev1.PodScheduled,
+				Status: corev1.ConditionTrue})
 			return pod, nil
 		})
-	var status *apierrors.StatusError
-	if err = storageerrors.InterpretUpdateError(err, r.resource, binding.Name); err == nil || errors.As(err, &status) {
+	err = storageerrors.InterpretUpdateError(err, r.resource, binding.Name)
+	if _, ok := errors.AsType[*apierrors.StatusError](err); ok || err == nil {
 		return err
 	}
 	return apierrors.NewConflict(schema.GroupResource{Resource: "pods/binding"}, binding.Name, err)

@@ -229,10 +229,10 @@ func newPolicyCompiler(given []admissionv1.Variable,
 	return compiler, nil
 }
 
-// compileConditions returns a matcher for the conditions of a policy, or nil if there are none.
-func compileConditions(compiler *plugincel.CompositedCompiler, given []admissionv1.MatchCondition,
+// compileConditions returns a matcher for the conditions of a policy or webhook, or nil if there are none.
+func compileConditions(compiler plugincel.ConditionCompiler, given []admissionv1.MatchCondition,
 	failure *admissionv1.FailurePolicyType, variables plugincel.OptionalVariableDeclarations,
-	policy string) matchconditions.Matcher {
+	kind, phase, name string) matchconditions.Matcher {
 	if len(given) == 0 {
 		return nil
 	}
@@ -240,7 +240,7 @@ func compileConditions(compiler *plugincel.CompositedCompiler, given []admission
 		return (*matchconditions.MatchCondition)(&c)
 	})
 	return matchconditions.NewMatcher(compiler.CompileCondition(conditions, variables, environment.StoredExpressions),
-		failure, "policy", "validate", policy)
+		failure, kind, phase, name)
 }
 
 // validatingPolicies validate objects with the rules of those ValidatingAdmissionPolicies that have bindings.
@@ -273,7 +273,7 @@ func compilePolicy(policy *admissionv1.ValidatingAdmissionPolicy) (*validations,
 		return nil, err
 	}
 	v := &validations{spec: spec, conditions: compileConditions(compiler, spec.MatchConditions, spec.FailurePolicy,
-		variables, policy.Name)}
+		variables, "policy", "validate", policy.Name)}
 	v.validations = compiler.CompileCondition(expressionsOf(spec.Validations,
 		func(v admissionv1.Validation) plugincel.ExpressionAccessor {
 			return &builtin.Expression{Text: v.Expression, Types: builtin.BoolTypes}
@@ -309,11 +309,7 @@ func (d denial) String() string {
 
 // status returns the error for the client.
 func (d denial) status(a admission.Attributes) error {
-	err := admission.NewForbidden(a, errors.New(d.String()))
-	var status *apierrors.StatusError
-	if !errors.As(err, &status) {
-		return err
-	}
+	status := forbidden(a, d.String())
 	reason, code := d.reason, int32(http.StatusUnprocessableEntity)
 	switch reason {
 	case "":

@@ -215,8 +215,8 @@ func (r *registry) create(ctx context.Context, object runtime.Object, validate r
 func (r *registry) exists(ctx context.Context, object runtime.Object, existing *store.Record) error {
 	name := must.Access(object).GetName()
 	err := rest.CheckGeneratedNameError(ctx, r.strategy, apierrors.NewAlreadyExists(r.qualified(ctx), name), object)
-	var status *apierrors.StatusError
-	if existing != nil && r.terminating(existing) && errors.As(err, &status) && apierrors.IsAlreadyExists(err) {
+	status, ok := errors.AsType[*apierrors.StatusError](err)
+	if ok && existing != nil && r.terminating(existing) && apierrors.IsAlreadyExists(err) {
 		status.ErrStatus.Message = "object is being deleted: " + status.ErrStatus.Message
 	}
 	return err
@@ -607,8 +607,7 @@ func (r *registry) terminate(ctx context.Context, name string, preconditions sto
 		return object, false, nil
 	}
 	err = storageerrors.InterpretUpdateError(err, r.resource, name)
-	var status *apierrors.StatusError
-	if !errors.As(err, &status) {
+	if _, ok := errors.AsType[*apierrors.StatusError](err); !ok {
 		err = apierrors.NewInternalError(err)
 	}
 	return nil, false, err

@@ -83,9 +83,11 @@ func (p *preparation) newCustomStrategy(v apiextensionsv1.CustomResourceDefiniti
 	if st.schema, _, err = validation.NewSchemaValidator(properties); err != nil {
 		return nil, err
 	}
-	if status, ok := statusProperties(properties); ok && st.hasStatus {
-		if st.statusSchema, _, err = validation.NewSchemaValidator(&status); err != nil {
-			return nil, err
+	if properties != nil && st.hasStatus {
+		if status, ok := properties.Properties["status"]; ok {
+			if st.statusSchema, _, err = validation.NewSchemaValidator(&status); err != nil {
+				return nil, err
+			}
 		}
 	}
 	for _, selectable := range v.SelectableFields {
@@ -97,13 +99,6 @@ func (p *preparation) newCustomStrategy(v apiextensionsv1.CustomResourceDefiniti
 		st.selectable = append(st.selectable, selectableField{strings.TrimPrefix(selectable.JSONPath, "."), path})
 	}
 	return st, nil
-}
-
-func statusProperties(properties *apiextensions.JSONSchemaProps) (status apiextensions.JSONSchemaProps, ok bool) {
-	if properties != nil {
-		status, ok = properties.Properties["status"]
-	}
-	return status, ok
 }
 
 func (s *customStrategy) NamespaceScoped() bool                         { return s.namespaced }

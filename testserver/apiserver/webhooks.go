@@ -53,7 +53,7 @@ func (*webhooks) Handles(admission.Operation) bool { return true }
 type compiledHook struct {
 	builtin.Hook
 	matching
-	conditions func() matchconditions.Matcher
+	conditions func() matchconditions.Matcher // nil without conditions
 }
 
 func (s *Server) newWebhooks(k *builtin.Kind, hooksOf func(object runtime.Object) []builtin.Hook) *webhooks {
@@ -88,14 +88,9 @@ func newHook(h builtin.Hook) *compiledHook {
 	}
 	c := &compiledHook{Hook: h, matching: newMatching(h.NamespaceSelector, h.ObjectSelector, h.MatchPolicy, named)}
 	c.conditions = sync.OnceValue(func() matchconditions.Matcher {
-		expressions := make([]plugincel.ExpressionAccessor, len(h.MatchConditions))
-		for i := range h.MatchConditions {
-			expressions[i] = (*matchconditions.MatchCondition)(&h.MatchConditions[i])
-		}
 		compiler := plugincel.NewConditionCompiler(environment.MustBaseEnvSet(environment.DefaultCompatibilityVersion()))
-		condition := compiler.CompileCondition(expressions, plugincel.OptionalVariableDeclarations{HasAuthorizer: true},
-			environment.StoredExpressions)
-		return matchconditions.NewMatcher(condition, h.FailurePolicy, "webhook", "", h.Name)
+		return compileConditions(compiler, h.MatchConditions, h.FailurePolicy,
+			plugincel.OptionalVariableDeclarations{HasAuthorizer: true}, "webhook", "", h.Name)
 	})
 	return c
 }
@@ -133,18 +128,16 @@ func (ws *webhooks) wanted(ctx context.Context, h *compiledHook, a admission.Att
 
 // ignored reports whether a failed call of the webhook is ignored.
 func (h *compiledHook) ignored(err error) bool {
-	var failed *webhook.ErrCallingWebhook
-	return errors.As(err, &failed) && h.FailurePolicy != nil && *h.FailurePolicy == admissionv1.Ignore
+	_, failed := errors.AsType[*webhook.ErrCallingWebhook](err)
+	return failed && builtin.Deref(h.FailurePolicy) == admissionv1.Ignore
 }
 
 // refusal returns the error for the client, given the error of a webhook.
 func refusal(err error) error {
-	var failed *webhook.ErrCallingWebhook
-	var rejected *webhook.ErrWebhookRejection
-	switch {
-	case errors.As(err, &failed):
+	if _, failed := errors.AsType[*webhook.ErrCallingWebhook](err); failed {
 		return apierrors.NewInternalError(err)
-	case errors.As(err, &rejected):
+	}
+	if rejected, ok := errors.AsType[*webhook.ErrWebhookRejection](err); ok {
 		return rejected.Status
 	}
 	return err
@@ -306,7 +299,7 @@ func (m *mutatingWebhooks) Admit(ctx context.Context, a admission.Attributes, o 
 			known.changed()
 			again.SetShouldReinvoke()
 		}
-		if h.Reinvocation != nil && *h.Reinvocation == admissionv1.IfNeededReinvocationPolicy {
+		if builtin.Deref(h.Reinvocation) == admissionv1.IfNeededReinvocationPolicy {
 			known.asked.Insert(h.key())
 		}
 		switch {
