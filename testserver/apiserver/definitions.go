@@ -9,9 +9,7 @@ import (
 	"reflect"
 	"slices"
 	"strconv"
-	"strings"
 	"sync"
-	"time"
 
 	"k8s.io/apiextensions-apiserver/pkg/apihelpers"
 	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
@@ -88,38 +86,8 @@ var definitionKind = kind{Kind: builtin.Kind{
 		Update:         func(_ context.Context, crd, old *apiextensions.CustomResourceDefinition) { crd.Spec = old.Spec },
 		ValidateUpdate: validation.ValidateUpdateCustomResourceDefinitionStatus,
 	}.VersionedRules()),
-	Fields:  func(runtime.Object, fields.Set) {},
-	Columns: definitionColumns,
+	Fields: func(runtime.Object, fields.Set) {},
 }}
-
-// definitionColumns are the columns of Kubernetes 1.37 and later.
-var definitionColumns = func() []builtin.Column {
-	type definition = apiextensions.CustomResourceDefinition
-	return []builtin.Column{
-		builtin.Col("Scope", "string", "Cluster/Namespaced", func(crd *definition) any { return string(crd.Spec.Scope) }),
-		builtin.Col("Versions", "string", "Served versions", func(crd *definition) any {
-			var served []string
-			for _, v := range crd.Spec.Versions {
-				switch {
-				case v.Served && v.Storage:
-					served = append(served, v.Name+"(storage)")
-				case v.Served:
-					served = append(served, v.Name)
-				}
-			}
-			slices.Sort(served)
-			return strings.Join(served, ",")
-		}),
-		builtin.Col("Created At", "date", metav1.ObjectMeta{}.SwaggerDoc()["creationTimestamp"],
-			func(crd *definition) any { return crd.CreationTimestamp.UTC().Format(time.RFC3339) }),
-		builtin.Col("Group", "string wide", "API group", func(crd *definition) any { return crd.Spec.Group }),
-		builtin.Col("Kind", "string wide", "CustomResource kind", func(crd *definition) any { return crd.Spec.Names.Kind }),
-		builtin.Col("ShortNames", "string wide", "Short names",
-			func(crd *definition) any { return strings.Join(crd.Spec.Names.ShortNames, ",") }),
-		builtin.Col("Established", "boolean wide", "Established status",
-			func(crd *definition) any { return apiextensions.IsCRDConditionTrue(crd, apiextensions.Established) }),
-	}
-}()
 
 // noteStored adds the storage version to status.storedVersions.
 func noteStored(crd *apiextensions.CustomResourceDefinition) {

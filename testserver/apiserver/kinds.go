@@ -29,6 +29,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
 	storagev1 "k8s.io/api/storage/v1"
+	"k8s.io/apiextensions-apiserver/pkg/registry/customresourcedefinition/tableconvertor"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/api/operation"
@@ -512,7 +513,7 @@ func (s *Server) newKinds() map[schema.GroupVersionResource]func() *endpoint {
 			func() *endpoint { return s.newBuiltin(k) })
 	}
 	r := s.newRegistry(&definitionKind, definitionFamily)
-	r.written = s.reconcileDefinitions
+	r.written, r.TableConvertor = s.reconcileDefinitions, tableconvertor.New()
 	e := s.newEndpoint(&definitionKind, definitionFamily, r)
 	e.objects = &definitionStorage{r}
 	s.crds, s.crdScope = r, e.parts["status"].scope
