@@ -5,86 +5,79 @@ import (
 	"errors"
 	"go/token"
 	"io/fs"
+	"maps"
 	"path"
 	"slices"
-	"syscall"
 	"unicode/utf8"
 
-	"github.com/kctrl-dev/kctrl/internal/diagnostic"
 	"github.com/spf13/afero"
+
+	"github.com/kctrl-dev/kctrl/internal/diagnostic"
+	"github.com/kctrl-dev/kctrl/internal/regular"
 )
 
 // check returns an error for every file whose content differs from Before in the changes, and for everything that
-// prevents a new file.
-func (d disk) check(changes []Change) error {
-	var errs []error
-	directories, needed := map[string]error{}, map[string]bool{}
+// prevents a new file. It sets the modes of existing files, and returns the missing directories, parents first.
+func (t *transaction) check(changes []Change) (missing []string, err error) {
+	parents := map[string]bool{}
 	for _, c := range changes {
-		for dir := path.Dir(c.Path); c.After != nil && !needed[dir]; dir = path.Dir(dir) {
-			needed[dir] = true
+		for dir := path.Dir(c.Path); dir != path.Dir(dir) && !parents[dir]; dir = path.Dir(dir) {
+			parents[dir] = true
 		}
 	}
-	for _, c := range changes {
-		err := d.checkDir(path.Dir(c.Path), directories)
+	var errs []error
+	for _, dir := range slices.Sorted(maps.Keys(parents)) {
+		info, err := t.Stat(dir)
 		switch {
+		case regular.IsMissing(err):
+			missing = append(missing, dir)
 		case err != nil:
+			errs = append(errs, writeError(dir, err))
+		case !info.IsDir():
+			errs = append(errs, InTheWay(dir, Describe(info)+" is where a directory should be", nil))
+		}
+	}
+	if len(errs) > 0 {
+		return nil, errors.Join(errs...)
+	}
+	errs = append(errs, t.checkTarget(&Change{Path: t.journal}))
+	for i, c := range changes {
+		err := t.checkTarget(&changes[i])
+		switch {
 		case !utf8.ValidString(c.Path): // a journal is JSON
 			err = writeError(c.Path, errors.New("its name is not UTF-8"))
-		case c.After != nil && needed[c.Path]:
-			err = InTheWay(c.Path, "would be both a file and a directory")
-		default:
-			err = d.checkTarget(c)
+		case c.After != nil && parents[c.Path]:
+			err = InTheWay(c.Path, "would be both a file and a directory", nil)
 		}
-		if !slices.Contains(errs, err) {
-			errs = append(errs, err)
-		}
+		errs = append(errs, err)
 	}
-	return errors.Join(errs...)
+	return missing, errors.Join(errs...)
 }
 
-// checkDir reports a file at the path of a directory, once for each path. known contains the results of earlier calls.
-func (d disk) checkDir(dir string, known map[string]error) error {
-	if dir == path.Dir(dir) {
+// checkTarget checks one file. If the file exists, checkTarget sets its mode in the change.
+func (t *transaction) checkTarget(c *Change) error {
+	info, err := t.lstat(c.Path)
+	switch isMissing := errors.Is(err, fs.ErrNotExist); {
+	case isMissing && c.Before == nil:
 		return nil
-	}
-	if err, ok := known[dir]; ok {
-		return err
-	}
-	err := d.checkDir(path.Dir(dir), known)
-	if err == nil {
-		info, statErr := d.Stat(dir)
-		switch {
-		case errors.Is(statErr, fs.ErrNotExist):
-		case errors.Is(statErr, syscall.ENOTDIR):
-			err = NoDir(dir)
-		case statErr != nil:
-			err = writeError(dir, statErr)
-		case !info.IsDir():
-			err = InTheWay(dir, Describe(info)+" is where a directory should be")
-		}
-	}
-	known[dir] = err
-	return err
-}
-
-func (d disk) checkTarget(c Change) error {
-	info, err := d.lstat(c.Path)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		if c.Before == nil {
-			return nil
-		}
+	case isMissing:
 		return changedError(c.Path, "has gone")
 	case err != nil:
 		return writeError(c.Path, err)
 	case !info.Mode().IsRegular():
-		return InTheWay(c.Path, Describe(info)+" is in the way")
+		return InTheWay(c.Path, Describe(info)+" is in the way", nil)
 	case c.Before == nil:
 		return changedError(c.Path, "has appeared")
 	case c.After != nil && info.Mode().Perm()&0o200 == 0:
 		return writeError(c.Path, fs.ErrPermission)
 	}
-	content, err := afero.ReadFile(d, c.Path)
+	c.Mode = info.Mode().Perm()
+	return t.checkContent(*c, c.Path)
+}
+
+// checkContent returns an error if the file of a change, or its backup, does not have the content Before.
+func (t *transaction) checkContent(c Change, name string) error {
+	content, err := afero.ReadFile(t, name)
 	if err != nil {
 		return diagnostic.AtFile(c.Path, "cannot read", err)
 	}
@@ -94,15 +87,22 @@ func (d disk) checkTarget(c Change) error {
 	return nil
 }
 
-// InTheWay returns the error for an object on disk that prevents writing a file.
-func InTheWay(path, message string) error { return inTheWay(path, message, nil) }
-
-// NoDir returns the error for a path that has a file where a directory is required. It wraps syscall.ENOTDIR.
-func NoDir(path string) error {
-	return inTheWay(path, "a file is where its directory should be", syscall.ENOTDIR)
+// writeError returns the error for a file that cannot be written. A *diagnostic.Error is already one.
+func writeError(path string, err error) error {
+	if e, ok := err.(*diagnostic.Error); ok {
+		return e
+	}
+	return diagnostic.AtFile(path, "cannot write", err)
 }
 
-func inTheWay(path, message string, cause error) error {
+func changedError(path, problem string) error {
+	err := InTheWay(path, problem+" since the command began", nil)
+	err.Hint = "run the command again"
+	return err
+}
+
+// InTheWay returns the error for an object on disk that prevents writing a file. cause may be nil.
+func InTheWay(path, message string, cause error) *diagnostic.Error {
 	return &diagnostic.Error{
 		Pos:     token.Position{Filename: path},
 		Message: message,
@@ -113,14 +113,14 @@ func inTheWay(path, message string, cause error) error {
 
 // Describe returns the type of a file, such as "a directory" or "a symbolic link".
 func Describe(info fs.FileInfo) string {
-	switch mode := info.Mode(); {
-	case mode.IsDir():
-		return "a directory"
-	case mode.IsRegular():
+	switch info.Mode().Type() {
+	case 0:
 		return "a file"
-	case mode&fs.ModeSymlink != 0:
+	case fs.ModeDir:
+		return "a directory"
+	case fs.ModeSymlink:
 		return "a symbolic link"
-	case mode&fs.ModeNamedPipe != 0:
+	case fs.ModeNamedPipe:
 		return "a pipe"
 	}
 	return "a special file"

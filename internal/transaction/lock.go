@@ -21,19 +21,12 @@ type LockOptions struct {
 	// Shared is for commands that only read. Any number of them can hold the lock at the same time, but not while a
 	// writing command holds it.
 	Shared bool
-	// Waiting is called once if Acquire has to wait for the lock for some time. It may be nil.
+	// Waiting is called once if Acquire has to wait for the lock for more than a second. It may be nil.
 	Waiting func()
 }
 
-var (
-	// errBusy means that another process has the lock. errNoLocks means that the file system does not support locks on
-	// directories.
-	errBusy    = errors.New("the lock is taken")
-	errNoLocks = errors.New("no locks on directories")
-)
-
-// patience is the time that Acquire waits for the lock before it calls Waiting.
-const patience = time.Second
+// errBusy means that another process has the lock. errNoLocks means that the file system has no locks on directories.
+var errBusy, errNoLocks = errors.New("the lock is taken"), errors.New("no locks on directories")
 
 // Acquire acquires the lock of a directory. It waits until the lock is available or ctx ends.
 //
@@ -45,16 +38,13 @@ func Acquire(ctx context.Context, dir string, o LockOptions) (*Lock, error) {
 	if err != nil {
 		return nil, dirError(dir, err)
 	}
-	err = wait(ctx, file, o)
-	if errors.Is(err, errNoLocks) {
+	if err = wait(ctx, file, o); errors.Is(err, errNoLocks) {
 		file.Close()
 		if file, err = standIn(dir); err != nil {
-			return nil, &diagnostic.Error{
-				Message: fmt.Sprintf("directory %q cannot be locked, and neither can a file in your cache directory: %s", dir,
-					diagnostic.PlainCause(err)),
-				Hint:  "set XDG_CACHE_HOME to a directory that you can write",
-				Cause: err,
-			}
+			e := diagnostic.AtFile("",
+				fmt.Sprintf("directory %q cannot be locked, and neither can a file in your cache directory", dir), err)
+			e.Hint = "set XDG_CACHE_HOME to a directory that you can write"
+			return nil, e
 		}
 		err = wait(ctx, file, o)
 	}
@@ -74,14 +64,14 @@ func (l *Lock) Release() {
 
 // wait tries to take the lock until it succeeds or ctx ends.
 func wait(ctx context.Context, file *os.File, o LockOptions) error {
-	begin, notified := time.Now(), o.Waiting == nil
+	begin := time.Now()
 	for pause := 5 * time.Millisecond; ; pause = min(2*pause, 100*time.Millisecond) {
 		if err := tryLock(file, o.Shared); !errors.Is(err, errBusy) {
 			return err
 		}
-		if !notified && time.Since(begin) > patience {
-			notified = true
+		if o.Waiting != nil && time.Since(begin) > time.Second {
 			o.Waiting()
+			o.Waiting = nil
 		}
 		select {
 		case <-ctx.Done():

@@ -3,7 +3,6 @@
 package transaction
 
 import (
-	"errors"
 	"os"
 
 	"golang.org/x/sys/unix"
@@ -15,18 +14,12 @@ func tryLock(file *os.File, shared bool) error {
 	if shared {
 		how = unix.LOCK_SH
 	}
-	for {
-		switch err := unix.Flock(int(file.Fd()), how|unix.LOCK_NB); {
-		case err == nil:
-			return nil
-		case errors.Is(err, unix.EINTR):
-		case errors.Is(err, unix.EWOULDBLOCK):
-			return errBusy
-		case errors.Is(err, unix.EBADF), errors.Is(err, unix.ENOLCK), errors.Is(err, unix.EINVAL),
-			errors.Is(err, unix.ENOSYS), errors.Is(err, unix.ENOTSUP):
-			return errNoLocks
-		default:
-			return err
-		}
+	err := unix.Flock(int(file.Fd()), how|unix.LOCK_NB)
+	switch err {
+	case unix.EWOULDBLOCK, unix.EINTR:
+		return errBusy
+	case unix.EBADF, unix.ENOLCK, unix.EINVAL, unix.ENOSYS, unix.ENOTSUP:
+		return errNoLocks
 	}
+	return err
 }

@@ -1,16 +1,47 @@
+// Package transaction writes either all changes of a command to the disk, or none.
+//
+// A command acquires the lock of its directory, recovers from a killed command, reads files, plans its changes, and
+// applies them:
+//
+//	lock, err := transaction.Acquire(ctx, dir, transaction.LockOptions{})
+//	target, err := transaction.Open(dir)
+//	interrupted, found, err := transaction.Recover(target)
+//	err = transaction.Apply(ctx, target, transaction.Options{Command: "kctrl init"}, changes)
+//
+// [Apply] first writes a journal of the changes. It then writes every new content to a temporary file beside its
+// target, moves the temporary files to their targets, and keeps the old files. Finally it renames the journal, which
+// commits the changes, and removes the old files. If a step before the commit fails or ctx ends, Apply rolls back all
+// changes. If the process dies before the commit, [Recover] rolls them back.
+//
+// # Guarantees
+//
+//   - After any failure, and if the process is killed at any point, the tree is either unchanged or as planned, at the
+//     latest after the next Recover. This does not include a loss of power, because the package does not sync files.
+//   - Every file is complete at all times: readers see either the old or the new content. On a file system without hard
+//     links, a replaced file is missing for a moment, and a new file is empty for a moment.
+//   - Apply does not overwrite a file that changed after the command read it. Recover keeps edits that were made after
+//     the process died.
+//   - A target that is not a regular file is an error. Apply truncates no file.
+//   - Recover renames and removes only files of a transaction. If a repository contains a forged journal, Recover does
+//     not touch files outside the directory that are older than the journal.
+//
+// All functions are safe for use by several processes. The lock serializes the commands in a directory.
 package transaction
 
 import (
 	"bytes"
+	"cmp"
 	"context"
+	"crypto/sha256"
+	"encoding/json"
 	"errors"
 	"fmt"
-	"go/token"
 	"io/fs"
 	"os"
 	"path"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/spf13/afero"
@@ -38,50 +69,37 @@ type Options struct {
 	FolderMode fs.FileMode
 }
 
-// Apply makes all changes, or none. The caller must hold the lock of the directory, and must have called [Recover].
-//
-// Apply first checks that every file has the content Before. If writing any file fails or ctx ends, Apply rolls back
-// all changes of contents, permissions and directories. After it has written all files, Apply removes the old files. An
-// error in that last step states that the changes are complete, and names the remaining file.
-//
-// An error is a *diagnostic.Error about the file that caused it, or the cause of ctx. errors.Is finds the underlying
-// error, such as fs.ErrPermission.
-func Apply(ctx context.Context, fsys afero.Fs, o Options, changes []Change) error {
-	if len(changes) == 0 {
-		return nil
-	}
-	d := disk{fsys}
-	if err := d.check(changes); err != nil {
-		return err
-	}
-	spare, err := holdSpare()
-	defer spare.release()
-	if err != nil {
-		return writeError(changes[0].Path, err)
-	}
-	t := newTransaction(d, o, changes)
-	if err := t.begin(); err != nil {
-		return err
-	}
-	if err := t.run(ctx, o, changes); err != nil {
-		spare.release()
-		return errors.Join(append([]error{err}, t.undo()...)...)
-	}
-	return errors.Join(t.finish()...)
+// Interrupted describes a command that was killed while it wrote.
+type Interrupted struct {
+	// Command is the command that the user ran, such as "kctrl init".
+	Command string
+	// Files is the number of files that the command intended to change.
+	Files int
 }
 
-// transaction is a set of changes while they are written to the disk. Its temporary files are beside their targets,
-// with names that begin with ".kctrl-", so that Go, kustomize and kctrl ignore them.
+// Step is called before every step that changes the disk. It is nil except in tests, which use it to end the process.
+var Step func()
+
+// The names of the files of a transaction, which Go, kustomize and kctrl ignore. The commit renames the journal.
+const (
+	prefix        = ".kctrl-"
+	journalName   = prefix + "journal"
+	committedName = prefix + "done"
+	stagedSuffix  = ".new"
+	backupSuffix  = ".old"
+)
+
+// transaction is a set of changes while they are written to the disk.
 type transaction struct {
-	disk
+	afero.Fs
 	// journal is the path of the journal, which contains the record.
 	journal string
+	record
 	// since is the time of a journal that Recover read; it is zero for a transaction of this process.
 	since time.Time
-	record
 }
 
-// record is the content of a journal.
+// record is the content of a journal: one line of JSON.
 type record struct {
 	Command string
 	// Dirs are the directories that were missing when the transaction began, parents first.
@@ -98,46 +116,76 @@ type entry struct {
 	Before, After string
 }
 
-// staged is the name of the new content until it is at its final path. backup is the name of the old content after
-// that.
+// staged is the name of the new content until it is at its final path, or until the end if the file is new. backup is
+// the name of the old content after that.
 func (e entry) staged() string { return path.Join(path.Dir(e.Path), e.Temporary+stagedSuffix) }
 func (e entry) backup() string { return path.Join(path.Dir(e.Path), e.Temporary+backupSuffix) }
 
-func newTransaction(d disk, o Options, changes []Change) *transaction {
-	t := &transaction{disk: d, record: record{Command: o.Command}}
-	seen := map[string]bool{".": true}
-	for i, c := range changes {
-		if c.After != nil {
-			t.Dirs = append(t.Dirs, d.missingDirs(path.Dir(c.Path), seen)...)
-		}
-		temporary := fmt.Sprintf("%s%d-%d", prefix, os.Getpid(), i)
-		t.Files = append(t.Files, entry{Path: c.Path, Temporary: temporary, Before: hash(c.Before), After: hash(c.After)})
+// Apply makes all changes, or none. The caller must hold the lock of the directory, and must have called [Recover].
+//
+// If a file does not have the content Before, writing a file fails, or ctx ends, Apply leaves or restores all contents,
+// permissions and directories. If it cannot remove an old file after it has written all files, the error states that
+// the changes are complete.
+//
+// An error is a *diagnostic.Error about the file that caused it, or the cause of ctx. errors.Is finds the underlying
+// error, such as fs.ErrPermission.
+func Apply(ctx context.Context, fsys afero.Fs, o Options, changes []Change) (err error) {
+	if len(changes) == 0 {
+		return nil
 	}
-	return t
+	t := &transaction{Fs: fsys, journal: journalName, record: record{Command: o.Command}}
+	changes = slices.Clone(changes)
+	if t.Dirs, err = t.check(changes); err != nil {
+		return err
+	}
+	// At the limit on open files, closing these makes a rollback possible: it opens a file and two parent directories.
+	var spare [3]*os.File
+	for i := range spare {
+		if spare[i], err = os.Open(os.DevNull); err != nil {
+			return writeError(changes[0].Path, err)
+		}
+		defer spare[i].Close()
+	}
+	for i, c := range changes {
+		temporary := fmt.Sprintf("%s%d-%d", prefix, os.Getpid(), i)
+		t.Files = append(t.Files, entry{c.Path, temporary, hash(c.Before), hash(c.After)})
+	}
+	if err := t.begin(); err != nil {
+		return writeError(changes[0].Path, err)
+	}
+	err = t.run(ctx, o, changes)
+	for _, file := range spare {
+		file.Close()
+	}
+	return errors.Join(err, t.end())
 }
 
-// missingDirs returns the missing parents of dir, and dir itself if it is missing, except directories in seen. Parents
-// come first.
-func (d disk) missingDirs(dir string, seen map[string]bool) []string {
-	if seen[dir] || dir == path.Dir(dir) {
-		return nil
+// begin writes the journal, before the transaction changes anything.
+func (t *transaction) begin() error {
+	text, err := json.Marshal(t.record)
+	if err != nil {
+		return err
 	}
-	seen[dir] = true
-	if _, err := d.Stat(dir); err == nil {
-		return nil
+	text = append(text, '\n')
+	err = t.create(t.journal, 0o600, text)
+	dir := path.Dir(t.Files[0].Path)
+	if path.IsAbs(dir) && (errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS)) {
+		// A command that writes only to other directories needs no write permission in its own directory.
+		for slices.Contains(t.Dirs, dir) {
+			dir = path.Dir(dir)
+		}
+		t.journal = path.Join(dir, journalName)
+		err = t.create(t.journal, 0o600, text)
 	}
-	return append(d.missingDirs(path.Dir(dir), seen), dir)
+	return err
 }
 
 // run makes the changes of the journal, and commits them.
 func (t *transaction) run(ctx context.Context, o Options, changes []Change) error {
-	if o.FolderMode == 0 {
-		o.FolderMode = 0o755
-	}
 	for _, dir := range t.Dirs {
-		if err := t.mkdir(dir, o.FolderMode); err != nil {
-			first := slices.IndexFunc(t.Files, func(e entry) bool { return strings.HasPrefix(e.Path, dir+"/") })
-			return writeError(t.Files[first].Path, err)
+		if err := t.step().Mkdir(dir, cmp.Or(o.FolderMode, 0o755)); err != nil {
+			first := slices.IndexFunc(changes, func(c Change) bool { return strings.HasPrefix(c.Path, dir+"/") })
+			return writeError(changes[first].Path, err)
 		}
 	}
 	for _, put := range []func(Change, entry) error{t.stage, t.replace} {
@@ -146,11 +194,16 @@ func (t *transaction) run(ctx context.Context, o Options, changes []Change) erro
 				return context.Cause(ctx)
 			}
 			if err := put(c, t.Files[i]); err != nil {
-				return err
+				return writeError(c.Path, err)
 			}
 		}
 	}
-	return t.commit()
+	done := path.Join(path.Dir(t.journal), committedName)
+	if err := t.step().Rename(t.journal, done); err != nil {
+		return writeError(changes[0].Path, err)
+	}
+	t.journal = done
+	return nil
 }
 
 // stage writes the new content of a file to a temporary file beside it.
@@ -158,186 +211,265 @@ func (t *transaction) stage(c Change, e entry) error {
 	if c.After == nil {
 		return nil
 	}
-	mode := c.Mode
-	if c.Before != nil {
-		info, err := t.Stat(c.Path)
-		if err != nil {
-			return writeError(c.Path, err)
-		}
-		mode = info.Mode().Perm()
-	}
 	// The owner needs write permission until the content is complete.
-	err := t.write(e.staged(), os.O_CREATE|os.O_EXCL, mode|0o200, c.After)
-	if err == nil && (c.Before != nil || mode&0o200 == 0) {
-		err = t.chmod(e.staged(), mode) // the umask applies only to new files
+	err := t.create(e.staged(), c.Mode|0o200, c.After)
+	if err == nil && (c.Before != nil || c.Mode&0o200 == 0) {
+		err = t.step().Chmod(e.staged(), c.Mode) // the umask applies only to new files
 	}
-	if err != nil {
-		return writeError(c.Path, err)
-	}
-	return nil
+	return err
 }
 
 // replace moves the staged content of a file to its final path, or moves a deleted file away.
 func (t *transaction) replace(c Change, e entry) error {
 	if c.Before == nil {
-		return t.create(e)
+		return t.publish(e)
 	}
 	// With a hard link, a file always exists under the name. Without a link, or for a deletion, the file is moved away
 	// first.
 	var err error
 	if c.After == nil || t.link(e.Path, e.backup()) != nil {
-		err = t.rename(e.Path, e.backup())
+		err = t.step().Rename(e.Path, e.backup())
 	}
 	if err == nil && c.After != nil {
-		err = t.rename(e.staged(), e.Path)
+		err = t.step().Rename(e.staged(), e.Path)
 	}
 	if err != nil {
-		return writeError(c.Path, err)
+		return err
 	}
 	// Another program could have changed the file between the check and the rename. After the rename it cannot.
-	old, err := afero.ReadFile(t, e.backup())
-	if err != nil {
-		return diagnostic.AtFile(c.Path, "cannot read", err)
-	}
-	if !bytes.Equal(old, c.Before) {
-		return changedError(c.Path, "has changed")
-	}
-	return nil
+	return t.checkContent(c, e.backup())
 }
 
-// create gives the staged content of a new file its final name, and fails if the name is in use. The staged name
-// remains until the end, because undo recognizes the file by it.
-func (t *transaction) create(e entry) error {
+// publish gives the staged content of a new file its final name, and fails if the name is in use.
+func (t *transaction) publish(e entry) error {
 	err := t.link(e.staged(), e.Path)
 	if err != nil && !errors.Is(err, fs.ErrExist) {
 		// Without hard links, an empty file reserves the name.
-		if err = t.write(e.Path, os.O_CREATE|os.O_EXCL, 0o600, nil); err == nil {
-			err = t.rename(e.staged(), e.Path)
+		if err = t.create(e.Path, 0o600, nil); err == nil {
+			err = t.step().Rename(e.staged(), e.Path)
 		}
 	}
-	switch {
-	case errors.Is(err, fs.ErrExist):
+	if errors.Is(err, fs.ErrExist) {
 		return changedError(e.Path, "has appeared")
-	case err != nil:
-		return writeError(e.Path, err)
 	}
-	return nil
+	return err
 }
 
-// undo rolls back all changes in reverse order, and returns the errors. After an error the journal remains, so that the
-// next command tries again.
-func (t *transaction) undo() []error {
+// Find returns a killed command whose changes are incomplete. It changes nothing.
+func Find(fsys afero.Fs) (_ Interrupted, found bool, err error) {
+	t, err := load(fsys, journalName)
+	return Interrupted{t.Command, len(t.Files)}, len(t.Files) > 0, err
+}
+
+// Recover rolls back the incomplete changes of killed commands, and removes their temporary files. It returns the last
+// command that it rolled back. The caller must hold the lock of the directory. Recover reads journals in the directory
+// itself and in directories, which are absolute paths.
+func Recover(fsys afero.Fs, directories ...string) (interrupted Interrupted, found bool, err error) {
+	for _, dir := range append([]string{"."}, directories...) {
+		for _, name := range []string{committedName, journalName} {
+			t, err := load(fsys, path.Join(dir, name))
+			if err == nil {
+				err = t.end()
+			}
+			if !t.committed() && len(t.Files) > 0 {
+				interrupted, found = Interrupted{t.Command, len(t.Files)}, true
+			}
+			if err != nil {
+				return interrupted, found, err
+			}
+		}
+	}
+	return interrupted, found, nil
+}
+
+// load reads a journal. Without a journal, the record is empty.
+func load(fsys afero.Fs, name string) (*transaction, error) {
+	t := &transaction{Fs: fsys, journal: name}
+	info, err := t.lstat(name)
+	if err != nil || !info.Mode().IsRegular() {
+		return t, nil
+	}
+	t.since = info.ModTime()
+	text, err := afero.ReadFile(fsys, name)
+	if err == nil {
+		t.record, err = parseRecord(text)
+	}
+	if err != nil {
+		e := diagnostic.AtFile(name, "cannot be read", err)
+		e.Hint = "a kctrl command was interrupted here: repair the changes that git status shows, and delete " + name
+		return t, e
+	}
+	return t, nil
+}
+
+// parseRecord parses a journal. An incomplete journal is empty, because its transaction has not changed anything.
+func parseRecord(text []byte) (r record, err error) {
+	line, rest, complete := bytes.Cut(text, []byte("\n"))
+	if !complete {
+		return record{}, nil
+	}
+	isInvalid := func(e entry) bool {
+		return !strings.HasPrefix(e.Temporary, prefix) || e.Temporary != path.Base(e.Temporary)
+	}
+	if json.Unmarshal(line, &r) != nil || len(rest) > 0 || slices.ContainsFunc(r.Files, isInvalid) {
+		return record{}, errors.New("not a journal of this kctrl")
+	}
+	return r, nil
+}
+
+func (t *transaction) committed() bool { return path.Base(t.journal) == committedName }
+
+// end rolls back all changes, unless they are committed. It then removes the temporary files, the directories that are
+// empty again, and the journal. After an error the journal remains, so that the next command tries again.
+func (t *transaction) end() error {
+	// Removing a file changes the time of its directory, which canHaveMade reads.
+	made := slices.DeleteFunc(slices.Clone(t.Dirs), func(dir string) bool { return t.committed() || !t.canHaveMade(dir) })
 	var errs []error
 	for _, e := range slices.Backward(t.Files) {
-		if err := t.undoEntry(e); err != nil {
-			errs = append(errs, byHand(err))
+		err := t.restore(e)
+		if err == nil {
+			// A rename to another name of the same file keeps both names.
+			old := "the old version of " + e.Path
+			err = errors.Join(t.remove(e.staged(), old), t.remove(e.backup(), old))
+		}
+		errs = append(errs, err)
+		for dir := path.Dir(e.Path); t.committed() && e.After == "" && dir != path.Dir(dir); dir = path.Dir(dir) {
+			errs = append(errs, t.removeIfEmpty(dir))
 		}
 	}
-	// Removing a directory changes the time of its parent.
-	made := map[string]bool{}
-	for _, dir := range t.Dirs {
-		info, err := t.lstat(dir)
-		made[dir] = err == nil && info.IsDir() && t.canHaveMade(dir, info)
+	for _, dir := range slices.Backward(made) {
+		errs = append(errs, t.removeIfEmpty(dir))
 	}
-	for _, dir := range slices.Backward(t.Dirs) {
-		if !made[dir] {
-			continue
-		}
-		if err := t.removeIfEmpty(dir); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			errs = append(errs, byHand(diagnostic.AtFile(dir, "cannot be removed again", err)))
-		}
+	if err := errors.Join(errs...); err != nil {
+		return err
 	}
-	if len(errs) > 0 {
-		return errs
+	return t.remove(t.journal, "their journal")
+}
+
+// restore rolls back one file, unless it was edited later.
+func (t *transaction) restore(e entry) error {
+	if t.committed() {
+		return nil
 	}
-	return t.forget()
+	now, isStaged := t.hashOf(e.Path), t.has(e.staged())
+	isReserved := isStaged && now == hash([]byte{})
+	isNew := now == e.After && (isStaged || t.canHaveMade(e.Path))
+	switch {
+	case t.has(e.backup()) && (now == "" || now == e.Before || now == e.After):
+		err := t.step().Rename(e.backup(), e.Path)
+		return t.remains(e.Path, "cannot be put back, its content is in "+e.backup(), err)
+	case e.Before == "" && (isReserved || isNew):
+		return t.remove(e.Path, "")
+	}
+	return nil
 }
 
 // canHaveMade reports whether the transaction may have created a file or directory. Outside the directory, it cannot
 // have created files that are older than its journal, which may come from a repository.
-func (t *transaction) canHaveMade(name string, info fs.FileInfo) bool {
-	return !path.IsAbs(name) || !info.ModTime().Before(t.since)
+func (t *transaction) canHaveMade(name string) bool {
+	info, err := t.lstat(name)
+	return !path.IsAbs(name) || err == nil && !info.ModTime().Before(t.since)
 }
 
-// undoEntry rolls back one file.
-func (t *transaction) undoEntry(e entry) *diagnostic.Error {
-	staged, _ := t.find(e.staged())
-	_, hasBackup := t.find(e.backup())
-	target, hasTarget := t.find(e.Path)
+// remove removes a file if it exists. what describes the file in errors after the commit.
+func (t *transaction) remove(name, what string) error {
+	if !t.has(name) {
+		return nil
+	}
+	return t.remains(name, t.cannotRemove(what), t.step().Remove(name))
+}
+
+func (t *transaction) removeIfEmpty(dir string) error {
+	entries, err := afero.ReadDir(t, dir)
+	if err == nil && len(entries) == 0 {
+		err = t.step().Remove(dir)
+	}
+	return t.remains(dir, t.cannotRemove("the empty directory"), err)
+}
+
+func (t *transaction) cannotRemove(what string) string {
+	if t.committed() {
+		return fmt.Sprintf("all changes are written, but %s cannot be removed", what)
+	}
+	return "cannot be removed again"
+}
+
+// remains returns the error for a file or directory that remains because of err.
+func (t *transaction) remains(name, problem string, err error) error {
+	if err == nil || regular.IsMissing(err) {
+		return nil
+	}
+	e := diagnostic.AtFile(name, problem, err)
 	switch {
-	case hasBackup:
-		// Any other content is a later edit.
-		if now := t.hashFile(e.Path); hasTarget && now != e.After && now != e.Before {
-			break
-		}
-		if err := t.rename(e.backup(), e.Path); err != nil {
-			return diagnostic.AtFile(e.Path, "cannot be put back, its content is in "+e.backup(), err)
-		}
-	case e.Before == "" && hasTarget && t.isOurs(e, staged, target):
-		if err := t.remove(e.Path); err != nil {
-			return diagnostic.AtFile(e.Path, "cannot be removed again", err)
-		}
-	}
-	// A rename to another name of the same file keeps both names.
-	for _, name := range []string{e.backup(), e.staged()} {
-		if err := t.removeFound(name); err != nil {
-			return diagnostic.AtFile(name, "cannot be removed again", err)
-		}
-	}
-	return nil
-}
-
-// isOurs reports whether the transaction created a file.
-func (t *transaction) isOurs(e entry, staged, target fs.FileInfo) bool {
-	if staged != nil {
-		return os.SameFile(staged, target) || target.Size() == 0 // linked, or reserved
-	}
-	return t.canHaveMade(e.Path, target) && t.hashFile(e.Path) == e.After
-}
-
-// finish removes the old files, and the directories that became empty because files were deleted.
-func (t *transaction) finish() []error {
-	var errs []error
-	left := func(name, problem string, err error) {
-		e := diagnostic.AtFile(name, "all changes are written, but "+problem, err)
+	case t.committed():
 		e.Hint = "the next command tries again"
-		errs = append(errs, e)
-	}
-	for _, e := range t.Files {
-		for _, name := range []string{e.staged(), e.backup()} {
-			if err := t.removeFound(name); err != nil {
-				left(name, fmt.Sprintf("the old version of %s cannot be removed", e.Path), err)
-			}
-		}
-		for dir := path.Dir(e.Path); e.After == "" && dir != path.Dir(dir); dir = path.Dir(dir) {
-			if err := t.removeIfEmpty(dir); err != nil && !regular.IsMissing(err) {
-				left(dir, "the empty directory cannot be removed", err)
-			}
-		}
-	}
-	if len(errs) > 0 {
-		return errs
-	}
-	// Remove the journal last, because the next command finds the remaining files with it.
-	if err := t.remove(t.journal); err != nil && !regular.IsMissing(err) {
-		left(t.journal, "their journal cannot be removed", err)
-	}
-	return errs
-}
-
-func byHand(e *diagnostic.Error) error {
-	if e.Hint == "" || errors.Is(e, fs.ErrPermission) {
+	case e.Hint == "" || errors.Is(err, fs.ErrPermission):
 		e.Hint = "make the file and its directory writable for you: the next command tries again"
 	}
 	return e
 }
 
-func writeError(path string, err error) error { return diagnostic.AtFile(path, "cannot write", err) }
-
-func changedError(path, problem string) error {
-	return &diagnostic.Error{
-		Pos:     token.Position{Filename: path},
-		Message: problem + " since the command began",
-		Hint:    "run the command again",
+// step returns the file system for one call that changes the disk.
+func (t *transaction) step() afero.Fs {
+	if Step != nil {
+		Step()
 	}
+	return t.Fs
+}
+
+func (t *transaction) link(from, to string) error {
+	if l, ok := t.step().(linker); ok {
+		return l.Link(from, to)
+	}
+	return errors.ErrUnsupported
+}
+
+// create writes a new file, and removes it again after an error.
+func (t *transaction) create(name string, mode fs.FileMode, content []byte) error {
+	file, err := t.step().OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
+	if err != nil {
+		return err
+	}
+	t.step()
+	_, err = file.Write(content)
+	if err = errors.Join(err, file.Close()); err != nil {
+		err = errors.Join(err, t.step().Remove(name))
+	}
+	return err
+}
+
+// lstat describes the file itself, even if it is a symbolic link, on file systems that have links.
+func (t *transaction) lstat(name string) (fs.FileInfo, error) {
+	if l, ok := t.Fs.(afero.Lstater); ok {
+		info, _, err := l.LstatIfPossible(name)
+		return info, err
+	}
+	return t.Stat(name)
+}
+
+// has reports whether a regular file exists.
+func (t *transaction) has(name string) bool {
+	info, err := t.lstat(name)
+	return err == nil && info.Mode().IsRegular()
+}
+
+// hashOf returns the hash of a regular file's content. It returns "" if there is no such file, and a value that differs
+// from all hashes if the file cannot be read.
+func (t *transaction) hashOf(name string) string {
+	if !t.has(name) {
+		return ""
+	}
+	content, err := afero.ReadFile(t, name)
+	if err != nil {
+		return "unknown"
+	}
+	return hash(append([]byte{}, content...))
+}
+
+// hash returns the hash of a content, or "" for nil, which means a missing file.
+func hash(content []byte) string {
+	if content == nil {
+		return ""
+	}
+	return fmt.Sprintf("%x", sha256.Sum256(content))
 }

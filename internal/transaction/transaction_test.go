@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -291,13 +292,19 @@ func TestReadersShareALock(t *testing.T) {
 }
 
 func FuzzJournal(f *testing.F) {
-	f.Add(`{"Command":"x","Dirs":["a"],"Files":[{"Path":"a/b","Temporary":".kctrl-1-0","Before":"","After":"00"}]}` +
-		"\ndone\n")
+	f.Add(`{"Command":"x","Dirs":["a"],"Files":[{"Path":"a/b","Temporary":".kctrl-1-0","Before":"","After":"00"}]}` + "\n")
 	f.Add(`{"Command":"x`)
 	f.Fuzz(func(t *testing.T, text string) {
-		tx, begun, done, err := parseJournal(disk{afero.NewMemMapFs()}, journalName, []byte(text))
-		if err == nil && (tx == nil || done && !begun) {
-			t.Errorf("%q: %v %v", text, begun, done)
+		r, err := parseRecord([]byte(text))
+		if err != nil && len(r.Files) > 0 {
+			t.Errorf("%q: %v, %v", text, r, err)
+		}
+		for _, e := range r.Files {
+			for _, name := range []string{e.staged(), e.backup()} {
+				if path.Dir(name) != path.Dir(e.Path) || !strings.HasPrefix(path.Base(name), prefix) {
+					t.Errorf("%q: %s is not beside %s", text, name, e.Path)
+				}
+			}
 		}
 	})
 }

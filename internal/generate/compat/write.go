@@ -128,9 +128,9 @@ func (r *Result) changes(root string) ([]transaction.Change, error) {
 
 // notAFile returns an error about an output file that is not a regular file, and so cannot be replaced.
 func (r *Result) notAFile(name string, info fs.FileInfo) error {
-	err := transaction.InTheWay(r.relative(name), transaction.Describe(info)+" is in the way")
-	if e, ok := errors.AsType[*diagnostic.Error](err); ok && !info.IsDir() {
-		e.Hint = "output:stdout writes to standard output, and output:dir=out to files in the directory out"
+	err := transaction.InTheWay(r.relative(name), transaction.Describe(info)+" is in the way", nil)
+	if !info.IsDir() {
+		err.Hint = "output:stdout writes to standard output, and output:dir=out to files in the directory out"
 	}
 	return err
 }

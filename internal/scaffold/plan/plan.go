@@ -349,11 +349,11 @@ func readPlanned(fsys fs.FS, path string) (planned, error) {
 	case errors.Is(err, fs.ErrNotExist):
 		return planned{mode: defaultMode}, nil
 	case errors.Is(err, syscall.ENOTDIR):
-		return planned{}, transaction.NoDir(path)
+		return planned{}, transaction.InTheWay(path, "a file is where its directory should be", err)
 	case err != nil:
 		return planned{}, diagnostic.AtFile(path, "cannot read", err)
 	case !info.Mode().IsRegular():
-		return planned{}, transaction.InTheWay(path, transaction.Describe(info)+" is in the way")
+		return planned{}, transaction.InTheWay(path, transaction.Describe(info)+" is in the way", nil)
 	}
 	content, err := fs.ReadFile(fsys, path)
 	if err != nil {
