@@ -1,6 +1,7 @@
 package kubectl
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -73,13 +74,9 @@ func (c *Client) apply(ctx context.Context, o *unstructured.Unstructured) error 
 	if err != nil {
 		return err
 	}
-	content, err := ask(ctx, c.rest.Patch(types.ApplyPatchType).AbsPath(ref.path()).
+	after, err := askObject(ctx, c.rest.Patch(types.ApplyPatchType).AbsPath(ref.path()).
 		Param("fieldManager", fieldManager).Param("force", "true").Body(body))
 	if err != nil {
-		return err
-	}
-	after := &unstructured.Unstructured{}
-	if err := after.UnmarshalJSON(content); err != nil {
 		return err
 	}
 	switch {
@@ -99,10 +96,7 @@ func (c *Client) referenceTo(ctx context.Context, o *unstructured.Unstructured) 
 	resource, err := c.resourceOf(ctx, o.GroupVersionKind())
 	ref := reference{resource: resource, name: o.GetName()}
 	if resource.Namespaced {
-		ref.namespace = o.GetNamespace()
-		if ref.namespace == "" {
-			ref.namespace = c.Namespace
-		}
+		ref.namespace = cmp.Or(o.GetNamespace(), c.Namespace)
 	}
 	return ref, err
 }
@@ -147,10 +141,8 @@ func servedKinds(crd *unstructured.Unstructured) []schema.GroupVersionKind {
 
 // failed returns the error of an operation on a manifest. If the server does not serve the kind, the error has a hint.
 func failed(m Manifest, verb string, err error) error {
-	d := &diagnostic.Error{Pos: m.Pos, Message: fmt.Sprintf("%s %s: %v", verb, Describe(m.Object), err), Cause: err}
-	if inner, ok := errors.AsType[*diagnostic.Error](err); ok {
-		d.Hint = inner.Hint
-	}
+	d := wrapKeepingHint(verb+" "+Describe(m.Object), err)
+	d.Pos = m.Pos
 	if _, ok := errors.AsType[*noKindError](err); ok {
 		d.Hint = "apply its CRD first, for example with kctrl env apply -k config/crd"
 	}

@@ -19,6 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
@@ -133,11 +134,16 @@ func CheckNamespace(name string) error {
 
 // object reads an object from the server.
 func (c *Client) object(ctx context.Context, r reference) (*unstructured.Unstructured, error) {
-	o := &unstructured.Unstructured{}
-	content, err := ask(ctx, c.rest.Get().AbsPath(r.path()))
+	return askObject(ctx, c.rest.Get().AbsPath(r.path()))
+}
+
+// askObject sends a request, and returns the object in the response or the error in it.
+func askObject(ctx context.Context, r *rest.Request) (*unstructured.Unstructured, error) {
+	content, err := ask(ctx, r)
 	if err != nil {
 		return nil, err
 	}
+	o := &unstructured.Unstructured{}
 	return o, o.UnmarshalJSON(content)
 }
 
@@ -157,24 +163,11 @@ func (c *Client) wait(ctx context.Context, done func(context.Context) (bool, err
 		bounded, cancel = context.WithTimeoutCause(ctx, c.Timeout, &timeoutError{c.Timeout})
 	}
 	defer cancel()
-	tick := time.NewTicker(pollInterval)
-	defer tick.Stop()
-	for {
-		ok, err := done(bounded)
-		switch {
-		case ok:
-			return nil
-		case bounded.Err() != nil:
-			return context.Cause(bounded) // ignore the result of the interrupted call
-		case err != nil:
-			return err
-		}
-		select {
-		case <-bounded.Done():
-			return context.Cause(bounded)
-		case <-tick.C:
-		}
+	err := wait.PollUntilContextCancel(bounded, pollInterval, true, done)
+	if err != nil && bounded.Err() != nil {
+		return context.Cause(bounded) // ignore the result of the interrupted call
 	}
+	return err
 }
 
 // timeoutError reports that a wait has exceeded the timeout.

@@ -84,7 +84,7 @@ func (c *Client) Delete(ctx context.Context, s Selection, o DeleteOptions) error
 	return errors.Join(errs...)
 }
 
-func wrapKeepingHint(what string, err error) error {
+func wrapKeepingHint(what string, err error) *diagnostic.Error {
 	d := &diagnostic.Error{Message: fmt.Sprintf("%s: %v", what, err), Cause: err}
 	if inner, ok := errors.AsType[*diagnostic.Error](err); ok {
 		d.Hint = inner.Hint

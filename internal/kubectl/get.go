@@ -107,19 +107,14 @@ func (c *Client) selected(ctx context.Context, s Selection) ([]reference, error)
 	}
 	var all []reference
 	for _, resource := range resources {
-		namespace := c.namespace(resource, s)
 		for _, name := range s.Names {
-			all = append(all, reference{resource, namespace, name})
+			all = append(all, reference{resource, c.namespace(resource, s), name})
 		}
 		if len(s.Names) > 0 {
 			continue
 		}
-		q := query{client: c, resource: resource, namespace: namespace, selection: s, accept: objectFormat}
-		_, err := q.list(ctx, func(page *answer) error {
-			for _, item := range page.Items {
-				all = append(all, reference{resource, item.GetNamespace(), item.GetName()})
-			}
-			return nil
+		err := c.list(ctx, resource, s, func(o *unstructured.Unstructured) {
+			all = append(all, reference{resource, o.GetNamespace(), o.GetName()})
 		})
 		if err != nil {
 			return nil, err

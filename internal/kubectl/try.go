@@ -18,18 +18,23 @@ func (c *Client) List(ctx context.Context, s Selection, visit func(*unstructured
 		return err
 	}
 	for _, resource := range resources {
-		q := query{client: c, resource: resource, namespace: c.namespace(resource, s), selection: s, accept: objectFormat}
-		_, err := q.list(ctx, func(page *answer) error {
-			for i := range page.Items {
-				visit(&page.Items[i])
-			}
-			return nil
-		})
-		if err != nil {
+		if err := c.list(ctx, resource, s, visit); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// list calls visit with all selected objects of one resource.
+func (c *Client) list(ctx context.Context, r Resource, s Selection, visit func(*unstructured.Unstructured)) error {
+	q := query{client: c, resource: r, namespace: c.namespace(r, s), selection: s, accept: objectFormat}
+	_, err := q.list(ctx, func(page *answer) error {
+		for i := range page.Items {
+			visit(&page.Items[i])
+		}
+		return nil
+	})
+	return err
 }
 
 // Attempt is a write that [Client.Try] tests. Only the server's response matters.
@@ -103,18 +108,16 @@ func (c *Client) write(ctx context.Context, ref reference, o *unstructured.Unstr
 	if dryRun {
 		request = request.Param("dryRun", "All")
 	}
-	content, err := ask(ctx, request.Param("fieldValidation", "Ignore").SetHeader("Content-Type",
+	after, err := askObject(ctx, request.Param("fieldValidation", "Ignore").SetHeader("Content-Type",
 		"application/json").Body(body))
 	status := apierrors.APIStatus(nil)
 	switch {
 	case err == nil:
+		return after, nil
 	case apierrors.IsNotFound(err):
 		return nil, &RefusedError{notFound}
 	case errors.As(err, &status) && status.Status().Code >= 400 && status.Status().Code < 500:
 		return nil, &RefusedError{diagnostic.OneLine(err.Error())}
-	default:
-		return nil, err
 	}
-	after := &unstructured.Unstructured{}
-	return after, after.UnmarshalJSON(content)
+	return nil, err
 }
