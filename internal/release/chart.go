@@ -60,13 +60,7 @@ type chartWriter struct {
 }
 
 func (w *chartWriter) write() error {
-	steps := []func() error{w.frame, w.writeValues, w.templates, func() error { return w.sweep("templates") }}
-	for _, step := range steps {
-		if err := step(); err != nil {
-			return err
-		}
-	}
-	return nil
+	return plan.InOrder(w.frame, w.writeValues, w.templates, func() error { return w.sweep("templates") })
 }
 
 // frame plans the files that every chart has. If Chart.yaml exists, it belongs to the user.
@@ -105,12 +99,12 @@ func (w *chartWriter) putOnce(name string, content []byte) error {
 	if err != nil || w.Version == "" {
 		return err
 	}
-	var document yaml.Node
-	if err := yaml.Unmarshal(have, &document); err != nil {
+	document, err := parseRoot(have)
+	if err != nil {
 		return diagnostic.YAML(file, have, err, "repair it, then run the command again")
 	}
 	for _, key := range []string{"version", "appVersion"} {
-		was := text(root(&document), key)
+		was := text(document, key)
 		if was == "" || was == w.Version {
 			continue
 		}
@@ -205,13 +199,13 @@ var imageKeys = []string{"repository", "tag", "digest"}
 
 // keepImage copies the image in an existing values.yaml to sections, if the user did not set --image.
 func keepImage(sections []section, have []byte) {
-	var document yaml.Node
-	if yaml.Unmarshal(have, &document) != nil {
+	document, err := parseRoot(have)
+	if err != nil {
 		return
 	}
 	for _, s := range sections {
 		for _, key := range imageKeys {
-			value := yamlnode.Value(root(&document), s.key, "image", key)
+			value := yamlnode.Value(document, s.key, "image", key)
 			if mine := yamlnode.Value(s.value, "image", key); mine != nil && value != nil && value.Kind == yaml.ScalarNode {
 				mine.Value = value.Value
 			}
@@ -221,13 +215,13 @@ func keepImage(sections []section, have []byte) {
 
 // setImageValues sets the image in an edited values.yaml to the image of sections.
 func setImageValues(src []byte, file string, sections []section) ([]byte, error) {
-	var document yaml.Node
-	if err := yaml.Unmarshal(src, &document); err != nil {
+	document, err := parseRoot(src)
+	if err != nil {
 		return nil, err
 	}
 	for _, s := range sections {
 		for _, key := range imageKeys {
-			want, have := yamlnode.Value(s.value, "image", key), yamlnode.Value(root(&document), s.key, "image", key)
+			want, have := yamlnode.Value(s.value, "image", key), yamlnode.Value(document, s.key, "image", key)
 			if want == nil || have == nil || want.Value == have.Value {
 				continue
 			}

@@ -17,15 +17,11 @@ var features = []feature{
 	{"crds", "install",
 		"The CRDs of the operator. With keep, helm uninstall keeps them and all objects of these kinds.",
 		"",
-		func(o *object, _ string) bool {
-			return o.kind == "CustomResourceDefinition"
-		}},
+		func(o *object, _ string) bool { return o.kind == "CustomResourceDefinition" }},
 	{"serviceAccount", "create",
 		"The service account of the manager. An empty name means the default name with the prefix of the release.",
 		"",
-		func(o *object, _ string) bool {
-			return o.kind == "ServiceAccount"
-		}},
+		func(o *object, _ string) bool { return o.kind == "ServiceAccount" }},
 	{"grafana", "enabled",
 		"A dashboard for the sidecar of Grafana. It needs the metrics, and a Prometheus that collects them.",
 		".Values.metrics.enabled",
@@ -35,21 +31,15 @@ var features = []feature{
 	{"prometheus", "enabled",
 		"A monitor and alerts for the Prometheus operator. They need the metrics.",
 		".Values.metrics.enabled",
-		func(o *object, _ string) bool {
-			return o.group == "monitoring.coreos.com"
-		}},
+		func(o *object, _ string) bool { return o.group == "monitoring.coreos.com" }},
 	{"networkPolicy", "enabled",
 		"Network policies that limit connections to the manager.",
 		"",
-		func(o *object, _ string) bool {
-			return o.kind == "NetworkPolicy"
-		}},
+		func(o *object, _ string) bool { return o.kind == "NetworkPolicy" }},
 	{"certManager", "enabled",
 		"Certificates of cert-manager, which the cluster must have.",
 		"",
-		func(o *object, _ string) bool {
-			return o.group == "cert-manager.io"
-		}},
+		func(o *object, _ string) bool { return o.group == "cert-manager.io" }},
 	{"metrics", "enabled",
 		"The metrics of the manager, and the roles for reading them.",
 		"",

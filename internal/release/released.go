@@ -1,7 +1,6 @@
 package release
 
 import (
-	"bytes"
 	"os"
 	"path"
 	"path/filepath"
@@ -29,11 +28,9 @@ func (r *released) all() []*object { return append(slices.Clone(r.objects), r.op
 
 // content returns all objects as text.
 func (r *released) content() string {
-	var b bytes.Buffer
+	var b strings.Builder
 	for _, o := range r.all() {
-		// YAML that was decoded can always be encoded.
-		content, _ := encode(o.Node)
-		b.Write(content)
+		b.WriteString(o.content())
 	}
 	return b.String()
 }
@@ -50,11 +47,10 @@ func load(s Source) (*released, error) {
 		}
 	}
 	file, content := kustomization(s.dir())
-	var document yaml.Node
-	if err := yaml.Unmarshal(content, &document); err != nil {
+	declared, err := parseRoot(content)
+	if err != nil {
 		return r, nil // kctrl cannot parse the kustomization, so there is no prefix
 	}
-	declared := root(&document)
 	if r.prefix = text(declared, "namePrefix"); !strings.HasSuffix(r.prefix, "-") {
 		r.prefix = ""
 	}
@@ -138,7 +134,7 @@ func (o *object) key() string {
 }
 
 func (o *object) content() string {
-	content, _ := encode(o.Node)
+	content, _ := encode(o.Node) // YAML that was decoded can always be encoded
 	return string(content)
 }
 

@@ -139,14 +139,14 @@ func (s section) render() ([]byte, error) {
 // mergeValues adds the missing keys to an edited values.yaml. All other bytes stay the same. It returns in missing the
 // keys that it did not add because their position is ambiguous.
 func mergeValues(src []byte, sections []section) (merged []byte, missing []string, err error) {
-	var document yaml.Node
-	if err := yaml.Unmarshal(src, &document); err != nil {
+	document, err := parseRoot(src)
+	if err != nil {
 		return nil, nil, err
 	}
 	m := &merge{lines: strings.SplitAfter(string(src), "\n"), inserts: map[place]string{}}
 	var end bytes.Buffer
 	for _, s := range sections {
-		have := yamlnode.Value(root(&document), s.key)
+		have := yamlnode.Value(document, s.key)
 		if have == nil {
 			content, err := s.render()
 			if err != nil {
@@ -161,18 +161,20 @@ func mergeValues(src []byte, sections []section) (merged []byte, missing []strin
 		}
 	}
 	merged = m.result(end.String())
-	if keys := root(&document).Content; len(keys) > 0 && keys[0].Column > 1 || !keeps(merged, src) {
+	if keys := document.Content; len(keys) > 0 && keys[0].Column > 1 || !keeps(merged, src) {
 		return src, []string{"the keys of a new one"}, nil
 	}
 	return merged, m.missing, nil
 }
 
-// root returns the mapping of a document, or an empty one.
-func root(document *yaml.Node) *yaml.Node {
-	if len(document.Content) > 0 && document.Content[0].Kind == yaml.MappingNode {
-		return document.Content[0]
+// parseRoot returns the mapping in a YAML file, or an empty one.
+func parseRoot(content []byte) (*yaml.Node, error) {
+	var document yaml.Node
+	err := yaml.Unmarshal(content, &document)
+	if err == nil && len(document.Content) > 0 && document.Content[0].Kind == yaml.MappingNode {
+		return document.Content[0], nil
 	}
-	return mapping()
+	return mapping(), err
 }
 
 // merge collects the text to insert into a file.

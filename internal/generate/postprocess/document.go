@@ -65,9 +65,11 @@ func (d *document) clone() *document {
 }
 
 // field returns the text of a field of the object, or "".
-func (d *document) field(keys ...string) string {
-	if node := yamlnode.Value(d.object, keys...); node != nil {
-		return node.Value
+func (d *document) field(keys ...string) string { return textOf(d.object, keys...) }
+
+func textOf(node *yaml.Node, keys ...string) string {
+	if value := yamlnode.Value(node, keys...); value != nil {
+		return value.Value
 	}
 	return ""
 }
@@ -105,7 +107,6 @@ func (d *document) fileName() string {
 // version is one version of a definition.
 type version struct {
 	name   string
-	node   *yaml.Node
 	schema *yaml.Node // may be nil
 }
 
@@ -113,11 +114,7 @@ func (d *document) versions() []version {
 	var all []version
 	if list := yamlnode.Value(d.object, "spec", "versions"); list != nil && d.isDefinition() {
 		for _, node := range list.Content {
-			v := version{node: node, schema: yamlnode.Value(node, "schema", "openAPIV3Schema")}
-			if name := yamlnode.Value(node, "name"); name != nil {
-				v.name = name.Value
-			}
-			all = append(all, v)
+			all = append(all, version{textOf(node, "name"), yamlnode.Value(node, "schema", "openAPIV3Schema")})
 		}
 	}
 	return all

@@ -258,15 +258,9 @@ func readPartial(v value, _ yamlnode.Insert) ([]change, error) {
 // makePartial removes the required fields of objects that are merged. The keys of the list that contains the objects
 // stay required.
 func makePartial(schema *yaml.Node, keys []string) bool {
-	text := func(key string) string {
-		if node := yamlnode.Value(schema, key); node != nil {
-			return node.Value
-		}
-		return ""
-	}
 	changed := false
 	switch {
-	case text("type") == "object" && text("x-kubernetes-map-type") != "atomic":
+	case textOf(schema, "type") == "object" && textOf(schema, "x-kubernetes-map-type") != "atomic":
 		if required := yamlnode.Value(schema, "required"); required != nil {
 			before := len(required.Content)
 			keepItems(schema, "required", func(name string) bool { return slices.Contains(keys, name) })
@@ -277,7 +271,7 @@ func makePartial(schema *yaml.Node, keys []string) bool {
 				changed = true
 			}
 		}
-	case text("type") == "array" && text("x-kubernetes-list-type") == "map":
+	case textOf(schema, "type") == "array" && textOf(schema, "x-kubernetes-list-type") == "map":
 		var own []string
 		if list := yamlnode.Value(schema, "x-kubernetes-list-map-keys"); list != nil {
 			for _, node := range list.Content {

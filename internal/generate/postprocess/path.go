@@ -177,17 +177,14 @@ func matchSteps(root *yaml.Node, steps []step) []place {
 // remedy suggests a path for one that matches nothing in any of the schemas.
 func (p fieldPath) remedy(roots []*yaml.Node) string {
 	for n := len(p.steps) - 1; n >= 0; n-- {
-		var here []place
-		for _, root := range roots {
-			here = append(here, matchSteps(root, p.steps[:n])...)
-		}
+		here := matchAll(roots, p.steps[:n])
 		if len(here) == 0 {
 			continue
 		}
 		wrong, before := p.steps[n], p.steps[:n:n]
 		names, through := fieldsOf(here)
 		for _, between := range through {
-			if nested, _ := fieldsOf(matchAll(here, between)); slices.Contains(nested, wrong.text) || len(names) == 0 &&
+			if nested, _ := fieldsOf(matchAll(roots, append(before, between))); slices.Contains(nested, wrong.text) || len(names) == 0 &&
 				len(nested) == 0 && wrong.text != between.text {
 				return "write " + joined(slices.Concat(before, []step{between}, p.steps[n:]))
 			}
@@ -223,15 +220,11 @@ func fieldsOf(places []place) (names []string, through []step) {
 	return slices.Compact(names), through
 }
 
-// matchAll returns the places that a step reaches from the given places.
-func matchAll(places []place, s step) []place {
+// matchAll returns the places that steps select in any of the schemas.
+func matchAll(roots []*yaml.Node, steps []step) []place {
 	var found []place
-	for _, at := range places {
-		for _, child := range children(at.schema) {
-			if s.takes(child) {
-				found = append(found, child)
-			}
-		}
+	for _, root := range roots {
+		found = append(found, matchSteps(root, steps)...)
 	}
 	return found
 }

@@ -46,11 +46,7 @@ func Load(name string, read func(name string) ([]byte, error)) (*Declaration, er
 	case err != nil:
 		return nil, artifact.ReadError(cmp.Or(name, DefaultFile), err)
 	}
-	d, err := Parse(filepath.ToSlash(cmp.Or(name, DefaultFile)), content)
-	if err != nil {
-		return nil, err
-	}
-	return d, nil
+	return Parse(filepath.ToSlash(cmp.Or(name, DefaultFile)), content)
 }
 
 // File is a generated file. A file without a path goes to standard output.
