@@ -1,6 +1,7 @@
 package postprocess
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -24,10 +25,7 @@ const (
 )
 
 // fieldPath selects places in the schema of a kind. The empty path selects the schema itself.
-type fieldPath struct {
-	text  string
-	steps []step
-}
+type fieldPath []step
 
 // step is a field, or one of the constants above.
 type step struct {
@@ -48,7 +46,7 @@ func (s step) takes(child place) bool {
 // parsePath reads a path as it is written: steps after dots, and brackets and braces without a dot. A name with other
 // characters is in double quotes.
 func parsePath(text string) (fieldPath, error) {
-	p := fieldPath{text: text}
+	var p fieldPath
 	for rest := text; rest != ""; {
 		var s step
 		var err error
@@ -75,7 +73,7 @@ func parsePath(text string) (fieldPath, error) {
 		if err != nil {
 			return p, fmt.Errorf("%s is not a valid path", diagnostic.Quote(text))
 		}
-		p.steps = append(p.steps, s)
+		p = append(p, s)
 	}
 	return p, nil
 }
@@ -90,11 +88,9 @@ func quotedStep(text string) (s step, rest string, err error) {
 }
 
 // String returns the path as it is written.
-func (p fieldPath) String() string { return joined(p.steps) }
-
-func joined(steps []step) string {
+func (p fieldPath) String() string {
 	var text strings.Builder
-	for _, s := range steps {
+	for _, s := range p {
 		if text.Len() > 0 && s.text != items && s.text != values {
 			text.WriteByte('.')
 		}
@@ -140,26 +136,24 @@ func children(schema *yaml.Node) []place {
 }
 
 // match returns the places that a path selects, each once, in the order of the schema.
-func (p fieldPath) match(root *yaml.Node) []place { return matchSteps(root, p.steps) }
-
-func matchSteps(root *yaml.Node, steps []step) []place {
+func (p fieldPath) match(root *yaml.Node) []place {
 	var found []place
 	var walk func(at place, taken []int)
 	walk = func(at place, taken []int) {
 		for i := 0; i < len(taken); i++ {
-			if n := taken[i]; n < len(steps) && !steps[n].field && steps[n].text == anyDepth && !slices.Contains(taken, n+1) {
+			if n := taken[i]; n < len(p) && !p[n].field && p[n].text == anyDepth && !slices.Contains(taken, n+1) {
 				taken = append(taken, n+1)
 			}
 		}
-		if slices.Contains(taken, len(steps)) {
+		if slices.Contains(taken, len(p)) {
 			found = append(found, at)
 		}
 		for _, child := range children(at.schema) {
 			var next []int
 			for _, n := range taken {
 				switch {
-				case n == len(steps) || !steps[n].takes(child):
-				case !steps[n].field && steps[n].text == anyDepth:
+				case n == len(p) || !p[n].takes(child):
+				case !p[n].field && p[n].text == anyDepth:
 					next = append(next, n)
 				case !slices.Contains(next, n+1):
 					next = append(next, n+1)
@@ -176,26 +170,24 @@ func matchSteps(root *yaml.Node, steps []step) []place {
 
 // remedy suggests a path for one that matches nothing in any of the schemas.
 func (p fieldPath) remedy(roots []*yaml.Node) string {
-	for n := len(p.steps) - 1; n >= 0; n-- {
-		here := matchAll(roots, p.steps[:n])
+	for n := len(p) - 1; n >= 0; n-- {
+		here := p[:n].matchAll(roots)
 		if len(here) == 0 {
 			continue
 		}
-		wrong, before := p.steps[n], p.steps[:n:n]
+		wrong, before := p[n], p[:n:n]
 		names, through := fieldsOf(here)
 		for _, between := range through {
-			if nested, _ := fieldsOf(matchAll(roots, append(before, between))); slices.Contains(nested, wrong.text) || len(names) == 0 &&
-				len(nested) == 0 && wrong.text != between.text {
-				return "write " + joined(slices.Concat(before, []step{between}, p.steps[n:]))
+			nested, _ := fieldsOf(append(before, between).matchAll(roots))
+			isMissing := len(names) == 0 && len(nested) == 0 && wrong.text != between.text
+			if slices.Contains(nested, wrong.text) || isMissing {
+				return "write " + slices.Concat(before, fieldPath{between}, p[n:]).String()
 			}
 		}
 		if near, ok := diagnostic.Near(wrong.text, names); ok && wrong.field {
-			return "write " + joined(slices.Concat(before, []step{{near, true}}, p.steps[n+1:]))
+			return "write " + slices.Concat(before, fieldPath{{near, true}}, p[n+1:]).String()
 		}
-		where := joined(before)
-		if where == "" {
-			where = "the kind"
-		}
+		where := cmp.Or(before.String(), "the kind")
 		if len(names) == 0 {
 			return where + " has no fields"
 		}
@@ -220,11 +212,11 @@ func fieldsOf(places []place) (names []string, through []step) {
 	return slices.Compact(names), through
 }
 
-// matchAll returns the places that steps select in any of the schemas.
-func matchAll(roots []*yaml.Node, steps []step) []place {
+// matchAll returns the places that the path selects in any of the schemas.
+func (p fieldPath) matchAll(roots []*yaml.Node) []place {
 	var found []place
 	for _, root := range roots {
-		found = append(found, matchSteps(root, steps)...)
+		found = append(found, p.match(root)...)
 	}
 	return found
 }

@@ -222,7 +222,7 @@ func (p patch) schemas(d *document) []*yaml.Node {
 
 // checkPath reports a path that matches in none of the documents of a selector.
 func (p patch) checkPath(at located, documents []*document) error {
-	if len(at.path.steps) == 0 {
+	if len(at.path) == 0 {
 		return nil
 	}
 	for _, s := range p.kinds {
