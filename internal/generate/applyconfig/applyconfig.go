@@ -3,6 +3,7 @@
 package applyconfig
 
 import (
+	"cmp"
 	"fmt"
 	"go/ast"
 	"go/types"
@@ -96,9 +97,7 @@ func generatePackage(in generator.Input, pkg *loader.Package, values markers.Mar
 	ctx.Checker.Check(pkg)
 	pkg.NeedTypesInfo()
 	folder, _ := values.Get(outputMarker).(string)
-	if folder == "" {
-		folder = defaultFolder
-	}
+	folder = cmp.Or(folder, defaultFolder)
 	g := &generation{
 		pkg:       pkg,
 		settings:  o,
@@ -179,7 +178,7 @@ func (g *generation) undeclared(dir string) *diagnostic.Error {
 func (g *generation) schema(ctx genall.GenerationContext, enabled, roots []string) (string, error) {
 	g.extractable = len(enabled) > 0
 	if !g.extractable {
-		return emptySchema()
+		return marshalModels(&proto.Definitions{})
 	}
 	return schemaYAML(ctx, g.pkg, enabled, roots)
 }
@@ -224,11 +223,7 @@ func (g *generation) subdir() string {
 func (g *generation) generated() []*apiType {
 	var found []*apiType
 	for _, t := range g.types {
-		name := typeName{g.pkg.PkgPath, t.name}
-		if t.instance {
-			name = g.nameOf(t.named)
-		}
-		_, wanted := g.refs[name]
+		_, wanted := g.refs[g.nameOf(t.named)]
 		if wanted && (!t.client || t.embeds("ObjectMeta")) {
 			found = append(found, t)
 		}
@@ -250,11 +245,7 @@ switch kind {
 `, kind)
 	types := g.generated()
 	if len(types) > 0 {
-		group := g.group
-		if group == "" {
-			group = "core"
-		}
-		f.printf("// Group=%s, Version=%s\n", group, g.version)
+		f.printf("// Group=%s, Version=%s\n", cmp.Or(g.group, "core"), g.version)
 	}
 	for _, t := range types {
 		version := f.qualified(g.pkg.PkgPath, groupVersion)
@@ -299,6 +290,3 @@ var parser *%[1]s
 var schemaYAML = %[5]s(`+"`%[6]s`"+`)
 `, parser, constructor, sprintf, once, object, schema)
 }
-
-// emptySchema returns the schema without types.
-func emptySchema() (string, error) { return marshalModels(&proto.Definitions{}) }

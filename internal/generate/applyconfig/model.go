@@ -52,17 +52,15 @@ type apiType struct {
 	instance     bool     // it is an instantiation of a generic type
 }
 
-// metaTypes returns the types that have apply configurations in client-go.
-func metaTypes() []string {
-	return []string{
-		"Condition", "DeleteOptions", "LabelSelector", "LabelSelectorRequirement", "ManagedFieldsEntry", "ObjectMeta",
-		"OwnerReference", "TypeMeta",
-	}
+// metaTypes are the types of metav1 that have apply configurations in client-go.
+var metaTypes = []string{
+	"Condition", "DeleteOptions", "LabelSelector", "LabelSelectorRequirement", "ManagedFieldsEntry", "ObjectMeta",
+	"OwnerReference", "TypeMeta",
 }
 
 func knownRefs(external map[string]string) map[typeName]string {
 	refs := map[typeName]string{}
-	for _, name := range metaTypes() {
+	for _, name := range metaTypes {
 		refs[typeName{metav1Path, name}] = "k8s.io/client-go/applyconfigurations/meta/v1"
 	}
 	for name, pkg := range external {
@@ -125,11 +123,8 @@ func (g *generation) findTypes() {
 	outPath := path.Join(g.path, g.subdir())
 	g.addInstances(reached)
 	for _, t := range g.types {
-		if t.instance && hasTaggedField(t.named) {
+		if (t.instance || reached[t.named]) && hasTaggedField(t.named) {
 			g.refs[g.nameOf(t.named)] = outPath
-		}
-		if reached[t.named] && !t.instance && hasTaggedField(t.named) {
-			g.refs[typeName{g.pkg.PkgPath, t.name}] = outPath
 		}
 	}
 }
@@ -157,8 +152,8 @@ func reach(t types.Type, reached map[*types.Named]bool) {
 			reach(t.Underlying(), reached)
 		}
 	case *types.Struct:
-		for i := range t.NumFields() {
-			reach(t.Field(i).Type(), reached)
+		for field := range t.Fields() {
+			reach(field.Type(), reached)
 		}
 	case *types.Map:
 		reach(t.Key(), reached)
@@ -199,9 +194,8 @@ func membersOf(t types.Type) []member {
 	}
 	var members []member
 	for i := range structType.NumFields() {
-		field := structType.Field(i)
-		members = append(members, member{field.Name(), types.Unalias(field.Type()), field.Embedded(), structType.Tag(i),
-			field})
+		f := structType.Field(i)
+		members = append(members, member{f.Name(), types.Unalias(f.Type()), f.Embedded(), structType.Tag(i), f})
 	}
 	return members
 }
@@ -344,21 +338,13 @@ func plainName(t types.Type, in *types.Package) string {
 
 // above returns the comment directly above a position, and the comment above that with one blank line in between.
 func (c comments) above(pos token.Position) (detached, doc []string) {
-	group := c[commentEnd{pos.Filename, pos.Line - 1}]
-	upper := c[commentEnd{pos.Filename, pos.Line - 2}]
+	group, height := c[commentEnd{pos.Filename, pos.Line - 1}], 0
 	if group != nil {
-		upper = c.beforeGroup(group, pos)
+		for _, comment := range group.List {
+			height += 1 + strings.Count(comment.Text, "\n")
+		}
 	}
-	return lines(upper), lines(group)
-}
-
-// beforeGroup returns the comment that ends two lines above group. group ends directly above pos.
-func (c comments) beforeGroup(group *ast.CommentGroup, pos token.Position) *ast.CommentGroup {
-	height := 0
-	for _, comment := range group.List {
-		height += 1 + strings.Count(comment.Text, "\n")
-	}
-	return c[commentEnd{pos.Filename, pos.Line - height - 2}]
+	return lines(c[commentEnd{pos.Filename, pos.Line - height - 2}]), lines(group)
 }
 
 // lines returns the lines of a comment without slashes.

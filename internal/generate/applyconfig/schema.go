@@ -1,6 +1,7 @@
 package applyconfig
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -215,8 +216,7 @@ func (r resolver) inlineEmbedded(schema *apiextensionsv1.JSONSchemaProps, pkg, w
 		}
 	}
 	return eachChild(schema, func(child *apiextensionsv1.JSONSchemaProps) error {
-		return r.inlineEmbedded(child, pkg,
-			whole)
+		return r.inlineEmbedded(child, pkg, whole)
 	})
 }
 
@@ -241,12 +241,7 @@ func eachChild(schema *apiextensionsv1.JSONSchemaProps, visit func(*apiextension
 
 // qualifyRefs adds the package to references to types of the same package, so that another package can use the schema.
 func qualifyRefs(schema *apiextensionsv1.JSONSchemaProps, pkg *loader.Package) {
-	editRefs(schema, func(path, name string) string {
-		if path == "" {
-			path = pkg.PkgPath
-		}
-		return ctcrd.TypeRefLink(path, name)
-	})
+	editRefs(schema, func(path, name string) string { return ctcrd.TypeRefLink(cmp.Or(path, pkg.PkgPath), name) })
 }
 
 // renameRefs converts references to references of an OpenAPI document.
@@ -285,22 +280,12 @@ func downgrade(schema map[string]any) {
 	for _, key := range []string{"nullable", "anyOf", "oneOf", "not"} {
 		delete(schema, key)
 	}
-	if properties, ok := schema["properties"].(map[string]any); ok {
-		for _, property := range properties {
-			downgradeAny(property)
+	properties, _ := schema["properties"].(map[string]any)
+	all, _ := schema["allOf"].([]any)
+	parts := append(slices.Collect(maps.Values(properties)), all...)
+	for _, part := range append(parts, schema["items"], schema["additionalProperties"]) {
+		if part, ok := part.(map[string]any); ok {
+			downgrade(part)
 		}
-	}
-	downgradeAny(schema["items"])
-	downgradeAny(schema["additionalProperties"])
-	if all, ok := schema["allOf"].([]any); ok {
-		for _, each := range all {
-			downgradeAny(each)
-		}
-	}
-}
-
-func downgradeAny(value any) {
-	if schema, ok := value.(map[string]any); ok {
-		downgrade(schema)
 	}
 }

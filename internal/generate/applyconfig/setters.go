@@ -154,12 +154,12 @@ func (s *setters) setter(m member, in *embedding) {
 		defer func() { s.g.refs = refs }()
 	}
 	if slice, ok := pointedTo(m.typ).(*types.Slice); ok && s.g.isApplied(slice.Elem()) {
-		s.sliceSetter(m, in, types.NewPointer(s.g.applied(m.typ).(*types.Slice).Elem()))
+		s.sliceSetter(m, in, types.NewPointer(s.declaredElement(m)))
 		return
 	}
-	switch t := m.typ.(type) {
+	switch m.typ.(type) {
 	case *types.Slice:
-		s.sliceSetter(m, in, s.g.applied(t).(*types.Slice).Elem())
+		s.sliceSetter(m, in, s.declaredElement(m))
 	case *types.Map:
 		s.mapSetter(m, in)
 	default:
@@ -246,9 +246,8 @@ func (s *setters) valueSetter(m member, in *embedding) {
 func (s *setters) sliceSetter(m member, in *embedding, element types.Type) {
 	_, pointer := m.typ.(*types.Pointer)
 	if pointer {
-		of := s.g.applied(m.typ).(*types.Slice).Elem()
 		s.f.printf("\nfunc (b *%s) ensure%sExists() {\n", s.receiver, s.ensured(m))
-		s.f.printf("if b.%[1]s == nil {\nb.%[1]s = &[]%[2]s{}\n}\n}\n", m.name, s.f.typ(of))
+		s.f.printf("if b.%[1]s == nil {\nb.%[1]s = &[]%[2]s{}\n}\n}\n", m.name, s.f.typ(s.declaredElement(m)))
 	}
 	s.f.printf("// With%[1]s adds the given value to the %[1]s field in the declarative configuration\n", m.name)
 	s.f.printf("// and returns the receiver, so that objects can be build by chaining \"With\" function invocations.\n")
@@ -270,7 +269,7 @@ func (s *setters) sliceSetter(m member, in *embedding, element types.Type) {
 // ensured returns the name part of the function that creates a list: the type of its elements, as in controller-gen, or
 // the field if the type has no name.
 func (s *setters) ensured(m member) string {
-	return upper(cmp.Or(s.g.nameOf(s.g.applied(m.typ).(*types.Slice).Elem()).name, m.name))
+	return upper(cmp.Or(s.g.nameOf(s.declaredElement(m)).name, m.name))
 }
 
 // declaredElement returns the element type of a list field in the apply configuration.
