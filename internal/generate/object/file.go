@@ -32,10 +32,8 @@ func generate(collector *ctmarkers.Collector, known *packages, pkg *loader.Packa
 		return nil, err
 	}
 	var infos []*ctmarkers.TypeInfo
-	if err := ctmarkers.EachType(collector, pkg, func(info *ctmarkers.TypeInfo) {
-		infos = append(infos,
-			info)
-	}); err != nil {
+	err = ctmarkers.EachType(collector, pkg, func(info *ctmarkers.TypeInfo) { infos = append(infos, info) })
+	if err != nil {
 		return nil, err
 	}
 	g := &emitter{pkg: pkg, known: known, imports: newImports(pkg), left: leftOut(pkg, infos)}

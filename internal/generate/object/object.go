@@ -9,7 +9,6 @@ import (
 	"cmp"
 	"errors"
 	"go/scanner"
-	"io"
 
 	"sigs.k8s.io/controller-tools/pkg/deepcopy"
 	"sigs.k8s.io/controller-tools/pkg/genall"
@@ -74,7 +73,6 @@ func follows(err error, root *loader.Package) bool {
 }
 
 func writeFile(ctx genall.GenerationContext, pkg *loader.Package, code []byte) error {
-	var out io.WriteCloser
 	out, err := ctx.Open(pkg, FileName)
 	if err != nil {
 		return err

@@ -12,6 +12,7 @@ import (
 	ctmarkers "sigs.k8s.io/controller-tools/pkg/markers"
 
 	"github.com/kctrl-dev/kctrl/internal/load"
+	"github.com/kctrl-dev/kctrl/internal/markers"
 )
 
 // The markers for deep copies, and the markers of deepcopy-gen with the same meaning.
@@ -174,8 +175,9 @@ func (p *packages) copies(pkg *loader.Package) map[string]bool {
 	}
 	for _, file := range p.generated(pkg) {
 		for _, decl := range file.Decls {
-			if method, ok := decl.(*ast.FuncDecl); ok && method.Recv != nil && method.Name.Name == "DeepCopyInto" {
-				found[receiver(method)] = true
+			method, ok := decl.(*ast.FuncDecl)
+			if ok && method.Recv.NumFields() > 0 && method.Name.Name == "DeepCopyInto" {
+				found[markers.TypeName(method.Recv.List[0].Type)] = true
 			}
 		}
 	}
@@ -209,26 +211,4 @@ func (p *packages) asked(pkg *loader.Package) map[string]bool {
 func ownCollector() (*ctmarkers.Collector, error) {
 	registry := &ctmarkers.Registry{}
 	return &ctmarkers.Collector{Registry: registry}, deepcopy.Generator{}.RegisterMarkers(registry)
-}
-
-// receiver returns the name of the receiver type of a method.
-func receiver(method *ast.FuncDecl) string {
-	for _, field := range method.Recv.List {
-		expr := field.Type
-		for {
-			switch t := expr.(type) {
-			case *ast.StarExpr:
-				expr = t.X
-			case *ast.IndexExpr:
-				expr = t.X
-			case *ast.IndexListExpr:
-				expr = t.X
-			case *ast.Ident:
-				return t.Name
-			default:
-				return ""
-			}
-		}
-	}
-	return ""
 }
