@@ -3,13 +3,11 @@
 package crd
 
 import (
-	"bytes"
 	"errors"
 	"go/ast"
 	"slices"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-tools/pkg/crd"
 	"sigs.k8s.io/controller-tools/pkg/genall"
 	"sigs.k8s.io/controller-tools/pkg/loader"
@@ -206,68 +204,19 @@ func printDefinition(definition apiextensionsv1.CustomResourceDefinition, header
 	if len(versions) == 0 {
 		versions = []string{apiextensionsv1.SchemeGroupVersion.Version}
 	}
-	schemas := takeSchemas(&definition)
 	var documents []document
 	for i, version := range versions {
-		// The conversion through the internal version sets the API server's defaults.
-		converted, err := crd.AsVersion(definition, schema.GroupVersion{Group: apiextensionsv1.GroupName, Version: version})
-		if err != nil {
-			return nil, &diagnostic.Error{
-				Message: "cannot write CRDs in version " + version,
-				Hint:    "v1 is the only version there is",
-				Class:   diagnostic.ErrUsage,
-				Cause:   err,
-			}
-		}
 		name := definition.Spec.Group + "_" + definition.Spec.Names.Plural
 		if i > 0 {
 			name += "." + version
 		}
-		rest, err := marshal(converted, transforms)
+		text, err := marshalDefinition(definition, version, transforms)
 		if err != nil {
 			return nil, err
 		}
-		documents = append(documents, document{name + ".yaml", withSchemas(header+"---\n", rest, schemas)})
+		documents = append(documents, document{name + ".yaml", slices.Concat([]byte(header+"---\n"), text)})
 	}
 	return documents, nil
-}
-
-// emptySchema is the line of a version without its schema.
-const emptySchema = "\n    schema: {}\n"
-
-// takeSchemas removes the schemas from a definition and returns their text, if all of them can be printed without the
-// library. They are most of a definition, and the conversion through the internal version does not change them.
-func takeSchemas(definition *apiextensionsv1.CustomResourceDefinition) [][]byte {
-	var all [][]byte
-	versions := slices.Clone(definition.Spec.Versions)
-	for i, version := range versions {
-		if version.Schema == nil || version.Schema.OpenAPIV3Schema == nil {
-			return nil
-		}
-		text, ok := writeSchema(version.Schema.OpenAPIV3Schema, len("      "))
-		if !ok {
-			return nil
-		}
-		all = append(all, text)
-		versions[i].Schema = &apiextensionsv1.CustomResourceValidation{}
-	}
-	definition.Spec.Versions = versions
-	return all
-}
-
-// withSchemas inserts the schemas into the text of a definition.
-func withSchemas(begin string, rest []byte, schemas [][]byte) []byte {
-	size := len(begin) + len(rest)
-	for _, schema := range schemas {
-		size += len(schema) + len("      openAPIV3Schema:")
-	}
-	out := append(make([]byte, 0, size), begin...)
-	for _, schema := range schemas {
-		before, after, _ := bytes.Cut(rest, []byte(emptySchema))
-		out = append(append(append(out, before...), "\n    schema:\n      openAPIV3Schema:"...), schema...)
-		rest = after
-	}
-	return append(out, rest...)
 }
 
 // removeStatus removes the fields that only the API server writes.

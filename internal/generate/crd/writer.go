@@ -3,11 +3,12 @@ package crd
 import (
 	"bytes"
 	"cmp"
+	"maps"
 	"math"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
-	"unicode"
 	"unicode/utf8"
 
 	"go.yaml.in/yaml/v2"
@@ -15,18 +16,18 @@ import (
 	"k8s.io/apimachinery/pkg/util/json"
 )
 
-// writer writes schemas as the YAML library does, without first creating JSON and generic values, which takes several
-// times as long and as much memory. It uses the library for rare scalars, and reports schemas that it cannot write.
+// writer writes generic values and schemas as the YAML library does. It writes schemas without first creating JSON and
+// generic values, which takes several times as long and as much memory. It uses the library for rare scalars, and
+// reports values that it cannot write.
 type writer struct {
 	out     []byte
 	refused bool
 }
 
-// writeSchema returns the YAML of a schema that is the value of a key at an indent, with the line break before it. It
-// reports false if the library has to write it.
-func writeSchema(schema *apiextensionsv1.JSONSchemaProps, indent int) ([]byte, bool) {
+// writeYAML returns the YAML of a mapping. It reports false if the library has to write it.
+func writeYAML(fields map[string]any) ([]byte, bool) {
 	w := &writer{}
-	w.schema(schema, indent+2, false)
+	writeMap(w, fields, -2, true)
 	return w.out, !w.refused
 }
 
@@ -71,238 +72,111 @@ func (w *writer) spaces(n int) {
 	w.out = append(w.out, some[:n]...)
 }
 
-// schema writes a schema whose fields have an indent, in the order of the library, which sorts letters last.
-func (w *writer) schema(s *apiextensionsv1.JSONSchemaProps, indent int, isItem bool) {
-	if s.ID != "" || s.Schema != "" || s.Ref != nil || s.PatternProperties != nil || s.Dependencies != nil ||
-		s.AdditionalItems != nil ||
-		s.Definitions != nil || s.ExternalDocs != nil || s.Items != nil && s.Items.Schema == nil {
-		w.refused = true
+// field is a field of a struct in JSON.
+type field struct {
+	name     string
+	index    int
+	required bool // written even if it is empty
+}
+
+// structs are the fields of the structs in schemas, in the order of the library.
+var structs = func() map[reflect.Type][]field {
+	all := map[reflect.Type][]field{}
+	for _, of := range []reflect.Type{reflect.TypeFor[apiextensionsv1.JSONSchemaProps](),
+		reflect.TypeFor[apiextensionsv1.ValidationRule](), reflect.TypeFor[apiextensionsv1.ExternalDocumentation]()} {
+		byName := map[string]field{}
+		for i := range of.NumField() {
+			name, options, _ := strings.Cut(of.Field(i).Tag.Get("json"), ",")
+			byName[name] = field{name, i, options != "omitempty"}
+		}
+		for _, name := range (&writer{}).sorted(slices.Collect(maps.Keys(byName))) {
+			all[of] = append(all[of], byName[name])
+		}
+	}
+	return all
+}()
+
+// structure writes a struct. It refuses types whose JSON differs from their fields.
+func (w *writer) structure(v reflect.Value, indent int, isItem bool) {
+	switch v.Type() {
+	case reflect.TypeFor[apiextensionsv1.JSON]():
+		w.value(w.parse(v), indent, isItem)
+		return
+	case reflect.TypeFor[apiextensionsv1.JSONSchemaPropsOrArray](), reflect.TypeFor[apiextensionsv1.JSONSchemaPropsOrBool]():
+		of := v.FieldByName("Schema")
+		if of.IsNil() {
+			of = v.FieldByName("Allows")
+		}
+		w.refused = w.refused || !of.IsValid()
+		w.value(of, indent, isItem)
 		return
 	}
-	m := &mapping{writer: w, indent: indent, isItem: isItem}
-	if p := s.AdditionalProperties; p != nil {
-		m.key("additionalProperties")
-		if p.Schema != nil {
-			w.schema(p.Schema, indent+2, false)
-		} else {
-			w.bool(p.Allows)
+	fields, known := structs[v.Type()]
+	w.refused = w.refused || !known
+	m := &mapping{writer: w, indent: indent + 2, isItem: isItem}
+	for _, f := range fields {
+		of := v.Field(f.index)
+		if !f.required && (of.IsZero() || (of.Kind() == reflect.Slice || of.Kind() == reflect.Map) && of.Len() == 0) {
+			continue
 		}
-	}
-	m.schemas("allOf", s.AllOf)
-	m.schemas("anyOf", s.AnyOf)
-	m.json("default", s.Default)
-	m.text("description", s.Description)
-	if len(s.Enum) > 0 {
-		m.key("enum")
-		w.out = append(w.out, '\n')
-		for i := range s.Enum {
-			w.dash(indent)
-			w.value(w.parse(&s.Enum[i]), indent, true)
+		if of.Type() == reflect.TypeFor[*apiextensionsv1.JSON]() {
+			if of = w.parse(of.Elem()); !of.IsValid() {
+				continue // The API server omits null.
+			}
 		}
-	}
-	m.json("example", s.Example)
-	m.isTrue("exclusiveMaximum", s.ExclusiveMaximum)
-	m.isTrue("exclusiveMinimum", s.ExclusiveMinimum)
-	m.text("format", s.Format)
-	if s.Items != nil {
-		m.key("items")
-		w.schema(s.Items.Schema, indent+2, false)
-	}
-	m.count("maxItems", s.MaxItems)
-	m.count("maxLength", s.MaxLength)
-	m.count("maxProperties", s.MaxProperties)
-	m.number("maximum", s.Maximum)
-	m.count("minItems", s.MinItems)
-	m.count("minLength", s.MinLength)
-	m.count("minProperties", s.MinProperties)
-	m.number("minimum", s.Minimum)
-	m.number("multipleOf", s.MultipleOf)
-	if s.Not != nil {
-		m.key("not")
-		w.schema(s.Not, indent+2, false)
-	}
-	m.isTrue("nullable", s.Nullable)
-	m.schemas("oneOf", s.OneOf)
-	m.text("pattern", s.Pattern)
-	if len(s.Properties) > 0 {
-		m.key("properties")
-		m.properties(s.Properties)
-	}
-	m.texts("required", s.Required)
-	m.text("title", s.Title)
-	m.text("type", s.Type)
-	m.isTrue("uniqueItems", s.UniqueItems)
-	m.isTrue("x-kubernetes-embedded-resource", s.XEmbeddedResource)
-	m.isTrue("x-kubernetes-int-or-string", s.XIntOrString)
-	m.texts("x-kubernetes-list-map-keys", s.XListMapKeys)
-	m.word("x-kubernetes-list-type", s.XListType)
-	m.word("x-kubernetes-map-type", s.XMapType)
-	m.flag("x-kubernetes-preserve-unknown-fields", s.XPreserveUnknownFields)
-	if len(s.XValidations) > 0 {
-		m.key("x-kubernetes-validations")
-		w.out = append(w.out, '\n')
-		for i := range s.XValidations {
-			w.dash(indent)
-			w.rule(&s.XValidations[i], indent+2)
-		}
+		m.key(f.name)
+		w.value(of, indent+2, false)
 	}
 	m.end()
 }
 
-func (w *writer) rule(r *apiextensionsv1.ValidationRule, indent int) {
-	m := &mapping{writer: w, indent: indent, isItem: true}
-	m.text("fieldPath", r.FieldPath)
-	m.text("message", r.Message)
-	m.text("messageExpression", r.MessageExpression)
-	m.flag("optionalOldSelf", r.OptionalOldSelf)
-	if r.Reason != nil {
-		m.key("reason")
-		w.scalar("reason", string(*r.Reason), indent, false)
-	}
-	m.key("rule")
-	w.scalar("rule", r.Rule, indent, false)
-}
-
-func (w *writer) dash(indent int) {
-	w.spaces(indent)
-	w.out = append(w.out, "- "...)
-}
-
-func (m *mapping) schemas(name string, all []apiextensionsv1.JSONSchemaProps) {
-	if len(all) == 0 {
-		return
-	}
-	m.key(name)
-	m.out = append(m.out, '\n')
-	for i := range all {
-		m.dash(m.indent)
-		m.schema(&all[i], m.indent+2, true)
-	}
-}
-
-func (m *mapping) properties(all map[string]apiextensionsv1.JSONSchemaProps) {
-	inner := &mapping{writer: m.writer, indent: m.indent + 2}
-	for _, name := range sortedKeys(all) {
-		inner.key(m.keyText(name))
-		schema := all[name]
-		m.schema(&schema, m.indent+4, false)
-	}
-}
-
-func (m *mapping) text(name, text string) {
-	if text != "" {
-		m.key(name)
-		m.scalar(name, text, m.indent, false)
-	}
-}
-
-func (m *mapping) word(name string, text *string) {
-	if text != nil {
-		m.key(name)
-		m.scalar(name, *text, m.indent, false)
-	}
-}
-
-func (m *mapping) texts(name string, texts []string) {
-	if len(texts) == 0 {
-		return
-	}
-	m.key(name)
-	m.out = append(m.out, '\n')
-	for _, text := range texts {
-		m.dash(m.indent)
-		m.scalar("", text, m.indent, true)
-	}
-}
-
-func (m *mapping) isTrue(name string, value bool) {
-	if value {
-		m.key(name)
-		m.bool(value)
-	}
-}
-
-func (m *mapping) flag(name string, value *bool) {
-	if value != nil {
-		m.key(name)
-		m.bool(*value)
-	}
-}
-
-func (w *writer) bool(value bool) {
-	w.out = append(strconv.AppendBool(append(w.out, ' '), value), '\n')
-}
-
-// longestInteger is the smallest number that the library may not write as plain digits.
-const longestInteger = 1e15
-
-func (m *mapping) count(name string, value *int64) {
-	if value != nil {
-		m.key(name)
-		m.out = append(m.out, ' ')
-		m.integer(*value)
-	}
-}
-
-func (m *mapping) number(name string, value *float64) {
-	if value != nil {
-		m.key(name)
-		m.out = append(m.out, ' ')
-		if *value != math.Trunc(*value) || *value == 0 && math.Signbit(*value) || math.Abs(*value) >= longestInteger {
-			m.refused = true
-			return
-		}
-		m.integer(int64(*value))
-	}
-}
-
-func (w *writer) integer(value int64) {
-	if value >= longestInteger || value <= -longestInteger {
-		w.refused = true
-	}
-	w.out = append(strconv.AppendInt(w.out, value, 10), '\n')
-}
-
-// json writes a value, unless it is null, which the API server omits.
-func (m *mapping) json(name string, raw *apiextensionsv1.JSON) {
-	if raw == nil {
-		return
-	}
-	if value := m.parse(raw); value != nil {
-		m.key(name)
-		m.value(value, m.indent, false)
-	}
-}
-
-// parse reads JSON as the API server does.
-func (w *writer) parse(raw *apiextensionsv1.JSON) any {
+// parse reads JSON as the API server does. The value of null is invalid.
+func (w *writer) parse(v reflect.Value) reflect.Value {
 	var value any
-	if len(raw.Raw) > 0 && json.Unmarshal(raw.Raw, &value) != nil {
-		w.refused = true
-	}
-	return value
+	raw := v.FieldByName("Raw").Bytes()
+	w.refused = w.refused || len(raw) > 0 && json.Unmarshal(raw, &value) != nil
+	return reflect.ValueOf(value)
 }
 
-// value writes a value of a mapping or a list at an indent: after the colon of its key, or after a dash.
-func (w *writer) value(value any, indent int, isItem bool) {
-	switch value := value.(type) {
-	case string:
-		w.scalar("", value, indent, isItem)
+func writeMap[T any](w *writer, all map[string]T, indent int, isItem bool) {
+	m := &mapping{writer: w, indent: indent + 2, isItem: isItem}
+	for _, name := range w.sorted(slices.AppendSeq(make([]string, 0, len(all)), maps.Keys(all))) {
+		value := all[name]
+		m.key(w.keyText(name))
+		w.value(reflect.ValueOf(&value), indent+2, false)
+	}
+	m.end()
+}
+
+// value writes a value after the colon of a key at an indent, or after the dash of a list item at an indent.
+func (w *writer) value(v reflect.Value, indent int, isItem bool) {
+	switch v.Kind() {
+	case reflect.Pointer, reflect.Interface:
+		w.value(v.Elem(), indent, isItem)
 		return
-	case map[string]any:
-		m := &mapping{writer: w, indent: indent + 2, isItem: isItem}
-		for _, name := range sortedKeys(value) {
-			m.key(w.keyText(name))
-			w.value(value[name], indent+2, false)
+	case reflect.Struct:
+		w.structure(v, indent, isItem)
+		return
+	case reflect.Map:
+		switch all := v.Interface().(type) {
+		case map[string]any:
+			writeMap(w, all, indent, isItem)
+		case map[string]apiextensionsv1.JSONSchemaProps:
+			writeMap(w, all, indent, isItem)
+		default:
+			w.refused = true
 		}
-		m.end()
 		return
-	case []any:
-		if len(value) > 0 && !isItem {
+	case reflect.String:
+		w.scalar(v.String(), indent, isItem)
+		return
+	case reflect.Slice:
+		if v.Len() > 0 && !isItem {
 			w.out = append(w.out, '\n')
-			for _, item := range value {
-				w.dash(indent)
-				w.value(item, indent, true)
+			for i := range v.Len() {
+				w.spaces(indent)
+				w.out = append(w.out, "- "...)
+				w.value(v.Index(i), indent, true)
 			}
 			return
 		}
@@ -310,26 +184,44 @@ func (w *writer) value(value any, indent int, isItem bool) {
 	if !isItem {
 		w.out = append(w.out, ' ')
 	}
-	switch value := value.(type) {
-	case int64:
-		w.integer(value)
-	case bool:
-		w.out = append(strconv.AppendBool(w.out, value), '\n')
-	case nil:
-		w.out = append(w.out, "null\n"...)
-	case []any:
-		w.refused = w.refused || len(value) > 0
-		w.out = append(w.out, "[]\n"...)
+	w.word(v)
+	w.out = append(w.out, '\n')
+}
+
+// longestInteger is the smallest number that the library may not write as plain digits.
+const longestInteger = 1e15
+
+// word writes a value that is not a string, or an empty list.
+func (w *writer) word(v reflect.Value) {
+	switch v.Kind() {
+	case reflect.Invalid:
+		w.out = append(w.out, "null"...)
+	case reflect.Bool:
+		w.out = strconv.AppendBool(w.out, v.Bool())
+	case reflect.Slice:
+		w.refused = w.refused || v.Len() > 0
+		w.out = append(w.out, "[]"...)
+	case reflect.Int64:
+		w.integer(v.Int())
+	case reflect.Float64:
+		value := v.Float()
+		w.refused = w.refused || value != math.Trunc(value) || value == 0 && math.Signbit(value)
+		w.integer(int64(max(-longestInteger, min(value, longestInteger))))
 	default:
 		w.refused = true
 	}
+}
+
+func (w *writer) integer(value int64) {
+	w.refused = w.refused || value >= longestInteger || value <= -longestInteger
+	w.out = strconv.AppendInt(w.out, value, 10)
 }
 
 // width is the length of a line after which the library breaks a long string.
 const width = 80
 
 // scalar writes a string after the colon of a key at an indent, or after the dash of an item of such a key.
-func (w *writer) scalar(key, text string, indent int, isItem bool) {
+func (w *writer) scalar(text string, indent int, isItem bool) {
 	if !isItem {
 		w.out = append(w.out, ' ')
 	}
@@ -478,6 +370,20 @@ func shapeOf(text string) shape {
 	return plain
 }
 
+// isWord reports whether UTF-8 text begins with a byte of a character from U+00A0 to U+1FFF, or from U+2010 to U+2026:
+// letters, and the punctuation of prose.
+func isWord(text []byte) bool {
+	switch c := text[0]; {
+	case c >= 0x80 && c < 0xc0:
+		return true // A later byte of a character that was looked at.
+	case c == 0xc2:
+		return len(text) > 1 && text[1] >= 0xa0
+	case c == 0xe2:
+		return len(text) > 2 && text[1] == 0x80 && text[2] >= 0x90 && text[2] <= 0xa6
+	}
+	return text[0] > 0xc2 && text[0] <= 0xe1
+}
+
 func isLetter(c byte) bool { return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' }
 
 // isConstant reports whether YAML may read a string that begins with a letter as a value of another type.
@@ -492,66 +398,48 @@ func isConstant(text string) bool {
 	return false
 }
 
-// sortedKeys returns the keys of a mapping in the order of the library.
-func sortedKeys[T any](all map[string]T) []string {
-	keys := make([]string, 0, len(all))
-	for key := range all {
-		keys = append(keys, key)
+// sorted sorts the keys of a mapping as the library does, which sorts letters last and digits as numbers.
+func (w *writer) sorted(keys []string) []string {
+	sure := true
+	slices.SortFunc(keys, func(a, b string) int {
+		i := 0
+		for i < len(a) && i < len(b) && a[i] == b[i] {
+			i++
+		}
+		if i == len(a) || i == len(b) {
+			return cmp.Compare(len(a), len(b))
+		}
+		switch aIs, bIs := isLetter(a[i]), isLetter(b[i]); {
+		case a[i] >= utf8.RuneSelf || b[i] >= utf8.RuneSelf || !aIs && !bIs:
+			sure = false
+		case !aIs:
+			return -1
+		case !bIs:
+			return 1
+		}
+		return cmp.Compare(a[i], b[i])
+	})
+	if !sure {
+		w.sortByLibrary(keys)
 	}
-	slices.SortFunc(keys, compareKeys)
 	return keys
 }
 
-// compareKeys compares digits as numbers, and sorts letters last.
-func compareKeys(a, b string) int {
-	i := 0
-	for i < len(a) && i < len(b) && a[i] == b[i] {
-		i++
+// sortByLibrary lets the library sort keys.
+func (w *writer) sortByLibrary(keys []string) {
+	all := map[string]bool{}
+	for _, key := range keys {
+		all[key] = true
 	}
-	if i == len(a) || i == len(b) {
-		return cmp.Compare(len(a), len(b))
+	text, err := yaml.Marshal(all)
+	var ordered yaml.MapSlice
+	if err != nil || yaml.Unmarshal(text, &ordered) != nil || len(ordered) != len(keys) {
+		w.refused = true
+		return
 	}
-	if isLetter(a[i]) && isLetter(b[i]) {
-		return cmp.Compare(a[i], b[i])
+	for i, item := range ordered {
+		key, ok := item.Key.(string)
+		w.refused = w.refused || !ok || !all[key]
+		keys[i] = key
 	}
-	return compareRunes([]rune(a), []rune(b))
-}
-
-func compareRunes(a, b []rune) int {
-	i := 0
-	for i < len(a) && i < len(b) && a[i] == b[i] {
-		i++
-	}
-	if i == len(a) || i == len(b) {
-		return cmp.Compare(len(a), len(b))
-	}
-	switch aIs, bIs := unicode.IsLetter(a[i]), unicode.IsLetter(b[i]); {
-	case aIs && bIs:
-		return cmp.Compare(a[i], b[i])
-	case aIs:
-		return 1
-	case bIs:
-		return -1
-	}
-	// A zero after other digits continues the number and does not begin a new one.
-	var start int64
-	if a[i] == '0' || b[i] == '0' {
-		for j := i - 1; j >= 0 && unicode.IsDigit(a[j]); j-- {
-			if a[j] != '0' {
-				start = 1
-				break
-			}
-		}
-	}
-	aNumber, aEnd := numberAt(a, i, start)
-	bNumber, bEnd := numberAt(b, i, start)
-	return cmp.Or(cmp.Compare(aNumber, bNumber), cmp.Compare(aEnd, bEnd), cmp.Compare(a[i], b[i]))
-}
-
-// numberAt continues the number start with the digits from i on. It returns the number and the end of the digits.
-func numberAt(text []rune, i int, start int64) (number int64, end int) {
-	for number, end = start, i; end < len(text) && unicode.IsDigit(text[end]); end++ {
-		number = number*10 + int64(text[end]-'0')
-	}
-	return number, end
 }

@@ -1,17 +1,19 @@
 package crd
 
 import (
-	"bytes"
 	"cmp"
-	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 
-	"go.yaml.in/yaml/v2"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/json"
 	"sigs.k8s.io/controller-tools/pkg/crd"
 	"sigs.k8s.io/controller-tools/pkg/genall"
-	sigsyaml "sigs.k8s.io/yaml"
+	"sigs.k8s.io/yaml"
+
+	"github.com/kctrl-dev/kctrl/internal/diagnostic"
 )
 
 // printer writes definitions in their order. It formats some of them while the parser reads the next kind, because
@@ -75,15 +77,62 @@ func (p *printer) writeFile(d document) error {
 	return errors.Join(err, out.Close())
 }
 
-// marshal formats a document as the library does, with transforms that are plain functions. For most documents it
-// avoids the library's conversion to JSON and back after the transforms.
-func marshal(object any, transforms []func(map[string]any) error) ([]byte, error) {
-	text, err := json.Marshal(object)
+// marshalDefinition returns the YAML of a definition in a version of CustomResourceDefinition.
+func marshalDefinition(definition apiextensionsv1.CustomResourceDefinition, version string,
+	transforms []func(map[string]any) error) ([]byte, error) {
+	text, written, err := writeDefinition(definition, version, transforms)
+	if err != nil || written {
+		return text, err
+	}
+	fields, err := fieldsOf(definition, version, transforms)
+	if err != nil {
+		return nil, err
+	}
+	return yaml.Marshal(fields)
+}
+
+// writeDefinition is like marshalDefinition without the library. It reports false if the library has to write the
+// definition. The schemas, which are most of a definition, are not converted, because that does not change them.
+func writeDefinition(definition apiextensionsv1.CustomResourceDefinition, version string,
+	transforms []func(map[string]any) error) (text []byte, written bool, err error) {
+	all := definition.Spec.Versions
+	definition.Spec.Versions = slices.Clone(all)
+	for i := range all {
+		if all[i].Schema == nil || all[i].Schema.OpenAPIV3Schema == nil {
+			return nil, false, nil
+		}
+		definition.Spec.Versions[i].Schema = &apiextensionsv1.CustomResourceValidation{}
+	}
+	fields, err := fieldsOf(definition, version, transforms)
+	if err != nil {
+		return nil, false, err
+	}
+	for i, v := range fields["spec"].(map[string]any)["versions"].([]any) {
+		v.(map[string]any)["schema"] = map[string]any{"openAPIV3Schema": all[i].Schema.OpenAPIV3Schema}
+	}
+	text, written = writeYAML(fields)
+	return text, written, nil
+}
+
+// fieldsOf returns the fields of a definition in a version of CustomResourceDefinition. The conversion through the
+// internal version sets the API server's defaults.
+func fieldsOf(definition apiextensionsv1.CustomResourceDefinition, version string,
+	transforms []func(map[string]any) error) (map[string]any, error) {
+	converted, err := crd.AsVersion(definition, schema.GroupVersion{Group: apiextensionsv1.GroupName, Version: version})
+	if err != nil {
+		return nil, &diagnostic.Error{
+			Message: "cannot write CRDs in version " + version,
+			Hint:    "v1 is the only version there is",
+			Class:   diagnostic.ErrUsage,
+			Cause:   err,
+		}
+	}
+	text, err := json.Marshal(converted)
 	if err != nil {
 		return nil, fmt.Errorf("write JSON: %w", err)
 	}
 	var fields map[string]any
-	if err := unmarshalNumbers(text, &fields); err != nil {
+	if err := json.Unmarshal(text, &fields); err != nil {
 		return nil, err
 	}
 	for _, transform := range transforms {
@@ -91,59 +140,5 @@ func marshal(object any, transforms []func(map[string]any) error) ([]byte, error
 			return nil, err
 		}
 	}
-	if isPlain(text) {
-		return yaml.Marshal(fields)
-	}
-	return sigsyaml.Marshal(fields)
-}
-
-// unmarshalNumbers reads JSON and keeps its numbers as they are written.
-func unmarshalNumbers(text []byte, fields *map[string]any) error {
-	decoder := json.NewDecoder(bytes.NewReader(text))
-	decoder.UseNumber()
-	return decoder.Decode(fields)
-}
-
-// isPlain reports whether a round trip of JSON through the library keeps it unchanged: it has no number with an
-// exponent or beyond the range of integers, and no character that YAML rejects or reads differently.
-func isPlain(text []byte) bool {
-	digits, quoted := 0, false
-	for i := 0; i < len(text); i++ {
-		switch c := text[i]; {
-		case quoted && c == '\\':
-			// An escaped "\u": of these, only <, > and & are harmless.
-			i++
-			if text[i] == 'u' && !bytes.HasPrefix(text[i:], []byte("u003c")) && !bytes.HasPrefix(text[i:], []byte("u003e")) &&
-				!bytes.HasPrefix(text[i:], []byte("u0026")) {
-				return false
-			}
-		case c == '"':
-			quoted, digits = !quoted, 0
-		case c == 0x7f, quoted && c >= 0x80 && !isWord(text[i:]):
-			return false
-		case !quoted && '0' <= c && c <= '9':
-			if digits++; digits > 15 {
-				return false
-			}
-		case !quoted && (c == 'e' && digits > 0 || c == 'E'):
-			return false
-		case !quoted && c != '.':
-			digits = 0
-		}
-	}
-	return true
-}
-
-// isWord reports whether UTF-8 text begins with a byte of a character from U+00A0 to U+1FFF, or from U+2010 to U+2026:
-// letters, and the punctuation of prose.
-func isWord(text []byte) bool {
-	switch c := text[0]; {
-	case c >= 0x80 && c < 0xc0:
-		return true // A later byte of a character that was looked at.
-	case c == 0xc2:
-		return len(text) > 1 && text[1] >= 0xa0
-	case c == 0xe2:
-		return len(text) > 2 && text[1] == 0x80 && text[2] >= 0x90 && text[2] <= 0xa6
-	}
-	return text[0] > 0xc2 && text[0] <= 0xe1
+	return fields, nil
 }
