@@ -51,29 +51,25 @@ func (e *Enum) ParseMarker(_, name, fields string) error {
 	if definition == nil {
 		definition = enumDefinitions["kubebuilder:validation:Enum"]
 	}
-	if parts, ok := enumParts(fields, enumPart); ok && e.parse(definition, parts) {
+	if parts, ok := enumParts(fields, enumPart); ok && e.parse(definition, parts) == nil {
 		return nil
 	}
-	value, err := definition.Parse("+" + definition.Name + "=" + fields)
-	values, _ := value.(crdmarkers.Enum)
-	*e = Enum(values)
-	return err
+	// Parsing the whole text reports the position of an invalid value.
+	return e.parse(definition, []string{fields})
 }
 
-// parse parses a text in parts. It returns false if a part is invalid; parsing the whole text then reports the
-// position.
-func (e *Enum) parse(definition *markers.Definition, parts []string) bool {
-	var all Enum
+// parse parses the values in the parts of a text.
+func (e *Enum) parse(definition *markers.Definition, parts []string) error {
+	*e = nil
 	for _, part := range parts {
 		value, err := definition.Parse("+" + definition.Name + "=" + part)
-		values, ok := value.(crdmarkers.Enum)
-		if err != nil || !ok {
-			return false
+		if err != nil {
+			return err
 		}
-		all = append(all, values...)
+		values, _ := value.(crdmarkers.Enum)
+		*e = append(*e, values...)
 	}
-	*e = all
-	return true
+	return nil
 }
 
 // enumParts splits a list, {a,b} or a;b, into lists of size values. It returns false for a short list, and for a text

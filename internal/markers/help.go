@@ -145,28 +145,19 @@ func (r *Registry) Nearest(name string) []string {
 	return found
 }
 
-// typeOf returns the type of an argument as text.
+var typeNames = map[markers.ArgumentType]string{
+	markers.IntType: "integer", markers.NumberType: "number", markers.StringType: "string", markers.BoolType: "boolean",
+	markers.MapType: "map", markers.AnyType: "any value",
+}
+
 func typeOf(argument markers.Argument) string {
-	switch argument.Type {
-	case markers.IntType:
-		return "integer"
-	case markers.NumberType:
-		return "number"
-	case markers.StringType:
-		return "string"
-	case markers.BoolType:
-		return "boolean"
-	case markers.SliceType:
-		if argument.ItemType.Type == markers.AnyType {
-			return "list of values"
-		}
-		return "list of " + typeOf(*argument.ItemType) + "s"
-	case markers.MapType:
-		return "map"
-	case markers.AnyType:
-		return "any value"
+	switch {
+	case argument.Type != markers.SliceType:
+		return cmp.Or(typeNames[argument.Type], "text")
+	case argument.ItemType.Type == markers.AnyType:
+		return "list of values"
 	}
-	return "text"
+	return "list of " + typeOf(*argument.ItemType) + "s"
 }
 
 // rowOf returns the row of the marker with a name. A marker for items of lists has the row of the marker that it
@@ -174,9 +165,9 @@ func typeOf(argument markers.Argument) string {
 func rowOf(name string) (row, bool) {
 	if rest, ok := strings.CutPrefix(name, crdmarkers.ValidationItemsPrefix); ok {
 		found, known := rowOf("kubebuilder:validation:" + rest)
+		begin := min(1, len(found.summary))
 		found.group = "Items of lists"
-		found.summary = "For each item of a list: " + strings.ToLower(found.summary[:min(1, len(found.summary))]) +
-			found.summary[min(1, len(found.summary)):]
+		found.summary = "For each item of a list: " + strings.ToLower(found.summary[:begin]) + found.summary[begin:]
 		found.example = strings.Replace(found.example, "kubebuilder:validation:", crdmarkers.ValidationItemsPrefix, 1)
 		return found, known
 	}

@@ -47,51 +47,27 @@ func (m Marker) IsElsewhere() bool {
 // Blank removes the marker from the syntax tree that it was read from, so that later readers of comments ignore it.
 func (m Marker) Blank() { m.comment.Text = "//" + strings.Repeat(" ", len(m.comment.Text)-len("//")) }
 
-// nameIn returns a marker without its value.
 func nameIn(text string) string {
 	name, _, _ := strings.Cut(text, "=")
 	return strings.TrimRight(name, ": ")
 }
 
-// Placement is the kind of place where a marker is written.
-type Placement int
+// Placement is the kind of place where a marker is written: for ignored markers, a text that follows "is ignored ".
+type Placement string
 
 // The placements.
 const (
-	PlacedRight       Placement = iota // read by controller-gen, at a declaration that the marker describes
-	PlacedWrong                        // read by controller-gen, at a declaration that the marker does not describe
-	PlacedFunc                         // in the comment of a function
-	PlacedBody                         // inside a function
-	PlacedValue                        // in the comment of a constant, variable or import, or among them
-	PlacedGroup                        // in the comment of a group of types
-	PlacedLineEnd                      // after code
-	PlacedAfterFields                  // after the last field of a struct
-	PlacedDetached                     // another comment is between the marker and the declaration
-	PlacedBlock                        // in a /* comment */
+	PlacedRight       Placement = ""                 // read by controller-gen, at a declaration that the marker describes
+	PlacedWrong       Placement = "at a declaration" // read by controller-gen, but the marker does not describe it
+	PlacedFunc        Placement = "in the comment of a function"
+	PlacedBody        Placement = "inside a function"
+	PlacedValue       Placement = "in the comment of a constant, variable or import" // or among them
+	PlacedGroup       Placement = "in the comment of a group of types"
+	PlacedLineEnd     Placement = "at the end of a line" // after code
+	PlacedAfterFields Placement = "after the last field of a struct"
+	PlacedDetached    Placement = "this far from its declaration" // another comment is between them
+	PlacedBlock       Placement = "in a /* comment */"
 )
-
-// String returns the place as text that follows "is ignored ".
-func (p Placement) String() string {
-	switch p {
-	case PlacedFunc:
-		return "in the comment of a function"
-	case PlacedBody:
-		return "inside a function"
-	case PlacedValue:
-		return "in the comment of a constant, variable or import"
-	case PlacedGroup:
-		return "in the comment of a group of types"
-	case PlacedLineEnd:
-		return "at the end of a line"
-	case PlacedAfterFields:
-		return "after the last field of a struct"
-	case PlacedDetached:
-		return "this far from its declaration"
-	case PlacedBlock:
-		return "in a /* comment */"
-	}
-	return ""
-}
 
 // Line returns the marker in a line of a comment, without the comment delimiters. A marker starts the line with "+".
 // Sentences that mention a marker are not markers, and neither are markers disabled by a space after the "+".
@@ -145,7 +121,6 @@ func (r *Registry) Read(fset *token.FileSet, file *ast.File) []Marker {
 	return p.found
 }
 
-// add records the markers of a comment group.
 func (p *reader) add(group *ast.CommentGroup, like Marker) {
 	for _, comment := range group.List {
 		for _, m := range markersIn(comment) {
@@ -157,7 +132,11 @@ func (p *reader) add(group *ast.CommentGroup, like Marker) {
 	}
 }
 
-// record records a marker with its definition.
+// addToType records the markers of a comment group that describe a type.
+func (p *reader) addToType(group *ast.CommentGroup, spec *ast.TypeSpec) {
+	p.add(group, Marker{Target: markers.DescribesType, Node: spec, Owner: spec})
+}
+
 func (p *reader) record(m Marker) {
 	m.Definition = p.registry.Definition(m.Text)
 	if m.Definition != nil && m.Node != nil {
@@ -221,33 +200,31 @@ func (p *reader) endsLine(group *ast.CommentGroup, before ast.Decl) bool {
 // inDoc records the markers in the doc comment of a declaration.
 func (p *reader) inDoc(group *ast.CommentGroup, decl ast.Decl) {
 	if spec := singleType(decl); spec != nil {
-		p.add(group, Marker{Target: markers.DescribesType, Node: spec, Owner: spec})
+		p.addToType(group, spec)
 		return
 	}
-	general, ok := decl.(*ast.GenDecl)
-	switch {
-	case !ok:
-		p.lost(group, PlacedFunc, nil, "")
-	case general.Tok == token.TYPE:
-		p.lost(group, PlacedGroup, nil, "")
-	default:
-		p.lost(group, PlacedValue, nil, "")
+	place := PlacedFunc
+	if general, ok := decl.(*ast.GenDecl); ok && general.Tok == token.TYPE {
+		place = PlacedGroup
+	} else if ok {
+		place = PlacedValue
 	}
+	p.lost(group, place, nil, "")
 }
 
 // free records the markers of a comment that belongs to no declaration. next is the following type if it has a
 // declaration of its own, or nil.
 func (p *reader) free(index int, next *ast.TypeSpec) {
-	group := p.file.Comments[index]
-	if next == nil || !p.closest(index, next) {
-		alone := Marker{Target: markers.DescribesPackage, Node: p.file}
-		if next != nil {
-			alone.Next = "type " + next.Name.Name
-		}
-		p.add(group, alone)
-		return
+	alone := Marker{Target: markers.DescribesPackage, Node: p.file}
+	switch {
+	case next == nil:
+		p.add(p.file.Comments[index], alone)
+	case p.closest(index, next):
+		p.aboveType(p.file.Comments[index], next)
+	default:
+		alone.Next = "type " + next.Name.Name
+		p.add(p.file.Comments[index], alone)
 	}
-	p.aboveType(group, next)
 }
 
 // aboveType records the markers of the comment above the doc comment of a type. They describe the type, except markers
@@ -269,35 +246,33 @@ func (p *reader) aboveType(group *ast.CommentGroup, spec *ast.TypeSpec) {
 
 // closest reports whether the comment with an index is the last one before a type and its doc comment.
 func (p *reader) closest(index int, spec *ast.TypeSpec) bool {
-	if index+1 == len(p.file.Comments) {
-		return true
+	doc := spec.Doc
+	for _, decl := range p.file.Decls {
+		if singleType(decl) == spec {
+			doc = docOf(decl)
+		}
 	}
-	next := p.file.Comments[index+1]
-	if next.Pos() > spec.Pos() {
-		return true
-	}
-	return p.isDocOfType(next, spec) && (index+2 == len(p.file.Comments) || p.file.Comments[index+2].Pos() > spec.Pos())
+	return p.isLast(index, doc, spec.Pos())
 }
 
-func (p *reader) isDocOfType(group *ast.CommentGroup, spec *ast.TypeSpec) bool {
-	if spec.Doc == group {
-		return true
+// isLast reports whether no other comment than doc is between the comment with an index and pos.
+func (p *reader) isLast(index int, doc *ast.CommentGroup, pos token.Pos) bool {
+	next := p.file.Comments[index+1:]
+	if len(next) > 0 && next[0] == doc {
+		next = next[1:]
 	}
-	return slices.ContainsFunc(p.file.Decls, func(decl ast.Decl) bool {
-		return singleType(decl) == spec &&
-			docOf(decl) == group
-	})
+	return len(next) == 0 || next[0].Pos() > pos
 }
 
 // inside records the markers of a comment in a declaration.
 func (p *reader) inside(index int, decl ast.Decl) {
 	group := p.file.Comments[index]
 	general, ok := decl.(*ast.GenDecl)
-	switch {
-	case !ok:
+	if !ok {
 		p.lost(group, PlacedBody, nil, "")
 		return
-	case general.Tok != token.TYPE:
+	}
+	if general.Tok != token.TYPE {
 		p.lost(group, PlacedValue, nil, "")
 		return
 	}
@@ -313,7 +288,7 @@ func (p *reader) inside(index int, decl ast.Decl) {
 		case before != nil && p.line(before.End()) == p.line(group.Pos()):
 			p.lost(group, PlacedLineEnd, before, "")
 		case spec.Doc == group:
-			p.add(group, Marker{Target: markers.DescribesType, Node: spec, Owner: spec})
+			p.addToType(group, spec)
 		case p.closest(index, spec):
 			p.aboveType(group, spec)
 		default:
@@ -331,13 +306,8 @@ func (p *reader) inside(index int, decl ast.Decl) {
 // insideType records the markers of a comment among the fields of a type.
 func (p *reader) insideType(index int, spec *ast.TypeSpec) {
 	group := p.file.Comments[index]
-	fields := innermost(spec.Type, group.Pos())
-	if fields == nil {
-		p.lost(group, PlacedLineEnd, spec, "")
-		return
-	}
-	line := p.line(group.Pos())
-	if line == p.line(fields.Opening) {
+	fields, line := innermost(spec.Type, group.Pos()), p.line(group.Pos())
+	if fields == nil || line == p.line(fields.Opening) {
 		p.lost(group, PlacedLineEnd, spec, "")
 		return
 	}
@@ -347,7 +317,7 @@ func (p *reader) insideType(index int, spec *ast.TypeSpec) {
 			p.lost(group, PlacedLineEnd, spec, "")
 		case field.Pos() < group.Pos():
 			continue
-		case field.Doc == group || p.closestToField(index, field):
+		case field.Doc == group || p.isLast(index, field.Doc, field.Pos()):
 			p.add(group, Marker{Target: markers.DescribesField, Node: field, Owner: spec})
 		default:
 			p.lost(group, PlacedDetached, spec, "field "+FieldName(field))
@@ -355,15 +325,6 @@ func (p *reader) insideType(index int, spec *ast.TypeSpec) {
 		return
 	}
 	p.lost(group, PlacedAfterFields, spec, "")
-}
-
-// closestToField reports whether the comment with an index is the last one before a field and its doc comment.
-func (p *reader) closestToField(index int, field *ast.Field) bool {
-	next := p.file.Comments[index+1:]
-	if len(next) > 0 && next[0] == field.Doc {
-		next = next[1:]
-	}
-	return len(next) == 0 || next[0].Pos() > field.Pos()
 }
 
 // innermost returns the innermost field list around pos.
@@ -435,4 +396,17 @@ func TypeName(expr ast.Expr) string {
 		return expr.Name
 	}
 	return ""
+}
+
+// EmbeddedTypes returns the names of the types that are embedded in a struct.
+func EmbeddedTypes(spec *ast.TypeSpec) map[string]bool {
+	names := map[string]bool{}
+	if structType, ok := spec.Type.(*ast.StructType); ok {
+		for _, field := range structType.Fields.List {
+			if field.Names == nil {
+				names[TypeName(field.Type)] = true
+			}
+		}
+	}
+	return names
 }

@@ -33,8 +33,7 @@ func NewRegistry() (*Registry, error) {
 		deepcopy.Generator{}.RegisterMarkers,
 		rbac.Generator{}.RegisterMarkers,
 		webhook.Generator{}.RegisterMarkers,
-		registerApplyConfiguration,
-		registerExamples,
+		registerOurs,
 	} {
 		if err := register(registry); err != nil {
 			return nil, err
@@ -50,8 +49,9 @@ func NewRegistry() (*Registry, error) {
 	return &Registry{Registry: registry, names: slices.Sorted(maps.Keys(names))}, nil
 }
 
-// registerApplyConfiguration adds the markers of the apply configuration generator.
-func registerApplyConfiguration(registry *markers.Registry) error {
+// registerOurs adds the markers that controller-tools does not register: those of the apply configuration generator and
+// of kctrl verify.
+func registerOurs(registry *markers.Registry) error {
 	for _, m := range []struct {
 		name   string
 		target markers.TargetType
@@ -60,6 +60,8 @@ func registerApplyConfiguration(registry *markers.Registry) error {
 		{"kubebuilder:ac:generate", markers.DescribesPackage, false},
 		{"kubebuilder:ac:generate", markers.DescribesType, false},
 		{"kubebuilder:ac:output:package", markers.DescribesPackage, ""},
+		{ValidExample, markers.DescribesType, ""},
+		{InvalidExample, markers.DescribesType, Refused{}},
 	} {
 		if err := registry.Define(m.name, m.target, m.value); err != nil {
 			return err
@@ -80,20 +82,11 @@ type Refused struct {
 	Message string `marker:"message,optional"`
 }
 
-// registerExamples adds the markers of kctrl verify.
-func registerExamples(registry *markers.Registry) error {
-	if err := registry.Define(ValidExample, markers.DescribesType, ""); err != nil {
-		return err
-	}
-	return registry.Define(InvalidExample, markers.DescribesType, Refused{})
-}
-
 // IsInsertionPoint reports whether text, a marker starting with "+", marks a place where kubebuilder inserts code.
 func IsInsertionPoint(text string) bool {
 	return strings.HasPrefix(text[1:], scaffoldMarker)
 }
 
-// allTargets are all targets of markers.
 var allTargets = []markers.TargetType{markers.DescribesPackage, markers.DescribesType, markers.DescribesField}
 
 // Targets returns the targets of the marker with a name.

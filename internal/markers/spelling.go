@@ -167,7 +167,6 @@ func distanceOf(s spelling, name string) (distance int, near bool) {
 	return distance, near
 }
 
-// familyOf returns the part of a name before the first colon.
 func familyOf(name string) string { return name[:max(0, strings.IndexByte(name, ':'))] }
 
 func lastPart(name string) string { return name[strings.LastIndexByte(name, ':')+1:] }

@@ -21,7 +21,6 @@ type row struct {
 	Rules
 }
 
-// argument documents an argument.
 type argument struct {
 	summary  string
 	fallback string   // default value
