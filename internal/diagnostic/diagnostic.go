@@ -127,6 +127,12 @@ func position(err error) token.Position {
 	return token.Position{}
 }
 
+// LineOf returns the file and the line of an error, to find errors with the same cause.
+func LineOf(err error) token.Position {
+	at := position(err)
+	return token.Position{Filename: at.Filename, Line: at.Line}
+}
+
 // ComparePosition orders positions by file, line and column.
 func ComparePosition(a, b token.Position) int {
 	return cmp.Or(cmp.Compare(a.Filename, b.Filename), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))

@@ -65,7 +65,6 @@ func around(dir string, roots []*loader.Package) []string {
 	return slices.Sorted(maps.Keys(folders))
 }
 
-// importsOn reports whether a line of a file imports a package.
 func importsOn(content []byte, line int, importPath string) bool {
 	lines := bytes.Split(content, []byte("\n"))
 	return line >= 1 && line <= len(lines) && bytes.Contains(lines[line-1], []byte(strconv.Quote(importPath)))
@@ -76,7 +75,7 @@ func importsOn(content []byte, line int, importPath string) bool {
 // needs, because only needed types are checked.
 func (p *Program) Problems(roots []*loader.Package) error {
 	reached := reachable(withoutRuntime(roots))
-	typeErrors := map[line][]packages.Error{}
+	typeErrors := map[token.Position][]packages.Error{}
 	var recursive []packages.Error
 	for pkg := range reached {
 		for _, e := range pkg.Errors {
@@ -155,15 +154,11 @@ func compareProblems(a, b diagnostic.Error) int {
 	)
 }
 
-// line identifies errors at one line of a file. They have the same cause.
-type line struct {
-	file string
-	line int
-}
-
-func lineOf(e packages.Error) line {
+// lineOf returns the file and the line of an error. Errors at one line have the same cause.
+func lineOf(e packages.Error) token.Position {
 	pos := parsePosition(e.Pos)
-	return line{pos.Filename, pos.Line}
+	pos.Column = 0
+	return pos
 }
 
 var unimportedPackage = regexp.MustCompile(`^use of unimported package "(.*)"$`)
@@ -322,7 +317,6 @@ func (p *Program) listError(ctx context.Context, dir string, err error) error {
 	return d
 }
 
-// noGoCommand returns the error for a missing go command.
 func noGoCommand(cause error) error {
 	return &diagnostic.Error{
 		Message: "go command not found",

@@ -7,6 +7,7 @@ package verdict
 import (
 	"bytes"
 	"errors"
+	"go/token"
 	"slices"
 	"strings"
 
@@ -28,14 +29,8 @@ type Checker struct {
 	// Warn receives parts of CRDs that have no effect. Nil disables this check.
 	Warn func(*diagnostic.Error)
 
-	made map[string]made
+	made map[string]generator.Explain // by the name of a generated CRD
 	errs []error
-}
-
-// made is a generated CRD.
-type made struct {
-	crd     *apiextensionsv1.CustomResourceDefinition
-	explain generator.Explain
 }
 
 // Check checks a CRD, or keeps it for CheckFiles. It is the Check of [generator.Input].
@@ -45,9 +40,9 @@ func (c *Checker) Check(crd *apiextensionsv1.CustomResourceDefinition, explain g
 		return
 	}
 	if c.made == nil {
-		c.made = map[string]made{}
+		c.made = map[string]generator.Explain{}
 	}
-	c.made[crd.Name] = made{crd, explain}
+	c.made[crd.Name] = explain
 }
 
 func (c *Checker) check(crd *apiextensionsv1.CustomResourceDefinition, explain generator.Explain) {
@@ -102,15 +97,15 @@ func (c *Checker) CheckFiles(files []artifact.File) {
 			if err := yaml.Unmarshal(document, crd); err != nil || crd.Kind != "CustomResourceDefinition" {
 				continue // postprocessing reports these
 			}
-			from, found := c.made[crd.Name]
+			explain, found := c.made[crd.Name]
 			if !found {
-				from.explain = func(p definition.Problem) *diagnostic.Error {
+				explain = func(p definition.Problem) *diagnostic.Error {
 					e := &diagnostic.Error{Code: p.Code, Message: crd.Name + " " + p.Text(), Hint: p.Hint}
 					e.Pos.Filename = file.Path
 					return e
 				}
 			}
-			c.check(crd, from.explain)
+			c.check(crd, explain)
 		}
 	}
 }
@@ -121,18 +116,14 @@ const noType = "must not be empty for specified object fields"
 // Err joins the problems for which API servers reject the CRDs. It omits problems on lines with other errors of the
 // run, which have the same cause.
 func (c *Checker) Err(others error) error {
-	type line struct {
-		file string
-		line int
-	}
-	reported := map[line]bool{}
+	reported := map[token.Position]bool{}
 	for _, err := range diagnostic.All(others) {
-		if e, ok := errors.AsType[*diagnostic.Error](err); ok {
-			reported[line{e.Pos.Filename, e.Pos.Line}] = true
+		if _, ok := errors.AsType[*diagnostic.Error](err); ok {
+			reported[diagnostic.LineOf(err)] = true
 		}
 	}
 	return errors.Join(slices.DeleteFunc(slices.Clone(c.errs), func(err error) bool {
 		e, ok := errors.AsType[*diagnostic.Error](err)
-		return ok && (reported[line{e.Pos.Filename, e.Pos.Line}] || len(reported) > 0 && strings.Contains(e.Message, noType))
+		return ok && (reported[diagnostic.LineOf(e)] || len(reported) > 0 && strings.Contains(e.Message, noType))
 	})...)
 }
