@@ -40,23 +40,20 @@ func (c *checker) emits(pkg *packageDecls) bool {
 	return slices.ContainsFunc(pkg.Markers, func(at markers.Marker) bool {
 		return at.Target == ctmarkers.DescribesPackage && at.Node != nil &&
 			(at.Definition != nil || markers.IsInsertionPoint(at.Text))
-	}) || slices.ContainsFunc(slices.Collect(maps.Values(pkg.types)), func(t *typeDecl) bool { return c.emitted[t.spec] })
+	}) || slices.ContainsFunc(pkg.all, func(t *typeDecl) bool { return c.emitted[t.spec] })
 }
 
-// flatten returns the errors in the nested lists of controller-tools.
-func flatten(err error) []error {
-	if err == nil {
-		return nil
-	}
+// linesOf returns the lines of the errors in the nested lists of controller-tools.
+func linesOf(err error) []string {
 	list, ok := errors.AsType[loader.ErrList](err)
 	if !ok {
-		return []error{err}
+		return strings.Split(err.Error(), "\n")
 	}
-	var errs []error
+	var lines []string
 	for _, single := range list {
-		errs = append(errs, flatten(single)...)
+		lines = append(lines, linesOf(single)...)
 	}
-	return errs
+	return lines
 }
 
 var (
@@ -72,7 +69,7 @@ func (c *checker) argumentError(at markers.Marker, fatal bool) *Finding {
 	definition := at.Definition
 	var first string
 	var missing []string
-	for _, line := range strings.Split(joinLines(flatten(at.Err)), "\n") {
+	for _, line := range linesOf(at.Err) {
 		message, _ := markers.SplitOffset(line)
 		if m := missingArgument.FindStringSubmatch(message); m != nil {
 			missing = append(missing, m[1])
@@ -80,9 +77,9 @@ func (c *checker) argumentError(at markers.Marker, fatal bool) *Finding {
 			first = line
 		}
 	}
+	d := diagnostic.Error{Code: CodeArgument, Hint: markers.ExampleHint(definition)}
 	if first == "" {
 		slices.Sort(missing)
-		d := diagnostic.Error{Code: CodeArgument, Hint: markers.ExampleHint(definition)}
 		d.Message = fmt.Sprintf("+%s: missing argument%s %s", definition.Name, plural(missing), strings.Join(missing, ", "))
 		if definition.AnonymousField() {
 			d.Message = fmt.Sprintf("+%s: missing value", definition.Name)
@@ -90,7 +87,6 @@ func (c *checker) argumentError(at markers.Marker, fatal bool) *Finding {
 		return c.report(at.Pos, fatal, d)
 	}
 	message, column := markers.SplitOffset(first)
-	d := diagnostic.Error{Code: CodeArgument, Hint: markers.ExampleHint(definition)}
 	offset := 0
 	if column > 0 {
 		offset = markers.ArgumentsOffset(at.Text, definition) + column - 1
@@ -125,14 +121,6 @@ var wantedTypes = strings.NewReplacer(
 	"expected true or false,", "want true or false,",
 )
 
-func joinLines(errs []error) string {
-	var lines []string
-	for _, err := range errs {
-		lines = append(lines, err.Error())
-	}
-	return strings.Join(lines, "\n")
-}
-
 func plural(names []string) string {
 	if len(names) == 1 {
 		return ""
@@ -144,8 +132,8 @@ func plural(names []string) string {
 // arguments.
 func argumentHint(definition *ctmarkers.Definition, wrong string) string {
 	names := slices.Sorted(maps.Keys(definition.FieldNames))
-	if near, ok := diagnostic.Near(wrong, names); ok {
-		return "write " + near + "="
+	if near := nearest(wrong, names); near != "" {
+		return near + "="
 	}
 	return "the arguments are " + strings.Join(names, ", ")
 }

@@ -49,7 +49,9 @@ func Check(program *load.Program, config Config) ([]Finding, error) {
 		}
 	}
 	for _, pkg := range c.decls.all {
-		c.checkTypes(pkg)
+		for _, t := range pkg.all {
+			c.checkType(t)
+		}
 	}
 	failures := c.checkArguments()
 	sortFindings(c.findings)
@@ -71,7 +73,6 @@ func (c *checker) failures(kept []error) error {
 	return joinOnce(errs)
 }
 
-// reaches reports whether a marker affects generated files.
 func (c *checker) reaches(at markers.Marker) bool { return at.Owner == nil || c.emitted[at.Owner] }
 
 // checkPlace reports unknown and misplaced markers, and records all other markers for the checks of types.
@@ -108,7 +109,6 @@ func (c *checker) checkPlace(pkg *packageDecls, at markers.Marker) {
 	}
 }
 
-// checkUnknown reports an unknown marker.
 func (c *checker) checkUnknown(at markers.Marker) {
 	p := c.program
 	if strings.HasPrefix(at.Text, "+ ") || strings.HasPrefix(at.Text, "+\t") {

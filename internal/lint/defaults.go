@@ -15,7 +15,6 @@ import (
 	crdmarkers "sigs.k8s.io/controller-tools/pkg/crd/markers"
 )
 
-// kindOfValue returns the kind of the value of a marker.
 func kindOfValue(value any) markers.Kind {
 	switch v := reflect.ValueOf(value); {
 	case !v.IsValid():
@@ -54,7 +53,6 @@ func fits(value any, want markers.Kind) bool {
 	return false
 }
 
-// spell returns a value as JSON.
 func spell(value any) string {
 	text, err := json.Marshal(value)
 	if err != nil {
@@ -153,7 +151,6 @@ func (t *target) checkDefault() {
 	}
 }
 
-// refuses returns the marker that rejects a value, or nil.
 func (t *target) refuses(value any) *entry {
 	for _, e := range t.limits() {
 		if !e.items && t.breaks(value, e) {
@@ -163,7 +160,6 @@ func (t *target) refuses(value any) *entry {
 	return nil
 }
 
-// breaks reports whether a marker rejects a value.
 func (t *target) breaks(value any, e entry) bool {
 	if values, ok := e.Value.(markers.Enum); ok {
 		for _, allowed := range values {
@@ -183,7 +179,6 @@ func (t *target) breaks(value any, e entry) bool {
 		return false
 	}
 	amount, isNumber := number(value)
-	size := sizeOf(value)
 	switch at := e.rules().Limit; {
 	case e.short() == "MultipleOf":
 		return isNumber && limit != 0 && math.Mod(amount, limit) != 0 && limit == math.Trunc(limit)
@@ -195,19 +190,17 @@ func (t *target) breaks(value any, e entry) bool {
 		kindOfValue(value) != markers.KindArray:
 		return false
 	case at.Of == markers.OfLength, at.Of == markers.OfItems:
+		size := sizeOf(value)
 		return at.Upper && size > limit || !at.Upper && size < limit
 	}
 	// The API server first adds the defaults of the fields, so the size of an object in a marker is not final.
 	return false
 }
 
-// sizeOf returns the number of characters of a string, or of items of a list or map.
+// sizeOf returns the number of characters of a string, or of items of a list.
 func sizeOf(value any) float64 {
 	if text, ok := value.(string); ok {
 		return float64(utf8.RuneCountInString(text))
 	}
-	if v := reflect.ValueOf(value); v.Kind() == reflect.Slice || v.Kind() == reflect.Map {
-		return float64(v.Len())
-	}
-	return 0
+	return float64(reflect.ValueOf(value).Len())
 }

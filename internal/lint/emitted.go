@@ -14,7 +14,9 @@ import (
 func (d *typeIndex) emittedTypes() map[*ast.TypeSpec]bool {
 	r := &emission{typeIndex: d, emitted: map[*ast.TypeSpec]bool{}}
 	for _, pkg := range d.all {
-		whole := copiesAll(pkg.Markers)
+		whole := slices.ContainsFunc(pkg.Markers, func(at markers.Marker) bool {
+			return at.Target == ctmarkers.DescribesPackage && asksForCopy(at)
+		})
 		for _, t := range pkg.types {
 			if whole || embedsMeta(t.spec) {
 				r.need(t)
@@ -26,11 +28,6 @@ func (d *typeIndex) emittedTypes() map[*ast.TypeSpec]bool {
 			}
 		}
 	}
-	for len(r.queue) > 0 {
-		t := r.queue[0]
-		r.queue = r.queue[1:]
-		r.follow(t)
-	}
 	return r.emitted
 }
 
@@ -38,19 +35,14 @@ func (d *typeIndex) emittedTypes() map[*ast.TypeSpec]bool {
 type emission struct {
 	*typeIndex
 	emitted map[*ast.TypeSpec]bool
-	queue   []*typeDecl
 }
 
+// need collects a type and the types that its declaration refers to.
 func (r *emission) need(t *typeDecl) {
 	if t == nil || r.emitted[t.spec] {
 		return
 	}
 	r.emitted[t.spec] = true
-	r.queue = append(r.queue, t)
-}
-
-// follow collects the types that a declaration refers to.
-func (r *emission) follow(t *typeDecl) {
 	var visit func(ast.Node) bool
 	visit = func(node ast.Node) bool {
 		switch node := node.(type) {
@@ -73,26 +65,8 @@ func (r *emission) follow(t *typeDecl) {
 
 // embedsMeta reports whether a type looks like a kind or its list.
 func embedsMeta(spec *ast.TypeSpec) bool {
-	typeMeta, objectMeta := false, false
-	for _, field := range structFields(spec) {
-		if field.Names != nil {
-			continue
-		}
-		switch markers.TypeName(field.Type) {
-		case "TypeMeta":
-			typeMeta = true
-		case "ObjectMeta", "ListMeta":
-			objectMeta = true
-		}
-	}
-	return typeMeta && objectMeta
-}
-
-// copiesAll reports whether a package has a marker that requests deep copies of all its types.
-func copiesAll(places []markers.Marker) bool {
-	return slices.ContainsFunc(places, func(at markers.Marker) bool {
-		return at.Target == ctmarkers.DescribesPackage && asksForCopy(at)
-	})
+	embedded := markers.EmbeddedTypes(spec)
+	return embedded["TypeMeta"] && (embedded["ObjectMeta"] || embedded["ListMeta"])
 }
 
 // asksForCopy reports whether a marker requests deep copies, even if its arguments are invalid.

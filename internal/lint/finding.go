@@ -53,7 +53,6 @@ func (c *checker) report(pos token.Pos, fatal bool, d diagnostic.Error) *Finding
 	return &c.findings[len(c.findings)-1]
 }
 
-// joinOnce joins errors without duplicates.
 func joinOnce(errs []error) error {
 	seen := map[error]bool{}
 	return errors.Join(slices.DeleteFunc(errs, func(err error) bool {
@@ -76,31 +75,27 @@ func sortFindings(findings []Finding) {
 // or whose position is the line of a reported marker or of its declaration, because both errors have the same cause.
 func Join(program *load.Program, wrong, generators error) error {
 	if wrong == nil {
-		return once(generators)
+		return Once(generators)
 	}
-	reported := map[line]bool{}
+	reported := map[token.Position]bool{}
 	for _, err := range diagnostic.All(wrong) {
 		if d, ok := errors.AsType[*diagnostic.Error](err); ok {
-			reported[line{d.Pos.Filename, d.Pos.Line}] = true
+			at := diagnostic.LineOf(err)
+			reported[at] = true
 			if !slices.Contains([]string{CodeUnknown, CodeArgument, CodeIgnored}, d.Code) {
-				reported[line{d.Pos.Filename, described(program, d.Pos.Filename, d.Pos.Line)}] = true
+				at.Line = described(program, at.Filename, at.Line)
+				reported[at] = true
 			}
 		}
 	}
 	errs := []error{wrong}
 	for _, err := range diagnostic.All(generators) {
 		d, ok := errors.AsType[*diagnostic.Error](err)
-		if ok && d.Pos.Filename != "" && !reported[line{d.Pos.Filename, d.Pos.Line}] {
+		if ok && d.Pos.Filename != "" && !reported[diagnostic.LineOf(err)] {
 			errs = append(errs, err)
 		}
 	}
-	return once(errors.Join(errs...))
-}
-
-// line identifies errors that have the same cause.
-type line struct {
-	file string
-	line int
+	return Once(errors.Join(errs...))
 }
 
 // described returns the line of the declaration below a comment, or the line itself.
@@ -118,8 +113,8 @@ func described(program *load.Program, file string, number int) int {
 	return number
 }
 
-// once joins errors without duplicate messages.
-func once(err error) error {
+// Once joins the single errors in err without duplicate messages.
+func Once(err error) error {
 	seen := map[string]bool{}
 	var errs []error
 	for _, err := range diagnostic.All(err) {

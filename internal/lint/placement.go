@@ -63,25 +63,29 @@ func (c *checker) whereTo(at markers.Marker, name string) string {
 }
 
 // belongs describes the place for a marker with the given targets.
-func belongs(targets []ctmarkers.TargetType) string {
-	var places []string
+func belongs(targets []ctmarkers.TargetType) string { return join(targets, targetPlaces) }
+
+// kindsOf describes the targets of a marker.
+func kindsOf(targets []ctmarkers.TargetType) string { return join(targets, targetNames) }
+
+func join(targets []ctmarkers.TargetType, texts map[ctmarkers.TargetType]string) string {
+	var all []string
 	for _, target := range targets {
-		switch target {
-		case ctmarkers.DescribesPackage:
-			places = append(places, "above the package clause")
-		case ctmarkers.DescribesType:
-			places = append(places, "above the type")
-		case ctmarkers.DescribesField:
-			places = append(places, "above a field")
-		}
+		all = append(all, texts[target])
 	}
-	return strings.Join(places, " or ")
+	return strings.Join(all, " or ")
 }
 
-// targetNames are the names of targets in messages.
-var targetNames = map[ctmarkers.TargetType]string{
-	ctmarkers.DescribesPackage: "a package", ctmarkers.DescribesType: "a type", ctmarkers.DescribesField: "a field",
-}
+// The names and places of targets in messages.
+var (
+	targetNames = map[ctmarkers.TargetType]string{
+		ctmarkers.DescribesPackage: "a package", ctmarkers.DescribesType: "a type", ctmarkers.DescribesField: "a field",
+	}
+	targetPlaces = map[ctmarkers.TargetType]string{
+		ctmarkers.DescribesPackage: "above the package clause", ctmarkers.DescribesType: "above the type",
+		ctmarkers.DescribesField: "above a field",
+	}
+)
 
 // checkMisplaced reports a marker on the wrong kind of declaration.
 func (c *checker) checkMisplaced(at markers.Marker) {
@@ -117,15 +121,6 @@ func follower(at markers.Marker, targets []ctmarkers.TargetType) string {
 		return at.Next
 	}
 	return "the type"
-}
-
-// kindsOf describes the targets of a marker.
-func kindsOf(targets []ctmarkers.TargetType) string {
-	var names []string
-	for _, target := range targets {
-		names = append(names, targetNames[target])
-	}
-	return strings.Join(names, " or ")
 }
 
 // checkBlock reports a marker that generators ignore because of its comment, such as a block comment.

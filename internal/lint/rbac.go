@@ -22,7 +22,6 @@ var (
 	}
 )
 
-// checkRule reports problems in an RBAC marker or a webhook marker.
 func (c *checker) checkRule(at markers.Marker) {
 	if c.allowed(at.Text) {
 		return

@@ -14,42 +14,26 @@ import (
 	crdmarkers "sigs.k8s.io/controller-tools/pkg/crd/markers"
 )
 
-// checkTypes reports invalid values of markers in a package.
-func (c *checker) checkTypes(pkg *packageDecls) {
-	for _, file := range pkg.Syntax {
-		for _, decl := range file.Decls {
-			general, ok := decl.(*ast.GenDecl)
-			if !ok || general.Tok != token.TYPE {
-				continue
-			}
-			for _, spec := range general.Specs {
-				c.checkType(c.decls.bySpec[spec.(*ast.TypeSpec)])
-			}
-		}
+// checkType reports invalid values of the markers of a type and its fields.
+func (c *checker) checkType(t *typeDecl) {
+	c.checkTarget(target{checker: c, decl: t, entries: t.pkg.entries[t.spec]}, t.spec.Type)
+	c.checkFieldNames(t)
+	for _, field := range structFields(t.spec) {
+		c.checkTarget(target{checker: c, decl: t, field: field, entries: t.pkg.entries[field]}, field.Type)
 	}
 }
 
-func (c *checker) checkType(t *typeDecl) {
-	entries := t.pkg.entries[t.spec]
-	if len(entries) > 0 {
-		at := target{checker: c, decl: t, entries: entries, shape: c.decls.shapeOf(t, t.spec.Type)}
-		if k, ok := overriddenKind(entries); ok || t.custom || t.spec.TypeParams != nil {
-			at.shape = shape{kind: k}
-		}
-		at.check()
+func (c *checker) checkTarget(t target, of ast.Expr) {
+	if len(t.entries) == 0 {
+		return
 	}
-	c.checkFieldNames(t)
-	for _, field := range structFields(t.spec) {
-		entries := t.pkg.entries[field]
-		if len(entries) == 0 {
-			continue
-		}
-		at := target{checker: c, decl: t, field: field, entries: entries, shape: c.decls.shapeOf(t, field.Type)}
-		if k, ok := overriddenKind(entries); ok {
-			at.shape = shape{kind: k}
-		}
-		at.check()
+	kind, overridden := overriddenKind(t.entries)
+	if overridden || t.field == nil && (t.decl.custom || t.decl.spec.TypeParams != nil) {
+		t.shape = shape{kind: kind}
+	} else {
+		t.shape = c.decls.shapeOf(t.decl, of)
 	}
+	t.check()
 }
 
 // target is a type or field with its markers.
@@ -99,7 +83,6 @@ func (t *target) limits() []entry {
 	return all
 }
 
-// number converts the value of a marker to a number.
 func number(value any) (float64, bool) {
 	v := reflect.ValueOf(value)
 	switch {
@@ -134,7 +117,6 @@ func (t *target) isSet(short string, items bool) bool {
 	})
 }
 
-// entry is a marker with its value.
 type entry struct {
 	markers.Marker
 	name  string // name of the definition, without "items:"
@@ -144,7 +126,6 @@ type entry struct {
 // short returns the last part of the name of a marker.
 func (e entry) short() string { return e.name[strings.LastIndexByte(e.name, ':')+1:] }
 
-// rules returns the rules of the marker.
 func (e entry) rules() markers.Rules { return markers.RulesOf(e.name) }
 
 // label returns the name of a marker as the user wrote it, without arguments.

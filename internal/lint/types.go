@@ -2,7 +2,6 @@ package lint
 
 import (
 	"go/ast"
-	"go/token"
 	"path"
 	"slices"
 	"strconv"
@@ -14,7 +13,6 @@ import (
 	"sigs.k8s.io/controller-tools/pkg/loader"
 )
 
-// typeDecl is the declaration of a type of the project.
 type typeDecl struct {
 	name    string
 	spec    *ast.TypeSpec
@@ -24,11 +22,12 @@ type typeDecl struct {
 	custom  bool    // the type has methods that define its JSON
 }
 
-// packageDecls are the types of a package by name. If invalid code declares a name twice, packageDecls has the first
-// declaration.
+// packageDecls are the types of a package by name, and in source order. If invalid code declares a name twice, types has
+// the first declaration.
 type packageDecls struct {
 	*load.Package
 	types map[string]*typeDecl
+	all   []*typeDecl
 	// entries are the markers of each node that are valid for its target, in source order.
 	entries map[ast.Node][]entry
 }
@@ -49,31 +48,19 @@ func newTypeIndex(packages []*load.Package) *typeIndex {
 		found := &packageDecls{Package: pkg, types: map[string]*typeDecl{}, entries: map[ast.Node][]entry{}}
 		d.byPath[pkg.PkgPath] = found
 		d.all = append(d.all, found)
-		for _, file := range pkg.Syntax {
-			d.addFile(found, file)
-		}
+		loader.EachType(pkg.Package, func(file *ast.File, _ *ast.GenDecl, spec *ast.TypeSpec) {
+			t := &typeDecl{name: spec.Name.Name, spec: spec, file: file, pkg: found}
+			d.bySpec[spec] = t
+			found.all = append(found.all, t)
+			if found.types[t.name] == nil {
+				found.types[t.name] = t
+			}
+		})
 		for _, file := range pkg.Syntax {
 			found.addMethods(file)
 		}
 	}
 	return d
-}
-
-func (d *typeIndex) addFile(pkg *packageDecls, file *ast.File) {
-	for _, decl := range file.Decls {
-		general, ok := decl.(*ast.GenDecl)
-		if !ok || general.Tok != token.TYPE {
-			continue
-		}
-		for _, spec := range general.Specs {
-			spec := spec.(*ast.TypeSpec)
-			t := &typeDecl{name: spec.Name.Name, spec: spec, file: file, pkg: pkg}
-			d.bySpec[spec] = t
-			if pkg.types[t.name] == nil {
-				pkg.types[t.name] = t
-			}
-		}
-	}
 }
 
 func (pkg *packageDecls) addMethods(file *ast.File) {
@@ -135,7 +122,6 @@ func jsonName(field *ast.Field) (name string, inline, ok bool) {
 	return name, inline, true
 }
 
-// structFields returns the fields of a struct type, or nil for other types.
 func structFields(spec *ast.TypeSpec) []*ast.Field {
 	if structType, ok := spec.Type.(*ast.StructType); ok {
 		return structType.Fields.List

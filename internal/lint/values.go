@@ -70,14 +70,9 @@ func (t *target) oneOf(e entry, argument, value string, allowed []string) {
 		return
 	}
 	allowed = slices.DeleteFunc(slices.Clone(allowed), func(name string) bool { return name == "" || name == "Any" })
-	hint := ""
-	if near, ok := diagnostic.Near(value, allowed); ok {
-		hint = "write " + near
-	}
-	t.badValue(e, argument, fmt.Sprintf("want %s, got %q", choice(allowed), value), hint)
+	t.badValue(e, argument, fmt.Sprintf("want %s, got %q", choice(allowed), value), nearest(value, allowed))
 }
 
-// choice joins alternatives for a message.
 func choice(names []string) string {
 	if len(names) == 1 {
 		return names[0]
@@ -98,15 +93,15 @@ func (t *target) checkApplies() {
 	items := t.items()
 	for _, e := range t.entries {
 		k := t.shape.kind
+		if e.items && k != "" && k != markers.KindArray {
+			t.reportAt(e, 0, diagnostic.Error{
+				Code:    CodeMisplaced,
+				Message: fmt.Sprintf("+%s applies to the items of a list, but %s", e.label(), t.is()),
+				Hint:    "write +" + e.name,
+			})
+			continue
+		}
 		if e.items {
-			if k != "" && k != markers.KindArray {
-				t.reportAt(e, 0, diagnostic.Error{
-					Code:    CodeMisplaced,
-					Message: fmt.Sprintf("+%s applies to the items of a list, but %s", e.label(), t.is()),
-					Hint:    "write +" + e.name,
-				})
-				continue
-			}
 			k = items.kind
 		}
 		want := e.rules().About
@@ -114,14 +109,15 @@ func (t *target) checkApplies() {
 			t.checkWhole(e, k)
 			continue
 		}
+		subject, is := article(want[len(want)-1]), t.is()
+		if e.items {
+			is = fmt.Sprintf("the items are of type %s", k)
+		}
 		d := diagnostic.Error{
 			Code:    CodeMisplaced,
-			Message: fmt.Sprintf("+%s applies to %s, but %s", e.label(), article(want[len(want)-1]), t.is()),
+			Message: fmt.Sprintf("+%s applies to %s, but %s", e.label(), subject, is),
+			Hint:    "remove it, or move it to where " + subject + " is",
 		}
-		if e.items {
-			d.Message = fmt.Sprintf("+%s applies to %s, but the items are of type %s", e.label(), article(want[len(want)-1]), k)
-		}
-		d.Hint = "remove it, or move it to where " + article(want[len(want)-1]) + " is"
 		if better := t.otherwise(e, k, want[0]); len(better) > 0 {
 			d.Hint = "write " + strings.Join(better, ", or ")
 		}
@@ -148,10 +144,11 @@ func (t *target) otherwise(e entry, k, about markers.Kind) []string {
 
 // is describes the type of the target, as a clause for messages.
 func (t *target) is() string {
+	name := t.decl.name
 	if t.field != nil {
-		return fmt.Sprintf("%s is %s", markers.FieldName(t.field), article(t.shape.kind))
+		name = markers.FieldName(t.field)
 	}
-	return fmt.Sprintf("%s is %s", t.decl.name, article(t.shape.kind))
+	return name + " is " + article(t.shape.kind)
 }
 
 // checkWhole reports bounds of integers that have a fraction.
@@ -165,7 +162,6 @@ func (t *target) checkWhole(e entry, k markers.Kind) {
 	}
 }
 
-// items returns the shape of the items of a list.
 func (t *target) items() shape {
 	if t.shape.kind != markers.KindArray || t.shape.items == nil {
 		return shape{}

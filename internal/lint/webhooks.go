@@ -62,6 +62,7 @@ func given(value string) []string {
 	return []string{value}
 }
 
+// nearest returns a hint with the nearest of the known words, or "".
 func nearest(value string, known []string) string {
 	if near, ok := diagnostic.Near(value, known); ok {
 		return "write " + near
@@ -101,7 +102,6 @@ func longName(name string) string {
 	return "v" + name + ".example.com"
 }
 
-// hostOf removes the scheme from an address.
 func hostOf(address string) string {
 	if _, rest, ok := strings.Cut(address, "://"); ok {
 		return rest
@@ -181,7 +181,6 @@ func (c *checker) checkResources(at markers.Marker, groups, resources []string) 
 	}
 }
 
-// ownKind is a kind of the project in one version.
 type ownKind struct {
 	group, version, plural string
 	decl                   *typeDecl
@@ -203,28 +202,15 @@ func (c *checker) kinds() []ownKind {
 			version = pkg.Name
 		}
 		for _, t := range pkg.types {
-			if !isKind(t) {
-				continue
+			if embedded := markers.EmbeddedTypes(t.spec); embedded["TypeMeta"] && embedded["ObjectMeta"] {
+				own = append(own, ownKind{group, version, pluralOf(pkg, t), t})
 			}
-			own = append(own, ownKind{group, version, pluralOf(pkg, t), t})
 		}
 	}
 	c.own = &own
 	return own
 }
 
-// isKind reports whether a type looks like a kind and not like the list of a kind.
-func isKind(t *typeDecl) bool {
-	found := map[string]bool{}
-	for _, f := range structFields(t.spec) {
-		if f.Names == nil {
-			found[markers.TypeName(f.Type)] = true
-		}
-	}
-	return found["TypeMeta"] && found["ObjectMeta"]
-}
-
-// pluralOf returns the resource name of a kind.
 func pluralOf(pkg *packageDecls, t *typeDecl) string {
 	plural := strings.ToLower(flect.Pluralize(t.name))
 	for _, at := range pkg.Markers {
@@ -235,7 +221,6 @@ func pluralOf(pkg *packageDecls, t *typeDecl) string {
 	return plural
 }
 
-// packageValue returns the string value of a package marker.
 func packageValue(pkg *packageDecls, name string) (string, bool) {
 	for _, value := range pkg.Values(name) {
 		if text, ok := value.(string); ok {
@@ -285,7 +270,6 @@ func (c *checker) webhookTarget(at markers.Marker, config webhook.Config) {
 	}
 }
 
-// unserved reports whether a version of a kind is not served.
 func (c *checker) unserved(k ownKind) bool {
 	return slices.ContainsFunc(k.decl.pkg.Markers, func(at markers.Marker) bool {
 		return at.Node == k.decl.spec && at.Counts() && (at.Definition.Name == "kubebuilder:unservedversion" ||
