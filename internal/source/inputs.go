@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"crypto/sha256"
 	"maps"
-	"path/filepath"
 	"slices"
 	"sync"
 
@@ -42,7 +41,7 @@ const (
 	AskLeftOut   Question = 'l' // the Go files in a directory that do not belong to its package, except tests
 )
 
-// answer answers a question from the files on disk.
+// answer answers a question from the files on disk. The tree must record nothing.
 func (t *Tree) answer(question Question, name string) Answer {
 	switch question {
 	case AskContent:
@@ -61,17 +60,17 @@ func (t *Tree) answer(question Question, name string) Answer {
 	case AskModules:
 		return answerNames(t.modulesBelow(name))
 	case AskUsesC:
-		return answerBool(t.usesC(name))
+		return answerBool(t.UsesC(name))
 	case AskCgoFiles:
 		belong, err := t.GoFiles(name)
 		if err != nil {
 			return Answer{}
 		}
-		return answerNames(t.cgoFiles(name, belong))
+		return answerNames(t.CgoFiles(name, belong))
 	case AskLeftOut:
-		return answerNames(t.leftOut(name))
+		return answerNames(t.LeftOut(name))
 	case AskAnyGoFile:
-		names, err := resolveFS{t}.goNames(name)
+		names, err := resolveFS{t}.GoNames(name)
 		return answerBool(err == nil && len(names) > 0)
 	}
 	return Answer{}
@@ -111,26 +110,24 @@ func answerDirs(found []Dir, err error) Answer {
 	return answerNames(names, err)
 }
 
-// noteFolders records the directories with Go files that a pattern matched.
-func (t *Tree) noteDirs(dir string, below bool, found []Dir, err error) {
-	switch {
-	case !t.log.includes(dir):
-	case below:
-		t.log.note(AskPackages, dir, answerDirs(found, err))
-	default:
-		var names []string
-		for _, f := range found {
-			names = f.Files
-		}
-		t.log.note(AskGoFiles, dir, answerNames(names, err))
+// note records an answer about name.
+func (t *Tree) note(question Question, name string, answer Answer) {
+	if t.log.includes(name) {
+		t.log.note(question, name, answer)
 	}
 }
 
-// noteModules records the modules that begin below a directory.
-func (t *Tree) noteModules(dir string, modules []string, err error) {
-	if t.log.includes(dir) {
-		t.log.note(AskModules, dir, answerNames(modules, err))
+// noteDirs records the directories with Go files that a pattern matched.
+func (t *Tree) noteDirs(dir string, below bool, found []Dir, err error) {
+	if below {
+		t.note(AskPackages, dir, answerDirs(found, err))
+		return
 	}
+	var names []string
+	for _, f := range found {
+		names = f.Files
+	}
+	t.note(AskGoFiles, dir, answerNames(names, err))
 }
 
 // NoteGoFiles records the Go files of a directory that belong to its package.
@@ -143,7 +140,7 @@ func (t *Tree) NoteGoFiles(dir string) {
 // use makes the tree apply the settings of the go command, and record its inputs.
 func (t *Tree) use(environment *resolve.Environment) {
 	t.matcher = resolve.NewMatcher(resolveFS{t}, environment)
-	t.log = newInputLog(environment)
+	t.log = &inputLog{environment: environment, known: map[Input]bool{}}
 }
 
 // inputLog records questions and answers. It is safe for concurrent use. A nil log records nothing.
@@ -154,12 +151,8 @@ type inputLog struct {
 	known map[Input]bool
 }
 
-func newInputLog(environment *resolve.Environment) *inputLog {
-	return &inputLog{environment: environment, known: map[Input]bool{}}
-}
-
 // Notes reports whether the tree records answers about the files of a directory.
-func (t *Tree) Notes(dir string) bool { return t.log.includes(filepath.Join(dir, "x.go")) }
+func (t *Tree) Notes(dir string) bool { return t.log.includes(dir) }
 
 // includes reports whether the log records answers about name.
 func (l *inputLog) includes(name string) bool { return l != nil && !l.environment.Immutable(name) }

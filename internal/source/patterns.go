@@ -61,16 +61,7 @@ type resolver struct {
 // and has no duplicates. A lenient search includes the modules below, and skips trees without Go packages if other
 // patterns match packages. It returns the patterns of the skipped trees as passed.
 func (t *Tree) Dirs(dir string, patterns []string, lenient bool) (found []Dir, passed, err error) {
-	return (&resolver{dir: dir, tree: t, modules: map[string]Module{}, ignored: map[string][]string{},
-		lenient: lenient}).resolve(patterns)
-}
-
-// errNoPackages is the cause of the error about a tree without Go packages.
-var errNoPackages = errors.New("no Go packages")
-
-// resolve returns the directories that match any of the patterns, without duplicates, sorted by path, and the patterns
-// that it skipped.
-func (r *resolver) resolve(patterns []string) (found []Dir, passed, err error) {
+	r := &resolver{dir: dir, tree: t, modules: map[string]Module{}, ignored: map[string][]string{}, lenient: lenient}
 	seen := map[string]int{}
 	if r.lenient {
 		// As in controller-gen, a package that an import path and a directory pattern match gets the given import path.
@@ -112,6 +103,9 @@ func (r *resolver) resolve(patterns []string) (found []Dir, passed, err error) {
 	return found, passed, nil
 }
 
+// errNoPackages is the cause of the error about a tree without Go packages.
+var errNoPackages = errors.New("no Go packages")
+
 func rank(pattern string) int {
 	if isImportPath(pattern) {
 		return 0
@@ -142,10 +136,7 @@ func (r *resolver) match(pattern string) ([]Dir, error) {
 		return nil, patternError(pattern, "there is no such directory",
 			"name a directory of the project, such as ./api/v1 or ./...")
 	}
-	mod, err := r.moduleOf(dir)
-	if err == nil {
-		err = r.checkModFile(dir, mod)
-	}
+	mod, err := r.moduleFor(dir)
 	if err != nil {
 		return nil, err
 	}
@@ -153,7 +144,7 @@ func (r *resolver) match(pattern string) ([]Dir, error) {
 	if rel, err := filepath.Rel(mod.Dir, dir); err == nil && strings.HasPrefix(filepath.ToSlash(rel)+"/", "vendor/") {
 		return r.matchVendored(pattern, start, folders)
 	}
-	found, err := r.matching(start, below, func(f Dir) bool { return !below || folders.Matches(filepath.ToSlash(f.Dir)) })
+	found, err := r.matchingTree(start, folders)
 	if err == nil && below && r.lenient {
 		err = r.walkModules(dir, &found)
 	}
@@ -170,6 +161,13 @@ func noPackages(pattern string, below bool) error {
 		unmatched.Cause = errNoPackages
 	}
 	return unmatched
+}
+
+// matchingTree returns the directories with Go files at start that a pattern of directories matches.
+func (r *resolver) matchingTree(start Dir, folders resolve.Pattern) ([]Dir, error) {
+	return r.matching(start, folders.IsTree(), func(f Dir) bool {
+		return !folders.IsTree() || folders.Matches(filepath.ToSlash(f.Dir))
+	})
 }
 
 // matching returns the directories with Go files at start that a pattern matches. If below is set, it includes the
@@ -216,26 +214,26 @@ func (r *resolver) matchVendored(pattern string, start Dir, folders resolve.Patt
 	if start.byPath = true; rel != "." {
 		start.path = filepath.ToSlash(rel)
 	}
-	below := folders.IsTree()
-	found, err := r.matching(start, below, func(f Dir) bool { return !below || folders.Matches(filepath.ToSlash(f.Dir)) })
+	found, err := r.matchingTree(start, folders)
 	for _, f := range found {
 		if !packages.IsVendored(f.path) {
 			return nil, &resolve.UnusualError{Reason: f.path + " is not listed in vendor/modules.txt"}
 		}
 	}
 	if err == nil && len(found) == 0 {
-		return nil, noPackages(pattern, below)
+		return nil, noPackages(pattern, folders.IsTree())
 	}
 	return found, err
 }
 
-// checkModFile returns an error for a directory in which the go command would find another go.mod than in the directory
-// of the module. controller-gen runs the go command in that directory.
-func (r *resolver) checkModFile(dir string, mod Module) error {
-	if r.lenient && r.tree.environment != nil && !r.tree.environment.ModFileIn(dir, mod.Dir) {
-		return &resolve.UnusualError{Reason: "-modfile is relative to another directory"}
+// moduleFor returns the module that a directory belongs to. It returns an error if the go command would find another
+// go.mod in the directory than in the directory of the module: controller-gen runs the go command there.
+func (r *resolver) moduleFor(dir string) (Module, error) {
+	mod, err := r.moduleOf(dir)
+	if err == nil && r.lenient && r.tree.environment != nil && !r.tree.environment.ModFileIn(dir, mod.Dir) {
+		err = &resolve.UnusualError{Reason: "-modfile is relative to another directory"}
 	}
-	return nil
+	return mod, err
 }
 
 // isImportPath reports whether the go command treats a pattern as an import path.
@@ -246,10 +244,7 @@ func isImportPath(pattern string) bool {
 // matchImport returns the directories of the packages that an import path, or a tree of import paths, matches. It
 // returns an [*resolve.UnusualError] if only the go command can find them.
 func (r *resolver) matchImport(pattern string) ([]Dir, error) {
-	mod, err := r.moduleOf(r.dir)
-	if err == nil {
-		err = r.checkModFile(r.dir, mod)
-	}
+	mod, err := r.moduleFor(r.dir)
 	if err != nil {
 		return nil, err
 	}
@@ -301,7 +296,7 @@ var bundled = []string{"github.com/kctrl-dev/kctrl", "sigs.k8s.io/controller-run
 // walkModules adds the directories of all modules below dir, except bundled ones.
 func (r *resolver) walkModules(dir string, found *[]Dir) error {
 	modules, err := r.tree.modulesBelow(dir)
-	r.tree.noteModules(dir, modules, err)
+	r.tree.note(AskModules, dir, answerNames(modules, err))
 	if err != nil {
 		return diagnostic.Unreadable(r.dir, dir, err)
 	}

@@ -50,35 +50,39 @@ const racyTime = 2 * time.Second
 
 // Hold reports whether all stamps still hold.
 func (s Stamps) Hold() bool {
-	if len(s) == 0 {
-		return true
-	}
+	return every(s, stampsAtOnce, func() func(Stamp) bool { return Stamp.holds })
+}
+
+// stampsAtOnce is the number of stamps that a goroutine of Hold takes at a time.
+const stampsAtOnce = 64
+
+// every reports whether all items pass a check. Up to four goroutines take a batch of items at a time. newCheck returns
+// the check of one goroutine.
+func every[T any](items []T, batch int, newCheck func() func(T) bool) bool {
 	var next atomic.Int64
-	var changed atomic.Bool
-	check := func() {
-		for !changed.Load() {
-			first := int(next.Add(stampsAtOnce)) - stampsAtOnce
-			if first >= len(s) {
+	var failed atomic.Bool
+	run := func() {
+		check := newCheck()
+		for !failed.Load() {
+			first := int(next.Add(int64(batch))) - batch
+			if first >= len(items) {
 				return
 			}
-			for _, stamp := range s[first:min(first+stampsAtOnce, len(s))] {
-				if !stamp.holds() {
-					changed.Store(true)
+			for _, item := range items[first:min(first+batch, len(items))] {
+				if !check(item) {
+					failed.Store(true)
 				}
 			}
 		}
 	}
 	var wg sync.WaitGroup
-	for range min(runtime.GOMAXPROCS(0), len(s)/stampsAtOnce, 4) - 1 {
-		wg.Go(check)
+	for range min(runtime.GOMAXPROCS(0), len(items)/batch, 4) - 1 {
+		wg.Go(run)
 	}
-	check()
+	run()
 	wg.Wait()
-	return !changed.Load()
+	return !failed.Load()
 }
-
-// stampsAtOnce is the number of stamps that a goroutine of Hold takes at a time.
-const stampsAtOnce = 64
 
 func (s Stamp) holds() bool {
 	info, err := os.Stat(s.Name)

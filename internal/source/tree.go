@@ -97,7 +97,6 @@ func (t *Tree) open(name string) (io.ReadCloser, error) {
 	return io.NopCloser(bytes.NewReader(content)), err
 }
 
-// entries reads a directory on disk.
 func (t *Tree) entries(dir string) ([]fs.DirEntry, error) {
 	if t.seen == nil {
 		return os.ReadDir(dir)
@@ -116,9 +115,7 @@ func (t *Tree) entries(dir string) ([]fs.DirEntry, error) {
 // Exists reports whether name is a regular file.
 func (t *Tree) Exists(name string) bool {
 	found := t.isFile(name)
-	if t.log.includes(name) {
-		t.log.note(AskExists, name, answerBool(found))
-	}
+	t.note(AskExists, name, answerBool(found))
 	return found
 }
 
@@ -144,9 +141,7 @@ func (t *Tree) IsDir(name string) bool {
 	info, err := os.Stat(name)
 	t.stamps.dir(name, info, err)
 	found := t.added[name] || err == nil && info.IsDir()
-	if t.log.includes(name) {
-		t.log.note(AskFolder, name, answerBool(found))
-	}
+	t.note(AskFolder, name, answerBool(found))
 	return found
 }
 
@@ -190,126 +185,82 @@ func (t *Tree) buildContext() *build.Context {
 	return &context
 }
 
+// sources returns the names of the Go files in dir, sorted. It omits tests.
+func (t *Tree) sources(dir string) ([]string, error) {
+	files, _, err := t.List(dir)
+	return slices.DeleteFunc(files, func(name string) bool {
+		return !strings.HasSuffix(name, ".go") || strings.HasSuffix(name, "_test.go")
+	}), err
+}
+
 // GoFiles returns the names of the Go files in dir that belong to its package, sorted. The caller records the answer.
 func (t *Tree) GoFiles(dir string) ([]string, error) {
-	files, _, err := t.List(dir)
-	if err != nil {
-		return nil, err
-	}
+	names, err := t.sources(dir)
 	match := t.buildContext().MatchFile
 	if t.matcher != nil {
 		match = t.matcher.Match
 	}
-	var matched []string
-	for _, name := range files {
-		if !strings.HasSuffix(name, ".go") || strings.HasSuffix(name, "_test.go") {
-			continue
-		}
+	return slices.DeleteFunc(names, func(name string) bool {
 		if known, ok := t.known(filepath.Join(dir, name)); ok {
-			if known.belongs {
-				matched = append(matched, name)
-			}
-			continue
+			return !known.belongs
 		}
 		// A file with an unreadable head is included, because the parser reports the error.
-		if ok, err := match(dir, name); ok || err != nil {
-			matched = append(matched, name)
-		}
-	}
-	return matched, nil
+		belongs, err := match(dir, name)
+		return !belongs && err == nil
+	}), err
 }
 
-// UsesC reports whether a directory has Go files that use cgo.
+// UsesC reports whether a directory has Go files that use cgo. It returns true for an unreadable directory.
 func (t *Tree) UsesC(dir string) bool {
-	found := t.usesC(dir)
-	if t.log.includes(dir) {
-		t.log.note(AskUsesC, dir, answerBool(found))
-	}
+	names, err := t.sources(dir)
+	found := err != nil || slices.ContainsFunc(names, func(name string) bool {
+		name = filepath.Join(dir, name)
+		if known, ok := t.known(name); ok && !known.usesC {
+			return false
+		}
+		content, err := t.content(name)
+		return err != nil || importsCgo(content)
+	})
+	t.note(AskUsesC, dir, answerBool(found))
 	return found
 }
 
-// usesC reports whether a directory has Go files that use cgo. It returns true for an unreadable directory.
-func (t *Tree) usesC(dir string) bool {
-	names, _, err := t.List(dir)
-	if err != nil {
-		return true
-	}
-	for _, name := range names {
-		if !strings.HasSuffix(name, ".go") || strings.HasSuffix(name, "_test.go") {
-			continue
-		}
-		full := filepath.Join(dir, name)
-		if known, ok := t.known(full); ok && !known.usesC {
-			continue
-		}
-		if content, err := t.content(full); err != nil || importsCgo(content) {
-			return true
-		}
-	}
-	return false
-}
-
-// importsCgo reports whether a Go file imports "C".
 func importsCgo(content []byte) bool { return resolve.UsesC("", content) }
 
 // CgoFiles returns the names of the Go files in a directory that use cgo and belong to its package only with cgo,
 // sorted. belong are the files that belong to it without cgo, from [Tree.GoFiles].
 func (t *Tree) CgoFiles(dir string, belong []string) ([]string, error) {
-	names, err := t.cgoFiles(dir, belong)
-	if t.Notes(dir) {
-		t.log.note(AskCgoFiles, dir, answerNames(names, err))
-	}
-	return names, err
-}
-
-func (t *Tree) cgoFiles(dir string, belong []string) ([]string, error) {
-	names, _, err := t.List(dir)
-	if err != nil {
-		return nil, err
-	}
 	context := t.buildContext()
 	context.CgoEnabled = true
 	match := context.MatchFile
 	if t.matcher != nil {
 		match = t.matcher.WithCgo().Match
 	}
-	var found []string
-	for _, name := range names {
-		if !strings.HasSuffix(name, ".go") || strings.HasSuffix(name, "_test.go") || slices.Contains(belong, name) {
-			continue
+	names, err := t.sources(dir)
+	names = slices.DeleteFunc(names, func(name string) bool {
+		if slices.Contains(belong, name) {
+			return true
 		}
 		if content, err := t.content(filepath.Join(dir, name)); err != nil || !importsCgo(content) {
-			continue
+			return true
 		}
-		if ok, err := match(dir, name); ok && err == nil {
-			found = append(found, name)
-		}
-	}
-	return found, nil
+		belongs, err := match(dir, name)
+		return !belongs || err != nil
+	})
+	t.note(AskCgoFiles, dir, answerNames(names, err))
+	return names, err
 }
 
 // LeftOut returns the names of the Go files in a directory that do not belong to its package, sorted. It omits tests.
 func (t *Tree) LeftOut(dir string) ([]string, error) {
-	names, err := t.leftOut(dir)
-	if t.Notes(dir) {
-		t.log.note(AskLeftOut, dir, answerNames(names, err))
-	}
-	return names, err
-}
-
-func (t *Tree) leftOut(dir string) ([]string, error) {
-	names, _, err := t.List(dir)
-	if err != nil {
-		return nil, err
-	}
-	belong, err := t.GoFiles(dir)
-	if err != nil {
-		return nil, err
-	}
-	return slices.DeleteFunc(names, func(name string) bool {
+	belong, _ := t.GoFiles(dir)
+	names, err := t.sources(dir)
+	names = slices.DeleteFunc(names, func(name string) bool {
 		_, belongs := slices.BinarySearch(belong, name)
-		return belongs || !strings.HasSuffix(name, ".go") || strings.HasSuffix(name, "_test.go")
-	}), nil
+		return belongs
+	})
+	t.note(AskLeftOut, dir, answerNames(names, err))
+	return names, err
 }
 
 // Resolver returns the resolver for the main module in a directory.
@@ -349,31 +300,25 @@ func (f resolveFS) Exists(name string) bool                 { return f.tree.Exis
 func (f resolveFS) IsDir(name string) bool                  { return f.tree.IsDir(name) }
 
 // GoNames returns the names of the Go files in a directory. As an input it records only whether the directory has any.
-func (f resolveFS) GoNames(dir string) ([]string, error) {
-	names, err := f.goNames(dir)
-	if f.tree.log.includes(dir) {
-		f.tree.log.note(AskAnyGoFile, dir, answerBool(err == nil && len(names) > 0))
+func (f resolveFS) GoNames(dir string) (names []string, err error) {
+	if len(f.tree.overlay) == 0 {
+		names, err = f.namesOnDisk(dir)
+	} else {
+		names, _, err = f.tree.List(dir)
+		names = slices.DeleteFunc(names, func(name string) bool { return !strings.HasSuffix(name, ".go") })
 	}
+	f.tree.note(AskAnyGoFile, dir, answerBool(err == nil && len(names) > 0))
 	return names, err
 }
 
-// goNames skips the overlay if it is empty.
-func (f resolveFS) goNames(dir string) ([]string, error) {
+// namesOnDisk is GoNames without an overlay.
+func (f resolveFS) namesOnDisk(dir string) ([]string, error) {
 	var names []string
-	if len(f.tree.overlay) == 0 {
-		entries, err := f.tree.entries(dir)
-		for _, entry := range entries {
-			if strings.HasSuffix(entry.Name(), ".go") && (entry.Type().IsRegular() ||
-				f.tree.isFile(filepath.Join(dir, entry.Name()))) {
-				names = append(names, entry.Name())
-			}
-		}
-		return names, err
-	}
-	files, _, err := f.tree.List(dir)
-	for _, name := range files {
-		if strings.HasSuffix(name, ".go") {
-			names = append(names, name)
+	entries, err := f.tree.entries(dir)
+	for _, entry := range entries {
+		if strings.HasSuffix(entry.Name(), ".go") && (entry.Type().IsRegular() ||
+			f.tree.isFile(filepath.Join(dir, entry.Name()))) {
+			names = append(names, entry.Name())
 		}
 	}
 	return names, err

@@ -4,10 +4,8 @@ import (
 	"crypto/sha256"
 	"io"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"sync"
-	"sync/atomic"
 
 	"github.com/kctrl-dev/kctrl/internal/regular"
 	"github.com/kctrl-dev/kctrl/internal/source/resolve"
@@ -40,25 +38,10 @@ func (in Inputs) Unchanged(environment *resolve.Environment,
 
 // unchanged asks all questions again, concurrently.
 func (in Inputs) unchanged(t *Tree) bool {
-	var next atomic.Int64
-	var changed atomic.Bool
-	var wg sync.WaitGroup
-	for range min(runtime.GOMAXPROCS(0), 4) {
-		wg.Go(func() {
-			r := rereader{tree: t}
-			for !changed.Load() {
-				i := int(next.Add(1)) - 1
-				if i >= len(in) {
-					return
-				}
-				if r.answer(in[i]) != in[i].Answer {
-					changed.Store(true)
-				}
-			}
-		})
-	}
-	wg.Wait()
-	return !changed.Load()
+	return every(in, 1, func() func(Input) bool {
+		r := rereader{tree: t}
+		return func(in Input) bool { return r.answer(in) == in.Answer }
+	})
 }
 
 // rereader reads files one at a time into the same buffer.

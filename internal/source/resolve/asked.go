@@ -43,7 +43,6 @@ func (a *Asked) fits(line *modfile.Go, toolchain *modfile.Toolchain) {
 	}
 }
 
-// main asks about a main module.
 func (a *Asked) main(dir string) {
 	a.vendor(dir)
 	_, _ = a.fsys.ReadFile(a.env.sumFile(dir))
@@ -79,10 +78,7 @@ func (a *Asked) replacements(replace []*modfile.Replace, dir string) {
 		if r.New.Version != "" || r.New == (module.Version{}) {
 			continue
 		}
-		folder := filepath.FromSlash(r.New.Path)
-		if !filepath.IsAbs(folder) {
-			folder = filepath.Join(dir, folder)
-		}
+		folder := in(dir, r.New.Path)
 		a.fsys.IsDir(folder)
 		if file, ok := a.module(folder, filepath.Join(folder, "go.mod")); ok {
 			a.fits(file.Go, nil)
@@ -97,7 +93,6 @@ func (a *Asked) vendor(dir string) {
 	}
 }
 
-// workspace asks about a go.work file.
 func (a *Asked) workspace(name string) {
 	dir := filepath.Dir(name)
 	a.vendor(dir)
@@ -113,11 +108,7 @@ func (a *Asked) workspace(name string) {
 	a.fits(work.Go, work.Toolchain)
 	a.replacements(work.Replace, dir)
 	for _, use := range work.Use {
-		used := filepath.FromSlash(use.Path)
-		if !filepath.IsAbs(used) {
-			used = filepath.Join(dir, used)
-		}
-		a.main(used)
+		a.main(in(dir, use.Path))
 	}
 }
 

@@ -110,13 +110,7 @@ func (e *Environment) Immutable(name string) bool {
 
 // ModFile returns the go.mod file of the main module in a directory.
 func (e *Environment) ModFile(dir string) string {
-	switch {
-	case e.modFile == "":
-		return filepath.Join(dir, "go.mod")
-	case filepath.IsAbs(e.modFile):
-		return e.modFile
-	}
-	return filepath.Join(dir, e.modFile)
+	return in(dir, cmp.Or(e.modFile, "go.mod"))
 }
 
 // sumFile returns the go.sum file of the main module in a directory.
@@ -338,15 +332,11 @@ func (e *Environment) checkFlag(flag string) error {
 		e.doubtful = append(e.doubtful, name)
 		return nil
 	case "mod":
-		switch value {
-		case "readonly":
-			e.vendor, e.updates = vendorNever, false
-			return nil
-		case "vendor":
-			e.vendor, e.updates = vendorAlways, false
-			return nil
-		case "mod":
-			e.vendor, e.updates = vendorNever, true
+		if value == "readonly" || value == "vendor" || value == "mod" {
+			e.vendor, e.updates = vendorNever, value == "mod"
+			if value == "vendor" {
+				e.vendor = vendorAlways
+			}
 			return nil
 		}
 	case "modfile":

@@ -128,18 +128,15 @@ func (g *graph) read(v module.Version) (requirements, error) {
 		return known, nil
 	}
 	m := g.modules
+	main := slices.IndexFunc(m.main, func(f *modfile.File) bool { return f.Module.Mod.Path == v.Path })
 	var file *modfile.File
-	if i := slices.IndexFunc(m.main, func(f *modfile.File) bool { return f.Module.Mod.Path == v.Path }); i >= 0 &&
-		v.Version == "" {
-		file = m.main[i]
-	} else {
-		var err error
-		if file, err = m.readRequired(v); err != nil {
-			return requirements{}, err
-		}
-		if file.Go != nil && compareGo(file.Go.Version, "1.21") >= 0 && compareGo(file.Go.Version, g.goVersion) > 0 {
-			g.goVersion = file.Go.Version
-		}
+	if main >= 0 && v.Version == "" {
+		file = m.main[main]
+	} else if required, err := m.readRequired(v); err != nil {
+		return requirements{}, err
+	} else if file = required; file.Go != nil && compareGo(file.Go.Version, "1.21") >= 0 &&
+		compareGo(file.Go.Version, g.goVersion) > 0 {
+		g.goVersion = file.Go.Version
 	}
 	found := m.requirementsOf(file)
 	g.required[v] = found
@@ -180,13 +177,11 @@ func (m *modules) readRequired(v module.Version) (*modfile.File, error) {
 		if m.workDir == "" && !m.env.updates && !m.modSums[actual] {
 			return nil, unusual("go.sum does not list the go.mod of " + actual.String())
 		}
-		escapedPath, pathErr := module.EscapePath(actual.Path)
-		escapedVersion, versionErr := module.EscapeVersion(actual.Version)
-		if pathErr != nil || versionErr != nil {
-			return nil, unusual("there is no module " + actual.String())
+		path, version, err := escaped(actual)
+		if err != nil {
+			return nil, err
 		}
-		name = filepath.Join(m.env.ModuleCache, "cache", "download", filepath.FromSlash(escapedPath), "@v",
-			escapedVersion+".mod")
+		name = filepath.Join(m.env.ModuleCache, "cache", "download", path, "@v", version+".mod")
 	}
 	content, err := m.fsys.ReadFile(name)
 	if err != nil {
@@ -205,6 +200,16 @@ func (m *modules) readRequired(v module.Version) (*modfile.File, error) {
 	}
 	m.files[v] = file
 	return file, nil
+}
+
+// escaped returns the path and the version of a module in the names of files of the module cache.
+func escaped(v module.Version) (path, version string, err error) {
+	path, pathErr := module.EscapePath(v.Path)
+	version, versionErr := module.EscapeVersion(v.Version)
+	if pathErr != nil || versionErr != nil {
+		return "", "", unusual("there is no module " + v.String())
+	}
+	return filepath.FromSlash(path), version, nil
 }
 
 // selectFrom sets the versions that a graph selects. It returns an error for a go.mod that the go command would update.

@@ -231,7 +231,6 @@ func constraintIn(intro []byte) (expression constraint.Expr, old bool) {
 	return expression, old && expression == nil
 }
 
-// eval evaluates a build constraint.
 func (m *Matcher) eval(expression constraint.Expr) (bool, error) {
 	var err error
 	ok := expression.Eval(func(tag string) bool {
@@ -281,10 +280,8 @@ func (m *Matcher) platform(name string) bool {
 	if n >= 2 && slices.Contains(systems, words[n-2]) && slices.Contains(architectures, words[n-1]) {
 		return m.tag(words[n-2]) && m.tag(words[n-1])
 	}
-	if n >= 1 && (slices.Contains(systems, words[n-1]) || slices.Contains(architectures, words[n-1])) {
-		return m.tag(words[n-1])
-	}
-	return true
+	isPlatform := n >= 1 && (slices.Contains(systems, words[n-1]) || slices.Contains(architectures, words[n-1]))
+	return !isPlatform || m.tag(words[n-1])
 }
 
 // UsesC reports whether a file imports "C". The content may be only the beginning of the file.

@@ -84,7 +84,6 @@ func loadModules(fsys FS, e *Environment, dir string) (*modules, error) {
 	return m, m.selectVersions()
 }
 
-// readMain reads the go.mod file of a main module.
 func (m *modules) readMain(dir string) error {
 	name := m.env.ModFile(dir)
 	content, err := m.fsys.ReadFile(name)
@@ -108,7 +107,6 @@ func (m *modules) readMain(dir string) error {
 	return nil
 }
 
-// isMain reports whether path is the path of a main module.
 func (m *modules) isMain(path string) bool {
 	return slices.ContainsFunc(m.main, func(f *modfile.File) bool { return f.Module.Mod.Path == path })
 }
@@ -180,9 +178,17 @@ func (m *modules) readReplace(r *modfile.Replace, dir string) error {
 // absolute returns a replacement with the absolute path of its directory.
 func absolute(with module.Version, dir string) module.Version {
 	if with.Version == "" && !filepath.IsAbs(with.Path) {
-		with.Path = filepath.Join(dir, filepath.FromSlash(with.Path))
+		with.Path = in(dir, with.Path)
 	}
 	return with
+}
+
+// in returns the absolute path of a file in dir, whose name may be absolute.
+func in(dir, name string) string {
+	if name = filepath.FromSlash(name); filepath.IsAbs(name) {
+		return name
+	}
+	return filepath.Join(dir, name)
 }
 
 // selectVersions selects the versions in go.mod if it lists all required modules, and otherwise those that the
@@ -231,16 +237,11 @@ func (m *modules) dirOf(path string) (moduleDir, error) {
 		if !m.sums[actual] {
 			return found, unusual("go.sum does not list " + actual.String())
 		}
-		escapedPath, err := module.EscapePath(actual.Path)
+		path, version, err := escaped(actual)
 		if err != nil {
-			return found, unusual("there is no module " + actual.Path)
+			return found, err
 		}
-		escapedVersion, err := module.EscapeVersion(actual.Version)
-		if err != nil {
-			return found, unusual("there is no version " + actual.String())
-		}
-		found.dir = filepath.Join(m.env.ModuleCache, filepath.FromSlash(escapedPath)+"@"+escapedVersion)
-		found.local = false
+		found.dir, found.local = filepath.Join(m.env.ModuleCache, path+"@"+version), false
 	}
 	if !m.fsys.IsDir(found.dir) {
 		return found, unusual("the module cache has no " + actual.String())

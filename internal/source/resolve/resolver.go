@@ -73,9 +73,6 @@ func New(fsys FS, e *Environment, dir string) (*Resolver, error) {
 		names: map[string][]string{}}, nil
 }
 
-// Find returns the package with an import path, as seen from the main module. It may be a main package.
-func (r *Resolver) Find(importPath string) (*Package, error) { return r.find(importPath) }
-
 // Import returns the package that an import path in another package refers to.
 func (r *Resolver) Import(from *Package, importPath string) (*Package, error) {
 	if from.Standard {
@@ -85,10 +82,10 @@ func (r *Resolver) Import(from *Package, importPath string) (*Package, error) {
 			return known, nil
 		}
 		if first, _, _ := strings.Cut(importPath, "/"); strings.Contains(first, ".") {
-			return r.standard(vendored)
+			return r.load(&Package{Path: vendored, Dir: r.standardDir(vendored), Standard: true})
 		}
 	}
-	found, err := r.find(importPath)
+	found, err := r.Find(importPath)
 	switch {
 	case err != nil:
 		return nil, err
@@ -112,7 +109,8 @@ func visible(from, importPath string) bool {
 	return from == parent || strings.HasPrefix(from, parent+"/")
 }
 
-func (r *Resolver) find(importPath string) (*Package, error) {
+// Find returns the package with an import path, as seen from the main module. It may be a main package.
+func (r *Resolver) Find(importPath string) (*Package, error) {
 	// Most packages import the same few hundred packages.
 	if known := r.packages[importPath]; known != nil {
 		return known, nil
@@ -121,8 +119,8 @@ func (r *Resolver) find(importPath string) (*Package, error) {
 	if err != nil {
 		return nil, err
 	}
-	return r.load(&Package{Path: importPath, Dir: at.dir, Standard: at.standard, Local: !at.standard &&
-		!r.env.Immutable(at.dir), module: at.module})
+	local := !at.standard && !r.env.Immutable(at.dir)
+	return r.load(&Package{Path: importPath, Dir: at.dir, Standard: at.standard, Local: local, module: at.module})
 }
 
 // location is the directory of a package, and the path of its module.
@@ -148,11 +146,6 @@ func (r *Resolver) locate(importPath string) (location, error) {
 
 func (r *Resolver) standardDir(importPath string) string {
 	return filepath.Join(r.env.Root, "src", filepath.FromSlash(importPath))
-}
-
-// standard finds a vendored package of the standard library.
-func (r *Resolver) standard(importPath string) (*Package, error) {
-	return r.load(&Package{Path: importPath, Dir: r.standardDir(importPath), Standard: true})
 }
 
 // load determines the name of a package from its first file.

@@ -51,11 +51,7 @@ func (m *modules) readWorkspace(name, dir string) error {
 		m.override[r.Old] = absolute(r.New, m.workDir)
 	}
 	for _, use := range work.Use {
-		used := filepath.FromSlash(use.Path)
-		if !filepath.IsAbs(used) {
-			used = filepath.Join(m.workDir, used)
-		}
-		if err := m.readMain(filepath.Clean(used)); err != nil {
+		if err := m.readMain(filepath.Clean(in(m.workDir, use.Path))); err != nil {
 			return err
 		}
 		// The go command rejects a workspace whose Go version is older than the Go version of one of its modules.
