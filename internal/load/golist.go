@@ -148,7 +148,6 @@ func (p *Program) parseInto(pkg *loader.Package, parsed map[string]*ast.File) {
 	pkg.Syntax = syntax
 }
 
-// importsAll reports whether the imports of a package include all imports of one of its files.
 func importsAll(pkg *loader.Package, file *ast.File) bool {
 	return !slices.ContainsFunc(file.Imports, func(spec *ast.ImportSpec) bool {
 		imported, _ := strconv.Unquote(spec.Path.Value)
@@ -156,51 +155,35 @@ func importsAll(pkg *loader.Package, file *ast.File) bool {
 	})
 }
 
-// listing is a run of the go command that lists packages. It records the files and directories that the go command may
-// read, so that the inputs of the program are complete.
-type listing struct {
-	program *Program
-	asked   *resolve.Asked // nil if the inputs of the go command are unknown
-}
-
-// beginListing returns a listing, and records the module files that the go command reads.
-func (p *Program) beginListing(dir string) listing {
-	return listing{program: p, asked: p.tree.Ask(dir)}
-}
-
-// end records the directories of the listed packages. If kctrl itself resolves a listed package differently, the inputs
-// are unknown.
-func (l listing) end(roots []*loader.Package) {
-	if l.asked == nil {
-		l.program.unknown = true
-		return
-	}
-	for pkg := range Reachable(roots) {
-		if !l.note(pkg) {
-			l.program.unknown = true
-			return
-		}
-	}
-}
-
-// note records the inputs of one package. It returns false if they are unknown.
-func (l listing) note(pkg *loader.Package) bool {
-	if slices.ContainsFunc(pkg.Errors, func(e packages.Error) bool { return e.Kind != packages.TypeError }) {
+// noteListed records the inputs of a run of the go command that listed packages: the module files, which are in asked,
+// and the directories of the packages. It returns false if the inputs are unknown: if asked is nil, or if kctrl itself
+// resolves a listed package differently.
+func (p *Program) noteListed(asked *resolve.Asked, roots []*loader.Package) bool {
+	if asked == nil {
 		return false
 	}
-	if pkg.PkgPath == "unsafe" {
-		return true
+	for pkg := range Reachable(roots) {
+		if slices.ContainsFunc(pkg.Errors, isListError) || pkg.PkgPath != "unsafe" && !p.noteFiles(asked, pkg) {
+			return false
+		}
 	}
+	return true
+}
+
+func isListError(e packages.Error) bool { return e.Kind != packages.TypeError }
+
+// noteFiles records the files of a listed package. It returns false if they are unknown.
+func (p *Program) noteFiles(asked *resolve.Asked, pkg *loader.Package) bool {
 	if len(pkg.GoFiles) == 0 || !slices.Equal(pkg.GoFiles, pkg.CompiledGoFiles) {
 		// The output of cgo depends on the C compiler.
 		return false
 	}
-	l.asked.Package(pkg.PkgPath)
-	dir, tree := filepath.Dir(pkg.GoFiles[0]), l.program.tree
-	if !tree.Notes(dir) {
+	asked.Package(pkg.PkgPath)
+	dir := filepath.Dir(pkg.GoFiles[0])
+	if !p.tree.Notes(dir) {
 		return true
 	}
-	names, err := tree.GoFiles(dir)
+	names, err := p.tree.GoFiles(dir)
 	if err != nil || len(names) != len(pkg.GoFiles) {
 		return false
 	}
@@ -209,10 +192,10 @@ func (l listing) note(pkg *loader.Package) bool {
 		if pkg.GoFiles[i] != name {
 			return false
 		}
-		if _, err := tree.ReadFile(name); err != nil {
+		if _, err := p.tree.ReadFile(name); err != nil {
 			return false
 		}
 	}
-	tree.NoteGoFiles(dir)
+	p.tree.NoteGoFiles(dir)
 	return true
 }

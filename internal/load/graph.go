@@ -40,28 +40,35 @@ var errNotResolved = errors.New("the go command is required")
 
 // resolved loads packages of all modules as loadModule does, but without the go command, and then calls narrow. It
 // returns false if the go command is required.
-func (p *Program) resolved(wanted map[source.Module][]string,
-	order []source.Module) (roots []*loader.Package, checker *loader.TypeChecker, ok bool) {
-	p.vertices = map[*loader.Package]*vertex{}
-	environment, err := p.tree.Environment()
-	if err == nil {
-		for _, mod := range order {
-			var found []*loader.Package
-			if found, err = p.resolveModule(environment, mod, wanted[mod]); err != nil {
-				break
-			}
-			roots = append(roots, found...)
-		}
-	}
+func (p *Program) resolved(wanted map[source.Module][]string) ([]*loader.Package, *loader.TypeChecker, bool) {
+	roots, err := p.resolveModules(wanted)
+	var checker *loader.TypeChecker
 	if err == nil {
 		checker = p.narrow(roots)
 		err = p.finishGraph()
 	}
 	if err != nil {
 		p.vertices = nil
-		return nil, nil, false
 	}
-	return roots, checker, true
+	return roots, checker, err == nil
+}
+
+// resolveModules finds packages of all modules, in the order of the modules.
+func (p *Program) resolveModules(wanted map[source.Module][]string) ([]*loader.Package, error) {
+	p.vertices = map[*loader.Package]*vertex{}
+	environment, err := p.tree.Environment()
+	if err != nil {
+		return nil, err
+	}
+	var roots []*loader.Package
+	for _, mod := range modulesIn(wanted) {
+		found, err := p.resolveModule(environment, mod, wanted[mod])
+		if err != nil {
+			return nil, err
+		}
+		roots = append(roots, found...)
+	}
+	return roots, nil
 }
 
 func (p *Program) resolveModule(environment *resolve.Environment, mod source.Module,
@@ -147,7 +154,6 @@ func (v *vertex) expand() error {
 	return v.addImports(v.pkg.Syntax)
 }
 
-// addImports resolves the imports of files.
 func (v *vertex) addImports(files []*ast.File) error {
 	v.listed = true
 	for _, file := range files {

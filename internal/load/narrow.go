@@ -12,9 +12,9 @@ import (
 // checker of controller-tools checks all types of all packages, including Go's own runtime. narrow also parses the
 // needed packages, without function bodies.
 func (p *Program) narrow(roots []*loader.Package) *loader.TypeChecker {
-	r := &reach{program: p, packages: map[*loader.Package]*index{}, needed: map[typeName]bool{}}
+	r := &reach{program: p, packages: map[*loader.Package]index{}, needed: map[typeName]bool{}}
 	for _, root := range roots {
-		for name := range r.index(root).specs {
+		for name := range r.index(root) {
 			r.need(root, name)
 		}
 	}
@@ -32,7 +32,7 @@ func (p *Program) narrow(roots []*loader.Package) *loader.TypeChecker {
 func (r *reach) neededNodes() map[ast.Node]bool {
 	nodes := map[ast.Node]bool{}
 	for pkg, index := range r.packages {
-		for name, specs := range index.specs {
+		for name, specs := range index {
 			for _, s := range specs {
 				nodes[s.spec.Type] = nodes[s.spec.Type] || r.needed[typeName{pkg, name}]
 			}
@@ -44,7 +44,7 @@ func (r *reach) neededNodes() map[ast.Node]bool {
 // reach finds the types that other types refer to.
 type reach struct {
 	program  *Program
-	packages map[*loader.Package]*index
+	packages map[*loader.Package]index
 	needed   map[typeName]bool
 	queue    []typeName // needed types whose references are not followed yet
 }
@@ -55,7 +55,7 @@ type typeName struct {
 }
 
 // index contains the type declarations of a package by name. A name can have several declarations in invalid code.
-type index struct{ specs map[string][]typeSpec }
+type index map[string][]typeSpec
 
 type typeSpec struct {
 	spec *ast.TypeSpec
@@ -68,12 +68,12 @@ type imports struct {
 	dots  []*loader.Package
 }
 
-func (r *reach) index(pkg *loader.Package) *index {
+func (r *reach) index(pkg *loader.Package) index {
 	if known := r.packages[pkg]; known != nil {
 		return known
 	}
 	r.program.needSyntax(pkg)
-	found := &index{specs: map[string][]typeSpec{}}
+	found := index{}
 	r.packages[pkg] = found
 	for _, file := range pkg.Syntax {
 		names := importsOf(pkg, file)
@@ -84,7 +84,7 @@ func (r *reach) index(pkg *loader.Package) *index {
 			}
 			for _, spec := range general.Specs {
 				if t, ok := spec.(*ast.TypeSpec); ok {
-					found.specs[t.Name.Name] = append(found.specs[t.Name.Name], typeSpec{t, names})
+					found[t.Name.Name] = append(found[t.Name.Name], typeSpec{t, names})
 				}
 			}
 		}
@@ -114,7 +114,7 @@ func importsOf(pkg *loader.Package, file *ast.File) *imports {
 
 func (r *reach) need(pkg *loader.Package, name string) {
 	t := typeName{pkg, name}
-	if r.needed[t] || r.index(pkg).specs[name] == nil {
+	if r.needed[t] || r.index(pkg)[name] == nil {
 		return
 	}
 	r.needed[t] = true
@@ -125,7 +125,7 @@ func (r *reach) run() {
 	for len(r.queue) > 0 {
 		t := r.queue[0]
 		r.queue = r.queue[1:]
-		for _, s := range r.packages[t.pkg].specs[t.name] {
+		for _, s := range r.packages[t.pkg][t.name] {
 			r.follow(t.pkg, s)
 		}
 	}

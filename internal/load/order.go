@@ -4,8 +4,6 @@ import (
 	"maps"
 	"slices"
 
-	"sigs.k8s.io/controller-tools/pkg/loader"
-
 	"github.com/kctrl-dev/kctrl/internal/source"
 )
 
@@ -52,23 +50,16 @@ func (p *Program) InOrder() (ordered []*Package, ok bool) {
 
 // imports resolves the imports of the packages, but not the imports of packages in the module cache.
 func (p *Program) imports(wanted map[source.Module][]string) (map[*Package]*vertex, bool) {
-	environment, err := p.tree.Environment()
-	if err != nil {
+	packages, err := p.resolveModules(wanted)
+	if err != nil || p.finishGraph() != nil {
 		return nil, false
 	}
-	p.vertices = map[*loader.Package]*vertex{}
 	found := map[*Package]*vertex{}
-	for mod, paths := range wanted {
-		packages, err := p.resolveModule(environment, mod, paths)
-		if err != nil {
-			return nil, false
-		}
-		for _, pkg := range packages {
-			v := p.vertices[pkg]
-			found[p.packageIn(v.found.Dir)] = v
-		}
+	for _, pkg := range packages {
+		v := p.vertices[pkg]
+		found[p.packageIn(v.found.Dir)] = v
 	}
-	return found, p.finishGraph() == nil
+	return found, true
 }
 
 // walk lists the packages of one round.

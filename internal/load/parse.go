@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
-	"strconv"
 	"sync"
 
 	"golang.org/x/tools/go/packages"
@@ -47,7 +46,6 @@ func hasIndentedMarker(content []byte) bool {
 	return false
 }
 
-// isGenerated reports whether Go source is generated.
 func isGenerated(content []byte) bool {
 	head, _, found := bytes.Cut(content, packageClause)
 	return found && generatedHeader.Match(head)
@@ -249,14 +247,8 @@ func (p *Program) parsePackage(f source.Dir) (*Package, []error) {
 	return pkg, nil
 }
 
-// importsC reports whether a file uses cgo.
 func importsC(file *ast.File) bool {
-	for _, spec := range file.Imports {
-		if imported, _ := strconv.Unquote(spec.Path.Value); imported == "C" {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(file.Imports, func(spec *ast.ImportSpec) bool { return mentionsC(spec) })
 }
 
 // severalPackages returns the error for a file whose package differs from the package of the first file in its
@@ -308,10 +300,7 @@ func (p *Program) parseDependency(pkg *loader.Package) {
 		})
 	}
 	wg.Wait()
-	for _, file := range syntax {
-		if file == nil {
-			return
-		}
+	if !slices.Contains(syntax, nil) {
+		pkg.Syntax = syntax
 	}
-	pkg.Syntax = syntax
 }

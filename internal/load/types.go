@@ -23,19 +23,18 @@ func (p *Program) Types(ctx context.Context, emit func(*Package) bool) (genall.G
 			wanted[pkg.folder.Module] = append(wanted[pkg.folder.Module], pkg.PkgPath)
 		}
 	}
-	modules := slices.SortedFunc(maps.Keys(wanted), func(a, b source.Module) int { return cmp.Compare(a.Dir, b.Dir) })
 	types := genall.GenerationContext{Collector: &markers.Collector{Registry: p.registry.Registry}}
-	if roots, checker, ok := p.resolved(wanted, modules); ok {
+	if roots, checker, ok := p.resolved(wanted); ok {
 		types.Roots, types.Checker = roots, checker
 		return types, nil
 	}
-	for _, mod := range modules {
-		listing := p.beginListing(mod.Dir)
+	for _, mod := range modulesIn(wanted) {
+		asked := p.tree.Ask(mod.Dir)
 		loaded, err := p.loadModule(ctx, mod, wanted[mod])
 		if err != nil {
 			return types, err
 		}
-		listing.end(loaded)
+		p.unknown = !p.noteListed(asked, loaded) || p.unknown
 		types.Roots = append(types.Roots, loaded...)
 	}
 	p.reuseSyntax(types.Roots)
@@ -44,6 +43,10 @@ func (p *Program) Types(ctx context.Context, emit func(*Package) bool) (genall.G
 	}
 	types.Checker = p.narrow(types.Roots)
 	return types, nil
+}
+
+func modulesIn(wanted map[source.Module][]string) []source.Module {
+	return slices.SortedFunc(maps.Keys(wanted), func(a, b source.Module) int { return cmp.Compare(a.Dir, b.Dir) })
 }
 
 // Declaring maps each checked types.Package among roots and their imports to its loaded package.
