@@ -12,6 +12,7 @@ import (
 
 	"github.com/kctrl-dev/kctrl/internal/generate/artifact"
 	"github.com/kctrl-dev/kctrl/internal/generate/incremental"
+	"github.com/kctrl-dev/kctrl/internal/generate/postprocess"
 	"github.com/kctrl-dev/kctrl/internal/lint"
 	"github.com/kctrl-dev/kctrl/internal/load"
 	"github.com/kctrl-dev/kctrl/internal/source"
@@ -113,7 +114,8 @@ func (g *generation) key(ctx context.Context) (incremental.Key, *resolve.Environ
 // restore restores the outputs of an earlier run and repeats its warnings.
 func (g *generation) restore(entry *incremental.Entry) {
 	for _, file := range entry.Files {
-		g.outputs = append(g.outputs, output{artifact.File{Path: file.Path, Content: file.Content}, file.Template})
+		made := artifact.File{Path: file.Path, Content: file.Content}
+		g.outputs = append(g.outputs, postprocess.File{File: made, Generator: file.Template})
 	}
 	g.kinds = map[schema.GroupVersionKind]bool{}
 	for _, kind := range entry.Kinds {
@@ -129,7 +131,7 @@ func (g *generation) restore(entry *incremental.Entry) {
 // save stores the outputs for the next run. It ignores write errors of the cache.
 func (g *generation) save(key incremental.Key, entry *incremental.Entry) {
 	for _, o := range g.outputs {
-		entry.Files = append(entry.Files, incremental.File{Path: o.Path, Template: o.template, Content: o.Content})
+		entry.Files = append(entry.Files, incremental.File{Path: o.Path, Template: o.Generator, Content: o.Content})
 	}
 	entry.Kinds = slices.SortedFunc(maps.Keys(g.kinds), func(a, b schema.GroupVersionKind) int {
 		return cmp.Or(cmp.Compare(a.Group, b.Group), cmp.Compare(a.Version, b.Version), cmp.Compare(a.Kind, b.Kind))

@@ -12,7 +12,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"path"
 	"path/filepath"
 	"slices"
 
@@ -60,7 +59,7 @@ func Run(ctx context.Context, dir string, plan *plan.Plan, proj *project.Project
 	if err := g.runCached(ctx); err != nil {
 		return err
 	}
-	if proj != nil && g.complete() && slices.Contains(o.Generators, CRD) {
+	if proj != nil && o.complete() && slices.Contains(o.Generators, CRD) {
 		if err := g.checkKinds(proj); err != nil {
 			return err
 		}
@@ -79,11 +78,7 @@ func Outputs(ctx context.Context, dir string, p *plan.Plan, proj *project.Projec
 	}
 	g := &generation{dir: dir, plan: p, options: o, generators: o.chosen(), foreign: proj == nil || proj.Foreign}
 	err := g.runCached(ctx)
-	files := make([]artifact.File, len(g.outputs))
-	for i, output := range g.outputs {
-		files[i] = output.File
-	}
-	return files, err
+	return g.files(), err
 }
 
 // overlay returns the planned state of the files in dir: their new content, or nil for a deleted file.
@@ -109,20 +104,10 @@ type generation struct {
 	warn       func(lint.Finding)
 
 	kinds   map[schema.GroupVersionKind]bool
-	outputs []output
+	outputs []postprocess.File
 	// crds checks the CRDs of the run.
 	crds verdict.Checker
 }
-
-// output is a generated file and the generator that made it.
-type output struct {
-	artifact.File
-	template string
-}
-
-// complete reports whether the run covers all packages of the project, so that files it did not generate are out of
-// date.
-func (g *generation) complete() bool { return g.options.complete() }
 
 // run generates everything in memory. The generators of one command stop at the first one that fails.
 func (g *generation) run(ctx context.Context) error {
@@ -158,12 +143,16 @@ func (g *generation) run(ctx context.Context) error {
 	if err := g.postprocess(declaration); err != nil {
 		return err
 	}
-	var files []artifact.File
-	for _, o := range g.outputs {
-		files = append(files, o.File)
-	}
-	g.crds.CheckFiles(files)
+	g.crds.CheckFiles(g.files())
 	return g.crds.Err(nil)
+}
+
+func (g *generation) files() []artifact.File {
+	files := make([]artifact.File, len(g.outputs))
+	for i, output := range g.outputs {
+		files[i] = output.File
+	}
+	return files
 }
 
 func (g *generation) readFile(name string) ([]byte, error) {
@@ -196,19 +185,15 @@ func (g *generation) postprocess(declaration *postprocess.Declaration) error {
 	if declaration == nil {
 		return nil
 	}
-	var files []postprocess.File
-	for _, o := range g.outputs {
-		files = append(files, postprocess.File{File: o.File, Generator: o.template})
-	}
-	files, err := declaration.Apply(postprocess.Input{Files: files, Ran: g.manifests(), Partial: !g.complete(),
-		Inside: true, Read: g.readFile})
+	files, err := declaration.Apply(postprocess.Input{Files: g.outputs, Ran: g.manifests(),
+		Partial: !g.options.complete(), Inside: true, Read: g.readFile})
 	if err != nil {
 		return err
 	}
-	g.outputs = nil
-	for _, f := range files {
-		g.outputs = append(g.outputs, output{f.File, cmp.Or(f.Generator, outputTemplate)})
+	for i, f := range files {
+		files[i].Generator = cmp.Or(f.Generator, outputTemplate)
 	}
+	g.outputs = files
 	return nil
 }
 
@@ -241,7 +226,7 @@ func (g *generation) runOne(of chosen, types genall.GenerationContext) error {
 		Write:             sink.Write,
 	}, of.WithHeader(of.settings.Value(), header))
 	for _, f := range sink.Files() {
-		g.outputs = append(g.outputs, output{f, of.template()})
+		g.outputs = append(g.outputs, postprocess.File{File: f, Generator: of.template()})
 	}
 	return err
 }
@@ -269,29 +254,20 @@ func (g *generation) withMarkers(names []string) []*loader.Package {
 	return found
 }
 
-// headerOf returns the header of the files of a generator.
+// headerOf reads the header of the files of a generator and checks its text. Without a header in the options, code has
+// the default header if that exists.
 func (g *generation) headerOf(of chosen) (artifact.Header, error) {
+	file, check := g.options.ManifestHeaderFile, diagnostic.ManifestHeader
 	if of.Code {
-		return g.codeHeader()
+		file, check = g.options.HeaderFile, diagnostic.CodeHeader
+		if _, err := g.plan.Read(DefaultHeaderFile); !errors.Is(err, fs.ErrNotExist) {
+			file = cmp.Or(file, DefaultHeaderFile)
+		}
 	}
-	return g.header(g.options.ManifestHeaderFile, diagnostic.ManifestHeader)
-}
-
-// codeHeader reads the header of generated code: the file in the options, or else the default file if it exists.
-func (g *generation) codeHeader() (artifact.Header, error) {
-	name := cmp.Or(g.options.HeaderFile, DefaultHeaderFile)
-	if _, err := g.plan.Read(name); g.options.HeaderFile == "" && errors.Is(err, fs.ErrNotExist) {
-		return artifact.Header{}, nil
-	}
-	return g.header(name, diagnostic.CodeHeader)
-}
-
-// header reads a header file of the project and checks its text. An empty name means no header.
-func (g *generation) header(file string, check func(file, text string) error) (artifact.Header, error) {
 	if file == "" {
 		return artifact.Header{}, nil
 	}
-	name := path.Clean(filepath.ToSlash(file))
+	name := clean(file)
 	if !fs.ValidPath(name) {
 		return artifact.Header{}, headerError(name, "is outside the project", nil)
 	}

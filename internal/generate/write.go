@@ -12,6 +12,7 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
 	"github.com/kctrl-dev/kctrl/internal/generate/generator"
 	"github.com/kctrl-dev/kctrl/internal/generate/generators"
+	"github.com/kctrl-dev/kctrl/internal/generate/postprocess"
 	"github.com/kctrl-dev/kctrl/internal/scaffold/edit"
 	"github.com/kctrl-dev/kctrl/internal/scaffold/plan"
 	"github.com/kctrl-dev/kctrl/internal/scaffold/project"
@@ -24,7 +25,7 @@ func (g *generation) write() error {
 	for _, o := range g.outputs {
 		made[o.Path] = true
 		if !g.foreign {
-			if err := g.list(o); err != nil {
+			if err := g.list(o.Path); err != nil {
 				return err
 			}
 		}
@@ -32,7 +33,7 @@ func (g *generation) write() error {
 			return err
 		}
 	}
-	if !g.complete() || g.foreign {
+	if !g.options.complete() || g.foreign {
 		return nil
 	}
 	if err := g.prune(made); err != nil {
@@ -50,10 +51,8 @@ func (g *generation) write() error {
 
 // empty writes the placeholder files of a generator without output.
 func (g *generation) empty(of chosen) error {
-	files, err := of.Empty(of.settings.Value(), func(name string) ([]byte, error) {
-		return g.plan.Read(path.Join(of.dir(),
-			name))
-	})
+	read := func(name string) ([]byte, error) { return g.plan.Read(path.Join(of.dir(), name)) }
+	files, err := of.Empty(of.settings.Value(), read)
 	for _, single := range diagnostic.All(err) {
 		if d, ok := errors.AsType[*diagnostic.Error](single); ok {
 			d.Pos.Filename = path.Join(of.dir(), d.Pos.Filename)
@@ -64,17 +63,15 @@ func (g *generation) empty(of chosen) error {
 	}
 	for _, f := range files {
 		f.Path = path.Join(of.dir(), f.Path)
-		if err := g.writeFile(output{f, of.template()}); err != nil {
+		if err := g.writeFile(postprocess.File{File: f, Generator: of.template()}); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (g *generation) writeFile(o output) error {
-	return g.plan.WriteFile(plan.File{
-		Path: o.Path, Content: o.Content, Template: o.template, Owner: plan.Generated,
-	})
+func (g *generation) writeFile(o postprocess.File) error {
+	return g.plan.WriteFile(plan.File{Path: o.Path, Content: o.Content, Template: o.Generator, Owner: plan.Generated})
 }
 
 // prune deletes files in the lock that an earlier run generated and this run did not. It keeps files that the user
@@ -99,7 +96,8 @@ func (g *generation) prune(made map[string]bool) error {
 		if err == nil && lock.Touched(entry.Path, text) {
 			continue // now belongs to the user
 		}
-		if err := errors.Join(g.plan.Delete(entry.Path), g.unlist(entry.Path)); err != nil {
+		// A kustomization that lists a deleted manifest cannot be built.
+		if err := errors.Join(g.plan.Delete(entry.Path), g.editKustomization(entry.Path, edit.RemoveListItem)); err != nil {
 			return err
 		}
 	}
@@ -108,7 +106,7 @@ func (g *generation) prune(made map[string]bool) error {
 
 // hasMade reports whether a generator has made anything in this run.
 func (g *generation) hasMade(of chosen) bool {
-	return slices.ContainsFunc(g.outputs, func(o output) bool { return o.template == of.template() })
+	return slices.ContainsFunc(g.outputs, func(o postprocess.File) bool { return o.Generator == of.template() })
 }
 
 // isBehindLink reports whether a directory between the project and the file is a symbolic link.
@@ -123,21 +121,16 @@ func (g *generation) isBehindLink(name string) bool {
 }
 
 // list adds a new manifest to the kustomization of its directory, if the project has one.
-func (g *generation) list(o output) error {
-	if _, err := g.plan.Read(o.Path); !errors.Is(err, fs.ErrNotExist) {
+func (g *generation) list(name string) error {
+	if _, err := g.plan.Read(name); !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	return g.editKustomization(o.Path, edit.EnsureListItem)
+	return g.editKustomization(name, edit.EnsureListItem)
 }
 
-// unlist removes a deleted manifest from the kustomization, which otherwise could not be built.
-func (g *generation) unlist(name string) error {
-	return g.editKustomization(name, edit.RemoveListItem)
-}
-
-type listEdit func(src []byte, filename string, path []string, value string) ([]byte, error)
-
-func (g *generation) editKustomization(name string, edit listEdit) error {
+// editKustomization adds or removes a manifest in the kustomization of its directory, if the project has one.
+func (g *generation) editKustomization(name string,
+	edit func(src []byte, filename string, path []string, value string) ([]byte, error)) error {
 	all := generators.All()
 	i := slices.IndexFunc(all, func(of generator.Generator) bool {
 		return of.Kustomization != "" && of.Dir.Default == path.Dir(name)
