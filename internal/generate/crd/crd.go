@@ -96,22 +96,16 @@ func embedsMeta(spec *ast.TypeSpec) bool {
 	return embedded["TypeMeta"] && embedded["ObjectMeta"]
 }
 
-// schemaOptions returns the schema options of a CRD generator.
-func schemaOptions(o crd.Generator) SchemaOptions {
-	return SchemaOptions{
-		MaxDescLen:             o.MaxDescLen,
-		EmbeddedObjectMeta:     generator.IsTrue(o.GenerateEmbeddedObjectMeta),
-		DangerousTypes:         generator.IsTrue(o.AllowDangerousTypes),
-		IgnoreUnexportedFields: generator.IsTrue(o.IgnoreUnexportedFields),
-	}
-}
-
 // write writes a file for each kind in the roots, in the order of the kinds. The schema of a recursive type, which API
 // servers reject, is empty where the type would begin again. In a project that is an error, unless markers of the field
 // define the schema.
 func write(in generator.Input, options crd.Generator) error {
 	ctx := in.GenerationContext
-	parser := NewParser(ctx, schemaOptions(options))
+	parser := NewParser(ctx, SchemaOptions{
+		EmbeddedObjectMeta:     generator.IsTrue(options.GenerateEmbeddedObjectMeta),
+		DangerousTypes:         generator.IsTrue(options.AllowDangerousTypes),
+		IgnoreUnexportedFields: generator.IsTrue(options.IgnoreUnexportedFields),
+	})
 	AllowRawJSON(parser)
 	metav1 := crd.FindMetav1(ctx.Roots)
 	if metav1 == nil {
@@ -128,7 +122,6 @@ func write(in generator.Input, options crd.Generator) error {
 	references := NewReferences(parser, in.Strict)
 	source := &locator{in: in, parser: parser, read: map[*loader.Package][]markers.Marker{}}
 	names := &namesCheck{dir: in.Dir}
-	var wrong []error
 	out := &printer{ctx: ctx, header: header, options: options}
 	for _, kind := range kinds {
 		if isInstance(kind.Kind) {
@@ -156,11 +149,11 @@ func write(in generator.Input, options crd.Generator) error {
 		}
 		out.print(*definition)
 	}
-	wrong = diagnostic.All(errors.Join(append(wrong, names.check(parser))...))
+	taken := names.check(parser)
 	if in.Strict {
-		return errors.Join(append(wrong, out.wait())...)
+		return errors.Join(taken, out.wait())
 	}
-	for _, err := range wrong {
+	for _, err := range diagnostic.All(taken) {
 		if e, ok := errors.AsType[*diagnostic.Error](err); ok {
 			in.Warn(e)
 		}
@@ -181,7 +174,6 @@ func checkable(definition *apiextensionsv1.CustomResourceDefinition) *apiextensi
 	return &stored
 }
 
-// document is a file to be written.
 type document struct {
 	name    string
 	content []byte

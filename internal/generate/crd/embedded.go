@@ -89,5 +89,4 @@ func (o *outline) add(part outline) error {
 	return nil
 }
 
-// differ reports whether two types are known and different.
 func differ(a, b string) bool { return a != "" && b != "" && a != b }

@@ -184,7 +184,6 @@ func rename(t *types.Named, name string) *types.Named {
 	return named
 }
 
-// packageOf returns the package of a type.
 func (n *instances) packageOf(of *types.Package) *loader.Package {
 	if of == nil {
 		return nil

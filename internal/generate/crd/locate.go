@@ -218,7 +218,6 @@ type holder struct {
 	items bool
 }
 
-// markersOf returns all markers of a package.
 func (l *locator) markersOf(pkg *loader.Package) []markers.Marker {
 	all, known := l.read[pkg]
 	if !known {
@@ -303,7 +302,6 @@ func (l *locator) below(p part, step string) (part, bool) {
 	return next, next.schema != nil
 }
 
-// fieldNamed returns the field of a struct with a JSON name.
 func fieldNamed(info *ctmarkers.TypeInfo, name string) *ast.Field {
 	if info == nil {
 		return nil

@@ -3,9 +3,7 @@ package crd
 import (
 	"encoding/json"
 	"fmt"
-	"go/ast"
 	"go/constant"
-	"go/token"
 	"go/types"
 	"maps"
 	"slices"
@@ -148,24 +146,13 @@ func (c constants) ApplyToSchema(ctx *crdmarkers.SchemaContext, schema *apiexten
 // constantsOf returns the constants of a string type in its package as JSON, in order and without duplicates.
 func constantsOf(pkg *loader.Package, enum types.Type) []string {
 	var values []string
-	for _, file := range pkg.Syntax {
-		for _, decl := range file.Decls {
-			general, ok := decl.(*ast.GenDecl)
-			if !ok || general.Tok != token.CONST {
-				continue
-			}
-			for _, spec := range general.Specs {
-				for _, name := range spec.(*ast.ValueSpec).Names {
-					declared, ok := pkg.TypesInfo.Defs[name].(*types.Const)
-					if !ok || !types.Identical(declared.Type(), enum) || declared.Val().Kind() != constant.String {
-						continue
-					}
-					value, err := json.Marshal(constant.StringVal(declared.Val()))
-					if err == nil {
-						values = append(values, string(value))
-					}
-				}
-			}
+	for _, object := range pkg.TypesInfo.Defs {
+		declared, ok := object.(*types.Const)
+		if !ok || !types.Identical(declared.Type(), enum) || declared.Val().Kind() != constant.String {
+			continue
+		}
+		if value, err := json.Marshal(constant.StringVal(declared.Val())); err == nil {
+			values = append(values, string(value))
 		}
 	}
 	slices.Sort(values)

@@ -21,7 +21,6 @@ type namesCheck struct {
 	named []namedKind
 }
 
-// namedKind is a kind with its names, and the type that declares them.
 type namedKind struct {
 	group string
 	names apiextensionsv1.CustomResourceDefinitionNames

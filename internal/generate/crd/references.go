@@ -11,6 +11,8 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"sigs.k8s.io/controller-tools/pkg/crd"
 	"sigs.k8s.io/controller-tools/pkg/loader"
+
+	"github.com/kctrl-dev/kctrl/internal/generate/generator"
 )
 
 // References prepares the schemas of types for replacing the references to them.
@@ -100,16 +102,14 @@ func (r *References) follow(schema *apiextensionsv1.JSONSchemaProps, field strin
 		return
 	}
 	schema.Ref = nil
-	described := schema.Type != "" || schema.XIntOrString || schema.XPreserveUnknownFields != nil &&
-		*schema.XPreserveUnknownFields
+	described := schema.Type != "" || schema.XIntOrString || holdsAnything(*schema)
 	if r.refuse && !described {
 		r.report(owner, ident, field, r.open[start:])
 	}
 }
 
-// holdsAnything reports whether a schema allows any value.
 func holdsAnything(schema apiextensionsv1.JSONSchemaProps) bool {
-	return schema.XPreserveUnknownFields != nil && *schema.XPreserveUnknownFields
+	return generator.IsTrue(schema.XPreserveUnknownFields)
 }
 
 // guess returns the JSON type that the parser assumes for fields of a type.
@@ -173,10 +173,8 @@ func (r *References) locate(err error, owner crd.TypeIdent, field string) error 
 	if info == nil {
 		return err
 	}
-	for _, f := range info.Fields {
-		if name, _, _ := strings.Cut(f.Tag.Get("json"), ","); name == field {
-			return loader.ErrFromNode(err, f.RawField)
-		}
+	if at := fieldNamed(info, field); at != nil {
+		return loader.ErrFromNode(err, at)
 	}
 	return loader.ErrFromNode(err, info.RawSpec)
 }

@@ -15,9 +15,6 @@ import (
 
 // SchemaOptions are the options for schemas of types.
 type SchemaOptions struct {
-	// MaxDescLen truncates descriptions at the end of a sentence to a maximum number of characters. 0 omits them; nil
-	// means no limit.
-	MaxDescLen *int
 	// EmbeddedObjectMeta includes the fields of a metav1.ObjectMeta that is not the metadata of a kind.
 	EmbeddedObjectMeta bool
 	// DangerousTypes allows float32 and float64.
@@ -28,7 +25,14 @@ type SchemaOptions struct {
 
 // NewParser returns a parser for schemas of the types in the roots of ctx. The schemas are the same in every run.
 func NewParser(ctx genall.GenerationContext, options SchemaOptions) *crd.Parser {
-	parser := newParser(ctx, options)
+	parser := &crd.Parser{
+		Collector:                  &markers.Collector{Registry: ctx.Collector.Registry}, // its values are changed
+		Checker:                    ctx.Checker,
+		GenerateEmbeddedObjectMeta: options.EmbeddedObjectMeta,
+		AllowDangerousTypes:        options.DangerousTypes,
+		IgnoreUnexportedFields:     options.IgnoreUnexportedFields,
+	}
+	crd.AddKnownTypes(parser)
 	orderPackages(parser, ctx.Roots)
 	for _, root := range ctx.Roots {
 		parser.NeedPackage(root)
@@ -49,18 +53,6 @@ func AllowRawJSON(parser *crd.Parser) {
 		p.Schemata[crd.TypeIdent{Name: "RawMessage",
 			Package: pkg}] = apiextensionsv1.JSONSchemaProps{XPreserveUnknownFields: &anything}
 	}
-}
-
-func newParser(ctx genall.GenerationContext, options SchemaOptions) *crd.Parser {
-	parser := &crd.Parser{
-		Collector:                  &markers.Collector{Registry: ctx.Collector.Registry}, // its values are changed
-		Checker:                    ctx.Checker,
-		GenerateEmbeddedObjectMeta: options.EmbeddedObjectMeta,
-		AllowDangerousTypes:        options.DangerousTypes,
-		IgnoreUnexportedFields:     options.IgnoreUnexportedFields,
-	}
-	crd.AddKnownTypes(parser)
-	return parser
 }
 
 // NeedSchema makes the parser read the schema of a type and of all types that it contains. The parser panics at the
@@ -84,46 +76,53 @@ func reportErrorTypes(parser *crd.Parser) bool {
 		if info == nil {
 			continue
 		}
-		report := func(at ast.Node, t types.Type) {
-			found = true
-			err := errors.New("error is an interface type, and an interface type is not supported in CRD schemas")
-			if t == types.Typ[types.UnsafePointer] {
-				err = errors.New("unsafe.Pointer is not supported in CRD schemas")
-			}
-			ident.Package.AddError(loader.ErrFromNode(err, at))
-		}
-		if _, isStruct := info.RawSpec.Type.(*ast.StructType); !isStruct {
-			eachErrorType(ident.Package, info.RawSpec.Type, report)
-		}
-		for _, field := range info.Fields {
-			if !strings.Contains(string(field.Tag), `json:"-"`) {
-				eachErrorType(ident.Package, field.RawField.Type, report)
-			}
+		for _, expr := range typesIn(info, func(field markers.FieldInfo) bool {
+			return !strings.Contains(string(field.Tag), `json:"-"`)
+		}) {
+			found = reportErrorTypesIn(ident.Package, expr) || found
 		}
 	}
 	return found
 }
 
-// eachErrorType visits the parts of a type expression that have type error or unsafe.Pointer.
-func eachErrorType(pkg *loader.Package, of ast.Expr, visit func(at ast.Node, t types.Type)) {
-	unsafe := types.Typ[types.UnsafePointer]
+// typesIn returns the types of the wanted fields of a struct, or the type that defines another type.
+func typesIn(info *markers.TypeInfo, wanted func(markers.FieldInfo) bool) []ast.Expr {
+	if _, isStruct := info.RawSpec.Type.(*ast.StructType); !isStruct {
+		return []ast.Expr{info.RawSpec.Type}
+	}
+	var all []ast.Expr
+	for _, field := range info.Fields {
+		if wanted(field) {
+			all = append(all, field.RawField.Type)
+		}
+	}
+	return all
+}
+
+// reportErrorTypesIn reports the parts of a type expression that have type error or unsafe.Pointer.
+func reportErrorTypesIn(pkg *loader.Package, of ast.Expr) (found bool) {
+	report := func(at ast.Node, message string) {
+		found = true
+		pkg.AddError(loader.ErrFromNode(errors.New(message), at))
+	}
 	predeclared := types.Universe.Lookup("error").Type()
 	ast.Inspect(of, func(node ast.Node) bool {
 		switch node := node.(type) {
 		case *ast.FuncType, *ast.InterfaceType:
 			return false
 		case *ast.SelectorExpr:
-			if t := pkg.TypesInfo.TypeOf(node); t == unsafe {
-				visit(node, unsafe)
+			if pkg.TypesInfo.TypeOf(node) == types.Typ[types.UnsafePointer] {
+				report(node, "unsafe.Pointer is not supported in CRD schemas")
 			}
 			return false
 		case *ast.Ident:
 			if t := pkg.TypesInfo.TypeOf(node); t != nil && types.Unalias(t) == predeclared {
-				visit(node, predeclared)
+				report(node, "error is an interface type, and an interface type is not supported in CRD schemas")
 			}
 		}
 		return true
 	})
+	return found
 }
 
 // isInvalid reports whether a declared type is invalid: it contains itself, or lacks required type arguments. The
@@ -136,12 +135,8 @@ func isInvalid(t types.Type) bool {
 // explainAliases makes a parser resolve aliases where it expects named or predeclared types: as keys of maps, and for
 // lists, maps, pointers and structs.
 func explainAliases(pkg *loader.Package, info *markers.TypeInfo) {
-	if _, isStruct := info.RawSpec.Type.(*ast.StructType); !isStruct {
-		explainIn(pkg, info.RawSpec.Type)
-		return
-	}
-	for _, field := range info.Fields {
-		explainIn(pkg, field.RawField.Type)
+	for _, expr := range typesIn(info, func(markers.FieldInfo) bool { return true }) {
+		explainIn(pkg, expr)
 	}
 }
 

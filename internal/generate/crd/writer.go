@@ -319,7 +319,6 @@ func isASCII(text string) bool {
 	return !strings.ContainsFunc(text, func(r rune) bool { return r < ' ' || r > '~' })
 }
 
-// shape is the style of a scalar.
 type shape int
 
 const (

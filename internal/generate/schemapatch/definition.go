@@ -27,20 +27,6 @@ type definition struct {
 	node     *yaml.Node
 }
 
-func parseAll(manifests []manifest) ([]*definition, error) {
-	var all []*definition
-	for _, m := range manifests {
-		d, err := parse(m)
-		if err != nil {
-			return nil, err
-		}
-		if d != nil {
-			all = append(all, d)
-		}
-	}
-	return all, nil
-}
-
 // parse returns nil for a file that is not a CustomResourceDefinition, or not YAML.
 func parse(m manifest) (*definition, error) {
 	var meta metav1.TypeMeta

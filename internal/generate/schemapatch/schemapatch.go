@@ -39,9 +39,7 @@ var Generator = generator.Generator{
 		if err != nil {
 			return err
 		}
-		schemas := crd.SchemaOptions{MaxDescLen: o.MaxDescLen,
-			EmbeddedObjectMeta: generator.IsTrue(o.GenerateEmbeddedObjectMeta)}
-		return patch(in.GenerationContext, manifests, schemas)
+		return patch(in.GenerationContext, manifests, o)
 	},
 }
 
@@ -91,16 +89,22 @@ func manifestNames(dir, folder string) ([]string, error) {
 // patch writes a file for each CustomResourceDefinition in the manifests, in their order. Versions with a Go type in
 // the roots of ctx get its schema. In a definition with at least one such version, versions without a Go type lose
 // their schema. patch records problems in their packages.
-func patch(ctx genall.GenerationContext, manifests []manifest, options crd.SchemaOptions) error {
-	parser := crd.NewParser(ctx, options)
+func patch(ctx genall.GenerationContext, manifests []manifest, o schemapatcher.Generator) error {
+	parser := crd.NewParser(ctx, crd.SchemaOptions{EmbeddedObjectMeta: generator.IsTrue(o.GenerateEmbeddedObjectMeta)})
 	crd.AllowRawJSON(parser)
 	metav1 := ctcrd.FindMetav1(ctx.Roots)
 	if metav1 == nil {
 		return nil
 	}
-	definitions, err := parseAll(manifests)
-	if err != nil {
-		return err
+	var definitions []*definition
+	for _, m := range manifests {
+		d, err := parse(m)
+		if err != nil {
+			return err
+		}
+		if d != nil {
+			definitions = append(definitions, d)
+		}
 	}
 	schemas := map[schema.GroupKind]map[string]apiextensionsv1.JSONSchemaProps{}
 	for _, d := range definitions {
@@ -109,7 +113,7 @@ func patch(ctx genall.GenerationContext, manifests []manifest, options crd.Schem
 	versions := versionsOf(definitions)
 	for _, kind := range ctcrd.FindKubeKinds(parser, metav1) {
 		if _, wanted := schemas[kind]; wanted {
-			found, err := schemasOf(parser, kind, versions[kind], options)
+			found, err := schemasOf(parser, kind, versions[kind], o.MaxDescLen)
 			if err != nil {
 				return err
 			}
@@ -117,10 +121,11 @@ func patch(ctx genall.GenerationContext, manifests []manifest, options crd.Schem
 		}
 	}
 	for _, d := range definitions {
-		if len(schemas[d.kind]) > 0 {
-			if err := d.patch(schemas[d.kind]); err != nil {
-				return err
-			}
+		if len(schemas[d.kind]) == 0 {
+			continue
+		}
+		if err := d.patch(schemas[d.kind]); err != nil {
+			return err
 		}
 	}
 	for _, d := range definitions {
@@ -150,7 +155,7 @@ func versionsOf(definitions []*definition) map[schema.GroupKind]map[string]*defi
 // schemasOf returns the schema of each wanted version of a kind that has a package. The package must contain the type,
 // because the parser panics without it.
 func schemasOf(parser *ctcrd.Parser, kind schema.GroupKind, wanted map[string]*definition,
-	options crd.SchemaOptions) (map[string]apiextensionsv1.JSONSchemaProps, error) {
+	maxDescLen *int) (map[string]apiextensionsv1.JSONSchemaProps, error) {
 	found := map[string]apiextensionsv1.JSONSchemaProps{}
 	references := crd.NewReferences(parser, false)
 	byPath := func(a, b *loader.Package) int { return cmp.Compare(a.PkgPath, b.PkgPath) }
@@ -166,9 +171,9 @@ func schemasOf(parser *ctcrd.Parser, kind schema.GroupKind, wanted map[string]*d
 		references.Resolve(ident)
 		parser.NeedFlattenedSchemaFor(ident)
 		props := parser.FlattenedSchemata[ident]
-		if options.MaxDescLen != nil {
+		if maxDescLen != nil {
 			props = *props.DeepCopy()
-			ctcrd.TruncateDescription(&props, *options.MaxDescLen)
+			ctcrd.TruncateDescription(&props, *maxDescLen)
 		}
 		if _, ok := props.Properties["metadata"]; ok {
 			props.Properties["metadata"] = apiextensionsv1.JSONSchemaProps{Type: "object"}
