@@ -89,7 +89,7 @@ func (s *Sink) Open(pkg *loader.Package, name string) (io.WriteCloser, error) {
 		}
 		folder = filepath.ToSlash(rel)
 	}
-	return nopCloser{s.add(path.Join(folder, name))}, nil
+	return NopCloser{s.add(path.Join(folder, name))}, nil
 }
 
 // Write writes a file by its absolute path, which must be in the project.
@@ -122,9 +122,11 @@ func (s *Sink) Files() []File {
 	return files
 }
 
-type nopCloser struct{ io.Writer }
+// NopCloser is a writer whose Close does nothing.
+type NopCloser struct{ io.Writer }
 
-func (nopCloser) Close() error { return nil }
+// Close returns nil.
+func (NopCloser) Close() error { return nil }
 
 // ReadError returns the error for a file in an option that cannot be read.
 func ReadError(name string, err error) error {

@@ -51,13 +51,16 @@ func Parse(args []string) (*Command, error) {
 		}
 		switch value := value.(type) {
 		case genall.Generator:
-			if command.named(name) != nil {
+			if command.runs(name) {
 				return nil, usage(fmt.Sprintf("generator %s is named twice", name),
 					"put all of its options into one argument, as in "+name+":a=1,b=2")
 			}
-			command.generators = append(command.generators, chosen{generatorNamed(name), name, value, nil})
+			command.generators = append(command.generators, chosen{byName()[name], name, value, nil})
 		case genall.OutputRule:
-			of := ruleOwner(name)
+			of := ""
+			if parts := strings.Split(name, ":"); len(parts) > 2 {
+				of = parts[1]
+			}
 			rules[of] = value
 			order = append(order, of)
 		case genall.InputPaths:
@@ -65,7 +68,7 @@ func Parse(args []string) (*Command, error) {
 		}
 	}
 	for _, of := range order {
-		if of != "" && command.named(of) == nil {
+		if of != "" && !command.runs(of) {
 			return nil, usage(fmt.Sprintf("output rule for %s, which does not run", of), "add "+of+", or remove the rule")
 		}
 	}
@@ -73,48 +76,15 @@ func Parse(args []string) (*Command, error) {
 		return nil, usage("no generator is named", "name one or more of "+strings.Join(generatorNames(), ", ")+
 			", as in: kctrl gen object paths=./...")
 	}
-	command.assign(rules)
+	for i, g := range command.generators {
+		own := genall.OutputArtifacts{Config: genall.OutputToDirectory("config/" + g.name)}
+		command.generators[i].rule = cmp.Or[genall.OutputRule](rules[g.name], rules[""], own)
+	}
 	return command, nil
 }
 
-// named returns the generator with a name, or nil.
-func (c *Command) named(name string) *chosen {
-	for i, g := range c.generators {
-		if g.name == name {
-			return &c.generators[i]
-		}
-	}
-	return nil
-}
-
-// generatorNamed returns the generator with a name on the command line. Such a generator must exist.
-func generatorNamed(name string) generator.Generator {
-	all := byName()
-	return all[slices.IndexFunc(all, func(g named) bool { return g.name == name })].value.(generator.Generator)
-}
-
-// assign gives each generator its output rule: the generator's own rule, else the common rule, else config/<name> for
-// generators of manifests.
-func (c *Command) assign(rules map[string]genall.OutputRule) {
-	for i, g := range c.generators {
-		switch {
-		case rules[g.name] != nil:
-			c.generators[i].rule = rules[g.name]
-		case rules[""] != nil:
-			c.generators[i].rule = rules[""]
-		default:
-			c.generators[i].rule = genall.OutputArtifacts{Config: genall.OutputToDirectory("config/" + g.name)}
-		}
-	}
-}
-
-// ruleOwner returns the generator that an output rule is for, or "".
-func ruleOwner(name string) string {
-	parts := strings.Split(name, ":")
-	if len(parts) < 3 {
-		return ""
-	}
-	return parts[1]
+func (c *Command) runs(name string) bool {
+	return slices.ContainsFunc(c.generators, func(g chosen) bool { return g.name == name })
 }
 
 func parseOption(registry *markers.Registry, arg string) (name string, value any, err error) {
@@ -166,72 +136,52 @@ func usage(message, hint string) error {
 	return &diagnostic.Error{Message: message, Hint: hint, Class: diagnostic.ErrUsage}
 }
 
-// named is a generator or an output rule with its name on the command line.
-type named struct {
-	name  string
-	value any
-}
-
-// byName returns all generators in the order of their names on the command line of kctrl gen.
-func byName() []named {
-	var all []named
+// byName returns all generators by their names on the command line of kctrl gen.
+func byName() map[string]generator.Generator {
+	all := map[string]generator.Generator{}
 	for _, g := range generators.All() {
-		all = append(all, named{cmp.Or(g.GenName, g.Name), g})
+		all[cmp.Or(g.GenName, g.Name)] = g
 	}
-	slices.SortFunc(all, func(a, b named) int { return cmp.Compare(a.name, b.name) })
 	return all
 }
 
-// outputRules returns all output rules. Each rule is an option "output:<rule>", and for each generator an option
-// "output:<generator>:<rule>".
-func outputRules() []named {
-	return []named{
-		{"artifacts", genall.OutputArtifacts{}},
-		{"dir", genall.OutputToDirectory("")},
-		{"none", genall.OutputToNothing},
-		{"stdout", genall.OutputToStdout},
-	}
-}
+func generatorNames() []string { return slices.Sorted(maps.Keys(byName())) }
 
-// generatorNames returns the names of all generators.
-func generatorNames() []string {
-	var names []string
-	for _, g := range byName() {
-		names = append(names, g.name)
-	}
-	return names
+func isGenerator(name string) bool { return slices.Contains(generatorNames(), name) }
+
+// outputRules are all output rules. Each rule is an option "output:<rule>", and for each generator an option
+// "output:<generator>:<rule>".
+var outputRules = map[string]genall.OutputRule{
+	"artifacts": genall.OutputArtifacts{},
+	"dir":       genall.OutputToDirectory(""),
+	"none":      genall.OutputToNothing,
+	"stdout":    genall.OutputToStdout,
 }
 
 // Registry returns the options of the command line as markers, with their documentation.
 func Registry() (*markers.Registry, error) {
-	registry := &markers.Registry{}
-	var options []named
-	for _, g := range byName() {
-		options = append(options, named{g.name, g.value.(generator.Generator).Options})
-	}
-	for _, rule := range outputRules() {
-		options = append(options, named{"output:" + rule.name, rule.value})
-		for _, generator := range byName() {
-			options = append(options, named{"output:" + generator.name + ":" + rule.name, rule.value})
+	options := map[string]any{}
+	for name, g := range byName() {
+		options[name] = g.Options
+		for rule, value := range outputRules {
+			options["output:"+rule], options["output:"+name+":"+rule] = value, value
 		}
 	}
-	for _, option := range options {
-		definition, err := markers.MakeDefinition(option.name, markers.DescribesPackage, option.value)
+	registry := &markers.Registry{}
+	for _, name := range slices.Sorted(maps.Keys(options)) {
+		definition, err := markers.MakeDefinition(name, markers.DescribesPackage, options[name])
 		if err != nil {
 			return nil, err
 		}
 		if err := registry.Register(definition); err != nil {
 			return nil, err
 		}
-		if documented, ok := option.value.(genall.HasHelp); ok {
+		if documented, ok := options[name].(genall.HasHelp); ok {
 			registry.AddHelp(definition, documented.Help())
 		}
 	}
 	return registry, genall.RegisterOptionsMarkers(registry)
 }
-
-// isGenerator reports whether name is the name of a generator.
-func isGenerator(name string) bool { return slices.Contains(generatorNames(), name) }
 
 // OptionHelp documents all options of the command line, by category.
 func OptionHelp() ([]help.CategoryDoc, error) {
@@ -263,7 +213,6 @@ func MarkerHelp(args []string) ([]help.CategoryDoc, error) {
 	return help.ByCategory(registry, help.SortByCategory), nil
 }
 
-// argumentNames returns the names of the arguments of an option, if they have any.
 func argumentNames(definition *markers.Definition) []string {
 	if definition.AnonymousField() {
 		return nil

@@ -71,7 +71,6 @@ func (r *Result) generated() []postprocess.File {
 	return files
 }
 
-// replace replaces the generated files.
 func (r *Result) replace(files []postprocess.File) {
 	clear(r.files)
 	r.stdout.Reset()
@@ -80,11 +79,7 @@ func (r *Result) replace(files []postprocess.File) {
 			r.stdout.Write(f.Content)
 			continue
 		}
-		name := filepath.FromSlash(f.Path)
-		if !filepath.IsAbs(name) {
-			name = filepath.Join(r.dir, name)
-		}
-		r.files[name] = bytes.NewBuffer(f.Content)
+		r.files[absolute(r.dir, filepath.FromSlash(f.Path))] = bytes.NewBuffer(f.Content)
 	}
 }
 
@@ -115,19 +110,16 @@ func (m memory) Open(pkg *loader.Package, name string) (io.WriteCloser, error) {
 		return m.file(filepath.Dir(pkg.CompiledGoFiles[0]), name), nil
 	}
 	if m.rule == genall.OutputToStdout {
-		return nopCloser{&m.result.stdout}, nil
+		return artifact.NopCloser{Writer: &m.result.stdout}, nil
 	}
-	return nopCloser{io.Discard}, nil
+	return artifact.NopCloser{Writer: io.Discard}, nil
 }
 
 func (m memory) file(folder, name string) io.WriteCloser {
-	name = filepath.Join(folder, name)
-	if !filepath.IsAbs(name) {
-		name = filepath.Join(m.dir, name)
-	}
+	name = absolute(m.dir, filepath.Join(folder, name))
 	buffer := &bytes.Buffer{}
 	m.result.files[name], m.result.origin[name] = buffer, m.generator
-	return nopCloser{buffer}
+	return artifact.NopCloser{Writer: buffer}
 }
 
 // write writes a file by its absolute path and ignores the output rule.
@@ -135,7 +127,3 @@ func (m memory) write(f artifact.File) error {
 	_, err := m.file("", f.Path).Write(f.Content)
 	return err
 }
-
-type nopCloser struct{ io.Writer }
-
-func (nopCloser) Close() error { return nil }

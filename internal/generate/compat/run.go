@@ -153,50 +153,32 @@ type attempt struct {
 	expected bool
 }
 
-// isAmong reports whether known contains all errors.
 func isAmong(errs, known []error) bool {
 	return !slices.ContainsFunc(errs, func(err error) bool { return !slices.Contains(known, err) })
 }
 
 // warnings returns the problems that do not prevent generation.
 func (a *attempt) warnings() []error {
-	seen := map[string]bool{}
-	var all []error
-	add := func(err error) {
-		if !seen[err.Error()] {
-			seen[err.Error()] = true
-			all = append(all, err)
-		}
-	}
-	for _, err := range diagnostic.All(a.found) {
+	all := slices.DeleteFunc(diagnostic.All(a.found), func(err error) bool {
 		// An input that requires the go command is not a problem to report.
-		if _, unusual := errors.AsType[*resolve.UnusualError](err); !unusual && !errors.Is(err, diagnostic.ErrUsage) {
-			add(err)
-		}
-	}
+		_, unusual := errors.AsType[*resolve.UnusualError](err)
+		return unusual || errors.Is(err, diagnostic.ErrUsage)
+	})
 	if a.program != nil {
-		for _, err := range diagnostic.All(a.program.Unmatched()) {
-			add(err)
-		}
-		for _, finding := range a.findings {
-			add(finding.Error)
-		}
+		all = append(all, a.program.Unmatched(), errorsOf(a.findings))
 	}
-	for _, err := range a.generatorsWarn {
-		add(err)
-	}
-	return diagnostic.All(errors.Join(all...))
+	return diagnostic.All(lint.Once(errors.Join(append(all, a.generatorsWarn...)...)))
 }
 
 // explain replaces errors of controller-tools' loader with kctrl's errors about the same lines. If kctrl reports an
 // invalid command line, it reports nothing else.
 func explain(err, known error) error {
-	better := map[line][]error{}
+	better := map[token.Position][]error{}
 	var misused []error
 	for _, e := range diagnostic.All(known) {
 		if errors.Is(e, diagnostic.ErrUsage) {
 			misused = append(misused, e)
-		} else if at, ok := lineOf(e); ok {
+		} else if at := diagnostic.LineOf(e); at.IsValid() {
 			better[at] = append(better[at], e)
 		}
 	}
@@ -204,12 +186,12 @@ func explain(err, known error) error {
 		return errors.Join(misused...)
 	}
 	var errs []error
-	reported := map[line]bool{}
+	reported := map[token.Position]bool{}
 	for _, e := range diagnostic.All(err) {
-		at, ok := lineOf(e)
+		at := diagnostic.LineOf(e)
 		switch {
-		case !ok && len(better) > 0 && isAftermath(e):
-		case !ok || better[at] == nil:
+		case !at.IsValid() && len(better) > 0 && isAftermath(e):
+		case better[at] == nil:
 			errs = append(errs, e)
 		case !reported[at]:
 			reported[at] = true
@@ -226,20 +208,6 @@ func isAftermath(err error) bool {
 		strings.HasPrefix(err.Error(), "unable to locate schema for type ")
 }
 
-// line is the position of an error.
-type line struct {
-	file string
-	line int
-}
-
-func lineOf(err error) (line, bool) {
-	d, ok := errors.AsType[*diagnostic.Error](err)
-	if !ok || d.Pos.Line == 0 {
-		return line{}, false
-	}
-	return line{d.Pos.Filename, d.Pos.Line}, true
-}
-
 // errThorough means that kctrl's loader cannot, or must not, replace controller-tools' loader.
 var errThorough = errors.New("needs the loader of controller-tools")
 
@@ -248,13 +216,12 @@ var errThorough = errors.New("needs the loader of controller-tools")
 func (a *attempt) quick(ctx context.Context, patterns []string) (*Result, error) {
 	program, broken := load.Load(ctx, load.Config{Dir: a.options.Dir, Patterns: patterns, BuildTags: a.options.BuildTags,
 		Environment: a.environment, Lenient: true})
-	if program == nil {
-		a.found = broken
-		return nil, errors.Join(errThorough, a.found)
+	a.found = broken
+	if program != nil {
+		var wrong error
+		a.findings, wrong = lint.Check(program, lint.Config{AllowUnknown: a.options.AllowUnknown, Lenient: true})
+		a.found = errors.Join(broken, wrong)
 	}
-	var wrong error
-	a.findings, wrong = lint.Check(program, lint.Config{AllowUnknown: a.options.AllowUnknown, Lenient: true})
-	a.found = errors.Join(broken, wrong)
 	if broken != nil {
 		return nil, errors.Join(errThorough, a.found)
 	}
@@ -329,11 +296,7 @@ func (c *Command) patterns(o Options) ([]string, error) {
 			patterns = append(patterns, path)
 			continue
 		}
-		absolute := path
-		if !filepath.IsAbs(path) {
-			absolute = filepath.Join(o.Dir, path)
-		}
-		rel, err := filepath.Rel(o.Dir, absolute)
+		rel, err := filepath.Rel(o.Dir, absolute(o.Dir, path))
 		if err != nil || !filepath.IsLocal(rel) {
 			return nil, errThorough
 		}
@@ -393,7 +356,14 @@ func (a *attempt) thorough(ctx context.Context) (*Result, error) {
 	return result, nil
 }
 
-// input is the input of generators.
+// absolute returns the path of a file whose name may be relative to dir.
+func absolute(dir, name string) string {
+	if filepath.IsAbs(name) {
+		return name
+	}
+	return filepath.Join(dir, name)
+}
+
 type input struct {
 	genall.GenerationContext
 	// marked are the packages for generators that read only markers.
@@ -454,12 +424,7 @@ func (a *attempt) generate(in input) (*Result, error) {
 
 // reader reads files whose names are relative to the directory of the run.
 func (a *attempt) reader(in input) func(name string) ([]byte, error) {
-	return func(name string) ([]byte, error) {
-		if !filepath.IsAbs(name) {
-			name = filepath.Join(a.options.Dir, name)
-		}
-		return in.read(name)
-	}
+	return func(name string) ([]byte, error) { return in.read(absolute(a.options.Dir, name)) }
 }
 
 // postprocess applies the declaration of the project to the manifests.
@@ -487,11 +452,7 @@ func (d disk) OpenForRead(name string) (io.ReadCloser, error) {
 	if name == os.DevNull {
 		return io.NopCloser(strings.NewReader("")), nil
 	}
-	path := name
-	if !filepath.IsAbs(path) {
-		path = filepath.Join(d.dir, path)
-	}
-	content, err := d.read(path)
+	content, err := d.read(absolute(d.dir, name))
 	if err != nil {
 		return nil, artifact.ReadError(name, err)
 	}

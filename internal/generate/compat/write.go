@@ -59,11 +59,7 @@ func (r *Result) Changes(root string) ([]transaction.Change, error) {
 	}
 	changes, err := r.changes(root)
 	for i, c := range changes {
-		name := filepath.FromSlash(c.Path)
-		if !filepath.IsAbs(name) {
-			name = filepath.Join(root, name)
-		}
-		changes[i].Path = filepath.ToSlash(r.relative(name))
+		changes[i].Path = filepath.ToSlash(r.relative(absolute(root, filepath.FromSlash(c.Path))))
 	}
 	slices.SortFunc(changes, func(a, b transaction.Change) int { return strings.Compare(a.Path, b.Path) })
 	return changes, err
@@ -145,10 +141,7 @@ func followLinks(name string) (string, error) {
 		if err != nil {
 			break // not a link, or missing
 		}
-		if !filepath.IsAbs(target) {
-			target = filepath.Join(filepath.Dir(name), target)
-		}
-		name = target
+		name = absolute(filepath.Dir(name), target)
 	}
 	dir, missing := filepath.Dir(name), filepath.Base(name)
 	for {
@@ -175,11 +168,7 @@ func nonNil(content []byte) []byte {
 func (r *Result) named(root string, err error) error {
 	for _, single := range diagnostic.All(err) {
 		if e, ok := errors.AsType[*diagnostic.Error](single); ok && e.Pos.Filename != "" {
-			name := filepath.FromSlash(e.Pos.Filename)
-			if !filepath.IsAbs(name) {
-				name = filepath.Join(root, name)
-			}
-			e.Pos.Filename = r.relative(name)
+			e.Pos.Filename = r.relative(absolute(root, filepath.FromSlash(e.Pos.Filename)))
 		}
 	}
 	return err

@@ -38,7 +38,6 @@ const format = "kctrl generate entry 1\n"
 
 var errDamaged = errors.New("damaged cache entry")
 
-// warning is a stored finding.
 type warning struct {
 	Pos                 token.Position
 	Message, Hint, Code string
@@ -46,7 +45,6 @@ type warning struct {
 	Fix                 *lint.Fix
 }
 
-// encode returns the content of the file of an entry.
 func encode(key Key, e *Entry) []byte {
 	w := writer{}
 	w.number(len(e.Inputs))

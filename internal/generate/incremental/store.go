@@ -104,7 +104,6 @@ func (s Store) Put(key Key, entry *Entry) error {
 	return nil
 }
 
-// write replaces a file.
 func (s Store) write(key Key, suffix string, content []byte) error {
 	if s.Dir == "" {
 		return errors.New("there is no cache directory")
