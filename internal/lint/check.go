@@ -1,3 +1,9 @@
+// Package lint reports invalid markers in a program. Each file implements the rules for one subject.
+//
+// The package also reports problems that controller-gen ignores. A [Finding] reports a marker that is unknown, is
+// misplaced, has an invalid value, or contradicts another marker. [Check] returns findings that affect generated files
+// as errors, and passes all other findings to [Config.Warn]. A lenient check fails only if controller-gen also fails.
+// The package ignores markers of other tools.
 package lint
 
 import (
@@ -8,11 +14,11 @@ import (
 	"strings"
 
 	crdmarkers "sigs.k8s.io/controller-tools/pkg/crd/markers"
+	ctmarkers "sigs.k8s.io/controller-tools/pkg/markers"
 
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
 	"github.com/kctrl-dev/kctrl/internal/load"
 	"github.com/kctrl-dev/kctrl/internal/markers"
-	ctmarkers "sigs.k8s.io/controller-tools/pkg/markers"
 )
 
 // Config has the options of Check.

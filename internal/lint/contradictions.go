@@ -3,9 +3,11 @@ package lint
 import (
 	"fmt"
 	"go/ast"
+	"maps"
 	"reflect"
 	"slices"
 	"strconv"
+	"strings"
 
 	crdmarkers "sigs.k8s.io/controller-tools/pkg/crd/markers"
 
@@ -105,4 +107,136 @@ func (c *checker) checkFieldNames(t *typeDecl) {
 			Hint: "give one of them another name",
 		})
 	}
+}
+
+// checkList reports lists of type map without keys, keys that are not fields of the items, and keys of lists that do
+// not have type map.
+func (t *target) checkList() {
+	if t.shape.kind != "" && t.shape.kind != markers.KindArray {
+		return
+	}
+	keys := find(t.entries, "listMapKey", "k8s:listMapKey")
+	types := find(t.entries, "listType", "k8s:listType")
+	isMap := slices.ContainsFunc(types, func(e entry) bool { return e.Value == crdmarkers.ListType("map") })
+	switch {
+	case len(keys) > 0 && !isMap:
+		d := diagnostic.Error{
+			Code:    CodeContradiction,
+			Message: fmt.Sprintf("+%s requires a list of type map", keys[0].name),
+			Hint:    "add // +" + strings.Replace(keys[0].name, "listMapKey", "listType", 1) + "=map",
+		}
+		if len(types) > 0 {
+			d.Hint = fmt.Sprintf("write +%s=map, or remove the key", types[0].name)
+		}
+		t.reportAt(keys[0], 0, d)
+		return
+	case isMap && len(keys) == 0:
+		t.reportAt(types[0], 0, diagnostic.Error{
+			Code:    CodeContradiction,
+			Message: fmt.Sprintf("+%s=map requires the name of the key field", types[0].name),
+			Hint:    "add // +" + strings.Replace(types[0].name, "listType", "listMapKey", 1) + "=<field>",
+		})
+		return
+	}
+	if len(keys) > 0 && t.shape.kind == markers.KindArray {
+		t.checkKeys(keys)
+	}
+}
+
+func (t *target) checkKeys(keys []entry) {
+	item := t.decls.structOf(t.shape.owner, t.shape.items)
+	if item == nil {
+		return
+	}
+	names, complete := t.decls.fieldNames(item)
+	if !complete {
+		return
+	}
+	for _, key := range keys {
+		name := string(key.Value.(crdmarkers.ListMapKey))
+		if names[name] {
+			continue
+		}
+		all := slices.Sorted(maps.Keys(names))
+		hint := item.name + " has no fields"
+		if len(all) > 0 {
+			hint = "the fields are " + strings.Join(all, ", ")
+			if near, ok := diagnostic.Near(name, all); ok {
+				hint = fmt.Sprintf("write // +%s=%s", key.name, near)
+			}
+		}
+		t.reportAt(key, markers.ValueOffset(key.Text), diagnostic.Error{
+			Code:    CodeListMapKey,
+			Message: fmt.Sprintf("+%s=%s: the items, of type %s, have no field %q", key.name, name, item.name, name),
+			Hint:    hint,
+		})
+	}
+}
+
+// checkBounds reports lower bounds that exceed the upper bounds. The bounds of a field include the bounds of its type.
+func (t *target) checkBounds() {
+	all := t.limits()
+	for _, of := range []markers.Measure{markers.OfValue, markers.OfLength, markers.OfItems, markers.OfProperties} {
+		for _, items := range []bool{false, true} {
+			low, hasLow := strictest(all, markers.Limit{Of: of}, items)
+			high, hasHigh := strictest(all, markers.Limit{Of: of, Upper: true}, items)
+			if hasLow && hasHigh {
+				t.checkBound(low, high)
+			}
+		}
+	}
+}
+
+// strictest returns the marker with the strictest limit of a kind. If several limits are equal, it returns the first.
+func strictest(entries []entry, limit markers.Limit, items bool) (found entry, ok bool) {
+	var best float64
+	for _, e := range entries {
+		value, isNumber := number(e.Value)
+		if e.items != items || !isNumber || e.rules().Limit != limit {
+			continue
+		}
+		if !ok || limit.Upper && value < best || !limit.Upper && value > best {
+			found, best, ok = e, value, true
+		}
+	}
+	return found, ok
+}
+
+// checkBound reports a lower bound that exceeds the upper bound. The position of the finding is the marker of the
+// target, or the later marker if both belong to the target.
+func (t *target) checkBound(low, high entry) {
+	lower, _ := number(low.Value)
+	upper, _ := number(high.Value)
+	open := lower == upper && low.short() == "Minimum" && (t.isSet("ExclusiveMinimum", low.items) ||
+		t.isSet("ExclusiveMaximum", low.items))
+	if lower < upper || lower == upper && !open {
+		return
+	}
+	at, relation := low, "above"
+	if t.owns(high) && (!t.owns(low) || high.Pos > low.Pos) {
+		at, relation = high, "below"
+	}
+	if !t.owns(at) {
+		return
+	}
+	other := low
+	if at.Pos == low.Pos {
+		other = high
+	}
+	value, _ := number(at.Value)
+	limit, _ := number(other.Value)
+	d := diagnostic.Error{
+		Code: CodeContradiction,
+		Message: fmt.Sprintf("+%s=%s is %s +%s=%s: no value is valid", at.label(), formatNumber(value), relation,
+			other.label(), formatNumber(limit)),
+		Hint: "change one of them",
+	}
+	if open {
+		d.Message = fmt.Sprintf("+%s=%s is +%s=%s, and one of them is exclusive: no value is valid", at.label(),
+			formatNumber(value), other.label(), formatNumber(limit))
+	}
+	if !t.owns(other) {
+		d.Hint = fmt.Sprintf("+%s is at the type, %s", other.label(), t.where(other))
+	}
+	t.reportAt(at, markers.ValueOffset(at.Text), d)
 }
