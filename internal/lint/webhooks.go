@@ -144,11 +144,9 @@ func (c *checker) checkGroups(at markers.Marker, groups []string) {
 // singulars are singular names of Kubernetes kinds, which users often write instead of the resource.
 var singulars = []string{
 	"pod", "service", "secret", "configmap", "node", "namespace", "event", "serviceaccount", "persistentvolume",
-	"persistentvolumeclaim",
-	"deployment", "statefulset", "daemonset", "replicaset", "job", "cronjob", "ingress", "networkpolicy", "lease", "role",
-	"rolebinding",
-	"clusterrole", "clusterrolebinding", "customresourcedefinition", "poddisruptionbudget", "horizontalpodautoscaler",
-	"storageclass",
+	"persistentvolumeclaim", "deployment", "statefulset", "daemonset", "replicaset", "job", "cronjob", "ingress",
+	"networkpolicy", "lease", "role", "rolebinding", "clusterrole", "clusterrolebinding", "customresourcedefinition",
+	"poddisruptionbudget", "horizontalpodautoscaler", "storageclass",
 }
 
 // kubernetesGroups are the groups of these kinds.

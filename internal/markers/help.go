@@ -43,9 +43,8 @@ type ArgumentHelp struct {
 
 // Groups are the groups of markers, in reading order.
 var Groups = []string{
-	"API packages", "Kinds", "Deep copies", "Apply configurations", "Presence and defaults", "Numbers", "Strings", "Lists",
-	"Objects",
-	"Any type", "Items of lists", "RBAC", "Webhooks",
+	"API packages", "Kinds", "Deep copies", "Apply configurations", "Presence and defaults", "Numbers", "Strings",
+	"Lists", "Objects", "Any type", "Items of lists", "RBAC", "Webhooks",
 }
 
 // Explain returns the documentation of all markers, ordered by group and name. The descriptions are kctrl's own;

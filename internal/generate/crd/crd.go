@@ -70,30 +70,10 @@ func Emits(all []*load.Package) func(*load.Package) bool {
 func hasKinds(pkg *load.Package) bool {
 	found := false
 	loader.EachType(pkg.Package, func(_ *ast.File, _ *ast.GenDecl, spec *ast.TypeSpec) {
-		found = found || embedsMeta(spec)
+		embedded := markers.EmbeddedTypes(spec)
+		found = found || embedded["TypeMeta"] && embedded["ObjectMeta"]
 	})
 	return found
-}
-
-// embedsMeta reports whether a type looks like a kind.
-func embedsMeta(spec *ast.TypeSpec) bool {
-	structType, ok := spec.Type.(*ast.StructType)
-	if !ok {
-		return false
-	}
-	embedded := map[string]bool{}
-	for _, field := range structType.Fields.List {
-		if field.Names != nil {
-			continue
-		}
-		switch t := field.Type.(type) {
-		case *ast.SelectorExpr:
-			embedded[t.Sel.Name] = true
-		case *ast.Ident:
-			embedded[t.Name] = true
-		}
-	}
-	return embedded["TypeMeta"] && embedded["ObjectMeta"]
 }
 
 // write writes a file for each kind in the roots, in the order of the kinds. The schema of a recursive type, which API

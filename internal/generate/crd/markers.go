@@ -78,39 +78,34 @@ func withRank(parser *crd.Parser, value any, rank int) any {
 	if priority > crdmarkers.ApplyPriorityDefault {
 		return value
 	}
-	return ordered{limit{marker, parser}, (priority-crdmarkers.ApplyPriorityDefault-1)*ranks +
-		crdmarkers.ApplyPriority(rank)}
+	priority = (priority-crdmarkers.ApplyPriorityDefault-1)*ranks + crdmarkers.ApplyPriority(rank)
+	return ordered{marker, priority, parser}
 }
 
 // ordered is a marker with a unique priority among the markers of its type or field.
 type ordered struct {
 	crd.SchemaMarker
 	priority crdmarkers.ApplyPriority
+	parser   *crd.Parser
 }
 
 // ApplyPriority returns the rank of the marker among the markers of its type or field.
 func (o ordered) ApplyPriority() crdmarkers.ApplyPriority { return o.priority }
 
-// limit is a marker that also applies to fields whose type is declared elsewhere. The markers of controller-tools check
-// the type beside the reference, which is missing for types of other packages.
-type limit struct {
-	crd.SchemaMarker
-	parser *crd.Parser
-}
-
-// ApplyToSchema applies the marker.
-func (l limit) ApplyToSchema(ctx *crdmarkers.SchemaContext, schema *apiextensionsv1.JSONSchemaProps) error {
-	err := l.SchemaMarker.ApplyToSchema(ctx, schema)
+// ApplyToSchema applies the marker, also to fields whose type is declared elsewhere. The markers of controller-tools
+// check the type beside the reference, which is missing for types of other packages.
+func (o ordered) ApplyToSchema(ctx *crdmarkers.SchemaContext, schema *apiextensionsv1.JSONSchemaProps) error {
+	err := o.SchemaMarker.ApplyToSchema(ctx, schema)
 	if err == nil || schema.Ref == nil {
 		return err
 	}
-	known := resolve(l.parser, ctx.Package, schema)
+	known := resolve(o.parser, ctx.Package, schema)
 	if known.Type == schema.Type && known.XIntOrString == schema.XIntOrString {
 		return err
 	}
 	declared := *schema
 	schema.Type, schema.XIntOrString = known.Type, known.XIntOrString
-	err = l.SchemaMarker.ApplyToSchema(ctx, schema)
+	err = o.SchemaMarker.ApplyToSchema(ctx, schema)
 	schema.Type, schema.XIntOrString = declared.Type, declared.XIntOrString
 	return err
 }

@@ -57,8 +57,7 @@ const (
 var Settings = []string{
 	"GO111MODULE", "GOARCH", "GOENV", "GOEXPERIMENT", "GOFIPS140", "GOFLAGS", "GOMODCACHE", "GOOS", "GOPATH", "GOROOT",
 	"GOTOOLCHAIN", "GOWORK", "GO386", "GOAMD64", "GOARM", "GOARM64", "GOMIPS", "GOMIPS64", "GOPPC64", "GORISCV64",
-	"GOWASM",
-	"GOPACKAGESDRIVER", "CGO_ENABLED",
+	"GOWASM", "GOPACKAGESDRIVER", "CGO_ENABLED",
 }
 
 // NewEnvironment reads the settings of the go command in PATH. If PATH contains another program in its place, such as

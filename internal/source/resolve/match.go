@@ -301,8 +301,7 @@ func importsC(spec *ast.ImportSpec) bool { return spec.Path.Value == `"C"` || sp
 var (
 	systems = []string{
 		"aix", "android", "darwin", "dragonfly", "freebsd", "hurd", "illumos", "ios", "js", "linux", "nacl", "netbsd",
-		"openbsd",
-		"plan9", "solaris", "wasip1", "windows", "zos",
+		"openbsd", "plan9", "solaris", "wasip1", "windows", "zos",
 	}
 	unixes = []string{
 		"aix", "android", "darwin", "dragonfly", "freebsd", "hurd", "illumos", "ios", "linux", "netbsd", "openbsd", "solaris",
