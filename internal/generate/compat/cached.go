@@ -53,7 +53,12 @@ func (c *Command) memo(ctx context.Context, o Options) (memo, bool) {
 func (m memo) restore() (result *Result, known bool, failed error) {
 	stamped, known := m.store.GetStamped(m.key)
 	if known && len(stamped.Outputs) > 0 && m.store.Holds(m.key, stamped) {
-		return m.upToDate(stamped), true, nil
+		result = newResult(m.dir)
+		for _, output := range stamped.Outputs {
+			result.current = append(result.current, output.Name)
+		}
+		result.Warnings = errorsOf(stamped.Warnings)
+		return result, true, nil
 	}
 	entry, ok := m.store.Get(m.key)
 	if !ok {
@@ -71,7 +76,7 @@ func (m memo) restore() (result *Result, known bool, failed error) {
 	result = newResult(m.dir)
 	for _, file := range entry.Files {
 		if file.Template == failure {
-			return nil, true, errorsOf(entry.Warnings)
+			return nil, true, errors.Join(errorsOf(entry.Warnings)...)
 		}
 		if file.Template == standardOutput {
 			result.stdout.Write(file.Content)
@@ -79,29 +84,19 @@ func (m memo) restore() (result *Result, known bool, failed error) {
 		}
 		result.files[filepath.Join(m.dir, filepath.FromSlash(file.Path))] = bytes.NewBuffer(file.Content)
 	}
-	result.warn(entry.Warnings)
+	result.Warnings = errorsOf(entry.Warnings)
 	if known {
 		result.isWritten = func(outputs source.Stamps) { m.noteWritten(result, entry, inputs, outputs) }
 	}
 	return result, true, nil
 }
 
-func errorsOf(findings []lint.Finding) error {
+func errorsOf(findings []lint.Finding) []error {
 	var errs []error
 	for _, finding := range findings {
 		errs = append(errs, finding.Error)
 	}
-	return errors.Join(errs...)
-}
-
-// upToDate returns a result whose files are already on disk.
-func (m memo) upToDate(stamped *incremental.Stamped) *Result {
-	result := newResult(m.dir)
-	for _, output := range stamped.Outputs {
-		result.current = append(result.current, output.Name)
-	}
-	result.warn(stamped.Warnings)
-	return result
+	return errs
 }
 
 // noteWritten records the state of the disk after all files of a result are written.
@@ -112,12 +107,6 @@ func (m memo) noteWritten(result *Result, entry *incremental.Entry, inputs, outp
 	// Without stamps, the next run reads all inputs again.
 	_ = m.store.PutStamped(m.key, &incremental.Stamped{Entry: entry.Sum, Inputs: inputs, Outputs: outputs,
 		Warnings: entry.Warnings})
-}
-
-func (r *Result) warn(findings []lint.Finding) {
-	for _, finding := range findings {
-		r.Warnings = append(r.Warnings, finding.Error)
-	}
 }
 
 // The templates of cached files without a path.

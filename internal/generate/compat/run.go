@@ -165,7 +165,7 @@ func (a *attempt) warnings() []error {
 		return unusual || errors.Is(err, diagnostic.ErrUsage)
 	})
 	if a.program != nil {
-		all = append(all, a.program.Unmatched(), errorsOf(a.findings))
+		all = append(append(all, a.program.Unmatched()), errorsOf(a.findings)...)
 	}
 	return diagnostic.All(lint.Once(errors.Join(append(all, a.generatorsWarn...)...)))
 }

@@ -154,14 +154,9 @@ func checkable(definition *apiextensionsv1.CustomResourceDefinition) *apiextensi
 	return &stored
 }
 
-type document struct {
-	name    string
-	content []byte
-}
-
 // printDefinition returns the files of a definition: one for each requested version of CustomResourceDefinition.
 func printDefinition(definition apiextensionsv1.CustomResourceDefinition, header string,
-	options crd.Generator) ([]document, error) {
+	options crd.Generator) ([]artifact.File, error) {
 	if !generator.IsTrue(options.OmitToolVersion) {
 		if definition.Annotations == nil {
 			definition.Annotations = map[string]string{}
@@ -176,7 +171,7 @@ func printDefinition(definition apiextensionsv1.CustomResourceDefinition, header
 	if len(versions) == 0 {
 		versions = []string{apiextensionsv1.SchemeGroupVersion.Version}
 	}
-	var documents []document
+	var documents []artifact.File
 	for i, version := range versions {
 		name := definition.Spec.Group + "_" + definition.Spec.Names.Plural
 		if i > 0 {
@@ -186,7 +181,8 @@ func printDefinition(definition apiextensionsv1.CustomResourceDefinition, header
 		if err != nil {
 			return nil, err
 		}
-		documents = append(documents, document{name + ".yaml", slices.Concat([]byte(header+"---\n"), text)})
+		content := slices.Concat([]byte(header+"---\n"), text)
+		documents = append(documents, artifact.File{Path: name + ".yaml", Content: content})
 	}
 	return documents, nil
 }

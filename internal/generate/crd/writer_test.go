@@ -52,7 +52,7 @@ func compareWithLibrary(t *testing.T, schemas ...apiextensionsv1.JSONSchemaProps
 	if err != nil || wantErr != nil {
 		t.Fatalf("error %v, the library has %v", err, wantErr)
 	}
-	if got := string(documents[0].content); got != want {
+	if got := string(documents[0].Content); got != want {
 		t.Fatalf("%s", cmp.Diff(want, got))
 	}
 	_, written, _ := writeDefinition(*copied, "v1", transforms)

@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
+	"github.com/kctrl-dev/kctrl/internal/generate/artifact"
 )
 
 // printer writes definitions in their order. It formats some of them while the parser reads the next kind, because
@@ -29,7 +30,7 @@ type printer struct {
 }
 
 type printed struct {
-	documents []document
+	documents []artifact.File
 	err       error
 }
 
@@ -61,19 +62,19 @@ func (p *printer) write() {
 	first := <-p.printing[0]
 	p.printing = p.printing[1:]
 	p.err = cmp.Or(p.err, first.err)
-	for _, d := range first.documents {
+	for _, f := range first.documents {
 		if p.err == nil {
-			p.err = p.writeFile(d)
+			p.err = p.writeFile(f)
 		}
 	}
 }
 
-func (p *printer) writeFile(d document) error {
-	out, err := p.ctx.Open(nil, d.name)
+func (p *printer) writeFile(f artifact.File) error {
+	out, err := p.ctx.Open(nil, f.Path)
 	if err != nil {
 		return err
 	}
-	_, err = out.Write(d.content)
+	_, err = out.Write(f.Content)
 	return errors.Join(err, out.Close())
 }
 
