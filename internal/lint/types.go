@@ -24,8 +24,8 @@ type typeDecl struct {
 	custom  bool    // the type has methods that define its JSON
 }
 
-// packageDecls are the types of a package by name, and in source order. If invalid code declares a name twice, types has
-// the first declaration.
+// packageDecls are the types of a package by name, and in source order. If invalid code declares a name twice, types
+// has the first declaration.
 type packageDecls struct {
 	*load.Package
 	types map[string]*typeDecl

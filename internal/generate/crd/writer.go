@@ -102,7 +102,8 @@ func (w *writer) structure(v reflect.Value, indent int, isItem bool) {
 	case reflect.TypeFor[apiextensionsv1.JSON]():
 		w.value(w.parse(v), indent, isItem)
 		return
-	case reflect.TypeFor[apiextensionsv1.JSONSchemaPropsOrArray](), reflect.TypeFor[apiextensionsv1.JSONSchemaPropsOrBool]():
+	case reflect.TypeFor[apiextensionsv1.JSONSchemaPropsOrArray](),
+		reflect.TypeFor[apiextensionsv1.JSONSchemaPropsOrBool]():
 		of := v.FieldByName("Schema")
 		if of.IsNil() {
 			of = v.FieldByName("Allows")
