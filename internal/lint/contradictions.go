@@ -44,8 +44,7 @@ func (t *target) checkRepeated() {
 			continue
 		}
 		before := slices.IndexFunc(t.entries[:i], func(other entry) bool {
-			return other.name == e.name &&
-				other.items == e.items
+			return other.name == e.name && other.items == e.items
 		})
 		if before < 0 || reflect.DeepEqual(t.entries[before].Value, e.Value) {
 			continue

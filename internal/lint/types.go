@@ -299,55 +299,52 @@ func overriddenKind(entries []entry) (markers.Kind, bool) {
 // emittedTypes returns the types that affect generated files. These are the types of kinds, the types of their fields,
 // and types for which deep copies are generated.
 func (d *typeIndex) emittedTypes() map[*ast.TypeSpec]bool {
-	r := &emission{typeIndex: d, emitted: map[*ast.TypeSpec]bool{}}
+	emitted := map[*ast.TypeSpec]bool{}
+	var need func(*typeDecl)
+	need = func(t *typeDecl) {
+		if t != nil && !emitted[t.spec] {
+			emitted[t.spec] = true
+			d.eachReferred(t, need)
+		}
+	}
 	for _, pkg := range d.all {
 		whole := slices.ContainsFunc(pkg.Markers, func(at markers.Marker) bool {
 			return at.Target == ctmarkers.DescribesPackage && asksForCopy(at)
 		})
 		for _, t := range pkg.types {
 			if whole || embedsMeta(t.spec) {
-				r.need(t)
+				need(t)
 			}
 		}
 		for _, at := range pkg.Markers {
-			if t := d.bySpec[at.Owner]; t != nil && at.Target == ctmarkers.DescribesType && asksForCopy(at) {
-				r.need(t)
+			if at.Target == ctmarkers.DescribesType && asksForCopy(at) {
+				need(d.bySpec[at.Owner])
 			}
 		}
 	}
-	return r.emitted
+	return emitted
 }
 
-// emission collects types and the types of their fields.
-type emission struct {
-	*typeIndex
-	emitted map[*ast.TypeSpec]bool
-}
-
-// need collects a type and the types that its declaration refers to.
-func (r *emission) need(t *typeDecl) {
-	if t == nil || r.emitted[t.spec] {
-		return
-	}
-	r.emitted[t.spec] = true
-	var visit func(ast.Node) bool
-	visit = func(node ast.Node) bool {
+// eachReferred visits the types that a declaration refers to. A type may be nil.
+func (d *typeIndex) eachReferred(t *typeDecl, visit func(*typeDecl)) {
+	var inspect func(ast.Node) bool
+	inspect = func(node ast.Node) bool {
 		switch node := node.(type) {
 		case *ast.InterfaceType, *ast.FuncType:
 			return false
 		case *ast.Field:
-			ast.Inspect(node.Type, visit)
+			ast.Inspect(node.Type, inspect)
 			return false
 		case *ast.SelectorExpr:
-			named, _, _ := r.lookup(t, node)
-			r.need(named)
+			named, _, _ := d.lookup(t, node)
+			visit(named)
 			return false
 		case *ast.Ident:
-			r.need(t.pkg.types[node.Name])
+			visit(t.pkg.types[node.Name])
 		}
 		return true
 	}
-	ast.Inspect(t.spec.Type, visit)
+	ast.Inspect(t.spec.Type, inspect)
 }
 
 // embedsMeta reports whether a type looks like a kind or its list.

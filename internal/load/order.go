@@ -32,20 +32,32 @@ func (p *Program) InOrder() (ordered []*Package, ok bool) {
 	}
 	for _, number := range slices.Sorted(maps.Keys(rounds)) {
 		round := rounds[number]
-		w := walk{program: p, seen: map[*vertex]bool{}}
-		for _, pkg := range round {
-			w.round = append(w.round, pkg)
-		}
+		members := slices.Collect(maps.Values(round))
+		seen := map[*vertex]bool{}
 		for _, place := range slices.Sorted(maps.Keys(round)) {
-			w.visit(roots[round[place]])
-		}
-		for _, pkg := range w.listed {
-			if !slices.Contains(ordered, pkg) {
-				ordered = append(ordered, pkg)
-			}
+			p.eachDependency(roots[round[place]], seen, func(pkg *Package) {
+				if slices.Contains(members, pkg) && !slices.Contains(ordered, pkg) {
+					ordered = append(ordered, pkg)
+				}
+			})
 		}
 	}
 	return ordered, true
+}
+
+// eachDependency visits the packages of the project that a package imports, by import path, and then the package. It
+// omits packages in seen.
+func (p *Program) eachDependency(v *vertex, seen map[*vertex]bool, visit func(*Package)) {
+	if v == nil || seen[v] {
+		return
+	}
+	seen[v] = true
+	for _, path := range slices.Sorted(maps.Keys(v.imports)) {
+		p.eachDependency(p.vertices[v.imports[path]], seen, visit)
+	}
+	if pkg := p.packageIn(v.found.Dir); pkg != nil {
+		visit(pkg)
+	}
 }
 
 // imports resolves the imports of the packages, but not the imports of packages in the module cache.
@@ -60,26 +72,4 @@ func (p *Program) imports(wanted map[source.Module][]string) (map[*Package]*vert
 		found[p.packageIn(v.found.Dir)] = v
 	}
 	return found, true
-}
-
-// walk lists the packages of one round.
-type walk struct {
-	program *Program
-	round   []*Package
-	seen    map[*vertex]bool
-	listed  []*Package
-}
-
-// visit lists the imports of a package, by import path, and then the package.
-func (w *walk) visit(v *vertex) {
-	if v == nil || w.seen[v] {
-		return
-	}
-	w.seen[v] = true
-	for _, path := range slices.Sorted(maps.Keys(v.imports)) {
-		w.visit(w.program.vertices[v.imports[path]])
-	}
-	if pkg := w.program.packageIn(v.found.Dir); pkg != nil && slices.Contains(w.round, pkg) {
-		w.listed = append(w.listed, pkg)
-	}
 }

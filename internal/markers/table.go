@@ -148,8 +148,7 @@ var table = map[string]row{
 	"groupName": {
 		group: "API packages", summary: "Sets the API group of the kinds in the package.",
 		details: "The package then defines a version of an API, and its kinds become CRDs. Write the marker above the " +
-			"package " +
-			"clause.",
+			"package clause.",
 		example: "+groupName=batch.example.com",
 	},
 	"versionName": {
@@ -330,8 +329,7 @@ var table = map[string]row{
 	"kubebuilder:default": {
 		group: "Presence and defaults", summary: "Sets the field to the value if the client does not set it.",
 		details: "Write strings in quotes, and lists and objects in braces, such as {a,b} and {key: value}. The value " +
-			"must satisfy the " +
-			"other markers of the field.",
+			"must satisfy the other markers of the field.",
 		example: `+kubebuilder:default="Always"`,
 		Rules:   Rules{About: anything, Single: true},
 	},
