@@ -46,11 +46,9 @@ func (as admissions) Validate(ctx context.Context, a admission.Attributes, o adm
 }
 
 func (s *Server) newAdmissions() admissions {
-	var plugins []admission.Interface
-	if !s.options.Unchecked {
-		plugins = append(plugins, lifecycle{s}, presets{s})
-	}
-	return admissions{admission.NewChainHandler(append(plugins,
+	return admissions{admission.NewChainHandler(
+		lifecycle{s},
+		presets{s},
 		s.newMutatingPolicies(),
 		&mutatingWebhooks{s.newWebhooks(&builtin.MutatingHookKind, func(object runtime.Object) []builtin.Hook {
 			return builtin.MutatingHooks(object.(*admissionv1.MutatingWebhookConfiguration))
@@ -59,7 +57,7 @@ func (s *Server) newAdmissions() admissions {
 		&validatingWebhooks{s.newWebhooks(&builtin.ValidatingHookKind, func(object runtime.Object) []builtin.Hook {
 			return builtin.ValidatingHooks(object.(*admissionv1.ValidatingWebhookConfiguration))
 		})},
-	)...)}
+	)}
 }
 
 // forbidden returns the error of a plugin that rejects a write.

@@ -117,9 +117,6 @@ func (d *definition) read(u *unstructured.Unstructured) error {
 }
 
 func (d *definition) setDefaults(u runtime.Unstructured) {
-	if d.unchecked {
-		return
-	}
 	defaulting.Default(u.UnstructuredContent(), d.schemas[u.GetObjectKind().GroupVersionKind().Version])
 }
 
@@ -209,7 +206,7 @@ func (c *coercer) coerce(u *unstructured.Unstructured) (unknown []string, err er
 			return nil, problem
 		}
 		unknown = append(unknown, paths...)
-		if c.lenient && metadata.Generation == 0 && !c.definition.unchecked {
+		if c.lenient && metadata.Generation == 0 {
 			metadata.Generation = 1
 		}
 	}

@@ -36,7 +36,6 @@ type definition struct {
 	*preparation
 	crd            *apiextensionsv1.CustomResourceDefinition
 	storageVersion string
-	unchecked      bool // objects get no defaults
 	converter      *converter
 	versions       map[string]*endpoint
 	stopped        chan struct{} // closed when another state of the definition replaces this one
@@ -64,7 +63,7 @@ func (s *Server) newDefinition(crd *apiextensionsv1.CustomResourceDefinition) (*
 		return nil, err
 	}
 	d := &definition{
-		crd: crd, unchecked: s.options.Unchecked, storageVersion: storageVersion,
+		crd: crd, storageVersion: storageVersion,
 		versions: map[string]*endpoint{}, stopped: make(chan struct{}),
 	}
 	if d.preparation, err = s.prepare(crd); err != nil {
@@ -104,7 +103,7 @@ func (s *Server) prepare(crd *apiextensionsv1.CustomResourceDefinition) (*prepar
 				return nil, err
 			}
 			known := validity.New(p.schemas[v.Name])
-			if known != nil && !crd.Spec.PreserveUnknownFields && !s.options.Unchecked && !s.plain {
+			if known != nil && !crd.Spec.PreserveUnknownFields && !s.plain {
 				p.known[v.Name] = known
 			}
 		}
@@ -198,7 +197,6 @@ func (s *Server) newCustomEndpoint(d *definition,
 		status = r.with(&customStatusStrategy{strategy})
 		e.parts["status"] = part{storage: subresource{status}}
 	}
-	s.unchecked(r, status)
 	var err error
 	if e.scope, err = d.newScope(s, r, gv); err != nil || strategy.scale == nil {
 		return e, err

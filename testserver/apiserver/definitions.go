@@ -264,7 +264,7 @@ func (s *Server) definition(crd *apiextensionsv1.CustomResourceDefinition) (*def
 		return d, nil
 	}
 	if now := s.crds.table.Get(s.crds.prefix + "/" + crd.Name); now == nil ||
-		strconv.FormatInt(now.Version, 10) != crd.ResourceVersion {
+		strconv.FormatInt(now.Revision, 10) != crd.ResourceVersion {
 		return nil, errOutdated
 	}
 	d, err := s.newDefinition(crd)

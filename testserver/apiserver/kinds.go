@@ -62,7 +62,6 @@ type builtins struct {
 	scheme *runtime.Scheme
 	models *builtin.Models
 	family family
-	plain  func() family // without defaults
 }
 
 var shared builtins // initialized later, since the rows refer to functions that refer to it
@@ -91,10 +90,9 @@ func loadBuiltin() *builtins {
 				shared.kinds = append(shared.kinds, &kinds[i])
 			}
 		}
-		shared.scheme = newBuiltinScheme(shared.kinds, builtin.SetDefaults)
+		shared.scheme = newBuiltinScheme(shared.kinds)
 		shared.models = &builtin.Models{Scheme: shared.scheme}
 		shared.family = newFamily(shared.scheme)
-		shared.plain = sync.OnceValue(func() family { return newFamily(newBuiltinScheme(shared.kinds, func(any) {})) })
 	})
 	return &shared
 }
@@ -174,7 +172,7 @@ func (s priorityStorage) Delete(ctx context.Context, name string, validate rest.
 
 // newBuiltinScheme returns a scheme with the built-in kinds, their defaults and their selectors. Each version is its
 // own hub, except a version whose kind is stored in another version.
-func newBuiltinScheme(kinds []*kind, defaults func(any)) *runtime.Scheme {
+func newBuiltinScheme(kinds []*kind) *runtime.Scheme {
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{
 		corev1.AddToScheme, appsv1.AddToScheme, autoscalingv1.AddToScheme, autoscalingv2.AddToScheme, batchv1.AddToScheme,
@@ -186,11 +184,11 @@ func newBuiltinScheme(kinds []*kind, defaults func(any)) *runtime.Scheme {
 	} {
 		must.Do(add(scheme))
 	}
-	scheme.AddTypeDefaultingFunc(&authenticationv1.TokenRequest{}, defaults)
+	scheme.AddTypeDefaultingFunc(&authenticationv1.TokenRequest{}, builtin.SetDefaults)
 	for _, k := range kinds {
 		object, err := scheme.New(k.GVK)
 		must.Do(err)
-		scheme.AddTypeDefaultingFunc(object, defaults)
+		scheme.AddTypeDefaultingFunc(object, builtin.SetDefaults)
 		must.Do(scheme.AddFieldLabelConversionFunc(k.GVK, builtin.Labels(k.GVK)))
 	}
 	return scheme
@@ -403,7 +401,7 @@ func (s *Server) newRegistry(k *kind, f family) *registry {
 	stored := k.stored()
 	resource := schema.GroupResource{Group: stored.GVK.Group, Resource: k.Resource}
 	media := runtime.ContentTypeProtobuf // it drops empty lists and the kinds of embedded objects
-	if !f.hub.Empty() || s.options.Unchecked {
+	if !f.hub.Empty() {
 		media = runtime.ContentTypeJSON
 	}
 	info, _ := runtime.SerializerInfoForMediaType(f.codecs.SupportedMediaTypes(), media)
@@ -420,7 +418,7 @@ func (s *Server) newRegistry(k *kind, f family) *registry {
 	strategy := s.newStrategy(stored, f, stored.Rules)
 	strategy.mayWrite = stored.mayWrite
 	r.strategy = strategy
-	if stored.Allocate != nil && !s.options.Unchecked {
+	if stored.Allocate != nil {
 		r.allocate = func(object, existing runtime.Object, dryRun bool) error {
 			return stored.Allocate(s.cluster(), object, existing, dryRun)
 		}
@@ -487,9 +485,6 @@ func (s *Server) newEndpoint(k *kind, f family, r *registry) *endpoint {
 		status := r.with(s.newStrategy(stored, f, *stored.Status))
 		e.parts["status"] = part{storage: subresource{status}, scope: newScope(k, f, "status", status.GetResetFields(), r)}
 		e.parts["status"].scope.Authorizer = s.authorizer
-		s.unchecked(r, status)
-	} else {
-		s.unchecked(r, nil)
 	}
 	if stored.Scale != nil {
 		gv, spec, replicas := k.GVK.GroupVersion(), "spec", "replicas"
@@ -523,12 +518,9 @@ func (s *Server) newKinds() map[schema.GroupVersionResource]func() *endpoint {
 
 func (s *Server) newBuiltin(k *kind) *endpoint {
 	family := loadBuiltin().family
-	if s.options.Unchecked {
-		family = loadBuiltin().plain()
-	}
 	r := s.newRegistry(k, family)
 	e := s.newEndpoint(k, family, r)
-	if k.complete != nil && (!s.options.Unchecked || k.Answers()) {
+	if k.complete != nil {
 		k.complete(s, r, e)
 	}
 	return e

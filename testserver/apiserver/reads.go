@@ -461,8 +461,7 @@ func (w *watcher) send(ctx context.Context, c store.Change) bool {
 	case is:
 		return w.client.change(ctx, watch.Added, c.Current)
 	case was:
-		return w.client.change(ctx, watch.Deleted, c.Previous.At(c.Revision, w.registry.table.Store.LastVersion(c.Revision,
-			c.Previous)))
+		return w.client.change(ctx, watch.Deleted, c.Previous.At(c.Revision))
 	}
 	return true
 }

@@ -65,7 +65,6 @@ type registry struct {
 	attrs       storage.AttrFunc
 	names       *generator
 	started     int64           // lowest revision of a watch
-	first       int64           // resourceVersion of created objects, if objects count their own; 0 means the default
 	stopped     <-chan struct{} // closed when it no longer serves watches
 
 	rest.TableConvertor
@@ -200,7 +199,6 @@ func (r *registry) create(ctx context.Context, object runtime.Object, validate r
 	if stored.TooLarge(key, nil) {
 		return nil, store.ErrTooLarge
 	}
-	stored.Version = r.first
 	switch put, err := r.table.Put(key, nil, stored); {
 	case err != nil:
 		return nil, apierrors.NewInternalError(err)
@@ -345,12 +343,8 @@ func (r *registry) prepareUpdate(ctx context.Context, name string, object, exist
 			return nil, err
 		}
 	}
-	generation := accessor.GetGeneration()
 	if err := rest.BeforeUpdate(r.strategy, ctx, object, existing); err != nil {
 		return nil, distinctCauses(r.strategy, err)
-	}
-	if unchecked, ok := r.strategy.(uncheckedStrategy); ok && !unchecked.status {
-		accessor.SetGeneration(generation)
 	}
 	if object, err = fieldmanager.IgnoreManagedFieldsTimestampsTransformer(ctx, object, existing); err != nil {
 		return nil, err

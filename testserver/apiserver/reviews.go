@@ -383,7 +383,7 @@ func (t tokens) Create(ctx context.Context, name string, object runtime.Object, 
 		problems = field.ErrorList{field.Invalid(field.NewPath("spec", "attestations"), asked.Spec.Attestations,
 			"attestations may only be specified with a webhook bound object reference")}
 	}
-	if len(problems) > 0 && !t.server.options.Unchecked {
+	if len(problems) > 0 {
 		return nil, apierrors.NewInvalid(kind, "", problems)
 	}
 	if validate != nil {

@@ -50,11 +50,6 @@ type Options struct {
 	History int
 	// Isolated makes calls of webhooks outside of this process fail immediately, without network access.
 	Isolated bool
-	// Unchecked makes the server store objects unchanged, like a fake client. It sets no defaults, and only two fields of
-	// the metadata: the version and generated names. Objects without a UID get [NoUID]. The server validates only
-	// definitions. It requires no namespaces, and initially has none. Each object counts its own resource versions, so
-	// only versions of lists order writes. If a kind has a status subresource, only that subresource changes the status.
-	Unchecked bool
 }
 
 // Server is an in-memory API server, which New or Open returns. It is safe for concurrent use.
@@ -163,7 +158,7 @@ func (s *Server) Fork(seed uint64) *Server {
 }
 
 func newServer(options Options) *Server {
-	return newServerOn(options, store.New(cmp.Or(options.History, 4096), options.Unchecked))
+	return newServerOn(options, store.New(cmp.Or(options.History, 4096)))
 }
 
 func newServerOn(options Options, objects *store.Store) *Server {
@@ -198,9 +193,6 @@ func (s *Server) makeBuiltin(resource schema.GroupResource) {
 
 // createFirst creates the initial objects of every server, unless they exist.
 func (s *Server) createFirst() error {
-	if s.options.Unchecked {
-		return nil
-	}
 	if err := s.addFirstRoles(); err != nil {
 		return err
 	}

@@ -115,7 +115,7 @@ func (v verbatim) appendObject(data []byte, r *store.Record, item bool) ([]byte,
 		if data == nil {
 			data = make([]byte, 0, len(r.Document.Data)+len("18446744073709551615\n"))
 		}
-		return r.Document.AppendTo(data, r.Version), true
+		return r.Document.AppendTo(data, r.Revision), true
 	}
 	a := v.encoded(r)
 	if a == nil {

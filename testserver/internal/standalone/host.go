@@ -40,7 +40,6 @@ type (
 	}
 	startRequest struct {
 		FakeControllers []string `json:"fakeControllers,omitempty"` // in the form of --controllers; empty runs none
-		Unchecked       bool     `json:"unchecked,omitempty"`       // see [apiserver.Options]
 	}
 	// putRequest stores an object by [apiserver.Server.Put].
 	putRequest struct {
@@ -150,7 +149,7 @@ func (h *host) start(ctx context.Context, request startRequest) (hostAnswer, err
 	if err != nil {
 		return hostAnswer{}, err
 	}
-	server := apiserver.New(apiserver.Options{Seed: mathrand.Uint64(), Unchecked: request.Unchecked})
+	server := apiserver.New(apiserver.Options{Seed: mathrand.Uint64()})
 	ctx, stop := context.WithCancel(ctx)
 	one := &hosted{server: server, stop: stop, ended: make(chan error, 1)}
 	go func() {

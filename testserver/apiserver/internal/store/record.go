@@ -18,8 +18,7 @@ import (
 // and decoded on demand. A Record is immutable.
 type Record struct {
 	Key      string
-	revision int64
-	Version  int64          // resourceVersion: the revision, or the object's own counter
+	Revision int64          // the resourceVersion
 	Object   runtime.Object // an object of a Go type
 	Sum      string         // hash of the written object, which may have fewer fields than a reader sees; empty if unknown
 	Document Document       // a custom resource in the form that readers see
@@ -39,12 +38,12 @@ type Encoded struct {
 }
 
 // At returns the record at another revision.
-func (r *Record) At(revision, version int64) *Record {
-	other := &Record{Key: r.Key, revision: revision, Version: version, Document: r.Document, Written: r.Written,
-		Schema: r.Schema, Labels: r.Labels}
+func (r *Record) At(revision int64) *Record {
+	other := &Record{Key: r.Key, Revision: revision, Document: r.Document, Written: r.Written, Schema: r.Schema,
+		Labels: r.Labels}
 	if r.Object != nil {
 		other.Object = r.Object.DeepCopyObject()
-		SetRevision(other.Object, version)
+		SetRevision(other.Object, revision)
 		other.Sum = r.Sum
 	}
 	return other
@@ -55,7 +54,7 @@ func (r *Record) Custom() (*unstructured.Unstructured, error) {
 	if u := r.current(); u != nil {
 		return u, nil
 	}
-	u, err := r.Document.decode(r.Version)
+	u, err := r.Document.decode(r.Revision)
 	if err == nil {
 		r.Keep(u)
 	}
@@ -66,7 +65,7 @@ func (r *Record) Custom() (*unstructured.Unstructured, error) {
 // owns it.
 func (r *Record) Stored() (*unstructured.Unstructured, error) {
 	if r.Written != nil {
-		return Document{Data: r.Written}.decode(r.Version)
+		return Document{Data: r.Written}.decode(r.Revision)
 	}
 	u, err := r.Custom()
 	if err != nil {
@@ -89,13 +88,13 @@ func (r *Record) Keep(u *unstructured.Unstructured) {
 }
 
 // setRevision sets the revision of a record that no other goroutine uses yet.
-func (r *Record) setRevision(revision, version int64) {
-	r.revision, r.Version = revision, version
+func (r *Record) setRevision(revision int64) {
+	r.Revision = revision
 	if r.Object != nil {
-		SetRevision(r.Object, version)
+		SetRevision(r.Object, revision)
 	}
 	if u := r.current(); u != nil {
-		SetRevision(u, version)
+		SetRevision(u, revision)
 	}
 }
 
@@ -105,7 +104,7 @@ func (r *Record) Same(other *Record) bool {
 		return r.Sum == other.Sum
 	}
 	if r.Object != nil {
-		SetRevision(r.Object, other.Version)
+		SetRevision(r.Object, other.Revision)
 		return reflect.DeepEqual(r.Object, other.Object)
 	}
 	return bytes.Equal(r.last(), other.last())

@@ -19,10 +19,7 @@ var ErrCompacted = errors.New("the revision is compacted")
 // states and the changes since then. A Store is safe for concurrent use. Its methods do not block, except on the disk
 // if writes are persisted.
 type Store struct {
-	length int // number of changes that each table keeps
-	// counts means that each object has its own counter of writes as its resourceVersion, which starts at 1 or at the
-	// initial version. Such a store has no log.
-	counts bool
+	length int   // number of changes that each table keeps
 	oldest int64 // states before this revision are unknown, because of a compaction or a loaded file
 
 	// writing is held while a write is decided and, without a log, until the write is complete. It is acquired before mu.
@@ -37,9 +34,9 @@ type Store struct {
 	tables   map[schema.GroupResource]*Table
 }
 
-// New returns an empty store whose tables keep length changes. If counts is true, each object counts its own writes.
-func New(length int, counts bool) *Store {
-	return &Store{length: length, counts: counts, decided: 1, revision: 1, tables: map[schema.GroupResource]*Table{}}
+// New returns an empty store whose tables keep length changes.
+func New(length int) *Store {
+	return &Store{length: length, decided: 1, revision: 1, tables: map[schema.GroupResource]*Table{}}
 }
 
 // Fork returns a store with the objects and the history of s. The two stores share the records, but later writes to one
@@ -47,7 +44,7 @@ func New(length int, counts bool) *Store {
 func (s *Store) Fork() *Store {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	f := New(s.length, s.counts)
+	f := New(s.length)
 	f.oldest, f.decided, f.revision = s.oldest, s.revision, s.revision
 	for resource, t := range s.tables {
 		f.tables[resource] = &Table{
@@ -132,35 +129,16 @@ func (t *Table) Get(key string) *Record {
 func (t *Table) Put(key string, was, now *Record) (bool, error) {
 	return t.commit(key, was, func(revision int64) Change {
 		now.Key = key
-		now.setRevision(revision, t.Store.version(revision, was, now))
+		now.setRevision(revision)
 		return Change{Revision: revision, Key: key, Previous: was, Current: now}
 	})
-}
-
-// version returns the resourceVersion of a write that replaces was. was is nil for a new record.
-func (s *Store) version(revision int64, was, now *Record) int64 {
-	switch {
-	case !s.counts:
-		return revision
-	case was != nil:
-		return was.Version + 1
-	}
-	return max(now.Version, 1)
-}
-
-// LastVersion returns the resourceVersion of the deletion of was.
-func (s *Store) LastVersion(revision int64, was *Record) int64 {
-	if s.counts {
-		return was.Version
-	}
-	return revision
 }
 
 // Remove deletes was and returns it at the revision of the deletion. It returns nil if another write came first. An
 // error means that the deletion could not be persisted.
 func (t *Table) Remove(was *Record) (last *Record, err error) {
 	removed, err := t.commit(was.Key, was, func(revision int64) Change {
-		last = was.At(revision, t.Store.LastVersion(revision, was))
+		last = was.At(revision)
 		return Change{Revision: revision, Key: was.Key, Previous: was}
 	})
 	if !removed {

@@ -26,7 +26,7 @@ import (
 func TestListsAndChangesAtEachRevision(t *testing.T) {
 	seeds.Each(t, 20, func(t *testing.T, seed uint64) {
 		random := rand.New(rand.NewPCG(seed, 0))
-		s := New(1+random.IntN(40), false)
+		s := New(1+random.IntN(40))
 		tables := []*Table{s.Table(schema.GroupResource{Resource: "a"}), s.Table(schema.GroupResource{Resource: "b"})}
 		now := []map[string]int64{{}, {}}                     // keys and revisions of each table
 		was := []map[int64]map[string]int64{{1: {}}, {1: {}}} // by revision
@@ -36,7 +36,7 @@ func TestListsAndChangesAtEachRevision(t *testing.T) {
 			switch {
 			case record != nil && random.IntN(3) == 0:
 				last, err := tables[i].Remove(record)
-				if last == nil || err != nil || last.revision != s.Current() {
+				if last == nil || err != nil || last.Revision != s.Current() {
 					t.Fatalf("removed %+v at %d: %v", last, s.Current(), err)
 				}
 				if again, err := tables[i].Remove(record); again != nil || err != nil {
@@ -102,12 +102,12 @@ func checkSince(t *testing.T, table *Table, revision int64, had, now map[string]
 	}
 	state := maps.Clone(had)
 	for _, c := range changes {
-		if c.Previous != nil && c.Previous.revision != state[c.Key] {
+		if c.Previous != nil && c.Previous.Revision != state[c.Key] {
 			t.Fatalf("the change %+v is not of %d", c, state[c.Key])
 		}
 		delete(state, c.Key)
 		if c.Current != nil {
-			state[c.Key] = c.Current.revision
+			state[c.Key] = c.Current.Revision
 		}
 	}
 	if err != nil || !maps.Equal(state, now) {
@@ -119,7 +119,7 @@ func checkSince(t *testing.T, table *Table, revision int64, had, now map[string]
 // these writes in order.
 func TestConcurrentWritesShareALine(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "objects")
-	s := New(10, false)
+	s := New(10)
 	if err := s.Open(path, func(schema.GroupResource) {}); err != nil {
 		t.Fatal(err)
 	}
@@ -178,7 +178,7 @@ func TestConcurrentWritesShareALine(t *testing.T) {
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
-	other := New(10, false)
+	other := New(10)
 	if err := other.Open(path, func(schema.GroupResource) {}); err != nil {
 		t.Fatal(err)
 	}

@@ -225,7 +225,7 @@ func (s *Store) loadEntry(e walEntry, prepare func(schema.GroupResource)) error 
 		return fmt.Errorf("%s: %w", e.Key, err)
 	}
 	r.Key = e.Key
-	r.setRevision(e.Revision, e.Revision)
+	r.setRevision(e.Revision)
 	t.records[e.Key] = r
 	return nil
 }
@@ -249,7 +249,7 @@ func (t *Table) unmarshal(text []byte) (*Record, error) {
 
 // entry returns the log entry of a record. codec encodes objects of Go types.
 func (t *Table) entry(codec apiruntime.Codec, r *Record) (walEntry, error) {
-	e := walEntry{Revision: r.revision, Group: t.resource.Group, Resource: t.resource.Resource, Key: r.Key,
+	e := walEntry{Revision: r.Revision, Group: t.resource.Group, Resource: t.resource.Resource, Key: r.Key,
 		Object: r.last()}
 	if codec == nil {
 		return e, nil
