@@ -671,8 +671,8 @@ func (r *Reflector[T]) follow(stream client.Stream[T], s *state[T]) (int, error)
 	}
 }
 
-// deltaType returns the type of the delta for an event of type t. It returns 0 for a type that a watch may not send. The
-// versions of such events are meaningless.
+// deltaType returns the type of the delta for an event of type t. It returns 0 for a type that a watch may not send,
+// because the versions of such events are meaningless.
 func deltaType(t watch.EventType) DeltaType {
 	switch t {
 	case watch.Bookmark:

@@ -126,7 +126,7 @@ func (l *List[T, R]) put(key object.Key, value R) {
 	l.order, l.last = append(l.order, value), key
 }
 
-// find returns the index of key in order, and whether it is there.
+// find returns the index of key in order, and whether order has it.
 func (l *List[T, R]) find(key object.Key) (at int, has bool) {
 	if l.positions == nil {
 		if len(l.order) == 0 || precedes(l.last, key) {
