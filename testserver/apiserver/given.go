@@ -21,8 +21,8 @@ import (
 
 // Put stores an object as given, with its status, UID, finalizers, managed fields and times, including the deletion
 // timestamp. A write of a client would replace these values. The resource must be served, and the name must be unused.
-// The server sets defaults, validates the object, and sets a UID and a creation time if the object has none. Put does not
-// modify object.
+// The server sets defaults, validates the object, and sets a UID and a creation time if the object has none. Put does
+// not modify object.
 func (s *Server) Put(ctx context.Context, resource schema.GroupVersionResource,
 	object *unstructured.Unstructured) error {
 	bare := object.DeepCopy()
