@@ -120,7 +120,11 @@ func (b *Broadcaster) record(e Event) {
 		b.report(slog.LevelWarn, "too many events wait for being written: some are dropped", "event", e)
 	}
 	for _, w := range watchers {
-		w.send(e)
+		select {
+		case w.events <- e:
+		default:
+			w.dropped.Add(1)
+		}
 	}
 	b.opts.Logger.Log(context.Background(), b.opts.LogLevel.Level(), "recorded an event", "event", e)
 }
@@ -187,7 +191,10 @@ func (b *Broadcaster) Run(ctx context.Context) error {
 		b.work(ctx, writing)
 	}()
 	<-ctx.Done()
-	b.close()
+	b.mu.Lock()
+	b.closed = true
+	b.queue.ShutDown()
+	b.mu.Unlock()
 	timer := time.AfterFunc(b.opts.FlushTimeout, stop)
 	defer timer.Stop()
 	<-ended
@@ -250,14 +257,6 @@ func (b *Broadcaster) unfinished() []*record {
 	return slices.SortedFunc(maps.Keys(b.unwritten), func(x, y *record) int { return cmp.Compare(x.order, y.order) })
 }
 
-// close makes the broadcaster accept no further events for the sink.
-func (b *Broadcaster) close() {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.closed = true
-	b.queue.ShutDown()
-}
-
 const (
 	// maxAttempts is the number of attempts of a write. With the pauses below, they take two minutes.
 	maxAttempts = 12
@@ -272,7 +271,10 @@ const namespaceTerminating = "NamespaceTerminating"
 
 // write sends r to the sink once. After a failure that may be temporary, it queues r again.
 func (b *Broadcaster) write(ctx context.Context, r *record) {
-	e, stored := b.take(r)
+	b.mu.Lock()
+	delete(b.unwritten, r)
+	e, stored := r.event, r.stored
+	b.mu.Unlock()
 	attempt, cancel := context.WithTimeout(ctx, attemptTimeout)
 	defer cancel()
 	verb, err := b.put(attempt, e, stored)
@@ -311,14 +313,6 @@ func (b *Broadcaster) put(ctx context.Context, e Event, stored bool) (verb strin
 		return "create", nil
 	}
 	return "patch", b.opts.Sink.Patch(ctx, e)
-}
-
-// take returns the event to send for r, and whether the sink already has r.
-func (b *Broadcaster) take(r *record) (e Event, stored bool) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	delete(b.unwritten, r)
-	return r.event, r.stored
 }
 
 // wrote records that the sink has r with that count.
@@ -411,14 +405,6 @@ func (w *Watcher) Stop() {
 
 // Dropped returns the number of events that the watcher lost because it was full.
 func (w *Watcher) Dropped() int { return int(w.dropped.Load()) }
-
-func (w *Watcher) send(e Event) {
-	select {
-	case w.events <- e:
-	default:
-		w.dropped.Add(1)
-	}
-}
 
 // reportInterval is the interval at which report logs a message.
 const reportInterval = 10 * time.Minute

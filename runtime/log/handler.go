@@ -116,7 +116,9 @@ func briefValue(v slog.Value) slog.Value {
 	}
 	short := brief(value, maxDepth)
 	if one, ok := short.(identity); ok {
-		return slog.GroupValue(one.attrs()...)
+		attrs := []slog.Attr{slog.String("kind", one.Kind), slog.String("namespace", one.Namespace),
+			slog.String("name", one.Name)}
+		return slog.GroupValue(slices.DeleteFunc(attrs, func(a slog.Attr) bool { return a.Value.String() == "" })...)
 	}
 	return slog.AnyValue(short)
 }
@@ -140,11 +142,6 @@ func (i identity) String() string {
 		return i.Kind + " " + i.Name
 	}
 	return i.Kind + " " + i.Namespace + "/" + i.Name
-}
-
-func (i identity) attrs() []slog.Attr {
-	attrs := []slog.Attr{slog.String("kind", i.Kind), slog.String("namespace", i.Namespace), slog.String("name", i.Name)}
-	return slices.DeleteFunc(attrs, func(a slog.Attr) bool { return a.Value.String() == "" })
 }
 
 var (
@@ -324,7 +321,8 @@ func brief(v reflect.Value, depth int) any {
 	case isObject(v.Type()):
 		return identify(v)
 	case isContent(v):
-		return contentIdentity(v)
+		metadata := valueAt(v, "metadata")
+		return identity{Kind: textAt(v, "kind"), Namespace: textAt(metadata, "namespace"), Name: textAt(metadata, "name")}
 	case !holdsObject(v, depth):
 		return v.Interface()
 	case depth == 0:
@@ -385,10 +383,4 @@ func deref(text *string, unset string) string {
 		return unset
 	}
 	return *text
-}
-
-// contentIdentity returns the identity of the object with this unstructured content.
-func contentIdentity(v reflect.Value) identity {
-	metadata := valueAt(v, "metadata")
-	return identity{Kind: textAt(v, "kind"), Namespace: textAt(metadata, "namespace"), Name: textAt(metadata, "name")}
 }

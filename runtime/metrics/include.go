@@ -99,8 +99,7 @@ type answer struct {
 	tooLong bool
 }
 
-func (a *answer) Header() http.Header { return a.header }
-
+func (a *answer) Header() http.Header    { return a.header }
 func (a *answer) WriteHeader(status int) { a.status = cmp.Or(a.status, status) }
 
 func (a *answer) Write(p []byte) (int, error) {

@@ -31,7 +31,9 @@ const textFormat = "text/plain; version=0.0.4"
 func (r *Registry) text(ctx context.Context) []byte {
 	var text []byte
 	names := map[string]bool{}
-	all := r.sorted()
+	byName := map[string][]*family{} // of r and its subs, r's own first
+	r.collect(byName)
+	all := slices.SortedFunc(maps.Values(byName), func(a, b []*family) int { return strings.Compare(a[0].name, b[0].name) })
 	for _, same := range all {
 		names[same[0].name] = true
 	}
@@ -40,15 +42,6 @@ func (r *Registry) text(ctx context.Context) []byte {
 		text = appendText(text, same)
 	}
 	return append(text, more...)
-}
-
-// sorted returns the metrics of r and its subs by name. Those with the same name are together, r's own first.
-func (r *Registry) sorted() [][]*family {
-	byName := map[string][]*family{}
-	r.collect(byName)
-	return slices.SortedFunc(maps.Values(byName), func(a, b []*family) int {
-		return strings.Compare(a[0].name, b[0].name)
-	})
 }
 
 func (r *Registry) collect(byName map[string][]*family) {
