@@ -49,7 +49,8 @@ func (c *contents[T]) pack(obj T) (pack.Packed, bool) {
 func (c *contents[T]) packed(key object.Key, obj T) (pack.Packed, bool) {
 	if k, ok := any(obj).(*kept[T]); ok {
 		packed := k.packed
-		c.free(k)
+		k.packed = ""
+		c.spare.Store(k)
 		return packed, true
 	}
 	held, same := c.same(key, obj)
@@ -72,12 +73,9 @@ type kept[T object.Object] struct {
 	packer *pack.Packer[T]
 }
 
-func (k *kept[T]) GetNamespace() string { return k.packer.Key(k.packed).Namespace }
-
-func (k *kept[T]) GetName() string { return k.packer.Key(k.packed).Name }
-
-func (k *kept[T]) GetUID() types.UID { return k.packer.UID(k.packed) }
-
+func (k *kept[T]) GetNamespace() string       { return k.packer.Key(k.packed).Namespace }
+func (k *kept[T]) GetName() string            { return k.packer.Key(k.packed).Name }
+func (k *kept[T]) GetUID() types.UID          { return k.packer.UID(k.packed) }
 func (k *kept[T]) GetResourceVersion() string { return k.packer.ResourceVersion(k.packed) }
 
 // listed iterates over the objects of a list that c has collected, in its order.

@@ -99,9 +99,12 @@ func (ix *Index[T, K]) between(c *contents[T], from, to K) ([]K, iter.Seq[T]) {
 		c.mu.RUnlock()
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		ix.of(c).sort()
 	}
 	t := ix.of(c)
+	if t.order == nil {
+		t.order = &sortedSet[K]{}
+		t.order.fill(maps.Keys(t.keys))
+	}
 	var values []K
 	var keys []object.Key
 	for value := range t.order.between(from, to) {
@@ -155,14 +158,6 @@ func (t *indexTable[T, K]) remove(key object.Key, obj T) {
 		if t.keys.remove(value, key) && t.order != nil {
 			t.order.remove(value)
 		}
-	}
-}
-
-// sort sets order, unless it is set.
-func (t *indexTable[T, K]) sort() {
-	if t.order == nil {
-		t.order = &sortedSet[K]{}
-		t.order.fill(maps.Keys(t.keys))
 	}
 }
 

@@ -172,7 +172,7 @@ func (i *Informer[T]) addHandler(h Handler[T], byKey bool, onSynced, onDone func
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	if i.synced {
-		l.push(i.contents.initial(), true)
+		l.push(i.contents.items.events(Event[T]{Type: Added, Initial: true}), true)
 	}
 	if i.stage == ended {
 		l.stop()
@@ -344,8 +344,7 @@ func (i *Informer[T]) Store() Store[T] { return Store[T]{i.contents} }
 
 // Err returns the reason why the store is out of date, as a *[reflector.SyncError]. It returns nil if the store is up
 // to date, and before Run. The informer retries failing lists and watches until Run ends.
-func (i *Informer[T]) Err() error { return i.reflector.Err() }
-
+func (i *Informer[T]) Err() error               { return i.reflector.Err() }
 func (i *Informer[T]) stores(string) []Store[T] { return []Store[T]{i.Store()} }
 
 // follow calls handle sequentially for the changes of the source until ctx ends and its last goroutine has ended.

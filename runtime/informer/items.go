@@ -144,8 +144,7 @@ type keyed[T object.Object, R any] struct {
 }
 
 func (k *keyed[T, R]) empty() items[T] { return newItems(k.packer) }
-
-func (k *keyed[T, R]) len() int { return k.total }
+func (k *keyed[T, R]) len() int        { return k.total }
 
 func (k *keyed[T, R]) count(namespace string) int {
 	if namespace == "" {
@@ -358,9 +357,6 @@ type packedEvents[T object.Object] struct {
 	example Event[T]
 	byKey   bool // the events contain placeholders instead of the objects
 }
-
-// unchanged reports whether the objects are unchanged, which holds for initial events and for events of a resync.
-func (s *packedEvents[T]) unchanged() bool { return s.example.Initial || s.example.Type == Updated }
 
 func (s *packedEvents[T]) event(packed pack.Packed) Event[T] {
 	if s.byKey {

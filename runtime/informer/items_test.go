@@ -102,7 +102,7 @@ func TestObjectWithoutAVersionIsNeverTheOneThatIsKept(t *testing.T) {
 	}
 	add("first")
 	add("second")
-	if o, _, _ := c.at(object.Key{Name: "a"}); o.Labels["label"] != "second" {
+	if o, _ := (Store[meta]{c}).Get(object.Key{Name: "a"}); o.Labels["label"] != "second" {
 		t.Errorf("got %v", o.Labels)
 	}
 }
@@ -156,7 +156,7 @@ func TestObjectThatCannotBePackedStaysAsItWas(t *testing.T) {
 		state("b", "3", "text"))}); events.len() != 1 {
 		t.Errorf("%d events of a list", events.len())
 	}
-	if u, ok, _ := c.at(object.Key{Name: "a"}); !ok || u.Object["field"] != "text" || c.len() != 2 {
+	if u, ok := (Store[*unstructured.Unstructured]{c}).Get(object.Key{Name: "a"}); !ok || u.Object["field"] != "text" || c.len() != 2 {
 		t.Errorf("got %v of %d objects", u, c.len())
 	}
 }
@@ -176,7 +176,7 @@ func TestEventsOfPackedObjectsAreUnpackedWhenTheyAreDelivered(t *testing.T) {
 	one.push(first, true)
 	other.push(first, true)
 	seen := 0
-	for !one.empty() {
+	for len(one.batches) > 0 {
 		events, synced := one.take()
 		if synced != (seen == len(names)) || len(events) > atOnce {
 			t.Errorf("took %d events after %d, synced: %v", len(events), seen, synced)
@@ -189,7 +189,7 @@ func TestEventsOfPackedObjectsAreUnpackedWhenTheyAreDelivered(t *testing.T) {
 		}
 	}
 	mine, _ := other.take()
-	again, _, _ := c.at(object.Key{Name: names[0]})
+	again, _ := Store[meta]{c}.Get(object.Key{Name: names[0]})
 	if mine[0].Object == again || mine[0].Object.Name != again.Name {
 		t.Errorf("got %v and %v", mine[0].Object, again)
 	}
@@ -197,7 +197,7 @@ func TestEventsOfPackedObjectsAreUnpackedWhenTheyAreDelivered(t *testing.T) {
 		{Type: Deleted, Object: node("n21", 1)}}}, false)
 	other.compact()
 	var left []string
-	for !other.empty() {
+	for len(other.batches) > 0 {
 		events, _ := other.take()
 		for _, e := range events {
 			if e.Object.ResourceVersion != "1" || e.Object.Name == "n21" {
@@ -241,7 +241,7 @@ func TestKeyHandlerReceivesPlaceholdersOfUnchangedObjects(t *testing.T) {
 		{"the first list", advance(list[object.Object](c, "1", node("a", 1)), true), "[Added a1 true]"},
 		{"a change", advance(changed, false), "[Updated a2 false]"},
 		{"a resync", advance(reflector.Delta[object.Object]{Type: reflector.Sync}, false), "[Updated a2 true]"},
-		{"a new handler", c.initial(), "[Added a2 true]"},
+		{"a new handler", c.items.events(Event[object.Object]{Type: Added, Initial: true}), "[Added a2 true]"},
 		{"a relist that lacks the object", advance(list[object.Object](c, "3"), false), "[Deleted a2 false]"},
 		{"a relist that has it again", advance(list[object.Object](c, "4", node("a", 4)), false), "[Added a4 false]"},
 	} {

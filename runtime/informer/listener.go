@@ -82,7 +82,7 @@ func (l *listener[T]) finish() {
 func (l *listener[T]) take() (events []Event[T], synced, ok bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for l.pending.empty() && !l.stopped.Load() {
+	for len(l.pending.batches) == 0 && !l.stopped.Load() {
 		l.changed.Wait()
 	}
 	if l.stopped.Load() {
@@ -112,8 +112,6 @@ type outbox[T object.Object] struct {
 	events  int // number in all batches
 	bound   compact.Bound
 }
-
-func (o *outbox[T]) empty() bool { return len(o.batches) == 0 }
 
 // push appends the events of b, followed by the mark if initial is set. It returns the number of events that compaction
 // removed. Events of one batch usually have different keys, so the bound grows with the batch.
@@ -276,7 +274,7 @@ func (b *batch[T]) take(most int) []Event[T] {
 
 // byKey returns b for a handler that reads only the keys of unchanged objects.
 func (b batch[T]) byKey() batch[T] {
-	if b.packed == nil || !b.packed.unchanged() {
+	if b.packed == nil || !b.packed.example.Initial && b.packed.example.Type != Updated {
 		return b
 	}
 	b = b.own()

@@ -218,7 +218,7 @@ func TestWaitingEventsAreBoundedInBytes(t *testing.T) {
 		}
 	}
 	var last Event[meta]
-	for !o.empty() {
+	for len(o.batches) > 0 {
 		events, _ := o.take()
 		last = events[len(events)-1]
 	}

@@ -35,8 +35,15 @@ func (s Store[T]) stores(string) []Store[T] { return []Store[T]{s} }
 
 // Get returns the object with that key.
 func (s Store[T]) Get(key object.Key) (T, bool) {
-	obj, ok, _ := s.contents.at(key)
-	return obj, ok
+	c := s.contents
+	c.mu.RLock()
+	held, ok := c.items.find(key)
+	c.mu.RUnlock()
+	if !ok {
+		var none T
+		return none, false
+	}
+	return held.object(), true // after unlocking, because unpacking takes as long as a deep copy
 }
 
 // Has reports whether an object has that key.
@@ -154,12 +161,6 @@ func (c *contents[T]) placeholder(packed pack.Packed) *kept[T] {
 	return k
 }
 
-// free makes a placeholder available for reuse.
-func (c *contents[T]) free(k *kept[T]) {
-	k.packed = ""
-	c.spare.Store(k)
-}
-
 // setLocked replaces old, which may be nil, by obj as the object of key.
 func (c *contents[T]) setLocked(key object.Key, obj, old *stored[T]) {
 	// old is removed from the indexes before it is replaced, because the indexes derive its values from it.
@@ -233,19 +234,6 @@ func (c *contents[T]) addIndex(ix Indexer[T]) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.indexes[ix] = t
-}
-
-// at returns the object of key and the version of the store, in one consistent state.
-func (c *contents[T]) at(key object.Key) (obj T, ok bool, version string) {
-	c.mu.RLock()
-	held, ok := c.items.find(key)
-	version = c.version
-	c.mu.RUnlock()
-	// The object is unpacked after unlocking, because unpacking takes as long as a deep copy.
-	if ok {
-		obj = held.object()
-	}
-	return obj, ok, version
 }
 
 // advance applies deltas from [reflector.DeltaFIFO.Pop], calls the observer, and returns the events for handlers.
@@ -445,9 +433,6 @@ func (c *contents[T]) rebuild(d reflector.Delta[T], changes []replaced[T]) {
 	}
 	c.swap(items, d.ResourceVersion)
 }
-
-// initial returns an Added event for every object, for a new handler.
-func (c *contents[T]) initial() batch[T] { return c.items.events(Event[T]{Type: Added, Initial: true}) }
 
 // change returns the event of an object with a new state. old may be nil.
 func change[T object.Object](old, now *stored[T]) Event[T] {

@@ -41,11 +41,6 @@ func (h *heap[E]) remove(e E) {
 		h.nodes[i] = moved
 		h.fix(moved)
 	}
-	h.shrink()
-}
-
-// shrink halves the capacity when at most a quarter of it is used.
-func (h *heap[E]) shrink() {
 	if cap(h.nodes) > minCapacity && len(h.nodes) <= cap(h.nodes)/4 {
 		h.nodes = append(make([]E, 0, cap(h.nodes)/2), h.nodes...)
 	}

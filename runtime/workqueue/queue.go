@@ -72,7 +72,8 @@ func New[T comparable](opts Options) *Queue[T] {
 		start:      time.Now(),
 		idle:       make(chan struct{}),
 		table:      newTable[T](),
-		ready:      newReadyList[T](opts.Aging),
+		ready: readyList[T]{aging: min(orDefault(opts.Aging, defaultAging), maxAging),
+			levels: map[priority]*level[T]{}},
 	}
 	q.metrics = newQueueMetrics(opts.Name, opts.Metrics, q)
 	return q
@@ -622,14 +623,13 @@ func (q *Queue[T]) setTimerLocked(now instant) {
 	}
 	q.alarm = wake
 	if q.timer == nil {
-		q.timer = time.AfterFunc(wake.sub(now), q.ring)
+		q.timer = time.AfterFunc(wake.sub(now), func() {
+			q.metrics.adds.Add(float64(q.promote()), q.metrics.labels...)
+		})
 	} else {
 		q.timer.Reset(wake.sub(now))
 	}
 }
-
-// ring runs when the timer fires.
-func (q *Queue[T]) ring() { q.metrics.adds.Add(float64(q.promote()), q.metrics.labels...) }
 
 // promote marks items whose delay has passed as dirty and returns their number. It drops expired failures.
 func (q *Queue[T]) promote() (added int) {

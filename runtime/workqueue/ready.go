@@ -42,10 +42,6 @@ func (l *level[T]) before(m *level[T]) bool {
 
 func (l *level[T]) position() *int { return &l.place }
 
-func newReadyList[T comparable](aging time.Duration) readyList[T] {
-	return readyList[T]{aging: min(orDefault(aging, defaultAging), maxAging), levels: map[priority]*level[T]{}}
-}
-
 // rank returns the rank of an entry that becomes ready now.
 func (r *readyList[T]) rank(p priority, now instant) instant {
 	return now - instant(p)*instant(r.aging)
