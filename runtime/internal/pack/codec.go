@@ -95,9 +95,28 @@ func (c compiler) compile(t reflect.Type, path string) (*codec, error) {
 			return &codec{pack: packInterface, unpack: unpackInterface}, nil
 		}
 		return &codec{pack: packNil, unpack: unpackNil}, nil
-	}
-	if scalar := scalarCodec(t.Kind()); scalar != nil {
-		return scalar, nil
+	case reflect.String:
+		return &codec{
+			pack:   func(w *writer, v reflect.Value) { w.text(v.String()) },
+			unpack: func(r *reader, v reflect.Value) { v.SetString(r.text()) },
+		}, nil
+	case reflect.Bool:
+		return &codec{pack: packBool, unpack: func(r *reader, v reflect.Value) { v.SetBool(r.byte() != 0) }}, nil
+	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
+		return &codec{
+			pack:   func(w *writer, v reflect.Value) { w.int(v.Int()) },
+			unpack: func(r *reader, v reflect.Value) { v.SetInt(r.int()) },
+		}, nil
+	case reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64, reflect.Uintptr:
+		return &codec{
+			pack:   func(w *writer, v reflect.Value) { w.uint(v.Uint()) },
+			unpack: func(r *reader, v reflect.Value) { v.SetUint(r.uint()) },
+		}, nil
+	case reflect.Float32, reflect.Float64:
+		return &codec{
+			pack:   func(w *writer, v reflect.Value) { w.uint(math.Float64bits(v.Float())) },
+			unpack: func(r *reader, v reflect.Value) { v.SetFloat(math.Float64frombits(r.uint())) },
+		}, nil
 	}
 	return nil, fmt.Errorf("%s: a %s cannot be packed", path, t)
 }
@@ -230,8 +249,17 @@ const fieldsPerMap = 56
 // structOf returns the codec of a struct with these fields. For each group of 56 fields, it writes a bitmap of the
 // fields that are not zero, followed by these fields.
 func structOf(fields []packedField) *codec {
-	if len(fields) == 1 {
-		return onlyField(fields[0])
+	if len(fields) == 1 { // the struct is packed like its only field
+		f := fields[0]
+		return &codec{
+			pack: func(w *writer, v reflect.Value) { f.codec.pack(w, v.Field(f.index)) },
+			unpack: func(r *reader, v reflect.Value) {
+				if r.enter() {
+					f.codec.unpack(r, v.Field(f.index))
+					r.leave()
+				}
+			},
+		}
 	}
 	return &codec{
 		pack: func(w *writer, v reflect.Value) {
@@ -246,19 +274,6 @@ func structOf(fields []packedField) *codec {
 			defer r.leave()
 			for start := 0; start == 0 || start < len(fields); start += fieldsPerMap {
 				unpackFields(r, v, fields[start:min(start+fieldsPerMap, len(fields))])
-			}
-		},
-	}
-}
-
-// onlyField returns the codec of a struct with a single field. The struct is packed like that field.
-func onlyField(f packedField) *codec {
-	return &codec{
-		pack: func(w *writer, v reflect.Value) { f.codec.pack(w, v.Field(f.index)) },
-		unpack: func(r *reader, v reflect.Value) {
-			if r.enter() {
-				f.codec.unpack(r, v.Field(f.index))
-				r.leave()
 			}
 		},
 	}
@@ -358,35 +373,6 @@ func packStringMap(w *writer, v reflect.Value) {
 
 func unpackStringMap(r *reader, v reflect.Value) {
 	*v.Addr().Interface().(*map[string]string) = r.stringMap()
-}
-
-// scalarCodec returns the codec of a scalar kind, or nil if k cannot be packed.
-func scalarCodec(k reflect.Kind) *codec {
-	switch k {
-	case reflect.String:
-		return &codec{
-			pack:   func(w *writer, v reflect.Value) { w.text(v.String()) },
-			unpack: func(r *reader, v reflect.Value) { v.SetString(r.text()) },
-		}
-	case reflect.Bool:
-		return &codec{pack: packBool, unpack: func(r *reader, v reflect.Value) { v.SetBool(r.byte() != 0) }}
-	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
-		return &codec{
-			pack:   func(w *writer, v reflect.Value) { w.int(v.Int()) },
-			unpack: func(r *reader, v reflect.Value) { v.SetInt(r.int()) },
-		}
-	case reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64, reflect.Uintptr:
-		return &codec{
-			pack:   func(w *writer, v reflect.Value) { w.uint(v.Uint()) },
-			unpack: func(r *reader, v reflect.Value) { v.SetUint(r.uint()) },
-		}
-	case reflect.Float32, reflect.Float64:
-		return &codec{
-			pack:   func(w *writer, v reflect.Value) { w.uint(math.Float64bits(v.Float())) },
-			unpack: func(r *reader, v reflect.Value) { v.SetFloat(math.Float64frombits(r.uint())) },
-		}
-	}
-	return nil
 }
 
 func packBool(w *writer, v reflect.Value) {

@@ -44,11 +44,9 @@ func (w *writer) identity(uid, version, namespace, name string) {
 	w.buf = appendText(w.buf, name)
 }
 
-func (w *writer) byte(b byte) { w.buf = append(w.buf, b) }
-
+func (w *writer) byte(b byte)   { w.buf = append(w.buf, b) }
 func (w *writer) uint(n uint64) { w.buf = binary.AppendUvarint(w.buf, n) }
-
-func (w *writer) int(n int64) { w.buf = binary.AppendVarint(w.buf, n) }
+func (w *writer) int(n int64)   { w.buf = binary.AppendVarint(w.buf, n) }
 
 // length writes the length of a value that may be nil. Nil differs from empty.
 func (w *writer) length(n int, isNil bool) {

@@ -148,7 +148,8 @@ func (c *Client) List(ctx context.Context, list object.List, opts ...client.List
 	}
 	var kept []runtime.Object
 	err = meta.EachListItem(list, func(item runtime.Object) error {
-		if selects(wanted, item.(object.Object)) {
+		obj := item.(object.Object)
+		if !slices.ContainsFunc(wanted, func(c condition) bool { return slices.Contains(c.values(obj), c.value) == c.not }) {
 			kept = append(kept, item)
 		}
 		return nil
@@ -164,10 +165,6 @@ type condition struct {
 	values func(object.Object) []string
 	value  string
 	not    bool
-}
-
-func selects(wanted []condition, obj object.Object) bool {
-	return !slices.ContainsFunc(wanted, func(w condition) bool { return slices.Contains(w.values(obj), w.value) == w.not })
 }
 
 // split returns the requirements of a selector that concern indexes, and a selector with the remaining requirements.

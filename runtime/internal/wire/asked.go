@@ -177,11 +177,6 @@ func StatusError(status *metav1.Status) error {
 	return &Error{&BareStatusError{status.Message}}
 }
 
-// isOfStatus reports whether name is a member that a Status has and a list does not have.
-func isOfStatus(name string) bool {
-	return slices.Contains([]string{"status", "message", "reason", "code", "details"}, name)
-}
-
 func protoStatus(data []byte, into *metav1.Status) error {
 	kind, message, err := unwrap(data)
 	if err == nil {

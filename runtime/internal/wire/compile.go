@@ -118,7 +118,10 @@ func (c compiler) structDecoder(t reflect.Type, m *mask, path string) (decodeFun
 		if err != nil {
 			return nil, err
 		}
-		table.add(decodedField{name: f.Name, index: f.Index, decoder: inner})
+		for len(table) <= len(f.Name) {
+			table = append(table, nil)
+		}
+		table[len(f.Name)] = append(table[len(f.Name)], decodedField{name: f.Name, index: f.Index, decoder: inner})
 	}
 	if m != nil && m.only {
 		for name := range m.fields {
@@ -346,13 +349,6 @@ type decodedField struct {
 	name    string
 	index   []int
 	decoder *valueDecoder
-}
-
-func (t *fieldTable) add(f decodedField) {
-	for len(*t) <= len(f.name) {
-		*t = append(*t, nil)
-	}
-	(*t)[len(f.name)] = append((*t)[len(f.name)], f)
 }
 
 func (t fieldTable) find(name []byte) *decodedField {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"reflect"
+	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -122,8 +123,8 @@ func (r *listReader[T]) member(name string) error {
 			return r.untypedMeta()
 		case name == "metadata":
 			return r.decoder.list.decode(r.cursor, reflect.ValueOf(&r.meta).Elem())
-		case !isOfStatus(name):
-			return r.cursor.skip()
+		case !slices.Contains([]string{"status", "message", "reason", "code", "details"}, name):
+			return r.cursor.skip() // neither a list nor a Status has it
 		}
 		value, err := r.cursor.untyped(nil)
 		if r.status == nil {

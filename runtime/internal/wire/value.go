@@ -112,7 +112,10 @@ func decodeElements(c *cursor, v reflect.Value, elem *valueDecoder, place *eleme
 			return err
 		}
 	}
-	place.moveTo(v)
+	n := place.slice.Len()
+	v.Grow(n) // v has no capacity
+	v.SetLen(n)
+	reflect.Copy(v, place.slice)
 	return nil
 }
 
@@ -292,14 +295,6 @@ func (e *elements) next() reflect.Value {
 	}
 	e.slice.SetLen(n + 1)
 	return e.slice.Index(n)
-}
-
-// moveTo moves the elements to v, which has no capacity.
-func (e *elements) moveTo(v reflect.Value) {
-	n := e.slice.Len()
-	v.Grow(n)
-	v.SetLen(n)
-	reflect.Copy(v, e.slice)
 }
 
 func (e *elements) release() {

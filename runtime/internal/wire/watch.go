@@ -123,7 +123,13 @@ func (f *frames) next(lines bool) (frame []byte, whole bool, err error) {
 		if frame := f.balanced(); frame != nil {
 			return frame, true, nil
 		}
-		if err := f.more(); err != nil {
+		if len(f.unused()) >= MaxObject {
+			return nil, false, &Error{errTooLong}
+		}
+		if err := f.fill(); err != nil {
+			if err == io.EOF && f.start < f.end {
+				err = io.ErrUnexpectedEOF
+			}
 			return nil, false, err
 		}
 	}
@@ -138,17 +144,6 @@ func (f *frames) balanced() []byte {
 		}
 	}
 	return nil
-}
-
-func (f *frames) more() error {
-	if f.end-f.start >= MaxObject {
-		return &Error{errTooLong}
-	}
-	err := f.fill()
-	if err == io.EOF && f.start < f.end {
-		return io.ErrUnexpectedEOF
-	}
-	return err
 }
 
 // used records that the caller has consumed the first n bytes of the last frame as one event.

@@ -229,20 +229,12 @@ func (t *Tracker) outcomeLocked(w Write, isHeld bool) (state, labels.Set) {
 	case certain && !selected:
 		return tombstone, nil
 	case certain && w.Object != nil:
-		return pending, labelsOf(w.Object.GetLabels())
+		return pending, labels.Merge(w.Object.GetLabels(), nil) // a copy that is not nil
 	// The watch shows the write, even if the write removes the object from the store.
 	case certain || isHeld || t.findLocked(w.Key, pending, "") != nil:
 		return pending, nil
 	}
 	return unknown, nil
-}
-
-// labelsOf returns a copy of set that is not nil.
-func labelsOf(set map[string]string) labels.Set {
-	if len(set) == 0 {
-		return labels.Set{}
-	}
-	return maps.Clone(set)
 }
 
 // recordDeletionLocked returns the entry to wait for, or nil.
@@ -518,15 +510,13 @@ func (t *Tracker) Await(e *Entry, wake func()) (leave func(), waits bool) {
 	}
 	w := &waiter{wake}
 	e.waiters[w] = struct{}{}
-	return func() { t.leave(e, w) }, true
-}
-
-func (t *Tracker) leave(e *Entry, w *waiter) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if delete(e.waiters, w); len(e.waiters) == 0 && !e.current {
-		t.unlistLocked(e)
-	}
+	return func() {
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		if delete(e.waiters, w); len(e.waiters) == 0 && !e.current {
+			t.unlistLocked(e)
+		}
+	}, true
 }
 
 // Snapshot describes the writes before a read of a store. The zero value contains no writes.
