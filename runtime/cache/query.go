@@ -18,11 +18,9 @@ func compareKeys(a, b object.Key) int {
 	return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
 }
 
-// tokenPrefix is the prefix of continue tokens of cached lists. Tokens of the API server contain no colon.
+// tokenPrefix is the prefix of continue tokens of cached lists, before the last key of the page. Tokens of the API
+// server contain no colon.
 const tokenPrefix = "cached:"
-
-// tokenAfter returns the continue token of a page that ends with last.
-func tokenAfter(last object.Object) string { return tokenPrefix + object.KeyOf(last).String() }
 
 // afterToken returns the last key of the previous page, or the zero key for the first page. It reports whether token is
 // empty or from a cached list.
@@ -107,11 +105,6 @@ func (q *query) selectsKey(key object.Key) bool {
 	return true
 }
 
-// selectsKeys reports whether q selects every key of its namespace.
-func (q *query) selectsKeys() bool {
-	return !q.nothing && len(q.names) == 0 && q.after == object.Key{}
-}
-
 // matches reports whether q selects an object, given that q selects its key.
 func (q *query) matches(cached object.Object) bool {
 	return (q.LabelSelector == nil || q.LabelSelector.Matches(labels.Set(cached.GetLabels()))) && q.matchesFields(cached)
@@ -143,8 +136,8 @@ func (q *query) each(p *part) iter.Seq[object.Object] {
 		return q.among(index.index.get(p, value))
 	}
 	selected := q.selectsKey
-	if q.selectsKeys() {
-		selected = nil
+	if !q.nothing && len(q.names) == 0 && q.after == (object.Key{}) {
+		selected = nil // q selects every key of its namespace
 	}
 	all := p.store.Select(q.Namespace, q.LabelSelector, selected)
 	return func(yield func(object.Object) bool) {

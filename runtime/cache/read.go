@@ -335,7 +335,7 @@ func fill(list object.List, matching []object.Object, version string, o client.L
 	next := ""
 	if o.Limit > 0 && int64(len(matching)) > o.Limit {
 		matching = matching[:o.Limit]
-		next = tokenAfter(matching[len(matching)-1])
+		next = tokenPrefix + object.KeyOf(matching[len(matching)-1]).String()
 	}
 	items := make([]runtime.Object, len(matching))
 	for n, cached := range matching {

@@ -177,11 +177,9 @@ func newValues[K cmp.Ordered](of func(object.Object) []K) values[K] {
 	return indexed[K]{informer.NewIndex(of)}
 }
 
-func (ix indexed[K]) addTo(i informers) { i.(scoped).AddIndex(ix.Index) }
-
+func (ix indexed[K]) addTo(i informers)                            { i.(scoped).AddIndex(ix.Index) }
 func (ix indexed[K]) get(p *part, value K) iter.Seq[object.Object] { return ix.All(viewOf(p), value) }
-
-func (ix indexed[K]) count(p *part, value K) int { return ix.Len(viewOf(p), value) }
+func (ix indexed[K]) count(p *part, value K) int                   { return ix.Len(viewOf(p), value) }
 
 func (ix indexed[K]) between(p *part, from, to K) iter.Seq[object.Object] {
 	return func(yield func(object.Object) bool) {

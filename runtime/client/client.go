@@ -150,7 +150,7 @@ func (s *split) Get(ctx context.Context, key object.Key, obj object.Object, opts
 	if err != nil {
 		return err
 	}
-	if o.forServer() {
+	if o.Live || o.NotOlderThan != "" {
 		return s.Client.Get(ctx, key, obj, opts...)
 	}
 	return s.reader.Get(ctx, key, obj, opts...)
@@ -174,7 +174,7 @@ func (s *split) List(ctx context.Context, list object.List, opts ...ListOption) 
 	if err != nil {
 		return err
 	}
-	if o.forServer() {
+	if o.Live || o.NotOlderThan != "" {
 		return s.Client.List(ctx, list, opts...)
 	}
 	return s.reader.List(ctx, list, opts...)

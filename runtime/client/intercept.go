@@ -188,12 +188,9 @@ type defaults struct {
 }
 
 func (d defaults) ApplyToCreate(o *WriteOptions) { d.fill(o) }
-
 func (d defaults) ApplyToUpdate(o *WriteOptions) { d.fill(o) }
-
-func (d defaults) ApplyToPatch(o *WriteOptions) { d.fill(o) }
-
-func (d defaults) ApplyToApply(o *WriteOptions) { d.fill(o) }
+func (d defaults) ApplyToPatch(o *WriteOptions)  { d.fill(o) }
+func (d defaults) ApplyToApply(o *WriteOptions)  { d.fill(o) }
 
 func (d defaults) fill(o *WriteOptions) {
 	o.DryRun = o.DryRun || d.dryRun

@@ -51,9 +51,6 @@ type GetOptions struct {
 	conflicts
 }
 
-// forServer reports whether only the API server can answer a read with these options.
-func (o *GetOptions) forServer() bool { return o.Live || o.NotOlderThan != "" }
-
 // ListOptions combines all options of a List. A pointer to it is an option.
 type ListOptions struct {
 	// Namespace is the namespace to list, empty for all.
@@ -74,9 +71,6 @@ type ListOptions struct {
 
 	conflicts
 }
-
-// forServer reports whether only the API server can answer a read with these options.
-func (o *ListOptions) forServer() bool { return o.Live || o.NotOlderThan != "" }
 
 // AsListOptions converts the options to apimachinery's type, which has no namespace.
 func (o *ListOptions) AsListOptions() *metav1.ListOptions {

@@ -60,8 +60,7 @@ type patch struct {
 	data      []byte
 }
 
-func (p *patch) Type() types.PatchType { return p.patchType }
-
+func (p *patch) Type() types.PatchType              { return p.patchType }
 func (p *patch) Data(object.Object) ([]byte, error) { return p.data, nil }
 
 type wholePatch struct{}

@@ -52,7 +52,9 @@ func strategicField(patch map[string]any, name string, f patchField, old, value 
 	newList, isList := value.([]any)
 	switch {
 	case wasMap && isMap && (f.opaque || f.has("replace")):
-		patch[name] = replacement(newMap)
+		whole := maps.Clone(newMap)
+		whole[directive] = replaceAll
+		patch[name] = whole
 	case wasMap && isMap:
 		diff := strategicDiff(f.of, oldMap, newMap)
 		f.retain(diff, newMap)
@@ -64,13 +66,6 @@ func strategicField(patch map[string]any, name string, f patchField, old, value 
 	default:
 		patch[name] = value
 	}
-}
-
-// replacement returns the patch that replaces the whole field by value.
-func replacement(value map[string]any) map[string]any {
-	patch := maps.Clone(value)
-	patch[directive] = replaceAll
-	return patch
 }
 
 // strategicValues adds the change of a set from old to values to patch.
