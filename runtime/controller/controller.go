@@ -343,7 +343,7 @@ func (c *Controller[R]) runSources(ctx context.Context, cancel context.CancelCau
 		f.waiting = true
 		running.Go(func() {
 			defer close(f.ended)
-			err := f.source.Run(feeding, c.events.of(logOf(f.source)), func() { c.noteSynced(f) })
+			err := f.source.Run(feeding, sourceQueue[R]{c.events, logOf(f.source)}, func() { c.noteSynced(f) })
 			// After drop or the end of ctx, any error of the source is ignored.
 			if err != nil && feeding.Err() == nil {
 				once.Do(func() {
@@ -396,8 +396,7 @@ func (c *Controller[R]) WarmUp() Runnable { return &warmUp[R]{c} }
 
 type warmUp[R comparable] struct{ controller *Controller[R] }
 
-func (w *warmUp[R]) Name() string { return w.controller.name + " sources" }
-
+func (w *warmUp[R]) Name() string             { return w.controller.name + " sources" }
 func (w *warmUp[R]) NeedLeaderElection() bool { return false }
 
 func (w *warmUp[R]) Run(ctx context.Context) error {

@@ -83,13 +83,10 @@ func newEventQueue[R comparable](queue *workqueue.Queue[R], debounce time.Durati
 	return &eventQueue[R]{queue: queue, debounce: debounce, writer: &writes.Writer{}, requests: map[R]*requestState[R]{}}
 }
 
-// of returns the queue for a source. log contains the writes that can cause its events.
-func (q *eventQueue[R]) of(log *writes.Log) sourceQueue[R] { return sourceQueue[R]{q, log} }
-
 // sourceQueue is an eventQueue for one source.
 type sourceQueue[R comparable] struct {
 	*eventQueue[R]
-	log *writes.Log
+	log *writes.Log // the writes that can cause the events of the source
 }
 
 // Because returns the queue for one event.

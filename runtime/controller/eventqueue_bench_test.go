@@ -55,7 +55,7 @@ func BenchmarkEventToQueue(b *testing.B) {
 			queue := workqueue.New[reconcile.Request](workqueue.Options{})
 			events := newEventQueue(queue, 0)
 			events.kind = thingKind
-			run(b, queue, events.of(&writes.Log{}).Because, func(request reconcile.Request) {
+			run(b, queue, sourceQueue[reconcile.Request]{events, &writes.Log{}}.Because, func(request reconcile.Request) {
 				s, _ := events.begin(request)
 				events.end(s, failed)
 				queue.Forget(request)

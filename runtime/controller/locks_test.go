@@ -60,12 +60,12 @@ func TestEventQueueHoldsNoLockOverThatOfItsWrites(t *testing.T) {
 		<-begun
 		writes.LogOf(j).Record(ctx, writes.Write{UID: "uid", ResourceVersion: "2", Changed: true})
 		for range maxUndecided + 2 {
-			c.events.of(writes.LogOf(j)).Because(partKind, e).Add(theThing)
+			sourceQueue[reconcile.Request]{c.events, writes.LogOf(j)}.Because(partKind, e).Add(theThing)
 		}
 		end <- struct{}{}
 		synctest.Wait()
 		during := looks
-		c.events.of(writes.LogOf(j)).Because(partKind, e).Add(theThing) // during the backoff
+		sourceQueue[reconcile.Request]{c.events, writes.LogOf(j)}.Because(partKind, e).Add(theThing) // during the backoff
 		synctest.Wait()
 		if during <= maxUndecided+2 || looks <= during+1 { // each call of Because reads the version once itself
 			t.Errorf("%d looks while it ran, and %d after it", during, looks-during)

@@ -438,7 +438,7 @@ func TestInterruptedBackoffSurvivesTheWaitForTheCaches(t *testing.T) {
 		c.parking.deferUntil("a", w)
 		<-time.After(time.Second)
 		added := event{Type: informer.Added, Object: &metav1.PartialObjectMetadata{}}
-		c.events.of(&writes.Log{}).Because("Thing", added).Add("a")
+		sourceQueue[string]{c.events, &writes.Log{}}.Because("Thing", added).Add("a")
 		<-time.After(5 * time.Second)
 		w.seen()
 		<-time.After(time.Minute)

@@ -55,9 +55,6 @@ type edge struct {
 	absent           bool // the API server does not have this owner
 }
 
-// at returns the coordinates of the owner, if it is namespaced.
-func (e *edge) at() coordinates { return coordinates{e.kind, e.dependent.namespace, e.name} }
-
 // names reports whether e refers to the object at c.
 func (e *edge) names(c coordinates) bool {
 	return e.kind == c.kind && e.name == c.name && (c.namespace == clusterScoped || c.namespace == e.dependent.namespace)
@@ -149,7 +146,9 @@ func (n *node) setDeletion(obj metav1.Object, c *changes) {
 }
 
 func (r *relations) setOwners(n *node, refs []metav1.OwnerReference, c *changes) {
-	if n.owns(refs) {
+	if slices.EqualFunc(n.owners, refs, func(e edge, ref metav1.OwnerReference) bool {
+		return e.is(ref) && e.block == blocks(ref)
+	}) {
 		return
 	}
 	old := n.owners
@@ -168,13 +167,6 @@ func (r *relations) setOwners(n *node, refs []metav1.OwnerReference, c *changes)
 	if len(old) > 0 && slices.ContainsFunc(n.owners, func(e edge) bool { return e.absent }) {
 		c.look = append(c.look, n)
 	}
-}
-
-// owns reports whether n has exactly the references refs.
-func (n *node) owns(refs []metav1.OwnerReference) bool {
-	return slices.EqualFunc(n.owners, refs, func(e edge, ref metav1.OwnerReference) bool {
-		return e.is(ref) && e.block == blocks(ref)
-	})
 }
 
 // is reports whether e and ref have the same owner.
@@ -288,7 +280,8 @@ func (n *node) unverified() []coordinates {
 	var all []coordinates
 	known := map[coordinates]bool{}
 	for e := range dependentsOf(n) {
-		if at := e.at(); !e.absent && !known[at] {
+		at := coordinates{e.kind, e.dependent.namespace, e.name} // if the owner is namespaced
+		if !e.absent && !known[at] {
 			known[at] = true
 			all = append(all, at)
 		}
