@@ -21,6 +21,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/kctrl-dev/kctrl/runtime/client"
+	"github.com/kctrl-dev/kctrl/runtime/internal/life"
 )
 
 // Attach uses an API server that is already running for a test. It creates CRDs with requests instead of the kctrl
@@ -105,10 +106,8 @@ func awaitServed(ctx context.Context, config *rest.Config, kinds []schema.GroupV
 		if err != nil || len(kinds) == 0 {
 			return err
 		}
-		select {
-		case <-ctx.Done():
+		if life.Sleep(ctx, interval) != nil {
 			return fmt.Errorf("%s: %w", kinds[0], context.Cause(ctx))
-		case <-time.After(interval):
 		}
 	}
 	return nil

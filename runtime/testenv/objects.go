@@ -39,23 +39,15 @@ type initial struct {
 
 var definitionKind = schema.GroupKind{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"}
 
-// unstructured returns a copy of the object with its kind, without the fields that the server sets.
-func (i initial) unstructured() (*unstructured.Unstructured, error) {
-	u, err := testclient.Unstructured(i.object, cmp.Or(i.scheme, runtime.NewScheme()))
-	if err == nil {
-		u.SetResourceVersion("")
-	}
-	return u, err
-}
-
 // prepare reads the objects. It writes definitions among them to a directory of the test, to install them from there.
 func (o *options) prepare(t testing.TB) (others []*unstructured.Unstructured, err error) {
 	folder := ""
 	for n, one := range o.objects {
-		u, err := one.unstructured()
+		u, err := testclient.Unstructured(one.object, cmp.Or(one.scheme, runtime.NewScheme()))
 		if err != nil {
 			return nil, err
 		}
+		u.SetResourceVersion("")
 		if u.GroupVersionKind().GroupKind() != definitionKind {
 			others = append(others, u)
 			continue

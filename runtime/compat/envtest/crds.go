@@ -21,6 +21,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/kctrl-dev/kctrl/runtime/client"
+	"github.com/kctrl-dev/kctrl/runtime/internal/life"
 	"github.com/kctrl-dev/kctrl/runtime/object"
 )
 
@@ -160,10 +161,8 @@ func awaitServed(ctx context.Context, config *rest.Config, gvk schema.GroupVersi
 		if _, err = mapper.RESTMapping(gvk.GroupKind(), gvk.Version); !meta.IsNoMatchError(err) {
 			return err
 		}
-		select {
-		case <-ctx.Done():
+		if life.Sleep(ctx, interval) != nil {
 			return context.Cause(ctx)
-		case <-time.After(interval):
 		}
 	}
 }

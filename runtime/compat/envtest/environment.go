@@ -69,7 +69,8 @@ func (o WebhookInstallOptions) Address() string {
 // Start starts the server, installs the definitions and webhooks, and returns the configuration for clients. If it
 // fails, it stops what it has started.
 func (e *Environment) Start() (config *rest.Config, err error) {
-	e.suite = newSuite()
+	e.suite = &suite{}
+	e.suite.ctx, e.suite.cancel = context.WithCancel(context.Background())
 	defer func() {
 		if r := recover(); r != nil {
 			failed, ok := r.(failure)
@@ -116,7 +117,13 @@ func (e *Environment) Stop() error {
 	if e.suite == nil {
 		return nil
 	}
-	return e.suite.end()
+	s := e.suite
+	s.cancel()
+	for _, cleanup := range slices.Backward(s.cleanups) {
+		cleanup()
+	}
+	s.cleanups = nil
+	return errors.Join(s.errs...)
 }
 
 func (e *Environment) installWebhooks(ctx context.Context) error {
@@ -213,17 +220,10 @@ type suite struct {
 // failure is the panic value of a suite whose Start fails.
 type failure struct{ error }
 
-func newSuite() *suite {
-	s := &suite{}
-	s.ctx, s.cancel = context.WithCancel(context.Background())
-	return s
-}
-
-func (s *suite) Helper()                  {}
-func (s *suite) Context() context.Context { return s.ctx }
-func (s *suite) Cleanup(f func())         { s.cleanups = append(s.cleanups, f) }
-func (s *suite) Output() io.Writer        { return os.Stderr }
-
+func (s *suite) Helper()                           {}
+func (s *suite) Context() context.Context          { return s.ctx }
+func (s *suite) Cleanup(f func())                  { s.cleanups = append(s.cleanups, f) }
+func (s *suite) Output() io.Writer                 { return os.Stderr }
 func (s *suite) Fatalf(format string, args ...any) { panic(failure{fmt.Errorf(format, args...)}) }
 
 func (s *suite) Errorf(format string, args ...any) {
@@ -241,14 +241,4 @@ func (s *suite) TempDir() string {
 		}
 	})
 	return folder
-}
-
-// end runs the cleanups, as a test does at its end.
-func (s *suite) end() error {
-	s.cancel()
-	for _, cleanup := range slices.Backward(s.cleanups) {
-		cleanup()
-	}
-	s.cleanups = nil
-	return errors.Join(s.errs...)
 }
