@@ -73,11 +73,9 @@ func (c *collector) Client() client.Client {
 	return client.NewClient(cache.Reader{Cache: c.cache, Live: c.as.Live}, c.as.Live)
 }
 
-func (c *collector) Live() *client.REST { return cmp.Or(c.as.Live, c.Manager.Live()) }
-
+func (c *collector) Live() *client.REST       { return cmp.Or(c.as.Live, c.Manager.Live()) }
 func (c *collector) Enabled(name string) bool { return c.as.Enabled == nil || c.as.Enabled(name) }
-
-func (c *collector) Owner() server.Owner { return c.as.Owner }
+func (c *collector) Owner() server.Owner      { return c.as.Owner }
 
 func (c *collector) MaxConcurrentReconciles() int {
 	return cmp.Or(max(0, c.as.Workers), c.Manager.MaxConcurrentReconciles())

@@ -118,8 +118,7 @@ type hostedWebhooks struct {
 }
 
 func (*hostedWebhooks) Listen(context.Context) error { return nil }
-
-func (*hostedWebhooks) Close() {}
+func (*hostedWebhooks) Close()                       {}
 
 // Run installs the webhooks at the API server until ctx ends.
 func (h *hostedWebhooks) Run(ctx context.Context) error {

@@ -127,8 +127,7 @@ func (t *trimmer) Run(ctx context.Context) error {
 }
 
 func (*trimmer) NeedLeaderElection() bool { return false }
-
-func (*trimmer) Name() string { return "memory trimmer" }
+func (*trimmer) Name() string             { return "memory trimmer" }
 
 func readHeap() heapState {
 	samples := []metrics.Sample{

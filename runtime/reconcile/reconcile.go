@@ -65,6 +65,5 @@ func (e *terminalError) Error() string {
 	return ErrTerminal.Error() + ": " + e.err.Error()
 }
 
-func (e *terminalError) Unwrap() error { return e.err }
-
+func (e *terminalError) Unwrap() error        { return e.err }
 func (e *terminalError) Is(target error) bool { return target == ErrTerminal }

@@ -136,8 +136,7 @@ func (k *kind[R]) Err() error {
 
 // Wait is called by [Optional].
 func (k *kind[R]) Wait(ctx context.Context) error { return k.informer.Wait(ctx) }
-
-func (k *kind[R]) String() string { return "kind " + k.name }
+func (k *kind[R]) String() string                 { return "kind " + k.name }
 
 // causal is a queue that records the cause of each request. A controller's queue implements it.
 type causal[R comparable] interface {

@@ -24,8 +24,7 @@ func (l lists) equal(i, j int) bool {
 
 // alike returns how much an old and a new element have in common. Zero means nothing. A negative result means that they
 // are certainly different elements.
-func (l lists) alike(i, j int) int { return alikeValues(l.before.Index(i), l.after.Index(j)) }
-
+func (l lists) alike(i, j int) int   { return alikeValues(l.before.Index(i), l.after.Index(j)) }
 func (l lists) oldName(i int) string { return nameOf(l.before.Index(i)) }
 func (l lists) newName(j int) string { return nameOf(l.after.Index(j)) }
 

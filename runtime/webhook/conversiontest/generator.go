@@ -49,8 +49,6 @@ var known = map[reflect.Type]func(g generator) any{
 	},
 }
 
-func (g generator) object(o object.Object) { g.value(reflect.ValueOf(o).Elem(), 0) }
-
 func (g generator) word() string {
 	word := make([]rune, g.IntN(6))
 	for i := range word {

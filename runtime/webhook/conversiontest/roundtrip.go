@@ -78,7 +78,7 @@ func (p trip) search(ctx context.Context, o options) string {
 		}
 		g := generator{Rand: rand.New(rand.NewPCG(uint64(seed), 0)), fill: o.fill}
 		obj := p.start()
-		g.object(obj)
+		g.value(reflect.ValueOf(obj).Elem(), 0)
 		obj = p.decoded(obj)
 		if p.fails(obj) == "" {
 			continue
