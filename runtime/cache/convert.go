@@ -31,7 +31,14 @@ func converter(from, to object.Object, gvk schema.GroupVersionKind) (convert, bo
 	case toMetadata:
 		return func(o object.Object) (object.Object, error) { return metadataOf(o, gvk) }, true
 	case isUnstructured && !toUnstructured && !fromMetadata && wanted.Kind() == reflect.Pointer:
-		return func(o object.Object) (object.Object, error) { return typedOf(o, wanted.Elem()) }, true
+		return func(o object.Object) (object.Object, error) {
+			typed := reflect.New(wanted.Elem()).Interface().(object.Object)
+			u := o.(*unstructured.Unstructured)
+			if err := runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, typed); err != nil {
+				return nil, fmt.Errorf("%s as %s: %w", object.KeyOf(o), wanted.Elem(), err)
+			}
+			return typed, nil
+		}, true
 	}
 	return nil, false
 }
@@ -51,16 +58,6 @@ func metadataOf(o object.Object, gvk schema.GroupVersionKind) (object.Object, er
 	}
 	m.SetGroupVersionKind(gvk)
 	return m, nil
-}
-
-// typedOf returns an unstructured object as a value of type t.
-func typedOf(o object.Object, t reflect.Type) (object.Object, error) {
-	typed := reflect.New(t).Interface().(object.Object)
-	u := o.(*unstructured.Unstructured)
-	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, typed); err != nil {
-		return nil, fmt.Errorf("%s as %s: %w", object.KeyOf(o), t, err)
-	}
-	return typed, nil
 }
 
 // to returns the conversion of stored objects to the Go type of prototype, and whether it exists.

@@ -279,7 +279,10 @@ func (b *Broadcaster) write(ctx context.Context, r *record) {
 	defer cancel()
 	verb, err := b.put(attempt, e, stored)
 	if err == nil {
-		b.wrote(r, e.Count)
+		b.mu.Lock()
+		r.stored, r.written, r.wrote, r.attempts = true, e.Count, time.Now(), 0
+		b.queue.Forget(r)
+		b.mu.Unlock()
 		b.metrics.written.Inc(verb)
 		return
 	}
@@ -313,14 +316,6 @@ func (b *Broadcaster) put(ctx context.Context, e Event, stored bool) (verb strin
 		return "create", nil
 	}
 	return "patch", b.opts.Sink.Patch(ctx, e)
-}
-
-// wrote records that the sink has r with that count.
-func (b *Broadcaster) wrote(r *record, count int) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	r.stored, r.written, r.wrote, r.attempts = true, count, time.Now(), 0
-	b.queue.Forget(r)
 }
 
 // failed records a failed write of r. It returns the number of attempts, and whether to try again.

@@ -105,25 +105,18 @@ func (c *Collector) Run(ctx context.Context) error {
 		defer cancel()
 		failure = c.graph.Run(ctx)
 	})
-	c.awaitGraph(ctx)
+	select {
+	case <-c.graph.Synced():
+	case <-ctx.Done():
+	case <-time.After(c.timeout):
+		c.log.Warn("collecting garbage without the kinds that cannot be read", "err", c.graph.Err())
+	}
 	for range c.workers {
 		running.Go(func() { c.work(ctx) })
 	}
 	running.Wait()
 	c.queue.ShutDown()
 	return failure
-}
-
-// awaitGraph returns when the graph is complete or the timeout has passed.
-func (c *Collector) awaitGraph(ctx context.Context) {
-	timeout := time.NewTimer(c.timeout)
-	defer timeout.Stop()
-	select {
-	case <-c.graph.Synced():
-	case <-ctx.Done():
-	case <-timeout.C:
-		c.log.Warn("collecting garbage without the kinds that cannot be read", "err", c.graph.Err())
-	}
 }
 
 // act queues the nodes to process. A node with a new reference to its owner does not wait for the retry of a lookup
@@ -181,7 +174,13 @@ func (c *Collector) work(ctx context.Context) {
 
 // process processes a task, and reports whether to retry it.
 func (c *Collector) process(ctx context.Context, t task) (again bool) {
-	item := c.itemOf(t.node)
+	n := t.node
+	c.graph.mu.Lock()
+	item := item{
+		Node: n.public(), node: n, removed: n.removed,
+		foreground: n.foreground, orphan: n.orphan, blocked: n.blocking > 0, dependents: n.dependents != nil,
+	}
+	c.graph.mu.Unlock()
 	err := c.step(ctx, item, t.verify)
 	switch {
 	case err == nil, errors.Is(err, errNamespacedOwner), errors.Is(err, errNoName), ctx.Err() != nil:
@@ -211,15 +210,6 @@ type item struct {
 	foreground, orphan bool
 	blocked            bool // a reference to it has blockOwnerDeletion
 	dependents         bool // it has dependents
-}
-
-func (c *Collector) itemOf(n *node) item {
-	c.graph.mu.Lock()
-	defer c.graph.mu.Unlock()
-	return item{
-		Node: n.public(), node: n, removed: n.removed,
-		foreground: n.foreground, orphan: n.orphan, blocked: n.blocking > 0, dependents: n.dependents != nil,
-	}
 }
 
 // step performs the action that the state of a node requires.

@@ -113,10 +113,9 @@ func (g *Graph) Run(ctx context.Context) error {
 	pause := firstPause
 	for ctx.Err() == nil {
 		g.discover(ctx, &reflectors)
-		timer := time.NewTimer(pause)
 		select {
 		case <-ctx.Done():
-		case <-timer.C:
+		case <-time.After(pause):
 			// A CRD is served some time after its status reports that it is. Discovery is therefore repeated, at growing
 			// intervals.
 			pause = min(2*pause, g.opts.Resync)
@@ -125,7 +124,6 @@ func (g *Graph) Run(ctx context.Context) error {
 			// One discovery covers several CRDs that are applied together.
 			_ = life.Sleep(ctx, firstPause)
 		}
-		timer.Stop()
 	}
 	return nil
 }

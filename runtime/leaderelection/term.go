@@ -196,7 +196,10 @@ func (t *term) know(lease *coordinationv1.Lease) {
 		t.changed = time.Now()
 	}
 	t.lease, t.current = lease, true
-	t.elector.setLeader(holder(lease))
+	leader, opts := holder(lease), t.elector.opts
+	if before := t.elector.leader.Swap(leader); before != leader && leader != "" && leader != opts.Identity {
+		opts.Logger.Info("new leader", "leader", leader)
+	}
 }
 
 // release releases the Lease if this candidate holds it and the options require it. It tries for up to the renew
@@ -258,11 +261,4 @@ func holder(lease *coordinationv1.Lease) string {
 		return ""
 	}
 	return *lease.Spec.HolderIdentity
-}
-
-func (e *Elector) setLeader(identity string) {
-	before := e.leader.Swap(identity)
-	if before != identity && identity != "" && identity != e.opts.Identity {
-		e.opts.Logger.Info("new leader", "leader", identity)
-	}
 }

@@ -45,7 +45,10 @@ type handler struct{ slog.Handler }
 func (h *handler) Handle(ctx context.Context, record slog.Record) error {
 	plain := true
 	record.Attrs(func(a slog.Attr) bool {
-		plain = isPlain(a.Value)
+		switch a.Value.Kind() {
+		case slog.KindAny, slog.KindGroup, slog.KindLogValuer:
+			plain = false // it may contain an object
+		}
 		return plain
 	})
 	if plain {
@@ -74,15 +77,6 @@ type full struct{ value any }
 
 // LogValue implements slog.LogValuer for other handlers.
 func (f full) LogValue() slog.Value { return slog.AnyValue(f.value) }
-
-// isPlain reports whether v cannot contain an object.
-func isPlain(v slog.Value) bool {
-	switch v.Kind() {
-	case slog.KindAny, slog.KindGroup, slog.KindLogValuer:
-		return false
-	}
-	return true
-}
 
 func briefAttrs(attrs []slog.Attr) []slog.Attr {
 	all := make([]slog.Attr, len(attrs))

@@ -151,7 +151,13 @@ func (f *DeltaFIFO[T]) Push(d Delta[T]) {
 	}
 	switch d.Type {
 	case Replaced:
-		d.SetBack = f.supersedeLocked() || d.SetBack
+		// A new Replaced supersedes a waiting one and the deltas after it. Earlier deltas, and the deletions that they
+		// report, are kept.
+		if i := f.indexLocked(Replaced); i >= 0 {
+			d.SetBack = d.SetBack || f.pending[i].SetBack
+			f.bound.Add(-bytesOf(f.pending[i:]))
+			f.pending = slices.Delete(f.pending, i, len(f.pending))
+		}
 	case Sync:
 		// The waiting Sync already delivers the complete state when its turn comes.
 		if f.indexLocked(Sync) >= 0 {
@@ -274,17 +280,6 @@ func (f *DeltaFIFO[T]) batchLocked() int {
 
 func (f *DeltaFIFO[T]) indexLocked(t DeltaType) int {
 	return slices.IndexFunc(f.pending, func(d Delta[T]) bool { return d.Type == t })
-}
-
-// supersedeLocked drops a waiting Replaced and the deltas after it, because a new Replaced supersedes them. Earlier
-// deltas and the deletions that they report are kept. It reports whether the dropped Replaced was SetBack.
-func (f *DeltaFIFO[T]) supersedeLocked() (setBack bool) {
-	if i := f.indexLocked(Replaced); i >= 0 {
-		setBack = f.pending[i].SetBack
-		f.bound.Add(-bytesOf(f.pending[i:]))
-		f.pending = slices.Delete(f.pending, i, len(f.pending))
-	}
-	return setBack
 }
 
 // compactLocked folds the waiting deltas as far as possible. The last delta keeps the last version.

@@ -18,10 +18,19 @@ func Of(u *unstructured.Unstructured) (map[string]map[string]any, error) {
 		schema.GroupKind{Group: "admissionregistration.k8s.io", Kind: "ValidatingWebhookConfiguration"}:
 		return ofWebhooks(u)
 	case schema.GroupKind{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"}:
-		return ofConversion(u)
+		field, _, err := unstructured.NestedFieldNoCopy(u.Object, "spec", "conversion", "webhook", "clientConfig")
+		config, ok := field.(map[string]any)
+		if err != nil || !ok {
+			return nil, errors.New("its spec.conversion does not name a webhook")
+		}
+		return map[string]map[string]any{"/spec/conversion/webhook/clientConfig": config}, nil
 	case schema.GroupKind{Group: "apiregistration.k8s.io", Kind: "APIService"},
 		schema.GroupKind{Group: "externaldata.gatekeeper.sh", Kind: "Provider"}:
-		return ofSpec(u)
+		spec, ok := u.Object["spec"].(map[string]any)
+		if !ok {
+			return nil, errors.New("it has no spec")
+		}
+		return map[string]map[string]any{"/spec": spec}, nil
 	}
 	return nil, nil
 }
@@ -40,21 +49,4 @@ func ofWebhooks(u *unstructured.Unstructured) (map[string]map[string]any, error)
 		}
 	}
 	return configs, nil
-}
-
-func ofConversion(u *unstructured.Unstructured) (map[string]map[string]any, error) {
-	field, _, err := unstructured.NestedFieldNoCopy(u.Object, "spec", "conversion", "webhook", "clientConfig")
-	config, ok := field.(map[string]any)
-	if err != nil || !ok {
-		return nil, errors.New("its spec.conversion does not name a webhook")
-	}
-	return map[string]map[string]any{"/spec/conversion/webhook/clientConfig": config}, nil
-}
-
-func ofSpec(u *unstructured.Unstructured) (map[string]map[string]any, error) {
-	spec, ok := u.Object["spec"].(map[string]any)
-	if !ok {
-		return nil, errors.New("it has no spec")
-	}
-	return map[string]map[string]any{"/spec": spec}, nil
 }

@@ -89,7 +89,10 @@ func startHost(cmd *exec.Cmd) (*host, error) {
 	}
 	h := &host{requests: json.NewEncoder(p.Stdin), answers: json.NewDecoder(p.Stdout)}
 	h.end = func(cause error) error {
-		return p.WithOutput(cmp.Or(errors.Join(p.End(), noEOF(cause)), io.ErrUnexpectedEOF))
+		if errors.Is(cause, io.EOF) {
+			cause = nil // the exit code explains the end of the output
+		}
+		return p.WithOutput(cmp.Or(errors.Join(p.End(), cause), io.ErrUnexpectedEOF))
 	}
 	var credentials struct{ Authority, Certificate, Key []byte }
 	if err := h.answers.Decode(&credentials); err != nil {
@@ -97,14 +100,6 @@ func startHost(cmd *exec.Cmd) (*host, error) {
 	}
 	h.authority, h.certificate, h.key = credentials.Authority, credentials.Certificate, credentials.Key
 	return h, nil
-}
-
-// noEOF returns nil for io.EOF, because the exit code explains the end of the output.
-func noEOF(err error) error {
-	if errors.Is(err, io.EOF) {
-		return nil
-	}
-	return err
 }
 
 // Process is a running command. It ends when its standard input is closed, by End or, when this process ends, by the
