@@ -109,40 +109,35 @@ func begin(ctx context.Context, s *streams, dir string, a access) (release func(
 	if _, err := s.absolute(); err != nil {
 		return nil, err
 	}
-	lock, err := transaction.Acquire(ctx, dir, transaction.LockOptions{
-		Shared:  a == reads,
-		Waiting: func() { fmt.Fprintln(s.err, "kctrl: waiting for another kctrl command in this directory") },
-	})
-	if err != nil {
+	waiting := func() { fmt.Fprintln(s.err, "kctrl: waiting for another kctrl command in this directory") }
+	if release, err = transaction.Acquire(ctx, dir, a == reads, waiting); err != nil {
 		return nil, err
 	}
 	if err := recoverDir(s, dir, a); err != nil {
-		lock.Release()
+		release()
 		return nil, err
 	}
-	return lock.Release, nil
+	return release, nil
 }
 
 func recoverDir(s *streams, dir string, a access) error {
-	folder, err := transaction.OpenWithOutside(dir)
+	folder, err := transaction.Open(dir)
 	if err != nil {
 		return err
 	}
 	defer folder.Close()
 	if a == writes {
-		interrupted, found, err := transaction.Recover(folder)
-		if found {
-			fmt.Fprintf(s.err, "kctrl: rolled back %[2]s of an interrupted %[1]s\n", interrupted.Command,
-				files(interrupted.Files))
+		command, n, err := transaction.Recover(folder.WithOutside())
+		if n > 0 {
+			fmt.Fprintf(s.err, "kctrl: rolled back %s of an interrupted %s\n", files(n), command)
 		}
 		return err
 	}
-	interrupted, found, err := transaction.Find(folder)
-	if found {
+	command, n, err := transaction.Find(folder)
+	if n > 0 {
 		return &diagnostic.Error{
-			Message: fmt.Sprintf("an interrupted %s may have written only part of %s", interrupted.Command,
-				files(interrupted.Files)),
-			Hint: "a writing command rolls this back: run this one without --dry-run or --check",
+			Message: fmt.Sprintf("an interrupted %s may have written only part of %s", command, files(n)),
+			Hint:    "a writing command rolls this back: run this one without --dry-run or --check",
 		}
 	}
 	return err

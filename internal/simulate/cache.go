@@ -30,16 +30,14 @@ func lockWorkDir(ctx context.Context, project string, step func(string)) (dir st
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return "", nil, err
 	}
-	lock, err := transaction.Acquire(ctx, dir, transaction.LockOptions{
-		Waiting: func() { step("waiting for another simulation of this project") },
-	})
-	if err != nil {
+	waiting := func() { step("waiting for another simulation of this project") }
+	if release, err = transaction.Acquire(ctx, dir, false, waiting); err != nil {
 		return "", nil, err
 	}
 	now := time.Now()
 	_ = os.Chtimes(dir, now, now) // on an error, the directory only counts as older
 	deleteUnused(filepath.Dir(dir))
-	return dir, lock.Release, nil
+	return dir, release, nil
 }
 
 // deleteUnused deletes all directories in dir except the projectsKept ones that were used last. It ignores errors,

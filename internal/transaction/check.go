@@ -1,7 +1,7 @@
 package transaction
 
 import (
-	"bytes"
+	"cmp"
 	"errors"
 	"go/token"
 	"io/fs"
@@ -10,81 +10,71 @@ import (
 	"slices"
 	"unicode/utf8"
 
-	"github.com/spf13/afero"
-
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
 	"github.com/kctrl-dev/kctrl/internal/regular"
 )
 
 // check returns an error for every file whose content differs from Before in the changes, and for everything that
-// prevents a new file. It sets the modes of existing files, and returns the missing directories, parents first.
-func (t *transaction) check(changes []Change) (missing []string, err error) {
-	parents := map[string]bool{}
-	for _, c := range changes {
-		for dir := path.Dir(c.Path); dir != path.Dir(dir) && !parents[dir]; dir = path.Dir(dir) {
-			parents[dir] = true
+// prevents a new file. It sets the modes of existing files, and Dirs.
+func (t *transaction) check(changes []Change) error {
+	dirs, errs := parents(t.Files), []error{t.checkTarget(&Change{Path: t.journal})}
+	for _, dir := range dirs {
+		if info, err := t.Stat(dir); regular.IsMissing(err) {
+			t.Dirs = append(t.Dirs, dir)
+		} else if err == nil && !info.IsDir() {
+			errs = append(errs, InTheWay(dir, info))
 		}
 	}
-	var errs []error
-	for _, dir := range slices.Sorted(maps.Keys(parents)) {
-		info, err := t.Stat(dir)
-		switch {
-		case regular.IsMissing(err):
-			missing = append(missing, dir)
-		case err != nil:
-			errs = append(errs, writeError(dir, err))
-		case !info.IsDir():
-			errs = append(errs, InTheWay(dir, Describe(info)+" is where a directory should be", nil))
-		}
-	}
-	if len(errs) > 0 {
-		return nil, errors.Join(errs...)
-	}
-	errs = append(errs, t.checkTarget(&Change{Path: t.journal}))
 	for i, c := range changes {
 		err := t.checkTarget(&changes[i])
-		switch {
-		case !utf8.ValidString(c.Path): // a journal is JSON
-			err = writeError(c.Path, errors.New("its name is not UTF-8"))
-		case c.After != nil && parents[c.Path]:
-			err = InTheWay(c.Path, "would be both a file and a directory", nil)
+		if _, isDir := slices.BinarySearch(dirs, c.Path); isDir && c.After != nil {
+			err = refused(c.Path, "would be both a file and a directory", "name another directory")
 		}
 		errs = append(errs, err)
 	}
-	return missing, errors.Join(errs...)
+	return errors.Join(errs...)
+}
+
+// parents returns the directories of files, parents first.
+func parents(files []entry) []string {
+	dirs := map[string]bool{}
+	for _, e := range files {
+		for dir := path.Dir(e.Path); dir != path.Dir(dir) && !dirs[dir]; dir = path.Dir(dir) {
+			dirs[dir] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(dirs))
 }
 
 // checkTarget checks one file. If the file exists, checkTarget sets its mode in the change.
 func (t *transaction) checkTarget(c *Change) error {
 	info, err := t.lstat(c.Path)
-	switch isMissing := errors.Is(err, fs.ErrNotExist); {
-	case isMissing && c.Before == nil:
-		return nil
-	case isMissing:
-		return changedError(c.Path, "has gone")
-	case err != nil:
+	switch exists := err == nil; {
+	case !utf8.ValidString(c.Path): // a journal is JSON
+		return writeError(c.Path, errors.New("its name is not UTF-8"))
+	case !exists && !regular.IsMissing(err):
 		return writeError(c.Path, err)
-	case !info.Mode().IsRegular():
-		return InTheWay(c.Path, Describe(info)+" is in the way", nil)
-	case c.Before == nil:
-		return changedError(c.Path, "has appeared")
-	case c.After != nil && info.Mode().Perm()&0o200 == 0:
+	case exists && !info.Mode().IsRegular():
+		return InTheWay(c.Path, info)
+	case exists && c.After != nil && info.Mode().Perm()&0o200 == 0:
 		return writeError(c.Path, fs.ErrPermission)
+	case exists:
+		c.Mode = info.Mode().Perm()
 	}
-	c.Mode = info.Mode().Perm()
 	return t.checkContent(*c, c.Path)
 }
 
 // checkContent returns an error if the file of a change, or its backup, does not have the content Before.
 func (t *transaction) checkContent(c Change, name string) error {
-	content, err := afero.ReadFile(t, name)
-	if err != nil {
-		return diagnostic.AtFile(c.Path, "cannot read", err)
+	now, err := t.hashOf(name)
+	if err == nil && now != hash(c.Before) {
+		err = changedError(c.Path)
 	}
-	if !bytes.Equal(content, c.Before) {
-		return changedError(c.Path, "has changed")
-	}
-	return nil
+	return err
+}
+
+func changedError(path string) error {
+	return refused(path, "has changed since the command began", "run the command again")
 }
 
 // writeError returns the error for a file that cannot be written. A *diagnostic.Error is already one.
@@ -95,33 +85,15 @@ func writeError(path string, err error) error {
 	return diagnostic.AtFile(path, "cannot write", err)
 }
 
-func changedError(path, problem string) error {
-	err := InTheWay(path, problem+" since the command began", nil)
-	err.Hint = "run the command again"
-	return err
+// InTheWay returns the error for an object on disk, other than the expected file or directory, that prevents writing.
+func InTheWay(path string, info fs.FileInfo) *diagnostic.Error {
+	types := map[fs.FileMode]string{
+		0: "a file", fs.ModeDir: "a directory", fs.ModeSymlink: "a symbolic link", fs.ModeNamedPipe: "a pipe",
+	}
+	what := cmp.Or(types[info.Mode().Type()], "a special file")
+	return refused(path, what+" is in the way", "move it away, then run the command again")
 }
 
-// InTheWay returns the error for an object on disk that prevents writing a file. cause may be nil.
-func InTheWay(path, message string, cause error) *diagnostic.Error {
-	return &diagnostic.Error{
-		Pos:     token.Position{Filename: path},
-		Message: message,
-		Hint:    "move it away, then run the command again",
-		Cause:   cause,
-	}
-}
-
-// Describe returns the type of a file, such as "a directory" or "a symbolic link".
-func Describe(info fs.FileInfo) string {
-	switch info.Mode().Type() {
-	case 0:
-		return "a file"
-	case fs.ModeDir:
-		return "a directory"
-	case fs.ModeSymlink:
-		return "a symbolic link"
-	case fs.ModeNamedPipe:
-		return "a pipe"
-	}
-	return "a special file"
+func refused(path, message, hint string) *diagnostic.Error {
+	return &diagnostic.Error{Pos: token.Position{Filename: path}, Message: message, Hint: hint}
 }

@@ -1,20 +1,89 @@
 package transaction
 
 import (
+	"cmp"
+	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"syscall"
+	"time"
 
+	"github.com/gofrs/flock"
 	"github.com/spf13/afero"
 
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
 	"github.com/kctrl-dev/kctrl/internal/regular"
 )
 
+// Acquire acquires the advisory lock of a directory. It waits until the lock is available or ctx ends, and calls waiting
+// once if this takes more than a second. Any number of commands that only read can share the lock, but not while a
+// writing command holds it. The caller may call release several times. The operating system releases the lock when the
+// process dies.
+//
+// Acquire locks the directory itself, so that no lock file remains. If the file system does not support that, as on
+// Windows and on some network file systems, it locks a file in the user's cache directory instead. Such a lock does not
+// exclude other users.
+func Acquire(ctx context.Context, dir string, shared bool, waiting func()) (release func(), err error) {
+	folder, err := Open(dir)
+	if err != nil {
+		return nil, err
+	}
+	folder.Close()
+	lock := flock.New(dir, flock.SetFlag(os.O_RDONLY))
+	if err = wait(ctx, lock, shared, waiting); err != nil && ctx.Err() == nil && !errors.Is(err, syscall.EINTR) {
+		if lock, err = standIn(dir); err == nil {
+			err = wait(ctx, lock, shared, waiting)
+		}
+	}
+	switch {
+	case err == nil:
+		return func() { lock.Close() }, nil
+	case ctx.Err() != nil:
+		return nil, context.Cause(ctx)
+	}
+	e := diagnostic.AtFile("", fmt.Sprintf("cannot lock directory %q or a file in your cache directory", dir), err)
+	e.Hint = "set XDG_CACHE_HOME to a directory that you can write"
+	return nil, e
+}
+
+// wait tries to lock a file until it succeeds or ctx ends.
+func wait(ctx context.Context, lock *flock.Flock, shared bool, waiting func()) error {
+	const pause = 20 * time.Millisecond
+	try := lock.TryLockContext
+	if shared {
+		try = lock.TryRLockContext
+	}
+	first, cancel := context.WithTimeout(ctx, time.Second)
+	defer cancel()
+	_, err := try(first, pause)
+	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
+		waiting()
+		_, err = try(ctx, pause)
+	}
+	return err
+}
+
+// standIn returns the file that Acquire locks instead of a directory that cannot be locked.
+func standIn(dir string) (*flock.Flock, error) {
+	dir, err := filepath.Abs(dir)
+	cache, cacheErr := os.UserCacheDir()
+	if err := errors.Join(err, cacheErr); err != nil {
+		return nil, err
+	}
+	if real, err := filepath.EvalSymlinks(dir); err == nil {
+		dir = real
+	}
+	locks := filepath.Join(cache, "kctrl", "locks")
+	name := fmt.Sprintf("%x", sha256.Sum256([]byte(dir)))
+	return flock.New(filepath.Join(locks, name)), os.MkdirAll(locks, 0o700)
+}
+
 // Dir is a directory as a file system. Names are relative to it and use slashes. It returns an error for a name or a
-// symbolic link that leads outside, unless [OpenWithOutside] opened the directory. It is safe for concurrent use.
+// symbolic link that leads outside, unless [Dir.WithOutside] returned the Dir. It is safe for concurrent use.
 type Dir struct {
 	rooted
 	outside bool // absolute names are allowed
@@ -24,44 +93,22 @@ type Dir struct {
 type system interface {
 	afero.Fs
 	afero.Lstater
-	linker
-}
-
-type linker interface {
 	Link(from, to string) error
 }
 
-// Open opens a directory. If the directory is missing or is a file, Open returns a *diagnostic.Error. The caller must
-// close the Dir.
+// Open opens an existing directory. Its errors are of type *diagnostic.Error. The caller must close the Dir.
 func Open(dir string) (*Dir, error) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
-		return nil, dirError(dir, err)
+		e := diagnostic.AtFile("", fmt.Sprintf("cannot open directory %q", dir), err)
+		e.Hint = cmp.Or(e.Hint, "create it first, or name another with -C")
+		return nil, e
 	}
 	return &Dir{rooted: rooted{root}}, nil
 }
 
-// OpenWithOutside opens a directory as a Dir that also accepts the operating system's absolute names.
-func OpenWithOutside(dir string) (*Dir, error) {
-	d, err := Open(dir)
-	if err != nil {
-		return nil, err
-	}
-	d.outside = true
-	return d, nil
-}
-
-func dirError(dir string, err error) error {
-	e := diagnostic.AtFile("", fmt.Sprintf("cannot open directory %q", dir), err)
-	info, statErr := os.Stat(dir)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		e.Message, e.Hint = fmt.Sprintf("directory %q does not exist", dir), "create it first, or name another with -C"
-	case statErr == nil && !info.IsDir():
-		e.Message, e.Hint = fmt.Sprintf("%q is not a directory", dir), "name a directory with -C"
-	}
-	return e
-}
+// WithOutside returns the directory as a Dir that also accepts the operating system's absolute names.
+func (d *Dir) WithOutside() *Dir { return &Dir{d.rooted, true} }
 
 // at returns the file system that has a name.
 func (d *Dir) at(name string) system {
@@ -71,8 +118,7 @@ func (d *Dir) at(name string) system {
 	return d.rooted
 }
 
-// These methods accept absolute names. All other methods of [afero.Fs] accept only relative names. Rename and Link take
-// two relative names or two absolute names.
+// All other methods of [afero.Fs] accept only relative names. Rename and Link take two names of the same kind.
 
 func (d *Dir) Open(name string) (afero.File, error)                { return d.at(name).Open(name) }
 func (d *Dir) Mkdir(name string, perm fs.FileMode) error           { return d.at(name).Mkdir(name, perm) }

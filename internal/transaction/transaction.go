@@ -1,12 +1,12 @@
 // Package transaction writes either all changes of a command to the disk, or none.
 //
-// A command acquires the lock of its directory, recovers from a killed command, reads files, plans its changes, and
-// applies them:
+// A command acquires the lock of its directory, which serializes concurrent commands. It then recovers from a killed
+// command, reads files, plans its changes, and applies them:
 //
-//	lock, err := transaction.Acquire(ctx, dir, transaction.LockOptions{})
+//	release, err := transaction.Acquire(ctx, dir, false, waiting)
 //	target, err := transaction.Open(dir)
-//	interrupted, found, err := transaction.Recover(target)
-//	err = transaction.Apply(ctx, target, transaction.Options{Command: "kctrl init"}, changes)
+//	command, files, err := transaction.Recover(target)
+//	err = transaction.Apply(ctx, target, "kctrl init", 0o755, changes)
 //
 // [Apply] first writes a journal of the changes. It then writes every new content to a temporary file beside its
 // target, moves the temporary files to their targets, and keeps the old files. Finally it renames the journal, which
@@ -23,9 +23,7 @@
 //     the process died.
 //   - A target that is not a regular file is an error. Apply truncates no file.
 //   - Recover renames and removes only files of a transaction. If a repository contains a forged journal, Recover does
-//     not touch files outside the directory that are older than the journal.
-//
-// All functions are safe for use by several processes. The lock serializes the commands in a directory.
+//     not touch files or directories outside the directory that are older than the journal.
 package transaction
 
 import (
@@ -39,9 +37,9 @@ import (
 	"io/fs"
 	"os"
 	"path"
+	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/spf13/afero"
@@ -61,24 +59,8 @@ type Change struct {
 	Mode fs.FileMode
 }
 
-// Options are the options of [Apply].
-type Options struct {
-	// Command is the writing command in messages for users, such as "kctrl init".
-	Command string
-	// FolderMode has the permissions of new directories, before the umask; 0 means 0o755.
-	FolderMode fs.FileMode
-}
-
-// Interrupted describes a command that was killed while it wrote.
-type Interrupted struct {
-	// Command is the command that the user ran, such as "kctrl init".
-	Command string
-	// Files is the number of files that the command intended to change.
-	Files int
-}
-
-// Step is called before every step that changes the disk. It is nil except in tests, which use it to end the process.
-var Step func()
+// Step is called before every step that changes the disk. Tests use it to end the process.
+var Step = func() {}
 
 // The names of the files of a transaction, which Go, kustomize and kctrl ignore. The commit renames the journal.
 const (
@@ -121,21 +103,23 @@ type entry struct {
 func (e entry) staged() string { return path.Join(path.Dir(e.Path), e.Temporary+stagedSuffix) }
 func (e entry) backup() string { return path.Join(path.Dir(e.Path), e.Temporary+backupSuffix) }
 
-// Apply makes all changes, or none. The caller must hold the lock of the directory, and must have called [Recover].
+// Apply makes all changes of a command, such as "kctrl init", or none. The caller must hold the lock of the directory,
+// and must have called [Recover]. folderMode has the permissions of new directories, before the umask.
 //
 // If a file does not have the content Before, writing a file fails, or ctx ends, Apply leaves or restores all contents,
 // permissions and directories. If it cannot remove an old file after it has written all files, the error states that
-// the changes are complete.
-//
-// An error is a *diagnostic.Error about the file that caused it, or the cause of ctx. errors.Is finds the underlying
-// error, such as fs.ErrPermission.
-func Apply(ctx context.Context, fsys afero.Fs, o Options, changes []Change) (err error) {
+// the changes are complete. An error is a *diagnostic.Error about the file that caused it, or the cause of ctx.
+func Apply(ctx context.Context, fsys afero.Fs, command string, folderMode fs.FileMode, changes []Change) (err error) {
 	if len(changes) == 0 {
 		return nil
 	}
-	t := &transaction{Fs: fsys, journal: journalName, record: record{Command: o.Command}}
+	t := &transaction{Fs: fsys, journal: journalName, record: record{Command: command}}
+	for i, c := range changes {
+		temporary := fmt.Sprintf("%s%d-%d", prefix, os.Getpid(), i)
+		t.Files = append(t.Files, entry{c.Path, temporary, hash(c.Before), hash(c.After)})
+	}
 	changes = slices.Clone(changes)
-	if t.Dirs, err = t.check(changes); err != nil {
+	if err := t.check(changes); err != nil {
 		return err
 	}
 	// At the limit on open files, closing these makes a rollback possible: it opens a file and two parent directories.
@@ -146,14 +130,10 @@ func Apply(ctx context.Context, fsys afero.Fs, o Options, changes []Change) (err
 		}
 		defer spare[i].Close()
 	}
-	for i, c := range changes {
-		temporary := fmt.Sprintf("%s%d-%d", prefix, os.Getpid(), i)
-		t.Files = append(t.Files, entry{c.Path, temporary, hash(c.Before), hash(c.After)})
-	}
 	if err := t.begin(); err != nil {
 		return writeError(changes[0].Path, err)
 	}
-	err = t.run(ctx, o, changes)
+	err = t.run(ctx, folderMode, changes)
 	for _, file := range spare {
 		file.Close()
 	}
@@ -168,8 +148,7 @@ func (t *transaction) begin() error {
 	}
 	text = append(text, '\n')
 	err = t.create(t.journal, 0o600, text)
-	dir := path.Dir(t.Files[0].Path)
-	if path.IsAbs(dir) && (errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS)) {
+	if dir := path.Dir(t.Files[0].Path); err != nil && filepath.IsAbs(dir) {
 		// A command that writes only to other directories needs no write permission in its own directory.
 		for slices.Contains(t.Dirs, dir) {
 			dir = path.Dir(dir)
@@ -181,9 +160,9 @@ func (t *transaction) begin() error {
 }
 
 // run makes the changes of the journal, and commits them.
-func (t *transaction) run(ctx context.Context, o Options, changes []Change) error {
+func (t *transaction) run(ctx context.Context, folderMode fs.FileMode, changes []Change) error {
 	for _, dir := range t.Dirs {
-		if err := t.step().Mkdir(dir, cmp.Or(o.FolderMode, 0o755)); err != nil {
+		if err := t.step().Mkdir(dir, folderMode); err != nil {
 			first := slices.IndexFunc(changes, func(c Change) bool { return strings.HasPrefix(c.Path, dir+"/") })
 			return writeError(changes[first].Path, err)
 		}
@@ -211,9 +190,8 @@ func (t *transaction) stage(c Change, e entry) error {
 	if c.After == nil {
 		return nil
 	}
-	// The owner needs write permission until the content is complete.
-	err := t.create(e.staged(), c.Mode|0o200, c.After)
-	if err == nil && (c.Before != nil || c.Mode&0o200 == 0) {
+	err := t.create(e.staged(), c.Mode, c.After)
+	if err == nil && c.Before != nil {
 		err = t.step().Chmod(e.staged(), c.Mode) // the umask applies only to new files
 	}
 	return err
@@ -224,8 +202,7 @@ func (t *transaction) replace(c Change, e entry) error {
 	if c.Before == nil {
 		return t.publish(e)
 	}
-	// With a hard link, a file always exists under the name. Without a link, or for a deletion, the file is moved away
-	// first.
+	// With a hard link, a file always exists under the name. Without a link, the file is moved away first.
 	var err error
 	if c.After == nil || t.link(e.Path, e.backup()) != nil {
 		err = t.step().Rename(e.Path, e.backup())
@@ -233,11 +210,11 @@ func (t *transaction) replace(c Change, e entry) error {
 	if err == nil && c.After != nil {
 		err = t.step().Rename(e.staged(), e.Path)
 	}
-	if err != nil {
-		return err
+	if err == nil {
+		// Another program could have changed the file between the check and the rename. After the rename it cannot.
+		err = t.checkContent(c, e.backup())
 	}
-	// Another program could have changed the file between the check and the rename. After the rename it cannot.
-	return t.checkContent(c, e.backup())
+	return err
 }
 
 // publish gives the staged content of a new file its final name, and fails if the name is in use.
@@ -250,21 +227,22 @@ func (t *transaction) publish(e entry) error {
 		}
 	}
 	if errors.Is(err, fs.ErrExist) {
-		return changedError(e.Path, "has appeared")
+		return changedError(e.Path)
 	}
 	return err
 }
 
-// Find returns a killed command whose changes are incomplete. It changes nothing.
-func Find(fsys afero.Fs) (_ Interrupted, found bool, err error) {
+// Find returns the killed command whose changes are incomplete, such as "kctrl init", and how many files it intended to
+// change: 0 if there is no such command. It changes nothing.
+func Find(fsys afero.Fs) (command string, files int, err error) {
 	t, err := load(fsys, journalName)
-	return Interrupted{t.Command, len(t.Files)}, len(t.Files) > 0, err
+	return t.Command, len(t.Files), err
 }
 
 // Recover rolls back the incomplete changes of killed commands, and removes their temporary files. It returns the last
-// command that it rolled back. The caller must hold the lock of the directory. Recover reads journals in the directory
-// itself and in directories, which are absolute paths.
-func Recover(fsys afero.Fs, directories ...string) (interrupted Interrupted, found bool, err error) {
+// command that it rolled back, as Find does. The caller must hold the lock of the directory. Recover reads journals in
+// the directory itself and in directories, which are absolute paths.
+func Recover(fsys afero.Fs, directories ...string) (command string, files int, err error) {
 	for _, dir := range append([]string{"."}, directories...) {
 		for _, name := range []string{committedName, journalName} {
 			t, err := load(fsys, path.Join(dir, name))
@@ -272,14 +250,14 @@ func Recover(fsys afero.Fs, directories ...string) (interrupted Interrupted, fou
 				err = t.end()
 			}
 			if !t.committed() && len(t.Files) > 0 {
-				interrupted, found = Interrupted{t.Command, len(t.Files)}, true
+				command, files = t.Command, len(t.Files)
 			}
 			if err != nil {
-				return interrupted, found, err
+				return command, files, err
 			}
 		}
 	}
-	return interrupted, found, nil
+	return command, files, nil
 }
 
 // load reads a journal. Without a journal, the record is empty.
@@ -295,23 +273,21 @@ func load(fsys afero.Fs, name string) (*transaction, error) {
 		t.record, err = parseRecord(text)
 	}
 	if err != nil {
-		e := diagnostic.AtFile(name, "cannot be read", err)
-		e.Hint = "a kctrl command was interrupted here: repair the changes that git status shows, and delete " + name
-		return t, e
+		return t, refused(name, "cannot read: "+diagnostic.PlainCause(err), "a kctrl command was interrupted here: "+
+			"repair the changes that git status shows, and delete "+name)
 	}
 	return t, nil
 }
 
 // parseRecord parses a journal. An incomplete journal is empty, because its transaction has not changed anything.
 func parseRecord(text []byte) (r record, err error) {
-	line, rest, complete := bytes.Cut(text, []byte("\n"))
-	if !complete {
+	if !bytes.HasSuffix(text, []byte("\n")) {
 		return record{}, nil
 	}
 	isInvalid := func(e entry) bool {
 		return !strings.HasPrefix(e.Temporary, prefix) || e.Temporary != path.Base(e.Temporary)
 	}
-	if json.Unmarshal(line, &r) != nil || len(rest) > 0 || slices.ContainsFunc(r.Files, isInvalid) {
+	if json.Unmarshal(text, &r) != nil || slices.ContainsFunc(r.Files, isInvalid) {
 		return record{}, errors.New("not a journal of this kctrl")
 	}
 	return r, nil
@@ -322,28 +298,27 @@ func (t *transaction) committed() bool { return path.Base(t.journal) == committe
 // end rolls back all changes, unless they are committed. It then removes the temporary files, the directories that are
 // empty again, and the journal. After an error the journal remains, so that the next command tries again.
 func (t *transaction) end() error {
+	if t.committed() {
+		t.Dirs = parents(slices.DeleteFunc(slices.Clone(t.Files), func(e entry) bool { return e.After != "" }))
+	}
 	// Removing a file changes the time of its directory, which canHaveMade reads.
-	made := slices.DeleteFunc(slices.Clone(t.Dirs), func(dir string) bool { return t.committed() || !t.canHaveMade(dir) })
+	t.Dirs = slices.DeleteFunc(t.Dirs, func(dir string) bool { return !t.canHaveMade(dir) })
 	var errs []error
 	for _, e := range slices.Backward(t.Files) {
 		err := t.restore(e)
 		if err == nil {
 			// A rename to another name of the same file keeps both names.
-			old := "the old version of " + e.Path
-			err = errors.Join(t.remove(e.staged(), old), t.remove(e.backup(), old))
+			err = errors.Join(t.remove(e.staged()), t.remove(e.backup()))
 		}
 		errs = append(errs, err)
-		for dir := path.Dir(e.Path); t.committed() && e.After == "" && dir != path.Dir(dir); dir = path.Dir(dir) {
-			errs = append(errs, t.removeIfEmpty(dir))
-		}
 	}
-	for _, dir := range slices.Backward(made) {
+	for _, dir := range slices.Backward(t.Dirs) {
 		errs = append(errs, t.removeIfEmpty(dir))
 	}
 	if err := errors.Join(errs...); err != nil {
 		return err
 	}
-	return t.remove(t.journal, "their journal")
+	return t.remove(t.journal)
 }
 
 // restore rolls back one file, unless it was edited later.
@@ -351,32 +326,36 @@ func (t *transaction) restore(e entry) error {
 	if t.committed() {
 		return nil
 	}
-	now, isStaged := t.hashOf(e.Path), t.has(e.staged())
+	now, err := t.hashOf(e.Path)
+	if err != nil {
+		return err
+	}
+	isStaged := t.has(e.staged())
 	isReserved := isStaged && now == hash([]byte{})
 	isNew := now == e.After && (isStaged || t.canHaveMade(e.Path))
 	switch {
 	case t.has(e.backup()) && (now == "" || now == e.Before || now == e.After):
-		err := t.step().Rename(e.backup(), e.Path)
+		err = t.step().Rename(e.backup(), e.Path)
 		return t.remains(e.Path, "cannot be put back, its content is in "+e.backup(), err)
 	case e.Before == "" && (isReserved || isNew):
-		return t.remove(e.Path, "")
+		return t.remove(e.Path)
 	}
 	return nil
 }
 
-// canHaveMade reports whether the transaction may have created a file or directory. Outside the directory, it cannot
-// have created files that are older than its journal, which may come from a repository.
+// canHaveMade reports whether the transaction may have created a file, or have created or changed a directory. Outside
+// the directory, it cannot have made anything that is older than its journal, which may come from a repository.
 func (t *transaction) canHaveMade(name string) bool {
 	info, err := t.lstat(name)
-	return !path.IsAbs(name) || err == nil && !info.ModTime().Before(t.since)
+	return filepath.IsLocal(name) || err == nil && !info.ModTime().Before(t.since)
 }
 
-// remove removes a file if it exists. what describes the file in errors after the commit.
-func (t *transaction) remove(name, what string) error {
+// remove removes a file if it exists.
+func (t *transaction) remove(name string) error {
 	if !t.has(name) {
 		return nil
 	}
-	return t.remains(name, t.cannotRemove(what), t.step().Remove(name))
+	return t.remains(name, "cannot be removed", t.step().Remove(name))
 }
 
 func (t *transaction) removeIfEmpty(dir string) error {
@@ -384,14 +363,7 @@ func (t *transaction) removeIfEmpty(dir string) error {
 	if err == nil && len(entries) == 0 {
 		err = t.step().Remove(dir)
 	}
-	return t.remains(dir, t.cannotRemove("the empty directory"), err)
-}
-
-func (t *transaction) cannotRemove(what string) string {
-	if t.committed() {
-		return fmt.Sprintf("all changes are written, but %s cannot be removed", what)
-	}
-	return "cannot be removed again"
+	return t.remains(dir, "cannot be removed", err)
 }
 
 // remains returns the error for a file or directory that remains because of err.
@@ -399,26 +371,22 @@ func (t *transaction) remains(name, problem string, err error) error {
 	if err == nil || regular.IsMissing(err) {
 		return nil
 	}
-	e := diagnostic.AtFile(name, problem, err)
-	switch {
-	case t.committed():
-		e.Hint = "the next command tries again"
-	case e.Hint == "" || errors.Is(err, fs.ErrPermission):
-		e.Hint = "make the file and its directory writable for you: the next command tries again"
+	if t.committed() {
+		problem = "all changes are written, but this " + problem
 	}
+	e := diagnostic.AtFile(name, problem, err)
+	e.Hint = cmp.Or(e.Hint, "the next kctrl command in this directory tries again")
 	return e
 }
 
 // step returns the file system for one call that changes the disk.
 func (t *transaction) step() afero.Fs {
-	if Step != nil {
-		Step()
-	}
+	Step()
 	return t.Fs
 }
 
 func (t *transaction) link(from, to string) error {
-	if l, ok := t.step().(linker); ok {
+	if l, ok := t.step().(interface{ Link(from, to string) error }); ok {
 		return l.Link(from, to)
 	}
 	return errors.ErrUnsupported
@@ -453,17 +421,16 @@ func (t *transaction) has(name string) bool {
 	return err == nil && info.Mode().IsRegular()
 }
 
-// hashOf returns the hash of a regular file's content. It returns "" if there is no such file, and a value that differs
-// from all hashes if the file cannot be read.
-func (t *transaction) hashOf(name string) string {
+// hashOf returns the hash of a regular file's content, or "" if there is no such file.
+func (t *transaction) hashOf(name string) (string, error) {
 	if !t.has(name) {
-		return ""
+		return "", nil
 	}
 	content, err := afero.ReadFile(t, name)
 	if err != nil {
-		return "unknown"
+		return "", diagnostic.AtFile(name, "cannot read", err)
 	}
-	return hash(append([]byte{}, content...))
+	return hash(append([]byte{}, content...)), nil
 }
 
 // hash returns the hash of a content, or "" for nil, which means a missing file.

@@ -74,11 +74,12 @@ func (r *Result) compare(root string) (stamps source.Stamps, stamped bool, chang
 
 // apply applies the changes. If a killed command left changes outside the root, apply first rolls them back.
 func apply(ctx context.Context, root string, changes []transaction.Change) error {
-	folder, err := transaction.OpenWithOutside(root)
+	folder, err := transaction.Open(root)
 	if err != nil {
 		return err
 	}
 	defer folder.Close()
+	folder = folder.WithOutside()
 	var outside []string
 	for _, c := range changes {
 		if dir := filepath.Dir(filepath.FromSlash(c.Path)); filepath.IsAbs(dir) && !slices.Contains(outside, dir) {
@@ -88,7 +89,7 @@ func apply(ctx context.Context, root string, changes []transaction.Change) error
 	if _, _, err := transaction.Recover(folder, outside...); err != nil {
 		return err
 	}
-	return transaction.Apply(ctx, folder, transaction.Options{Command: "kctrl gen", FolderMode: 0o777}, changes)
+	return transaction.Apply(ctx, folder, "kctrl gen", 0o777, changes)
 }
 
 // changes returns the changes to files whose content differs. Their paths are relative to root, or absolute for files
@@ -124,7 +125,7 @@ func (r *Result) changes(root string) ([]transaction.Change, error) {
 
 // notAFile returns an error about an output file that is not a regular file, and so cannot be replaced.
 func (r *Result) notAFile(name string, info fs.FileInfo) error {
-	err := transaction.InTheWay(r.relative(name), transaction.Describe(info)+" is in the way", nil)
+	err := transaction.InTheWay(r.relative(name), info)
 	if !info.IsDir() {
 		err.Hint = "output:stdout writes to standard output, and output:dir=out to files in the directory out"
 	}

@@ -247,14 +247,14 @@ func TestApplyRefusesWhatIsNotAsPlanned(t *testing.T) {
 				0o644)
 		},
 			"api/keep/y.go", "has changed since"},
-		{"vanished file", func(f afero.Fs) error { return f.Remove("cmd/main.go") }, "cmd/main.go", "has gone since"},
+		{"vanished file", func(f afero.Fs) error { return f.Remove("cmd/main.go") }, "cmd/main.go", "has changed since"},
 		{"new file in the way", func(f afero.Fs) error {
 			return errors.Join(f.Mkdir("api/v1", 0o755), afero.WriteFile(f, "api/v1/types.go", []byte("mine"), 0o644))
-		}, "api/v1/types.go", "has appeared since"},
+		}, "api/v1/types.go", "has changed since"},
 		{"folder in the way", func(f afero.Fs) error { return f.MkdirAll("api/v1/types.go", 0o755) },
 			"api/v1/types.go", "a directory is in the way"},
 		{"file where a folder should be", func(f afero.Fs) error { return afero.WriteFile(f, "api/v1", nil, 0o644) },
-			"api/v1", "a file is where a directory should be"},
+			"api/v1", "a file is in the way"},
 		{"file made read-only", func(f afero.Fs) error { return f.Chmod("hack/run.sh", 0o444) },
 			"hack/run.sh", "cannot write: permission denied"},
 	} {

@@ -11,7 +11,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
 	"github.com/kctrl-dev/kctrl/internal/scaffold/project"
@@ -238,7 +237,7 @@ func (p *Plan) Apply(ctx context.Context, fsys afero.Fs, command string) error {
 	for _, c := range p.withLock(p.fileChanges(), true) {
 		changes = append(changes, transaction.Change{Path: c.Path, Before: c.Before, After: c.After, Mode: c.Mode})
 	}
-	return transaction.Apply(ctx, fsys, transaction.Options{Command: command}, changes)
+	return transaction.Apply(ctx, fsys, command, 0o755, changes)
 }
 
 // Overlay returns the new content of created and updated files by absolute path under root, as go/packages expects it.
@@ -348,12 +347,10 @@ func readPlanned(fsys fs.FS, path string) (planned, error) {
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return planned{mode: defaultMode}, nil
-	case errors.Is(err, syscall.ENOTDIR):
-		return planned{}, transaction.InTheWay(path, "a file is where its directory should be", err)
 	case err != nil:
 		return planned{}, diagnostic.AtFile(path, "cannot read", err)
 	case !info.Mode().IsRegular():
-		return planned{}, transaction.InTheWay(path, transaction.Describe(info)+" is in the way", nil)
+		return planned{}, transaction.InTheWay(path, info)
 	}
 	content, err := fs.ReadFile(fsys, path)
 	if err != nil {

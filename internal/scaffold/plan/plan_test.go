@@ -233,7 +233,7 @@ func TestPlanReportsWhatIsInTheWay(t *testing.T) {
 	write(t, root, map[string]string{"file": "x", "folder/x": "x"})
 	p := New(afero.NewIOFS(root))
 	for path, want := range map[string]string{
-		"folder": "folder: a directory is in the way", "file/x": "file/x: a file is where its directory should be",
+		"folder": "folder: a directory is in the way", "file/x": "file/x: cannot read: not a directory",
 	} {
 		if err := p.Write(path, nil, "t"); err == nil || err.Error() != want {
 			t.Errorf("got %v, want %s", err, want)
