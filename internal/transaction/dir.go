@@ -19,10 +19,10 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/regular"
 )
 
-// Acquire acquires the advisory lock of a directory. It waits until the lock is available or ctx ends, and calls waiting
-// once if this takes more than a second. Any number of commands that only read can share the lock, but not while a
-// writing command holds it. The caller may call release several times. The operating system releases the lock when the
-// process dies.
+// Acquire acquires the advisory lock of a directory. It waits until the lock is available or ctx ends, and calls
+// waiting once if this takes more than a second. Any number of commands that only read can share the lock, but not
+// while a writing command holds it. The caller may call release several times. The operating system releases the lock
+// when the process dies.
 //
 // Acquire locks the directory itself, so that no lock file remains. If the file system does not support that, as on
 // Windows and on some network file systems, it locks a file in the user's cache directory instead. Such a lock does not
@@ -77,9 +77,8 @@ func standIn(dir string) (*flock.Flock, error) {
 	if real, err := filepath.EvalSymlinks(dir); err == nil {
 		dir = real
 	}
-	locks := filepath.Join(cache, "kctrl", "locks")
-	name := fmt.Sprintf("%x", sha256.Sum256([]byte(dir)))
-	return flock.New(filepath.Join(locks, name)), os.MkdirAll(locks, 0o700)
+	name := filepath.Join(cache, "kctrl", "locks", fmt.Sprintf("%x", sha256.Sum256([]byte(dir))))
+	return flock.New(name), os.MkdirAll(filepath.Dir(name), 0o700)
 }
 
 // Dir is a directory as a file system. Names are relative to it and use slashes. It returns an error for a name or a

@@ -40,6 +40,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/spf13/afero"
@@ -148,7 +149,8 @@ func (t *transaction) begin() error {
 	}
 	text = append(text, '\n')
 	err = t.create(t.journal, 0o600, text)
-	if dir := path.Dir(t.Files[0].Path); err != nil && filepath.IsAbs(dir) {
+	dir := path.Dir(t.Files[0].Path)
+	if filepath.IsAbs(dir) && (errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS)) {
 		// A command that writes only to other directories needs no write permission in its own directory.
 		for slices.Contains(t.Dirs, dir) {
 			dir = path.Dir(dir)
