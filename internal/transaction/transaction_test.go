@@ -306,6 +306,25 @@ func TestReadersShareALock(t *testing.T) {
 	}
 }
 
+// TestStandInsExcludeOneAnother locks the files that replace directories on systems that cannot lock a directory.
+func TestStandInsExcludeOneAnother(t *testing.T) {
+	t.Setenv("XDG_CACHE_HOME", t.TempDir())
+	dir := t.TempDir()
+	one, err := standIn(dir)
+	must(t, err)
+	two, err := standIn(dir + "/.")
+	must(t, err)
+	must(t, wait(t.Context(), one, false, nil))
+	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	if err := wait(ctx, two, true, nil); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("a reader does not wait for a writer: %v", err)
+	}
+	must(t, one.Close())
+	must(t, wait(t.Context(), two, true, nil))
+	must(t, two.Close())
+}
+
 func FuzzJournal(f *testing.F) {
 	f.Add(`{"Command":"x","Dirs":["a"],"Files":[{"Path":"a/b","Temporary":".kctrl-1-0","Before":"","After":"00"}]}` + "\n")
 	f.Add(`{"Command":"x`)
