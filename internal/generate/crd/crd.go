@@ -1,8 +1,8 @@
 // Package crd generates a CustomResourceDefinition for each kind: a struct with embedded metav1.TypeMeta and
 // metav1.ObjectMeta, in all versions of its group.
 //
-// Its own YAML writer stays because without it, "kctrl gen object crd" with an empty cache takes 1.35 times the CPU time,
-// measured like the figure in the documentation of internal/source/resolve.
+// Its own YAML writer stays because without it, "kctrl gen object crd" with an empty cache takes 1.35 times the CPU
+// time, measured like the figure in the documentation of internal/source/resolve.
 package crd
 
 import (
