@@ -318,7 +318,10 @@ func (c *Cache) newInformerLocked(gvk schema.GroupVersionKind, prototype object.
 
 // storeLocked makes k store objects of prototype's Go type. The caller holds k's mutex, or k is not shared yet.
 func (c *Cache) storeLocked(k *kind, prototype object.Object) error {
-	packing := packingOf(k.opts, prototype)
+	var packing *informer.Packing[object.Object] // nil keeps the objects as Go values
+	if !k.opts.Unpacked {
+		packing, _ = informer.NewPacking(prototype) // fails if the Go type cannot be packed
+	}
 	informers, err := newInformers(c, k, prototype, packing)
 	if err != nil {
 		return err

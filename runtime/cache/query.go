@@ -105,11 +105,6 @@ func (q *query) selectsKey(key object.Key) bool {
 	return true
 }
 
-// matches reports whether q selects an object, given that q selects its key.
-func (q *query) matches(cached object.Object) bool {
-	return (q.LabelSelector == nil || q.LabelSelector.Matches(labels.Set(cached.GetLabels()))) && q.matchesFields(cached)
-}
-
 // matchesFields reports whether q selects an object, given that q selects its key and labels.
 func (q *query) matchesFields(cached object.Object) bool {
 	for _, r := range q.values {
@@ -153,7 +148,9 @@ func (q *query) each(p *part) iter.Seq[object.Object] {
 func (q *query) among(objects iter.Seq[object.Object]) iter.Seq[object.Object] {
 	return func(yield func(object.Object) bool) {
 		for cached := range objects {
-			if q.selectsKey(object.KeyOf(cached)) && q.matches(cached) && !yield(cached) {
+			selected := q.selectsKey(object.KeyOf(cached)) &&
+				(q.LabelSelector == nil || q.LabelSelector.Matches(labels.Set(cached.GetLabels())))
+			if selected && q.matchesFields(cached) && !yield(cached) {
 				return
 			}
 		}

@@ -89,18 +89,6 @@ type values[K comparable] interface {
 	between(p *part, from, to K) iter.Seq[object.Object]
 }
 
-// packingOf returns the packing of objects of prototype's Go type, or nil if they are kept as Go values.
-func packingOf(opts KindOptions, prototype object.Object) *informer.Packing[object.Object] {
-	if opts.Unpacked {
-		return nil
-	}
-	packing, err := informer.NewPacking(prototype)
-	if err != nil {
-		return nil // the Go type cannot be packed
-	}
-	return packing
-}
-
 // newInformers replaces the informers of k with informers of prototype's Go type. c is locked.
 func newInformers(
 	c *Cache, k *kind, prototype object.Object, packing *informer.Packing[object.Object],

@@ -61,8 +61,10 @@ func newConn(config *rest.Config, httpClient *http.Client, logger *slog.Logger) 
 			return nil, fmt.Errorf("client: %w", err)
 		}
 	}
-	return &conn{base: base, http: httpClient, userAgent: config.UserAgent, warnings: newWarnings(config, logger),
-		answers: newAnswers()}, nil
+	c := &conn{base: base, http: httpClient, userAgent: config.UserAgent, warnings: newWarnings(config, logger),
+		answers: &answers{turn: make(chan struct{}, 1)}}
+	c.answers.turn <- struct{}{}
+	return c, nil
 }
 
 // request is one call. Its String method names it in errors, such as "get guestbooks default/x".

@@ -228,7 +228,10 @@ func searchIn(ctx context.Context, document *lazy[names],
 // group, the preferred version first. If first is set, it stops at the first result.
 func (m *Mapper) search(ctx context.Context, group string, versions []string, first bool,
 	find func(*apiVersion) *served) ([]*served, error) {
-	if versions = withoutInternal(versions); len(versions) > 0 {
+	versions = slices.DeleteFunc(slices.Clone(versions), func(v string) bool {
+		return v == "" || v == runtime.APIVersionInternal // no server serves apimachinery's internal version
+	})
+	if len(versions) > 0 {
 		return m.searchVersions(ctx, group, versions, first, find)
 	}
 	return searchIn(ctx, m.group.of(group), func(current names) ([]*served, error) {
@@ -255,13 +258,6 @@ func (m *Mapper) searchVersions(ctx context.Context, group string, versions []st
 		}
 	}
 	return found, nil
-}
-
-// withoutInternal returns versions without apimachinery's internal version, which no server serves.
-func withoutInternal(versions []string) []string {
-	return slices.DeleteFunc(slices.Clone(versions), func(v string) bool {
-		return v == "" || v == runtime.APIVersionInternal
-	})
 }
 
 // RESTMapping is [Mapper.RESTMappingWithContext] with a timeout in place of a context.

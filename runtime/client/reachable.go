@@ -25,12 +25,6 @@ type answers struct {
 	turn chan struct{}                 // holds one token, taken by the goroutine that probes
 }
 
-func newAnswers() *answers {
-	a := &answers{turn: make(chan struct{}, 1)}
-	a.turn <- struct{}{}
-	return a
-}
-
 // came records a successful answer of the server.
 func (a *answers) came() {
 	if a.next.Load() == nil {

@@ -55,13 +55,6 @@ func (w *warnings) handle(ctx context.Context, header http.Header) {
 	}
 }
 
-// logOnce logs a warning of the client, unless it was reported recently.
-func (w *warnings) logOnce(ctx context.Context, text string) {
-	if w.first(text) {
-		w.logger.WarnContext(ctx, text)
-	}
-}
-
 // first reports whether text was not reported recently.
 func (w *warnings) first(text string) bool {
 	w.mu.Lock()

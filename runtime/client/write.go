@@ -169,8 +169,11 @@ func (c *REST) DeleteAllOf(ctx context.Context, obj object.Object, opts ...Delet
 		verb: "delete all", method: http.MethodDelete, resource: res, wanted: wanted, query: o.ListOptions.query(),
 	}
 	if r.namespace() != wanted {
-		c.conn.warnings.logOnce(ctx, fmt.Sprintf("delete all %s of the cluster: the kind is in no namespace, "+
-			"and so not in %s", res.gvr.Resource, wanted))
+		text := fmt.Sprintf("delete all %s of the cluster: the kind is in no namespace, and so not in %s",
+			res.gvr.Resource, wanted)
+		if c.conn.warnings.first(text) {
+			c.conn.warnings.logger.WarnContext(ctx, text)
+		}
 	}
 	if err := r.checkCollection(o.ListOptions); err != nil {
 		return err

@@ -143,7 +143,9 @@ func (m *Manager) forget(c *Cluster) {
 		m.groups[name] = withoutOwned(runnables, c)
 	}
 	for _, g := range m.elected {
-		g.forget(c)
+		g.mu.Lock()
+		g.runnables = withoutOwned(g.runnables, c)
+		g.mu.Unlock()
 	}
 }
 

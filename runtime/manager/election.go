@@ -98,7 +98,14 @@ func (m *Manager) elect(lost func(error)) error {
 			m.groups[controllers] = append(m.groups[controllers], g)
 		}
 	}
-	m.healthz.Add(server.Owner{}, "leader election", e.healthy)
+	// The check fails if a runnable still runs although this manager has lost its lease.
+	m.healthz.Add(server.Owner{}, "leader election", func(*http.Request) error {
+		var errs []error
+		for _, g := range groups {
+			errs = append(errs, g.elector.Healthy(watchdogMargin))
+		}
+		return errors.Join(errs...)
+	})
 	return nil
 }
 
@@ -187,15 +194,6 @@ func (e *election) prepare(i int) error {
 	return err
 }
 
-// healthy is a check that fails if a runnable still runs although this manager has lost its lease.
-func (e *election) healthy(*http.Request) error {
-	var errs []error
-	for _, g := range e.groups {
-		errs = append(errs, g.elector.Healthy(watchdogMargin))
-	}
-	return errors.Join(errs...)
-}
-
 // electedGroup runs the runnables of a group while this manager leads it.
 type electedGroup struct {
 	name  string
@@ -254,12 +252,6 @@ func (g *electedGroup) add(r Runnable) bool {
 	defer g.mu.Unlock()
 	g.runnables = append(g.runnables, r)
 	return g.leading == nil || g.leading.add(r)
-}
-
-func (g *electedGroup) forget(c *Cluster) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.runnables = withoutOwned(g.runnables, c)
 }
 
 // stragglers returns the names of the runnables that still run, or of the group if only its lease is still held.

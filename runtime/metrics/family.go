@@ -107,11 +107,6 @@ func (s *series) add(delta float64) {
 	}
 }
 
-func (s *series) set(value float64) {
-	s.value.Store(nil)
-	s.bits.Store(math.Float64bits(value))
-}
-
 func (s *series) read() float64 {
 	if value := s.value.Load(); value != nil {
 		return (*value)()

@@ -39,7 +39,9 @@ type Gauge struct{ family *family }
 // Set sets the value of the series with those label values.
 func (g *Gauge) Set(value float64, labelValues ...string) {
 	if g != nil {
-		g.family.at(labelValues).set(value)
+		s := g.family.at(labelValues)
+		s.value.Store(nil)
+		s.bits.Store(math.Float64bits(value))
 	}
 }
 

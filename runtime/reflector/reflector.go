@@ -118,24 +118,27 @@ func (r *Reflector[T]) Run(ctx context.Context) {
 	var pause backoff
 	for ctx.Err() == nil {
 		var err *SyncError
-		s, err = r.step(ctx, s)
+		switch s.phase {
+		case streamingList:
+			s, err = r.streamList(ctx, s)
+		case listing:
+			s, err = r.list(ctx, s)
+		default:
+			s, err = r.watch(ctx, s)
+		}
 		// A failure after the end of ctx is a consequence of it and is ignored.
 		if err == nil || ctx.Err() != nil {
 			continue
 		}
 		r.report(ctx, err)
-		pause.wait(ctx, err, r.cure(err))
+		// A source such as a *client.ListWatcher can wait until a failed server is reachable again.
+		var cure func(context.Context) error
+		source, ok := r.source.(interface{ Reachable(context.Context) error })
+		if ok && isOutage(err) {
+			cure = source.Reachable
+		}
+		pause.wait(ctx, err, cure)
 	}
-}
-
-// cure returns a function that waits until the cause of err is over, or nil if that cannot be detected. A source with a
-// method Reachable, such as a *[client.ListWatcher], reports when a failed server is reachable again.
-func (r *Reflector[T]) cure(err error) func(context.Context) error {
-	source, ok := r.source.(interface{ Reachable(context.Context) error })
-	if ok && isOutage(err) {
-		return source.Reachable
-	}
-	return nil
 }
 
 // report makes Err return failure, and logs it.
@@ -206,19 +209,6 @@ const (
 	// watching reads the changes since version.
 	watching
 )
-
-// step performs the next action of s and returns the new state. After an error, the caller pauses before the next step.
-// The end of the context is not an error.
-func (r *Reflector[T]) step(ctx context.Context, s state[T]) (state[T], *SyncError) {
-	switch s.phase {
-	case streamingList:
-		return r.streamList(ctx, s)
-	case listing:
-		return r.list(ctx, s)
-	default:
-		return r.watch(ctx, s)
-	}
-}
 
 // relist returns s with the phase changed so that the next action reads the complete state.
 func (s state[T]) relist() state[T] {

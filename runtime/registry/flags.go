@@ -16,7 +16,11 @@ import (
 func (r *Registry) BindFlags(set *flag.FlagSet) {
 	set.Var(&text{value: strings.Join(r.controllers, ","), set: r.setControllers, adds: true}, "controllers",
 		describe(r.known(), len(r.setups) > 0))
-	set.Var(&text{set: r.setGates, adds: true}, "feature-gates", r.gates.describe())
+	setGates := func(value string) (err error) {
+		r.gateSettings, err = r.gates.parseGates(value)
+		return oneLine(err)
+	}
+	set.Var(&text{set: setGates, adds: true}, "feature-gates", r.gates.describe())
 	set.Var(textOf(&r.emulated), "emulated-version",
 		"`version` of the program whose feature gates count; without it that of the program")
 	set.Var(&text{set: r.setLeaderMigration}, "leader-migration-config",
@@ -90,11 +94,6 @@ func (r *Registry) setControllers(value string) error {
 	}
 	r.controllers = s
 	return nil
-}
-
-func (r *Registry) setGates(value string) (err error) {
-	r.gateSettings, err = r.gates.parseGates(value)
-	return oneLine(err)
 }
 
 func (r *Registry) setLeaderMigration(path string) (err error) {

@@ -191,17 +191,12 @@ func (c *channel[T, R]) Run(ctx context.Context, queue handler.Queue[R], synced 
 				continue
 			}
 			to := queue
-			if isWhole(untyped) { // otherwise the cause has no name
+			if !isNil(untyped.Object) && (untyped.Type != informer.Updated || !isNil(untyped.Old)) { // otherwise the cause has no name
 				to = because(c.name, untyped)
 			}
 			c.handler(ctx, e, to)
 		}
 	}
-}
-
-// isWhole reports whether an event has the objects of its type.
-func isWhole(e informer.Event[object.Object]) bool {
-	return !isNil(e.Object) && (e.Type != informer.Updated || !isNil(e.Old))
 }
 
 func isNil(o object.Object) bool {

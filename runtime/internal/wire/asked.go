@@ -149,7 +149,12 @@ func Status(data []byte, contentType string) (*metav1.Status, bool) {
 		format = JSON // the answer of a proxy
 	}
 	if format == Protobuf {
-		err = protoStatus(data, status)
+		var kind schema.GroupVersionKind
+		var message []byte
+		if kind, message, err = unwrap(data); err == nil {
+			err = status.Unmarshal(message)
+		}
+		status.Kind = kind.Kind
 	} else {
 		err = utiljson.Unmarshal(data, status)
 	}
@@ -175,13 +180,4 @@ func StatusError(status *metav1.Status) error {
 		return apierrors.FromObject(status)
 	}
 	return &Error{&BareStatusError{status.Message}}
-}
-
-func protoStatus(data []byte, into *metav1.Status) error {
-	kind, message, err := unwrap(data)
-	if err == nil {
-		err = into.Unmarshal(message)
-	}
-	into.Kind = kind.Kind
-	return err
 }

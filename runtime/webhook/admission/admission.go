@@ -154,7 +154,11 @@ func (c chain) Handle(ctx context.Context, req *Request) Response {
 	for i, h := range c {
 		one := h.Handle(ctx, req)
 		one.Warnings = append(all.Warnings, one.Warnings...)
-		one.AuditAnnotations = joined(all.AuditAnnotations, one.AuditAnnotations)
+		if len(all.AuditAnnotations) > 0 {
+			joined := maps.Clone(all.AuditAnnotations)
+			maps.Copy(joined, one.AuditAnnotations)
+			one.AuditAnnotations = joined
+		}
 		if !one.Allowed {
 			one.Patches = nil
 			return one
@@ -172,15 +176,5 @@ func (c chain) Handle(ctx context.Context, req *Request) Response {
 		one.Patches = append(all.Patches, one.Patches...)
 		all = one
 	}
-	return all
-}
-
-// joined returns the entries of both maps.
-func joined(a, b map[string]string) map[string]string {
-	if len(a) == 0 {
-		return b
-	}
-	all := maps.Clone(a)
-	maps.Copy(all, b)
 	return all
 }
