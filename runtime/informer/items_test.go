@@ -156,7 +156,8 @@ func TestObjectThatCannotBePackedStaysAsItWas(t *testing.T) {
 		state("b", "3", "text"))}); events.len() != 1 {
 		t.Errorf("%d events of a list", events.len())
 	}
-	if u, ok := (Store[*unstructured.Unstructured]{c}).Get(object.Key{Name: "a"}); !ok || u.Object["field"] != "text" || c.len() != 2 {
+	u, ok := Store[*unstructured.Unstructured]{c}.Get(object.Key{Name: "a"})
+	if !ok || u.Object["field"] != "text" || c.len() != 2 {
 		t.Errorf("got %v of %d objects", u, c.len())
 	}
 }

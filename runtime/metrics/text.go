@@ -33,7 +33,9 @@ func (r *Registry) text(ctx context.Context) []byte {
 	names := map[string]bool{}
 	byName := map[string][]*family{} // of r and its subs, r's own first
 	r.collect(byName)
-	all := slices.SortedFunc(maps.Values(byName), func(a, b []*family) int { return strings.Compare(a[0].name, b[0].name) })
+	all := slices.SortedFunc(maps.Values(byName), func(a, b []*family) int {
+		return strings.Compare(a[0].name, b[0].name)
+	})
 	for _, same := range all {
 		names[same[0].name] = true
 	}

@@ -191,7 +191,8 @@ func (c *channel[T, R]) Run(ctx context.Context, queue handler.Queue[R], synced 
 				continue
 			}
 			to := queue
-			if !isNil(untyped.Object) && (untyped.Type != informer.Updated || !isNil(untyped.Old)) { // otherwise the cause has no name
+			whole := !isNil(untyped.Object) && (untyped.Type != informer.Updated || !isNil(untyped.Old))
+			if whole { // otherwise the cause has no name
 				to = because(c.name, untyped)
 			}
 			c.handler(ctx, e, to)
