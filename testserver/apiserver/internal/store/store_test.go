@@ -26,7 +26,7 @@ import (
 func TestListsAndChangesAtEachRevision(t *testing.T) {
 	seeds.Each(t, 20, func(t *testing.T, seed uint64) {
 		random := rand.New(rand.NewPCG(seed, 0))
-		s := New(1+random.IntN(40))
+		s := New(1 + random.IntN(40))
 		tables := []*Table{s.Table(schema.GroupResource{Resource: "a"}), s.Table(schema.GroupResource{Resource: "b"})}
 		now := []map[string]int64{{}, {}}                     // keys and revisions of each table
 		was := []map[int64]map[string]int64{{1: {}}, {1: {}}} // by revision
