@@ -3,6 +3,7 @@ package access
 import (
 	"go/token"
 	"go/types"
+	"slices"
 	"strings"
 
 	"golang.org/x/tools/go/ssa"
@@ -41,8 +42,12 @@ type flow struct {
 	// selected caches the values that constant keys select in map literals. It has no values for a lookup whose key
 	// depends on the lookup.
 	selected map[*ssa.Lookup][]ssa.Value
+	// passed are the calls that receive the address of a package variable.
+	passed map[*ssa.Global][]ssa.CallInstruction
+	// calls are the instructions of calls.
+	calls map[*ssa.CallCommon]*ssa.Call
 	// effectsOf caches what functions store in parts of their parameters, by search.alike.
-	effectsOf map[bool]map[place][]place
+	effectsOf map[bool]*effects
 }
 
 // fieldOf identifies a field of a struct type.
@@ -54,12 +59,16 @@ type fieldOf struct {
 // maxPlaces bounds one search. A search that exceeds the bound is incomplete.
 const maxPlaces = 20_000
 
+// maxSteps bounds the length of a path into a value.
+const maxSteps = 12
+
 func newFlow(r *reach) *flow {
 	f := &flow{
 		reach: r, stores: map[fieldOf][]ssa.Value{}, globals: map[*ssa.Global][]ssa.Value{},
 		loads: map[*ssa.Global][]ssa.Value{}, fieldLoads: map[fieldOf][]ssa.Value{},
 		captures: map[*ssa.Function][]*ssa.MakeClosure{}, selected: map[*ssa.Lookup][]ssa.Value{},
-		effectsOf: map[bool]map[place][]place{true: {}, false: {}},
+		effectsOf: map[bool]*effects{true: newEffects(), false: newEffects()},
+		calls:     map[*ssa.CallCommon]*ssa.Call{}, passed: map[*ssa.Global][]ssa.CallInstruction{},
 	}
 	for _, in := range r.order {
 		for _, block := range in.fn.Blocks {
@@ -72,10 +81,19 @@ func newFlow(r *reach) *flow {
 }
 
 func (f *flow) note(instr ssa.Instruction) {
+	if call, ok := instr.(ssa.CallInstruction); ok {
+		for _, arg := range call.Common().Args {
+			if global, ok := arg.(*ssa.Global); ok {
+				f.passed[global] = append(f.passed[global], call)
+			}
+		}
+	}
 	switch instr := instr.(type) {
 	case *ssa.MakeClosure:
 		fn := instr.Fn.(*ssa.Function)
 		f.captures[fn] = append(f.captures[fn], instr)
+	case *ssa.Call:
+		f.calls[instr.Common()] = instr
 	case *ssa.UnOp:
 		switch addr := instr.X.(type) {
 		case *ssa.FieldAddr:
@@ -123,7 +141,7 @@ func (f *flow) origins(at place, alike bool, until func(place) bool) (found []pl
 			continue
 		}
 		s.seen[next] = true
-		if len(s.seen) > maxPlaces || len(next.in) > 12 {
+		if len(s.seen) > maxPlaces || len(next.in) > maxSteps {
 			return s.found, false
 		}
 		if until != nil && until(next) {
@@ -327,11 +345,32 @@ func (s *search) results(call *ssa.Call, index int, in part) (all []place, ok bo
 	for _, fn := range s.callees(common) {
 		for _, block := range fn.Blocks {
 			if ret, isReturn := block.Instrs[len(block.Instrs)-1].(*ssa.Return); isReturn && index < len(ret.Results) {
-				all = append(all, place{ret.Results[index], in})
+				all = append(all, place{returned(ret.Results[index], common, fn), in})
 			}
 		}
 	}
 	return all, len(all) > 0
+}
+
+// returned returns the argument of a call if a function returns the parameter, and otherwise the result itself.
+func returned(result ssa.Value, call *ssa.CallCommon, fn *ssa.Function) ssa.Value {
+	v := result
+	for {
+		switch converted := v.(type) {
+		case *ssa.ChangeInterface:
+			v = converted.X
+			continue
+		case *ssa.Parameter:
+			args := call.Args
+			if call.IsInvoke() {
+				args = append([]ssa.Value{call.Value}, args...)
+			}
+			if i := slices.Index(fn.Params, converted); i >= 0 && i < len(args) {
+				return args[i]
+			}
+		}
+		return result
+	}
 }
 
 func calledName(call *ssa.CallCommon) string {
@@ -379,7 +418,8 @@ func (s *search) pointed(v ssa.Value, in part) ([]place, bool) {
 			return []place{{v.X, pointee + field(v.Field) + in}}, true
 		}
 		stored := each(s.stores[fieldAt(v)], in)
-		return append(stored, s.written(v, pointee+in)...), len(stored) > 0
+		stored = append(stored, s.written(v, pointee+in)...)
+		return append(stored, s.written(v.X, pointee+field(v.Field)+in)...), len(stored) > 0
 	case *ssa.IndexAddr:
 		if _, isSlice := v.X.Type().Underlying().(*types.Slice); isSlice {
 			return []place{{v.X, element + in}}, true
