@@ -145,7 +145,7 @@ func (c *Controller[R]) abandon() {
 	}
 }
 
-// waitSynced waits for the required sources, and logs those that take long. It reports false if ctx ends first.
+// waitSynced waits for the required sources, and logs sources that take long. It reports false if ctx ends first.
 func (c *Controller[R]) waitSynced(ctx context.Context) bool {
 	complain, late := time.NewTicker(complainAfter), time.NewTimer(c.opts.CacheSyncTimeout)
 	defer complain.Stop()

@@ -279,7 +279,7 @@ func (p *phase) isOver() bool {
 	return p.over
 }
 
-// end ends the phase, and waits for its runnables. If ctx ends first, the error has the names of those that still run.
+// end ends the phase, and waits for its runnables. If ctx ends first, the error names the runnables that still run.
 func (p *phase) end(ctx context.Context) error {
 	p.mu.Lock()
 	p.over = true

@@ -284,7 +284,7 @@ func (t together) debugHandler() http.Handler {
 	return nil
 }
 
-// Name and the following methods are those that the manager calls.
+// The manager calls Name and the following methods.
 func (r *runner) Name() string                       { return r.descriptor.Name }
 func (r *runner) NeedLeaderElection() bool           { return !r.election.Off }
 func (r *runner) LeaderElectionGroup() string        { return r.election.Group }

@@ -135,7 +135,7 @@ func (c compiler) structure(t reflect.Type, path string) (*codec, error) {
 	return structOf(fields), err
 }
 
-// fields returns the fields of t with their codecs, except the omitted ones and those that no decoder sets.
+// fields returns the fields of t with their codecs, except omitted fields and fields that no decoder sets.
 func (c compiler) fields(t reflect.Type, path string, omitted ...string) ([]packedField, error) {
 	var fields []packedField
 	for i := range t.NumField() {
