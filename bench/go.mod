@@ -10,7 +10,7 @@ require (
 	github.com/kctrl-dev/kctrl v0.0.0-00010101000000-000000000000
 	github.com/prometheus/client_golang v1.24.0
 	github.com/robfig/cron/v3 v3.0.1
-	golang.org/x/tools v0.51.0
+	golang.org/x/mod v0.42.0
 	golang.org/x/tools v0.51.0
 	helm.sh/helm/v3 v3.21.3
 	k8s.io/api v0.37.2
@@ -124,7 +124,6 @@ require (
 	go.yaml.in/yaml/v3 v3.0.5 // indirect
 	golang.org/x/crypto v0.57.0 // indirect
 	golang.org/x/exp v0.0.0-20260410095643-746e56fc9e2f // indirect
-	golang.org/x/mod v0.42.0 // indirect
 	golang.org/x/net v0.59.0 // indirect
 	golang.org/x/oauth2 v0.36.0 // indirect
 	golang.org/x/sync v0.23.0 // indirect

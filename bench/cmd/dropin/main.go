@@ -1,6 +1,7 @@
 // Command dropin runs kctrl migrate on public operators and compares the result with the original: the versions of
 // Kubernetes in go.mod, and the packages that compile, including tests. It prints the rows of the table in
-// docs/drop-in.md as tab-separated values, and fails if a package compiles only in the original. Run it from bench/.
+// docs/drop-in.md as tab-separated values, and fails if a package compiles only in the original. With -test, it also
+// runs the tests of both, and fails if the tests of a package pass only in the original. Run it from bench/.
 package main
 
 import (
@@ -23,6 +24,7 @@ import (
 
 type options struct {
 	kctrl, repositories, only string
+	test                      bool
 }
 
 func main() {
@@ -30,6 +32,7 @@ func main() {
 	flag.StringVar(&o.kctrl, "kctrl", "../bin/kctrl", "path of kctrl")
 	flag.StringVar(&o.repositories, "repositories", "", "directory with clones, as OWNER/NAME")
 	flag.StringVar(&o.only, "only", "", "only operators whose name contains this text")
+	flag.BoolVar(&o.test, "test", false, "run the tests before and after the migration; takes an hour or more")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
@@ -49,13 +52,22 @@ func run(ctx context.Context, out io.Writer, o options) error {
 		return err
 	}
 	defer os.RemoveAll(work)
-	fmt.Fprintln(out, "operator\tcommit\tcontroller-runtime\tKubernetes\tcompiles before\tcompiles after")
+	header := "operator\tcommit\tcontroller-runtime\tKubernetes\tcompiles before\tcompiles after"
+	assets := ""
+	if o.test {
+		header += "\tsuites before\tsuites after\tseconds"
+		assets = filepath.Join(work, "assets")
+		if text, err := command(ctx, ".", kctrl, "env", "assets", "--in-memory", assets); err != nil {
+			return fmt.Errorf("kctrl env assets: %w\n%s", err, text)
+		}
+	}
+	fmt.Fprintln(out, header)
 	var errs []error
 	for _, op := range operators {
 		if !strings.Contains(op.repository, o.only) || ctx.Err() != nil {
 			continue
 		}
-		c := comparison{operator: op, clone: filepath.Join(o.repositories, op.repository), dir: work, kctrl: kctrl}
+		c := comparison{operator: op, clone: filepath.Join(o.repositories, op.repository), dir: work, kctrl: kctrl, assets: assets}
 		if err := c.run(ctx, out); err != nil {
 			errs = append(errs, fmt.Errorf("%s: %w", op.repository, err))
 		}
@@ -67,6 +79,7 @@ func run(ctx context.Context, out io.Writer, o options) error {
 type comparison struct {
 	operator
 	clone, dir, kctrl string
+	assets            string // directory with the executables that envtest runs in the original; empty: run no tests
 }
 
 func (c comparison) run(ctx context.Context, out io.Writer) error {
@@ -94,16 +107,23 @@ func (c comparison) run(ctx context.Context, out io.Writer) error {
 	}
 	broken, text := failures(ctx, original)
 	brokenAfter, textAfter := failures(ctx, migrated)
-	fmt.Fprintf(out, "%s\t%.8s\t%s\t%s\t%s\t%s\n", c.repository, c.commit, before.controllerRuntime, before.kubernetes,
+	row := fmt.Sprintf("%s\t%.8s\t%s\t%s\t%s\t%s", c.repository, c.commit, before.controllerRuntime, before.kubernetes,
 		yes(broken), yes(brokenAfter))
+	var lost error
+	if c.assets != "" {
+		var cells string
+		cells, lost = c.compareTests(ctx, original, migrated)
+		row += cells
+	}
+	fmt.Fprintln(out, row)
 	if len(broken) > 0 {
 		fmt.Fprintf(os.Stderr, "%s: in the original these do not compile: %s\n%s", c.repository, broken, text)
 	}
 	added := slices.DeleteFunc(brokenAfter, func(pkg string) bool { return slices.Contains(broken, pkg) })
 	if len(added) > 0 {
-		return fmt.Errorf("these no longer compile: %s\n%s", added, textAfter)
+		return errors.Join(fmt.Errorf("these no longer compile: %s\n%s", added, textAfter), lost)
 	}
-	return nil
+	return lost
 }
 
 func yes(broken []string) string {
