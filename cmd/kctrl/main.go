@@ -9,13 +9,21 @@ import (
 	"context"
 	"os"
 	"os/signal"
+	"runtime/debug"
 	"sync/atomic"
 	"syscall"
 )
 
 func main() { os.Exit(runMain()) }
 
+// gcPercent is the growth of the heap between two garbage collections. Most commands end before they need much memory.
+// With Go's default of 100, kctrl gen takes 1.36 times the CPU time on seven projects of the corpus, without a cache.
+const gcPercent = 400
+
 func runMain() int {
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(gcPercent)
+	}
 	if vetTool(os.Args[1:]) {
 		runVetTool()
 	}
