@@ -17,6 +17,7 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
@@ -201,7 +202,23 @@ func (s *Server) createFirst() error {
 			return err
 		}
 	}
-	return nil
+	return s.createService()
+}
+
+// createService creates the Service of the API server, which gets the first address.
+func (s *Server) createService() error {
+	resource := schema.GroupVersionResource{Version: "v1", Resource: "services"}
+	if s.store.Table(resource.GroupResource()).Get("/registry/services/default/kubernetes") != nil {
+		return nil
+	}
+	return s.Put(context.Background(), resource, &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "v1", "kind": "Service",
+		"metadata": map[string]any{
+			"namespace": metav1.NamespaceDefault, "name": "kubernetes",
+			"labels": map[string]any{"component": "apiserver", "provider": "kubernetes"},
+		},
+		"spec": map[string]any{"ports": []any{map[string]any{"name": "https", "port": int64(443)}}},
+	}})
 }
 
 // Config returns a new configuration for clients that have all permissions. The caller owns it.

@@ -4,7 +4,6 @@
 package envtest
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -12,16 +11,13 @@ import (
 	"strconv"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 
 	kenvtest "github.com/kctrl-dev/kctrl/runtime/compat/envtest"
 
-	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/config"
 	logf "sigs.k8s.io/controller-runtime/pkg/internal/log"
 )
@@ -116,34 +112,12 @@ func (te *Environment) startServer() (err error) {
 		return fmt.Errorf("unable to start control plane itself: %w", err)
 	}
 	te.ControlPlane.env = te
-	if err := createKubernetesService(te.Config); err != nil {
-		return err
-	}
 	admin, err := te.server.AddUser(kenvtest.User{Name: "admin", Groups: []string{"system:masters"}}, nil)
 	if err != nil {
 		return err
 	}
 	te.KubeConfig, err = admin.KubeConfig()
 	return err
-}
-
-// createKubernetesService creates the Service of the API server, which the in-memory server does not create itself.
-func createKubernetesService(cfg *rest.Config) error {
-	if os.Getenv(serverVariable) == "real" {
-		return nil
-	}
-	c, err := client.New(cfg, client.Options{})
-	if err != nil {
-		return err
-	}
-	service := &corev1.Service{
-		ObjectMeta: metav1.ObjectMeta{
-			Namespace: metav1.NamespaceDefault, Name: "kubernetes",
-			Labels: map[string]string{"component": "apiserver", "provider": "kubernetes"},
-		},
-		Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{Name: "https", Port: 443}}},
-	}
-	return client.IgnoreAlreadyExists(c.Create(context.Background(), service))
 }
 
 // install installs webhooks and CRDs.

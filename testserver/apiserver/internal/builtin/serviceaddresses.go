@@ -195,7 +195,7 @@ func allocateAddress(service *corev1.Service, taken sets.Set[string], dryRun boo
 		return nil
 	}
 	if len(service.Spec.ClusterIPs) == 0 && service.Spec.ClusterIP == "" {
-		for address := firstAddress.Next(); assignable(address); address = address.Next() {
+		for address := firstAddress; assignable(address); address = address.Next() {
 			if !taken.Has(address.String()) {
 				service.Spec.ClusterIP, service.Spec.ClusterIPs = address.String(), []string{address.String()}
 				return nil
@@ -215,7 +215,7 @@ func allocateAddress(service *corev1.Service, taken sets.Set[string], dryRun boo
 				"The range of valid IPs is %s", ip, clusterRange)
 		case !assignable(address):
 			return reject("failed to allocate IP %s: the provided network does not match the current range", ip)
-		case !dryRun && (taken.Has(ip) || address == firstAddress):
+		case !dryRun && taken.Has(ip):
 			return reject("failed to allocate IP %s: provided IP is already allocated", ip)
 		}
 	}
