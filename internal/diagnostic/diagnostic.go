@@ -35,6 +35,15 @@ type Error struct {
 	Cause error
 }
 
+// Usage returns an error in a command line.
+func Usage(message, hint string) *Error { return &Error{Message: message, Hint: hint, Class: ErrUsage} }
+
+// At returns an error about a position in a file.
+func At(pos token.Position, message, hint string) *Error { return &Error{Pos: pos, Message: message, Hint: hint} }
+
+// In returns an error about a file.
+func In(file, message, hint string) *Error { return At(token.Position{Filename: file}, message, hint) }
+
 // Error returns "file:line:column: message" without the hint.
 func (e *Error) Error() string {
 	if e.Pos.Filename == "" {

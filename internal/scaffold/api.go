@@ -138,11 +138,8 @@ func addResource(proj *project.Project, opts APIOptions) (project.Resource, erro
 		return *existing, checkScope(proj, *existing)
 	}
 	if !opts.Resource {
-		return project.Resource{}, &diagnostic.Error{
-			Message: fmt.Sprintf("there is no kind %s to write a controller for", resource),
-			Hint:    "add --resource to make it",
-			Class:   diagnostic.ErrUsage,
-		}
+		return project.Resource{}, diagnostic.Usage(fmt.Sprintf("there is no kind %s to write a controller for", resource),
+			"add --resource to make it")
 	}
 	if err := render.CheckServed(proj, resource); err != nil {
 		return project.Resource{}, err
@@ -157,25 +154,15 @@ func addResource(proj *project.Project, opts APIOptions) (project.Resource, erro
 }
 
 func validateAPI(opts APIOptions) error {
-	if missing := missingNames(opts); missing != "" {
-		return &diagnostic.Error{
-			Message: "create api needs " + missing,
-			Hint: fmt.Sprintf("kctrl create api --group %s --version %s --kind %s",
-				project.ValidOr(opts.Group, "webapp", project.ValidateGroup),
-				project.ValidOr(opts.Version, "v1", project.ValidateVersion),
-				project.ValidOr(opts.Kind, "Guestbook", project.ValidateKind)),
-			Class: diagnostic.ErrUsage,
-		}
+	if err := checkNames("create api", opts, "webapp", "Guestbook", ""); err != nil {
+		return err
 	}
 	if err := opts.Operand.Validate(opts.Resource, opts.Controller, opts.Namespaced); err != nil {
 		return err
 	}
 	if !opts.Resource && !opts.Controller {
-		return &diagnostic.Error{
-			Message: "nothing to create: --resource and --controller are both false",
-			Hint:    "omit --resource=false or --controller=false",
-			Class:   diagnostic.ErrUsage,
-		}
+		return diagnostic.Usage("nothing to create: --resource and --controller are both false",
+			"omit --resource=false or --controller=false")
 	}
 	var errs []error
 	if opts.Group != "" {
@@ -188,17 +175,24 @@ func validateAPI(opts APIOptions) error {
 	return errors.Join(errs...)
 }
 
-// missingNames returns the required names that are missing, or "".
-func missingNames(opts APIOptions) string {
+// checkNames rejects options of a create command without a version or a kind. The hint shows a command with the valid
+// names in opts, example values for the other names, and further flags.
+func checkNames(command string, opts APIOptions, group, kind, flags string) error {
+	missing := ""
 	switch {
 	case opts.Version == "" && opts.Kind == "":
-		return "a version and a kind"
+		missing = "a version and a kind"
 	case opts.Version == "":
-		return "a version"
+		missing = "a version"
 	case opts.Kind == "":
-		return "a kind"
+		missing = "a kind"
+	default:
+		return nil
 	}
-	return ""
+	return diagnostic.Usage(command+" needs "+missing, fmt.Sprintf("kctrl %s --group %s --version %s --kind %s%s", command,
+		project.ValidOr(opts.Group, group, project.ValidateGroup),
+		project.ValidOr(opts.Version, "v1", project.ValidateVersion),
+		project.ValidOr(opts.Kind, kind, project.ValidateKind), flags))
 }
 
 // extendResource adds the Go type or the controller to a kind that PROJECT already lists.
@@ -210,18 +204,10 @@ func extendResource(r *project.Resource, opts APIOptions) error {
 		} else if !r.Controller {
 			hint = "--resource=false --controller adds a controller, --force overwrites its files"
 		}
-		return &diagnostic.Error{
-			Message: fmt.Sprintf("the %s %s exists", what, r),
-			Hint:    hint,
-			Class:   diagnostic.ErrUsage,
-		}
+		return diagnostic.Usage(fmt.Sprintf("the %s %s exists", what, r), hint)
 	}
 	if opts.Plural != "" && opts.Plural != r.Plural {
-		return &diagnostic.Error{
-			Message: fmt.Sprintf("the plural of %s is %s, not %s", r, r.Plural, opts.Plural),
-			Hint:    "omit --plural",
-			Class:   diagnostic.ErrUsage,
-		}
+		return diagnostic.Usage(fmt.Sprintf("the plural of %s is %s, not %s", r, r.Plural, opts.Plural), "omit --plural")
 	}
 	if opts.Resource {
 		r.API, r.APIFlags = true, opts.kind().Flags()
@@ -246,12 +232,9 @@ func checkNeighbours(proj *project.Project, r project.Resource) error {
 	if stranger == nil {
 		return nil
 	}
-	return &diagnostic.Error{
-		Message: fmt.Sprintf("this project has the one group %s, and its layout has no place for %s", stranger.APIGroup(),
-			r.APIGroup()),
-		Hint:  "use --group " + stranger.Group + ", or run kctrl edit --multigroup first",
-		Class: diagnostic.ErrUsage,
-	}
+	return diagnostic.Usage(fmt.Sprintf("this project has the one group %s, and its layout has no place for %s",
+		stranger.APIGroup(), r.APIGroup()),
+		"use --group "+stranger.Group+", or run kctrl edit --multigroup first")
 }
 
 // checkScope rejects a controller for a cluster-scoped kind if the operator is limited to its namespace.
@@ -259,9 +242,6 @@ func checkScope(proj *project.Project, r project.Resource) error {
 	if !proj.Namespaced || !r.Controller || r.Namespaced {
 		return nil
 	}
-	return &diagnostic.Error{
-		Message: fmt.Sprintf("%s is cluster scoped, and this operator is limited to its namespace", r),
-		Hint:    "omit --namespaced=false, or run kctrl edit --namespaced=false first",
-		Class:   diagnostic.ErrUsage,
-	}
+	return diagnostic.Usage(fmt.Sprintf("%s is cluster scoped, and this operator is limited to its namespace", r),
+		"omit --namespaced=false, or run kctrl edit --namespaced=false first")
 }

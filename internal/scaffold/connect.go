@@ -71,34 +71,24 @@ func addConversion(proj *project.Project, r *project.Resource, opts WebhookOptio
 		}
 	}
 	if len(spokes) == 0 {
-		return nil, &diagnostic.Error{
-			Message: fmt.Sprintf("%s is the only version of its kind: there is nothing to convert", r),
-			Hint: fmt.Sprintf("kctrl create api --group %s --version v2 --kind %s adds one, with the conversion", r.Group,
-				r.Kind),
-			Class: diagnostic.ErrUsage,
-		}
+		return nil, diagnostic.Usage(fmt.Sprintf("%s is the only version of its kind: there is nothing to convert", r),
+			fmt.Sprintf("kctrl create api --group %s --version v2 --kind %s adds one, with the conversion", r.Group, r.Kind))
 	}
 	for _, version := range spokes {
 		at := slices.IndexFunc(others, func(v *project.Resource) bool { return v.Version == version && v.API })
 		switch {
 		case at < 0:
-			return nil, &diagnostic.Error{
-				Message: fmt.Sprintf("%s has no version %s to convert", r.Kind, diagnostic.Quote(version)),
-				Hint: fmt.Sprintf("kctrl create api --group %s --version %s --kind %s adds it", r.Group,
-					project.ValidOr(version, "v2", project.ValidateVersion), r.Kind),
-				Class: diagnostic.ErrUsage,
-			}
+			return nil, diagnostic.Usage(fmt.Sprintf("%s has no version %s to convert", r.Kind, diagnostic.Quote(version)),
+				fmt.Sprintf("kctrl create api --group %s --version %s --kind %s adds it", r.Group,
+					project.ValidOr(version, "v2", project.ValidateVersion), r.Kind))
 		case others[at].Hub != "" && (others[at].Hub != r.Version || !opts.Force):
 			return nil, existsError(fmt.Sprintf("the conversion of %s to %s", others[at], others[at].Hub))
 		}
 		others[at].Hub = ""
 	}
 	if r.Hub != "" {
-		return nil, &diagnostic.Error{
-			Message: fmt.Sprintf("%s is converted to %s, so it is not a hub", r, r.Hub),
-			Hint:    "use --version " + r.Hub,
-			Class:   diagnostic.ErrUsage,
-		}
+		return nil, diagnostic.Usage(fmt.Sprintf("%s is converted to %s, so it is not a hub", r, r.Hub),
+			"use --version "+r.Hub)
 	}
 	return connect(proj, *r, r.Version, spokes), nil
 }
@@ -108,11 +98,8 @@ func checkCertified(proj *project.Project) error {
 	if _, found := layout.WebhooksView(proj); found {
 		return nil
 	}
-	return &diagnostic.Error{
-		Message: "--certificates sets the issuer of webhook certificates, and the project has no webhooks",
-		Hint:    "omit it, and pass it to kctrl create webhook with --defaulting, --validation or --conversion",
-		Class:   diagnostic.ErrUsage,
-	}
+	return diagnostic.Usage("--certificates sets the issuer of webhook certificates, and the project has no webhooks",
+		"omit it, and pass it to kctrl create webhook with --defaulting, --validation or --conversion")
 }
 
 // checkStored rejects the deletion of the storage version of a kind that has other versions.

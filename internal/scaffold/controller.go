@@ -92,11 +92,9 @@ func addController(proj *project.Project, opts ControllerOptions) (project.Resou
 	default:
 		for _, other := range proj.Versions(*r) {
 			if other.Controller {
-				return project.Resource{}, &diagnostic.Error{
-					Message: fmt.Sprintf("%s has a controller, which sees the objects of all versions as its own", other),
-					Hint:    "--controller-name adds another one for " + r.Version,
-					Class:   diagnostic.ErrUsage,
-				}
+				return project.Resource{}, diagnostic.Usage(
+					fmt.Sprintf("%s has a controller, which sees the objects of all versions as its own", other),
+					"--controller-name adds another one for "+r.Version)
 			}
 		}
 		if err := checkControllerName(proj, templates.NewKind(layout.KindNames(proj, *r, "")).ControllerName); err != nil {
@@ -114,29 +112,19 @@ func checkControllerName(proj *project.Project, name string) error {
 	for _, r := range proj.Resources {
 		own := templates.NewKind(layout.KindNames(proj, r, "")).ControllerName
 		if slices.Contains(r.Controllers, name) || r.Controller && own == name {
-			return &diagnostic.Error{
-				Message: fmt.Sprintf("the controller of %s has the name %s", r, name),
-				Hint:    "kctrl create controller --controller-name gives the new one another name",
-				Class:   diagnostic.ErrUsage,
-			}
+			return diagnostic.Usage(fmt.Sprintf("the controller of %s has the name %s", r, name),
+				"kctrl create controller --controller-name gives the new one another name")
 		}
 	}
 	return nil
 }
 
 func validateController(opts ControllerOptions) error {
-	if missing := missingNames(APIOptions{Version: opts.Version, Kind: opts.Kind}); missing != "" {
-		return &diagnostic.Error{
-			Message: "create controller needs " + missing,
-			Hint: fmt.Sprintf("kctrl create controller --group %s --version %s --kind %s",
-				project.ValidOr(opts.Group, "apps", project.ValidateGroup),
-				project.ValidOr(opts.Version, "v1", project.ValidateVersion),
-				project.ValidOr(opts.Kind, "Deployment", project.ValidateKind)),
-			Class: diagnostic.ErrUsage,
-		}
+	names := APIOptions{Group: opts.Group, Version: opts.Version, Kind: opts.Kind, Plural: opts.Plural, Controller: true}
+	if err := checkNames("create controller", names, "apps", "Deployment", ""); err != nil {
+		return err
 	}
-	err := validateAPI(APIOptions{Group: opts.Group, Version: opts.Version, Kind: opts.Kind, Plural: opts.Plural,
-		Controller: true})
+	err := validateAPI(names)
 	if opts.Name != "" {
 		err = errors.Join(err, project.ValidateController(opts.Name))
 	}
@@ -151,22 +139,16 @@ func findKind(proj *project.Project, opts ControllerOptions) (*project.Resource,
 		if found, ok := proj.Find(r.APIGroup(), r.Version, r.Kind); ok && (r.Path == "" || found.Path == r.Path) &&
 			(opts.Path == "" || r.Path != "") {
 			if opts.Plural != "" && opts.Plural != found.Plural {
-				return nil, &diagnostic.Error{
-					Message: fmt.Sprintf("the plural of %s is %s, not %s", found, found.Plural, opts.Plural),
-					Hint:    "omit --plural",
-					Class:   diagnostic.ErrUsage,
-				}
+				return nil, diagnostic.Usage(fmt.Sprintf("the plural of %s is %s, not %s", found, found.Plural, opts.Plural),
+					"omit --plural")
 			}
 			return found, nil
 		}
 	}
 	if foreign.Path == "" {
-		return nil, &diagnostic.Error{
-			Message: fmt.Sprintf("there is no kind %s to write a controller for, neither in the project nor built in", own),
-			Hint: "kctrl create api makes one; for an external kind add --external-api-path with the import path of its Go " +
-				"types",
-			Class: diagnostic.ErrUsage,
-		}
+		return nil, diagnostic.Usage(
+			fmt.Sprintf("there is no kind %s to write a controller for, neither in the project nor built in", own),
+			"kctrl create api makes one; for an external kind add --external-api-path with the import path of its Go types")
 	}
 	if err := checkForeign(&foreign, opts.Types); err != nil {
 		return nil, err

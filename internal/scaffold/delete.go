@@ -83,12 +83,9 @@ func PlanDeleteAPI(fsys fs.FS, proj *project.Project, opts DeleteOptions) (*plan
 // kind continues in another version.
 func usedByController(proj *project.Project, r, other project.Resource) error {
 	name := templates.NewKind(layout.KindNames(proj, r, "")).ControllerFile(".go")
-	return &diagnostic.Error{
-		Message: fmt.Sprintf("%s has a controller, which uses it", r),
-		Hint: fmt.Sprintf("make %s use %s, or kctrl delete controller %s goes first; --force deletes the controller too",
-			name, other.Version, namesOf(r, true)),
-		Class: diagnostic.ErrUsage,
-	}
+	return diagnostic.Usage(fmt.Sprintf("%s has a controller, which uses it", r),
+		fmt.Sprintf("make %s use %s, or kctrl delete controller %s goes first; --force deletes the controller too", name,
+			other.Version, namesOf(r, true)))
 }
 
 // controllerUses reports whether the controller of a kind uses the types of another version.
@@ -110,11 +107,8 @@ func PlanDeleteVersion(fsys fs.FS, proj *project.Project, opts DeleteOptions) (*
 	}
 	r, found := proj.Find(project.Resource{Group: opts.Group, Domain: proj.Domain}.APIGroup(), opts.Version, opts.Kind)
 	if found && r.API && !layout.HasOthers(proj, *r) {
-		return nil, &diagnostic.Error{
-			Message: fmt.Sprintf("%s is the only version of its kind", r),
-			Hint:    fmt.Sprintf("kctrl delete api %s deletes the kind", namesOf(*r, false)),
-			Class:   diagnostic.ErrUsage,
-		}
+		return nil, diagnostic.Usage(fmt.Sprintf("%s is the only version of its kind", r),
+			fmt.Sprintf("kctrl delete api %s deletes the kind", namesOf(*r, false)))
 	}
 	return PlanDeleteAPI(fsys, proj, opts)
 }
@@ -174,13 +168,9 @@ func PlanDeleteWebhook(fsys fs.FS, proj *project.Project, opts DeleteOptions) (*
 	asked := project.Resource{Defaulting: opts.Defaulting, Validation: opts.Validation, Policy: opts.Policy}
 	switch {
 	case !opts.Conversion && len(layout.AdmissionsOf(asked)) == 0:
-		return nil, &diagnostic.Error{
-			Message: "no webhook or policy selected", Hint: webhookHint(proj, *r), Class: diagnostic.ErrUsage,
-		}
+		return nil, diagnostic.Usage("no webhook or policy selected", webhookHint(proj, *r))
 	case len(opts.Spokes) > 0 && !opts.Conversion:
-		return nil, &diagnostic.Error{
-			Message: "--spoke requires --conversion", Hint: "add --conversion", Class: diagnostic.ErrUsage,
-		}
+		return nil, diagnostic.Usage("--spoke requires --conversion", "add --conversion")
 	}
 	complete := *r // with all admissions to delete, also those whose files an earlier command kept
 	for _, a := range layout.AdmissionsOf(asked) {
@@ -211,10 +201,8 @@ func PlanDeleteWebhook(fsys fs.FS, proj *project.Project, opts DeleteOptions) (*
 // disconnect removes the hub r from the given versions, or from all versions if spokes is empty.
 func disconnect(proj *project.Project, r project.Resource, spokes []string) error {
 	if r.Hub != "" {
-		return &diagnostic.Error{
-			Message: fmt.Sprintf("%s is converted to %s, so it is not a hub", r, r.Hub), Hint: "use --version " + r.Hub,
-			Class: diagnostic.ErrUsage,
-		}
+		return diagnostic.Usage(fmt.Sprintf("%s is converted to %s, so it is not a hub", r, r.Hub),
+			"use --version "+r.Hub)
 	}
 	converted := layout.SpokesOf(proj, r)
 	if len(spokes) == 0 {
@@ -223,16 +211,12 @@ func disconnect(proj *project.Project, r project.Resource, spokes []string) erro
 		}
 	}
 	if len(spokes) == 0 {
-		return &diagnostic.Error{
-			Message: fmt.Sprintf("no version is converted to %s", r), Hint: webhookHint(proj, r), Class: diagnostic.ErrUsage,
-		}
+		return diagnostic.Usage(fmt.Sprintf("no version is converted to %s", r), webhookHint(proj, r))
 	}
 	for _, version := range spokes {
 		if !slices.ContainsFunc(converted, func(s project.Resource) bool { return s.Version == version }) {
-			return &diagnostic.Error{
-				Message: fmt.Sprintf("%s is not converted to %s", diagnostic.Quote(version), r), Hint: webhookHint(proj, r),
-				Class: diagnostic.ErrUsage,
-			}
+			return diagnostic.Usage(fmt.Sprintf("%s is not converted to %s", diagnostic.Quote(version), r),
+				webhookHint(proj, r))
 		}
 		spoke, _ := proj.Find(r.APIGroup(), version, r.Kind)
 		spoke.Hub = ""
@@ -259,10 +243,8 @@ func checkDeleteNames(what string, opts DeleteOptions, version bool) error {
 		case "webhook":
 			example += " --defaulting"
 		}
-		return &diagnostic.Error{
-			Message: fmt.Sprintf("delete %s needs %s", what, missing), Hint: fmt.Sprintf("kctrl delete %s %s", what, example),
-			Class: diagnostic.ErrUsage,
-		}
+		return diagnostic.Usage(fmt.Sprintf("delete %s needs %s", what, missing),
+			fmt.Sprintf("kctrl delete %s %s", what, example))
 	}
 	names := APIOptions{Group: opts.Group, Version: opts.Version, Kind: opts.Kind, Resource: true}
 	if !version {
@@ -299,11 +281,8 @@ func kindToDeleteFrom(proj *project.Project, opts DeleteOptions) (*project.Resou
 // other versions.
 func checkDeletable(proj *project.Project, r project.Resource, single bool) error {
 	first := func(what, with, command string) error {
-		return &diagnostic.Error{
-			Message: fmt.Sprintf("%s has %s, which depends on it", r, what),
-			Hint:    fmt.Sprintf("kctrl delete %s %s %s goes first", command, namesOf(r, true), with),
-			Class:   diagnostic.ErrUsage,
-		}
+		return diagnostic.Usage(fmt.Sprintf("%s has %s, which depends on it", r, what),
+			fmt.Sprintf("kctrl delete %s %s %s goes first", command, namesOf(r, true), with))
 	}
 	if len(r.Controllers) > 0 {
 		return first("the controller "+r.Controllers[0], "--controller-name "+r.Controllers[0], "controller")
@@ -320,11 +299,8 @@ func checkDeletable(proj *project.Project, r project.Resource, single bool) erro
 		for _, s := range spokes {
 			versions = append(versions, s.Version)
 		}
-		return &diagnostic.Error{
-			Message: fmt.Sprintf("%s is the hub that %s are converted to", r, strings.Join(versions, " and ")),
-			Hint:    fmt.Sprintf("kctrl delete webhook %s --conversion goes first", namesOf(r, true)),
-			Class:   diagnostic.ErrUsage,
-		}
+		return diagnostic.Usage(fmt.Sprintf("%s is the hub that %s are converted to", r, strings.Join(versions, " and ")),
+			fmt.Sprintf("kctrl delete webhook %s --conversion goes first", namesOf(r, true)))
 	}
 	return nil
 }

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"go/token"
 	"io/fs"
 	"maps"
 	"path"
@@ -191,11 +190,9 @@ func checkOneGroup(proj *project.Project) error {
 		}
 		for _, c := range layout.ControllersOf(proj, r, "") {
 			if other, taken := names[c.ControllerName]; taken {
-				return &diagnostic.Error{
-					Message: fmt.Sprintf("%s and %s would both have a controller with the name %s", other, r, c.ControllerName),
-					Hint:    "delete one of them, and create it with --controller-name",
-					Class:   diagnostic.ErrUsage,
-				}
+				return diagnostic.Usage(
+					fmt.Sprintf("%s and %s would both have a controller with the name %s", other, r, c.ControllerName),
+					"delete one of them, and create it with --controller-name")
 			}
 			names[c.ControllerName] = r
 		}
@@ -203,12 +200,9 @@ func checkOneGroup(proj *project.Project) error {
 	if len(groups) < 2 {
 		return nil
 	}
-	return &diagnostic.Error{
-		Message: fmt.Sprintf("the project has %d groups, and only the layout with --multigroup has a place for each",
-			len(groups)),
-		Hint:  "delete the kinds of all groups but one first, or omit --multigroup=false",
-		Class: diagnostic.ErrUsage,
-	}
+	return diagnostic.Usage(
+		fmt.Sprintf("the project has %d groups, and only the layout with --multigroup has a place for each", len(groups)),
+		"delete the kinds of all groups but one first, or omit --multigroup=false")
 }
 
 // header returns the new header of Go files. It differs from the old header only if the license or the owner changes.
@@ -235,10 +229,8 @@ func (o EditOptions) header(p *plan.Plan, before, after *project.Project) ([]byt
 		return nil, err
 	}
 	if !bytes.Equal(expected, edit.Plain(text)) && !o.Force {
-		return nil, &diagnostic.Error{
-			Pos: token.Position{Filename: layout.BoilerplateFile}, Message: "has been edited since kctrl wrote it",
-			Hint: "write the header there by hand, or replace it with --force",
-		}
+		return nil, diagnostic.In(layout.BoilerplateFile, "has been edited since kctrl wrote it",
+			"write the header there by hand, or replace it with --force")
 	}
 	return templates.Licenses()[license].Render(templates.NewLicense(year, after.Owner))
 }
@@ -274,8 +266,7 @@ func (o EditOptions) setFeatures(p *plan.Plan, proj *project.Project) error {
 		return err
 	}
 	if !found {
-		return &diagnostic.Error{Pos: token.Position{Filename: name}, Message: "the file is missing",
-			Hint: "restore it from version control"}
+		return diagnostic.In(name, "the file is missing", "restore it from version control")
 	}
 	known := componentNames(p)
 	text, err := p.Read(name)
@@ -284,10 +275,8 @@ func (o EditOptions) setFeatures(p *plan.Plan, proj *project.Project) error {
 	}
 	for _, feature := range slices.Sorted(maps.Keys(o.Features)) {
 		if !slices.Contains(known, feature) {
-			return &diagnostic.Error{
-				Message: "there is no feature " + diagnostic.Quote(feature), Hint: "the features are " + strings.Join(known, ", "),
-				Class: diagnostic.ErrUsage,
-			}
+			return diagnostic.Usage("there is no feature "+diagnostic.Quote(feature),
+				"the features are "+strings.Join(known, ", "))
 		}
 		change := edit.RemoveListItem
 		if o.Features[feature] {

@@ -68,10 +68,8 @@ func (e givenExpression) error(p *expression.Problem) error {
 	if p.Unknown != "" {
 		hint = "the variables are object, oldObject, request, namespaceObject and authorizer; the fields of the kind are in " + layout.CRDDir
 	}
-	return &diagnostic.Error{
-		Message: fmt.Sprintf("%s: %s%s: %s", e.flag, diagnostic.Quote(e.text), p.Place(), p.Message), Hint: p.HintOr(hint),
-		Class: diagnostic.ErrUsage,
-	}
+	return diagnostic.Usage(fmt.Sprintf("%s: %s%s: %s", e.flag, diagnostic.Quote(e.text), p.Place(), p.Message),
+		p.HintOr(hint))
 }
 
 // CheckRules compiles the rules in the planned CRD of the kind, and estimates their cost as API servers do.
@@ -100,10 +98,9 @@ func (o APIOptions) CheckRules(p *plan.Plan, proj *project.Project) error {
 		if field := problem.Field(); field != "" {
 			message = field + ": " + message
 		}
-		errs = append(errs, &diagnostic.Error{
-			Message: message, Hint: problem.HintOr("write a rule that API servers take: in CEL, with self for the value of " +
-				"the field, and true where it may stay"), Class: diagnostic.ErrUsage,
-		})
+		errs = append(errs, diagnostic.Usage(message,
+			problem.HintOr("write a rule that API servers take: in CEL, with self for the value of "+
+				"the field, and true where it may stay")))
 	}
 	return errors.Join(errs...)
 }

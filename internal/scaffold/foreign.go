@@ -33,11 +33,8 @@ func checkForeign(r *project.Resource, types Types) error {
 	}
 	kinds := pkg.Kinds()
 	if !slices.Contains(kinds, r.Kind) {
-		e := &diagnostic.Error{
-			Message: fmt.Sprintf("%s declares no kind %s", r.Path, r.Kind),
-			Hint:    "its kinds are " + strings.Join(kinds, ", "),
-			Class:   diagnostic.ErrUsage,
-		}
+		e := diagnostic.Usage(fmt.Sprintf("%s declares no kind %s", r.Path, r.Kind),
+			"its kinds are "+strings.Join(kinds, ", "))
 		if near, ok := diagnostic.Near(r.Kind, kinds); ok {
 			e.Hint = "did you mean " + near + "?"
 		}

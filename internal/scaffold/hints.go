@@ -12,11 +12,9 @@ import (
 
 // noSuchKind returns the error for an unknown kind. The hint lists the known kinds.
 func noSuchKind(proj *project.Project, wanted project.Resource) error {
-	e := &diagnostic.Error{
-		Message: fmt.Sprintf("there is no kind %s in the project", strings.Replace(wanted.String(), "/.", "/*.", 1)),
-		Hint:    "the project has no kinds",
-		Class:   diagnostic.ErrUsage,
-	}
+	e := diagnostic.Usage(
+		fmt.Sprintf("there is no kind %s in the project", strings.Replace(wanted.String(), "/.", "/*.", 1)),
+		"the project has no kinds")
 	if r := notMade(proj, wanted); r != nil {
 		e.Message = fmt.Sprintf("kctrl create api did not create %s, whose types are in %s", r, r.Path)
 		e.Hint = "kctrl renames and deletes only what it wrote: change the code, then run kctrl generate and kctrl manifests"
@@ -109,5 +107,5 @@ func kindHint(proj *project.Project, wanted project.Resource) string {
 }
 
 func existsError(what string) error {
-	return &diagnostic.Error{Message: what + " exists", Hint: "--force overwrites its files", Class: diagnostic.ErrUsage}
+	return diagnostic.Usage(what+" exists", "--force overwrites its files")
 }

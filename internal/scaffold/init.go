@@ -3,7 +3,6 @@ package scaffold
 import (
 	"errors"
 	"fmt"
-	"go/token"
 	"io/fs"
 	"strings"
 
@@ -109,11 +108,7 @@ func projectExists(fsys fs.FS) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
-	e := &diagnostic.Error{
-		Pos:     token.Position{Filename: project.File},
-		Message: "this directory already has a kctrl project",
-		Hint:    "kctrl create api adds a kind to it",
-	}
+	e := diagnostic.In(project.File, "this directory already has a kctrl project", "kctrl create api adds a kind to it")
 	if err != nil {
 		return diagnostic.AtFile(project.File, "cannot read", err)
 	}
@@ -141,22 +136,16 @@ func inTheWayOfInit(err error) error {
 // newProject checks the options and sets defaults.
 func newProject(opts InitOptions, existingModule string) (*project.Project, error) {
 	if opts.Domain == "" {
-		return nil, &diagnostic.Error{
-			Message: "init needs the domain that the API groups end in",
-			Hint:    "kctrl init --domain example.com --repo example.com/guestbook",
-			Class:   diagnostic.ErrUsage,
-		}
+		return nil, diagnostic.Usage("init needs the domain that the API groups end in",
+			"kctrl init --domain example.com --repo example.com/guestbook")
 	}
 	if opts.Repo == "" {
 		opts.Repo = existingModule
 	}
 	if opts.Repo == "" {
 		domain := project.ValidOr(opts.Domain, "example.com", project.ValidateDomain)
-		return nil, &diagnostic.Error{
-			Message: "init needs the path of the Go module",
-			Hint:    "kctrl init --domain " + domain + " --repo " + domain + "/guestbook",
-			Class:   diagnostic.ErrUsage,
-		}
+		return nil, diagnostic.Usage("init needs the path of the Go module",
+			"kctrl init --domain "+domain+" --repo "+domain+"/guestbook")
 	}
 	name := opts.ProjectName
 	if name == "" {
@@ -211,11 +200,7 @@ func validateLicense(license string) error {
 	if _, ok := templates.Licenses()[license]; ok {
 		return nil
 	}
-	return &diagnostic.Error{
-		Message: fmt.Sprintf("unknown license %q", license),
-		Hint:    "use --license apache2 or --license none",
-		Class:   diagnostic.ErrUsage,
-	}
+	return diagnostic.Usage(fmt.Sprintf("unknown license %q", license), "use --license apache2 or --license none")
 }
 
 // writeBoilerplate plans the header file of Go files, unless the file exists.

@@ -107,7 +107,7 @@ func leftovers(fsys fs.FS, proj *project.Project, r project.Resource, missing, h
 			return before, nil
 		}
 	}
-	return nil, &diagnostic.Error{Message: missing, Hint: hint, Class: diagnostic.ErrUsage}
+	return nil, diagnostic.Usage(missing, hint)
 }
 
 // withResource returns the project with r, which replaces the resource with the same kind and version.

@@ -98,10 +98,8 @@ func needsNames(what, name string, opts RenameOptions) error {
 		"kind": "--group webapp --kind Guestbook --to Visitor", "version": "--group webapp --version v1alpha1 --to v1beta1",
 		"group": "--group webapp --to web",
 	}
-	return &diagnostic.Error{
-		Message: fmt.Sprintf("rename %s needs %s", what, missing), Hint: fmt.Sprintf("kctrl rename %s %s", what,
-			example[what]), Class: diagnostic.ErrUsage,
-	}
+	return diagnostic.Usage(fmt.Sprintf("rename %s needs %s", what, missing),
+		fmt.Sprintf("kctrl rename %s %s", what, example[what]))
 }
 
 // planRename plans the changes that follow from renaming kinds. rename changes a kind, and reports whether it changed

@@ -1,6 +1,7 @@
 package scaffold
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -95,8 +96,7 @@ func (o WebhookOptions) checkPaths() error {
 		switch {
 		case path.value == "":
 		case !path.served:
-			return &diagnostic.Error{Message: path.flag + " requires its webhook", Hint: "add " + path.needs,
-				Class: diagnostic.ErrUsage}
+			return diagnostic.Usage(path.flag+" requires its webhook", "add "+path.needs)
 		case !webhookPath.MatchString(path.value):
 			return render.WrongOption(path.flag, path.value, "want a path", "write "+path.flag+"=/mine")
 		}
@@ -121,19 +121,12 @@ func decidedKind(proj *project.Project, opts WebhookOptions) (*project.Resource,
 		return found
 	})
 	if !known && foreign.Path == "" {
-		return nil, &diagnostic.Error{
-			Message: fmt.Sprintf("there is no kind %s to write webhooks for", own),
-			Hint:    kindHint(proj, own),
-			Class:   diagnostic.ErrUsage,
-		}
+		return nil, diagnostic.Usage(fmt.Sprintf("there is no kind %s to write webhooks for", own), kindHint(proj, own))
 	}
 	r, err := findKind(proj, named)
 	if err == nil && opts.Conversion && !r.API {
-		return nil, &diagnostic.Error{
-			Message: fmt.Sprintf("%s is an external kind, whose owner converts its versions", r),
-			Hint:    "omit --conversion",
-			Class:   diagnostic.ErrUsage,
-		}
+		return nil, diagnostic.Usage(fmt.Sprintf("%s is an external kind, whose owner converts its versions", r),
+			"omit --conversion")
 	}
 	return r, err
 }
@@ -160,12 +153,9 @@ func addWebhooks(proj *project.Project, opts WebhookOptions) (*project.Resource,
 		}
 		for _, other := range proj.Versions(*r) {
 			if *a.Has(other) {
-				return nil, nil, &diagnostic.Error{
-					Message: fmt.Sprintf("%s has a %s already, and API servers call it for all versions of the kind, after a "+
-						"conversion", other, a.File),
-					Hint:  fmt.Sprintf("write the rules of %s there", r.Version),
-					Class: diagnostic.ErrUsage,
-				}
+				return nil, nil, diagnostic.Usage(fmt.Sprintf("%s has a %s already, and API servers call it for all versions of "+
+					"the kind, after a conversion", other, a.File),
+					"write the rules of "+r.Version+" there")
 			}
 		}
 		*a.Has(r), *a.Flags(r) = true, opts.admission().Flags(a)
@@ -202,10 +192,8 @@ func checkServedOnce(proj *project.Project) error {
 				path, flag = at.ValidatePath, "--validation-path"
 			}
 			if other, taken := served[path]; taken {
-				return &diagnostic.Error{
-					Message: fmt.Sprintf("%s and %s would both be served at %s", other, name, path),
-					Hint:    "give one of them another " + flag, Class: diagnostic.ErrUsage,
-				}
+				return diagnostic.Usage(fmt.Sprintf("%s and %s would both be served at %s", other, name, path),
+					"give one of them another "+flag)
 			}
 			served[path] = name
 		}
@@ -221,11 +209,9 @@ func checkNamesakes(proj *project.Project, r project.Resource) error {
 	}
 	for _, other := range proj.Resources {
 		if other.APIGroup() != r.APIGroup() && len(layout.AdmissionsOf(other)) > 0 && file(other) == file(r) {
-			return &diagnostic.Error{
-				Message: fmt.Sprintf("%s has webhooks or a policy, and this layout has no place for those of %s", other, r),
-				Hint:    "write the rules into the files of the other one, or run kctrl edit --multigroup first",
-				Class:   diagnostic.ErrUsage,
-			}
+			return diagnostic.Usage(
+				fmt.Sprintf("%s has webhooks or a policy, and this layout has no place for those of %s", other, r),
+				"write the rules into the files of the other one, or run kctrl edit --multigroup first")
 		}
 	}
 	return nil
@@ -233,57 +219,27 @@ func checkNamesakes(proj *project.Project, r project.Resource) error {
 
 func validateWebhook(proj *project.Project, opts WebhookOptions) error {
 	names := APIOptions{Group: opts.Group, Version: opts.Version, Kind: opts.Kind, Plural: opts.Plural, Resource: true}
-	if missing := missingNames(names); missing != "" {
-		return &diagnostic.Error{
-			Message: "create webhook needs " + missing,
-			Hint: fmt.Sprintf("kctrl create webhook --group %s --version %s --kind %s --defaulting --validation",
-				project.ValidOr(opts.Group, "webapp", project.ValidateGroup),
-				project.ValidOr(opts.Version, "v1", project.ValidateVersion),
-				project.ValidOr(opts.Kind, "Guestbook", project.ValidateKind)),
-			Class: diagnostic.ErrUsage,
-		}
-	}
-	if err := validateAPI(names); err != nil {
+	err := cmp.Or(checkNames("create webhook", names, "webapp", "Guestbook", " --defaulting --validation"),
+		validateAPI(names))
+	if err != nil {
 		return err
 	}
 	switch {
 	case !opts.Conversion && len(layout.AdmissionsOf(opts.asked())) == 0:
-		return &diagnostic.Error{
-			Message: "no webhook or policy selected",
-			Hint:    "add --defaulting, --validation, --conversion or --policy",
-			Class:   diagnostic.ErrUsage,
-		}
+		return diagnostic.Usage("no webhook or policy selected", "add --defaulting, --validation, --conversion or --policy")
 	case !opts.Requests.IsZero() && len(layout.AdmissionsOf(opts.asked())) == 0:
-		return &diagnostic.Error{
-			Message: "conversion applies to all objects of its kind, and ignores options that select requests",
-			Hint:    "omit --verbs, --failure-policy, --timeout, --match-condition and the selectors",
-			Class:   diagnostic.ErrUsage,
-		}
+		return diagnostic.Usage("conversion applies to all objects of its kind, and ignores options that select requests",
+			"omit --verbs, --failure-policy, --timeout, --match-condition and the selectors")
 	case opts.Requests.Timeout > 0 && len(layout.WebhooksOf(opts.asked())) == 0:
-		return &diagnostic.Error{
-			Message: "API servers evaluate a policy themselves, so it has no timeout",
-			Hint:    "omit --timeout",
-			Class:   diagnostic.ErrUsage,
-		}
+		return diagnostic.Usage("API servers evaluate a policy themselves, so it has no timeout", "omit --timeout")
 	case opts.Defaulting && len(opts.Requests.Verbs) > 0 && !slices.Contains(opts.Requests.Verbs, "create") &&
 		!slices.Contains(opts.Requests.Verbs, "update"):
-		return &diagnostic.Error{
-			Message: "a defaulter requires creations or updates, and --verbs has neither",
-			Hint:    "add create or update to --verbs, or omit --defaulting",
-			Class:   diagnostic.ErrUsage,
-		}
+		return diagnostic.Usage("a defaulter requires creations or updates, and --verbs has neither",
+			"add create or update to --verbs, or omit --defaulting")
 	case len(opts.Rules) > 0 && !opts.Policy:
-		return &diagnostic.Error{
-			Message: "--rule requires --policy",
-			Hint:    "add --policy",
-			Class:   diagnostic.ErrUsage,
-		}
+		return diagnostic.Usage("--rule requires --policy", "add --policy")
 	case len(opts.Spokes) > 0 && !opts.Conversion:
-		return &diagnostic.Error{
-			Message: "--spoke requires --conversion",
-			Hint:    "add --conversion",
-			Class:   diagnostic.ErrUsage,
-		}
+		return diagnostic.Usage("--spoke requires --conversion", "add --conversion")
 	}
 	if err := errors.Join(opts.Requests.Validate(), opts.checkPaths()); err != nil {
 		return err

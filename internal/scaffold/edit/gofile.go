@@ -44,7 +44,7 @@ func (f *goFile) offset(pos token.Pos) int { return f.fset.PositionFor(pos, fals
 func (f *goFile) line(pos token.Pos) int { return f.position(pos).Line }
 
 func (f *goFile) fail(pos token.Pos, message, hint string) *diagnostic.Error {
-	return &diagnostic.Error{Pos: f.position(pos), Message: message, Hint: hint}
+	return diagnostic.At(f.position(pos), message, hint)
 }
 
 // indent returns the leading white space of the line of pos.

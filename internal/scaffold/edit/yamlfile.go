@@ -78,7 +78,7 @@ func Documents(src []byte) (docs []*yaml.Node, err error) {
 func (f *yamlFile) root() *yaml.Node { return f.doc.Content[0] }
 
 func (f *yamlFile) fail(at *yaml.Node, message string) *diagnostic.Error {
-	return &diagnostic.Error{Pos: Position(f.name, at), Message: message, Hint: f.remedy}
+	return diagnostic.At(Position(f.name, at), message, f.remedy)
 }
 
 // listPlace is the place of a list, or the deepest existing node on the path to it.

@@ -192,12 +192,9 @@ func unused(p *plan.Plan, proj *project.Project, module string) *diagnostic.Erro
 	if module == project.APIFolder {
 		hint = "kctrl edit --api-module makes the project build with the directory; a go.work may do the same"
 	}
-	return &diagnostic.Error{
-		Pos: token.Position{Filename: layout.GoModFile},
-		Message: "does not replace " + path.Join(proj.Repo, module) + " by ./" + module +
-			", so the project builds with what is published",
-		Hint: hint,
-	}
+	return diagnostic.In(layout.GoModFile, "does not replace "+path.Join(proj.Repo, module)+" by ./"+module+
+		", so the project builds with what is published",
+		hint)
 }
 
 // copied returns a finding if the project builds with a vendored copy of a module, or nil otherwise. It ignores copies
@@ -206,12 +203,9 @@ func copied(p *plan.Plan, proj *project.Project, module string) *diagnostic.Erro
 	if _, err := fs.Stat(p.FS(), path.Join("vendor", proj.Repo, module)); err != nil {
 		return nil
 	}
-	return &diagnostic.Error{
-		Pos:     token.Position{Filename: vendorList},
-		Message: "has a copy of " + module + ", which the go command builds with",
-		Hint: "go mod vendor copies it again, after each change; or go work init . ./" + module +
-			" && go work vendor, which copies none",
-	}
+	return diagnostic.In(vendorList, "has a copy of "+module+", which the go command builds with",
+		"go mod vendor copies it again, after each change; or go work init . ./"+module+
+			" && go work vendor, which copies none")
 }
 
 // CheckAPIModules returns the findings about the modules of the project's API packages. unmet are requirements of these
@@ -259,8 +253,7 @@ const RequireHint = "kctrl doctor --fix requires it"
 func unmetBy(file, api *modfile.File, modulePath, folder string) []*diagnostic.Error {
 	var found []*diagnostic.Error
 	add := func(line int, message, hint string) {
-		found = append(found, &diagnostic.Error{Pos: token.Position{Filename: layout.GoModFile, Line: line}, Message: message,
-			Hint: hint})
+		found = append(found, diagnostic.At(token.Position{Filename: layout.GoModFile, Line: line}, message, hint))
 	}
 	for _, r := range file.Replace {
 		if r.Old.Path == modulePath && Requirement(file, modulePath) < 0 {

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"go/token"
 	"io/fs"
 	"maps"
 	"path"
@@ -33,11 +32,7 @@ func ValidateRuntime(mode project.RuntimeMode, kctrl project.Build) error {
 			Hint:    "use --runtime=bundled, or a kctrl from go install " + layout.RuntimeModule + "/cmd/kctrl@latest",
 		}
 	}
-	return &diagnostic.Error{
-		Message: fmt.Sprintf("unknown runtime %q", string(mode)),
-		Hint:    "use --runtime=bundled or --runtime=module",
-		Class:   diagnostic.ErrUsage,
-	}
+	return diagnostic.Usage(fmt.Sprintf("unknown runtime %q", string(mode)), "use --runtime=bundled or --runtime=module")
 }
 
 // WriteBundle plans the part of the runtime that a project needs.
@@ -99,11 +94,9 @@ func PlanRuntime(p *plan.Plan, proj *project.Project) error {
 	}
 	switch others := otherRuntime(files, lock); {
 	case len(added) > 0 && len(others) > 0:
-		return &diagnostic.Error{
-			Pos:     token.Position{Filename: path.Join(layout.BundleDir, added[0])},
-			Message: "is missing and imported, and another version of kctrl wrote the bundled runtime",
-			Hint:    "kctrl upgrade brings the whole runtime to this version",
-		}
+		return diagnostic.In(path.Join(layout.BundleDir, added[0]),
+			"is missing and imported, and another version of kctrl wrote the bundled runtime",
+			"kctrl upgrade brings the whole runtime to this version")
 	case len(added) > 0:
 		return addRuntime(p, added, files)
 	case len(lost) == 0:
@@ -121,11 +114,8 @@ func PlanRuntime(p *plan.Plan, proj *project.Project) error {
 		}
 		lost = pathsOf(files)
 	}
-	p.Note(&diagnostic.Error{
-		Pos:     token.Position{Filename: layout.BundleDir},
-		Message: fmt.Sprintf("the bundled runtime lacks %d of its files", len(lost)),
-		Hint:    "kctrl generate writes them; nothing builds without them, so commit them",
-	})
+	p.Note(diagnostic.In(layout.BundleDir, fmt.Sprintf("the bundled runtime lacks %d of its files", len(lost)),
+		"kctrl generate writes them; nothing builds without them, so commit them"))
 	return writeRuntime(p, lost, files)
 }
 
@@ -137,11 +127,9 @@ func addRuntime(p *plan.Plan, added []string, files []plan.Change) error {
 			missing = append(missing, c.Path)
 		}
 	}
-	p.Note(&diagnostic.Error{
-		Pos:     token.Position{Filename: layout.BundleDir},
-		Message: fmt.Sprintf("the bundled runtime lacks %s, which the project imports", strings.Join(added, ", ")),
-		Hint:    fmt.Sprintf("kctrl generate writes %d files; run go mod tidy after it, and commit both", len(missing)),
-	})
+	p.Note(diagnostic.In(layout.BundleDir,
+		fmt.Sprintf("the bundled runtime lacks %s, which the project imports", strings.Join(added, ", ")),
+		fmt.Sprintf("kctrl generate writes %d files; run go mod tidy after it, and commit both", len(missing))))
 	return writeRuntime(p, missing, files)
 }
 
@@ -164,12 +152,9 @@ func mixedRuntime(missing []string) error {
 	if more := len(missing) - 1; more > 0 {
 		what = fmt.Sprintf("and %d more files are missing", more)
 	}
-	return &diagnostic.Error{
-		Pos:     token.Position{Filename: missing[0]},
-		Message: what + ", of a runtime that another version of kctrl wrote",
-		Hint: "restore " + layout.BundleDir + " from version control, or remove the directory: then kctrl generate " +
-			"writes the runtime of this kctrl",
-	}
+	return diagnostic.In(missing[0], what+", of a runtime that another version of kctrl wrote",
+		"restore "+layout.BundleDir+" from version control, or remove the directory: then kctrl generate "+
+			"writes the runtime of this kctrl")
 }
 
 // ReplacesRuntime reports whether go.mod replaces the runtime with its directory. It returns false if go.mod cannot be

@@ -42,10 +42,8 @@ func ExistingModule(fsys fs.FS) (GoModule, error) {
 		return GoModule{}, err
 	}
 	if file.Module == nil {
-		return GoModule{}, &diagnostic.Error{
-			Pos: token.Position{Filename: layout.GoModFile}, Message: "names no module",
-			Hint: "write module and its path in the first line, or remove the file",
-		}
+		return GoModule{}, diagnostic.In(layout.GoModFile, "names no module",
+			"write module and its path in the first line, or remove the file")
 	}
 	found := GoModule{Path: file.Module.Mod.Path}
 	found.Used = len(file.Require)+len(file.Replace)+len(file.Exclude)+len(file.Tool)+len(file.Retract) > 0
@@ -105,10 +103,8 @@ func noteVendored(p *plan.Plan) {
 	if _, err := fs.Stat(p.FS(), vendorList); err != nil || known {
 		return
 	}
-	p.Note(&diagnostic.Error{
-		Pos: token.Position{Filename: vendorList}, Message: "is not what " + layout.GoModFile + " requires any more",
-		Hint: "go mod tidy && go mod vendor brings it up to date",
-	})
+	p.Note(diagnostic.In(vendorList, "is not what "+layout.GoModFile+" requires any more",
+		"go mod tidy && go mod vendor brings it up to date"))
 }
 
 func ParseGoMod(text []byte) (*modfile.File, error) {
@@ -172,12 +168,9 @@ func checkRequired(p *plan.Plan, proj *project.Project) error {
 	if Requirement(file, proj.Repo) < 0 {
 		return nil
 	}
-	return &diagnostic.Error{
-		Message: fmt.Sprintf("invalid module path %s: the project needs the module of that name",
-			diagnostic.Quote(proj.Repo)),
-		Hint:  `use "example.com/guestbook"`,
-		Class: diagnostic.ErrUsage,
-	}
+	return diagnostic.Usage(
+		fmt.Sprintf("invalid module path %s: the project needs the module of that name", diagnostic.Quote(proj.Repo)),
+		`use "example.com/guestbook"`)
 }
 
 // addRuntimeSums adds two checksums to go.sum without a download: the checksum of the runtime module, which the binary

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"errors"
-	"go/token"
 	"go/version"
 	"io/fs"
 	"path"
@@ -279,11 +278,8 @@ func RequirePackage(p *plan.Plan, importPath, mod string) error {
 	}
 	at := slices.IndexFunc(file.Require, isIn)
 	if at < 0 && !strings.HasPrefix(importPath, file.Module.Mod.Path+"/") {
-		return &diagnostic.Error{
-			Pos:     token.Position{Filename: layout.GoModFile},
-			Message: "requires no module that has the package " + importPath,
-			Hint:    "go get " + cmp.Or(mod, importPath+"@latest") + " adds it, then run the command again",
-		}
+		return diagnostic.In(layout.GoModFile, "requires no module that has the package "+importPath,
+			"go get "+cmp.Or(mod, importPath+"@latest")+" adds it, then run the command again")
 	}
 	if at < 0 {
 		return nil

@@ -28,11 +28,9 @@ func CheckUndeclared(p *plan.Plan, folder, except string, names []string) error 
 	var errs []error
 	for _, name := range names {
 		if pos, ok := declared[name]; ok && pos.Filename != except {
-			errs = append(errs, &diagnostic.Error{
-				Pos:     pos,
-				Message: fmt.Sprintf("%s is declared here, and the new kind would declare it again", name),
-				Hint:    "give the kind another name, or rename this",
-			})
+			errs = append(errs, diagnostic.At(pos,
+				fmt.Sprintf("%s is declared here, and the new kind would declare it again", name),
+				"give the kind another name, or rename this"))
 		}
 	}
 	return errors.Join(errs...)

@@ -227,11 +227,9 @@ func (p *APIPackage) Unregistered(program string, generated bool) []*diagnostic.
 		if registered && p.Importable(program) {
 			continue
 		}
-		found = append(found, &diagnostic.Error{
-			Pos:     p.Roots[name],
-			Message: fmt.Sprintf("%s is a kind, but %s, so no client of the manager knows it", name, p.obstacle(program)),
-			Hint:    p.registrationHint(program, generated, name),
-		})
+		found = append(found, diagnostic.At(p.Roots[name],
+			fmt.Sprintf("%s is a kind, but %s, so no client of the manager knows it", name, p.obstacle(program)),
+			p.registrationHint(program, generated, name)))
 	}
 	return found
 }

@@ -374,11 +374,7 @@ func (p *Plan) protected(path string) error {
 	if _, known := p.lock.Entry(path); !known {
 		message = "exists and was not written by kctrl"
 	}
-	return &diagnostic.Error{
-		Pos:     token.Position{Filename: path},
-		Message: message,
-		Hint:    "move it away, or add --force to overwrite it",
-	}
+	return diagnostic.In(path, message, "move it away, or add --force to overwrite it")
 }
 
 // nonNil returns an empty slice for nil, because nil means a missing file.

@@ -104,11 +104,7 @@ func oneOf(what string, values ...string) func(string) error {
 		if slices.Contains(values, value) {
 			return nil
 		}
-		return &diagnostic.Error{
-			Message: fmt.Sprintf("unknown %s %q", what, value),
-			Hint:    "use " + strings.Join(values, " or "),
-			Class:   diagnostic.ErrUsage,
-		}
+		return diagnostic.Usage(fmt.Sprintf("unknown %s %q", what, value), "use "+strings.Join(values, " or "))
 	}
 }
 
@@ -127,10 +123,8 @@ func checkFlag(text string) error {
 		strings.Trim(rest, "abcdefghijklmnopqrstuvwxyz-") == "" && utf8.ValidString(text) {
 		return nil
 	}
-	return &diagnostic.Error{
-		Message: fmt.Sprintf("%s is not a flag of kctrl create", diagnostic.Quote(text)),
-		Hint:    "write it as it is typed, such as --field=size:int32", Class: diagnostic.ErrUsage,
-	}
+	return diagnostic.Usage(fmt.Sprintf("%s is not a flag of kctrl create", diagnostic.Quote(text)),
+		"write it as it is typed, such as --field=size:int32")
 }
 
 func checkKctrl(version string) error {
@@ -441,7 +435,7 @@ func isPeerVersion(version string) bool {
 const peerRemedy = "kctrl migrate converts it; kctrl generate, manifests and gen accept version 3 unchanged"
 
 func fileError(at *yaml.Node, message, hint string) *diagnostic.Error {
-	return &diagnostic.Error{Pos: edit.Position(File, at), Message: message, Hint: hint}
+	return diagnostic.At(edit.Position(File, at), message, hint)
 }
 
 // reader fills a project from its file and collects errors.

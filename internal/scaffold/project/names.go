@@ -230,7 +230,7 @@ func invalidName(what, value, reason, instead string) error {
 	if value == "" {
 		message = "the " + what + " is empty"
 	}
-	return &diagnostic.Error{Message: message, Hint: fmt.Sprintf("use %q", instead), Class: diagnostic.ErrUsage}
+	return diagnostic.Usage(message, fmt.Sprintf("use %q", instead))
 }
 
 // ValidOr returns value if it is valid, and example otherwise.

@@ -227,7 +227,7 @@ func (p *Project) checkOthers(at int, r Resource) error {
 
 // problem returns an error about a field. The error has a position if the field still has the loaded value.
 func (p *Project) problem(name, value, message, hint string) error {
-	e := &diagnostic.Error{Message: message, Hint: hint, Class: diagnostic.ErrUsage}
+	e := diagnostic.Usage(message, hint)
 	if at, ok := p.places[name]; ok && (value == "" || at.value == value) {
 		e.Pos, e.Class = at.pos, nil
 	}

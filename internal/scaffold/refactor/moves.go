@@ -38,10 +38,8 @@ func (r *Refactoring) findMoves() error {
 			continue
 		}
 		if other := taken[to]; other != "" {
-			return &diagnostic.Error{
-				Pos: token.Position{Filename: f.Path}, Message: fmt.Sprintf("and %s would both become %s", other, to),
-				Hint: "rename or delete one of the two first",
-			}
+			return diagnostic.In(f.Path, fmt.Sprintf("and %s would both become %s", other, to),
+				"rename or delete one of the two first")
 		}
 		taken[to], r.moved[f.Path] = f.Path, to
 	}
@@ -64,11 +62,9 @@ func (r *Refactoring) moveOthers() error {
 		}
 		if len(targets) > 1 {
 			if targets = r.targetsOf(s, sources); len(targets) != 1 {
-				errs = append(errs, &diagnostic.Error{
-					Pos:     token.Position{Filename: s.Name},
-					Message: fmt.Sprintf("belongs to a package whose files go to %s", strings.Join(r.dirs[folder], " and ")),
-					Hint:    "move it to a package of its own first",
-				})
+				errs = append(errs, diagnostic.In(s.Name,
+					fmt.Sprintf("belongs to a package whose files go to %s", strings.Join(r.dirs[folder], " and ")),
+					"move it to a package of its own first"))
 				continue
 			}
 		}
@@ -102,11 +98,9 @@ func (r *Refactoring) moveBeside() error {
 		}
 		for _, name := range beside {
 			if len(targets) > 1 {
-				r.plan.Note(&diagnostic.Error{
-					Pos:     token.Position{Filename: name},
-					Message: fmt.Sprintf("is beside files that go to %s, and is kept where it is", strings.Join(targets, " and ")),
-					Hint:    "move it to those that need it",
-				})
+				r.plan.Note(diagnostic.In(name,
+					fmt.Sprintf("is beside files that go to %s, and is kept where it is", strings.Join(targets, " and ")),
+					"move it to those that need it"))
 				continue
 			}
 			to := path.Join(targets[0], strings.TrimPrefix(name, folder+"/"))
@@ -142,12 +136,10 @@ func (r *Refactoring) beside(folder string, known map[string]bool) ([]string, er
 			return nil
 		}
 		if !entry.Type().IsRegular() {
-			r.plan.Note(&diagnostic.Error{
-				Pos: token.Position{Filename: name},
-				Message: fmt.Sprintf("is not a regular file, beside files that go to %s, and is kept where it is",
+			r.plan.Note(diagnostic.In(name,
+				fmt.Sprintf("is not a regular file, beside files that go to %s, and is kept where it is",
 					strings.Join(r.dirs[folder], " and ")),
-				Hint: "move it to those that need it",
-			})
+				"move it to those that need it"))
 			return nil
 		}
 		_, err = r.plan.Read(name)
@@ -206,10 +198,9 @@ func (r *Refactoring) noteRelative(from, to string, text, written []byte) {
 			noted = true
 			at := s.Set.PositionFor(lit.Pos(), false)
 			at.Filename = to
-			r.plan.Note(&diagnostic.Error{
-				Pos: at, Message: fmt.Sprintf("%s is another directory from here than from %s", lit.Value, path.Dir(from)),
-				Hint: "change it if it is a file path, and check the others in this file",
-			})
+			r.plan.Note(diagnostic.At(at,
+				fmt.Sprintf("%s is another directory from here than from %s", lit.Value, path.Dir(from)),
+				"change it if it is a file path, and check the others in this file"))
 		}
 		return true
 	})

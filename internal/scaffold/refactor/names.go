@@ -129,11 +129,10 @@ func (r *Refactoring) checkDeclared() error {
 			case one.scaffolded:
 				one, other = other, one
 			}
-			errs = append(errs, &diagnostic.Error{
-				Pos: one.at, Message: fmt.Sprintf("%s is declared here, and a name that %s declares would clash with it in the "+
-					"same package", becomes.Name, other.file),
-				Hint: "rename one of the two first",
-			})
+			errs = append(errs, diagnostic.At(one.at,
+				fmt.Sprintf("%s is declared here, and a name that %s declares would clash with it in the "+"same package",
+					becomes.Name, other.file),
+				"rename one of the two first"))
 		}
 	}
 	return errors.Join(errs...)

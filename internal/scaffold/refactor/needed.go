@@ -67,11 +67,9 @@ func needed(sources []gosource.GoSource, repo string, goes map[string]bool,
 				needed[owner] = s.Name
 				continue
 			}
-			errs = append(errs, &diagnostic.Error{
-				Pos:     u.At,
-				Message: fmt.Sprintf("needs %s, which %s declares and which would go away", u.Name, owner),
-				Hint:    "remove this use first, or delete the kind that this file belongs to",
-			})
+			errs = append(errs, diagnostic.At(u.At,
+				fmt.Sprintf("needs %s, which %s declares and which would go away", u.Name, owner),
+				"remove this use first, or delete the kind that this file belongs to"))
 			break
 		}
 	}

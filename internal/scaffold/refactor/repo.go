@@ -54,11 +54,9 @@ func (r *Refactoring) noteRepo() error {
 				!named.Match(bytes.TrimSuffix(line, []byte("\r"))) {
 				continue
 			}
-			r.plan.Note(&diagnostic.Error{
-				Pos: token.Position{Filename: name, Line: i + 1}, Message: fmt.Sprintf("names %s, which is %s now", old,
-					r.after.Repo),
-				Hint: "change it here, and wherever else this file means the module",
-			})
+			r.plan.Note(diagnostic.At(token.Position{Filename: name, Line: i + 1},
+				fmt.Sprintf("names %s, which is %s now", old, r.after.Repo),
+				"change it here, and wherever else this file means the module"))
 			break
 		}
 		return nil

@@ -131,11 +131,9 @@ func (r *Refactoring) checkInternal(s gosource.GoSource, spec *ast.ImportSpec, i
 	if inside := path.Join(r.after.Repo, to); inside == above || strings.HasPrefix(inside, above+"/") {
 		return nil
 	}
-	return &diagnostic.Error{
-		Pos:     s.Set.PositionFor(spec.Pos(), false),
-		Message: fmt.Sprintf("the file goes to %s, and Go does not allow it to import %s from there", to, importPath),
-		Hint:    "move what it imports out of internal first, or next to where the file goes",
-	}
+	return diagnostic.At(s.Set.PositionFor(spec.Pos(), false),
+		fmt.Sprintf("the file goes to %s, and Go does not allow it to import %s from there", to, importPath),
+		"move what it imports out of internal first, or next to where the file goes")
 }
 
 // spliced applies replacements to a text. They must not overlap.
@@ -169,11 +167,9 @@ func (r *Refactoring) newImport(s gosource.GoSource, importPath string) (string,
 		}
 		targets = slices.Sorted(maps.Keys(used))
 		if len(targets) > 1 {
-			return "", &diagnostic.Error{
-				Pos:     token.Position{Filename: s.Name},
-				Message: fmt.Sprintf("uses declarations of %s that go to %s", folder, strings.Join(targets, " and ")),
-				Hint:    "use them in files of their own first",
-			}
+			return "", diagnostic.In(s.Name,
+				fmt.Sprintf("uses declarations of %s that go to %s", folder, strings.Join(targets, " and ")),
+				"use them in files of their own first")
 		}
 	}
 	if len(targets) == 1 && targets[0] != "" {

@@ -55,12 +55,10 @@ func FindProgram(p *plan.Plan) (Program, error) {
 		for _, m := range moved {
 			folders = append(folders, m.folder)
 		}
-		return usual, &diagnostic.Error{
-			Pos: token.Position{Filename: moved[0].files[0].name},
-			Message: "several programs start a manager, and kctrl cannot determine which is the operator's: they are in " +
+		return usual, diagnostic.In(moved[0].files[0].name,
+			"several programs start a manager, and kctrl cannot determine which is the operator's: they are in "+
 				strings.Join(folders, ", "),
-			Hint: "move " + usual.RegisterFile() + " beside the main function of the operator",
-		}
+			"move "+usual.RegisterFile()+" beside the main function of the operator")
 	}
 	return moved[0], nil
 }
@@ -153,12 +151,10 @@ func (g Program) EnsureRegistered(p *plan.Plan) error {
 	var failure error
 	for _, s := range g.files {
 		if pos, found := s.otherSetup(); found {
-			return &diagnostic.Error{
-				Pos:     pos,
-				Message: "manager.Main is given a function that does not call register, so no controller would run",
-				Hint: "call it there, with return register(m), or pass register itself: manager.Main(manager.Options{...}, " +
-					"register)",
-			}
+			return diagnostic.At(pos,
+				"manager.Main is given a function that does not call register, so no controller would run",
+				"call it there, with return register(m), or pass register itself: manager.Main(manager.Options{...}, "+
+					"register)")
 		}
 		edited, err := edit.EnsureArgument(s.text, s.name, layout.ManagerPackage, "Main", "register")
 		if err == nil {
@@ -269,11 +265,9 @@ func (g Program) staleBuilds(p *plan.Plan) ([]*diagnostic.Error, error) {
 		for content := range strings.Lines(string(text)) {
 			line++
 			if slices.Contains(strings.Fields(content), "./"+layout.MainDir) {
-				found = append(found, &diagnostic.Error{
-					Pos:     token.Position{Filename: name, Line: line},
-					Message: "builds ./" + layout.MainDir + ", and the program that starts the manager is in " + g.dotted(),
-					Hint:    "write " + g.dotted() + " there",
-				})
+				found = append(found, diagnostic.At(token.Position{Filename: name, Line: line},
+					"builds ./"+layout.MainDir+", and the program that starts the manager is in "+g.dotted(),
+					"write "+g.dotted()+" there"))
 			}
 		}
 	}

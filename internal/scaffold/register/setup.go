@@ -76,18 +76,14 @@ func (m makers) setup(importPath, name string, alias func() string) (expr string
 	one := found[0]
 	switch {
 	case len(found) > 1:
-		return "", false, &diagnostic.Error{
-			Pos:     found[1].pos,
-			Message: fmt.Sprintf("%s and %s both make a %s, and register can use one", one.name, found[1].name, name),
-			Hint:    "have one of them call the other, with a result that is not a pointer to it, or remove it",
-		}
+		return "", false, diagnostic.At(found[1].pos,
+			fmt.Sprintf("%s and %s both make a %s, and register can use one", one.name, found[1].name, name),
+			"have one of them call the other, with a result that is not a pointer to it, or remove it")
 	case len(one.missing) > 0 || len(one.args) > 1:
-		return "", false, &diagnostic.Error{
-			Pos:     one.pos,
-			Message: fmt.Sprintf("%s makes a %s, and register can pass it a controller.Manager only", one.name, name),
-			Hint: fmt.Sprintf("write func %s() *%s.%s, or with the parameter m controller.Manager; flags and all else can "+
-				"be variables of package main", one.name, gopath.Base(importPath), name),
-		}
+		return "", false, diagnostic.At(one.pos,
+			fmt.Sprintf("%s makes a %s, and register can pass it a controller.Manager only", one.name, name),
+			fmt.Sprintf("write func %s() *%s.%s, or with the parameter m controller.Manager; flags and all else can "+
+				"be variables of package main", one.name, gopath.Base(importPath), name))
 	}
 	call := one.name + "(" + strings.Join(one.args, ", ") + ")"
 	if one.fails {

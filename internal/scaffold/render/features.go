@@ -122,7 +122,7 @@ func CheckServed(proj *project.Project, r project.Resource) error {
 	default:
 		return nil
 	}
-	return &diagnostic.Error{Message: message, Hint: hint, Class: diagnostic.ErrUsage}
+	return diagnostic.Usage(message, hint)
 }
 
 // controllerParts collects the files of the controllers of a kind.

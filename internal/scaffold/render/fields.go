@@ -64,11 +64,8 @@ func shape(p *plan.Plan, proj *project.Project, r project.Resource, kind templat
 		return shaped{kind: kind}, err
 	}
 	if !resource {
-		return shaped{}, &diagnostic.Error{
-			Message: "flags for fields require Go types, which --resource=false does not write",
-			Hint:    "omit --resource=false, or change " + kind.TypesFile() + " by hand",
-			Class:   diagnostic.ErrUsage,
-		}
+		return shaped{}, diagnostic.Usage("flags for fields require Go types, which --resource=false does not write",
+			"omit --resource=false, or change "+kind.TypesFile()+" by hand")
 	}
 	names, err := namesMarker(opts.Shape, r)
 	if err != nil {
@@ -76,20 +73,14 @@ func shape(p *plan.Plan, proj *project.Project, r project.Resource, kind templat
 	}
 	older, further := layout.VersionBefore(proj, r)
 	if further && opts.Operand != nil {
-		return shaped{}, &diagnostic.Error{
-			Message: "--from deployment is for the first version of a kind: its controller handles all versions",
-			Hint:    "omit it",
-			Class:   diagnostic.ErrUsage,
-		}
+		return shaped{}, diagnostic.Usage(
+			"--from deployment is for the first version of a kind: its controller handles all versions",
+			"omit it")
 	}
 	if flag := kindFlag(opts.Shape); further && flag != "" {
-		return shaped{}, &diagnostic.Error{
-			Message: fmt.Sprintf("%s is for the first version of a kind: %s defines it, and further ones copy it", flag,
-				older.Version),
-			Hint: fmt.Sprintf("omit it; or write it as a marker, which kctrl explain lists, above the type in %s, too",
-				kind.TypesFile()),
-			Class: diagnostic.ErrUsage,
-		}
+		return shaped{}, diagnostic.Usage(
+			flag+" is for the first version of a kind: "+older.Version+" defines it, and further ones copy it",
+			"omit it; or write it as a marker, which kctrl explain lists, above the type in "+kind.TypesFile()+", too")
 	}
 	declared, err := declaredBeside(p, kind)
 	if err != nil {
@@ -204,8 +195,9 @@ func namesMarker(s Shape, r project.Resource) (string, error) {
 				taken = append(taken, value)
 				continue
 			}
-			errs = append(errs, &diagnostic.Error{Message: fmt.Sprintf("%s: %s is not a valid name", list.flag,
-				diagnostic.Quote(value)), Hint: hint, Class: diagnostic.ErrUsage})
+			errs = append(errs, diagnostic.Usage(
+				fmt.Sprintf("%s: %s is not a valid name", list.flag, diagnostic.Quote(value)),
+				hint))
 		}
 		if len(list.values) > 0 {
 			marker += "," + list.key + "=" + strings.Join(list.values, ";")
@@ -333,11 +325,8 @@ func addFields(name string, source []byte, structName, body string) ([]byte, err
 	}
 	form := structOf(file, structName)
 	if form == nil {
-		return nil, &diagnostic.Error{
-			Pos:     token.Position{Filename: name},
-			Message: "declares no struct " + structName + " to add fields to",
-			Hint:    "omit the flags for fields, and write the fields by hand",
-		}
+		return nil, diagnostic.In(name, "declares no struct "+structName+" to add fields to",
+			"omit the flags for fields, and write the fields by hand")
 	}
 	more, err := parser.ParseFile(token.NewFileSet(), name, "package p\n\ntype t struct {\n"+body+"}\n",
 		parser.SkipObjectResolution)
@@ -348,12 +337,9 @@ func addFields(name string, source []byte, structName, body string) ([]byte, err
 		for _, old := range form.Fields.List {
 			if jsonOf(old) == jsonOf(field) || slices.ContainsFunc(old.Names,
 				func(n *ast.Ident) bool { return n.Name == field.Names[0].Name }) {
-				return nil, &diagnostic.Error{
-					Message: fmt.Sprintf("%s has the field %s already, from the version that it is a copy of", structName,
-						jsonOf(old)),
-					Hint:  "omit it, and change it in " + name + " afterwards",
-					Class: diagnostic.ErrUsage,
-				}
+				return nil, diagnostic.Usage(
+					fmt.Sprintf("%s has the field %s already, from the version that it is a copy of", structName, jsonOf(old)),
+					"omit it, and change it in "+name+" afterwards")
 			}
 		}
 	}

@@ -40,7 +40,7 @@ func (o *Operand) Validate(resource, controller, namespaced bool) error {
 	default:
 		return nil
 	}
-	return &diagnostic.Error{Message: message, Hint: hint, Class: diagnostic.ErrUsage}
+	return diagnostic.Usage(message, hint)
 }
 
 // maxImage is the length limit of image names in the CRD.

@@ -2,7 +2,6 @@ package render
 
 import (
 	"bytes"
-	"go/token"
 	"path"
 	"slices"
 	"strings"
@@ -64,9 +63,7 @@ func keeps(p *plan.Plan, t templates.Template[templates.ProjectView], view templ
 	if lock, _, err := p.Lock(); err == nil {
 		lock.Offer(name, text, t.Source()) // so that upgrades do not note it again
 	}
-	p.Note(&diagnostic.Error{
-		Pos: token.Position{Filename: name}, Message: "is yours, and is kept as it is",
-		Hint: "run kctrl init in a new directory to compare, and copy the parts you need",
-	})
+	p.Note(diagnostic.In(name, "is yours, and is kept as it is",
+		"run kctrl init in a new directory to compare, and copy the parts you need"))
 	return true
 }

@@ -26,11 +26,9 @@ func (c promise) check(p *plan.Plan, o Kind) error {
 	if !ok {
 		return err
 	}
-	return &diagnostic.Error{
-		Pos:     o.project.Position(o.at, c.field),
-		Message: fmt.Sprintf("%s is listed with %s: %s, but %s", o, c.field, c.value, missing),
-		Hint:    fmt.Sprintf("bring back %s, or write %s: %s", c.declaration, c.field, c.without),
-	}
+	return diagnostic.At(o.project.Position(o.at, c.field),
+		fmt.Sprintf("%s is listed with %s: %s, but %s", o, c.field, c.value, missing),
+		fmt.Sprintf("bring back %s, or write %s: %s", c.declaration, c.field, c.without))
 }
 
 // checkDeclared rejects a project with a kind or a controller that no Go file declares, because the registration would

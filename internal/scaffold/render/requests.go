@@ -71,8 +71,7 @@ func (r Requests) Validate() error {
 }
 
 func WrongOption(flag, got, want, hint string) error {
-	return &diagnostic.Error{Message: fmt.Sprintf("%s: %s, got %s", flag, want, diagnostic.Quote(got)), Hint: hint,
-		Class: diagnostic.ErrUsage}
+	return diagnostic.Usage(fmt.Sprintf("%s: %s, got %s", flag, want, diagnostic.Quote(got)), hint)
 }
 
 // selection has the selectors in the form of the API's fields.

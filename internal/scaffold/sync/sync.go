@@ -82,16 +82,12 @@ func (s *syncing) successor(f render.File) (render.File, bool) { return s.want.F
 
 func (s *syncing) conflict(name string, line int, kept bool, message, hint string) {
 	pos := token.Position{Filename: name, Line: line}
-	s.conflicts = append(s.conflicts, Conflict{&diagnostic.Error{Pos: pos, Message: message, Hint: hint}, kept})
+	s.conflicts = append(s.conflicts, Conflict{diagnostic.At(pos, message, hint), kept})
 }
 
 // Occupied returns the error for a file whose new path belongs to another file.
 func Occupied(from, to string) *diagnostic.Error {
-	return &diagnostic.Error{
-		Pos:     token.Position{Filename: from},
-		Message: "would become " + to + ", which exists",
-		Hint:    "rename one of the two first",
-	}
+	return diagnostic.In(from, "would become "+to+", which exists", "rename one of the two first")
 }
 
 // read returns the current name and content of a file. A kustomization can have another name than in the tree. text is

@@ -3,7 +3,6 @@ package templated
 import (
 	"errors"
 	"fmt"
-	"go/token"
 	"io/fs"
 	"iter"
 	"path"
@@ -33,11 +32,9 @@ func Kustomization(p *plan.Plan, folder string) (name string, found bool, err er
 		case err != nil:
 			return "", false, err
 		case found:
-			return "", false, &diagnostic.Error{
-				Pos:     token.Position{Filename: candidate},
-				Message: "this is a second kustomization beside " + path.Base(name) + ", and kustomize takes one",
-				Hint:    "move what it lists into " + name + ", then remove it",
-			}
+			return "", false, diagnostic.In(candidate,
+				"this is a second kustomization beside "+path.Base(name)+", and kustomize takes one",
+				"move what it lists into "+name+", then remove it")
 		}
 		name, found = candidate, true
 	}
@@ -63,11 +60,8 @@ func AddItems(p *plan.Plan, folder, list string, files ...string) error {
 		return err
 	}
 	if !found {
-		p.Note(&diagnostic.Error{
-			Pos:     token.Position{Filename: kustomization},
-			Message: "the file is missing, so nothing lists " + strings.Join(files, ", "),
-			Hint:    "restore it from version control and list them under " + list + ", unless you deploy without it",
-		})
+		p.Note(diagnostic.In(kustomization, "the file is missing, so nothing lists "+strings.Join(files, ", "),
+			"restore it from version control and list them under "+list+", unless you deploy without it"))
 		return nil
 	}
 	text, err := p.Read(kustomization)
@@ -214,13 +208,10 @@ func noteUndeployed(p *plan.Plan, deployed []string) {
 		switch {
 		case c.After == nil:
 		case c.Template == "generate/webhook" && path.Dir(c.Path) == layout.WebhookDir && !isDeployed:
-			p.Note(&diagnostic.Error{
-				Pos: token.Position{Filename: c.Path},
-				Message: "no kustomization that " + layout.DefaultDir + " lists has it, so that no API server asks the webhooks " +
-					"when the manager is deployed",
-				Hint: "list ../webhook there, with a kustomization that lists it and the Service that it names; " + webhookExample +
-					" shows the rest",
-			})
+			p.Note(diagnostic.In(c.Path, "no kustomization that "+layout.DefaultDir+
+				" lists has it, so that no API server asks the webhooks "+"when the manager is deployed",
+				"list ../webhook there, with a kustomization that lists it and the Service that it names; "+webhookExample+
+					" shows the rest"))
 		case c.Template == "generate/rbac" && isDeployed:
 			noteUnbound(p, c, deployed)
 		}
@@ -248,14 +239,11 @@ func noteUnbound(p *plan.Plan, roles plan.Change, deployed []string) {
 		if bound[name] {
 			continue
 		}
-		p.Note(&diagnostic.Error{
-			Pos: edit.Position(roles.Path, doc),
-			Message: fmt.Sprintf("no RoleBinding names the Role %s of the namespace %s, so that the manager does not have its "+
-				"rights",
-				name, valueOf(doc, "metadata", "namespace")),
-			Hint: fmt.Sprintf("list a RoleBinding in %s that binds it as role_binding.yaml does the ClusterRole",
-				path.Dir(roles.Path)),
-		})
+		p.Note(diagnostic.At(edit.Position(roles.Path, doc),
+			fmt.Sprintf("no RoleBinding names the Role %s of the namespace %s, so that the manager does not have its "+
+				"rights", name, valueOf(doc, "metadata", "namespace")),
+			fmt.Sprintf("list a RoleBinding in %s that binds it as role_binding.yaml does the ClusterRole",
+				path.Dir(roles.Path))))
 	}
 }
 
@@ -321,11 +309,9 @@ func noteUnless(p *plan.Plan, kustomization string, item *yaml.Node, target stri
 	if c, err := p.Lookup(target); err == nil && c.After != nil {
 		return false, nil
 	}
-	p.Note(&diagnostic.Error{
-		Pos:     edit.Position(kustomization, item),
-		Message: fmt.Sprintf("lists %s, %s, so that kustomize fails", item.Value, missing),
-		Hint:    fmt.Sprintf("restore %s from version control, or take it off the list", target),
-	})
+	p.Note(diagnostic.At(edit.Position(kustomization, item),
+		fmt.Sprintf("lists %s, %s, so that kustomize fails", item.Value, missing),
+		fmt.Sprintf("restore %s from version control, or take it off the list", target)))
 	return false, nil
 }
 

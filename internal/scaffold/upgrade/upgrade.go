@@ -107,5 +107,5 @@ func orDevel(version string) string {
 }
 
 func (u *upgrade) note(name string, line int, message, hint string) {
-	u.plan.Note(&diagnostic.Error{Pos: token.Position{Filename: name, Line: line}, Message: message, Hint: hint})
+	u.plan.Note(diagnostic.At(token.Position{Filename: name, Line: line}, message, hint))
 }
