@@ -39,7 +39,10 @@ func (c Change) Diff() string {
 		fmt.Fprintf(&out, "Binary files %s and %s differ\n", from, to)
 		return out.String()
 	}
-	writeHunks(&out, from, to, splitLines(c.Before), splitLines(c.After))
+	// A builder never fails.
+	_ = difflib.WriteUnifiedDiff(&out, difflib.UnifiedDiff{
+		A: diffLines(c.Before), FromFile: from, B: diffLines(c.After), ToFile: to, Context: diffContext,
+	})
 	return out.String()
 }
 
@@ -51,58 +54,18 @@ func gitMode(c Change) string {
 	return "100644"
 }
 
-func writeHunks(out *strings.Builder, from, to string, a, b []string) {
-	for i, group := range difflib.NewMatcher(a, b).GetGroupedOpCodes(diffContext) {
-		if i == 0 {
-			fmt.Fprintf(out, "--- %s\n+++ %s\n", from, to)
-		}
-		first, last := group[0], group[len(group)-1]
-		fmt.Fprintf(out, "@@ -%s +%s @@\n", lineRange(first.I1, last.I2), lineRange(first.J1, last.J2))
-		for _, op := range group {
-			if op.Tag == 'e' {
-				writeLines(out, " ", a[op.I1:op.I2])
-				continue
-			}
-			writeLines(out, "-", a[op.I1:op.I2])
-			writeLines(out, "+", b[op.J1:op.J2])
-		}
-	}
-}
-
-func writeLines(out *strings.Builder, prefix string, lines []string) {
-	for _, line := range lines {
-		out.WriteString(prefix)
-		out.WriteString(line)
+// diffLines returns the lines of a text. If the last line has no line end, git's note about that follows it.
+func diffLines(content []byte) []string {
+	var lines []string
+	for line := range strings.Lines(string(content)) {
 		if !strings.HasSuffix(line, "\n") {
-			out.WriteString("\n\\ No newline at end of file\n")
+			line += "\n\\ No newline at end of file\n"
 		}
+		lines = append(lines, line)
 	}
-}
-
-// lineRange returns the range of lines from start to stop in the form of a unified diff. start and stop count from 0,
-// and stop is exclusive.
-func lineRange(start, stop int) string {
-	switch stop - start {
-	case 0:
-		return fmt.Sprintf("%d,0", start)
-	case 1:
-		return fmt.Sprint(start + 1)
-	}
-	return fmt.Sprintf("%d,%d", start+1, stop-start)
-}
-
-func splitLines(content []byte) []string {
-	lines := strings.SplitAfter(string(content), "\n")
-	return lines[:len(lines)-btoi(lines[len(lines)-1] == "")]
+	return lines
 }
 
 func isText(content []byte) bool {
 	return utf8.Valid(content) && !bytes.ContainsRune(content, 0)
-}
-
-func btoi(b bool) int {
-	if b {
-		return 1
-	}
-	return 0
 }
