@@ -37,14 +37,14 @@ func flowEntry(path []string, value string, content []*yaml.Node) string {
 
 // addToFlow returns the changes that add an entry to a flow collection. The entry gets its own line if the closing
 // bracket has its own line. Otherwise it is added to the line of the last entry.
-func (f *yamlFile) addToFlow(node *yaml.Node, text string) []splice {
+func (f *yamlFile) addToFlow(node *yaml.Node, text string) []Splice {
 	c, ok := f.scanFlow(node)
 	n := len(c.entries)
 	switch {
 	case !ok:
 		return nil
 	case n == 0 && len(bytes.TrimSpace(f.src[c.open+1:c.close])) == 0:
-		return []splice{{c.open + 1, c.close, text}}
+		return []Splice{{c.open + 1, c.close, text}}
 	case n == 0:
 		return nil
 	}
@@ -54,9 +54,9 @@ func (f *yamlFile) addToFlow(node *yaml.Node, text string) []splice {
 	}
 	if f.lineOf(end) == f.lineOf(c.close) {
 		if hasComma {
-			return []splice{{end, end, " " + text}}
+			return []Splice{{end, end, " " + text}}
 		}
-		return []splice{{end, end, ", " + text}}
+		return []Splice{{end, end, ", " + text}}
 	}
 	line := f.lineOf(c.entries[n-1].from)
 	indent, _ := f.line(line)
@@ -66,14 +66,14 @@ func (f *yamlFile) addToFlow(node *yaml.Node, text string) []splice {
 	}
 	text = strings.Repeat(" ", indent) + text
 	if hasComma {
-		return []splice{f.insertLines(f.lineOf(end), text+",")}
+		return []Splice{f.insertLines(f.lineOf(end), text+",")}
 	}
-	return []splice{{end, end, ","}, f.insertLines(f.lineOf(end), text)}
+	return []Splice{{end, end, ","}, f.insertLines(f.lineOf(end), text)}
 }
 
 // removeFromFlow returns the changes that remove an item from a flow list. They remove the whole line if it has no
 // other item.
-func (f *yamlFile) removeFromFlow(node *yaml.Node, at int) []splice {
+func (f *yamlFile) removeFromFlow(node *yaml.Node, at int) []Splice {
 	c, ok := f.scanFlow(node)
 	if !ok || len(c.entries) != len(node.Content) {
 		return nil
@@ -82,9 +82,9 @@ func (f *yamlFile) removeFromFlow(node *yaml.Node, at int) []splice {
 	hasComma := at < len(c.commas)
 	if f.isAlone(c, at) {
 		first, last := f.lineOf(item.from), f.lineOf(item.to)
-		list := []splice{{f.lineStart(first), f.lineStart(last + 1), ""}}
+		list := []Splice{{f.lineStart(first), f.lineStart(last + 1), ""}}
 		if !hasComma && n > 1 {
-			list = append(list, splice{c.commas[at-1], c.commas[at-1] + 1, ""})
+			list = append(list, Splice{c.commas[at-1], c.commas[at-1] + 1, ""})
 		}
 		return list
 	}
@@ -94,15 +94,15 @@ func (f *yamlFile) removeFromFlow(node *yaml.Node, at int) []splice {
 		for to < len(f.src) && f.src[to] == ' ' {
 			to++
 		}
-		return []splice{{item.from, to, ""}}
+		return []Splice{{item.from, to, ""}}
 	case hasComma:
-		return []splice{{item.from, item.to, ""}, {c.commas[at], c.commas[at] + 1, ""}}
+		return []Splice{{item.from, item.to, ""}, {c.commas[at], c.commas[at] + 1, ""}}
 	case n == 1:
-		return []splice{{item.from, item.to, ""}}
+		return []Splice{{item.from, item.to, ""}}
 	case f.lineOf(c.commas[at-1]) == f.lineOf(item.from):
-		return []splice{{c.commas[at-1], item.to, ""}}
+		return []Splice{{c.commas[at-1], item.to, ""}}
 	}
-	return []splice{{c.commas[at-1], c.commas[at-1] + 1, ""}, {item.from, item.to, ""}}
+	return []Splice{{c.commas[at-1], c.commas[at-1] + 1, ""}, {item.from, item.to, ""}}
 }
 
 // isAlone reports whether a line has only the entry, its comma and possibly a comment.

@@ -27,7 +27,7 @@ func EnsureListItem(src []byte, filename string, path []string, value string) ([
 	if len(place.rest) == 0 && itemIndex(place.value, value) >= 0 {
 		return src, nil
 	}
-	return f.verified(f.splices(f.addItem(place, value)), place, func() {
+	return f.verified(Apply(f.src, f.addItem(place, value)), place, func() {
 		list := place.make()
 		list.Content = append(list.Content, &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: value})
 	})
@@ -49,7 +49,7 @@ func RemoveListItem(src []byte, filename string, path []string, value string) ([
 		if at < 0 {
 			return src, nil
 		}
-		src, err = f.verified(f.splices(f.removeItem(place, at)), place, func() {
+		src, err = f.verified(Apply(f.src, f.removeItem(place, at)), place, func() {
 			place.value.Content = slices.Delete(place.value.Content, at, at+1)
 		})
 		if err != nil {
@@ -105,7 +105,7 @@ func (f *yamlFile) verified(out []byte, place listPlace, edit func()) ([]byte, e
 	refusal := f.fail(at, "no place in this layout for a change that kctrl is sure of")
 	edit()
 	edited, err := Documents(out)
-	if out == nil || err != nil || len(edited) != 1 || !sameNode(edited[0], f.doc) {
+	if err != nil || len(edited) != 1 || !sameNode(edited[0], f.doc) {
 		return nil, refusal
 	}
 	return out, nil
@@ -141,7 +141,7 @@ func itemIndex(list *yaml.Node, value string) int {
 }
 
 // addItem returns the changes that add an item to the list at a place.
-func (f *yamlFile) addItem(p listPlace, value string) []splice {
+func (f *yamlFile) addItem(p listPlace, value string) []Splice {
 	switch {
 	case p.value == nil && p.mapping.Style&yaml.FlowStyle != 0:
 		return f.addToFlow(p.mapping, flowEntry(p.rest, value, p.mapping.Content))
@@ -149,14 +149,14 @@ func (f *yamlFile) addItem(p listPlace, value string) []splice {
 		first := p.mapping.Content[0]
 		indent := first.Column - 1
 		last := f.lastLine(first.Line-1, indent, func(string) bool { return true })
-		return []splice{f.insertLines(last, f.blockLines(indent, p.rest, value)...)}
+		return []Splice{f.insertLines(last, f.blockLines(indent, p.rest, value)...)}
 	case p.value.Kind == yaml.SequenceNode && p.value.Style&yaml.FlowStyle != 0:
 		return f.addToFlow(p.value, quoteLike(value, append([]*yaml.Node{p.key}, p.value.Content...)))
 	case p.value.Kind == yaml.SequenceNode:
 		first, indent := f.listStart(p.value)
 		last := f.lastLine(first, indent, isListItem)
 		text := strings.Repeat(" ", indent) + "- " + quoteLike(value, p.value.Content)
-		return []splice{f.insertLines(last, text)}
+		return []Splice{f.insertLines(last, text)}
 	case p.key == nil:
 		return f.addToEmpty(p.rest, value)
 	}
@@ -164,24 +164,24 @@ func (f *yamlFile) addItem(p listPlace, value string) []splice {
 }
 
 // addToEmpty returns the change that adds an item to a file without content.
-func (f *yamlFile) addToEmpty(path []string, value string) []splice {
+func (f *yamlFile) addToEmpty(path []string, value string) []Splice {
 	eol := lineEnd(f.src)
 	text := strings.Join(f.blockLines(0, path, value), eol) + eol
 	if n := len(f.src); n > 0 && f.src[n-1] != '\n' {
 		text = eol + text
 	}
-	return []splice{{len(f.src), len(f.src), text}}
+	return []Splice{{len(f.src), len(f.src), text}}
 }
 
 // replaceNull returns the changes that write a list, or its parent mappings, in place of an empty or null value.
-func (f *yamlFile) replaceNull(p listPlace, value string) []splice {
+func (f *yamlFile) replaceNull(p listPlace, value string) []Splice {
 	from, to := f.offset(p.value), f.offset(p.value)+len(p.value.Value)
 	if p.mapping.Style&yaml.FlowStyle != 0 {
 		text := flowEntry(p.rest, value, p.mapping.Content)
 		if len(p.rest) > 0 {
 			text = "{" + text + "}"
 		}
-		return []splice{{from, to, text}}
+		return []Splice{{from, to, text}}
 	}
 	indent := p.key.Column - 1
 	lines := []string{strings.Repeat(" ", indent+f.listIndent()) + "- " + scalarText(value)}
@@ -189,12 +189,12 @@ func (f *yamlFile) replaceNull(p listPlace, value string) []splice {
 		lines = f.blockLines(indent+f.mappingIndent(), p.rest, value)
 	}
 	if p.value.Value == "" {
-		return []splice{f.insertLines(p.key.Line-1, lines...)}
+		return []Splice{f.insertLines(p.key.Line-1, lines...)}
 	}
 	for from > 0 && f.src[from-1] == ' ' {
 		from--
 	}
-	return []splice{{from, to, ""}, f.insertLines(p.value.Line-1, lines...)}
+	return []Splice{{from, to, ""}, f.insertLines(p.value.Line-1, lines...)}
 }
 
 // blockLines returns the lines for nested keys whose last key has a list of one item.
@@ -240,7 +240,7 @@ func indentOf(node *yaml.Node, kind yaml.Kind) (int, bool) {
 }
 
 // removeItem returns the changes that remove an item from the list at a place.
-func (f *yamlFile) removeItem(p listPlace, at int) []splice {
+func (f *yamlFile) removeItem(p listPlace, at int) []Splice {
 	if p.value.Style&yaml.FlowStyle != 0 {
 		return f.removeFromFlow(p.value, at)
 	}
@@ -259,11 +259,11 @@ func (f *yamlFile) removeItem(p listPlace, at int) []splice {
 		}
 		last--
 	}
-	list := []splice{{f.lineStart(first), f.lineStart(last + 1), ""}}
+	list := []Splice{{f.lineStart(first), f.lineStart(last + 1), ""}}
 	if len(p.value.Content) == 1 {
 		if n := bytes.IndexByte(f.src[f.offset(p.key):], ':'); n >= 0 {
 			at := f.offset(p.key) + n + 1
-			list = append(list, splice{at, at, " []"})
+			list = append(list, Splice{at, at, " []"})
 		}
 	}
 	return list

@@ -40,7 +40,7 @@ func (f *yamlFile) replaceScalar(node *yaml.Node, value string) ([]byte, error) 
 		return nil, f.fail(node, "no place in this layout for a change that kctrl is sure of")
 	}
 	place := listPlace{value: node}
-	return f.verified(f.splices([]splice{{at, at + len(text), quoteLike(value, []*yaml.Node{node})}}), place,
+	return f.verified(Apply(f.src, []Splice{{at, at + len(text), quoteLike(value, []*yaml.Node{node})}}), place,
 		func() { node.Value = value })
 }
 
@@ -49,9 +49,6 @@ var plainScalar = regexp.MustCompile(`^[\pL\pN_./][\pL\pN_./@+-]*$`)
 // scalarText returns a string as a one-line YAML scalar: plain if every YAML parser reads it as a string, otherwise in
 // double quotes.
 func scalarText(value string) string {
-	if isPlain(value) {
-		return value
-	}
 	node := yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: value}
 	plain := yaml.Node{Kind: yaml.ScalarNode, Value: value}
 	isBool := slices.Contains([]string{"y", "n", "yes", "no", "on", "off"}, strings.ToLower(value))
@@ -81,27 +78,6 @@ func quoteLike(value string, neighbours []*yaml.Node) string {
 	return text
 }
 
-// isPlain reports whether a text consists of characters that are common in file names and every YAML parser reads it as
-// a string. It returns false for some other texts that would also be valid plain scalars.
-func isPlain(text string) bool {
-	first := strings.TrimPrefix(text, ".")
-	if first == "" || !isLetter(first[0]) {
-		return false
-	}
-	for i := range len(first) {
-		if c := first[i]; !isLetter(c) && !strings.ContainsRune("0123456789_./@+-", rune(c)) {
-			return false
-		}
-	}
-	switch strings.ToLower(text) {
-	case "y", "n", "yes", "no", "on", "off", "true", "false", "null", ".inf", ".nan":
-		return false
-	}
-	return true
-}
-
-func isLetter(c byte) bool { return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' }
-
 // ReplaceKinds returns src, a YAML file with any number of documents, with new values of apiVersion and kind in objects
 // whose current values are a key of kinds. All other bytes stay.
 func ReplaceKinds(src []byte, filename string, kinds map[[2]string][2]string) ([]byte, error) {
@@ -110,7 +86,7 @@ func ReplaceKinds(src []byte, filename string, kinds map[[2]string][2]string) ([
 		return nil, diagnostic.YAML(filename, src, err, "repair it")
 	}
 	f := newLines(src, filename)
-	var list []splice
+	var list []Splice
 	for _, doc := range docs {
 		version, kind := yamlnode.Value(doc.Content[0], "apiVersion"), yamlnode.Value(doc.Content[0], "kind")
 		if version == nil || kind == nil {
@@ -123,11 +99,11 @@ func ReplaceKinds(src []byte, filename string, kinds map[[2]string][2]string) ([
 		for node, value := range map[*yaml.Node]string{version: now[0], kind: now[1]} {
 			at := f.offset(node)
 			if i := bytes.Index(src[at:], []byte(node.Value)); i >= 0 && i <= 1 && node.Value != value {
-				list = append(list, splice{at + i, at + i + len(node.Value), value})
+				list = append(list, Splice{at + i, at + i + len(node.Value), value})
 			}
 		}
 	}
-	return f.splices(list), nil
+	return Apply(f.src, list), nil
 }
 
 // ReplaceWords returns src, a YAML file with any number of documents, with replaced one-line scalars. words maps a key
@@ -138,7 +114,7 @@ func ReplaceWords(src []byte, filename string, words map[string]map[string]strin
 		return nil, diagnostic.YAML(filename, src, err, "repair it")
 	}
 	f := newLines(src, filename)
-	var list []splice
+	var list []Splice
 	var visit func(key string, node *yaml.Node)
 	visit = func(key string, node *yaml.Node) {
 		switch node.Kind {
@@ -151,7 +127,7 @@ func ReplaceWords(src []byte, filename string, words map[string]map[string]strin
 			now, found := words[key][node.Value]
 			at := f.offset(node)
 			if i := bytes.Index(src[at:], []byte(node.Value)); found && i >= 0 && i <= 1 {
-				list = append(list, splice{at + i, at + i + len(node.Value), now})
+				list = append(list, Splice{at + i, at + i + len(node.Value), now})
 			}
 		}
 		for _, child := range node.Content {
@@ -161,7 +137,7 @@ func ReplaceWords(src []byte, filename string, words map[string]map[string]strin
 	for _, doc := range docs {
 		visit("", doc)
 	}
-	return f.splices(list), nil
+	return Apply(f.src, list), nil
 }
 
 // newLines returns a file with its line offsets, without parsing it.

@@ -30,12 +30,8 @@ type yamlFile struct {
 }
 
 func parseYAML(src []byte, filename, remedy string) (*yamlFile, error) {
-	f := &yamlFile{name: filename, src: src, remedy: remedy, lines: []int{0}}
-	for i, c := range src {
-		if c == '\n' {
-			f.lines = append(f.lines, i+1)
-		}
-	}
+	f := newLines(src, filename)
+	f.remedy = remedy
 	docs, err := Documents(src)
 	if err != nil {
 		return nil, diagnostic.YAML(filename, src, err, "repair it, then "+remedy)
@@ -218,32 +214,11 @@ func isListItem(text string) bool {
 	return text == "-" || strings.HasPrefix(text, "- ") || strings.HasPrefix(text, "-\t")
 }
 
-// splice is a replacement of a part of a text.
-type splice struct {
-	from, to int
-	text     string
-}
-
-// splices returns the text with all replacements, or nil if they overlap.
-func (f *yamlFile) splices(list []splice) []byte {
-	slices.SortStableFunc(list, func(a, b splice) int { return a.from - b.from })
-	var out []byte
-	at := 0
-	for _, s := range list {
-		if s.from < at || s.to < s.from || s.to > len(f.src) {
-			return nil
-		}
-		out = append(append(out, f.src[at:s.from]...), s.text...)
-		at = s.to
-	}
-	return append(out, f.src[at:]...)
-}
-
 // insertLines returns the splice that inserts lines after a line.
-func (f *yamlFile) insertLines(line int, lines ...string) splice {
+func (f *yamlFile) insertLines(line int, lines ...string) Splice {
 	at := endOfLine(f.src, f.lineStart(line))
 	eol := lineEnd(f.src)
-	return splice{at, at, eol + strings.Join(lines, eol)}
+	return Splice{at, at, eol + strings.Join(lines, eol)}
 }
 
 // sameNode reports whether two nodes are equal, without regard to comments and styles.

@@ -81,30 +81,8 @@ func replacedModules(p *plan.Plan, proj *project.Project) ([]string, error) {
 // hasPackages reports whether a directory or one of its subdirectories has Go files. It skips subdirectories that the
 // go command skips.
 func hasPackages(p *plan.Plan, folder string) (bool, error) {
-	found := false
-	err := fs.WalkDir(p.FS(), folder, func(name string, entry fs.DirEntry, err error) error {
-		switch {
-		case errors.Is(err, fs.ErrNotExist):
-			return nil // planned
-		case err != nil:
-			return diagnostic.AtFile(name, "cannot read", err)
-		case entry.IsDir() && name != folder && gosource.IsForeign(p.FS(), name, nil):
-			return fs.SkipDir
-		case entry.Type().IsRegular() && gosource.IsPackageFile(name):
-			c, err := p.Lookup(name)
-			if err != nil {
-				return err
-			}
-			if found = c.After != nil; found {
-				return fs.SkipAll
-			}
-		}
-		return nil
-	})
-	for c := range p.Files() {
-		found = found || c.After != nil && strings.HasPrefix(c.Path, folder+"/") && gosource.IsPackageFile(c.Path)
-	}
-	return found, err
+	names, err := gosource.GoFilesOf(p, folder, func(name string) bool { return gosource.IsForeign(p.FS(), name, nil) })
+	return slices.ContainsFunc(names, gosource.IsPackageFile), err
 }
 
 // RequireForTypes plans the requirements for a kind of the project. The module that contains the Go types requires the

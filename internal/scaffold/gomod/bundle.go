@@ -37,7 +37,7 @@ func ValidateRuntime(mode project.RuntimeMode, kctrl project.Build) error {
 
 // WriteBundle plans the part of the runtime that a project needs.
 func WriteBundle(p *plan.Plan) error {
-	imported, err := runtimeImports(p, gosource.IsIgnored)
+	imported, err := runtimeImports(p)
 	if err != nil {
 		return err
 	}
@@ -53,7 +53,7 @@ func bundledFile(name string, content []byte) plan.File {
 // BundledSource lists the source files of the runtime that a project needs: [bundleRoots], the runtime packages that
 // the project imports, and all runtime packages that these import.
 func BundledSource(p *plan.Plan) ([]string, error) {
-	imported, err := runtimeImports(p, gosource.IsIgnored)
+	imported, err := runtimeImports(p)
 	if err != nil {
 		return nil, err
 	}
@@ -183,7 +183,7 @@ func replacesByDir(p *plan.Plan, modulePath, dir string) bool {
 // wholeRuntime returns the runtime files as this kctrl writes them to the project. They include packages that the
 // project does not need but the lock records.
 func wholeRuntime(p *plan.Plan, proj *project.Project, lock *project.Lock) ([]plan.Change, error) {
-	roots, err := runtimeImports(p, gosource.IsIgnored)
+	roots, err := runtimeImports(p)
 	if err != nil {
 		return nil, err
 	}
@@ -228,7 +228,7 @@ func lostRuntime(p *plan.Plan, lock *project.Lock) (lost []string, known bool, e
 
 // addedPackages returns the packages of this kctrl's runtime that the project imports and its bundled runtime lacks.
 func addedPackages(p *plan.Plan) (added []string, err error) {
-	imported, err := runtimeImports(p, gosource.IsIgnored)
+	imported, err := runtimeImports(p)
 	if err != nil {
 		return nil, err
 	}
@@ -247,18 +247,17 @@ func addedPackages(p *plan.Plan) (added []string, err error) {
 	return added, nil
 }
 
-// runtimeImports returns the runtime packages that the project's Go files import, sorted. It skips directories for
-// which skip returns true; [gosource.IsIgnored] does not skip nested modules. If a file does not parse, runtimeImports
-// uses the imports before the error.
-func runtimeImports(p *plan.Plan, skip func(folder string) bool) ([]string, error) {
-	files, err := gosource.GoFilesOf(p, skip)
+// runtimeImports returns the runtime packages that the Go files of the project and of nested modules import, sorted. If
+// a file does not parse, it uses the imports before the error.
+func runtimeImports(p *plan.Plan) ([]string, error) {
+	files, err := gosource.GoFilesOf(p, ".", gosource.IsIgnored)
 	if err != nil {
 		return nil, err
 	}
 	imported := map[string]bool{}
 	for _, name := range files {
 		text, err := p.Read(name)
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if err != nil {
 			return nil, err
 		}
 		for _, pkg := range importsOfRuntime(text) {

@@ -10,7 +10,6 @@ import (
 	"strings"
 
 	"github.com/kctrl-dev/kctrl"
-	"github.com/kctrl-dev/kctrl/internal/scaffold/gosource"
 	"github.com/kctrl-dev/kctrl/internal/scaffold/layout"
 	"github.com/kctrl-dev/kctrl/internal/scaffold/plan"
 	"github.com/kctrl-dev/kctrl/internal/scaffold/templated"
@@ -27,7 +26,7 @@ func WriteDropIn(p *plan.Plan, repo string) error {
 	if err != nil {
 		return err
 	}
-	imported, err := runtimeImports(p, gosource.IsIgnored)
+	imported, err := runtimeImports(p)
 	if err != nil {
 		return err
 	}
@@ -57,7 +56,7 @@ func WriteDropIn(p *plan.Plan, repo string) error {
 
 // AddImported plans the runtime packages that the project imports, with their dependencies.
 func AddImported(p *plan.Plan) error {
-	imported, err := runtimeImports(p, gosource.IsIgnored)
+	imported, err := runtimeImports(p)
 	if err != nil {
 		return err
 	}

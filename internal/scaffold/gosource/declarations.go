@@ -4,12 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"go/ast"
-	"go/parser"
 	"go/token"
-	"io/fs"
 	"path"
 	"slices"
-	"strings"
 
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
 	"github.com/kctrl-dev/kctrl/internal/scaffold/plan"
@@ -17,17 +14,10 @@ import (
 
 // CheckUndeclared rejects names that a package declares in a file other than except.
 func CheckUndeclared(p *plan.Plan, folder, except string, names []string) error {
-	files, err := GoFiles(p, folder)
-	if err != nil {
-		return err
-	}
-	declared, _, err := Declarations(p, files)
-	if err != nil {
-		return err
-	}
-	var errs []error
+	declared, _, err := Declarations(p, folder, except)
+	errs := []error{err}
 	for _, name := range names {
-		if pos, ok := declared[name]; ok && pos.Filename != except {
+		if pos, found := declared[name]; found {
 			errs = append(errs, diagnostic.At(pos,
 				fmt.Sprintf("%s is declared here, and the new kind would declare it again", name),
 				"give the kind another name, or rename this"))
@@ -44,61 +34,49 @@ func (e *UndeclaredError) Error() string { return e.folder + " declares no " + e
 // CheckDeclares returns an [*UndeclaredError] if no file of a package declares a name. It reads the most likely file
 // first.
 func CheckDeclares(p *plan.Plan, file, name string) error {
-	folder := path.Dir(file)
-	declared, all, err := Declarations(p, []string{file})
-	if _, found := declared[name]; err != nil || found || !all {
-		return err
-	}
-	files, err := GoFiles(p, folder)
+	text, err := p.ReadIfExists(file)
 	if err != nil {
 		return err
 	}
-	declared, all, err = Declarations(p, files)
+	if s, ok := ParseSource(file, text); text != nil && (!ok || slices.Contains(s.Declares(), GoName{s.Pkg(), name})) {
+		return nil
+	}
+	folder := path.Dir(file)
+	declared, all, err := Declarations(p, folder)
 	if _, found := declared[name]; err != nil || found || !all {
 		return err
 	}
 	return &UndeclaredError{folder, name}
 }
 
-// Declarations returns the positions of the package-level names in Go files. all is false if a file does not parse,
-// which other checks report.
-func Declarations(p *plan.Plan, files []string) (declared map[string]token.Position, all bool, err error) {
+// Declarations returns the positions of the package-level names that a package declares in files other than except. all
+// is false if one of these files does not parse, which other checks report.
+func Declarations(p *plan.Plan, folder string, except ...string) (declared map[string]token.Position, all bool,
+	err error) {
+	sources, err := ReadFiles(p, folder)
 	declared, all = map[string]token.Position{}, true
-	for _, name := range files {
-		source, err := p.Read(name)
-		if errors.Is(err, fs.ErrNotExist) {
-			continue
-		}
-		if err != nil {
-			return nil, false, err
-		}
-		set := token.NewFileSet()
-		file, err := parser.ParseFile(set, name, source, parser.SkipObjectResolution)
-		if err != nil {
+	for _, s := range sources {
+		switch {
+		case slices.Contains(except, s.Name):
+		case s.File == nil:
 			all = false
-			continue
-		}
-		for _, ident := range PackageNames(file) {
-			declared[ident.Name] = set.Position(ident.Pos())
+		default:
+			for _, ident := range PackageNames(s.File) {
+				declared[ident.Name] = s.Set.Position(ident.Pos())
+			}
 		}
 	}
-	return declared, all, nil
+	return declared, all, err
 }
 
-// GoFiles lists the Go files of a directory, on disk and planned, except tests.
-func GoFiles(p *plan.Plan, folder string) ([]string, error) {
-	files, err := fs.Glob(p.FS(), path.Join(folder, "*.go"))
-	if err != nil {
-		return nil, fmt.Errorf("list %s: %w", folder, err)
+// Names returns the package-level names that a package declares in files other than except.
+func Names(p *plan.Plan, folder string, except ...string) (map[string]bool, error) {
+	declared, _, err := Declarations(p, folder, except...)
+	names := map[string]bool{}
+	for name := range declared {
+		names[name] = true
 	}
-	for c := range p.Files() {
-		if path.Dir(c.Path) == folder && path.Ext(c.Path) == ".go" {
-			files = append(files, c.Path)
-		}
-	}
-	slices.Sort(files)
-	files = slices.DeleteFunc(files, func(name string) bool { return strings.HasSuffix(name, "_test.go") })
-	return slices.Compact(files), nil
+	return names, err
 }
 
 // PackageNames returns the package-level names that a file declares, without methods.

@@ -2,13 +2,9 @@ package gosource
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"go/ast"
-	"go/build"
-	"go/parser"
 	"go/token"
-	"io"
 	"io/fs"
 	"maps"
 	"path"
@@ -46,38 +42,21 @@ func ReadPackage(p *plan.Plan, folder string) (*APIPackage, error) {
 		folder: folder, Roots: map[string]token.Position{},
 		Declared: map[string]bool{}, Used: map[string]bool{}, Made: map[string]bool{},
 	}
-	files, err := GoFiles(p, folder)
-	if err != nil {
-		return nil, err
-	}
-	for _, name := range files {
-		source, err := p.Read(name)
-		if errors.Is(err, fs.ErrNotExist) || err == nil && !IsBuilt(name, source) {
-			continue
-		}
-		if err != nil {
-			return nil, err
-		}
-		set := token.NewFileSet()
-		file, err := parser.ParseFile(set, name, source, parser.ParseComments|parser.SkipObjectResolution)
-		if err != nil {
+	sources, err := ReadFiles(p, folder)
+	for _, s := range sources {
+		switch {
+		case !s.IsBuilt():
+		case s.File == nil:
 			pkg.broken = true
-			continue
+		default:
+			pkg.add(s)
 		}
-		pkg.add(set, file, path.Base(name))
 	}
-	return pkg, nil
+	return pkg, err
 }
 
-// IsBuilt reports whether the build constraints of a file include it in its package.
-func IsBuilt(name string, source []byte) bool {
-	ctx := build.Default
-	ctx.OpenFile = func(string) (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(source)), nil }
-	match, err := ctx.MatchFile(path.Split(name))
-	return match || err != nil
-}
-
-func (p *APIPackage) add(set *token.FileSet, file *ast.File, base string) {
+func (p *APIPackage) add(s GoSource) {
+	file, base := s.File, path.Base(s.Name)
 	p.Name = file.Name.Name
 	for _, name := range PackageNames(file) {
 		if base != layout.RegisterName {
@@ -104,7 +83,7 @@ func (p *APIPackage) add(set *token.FileSet, file *ast.File, base string) {
 	for _, decl := range file.Decls {
 		if d, ok := decl.(*ast.GenDecl); ok && d.Tok == token.TYPE {
 			for _, spec := range d.Specs {
-				p.addType(set, file, spec.(*ast.TypeSpec), last)
+				p.addType(s, spec.(*ast.TypeSpec), last)
 				last = spec.End()
 			}
 		}
@@ -119,13 +98,13 @@ func (p *APIPackage) makes(expr ast.Expr) {
 }
 
 // addType records a type if it has the marker in a comment after the previous declaration.
-func (p *APIPackage) addType(set *token.FileSet, file *ast.File, spec *ast.TypeSpec, after token.Pos) {
+func (p *APIPackage) addType(s GoSource, spec *ast.TypeSpec, after token.Pos) {
 	if _, isInterface := spec.Type.(*ast.InterfaceType); isInterface || !spec.Name.IsExported() || spec.TypeParams != nil {
 		return
 	}
-	for _, group := range file.Comments {
+	for _, group := range s.File.Comments {
 		if group.Pos() > after && group.End() <= spec.Name.Pos() && slices.ContainsFunc(group.List, isRootMarker) {
-			p.Roots[spec.Name.Name] = set.PositionFor(spec.Name.Pos(), false)
+			p.Roots[spec.Name.Name] = s.Set.PositionFor(spec.Name.Pos(), false)
 		}
 	}
 }
@@ -143,36 +122,17 @@ func APIDirs(p *plan.Plan, proj *project.Project) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
+	names, err := GoFilesOf(p, ".", func(folder string) bool { return IsForeign(p.FS(), folder, modules) })
 	found := map[string]bool{}
-	look := func(name string) error {
-		if path.Ext(name) != ".go" || strings.HasSuffix(name, "_test.go") || found[path.Dir(name)] {
-			return nil
+	for _, name := range names {
+		if !IsPackageFile(name) || found[path.Dir(name)] {
+			continue
 		}
 		source, err := p.Read(name)
-		if errors.Is(err, fs.ErrNotExist) {
-			return nil
+		if err != nil {
+			return nil, err
 		}
 		found[path.Dir(name)] = bytes.Contains(source, []byte(rootMarker))
-		return err
-	}
-	err = fs.WalkDir(p.FS(), ".", func(name string, entry fs.DirEntry, err error) error {
-		switch {
-		case err != nil:
-			return diagnostic.AtFile(name, "cannot read", err)
-		case entry.IsDir() && IsForeign(p.FS(), name, modules):
-			return fs.SkipDir
-		case !entry.Type().IsRegular():
-			return nil
-		}
-		return look(name)
-	})
-	if err != nil {
-		return nil, err
-	}
-	for c := range p.Files() {
-		if !strings.HasPrefix(c.Path, layout.BundleDir+"/") {
-			err = errors.Join(err, look(c.Path))
-		}
 	}
 	maps.DeleteFunc(found, func(_ string, is bool) bool { return !is })
 	return slices.Sorted(maps.Keys(found)), err

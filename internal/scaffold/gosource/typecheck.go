@@ -6,13 +6,11 @@ import (
 	"go/parser"
 	"go/token"
 	"go/types"
-	"io/fs"
 	"path"
 	"slices"
 	"strings"
 
 	"github.com/kctrl-dev/kctrl/internal/scaffold/layout"
-	"github.com/kctrl-dev/kctrl/internal/scaffold/plan"
 )
 
 // TypeChecker checks the packages of a project without the go command and the network. It accepts all uses of packages
@@ -31,41 +29,28 @@ type TypeChecker struct {
 // Complaint is an error in a file, without its position.
 type Complaint struct{ File, Message string }
 
-// TypeErrors returns the type errors in the Go files of a module as a plan has them. changed replaces the content of
-// some files.
-func TypeErrors(p *plan.Plan, sources []GoSource, repo string,
-	changed map[string][]byte) (map[Complaint][]token.Position, error) {
-	c, err := TypeChecked(p, sources, repo, changed)
-	if err != nil {
-		return nil, err
-	}
-	return c.found, nil
+// TypeErrors returns the type errors in the Go files of a module. changed replaces the content of some files.
+func TypeErrors(sources []GoSource, repo string, changed map[string][]byte) map[Complaint][]token.Position {
+	return TypeChecked(sources, repo, changed).found
 }
 
 // TypeChecked returns a checker after it has checked all packages of sources.
-func TypeChecked(p *plan.Plan, sources []GoSource, repo string, changed map[string][]byte) (*TypeChecker, error) {
+func TypeChecked(sources []GoSource, repo string, changed map[string][]byte) *TypeChecker {
 	c := &TypeChecker{
 		repo: repo, set: token.NewFileSet(), files: map[GoPackage][]*ast.File{}, packages: map[GoPackage]*types.Package{},
 		found: map[Complaint][]token.Position{}, uses: map[*ast.Ident]types.Object{},
 	}
 	for _, s := range sources {
-		text, isChanged := changed[s.Name]
-		if !isChanged {
-			var err error
-			if text, err = p.Read(s.Name); errors.Is(err, fs.ErrNotExist) {
-				continue
-			} else if err != nil {
-				return nil, err
-			}
+		if text, isChanged := changed[s.Name]; isChanged {
+			s.Text = text
 		}
-		file, err := parser.ParseFile(c.set, s.Name, text, parser.SkipObjectResolution)
+		file, err := parser.ParseFile(c.set, s.Name, s.Text, parser.SkipObjectResolution)
 		if err != nil {
 			c.complain(token.Position{Filename: s.Name}, "does not parse")
 			continue
 		}
-		if IsBuilt(s.Name, text) {
-			pkg := GoSource{s.Name, c.set, file}.Pkg()
-			c.files[pkg] = append(c.files[pkg], file)
+		if s.File = file; s.IsBuilt() {
+			c.files[s.Pkg()] = append(c.files[s.Pkg()], file)
 		}
 	}
 	for _, s := range sources {
@@ -73,7 +58,7 @@ func TypeChecked(p *plan.Plan, sources []GoSource, repo string, changed map[stri
 			c.check(GoPackage{path.Dir(s.Name), external})
 		}
 	}
-	return c, nil
+	return c
 }
 
 // EmbeddedFields returns, by file and offset, the uses of fields that are named after an embedded type, with the name

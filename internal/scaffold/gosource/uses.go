@@ -3,10 +3,13 @@ package gosource
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"go/ast"
+	"go/build"
 	"go/parser"
 	"go/token"
 	"go/types"
+	"io"
 	"io/fs"
 	"maps"
 	"path"
@@ -19,10 +22,12 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/scaffold/project"
 )
 
-// GoSource is a parsed Go file of a project.
+// GoSource is a Go file of a project.
 type GoSource struct {
 	Name string
+	Text []byte
 	Set  *token.FileSet
+	// File is nil if the text is not valid Go, which other checks report.
 	File *ast.File
 }
 
@@ -52,7 +57,7 @@ func GoSources(p *plan.Plan, proj *project.Project) ([]GoSource, error) {
 	if err != nil {
 		return nil, err
 	}
-	names, err := GoFilesOf(p, func(folder string) bool { return IsForeign(p.FS(), folder, modules) })
+	names, err := GoFilesOf(p, ".", func(folder string) bool { return IsForeign(p.FS(), folder, modules) })
 	if err != nil {
 		return nil, err
 	}
@@ -60,46 +65,73 @@ func GoSources(p *plan.Plan, proj *project.Project) ([]GoSource, error) {
 	if err != nil {
 		return nil, err
 	}
+	names = slices.DeleteFunc(names, func(name string) bool {
+		entry, _ := lock.Entry(name)
+		return isGenerated(name, entry)
+	})
+	sources, err := readAll(p, names)
+	return slices.DeleteFunc(sources, func(s GoSource) bool { return s.File == nil }), err
+}
+
+// ReadFiles returns the Go files of a package, on disk and planned, except tests, ordered by name.
+func ReadFiles(p *plan.Plan, folder string) ([]GoSource, error) {
+	names, err := fs.Glob(p.FS(), path.Join(folder, "*.go"))
+	if err != nil {
+		return nil, fmt.Errorf("list %s: %w", folder, err)
+	}
+	for c := range p.Files() {
+		if path.Dir(c.Path) == folder && path.Ext(c.Path) == ".go" {
+			names = append(names, c.Path)
+		}
+	}
+	slices.Sort(names)
+	names = slices.DeleteFunc(names, func(name string) bool { return !IsPackageFile(name) })
+	return readAll(p, slices.Compact(names))
+}
+
+// readAll parses those of the named files that exist.
+func readAll(p *plan.Plan, names []string) ([]GoSource, error) {
 	var sources []GoSource
 	for _, name := range names {
-		text, err := p.Read(name)
-		if entry, _ := lock.Entry(name); errors.Is(err, fs.ErrNotExist) || isGenerated(name, entry) {
-			continue
-		}
+		text, err := p.ReadIfExists(name)
 		if err != nil {
 			return nil, err
 		}
-		if s, ok := ParseSource(name, text); ok {
+		if text != nil {
+			s, _ := ParseSource(name, text)
 			sources = append(sources, s)
 		}
 	}
 	return sources, nil
 }
 
-// GoFilesOf returns the sorted paths of the Go files in the project's tree, including planned ones. It skips
-// directories for which skip returns true.
-func GoFilesOf(p *plan.Plan, skip func(folder string) bool) ([]string, error) {
-	names := map[string]bool{}
-	err := fs.WalkDir(p.FS(), ".", func(name string, entry fs.DirEntry, err error) error {
+// GoFilesOf returns the sorted paths of the Go files below a directory that exist after the plan is applied. It skips
+// directories on disk for which skip returns true, and planned files of the bundled runtime.
+func GoFilesOf(p *plan.Plan, folder string, skip func(folder string) bool) ([]string, error) {
+	exists := map[string]bool{}
+	err := fs.WalkDir(p.FS(), folder, func(name string, entry fs.DirEntry, err error) error {
 		switch {
+		case errors.Is(err, fs.ErrNotExist) && name == folder:
+			return nil // planned
 		case err != nil:
 			return diagnostic.AtFile(name, "cannot read", err)
-		case entry.IsDir() && skip(name):
+		case entry.IsDir() && name != folder && skip(name):
 			return fs.SkipDir
-		case entry.Type().IsRegular() && path.Ext(name) == ".go":
-			names[name] = true
 		}
+		exists[name] = entry.Type().IsRegular() && path.Ext(name) == ".go"
 		return nil
 	})
 	if err != nil {
 		return nil, err
 	}
 	for c := range p.Files() {
-		if path.Ext(c.Path) == ".go" && !strings.HasPrefix(c.Path, layout.BundleDir+"/") {
-			names[c.Path] = true
+		if path.Ext(c.Path) == ".go" && (folder == "." || strings.HasPrefix(c.Path, folder+"/")) &&
+			!strings.HasPrefix(c.Path, layout.BundleDir+"/") {
+			exists[c.Path] = c.After != nil
 		}
 	}
-	return slices.Sorted(maps.Keys(names)), nil
+	maps.DeleteFunc(exists, func(_ string, is bool) bool { return !is })
+	return slices.Sorted(maps.Keys(exists)), nil
 }
 
 // isGenerated reports whether kctrl or another tool generates the file from other files.
@@ -121,8 +153,8 @@ func (s GoSource) Declares() []GoName {
 	return names
 }
 
-// imports returns the import paths of a file by their local names.
-func (s GoSource) imports() map[string]string {
+// Imports returns the import paths of a file by their local names.
+func (s GoSource) Imports() map[string]string {
 	byName := map[string]string{}
 	for _, spec := range s.File.Imports {
 		importPath := strings.Trim(spec.Path.Value, "\"`")
@@ -165,7 +197,7 @@ type NamedIdent struct {
 // Idents returns the identifiers that refer to names of packages in module repo. An identifier without a package
 // qualifier may also refer to a local variable.
 func (s GoSource) Idents(repo string) []NamedIdent {
-	imports := s.imports()
+	imports := s.Imports()
 	skipped := map[*ast.Ident]bool{s.File.Name: true}
 	var found []NamedIdent
 	ast.Inspect(s.File, func(n ast.Node) bool {
@@ -202,7 +234,7 @@ func (s GoSource) Idents(repo string) []NamedIdent {
 
 // Mentions reports whether a file uses a name in an import, a declaration or a reference.
 func (s GoSource) Mentions(name string) bool {
-	_, found := s.imports()[name]
+	_, found := s.Imports()[name]
 	ast.Inspect(s.File, func(n ast.Node) bool {
 		ident, ok := n.(*ast.Ident)
 		found = found || ok && ident != s.File.Name && ident.Name == name
@@ -251,9 +283,40 @@ func ImportedBy(sources []GoSource) map[string]string {
 
 // ParseSource parses a Go file, and reports whether it succeeded.
 func ParseSource(name string, text []byte) (GoSource, bool) {
-	set := token.NewFileSet()
-	file, err := parser.ParseFile(set, name, text, parser.ParseComments|parser.SkipObjectResolution)
-	return GoSource{name, set, file}, err == nil
+	s := GoSource{Name: name, Text: text, Set: token.NewFileSet()}
+	file, err := parser.ParseFile(s.Set, name, text, parser.ParseComments|parser.SkipObjectResolution)
+	if err == nil {
+		s.File = file
+	}
+	return s, err == nil
+}
+
+// IsBuilt reports whether the build constraints of a file include it in its package.
+func (s GoSource) IsBuilt() bool {
+	ctx := build.Default
+	ctx.OpenFile = func(string) (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(s.Text)), nil }
+	match, err := ctx.MatchFile(path.Split(s.Name))
+	return match || err != nil
+}
+
+// Position returns the position of a node in a file, regardless of //line comments.
+func (s GoSource) Position(pos token.Pos) token.Position { return s.Set.PositionFor(pos, false) }
+
+// Offset returns the offset of a node in the text.
+func (s GoSource) Offset(pos token.Pos) int { return s.Position(pos).Offset }
+
+// Qualified returns the import path and the name of an expression that refers to another package, separated by a dot.
+// For other expressions it returns "".
+func (s GoSource) Qualified(expr ast.Expr) string {
+	selector, ok := ast.Unparen(expr).(*ast.SelectorExpr)
+	if !ok {
+		return ""
+	}
+	x, ok := selector.X.(*ast.Ident)
+	if !ok || s.Imports()[x.Name] == "" {
+		return ""
+	}
+	return s.Imports()[x.Name] + "." + selector.Sel.Name
 }
 
 func WebhookMarkers(text []byte) []string {

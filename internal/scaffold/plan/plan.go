@@ -161,14 +161,17 @@ func (p *Plan) Delete(path string) error {
 // Read returns the planned content of a file. The caller must not modify it. Read returns fs.ErrNotExist for a file
 // that does not exist or that the plan deletes.
 func (p *Plan) Read(path string) ([]byte, error) {
+	text, err := p.ReadIfExists(path)
+	if err == nil && text == nil {
+		err = &fs.PathError{Op: "open", Path: path, Err: fs.ErrNotExist}
+	}
+	return text, err
+}
+
+// ReadIfExists is [Plan.Read], but returns nil for a missing file.
+func (p *Plan) ReadIfExists(path string) ([]byte, error) {
 	state, err := p.load(path)
-	if err != nil {
-		return nil, err
-	}
-	if state.after == nil {
-		return nil, &fs.PathError{Op: "open", Path: path, Err: fs.ErrNotExist}
-	}
-	return state.after, nil
+	return state.after, err
 }
 
 // FS returns the project on disk.

@@ -196,7 +196,7 @@ func (r *Refactoring) noteRelative(from, to string, text, written []byte) {
 		isRelative := err == nil && (said == ".." || strings.HasPrefix(said, "../"))
 		if isRelative && !bytes.Contains(written, []byte(lit.Value)) {
 			noted = true
-			at := s.Set.PositionFor(lit.Pos(), false)
+			at := s.Position(lit.Pos())
 			at.Filename = to
 			r.plan.Note(diagnostic.At(at,
 				fmt.Sprintf("%s is another directory from here than from %s", lit.Value, path.Dir(from)),

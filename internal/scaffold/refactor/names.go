@@ -78,11 +78,7 @@ func (r *Refactoring) findFields() error {
 	if err != nil {
 		return err
 	}
-	checked, err := gosource.TypeChecked(r.plan, sources, r.before.Repo, nil)
-	if err != nil {
-		return err
-	}
-	r.fields = checked.EmbeddedFields()
+	r.fields = gosource.TypeChecked(sources, r.before.Repo, nil).EmbeddedFields()
 	return nil
 }
 
@@ -102,16 +98,12 @@ func (r *Refactoring) checkDeclared() error {
 	taken := map[gosource.GoName]declaration{}
 	var errs []error
 	for _, s := range sources {
-		text, err := r.plan.Read(s.Name)
-		if err != nil {
-			return err
-		}
-		if !gosource.IsBuilt(s.Name, text) {
+		if !s.IsBuilt() {
 			continue
 		}
 		written := r.writtenNames(s.Name)
 		for _, ident := range gosource.PackageNames(s.File) {
-			one := declaration{gosource.GoName{Pkg: s.Pkg(), Name: ident.Name}, s.Name, s.Set.PositionFor(ident.Pos(), false),
+			one := declaration{gosource.GoName{Pkg: s.Pkg(), Name: ident.Name}, s.Name, s.Position(ident.Pos()),
 				slices.Contains(written, ident.Name)}
 			becomes := gosource.GoName{
 				Pkg:  gosource.GoPackage{Folder: path.Dir(r.newPath(s.Name)), External: one.was.Pkg.External},

@@ -2,7 +2,6 @@ package refactor
 
 import (
 	"bytes"
-	"cmp"
 	"fmt"
 	"go/ast"
 	"go/format"
@@ -15,6 +14,7 @@ import (
 	"strings"
 
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/edit"
 	"github.com/kctrl-dev/kctrl/internal/scaffold/gosource"
 	"github.com/kctrl-dev/kctrl/internal/scaffold/layout"
 	"github.com/kctrl-dev/kctrl/internal/scaffold/sync"
@@ -72,10 +72,9 @@ func (r *Refactoring) writeOther(name string) error {
 	return r.plan.Edit(to, content)
 }
 
-// splice is a replacement in a text.
-type splice struct {
-	from, to int
-	text     string
+// replacing returns the replacement of a node of a Go file.
+func replacing(s gosource.GoSource, node ast.Node, text string) edit.Splice {
+	return edit.Splice{From: s.Offset(node.Pos()), To: s.Offset(node.End()), Text: text}
 }
 
 // Rewrite returns a Go file with the imports, names and groups of the new state. It returns a file that does not parse
@@ -85,11 +84,7 @@ func (r *Refactoring) Rewrite(name string, text []byte) ([]byte, error) {
 	if !ok {
 		return text, nil
 	}
-	var changes []splice
-	replace := func(node ast.Node, with string) {
-		from, to := s.Set.PositionFor(node.Pos(), false).Offset, s.Set.PositionFor(node.End(), false).Offset
-		changes = append(changes, splice{from, to, with})
-	}
+	var changes []edit.Splice
 	for _, spec := range s.File.Imports {
 		old, _ := strconv.Unquote(spec.Path.Value)
 		now, err := r.newImport(s, old)
@@ -97,21 +92,19 @@ func (r *Refactoring) Rewrite(name string, text []byte) ([]byte, error) {
 			return nil, err
 		}
 		if now != old {
-			replace(spec.Path, strconv.Quote(now))
+			changes = append(changes, replacing(s, spec.Path, strconv.Quote(now)))
 		}
 		if err := r.checkInternal(s, spec, now); err != nil {
 			return nil, err
 		}
 	}
-	changes = append(changes, r.renames(s)...)
-	changes = append(changes, r.packageNames(s)...)
-	changes = append(changes, r.groupWords(s)...)
+	changes = slices.Concat(changes, r.renames(s), r.packageNames(s), r.groupWords(s))
 	if len(changes) == 0 {
 		return text, nil
 	}
 	formatted, err := format.Source(text)
 	wasFormatted := err == nil && bytes.Equal(formatted, text)
-	out := spliced(text, changes)
+	out := edit.Apply(text, changes)
 	if wasFormatted {
 		if formatted, err := format.Source(out); err == nil {
 			out = formatted
@@ -131,24 +124,9 @@ func (r *Refactoring) checkInternal(s gosource.GoSource, spec *ast.ImportSpec, i
 	if inside := path.Join(r.after.Repo, to); inside == above || strings.HasPrefix(inside, above+"/") {
 		return nil
 	}
-	return diagnostic.At(s.Set.PositionFor(spec.Pos(), false),
+	return diagnostic.At(s.Position(spec.Pos()),
 		fmt.Sprintf("the file goes to %s, and Go does not allow it to import %s from there", to, importPath),
 		"move what it imports out of internal first, or next to where the file goes")
-}
-
-// spliced applies replacements to a text. They must not overlap.
-func spliced(text []byte, changes []splice) []byte {
-	slices.SortStableFunc(changes, func(a, b splice) int { return cmp.Or(a.from-b.from, a.to-b.to) })
-	var out []byte
-	at := 0
-	for _, c := range changes {
-		if c.from < at {
-			continue
-		}
-		out = append(append(out, text[at:c.from]...), c.text...)
-		at = c.to
-	}
-	return append(out, text[at:]...)
 }
 
 // newImport returns the new path of an import.
@@ -179,8 +157,8 @@ func (r *Refactoring) newImport(s gosource.GoSource, importPath string) (string,
 }
 
 // renames returns the replacements for package-level names that a file declares or uses.
-func (r *Refactoring) renames(s gosource.GoSource) []splice {
-	var changes []splice
+func (r *Refactoring) renames(s gosource.GoSource) []edit.Splice {
+	var changes []edit.Splice
 	_, scaffolded := r.was.Lock.Entry(s.Name)
 	_, same := r.same(s.Name)
 	var locals map[*ast.Ident]bool
@@ -199,16 +177,14 @@ func (r *Refactoring) renames(s gosource.GoSource) []splice {
 			now, found = r.locals[ident.Name]
 		}
 		if found {
-			from := s.Set.PositionFor(ident.Node.Pos(), false).Offset
-			changes = append(changes, splice{from, from + len(ident.Node.Name), now})
+			changes = append(changes, replacing(s, ident.Node, now))
 		}
 	}
 	ast.Inspect(s.File, func(n ast.Node) bool {
 		if ident, ok := n.(*ast.Ident); ok {
-			from := s.Set.PositionFor(ident.Pos(), false).Offset
-			field, ok := r.fields[s.Name][from]
+			field, ok := r.fields[s.Name][s.Offset(ident.Pos())]
 			if now, found := r.renamed[field]; ok && found && field.Name == ident.Name {
-				changes = append(changes, splice{from, from + len(ident.Name), now})
+				changes = append(changes, replacing(s, ident, now))
 			}
 		}
 		return true
@@ -226,11 +202,10 @@ func (r *Refactoring) same(name string) (text []byte, same bool) {
 }
 
 // packageNames returns the replacements for the name of an API package, and for the local names of its imports.
-func (r *Refactoring) packageNames(s gosource.GoSource) []splice {
-	var changes []splice
+func (r *Refactoring) packageNames(s gosource.GoSource) []edit.Splice {
+	var changes []edit.Splice
 	replace := func(ident *ast.Ident, now string) {
-		from := s.Set.PositionFor(ident.Pos(), false).Offset
-		changes = append(changes, splice{from, from + len(ident.Name), now})
+		changes = append(changes, replacing(s, ident, now))
 	}
 	if names := r.packages[path.Dir(s.Name)]; names[0] != names[1] {
 		for _, test := range []string{"", "_test"} {
@@ -250,8 +225,8 @@ func (r *Refactoring) packageNames(s gosource.GoSource) []splice {
 		case inside && spec.Name == nil && names[0] != names[1] && !s.Mentions(names[1]):
 			renamed[names[0]] = names[1]
 		case inside && spec.Name == nil && names[0] != names[1]:
-			at := s.Set.PositionFor(spec.Pos(), false).Offset
-			changes = append(changes, splice{at, at, names[0] + " "}) // the file continues to use the old name
+			at := s.Offset(spec.Pos())
+			changes = append(changes, edit.Splice{From: at, To: at, Text: names[0] + " "}) // the file continues to use the old name
 		}
 	}
 	if len(renamed) == 0 {
@@ -272,8 +247,8 @@ func (r *Refactoring) packageNames(s gosource.GoSource) []splice {
 // groupWords returns the replacements in comments and string literals. In markers and string literals it replaces API
 // groups and kinds, and in RBAC markers the namespace. In kctrl's files it also replaces names in other comments and
 // words in string literals.
-func (r *Refactoring) groupWords(s gosource.GoSource) []splice {
-	var changes []splice
+func (r *Refactoring) groupWords(s gosource.GoSource) []edit.Splice {
+	var changes []edit.Splice
 	_, scaffolded := r.was.Lock.Entry(s.Name)
 	words := r.words
 	if text, same := r.same(s.Name); same {
@@ -299,8 +274,7 @@ func (r *Refactoring) groupWords(s gosource.GoSource) []splice {
 			now := replaceWords(c.Text, comments)
 			now = r.inNamespace(now)
 			if now != c.Text {
-				from := s.Set.PositionFor(c.Pos(), false).Offset
-				changes = append(changes, splice{from, from + len(c.Text), now})
+				changes = append(changes, replacing(s, c, now))
 			}
 		}
 	}
@@ -319,8 +293,7 @@ func (r *Refactoring) groupWords(s gosource.GoSource) []splice {
 				now = wholeWord(lit.Value, r.controllers)
 			}
 			if now != lit.Value {
-				from := s.Set.PositionFor(lit.Pos(), false).Offset
-				changes = append(changes, splice{from, from + len(lit.Value), now})
+				changes = append(changes, replacing(s, lit, now))
 			}
 		}
 		_, isImport := n.(*ast.ImportSpec)

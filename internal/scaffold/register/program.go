@@ -1,21 +1,18 @@
 package register
 
 import (
-	"errors"
+	"cmp"
 	"go/ast"
-	"go/parser"
 	"go/token"
-	"io/fs"
-
-	"github.com/kctrl-dev/kctrl/internal/scaffold/gosource"
-	"github.com/kctrl-dev/kctrl/internal/scaffold/layout"
-
-	gopath "path"
+	"maps"
+	"path"
 	"slices"
 	"strings"
 
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
 	"github.com/kctrl-dev/kctrl/internal/scaffold/edit"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/gosource"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/layout"
 	"github.com/kctrl-dev/kctrl/internal/scaffold/plan"
 	"github.com/kctrl-dev/kctrl/internal/templates"
 )
@@ -24,15 +21,7 @@ import (
 type Program struct {
 	folder string
 	// files are the program's parsable Go files, except generated ones, sorted by name.
-	files []programFile
-}
-
-// programFile is a Go file of a [Program].
-type programFile struct {
-	name string
-	text []byte
-	set  *token.FileSet
-	file *ast.File
+	files []gosource.GoSource
 }
 
 // FindProgram returns the program that starts the operator's manager: the one in cmd, or else the only one elsewhere.
@@ -55,7 +44,7 @@ func FindProgram(p *plan.Plan) (Program, error) {
 		for _, m := range moved {
 			folders = append(folders, m.folder)
 		}
-		return usual, diagnostic.In(moved[0].files[0].name,
+		return usual, diagnostic.In(moved[0].files[0].Name,
 			"several programs start a manager, and kctrl cannot determine which is the operator's: they are in "+
 				strings.Join(folders, ", "),
 			"move "+usual.RegisterFile()+" beside the main function of the operator")
@@ -65,70 +54,50 @@ func FindProgram(p *plan.Plan) (Program, error) {
 
 // movedPrograms returns the programs outside of cmd that start a manager, sorted by directory.
 func movedPrograms(p *plan.Plan) ([]Program, error) {
+	names, err := gosource.GoFilesOf(p, ".", func(name string) bool { return gosource.IsForeign(p.FS(), name, nil) })
+	folders := map[string]bool{}
+	for _, name := range names {
+		folders[path.Dir(name)] = true
+	}
+	delete(folders, layout.MainDir)
 	var found []Program
-	err := fs.WalkDir(p.FS(), ".", func(name string, entry fs.DirEntry, err error) error {
-		switch {
-		case err != nil:
-			return diagnostic.AtFile(name, "cannot read", err)
-		case !entry.IsDir():
-			return nil
-		case gosource.IsForeign(p.FS(), name, nil):
-			return fs.SkipDir
-		case name == layout.MainDir:
-			return nil
-		}
-		one, err := readProgram(p, name)
-		if one.StartsManager() {
+	for _, folder := range slices.Sorted(maps.Keys(folders)) {
+		one, readErr := readProgram(p, folder)
+		if err = cmp.Or(err, readErr); one.StartsManager() {
 			found = append(found, one)
 		}
-		return err
-	})
+	}
 	return found, err
 }
 
 // readProgram reads package main in a directory. It skips files that do not parse, which the go command reports.
 func readProgram(p *plan.Plan, folder string) (Program, error) {
-	found := Program{folder: folder}
-	names, err := gosource.GoFiles(p, folder)
-	if err != nil {
-		return found, err
-	}
-	for _, name := range names {
-		text, err := p.Read(name)
-		if name == found.RegisterFile() || errors.Is(err, fs.ErrNotExist) || err == nil && !gosource.IsBuilt(name, text) {
-			continue
-		}
-		if err != nil {
-			return found, err
-		}
-		set := token.NewFileSet()
-		file, err := parser.ParseFile(set, name, text, parser.SkipObjectResolution)
-		if err == nil && file.Name.Name == "main" {
-			found.files = append(found.files, programFile{name, text, set, file})
-		}
-	}
-	return found, nil
+	g := Program{folder: folder}
+	files, err := gosource.ReadFiles(p, folder)
+	g.files = slices.DeleteFunc(files, func(s gosource.GoSource) bool {
+		return s.Name == g.RegisterFile() || s.File == nil || !s.IsBuilt() || s.File.Name.Name != "main"
+	})
+	return g, err
 }
 
-func (g Program) RegisterFile() string { return gopath.Join(g.folder, layout.RegisterName) }
+func (g Program) RegisterFile() string { return path.Join(g.folder, layout.RegisterName) }
 
 // StartsManager reports whether the program imports the manager or calls register.
 func (g Program) StartsManager() bool {
-	return g.UsesRegister() || slices.ContainsFunc(g.files, programFile.importsManager)
+	return g.UsesRegister() || slices.ContainsFunc(g.files, importsManager)
 }
 
-func (s programFile) importsManager() bool {
-	return slices.ContainsFunc(s.file.Imports, func(i *ast.ImportSpec) bool {
-		return strings.Trim(i.Path.Value,
-			"\"`") == layout.ManagerPackage
+func importsManager(s gosource.GoSource) bool {
+	return slices.ContainsFunc(s.File.Imports, func(i *ast.ImportSpec) bool {
+		return strings.Trim(i.Path.Value, "\"`") == layout.ManagerPackage
 	})
 }
 
 // UsesRegister reports whether a file of the program refers to the function register.
 func (g Program) UsesRegister() bool {
-	return slices.ContainsFunc(g.files, func(s programFile) bool {
+	return slices.ContainsFunc(g.files, func(s gosource.GoSource) bool {
 		used := false
-		ast.Inspect(s.file, func(n ast.Node) bool {
+		ast.Inspect(s.File, func(n ast.Node) bool {
 			switch n := n.(type) {
 			case *ast.SelectorExpr:
 				return n.Sel.Name != "register"
@@ -150,17 +119,17 @@ func (g Program) EnsureRegistered(p *plan.Plan) error {
 	}
 	var failure error
 	for _, s := range g.files {
-		if pos, found := s.otherSetup(); found {
+		if pos, found := otherSetup(s); found {
 			return diagnostic.At(pos,
 				"manager.Main is given a function that does not call register, so no controller would run",
 				"call it there, with return register(m), or pass register itself: manager.Main(manager.Options{...}, "+
 					"register)")
 		}
-		edited, err := edit.EnsureArgument(s.text, s.name, layout.ManagerPackage, "Main", "register")
+		edited, err := edit.EnsureArgument(s.Text, s.Name, layout.ManagerPackage, "Main", "register")
 		if err == nil {
-			return p.Edit(s.name, edited)
+			return p.Edit(s.Name, edited)
 		}
-		if failure == nil || s.importsManager() || s.hasMain() {
+		if failure == nil || importsManager(s) || hasMain(s) {
 			failure = err
 		}
 	}
@@ -180,20 +149,20 @@ func (g Program) EnsureRegistered(p *plan.Plan) error {
 	return p.Edit(layout.MainFile, edited)
 }
 
-func (s programFile) hasMain() bool {
-	return slices.ContainsFunc(s.file.Decls, func(d ast.Decl) bool {
+func hasMain(s gosource.GoSource) bool {
+	return slices.ContainsFunc(s.File.Decls, func(d ast.Decl) bool {
 		f, ok := d.(*ast.FuncDecl)
 		return ok && f.Recv == nil && f.Name.Name == "main"
 	})
 }
 
 // otherSetup returns the position of the setup function that manager.Main receives, if any.
-func (s programFile) otherSetup() (token.Position, bool) {
+func otherSetup(s gosource.GoSource) (token.Position, bool) {
 	var pos token.Position
-	ast.Inspect(s.file, func(n ast.Node) bool {
+	ast.Inspect(s.File, func(n ast.Node) bool {
 		if call, ok := n.(*ast.CallExpr); ok && len(call.Args) > 1 &&
-			qualifiedName(s.file, call.Fun) == layout.ManagerPackage+".Main" {
-			pos = s.set.Position(call.Args[1].Pos())
+			s.Qualified(call.Fun) == layout.ManagerPackage+".Main" {
+			pos = s.Set.Position(call.Args[1].Pos())
 		}
 		return true
 	})
@@ -254,10 +223,7 @@ func (g Program) staleBuilds(p *plan.Plan) ([]*diagnostic.Error, error) {
 	}
 	var found []*diagnostic.Error
 	for _, name := range []string{"Makefile", "Dockerfile"} {
-		text, err := p.Read(name)
-		if errors.Is(err, fs.ErrNotExist) {
-			continue
-		}
+		text, err := p.ReadIfExists(name)
 		if err != nil {
 			return nil, err
 		}

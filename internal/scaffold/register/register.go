@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"io/fs"
 	"maps"
 
 	"github.com/kctrl-dev/kctrl/internal/scaffold/gosource"
@@ -71,23 +70,13 @@ func LeaveSchemes(p *plan.Plan, before, after *project.Project) error {
 
 // editBuilder plans a change to the file of the API package that has the scheme builder.
 func editBuilder(p *plan.Plan, folder string, change func(text []byte, name string) []byte) error {
-	files, err := gosource.GoFiles(p, folder)
-	if err != nil {
-		return err
-	}
-	for _, name := range files {
-		text, err := p.Read(name)
-		if errors.Is(err, fs.ErrNotExist) {
-			continue
-		}
-		if err != nil {
-			return err
-		}
-		if edited := change(text, name); !bytes.Equal(edited, text) {
-			return p.Edit(name, edited)
+	files, err := gosource.ReadFiles(p, folder)
+	for _, s := range files {
+		if edited := change(s.Text, s.Name); !bytes.Equal(edited, s.Text) {
+			return p.Edit(s.Name, edited)
 		}
 	}
-	return nil
+	return err
 }
 
 // Registrations returns two lists, each ordered by directory. The first has the API packages whose registration kctrl

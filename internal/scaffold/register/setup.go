@@ -4,14 +4,13 @@ import (
 	"fmt"
 	"go/ast"
 	"go/token"
-
-	"github.com/kctrl-dev/kctrl/internal/scaffold/layout"
-
-	gopath "path"
+	"path"
 	"slices"
 	"strings"
 
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/gosource"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/layout"
 )
 
 // maker is a function in the user's program that creates a reconciler, a defaulter or a validator.
@@ -35,13 +34,13 @@ type makers map[string][]maker
 func (g Program) makers() makers {
 	found := makers{}
 	for _, s := range g.files {
-		found.add(s.set, s.file)
+		found.add(s)
 	}
 	return found
 }
 
-func (m makers) add(set *token.FileSet, file *ast.File) {
-	for _, decl := range file.Decls {
+func (m makers) add(s gosource.GoSource) {
+	for _, decl := range s.File.Decls {
 		f, ok := decl.(*ast.FuncDecl)
 		if !ok || f.Recv != nil || f.Type.TypeParams != nil || f.Type.Results == nil {
 			continue
@@ -51,15 +50,15 @@ func (m makers) add(set *token.FileSet, file *ast.File) {
 		if !ok || len(results) > 2 || len(results) == 2 && !isIdent(results[1], "error") {
 			continue
 		}
-		made := maker{name: f.Name.Name, pos: set.PositionFor(f.Name.Pos(), false), fails: len(results) == 2}
+		made := maker{name: f.Name.Name, pos: s.Position(f.Name.Pos()), fails: len(results) == 2}
 		for _, param := range typesOf(f.Type.Params) {
-			if qualifiedName(file, param) == layout.ControllerPackage+".Manager" {
+			if s.Qualified(param) == layout.ControllerPackage+".Manager" {
 				made.args = append(made.args, "m")
 				continue
 			}
 			made.missing = append(made.missing, "a parameter that is not a controller.Manager")
 		}
-		if name := qualifiedName(file, star.X); name != "" {
+		if name := s.Qualified(star.X); name != "" {
 			m[name] = append(m[name], made)
 		}
 	}
@@ -83,7 +82,7 @@ func (m makers) setup(importPath, name string, alias func() string) (expr string
 		return "", false, diagnostic.At(one.pos,
 			fmt.Sprintf("%s makes a %s, and register can pass it a controller.Manager only", one.name, name),
 			fmt.Sprintf("write func %s() *%s.%s, or with the parameter m controller.Manager; flags and all else can "+
-				"be variables of package main", one.name, gopath.Base(importPath), name))
+				"be variables of package main", one.name, path.Base(importPath), name))
 	}
 	call := one.name + "(" + strings.Join(one.args, ", ") + ")"
 	if one.fails {
@@ -104,28 +103,4 @@ func typesOf(list *ast.FieldList) []ast.Expr {
 func isIdent(expr ast.Expr, name string) bool {
 	ident, ok := expr.(*ast.Ident)
 	return ok && ident.Name == name
-}
-
-// qualifiedName returns the import path and the name of a type of another package, according to the file's imports. For
-// other expressions it returns "".
-func qualifiedName(file *ast.File, expr ast.Expr) string {
-	selector, ok := ast.Unparen(expr).(*ast.SelectorExpr)
-	if !ok {
-		return ""
-	}
-	x, ok := selector.X.(*ast.Ident)
-	if !ok {
-		return ""
-	}
-	for _, spec := range file.Imports {
-		importPath := strings.Trim(spec.Path.Value, "\"`")
-		name := gopath.Base(importPath)
-		if spec.Name != nil {
-			name = spec.Name.Name
-		}
-		if name == x.Name {
-			return importPath + "." + selector.Sel.Name
-		}
-	}
-	return ""
 }

@@ -286,7 +286,7 @@ func conversionView(p *plan.Plan, proj *project.Project, hub, spoke project.Reso
 	}
 	hubSide, err := side(view.Hub)
 	spokeSide, failure := side(view.Spoke)
-	taken, failed := takenIn(p, view.Spoke)
+	taken, failed := gosource.Names(p, view.Spoke.ConversionFolder, view.Spoke.ConversionFile(".go"))
 	if err := errors.Join(err, failure, failed); err != nil {
 		return view, 0, err
 	}
@@ -302,21 +302,6 @@ func conversionView(p *plan.Plan, proj *project.Project, hub, spoke project.Reso
 		view.Imports = append(view.Imports, imported)
 	}
 	return view, functions.Left, nil
-}
-
-// takenIn returns the names that other files of the conversions' package declare.
-func takenIn(p *plan.Plan, spoke templates.KindView) (map[string]bool, error) {
-	files, err := gosource.GoFiles(p, spoke.ConversionFolder)
-	if err != nil {
-		return nil, err
-	}
-	files = slices.DeleteFunc(files, func(name string) bool { return name == spoke.ConversionFile(".go") })
-	positions, _, err := gosource.Declarations(p, files)
-	taken := map[string]bool{}
-	for name := range positions {
-		taken[name] = true
-	}
-	return taken, err
 }
 
 // conversionParts collects the files of the conversion of a version to its hub.

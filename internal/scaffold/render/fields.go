@@ -82,12 +82,12 @@ func shape(p *plan.Plan, proj *project.Project, r project.Resource, kind templat
 			flag+" is for the first version of a kind: "+older.Version+" defines it, and further ones copy it",
 			"omit it; or write it as a marker, which kctrl explain lists, above the type in "+kind.TypesFile()+", too")
 	}
-	declared, err := declaredBeside(p, kind)
+	declared, err := gosource.Names(p, kind.Folder, kind.TypesFile())
 	if err != nil {
 		return shaped{}, err
 	}
 	if further {
-		copied, err := declaredIn(p, templates.NewKind(layout.KindNames(proj, older, "")).Folder)
+		copied, err := gosource.Names(p, templates.NewKind(layout.KindNames(proj, older, "")).Folder)
 		if err != nil {
 			return shaped{}, err
 		}
@@ -119,20 +119,12 @@ func WithSample(p *plan.Plan, proj *project.Project, r project.Resource, kind te
 	if older, further := layout.VersionBefore(proj, r); written && further {
 		pkg = templates.NewKind(layout.KindNames(proj, older, ""))
 	}
-	files, err := gosource.GoFiles(p, pkg.Folder)
-	if err != nil {
-		return kind, err
-	}
-	for _, name := range files {
-		source, err := p.Read(name)
-		if err != nil {
+	files, err := gosource.ReadFiles(p, pkg.Folder)
+	for _, s := range files {
+		if s.File == nil {
 			continue // the go command reports it
 		}
-		file, err := parser.ParseFile(token.NewFileSet(), name, source, parser.SkipObjectResolution)
-		if err != nil {
-			continue
-		}
-		spec := structOf(file, kind.Kind+"Spec")
+		spec := structOf(s.File, kind.Kind+"Spec")
 		if spec == nil {
 			continue
 		}
@@ -142,7 +134,7 @@ func WithSample(p *plan.Plan, proj *project.Project, r project.Resource, kind te
 		})
 		kind.Fields.FromSample = !isExample || len(spec.Fields.List) > 1
 	}
-	return kind, nil
+	return kind, err
 }
 
 // kindFlag returns a set flag that applies to all versions of a kind.
@@ -158,21 +150,6 @@ func kindFlag(s Shape) string {
 		return "--scale"
 	}
 	return ""
-}
-
-// declaredBeside returns the names that the package of a kind declares outside the file of its types.
-func declaredBeside(p *plan.Plan, kind templates.KindView) (map[string]bool, error) {
-	files, err := gosource.GoFiles(p, kind.Folder)
-	if err != nil {
-		return nil, err
-	}
-	files = slices.DeleteFunc(files, func(name string) bool { return name == kind.TypesFile() })
-	positions, _, err := gosource.Declarations(p, files)
-	declared := map[string]bool{}
-	for name := range positions {
-		declared[name] = true
-	}
-	return declared, err
 }
 
 // namesMarker returns the part of the resource marker with short names and categories.

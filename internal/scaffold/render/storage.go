@@ -63,11 +63,7 @@ func MarkStored(p *plan.Plan, proj *project.Project, r project.Resource, wanted 
 // TypeFile returns the name and content of the file that declares the Go type of a kind.
 func TypeFile(p *plan.Plan, proj *project.Project, r project.Resource) (name string, text []byte, err error) {
 	kind := templates.NewKind(layout.KindNames(proj, r, ""))
-	files, err := gosource.GoFiles(p, kind.Folder)
-	if err != nil {
-		return "", nil, err
-	}
-	positions, _, err := gosource.Declarations(p, files)
+	positions, _, err := gosource.Declarations(p, kind.Folder)
 	if err != nil {
 		return "", nil, err
 	}

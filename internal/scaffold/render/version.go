@@ -2,8 +2,6 @@ package render
 
 import (
 	"errors"
-	"io/fs"
-	"maps"
 	"path"
 	"strings"
 
@@ -32,7 +30,7 @@ func writeTypes(p *plan.Plan, proj *project.Project, r project.Resource, shaped 
 	if err != nil {
 		return err
 	}
-	declared, err := declaredIn(p, kind.Folder)
+	declared, err := gosource.Names(p, kind.Folder)
 	if err != nil || declared[kind.Kind] {
 		return err
 	}
@@ -55,39 +53,17 @@ func writeTypes(p *plan.Plan, proj *project.Project, r project.Resource, shaped 
 
 // readTypes reads the Go types of an API package, without generated files.
 func readTypes(p *plan.Plan, folder string) (*versions.Package, error) {
-	names, err := gosource.GoFiles(p, folder)
+	sources, err := gosource.ReadFiles(p, folder)
 	if err != nil {
 		return nil, err
 	}
 	var files []versions.File
-	for _, name := range names {
-		source, err := p.Read(name)
-		switch {
-		case strings.HasPrefix(path.Base(name), "zz_generated."), errors.Is(err, fs.ErrNotExist):
-			continue
-		case err != nil:
-			return nil, err
+	for _, s := range sources {
+		if !strings.HasPrefix(path.Base(s.Name), "zz_generated.") {
+			files = append(files, versions.File{Path: s.Name, Source: s.Text})
 		}
-		files = append(files, versions.File{Path: name, Source: source})
 	}
 	return versions.Parse(files)
-}
-
-// declaredIn returns the names that a package declares.
-func declaredIn(p *plan.Plan, folder string) (map[string]bool, error) {
-	files, err := gosource.GoFiles(p, folder)
-	if err != nil {
-		return nil, err
-	}
-	positions, _, err := gosource.Declarations(p, files)
-	if err != nil {
-		return nil, err
-	}
-	declared := map[string]bool{}
-	for name := range maps.Keys(positions) {
-		declared[name] = true
-	}
-	return declared, nil
 }
 
 // writeSample plans a sample of a kind. It copies the current sample of the oldest version, or renders the template if
@@ -100,12 +76,9 @@ func writeSample(p *plan.Plan, proj *project.Project, r project.Resource, shaped
 	}
 	from := templates.NewKind(layout.KindNames(proj, older, ""))
 	name, target := path.Join(layout.SamplesDir, from.SampleFile), path.Join(layout.SamplesDir, kind.SampleFile)
-	text, err := p.Read(name)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil // the user deleted it, and kctrl does not know valid values for edited types
-	}
-	if err != nil {
-		return err
+	text, err := p.ReadIfExists(name)
+	if err != nil || text == nil {
+		return err // the user deleted it, and kctrl does not know valid values for edited types
 	}
 	for _, change := range []struct {
 		keys       []string

@@ -4,6 +4,8 @@ import (
 	"go/scanner"
 	"go/token"
 	"strings"
+
+	"github.com/kctrl-dev/kctrl/internal/scaffold/edit"
 )
 
 // lexeme is a token of a Go file.
@@ -56,17 +58,11 @@ func changedTexts(was, becomes []byte) map[string]string {
 
 // withTexts returns a Go file with changed comments and string literals.
 func withTexts(text []byte, changed map[string]string) []byte {
-	if len(changed) == 0 {
-		return text
-	}
-	var out []byte
-	at := 0
+	var list []edit.Splice
 	for _, l := range lexemesOf(text) {
-		now, found := changed[l.text]
-		if found && (l.token == token.COMMENT || l.token == token.STRING) {
-			out = append(append(out, text[at:l.offset]...), now...)
-			at = l.offset + len(l.text)
+		if now, found := changed[l.text]; found && (l.token == token.COMMENT || l.token == token.STRING) {
+			list = append(list, edit.Splice{From: l.offset, To: l.offset + len(l.text), Text: now})
 		}
 	}
-	return append(out, text[at:]...)
+	return edit.Apply(text, list)
 }

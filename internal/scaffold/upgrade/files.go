@@ -206,14 +206,8 @@ func (u *upgrade) isBroken(merged *plan.Plan, steps []step) (bool, error) {
 			return false, err
 		}
 	}
-	before, err := gosource.TypeErrors(u.plan, sources, u.project.Repo, nil)
-	if err != nil {
-		return false, err
-	}
-	after, err := gosource.TypeErrors(u.plan, sources, u.project.Repo, changed)
-	if err != nil {
-		return false, err
-	}
+	before := gosource.TypeErrors(sources, u.project.Repo, nil)
+	after := gosource.TypeErrors(sources, u.project.Repo, changed)
 	for _, c := range slices.SortedFunc(maps.Keys(after),
 		func(a, b gosource.Complaint) int { return strings.Compare(a.File+a.Message, b.File+b.Message) }) {
 		if len(after[c]) <= len(before[c]) {

@@ -3,12 +3,12 @@ package upgrade
 import (
 	"bytes"
 	"go/ast"
-	"go/parser"
-	"go/token"
+	"path"
 	"slices"
 	"strconv"
 	"strings"
 
+	"github.com/kctrl-dev/kctrl/internal/scaffold/edit"
 	"github.com/kctrl-dev/kctrl/internal/scaffold/gosource"
 	"github.com/kctrl-dev/kctrl/internal/scaffold/layout"
 )
@@ -28,19 +28,15 @@ func (u *upgrade) setups() error {
 		return err
 	}
 	for _, s := range sources {
-		text, err := u.plan.Read(s.Name)
-		if err != nil {
-			return err
-		}
-		changed, left := withInterface(s.Name, text)
+		changed, left := withInterface(s)
 		for _, line := range left {
 			u.note(s.Name, line, "SetupWithManager takes a *manager.Manager, but register passes a controller.Manager",
 				"take a controller.Manager, and get what it lacks in func main")
 		}
-		if bytes.Equal(changed, text) {
+		if bytes.Equal(changed, s.Text) {
 			continue
 		}
-		if err := u.writeSetup(s.Name, text, changed); err != nil {
+		if err := u.writeSetup(s.Name, s.Text, changed); err != nil {
 			return err
 		}
 	}
@@ -67,98 +63,63 @@ func (u *upgrade) writeSetup(name string, text, changed []byte) error {
 
 // withInterface returns a Go file whose setup methods take a controller.Manager, and the lines of the setup methods
 // that need more.
-func withInterface(name string, text []byte) (changed []byte, left []int) {
-	set := token.NewFileSet()
-	file, err := parser.ParseFile(set, name, text, parser.SkipObjectResolution)
-	if err != nil {
-		return text, nil
+func withInterface(s gosource.GoSource) (changed []byte, left []int) {
+	controller := path.Base(layout.ControllerPackage)
+	imported := false
+	for name, importPath := range s.Imports() {
+		if importPath == layout.ControllerPackage {
+			controller, imported = name, true
+		}
 	}
-	const managers, controllers = layout.RuntimeModule + "/runtime/manager", layout.RuntimeModule + "/runtime/controller"
-	manager, controller := importName(file, managers), importName(file, controllers)
-	if manager == "" {
-		return text, nil
-	}
-	imported := controller != ""
-	if !imported {
-		controller = "controller"
-	}
-	changed = text
-	for _, decl := range slices.Backward(file.Decls) {
+	var changes []edit.Splice
+	replaced := map[ast.Node]bool{}
+	for _, decl := range s.File.Decls {
 		f, ok := decl.(*ast.FuncDecl)
 		if !ok || f.Name.Name != "SetupWithManager" || f.Recv == nil || len(f.Type.Params.List) != 1 {
 			continue
 		}
 		param := f.Type.Params.List[0]
-		if !isSelector(param.Type, manager, "Manager") {
-			continue
-		}
-		if len(param.Names) == 1 && !usesOnly(f.Body, param.Names[0].Name, managerMethods) {
-			left = append(left, set.Position(f.Pos()).Line)
-			continue
-		}
-		from, to := set.Position(param.Type.Pos()).Offset, set.Position(param.Type.End()).Offset
-		changed = slices.Concat(changed[:from], []byte(controller+".Manager"), changed[to:])
-	}
-	if bytes.Equal(changed, text) || imported && isUsed(name, changed, manager) {
-		return changed, left
-	}
-	return withImport(name, changed, managers, controllers, manager, imported), left
-}
-
-// withImport returns a Go file with the import added, and without the import removed if no code uses it.
-func withImport(name string, text []byte, removed, added, identifier string, imported bool) []byte {
-	drop := !isUsed(name, text, identifier)
-	set := token.NewFileSet()
-	file, err := parser.ParseFile(set, name, text, parser.ImportsOnly)
-	if err != nil {
-		return text
-	}
-	for _, spec := range file.Imports {
-		if p, _ := strconv.Unquote(spec.Path.Value); p != removed {
-			continue
-		}
-		from, to := set.Position(spec.Pos()).Offset, set.Position(spec.End()).Offset
+		star, ok := param.Type.(*ast.StarExpr)
 		switch {
-		case drop && !imported:
-			return slices.Concat(text[:from], []byte(strconv.Quote(added)), text[to:])
-		case drop:
-			start := bytes.LastIndexByte(text[:from], '\n') + 1
-			end := to + bytes.IndexByte(text[to:], '\n') + 1
-			return slices.Concat(text[:start], text[end:])
+		case !ok || s.Qualified(star.X) != layout.ManagerPackage+".Manager":
+		case len(param.Names) == 1 && !usesOnly(f.Body, param.Names[0].Name, managerMethods):
+			left = append(left, s.Position(f.Pos()).Line)
 		default:
-			start := bytes.LastIndexByte(text[:from], '\n') + 1
-			return slices.Concat(text[:start], []byte("\t"+strconv.Quote(added)+"\n"), text[start:])
+			replaced[star.X] = true
+			changes = append(changes, edit.Splice{From: s.Offset(star.Pos()), To: s.Offset(star.End()),
+				Text: controller + ".Manager"})
 		}
 	}
-	return text
+	if len(changes) == 0 {
+		return s.Text, left
+	}
+	return edit.Apply(s.Text, append(changes, importChange(s, replaced, imported)...)), left
 }
 
-// importName returns the local name of an import, or "" if the file does not import the package.
-func importName(file *ast.File, importPath string) string {
-	for _, spec := range file.Imports {
-		if p, _ := strconv.Unquote(spec.Path.Value); p != importPath {
-			continue
-		}
-		if spec.Name != nil {
-			return spec.Name.Name
-		}
-		return importPath[strings.LastIndexByte(importPath, '/')+1:]
+// importChange removes the import of the manager if only replaced types use it, and adds the import of the controller
+// unless the file has it.
+func importChange(s gosource.GoSource, replaced map[ast.Node]bool, imported bool) []edit.Splice {
+	used := false
+	ast.Inspect(s.File, func(n ast.Node) bool {
+		selector, ok := n.(*ast.SelectorExpr)
+		used = used || ok && !replaced[n] && strings.HasPrefix(s.Qualified(selector), layout.ManagerPackage+".")
+		return !used
+	})
+	at := slices.IndexFunc(s.File.Imports, func(i *ast.ImportSpec) bool {
+		return strings.Trim(i.Path.Value, "\"`") == layout.ManagerPackage
+	})
+	spec, added := s.File.Imports[at], strconv.Quote(layout.ControllerPackage)
+	from, to := s.Offset(spec.Pos()), s.Offset(spec.End())
+	start := bytes.LastIndexByte(s.Text[:from], '\n') + 1
+	switch {
+	case used && imported:
+		return nil
+	case used:
+		return []edit.Splice{{From: start, To: start, Text: "\t" + added + "\n"}}
+	case imported:
+		return []edit.Splice{{From: start, To: to + bytes.IndexByte(s.Text[to:], '\n') + 1}}
 	}
-	return ""
-}
-
-// isSelector reports whether an expression is a pointer to pkg.name.
-func isSelector(expr ast.Expr, pkg, name string) bool {
-	star, ok := expr.(*ast.StarExpr)
-	if !ok {
-		return false
-	}
-	selector, ok := star.X.(*ast.SelectorExpr)
-	if !ok || selector.Sel.Name != name {
-		return false
-	}
-	ident, ok := selector.X.(*ast.Ident)
-	return ok && ident.Name == pkg
+	return []edit.Splice{{From: from, To: to, Text: added}}
 }
 
 // usesOnly reports whether a function selects only the given methods of a variable. The function may also pass the
@@ -174,21 +135,4 @@ func usesOnly(body *ast.BlockStmt, variable string, methods []string) bool {
 		return only
 	})
 	return only
-}
-
-// isUsed reports whether a file uses a package by its name.
-func isUsed(name string, text []byte, pkg string) bool {
-	file, err := parser.ParseFile(token.NewFileSet(), name, text, parser.SkipObjectResolution)
-	used := err != nil
-	if err == nil {
-		ast.Inspect(file, func(n ast.Node) bool {
-			if selector, ok := n.(*ast.SelectorExpr); ok {
-				if ident, ok := selector.X.(*ast.Ident); ok && ident.Name == pkg {
-					used = true
-				}
-			}
-			return !used
-		})
-	}
-	return used
 }

@@ -3,6 +3,8 @@ package upgrade
 import (
 	"slices"
 	"testing"
+
+	"github.com/kctrl-dev/kctrl/internal/scaffold/gosource"
 )
 
 // TestSetupMethodsTakeTheInterface changes the parameter and the imports, and reports methods that need a whole
@@ -41,7 +43,8 @@ func TestSetupMethodsTakeTheInterface(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			after, left := withInterface("x.go", []byte(test.before))
+			s, _ := gosource.ParseSource("x.go", []byte(test.before))
+			after, left := withInterface(s)
 			if string(after) != test.after || !slices.Equal(left, test.left) {
 				t.Errorf("lines %v are left, want %v; got:\n%s\nwant:\n%s", left, test.left, after, test.after)
 			}
