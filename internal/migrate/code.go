@@ -79,7 +79,7 @@ func Code(ctx context.Context, dir string, fsys fs.FS, patterns []string) (*plan
 	}
 	err = plan.InOrder(
 		func() error { return gomod.RequireDirectly(p, layout.RuntimeModule) },
-		func() error { return gomod.AddImported(p) },
+		func() error { return gomod.AddRuntime(p) },
 		func() error { return writeRecord(p, stepCode) },
 	)
 	return p, report, err

@@ -55,11 +55,7 @@ func GeneratedPaths(p *plan.Plan, proj *project.Project) ([]string, error) {
 
 // replacedModules returns the directories with which go.mod replaces modules whose kinds PROJECT lists by path.
 func replacedModules(p *plan.Plan, proj *project.Project) ([]string, error) {
-	text, err := p.Read(layout.GoModFile)
-	if err != nil {
-		return nil, nil // reported by other checks
-	}
-	file, err := ParseGoMod(text)
+	file, err := ReadModule(p, ".")
 	if err != nil {
 		return nil, nil // reported by other checks
 	}
@@ -130,7 +126,7 @@ func provideForTypes(p *plan.Plan, proj *project.Project, module string) error {
 		if path.Base(t.Path(view)) == layout.GoModFile {
 			err = adoptRequirements(p, module, text)
 		} else {
-			err = AddSumsIn(p, module, text)
+			err = AddSums(p, module, text)
 		}
 		if err != nil {
 			return err
@@ -154,11 +150,7 @@ func requireDir(p *plan.Plan, modulePath string) error {
 // unused returns a finding if the project does not build with the directory of a module, or nil otherwise. The project
 // may also use the directory through a workspace in a parent directory.
 func unused(p *plan.Plan, proj *project.Project, module string) *diagnostic.Error {
-	text, err := p.Read(layout.GoModFile)
-	if err != nil {
-		return nil
-	}
-	file, err := ParseGoMod(text)
+	file, err := ReadModule(p, ".")
 	if err != nil || replaces(file, path.Join(proj.Repo, module)) {
 		return nil
 	}
@@ -190,11 +182,7 @@ func copied(p *plan.Plan, proj *project.Project, module string) *diagnostic.Erro
 // modules that go.mod lacks, without which the go command builds nothing. elsewhere are modules of which the project
 // builds with a published or vendored version.
 func CheckAPIModules(p *plan.Plan, proj *project.Project) (unmet, elsewhere []*diagnostic.Error, err error) {
-	text, err := p.Read(layout.GoModFile)
-	if err != nil {
-		return nil, nil, nil // reported by the go command
-	}
-	file, err := ParseGoMod(text)
+	file, err := ReadModule(p, ".")
 	if err != nil {
 		return nil, nil, nil // reported by the go command
 	}
@@ -211,11 +199,7 @@ func CheckAPIModules(p *plan.Plan, proj *project.Project) (unmet, elsewhere []*d
 			e.Message = "has an older copy of " + module + ", which the go command builds with"
 			elsewhere = append(elsewhere, e)
 		}
-		text, err := p.Read(path.Join(module, layout.GoModFile))
-		if err != nil {
-			return nil, nil, err
-		}
-		api, err := modfile.Parse(path.Join(module, layout.GoModFile), text, nil)
+		api, err := ReadModule(p, module)
 		if err != nil {
 			continue // reported by the go command
 		}
@@ -311,14 +295,11 @@ func FollowImports(p *plan.Plan, proj *project.Project) error {
 	for _, folder := range modules {
 		follows[path.Join(proj.Repo, folder)] = true
 	}
-	return EditRequirements(p, func(file *modfile.File) bool {
-		changed := false
-		for _, m := range file.Require {
-			if indirect := !ImportsOf(m, file, imported); follows[m.Mod.Path] && m.Indirect != indirect {
-				m.Indirect, changed = indirect, true
-			}
+	return markIndirect(p, func(m *modfile.Require, file *modfile.File) bool {
+		if follows[m.Mod.Path] {
+			return !ImportsOf(m, file, imported)
 		}
-		return changed
+		return m.Indirect
 	})
 }
 
@@ -382,11 +363,7 @@ func WriteAPIModule(p *plan.Plan, proj *project.Project) error {
 // dropTestedWith removes the requirements of go.mod that only tests of the API module need. It does so only if kctrl
 // added every requirement, because otherwise user code may need them.
 func dropTestedWith(p *plan.Plan, proj *project.Project) error {
-	text, err := p.Read(path.Join(project.APIFolder, layout.GoModFile))
-	if err != nil {
-		return err
-	}
-	api, err := ParseGoMod(text)
+	api, err := ReadModule(p, project.APIFolder)
 	if err != nil {
 		return err
 	}
@@ -439,17 +416,17 @@ func pinnedModules(proj *project.Project) (map[string]bool, error) {
 func RemoveAPIModule(p *plan.Plan, proj *project.Project) error {
 	for _, base := range []string{layout.GoModFile, "go.sum"} {
 		name := path.Join(project.APIFolder, base)
-		text, err := p.Read(name)
-		if errors.Is(err, fs.ErrNotExist) {
-			continue
-		}
+		text, err := p.ReadIfExists(name)
 		if err != nil {
 			return err
+		}
+		if text == nil {
+			continue
 		}
 		if base == layout.GoModFile {
 			err = adoptAPIRequirements(p, text)
 		} else {
-			err = addSums(p, text)
+			err = AddSums(p, ".", text)
 		}
 		if err := errors.Join(err, p.Delete(name)); err != nil {
 			return err
@@ -543,11 +520,8 @@ func RenameAPIModules(p *plan.Plan, before, after *project.Project) error {
 
 // readWork returns the workspace in the directory of a project, or nil if the directory has none.
 func readWork(p *plan.Plan) (*modfile.WorkFile, error) {
-	text, err := p.Read(layout.WorkFile)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil {
+	text, err := p.ReadIfExists(layout.WorkFile)
+	if err != nil || text == nil {
 		return nil, err
 	}
 	file, err := modfile.ParseWork(layout.WorkFile, text, nil)

@@ -10,15 +10,12 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/kctrl-dev/kctrl"
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
 	"github.com/kctrl-dev/kctrl/internal/scaffold/gosource"
 	"github.com/kctrl-dev/kctrl/internal/scaffold/layout"
 	"github.com/kctrl-dev/kctrl/internal/scaffold/plan"
 	"github.com/kctrl-dev/kctrl/internal/scaffold/project"
-	"github.com/kctrl-dev/kctrl/internal/scaffold/templated"
 	"github.com/kctrl-dev/kctrl/internal/templates"
-	"github.com/spf13/afero"
 	"golang.org/x/mod/modfile"
 )
 
@@ -35,33 +32,12 @@ func ValidateRuntime(mode project.RuntimeMode, kctrl project.Build) error {
 	return diagnostic.Usage(fmt.Sprintf("unknown runtime %q", string(mode)), "use --runtime=bundled or --runtime=module")
 }
 
-// WriteBundle plans the part of the runtime that a project needs.
-func WriteBundle(p *plan.Plan) error {
-	imported, err := runtimeImports(p)
-	if err != nil {
-		return err
-	}
-	return writeSource(p, slices.Concat(bundleRoots, imported))
-}
+// WriteBundle plans the part of the runtime that a project needs: [bundleRoots], the runtime packages that the project
+// imports, and all runtime packages that these import.
+func WriteBundle(p *plan.Plan) error { return AddRuntime(p, bundleRoots...) }
 
-func bundledFile(name string, content []byte) plan.File {
-	return plan.File{
-		Path: path.Join(layout.BundleDir, name), Content: content, Template: "bundle/" + name, Owner: plan.Generated,
-	}
-}
-
-// BundledSource lists the source files of the runtime that a project needs: [bundleRoots], the runtime packages that
-// the project imports, and all runtime packages that these import.
-func BundledSource(p *plan.Plan) ([]string, error) {
-	imported, err := runtimeImports(p)
-	if err != nil {
-		return nil, err
-	}
-	return runtimeFiles(slices.Concat(bundleRoots, imported))
-}
-
-// BundledModules returns the templates of go.mod and go.sum of the bundled runtime.
-func BundledModules() []templates.Template[templates.ModuleView] {
+// bundledModules returns the templates of go.mod and go.sum of the bundled runtime.
+func bundledModules() []templates.Template[templates.ModuleView] {
 	return slices.DeleteFunc(templates.Modules(), func(t templates.Template[templates.ModuleView]) bool {
 		return !strings.HasPrefix(t.Path(templates.ModuleView{}), layout.BundleDir+"/")
 	})
@@ -92,18 +68,22 @@ func PlanRuntime(p *plan.Plan, proj *project.Project) error {
 	if err != nil {
 		return err
 	}
+	missing := slices.DeleteFunc(slices.Clone(files), func(f plan.File) bool { return gosource.Exists(p.FS(), f.Path) })
+	message := fmt.Sprintf("the bundled runtime lacks %d of its files", len(missing))
+	hint := "kctrl generate writes them; nothing builds without them, so commit them"
 	switch others := otherRuntime(files, lock); {
 	case len(added) > 0 && len(others) > 0:
 		return diagnostic.In(path.Join(layout.BundleDir, added[0]),
 			"is missing and imported, and another version of kctrl wrote the bundled runtime",
 			"kctrl upgrade brings the whole runtime to this version")
 	case len(added) > 0:
-		return addRuntime(p, added, files)
+		message = fmt.Sprintf("the bundled runtime lacks %s, which the project imports", strings.Join(added, ", "))
+		hint = fmt.Sprintf("kctrl generate writes %d files; run go mod tidy after it, and commit both", len(missing))
 	case len(lost) == 0:
-		if lost, err = unknownRuntime(p, files); err != nil || len(lost) == 0 {
+		if same, err := isSame(p, files); err != nil || !same || len(missing) == 0 {
 			return err
 		}
-	case len(others) > 0 || lost[0] == layout.BundleDir:
+	case len(others) > 0:
 		if entries, err := fs.ReadDir(p.FS(), layout.BundleDir); err == nil && len(entries) > 0 {
 			return mixedRuntime(lost)
 		}
@@ -112,39 +92,37 @@ func PlanRuntime(p *plan.Plan, proj *project.Project) error {
 				return err
 			}
 		}
-		lost = pathsOf(files)
 	}
-	p.Note(diagnostic.In(layout.BundleDir, fmt.Sprintf("the bundled runtime lacks %d of its files", len(lost)),
-		"kctrl generate writes them; nothing builds without them, so commit them"))
-	return writeRuntime(p, lost, files)
+	p.Note(diagnostic.In(layout.BundleDir, message, hint))
+	return writeFiles(p, missing)
 }
 
-// addRuntime writes runtime packages that the project imports, with their dependencies.
-func addRuntime(p *plan.Plan, added []string, files []plan.Change) error {
-	var missing []string
-	for _, c := range files {
-		if !gosource.Exists(p.FS(), c.Path) {
-			missing = append(missing, c.Path)
+// ReplaceRuntime plans the bundled runtime of this kctrl, and deletes other files of the runtime that kctrl wrote.
+func ReplaceRuntime(p *plan.Plan, proj *project.Project) error {
+	if proj.Runtime == project.Module || !ReplacesRuntime(p) {
+		return nil
+	}
+	lock, _, err := p.Lock()
+	if err != nil {
+		return err
+	}
+	files, err := wholeRuntime(p, proj, &project.Lock{})
+	if err != nil {
+		return err
+	}
+	var old []string
+	for entry := range lock.All() {
+		if strings.HasPrefix(entry.Path, layout.BundleDir+"/") &&
+			!slices.ContainsFunc(files, func(f plan.File) bool { return f.Path == entry.Path }) {
+			old = append(old, entry.Path)
 		}
 	}
-	p.Note(diagnostic.In(layout.BundleDir,
-		fmt.Sprintf("the bundled runtime lacks %s, which the project imports", strings.Join(added, ", ")),
-		fmt.Sprintf("kctrl generate writes %d files; run go mod tidy after it, and commit both", len(missing))))
-	return writeRuntime(p, missing, files)
-}
-
-// writeRuntime plans the files that have one of the given paths.
-func writeRuntime(p *plan.Plan, paths []string, files []plan.Change) error {
-	for _, c := range files {
-		if !slices.Contains(paths, c.Path) {
-			continue
-		}
-		err := p.WriteFile(plan.File{Path: c.Path, Content: c.After, Template: c.Template, Owner: plan.Generated})
-		if err != nil {
+	for _, name := range old {
+		if err := p.Delete(name); err != nil {
 			return err
 		}
 	}
-	return nil
+	return writeFiles(p, files)
 }
 
 func mixedRuntime(missing []string) error {
@@ -170,11 +148,7 @@ func ReplacesControllerRuntime(p *plan.Plan) bool {
 }
 
 func replacesByDir(p *plan.Plan, modulePath, dir string) bool {
-	text, err := p.Read(layout.GoModFile)
-	if err != nil {
-		return false
-	}
-	file, err := modfile.Parse(layout.GoModFile, text, nil)
+	file, err := ReadModule(p, ".")
 	return err == nil && slices.ContainsFunc(file.Replace, func(r *modfile.Replace) bool {
 		return r.Old.Path == modulePath && path.Clean(r.New.Path) == dir
 	})
@@ -182,7 +156,7 @@ func replacesByDir(p *plan.Plan, modulePath, dir string) bool {
 
 // wholeRuntime returns the runtime files as this kctrl writes them to the project. They include packages that the
 // project does not need but the lock records.
-func wholeRuntime(p *plan.Plan, proj *project.Project, lock *project.Lock) ([]plan.Change, error) {
+func wholeRuntime(p *plan.Plan, proj *project.Project, lock *project.Lock) ([]plan.File, error) {
 	roots, err := runtimeImports(p)
 	if err != nil {
 		return nil, err
@@ -193,17 +167,14 @@ func wholeRuntime(p *plan.Plan, proj *project.Project, lock *project.Lock) ([]pl
 			roots = append(roots, path.Dir(name))
 		}
 	}
-	names, err := runtimeFiles(roots)
-	if err != nil {
-		return nil, err
+	files, err := sourceFiles(roots)
+	view := templates.ModuleView{Repo: proj.Repo}
+	for _, t := range bundledModules() {
+		content, failure := t.Render(view)
+		err = errors.Join(err, failure)
+		files = append(files, plan.File{Path: t.Path(view), Content: content, Template: t.Source(), Owner: plan.Generated})
 	}
-	whole := plan.New(afero.NewIOFS(afero.NewMemMapFs()))
-	err = templated.RenderAll(whole, BundledModules(), templates.ModuleView{Repo: proj.Repo}, true)
-	for _, name := range names {
-		content, failure := fs.ReadFile(kctrl.Source, name)
-		err = errors.Join(err, failure, whole.WriteFile(bundledFile(name, content)))
-	}
-	return slices.Collect(whole.Files()), err
+	return files, err
 }
 
 // lostRuntime returns the runtime files that the lock records but that do not exist. If the lock records none, known is
@@ -267,29 +238,23 @@ func runtimeImports(p *plan.Plan) ([]string, error) {
 	return slices.Sorted(maps.Keys(imported)), nil
 }
 
-// unknownRuntime returns the missing files of a runtime that no lock records. It returns none if an existing file
-// differs from this kctrl's version, because another kctrl then wrote the runtime and may use other files.
-func unknownRuntime(p *plan.Plan, whole []plan.Change) ([]string, error) {
-	var missing []string
-	for _, file := range whole {
-		c, err := p.Lookup(file.Path)
-		switch {
-		case err != nil:
-			return nil, err
-		case c.Before == nil:
-			missing = append(missing, c.Path)
-		case !bytes.Equal(c.Before, file.After):
-			return nil, nil
+// isSame reports whether the existing files of the runtime have the content of this kctrl. Otherwise another kctrl
+// wrote the runtime and may use other files.
+func isSame(p *plan.Plan, files []plan.File) (bool, error) {
+	for _, f := range files {
+		c, err := p.Lookup(f.Path)
+		if err != nil || c.Before != nil && !bytes.Equal(c.Before, f.Content) {
+			return false, err
 		}
 	}
-	return missing, nil
+	return true, nil
 }
 
 // otherRuntime returns the runtime files in the lock that differ from the runtime files of this kctrl.
-func otherRuntime(whole []plan.Change, lock *project.Lock) []string {
+func otherRuntime(files []plan.File, lock *project.Lock) []string {
 	ours := map[string][]byte{}
-	for _, c := range whole {
-		ours[c.Path] = c.After
+	for _, f := range files {
+		ours[f.Path] = f.Content
 	}
 	var others []string
 	for entry := range lock.All() {
@@ -299,12 +264,4 @@ func otherRuntime(whole []plan.Change, lock *project.Lock) []string {
 		}
 	}
 	return others
-}
-
-func pathsOf(changes []plan.Change) []string {
-	var paths []string
-	for _, c := range changes {
-		paths = append(paths, c.Path)
-	}
-	return paths
 }

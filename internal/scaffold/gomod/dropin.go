@@ -2,6 +2,7 @@ package gomod
 
 import (
 	"bytes"
+	"errors"
 	"go/parser"
 	"go/token"
 	"io/fs"
@@ -26,10 +27,7 @@ func WriteDropIn(p *plan.Plan, repo string) error {
 	if err != nil {
 		return err
 	}
-	imported, err := runtimeImports(p)
-	if err != nil {
-		return err
-	}
+	var imported []string
 	err = fs.WalkDir(source, ".", func(name string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {
 			return err
@@ -47,36 +45,44 @@ func WriteDropIn(p *plan.Plan, repo string) error {
 	if err != nil {
 		return err
 	}
-	modules := slices.Concat(templates.DropInModule(), BundledModules())
+	modules := slices.Concat(templates.DropInModule(), bundledModules())
 	if err := templated.RenderAll(p, modules, templates.ModuleView{Repo: repo}, true); err != nil {
 		return err
 	}
-	return writeSource(p, imported)
+	return AddRuntime(p, imported...)
 }
 
-// AddImported plans the runtime packages that the project imports, with their dependencies.
-func AddImported(p *plan.Plan) error {
+// AddRuntime plans runtime packages, such as runtime/client, the runtime packages that the project imports, and the
+// dependencies of both.
+func AddRuntime(p *plan.Plan, packages ...string) error {
 	imported, err := runtimeImports(p)
 	if err != nil {
 		return err
 	}
-	return writeSource(p, imported)
-}
-
-// AddRuntime plans runtime packages, such as runtime/client, with their dependencies.
-func AddRuntime(p *plan.Plan, packages ...string) error { return writeSource(p, packages) }
-
-func writeSource(p *plan.Plan, packages []string) error {
-	names, err := runtimeFiles(slices.Compact(slices.Sorted(slices.Values(packages))))
+	files, err := sourceFiles(slices.Concat(packages, imported))
 	if err != nil {
 		return err
 	}
+	return writeFiles(p, files)
+}
+
+// sourceFiles returns the files of runtime packages and of their dependencies.
+func sourceFiles(packages []string) ([]plan.File, error) {
+	names, err := runtimeFiles(packages)
+	var files []plan.File
 	for _, name := range names {
-		content, err := fs.ReadFile(kctrl.Source, name)
-		if err != nil {
-			return err
-		}
-		if err := p.WriteFile(bundledFile(name, content)); err != nil {
+		content, failure := fs.ReadFile(kctrl.Source, name)
+		err = errors.Join(err, failure)
+		files = append(files, plan.File{
+			Path: path.Join(layout.BundleDir, name), Content: content, Template: "bundle/" + name, Owner: plan.Generated,
+		})
+	}
+	return files, err
+}
+
+func writeFiles(p *plan.Plan, files []plan.File) error {
+	for _, f := range files {
+		if err := p.WriteFile(f); err != nil {
 			return err
 		}
 	}

@@ -60,38 +60,47 @@ func ExistingModule(fsys fs.FS) (GoModule, error) {
 // MergeModules plans the additions to an existing go.mod and go.sum that a project needs, and the runtime if it is
 // bundled. It keeps requirements of other modules and newer versions.
 func MergeModules(p *plan.Plan, proj *project.Project, build project.Build) error {
+	noteVendored(p)
+	return writeModules(p, proj, build, func(t templates.Template[templates.ModuleView], view templates.ModuleView) error {
+		text, err := t.Render(view)
+		switch name := t.Path(view); {
+		case err != nil:
+			return err
+		case name == layout.GoModFile:
+			return adoptRequirements(p, ".", text)
+		case name == "go.sum":
+			return AddSums(p, ".", text)
+		}
+		return templated.Render(p, t, view, false)
+	})
+}
+
+// WriteModules plans complete and tidy go.mod and go.sum files, and the runtime if it is bundled. If replace is set, it
+// may replace existing files.
+func WriteModules(p *plan.Plan, proj *project.Project, build project.Build, replace bool) error {
+	return writeModules(p, proj, build, func(t templates.Template[templates.ModuleView], view templates.ModuleView) error {
+		return templated.Render(p, t, view, replace)
+	})
+}
+
+// writeModules plans the modules of a new project. It calls write for each template of a go.mod or go.sum.
+func writeModules(p *plan.Plan, proj *project.Project, build project.Build,
+	write func(templates.Template[templates.ModuleView], templates.ModuleView) error) error {
 	view := templates.ModuleView{Repo: proj.Repo}
-	list := templates.Modules()
+	list, writeRuntime := templates.Modules(), WriteBundle
 	if proj.Runtime == project.Module {
 		view.RuntimeVersion = build.Version
-		list = templates.PublishedModules()
+		list, writeRuntime = templates.PublishedModules(), func(p *plan.Plan) error { return addRuntimeSums(p, build) }
 	}
+	var errs []error
 	for _, t := range list {
-		name := t.Path(view)
-		text, err := t.Render(view)
-		if err != nil {
-			return err
-		}
-		switch name {
-		case layout.GoModFile:
-			err = adoptRequirements(p, ".", text)
-		case "go.sum":
-			err = addSums(p, text)
-		default:
-			err = templated.Render(p, t, view, false)
-		}
-		if err != nil {
-			return err
-		}
+		errs = append(errs, write(t, view))
 	}
-	noteVendored(p)
-	if err := errors.Join(checkRequired(p, proj), WriteAPIModule(p, proj)); err != nil {
-		return err
-	}
-	if proj.Runtime == project.Module {
-		return addRuntimeSums(p, build)
-	}
-	return WriteBundle(p)
+	return plan.InOrder(
+		func() error { return errors.Join(errs...) },
+		func() error { return errors.Join(checkRequired(p, proj), WriteAPIModule(p, proj)) },
+		func() error { return writeRuntime(p) },
+	)
 }
 
 // vendorList is the go command's list of vendored modules.
@@ -137,36 +146,11 @@ func ValidateExistingModule(repo, existing string) error {
 	}
 }
 
-// WriteModules plans complete and tidy go.mod and go.sum files, and the runtime if it is bundled. If replace is set, it
-// may replace existing files.
-func WriteModules(p *plan.Plan, proj *project.Project, build project.Build, replace bool) error {
-	view := templates.ModuleView{Repo: proj.Repo}
-	list, writeRuntime := templates.Modules(), WriteBundle
-	if proj.Runtime == project.Module {
-		view.RuntimeVersion = build.Version
-		list, writeRuntime = templates.PublishedModules(), func(p *plan.Plan) error { return addRuntimeSums(p, build) }
-	}
-	if err := templated.RenderAll(p, list, view, replace); err != nil {
-		return err
-	}
-	if err := errors.Join(checkRequired(p, proj), WriteAPIModule(p, proj)); err != nil {
-		return err
-	}
-	return writeRuntime(p)
-}
-
 // checkRequired rejects a project whose module path equals the path of a module that it requires.
 func checkRequired(p *plan.Plan, proj *project.Project) error {
-	text, err := p.Read(layout.GoModFile)
-	if err != nil {
+	file, err := ReadModule(p, ".")
+	if err != nil || Requirement(file, proj.Repo) < 0 {
 		return err
-	}
-	file, err := modfile.Parse(layout.GoModFile, text, nil)
-	if err != nil {
-		return err
-	}
-	if Requirement(file, proj.Repo) < 0 {
-		return nil
 	}
 	return diagnostic.Usage(
 		fmt.Sprintf("invalid module path %s: the project needs the module of that name", diagnostic.Quote(proj.Repo)),
@@ -176,11 +160,6 @@ func checkRequired(p *plan.Plan, proj *project.Project) error {
 // addRuntimeSums adds two checksums to go.sum without a download: the checksum of the runtime module, which the binary
 // contains, and the checksum of its go.mod, which kctrl embeds.
 func addRuntimeSums(p *plan.Plan, build project.Build) error {
-	const name = "go.sum"
-	text, err := p.Read(name)
-	if err != nil {
-		return err
-	}
 	goMod, err := fs.ReadFile(kctrl.Source, layout.GoModFile)
 	if err != nil {
 		return err
@@ -191,13 +170,8 @@ func addRuntimeSums(p *plan.Plan, build project.Build) error {
 	if err != nil {
 		return err
 	}
-	lines := strings.SplitAfter(string(text), "\n")
-	at := slices.IndexFunc(lines, func(line string) bool { return line > layout.RuntimeModule })
-	lines = slices.Insert(lines, at,
-		fmt.Sprintf("%s %s %s\n", layout.RuntimeModule, build.Version, build.Sum),
-		fmt.Sprintf("%s %s/go.mod %s\n", layout.RuntimeModule, build.Version, goModSum),
-	)
-	return p.Edit(name, []byte(strings.Join(lines, "")))
+	return AddSums(p, ".", fmt.Appendf(nil, "%s %s %s\n%[1]s %[2]s/go.mod %[4]s\n", layout.RuntimeModule, build.Version,
+		build.Sum, goModSum))
 }
 
 // IsHarmless reports whether a new project can start in a directory that has a file with this name.

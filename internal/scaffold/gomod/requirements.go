@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"errors"
 	"go/version"
-	"io/fs"
 	"path"
 	"slices"
 	"strings"
@@ -24,13 +23,8 @@ import (
 // RequireDirectly marks a requirement of go.mod as direct, as go mod tidy does if the project's packages import the
 // module. It does not add a missing requirement, because the go command reports it and go mod tidy adds it.
 func RequireDirectly(p *plan.Plan, modulePath string) error {
-	return EditRequirements(p, func(file *modfile.File) bool {
-		at := Requirement(file, modulePath)
-		if at < 0 || !file.Require[at].Indirect {
-			return false
-		}
-		file.Require[at].Indirect = false
-		return true
+	return markIndirect(p, func(m *modfile.Require, _ *modfile.File) bool {
+		return m.Indirect && m.Mod.Path != modulePath
 	})
 }
 
@@ -47,25 +41,27 @@ func EditRequirements(p *plan.Plan, edit func(*modfile.File) bool) error {
 // EditRequirementsOf is [EditRequirements] for the module in a directory. It also notes a vendor directory that becomes
 // outdated.
 func EditRequirementsOf(p *plan.Plan, folder string, edit func(*modfile.File) bool) error {
-	name := path.Join(folder, layout.GoModFile)
-	before, _ := p.Read(name) // editRequirementsIn reports the error
-	if err := editRequirementsIn(p, folder, edit); err != nil {
-		return err
-	}
-	if after, err := p.Read(name); err != nil || !bytes.Equal(before, after) {
-		noteVendored(p)
-		return err
-	}
-	return nil
+	return editRequirementsIn(p, folder, func(file *modfile.File) bool {
+		changed := edit(file)
+		if changed {
+			noteVendored(p)
+		}
+		return changed
+	})
 }
 
-func editRequirementsIn(p *plan.Plan, folder string, edit func(*modfile.File) bool) error {
+// ReadModule returns the go.mod in a directory.
+func ReadModule(p *plan.Plan, folder string) (*modfile.File, error) {
 	name := path.Join(folder, layout.GoModFile)
 	text, err := p.Read(name)
 	if err != nil {
-		return layout.MissingFile(name, err, "kctrl works on Go modules: restore it")
+		return nil, layout.MissingFile(name, err, "kctrl works on Go modules: restore it")
 	}
-	file, err := ParseGoMod(text)
+	return ParseGoMod(text)
+}
+
+func editRequirementsIn(p *plan.Plan, folder string, edit func(*modfile.File) bool) error {
+	file, err := ReadModule(p, folder)
 	if err != nil || !edit(file) {
 		return err
 	}
@@ -75,7 +71,7 @@ func editRequirementsIn(p *plan.Plan, folder string, edit func(*modfile.File) bo
 	if err != nil {
 		return err
 	}
-	return p.Edit(name, out)
+	return p.Edit(path.Join(folder, layout.GoModFile), out)
 }
 
 // RequireApplyConfigurations adds modules to go.mod and go.sum if the project has apply configurations, which
@@ -133,7 +129,7 @@ func requireAll(p *plan.Plan, folder string, proj *project.Project, mod,
 	if complete, err := hasSums(p, folder, needed); err != nil || complete {
 		return errors.Join(err, addRequirements(p, folder, needed))
 	}
-	return errors.Join(addRequirements(p, folder, needed), AddSumsIn(p, folder, sums))
+	return errors.Join(addRequirements(p, folder, needed), AddSums(p, folder, sums))
 }
 
 // hasSums reports whether a module requires everything that another go.mod requires, in the same or newer versions,
@@ -143,11 +139,7 @@ func hasSums(p *plan.Plan, folder string, needed []byte) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	text, err := p.Read(path.Join(folder, layout.GoModFile))
-	if err != nil {
-		return false, layout.MissingFile(path.Join(folder, layout.GoModFile), err, "kctrl works on Go modules: restore it")
-	}
-	file, err := ParseGoMod(text)
+	file, err := ReadModule(p, folder)
 	if err != nil {
 		return false, err
 	}
@@ -198,21 +190,7 @@ func adoptRequirements(p *plan.Plan, folder string, needed []byte) error {
 		return err
 	}
 	return editRequirementsIn(p, folder, func(file *modfile.File) bool {
-		if wanted.Go != nil && (file.Go == nil || version.Compare("go"+file.Go.Version, "go"+wanted.Go.Version) < 0) {
-			_ = file.AddGoStmt(wanted.Go.Version) // no error: the version was parsed
-			if file.Toolchain != nil && version.Compare(file.Toolchain.Name, "go"+wanted.Go.Version) < 0 {
-				file.DropToolchainStmt()
-			}
-		}
-		for _, r := range wanted.Require {
-			at := Requirement(file, r.Mod.Path)
-			switch {
-			case at < 0:
-				file.AddNewRequire(r.Mod.Path, r.Mod.Version, r.Indirect)
-			case semver.Compare(file.Require[at].Mod.Version, r.Mod.Version) < 0:
-				file.Require[at].Mod.Version = r.Mod.Version
-			}
-		}
+		raise(file, wanted)
 		for _, r := range wanted.Replace {
 			target := r.New.Path
 			if folder != "." && modfile.IsDirectoryPath(target) {
@@ -224,13 +202,40 @@ func adoptRequirements(p *plan.Plan, folder string, needed []byte) error {
 	})
 }
 
-// addSums adds the lines of another go.sum that are missing, in the order of the go command.
-func addSums(p *plan.Plan, needed []byte) error { return AddSumsIn(p, ".", needed) }
+// RaiseRequirements raises the requirements and the Go version of a go.mod to the values in another go.mod.
+func RaiseRequirements(p *plan.Plan, folder string, wanted *modfile.File) error {
+	return EditRequirementsOf(p, folder, func(file *modfile.File) bool { return raise(file, wanted) })
+}
 
-func AddSumsIn(p *plan.Plan, folder string, needed []byte) error {
+// raise raises the requirements and the Go version of a go.mod, and reports whether it changed anything.
+func raise(file, wanted *modfile.File) bool {
+	changed := false
+	if wanted.Go != nil && (file.Go == nil || version.Compare("go"+file.Go.Version, "go"+wanted.Go.Version) < 0) {
+		changed = file.AddGoStmt(wanted.Go.Version) == nil
+		if file.Toolchain != nil && version.Compare(file.Toolchain.Name, "go"+wanted.Go.Version) < 0 {
+			file.DropToolchainStmt()
+		}
+	}
+	for _, r := range wanted.Require {
+		at := Requirement(file, r.Mod.Path)
+		switch {
+		case at < 0:
+			file.AddNewRequire(r.Mod.Path, r.Mod.Version, r.Indirect)
+		case semver.Compare(file.Require[at].Mod.Version, r.Mod.Version) < 0:
+			file.Require[at].Mod.Version = r.Mod.Version
+		default:
+			continue
+		}
+		changed = true
+	}
+	return changed
+}
+
+// AddSums adds the lines of another go.sum that the go.sum in a directory lacks, in the order of the go command.
+func AddSums(p *plan.Plan, folder string, needed []byte) error {
 	name := path.Join(folder, "go.sum")
-	text, err := p.Read(name)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+	text, err := p.ReadIfExists(name)
+	if err != nil {
 		return err
 	}
 	lines := strings.SplitAfter(string(edit.Plain(text)), "\n")
@@ -265,18 +270,11 @@ func RequirePackage(p *plan.Plan, importPath, mod string) error {
 	if importPath == "" {
 		return nil
 	}
-	text, err := p.Read(layout.GoModFile)
-	if err != nil {
-		return layout.MissingFile(layout.GoModFile, err, "kctrl works on Go modules: restore it")
-	}
-	file, err := ParseGoMod(text)
+	file, err := ReadModule(p, ".")
 	if err != nil {
 		return err
 	}
-	isIn := func(r *modfile.Require) bool {
-		return r.Mod.Path == importPath || strings.HasPrefix(importPath, r.Mod.Path+"/")
-	}
-	at := slices.IndexFunc(file.Require, isIn)
+	at := slices.IndexFunc(file.Require, func(r *modfile.Require) bool { return within(importPath, r.Mod.Path) })
 	if at < 0 && !strings.HasPrefix(importPath, file.Module.Mod.Path+"/") {
 		return diagnostic.In(layout.GoModFile, "requires no module that has the package "+importPath,
 			"go get "+cmp.Or(mod, importPath+"@latest")+" adds it, then run the command again")
@@ -318,11 +316,19 @@ func ReleaseModules(p *plan.Plan, imported map[string]string, proj *project.Proj
 	if err != nil {
 		return err
 	}
+	return markIndirect(p, func(m *modfile.Require, file *modfile.File) bool {
+		return m.Indirect || ImportsOf(m, file, imported) && !ImportsOf(m, file, left)
+	})
+}
+
+// markIndirect marks the requirements of go.mod as indirect for which indirect returns true, and the other ones as
+// direct.
+func markIndirect(p *plan.Plan, indirect func(*modfile.Require, *modfile.File) bool) error {
 	return EditRequirements(p, func(file *modfile.File) bool {
 		changed := false
 		for _, m := range file.Require {
-			if !m.Indirect && ImportsOf(m, file, imported) && !ImportsOf(m, file, left) {
-				m.Indirect, changed = true, true
+			if is := indirect(m, file); is != m.Indirect {
+				m.Indirect, changed = is, true
 			}
 		}
 		return changed

@@ -101,11 +101,7 @@ func (r *Refactoring) writeModule() error {
 	if err := gomod.RenameAPIModules(r.plan, r.before, r.after); err != nil {
 		return err
 	}
-	text, err := r.plan.Read(layout.GoModFile)
-	if err != nil {
-		return layout.MissingFile(layout.GoModFile, err, "kctrl works on Go modules: restore it")
-	}
-	file, err := gomod.ParseGoMod(text)
+	file, err := gomod.ReadModule(r.plan, ".")
 	if err != nil {
 		return err
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/gomod"
 	"github.com/kctrl-dev/kctrl/internal/scaffold/layout"
 	"github.com/kctrl-dev/kctrl/internal/scaffold/plan"
 	"github.com/kctrl-dev/kctrl/internal/scaffold/project"
@@ -47,8 +48,8 @@ func Plan(fsys fs.FS, proj *project.Project, opts Options) (*plan.Plan, error) {
 	if u.others, err = render.OthersDeployment(p); err != nil {
 		return nil, err
 	}
-	if err := plan.InOrder(u.gone, u.files, u.noteForeignFiles, u.setups, u.noteKept, u.runtime, u.modules,
-		sync.NewBases(p, opts.Base).Drop); err != nil {
+	if err := plan.InOrder(u.gone, u.files, u.noteForeignFiles, u.setups, u.noteKept,
+		func() error { return gomod.ReplaceRuntime(p, proj) }, u.modules, sync.NewBases(p, opts.Base).Drop); err != nil {
 		return nil, err
 	}
 	proj.Kctrl = opts.Kctrl.Name()
