@@ -11,14 +11,7 @@ import (
 
 // ValidateImage checks an image reference as container runtimes parse it: [registry/]repository[:tag][@digest].
 func ValidateImage(image string) error {
-	reason := imageProblem(image)
-	if reason == "" {
-		return nil
-	}
-	return invalidName("image", image, reason, orExample(repairedImage(image), "example.com/guestbook:v1",
-		func(s string) bool {
-			return imageProblem(s) == ""
-		}))
+	return validate("image", image, "example.com/guestbook:v1", imageProblem, repairedImage)
 }
 
 var (

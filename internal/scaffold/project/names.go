@@ -27,61 +27,64 @@ var (
 
 // ValidateDomain checks the domain suffix of API groups: a DNS name in lower case.
 func ValidateDomain(domain string) error {
-	return validateSubdomain("domain", domain, "example.com")
+	return validate("domain", domain, "example.com", subdomainProblem, fixedSubdomain)
 }
 
 // ValidateGroup checks the first part of an API group, before the domain: a non-empty DNS name in lower case.
 func ValidateGroup(group string) error {
-	return validateSubdomain("group", group, "webapp")
+	return validate("group", group, "webapp", subdomainProblem, fixedSubdomain)
 }
 
-func validateSubdomain(what, value, example string) error {
-	if len(validation.IsDNS1123Subdomain(value)) == 0 {
-		return nil
+func subdomainProblem(name string) string {
+	switch {
+	case len(validation.IsDNS1123Subdomain(name)) == 0:
+		return ""
+	case len(name) > validation.DNS1123SubdomainMaxLength:
+		return fmt.Sprintf("longer than %d characters", validation.DNS1123SubdomainMaxLength)
 	}
-	reason := "want lower-case letters, digits, dots and dashes, each part beginning and ending with a letter or digit"
-	if len(value) > validation.DNS1123SubdomainMaxLength {
-		reason = fmt.Sprintf("longer than %d characters", validation.DNS1123SubdomainMaxLength)
-	}
-	fixed := dnsCharacters(withoutURL(value), ".-")
-	return invalidName(what, value, reason, orExample(fixed, example, validateWith(validation.IsDNS1123Subdomain)))
+	return "want lower-case letters, digits, dots and dashes, each part beginning and ending with a letter or digit"
+}
+
+func fixedSubdomain(name string) string {
+	host, _, _ := strings.Cut(withoutScheme(name), "/")
+	return dnsCharacters(host, ".-")
 }
 
 // ValidateVersion checks an API version: v1, v1beta1, v2alpha3 and the like.
 func ValidateVersion(version string) error {
-	if versionText.MatchString(version) {
-		return nil
+	problem := func(version string) string {
+		if versionText.MatchString(version) {
+			return ""
+		}
+		return "want v1, v1beta1, v1alpha1 or the like"
 	}
-	major, _, _ := strings.Cut(version, ".")
-	fixed := dnsCharacters(strings.TrimLeft(major, "vV"), "")
-	fixed = orExample("v"+fixed, "v1", versionText.MatchString)
-	return invalidName("version", version, "want v1, v1beta1, v1alpha1 or the like", fixed)
+	return validate("version", version, "v1", problem, func(version string) string {
+		major, _, _ := strings.Cut(version, ".")
+		return "v" + dnsCharacters(strings.TrimLeft(major, "vV"), "")
+	})
 }
 
 // ValidateKind checks a kind. It must be an exported Go identifier of ASCII letters and digits whose lower-case form is
 // a DNS label, and must not conflict with names in generated API packages. A kind whose lower-case form is a Go
 // keyword, such as Interface, is valid, so generated code must not use the lower-case kind alone as an identifier.
 func ValidateKind(kind string) error {
-	reason := ""
+	return validate("kind", kind, "Guestbook", kindProblem, func(kind string) string {
+		return flect.Pascalize(dnsSeparators(strings.TrimSuffix(kind, "List")))
+	})
+}
+
+func kindProblem(kind string) string {
 	switch {
 	case !kindText.MatchString(kind):
-		reason = "want a name in camel case of ASCII letters and digits, beginning with a capital"
+		return "want a name in camel case of ASCII letters and digits, beginning with a capital"
 	case len(validation.IsDNS1035Label(strings.ToLower(kind))) != 0:
-		reason = fmt.Sprintf("longer than %d characters", validation.DNS1035LabelMaxLength)
+		return fmt.Sprintf("longer than %d characters", validation.DNS1035LabelMaxLength)
 	case isReservedKind(kind):
-		reason = "a reserved word of generated API packages"
+		return "a reserved word of generated API packages"
 	case kind != "List" && strings.HasSuffix(kind, "List"):
-		reason = "names ending in List are for the lists of kinds"
-	default:
-		reason = YAMLProblem(kind)
+		return "names ending in List are for the lists of kinds"
 	}
-	if reason == "" {
-		return nil
-	}
-	fixed := flect.Pascalize(dnsSeparators(strings.TrimSuffix(kind, "List")))
-	return invalidName("kind", kind, reason, orExample(fixed, "Guestbook", func(s string) bool {
-		return s != kind && ValidateKind(s) == nil
-	}))
+	return YAMLProblem(kind)
 }
 
 // isReservedKind reports whether generated API packages declare the name themselves.
@@ -95,36 +98,28 @@ func isReservedKind(kind string) bool {
 
 // ValidatePlural checks the resource name of a kind: a DNS label in lower case that begins with a letter.
 func ValidatePlural(plural string) error {
-	reason := YAMLProblem(plural)
-	switch {
-	case len(plural) > validation.DNS1035LabelMaxLength:
-		reason = fmt.Sprintf("longer than %d characters", validation.DNS1035LabelMaxLength)
-	case len(validation.IsDNS1035Label(plural)) != 0:
-		reason = "want lower-case letters, digits and dashes, beginning with a letter"
+	problem := func(plural string) string {
+		if len(plural) > validation.DNS1035LabelMaxLength {
+			return fmt.Sprintf("longer than %d characters", validation.DNS1035LabelMaxLength)
+		}
+		return labelProblem(plural)
 	}
-	if reason == "" {
-		return nil
-	}
-	fixed := dnsCharacters(plural, "-")
-	return invalidName("plural", plural, reason, orExample(fixed, "guestbooks", func(s string) bool {
-		return s != plural && ValidatePlural(s) == nil
-	}))
+	return validate("plural", plural, "guestbooks", problem, fixedLabel)
 }
 
 // ValidateController checks the name of a controller: a DNS label in lower case that begins with a letter.
 func ValidateController(name string) error {
-	reason := YAMLProblem(name)
-	if len(validation.IsDNS1035Label(name)) != 0 {
-		reason = "want lower-case letters, digits and dashes, beginning with a letter"
-	}
-	if reason == "" {
-		return nil
-	}
-	return invalidName("name of a controller", name, reason, orExample(dnsCharacters(name, "-"), "backup",
-		func(s string) bool {
-			return s != name && ValidateController(s) == nil
-		}))
+	return validate("name of a controller", name, "backup", labelProblem, fixedLabel)
 }
+
+func labelProblem(name string) string {
+	if len(validation.IsDNS1035Label(name)) != 0 {
+		return "want lower-case letters, digits and dashes, beginning with a letter"
+	}
+	return YAMLProblem(name)
+}
+
+func fixedLabel(name string) string { return dnsCharacters(name, "-") }
 
 // validateImportPath checks the import path of a Go package.
 func validateImportPath(importPath string) error {
@@ -153,13 +148,9 @@ func YAMLProblem(name string) string {
 
 // ValidateModulePath checks the path of a Go module as "go mod init" does.
 func ValidateModulePath(path string) error {
-	reason := modulePathProblem(path)
-	if reason == "" {
-		return nil
-	}
-	fixed := strings.Trim(strings.TrimSuffix(withoutScheme(path), ".git"), "/ ")
-	fixed = orExample(fixed, "example.com/guestbook", func(s string) bool { return modulePathProblem(s) == "" })
-	return invalidName("module path", path, reason, fixed)
+	return validate("module path", path, "example.com/guestbook", modulePathProblem, func(path string) string {
+		return strings.Trim(strings.TrimSuffix(withoutScheme(path), ".git"), "/ ")
+	})
 }
 
 func modulePathProblem(path string) string {
@@ -182,13 +173,7 @@ func modulePathProblem(path string) string {
 // ValidateName checks the name prefix of everything that the project deploys. It must be a DNS label in lower case, and
 // short enough for the service <name>-controller-manager-metrics.
 func ValidateName(name string) error {
-	reason := nameProblem(name)
-	if reason == "" {
-		return nil
-	}
-	return invalidName("project name", name, reason, orExample(dnsCharacters(name, "-"), "guestbook", func(s string) bool {
-		return nameProblem(s) == ""
-	}))
+	return validate("project name", name, "guestbook", nameProblem, fixedLabel)
 }
 
 func nameProblem(name string) string {
@@ -225,6 +210,19 @@ func Plural(kind string) string {
 	return plural
 }
 
+// validate returns an error if problem returns the reason why a value is invalid. The hint has the result of fix if that
+// is valid, and the example otherwise.
+func validate(what, value, example string, problem, fix func(string) string) error {
+	reason := problem(value)
+	if reason == "" {
+		return nil
+	}
+	if fixed := fix(value); problem(fixed) == "" {
+		example = fixed
+	}
+	return invalidName(what, value, reason, example)
+}
+
 func invalidName(what, value, reason, instead string) error {
 	message := fmt.Sprintf("invalid %s %s: %s", what, diagnostic.Quote(value), reason)
 	if value == "" {
@@ -235,19 +233,10 @@ func invalidName(what, value, reason, instead string) error {
 
 // ValidOr returns value if it is valid, and example otherwise.
 func ValidOr(value, example string, validate func(string) error) string {
-	return orExample(value, example, func(s string) bool { return validate(s) == nil })
-}
-
-// orExample returns the corrected value if it is valid, and the example otherwise.
-func orExample(fixed, example string, valid func(string) bool) string {
-	if valid(fixed) {
-		return fixed
+	if validate(value) == nil {
+		return value
 	}
 	return example
-}
-
-func validateWith(check func(string) []string) func(string) bool {
-	return func(s string) bool { return len(check(s)) == 0 }
 }
 
 // dnsCharacters returns value in lower case. It replaces spaces, underscores and slashes with the last allowed
@@ -273,12 +262,6 @@ func dnsSeparators(value string) string {
 		}
 		return '_'
 	}, value)
-}
-
-// withoutURL returns the host of a URL, or value if it is not a URL.
-func withoutURL(value string) string {
-	host, _, _ := strings.Cut(withoutScheme(value), "/")
-	return host
 }
 
 func withoutScheme(value string) string {
