@@ -67,7 +67,7 @@ func PlanEdit(fsys fs.FS, proj *project.Project, opts EditOptions) (*plan.Plan, 
 	if err != nil {
 		return nil, err
 	}
-	old, err := boilerplate(p)
+	old, err := p.ReadIfExists(layout.BoilerplateFile)
 	if err != nil {
 		return nil, err
 	}
@@ -207,7 +207,7 @@ func checkOneGroup(proj *project.Project) error {
 
 // header returns the new header of Go files. It differs from the old header only if the license or the owner changes.
 func (o EditOptions) header(p *plan.Plan, before, after *project.Project) ([]byte, error) {
-	text, err := boilerplate(p)
+	text, err := p.ReadIfExists(layout.BoilerplateFile)
 	if err != nil || before.License == after.License && before.Owner == after.Owner {
 		return text, err
 	}

@@ -3,7 +3,6 @@ package scaffold
 import (
 	"errors"
 	"fmt"
-	"io/fs"
 	"path"
 	"strings"
 
@@ -112,11 +111,8 @@ func schemaOf(p *plan.Plan, proj *project.Project, wanted project.Resource) (*ap
 		return nil, nil
 	}
 	name := path.Join(layout.CRDDir, templates.NewKind(layout.KindNames(proj, *r, "")).CRDBase)
-	text, err := p.Read(name)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil {
+	text, err := p.ReadIfExists(name)
+	if err != nil || text == nil {
 		return nil, err
 	}
 	var crd apiextensionsv1.CustomResourceDefinition

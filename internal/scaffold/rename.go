@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/layout"
 	"github.com/kctrl-dev/kctrl/internal/scaffold/plan"
 	"github.com/kctrl-dev/kctrl/internal/scaffold/project"
 	"github.com/kctrl-dev/kctrl/internal/scaffold/render"
@@ -132,7 +133,7 @@ func planRename(fsys fs.FS, proj *project.Project, opts RenameOptions,
 	if err != nil {
 		return nil, err
 	}
-	header, err := boilerplate(p)
+	header, err := p.ReadIfExists(layout.BoilerplateFile)
 	if err != nil {
 		return nil, err
 	}

@@ -2,7 +2,6 @@ package scaffold
 
 import (
 	"errors"
-	"io/fs"
 	"slices"
 
 	"github.com/kctrl-dev/kctrl/internal/scaffold/edit"
@@ -53,15 +52,6 @@ func (t transition) apply(old, header []byte) error {
 		func() error { return templated.WriteProject(t.plan, t.after) },
 		sync.NewBases(t.plan, t.history).Drop,
 	)
-}
-
-// boilerplate returns the header of the project's Go files, which may be empty.
-func boilerplate(p *plan.Plan) ([]byte, error) {
-	text, err := p.Read(layout.BoilerplateFile)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	return text, err
 }
 
 // trees renders the project in both states. It treats the files of features that fail in the first state as the user's

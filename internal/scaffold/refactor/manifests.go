@@ -36,11 +36,8 @@ func (r *Refactoring) rewriteManifests() error {
 			return nil
 		}
 		to := r.newPath(name)
-		text, err := r.plan.Read(to)
-		if errors.Is(err, fs.ErrNotExist) {
-			return nil
-		}
-		if err != nil {
+		text, err := r.plan.ReadIfExists(to)
+		if err != nil || text == nil {
 			return err
 		}
 		edited, err := edit.ReplaceKinds(text, to, renames)

@@ -142,12 +142,9 @@ func (r *Refactoring) beside(folder string, known map[string]bool) ([]string, er
 				"move it to those that need it"))
 			return nil
 		}
-		_, err = r.plan.Read(name)
-		if err == nil {
+		text, err := r.plan.ReadIfExists(name)
+		if text != nil { // otherwise the plan deletes the file
 			names = append(names, name)
-		}
-		if errors.Is(err, fs.ErrNotExist) { // the plan deletes the file
-			err = nil
 		}
 		return err
 	})

@@ -2,7 +2,6 @@ package refactor
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"go/token"
 	"io/fs"
@@ -39,10 +38,7 @@ func (r *Refactoring) noteRepo() error {
 		if info, err := entry.Info(); err != nil || info.Size() > maxScript {
 			return nil // deleted, or not hand-written
 		}
-		text, err := r.plan.Read(name)
-		if errors.Is(err, fs.ErrNotExist) {
-			return nil
-		}
+		text, err := r.plan.ReadIfExists(name)
 		if err != nil {
 			return err
 		}

@@ -2,7 +2,6 @@ package render
 
 import (
 	"errors"
-	"io/fs"
 	"path"
 	"slices"
 
@@ -55,12 +54,9 @@ func OthersWebhooks(p *plan.Plan) (bool, error) {
 		return false, nil
 	}
 	for name, there := range map[string]bool{service: true, path.Join(layout.ComponentDir, "kustomization.yaml"): false} {
-		_, err := p.Read(name)
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		text, err := p.ReadIfExists(name)
+		if err != nil || there != (text != nil) {
 			return false, err
-		}
-		if there != (err == nil) {
-			return false, nil
 		}
 	}
 	return true, nil

@@ -99,10 +99,7 @@ func (s *syncing) read(f render.File) (name string, text []byte, err error) {
 			return name, nil, err
 		}
 	}
-	text, err = s.plan.Read(name)
-	if errors.Is(err, fs.ErrNotExist) {
-		return name, nil, nil
-	}
+	text, err = s.plan.ReadIfExists(name)
 	return name, text, err
 }
 

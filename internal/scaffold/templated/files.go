@@ -2,7 +2,6 @@ package templated
 
 import (
 	"errors"
-	"io/fs"
 	"strings"
 
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
@@ -15,14 +14,11 @@ import (
 
 // GoHeader returns the header for a new Go file: the project's boilerplate with the year and an empty line, or "".
 func GoHeader(p *plan.Plan) (string, error) {
-	text, err := p.Read(layout.BoilerplateFile)
-	if errors.Is(err, fs.ErrNotExist) {
-		return "", nil
+	text, err := p.ReadIfExists(layout.BoilerplateFile)
+	if err == nil {
+		text, err = Dated(p, text)
 	}
 	if err != nil {
-		return "", err
-	}
-	if text, err = Dated(p, text); err != nil {
 		return "", err
 	}
 	header := strings.TrimSpace(string(edit.Plain(text)))

@@ -26,11 +26,11 @@ import (
 func Kustomization(p *plan.Plan, folder string) (name string, found bool, err error) {
 	for _, base := range []string{"kustomization.yaml", "kustomization.yml", "Kustomization"} {
 		candidate := path.Join(folder, base)
-		switch _, err := p.Read(candidate); {
-		case errors.Is(err, fs.ErrNotExist):
-			continue
+		switch text, err := p.ReadIfExists(candidate); {
 		case err != nil:
 			return "", false, err
+		case text == nil:
+			continue
 		case found:
 			return "", false, diagnostic.In(candidate,
 				"this is a second kustomization beside "+path.Base(name)+", and kustomize takes one",
@@ -106,11 +106,12 @@ func WriteLists(p *plan.Plan, proj *project.Project) error {
 		if !slices.Contains(crds, kind.CRDBase) { // one file has all versions
 			crds = append(crds, kind.CRDBase)
 		}
-		switch _, err := p.Read(path.Join(layout.SamplesDir, kind.SampleFile)); {
-		case err == nil:
-			samples = append(samples, kind.SampleFile)
-		case !errors.Is(err, fs.ErrNotExist):
+		text, err := p.ReadIfExists(path.Join(layout.SamplesDir, kind.SampleFile))
+		if err != nil {
 			return err
+		}
+		if text != nil {
+			samples = append(samples, kind.SampleFile)
 		}
 	}
 	return errors.Join(
@@ -140,11 +141,12 @@ func GeneratedCRDs(p *plan.Plan) ([]string, error) {
 		if !ok || entry.Template != "generate/crd" {
 			continue
 		}
-		switch _, err := p.Read(entry.Path); {
-		case err == nil:
-			crds = append(crds, file)
-		case !errors.Is(err, fs.ErrNotExist):
+		text, err := p.ReadIfExists(entry.Path)
+		if err != nil {
 			return nil, err
+		}
+		if text != nil {
+			crds = append(crds, file)
 		}
 	}
 	return crds, nil

@@ -2,7 +2,6 @@ package templated
 
 import (
 	"errors"
-	"io/fs"
 	"iter"
 	"path"
 	"slices"
@@ -55,11 +54,8 @@ func bindRole(p *plan.Plan) error {
 	if err != nil || len(after) != 1 || slices.Equal(before, after) {
 		return err
 	}
-	text, err := p.Read(binding)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
+	text, err := p.ReadIfExists(binding)
+	if err != nil || text == nil {
 		return err
 	}
 	edited, err := edit.ReplaceScalar(text, binding, []string{"roleRef", "name"}, before, after[0])

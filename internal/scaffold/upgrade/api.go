@@ -2,7 +2,6 @@ package upgrade
 
 import (
 	"bytes"
-	"errors"
 	"io/fs"
 	"iter"
 	"path"
@@ -60,12 +59,9 @@ func (u *upgrade) hasNewerTemplate(name string) (bool, error) {
 	}
 	now, made := u.now.Lock.Entry(name)
 	_, known := lock.Entry(name)
-	ours, err := u.plan.Read(name)
-	if !made || !known || errors.Is(err, fs.ErrNotExist) {
-		return false, nil // the user's own file, or deleted
-	}
-	if err != nil {
-		return false, err
+	ours, err := u.plan.ReadIfExists(name)
+	if !made || !known || ours == nil || err != nil {
+		return false, err // the user's own file, or deleted
 	}
 	theirs, err := fs.ReadFile(u.now.FS, name)
 	if err != nil {

@@ -2,9 +2,7 @@ package upgrade
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
-	"io/fs"
 	"maps"
 	"path"
 	"slices"
@@ -59,11 +57,11 @@ func (u *upgrade) step(f render.File) (s step, found bool, err error) {
 	if err != nil {
 		return s, false, err
 	}
-	ours, err := u.plan.Read(f.Path)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+	ours, err := u.plan.ReadIfExists(f.Path)
+	if err != nil {
 		return s, false, err
 	}
-	there, touched := err == nil, lock.Touched(f.Path, ours)
+	there, touched := ours != nil, lock.Touched(f.Path, ours)
 	entry, known := lock.Entry(f.Path)
 	s.was, s.now = render.File{Path: f.Path, Template: f.Template, Owner: f.Owner}, f
 	switch {

@@ -33,8 +33,8 @@ func Plan(fsys fs.FS, proj *project.Project, opts Options) (*plan.Plan, error) {
 	if err := render.RebuildLock(p, proj, opts.Kctrl); err != nil {
 		return nil, err
 	}
-	header, err := p.Read(layout.BoilerplateFile)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+	header, err := p.ReadIfExists(layout.BoilerplateFile)
+	if err != nil {
 		return nil, err
 	}
 	u := &upgrade{plan: p, project: proj, options: opts}
