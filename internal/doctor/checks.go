@@ -84,7 +84,7 @@ func checkLock(_ context.Context, p *Project) []Finding {
 	if err != nil {
 		return byHand(problems(err))
 	}
-	if _, onDisk, err := empty.Lock(); err != nil || onDisk {
+	if onDisk, err := empty.HasLock(); err != nil || onDisk {
 		return byHand(problems(err))
 	}
 	return []Finding{{Warning: true, Error: &diagnostic.Error{

@@ -58,19 +58,13 @@ func (f *directory) edited(file string) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	lock, _, err := f.plan.Lock()
-	if err != nil {
-		return false, err
-	}
+	lock := f.plan.Lock()
 	return lock.Touched(file, content), nil
 }
 
 // sweep deletes generated files below a directory if their objects no longer exist. It keeps edited files.
 func (f *directory) sweep(below string) error {
-	lock, _, err := f.plan.Lock()
-	if err != nil {
-		return err
-	}
+	lock := f.plan.Lock()
 	var gone []string
 	for e := range lock.All() {
 		if e.Template == f.template && strings.HasPrefix(e.Path, path.Join(f.dir, below)+"/") && !f.written[e.Path] {
@@ -108,10 +102,7 @@ func semantic(version string) (string, error) {
 
 // write plans a file. It returns an error if kctrl wrote the existing file at the path for another purpose.
 func write(p *plan.Plan, f plan.File) error {
-	lock, _, err := p.Lock()
-	if err != nil {
-		return err
-	}
+	lock := p.Lock()
 	if have, ok := lock.Entry(path.Clean(f.Path)); ok && have.Template != f.Template {
 		return &diagnostic.Error{
 			Pos:     token.Position{Filename: f.Path},

@@ -53,10 +53,11 @@ func PlanRuntime(p *plan.Plan, proj *project.Project) error {
 	if proj.Runtime == project.Module || !ReplacesRuntime(p) {
 		return nil
 	}
-	lock, onDisk, err := p.Lock()
+	onDisk, err := p.HasLock()
 	if err != nil {
 		return err
 	}
+	lock := p.Lock()
 	lost, known, err := lostRuntime(p, lock)
 	if err != nil {
 		return err
@@ -106,16 +107,12 @@ func ReplaceRuntime(p *plan.Plan, proj *project.Project) error {
 	if proj.Runtime == project.Module || !ReplacesRuntime(p) {
 		return nil
 	}
-	lock, _, err := p.Lock()
-	if err != nil {
-		return err
-	}
 	files, err := wholeRuntime(p, proj, &project.Lock{})
 	if err != nil {
 		return err
 	}
 	var old []string
-	for entry := range lock.All() {
+	for entry := range p.Lock().All() {
 		if strings.HasPrefix(entry.Path, layout.BundleDir+"/") &&
 			!slices.ContainsFunc(files, func(f plan.File) bool { return f.Path == entry.Path }) {
 			old = append(old, entry.Path)

@@ -94,12 +94,8 @@ func RequireApplyConfigurations(p *plan.Plan, proj *project.Project) error {
 
 // appliedIn returns the directories of the modules that have apply configurations.
 func appliedIn(p *plan.Plan) ([]string, error) {
-	lock, _, err := p.Lock()
-	if err != nil {
-		return nil, err
-	}
 	var folders []string
-	for entry := range lock.All() {
+	for entry := range p.Lock().All() {
 		if _, err := p.Read(entry.Path); entry.Template != "generate/applyconfig" || err != nil {
 			continue
 		}

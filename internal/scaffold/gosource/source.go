@@ -61,10 +61,7 @@ func GoSources(p *plan.Plan, proj *project.Project) ([]GoSource, error) {
 	if err != nil {
 		return nil, err
 	}
-	lock, _, err := p.Lock()
-	if err != nil {
-		return nil, err
-	}
+	lock := p.Lock()
 	names = slices.DeleteFunc(names, func(name string) bool {
 		entry, _ := lock.Entry(name)
 		return isGenerated(name, entry)

@@ -177,13 +177,19 @@ func (p *Plan) ReadIfExists(path string) ([]byte, error) {
 // FS returns the project on disk.
 func (p *Plan) FS() fs.FS { return p.fsys }
 
-// Lock returns the lock as the plan will write it, and whether the lock exists on disk. The caller may add entries. For
-// a broken lock, Lock returns a *diagnostic.Error.
-func (p *Plan) Lock() (lock *project.Lock, onDisk bool, err error) {
-	if err := p.loadLock(); err != nil {
-		return nil, false, err
+// Lock returns the lock as the plan will write it. The caller may add entries. A broken lock has no entries; methods
+// that read or plan files return the error.
+func (p *Plan) Lock() *project.Lock {
+	if p.loadLock() != nil {
+		return &project.Lock{}
 	}
-	return p.lock, p.lockFile.exists, nil
+	return p.lock
+}
+
+// HasLock reports whether the lock exists on disk. For a broken lock, it returns a *diagnostic.Error.
+func (p *Plan) HasLock() (bool, error) {
+	err := p.loadLock()
+	return p.lockFile.exists, err
 }
 
 // Lookup returns the change of a file. Op is zero if the file is unchanged or missing. Lookup returns the errors of

@@ -81,9 +81,7 @@ func TestOwners(t *testing.T) {
 				t.Errorf("got %q, %v", content, err)
 			}
 			p = New(afero.NewIOFS(fsys))
-			lock, _, err := p.Lock()
-			must(t, err)
-			if touched := lock.Touched(tt.file.Path, content); touched != tt.touched {
+			if touched := p.Lock().Touched(tt.file.Path, content); touched != tt.touched {
 				t.Errorf("touched %v", touched)
 			}
 			must(t, p.WriteFile(tt.file))
@@ -108,9 +106,8 @@ func TestEdit(t *testing.T) {
 			p := New(afero.NewIOFS(written(t, tt.content)))
 			must(t, p.Edit(tt.file, []byte("v2")))
 			content, err := p.Read(tt.file)
-			lock, _, failure := p.Lock()
-			must(t, errors.Join(err, failure))
-			if touched := lock.Touched(tt.file, content); string(content) != "v2" || touched != tt.touched {
+			must(t, err)
+			if touched := p.Lock().Touched(tt.file, content); string(content) != "v2" || touched != tt.touched {
 				t.Errorf("got %q, touched %v", content, touched)
 			}
 		})

@@ -48,12 +48,8 @@ func (r *Refactoring) findMoves() error {
 
 // moveOthers sets the new paths of the user's Go files in packages that move. A file moves with the files that use it.
 func (r *Refactoring) moveOthers() error {
-	sources, err := gosource.GoSources(r.plan, r.before)
-	if err != nil {
-		return err
-	}
 	var errs []error
-	for _, s := range sources {
+	for _, s := range r.sources {
 		folder := path.Dir(s.Name)
 		targets := r.dirs[folder]
 		_, scaffolded := r.was.Lock.Entry(s.Name)
@@ -61,7 +57,7 @@ func (r *Refactoring) moveOthers() error {
 			continue
 		}
 		if len(targets) > 1 {
-			if targets = r.targetsOf(s, sources); len(targets) != 1 {
+			if targets = r.targetsOf(s); len(targets) != 1 {
 				errs = append(errs, diagnostic.In(s.Name,
 					fmt.Sprintf("belongs to a package whose files go to %s", strings.Join(r.dirs[folder], " and ")),
 					"move it to a package of its own first"))
@@ -79,12 +75,8 @@ func (r *Refactoring) moveOthers() error {
 // of other generators. If the Go files of a package move to several directories, kctrl cannot know which of these
 // directories needs a file, and adds a note.
 func (r *Refactoring) moveBeside() error {
-	sources, err := gosource.GoSources(r.plan, r.before)
-	if err != nil {
-		return err
-	}
 	known := map[string]bool{}
-	for _, s := range sources {
+	for _, s := range r.sources {
 		known[s.Name] = true
 	}
 	for _, folder := range slices.Sorted(maps.Keys(r.dirs)) {
@@ -114,12 +106,9 @@ func (r *Refactoring) moveBeside() error {
 // beside returns the sorted files of a package that are not in known and that kctrl did not write. They are in the
 // package's directory, and in subdirectories that are not packages.
 func (r *Refactoring) beside(folder string, known map[string]bool) ([]string, error) {
-	lock, _, err := r.plan.Lock()
-	if err != nil {
-		return nil, err
-	}
+	lock := r.plan.Lock()
 	var names []string
-	err = fs.WalkDir(r.plan.FS(), folder, func(name string, entry fs.DirEntry, err error) error {
+	err := fs.WalkDir(r.plan.FS(), folder, func(name string, entry fs.DirEntry, err error) error {
 		switch {
 		case errors.Is(err, fs.ErrNotExist) && name == folder:
 			return fs.SkipDir // planned only
@@ -204,22 +193,16 @@ func (r *Refactoring) noteRelative(from, to string, text, written []byte) {
 }
 
 // targetsOf returns the target directories of those files in the same package that a file uses, or that use it.
-func (r *Refactoring) targetsOf(s gosource.GoSource, sources []gosource.GoSource) []string {
-	declared := map[gosource.GoName]string{}
-	for _, o := range sources {
-		for _, name := range o.Declares() {
-			declared[name] = o.Name
-		}
-	}
+func (r *Refactoring) targetsOf(s gosource.GoSource) []string {
 	found := map[string]bool{}
 	note := func(name string) {
 		if to := r.moved[name]; to != "" && path.Dir(name) == path.Dir(s.Name) {
 			found[path.Dir(to)] = true
 		}
 	}
-	for _, o := range sources {
+	for _, o := range r.sources {
 		for _, u := range o.Uses(r.before.Repo) {
-			switch owner := declared[u.GoName]; {
+			switch owner := r.declared[u.GoName]; {
 			case o.Name == s.Name:
 				note(owner)
 			case owner == s.Name:
@@ -240,17 +223,8 @@ func (r *Refactoring) newPath(name string) string {
 
 // dirOfName returns the new directory of the file that declares a name.
 func (r *Refactoring) dirOfName(name gosource.GoName) string {
-	for old, to := range r.moved {
-		if path.Dir(old) != name.Pkg.Folder || path.Ext(old) != ".go" {
-			continue
-		}
-		text, err := fs.ReadFile(r.plan.FS(), old)
-		if err != nil {
-			continue
-		}
-		if s, ok := gosource.ParseSource(old, text); ok && slices.Contains(s.Declares(), name) {
-			return path.Dir(to)
-		}
+	if file, found := r.declared[name]; found {
+		return path.Dir(r.newPath(file))
 	}
 	return name.Pkg.Folder
 }

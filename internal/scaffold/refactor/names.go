@@ -71,24 +71,15 @@ func (r *Refactoring) findRenamed() error {
 
 // findFields finds the uses of fields that are named after an embedded type and therefore change with the type's name.
 func (r *Refactoring) findFields() error {
-	if len(r.renamed) == 0 {
-		return nil
+	if len(r.renamed) > 0 {
+		r.fields = gosource.TypeChecked(r.sources, r.before.Repo, nil).EmbeddedFields()
 	}
-	sources, err := gosource.GoSources(r.plan, r.before)
-	if err != nil {
-		return err
-	}
-	r.fields = gosource.TypeChecked(sources, r.before.Repo, nil).EmbeddedFields()
 	return nil
 }
 
 // checkDeclared rejects names that a package would declare twice, because the user already declares a new name or
 // because two packages that are merged both declare it.
 func (r *Refactoring) checkDeclared() error {
-	sources, err := gosource.GoSources(r.plan, r.before)
-	if err != nil {
-		return err
-	}
 	type declaration struct {
 		was        gosource.GoName
 		file       string
@@ -97,7 +88,7 @@ func (r *Refactoring) checkDeclared() error {
 	}
 	taken := map[gosource.GoName]declaration{}
 	var errs []error
-	for _, s := range sources {
+	for _, s := range r.sources {
 		if !s.IsBuilt() {
 			continue
 		}

@@ -21,6 +21,9 @@ type Refactoring struct {
 	before, after *project.Project
 	// was and becomes are the rendered project, before and after.
 	was, becomes render.Tree
+	// sources are the Go files before the change, and declared has the file that declares a name.
+	sources  []gosource.GoSource
+	declared map[gosource.GoName]string
 	// moved has the new paths of files. dirs has the new directories of packages; a package has several if its files move
 	// to different directories.
 	moved map[string]string
@@ -46,11 +49,21 @@ type Refactoring struct {
 
 // Find returns the moves and renames between two states of a project, which have the same kinds in the same order.
 func Find(p *plan.Plan, before, after *project.Project, was, becomes render.Tree) (*Refactoring, error) {
+	sources, err := gosource.GoSources(p, before)
+	if err != nil {
+		return nil, err
+	}
 	r := &Refactoring{
-		plan: p, before: before, after: after, was: was, becomes: becomes,
+		plan: p, before: before, after: after, was: was, becomes: becomes, sources: sources,
+		declared: map[gosource.GoName]string{},
 		moved: map[string]string{}, dirs: map[string][]string{}, renamed: map[gosource.GoName]string{},
 		aliases: map[string][2]string{}, packages: map[string][2]string{}, locals: map[string]string{},
 		words: map[string]string{}, literals: map[string]string{}, controllers: map[string]string{},
+	}
+	for _, s := range sources {
+		for _, name := range s.Declares() {
+			r.declared[name] = s.Name
+		}
 	}
 	for i, proj := range []*project.Project{before, after} {
 		if proj.Namespaced {
@@ -72,10 +85,7 @@ func (r *Refactoring) Write() error {
 
 // noteScaffolded notes relative paths in kctrl's files that move and that the user has edited.
 func (r *Refactoring) noteScaffolded() error {
-	lock, _, err := r.plan.Lock()
-	if err != nil {
-		return err
-	}
+	lock := r.plan.Lock()
 	for _, f := range r.was.Files() {
 		to := r.newPath(f.Path)
 		if to == f.Path || path.Ext(to) != ".go" || f.Owner == plan.Generated {

@@ -22,16 +22,12 @@ import (
 
 // writeOthers plans the changes of the user's files: their new paths, and the new names in Go files.
 func (r *Refactoring) writeOthers() error {
-	sources, err := gosource.GoSources(r.plan, r.before)
-	if err != nil {
-		return err
-	}
 	names := slices.Clone(r.others)
 	done := map[string]bool{}
 	for entry := range r.was.Lock.All() {
 		done[entry.Path], done[r.newPath(entry.Path)] = true, true
 	}
-	for _, s := range sources {
+	for _, s := range r.sources {
 		if !done[s.Name] {
 			names = append(names, s.Name)
 		}

@@ -172,12 +172,8 @@ func otherSetup(s gosource.GoSource) (token.Position, bool) {
 // Follow deletes the registration that kctrl wrote to the program's previous directory. If isKnown is false, it also
 // notes build steps that use the old directory; later kctrl doctor reports them.
 func (g Program) Follow(p *plan.Plan, isKnown bool) error {
-	lock, _, err := p.Lock()
-	if err != nil {
-		return err
-	}
 	var before []string
-	for entry := range lock.All() {
+	for entry := range p.Lock().All() {
 		if entry.Template == templates.Register().Source() && entry.Path != g.RegisterFile() {
 			before = append(before, entry.Path)
 		}
@@ -198,13 +194,9 @@ func (g Program) Follow(p *plan.Plan, isKnown bool) error {
 }
 
 // IsKnown reports whether the lock has the registration in the program's current directory.
-func (g Program) IsKnown(p *plan.Plan) (bool, error) {
-	lock, _, err := p.Lock()
-	if err != nil {
-		return false, err
-	}
-	_, known := lock.Entry(g.RegisterFile())
-	return known, nil
+func (g Program) IsKnown(p *plan.Plan) bool {
+	_, known := p.Lock().Entry(g.RegisterFile())
+	return known
 }
 
 // StaleBuilds returns an error for each line of the Makefile and the Dockerfile that builds a directory other than the

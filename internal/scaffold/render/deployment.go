@@ -34,23 +34,15 @@ func OthersDeployment(p *plan.Plan) (bool, error) {
 	if err != nil || !found {
 		return false, err
 	}
-	lock, _, err := p.Lock()
-	if err != nil {
-		return false, err
-	}
-	_, ours := lock.Entry(name)
+	_, ours := p.Lock().Entry(name)
 	return !ours, nil
 }
 
 // OthersWebhooks reports whether the user or another tool wrote the manifests that deploy webhooks, as in a migrated
 // project. kctrl then adds neither certificates nor webhook manifests.
 func OthersWebhooks(p *plan.Plan) (bool, error) {
-	lock, _, err := p.Lock()
-	if err != nil {
-		return false, err
-	}
 	service := path.Join(layout.WebhookDir, "service.yaml")
-	if _, ours := lock.Entry(service); ours {
+	if _, ours := p.Lock().Entry(service); ours {
 		return false, nil
 	}
 	for name, there := range map[string]bool{service: true, path.Join(layout.ComponentDir, "kustomization.yaml"): false} {

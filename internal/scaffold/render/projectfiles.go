@@ -60,9 +60,7 @@ func keeps(p *plan.Plan, t templates.Template[templates.ProjectView], view templ
 	if err != nil || bytes.Equal(text, there) || t.Owner == plan.User {
 		return false
 	}
-	if lock, _, err := p.Lock(); err == nil {
-		lock.Offer(name, text, t.Source()) // so that upgrades do not note it again
-	}
+	p.Lock().Offer(name, text, t.Source()) // so that upgrades do not note it again
 	p.Note(diagnostic.In(name, "is yours, and is kept as it is",
 		"run kctrl init in a new directory to compare, and copy the parts you need"))
 	return true

@@ -24,7 +24,7 @@ func NewProjectPlan(fsys fs.FS, proj *project.Project, kctrl project.Build) (*pl
 // RebuildLock rebuilds a missing lock. It records every file that is identical to what kctrl would write now.
 // Generators record their own files when they run.
 func RebuildLock(p *plan.Plan, proj *project.Project, kctrl project.Build) error {
-	lock, onDisk, err := p.Lock()
+	onDisk, err := p.HasLock()
 	if err != nil || onDisk {
 		return err
 	}
@@ -35,7 +35,7 @@ func RebuildLock(p *plan.Plan, proj *project.Project, kctrl project.Build) error
 	for e := range again.Lock.All() {
 		// RebuildLock does not record a file that it cannot read.
 		if c, err := p.Lookup(e.Path); err == nil && c.Before != nil && !again.Lock.Touched(e.Path, c.Before) {
-			lock.Add(e)
+			p.Lock().Add(e)
 		}
 	}
 	return nil

@@ -35,10 +35,7 @@ func WriteRegistration(p *plan.Plan, proj *project.Project) error {
 	if err != nil {
 		return err
 	}
-	isKnown, err := g.IsKnown(p)
-	if err != nil {
-		return err
-	}
+	isKnown := g.IsKnown(p)
 	if err := templated.Render(p, templates.Register(), view, true); err != nil {
 		return err
 	}

@@ -107,9 +107,8 @@ func (r *Rendering) tree(proj *project.Project, failed []Failed) (Tree, error) {
 	}
 	tree := NewTree(append(outline.Files(), files...)...)
 	tree.FS, tree.Failed = afero.NewIOFS(memory), failed
-	var err error
-	tree.Lock, _, err = r.Plan.Lock()
-	return tree, err
+	tree.Lock = r.Plan.Lock()
+	return tree, nil
 }
 
 // isEditedApart reports whether commands have a separate edit for a file.

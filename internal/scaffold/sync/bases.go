@@ -94,10 +94,7 @@ func (b Bases) Drop() error {
 	if err != nil {
 		return err
 	}
-	lock, _, err := b.plan.Lock()
-	if err != nil {
-		return err
-	}
+	lock := b.plan.Lock()
 	used := map[string]bool{}
 	for entry := range lock.All() {
 		for _, e := range lock.Entries(entry.Path) {

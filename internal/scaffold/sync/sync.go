@@ -46,12 +46,8 @@ type Conflict struct {
 // items of kustomizations. Conflicts are ordered by path. If the Kept field of any conflict is false, the caller must
 // not apply the plan.
 func Sync(disk *plan.Plan, base, want render.Tree, opts Options) ([]Conflict, error) {
-	lock, _, err := disk.Lock()
-	if err != nil {
-		return nil, err
-	}
-	s := &syncing{Options: opts, plan: disk, lock: lock, base: base, want: want, stays: map[string]bool{}}
-	err = plan.InOrder(s.remove, s.update, s.create)
+	s := &syncing{Options: opts, plan: disk, lock: disk.Lock(), base: base, want: want, stays: map[string]bool{}}
+	err := plan.InOrder(s.remove, s.update, s.create)
 	slices.SortStableFunc(s.conflicts, func(a, b Conflict) int { return strings.Compare(a.Pos.Filename, b.Pos.Filename) })
 	return s.conflicts, err
 }

@@ -39,11 +39,7 @@ func RenderAll[V any](p *plan.Plan, list []templates.Template[V], view V, force 
 
 // RenderUnlessEdited plans a file that is not the subject of the command. It keeps a file that the user edited.
 func RenderUnlessEdited[V any](p *plan.Plan, t templates.Template[V], view V) error {
-	lock, _, err := p.Lock()
-	if err != nil {
-		return err
-	}
-	if there, err := p.Read(t.Path(view)); err == nil && lock.Touched(t.Path(view), there) {
+	if there, err := p.Read(t.Path(view)); err == nil && p.Lock().Touched(t.Path(view), there) {
 		return nil
 	}
 	return Render(p, t, view, false)

@@ -86,11 +86,7 @@ func IsNew(p *plan.Plan, file string) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	lock, _, err := p.Lock()
-	if err != nil {
-		return false, err
-	}
-	_, known := lock.Entry(file)
+	_, known := p.Lock().Entry(file)
 	return !known && c.Before == nil, nil
 }
 
@@ -131,12 +127,8 @@ func WriteList(p *plan.Plan, folder string, t templates.Template[templates.ListV
 
 // GeneratedCRDs returns the paths of the generated CRDs, relative to config/crd.
 func GeneratedCRDs(p *plan.Plan) ([]string, error) {
-	lock, _, err := p.Lock()
-	if err != nil {
-		return nil, err
-	}
 	var crds []string
-	for entry := range lock.All() {
+	for entry := range p.Lock().All() {
 		file, ok := strings.CutPrefix(entry.Path, layout.CRDDir+"/")
 		if !ok || entry.Template != "generate/crd" {
 			continue

@@ -53,10 +53,7 @@ func (u *upgrade) noteKept() error {
 // hasNewerTemplate reports whether the template of a user's file has changed since the last note, and records the note.
 // It ignores the marker of the storage version, which other commands add and remove.
 func (u *upgrade) hasNewerTemplate(name string) (bool, error) {
-	lock, _, err := u.plan.Lock()
-	if err != nil {
-		return false, err
-	}
+	lock := u.plan.Lock()
 	now, made := u.now.Lock.Entry(name)
 	_, known := lock.Entry(name)
 	ours, err := u.plan.ReadIfExists(name)
@@ -79,9 +76,9 @@ func (u *upgrade) hasNewerTemplate(name string) (bool, error) {
 
 // isOfTemplate reports whether kctrl once wrote a file from the current template. It ignores the header of a Go file.
 func (u *upgrade) isOfTemplate(name string, ours, theirs []byte) (bool, error) {
-	lock, _, err := u.plan.Lock()
-	if err != nil || !lock.Touched(name, theirs) || bytes.Equal(edit.Plain(ours), theirs) {
-		return err == nil, err
+	lock := u.plan.Lock()
+	if !lock.Touched(name, theirs) || bytes.Equal(edit.Plain(ours), theirs) {
+		return true, nil
 	}
 	header, err := templated.GoHeader(u.plan)
 	code, found := bytes.CutPrefix(theirs, []byte(header))

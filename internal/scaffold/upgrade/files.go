@@ -55,10 +55,7 @@ func (u *upgrade) files() error {
 
 // step returns the upgrade of a file, if the template of the file has changed.
 func (u *upgrade) step(f render.File) (s step, found bool, err error) {
-	lock, _, err := u.plan.Lock()
-	if err != nil {
-		return s, false, err
-	}
+	lock := u.plan.Lock()
 	ours, err := u.plan.ReadIfExists(f.Path)
 	if err != nil {
 		return s, false, err
@@ -110,10 +107,7 @@ func (u *upgrade) edited(s step, ours []byte) (_ step, found bool, err error) {
 			"choose between the lines, remove the markers, and run kctrl upgrade again")
 		return s, false, nil
 	}
-	lock, _, err := u.plan.Lock()
-	if err != nil {
-		return s, false, err
-	}
+	lock := u.plan.Lock()
 	known := lock.Entries(name)
 	if s.was.Content, found = sync.NewBases(u.plan, u.options.Base).Of(known, ours); !found {
 		same, err := u.isOfTemplate(name, ours, s.now.Content)
@@ -141,10 +135,7 @@ func (u *upgrade) unit(steps []step) error {
 		at = slices.IndexFunc(steps, func(s step) bool { return s.obstacle != "" })
 	}
 	u.note(steps[at].now.Path, 0, steps[at].obstacle, compareHint)
-	lock, _, err := u.plan.Lock()
-	if err != nil {
-		return err
-	}
+	lock := u.plan.Lock()
 	for _, s := range steps {
 		lock.Offer(s.now.Path, s.now.Content, s.now.Template) // so that later upgrades do not note it again
 	}
@@ -185,7 +176,7 @@ func (u *upgrade) merge(steps []step) (done bool, err error) {
 		}
 	}
 	*u.plan = *merged
-	lock, _, err := u.plan.Lock()
+	lock := u.plan.Lock()
 	for _, s := range steps {
 		if c, err := u.plan.Lookup(s.now.Path); err == nil && lock.Touched(s.now.Path, c.After) {
 			lock.Record(s.now.Path, s.now.Content, s.now.Template) // the base of the next merge
@@ -279,10 +270,7 @@ func (u *upgrade) exists(target string) bool {
 
 // gone deletes files that kctrl no longer writes, except files that the user has edited.
 func (u *upgrade) gone() error {
-	lock, _, err := u.plan.Lock()
-	if err != nil {
-		return err
-	}
+	lock := u.plan.Lock()
 	var was []render.File
 	for entry := range lock.All() {
 		owner := templates.OwnerOf(entry.Template)

@@ -45,10 +45,7 @@ func (u *upgrade) setups() error {
 
 // writeSetup changes a file, and keeps its lock entries for templates that the project did not apply.
 func (u *upgrade) writeSetup(name string, text, changed []byte) error {
-	lock, _, err := u.plan.Lock()
-	if err != nil {
-		return err
-	}
+	lock := u.plan.Lock()
 	known := lock.Entries(name)
 	if err := u.plan.Edit(name, changed); err != nil {
 		return err
