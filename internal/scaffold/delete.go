@@ -39,8 +39,7 @@ func PlanDeleteAPI(fsys fs.FS, proj *project.Project, opts DeleteOptions) (*plan
 	if err := checkDeleteNames("api", opts, opts.Version != ""); err != nil {
 		return nil, err
 	}
-	before := *proj
-	before.Resources = slices.Clone(proj.Resources)
+	before := proj.Clone()
 	r := project.Resource{Group: opts.Group, Domain: proj.Domain, Version: opts.Version, Kind: opts.Kind}
 	goes := func(o project.Resource) bool {
 		return o.API && o.APIGroup() == r.APIGroup() && o.Kind == r.Kind && (r.Version == "" || o.Version == r.Version)
@@ -72,7 +71,7 @@ func PlanDeleteAPI(fsys fs.FS, proj *project.Project, opts DeleteOptions) (*plan
 			v.Controller, kept.Controller = true, false // the user has moved the controller to this version
 		}
 	}
-	p, err := planRemoval(fsys, &before, proj, opts)
+	p, err := planRemoval(fsys, before, proj, opts)
 	if others := proj.Versions(kept); err == nil && kept.Controller && len(others) > 0 && !opts.Force {
 		return nil, usedByController(proj, kept, *others[0])
 	}
@@ -122,8 +121,7 @@ func PlanDeleteController(fsys fs.FS, proj *project.Project, opts DeleteOptions)
 	if err != nil {
 		return nil, err
 	}
-	before := *proj
-	before.Resources = slices.Clone(proj.Resources)
+	before := proj.Clone()
 	at := slices.Index(r.Controllers, opts.Name)
 	switch {
 	case opts.Name == "" && r.Controller:
@@ -143,7 +141,7 @@ func PlanDeleteController(fsys fs.FS, proj *project.Project, opts DeleteOptions)
 		return planLeftovers(fsys, proj, opts, left, missing, controllerHint(*r))
 	}
 	dropIdle(proj, *r)
-	return planRemoval(fsys, &before, proj, opts)
+	return planRemoval(fsys, before, proj, opts)
 }
 
 // dropIdle removes an external kind from the project if it has no features.
@@ -151,9 +149,8 @@ func dropIdle(proj *project.Project, r project.Resource) {
 	if r.API || r.Controller || len(r.Controllers)+len(layout.AdmissionsOf(r)) > 0 {
 		return
 	}
-	proj.Resources = slices.DeleteFunc(slices.Clone(proj.Resources), func(o project.Resource) bool {
-		return o.APIGroup() == r.APIGroup() && o.Version == r.Version && o.Kind == r.Kind
-	})
+	at := proj.Index(r)
+	proj.Resources = slices.Delete(slices.Clone(proj.Resources), at, at+1)
 }
 
 // PlanDeleteWebhook plans to delete webhooks of a kind, as [PlanDeleteAPI] does.

@@ -54,16 +54,15 @@ func (o EditOptions) IsZero() bool {
 // the references between them, and keeps the user's edits. The error joins *diagnostic.Error values; after an error,
 // project may have changed and must not be saved.
 func PlanEdit(fsys fs.FS, proj *project.Project, opts EditOptions) (*plan.Plan, error) {
-	before := *proj
-	before.Resources = slices.Clone(proj.Resources)
+	before := proj.Clone()
 	if err := opts.apply(proj); err != nil {
 		return nil, err
 	}
-	p, err := render.BeginPlan(fsys, &before, opts.Kctrl)
+	p, err := render.BeginPlan(fsys, before, opts.Kctrl)
 	if err != nil {
 		return nil, err
 	}
-	header, err := opts.header(p, &before, proj)
+	header, err := opts.header(p, before, proj)
 	if err != nil {
 		return nil, err
 	}
@@ -71,7 +70,7 @@ func PlanEdit(fsys fs.FS, proj *project.Project, opts EditOptions) (*plan.Plan, 
 	if err != nil {
 		return nil, err
 	}
-	if err := (transition{p, &before, proj, opts.Force, opts.Base, opts.Kctrl}).apply(old, header); err != nil {
+	if err := (transition{p, before, proj, opts.Force, opts.Base, opts.Kctrl}).apply(old, header); err != nil {
 		return nil, err
 	}
 	return p, opts.setFeatures(p, proj)

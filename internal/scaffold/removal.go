@@ -4,7 +4,6 @@ import (
 	"errors"
 	"io/fs"
 	"path"
-	"slices"
 
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
 	"github.com/kctrl-dev/kctrl/internal/scaffold/gomod"
@@ -112,15 +111,11 @@ func leftovers(fsys fs.FS, proj *project.Project, r project.Resource, missing, h
 
 // withResource returns the project with r, which replaces the resource with the same kind and version.
 func withResource(proj *project.Project, r project.Resource) *project.Project {
-	changed := *proj
-	changed.Resources = slices.Clone(proj.Resources)
-	at := slices.IndexFunc(proj.Resources, func(o project.Resource) bool {
-		return o.APIGroup() == r.APIGroup() && o.Version == r.Version && o.Kind == r.Kind
-	})
-	if at < 0 {
-		changed.Resources = append(changed.Resources, r)
-	} else {
+	changed := proj.Clone()
+	if at := proj.Index(r); at >= 0 {
 		changed.Resources[at] = r
+	} else {
+		changed.Resources = append(changed.Resources, r)
 	}
-	return &changed
+	return changed
 }

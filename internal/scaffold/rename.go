@@ -107,8 +107,7 @@ func needsNames(what, name string, opts RenameOptions) error {
 // it.
 func planRename(fsys fs.FS, proj *project.Project, opts RenameOptions,
 	rename func(*project.Resource) bool) (*plan.Plan, error) {
-	before := *proj
-	before.Resources = slices.Clone(proj.Resources)
+	before := proj.Clone()
 	found := false
 	after := slices.Clone(proj.Resources)
 	for i := range after {
@@ -129,7 +128,7 @@ func planRename(fsys fs.FS, proj *project.Project, opts RenameOptions,
 	if err := checkOneGroup(proj); err != nil {
 		return nil, err
 	}
-	p, err := render.BeginPlan(fsys, &before, opts.Kctrl)
+	p, err := render.BeginPlan(fsys, before, opts.Kctrl)
 	if err != nil {
 		return nil, err
 	}
@@ -137,7 +136,7 @@ func planRename(fsys fs.FS, proj *project.Project, opts RenameOptions,
 	if err != nil {
 		return nil, err
 	}
-	if err := (transition{p, &before, proj, opts.Force, opts.Base, opts.Kctrl}).apply(header, header); err != nil {
+	if err := (transition{p, before, proj, opts.Force, opts.Base, opts.Kctrl}).apply(header, header); err != nil {
 		return nil, err
 	}
 	if reflect.DeepEqual(before.Resources, proj.Resources) {

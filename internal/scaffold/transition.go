@@ -2,7 +2,6 @@ package scaffold
 
 import (
 	"errors"
-	"slices"
 
 	"github.com/kctrl-dev/kctrl/internal/scaffold/edit"
 	"github.com/kctrl-dev/kctrl/internal/scaffold/layout"
@@ -58,8 +57,7 @@ func (t transition) apply(old, header []byte) error {
 // code in both states. A feature that fails only in the second state is an error, because its files would be lost. If a
 // feature fails because of its flags, trees renders it without them.
 func (t transition) trees(old, header []byte) (was, becomes render.Tree, err error) {
-	before, after := t.before.Blank(), t.after.Blank()
-	before.Resources, after.Resources = slices.Clone(t.before.Resources), slices.Clone(t.after.Resources)
+	before, after := t.before.Unloaded(), t.after.Unloaded()
 	env, err := render.EnvOf(t.plan, old, t.kctrl)
 	if err != nil {
 		return was, becomes, err

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"go/token"
+	"slices"
 	"strings"
 
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
@@ -128,6 +129,13 @@ func (p *Project) Find(apiGroup, version, kind string) (*Resource, bool) {
 	return nil, false
 }
 
+// Index returns the index of the resource with the kind and the version of r, or -1.
+func (p *Project) Index(r Resource) int {
+	return slices.IndexFunc(p.Resources, func(o Resource) bool {
+		return o.APIGroup() == r.APIGroup() && o.Version == r.Version && o.Kind == r.Kind
+	})
+}
+
 // Versions returns the other versions of r's kind, in the order of the project. The pointers are valid until Resources
 // changes.
 func (p *Project) Versions(r Resource) []*Resource {
@@ -237,11 +245,18 @@ func (p *Project) problem(name, value, message, hint string) error {
 // resourceName returns the prefix of a resource's field names.
 func resourceName(at int) string { return fmt.Sprintf("resources[%d].", at) }
 
-// Blank returns a copy of the project without its kinds and its loaded text.
-func (p *Project) Blank() *Project {
-	blank := *p
-	blank.Resources, blank.source, blank.places, blank.warnings = nil, nil, nil, nil
-	return &blank
+// Clone returns a copy of the project with its own list of resources.
+func (p *Project) Clone() *Project {
+	c := *p
+	c.Resources = slices.Clone(p.Resources)
+	return &c
+}
+
+// Unloaded returns a [Project.Clone] without the text from which the project was loaded.
+func (p *Project) Unloaded() *Project {
+	c := p.Clone()
+	c.source, c.places, c.warnings = nil, nil, nil
+	return c
 }
 
 // Position returns the position of a field, such as "controller", in the resource at an index. If field is empty, it

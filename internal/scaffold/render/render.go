@@ -48,11 +48,9 @@ func Render(proj *project.Project, env Env) (Tree, error) {
 	if err := afero.WriteFile(memory, layout.BoilerplateFile, env.Header, 0o644); err != nil {
 		return Tree{}, err
 	}
-	blank := proj.Blank()
-	blank.Resources = slices.Clone(proj.Resources)
-	r := &Rendering{Plan: plan.New(afero.NewIOFS(memory)), project: blank}
-	err := errors.Join(WriteProjectFiles(r.Plan, blank, env.Kctrl, false), gomod.WriteModules(r.Plan, blank, env.Kctrl,
-		false), gomod.RequireForeign(r.Plan, env.GoMod, blank))
+	r := &Rendering{Plan: plan.New(afero.NewIOFS(memory)), project: proj.Unloaded()}
+	err := errors.Join(WriteProjectFiles(r.Plan, r.project, env.Kctrl, false),
+		gomod.WriteModules(r.Plan, r.project, env.Kctrl, false), gomod.RequireForeign(r.Plan, env.GoMod, r.project))
 	if err != nil {
 		return Tree{}, err
 	}
@@ -76,10 +74,7 @@ type Rendering struct {
 
 // Kind returns a kind of the project.
 func (r *Rendering) Kind(of project.Resource) Kind {
-	at := slices.IndexFunc(r.project.Resources, func(o project.Resource) bool {
-		return o.APIGroup() == of.APIGroup() && o.Version == of.Version && o.Kind == of.Kind
-	})
-	return Kind{Resource: of, project: r.project, at: at,
+	return Kind{Resource: of, project: r.project, at: r.project.Index(of),
 		View: templates.NewKind(layout.KindNames(r.project, of, r.Header))}
 }
 
