@@ -48,7 +48,7 @@ func PlanController(fsys fs.FS, proj *project.Project, opts ControllerOptions) (
 	}
 	o := w.Kind(resource)
 	if resource.API && opts.Name == "" {
-		if o.View, err = render.WithSample(w.Plan, proj, resource, o.View, false); err != nil {
+		if o, err = o.WithSample(w.Plan, false); err != nil {
 			return nil, err
 		}
 	}

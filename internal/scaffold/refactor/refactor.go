@@ -56,7 +56,7 @@ func Find(p *plan.Plan, before, after *project.Project, was, becomes render.Tree
 	r := &Refactoring{
 		plan: p, before: before, after: after, was: was, becomes: becomes, sources: sources,
 		declared: map[gosource.GoName]string{},
-		moved: map[string]string{}, dirs: map[string][]string{}, renamed: map[gosource.GoName]string{},
+		moved:    map[string]string{}, dirs: map[string][]string{}, renamed: map[gosource.GoName]string{},
 		aliases: map[string][2]string{}, packages: map[string][2]string{}, locals: map[string]string{},
 		words: map[string]string{}, literals: map[string]string{}, controllers: map[string]string{},
 	}

@@ -79,15 +79,6 @@ func (o Kind) first(same func(project.Resource) bool) string {
 	return strconv.Itoa(slices.IndexFunc(o.project.Resources, same))
 }
 
-func (o Kind) shaped() shaped { return shaped{o.View, o.model} }
-
-// Shape returns the kind with the fields that the flags of create api define.
-func (o Kind) Shape(p *plan.Plan, opts KindOptions, resource bool) (Kind, error) {
-	s, err := shape(p, o.project, o.Resource, o.View, opts, resource)
-	o.View, o.model = s.kind, s.model
-	return o, err
-}
-
 // BeginWork starts the rendering for a command that adds features.
 func BeginWork(fsys fs.FS, proj *project.Project, kctrl project.Build, force bool) (*Rendering, error) {
 	p, err := BeginPlan(fsys, proj, kctrl)

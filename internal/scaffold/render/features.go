@@ -28,9 +28,8 @@ func kindParts(c *partList, o Kind) {
 	}
 	ofKind := o.first(func(r project.Resource) bool { return r.APIGroup() == o.APIGroup() && r.Kind == o.Kind })
 	types, sample := templates.Types(), templates.Sample()
-	c.add(File{Path: types.Path(o.View), ID: types.ID + " " + o.id()}, func(r *Rendering) error {
-		return writeTypes(r.Plan, r.project, o.Resource, o.shaped(), r.force)
-	})
+	c.add(File{Path: types.Path(o.View), ID: types.ID + " " + o.id()},
+		func(r *Rendering) error { return r.writeTypes(o) })
 	ofPackage := []templates.Template[templates.VersionView]{templates.VersionRegister(), templates.Version()}
 	if _, migrated := layout.MigratedDir(o.project, o.Resource); migrated {
 		ofPackage = ofPackage[:1]
@@ -52,7 +51,7 @@ func kindParts(c *partList, o Kind) {
 	c.add(File{
 		Path: path.Join(layout.SamplesDir, object), ID: sample.ID + " " + o.id(),
 		Listings: []Listing{{layout.SamplesDir, "resources", object}},
-	}, func(r *Rendering) error { return writeSample(r.Plan, r.project, o.Resource, o.shaped(), r.force) })
+	}, func(r *Rendering) error { return r.writeSample(o) })
 	for _, t := range templates.Roles() {
 		name := t.Path(o.View)
 		c.add(File{

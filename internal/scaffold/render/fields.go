@@ -45,86 +45,74 @@ func (s Shape) IsZero() bool {
 	return len(s.Fields)+len(s.StatusFields)+len(s.ShortNames)+len(s.Categories)+len(s.Columns) == 0 && s.Scale == ""
 }
 
-// shaped is a kind with its fields, or a second or later version with its additional fields.
-type shaped struct {
-	kind  templates.KindView
-	model *fields.Model // nil without flags for fields
-}
-
-// shape parses the flags in opts that define the fields of a kind. resource means that the command writes the kind's
-// types.
-func shape(p *plan.Plan, proj *project.Project, r project.Resource, kind templates.KindView, opts KindOptions,
-	resource bool) (shaped, error) {
+// Shape returns the kind with the fields that the flags of create api define. resource means that the command writes
+// the kind's types.
+func (o Kind) Shape(p *plan.Plan, opts KindOptions, resource bool) (Kind, error) {
 	if opts.Operand != nil {
 		opts.Shape = opts.Operand.shape(opts.Shape)
-		kind = kind.WithOperand(opts.Operand.Port, opts.Operand.Finalizer)
+		o.View = o.View.WithOperand(opts.Operand.Port, opts.Operand.Finalizer)
 	}
 	if opts.Shape.IsZero() {
-		kind, err := WithSample(p, proj, r, kind, resource)
-		return shaped{kind: kind}, err
+		return o.WithSample(p, resource)
 	}
 	if !resource {
-		return shaped{}, diagnostic.Usage("flags for fields require Go types, which --resource=false does not write",
-			"omit --resource=false, or change "+kind.TypesFile()+" by hand")
+		return o, diagnostic.Usage("flags for fields require Go types, which --resource=false does not write",
+			"omit --resource=false, or change "+o.View.TypesFile()+" by hand")
 	}
-	names, err := namesMarker(opts.Shape, r)
+	names, err := namesMarker(opts.Shape, o.Resource)
 	if err != nil {
-		return shaped{}, err
+		return o, err
 	}
-	older, further := layout.VersionBefore(proj, r)
+	older, further := layout.VersionBefore(o.project, o.Resource)
 	if further && opts.Operand != nil {
-		return shaped{}, diagnostic.Usage(
-			"--from deployment is for the first version of a kind: its controller handles all versions",
+		return o, diagnostic.Usage("--from deployment is for the first version of a kind: its controller handles all versions",
 			"omit it")
 	}
 	if flag := kindFlag(opts.Shape); further && flag != "" {
-		return shaped{}, diagnostic.Usage(
+		return o, diagnostic.Usage(
 			flag+" is for the first version of a kind: "+older.Version+" defines it, and further ones copy it",
-			"omit it; or write it as a marker, which kctrl explain lists, above the type in "+kind.TypesFile()+", too")
+			"omit it; or write it as a marker, which kctrl explain lists, above the type in "+o.View.TypesFile()+", too")
 	}
-	declared, err := gosource.Names(p, kind.Folder, kind.TypesFile())
+	declared, err := gosource.Names(p, o.View.Folder, o.View.TypesFile())
 	if err != nil {
-		return shaped{}, err
+		return o, err
 	}
 	if further {
-		copied, err := gosource.Names(p, templates.NewKind(layout.KindNames(proj, older, "")).Folder)
+		copied, err := gosource.Names(p, templates.NewKind(layout.KindNames(o.project, older, "")).Folder)
 		if err != nil {
-			return shaped{}, err
+			return o, err
 		}
 		maps.Copy(declared, copied)
 	}
-	model, err := fields.Parse(fields.Request{
-		Kind: r.Kind, Namespaced: r.Namespaced, Spec: opts.Shape.Fields, Status: opts.Shape.StatusFields,
+	o.model, err = fields.Parse(fields.Request{
+		Kind: o.Kind, Namespaced: o.Namespaced, Spec: opts.Shape.Fields, Status: opts.Shape.StatusFields,
 		Scale: opts.Shape.Scale, Columns: opts.Shape.Columns,
 		Taken: func(name string) bool { return declared[name] }, Further: further,
 	})
 	if err != nil {
-		return shaped{}, err
+		return o, err
 	}
-	kind.Fields.Names = names
-	if err := describe(&kind, model); err != nil {
-		return shaped{}, err
-	}
-	return shaped{kind, model}, nil
+	o.View.Fields.Names = names
+	return o, describe(&o.View, o.model)
 }
 
 // WithSample makes the test of a controller load its object from the sample, if the types exist and differ from the
-// example's, because kctrl then cannot know which values are valid.
-func WithSample(p *plan.Plan, proj *project.Project, r project.Resource, kind templates.KindView,
-	written bool) (templates.KindView, error) {
-	if _, further := layout.VersionBefore(proj, r); written && !further || !r.API {
-		return kind, nil
+// example's, because kctrl then cannot know which values are valid. written means that the command writes the types.
+func (o Kind) WithSample(p *plan.Plan, written bool) (Kind, error) {
+	older, further := layout.VersionBefore(o.project, o.Resource)
+	if written && !further || !o.API {
+		return o, nil
 	}
-	pkg := kind
-	if older, further := layout.VersionBefore(proj, r); written && further {
-		pkg = templates.NewKind(layout.KindNames(proj, older, ""))
+	folder := o.View.Folder
+	if written {
+		folder = templates.NewKind(layout.KindNames(o.project, older, "")).Folder
 	}
-	files, err := gosource.ReadFiles(p, pkg.Folder)
+	files, err := gosource.ReadFiles(p, folder)
 	for _, s := range files {
 		if s.File == nil {
 			continue // the go command reports it
 		}
-		spec := structOf(s.File, kind.Kind+"Spec")
+		spec := structOf(s.File, o.Kind+"Spec")
 		if spec == nil {
 			continue
 		}
@@ -132,9 +120,9 @@ func WithSample(p *plan.Plan, proj *project.Project, r project.Resource, kind te
 			ident, ok := f.Type.(*ast.Ident)
 			return jsonOf(f) == "message" && len(f.Names) == 1 && f.Names[0].Name == "Message" && ok && ident.Name == "string"
 		})
-		kind.Fields.FromSample = !isExample || len(spec.Fields.List) > 1
+		o.View.Fields.FromSample = !isExample || len(spec.Fields.List) > 1
 	}
-	return kind, err
+	return o, err
 }
 
 // kindFlag returns a set flag that applies to all versions of a kind.
@@ -267,14 +255,14 @@ func declares(source []byte, name string) bool {
 }
 
 // extendTypes adds the additional fields of a second or later version to the copied structs.
-func (s shaped) extendTypes(name string, source []byte) ([]byte, error) {
-	if s.model == nil {
+func (o Kind) extendTypes(name string, source []byte) ([]byte, error) {
+	if o.model == nil {
 		return source, nil
 	}
-	golang := s.model.Golang()
+	golang := o.model.Golang()
 	source = bytes.ReplaceAll(source, []byte("\r\n"), []byte("\n"))
-	for _, part := range []struct{ name, body string }{{s.kind.Kind + "Spec", golang.Spec},
-		{s.kind.Kind + "Status", golang.Status}} {
+	for _, part := range []struct{ name, body string }{{o.Kind + "Spec", golang.Spec},
+		{o.Kind + "Status", golang.Status}} {
 		if part.body == "" {
 			continue
 		}
@@ -384,11 +372,11 @@ func addImports(name string, source []byte, wanted map[string]string) ([]byte, e
 }
 
 // extendSample adds the additional fields of a second or later version to the copied sample.
-func (s shaped) extendSample(name string, text []byte) ([]byte, error) {
-	if s.model == nil || s.model.Empty() {
+func (o Kind) extendSample(name string, text []byte) ([]byte, error) {
+	if o.model == nil || o.model.Empty() {
 		return text, nil
 	}
-	more, err := s.model.Sample()
+	more, err := o.model.Sample()
 	if err != nil {
 		return nil, err
 	}

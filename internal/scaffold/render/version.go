@@ -20,16 +20,16 @@ import (
 
 // writeTypes plans the Go type of a kind. It copies the current type of the oldest version, or renders the template if
 // the kind is new. If the user already wrote the type in the package, it keeps the type.
-func writeTypes(p *plan.Plan, proj *project.Project, r project.Resource, shaped shaped, force bool) error {
-	kind := shaped.kind
-	older, found := layout.VersionBefore(proj, r)
+func (r *Rendering) writeTypes(o Kind) error {
+	p, kind := r.Plan, o.View
+	older, found := layout.VersionBefore(r.project, o.Resource)
 	if !found {
-		return errors.Join(checkTypes(p, kind), templated.Render(p, templates.Types(), kind, force))
+		return errors.Join(checkTypes(p, kind), templated.Render(p, templates.Types(), kind, r.force))
 	}
 	if err := templated.Render(p, templates.Version(), kind.VersionView, false); err != nil {
 		return err
 	}
-	source, err := readTypes(p, templates.NewKind(layout.KindNames(proj, older, "")).Folder)
+	source, err := readTypes(p, templates.NewKind(layout.KindNames(r.project, older, "")).Folder)
 	if err != nil {
 		return err
 	}
@@ -43,7 +43,7 @@ func writeTypes(p *plan.Plan, proj *project.Project, r project.Resource, shaped 
 	}
 	for _, f := range files {
 		if declares(f.Source, kind.Kind+"Spec") {
-			if f.Source, err = shaped.extendTypes(f.Path, f.Source); err != nil {
+			if f.Source, err = o.extendTypes(f.Path, f.Source); err != nil {
 				return err
 			}
 		}
@@ -71,13 +71,13 @@ func readTypes(p *plan.Plan, folder string) (*versions.Package, error) {
 
 // writeSample plans a sample of a kind. It copies the current sample of the oldest version, or renders the template if
 // the kind is new.
-func writeSample(p *plan.Plan, proj *project.Project, r project.Resource, shaped shaped, force bool) error {
-	kind := shaped.kind
-	older, found := layout.VersionBefore(proj, r)
+func (r *Rendering) writeSample(o Kind) error {
+	p, kind := r.Plan, o.View
+	older, found := layout.VersionBefore(r.project, o.Resource)
 	if !found {
-		return templated.Render(p, templates.Sample(), kind, force)
+		return templated.Render(p, templates.Sample(), kind, r.force)
 	}
-	from := templates.NewKind(layout.KindNames(proj, older, ""))
+	from := templates.NewKind(layout.KindNames(r.project, older, ""))
 	name, target := path.Join(layout.SamplesDir, from.SampleFile), path.Join(layout.SamplesDir, kind.SampleFile)
 	text, err := p.ReadIfExists(name)
 	if err != nil || text == nil {
@@ -94,11 +94,11 @@ func writeSample(p *plan.Plan, proj *project.Project, r project.Resource, shaped
 			return err
 		}
 	}
-	if text, err = shaped.extendSample(target, text); err != nil {
+	if text, err = o.extendSample(target, text); err != nil {
 		return err
 	}
 	return p.WriteFile(plan.File{
-		Path: target, Content: text, Template: templates.Sample().Source(), Owner: templates.Sample().Owner, Force: force,
+		Path: target, Content: text, Template: templates.Sample().Source(), Owner: templates.Sample().Owner, Force: r.force,
 	})
 }
 
