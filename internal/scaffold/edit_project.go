@@ -314,5 +314,5 @@ func makeComponent(p *plan.Plan, proj *project.Project, kctrl project.Build, fol
 	if err != nil {
 		return err
 	}
-	return templated.AddResources(p, layout.PolicyDir, allowed...)
+	return templated.AddItems(p, layout.PolicyDir, "resources", allowed...)
 }

@@ -203,24 +203,26 @@ func (f *goFile) argumentPlace(call *ast.CallExpr, expr string) (int, string) {
 		return f.offset(call.Lparen) + 1, newLine
 	}
 	last := call.Args[len(call.Args)-1]
-	between := f.tokens(f.offset(last.End()), f.offset(call.Rparen))
-	comma := slices.IndexFunc(between, func(t goToken) bool { return t.token == token.COMMA })
+	between := slices.DeleteFunc(Tokens(f.src), func(t Token) bool {
+		return t.Offset < f.offset(last.End()) || t.Offset >= f.offset(call.Rparen)
+	})
+	comma := slices.IndexFunc(between, func(t Token) bool { return t.Token == token.COMMA })
 	if comma < 0 {
 		return f.offset(last.End()), ", " + expr
 	}
-	after := between[comma].offset + 1
+	after := between[comma].Offset + 1
 	if f.line(last.Pos()) > f.line(call.Lparen) && f.startsLine(last) {
 		newLine = f.eol() + f.indent(last.Pos()) + expr + ","
 	}
 	for _, t := range between[comma+1:] {
-		if bytes.IndexByte(f.src[after:t.offset], '\n') >= 0 {
+		if bytes.IndexByte(f.src[after:t.Offset], '\n') >= 0 {
 			break
 		}
 		after = t.end(f.src) // include a comment on the line of the comma
 	}
 	end := endOfLine(f.src, after)
 	if end > f.offset(call.Rparen) {
-		return between[comma].offset + 1, " " + expr
+		return between[comma].Offset + 1, " " + expr
 	}
 	return end, newLine
 }

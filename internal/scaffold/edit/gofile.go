@@ -67,40 +67,35 @@ func (f *goFile) splice(at int, text string) ([]byte, *goFile, error) {
 	return out, edited, err
 }
 
-// goToken is a token of a Go file and its offset. A newline that ends a statement is a token.SEMICOLON with literal
-// "\n".
-type goToken struct {
-	offset int
-	token  token.Token
-	text   string
+// Token is a token of a Go file and its offset. A newline that ends a statement is a token.SEMICOLON with text "\n".
+type Token struct {
+	Offset int
+	Token  token.Token
+	Text   string
 }
 
-// tokens returns the tokens and comments that begin in the given range of offsets.
-func (f *goFile) tokens(from, to int) []goToken {
-	var list []goToken
+// Tokens returns the tokens and comments of a Go file, including invalid ones.
+func Tokens(src []byte) []Token {
+	var list []Token
 	var s scanner.Scanner
-	fset := token.NewFileSet()
-	file := fset.AddFile("", -1, len(f.src))
-	s.Init(file, f.src, func(token.Position, string) {}, scanner.ScanComments)
+	file := token.NewFileSet().AddFile("", -1, len(src))
+	s.Init(file, src, func(token.Position, string) {}, scanner.ScanComments)
 	for {
 		pos, tok, text := s.Scan()
-		at := file.Offset(pos)
-		if tok == token.EOF || at >= to {
+		if tok == token.EOF {
 			return list
 		}
-		if at >= from {
-			list = append(list, goToken{offset: at, token: tok, text: text})
-		}
+		list = append(list, Token{file.Offset(pos), tok, text})
 	}
 }
 
 // end returns the end offset of a comment. The length of the token's text is not sufficient, because the text omits
 // carriage returns.
-func (t goToken) end(src []byte) int {
-	if !strings.HasPrefix(t.text, "/*") {
-		return endOfLine(src, t.offset)
+func (t Token) end(src []byte) int {
+	if !strings.HasPrefix(t.Text, "/*") {
+		return endOfLine(src, t.Offset)
 	}
-	return t.offset + bytes.Index(src[t.offset:], []byte("*/")) + len("*/")
+	return t.Offset + bytes.Index(src[t.Offset:], []byte("*/")) + len("*/")
 }
 
 // lineEnd returns the line end of the first line of a text.

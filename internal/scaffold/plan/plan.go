@@ -223,18 +223,11 @@ func (p *Plan) Note(notes ...*diagnostic.Error) { p.notes = append(p.notes, note
 
 // Changes returns the changes ordered by path, including the change of PROJECT.lock.
 func (p *Plan) Changes() iter.Seq[Change] {
-	changes := p.changes()
-	return func(yield func(Change) bool) {
-		for _, c := range changes {
-			if !yield(c) {
-				return
-			}
-		}
-	}
+	return slices.Values(p.changes(false))
 }
 
 // Len returns the number of changes.
-func (p *Plan) Len() int { return len(p.changes()) }
+func (p *Plan) Len() int { return len(p.changes(false)) }
 
 // Apply writes either all changes of the plan to the project in fsys, or none, as [transaction.Apply] does. command is
 // the command that the user ran, such as "kctrl init".
@@ -243,7 +236,7 @@ func (p *Plan) Len() int { return len(p.changes()) }
 // was made, Apply returns an error, and the caller must make the plan again.
 func (p *Plan) Apply(ctx context.Context, fsys afero.Fs, command string) error {
 	var changes []transaction.Change
-	for _, c := range p.withLock(p.fileChanges(), true) {
+	for _, c := range p.changes(true) {
 		changes = append(changes, transaction.Change{Path: c.Path, Before: c.Before, After: c.After, Mode: c.Mode})
 	}
 	return transaction.Apply(ctx, fsys, command, 0o755, changes)
@@ -253,7 +246,7 @@ func (p *Plan) Apply(ctx context.Context, fsys afero.Fs, command string) error {
 // It omits deleted files.
 func (p *Plan) Overlay(root string) map[string][]byte {
 	overlay := map[string][]byte{}
-	for _, c := range p.changes() {
+	for _, c := range p.changes(false) {
 		if c.Op != Delete {
 			overlay[filepath.Join(root, filepath.FromSlash(c.Path))] = c.After
 		}
@@ -261,28 +254,28 @@ func (p *Plan) Overlay(root string) map[string][]byte {
 	return overlay
 }
 
-func (p *Plan) changes() []Change { return p.withLock(p.fileChanges(), false) }
-
-func (p *Plan) fileChanges() []Change {
+// changes returns the changes ordered by path, with the change of PROJECT.lock. If spelling is set, it also returns a
+// change that affects only the format, which a lock in the first format or a merged lock needs.
+func (p *Plan) changes(spelling bool) []Change {
 	var changes []Change
-	for _, path := range slices.Sorted(maps.Keys(p.files)) {
-		if c, ok := p.files[path].change(path); ok {
+	for c := range p.Files() {
+		if c.Op != 0 {
 			changes = append(changes, c)
 		}
 	}
-	return changes
-}
-
-// withLock adds the change of PROJECT.lock to changes. If spelling is set, it also adds a change that affects only the
-// format, which a lock in the first format or a merged lock needs.
-func (p *Plan) withLock(changes []Change, spelling bool) []Change {
-	if c, ok := p.lockChange(spelling); ok {
-		at, _ := slices.BinarySearchFunc(changes, c.Path, func(c Change, path string) int {
-			return strings.Compare(c.Path, path)
-		})
-		changes = slices.Insert(changes, at, c)
+	if p.lock == nil || p.unlocked {
+		return changes
 	}
-	return changes
+	state := p.lockFile
+	state.after = p.lock.Marshal()
+	c, changed := state.change(project.LockFile)
+	if !changed || bytes.Equal(state.after, p.lockText) && !(spelling && state.exists) {
+		return changes
+	}
+	at, _ := slices.BinarySearchFunc(changes, c.Path, func(c Change, path string) int {
+		return strings.Compare(c.Path, path)
+	})
+	return slices.Insert(changes, at, c)
 }
 
 func (s *planned) change(path string) (Change, bool) {
@@ -298,19 +291,6 @@ func (s *planned) change(path string) (Change, bool) {
 		return c, false
 	}
 	return c, true
-}
-
-func (p *Plan) lockChange(spelling bool) (Change, bool) {
-	if p.lock == nil || p.unlocked {
-		return Change{}, false
-	}
-	text := p.lock.Marshal()
-	if bytes.Equal(text, p.lockText) && (!spelling || !p.lockFile.exists) {
-		return Change{}, false
-	}
-	state := p.lockFile
-	state.after = text
-	return state.change(project.LockFile)
 }
 
 // load returns the state of a file. It reads the file from disk on the first call for the path. The caller owns the

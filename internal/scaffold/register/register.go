@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	gopath "path"
+	"path"
 	"slices"
 
 	"github.com/kctrl-dev/kctrl/internal/scaffold/edit"
@@ -116,7 +116,7 @@ func Registrations(p *plan.Plan, proj *project.Project, header string,
 		}
 		p.Note(pkg.Unregistered(g.folder, generated)...)
 		if !known && pkg.Declared["AddToScheme"] && pkg.Importable(g.folder) {
-			others = append(others, gopath.Join(proj.Repo, folder))
+			others = append(others, path.Join(proj.Repo, folder))
 		}
 	}
 	return versions, others, nil
@@ -125,7 +125,7 @@ func Registrations(p *plan.Plan, proj *project.Project, header string,
 // Registration collects the setup calls of the manager.
 type Registration struct {
 	view    templates.RegisterView
-	imports importNames
+	imports map[string]string // local names, by import path
 	makers  makers
 	errs    []error
 }
@@ -134,26 +134,39 @@ type Registration struct {
 func NewRegistration(g Program, header string) *Registration {
 	return &Registration{
 		view:    templates.RegisterView{Header: header, Folder: g.folder},
-		imports: importNames{byPath: map[string]string{}}, makers: g.makers(),
+		imports: map[string]string{}, makers: g.makers(),
 	}
 }
 
 // Result returns the values for the registration file.
 func (r *Registration) Result() (templates.RegisterView, error) {
-	r.view.Imports = r.imports.sorted()
+	for _, importPath := range slices.Sorted(maps.Keys(r.imports)) {
+		alias := r.imports[importPath]
+		if alias == path.Base(importPath) {
+			alias = "" // the import uses the package's own name
+		}
+		r.view.Imports = append(r.view.Imports, templates.Import{Alias: alias, Path: importPath})
+	}
 	return r.view, errors.Join(r.errs...)
 }
 
 // Name returns the local name of an import in the registration file.
 func (r *Registration) Name(importPath, wanted string) string {
-	name, _ := r.imports.name(importPath, wanted)
+	if name, known := r.imports[importPath]; known {
+		return name
+	}
+	name := wanted
+	for n := 2; slices.Contains(slices.Collect(maps.Values(r.imports)), name); n++ {
+		name = fmt.Sprintf("%sx%d", wanted, n)
+	}
+	r.imports[importPath] = name
 	return name
 }
 
 // AddAPI adds an API package. It adds the same package only once.
 func (r *Registration) AddAPI(importPath, wanted string) {
-	if name, first := r.imports.name(importPath, wanted); first {
-		r.view.APIs = append(r.view.APIs, name)
+	if _, known := r.imports[importPath]; !known {
+		r.view.APIs = append(r.view.APIs, r.Name(importPath, wanted))
 	}
 }
 
@@ -166,34 +179,4 @@ func (r *Registration) SetUp(importPath, wanted, name string) {
 	r.view.Setups = append(r.view.Setups, expr)
 	r.view.Fallible = r.view.Fallible || fallible
 	r.errs = append(r.errs, err)
-}
-
-// importNames gives each import path a unique local name.
-type importNames struct {
-	byPath map[string]string
-}
-
-// name returns the local name of an import path, and reports whether the path is new.
-func (i *importNames) name(path, wanted string) (string, bool) {
-	if name, ok := i.byPath[path]; ok {
-		return name, false
-	}
-	name := wanted
-	for n := 2; slices.Contains(slices.Collect(maps.Values(i.byPath)), name); n++ {
-		name = fmt.Sprintf("%sx%d", wanted, n)
-	}
-	i.byPath[path] = name
-	return name, true
-}
-
-func (i *importNames) sorted() []templates.Import {
-	var list []templates.Import
-	for _, path := range slices.Sorted(maps.Keys(i.byPath)) {
-		alias := i.byPath[path]
-		if alias == gopath.Base(path) {
-			alias = "" // the import uses the package's own name
-		}
-		list = append(list, templates.Import{Alias: alias, Path: path})
-	}
-	return list
 }

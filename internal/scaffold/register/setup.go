@@ -17,10 +17,9 @@ import (
 type maker struct {
 	name string
 	pos  token.Position
-	// missing describes the parameters that register cannot provide.
-	missing []string
-	// args are the arguments that register passes.
-	args []string
+	// args are the arguments that register passes, and other reports whether the function has another parameter.
+	args  []string
+	other bool
 	// fails is set if the function also returns an error.
 	fails bool
 }
@@ -54,9 +53,9 @@ func (m makers) add(s gosource.GoSource) {
 		for _, param := range typesOf(f.Type.Params) {
 			if s.Qualified(param) == layout.ControllerPackage+".Manager" {
 				made.args = append(made.args, "m")
-				continue
+			} else {
+				made.other = true
 			}
-			made.missing = append(made.missing, "a parameter that is not a controller.Manager")
 		}
 		if name := s.Qualified(star.X); name != "" {
 			m[name] = append(m[name], made)
@@ -78,7 +77,7 @@ func (m makers) setup(importPath, name string, alias func() string) (expr string
 		return "", false, diagnostic.At(found[1].pos,
 			fmt.Sprintf("%s and %s both make a %s, and register can use one", one.name, found[1].name, name),
 			"have one of them call the other, with a result that is not a pointer to it, or remove it")
-	case len(one.missing) > 0 || len(one.args) > 1:
+	case one.other || len(one.args) > 1:
 		return "", false, diagnostic.At(one.pos,
 			fmt.Sprintf("%s makes a %s, and register can pass it a controller.Manager only", one.name, name),
 			fmt.Sprintf("write func %s() *%s.%s, or with the parameter m controller.Manager; flags and all else can "+

@@ -1,51 +1,28 @@
 package sync
 
 import (
-	"go/scanner"
 	"go/token"
 	"strings"
 
 	"github.com/kctrl-dev/kctrl/internal/scaffold/edit"
 )
 
-// lexeme is a token of a Go file.
-type lexeme struct {
-	offset int
-	token  token.Token
-	text   string
-}
-
-func lexemesOf(text []byte) []lexeme {
-	set := token.NewFileSet()
-	file := set.AddFile("", -1, len(text))
-	var s scanner.Scanner
-	s.Init(file, text, func(token.Position, string) {}, scanner.ScanComments) // the merge keeps invalid tokens
-	var all []lexeme
-	for {
-		pos, tok, literal := s.Scan()
-		if tok == token.EOF {
-			return all
-		}
-		all = append(all, lexeme{file.Offset(pos), tok, literal})
-	}
-}
-
 // changedTexts returns the one-line comments and string literals that differ between two Go files whose tokens have the
 // same kinds. If they are replaced first, the user's edits next to them cause no conflict.
 func changedTexts(was, becomes []byte) map[string]string {
-	old, now := lexemesOf(was), lexemesOf(becomes)
+	old, now := edit.Tokens(was), edit.Tokens(becomes)
 	if len(old) != len(now) {
 		return nil
 	}
 	changed, unclear := map[string]string{}, map[string]bool{}
 	for i, l := range old {
-		if l.token != now[i].token {
+		if l.Token != now[i].Token {
 			return nil
 		}
-		if (l.token == token.COMMENT || l.token == token.STRING) && !strings.Contains(l.text, "\n") {
-			previous, found := changed[l.text]
-			unclear[l.text] = unclear[l.text] || found && previous != now[i].text
-			changed[l.text] = now[i].text
+		if (l.Token == token.COMMENT || l.Token == token.STRING) && !strings.Contains(l.Text, "\n") {
+			previous, found := changed[l.Text]
+			unclear[l.Text] = unclear[l.Text] || found && previous != now[i].Text
+			changed[l.Text] = now[i].Text
 		}
 	}
 	for text, now := range changed {
@@ -59,9 +36,9 @@ func changedTexts(was, becomes []byte) map[string]string {
 // withTexts returns a Go file with changed comments and string literals.
 func withTexts(text []byte, changed map[string]string) []byte {
 	var list []edit.Splice
-	for _, l := range lexemesOf(text) {
-		if now, found := changed[l.text]; found && (l.token == token.COMMENT || l.token == token.STRING) {
-			list = append(list, edit.Splice{From: l.offset, To: l.offset + len(l.text), Text: now})
+	for _, l := range edit.Tokens(text) {
+		if now, found := changed[l.Text]; found && (l.Token == token.COMMENT || l.Token == token.STRING) {
+			list = append(list, edit.Splice{From: l.Offset, To: l.Offset + len(l.Text), Text: now})
 		}
 	}
 	return edit.Apply(text, list)

@@ -44,13 +44,8 @@ func Kustomization(p *plan.Plan, folder string) (name string, found bool, err er
 	return name, found, nil
 }
 
-// AddResources adds files to the kustomization of a directory and keeps its other content. If the directory has no
-// kustomization, it only adds a note to the plan, because the user may deploy without one.
-func AddResources(p *plan.Plan, folder string, files ...string) error {
-	return AddItems(p, folder, "resources", files...)
-}
-
-// AddItems is [AddResources] for any list of a kustomization.
+// AddItems adds files to a list of a directory's kustomization, such as resources, and keeps its other content. If the
+// directory has no kustomization, it only adds a note to the plan, because the user may deploy without one.
 func AddItems(p *plan.Plan, folder, list string, files ...string) error {
 	if len(files) == 0 {
 		return nil
