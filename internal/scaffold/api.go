@@ -15,7 +15,6 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/scaffold/project"
 	"github.com/kctrl-dev/kctrl/internal/scaffold/register"
 	"github.com/kctrl-dev/kctrl/internal/scaffold/render"
-	"github.com/kctrl-dev/kctrl/internal/templates"
 )
 
 // APIOptions are the options of [PlanAPI].
@@ -126,7 +125,7 @@ func addResource(proj *project.Project, opts APIOptions) (project.Resource, erro
 		if !resource.Controller || found && existing.Controller {
 			return nil
 		}
-		return checkControllerName(proj, templates.NewKind(layout.KindNames(proj, resource, "")).ControllerName)
+		return checkControllerName(proj, layout.KindView(proj, resource, "").ControllerName)
 	}
 	if found {
 		if err := nameIsFree(); err != nil {

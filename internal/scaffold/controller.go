@@ -13,7 +13,6 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/scaffold/project"
 	"github.com/kctrl-dev/kctrl/internal/scaffold/render"
 	"github.com/kctrl-dev/kctrl/internal/scaffold/templated"
-	"github.com/kctrl-dev/kctrl/internal/templates"
 )
 
 // ControllerOptions are the options of [PlanController].
@@ -97,7 +96,7 @@ func addController(proj *project.Project, opts ControllerOptions) (project.Resou
 					"--controller-name adds another one for "+r.Version)
 			}
 		}
-		if err := checkControllerName(proj, templates.NewKind(layout.KindNames(proj, *r, "")).ControllerName); err != nil {
+		if err := checkControllerName(proj, layout.KindView(proj, *r, "").ControllerName); err != nil {
 			return project.Resource{}, err
 		}
 		r.Controller = true
@@ -110,7 +109,7 @@ func addController(proj *project.Project, opts ControllerOptions) (project.Resou
 // checkControllerName rejects a name that another controller in the project has.
 func checkControllerName(proj *project.Project, name string) error {
 	for _, r := range proj.Resources {
-		own := templates.NewKind(layout.KindNames(proj, r, "")).ControllerName
+		own := layout.KindView(proj, r, "").ControllerName
 		if slices.Contains(r.Controllers, name) || r.Controller && own == name {
 			return diagnostic.Usage(fmt.Sprintf("the controller of %s has the name %s", r, name),
 				"kctrl create controller --controller-name gives the new one another name")

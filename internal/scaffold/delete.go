@@ -13,7 +13,6 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/scaffold/plan"
 	"github.com/kctrl-dev/kctrl/internal/scaffold/project"
 	"github.com/kctrl-dev/kctrl/internal/scaffold/render"
-	"github.com/kctrl-dev/kctrl/internal/templates"
 )
 
 // DeleteOptions are the options of the PlanDelete functions. Names have the same meaning as in the create commands.
@@ -81,7 +80,7 @@ func PlanDeleteAPI(fsys fs.FS, proj *project.Project, opts DeleteOptions) (*plan
 // usedByController returns the error for a version that cannot be deleted because its controller uses it, although the
 // kind continues in another version.
 func usedByController(proj *project.Project, r, other project.Resource) error {
-	name := templates.NewKind(layout.KindNames(proj, r, "")).ControllerFile(".go")
+	name := layout.KindView(proj, r, "").ControllerFile(".go")
 	return diagnostic.Usage(fmt.Sprintf("%s has a controller, which uses it", r),
 		fmt.Sprintf("make %s use %s, or kctrl delete controller %s goes first; --force deletes the controller too", name,
 			other.Version, namesOf(r, true)))
@@ -89,13 +88,13 @@ func usedByController(proj *project.Project, r, other project.Resource) error {
 
 // controllerUses reports whether the controller of a kind uses the types of another version.
 func controllerUses(fsys fs.FS, proj *project.Project, r, other project.Resource) bool {
-	name := templates.NewKind(layout.KindNames(proj, r, "")).ControllerFile(".go")
+	name := layout.KindView(proj, r, "").ControllerFile(".go")
 	text, err := fs.ReadFile(fsys, name)
 	if err != nil {
 		return false // the file is deleted, or the plan reports the error
 	}
 	s, ok := gosource.ParseSource(name, text)
-	dir := templates.NewKind(layout.KindNames(proj, other, "")).Folder
+	dir := layout.KindView(proj, other, "").Folder
 	return ok && slices.ContainsFunc(s.Uses(proj.Repo), func(u gosource.Use) bool { return u.Pkg.Folder == dir })
 }
 

@@ -12,7 +12,6 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/scaffold/plan"
 	"github.com/kctrl-dev/kctrl/internal/scaffold/project"
 	"github.com/kctrl-dev/kctrl/internal/scaffold/render"
-	"github.com/kctrl-dev/kctrl/internal/templates"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"sigs.k8s.io/yaml"
 )
@@ -109,7 +108,7 @@ func schemaOf(p *plan.Plan, proj *project.Project, wanted project.Resource) (*ap
 	if !found || !r.API {
 		return nil, nil
 	}
-	name := path.Join(layout.CRDDir, templates.NewKind(layout.KindNames(proj, *r, "")).CRDBase)
+	name := path.Join(layout.CRDDir, layout.KindView(proj, *r, "").CRDBase)
 	text, err := p.ReadIfExists(name)
 	if err != nil || text == nil {
 		return nil, err

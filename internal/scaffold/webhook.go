@@ -180,7 +180,7 @@ const conversionPath = "/convert"
 func checkServedOnce(proj *project.Project) error {
 	served := map[string]string{conversionPath: "what converts objects"}
 	for _, r := range proj.Resources {
-		kind := templates.NewKind(layout.KindNames(proj, r, ""))
+		kind := layout.KindView(proj, r, "")
 		for _, a := range layout.WebhooksOf(r) {
 			opts := render.AdmissionOptions{}
 			if opts.SetFlags(a, *a.Flags(&r)) != nil {
@@ -205,7 +205,7 @@ func checkServedOnce(proj *project.Project) error {
 // same name.
 func checkNamesakes(proj *project.Project, r project.Resource) error {
 	file := func(r project.Resource) string {
-		return templates.NewKind(layout.KindNames(proj, r, "")).WebhookFile("", "")
+		return layout.KindView(proj, r, "").WebhookFile("", "")
 	}
 	for _, other := range proj.Resources {
 		if other.APIGroup() != r.APIGroup() && len(layout.AdmissionsOf(other)) > 0 && file(other) == file(r) {

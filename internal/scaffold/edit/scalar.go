@@ -9,7 +9,6 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"github.com/kctrl-dev/kctrl/internal/diagnostic"
 	"github.com/kctrl-dev/kctrl/internal/yamlnode"
 )
 
@@ -78,66 +77,48 @@ func quoteLike(value string, neighbours []*yaml.Node) string {
 	return text
 }
 
-// ReplaceKinds returns src, a YAML file with any number of documents, with new values of apiVersion and kind in objects
-// whose current values are a key of kinds. All other bytes stay.
-func ReplaceKinds(src []byte, filename string, kinds map[[2]string][2]string) ([]byte, error) {
+// ReplaceNames returns src, a YAML file with any number of documents, with other names. kinds has the new values of
+// apiVersion and kind for objects with certain values. words maps a key of a YAML mapping to the replacements for
+// one-line scalars that are its value or items of its list. All other bytes stay, and a file that is not valid YAML.
+func ReplaceNames(src []byte, kinds map[[2]string][2]string, words map[string]map[string]string) []byte {
 	docs, err := Documents(src)
 	if err != nil {
-		return nil, diagnostic.YAML(filename, src, err, "repair it")
+		return src
 	}
-	f := newLines(src, filename)
+	f := newLines(src, "")
 	var list []Splice
-	for _, doc := range docs {
-		version, kind := yamlnode.Value(doc.Content[0], "apiVersion"), yamlnode.Value(doc.Content[0], "kind")
-		if version == nil || kind == nil {
-			continue
-		}
-		now, found := kinds[[2]string{version.Value, kind.Value}]
-		if !found {
-			continue
-		}
-		for node, value := range map[*yaml.Node]string{version: now[0], kind: now[1]} {
-			at := f.offset(node)
-			if i := bytes.Index(src[at:], []byte(node.Value)); i >= 0 && i <= 1 && node.Value != value {
-				list = append(list, Splice{at + i, at + i + len(node.Value), value})
-			}
+	replace := func(node *yaml.Node, value string) {
+		at := f.offset(node)
+		if i := bytes.Index(src[at:], []byte(node.Value)); i >= 0 && i <= 1 && node.Value != value {
+			list = append(list, Splice{at + i, at + i + len(node.Value), value})
 		}
 	}
-	return Apply(f.src, list), nil
-}
-
-// ReplaceWords returns src, a YAML file with any number of documents, with replaced one-line scalars. words maps a key
-// of a YAML mapping to the replacements for scalars that are its value or items of its list. All other bytes stay.
-func ReplaceWords(src []byte, filename string, words map[string]map[string]string) ([]byte, error) {
-	docs, err := Documents(src)
-	if err != nil {
-		return nil, diagnostic.YAML(filename, src, err, "repair it")
-	}
-	f := newLines(src, filename)
-	var list []Splice
 	var visit func(key string, node *yaml.Node)
 	visit = func(key string, node *yaml.Node) {
-		switch node.Kind {
-		case yaml.MappingNode:
+		if node.Kind == yaml.MappingNode {
 			for i := 0; i+1 < len(node.Content); i += 2 {
 				visit(node.Content[i].Value, node.Content[i+1])
 			}
 			return
-		case yaml.ScalarNode:
-			now, found := words[key][node.Value]
-			at := f.offset(node)
-			if i := bytes.Index(src[at:], []byte(node.Value)); found && i >= 0 && i <= 1 {
-				list = append(list, Splice{at + i, at + i + len(node.Value), now})
-			}
+		}
+		if now, found := words[key][node.Value]; found && node.Kind == yaml.ScalarNode {
+			replace(node, now)
 		}
 		for _, child := range node.Content {
 			visit(key, child)
 		}
 	}
 	for _, doc := range docs {
+		version, kind := yamlnode.Value(doc.Content[0], "apiVersion"), yamlnode.Value(doc.Content[0], "kind")
+		if version != nil && kind != nil {
+			if now, found := kinds[[2]string{version.Value, kind.Value}]; found {
+				replace(version, now[0])
+				replace(kind, now[1])
+			}
+		}
 		visit("", doc)
 	}
-	return Apply(f.src, list), nil
+	return Apply(src, list)
 }
 
 // newLines returns a file with its line offsets, without parsing it.

@@ -318,7 +318,7 @@ func ImportsOfProject(p *plan.Plan, proj *project.Project) (map[string]string, e
 		func(s gosource.GoSource) bool { return gosource.InModule(s.Name, modules) }))
 	for _, r := range proj.Resources {
 		if r.API {
-			imported[templates.NewKind(layout.KindNames(proj, r, "")).ImportPath] = layout.MainDir + "/" + layout.RegisterName
+			imported[layout.KindView(proj, r, "").ImportPath] = layout.MainDir + "/" + layout.RegisterName
 		}
 	}
 	return imported, nil

@@ -11,7 +11,6 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/scaffold/layout"
 	"github.com/kctrl-dev/kctrl/internal/scaffold/plan"
 	"github.com/kctrl-dev/kctrl/internal/scaffold/project"
-	"github.com/kctrl-dev/kctrl/internal/templates"
 	"golang.org/x/mod/modfile"
 )
 
@@ -20,7 +19,7 @@ func ApiModules(p *plan.Plan, proj *project.Project) ([]string, error) {
 	folders := []string{project.APIFolder}
 	for _, r := range proj.Resources {
 		if r.API {
-			folders = append(folders, templates.NewKind(layout.KindNames(proj, r, "")).Folder)
+			folders = append(folders, layout.KindView(proj, r, "").Folder)
 		} else if folder, inside := layout.DirOf(proj.Repo, r.Path); inside {
 			folders = append(folders, folder)
 		}

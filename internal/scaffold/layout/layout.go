@@ -97,6 +97,11 @@ func KindNames(proj *project.Project, r project.Resource, header string) templat
 	return names
 }
 
+// KindView returns the values for the templates of a resource.
+func KindView(proj *project.Project, r project.Resource, header string) templates.KindView {
+	return templates.NewKind(KindNames(proj, r, header))
+}
+
 // MigratedDir returns the directory of a version whose kinds PROJECT lists with a path, as in migrated projects.
 func MigratedDir(proj *project.Project, r project.Resource) (folder string, found bool) {
 	for _, other := range proj.Resources {

@@ -40,14 +40,10 @@ func (r *Refactoring) rewriteManifests() error {
 		if err != nil || text == nil {
 			return err
 		}
-		edited, err := edit.ReplaceKinds(text, to, renames)
-		if err == nil {
-			edited, err = edit.ReplaceWords(edited, to, words)
+		if edited := edit.ReplaceNames(text, renames, words); !bytes.Equal(edited, text) {
+			return r.plan.Edit(to, edited)
 		}
-		if err != nil || bytes.Equal(edited, text) {
-			return nil // the file does not change
-		}
-		return r.plan.Edit(to, edited)
+		return nil
 	})
 }
 

@@ -13,7 +13,6 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/scaffold/gosource"
 	"github.com/kctrl-dev/kctrl/internal/scaffold/layout"
 	"github.com/kctrl-dev/kctrl/internal/scaffold/plan"
-	"github.com/kctrl-dev/kctrl/internal/templates"
 )
 
 // findNames sets the changed names of groups, kinds and versions, and of the Go identifiers that derive from them.
@@ -28,8 +27,8 @@ func (r *Refactoring) findNames() {
 				r.words[from] = to
 			}
 		}
-		was, becomes := templates.NewKind(layout.KindNames(r.before, old, "")),
-			templates.NewKind(layout.KindNames(r.after, now, ""))
+		was, becomes := layout.KindView(r.before, old, ""),
+			layout.KindView(r.after, now, "")
 		r.aliases[was.Folder] = [2]string{was.Alias, becomes.Alias}
 		r.packages[was.Folder] = [2]string{was.Package, becomes.Package}
 		for from, to := range map[string]string{was.Kind: becomes.Kind, was.FieldOwner: becomes.FieldOwner} {

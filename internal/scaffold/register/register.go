@@ -86,7 +86,7 @@ func Registrations(p *plan.Plan, proj *project.Project, header string,
 	listed := map[string][]string{}
 	for _, r := range proj.Resources {
 		if r.API {
-			view := templates.NewKind(layout.KindNames(proj, r, header)).VersionView
+			view := layout.KindView(proj, r, header).VersionView
 			views[view.Folder] = view
 			listed[view.Folder] = append(listed[view.Folder], r.Kind)
 		}

@@ -66,7 +66,7 @@ type Kind struct {
 func Kinds(proj *project.Project, header string) []Kind {
 	var all []Kind
 	for i, r := range proj.Resources {
-		all = append(all, Kind{Resource: r, project: proj, at: i, View: templates.NewKind(layout.KindNames(proj, r, header))})
+		all = append(all, Kind{Resource: r, project: proj, at: i, View: layout.KindView(proj, r, header)})
 	}
 	return all
 }

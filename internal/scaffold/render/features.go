@@ -277,8 +277,8 @@ func WriteConversions(p *plan.Plan, proj *project.Project, spokes []project.Reso
 // conversionView returns the view of a conversion, and the number of fields that the user must convert.
 func conversionView(p *plan.Plan, proj *project.Project, hub, spoke project.Resource,
 	header string) (templates.ConversionView, int, error) {
-	view := templates.NewConversion(header, templates.NewKind(layout.KindNames(proj, spoke, header)),
-		templates.NewKind(layout.KindNames(proj, hub, header)))
+	view := templates.NewConversion(header, layout.KindView(proj, spoke, header),
+		layout.KindView(proj, hub, header))
 	side := func(kind templates.KindView) (versions.Side, error) {
 		pkg, err := readTypes(p, kind.Folder)
 		return versions.Side{Package: pkg, Version: kind.Version, Alias: kind.Alias}, err
@@ -334,7 +334,7 @@ func registerConversions(r *register.Registration, o Kind) {
 	conversion := r.Name(o.View.ConversionImportPath, o.View.ConversionAlias)
 	var names []string
 	for _, spoke := range spokes {
-		names = append(names, conversion+"."+templates.NewKind(layout.KindNames(o.project, spoke, "")).Conversion)
+		names = append(names, conversion+"."+layout.KindView(o.project, spoke, "").Conversion)
 	}
 	r.Run(fmt.Sprintf("%s.For[*%s.%s](m).WithSpokes(%s).Complete()", webhook, api, o.Kind, strings.Join(names, ", ")))
 }

@@ -78,7 +78,7 @@ func (o Kind) Shape(p *plan.Plan, opts KindOptions, resource bool) (Kind, error)
 		return o, err
 	}
 	if further {
-		copied, err := gosource.Names(p, templates.NewKind(layout.KindNames(o.project, older, "")).Folder)
+		copied, err := gosource.Names(p, layout.KindView(o.project, older, "").Folder)
 		if err != nil {
 			return o, err
 		}
@@ -105,7 +105,7 @@ func (o Kind) WithSample(p *plan.Plan, written bool) (Kind, error) {
 	}
 	folder := o.View.Folder
 	if written {
-		folder = templates.NewKind(layout.KindNames(o.project, older, "")).Folder
+		folder = layout.KindView(o.project, older, "").Folder
 	}
 	files, err := gosource.ReadFiles(p, folder)
 	for _, s := range files {

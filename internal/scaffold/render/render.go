@@ -75,7 +75,7 @@ type Rendering struct {
 // Kind returns a kind of the project.
 func (r *Rendering) Kind(of project.Resource) Kind {
 	return Kind{Resource: of, project: r.project, at: r.project.Index(of),
-		View: templates.NewKind(layout.KindNames(r.project, of, r.Header))}
+		View: layout.KindView(r.project, of, r.Header)}
 }
 
 // write plans the files that collect returns for a kind. It adds only files that are new to the project to

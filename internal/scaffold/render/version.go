@@ -29,7 +29,7 @@ func (r *Rendering) writeTypes(o Kind) error {
 	if err := templated.Render(p, templates.Version(), kind.VersionView, false); err != nil {
 		return err
 	}
-	source, err := readTypes(p, templates.NewKind(layout.KindNames(r.project, older, "")).Folder)
+	source, err := readTypes(p, layout.KindView(r.project, older, "").Folder)
 	if err != nil {
 		return err
 	}
@@ -77,7 +77,7 @@ func (r *Rendering) writeSample(o Kind) error {
 	if !found {
 		return templated.Render(p, templates.Sample(), kind, r.force)
 	}
-	from := templates.NewKind(layout.KindNames(r.project, older, ""))
+	from := layout.KindView(r.project, older, "")
 	name, target := path.Join(layout.SamplesDir, from.SampleFile), path.Join(layout.SamplesDir, kind.SampleFile)
 	text, err := p.ReadIfExists(name)
 	if err != nil || text == nil {
@@ -151,7 +151,7 @@ func MarkStored(p *plan.Plan, proj *project.Project, r project.Resource, wanted 
 
 // TypeFile returns the name and content of the file that declares the Go type of a kind.
 func TypeFile(p *plan.Plan, proj *project.Project, r project.Resource) (name string, text []byte, err error) {
-	kind := templates.NewKind(layout.KindNames(proj, r, ""))
+	kind := layout.KindView(proj, r, "")
 	positions, _, err := gosource.Declarations(p, kind.Folder)
 	if err != nil {
 		return "", nil, err

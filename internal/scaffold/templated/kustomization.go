@@ -93,7 +93,7 @@ func WriteLists(p *plan.Plan, proj *project.Project) error {
 		if !r.API {
 			continue
 		}
-		kind := templates.NewKind(layout.KindNames(proj, r, ""))
+		kind := layout.KindView(proj, r, "")
 		if !slices.Contains(crds, kind.CRDBase) { // one file has all versions
 			crds = append(crds, kind.CRDBase)
 		}
