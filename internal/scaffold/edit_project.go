@@ -2,6 +2,7 @@ package scaffold
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -41,13 +42,46 @@ type EditOptions struct {
 	Kctrl project.Build
 }
 
+// setting is an option that sets a field of the project. A nil value leaves the field unchanged.
+type setting[T any] struct {
+	value, field *T
+	check        func(T) error
+}
+
+func (s setting[T]) apply() error {
+	if s.value == nil {
+		return nil
+	}
+	*s.field = *s.value
+	return s.check(*s.value)
+}
+
+func (o EditOptions) texts(proj *project.Project) []setting[string] {
+	return []setting[string]{
+		{o.License, &proj.License, validateLicense}, {o.Owner, &proj.Owner, project.ValidateOwner},
+		{o.Domain, &proj.Domain, project.ValidateDomain}, {o.Repo, &proj.Repo, project.ValidateModulePath},
+		{o.ProjectName, &proj.Name, project.ValidateName},
+		{o.Certificates, &proj.Certificates, func(by string) error {
+			layout.SetCertificates(proj, by)
+			return checkCertified(proj)
+		}},
+	}
+}
+
+func (o EditOptions) choices(proj *project.Project) []setting[bool] {
+	valid := func(bool) error { return nil }
+	return []setting[bool]{
+		{o.MultiGroup, &proj.MultiGroup, valid}, {o.Namespaced, &proj.Namespaced, valid},
+		{o.APIModule, &proj.APIModule, valid},
+	}
+}
+
 // IsZero reports whether the options change nothing.
 func (o EditOptions) IsZero() bool {
-	set := func(text *string) bool { return text != nil }
-	chosen := func(choice *bool) bool { return choice != nil }
+	proj := &project.Project{}
 	return len(o.Features) == 0 &&
-		!slices.ContainsFunc([]*string{o.Domain, o.Repo, o.ProjectName, o.Owner, o.License, o.Certificates}, set) &&
-		!slices.ContainsFunc([]*bool{o.MultiGroup, o.Namespaced, o.APIModule}, chosen)
+		!slices.ContainsFunc(o.texts(proj), func(s setting[string]) bool { return s.value != nil }) &&
+		!slices.ContainsFunc(o.choices(proj), func(s setting[bool]) bool { return s.value != nil })
 }
 
 // PlanEdit plans to change a project to one that [PlanInit] would create with other settings. It moves files, changes
@@ -79,33 +113,16 @@ func PlanEdit(fsys fs.FS, proj *project.Project, opts EditOptions) (*plan.Plan, 
 // apply changes the settings, and returns an error for invalid values.
 func (o EditOptions) apply(proj *project.Project) error {
 	old, oldRepo := proj.Domain, proj.Repo
-	for _, set := range []struct {
-		to    *string
-		value *string
-	}{
-		{&proj.Domain, o.Domain}, {&proj.Repo, o.Repo}, {&proj.Name, o.ProjectName}, {&proj.Owner, o.Owner},
-		{&proj.License, o.License},
-	} {
-		if set.value != nil {
-			*set.to = *set.value
-		}
+	var errs []error
+	for _, s := range o.texts(proj) {
+		errs = append(errs, s.apply())
 	}
-	if o.Certificates != nil {
-		layout.SetCertificates(proj, *o.Certificates)
+	for _, s := range o.choices(proj) {
+		errs = append(errs, s.apply())
 	}
-	if o.MultiGroup != nil {
-		proj.MultiGroup = *o.MultiGroup
-	}
-	if o.Namespaced != nil {
-		proj.Namespaced = *o.Namespaced
-	}
-	if o.APIModule != nil {
-		proj.APIModule = *o.APIModule
-	}
-	if err := o.check(proj); err != nil {
+	if err := errors.Join(errs...); err != nil {
 		return err
 	}
-	var errs []error
 	for i := range proj.Resources {
 		r := &proj.Resources[i]
 		if r.API && r.Domain == old {
@@ -124,30 +141,6 @@ func (o EditOptions) apply(proj *project.Project) error {
 		return err
 	}
 	return errors.Join(checkOneGroup(proj), proj.Validate())
-}
-
-// check rejects invalid values before apply would report their consequences for the kinds.
-func (o EditOptions) check(proj *project.Project) error {
-	var errs []error
-	if o.License != nil {
-		errs = append(errs, validateLicense(*o.License))
-	}
-	if o.Owner != nil {
-		errs = append(errs, project.ValidateOwner(*o.Owner))
-	}
-	if o.Domain != nil {
-		errs = append(errs, project.ValidateDomain(*o.Domain))
-	}
-	if o.Repo != nil {
-		errs = append(errs, project.ValidateModulePath(*o.Repo))
-	}
-	if o.ProjectName != nil {
-		errs = append(errs, project.ValidateName(*o.ProjectName))
-	}
-	if o.Certificates != nil {
-		errs = append(errs, checkCertified(proj))
-	}
-	return errors.Join(errs...)
 }
 
 // servedHint returns the hint for an existing kind that API servers would reject with the new settings. The hint names
@@ -215,15 +208,10 @@ func (o EditOptions) header(p *plan.Plan, before, after *project.Project) ([]byt
 		year = o.Year
 	}
 	was := templates.NewLicense(year, before.Owner)
-	license := after.License
-	if license == "" {
-		license = "apache2"
+	license := func(proj *project.Project) templates.Template[templates.LicenseView] {
+		return templates.Licenses()[cmp.Or(proj.License, "apache2")]
 	}
-	old := before.License
-	if old == "" {
-		old = "apache2"
-	}
-	expected, err := templates.Licenses()[old].Render(was)
+	expected, err := license(before).Render(was)
 	if err != nil {
 		return nil, err
 	}
@@ -231,7 +219,7 @@ func (o EditOptions) header(p *plan.Plan, before, after *project.Project) ([]byt
 		return nil, diagnostic.In(layout.BoilerplateFile, "has been edited since kctrl wrote it",
 			"write the header there by hand, or replace it with --force")
 	}
-	return templates.Licenses()[license].Render(templates.NewLicense(year, after.Owner))
+	return license(after).Render(templates.NewLicense(year, after.Owner))
 }
 
 // componentsFolder has a directory for each component.

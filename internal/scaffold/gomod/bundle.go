@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"go/parser"
-	"go/token"
 	"io/fs"
 	"maps"
 	"path"
@@ -204,19 +202,14 @@ func addedPackages(p *plan.Plan) (added []string, err error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, name := range imported {
-		if gosource.Exists(p.FS(), path.Join(layout.BundleDir, name)) {
-			continue
-		}
-		all, err := runtimePackages()
-		if err != nil {
-			return nil, err
-		}
-		if all[name] != nil {
-			added = append(added, name)
-		}
+	added = slices.DeleteFunc(imported, func(name string) bool {
+		return gosource.Exists(p.FS(), path.Join(layout.BundleDir, name))
+	})
+	if len(added) == 0 {
+		return nil, nil
 	}
-	return added, nil
+	all, err := runtimePackages()
+	return slices.DeleteFunc(added, func(name string) bool { return all[name] == nil }), err
 }
 
 // runtimeImports returns the runtime packages that the Go files of the project and of nested modules import, sorted. If
@@ -306,15 +299,7 @@ var runtimePackages = sync.OnceValues(func() (map[string]*runtimePackage, error)
 		if err != nil {
 			return err
 		}
-		file, err := parser.ParseFile(token.NewFileSet(), name, content, parser.ImportsOnly)
-		if err != nil {
-			return fmt.Errorf("the runtime in this kctrl: %w", err)
-		}
-		for _, spec := range file.Imports {
-			if imported, ours := strings.CutPrefix(strings.Trim(spec.Path.Value, "\""), layout.RuntimeModule+"/"); ours {
-				pkg.imports = append(pkg.imports, imported)
-			}
-		}
+		pkg.imports = append(pkg.imports, importsOfRuntime(content)...)
 		return nil
 	})
 	return all, err
