@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"go/ast"
 	"go/format"
-	"go/parser"
-	"go/token"
 	"maps"
 	"reflect"
 	"slices"
@@ -19,11 +17,13 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/edit"
 	"github.com/kctrl-dev/kctrl/internal/scaffold/fields"
 	"github.com/kctrl-dev/kctrl/internal/scaffold/plan"
 	"github.com/kctrl-dev/kctrl/internal/scaffold/project"
 	"github.com/kctrl-dev/kctrl/internal/templates"
 	"github.com/kctrl-dev/kctrl/internal/yamlnode"
+	"golang.org/x/tools/go/ast/astutil"
 	apivalidation "k8s.io/apimachinery/pkg/util/validation"
 )
 
@@ -248,68 +248,50 @@ func indent(text, by string) string {
 	return out.String()
 }
 
-// declares reports whether a Go file declares a struct.
-func declares(source []byte, name string) bool {
-	file, err := parser.ParseFile(token.NewFileSet(), "", source, parser.SkipObjectResolution)
-	return err == nil && structOf(file, name) != nil
-}
-
-// extendTypes adds the additional fields of a second or later version to the copied structs.
+// extendTypes adds the additional fields of a second or later version to the copied structs, if a file has them.
 func (o Kind) extendTypes(name string, source []byte) ([]byte, error) {
-	if o.model == nil {
+	s, ok := gosource.ParseSource(name, edit.Plain(source))
+	if !ok || o.model == nil || structOf(s.File, o.Kind+"Spec") == nil {
 		return source, nil
 	}
 	golang := o.model.Golang()
-	source = bytes.ReplaceAll(source, []byte("\r\n"), []byte("\n"))
-	for _, part := range []struct{ name, body string }{{o.Kind + "Spec", golang.Spec},
-		{o.Kind + "Status", golang.Status}} {
+	var changes []edit.Splice
+	for _, part := range []struct{ name, body string }{{o.Kind + "Spec", golang.Spec}, {o.Kind + "Status", golang.Status}} {
 		if part.body == "" {
 			continue
 		}
-		var err error
-		if source, err = addFields(name, source, part.name, part.body); err != nil {
+		at, err := endOfStruct(s, part.name, part.body)
+		if err != nil {
 			return nil, err
 		}
+		changes = append(changes, edit.Splice{From: at, To: at, Text: "\n" + part.body})
 	}
-	source, err := addImports(name, source, golang.Imports)
-	if err != nil {
-		return nil, err
-	}
+	source = edit.Apply(s.Text, changes)
 	if golang.Types != "" {
 		source = slices.Concat(source, []byte("\n"), []byte(golang.Types))
 	}
-	return format.Source(source)
+	return addImports(name, source, golang.Imports)
 }
 
-// addFields adds fields to the end of a struct.
-func addFields(name string, source []byte, structName, body string) ([]byte, error) {
-	set := token.NewFileSet()
-	file, err := parser.ParseFile(set, name, source, parser.ParseComments|parser.SkipObjectResolution)
-	if err != nil {
-		return nil, err
-	}
-	form := structOf(file, structName)
+// endOfStruct returns the offset at which fields are added to a struct. body has the fields.
+func endOfStruct(s gosource.GoSource, structName, body string) (int, error) {
+	form := structOf(s.File, structName)
 	if form == nil {
-		return nil, diagnostic.In(name, "declares no struct "+structName+" to add fields to",
+		return 0, diagnostic.In(s.Name, "declares no struct "+structName+" to add fields to",
 			"omit the flags for fields, and write the fields by hand")
 	}
-	more, err := parser.ParseFile(token.NewFileSet(), name, "package p\n\ntype t struct {\n"+body+"}\n",
-		parser.SkipObjectResolution)
-	if err != nil {
-		return nil, err
-	}
-	for _, field := range structOf(more, "t").Fields.List {
+	more, _ := gosource.ParseSource("", []byte("package p\n\ntype t struct {\n"+body+"}\n"))
+	for _, field := range structOf(more.File, "t").Fields.List {
 		for _, old := range form.Fields.List {
 			if jsonOf(old) == jsonOf(field) || slices.ContainsFunc(old.Names,
 				func(n *ast.Ident) bool { return n.Name == field.Names[0].Name }) {
-				return nil, diagnostic.Usage(
+				return 0, diagnostic.Usage(
 					fmt.Sprintf("%s has the field %s already, from the version that it is a copy of", structName, jsonOf(old)),
-					"omit it, and change it in "+name+" afterwards")
+					"omit it, and change it in "+s.Name+" afterwards")
 			}
 		}
 	}
-	at := set.Position(form.Fields.Closing).Offset
-	return slices.Concat(source[:at], []byte("\n"), []byte(body), source[at:]), nil
+	return s.Offset(form.Fields.Closing), nil
 }
 
 func structOf(file *ast.File, name string) *ast.StructType {
@@ -341,34 +323,21 @@ func jsonOf(f *ast.Field) string {
 	return name
 }
 
-// addImports adds the wanted imports that a file lacks, under the wanted names.
+// addImports returns a formatted Go file with the wanted imports under the wanted names.
 func addImports(name string, source []byte, wanted map[string]string) ([]byte, error) {
-	set := token.NewFileSet()
-	file, err := parser.ParseFile(set, name, source, parser.ImportsOnly)
-	if err != nil {
-		return nil, err
+	s, ok := gosource.ParseSource(name, source)
+	if !ok {
+		return format.Source(source) // returns the error
 	}
-	var lines strings.Builder
+	has := s.Imports()
 	for _, as := range slices.Sorted(maps.Keys(wanted)) {
-		has := slices.ContainsFunc(file.Imports, func(spec *ast.ImportSpec) bool {
-			path, _ := strconv.Unquote(spec.Path.Value)
-			return path == wanted[as] && (spec.Name == nil && aliasOf(as, path) == "" || spec.Name != nil &&
-				spec.Name.Name == as)
-		})
-		if !has {
-			fmt.Fprintf(&lines, "\t%s %q\n", aliasOf(as, wanted[as]), wanted[as])
+		if has[as] != wanted[as] {
+			astutil.AddNamedImport(s.Set, s.File, aliasOf(as, wanted[as]), wanted[as])
 		}
 	}
-	at, text := set.Position(file.Name.End()).Offset, "\n\nimport (\n"+lines.String()+")"
-	for _, decl := range file.Decls {
-		if d, ok := decl.(*ast.GenDecl); ok && d.Rparen.IsValid() {
-			at, text = set.Position(d.Rparen).Offset, lines.String()
-		}
-	}
-	if lines.Len() == 0 {
-		return source, nil
-	}
-	return slices.Concat(source[:at], []byte(text), source[at:]), nil
+	var out bytes.Buffer
+	err := format.Node(&out, s.Set, s.File)
+	return out.Bytes(), err
 }
 
 // extendSample adds the additional fields of a second or later version to the copied sample.

@@ -42,10 +42,8 @@ func (r *Rendering) writeTypes(o Kind) error {
 		return err
 	}
 	for _, f := range files {
-		if declares(f.Source, kind.Kind+"Spec") {
-			if f.Source, err = o.extendTypes(f.Path, f.Source); err != nil {
-				return err
-			}
+		if f.Source, err = o.extendTypes(f.Path, f.Source); err != nil {
+			return err
 		}
 		if err := p.Write(f.Path, f.Source, templates.Types().Source()); err != nil {
 			return err
