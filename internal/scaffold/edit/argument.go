@@ -27,7 +27,7 @@ func EnsureArgument(src []byte, filename, importPath, funcName, expr string) ([]
 		return nil, &diagnostic.Error{Message: fmt.Sprintf("%q is not a Go expression", expr), Cause: err}
 	}
 	snippet := fmt.Sprintf("%s.%s(..., %s)", packageName(importPath), funcName, expr)
-	f, err := parseGo(src, filename)
+	f, err := ParseGo(filename, src)
 	if err != nil {
 		if e, ok := err.(*diagnostic.Error); ok {
 			e.Hint = fmt.Sprintf("repair it; it should call %s", snippet)
@@ -62,7 +62,7 @@ func EnsureArgument(src []byte, filename, importPath, funcName, expr string) ([]
 // RemoveArgument returns src without expr as the last argument of a call, where [EnsureArgument] adds it. It returns
 // src unchanged if no call has this argument.
 func RemoveArgument(src []byte, filename, importPath, funcName, expr string) []byte {
-	f, err := parseGo(src, filename)
+	f, err := ParseGo(filename, src)
 	if err != nil {
 		return src
 	}
@@ -71,20 +71,20 @@ func RemoveArgument(src []byte, filename, importPath, funcName, expr string) []b
 			continue
 		}
 		last := call.Args[len(call.Args)-1]
-		from, to := f.offset(call.Lparen)+1, f.offset(last.End())
-		switch end := endOfLine(f.src, to); {
-		case f.startsLine(last) && bytes.Equal(bytes.TrimSpace(f.src[to:end]), []byte(",")):
-			from, to = endOfLine(f.src, f.offset(f.before(call))), end
+		from, to := f.Offset(call.Lparen)+1, f.Offset(last.End())
+		switch end := endOfLine(f.Text, to); {
+		case f.startsLine(last) && bytes.Equal(bytes.TrimSpace(f.Text[to:end]), []byte(",")):
+			from, to = endOfLine(f.Text, f.Offset(f.before(call))), end
 		case len(call.Args) > 1:
-			from = f.offset(call.Args[len(call.Args)-2].End())
+			from = f.Offset(call.Args[len(call.Args)-2].End())
 		}
-		return slices.Concat(f.src[:from], f.src[to:])
+		return slices.Concat(f.Text[:from], f.Text[to:])
 	}
 	return src
 }
 
 // before returns the end of the token before the last argument of a call: another argument or the parenthesis.
-func (f *goFile) before(call *ast.CallExpr) token.Pos {
+func (f GoFile) before(call *ast.CallExpr) token.Pos {
 	if len(call.Args) == 1 {
 		return call.Lparen
 	}
@@ -100,7 +100,7 @@ func hasArgument(calls []*ast.CallExpr, wanted ast.Expr) bool {
 }
 
 // snippet returns a call with an additional argument, on one line.
-func (f *goFile) snippet(call *ast.CallExpr, expr string) string {
+func (f GoFile) snippet(call *ast.CallExpr, expr string) string {
 	args := make([]string, 0, len(call.Args)+1)
 	for _, arg := range call.Args {
 		args = append(args, types.ExprString(arg))
@@ -109,15 +109,15 @@ func (f *goFile) snippet(call *ast.CallExpr, expr string) string {
 }
 
 // missingCall returns the error for a missing call. Its position is func main or the import of the package.
-func (f *goFile) missingCall(importPath, funcName, snippet string) error {
-	at, where := f.file.Name.Pos(), "in the file"
-	if i := slices.IndexFunc(f.file.Imports, func(s *ast.ImportSpec) bool {
+func (f GoFile) missingCall(importPath, funcName, snippet string) error {
+	at, where := f.File.Name.Pos(), "in the file"
+	if i := slices.IndexFunc(f.File.Imports, func(s *ast.ImportSpec) bool {
 		return importPathOf(
 			s) == importPath
 	}); i >= 0 {
-		at = f.file.Imports[i].Pos()
+		at = f.File.Imports[i].Pos()
 	}
-	for _, decl := range f.file.Decls {
+	for _, decl := range f.File.Decls {
 		if fn, ok := decl.(*ast.FuncDecl); ok && fn.Recv == nil && fn.Name.Name == "main" {
 			at, where = fn.Name.Pos(), "in func main"
 		}
@@ -127,7 +127,7 @@ func (f *goFile) missingCall(importPath, funcName, snippet string) error {
 }
 
 // calls returns the calls of a function of another package, in the order of the file.
-func (f *goFile) calls(importPath, funcName string) []*ast.CallExpr {
+func (f GoFile) calls(importPath, funcName string) []*ast.CallExpr {
 	uses := f.resolve(importPath, funcName)
 	isFunc := func(fun ast.Expr) bool {
 		switch fun := fun.(type) {
@@ -145,7 +145,7 @@ func (f *goFile) calls(importPath, funcName string) []*ast.CallExpr {
 		return false
 	}
 	var calls []*ast.CallExpr
-	ast.Inspect(f.file, func(n ast.Node) bool {
+	ast.Inspect(f.File, func(n ast.Node) bool {
 		if call, ok := n.(*ast.CallExpr); ok && isFunc(calledFunction(call)) {
 			calls = append(calls, call)
 		}
@@ -168,14 +168,14 @@ func calledFunction(call *ast.CallExpr) ast.Expr {
 
 // resolve returns the objects to which the file's identifiers refer, as far as this file alone shows: imported
 // packages, and the function if the file imports the package with a dot.
-func (f *goFile) resolve(importPath, funcName string) map[*ast.Ident]types.Object {
+func (f GoFile) resolve(importPath, funcName string) map[*ast.Ident]types.Object {
 	info := &types.Info{Uses: map[*ast.Ident]types.Object{}}
 	conf := types.Config{
 		Importer:    stubImporter{path: importPath, funcName: funcName},
 		FakeImportC: true,
 		Error:       func(error) {}, // names from other files and packages are unknown here
 	}
-	_, _ = conf.Check(f.name, f.fset, []*ast.File{f.file}, info)
+	_, _ = conf.Check(f.Name, f.Set, []*ast.File{f.File}, info)
 	return info.Uses
 }
 
@@ -194,40 +194,40 @@ func (s stubImporter) Import(path string) (*types.Package, error) {
 }
 
 // argumentPlace returns the offset and the text for an additional argument of a call.
-func (f *goFile) argumentPlace(call *ast.CallExpr, expr string) (int, string) {
+func (f GoFile) argumentPlace(call *ast.CallExpr, expr string) (int, string) {
 	newLine := f.eol() + f.indent(call.Rparen) + "\t" + expr + ","
 	if len(call.Args) == 0 {
 		if f.line(call.Lparen) == f.line(call.Rparen) {
-			return f.offset(call.Lparen) + 1, expr
+			return f.Offset(call.Lparen) + 1, expr
 		}
-		return f.offset(call.Lparen) + 1, newLine
+		return f.Offset(call.Lparen) + 1, newLine
 	}
 	last := call.Args[len(call.Args)-1]
-	between := slices.DeleteFunc(Tokens(f.src), func(t Token) bool {
-		return t.Offset < f.offset(last.End()) || t.Offset >= f.offset(call.Rparen)
+	between := slices.DeleteFunc(Tokens(f.Text), func(t Token) bool {
+		return t.Offset < f.Offset(last.End()) || t.Offset >= f.Offset(call.Rparen)
 	})
 	comma := slices.IndexFunc(between, func(t Token) bool { return t.Token == token.COMMA })
 	if comma < 0 {
-		return f.offset(last.End()), ", " + expr
+		return f.Offset(last.End()), ", " + expr
 	}
 	after := between[comma].Offset + 1
 	if f.line(last.Pos()) > f.line(call.Lparen) && f.startsLine(last) {
 		newLine = f.eol() + f.indent(last.Pos()) + expr + ","
 	}
 	for _, t := range between[comma+1:] {
-		if bytes.IndexByte(f.src[after:t.Offset], '\n') >= 0 {
+		if bytes.IndexByte(f.Text[after:t.Offset], '\n') >= 0 {
 			break
 		}
-		after = t.end(f.src) // include a comment on the line of the comma
+		after = t.end(f.Text) // include a comment on the line of the comma
 	}
-	end := endOfLine(f.src, after)
-	if end > f.offset(call.Rparen) {
+	end := endOfLine(f.Text, after)
+	if end > f.Offset(call.Rparen) {
 		return between[comma].Offset + 1, " " + expr
 	}
 	return end, newLine
 }
 
 // startsLine reports whether a node is the first on its line.
-func (f *goFile) startsLine(n ast.Node) bool {
-	return len(bytes.TrimSpace(f.src[f.lineStart(n.Pos()):f.offset(n.Pos())])) == 0
+func (f GoFile) startsLine(n ast.Node) bool {
+	return len(bytes.TrimSpace(f.Text[f.lineStart(n.Pos()):f.Offset(n.Pos())])) == 0
 }

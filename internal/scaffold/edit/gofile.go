@@ -15,55 +15,64 @@ import (
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
 )
 
-// goFile is a Go file of the user, as text and parsed.
-type goFile struct {
-	name string
-	src  []byte
-	fset *token.FileSet
-	file *ast.File
+// GoFile is a Go file, as text and parsed.
+type GoFile struct {
+	Name string
+	Text []byte
+	Set  *token.FileSet
+	// File is nil if the text is not valid Go.
+	File *ast.File
 }
 
-func parseGo(src []byte, filename string) (*goFile, error) {
-	fset := token.NewFileSet()
-	file, err := parser.ParseFile(fset, filename, src, parser.ParseComments|parser.SkipObjectResolution)
-	if err == nil {
-		return &goFile{name: filename, src: src, fset: fset, file: file}, nil
+// ParseGo parses a Go file. For invalid Go it returns a *diagnostic.Error.
+func ParseGo(name string, text []byte) (GoFile, error) {
+	f := GoFile{Name: name, Text: text, Set: token.NewFileSet()}
+	file, err := parser.ParseFile(f.Set, name, text, parser.ParseComments|parser.SkipObjectResolution)
+	if err != nil {
+		return f, diagnostic.NotGo(name, err)
 	}
-	return nil, diagnostic.NotGo(filename, err)
+	f.File = file
+	return f, nil
 }
 
-// position returns the position of pos in the file and ignores //line comments.
-func (f *goFile) position(pos token.Pos) token.Position {
-	p := f.fset.PositionFor(pos, false)
-	p.Filename, p.Offset = f.name, 0
+// Position returns the position of pos in the file and ignores //line comments.
+func (f GoFile) Position(pos token.Pos) token.Position {
+	p := f.Set.PositionFor(pos, false)
+	p.Filename, p.Offset = f.Name, 0
 	return p
 }
 
-func (f *goFile) offset(pos token.Pos) int { return f.fset.PositionFor(pos, false).Offset }
+// Offset returns the offset of pos in the text.
+func (f GoFile) Offset(pos token.Pos) int { return f.Set.PositionFor(pos, false).Offset }
 
-func (f *goFile) line(pos token.Pos) int { return f.position(pos).Line }
+// Replacing returns the replacement of a node.
+func (f GoFile) Replacing(node ast.Node, text string) Splice {
+	return Splice{f.Offset(node.Pos()), f.Offset(node.End()), text}
+}
 
-func (f *goFile) fail(pos token.Pos, message, hint string) *diagnostic.Error {
-	return diagnostic.At(f.position(pos), message, hint)
+func (f GoFile) line(pos token.Pos) int { return f.Position(pos).Line }
+
+func (f GoFile) fail(pos token.Pos, message, hint string) *diagnostic.Error {
+	return diagnostic.At(f.Position(pos), message, hint)
 }
 
 // indent returns the leading white space of the line of pos.
-func (f *goFile) indent(pos token.Pos) string {
-	line := f.src[f.lineStart(pos):]
+func (f GoFile) indent(pos token.Pos) string {
+	line := f.Text[f.lineStart(pos):]
 	return string(line[:len(line)-len(bytes.TrimLeft(line, " \t"))])
 }
 
-func (f *goFile) lineStart(pos token.Pos) int {
-	return bytes.LastIndexByte(f.src[:f.offset(pos)], '\n') + 1
+func (f GoFile) lineStart(pos token.Pos) int {
+	return bytes.LastIndexByte(f.Text[:f.Offset(pos)], '\n') + 1
 }
 
 // eol returns the line end that the file uses.
-func (f *goFile) eol() string { return lineEnd(f.src) }
+func (f GoFile) eol() string { return lineEnd(f.Text) }
 
 // splice returns the file with text inserted at an offset, or an error if the result does not parse.
-func (f *goFile) splice(at int, text string) ([]byte, *goFile, error) {
-	out := slices.Concat(f.src[:at], []byte(text), f.src[at:])
-	edited, err := parseGo(out, f.name)
+func (f GoFile) splice(at int, text string) ([]byte, GoFile, error) {
+	out := slices.Concat(f.Text[:at], []byte(text), f.Text[at:])
+	edited, err := ParseGo(f.Name, out)
 	return out, edited, err
 }
 

@@ -19,7 +19,7 @@ func EnsureMarker(src []byte, filename, typeName, marker string) ([]byte, error)
 	}
 	at, line := f.lineStart(spec.Pos()), "// "+marker+f.eol()
 	if i := lastMarker(comments); i >= 0 {
-		at = min(len(src), endOfLine(src, f.offset(comments[i].Pos()))+len(f.eol()))
+		at = min(len(src), endOfLine(src, f.Offset(comments[i].Pos()))+len(f.eol()))
 		line = f.indent(comments[i].Pos()) + line
 	} else if len(comments) > 0 {
 		at = f.lineStart(comments[0].Pos())
@@ -39,7 +39,7 @@ func RemoveMarker(src []byte, filename, typeName, marker string) ([]byte, error)
 		return nil, err
 	}
 	for _, c := range slices.Backward(comments) {
-		at := f.offset(c.Pos())
+		at := f.Offset(c.Pos())
 		start := bytes.LastIndexByte(src[:at], '\n') + 1
 		if isMarker(c, marker) && len(bytes.TrimSpace(src[start:at])) == 0 {
 			src = slices.Concat(src[:start], src[min(len(src), endOfLine(src, at)+len(f.eol())):])
@@ -56,13 +56,13 @@ func HasMarker(src []byte, filename, typeName, marker string) bool {
 
 // commentsOf returns the comment lines between a type and the previous declaration, and the node that follows them: the
 // declaration, or the type if the declaration has several types.
-func commentsOf(src []byte, filename, typeName, marker string) (*goFile, ast.Node, []*ast.Comment, error) {
-	f, err := parseGo(src, filename)
+func commentsOf(src []byte, filename, typeName, marker string) (GoFile, ast.Node, []*ast.Comment, error) {
+	f, err := ParseGo(filename, src)
 	if err != nil {
-		return nil, nil, nil, err
+		return f, nil, nil, err
 	}
-	after := f.file.Name.End()
-	for _, decl := range f.file.Decls {
+	after := f.File.Name.End()
+	for _, decl := range f.File.Decls {
 		group, ok := decl.(*ast.GenDecl)
 		if !ok || group.Tok != token.TYPE {
 			after = decl.End()
@@ -83,14 +83,14 @@ func commentsOf(src []byte, filename, typeName, marker string) (*goFile, ast.Nod
 		}
 		after = group.End()
 	}
-	return nil, nil, nil, f.fail(f.file.Name.Pos(), fmt.Sprintf("no type %s", typeName),
+	return f, nil, nil, f.fail(f.File.Name.Pos(), fmt.Sprintf("no type %s", typeName),
 		fmt.Sprintf("write // %s above the type %s", marker, typeName))
 }
 
 // commentsBetween returns the line comments that begin in a range, except comments after code on the same line.
-func (f *goFile) commentsBetween(from, to token.Pos) []*ast.Comment {
+func (f GoFile) commentsBetween(from, to token.Pos) []*ast.Comment {
 	var found []*ast.Comment
-	for _, group := range f.file.Comments {
+	for _, group := range f.File.Comments {
 		for _, c := range group.List {
 			if c.Pos() > from && c.Pos() < to && strings.HasPrefix(c.Text, "//") && f.startsLine(c) {
 				found = append(found, c)

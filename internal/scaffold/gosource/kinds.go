@@ -104,7 +104,7 @@ func (p *APIPackage) addType(s GoSource, spec *ast.TypeSpec, after token.Pos) {
 	}
 	for _, group := range s.File.Comments {
 		if group.Pos() > after && group.End() <= spec.Name.Pos() && slices.ContainsFunc(group.List, isRootMarker) {
-			p.Roots[spec.Name.Name] = s.Set.PositionFor(spec.Name.Pos(), false)
+			p.Roots[spec.Name.Name] = s.Position(spec.Name.Pos())
 		}
 	}
 }

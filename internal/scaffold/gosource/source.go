@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"go/ast"
 	"go/build"
-	"go/parser"
 	"go/token"
 	"go/types"
 	"io"
@@ -17,19 +16,14 @@ import (
 	"strings"
 
 	"github.com/kctrl-dev/kctrl/internal/diagnostic"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/edit"
 	"github.com/kctrl-dev/kctrl/internal/scaffold/layout"
 	"github.com/kctrl-dev/kctrl/internal/scaffold/plan"
 	"github.com/kctrl-dev/kctrl/internal/scaffold/project"
 )
 
 // GoSource is a Go file of a project.
-type GoSource struct {
-	Name string
-	Text []byte
-	Set  *token.FileSet
-	// File is nil if the text is not valid Go, which other checks report.
-	File *ast.File
-}
+type GoSource struct{ edit.GoFile }
 
 // GoPackage identifies a package of a project by directory. External marks test packages with the suffix _test.
 type GoPackage struct {
@@ -280,12 +274,8 @@ func ImportedBy(sources []GoSource) map[string]string {
 
 // ParseSource parses a Go file, and reports whether it succeeded.
 func ParseSource(name string, text []byte) (GoSource, bool) {
-	s := GoSource{Name: name, Text: text, Set: token.NewFileSet()}
-	file, err := parser.ParseFile(s.Set, name, text, parser.ParseComments|parser.SkipObjectResolution)
-	if err == nil {
-		s.File = file
-	}
-	return s, err == nil
+	f, err := edit.ParseGo(name, text)
+	return GoSource{f}, err == nil
 }
 
 // IsBuilt reports whether the build constraints of a file include it in its package.
@@ -295,12 +285,6 @@ func (s GoSource) IsBuilt() bool {
 	match, err := ctx.MatchFile(path.Split(s.Name))
 	return match || err != nil
 }
-
-// Position returns the position of a node in a file, regardless of //line comments.
-func (s GoSource) Position(pos token.Pos) token.Position { return s.Set.PositionFor(pos, false) }
-
-// Offset returns the offset of a node in the text.
-func (s GoSource) Offset(pos token.Pos) int { return s.Position(pos).Offset }
 
 // Qualified returns the import path and the name of an expression that refers to another package, separated by a dot.
 // For other expressions it returns "".

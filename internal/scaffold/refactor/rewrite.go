@@ -68,11 +68,6 @@ func (r *Refactoring) writeOther(name string) error {
 	return r.plan.Edit(to, content)
 }
 
-// replacing returns the replacement of a node of a Go file.
-func replacing(s gosource.GoSource, node ast.Node, text string) edit.Splice {
-	return edit.Splice{From: s.Offset(node.Pos()), To: s.Offset(node.End()), Text: text}
-}
-
 // Rewrite returns a Go file with the imports, names and groups of the new state. It returns a file that does not parse
 // unchanged.
 func (r *Refactoring) Rewrite(name string, text []byte) ([]byte, error) {
@@ -88,7 +83,7 @@ func (r *Refactoring) Rewrite(name string, text []byte) ([]byte, error) {
 			return nil, err
 		}
 		if now != old {
-			changes = append(changes, replacing(s, spec.Path, strconv.Quote(now)))
+			changes = append(changes, s.Replacing(spec.Path, strconv.Quote(now)))
 		}
 		if err := r.checkInternal(s, spec, now); err != nil {
 			return nil, err
@@ -173,14 +168,14 @@ func (r *Refactoring) renames(s gosource.GoSource) []edit.Splice {
 			now, found = r.locals[ident.Name]
 		}
 		if found {
-			changes = append(changes, replacing(s, ident.Node, now))
+			changes = append(changes, s.Replacing(ident.Node, now))
 		}
 	}
 	ast.Inspect(s.File, func(n ast.Node) bool {
 		if ident, ok := n.(*ast.Ident); ok {
 			field, ok := r.fields[s.Name][s.Offset(ident.Pos())]
 			if now, found := r.renamed[field]; ok && found && field.Name == ident.Name {
-				changes = append(changes, replacing(s, ident, now))
+				changes = append(changes, s.Replacing(ident, now))
 			}
 		}
 		return true
@@ -201,7 +196,7 @@ func (r *Refactoring) same(name string) (text []byte, same bool) {
 func (r *Refactoring) packageNames(s gosource.GoSource) []edit.Splice {
 	var changes []edit.Splice
 	replace := func(ident *ast.Ident, now string) {
-		changes = append(changes, replacing(s, ident, now))
+		changes = append(changes, s.Replacing(ident, now))
 	}
 	if names := r.packages[path.Dir(s.Name)]; names[0] != names[1] {
 		for _, test := range []string{"", "_test"} {
@@ -270,7 +265,7 @@ func (r *Refactoring) groupWords(s gosource.GoSource) []edit.Splice {
 			now := replaceWords(c.Text, comments)
 			now = r.inNamespace(now)
 			if now != c.Text {
-				changes = append(changes, replacing(s, c, now))
+				changes = append(changes, s.Replacing(c, now))
 			}
 		}
 	}
@@ -289,7 +284,7 @@ func (r *Refactoring) groupWords(s gosource.GoSource) []edit.Splice {
 				now = wholeWord(lit.Value, r.controllers)
 			}
 			if now != lit.Value {
-				changes = append(changes, replacing(s, lit, now))
+				changes = append(changes, s.Replacing(lit, now))
 			}
 		}
 		_, isImport := n.(*ast.ImportSpec)

@@ -83,8 +83,7 @@ func withInterface(s gosource.GoSource) (changed []byte, left []int) {
 			left = append(left, s.Position(f.Pos()).Line)
 		default:
 			replaced[star.X] = true
-			changes = append(changes, edit.Splice{From: s.Offset(star.Pos()), To: s.Offset(star.End()),
-				Text: controller + ".Manager"})
+			changes = append(changes, s.Replacing(star, controller+".Manager"))
 		}
 	}
 	if len(changes) == 0 {
@@ -116,7 +115,7 @@ func importChange(s gosource.GoSource, replaced map[ast.Node]bool, imported bool
 	case imported:
 		return []edit.Splice{{From: start, To: to + bytes.IndexByte(s.Text[to:], '\n') + 1}}
 	}
-	return []edit.Splice{{From: from, To: to, Text: added}}
+	return []edit.Splice{s.Replacing(spec, added)}
 }
 
 // usesOnly reports whether a function selects only the given methods of a variable. The function may also pass the

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"go/ast"
 	"go/format"
-	"go/token"
 	"maps"
 	"path"
 	"slices"
@@ -30,7 +29,7 @@ func (p *Package) Copy(kind, dir, name, header string, declared map[string]bool)
 	for _, f := range p.files {
 		var decls []ast.Decl
 		whole := true
-		for _, decl := range f.syntax.Decls {
+		for _, decl := range f.File.Decls {
 			switch {
 			case isImport(decl):
 			case needed[decl]:
@@ -46,7 +45,7 @@ func (p *Package) Copy(kind, dir, name, header string, declared map[string]bool)
 		if err != nil {
 			return nil, err
 		}
-		files = append(files, File{Path: path.Join(dir, path.Base(f.Path)), Source: source})
+		files = append(files, File{Path: path.Join(dir, path.Base(f.Name)), Source: source})
 	}
 	return files, nil
 }
@@ -65,7 +64,7 @@ func (p *Package) closure(wanted []string, declared map[string]bool) map[ast.Dec
 		}
 		seen[name] = true
 		for _, f := range p.files {
-			for _, decl := range f.syntax.Decls {
+			for _, decl := range f.File.Decls {
 				if !needed[decl] && (slices.Contains(names(decl), name) || receiver(decl) == name ||
 					slices.Contains(valuesOf(decl), name)) {
 					needed[decl] = true
@@ -108,8 +107,8 @@ func references(decl ast.Decl) []string {
 // copied returns a file with the given declarations, for a package with another name.
 func (f *file) copied(decls []ast.Decl, whole bool, name, header string) ([]byte, error) {
 	if whole {
-		at := f.offset(f.syntax.Name.Pos())
-		return slices.Concat(f.without(0, at), []byte(name), f.without(at+len(f.syntax.Name.Name), len(f.Source))), nil
+		at := f.Offset(f.File.Name.Pos())
+		return slices.Concat(f.without(0, at), []byte(name), f.without(at+len(f.File.Name.Name), len(f.Text))), nil
 	}
 	var out bytes.Buffer
 	out.WriteString(header)
@@ -119,22 +118,22 @@ func (f *file) copied(decls []ast.Decl, whole bool, name, header string) ([]byte
 	}
 	for _, decl := range decls {
 		out.WriteString("\n")
-		out.Write(bytes.TrimSpace(f.without(f.start(decl), endOfLine(f.Source, f.offset(decl.End())))))
+		out.Write(bytes.TrimSpace(f.without(f.start(decl), endOfLine(f.Text, f.Offset(decl.End())))))
 		out.WriteString("\n")
 	}
 	source, err := format.Source(bytes.ReplaceAll(out.Bytes(), []byte("\r\n"), []byte("\n")))
 	if err != nil {
-		return nil, diagnostic.NotGo(f.Path, err)
+		return nil, diagnostic.NotGo(f.Name, err)
 	}
 	return source, nil
 }
 
 // start returns the offset where the comments before a declaration begin.
 func (f *file) start(decl ast.Decl) int {
-	after := f.offset(f.syntax.Name.End())
-	for _, other := range f.syntax.Decls {
+	after := f.Offset(f.File.Name.End())
+	for _, other := range f.File.Decls {
 		if other.End() <= decl.Pos() {
-			after = max(after, endOfLine(f.Source, f.offset(other.End())))
+			after = max(after, endOfLine(f.Text, f.Offset(other.End())))
 		}
 	}
 	return after
@@ -143,21 +142,21 @@ func (f *file) start(decl ast.Decl) int {
 // without returns a part of the file without the lines that contain a version marker.
 func (f *file) without(from, to int) []byte {
 	var out []byte
-	for _, group := range f.syntax.Comments {
+	for _, group := range f.File.Comments {
 		for _, comment := range group.List {
-			at := f.offset(comment.Pos())
+			at := f.Offset(comment.Pos())
 			if at < from || at >= to || !isVersionMarker(comment.Text) {
 				continue
 			}
-			line := bytes.LastIndexByte(f.Source[:at], '\n') + 1
-			if line < from || len(bytes.TrimSpace(f.Source[line:at])) > 0 {
+			line := bytes.LastIndexByte(f.Text[:at], '\n') + 1
+			if line < from || len(bytes.TrimSpace(f.Text[line:at])) > 0 {
 				continue
 			}
-			out = append(out, f.Source[from:line]...)
-			from = min(to, nextLine(f.Source, at))
+			out = append(out, f.Text[from:line]...)
+			from = min(to, nextLine(f.Text, at))
 		}
 	}
-	return append(out, f.Source[from:to]...)
+	return append(out, f.Text[from:to]...)
 }
 
 func isVersionMarker(comment string) bool {
@@ -183,19 +182,17 @@ func (f *file) usedImports(decls []ast.Decl) []string {
 		})
 	}
 	var lines []string
-	for _, spec := range f.syntax.Imports {
+	for _, spec := range f.File.Imports {
 		if !slices.ContainsFunc(importNames(spec), func(name string) bool {
 			return used[name] || name == "." ||
 				name == "_"
 		}) {
 			continue
 		}
-		lines = append(lines, string(f.Source[f.offset(spec.Pos()):f.offset(spec.End())])+"\n")
+		lines = append(lines, string(f.Text[f.Offset(spec.Pos()):f.Offset(spec.End())])+"\n")
 	}
 	return lines
 }
-
-func (f *file) offset(pos token.Pos) int { return f.set.PositionFor(pos, false).Offset }
 
 func endOfLine(src []byte, at int) int {
 	if n := bytes.IndexByte(src[at:], '\n'); n >= 0 {

@@ -2,13 +2,12 @@ package versions
 
 import (
 	"go/ast"
-	"go/parser"
 	"go/token"
 	"path"
 	"slices"
 	"strings"
 
-	"github.com/kctrl-dev/kctrl/internal/diagnostic"
+	"github.com/kctrl-dev/kctrl/internal/scaffold/edit"
 )
 
 // File is a Go file of an API package.
@@ -25,9 +24,7 @@ type Package struct {
 }
 
 type file struct {
-	File
-	set    *token.FileSet
-	syntax *ast.File
+	edit.GoFile
 	// imports are the import paths of the file, by local name.
 	imports map[string]string
 }
@@ -43,14 +40,13 @@ type declaredType struct {
 func Parse(files []File) (*Package, error) {
 	p := &Package{types: map[string]*declaredType{}}
 	for _, f := range files {
-		set := token.NewFileSet()
-		syntax, err := parser.ParseFile(set, f.Path, f.Source, parser.ParseComments|parser.SkipObjectResolution)
+		source, err := edit.ParseGo(f.Path, f.Source)
 		if err != nil {
-			return nil, diagnostic.NotGo(f.Path, err)
+			return nil, err
 		}
-		parsed := &file{File: f, set: set, syntax: syntax, imports: importsOf(syntax)}
+		parsed := &file{source, importsOf(source.File)}
 		p.files = append(p.files, parsed)
-		for _, decl := range syntax.Decls {
+		for _, decl := range source.File.Decls {
 			for _, spec := range typeSpecs(decl) {
 				p.types[spec.Name.Name] = &declaredType{spec, parsed}
 			}
@@ -84,11 +80,11 @@ func (p *Package) ClusterScoped(kind string) bool {
 		return false
 	}
 	f := declared.file
-	for _, decl := range f.syntax.Decls {
+	for _, decl := range f.File.Decls {
 		if !slices.Contains(names(decl), kind) {
 			continue
 		}
-		comments := string(f.Source[f.start(decl):f.offset(decl.Pos())])
+		comments := string(f.Text[f.start(decl):f.Offset(decl.Pos())])
 		for line := range strings.Lines(comments) {
 			text := strings.TrimSpace(strings.TrimPrefix(strings.TrimSpace(line), "//"))
 			if text == "+genclient:nonNamespaced" || strings.HasPrefix(text, "+kubebuilder:resource:") &&
