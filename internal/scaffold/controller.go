@@ -65,7 +65,10 @@ func addController(proj *project.Project, opts ControllerOptions) (project.Resou
 	if err := validateController(opts); err != nil {
 		return project.Resource{}, err
 	}
-	r, err := findKind(proj, opts)
+	own := project.Resource{Group: opts.Group, Domain: proj.Domain, Version: opts.Version, Kind: opts.Kind}
+	r, err := findKind(proj, opts, diagnostic.Usage(
+		fmt.Sprintf("there is no kind %s to write a controller for, neither in the project nor built in", own),
+		"kctrl create api makes one; for an external kind add --external-api-path with the import path of its Go types"))
 	if err != nil {
 		return project.Resource{}, err
 	}
@@ -130,8 +133,9 @@ func validateController(opts ControllerOptions) error {
 	return err
 }
 
-// findKind returns the kind that the options name. It adds an external kind to the project.
-func findKind(proj *project.Project, opts ControllerOptions) (*project.Resource, error) {
+// findKind returns the kind that the options name. It adds an external kind to the project. For an unknown kind it
+// returns the error unknown.
+func findKind(proj *project.Project, opts ControllerOptions, unknown error) (*project.Resource, error) {
 	own := project.Resource{Group: opts.Group, Domain: proj.Domain, Version: opts.Version, Kind: opts.Kind}
 	foreign := foreignKind(opts)
 	for _, r := range []project.Resource{own, foreign} {
@@ -145,9 +149,7 @@ func findKind(proj *project.Project, opts ControllerOptions) (*project.Resource,
 		}
 	}
 	if foreign.Path == "" {
-		return nil, diagnostic.Usage(
-			fmt.Sprintf("there is no kind %s to write a controller for, neither in the project nor built in", own),
-			"kctrl create api makes one; for an external kind add --external-api-path with the import path of its Go types")
+		return nil, unknown
 	}
 	if err := checkForeign(&foreign, opts.Types); err != nil {
 		return nil, err

@@ -115,15 +115,8 @@ func decidedKind(proj *project.Project, opts WebhookOptions) (*project.Resource,
 		Path: opts.Path, Domain: opts.Domain, Namespaced: opts.Namespaced, Types: opts.Types,
 	}
 	own := project.Resource{Group: opts.Group, Domain: proj.Domain, Version: opts.Version, Kind: opts.Kind}
-	foreign := foreignKind(named)
-	known := slices.ContainsFunc([]project.Resource{own, foreign}, func(r project.Resource) bool {
-		_, found := proj.Find(r.APIGroup(), r.Version, r.Kind)
-		return found
-	})
-	if !known && foreign.Path == "" {
-		return nil, diagnostic.Usage(fmt.Sprintf("there is no kind %s to write webhooks for", own), kindHint(proj, own))
-	}
-	r, err := findKind(proj, named)
+	r, err := findKind(proj, named, diagnostic.Usage(fmt.Sprintf("there is no kind %s to write webhooks for", own),
+		kindHint(proj, own)))
 	if err == nil && opts.Conversion && !r.API {
 		return nil, diagnostic.Usage(fmt.Sprintf("%s is an external kind, whose owner converts its versions", r),
 			"omit --conversion")

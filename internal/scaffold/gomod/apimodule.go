@@ -331,21 +331,20 @@ func WriteAPIModule(p *plan.Plan, proj *project.Project) error {
 		return nil
 	}
 	view, name := templates.ModuleView{Repo: proj.Repo}, path.Join(project.APIFolder, layout.GoModFile)
-	switch text, err := p.Read(name); {
-	case errors.Is(err, fs.ErrNotExist):
-		if err := templated.RenderAll(p, templates.APIModule(), view, false); err != nil {
-			return err
-		}
+	text, err := p.ReadIfExists(name)
+	switch {
 	case err != nil:
-		return err
+	case text == nil:
+		err = templated.RenderAll(p, templates.APIModule(), view, false)
 	default:
-		if err := errors.Join(project.CheckAPIModule(text, proj.Repo, project.APIFolder),
-			provideForTypes(p, proj, project.APIFolder)); err != nil {
-			return err
-		}
+		err = errors.Join(project.CheckAPIModule(text, proj.Repo, project.APIFolder),
+			provideForTypes(p, proj, project.APIFolder))
+	}
+	if err != nil {
+		return err
 	}
 	modulePath := path.Join(proj.Repo, project.APIFolder)
-	err := EditRequirements(p, func(file *modfile.File) bool {
+	err = EditRequirements(p, func(file *modfile.File) bool {
 		// AddReplace fails only for an invalid module path.
 		return !replaces(file, modulePath) && file.AddReplace(modulePath, "", "./"+project.APIFolder, "") == nil
 	})

@@ -47,11 +47,8 @@ func ApiModules(p *plan.Plan, proj *project.Project) ([]string, error) {
 // module.
 func ModuleAround(p *plan.Plan, folder string) (string, error) {
 	for ; folder != "."; folder = path.Dir(folder) {
-		switch _, err := p.Read(path.Join(folder, layout.GoModFile)); {
-		case err == nil:
-			return folder, nil
-		case !errors.Is(err, fs.ErrNotExist):
-			return "", err
+		if text, err := p.ReadIfExists(path.Join(folder, layout.GoModFile)); err != nil || text != nil {
+			return folder, err
 		}
 	}
 	return ".", nil

@@ -83,14 +83,6 @@ func resourceFields(r *Resource) []field {
 	}
 }
 
-func (f field) text() (string, bool) {
-	s, ok := f.value.(*string)
-	if !ok {
-		return "", false
-	}
-	return *s, true
-}
-
 // place is the position of a value in the PROJECT file.
 type place struct {
 	value string

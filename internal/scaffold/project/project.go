@@ -175,27 +175,31 @@ func (p *Project) Validate() error {
 func (p *Project) checkFields(prefix string, fields []field) error {
 	var errs []error
 	for _, f := range fields {
-		if list, ok := f.value.(*[]string); ok {
-			for _, text := range *list {
-				if e, ok := errors.AsType[*diagnostic.Error](f.check(text)); ok {
-					errs = append(errs, p.problem(prefix+f.key, "", e.Message, e.Hint))
-				}
+		name := prefix + f.key
+		switch value := f.value.(type) {
+		case *[]string:
+			for _, text := range *value {
+				errs = append(errs, p.placed(name, "", f.check(text)))
 			}
-		}
-		text, isText := f.text()
-		switch {
-		case !isText || text == "" && !f.required || p.places[prefix+f.key].broken:
-			continue
-		case text == "":
-			errs = append(errs, p.problem(prefix, "", fmt.Sprintf("%s is missing", f.key),
-				fmt.Sprintf("write %s: %s", f.key, f.example)))
-		case f.check != nil:
-			if e, ok := errors.AsType[*diagnostic.Error](f.check(text)); ok {
-				errs = append(errs, p.problem(prefix+f.key, text, e.Message, e.Hint))
+		case *string:
+			switch {
+			case *value == "" && !f.required || p.places[name].broken:
+			case *value == "":
+				errs = append(errs, p.problem(prefix, "", f.key+" is missing", "write "+f.key+": "+f.example))
+			case f.check != nil:
+				errs = append(errs, p.placed(name, *value, f.check(*value)))
 			}
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// placed returns an error about the value of a field as [Project.problem] does, or nil.
+func (p *Project) placed(name, value string, err error) error {
+	if e, ok := errors.AsType[*diagnostic.Error](err); ok {
+		return p.problem(name, value, e.Message, e.Hint)
+	}
+	return nil
 }
 
 // checkGroup rejects a kind of the project that has no API group.
