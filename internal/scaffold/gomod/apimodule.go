@@ -266,11 +266,10 @@ func isCopied(fsys fs.FS, folder, to string) bool {
 // not exist.
 func packageFiles(fsys fs.FS, folder string) map[string][]byte {
 	files := map[string][]byte{}
-	entries, _ := fs.ReadDir(fsys, folder)
-	for _, entry := range entries {
-		if text, err := fs.ReadFile(fsys, path.Join(folder, entry.Name())); err == nil &&
-			gosource.IsPackageFile(entry.Name()) {
-			files[entry.Name()] = text
+	names, _ := fs.Glob(fsys, path.Join(folder, "*.go"))
+	for _, name := range names {
+		if text, err := fs.ReadFile(fsys, name); err == nil && gosource.IsPackageFile(name) {
+			files[path.Base(name)] = text
 		}
 	}
 	return files
@@ -303,9 +302,9 @@ func FollowImports(p *plan.Plan, proj *project.Project) error {
 	})
 }
 
-// ImportsOfProject returns the import paths in the Go files of the project's module, each with a file that imports it.
-// It includes the imports of the file that registers the project's kinds.
-func ImportsOfProject(p *plan.Plan, proj *project.Project) (map[string]string, error) {
+// ImportsOfProject returns the import paths in the Go files of the project's module. It includes the imports of the file
+// that registers the project's kinds.
+func ImportsOfProject(p *plan.Plan, proj *project.Project) (map[string]bool, error) {
 	sources, err := gosource.GoSources(p, proj)
 	if err != nil {
 		return nil, err
@@ -314,11 +313,18 @@ func ImportsOfProject(p *plan.Plan, proj *project.Project) (map[string]string, e
 	if err != nil {
 		return nil, err
 	}
-	imported := gosource.ImportedBy(slices.DeleteFunc(sources,
-		func(s gosource.GoSource) bool { return gosource.InModule(s.Name, modules) }))
+	imported := map[string]bool{}
+	for _, s := range sources {
+		if slices.ContainsFunc(modules, func(module string) bool { return strings.HasPrefix(s.Name, module+"/") }) {
+			continue
+		}
+		for _, spec := range s.File.Imports {
+			imported[strings.Trim(spec.Path.Value, "\"`")] = true
+		}
+	}
 	for _, r := range proj.Resources {
 		if r.API {
-			imported[layout.KindView(proj, r, "").ImportPath] = layout.MainDir + "/" + layout.RegisterName
+			imported[layout.KindView(proj, r, "").ImportPath] = true
 		}
 	}
 	return imported, nil

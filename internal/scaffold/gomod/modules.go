@@ -183,7 +183,7 @@ func IsHarmless(name string) bool {
 
 // ImportsOf reports whether m is the required module that provides any of the import paths. The module with the longest
 // matching path provides an import path.
-func ImportsOf(m *modfile.Require, file *modfile.File, imported map[string]string) bool {
+func ImportsOf(m *modfile.Require, file *modfile.File, imported map[string]bool) bool {
 	for importPath := range imported {
 		longest := ""
 		for _, other := range file.Require {

@@ -287,10 +287,10 @@ func RequireForeign(to *plan.Plan, text []byte, proj *project.Project) error {
 	if err != nil {
 		return nil // reported by other checks
 	}
-	foreign := map[string]string{}
+	foreign := map[string]bool{}
 	for _, r := range proj.Resources {
 		if r.Path != "" {
-			foreign[r.Path] = ""
+			foreign[r.Path] = true
 		}
 	}
 	return EditRequirements(to, func(required *modfile.File) bool {
@@ -307,7 +307,7 @@ func RequireForeign(to *plan.Plan, text []byte, proj *project.Project) error {
 
 // ReleaseModules marks modules as indirect that only deleted files imported. imported has the imports from before the
 // deletion.
-func ReleaseModules(p *plan.Plan, imported map[string]string, proj *project.Project) error {
+func ReleaseModules(p *plan.Plan, imported map[string]bool, proj *project.Project) error {
 	left, err := ImportsOfProject(p, proj)
 	if err != nil {
 		return err

@@ -54,11 +54,6 @@ func ModuleAround(p *plan.Plan, folder string) (string, error) {
 	return ".", nil
 }
 
-// InModule reports whether a file is in one of the given modules inside a project.
-func InModule(name string, modules []string) bool {
-	return slices.ContainsFunc(modules, func(folder string) bool { return strings.HasPrefix(name, folder+"/") })
-}
-
 func Exists(fsys fs.FS, name string) bool {
 	_, err := fs.Stat(fsys, name)
 	return !errors.Is(err, fs.ErrNotExist)

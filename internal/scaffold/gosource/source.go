@@ -261,17 +261,6 @@ type importsNothing struct{}
 
 func (importsNothing) Import(string) (*types.Package, error) { return nil, errNotOfModule }
 
-// ImportedBy returns all import paths of the files, each with a file that imports it.
-func ImportedBy(sources []GoSource) map[string]string {
-	all := map[string]string{}
-	for _, s := range sources {
-		for _, spec := range s.File.Imports {
-			all[strings.Trim(spec.Path.Value, "\"`")] = s.Name
-		}
-	}
-	return all
-}
-
 // ParseSource parses a Go file, and reports whether it succeeded.
 func ParseSource(name string, text []byte) (GoSource, bool) {
 	f, err := edit.ParseGo(name, text)
