@@ -50,6 +50,27 @@ func (f GoFile) Replacing(node ast.Node, text string) Splice {
 	return Splice{f.Offset(node.Pos()), f.Offset(node.End()), text}
 }
 
+// DeclaredNames returns the package-level names that a declaration declares. A method declares none.
+func DeclaredNames(decl ast.Decl) []*ast.Ident {
+	var names []*ast.Ident
+	switch d := decl.(type) {
+	case *ast.FuncDecl:
+		if d.Recv == nil {
+			names = append(names, d.Name)
+		}
+	case *ast.GenDecl:
+		for _, spec := range d.Specs {
+			switch spec := spec.(type) {
+			case *ast.TypeSpec:
+				names = append(names, spec.Name)
+			case *ast.ValueSpec:
+				names = append(names, spec.Names...)
+			}
+		}
+	}
+	return names
+}
+
 func (f GoFile) line(pos token.Pos) int { return f.Position(pos).Line }
 
 func (f GoFile) fail(pos token.Pos, message, hint string) *diagnostic.Error {

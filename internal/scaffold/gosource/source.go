@@ -369,22 +369,8 @@ func Names(p *plan.Plan, folder string, except ...string) (map[string]bool, erro
 // PackageNames returns the package-level names that a file declares, without methods.
 func PackageNames(file *ast.File) []*ast.Ident {
 	var names []*ast.Ident
-	for _, declaration := range file.Decls {
-		switch d := declaration.(type) {
-		case *ast.FuncDecl:
-			if d.Recv == nil {
-				names = append(names, d.Name)
-			}
-		case *ast.GenDecl:
-			for _, spec := range d.Specs {
-				switch spec := spec.(type) {
-				case *ast.TypeSpec:
-					names = append(names, spec.Name)
-				case *ast.ValueSpec:
-					names = append(names, spec.Names...)
-				}
-			}
-		}
+	for _, decl := range file.Decls {
+		names = append(names, edit.DeclaredNames(decl)...)
 	}
 	return names
 }

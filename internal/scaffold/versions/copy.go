@@ -65,7 +65,7 @@ func (p *Package) closure(wanted []string, declared map[string]bool) map[ast.Dec
 		seen[name] = true
 		for _, f := range p.files {
 			for _, decl := range f.File.Decls {
-				if !needed[decl] && (slices.Contains(names(decl), name) || receiver(decl) == name ||
+				if !needed[decl] && (declares(decl, name) || receiver(decl) == name ||
 					slices.Contains(valuesOf(decl), name)) {
 					needed[decl] = true
 					wanted = append(wanted, references(decl)...)

@@ -81,7 +81,7 @@ func (p *Package) ClusterScoped(kind string) bool {
 	}
 	f := declared.file
 	for _, decl := range f.File.Decls {
-		if !slices.Contains(names(decl), kind) {
+		if !declares(decl, kind) {
 			continue
 		}
 		comments := string(f.Text[f.start(decl):f.Offset(decl.Pos())])
@@ -135,29 +135,9 @@ func importNames(spec *ast.ImportSpec) []string {
 	return possible
 }
 
-// names returns the package-level names that a declaration declares. A method declares none.
-func names(decl ast.Decl) []string {
-	switch d := decl.(type) {
-	case *ast.FuncDecl:
-		if d.Recv == nil {
-			return []string{d.Name.Name}
-		}
-		return nil
-	case *ast.GenDecl:
-		var all []string
-		for _, spec := range d.Specs {
-			switch s := spec.(type) {
-			case *ast.TypeSpec:
-				all = append(all, s.Name.Name)
-			case *ast.ValueSpec:
-				for _, name := range s.Names {
-					all = append(all, name.Name)
-				}
-			}
-		}
-		return all
-	}
-	return nil
+// declares reports whether a declaration declares a package-level name.
+func declares(decl ast.Decl, name string) bool {
+	return slices.ContainsFunc(edit.DeclaredNames(decl), func(ident *ast.Ident) bool { return ident.Name == name })
 }
 
 // receiver returns the type of a method's receiver, or "".
