@@ -302,8 +302,8 @@ func FollowImports(p *plan.Plan, proj *project.Project) error {
 	})
 }
 
-// ImportsOfProject returns the import paths in the Go files of the project's module. It includes the imports of the file
-// that registers the project's kinds.
+// ImportsOfProject returns the import paths in the Go files of the project's module, including the file that registers
+// the project's kinds.
 func ImportsOfProject(p *plan.Plan, proj *project.Project) (map[string]bool, error) {
 	sources, err := gosource.GoSources(p, proj)
 	if err != nil {

@@ -216,8 +216,8 @@ func (r *Refactoring) packageNames(s gosource.GoSource) []edit.Splice {
 		case inside && spec.Name == nil && names[0] != names[1] && !s.Mentions(names[1]):
 			renamed[names[0]] = names[1]
 		case inside && spec.Name == nil && names[0] != names[1]:
-			at := s.Offset(spec.Pos())
-			changes = append(changes, edit.Splice{From: at, To: at, Text: names[0] + " "}) // the file continues to use the old name
+			at := s.Offset(spec.Pos()) // the file continues to use the old name
+			changes = append(changes, edit.Splice{From: at, To: at, Text: names[0] + " "})
 		}
 	}
 	if len(renamed) == 0 {

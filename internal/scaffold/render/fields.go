@@ -65,8 +65,8 @@ func (o Kind) Shape(p *plan.Plan, opts KindOptions, resource bool) (Kind, error)
 	}
 	older, further := layout.VersionBefore(o.project, o.Resource)
 	if further && opts.Operand != nil {
-		return o, diagnostic.Usage("--from deployment is for the first version of a kind: its controller handles all versions",
-			"omit it")
+		return o, diagnostic.Usage(
+			"--from deployment is for the first version of a kind: its controller handles all versions", "omit it")
 	}
 	if flag := kindFlag(opts.Shape); further && flag != "" {
 		return o, diagnostic.Usage(
@@ -256,7 +256,9 @@ func (o Kind) extendTypes(name string, source []byte) ([]byte, error) {
 	}
 	golang := o.model.Golang()
 	var changes []edit.Splice
-	for _, part := range []struct{ name, body string }{{o.Kind + "Spec", golang.Spec}, {o.Kind + "Status", golang.Status}} {
+	for _, part := range []struct{ name, body string }{
+		{o.Kind + "Spec", golang.Spec}, {o.Kind + "Status", golang.Status},
+	} {
 		if part.body == "" {
 			continue
 		}
