@@ -210,7 +210,7 @@ func Plural(kind string) string {
 	return plural
 }
 
-// validate returns an error if problem returns a reason why a value is invalid. The hint has the result of fix if that is
+// validate returns an error if problem returns a reason why a value is invalid. The hint has the result of fix if it is
 // valid, and the example otherwise.
 func validate(what, value, example string, problem, fix func(string) string) error {
 	reason := problem(value)
