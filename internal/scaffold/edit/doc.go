@@ -6,6 +6,6 @@
 // If the place is ambiguous, these functions return a *diagnostic.Error with the position; its hint has the exact text
 // to add. They parse the edited file again and check that its meaning is as expected.
 //
-// [Documents], [Find], [KeyIndex], [Position] and [Describe] help to read YAML nodes. All functions are safe for
-// concurrent use, and only read their arguments.
+// [ParseGo], [Documents], [Position] and [Describe] help to read files, and [Apply] replaces parts of a text. All
+// functions are safe for concurrent use, and only read their arguments.
 package edit
