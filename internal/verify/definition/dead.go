@@ -71,7 +71,7 @@ func (v *versionCheck) report(code, message, hint string, steps ...string) {
 
 func (v *versionCheck) columns() {
 	for i, column := range v.version.AdditionalPrinterColumns {
-		if message, hint := v.unresolved(column.JSONPath); message != "" {
+		if _, message, hint := v.resolve(column.JSONPath); message != "" {
 			v.report(CodeColumn, message+": the column is always empty", hint, "additionalPrinterColumns", strconv.Itoa(i),
 				"jsonPath")
 		}
@@ -90,11 +90,9 @@ func (v *versionCheck) scale() {
 		paths["labelSelectorPath"] = *scale.LabelSelectorPath
 	}
 	for _, name := range slices.Sorted(maps.Keys(paths)) {
-		message, hint := v.unresolved(paths[name])
-		if message == "" {
-			if at, open := lookup(v.schema, paths[name]); at != nil && !open && at.Type != "" && at.Type != types[name] {
-				message = fmt.Sprintf("%s has type %s, but must have type %s", paths[name], at.Type, types[name])
-			}
+		at, message, hint := v.resolve(paths[name])
+		if at != nil && at.Type != "" && at.Type != types[name] {
+			message = fmt.Sprintf("%s has type %s, but must have type %s", paths[name], at.Type, types[name])
 		}
 		if message != "" {
 			v.report(CodeScale, message+": the subresource scale does not work", hint, "subresources", "scale", name)
@@ -169,25 +167,18 @@ func knownFormat(kind, format string) bool {
 	return len(validation.GetUnrecognizedFormats(schema, environment.DefaultCompatibilityVersion())) == 0
 }
 
-// unresolved returns the problem of a path to a field that does not exist, and a hint. It returns "" if the field
-// exists or may exist.
-func (v *versionCheck) unresolved(path string) (message, hint string) {
-	parser := jsonpath.New("path")
-	if parser.Parse("{"+path+"}") != nil {
-		return "", "" // the API server rejects it
-	}
+// resolve returns the schema of the field at a path. If there is no such field, it returns the problem and a hint. It
+// returns nil and no problem if the field may exist.
+func (v *versionCheck) resolve(path string) (at *apiextensionsv1.JSONSchemaProps, message, hint string) {
 	steps, ok := fieldsOf(path)
-	if !ok {
-		return "", ""
+	if !ok || len(steps) > 0 && slices.Contains([]string{"metadata", "apiVersion", "kind"}, steps[0]) {
+		return nil, "", ""
 	}
-	at := v.schema
-	for i, step := range steps {
-		if i == 0 && (step == "metadata" || step == "apiVersion" || step == "kind") {
-			return "", ""
-		}
+	at = v.schema
+	for _, step := range steps {
 		next, open := below(at, step)
 		if open {
-			return "", ""
+			return nil, "", ""
 		}
 		if next == nil {
 			known := slices.Sorted(maps.Keys(at.Properties))
@@ -196,26 +187,11 @@ func (v *versionCheck) unresolved(path string) (message, hint string) {
 			} else if len(known) > 0 {
 				hint = "the fields here are " + diagnostic.Cut(strings.Join(known, ", "))
 			}
-			return fmt.Sprintf("%s: the schema has no field %s", path, step), hint
+			return nil, fmt.Sprintf("%s: the schema has no field %s", path, step), hint
 		}
 		at = next
 	}
-	return "", ""
-}
-
-// lookup returns the schema at a path. open is true if the schema allows any value there.
-func lookup(schema *apiextensionsv1.JSONSchemaProps, path string) (at *apiextensionsv1.JSONSchemaProps, open bool) {
-	steps, ok := fieldsOf(path)
-	if !ok {
-		return nil, true
-	}
-	at = schema
-	for _, step := range steps {
-		if at, open = below(at, step); at == nil || open {
-			return at, open
-		}
-	}
-	return at, false
+	return at, "", ""
 }
 
 // items is the path step into a list: an index, a filter or a wildcard.
@@ -277,16 +253,15 @@ func conversion(crd *apiextensionsv1.CustomResourceDefinition) []Problem {
 	if crd.Spec.Conversion == nil || crd.Spec.Conversion.Strategy != apiextensionsv1.NoneConverter {
 		return nil
 	}
-	var stored *apiextensionsv1.CustomResourceDefinitionVersion
-	for i := range crd.Spec.Versions {
-		if crd.Spec.Versions[i].Storage {
-			stored = &crd.Spec.Versions[i]
-		}
+	versions := crd.Spec.Versions
+	at := slices.IndexFunc(versions, func(v apiextensionsv1.CustomResourceDefinitionVersion) bool { return v.Storage })
+	if at < 0 {
+		return nil
 	}
+	stored := versions[at]
 	var problems []Problem
-	for i := range crd.Spec.Versions {
-		v := &crd.Spec.Versions[i]
-		if stored == nil || v == stored || !v.Served || v.Schema == nil || stored.Schema == nil {
+	for i, v := range versions {
+		if i == at || !v.Served || v.Schema == nil || stored.Schema == nil {
 			continue
 		}
 		field, why := lost(v.Schema.OpenAPIV3Schema, stored.Schema.OpenAPIV3Schema, "")

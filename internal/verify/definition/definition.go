@@ -200,43 +200,31 @@ func afterPosition(text string) string {
 	return line
 }
 
+// versionCodes and schemaCodes are the codes for keywords of versions and of schemas.
+var versionCodes = map[string]string{
+	"name": CodeName, "additionalPrinterColumns": CodeColumn, "selectableFields": CodeSelectable,
+	"subresources": CodeScale, "schema": CodeSchema,
+}
+
+var schemaCodes = map[string]string{
+	"default": CodeDefault, "x-kubernetes-validations": CodeRule, "x-kubernetes-list-type": CodeListKey,
+	"x-kubernetes-list-map-keys": CodeListKey, "x-kubernetes-map-type": CodeListKey,
+}
+
 // codeOf returns the code for a place.
 func codeOf(p Path) string {
+	place := strings.Join(p.Steps[:min(len(p.Steps), 2)], ".")
 	switch {
 	case p.InSchema:
-		return schemaCode(p.Key)
+		return cmp.Or(schemaCodes[p.Key], CodeSchema)
 	case p.Version >= 0:
-		switch p.Key {
-		case "name":
-			return CodeName
-		case "additionalPrinterColumns":
-			return CodeColumn
-		case "selectableFields":
-			return CodeSelectable
-		case "subresources":
-			return CodeScale
-		case "schema":
-			return CodeSchema
-		}
+		return cmp.Or(versionCodes[p.Key], CodeVersion)
+	case place == "spec.versions":
 		return CodeVersion
-	case len(p.Steps) > 1 && p.Steps[0] == "spec" && p.Steps[1] == "versions":
-		return CodeVersion
-	case len(p.Steps) > 1 && p.Steps[0] == "spec" && p.Steps[1] == "conversion":
+	case place == "spec.conversion":
 		return CodeConversion
 	}
 	return CodeName
-}
-
-func schemaCode(keyword string) string {
-	switch keyword {
-	case "default":
-		return CodeDefault
-	case "x-kubernetes-validations":
-		return CodeRule
-	case "x-kubernetes-list-type", "x-kubernetes-list-map-keys", "x-kubernetes-map-type":
-		return CodeListKey
-	}
-	return CodeSchema
 }
 
 // problemsOfRules returns the problems of the rules of a version.
@@ -255,8 +243,8 @@ func (r *refusal) problemsOfRules(version int) []expression.RuleProblem {
 // explainRule adds the rule and a hint to a problem.
 func (r *refusal) explainRule(p *Problem) {
 	p.Hint = "write a CEL rule: self is the value of the field, and the result true means valid"
-	if s, ok := r.ruleAt(p.Path); ok {
-		p.Rule = s.Rule
+	if s := p.Path.schema; s != nil && p.Path.Index >= 0 && p.Path.Index < len(s.XValidations) {
+		p.Rule = s.XValidations[p.Path.Index].Rule
 	}
 	for _, found := range r.problemsOfRules(max(p.Path.Version, 0)) {
 		if found.Argument == p.Path.Argument && found.Index == p.Path.Index && found.Field() == p.Path.Field() {
@@ -270,16 +258,15 @@ func (r *refusal) explainRule(p *Problem) {
 // not compile the rules of a value if a rule below is malformed. If the schema has other problems, hidden cannot check
 // its rules.
 func (r *refusal) hidden(found []Problem) []Problem {
-	ofRules, others := map[int]bool{}, map[int]bool{}
+	onlyRules := map[int]bool{} // by version: whether all problems of the schema are about rules
 	for _, p := range found {
-		if p.Path.InSchema {
-			ofRules[p.Path.Version] = ofRules[p.Path.Version] || p.Code == CodeRule
-			others[p.Path.Version] = others[p.Path.Version] || p.Code != CodeRule
+		if only, known := onlyRules[p.Path.Version]; p.Path.InSchema {
+			onlyRules[p.Path.Version] = (only || !known) && p.Code == CodeRule
 		}
 	}
 	var hidden []Problem
-	for version := range ofRules {
-		if others[version] || !ofRules[version] {
+	for version, only := range onlyRules {
+		if !only {
 			continue
 		}
 		for _, rule := range r.problemsOfRules(version) {
@@ -312,40 +299,6 @@ func (r *refusal) problemOfRule(version int, rule expression.RuleProblem) Proble
 		Path: parsePath(path, r.crd), Code: CodeRule, Message: rule.Message, Hint: rule.HintOr(""), Rule: rule.Rule,
 		Place: rule.Place(),
 	}
-}
-
-// ruleAt returns the rule that a path leads to.
-func (r *refusal) ruleAt(path Path) (apiextensionsv1.ValidationRule, bool) {
-	schema := schemaAt(r.crd, path)
-	if schema == nil || path.Index < 0 || path.Index >= len(schema.XValidations) {
-		return apiextensionsv1.ValidationRule{}, false
-	}
-	return schema.XValidations[path.Index], true
-}
-
-// schemaAt returns the schema of the field at a path, or nil.
-func schemaAt(crd *apiextensionsv1.CustomResourceDefinition, path Path) *apiextensionsv1.JSONSchemaProps {
-	if path.Version < 0 || path.Version >= len(crd.Spec.Versions) || crd.Spec.Versions[path.Version].Schema == nil {
-		return nil
-	}
-	schema := crd.Spec.Versions[path.Version].Schema.OpenAPIV3Schema
-	for _, step := range path.Object {
-		switch {
-		case schema == nil:
-			return nil
-		case step == expression.Items && schema.Items != nil:
-			schema = schema.Items.Schema
-		case step == expression.Values && schema.AdditionalProperties != nil:
-			schema = schema.AdditionalProperties.Schema
-		default:
-			child, found := schema.Properties[step]
-			if !found {
-				return nil
-			}
-			schema = &child
-		}
-	}
-	return schema
 }
 
 // explainTotal adds the most expensive rules of a schema and a hint to a problem.

@@ -1,6 +1,7 @@
 package definition
 
 import (
+	"cmp"
 	"strconv"
 	"strings"
 
@@ -16,9 +17,11 @@ type Path struct {
 	// Version is the index in spec.versions, or -1.
 	Version int
 	// Object is the field of objects that the schema at this place describes, as in expression.RuleProblem. InSchema
-	// reports whether the place is in a schema. The schema of whole objects has an empty Object.
+	// reports whether the place is in a schema. The schema of whole objects has an empty Object. schema is the schema
+	// itself, if the path comes from an error of the API server's validation.
 	Object   []string
 	InSchema bool
+	schema   *apiextensionsv1.JSONSchemaProps
 	// Key is the keyword with the problem: the first step after the schema of the field, or after the version. Index is
 	// the index in the list of Key, or -1.
 	Key   string
@@ -28,37 +31,23 @@ type Path struct {
 }
 
 // Field returns the field of objects at the path, such as spec.ports[].name.
-func (p Path) Field() string {
-	text := strings.Join(p.Object, ".")
-	return strings.NewReplacer("."+expression.Items, expression.Items, "."+expression.Values,
-		expression.Values).Replace(text)
-}
+func (p Path) Field() string { return expression.RuleProblem{Path: p.Object}.Field() }
 
 // String returns the field in the notation of kubectl explain, followed by the keyword: spec.ports[]
 // x-kubernetes-list-map-keys.
 func (p Path) String() string {
 	if !p.InSchema {
 		var text strings.Builder
-		for i, step := range p.Steps {
+		for _, step := range p.Steps {
 			if _, err := strconv.Atoi(step); err == nil {
 				text.WriteString("[" + step + "]")
-				continue
+			} else {
+				text.WriteString("." + step)
 			}
-			if i > 0 {
-				text.WriteByte('.')
-			}
-			text.WriteString(step)
 		}
-		return text.String()
+		return strings.TrimPrefix(text.String(), ".")
 	}
-	parts := []string{p.Field(), p.Key}
-	if parts[0] == "" {
-		parts[0] = "the schema"
-	}
-	if p.Key == "" {
-		parts = parts[:1]
-	}
-	return strings.Join(parts, " ")
+	return strings.TrimSuffix(cmp.Or(p.Field(), "the schema")+" "+p.Key, " ")
 }
 
 // moved maps fields to their places in v1. The internal form of a CRD has these fields at its top level if they are the
@@ -92,8 +81,7 @@ func parsePath(text string, crd *apiextensionsv1.CustomResourceDefinition) Path 
 // pathParser splits a path. Keys of maps are in brackets and may contain brackets, so it looks them up in the schema.
 type pathParser struct {
 	Path
-	rest   string
-	schema *apiextensionsv1.JSONSchemaProps
+	rest string
 }
 
 func (p *pathParser) parse(crd *apiextensionsv1.CustomResourceDefinition) {
