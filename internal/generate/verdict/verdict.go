@@ -45,9 +45,19 @@ func (c *Checker) Check(crd *apiextensionsv1.CustomResourceDefinition, explain g
 	c.made[crd.Name] = explain
 }
 
+// groupless is the problem of a kind in a package without a group.
+var groupless = definition.Problem{
+	Path: definition.Path{Steps: []string{"spec", "group"}, Version: -1, Index: -1}, Code: definition.CodeName,
+	Message: "Required value: the package declares no group, so API servers refuse the CRD",
+	Hint:    "write // +groupName=<group> above the package clause, or leave the package out of --paths",
+}
+
 func (c *Checker) check(crd *apiextensionsv1.CustomResourceDefinition, explain generator.Explain) {
 	if crd.Spec.Group == "" {
-		c.groupless(crd, explain)
+		// The kind may belong to another project that needs no CRD.
+		if c.Warn != nil {
+			c.Warn(explain(groupless))
+		}
 		return
 	}
 	problems, err := definition.Refused(crd)
@@ -65,18 +75,6 @@ func (c *Checker) check(crd *apiextensionsv1.CustomResourceDefinition, explain g
 	for _, p := range definition.Besides(problems, definition.Dead(crd)) {
 		c.Warn(explain(p))
 	}
-}
-
-// groupless warns about a kind in a package without a group. The kind may belong to another project that needs no CRD.
-func (c *Checker) groupless(crd *apiextensionsv1.CustomResourceDefinition, explain generator.Explain) {
-	if c.Warn == nil {
-		return
-	}
-	c.Warn(explain(definition.Problem{
-		Path: definition.Path{Steps: []string{"spec", "group"}, Version: -1, Index: -1}, Code: definition.CodeName,
-		Message: "Required value: the package declares no group, so API servers refuse the CRD",
-		Hint:    "write // +groupName=<group> above the package clause, or leave the package out of --paths",
-	}))
 }
 
 // crdKind occurs in every file with a CRD.
